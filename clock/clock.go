@@ -1,0 +1,51 @@
+// Package clock is the time that Penstock runs on.
+//
+// Nothing in Penstock reads the time of day by itself: an engine is handed a
+// [Clock], reads it once per call and passes the [Instant] down. Three clocks
+// come with the package: [System] for production, [Virtual] for tests and
+// simulations, and whatever a user writes against the interface.
+package clock
+
+import "time"
+
+// Instant is a point in time: nanoseconds since the Unix epoch, on the
+// calendar of the clock that gave it. Instants of one clock never go back,
+// whatever happens to the wall clock of the machine.
+type Instant int64
+
+// Add returns the instant d later (earlier if d is negative).
+func (i Instant) Add(d time.Duration) Instant { return i + Instant(d) }
+
+// Sub returns the time that passed from j to i.
+func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i - j) }
+
+// Time returns the instant as a calendar time in UTC.
+func (i Instant) Time() time.Time { return time.Unix(0, int64(i)).UTC() }
+
+// A Clock tells the time and wakes those who wait. Implementations must be
+// safe for concurrent use.
+type Clock interface {
+	// Now returns the present instant. It never goes back.
+	Now() Instant
+
+	// Until returns how long it is, on this clock, until the calendar time t:
+	// what is left of a context's deadline. Negative when t has passed.
+	Until(t time.Time) time.Duration
+
+	// NewTimer returns a timer that fires once, d from now; at once when d is
+	// not positive.
+	NewTimer(d time.Duration) Timer
+}
+
+// A Timer fires once on its channel. It belongs to one goroutine.
+type Timer interface {
+	// C returns the channel that receives when the timer fires.
+	C() <-chan time.Time
+
+	// Reset arms the timer anew, d from now. What an earlier arming may have
+	// left in the channel is gone.
+	Reset(d time.Duration)
+
+	// Stop disarms the timer. The channel receives nothing after it.
+	Stop()
+}

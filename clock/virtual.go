@@ -1,0 +1,112 @@
+package clock
+
+import (
+	"sync"
+	"time"
+)
+
+// Virtual is a clock that stands still until it is moved. Timers fire, in the
+// order of their times, while it is moved past them.
+//
+// A goroutine that a timer woke runs whenever the scheduler lets it: move the
+// clock in small steps, or through testing/synctest, where that matters.
+type Virtual struct {
+	mu     sync.Mutex
+	now    Instant
+	timers map[*virtualTimer]struct{} // armed ones
+}
+
+// NewVirtual returns a clock that stands at start.
+func NewVirtual(start time.Time) *Virtual {
+	return &Virtual{now: Instant(start.UnixNano()), timers: make(map[*virtualTimer]struct{})}
+}
+
+// Now returns where the clock stands.
+func (v *Virtual) Now() Instant {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.now
+}
+
+// Until returns how far the clock stands before t.
+func (v *Virtual) Until(t time.Time) time.Duration { return t.Sub(v.Now().Time()) }
+
+// Advance moves the clock forward by d and fires what falls due on the way.
+// It panics when d is negative: this clock never goes back.
+func (v *Virtual) Advance(d time.Duration) {
+	if d < 0 {
+		panic("clock: Advance by a negative duration")
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	end := v.now.Add(d)
+	for {
+		next := v.earliest(end)
+		if next == nil {
+			break
+		}
+		v.now = max(v.now, next.at)
+		v.fire(next)
+	}
+	v.now = end
+}
+
+// Timers returns how many timers are armed: how many goroutines wait for this
+// clock to move.
+func (v *Virtual) Timers() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.timers)
+}
+
+// NewTimer returns a timer that fires when the clock has been moved by d.
+func (v *Virtual) NewTimer(d time.Duration) Timer {
+	t := &virtualTimer{clock: v, fired: make(chan time.Time, 1)}
+	t.Reset(d)
+	return t
+}
+
+// earliest returns the armed timer that fires first and not after end.
+func (v *Virtual) earliest(end Instant) *virtualTimer {
+	var first *virtualTimer
+	for t := range v.timers {
+		if t.at <= end && (first == nil || t.at < first.at) {
+			first = t
+		}
+	}
+	return first
+}
+
+func (v *Virtual) fire(t *virtualTimer) {
+	delete(v.timers, t)
+	t.fired <- v.now.Time()
+}
+
+type virtualTimer struct {
+	clock *Virtual
+	fired chan time.Time
+	at    Instant // guarded by clock.mu
+}
+
+func (t *virtualTimer) C() <-chan time.Time { return t.fired }
+
+func (t *virtualTimer) Reset(d time.Duration) {
+	t.Stop()
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	t.at = t.clock.now.Add(d)
+	t.clock.timers[t] = struct{}{}
+	if d <= 0 {
+		t.clock.fire(t)
+	}
+}
+
+func (t *virtualTimer) Stop() {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	delete(t.clock.timers, t)
+	select {
+	case <-t.fired:
+	default:
+	}
+}

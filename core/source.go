@@ -1,0 +1,65 @@
+package core
+
+import "context"
+
+// Document is one named rule document as a source holds it.
+type Document struct {
+	// Name is unique within its source: a file name, the part of an etcd key
+	// below the prefix.
+	Name string
+
+	// Revision orders the versions of a document where the source can tell
+	// (etcd: the key's modification revision); 0 where it cannot.
+	Revision int64
+
+	// Data is the document, YAML or JSON. The engine keeps no reference to it
+	// after Apply has returned.
+	Data []byte
+
+	// Err, when set, says why Data could not be read. The engine reports it and
+	// keeps the last good version of the document.
+	Err error
+}
+
+// Change says what is new in a source.
+type Change struct {
+	// Complete says that Documents is all there is: a document that is not
+	// among them is gone.
+	Complete bool
+
+	// Documents are those that are new or may have changed.
+	Documents []Document
+
+	// Removed names the documents that are gone.
+	Removed []string
+
+	// Revision is that of the source as a whole, 0 where it has none.
+	Revision int64
+}
+
+// Sink takes what a source finds. The engine is one for every source it
+// follows. Its methods return when the engine has done what they say, are not
+// to be called concurrently for one source, and do nothing after the context
+// handed to Run has ended.
+type Sink interface {
+	// Apply brings the engine's rules up to date with the source. What is wrong
+	// with a document is the engine's to report; Apply itself cannot fail.
+	Apply(change Change)
+
+	// Disconnected reports that the source cannot be read at present and why.
+	// The rules applied last stay in force. The next Apply ends it.
+	Disconnected(err error)
+}
+
+// A Source yields named rule documents: an etcd prefix, a directory.
+type Source interface {
+	// Name identifies the source in status, logs and metrics. It bears no
+	// secrets. Sources that one engine follows have different names.
+	Name() string
+
+	// Run delivers the documents to the sink until ctx ends: first all of them,
+	// as a Complete change, then whatever changes. It retries what fails, with
+	// backoff, tells the sink of it, and returns only when ctx has ended or
+	// when trying again is pointless; then with the reason.
+	Run(ctx context.Context, sink Sink) error
+}

@@ -1,0 +1,3 @@
+// Package flow holds the rate ceilings: the [Rule] that states one, and the
+// controllers that enforce it.
+package flow
