@@ -1,0 +1,34 @@
+package core
+
+import (
+	"context"
+	"errors"
+)
+
+// errPanicked is the failure of a call that panicked.
+var errPanicked = errors.New("penstock: the guarded function panicked")
+
+// Do runs fn as a guarded call of the resource. It returns the error that
+// refused the call, in which case fn did not run, or the error of fn, which
+// counts as a failure of the resource. A panic of fn counts as a failure too
+// and goes on.
+func (e *Engine) Do(ctx context.Context, resource string, fn func(context.Context) error, opts ...Option) error {
+	_, err := Call(ctx, e, resource, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, fn(ctx)
+	}, opts...)
+	return err
+}
+
+// Call is [Engine.Do] for a function that returns a value.
+func Call[T any](ctx context.Context, e *Engine, resource string, fn func(context.Context) (T, error), opts ...Option) (T, error) {
+	guard, err := e.Entry(ctx, resource, opts...)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	guard.Fail(errPanicked) // unless fn returns
+	defer guard.Exit()
+	value, err := fn(ctx)
+	guard.failure = err
+	return value, err
+}

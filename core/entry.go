@@ -1,0 +1,63 @@
+package core
+
+import (
+	"context"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+)
+
+// enter decides on one call: the whole way down.
+func (r *resource) enter(ctx context.Context, opts []Option) (Guard, error) {
+	want, err := newRequest(opts)
+	if err != nil {
+		return Guard{}, err
+	}
+	now := r.engine.clock.Now()
+	for {
+		plan := r.planNow()
+		if plan == nil {
+			return Guard{}, ErrClosed
+		}
+		if len(plan.queues) > 0 || len(r.engine.checks) > 0 {
+			return r.enterInTurn(ctx, want)
+		}
+		switch rule, decision := plan.takeWindows(now, want.tokens); decision {
+		case flow.Passed:
+			if r.pass(now) {
+				return Guard{resource: r, start: now}, nil
+			}
+			r = r.engine.resources.get(r.name)
+		case flow.Refused:
+			return Guard{}, r.block(now, rule.refuse(want.tokens))
+		default:
+			now = r.later(rule)
+		}
+	}
+}
+
+// later reads the clock again for a call that a window found outdated: the
+// window has seen another goroutine's later instant, or newer rules.
+func (r *resource) later(rule *windowRule) clock.Instant {
+	return max(r.engine.clock.Now(), rule.window.Opened())
+}
+
+// pass counts a call that is let through at now. It returns false when the
+// resource has just been forgotten, as nobody called it: then nothing is
+// counted.
+func (r *resource) pass(now clock.Instant) bool {
+	inFlight := r.node.Enter()
+	if r.evicted.Load() {
+		r.node.Leave()
+		return false
+	}
+	r.node.Pass(now, inFlight)
+	return true
+}
+
+// block accounts for a refused call.
+func (r *resource) block(now clock.Instant, err *BlockError) error {
+	r.node.Block(now)
+	r.reportRefusal(now, err)
+	return err
+}

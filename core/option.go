@@ -1,0 +1,66 @@
+package core
+
+import (
+	"fmt"
+	"math"
+)
+
+// Option says something about one call to Entry. Options are plain values:
+// making and passing them allocates nothing.
+type Option struct {
+	kind   optionKind
+	tokens int
+	origin string
+	args   []any
+}
+
+type optionKind uint8
+
+const (
+	optionTokens optionKind = iota + 1
+	optionArgs
+	optionOrigin
+	optionInbound
+)
+
+// Tokens makes the call take n tokens, at least 1, instead of one.
+func Tokens(n int) Option { return Option{kind: optionTokens, tokens: n} }
+
+// Args hands the arguments of the call to the checks. They must be strings,
+// booleans or numbers, or of types based on these.
+func Args(values ...any) Option { return Option{kind: optionArgs, args: values} }
+
+// Origin names who is calling.
+func Origin(caller string) Option { return Option{kind: optionOrigin, origin: caller} }
+
+// Inbound says that the call comes from outside, rather than going out to
+// another service.
+func Inbound() Option { return Option{kind: optionInbound} }
+
+// request is what one call asks for.
+type request struct {
+	tokens  int32
+	inbound bool
+	origin  string
+	args    []any
+}
+
+func newRequest(opts []Option) (request, error) {
+	r := request{tokens: 1}
+	for i := range opts {
+		switch o := &opts[i]; o.kind {
+		case optionTokens:
+			if o.tokens < 1 || o.tokens > math.MaxInt32 {
+				return r, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, o.tokens, math.MaxInt32)
+			}
+			r.tokens = int32(o.tokens)
+		case optionArgs:
+			r.args = o.args
+		case optionOrigin:
+			r.origin = o.origin
+		case optionInbound:
+			r.inbound = true
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,198 @@
+package core
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/stat"
+)
+
+// sweepInterval is how often, at the most, idle resources are looked for.
+const sweepInterval = 10 * time.Second
+
+// overflowName is the name, for snapshots, of what is shared by the resources
+// beyond the bound.
+const overflowName = "(other)"
+
+// resource is one name that was called or that a rule names.
+type resource struct {
+	engine  *Engine
+	name    string
+	node    *stat.Node
+	plan    atomic.Pointer[plan] // never nil
+	evicted atomic.Bool          // forgotten: look the name up again
+	logged  atomic.Int64         // the second in which a refusal was last logged
+	checked []refusals           // what each of the engine's checks refused
+	ruled   bool                 // named by a rule in force; guarded by registry.mu
+}
+
+// registry knows the resources by their names. Looking up a name that was seen
+// before is one look-up in a map that is never written to; new names gather in
+// a second one until they are worth a copy of the first.
+type registry struct {
+	engine   *Engine
+	known    atomic.Pointer[map[string]*resource] // immutable
+	full     atomic.Bool                          // fresh is empty and there is no room for more
+	sweptAt  atomic.Int64                         // an instant
+	overflow *resource
+
+	mu     sync.Mutex // guards what follows
+	fresh  map[string]*resource
+	misses int // look-ups of fresh names
+	ruled  int // resources that are named by rules
+	max    int // resources that are not
+}
+
+func (g *registry) init(e *Engine, limit int) {
+	g.engine, g.max = e, limit
+	g.known.Store(&map[string]*resource{})
+	g.fresh = make(map[string]*resource)
+	g.overflow = g.newResource(overflowName)
+	g.sweptAt.Store(int64(e.clock.Now()))
+}
+
+func (g *registry) newResource(name string) *resource {
+	r := &resource{engine: g.engine, name: name, node: new(stat.Node)}
+	r.checked = make([]refusals, len(g.engine.checks))
+	for i, check := range g.engine.checks {
+		r.checked[i].about(name, KindCheck, check.Name())
+	}
+	r.plan.Store(new(plan))
+	return r
+}
+
+// get returns the resource of a name, the one for overflow when there are too
+// many.
+func (g *registry) get(name string) *resource {
+	if r := (*g.known.Load())[name]; r != nil {
+		return r
+	}
+	return g.find(name)
+}
+
+func (g *registry) find(name string) *resource {
+	now := g.engine.clock.Now()
+	if g.full.Load() && now.Sub(clock.Instant(g.sweptAt.Load())) < sweepInterval {
+		return g.overflow
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r := g.lookUp(name); r != nil {
+		return r
+	}
+	if now.Sub(clock.Instant(g.sweptAt.Load())) >= sweepInterval {
+		g.sweep(now)
+	}
+	if g.count()-g.ruled >= g.max {
+		g.publish()
+		g.full.Store(true)
+		return g.overflow
+	}
+	return g.add(name)
+}
+
+// pin returns the resource of a name that a rule names, however many there are.
+// The caller holds g.mu.
+func (g *registry) pin(name string) *resource {
+	r := g.lookUp(name)
+	if r == nil {
+		r = g.add(name)
+	}
+	if !r.ruled {
+		r.ruled = true
+		g.ruled++
+	}
+	return r
+}
+
+// unpin lets go of a resource that no rule names any longer. The caller holds
+// g.mu.
+func (g *registry) unpin(r *resource) {
+	if r.ruled {
+		r.ruled = false
+		g.ruled--
+	}
+}
+
+// all returns the resources, those of the last minute and those that rules
+// name. The one for overflow is among them if it was ever needed.
+func (g *registry) all(now clock.Instant) []*resource {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now.Sub(clock.Instant(g.sweptAt.Load())) >= sweepInterval {
+		g.sweep(now)
+	}
+	g.publish()
+	known := *g.known.Load()
+	all := make([]*resource, 0, len(known)+1)
+	for _, r := range known {
+		all = append(all, r)
+	}
+	if g.full.Load() || !g.overflow.node.Idle(now) {
+		all = append(all, g.overflow)
+	}
+	return all
+}
+
+func (g *registry) add(name string) *resource {
+	r := g.newResource(name)
+	g.fresh[name] = r
+	return r
+}
+
+func (g *registry) count() int { return len(*g.known.Load()) + len(g.fresh) }
+
+func (g *registry) lookUp(name string) *resource {
+	if r := (*g.known.Load())[name]; r != nil {
+		return r
+	}
+	r := g.fresh[name]
+	if r != nil {
+		// Copying everything is worth it when a good part of what is copied was
+		// paid for by look-ups that had to come here.
+		if g.misses++; g.misses > g.count()/4 {
+			g.publish()
+		}
+	}
+	return r
+}
+
+// publish makes the fresh names known.
+func (g *registry) publish() {
+	if len(g.fresh) == 0 {
+		return
+	}
+	known := maps.Clone(*g.known.Load())
+	maps.Copy(known, g.fresh)
+	g.known.Store(&known)
+	clear(g.fresh)
+	g.misses = 0
+}
+
+// sweep forgets the resources that no rule names and nobody called for a
+// minute.
+func (g *registry) sweep(now clock.Instant) {
+	g.sweptAt.Store(int64(now))
+	g.full.Store(false)
+	g.publish()
+	known := maps.Clone(*g.known.Load())
+	maps.DeleteFunc(known, func(_ string, r *resource) bool { return !r.ruled && r.evict(now) })
+	g.known.Store(&known)
+}
+
+// evict forgets the resource if it is idle. Whoever enters it at the same time
+// either is seen here as under way or sees that it was evicted: see enter.
+func (r *resource) evict(now clock.Instant) bool {
+	if !r.node.Idle(now) {
+		return false
+	}
+	r.evicted.Store(true)
+	if r.node.InFlight() > 0 {
+		r.evicted.Store(false)
+		return false
+	}
+	return true
+}

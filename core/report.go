@@ -1,0 +1,57 @@
+package core
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// reportRefusal tells the observer of a refusal and, once a second per
+// resource, the log.
+func (r *resource) reportRefusal(now clock.Instant, err *BlockError) {
+	e := r.engine
+	if e.observer.Refused != nil {
+		e.observer.Refused(err)
+	}
+	second := int64(now) / int64(time.Second)
+	if last := r.logged.Load(); last == second || !r.logged.CompareAndSwap(last, second) {
+		return
+	}
+	e.log.Info("penstock: call refused, further refusals in this second are not logged",
+		slog.String("resource", err.Resource),
+		slog.String("kind", string(err.Kind)),
+		slog.String("rule", err.Rule),
+		slog.Duration("retryAfter", err.RetryAfter))
+}
+
+// reportSwap tells of a change of the rules in force, if there was one. Like all
+// reports it is made without a lock, so that the observer may ask the engine.
+func (e *Engine) reportSwap(swap Swap) {
+	if swap == (Swap{}) {
+		return
+	}
+	e.log.Info("penstock: rules swapped",
+		slog.Uint64("revision", swap.Revision),
+		slog.Int("rules", swap.Rules),
+		slog.Int("added", swap.Added),
+		slog.Int("changed", swap.Changed),
+		slog.Int("removed", swap.Removed),
+		slog.Duration("took", swap.Took))
+	if e.observer.Swapped != nil {
+		e.observer.Swapped(swap)
+	}
+}
+
+// reportRejection tells of a document that was not applied.
+func (e *Engine) reportRejection(rejection Rejection) {
+	e.rejections.Add(1)
+	e.log.Error("penstock: rule document rejected, what was in force of it stays",
+		slog.String("source", rejection.Source),
+		slog.String("document", rejection.Document),
+		slog.Int64("revision", rejection.Revision),
+		slog.Any("error", rejection.Err))
+	if e.observer.Rejected != nil {
+		e.observer.Rejected(rejection)
+	}
+}

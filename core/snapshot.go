@@ -1,0 +1,100 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/stat"
+)
+
+// Snapshot is what an engine knows at one moment.
+type Snapshot struct {
+	At        clock.Instant
+	Status    Status
+	Rejected  uint64             // documents that were rejected so far
+	Resources []ResourceSnapshot // by name
+}
+
+// ResourceSnapshot is what an engine knows of a resource.
+type ResourceSnapshot struct {
+	// Name of the resource, or "(other)": the resources beyond
+	// [Config.MaxResources].
+	Name string
+	stat.Totals
+	Refusals []Refusals // by what refused; rules that are no longer in force are not among them
+	Flow     []FlowSnapshot
+}
+
+// Refusals tells how often a rule, or a check of the user's own, refused.
+type Refusals struct {
+	Kind  rules.Kind
+	Rule  string
+	Count uint64
+}
+
+// FlowSnapshot is the state of a flow rule.
+type FlowSnapshot struct {
+	Rule    flow.Rule
+	Ceiling float64 // in force, tokens per window
+
+	// Remaining is how many tokens a call that came now could take, for a
+	// throttle by waiting as long as the rule lets it.
+	Remaining int64
+
+	// Reset is how long it takes, if nobody else comes, until there is more.
+	Reset time.Duration
+}
+
+// Snapshot returns what the engine knows now. It slows no call but those that
+// are just opening a bucket of a window.
+func (e *Engine) Snapshot() Snapshot {
+	now := e.clock.Now()
+	s := Snapshot{At: now, Status: e.Status(), Rejected: e.rejections.Load()}
+	for _, r := range e.resources.all(now) {
+		s.Resources = append(s.Resources, r.snapshot(now))
+	}
+	slices.SortFunc(s.Resources, func(a, b ResourceSnapshot) int { return cmp.Compare(a.Name, b.Name) })
+	return s
+}
+
+// Snapshot returns what the engine knows of the resource now.
+func (r *Resource) Snapshot() ResourceSnapshot { return r.current().snapshot(r.engine.clock.Now()) }
+
+// Minute returns what happened on the resource in the last 60 seconds, oldest
+// first; the last of them is the present one.
+func (r *Resource) Minute() []stat.Second { return r.current().node.Minute(r.engine.clock.Now()) }
+
+func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
+	s := ResourceSnapshot{Name: r.name, Totals: r.node.Totals()}
+	if p := r.planNow(); p != nil {
+		s.Flow, s.Refusals = p.snapshot(now)
+	}
+	for i := range r.checked {
+		s.Refusals = append(s.Refusals, r.checked[i].snapshot())
+	}
+	return s
+}
+
+func (p *plan) snapshot(now clock.Instant) (states []FlowSnapshot, refused []Refusals) {
+	for i := range p.queues {
+		rule := &p.queues[i]
+		ceiling, remaining, reset := rule.queue.Status(now)
+		states = append(states, FlowSnapshot{rule.terms.Rule(), ceiling, remaining, reset})
+		refused = append(refused, rule.refusals.snapshot())
+	}
+	for i := range p.windows {
+		rule := &p.windows[i]
+		ceiling, remaining, reset := rule.window.Status(now)
+		states = append(states, FlowSnapshot{rule.terms.Rule(), ceiling, remaining, reset})
+		refused = append(refused, rule.refusals.snapshot())
+	}
+	return states, refused
+}
+
+func (r *refusals) snapshot() Refusals {
+	return Refusals{Kind: r.kind, Rule: r.rule, Count: r.count.Load()}
+}

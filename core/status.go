@@ -1,0 +1,67 @@
+package core
+
+import (
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Status tells which rules are in force and how their sources are.
+type Status struct {
+	Revision  uint64        // of the rule set, counted by the engine; 0 before the first
+	AppliedAt clock.Instant // when it was put in force
+	Rules     int
+	Sources   []SourceStatus // in the order in which they were first followed
+}
+
+// SourceStatus tells how a source is.
+type SourceStatus struct {
+	Name      string
+	Ready     bool          // all of its documents were read once
+	Connected bool          // it could be read when last tried
+	Since     clock.Instant // when Connected last changed, or when it was followed
+	Err       error         // why it is not connected
+	Revision  int64         // of the source as a whole, as last read
+	Documents []DocumentStatus
+}
+
+// DocumentStatus tells what of a document is in force.
+type DocumentStatus struct {
+	Name      string
+	Rules     int           // in force
+	Revision  int64         // of the version in force
+	AppliedAt clock.Instant // when that version was put in force; 0 if none ever was
+
+	// Rejected says why the version that the source holds now, of revision
+	// RejectedRevision, is not the one in force; nil when it is.
+	Rejected         error
+	RejectedRevision int64
+}
+
+// Status returns the present status.
+func (e *Engine) Status() Status {
+	e.rules.mu.Lock()
+	defer e.rules.mu.Unlock()
+	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.count}
+	for _, f := range e.sources.list {
+		status.Sources = append(status.Sources, SourceStatus{
+			Name: f.name, Ready: f.read, Connected: f.connected, Since: f.since, Err: f.err, Revision: f.revision,
+		})
+	}
+	for _, d := range e.sources.documents() {
+		for i := range status.Sources {
+			if s := &status.Sources[i]; s.Name == d.source {
+				s.Documents = append(s.Documents, d.status())
+			}
+		}
+	}
+	return status
+}
+
+func (d *document) status() DocumentStatus {
+	s := DocumentStatus{
+		Name: d.name, Rules: d.inForce.rules.Len(), Revision: d.inForce.revision, AppliedAt: d.inForce.at,
+	}
+	if d.problem != nil {
+		s.Rejected, s.RejectedRevision = d.problem, d.held.revision
+	}
+	return s
+}

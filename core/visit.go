@@ -1,0 +1,123 @@
+package core
+
+import (
+	"context"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+)
+
+// visit is one call on its way through rules that may make it wait and through
+// the checks of the user's own. All that the call has taken is in here, so that
+// it can be given back.
+type visit struct {
+	resource     *resource
+	want         request
+	now          clock.Instant
+	waitingSince clock.Instant
+
+	turns   []turn       // granted by queues
+	windows *plan        // whose windows have given tokens, at now; or nil
+	checked *checkedCall // nil until the checks are asked
+}
+
+// turn is a ticket and the queue that granted it.
+type turn struct {
+	queue  *flow.Queue
+	ticket flow.Ticket
+}
+
+// enterInTurn decides on a call whose plan has queues or whose engine has
+// checks. Queues are asked first, so that a call takes from the windows at the
+// moment at which it really passes, and for the same reason it takes from them
+// again when a check has made it wait.
+func (r *resource) enterInTurn(ctx context.Context, want request) (Guard, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	var room [4]turn
+	v := visit{resource: r, want: want, now: r.engine.clock.Now(), turns: room[:0]}
+	passed := false
+	defer func() {
+		if !passed { // refused, given up, or a check panicked
+			v.giveBack()
+		}
+	}()
+	for {
+		plan := v.resource.planNow()
+		if plan == nil {
+			return Guard{}, ErrClosed
+		}
+		if ok, err := v.waitForTurns(ctx, plan); err != nil {
+			return Guard{}, err
+		} else if !ok {
+			continue
+		}
+		switch rule, decision := plan.takeWindows(v.now, want.tokens); decision {
+		case flow.Refused:
+			return Guard{}, v.block(rule.refuse(want.tokens))
+		case flow.Outdated:
+			v.now = v.resource.later(rule)
+			continue
+		}
+		v.windows = plan
+		delay, err := v.askChecks(ctx)
+		if err != nil {
+			return Guard{}, err
+		}
+		if delay > 0 {
+			v.giveBackWindows()
+			if err := v.delay(ctx, delay); err != nil {
+				return Guard{}, err
+			}
+			continue
+		}
+		if passed = v.resource.pass(v.now); passed {
+			return Guard{resource: v.resource, start: v.now, checks: v.checked}, nil
+		}
+		v.giveBackWindows()
+		v.resource = v.resource.engine.resources.get(v.resource.name)
+	}
+}
+
+// askChecks asks the engine's checks, once in a call. It returns how long they
+// want the call to wait.
+func (v *visit) askChecks(ctx context.Context) (delay time.Duration, err error) {
+	engine := v.resource.engine
+	if len(engine.checks) == 0 || v.checked != nil {
+		return 0, nil
+	}
+	if v.checked, err = newCheckedCall(v.resource.name, v.want); err != nil {
+		return 0, err
+	}
+	for i, check := range engine.checks {
+		verdict := check.Enter(ctx, v.checked.info, v.now)
+		if verdict.refused {
+			return 0, v.block(v.resource.checked[i].refuse(verdict.after))
+		}
+		v.checked.entered = append(v.checked.entered, check)
+		delay = max(delay, verdict.after)
+	}
+	return delay, nil
+}
+
+func (v *visit) block(err *BlockError) error { return v.resource.block(v.now, err) }
+
+// giveBack returns all that the call has taken.
+func (v *visit) giveBack() {
+	v.giveBackWindows()
+	for i := len(v.turns) - 1; i >= 0; i-- {
+		v.turns[i].queue.GiveBack(v.turns[i].ticket)
+	}
+	if v.checked != nil {
+		v.checked.exit(Outcome{})
+	}
+}
+
+func (v *visit) giveBackWindows() {
+	if v.windows != nil {
+		v.windows.giveBack(len(v.windows.windows), v.now, v.want.tokens)
+		v.windows = nil
+	}
+}

@@ -1,0 +1,25 @@
+package etcdtest
+
+import "net"
+
+// addresses are the host:port pairs that a server listens on. The server wants
+// to know them before it listens.
+type addresses struct {
+	client string
+	peer   string
+}
+
+// freeAddresses returns addresses of loopback that are free at present.
+func freeAddresses() (addresses, error) {
+	client, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return addresses{}, err
+	}
+	defer client.Close()
+	peer, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return addresses{}, err
+	}
+	defer peer.Close()
+	return addresses{client: client.Addr().String(), peer: peer.Addr().String()}, nil
+}

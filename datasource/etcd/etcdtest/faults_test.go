@@ -1,0 +1,190 @@
+package etcdtest_test
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+)
+
+func says(text string) func(error) bool {
+	return func(err error) bool { return strings.Contains(err.Error(), text) }
+}
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func anyError(error) bool { return true }
+
+func TestServerThatComesUpLater(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	server.Stop()
+	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s.awaitError(t, says("connection refused"))
+	assert.Empty(t, s.applied())
+
+	require.NoError(t, server.Restart())
+	s.awaitDocuments(t, map[string]string{})
+	put(t, server, "a", "1")
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+}
+
+func TestServerThatStopsAndComesBack(t *testing.T) {
+	server := start(t, etcdtest.Options{Dir: t.TempDir()})
+	put(t, server, "a", "1")
+	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+
+	server.Stop()
+	s.awaitError(t, anyError)
+	require.Len(t, s.applied(), 1, "a lost connection changes no document")
+
+	require.NoError(t, server.Restart())
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+	put(t, server, "a", "2")
+	s.awaitDocuments(t, map[string]string{"a": "2"})
+}
+
+// A cluster that comes back empty, or from a backup, counts its revisions anew.
+// To resume the watch at the next revision would miss what was written before
+// the source was back, and all that is gone.
+func TestClusterThatComesBackWithOtherDocuments(t *testing.T) {
+	for name, writes := range map[string]int{"at a lower revision": 0, "at a higher revision": 20} {
+		t.Run(name, func(t *testing.T) {
+			server := start(t, etcdtest.Options{})
+			network := newProxy(t, server)
+			put(t, server, "gone", "1")
+			put(t, server, "a", "1")
+			put(t, server, "a", "2")
+			s := follow(t, newSource(t, network.endpoint(), eager()))
+			s.awaitDocuments(t, map[string]string{"gone": "1", "a": "2"})
+
+			network.cutOff()
+			server.Stop() // the data go with it
+			require.NoError(t, server.Restart())
+			put(t, server, "a", "3")
+			for range writes {
+				put(t, server, "b", "1")
+				remove(t, server, "b")
+			}
+			network.restore()
+
+			s.awaitDocuments(t, map[string]string{"a": "3"})
+			put(t, server, "a", "4")
+			s.awaitDocuments(t, map[string]string{"a": "4"})
+		})
+	}
+}
+
+func TestConnectionThatIsCut(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	network := newProxy(t, server)
+	put(t, server, "a", "1")
+	put(t, server, "b", "1")
+	s := follow(t, newSource(t, network.endpoint(), eager()))
+	s.awaitDocuments(t, map[string]string{"a": "1", "b": "1"})
+
+	network.cutOff()
+	s.awaitError(t, anyError)
+	put(t, server, "a", "2")
+	remove(t, server, "b")
+	network.restore()
+	s.awaitDocuments(t, map[string]string{"a": "2"})
+}
+
+func TestCompactionWhileDisconnected(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	network := newProxy(t, server)
+	put(t, server, "a", "1")
+	put(t, server, "b", "1")
+	s := follow(t, newSource(t, network.endpoint(), eager()))
+	s.awaitDocuments(t, map[string]string{"a": "1", "b": "1"})
+
+	network.cutOff()
+	s.awaitError(t, anyError)
+	remove(t, server, "b")
+	put(t, server, "a", "2")
+	compact(t, server, put(t, server, "c", "1"))
+	network.restore()
+	s.awaitDocuments(t, map[string]string{"a": "2", "c": "1"})
+}
+
+func TestCompactionIsFollowedByACompleteRead(t *testing.T) {
+	overtake := func(server *etcdtest.Server, t *testing.T) func() {
+		return func() {
+			remove(t, server, "a")
+			compact(t, server, put(t, server, "b", "2"))
+		}
+	}
+	for name, where := range map[string]func(do func()) grpc.DialOption{
+		"between two pages":            func(do func()) grpc.DialOption { return afterRange(1, do) },
+		"between reading and watching": func(do func()) grpc.DialOption { return beforeWatch(1, do) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := start(t, etcdtest.Options{})
+			put(t, server, "a", "1")
+			put(t, server, "b", "1")
+			opts := eager()
+			opts.PageSize = 1
+			s := follow(t, newSource(t, server.Endpoint(), opts, where(overtake(server, t))))
+
+			s.awaitDocuments(t, map[string]string{"b": "2"})
+			require.Len(t, s.disconnections(), 1)
+			require.ErrorIs(t, s.disconnections()[0], rpctypes.ErrCompacted)
+			changes := s.applied()
+			assert.True(t, changes[len(changes)-1].Complete)
+		})
+	}
+}
+
+func TestConnectionThatStallsIsNoticed(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	network := newProxy(t, server)
+	put(t, server, "a", "1")
+	opts := eager()
+	opts.WatchTimeout, opts.RequestTimeout = 300*time.Millisecond, 300*time.Millisecond
+	s := follow(t, newSource(t, network.endpoint(), opts))
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+	put(t, server, "a", "2")
+	s.awaitDocuments(t, map[string]string{"a": "2"}) // the watch stands
+
+	network.stall()
+	s.awaitError(t, says("silent for 300ms"))
+	s.awaitError(t, says("reading /penstock/shop/"))
+	put(t, server, "a", "3")
+	network.restore()
+	s.awaitDocuments(t, map[string]string{"a": "3"})
+}
+
+func TestIdleWatchIsNotTakenForAStalledOne(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	virtual := clock.NewVirtual(time.Now())
+	opts := eager()
+	opts.Clock = virtual
+	var signs atomic.Int64
+	s := follow(t, newSource(t, server.Endpoint(), opts, onResponse(func(r *pb.WatchResponse) {
+		if !r.Created {
+			signs.Add(1)
+		}
+	})))
+	s.awaitDocuments(t, map[string]string{})
+
+	for asked := range int64(12) {
+		require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
+		virtual.Advance(10 * time.Second) // a third of the watch's timeout
+		require.Eventually(t, func() bool { return signs.Load() > asked }, patience, time.Millisecond)
+	}
+	put(t, server, "a", "1")
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+	assert.Empty(t, s.disconnections())
+}

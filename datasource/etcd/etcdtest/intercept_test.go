@@ -1,0 +1,72 @@
+package etcdtest_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+)
+
+// afterRange calls do after the n-th page that a client has read.
+func afterRange(n int64, do func()) grpc.DialOption {
+	var pages atomic.Int64
+	return onRange(func(*pb.RangeRequest) {
+		if pages.Add(1) == n {
+			do()
+		}
+	})
+}
+
+// onRange calls do with each request for a page, after it was answered.
+func onRange(do func(*pb.RangeRequest)) grpc.DialOption {
+	return grpc.WithChainUnaryInterceptor(func(
+		ctx context.Context, method string, request, reply any, cc *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+	) error {
+		err := invoke(ctx, method, request, reply, cc, opts...)
+		if r, ok := request.(*pb.RangeRequest); ok {
+			do(r)
+		}
+		return err
+	})
+}
+
+// beforeWatch calls do before the n-th watch that a client opens.
+func beforeWatch(n int64, do func()) grpc.DialOption {
+	var watches atomic.Int64
+	return grpc.WithChainStreamInterceptor(func(
+		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+		open grpc.Streamer, opts ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		if strings.HasSuffix(method, "/Watch") && watches.Add(1) == n {
+			do()
+		}
+		return open(ctx, desc, cc, method, opts...)
+	})
+}
+
+// onResponse calls do with each response on a watch.
+func onResponse(do func(*pb.WatchResponse)) grpc.DialOption {
+	return grpc.WithChainStreamInterceptor(func(
+		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+		open grpc.Streamer, opts ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		stream, err := open(ctx, desc, cc, method, opts...)
+		return tapped{stream, do}, err
+	})
+}
+
+type tapped struct {
+	grpc.ClientStream
+	do func(*pb.WatchResponse)
+}
+
+func (t tapped) RecvMsg(message any) error {
+	err := t.ClientStream.RecvMsg(message)
+	if response, ok := message.(*pb.WatchResponse); ok && err == nil {
+		t.do(response)
+	}
+	return err
+}

@@ -1,0 +1,115 @@
+package etcdtest_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/stretchr/testify/require"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// sink records what a source delivers and keeps the documents as an engine
+// would.
+type sink struct {
+	mu        sync.Mutex // guards what follows
+	changes   []core.Change
+	documents map[string]string
+	faulty    map[string]error
+	errs      []error
+	connected bool
+}
+
+func (s *sink) Apply(change core.Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if change.Complete {
+		s.documents, s.faulty = map[string]string{}, map[string]error{}
+	}
+	for _, d := range change.Documents {
+		if d.Err != nil {
+			s.faulty[d.Name] = d.Err
+			continue
+		}
+		s.documents[d.Name] = string(d.Data)
+	}
+	for _, name := range change.Removed {
+		delete(s.documents, name)
+	}
+	s.changes = append(s.changes, change)
+	s.connected = true
+}
+
+func (s *sink) Disconnected(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.errs = append(s.errs, err)
+	s.connected = false
+}
+
+// applied returns the changes so far.
+func (s *sink) applied() []core.Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.changes)
+}
+
+// disconnections returns the errors reported so far.
+func (s *sink) disconnections() []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.errs)
+}
+
+// current returns the documents as they are now.
+func (s *sink) current() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.documents)
+}
+
+// fault returns what is wrong with the document.
+func (s *sink) fault(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.faulty[name]
+}
+
+// awaitDocuments waits until the source is connected and these are its
+// documents.
+func (s *sink) awaitDocuments(t *testing.T, want map[string]string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.connected && maps.Equal(s.documents, want)
+	}, patience, time.Millisecond, "the source did not come to %v", want)
+}
+
+// awaitError waits until the source has reported an error that matches.
+func (s *sink) awaitError(t *testing.T, matches func(error) bool) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return slices.ContainsFunc(s.disconnections(), matches)
+	}, patience, time.Millisecond, "the source did not report the error")
+}
+
+// follow runs the source until the test ends.
+func follow(t *testing.T, source core.Source) *sink {
+	t.Helper()
+	s := &sink{}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- source.Run(ctx, s) }()
+	t.Cleanup(func() {
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled, "what Run returns when its context has ended")
+	})
+	return s
+}

@@ -1,0 +1,269 @@
+package etcdtest_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+func TestFirstReadIsCompleteHoweverManyPages(t *testing.T) {
+	for name, pageSize := range map[string]int{"one page": 500, "several pages": 7, "full last page": 10, "page of one": 1} {
+		t.Run(name, func(t *testing.T) {
+			server := start(t, etcdtest.Options{})
+			want := putMany(t, server, 30)
+			revision := put(t, server, "last", "x")
+			want["last"] = "x"
+
+			opts := eager()
+			opts.PageSize = pageSize
+			s := follow(t, newSource(t, server.Endpoint(), opts))
+
+			s.awaitDocuments(t, want)
+			first := s.applied()[0]
+			assert.True(t, first.Complete)
+			assert.Equal(t, revision, first.Revision)
+			for _, d := range first.Documents {
+				assert.Positive(t, d.Revision)
+				assert.LessOrEqual(t, d.Revision, revision)
+			}
+		})
+	}
+}
+
+func TestFirstReadOfAnEmptyPrefixIsComplete(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s.awaitDocuments(t, map[string]string{})
+	assert.True(t, s.applied()[0].Complete)
+
+	put(t, server, "a", "1")
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+}
+
+func TestPagesAreReadAtOneRevisionAndNothingInBetweenIsMissed(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	before := putMany(t, server, 10)
+	opts := eager()
+	opts.PageSize = 3
+	writeInBetween := afterRange(1, func() {
+		commit(t, server,
+			clientv3.OpPut(prefix+"document-00009", "new"),
+			clientv3.OpPut(prefix+"added", "new"),
+			clientv3.OpDelete(prefix+"document-00008"))
+	})
+	s := follow(t, newSource(t, server.Endpoint(), opts, writeInBetween))
+
+	after := maps.Clone(before)
+	after["document-00009"], after["added"] = "new", "new"
+	delete(after, "document-00008")
+	s.awaitDocuments(t, after)
+
+	changes := s.applied()
+	require.Len(t, changes, 2)
+	read := map[string]string{}
+	for _, d := range changes[0].Documents {
+		read[d.Name] = string(d.Data)
+	}
+	assert.Equal(t, before, read, "the first change is the prefix as it was at the first page")
+}
+
+func TestReadsAreLinearizable(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	putMany(t, server, 3)
+	opts := eager()
+	opts.PageSize = 1
+	serializable := make(chan bool, 10)
+	s := follow(t, newSource(t, server.Endpoint(), opts, onRange(func(r *pb.RangeRequest) { serializable <- r.Serializable })))
+	require.Eventually(t, func() bool { return len(s.applied()) == 1 }, patience, time.Millisecond)
+	require.Len(t, serializable, 3)
+	for range 3 {
+		assert.False(t, <-serializable)
+	}
+}
+
+func TestTransactionIsOneChange(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	put(t, server, "old", "1")
+	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s.awaitDocuments(t, map[string]string{"old": "1"})
+
+	revision := commit(t, server,
+		clientv3.OpPut(prefix+"a", "1"), clientv3.OpPut(prefix+"b", "2"), clientv3.OpDelete(prefix+"old"))
+
+	s.awaitDocuments(t, map[string]string{"a": "1", "b": "2"})
+	changes := s.applied()
+	require.Len(t, changes, 2)
+	assert.Equal(t, core.Change{
+		Documents: []core.Document{
+			{Name: "a", Revision: revision, Data: []byte("1")},
+			{Name: "b", Revision: revision, Data: []byte("2")},
+		},
+		Removed:  []string{"old"},
+		Revision: revision,
+	}, changes[1])
+}
+
+func TestDocumentsComeAndGo(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s.awaitDocuments(t, map[string]string{})
+
+	put(t, server, "a", "1")
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+	put(t, server, "a", "2")
+	s.awaitDocuments(t, map[string]string{"a": "2"})
+	put(t, server, "deeper/b", "3")
+	s.awaitDocuments(t, map[string]string{"a": "2", "deeper/b": "3"})
+	remove(t, server, "a")
+	s.awaitDocuments(t, map[string]string{"deeper/b": "3"})
+	put(t, server, "a", "4")
+	s.awaitDocuments(t, map[string]string{"a": "4", "deeper/b": "3"})
+	put(t, server, "a", "")
+	s.awaitDocuments(t, map[string]string{"a": "", "deeper/b": "3"})
+	assert.Empty(t, s.disconnections())
+}
+
+func TestNeighboursOfThePrefixAreIgnored(t *testing.T) {
+	neighbours := []string{"/penstock/shop", "/penstock/shop/", "/penstock/shopping/a", "/penstock/shop0", "/penstock/", "/a", "z"}
+	server := start(t, etcdtest.Options{})
+	for _, key := range neighbours {
+		commit(t, server, clientv3.OpPut(key, "before"))
+	}
+	source, err := etcd.New(dial(t, server.Endpoint()), "/penstock/shop", eager())
+	require.NoError(t, err)
+	s := follow(t, source)
+	s.awaitDocuments(t, map[string]string{})
+
+	for _, key := range neighbours {
+		commit(t, server, clientv3.OpPut(key, "after"))
+	}
+	put(t, server, "a", "1")
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+	assert.Len(t, s.applied(), 2)
+}
+
+func TestDocumentThatIsTooLongIsFaulty(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	longest := strings.Repeat("x", etcd.MaxDocumentSize)
+	put(t, server, "longest", longest)
+	put(t, server, "longer", longest+"x")
+	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s.awaitDocuments(t, map[string]string{"longest": longest})
+	require.ErrorContains(t, s.fault("longer"), "at most 1048576")
+
+	put(t, server, "longer", "short")
+	s.awaitDocuments(t, map[string]string{"longest": longest, "longer": "short"})
+	put(t, server, "longer", longest+"x")
+	require.Eventually(t, func() bool { return len(s.applied()) == 3 }, patience, time.Millisecond)
+	assert.Error(t, s.applied()[2].Documents[0].Err)
+}
+
+func TestTooManyDocumentsAreNotApplied(t *testing.T) {
+	tooMany := func(err error) bool { return strings.Contains(err.Error(), "MaxDocuments") }
+	opts := eager()
+	opts.MaxDocuments = 2
+
+	t.Run("at the first read", func(t *testing.T) {
+		server := start(t, etcdtest.Options{})
+		putMany(t, server, 3)
+		s := follow(t, newSource(t, server.Endpoint(), opts))
+		s.awaitError(t, tooMany)
+		assert.Empty(t, s.applied())
+
+		remove(t, server, "document-00000")
+		s.awaitDocuments(t, map[string]string{"document-00001": "value 1", "document-00002": "value 2"})
+	})
+
+	t.Run("later", func(t *testing.T) {
+		server := start(t, etcdtest.Options{})
+		want := putMany(t, server, 2)
+		s := follow(t, newSource(t, server.Endpoint(), opts))
+		s.awaitDocuments(t, want)
+
+		put(t, server, "third", "x")
+		s.awaitError(t, tooMany)
+		assert.Equal(t, want, s.current())
+
+		commit(t, server, clientv3.OpDelete(prefix+"third"), clientv3.OpPut(prefix+"document-00000", "new"))
+		want["document-00000"] = "new"
+		s.awaitDocuments(t, want)
+	})
+}
+
+func TestChangesArriveAtOnce(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s.awaitDocuments(t, map[string]string{})
+
+	const puts = 50
+	latencies := make([]time.Duration, puts)
+	for i := range puts {
+		began := time.Now()
+		put(t, server, "a", began.String())
+		s.awaitDocuments(t, map[string]string{"a": began.String()})
+		latencies[i] = time.Since(began)
+	}
+	slices.Sort(latencies)
+	t.Logf("from put to Apply: median %v, longest %v", latencies[puts/2], latencies[puts-1])
+	assert.Less(t, latencies[puts/2], 100*time.Millisecond)
+}
+
+func TestManyDocuments(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	want := putMany(t, server, 5000)
+	began := time.Now()
+	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s.awaitDocuments(t, want)
+	t.Logf("5000 documents after %v", time.Since(began))
+	assert.Len(t, s.applied(), 1)
+}
+
+func TestSourceCanBeFollowedTwiceAtOnceAndAgain(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	put(t, server, "a", "1")
+	want := map[string]string{"a": "1"}
+	source := newSource(t, server.Endpoint(), eager())
+	follow(t, source).awaitDocuments(t, want)
+	follow(t, source).awaitDocuments(t, want)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, source.Run(ctx, &sink{}), context.Canceled)
+	follow(t, source).awaitDocuments(t, want)
+}
+
+func TestRunEndsWhenTheCallersClientIsClosed(t *testing.T) {
+	for name, closeBefore := range map[string]bool{"before": true, "while it watches": false} {
+		t.Run(name, func(t *testing.T) {
+			server := start(t, etcdtest.Options{})
+			client := dial(t, server.Endpoint())
+			source, err := etcd.New(client, prefix, eager())
+			require.NoError(t, err)
+			s := &sink{}
+			if closeBefore {
+				require.NoError(t, client.Close())
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- source.Run(t.Context(), s) }()
+			if !closeBefore {
+				s.awaitDocuments(t, map[string]string{})
+				require.NoError(t, client.Close())
+			}
+
+			require.ErrorIs(t, <-ended, etcd.ErrClientClosed)
+			require.Len(t, s.disconnections(), 1)
+			assert.ErrorIs(t, s.disconnections()[0], etcd.ErrClientClosed)
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package etcd
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// MaxDocumentSize is the longest document in bytes that the source hands on. A
+// longer one is reported as a faulty document.
+const MaxDocumentSize = 1 << 20
+
+// Options of a source. The zero value serves.
+type Options struct {
+	// PageSize is how many documents are read in one request. Defaults to 500.
+	PageSize int
+
+	// MaxDocuments is how many documents the prefix may hold. With more of them
+	// none is applied, and the source counts as disconnected until there are
+	// fewer. Defaults to 10,000.
+	MaxDocuments int
+
+	// RequestTimeout is the longest that one request may take, in real time.
+	// Defaults to 5 s.
+	RequestTimeout time.Duration
+
+	// WatchTimeout is the longest that a watch may be silent before the source
+	// counts as disconnected. The server is asked for a sign of life after each
+	// third of it. Defaults to 30 s.
+	WatchTimeout time.Duration
+
+	// MinBackoff and MaxBackoff bound the pause before another attempt. A pause
+	// is drawn at random from zero to a limit, so that the instances of a
+	// service do not return all at once; the limit starts at MinBackoff and
+	// doubles with each failure up to MaxBackoff. Default to 100 ms and 5 s.
+	MinBackoff time.Duration
+	MaxBackoff time.Duration
+
+	// Logger is told when the source connects and when it disconnects. It sees
+	// no documents and no credentials. Defaults to slog.Default().
+	Logger *slog.Logger
+
+	// Clock times the pauses and the silence of a watch. Defaults to
+	// clock.System().
+	Clock clock.Clock
+}
+
+// complete returns the options with every field that was left out filled in, or
+// what is wrong with them.
+func (o Options) complete() (Options, error) {
+	var faults []error
+	for _, field := range []struct {
+		name string
+		bad  bool
+	}{
+		{"PageSize", o.PageSize < 0},
+		{"MaxDocuments", o.MaxDocuments < 0},
+		{"RequestTimeout", o.RequestTimeout < 0},
+		{"WatchTimeout", o.WatchTimeout < 0},
+		{"MinBackoff", o.MinBackoff < 0},
+		{"MaxBackoff", o.MaxBackoff < 0},
+	} {
+		if field.bad {
+			faults = append(faults, fmt.Errorf("etcd: Options.%s is negative: leave it out for the default", field.name))
+		}
+	}
+	setDefault(&o.PageSize, 500)
+	setDefault(&o.MaxDocuments, 10_000)
+	setDefault(&o.RequestTimeout, 5*time.Second)
+	setDefault(&o.WatchTimeout, 30*time.Second)
+	setDefault(&o.MaxBackoff, max(o.MinBackoff, 5*time.Second))
+	setDefault(&o.MinBackoff, min(o.MaxBackoff, 100*time.Millisecond))
+	if o.MinBackoff > o.MaxBackoff {
+		faults = append(faults, fmt.Errorf("etcd: Options.MinBackoff %v is longer than MaxBackoff %v", o.MinBackoff, o.MaxBackoff))
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Clock == nil {
+		o.Clock = clock.System()
+	}
+	return o, errors.Join(faults...)
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,67 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/penstock-go/penstock/core"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// contents are all documents as they were at one revision.
+type contents struct {
+	change core.Change
+	header *pb.ResponseHeader
+}
+
+// readAll reads all documents page by page. The first page settles the revision
+// that the others are read at.
+func (r *run) readAll(ctx context.Context, kv pb.KVClient) (contents, error) {
+	request := &pb.RangeRequest{Key: r.firstKey(), RangeEnd: r.endKey(), Limit: int64(r.opts.PageSize)}
+	var all contents
+	for {
+		page, err := r.readPage(ctx, kv, request)
+		if err != nil {
+			return contents{}, err
+		}
+		if all.header == nil {
+			if err := r.checkCount(int(page.Count)); err != nil {
+				return contents{}, err
+			}
+			all.header = page.Header
+			all.change = core.Change{Complete: true, Revision: page.Header.Revision}
+			request.Revision = page.Header.Revision
+		}
+		for _, pair := range page.Kvs {
+			all.change.Documents = append(all.change.Documents, r.document(pair))
+		}
+		if !page.More || len(page.Kvs) == 0 {
+			return all, nil
+		}
+		request.Key = append(page.Kvs[len(page.Kvs)-1].Key, 0)
+	}
+}
+
+func (r *run) readPage(ctx context.Context, kv pb.KVClient, request *pb.RangeRequest) (*pb.RangeResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.RequestTimeout)
+	defer cancel()
+	page, err := kv.Range(ctx, request, r.callOptions()...)
+	return page, rpctypes.Error(err)
+}
+
+func (r *run) checkCount(count int) error {
+	if count > r.opts.MaxDocuments {
+		return fmt.Errorf("%d documents are more than Options.MaxDocuments allows, which is %d: none was applied",
+			count, r.opts.MaxDocuments)
+	}
+	return nil
+}
+
+// firstKey is the least key of a document: a key that is the prefix itself
+// names none.
+func (s *Source) firstKey() []byte { return []byte(s.prefix + "\x00") }
+
+// endKey is the least key after those of all documents.
+func (s *Source) endKey() []byte { return []byte(clientv3.GetPrefixRangeEnd(s.prefix)) }

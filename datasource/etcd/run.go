@@ -1,0 +1,143 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+
+	"github.com/penstock-go/penstock/core"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+)
+
+// run is one run of a source. It belongs to the goroutine of Run.
+type run struct {
+	*Source
+	sink  core.Sink
+	pause backoff
+	link  link
+
+	dialled  *clientv3.Client    // with the configuration of Open
+	cluster  uint64              // that was read last
+	revision int64               // of the last complete read
+	names    map[string]struct{} // of the documents that there are
+}
+
+// link is what the log was told last.
+type link int
+
+const (
+	unknown link = iota
+	up
+	down
+)
+
+// session reads all documents and follows them until that fails. It returns
+// why.
+func (r *run) session(ctx context.Context) error {
+	client, err := r.dial(ctx)
+	if err != nil {
+		return err
+	}
+	conn := client.ActiveConnection()
+	if r.pause.failing() {
+		// The connection's own backoff grows to minutes. That of the source
+		// counts.
+		conn.ResetConnectBackoff()
+	}
+	err = r.follow(ctx, conn)
+	if client.Ctx().Err() != nil {
+		return ErrClientClosed
+	}
+	return err
+}
+
+func (r *run) follow(ctx context.Context, conn *grpc.ClientConn) error {
+	all, err := r.readAll(ctx, pb.NewKVClient(conn))
+	if err != nil {
+		return fmt.Errorf("etcd: reading %s: %w", r.prefix, err)
+	}
+	r.checkHistory(all.header)
+	r.note(all.change)
+	r.sink.Apply(all.change)
+	if err := r.watch(ctx, pb.NewWatchClient(conn), all.change.Revision); err != nil {
+		return fmt.Errorf("etcd: watching %s: %w", r.prefix, err)
+	}
+	return nil
+}
+
+// checkHistory notes which cluster was read and warns when it is not the one it
+// was.
+func (r *run) checkHistory(header *pb.ResponseHeader) {
+	if header.ClusterId != r.cluster && r.cluster != 0 || header.Revision < r.revision {
+		r.opts.Logger.Warn("etcd cluster was restored or replaced, going by its documents",
+			slog.String("source", r.Name()),
+			slog.Int64("revision", header.Revision), slog.Int64("previous", r.revision))
+	}
+	r.cluster, r.revision = header.ClusterId, header.Revision
+}
+
+// note keeps count of the documents that there are after the change.
+func (r *run) note(change core.Change) {
+	if change.Complete {
+		r.names = make(map[string]struct{}, len(change.Documents))
+	}
+	for _, document := range change.Documents {
+		r.names[document.Name] = struct{}{}
+	}
+	for _, name := range change.Removed {
+		delete(r.names, name)
+	}
+}
+
+func (r *run) connected() {
+	r.pause.succeed()
+	if r.link != up {
+		r.opts.Logger.Info("etcd source connected", slog.String("source", r.Name()),
+			slog.Int("documents", len(r.names)), slog.Int64("revision", r.revision))
+	}
+	r.link = up
+}
+
+func (r *run) disconnected(err error) {
+	if r.link != down {
+		r.opts.Logger.Warn("etcd source disconnected, the last rules stay in force",
+			slog.String("source", r.Name()), slog.Any("error", err))
+	}
+	r.link = down
+	r.sink.Disconnected(err)
+}
+
+// dial returns the caller's client or one of the run's own.
+func (r *run) dial(ctx context.Context) (*clientv3.Client, error) {
+	if r.client != nil {
+		return r.client, nil
+	}
+	if r.dialled == nil {
+		config := r.config
+		config.Context = ctx
+		client, err := clientv3.New(config)
+		if err != nil {
+			return nil, fmt.Errorf("etcd: connecting to %v: %w", config.Endpoints, err)
+		}
+		r.dialled = client
+	}
+	return r.dialled, nil
+}
+
+func (r *run) hangUp() {
+	if r.dialled != nil {
+		_ = r.dialled.Close()
+	}
+}
+
+// callOptions make the first request fail at once when there is no connection,
+// with the reason, and later ones wait until there is.
+func (r *run) callOptions() []grpc.CallOption {
+	return []grpc.CallOption{
+		grpc.WaitForReady(r.pause.failing()),
+		grpc.MaxCallRecvMsgSize(math.MaxInt32),
+	}
+}

@@ -1,0 +1,159 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// askTimes is how often a silent server is asked for a sign of life, and then
+// given up on.
+const askTimes = 3
+
+// received is what came from the server: a response, or why there is none.
+type received struct {
+	response *pb.WatchResponse
+	err      error
+}
+
+// watch applies what changes after the revision, until that fails. It returns
+// why.
+//
+// It speaks the watch protocol itself because the client's own watcher
+// reconnects behind the caller's back and resumes where it was, which
+// is wrong for a cluster that was restored meanwhile.
+func (r *run) watch(ctx context.Context, client pb.WatchClient, revision int64) error {
+	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx))
+	var receiver sync.WaitGroup
+	defer receiver.Wait()
+	defer cancel(nil)
+
+	stream, err := r.openWatch(ctx, cancel, client, revision)
+	if err != nil {
+		return err
+	}
+	r.connected()
+
+	responses := make(chan received)
+	receiver.Go(func() { receive(ctx, stream, responses) })
+	return r.applyChanges(ctx, stream, responses)
+}
+
+// openWatch returns a stream on which the server has confirmed the watch. The
+// watch starts at the revision that was read, not after it, because a server
+// gives no sign of life on a watch that starts in the future.
+func (r *run) openWatch(
+	ctx context.Context, cancel context.CancelCauseFunc, client pb.WatchClient, revision int64,
+) (pb.Watch_WatchClient, error) {
+	late := time.AfterFunc(r.opts.RequestTimeout, func() {
+		cancel(fmt.Errorf("no answer within %v", r.opts.RequestTimeout))
+	})
+	defer late.Stop()
+	stream, err := client.Watch(ctx, r.callOptions()...)
+	if err != nil {
+		return nil, watchError(ctx, err)
+	}
+	// A failed Send is explained by the Recv that follows.
+	_ = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{
+		CreateRequest: &pb.WatchCreateRequest{Key: r.firstKey(), RangeEnd: r.endKey(), StartRevision: revision},
+	}})
+	created, err := stream.Recv()
+	if err != nil {
+		return nil, watchError(ctx, err)
+	}
+	return stream, cancelled(created)
+}
+
+// receive passes on what the server sends until ctx or the stream ends.
+func receive(ctx context.Context, stream pb.Watch_WatchClient, to chan<- received) {
+	for {
+		response, err := stream.Recv()
+		select {
+		case to <- received{response, watchError(ctx, err)}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// applyChanges applies responses until one says that the watch has ended or
+// none has come for too long.
+func (r *run) applyChanges(ctx context.Context, stream pb.Watch_WatchClient, responses <-chan received) error {
+	interval := r.opts.WatchTimeout / askTimes
+	timer := r.opts.Clock.NewTimer(interval)
+	defer timer.Stop()
+	for asked := 0; ; {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case next := <-responses:
+			if next.err != nil {
+				return next.err
+			}
+			if err := r.applyResponse(next.response); err != nil {
+				return err
+			}
+			asked = 0
+		case <-timer.C():
+			if asked++; asked == askTimes {
+				return fmt.Errorf("the server has been silent for %v", r.opts.WatchTimeout)
+			}
+			// A failed Send is explained by the Recv that follows.
+			_ = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_ProgressRequest{
+				ProgressRequest: &pb.WatchProgressRequest{},
+			}})
+		}
+		timer.Reset(interval)
+	}
+}
+
+// applyResponse applies a response's events, if any are news: one without them
+// is a sign of life.
+func (r *run) applyResponse(response *pb.WatchResponse) error {
+	if err := cancelled(response); err != nil {
+		return err
+	}
+	events := slices.DeleteFunc(response.Events, func(e *mvccpb.Event) bool { return e.Kv.ModRevision <= r.revision })
+	if len(events) == 0 {
+		return nil
+	}
+	change := r.change(events)
+	r.note(change)
+	if err := r.checkCount(len(r.names)); err != nil {
+		return err
+	}
+	r.sink.Apply(change)
+	return nil
+}
+
+// cancelled returns why the server ended the watch, nil if it did not.
+func cancelled(response *pb.WatchResponse) error {
+	switch {
+	case response.CompactRevision != 0:
+		return rpctypes.ErrCompacted
+	case response.Canceled:
+		return errors.New("cancelled by the server: " + response.CancelReason)
+	default:
+		return nil
+	}
+}
+
+// watchError returns what the source itself ended the watch for, or else the
+// error in the client's terms.
+func watchError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return rpctypes.Error(err)
+}

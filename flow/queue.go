@@ -1,0 +1,320 @@
+package flow
+
+import (
+	"sync"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Queue enforces a rule of control [Throttle]: a leaky bucket as a queue. Calls
+// get turns that are never closer than the tokens they take cost at the ceiling
+// of the second, first come, first served:
+//
+//	turn = max(arrival, last turn + tokens / ceiling · window)
+//
+// The queue only reckons; waiting is the caller's. A [Waiter] is told when to
+// look again through its channel, and when its turn will be. It is safe for
+// concurrent use; one mutex guards all of it.
+type Queue struct {
+	mu      sync.Mutex
+	terms   *Terms
+	cold    cold
+	last    clock.Instant // the turn granted last
+	head    *Waiter       // its turn is set
+	tail    *Waiter
+	behind  int64 // tokens of those behind the head
+	retired bool
+}
+
+// Ticket is a turn that was granted.
+type Ticket struct {
+	turn, before clock.Instant // before: the turn granted before it
+	tokens       int32
+}
+
+// Waiter is a call in a queue. It is made once and can be used for one call
+// after another.
+type Waiter struct {
+	// Wake receives when the waiter should call Turn.
+	Wake chan struct{}
+
+	// The queue's mutex guards what follows.
+	state      waiting
+	tokens     int32
+	arrived    clock.Instant
+	ticket     Ticket // the turn: planned for the head, then granted
+	next, prev *Waiter
+}
+
+// waiting is how a waiter stands.
+type waiting uint8
+
+const (
+	inQueue  waiting = iota
+	granted          // its ticket is valid
+	refused          // its turn would come after its patience ended
+	released         // its queue is no more
+)
+
+// NewWaiter returns a waiter.
+func NewWaiter() *Waiter { return &Waiter{Wake: make(chan struct{}, 1)} }
+
+// NewQueue returns a queue whose first call may go at once, stone-cold if the
+// terms warm up.
+func NewQueue(t *Terms, now clock.Instant) *Queue {
+	return &Queue{terms: t, cold: newCold(t, now), last: longAgo}
+}
+
+// Take asks for a turn at now, for n tokens under the given terms. Passed comes
+// with a ticket; Queued says that Join may get one; Refused that the wait would
+// be longer than the rule's MaxWait; Outdated that the terms are.
+func (q *Queue) Take(t *Terms, now clock.Instant, n int32) (Ticket, Decision) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ticket, decision := q.plan(t, now, n, t.rule.MaxWait)
+	if decision == Passed {
+		q.grant(ticket)
+	}
+	return ticket, decision
+}
+
+// Join asks for a turn like Take and puts w into the queue if it has to wait
+// for it, for no longer than the rule's MaxWait nor patience.
+func (q *Queue) Join(t *Terms, now clock.Instant, n int32, patience time.Duration, w *Waiter) (Ticket, Decision) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ticket, decision := q.plan(t, now, n, min(patience, t.rule.MaxWait))
+	switch decision {
+	case Passed:
+		q.grant(ticket)
+	case Queued:
+		*w = Waiter{Wake: w.Wake, tokens: n, arrived: now}
+		q.push(w)
+	}
+	return ticket, decision
+}
+
+// Turn asks at now how a waiter stands: Passed with its ticket; Queued with the
+// time until its turn if it is the first in the queue, else 0: it is woken when
+// it has become the first; Refused if a changed rule would make it wait longer
+// than it may; Outdated when the rule is gone.
+func (q *Queue) Turn(now clock.Instant, w *Waiter) (Ticket, time.Duration, Decision) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.advance(now)
+	switch w.state {
+	case granted:
+		return w.ticket, 0, Passed
+	case refused:
+		return Ticket{}, 0, Refused
+	case released:
+		return Ticket{}, 0, Outdated
+	}
+	if w == q.head {
+		return Ticket{}, w.ticket.turn.Sub(now), Queued
+	}
+	return Ticket{}, 0, Queued
+}
+
+// Leave takes a waiter that gives up out of the queue; those behind it move up.
+// It returns false when the waiter's turn came first: the ticket is valid.
+func (q *Queue) Leave(w *Waiter) (Ticket, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.state == inQueue {
+		wasHead := w == q.head
+		q.remove(w)
+		if wasHead {
+			q.place()
+		}
+	}
+	return w.ticket, w.state != granted
+}
+
+// GiveBack returns a turn that was not used after all. It can be given to
+// another only as long as no later one was granted: those behind move up.
+func (q *Queue) GiveBack(ticket Ticket) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.last != ticket.turn {
+		return
+	}
+	q.last = ticket.before
+	q.cold.pass(q.terms, -int64(ticket.tokens), ticket.turn)
+	q.place()
+}
+
+// Adopt goes over to newer terms: the waiting get their turns by them.
+func (q *Queue) Adopt(t *Terms, now clock.Instant) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.adopt(t, now)
+}
+
+// Retire ends the queue: its rule is gone. Those who wait are let go, Outdated.
+func (q *Queue) Retire() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.retired = true
+	for w := q.head; w != nil; w = q.head {
+		q.finish(w, released)
+	}
+}
+
+// RetryAfter returns how long after now a call of n tokens that was refused
+// could join the queue, if nobody else comes and it can wait as long as the
+// rule allows but no longer than patience; 0 when it never can.
+func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ceiling := q.ceilingFor(now)
+	if ceiling == 0 {
+		return 0
+	}
+	patience = max(0, min(patience, q.terms.rule.MaxWait))
+	return max(1, q.turnBehind(now, n, ceiling).Sub(now)-patience)
+}
+
+// Status returns the ceiling in force at now, in tokens per window, for how many
+// tokens a call that came now would get a turn within the rule's MaxWait, and
+// how long it takes until that is one more. It changes nothing.
+func (q *Queue) Status(now clock.Instant) (ceiling float64, room int64, reset time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	cold := q.cold // a copy, to look ahead with
+	ceiling = cold.ceiling(q.terms, now)
+	if ceiling == 0 {
+		return 0, 0, 0
+	}
+	spacing := q.terms.cost(1, ceiling)
+	slack := q.terms.rule.MaxWait - q.turnBehind(now, 1, ceiling).Sub(now)
+	if slack < 0 {
+		return ceiling, 0, -slack
+	}
+	return ceiling, 1 + int64(slack/spacing), spacing - slack%spacing
+}
+
+// plan decides on a call that comes at now, without doing anything about it.
+func (q *Queue) plan(t *Terms, now clock.Instant, n int32, patience time.Duration) (Ticket, Decision) {
+	if q.retired || t.version < q.terms.version {
+		return Ticket{}, Outdated
+	}
+	q.adopt(t, now)
+	q.advance(now)
+	ceiling := q.ceilingFor(now)
+	if ceiling == 0 {
+		return Ticket{}, Refused
+	}
+	turn := q.turnBehind(now, n, ceiling)
+	switch {
+	case q.head == nil && turn <= now:
+		return Ticket{turn: turn, before: q.last, tokens: n}, Passed
+	case turn.Sub(now) > patience:
+		return Ticket{}, Refused
+	}
+	return Ticket{}, Queued
+}
+
+// ceilingFor returns the ceiling that a call arriving at now is planned with.
+// While others wait, it is that of the second in which the first of them became
+// the first: seconds are entered in the order of turns.
+func (q *Queue) ceilingFor(now clock.Instant) float64 {
+	if q.head == nil {
+		return q.cold.ceiling(q.terms, max(q.last, now))
+	}
+	return q.cold.ceiling(q.terms, q.last)
+}
+
+// turnBehind returns the turn of a call of n tokens that comes at now.
+func (q *Queue) turnBehind(now clock.Instant, n int32, ceiling float64) clock.Instant {
+	if q.head == nil {
+		return max(now, q.last.Add(q.terms.cost(int64(n), ceiling)))
+	}
+	return max(now, q.head.ticket.turn.Add(q.terms.cost(q.behind+int64(n), ceiling)))
+}
+
+// advance grants every turn that has come by now, in order.
+func (q *Queue) advance(now clock.Instant) {
+	for w := q.head; w != nil && w.ticket.turn <= now; w = q.head {
+		q.grant(w.ticket)
+		q.finish(w, granted)
+		q.place()
+	}
+}
+
+func (q *Queue) grant(ticket Ticket) {
+	q.cold.ceiling(q.terms, ticket.turn) // enter the second that it falls in
+	q.cold.pass(q.terms, int64(ticket.tokens), ticket.turn)
+	q.last = ticket.turn
+}
+
+// place plans the turn of the first in the queue, at the ceiling of the second
+// in which it became the first, and wakes it to wait for that turn. Who would
+// have to wait longer than the rule allows is refused.
+func (q *Queue) place() {
+	for w := q.head; w != nil; w = q.head {
+		ceiling := q.cold.ceiling(q.terms, max(q.last, w.arrived))
+		if ceiling > 0 {
+			turn := max(w.arrived, q.last.Add(q.terms.cost(int64(w.tokens), ceiling)))
+			if turn.Sub(w.arrived) <= q.terms.rule.MaxWait {
+				w.ticket = Ticket{turn: turn, before: q.last, tokens: w.tokens}
+				w.wake()
+				return
+			}
+		}
+		q.finish(w, refused)
+	}
+}
+
+func (q *Queue) adopt(t *Terms, now clock.Instant) {
+	if t.version <= q.terms.version {
+		return
+	}
+	q.advance(now)
+	q.cold.adopt(q.terms, t, now)
+	q.terms = t
+	q.place()
+}
+
+// finish takes a waiter out of the queue and tells it how it stands.
+func (q *Queue) finish(w *Waiter, state waiting) {
+	q.remove(w)
+	w.state = state
+	w.wake()
+}
+
+func (q *Queue) push(w *Waiter) {
+	if q.head == nil {
+		q.head, q.tail = w, w
+		q.place()
+		return
+	}
+	w.prev, q.tail.next, q.tail = q.tail, w, w
+	q.behind += int64(w.tokens)
+}
+
+func (q *Queue) remove(w *Waiter) {
+	if w == q.head {
+		q.head = w.next
+		if q.head != nil {
+			q.behind -= int64(q.head.tokens)
+		}
+	} else {
+		w.prev.next = w.next
+		q.behind -= int64(w.tokens)
+	}
+	if w == q.tail {
+		q.tail = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.next, w.prev = nil, nil
+}
+
+func (w *Waiter) wake() {
+	select {
+	case w.Wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,97 @@
+package flow
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/warmup"
+)
+
+// Terms are a rule made ready to be enforced. They never change; a changed rule
+// has new terms, which the same limiter then works by.
+type Terms struct {
+	rule    Rule
+	version uint64
+
+	seconds float64       // the window, in seconds
+	bucket  time.Duration // sliding window: the length of a bucket
+	span    int           // sliding window: the buckets that the limit holds over
+	curve   warmup.Curve  // of a rule that warms up
+}
+
+// Compile returns the terms of a rule, which must be valid and complete.
+// Version tells terms of one limiter apart: the higher one is the newer.
+func Compile(rule Rule, version uint64) *Terms {
+	t := &Terms{rule: rule, version: version, seconds: rule.Window.Seconds()}
+	if rule.Control == Reject {
+		t.bucket = rule.Window / time.Duration(rule.Buckets)
+		t.span = rule.Buckets
+		if rule.Strict {
+			// An unaligned interval touches one bucket more than its length has.
+			t.span++
+		}
+	}
+	if t.warmsUp() {
+		w := rule.WarmUp
+		t.curve = warmup.NewCurve(rule.Limit/t.seconds, w.Period, w.ColdFactor, w.Step)
+	}
+	return t
+}
+
+// Rule returns the rule that the terms were compiled from.
+func (t *Terms) Rule() Rule { return t.rule }
+
+func (t *Terms) warmsUp() bool { return t.rule.WarmUp.Period > 0 }
+
+// cost returns the time that n tokens take at a ceiling in tokens per window,
+// rounded up to the nanosecond so that no two turns come too close.
+func (t *Terms) cost(n int64, ceiling float64) time.Duration {
+	const roundingError = 1e-6 // nanoseconds
+	ns := float64(n) * t.seconds * 1e9 / ceiling
+	return time.Duration(min(math.Ceil(ns-roundingError), float64(forever)))
+}
+
+// forever is a cost beyond every MaxWait that can still be added to an instant.
+const forever = 100 * 365 * 24 * time.Hour
+
+// longAgo is the turn before the first: nothing has to keep a distance from it.
+const longAgo = clock.Instant(-2 * forever)
+
+// cold is how cold a limiter's resource is, for terms that warm up or not.
+type cold struct{ bucket warmup.Bucket }
+
+// newCold returns the state of a stone-cold resource.
+func newCold(t *Terms, now clock.Instant) cold {
+	if !t.warmsUp() {
+		return cold{}
+	}
+	return cold{warmup.NewBucket(t.curve, t.curve.Step(now))}
+}
+
+// ceiling returns the ceiling, in tokens per window, of the step that now is in.
+func (c *cold) ceiling(t *Terms, now clock.Instant) float64 {
+	if !t.warmsUp() {
+		return t.rule.Limit
+	}
+	c.bucket.Sync(t.curve, t.curve.Step(now))
+	return c.bucket.Ceiling(t.curve) * t.seconds
+}
+
+// pass counts n tokens that passed at an instant.
+func (c *cold) pass(t *Terms, n int64, at clock.Instant) {
+	if t.warmsUp() {
+		c.bucket.Pass(t.curve.Step(at), n)
+	}
+}
+
+// adopt goes over to changed terms: warm stays warm.
+func (c *cold) adopt(from, to *Terms, now clock.Instant) {
+	switch {
+	case !to.warmsUp():
+	case from.warmsUp():
+		c.bucket.Rescale(from.curve, to.curve)
+	default:
+		*c = newCold(to, now)
+	}
+}

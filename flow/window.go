@@ -1,0 +1,203 @@
+package flow
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/stat"
+)
+
+// Window enforces a rule of control [Reject]: a sliding window whose buckets
+// never hold more than the ceiling of the present second. It is safe for
+// concurrent use; taking, refusing and giving back are lock-free but for the
+// first call of each bucket.
+type Window struct {
+	terms  atomic.Pointer[Terms] // those that counts was opened under
+	counts *stat.Window
+
+	wait atomic.Int64 // how long a token refused in the open bucket has to wait, nanoseconds
+
+	mu       sync.Mutex // guards what follows, and opening and closing buckets
+	cold     cold
+	credit   credit
+	ceiling  float64 // of the open bucket, tokens per window
+	whole    int64   // its whole tokens
+	fraction float64 // and the rest
+	counted  int64   // tokens of the open bucket that cold has been told of
+}
+
+// NewWindow returns a window that nothing has passed yet, stone-cold if the
+// terms warm up.
+func NewWindow(t *Terms, now clock.Instant) *Window {
+	w := &Window{counts: stat.NewWindow(t.span, t.bucketOf(now)), cold: newCold(t, now)}
+	w.credit = newCredit(w.cold.ceiling(t, now))
+	w.terms.Store(t)
+	w.open(t, t.bucketOf(now))
+	return w
+}
+
+// Take takes n tokens at now under the given terms: Passed, Refused or
+// Outdated.
+func (w *Window) Take(t *Terms, now clock.Instant, n int32) Decision {
+	bucket := t.bucketOf(now)
+	for {
+		if w.terms.Load() == t {
+			switch w.counts.Take(bucket, n) {
+			case stat.Taken:
+				return Passed
+			case stat.Full:
+				return Refused
+			}
+		}
+		if !w.settle(t, bucket) {
+			return Outdated
+		}
+	}
+}
+
+// GiveBack returns n tokens that Take took at now under the given terms. What
+// has left the window since needs no return.
+func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
+	bucket := t.bucketOf(now)
+	if w.terms.Load() == t && w.counts.TryGiveBack(bucket, n) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	present := w.terms.Load()
+	bucket = present.bucketOf(t.bucketEnd(bucket))
+	w.close(present)
+	bucket = min(bucket, w.counts.OpenBucket())
+	if w.counts.GiveBack(bucket, n) {
+		w.cold.pass(present, -int64(n), present.bucketStart(bucket))
+		if bucket == w.counts.OpenBucket() {
+			w.counted -= int64(n)
+		}
+		w.credit.refund(bucket)
+	}
+	w.open(present, w.counts.OpenBucket())
+}
+
+// Adopt goes over to newer terms at once, rather than with the next call.
+func (w *Window) Adopt(t *Terms, now clock.Instant) { w.settle(t, t.bucketOf(now)) }
+
+// RetryAfter returns how long it takes, counted from the start of the present
+// bucket, until n tokens that were refused can pass if nobody else comes; 0 when
+// they never can under the present ceiling. n of 1 costs one load.
+func (w *Window) RetryAfter(n int32) time.Duration {
+	if n == 1 {
+		return time.Duration(w.wait.Load())
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.retryAfter(w.terms.Load(), n)
+}
+
+// Opened returns when the present bucket began: a call that brought an earlier
+// instant is Outdated.
+func (w *Window) Opened() clock.Instant {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.terms.Load().bucketStart(w.counts.OpenBucket())
+}
+
+// Status returns the ceiling in force at now, in tokens per window, how many
+// tokens can still be taken, and how long it takes until there will be more. It
+// changes nothing.
+func (w *Window) Status(now clock.Instant) (ceiling float64, room int64, reset time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.terms.Load()
+	reset = t.bucketStart(w.counts.OpenBucket()).Add(w.retryAfter(t, 1)).Sub(now)
+	bucket := t.bucketOf(now)
+	if bucket <= w.counts.OpenBucket() {
+		return w.ceiling, max(0, w.counts.Room()), max(0, reset)
+	}
+	cold := w.cold // a copy, to look ahead with
+	ceiling = cold.ceiling(t, t.bucketStart(bucket))
+	whole, _ := split(ceiling)
+	return ceiling, max(0, whole-w.counts.Held(bucket)), max(0, reset)
+}
+
+// settle makes the window ready for a call in a bucket under given terms. It
+// returns false if the window is ahead of them.
+func (w *Window) settle(t *Terms, bucket int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if present := w.terms.Load(); present != t {
+		if t.version < present.version {
+			return false
+		}
+		w.adopt(present, t, bucket)
+	}
+	if bucket <= w.counts.OpenBucket() {
+		return bucket == w.counts.OpenBucket()
+	}
+	w.close(t)
+	w.open(t, bucket)
+	return true
+}
+
+// adopt goes over from one set of terms to another, keeping what is counted.
+func (w *Window) adopt(from, to *Terms, bucket int64) {
+	w.close(from)
+	opened := w.counts.OpenBucket()
+	if from.bucket != to.bucket || from.span != to.span {
+		// A token counts in the new bucket that the end of its old one falls
+		// in: it leaves the window no earlier than it would have.
+		opened = max(bucket, to.bucketOf(from.bucketStart(opened)))
+		w.counts.Resize(to.span, opened, func(old int64) int64 {
+			return to.bucketOf(from.bucketEnd(old))
+		})
+		w.counted = w.counts.Close()
+	}
+	w.cold.adopt(from, to, to.bucketStart(opened))
+	w.terms.Store(to)
+	w.open(to, opened)
+}
+
+// close shuts the open bucket and accounts for what was taken in it.
+func (w *Window) close(t *Terms) {
+	taken := w.counts.Close()
+	bucket := w.counts.OpenBucket()
+	w.cold.pass(t, taken-w.counted, t.bucketStart(bucket))
+	w.counted = taken
+	if w.credit.extra(w.fraction) == 1 && taken > 0 && w.counts.Held(bucket) > w.whole {
+		w.credit.spend(bucket)
+	}
+}
+
+// open settles what a bucket has room for and opens it.
+func (w *Window) open(t *Terms, bucket int64) {
+	passed := bucket - w.counts.OpenBucket()
+	if passed > 0 {
+		w.counted = 0
+	}
+	w.ceiling = w.cold.ceiling(t, t.bucketStart(bucket))
+	w.whole, w.fraction = split(w.ceiling)
+	w.credit.earn(w.fraction, passed, t.span)
+	w.counts.Open(bucket, w.whole+w.credit.extra(w.fraction))
+	w.wait.Store(int64(w.retryAfter(t, 1)))
+}
+
+func (w *Window) retryAfter(t *Terms, n int32) time.Duration {
+	buckets := w.counts.FreeIn(n)
+	if int64(n) > w.whole {
+		if int64(n) > w.whole+1 || w.fraction < roundingError {
+			return 0
+		}
+		buckets = max(buckets, w.credit.earnedIn(w.fraction, t.span))
+	}
+	return time.Duration(buckets) * t.bucket
+}
+
+func (t *Terms) bucketOf(now clock.Instant) int64 { return int64(now) / int64(t.bucket) }
+
+func (t *Terms) bucketStart(bucket int64) clock.Instant {
+	return clock.Instant(bucket * int64(t.bucket))
+}
+
+// bucketEnd returns the last instant of a bucket.
+func (t *Terms) bucketEnd(bucket int64) clock.Instant { return t.bucketStart(bucket+1) - 1 }

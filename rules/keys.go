@@ -1,0 +1,53 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// keyed is a mapping whose keys have been judged.
+type keyed struct {
+	entries  []entry  // those of known names, each once
+	meant    []string // the known names that misspelled ones seem to mean
+	problems Problems // of the other keys
+}
+
+// judgeKeys parts the entries of a mapping whose names are known from those
+// whose are not. The path leads to the mapping, as in "warmUp."; it is empty at
+// the top.
+func judgeKeys(m node, path string, known []string) keyed {
+	var k keyed
+	first := make(map[string]place)
+	for _, e := range m.entries {
+		key := e.key
+		earlier, twice := first[key.text]
+		switch {
+		case key.fault != "":
+			k.fail(key, "", "the field's name "+key.fault)
+		case key.kind == kindList || key.kind == kindMapping:
+			k.fail(key, "", fmt.Sprintf("the field's name is %v: the fields here are %s", key, strings.Join(known, ", ")))
+		case !slices.Contains(known, key.text):
+			k.unknown(key, path, known)
+		case twice:
+			k.fail(key, path+key.text, fmt.Sprintf("is given twice, first on line %d: remove one", earlier.line))
+		default:
+			first[key.text] = key.place
+			k.entries = append(k.entries, e)
+		}
+	}
+	return k
+}
+
+func (k *keyed) unknown(key node, path string, known []string) {
+	advice := "the fields here are " + strings.Join(known, ", ")
+	if meant := nearest(key.text, known); meant != "" {
+		k.meant = append(k.meant, meant)
+		advice = fmt.Sprintf("did you mean %q?", path+meant)
+	}
+	k.fail(key, "", fmt.Sprintf("unknown field %s: %s", quote(path+key.text), advice))
+}
+
+func (k *keyed) fail(key node, field, message string) {
+	k.problems = append(k.problems, key.problem(field, message))
+}

@@ -1,0 +1,156 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+func (s schema[R]) read(document string, section node, to *Set) Problems {
+	if section.kind != kindList {
+		return Problems{section.problem(string(s.kind), fmt.Sprintf(
+			`is %v: must be a list of rules; write "%s: []" for none`, section, s.kind))}
+	}
+	var problems Problems
+	rules := s.rules(to)
+	for i, item := range section.items {
+		r := reader[R]{schema: s, start: item.place}
+		name := r.read(item)
+		if name != "" {
+			key := ruleKey{s.kind, name}
+			if other, taken := to.positions[key]; taken {
+				fault := nameTaken("the rule at " + other.String())
+				r.judged(fault.Field, fault.Message)
+			} else {
+				to.positions[key] = Position{document, item.line, item.column}
+			}
+		}
+		*rules = append(*rules, r.rule)
+		for _, p := range r.problems {
+			p.Kind, p.Index, p.Rule = s.kind, i, name
+			problems = append(problems, p)
+		}
+	}
+	return problems
+}
+
+// reader reads one rule.
+type reader[R any] struct {
+	schema[R]
+	start    place            // where the rule begins
+	rule     R                // as far as it has been read, complete at the end
+	places   map[string]place // of the values given, by their paths
+	unsound  map[string]bool  // paths whose values cannot be read
+	problems Problems         // without the rule's name as yet
+}
+
+// read returns the name of the rule, "" when it cannot be told.
+func (r *reader[R]) read(item node) (name string) {
+	r.places = make(map[string]place)
+	r.unsound = make(map[string]bool)
+	if item.fault != "" {
+		r.report(item.place, "", "the rule "+item.fault)
+	}
+	switch item.kind {
+	case kindUnread:
+		return ""
+	case kindMapping:
+		r.readMapping("", item)
+	default:
+		r.report(item.place, "", fmt.Sprintf(
+			"the entry is %v: write a rule here, such as {resource: orders, limit: 100}, or remove it", item))
+		return ""
+	}
+	r.judge()
+	if r.unsound["name"] {
+		return ""
+	}
+	return r.nameOf(r.rule)
+}
+
+// readMapping reads the fields of the mapping that the prefix leads to.
+func (r *reader[R]) readMapping(prefix string, m node) {
+	keys := judgeKeys(m, prefix, r.fields.names(prefix))
+	r.problems = append(r.problems, keys.problems...)
+	for _, e := range keys.entries {
+		r.readField(prefix+e.key.text, e.value)
+	}
+	for _, meant := range keys.meant {
+		if _, given := r.places[prefix+meant]; !given {
+			r.unsound[prefix+meant] = true // it would only be said to be missing
+		}
+	}
+}
+
+func (r *reader[R]) readField(path string, value node) {
+	r.places[path] = value.place
+	if value.fault != "" {
+		r.fail(path, value.fault)
+	}
+	f := r.fields.find(path)
+	switch {
+	case value.kind == kindUnread:
+	case value.kind == kindNull:
+		r.fail(path, "is left empty: write a value or remove the field")
+	case f != nil:
+		if fault := f.read(&r.rule, value); fault != "" {
+			r.fail(path, fault)
+		}
+	case value.kind != kindMapping || len(value.entries) == 0:
+		r.fail(path, fmt.Sprintf("is %v: must be a mapping with some of the fields %s",
+			value, strings.Join(r.fields.names(path+"."), ", ")))
+	default:
+		r.readMapping(path+".", value)
+	}
+}
+
+// judge completes the rule and finds what is wrong with it as a whole.
+func (r *reader[R]) judge() {
+	given := r.rule
+	r.rule = r.fill(given)
+	for _, f := range r.fields {
+		_, present := r.places[f.path]
+		switch {
+		case !present && f.missing != "":
+			r.judged(f.path, f.missing)
+		case present && !f.equal(&given, &r.rule):
+			r.judged(f.path, fmt.Sprintf("is %v: leave the field out for the default, %v",
+				f.write(&given), f.write(&r.rule)))
+		}
+	}
+	for _, fault := range r.faults(given) {
+		r.judged(fault.Field, fault.Message)
+	}
+}
+
+// judged reports a fault, unless it may come of one in reading the document.
+func (r *reader[R]) judged(path, message string) {
+	unsound := func(path string) bool { return r.unsound[path] }
+	f := r.fields.find(path)
+	if unsound(path) || f != nil && slices.ContainsFunc(f.needs, unsound) {
+		return
+	}
+	r.report(r.placeOf(path), path, message)
+}
+
+// fail reports that the value of a field cannot be read.
+func (r *reader[R]) fail(path, message string) {
+	r.unsound[path] = true
+	r.report(r.places[path], path, message)
+}
+
+func (r *reader[R]) report(at place, path, message string) {
+	r.problems = append(r.problems, at.problem(path, message))
+}
+
+// placeOf returns where the value of the field stands, or else the mapping that
+// lacks it.
+func (r *reader[R]) placeOf(path string) place {
+	if at, ok := r.places[path]; ok {
+		return at
+	}
+	if dot := strings.LastIndexByte(path, '.'); dot >= 0 {
+		return r.placeOf(path[:dot])
+	}
+	return r.start
+}

@@ -1,0 +1,95 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/penstock-go/penstock/flow"
+)
+
+// A section is one kind of rule, whatever its type.
+type section interface {
+	// name returns the kind, which is the name of the section in a document.
+	name() Kind
+
+	// read adds the rules of a document's section to the set, complete.
+	read(document string, rules node, to *Set) Problems
+
+	// write returns the rules of the set as a section of a document.
+	write(Set) node
+
+	count(Set) int
+	validate(Set) Problems
+	complete(*Set)
+	merge(to *Set, from []Set) Problems
+}
+
+// sections returns every kind of rule there is. To add a kind, give Set a list
+// of its rules and describe them here by a schema.
+func sections() []section {
+	return []section{flowRules()}
+}
+
+// schema is the section of the rules of type R.
+type schema[R any] struct {
+	kind   Kind
+	rules  func(*Set) *[]R // where a set keeps them
+	nameOf func(R) string  // of a complete rule
+	fill   func(R) R       // completes a rule with its defaults
+	judge  func(R) []flow.Fault
+	fields fields[R]
+}
+
+func (s schema[R]) name() Kind { return s.kind }
+
+func (s schema[R]) count(set Set) int { return len(*s.rules(&set)) }
+
+func (s schema[R]) complete(set *Set) {
+	rules := slices.Clone(*s.rules(set))
+	for i, rule := range rules {
+		rules[i] = s.fill(rule)
+	}
+	*s.rules(set) = rules
+}
+
+// faults returns what is wrong with a rule by itself.
+func (s schema[R]) faults(rule R) []flow.Fault {
+	faults := s.judge(rule)
+	for _, f := range s.fields {
+		if message := f.check(&rule); message != "" {
+			faults = append(faults, flow.Fault{Field: f.path, Message: message})
+		}
+	}
+	return faults
+}
+
+func (s schema[R]) validate(set Set) Problems {
+	var problems Problems
+	first := make(map[string]int) // names, to the index of the rule that has them
+	for i, rule := range *s.rules(&set) {
+		name := s.nameOf(s.fill(rule))
+		faults := s.faults(rule)
+		if other, taken := first[name]; !taken {
+			first[name] = i
+		} else if name != "" {
+			faults = append(faults, nameTaken(fmt.Sprintf("%s[%d]", s.kind, other)))
+		}
+		for _, fault := range faults {
+			problems = append(problems, s.problem(i, name, fault))
+		}
+	}
+	return problems
+}
+
+// problem returns the fault as a problem of a rule that has no position.
+func (s schema[R]) problem(index int, name string, fault flow.Fault) Problem {
+	return Problem{Kind: s.kind, Index: index, Rule: name, Field: fault.Field, Message: fault.Message}
+}
+
+// nameTaken is the fault of a rule whose name another rule has.
+func nameTaken(by string) flow.Fault {
+	return flow.Fault{
+		Field:   "name",
+		Message: fmt.Sprintf("is taken by %s: give one of them another (the default is the resource)", by),
+	}
+}

@@ -1,0 +1,64 @@
+package rules
+
+import "github.com/penstock-go/penstock/flow"
+
+// Kind is a kind of rule, named as its list is in a document.
+type Kind string
+
+// KindFlow is the kind of [flow.Rule].
+const KindFlow Kind = "flow"
+
+// Set is the rules of one or more documents, or of code. The zero value has
+// none. Its methods write nothing to it, so that a set that nobody changes may
+// be used concurrently.
+type Set struct {
+	// Flow holds the rate ceilings. Their names (the resource where the name is
+	// left out) are unique.
+	Flow []flow.Rule
+
+	// positions tells where rules stand in documents. It is never written to
+	// once a set has been handed out, so copies of the set share it.
+	positions map[ruleKey]Position
+}
+
+// ruleKey identifies a rule within a set.
+type ruleKey struct {
+	kind Kind
+	name string
+}
+
+// Len returns how many rules the set has, of all kinds.
+func (s Set) Len() int {
+	n := 0
+	for _, section := range sections() {
+		n += section.count(s)
+	}
+	return n
+}
+
+// Position returns where the rule begins in its document; false for a rule that
+// the set does not have or that was made in code.
+func (s Set) Position(kind Kind, name string) (Position, bool) {
+	p, ok := s.positions[ruleKey{kind, name}]
+	return p, ok
+}
+
+// Validate judges a set that was made in code: each rule, and that names are
+// unique. The error is [Problems], every mistake at once; they name rules by
+// their index. A set that [Parse] returned is sound already.
+func (s Set) Validate() error {
+	var problems Problems
+	for _, section := range sections() {
+		problems = append(problems, section.validate(s)...)
+	}
+	return problems.err()
+}
+
+// WithDefaults returns a deep copy with every field that a rule leaves out
+// filled in. See [flow.Rule.WithDefaults].
+func (s Set) WithDefaults() Set {
+	for _, section := range sections() {
+		section.complete(&s)
+	}
+	return s
+}

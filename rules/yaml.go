@@ -1,0 +1,115 @@
+package rules
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// readYAML returns the tree of a YAML document. Plain scalars are told apart
+// here, not by the parser, which holds on to some of YAML 1.1.
+func readYAML(data []byte) (node, Problems) {
+	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithPlugin(depthLimit{}))
+	if err != nil {
+		return node{}, Problems{notYAML(data, err)}
+	}
+	var document, another yaml.Node
+	switch err := loader.Load(&document); {
+	case errors.Is(err, io.EOF):
+		return node{place: place{1, 1}, kind: kindNull}, nil
+	case err != nil:
+		return node{}, Problems{notYAML(data, err)}
+	}
+	switch err := loader.Load(&another); {
+	case err == nil:
+		return node{}, Problems{place{another.Line, another.Column}.problem("",
+			"a second document begins here: make it a file of its own or join the two")}
+	case !errors.Is(err, io.EOF):
+		return node{}, Problems{notYAML(data, err)}
+	}
+	return fromYAML(document.Content[0]), nil
+}
+
+func fromYAML(y *yaml.Node) node {
+	n := node{place: place{y.Line, y.Column}, text: y.Value, fault: unsupported(y)}
+	switch y.Kind {
+	case yaml.MappingNode:
+		n.kind = kindMapping
+		for i := 0; i < len(y.Content); i += 2 {
+			n.entries = append(n.entries, entry{fromYAMLKey(y.Content[i]), fromYAML(y.Content[i+1])})
+		}
+	case yaml.SequenceNode:
+		n.kind = kindList
+		for _, item := range y.Content {
+			n.items = append(n.items, fromYAML(item))
+		}
+	case yaml.ScalarNode:
+		n.kind = kindText
+		if isPlain(y) {
+			n.kind = plainKind(y.Value)
+		}
+	default:
+		n.kind = kindUnread
+	}
+	return n
+}
+
+func fromYAMLKey(y *yaml.Node) node {
+	key := fromYAML(y)
+	if key.text == "<<" && isPlain(y) {
+		key.fault = "is a merge key, which is not supported: write the fields out"
+	}
+	return key
+}
+
+func isPlain(y *yaml.Node) bool {
+	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	return y.Style&quoted == 0
+}
+
+// unsupported returns what a node has that documents do without: what makes a
+// rule say other than what is written, or more than was written.
+func unsupported(y *yaml.Node) string {
+	switch {
+	case y.Kind == yaml.AliasNode:
+		return fmt.Sprintf("is an alias, which is not supported: write out what %s stands for", quote("*"+y.Value))
+	case y.Anchor != "":
+		return fmt.Sprintf("has an anchor, which is not supported: remove %s", quote("&"+y.Anchor))
+	case y.Style&yaml.TaggedStyle != 0 || y.Tag == "!":
+		return fmt.Sprintf("has a tag, which is not supported: remove %s", quote(y.Tag))
+	default:
+		return ""
+	}
+}
+
+// notYAML returns the parser's error as a problem.
+func notYAML(data []byte, err error) Problem {
+	const prefix = "the document cannot be read as YAML: "
+	var load *yaml.LoadError
+	if !errors.As(err, &load) {
+		return place{1, 1}.problem("", prefix+err.Error())
+	}
+	message := prefix + load.Message
+	if load.ContextMsg != "" && load.ContextMark.Line > 0 {
+		message += fmt.Sprintf(" (%s that begins on line %d)", load.ContextMsg, load.ContextMark.Line)
+	}
+	if rest := []rune(string(data)); load.Mark.Index < len(rest) && rest[load.Mark.Index] == '\t' {
+		message += "; indent with spaces, not tabs"
+	}
+	return place{max(1, load.Mark.Line), max(1, load.Mark.Column)}.problem("", message)
+}
+
+// depthLimit keeps the parser from nesting deeper than maxDepth.
+type depthLimit struct{}
+
+func (depthLimit) CheckDepth(depth int, _ *yaml.DepthContext) error {
+	if depth > maxDepth {
+		return errTooDeep
+	}
+	return nil
+}
+
+func (depthLimit) CheckAlias(int, int) error { return nil } // aliases are never expanded

@@ -1,0 +1,52 @@
+package warmup
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Curve tells the ceiling that a number of stored tokens allows. It is a value
+// and never changes. With T the limit per second, W the period in seconds and c
+// the cold factor:
+//
+//	warning = W·T / (c − 1)
+//	max     = warning + 2·W·T / (1 + c)
+//	slope   = (c − 1) / T / (max − warning)
+//	ceiling = 1 / ((stored − warning)·slope + 1/T)   above the warning line, else T
+type Curve struct {
+	limit    float64 // T, tokens per second
+	warning  float64 // stored tokens at or below which the resource is warm
+	maximum  float64 // stored tokens of a stone-cold resource
+	slope    float64 // seconds per token, per token above warning
+	step     time.Duration
+	coldStep float64 // the whole tokens that pass in a step at the cold rate
+}
+
+// NewCurve returns the curve for a limit in tokens per second (0 or more), the
+// period in which a cold resource becomes warm under full load, a cold factor
+// greater than 1, and the step at which the ceiling is computed anew.
+func NewCurve(limit float64, period time.Duration, coldFactor float64, step time.Duration) Curve {
+	volume := period.Seconds() * limit
+	c := Curve{limit: limit, step: step}
+	c.warning = volume / (coldFactor - 1)
+	c.maximum = c.warning + 2*volume/(1+coldFactor)
+	if limit > 0 {
+		c.slope = (coldFactor - 1) / limit / (c.maximum - c.warning)
+	}
+	c.coldStep = math.Floor(limit * step.Seconds() / coldFactor)
+	return c
+}
+
+// Ceiling returns the tokens per second that so many stored tokens allow.
+func (c Curve) Ceiling(stored float64) float64 {
+	if stored < c.warning || c.limit == 0 {
+		return c.limit
+	}
+	return 1 / ((stored-c.warning)*c.slope + 1/c.limit)
+}
+
+// Step returns the number of the step that an instant falls in. Steps of a
+// second are calendar seconds.
+func (c Curve) Step(now clock.Instant) int64 { return int64(now) / int64(c.step) }
