@@ -3,7 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
-	"reflect"
+	"strings"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -77,35 +77,65 @@ func (c *checkedCall) exit(outcome Outcome) {
 	}
 }
 
-// newCheckedCall copies what the checks may see of a call, so that nothing of
-// the caller's escapes into them.
-func newCheckedCall(resource string, r request) (*checkedCall, error) {
-	args := make([]any, len(r.args))
-	for i := range r.args {
-		arg, ok := plainValue(reflect.ValueOf(r.args[i]))
-		if !ok {
-			return nil, fmt.Errorf("%w: Args: argument %d of %q is neither a string, a boolean nor a number",
-				ErrInvalid, i+1, resource)
+// newCheckedCall copies what the checks may see of a call. Copies are made of
+// strings too: if anything of the options were kept, those of every call would
+// escape to the heap, checks or no checks.
+func newCheckedCall(resource string, opts []Option) (*checkedCall, error) {
+	call := &checkedCall{info: CallInfo{Resource: resource, Tokens: 1}}
+	for i := range opts {
+		switch o := &opts[i]; o.kind {
+		case optionTokens:
+			call.info.Tokens = o.tokens
+		case optionOrigin:
+			call.info.Origin = strings.Clone(o.origin)
+		case optionInbound:
+			call.info.Inbound = true
+		case optionArgs:
+			call.info.Args = make([]any, len(o.args))
+			for j := range o.args {
+				arg, ok := plainValue(o.args[j])
+				if !ok {
+					return nil, fmt.Errorf("%w: Args: argument %d is neither a string, a boolean nor a number: convert it",
+						ErrInvalid, j+1)
+				}
+				call.info.Args[j] = arg
+			}
 		}
-		args[i] = arg
 	}
-	return &checkedCall{info: CallInfo{
-		Resource: resource, Tokens: int(r.tokens), Origin: r.origin, Inbound: r.inbound, Args: args,
-	}}, nil
+	return call, nil
 }
 
-func plainValue(v reflect.Value) (any, bool) {
-	switch {
-	case v.Kind() == reflect.String:
-		return v.String(), true
-	case v.Kind() == reflect.Bool:
-		return v.Bool(), true
-	case v.CanInt():
-		return v.Int(), true
-	case v.CanUint():
-		return v.Uint(), true
-	case v.CanFloat():
-		return v.Float(), true
+// plainValue copies an argument, without reflection for the same reason.
+func plainValue(arg any) (any, bool) {
+	switch v := arg.(type) {
+	case string:
+		return strings.Clone(v), true
+	case bool:
+		return v, true
+	case int:
+		return int64(v), true
+	case int8:
+		return int64(v), true
+	case int16:
+		return int64(v), true
+	case int32:
+		return int64(v), true
+	case int64:
+		return v, true
+	case uint:
+		return uint64(v), true
+	case uint8:
+		return uint64(v), true
+	case uint16:
+		return uint64(v), true
+	case uint32:
+		return uint64(v), true
+	case uint64:
+		return v, true
+	case float32:
+		return float64(v), true
+	case float64:
+		return v, true
 	}
 	return nil, false
 }

@@ -9,7 +9,7 @@ import (
 
 // enter decides on one call: the whole way down.
 func (r *resource) enter(ctx context.Context, opts []Option) (Guard, error) {
-	want, err := newRequest(opts)
+	tokens, err := tokensOf(opts)
 	if err != nil {
 		return Guard{}, err
 	}
@@ -20,16 +20,16 @@ func (r *resource) enter(ctx context.Context, opts []Option) (Guard, error) {
 			return Guard{}, ErrClosed
 		}
 		if len(plan.queues) > 0 || len(r.engine.checks) > 0 {
-			return r.enterInTurn(ctx, want)
+			return r.enterInTurn(ctx, tokens, opts)
 		}
-		switch rule, decision := plan.takeWindows(now, want.tokens); decision {
+		switch rule, decision := plan.takeWindows(now, tokens); decision {
 		case flow.Passed:
 			if r.pass(now) {
 				return Guard{resource: r, start: now}, nil
 			}
 			r = r.engine.resources.get(r.name)
 		case flow.Refused:
-			return Guard{}, r.block(now, rule.refuse(want.tokens))
+			return Guard{}, r.block(now, rule.refuse(tokens))
 		default:
 			now = r.later(rule)
 		}

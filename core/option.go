@@ -27,7 +27,7 @@ const (
 func Tokens(n int) Option { return Option{kind: optionTokens, tokens: n} }
 
 // Args hands the arguments of the call to the checks. They must be strings,
-// booleans or numbers, or of types based on these.
+// booleans or numbers of the built-in types.
 func Args(values ...any) Option { return Option{kind: optionArgs, args: values} }
 
 // Origin names who is calling.
@@ -37,30 +37,16 @@ func Origin(caller string) Option { return Option{kind: optionOrigin, origin: ca
 // another service.
 func Inbound() Option { return Option{kind: optionInbound} }
 
-// request is what one call asks for.
-type request struct {
-	tokens  int32
-	inbound bool
-	origin  string
-	args    []any
-}
-
-func newRequest(opts []Option) (request, error) {
-	r := request{tokens: 1}
+// tokensOf returns how many tokens a call with these options takes.
+func tokensOf(opts []Option) (int32, error) {
+	tokens := int32(1)
 	for i := range opts {
-		switch o := &opts[i]; o.kind {
-		case optionTokens:
+		if o := &opts[i]; o.kind == optionTokens {
 			if o.tokens < 1 || o.tokens > math.MaxInt32 {
-				return r, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, o.tokens, math.MaxInt32)
+				return 0, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, o.tokens, math.MaxInt32)
 			}
-			r.tokens = int32(o.tokens)
-		case optionArgs:
-			r.args = o.args
-		case optionOrigin:
-			r.origin = o.origin
-		case optionInbound:
-			r.inbound = true
+			tokens = int32(o.tokens)
 		}
 	}
-	return r, nil
+	return tokens, nil
 }

@@ -33,7 +33,7 @@ func TestQuick(t *testing.T) {
 		t.Log(s, n)
 	}
 	e.Load(rules.Set{Flow: []flow.Rule{
-		{Resource: "a", Limit: 1e6}, {Resource: "b", Limit: 0},{Resource: "q", Limit: 1e9, Control: flow.Throttle},
+		{Resource: "a", Limit: 1e6}, {Resource: "b", Limit: 0}, {Resource: "q", Limit: 1e9, Control: flow.Throttle},
 	}})
 	ctx := context.Background()
 	t.Log(testing.AllocsPerRun(1000, func() {

@@ -13,31 +13,24 @@ import (
 // it can be given back.
 type visit struct {
 	resource     *resource
-	want         request
+	tokens       int32
 	now          clock.Instant
 	waitingSince clock.Instant
 
-	turns   []turn       // granted by queues
+	turns   turns        // granted by queues
 	windows *plan        // whose windows have given tokens, at now; or nil
 	checked *checkedCall // nil until the checks are asked
-}
-
-// turn is a ticket and the queue that granted it.
-type turn struct {
-	queue  *flow.Queue
-	ticket flow.Ticket
 }
 
 // enterInTurn decides on a call whose plan has queues or whose engine has
 // checks. Queues are asked first, so that a call takes from the windows at the
 // moment at which it really passes, and for the same reason it takes from them
 // again when a check has made it wait.
-func (r *resource) enterInTurn(ctx context.Context, want request) (Guard, error) {
+func (r *resource) enterInTurn(ctx context.Context, tokens int32, opts []Option) (Guard, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	var room [4]turn
-	v := visit{resource: r, want: want, now: r.engine.clock.Now(), turns: room[:0]}
+	v := visit{resource: r, tokens: tokens, now: r.engine.clock.Now()}
 	passed := false
 	defer func() {
 		if !passed { // refused, given up, or a check panicked
@@ -54,15 +47,15 @@ func (r *resource) enterInTurn(ctx context.Context, want request) (Guard, error)
 		} else if !ok {
 			continue
 		}
-		switch rule, decision := plan.takeWindows(v.now, want.tokens); decision {
+		switch rule, decision := plan.takeWindows(v.now, tokens); decision {
 		case flow.Refused:
-			return Guard{}, v.block(rule.refuse(want.tokens))
+			return Guard{}, v.block(rule.refuse(tokens))
 		case flow.Outdated:
 			v.now = v.resource.later(rule)
 			continue
 		}
 		v.windows = plan
-		delay, err := v.askChecks(ctx)
+		delay, err := v.askChecks(ctx, opts)
 		if err != nil {
 			return Guard{}, err
 		}
@@ -83,12 +76,12 @@ func (r *resource) enterInTurn(ctx context.Context, want request) (Guard, error)
 
 // askChecks asks the engine's checks, once in a call. It returns how long they
 // want the call to wait.
-func (v *visit) askChecks(ctx context.Context) (delay time.Duration, err error) {
+func (v *visit) askChecks(ctx context.Context, opts []Option) (delay time.Duration, err error) {
 	engine := v.resource.engine
 	if len(engine.checks) == 0 || v.checked != nil {
 		return 0, nil
 	}
-	if v.checked, err = newCheckedCall(v.resource.name, v.want); err != nil {
+	if v.checked, err = newCheckedCall(v.resource.name, opts); err != nil {
 		return 0, err
 	}
 	for i, check := range engine.checks {
@@ -107,9 +100,7 @@ func (v *visit) block(err *BlockError) error { return v.resource.block(v.now, er
 // giveBack returns all that the call has taken.
 func (v *visit) giveBack() {
 	v.giveBackWindows()
-	for i := len(v.turns) - 1; i >= 0; i-- {
-		v.turns[i].queue.GiveBack(v.turns[i].ticket)
-	}
+	v.turns.giveBack()
 	if v.checked != nil {
 		v.checked.exit(Outcome{})
 	}
@@ -117,7 +108,7 @@ func (v *visit) giveBack() {
 
 func (v *visit) giveBackWindows() {
 	if v.windows != nil {
-		v.windows.giveBack(len(v.windows.windows), v.now, v.want.tokens)
+		v.windows.giveBack(len(v.windows.windows), v.now, v.tokens)
 		v.windows = nil
 	}
 }

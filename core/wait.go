@@ -17,10 +17,10 @@ const endless = time.Duration(math.MaxInt64)
 func (v *visit) waitForTurns(ctx context.Context, p *plan) (ok bool, err error) {
 	for i := range p.queues {
 		rule := &p.queues[i]
-		if v.hasTurnOf(rule.queue) {
+		if v.turns.has(rule.queue) {
 			continue
 		}
-		ticket, decision := rule.queue.Take(rule.terms, v.now, v.want.tokens)
+		ticket, decision := rule.queue.Take(rule.terms, v.now, v.tokens)
 		if decision == flow.Queued {
 			ticket, decision, err = v.wait(ctx, rule)
 		}
@@ -28,22 +28,13 @@ func (v *visit) waitForTurns(ctx context.Context, p *plan) (ok bool, err error) 
 		case err != nil:
 			return false, err
 		case decision == flow.Refused:
-			return false, v.block(rule.refuse(v.now, v.want.tokens, v.patience(ctx)))
+			return false, v.block(rule.refuse(v.now, v.tokens, v.patience(ctx)))
 		case decision == flow.Outdated:
 			return false, nil
 		}
-		v.turns = append(v.turns, turn{rule.queue, ticket})
+		v.turns.add(rule.queue, ticket)
 	}
 	return true, nil
-}
-
-func (v *visit) hasTurnOf(queue *flow.Queue) bool {
-	for i := range v.turns {
-		if v.turns[i].queue == queue {
-			return true
-		}
-	}
-	return false
 }
 
 // wait joins a queue and waits for the turn. The error is that of the context,
@@ -53,7 +44,7 @@ func (v *visit) wait(ctx context.Context, rule *queueRule) (flow.Ticket, flow.De
 		return flow.Ticket{}, 0, err
 	}
 	waiter := flow.NewWaiter()
-	ticket, decision := rule.queue.Join(rule.terms, v.now, v.want.tokens, v.patience(ctx), waiter)
+	ticket, decision := rule.queue.Join(rule.terms, v.now, v.tokens, v.patience(ctx), waiter)
 	if decision != flow.Queued {
 		return ticket, decision, nil
 	}

@@ -9,42 +9,56 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// readYAML returns the tree of a YAML document. Plain scalars are told apart
-// here, not by the parser, which holds on to some of YAML 1.1.
+// readYAML returns the tree of a YAML document.
 func readYAML(data []byte) (node, Problems) {
+	r := yamlReader{data: data, end: placeOf(data, len(data))}
 	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithPlugin(depthLimit{}))
 	if err != nil {
-		return node{}, Problems{notYAML(data, err)}
+		return node{}, r.fail(err)
 	}
 	var document, another yaml.Node
-	switch err := loader.Load(&document); {
-	case errors.Is(err, io.EOF):
+	if err := loader.Load(&document); errors.Is(err, io.EOF) {
 		return node{place: place{1, 1}, kind: kindNull}, nil
-	case err != nil:
-		return node{}, Problems{notYAML(data, err)}
+	} else if err != nil {
+		return node{}, r.fail(err)
 	}
-	switch err := loader.Load(&another); {
-	case err == nil:
-		return node{}, Problems{place{another.Line, another.Column}.problem("",
+	if err := loader.Load(&another); err == nil {
+		return node{}, Problems{r.place(another.Line, another.Column).problem("",
 			"a second document begins here: make it a file of its own or join the two")}
-	case !errors.Is(err, io.EOF):
-		return node{}, Problems{notYAML(data, err)}
+	} else if !errors.Is(err, io.EOF) {
+		return node{}, r.fail(err)
 	}
-	return fromYAML(document.Content[0]), nil
+	return r.node(document.Content[0]), nil
 }
 
-func fromYAML(y *yaml.Node) node {
-	n := node{place: place{y.Line, y.Column}, text: y.Value, fault: unsupported(y)}
+type yamlReader struct {
+	data []byte
+	end  place // of the document
+}
+
+// place returns a place that the parser gives. Where something is missing at
+// the end, the parser sees a last line that is not there.
+func (r yamlReader) place(line, column int) place {
+	if line > r.end.line {
+		return r.end
+	}
+	return place{max(1, line), max(1, column)}
+}
+
+// node returns a tree. Plain scalars are told apart here, not by the parser,
+// which holds on to some of YAML 1.1.
+func (r yamlReader) node(y *yaml.Node) node {
+	n := node{place: r.place(y.Line, y.Column), text: y.Value, fault: unsupported(y)}
 	switch y.Kind {
 	case yaml.MappingNode:
 		n.kind = kindMapping
 		for i := 0; i < len(y.Content); i += 2 {
-			n.entries = append(n.entries, entry{fromYAMLKey(y.Content[i]), fromYAML(y.Content[i+1])})
+			n.entries = append(n.entries, entry{r.key(y.Content[i]), r.node(y.Content[i+1])})
 		}
 	case yaml.SequenceNode:
 		n.kind = kindList
 		for _, item := range y.Content {
-			n.items = append(n.items, fromYAML(item))
+			n.items = append(n.items, r.node(item))
 		}
 	case yaml.ScalarNode:
 		n.kind = kindText
@@ -57,8 +71,8 @@ func fromYAML(y *yaml.Node) node {
 	return n
 }
 
-func fromYAMLKey(y *yaml.Node) node {
-	key := fromYAML(y)
+func (r yamlReader) key(y *yaml.Node) node {
+	key := r.node(y)
 	if key.text == "<<" && isPlain(y) {
 		key.fault = "is a merge key, which is not supported: write the fields out"
 	}
@@ -85,21 +99,21 @@ func unsupported(y *yaml.Node) string {
 	}
 }
 
-// notYAML returns the parser's error as a problem.
-func notYAML(data []byte, err error) Problem {
+// fail returns an error of the parser as a problem.
+func (r yamlReader) fail(err error) Problems {
 	const prefix = "the document cannot be read as YAML: "
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
-		return place{1, 1}.problem("", prefix+err.Error())
+		return Problems{place{1, 1}.problem("", prefix+err.Error())}
 	}
 	message := prefix + load.Message
 	if load.ContextMsg != "" && load.ContextMark.Line > 0 {
 		message += fmt.Sprintf(" (%s that begins on line %d)", load.ContextMsg, load.ContextMark.Line)
 	}
-	if rest := []rune(string(data)); load.Mark.Index < len(rest) && rest[load.Mark.Index] == '\t' {
+	if rest := []rune(string(r.data)); load.Mark.Index < len(rest) && rest[load.Mark.Index] == '\t' {
 		message += "; indent with spaces, not tabs"
 	}
-	return place{max(1, load.Mark.Line), max(1, load.Mark.Column)}.problem("", message)
+	return Problems{r.place(load.Mark.Line, load.Mark.Column).problem("", message)}
 }
 
 // depthLimit keeps the parser from nesting deeper than maxDepth.

@@ -178,13 +178,16 @@ func TestIdleWatchIsNotTakenForAStalledOne(t *testing.T) {
 		}
 	})))
 	s.awaitDocuments(t, map[string]string{})
+	put(t, server, "a", "1")
+	s.awaitDocuments(t, map[string]string{"a": "1"}) // the watch stands
 
-	for asked := range int64(12) {
+	for asked := range 12 {
+		before := signs.Load()
 		require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
 		virtual.Advance(10 * time.Second) // a third of the watch's timeout
-		require.Eventually(t, func() bool { return signs.Load() > asked }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return signs.Load() > before }, patience, time.Millisecond, "sign %d", asked)
 	}
-	put(t, server, "a", "1")
-	s.awaitDocuments(t, map[string]string{"a": "1"})
+	put(t, server, "a", "2")
+	s.awaitDocuments(t, map[string]string{"a": "2"})
 	assert.Empty(t, s.disconnections())
 }

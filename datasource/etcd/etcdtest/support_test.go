@@ -3,6 +3,7 @@ package etcdtest_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -27,7 +28,11 @@ func start(t *testing.T, opts etcdtest.Options) *etcdtest.Server {
 
 // eager are options whose pauses are too short for a test to notice.
 func eager() etcd.Options {
-	return etcd.Options{MaxBackoff: 50 * time.Millisecond, RequestTimeout: 2 * time.Second}
+	return etcd.Options{
+		MaxBackoff:     50 * time.Millisecond,
+		RequestTimeout: 2 * time.Second,
+		Logger:         slog.New(slog.DiscardHandler),
+	}
 }
 
 // dial returns a client of the endpoint for the test.

@@ -1,0 +1,190 @@
+package etcdtest_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	"golang.org/x/crypto/bcrypt"
+)
+
+// secured starts a server that demands passwords and returns a client that may
+// do everything. The user "reader" has a password and no rights.
+func secured(t *testing.T, opts etcdtest.Options) (*etcdtest.Server, *clientv3.Client) {
+	t.Helper()
+	configure := opts.Configure
+	opts.Configure = func(c *embed.Config) {
+		c.BcryptCost = uint(bcrypt.MinCost)
+		if configure != nil {
+			configure(c)
+		}
+	}
+	server := start(t, opts)
+	client := server.Client()
+	for user, password := range map[string]string{"root": "root", "reader": "reader"} {
+		_, err := client.UserAdd(t.Context(), user, password)
+		require.NoError(t, err)
+	}
+	_, err := client.UserGrantRole(t.Context(), "root", "root")
+	require.NoError(t, err)
+	_, err = client.RoleAdd(t.Context(), "rules")
+	require.NoError(t, err)
+	_, err = client.RoleGrantPermission(t.Context(), "rules", prefix,
+		clientv3.GetPrefixRangeEnd(prefix), clientv3.PermissionType(clientv3.PermRead))
+	require.NoError(t, err)
+	_, err = client.AuthEnable(t.Context())
+	require.NoError(t, err)
+
+	root, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{server.Endpoint()}, Username: "root", Password: "root", Logger: zap.NewNop(),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = root.Close() })
+	return server, root
+}
+
+// reader returns a source that logs in as the user "reader".
+func reader(t *testing.T, endpoint, password string) core.Source {
+	t.Helper()
+	source, err := etcd.Open(clientv3.Config{
+		Endpoints: []string{endpoint}, Username: "reader", Password: password,
+	}, prefix, eager())
+	require.NoError(t, err)
+	return source
+}
+
+func TestMissingRightThatIsGranted(t *testing.T) {
+	server, root := secured(t, etcdtest.Options{})
+	_, err := root.Put(t.Context(), prefix+"a", "1")
+	require.NoError(t, err)
+	s := follow(t, reader(t, server.Endpoint(), "reader"))
+	s.awaitError(t, is(rpctypes.ErrPermissionDenied))
+	assert.Empty(t, s.applied())
+
+	_, err = root.UserGrantRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+	_, err = root.Put(t.Context(), prefix+"a", "2")
+	require.NoError(t, err)
+	s.awaitDocuments(t, map[string]string{"a": "2"})
+}
+
+func TestWrongPasswordThatIsSetRight(t *testing.T) {
+	server, root := secured(t, etcdtest.Options{})
+	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	s := follow(t, reader(t, server.Endpoint(), "the new one"))
+	s.awaitError(t, is(rpctypes.ErrAuthFailed))
+
+	_, err = root.UserChangePassword(t.Context(), "reader", "the new one")
+	require.NoError(t, err)
+	s.awaitDocuments(t, map[string]string{})
+}
+
+func TestMissingLogin(t *testing.T) {
+	server, _ := secured(t, etcdtest.Options{})
+	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s.awaitError(t, is(rpctypes.ErrUserEmpty))
+}
+
+// The server's tokens do not survive its restart, nor their time to live.
+func TestTokenThatIsNoLongerValid(t *testing.T) {
+	server, root := secured(t, etcdtest.Options{
+		Dir:       t.TempDir(),
+		Configure: func(c *embed.Config) { c.AuthTokenTTL = 1 },
+	})
+	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	network := newProxy(t, server)
+	s := follow(t, reader(t, network.endpoint(), "reader"))
+	s.awaitDocuments(t, map[string]string{})
+
+	t.Run("after a restart", func(t *testing.T) {
+		require.NoError(t, server.Restart())
+		_, err := root.Put(t.Context(), prefix+"a", "1")
+		require.NoError(t, err)
+		s.awaitDocuments(t, map[string]string{"a": "1"})
+	})
+
+	t.Run("after its time", func(t *testing.T) {
+		token := tokenOf(t, server)
+		require.Eventually(t, func() bool { return !valid(server, token) }, patience, 10*time.Millisecond)
+		network.cutOff()
+		_, err := root.Put(t.Context(), prefix+"a", "2")
+		require.NoError(t, err)
+		network.restore()
+		s.awaitDocuments(t, map[string]string{"a": "2"})
+	})
+}
+
+// tokenOf logs in as the reader and returns the token.
+func tokenOf(t *testing.T, server *etcdtest.Server) string {
+	t.Helper()
+	response, err := server.Client().Authenticate(t.Context(), "reader", "reader")
+	require.NoError(t, err)
+	return response.Token
+}
+
+func valid(server *etcdtest.Server, token string) bool {
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{server.Endpoint()}, Token: token, Logger: zap.NewNop(),
+	})
+	if err != nil {
+		return false
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err = client.Get(ctx, prefix)
+	return err == nil
+}
+
+func TestLogTellsOfConnectionsAndOfNothingElse(t *testing.T) {
+	server, root := secured(t, etcdtest.Options{Dir: t.TempDir()})
+	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	var log strings.Builder // the source writes to it; read when it has ended
+	opts := eager()
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	source, err := etcd.Open(clientv3.Config{
+		Endpoints: []string{server.Endpoint()}, Username: "reader", Password: "reader",
+	}, prefix, opts)
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	s, ended := &sink{}, make(chan error, 1)
+	go func() { ended <- source.Run(ctx, s) }()
+	s.awaitDocuments(t, map[string]string{})
+	for _, value := range []string{"secret-1", "secret-2", "secret-3"} {
+		_, err = root.Put(t.Context(), prefix+"a", value)
+		require.NoError(t, err)
+		s.awaitDocuments(t, map[string]string{"a": value})
+	}
+	server.Stop()
+	require.Eventually(t, func() bool { return len(s.disconnections()) > 2 }, patience, time.Millisecond)
+	require.NoError(t, server.Restart())
+	_, err = root.Put(t.Context(), prefix+"a", "secret-4")
+	require.NoError(t, err)
+	s.awaitDocuments(t, map[string]string{"a": "secret-4"})
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	require.Len(t, lines, 3, log.String())
+	assert.Contains(t, lines[0], "connected")
+	assert.Contains(t, lines[1], "disconnected")
+	assert.Contains(t, lines[2], "connected")
+	assert.NotContains(t, log.String(), "secret")
+	assert.NotContains(t, strings.ReplaceAll(log.String(), "reading", ""), "reader")
+}
