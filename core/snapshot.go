@@ -98,3 +98,14 @@ func (p *plan) snapshot(now clock.Instant) (states []FlowSnapshot, refused []Ref
 func (r *refusals) snapshot() Refusals {
 	return Refusals{Kind: r.kind, Rule: r.rule, Count: r.count.Load()}
 }
+
+// Ceilings returns the state of the flow rules on a resource: what an adapter
+// tells its callers of the limits they are under.
+func (e *Engine) Ceilings(resource string) []FlowSnapshot {
+	p := e.resources.get(resource).planNow()
+	if p == nil {
+		return nil
+	}
+	states, _ := p.snapshot(e.clock.Now())
+	return states
+}

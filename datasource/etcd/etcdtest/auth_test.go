@@ -98,7 +98,7 @@ func TestMissingLogin(t *testing.T) {
 	s.awaitError(t, is(rpctypes.ErrUserEmpty))
 }
 
-// The server's tokens do not survive its restart, nor their time to live.
+// The server's tokens survive neither its restart nor their time to live.
 func TestTokenThatIsNoLongerValid(t *testing.T) {
 	server, root := secured(t, etcdtest.Options{
 		Dir:       t.TempDir(),
@@ -118,8 +118,10 @@ func TestTokenThatIsNoLongerValid(t *testing.T) {
 	})
 
 	t.Run("after its time", func(t *testing.T) {
+		// A token that is used lives on: the looks at this one, which is as old
+		// as that of the source or younger, are further apart than its life.
 		token := tokenOf(t, server)
-		require.Eventually(t, func() bool { return !valid(server, token) }, patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return !valid(server, token) }, patience, 2500*time.Millisecond)
 		network.cutOff()
 		_, err := root.Put(t.Context(), prefix+"a", "2")
 		require.NoError(t, err)

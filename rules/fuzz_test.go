@@ -1,0 +1,83 @@
+package rules_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/rules"
+)
+
+func FuzzParseYAML(f *testing.F) {
+	for _, seed := range []string{
+		everyField,
+		"", "\ufeff# nothing\r\n", "flow: []", "flow:\r- {resource: a, limit: 1}\r", "---\nflow:\n-\n...\n",
+		"flow:\n- &a {resource: a, limit: 1}\n- <<: *a\n- *a\n",
+		"flow: !!seq\n- resource: |\n    a\n  limit: 0x1\n  warmUp: {period: 1s}\n",
+		"? [flow]\n: \"\\u2028\"\n", "%YAML 1.2\n%TAG ! a\n---\n{flow: [}", "flow:\n\t- a: 'b\n",
+		"flow:\n- {resource: a, limit: .inf, window: 1, buckets: 1e99, strict: yes, nmae: ~}\n- {name: a, resource: b, limit: 1, name: c}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(checkParse)
+}
+
+func FuzzParseJSON(f *testing.F) {
+	for _, seed := range []string{
+		everyFieldJSON,
+		"{}", `{"flow": []}`, "{\"flow\"\t:\r\n [ ] }", `{"flow": [{"resource": "\ud83d\ude00", "limit": 1E+2}]}`,
+		`{"flow": [{"resource": "\ud800", "limit": -0, "limit": 1}, null, {}, [1, "a"], true]}`,
+		`{"flow": [{"resource": "a", "limit": 1,}]}`, `{"flow": []} {}`, `{"flow": [[[[[[[[[[[[`, `{"flow": {"a": {"b": [1e999]}}}`,
+		`{"flow": [{"resource": "日本", "limit": 1, "window": "1h0m0.5s", "warmUp": {"period": "1s"}}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(checkParse)
+}
+
+// checkParse holds for whatever bytes: there is either a sound set that can be
+// written and read back, or problems that stand in the document.
+func checkParse(t *testing.T, data []byte) {
+	set, err := rules.Parse("fuzz", data)
+	if err != nil {
+		assert.Equal(t, rules.Set{}, set)
+		checkProblems(t, data, err)
+		return
+	}
+	require.NoError(t, set.Validate())
+	document, err := set.YAML()
+	require.NoError(t, err)
+	back, err := rules.Parse("again", document)
+	require.NoError(t, err, "%s", document)
+	require.Len(t, back.Flow, len(set.Flow))
+	for i, rule := range set.Flow {
+		assert.Equal(t, rule, back.Flow[i])
+		at, ok := set.Position(rules.KindFlow, rule.Name)
+		assert.True(t, ok)
+		assert.True(t, stands(data, at.Line, at.Column), "%v", at)
+	}
+}
+
+func checkProblems(t *testing.T, data []byte, err error) {
+	var problems rules.Problems
+	require.True(t, errors.As(err, &problems))
+	require.NotEmpty(t, problems)
+	for _, p := range problems {
+		assert.Equal(t, "fuzz", p.Document)
+		assert.NotEmpty(t, p.Message)
+		assert.NotContains(t, p.Error(), "\n")
+		assert.True(t, len(data) > rules.MaxDocumentSize || stands(data, p.Line, p.Column), "%v", p)
+	}
+}
+
+// stands tells whether a document has the line and the column, be it the one
+// behind the end of the line.
+func stands(data []byte, line, column int) bool {
+	text := strings.TrimPrefix(string(data), "\ufeff")
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	lines := strings.Split(text, "\n")
+	return line >= 1 && line <= len(lines) && column >= 1 && column <= len([]rune(lines[line-1]))+1
+}

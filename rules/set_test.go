@@ -1,0 +1,90 @@
+package rules_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
+)
+
+func parse(t *testing.T, name, document string) rules.Set {
+	t.Helper()
+	set, err := rules.Parse(name, []byte(document))
+	require.NoError(t, err)
+	return set
+}
+
+func TestValidateFindsEveryMistakeAndNamesRulesByIndex(t *testing.T) {
+	set := rules.Set{Flow: []flow.Rule{
+		{Resource: "a", Limit: 1},
+		{Name: "b", Resource: "b", Limit: math.NaN(), MaxWait: 1},
+		{},
+		{Name: "a", Resource: "c", Buckets: -1},
+		{Resource: "a"},
+		{Resource: "bell\a"},
+		{Resource: strings.Repeat("x", rules.MaxNameLength+1), Name: "\xff"},
+		{},
+	}}
+	err := set.Validate()
+	require.Error(t, err)
+	want := []string{
+		`rules: flow[1] "b": limit is NaN: must be from 0 (blocks all) to`,
+		`rules: flow[1] "b": maxWait has no effect`,
+		`rules: flow[2]: resource is missing: name the resource`,
+		`rules: flow[3] "a": buckets is -1: must be from 1 to 1000`,
+		`rules: flow[3] "a": name is taken by flow[0]: give one of them another (the default is the resource)`,
+		`rules: flow[4] "a": name is taken by flow[0]: give`,
+		`rules: flow[5] "bell\a": resource is "bell\a": it has a character U+0007`,
+		`rules: flow[6] "\xff": name is "\xff": it is not UTF-8`,
+		`rules: flow[6] "\xff": resource is 1025 bytes long: the most is 1024`,
+		`rules: flow[7]: resource is missing`,
+	}
+	got := strings.Split(err.Error(), "\n")
+	require.Len(t, got, len(want), "%v", err)
+	for i := range want {
+		assert.Contains(t, got[i], want[i])
+	}
+}
+
+func TestValidateDoesNotPointAtADocumentThatSaysOtherwise(t *testing.T) {
+	set := parse(t, "a.yaml", "flow: [{resource: a, limit: 1}]")
+	require.NoError(t, set.Validate())
+	set.Flow[0].Limit = -1
+	assert.ErrorContains(t, set.Validate(), `rules: flow[0] "a": limit is -1`)
+}
+
+func TestValidateReturnsATrueNil(t *testing.T) {
+	assert.NoError(t, rules.Set{}.Validate())
+	assert.NoError(t, rules.Set{Flow: []flow.Rule{{Resource: "a"}, {Resource: "a", Name: "b"}}}.Validate())
+}
+
+func TestWithDefaultsLeavesTheSetAsItIs(t *testing.T) {
+	set := rules.Set{Flow: []flow.Rule{{Resource: "a", Limit: 1}}}
+	complete := set.WithDefaults()
+	assert.Equal(t, flow.Rule{Resource: "a", Limit: 1}, set.Flow[0])
+	assert.Equal(t, set.Flow[0].WithDefaults(), complete.Flow[0])
+	complete.Flow[0].Limit = 2
+	assert.InDelta(t, 1, set.Flow[0].Limit, 0)
+}
+
+func TestWithDefaultsKeepsPositions(t *testing.T) {
+	set := parse(t, "a.yaml", "flow: [{resource: a, limit: 1}]").WithDefaults()
+	at, ok := set.Position(rules.KindFlow, "a")
+	assert.True(t, ok)
+	assert.Equal(t, "a.yaml:1:8", at.String())
+}
+
+func TestSetCountsItsRules(t *testing.T) {
+	assert.Zero(t, rules.Set{}.Len())
+	assert.Equal(t, 2, rules.Set{Flow: make([]flow.Rule, 2)}.Len())
+}
+
+func TestARuleMadeInCodeHasNoPosition(t *testing.T) {
+	_, ok := rules.Set{Flow: []flow.Rule{{Resource: "a"}}}.Position(rules.KindFlow, "a")
+	assert.False(t, ok)
+}
