@@ -31,21 +31,22 @@ type version struct {
 
 // hold takes note of what the source holds now.
 func (d *document) hold(found Document) {
-	digest := sha256.Sum256(found.Data)
-	if found.Err == nil && digest == d.held.digest {
-		// The same again, under another revision perhaps. It is not read a
-		// second time, nor reported.
-		d.held.revision = found.Revision
+	next := version{revision: found.Revision, digest: sha256.Sum256(found.Data), err: found.Err}
+	if next.err == nil && next.digest == d.held.digest || sameError(next.err, d.held.err) {
+		// The same again, under another revision perhaps: neither read nor
+		// reported a second time.
+		d.held.revision = next.revision
 		return
 	}
-	d.held = version{revision: found.Revision, err: found.Err}
-	d.reported = false
-	if found.Err != nil {
-		return
+	if next.err != nil {
+		next.digest = [sha256.Size]byte{} // nothing was read
+	} else {
+		next.rules, next.err = rules.Parse(d.name, found.Data)
 	}
-	d.held.digest = digest
-	d.held.rules, d.held.err = rules.Parse(d.name, found.Data)
+	d.held, d.reported = next, false
 }
+
+func sameError(a, b error) bool { return a != nil && b != nil && a.Error() == b.Error() }
 
 // apply notes that what the source holds is in force since now, if it was not
 // before.

@@ -117,20 +117,14 @@ func (b *sourceBook) find(name string) *followed {
 }
 
 // Apply is the engine's side of [Sink].
-func (f *followed) Apply(change Change) {
-	swap, rejections := f.apply(change)
-	f.engine.reportSwap(swap)
-	for _, rejection := range rejections {
-		f.engine.reportRejection(rejection)
-	}
-}
+func (f *followed) Apply(change Change) { f.engine.report(f.apply(change)) }
 
-func (f *followed) apply(change Change) (Swap, []Rejection) {
+func (f *followed) apply(change Change) outcome {
 	e := f.engine
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if f.ctx.Err() != nil || e.isClosed() {
-		return Swap{}, nil
+		return outcome{}
 	}
 	f.hold(change)
 	f.read = f.read || change.Complete
@@ -202,12 +196,18 @@ func (f *followed) ended(err error) {
 	f.engine.sources.changed()
 }
 
-// reconcile puts in force what the sources hold, as far as it can be, and
-// returns what that changed and what could not be and was not reported yet. The
-// caller holds rules.mu.
-func (e *Engine) reconcile() (Swap, []Rejection) {
-	sets := []rules.Set{e.rules.code}
+// outcome is what came of putting rules in force.
+type outcome struct {
+	swap       Swap        // the zero Swap if nothing changed
+	rejections []Rejection // those that were not reported before
+}
+
+// reconcile puts in force the code's rules and what the sources hold, as far as
+// it can be. The caller holds rules.mu and has seen that the engine is open.
+func (e *Engine) reconcile() outcome {
 	choices := choose(e.rules.code, e.sources.documents())
+	sets := make([]rules.Set, 1, 1+len(choices))
+	sets[0] = e.rules.code
 	for _, c := range choices {
 		sets = append(sets, c.version.rules)
 	}
@@ -216,18 +216,17 @@ func (e *Engine) reconcile() (Swap, []Rejection) {
 		// choose has seen to it that no two names are the same.
 		panic(fmt.Sprintf("core: documents clash after all: %v", err))
 	}
-	swap := e.swap(all)
-	var rejections []Rejection
+	outcome := outcome{swap: e.swap(all)}
 	for _, c := range choices {
+		d := c.document
 		if c.held {
-			c.document.apply(e.clock.Now())
-		}
-		if d := c.document; d.problem != nil && !d.reported {
+			d.apply(e.clock.Now())
+		} else if !d.reported {
 			d.reported = true
-			rejections = append(rejections, Rejection{d.source, d.name, d.held.revision, d.problem})
+			outcome.rejections = append(outcome.rejections, Rejection{d.source, d.name, d.held.revision, d.problem})
 		}
 	}
-	return swap, rejections
+	return outcome
 }
 
 // Ready waits until every source that is followed has delivered all of its

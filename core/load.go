@@ -41,23 +41,22 @@ func (e *Engine) Load(set rules.Set) error {
 	if err := set.Validate(); err != nil {
 		return err
 	}
-	swap, err := e.loadCode(set.WithDefaults())
-	e.reportSwap(swap)
+	outcome, err := e.loadCode(set.WithDefaults())
+	e.report(outcome)
 	return err
 }
 
-func (e *Engine) loadCode(set rules.Set) (Swap, error) {
+func (e *Engine) loadCode(set rules.Set) (outcome, error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() {
-		return Swap{}, ErrClosed
+		return outcome{}, ErrClosed
 	}
-	all, err := rules.Merge(append([]rules.Set{set}, e.sources.active()...)...)
-	if err != nil {
-		return Swap{}, err
+	if _, err := rules.Merge(append([]rules.Set{set}, e.sources.active()...)...); err != nil {
+		return outcome{}, err
 	}
 	e.rules.code = set
-	return e.swap(all), nil
+	return e.reconcile(), nil
 }
 
 // swap puts a set in force that is sound and complete, and returns what that
@@ -167,6 +166,7 @@ func (e *Engine) stage(c change, set rules.Set, generation uint64) map[*resource
 		transition.before = r.plan.Load()
 		r.plan.Store(&transition)
 	}
+	e.resources.publish()
 	return staged
 }
 

@@ -2,6 +2,7 @@ package core
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,9 +14,9 @@ import (
 // sweepInterval is how often, at the most, idle resources are looked for.
 const sweepInterval = 10 * time.Second
 
-// overflowName is the name, for snapshots, of what is shared by the resources
-// beyond the bound.
-const overflowName = "(other)"
+// Overflow is the name of the resource whose statistics the names beyond
+// [Config.MaxResources] share.
+const Overflow = "(other)"
 
 // resource is one name that was called or that a rule names.
 type resource struct {
@@ -38,6 +39,7 @@ type registry struct {
 	full     atomic.Bool                          // fresh is empty and there is no room for more
 	sweptAt  atomic.Int64                         // an instant
 	overflow *resource
+	noRules  plan
 
 	mu     sync.Mutex // guards what follows
 	fresh  map[string]*resource
@@ -48,9 +50,9 @@ type registry struct {
 
 func (g *registry) init(e *Engine, limit int) {
 	g.engine, g.max = e, limit
-	g.known.Store(&map[string]*resource{})
 	g.fresh = make(map[string]*resource)
-	g.overflow = g.newResource(overflowName)
+	g.overflow = g.newResource(Overflow)
+	g.known.Store(&map[string]*resource{Overflow: g.overflow})
 	g.sweptAt.Store(int64(e.clock.Now()))
 }
 
@@ -60,7 +62,7 @@ func (g *registry) newResource(name string) *resource {
 	for i, check := range g.engine.checks {
 		r.checked[i].about(name, KindCheck, check.Name())
 	}
-	r.plan.Store(new(plan))
+	r.plan.Store(&g.noRules)
 	return r
 }
 
@@ -95,7 +97,7 @@ func (g *registry) find(name string) *resource {
 }
 
 // pin returns the resource of a name that a rule names, however many there are.
-// The caller holds g.mu.
+// The caller holds g.mu and publishes when it has pinned them all.
 func (g *registry) pin(name string) *resource {
 	r := g.lookUp(name)
 	if r == nil {
@@ -118,7 +120,7 @@ func (g *registry) unpin(r *resource) {
 }
 
 // all returns the resources, those of the last minute and those that rules
-// name. The one for overflow is among them if it was ever needed.
+// name, and the one for overflow.
 func (g *registry) all(now clock.Instant) []*resource {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,15 +128,7 @@ func (g *registry) all(now clock.Instant) []*resource {
 		g.sweep(now)
 	}
 	g.publish()
-	known := *g.known.Load()
-	all := make([]*resource, 0, len(known)+1)
-	for _, r := range known {
-		all = append(all, r)
-	}
-	if g.full.Load() || !g.overflow.node.Idle(now) {
-		all = append(all, g.overflow)
-	}
-	return all
+	return slices.Collect(maps.Values(*g.known.Load()))
 }
 
 func (g *registry) add(name string) *resource {
@@ -143,7 +137,8 @@ func (g *registry) add(name string) *resource {
 	return r
 }
 
-func (g *registry) count() int { return len(*g.known.Load()) + len(g.fresh) }
+// count returns how many resources there are beside the one for overflow.
+func (g *registry) count() int { return len(*g.known.Load()) + len(g.fresh) - 1 }
 
 func (g *registry) lookUp(name string) *resource {
 	if r := (*g.known.Load())[name]; r != nil {
@@ -179,7 +174,7 @@ func (g *registry) sweep(now clock.Instant) {
 	g.full.Store(false)
 	g.publish()
 	known := maps.Clone(*g.known.Load())
-	maps.DeleteFunc(known, func(_ string, r *resource) bool { return !r.ruled && r.evict(now) })
+	maps.DeleteFunc(known, func(_ string, r *resource) bool { return !r.ruled && r != g.overflow && r.evict(now) })
 	g.known.Store(&known)
 }
 

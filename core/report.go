@@ -25,12 +25,18 @@ func (r *resource) reportRefusal(now clock.Instant, err *BlockError) {
 		slog.Duration("retryAfter", err.RetryAfter))
 }
 
-// reportSwap tells of a change of the rules in force, if there was one. Like all
-// reports it is made without a lock, so that the observer may ask the engine.
-func (e *Engine) reportSwap(swap Swap) {
-	if swap == (Swap{}) {
-		return
+// report tells what came of putting rules in force. Like every report it is made
+// without a lock, so that the observer may ask the engine.
+func (e *Engine) report(o outcome) {
+	if o.swap != (Swap{}) {
+		e.reportSwap(o.swap)
 	}
+	for _, rejection := range o.rejections {
+		e.reportRejection(rejection)
+	}
+}
+
+func (e *Engine) reportSwap(swap Swap) {
 	e.log.Info("penstock: rules swapped",
 		slog.Uint64("revision", swap.Revision),
 		slog.Int("rules", swap.Rules),
@@ -43,7 +49,6 @@ func (e *Engine) reportSwap(swap Swap) {
 	}
 }
 
-// reportRejection tells of a document that was not applied.
 func (e *Engine) reportRejection(rejection Rejection) {
 	e.rejections.Add(1)
 	e.log.Error("penstock: rule document rejected, what was in force of it stays",

@@ -21,8 +21,7 @@ type Snapshot struct {
 
 // ResourceSnapshot is what an engine knows of a resource.
 type ResourceSnapshot struct {
-	// Name of the resource, or "(other)": the resources beyond
-	// [Config.MaxResources].
+	// Name of the resource; [Overflow] for those beyond [Config.MaxResources].
 	Name string
 	stat.Totals
 	Refusals []Refusals // by what refused; rules that are no longer in force are not among them
@@ -55,7 +54,9 @@ func (e *Engine) Snapshot() Snapshot {
 	now := e.clock.Now()
 	s := Snapshot{At: now, Status: e.Status(), Rejected: e.rejections.Load()}
 	for _, r := range e.resources.all(now) {
-		s.Resources = append(s.Resources, r.snapshot(now))
+		if of := r.snapshot(now); of.Name != Overflow || of.Passed+of.Blocked > 0 {
+			s.Resources = append(s.Resources, of)
+		}
 	}
 	slices.SortFunc(s.Resources, func(a, b ResourceSnapshot) int { return cmp.Compare(a.Name, b.Name) })
 	return s

@@ -1,6 +1,9 @@
 package core
 
-import "github.com/penstock-go/penstock/flow"
+import (
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+)
 
 // turns are those that queues have granted to one call. The first few are kept
 // in place, so that a call that need not wait allocates nothing.
@@ -42,8 +45,8 @@ func (t *turns) has(queue *flow.Queue) bool {
 }
 
 // giveBack returns the turns to their queues, the last first.
-func (t *turns) giveBack() {
+func (t *turns) giveBack(now clock.Instant) {
 	for i := t.count - 1; i >= 0; i-- {
-		t.at(i).queue.GiveBack(t.at(i).ticket)
+		t.at(i).queue.GiveBack(now, t.at(i).ticket)
 	}
 }

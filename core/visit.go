@@ -100,7 +100,7 @@ func (v *visit) block(err *BlockError) error { return v.resource.block(v.now, er
 // giveBack returns all that the call has taken.
 func (v *visit) giveBack() {
 	v.giveBackWindows()
-	v.turns.giveBack()
+	v.turns.giveBack(v.now)
 	if v.checked != nil {
 		v.checked.exit(Outcome{})
 	}

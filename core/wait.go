@@ -58,8 +58,8 @@ func (v *visit) wait(ctx context.Context, rule *queueRule) (flow.Ticket, flow.De
 		err := v.resource.engine.pause(ctx, until, waiter.Wake)
 		v.now = v.resource.engine.clock.Now()
 		if err != nil {
-			if ticket, left := rule.queue.Leave(waiter); !left {
-				rule.queue.GiveBack(ticket)
+			if ticket, left := rule.queue.Leave(v.now, waiter); !left {
+				rule.queue.GiveBack(v.now, ticket)
 			}
 			return flow.Ticket{}, 0, err
 		}

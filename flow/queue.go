@@ -117,24 +117,24 @@ func (q *Queue) Turn(now clock.Instant, w *Waiter) (Ticket, time.Duration, Decis
 	return Ticket{}, 0, Queued
 }
 
-// Leave takes a waiter that gives up out of the queue; those behind it move up.
+// Leave takes a waiter that gives up at now out of the queue; those behind it move up.
 // It returns false when the waiter's turn came first: the ticket is valid.
-func (q *Queue) Leave(w *Waiter) (Ticket, bool) {
+func (q *Queue) Leave(now clock.Instant, w *Waiter) (Ticket, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.state == inQueue {
 		wasHead := w == q.head
 		q.remove(w)
 		if wasHead {
-			q.place()
+			q.place(now)
 		}
 	}
 	return w.ticket, w.state != granted
 }
 
-// GiveBack returns a turn that was not used after all. It can be given to
+// GiveBack returns at now a turn that was not used after all. It can be given to
 // another only as long as no later one was granted: those behind move up.
-func (q *Queue) GiveBack(ticket Ticket) {
+func (q *Queue) GiveBack(now clock.Instant, ticket Ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.last != ticket.turn {
@@ -142,7 +142,7 @@ func (q *Queue) GiveBack(ticket Ticket) {
 	}
 	q.last = ticket.before
 	q.cold.pass(q.terms, -int64(ticket.tokens), ticket.turn)
-	q.place()
+	q.place(now)
 }
 
 // Adopt goes over to newer terms: the waiting get their turns by them.
@@ -239,7 +239,7 @@ func (q *Queue) advance(now clock.Instant) {
 	for w := q.head; w != nil && w.ticket.turn <= now; w = q.head {
 		q.grant(w.ticket)
 		q.finish(w, granted)
-		q.place()
+		q.place(q.last)
 	}
 }
 
@@ -249,14 +249,15 @@ func (q *Queue) grant(ticket Ticket) {
 	q.last = ticket.turn
 }
 
-// place plans the turn of the first in the queue, at the ceiling of the second
-// in which it became the first, and wakes it to wait for that turn. Who would
-// have to wait longer than the rule allows is refused.
-func (q *Queue) place() {
+// place plans the turn of the first in the queue, which became the first, or got
+// another turn to follow, at the given instant: at the ceiling of that second,
+// and not earlier. It wakes it to wait for that turn. Who would have to wait
+// longer than the rule allows is refused.
+func (q *Queue) place(now clock.Instant) {
 	for w := q.head; w != nil; w = q.head {
-		ceiling := q.cold.ceiling(q.terms, max(q.last, w.arrived))
-		if ceiling > 0 {
-			turn := max(w.arrived, q.last.Add(q.terms.cost(int64(w.tokens), ceiling)))
+		since := max(now, w.arrived)
+		if ceiling := q.cold.ceiling(q.terms, since); ceiling > 0 {
+			turn := max(since, q.last.Add(q.terms.cost(int64(w.tokens), ceiling)))
 			if turn.Sub(w.arrived) <= q.terms.rule.MaxWait {
 				w.ticket = Ticket{turn: turn, before: q.last, tokens: w.tokens}
 				w.wake()
@@ -274,7 +275,7 @@ func (q *Queue) adopt(t *Terms, now clock.Instant) {
 	q.advance(now)
 	q.cold.adopt(q.terms, t, now)
 	q.terms = t
-	q.place()
+	q.place(now)
 }
 
 // finish takes a waiter out of the queue and tells it how it stands.
@@ -287,7 +288,7 @@ func (q *Queue) finish(w *Waiter, state waiting) {
 func (q *Queue) push(w *Waiter) {
 	if q.head == nil {
 		q.head, q.tail = w, w
-		q.place()
+		q.place(w.arrived)
 		return
 	}
 	w.prev, q.tail.next, q.tail = q.tail, w, w

@@ -16,7 +16,8 @@ func checkJSON(data []byte) Problems {
 	}
 	at := place{1, 1}
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		at = placeOf(data, int(syntax.Offset)-1) // it counts the offending byte
+		read := int(syntax.Offset) - 1 // before the offending byte, or white space at the end
+		at = placeOf(data, min(read, len(bytes.TrimRight(data, blank))))
 	}
 	return Problems{notJSON(at, err)}
 }

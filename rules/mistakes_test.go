@@ -96,8 +96,11 @@ func TestParseSaysWhereTheSyntaxIsWrong(t *testing.T) {
 		{"value missing at the end", "? flow", []string{"1:7 flow is left empty"}},
 		{"indentation lost", "flow:\n  - resource: a\n limit: 1\n", []string{"3:2 the document cannot be read as YAML: did not find expected key (while parsing a block mapping that begins on line 1)"}},
 		{"unknown escape", "flow: \"\\z\"", []string{"1:8 the document cannot be read as YAML: found unknown escape character"}},
-		{"future YAML", "%YAML 3.0\n---\nflow: []", []string{"1:1 the document cannot be read as YAML: found incompatible YAML document"}},
+		{"directive", "%YAML 1.2\n---\nflow: []", []string{
+			"1:1 the document cannot be read as YAML: found incompatible YAML document; remove the directive, it is not needed",
+		}},
 		{"JSON cut off", "{\"flow\": [\n  {\"resource\": \"a\"}", []string{"2:19 the document cannot be read as JSON: unexpected end of JSON input"}},
+		{"JSON cut off at the end of a line", "{\"flow\": [\r\n\r\n", []string{"1:11 the document cannot be read as JSON: unexpected end of JSON input"}},
 		{"JSON with a bracket too many", `{"flow": []]}`, []string{"1:12 the document cannot be read as JSON: invalid character ']'"}},
 		{"JSON followed by more", "{\"flow\": []}\r\n{}", []string{"2:1 the document cannot be read as JSON: invalid character '{' after top-level value"}},
 		{"JSON after wide characters", "{\"flow\": [], \"日本\": }}", []string{"1:20 the document cannot be read as JSON: invalid character '}' looking for beginning of value"}},

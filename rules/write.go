@@ -20,7 +20,7 @@ func (s Set) YAML() ([]byte, error) {
 			root.Content = append(root.Content, toYAML(writeText(section.name())), toYAML(section.write(s)))
 		}
 	}
-	data, err := yaml.Dump(root, yaml.WithV4Defaults(), yaml.WithLineWidth(-1))
+	data, err := yaml.Dump(root, yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1))
 	if err != nil {
 		return nil, fmt.Errorf("rules: writing YAML: %w", err)
 	}

@@ -110,10 +110,24 @@ func (r yamlReader) fail(err error) Problems {
 	if load.ContextMsg != "" && load.ContextMark.Line > 0 {
 		message += fmt.Sprintf(" (%s that begins on line %d)", load.ContextMsg, load.ContextMark.Line)
 	}
-	if rest := []rune(string(r.data)); load.Mark.Index < len(rest) && rest[load.Mark.Index] == '\t' {
-		message += "; indent with spaces, not tabs"
+	at := r.place(load.Mark.Line, load.Mark.Column)
+	return Problems{at.problem("", message+r.advice(load.Mark))}
+}
+
+// advice is for mistakes that the parser has no helpful words for.
+func (r yamlReader) advice(mark yaml.Mark) string {
+	rest := []rune(string(r.data)) // the mark's index counts characters
+	if mark.Index >= len(rest) {
+		return ""
 	}
-	return Problems{r.place(load.Mark.Line, load.Mark.Column).problem("", message)}
+	switch found := rest[mark.Index]; {
+	case found == '\t':
+		return "; indent with spaces, not tabs"
+	case found == '%' && mark.Column == 1:
+		return "; remove the directive, it is not needed"
+	default:
+		return ""
+	}
 }
 
 // depthLimit keeps the parser from nesting deeper than maxDepth.

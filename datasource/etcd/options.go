@@ -39,12 +39,13 @@ type Options struct {
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 
-	// Logger is told when the source connects and when it disconnects. It sees
-	// no documents and no credentials. Defaults to slog.Default().
+	// Logger is warned when the cluster was restored from a backup or replaced
+	// by another. That the source is connected or not is the engine's to log.
+	// Documents and credentials are never logged. Defaults to [slog.Default].
 	Logger *slog.Logger
 
 	// Clock times the pauses and the silence of a watch. Defaults to
-	// clock.System().
+	// [clock.System].
 	Clock clock.Clock
 }
 

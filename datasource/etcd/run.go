@@ -17,22 +17,12 @@ type run struct {
 	*Source
 	sink  core.Sink
 	pause backoff
-	link  link
 
 	dialled  *clientv3.Client    // with the configuration of Open
 	cluster  uint64              // that was read last
-	revision int64               // of the last complete read
+	revision int64               // of what was applied last
 	names    map[string]struct{} // of the documents that there are
 }
-
-// link is what the log was told last.
-type link int
-
-const (
-	unknown link = iota
-	up
-	down
-)
 
 // session reads all documents and follows them until that fails. It returns
 // why.
@@ -40,6 +30,9 @@ func (r *run) session(ctx context.Context) error {
 	client, err := r.dial(ctx)
 	if err != nil {
 		return err
+	}
+	if client.Ctx().Err() != nil {
+		return ErrClientClosed
 	}
 	conn := client.ActiveConnection()
 	if r.pause.failing() {
@@ -68,19 +61,20 @@ func (r *run) follow(ctx context.Context, conn *grpc.ClientConn) error {
 	return nil
 }
 
-// checkHistory notes which cluster was read and warns when it is not the one it
-// was.
+// checkHistory warns when the cluster that was read is not the one it was or has
+// gone back.
 func (r *run) checkHistory(header *pb.ResponseHeader) {
 	if header.ClusterId != r.cluster && r.cluster != 0 || header.Revision < r.revision {
-		r.opts.Logger.Warn("etcd cluster was restored or replaced, going by its documents",
+		r.opts.Logger.Warn("penstock: etcd cluster was restored or replaced, its documents are taken as they are",
 			slog.String("source", r.Name()),
 			slog.Int64("revision", header.Revision), slog.Int64("previous", r.revision))
 	}
-	r.cluster, r.revision = header.ClusterId, header.Revision
+	r.cluster = header.ClusterId
 }
 
-// note keeps count of the documents that there are after the change.
+// note keeps account of what there is after the change.
 func (r *run) note(change core.Change) {
+	r.revision = change.Revision
 	if change.Complete {
 		r.names = make(map[string]struct{}, len(change.Documents))
 	}
@@ -90,24 +84,6 @@ func (r *run) note(change core.Change) {
 	for _, name := range change.Removed {
 		delete(r.names, name)
 	}
-}
-
-func (r *run) connected() {
-	r.pause.succeed()
-	if r.link != up {
-		r.opts.Logger.Info("etcd source connected", slog.String("source", r.Name()),
-			slog.Int("documents", len(r.names)), slog.Int64("revision", r.revision))
-	}
-	r.link = up
-}
-
-func (r *run) disconnected(err error) {
-	if r.link != down {
-		r.opts.Logger.Warn("etcd source disconnected, the last rules stay in force",
-			slog.String("source", r.Name()), slog.Any("error", err))
-	}
-	r.link = down
-	r.sink.Disconnected(err)
 }
 
 // dial returns the caller's client or one of the run's own.
@@ -120,7 +96,7 @@ func (r *run) dial(ctx context.Context) (*clientv3.Client, error) {
 		config.Context = ctx
 		client, err := clientv3.New(config)
 		if err != nil {
-			return nil, fmt.Errorf("etcd: connecting to %v: %w", config.Endpoints, err)
+			return nil, fmt.Errorf("etcd: connecting: %w", err)
 		}
 		r.dialled = client
 	}

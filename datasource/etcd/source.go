@@ -47,7 +47,8 @@ func New(client *clientv3.Client, prefix string, opts Options) (*Source, error) 
 //
 // Of the configuration, these are set where they are left out: DialTimeout to
 // 5 s, DialKeepAliveTime to 10 s, DialKeepAliveTimeout to 3 s, Logger to one
-// that is silent, because the source reports what fails.
+// that is silent, because the source reports what fails. Its Context is that of
+// the run.
 func Open(config clientv3.Config, prefix string, opts Options) (*Source, error) {
 	if len(config.Endpoints) == 0 {
 		return nil, errors.New("etcd: Config.Endpoints is empty: name the members of the cluster")
@@ -86,7 +87,7 @@ func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.disconnected(err)
+		sink.Disconnected(err)
 		if errors.Is(err, ErrClientClosed) {
 			return err
 		}

@@ -40,7 +40,7 @@ func (r *run) watch(ctx context.Context, client pb.WatchClient, revision int64) 
 	if err != nil {
 		return err
 	}
-	r.connected()
+	r.pause.succeed()
 
 	responses := make(chan received)
 	receiver.Go(func() { receive(ctx, stream, responses) })

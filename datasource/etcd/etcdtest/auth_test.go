@@ -2,8 +2,6 @@ package etcdtest_test
 
 import (
 	"context"
-	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -150,43 +148,4 @@ func valid(server *etcdtest.Server, token string) bool {
 	defer cancel()
 	_, err = client.Get(ctx, prefix)
 	return err == nil
-}
-
-func TestLogTellsOfConnectionsAndOfNothingElse(t *testing.T) {
-	server, root := secured(t, etcdtest.Options{Dir: t.TempDir()})
-	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
-	require.NoError(t, err)
-	var log strings.Builder // the source writes to it; read when it has ended
-	opts := eager()
-	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	source, err := etcd.Open(clientv3.Config{
-		Endpoints: []string{server.Endpoint()}, Username: "reader", Password: "reader",
-	}, prefix, opts)
-	require.NoError(t, err)
-
-	ctx, cancel := context.WithCancel(t.Context())
-	s, ended := &sink{}, make(chan error, 1)
-	go func() { ended <- source.Run(ctx, s) }()
-	s.awaitDocuments(t, map[string]string{})
-	for _, value := range []string{"secret-1", "secret-2", "secret-3"} {
-		_, err = root.Put(t.Context(), prefix+"a", value)
-		require.NoError(t, err)
-		s.awaitDocuments(t, map[string]string{"a": value})
-	}
-	server.Stop()
-	require.Eventually(t, func() bool { return len(s.disconnections()) > 2 }, patience, time.Millisecond)
-	require.NoError(t, server.Restart())
-	_, err = root.Put(t.Context(), prefix+"a", "secret-4")
-	require.NoError(t, err)
-	s.awaitDocuments(t, map[string]string{"a": "secret-4"})
-	cancel()
-	require.ErrorIs(t, <-ended, context.Canceled)
-
-	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	require.Len(t, lines, 3, log.String())
-	assert.Contains(t, lines[0], "connected")
-	assert.Contains(t, lines[1], "disconnected")
-	assert.Contains(t, lines[2], "connected")
-	assert.NotContains(t, log.String(), "secret")
-	assert.NotContains(t, strings.ReplaceAll(log.String(), "reading", ""), "reader")
 }

@@ -2,6 +2,7 @@ package etcdtest_test
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -84,6 +85,30 @@ func TestClusterThatComesBackWithOtherDocuments(t *testing.T) {
 			s.awaitDocuments(t, map[string]string{"a": "4"})
 		})
 	}
+}
+
+func TestLogTellsOfARestoredClusterAndOfNothingElse(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	put(t, server, "a", "secret")
+	put(t, server, "a", "secret")
+	var log strings.Builder // the source writes to it; read when that has ended
+	opts := eager()
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	source := newSource(t, server.Endpoint(), opts)
+
+	t.Run("following", func(t *testing.T) {
+		s := follow(t, source)
+		s.awaitDocuments(t, map[string]string{"a": "secret"})
+		server.Stop() // the data go with it
+		s.awaitError(t, anyError)
+		require.NoError(t, server.Restart())
+		s.awaitDocuments(t, map[string]string{})
+		put(t, server, "a", "secret")
+		s.awaitDocuments(t, map[string]string{"a": "secret"})
+	})
+	assert.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
+	assert.Contains(t, log.String(), "restored or replaced")
+	assert.NotContains(t, log.String(), "secret")
 }
 
 func TestConnectionThatIsCut(t *testing.T) {

@@ -1,0 +1,55 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+)
+
+func TestNoCallAllocates(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	many := func(resource string, rule flow.Rule) (rules []flow.Rule) {
+		for i := range 10 {
+			rule.Name, rule.Resource = fmt.Sprint(resource, i), resource
+			rules = append(rules, rule)
+		}
+		return rules
+	}
+	warm := flow.WarmUp{Period: flow.DefaultStep}
+	all := []flow.Rule{
+		{Resource: "reject", Limit: 1e9},
+		{Resource: "warm", Limit: 1e9, WarmUp: warm},
+		{Resource: "throttle", Limit: 1e9, Control: flow.Throttle},
+		{Resource: "closed", Limit: 0},
+		{Resource: "closed queue", Limit: 0, Control: flow.Throttle},
+	}
+	all = append(all, many("ten windows", flow.Rule{Limit: 1e9})...)
+	all = append(all, many("two queues", flow.Rule{Limit: 1e9, Control: flow.Throttle})[:2]...)
+	e, c := newEngine(t, all...)
+
+	options := map[string]func(resource string) (core.Guard, error){
+		"plain": func(r string) (core.Guard, error) { return e.Entry(context.Background(), r) },
+		"options": func(r string) (core.Guard, error) {
+			return e.Entry(context.Background(), r,
+				core.Tokens(2), core.Origin(r), core.Args(r, len(r)*1000), core.Inbound())
+		},
+	}
+	for _, r := range []string{"no rule", "reject", "warm", "throttle", "closed", "closed queue", "ten windows", "two queues"} {
+		handle := e.Resource(r)
+		options["resource"] = func(string) (core.Guard, error) { return handle.Entry(context.Background()) }
+		for name, entry := range options {
+			assert.Zero(t, testing.AllocsPerRun(100, func() {
+				c.Advance(1000) // long enough for the turns of a throttle
+				guard, _ := entry(r)
+				guard.Exit()
+			}), "%s, %s", r, name)
+		}
+	}
+}

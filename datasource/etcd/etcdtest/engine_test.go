@@ -1,0 +1,81 @@
+package etcdtest_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const closed = "flow:\n  - resource: orders\n    limit: 0\n"
+
+// newEngine returns an engine that follows the server's documents and has read
+// them.
+func newEngine(t *testing.T, endpoint string) *core.Engine {
+	t.Helper()
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(engine.Close)
+	require.NoError(t, engine.Follow(t.Context(), newSource(t, endpoint, eager())))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, engine.Ready(ctx))
+	return engine
+}
+
+func passes(t *testing.T, engine *core.Engine) bool {
+	t.Helper()
+	guard, err := engine.Entry(t.Context(), "orders")
+	if err != nil {
+		require.ErrorIs(t, err, core.ErrBlocked)
+		return false
+	}
+	guard.Exit()
+	return true
+}
+
+func awaitPasses(t *testing.T, engine *core.Engine, want bool) {
+	t.Helper()
+	require.Eventually(t, func() bool { return passes(t, engine) == want }, patience, time.Millisecond)
+}
+
+func TestEngineGoesByTheRulesInEtcd(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	engine := newEngine(t, server.Endpoint())
+	require.True(t, passes(t, engine))
+
+	put(t, server, "orders.yaml", closed)
+	awaitPasses(t, engine, false)
+
+	for _, faulty := range []string{"flow: [", ""} {
+		revision := put(t, server, "orders.yaml", faulty)
+		require.Eventually(t, func() bool {
+			return engine.Status().Sources[0].Documents[0].RejectedRevision == revision
+		}, patience, time.Millisecond)
+		assert.False(t, passes(t, engine), "a faulty document changes nothing")
+	}
+
+	remove(t, server, "orders.yaml")
+	awaitPasses(t, engine, true)
+}
+
+func TestEngineKeepsItsRulesWhileEtcdIsAway(t *testing.T) {
+	server := start(t, etcdtest.Options{Dir: t.TempDir()})
+	put(t, server, "orders.yaml", closed)
+	engine := newEngine(t, server.Endpoint())
+	require.False(t, passes(t, engine))
+
+	server.Stop()
+	require.Eventually(t, func() bool { return !engine.Status().Sources[0].Connected }, patience, time.Millisecond)
+	assert.False(t, passes(t, engine))
+
+	require.NoError(t, server.Restart())
+	require.Eventually(t, func() bool { return engine.Status().Sources[0].Connected }, patience, time.Millisecond)
+	assert.False(t, passes(t, engine))
+	remove(t, server, "orders.yaml")
+	awaitPasses(t, engine, true)
+}

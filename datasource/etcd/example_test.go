@@ -1,0 +1,41 @@
+package etcd_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// The rules of a service come from etcd: from now on, and as they change.
+func ExampleOpen() {
+	follow := func(ctx context.Context, engine *core.Engine, secure *tls.Config) error {
+		source, err := etcd.Open(clientv3.Config{
+			Endpoints: []string{"https://etcd-1:2379", "https://etcd-2:2379", "https://etcd-3:2379"},
+			TLS:       secure,
+		}, etcd.Prefix("shop"), etcd.Options{})
+		if err != nil {
+			return err
+		}
+		return engine.Follow(ctx, source)
+	}
+	_ = follow
+}
+
+// A service that has an etcd client already shares it with the source.
+func ExampleNew() {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"localhost:2379"}})
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close()
+	source, err := etcd.New(client, "/penstock/shop", etcd.Options{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(source.Name())
+	// Output: etcd:/penstock/shop/
+}

@@ -1,0 +1,9 @@
+package etcd_test
+
+import "github.com/penstock-go/penstock/core"
+
+// failures is a sink that passes on why a source is disconnected.
+type failures chan error
+
+func (f failures) Apply(core.Change)      {}
+func (f failures) Disconnected(err error) { f <- err }

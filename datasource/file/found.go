@@ -1,0 +1,97 @@
+package file
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// version is what a document says, or why that cannot be read.
+type version struct {
+	sum   [sha256.Size]byte
+	fault string
+}
+
+// found is a file as one look found it.
+type found struct {
+	version
+	info  fs.FileInfo   // nil when it cannot be had
+	since clock.Instant // when the file was first found like that
+	data  []byte        // what was read; nil once the look is over
+
+	// unrest is in how many successive looks the file differed from the look
+	// before.
+	unrest int
+}
+
+// open returns the file at path as it is now; nil if there is none or it is
+// not a regular one.
+func open(path string) *found {
+	info, err := os.Stat(path)
+	if err != nil {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return faulty(nil, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	return &found{info: info}
+}
+
+// read returns the file at path with its content; nil if there is none.
+func read(path string) *found {
+	file, err := os.Open(path) //nolint:gosec // the path is the operator's
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return faulty(nil, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return faulty(nil, err)
+	}
+	if info.Size() > MaxDocumentSize {
+		return faulty(info, tooLong(path))
+	}
+	data, err := io.ReadAll(io.LimitReader(file, MaxDocumentSize+1))
+	switch {
+	case err != nil:
+		return faulty(info, err)
+	case len(data) > MaxDocumentSize:
+		return faulty(info, tooLong(path))
+	default:
+		return &found{version: version{sum: sha256.Sum256(data)}, info: info, data: data}
+	}
+}
+
+func faulty(info fs.FileInfo, err error) *found {
+	return &found{version: version{fault: fmt.Sprintf("file: %v", err)}, info: info}
+}
+
+func tooLong(path string) error {
+	return fmt.Errorf("%s has more than %d bytes: split the document", path, MaxDocumentSize)
+}
+
+// sameFile tells whether nothing shows that the file was written or replaced.
+func (f *found) sameFile(other *found) bool {
+	if f.info == nil || other.info == nil {
+		return f.info == nil && other.info == nil
+	}
+	return os.SameFile(f.info, other.info) &&
+		f.info.Size() == other.info.Size() &&
+		f.info.ModTime().Equal(other.info.ModTime())
+}
+
+// same tells whether the file is in all respects as it was.
+func (f *found) same(other *found) bool {
+	return f.sameFile(other) && f.version == other.version
+}

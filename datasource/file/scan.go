@@ -1,0 +1,59 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// listed is how many entries of a directory are read at a time.
+const listed = 1000
+
+// paths returns the paths of the files that may be documents, by their names.
+func (s *Source) paths(self fs.FileInfo) (map[string]string, error) {
+	switch {
+	case self.IsDir():
+		return s.list()
+	case self.Mode().IsRegular():
+		return map[string]string{filepath.Base(s.path): s.path}, nil
+	default:
+		return nil, fmt.Errorf("file: %s is neither a directory nor a regular file", s.path)
+	}
+}
+
+// list returns the paths in the directory. It reads no further than to the
+// first document too many.
+func (s *Source) list() (map[string]string, error) {
+	directory, err := os.Open(s.path)
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	defer directory.Close()
+	paths := make(map[string]string)
+	for {
+		entries, err := directory.ReadDir(listed)
+		for _, entry := range entries {
+			if name := entry.Name(); !entry.IsDir() && isDocument(name) {
+				paths[name] = filepath.Join(s.path, name)
+			}
+		}
+		switch {
+		case len(paths) > s.opts.MaxDocuments:
+			return nil, fmt.Errorf("file: %s holds more documents than Options.MaxDocuments allows, which is %d: none was applied",
+				s.path, s.opts.MaxDocuments)
+		case errors.Is(err, io.EOF):
+			return paths, nil
+		case err != nil:
+			return nil, fmt.Errorf("file: %w", err)
+		}
+	}
+}
+
+func isDocument(name string) bool {
+	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+}
