@@ -44,6 +44,8 @@ var (
 )
 
 // defaultEngine is made when it is first asked for.
+//
+//nolint:gochecknoglobals // the one exception: the process-wide engine
 var defaultEngine = sync.OnceValue(func() *core.Engine { return core.New(core.Config{}) })
 
 // Default returns the process-wide engine, which adapters and metrics are

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,8 +73,8 @@ type checkedCall struct {
 
 // exit tells them, the last first, what became of the call.
 func (c *checkedCall) exit(outcome Outcome) {
-	for i := len(c.entered) - 1; i >= 0; i-- {
-		c.entered[i].Exit(c.info, outcome)
+	for _, check := range slices.Backward(c.entered) {
+		check.Exit(c.info, outcome)
 	}
 }
 

@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
-
-	"log/slog"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rules"

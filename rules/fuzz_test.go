@@ -1,7 +1,6 @@
 package rules_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -14,11 +13,12 @@ import (
 func FuzzParseYAML(f *testing.F) {
 	for _, seed := range []string{
 		everyField,
+		"# a\nflow: # b\n# c\n- # d\n  # e\n  resource: a # f\n  # g\n\n  # h\n  limit: 1\n# i\n\n# j\n",
 		"", "\ufeff# nothing\r\n", "flow: []", "flow:\r- {resource: a, limit: 1}\r", "---\nflow:\n-\n...\n",
 		"flow:\n- &a {resource: a, limit: 1}\n- <<: *a\n- *a\n",
 		"flow: !!seq\n- resource: |\n    a\n  limit: 0x1\n  warmUp: {period: 1s}\n",
 		"? [flow]\n: \"\\u2028\"\n", "%YAML 1.2\n%TAG ! a\n---\n{flow: [}", "flow:\n\t- a: 'b\n",
-		"flow:\n- {resource: a, limit: .inf, window: 1, buckets: 1e99, strict: yes, nmae: ~}\n- {name: a, resource: b, limit: 1, name: c}",
+		"flow:\n- {resource: a, limit: .inf, window: 1, buckets: 1e99, strict: yes, naem: ~}\n- {name: a, resource: b, limit: 1, name: c}",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -30,7 +30,7 @@ func FuzzParseJSON(f *testing.F) {
 		everyFieldJSON,
 		"{}", `{"flow": []}`, "{\"flow\"\t:\r\n [ ] }", `{"flow": [{"resource": "\ud83d\ude00", "limit": 1E+2}]}`,
 		`{"flow": [{"resource": "\ud800", "limit": -0, "limit": 1}, null, {}, [1, "a"], true]}`,
-		`{"flow": [{"resource": "a", "limit": 1,}]}`, `{"flow": []} {}`, `{"flow": [[[[[[[[[[[[`, `{"flow": {"a": {"b": [1e999]}}}`,
+		"{\"flow\" \r\n", `{"flow": [{"resource": "a", "limit": 1,}]}`, `{"flow": []} {}`, `{"flow": [[[[[[[[[[[[`, `{"flow": {"a": {"b": [1e999]}}}`,
 		`{"flow": [{"resource": "日本", "limit": 1, "window": "1h0m0.5s", "warmUp": {"period": "1s"}}]}`,
 	} {
 		f.Add([]byte(seed))
@@ -63,7 +63,7 @@ func checkParse(t *testing.T, data []byte) {
 
 func checkProblems(t *testing.T, data []byte, err error) {
 	var problems rules.Problems
-	require.True(t, errors.As(err, &problems))
+	require.ErrorAs(t, err, &problems)
 	require.NotEmpty(t, problems)
 	for _, p := range problems {
 		assert.Equal(t, "fuzz", p.Document)

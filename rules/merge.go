@@ -10,7 +10,7 @@ import (
 // only that no two rules of a kind have the same name: the error is [Problems],
 // which names both places, and the set is empty then.
 func Merge(sets ...Set) (Set, error) {
-	merged := Set{positions: make(map[ruleKey]Position)}
+	merged := Set{positions: make(map[Key]Position)}
 	for _, set := range sets {
 		maps.Copy(merged.positions, set.positions)
 	}

@@ -42,14 +42,13 @@ rules: b.yaml:1:8: flow rule "a": name is taken by the rule at z.yaml:2:3`+advic
 }
 
 func TestMergeLeavesTheSetsAsTheyAre(t *testing.T) {
-	flows := make([]flow.Rule, 1, 4)
-	flows[0] = flow.Rule{Resource: "a"}
-	a := rules.Set{Flow: flows}
+	room := []flow.Rule{{Resource: "a"}, {}, {}}
+	a := rules.Set{Flow: room[:1]}
 	merged, err := rules.Merge(a, rules.Set{Flow: []flow.Rule{{Resource: "b"}}})
 	require.NoError(t, err)
 	merged.Flow[0].Limit = 9
 	assert.Equal(t, flow.Rule{Resource: "a"}, a.Flow[0])
-	assert.Equal(t, flow.Rule{}, flows[:2][1], "nothing is written behind the end")
+	assert.Equal(t, flow.Rule{}, room[1], "nothing is written behind the end")
 }
 
 func TestMergeOfNothingIsEmpty(t *testing.T) {

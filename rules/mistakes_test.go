@@ -1,7 +1,6 @@
 package rules_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -218,7 +217,7 @@ func TestProblemsAreFoundByErrorsAs(t *testing.T) {
 		Kind: rules.KindFlow, Index: 0, Rule: "a", Field: "limit",
 		Message: "is -1: must be from 0 (blocks all) to 1000000000 tokens per window",
 	}, problem)
-	assert.True(t, errors.Is(err, problems[1]), "each of the problems is in the chain")
+	assert.ErrorIs(t, err, problems[1], "each of the problems is in the chain")
 }
 
 func TestProblemsAreOneALine(t *testing.T) {

@@ -15,7 +15,7 @@ const MaxDocumentSize = 1 << 20
 // default. On error the set is empty and the error is [Problems]: every mistake
 // of the document, or the first one of its syntax.
 func Parse(document string, data []byte) (Set, error) {
-	set := Set{positions: make(map[ruleKey]Position)}
+	set := Set{positions: make(map[Key]Position)}
 	root, problems := readTree(data)
 	if problems == nil {
 		problems = readSections(document, root, &set)
@@ -43,13 +43,13 @@ func readTree(data []byte) (node, Problems) {
 	if !braced {
 		return readYAML(data)
 	}
-	notJSON := checkJSON(data)
-	if notJSON == nil {
+	syntax := checkJSON(data)
+	if syntax == nil {
 		return readJSON(data)
 	}
 	root, problems := readYAML(data)
 	if problems != nil && bytes.HasPrefix(bytes.TrimLeft(inner, blank), []byte(`"`)) {
-		return node{}, notJSON
+		return node{}, syntax
 	}
 	return root, problems
 }

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-func (s schema[R]) read(document string, section node, to *Set) Problems {
-	if section.kind != kindList {
-		return Problems{section.problem(string(s.kind), fmt.Sprintf(
-			`is %v: must be a list of rules; write "%s: []" for none`, section, s.kind))}
+func (s schema[R]) read(document string, value node, to *Set) Problems {
+	if value.kind != kindList {
+		return Problems{value.problem(string(s.kind), fmt.Sprintf(
+			`is %v: must be a list of rules; write "%s: []" for none`, value, s.kind))}
 	}
 	var problems Problems
 	rules := s.rules(to)
-	for i, item := range section.items {
+	for i, item := range value.items {
 		r := reader[R]{schema: s, start: item.place}
 		name := r.read(item)
 		if name != "" {
-			key := ruleKey{s.kind, name}
+			key := Key{s.kind, name}
 			if other, taken := to.positions[key]; taken {
 				fault := nameTaken("the rule at " + other.String())
 				r.judged(fault.Field, fault.Message)

@@ -13,7 +13,7 @@ type section interface {
 	name() Kind
 
 	// read adds the rules of a document's section to the set, complete.
-	read(document string, rules node, to *Set) Problems
+	read(document string, value node, to *Set) Problems
 
 	// write returns the rules of the set as a section of a document.
 	write(Set) node

@@ -18,13 +18,7 @@ type Set struct {
 
 	// positions tells where rules stand in documents. It is never written to
 	// once a set has been handed out, so copies of the set share it.
-	positions map[ruleKey]Position
-}
-
-// ruleKey identifies a rule within a set.
-type ruleKey struct {
-	kind Kind
-	name string
+	positions map[Key]Position
 }
 
 // Len returns how many rules the set has, of all kinds.
@@ -39,7 +33,7 @@ func (s Set) Len() int {
 // Position returns where the rule begins in its document; false for a rule that
 // the set does not have or that was made in code.
 func (s Set) Position(kind Kind, name string) (Position, bool) {
-	p, ok := s.positions[ruleKey{kind, name}]
+	p, ok := s.positions[Key{kind, name}]
 	return p, ok
 }
 

@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,4 +88,17 @@ func TestSetCountsItsRules(t *testing.T) {
 func TestARuleMadeInCodeHasNoPosition(t *testing.T) {
 	_, ok := rules.Set{Flow: []flow.Rule{{Resource: "a"}}}.Position(rules.KindFlow, "a")
 	assert.False(t, ok)
+}
+
+func TestKeysAreThoseOfEveryRule(t *testing.T) {
+	set := parse(t, "a.yaml", "flow: [{resource: a, limit: 1}, {name: b, resource: c, limit: 1}]")
+	a, b := rules.Key{Kind: rules.KindFlow, Name: "a"}, rules.Key{Kind: rules.KindFlow, Name: "b"}
+	assert.Equal(t, []rules.Key{a, b}, slices.Collect(set.Keys()))
+	for key := range set.Keys() {
+		assert.Equal(t, a, key)
+		break
+	}
+	assert.True(t, set.Has(b))
+	assert.False(t, set.Has(rules.Key{Kind: rules.KindFlow, Name: "c"}), "a resource is no name")
+	assert.False(t, set.Has(rules.Key{Kind: "other", Name: "a"}))
 }

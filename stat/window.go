@@ -7,11 +7,11 @@ type Outcome int
 
 // The outcomes of [Window.Take].
 const (
-	// Taken: the tokens are counted.
+	// Taken tells that the tokens are counted.
 	Taken Outcome = iota
-	// Full: the window has no room for them.
+	// Full tells that the window has no room for them.
 	Full
-	// NotOpen: another bucket than the one named is open, or none.
+	// NotOpen tells that another bucket than the one named is open, or none.
 	NotOpen
 )
 

@@ -12,7 +12,8 @@ import (
 var restless = version{fault: "file: keeps changing while it is read: write it under another name and rename it"}
 
 // compare notes which files differ from the look before and from what was
-// delivered, and returns whether there is none and none has just gone.
+// delivered. It returns whether there is no such file, but for those that never
+// come to rest, and none has just gone.
 func (f *follower) compare(present map[string]*found) (atRest bool) {
 	atRest = true
 	for name, file := range present {
@@ -25,7 +26,7 @@ func (f *follower) compare(present map[string]*found) (atRest bool) {
 		default:
 			file.unrest = 1
 		}
-		atRest = atRest && file.unrest == 0
+		atRest = atRest && (file.unrest == 0 || file.unrest > maxHeld)
 	}
 	for name := range f.delivered {
 		atRest = atRest && (present[name] != nil || f.previous[name] == nil)

@@ -74,8 +74,8 @@ func (f *follower) scan(now clock.Instant) (map[string]*found, error) {
 			present[name] = file
 		}
 	}
-	if len(present) == 0 && len(f.delivered) > 0 && !os.SameFile(self, f.self) {
-		return nil, fmt.Errorf("file: %s is not the directory it was and holds no documents: is its file system mounted?", f.source.path)
+	if len(present) == 0 && len(f.delivered) > 0 && !(self.IsDir() && os.SameFile(self, f.self)) {
+		return nil, fmt.Errorf("file: %s is not what it was and holds no documents: is its file system mounted?", f.source.path)
 	}
 	f.self = self
 	return present, nil
@@ -84,7 +84,7 @@ func (f *follower) scan(now clock.Instant) (map[string]*found, error) {
 // find returns the file, read unless it is known for sure to be what it was;
 // nil if it is gone.
 func (f *follower) find(name, path string, now clock.Instant) *found {
-	file, before := open(path), f.previous[name]
+	file, before := stat(path), f.previous[name]
 	if file == nil || file.fault != "" {
 		return file
 	}

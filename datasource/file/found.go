@@ -29,9 +29,9 @@ type found struct {
 	unrest int
 }
 
-// open returns the file at path as it is now; nil if there is none or it is
-// not a regular one.
-func open(path string) *found {
+// stat returns the file at path without its content; nil if there is none or it
+// is not a regular one.
+func stat(path string) *found {
 	info, err := os.Stat(path)
 	if err != nil {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {

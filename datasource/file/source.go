@@ -51,16 +51,13 @@ func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 	f := follower{source: s, sink: sink}
 	pause := s.opts.Interval
 	for ctx.Err() == nil {
-		err := f.look()
-		if err == nil {
-			pause = s.opts.Interval
-		} else {
+		if err := f.look(); err != nil {
 			sink.Disconnected(err)
+			pause = min(2*pause, maxSlowdown*s.opts.Interval)
+		} else {
+			pause = s.opts.Interval
 		}
 		s.wait(ctx, pause)
-		if err != nil {
-			pause = min(2*pause, maxSlowdown*s.opts.Interval)
-		}
 	}
 	return ctx.Err()
 }

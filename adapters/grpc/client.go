@@ -1,0 +1,47 @@
+package penstockgrpc
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/penstock-go/penstock/core"
+)
+
+// UnaryClientInterceptor returns an interceptor that guards the unary calls that
+// a client makes. The engine nil stands for [penstock.Default].
+//
+// In a chain, an interceptor that makes calls again comes before this one if
+// each attempt is to be counted, after it if they are to count as one.
+func UnaryClientInterceptor(engine *core.Engine, options Options) grpc.UnaryClientInterceptor {
+	g := newGate(engine, options, false)
+	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
+		invoker grpc.UnaryInvoker, opts ...grpc.CallOption,
+	) error {
+		var guard core.Guard
+		if err := g.enter(ctx, &guard, method, request); err != nil {
+			return err
+		}
+		return g.call(&guard, func() error { return invoker(ctx, method, request, reply, conn, opts...) })
+	}
+}
+
+// StreamClientInterceptor returns an interceptor that guards the streams that a
+// client opens: each is one call, which lasts as long as the stream. See the
+// package's documentation for what ends one. The engine nil stands for
+// [penstock.Default].
+func StreamClientInterceptor(engine *core.Engine, options Options) grpc.StreamClientInterceptor {
+	g := newGate(engine, options, false)
+	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
+		streamer grpc.Streamer, opts ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		s := &clientStream{gate: g, oneReply: !desc.ServerStreams}
+		if err := g.enter(ctx, &s.guard, method, nil); err != nil {
+			return nil, err
+		}
+		if err := s.open(ctx, desc, conn, method, streamer, opts); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+}

@@ -1,0 +1,58 @@
+// Package penstockgrpc guards the calls of gRPC servers and clients with
+// Penstock. It is named so that it can stand in one file with package grpc.
+//
+//	server := grpc.NewServer(
+//		grpc.ChainUnaryInterceptor(penstockgrpc.UnaryServerInterceptor(engine, penstockgrpc.Options{})),
+//		grpc.ChainStreamInterceptor(penstockgrpc.StreamServerInterceptor(engine, penstockgrpc.Options{})),
+//	)
+//
+// and likewise [UnaryClientInterceptor] and [StreamClientInterceptor] with
+// grpc.NewClient. The engine nil stands for [penstock.Default]. Interceptors are
+// safe for concurrent use.
+//
+// # Resources
+//
+// A call is one of the resource named as its full method, such as
+// "/shop.Orders/Create", unless [Options.Resource] says otherwise. A process that
+// both serves and calls a method has one resource for the two, unless that
+// function tells them apart. On the server calls are marked as inbound.
+//
+// A method that the server does not know never gets as far as an interceptor,
+// unless there is a handler set with grpc.UnknownServiceHandler. For such a
+// server, a proxy for example, clients make up the names of resources. The engine
+// bounds what it remembers of them ([core.Config].MaxResources), but better have
+// Options.Resource map the methods to names that are known.
+//
+// # Refused calls
+//
+// A call that is not let through ends with a status error. Client and server
+// make it of the same error of [core.Engine.Entry], and errors.As and errors.Is
+// still find that one in it, so that interceptors further out, and callers of a
+// guarded client, can tell a refusal of their own engine from what came over the
+// wire:
+//
+//   - refused by a rule: ResourceExhausted. The details are a QuotaFailure with
+//     the resource as its subject and the rule in its description and, when the
+//     rule can tell, a RetryInfo.
+//   - the context ended while the call waited for its turn: Canceled or
+//     DeadlineExceeded.
+//   - the engine is closed: Unavailable.
+//   - the arguments made no sense, see [Options.Args]: Internal.
+//
+// # Streams
+//
+// A stream is one call, however many messages it carries. It is under way, for
+// the engine, as long as it lives. On the server that is until its handler
+// returns.
+//
+// On the client it is until one of those things happens by which grpc, too,
+// releases a stream: RecvMsg returns an error, io.EOF included, or the only
+// message of a method that does not stream its replies; SendMsg, CloseSend or
+// Header returns an error other than io.EOF; the context ends; the connection is
+// closed. A caller that abandons a stream must end its context.
+//
+// # Failures
+//
+// A call that ends with a status that blames the server counts as failed. See
+// [IsFailure].
+package penstockgrpc

@@ -1,0 +1,73 @@
+package penstockgrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/penstock-go/penstock/core"
+)
+
+// Error makes a status error of an error of [core.Engine.Entry], for handlers
+// that guard resources of their own: see the package's documentation for the
+// codes. The error stays to be found with errors.As and errors.Is. Any other
+// error, nil and status errors among them, is returned as it is.
+func Error(err error) error {
+	if _, is := status.FromError(err); is {
+		return err
+	}
+	for _, cause := range []error{
+		core.ErrBlocked, core.ErrClosed, core.ErrInvalid, context.Canceled, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, cause) {
+			return &entryError{err}
+		}
+	}
+	return err
+}
+
+// entryError is the status error of a call that was not let through. The status
+// is made when it is asked for: a refused call should cost little.
+type entryError struct{ cause error }
+
+func (e *entryError) Error() string { return e.GRPCStatus().String() }
+
+func (e *entryError) Unwrap() error { return e.cause }
+
+// GRPCStatus makes package status treat the error as one of its own.
+func (e *entryError) GRPCStatus() *status.Status {
+	var block *core.BlockError
+	switch {
+	case errors.As(e.cause, &block):
+		return exhausted(block)
+	case errors.Is(e.cause, core.ErrClosed):
+		return status.New(codes.Unavailable, e.cause.Error())
+	case errors.Is(e.cause, core.ErrInvalid):
+		return status.New(codes.Internal, e.cause.Error())
+	}
+	return status.FromContextError(e.cause)
+}
+
+func exhausted(block *core.BlockError) *status.Status {
+	plain := status.New(codes.ResourceExhausted, block.Error())
+	details := []protoadapt.MessageV1{&errdetails.QuotaFailure{
+		Violations: []*errdetails.QuotaFailure_Violation{{
+			Subject:     block.Resource,
+			Description: fmt.Sprintf("refused by the %s rule %q", block.Kind, block.Rule),
+		}},
+	}}
+	if block.RetryAfter > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(block.RetryAfter)})
+	}
+	detailed, err := plain.WithDetails(details...)
+	if err != nil {
+		return plain // a name is not UTF-8, say; the code tells what matters
+	}
+	return detailed
+}

@@ -1,0 +1,101 @@
+package nethttp_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/stat"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long the tests wait for what must happen.
+const patience = 30 * time.Second
+
+// newEngine returns an engine with these rules, on a clock that stands still.
+func newEngine(tb testing.TB, config core.Config, ruleList ...flow.Rule) (*core.Engine, *clock.Virtual) {
+	tb.Helper()
+	virtual := clock.NewVirtual(time.Unix(1_000_000, 0))
+	config.Clock = virtual
+	config.Logger = slog.New(slog.DiscardHandler)
+	engine := core.New(config)
+	tb.Cleanup(engine.Close)
+	require.NoError(tb, engine.Load(rules.Set{Flow: ruleList}))
+	return engine, virtual
+}
+
+// serve starts a server and returns it with its client, which follows no
+// redirects.
+func serve(t *testing.T, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.Start()
+	t.Cleanup(server.Close)
+	server.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return server
+}
+
+// answer is a response, read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func get(t *testing.T, server *httptest.Server, path string) answer {
+	t.Helper()
+	return do(t, server, http.MethodGet, path)
+}
+
+func do(t *testing.T, server *httptest.Server, method, path string) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, http.NoBody)
+	require.NoError(t, err)
+	response, err := server.Client().Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return answer{response.StatusCode, response.Header, string(body)}
+}
+
+// ok answers 200.
+func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }
+
+// called returns the names of the resources that calls were made of.
+func called(engine *core.Engine) []string {
+	var names []string
+	for _, resource := range engine.Snapshot().Resources {
+		if resource.Passed+resource.Blocked > 0 {
+			names = append(names, resource.Name)
+		}
+	}
+	return names
+}
+
+func totals(engine *core.Engine, resource string) stat.Totals {
+	return engine.Resource(resource).Snapshot().Totals
+}
+
+// requireEnded waits until no call of the resource is under way: handlers
+// return after their response was read.
+func requireEnded(t *testing.T, engine *core.Engine, resource string, calls uint64) stat.Totals {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		now := totals(engine, resource)
+		return now.InFlight == 0 && now.Completed == calls
+	}, patience, time.Millisecond)
+	return totals(engine, resource)
+}

@@ -1,0 +1,85 @@
+package nethttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rules"
+)
+
+const (
+	quotaExceededType  = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+	quotaExceededTitle = "Request cannot be satisfied as assigned quota has been exceeded"
+
+	// noType is the type of a problem that its status says all about.
+	noType = "about:blank"
+)
+
+// statusClientClosedRequest is what servers have agreed to log for a client
+// that did not wait for the answer.
+const statusClientClosedRequest = 499
+
+// problem is the body of a refusal: problem details by RFC 9457.
+type problem struct {
+	Type             string   `json:"type"`
+	Title            string   `json:"title"`
+	Status           int      `json:"status"`
+	Detail           string   `json:"detail"`
+	ViolatedPolicies []string `json:"violated-policies,omitempty"`
+}
+
+// WriteProblem answers a request to which [core.Engine.Entry] returned err, with
+// a problem body (application/problem+json, RFC 9457):
+//
+//   - a refusal is a 429; that of a ceiling has the type "quota-exceeded" of the
+//     RateLimit draft and names the rule in "violated-policies";
+//   - [core.ErrClosed], and a deadline that ended while the call waited, are a 503;
+//   - a context that was cancelled while the call waited is, without a body, a
+//     499, for logs: the client has gone;
+//   - anything else is a mistake of the program, and a 500.
+//
+// Header fields are the caller's, see [Fields.SetRefused].
+func WriteProblem(w http.ResponseWriter, err error) {
+	if errors.Is(err, context.Canceled) {
+		w.WriteHeader(statusClientClosedRequest)
+		return
+	}
+	p := problemOf(err)
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // fails only when the client has gone
+}
+
+func problemOf(err error) problem {
+	var block *core.BlockError
+	switch {
+	case errors.As(err, &block):
+		return problemOfBlock(block)
+	case errors.Is(err, core.ErrClosed):
+		return plainProblem(http.StatusServiceUnavailable, "The service is shutting down.")
+	case errors.Is(err, context.DeadlineExceeded):
+		return plainProblem(http.StatusServiceUnavailable, "The time for the request ended while it waited for its turn.")
+	}
+	return plainProblem(http.StatusInternalServerError, err.Error())
+}
+
+func problemOfBlock(block *core.BlockError) problem {
+	detail := fmt.Sprintf("The call of %q was refused by %s %q", block.Resource, block.Kind, block.Rule)
+	if block.RetryAfter > 0 {
+		detail += fmt.Sprintf("; try again in %v", block.RetryAfter)
+	}
+	p := plainProblem(http.StatusTooManyRequests, detail+".")
+	if block.Kind == rules.KindFlow {
+		p.Type, p.Title, p.ViolatedPolicies = quotaExceededType, quotaExceededTitle, []string{block.Rule}
+	}
+	return p
+}
+
+// plainProblem is one that its status says all about.
+func plainProblem(status int, detail string) problem {
+	return problem{Type: noType, Title: http.StatusText(status), Status: status, Detail: detail}
+}

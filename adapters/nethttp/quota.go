@@ -1,0 +1,58 @@
+package nethttp
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// maxInteger is the greatest Integer of structured fields (RFC 9651, 3.3.1).
+	maxInteger = 999_999_999_999_999
+
+	// quotaPrecision is the share by which an announced rate may differ from
+	// that of the rule and still count as the same.
+	quotaPrecision = 1e-6
+
+	// quotaWindows is how many windows are tried for a whole quota.
+	quotaWindows = 100
+
+	// longestQuotaWindow is how long, in seconds, a window may have to be to
+	// have room for one call: 30 years. A ceiling below that announces 0.
+	longestQuotaWindow = 1e9
+)
+
+// wholeQuota says with whole numbers, which is what a RateLimit-Policy has, what
+// rate a rule allows: the quota in a window of so many seconds. The window is
+// the shortest one, not shorter than the rule's, in which that is exact to a
+// millionth: 0.5 in 1s is 1 in 2 s; 100 in 100ms is 1000 in 1 s. If none of a
+// hundred windows is, the closest one is taken and the quota rounded down: it
+// does not promise more than the rule gives.
+func wholeQuota(limit float64, window time.Duration) (quota, seconds int64) {
+	first := wholeSeconds(window)
+	rate := limit / window.Seconds()
+	if rate*longestQuotaWindow < 1 {
+		return 0, first
+	}
+	first = max(first, int64(math.Ceil(1/rate*(1-quotaPrecision))))
+	missing := math.Inf(1)
+	for w := first; w < first+quotaWindows && missing > quotaPrecision; w++ {
+		exact := rate * float64(w)
+		whole := math.Floor(exact)
+		if near := math.Round(exact); near <= exact*(1+quotaPrecision) {
+			whole = near
+		}
+		if short := 1 - whole/exact; short < missing {
+			quota, seconds, missing = int64(whole), w, short
+		}
+	}
+	return quota, seconds
+}
+
+// wholeSeconds rounds up to whole seconds.
+func wholeSeconds(d time.Duration) int64 {
+	seconds := int64(d / time.Second)
+	if d%time.Second > 0 {
+		seconds++
+	}
+	return seconds
+}

@@ -1,0 +1,51 @@
+package nethttp
+
+import (
+	"net/http"
+	"reflect"
+	"strings"
+)
+
+// MuxResource names requests by the pattern that mux routes them by: the
+// request for "/orders/7" that "GET /orders/{id}" matches is the resource
+// "GET:/orders/{id}". The mux is asked before it is called, so the pattern is
+// looked up twice.
+//
+// The method is that of the pattern, so that a HEAD request served by a GET
+// pattern shares its ceiling; a pattern without one takes the method of the
+// request (see [Names.Name]). A host in the pattern stays in the name,
+// "GET:example.com/orders": the same path on another host is another route.
+// Answers that the mux gives by itself, which are redirects, 404 and 405, are
+// [Unmatched].
+func MuxResource(mux *http.ServeMux) func(*http.Request) string {
+	names := new(Names)
+	redirect := reflect.TypeOf(http.RedirectHandler("", 0))
+	return func(r *http.Request) string {
+		handler, pattern := mux.Handler(r)
+		if reflect.TypeOf(handler) == redirect {
+			// The mux makes its own redirects anew for every request, and for
+			// some of them the pattern is the raw path. A redirect that was
+			// registered is the same handler each time.
+			if again, _ := mux.Handler(r); again != handler {
+				return Unmatched
+			}
+		}
+		return names.ofPattern(pattern, r.Method)
+	}
+}
+
+// PatternResource names requests by [http.Request.Pattern], which a ServeMux
+// sets before it calls a handler; the names are those of [MuxResource]. Requests
+// that came through no ServeMux are [Unmatched].
+func PatternResource() func(*http.Request) string {
+	names := new(Names)
+	return func(r *http.Request) string { return names.ofPattern(r.Pattern, r.Method) }
+}
+
+// ofPattern names a call of a ServeMux pattern, "[METHOD ][HOST]/[PATH]".
+func (n *Names) ofPattern(pattern, method string) string {
+	if i := strings.IndexAny(pattern, " \t"); i > 0 && !strings.Contains(pattern[:i], "/") {
+		method, pattern = pattern[:i], strings.TrimLeft(pattern[i:], " \t")
+	}
+	return n.Name(method, pattern)
+}

@@ -1,0 +1,252 @@
+package file_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/file"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestDirectoryIsDeliveredAtOnceAndWhole(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b.yml", "a.yaml", "c.json"} {
+		write(t, filepath.Join(dir, name), "in "+name)
+	}
+	for _, name := range []string{".hidden.yaml", "..data.yaml", "notes.txt", "yaml", "a.yaml~", "a.yaml.swp", "A.YAML"} {
+		write(t, filepath.Join(dir, name), "ignored")
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "directory.yaml", "deeper.yaml"), 0o750))
+	follow(t, dir, file.Options{}, func(t *testing.T, b *bench) {
+		assert.Equal(t, []core.Change{{Complete: true, Documents: []core.Document{
+			{Name: "a.yaml", Data: []byte("in a.yaml")},
+			{Name: "b.yml", Data: []byte("in b.yml")},
+			{Name: "c.json", Data: []byte("in c.json")},
+		}}}, b.changes)
+		b.settle()
+		assert.Len(t, b.changes, 1, "what does not change is not delivered again")
+	})
+}
+
+func TestEmptyDirectoryIsComplete(t *testing.T) {
+	follow(t, t.TempDir(), file.Options{}, func(t *testing.T, b *bench) {
+		assert.Equal(t, []core.Change{{Complete: true}}, b.changes)
+	})
+}
+
+func TestFileIsADocumentWhateverItsName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ".rules")
+	write(t, path, "1")
+	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
+		b.holds(1, map[string]string{".rules": "1"})
+		replace(t, path, "2")
+		b.look(2)
+		b.holds(2, map[string]string{".rules": "2"})
+	})
+}
+
+func TestDocumentsComeChangeAndGo(t *testing.T) {
+	dir := t.TempDir()
+	a, c := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "c.yaml")
+	write(t, a, "1")
+	follow(t, dir, file.Options{}, func(t *testing.T, b *bench) {
+		b.settle()
+		for i, step := range []struct {
+			do   func()
+			want map[string]string
+		}{
+			{func() { replace(t, a, "2") }, map[string]string{"a.yaml": "2"}},
+			{func() { write(t, c, "1") }, map[string]string{"a.yaml": "2", "c.yaml": "1"}},
+			{func() { write(t, a, "") }, map[string]string{"a.yaml": "", "c.yaml": "1"}},
+			{func() { remove(t, a) }, map[string]string{"c.yaml": "1"}},
+			{func() { replace(t, a, "3"); remove(t, c) }, map[string]string{"a.yaml": "3"}},
+			{func() { remove(t, a) }, map[string]string{}},
+		} {
+			step.do()
+			b.look(1)
+			require.Len(t, b.changes, i+1, "step %d: nothing is believed that was seen once", i)
+			b.look(1)
+			b.holds(i+2, step.want)
+			assert.False(t, b.changes[i+1].Complete)
+		}
+	})
+}
+
+func TestTouchedFileIsNoChange(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	write(t, path, "1")
+	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
+		for range 5 {
+			b.settle()
+			b.now(path)
+			b.look(5)
+			replace(t, path, "1")
+		}
+		b.holds(1, map[string]string{"a.yaml": "1"})
+	})
+}
+
+// A file system may keep times to the second or two: a file that changes again
+// in that time, at the same length, looks as it did.
+func TestChangeThatLeavesNoTraceIsSeenWithinTheCoarsestTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	write(t, path, "1")
+	same := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(path, same, same))
+	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
+		b.look(5)
+		write(t, path, "2")
+		require.NoError(t, os.Chtimes(path, same, same))
+		b.look(2)
+		b.holds(2, map[string]string{"a.yaml": "2"})
+	})
+}
+
+func TestFileThatShowsNoChangeIsNotReadAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	write(t, path, "1")
+	same := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(path, same, same))
+	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
+		b.settle()
+		write(t, path, "2")
+		require.NoError(t, os.Chtimes(path, same, same))
+		b.settle()
+		b.holds(1, map[string]string{"a.yaml": "1"})
+	})
+}
+
+func TestDocumentThatCannotBeReadIsFaulty(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(t *testing.T, path string)
+		says  string
+	}{
+		"too long": {func(t *testing.T, path string) {
+			write(t, path, strings.Repeat("x", file.MaxDocumentSize+1))
+		}, "more than 1048576 bytes"},
+		"far too long": {func(t *testing.T, path string) {
+			require.NoError(t, os.Truncate(path, 1<<40))
+		}, "more than 1048576 bytes"},
+		"link in a circle": {func(t *testing.T, path string) {
+			remove(t, path)
+			require.NoError(t, os.Symlink(filepath.Base(path), path))
+		}, "too many levels"},
+		"link to nothing": {func(t *testing.T, path string) {
+			remove(t, path)
+			require.NoError(t, os.Symlink("nothing", path))
+		}, "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.yaml")
+			write(t, path, "1")
+			follow(t, filepath.Dir(path), file.Options{}, func(t *testing.T, b *bench) {
+				b.settle()
+				test.spoil(t, path)
+				b.look(2)
+				b.holds(2, map[string]string{"a.yaml": "1"})
+				require.ErrorContains(t, b.faulty["a.yaml"], test.says)
+				require.ErrorContains(t, b.faulty["a.yaml"], "file: ")
+				b.settle()
+				assert.Len(t, b.changes, 2, "it is reported once")
+
+				replace(t, path, "2")
+				b.look(2)
+				b.holds(3, map[string]string{"a.yaml": "2"})
+				assert.Empty(t, b.faulty)
+			})
+		})
+	}
+}
+
+func TestMissingPermissionThatIsGranted(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	write(t, path, "1")
+	require.NoError(t, os.Chmod(path, 0))
+	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
+		require.ErrorContains(t, b.faulty["a.yaml"], "permission denied")
+		b.settle()
+		require.NoError(t, os.Chmod(path, 0o600))
+		b.look(2)
+		b.holds(2, map[string]string{"a.yaml": "1"})
+	})
+}
+
+func TestLongestDocumentIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	longest := strings.Repeat("x", file.MaxDocumentSize)
+	write(t, path, longest)
+	follow(t, path, file.Options{}, func(_ *testing.T, b *bench) {
+		b.holds(1, map[string]string{"a.yaml": longest})
+	})
+}
+
+func TestManyDocuments(t *testing.T) {
+	dir := t.TempDir()
+	want := make(map[string]string)
+	for i := range 2500 {
+		name := fmt.Sprintf("%d.yaml", i)
+		want[name] = name
+		write(t, filepath.Join(dir, name), name)
+	}
+	follow(t, dir, file.Options{}, func(_ *testing.T, b *bench) { b.holds(1, want) })
+}
+
+func TestSourceCanBeFollowedTwiceAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	write(t, path, "1")
+	source, err := file.New(path, file.Options{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	sinks := []firstChange{make(firstChange), make(firstChange)}
+	for _, sink := range sinks {
+		go func() { ended <- source.Run(ctx, sink) }()
+	}
+	for _, sink := range sinks {
+		assert.Len(t, (<-sink).Documents, 1)
+	}
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
+// firstChange is a sink that passes on changes.
+type firstChange chan core.Change
+
+func (f firstChange) Apply(change core.Change) { f <- change }
+func (f firstChange) Disconnected(error)       {}
+
+func TestName(t *testing.T) {
+	source, err := file.New("/etc/shop//rules/", file.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, "file:/etc/shop/rules", source.Name())
+
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	source, err = file.New("rules", file.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, "file:"+filepath.Join(here, "rules"), source.Name())
+}
+
+func TestWhatCannotWorkIsRefused(t *testing.T) {
+	for says, do := range map[string]func() (*file.Source, error){
+		"path is empty":            func() (*file.Source, error) { return file.New("", file.Options{}) },
+		"Interval is negative":     func() (*file.Source, error) { return file.New("a", file.Options{Interval: -1}) },
+		"MaxDocuments is negative": func() (*file.Source, error) { return file.New("a", file.Options{MaxDocuments: -1}) },
+	} {
+		source, err := do()
+		require.ErrorContains(t, err, says)
+		assert.Nil(t, source)
+	}
+}

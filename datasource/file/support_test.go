@@ -1,0 +1,134 @@
+package file_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/file"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+const interval = 250 * time.Millisecond
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// sink records what a source delivers and keeps the documents as an engine
+// would.
+type sink struct {
+	changes   []core.Change
+	documents map[string]string
+	faulty    map[string]error
+	errs      []error
+	connected bool
+}
+
+func (s *sink) Apply(change core.Change) {
+	if change.Complete {
+		s.documents, s.faulty = map[string]string{}, map[string]error{}
+	}
+	for _, d := range change.Documents {
+		if d.Err != nil {
+			s.faulty[d.Name] = d.Err
+			continue
+		}
+		s.documents[d.Name] = string(d.Data)
+		delete(s.faulty, d.Name)
+	}
+	for _, name := range change.Removed {
+		delete(s.documents, name)
+		delete(s.faulty, name)
+	}
+	s.changes = append(s.changes, change)
+	s.connected = true
+}
+
+func (s *sink) Disconnected(err error) {
+	s.errs = append(s.errs, err)
+	s.connected = false
+}
+
+// bench is a source that is followed, on a clock that the test moves. Between
+// two looks the source stands still, so that the test may read the sink.
+type bench struct {
+	*sink
+	t     *testing.T
+	clock *clock.Virtual
+}
+
+// follow runs do with a source that has looked once. The files that there are
+// by then were written long before.
+func follow(t *testing.T, path string, opts file.Options, do func(t *testing.T, b *bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{sink: &sink{}, t: t, clock: clock.NewVirtual(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC))}
+		opts.Clock = b.clock
+		source, err := file.New(path, opts)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- source.Run(ctx, b.sink) }()
+		synctest.Wait()
+		do(t, b)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.Zero(t, b.clock.Timers())
+	})
+}
+
+// look lets the source look n times.
+func (b *bench) look(n int) {
+	for range n {
+		b.clock.Advance(interval)
+		synctest.Wait()
+	}
+}
+
+// settle lets so much time pass that the source trusts modification times.
+func (b *bench) settle() { b.look(20) }
+
+// now dates a file to the present of the clock.
+func (b *bench) now(path string) {
+	require.NoError(b.t, os.Chtimes(path, time.Time{}, b.clock.Now().Time()))
+}
+
+// holds asserts that the source is connected and these are its documents, after
+// n changes.
+func (b *bench) holds(changes int, documents map[string]string) {
+	b.t.Helper()
+	require.True(b.t, b.connected)
+	require.Len(b.t, b.changes, changes)
+	require.True(b.t, maps.Equal(documents, b.documents), "%v", b.documents)
+}
+
+// writes counts what was written.
+var writes atomic.Int64
+
+// write writes the file and dates it a second after the one before: the clock of
+// a test is faster than that of the file system, which would not tell two
+// writes apart.
+func write(t require.TestingT, path, content string) {
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	at := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(writes.Add(1)) * time.Second)
+	require.NoError(t, os.Chtimes(path, at, at))
+}
+
+// replace writes the file as one should: under another name first.
+func replace(t require.TestingT, path, content string) {
+	hidden := filepath.Join(filepath.Dir(path), ".new")
+	write(t, hidden, content)
+	require.NoError(t, os.Rename(hidden, path))
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	require.NoError(t, os.Remove(path))
+}

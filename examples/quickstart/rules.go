@@ -1,0 +1,43 @@
+package main
+
+import "time"
+
+// The resources are named by the adapters: method and route, or the full method
+// of gRPC.
+const (
+	browse  = "GET:/orders/:id"
+	create  = "POST:/orders"
+	reserve = "/shop.Inventory/Reserve"
+)
+
+// What the rules say, to hold against what is seen.
+const (
+	browseLimit  = 200
+	browsePeriod = 8 * time.Second
+	coldFactor   = 3
+
+	createLimit     = 100
+	createLimitLate = 40
+
+	reserveLimit = 50
+)
+
+// Two documents, as an operator would keep them in etcd.
+const (
+	prefix = "/penstock/quickstart/"
+
+	ordersDocument = `# GET /orders/:id starts cold: a third of the limit, the whole of it after about 8 s.
+flow:
+  - {name: browse-warm-up, resource: "GET:/orders/:id", limit: 200, warmUp: {period: 8s, coldFactor: 3}}
+  - {name: create-ceiling, resource: "POST:/orders", limit: 100}
+`
+	ordersDocumentLate = `# The database asked for less.
+flow:
+  - {name: browse-warm-up, resource: "GET:/orders/:id", limit: 200, warmUp: {period: 8s, coldFactor: 3}}
+  - {name: create-ceiling, resource: "POST:/orders", limit: 40}
+`
+	inventoryDocument = `# Reservations queue for their turn: one every 20 ms, nobody waits longer than half a second.
+flow:
+  - {name: reserve-spacing, resource: /shop.Inventory/Reserve, limit: 50, control: throttle, maxWait: 500ms}
+`
+)

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// serve keeps the shop running under load until ctx ends, and prints a line
+// each second: rules that somebody else puts into etcd show in it.
+func serve(ctx context.Context, out io.Writer, s *shop) error {
+	c, err := newClient(s)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	fmt.Fprintf(out, `
+The shop stays open until Ctrl-C, under the same load.
+
+  orders (gin)        http://%s/orders/4711
+  inventory (gRPC)    %s
+  metrics             %s
+  etcd                %s
+
+Try another rule, and watch POST /orders:
+
+  etcdctl --endpoints=%s put %sorders.yaml 'flow: [{resource: "POST:/orders", limit: 5}]'
+
+`, s.httpAddress, s.grpcAddress, s.metricsURL(), s.etcd.Endpoint(), s.etcd.Endpoint(), prefix)
+
+	var load sync.WaitGroup
+	streams := c.streams()
+	for _, stream := range streams {
+		load.Go(func() { stream.run(ctx) })
+	}
+	defer load.Wait()
+	fmt.Fprintf(out, "%8s  %18s  %18s  %18s  %s\n", "time", "GET /orders/:id", "POST /orders", "Reserve", "rules")
+	start, err := s.nextSecond(ctx)
+	for err == nil {
+		next := start.Add(time.Second)
+		if err = s.sleepUntil(ctx, next); err == nil {
+			printServed(out, s, streams)
+		}
+		start = next
+	}
+	return nil // ctx has ended
+}
+
+func printServed(out io.Writer, s *shop, streams []*stream) {
+	fmt.Fprint(out, time.Now().Format(time.TimeOnly))
+	for _, stream := range streams {
+		minute := s.engine.Resource(stream.resource).Minute()
+		seen := minute[len(minute)-2] // the second that is over
+		fmt.Fprintf(out, "  %5d pass %4d ref", seen.Passed, seen.Blocked)
+	}
+	fmt.Fprintf(out, "  set %d\n", s.engine.Status().Revision)
+}

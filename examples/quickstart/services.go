@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+
+	penstockgin "github.com/penstock-go/penstock/adapters/gin"
+	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
+	penstockprometheus "github.com/penstock-go/penstock/metrics/prometheus"
+)
+
+// shop is everything that runs in this process: an etcd server with the rules,
+// an engine that follows them, and the two services that it guards.
+type shop struct {
+	etcd   *etcdtest.Server
+	client *clientv3.Client
+	engine *core.Engine
+	swaps  chan core.Swap
+
+	httpAddress string
+	http        *http.Server
+	grpcAddress string
+	grpc        *grpc.Server
+	inventory   inventory
+}
+
+// openShop starts it all and returns when the rules are in force.
+func openShop(ctx context.Context) (s *shop, err error) {
+	s = &shop{swaps: make(chan core.Swap, 16)}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if s.etcd, err = etcdtest.Start(etcdtest.Options{}); err != nil {
+		return s, err
+	}
+	s.client = s.etcd.Client()
+	for name, document := range map[string]string{"orders.yaml": ordersDocument, "inventory.yaml": inventoryDocument} {
+		if err = s.put(ctx, name, document); err != nil {
+			return s, err
+		}
+	}
+	if err = s.followRules(ctx); err != nil {
+		return s, err
+	}
+	if err = s.serveHTTP(ctx); err != nil {
+		return s, err
+	}
+	return s, s.serveGRPC(ctx)
+}
+
+// put writes a rule document to etcd.
+func (s *shop) put(ctx context.Context, name, document string) error {
+	_, err := s.client.Put(ctx, prefix+name, document)
+	return err
+}
+
+func (s *shop) followRules(ctx context.Context) error {
+	s.engine = core.New(core.Config{
+		Logger:   quietLogger(),
+		Observer: core.Observer{Swapped: s.noteSwap},
+	})
+	source, err := etcd.New(s.client, prefix, etcd.Options{Logger: quietLogger()})
+	if err != nil {
+		return err
+	}
+	if err := s.engine.Follow(ctx, source); err != nil {
+		return err
+	}
+	return s.engine.Ready(ctx)
+}
+
+func (s *shop) noteSwap(swap core.Swap) {
+	select {
+	case s.swaps <- swap:
+	default: // nobody is interested any more
+	}
+}
+
+// serveHTTP starts the gin service.
+func (s *shop) serveHTTP(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	metrics := prometheus.NewRegistry()
+	if err := metrics.Register(penstockprometheus.NewCollector(s.engine, penstockprometheus.Options{})); err != nil {
+		return err
+	}
+	gin.SetMode(gin.ReleaseMode)
+	router := gin.New()
+	router.GET("/metrics", gin.WrapH(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
+
+	orders := router.Group("/orders", gin.Recovery(), penstockgin.Middleware(s.engine, penstockgin.Options{}))
+	orders.GET("/:id", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"order": c.Param("id")}) })
+	orders.POST("", func(c *gin.Context) { c.JSON(http.StatusCreated, gin.H{"created": true}) })
+
+	s.httpAddress = listener.Addr().String()
+	s.http = &http.Server{Handler: router, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = s.http.Serve(listener) }()
+	return nil
+}
+
+// serveGRPC starts the gRPC service.
+func (s *shop) serveGRPC(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s.grpcAddress = listener.Addr().String()
+	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(
+		penstockgrpc.UnaryServerInterceptor(s.engine, penstockgrpc.Options{})))
+	s.grpc.RegisterService(inventoryService(), &s.inventory)
+	go func() { _ = s.grpc.Serve(listener) }()
+	return nil
+}
+
+func (s *shop) metricsURL() string { return fmt.Sprintf("http://%s/metrics", s.httpAddress) }
+
+// close stops what was started, the last first.
+func (s *shop) close() {
+	if s.grpc != nil {
+		s.grpc.Stop()
+	}
+	if s.http != nil {
+		_ = s.http.Close()
+	}
+	if s.engine != nil {
+		s.engine.Close()
+	}
+	if s.client != nil {
+		_ = s.client.Close()
+	}
+	if s.etcd != nil {
+		_ = s.etcd.Stop()
+	}
+}

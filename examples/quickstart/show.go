@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/stat"
+)
+
+const (
+	duration = 20 // seconds of load
+	pushAt   = 11 // the second in which the rule is pushed
+)
+
+// record is what the show has seen.
+type record struct {
+	streams  []*stream
+	seconds  map[string][]stat.Second // by resource, one for each second of load
+	ceilings map[string][]float64     // as in force at the end of each second
+	pushed   time.Duration            // from the put to the rule being in force
+	waits    stat.Totals              // of the gRPC resource
+	gaps     []time.Duration          // between its calls, as the service saw them
+	sample   string                   // a refusal, as an HTTP client sees it
+	scraped  int                      // series of metrics
+}
+
+// show runs the load against the shop, printing a line each second, and pushes
+// another rule while it runs.
+func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
+	c, err := newClient(s)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	r := &record{streams: c.streams(), seconds: map[string][]stat.Second{}, ceilings: map[string][]float64{}}
+
+	start, err := s.nextSecond(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var load sync.WaitGroup
+	for _, stream := range r.streams {
+		load.Go(func() { stream.run(ctx) })
+	}
+	defer load.Wait()
+	defer stop()
+
+	printHead(out, r.streams)
+	for second := range duration {
+		if second == pushAt {
+			if r.pushed, err = s.push(ctx); err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(out, "     etcd put: create-ceiling is 40 from now on, in force after %.1f ms\n", milliseconds(r.pushed))
+		}
+		if second == duration-2 {
+			if r.sample, err = c.refusal(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.sleepUntil(ctx, start.Add(time.Duration(second+1)*time.Second)); err != nil {
+			return nil, err
+		}
+		r.note(s, second, start)
+		r.printSecond(out, second)
+	}
+	stop()
+	load.Wait()
+	r.waits = s.engine.Resource(reserve).Snapshot().Totals
+	r.gaps = s.inventory.gaps()
+	r.scraped, err = c.scrape(context.WithoutCancel(ctx))
+	return r, err
+}
+
+// nextSecond waits for the next second to begin, on the engine's clock, and
+// returns it: so that a line of the show is a second of the rules.
+func (s *shop) nextSecond(ctx context.Context) (clock.Instant, error) {
+	start := clock.Instant((int64(s.engine.Clock().Now())/1e9 + 1) * 1e9)
+	return start, s.sleepUntil(ctx, start)
+}
+
+func (s *shop) sleepUntil(ctx context.Context, at clock.Instant) error {
+	timer := s.engine.Clock().NewTimer(at.Sub(s.engine.Clock().Now()))
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// push puts another limit for POST /orders into etcd and returns how long it
+// took to be in force.
+func (s *shop) push(ctx context.Context) (time.Duration, error) {
+	for len(s.swaps) > 0 {
+		<-s.swaps
+	}
+	began := s.engine.Clock().Now()
+	if err := s.put(ctx, "orders.yaml", ordersDocumentLate); err != nil {
+		return 0, err
+	}
+	select {
+	case swap := <-s.swaps:
+		return swap.At.Sub(began), nil
+	case <-time.After(5 * time.Second):
+		return 0, fmt.Errorf("the rule that was pushed was not in force after 5 s")
+	}
+}
+
+// note keeps what happened in one second of the load.
+func (r *record) note(s *shop, second int, start clock.Instant) {
+	for _, stream := range r.streams {
+		resource := s.engine.Resource(stream.resource)
+		for _, seen := range resource.Minute() {
+			if seen.Start == start.Add(time.Duration(second)*time.Second) {
+				r.seconds[stream.resource] = append(r.seconds[stream.resource], seen)
+			}
+		}
+		ceiling := 0.0
+		for _, rule := range resource.Snapshot().Flow {
+			ceiling = rule.Ceiling
+		}
+		r.ceilings[stream.resource] = append(r.ceilings[stream.resource], ceiling)
+	}
+}
+
+func printHead(out io.Writer, streams []*stream) {
+	fmt.Fprint(out, "    ")
+	for _, s := range streams {
+		fmt.Fprintf(out, " │ %-33s", fmt.Sprintf("%s, %d/s offered", s.resource, s.perSecond()))
+	}
+	fmt.Fprintf(out, "\nsec. %s\n", strings.Repeat("│    passed        refused  waited ", len(streams)))
+}
+
+func (r *record) printSecond(out io.Writer, second int) {
+	fmt.Fprintf(out, "%3d  ", second)
+	for _, s := range r.streams {
+		seen := r.seconds[s.resource][second]
+		bar := strings.Repeat("▇", int(seen.Passed*10/uint64(s.perSecond())))
+		fmt.Fprintf(out, "│ %4d %-12s %5d %7d  ", seen.Passed, bar, seen.Blocked, seen.Waited)
+	}
+	fmt.Fprintln(out)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

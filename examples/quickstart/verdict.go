@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/stat"
+)
+
+// verdict holds what was seen against what the rules say, in words.
+type verdict struct {
+	out   io.Writer
+	wrong int
+}
+
+// say prints one finding.
+func (v *verdict) say(right bool, format string, args ...any) {
+	mark := "✓"
+	if !right {
+		mark = "✗"
+		v.wrong++
+	}
+	fmt.Fprintf(v.out, "  %s %s\n", mark, fmt.Sprintf(format, args...))
+}
+
+// share of what a ceiling allows that must have got through: the load of this
+// show comes in small portions from a machine that has other things to do.
+const share = 0.9
+
+// judge prints the findings and returns how many do not agree with the rules.
+func (r *record) judge(out io.Writer) (wrong int) {
+	v := &verdict{out: out}
+	fmt.Fprintln(out, "\nWhat was seen:")
+	r.judgeWarmUp(v)
+	r.judgeCeiling(v)
+	r.judgeQueue(v)
+	r.judgeClients(v)
+	return v.wrong
+}
+
+func (r *record) judgeWarmUp(v *verdict) {
+	passed := counts(r.seconds[browse])
+	expected := warmUp(browseLimit, browsePeriod, coldFactor, duration)
+	off := 0
+	for second, ceiling := range expected {
+		if passed[second] > ceiling+1 || passed[second] < share*ceiling {
+			off++
+		}
+	}
+	v.say(off == 0, "%s warmed up: %.0f in the first second, %.0f in the last; the formula says %.0f and %.0f (%d of %d seconds off)",
+		browse, passed[0], passed[duration-1], expected[0], expected[duration-1], off, duration)
+}
+
+// warmUp returns the calls that pass in each second at a cold start under full
+// load: the mother bucket, reckoned here once more.
+func warmUp(limit float64, period time.Duration, coldFactor float64, seconds int) (passed []float64) {
+	warning := period.Seconds() * limit / (coldFactor - 1)
+	full := warning + 2*period.Seconds()*limit/(1+coldFactor)
+	slope := (coldFactor - 1) / limit / (full - warning)
+	stored := full
+	for range seconds {
+		ceiling := limit
+		if stored >= warning {
+			ceiling = 1 / ((stored-warning)*slope + 1/limit)
+		} else {
+			stored += limit
+		}
+		passed = append(passed, ceiling)
+		stored = max(0, stored-ceiling)
+	}
+	return passed
+}
+
+func (r *record) judgeCeiling(v *verdict) {
+	passed := counts(r.seconds[create])
+	// The calls of the window in which the rule changed count on.
+	before, after := passed[:pushAt], passed[pushAt+1:]
+	v.say(slices.Max(before) <= createLimit && slices.Min(before) >= share*createLimit,
+		"%s never passed more than %d in a second, nor less than %.0f: seen %.0f to %.0f",
+		create, createLimit, share*createLimit, slices.Min(before), slices.Max(before))
+	v.say(slices.Max(after) <= createLimitLate && slices.Min(after[1:]) >= share*createLimitLate,
+		"the rule pushed through etcd was in force after %.1f ms; from then on at most %d passed: seen %.0f to %.0f",
+		milliseconds(r.pushed), createLimitLate, slices.Min(after[1:]), slices.Max(after))
+}
+
+func (r *record) judgeQueue(v *verdict) {
+	const spacing = time.Second / reserveLimit
+	passed := counts(r.seconds[reserve])
+	v.say(slices.Max(passed) <= reserveLimit+1, "%s passed at most %d in a second, and one on the border: seen %.0f",
+		reserve, reserveLimit, slices.Max(passed))
+	slices.Sort(r.gaps)
+	median := r.gaps[len(r.gaps)/2]
+	v.say(median > spacing*8/10 && median < spacing*12/10,
+		"its calls came ten at once and left spaced: the median gap is %.1f ms, the rule says %.1f ms",
+		milliseconds(median), milliseconds(spacing))
+	mean := r.waits.WaitTime / time.Duration(max(1, r.waits.Waited))
+	v.say(r.waits.Blocked == 0 && r.waits.Waited > 0, "%d of them waited, %.0f ms in the mean, and none was refused",
+		r.waits.Waited, milliseconds(mean))
+}
+
+// judgeClients holds the engine's counts against those of its clients.
+func (r *record) judgeClients(v *verdict) {
+	for _, s := range r.streams {
+		trouble := s.trouble.Load()
+		if trouble != nil {
+			v.say(false, "a call went wrong: %v", *trouble)
+		}
+		v.say(s.passed.Load()+s.refused.Load() == s.offered.Load(), "%s: %d calls offered over the network, %d answered, %d refused",
+			s.resource, s.offered.Load(), s.passed.Load(), s.refused.Load())
+	}
+	v.say(r.scraped > 0, "Prometheus finds %d series at /metrics", r.scraped)
+}
+
+func counts(seconds []stat.Second) (passed []float64) {
+	for _, s := range seconds {
+		passed = append(passed, float64(s.Passed))
+	}
+	return passed
+}
