@@ -20,7 +20,7 @@ func (r *resource) enter(ctx context.Context, opts []Option) (Guard, error) {
 			return Guard{}, ErrClosed
 		}
 		if len(plan.queues) > 0 || len(r.engine.checks) > 0 {
-			return r.enterInTurn(ctx, tokens, opts)
+			return r.enterInTurn(ctx, now, tokens, opts)
 		}
 		switch rule, decision := plan.takeWindows(now, tokens); decision {
 		case flow.Passed:

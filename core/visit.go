@@ -26,11 +26,11 @@ type visit struct {
 // checks. Queues are asked first, so that a call takes from the windows at the
 // moment at which it really passes, and for the same reason it takes from them
 // again when a check has made it wait.
-func (r *resource) enterInTurn(ctx context.Context, tokens int32, opts []Option) (Guard, error) {
+func (r *resource) enterInTurn(ctx context.Context, now clock.Instant, tokens int32, opts []Option) (Guard, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	v := visit{resource: r, tokens: tokens, now: r.engine.clock.Now()}
+	v := visit{resource: r, tokens: tokens, now: now}
 	passed := false
 	defer func() {
 		if !passed { // refused, given up, or a check panicked

@@ -28,12 +28,14 @@ func newEngine(tb testing.TB, config core.Config, ruleList ...flow.Rule) (*core.
 	tb.Helper()
 	virtual := clock.NewVirtual(time.Unix(1_000_000, 0))
 	config.Clock = virtual
-	config.Logger = slog.New(slog.DiscardHandler)
+	config.Logger = discardLogger()
 	engine := core.New(config)
 	tb.Cleanup(engine.Close)
 	require.NoError(tb, engine.Load(rules.Set{Flow: ruleList}))
 	return engine, virtual
 }
+
+func discardLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // serve starts a server and returns it with its client, which follows no
 // redirects.

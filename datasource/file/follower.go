@@ -88,8 +88,8 @@ func (f *follower) find(name, path string, now clock.Instant) *found {
 	if file == nil || file.fault != "" {
 		return file
 	}
-	if before != nil && before.fault == "" && before.version == f.delivered[name] &&
-		before.sameFile(file) && now.Sub(before.since) >= coarsest {
+	if before != nil && before.sameFile(file) && before.version == f.delivered[name] &&
+		now.Sub(before.since) >= coarsest {
 		return before
 	}
 	if file = read(path); file == nil {

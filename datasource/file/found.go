@@ -20,7 +20,7 @@ type version struct {
 // found is a file as one look found it.
 type found struct {
 	version
-	info  fs.FileInfo   // nil when it cannot be had
+	info  fs.FileInfo   // nil when the file is faulty, so that it is always read again
 	since clock.Instant // when the file was first found like that
 	data  []byte        // what was read; nil once the look is over
 
@@ -37,7 +37,7 @@ func stat(path string) *found {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		return faulty(nil, err)
+		return faulty(err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil
@@ -52,33 +52,26 @@ func read(path string) *found {
 		return nil
 	}
 	if err != nil {
-		return faulty(nil, err)
+		return faulty(err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return faulty(nil, err)
-	}
-	if info.Size() > MaxDocumentSize {
-		return faulty(info, tooLong(path))
+		return faulty(err)
 	}
 	data, err := io.ReadAll(io.LimitReader(file, MaxDocumentSize+1))
 	switch {
 	case err != nil:
-		return faulty(info, err)
+		return faulty(err)
 	case len(data) > MaxDocumentSize:
-		return faulty(info, tooLong(path))
+		return faulty(fmt.Errorf("%s has more than %d bytes: split the document", path, MaxDocumentSize))
 	default:
 		return &found{version: version{sum: sha256.Sum256(data)}, info: info, data: data}
 	}
 }
 
-func faulty(info fs.FileInfo, err error) *found {
-	return &found{version: version{fault: fmt.Sprintf("file: %v", err)}, info: info}
-}
-
-func tooLong(path string) error {
-	return fmt.Errorf("%s has more than %d bytes: split the document", path, MaxDocumentSize)
+func faulty(err error) *found {
+	return &found{version: version{fault: fmt.Sprintf("file: %v", err)}}
 }
 
 // sameFile tells whether nothing shows that the file was written or replaced.

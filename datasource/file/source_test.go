@@ -123,6 +123,36 @@ func TestFileThatShowsNoChangeIsNotReadAgain(t *testing.T) {
 	})
 }
 
+func TestChangeOfLengthIsSeenWhateverTheTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	write(t, path, "1")
+	same := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(path, same, same))
+	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
+		b.settle()
+		write(t, path, "12")
+		require.NoError(t, os.Chtimes(path, same, same))
+		b.look(2)
+		b.holds(2, map[string]string{"a.yaml": "12"})
+	})
+}
+
+func TestReplacementIsSeenWhateverTheTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	other := filepath.Join(filepath.Dir(path), "b")
+	same := time.Now().Add(-time.Hour)
+	write(t, path, "1")
+	write(t, other, "2")
+	require.NoError(t, os.Chtimes(path, same, same))
+	require.NoError(t, os.Chtimes(other, same, same))
+	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
+		b.settle()
+		require.NoError(t, os.Rename(other, path))
+		b.look(2)
+		b.holds(2, map[string]string{"a.yaml": "2"})
+	})
+}
+
 func TestDocumentThatCannotBeReadIsFaulty(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil func(t *testing.T, path string)

@@ -123,9 +123,10 @@ func TestKubernetesConfigMapIsSwappedWhole(t *testing.T) {
 
 func TestFileThatNeverComesToRestIsReportedAndHoldsUpNothing(t *testing.T) {
 	dir := t.TempDir()
-	restless, quiet := filepath.Join(dir, "restless.yaml"), filepath.Join(dir, "quiet.yaml")
-	write(t, restless, "0")
-	write(t, quiet, "old")
+	restless, a, c := filepath.Join(dir, "restless.yaml"), filepath.Join(dir, "a.yaml"), filepath.Join(dir, "c.yaml")
+	for _, path := range []string{restless, a, c} {
+		write(t, path, "0")
+	}
 	follow(t, dir, file.Options{}, func(t *testing.T, b *bench) {
 		b.settle()
 		round := 0
@@ -136,21 +137,25 @@ func TestFileThatNeverComesToRestIsReportedAndHoldsUpNothing(t *testing.T) {
 				b.look(1)
 			}
 		}
-		write(t, quiet, "new")
+		write(t, a, "1")
 		look(8)
-		b.holds(1, map[string]string{"restless.yaml": "0", "quiet.yaml": "old"})
+		b.holds(1, map[string]string{"restless.yaml": "0", "a.yaml": "0", "c.yaml": "0"})
 		look(1)
-		b.holds(2, map[string]string{"restless.yaml": "0", "quiet.yaml": "new"})
+		b.holds(2, map[string]string{"restless.yaml": "0", "a.yaml": "1", "c.yaml": "0"})
 		require.ErrorContains(t, b.faulty["restless.yaml"], "keeps changing")
 
-		replace(t, quiet, "newer")
-		look(2)
-		b.holds(3, map[string]string{"restless.yaml": "0", "quiet.yaml": "newer"})
+		replace(t, a, "2")
+		look(1)
+		replace(t, c, "2")
+		look(1)
+		require.Len(t, b.changes, 2, "the others still wait for each other")
+		look(1)
+		b.holds(3, map[string]string{"restless.yaml": "0", "a.yaml": "2", "c.yaml": "2"})
 		look(20)
 		assert.Len(t, b.changes, 3, "it is reported once")
 
 		b.look(1)
-		b.holds(4, map[string]string{"restless.yaml": fmt.Sprint(round), "quiet.yaml": "newer"})
+		b.holds(4, map[string]string{"restless.yaml": fmt.Sprint(round), "a.yaml": "2", "c.yaml": "2"})
 		assert.Empty(t, b.faulty)
 	})
 }
@@ -166,7 +171,11 @@ func TestFilesThatChangeInTurnAreDelivered(t *testing.T) {
 		}
 		assert.Greater(t, len(b.changes), 10)
 		assert.Empty(t, b.faulty)
+
+		remove(t, paths[0])
 		b.look(1)
-		assert.Equal(t, map[string]string{"a.yaml": "38", "b.yaml": "39"}, b.documents)
+		assert.Equal(t, map[string]string{"a.yaml": "38", "b.yaml": "39"}, b.documents, "to be gone takes two looks even now")
+		b.look(1)
+		assert.Equal(t, map[string]string{"b.yaml": "39"}, b.documents)
 	})
 }

@@ -1,0 +1,173 @@
+package nethttp_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
+)
+
+func TestRefusalNamesItsRuleAndListsAllPolicies(t *testing.T) {
+	engine, virtual := newEngine(t, core.Config{},
+		flow.Rule{Name: "per-minute", Resource: orders, Limit: 5, Window: time.Minute, Buckets: 60},
+		ceiling("per-second", orders, 2),
+		ceiling("another", "GET:/", 1),
+	)
+	server := serve(t, guardOrders(engine, nethttp.Options{}, ok))
+	for range 2 {
+		passed := get(t, server, "/orders/7")
+		assert.NotContains(t, passed.header, "Ratelimit", "only refusals tell by default")
+		assert.NotContains(t, passed.header, "Ratelimit-Policy")
+	}
+	refused := get(t, server, "/orders/7")
+	assert.Equal(t, "1", refused.header.Get("Retry-After"))
+	assert.Equal(t, []item{{"per-second", map[string]int64{"r": 0, "t": 1}}}, parseList(t, refused.header, "RateLimit"))
+	assert.ElementsMatch(t, []item{
+		{"per-minute", map[string]int64{"q": 5, "w": 60}},
+		{"per-second", map[string]int64{"q": 2, "w": 1}},
+	}, parseList(t, refused.header, "RateLimit-Policy"))
+
+	virtual.Advance(time.Second)
+	get(t, server, "/orders/7")
+	get(t, server, "/orders/7")
+	virtual.Advance(time.Second)
+	get(t, server, "/orders/7")
+	refused = get(t, server, "/orders/7")
+	assert.Equal(t, "58", refused.header.Get("Retry-After"))
+	assert.Equal(t, []item{{"per-minute", map[string]int64{"r": 0, "t": 58}}}, parseList(t, refused.header, "RateLimit"))
+}
+
+func TestFieldsAlwaysTellOfTheRuleNearestToItsEnd(t *testing.T) {
+	engine, virtual := newEngine(t, core.Config{},
+		flow.Rule{Name: "per-minute", Resource: orders, Limit: 5, Window: time.Minute, Buckets: 60},
+		ceiling("per-second", orders, 3),
+	)
+	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways}, ok))
+	for _, step := range []struct {
+		advance   time.Duration
+		status    int
+		rule      string
+		remaining int64
+	}{
+		{0, 200, "per-second", 2},
+		{0, 200, "per-second", 1},
+		{0, 200, "per-second", 0},
+		{0, 429, "per-second", 0},
+		{time.Second, 200, "per-minute", 1},
+		{0, 200, "per-minute", 0},
+		{0, 429, "per-minute", 0},
+	} {
+		virtual.Advance(step.advance)
+		response := get(t, server, "/orders/7")
+		assert.Equal(t, step.status, response.status)
+		fields := parseList(t, response.header, "RateLimit")
+		require.Len(t, fields, 1)
+		assert.Equal(t, step.rule, fields[0].name)
+		assert.Equal(t, step.remaining, fields[0].parameters["r"])
+		assert.Len(t, parseList(t, response.header, "RateLimit-Policy"), 2)
+	}
+}
+
+func TestFieldsAlwaysAreLeftOutWithoutRules(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	response := get(t, serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways}, ok)), "/orders/7")
+	assert.NotContains(t, response.header, "Ratelimit")
+	assert.NotContains(t, response.header, "Ratelimit-Policy")
+}
+
+func TestFieldsNeverLeaveRetryAfter(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1))
+	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsNever}, ok))
+	get(t, server, "/orders/7")
+	refused := get(t, server, "/orders/7")
+	assert.Equal(t, http.StatusTooManyRequests, refused.status)
+	assert.Equal(t, "1", refused.header.Get("Retry-After"))
+	assert.NotContains(t, refused.header, "Ratelimit")
+	assert.NotContains(t, refused.header, "Ratelimit-Policy")
+}
+
+func TestRuleThatBlocksAllPromisesNothing(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("closed", orders, 0))
+	refused := get(t, serve(t, guardOrders(engine, nethttp.Options{}, ok)), "/orders/7")
+	assert.Equal(t, http.StatusTooManyRequests, refused.status)
+	assert.NotContains(t, refused.header, "Retry-After")
+	assert.Equal(t, []item{{"closed", map[string]int64{"r": 0}}}, parseList(t, refused.header, "RateLimit"))
+	assert.Equal(t, []item{{"closed", map[string]int64{"q": 0, "w": 1}}}, parseList(t, refused.header, "RateLimit-Policy"))
+}
+
+func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	for _, test := range []struct {
+		after time.Duration
+		want  string
+	}{
+		{0, ""},
+		{time.Nanosecond, "1"},
+		{time.Second, "1"},
+		{time.Second + time.Nanosecond, "2"},
+		{90 * time.Second, "90"},
+		{1<<63 - 1, "9223372037"},
+	} {
+		header := http.Header{}
+		nethttp.FieldsOnRefusal.SetRefused(header, engine, &core.BlockError{Rule: "r", Kind: rules.KindFlow, RetryAfter: test.after})
+		assert.Equal(t, test.want, header.Get("Retry-After"))
+		assert.Empty(t, header.Get("RateLimit-Policy"), "no rule, no field")
+	}
+}
+
+// nameOf returns the name of the rule as a client reads it.
+func nameOf(t require.TestingT, engine *core.Engine, rule string) string {
+	header := http.Header{}
+	nethttp.FieldsOnRefusal.SetRefused(header, engine, &core.BlockError{Rule: rule, Kind: rules.KindFlow})
+	return parseList(t, header, "RateLimit")[0].name
+}
+
+func TestNamesOfRulesBecomeStructuredStrings(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	for _, test := range []struct{ rule, want string }{
+		{"create-qps", "create-qps"},
+		{"GET:/orders/{id}", "GET:/orders/{id}"},
+		{`say "hi" \o/, ok; q=1`, `say "hi" \o/, ok; q=1`},
+		{"größe", "gr%C3%B6%C3%9Fe"},
+		{"a\r\nSet-Cookie: b\x00\x7f", "a%0D%0ASet-Cookie: b%00%7F"},
+		{"", ""},
+	} {
+		assert.Equal(t, test.want, nameOf(t, engine, test.rule))
+	}
+}
+
+func FuzzNameOfARuleIsAStructuredString(f *testing.F) {
+	engine, _ := newEngine(f, core.Config{})
+	f.Add("create-qps")
+	f.Add(`"\` + "\xff\n")
+	f.Fuzz(func(t *testing.T, rule string) { nameOf(t, engine, rule) })
+}
+
+func TestPoliciesOfAnyRulesFollowTheGrammar(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		engine := core.New(core.Config{Logger: discardLogger()})
+		defer engine.Close()
+		var set rules.Set
+		names := rapid.SliceOfNDistinct(rapid.StringN(1, 20, -1), 1, 5, rapid.ID).Draw(t, "names")
+		for _, name := range names {
+			set.Flow = append(set.Flow, flow.Rule{
+				Name: name, Resource: orders, Control: flow.Throttle,
+				Limit:  rapid.Float64Range(0, flow.MaxLimit).Draw(t, "limit"),
+				Window: time.Duration(rapid.Int64Range(int64(flow.MinWindow), int64(flow.MaxWindow)).Draw(t, "window")),
+			})
+		}
+		require.NoError(t, engine.Load(set))
+		header := http.Header{}
+		nethttp.FieldsAlways.SetPassed(header, engine, orders)
+		assert.Len(t, parseList(t, header, "RateLimit-Policy"), len(names))
+		assert.Len(t, parseList(t, header, "RateLimit"), 1)
+	})
+}

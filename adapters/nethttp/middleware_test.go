@@ -1,0 +1,296 @@
+package nethttp_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock"
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+)
+
+const orders = "GET:/orders/{id}"
+
+// ceiling returns a rule of so many calls a second.
+func ceiling(name, resource string, limit float64) flow.Rule {
+	return flow.Rule{Name: name, Resource: resource, Limit: limit}
+}
+
+// guardOrders guards a mux that has the handler at "GET /orders/{id}".
+func guardOrders(engine *core.Engine, options nethttp.Options, handler http.HandlerFunc) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /orders/{id}", handler)
+	return nethttp.Middleware(engine, options)(mux)
+}
+
+func TestCeilingHoldsExactlyUnderConcurrency(t *testing.T) {
+	engine, virtual := newEngine(t, core.Config{}, ceiling("reads", orders, 50))
+	var handled atomic.Int64
+	server := serve(t, guardOrders(engine, nethttp.Options{}, func(w http.ResponseWriter, r *http.Request) {
+		handled.Add(1)
+		ok(w, r)
+	}))
+	for second := range int64(3) {
+		var passed, refused atomic.Int64
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 25 {
+					switch get(t, server, "/orders/7").status {
+					case http.StatusOK:
+						passed.Add(1)
+					case http.StatusTooManyRequests:
+						refused.Add(1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		assert.EqualValues(t, 50, passed.Load())
+		assert.EqualValues(t, 150, refused.Load())
+		assert.Equal(t, 50*(second+1), handled.Load())
+		virtual.Advance(time.Second)
+	}
+	ended := requireEnded(t, engine, orders, 150)
+	assert.EqualValues(t, 150, ended.Passed)
+	assert.EqualValues(t, 450, ended.Blocked)
+	assert.Zero(t, ended.Failed)
+}
+
+func TestStatusFromFiveHundredUpIsAFailure(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		handler http.HandlerFunc
+		status  int
+		failed  uint64
+	}{
+		{"nothing written", func(http.ResponseWriter, *http.Request) {}, 200, 0},
+		{"body without a status", ok, 200, 0},
+		{"no content", statusHandler(http.StatusNoContent), 204, 0},
+		{"redirect", statusHandler(http.StatusFound), 302, 0},
+		{"not found", statusHandler(http.StatusNotFound), 404, 0},
+		{"own limit", statusHandler(http.StatusTooManyRequests), 429, 0},
+		{"last of the client's errors", statusHandler(499), 499, 0},
+		{"internal error", statusHandler(http.StatusInternalServerError), 500, 1},
+		{"unavailable", statusHandler(http.StatusServiceUnavailable), 503, 1},
+		{"first of two statuses", statusHandler(http.StatusAccepted, http.StatusBadGateway), 202, 0},
+		{"failure, then success", statusHandler(http.StatusBadGateway, http.StatusOK), 502, 1},
+		{"early hints come before the status", statusHandler(http.StatusEarlyHints, http.StatusBadGateway), 502, 1},
+		{"status after a body", func(w http.ResponseWriter, r *http.Request) {
+			ok(w, r)
+			w.WriteHeader(http.StatusInternalServerError)
+		}, 200, 0},
+		{"status after an empty body", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(nil)
+			w.WriteHeader(http.StatusInternalServerError)
+		}, 200, 0},
+		{"status after a flush", func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush()
+			w.WriteHeader(http.StatusInternalServerError)
+		}, 200, 0},
+		{"status after copying nothing", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.(io.ReaderFrom).ReadFrom(http.NoBody)
+			w.WriteHeader(http.StatusInternalServerError)
+		}, 500, 1},
+		{"status after copying something", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.(io.ReaderFrom).ReadFrom(io.LimitReader(endless{}, 10))
+			w.WriteHeader(http.StatusInternalServerError)
+		}, 200, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			engine, _ := newEngine(t, core.Config{})
+			server := serve(t, guardOrders(engine, nethttp.Options{}, test.handler))
+			assert.Equal(t, test.status, get(t, server, "/orders/7").status)
+			assert.Equal(t, test.failed, requireEnded(t, engine, orders, 1).Failed)
+		})
+	}
+}
+
+func statusHandler(statuses ...int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for _, status := range statuses {
+			w.WriteHeader(status)
+		}
+	}
+}
+
+// endless is a reader that gives 'x' for ever.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+func TestPanicIsAFailureAndGoesOn(t *testing.T) {
+	for name, value := range map[string]any{"of the handler": "boom", "to abort": http.ErrAbortHandler} {
+		t.Run(name, func(t *testing.T) {
+			engine, _ := newEngine(t, core.Config{})
+			guarded := guardOrders(engine, nethttp.Options{}, func(http.ResponseWriter, *http.Request) { panic(value) })
+			recovered := make(chan any, 1)
+			server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer func() {
+					recovered <- recover()
+					w.WriteHeader(http.StatusTeapot)
+				}()
+				guarded.ServeHTTP(w, r)
+			}))
+			assert.Equal(t, http.StatusTeapot, get(t, server, "/orders/7").status)
+			assert.Equal(t, value, <-recovered)
+			assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
+		})
+	}
+}
+
+func TestServerRecoversAPanicByItself(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	server := serve(t, guardOrders(engine, nethttp.Options{}, func(http.ResponseWriter, *http.Request) { panic("boom") }))
+	_, err := server.Client().Get(server.URL + "/orders/7")
+	require.ErrorIs(t, err, io.EOF, "the server drops the connection")
+	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
+}
+
+// probe is a check that shows what it was asked and told.
+type probe struct {
+	verdict core.Verdict
+	calls   chan core.CallInfo
+	ends    chan core.Outcome
+}
+
+func newProbe(verdict core.Verdict) *probe {
+	return &probe{verdict, make(chan core.CallInfo, 10), make(chan core.Outcome, 10)}
+}
+
+func (*probe) Name() string { return "probe" }
+
+func (p *probe) Enter(_ context.Context, call core.CallInfo, _ clock.Instant) core.Verdict {
+	p.calls <- call
+	return p.verdict
+}
+
+func (p *probe) Exit(_ core.CallInfo, outcome core.Outcome) { p.ends <- outcome }
+
+func TestChecksSeeOriginArgumentsAndFailure(t *testing.T) {
+	check := newProbe(core.Admit())
+	engine, _ := newEngine(t, core.Config{Checks: []core.Check{check}})
+	server := serve(t, guardOrders(engine, nethttp.Options{
+		Origin: func(r *http.Request) string { return r.URL.Query().Get("from") },
+		Args:   func(r *http.Request) []any { return []any{r.Method, 42} },
+	}, statusHandler(http.StatusBadGateway)))
+	get(t, server, "/orders/7?from=mobile")
+	assert.Equal(t, core.CallInfo{
+		Resource: orders, Tokens: 1, Origin: "mobile", Inbound: true, Args: []any{"GET", int64(42)},
+	}, <-check.calls)
+	assert.Equal(t, nethttp.StatusError(http.StatusBadGateway), (<-check.ends).Err)
+}
+
+func TestCallsAreInboundWithoutOptions(t *testing.T) {
+	check := newProbe(core.Admit())
+	engine, _ := newEngine(t, core.Config{Checks: []core.Check{check}})
+	get(t, serve(t, guardOrders(engine, nethttp.Options{}, ok)), "/orders/7")
+	assert.Equal(t, core.CallInfo{Resource: orders, Tokens: 1, Inbound: true}, <-check.calls)
+	assert.NoError(t, (<-check.ends).Err)
+}
+
+func TestNoEngineIsTheDefaultEngine(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /of/the/default/engine", ok)
+	server := serve(t, nethttp.Middleware(nil, nethttp.Options{})(mux))
+	before := totals(penstock.Default(), "GET:/of/the/default/engine").Passed
+	get(t, server, "/of/the/default/engine")
+	assert.Equal(t, before+1, totals(penstock.Default(), "GET:/of/the/default/engine").Passed)
+}
+
+func TestBlockedWritesTheAnswerOfARefusal(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 0.5))
+	server := serve(t, guardOrders(engine, nethttp.Options{
+		Blocked: func(w http.ResponseWriter, r *http.Request, block *core.BlockError) {
+			http.Error(w, r.PathValue("id")+r.URL.Path+" "+block.Rule, http.StatusServiceUnavailable)
+		},
+	}, ok))
+	assert.Equal(t, http.StatusOK, get(t, server, "/orders/7").status)
+	refused := get(t, server, "/orders/7")
+	assert.Equal(t, http.StatusServiceUnavailable, refused.status)
+	assert.Equal(t, "/orders/7 reads\n", refused.body)
+	assert.Equal(t, "2", refused.header.Get("Retry-After"))
+	assert.Equal(t, `"reads";r=0;t=2`, refused.header.Get("RateLimit"))
+}
+
+// queue is a rule that lets one call a second pass and the others wait.
+func queue() flow.Rule {
+	return flow.Rule{Name: "turns", Resource: orders, Limit: 1, Control: flow.Throttle, MaxWait: time.Minute}
+}
+
+func TestCallPassesWhenItsTurnHasCome(t *testing.T) {
+	engine, virtual := newEngine(t, core.Config{}, queue())
+	server := serve(t, guardOrders(engine, nethttp.Options{}, ok))
+	assert.Equal(t, http.StatusOK, get(t, server, "/orders/1").status)
+	second := make(chan int)
+	go func() { second <- get(t, server, "/orders/2").status }()
+	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
+	virtual.Advance(time.Second)
+	assert.Equal(t, http.StatusOK, <-second)
+	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 2).Waited)
+}
+
+func TestClientThatGoesWhileItWaitsIsLoggedAs499(t *testing.T) {
+	engine, virtual := newEngine(t, core.Config{}, queue())
+	guarded := guardOrders(engine, nethttp.Options{}, ok)
+	statuses := make(chan int, 2)
+	server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		log := httptest.NewRecorder()
+		guarded.ServeHTTP(log, r)
+		statuses <- log.Code
+	}))
+	get(t, server, "/orders/1")
+	assert.Equal(t, http.StatusOK, <-statuses)
+
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() {
+		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/orders/2", http.NoBody)
+		_, err := server.Client().Do(request)
+		gone <- err
+	}()
+	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
+	leave()
+	require.ErrorIs(t, <-gone, context.Canceled)
+	assert.Equal(t, 499, <-statuses)
+	assert.Zero(t, requireEnded(t, engine, orders, 1).Waiting)
+}
+
+func TestOptionsOfOthersMakeNoSense(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{Checks: []core.Check{newProbe(core.Admit())}})
+	server := serve(t, guardOrders(engine, nethttp.Options{
+		Args: func(*http.Request) []any { return []any{errors.New("no plain value")} },
+	}, ok))
+	response := get(t, server, "/orders/7")
+	assert.Equal(t, http.StatusInternalServerError, response.status)
+	assert.Contains(t, response.body, "argument 1")
+}
+
+func TestPassingAllocatesNothingButTheRecorder(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1e9))
+	handler := nethttp.Middleware(engine, nethttp.Options{
+		Origin: func(r *http.Request) string { return r.Host },
+	})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
+	request.Pattern = "GET /orders/{id}"
+	writer := new(discardWriter)
+	handler.ServeHTTP(writer, request)
+	assert.LessOrEqual(t, testing.AllocsPerRun(1000, func() { handler.ServeHTTP(writer, request) }), 1.0)
+}

@@ -1,0 +1,105 @@
+package nethttp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/core"
+)
+
+// problem is what a client reads of a problem body.
+type problem struct {
+	Type, Title, Detail string
+	Status              int
+	ViolatedPolicies    []string `json:"violated-policies"`
+}
+
+func problemOf(t *testing.T, response answer) problem {
+	t.Helper()
+	assert.Equal(t, "application/problem+json", response.header.Get("Content-Type"))
+	var p problem
+	require.NoError(t, json.Unmarshal([]byte(response.body), &p))
+	assert.Equal(t, response.status, p.Status)
+	return p
+}
+
+func TestRefusalByACeilingSaysWhichQuotaIsExceeded(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1))
+	server := serve(t, guardOrders(engine, nethttp.Options{}, ok))
+	get(t, server, "/orders/7")
+	refused := get(t, server, "/orders/7")
+	assert.Equal(t, http.StatusTooManyRequests, refused.status)
+	assert.Equal(t, problem{
+		Type:             "https://iana.org/assignments/http-problem-types#quota-exceeded",
+		Title:            "Request cannot be satisfied as assigned quota has been exceeded",
+		Status:           429,
+		Detail:           `The call of "GET:/orders/{id}" was refused by flow "reads"; try again in 1s.`,
+		ViolatedPolicies: []string{"reads"},
+	}, problemOf(t, refused))
+}
+
+func TestRefusalByACheckIsAPlainProblem(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{Checks: []core.Check{newProbe(core.Refuse(1500 * time.Millisecond))}},
+		ceiling("reads", orders, 10))
+	refused := get(t, serve(t, guardOrders(engine, nethttp.Options{}, ok)), "/orders/7")
+	assert.Equal(t, http.StatusTooManyRequests, refused.status)
+	assert.Equal(t, problem{
+		Type:   "about:blank",
+		Title:  "Too Many Requests",
+		Status: 429,
+		Detail: `The call of "GET:/orders/{id}" was refused by check "probe"; try again in 1.5s.`,
+	}, problemOf(t, refused))
+	assert.Equal(t, "2", refused.header.Get("Retry-After"))
+	assert.NotContains(t, refused.header, "Ratelimit")
+	assert.NotContains(t, refused.header, "Ratelimit-Policy")
+}
+
+func TestClosedEngineAnswersUnavailable(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	server := serve(t, guardOrders(engine, nethttp.Options{}, ok))
+	engine.Close()
+	response := get(t, server, "/orders/7")
+	assert.Equal(t, http.StatusServiceUnavailable, response.status)
+	assert.Equal(t, "about:blank", problemOf(t, response).Type)
+}
+
+func TestDeadlineThatEndsInTheQueueAnswersUnavailable(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, queue())
+	guarded := guardOrders(engine, nethttp.Options{}, ok)
+	server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		late, cancel := context.WithDeadline(r.Context(), time.Now().Add(-time.Second))
+		defer cancel()
+		guarded.ServeHTTP(w, r.WithContext(late))
+	}))
+	assert.Equal(t, http.StatusOK, get(t, server, "/orders/7").status, "it does not have to wait")
+	response := get(t, server, "/orders/7")
+	assert.Equal(t, http.StatusServiceUnavailable, response.status)
+	assert.Equal(t, "Service Unavailable", problemOf(t, response).Title)
+}
+
+func TestWriteProblemFindsWrappedErrors(t *testing.T) {
+	block := &core.BlockError{Resource: "r", Kind: core.KindCheck, Rule: "mine"}
+	for _, test := range []struct {
+		err    error
+		status int
+	}{
+		{block, http.StatusTooManyRequests},
+		{core.ErrClosed, http.StatusServiceUnavailable},
+		{context.DeadlineExceeded, http.StatusServiceUnavailable},
+		{context.Canceled, 499},
+		{core.ErrInvalid, http.StatusInternalServerError},
+	} {
+		recorder := httptest.NewRecorder()
+		nethttp.WriteProblem(recorder, fmt.Errorf("wrapped: %w", test.err))
+		assert.Equal(t, test.status, recorder.Code, test.err)
+	}
+}
