@@ -44,11 +44,16 @@ func (w *Window) Take(t *Terms, now clock.Instant, n int32) Decision {
 	bucket := t.bucketOf(now)
 	for {
 		if w.terms.Load() == t {
-			switch w.counts.Take(bucket, n) {
-			case stat.Taken:
+			outcome := w.counts.Take(bucket, n)
+			// Terms never come back. Those that are still in force now were so
+			// when the outcome was found.
+			switch still := w.terms.Load() == t; {
+			case outcome == stat.Taken && still:
 				return Passed
-			case stat.Full:
+			case outcome == stat.Full && still:
 				return Refused
+			case outcome == stat.Taken:
+				w.GiveBack(t, now, n)
 			}
 		}
 		if !w.settle(t, bucket) {

@@ -4,9 +4,13 @@ go 1.26.0
 
 require (
 	github.com/penstock-go/penstock v0.0.0
+	github.com/stretchr/testify v1.12.1
+	go.uber.org/goleak v1.3.0
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
 )
+
+require go.yaml.in/yaml/v3 v3.0.5 // indirect
 
 require (
 	go.yaml.in/yaml/v4 v4.0.0 // indirect

@@ -273,7 +273,7 @@ func TestClientThatGoesWhileItWaitsIsLoggedAs499(t *testing.T) {
 	assert.Zero(t, requireEnded(t, engine, orders, 1).Waiting)
 }
 
-func TestOptionsOfOthersMakeNoSense(t *testing.T) {
+func TestArgumentsThatAreNoPlainValuesAreAMistakeOfTheProgram(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{Checks: []core.Check{newProbe(core.Admit())}})
 	server := serve(t, guardOrders(engine, nethttp.Options{
 		Args: func(*http.Request) []any { return []any{errors.New("no plain value")} },
@@ -290,7 +290,7 @@ func TestPassingAllocatesNothingButTheRecorder(t *testing.T) {
 	})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
 	request.Pattern = "GET /orders/{id}"
-	writer := new(discardWriter)
+	writer := &discardWriter{http.Header{}}
 	handler.ServeHTTP(writer, request)
 	assert.LessOrEqual(t, testing.AllocsPerRun(1000, func() { handler.ServeHTTP(writer, request) }), 1.0)
 }

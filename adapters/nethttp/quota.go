@@ -11,7 +11,7 @@ const (
 
 	// quotaPrecision is the share by which an announced rate may differ from
 	// that of the rule and still count as the same.
-	quotaPrecision = 1e-6
+	quotaPrecision = 1e-5
 
 	// quotaWindows is how many windows are tried for a whole quota.
 	quotaWindows = 100
@@ -23,8 +23,8 @@ const (
 
 // wholeQuota says with whole numbers, which is what a RateLimit-Policy has, what
 // rate a rule allows: the quota in a window of so many seconds. The window is
-// the shortest one, not shorter than the rule's, in which that is exact to a
-// millionth: 0.5 in 1s is 1 in 2 s; 100 in 100ms is 1000 in 1 s. If none of a
+// the shortest one, not shorter than the rule's, in which that is exact (see
+// quotaPrecision): 0.5 in 1s is 1 in 2 s; 100 in 100ms is 1000 in 1 s. If none of a
 // hundred windows is, the closest one is taken and the quota rounded down: it
 // does not promise more than the rule gives.
 func wholeQuota(limit float64, window time.Duration) (quota, seconds int64) {

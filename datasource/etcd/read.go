@@ -32,7 +32,7 @@ func (r *run) readAll(ctx context.Context, kv pb.KVClient) (contents, error) {
 			}
 			all.header = page.Header
 			all.change = core.Change{Complete: true, Revision: page.Header.Revision}
-			
+			request.Revision = page.Header.Revision
 		}
 		for _, pair := range page.Kvs {
 			all.change.Documents = append(all.change.Documents, r.document(pair))

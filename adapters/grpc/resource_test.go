@@ -1,0 +1,120 @@
+package penstockgrpc_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/penstock-go/penstock"
+	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+)
+
+// witness is a check that admits every call and keeps what it was told.
+type witness chan core.CallInfo
+
+func (witness) Name() string                     { return "witness" }
+func (witness) Exit(core.CallInfo, core.Outcome) {}
+func (w witness) Enter(_ context.Context, call core.CallInfo, _ clock.Instant) core.Verdict {
+	w <- call
+	return core.Admit()
+}
+
+func TestCallIsOneOfItsFullMethod(t *testing.T) {
+	everywhere(t, func(t *testing.T, at side, s shape) {
+		seen := make(witness, 1)
+		engine := newEngineOf(t, core.Config{Checks: []core.Check{seen}})
+		require.NoError(t, s.call(t.Context(), guard(t, at, engine, penstockgrpc.Options{}, service{finish: succeed})))
+
+		assert.Equal(t, core.CallInfo{Resource: s.method, Tokens: 1, Inbound: at == server}, <-seen)
+		ended := requireEnded(t, engine, s.method)
+		assert.EqualValues(t, 1, ended.Passed)
+		assert.Zero(t, ended.Failed)
+		assert.Len(t, engine.Snapshot().Resources, 1)
+	})
+}
+
+func TestOptionsTellResourceOriginAndArguments(t *testing.T) {
+	type origin struct{}
+	options := penstockgrpc.Options{
+		Resource: func(_ context.Context, fullMethod string) string { return "orders:" + fullMethod },
+		Origin: func(ctx context.Context) string {
+			if name, ok := ctx.Value(origin{}).(string); ok { // of a client
+				return name
+			}
+			return strings.Join(metadata.ValueFromIncomingContext(ctx, "caller"), ",")
+		},
+		Args: func(_ context.Context, fullMethod string, request any) []any {
+			if simple, ok := request.(*testpb.SimpleRequest); ok {
+				return []any{fullMethod, simple.GetResponseSize()}
+			}
+			assert.Nil(t, request)
+			return []any{fullMethod}
+		},
+	}
+	everywhere(t, func(t *testing.T, at side, s shape) {
+		seen := make(witness, 1)
+		engine := newEngineOf(t, core.Config{Checks: []core.Check{seen}})
+		ctx := context.WithValue(t.Context(), origin{}, "mobile")
+		ctx = metadata.AppendToOutgoingContext(ctx, "caller", "mobile")
+		require.NoError(t, s.call(ctx, guard(t, at, engine, options, service{finish: succeed})))
+
+		call := <-seen
+		assert.Equal(t, "orders:"+s.method, call.Resource)
+		assert.Equal(t, "mobile", call.Origin)
+		if s.name == "unary" {
+			assert.Equal(t, []any{s.method, int64(0)}, call.Args)
+		} else {
+			assert.Equal(t, []any{s.method}, call.Args)
+		}
+	})
+}
+
+func TestCallWithoutResourceIsNotGuarded(t *testing.T) {
+	options := penstockgrpc.Options{Resource: func(context.Context, string) string { return "" }}
+	everywhere(t, func(t *testing.T, at side, s shape) {
+		engine := newEngine(t)
+		engine.Close() // which refuses every call that is guarded
+		require.NoError(t, s.call(t.Context(), guard(t, at, engine, options, service{finish: succeed})))
+		assert.Empty(t, engine.Snapshot().Resources)
+	})
+}
+
+func TestNoEngineIsTheDefaultEngine(t *testing.T) {
+	everywhere(t, func(t *testing.T, at side, s shape) {
+		before := totals(penstock.Default(), s.method).Passed
+		require.NoError(t, s.call(t.Context(), guard(t, at, nil, penstockgrpc.Options{}, service{finish: succeed})))
+		assert.Equal(t, before+1, totals(penstock.Default(), s.method).Passed)
+	})
+}
+
+func TestUnknownMethodIsNoResource(t *testing.T) {
+	engine := newEngine(t)
+	conn := connect(t, service{}, guardServer(engine, penstockgrpc.Options{}))
+	err := conn.Invoke(t.Context(), "/made.Up/Method", &testpb.Empty{}, &testpb.Empty{})
+	assert.Equal(t, codes.Unimplemented, status.Code(err))
+	assert.Empty(t, engine.Snapshot().Resources)
+}
+
+func TestNamesMadeUpByClientsAreBounded(t *testing.T) {
+	const bound = 10
+	engine := newEngineOf(t, core.Config{MaxResources: bound})
+	proxy := grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		return stream.SendMsg(&testpb.Empty{})
+	})
+	conn := connect(t, service{}, append(guardServer(engine, penstockgrpc.Options{}), proxy))
+	for i := range 5 * bound {
+		require.NoError(t, conn.Invoke(t.Context(), fmt.Sprintf("/made.Up/Method%d", i), &testpb.Empty{}, &testpb.Empty{}))
+	}
+	assert.Len(t, engine.Snapshot().Resources, bound+1)
+}
