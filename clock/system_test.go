@@ -14,28 +14,6 @@ import (
 // pass lets the time of a synctest bubble pass.
 func pass(d time.Duration) { <-time.After(d) }
 
-// fired takes what a timer has put in its channel.
-func fired(timer clock.Timer) (time.Time, bool) {
-	select {
-	case at := <-timer.C():
-		return at, true
-	default:
-		return time.Time{}, false
-	}
-}
-
-func assertFired(t *testing.T, timer clock.Timer, msg string) {
-	t.Helper()
-	_, ok := fired(timer)
-	assert.True(t, ok, msg)
-}
-
-func assertSilent(t *testing.T, timer clock.Timer, msg string) {
-	t.Helper()
-	_, ok := fired(timer)
-	assert.False(t, ok, msg)
-}
-
 func TestSystemFallsOnCalendarSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -32,7 +32,7 @@ type Config struct {
 	// beside those that rules name, which always have. Calls of further names
 	// share one node for statistics. Defaults to [DefaultMaxResources].
 	//
-	// A resource costs about 400 bytes, and from 3 to 6 KiB once it is called.
+	// A resource costs about 600 bytes, and from 3.5 to 6 KiB once it is called.
 	// One that no rule names and nobody called for a minute is forgotten.
 	MaxResources int
 }

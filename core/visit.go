@@ -86,10 +86,12 @@ func (v *visit) askChecks(ctx context.Context, opts []Option) (delay time.Durati
 	}
 	for i, check := range engine.checks {
 		verdict := check.Enter(ctx, v.checked.info, v.now)
-		if verdict.refused {
+		if !verdict.refused {
+			v.checked.entered = append(v.checked.entered, check)
+		}
+		if verdict.refused || verdict.after > v.patience(ctx) {
 			return 0, v.block(v.resource.checked[i].refuse(verdict.after))
 		}
-		v.checked.entered = append(v.checked.entered, check)
 		delay = max(delay, verdict.after)
 	}
 	return delay, nil

@@ -68,9 +68,6 @@ func (v *visit) wait(ctx context.Context, rule *queueRule) (flow.Ticket, flow.De
 
 // delay waits for d because a check said so.
 func (v *visit) delay(ctx context.Context, d time.Duration) error {
-	if v.patience(ctx) < d {
-		return context.DeadlineExceeded
-	}
 	v.beginWait()
 	defer v.endWait()
 	err := v.resource.engine.pause(ctx, d, nil)

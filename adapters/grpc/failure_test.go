@@ -115,7 +115,7 @@ func TestPanicOfAHandlerIsAFailureAndGoesOn(t *testing.T) {
 			engine := newEngine(t)
 			var value any
 			outer := recovered(func(v any) { value = v })
-			client := guard(t, server, engine, options, service{finish: func(context.Context) error { panic("boom") }}, outer...)
+			client := guard(t, atServer, engine, options, service{finish: func(context.Context) error { panic("boom") }}, outer...)
 			assert.Equal(t, codes.Internal, status.Code(s.call(t.Context(), client)))
 			assert.Equal(t, "boom", value)
 
@@ -126,19 +126,17 @@ func TestPanicOfAHandlerIsAFailureAndGoesOn(t *testing.T) {
 	}
 }
 
-func TestPanicOfAnInnerClientInterceptorIsAFailureAndGoesOn(t *testing.T) {
+func TestPanicFurtherInOnAClientIsAFailureAndGoesOn(t *testing.T) {
 	options := penstockgrpc.Options{Failure: func(error) bool { return false }}
+	address, _ := serve(t, service{})
 	for _, s := range shapes() {
 		t.Run(s.name, func(t *testing.T) {
 			engine := newEngine(t)
-			dial := append(guardClient(engine, options),
+			opts := append(guardClient(engine, options), streamsFurtherIn(func(openStream) (grpc.ClientStream, error) { panic("boom") }),
 				grpc.WithChainUnaryInterceptor(func(context.Context, string, any, any, *grpc.ClientConn, grpc.UnaryInvoker, ...grpc.CallOption) error {
 					panic("boom")
-				}),
-				grpc.WithChainStreamInterceptor(func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, grpc.Streamer, ...grpc.CallOption) (grpc.ClientStream, error) {
-					panic("boom")
 				}))
-			client := testpb.NewTestServiceClient(connect(t, service{}, nil, dial...))
+			client := testpb.NewTestServiceClient(dial(t, address, opts...))
 			assert.PanicsWithValue(t, "boom", func() { _ = s.call(t.Context(), client) })
 
 			ended := requireEnded(t, engine, s.method)

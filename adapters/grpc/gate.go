@@ -62,7 +62,7 @@ func (g *gate) refusal(ctx context.Context, fullMethod string, err error) error 
 			return answer
 		}
 	}
-	return Error(err)
+	return &entryError{err}
 }
 
 // call makes a call that was let through. The guard is exited also when the call

@@ -29,7 +29,7 @@ func refuse(t *testing.T, at side, s shape, engine *core.Engine, options penstoc
 	}}
 	client := guard(t, at, engine, options, reached, outcomes(func(err error) { inside = err })...)
 	outside = s.call(t.Context(), client)
-	if at == server {
+	if at == atServer {
 		return inside, outside
 	}
 	require.NoError(t, inside, "the call must not reach the server")
@@ -151,7 +151,7 @@ func TestCallThatIsCancelledWhileItWaitsIsCanceled(t *testing.T) {
 
 		err := <-ended
 		assert.Equal(t, codes.Canceled, status.Code(err))
-		if at == server {
+		if at == atServer {
 			err = <-inside
 		}
 		require.ErrorIs(t, err, context.Canceled)
@@ -179,7 +179,7 @@ func refuseInTime(t *testing.T, at side, s shape, engine *core.Engine) (inside, 
 	const limit = 20 * time.Millisecond
 	outer := outcomes(func(err error) { inside = err })
 	ctx := t.Context()
-	if at == client {
+	if at == atClient {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		ctx = limited
@@ -187,7 +187,7 @@ func refuseInTime(t *testing.T, at side, s shape, engine *core.Engine) (inside, 
 		outer = append(outer, limitServer(limit)...)
 	}
 	outside = s.call(ctx, guard(t, at, engine, penstockgrpc.Options{}, service{finish: succeed}, outer...))
-	if at == client {
+	if at == atClient {
 		inside = outside
 	}
 	return inside, outside

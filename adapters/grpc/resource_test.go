@@ -36,7 +36,7 @@ func TestCallIsOneOfItsFullMethod(t *testing.T) {
 		engine := newEngineOf(t, core.Config{Checks: []core.Check{seen}})
 		require.NoError(t, s.call(t.Context(), guard(t, at, engine, penstockgrpc.Options{}, service{finish: succeed})))
 
-		assert.Equal(t, core.CallInfo{Resource: s.method, Tokens: 1, Inbound: at == server}, <-seen)
+		assert.Equal(t, core.CallInfo{Resource: s.method, Tokens: 1, Inbound: at == atServer}, <-seen)
 		ended := requireEnded(t, engine, s.method)
 		assert.EqualValues(t, 1, ended.Passed)
 		assert.Zero(t, ended.Failed)
@@ -100,7 +100,8 @@ func TestNoEngineIsTheDefaultEngine(t *testing.T) {
 
 func TestUnknownMethodIsNoResource(t *testing.T) {
 	engine := newEngine(t)
-	conn := connect(t, service{}, guardServer(engine, penstockgrpc.Options{}))
+	address, _ := serve(t, service{}, guardServer(engine, penstockgrpc.Options{})...)
+	conn := dial(t, address)
 	err := conn.Invoke(t.Context(), "/made.Up/Method", &testpb.Empty{}, &testpb.Empty{})
 	assert.Equal(t, codes.Unimplemented, status.Code(err))
 	assert.Empty(t, engine.Snapshot().Resources)
@@ -112,7 +113,8 @@ func TestNamesMadeUpByClientsAreBounded(t *testing.T) {
 	proxy := grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 		return stream.SendMsg(&testpb.Empty{})
 	})
-	conn := connect(t, service{}, append(guardServer(engine, penstockgrpc.Options{}), proxy))
+	address, _ := serve(t, service{}, append(guardServer(engine, penstockgrpc.Options{}), proxy)...)
+	conn := dial(t, address)
 	for i := range 5 * bound {
 		require.NoError(t, conn.Invoke(t.Context(), fmt.Sprintf("/made.Up/Method%d", i), &testpb.Empty{}, &testpb.Empty{}))
 	}

@@ -2,6 +2,7 @@ package penstockgrpc_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"testing"
@@ -29,13 +30,13 @@ const (
 type side string
 
 const (
-	server side = "server"
-	client side = "client"
+	atServer side = "server"
+	atClient side = "client"
 )
 
 // everywhere runs a test for each side and each shape of method.
 func everywhere(t *testing.T, test func(t *testing.T, at side, s shape)) {
-	for _, at := range []side{server, client} {
+	for _, at := range []side{atServer, atClient} {
 		for _, s := range shapes() {
 			t.Run(string(at)+", "+s.name, func(t *testing.T) { test(t, at, s) })
 		}
@@ -59,21 +60,28 @@ func newEngineOf(t testing.TB, config core.Config, limits ...flow.Rule) *core.En
 	return engine
 }
 
-// connect starts a server and returns a connection to it.
-func connect(t testing.TB, s testpb.TestServiceServer, opts []grpc.ServerOption, dial ...grpc.DialOption) *grpc.ClientConn {
+// serve starts a server and returns its address and what stops it.
+func serve(t testing.TB, s testpb.TestServiceServer, opts ...grpc.ServerOption) (address string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	srv := grpc.NewServer(opts...)
-	testpb.RegisterTestServiceServer(srv, s)
+	server := grpc.NewServer(opts...)
+	testpb.RegisterTestServiceServer(server, s)
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(listener) }()
+	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
-		srv.Stop()
-		require.NoError(t, <-served)
+		server.Stop()
+		if err := <-served; !errors.Is(err, grpc.ErrServerStopped) { // before it began
+			require.NoError(t, err)
+		}
 	})
-	conn, err := grpc.NewClient(listener.Addr().String(),
-		append(dial, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	return listener.Addr().String(), server.Stop
+}
+
+// dial returns a connection to a server.
+func dial(t testing.TB, address string, opts ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(address, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() }) // some tests have closed it
 	return conn
@@ -84,21 +92,22 @@ func connect(t testing.TB, s testpb.TestServiceServer, opts []grpc.ServerOption,
 func guard(t testing.TB, at side, engine *core.Engine, options penstockgrpc.Options, s service, outer ...any) testpb.TestServiceClient {
 	t.Helper()
 	var opts []grpc.ServerOption
-	var dial []grpc.DialOption
+	var dialOpts []grpc.DialOption
 	for _, o := range outer {
 		switch o := o.(type) {
 		case grpc.ServerOption:
 			opts = append(opts, o)
 		case grpc.DialOption:
-			dial = append(dial, o)
+			dialOpts = append(dialOpts, o)
 		}
 	}
-	if at == server {
+	if at == atServer {
 		opts = append(opts, guardServer(engine, options)...)
 	} else {
-		dial = append(dial, guardClient(engine, options)...)
+		dialOpts = append(dialOpts, guardClient(engine, options)...)
 	}
-	return testpb.NewTestServiceClient(connect(t, s, opts, dial...))
+	address, _ := serve(t, s, opts...)
+	return testpb.NewTestServiceClient(dial(t, address, dialOpts...))
 }
 
 func guardServer(engine *core.Engine, options penstockgrpc.Options) []grpc.ServerOption {

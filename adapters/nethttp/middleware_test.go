@@ -104,7 +104,7 @@ func TestStatusFromFiveHundredUpIsAFailure(t *testing.T) {
 			_, _ = w.(io.ReaderFrom).ReadFrom(http.NoBody)
 			w.WriteHeader(http.StatusInternalServerError)
 		}, 500, 1},
-		{"status after copying something", func(w http.ResponseWriter, r *http.Request) {
+		{"status after copying something", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.(io.ReaderFrom).ReadFrom(io.LimitReader(endless{}, 10))
 			w.WriteHeader(http.StatusInternalServerError)
 		}, 200, 0},
@@ -159,7 +159,7 @@ func TestPanicIsAFailureAndGoesOn(t *testing.T) {
 func TestServerRecoversAPanicByItself(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	server := serve(t, guardOrders(engine, nethttp.Options{}, func(http.ResponseWriter, *http.Request) { panic("boom") }))
-	_, err := server.Client().Get(server.URL + "/orders/7")
+	_, err := server.Client().Get(server.URL + "/orders/7") //nolint:bodyclose // there is no response
 	require.ErrorIs(t, err, io.EOF, "the server drops the connection")
 	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }
@@ -239,11 +239,12 @@ func TestCallPassesWhenItsTurnHasCome(t *testing.T) {
 	engine, virtual := newEngine(t, core.Config{}, queue())
 	server := serve(t, guardOrders(engine, nethttp.Options{}, ok))
 	assert.Equal(t, http.StatusOK, get(t, server, "/orders/1").status)
-	second := make(chan int)
-	go func() { second <- get(t, server, "/orders/2").status }()
-	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
-	virtual.Advance(time.Second)
-	assert.Equal(t, http.StatusOK, <-second)
+	go func() {
+		if assert.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond) {
+			virtual.Advance(time.Second)
+		}
+	}()
+	assert.Equal(t, http.StatusOK, get(t, server, "/orders/2").status)
 	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 2).Waited)
 }
 
@@ -251,7 +252,7 @@ func TestClientThatGoesWhileItWaitsIsLoggedAs499(t *testing.T) {
 	engine, virtual := newEngine(t, core.Config{}, queue())
 	guarded := guardOrders(engine, nethttp.Options{}, ok)
 	statuses := make(chan int, 2)
-	server := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		log := httptest.NewRecorder()
 		guarded.ServeHTTP(log, r)
 		statuses <- log.Code
@@ -263,7 +264,7 @@ func TestClientThatGoesWhileItWaitsIsLoggedAs499(t *testing.T) {
 	gone := make(chan error)
 	go func() {
 		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/orders/2", http.NoBody)
-		_, err := server.Client().Do(request)
+		_, err := server.Client().Do(request) //nolint:bodyclose // there is no response
 		gone <- err
 	}()
 	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)

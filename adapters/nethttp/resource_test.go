@@ -24,7 +24,7 @@ func send(t *testing.T, server *httptest.Server, requestLine, host string) int {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	require.NoError(t, err)
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_, err = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", requestLine, host)
 	require.NoError(t, err)
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -185,7 +185,7 @@ func TestNamingARequestAllocatesNothing(t *testing.T) {
 	require.Equal(t, "GET:/orders", resource(request))
 	require.Equal(t, "GET:/orders", fromPattern(request))
 	bare := testing.AllocsPerRun(100, func() { mux.Handler(request) })
-	assert.Equal(t, bare, testing.AllocsPerRun(100, func() { resource(request) }))
+	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { resource(request) }), bare)
 	assert.Zero(t, testing.AllocsPerRun(100, func() { fromPattern(request) }))
 }
 

@@ -17,7 +17,7 @@ type item struct {
 
 // What may stand in the fields, by RFC 9651: a List of Strings with parameters
 // whose values are Integers of at most 15 digits and not negative.
-var ( //nolint:gochecknoglobals // compiled once
+var (
 	itemSyntax      = regexp.MustCompile(`^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"((?:; *[a-z*][a-z0-9_.*-]*=[0-9]{1,15})*)`)
 	separatorSyntax = regexp.MustCompile(`^[ \t]*,[ \t]*`)
 )

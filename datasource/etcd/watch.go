@@ -140,7 +140,7 @@ func (r *run) applyResponse(response *pb.WatchResponse) error {
 // cancelled returns why the server ended the watch, nil if it did not.
 func cancelled(response *pb.WatchResponse) error {
 	switch {
-	case response.CompactRevision < 0:
+	case response.CompactRevision != 0:
 		return rpctypes.ErrCompacted
 	case response.Canceled:
 		return errors.New("cancelled by the server: " + response.CancelReason)

@@ -1,0 +1,48 @@
+package penstockgrpc_test
+
+import (
+	"context"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
+	"github.com/penstock-go/penstock/flow"
+)
+
+// BenchmarkUnaryServerInterceptor measures what the guard adds to a call.
+func BenchmarkUnaryServerInterceptor(b *testing.B) {
+	engine := newEngine(b, flow.Rule{Resource: "/s/Open", Limit: 1e9}, flow.Rule{Resource: "/s/Closed", Limit: 0})
+	intercept := penstockgrpc.UnaryServerInterceptor(engine, penstockgrpc.Options{})
+	handler := func(context.Context, any) (any, error) { return nil, nil }
+	for name, method := range map[string]string{"no rule": "/s/Free", "passed": "/s/Open", "refused": "/s/Closed"} {
+		info := &grpc.UnaryServerInfo{FullMethod: method}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = intercept(b.Context(), nil, info, handler)
+			}
+		})
+	}
+}
+
+// BenchmarkUnaryClientInterceptor measures what the guard adds to a call.
+func BenchmarkUnaryClientInterceptor(b *testing.B) {
+	intercept := penstockgrpc.UnaryClientInterceptor(newEngine(b), penstockgrpc.Options{})
+	invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = intercept(b.Context(), "/s/Free", nil, nil, nil, invoke)
+	}
+}
+
+// BenchmarkStatus measures what it costs to tell a caller of a refusal.
+func BenchmarkStatus(b *testing.B) {
+	engine := newEngine(b, flow.Rule{Resource: "r", Limit: 0})
+	_, refusal := engine.Entry(b.Context(), "r")
+	b.ReportAllocs()
+	for b.Loop() {
+		status.Convert(penstockgrpc.Error(refusal))
+	}
+}

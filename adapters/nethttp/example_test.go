@@ -1,0 +1,125 @@
+package nethttp_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// exampleEngine lets two calls of a resource a second pass. Its clock stands
+// still, as the output of an example must not depend on time.
+func exampleEngine(resource string) *core.Engine {
+	engine := core.New(core.Config{Clock: clock.NewVirtual(time.Unix(0, 0)), Logger: discardLogger()})
+	err := engine.Load(rules.Set{Flow: []flow.Rule{{Name: "two-a-second", Resource: resource, Limit: 2}}})
+	if err != nil {
+		panic(err)
+	}
+	return engine
+}
+
+func ExampleMiddleware() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "order %s\n", r.PathValue("id"))
+	})
+	engine := exampleEngine("GET:/orders/{id}")
+	server := httptest.NewServer(nethttp.Middleware(engine, nethttp.Options{})(mux))
+	defer server.Close()
+
+	for id := range 3 {
+		response, err := http.Get(fmt.Sprintf("%s/orders/%d", server.URL, id))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		body, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		fmt.Printf("%d %s", response.StatusCode, body)
+		for _, field := range []string{"Retry-After", "RateLimit", "RateLimit-Policy"} {
+			if value := response.Header.Get(field); value != "" {
+				fmt.Printf("%s: %s\n", field, value)
+			}
+		}
+	}
+	// Output:
+	// 200 order 0
+	// 200 order 1
+	// 429 {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"detail":"The call of \"GET:/orders/{id}\" was refused by flow \"two-a-second\"; try again in 1s.","violated-policies":["two-a-second"]}
+	// Retry-After: 1
+	// RateLimit: "two-a-second";r=0;t=1
+	// RateLimit-Policy: "two-a-second";q=2;w=1
+}
+
+// Health checks stay unguarded, everything else is named by its route.
+func ExampleOptions() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", ok)
+	mux.HandleFunc("GET /orders/{id}", ok)
+	route := nethttp.MuxResource(mux)
+	options := nethttp.Options{
+		Resource: func(r *http.Request) string {
+			if r.URL.Path == "/healthz" {
+				return ""
+			}
+			return route(r)
+		},
+		Origin: func(r *http.Request) string { return r.Header.Get("X-Service") },
+		Fields: nethttp.FieldsAlways,
+	}
+	handler := nethttp.Middleware(exampleEngine("GET:/orders/{id}"), options)(mux)
+
+	for _, path := range []string{"/healthz", "/orders/7"} {
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		fmt.Printf("%s: %q\n", path, recorder.Header().Get("RateLimit"))
+	}
+	// Output:
+	// /healthz: ""
+	// /orders/7: "\"two-a-second\";r=1;t=1"
+}
+
+// Another router's routes become resources the same way.
+func ExampleNames() {
+	routeOf := func(*http.Request) string { return "/orders/:id" } // what the router says
+	var names nethttp.Names
+	options := nethttp.Options{
+		Resource: func(r *http.Request) string { return names.Name(r.Method, routeOf(r)) },
+	}
+	fmt.Println(options.Resource(httptest.NewRequest(http.MethodPost, "/orders/7", http.NoBody)))
+	// Output: POST:/orders/:id
+}
+
+func ExampleTransport() {
+	server := httptest.NewServer(http.HandlerFunc(ok))
+	defer server.Close()
+	client := &http.Client{Transport: &nethttp.Transport{
+		Engine:   exampleEngine("billing"),
+		Resource: func(*http.Request) string { return "billing" },
+	}}
+	for range 3 {
+		response, err := client.Get(server.URL)
+		var block *core.BlockError
+		switch {
+		case errors.As(err, &block):
+			fmt.Println("not sent, retry after", block.RetryAfter)
+		case err != nil:
+			fmt.Println(err)
+		default:
+			response.Body.Close()
+			fmt.Println(response.Status)
+		}
+	}
+	// Output:
+	// 200 OK
+	// 200 OK
+	// not sent, retry after 1s
+}

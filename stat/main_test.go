@@ -1,0 +1,15 @@
+package stat_test
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// epoch is the start of a calendar second.
+const epoch = clock.Instant(1_700_000_000 * int64(time.Second))
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,258 @@
+package stat_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/stat"
+)
+
+// openWindow returns a window that is open in bucket 100.
+func openWindow(buckets int, ceiling int64) *stat.Window {
+	w := stat.NewWindow(buckets, 100)
+	w.Open(100, ceiling)
+	return w
+}
+
+// moveTo opens a later bucket, or the present one anew.
+func moveTo(w *stat.Window, bucket, ceiling int64) {
+	w.Close()
+	w.Open(bucket, ceiling)
+}
+
+func take(w *stat.Window, bucket int64, times int) (taken int) {
+	for range times {
+		if w.Take(bucket, 1) == stat.Taken {
+			taken++
+		}
+	}
+	return taken
+}
+
+func TestWindowIsClosedWhenMade(t *testing.T) {
+	t.Parallel()
+	w := stat.NewWindow(10, 100)
+	assert.Equal(t, stat.NotOpen, w.Take(100, 1))
+	assert.False(t, w.TryGiveBack(100, 1))
+	assert.Equal(t, int64(100), w.OpenBucket())
+	assert.Zero(t, w.Held(100))
+}
+
+func TestWindowTakesUpToItsCeiling(t *testing.T) {
+	t.Parallel()
+	w := openWindow(10, 5)
+	assert.Equal(t, stat.Taken, w.Take(100, 3))
+	assert.Equal(t, stat.Full, w.Take(100, 3), "three more would be one too many")
+	assert.Equal(t, stat.Taken, w.Take(100, 2), "a refusal takes nothing")
+	assert.Equal(t, stat.Full, w.Take(100, 1))
+	assert.Zero(t, w.Room())
+	assert.Equal(t, int64(5), w.Held(100))
+}
+
+func TestWindowKnowsOnlyTheOpenBucket(t *testing.T) {
+	t.Parallel()
+	w := openWindow(10, 5)
+	for _, bucket := range []int64{99, 101, 0, -100, 100 + 1<<31, math.MaxInt64} {
+		assert.Equal(t, stat.NotOpen, w.Take(bucket, 1), "bucket %d", bucket)
+		assert.False(t, w.TryGiveBack(bucket, 1), "bucket %d", bucket)
+	}
+	assert.Equal(t, int64(5), w.Room())
+}
+
+func TestWindowFreesWhatLeavesIt(t *testing.T) {
+	t.Parallel()
+	w := openWindow(3, 5)
+	take(w, 100, 2)
+	moveTo(w, 101, 5)
+	take(w, 101, 3)
+
+	assert.Equal(t, int64(5), w.Held(101))
+	assert.Equal(t, int64(5), w.Held(102), "the first is still in it")
+	assert.Equal(t, int64(3), w.Held(103), "two have left")
+	assert.Equal(t, int64(0), w.Held(104))
+	assert.Equal(t, int64(0), w.Held(1_000_000))
+
+	moveTo(w, 102, 5)
+	assert.Equal(t, 0, take(w, 102, 9))
+	moveTo(w, 103, 5)
+	assert.Equal(t, 2, take(w, 103, 9))
+	moveTo(w, 1_000_000, 5)
+	assert.Equal(t, 5, take(w, 1_000_000, 9), "long idle: all of it")
+}
+
+func TestWindowBeforeTheEpoch(t *testing.T) {
+	t.Parallel()
+	w := stat.NewWindow(3, -2)
+	w.Open(-2, 5)
+	for bucket, want := range map[int64]int{-2: 5} {
+		assert.Equal(t, want, take(w, bucket, 9))
+	}
+	for bucket, want := range []int{0, 0, 5} { // buckets -1, 0, 1
+		moveTo(w, int64(bucket)-1, 5)
+		assert.Equal(t, want, take(w, int64(bucket)-1, 9), "bucket %d", bucket-1)
+	}
+}
+
+func TestWindowCloseTellsWhatWasTaken(t *testing.T) {
+	t.Parallel()
+	w := openWindow(3, 5)
+	take(w, 100, 2)
+	assert.Equal(t, int64(2), w.Close())
+	assert.Equal(t, int64(2), w.Close(), "closing it again says the same")
+	assert.Equal(t, stat.NotOpen, w.Take(100, 1))
+	w.Open(100, 5)
+	assert.Equal(t, 3, take(w, 100, 9), "what was taken before still counts")
+	assert.Equal(t, int64(5), w.Close(), "and is told with the rest")
+}
+
+func TestWindowGiveBack(t *testing.T) {
+	t.Parallel()
+	t.Run("into the open bucket", func(t *testing.T) {
+		t.Parallel()
+		w := openWindow(3, 5)
+		take(w, 100, 5)
+		assert.True(t, w.TryGiveBack(100, 2))
+		assert.Equal(t, 2, take(w, 100, 9))
+	})
+	t.Run("into an earlier bucket", func(t *testing.T) {
+		t.Parallel()
+		w := openWindow(3, 5)
+		take(w, 100, 4)
+		moveTo(w, 101, 5)
+		assert.False(t, w.TryGiveBack(100, 1), "the window has to be closed for that")
+		w.Close()
+		assert.True(t, w.GiveBack(100, 1))
+		w.Open(101, 5)
+		assert.Equal(t, 2, take(w, 101, 9))
+		moveTo(w, 103, 5)
+		assert.Equal(t, 3, take(w, 103, 9), "three left with bucket 100, not four")
+	})
+	t.Run("into the bucket that was just closed", func(t *testing.T) {
+		t.Parallel()
+		w := openWindow(3, 5)
+		take(w, 100, 5)
+		w.Close()
+		assert.True(t, w.GiveBack(100, 2))
+		w.Open(100, 5)
+		assert.Equal(t, 2, take(w, 100, 9))
+		assert.Equal(t, int64(5), w.Close())
+	})
+	t.Run("too late or too early", func(t *testing.T) {
+		t.Parallel()
+		w := openWindow(3, 5)
+		take(w, 100, 5)
+		moveTo(w, 103, 5)
+		w.Close()
+		assert.False(t, w.GiveBack(100, 1), "it has left the window")
+		assert.False(t, w.GiveBack(104, 1), "it is not there yet")
+		w.Open(103, 5)
+		assert.Equal(t, 5, take(w, 103, 9))
+	})
+}
+
+func TestWindowUnderALoweredCeiling(t *testing.T) {
+	t.Parallel()
+	w := openWindow(3, 10)
+	take(w, 100, 8)
+	moveTo(w, 101, 3)
+	assert.Equal(t, int64(-5), w.Room())
+	assert.Equal(t, stat.Full, w.Take(101, 1))
+	assert.True(t, w.TryGiveBack(101, 2), "given back or not, there is no room yet")
+	assert.Equal(t, stat.Full, w.Take(101, 1))
+
+	moveTo(w, 101, 10)
+	assert.Equal(t, 4, take(w, 101, 9), "raised again: the room that was left, and the two")
+}
+
+func TestWindowHoldsTheLargestCeiling(t *testing.T) {
+	t.Parallel()
+	const largest = 1_000_000_000
+	w := openWindow(2, largest)
+	assert.Equal(t, stat.Full, w.Take(100, math.MaxInt32))
+	assert.Equal(t, stat.Taken, w.Take(100, largest))
+	assert.Equal(t, stat.Full, w.Take(100, 1))
+	moveTo(w, 101, 0)
+	assert.Equal(t, int64(-largest), w.Room())
+	moveTo(w, 102, largest)
+	assert.Equal(t, int64(largest), w.Room())
+}
+
+func TestWindowFreeIn(t *testing.T) {
+	t.Parallel()
+	// Four buckets, full with 1, 2, 0 and 3 tokens.
+	fill := func() *stat.Window {
+		w := openWindow(4, 6)
+		for i, n := range []int{1, 2, 0, 3} {
+			moveTo(w, 100+int64(i), 6)
+			take(w, 100+int64(i), n)
+		}
+		return w
+	}
+	for n, want := range map[int32]int64{1: 1, 2: 2, 3: 2, 4: 4, 6: 4} {
+		w := fill()
+		assert.Equal(t, want, w.FreeIn(n), "%d tokens", n)
+		w.Close()
+		w.Open(103+want-1, 6)
+		assert.Equal(t, stat.Full, w.Take(103+want-1, n), "%d tokens, a bucket too early", n)
+		moveTo(w, 103+want, 6)
+		assert.Equal(t, stat.Taken, w.Take(103+want, n), "%d tokens, when told", n)
+	}
+}
+
+func TestWindowResize(t *testing.T) {
+	t.Parallel()
+	// Four buckets of ten, numbered 97 to 100, with 1, 2, 3 and 4 tokens.
+	fill := func() *stat.Window {
+		w := stat.NewWindow(4, 97)
+		for i, n := range []int{1, 2, 3, 4} {
+			moveTo(w, 97+int64(i), 10)
+			take(w, 97+int64(i), n)
+		}
+		w.Close()
+		return w
+	}
+	tests := map[string]struct {
+		buckets  int
+		last     int64
+		renumber func(bucket int64) int64
+		held     []int64 // with last, last+1, … as the last bucket
+	}{
+		"nothing changes":         {4, 100, func(b int64) int64 { return b }, []int64{10, 9, 7, 4, 0}},
+		"fewer buckets":           {2, 100, func(b int64) int64 { return b }, []int64{7, 4, 0}},
+		"more buckets":            {6, 100, func(b int64) int64 { return b }, []int64{10, 10, 10, 9, 7, 4, 0}},
+		"twice as long":           {2, 50, func(b int64) int64 { return b / 2 }, []int64{9, 4, 0}},
+		"half as long":            {8, 200, func(b int64) int64 { return 2*b + 1 }, []int64{10, 10, 9, 9, 7, 7, 4, 4, 0}},
+		"none beyond the present": {4, 100, func(b int64) int64 { return b + 2 }, []int64{10, 9, 7, 0, 0}},
+		"all of it long ago":      {4, 500, func(b int64) int64 { return b }, []int64{0, 0}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := fill()
+			w.Resize(test.buckets, test.last, test.renumber)
+			assert.Equal(t, test.last, w.OpenBucket())
+			assert.Equal(t, stat.NotOpen, w.Take(test.last, 1), "still closed")
+			for i, want := range test.held {
+				assert.Equal(t, want, w.Held(test.last+int64(i)), "held %d buckets on", i)
+			}
+			w.Open(test.last, 12)
+			assert.Equal(t, 12-test.held[0], w.Room())
+		})
+	}
+}
+
+func TestWindowAllocatesNothing(t *testing.T) {
+	w := openWindow(10, 5)
+	bucket := int64(100)
+	assert.Zero(t, testing.AllocsPerRun(1000, func() {
+		for range 10 {
+			w.Take(bucket, 1)
+		}
+		w.TryGiveBack(bucket, 1)
+		w.Close()
+		bucket++
+		w.Open(bucket, 5)
+	}))
+}
