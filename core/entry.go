@@ -7,8 +7,9 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// enter decides on one call: the whole way down.
-func (r *resource) enter(ctx context.Context, opts []Option) (Guard, error) {
+// enter decides on one call: the whole way down. The name is that of the
+// resource, or one of those that share the resource for overflow.
+func (r *resource) enter(ctx context.Context, name string, opts []Option) (Guard, error) {
 	tokens, err := tokensOf(opts)
 	if err != nil {
 		return Guard{}, err
@@ -20,14 +21,14 @@ func (r *resource) enter(ctx context.Context, opts []Option) (Guard, error) {
 			return Guard{}, ErrClosed
 		}
 		if len(plan.queues) > 0 || len(r.engine.checks) > 0 {
-			return r.enterInTurn(ctx, now, tokens, opts)
+			return r.enterInTurn(ctx, name, now, tokens, opts)
 		}
 		switch rule, decision := plan.takeWindows(now, tokens); decision {
 		case flow.Passed:
 			if r.pass(now) {
 				return Guard{resource: r, start: now}, nil
 			}
-			r = r.engine.resources.get(r.name)
+			r = r.engine.resources.get(name)
 		case flow.Refused:
 			return Guard{}, r.block(now, rule.refuse(tokens))
 		default:

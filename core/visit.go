@@ -13,6 +13,7 @@ import (
 // it can be given back.
 type visit struct {
 	resource     *resource
+	name         string
 	tokens       int32
 	now          clock.Instant
 	waitingSince clock.Instant
@@ -26,11 +27,13 @@ type visit struct {
 // checks. Queues are asked first, so that a call takes from the windows at the
 // moment at which it really passes, and for the same reason it takes from them
 // again when a check has made it wait.
-func (r *resource) enterInTurn(ctx context.Context, now clock.Instant, tokens int32, opts []Option) (Guard, error) {
+func (r *resource) enterInTurn(
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option,
+) (Guard, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	v := visit{resource: r, tokens: tokens, now: now}
+	v := visit{resource: r, name: name, tokens: tokens, now: now}
 	passed := false
 	defer func() {
 		if !passed { // refused, given up, or a check panicked
@@ -70,7 +73,7 @@ func (r *resource) enterInTurn(ctx context.Context, now clock.Instant, tokens in
 			return Guard{resource: v.resource, start: v.now, checks: v.checked}, nil
 		}
 		v.giveBackWindows()
-		v.resource = v.resource.engine.resources.get(v.resource.name)
+		v.resource = v.resource.engine.resources.get(v.name)
 	}
 }
 
@@ -81,7 +84,7 @@ func (v *visit) askChecks(ctx context.Context, opts []Option) (delay time.Durati
 	if len(engine.checks) == 0 || v.checked != nil {
 		return 0, nil
 	}
-	if v.checked, err = newCheckedCall(v.resource.name, opts); err != nil {
+	if v.checked, err = newCheckedCall(v.name, opts); err != nil {
 		return 0, err
 	}
 	for i, check := range engine.checks {

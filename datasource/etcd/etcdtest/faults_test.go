@@ -1,8 +1,10 @@
 package etcdtest_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -193,26 +195,40 @@ func TestConnectionThatStallsIsNoticed(t *testing.T) {
 
 func TestIdleWatchIsNotTakenForAStalledOne(t *testing.T) {
 	server := start(t, etcdtest.Options{})
+	put(t, server, "a", "1")
 	virtual := clock.NewVirtual(time.Now())
 	opts := eager()
 	opts.Clock = virtual
-	var signs atomic.Int64
-	s := follow(t, newSource(t, server.Endpoint(), opts, onResponse(func(r *pb.WatchResponse) {
-		if !r.Created {
-			signs.Add(1)
-		}
-	})))
-	s.awaitDocuments(t, map[string]string{})
-	put(t, server, "a", "1")
-	s.awaitDocuments(t, map[string]string{"a": "1"}) // the watch stands
+	var responses atomic.Int64
+	s := follow(t, newSource(t, server.Endpoint(), opts, onResponse(func(*pb.WatchResponse) { responses.Add(1) })))
+	// The server confirms the watch and repeats what was written last, before
+	// it was opened. From then on it can be asked for signs of life.
+	require.Eventually(t, func() bool { return responses.Load() == 2 }, patience, time.Millisecond)
 
 	for asked := range 12 {
-		before := signs.Load()
+		before := responses.Load()
 		require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
 		virtual.Advance(10 * time.Second) // a third of the watch's timeout
-		require.Eventually(t, func() bool { return signs.Load() > before }, patience, time.Millisecond, "sign %d", asked)
+		require.Eventually(t, func() bool { return responses.Load() > before }, patience, time.Millisecond, "sign %d", asked)
 	}
 	put(t, server, "a", "2")
 	s.awaitDocuments(t, map[string]string{"a": "2"})
 	assert.Empty(t, s.disconnections())
+	assert.Len(t, s.applied(), 2, "what was read is not applied again")
+}
+
+// The connection's own backoff would let it wait for ever longer.
+func TestEveryAttemptDials(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	server.Stop()
+	var dials atomic.Int64
+	counting := grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+		dials.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(address, "http://"))
+	})
+	opts := eager()
+	opts.MaxBackoff, opts.RequestTimeout = time.Millisecond, 20*time.Millisecond
+	s := follow(t, newSource(t, server.Endpoint(), opts, counting))
+	require.Eventually(t, func() bool { return len(s.disconnections()) >= 20 }, patience, time.Millisecond)
+	assert.GreaterOrEqual(t, dials.Load(), int64(10))
 }

@@ -198,6 +198,11 @@ func TestTooManyDocumentsAreNotApplied(t *testing.T) {
 		commit(t, server, clientv3.OpDelete(prefix+"third"), clientv3.OpPut(prefix+"document-00000", "new"))
 		want["document-00000"] = "new"
 		s.awaitDocuments(t, want)
+		disconnections := len(s.disconnections())
+
+		commit(t, server, clientv3.OpDelete(prefix+"document-00000"), clientv3.OpPut(prefix+"instead", "x"))
+		s.awaitDocuments(t, map[string]string{"document-00001": "value 1", "instead": "x"})
+		assert.Len(t, s.disconnections(), disconnections, "one that is gone makes room")
 	})
 }
 
