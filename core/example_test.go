@@ -47,7 +47,7 @@ func ExampleCall() {
 // freeze is a check that refuses everything while it is on.
 type freeze struct{ on bool }
 
-func (f *freeze) Name() string                      { return "freeze" }
+func (f *freeze) Name() string                     { return "freeze" }
 func (f *freeze) Exit(core.CallInfo, core.Outcome) {}
 func (f *freeze) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict {
 	if f.on {

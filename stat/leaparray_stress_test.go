@@ -14,8 +14,8 @@ import (
 // beside it what they are about to write.
 type race struct {
 	array stat.LeapArray
-	begun [4096]atomic.Uint64 // by bucket: raised before the array is
-	now   atomic.Int64        // the present bucket
+	begun [1 << 14]atomic.Uint64 // by bucket: raised before the array is
+	now   atomic.Int64           // the present bucket
 	done  atomic.Bool
 }
 
@@ -23,8 +23,8 @@ type race struct {
 func (r *race) write(writer, adds int) {
 	for i := range adds {
 		now := r.now.Load()
-		if i%(writer%7+9) == 0 && now < int64(len(r.begun))-1 {
-			r.now.CompareAndSwap(now, now+1)
+		if i%(writer%7+9) == 0 {
+			now = r.now.Add(1)
 		}
 		late := []int64{0, 0, 0, 1, 2, 40, 64, 70}[(writer+i)%8]
 		bucket, n := max(0, now-late), uint64(1+i%3)

@@ -1,6 +1,7 @@
 package stat_test
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,6 +25,7 @@ func (c *crowd) take(taker int) {
 	for i := 0; !c.over.Load(); i++ {
 		bucket, n := c.now.Load(), int32(1+(taker+i)%3)
 		if c.window.Take(bucket, n) != stat.Taken {
+			runtime.Gosched() // or the one that moves the window would hardly run
 			continue
 		}
 		c.taken[bucket].Add(int64(n))
@@ -37,7 +39,8 @@ func (c *crowd) take(taker int) {
 // room in the one before, and returns what was taken by the window's account.
 func (c *crowd) move(ceilings []int64) (closed []int64) {
 	for b := 1; b < len(c.taken); b++ {
-		for c.window.Room() > 0 && c.taken[b-1].Load() == 0 { //nolint:revive // waits for the takers
+		for c.window.Room() > 0 && c.taken[b-1].Load() == 0 {
+			runtime.Gosched()
 		}
 		closed = append(closed, c.window.Close())
 		c.now.Store(int64(b))

@@ -86,12 +86,11 @@ func TestWindowBeforeTheEpoch(t *testing.T) {
 	t.Parallel()
 	w := stat.NewWindow(3, -2)
 	w.Open(-2, 5)
-	for bucket, want := range map[int64]int{-2: 5} {
-		assert.Equal(t, want, take(w, bucket, 9))
-	}
-	for bucket, want := range []int{0, 0, 5} { // buckets -1, 0, 1
-		moveTo(w, int64(bucket)-1, 5)
-		assert.Equal(t, want, take(w, int64(bucket)-1, 9), "bucket %d", bucket-1)
+	assert.Equal(t, 5, take(w, -2, 9))
+	for i, want := range []int{0, 0, 5} {
+		bucket := int64(i) - 1
+		moveTo(w, bucket, 5)
+		assert.Equal(t, want, take(w, bucket, 9), "bucket %d", bucket)
 	}
 }
 
@@ -223,8 +222,8 @@ func TestWindowResize(t *testing.T) {
 		"fewer buckets":           {2, 100, func(b int64) int64 { return b }, []int64{7, 4, 0}},
 		"more buckets":            {6, 100, func(b int64) int64 { return b }, []int64{10, 10, 10, 9, 7, 4, 0}},
 		"twice as long":           {2, 50, func(b int64) int64 { return b / 2 }, []int64{9, 4, 0}},
-		"half as long":            {8, 200, func(b int64) int64 { return 2*b + 1 }, []int64{10, 10, 9, 9, 7, 7, 4, 4, 0}},
-		"none beyond the present": {4, 100, func(b int64) int64 { return b + 2 }, []int64{10, 9, 7, 0, 0}},
+		"half as long":            {8, 200, func(b int64) int64 { return 2*b + 1 }, []int64{10, 10, 10, 9, 9, 7, 7, 4, 0}},
+		"none beyond the present": {4, 100, func(b int64) int64 { return b + 2 }, []int64{10, 10, 10, 9, 0}},
 		"all of it long ago":      {4, 500, func(b int64) int64 { return b }, []int64{0, 0}},
 	}
 	for name, test := range tests {

@@ -19,8 +19,9 @@ import (
 // is a mux further in.
 //
 // Handlers get a ResponseWriter that is a [http.Flusher] and a [http.Hijacker]
-// when the original is, and always an [io.ReaderFrom] and [io.StringWriter].
-// [http.ResponseController] reaches everything else.
+// when the original is, and always an [io.ReaderFrom] and [io.StringWriter];
+// [http.ResponseController] reaches the rest, deadlines and full duplex.
+// [http.Pusher] and the deprecated http.CloseNotifier are not kept.
 func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Handler {
 	if engine == nil {
 		engine = penstock.Default()

@@ -195,7 +195,9 @@ func TestChecksSeeOriginArgumentsAndFailure(t *testing.T) {
 	assert.Equal(t, core.CallInfo{
 		Resource: orders, Tokens: 1, Origin: "mobile", Inbound: true, Args: []any{"GET", int64(42)},
 	}, <-check.calls)
-	assert.Equal(t, nethttp.StatusError(http.StatusBadGateway), (<-check.ends).Err)
+	failure := (<-check.ends).Err
+	assert.Equal(t, nethttp.StatusError(http.StatusBadGateway), failure)
+	assert.EqualError(t, failure, "nethttp: answered with status 502")
 }
 
 func TestCallsAreInboundWithoutOptions(t *testing.T) {

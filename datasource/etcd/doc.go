@@ -32,7 +32,8 @@
 // The user that the client logs in as needs the right to read the prefix, no
 // other. A right that is missing is reported and tried again, as any error is.
 //
-// A peer that dies without a word is noticed by [Options.WatchTimeout], and
-// sooner by a client with DialKeepAliveTime set. [Open] sets it; whoever uses
-// [New] should.
+// A peer that dies without a word is noticed within [Options.WatchTimeout]. Only
+// a client with DialKeepAliveTime set also leaves the dead connection for
+// another one; others keep trying it until the operating system gives it up,
+// which can take a quarter of an hour. [Open] sets it; whoever uses [New] should.
 package etcd

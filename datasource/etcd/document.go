@@ -3,15 +3,16 @@ package etcd
 import (
 	"fmt"
 
-	"github.com/penstock-go/penstock/core"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/penstock-go/penstock/core"
 )
 
 // document returns the document that a key and its value are.
 func (s *Source) document(pair *mvccpb.KeyValue) core.Document {
 	d := core.Document{Name: s.documentName(pair), Revision: pair.ModRevision}
 	if len(pair.Value) > MaxDocumentSize {
-		d.Err = fmt.Errorf("etcd: %s has %d bytes, at most %d are read: split the document",
+		d.Err = fmt.Errorf("etcd: %q has %d bytes, at most %d are read: split the document",
 			pair.Key, len(pair.Value), MaxDocumentSize)
 		return d
 	}

@@ -3,9 +3,10 @@ package etcd
 import (
 	"testing"
 
-	"github.com/penstock-go/penstock/core"
 	"github.com/stretchr/testify/assert"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/penstock-go/penstock/core"
 )
 
 func TestOfSeveralEventsOnOneKeyTheLastCounts(t *testing.T) {

@@ -5,9 +5,10 @@ import (
 	"crypto/tls"
 	"fmt"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd"
-	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // The rules of a service come from etcd: from now on, and as they change.
@@ -31,7 +32,7 @@ func ExampleNew() {
 	if err != nil {
 		panic(err)
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	source, err := etcd.New(client, "/penstock/shop", etcd.Options{})
 	if err != nil {
 		panic(err)

@@ -3,11 +3,13 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"slices"
 
-	"github.com/penstock-go/penstock/core"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-go/penstock/core"
 )
 
 // contents are all documents as they were at one revision.
@@ -40,7 +42,8 @@ func (r *run) readAll(ctx context.Context, kv pb.KVClient) (contents, error) {
 		if !page.More || len(page.Kvs) == 0 {
 			return all, nil
 		}
-		request.Key = append(page.Kvs[len(page.Kvs)-1].Key, 0)
+		last := page.Kvs[len(page.Kvs)-1].Key
+		request.Key = slices.Concat(last, []byte{0})
 	}
 }
 

@@ -6,10 +6,11 @@ import (
 	"log/slog"
 	"math"
 
-	"github.com/penstock-go/penstock/core"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
+
+	"github.com/penstock-go/penstock/core"
 )
 
 // run is one run of a source. It belongs to the goroutine of Run.

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/penstock-go/penstock/core"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/penstock-go/penstock/core"
 )
 
 // ErrClientClosed is what Run returns when the client that was given to [New]

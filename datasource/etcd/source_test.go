@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
+
+	"github.com/penstock-go/penstock/datasource/etcd"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -78,7 +79,8 @@ func TestRunReturnsWithItsContext(t *testing.T) {
 	cancel()
 	for {
 		select {
-		case <-failed: // of an attempt under way
+		case err := <-failed: // of an attempt under way
+			require.Error(t, err)
 		case err := <-ended:
 			require.ErrorIs(t, err, context.Canceled)
 			return

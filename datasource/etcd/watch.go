@@ -28,8 +28,8 @@ type received struct {
 // why.
 //
 // It speaks the watch protocol itself because the client's own watcher
-// reconnects behind the caller's back and resumes where it was, which
-// is wrong for a cluster that was restored meanwhile.
+// reconnects behind the caller's back and resumes where it was, which is wrong
+// for a cluster that was restored meanwhile.
 func (r *run) watch(ctx context.Context, client pb.WatchClient, revision int64) error {
 	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx))
 	var receiver sync.WaitGroup

@@ -6,10 +6,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/datasource/file"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/file"
 )
 
 func TestPathThatIsMissingAtFirst(t *testing.T) {

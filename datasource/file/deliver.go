@@ -1,15 +1,15 @@
 package file
 
 import (
+	"cmp"
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/penstock-go/penstock/core"
 )
 
-// restless is the version of a document that never is the same twice.
-var restless = version{fault: "file: keeps changing while it is read: write it under another name and rename it"}
+// restless is the fault of a document that never is the same twice.
+const restless = "file: keeps changing while it is read: write it under another name and rename it"
 
 // compare notes which files differ from the look before and from what was
 // delivered. It returns whether there is no such file, but for those that never
@@ -46,11 +46,10 @@ func (f *follower) deliver(present map[string]*found) {
 	if change.Complete {
 		f.delivered = make(map[string]version)
 	}
-	for _, name := range slices.Sorted(maps.Keys(present)) {
-		file := present[name]
+	for name, file := range present {
 		v := file.version
 		if file.unrest > maxHeld {
-			v = restless
+			v = version{fault: restless}
 		} else if file.unrest > 0 {
 			continue
 		}
@@ -59,12 +58,14 @@ func (f *follower) deliver(present map[string]*found) {
 			f.delivered[name] = v
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.delivered)) {
+	for name := range f.delivered {
 		if present[name] == nil && f.previous[name] == nil {
 			change.Removed = append(change.Removed, name)
 			delete(f.delivered, name)
 		}
 	}
+	slices.SortFunc(change.Documents, func(a, b core.Document) int { return cmp.Compare(a.Name, b.Name) })
+	slices.Sort(change.Removed)
 	if change.Complete || len(change.Documents) > 0 || len(change.Removed) > 0 || !f.connected {
 		f.sink.Apply(change)
 	}

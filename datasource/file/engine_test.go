@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/datasource/file"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/file"
 )
 
 func TestEngineGoesByTheRulesInADirectory(t *testing.T) {

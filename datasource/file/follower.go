@@ -74,7 +74,8 @@ func (f *follower) scan(now clock.Instant) (map[string]*found, error) {
 			present[name] = file
 		}
 	}
-	if len(present) == 0 && len(f.delivered) > 0 && !(self.IsDir() && os.SameFile(self, f.self)) {
+	known := self.IsDir() && os.SameFile(self, f.self)
+	if !known && len(present) == 0 && len(f.delivered) > 0 {
 		return nil, fmt.Errorf("file: %s is not what it was and holds no documents: is its file system mounted?", f.source.path)
 	}
 	f.self = self

@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/core"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
 )
 
 // model is a directory that is written to in every way, good and bad, and a

@@ -10,11 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/file"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
 
 const interval = 250 * time.Millisecond

@@ -6,9 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/penstock-go/penstock/datasource/file"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/datasource/file"
 )
 
 func TestFileIsNotReadWhileItIsBeingWritten(t *testing.T) {

@@ -22,8 +22,7 @@ func main() {
 	}
 	for order := range 5 {
 		err := createOrder(context.Background(), order)
-		var blocked *penstock.BlockError
-		if errors.As(err, &blocked) {
+		if blocked, ok := errors.AsType[*penstock.BlockError](err); ok {
 			fmt.Printf("order %d: refused by %q, try again in %v\n", order, blocked.Rule, blocked.RetryAfter)
 			continue
 		}

@@ -46,14 +46,24 @@ func run(ctx context.Context, out io.Writer, keep bool) error {
 	if err != nil {
 		return err
 	}
-	record.draw(out)
+	record.draw(out, isTerminal(out))
 	wrong := record.judge(out)
-	fmt.Fprintf(out, "\nHow a refusal looks to an HTTP client:\n\n%s\n", record.sample)
+	fmt.Fprintf(out, "\nHow a refusal looks to an HTTP client:\n\n%s\n", record.refusal)
 	if wrong > 0 {
 		return fmt.Errorf("%d findings are not what the rules say", wrong)
 	}
 	fmt.Fprintln(out, "\nAll of it is what the rules say. Run it with --serve to push rules of your own.")
 	return nil
+}
+
+// isTerminal says whether a person looks on, who likes colours.
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // quietLogger logs errors only: the show prints for itself what happens.

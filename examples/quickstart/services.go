@@ -142,10 +142,7 @@ func (s *shop) close() {
 	if s.engine != nil {
 		s.engine.Close()
 	}
-	if s.client != nil {
-		_ = s.client.Close()
-	}
 	if s.etcd != nil {
-		_ = s.etcd.Stop()
+		s.etcd.Stop()
 	}
 }

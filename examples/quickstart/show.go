@@ -21,11 +21,11 @@ const (
 type record struct {
 	streams  []*stream
 	seconds  map[string][]stat.Second // by resource, one for each second of load
-	ceilings map[string][]float64     // as in force at the end of each second
+	ceilings map[string][]float64     // likewise, as in force in the midst of each
+	totals   map[string]stat.Totals   // likewise, when all was over
 	pushed   time.Duration            // from the put to the rule being in force
-	waits    stat.Totals              // of the gRPC resource
-	gaps     []time.Duration          // between its calls, as the service saw them
-	sample   string                   // a refusal, as an HTTP client sees it
+	gaps     []time.Duration          // between the calls of the gRPC service, as it saw them
+	refusal  string                   // as an HTTP client sees it
 	scraped  int                      // series of metrics
 }
 
@@ -37,7 +37,10 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 		return nil, err
 	}
 	defer c.close()
-	r := &record{streams: c.streams(), seconds: map[string][]stat.Second{}, ceilings: map[string][]float64{}}
+	r := &record{
+		streams: c.streams(), seconds: map[string][]stat.Second{},
+		ceilings: map[string][]float64{}, totals: map[string]stat.Totals{},
+	}
 
 	start, err := s.nextSecond(ctx)
 	if err != nil {
@@ -59,21 +62,26 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 			}
 			fmt.Fprintf(out, "     etcd put: create-ceiling is 40 from now on, in force after %.1f ms\n", milliseconds(r.pushed))
 		}
-		if second == duration-2 {
-			if r.sample, err = c.refusal(ctx); err != nil {
-				return nil, err
-			}
-		}
-		if err := s.sleepUntil(ctx, start.Add(time.Duration(second+1)*time.Second)); err != nil {
+		begin := start.Add(time.Duration(second) * time.Second)
+		if err := s.sleepUntil(ctx, begin.Add(time.Second/2)); err != nil {
 			return nil, err
 		}
-		r.note(s, second, start)
+		r.noteCeilings(s)
+		if err := s.sleepUntil(ctx, begin.Add(time.Second)); err != nil {
+			return nil, err
+		}
+		r.noteSecond(s, begin)
 		r.printSecond(out, second)
 	}
 	stop()
 	load.Wait()
-	r.waits = s.engine.Resource(reserve).Snapshot().Totals
+	for _, stream := range r.streams {
+		r.totals[stream.resource] = s.engine.Resource(stream.resource).Snapshot().Totals
+	}
 	r.gaps = s.inventory.gaps()
+	if refusal := c.refusal.Load(); refusal != nil {
+		r.refusal = *refusal
+	}
 	r.scraped, err = c.scrape(context.WithoutCancel(ctx))
 	return r, err
 }
@@ -114,20 +122,23 @@ func (s *shop) push(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// note keeps what happened in one second of the load.
-func (r *record) note(s *shop, second int, start clock.Instant) {
+// noteCeilings keeps the ceilings that are in force.
+func (r *record) noteCeilings(s *shop) {
 	for _, stream := range r.streams {
-		resource := s.engine.Resource(stream.resource)
-		for _, seen := range resource.Minute() {
-			if seen.Start == start.Add(time.Duration(second)*time.Second) {
+		for _, rule := range s.engine.Ceilings(stream.resource) {
+			r.ceilings[stream.resource] = append(r.ceilings[stream.resource], rule.Ceiling)
+		}
+	}
+}
+
+// noteSecond keeps what happened in a second that is over.
+func (r *record) noteSecond(s *shop, begin clock.Instant) {
+	for _, stream := range r.streams {
+		for _, seen := range s.engine.Resource(stream.resource).Minute() {
+			if seen.Start == begin {
 				r.seconds[stream.resource] = append(r.seconds[stream.resource], seen)
 			}
 		}
-		ceiling := 0.0
-		for _, rule := range resource.Snapshot().Flow {
-			ceiling = rule.Ceiling
-		}
-		r.ceilings[stream.resource] = append(r.ceilings[stream.resource], ceiling)
 	}
 }
 

@@ -95,20 +95,23 @@ func (r *record) judgeQueue(v *verdict) {
 	v.say(median > spacing*8/10 && median < spacing*12/10,
 		"its calls came ten at once and left spaced: the median gap is %.1f ms, the rule says %.1f ms",
 		milliseconds(median), milliseconds(spacing))
-	mean := r.waits.WaitTime / time.Duration(max(1, r.waits.Waited))
-	v.say(r.waits.Blocked == 0 && r.waits.Waited > 0, "%d of them waited, %.0f ms in the mean, and none was refused",
-		r.waits.Waited, milliseconds(mean))
+	waits := r.totals[reserve]
+	mean := waits.WaitTime / time.Duration(max(1, waits.Waited))
+	v.say(waits.Blocked == 0 && waits.Waited > 0, "%d of them waited, %.0f ms in the mean, and none was refused",
+		waits.Waited, milliseconds(mean))
 }
 
 // judgeClients holds the engine's counts against those of its clients.
 func (r *record) judgeClients(v *verdict) {
 	for _, s := range r.streams {
-		trouble := s.trouble.Load()
-		if trouble != nil {
+		if trouble := s.trouble.Load(); trouble != nil {
 			v.say(false, "a call went wrong: %v", *trouble)
 		}
-		v.say(s.passed.Load()+s.refused.Load() == s.offered.Load(), "%s: %d calls offered over the network, %d answered, %d refused",
-			s.resource, s.offered.Load(), s.passed.Load(), s.refused.Load())
+		passed, refused := s.passed.Load(), s.refused.Load()
+		engine := r.totals[s.resource]
+		v.say(uint64(passed) == engine.Passed && uint64(refused) == engine.Blocked && engine.InFlight == 0,
+			"%s: clients made %d calls, %d were answered and %d refused; the engine counted the same",
+			s.resource, s.offered.Load(), passed, refused)
 	}
 	v.say(r.scraped > 0, "Prometheus finds %d series at /metrics", r.scraped)
 }

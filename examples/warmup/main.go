@@ -19,16 +19,23 @@ import (
 )
 
 func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
 	now := clock.NewVirtual(time.Unix(0, 0))
 	engine := core.New(core.Config{Clock: now, Logger: slog.New(slog.DiscardHandler)})
 	defer engine.Close()
 	if err := engine.Load(rules.Set{Flow: []flow.Rule{warmingUp()}}); err != nil {
-		log.Fatal(err)
+		return err
 	}
 	for second := range 13 {
 		passed := offer(engine, now, 2000)
 		fmt.Printf("second %2d %5d %s\n", second, passed, strings.Repeat("▇", passed/20))
 	}
+	return nil
 }
 
 func warmingUp() flow.Rule {

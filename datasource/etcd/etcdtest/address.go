@@ -15,11 +15,11 @@ func freeAddresses() (addresses, error) {
 	if err != nil {
 		return addresses{}, err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	peer, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return addresses{}, err
 	}
-	defer peer.Close()
+	defer func() { _ = peer.Close() }()
 	return addresses{client: client.Addr().String(), peer: peer.Addr().String()}, nil
 }

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
 const closed = "flow:\n  - resource: orders\n    limit: 0\n"

@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
 func says(text string) func(error) bool {
@@ -191,6 +192,17 @@ func TestConnectionThatStallsIsNoticed(t *testing.T) {
 	put(t, server, "a", "3")
 	network.restore()
 	s.awaitDocuments(t, map[string]string{"a": "3"})
+}
+
+func TestWatchThatIsNotConfirmedIsNoticed(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	network := newProxy(t, server)
+	opts := eager()
+	opts.RequestTimeout = 300 * time.Millisecond
+	s := follow(t, newSource(t, network.endpoint(), opts, beforeWatch(1, network.stall)))
+	s.awaitError(t, says("no answer within 300ms"))
+	network.restore()
+	s.awaitDocuments(t, map[string]string{})
 }
 
 func TestIdleWatchIsNotTakenForAStalledOne(t *testing.T) {

@@ -7,8 +7,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
 // proxy is a network between a source and a server that can fail.

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
 func TestServerIsUpWhenStartReturns(t *testing.T) {

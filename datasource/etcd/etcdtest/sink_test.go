@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-go/penstock/core"
 	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/core"
 )
 
 // patience is how long a test waits for what must happen.

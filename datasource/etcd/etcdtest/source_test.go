@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/datasource/etcd"
-	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
 func TestFirstReadIsCompleteHoweverManyPages(t *testing.T) {

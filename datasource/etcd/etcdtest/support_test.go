@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-go/penstock/datasource/etcd"
-	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
 const prefix = "/penstock/shop/"

@@ -15,12 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-go/penstock/datasource/etcd"
-	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
 func TestTLSWithClientCertificates(t *testing.T) {
@@ -43,7 +44,7 @@ func TestTLSWithClientCertificates(t *testing.T) {
 	t.Run("known client", func(t *testing.T) {
 		client, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Endpoint()}, TLS: known})
 		require.NoError(t, err)
-		defer client.Close()
+		defer func() { _ = client.Close() }()
 		s := open(known)
 		s.awaitDocuments(t, map[string]string{})
 		_, err = client.Put(t.Context(), prefix+"a", "1")

@@ -1,0 +1,43 @@
+package penstockgin_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	penstockgin "github.com/penstock-go/penstock/adapters/gin"
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/core"
+)
+
+// BenchmarkMiddleware shows what the middleware adds to a call, beside the same
+// without it.
+func BenchmarkMiddleware(b *testing.B) {
+	guard := func(limit float64, options penstockgin.Options) gin.HandlerFunc {
+		engine, _ := newEngine(b, core.Config{}, ceiling("reads", orders, limit))
+		return penstockgin.Middleware(engine, options)
+	}
+	for _, bench := range []struct {
+		name     string
+		handlers []gin.HandlerFunc
+	}{
+		{"unguarded", nil},
+		{"passed", []gin.HandlerFunc{guard(1e9, penstockgin.Options{})}},
+		{"passed with fields", []gin.HandlerFunc{guard(1e9, penstockgin.Options{Fields: nethttp.FieldsAlways})}},
+		{"refused", []gin.HandlerFunc{guard(0, penstockgin.Options{})}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			router := gin.New()
+			router.Use(bench.handlers...)
+			router.GET("/orders/:id", func(*gin.Context) {})
+			request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
+			writer := &discardWriter{http.Header{}}
+			b.ReportAllocs()
+			for b.Loop() {
+				router.ServeHTTP(writer, request)
+			}
+		})
+	}
+}

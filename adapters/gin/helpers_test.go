@@ -1,0 +1,119 @@
+package penstockgin_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	penstockgin "github.com/penstock-go/penstock/adapters/gin"
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/stat"
+)
+
+func TestMain(m *testing.M) {
+	gin.SetMode(gin.ReleaseMode)
+	goleak.VerifyTestMain(m)
+}
+
+const orders = "GET:/orders/:id"
+
+// patience is how long the tests wait for what must happen.
+const patience = 30 * time.Second
+
+// newEngine returns an engine with these rules, on a clock that stands still.
+func newEngine(tb testing.TB, config core.Config, ruleList ...flow.Rule) (*core.Engine, *clock.Virtual) {
+	tb.Helper()
+	virtual := clock.NewVirtual(time.Unix(1_000_000, 0))
+	config.Clock = virtual
+	config.Logger = slog.New(slog.DiscardHandler)
+	engine := core.New(config)
+	tb.Cleanup(engine.Close)
+	require.NoError(tb, engine.Load(rules.Set{Flow: ruleList}))
+	return engine, virtual
+}
+
+// ceiling returns a rule of so many calls a second.
+func ceiling(name, resource string, limit float64) flow.Rule {
+	return flow.Rule{Name: name, Resource: resource, Limit: limit}
+}
+
+// router returns a gin engine with recovery, the guard, and a handler at
+// "/orders/:id".
+func router(engine *core.Engine, options penstockgin.Options, handler gin.HandlerFunc) *gin.Engine {
+	r := gin.New()
+	r.Use(gin.RecoveryWithWriter(io.Discard), penstockgin.Middleware(engine, options))
+	r.GET("/orders/:id", handler)
+	return r
+}
+
+func ok(c *gin.Context) { c.String(http.StatusOK, "ok") }
+
+func serve(t *testing.T, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// answer is a response, read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func get(t *testing.T, server *httptest.Server, path string) answer {
+	t.Helper()
+	return do(t, server, http.MethodGet, path)
+}
+
+// do may be called from any goroutine, and so may get.
+func do(t *testing.T, server *httptest.Server, method, path string) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, http.NoBody)
+	if !assert.NoError(t, err) {
+		return answer{}
+	}
+	response, err := server.Client().Do(request)
+	if !assert.NoError(t, err) {
+		return answer{}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	assert.NoError(t, err)
+	return answer{response.StatusCode, response.Header, string(body)}
+}
+
+// called returns the names of the resources that calls were made of.
+func called(engine *core.Engine) []string {
+	var names []string
+	for _, resource := range engine.Snapshot().Resources {
+		if resource.Passed+resource.Blocked > 0 {
+			names = append(names, resource.Name)
+		}
+	}
+	return names
+}
+
+// requireEnded waits until so many calls of the resource have ended and none is
+// under way: handlers return after their response was read.
+func requireEnded(t *testing.T, engine *core.Engine, resource string, calls uint64) stat.Totals {
+	t.Helper()
+	handle := engine.Resource(resource)
+	require.Eventually(t, func() bool {
+		now := handle.Snapshot()
+		return now.InFlight == 0 && now.Completed == calls
+	}, patience, time.Millisecond)
+	return handle.Snapshot().Totals
+}

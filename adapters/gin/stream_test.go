@@ -1,0 +1,62 @@
+package penstockgin_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	penstockgin "github.com/penstock-go/penstock/adapters/gin"
+	"github.com/penstock-go/penstock/core"
+)
+
+func TestEventsAreFlushedWhileTheHandlerRuns(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	seen := make(chan struct{})
+	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
+		event := 0
+		c.Stream(func(io.Writer) bool {
+			if event > 0 {
+				<-seen // the client has it before the handler goes on
+			}
+			if event++; event > 3 {
+				return false
+			}
+			c.SSEvent("tick", event)
+			return true
+		})
+	}))
+	response, err := server.Client().Get(server.URL + "/orders/7")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	lines := bufio.NewReader(response.Body)
+	for event := range 3 {
+		for _, want := range []string{"event:tick\n", fmt.Sprintf("data:%d\n", event+1), "\n"} {
+			line, err := lines.ReadString('\n')
+			require.NoError(t, err)
+			assert.Equal(t, want, line)
+		}
+		assert.EqualValues(t, 1, engine.Resource(orders).Snapshot().InFlight)
+		seen <- struct{}{}
+	}
+	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+}
+
+func TestConnectionCanBeHijacked(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
+		conn, buffer, err := c.Writer.Hijack()
+		if assert.NoError(t, err) {
+			defer func() { _ = conn.Close() }()
+			_, _ = buffer.WriteString("HTTP/1.1 418 Mine\r\nContent-Length: 0\r\n\r\n")
+			_ = buffer.Flush()
+		}
+	}))
+	assert.Equal(t, http.StatusTeapot, get(t, server, "/orders/7").status)
+	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+}

@@ -1,0 +1,295 @@
+package penstockprom_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+	penstockprom "github.com/penstock-go/penstock/metrics/prometheus"
+)
+
+const passedTotal = "penstock_passed_total"
+
+func isCounter(key string) bool {
+	name, _, _ := strings.Cut(key, "{")
+	for _, suffix := range []string{"_total", "_count", "_sum", "_bucket"} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// requireGrowth requires that no counter went down that is there again.
+func requireGrowth(t require.TestingT, before, now series) {
+	for key, value := range now {
+		if was, there := before[key]; there && isCounter(key) {
+			require.GreaterOrEqual(t, value, was, key)
+		}
+	}
+}
+
+func TestNamesWithoutNumberMakeABoundedNumberOfSeries(t *testing.T) {
+	const names, room = 10_000, 20
+	s := newService(t, core.Config{}, flow.Rule{Resource: "ruled", Limit: 1}, flow.Rule{Resource: "never called", Limit: 1})
+	defer s.Close()
+	for i := range names {
+		s.calls(fmt.Sprintf("name %05d", i), 1)
+	}
+	s.calls("ruled", 1)
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: room})
+	for range 2 {
+		now := scrape(t, collector)
+		require.Len(t, now.of(passedTotal), room+3)
+		assert.InDelta(t, names-room, now[passed("(other)")], 0)
+		assert.InDelta(t, names+1, now.sum(passedTotal), 0)
+		assert.InDelta(t, 1, now[passed("name 00000")], 0)
+		assert.Contains(t, now, passed("ruled"))
+		assert.Contains(t, now, passed("never called"))
+	}
+}
+
+func TestResourceKeepsItsSeriesWhileItIsCalled(t *testing.T) {
+	s := newService(t, core.Config{})
+	defer s.Close()
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: 1})
+	s.calls("m", 1)
+	scrape(t, collector)
+	for range 10 { // two minutes
+		s.clock.Advance(12 * time.Second)
+		s.calls("m", 1)
+		s.calls("a", 100) // busier, and earlier in the alphabet
+		now := scrape(t, collector)
+		require.Contains(t, now, passed("m"))
+		require.NotContains(t, now, passed("a"))
+	}
+	now := scrape(t, collector)
+	assert.InDelta(t, 11, now[passed("m")], 0)
+	assert.InDelta(t, 1000, now[passed("(other)")], 0)
+}
+
+func TestForgottenResourceMakesRoom(t *testing.T) {
+	s := newService(t, core.Config{})
+	defer s.Close()
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: 1})
+	s.calls("first", 5)
+	s.calls("second", 3)
+	before := scrape(t, collector)
+	require.InDelta(t, 3, before[passed("(other)")], 0)
+
+	s.clock.Advance(50 * time.Second)
+	s.calls("second", 1)
+	scrape(t, collector)
+	s.clock.Advance(50 * time.Second)
+	s.calls("second", 1)
+	now := scrape(t, collector)
+	assert.NotContains(t, now, passed("first"))
+	assert.InDelta(t, 4, now[passed("(other)")], 0, "what was counted there stays there")
+	assert.InDelta(t, 1, now[passed("second")], 0)
+}
+
+func TestRuleGivesItsResourceSeriesOfItsOwn(t *testing.T) {
+	s := newService(t, core.Config{})
+	defer s.Close()
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: 1})
+	s.calls("a", 1)
+	s.calls("b", 10)
+	before := scrape(t, collector)
+	require.InDelta(t, 10, before[passed("(other)")], 0)
+
+	s.load(t, flow.Rule{Resource: "b", Limit: 12})
+	s.calls("b", 4)
+	now := scrape(t, collector)
+	requireGrowth(t, before, now)
+	assert.InDelta(t, 10, now[passed("(other)")], 0)
+	assert.InDelta(t, 4, now[passed("b")], 0)
+
+	s.load(t)
+	s.calls("b", 3)
+	last := scrape(t, collector)
+	requireGrowth(t, now, last)
+	assert.NotContains(t, last, passed("b"))
+	assert.InDelta(t, 13, last[passed("(other)")], 0)
+	assert.InDelta(t, 1, last[passed("a")], 0)
+}
+
+func TestResourceForgottenBetweenScrapesGoesOnCounting(t *testing.T) {
+	s := newService(t, core.Config{})
+	defer s.Close()
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: 1})
+	s.calls("r", 5)
+	s.calls("s", 50)
+	before := scrape(t, collector)
+	s.clock.Advance(2 * time.Minute)
+	s.calls("other, to have the engine look for idle ones", 1)
+	s.calls("r", 2)
+	s.calls("s", 20)
+	now := scrape(t, collector)
+	requireGrowth(t, before, now)
+	assert.InDelta(t, 7, now[passed("r")], 0)
+	assert.InDelta(t, 71, now[passed("(other)")], 0)
+}
+
+func TestOverflowOfTheEngineIsCountedOnce(t *testing.T) {
+	s := newService(t, core.Config{MaxResources: 4})
+	defer s.Close()
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: 2})
+	for i := range 10 {
+		s.calls(fmt.Sprint(i), 1)
+	}
+	now := scrape(t, collector)
+	require.Len(t, now.of(passedTotal), 3)
+	assert.InDelta(t, 8, now[passed("(other)")], 0)
+
+	s.clock.Advance(2 * time.Minute)
+	now = scrape(t, collector)
+	assert.Equal(t, []string{passed("(other)")}, now.of(passedTotal), "and all others are forgotten")
+	for i := range 10 {
+		s.calls(fmt.Sprint(i), 1)
+	}
+	now = scrape(t, collector)
+	assert.InDelta(t, 8+8, now[passed("(other)")], 0)
+	assert.InDelta(t, 18, now.sum(passedTotal), 0)
+}
+
+func TestRemovedRuleTakesItsSeriesAlong(t *testing.T) {
+	qps, paid := flow.Rule{Name: "qps", Resource: "r", Limit: 1}, flow.Rule{Name: "paid", Resource: "r", Limit: 100}
+	s := newService(t, core.Config{}, qps, paid)
+	defer s.Close()
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
+	s.calls("r", 5)
+	now := scrape(t, collector)
+	assert.InDelta(t, 4, now[`penstock_rule_blocked_total{kind="flow",resource="r",rule="qps"}`], 0)
+	assert.Len(t, now.of("penstock_rule_blocked_total"), 2)
+
+	s.load(t, paid)
+	now = scrape(t, collector)
+	assert.InDelta(t, 4, now[`penstock_blocked_total{resource="r"}`], 0)
+	assert.Equal(t, []string{`penstock_rule_blocked_total{kind="flow",resource="r",rule="paid"}`}, now.of("penstock_rule_blocked_total"))
+	assert.Len(t, now.of("penstock_flow_ceiling_tokens_per_second"), 1)
+}
+
+func TestReplacedRuleGoesOnCounting(t *testing.T) {
+	const refused = `penstock_rule_blocked_total{kind="flow",resource="r",rule="r"}`
+	s := newService(t, core.Config{}, flow.Rule{Resource: "r", Limit: 0})
+	defer s.Close()
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
+	s.calls("r", 5)
+	require.InDelta(t, 5, scrape(t, collector)[refused], 0)
+	s.load(t, flow.Rule{Resource: "r", Limit: 0, Control: flow.Throttle}) // has counts of its own
+	s.calls("r", 2)
+	assert.InDelta(t, 7, scrape(t, collector)[refused], 0)
+}
+
+// bouncer is a check that refuses every call.
+type bouncer string
+
+func (b bouncer) Name() string                   { return string(b) }
+func (bouncer) Exit(core.CallInfo, core.Outcome) {}
+func (bouncer) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict {
+	return core.Refuse(0)
+}
+
+func TestUnreadableNamesAreMendedAndShareSeries(t *testing.T) {
+	s := newService(t, core.Config{Checks: []core.Check{bouncer("\xfe"), bouncer("\xff")}})
+	defer s.Close()
+	s.calls("a\xfe", 2)
+	s.calls("a\xff", 3)
+	require.NoError(t, s.Follow(t.Context(), source{name: "etcd\xfe"}))
+	require.NoError(t, s.Follow(t.Context(), source{name: "etcd\xff"}))
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
+	before := scrape(t, collector)
+	assert.InDelta(t, 5, before[`penstock_blocked_total{resource="a�"}`], 0)
+	assert.InDelta(t, 5, before[`penstock_rule_blocked_total{kind="check",resource="a�",rule="�"}`], 0)
+	assert.Contains(t, before, `penstock_source_connected{source="etcd�"}`)
+
+	s.clock.Advance(50 * time.Second)
+	s.calls("a\xff", 1)
+	scrape(t, collector)
+	s.clock.Advance(50 * time.Second) // only the first of the two is forgotten
+	now := scrape(t, collector)
+	requireGrowth(t, before, now)
+	assert.InDelta(t, 6, now[`penstock_blocked_total{resource="a�"}`], 0)
+}
+
+func TestResourceCanBeNamedAsTheRestIs(t *testing.T) {
+	s := newService(t, core.Config{}, flow.Rule{Name: "limit", Resource: "(other)", Limit: 1})
+	defer s.Close()
+	s.calls("(other)", 3)
+	s.calls("a", 1)
+	s.calls("b", 1)
+	now := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: 1}))
+	assert.InDelta(t, 2, now[passed("(other)")], 0)
+	assert.InDelta(t, 2, now[`penstock_rule_blocked_total{kind="flow",resource="(other)",rule="limit"}`], 0)
+}
+
+// Whatever comes, every call is counted once, no counter goes down, series are
+// bounded and histograms are in order.
+func TestProperty_SeriesAreSoundWhateverComes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const room = 2
+		s := newService(t, core.Config{MaxResources: rapid.IntRange(1, 6).Draw(t, "engine's room")})
+		defer s.Close()
+		// Bounds so near to one another that the engine cannot tell them apart.
+		buckets := []time.Duration{1000, 1010, 1020, 1030, 1040, time.Millisecond}
+		collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: room, Buckets: buckets})
+		names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "\xfe", "\xff"})
+		ruled, calls, before := 0, 0, scrape(t, collector)
+		var counted float64
+		t.Repeat(map[string]func(*rapid.T){
+			"call": func(t *rapid.T) {
+				name, took := names.Draw(t, "name"), time.Duration(rapid.IntRange(900, 1100).Draw(t, "ns"))
+				for range rapid.IntRange(1, 9).Draw(t, "times") {
+					if s.call(name, took, nil) {
+						calls++
+					}
+				}
+			},
+			"wait": func(t *rapid.T) { s.clock.Advance(time.Duration(rapid.IntRange(1, 50).Draw(t, "s")) * time.Second) },
+			"load": func(t *rapid.T) {
+				var limits []flow.Rule
+				for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3, rapid.ID).Draw(t, "ruled") {
+					limits = append(limits, flow.Rule{Resource: name, Limit: 3})
+				}
+				s.load(t, limits...)
+				ruled = len(limits)
+			},
+			"": func(t *rapid.T) {
+				now := scrape(t, collector)
+				requireGrowth(t, before, now)
+				for _, key := range now.of(passedTotal) {
+					counted += now[key] - before[key] // the increase, as Prometheus would have it
+				}
+				require.InDelta(t, calls, counted, 0)
+				require.LessOrEqual(t, len(now.of(passedTotal)), room+ruled+1)
+				requireOrderedHistograms(t, now)
+				before = now
+			},
+		})
+	})
+}
+
+func requireOrderedHistograms(t require.TestingT, s series) {
+	const name = "penstock_response_time_seconds"
+	for _, count := range s.of(name + "_count") {
+		labels := strings.TrimPrefix(count, name+"_count")
+		var upTo float64
+		for _, bucket := range s.of(name + "_bucket") {
+			if strings.HasPrefix(bucket, name+"_bucket"+labels+" ") {
+				require.GreaterOrEqual(t, s[bucket], upTo)
+				upTo = s[bucket]
+			}
+		}
+		require.GreaterOrEqual(t, s[count], upTo)
+		require.InDelta(t, s[passedTotal+labels], s[count], 0, "all calls have ended")
+	}
+}

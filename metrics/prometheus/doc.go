@@ -1,0 +1,60 @@
+// Package penstockprom exposes what an engine knows to Prometheus. It is named
+// so that it can stand in one file with package prometheus.
+//
+//	prometheus.MustRegister(penstockprom.NewCollector(engine, penstockprom.Options{}))
+//
+// The collector reads the engine when it is scraped; it adds nothing to a call.
+//
+// # Metrics
+//
+// Of each resource, with the label resource:
+//
+//	penstock_passed_total           counter    calls that were let through
+//	penstock_blocked_total          counter    calls that were refused
+//	penstock_failed_total           counter    calls that ended with a failure
+//	penstock_in_flight              gauge      calls under way
+//	penstock_waiting                gauge      calls that wait for their turn
+//	penstock_response_time_seconds  histogram  of the calls that ended, without their wait for a turn
+//	penstock_wait_seconds           summary    waits for a turn, however they ended; no quantiles
+//
+// Of each rule in force:
+//
+//	penstock_rule_blocked_total{resource,kind,rule}          counter  calls that it refused
+//	penstock_flow_ceiling_tokens_per_second{resource,rule}   gauge    its ceiling now: lower than the limit while cold
+//
+// Of the rules as a whole and of the sources that they are followed from:
+//
+//	penstock_rules                             gauge    rules in force
+//	penstock_rules_revision                    gauge    of the rule set, counted by the engine
+//	penstock_rules_applied_timestamp_seconds   gauge    when it was put in force; 0 before the first
+//	penstock_documents_rejected_total          counter  rule documents that could not be applied
+//	penstock_source_connected{source}          gauge    1 if the source could be read when last tried, else 0
+//	penstock_source_revision{source}           gauge    of the source as a whole, as last read
+//	penstock_source_rejected_documents{source} gauge    documents whose present version is not in force
+//
+// A rule's count is of the rule as it is in force: the series ends when the rule
+// is removed. What it refused stays in penstock_blocked_total, which is therefore
+// at least the sum of the rules' counts. Checks of the user's own are rules of the
+// kind "check"; they are counted on every resource.
+//
+// # Cardinality
+//
+// Resources that rules name have series of their own, and as many others as
+// [Options.MaxResources] says: whoever comes first has them, and keeps them until
+// the engine forgets the resource, which it does after a minute without a call.
+// What happens on all other resources is summed up as the resource "(other)".
+//
+// Every event is counted in one series, for good. When a resource moves from
+// "(other)" to series of its own, those count from then on; what was counted
+// before stays where it is. No counter ever goes down while its series is there,
+// and rates are right across all moves, provided that the engine is scraped at
+// least once a minute.
+//
+// Names that are not UTF-8 are mended with U+FFFD. Resources whose names become
+// the same by that share their series.
+//
+// # Several engines
+//
+// A collector is for one engine. Collectors of several engines in one registry
+// need different [Options.ConstLabels].
+package penstockprom

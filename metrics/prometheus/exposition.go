@@ -1,0 +1,99 @@
+package penstockprom
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/penstock-go/penstock/core"
+)
+
+// exposition gathers what a scrape exposes. Nothing that an engine can hold
+// makes one of its metrics invalid: labels have been made UTF-8, and a faulty
+// set of constant labels is not registered.
+type exposition struct {
+	families *families
+	metrics  []prometheus.Metric
+}
+
+func (e *exposition) counter(family *prometheus.Desc, value uint64, labels ...string) {
+	e.metrics = append(e.metrics,
+		prometheus.MustNewConstMetric(family, prometheus.CounterValue, float64(value), labels...))
+}
+
+func (e *exposition) gauge(family *prometheus.Desc, value float64, labels ...string) {
+	e.metrics = append(e.metrics,
+		prometheus.MustNewConstMetric(family, prometheus.GaugeValue, value, labels...))
+}
+
+func (e *exposition) resource(label string, a *account, buckets []time.Duration) {
+	f := e.families
+	e.counter(f.passed, a.counts[passed], label)
+	e.counter(f.blocked, a.counts[blocked], label)
+	e.counter(f.failed, a.counts[failed], label)
+	e.gauge(f.inFlight, float64(a.inFlight), label)
+	e.gauge(f.waiting, float64(a.waiting), label)
+	for by, count := range a.refusals {
+		e.counter(f.ruleBlocked, count, label, by.kind, by.rule)
+	}
+	e.metrics = append(e.metrics,
+		prometheus.MustNewConstHistogram(f.responseTime,
+			a.counts[completed], seconds(a.counts[responseTime]), a.histogram(buckets), label),
+		prometheus.MustNewConstSummary(f.wait,
+			a.counts[waited], seconds(a.counts[waitTime]), nil, label))
+}
+
+// histogram returns the cumulative counts by upper bound in seconds.
+func (a *account) histogram(buckets []time.Duration) map[float64]uint64 {
+	cumulative := make(map[float64]uint64, len(buckets))
+	var upTo uint64
+	for i, bound := range buckets {
+		// Counts in a bucket that is finer than what the engine keeps are
+		// estimates. In sums over time they may be out of order by a call.
+		upTo = max(upTo, a.counts[firstBucket+i])
+		cumulative[bound.Seconds()] = upTo
+	}
+	return cumulative
+}
+
+func (e *exposition) ceilings(r *core.ResourceSnapshot) {
+	for i := range r.Flow {
+		state := &r.Flow[i]
+		e.gauge(e.families.ceiling, state.Ceiling/state.Rule.Window.Seconds(), label(r.Name), label(state.Rule.Name))
+	}
+}
+
+func (e *exposition) rules(s *core.Snapshot) {
+	f := e.families
+	e.gauge(f.rules, float64(s.Status.Rules))
+	e.gauge(f.revision, float64(s.Status.Revision))
+	e.gauge(f.appliedAt, float64(s.Status.AppliedAt)/float64(time.Second))
+	e.counter(f.rejections, s.Rejected)
+}
+
+func (e *exposition) sources(sources []core.SourceStatus) {
+	exposed := make(map[string]bool, len(sources))
+	for i := range sources {
+		s := &sources[i]
+		name := label(s.Name)
+		if exposed[name] {
+			continue // another one's name was mended into the same
+		}
+		exposed[name] = true
+		rejected := 0
+		for j := range s.Documents {
+			if s.Documents[j].Rejected != nil {
+				rejected++
+			}
+		}
+		connected := 0.0
+		if s.Connected {
+			connected = 1
+		}
+		e.gauge(e.families.connected, connected, name)
+		e.gauge(e.families.sourceRevision, float64(s.Revision), name)
+		e.gauge(e.families.sourceRejectedDocuments, float64(rejected), name)
+	}
+}
+
+func seconds(nanoseconds uint64) float64 { return float64(nanoseconds) / float64(time.Second) }

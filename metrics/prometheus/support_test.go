@@ -1,0 +1,129 @@
+package penstockprom_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// service is an engine with a clock that stands still until it is moved.
+type service struct {
+	*core.Engine
+	clock *clock.Virtual
+}
+
+func newService(t require.TestingT, config core.Config, limits ...flow.Rule) service {
+	s := service{clock: clock.NewVirtual(time.Unix(1000, 0))}
+	config.Clock = s.clock
+	config.Logger = slog.New(slog.DiscardHandler)
+	s.Engine = core.New(config)
+	s.load(t, limits...)
+	return s
+}
+
+func (s service) load(t require.TestingT, limits ...flow.Rule) {
+	require.NoError(t, s.Load(rules.Set{Flow: limits}))
+}
+
+// call makes a call that lasts for a time, and fails if err is not nil. It
+// returns whether it was let through.
+func (s service) call(resource string, took time.Duration, err error) bool {
+	guard, refusal := s.Entry(context.Background(), resource)
+	if refusal != nil {
+		return false
+	}
+	defer guard.Exit()
+	guard.Fail(err)
+	s.clock.Advance(took)
+	return true
+}
+
+// calls makes n calls that take no time.
+func (s service) calls(resource string, n int) {
+	for range n {
+		s.call(resource, 0, nil)
+	}
+}
+
+// series is what a scrape yields: values by what stands before them in the
+// exposition, such as `penstock_passed_total{resource="orders"}`.
+type series map[string]float64
+
+// scrape gathers what a collector exposes.
+func scrape(t require.TestingT, collector prometheus.Collector) series {
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(collector))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	s := make(series)
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			s.add(family.GetName(), metric)
+		}
+	}
+	return s
+}
+
+func (s series) add(name string, m *dto.Metric) {
+	switch {
+	case m.GetCounter() != nil:
+		s[name+labels(m)] = m.GetCounter().GetValue()
+	case m.GetGauge() != nil:
+		s[name+labels(m)] = m.GetGauge().GetValue()
+	case m.GetSummary() != nil:
+		s[name+"_count"+labels(m)] = float64(m.GetSummary().GetSampleCount())
+		s[name+"_sum"+labels(m)] = m.GetSummary().GetSampleSum()
+	case m.GetHistogram() != nil:
+		s[name+"_count"+labels(m)] = float64(m.GetHistogram().GetSampleCount())
+		s[name+"_sum"+labels(m)] = m.GetHistogram().GetSampleSum()
+		for _, b := range m.GetHistogram().GetBucket() {
+			s[fmt.Sprintf("%s_bucket%s le=%012.9f", name, labels(m), b.GetUpperBound())] = float64(b.GetCumulativeCount())
+		}
+	}
+}
+
+func labels(m *dto.Metric) string {
+	var pairs []string
+	for _, l := range m.GetLabel() {
+		pairs = append(pairs, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+	}
+	if len(pairs) == 0 {
+		return ""
+	}
+	return "{" + strings.Join(pairs, ",") + "}"
+}
+
+// of returns the series of a name in the order of their labels.
+func (s series) of(name string) (keys []string) {
+	for _, key := range slices.Sorted(maps.Keys(s)) {
+		if strings.HasPrefix(key, name+"{") {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// sum adds up the series of a name.
+func (s series) sum(name string) (sum float64) {
+	for _, key := range s.of(name) {
+		sum += s[key]
+	}
+	return sum
+}
+
+func passed(resource string) string {
+	return fmt.Sprintf("penstock_passed_total{resource=%q}", resource)
+}

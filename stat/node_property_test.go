@@ -1,0 +1,120 @@
+package stat_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/stat"
+)
+
+// diary is what happened to a node, second by second.
+type diary struct {
+	seconds map[int64]*stat.Second
+	totals  stat.Totals
+	started []clock.Instant // of the calls under way
+	times   []time.Duration
+}
+
+func (d *diary) second(at clock.Instant) *stat.Second {
+	number := at.Time().Unix()
+	if d.seconds[number] == nil {
+		d.seconds[number] = &stat.Second{}
+	}
+	return d.seconds[number]
+}
+
+// at returns a second as the node should report it.
+func (d *diary) at(number int64) stat.Second {
+	s := stat.Second{}
+	if d.seconds[number] != nil {
+		s = *d.seconds[number]
+	}
+	s.Start = clock.Instant(number * int64(time.Second))
+	return s
+}
+
+func TestNodeBehavesLikeItsModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var n stat.Node
+		now := epoch
+		d := &diary{seconds: map[int64]*stat.Second{}}
+		micros := rapid.Custom(func(t *rapid.T) time.Duration {
+			return time.Duration(rapid.Int64Range(0, 3_000_000).Draw(t, "µs")) * time.Microsecond
+		})
+		t.Repeat(map[string]func(*rapid.T){
+			"pass": func(t *rapid.T) {
+				n.Pass(now, n.Enter())
+				d.started = append(d.started, now)
+				d.totals.Passed++
+				d.totals.InFlight++
+				s := d.second(now)
+				s.Passed++
+				s.MaxInFlight = max(s.MaxInFlight, uint64(d.totals.InFlight))
+			},
+			"block": func(t *rapid.T) {
+				n.Block(now)
+				d.totals.Blocked++
+				d.second(now).Blocked++
+			},
+			"done": func(t *rapid.T) {
+				if len(d.started) == 0 {
+					t.Skip("no call is under way")
+				}
+				start, failed := d.started[0], rapid.Bool().Draw(t, "failed")
+				d.started = d.started[1:]
+				n.Done(start, now, failed)
+				took := now.Sub(start)
+				d.times = append(d.times, took)
+				s := d.second(now)
+				s.Completed++
+				s.ResponseTime += took
+				s.MaxResponseTime = max(s.MaxResponseTime, took)
+				d.totals.InFlight--
+				d.totals.Completed++
+				d.totals.ResponseTime += took
+				if failed {
+					s.Failed++
+					d.totals.Failed++
+				}
+			},
+			"wait": func(t *rapid.T) {
+				waited := micros.Draw(t, "waited")
+				n.BeginWait()
+				n.EndWait(now.Add(-waited), now)
+				d.totals.Waited++
+				d.totals.WaitTime += waited
+				d.second(now).Waited++
+			},
+			"time passes": func(t *rapid.T) {
+				now = now.Add(micros.Draw(t, "µs"))
+			},
+			"much time passes": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.IntRange(50, 80).Draw(t, "s")) * time.Second)
+			},
+			"": func(t *rapid.T) { assertNode(t, &n, d, now) },
+		})
+	})
+}
+
+func assertNode(t *rapid.T, n *stat.Node, d *diary, now clock.Instant) {
+	totals := n.Totals()
+	assert.Equal(t, record(d.times), totals.ResponseTimes)
+	totals.ResponseTimes = stat.Distribution{}
+	assert.Equal(t, d.totals, totals)
+
+	busy := d.totals.InFlight > 0
+	var minute, single []stat.Second
+	for second := now.Time().Unix() - 59; second <= now.Time().Unix(); second++ {
+		minute = append(minute, d.at(second))
+		single = append(single, n.Second(second))
+		busy = busy || d.seconds[second] != nil
+	}
+	assert.Equal(t, minute, n.Minute(now))
+	assert.Equal(t, minute, single)
+	assert.Equal(t, !busy, n.Idle(now))
+}

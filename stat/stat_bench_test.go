@@ -1,0 +1,98 @@
+package stat_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/penstock-go/penstock/stat"
+)
+
+func BenchmarkLeapArrayAdd(b *testing.B) {
+	b.Run("serial", func(b *testing.B) {
+		var a stat.LeapArray
+		b.ReportAllocs()
+		for b.Loop() {
+			a.Add(1_700_000_000, 1)
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		var a stat.LeapArray
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				a.Add(1_700_000_000, 1)
+			}
+		})
+	})
+	b.Run("moving", func(b *testing.B) {
+		var a stat.LeapArray
+		var bucket int64
+		b.ReportAllocs()
+		for b.Loop() {
+			bucket++
+			a.Add(bucket, 1)
+		}
+	})
+}
+
+func BenchmarkLeapArrayTotal(b *testing.B) {
+	var a stat.LeapArray
+	a.Add(1_700_000_000, 1)
+	for b.Loop() {
+		a.Total()
+	}
+}
+
+func BenchmarkWindowTake(b *testing.B) {
+	open := func(ceiling int64) *stat.Window {
+		w := stat.NewWindow(10, 0)
+		w.Open(0, ceiling)
+		return w
+	}
+	b.Run("full", func(b *testing.B) {
+		w := open(0)
+		b.ReportAllocs()
+		for b.Loop() {
+			w.Take(0, 1)
+		}
+	})
+	b.Run("take and give back", func(b *testing.B) {
+		w := open(1)
+		b.ReportAllocs()
+		for b.Loop() {
+			w.Take(0, 1)
+			w.TryGiveBack(0, 1)
+		}
+	})
+}
+
+func BenchmarkHistogramRecord(b *testing.B) {
+	b.Run("serial", func(b *testing.B) {
+		var h stat.Histogram
+		b.ReportAllocs()
+		for b.Loop() {
+			h.Record(3 * time.Millisecond)
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		var h stat.Histogram
+		var worker atomic.Int64
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			d := time.Duration(worker.Add(1)) * time.Millisecond
+			for pb.Next() {
+				h.Record(d)
+			}
+		})
+	})
+}
+
+func BenchmarkNodeCall(b *testing.B) {
+	var n stat.Node
+	b.ReportAllocs()
+	for b.Loop() {
+		n.Pass(epoch, n.Enter())
+		n.Done(epoch, epoch.Add(time.Millisecond), false)
+	}
+}

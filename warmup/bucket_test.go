@@ -1,0 +1,170 @@
+package warmup_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func standard() rule {
+	return rule{limit: 1000, period: 10 * time.Second, coldFactor: 3, step: time.Second}
+}
+
+func TestBucketPassesTheVectors(t *testing.T) {
+	t.Parallel()
+	for offered, want := range map[float64][]float64{
+		2000: {333, 348, 366, 387, 412, 442, 479, 528, 594, 692, 856, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000},
+		500:  {333, 348, 366, 387, 412, 442, 479, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500},
+		300:  {300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300, 300},
+	} {
+		f := newTraffic(standard())
+		for second, passes := range want {
+			assert.InDelta(t, passes, f.offer(offered), 2, "%v offered, second %d", offered, second)
+		}
+	}
+}
+
+func TestBucketWithAFineStepFollowsTheIdealCurve(t *testing.T) {
+	t.Parallel()
+	r := standard()
+	r.step = 100 * time.Millisecond
+	f := newTraffic(r)
+	for second, want := range []float64{341, 358, 378, 402, 431, 467, 514, 579, 677, 854, 1000, 1000} {
+		assert.InEpsilon(t, want, f.offerFor(2000, time.Second), 0.04, "second %d", second)
+	}
+}
+
+// eachRule runs a test for small and large limits, cold factors and periods.
+func eachRule(t *testing.T, test func(t *testing.T, r rule)) {
+	for _, limit := range []float64{0.1, 0.5, 1, 2, 3, 7, 10, 100, 1000, 1e6} {
+		for _, coldFactor := range []float64{1.1, 1.5, 2, 3, 5, 10} {
+			for _, period := range []time.Duration{time.Second, 10 * time.Second, 10 * time.Minute} {
+				for _, step := range []time.Duration{100 * time.Millisecond, time.Second} {
+					r := rule{limit, period, coldFactor, step}
+					t.Run(fmt.Sprintf("%v per s, %v, factor %v, step %v", limit, period, coldFactor, step),
+						func(t *testing.T) { test(t, r) })
+				}
+			}
+		}
+	}
+}
+
+// warmAfter is how long full load may take to warm a resource: the period, a
+// twentieth more for what Sentinel's formulas lose in steps, four steps, and
+// the time that two tokens take at the cold rate.
+func (r rule) warmAfter() time.Duration {
+	return r.period + r.period/20 + 4*r.step + seconds(2*r.coldFactor/r.limit)
+}
+
+func TestBucketWarmsUpUnderFullLoad(t *testing.T) {
+	t.Parallel()
+	eachRule(t, func(t *testing.T, r rule) {
+		f := newTraffic(r)
+		var took time.Duration
+		for f.warmth() < 1-1e-9 && took <= r.warmAfter() {
+			f.offer(2 * r.limit)
+			took += r.step
+		}
+		assert.LessOrEqual(t, took, r.warmAfter())
+	})
+}
+
+func TestBucketStaysWarmUnderFullLoad(t *testing.T) {
+	t.Parallel()
+	eachRule(t, func(t *testing.T, r rule) {
+		f := newTraffic(r)
+		f.offerFor(2*r.limit, r.warmAfter())
+		tokens := max(10, 10*r.limit)
+		assert.InEpsilon(t, tokens, f.offerFor(2*r.limit, seconds(tokens/r.limit)), 0.1)
+	})
+}
+
+func TestBucketCoolsDownWhenIdle(t *testing.T) {
+	t.Parallel()
+	eachRule(t, func(t *testing.T, r rule) {
+		f := newTraffic(r)
+		f.offerFor(2*r.limit, r.warmAfter())
+		f.idle(seconds((r.maximum()+1)/r.limit) + 2*r.step)
+		assert.InDelta(t, 0, f.warmth(), 1e-9)
+	})
+}
+
+func TestBucketStaysColdBelowTheColdRate(t *testing.T) {
+	t.Parallel()
+	f := newTraffic(standard())
+	for range 600 {
+		assert.InDelta(t, 332, f.offer(332), 0.5)
+		assert.InDelta(t, 0, f.warmth(), 0.03)
+	}
+}
+
+func TestBucketTakesBackWhatDidNotPass(t *testing.T) {
+	t.Parallel()
+	c := standard().curve()
+	kept, returned := newTraffic(standard()).bucket, newTraffic(standard()).bucket
+	step := int64(17_000_000)
+	kept.Pass(step, 400)
+	returned.Pass(step, 700)
+	returned.Pass(step, -300)
+	returned.Pass(step-1, 1000) // an earlier step is drained already
+	kept.Sync(c, step+1)
+	returned.Sync(c, step+1)
+	assert.Equal(t, kept, returned)
+}
+
+func TestBucketIgnoresEarlierSteps(t *testing.T) {
+	t.Parallel()
+	f := newTraffic(standard())
+	f.offerFor(2000, 5*time.Second)
+	before := f.bucket
+	f.bucket.Sync(f.curve, f.step-1)
+	f.bucket.Sync(f.curve, f.step-3)
+	assert.Equal(t, before, f.bucket)
+}
+
+func TestBucketKeepsItsShareOverAChangedRule(t *testing.T) {
+	t.Parallel()
+	changes := map[string]func(r *rule){
+		"hardly at all":    func(r *rule) { r.limit *= 1.001 },
+		"a higher limit":   func(r *rule) { r.limit *= 10 },
+		"a fraction of it": func(r *rule) { r.limit /= 1000 },
+		"a longer period":  func(r *rule) { r.period *= 6 },
+		"a colder factor":  func(r *rule) { r.coldFactor = 8 },
+		"a finer step":     func(r *rule) { r.step = 100 * time.Millisecond },
+		"a coarser step":   func(r *rule) { r.step = 10 * time.Second },
+	}
+	for name, change := range changes {
+		for _, warmedFor := range []int{0, 3, 8, 20} {
+			t.Run(fmt.Sprintf("%s after %d s", name, warmedFor), func(t *testing.T) {
+				t.Parallel()
+				f := newTraffic(standard())
+				f.offerFor(2000, seconds(float64(warmedFor)))
+				to := standard()
+				change(&to)
+				f.bucket.Rescale(f.curve, to.curve())
+				want := to.ceiling(f.naive.stored * to.maximum() / f.rule.maximum())
+				assert.InEpsilon(t, want, f.bucket.Ceiling(to.curve()), 1e-6)
+
+				step := f.step * int64(time.Second) / int64(to.step)
+				f.bucket.Sync(to.curve(), step)
+				f.bucket.Sync(to.curve(), step+1)
+				assert.LessOrEqual(t, f.bucket.Ceiling(to.curve()), to.limit)
+			})
+		}
+	}
+}
+
+func TestBucketOfARuleThatBlockedAllStartsCold(t *testing.T) {
+	t.Parallel()
+	nothing := standard()
+	nothing.limit = 0
+	f := newTraffic(nothing)
+	f.offerFor(1000, time.Minute)
+	c := standard().curve()
+	f.bucket.Rescale(f.curve, c)
+	assert.InEpsilon(t, 1000/3.0, f.bucket.Ceiling(c), 1e-9)
+	f.bucket.Rescale(c, nothing.curve())
+	assert.Zero(t, f.bucket.Ceiling(nothing.curve()))
+}
