@@ -54,9 +54,7 @@ func (r *run) follow(ctx context.Context, conn *grpc.ClientConn) error {
 		return fmt.Errorf("etcd: reading %s: %w", r.prefix, err)
 	}
 	r.checkHistory(all.header)
-	r.note(all.change)
-	r.sink.Apply(all.change)
-	if err := r.watch(ctx, pb.NewWatchClient(conn), all.change.Revision); err != nil {
+	if err := r.watch(ctx, conn, all.change); err != nil {
 		return fmt.Errorf("etcd: watching %s: %w", r.prefix, err)
 	}
 	return nil

@@ -12,11 +12,10 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-)
+	"google.golang.org/grpc"
 
-// askTimes is how often a silent server is asked for a sign of life, and then
-// given up on.
-const askTimes = 3
+	"github.com/penstock-go/penstock/core"
+)
 
 // received is what came from the server: a response, or why there is none.
 type received struct {
@@ -24,19 +23,23 @@ type received struct {
 	err      error
 }
 
-// watch applies what changes after the revision, until that fails. It returns
-// why.
+// watch applies all documents, as they were read, and then what changes, until
+// that fails. It returns why. The watch is opened first: whoever has seen the
+// documents applied can count on changes being seen at once.
 //
 // It speaks the watch protocol itself because the client's own watcher
 // reconnects behind the caller's back and resumes where it was, which is wrong
 // for a cluster that was restored meanwhile.
-func (r *run) watch(ctx context.Context, client pb.WatchClient, revision int64) error {
+func (r *run) watch(ctx context.Context, conn *grpc.ClientConn, all core.Change) error {
 	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx))
 	var receiver sync.WaitGroup
 	defer receiver.Wait()
 	defer cancel(nil)
 
-	stream, err := r.openWatch(ctx, cancel, client, revision)
+	start := all.Revision + 1
+	stream, err := r.openWatch(ctx, cancel, pb.NewWatchClient(conn), start)
+	r.note(all)
+	r.sink.Apply(all)
 	if err != nil {
 		return err
 	}
@@ -44,14 +47,13 @@ func (r *run) watch(ctx context.Context, client pb.WatchClient, revision int64) 
 
 	responses := make(chan received)
 	receiver.Go(func() { receive(ctx, stream, responses) })
-	return r.applyChanges(ctx, stream, responses)
+	life := signsOfLife{run: r, kv: pb.NewKVClient(conn), stream: stream, start: start}
+	return r.applyChanges(ctx, life, responses)
 }
 
-// openWatch returns a stream on which the server has confirmed the watch. The
-// watch starts at the revision that was read, not after it, because a server
-// gives no sign of life on a watch that starts in the future.
+// openWatch returns a stream on which the server has confirmed the watch.
 func (r *run) openWatch(
-	ctx context.Context, cancel context.CancelCauseFunc, client pb.WatchClient, revision int64,
+	ctx context.Context, cancel context.CancelCauseFunc, client pb.WatchClient, start int64,
 ) (pb.Watch_WatchClient, error) {
 	late := time.AfterFunc(r.opts.RequestTimeout, func() {
 		cancel(fmt.Errorf("no answer within %v", r.opts.RequestTimeout))
@@ -63,11 +65,14 @@ func (r *run) openWatch(
 	}
 	// A failed Send is explained by the Recv that follows.
 	_ = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{
-		CreateRequest: &pb.WatchCreateRequest{Key: r.firstKey(), RangeEnd: r.endKey(), StartRevision: revision},
+		CreateRequest: &pb.WatchCreateRequest{Key: r.firstKey(), RangeEnd: r.endKey(), StartRevision: start},
 	}})
 	created, err := stream.Recv()
 	if err != nil {
 		return nil, watchError(ctx, err)
+	}
+	if created.Header.GetClusterId() != r.cluster {
+		return nil, errReplaced
 	}
 	return stream, cancelled(created)
 }
@@ -89,7 +94,7 @@ func receive(ctx context.Context, stream pb.Watch_WatchClient, to chan<- receive
 
 // applyChanges applies responses until one says that the watch has ended or
 // none has come for too long.
-func (r *run) applyChanges(ctx context.Context, stream pb.Watch_WatchClient, responses <-chan received) error {
+func (r *run) applyChanges(ctx context.Context, life signsOfLife, responses <-chan received) error {
 	interval := r.opts.WatchTimeout / askTimes
 	timer := r.opts.Clock.NewTimer(interval)
 	defer timer.Stop()
@@ -109,10 +114,13 @@ func (r *run) applyChanges(ctx context.Context, stream pb.Watch_WatchClient, res
 			if asked++; asked == askTimes {
 				return fmt.Errorf("the server has been silent for %v", r.opts.WatchTimeout)
 			}
-			// A failed Send is explained by the Recv that follows.
-			_ = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_ProgressRequest{
-				ProgressRequest: &pb.WatchProgressRequest{},
-			}})
+			alive, err := life.ask(ctx)
+			if err != nil {
+				return err
+			}
+			if alive {
+				asked = 0
+			}
 		}
 		timer.Reset(interval)
 	}

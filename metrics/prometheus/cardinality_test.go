@@ -40,7 +40,8 @@ func requireGrowth(t require.TestingT, before, now series) {
 
 func TestNamesWithoutNumberMakeABoundedNumberOfSeries(t *testing.T) {
 	const names, room = 10_000, 20
-	s := newService(t, core.Config{}, flow.Rule{Resource: "ruled", Limit: 1}, flow.Rule{Resource: "never called", Limit: 1})
+	s := newService(t, core.Config{Checks: []core.Check{check{"audit", core.Admit()}}}, // which makes no name a ruled one
+		flow.Rule{Resource: "ruled", Limit: 1}, flow.Rule{Resource: "never called", Limit: 1})
 	defer s.Close()
 	for i := range names {
 		s.calls(fmt.Sprintf("name %05d", i), 1)
@@ -190,17 +191,18 @@ func TestReplacedRuleGoesOnCounting(t *testing.T) {
 	assert.InDelta(t, 7, scrape(t, collector)[refused], 0)
 }
 
-// bouncer is a check that refuses every call.
-type bouncer string
-
-func (b bouncer) Name() string                   { return string(b) }
-func (bouncer) Exit(core.CallInfo, core.Outcome) {}
-func (bouncer) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict {
-	return core.Refuse(0)
+// check decides the same on every call.
+type check struct {
+	name    string
+	verdict core.Verdict
 }
 
+func (c check) Name() string                                                     { return c.name }
+func (c check) Exit(core.CallInfo, core.Outcome)                                 {}
+func (c check) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict { return c.verdict }
+
 func TestUnreadableNamesAreMendedAndShareSeries(t *testing.T) {
-	s := newService(t, core.Config{Checks: []core.Check{bouncer("\xfe"), bouncer("\xff")}})
+	s := newService(t, core.Config{Checks: []core.Check{check{"\xfe", core.Refuse(0)}, check{"\xff", core.Refuse(0)}}})
 	defer s.Close()
 	s.calls("a\xfe", 2)
 	s.calls("a\xff", 3)
@@ -230,6 +232,27 @@ func TestResourceCanBeNamedAsTheRestIs(t *testing.T) {
 	now := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: 1}))
 	assert.InDelta(t, 2, now[passed("(other)")], 0)
 	assert.InDelta(t, 2, now[`penstock_rule_blocked_total{kind="flow",resource="(other)",rule="limit"}`], 0)
+}
+
+func TestBucketsStayInOrderWhenTheyAreEstimates(t *testing.T) {
+	// The engine counts from 98,304 ns to 102,400 ns in one bucket. Of 5 calls
+	// in there, it takes 2 and 3 to be up to these bounds; of 6 calls 3 and 3.
+	const bucket = 98_304
+	s := newService(t, core.Config{})
+	defer s.Close()
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{
+		MaxResources: 1, Buckets: []time.Duration{bucket + 2048, bucket + 2458},
+	})
+	s.calls("a", 1)
+	for range 5 {
+		s.call("b", bucket, nil)
+	}
+	requireOrderedHistograms(t, scrape(t, collector))
+	s.load(t, flow.Rule{Resource: "b", Limit: 100}) // has it counted apart from now on
+	s.call("b", bucket, nil)
+	now := scrape(t, collector)
+	require.Contains(t, now, `penstock_response_time_seconds_count{resource="b"}`)
+	requireOrderedHistograms(t, now)
 }
 
 // Whatever comes, every call is counted once, no counter goes down, series are

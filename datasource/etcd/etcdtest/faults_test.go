@@ -213,14 +213,20 @@ func TestIdleWatchIsNotTakenForAStalledOne(t *testing.T) {
 	opts.Clock = virtual
 	var responses atomic.Int64
 	s := follow(t, newSource(t, server.Endpoint(), opts, onResponse(func(*pb.WatchResponse) { responses.Add(1) })))
-	// The server confirms the watch and repeats what was written last, before
-	// it was opened. From then on it can be asked for signs of life.
-	require.Eventually(t, func() bool { return responses.Load() == 2 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return responses.Load() == 1 }, patience, time.Millisecond, "confirmed")
+	pass := func() { // a third of the watch's timeout
+		require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
+		virtual.Advance(10 * time.Second)
+	}
 
+	for range 12 { // nothing was written since the watch was opened
+		pass()
+	}
+	_, err := server.Client().Put(t.Context(), "/elsewhere", "")
+	require.NoError(t, err)
 	for asked := range 12 {
 		before := responses.Load()
-		require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
-		virtual.Advance(10 * time.Second) // a third of the watch's timeout
+		pass()
 		require.Eventually(t, func() bool { return responses.Load() > before }, patience, time.Millisecond, "sign %d", asked)
 	}
 	put(t, server, "a", "2")

@@ -1,0 +1,106 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+)
+
+// epoch is the start of a calendar minute, at which tests begin.
+const epoch = clock.Instant(1_700_000_040 * int64(time.Second))
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// reject returns a rule of control reject, as a user would write it.
+func reject(limit float64) flow.Rule { return flow.Rule{Resource: "r", Limit: limit} }
+
+// throttle returns a rule of control throttle.
+func throttle(limit float64, maxWait time.Duration) flow.Rule {
+	return flow.Rule{Resource: "r", Limit: limit, Control: flow.Throttle, MaxWait: maxWait}
+}
+
+// compile returns the terms of a rule that has to be sound.
+func compile(t require.TestingT, rule flow.Rule, version uint64) *flow.Terms {
+	require.Empty(t, rule.Validate())
+	return flow.Compile(rule.WithDefaults(), version)
+}
+
+// gate is a window and one caller, who has time to himself.
+type gate struct {
+	t       require.TestingT
+	rule    flow.Rule
+	terms   *flow.Terms
+	version uint64
+	window  *flow.Window
+	now     clock.Instant
+}
+
+func newGate(t require.TestingT, rule flow.Rule) *gate {
+	terms := compile(t, rule, 1)
+	return &gate{
+		t: t, rule: rule.WithDefaults(), terms: terms, version: 1,
+		window: flow.NewWindow(terms, epoch), now: epoch,
+	}
+}
+
+func (g *gate) take(n int32) flow.Decision { return g.window.Take(g.terms, g.now, n) }
+
+// pass makes a number of calls and returns how many of them pass.
+func (g *gate) pass(calls int) (passed int) {
+	for range calls {
+		if g.take(1) == flow.Passed {
+			passed++
+		}
+	}
+	return passed
+}
+
+func (g *gate) wait(d time.Duration) { g.now = g.now.Add(d) }
+
+// moveTo moves the time to so long after the epoch.
+func (g *gate) moveTo(d time.Duration) { g.now = epoch.Add(d) }
+
+// change goes over to a changed rule. The window learns of it with the next
+// call.
+func (g *gate) change(how func(r *flow.Rule)) {
+	how(&g.rule)
+	g.version++
+	g.terms = compile(g.t, g.rule, g.version)
+}
+
+// offer makes calls, evenly spread, for some seconds, and returns how many of
+// each second's pass.
+func (g *gate) offer(perSecond, seconds int) []int {
+	passed := make([]int, seconds)
+	start := g.now
+	for k := range perSecond * seconds {
+		g.now = start.Add(time.Duration(k) * time.Second / time.Duration(perSecond))
+		passed[k/perSecond] += g.pass(1)
+	}
+	g.now = start.Add(time.Duration(seconds) * time.Second)
+	return passed
+}
+
+// bucket returns the number of the bucket that an instant falls in.
+func (g *gate) bucket(at clock.Instant) int64 { return int64(at) / int64(g.bucketLength()) }
+
+func (g *gate) bucketLength() time.Duration { return g.rule.Window / time.Duration(g.rule.Buckets) }
+
+// bucketStart returns when the present bucket began.
+func (g *gate) bucketStart() clock.Instant {
+	return clock.Instant(g.bucket(g.now) * int64(g.bucketLength()))
+}
+
+func sum(counts []int) (total int) {
+	for _, n := range counts {
+		total += n
+	}
+	return total
+}
