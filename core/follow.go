@@ -6,54 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/rules"
 )
-
-// sourceBook is what the engine knows of the sources it follows. It is guarded
-// by ruleBook.mu.
-type sourceBook struct {
-	list   []*followed   // in the order in which they were first followed
-	change chan struct{} // closed and renewed with every change of what is in here
-	ctx    context.Context
-	cancel context.CancelFunc
-}
-
-func (b *sourceBook) init() {
-	b.change = make(chan struct{})
-	b.ctx, b.cancel = context.WithCancel(context.Background())
-}
-
-// changed wakes those who wait for a change.
-func (b *sourceBook) changed() {
-	close(b.change)
-	b.change = make(chan struct{})
-}
-
-// documents returns the documents of all sources, in a fixed order.
-func (b *sourceBook) documents() []*document {
-	var all []*document
-	for _, f := range b.list {
-		first := len(all)
-		for _, d := range f.documents {
-			all = append(all, d)
-		}
-		slices.SortFunc(all[first:], func(a, b *document) int { return cmp.Compare(a.name, b.name) })
-	}
-	return all
-}
-
-// active returns the rules in force of all sources.
-func (b *sourceBook) active() []rules.Set {
-	var sets []rules.Set
-	for _, d := range b.documents() {
-		sets = append(sets, d.inForce.rules)
-	}
-	return sets
-}
 
 // followed is a source that is followed, and the sink that it writes to.
 type followed struct {
@@ -103,15 +58,6 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 		defer stop()
 		f.ended(source.Run(ctx, f))
 	})
-	return nil
-}
-
-func (b *sourceBook) find(name string) *followed {
-	for _, f := range b.list {
-		if f.name == name {
-			return f
-		}
-	}
 	return nil
 }
 
@@ -193,74 +139,4 @@ func (f *followed) ended(err error) {
 		f.connected = false
 	}
 	f.engine.sources.changed()
-}
-
-// outcome is what came of putting rules in force.
-type outcome struct {
-	swap       Swap        // the zero Swap if nothing changed
-	rejections []Rejection // those that were not reported before
-}
-
-// reconcile puts in force the code's rules and what the sources hold, as far as
-// it can be. The caller holds rules.mu and has seen that the engine is open.
-func (e *Engine) reconcile() outcome {
-	choices := choose(e.rules.code, e.sources.documents())
-	sets := make([]rules.Set, 1, 1+len(choices))
-	sets[0] = e.rules.code
-	for _, c := range choices {
-		sets = append(sets, c.version.rules)
-	}
-	all, err := rules.Merge(sets...)
-	if err != nil {
-		// choose has seen to it that no two names are the same.
-		panic(fmt.Sprintf("core: documents clash after all: %v", err))
-	}
-	outcome := outcome{swap: e.swap(all)}
-	for _, c := range choices {
-		d := c.document
-		if c.held {
-			d.apply(e.clock.Now())
-		} else if !d.reported {
-			d.reported = true
-			outcome.rejections = append(outcome.rejections, Rejection{d.source, d.name, d.held.revision, d.problem})
-		}
-	}
-	return outcome
-}
-
-// Ready waits until every source that is followed has delivered all of its
-// documents once and what is sound of them is in force; without sources it
-// returns at once. The error is that of ctx, naming the sources that are
-// missing and what keeps them, or [ErrClosed].
-func (e *Engine) Ready(ctx context.Context) error {
-	for {
-		e.rules.mu.Lock()
-		missing, change := e.sources.missing(), e.sources.change
-		e.rules.mu.Unlock()
-		if len(missing) == 0 {
-			return nil
-		}
-		select {
-		case <-change:
-		case <-ctx.Done():
-			return fmt.Errorf("core: not ready: %s: %w", strings.Join(missing, "; "), ctx.Err())
-		case <-e.closed:
-			return ErrClosed
-		}
-	}
-}
-
-// missing describes the sources that were not read yet.
-func (b *sourceBook) missing() []string {
-	var missing []string
-	for _, f := range b.list {
-		switch {
-		case f.read:
-		case f.err != nil:
-			missing = append(missing, fmt.Sprintf("source %q: %v", f.name, f.err))
-		default:
-			missing = append(missing, fmt.Sprintf("source %q has not been read yet", f.name))
-		}
-	}
-	return missing
 }

@@ -4,22 +4,25 @@ import "math"
 
 // credit makes a fractional ceiling hold on average. Whole tokens are allowed in
 // every window; the fraction adds up, window by window, until it is one more
-// token. A ceiling of 2.5 thus allows 2 and now and then 3, and 0.5 one token
-// in two windows. A limit below 1 begins with that token: its first call
-// passes.
+// token, which does not count against the whole ones. A ceiling of 2.5 thus
+// allows 2 and now and then 3, and 0.5 one token in two windows. A limit below 1
+// begins with that token: its first call passes.
 type credit struct {
 	saved float64 // fractions of tokens that were not used yet
-	spent int64   // the bucket that last used a saved token, see refund
+	spent int64   // the bucket that last used a saved token
 }
 
 // roundingError is how far a sum of fractions may fall short of a whole token.
 const roundingError = 1e-9
 
+// never is a bucket that no window holds.
+const never = math.MinInt64 / 2
+
 func newCredit(ceiling float64) credit {
 	if ceiling < 1-roundingError {
-		return credit{saved: 1}
+		return credit{saved: 1, spent: never}
 	}
-	return credit{}
+	return credit{spent: never}
 }
 
 // split parts a ceiling into whole tokens and the fraction of one.
@@ -29,10 +32,18 @@ func split(ceiling float64) (whole int64, fraction float64) {
 }
 
 // earn saves up what a fraction per window is worth after some buckets of a
-// window that has span of them. An unused token is kept, a second one is not.
+// window that has span of them. A token that went unused for a bucket is kept;
+// nothing is saved beyond it.
 func (c *credit) earn(fraction float64, buckets int64, span int) {
+	if buckets <= 0 {
+		return
+	}
 	perBucket := fraction / float64(span)
-	c.saved = max(c.saved, min(c.saved+perBucket*float64(buckets), 1+perBucket))
+	if c.saved+perBucket*float64(buckets-1) >= 1-roundingError {
+		c.saved = 1
+	} else {
+		c.saved += perBucket * float64(buckets)
+	}
 }
 
 // extra returns the token, 0 or 1, that may be taken beyond the whole ones.
@@ -49,11 +60,28 @@ func (c *credit) spend(bucket int64) {
 	c.spent = bucket
 }
 
-// refund saves the token again if it was the given bucket that used it.
-func (c *credit) refund(bucket int64) {
-	if c.spent == bucket {
+// held returns how many saved tokens, 0 or 1, are in the window that has the
+// given bucket as its last.
+func (c *credit) held(bucket int64, span int) int64 {
+	if bucket-c.spent < int64(span) {
+		return 1
+	}
+	return 0
+}
+
+// refund saves the token again if it would not have been needed without what is
+// given back of a bucket: if both were in one window.
+func (c *credit) refund(bucket int64, span int) {
+	if c.spent-int64(span) < bucket && bucket <= c.spent {
 		c.saved++
-		c.spent = math.MinInt64
+		c.spent = never
+	}
+}
+
+// renumber goes over to buckets of another length.
+func (c *credit) renumber(number func(bucket int64) int64) {
+	if c.spent != never {
+		c.spent = number(c.spent)
 	}
 }
 
@@ -64,5 +92,6 @@ func (c *credit) earnedIn(fraction float64, span int) int64 {
 	if c.extra(fraction) == 1 {
 		missing++
 	}
-	return int64(math.Ceil(missing*float64(span)/fraction - roundingError))
+	buckets := math.Ceil(missing*float64(span)/fraction - roundingError)
+	return int64(min(buckets, math.MaxInt64/2))
 }

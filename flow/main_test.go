@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ const epoch = clock.Instant(1_700_000_040 * int64(time.Second))
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
 // reject returns a rule of control reject, as a user would write it.
 func reject(limit float64) flow.Rule { return flow.Rule{Resource: "r", Limit: limit} }

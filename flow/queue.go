@@ -21,44 +21,9 @@ type Queue struct {
 	terms   *Terms
 	cold    cold
 	last    clock.Instant // the turn granted last
-	head    *Waiter       // its turn is set
-	tail    *Waiter
-	behind  int64 // tokens of those behind the head
+	line    line          // the head's turn is planned
 	retired bool
 }
-
-// Ticket is a turn that was granted.
-type Ticket struct {
-	turn, before clock.Instant // before: the turn granted before it
-	tokens       int32
-}
-
-// Waiter is a call in a queue. It is made once and can be used for one call
-// after another.
-type Waiter struct {
-	// Wake receives when the waiter should call Turn.
-	Wake chan struct{}
-
-	// The queue's mutex guards what follows.
-	state      waiting
-	tokens     int32
-	arrived    clock.Instant
-	ticket     Ticket // the turn: planned for the head, then granted
-	next, prev *Waiter
-}
-
-// waiting is how a waiter stands.
-type waiting uint8
-
-const (
-	inQueue  waiting = iota
-	granted          // its ticket is valid
-	refused          // its turn would come after its patience ended
-	released         // its queue is no more
-)
-
-// NewWaiter returns a waiter.
-func NewWaiter() *Waiter { return &Waiter{Wake: make(chan struct{}, 1)} }
 
 // NewQueue returns a queue whose first call may go at once, stone-cold if the
 // terms warm up.
@@ -90,7 +55,10 @@ func (q *Queue) Join(t *Terms, now clock.Instant, n int32, patience time.Duratio
 		q.grant(ticket)
 	case Queued:
 		*w = Waiter{Wake: w.Wake, tokens: n, arrived: now}
-		q.push(w)
+		q.line.push(w)
+		if w == q.line.head {
+			q.place(now)
+		}
 	}
 	return ticket, decision
 }
@@ -111,7 +79,7 @@ func (q *Queue) Turn(now clock.Instant, w *Waiter) (Ticket, time.Duration, Decis
 	case released:
 		return Ticket{}, 0, Outdated
 	}
-	if w == q.head {
+	if w == q.line.head {
 		return Ticket{}, w.ticket.turn.Sub(now), Queued
 	}
 	return Ticket{}, 0, Queued
@@ -123,8 +91,8 @@ func (q *Queue) Leave(now clock.Instant, w *Waiter) (Ticket, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.state == inQueue {
-		wasHead := w == q.head
-		q.remove(w)
+		wasHead := w == q.line.head
+		q.line.remove(w)
 		if wasHead {
 			q.place(now)
 		}
@@ -157,7 +125,7 @@ func (q *Queue) Retire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.retired = true
-	for w := q.head; w != nil; w = q.head {
+	for w := q.line.head; w != nil; w = q.line.head {
 		q.finish(w, released)
 	}
 }
@@ -193,129 +161,4 @@ func (q *Queue) Status(now clock.Instant) (ceiling float64, room int64, reset ti
 		return ceiling, 0, -slack
 	}
 	return ceiling, 1 + int64(slack/spacing), spacing - slack%spacing
-}
-
-// plan decides on a call that comes at now, without doing anything about it.
-func (q *Queue) plan(t *Terms, now clock.Instant, n int32, patience time.Duration) (Ticket, Decision) {
-	if q.retired || t.version < q.terms.version {
-		return Ticket{}, Outdated
-	}
-	q.adopt(t, now)
-	q.advance(now)
-	ceiling := q.ceilingFor(now)
-	if ceiling == 0 {
-		return Ticket{}, Refused
-	}
-	turn := q.turnBehind(now, n, ceiling)
-	switch {
-	case q.head == nil && turn <= now:
-		return Ticket{turn: turn, before: q.last, tokens: n}, Passed
-	case turn.Sub(now) > patience:
-		return Ticket{}, Refused
-	}
-	return Ticket{}, Queued
-}
-
-// ceilingFor returns the ceiling that a call arriving at now is planned with.
-// While others wait, it is that of the second in which the first of them became
-// the first: seconds are entered in the order of turns.
-func (q *Queue) ceilingFor(now clock.Instant) float64 {
-	if q.head == nil {
-		return q.cold.ceiling(q.terms, max(q.last, now))
-	}
-	return q.cold.ceiling(q.terms, q.last)
-}
-
-// turnBehind returns the turn of a call of n tokens that comes at now.
-func (q *Queue) turnBehind(now clock.Instant, n int32, ceiling float64) clock.Instant {
-	if q.head == nil {
-		return max(now, q.last.Add(q.terms.cost(int64(n), ceiling)))
-	}
-	return max(now, q.head.ticket.turn.Add(q.terms.cost(q.behind+int64(n), ceiling)))
-}
-
-// advance grants every turn that has come by now, in order.
-func (q *Queue) advance(now clock.Instant) {
-	for w := q.head; w != nil && w.ticket.turn <= now; w = q.head {
-		q.grant(w.ticket)
-		q.finish(w, granted)
-		q.place(q.last)
-	}
-}
-
-func (q *Queue) grant(ticket Ticket) {
-	q.cold.ceiling(q.terms, ticket.turn) // enter the second that it falls in
-	q.cold.pass(q.terms, int64(ticket.tokens), ticket.turn)
-	q.last = ticket.turn
-}
-
-// place plans the turn of the first in the queue, which became the first, or got
-// another turn to follow, at the given instant: at the ceiling of that second,
-// and not earlier. It wakes it to wait for that turn. Who would have to wait
-// longer than the rule allows is refused.
-func (q *Queue) place(now clock.Instant) {
-	for w := q.head; w != nil; w = q.head {
-		since := max(now, w.arrived)
-		if ceiling := q.cold.ceiling(q.terms, since); ceiling > 0 {
-			turn := max(since, q.last.Add(q.terms.cost(int64(w.tokens), ceiling)))
-			if turn.Sub(w.arrived) <= q.terms.rule.MaxWait {
-				w.ticket = Ticket{turn: turn, before: q.last, tokens: w.tokens}
-				w.wake()
-				return
-			}
-		}
-		q.finish(w, refused)
-	}
-}
-
-func (q *Queue) adopt(t *Terms, now clock.Instant) {
-	if t.version <= q.terms.version {
-		return
-	}
-	q.advance(now)
-	q.cold.adopt(q.terms, t, now)
-	q.terms = t
-	q.place(now)
-}
-
-// finish takes a waiter out of the queue and tells it how it stands.
-func (q *Queue) finish(w *Waiter, state waiting) {
-	q.remove(w)
-	w.state = state
-	w.wake()
-}
-
-func (q *Queue) push(w *Waiter) {
-	if q.head == nil {
-		q.head, q.tail = w, w
-		q.place(w.arrived)
-		return
-	}
-	w.prev, q.tail.next, q.tail = q.tail, w, w
-	q.behind += int64(w.tokens)
-}
-
-func (q *Queue) remove(w *Waiter) {
-	if w == q.head {
-		q.head = w.next
-		if q.head != nil {
-			q.behind -= int64(q.head.tokens)
-		}
-	} else {
-		w.prev.next = w.next
-		q.behind -= int64(w.tokens)
-	}
-	if w == q.tail {
-		q.tail = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.next, w.prev = nil, nil
-}
-
-func (w *Waiter) wake() {
-	select {
-	case w.Wake <- struct{}{}:
-	default:
-	}
 }

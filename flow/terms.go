@@ -33,11 +33,23 @@ func Compile(rule Rule, version uint64) *Terms {
 		}
 	}
 	if t.warmsUp() {
-		w := rule.WarmUp
-		t.curve = warmup.NewCurve(rule.Limit/t.seconds, w.Period, w.ColdFactor, w.Step)
+		t.curve = t.newCurve()
 	}
 	return t
 }
+
+func (t *Terms) newCurve() warmup.Curve {
+	w := t.rule.WarmUp
+	if t.rule.Control == Throttle {
+		return warmup.NewCurve(t.rule.Limit/t.seconds, w.Period, w.ColdFactor, w.Step)
+	}
+	return warmup.NewCurve(t.rule.Limit/t.spanLength().Seconds(), w.Period, w.ColdFactor, w.Step).
+		JudgedOver(t.spanLength())
+}
+
+// spanLength is the time in which no more than the limit passes a sliding
+// window.
+func (t *Terms) spanLength() time.Duration { return time.Duration(t.span) * t.bucket }
 
 // Rule returns the rule that the terms were compiled from.
 func (t *Terms) Rule() Rule { return t.rule }
@@ -76,6 +88,17 @@ func (c *cold) ceiling(t *Terms, now clock.Instant) float64 {
 	}
 	c.bucket.Sync(t.curve, t.curve.Step(now))
 	return c.bucket.Ceiling(t.curve) * t.seconds
+}
+
+// ceilingOver is ceiling for a rule with a window: recent is what the window
+// held when the step began.
+func (c *cold) ceilingOver(t *Terms, now clock.Instant, recent func(stepStart clock.Instant) int64) float64 {
+	if !t.warmsUp() {
+		return t.rule.Limit
+	}
+	step := t.curve.Step(now)
+	c.bucket.SyncJudged(t.curve, step, recent(t.curve.StepStart(step)))
+	return c.bucket.Ceiling(t.curve) * t.spanLength().Seconds()
 }
 
 // pass counts n tokens that passed at an instant.

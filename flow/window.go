@@ -21,6 +21,7 @@ type Window struct {
 
 	mu       sync.Mutex // guards what follows, and opening and closing buckets
 	cold     cold
+	course   course
 	credit   credit
 	ceiling  float64 // of the open bucket, tokens per window
 	whole    int64   // its whole tokens
@@ -32,7 +33,7 @@ type Window struct {
 // terms warm up.
 func NewWindow(t *Terms, now clock.Instant) *Window {
 	w := &Window{counts: stat.NewWindow(t.span, t.bucketOf(now)), cold: newCold(t, now)}
-	w.credit = newCredit(w.cold.ceiling(t, now))
+	w.credit = newCredit(w.ceilingOf(&w.cold, t, t.bucketOf(now)))
 	w.terms.Store(t)
 	w.open(t, t.bucketOf(now))
 	return w
@@ -63,7 +64,8 @@ func (w *Window) Take(t *Terms, now clock.Instant, n int32) Decision {
 }
 
 // GiveBack returns n tokens that Take took at now under the given terms. What
-// has left the window since needs no return.
+// has left the window since needs no return; nor is anything returned if the
+// window has other buckets now: then the tokens leave with it.
 func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 	bucket := t.bucketOf(now)
 	if w.terms.Load() == t && w.counts.TryGiveBack(bucket, n) {
@@ -72,15 +74,16 @@ func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	present := w.terms.Load()
-	bucket = present.bucketOf(t.bucketEnd(bucket))
+	if !present.sameBuckets(t) {
+		return
+	}
 	w.close(present)
-	bucket = min(bucket, w.counts.OpenBucket())
 	if w.counts.GiveBack(bucket, n) {
 		w.cold.pass(present, -int64(n), present.bucketStart(bucket))
 		if bucket == w.counts.OpenBucket() {
 			w.counted -= int64(n)
 		}
-		w.credit.refund(bucket)
+		w.credit.refund(bucket, present.span)
 	}
 	w.open(present, w.counts.OpenBucket())
 }
@@ -97,7 +100,7 @@ func (w *Window) RetryAfter(n int32) time.Duration {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.retryAfter(w.terms.Load(), n)
+	return w.retryAfter(w.terms.Load(), n, w.counts.Room())
 }
 
 // Opened returns when the present bucket began: a call that brought an earlier
@@ -109,21 +112,23 @@ func (w *Window) Opened() clock.Instant {
 }
 
 // Status returns the ceiling in force at now, in tokens per window, how many
-// tokens can still be taken, and how long it takes until there will be more. It
-// changes nothing.
+// tokens can still be taken, and how long it takes until there will be more, 0
+// if the window is empty. It changes nothing.
 func (w *Window) Status(now clock.Instant) (ceiling float64, room int64, reset time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.terms.Load()
-	reset = t.bucketStart(w.counts.OpenBucket()).Add(w.retryAfter(t, 1)).Sub(now)
-	bucket := t.bucketOf(now)
-	if bucket <= w.counts.OpenBucket() {
-		return w.ceiling, max(0, w.counts.Room()), max(0, reset)
+	bucket := max(t.bucketOf(now), w.counts.OpenBucket())
+	if leaves, ok := w.counts.Leaves(bucket); ok {
+		reset = t.bucketStart(leaves).Sub(now)
+	}
+	if bucket == w.counts.OpenBucket() {
+		return w.ceiling, max(0, w.counts.Room()), reset
 	}
 	cold := w.cold // a copy, to look ahead with
-	ceiling = cold.ceiling(t, t.bucketStart(bucket))
+	ceiling = w.ceilingOf(&cold, t, bucket)
 	whole, _ := split(ceiling)
-	return ceiling, max(0, whole-w.counts.Held(bucket)), max(0, reset)
+	return ceiling, max(0, whole+w.credit.held(bucket, t.span)-w.counts.Held(bucket)), reset
 }
 
 // settle makes the window ready for a call in a bucket under given terms. It
@@ -149,14 +154,16 @@ func (w *Window) settle(t *Terms, bucket int64) bool {
 func (w *Window) adopt(from, to *Terms, bucket int64) {
 	w.close(from)
 	opened := w.counts.OpenBucket()
-	if from.bucket != to.bucket || from.span != to.span {
+	if !from.sameBuckets(to) {
 		// A token counts in the new bucket that the end of its old one falls
 		// in: it leaves the window no earlier than it would have.
 		opened = max(bucket, to.bucketOf(from.bucketStart(opened)))
 		w.counts.Resize(to.span, opened, func(old int64) int64 {
 			return to.bucketOf(from.bucketEnd(old))
 		})
+		w.course = course{}
 		w.counted = w.counts.Close()
+		w.credit.renumber(func(old int64) int64 { return min(to.bucketOf(from.bucketEnd(old)), opened) })
 	}
 	w.cold.adopt(from, to, to.bucketStart(opened))
 	w.terms.Store(to)
@@ -180,22 +187,36 @@ func (w *Window) open(t *Terms, bucket int64) {
 	if passed > 0 {
 		w.counted = 0
 	}
-	w.ceiling = w.cold.ceiling(t, t.bucketStart(bucket))
+	w.ceiling = w.course.follow(t, bucket, w.ceilingOf(&w.cold, t, bucket))
 	w.whole, w.fraction = split(w.ceiling)
 	w.credit.earn(w.fraction, passed, t.span)
-	w.counts.Open(bucket, w.whole+w.credit.extra(w.fraction))
-	w.wait.Store(int64(w.retryAfter(t, 1)))
+	w.counts.Open(bucket, w.whole+w.credit.held(bucket, t.span)+w.credit.extra(w.fraction))
+	// Who is refused later finds no room, whatever there is now.
+	w.wait.Store(int64(w.retryAfter(t, 1, min(0, w.counts.Room()))))
 }
 
-func (w *Window) retryAfter(t *Terms, n int32) time.Duration {
-	buckets := w.counts.FreeIn(n)
+// ceilingOf returns the ceiling of a bucket, the open one or a later one: that
+// of the step in which it begins.
+func (w *Window) ceilingOf(cold *cold, t *Terms, bucket int64) float64 {
+	return cold.ceilingOver(t, t.bucketStart(bucket), func(stepStart clock.Instant) int64 {
+		return w.course.atLast(w.counts.Held(max(w.counts.OpenBucket(), t.bucketOf(stepStart)-1)))
+	})
+}
+
+func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {
+	buckets := w.counts.FreeIn(n, room, w.credit.spent)
 	if int64(n) > w.whole {
 		if int64(n) > w.whole+1 || w.fraction < roundingError {
 			return 0
 		}
 		buckets = max(buckets, w.credit.earnedIn(w.fraction, t.span))
 	}
-	return time.Duration(buckets) * t.bucket
+	return time.Duration(min(buckets, int64(forever/t.bucket))) * t.bucket
+}
+
+// sameBuckets says whether windows under either terms have the same buckets.
+func (t *Terms) sameBuckets(other *Terms) bool {
+	return t.bucket == other.bucket && t.span == other.span
 }
 
 func (t *Terms) bucketOf(now clock.Instant) int64 { return int64(now) / int64(t.bucket) }

@@ -40,7 +40,7 @@ func TestWindowTimelines(t *testing.T) {
 			{0.05, 9, 5}, {1.0, 1, 0}, {1.09, 1, 0}, {1.1, 9, 5},
 		}},
 		"a limit below one begins with a token": {reject(0.5), []step{
-			{0, 9, 1}, {1.9, 9, 0}, {2, 9, 1}, {3.9, 9, 0}, {4, 9, 1}, {60, 9, 1}, {61.9, 9, 0},
+			{0, 9, 1}, {1.9, 9, 0}, {2, 9, 1}, {3.9, 9, 0}, {4, 9, 1}, {60, 9, 1}, {60.9, 9, 0},
 		}},
 		"a fraction adds up": {reject(2.5), []step{
 			{0, 9, 2}, {1, 9, 2}, {2, 9, 3}, {3, 9, 2}, {4, 9, 3},
@@ -252,6 +252,28 @@ func TestWindowGeometryChanges(t *testing.T) {
 	}
 }
 
+// A token that was taken before a change of geometry may be given back in a
+// later bucket than the one it was moved to.
+func TestWindowGiveBackOverAChangeOfGeometry(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, flow.Rule{Resource: "r", Limit: 5, Buckets: 1})
+	old := g.terms
+	g.moveTo(200 * time.Millisecond)
+	taken := g.now
+	assert.Equal(t, 5, g.pass(9))
+	g.moveTo(300 * time.Millisecond)
+	g.change(func(r *flow.Rule) { r.Buckets = 10 })
+	assert.Zero(t, g.pass(1))
+
+	g.moveTo(950 * time.Millisecond)
+	assert.Zero(t, g.pass(1))
+	g.window.GiveBack(old, taken, 2)
+	first := g.pass(9)
+	assert.LessOrEqual(t, first, 2, "three are in the window")
+	g.moveTo(1400 * time.Millisecond)
+	assert.LessOrEqual(t, first+g.pass(9), 5, "the three have left")
+}
+
 func TestWindowRetryAfter(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -284,6 +306,18 @@ func TestWindowRetryAfter(t *testing.T) {
 			assert.Equal(t, test.want, g.window.RetryAfter(test.n))
 		})
 	}
+}
+
+func TestWindowRetryAfterIsHonestWhileASavedTokenIsOut(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, reject(2.5))
+	for i, d := range []float64{2.5, 2.7, 3.0} { // the third takes the saved one
+		g.moveTo(seconds(d))
+		assert.Equal(t, 1, g.pass(1), "call %d", i)
+	}
+	assert.Equal(t, flow.Refused, g.take(1))
+	g.wait(g.window.RetryAfter(1))
+	assert.Equal(t, flow.Passed, g.take(1))
 }
 
 func TestWindowStatus(t *testing.T) {

@@ -40,6 +40,8 @@ type Totals struct {
 	Failed    uint64 // ended with a failure
 	Waited    uint64 // ended a wait, however it ended
 
+	// These sums wrap around after 292 years; differences between two readings
+	// stay right.
 	WaitTime      time.Duration // of all waits that ended, together
 	ResponseTime  time.Duration // of all calls that ended, together
 	ResponseTimes Distribution  // time waiting in Penstock is not part of it

@@ -133,16 +133,34 @@ func (w *Window) Open(bucket, ceiling int64) {
 }
 
 // FreeIn returns after how many buckets from the open one there will be room
-// for n tokens, given that there is none now and that nothing else is taken.
-// The answer holds for an n that is not more than the ceiling.
-func (w *Window) FreeIn(n int32) (buckets int64) {
-	missing := int64(n) - min(w.Room(), 0)
+// for n tokens, given that there is room for so many now, fewer than n, and that
+// nothing else is taken. The answer holds for an n that is not more than the
+// ceiling. One token of the bucket named extra makes no room when it leaves.
+func (w *Window) FreeIn(n int32, room, extra int64) (buckets int64) {
+	missing := int64(n) - room
 	for b := w.open - int64(len(w.taken)) + 1; b < w.open; b++ {
-		if missing -= w.taken[w.slot(b)]; missing <= 0 {
+		missing -= w.taken[w.slot(b)]
+		if b == extra {
+			missing++
+		}
+		if missing <= 0 {
 			return b + int64(len(w.taken)) - w.open
 		}
 	}
 	return int64(len(w.taken))
+}
+
+// Leaves returns the bucket with which the oldest tokens leave the window that
+// has the given bucket, the open one or a later one, as its last; false when it
+// holds none.
+func (w *Window) Leaves(bucket int64) (leaves int64, ok bool) {
+	for b := bucket - int64(len(w.taken)) + 1; b < w.open; b++ {
+		if w.taken[w.slot(b)] > 0 {
+			return b + int64(len(w.taken)), true
+		}
+	}
+	held := w.Held(bucket) > 0 // then it is the open bucket's
+	return w.open + int64(len(w.taken)), held
 }
 
 // Resize gives the window another number of buckets, of another length. It must

@@ -112,7 +112,7 @@ func TestWindowIsFreeNoLaterThanItSays(t *testing.T) {
 		if w.Room() >= int64(n) {
 			t.Skip("there is room")
 		}
-		free := w.FreeIn(n)
+		free := w.FreeIn(n, w.Room(), none)
 		assert.Positive(t, free)
 		moveTo(w, last+free, lower)
 		assert.Equal(t, stat.Taken, w.Take(last+free, n))

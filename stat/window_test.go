@@ -178,6 +178,9 @@ func TestWindowHoldsTheLargestCeiling(t *testing.T) {
 	assert.Equal(t, int64(largest), w.Room())
 }
 
+// none is a bucket that no window holds.
+const none = math.MinInt64 / 2
+
 func TestWindowFreeIn(t *testing.T) {
 	t.Parallel()
 	// Four buckets, full with 1, 2, 0 and 3 tokens.
@@ -191,13 +194,48 @@ func TestWindowFreeIn(t *testing.T) {
 	}
 	for n, want := range map[int32]int64{1: 1, 2: 2, 3: 2, 4: 4, 6: 4} {
 		w := fill()
-		assert.Equal(t, want, w.FreeIn(n), "%d tokens", n)
+		assert.Equal(t, want, w.FreeIn(n, 0, none), "%d tokens", n)
 		w.Close()
 		w.Open(103+want-1, 6)
 		assert.Equal(t, stat.Full, w.Take(103+want-1, n), "%d tokens, a bucket too early", n)
 		moveTo(w, 103+want, 6)
 		assert.Equal(t, stat.Taken, w.Take(103+want, n), "%d tokens, when told", n)
 	}
+}
+
+func TestWindowFreeInPassesOverAnExtraToken(t *testing.T) {
+	t.Parallel()
+	w := openWindow(4, 4) // one of them extra, in bucket 101
+	for i, n := range []int{1, 1, 2} {
+		moveTo(w, 100+int64(i), 4)
+		take(w, 100+int64(i), n)
+	}
+	moveTo(w, 103, 4)
+	assert.Equal(t, int64(1), w.FreeIn(1, 0, 101))
+	assert.Equal(t, int64(3), w.FreeIn(2, 0, 101), "what leaves with 101 makes no room")
+	assert.Equal(t, int64(2), w.FreeIn(2, 0, none))
+	assert.Equal(t, int64(1), w.FreeIn(3, 2, none), "there is room for two now")
+}
+
+func TestWindowLeaves(t *testing.T) {
+	t.Parallel()
+	w := openWindow(4, 9)
+	take(w, 100, 1)
+	moveTo(w, 102, 9)
+	take(w, 102, 1)
+	moveTo(w, 103, 9)
+	for last, want := range map[int64]int64{103: 104, 104: 106, 105: 106} {
+		leaves, ok := w.Leaves(last)
+		assert.True(t, ok)
+		assert.Equal(t, want, leaves, "from the window that ends with %d", last)
+	}
+	_, ok := w.Leaves(106)
+	assert.False(t, ok, "it is empty")
+
+	take(w, 103, 1)
+	leaves, ok := w.Leaves(106)
+	assert.True(t, ok)
+	assert.Equal(t, int64(107), leaves, "the open bucket")
 }
 
 func TestWindowResize(t *testing.T) {

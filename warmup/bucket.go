@@ -5,8 +5,9 @@ package warmup
 // use.
 type Bucket struct {
 	stored  float64
-	step    int64 // the step that stored was last brought up to
-	current int64 // tokens passed in it
+	step    int64   // the step that stored was last brought up to
+	current int64   // tokens passed in it
+	ahead   float64 // tokens by which the ceiling looks ahead, see SyncJudged
 }
 
 // NewBucket returns the bucket of a stone-cold resource.
@@ -18,26 +19,65 @@ func NewBucket(c Curve, step int64) Bucket {
 // of that step; for a step that is not later than the last it does nothing.
 //
 //	stored < warning                                   → stored += Δ·T
-//	stored > warning and passed < floor(T·step / c)    → stored += Δ·T
+//	stored > warning and recent < floor(T·step / c)    → stored += Δ·T
 //	stored = max(0, min(stored, max) − passed)
 //
-// passed is what passed in the step just before. Where not even one token
-// passes in a step at the cold rate, a single step says nothing, and whatever
-// passed since the last call is drained: otherwise a limit below 1 would never
-// get warm.
+// recent and passed are both what passed in the step just before. Where not even
+// one token passes in a step at the cold rate, a single step says nothing: see
+// syncSmall.
 func (b *Bucket) Sync(c Curve, step int64) {
+	recent := b.current
+	if step != b.step+1 {
+		recent = 0
+	}
+	b.SyncJudged(c, step, recent)
+}
+
+// SyncJudged is Sync for a curve that is judged over a window: recent is what
+// passed in the window that ended when the step began. If that is longer than
+// a step, so much of it is drained as a step has of the window, and the ceiling
+// is that of the middle of the step.
+func (b *Bucket) SyncJudged(c Curve, step, recent int64) {
 	if step <= b.step {
 		return
 	}
-	passed := b.current
-	if step > b.step+1 && c.coldStep >= 1 {
-		passed = 0
+	elapsed := float64(step - b.step)
+	refill := elapsed * c.step.Seconds() * c.limit
+	b.ahead = 0
+	switch {
+	case c.cold < 1:
+		b.syncSmall(c, refill)
+	case c.window > c.step:
+		passed := float64(recent) * min(1, elapsed*c.step.Seconds()/c.window.Seconds())
+		if b.sync(c, refill, passed, recent); b.stored > c.warning {
+			b.ahead = passed / elapsed / 2
+		}
+	case elapsed > 1:
+		b.sync(c, refill, 0, recent)
+	default:
+		b.sync(c, refill, float64(b.current), recent)
 	}
-	if b.stored < c.warning || b.stored > c.warning && float64(passed) < c.coldStep {
-		b.stored += float64(step-b.step) * c.step.Seconds() * c.limit
-	}
-	b.stored = max(0, min(b.stored, c.maximum)-float64(passed))
 	b.current, b.step = 0, step
+}
+
+// sync refills and drains the bucket by the formula.
+func (b *Bucket) sync(c Curve, refill, passed float64, recent int64) {
+	if b.stored < c.warning || b.stored > c.warning && float64(recent) < c.cold {
+		b.stored += refill
+	}
+	b.stored = max(0, min(b.stored, c.maximum)-passed)
+}
+
+// syncSmall is sync for limits so small that mostly nothing passes in a step.
+// All that passed since the last call is drained, or else such a resource would
+// never get warm; and the refill of the time that a token takes does not lift it
+// above the warning line, or else it would not stay so.
+func (b *Bucket) syncSmall(c Curve, refill float64) {
+	b.stored = max(0, b.stored-float64(b.current))
+	if b.stored <= c.warning {
+		b.stored = max(min(b.stored+refill, c.warning), b.stored+refill-1)
+	}
+	b.stored = min(b.stored, c.maximum)
 }
 
 // Pass counts n tokens that passed in a step, which is the one that Sync was
@@ -51,7 +91,7 @@ func (b *Bucket) Pass(step, n int64) {
 
 // Ceiling returns the tokens per second that the bucket allows, on the curve it
 // was last brought up to date with.
-func (b *Bucket) Ceiling(c Curve) float64 { return c.Ceiling(b.stored) }
+func (b *Bucket) Ceiling(c Curve) float64 { return c.Ceiling(b.stored - b.ahead) }
 
 // Rescale moves the bucket from one curve to another and keeps its share of
 // stored tokens: a resource that was half warm stays half warm.

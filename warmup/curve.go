@@ -16,12 +16,15 @@ import (
 //	slope   = (c − 1) / T / (max − warning)
 //	ceiling = 1 / ((stored − warning)·slope + 1/T)   above the warning line, else T
 type Curve struct {
-	limit    float64 // T, tokens per second
-	warning  float64 // stored tokens at or below which the resource is warm
-	maximum  float64 // stored tokens of a stone-cold resource
-	slope    float64 // seconds per token, per token above warning
-	step     time.Duration
-	coldStep float64 // the whole tokens that pass in a step at the cold rate
+	limit   float64 // T, tokens per second
+	factor  float64 // c
+	warning float64 // stored tokens at or below which the resource is warm
+	maximum float64 // stored tokens of a stone-cold resource
+	slope   float64 // seconds per token, per token above warning
+	step    time.Duration
+
+	window time.Duration // what the load is judged by
+	cold   float64       // the whole tokens that pass in it at the cold rate
 }
 
 // NewCurve returns the curve for a limit in tokens per second (0 or more), the
@@ -29,15 +32,27 @@ type Curve struct {
 // greater than 1, and the step at which the ceiling is computed anew.
 func NewCurve(limit float64, period time.Duration, coldFactor float64, step time.Duration) Curve {
 	volume := period.Seconds() * limit
-	c := Curve{limit: limit, step: step}
+	c := Curve{limit: limit, factor: coldFactor, step: step}
 	c.warning = volume / (coldFactor - 1)
 	c.maximum = c.warning + 2*volume/(1+coldFactor)
 	if limit > 0 {
 		c.slope = (coldFactor - 1) / limit / (c.maximum - c.warning)
 	}
-	c.coldStep = math.Floor(limit * step.Seconds() / coldFactor)
+	return c.JudgedOver(step)
+}
+
+// JudgedOver returns the curve of a resource whose load is judged by what passed
+// in a window rather than in the last step. A window that is longer than a step
+// may let all of its tokens pass in one step and none in the next ones, and
+// still be under full load.
+func (c Curve) JudgedOver(window time.Duration) Curve {
+	c.window = window
+	c.cold = math.Floor(c.limit*window.Seconds()/c.factor + roundingError)
 	return c
 }
+
+// roundingError is how far a product may fall short of a whole number of tokens.
+const roundingError = 1e-9
 
 // Ceiling returns the tokens per second that so many stored tokens allow.
 func (c Curve) Ceiling(stored float64) float64 {
@@ -50,3 +65,6 @@ func (c Curve) Ceiling(stored float64) float64 {
 // Step returns the number of the step that an instant falls in. Steps of a
 // second are calendar seconds.
 func (c Curve) Step(now clock.Instant) int64 { return int64(now) / int64(c.step) }
+
+// StepStart returns when a step begins.
+func (c Curve) StepStart(step int64) clock.Instant { return clock.Instant(step * int64(c.step)) }

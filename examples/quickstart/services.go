@@ -19,7 +19,7 @@ import (
 
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
-	penstockprometheus "github.com/penstock-go/penstock/metrics/prometheus"
+	penstockprom "github.com/penstock-go/penstock/metrics/prometheus"
 )
 
 // shop is everything that runs in this process: an etcd server with the rules,
@@ -98,7 +98,7 @@ func (s *shop) serveHTTP(ctx context.Context) error {
 		return err
 	}
 	metrics := prometheus.NewRegistry()
-	if err := metrics.Register(penstockprometheus.NewCollector(s.engine, penstockprometheus.Options{})); err != nil {
+	if err := metrics.Register(penstockprom.NewCollector(s.engine, penstockprom.Options{})); err != nil {
 		return err
 	}
 	gin.SetMode(gin.ReleaseMode)

@@ -29,11 +29,11 @@ func isCounter(key string) bool {
 	return false
 }
 
-// requireGrowth requires that no counter went down that is there again.
-func requireGrowth(t require.TestingT, before, now series) {
+// assertGrowth asserts that no counter went down that is there again.
+func assertGrowth(t assert.TestingT, before, now series) {
 	for key, value := range now {
 		if was, there := before[key]; there && isCounter(key) {
-			require.GreaterOrEqual(t, value, was, key)
+			assert.GreaterOrEqual(t, value, was, key)
 		}
 	}
 }
@@ -110,14 +110,14 @@ func TestRuleGivesItsResourceSeriesOfItsOwn(t *testing.T) {
 	s.load(t, flow.Rule{Resource: "b", Limit: 12})
 	s.calls("b", 4)
 	now := scrape(t, collector)
-	requireGrowth(t, before, now)
+	assertGrowth(t, before, now)
 	assert.InDelta(t, 10, now[passed("(other)")], 0)
 	assert.InDelta(t, 4, now[passed("b")], 0)
 
 	s.load(t)
 	s.calls("b", 3)
 	last := scrape(t, collector)
-	requireGrowth(t, now, last)
+	assertGrowth(t, now, last)
 	assert.NotContains(t, last, passed("b"))
 	assert.InDelta(t, 13, last[passed("(other)")], 0)
 	assert.InDelta(t, 1, last[passed("a")], 0)
@@ -135,7 +135,7 @@ func TestResourceForgottenBetweenScrapesGoesOnCounting(t *testing.T) {
 	s.calls("r", 2)
 	s.calls("s", 20)
 	now := scrape(t, collector)
-	requireGrowth(t, before, now)
+	assertGrowth(t, before, now)
 	assert.InDelta(t, 7, now[passed("r")], 0)
 	assert.InDelta(t, 71, now[passed("(other)")], 0)
 }
@@ -219,7 +219,7 @@ func TestUnreadableNamesAreMendedAndShareSeries(t *testing.T) {
 	scrape(t, collector)
 	s.clock.Advance(50 * time.Second) // only the first of the two is forgotten
 	now := scrape(t, collector)
-	requireGrowth(t, before, now)
+	assertGrowth(t, before, now)
 	assert.InDelta(t, 6, now[`penstock_blocked_total{resource="a�"}`], 0)
 }
 
@@ -247,12 +247,12 @@ func TestBucketsStayInOrderWhenTheyAreEstimates(t *testing.T) {
 	for range 5 {
 		s.call("b", bucket, nil)
 	}
-	requireOrderedHistograms(t, scrape(t, collector))
+	assertOrderedHistograms(t, scrape(t, collector))
 	s.load(t, flow.Rule{Resource: "b", Limit: 100}) // has it counted apart from now on
 	s.call("b", bucket, nil)
 	now := scrape(t, collector)
 	require.Contains(t, now, `penstock_response_time_seconds_count{resource="b"}`)
-	requireOrderedHistograms(t, now)
+	assertOrderedHistograms(t, now)
 }
 
 // Whatever comes, every call is counted once, no counter goes down, series are
@@ -288,31 +288,31 @@ func TestProperty_SeriesAreSoundWhateverComes(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				now := scrape(t, collector)
-				requireGrowth(t, before, now)
+				assertGrowth(t, before, now)
 				for _, key := range now.of(passedTotal) {
 					counted += now[key] - before[key] // the increase, as Prometheus would have it
 				}
 				require.InDelta(t, calls, counted, 0)
 				require.LessOrEqual(t, len(now.of(passedTotal)), room+ruled+1)
-				requireOrderedHistograms(t, now)
+				assertOrderedHistograms(t, now)
 				before = now
 			},
 		})
 	})
 }
 
-func requireOrderedHistograms(t require.TestingT, s series) {
+func assertOrderedHistograms(t assert.TestingT, s series) {
 	const name = "penstock_response_time_seconds"
 	for _, count := range s.of(name + "_count") {
 		labels := strings.TrimPrefix(count, name+"_count")
 		var upTo float64
 		for _, bucket := range s.of(name + "_bucket") {
 			if strings.HasPrefix(bucket, name+"_bucket"+labels+" ") {
-				require.GreaterOrEqual(t, s[bucket], upTo)
+				assert.GreaterOrEqual(t, s[bucket], upTo)
 				upTo = s[bucket]
 			}
 		}
-		require.GreaterOrEqual(t, s[count], upTo)
-		require.InDelta(t, s[passedTotal+labels], s[count], 0, "all calls have ended")
+		assert.GreaterOrEqual(t, s[count], upTo)
+		assert.InDelta(t, s[passedTotal+labels], s[count], 0, "all calls have ended")
 	}
 }

@@ -57,8 +57,8 @@ func (c *Collector) scrape() []prometheus.Metric {
 	c.ledger.book(snapshot.Resources)
 
 	e := exposition{families: &c.families}
-	for label, account := range c.ledger.accounts {
-		e.resource(label, account, c.ledger.buckets)
+	for name, account := range c.ledger.accounts {
+		e.resource(name, account, c.ledger.buckets)
 	}
 	for i := range snapshot.Resources {
 		e.ceilings(&snapshot.Resources[i])

@@ -26,21 +26,21 @@ func (e *exposition) gauge(family *prometheus.Desc, value float64, labels ...str
 		prometheus.MustNewConstMetric(family, prometheus.GaugeValue, value, labels...))
 }
 
-func (e *exposition) resource(label string, a *account, buckets []time.Duration) {
+func (e *exposition) resource(name string, a *account, buckets []time.Duration) {
 	f := e.families
-	e.counter(f.passed, a.counts[passed], label)
-	e.counter(f.blocked, a.counts[blocked], label)
-	e.counter(f.failed, a.counts[failed], label)
-	e.gauge(f.inFlight, float64(a.inFlight), label)
-	e.gauge(f.waiting, float64(a.waiting), label)
+	e.counter(f.passed, a.counts[passed], name)
+	e.counter(f.blocked, a.counts[blocked], name)
+	e.counter(f.failed, a.counts[failed], name)
+	e.gauge(f.inFlight, float64(a.inFlight), name)
+	e.gauge(f.waiting, float64(a.waiting), name)
 	for by, count := range a.refusals {
-		e.counter(f.ruleBlocked, count, label, by.kind, by.rule)
+		e.counter(f.ruleBlocked, count, name, by.kind, by.rule)
 	}
 	e.metrics = append(e.metrics,
 		prometheus.MustNewConstHistogram(f.responseTime,
-			a.counts[completed], seconds(a.counts[responseTime]), a.histogram(buckets), label),
+			a.counts[completed], seconds(a.counts[responseTime]), a.histogram(buckets), name),
 		prometheus.MustNewConstSummary(f.wait,
-			a.counts[waited], seconds(a.counts[waitTime]), nil, label))
+			a.counts[waited], seconds(a.counts[waitTime]), nil, name))
 }
 
 // histogram returns the cumulative counts by upper bound in seconds.

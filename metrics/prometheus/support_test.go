@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
@@ -63,11 +64,11 @@ func (s service) calls(resource string, n int) {
 type series map[string]float64
 
 // scrape gathers what a collector exposes.
-func scrape(t require.TestingT, collector prometheus.Collector) series {
+func scrape(t assert.TestingT, collector prometheus.Collector) series {
 	registry := prometheus.NewPedanticRegistry()
-	require.NoError(t, registry.Register(collector))
+	assert.NoError(t, registry.Register(collector))
 	families, err := registry.Gather()
-	require.NoError(t, err)
+	assert.NoError(t, err)
 	s := make(series)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {

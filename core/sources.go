@@ -1,0 +1,99 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-go/penstock/rules"
+)
+
+// sourceBook is what the engine knows of the sources it follows. It is guarded
+// by ruleBook.mu.
+type sourceBook struct {
+	list   []*followed   // in the order in which they were first followed
+	change chan struct{} // closed and renewed with every change of what is in here
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func (b *sourceBook) init() {
+	b.change = make(chan struct{})
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+}
+
+// changed wakes those who wait for a change.
+func (b *sourceBook) changed() {
+	close(b.change)
+	b.change = make(chan struct{})
+}
+
+// documents returns the documents of all sources, in a fixed order.
+func (b *sourceBook) documents() []*document {
+	var all []*document
+	for _, f := range b.list {
+		first := len(all)
+		for _, d := range f.documents {
+			all = append(all, d)
+		}
+		slices.SortFunc(all[first:], func(a, b *document) int { return cmp.Compare(a.name, b.name) })
+	}
+	return all
+}
+
+// active returns the rules in force of all sources.
+func (b *sourceBook) active() []rules.Set {
+	var sets []rules.Set
+	for _, d := range b.documents() {
+		sets = append(sets, d.inForce.rules)
+	}
+	return sets
+}
+
+func (b *sourceBook) find(name string) *followed {
+	for _, f := range b.list {
+		if f.name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// Ready waits until every source that is followed has delivered all of its
+// documents once and what is sound of them is in force; without sources it
+// returns at once. The error is that of ctx, naming the sources that are
+// missing and what keeps them, or [ErrClosed].
+func (e *Engine) Ready(ctx context.Context) error {
+	for {
+		e.rules.mu.Lock()
+		missing, change := e.sources.missing(), e.sources.change
+		e.rules.mu.Unlock()
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return fmt.Errorf("core: not ready: %s: %w", strings.Join(missing, "; "), ctx.Err())
+		case <-e.closed:
+			return ErrClosed
+		}
+	}
+}
+
+// missing describes the sources that were not read yet.
+func (b *sourceBook) missing() []string {
+	var missing []string
+	for _, f := range b.list {
+		switch {
+		case f.read:
+		case f.err != nil:
+			missing = append(missing, fmt.Sprintf("source %q: %v", f.name, f.err))
+		default:
+			missing = append(missing, fmt.Sprintf("source %q has not been read yet", f.name))
+		}
+	}
+	return missing
+}

@@ -1,0 +1,43 @@
+package flow
+
+import (
+	"fmt"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Turn returns when the ticket's turn is.
+func (t Ticket) Turn() clock.Instant { return t.turn }
+
+// CheckLine returns what is wrong with the line of those who wait, of whom
+// there should be so many.
+func (q *Queue) CheckLine(want int) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var count int
+	var tokens int64
+	var last *Waiter
+	for w := q.line.head; w != nil; w = w.next {
+		switch {
+		case w.prev != last:
+			return fmt.Errorf("waiter %d: not linked to the one before", count)
+		case w.state != inQueue:
+			return fmt.Errorf("waiter %d: in the line, but in state %d", count, w.state)
+		case last != nil:
+			tokens += int64(w.tokens)
+		}
+		last = w
+		count++
+	}
+	switch {
+	case q.line.tail != last && count > 0:
+		return fmt.Errorf("the tail is not the last of %d", count)
+	case q.line.behind != tokens:
+		return fmt.Errorf("%d tokens are behind the head, counted as %d", tokens, q.line.behind)
+	case count != want:
+		return fmt.Errorf("%d wait, not %d", count, want)
+	case count > 0 && q.line.head.ticket.turn <= q.last:
+		return fmt.Errorf("the head's turn is not after the last one")
+	}
+	return nil
+}

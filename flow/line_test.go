@@ -1,0 +1,146 @@
+package flow_test
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+)
+
+// caller is a call that waits in a queue.
+type caller struct {
+	id     int
+	waiter *flow.Waiter
+}
+
+// turn is when a call went.
+type turn struct {
+	id     int
+	at     time.Duration // since the epoch
+	ticket flow.Ticket
+}
+
+// line is a queue, and all of its callers.
+type line struct {
+	t       require.TestingT
+	rule    flow.Rule
+	terms   *flow.Terms
+	version uint64
+	queue   *flow.Queue
+	now     clock.Instant
+	calls   int
+	waiting []caller
+	turns   []turn // in the order in which they were told
+}
+
+func newLine(t require.TestingT, rule flow.Rule) *line {
+	terms := compile(t, rule, 1)
+	return &line{
+		t: t, rule: rule.WithDefaults(), terms: terms, version: 1,
+		queue: flow.NewQueue(terms, epoch), now: epoch,
+	}
+}
+
+// arrive makes a call that waits if it has to, as long as it may. It is known
+// by the number of the call.
+func (l *line) arrive(n int32) flow.Decision { return l.arriveFor(n, time.Duration(1<<62)) }
+
+// arriveFor makes a call of limited patience.
+func (l *line) arriveFor(n int32, patience time.Duration) flow.Decision {
+	id, waiter := l.calls, flow.NewWaiter()
+	l.calls++
+	ticket, decision := l.queue.Join(l.terms, l.now, n, patience, waiter)
+	switch decision {
+	case flow.Passed:
+		l.went(id, ticket)
+	case flow.Queued:
+		l.waiting = append(l.waiting, caller{id, waiter})
+	}
+	return decision
+}
+
+func (l *line) went(id int, ticket flow.Ticket) {
+	l.turns = append(l.turns, turn{id, l.now.Sub(epoch), ticket})
+}
+
+// call makes so many calls of one token.
+func (l *line) call(times int) {
+	for range times {
+		l.arrive(1)
+	}
+}
+
+// moveTo lets time pass: everyone goes when told to.
+func (l *line) moveTo(d time.Duration) {
+	end := epoch.Add(d)
+	for len(l.waiting) > 0 {
+		ticket, until, decision := l.queue.Turn(l.now, l.waiting[0].waiter)
+		if decision != flow.Queued {
+			if decision == flow.Passed {
+				l.went(l.waiting[0].id, ticket)
+			}
+			l.waiting = l.waiting[1:]
+			continue
+		}
+		require.Positive(l.t, until, "the first in the queue knows when its turn is")
+		if l.now.Add(until) > end {
+			break
+		}
+		l.now = l.now.Add(until)
+	}
+	l.now = end
+}
+
+// cancel has a waiting call give up.
+func (l *line) cancel(id int) {
+	for i, c := range l.waiting {
+		if c.id == id {
+			_, left := l.queue.Leave(l.now, c.waiter)
+			require.True(l.t, left, "call %d was still waiting", id)
+			l.waiting = append(l.waiting[:i:i], l.waiting[i+1:]...)
+			return
+		}
+	}
+	require.Fail(l.t, "nobody to cancel")
+}
+
+// giveBackLast returns the turn that was granted last.
+func (l *line) giveBackLast() {
+	last := len(l.turns) - 1
+	l.queue.GiveBack(l.now, l.turns[last].ticket)
+	l.turns = l.turns[:last]
+}
+
+// change goes over to a changed rule at once.
+func (l *line) change(how func(r *flow.Rule)) {
+	how(&l.rule)
+	l.version++
+	l.terms = compile(l.t, l.rule, l.version)
+	l.queue.Adopt(l.terms, l.now)
+}
+
+// ids returns who went, in order.
+func (l *line) ids() (ids []int) {
+	for _, turn := range l.turns {
+		ids = append(ids, turn.id)
+	}
+	return ids
+}
+
+// times returns when calls went.
+func (l *line) times() (times []time.Duration) {
+	for _, turn := range l.turns {
+		times = append(times, turn.at)
+	}
+	return times
+}
+
+// every returns a number of times that are evenly spaced.
+func every(spacing time.Duration, times int) (all []time.Duration) {
+	for i := range times {
+		all = append(all, time.Duration(i)*spacing)
+	}
+	return all
+}

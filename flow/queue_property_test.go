@@ -1,0 +1,291 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+)
+
+// modelCall is a call as the model sees it: waiting, or with a turn.
+type modelCall struct {
+	waiter   *flow.Waiter
+	n        int64
+	arrived  clock.Instant
+	turn     clock.Instant
+	ticket   flow.Ticket
+	notified bool // the call knows about its turn
+}
+
+// queueModel reckons every turn anew, one call after the other.
+type queueModel struct {
+	limit   int64 // tokens per second
+	maxWait time.Duration
+
+	since   clock.Instant // no turn was planned anew before
+	granted []*modelCall  // the last of them still holds its turn
+	waiting []*modelCall
+	refused []*modelCall // by a change of the rule
+}
+
+func (m *queueModel) cost(n int64) time.Duration {
+	if m.limit == 0 {
+		return 100 * 365 * 24 * time.Hour
+	}
+	return time.Duration(n) * time.Second / time.Duration(m.limit)
+}
+
+// next returns the turn of a call that follows another with the given turn, if
+// there is one.
+func (m *queueModel) next(c *modelCall, last *clock.Instant) clock.Instant {
+	turn := max(c.arrived, m.since)
+	if last != nil {
+		turn = max(turn, last.Add(m.cost(c.n)))
+	}
+	return turn
+}
+
+func (m *queueModel) last() *clock.Instant {
+	if len(m.granted) == 0 {
+		return nil
+	}
+	return &m.granted[len(m.granted)-1].turn
+}
+
+// advance refuses and grants what it has to by now.
+func (m *queueModel) advance(now clock.Instant) {
+	for len(m.waiting) > 0 {
+		head := m.waiting[0]
+		switch turn := m.next(head, m.last()); {
+		case m.limit == 0 || turn.Sub(head.arrived) > m.maxWait:
+			m.refused = append(m.refused, head)
+		case turn > now:
+			return
+		default:
+			head.turn = turn
+			m.granted = append(m.granted, head)
+		}
+		m.waiting = m.waiting[1:]
+	}
+}
+
+// planned returns the turn that one more call would get.
+func (m *queueModel) planned(c *modelCall) clock.Instant {
+	last := m.last()
+	for _, w := range m.waiting {
+		turn := m.next(w, last)
+		last = &turn
+	}
+	return m.next(c, last)
+}
+
+// arrive decides on a call.
+func (m *queueModel) arrive(c *modelCall, patience time.Duration) flow.Decision {
+	m.advance(c.arrived)
+	if m.limit == 0 {
+		return flow.Refused
+	}
+	turn := m.planned(c)
+	switch {
+	case len(m.waiting) == 0 && turn <= c.arrived:
+		c.turn = turn
+		m.granted = append(m.granted, c)
+		return flow.Passed
+	case turn.Sub(c.arrived) > min(patience, m.maxWait):
+		return flow.Refused
+	}
+	m.waiting = append(m.waiting, c)
+	return flow.Queued
+}
+
+// replan is told that the turns of those who wait change now.
+func (m *queueModel) replan(now clock.Instant) {
+	m.since = now
+	m.advance(now - 1) // refuses, if need be, but grants nothing
+}
+
+// queueMachine is a queue, its model, and one who plays all the callers.
+type queueMachine struct {
+	model   queueModel
+	queue   *flow.Queue
+	terms   *flow.Terms
+	version uint64
+	now     clock.Instant
+}
+
+func (q *queueMachine) rule() flow.Rule { return throttle(float64(q.model.limit), q.model.maxWait) }
+
+// poll asks for each call how it stands.
+func (q *queueMachine) poll(t *rapid.T) {
+	q.model.advance(q.now)
+	for i, c := range q.model.waiting {
+		_, until, decision := q.queue.Turn(q.now, c.waiter)
+		assert.Equal(t, flow.Queued, decision)
+		if i == 0 {
+			assert.Equal(t, q.model.next(c, q.model.last()).Sub(q.now), until, "the first one's turn")
+		} else {
+			assert.Zero(t, until, "only the first knows")
+		}
+	}
+	for _, c := range q.model.granted {
+		if c.notified {
+			continue
+		}
+		ticket, _, decision := q.queue.Turn(q.now, c.waiter)
+		assert.Equal(t, flow.Passed, decision)
+		assert.Equal(t, c.turn, ticket.Turn())
+		c.ticket, c.notified = ticket, true
+	}
+	for _, c := range q.model.refused {
+		_, _, decision := q.queue.Turn(q.now, c.waiter)
+		assert.Equal(t, flow.Refused, decision)
+	}
+	assert.NoError(t, q.queue.CheckLine(len(q.model.waiting)))
+}
+
+func (q *queueMachine) arrive(t *rapid.T) {
+	c := &modelCall{waiter: flow.NewWaiter(), n: int64(rapid.IntRange(1, 3).Draw(t, "n")), arrived: q.now}
+	patience := rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "patience")
+	want := q.model.arrive(c, patience)
+	ticket, decision := q.queue.Join(q.terms, q.now, int32(c.n), patience, c.waiter)
+	assert.Equal(t, want, decision)
+	if decision == flow.Passed {
+		assert.Equal(t, c.turn, ticket.Turn())
+		c.ticket, c.notified = ticket, true
+	}
+}
+
+func (q *queueMachine) leave(t *rapid.T) {
+	q.poll(t)
+	if len(q.model.waiting) == 0 {
+		t.Skip("nobody waits")
+	}
+	i := rapid.IntRange(0, len(q.model.waiting)-1).Draw(t, "who")
+	_, left := q.queue.Leave(q.now, q.model.waiting[i].waiter)
+	assert.True(t, left)
+	q.model.waiting = append(q.model.waiting[:i:i], q.model.waiting[i+1:]...)
+	if i == 0 {
+		q.model.replan(q.now)
+	}
+}
+
+func (q *queueMachine) giveBack(t *rapid.T) {
+	q.poll(t)
+	last := len(q.model.granted) - 1
+	if last < 0 {
+		t.Skip("nobody has had a turn")
+	}
+	i := rapid.IntRange(max(0, last-1), last).Draw(t, "who")
+	q.queue.GiveBack(q.now, q.model.granted[i].ticket)
+	if i == last {
+		q.model.granted = q.model.granted[:last]
+		q.model.replan(q.now)
+	}
+}
+
+func (q *queueMachine) change(t *rapid.T) {
+	q.model.advance(q.now)
+	q.model.limit = rapid.SampledFrom([]int64{0, 1, 2, 5, 10, 1000}).Draw(t, "limit")
+	q.model.maxWait = rapid.SampledFrom([]time.Duration{0, time.Second, 10 * time.Second}).Draw(t, "max wait")
+	q.model.replan(q.now)
+	old := q.terms
+	q.version++
+	q.terms = compile(t, q.rule(), q.version)
+	q.queue.Adopt(q.terms, q.now)
+	_, decision := q.queue.Take(old, q.now, 1)
+	assert.Equal(t, flow.Outdated, decision)
+}
+
+func (q *queueMachine) letTimePass(t *rapid.T) {
+	ms := rapid.SampledFrom([]int{0, 1, 99, 100, 500, 1000, 3000, 20_000}).Draw(t, "ms")
+	q.now = q.now.Add(time.Duration(ms) * time.Millisecond)
+}
+
+// take asks for a turn that does not wait.
+func (q *queueMachine) take(n int32) flow.Decision {
+	ticket, decision := q.queue.Take(q.terms, q.now, n)
+	if decision == flow.Passed {
+		c := &modelCall{n: int64(n), arrived: q.now, ticket: ticket, notified: true}
+		q.model.advance(q.now)
+		c.turn = q.model.planned(c)
+		q.model.granted = append(q.model.granted, c)
+	}
+	return decision
+}
+
+// retry comes again after it was refused, when it is told to and just before.
+func (q *queueMachine) retry(t *rapid.T) {
+	q.poll(t)
+	n := rapid.Int32Range(1, 3).Draw(t, "n")
+	if q.take(n) != flow.Refused {
+		t.Skip("it is not refused")
+	}
+	wait := q.queue.RetryAfter(q.now, n, time.Hour)
+	if q.model.limit == 0 {
+		assert.Zero(t, wait, "never")
+		return
+	}
+	require.Positive(t, wait)
+	q.now = q.now.Add(wait - 1)
+	if wait > 1 {
+		assert.Equal(t, flow.Refused, q.take(n), "a nanosecond too early")
+	}
+	q.now = q.now.Add(1)
+	assert.NotEqual(t, flow.Refused, q.take(n), "after %v", wait)
+}
+
+func TestQueueBehavesLikeItsModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		q := &queueMachine{
+			model: queueModel{limit: rapid.SampledFrom([]int64{1, 2, 10}).Draw(t, "limit"), maxWait: 10 * time.Second},
+			now:   epoch,
+		}
+		q.terms = compile(t, q.rule(), 0)
+		q.queue = flow.NewQueue(q.terms, epoch)
+		t.Repeat(map[string]func(*rapid.T){
+			"arrive":      q.arrive,
+			"leave":       q.leave,
+			"give back":   q.giveBack,
+			"change":      q.change,
+			"time passes": q.letTimePass,
+			"poll":        q.poll,
+			"retry":       q.retry,
+		})
+		q.poll(t)
+	})
+}
+
+// Whatever the limit and the times of arrival: turns are as far apart as their
+// tokens take, in the order of arrival, and never further off than MaxWait.
+func TestQueueTurnsAreSpaced(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.Float64Range(0.1, 2000).Draw(t, "limit")
+		maxWait := time.Duration(rapid.Int64Range(0, int64(10*time.Second)).Draw(t, "max wait"))
+		l := newLine(t, throttle(limit, maxWait))
+		arrived := make(map[int]time.Duration)
+		weight := make(map[int]float64)
+		gap := rapid.Float64Range(0, 3/limit)
+		for range 60 {
+			l.moveTo(l.now.Sub(epoch) + seconds(gap.Draw(t, "gap")))
+			n := rapid.Int32Range(1, 3).Draw(t, "n")
+			arrived[l.calls], weight[l.calls] = l.now.Sub(epoch), float64(n)
+			l.arrive(n)
+		}
+		l.moveTo(time.Hour)
+		assert.NoError(t, l.queue.CheckLine(0))
+		for i, turn := range l.turns {
+			assert.LessOrEqual(t, turn.at-arrived[turn.id], maxWait)
+			if i > 0 {
+				assert.GreaterOrEqual(t, (turn.at - l.turns[i-1].at).Seconds(), weight[turn.id]/limit*(1-1e-12))
+				assert.Greater(t, turn.id, l.turns[i-1].id)
+			}
+		}
+	})
+}

@@ -1,0 +1,228 @@
+package flow_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+)
+
+// await is how a goroutine gets through a queue: it joins, and waits for its
+// turn or the end of its context.
+func await(ctx context.Context, c clock.Clock, q *flow.Queue, terms *flow.Terms) (flow.Ticket, bool) {
+	w := flow.NewWaiter()
+	ticket, decision := q.Join(terms, c.Now(), 1, time.Hour, w)
+	if decision != flow.Queued {
+		return ticket, decision == flow.Passed
+	}
+	for {
+		ticket, until, decision := q.Turn(c.Now(), w)
+		if decision != flow.Queued {
+			return ticket, decision == flow.Passed
+		}
+		var over <-chan time.Time
+		if until > 0 {
+			timer := c.NewTimer(until)
+			defer timer.Stop()
+			over = timer.C()
+		}
+		select {
+		case <-w.Wake:
+		case <-over:
+		case <-ctx.Done():
+			if ticket, left := q.Leave(c.Now(), w); !left {
+				q.GiveBack(c.Now(), ticket)
+			}
+			return flow.Ticket{}, false
+		}
+	}
+}
+
+func TestQueueOfGoroutinesGoesInTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const callers, spacing = 200, 10 * time.Millisecond
+		c := clock.System()
+		terms := compile(t, throttle(100, time.Hour), 1)
+		q := flow.NewQueue(terms, c.Now())
+		start := c.Now()
+		went := make([]time.Duration, callers)
+		for i := range callers {
+			go func() {
+				ticket, ok := await(t.Context(), c, q, terms)
+				assert.True(t, ok)
+				assert.Equal(t, c.Now(), ticket.Turn(), "it goes when its turn is")
+				went[i] = c.Now().Sub(start)
+			}()
+			synctest.Wait() // they come one after the other
+		}
+		<-time.After(time.Minute)
+		assert.Equal(t, every(spacing, callers), went)
+	})
+}
+
+func TestQueueOfGoroutinesLosesNoTurnToWhoGivesUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const callers, spacing = 200, 10 * time.Millisecond
+		c := clock.System()
+		terms := compile(t, throttle(100, time.Hour), 1)
+		q := flow.NewQueue(terms, c.Now())
+		start := c.Now()
+		var mu sync.Mutex
+		var went []time.Duration
+		for i := range callers {
+			patience := time.Hour
+			if i%3 == 1 {
+				patience = time.Duration(i) * spacing / 4
+			}
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				if _, ok := await(ctx, c, q, terms); ok {
+					mu.Lock()
+					defer mu.Unlock()
+					went = append(went, c.Now().Sub(start))
+				}
+			}()
+			synctest.Wait()
+		}
+		<-time.After(time.Minute)
+		assert.Greater(t, len(went), callers/2)
+		assert.Less(t, len(went), callers, "some have given up")
+		assert.Equal(t, every(spacing, len(went)), went)
+		assert.NoError(t, q.CheckLine(0))
+	})
+}
+
+func TestQueueOfGoroutinesIsLetGoWhenItsRuleIs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.System()
+		terms := compile(t, throttle(1, time.Hour), 1)
+		q := flow.NewQueue(terms, c.Now())
+		var passed, let atomic.Int64
+		for range 50 {
+			go func() {
+				if _, ok := await(t.Context(), c, q, terms); ok {
+					passed.Add(1)
+				} else {
+					let.Add(1)
+				}
+			}()
+		}
+		<-time.After(2500 * time.Millisecond)
+		q.Retire()
+		synctest.Wait()
+		assert.Equal(t, int64(3), passed.Load())
+		assert.Equal(t, int64(47), let.Load())
+	})
+}
+
+// jostle is many goroutines in one queue, on a time that they move themselves.
+type jostle struct {
+	queue *flow.Queue
+	terms atomic.Pointer[flow.Terms]
+	now   atomic.Int64
+
+	mu    sync.Mutex
+	turns []clock.Instant // those that were used
+}
+
+func (j *jostle) time() clock.Instant { return clock.Instant(j.now.Load()) }
+
+// call goes through the queue once. Some give up, some give back.
+func (j *jostle) call(i int) {
+	w := flow.NewWaiter()
+	ticket, decision := j.queue.Join(j.terms.Load(), j.time(), 1, time.Hour, w)
+	for turns := 0; decision == flow.Queued; turns++ {
+		if i%5 == 0 && turns == 3 {
+			var left bool
+			if ticket, left = j.queue.Leave(j.time(), w); left {
+				return
+			}
+			decision = flow.Passed
+			break
+		}
+		j.now.Add(int64(100 * time.Microsecond))
+		ticket, _, decision = j.queue.Turn(j.time(), w)
+	}
+	switch {
+	case decision != flow.Passed:
+	case i%7 == 0:
+		j.queue.GiveBack(j.time(), ticket)
+	default:
+		j.mu.Lock()
+		j.turns = append(j.turns, ticket.Turn())
+		j.mu.Unlock()
+	}
+}
+
+func TestQueueKeepsItsSpacingWhateverTheInterleaving(t *testing.T) {
+	t.Parallel()
+	const callers, calls, spacing = 32, 60, time.Millisecond
+	j := &jostle{}
+	j.now.Store(int64(epoch))
+	j.terms.Store(compile(t, throttle(1000, time.Hour), 1))
+	j.queue = flow.NewQueue(j.terms.Load(), epoch)
+	var calling sync.WaitGroup
+	for c := range callers {
+		calling.Go(func() {
+			for i := range calls {
+				j.call(c + i)
+			}
+		})
+	}
+	calling.Wait()
+
+	require.NoError(t, j.queue.CheckLine(0))
+	slices.Sort(j.turns)
+	assert.Greater(t, len(j.turns), callers*calls/2)
+	for i := 1; i < len(j.turns); i++ {
+		assert.GreaterOrEqual(t, j.turns[i].Sub(j.turns[i-1]), spacing, "turn %d", i)
+	}
+}
+
+func TestQueueSurvivesReloadsUnderLoad(t *testing.T) {
+	t.Parallel()
+	const callers, calls = 32, 60
+	j := &jostle{}
+	j.now.Store(int64(epoch))
+	j.terms.Store(compile(t, throttle(1000, time.Hour), 1))
+	j.queue = flow.NewQueue(j.terms.Load(), epoch)
+	var calling, reloading sync.WaitGroup
+	var done atomic.Bool
+	reloading.Go(func() {
+		for version := uint64(2); !done.Load(); version++ {
+			rule := throttle(float64(version%4)*1000, time.Hour)
+			rule.WarmUp.Period = time.Duration(version%3) * time.Second
+			j.terms.Store(compile(t, rule, version))
+			j.queue.Adopt(j.terms.Load(), j.time())
+			j.queue.Status(j.time())
+			j.queue.RetryAfter(j.time(), 1, time.Second)
+		}
+	})
+	for c := range callers {
+		calling.Go(func() {
+			for i := range calls {
+				j.call(c + i)
+			}
+		})
+	}
+	calling.Wait()
+	done.Store(true)
+	reloading.Wait()
+	require.NoError(t, j.queue.CheckLine(0))
+	used := len(j.turns)
+	slices.Sort(j.turns)
+	assert.Len(t, slices.Compact(j.turns), used, "nobody shares a turn")
+}

@@ -1,0 +1,161 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/warmup"
+)
+
+// naiveTurns returns when calls go that all came at the epoch: each follows the
+// one before at the ceiling of the second in which that one went.
+func naiveTurns(r flow.Rule, calls int) (turns []clock.Instant) {
+	curve := warmup.NewCurve(r.Limit/r.Window.Seconds(), r.WarmUp.Period, r.WarmUp.ColdFactor, r.WarmUp.Step)
+	bucket := warmup.NewBucket(curve, curve.Step(epoch))
+	turn := epoch
+	for range calls {
+		turns = append(turns, turn)
+		bucket.Sync(curve, curve.Step(turn))
+		bucket.Pass(curve.Step(turn), 1)
+		turn = turn.Add(seconds(1 / bucket.Ceiling(curve)))
+	}
+	return turns
+}
+
+// perSecond counts instants by the second since the epoch.
+func perSecond(instants []clock.Instant, seconds int) []int {
+	counts := make([]int, seconds)
+	for _, at := range instants {
+		if second := int(at.Sub(epoch) / time.Second); second < seconds {
+			counts[second]++
+		}
+	}
+	return counts
+}
+
+// turnsOf lets calls, that all come at the epoch, take their turns.
+func turnsOf(t *testing.T, rule flow.Rule, calls int, within time.Duration) (turns []clock.Instant) {
+	l := newLine(t, rule)
+	l.call(calls)
+	l.moveTo(within)
+	for _, turn := range l.turns {
+		assert.Equal(t, turn.ticket.Turn(), epoch.Add(turn.at))
+		turns = append(turns, turn.ticket.Turn())
+	}
+	return turns
+}
+
+func TestQueueWarmsUp(t *testing.T) {
+	t.Parallel()
+	rule := throttle(1000, flow.MaxMaxWait)
+	rule.WarmUp.Period = 10 * time.Second
+	passed := perSecond(turnsOf(t, rule, 12_000, 15*time.Second), 14)
+	for second, want := range []int{333, 348, 366, 387, 412, 442, 479, 528, 594, 692, 856, 1000, 1000, 1000} {
+		assert.InDelta(t, want, passed[second], 3, "second %d", second)
+	}
+}
+
+func TestQueueWithAFineStepFollowsTheIdealCurve(t *testing.T) {
+	t.Parallel()
+	rule := throttle(1000, flow.MaxMaxWait)
+	rule.WarmUp = flow.WarmUp{Period: 10 * time.Second, Step: 100 * time.Millisecond}
+	passed := perSecond(turnsOf(t, rule, 12_000, 15*time.Second), 14)
+	for second, want := range []int{341, 358, 378, 402, 431, 467, 514, 579, 677, 854, 1000, 1000} {
+		assert.InEpsilon(t, want, passed[second], 0.04, "second %d", second)
+	}
+}
+
+// At two per second and a cold factor of three, no whole token passes in a
+// second at the cold rate.
+func TestQueueWarmsUpAtTwoPerSecond(t *testing.T) {
+	t.Parallel()
+	rule := throttle(2, flow.MaxMaxWait)
+	rule.WarmUp.Period = 10 * time.Second
+	turns := turnsOf(t, rule, 100, time.Minute)
+	assert.Len(t, turns, 100)
+	assert.Equal(t, 1500*time.Millisecond, turns[1].Sub(turns[0]), "stone-cold")
+	assert.Equal(t, 500*time.Millisecond, turns[99].Sub(turns[98]), "warm")
+	for second, passed := range perSecond(turns, 40)[15:] {
+		assert.Equal(t, 2, passed, "second %d", second+15)
+	}
+}
+
+func TestQueueCoolsDown(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []float64{2, 1000} {
+		rule := throttle(limit, flow.MaxMaxWait)
+		rule.WarmUp.Period = 10 * time.Second
+		l := newLine(t, rule)
+		l.call(int(limit) * 20)
+		l.moveTo(time.Hour)
+		first := len(l.turns)
+		l.call(2)
+		l.moveTo(2 * time.Hour)
+		assert.InEpsilon(t, 3/limit, (l.turns[first+1].at - l.turns[first].at).Seconds(), 0.001, "limit %v", limit)
+	}
+}
+
+func TestQueueKeepsItsWarmthOverAChangedLimit(t *testing.T) {
+	t.Parallel()
+	rule := throttle(1000, flow.MaxMaxWait)
+	rule.WarmUp.Period = 10 * time.Second
+	l := newLine(t, rule)
+	l.call(20_000)
+	l.moveTo(15 * time.Second)
+	l.change(func(r *flow.Rule) { r.Limit = 1001 })
+	before := len(l.turns)
+	l.moveTo(16 * time.Second)
+	assert.InDelta(t, 1001, len(l.turns)-before, 2)
+	l.change(func(r *flow.Rule) { r.Limit = 10 })
+	before = len(l.turns)
+	l.moveTo(26 * time.Second)
+	assert.InDelta(t, 100, len(l.turns)-before, 2)
+}
+
+// Under full load turns follow the ceiling of the second, to the nanosecond or
+// so, whatever the rule.
+func TestWarmingQueueBehavesLikeItsModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rule := throttle(rapid.Float64Range(0.2, 50).Draw(t, "limit"), flow.MaxMaxWait)
+		rule.WarmUp = flow.WarmUp{
+			Period:     rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second, time.Minute}).Draw(t, "period"),
+			ColdFactor: rapid.Float64Range(1.1, 10).Draw(t, "cold factor"),
+			Step:       rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(t, "step"),
+		}
+		const calls = 200
+		want := naiveTurns(rule.WithDefaults(), calls)
+		l := newLine(t, rule)
+		l.call(calls)
+		l.moveTo(24 * time.Hour)
+		assert.Len(t, l.turns, calls)
+		for i, turn := range l.turns {
+			// A turn at the very edge of a step may fall into either.
+			if !assert.InDelta(t, want[i].Sub(epoch), turn.at, calls, "turn %d", i) {
+				break
+			}
+		}
+	})
+}
+
+// Heavy calls warm a resource no less than light ones do.
+func TestQueueWarmsUpUnderHeavyCalls(t *testing.T) {
+	t.Parallel()
+	for _, weight := range []int32{1, 3, 10} {
+		rule := throttle(10, flow.MaxMaxWait)
+		rule.WarmUp.Period = 10 * time.Second
+		l := newLine(t, rule)
+		for range 600 / weight {
+			l.arrive(weight)
+		}
+		l.moveTo(time.Minute)
+		last := len(l.turns) - 1
+		spacing := l.turns[last].at - l.turns[last-1].at
+		assert.InEpsilon(t, float64(weight)/10, spacing.Seconds(), 0.01, "%d tokens each", weight)
+	}
+}

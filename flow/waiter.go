@@ -1,0 +1,72 @@
+package flow
+
+import "github.com/penstock-go/penstock/clock"
+
+// Waiter is a call in a queue. It is made once and can be used for one call
+// after another.
+type Waiter struct {
+	// Wake receives when the waiter should call Turn.
+	Wake chan struct{}
+
+	// The queue's mutex guards what follows.
+	state      waiting
+	tokens     int32
+	arrived    clock.Instant
+	ticket     Ticket // the turn: planned for the head, then granted
+	next, prev *Waiter
+}
+
+// waiting is how a waiter stands.
+type waiting uint8
+
+const (
+	inQueue  waiting = iota
+	granted          // its ticket is valid
+	refused          // its turn would come after its patience ended
+	released         // its queue is no more
+)
+
+// NewWaiter returns a waiter.
+func NewWaiter() *Waiter { return &Waiter{Wake: make(chan struct{}, 1)} }
+
+func (w *Waiter) wake() {
+	select {
+	case w.Wake <- struct{}{}:
+	default: // it has been woken already
+	}
+}
+
+// line is the waiters of a queue, the first to be served at its head.
+type line struct {
+	head, tail *Waiter
+	behind     int64 // tokens of those behind the head
+}
+
+// push puts a waiter at the end of the line.
+func (l *line) push(w *Waiter) {
+	if l.head == nil {
+		l.head, l.tail = w, w
+		return
+	}
+	w.prev, l.tail.next, l.tail = l.tail, w, w
+	l.behind += int64(w.tokens)
+}
+
+// remove takes a waiter out of the line.
+func (l *line) remove(w *Waiter) {
+	if w == l.head {
+		l.head = w.next
+		if l.head != nil {
+			l.behind -= int64(l.head.tokens)
+		}
+	} else {
+		w.prev.next = w.next
+		l.behind -= int64(w.tokens)
+	}
+	if w == l.tail {
+		l.tail = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.next, w.prev = nil, nil
+}
