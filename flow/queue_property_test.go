@@ -225,6 +225,7 @@ func (q *queueMachine) retry(t *rapid.T) {
 	if q.take(n) != flow.Refused {
 		t.Skip("it is not refused")
 	}
+	alone := len(q.model.waiting) == 0
 	wait := q.queue.RetryAfter(q.now, n, time.Hour)
 	if q.model.limit == 0 {
 		assert.Zero(t, wait, "never")
@@ -232,7 +233,7 @@ func (q *queueMachine) retry(t *rapid.T) {
 	}
 	require.Positive(t, wait)
 	q.now = q.now.Add(wait - 1)
-	if wait > 1 {
+	if wait > 1 && alone { // of those before it, some may be refused in time
 		assert.Equal(t, flow.Refused, q.take(n), "a nanosecond too early")
 	}
 	q.now = q.now.Add(1)

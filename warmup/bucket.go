@@ -70,12 +70,14 @@ func (b *Bucket) sync(c Curve, refill, passed float64, recent int64) {
 
 // syncSmall is sync for limits so small that mostly nothing passes in a step.
 // All that passed since the last call is drained, or else such a resource would
-// never get warm; and the refill of the time that a token takes does not lift it
-// above the warning line, or else it would not stay so.
+// never get warm; and what is refilled until the next token has passed, which
+// takes a step at least, does not lift it above the warning line, or else it
+// would not stay so.
 func (b *Bucket) syncSmall(c Curve, refill float64) {
 	b.stored = max(0, b.stored-float64(b.current))
 	if b.stored <= c.warning {
-		b.stored = max(min(b.stored+refill, c.warning), b.stored+refill-1)
+		pending := max(1, c.step.Seconds()*c.limit)
+		b.stored = max(min(b.stored+refill, c.warning), b.stored+refill-pending)
 	}
 	b.stored = min(b.stored, c.maximum)
 }
