@@ -18,11 +18,17 @@ const roundingError = 1e-9
 // never is a bucket that no window holds.
 const never = math.MinInt64 / 2
 
-func newCredit(ceiling float64) credit {
-	if ceiling < 1-roundingError {
-		return credit{saved: 1, spent: never}
+// newCredit returns what a limiter with that ceiling starts with: a token where
+// none would pass for more than a window. A cold resource starts with what a
+// window is worth.
+func newCredit(ceiling float64, isCold bool) credit {
+	switch whole, fraction := split(ceiling); {
+	case whole > 0:
+		return credit{spent: never}
+	case isCold:
+		return credit{saved: fraction, spent: never}
 	}
-	return credit{spent: never}
+	return credit{saved: 1, spent: never}
 }
 
 // split parts a ceiling into whole tokens and the fraction of one.

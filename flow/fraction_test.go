@@ -49,6 +49,19 @@ func TestFractionalLimitsHoldOnAverageInOtherWindows(t *testing.T) {
 	}
 }
 
+// Below one there are no whole tokens that could be lost while nobody calls:
+// however few the calls, as long as one comes in each window, the average holds.
+func TestLimitsBelowOneHoldOnAverageOfFewCalls(t *testing.T) {
+	t.Parallel()
+	const windows = 300
+	for _, limit := range []float64{0.1, 0.5, 0.667, 0.9} {
+		for _, rate := range []int{1, 2, 3, 7} {
+			passed := sum(newGate(t, reject(limit)).offer(rate, windows))
+			assert.InDelta(t, limit*windows, passed, 2, "%v of %d", limit, rate)
+		}
+	}
+}
+
 func TestStrictFractionalLimitsPassTheirShare(t *testing.T) {
 	t.Parallel()
 	const windows = 300
@@ -78,6 +91,40 @@ func TestFractionOfAnEarlierLimitIsNotTakenAlong(t *testing.T) {
 	g.change(func(r *flow.Rule) { r.Limit = 0 })
 	g.moveTo(2 * time.Minute)
 	assert.Zero(t, g.pass(9))
+}
+
+func TestSavedTokenThatIsOutCountsUnderAWholeLimit(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, reject(2.5))
+	for i, at := range []float64{2, 2.3, 2.5} { // the third takes the saved one
+		g.moveTo(seconds(at))
+		assert.Equal(t, 1, g.pass(1), "call %d", i)
+	}
+	g.moveTo(2600 * time.Millisecond)
+	g.change(func(r *flow.Rule) { r.Limit = 2 })
+	assert.Zero(t, g.pass(9))
+	g.moveTo(3 * time.Second)
+	assert.Zero(t, g.pass(9), "one has left, two are in the window")
+	g.moveTo(3300 * time.Millisecond)
+	assert.Equal(t, 1, g.pass(9))
+}
+
+func TestSavedTokenThatCameBackIsNotOutTwice(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, reject(2.95))
+	g.moveTo(4 * time.Second)
+	taken := g.now
+	assert.Equal(t, 3, g.pass(9))
+	g.moveTo(4800 * time.Millisecond)
+	assert.Zero(t, g.pass(1))
+	g.window.GiveBack(g.terms, taken, 1)
+	assert.Equal(t, 1, g.pass(9))
+	for g.now < epoch.Add(4900*time.Millisecond) {
+		g.wait(10 * time.Millisecond)
+		assert.Zero(t, g.pass(9), "three are in the window")
+	}
+	g.moveTo(5 * time.Second)
+	assert.LessOrEqual(t, g.pass(9), 2, "one is still in it")
 }
 
 // A limit so small that no token will ever be saved up still gives answers

@@ -35,6 +35,8 @@ const (
 	MinBucket  = time.Millisecond // the shortest bucket of a window
 	MaxMaxWait = 24 * time.Hour
 	MaxPeriod  = 24 * time.Hour
+
+	MaxColdFactor = 1000.0
 )
 
 // Rule is one rate ceiling on one resource. It is a plain value: copies share
@@ -90,7 +92,7 @@ type WarmUp struct {
 	Period time.Duration
 
 	// ColdFactor is how much lower than the limit the ceiling of a stone-cold
-	// resource is. Greater than 1; defaults to 3.
+	// resource is. Greater than 1, at most [MaxColdFactor]; defaults to 3.
 	ColdFactor float64
 
 	// Step is how often the ceiling is computed anew. Defaults to one second.

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"fmt"
-	"math"
 	"time"
 )
 
@@ -93,8 +92,8 @@ func (r Rule) validateWarmUp(f *faults) {
 	}
 	f.check(w.Period > 0 && w.Period <= MaxPeriod, "warmUp.period",
 		"is %v: must be longer than 0s and at most %v", w.Period, MaxPeriod)
-	f.check(w.Period == 0 || w.ColdFactor > 1 && !math.IsInf(w.ColdFactor, 0), "warmUp.coldFactor",
-		"is %v: must be greater than 1 (a cold resource gets limit/coldFactor)", w.ColdFactor)
+	f.check(w.Period == 0 || w.ColdFactor > 1 && w.ColdFactor <= MaxColdFactor, "warmUp.coldFactor",
+		"is %v: must be greater than 1 and at most %v (a cold resource gets limit/coldFactor)", w.ColdFactor, MaxColdFactor)
 	f.check(w.Period == 0 || w.Step >= MinWindow && w.Step <= time.Minute, "warmUp.step",
 		"is %v: must be from %v to %v", w.Step, MinWindow, time.Minute)
 }

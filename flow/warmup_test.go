@@ -81,7 +81,7 @@ func TestTwoPerSecondWarmUp(t *testing.T) {
 	rule := reject(2)
 	rule.WarmUp.Period = 10 * time.Second
 	g := newGate(t, rule)
-	assert.Equal(t, 2, sum(g.offer(1000, 3)), "0.667 per second at first")
+	assert.InDelta(t, 2.5, sum(g.offer(1000, 3)), 0.5, "0.667 per second at first, soon more")
 	g.offer(1000, 12)
 	assert.InDelta(t, 20, sum(g.offer(1000, 10)), 1, "2 per second when warm")
 }
@@ -129,7 +129,7 @@ func assertWarmsUp(t *testing.T, rule flow.Rule, perSecond float64) {
 	if rule.Strict {
 		share = float64(g.rule.Buckets) / float64(g.rule.Buckets+1)
 	}
-	const windows = 5
+	const windows = 11 // of strict rules, a whole number of times what they hold over
 	span := windows * max(window, int(math.Ceil(4/perSecond)))
 	want := share * perSecond * float64(span)
 	assert.GreaterOrEqual(t, sum(g.offer(offered, span)), int(0.95*want)-1, "of %v", want)
@@ -169,6 +169,46 @@ func TestWindowKeepsItsWarmthOverAChangedRule(t *testing.T) {
 			g.offer(20_000, 1) // what passed under the old rule leaves the window
 			assert.InDelta(t, test.want, g.offer(20_000, 1)[0], float64(test.want)/50)
 		})
+	}
+}
+
+func TestWindowWithAFineStepCoolsDown(t *testing.T) {
+	t.Parallel()
+	rule := warming()
+	rule.WarmUp.Step = 100 * time.Millisecond
+	g := newGate(t, rule)
+	g.offer(2000, 20)
+	g.wait(time.Minute)
+	assert.LessOrEqual(t, sum(g.offer(2000, 1)), 360, "the ceilings of a minute ago are over")
+}
+
+func TestWindowWithAFineStepObeysALoweredLimit(t *testing.T) {
+	t.Parallel()
+	rule := warming()
+	rule.WarmUp.Step = 100 * time.Millisecond
+	g := newGate(t, rule)
+	g.offer(2000, 20)
+	g.change(func(r *flow.Rule) { r.Limit = 100 })
+	assert.LessOrEqual(t, sum(g.offer(2000, 1)), 100)
+	assert.LessOrEqual(t, sum(g.offer(2000, 1)), 100)
+	g.change(func(r *flow.Rule) { r.Limit = 1000 })
+	g.offer(2000, 1)
+	assert.GreaterOrEqual(t, sum(g.offer(2000, 1)), 950)
+}
+
+// What passed under a higher limit is more than the lower one's bucket holds:
+// it must not drain that at once.
+func TestWindowThatIsColdStaysSoUnderALowerLimit(t *testing.T) {
+	t.Parallel()
+	for _, step := range []time.Duration{100 * time.Millisecond, time.Second} {
+		rule := warming()
+		rule.WarmUp.Step = step
+		g := newGate(t, rule)
+		g.offer(2000, 1)
+		g.change(func(r *flow.Rule) { r.Limit = 10 })
+		g.offer(2000, 2)
+		ceiling, _, _ := g.window.Status(g.now)
+		assert.Less(t, ceiling, 5.0, "step %v", step)
 	}
 }
 
@@ -226,6 +266,13 @@ func TestWarmingWindowStaysBelowItsCeiling(t *testing.T) {
 				b.wait(time.Duration(rapid.SampledFrom([]int{10, 100, 300, 1000, 5000}).Draw(t, "ms")) * time.Millisecond)
 			},
 			"give back": b.giveBack,
+			"look ahead": func(t *rapid.T) {
+				ahead, room, _ := b.window.Status(b.now)
+				b.window.Adopt(b.terms, b.now) // opens the bucket
+				ceiling, opened, _ := b.window.Status(b.now)
+				assert.InEpsilon(t, ceiling, ahead, 1e-9, "the ceiling")
+				assert.Contains(t, []int64{0, 1}, opened-room, "the room, a saved token aside")
+			},
 			"": func(t *rapid.T) {
 				ceiling, room, _ := b.window.Status(b.now)
 				assert.LessOrEqual(t, ceiling, rule.Limit*(1+1e-9))
@@ -236,8 +283,7 @@ func TestWarmingWindowStaysBelowItsCeiling(t *testing.T) {
 	})
 }
 
-// Every rule that validation lets through has ceilings that are numbers, and
-// lets something pass under full load.
+// Every rule that validation lets through has ceilings that are numbers.
 func TestEveryValidWarmUpHasACeiling(t *testing.T) {
 	t.Parallel()
 	limits := []float64{math.SmallestNonzeroFloat64, 1e-300, 1e-100, 1e-12, 1e-6, 0.1, 1, 1000, flow.MaxLimit}
@@ -250,13 +296,14 @@ func TestEveryValidWarmUpHasACeiling(t *testing.T) {
 					continue
 				}
 				g := newGate(t, rule)
+				ok := true
 				for range 20 {
 					g.take(1)
 					ceiling, room, reset := g.window.Status(g.now)
-					ok := ceiling >= 0 && ceiling <= limit*(1+1e-9) && room >= 0 && reset >= 0
-					assert.True(t, ok, "limit %v, factor %v, period %v: ceiling %v", limit, factor, period, ceiling)
+					ok = ok && ceiling >= 0 && ceiling <= limit*(1+1e-9) && room >= 0 && reset >= 0
 					g.wait(700 * time.Millisecond)
 				}
+				assert.True(t, ok, "limit %v, factor %v, period %v", limit, factor, period)
 			}
 		}
 	}

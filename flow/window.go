@@ -33,7 +33,7 @@ type Window struct {
 // terms warm up.
 func NewWindow(t *Terms, now clock.Instant) *Window {
 	w := &Window{counts: stat.NewWindow(t.span, t.bucketOf(now)), cold: newCold(t, now)}
-	w.credit = newCredit(w.ceilingOf(&w.cold, t, t.bucketOf(now)))
+	w.credit = newCredit(w.ceilingOf(&w.cold, t, t.bucketOf(now)), t.warmsUp())
 	w.terms.Store(t)
 	w.open(t, t.bucketOf(now))
 	return w

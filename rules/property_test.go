@@ -49,7 +49,7 @@ func soundRule() *rapid.Generator[flow.Rule] {
 		if rapid.Bool().Draw(t, "warm") {
 			rule.WarmUp = flow.WarmUp{
 				Period:     time.Duration(rapid.Int64Range(1, int64(flow.MaxPeriod)).Draw(t, "period")),
-				ColdFactor: rapid.Float64Range(1.001, 1e300).Draw(t, "coldFactor"),
+				ColdFactor: rapid.Float64Range(1.001, flow.MaxColdFactor).Draw(t, "coldFactor"),
 				Step:       time.Duration(rapid.Int64Range(int64(flow.MinWindow), int64(time.Minute)).Draw(t, "step")),
 			}
 		}

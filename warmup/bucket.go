@@ -22,47 +22,57 @@ func NewBucket(c Curve, step int64) Bucket {
 //	stored > warning and recent < floor(T·step / c)    → stored += Δ·T
 //	stored = max(0, min(stored, max) − passed)
 //
-// recent and passed are both what passed in the step just before. Where not even
-// one token passes in a step at the cold rate, a single step says nothing: see
-// syncSmall.
+// passed is what passed since the last call and recent as much of it as a step
+// has of that time; in every second of a steady load both are what passed in the
+// second before. Where not even one token passes in a step at the cold rate, a
+// single step says nothing: see syncSmall.
 func (b *Bucket) Sync(c Curve, step int64) {
-	recent := b.current
-	if step != b.step+1 {
-		recent = 0
+	if step <= b.step {
+		return
 	}
-	b.SyncJudged(c, step, recent)
+	elapsed, passed := float64(step-b.step), float64(b.current)
+	switch {
+	case c.cold < 1:
+		b.syncSmall(c, c.refill(elapsed))
+	case elapsed > 1: // what passed is older than what is refilled
+		b.stored = max(0, b.stored-passed)
+		b.sync(c, c.refill(elapsed), 0, passed/elapsed)
+	default:
+		b.sync(c, c.refill(elapsed), passed, passed)
+	}
+	b.current, b.step, b.ahead = 0, step, 0
 }
 
 // SyncJudged is Sync for a curve that is judged over a window: recent is what
 // passed in the window that ended when the step began. If that is longer than
 // a step, so much of it is drained as a step has of the window, and the ceiling
-// is that of the middle of the step.
+// is that of the middle of the step. If it is not, what passed in the step just
+// before counts, and nothing else.
 func (b *Bucket) SyncJudged(c Curve, step, recent int64) {
 	if step <= b.step {
 		return
 	}
 	elapsed := float64(step - b.step)
-	refill := elapsed * c.step.Seconds() * c.limit
-	b.ahead = 0
+	ahead := 0.0
 	switch {
 	case c.cold < 1:
-		b.syncSmall(c, refill)
+		b.syncSmall(c, c.refill(elapsed))
 	case c.window > c.step:
 		passed := float64(recent) * min(1, elapsed*c.step.Seconds()/c.window.Seconds())
-		if b.sync(c, refill, passed, recent); b.stored > c.warning {
-			b.ahead = passed / elapsed / 2
+		if b.sync(c, c.refill(elapsed), passed, float64(recent)); b.stored > c.warning {
+			ahead = passed / elapsed / 2
 		}
 	case elapsed > 1:
-		b.sync(c, refill, 0, recent)
+		b.sync(c, c.refill(elapsed), 0, 0)
 	default:
-		b.sync(c, refill, float64(b.current), recent)
+		b.sync(c, c.refill(elapsed), float64(b.current), float64(b.current))
 	}
-	b.current, b.step = 0, step
+	b.current, b.step, b.ahead = 0, step, ahead
 }
 
 // sync refills and drains the bucket by the formula.
-func (b *Bucket) sync(c Curve, refill, passed float64, recent int64) {
-	if b.stored < c.warning || b.stored > c.warning && float64(recent) < c.cold {
+func (b *Bucket) sync(c Curve, refill, passed, recent float64) {
+	if b.stored < c.warning || b.stored > c.warning && recent < c.cold {
 		b.stored += refill
 	}
 	b.stored = max(0, min(b.stored, c.maximum)-passed)
@@ -100,6 +110,8 @@ func (b *Bucket) Ceiling(c Curve) float64 { return c.Ceiling(b.stored - b.ahead)
 func (b *Bucket) Rescale(from, to Curve) {
 	if from.maximum > 0 {
 		b.stored *= to.maximum / from.maximum
+		// What passed was as much of the limit as it was then.
+		b.current = int64(float64(b.current) * to.limit / from.limit)
 	} else {
 		b.stored = to.maximum
 	}

@@ -156,6 +156,25 @@ func TestBucketKeepsItsShareOverAChangedRule(t *testing.T) {
 	}
 }
 
+// What passed in the present step counts by its share, too: a resource of 1000
+// per second that is cold is not warm at 10 because 333 tokens have passed.
+func TestBucketKeepsItsShareOfWhatIsNotDrainedYet(t *testing.T) {
+	t.Parallel()
+	for _, factor := range []float64{0.01, 0.5, 1.001, 100} {
+		for _, warmedFor := range []int{1, 3, 8} {
+			f := newTraffic(standard())
+			f.offerFor(2000, seconds(float64(warmedFor)))
+			to := standard()
+			to.limit *= factor
+			f.bucket.Rescale(f.curve, to.curve())
+			f.bucket.Sync(to.curve(), f.step)
+			f.naive.sync(f.step)
+			assert.InEpsilon(t, f.rule.ceiling(f.naive.stored)*factor, f.bucket.Ceiling(to.curve()), 0.01,
+				"%v times the limit after %d s", factor, warmedFor)
+		}
+	}
+}
+
 func TestBucketOfARuleThatBlockedAllStartsCold(t *testing.T) {
 	t.Parallel()
 	nothing := standard()

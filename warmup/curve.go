@@ -32,11 +32,12 @@ type Curve struct {
 // greater than 1, and the step at which the ceiling is computed anew.
 func NewCurve(limit float64, period time.Duration, coldFactor float64, step time.Duration) Curve {
 	volume := period.Seconds() * limit
+	depth := 2 * volume / (1 + coldFactor) // from max down to warning
 	c := Curve{limit: limit, factor: coldFactor, step: step}
 	c.warning = volume / (coldFactor - 1)
-	c.maximum = c.warning + 2*volume/(1+coldFactor)
-	if limit > 0 {
-		c.slope = (coldFactor - 1) / limit / (c.maximum - c.warning)
+	c.maximum = c.warning + depth
+	if slope := (coldFactor - 1) / limit / depth; slope <= math.MaxFloat64 {
+		c.slope = slope // else the numbers are beyond all measure, and it is always warm
 	}
 	return c.JudgedOver(step)
 }
@@ -61,6 +62,9 @@ func (c Curve) Ceiling(stored float64) float64 {
 	}
 	return 1 / ((stored-c.warning)*c.slope + 1/c.limit)
 }
+
+// refill returns the tokens that so many steps put into the bucket.
+func (c Curve) refill(steps float64) float64 { return steps * c.step.Seconds() * c.limit }
 
 // Step returns the number of the step that an instant falls in. Steps of a
 // second are calendar seconds.
