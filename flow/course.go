@@ -1,41 +1,68 @@
 package flow
 
+import "slices"
+
 // course is how the ceiling of a window went, for a rule that warms up in steps
 // shorter than its window: the ceiling of each of the window's buckets. What may
 // pass in a window is the mean of the ceilings that it spans; by the last one
 // alone a rising ceiling would be ahead of itself by half a window.
 type course struct {
 	ceilings []float64 // a ring by the number of the bucket; nil until it is needed
-	last     float64
+	bucket   int64     // the last one that was noted
+	last     float64   // its ceiling
 	mean     float64
+
+	// What passed before the limit was changed counts in proportion, until it
+	// has left the window.
+	changed float64 // the new limit as a multiple of the old one
+	until   int64   // the bucket
 }
 
-// follow notes the ceiling of a bucket and returns what may pass in the window
-// that ends with it.
+// follow notes the ceiling of a bucket, the last one that was noted or a later
+// one, and returns what may pass in the window that ends with it.
 func (c *course) follow(t *Terms, bucket int64, ceiling float64) float64 {
-	if !t.warmsUp() || t.rule.WarmUp.Step >= t.spanLength() {
+	if !t.outlastsStep() {
 		return ceiling
 	}
-	if len(c.ceilings) != t.span {
-		c.ceilings = make([]float64, t.span)
-		for i := range c.ceilings {
-			c.ceilings[i] = ceiling
-		}
+	if c.ceilings == nil {
+		c.ceilings = slices.Repeat([]float64{ceiling}, t.span)
+	}
+	for b := max(c.bucket, bucket-int64(t.span)) + 1; b < bucket; b++ {
+		c.ceilings[b%int64(t.span)] = ceiling // nobody came
 	}
 	c.ceilings[bucket%int64(t.span)] = ceiling
 	sum := 0.0
 	for _, each := range c.ceilings {
 		sum += each
 	}
-	c.last, c.mean = ceiling, sum/float64(t.span)
+	c.bucket, c.last, c.mean = bucket, ceiling, sum/float64(t.span)
 	return c.mean
 }
 
-// atLast returns how many tokens would have passed in the window at the last
-// ceiling, of those that passed at their mean.
-func (c *course) atLast(passed int64) int64 {
+// atLast returns how many tokens would have passed in a window at the last
+// ceiling, of those that did pass at the mean of them.
+func (c *course) atLast(passed int64) float64 {
 	if c.mean == 0 {
-		return passed
+		return float64(passed)
 	}
-	return int64(float64(passed) * c.last / c.mean)
+	share := float64(passed) / c.mean
+	if c.bucket < c.until {
+		share *= c.changed
+	}
+	return min(1, share) * c.last
+}
+
+// adopt goes over to changed terms from a bucket on.
+func (c *course) adopt(from, to *Terms, bucket int64) {
+	*c = course{}
+	if from.warmsUp() && from.rule.Limit > 0 {
+		c.changed, c.until = to.rule.Limit/from.rule.Limit, bucket+int64(to.span)
+	}
+}
+
+// clone returns a copy to look ahead with.
+func (c *course) clone() course {
+	copied := *c
+	copied.ceilings = slices.Clone(c.ceilings)
+	return copied
 }

@@ -38,17 +38,12 @@ func split(ceiling float64) (whole int64, fraction float64) {
 }
 
 // earn saves up what a fraction per window is worth after some buckets of a
-// window that has span of them. A token that went unused for a bucket is kept;
-// nothing is saved beyond it.
+// window that has span of them. A token that went unused for a window is kept,
+// and nothing beyond it.
 func (c *credit) earn(fraction float64, buckets int64, span int) {
-	if buckets <= 0 {
-		return
-	}
-	perBucket := fraction / float64(span)
-	if c.saved+perBucket*float64(buckets-1) >= 1-roundingError {
+	c.saved += fraction / float64(span) * float64(buckets)
+	if c.saved > 1+fraction {
 		c.saved = 1
-	} else {
-		c.saved += perBucket * float64(buckets)
 	}
 }
 
@@ -67,9 +62,9 @@ func (c *credit) spend(bucket int64) {
 }
 
 // held returns how many saved tokens, 0 or 1, are in the window that has the
-// given bucket as its last.
-func (c *credit) held(bucket int64, span int) int64 {
-	if bucket-c.spent < int64(span) {
+// given bucket as its last, under a ceiling that has a fraction.
+func (c *credit) held(fraction float64, bucket int64, span int) int64 {
+	if fraction > roundingError && bucket-c.spent < int64(span) {
 		return 1
 	}
 	return 0
@@ -91,13 +86,13 @@ func (c *credit) renumber(number func(bucket int64) int64) {
 	}
 }
 
-// earnedIn returns after how many buckets there will be a token to spend, if
-// the one that is there now is spent.
-func (c *credit) earnedIn(fraction float64, span int) int64 {
-	missing := 1 - c.saved
-	if c.extra(fraction) == 1 {
-		missing++
+// earnedIn returns after how many buckets from the open one there will be a
+// token to spend, if the one that is there now is spent.
+func (c *credit) earnedIn(fraction float64, open int64, span int) int64 {
+	missing, left := 1-c.saved, c.spent+int64(span)-open
+	if c.held(fraction, open, span) == 0 && c.extra(fraction) == 1 {
+		missing, left = missing+1, int64(span)
 	}
 	buckets := math.Ceil(missing*float64(span)/fraction - roundingError)
-	return int64(min(buckets, math.MaxInt64/2))
+	return max(left, int64(min(buckets, math.MaxInt64/2)))
 }

@@ -151,7 +151,7 @@ func (q *Queue) Status(now clock.Instant) (ceiling float64, room int64, reset ti
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	cold := q.cold // a copy, to look ahead with
-	ceiling = cold.ceiling(q.terms, now)
+	ceiling = cold.ceilingOfTurn(q.terms, now)
 	if ceiling == 0 {
 		return 0, 0, 0
 	}

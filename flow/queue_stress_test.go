@@ -56,16 +56,17 @@ func TestQueueOfGoroutinesGoesInTurn(t *testing.T) {
 		q := flow.NewQueue(terms, c.Now())
 		start := c.Now()
 		went := make([]time.Duration, callers)
+		var calling sync.WaitGroup
 		for i := range callers {
-			go func() {
+			calling.Go(func() {
 				ticket, ok := await(t.Context(), c, q, terms)
 				assert.True(t, ok)
 				assert.Equal(t, c.Now(), ticket.Turn(), "it goes when its turn is")
 				went[i] = c.Now().Sub(start)
-			}()
+			})
 			synctest.Wait() // they come one after the other
 		}
-		<-time.After(time.Minute)
+		calling.Wait()
 		assert.Equal(t, every(spacing, callers), went)
 	})
 }
@@ -80,12 +81,13 @@ func TestQueueOfGoroutinesLosesNoTurnToWhoGivesUp(t *testing.T) {
 		start := c.Now()
 		var mu sync.Mutex
 		var went []time.Duration
+		var calling sync.WaitGroup
 		for i := range callers {
 			patience := time.Hour
 			if i%3 == 1 {
 				patience = time.Duration(i) * spacing / 4
 			}
-			go func() {
+			calling.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				if _, ok := await(ctx, c, q, terms); ok {
@@ -93,10 +95,10 @@ func TestQueueOfGoroutinesLosesNoTurnToWhoGivesUp(t *testing.T) {
 					defer mu.Unlock()
 					went = append(went, c.Now().Sub(start))
 				}
-			}()
+			})
 			synctest.Wait()
 		}
-		<-time.After(time.Minute)
+		calling.Wait()
 		assert.Greater(t, len(went), callers/2)
 		assert.Less(t, len(went), callers, "some have given up")
 		assert.Equal(t, every(spacing, len(went)), went)
@@ -111,18 +113,19 @@ func TestQueueOfGoroutinesIsLetGoWhenItsRuleIs(t *testing.T) {
 		terms := compile(t, throttle(1, time.Hour), 1)
 		q := flow.NewQueue(terms, c.Now())
 		var passed, let atomic.Int64
+		var calling sync.WaitGroup
 		for range 50 {
-			go func() {
+			calling.Go(func() {
 				if _, ok := await(t.Context(), c, q, terms); ok {
 					passed.Add(1)
 				} else {
 					let.Add(1)
 				}
-			}()
+			})
 		}
 		<-time.After(2500 * time.Millisecond)
 		q.Retire()
-		synctest.Wait()
+		calling.Wait()
 		assert.Equal(t, int64(3), passed.Load())
 		assert.Equal(t, int64(47), let.Load())
 	})

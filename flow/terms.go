@@ -47,6 +47,10 @@ func (t *Terms) newCurve() warmup.Curve {
 		JudgedOver(t.spanLength())
 }
 
+// outlastsStep says whether the window of a rule that warms up is longer than
+// the steps in which it does.
+func (t *Terms) outlastsStep() bool { return t.warmsUp() && t.spanLength() > t.rule.WarmUp.Step }
+
 // spanLength is the time in which no more than the limit passes a sliding
 // window.
 func (t *Terms) spanLength() time.Duration { return time.Duration(t.span) * t.bucket }
@@ -81,23 +85,27 @@ func newCold(t *Terms, now clock.Instant) cold {
 	return cold{warmup.NewBucket(t.curve, t.curve.Step(now))}
 }
 
-// ceiling returns the ceiling, in tokens per window, of the step that now is in.
-func (c *cold) ceiling(t *Terms, now clock.Instant) float64 {
+// ceilingOfTurn returns the ceiling, in tokens per window, of the step that now
+// is in, for a rule with a queue.
+func (c *cold) ceilingOfTurn(t *Terms, now clock.Instant) float64 {
 	if !t.warmsUp() {
 		return t.rule.Limit
 	}
-	c.bucket.Sync(t.curve, t.curve.Step(now))
+	c.bucket.SyncSpaced(t.curve, t.curve.Step(now))
 	return c.bucket.Ceiling(t.curve) * t.seconds
 }
 
-// ceilingOver is ceiling for a rule with a window: recent is what the window
-// held when the step began.
-func (c *cold) ceilingOver(t *Terms, now clock.Instant, recent func(stepStart clock.Instant) int64) float64 {
+// ceilingOfWindow is the same for a rule with a window. recent tells what the
+// window held when the step began.
+func (c *cold) ceilingOfWindow(t *Terms, now clock.Instant, recent func(stepStart clock.Instant) float64) float64 {
 	if !t.warmsUp() {
 		return t.rule.Limit
 	}
-	step := t.curve.Step(now)
-	c.bucket.SyncJudged(t.curve, step, recent(t.curve.StepStart(step)))
+	if step := t.curve.Step(now); t.outlastsStep() {
+		c.bucket.SyncWindow(t.curve, step, recent(t.curve.StepStart(step)))
+	} else {
+		c.bucket.Sync(t.curve, step)
+	}
 	return c.bucket.Ceiling(t.curve) * t.spanLength().Seconds()
 }
 

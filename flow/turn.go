@@ -38,9 +38,9 @@ func (q *Queue) plan(t *Terms, now clock.Instant, n int32, patience time.Duratio
 // the first: seconds are entered in the order of turns.
 func (q *Queue) ceilingFor(now clock.Instant) float64 {
 	if q.line.head == nil {
-		return q.cold.ceiling(q.terms, max(q.last, now))
+		return q.cold.ceilingOfTurn(q.terms, max(q.last, now))
 	}
-	return q.cold.ceiling(q.terms, q.last)
+	return q.cold.ceilingOfTurn(q.terms, q.last)
 }
 
 // turnBehind returns the turn of a call of n tokens that comes at now.
@@ -61,7 +61,7 @@ func (q *Queue) advance(now clock.Instant) {
 }
 
 func (q *Queue) grant(ticket Ticket) {
-	q.cold.ceiling(q.terms, ticket.turn) // enter the second that it falls in
+	q.cold.ceilingOfTurn(q.terms, ticket.turn) // enter the second that it falls in
 	q.cold.pass(q.terms, int64(ticket.tokens), ticket.turn)
 	q.last = ticket.turn
 }
@@ -73,7 +73,7 @@ func (q *Queue) grant(ticket Ticket) {
 func (q *Queue) place(now clock.Instant) {
 	for w := q.line.head; w != nil; w = q.line.head {
 		since := max(now, w.arrived)
-		if ceiling := q.cold.ceiling(q.terms, since); ceiling > 0 {
+		if ceiling := q.cold.ceilingOfTurn(q.terms, since); ceiling > 0 {
 			turn := max(since, q.last.Add(q.terms.cost(int64(w.tokens), ceiling)))
 			if turn.Sub(w.arrived) <= q.terms.rule.MaxWait {
 				w.ticket = Ticket{turn: turn, before: q.last, tokens: w.tokens}

@@ -33,7 +33,7 @@ type Window struct {
 // terms warm up.
 func NewWindow(t *Terms, now clock.Instant) *Window {
 	w := &Window{counts: stat.NewWindow(t.span, t.bucketOf(now)), cold: newCold(t, now)}
-	w.credit = newCredit(w.ceilingOf(&w.cold, t, t.bucketOf(now)), t.warmsUp())
+	w.credit = newCredit(w.ceilingOf(&w.cold, &w.course, t, t.bucketOf(now)), t.warmsUp())
 	w.terms.Store(t)
 	w.open(t, t.bucketOf(now))
 	return w
@@ -125,10 +125,10 @@ func (w *Window) Status(now clock.Instant) (ceiling float64, room int64, reset t
 	if bucket == w.counts.OpenBucket() {
 		return w.ceiling, max(0, w.counts.Room()), reset
 	}
-	cold := w.cold // a copy, to look ahead with
-	ceiling = w.ceilingOf(&cold, t, bucket)
-	whole, _ := split(ceiling)
-	return ceiling, max(0, whole+w.credit.held(bucket, t.span)-w.counts.Held(bucket)), reset
+	cold, course := w.cold, w.course.clone() // to look ahead with
+	ceiling = w.ceilingOf(&cold, &course, t, bucket)
+	whole, fraction := split(ceiling)
+	return ceiling, max(0, whole+w.credit.held(fraction, bucket, t.span)-w.counts.Held(bucket)), reset
 }
 
 // settle makes the window ready for a call in a bucket under given terms. It
@@ -161,11 +161,11 @@ func (w *Window) adopt(from, to *Terms, bucket int64) {
 		w.counts.Resize(to.span, opened, func(old int64) int64 {
 			return to.bucketOf(from.bucketEnd(old))
 		})
-		w.course = course{}
 		w.counted = w.counts.Close()
 		w.credit.renumber(func(old int64) int64 { return min(to.bucketOf(from.bucketEnd(old)), opened) })
 	}
 	w.cold.adopt(from, to, to.bucketStart(opened))
+	w.course.adopt(from, to, opened)
 	w.terms.Store(to)
 	w.open(to, opened)
 }
@@ -176,7 +176,8 @@ func (w *Window) close(t *Terms) {
 	bucket := w.counts.OpenBucket()
 	w.cold.pass(t, taken-w.counted, t.bucketStart(bucket))
 	w.counted = taken
-	if w.credit.extra(w.fraction) == 1 && taken > 0 && w.counts.Held(bucket) > w.whole {
+	if w.credit.held(w.fraction, bucket, t.span) == 0 && w.credit.extra(w.fraction) == 1 &&
+		taken > 0 && w.counts.Held(bucket) > w.whole {
 		w.credit.spend(bucket)
 	}
 }
@@ -187,29 +188,36 @@ func (w *Window) open(t *Terms, bucket int64) {
 	if passed > 0 {
 		w.counted = 0
 	}
-	w.ceiling = w.course.follow(t, bucket, w.ceilingOf(&w.cold, t, bucket))
+	w.ceiling = w.ceilingOf(&w.cold, &w.course, t, bucket)
 	w.whole, w.fraction = split(w.ceiling)
 	w.credit.earn(w.fraction, passed, t.span)
-	w.counts.Open(bucket, w.whole+w.credit.held(bucket, t.span)+w.credit.extra(w.fraction))
+	held := w.credit.held(w.fraction, bucket, t.span)
+	w.counts.Open(bucket, w.whole+max(held, w.credit.extra(w.fraction)))
 	// Who is refused later finds no room, whatever there is now.
 	w.wait.Store(int64(w.retryAfter(t, 1, min(0, w.counts.Room()))))
 }
 
-// ceilingOf returns the ceiling of a bucket, the open one or a later one: that
-// of the step in which it begins.
-func (w *Window) ceilingOf(cold *cold, t *Terms, bucket int64) float64 {
-	return cold.ceilingOver(t, t.bucketStart(bucket), func(stepStart clock.Instant) int64 {
-		return w.course.atLast(w.counts.Held(max(w.counts.OpenBucket(), t.bucketOf(stepStart)-1)))
+// ceilingOf returns the ceiling of a bucket, the open one or a later one, in
+// tokens per window: that of the step in which the bucket begins.
+func (w *Window) ceilingOf(cold *cold, course *course, t *Terms, bucket int64) float64 {
+	ceiling := cold.ceilingOfWindow(t, t.bucketStart(bucket), func(stepStart clock.Instant) float64 {
+		return course.atLast(w.counts.Held(max(w.counts.OpenBucket(), t.bucketOf(stepStart)-1)))
 	})
+	return course.follow(t, bucket, ceiling)
 }
 
 func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {
-	buckets := w.counts.FreeIn(n, room, w.credit.spent)
-	if int64(n) > w.whole {
-		if int64(n) > w.whole+1 || w.fraction < roundingError {
-			return 0
+	var buckets int64
+	switch missing := int64(n) - w.whole; {
+	case missing <= 0:
+		buckets = w.counts.FreeIn(n, room, w.credit.spent)
+	case missing > 1 || w.fraction < roundingError:
+		return 0
+	default: // all the whole tokens and a saved one
+		if int64(n)-1 > room {
+			buckets = w.counts.FreeIn(n-1, room, w.credit.spent)
 		}
-		buckets = max(buckets, w.credit.earnedIn(w.fraction, t.span))
+		buckets = max(buckets, w.credit.earnedIn(w.fraction, w.counts.OpenBucket(), t.span))
 	}
 	return time.Duration(min(buckets, int64(forever/t.bucket))) * t.bucket
 }

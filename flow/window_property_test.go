@@ -50,12 +50,12 @@ func (b *book) take(n int32) flow.Decision {
 
 // giveBack gives back some of what a call took.
 func (b *book) giveBack(t *rapid.T) {
-	if len(b.passages) == 0 {
-		t.Skip("nothing has passed")
+	back := rapid.IntRange(1, 8).Draw(t, "calls ago")
+	if back > len(b.passages) || b.passages[len(b.passages)-back].n == 0 {
+		t.Skip("there is nothing to give back")
 	}
-	i := rapid.IntRange(max(0, len(b.passages)-8), len(b.passages)-1).Draw(t, "passage")
-	p := &b.passages[i]
-	n := rapid.Int64Range(0, p.n).Draw(t, "n")
+	p := &b.passages[len(b.passages)-back]
+	n := rapid.Int64Range(1, p.n).Draw(t, "n")
 	b.window.GiveBack(p.terms, p.at, int32(n))
 	p.n -= n
 }

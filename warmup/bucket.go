@@ -6,8 +6,9 @@ package warmup
 type Bucket struct {
 	stored  float64
 	step    int64   // the step that stored was last brought up to
-	current int64   // tokens passed in it
-	ahead   float64 // tokens by which the ceiling looks ahead, see SyncJudged
+	current float64 // tokens passed in it
+	before  float64 // tokens passed in the step that it was at before
+	ahead   float64 // tokens by which the ceiling looks ahead, see SyncWindow
 }
 
 // NewBucket returns the bucket of a stone-cold resource.
@@ -19,61 +20,66 @@ func NewBucket(c Curve, step int64) Bucket {
 // of that step; for a step that is not later than the last it does nothing.
 //
 //	stored < warning                                   → stored += Δ·T
-//	stored > warning and recent < floor(T·step / c)    → stored += Δ·T
+//	stored > warning and passed < floor(T·step / c)    → stored += Δ·T
 //	stored = max(0, min(stored, max) − passed)
 //
-// passed is what passed since the last call and recent as much of it as a step
-// has of that time; in every second of a steady load both are what passed in the
-// second before. Where not even one token passes in a step at the cold rate, a
-// single step says nothing: see syncSmall.
+// passed is what passed in the step just before. Where not even one token passes
+// in a step at the cold rate, a single step says nothing: see syncSmall.
 func (b *Bucket) Sync(c Curve, step int64) {
-	if step <= b.step {
-		return
+	elapsed, passed := float64(step-b.step), b.current
+	if elapsed > 1 {
+		passed = 0
 	}
-	elapsed, passed := float64(step-b.step), float64(b.current)
-	switch {
-	case c.cold < 1:
-		b.syncSmall(c, c.refill(elapsed))
-	case elapsed > 1: // what passed is older than what is refilled
-		b.stored = max(0, b.stored-passed)
-		b.sync(c, c.refill(elapsed), 0, passed/elapsed)
-	default:
-		b.sync(c, c.refill(elapsed), passed, passed)
+	if b.enter(step) {
+		b.sync(c, elapsed, passed, passed)
 	}
-	b.current, b.step, b.ahead = 0, step, 0
 }
 
-// SyncJudged is Sync for a curve that is judged over a window: recent is what
-// passed in the window that ended when the step began. If that is longer than
-// a step, so much of it is drained as a step has of the window, and the ceiling
-// is that of the middle of the step. If it is not, what passed in the step just
-// before counts, and nothing else.
-func (b *Bucket) SyncJudged(c Curve, step, recent int64) {
-	if step <= b.step {
-		return
-	}
-	elapsed := float64(step - b.step)
-	ahead := 0.0
-	switch {
-	case c.cold < 1:
-		b.syncSmall(c, c.refill(elapsed))
-	case c.window > c.step:
-		passed := float64(recent) * min(1, elapsed*c.step.Seconds()/c.window.Seconds())
-		if b.sync(c, c.refill(elapsed), passed, float64(recent)); b.stored > c.warning {
-			ahead = passed / elapsed / 2
+// SyncSpaced is Sync for turns, which may be further apart than a step however
+// many calls wait for them: what passed since the last call counts, all of it to
+// be drained, and its share of a step as the load.
+func (b *Bucket) SyncSpaced(c Curve, step int64) {
+	elapsed, passed := float64(step-b.step), b.current
+	if b.enter(step) {
+		if elapsed > 1 && c.cold >= 1 { // what passed is older than what is refilled
+			b.stored = max(0, b.stored-passed)
+			passed = 0
 		}
-	case elapsed > 1:
-		b.sync(c, c.refill(elapsed), 0, 0)
-	default:
-		b.sync(c, c.refill(elapsed), float64(b.current), float64(b.current))
+		b.sync(c, elapsed, passed, b.before/elapsed)
 	}
-	b.current, b.step, b.ahead = 0, step, ahead
 }
 
-// sync refills and drains the bucket by the formula.
-func (b *Bucket) sync(c Curve, refill, passed, recent float64) {
+// SyncWindow is Sync for a curve that is judged over a window longer than a
+// step. recent is what passed in the window that ended when the step began; so
+// much of it is drained as a step has of the window, and the ceiling is that of
+// the middle of the step.
+func (b *Bucket) SyncWindow(c Curve, step int64, recent float64) {
+	elapsed := float64(step - b.step)
+	if b.enter(step) {
+		passed := recent * min(1, elapsed*c.step.Seconds()/c.window.Seconds())
+		if b.sync(c, elapsed, passed, recent); b.stored > c.warning {
+			b.ahead = passed / elapsed / 2
+		}
+	}
+}
+
+// enter goes over to a later step.
+func (b *Bucket) enter(step int64) bool {
+	if step <= b.step {
+		return false
+	}
+	b.step, b.before, b.current, b.ahead = step, b.current, 0, 0
+	return true
+}
+
+// sync refills the bucket for so many steps and drains what passed.
+func (b *Bucket) sync(c Curve, steps, passed, recent float64) {
+	if c.cold < 1 {
+		b.syncSmall(c, steps)
+		return
+	}
 	if b.stored < c.warning || b.stored > c.warning && recent < c.cold {
-		b.stored += refill
+		b.stored += c.refill(steps)
 	}
 	b.stored = max(0, min(b.stored, c.maximum)-passed)
 }
@@ -83,10 +89,10 @@ func (b *Bucket) sync(c Curve, refill, passed, recent float64) {
 // never get warm; and what is refilled until the next token has passed, which
 // takes a step at least, does not lift it above the warning line, or else it
 // would not stay so.
-func (b *Bucket) syncSmall(c Curve, refill float64) {
-	b.stored = max(0, b.stored-float64(b.current))
+func (b *Bucket) syncSmall(c Curve, steps float64) {
+	b.stored = max(0, b.stored-b.before)
 	if b.stored <= c.warning {
-		pending := max(1, c.step.Seconds()*c.limit)
+		refill, pending := c.refill(steps), max(1, c.refill(1))
 		b.stored = max(min(b.stored+refill, c.warning), b.stored+refill-pending)
 	}
 	b.stored = min(b.stored, c.maximum)
@@ -97,7 +103,7 @@ func (b *Bucket) syncSmall(c Curve, refill float64) {
 // earlier step is drained already and stays so.
 func (b *Bucket) Pass(step, n int64) {
 	if step == b.step {
-		b.current += n
+		b.current += float64(n)
 	}
 }
 
@@ -111,7 +117,7 @@ func (b *Bucket) Rescale(from, to Curve) {
 	if from.maximum > 0 {
 		b.stored *= to.maximum / from.maximum
 		// What passed was as much of the limit as it was then.
-		b.current = int64(float64(b.current) * to.limit / from.limit)
+		b.current *= to.limit / from.limit
 	} else {
 		b.stored = to.maximum
 	}

@@ -1,0 +1,55 @@
+package flow_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+)
+
+func ExampleRule() {
+	rule := flow.Rule{Resource: "orders:create", Limit: 1000}.WithDefaults()
+	fmt.Printf("%s: %v per %v in %d buckets, then %s\n", rule.Name, rule.Limit, rule.Window, rule.Buckets, rule.Control)
+	// Output: orders:create: 1000 per 1s in 10 buckets, then reject
+}
+
+func ExampleRule_Validate() {
+	rule := flow.Rule{Resource: "orders:create", Limit: -1, MaxWait: time.Second}
+	for _, fault := range rule.Validate() {
+		fmt.Println(fault.Field, fault.Message)
+	}
+	// Output:
+	// limit is -1: must be from 0 (blocks all) to 1000000000 tokens per window
+	// maxWait has no effect with control "reject": remove it or set control to "throttle"
+}
+
+func ExampleWindow() {
+	rule := flow.Rule{Resource: "orders:create", Limit: 2}
+	terms := flow.Compile(rule.WithDefaults(), 1)
+	now := clock.Instant(0)
+	window := flow.NewWindow(terms, now)
+	for range 3 {
+		fmt.Println(window.Take(terms, now, 1) == flow.Passed)
+	}
+	fmt.Println("retry after", window.RetryAfter(1))
+	// Output:
+	// true
+	// true
+	// false
+	// retry after 1s
+}
+
+func ExampleQueue() {
+	rule := flow.Rule{Resource: "orders:create", Limit: 10, Control: flow.Throttle, MaxWait: time.Second}
+	terms := flow.Compile(rule.WithDefaults(), 1)
+	now := clock.Instant(0)
+	queue := flow.NewQueue(terms, now)
+	_, first := queue.Take(terms, now, 1)
+
+	waiter := flow.NewWaiter()
+	_, second := queue.Join(terms, now, 1, time.Minute, waiter)
+	_, until, _ := queue.Turn(now, waiter)
+	fmt.Println(first == flow.Passed, second == flow.Queued, until)
+	// Output: true true 100ms
+}
