@@ -126,6 +126,7 @@ func (w *Window) Status(now clock.Instant) (ceiling float64, room int64, reset t
 		return w.ceiling, max(0, w.counts.Room()), reset
 	}
 	cold, course := w.cold, w.course.clone() // to look ahead with
+	cold.pass(t, w.counts.Taken()-w.counted, t.bucketStart(w.counts.OpenBucket()))
 	ceiling = w.ceilingOf(&cold, &course, t, bucket)
 	whole, fraction := split(ceiling)
 	return ceiling, max(0, whole+w.credit.held(fraction, bucket, t.span)-w.counts.Held(bucket)), reset

@@ -95,6 +95,9 @@ func (w *Window) OpenBucket() int64 { return w.open }
 // zero when more were taken than the present ceiling allows.
 func (w *Window) Room() int64 { return roomOf(w.state.Load()) }
 
+// Taken returns how many tokens were taken in the open bucket.
+func (w *Window) Taken() int64 { return w.opening - w.Room() }
+
 // Close shuts the open bucket and returns how many tokens were taken in it. It
 // has no room until Open, for that bucket again or for a later one.
 func (w *Window) Close() (taken int64) {
@@ -113,7 +116,7 @@ func (w *Window) Held(bucket int64) int64 {
 	if first > w.open {
 		return 0
 	}
-	sum := w.opening - w.Room()
+	sum := w.Taken()
 	for b := first; b < w.open; b++ {
 		sum += w.taken[w.slot(b)]
 	}
