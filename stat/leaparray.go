@@ -34,6 +34,7 @@ type LeapArray struct {
 // Add counts n events in the bucket. Events of a bucket that the ring has
 // already left behind count in the Total only.
 func (a *LeapArray) Add(bucket int64, n uint64) {
+	n = min(n, maxValue)
 	word := &a.words[bucket&(slots-1)]
 	lap := lapOf(bucket)
 	for {
