@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"math"
 	"sync"
 	"time"
 )
@@ -95,6 +96,9 @@ func (t *virtualTimer) Reset(d time.Duration) {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
 	t.at = t.clock.now.Add(d)
+	if d > 0 && t.at < t.clock.now {
+		t.at = math.MaxInt64 // beyond what an instant can hold
+	}
 	t.clock.timers[t] = struct{}{}
 	if d <= 0 {
 		t.clock.fire(t)

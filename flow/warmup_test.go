@@ -97,10 +97,16 @@ func TestWindowWarmsUpUnderFullLoad(t *testing.T) {
 		strict bool
 	}
 	for _, v := range []variant{
-		{time.Second, time.Second, false}, {time.Second, 100 * time.Millisecond, false}, {time.Second, 10 * time.Second, false},
-		{100 * time.Millisecond, time.Second, false}, {700 * time.Millisecond, time.Second, false},
-		{10 * time.Second, time.Second, false}, {time.Minute, time.Second, false},
-		{time.Second, time.Second, true}, {time.Second, 100 * time.Millisecond, true}, {10 * time.Second, time.Second, true},
+		{time.Second, time.Second, false},
+		{time.Second, 100 * time.Millisecond, false},
+		{time.Second, 10 * time.Second, false},
+		{100 * time.Millisecond, time.Second, false},
+		{700 * time.Millisecond, time.Second, false},
+		{10 * time.Second, time.Second, false},
+		{time.Minute, time.Second, false},
+		{time.Second, time.Second, true},
+		{time.Second, 100 * time.Millisecond, true},
+		{10 * time.Second, time.Second, true},
 	} {
 		for _, perSecond := range []float64{0.1, 0.5, 2, 3, 10, 100} {
 			for _, coldFactor := range []float64{1.1, 3, 10} {

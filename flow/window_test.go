@@ -234,7 +234,8 @@ func TestWindowGeometryChanges(t *testing.T) {
 			[]step{{0.5, 0}, {1.09, 0}, {1.1, 5}, {2.19, 0}, {2.2, 5}},
 		},
 		"no longer strict": {
-			flow.Rule{Resource: "r", Limit: 5, Strict: true}, func(r *flow.Rule) { r.Strict = false },
+			flow.Rule{Resource: "r", Limit: 5, Strict: true},
+			func(r *flow.Rule) { r.Strict = false },
 			[]step{{0.5, 0}, {0.99, 0}, {1.0, 5}},
 		},
 	}

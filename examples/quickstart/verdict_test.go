@@ -1,0 +1,69 @@
+package main
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/stat"
+)
+
+// asTheRulesSay returns a record of a show in which everything went by the
+// rules.
+func asTheRulesSay() *record {
+	r := &record{
+		seconds: map[string][]stat.Second{}, ceilings: map[string][]float64{}, scraped: 1,
+		totals: map[string]stat.Totals{reserve: {Waited: 10, WaitTime: time.Second}},
+	}
+	for second, ceiling := range warmUp(browseLimit, browsePeriod, coldFactor, duration) {
+		created := uint64(createLimit)
+		if second >= pushAt {
+			created = createLimitLate
+		}
+		r.seconds[browse] = append(r.seconds[browse], stat.Second{Passed: uint64(ceiling)})
+		r.seconds[create] = append(r.seconds[create], stat.Second{Passed: created})
+		r.seconds[reserve] = append(r.seconds[reserve], stat.Second{Passed: 40})
+		r.gaps = append(r.gaps, 20*time.Millisecond)
+	}
+	return r
+}
+
+func TestTheVerdict(t *testing.T) {
+	tests := map[string]struct {
+		spoil func(r *record)
+		wrong int
+	}{
+		"all as the rules say":           {func(*record) {}, 0},
+		"no warm-up":                     {func(r *record) { r.seconds[browse][0].Passed = browseLimit }, 1},
+		"a warm resource below its rate": {func(r *record) { r.seconds[browse][duration-1].Passed = 100 }, 1},
+		"one call too many":              {func(r *record) { r.seconds[create][3].Passed = createLimit + 1 }, 1},
+		"too few calls":                  {func(r *record) { r.seconds[create][3].Passed = createLimit / 2 }, 1},
+		"a rule that has no effect":      {func(r *record) { r.seconds[create][pushAt+3].Passed = createLimit }, 1},
+		"a queue that lets all through":  {func(r *record) { r.seconds[reserve][3].Passed = 80 }, 1},
+		"bursts": {func(r *record) {
+			for i := range r.gaps {
+				r.gaps[i] = time.Millisecond
+			}
+		}, 1},
+		"nobody waited": {func(r *record) { r.totals[reserve] = stat.Totals{} }, 1},
+		"no metrics":    {func(r *record) { r.scraped = 0 }, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := asTheRulesSay()
+			test.spoil(r)
+			assert.Equal(t, test.wrong, r.judge(io.Discard))
+		})
+	}
+}
+
+// What passes in whole calls at 1000 per second, 10 s, cold factor 3; the
+// formula keeps their fractions.
+func TestWarmUp(t *testing.T) {
+	want := []float64{333, 348, 366, 387, 412, 442, 479, 528, 594, 692, 856, 1000, 1000}
+	for second, passed := range warmUp(1000, 10*time.Second, 3, len(want)) {
+		assert.InDelta(t, want[second], passed, 3, "second %d", second)
+	}
+}
