@@ -28,15 +28,20 @@ func (c *course) follow(t *Terms, bucket int64, ceiling float64) float64 {
 		c.ceilings = slices.Repeat([]float64{ceiling}, t.span)
 	}
 	for b := max(c.bucket, bucket-int64(t.span)) + 1; b < bucket; b++ {
-		c.ceilings[b%int64(t.span)] = ceiling // nobody came
+		c.ceilings[c.slot(b)] = ceiling // nobody came
 	}
-	c.ceilings[bucket%int64(t.span)] = ceiling
+	c.ceilings[c.slot(bucket)] = ceiling
 	sum := 0.0
 	for _, each := range c.ceilings {
 		sum += each
 	}
 	c.bucket, c.last, c.mean = bucket, ceiling, sum/float64(t.span)
 	return c.mean
+}
+
+func (c *course) slot(bucket int64) int64 {
+	span := int64(len(c.ceilings))
+	return (bucket%span + span) % span // also before the epoch
 }
 
 // atLast returns how many tokens would have passed in a window at the last

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
 )
 
@@ -91,7 +90,7 @@ func BenchmarkQueueJoin(b *testing.B) {
 	terms := compile(b, throttle(1000, time.Hour), 1)
 	q := flow.NewQueue(terms, epoch)
 	w := flow.NewWaiter()
-	now := clock.Instant(epoch)
+	now := epoch
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, decision := q.Join(terms, now, 1, time.Hour, w); decision == flow.Queued {

@@ -443,7 +443,8 @@ func TestQueueStatus(t *testing.T) {
 	}
 	l.call(1)
 	assert.Equal(t, []any{10.0, int64(2), 50 * time.Millisecond}, status())
-	assert.Equal(t, status(), status(), "asking changes nothing")
+	before := status()
+	assert.Equal(t, before, status(), "asking changes nothing")
 	l.call(2)
 	assert.Equal(t, []any{10.0, int64(0), 50 * time.Millisecond}, status())
 	l.moveTo(50 * time.Millisecond)

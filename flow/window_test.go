@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
 )
 
@@ -83,6 +84,28 @@ func TestWindowOfTheLargestLimit(t *testing.T) {
 	assert.Equal(t, flow.Refused, g.take(1))
 	g.moveTo(time.Second)
 	assert.Equal(t, 1, g.pass(3))
+}
+
+func TestWindowBeforeTheEpochOfClocks(t *testing.T) {
+	t.Parallel()
+	fine := warming()
+	fine.WarmUp.Step = 100 * time.Millisecond
+	for name, rule := range map[string]flow.Rule{"plain": reject(333), "strict": {Resource: "r", Limit: 333, Strict: true}, "warming up": fine} {
+		terms := compile(t, rule, 1)
+		now := clock.Instant(0).Add(-time.Hour)
+		w := flow.NewWindow(terms, now)
+		for range 20 {
+			passed := passUntilRefused(w, terms, now)
+			assert.InDelta(t, 333, passed, 20, name)
+			now = now.Add(2 * time.Second)
+		}
+	}
+}
+
+func TestTermsKnowTheirRule(t *testing.T) {
+	t.Parallel()
+	rule := reject(5).WithDefaults()
+	assert.Equal(t, rule, flow.Compile(rule, 1).Rule())
 }
 
 func TestWindowGiveBack(t *testing.T) {
@@ -337,7 +360,8 @@ func TestWindowStatus(t *testing.T) {
 	assert.Equal(t, []any{5.0, int64(2), 750 * time.Millisecond}, status(), "without a call in between")
 	g.pass(9)
 	assert.Equal(t, []any{5.0, int64(0), 750 * time.Millisecond}, status())
-	assert.Equal(t, status(), status(), "asking changes nothing")
+	before := status()
+	assert.Equal(t, before, status(), "asking changes nothing")
 
 	g.moveTo(time.Second)
 	assert.Equal(t, []any{5.0, int64(3), 200 * time.Millisecond}, status(), "three have left, the other two will")

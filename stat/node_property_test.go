@@ -47,7 +47,7 @@ func TestNodeBehavesLikeItsModel(t *testing.T) {
 			return time.Duration(rapid.Int64Range(0, 3_000_000).Draw(t, "µs")) * time.Microsecond
 		})
 		t.Repeat(map[string]func(*rapid.T){
-			"pass": func(t *rapid.T) {
+			"pass": func(*rapid.T) {
 				n.Pass(now, n.Enter())
 				d.started = append(d.started, now)
 				d.totals.Passed++
@@ -56,7 +56,7 @@ func TestNodeBehavesLikeItsModel(t *testing.T) {
 				s.Passed++
 				s.MaxInFlight = max(s.MaxInFlight, uint64(d.totals.InFlight))
 			},
-			"block": func(t *rapid.T) {
+			"block": func(*rapid.T) {
 				n.Block(now)
 				d.totals.Blocked++
 				d.second(now).Blocked++

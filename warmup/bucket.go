@@ -116,6 +116,7 @@ func (b *Bucket) Ceiling(c Curve) float64 { return c.Ceiling(b.stored - b.ahead)
 func (b *Bucket) Rescale(from, to Curve) {
 	if from.maximum > 0 {
 		b.stored *= to.maximum / from.maximum
+		b.ahead *= to.maximum / from.maximum
 		// What passed was as much of the limit as it was then.
 		b.current *= to.limit / from.limit
 	} else {

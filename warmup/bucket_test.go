@@ -187,3 +187,83 @@ func TestBucketOfARuleThatBlockedAllStartsCold(t *testing.T) {
 	f.bucket.Rescale(c, nothing.curve())
 	assert.Zero(t, f.bucket.Ceiling(nothing.curve()))
 }
+
+// judged returns a bucket that is judged over a second, in steps of a tenth.
+func judged(r rule) *traffic {
+	r.step = 100 * time.Millisecond
+	f := newTraffic(r)
+	f.curve = f.curve.JudgedOver(time.Second)
+	return f
+}
+
+// load loads the bucket for a time with what its ceiling allows but no more
+// than a rate, and returns how many tokens passed.
+func (f *traffic) load(rate float64, d time.Duration) (passed float64) {
+	recent := min(rate, f.bucket.Ceiling(f.curve))
+	for range d / f.rule.step {
+		f.step++
+		f.bucket.SyncWindow(f.curve, f.step, recent) // of a second
+		recent = min(rate, f.bucket.Ceiling(f.curve))
+		passed += recent * f.rule.step.Seconds()
+	}
+	return passed
+}
+
+func TestBucketJudgedOverAWindowFollowsTheIdealCurve(t *testing.T) {
+	t.Parallel()
+	f := judged(standard())
+	for second, want := range []float64{341, 358, 378, 402, 431, 467, 514, 579, 677, 854, 1000, 1000} {
+		assert.InEpsilon(t, want, f.load(2000, time.Second), 0.04, "second %d", second)
+	}
+}
+
+func TestBucketJudgedOverAWindowStaysColdBelowTheColdRate(t *testing.T) {
+	t.Parallel()
+	f := judged(standard())
+	f.load(300, time.Minute)
+	assert.InDelta(t, 0, f.warmth(), 0.03)
+}
+
+func TestBucketJudgedOverAWindowCoolsDown(t *testing.T) {
+	t.Parallel()
+	f := judged(standard())
+	f.load(2000, 20*time.Second)
+	assert.InDelta(t, 1, f.warmth(), 1e-9)
+	f.load(0, 20*time.Second)
+	assert.InDelta(t, 0, f.warmth(), 1e-9)
+}
+
+func TestBucketLooksAheadByItsShareOverAChangedLimit(t *testing.T) {
+	t.Parallel()
+	for _, factor := range []float64{0.001, 0.5, 1000} {
+		f := judged(standard())
+		f.load(2000, 3*time.Second)
+		to := standard()
+		to.limit *= factor
+		to.step = f.rule.step
+		want := f.bucket.Ceiling(f.curve) * factor
+		curve := to.curve().JudgedOver(time.Second)
+		f.bucket.Rescale(f.curve, curve)
+		assert.InEpsilon(t, want, f.bucket.Ceiling(curve), 1e-6, "%v times the limit", factor)
+	}
+}
+
+// Turns of many tokens are further apart than a step, and no sign of idleness.
+func TestBucketOfSpacedTurnsWarmsUp(t *testing.T) {
+	t.Parallel()
+	for _, weight := range []int64{1, 10, 50} {
+		f := newTraffic(rule{limit: 10, period: time.Minute, coldFactor: 3, step: time.Second})
+		start := f.step
+		at := float64(start)
+		for f.step < start+90 {
+			f.bucket.SyncSpaced(f.curve, f.step)
+			f.bucket.Pass(f.step, weight)
+			at += float64(weight) / f.bucket.Ceiling(f.curve)
+			f.step = int64(at)
+		}
+		assert.InDelta(t, 1, f.warmth(), 1e-9, "turns of %d tokens", weight)
+		f.step += 3600
+		f.bucket.SyncSpaced(f.curve, f.step)
+		assert.InDelta(t, 0, f.warmth(), 1e-9, "cold again after turns of %d tokens", weight)
+	}
+}

@@ -53,6 +53,7 @@ func TestCurveSteps(t *testing.T) {
 		assert.Equal(t, want, c.Step(start), "steps of %v", step)
 		assert.Equal(t, want, c.Step(first), "a step of %v begins with its first nanosecond", step)
 		assert.Equal(t, want-1, c.Step(first-1))
+		assert.Equal(t, first, c.StepStart(want))
 		assert.Equal(t, want, c.Step(first.Add(step)-1), "and ends with its last")
 	}
 }
