@@ -49,8 +49,8 @@ func TestStrictHoldsOverEveryInterval(t *testing.T) {
 func TestStrictPassesItsShareUnderOverload(t *testing.T) {
 	t.Parallel()
 	for _, buckets := range []int{1, 2, 5, 10, 20, 100} {
-		for _, limit := range []int{1, 7, 100, 1000} {
-			for _, overload := range []int{2, 3, 10} {
+		for _, limit := range []int{1, 7, 300} {
+			for _, overload := range []int{2, 5} {
 				g := newGate(t, flow.Rule{Resource: "r", Limit: float64(limit), Buckets: buckets, Strict: true})
 				const windows = 60
 				passed := sum(g.offer(max(limit, buckets)*overload, windows))

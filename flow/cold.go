@@ -1,0 +1,59 @@
+package flow
+
+import (
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/warmup"
+)
+
+// cold is how cold a limiter's resource is, for terms that warm up or not.
+type cold struct{ bucket warmup.Bucket }
+
+// newCold returns the state of a stone-cold resource.
+func newCold(t *Terms, now clock.Instant) cold {
+	if !t.warmsUp() {
+		return cold{}
+	}
+	return cold{warmup.NewBucket(t.curve, t.curve.Step(now))}
+}
+
+// ceilingOfTurn returns the ceiling, in tokens per window, of the step that now
+// is in, for a rule with a queue.
+func (c *cold) ceilingOfTurn(t *Terms, now clock.Instant) float64 {
+	if !t.warmsUp() {
+		return t.rule.Limit
+	}
+	c.bucket.SyncSpaced(t.curve, t.curve.Step(now))
+	return c.bucket.Ceiling(t.curve) * t.seconds
+}
+
+// ceilingOfWindow is the same for a rule with a window. recent tells what the
+// window held when the step began.
+func (c *cold) ceilingOfWindow(t *Terms, now clock.Instant, recent func(stepStart clock.Instant) float64) float64 {
+	if !t.warmsUp() {
+		return t.rule.Limit
+	}
+	if step := t.curve.Step(now); t.outlastsStep() {
+		c.bucket.SyncWindow(t.curve, step, recent(t.curve.StepStart(step)))
+	} else {
+		c.bucket.Sync(t.curve, step)
+	}
+	return c.bucket.Ceiling(t.curve) * t.spanLength().Seconds()
+}
+
+// pass counts n tokens that passed at an instant.
+func (c *cold) pass(t *Terms, n int64, at clock.Instant) {
+	if t.warmsUp() {
+		c.bucket.Pass(t.curve.Step(at), n)
+	}
+}
+
+// adopt goes over to changed terms: warm stays warm.
+func (c *cold) adopt(from, to *Terms, now clock.Instant) {
+	switch {
+	case !to.warmsUp():
+	case from.warmsUp():
+		c.bucket.Rescale(from.curve, to.curve)
+	default:
+		*c = newCold(to, now)
+	}
+}

@@ -1,0 +1,107 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/flow"
+)
+
+func TestQueueWakesWhoBecomesTheFirst(t *testing.T) {
+	t.Parallel()
+	l := newLine(t, throttle(1, time.Minute))
+	l.call(4)
+	woken := func(id int) bool {
+		select {
+		case <-l.waiting[id-1].waiter.Wake:
+			return true
+		default:
+			return false
+		}
+	}
+	turn := func(id int) (time.Duration, flow.Decision) {
+		_, until, decision := l.queue.Turn(l.now, l.waiting[id-1].waiter)
+		return until, decision
+	}
+	assert.True(t, woken(1), "the first of all")
+	assert.False(t, woken(2))
+	until, decision := turn(2)
+	assert.Equal(t, flow.Queued, decision)
+	assert.Zero(t, until, "it does not know yet")
+
+	l.now = epoch.Add(time.Second)
+	_, decision = turn(1)
+	assert.Equal(t, flow.Passed, decision)
+	assert.True(t, woken(1), "its turn has come")
+	assert.True(t, woken(2), "it is the first now")
+	assert.False(t, woken(3))
+	until, _ = turn(2)
+	assert.Equal(t, time.Second, until)
+
+	l.queue.Leave(l.now, l.waiting[1].waiter)
+	assert.True(t, woken(3))
+	l.change(func(r *flow.Rule) { r.Limit = 4 })
+	assert.True(t, woken(3), "its turn is another")
+	until, _ = turn(3)
+	assert.Equal(t, 250*time.Millisecond, until)
+}
+
+func TestQueueWaiterCanBeUsedAgain(t *testing.T) {
+	t.Parallel()
+	l := newLine(t, throttle(1, time.Minute))
+	w := flow.NewWaiter()
+	for i := range 5 {
+		_, decision := l.queue.Join(l.terms, l.now, 1, time.Minute, w)
+		if i == 0 {
+			assert.Equal(t, flow.Passed, decision)
+			continue
+		}
+		assert.Equal(t, flow.Queued, decision)
+		l.now = l.now.Add(time.Second)
+		ticket, _, decision := l.queue.Turn(l.now, w)
+		assert.Equal(t, flow.Passed, decision)
+		assert.Equal(t, l.now, ticket.Turn())
+	}
+}
+
+func TestQueueCatchesUpOnTurnsThatNobodyAskedFor(t *testing.T) {
+	t.Parallel()
+	l := newLine(t, throttle(1, time.Minute))
+	l.call(4)
+	l.now = epoch.Add(10 * time.Second)
+	for i, c := range l.waiting {
+		ticket, _, decision := l.queue.Turn(l.now, c.waiter)
+		assert.Equal(t, flow.Passed, decision)
+		assert.Equal(t, epoch.Add(time.Duration(i+1)*time.Second), ticket.Turn(), "woken late or not")
+	}
+}
+
+func TestQueueRetryAfter(t *testing.T) {
+	t.Parallel()
+	l := newLine(t, throttle(10, 250*time.Millisecond))
+	l.call(3)
+	assert.Equal(t, flow.Refused, l.arrive(1))
+	assert.Equal(t, 50*time.Millisecond, l.queue.RetryAfter(l.now, 1, time.Hour))
+	assert.Equal(t, 150*time.Millisecond, l.queue.RetryAfter(l.now, 2, time.Hour), "a heavier call later")
+	assert.Equal(t, 200*time.Millisecond, l.queue.RetryAfter(l.now, 1, 100*time.Millisecond), "and one of less patience")
+	assert.Equal(t, 300*time.Millisecond, l.queue.RetryAfter(l.now, 1, -time.Second))
+}
+
+func TestQueueStatus(t *testing.T) {
+	t.Parallel()
+	l := newLine(t, throttle(10, 250*time.Millisecond))
+	status := func() []any {
+		ceiling, room, reset := l.queue.Status(l.now)
+		return []any{ceiling, room, reset}
+	}
+	l.call(1)
+	assert.Equal(t, []any{10.0, int64(2), 50 * time.Millisecond}, status())
+	before := status()
+	assert.Equal(t, before, status(), "asking changes nothing")
+	l.call(2)
+	assert.Equal(t, []any{10.0, int64(0), 50 * time.Millisecond}, status())
+	l.moveTo(50 * time.Millisecond)
+	assert.Equal(t, []any{10.0, int64(1), 100 * time.Millisecond}, status())
+}

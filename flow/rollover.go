@@ -1,0 +1,112 @@
+package flow
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// settle makes the window ready for a call in a bucket under given terms. It
+// returns false if the window is ahead of them.
+func (w *Window) settle(t *Terms, bucket int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if present := w.terms.Load(); present != t {
+		if t.version < present.version {
+			return false
+		}
+		w.adopt(present, t, bucket)
+	}
+	if bucket <= w.counts.OpenBucket() {
+		return bucket == w.counts.OpenBucket()
+	}
+	w.close(t)
+	w.open(t, bucket)
+	return true
+}
+
+// adopt goes over from one set of terms to another, keeping what is counted.
+func (w *Window) adopt(from, to *Terms, bucket int64) {
+	w.close(from)
+	opened := w.counts.OpenBucket()
+	if !from.sameBuckets(to) {
+		// A token counts in the new bucket that the end of its old one falls
+		// in: it leaves the window no earlier than it would have.
+		opened = max(bucket, to.bucketOf(from.bucketStart(opened)))
+		w.counts.Resize(to.span, opened, func(old int64) int64 {
+			return to.bucketOf(from.bucketEnd(old))
+		})
+		w.counted = w.counts.Close()
+		w.credit.renumber(func(old int64) int64 { return min(to.bucketOf(from.bucketEnd(old)), opened) })
+	}
+	w.cold.adopt(from, to, to.bucketStart(opened))
+	w.course.adopt(from, to, opened)
+	w.terms.Store(to)
+	w.open(to, opened)
+}
+
+// close shuts the open bucket and accounts for what was taken in it.
+func (w *Window) close(t *Terms) {
+	taken := w.counts.Close()
+	bucket := w.counts.OpenBucket()
+	w.cold.pass(t, taken-w.counted, t.bucketStart(bucket))
+	w.counted = taken
+	if w.credit.held(w.fraction, bucket, t.span) == 0 && w.credit.extra(w.fraction) == 1 &&
+		taken > 0 && w.counts.Held(bucket) > w.whole {
+		w.credit.spend(bucket)
+	}
+}
+
+// open settles what a bucket has room for and opens it.
+func (w *Window) open(t *Terms, bucket int64) {
+	passed := bucket - w.counts.OpenBucket()
+	if passed > 0 {
+		w.counted = 0
+	}
+	w.ceiling = w.ceilingOf(&w.cold, &w.course, t, bucket)
+	w.whole, w.fraction = split(w.ceiling)
+	w.credit.earn(w.fraction, passed, t.span)
+	held := w.credit.held(w.fraction, bucket, t.span)
+	w.counts.Open(bucket, w.whole+max(held, w.credit.extra(w.fraction)))
+	// Who is refused later finds no room, whatever there is now.
+	w.wait.Store(int64(w.retryAfter(t, 1, min(0, w.counts.Room()))))
+}
+
+// ceilingOf returns the ceiling of a bucket, the open one or a later one, in
+// tokens per window: that of the step in which the bucket begins.
+func (w *Window) ceilingOf(cold *cold, course *course, t *Terms, bucket int64) float64 {
+	ceiling := cold.ceilingOfWindow(t, t.bucketStart(bucket), func(stepStart clock.Instant) float64 {
+		return course.atLast(w.counts.Held(max(w.counts.OpenBucket(), t.bucketOf(stepStart)-1)))
+	})
+	return course.follow(t, bucket, ceiling)
+}
+
+func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {
+	var buckets int64
+	switch missing := int64(n) - w.whole; {
+	case missing <= 0:
+		buckets = w.counts.FreeIn(n, room, w.credit.spent)
+	case missing > 1 || w.fraction < roundingError:
+		return 0
+	default: // all the whole tokens and a saved one
+		if int64(n)-1 > room {
+			buckets = w.counts.FreeIn(n-1, room, w.credit.spent)
+		}
+		buckets = max(buckets, w.credit.earnedIn(w.fraction, w.counts.OpenBucket(), t.span))
+	}
+	return time.Duration(min(buckets, int64(forever/t.bucket))) * t.bucket
+}
+
+// sameBuckets says whether windows under either terms have the same buckets.
+func (t *Terms) sameBuckets(other *Terms) bool {
+	return t.bucket == other.bucket && t.span == other.span
+}
+
+func (t *Terms) bucketOf(now clock.Instant) int64 { return int64(now) / int64(t.bucket) }
+
+func (t *Terms) bucketStart(bucket int64) clock.Instant {
+	return clock.Instant(bucket * int64(t.bucket))
+}
+
+// bucketEnd returns the last instant of a bucket.
+func (t *Terms) bucketEnd(bucket int64) clock.Instant { return t.bucketStart(bucket+1) - 1 }

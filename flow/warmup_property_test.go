@@ -1,0 +1,58 @@
+package flow_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/flow"
+)
+
+// Whatever happens, the ceiling stays between cold and warm, and what the
+// window holds below the highest that it had while it filled.
+func TestWarmingWindowStaysBelowItsCeiling(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rule := flow.Rule{
+			Resource: "r", Limit: rapid.Float64Range(0.5, 50).Draw(t, "limit"), Strict: rapid.Bool().Draw(t, "strict"),
+			WarmUp: flow.WarmUp{
+				Period:     rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second}).Draw(t, "period"),
+				ColdFactor: rapid.Float64Range(1.1, 10).Draw(t, "cold factor"),
+				Step:       rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(t, "step"),
+			},
+		}
+		b := &book{gate: newGate(t, rule)}
+		t.Repeat(map[string]func(*rapid.T){
+			"fill": func(t *rapid.T) {
+				var ceiling float64
+				for b.take(1) == flow.Passed {
+					ceiling, _, _ = b.window.Status(b.now)
+					assert.LessOrEqual(t, b.held(), int64(math.Ceil(ceiling)))
+				}
+				ceiling, _, _ = b.window.Status(b.now)
+				assert.GreaterOrEqual(t, b.held(), int64(math.Floor(ceiling)), "refused, though there was room")
+			},
+			"take": func(*rapid.T) { b.take(1) },
+			"time passes": func(t *rapid.T) {
+				b.wait(time.Duration(rapid.SampledFrom([]int{10, 100, 300, 1000, 5000}).Draw(t, "ms")) * time.Millisecond)
+			},
+			"give back": b.giveBack,
+			"look ahead": func(t *rapid.T) {
+				ahead, room, _ := b.window.Status(b.now)
+				b.window.Adopt(b.terms, b.now) // opens the bucket
+				ceiling, opened, _ := b.window.Status(b.now)
+				assert.InEpsilon(t, ceiling, ahead, 1e-9, "the ceiling")
+				assert.Contains(t, []int64{0, 1}, opened-room, "the room, a saved token aside")
+			},
+			"": func(t *rapid.T) {
+				ceiling, room, _ := b.window.Status(b.now)
+				assert.LessOrEqual(t, ceiling, rule.Limit*(1+1e-9))
+				assert.GreaterOrEqual(t, ceiling, rule.Limit/rule.WarmUp.ColdFactor*(1-1e-9))
+				assert.GreaterOrEqual(t, room, int64(0))
+			},
+		})
+	})
+}
