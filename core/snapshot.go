@@ -40,8 +40,8 @@ type FlowSnapshot struct {
 	Rule    flow.Rule
 	Ceiling float64 // in force, tokens per window
 
-	// Remaining is how many tokens a call that came now could take, for a
-	// throttle by waiting as long as the rule lets it.
+	// Remaining is how many calls of one token that came now could pass, for a
+	// throttle by waiting as long as the rule lets them.
 	Remaining int64
 
 	// Reset is how long it takes, if nobody else comes, until there is more.

@@ -54,7 +54,7 @@ func (q *Queue) Join(t *Terms, now clock.Instant, n int32, patience time.Duratio
 	case Passed:
 		q.grant(ticket)
 	case Queued:
-		*w = Waiter{Wake: w.Wake, tokens: n, arrived: now}
+		*w = Waiter{Wake: w.Wake, state: inQueue, tokens: n, arrived: now}
 		q.line.push(w)
 		if w == q.line.head {
 			q.place(now)
@@ -144,9 +144,9 @@ func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) t
 	return max(1, q.turnBehind(now, n, ceiling).Sub(now)-patience)
 }
 
-// Status returns the ceiling in force at now, in tokens per window, for how many
-// tokens a call that came now would get a turn within the rule's MaxWait, and
-// how long it takes until that is one more. It changes nothing.
+// Status returns the ceiling in force at now, in tokens per window, how many
+// calls of one token that came now would get a turn within the rule's MaxWait,
+// and how long it takes until that is one more. It changes nothing.
 func (q *Queue) Status(now clock.Instant) (ceiling float64, room int64, reset time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -31,7 +31,7 @@ func (w *Window) adopt(from, to *Terms, bucket int64) {
 	opened := w.counts.OpenBucket()
 	if !from.sameBuckets(to) {
 		// A token counts in the new bucket that the end of its old one falls
-		// in: it leaves the window no earlier than it would have.
+		// in, or in the present one if that has not come yet.
 		opened = max(bucket, to.bucketOf(from.bucketStart(opened)))
 		w.counts.Resize(to.span, opened, func(old int64) int64 {
 			return to.bucketOf(from.bucketEnd(old))

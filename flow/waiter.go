@@ -20,7 +20,8 @@ type Waiter struct {
 type waiting uint8
 
 const (
-	inQueue  waiting = iota
+	outside  waiting = iota
+	inQueue          // it waits
 	granted          // its ticket is valid
 	refused          // its turn would come after its patience ended
 	released         // its queue is no more

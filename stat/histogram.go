@@ -106,8 +106,8 @@ func (d Distribution) Quantile(q float64) time.Duration {
 	return 0
 }
 
-// CountUpTo returns how many response times were at most d. The bucket that d
-// parts counts in proportion.
+// CountUpTo returns how many response times were at most the limit. The bucket
+// that it parts counts in proportion.
 func (d Distribution) CountUpTo(limit time.Duration) uint64 {
 	var sum uint64
 	for _, b := range d.Buckets {

@@ -103,7 +103,7 @@ func (n *Node) Minute(now clock.Instant) []Second {
 }
 
 // Second returns what happened in one calendar second, given as seconds since
-// the epoch; nothing if that is more than a minute ago.
+// the epoch. It is remembered for a minute at least.
 func (n *Node) Second(second int64) Second {
 	return Second{
 		Start:           clock.Instant(second * int64(time.Second)),
