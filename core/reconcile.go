@@ -1,7 +1,7 @@
 package core
 
 import (
-	"fmt"
+	"log/slog"
 
 	"github.com/penstock-go/penstock/rules"
 )
@@ -22,19 +22,19 @@ func (e *Engine) reconcile() outcome {
 		sets = append(sets, c.version.rules)
 	}
 	all, err := rules.Merge(sets...)
-	if err != nil {
-		// choose has seen to it that no two names are the same.
-		panic(fmt.Sprintf("core: documents clash after all: %v", err))
+	if err != nil { // cannot be: choose sees to it that no two names are the same
+		e.log.Error("penstock: rules could not be merged, those in force stay", slog.Any("error", err))
+		return outcome{}
 	}
-	outcome := outcome{swap: e.swap(all)}
+	result := outcome{swap: e.swap(all)}
 	for _, c := range choices {
 		d := c.document
 		if c.held {
 			d.apply(e.clock.Now())
 		} else if !d.reported {
 			d.reported = true
-			outcome.rejections = append(outcome.rejections, Rejection{d.source, d.name, d.held.revision, d.problem})
+			result.rejections = append(result.rejections, Rejection{d.source, d.name, d.held.revision, d.problem})
 		}
 	}
-	return outcome
+	return result
 }
