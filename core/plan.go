@@ -82,3 +82,13 @@ func (r *windowRule) refuse(n int32) *BlockError {
 func (r *queueRule) refuse(now clock.Instant, n int32, patience time.Duration) *BlockError {
 	return r.refusals.refuse(r.queue.RetryAfter(now, n, patience))
 }
+
+func (p *plan) isEmpty() bool { return len(p.queues) == 0 && len(p.windows) == 0 }
+
+func (p *plan) add(r *flowRule) {
+	if r.queue != nil {
+		p.queues = append(p.queues, queueRule{r.terms, r.queue, r.refusals})
+	} else {
+		p.windows = append(p.windows, windowRule{r.terms, r.window, r.refusals})
+	}
+}
