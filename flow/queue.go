@@ -57,7 +57,7 @@ func (q *Queue) Join(t *Terms, now clock.Instant, n int32, patience time.Duratio
 		*w = Waiter{Wake: w.Wake, state: inQueue, tokens: n, arrived: now}
 		q.line.push(w)
 		if w == q.line.head {
-			q.place(now)
+			q.place(now) // it asks for its turn itself
 		}
 	}
 	return ticket, decision
@@ -94,7 +94,7 @@ func (q *Queue) Leave(now clock.Instant, w *Waiter) (Ticket, bool) {
 		wasHead := w == q.line.head
 		q.line.remove(w)
 		if wasHead {
-			q.place(now)
+			q.promote(now)
 		}
 	}
 	return w.ticket, w.state != granted
@@ -110,7 +110,7 @@ func (q *Queue) GiveBack(now clock.Instant, ticket Ticket) {
 	}
 	q.last = ticket.before
 	q.cold.pass(q.terms, -int64(ticket.tokens), ticket.turn)
-	q.place(now)
+	q.promote(now)
 }
 
 // Adopt goes over to newer terms: the waiting get their turns by them.

@@ -56,7 +56,7 @@ func (q *Queue) advance(now clock.Instant) {
 	for w := q.line.head; w != nil && w.ticket.turn <= now; w = q.line.head {
 		q.grant(w.ticket)
 		q.finish(w, granted)
-		q.place(q.last)
+		q.promote(q.last)
 	}
 }
 
@@ -66,10 +66,18 @@ func (q *Queue) grant(ticket Ticket) {
 	q.last = ticket.turn
 }
 
+// promote plans the turn of the first in the queue and wakes it to wait for it.
+func (q *Queue) promote(now clock.Instant) {
+	q.place(now)
+	if q.line.head != nil {
+		q.line.head.wake()
+	}
+}
+
 // place plans the turn of the first in the queue, which became the first, or got
 // another turn to follow, at the given instant: at the ceiling of that second,
-// and not earlier. It wakes it to wait for that turn. Who would have to wait
-// longer than the rule allows is refused.
+// and not earlier. Who would have to wait longer than the rule allows is
+// refused.
 func (q *Queue) place(now clock.Instant) {
 	for w := q.line.head; w != nil; w = q.line.head {
 		since := max(now, w.arrived)
@@ -77,7 +85,6 @@ func (q *Queue) place(now clock.Instant) {
 			turn := max(since, q.last.Add(q.terms.cost(int64(w.tokens), ceiling)))
 			if turn.Sub(w.arrived) <= q.terms.rule.MaxWait {
 				w.ticket = Ticket{turn: turn, before: q.last, tokens: w.tokens}
-				w.wake()
 				return
 			}
 		}
@@ -92,7 +99,7 @@ func (q *Queue) adopt(t *Terms, now clock.Instant) {
 	q.advance(now)
 	q.cold.adopt(q.terms, t, now)
 	q.terms = t
-	q.place(now)
+	q.promote(now)
 }
 
 // finish takes a waiter out of the line and tells it how it stands.
