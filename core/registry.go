@@ -77,7 +77,7 @@ func (g *registry) get(name string) *resource {
 
 func (g *registry) find(name string) *resource {
 	now := g.engine.clock.Now()
-	if g.full.Load() && now.Sub(clock.Instant(g.sweptAt.Load())) < sweepInterval {
+	if g.full.Load() && !g.sweepDue(now) {
 		return g.overflow
 	}
 	g.mu.Lock()
@@ -85,7 +85,7 @@ func (g *registry) find(name string) *resource {
 	if r := g.lookUp(name); r != nil {
 		return r
 	}
-	if now.Sub(clock.Instant(g.sweptAt.Load())) >= sweepInterval {
+	if g.sweepDue(now) {
 		g.sweep(now)
 	}
 	if g.count()-g.ruled >= g.max {
@@ -124,7 +124,7 @@ func (g *registry) unpin(r *resource) {
 func (g *registry) all(now clock.Instant) []*resource {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if now.Sub(clock.Instant(g.sweptAt.Load())) >= sweepInterval {
+	if g.sweepDue(now) {
 		g.sweep(now)
 	}
 	g.publish()
@@ -165,6 +165,10 @@ func (g *registry) publish() {
 	g.known.Store(&known)
 	clear(g.fresh)
 	g.misses = 0
+}
+
+func (g *registry) sweepDue(now clock.Instant) bool {
+	return now.Sub(clock.Instant(g.sweptAt.Load())) >= sweepInterval
 }
 
 // sweep forgets the resources that no rule names and nobody called for a

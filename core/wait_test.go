@@ -31,24 +31,30 @@ func throttle(resource string, limit float64, maxWait time.Duration) flow.Rule {
 	return flow.Rule{Resource: resource, Limit: limit, Control: flow.Throttle, MaxWait: maxWait}
 }
 
+// comeInOrder makes a call of "r" for each place in passed, all at one time and
+// one after the other, and notes there how long after that they pass.
+func comeInOrder(t *testing.T, e *core.Engine, passed []time.Duration) *sync.WaitGroup {
+	t.Helper()
+	start := time.Now()
+	callers := new(sync.WaitGroup)
+	for i := range passed {
+		callers.Go(func() {
+			guard, err := e.Entry(t.Context(), "r")
+			passed[i] = time.Since(start)
+			assert.NoError(t, err)
+			guard.Exit()
+		})
+		synctest.Wait()
+	}
+	return callers
+}
+
 func TestThrottleSpacesCallsExactly(t *testing.T) {
 	for _, limit := range []float64{0.5, 3, 100, 1000, 5000} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, e *core.Engine) {
-				const callers = 50
-				start := time.Now()
-				var wg sync.WaitGroup
-				passed := make([]time.Duration, callers)
-				for i := range callers {
-					wg.Go(func() {
-						guard, err := e.Entry(t.Context(), "r")
-						passed[i] = time.Since(start)
-						assert.NoError(t, err)
-						guard.Exit()
-					})
-					synctest.Wait() // so that they come in order
-				}
-				wg.Wait()
+				passed := make([]time.Duration, 50)
+				comeInOrder(t, e, passed).Wait()
 				for i, at := range passed {
 					turn := time.Duration(float64(i) * float64(time.Second) / limit)
 					assert.InDelta(t, turn, at, 50, "caller %d of %v per second", i, limit)
@@ -234,20 +240,11 @@ func TestARuleThatGoesLetsItsWaitersGo(t *testing.T) {
 
 func TestWaitersFollowAChangedLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
-		start := time.Now()
-		var wg sync.WaitGroup
 		passed := make([]time.Duration, 5)
-		for i := range passed {
-			wg.Go(func() {
-				_, err := e.Entry(t.Context(), "r")
-				assert.NoError(t, err)
-				passed[i] = time.Since(start)
-			})
-			synctest.Wait()
-		}
+		callers := comeInOrder(t, e, passed)
 		time.Sleep(1500 * time.Millisecond) // two have passed
 		load(t, e, throttle("r", 10, time.Minute))
-		wg.Wait()
+		callers.Wait()
 		assert.Equal(t, []time.Duration{
 			0, time.Second, 1500 * time.Millisecond, 1600 * time.Millisecond, 1700 * time.Millisecond,
 		}, passed, "the turn after the second one has come long since")
@@ -256,22 +253,13 @@ func TestWaitersFollowAChangedLimit(t *testing.T) {
 
 func TestWaitersOfAnUnchangedRuleKeepTheirPlaceOverReloads(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
-		start := time.Now()
-		var wg sync.WaitGroup
 		passed := make([]time.Duration, 5)
-		for i := range passed {
-			wg.Go(func() {
-				_, err := e.Entry(t.Context(), "r")
-				assert.NoError(t, err)
-				passed[i] = time.Since(start)
-			})
-			synctest.Wait()
-		}
+		callers := comeInOrder(t, e, passed)
 		for i := range 40 { // another rule of the resource changes all the time
 			load(t, e, throttle("r", 1, time.Minute), flow.Rule{Name: "other", Resource: "r", Limit: float64(1000 + i)})
 			time.Sleep(100 * time.Millisecond)
 		}
-		wg.Wait()
+		callers.Wait()
 		assert.Equal(t, []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second}, passed)
 	}, throttle("r", 1, time.Minute))
 }

@@ -63,9 +63,9 @@ func (t *Terms) warmsUp() bool { return t.rule.WarmUp.Period > 0 }
 // cost returns the time that n tokens take at a ceiling in tokens per window,
 // rounded up to the nanosecond so that no two turns come too close.
 func (t *Terms) cost(n int64, ceiling float64) time.Duration {
-	const roundingError = 1e-6 // nanoseconds
+	const tolerance = 1e-6 // nanoseconds by which a whole one may be missed
 	ns := float64(n) * t.seconds * 1e9 / ceiling
-	return time.Duration(min(math.Ceil(ns-roundingError), float64(forever)))
+	return time.Duration(min(math.Ceil(ns-tolerance), float64(forever)))
 }
 
 // forever is a cost beyond every MaxWait that can still be added to an instant.

@@ -12,9 +12,11 @@ type Key struct {
 // [Set.WithDefaults].
 func (s Set) Keys() iter.Seq[Key] {
 	return func(yield func(Key) bool) {
-		for i := range s.Flow {
-			if !yield(Key{KindFlow, s.Flow[i].Name}) {
-				return
+		for _, section := range sections() {
+			for key := range section.keys(s) {
+				if !yield(key) {
+					return
+				}
 			}
 		}
 	}

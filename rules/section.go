@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/penstock-go/penstock/flow"
@@ -19,6 +20,7 @@ type section interface {
 	write(Set) node
 
 	count(Set) int
+	keys(Set) iter.Seq[Key]
 	validate(Set) Problems
 	complete(*Set)
 	merge(to *Set, from []Set) Problems
@@ -43,6 +45,16 @@ type schema[R any] struct {
 func (s schema[R]) name() Kind { return s.kind }
 
 func (s schema[R]) count(set Set) int { return len(*s.rules(&set)) }
+
+func (s schema[R]) keys(set Set) iter.Seq[Key] {
+	return func(yield func(Key) bool) {
+		for _, rule := range *s.rules(&set) {
+			if !yield(Key{s.kind, s.nameOf(rule)}) {
+				return
+			}
+		}
+	}
+}
 
 func (s schema[R]) complete(set *Set) {
 	rules := slices.Clone(*s.rules(set))

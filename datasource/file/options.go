@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // MaxDocumentSize is the longest document in bytes that the source reads. A
 // longer one is reported as a faulty document.
-const MaxDocumentSize = 1 << 20
+const MaxDocumentSize = rules.MaxDocumentSize
 
 // Options of a source. The zero value serves.
 type Options struct {
