@@ -30,6 +30,15 @@ func TestNoCallAllocates(t *testing.T) {
 		{Resource: "closed", Limit: 0},
 		{Resource: "closed queue", Limit: 0, Control: flow.Throttle},
 	}
+	all = append(all, flow.Rule{Match: "pattern*", Limit: 1e9},
+		flow.Rule{Name: "closed pattern", Match: "closed pattern", Limit: 0},
+		flow.Rule{Name: "origin", Resource: "origins", Limit: 1e9, Origin: "origins"},
+		flow.Rule{Name: "others", Resource: "origins", Limit: 1e9, Origin: flow.OtherOrigins},
+		flow.Rule{Resource: "related", Limit: 1e9, Related: "reject"},
+		flow.Rule{Resource: "shadow", Limit: 0, Shadow: true},
+		flow.Rule{Resource: "bucket", Limit: 1e9, Algorithm: flow.TokenBucket},
+		flow.Rule{Resource: "fixed", Limit: 1e9, Algorithm: flow.FixedWindow},
+	)
 	all = append(all, many("ten windows", flow.Rule{Limit: 1e9})...)
 	all = append(all, many("two queues", flow.Rule{Limit: 1e9, Control: flow.Throttle})[:2]...)
 	e, c := newEngine(t, all...)
@@ -41,7 +50,10 @@ func TestNoCallAllocates(t *testing.T) {
 				core.Tokens(2), core.Origin(r), core.Args(r, len(r)*1000), core.Inbound())
 		},
 	}
-	for _, r := range []string{"no rule", "reject", "warm", "throttle", "closed", "closed queue", "ten windows", "two queues"} {
+	for _, r := range []string{
+		"no rule", "reject", "warm", "throttle", "closed", "closed queue", "ten windows", "two queues",
+		"pattern a", "closed pattern", "origins", "related", "shadow", "bucket", "fixed",
+	} {
 		handle := e.Resource(r)
 		options["resource"] = func(string) (core.Guard, error) { return handle.Entry(context.Background()) }
 		for name, entry := range options {

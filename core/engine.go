@@ -120,7 +120,7 @@ func (r *Resource) Entry(ctx context.Context, opts ...Option) (Guard, error) {
 // if there was no room for it.
 func (r *Resource) current() *resource {
 	present := r.present.Load()
-	if present.evicted.Load() || present == r.engine.resources.overflow {
+	if present.evicted.Load() || present.account == r.engine.resources.overflow.account {
 		present = r.engine.resources.get(r.name)
 		r.present.Store(present)
 	}

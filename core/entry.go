@@ -20,20 +20,22 @@ func (r *resource) enter(ctx context.Context, name string, opts []Option) (Guard
 		if plan == nil {
 			return Guard{}, ErrClosed
 		}
-		if len(plan.queues) > 0 || len(r.engine.checks) > 0 {
+		steps := plan.stepsOf(opts)
+		if len(steps.queues) > 0 || len(r.engine.checks) > 0 {
 			return r.enterInTurn(ctx, name, now, tokens, opts)
 		}
-		switch rule, decision := plan.takeWindows(now, tokens); decision {
+		switch rule, decision := steps.takeWindows(now, tokens); decision {
 		case flow.Passed:
 			if r.pass(now) {
-				return Guard{resource: r, start: now}, nil
+				return Guard{resource: r, start: now, wouldBlock: steps.after.settle(now, tokens)}, nil
 			}
-			r = r.engine.resources.get(name)
+			steps.giveBackAll(now, tokens)
 		case flow.Refused:
 			return Guard{}, r.block(now, rule.refuse(tokens))
 		default:
 			now = r.later(rule)
 		}
+		r = r.again(name)
 	}
 }
 

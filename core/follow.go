@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"github.com/penstock-go/penstock/clock"
 )
@@ -111,6 +113,11 @@ func (f *followed) hold(change Change) {
 			}
 		}
 	}
+}
+
+// sorted returns the documents of the source by name.
+func (f *followed) sorted() []*document {
+	return slices.SortedFunc(maps.Values(f.documents), func(a, b *document) int { return cmp.Compare(a.name, b.name) })
 }
 
 // connect notes that the source could be read, or why not.

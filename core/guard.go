@@ -18,7 +18,13 @@ type Guard struct {
 	start    clock.Instant
 	failure  error
 	exited   atomic.Bool
+
+	wouldBlock *BlockError // by a shadow rule
 }
+
+// WouldBlock returns the error with which a shadow rule would have refused the
+// call, the first if there are several; nil if none would.
+func (g *Guard) WouldBlock() *BlockError { return g.wouldBlock }
 
 // Fail marks the call as failed with err; nil marks nothing. It must not run at
 // the same time as Exit, and does nothing after it.

@@ -30,7 +30,7 @@ func Tokens(n int) Option { return Option{kind: optionTokens, tokens: n} }
 // booleans or numbers of the built-in types.
 func Args(values ...any) Option { return Option{kind: optionArgs, args: values} }
 
-// Origin names who is calling.
+// Origin names who is calling, for rules that are for the calls of one caller.
 func Origin(caller string) Option { return Option{kind: optionOrigin, origin: caller} }
 
 // Inbound says that the call comes from outside, rather than going out to
@@ -49,4 +49,15 @@ func tokensOf(opts []Option) (int32, error) {
 		}
 	}
 	return tokens, nil
+}
+
+// originOf returns who is calling, "" if the caller did not say.
+func originOf(opts []Option) string {
+	origin := ""
+	for i := range opts {
+		if o := &opts[i]; o.kind == optionOrigin {
+			origin = o.origin
+		}
+	}
+	return origin
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// plan is what the rules in force demand of the calls of one resource, in the
-// order in which they are asked: those that make a call wait come before those
-// that count the moment of passing. It never changes.
+// plan is what the rules in force demand of the calls of one resource. It never
+// changes.
 //
 // A set of rules is swapped for many resources at once: each changed resource
 // gets a plan for the coming generation, before which stands the present one,
@@ -19,18 +18,34 @@ type plan struct {
 	since  uint64 // the generation in which the plan came into force
 	before *plan  // the one that it replaces; nil for the first, and once forgotten
 
-	queues  []queueRule
-	windows []windowRule
+	rules   []planned         // all of them, in the order in which they are asked
+	others  steps             // of calls whose origin no rule names
+	origins map[string]*steps // of those whose origin a rule names; nil when none does
 }
 
-// windowRule is a rule of control "reject" in a plan.
+// planned is a rule in a plan, and what it holds of the resource.
+type planned struct {
+	terms *flow.Terms
+	hold  *hold
+}
+
+// steps are the rules that one call is held against: those that make it wait
+// come before those that count the moment of passing.
+type steps struct {
+	queues  []queueRule
+	windows []windowRule
+	after   *aftermath // of calls that pass; nil when there is none
+}
+
+// windowRule is a rule with a window in a plan.
 type windowRule struct {
 	terms    *flow.Terms
 	window   *flow.Window
 	refusals *refusals
+	related  bool // the window counts the passes of another resource
 }
 
-// queueRule is a rule of control "throttle" in a plan.
+// queueRule is a rule with a queue in a plan.
 type queueRule struct {
 	terms    *flow.Terms
 	queue    *flow.Queue
@@ -54,26 +69,47 @@ func (r *resource) planNow() *plan {
 	}
 }
 
+// stepsOf returns the rules that a call with these options is held against.
+func (p *plan) stepsOf(opts []Option) *steps {
+	if p.origins != nil {
+		if s := p.origins[originOf(opts)]; s != nil {
+			return s
+		}
+	}
+	return &p.others
+}
+
 // takeWindows takes n tokens of every window at now. If one of them has none to
 // give, that rule is returned and nothing is taken.
-func (p *plan) takeWindows(now clock.Instant, n int32) (*windowRule, flow.Decision) {
-	for i := range p.windows {
-		rule := &p.windows[i]
-		if decision := rule.window.Take(rule.terms, now, n); decision != flow.Passed {
-			p.giveBack(i, now, n)
+func (s *steps) takeWindows(now clock.Instant, n int32) (*windowRule, flow.Decision) {
+	for i := range s.windows {
+		rule := &s.windows[i]
+		if decision := rule.take(now, n); decision != flow.Passed {
+			s.giveBack(i, now, n)
 			return rule, decision
 		}
 	}
 	return nil, flow.Passed
 }
 
+func (r *windowRule) take(now clock.Instant, n int32) flow.Decision {
+	if r.related {
+		return r.window.Check(r.terms, now, n)
+	}
+	return r.window.Take(r.terms, now, n)
+}
+
 // giveBack returns n tokens to the first count windows that gave them at now.
-func (p *plan) giveBack(count int, now clock.Instant, n int32) {
-	for i := range p.windows[:count] {
-		rule := &p.windows[i]
-		rule.window.GiveBack(rule.terms, now, n)
+func (s *steps) giveBack(count int, now clock.Instant, n int32) {
+	for i := range s.windows[:count] {
+		if rule := &s.windows[i]; !rule.related {
+			rule.window.GiveBack(rule.terms, now, n)
+		}
 	}
 }
+
+// giveBackAll returns n tokens to every window.
+func (s *steps) giveBackAll(now clock.Instant, n int32) { s.giveBack(len(s.windows), now, n) }
 
 func (r *windowRule) refuse(n int32) *BlockError {
 	return r.refusals.refuse(r.window.RetryAfter(n))
@@ -81,14 +117,4 @@ func (r *windowRule) refuse(n int32) *BlockError {
 
 func (r *queueRule) refuse(now clock.Instant, n int32, patience time.Duration) *BlockError {
 	return r.refusals.refuse(r.queue.RetryAfter(now, n, patience))
-}
-
-func (p *plan) isEmpty() bool { return len(p.queues) == 0 && len(p.windows) == 0 }
-
-func (p *plan) add(r *flowRule) {
-	if r.queue != nil {
-		p.queues = append(p.queues, queueRule{r.terms, r.queue, r.refusals})
-	} else {
-		p.windows = append(p.windows, windowRule{r.terms, r.window, r.refusals})
-	}
 }

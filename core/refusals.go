@@ -9,26 +9,42 @@ import (
 
 const cacheBits = 4
 
-// refusals counts what one rule refuses on one resource, and holds the errors
-// that it refuses with: one for each length of RetryAfter, so that refusing
-// allocates nothing once an error of that length was made.
+// tally counts what a rule did to the calls of a resource.
+type tally struct {
+	refused, wouldRefuse atomic.Uint64
+}
+
+// refusals holds the errors with which one rule refuses on one resource: one for
+// each length of RetryAfter, so that refusing allocates nothing once an error of
+// that length was made.
 type refusals struct {
 	resource string
 	kind     rules.Kind
 	rule     string
 
-	count  atomic.Uint64
+	tally  *tally
 	errors [1 << cacheBits]atomic.Pointer[BlockError] // by a hash of RetryAfter
 }
 
-// about says what the refusals are of.
-func (r *refusals) about(resource string, kind rules.Kind, rule string) {
-	r.resource, r.kind, r.rule = resource, kind, rule
+// about says what the refusals are of and where they are counted.
+func (r *refusals) about(resource string, kind rules.Kind, rule string, counted *tally) {
+	r.resource, r.kind, r.rule, r.tally = resource, kind, rule, counted
 }
 
 // refuse counts one refusal and returns its error.
 func (r *refusals) refuse(retryAfter time.Duration) *BlockError {
-	r.count.Add(1)
+	r.tally.refused.Add(1)
+	return r.errorOf(retryAfter)
+}
+
+// wouldRefuse counts a call that a shadow rule let through and returns the error
+// with which it would have refused.
+func (r *refusals) wouldRefuse(retryAfter time.Duration) *BlockError {
+	r.tally.wouldRefuse.Add(1)
+	return r.errorOf(retryAfter)
+}
+
+func (r *refusals) errorOf(retryAfter time.Duration) *BlockError {
 	retryAfter = roundUp(retryAfter)
 	const golden = 0x9E3779B97F4A7C15 // spreads the lengths over the cache
 	slot := &r.errors[uint64(retryAfter)*golden>>(64-cacheBits)]

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"hash/maphash"
 	"maps"
 	"slices"
 	"sync"
@@ -20,14 +21,23 @@ const Overflow = "(other)"
 
 // resource is one name that was called or that a rule names.
 type resource struct {
+	*account
 	engine  *Engine
 	name    string
-	node    *stat.Node
 	plan    atomic.Pointer[plan] // never nil
 	evicted atomic.Bool          // forgotten: look the name up again
-	logged  atomic.Int64         // the second in which a refusal was last logged
 	checked []refusals           // what each of the engine's checks refused
-	ruled   bool                 // named by a rule in force; guarded by registry.mu
+
+	patterns *patternBook // of a name that found no room: where its rules come from
+
+	ruled bool    // named by a rule in force; guarded by registry.mu
+	holds []*hold // what the rules in force hold of it; guarded by registry.mu
+}
+
+// account is what is known of the calls of a resource.
+type account struct {
+	node   stat.Node
+	logged atomic.Int64 // the second in which a refusal was last logged
 }
 
 // registry knows the resources by their names. Looking up a name that was seen
@@ -39,6 +49,7 @@ type registry struct {
 	full     atomic.Bool                          // fresh is empty and there is no room for more
 	sweptAt  atomic.Int64                         // an instant
 	overflow *resource
+	spill    overflow
 	noRules  plan
 
 	mu     sync.Mutex // guards what follows
@@ -51,23 +62,29 @@ type registry struct {
 func (g *registry) init(e *Engine, limit int) {
 	g.engine, g.max = e, limit
 	g.fresh = make(map[string]*resource)
-	g.overflow = g.newResource(Overflow)
+	g.spill.seed = maphash.MakeSeed()
+	g.spill.patterns.Store(new(patternBook))
+	g.overflow = g.newResource(Overflow, new(account))
 	g.known.Store(&map[string]*resource{Overflow: g.overflow})
 	g.sweptAt.Store(int64(e.clock.Now()))
 }
 
-func (g *registry) newResource(name string) *resource {
-	r := &resource{engine: g.engine, name: name, node: new(stat.Node)}
+func (g *registry) newResource(name string, account *account) *resource {
+	r := &resource{engine: g.engine, name: name, account: account}
 	r.checked = make([]refusals, len(g.engine.checks))
 	for i, check := range g.engine.checks {
-		r.checked[i].about(name, KindCheck, check.Name())
+		counted := new(tally)
+		if g.overflow != nil && account == g.overflow.account {
+			counted = g.overflow.checked[i].tally
+		}
+		r.checked[i].about(name, KindCheck, check.Name(), counted)
 	}
 	r.plan.Store(&g.noRules)
 	return r
 }
 
-// get returns the resource of a name, the one for overflow when there are too
-// many.
+// get returns the resource of a name, one that shares the account of the
+// overflow when there are too many.
 func (g *registry) get(name string) *resource {
 	if r := (*g.known.Load())[name]; r != nil {
 		return r
@@ -78,7 +95,7 @@ func (g *registry) get(name string) *resource {
 func (g *registry) find(name string) *resource {
 	now := g.engine.clock.Now()
 	if g.full.Load() && !g.sweepDue(now) {
-		return g.overflow
+		return g.overflowing(name)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,9 +108,28 @@ func (g *registry) find(name string) *resource {
 	if g.count()-g.ruled >= g.max {
 		g.publish()
 		g.full.Store(true)
-		return g.overflow
+		return g.overflowing(name)
 	}
 	return g.add(name)
+}
+
+// peek returns the resource of a name without remembering a new one: that gets
+// what a call would find.
+func (g *registry) peek(name string) *resource {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r := (*g.known.Load())[name]; r != nil {
+		return r
+	}
+	if r := g.fresh[name]; r != nil {
+		return r
+	}
+	if g.count()-g.ruled >= g.max {
+		return g.overflowing(name)
+	}
+	r := g.newResource(name, new(account))
+	g.matched(r)
+	return r
 }
 
 // pin returns the resource of a name that a rule names, however many there are.
@@ -132,7 +168,8 @@ func (g *registry) all(now clock.Instant) []*resource {
 }
 
 func (g *registry) add(name string) *resource {
-	r := g.newResource(name)
+	r := g.newResource(name, new(account))
+	g.matched(r)
 	g.fresh[name] = r
 	return r
 }
@@ -171,8 +208,8 @@ func (g *registry) sweepDue(now clock.Instant) bool {
 	return now.Sub(clock.Instant(g.sweptAt.Load())) >= sweepInterval
 }
 
-// sweep forgets the resources that no rule names and nobody called for a
-// minute.
+// sweep forgets the resources that no rule names, nobody called for a minute, and
+// of which no rule with a pattern holds anything.
 func (g *registry) sweep(now clock.Instant) {
 	g.sweptAt.Store(int64(now))
 	g.full.Store(false)
@@ -185,7 +222,7 @@ func (g *registry) sweep(now clock.Instant) {
 // evict forgets the resource if it is idle. Whoever enters it at the same time
 // either is seen here as under way or sees that it was evicted: see enter.
 func (r *resource) evict(now clock.Instant) bool {
-	if !r.node.Idle(now) {
+	if !r.node.Idle(now) || slices.ContainsFunc(r.holds, func(h *hold) bool { return h.isOwn() && !h.idle(now) }) {
 		return false
 	}
 	r.evicted.Store(true)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -12,7 +13,7 @@ import (
 type ruleBook struct {
 	mu        sync.Mutex // guards every change of rules, also those of sources
 	flow      map[string]*flowRule
-	count     int
+	inForce   rules.Set
 	revision  uint64
 	appliedAt clock.Instant
 	code      rules.Set // what Load was given
@@ -21,20 +22,43 @@ type ruleBook struct {
 func (b *ruleBook) init() { b.flow = make(map[string]*flowRule) }
 
 // flowRule is a flow rule in force. A changed rule is a new one that shares the
-// limiter, which holds what was counted, with the one it replaces.
+// state of the one it replaces.
 type flowRule struct {
-	terms    *flow.Terms
-	window   *flow.Window // of control "reject", else nil
-	queue    *flow.Queue  // of control "throttle", else nil
-	refusals *refusals
+	terms *flow.Terms
+	state *ruleState
+}
+
+// ruleState is what stays of a rule when it is changed. What a rule counts for
+// each resource by itself is in the holds of the resources.
+type ruleState struct {
+	pattern *match.Pattern // of a rule that has one
+	related bool
+	common  *limiter // for all resources together; nil when each has its own
 }
 
 // change is what one set of rules changes of another.
 type change struct {
-	resources                map[string]struct{} // whose plans change
+	resources                map[string]struct{} // named by rules that change
+	patterns                 []*match.Pattern    // of rules that change
 	adopting                 []*flowRule         // new terms, same state
 	retired                  []*flowRule         // gone, or replaced by one with a state of its own
 	added, replaced, removed int
+}
+
+func (c *change) isEmpty() bool { return c.added+c.replaced+c.removed+len(c.adopting) == 0 }
+
+// concerns notes whose plans change with a rule.
+func (c *change) concerns(rule *flowRule) {
+	r := rule.terms.Rule()
+	if r.Resource != "" {
+		c.resources[r.Resource] = struct{}{}
+	}
+	if r.Related != "" {
+		c.resources[r.Related] = struct{}{}
+	}
+	if rule.state.pattern != nil {
+		c.patterns = append(c.patterns, rule.state.pattern)
+	}
 }
 
 // compile makes the book hold the rules of the set and tells what changed. Of
@@ -48,23 +72,24 @@ func (b *ruleBook) compile(set rules.Set, generation uint64, now clock.Instant) 
 		if present != nil && present.terms.Rule() == rule {
 			continue
 		}
-		terms := flow.Compile(rule, generation)
-		next := present.successor(terms)
+		next := &flowRule{terms: flow.Compile(rule, generation)}
 		switch {
 		case present == nil:
-			next = newFlowRule(terms, now)
+			next.state = newRuleState(next.terms, now)
 			c.added++
-		case next == nil:
-			next = newFlowRule(terms, now)
+		case present.keepsState(rule):
+			next.state = present.state
+			c.adopting = append(c.adopting, next)
+		default:
+			next.state = newRuleState(next.terms, now)
 			c.replaced++
 			c.retired = append(c.retired, present)
-			c.resources[present.terms.Rule().Resource] = struct{}{}
-		default:
-			c.adopting = append(c.adopting, next)
+			c.concerns(present)
 		}
-		c.resources[rule.Resource] = struct{}{}
+		c.concerns(next)
 		b.flow[rule.Name] = next
 	}
+	b.inForce = set
 	if len(b.flow) == len(names) {
 		return c
 	}
@@ -73,46 +98,37 @@ func (b *ruleBook) compile(set rules.Set, generation uint64, now clock.Instant) 
 			delete(b.flow, name)
 			c.removed++
 			c.retired = append(c.retired, rule)
-			c.resources[rule.terms.Rule().Resource] = struct{}{}
+			c.concerns(rule)
 		}
 	}
 	return c
 }
 
-func newFlowRule(t *flow.Terms, now clock.Instant) *flowRule {
+func newRuleState(t *flow.Terms, now clock.Instant) *ruleState {
 	rule := t.Rule()
-	r := &flowRule{terms: t, refusals: new(refusals)}
-	r.refusals.about(rule.Resource, rules.KindFlow, rule.Name)
-	if rule.Control == flow.Throttle {
-		r.queue = flow.NewQueue(t, now)
-	} else {
-		r.window = flow.NewWindow(t, now)
+	s := &ruleState{related: rule.Related != ""}
+	if rule.Match != "" {
+		// Validated when it was loaded: there is no error.
+		pattern, _ := match.Compile(rule.Match)
+		s.pattern = &pattern
 	}
-	return r
+	if s.pattern == nil || rule.Shared || s.related {
+		common := newLimiter(t, now)
+		s.common = &common
+	}
+	return s
 }
 
-// successor returns the rule with other terms and the same state, nil when
-// there is none or the state cannot serve them.
-func (r *flowRule) successor(t *flow.Terms) *flowRule {
-	if r == nil || r.terms.Rule().Resource != t.Rule().Resource || r.terms.Rule().Control != t.Rule().Control {
-		return nil
-	}
-	next := *r
-	next.terms = t
-	return &next
+// keepsState says whether the state of the rule can serve a changed one.
+func (r *flowRule) keepsState(changed flow.Rule) bool {
+	present := r.terms.Rule()
+	return present.Resource == changed.Resource && present.Match == changed.Match &&
+		present.Shared == changed.Shared && present.Related == changed.Related &&
+		present.Limiter() == changed.Limiter()
 }
 
-func (r *flowRule) adopt(now clock.Instant) {
-	if r.queue != nil {
-		r.queue.Adopt(r.terms, now)
-	} else {
-		r.window.Adopt(r.terms, now)
-	}
-}
-
-// retire lets go of those who wait under a rule that is gone.
-func (r *flowRule) retire() {
-	if r.queue != nil {
-		r.queue.Retire()
-	}
+// matches says whether the rule, which has a pattern, guards the resource of that
+// name. The resource that it relates to is busy rather than guarded.
+func (r *flowRule) matches(name string) bool {
+	return r.state.pattern.Matches(name) && name != r.terms.Rule().Related
 }

@@ -24,8 +24,8 @@ type ResourceSnapshot struct {
 	// Name of the resource; [Overflow] for those beyond [Config.MaxResources].
 	Name string
 	stat.Totals
-	Refusals []Refusals // by what refused; rules that are no longer in force are not among them
-	Flow     []FlowSnapshot
+	Refusals []Refusals     // by what refused; rules that are no longer in force are not among them
+	Flow     []FlowSnapshot // of every rule that guards the resource, in the order in which they are asked
 }
 
 // Refusals tells how often a rule, or a check of the user's own, refused.
@@ -33,6 +33,10 @@ type Refusals struct {
 	Kind  rules.Kind
 	Rule  string
 	Count uint64
+
+	// WouldBlock is how many calls the rule would have refused while it was a
+	// shadow.
+	WouldBlock uint64
 }
 
 // FlowSnapshot is the state of a flow rule.
@@ -72,7 +76,10 @@ func (r *Resource) Minute() []stat.Second { return r.current().node.Minute(r.eng
 func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 	s := ResourceSnapshot{Name: r.name, Totals: r.node.Totals()}
 	if p := r.planNow(); p != nil {
-		s.Flow, s.Refusals = p.snapshot(now)
+		for i := range p.rules {
+			s.Flow = append(s.Flow, p.rules[i].snapshot(now))
+			s.Refusals = append(s.Refusals, p.rules[i].hold.refusals.snapshot())
+		}
 	}
 	for i := range r.checked {
 		s.Refusals = append(s.Refusals, r.checked[i].snapshot())
@@ -80,33 +87,13 @@ func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 	return s
 }
 
-func (p *plan) snapshot(now clock.Instant) (states []FlowSnapshot, refused []Refusals) {
-	for i := range p.queues {
-		rule := &p.queues[i]
-		ceiling, remaining, reset := rule.queue.Status(now)
-		states = append(states, FlowSnapshot{rule.terms.Rule(), ceiling, remaining, reset})
-		refused = append(refused, rule.refusals.snapshot())
-	}
-	for i := range p.windows {
-		rule := &p.windows[i]
-		ceiling, remaining, reset := rule.window.Status(now)
-		states = append(states, FlowSnapshot{rule.terms.Rule(), ceiling, remaining, reset})
-		refused = append(refused, rule.refusals.snapshot())
-	}
-	return states, refused
+func (p *planned) snapshot(now clock.Instant) FlowSnapshot {
+	ceiling, remaining, reset := p.hold.status(now)
+	return FlowSnapshot{p.terms.Rule(), ceiling, remaining, reset}
 }
 
 func (r *refusals) snapshot() Refusals {
-	return Refusals{Kind: r.kind, Rule: r.rule, Count: r.count.Load()}
-}
-
-// Ceilings returns the state of the flow rules on a resource: what an adapter
-// tells its callers of the limits they are under.
-func (e *Engine) Ceilings(resource string) []FlowSnapshot {
-	p := e.resources.get(resource).planNow()
-	if p == nil {
-		return nil
+	return Refusals{
+		Kind: r.kind, Rule: r.rule, Count: r.tally.refused.Load(), WouldBlock: r.tally.wouldRefuse.Load(),
 	}
-	states, _ := p.snapshot(e.clock.Now())
-	return states
 }

@@ -49,6 +49,10 @@ type Sink interface {
 	// Disconnected reports that the source cannot be read at present and why.
 	// The rules applied last stay in force. The next Apply ends it.
 	Disconnected(err error)
+
+	// Status tells how the source stands with the engine: what of it is in
+	// force, what was rejected and why.
+	Status() SourceStatus
 }
 
 // A Source yields named rule documents: an etcd prefix, a directory.

@@ -1,10 +1,8 @@
 package core
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/penstock-go/penstock/rules"
@@ -34,11 +32,7 @@ func (b *sourceBook) changed() {
 func (b *sourceBook) documents() []*document {
 	var all []*document
 	for _, f := range b.list {
-		first := len(all)
-		for _, d := range f.documents {
-			all = append(all, d)
-		}
-		slices.SortFunc(all[first:], func(a, b *document) int { return cmp.Compare(a.name, b.name) })
+		all = append(all, f.sorted()...)
 	}
 	return all
 }

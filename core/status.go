@@ -40,20 +40,28 @@ type DocumentStatus struct {
 func (e *Engine) Status() Status {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
-	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.count}
+	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.inForce.Len()}
 	for _, f := range e.sources.list {
-		status.Sources = append(status.Sources, SourceStatus{
-			Name: f.name, Ready: f.read, Connected: f.connected, Since: f.since, Err: f.err, Revision: f.revision,
-		})
-	}
-	for _, d := range e.sources.documents() {
-		for i := range status.Sources {
-			if s := &status.Sources[i]; s.Name == d.source {
-				s.Documents = append(s.Documents, d.status())
-			}
-		}
+		status.Sources = append(status.Sources, f.status())
 	}
 	return status
+}
+
+// Status is the engine's side of [Sink].
+func (f *followed) Status() SourceStatus {
+	f.engine.rules.mu.Lock()
+	defer f.engine.rules.mu.Unlock()
+	return f.status()
+}
+
+func (f *followed) status() SourceStatus {
+	s := SourceStatus{
+		Name: f.name, Ready: f.read, Connected: f.connected, Since: f.since, Err: f.err, Revision: f.revision,
+	}
+	for _, d := range f.sorted() {
+		s.Documents = append(s.Documents, d.status())
+	}
+	return s
 }
 
 func (d *document) status() DocumentStatus {

@@ -9,24 +9,25 @@ import (
 )
 
 // visit is one call on its way through rules that may make it wait and through
-// the checks of the user's own. All that the call has taken is in here, so that
-// it can be given back.
+// the checks of the user's own. It never waits itself but says what for. All
+// that the call has taken is in here, so that it can be given back.
 type visit struct {
-	resource     *resource
-	name         string
-	tokens       int32
-	now          clock.Instant
-	waitingSince clock.Instant
+	resource *resource
+	name     string
+	tokens   int32
+	now      clock.Instant
+	wait     wait
 
 	turns   turns        // granted by queues
-	windows *plan        // whose windows have given tokens, at now; or nil
+	windows *steps       // whose windows have given tokens, at now; or nil
 	checked *checkedCall // nil until the checks are asked
+
+	passed     bool
+	wouldBlock *BlockError
 }
 
 // enterInTurn decides on a call whose plan has queues or whose engine has
-// checks. Queues are asked first, so that a call takes from the windows at the
-// moment at which it really passes, and for the same reason it takes from them
-// again when a check has made it wait.
+// checks.
 func (r *resource) enterInTurn(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option,
 ) (Guard, error) {
@@ -34,47 +35,75 @@ func (r *resource) enterInTurn(
 		ctx = context.Background()
 	}
 	v := visit{resource: r, name: name, tokens: tokens, now: now}
-	passed := false
-	defer func() {
-		if !passed { // refused, given up, or a check panicked
-			v.giveBack()
-		}
-	}()
+	defer v.end()
 	for {
-		plan := v.resource.planNow()
-		if plan == nil {
-			return Guard{}, ErrClosed
-		}
-		if ok, err := v.waitForTurns(ctx, plan); err != nil {
-			return Guard{}, err
-		} else if !ok {
-			continue
-		}
-		switch rule, decision := plan.takeWindows(v.now, tokens); decision {
-		case flow.Refused:
-			return Guard{}, v.block(rule.refuse(tokens))
-		case flow.Outdated:
-			v.now = v.resource.later(rule)
-			continue
-		}
-		v.windows = plan
-		delay, err := v.askChecks(ctx, opts)
+		after, err := v.proceed(ctx, opts)
 		if err != nil {
 			return Guard{}, err
 		}
-		if delay > 0 {
-			v.giveBackWindows()
-			if err := v.delay(ctx, delay); err != nil {
-				return Guard{}, err
-			}
+		if v.passed {
+			return v.guard(), nil
+		}
+		err = r.engine.pause(ctx, after, v.wait.woken)
+		v.now = r.engine.clock.Now()
+		if err != nil {
+			return Guard{}, err
+		}
+	}
+}
+
+// proceed goes on with the call at v.now until it has passed, is refused, or has
+// to wait: then it is to be called again when the time it returns has passed, if
+// that is not 0, or when the call is woken.
+//
+// Queues are asked first, so that a call takes from the windows at the moment at
+// which it really passes, and for the same reason it takes from them again when
+// a check has made it wait.
+func (v *visit) proceed(ctx context.Context, opts []Option) (after time.Duration, err error) {
+	for {
+		if after, waits, err := v.goOnWaiting(ctx); err != nil || waits {
+			return after, err
+		}
+		plan := v.resource.planNow()
+		if plan == nil {
+			return 0, ErrClosed
+		}
+		steps := plan.stepsOf(opts)
+		if ok, err := v.takeTurns(ctx, steps); err != nil {
+			return 0, err
+		} else if !ok {
+			v.resource = v.resource.again(v.name)
 			continue
 		}
-		if passed = v.resource.pass(v.now); passed {
-			return Guard{resource: v.resource, start: v.now, checks: v.checked}, nil
+		switch rule, decision := steps.takeWindows(v.now, v.tokens); decision {
+		case flow.Refused:
+			return 0, v.block(rule.refuse(v.tokens))
+		case flow.Outdated:
+			v.now = v.resource.later(rule)
+			v.resource = v.resource.again(v.name)
+			continue
+		}
+		v.windows = steps
+		if delay, err := v.askChecks(ctx, opts); err != nil {
+			return 0, err
+		} else if delay > 0 {
+			v.giveBackWindows()
+			v.beginWait()
+			v.wait.until = v.now.Add(delay)
+			continue
+		}
+		if v.passed = v.resource.pass(v.now); v.passed {
+			v.wouldBlock = steps.after.settle(v.now, v.tokens)
+			return 0, nil
 		}
 		v.giveBackWindows()
-		v.resource = v.resource.engine.resources.get(v.name)
+		v.resource = v.resource.again(v.name)
 	}
+}
+
+// guard returns the guard of a call that has passed.
+func (v *visit) guard() Guard {
+	return Guard{resource: v.resource, start: v.now, checks: v.checked, wouldBlock: v.wouldBlock}
 }
 
 // askChecks asks the engine's checks, once in a call. It returns how long they
@@ -102,8 +131,13 @@ func (v *visit) askChecks(ctx context.Context, opts []Option) (delay time.Durati
 
 func (v *visit) block(err *BlockError) error { return v.resource.block(v.now, err) }
 
-// giveBack returns all that the call has taken.
-func (v *visit) giveBack() {
+// end gives back all that the call has taken unless it has passed: it was
+// refused, has given up, or a check panicked.
+func (v *visit) end() {
+	if v.passed {
+		return
+	}
+	v.stopWaiting()
 	v.giveBackWindows()
 	v.turns.giveBack(v.now)
 	if v.checked != nil {
@@ -113,7 +147,7 @@ func (v *visit) giveBack() {
 
 func (v *visit) giveBackWindows() {
 	if v.windows != nil {
-		v.windows.giveBack(len(v.windows.windows), v.now, v.tokens)
+		v.windows.giveBackAll(v.now, v.tokens)
 		v.windows = nil
 	}
 }

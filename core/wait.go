@@ -5,82 +5,115 @@ import (
 	"math"
 	"time"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
 )
 
 // endless is the patience of a call whose context has no deadline.
 const endless = time.Duration(math.MaxInt64)
 
-// waitForTurns gets the call a turn of every queue in the plan that it has none
-// of yet, one queue after the other. It returns false if a queue was outdated:
-// the plan is no longer the one in force.
-func (v *visit) waitForTurns(ctx context.Context, p *plan) (ok bool, err error) {
-	for i := range p.queues {
-		rule := &p.queues[i]
+// wait is what a call waits for: its turn in a queue, or an instant.
+type wait struct {
+	begun bool
+	since clock.Instant
+	queue *queueRule    // in which waiter is; nil when it is in none
+	until clock.Instant // that a check has set
+
+	waiter *flow.Waiter
+	wake   func()        // called when the turn of the waiter may have come
+	woken  chan struct{} // receives then, if nobody has set wake
+}
+
+// takeTurns gets the call a turn of every queue that it has none of yet, one
+// after the other. It returns false when that cannot go on as it is: the call has
+// to wait, or a queue was outdated, for the plan is no longer the one in force.
+func (v *visit) takeTurns(ctx context.Context, s *steps) (ok bool, err error) {
+	for i := range s.queues {
+		rule := &s.queues[i]
 		if v.turns.has(rule.queue) {
 			continue
 		}
 		ticket, decision := rule.queue.Take(rule.terms, v.now, v.tokens)
 		if decision == flow.Queued {
-			ticket, decision, err = v.wait(ctx, rule)
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+			ticket, decision = rule.queue.Join(rule.terms, v.now, v.tokens, v.patience(ctx), v.newWaiter())
 		}
-		switch {
-		case err != nil:
-			return false, err
-		case decision == flow.Refused:
+		switch decision {
+		case flow.Passed:
+			v.turns.add(rule.queue, ticket)
+		case flow.Refused:
 			return false, v.block(rule.refuse(v.now, v.tokens, v.patience(ctx)))
-		case decision == flow.Outdated:
+		case flow.Queued:
+			v.beginWait()
+			v.wait.queue = rule
+			return false, nil
+		case flow.Outdated:
 			return false, nil
 		}
-		v.turns.add(rule.queue, ticket)
 	}
 	return true, nil
 }
 
-// wait joins a queue and waits for the turn. The error is that of the context,
-// or ErrClosed.
-func (v *visit) wait(ctx context.Context, rule *queueRule) (flow.Ticket, flow.Decision, error) {
-	if err := ctx.Err(); err != nil {
-		return flow.Ticket{}, 0, err
+// goOnWaiting tells whether the call still has to wait, and for how long if only
+// time can end that.
+func (v *visit) goOnWaiting(ctx context.Context) (after time.Duration, waits bool, err error) {
+	if v.wait.begun && v.now < v.wait.until {
+		return v.wait.until.Sub(v.now), true, nil
 	}
-	waiter := flow.NewWaiter()
-	ticket, decision := rule.queue.Join(rule.terms, v.now, v.tokens, v.patience(ctx), waiter)
-	if decision != flow.Queued {
-		return ticket, decision, nil
+	rule := v.wait.queue
+	if rule == nil {
+		v.stopWaiting()
+		return 0, false, nil
 	}
-	v.beginWait()
-	defer v.endWait()
-	for {
-		ticket, until, decision := rule.queue.Turn(v.now, waiter)
-		if decision != flow.Queued {
-			return ticket, decision, nil
-		}
-		err := v.resource.engine.pause(ctx, until, waiter.Wake)
-		v.now = v.resource.engine.clock.Now()
-		if err != nil {
-			if ticket, left := rule.queue.Leave(v.now, waiter); !left {
-				rule.queue.GiveBack(v.now, ticket)
-			}
-			return flow.Ticket{}, 0, err
-		}
+	ticket, after, decision := rule.queue.Turn(v.now, v.wait.waiter)
+	if decision == flow.Queued {
+		return after, true, nil
 	}
+	v.wait.queue = nil // it is in the queue no longer
+	v.stopWaiting()
+	switch decision {
+	case flow.Passed:
+		v.turns.add(rule.queue, ticket)
+	case flow.Refused:
+		return 0, false, v.block(rule.refuse(v.now, v.tokens, v.patience(ctx)))
+	}
+	return 0, false, nil
 }
 
-// delay waits for d because a check said so.
-func (v *visit) delay(ctx context.Context, d time.Duration) error {
-	v.beginWait()
-	defer v.endWait()
-	err := v.resource.engine.pause(ctx, d, nil)
-	v.now = v.resource.engine.clock.Now()
-	return err
+func (v *visit) newWaiter() *flow.Waiter {
+	if v.wait.wake == nil {
+		woken := make(chan struct{}, 1)
+		v.wait.woken = woken
+		v.wait.wake = func() {
+			select {
+			case woken <- struct{}{}:
+			default: // it has been woken already
+			}
+		}
+	}
+	v.wait.waiter = flow.NewWaiter(v.wait.wake)
+	return v.wait.waiter
 }
 
 func (v *visit) beginWait() {
-	v.waitingSince = v.now
+	v.wait.begun, v.wait.since = true, v.now
 	v.resource.node.BeginWait()
 }
 
-func (v *visit) endWait() { v.resource.node.EndWait(v.waitingSince, v.now) }
+// stopWaiting ends the wait, if the call waits, whether or not its turn has come.
+func (v *visit) stopWaiting() {
+	if rule := v.wait.queue; rule != nil {
+		if ticket, left := rule.queue.Leave(v.now, v.wait.waiter); !left {
+			rule.queue.GiveBack(v.now, ticket)
+		}
+	}
+	if v.wait.begun {
+		v.resource.node.EndWait(v.wait.since, v.now)
+	}
+	v.wait.begun, v.wait.queue = false, nil
+}
 
 // patience is how long the context lets the call wait.
 func (v *visit) patience(ctx context.Context) time.Duration {

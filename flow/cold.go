@@ -40,6 +40,10 @@ func (c *cold) ceilingOfWindow(t *Terms, now clock.Instant, recent func(stepStar
 	return c.bucket.Ceiling(t.curve) * t.spanLength().Seconds()
 }
 
+// isStoneCold says whether it could not be colder in the step of the last
+// ceiling.
+func (c *cold) isStoneCold(t *Terms) bool { return !t.warmsUp() || c.bucket.IsFull(t.curve) }
+
 // pass counts n tokens that passed at an instant.
 func (c *cold) pass(t *Terms, n int64, at clock.Instant) {
 	if t.warmsUp() {

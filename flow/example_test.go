@@ -47,7 +47,7 @@ func ExampleQueue() {
 	queue := flow.NewQueue(terms, now)
 	_, first := queue.Take(terms, now, 1)
 
-	waiter := flow.NewWaiter()
+	waiter := flow.NewWaiter(func() {})
 	_, second := queue.Join(terms, now, 1, time.Minute, waiter)
 	_, until, _ := queue.Turn(now, waiter)
 	fmt.Println(first == flow.Passed, second == flow.Queued, until)

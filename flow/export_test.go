@@ -29,6 +29,9 @@ func (q *Queue) CheckLine(want int) error {
 		last = w
 		count++
 	}
+	if s, ok := q.pace.(*spacing); ok && count > 0 && q.line.head.ticket.turn <= s.last {
+		return fmt.Errorf("the head's turn is not after the last one")
+	}
 	switch {
 	case q.line.tail != last && count > 0:
 		return fmt.Errorf("the tail is not the last of %d", count)
@@ -36,8 +39,6 @@ func (q *Queue) CheckLine(want int) error {
 		return fmt.Errorf("%d tokens are behind the head, counted as %d", tokens, q.line.behind)
 	case count != want:
 		return fmt.Errorf("%d wait, not %d", count, want)
-	case count > 0 && q.line.head.ticket.turn <= q.last:
-		return fmt.Errorf("the head's turn is not after the last one")
 	}
 	return nil
 }

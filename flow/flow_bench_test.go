@@ -89,7 +89,7 @@ func BenchmarkQueueTake(b *testing.B) {
 func BenchmarkQueueJoin(b *testing.B) {
 	terms := compile(b, throttle(1000, time.Hour), 1)
 	q := flow.NewQueue(terms, epoch)
-	w := flow.NewWaiter()
+	w := unwoken()
 	now := epoch
 	b.ReportAllocs()
 	for b.Loop() {

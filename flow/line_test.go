@@ -13,6 +13,7 @@ import (
 type caller struct {
 	id     int
 	waiter *flow.Waiter
+	woken  <-chan struct{}
 }
 
 // turn is when a call went.
@@ -49,14 +50,15 @@ func (l *line) arrive(n int32) flow.Decision { return l.arriveFor(n, time.Durati
 
 // arriveFor makes a call of limited patience.
 func (l *line) arriveFor(n int32, patience time.Duration) flow.Decision {
-	id, waiter := l.calls, flow.NewWaiter()
+	waiter, woken := newWaiter()
+	id := l.calls
 	l.calls++
 	ticket, decision := l.queue.Join(l.terms, l.now, n, patience, waiter)
 	switch decision {
 	case flow.Passed:
 		l.went(id, ticket)
 	case flow.Queued:
-		l.waiting = append(l.waiting, caller{id, waiter})
+		l.waiting = append(l.waiting, caller{id, waiter, woken})
 	}
 	return decision
 }

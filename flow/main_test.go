@@ -105,3 +105,17 @@ func sum(counts []int) (total int) {
 	}
 	return total
 }
+
+// newWaiter returns a waiter and a channel that receives when it is woken.
+func newWaiter() (*flow.Waiter, <-chan struct{}) {
+	wake := make(chan struct{}, 1)
+	return flow.NewWaiter(func() {
+		select {
+		case wake <- struct{}{}:
+		default: // it has been woken already
+		}
+	}), wake
+}
+
+// unwoken returns a waiter of someone who asks anyway.
+func unwoken() *flow.Waiter { return flow.NewWaiter(func() {}) }

@@ -7,28 +7,30 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// Queue enforces a rule of control [Throttle]: a leaky bucket as a queue. Calls
-// get turns that are never closer than the tokens they take cost at the ceiling
-// of the second, first come, first served:
+// Queue enforces a rule that may make calls wait: the line of those who wait,
+// first come, first served, and the pace at which they go. That is even spacing
+// for a throttle,
 //
 //	turn = max(arrival, last turn + tokens / ceiling · window)
 //
+// and for a token bucket as many tokens as it holds, then as they flow in.
+//
 // The queue only reckons; waiting is the caller's. A [Waiter] is told when to
-// look again through its channel, and when its turn will be. It is safe for
-// concurrent use; one mutex guards all of it.
+// look again, and when its turn will be. It is safe for concurrent use; one mutex
+// guards all of it.
 type Queue struct {
 	mu      sync.Mutex
 	terms   *Terms
-	cold    cold
-	last    clock.Instant // the turn granted last
-	line    line          // the head's turn is planned
+	pace    pace
+	line    line // the head's turn is planned
 	retired bool
 }
 
-// NewQueue returns a queue whose first call may go at once, stone-cold if the
+// NewQueue returns a queue that nothing has gone through yet: the first call of
+// a throttle may go at once, a token bucket is full. It is stone-cold if the
 // terms warm up.
 func NewQueue(t *Terms, now clock.Instant) *Queue {
-	return &Queue{terms: t, cold: newCold(t, now), last: longAgo}
+	return &Queue{terms: t, pace: newPace(t, now)}
 }
 
 // Take asks for a turn at now, for n tokens under the given terms. Passed comes
@@ -37,11 +39,11 @@ func NewQueue(t *Terms, now clock.Instant) *Queue {
 func (q *Queue) Take(t *Terms, now clock.Instant, n int32) (Ticket, Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	ticket, decision := q.plan(t, now, n, t.rule.MaxWait)
-	if decision == Passed {
-		q.grant(ticket)
+	turn, decision := q.plan(t, now, n, t.rule.MaxWait)
+	if decision != Passed {
+		return Ticket{}, decision
 	}
-	return ticket, decision
+	return q.pace.grant(now, turn, n), Passed
 }
 
 // Join asks for a turn like Take and puts w into the queue if it has to wait
@@ -49,18 +51,36 @@ func (q *Queue) Take(t *Terms, now clock.Instant, n int32) (Ticket, Decision) {
 func (q *Queue) Join(t *Terms, now clock.Instant, n int32, patience time.Duration, w *Waiter) (Ticket, Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	ticket, decision := q.plan(t, now, n, min(patience, t.rule.MaxWait))
+	turn, decision := q.plan(t, now, n, min(patience, t.rule.MaxWait))
 	switch decision {
 	case Passed:
-		q.grant(ticket)
+		return q.pace.grant(now, turn, n), Passed
 	case Queued:
-		*w = Waiter{Wake: w.Wake, state: inQueue, tokens: n, arrived: now}
+		*w = Waiter{wake: w.wake, state: inQueue, tokens: n, arrived: now}
 		q.line.push(w)
 		if w == q.line.head {
 			q.place(now) // it asks for its turn itself
 		}
 	}
-	return ticket, decision
+	return Ticket{}, decision
+}
+
+// Reserve takes a turn for a call that does not wait for it, because its rule only
+// says what it would do: Passed if the turn, perhaps a later one, is within the
+// rule's MaxWait; Refused or Outdated. Whoever still waits may go at once.
+func (q *Queue) Reserve(t *Terms, now clock.Instant, n int32) Decision {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	turn, decision := q.plan(t, now, n, t.rule.MaxWait)
+	switch {
+	case decision == Refused || decision == Outdated:
+		return decision
+	case q.line.head != nil:
+		q.letGo(now)
+		turn, _ = q.pace.next(now, n)
+	}
+	q.pace.grant(now, turn, n)
+	return Passed
 }
 
 // Turn asks at now how a waiter stands: Passed with its ticket; Queued with the
@@ -100,17 +120,15 @@ func (q *Queue) Leave(now clock.Instant, w *Waiter) (Ticket, bool) {
 	return w.ticket, w.state != granted
 }
 
-// GiveBack returns at now a turn that was not used after all. It can be given to
-// another only as long as no later one was granted: those behind move up.
+// GiveBack returns at now a turn that was not used after all; those behind move
+// up. A token bucket gets its tokens back. The turn of a throttle can be given to
+// another only as long as no later one was granted.
 func (q *Queue) GiveBack(now clock.Instant, ticket Ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.last != ticket.turn {
-		return
+	if q.pace.takeBack(ticket) {
+		q.promote(now)
 	}
-	q.last = ticket.before
-	q.cold.pass(q.terms, -int64(ticket.tokens), ticket.turn)
-	q.promote(now)
 }
 
 // Adopt goes over to newer terms: the waiting get their turns by them.
@@ -136,29 +154,20 @@ func (q *Queue) Retire() {
 func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	ceiling := q.ceilingFor(now)
-	if ceiling == 0 {
+	turn, ok := q.turnOf(now, n)
+	if !ok {
 		return 0
 	}
 	patience = max(0, min(patience, q.terms.rule.MaxWait))
-	return max(1, q.turnBehind(now, n, ceiling).Sub(now)-patience)
+	return max(1, turn.Sub(now)-patience)
 }
 
 // Status returns the ceiling in force at now, in tokens per window, how many
 // calls of one token that came now would get a turn within the rule's MaxWait,
-// and how long it takes until that is one more. It changes nothing.
+// and how long it takes until that is one more, 0 if it never is. It changes
+// nothing.
 func (q *Queue) Status(now clock.Instant) (ceiling float64, room int64, reset time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	cold := q.cold // a copy, to look ahead with
-	ceiling = cold.ceilingOfTurn(q.terms, now)
-	if ceiling == 0 {
-		return 0, 0, 0
-	}
-	spacing := q.terms.cost(1, ceiling)
-	slack := q.terms.rule.MaxWait - q.turnBehind(now, 1, ceiling).Sub(now)
-	if slack < 0 {
-		return ceiling, 0, -slack
-	}
-	return ceiling, 1 + int64(slack/spacing), spacing - slack%spacing
+	return q.pace.status(&q.line, now, q.terms.rule.MaxWait)
 }

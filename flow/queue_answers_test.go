@@ -15,7 +15,7 @@ func TestQueueWakesWhoBecomesTheFirst(t *testing.T) {
 	l.call(4)
 	woken := func(id int) bool {
 		select {
-		case <-l.waiting[id-1].waiter.Wake:
+		case <-l.waiting[id-1].woken:
 			return true
 		default:
 			return false
@@ -51,7 +51,7 @@ func TestQueueWakesWhoBecomesTheFirst(t *testing.T) {
 func TestQueueWaiterCanBeUsedAgain(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, throttle(1, time.Minute))
-	w := flow.NewWaiter()
+	w := unwoken()
 	for i := range 5 {
 		_, decision := l.queue.Join(l.terms, l.now, 1, time.Minute, w)
 		if i == 0 {

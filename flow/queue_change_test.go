@@ -61,7 +61,7 @@ func TestQueueKnowsOutdatedTerms(t *testing.T) {
 	l.change(func(r *flow.Rule) { r.Limit = 100 })
 	_, decision := l.queue.Take(old, l.now, 1)
 	assert.Equal(t, flow.Outdated, decision)
-	_, decision = l.queue.Join(old, l.now, 1, time.Minute, flow.NewWaiter())
+	_, decision = l.queue.Join(old, l.now, 1, time.Minute, unwoken())
 	assert.Equal(t, flow.Outdated, decision)
 	l.queue.Adopt(old, l.now)
 	l.call(3)
@@ -85,7 +85,7 @@ func TestQueueRetireLetsEveryoneGo(t *testing.T) {
 	l.call(4)
 	l.queue.Retire()
 	for _, c := range l.waiting {
-		assert.Len(t, c.waiter.Wake, 1, "woken")
+		assert.Len(t, c.woken, 1, "woken")
 		_, _, decision := l.queue.Turn(l.now, c.waiter)
 		assert.Equal(t, flow.Outdated, decision)
 		_, left := l.queue.Leave(l.now, c.waiter)
@@ -95,6 +95,6 @@ func TestQueueRetireLetsEveryoneGo(t *testing.T) {
 	_, decision := l.queue.Take(l.terms, l.now, 1)
 	assert.Equal(t, flow.Outdated, decision)
 	newer := compile(t, throttle(100, time.Minute), 9)
-	_, decision = l.queue.Join(newer, l.now, 1, time.Minute, flow.NewWaiter())
+	_, decision = l.queue.Join(newer, l.now, 1, time.Minute, unwoken())
 	assert.Equal(t, flow.Outdated, decision, "newer terms do not bring it back")
 }

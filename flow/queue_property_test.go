@@ -149,7 +149,7 @@ func (q *queueMachine) poll(t *rapid.T) {
 }
 
 func (q *queueMachine) arrive(t *rapid.T) {
-	c := &modelCall{waiter: flow.NewWaiter(), n: int64(rapid.IntRange(1, 3).Draw(t, "n")), arrived: q.now}
+	c := &modelCall{waiter: unwoken(), n: int64(rapid.IntRange(1, 3).Draw(t, "n")), arrived: q.now}
 	patience := rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "patience")
 	want := q.model.arrive(c, patience)
 	ticket, decision := q.queue.Join(q.terms, q.now, int32(c.n), patience, c.waiter)

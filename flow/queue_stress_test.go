@@ -19,7 +19,7 @@ import (
 // await is how a goroutine gets through a queue: it joins, and waits for its
 // turn or the end of its context.
 func await(ctx context.Context, c clock.Clock, q *flow.Queue, terms *flow.Terms) (flow.Ticket, bool) {
-	w := flow.NewWaiter()
+	w, woken := newWaiter()
 	ticket, decision := q.Join(terms, c.Now(), 1, time.Hour, w)
 	if decision != flow.Queued {
 		return ticket, decision == flow.Passed
@@ -36,7 +36,7 @@ func await(ctx context.Context, c clock.Clock, q *flow.Queue, terms *flow.Terms)
 			over = timer.C()
 		}
 		select {
-		case <-w.Wake:
+		case <-woken:
 		case <-over:
 		case <-ctx.Done():
 			if ticket, left := q.Leave(c.Now(), w); !left {
@@ -145,7 +145,7 @@ func (j *jostle) time() clock.Instant { return clock.Instant(j.now.Load()) }
 
 // call goes through the queue once. Some give up, some give back.
 func (j *jostle) call(i int) {
-	w := flow.NewWaiter()
+	w := unwoken()
 	ticket, decision := j.queue.Join(j.terms.Load(), j.time(), 1, time.Hour, w)
 	for turns := 0; decision == flow.Queued; turns++ {
 		if i%5 == 0 && turns == 3 {

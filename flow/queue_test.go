@@ -149,7 +149,7 @@ func TestQueueWeighsTokens(t *testing.T) {
 
 func TestQueueAllocatesNothing(t *testing.T) {
 	l := newLine(t, throttle(1000, time.Millisecond))
-	w := flow.NewWaiter()
+	w := unwoken()
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
 		l.now = l.now.Add(700 * time.Microsecond)
 		if ticket, decision := l.queue.Take(l.terms, l.now, 1); decision == flow.Passed {

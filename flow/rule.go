@@ -17,9 +17,21 @@ const (
 // Algorithm says how calls are counted against the limit.
 type Algorithm string
 
-// SlidingWindow counts the calls of the last window, bucket by bucket. It is
-// the only algorithm of this version.
-const SlidingWindow Algorithm = "slidingWindow"
+// The algorithms of a rule whose control is [Reject].
+const (
+	// SlidingWindow counts the calls of the last window, bucket by bucket.
+	SlidingWindow Algorithm = "slidingWindow"
+	// FixedWindow counts the calls of a window of the calendar: 12:00 to 12:01.
+	// Around a boundary, two windows' worth can pass in the time of one.
+	FixedWindow Algorithm = "fixedWindow"
+	// TokenBucket saves up what is not used, up to Burst tokens, so that a call
+	// takes from the past; with MaxWait it also waits for what is to come.
+	TokenBucket Algorithm = "tokenBucket"
+)
+
+// OtherOrigins is the [Rule.Origin] of a rule for the callers that no other
+// rule on the resource names.
+const OtherOrigins = "other"
 
 // What a rule's fields may hold and what they are when left out.
 const (
@@ -28,13 +40,14 @@ const (
 	DefaultColdFactor = 3.0
 	DefaultStep       = time.Second
 
-	MaxLimit   = 1e9 // tokens per window
-	MinWindow  = 10 * time.Millisecond
-	MaxWindow  = 24 * time.Hour
-	MaxBuckets = 1000
-	MinBucket  = time.Millisecond // the shortest bucket of a window
-	MaxMaxWait = 24 * time.Hour
-	MaxPeriod  = 24 * time.Hour
+	MaxLimit       = 1e9 // tokens per window
+	MinWindow      = 10 * time.Millisecond
+	MinFixedWindow = time.Millisecond
+	MaxWindow      = 24 * time.Hour
+	MaxBuckets     = 1000
+	MinBucket      = time.Millisecond // the shortest bucket of a window
+	MaxMaxWait     = 24 * time.Hour
+	MaxPeriod      = 24 * time.Hour
 
 	MaxColdFactor = 1000.0
 )
@@ -44,11 +57,20 @@ const (
 type Rule struct {
 	// Name identifies the rule in errors, logs and metrics, and over reloads:
 	// a rule that keeps its name and resource keeps its state. Unique among
-	// flow rules. Defaults to the resource.
+	// flow rules. Defaults to the resource, or to the pattern.
 	Name string
 
-	// Resource is the exact name of the guarded resource.
+	// Resource is the exact name of the guarded resource. A rule has either a
+	// Resource or a Match.
 	Resource string
+
+	// Match guards every resource whose name matches the pattern: a glob, or
+	// after a "~" a regular expression. See the package match.
+	Match string
+
+	// Shared makes all resources that match have one ceiling together, rather
+	// than each its own. It is "perResource: false" in documents. Match only.
+	Shared bool
 
 	// Limit is how many tokens may pass in one window. A call takes one token
 	// unless it says otherwise. It may be fractional: 2.5 lets 5 calls through
@@ -56,32 +78,57 @@ type Rule struct {
 	Limit float64
 
 	// Window is the time that Limit speaks of. Defaults to one second; from
-	// [MinWindow] to [MaxWindow].
+	// [MinWindow] to [MaxWindow], other than a sliding window from
+	// [MinFixedWindow]. A fixed window begins at a multiple of its length since
+	// the Unix epoch: one of a day at midnight UTC.
 	Window time.Duration
 
-	// Algorithm says how calls are counted. Defaults to [SlidingWindow].
+	// Algorithm says how calls are counted. Defaults to [SlidingWindow]. Reject
+	// only.
 	Algorithm Algorithm
 
 	// Buckets is how many parts the sliding window has: more are smoother and
-	// cost more memory. Defaults to 10; each at least [MinBucket] long. Reject
-	// only.
+	// cost more memory. Defaults to 10; each at least [MinBucket] long. Sliding
+	// window only.
 	Buckets int
 
 	// Strict makes the limit hold over every interval of the window's length,
 	// aligned to buckets or not. It costs up to 1/(Buckets+1) of the
-	// throughput under overload. Reject only.
+	// throughput under overload. Sliding window only.
 	Strict bool
 
 	// Control says what becomes of a call that comes too early. Defaults to
 	// [Reject].
 	Control Control
 
-	// MaxWait is the longest that a call may wait for its turn. Throttle only;
-	// the default, zero, lets no call wait.
+	// MaxWait is the longest that a call may wait for its turn. Throttle and
+	// token bucket only; the default, zero, lets no call wait.
 	MaxWait time.Duration
+
+	// Burst is how many tokens the bucket holds, and has at the start. Defaults
+	// to the limit, at least 1. A call that takes more is always refused, unless
+	// Overdraft is set. Token bucket only, and not with WarmUp, which says itself
+	// what the bucket holds.
+	Burst float64
+
+	// Overdraft lets a call go at once, whatever it takes, when nothing is owed;
+	// the calls after it pay. Token bucket only; one that warms up always does.
+	Overdraft bool
 
 	// WarmUp lowers the ceiling of a cold resource. The zero value is off.
 	WarmUp WarmUp
+
+	// Origin restricts the rule to calls of that caller, see core.Origin;
+	// [OtherOrigins] to those of callers that no rule on the resource names,
+	// unnamed ones included. Left out, the rule is for all calls.
+	Origin string
+
+	// Related makes the rule count the passes of that resource instead of those
+	// of the guarded one: calls are refused while it is busy. Windows only.
+	Related string
+
+	// Shadow makes the rule decide and count, but let every call through.
+	Shadow bool
 }
 
 // WarmUp makes the ceiling of a cold resource rise from limit/ColdFactor to
@@ -96,5 +143,6 @@ type WarmUp struct {
 	ColdFactor float64
 
 	// Step is how often the ceiling is computed anew. Defaults to one second.
+	// Not for token buckets, which compute it for each call.
 	Step time.Duration
 }

@@ -15,44 +15,50 @@ type Terms struct {
 	version uint64
 
 	seconds float64       // the window, in seconds
-	bucket  time.Duration // sliding window: the length of a bucket
-	span    int           // sliding window: the buckets that the limit holds over
-	curve   warmup.Curve  // of a rule that warms up
+	bucket  time.Duration // windows: the length of a bucket
+	span    int           // windows: the buckets that the limit holds over
+
+	// Of a rule that warms up:
+	curve     warmup.Curve     // windows and throttle
+	trapezoid warmup.Trapezoid // token bucket
 }
 
 // Compile returns the terms of a rule, which must be valid and complete.
 // Version tells terms of one limiter apart: the higher one is the newer.
 func Compile(rule Rule, version uint64) *Terms {
 	t := &Terms{rule: rule, version: version, seconds: rule.Window.Seconds()}
-	if rule.Control == Reject {
-		t.bucket = rule.Window / time.Duration(rule.Buckets)
-		t.span = rule.Buckets
+	if rule.Limiter() == WindowLimiter {
+		parts := max(1, rule.Buckets) // a fixed window is not parted
+		t.bucket, t.span = rule.Window/time.Duration(parts), parts
 		if rule.Strict {
 			// An unaligned interval touches one bucket more than its length has.
 			t.span++
 		}
 	}
 	if t.warmsUp() {
-		t.curve = t.newCurve()
+		t.compileWarmUp()
 	}
 	return t
 }
 
-func (t *Terms) newCurve() warmup.Curve {
-	w := t.rule.WarmUp
-	if t.rule.Control == Throttle {
-		return warmup.NewCurve(t.rule.Limit/t.seconds, w.Period, w.ColdFactor, w.Step)
+func (t *Terms) compileWarmUp() {
+	w, perSecond := t.rule.WarmUp, t.rule.Limit/t.seconds
+	switch t.rule.Limiter() {
+	case BucketLimiter:
+		t.trapezoid = warmup.NewTrapezoid(perSecond, w.Period, w.ColdFactor)
+	case ThrottleLimiter:
+		t.curve = warmup.NewCurve(perSecond, w.Period, w.ColdFactor, w.Step)
+	case WindowLimiter:
+		t.curve = warmup.NewCurve(t.rule.Limit/t.spanLength().Seconds(), w.Period, w.ColdFactor, w.Step).
+			JudgedOver(t.spanLength())
 	}
-	return warmup.NewCurve(t.rule.Limit/t.spanLength().Seconds(), w.Period, w.ColdFactor, w.Step).
-		JudgedOver(t.spanLength())
 }
 
 // outlastsStep says whether the window of a rule that warms up is longer than
 // the steps in which it does.
 func (t *Terms) outlastsStep() bool { return t.warmsUp() && t.spanLength() > t.rule.WarmUp.Step }
 
-// spanLength is the time in which no more than the limit passes a sliding
-// window.
+// spanLength is the time in which no more than the limit passes a window.
 func (t *Terms) spanLength() time.Duration { return time.Duration(t.span) * t.bucket }
 
 // Rule returns the rule that the terms were compiled from.
@@ -67,6 +73,9 @@ func (t *Terms) cost(n int64, ceiling float64) time.Duration {
 	ns := float64(n) * t.seconds * 1e9 / ceiling
 	return time.Duration(min(math.Ceil(ns-tolerance), float64(forever)))
 }
+
+// perNanosecond returns the tokens that flow in in a nanosecond.
+func (t *Terms) perNanosecond() float64 { return t.rule.Limit / t.seconds / 1e9 }
 
 // forever is a cost beyond every MaxWait that can still be added to an instant.
 const forever = 100 * 365 * 24 * time.Hour

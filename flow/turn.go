@@ -8,62 +8,49 @@ import (
 
 // Ticket is a turn that was granted.
 type Ticket struct {
-	turn, before clock.Instant // before: the turn granted before it
-	tokens       int32
+	turn   clock.Instant
+	before clock.Instant // throttle: the turn granted before it
+	tokens int32
+	stored float64 // warming token bucket: how many of them were stored ones
 }
 
-// plan decides on a call that comes at now, without doing anything about it.
-func (q *Queue) plan(t *Terms, now clock.Instant, n int32, patience time.Duration) (Ticket, Decision) {
+// plan decides on a call that comes at now, and when its turn would be, without
+// doing anything about it.
+func (q *Queue) plan(t *Terms, now clock.Instant, n int32, patience time.Duration) (turn clock.Instant, decision Decision) {
 	if q.retired || t.version < q.terms.version {
-		return Ticket{}, Outdated
+		return 0, Outdated
 	}
 	q.adopt(t, now)
 	q.advance(now)
-	ceiling := q.ceilingFor(now)
-	if ceiling == 0 {
-		return Ticket{}, Refused
-	}
-	turn := q.turnBehind(now, n, ceiling)
+	turn, ok := q.turnOf(now, n)
 	switch {
+	case !ok:
+		return 0, Refused
 	case q.line.head == nil && turn <= now:
-		return Ticket{turn: turn, before: q.last, tokens: n}, Passed
+		return turn, Passed
 	case turn.Sub(now) > patience:
-		return Ticket{}, Refused
+		return 0, Refused
 	}
-	return Ticket{}, Queued
+	return turn, Queued
 }
 
-// ceilingFor returns the ceiling that a call arriving at now is planned with.
-// While others wait, it is that of the second in which the first of them became
-// the first: seconds are entered in the order of turns.
-func (q *Queue) ceilingFor(now clock.Instant) float64 {
+// turnOf returns when n tokens may go that come at now, behind all others; false
+// if they never can.
+func (q *Queue) turnOf(now clock.Instant, n int32) (turn clock.Instant, ok bool) {
 	if q.line.head == nil {
-		return q.cold.ceilingOfTurn(q.terms, max(q.last, now))
+		return q.pace.next(now, n)
 	}
-	return q.cold.ceilingOfTurn(q.terms, q.last)
-}
-
-// turnBehind returns the turn of a call of n tokens that comes at now.
-func (q *Queue) turnBehind(now clock.Instant, n int32, ceiling float64) clock.Instant {
-	if q.line.head == nil {
-		return max(now, q.last.Add(q.terms.cost(int64(n), ceiling)))
-	}
-	return max(now, q.line.head.ticket.turn.Add(q.terms.cost(q.line.behind+int64(n), ceiling)))
+	return q.pace.behind(&q.line, now, n)
 }
 
 // advance grants every turn that has come by now, in order.
 func (q *Queue) advance(now clock.Instant) {
 	for w := q.line.head; w != nil && w.ticket.turn <= now; w = q.line.head {
-		q.grant(w.ticket)
+		turn := w.ticket.turn
+		w.ticket = q.pace.grant(turn, turn, w.tokens)
 		q.finish(w, granted)
-		q.promote(q.last)
+		q.promote(turn)
 	}
-}
-
-func (q *Queue) grant(ticket Ticket) {
-	q.cold.ceilingOfTurn(q.terms, ticket.turn) // enter the second that it falls in
-	q.cold.pass(q.terms, int64(ticket.tokens), ticket.turn)
-	q.last = ticket.turn
 }
 
 // promote plans the turn of the first in the queue and wakes it to wait for it.
@@ -75,18 +62,14 @@ func (q *Queue) promote(now clock.Instant) {
 }
 
 // place plans the turn of the first in the queue, which became the first, or got
-// another turn to follow, at the given instant: at the ceiling of that second,
-// and not earlier. Who would have to wait longer than the rule allows is
-// refused.
+// another turn to follow, at the given instant: not earlier than that. Who can
+// have none or would have to wait longer than the rule allows is refused.
 func (q *Queue) place(now clock.Instant) {
 	for w := q.line.head; w != nil; w = q.line.head {
-		since := max(now, w.arrived)
-		if ceiling := q.cold.ceilingOfTurn(q.terms, since); ceiling > 0 {
-			turn := max(since, q.last.Add(q.terms.cost(int64(w.tokens), ceiling)))
-			if turn.Sub(w.arrived) <= q.terms.rule.MaxWait {
-				w.ticket = Ticket{turn: turn, before: q.last, tokens: w.tokens}
-				return
-			}
+		turn, ok := q.pace.next(max(now, w.arrived), w.tokens)
+		if ok && turn.Sub(w.arrived) <= q.terms.rule.MaxWait {
+			w.ticket = Ticket{turn: turn}
+			return
 		}
 		q.finish(w, refused)
 	}
@@ -97,9 +80,25 @@ func (q *Queue) adopt(t *Terms, now clock.Instant) {
 		return
 	}
 	q.advance(now)
-	q.cold.adopt(q.terms, t, now)
+	q.pace = q.pace.adopt(t, now)
 	q.terms = t
+	if t.rule.Shadow {
+		q.letGo(now)
+	}
 	q.promote(now)
+}
+
+// letGo grants the turns of all who wait, though they have not come yet: the rule
+// does not make calls wait any longer.
+func (q *Queue) letGo(now clock.Instant) {
+	for w := q.line.head; w != nil; w = q.line.head {
+		turn, ok := q.pace.next(now, w.tokens)
+		if !ok {
+			turn = now
+		}
+		w.ticket = q.pace.grant(now, turn, w.tokens)
+		q.finish(w, granted)
+	}
 }
 
 // finish takes a waiter out of the line and tells it how it stands.

@@ -1,72 +1,78 @@
 package flow
 
 import (
-	"fmt"
+	"errors"
 	"time"
+
+	"github.com/penstock-go/penstock/match"
 )
 
-// Fault is one mistake in a rule: which field, what is wrong with it and what
-// to do. Fields are named as in a rule document, those of a warm-up as
-// "warmUp.period".
-type Fault struct {
-	Field   string
-	Message string
-}
-
-// WithDefaults returns the rule with every field that was left out filled in.
-// The receiver stays as it is.
-func (r Rule) WithDefaults() Rule {
-	setDefault(&r.Name, r.Resource)
-	setDefault(&r.Window, DefaultWindow)
-	setDefault(&r.Algorithm, SlidingWindow)
-	setDefault(&r.Control, Reject)
-	if r.Control == Reject {
-		setDefault(&r.Buckets, defaultBuckets(r.Window))
-	}
-	if r.WarmUp.Period != 0 {
-		setDefault(&r.WarmUp.ColdFactor, DefaultColdFactor)
-		setDefault(&r.WarmUp.Step, DefaultStep)
-	}
-	return r
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// defaultBuckets is 10, for windows that can be parted so.
-func defaultBuckets(window time.Duration) int {
-	return int(max(1, min(DefaultBuckets, window/MinBucket)))
-}
-
 // Validate returns every mistake in the rule, none when it is sound. It judges
-// the rule as [Rule.WithDefaults] completes it.
+// the rule as [Rule.WithDefaults] completes it. A field that would have no
+// effect is a mistake too.
 func (r Rule) Validate() []Fault {
 	r = r.WithDefaults()
 	var f faults
-	f.check(r.Resource != "", "resource", "is missing: name the resource that the rule guards")
+	r.validateTarget(&f)
 	f.check(r.Limit >= 0 && r.Limit <= MaxLimit, "limit",
 		"is %v: must be from 0 (blocks all) to %.0f tokens per window", r.Limit, float64(MaxLimit))
-	f.check(r.Window >= MinWindow && r.Window <= MaxWindow, "window",
-		"is %v: must be from %v to %v", r.Window, MinWindow, MaxWindow)
-	f.check(r.Algorithm == SlidingWindow, "algorithm",
-		"is %q: this version knows %q", r.Algorithm, SlidingWindow)
-	switch r.Control {
-	case Reject:
-		r.validateReject(&f)
-	case Throttle:
-		r.validateThrottle(&f)
-	default:
-		f.add("control", "is %q: must be %q or %q", r.Control, Reject, Throttle)
+	shortest := r.shortestWindow()
+	f.check(r.Window >= shortest && r.Window <= MaxWindow, "window",
+		"is %v: must be from %v to %v", r.Window, shortest, MaxWindow)
+	if r.validateAlgorithm(&f) {
+		r.validateSliding(&f)
+		r.validateWait(&f)
+		r.validateBucket(&f)
 	}
 	r.validateWarmUp(&f)
+	r.validateRelated(&f)
 	return f
 }
 
-func (r Rule) validateReject(f *faults) {
+// validateTarget judges what the rule guards.
+func (r Rule) validateTarget(f *faults) {
+	if r.Match == "" {
+		f.check(r.Resource != "", "resource", "is missing: name the resource that the rule guards, or write a pattern in match")
+		f.check(!r.Shared, "perResource", "has no effect without match: remove it")
+		return
+	}
+	f.check(r.Resource == "", "match", "stands beside resource %q: a rule has one or the other; remove one", r.Resource)
+	_, err := match.Compile(r.Match)
+	if mistake := (*match.Error)(nil); errors.As(err, &mistake) {
+		f.add("match", "is %s", mistake.Fault())
+	}
+}
+
+// shortestWindow is that of a sliding window for rules that say nothing else.
+func (r Rule) shortestWindow() time.Duration {
+	if r.Control == Throttle || r.Algorithm == FixedWindow || r.Algorithm == TokenBucket {
+		return MinFixedWindow
+	}
+	return MinWindow
+}
+
+// validateAlgorithm says whether the algorithm and the control go together, so
+// that it makes sense to ask which fields go with them.
+func (r Rule) validateAlgorithm(f *faults) bool {
+	known := r.Algorithm == SlidingWindow || r.Algorithm == FixedWindow || r.Algorithm == TokenBucket
+	f.check(known, "algorithm", "is %q: must be %q, %q or %q", r.Algorithm, SlidingWindow, FixedWindow, TokenBucket)
+	controlled := r.Control == Reject || r.Control == Throttle
+	f.check(controlled, "control", "is %q: must be %q or %q", r.Control, Reject, Throttle)
+	if !known || !controlled {
+		return false
+	}
+	fits := r.Control == Reject || r.Algorithm == SlidingWindow
+	f.check(fits, "algorithm", "has no effect with control %q: remove it or set control to %q", Throttle, Reject)
+	return fits
+}
+
+// validateSliding judges the fields of the sliding window.
+func (r Rule) validateSliding(f *faults) {
+	if !r.slides() {
+		f.check(r.Buckets == 0, "buckets", "has no effect with %s: remove it", r.manner())
+		f.check(!r.Strict, "strict", "has no effect with %s: remove it", r.manner())
+		return
+	}
 	f.check(r.Buckets >= 1 && r.Buckets <= MaxBuckets, "buckets",
 		"is %d: must be from 1 to %d", r.Buckets, MaxBuckets)
 	if r.Buckets >= 1 && r.Window >= MinWindow {
@@ -76,38 +82,12 @@ func (r Rule) validateReject(f *faults) {
 		f.check(r.Window%time.Duration(r.Buckets) == 0, "buckets",
 			"is %d: does not part a window of %v evenly; choose a divisor", r.Buckets, r.Window)
 	}
-	f.check(r.MaxWait == 0, "maxWait", "has no effect with control %q: remove it or set control to %q", Reject, Throttle)
 }
 
-func (r Rule) validateThrottle(f *faults) {
-	f.check(r.MaxWait >= 0 && r.MaxWait <= MaxMaxWait, "maxWait", "is %v: must be from 0s to %v", r.MaxWait, MaxMaxWait)
-	f.check(r.Buckets == 0, "buckets", "has no effect with control %q: remove it", Throttle)
-	f.check(!r.Strict, "strict", "has no effect with control %q: turns are evenly spaced in any case; remove it", Throttle)
-}
-
-func (r Rule) validateWarmUp(f *faults) {
-	w := r.WarmUp
-	if w == (WarmUp{}) {
-		return
+// manner names what decides which other fields make sense.
+func (r Rule) manner() string {
+	if r.Control == Throttle {
+		return `control "throttle"`
 	}
-	f.check(w.Period > 0 && w.Period <= MaxPeriod, "warmUp.period",
-		"is %v: must be longer than 0s and at most %v", w.Period, MaxPeriod)
-	f.check(w.Period == 0 || w.ColdFactor > 1 && w.ColdFactor <= MaxColdFactor, "warmUp.coldFactor",
-		"is %v: must be greater than 1 and at most %v (a cold resource gets limit/coldFactor)", w.ColdFactor, MaxColdFactor)
-	f.check(w.Period == 0 || w.Step >= MinWindow && w.Step <= time.Minute, "warmUp.step",
-		"is %v: must be from %v to %v", w.Step, MinWindow, time.Minute)
-}
-
-// faults gathers what is wrong with a rule.
-type faults []Fault
-
-func (f *faults) add(field, format string, args ...any) {
-	*f = append(*f, Fault{Field: field, Message: fmt.Sprintf(format, args...)})
-}
-
-// check adds the fault unless ok holds. Written so that NaN fails every range.
-func (f *faults) check(ok bool, field, format string, args ...any) {
-	if !ok {
-		f.add(field, format, args...)
-	}
+	return `algorithm "` + string(r.Algorithm) + `"`
 }

@@ -167,7 +167,7 @@ func TestFaultsSayWhatToDo(t *testing.T) {
 		rule flow.Rule
 		want string
 	}{
-		"resource": {flow.Rule{}, "is missing: name the resource that the rule guards"},
+		"resource": {flow.Rule{}, "is missing: name the resource that the rule guards, or write a pattern in match"},
 		"limit":    {flow.Rule{Resource: "r", Limit: -1}, "is -1: must be from 0 (blocks all) to 1000000000 tokens per window"},
 		"control":  {flow.Rule{Resource: "r", Control: "wait"}, `is "wait": must be "reject" or "throttle"`},
 		"buckets":  {flow.Rule{Resource: "r", Buckets: 7}, "is 7: does not part a window of 1s evenly; choose a divisor"},

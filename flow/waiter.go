@@ -5,8 +5,7 @@ import "github.com/penstock-go/penstock/clock"
 // Waiter is a call in a queue. It is made once and can be used for one call
 // after another.
 type Waiter struct {
-	// Wake receives when the waiter should call Turn.
-	Wake chan struct{}
+	wake func()
 
 	// The queue's mutex guards what follows.
 	state      waiting
@@ -27,20 +26,23 @@ const (
 	released         // its queue is no more
 )
 
-// NewWaiter returns a waiter.
-func NewWaiter() *Waiter { return &Waiter{Wake: make(chan struct{}, 1)} }
-
-func (w *Waiter) wake() {
-	select {
-	case w.Wake <- struct{}{}:
-	default: // it has been woken already
-	}
-}
+// NewWaiter returns a waiter. wake is called when the waiter should call Turn,
+// perhaps more often than need be and while the queue is locked: it must neither
+// block nor call the queue.
+func NewWaiter(wake func()) *Waiter { return &Waiter{wake: wake} }
 
 // line is the waiters of a queue, the first to be served at its head.
 type line struct {
 	head, tail *Waiter
 	behind     int64 // tokens of those behind the head
+}
+
+// tokens returns how many tokens those in the line take.
+func (l *line) tokens() int64 {
+	if l.head == nil {
+		return 0
+	}
+	return int64(l.head.tokens) + l.behind
 }
 
 // push puts a waiter at the end of the line.

@@ -9,10 +9,10 @@ import (
 	"github.com/penstock-go/penstock/stat"
 )
 
-// Window enforces a rule of control [Reject]: a sliding window whose buckets
-// never hold more than the ceiling of the present second. It is safe for
-// concurrent use; taking, refusing and giving back are lock-free but for the
-// first call of each bucket.
+// Window enforces a rule with a window: a sliding one, or a fixed one, which is
+// one of a single bucket. Its buckets never hold more than the ceiling of the
+// present second. It is safe for concurrent use; taking, refusing, checking,
+// counting and giving back are lock-free but for the first call of each bucket.
 type Window struct {
 	terms  atomic.Pointer[Terms] // those that counts was opened under
 	counts *stat.Window
@@ -63,6 +63,44 @@ func (w *Window) Take(t *Terms, now clock.Instant, n int32) Decision {
 	}
 }
 
+// Check is Take without taking anything: Passed tells that there is room for n
+// tokens.
+func (w *Window) Check(t *Terms, now clock.Instant, n int32) Decision {
+	bucket := t.bucketOf(now)
+	for {
+		if w.terms.Load() == t {
+			outcome := w.counts.Check(bucket, n)
+			if outcome != stat.NotOpen && w.terms.Load() == t { // see Take
+				if outcome == stat.Full {
+					return Refused
+				}
+				return Passed
+			}
+		}
+		if !w.settle(t, bucket) {
+			return Outdated
+		}
+	}
+}
+
+// Count counts n tokens that passed at now without having been taken here,
+// whatever room there is. It never fails: what comes too late for its bucket is
+// counted in the present one, also when it brings outdated terms.
+func (w *Window) Count(t *Terms, now clock.Instant, n int32) {
+	if w.terms.Load() == t && w.counts.TryCount(t.bucketOf(now), n) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bring(t, t.bucketOf(now))
+	present := w.terms.Load()
+	if bucket := present.bucketOf(now); bucket > w.counts.OpenBucket() {
+		w.close(present)
+		w.open(present, bucket)
+	}
+	w.counts.TryCount(w.counts.OpenBucket(), n)
+}
+
 // GiveBack returns n tokens that Take took at now under the given terms. What
 // has left the window since needs no return; nor is anything returned if the
 // window has other buckets now: then the tokens leave with it.
@@ -93,9 +131,9 @@ func (w *Window) Adopt(t *Terms, now clock.Instant) { w.settle(t, t.bucketOf(now
 
 // RetryAfter returns how long it takes, counted from the start of the present
 // bucket, until n tokens that were refused can pass if nobody else comes; 0 when
-// they never can under the present ceiling. n of 1 costs one load.
+// they never can under the present ceiling. n of 1 costs two loads.
 func (w *Window) RetryAfter(n int32) time.Duration {
-	if n == 1 {
+	if n == 1 && w.counts.Room() >= 0 {
 		return time.Duration(w.wait.Load())
 	}
 	w.mu.Lock()
@@ -125,9 +163,16 @@ func (w *Window) Status(now clock.Instant) (ceiling float64, room int64, reset t
 	if bucket == w.counts.OpenBucket() {
 		return w.ceiling, max(0, w.counts.Room()), reset
 	}
-	cold, course := w.cold, w.course.clone() // to look ahead with
-	cold.pass(t, w.counts.Taken()-w.counted, t.bucketStart(w.counts.OpenBucket()))
+	cold, course := w.lookAhead(t)
 	ceiling = w.ceilingOf(&cold, &course, t, bucket)
 	whole, fraction := split(ceiling)
 	return ceiling, max(0, whole+w.credit.held(fraction, bucket, t.span)-w.counts.Held(bucket)), reset
+}
+
+// lookAhead returns copies of what the ceiling comes from, with all that was
+// taken until now.
+func (w *Window) lookAhead(t *Terms) (cold, course) {
+	cold := w.cold
+	cold.pass(t, w.counts.Taken()-w.counted, t.bucketStart(w.counts.OpenBucket()))
+	return cold, w.course.clone()
 }

@@ -11,23 +11,42 @@ import (
 )
 
 func BenchmarkParse10000Rules(b *testing.B) {
-	var list strings.Builder
-	for i := range 10_000 {
-		fmt.Fprintf(&list, "{\"resource\": \"orders:%d\", \"limit\": 100, \"control\": \"throttle\", \"maxWait\": \"1s\"},\n", i)
-	}
-	rows := strings.TrimSuffix(list.String(), ",\n")
-	for name, document := range map[string]string{
-		"JSON": `{"flow": [` + rows + "]}",
-		"YAML": "flow:\n- " + strings.ReplaceAll(rows, ",\n", "\n- "),
+	for name, row := range map[string]string{
+		"Resources": `{"resource": "orders:%d", "limit": 100, "control": "throttle", "maxWait": "1s"}`,
+		"Globs":     `{"match": "orders:[a-z]*:%d", "limit": 9, "burst": 12, "algorithm": "tokenBucket"}`,
+		"Regexps":   `{"match": "~^orders:(get|put):%d$", "limit": 100, "algorithm": "fixedWindow"}`,
 	} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(document)))
-			b.ReportAllocs()
-			for b.Loop() {
-				set, err := rules.Parse("bench", []byte(document))
-				require.NoError(b, err)
-				require.Equal(b, 10_000, set.Len())
-			}
-		})
+		var rows []string
+		for i := range 10_000 {
+			rows = append(rows, fmt.Sprintf(row, i))
+		}
+		b.Run(name+"/JSON", func(b *testing.B) { benchmarkParse(b, `{"flow": [`+strings.Join(rows, ",\n")+"]}") })
+		b.Run(name+"/YAML", func(b *testing.B) { benchmarkParse(b, "flow:\n- "+strings.Join(rows, "\n- ")) })
+	}
+}
+
+func benchmarkParse(b *testing.B, document string) {
+	b.SetBytes(int64(len(document)))
+	b.ReportAllocs()
+	for b.Loop() {
+		set, err := rules.Parse("bench", []byte(document))
+		require.NoError(b, err)
+		require.Equal(b, 10_000, set.Len())
+	}
+}
+
+func BenchmarkDiff10000Rules(b *testing.B) {
+	var from, to strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&from, "- {resource: orders:%d, limit: 100}\n", i)
+		fmt.Fprintf(&to, "- {resource: orders:%d, limit: 200}\n", i+1)
+	}
+	one, err := rules.Parse("from", []byte("flow:\n"+from.String()))
+	require.NoError(b, err)
+	other, err := rules.Parse("to", []byte("flow:\n"+to.String()))
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		require.Len(b, rules.Diff(one, other), 10_001)
 	}
 }

@@ -6,20 +6,26 @@
 // A document is a mapping of kinds of rules to lists of them:
 //
 //	flow:
-//	  - name: create-qps         # default: the resource
-//	    resource: orders:create  # required
-//	    limit: 1000              # required; tokens per window, 0 blocks all
+//	  - name: create-qps          # default: the resource, or the pattern
+//	    resource: orders:create   # or match: "orders:*" and perResource: true
+//	    limit: 1000               # required; tokens per window, 0 blocks all
 //	    window: 1s
-//	    algorithm: slidingWindow
-//	    buckets: 10
-//	    strict: false
-//	    control: throttle        # or reject, the default
-//	    maxWait: 500ms
+//	    algorithm: slidingWindow  # or fixedWindow or tokenBucket
+//	    buckets: 10               # slidingWindow
+//	    strict: false             # slidingWindow
+//	    control: reject           # or throttle
+//	    maxWait: 500ms            # throttle and tokenBucket
+//	    burst: 2000               # tokenBucket
+//	    overdraft: false          # tokenBucket
 //	    warmUp: {period: 10s, coldFactor: 3, step: 1s}
+//	    origin: mobile
+//	    related: orders:write     # slidingWindow and fixedWindow
+//	    shadow: false
 //
-// What the fields mean is told where the rules live: see [flow.Rule]. A
-// document without rules says so: "flow: []". An empty one is a mistake, so
-// that a file caught while it is being rewritten does not take the rules out.
+// What the fields mean is told where the rules live: see [flow.Rule]. One that
+// has no effect beside the others is a mistake. A document without rules says
+// so: "flow: []". An empty one is a mistake, so that a file caught while it is
+// being rewritten does not take the rules out.
 //
 // # Syntax
 //
@@ -33,4 +39,9 @@
 // where text belongs), numbers other than decimal ones, anchors, aliases, merge
 // keys and tags of YAML, several documents in one. A default cannot be had by
 // writing the zero value ("buckets: 0"); it takes leaving the field out.
+//
+// # Differences
+//
+// [Diff] tells what becomes of the rules when one set takes the place of
+// another, field by field, as documents write them.
 package rules

@@ -50,7 +50,7 @@ flow:
 	// rules: limits.yaml:5:12: flow rule "create": limit is -3: must be from 0 (blocks all) to 1000000000 tokens per window
 	// rules: limits.yaml:6:13: flow rule "create": window is 10: write a duration with a unit, such as "500ms" or "1s"
 	// rules: limits.yaml:9:5: flow rule "orders:pay": unknown field "limt": did you mean "limit"?
-	// rules: limits.yaml:10:14: flow rule "orders:pay": control is "thottle": must be "reject" or "throttle"
+	// rules: limits.yaml:10:14: flow rule "orders:pay": control is "thottle": did you mean "throttle"?
 }
 
 // A tool that shows mistakes in its own way takes them one by one.
@@ -74,6 +74,27 @@ func ExampleMerge() {
 	fmt.Println(err)
 	// Output:
 	// rules: admin.yaml:1:8: flow rule "orders": name is taken by the rule at shop.yaml:1:8: give one of them another (the default is the resource)
+}
+
+// What a push would change.
+func ExampleDiff() {
+	inForce, _ := rules.Parse("old.yaml", []byte(`
+flow:
+  - {resource: orders:create, limit: 1000}
+  - {resource: orders:pay, limit: 5, control: throttle}
+`))
+	next, _ := rules.Parse("new.yaml", []byte(`
+flow:
+  - {resource: orders:pay, limit: 10, control: throttle, maxWait: 500ms}
+  - {match: "admin:*", limit: 2, shadow: true}
+`))
+	for _, d := range rules.Diff(inForce, next) {
+		fmt.Println(d)
+	}
+	// Output:
+	// flow rule "admin:*" added: match admin:*, limit 2, shadow true
+	// flow rule "orders:pay" changed: limit 5 -> 10, maxWait none -> 500ms
+	// flow rule "orders:create" removed: resource orders:create, limit 1000
 }
 
 func ExampleSet_YAML() {

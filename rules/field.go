@@ -28,14 +28,16 @@ type field[R any] struct {
 	equal func(a, b *R) bool
 }
 
+// nameField is a field of text that is written to logs and metrics.
 func nameField[R any](path string, at func(*R) *string) field[R] {
-	f := textField(path, at)
+	f := newField(path, at, readText, writeText[string])
 	f.check = func(rule *R) string { return checkName(*at(rule)) }
 	return f
 }
 
-func textField[R any, V ~string](path string, at func(*R) *V) field[R] {
-	return newField(path, at, readText[V], writeText[V])
+// choiceField is a field of text that is one of the given values.
+func choiceField[R any, V ~string](path string, at func(*R) *V, values ...V) field[R] {
+	return newField(path, at, func(n node) (V, string) { return readChoice(n, values) }, writeText[V])
 }
 
 func numberField[R any](path string, at func(*R) *float64) field[R] {
@@ -48,6 +50,17 @@ func wholeField[R any](path string, at func(*R) *int) field[R] {
 
 func booleanField[R any](path string, at func(*R) *bool) field[R] {
 	return newField(path, at, readBoolean, writeBoolean)
+}
+
+// invertedField is a booleanField that documents spell the other way round: what
+// the rule keeps as false, its default, is true there.
+func invertedField[R any](path string, at func(*R) *bool) field[R] {
+	return newField(path, at,
+		func(n node) (bool, string) {
+			value, fault := readBoolean(n)
+			return !value && fault == "", fault
+		},
+		func(v bool) node { return writeBoolean(!v) })
 }
 
 func durationField[R any](path string, at func(*R) *time.Duration) field[R] {

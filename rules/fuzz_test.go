@@ -11,6 +11,7 @@ import (
 )
 
 func FuzzParseYAML(f *testing.F) {
+	addCorpus(f)
 	for _, seed := range []string{
 		everyField,
 		"# a\nflow: # b\n# c\n- # d\n  # e\n  resource: a # f\n  # g\n\n  # h\n  limit: 1\n# i\n\n# j\n",
@@ -18,6 +19,9 @@ func FuzzParseYAML(f *testing.F) {
 		"flow:\n- &a {resource: a, limit: 1}\n- <<: *a\n- *a\n",
 		"flow: !!seq\n- resource: |\n    a\n  limit: 0x1\n  warmUp: {period: 1s}\n",
 		"? [flow]\n: \"\\u2028\"\n", "%YAML 1.2\n%TAG ! a\n---\n{flow: [}", "flow:\n\t- a: 'b\n",
+		"flow:\n- {match: 'a[!b-d]\\\\*?', limit: 1, perResource: false}\n- {match: ~^(a|b)\\.c{2}$, limit: 1, origin: other, shadow: true}\n",
+		"flow:\n- {match: ~, limit: 1, algorithm: fixedWindow, related: b}\n- {match: '~[a', limit: 1}\n- {match: *, limit: 1}\n",
+		"flow:\n- {resource: a, limit: 0.1, algorithm: tokenBucket, burst: 3, overdraft: true, warmUp: {period: 5s}}\n",
 		"flow:\n- {resource: a, limit: .inf, window: 1, buckets: 1e99, strict: yes, naem: ~}\n- {name: a, resource: b, limit: 1, name: c}",
 	} {
 		f.Add([]byte(seed))
@@ -26,16 +30,27 @@ func FuzzParseYAML(f *testing.F) {
 }
 
 func FuzzParseJSON(f *testing.F) {
+	addCorpus(f)
 	for _, seed := range []string{
 		everyFieldJSON,
 		"{}", `{"flow": []}`, "{\"flow\"\t:\r\n [ ] }", `{"flow": [{"resource": "\ud83d\ude00", "limit": 1E+2}]}`,
 		`{"flow": [{"resource": "\ud800", "limit": -0, "limit": 1}, null, {}, [1, "a"], true]}`,
 		"{\"flow\" \r\n", `{"flow": [{"resource": "a", "limit": 1,}]}`, `{"flow": []} {}`, `{"flow": [[[[[[[[[[[[`, `{"flow": {"a": {"b": [1e999]}}}`,
+		`{"flow": [{"match": "\u007e\\d+", "limit": 1, "perResource": true, "origin": "日本", "related": "b", "shadow": false}]}`,
+		`{"flow": [{"match": "a[\\]b]", "limit": 1, "algorithm": "tokenBucket", "burst": 1e9, "overdraft": true}]}`,
 		`{"flow": [{"resource": "日本", "limit": 1, "window": "1h0m0.5s", "warmUp": {"period": "1s"}}]}`,
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(checkParse)
+}
+
+func addCorpus(f *testing.F) {
+	for _, cases := range corpus(f) {
+		for _, c := range cases {
+			f.Add([]byte(c.document))
+		}
+	}
 }
 
 // checkParse holds for whatever bytes: there is either a sound set that can be

@@ -10,6 +10,7 @@ import (
 type keyed struct {
 	entries  []entry  // those of known names, each once
 	meant    []string // the known names that misspelled ones seem to mean
+	hidden   bool     // there are keys that cannot be read: they may be of any field
 	problems Problems // of the other keys
 }
 
@@ -24,8 +25,10 @@ func judgeKeys(m node, path string, known []string) keyed {
 		earlier, twice := first[key.text]
 		switch {
 		case key.fault != "":
+			k.hidden = true
 			k.fail(key, "", "the field's name "+key.fault)
 		case key.kind == kindList || key.kind == kindMapping:
+			k.hidden = true
 			k.fail(key, "", fmt.Sprintf("the field's name is %v: the fields here are %s", key, strings.Join(known, ", ")))
 		case !slices.Contains(known, key.text):
 			k.unknown(key, path, known)
@@ -41,7 +44,10 @@ func judgeKeys(m node, path string, known []string) keyed {
 
 func (k *keyed) unknown(key node, path string, known []string) {
 	advice := "the fields here are " + strings.Join(known, ", ")
-	if meant := nearest(key.text, known); meant != "" {
+	above, below, dotted := strings.Cut(key.text, ".")
+	if dotted && slices.Contains(known, above) {
+		advice = fmt.Sprintf("write %s: {%s: …}", above, below)
+	} else if meant := nearest(key.text, known); meant != "" {
 		k.meant = append(k.meant, meant)
 		advice = fmt.Sprintf("did you mean %q?", path+meant)
 	}

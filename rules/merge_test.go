@@ -41,6 +41,20 @@ rules: a.yaml:1:8: flow rule "a": name is taken by the rule at z.yaml:2:3`+advic
 rules: b.yaml:1:8: flow rule "a": name is taken by the rule at z.yaml:2:3`+advice)
 }
 
+func TestMergeTellsNamesThatPatternsHaveByDefault(t *testing.T) {
+	a := parse(t, "a.yaml", `flow: [{match: "orders:*", limit: 1}]`)
+	for name, document := range map[string]string{
+		"another pattern": `{"flow": [{"match": "orders:*", "limit": 2, "origin": "mobile"}]}`,
+		"a resource":      `{"flow": [{"resource": "orders:*", "limit": 2}]}`,
+		"a name":          `{"flow": [{"name": "orders:*", "match": "o*", "limit": 2}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := rules.Merge(a, parse(t, "b.json", document))
+			assert.ErrorContains(t, err, `rules: b.json:1:11: flow rule "orders:*": name is taken by the rule at a.yaml:1:8: give`)
+		})
+	}
+}
+
 func TestMergeLeavesTheSetsAsTheyAre(t *testing.T) {
 	room := []flow.Rule{{Resource: "a"}, {}, {}}
 	a := rules.Set{Flow: room[:1]}

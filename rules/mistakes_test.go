@@ -167,10 +167,13 @@ func TestParseSaysWhatIsWrongWithTheFieldsOfARule(t *testing.T) {
 			`3:3 flow rule "a": unknown field "Limit": did you mean "limit"?`,
 			`4:3 flow rule "a": unknown field "warmup": did you mean "warmUp"?`,
 		}},
-		{"of later versions", "flow:\n- {resource: a, limit: 1, burst: 5}", []string{
-			`2:27 flow rule "a": unknown field "burst": the fields here are name, resource, limit, window, algorithm, buckets, strict, control, maxWait, warmUp`,
+		{"of other systems", "flow:\n- {resource: a, limit: 1, grade: 1}", []string{
+			`2:27 flow rule "a": unknown field "grade": the fields here are name, resource, match, perResource, limit, window, algorithm, buckets, ` +
+				`strict, control, maxWait, burst, overdraft, warmUp, origin, related, shadow`,
 		}},
-		{"a path for a name", "flow:\n- {resource: a, limit: 1, warmUp.period: 5s}", []string{`2:27 flow rule "a": unknown field "warmUp.period": the`}},
+		{"a path for a name", "flow:\n- {resource: a, limit: 1, warmUp.period: 5s}", []string{
+			`2:27 flow rule "a": unknown field "warmUp.period": write warmUp: {period: …}`,
+		}},
 		{"given twice", "flow:\n- resource: a\n  limit: 1\n  limit: x", []string{`4:3 flow rule "a": limit is given twice, first on line 3: remove one`}},
 		{"given twice in JSON", `{"flow": [{"resource": "a", "limit": 1, "limit": 2}]}`, []string{`1:41 flow rule "a": limit is given twice, first on line 1`}},
 		{"merged", "flow:\n- &a {resource: a, limit: 1}\n- <<: *a\n  resource: b\n  limit: 2", []string{
@@ -192,7 +195,7 @@ func TestParseSaysWhatIsWrongWithTheFieldsOfARule(t *testing.T) {
 			`4:10 flow[0]: limit is "many": must be a number, such as 100 or 2.5`,
 			`5:11 flow[0]: window is 10: write a duration with a unit, such as "500ms" or "1s"`,
 			`6:11 flow[0]: strict is 1: must be true or false`,
-			`7:12 flow[0]: control is "thottle": must be "reject" or "throttle"`,
+			`7:12 flow[0]: control is "thottle": did you mean "throttle"?`,
 			`8:11 flow[0]: warmUp is "5s": must be a mapping with some of the fields period, coldFactor, step`,
 		}},
 		{"nothing that only follows from another mistake", "flow:\n- resource: a\n  limit: 1\n  contrl: throttle\n  maxWait: 1s\n- resource: b\n  limit: 1\n  window: 60\n  buckets: 7", []string{

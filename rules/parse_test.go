@@ -28,6 +28,23 @@ flow:
     limit: 2.5
     control: throttle
     maxWait: 500ms
+
+  - match: "orders:*"
+    perResource: false
+    limit: 100
+    algorithm: tokenBucket
+    burst: 150
+    overdraft: true
+    maxWait: 1s
+    origin: mobile
+    shadow: true
+
+  - name: reads-yield
+    match: ~^orders:(get|list)$
+    limit: 50
+    window: 1m
+    algorithm: fixedWindow
+    related: orders:create
 `
 
 const everyFieldJSON = `{
@@ -42,7 +59,11 @@ const everyFieldJSON = `{
       "strict": true,
       "control": "reject",
       "warmUp": {"period": "10s", "coldFactor": 4, "step": "500ms"}
-    }, {"resource": "orders:pay", "limit": 2.5, "control": "throttle", "maxWait": "500ms"}
+    }, {"resource": "orders:pay", "limit": 2.5, "control": "throttle", "maxWait": "500ms"},
+    {"match": "orders:*", "perResource": false, "limit": 100, "algorithm": "tokenBucket", "burst": 150,
+      "overdraft": true, "maxWait": "1s", "origin": "mobile", "shadow": true},
+    {"name": "reads-yield", "match": "~^orders:(get|list)$", "limit": 50, "window": "1m", "algorithm": "fixedWindow",
+      "related": "orders:create"}
   ]
 }`
 
@@ -56,6 +77,15 @@ func everyFieldRules() []flow.Rule {
 		{
 			Name: "orders:pay", Resource: "orders:pay", Limit: 2.5, Window: time.Second,
 			Algorithm: flow.SlidingWindow, Control: flow.Throttle, MaxWait: 500 * time.Millisecond,
+		},
+		{
+			Name: "orders:*", Match: "orders:*", Shared: true, Limit: 100, Window: time.Second,
+			Algorithm: flow.TokenBucket, Burst: 150, Overdraft: true, Control: flow.Reject, MaxWait: time.Second,
+			Origin: "mobile", Shadow: true,
+		},
+		{
+			Name: "reads-yield", Match: "~^orders:(get|list)$", Limit: 50, Window: time.Minute,
+			Algorithm: flow.FixedWindow, Control: flow.Reject, Related: "orders:create",
 		},
 	}
 }
@@ -75,7 +105,10 @@ func TestParseReadsEveryField(t *testing.T) {
 		"YAML that looks like JSON": `{"flow": [
 			{name: create-qps, resource: "orders:create", limit: 1000, window: 2s, buckets: 20, strict: True,
 				"warmUp": {period: 10s, coldFactor: 4, step: 500ms,},},
-			{"resource":"orders:pay","limit":2.5,control: throttle, "maxWait":500ms},]}`,
+			{"resource":"orders:pay","limit":2.5,control: throttle, "maxWait":500ms},
+			{match: "orders:*", perResource: False, limit: 100, algorithm: tokenBucket, burst: 150, overdraft: TRUE, maxWait: 1000ms,
+				origin: mobile, shadow: true},
+			{"name":"reads-yield",match: '~^orders:(get|list)$', limit: 50, window: 60s, algorithm: fixedWindow, related: "orders:create"}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := rules.Parse("shop.yaml", []byte(document))

@@ -3,7 +3,10 @@ package rules_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 	"unicode"
@@ -27,34 +30,100 @@ func names() *rapid.Generator[string] {
 	})
 }
 
+// patterns draws globs and regular expressions.
+func patterns() *rapid.Generator[string] {
+	escaped := func(special string) func(string) string {
+		return func(name string) string {
+			var b strings.Builder
+			for _, r := range name {
+				if strings.ContainsRune(special, r) {
+					b.WriteByte('\\')
+				}
+				b.WriteRune(r)
+			}
+			return b.String()
+		}
+	}
+	short := rapid.StringOfN(rapid.SampledFrom([]rune("ab-: /.*?[]!~\\é日")), 1, 20, -1)
+	glob := rapid.Map(rapid.SliceOfN(rapid.OneOf(
+		rapid.SampledFrom([]string{"*", "?", "[abc]", "[!a-z]", "[é日]"}),
+		rapid.Map(short, escaped(`*?[\`)),
+	), 1, 8), func(parts []string) string { return strings.Join(parts, "") })
+	return rapid.OneOf(
+		glob.Filter(func(g string) bool { return !strings.HasPrefix(g, "~") }),
+		rapid.Map(short, func(name string) string { return "~^" + regexp.QuoteMeta(name) + "(a|b)+.*$" }),
+	)
+}
+
+// soundRule draws every kind of rule with every field that it may have.
 func soundRule() *rapid.Generator[flow.Rule] {
 	return rapid.Custom(func(t *rapid.T) flow.Rule {
-		bucket := rapid.IntRange(1, int(time.Hour/time.Millisecond)).Draw(t, "bucket")
-		least := max(1, (10+bucket-1)/bucket)
-		most := min(flow.MaxBuckets, int(flow.MaxWindow/time.Millisecond)/bucket)
-		buckets := rapid.IntRange(least, most).Draw(t, "buckets")
 		rule := flow.Rule{
-			Name:     rapid.OneOf(rapid.Just(""), names()).Draw(t, "name"),
-			Resource: names().Draw(t, "resource"),
-			Limit:    rapid.Float64Range(0, flow.MaxLimit).Draw(t, "limit"),
-			Window:   time.Duration(bucket*buckets) * time.Millisecond,
+			Name:   rapid.OneOf(rapid.Just(""), names()).Draw(t, "name"),
+			Limit:  rapid.Float64Range(0, flow.MaxLimit).Draw(t, "limit"),
+			Origin: rapid.OneOf(rapid.Just(""), names(), rapid.Just(flow.OtherOrigins)).Draw(t, "origin"),
+			Shadow: rapid.Bool().Draw(t, "shadow"),
 		}
-		if rapid.Bool().Draw(t, "throttle") {
-			rule.Control = flow.Throttle
-			rule.MaxWait = time.Duration(rapid.Int64Range(0, int64(flow.MaxMaxWait)).Draw(t, "maxWait"))
+		if rapid.Bool().Draw(t, "pattern") {
+			rule.Match = patterns().Draw(t, "match")
+			rule.Shared = rapid.Bool().Draw(t, "shared")
 		} else {
-			rule.Buckets = buckets
-			rule.Strict = rapid.Bool().Draw(t, "strict")
+			rule.Resource = names().Draw(t, "resource")
 		}
 		if rapid.Bool().Draw(t, "warm") {
 			rule.WarmUp = flow.WarmUp{
-				Period:     time.Duration(rapid.Int64Range(1, int64(flow.MaxPeriod)).Draw(t, "period")),
+				Period:     duration(1, flow.MaxPeriod).Draw(t, "period"),
 				ColdFactor: rapid.Float64Range(1.001, flow.MaxColdFactor).Draw(t, "coldFactor"),
-				Step:       time.Duration(rapid.Int64Range(int64(flow.MinWindow), int64(time.Minute)).Draw(t, "step")),
+				Step:       duration(flow.MinWindow, time.Minute).Draw(t, "step"),
 			}
 		}
+		kind := rapid.SampledFrom([]func(*rapid.T, *flow.Rule){sliding, fixed, bucket, throttle}).Draw(t, "kind")
+		kind(t, &rule)
 		return rule
 	})
+}
+
+func sliding(t *rapid.T, rule *flow.Rule) {
+	bucket := rapid.IntRange(1, int(time.Hour/time.Millisecond)).Draw(t, "bucket")
+	least := max(1, (10+bucket-1)/bucket)
+	most := min(flow.MaxBuckets, int(flow.MaxWindow/time.Millisecond)/bucket)
+	rule.Buckets = rapid.IntRange(least, most).Draw(t, "buckets")
+	rule.Window = time.Duration(bucket*rule.Buckets) * time.Millisecond
+	rule.Strict = rapid.Bool().Draw(t, "strict")
+	relate(t, rule)
+}
+
+func fixed(t *rapid.T, rule *flow.Rule) {
+	rule.Algorithm = flow.FixedWindow
+	rule.Window = duration(flow.MinFixedWindow, flow.MaxWindow).Draw(t, "window")
+	relate(t, rule)
+}
+
+func relate(t *rapid.T, rule *flow.Rule) {
+	if rapid.Bool().Draw(t, "relate") {
+		rule.Related = "related to " + rapid.SampledFrom([]string{"a", "b"}).Draw(t, "related")
+	}
+}
+
+func bucket(t *rapid.T, rule *flow.Rule) {
+	rule.Algorithm = flow.TokenBucket
+	rule.Window = duration(flow.MinWindow, flow.MaxWindow).Draw(t, "window")
+	rule.MaxWait = duration(0, flow.MaxMaxWait).Draw(t, "maxWait")
+	rule.Overdraft = rapid.Bool().Draw(t, "overdraft")
+	rule.WarmUp.Step = 0
+	if rule.WarmUp.Period == 0 {
+		rule.Burst = rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(1, flow.MaxLimit)).Draw(t, "burst")
+	}
+}
+
+func throttle(t *rapid.T, rule *flow.Rule) {
+	rule.Control = flow.Throttle
+	rule.Window = duration(flow.MinWindow, flow.MaxWindow).Draw(t, "window")
+	rule.MaxWait = duration(0, flow.MaxMaxWait).Draw(t, "maxWait")
+}
+
+func duration(least, most time.Duration) *rapid.Generator[time.Duration] {
+	return rapid.Map(rapid.Int64Range(int64(least), int64(most)), func(n int64) time.Duration { return time.Duration(n) })
 }
 
 func soundSet() *rapid.Generator[rules.Set] {
@@ -85,11 +154,22 @@ func TestYAMLAndJSONSayTheSame(t *testing.T) {
 		list := []map[string]any{}
 		for _, r := range set.Flow {
 			rule := map[string]any{
-				"name": r.Name, "resource": r.Resource, "limit": r.Limit, "window": r.Window.String(),
-				"control": r.Control, "algorithm": r.Algorithm, "strict": r.Strict, "maxWait": r.MaxWait.String(), "buckets": r.Buckets,
+				"name": r.Name, "limit": r.Limit, "window": r.Window.String(), "control": r.Control, "algorithm": r.Algorithm,
+				"strict": r.Strict, "maxWait": r.MaxWait.String(), "perResource": !r.Shared, "overdraft": r.Overdraft, "shadow": r.Shadow,
+			}
+			for field, value := range map[string]any{
+				"resource": r.Resource, "match": r.Match, "buckets": r.Buckets, "burst": r.Burst, "origin": r.Origin, "related": r.Related,
+			} {
+				if !reflect.ValueOf(value).IsZero() {
+					rule[field] = value
+				}
 			}
 			if w := r.WarmUp; w.Period > 0 {
-				rule["warmUp"] = map[string]any{"period": w.Period.String(), "coldFactor": w.ColdFactor, "step": w.Step.String()}
+				warmUp := map[string]any{"period": w.Period.String(), "coldFactor": w.ColdFactor}
+				if w.Step > 0 {
+					warmUp["step"] = w.Step.String()
+				}
+				rule["warmUp"] = warmUp
 			}
 			list = append(list, rule)
 		}

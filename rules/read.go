@@ -41,6 +41,7 @@ type reader[R any] struct {
 	rule     R                // as far as it has been read, complete at the end
 	places   map[string]place // of the values given, by their paths
 	unsound  map[string]bool  // paths whose values cannot be read
+	hidden   bool             // some fields cannot be read at all
 	problems Problems         // without the rule's name as yet
 }
 
@@ -72,6 +73,7 @@ func (r *reader[R]) read(item node) (name string) {
 func (r *reader[R]) readMapping(prefix string, m node) {
 	keys := judgeKeys(m, prefix, r.fields.names(prefix))
 	r.problems = append(r.problems, keys.problems...)
+	r.hidden = r.hidden || keys.hidden
 	for _, e := range keys.entries {
 		r.readField(prefix+e.key.text, e.value)
 	}
@@ -126,8 +128,9 @@ func (r *reader[R]) judge() {
 // judged reports a fault, unless it may come of one in reading the document.
 func (r *reader[R]) judged(path, message string) {
 	unsound := func(path string) bool { return r.unsound[path] }
+	_, given := r.places[path]
 	f := r.fields.find(path)
-	if unsound(path) || f != nil && slices.ContainsFunc(f.needs, unsound) {
+	if unsound(path) || r.hidden && !given || f != nil && slices.ContainsFunc(f.needs, unsound) {
 		return
 	}
 	r.report(r.placeOf(path), path, message)

@@ -24,6 +24,9 @@ type section interface {
 	validate(Set) Problems
 	complete(*Set)
 	merge(to *Set, from []Set) Problems
+
+	// diff returns how the rules of two sets differ, by name.
+	diff(from, to Set) []Difference
 }
 
 // sections returns every kind of rule there is. To add a kind, give Set a list
@@ -64,11 +67,13 @@ func (s schema[R]) complete(set *Set) {
 	*s.rules(set) = rules
 }
 
-// faults returns what is wrong with a rule by itself.
+// faults returns what is wrong with a rule by itself: first what the rule says,
+// and of the fields that are right by that, what is wrong all the same.
 func (s schema[R]) faults(rule R) []flow.Fault {
 	faults := s.judge(rule)
 	for _, f := range s.fields {
-		if message := f.check(&rule); message != "" {
+		known := slices.ContainsFunc(faults, func(fault flow.Fault) bool { return fault.Field == f.path })
+		if message := f.check(&rule); message != "" && !known {
 			faults = append(faults, flow.Fault{Field: f.path, Message: message})
 		}
 	}

@@ -30,6 +30,10 @@ func TestValidateFindsEveryMistakeAndNamesRulesByIndex(t *testing.T) {
 		{Resource: "bell\a"},
 		{Resource: strings.Repeat("x", rules.MaxNameLength+1), Name: "\xff"},
 		{},
+		{Match: "a*", Resource: "r"},
+		{Match: "~(", Shared: true},
+		{Name: "shared", Resource: "r", Shared: true},
+		{Match: "[" + strings.Repeat("x", rules.MaxNameLength), Origin: "\x00"},
 	}}
 	err := set.Validate()
 	require.Error(t, err)
@@ -44,6 +48,11 @@ func TestValidateFindsEveryMistakeAndNamesRulesByIndex(t *testing.T) {
 		`rules: flow[6] "\xff": name is "\xff": it is not UTF-8`,
 		`rules: flow[6] "\xff": resource is 1025 bytes long: the most is 1024`,
 		`rules: flow[7]: resource is missing`,
+		`rules: flow[8] "r": match stands beside resource "r"`,
+		`rules: flow[9] "~(": match is "~("`,
+		`rules: flow[10] "shared": perResource has no effect without match`,
+		`1025 bytes`,
+		`origin is "\x00": it has a character U+0000`,
 	}
 	got := strings.Split(err.Error(), "\n")
 	require.Len(t, got, len(want), "%v", err)

@@ -3,34 +3,46 @@ package rules
 import "strings"
 
 // nearest returns the known name that a misspelled one seems to mean, "" when
-// none is near: one letter in three may differ.
+// none is near: one letter in three may differ, or the end be left off.
 func nearest(name string, known []string) string {
 	best, least := "", max(1, len(name)/3)+1
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least {
+		name, lower := strings.ToLower(name), strings.ToLower(k)
+		if len(name)-len(k) >= least {
+			continue // nor is the distance less
+		}
+		d := distance(name, lower)
+		if len(name) >= 3 && strings.HasPrefix(lower, name) {
+			d = 1
+		}
+		if d < least {
 			best, least = k, d
 		}
 	}
 	return best
 }
 
-// distance returns how many letters to insert, delete or replace to make one
-// word of the other.
+// distance returns how many letters to insert, delete, replace or swap with the
+// next to make one word of the other.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1) // distances of the letters of a so far to each prefix of b
+	// Distances of the letters of a so far to each prefix of b, and those of one
+	// and of two letters before.
+	row, above, twoAbove := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		row, above, twoAbove = twoAbove, row, above
 		row[0] = i + 1
 		for j := range len(b) {
-			replaced := diagonal
+			replaced := above[j]
 			if a[i] != b[j] {
 				replaced++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
+			row[j+1] = min(replaced, row[j]+1, above[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], twoAbove[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,18 +14,38 @@ import (
 // The functions here read a value of a document, or tell what is wrong with it,
 // and write one. What they write they read back as the same value.
 
-func readText[V ~string](n node) (V, string) {
+func readText(n node) (string, string) {
 	switch n.kind {
 	case kindText:
-		return V(n.text), ""
+		if n.text == "" {
+			return "", `is "": write something or leave the field out`
+		}
+		return n.text, ""
 	case kindNumber, kindBoolean:
 		return "", fmt.Sprintf("is %v: must be text; put it in quotes, %q", n, n.text)
 	default:
-		return "", fmt.Sprintf("is %v: must be text", n)
+		return "", fmt.Sprintf("is %v: must be text; if it begins with a bracket, put it in quotes", n)
 	}
 }
 
 func writeText[V ~string](v V) node { return node{kind: kindText, text: string(v)} }
+
+// readChoice reads text that is one of the values. Empty text is left to whoever
+// knows the default.
+func readChoice[V ~string](n node, values []V) (V, string) {
+	if n.kind == kindText && (n.text == "" || slices.Contains(values, V(n.text))) {
+		return V(n.text), ""
+	}
+	quoted, names := make([]string, len(values)), make([]string, len(values))
+	for i, v := range values {
+		quoted[i], names[i] = strconv.Quote(string(v)), string(v)
+	}
+	if meant := nearest(n.text, names); n.kind == kindText && meant != "" {
+		return "", fmt.Sprintf("is %v: did you mean %q?", n, meant)
+	}
+	last := len(quoted) - 1
+	return "", fmt.Sprintf("is %v: must be %s or %s", n, strings.Join(quoted[:last], ", "), quoted[last])
+}
 
 func readBoolean(n node) (bool, string) {
 	if n.kind != kindBoolean {
@@ -66,9 +87,9 @@ func readWhole(n node) (int, string) {
 	case fault != "":
 		return 0, fault
 	case math.Abs(v) > math.MaxInt32:
-		return 0, fmt.Sprintf("is %v: far too large a number", n)
+		return 0, fmt.Sprintf("is %v: must be a whole number, at most 2147483647", n)
 	case v != math.Trunc(v):
-		return 0, fmt.Sprintf("is %v: must be a whole number", n)
+		return 0, fmt.Sprintf("is %v: must be a whole number, such as 10", n)
 	default:
 		return int(v), ""
 	}

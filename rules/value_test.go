@@ -19,7 +19,7 @@ func TestParseSaysWhatIsWrongWithAValue(t *testing.T) {
 		{"name: true", `9 name is true: must be text; put it in quotes, "true"`},
 		{"name: [a]", "9 name is a list: must be text"},
 		{"name:", "8 name is left empty: write a value or remove the field"},
-		{`name: ""`, `9 name is "": leave the field out for the default, "orders"`},
+		{`name: ""`, `9 name is "": write something or leave the field out`},
 		{`name: "a\nb"`, `9 name is "a\nb": it has a character U+000A, which cannot be seen; remove it`},
 		{`name: "a\u2028b"`, `9 name is "a\u2028b": it has a character U+2028, which cannot be seen; remove it`},
 		{`name: "a\uFFFDb"`, `9 name is "a�b": it is not UTF-8 or lost a character on its way; write it anew`},
@@ -55,18 +55,18 @@ func TestParseSaysWhatIsWrongWithAValue(t *testing.T) {
 		{"window: -1s", "11 window is -1s: must be from 10ms to 24h0m0s"},
 		{"window: 25h", "11 window is 25h0m0s: must be from 10ms"},
 		{"window: 9999999999h", `11 window is "9999999999h": write a duration`},
-		{"algorithm: tokenBucket", `14 algorithm is "tokenBucket": this version knows "slidingWindow"`},
+		{"algorithm: tokenBuckets", `14 algorithm is "tokenBuckets": did you mean "tokenBucket"?`},
 		{`algorithm: ""`, `14 algorithm is "": leave the field out for the default, "slidingWindow"`},
 		{"buckets: 2.5", "12 buckets is 2.5: must be a whole number"},
 		{"buckets: ten", `12 buckets is "ten": must be a number`},
 		{"buckets: 0", "12 buckets is 0: leave the field out for the default, 10"},
-		{"buckets: 1e30", "12 buckets is 1e30: far too large a number"},
+		{"buckets: 1e30", "12 buckets is 1e30: must be a whole number, at most 2147483647"},
 		{"buckets: 7", "12 buckets is 7: does not part a window of 1s evenly"},
 		{"strict: yes", `11 strict is "yes": must be true or false`},
 		{"strict: on", `11 strict is "on": must be true or false`},
 		{`strict: "true"`, `11 strict is "true": must be true or false; remove the quotes`},
 		{"strict: 1", "11 strict is 1: must be true or false"},
-		{"control: Reject", `12 control is "Reject": must be "reject" or "throttle"`},
+		{"control: Reject", `12 control is "Reject": did you mean "reject"?`},
 		{"maxWait: 1s", `12 maxWait has no effect with control "reject": remove it`},
 		{"warmUp: 10s", `11 warmUp is "10s": must be a mapping with some of the fields period, coldFactor, step`},
 		{"warmUp: {}", "11 warmUp is an empty mapping: must be a mapping with"},
@@ -135,7 +135,7 @@ func TestParseTakesForTextWhatYAML12Does(t *testing.T) {
 
 func TestParseAcceptsZeroWhereItIsTheDefault(t *testing.T) {
 	set, err := rules.Parse("", []byte(
-		"flow: [{resource: a, limit: 0, strict: false, maxWait: 0s, warmUp: {period: 0s}}]"))
+		"flow: [{resource: a, limit: 0, strict: false, maxWait: 0s, warmUp: {period: 0s}, overdraft: false, perResource: true, shadow: false}]"))
 	require.NoError(t, err)
 	assert.Equal(t, []flow.Rule{flow.Rule{Resource: "a"}.WithDefaults()}, set.Flow)
 }

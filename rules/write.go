@@ -43,14 +43,23 @@ func (s schema[R]) write(set Set) node {
 func (s schema[R]) writeRule(rule R) node {
 	written := node{kind: kindMapping}
 	for _, f := range s.fields {
-		without := rule
-		f.reset(&without)
-		without = s.fill(without)
-		if f.missing != "" || !f.equal(&rule, &without) {
+		if s.says(f, &rule) {
 			written.put(f.path, f.write(&rule))
 		}
 	}
 	return written
+}
+
+// says tells whether the document of a complete rule has to have the field: it
+// is required, or not what it would be by default. nil is no rule.
+func (s schema[R]) says(f field[R], rule *R) bool {
+	if rule == nil {
+		return false
+	}
+	without := *rule
+	f.reset(&without)
+	without = s.fill(without)
+	return f.missing != "" || !f.equal(rule, &without)
 }
 
 // put adds a field to a mapping, below mappings of its own if its path has dots.

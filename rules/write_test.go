@@ -19,6 +19,12 @@ func TestYAMLLeavesDefaultsOut(t *testing.T) {
 			Name: "pay", Resource: "orders:pay", Limit: 0.5, Window: time.Minute, Control: flow.Throttle, MaxWait: 90 * time.Second,
 			WarmUp: flow.WarmUp{Period: time.Hour, ColdFactor: 3, Step: 2 * time.Second},
 		},
+		{
+			Match: "orders:*", Limit: 5, Algorithm: flow.TokenBucket, Burst: 20, Overdraft: true, MaxWait: time.Second,
+			Origin: "mobile", Shadow: true,
+		},
+		{Name: "together", Match: "~^a", Shared: true, Limit: 5, Algorithm: flow.FixedWindow, Related: "b"},
+		flow.Rule{Name: "alike", Match: "*", Limit: 5, Algorithm: flow.TokenBucket}.WithDefaults(),
 		{Resource: "tight", Limit: 1e9, Window: 5 * time.Hour, Buckets: 20, Strict: true, WarmUp: flow.WarmUp{Period: time.Second}},
 	}}
 	document, err := set.YAML()
@@ -35,6 +41,24 @@ func TestYAMLLeavesDefaultsOut(t *testing.T) {
     warmUp:
       period: 1h
       step: 2s
+  - match: orders:*
+    limit: 5
+    algorithm: tokenBucket
+    maxWait: 1s
+    burst: 20
+    overdraft: true
+    origin: mobile
+    shadow: true
+  - name: together
+    match: ~^a
+    perResource: false
+    limit: 5
+    algorithm: fixedWindow
+    related: b
+  - name: alike
+    match: '*'
+    limit: 5
+    algorithm: tokenBucket
   - resource: tight
     limit: 1000000000
     window: 5h
@@ -56,7 +80,7 @@ func TestYAMLQuotesNamesThatAreNotTextWithout(t *testing.T) {
 		"null", "~", "true", "FALSE", "12", "1e3", ".5", ".inf", ".NaN", "0x1F", "0o7", "0xFFFFFFFFFFFFFFFFFFFFFFFFF", "99999999999999999999999",
 		"-", "- a", "? a", ": a", "a: b", "a #b", "#a", "[a]", "{a", "*a", "&a", "!a", "|", ">", "%a", "@a", "`a", "'a'", `"a"`, "a\\b", " a ", "<<", "---", "...", "=", "日本",
 	} {
-		set := rules.Set{Flow: []flow.Rule{{Resource: name}}}.WithDefaults()
+		set := rules.Set{Flow: []flow.Rule{{Resource: name, Origin: name, Related: name + name}}}.WithDefaults()
 		document, err := set.YAML()
 		require.NoError(t, err, name)
 		back, err := rules.Parse("", document)

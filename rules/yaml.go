@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -111,20 +112,37 @@ func (r yamlReader) fail(err error) Problems {
 		message += fmt.Sprintf(" (%s that begins on line %d)", load.ContextMsg, load.ContextMark.Line)
 	}
 	at := r.place(load.Mark.Line, load.Mark.Column)
-	return Problems{at.problem("", message+r.advice(load.Mark))}
+	return Problems{at.problem("", message+r.advice(load.Mark, load.Message))}
 }
 
-// advice is for mistakes that the parser has no helpful words for.
-func (r yamlReader) advice(mark yaml.Mark) string {
-	rest := []rune(string(r.data)) // the mark's index counts characters
-	if mark.Index >= len(rest) {
-		return ""
+// advice is for mistakes that the parser has no helpful words for: where it
+// stumbled says more than its message.
+func (r yamlReader) advice(mark yaml.Mark, message string) string {
+	text := []rune(string(r.data)) // the mark's index counts characters
+	at := func(i int) rune {
+		if i < 0 || i >= len(text) {
+			return 0
+		}
+		return text[i]
 	}
-	switch found := rest[mark.Index]; {
+	quotes := func(first rune) string { return fmt.Sprintf("; put text that begins with %q in quotes", string(first)) }
+	switch found := at(mark.Index); {
 	case found == '\t':
 		return "; indent with spaces, not tabs"
 	case found == '%' && mark.Column == 1:
 		return "; remove the directive, it is not needed"
+	case found != 0 && strings.ContainsRune("*!@`%", found):
+		return quotes(found)
+	case at(mark.Index-1) == '*', strings.HasPrefix(message, "unknown anchor"):
+		return quotes('*')
+	case found == ':':
+		return `; check the indentation, and put text with a ": " in it in quotes`
+	case found == '\\':
+		return "; double the backslash or use single quotes"
+	case strings.HasSuffix(message, "expected key"), strings.HasSuffix(message, "'-' indicator"):
+		return "; check the indentation"
+	case strings.HasSuffix(message, "unexpected end of stream"):
+		return "; close the quotes"
 	default:
 		return ""
 	}

@@ -1,6 +1,9 @@
 package stat
 
-import "sync/atomic"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // Outcome is what became of an attempt to take tokens from a [Window].
 type Outcome int
@@ -20,13 +23,13 @@ const (
 // may still be taken in it, the room, is settled when it is opened. Buckets are
 // named by their number, the time since the epoch divided by their length.
 //
-// Take and TryGiveBack are lock-free, allocate nothing and are safe for
-// concurrent use, also with the other methods. The others must be called by one
-// goroutine at a time. Whoever finds the window not open asks that goroutine.
+// Take, Check, TryCount and TryGiveBack are lock-free, allocate nothing and are
+// safe for concurrent use, also with the other methods. The others must be called
+// by one goroutine at a time. Whoever finds the window not open asks that goroutine.
 type Window struct {
 	// state packs the low 32 bits of the open bucket's number and the room, a
 	// signed 32-bit count: below zero when the ceiling was lowered under what
-	// had been taken. One word, so that checking for room and taking it are one
+	// had been taken, or more was counted than taken. One word, so that checking for room and taking it are one
 	// compare-and-swap, and a refusal is one load.
 	state atomic.Uint64
 
@@ -56,6 +59,32 @@ func (w *Window) Take(bucket int64, n int32) Outcome {
 		}
 		if w.state.CompareAndSwap(state, packState(bucket, room-int64(n))) {
 			return Taken
+		}
+	}
+}
+
+// Check is Take, without taking anything: Taken tells that there is room.
+func (w *Window) Check(bucket int64, n int32) Outcome {
+	switch state := w.state.Load(); {
+	case !isOpen(state, bucket):
+		return NotOpen
+	case roomOf(state) < int64(n):
+		return Full
+	}
+	return Taken
+}
+
+// TryCount counts n tokens in the bucket, room or no room, if it is open. What
+// exceeds the ceiling by more than a thousand million is not counted.
+func (w *Window) TryCount(bucket int64, n int32) bool {
+	for {
+		state := w.state.Load()
+		if !isOpen(state, bucket) {
+			return false
+		}
+		room := max(math.MinInt32, roomOf(state)-int64(n))
+		if w.state.CompareAndSwap(state, packState(bucket, room)) {
+			return true
 		}
 	}
 }
@@ -126,7 +155,7 @@ func (w *Window) Held(bucket int64) int64 {
 // Open opens a bucket, the one that was closed or a later one, with the given
 // ceiling on what the window may hold, that bucket included.
 func (w *Window) Open(bucket, ceiling int64) {
-	room := ceiling - w.Held(bucket)
+	room := max(-1<<30, ceiling-w.Held(bucket)) // as many more can still be counted
 	for b := max(w.open, bucket-int64(len(w.taken))) + 1; b <= bucket; b++ {
 		w.taken[w.slot(b)] = 0
 	}

@@ -40,10 +40,11 @@ func (m *middleware) handle(c *gin.Context) {
 	if resource == "" {
 		return
 	}
-	var opts [optionCount]core.Option
-	guard, err := m.engine.Entry(c.Request.Context(), resource, m.options.appendTo(opts[:0], c)...)
+	var few [optionCount]core.Option
+	opts := m.options.appendTo(few[:0], c)
+	guard, err := m.engine.Entry(c.Request.Context(), resource, opts...)
 	if err != nil {
-		m.refuse(c, err)
+		m.refuse(c, err, opts)
 		return
 	}
 	failure := nethttp.ErrPanicked // unless the handlers return
@@ -51,17 +52,17 @@ func (m *middleware) handle(c *gin.Context) {
 		guard.Fail(failure)
 		guard.Exit()
 	}()
-	m.options.Fields.SetPassed(c.Writer.Header(), m.engine, resource)
+	m.options.Fields.SetPassed(c.Writer.Header(), m.engine, resource, opts...)
 	before := len(c.Errors)
 	c.Next()
 	failure = failureOf(c, before)
 }
 
-func (m *middleware) refuse(c *gin.Context, err error) {
+func (m *middleware) refuse(c *gin.Context, err error, opts []core.Option) {
 	c.Abort()
 	var block *core.BlockError
 	if errors.As(err, &block) {
-		m.options.Fields.SetRefused(c.Writer.Header(), m.engine, block)
+		m.options.Fields.SetRefused(c.Writer.Header(), m.engine, block, opts...)
 		if m.options.Blocked != nil {
 			m.options.Blocked(c, block)
 			return

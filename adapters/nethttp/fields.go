@@ -31,26 +31,27 @@ const (
 
 // SetRefused sets the header fields of the response to a refused call:
 // Retry-After, in whole seconds, rounded up, unless it cannot be told when such
-// a call can pass, and, where a ceiling refused, the RateLimit fields.
-func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.BlockError) {
+// a call can pass, and, where a ceiling refused, the RateLimit fields. opts are
+// those of the call.
+func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.BlockError, opts ...core.Option) {
 	if block.RetryAfter > 0 {
 		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(block.RetryAfter), 10))
 	}
 	if f == FieldsNever || block.Kind != rules.KindFlow {
 		return
 	}
-	setPolicies(header, engine.Ceilings(block.Resource))
+	setPolicies(header, engine.Ceilings(block.Resource, opts...))
 	setRemaining(header, block.Rule, 0, block.RetryAfter)
 }
 
 // SetPassed sets the header fields of the response to a call of the resource
 // that passed: the RateLimit fields if they are to be on every response and the
-// resource has rules.
-func (f Fields) SetPassed(header http.Header, engine *core.Engine, resource string) {
+// resource has rules for it. opts are those of the call.
+func (f Fields) SetPassed(header http.Header, engine *core.Engine, resource string, opts ...core.Option) {
 	if f != FieldsAlways {
 		return
 	}
-	ceilings := engine.Ceilings(resource)
+	ceilings := engine.Ceilings(resource, opts...)
 	if len(ceilings) == 0 {
 		return
 	}

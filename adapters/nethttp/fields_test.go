@@ -171,3 +171,32 @@ func TestPoliciesOfAnyRulesFollowTheGrammar(t *testing.T) {
 		assert.Len(t, parseList(t, header, "RateLimit"), 1)
 	})
 }
+
+func TestFieldsTellOfTheRulesForTheCaller(t *testing.T) {
+	mobile := ceiling("mobile", orders, 5)
+	mobile.Origin = "mobile"
+	pattern := flow.Rule{Name: "pattern", Match: "GET:*", Limit: 7, Algorithm: flow.TokenBucket}
+	shadow := ceiling("shadow", orders, 1)
+	shadow.Shadow = true
+	engine, _ := newEngine(t, core.Config{}, ceiling("all", orders, 9), mobile, pattern, shadow)
+	server := serve(t, guardOrders(engine, nethttp.Options{
+		Fields: nethttp.FieldsAlways,
+		Origin: func(r *http.Request) string { return r.URL.Query().Get("app") },
+	}, ok))
+	policies := func(path string) (names []string) {
+		for _, policy := range parseList(t, get(t, server, path).header, "RateLimit-Policy") {
+			names = append(names, policy.name)
+		}
+		return names
+	}
+	assert.ElementsMatch(t, []string{"pattern", "all"}, policies("/orders/7"))
+	assert.ElementsMatch(t, []string{"pattern", "all", "mobile"}, policies("/orders/7?app=mobile"))
+	for range 3 {
+		get(t, server, "/orders/7?app=mobile")
+	}
+	last := parseList(t, get(t, server, "/orders/7?app=mobile").header, "RateLimit")
+	assert.Equal(t, "mobile", last[0].name, "the one nearest to its end")
+	refused := get(t, server, "/orders/7?app=mobile")
+	assert.Equal(t, http.StatusTooManyRequests, refused.status)
+	assert.Len(t, parseList(t, refused.header, "RateLimit-Policy"), 3)
+}

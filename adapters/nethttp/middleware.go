@@ -54,10 +54,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	var opts [optionCount]core.Option
-	guard, err := h.engine.Entry(r.Context(), resource, h.options.appendTo(opts[:0], r)...)
+	var few [optionCount]core.Option
+	opts := h.options.appendTo(few[:0], r)
+	guard, err := h.engine.Entry(r.Context(), resource, opts...)
 	if err != nil {
-		h.refuse(w, r, err)
+		h.refuse(w, r, err, opts)
 		return
 	}
 	failure := ErrPanicked // unless the handler returns
@@ -65,16 +66,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		guard.Fail(failure)
 		guard.Exit()
 	}()
-	h.options.Fields.SetPassed(w.Header(), h.engine, resource)
+	h.options.Fields.SetPassed(w.Header(), h.engine, resource, opts...)
 	recorder, watched := record(w)
 	h.next.ServeHTTP(watched, r)
 	failure = Failure(recorder.status)
 }
 
-func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error, opts []core.Option) {
 	var block *core.BlockError
 	if errors.As(err, &block) {
-		h.options.Fields.SetRefused(w.Header(), h.engine, block)
+		h.options.Fields.SetRefused(w.Header(), h.engine, block, opts...)
 		if h.options.Blocked != nil {
 			h.options.Blocked(w, r, block)
 			return

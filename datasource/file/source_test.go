@@ -254,8 +254,9 @@ func TestSourceCanBeFollowedTwiceAtOnce(t *testing.T) {
 // firstChange is a sink that passes on changes.
 type firstChange chan core.Change
 
-func (f firstChange) Apply(change core.Change) { f <- change }
-func (f firstChange) Disconnected(error)       {}
+func (f firstChange) Apply(change core.Change)  { f <- change }
+func (f firstChange) Disconnected(error)        {}
+func (f firstChange) Status() core.SourceStatus { return core.SourceStatus{} }
 
 func TestName(t *testing.T) {
 	source, err := file.New("/etc/shop//rules/", file.Options{})

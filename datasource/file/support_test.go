@@ -57,6 +57,8 @@ func (s *sink) Disconnected(err error) {
 	s.connected = false
 }
 
+func (s *sink) Status() core.SourceStatus { return core.SourceStatus{Connected: s.connected} }
+
 // bench is a source that is followed, on a clock that the test moves. Between
 // two looks the source stands still, so that the test may read the sink.
 type bench struct {

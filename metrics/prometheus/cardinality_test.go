@@ -316,3 +316,51 @@ func assertOrderedHistograms(t assert.TestingT, s series) {
 		assert.InDelta(t, s[passedTotal+labels], s[count], 0, "all calls have ended")
 	}
 }
+
+func TestNamesThatMatchAPatternMakeABoundedNumberOfSeries(t *testing.T) {
+	const room = 20
+	s := newService(t, core.Config{MaxResources: 100}, flow.Rule{Name: "each", Match: "*", Limit: 1})
+	defer s.Close()
+	for i := range 1000 {
+		s.calls(fmt.Sprintf("name %05d", i), 2)
+	}
+	s.calls("\xff", 1)
+	s.calls("\xfe", 1)
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: room})
+	now := scrape(t, collector)
+	assert.Len(t, now.of(passedTotal), room+1)
+	assert.Len(t, now.of("penstock_flow_ceiling_tokens_per_second"), room+1)
+	assert.InDelta(t, 100+1, now.sum(passedTotal), 0, "one for each name with a ceiling of its own, one for the others together")
+	assert.InDelta(t, 2002-101, now.sum("penstock_rule_blocked_total"), 0)
+}
+
+func TestNamesThatAreMendedIntoTheSameDoNotSpoilAScrape(t *testing.T) {
+	s := newService(t, core.Config{}, flow.Rule{Name: "each", Match: "*", Limit: 1})
+	defer s.Close()
+	s.calls("\xff", 1)
+	s.calls("\xfe", 1)
+	now := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{}))
+	assert.InDelta(t, 2, now[passed("\uFFFD")], 0)
+}
+
+func TestWhatShadowRulesWouldHaveBlocked(t *testing.T) {
+	rule := flow.Rule{Name: "try", Resource: "orders", Limit: 1, Shadow: true}
+	s := newService(t, core.Config{}, rule)
+	defer s.Close()
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
+	const labels = `{kind="flow",resource="orders",rule="try"}`
+	now := scrape(t, collector)
+	assert.Contains(t, now, "penstock_rule_shadow_blocked_total"+labels)
+	s.calls("orders", 3)
+	now = scrape(t, collector)
+	assert.InDelta(t, 2, now["penstock_rule_shadow_blocked_total"+labels], 0)
+	assert.InDelta(t, 0, now["penstock_rule_blocked_total"+labels], 0)
+	assert.InDelta(t, 3, now[passed("orders")], 0)
+
+	rule.Shadow = false
+	s.load(t, rule)
+	s.calls("orders", 3)
+	now = scrape(t, collector)
+	assert.InDelta(t, 2, now["penstock_rule_shadow_blocked_total"+labels], 0)
+	assert.InDelta(t, 3, now["penstock_rule_blocked_total"+labels], 0)
+}

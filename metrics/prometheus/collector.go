@@ -60,9 +60,7 @@ func (c *Collector) scrape() []prometheus.Metric {
 	for name, account := range c.ledger.accounts {
 		e.resource(name, account, c.ledger.buckets)
 	}
-	for i := range snapshot.Resources {
-		e.ceilings(&snapshot.Resources[i])
-	}
+	e.ceilings(snapshot.Resources, c.ledger.shown)
 	e.rules(&snapshot)
 	e.sources(snapshot.Status.Sources)
 	return e.metrics

@@ -34,7 +34,11 @@ func (e *exposition) resource(name string, a *account, buckets []time.Duration) 
 	e.gauge(f.inFlight, float64(a.inFlight), name)
 	e.gauge(f.waiting, float64(a.waiting), name)
 	for by, count := range a.refusals {
-		e.counter(f.ruleBlocked, count, name, by.kind, by.rule)
+		family := f.ruleBlocked
+		if by.shadow {
+			family = f.shadowBlocked
+		}
+		e.counter(family, count, name, by.kind, by.rule)
 	}
 	e.metrics = append(e.metrics,
 		prometheus.MustNewConstHistogram(f.responseTime,
@@ -56,7 +60,20 @@ func (a *account) histogram(buckets []time.Duration) map[float64]uint64 {
 	return cumulative
 }
 
-func (e *exposition) ceilings(r *core.ResourceSnapshot) {
+// ceilings exposes the ceilings of resources that have accounts of their own.
+func (e *exposition) ceilings(resources []core.ResourceSnapshot, shown map[string]bool) {
+	exposed := make(map[string]bool, len(resources))
+	for i := range resources {
+		r := &resources[i]
+		name := label(r.Name)
+		if (shown[r.Name] || r.Name == core.Overflow) && !exposed[name] { // else mended into the same
+			exposed[name] = true
+			e.ceilingsOf(r)
+		}
+	}
+}
+
+func (e *exposition) ceilingsOf(r *core.ResourceSnapshot) {
 	for i := range r.Flow {
 		state := &r.Flow[i]
 		e.gauge(e.families.ceiling, state.Ceiling/state.Rule.Window.Seconds(), label(r.Name), label(state.Rule.Name))

@@ -8,7 +8,7 @@ type families struct {
 	inFlight, waiting       *prometheus.Desc
 	responseTime, wait      *prometheus.Desc
 
-	ruleBlocked, ceiling *prometheus.Desc
+	ruleBlocked, shadowBlocked, ceiling *prometheus.Desc
 
 	rules, revision, appliedAt, rejections             *prometheus.Desc
 	connected, sourceRevision, sourceRejectedDocuments *prometheus.Desc
@@ -33,6 +33,8 @@ func newFamilies(constLabels prometheus.Labels) families {
 	f.wait = family("wait_seconds", "Waits for a turn, however they ended.", "resource")
 
 	f.ruleBlocked = family("rule_blocked_total", "Calls that a rule in force refused.", "resource", "kind", "rule")
+	f.shadowBlocked = family("rule_shadow_blocked_total",
+		"Calls that a rule in force would have refused while it was a shadow.", "resource", "kind", "rule")
 	f.ceiling = family("flow_ceiling_tokens_per_second", "Present ceiling of a flow rule.", "resource", "rule")
 
 	f.rules = family("rules", "Rules in force.")

@@ -1,0 +1,68 @@
+package core_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+)
+
+func TestAnArrivalSaysWhatItWaitsFor(t *testing.T) {
+	e, c := newEngine(t, flow.Rule{Resource: "r", Limit: 10, Control: flow.Throttle, MaxWait: time.Second})
+	woken := make([]int, 3)
+	arrivals := make([]*core.Arrival, 3)
+	for i := range arrivals {
+		arrivals[i] = e.Arrive(t.Context(), "r", func() { woken[i]++ })
+	}
+	_, done := arrivals[0].Proceed()
+	require.True(t, done)
+
+	after, done := arrivals[1].Proceed()
+	require.False(t, done)
+	assert.Equal(t, 100*time.Millisecond, after, "the first in the queue")
+	after, done = arrivals[2].Proceed()
+	require.False(t, done)
+	assert.Zero(t, after, "waits to be woken")
+
+	c.Advance(100 * time.Millisecond)
+	_, done = arrivals[1].Proceed()
+	require.True(t, done)
+	assert.Equal(t, 1, woken[2], "it has become the first")
+	after, done = arrivals[2].Proceed()
+	require.False(t, done)
+	assert.Equal(t, 100*time.Millisecond, after)
+	c.Advance(after)
+	_, done = arrivals[2].Proceed()
+	require.True(t, done)
+
+	for _, a := range arrivals {
+		guard, err := a.Result()
+		require.NoError(t, err)
+		guard.Exit()
+	}
+	s := e.Resource("r").Snapshot()
+	assert.EqualValues(t, 3, s.Passed)
+	assert.EqualValues(t, 2, s.Waited)
+	assert.Zero(t, s.InFlight)
+	assert.Zero(t, s.Waiting)
+}
+
+func TestAnArrivalIsRefusedAsACallIs(t *testing.T) {
+	e, _ := newEngine(t, flow.Rule{Resource: "r", Limit: 1, Origin: "mobile"})
+	for i := range 3 {
+		a := e.Arrive(t.Context(), "r", func() {}, core.Origin("mobile"))
+		_, done := a.Proceed()
+		require.True(t, done)
+		_, err := a.Result()
+		assert.Equal(t, i > 0, err != nil)
+	}
+	a := e.Arrive(t.Context(), "r", func() {}, core.Tokens(0))
+	_, done := a.Proceed()
+	require.True(t, done)
+	_, err := a.Result()
+	require.ErrorIs(t, err, core.ErrInvalid)
+}

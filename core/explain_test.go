@@ -1,0 +1,45 @@
+package core_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+)
+
+func TestExplainTellsWhatACallIsHeldAgainst(t *testing.T) {
+	e, _ := newEngine(t,
+		flow.Rule{Name: "shadow", Match: "orders:*", Limit: 1, Shadow: true},
+		flow.Rule{Name: "window", Resource: "orders:create", Limit: 10},
+		flow.Rule{Name: "queue", Match: "~create", Limit: 5, Control: flow.Throttle, MaxWait: time.Second},
+		flow.Rule{Name: "mobile", Resource: "orders:create", Limit: 3, Origin: "mobile"},
+	)
+	explain := func(resource string, opts ...core.Option) (names []string) {
+		for _, a := range e.Explain(resource, opts...) {
+			names = append(names, a.Rule.Name)
+		}
+		return names
+	}
+	assert.Equal(t, []string{"queue", "window", "shadow"}, explain("orders:create"))
+	assert.Equal(t, []string{"queue", "window", "mobile", "shadow"}, explain("orders:create", core.Origin("mobile")))
+	assert.Equal(t, []string{"shadow"}, explain("orders:list"))
+	assert.Empty(t, explain("users"))
+
+	assert.Equal(t, 1, enter(e, "orders:create", 1))
+	applied := e.Explain("orders:create")
+	assert.EqualValues(t, 9, applied[1].Remaining)
+	assert.InDelta(t, 10, applied[1].Ceiling, 0)
+}
+
+func TestExplainingRemembersNoNames(t *testing.T) {
+	e, _ := newEngine(t, flow.Rule{Match: "*", Limit: 1})
+	for range 3 {
+		require.Len(t, e.Explain("a name"), 1)
+		require.Len(t, e.Ceilings("another"), 1)
+	}
+	assert.Empty(t, e.Snapshot().Resources)
+}

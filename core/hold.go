@@ -1,0 +1,77 @@
+package core
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// limiter is what enforces a rule and holds what it has counted: a window or a
+// queue.
+type limiter struct {
+	window *flow.Window
+	queue  *flow.Queue
+}
+
+func newLimiter(t *flow.Terms, now clock.Instant) limiter {
+	if t.Rule().Limiter() == flow.WindowLimiter {
+		return limiter{window: flow.NewWindow(t, now)}
+	}
+	return limiter{queue: flow.NewQueue(t, now)}
+}
+
+// adopt goes over to newer terms.
+func (l limiter) adopt(t *flow.Terms, now clock.Instant) {
+	if l.queue != nil {
+		l.queue.Adopt(t, now)
+	} else {
+		l.window.Adopt(t, now)
+	}
+}
+
+// retire lets go of those who wait under a rule that is gone.
+func (l limiter) retire() {
+	if l.queue != nil {
+		l.queue.Retire()
+	}
+}
+
+func (l limiter) status(now clock.Instant) (ceiling float64, remaining int64, reset time.Duration) {
+	if l.queue != nil {
+		return l.queue.Status(now)
+	}
+	return l.window.Status(now)
+}
+
+// idle says whether the limiter holds nothing that would be missed if it were
+// made anew.
+func (l limiter) idle(now clock.Instant) bool {
+	if l.queue != nil {
+		return l.queue.Idle(now)
+	}
+	return l.window.Idle(now)
+}
+
+// hold is what one rule holds of one resource: the limiter, which may be common
+// to many resources, and what it has refused there.
+type hold struct {
+	limiter
+	state    *ruleState
+	refusals refusals
+}
+
+// isOwn says whether the limiter is the resource's own.
+func (h *hold) isOwn() bool { return h.state.common == nil }
+
+func newHold(rule *flowRule, resource string, now clock.Instant) *hold {
+	h := &hold{state: rule.state}
+	if rule.state.common != nil {
+		h.limiter = *rule.state.common
+	} else {
+		h.limiter = newLimiter(rule.terms, now)
+	}
+	h.refusals.about(resource, rules.KindFlow, rule.terms.Rule().Name, new(tally))
+	return h
+}

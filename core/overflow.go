@@ -1,0 +1,112 @@
+package core
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+
+	"github.com/penstock-go/penstock/rules"
+)
+
+// overflowNames is how many of the names that found no room are remembered, so
+// that patterns need not be held against each of their calls.
+const overflowNames = 1024
+
+// overflow is where the names go that found no room in the registry. They share
+// one account, and under each rule with a pattern one ceiling.
+type overflow struct {
+	seed     maphash.Seed
+	patterns atomic.Pointer[patternBook]
+	names    [overflowNames]atomic.Pointer[resource] // by the hash of the name
+}
+
+// patternBook is the rules with patterns that are in force, in their order. It
+// never changes.
+type patternBook struct {
+	rules []patternRule
+}
+
+// patternRule is a rule with a pattern, and what it holds of the overflow.
+type patternRule struct {
+	*flowRule
+	hold *hold
+}
+
+// usePatterns makes the rules with patterns apply to names that come from now
+// on. The caller holds g.mu.
+func (g *registry) usePatterns(set rules.Set, inForce map[string]*flowRule) {
+	book := new(patternBook)
+	for i := range set.Flow {
+		rule := inForce[set.Flow[i].Name]
+		if rule.state.pattern != nil {
+			book.rules = append(book.rules, patternRule{rule, g.overflow.holdFor(rule, g.engine.clock.Now())})
+		}
+	}
+	g.spill.patterns.Store(book)
+}
+
+// overflowing returns a resource for a name that found no room: the one for
+// overflow itself if no rule can match, else one that bears the name and the
+// rules that match it.
+func (g *registry) overflowing(name string) *resource {
+	book := g.spill.patterns.Load()
+	if len(book.rules) == 0 {
+		return g.overflow
+	}
+	if len(name) > rules.MaxNameLength { // not worth remembering
+		return g.passing(name, book)
+	}
+	slot := &g.spill.names[maphash.String(g.spill.seed, name)%overflowNames]
+	if r := slot.Load(); r != nil && r.name == name && r.patterns == book {
+		return r
+	}
+	r := g.passing(name, book)
+	slot.Store(r)
+	return r
+}
+
+// passing returns a resource with the account of the overflow, under the rules
+// that match the name.
+func (g *registry) passing(name string, book *patternBook) *resource {
+	r := g.newResource(name, g.overflow.account)
+	r.patterns = book
+	p := planner{resource: r}
+	for _, rule := range book.rules {
+		if rule.matches(name) {
+			h := &hold{limiter: rule.hold.limiter, state: rule.state}
+			h.refusals.about(name, rules.KindFlow, rule.terms.Rule().Name, rule.hold.refusals.tally)
+			p.add(rule.flowRule, h)
+		}
+	}
+	r.plan.Store(p.plan(0))
+	return r
+}
+
+// matched gives a new resource the rules whose patterns match its name. The
+// caller holds g.mu.
+func (g *registry) matched(r *resource) {
+	p := planner{resource: r}
+	now := g.engine.clock.Now()
+	for _, rule := range g.spill.patterns.Load().rules {
+		if rule.matches(r.name) {
+			p.add(rule.flowRule, newHold(rule.flowRule, r.name, now))
+		}
+	}
+	if len(p.holds) > 0 {
+		r.holds = p.holds
+		r.plan.Store(p.plan(0))
+	}
+}
+
+// gone says whether the name has to be looked up again: the resource was
+// forgotten, or has the rules of another day.
+func (r *resource) gone() bool {
+	return r.evicted.Load() || r.patterns != nil && r.patterns != r.engine.resources.spill.patterns.Load()
+}
+
+// again returns the resource of the name, the same one unless it is gone.
+func (r *resource) again(name string) *resource {
+	if r.gone() {
+		return r.engine.resources.get(name)
+	}
+	return r
+}

@@ -1,0 +1,88 @@
+package core
+
+import "github.com/penstock-go/penstock/flow"
+
+// planner draws up the plan of one resource, rule by rule, in the order of the
+// set.
+type planner struct {
+	resource *resource
+	holds    []*hold   // what rules hold of the resource, old and new
+	queues   []planned // in the order in which they are asked
+	windows  []planned
+	shadows  []planned
+	counted  []countedRule // of other resources' rules, that count this one's passes
+}
+
+// add adds a rule that applies to the resource.
+func (p *planner) add(rule *flowRule, h *hold) {
+	p.holds = append(p.holds, h)
+	entry := planned{rule.terms, h}
+	switch {
+	case rule.terms.Rule().Shadow:
+		p.shadows = append(p.shadows, entry)
+	case h.queue != nil:
+		p.queues = append(p.queues, entry)
+	default:
+		p.windows = append(p.windows, entry)
+	}
+}
+
+// count adds a rule on other resources that counts the passes of this one.
+func (p *planner) count(rule *flowRule) {
+	p.counted = append(p.counted, countedRule{rule.terms, rule.state.common.window})
+}
+
+// plan returns the plan, in force since a generation.
+func (p *planner) plan(since uint64) *plan {
+	next := &plan{since: since}
+	for _, rules := range [][]planned{p.queues, p.windows, p.shadows} {
+		next.rules = append(next.rules, rules...)
+	}
+	for _, entry := range next.rules {
+		if origin := entry.terms.Rule().Origin; origin != "" && origin != flow.OtherOrigins {
+			if next.origins == nil {
+				next.origins = make(map[string]*steps)
+			}
+			next.origins[origin] = nil
+		}
+	}
+	for origin := range next.origins {
+		s := p.steps(origin)
+		next.origins[origin] = &s
+	}
+	next.others = p.steps(flow.OtherOrigins)
+	return next
+}
+
+// steps returns the rules for the calls of one origin.
+func (p *planner) steps(origin string) steps {
+	var s steps
+	for _, entry := range p.queues {
+		if entry.isFor(origin) {
+			s.queues = append(s.queues, queueRule{entry.terms, entry.hold.queue, &entry.hold.refusals})
+		}
+	}
+	for _, entry := range p.windows {
+		if entry.isFor(origin) {
+			related := entry.terms.Rule().Related != ""
+			s.windows = append(s.windows, windowRule{entry.terms, entry.hold.window, &entry.hold.refusals, related})
+		}
+	}
+	after := aftermath{counted: p.counted}
+	for _, entry := range p.shadows {
+		if entry.isFor(origin) {
+			after.shadows = append(after.shadows, entry)
+		}
+	}
+	if len(after.counted) > 0 || len(after.shadows) > 0 {
+		s.after = &after
+	}
+	return s
+}
+
+// isFor says whether the rule is for calls of an origin that a rule names, or
+// for [flow.OtherOrigins].
+func (p planned) isFor(origin string) bool {
+	of := p.terms.Rule().Origin
+	return of == "" || of == origin
+}

@@ -1,0 +1,106 @@
+package flow
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// bucket is the pace of a token bucket:
+//
+//	tokens = min(burst, tokens + elapsed · limit / window)
+//
+// A call goes when there are as many tokens as it takes. With overdraft it goes
+// when nothing is owed, whatever it takes; those behind it wait until that has
+// flown in.
+//
+// The bucket is brought up to date only when tokens are taken; nothing is rounded,
+// so that however many calls there are, no part of a token is lost.
+type bucket struct {
+	terms  *Terms
+	rate   float64       // tokens per nanosecond
+	at     clock.Instant // when there were so many:
+	tokens float64       // below zero if they are owed
+	full   clock.Instant // when a call last found it full
+}
+
+// newBucket returns a bucket that is full to a share of it.
+func newBucket(t *Terms, now clock.Instant, share float64) *bucket {
+	return &bucket{terms: t, rate: t.perNanosecond(), at: now, tokens: t.rule.Burst * share, full: longAgo}
+}
+
+// balance returns the tokens that are there at an instant. One that others have
+// overtaken counts as theirs.
+func (b *bucket) balance(now clock.Instant) float64 {
+	elapsed := float64(max(0, now.Sub(b.at)))
+	return min(b.terms.rule.Burst, b.tokens+elapsed*b.rate)
+}
+
+func (b *bucket) next(now clock.Instant, n int32) (clock.Instant, bool) { return b.turn(now, 0, n) }
+
+func (b *bucket) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
+	return b.turn(now, l.tokens(), n)
+}
+
+// turn returns when n tokens may go with so many ahead of them. Those ahead take
+// tokens as soon as they can, so that the bucket does not overflow meanwhile.
+func (b *bucket) turn(now clock.Instant, ahead int64, n int32) (clock.Instant, bool) {
+	rule := &b.terms.rule
+	needed := float64(ahead)
+	if !rule.Overdraft {
+		needed += float64(n)
+	}
+	if b.rate == 0 || !rule.Overdraft && float64(n) > rule.Burst {
+		return 0, false
+	}
+	lacking := needed - b.balance(now)
+	if lacking < atOnce*b.rate {
+		return now, true
+	}
+	return after(max(now, b.at), lacking/b.rate), true
+}
+
+func (b *bucket) grant(now, turn clock.Instant, n int32) Ticket {
+	tokens := b.balance(now)
+	b.at = max(b.at, now)
+	if tokens >= b.terms.rule.Burst {
+		b.full = b.at
+	}
+	b.tokens = tokens - float64(n)
+	return Ticket{turn: turn, tokens: n}
+}
+
+// takeBack returns the tokens, as though they had never been taken: if the bucket
+// has been full since, they would have flowed over.
+func (b *bucket) takeBack(ticket Ticket) bool {
+	if ticket.turn >= b.full {
+		b.tokens += float64(ticket.tokens)
+	}
+	return true
+}
+
+func (b *bucket) adopt(t *Terms, now clock.Instant) pace {
+	tokens := b.balance(now)
+	share := max(0, tokens) / b.terms.rule.Burst
+	now = max(now, b.at)
+	if t.warmsUp() {
+		z := newTrapezoid(t, now, share)
+		if b.rate > 0 {
+			z.owed = max(0, -tokens/b.rate)
+		}
+		return z
+	}
+	adopted := newBucket(t, now, share)
+	adopted.tokens += min(0, tokens) // what is owed stays
+	adopted.full = b.full
+	return adopted
+}
+
+func (b *bucket) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
+	room, reset = roomOf(b, l.tokens(), now, maxWait)
+	return b.terms.rule.Limit, room, reset
+}
+
+func (b *bucket) isNew(now clock.Instant) bool {
+	return b.rate == 0 || b.balance(now) >= b.terms.rule.Burst
+}

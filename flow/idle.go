@@ -1,0 +1,26 @@
+package flow
+
+import "github.com/penstock-go/penstock/clock"
+
+// Idle says whether the window could be forgotten at now: it is empty, and one
+// made anew would let no more calls pass, nor fewer for being cold again.
+func (w *Window) Idle(now clock.Instant) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.terms.Load()
+	bucket := max(t.bucketOf(now), w.counts.OpenBucket())
+	if w.counts.Held(bucket) > 0 {
+		return false
+	}
+	cold, course := w.lookAhead(t)
+	ceiling := w.ceilingOf(&cold, &course, t, bucket)
+	return cold.isStoneCold(t) && w.credit.isSaved(ceiling, bucket-w.counts.OpenBucket(), t.span)
+}
+
+// Idle says whether the queue could be forgotten at now: nobody waits, and one
+// made anew would treat calls of one token no differently.
+func (q *Queue) Idle(now clock.Instant) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.line.head == nil && q.pace.isNew(now)
+}

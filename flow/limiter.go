@@ -1,0 +1,26 @@
+package flow
+
+// Limiter tells what enforces a rule. What a rule has counted can be kept when
+// it is changed, exactly as long as its limiter stays the same.
+type Limiter uint8
+
+// The limiters.
+const (
+	// WindowLimiter is a [Window]: rules with a sliding or a fixed window.
+	WindowLimiter Limiter = iota
+	// ThrottleLimiter is a [Queue] whose turns are evenly spaced.
+	ThrottleLimiter
+	// BucketLimiter is a [Queue] whose turns are those of a token bucket.
+	BucketLimiter
+)
+
+// Limiter returns what enforces the rule.
+func (r Rule) Limiter() Limiter {
+	switch {
+	case r.Control == Throttle:
+		return ThrottleLimiter
+	case r.Algorithm == TokenBucket:
+		return BucketLimiter
+	}
+	return WindowLimiter
+}

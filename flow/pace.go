@@ -1,0 +1,59 @@
+package flow
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// pace says when tokens may go, for a queue, whose mutex guards it.
+type pace interface {
+	// next returns when n tokens that come at now may go if nobody is before
+	// them: now or later. It returns false if they never can.
+	next(now clock.Instant, n int32) (turn clock.Instant, ok bool)
+
+	// behind is next for those who come behind a line that is not empty.
+	behind(l *line, now clock.Instant, n int32) (turn clock.Instant, ok bool)
+
+	// grant takes n tokens at now for a turn, which may be a later one.
+	grant(now, turn clock.Instant, n int32) Ticket
+
+	// takeBack returns a turn that was not used. It says whether those who wait
+	// may move up.
+	takeBack(ticket Ticket) bool
+
+	// adopt returns the pace under newer terms, which goes on where this one is.
+	adopt(t *Terms, now clock.Instant) pace
+
+	// status returns the ceiling in force at now, how many calls of one token
+	// could come behind the line and get a turn within maxWait, and how long it
+	// takes until that is one more, 0 if it never is.
+	status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration)
+
+	// isNew says whether a pace made at now would be the same, for calls of one
+	// token.
+	isNew(now clock.Instant) bool
+}
+
+// newPace returns the pace of a queue that nothing has gone through yet.
+func newPace(t *Terms, now clock.Instant) pace {
+	switch {
+	case t.rule.Limiter() == ThrottleLimiter:
+		return &spacing{terms: t, cold: newCold(t, now), last: longAgo}
+	case t.warmsUp():
+		return newTrapezoid(t, now, 1)
+	}
+	return newBucket(t, now, 1)
+}
+
+// atOnce is how long, in nanoseconds, the tokens may take to flow in that a call
+// lacks when it passes. Instants are whole nanoseconds; what is owed of one is
+// not forgotten but comes off the next.
+const atOnce = 0.999
+
+// after returns the instant that is so many nanoseconds later than another,
+// rounded down so that a call lacks less than atOnce then. The remainder that is
+// rounded away allows for what sums of fractions fall short of whole numbers.
+func after(since clock.Instant, nanoseconds float64) clock.Instant {
+	return since.Add(time.Duration(min(nanoseconds+0.01, float64(forever))))
+}

@@ -1,0 +1,108 @@
+package flow
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/warmup"
+)
+
+// trapezoid is the pace of a token bucket that warms up: what a call takes costs
+// time, the more the colder the resource is, and the next one waits until it has
+// passed. A call goes whatever it takes.
+type trapezoid struct {
+	terms  *Terms
+	curve  warmup.Trapezoid
+	at     clock.Instant // when it stood so:
+	stored float64       // tokens; the more the colder
+	owed   float64       // nanoseconds until the next call may go
+	idle   clock.Instant // when a call last found that it could have come earlier
+}
+
+// newTrapezoid returns one that is cold to a share.
+func newTrapezoid(t *Terms, now clock.Instant, share float64) *trapezoid {
+	return &trapezoid{terms: t, curve: t.trapezoid, at: now, stored: t.trapezoid.Maximum() * share, idle: longAgo}
+}
+
+// balance returns what is stored and owed at an instant: time that nobody is owed
+// restores tokens. An instant that others have overtaken counts as theirs.
+func (z *trapezoid) balance(now clock.Instant) (stored, owed float64) {
+	owed = z.owed - float64(max(0, now.Sub(z.at)))
+	if owed >= 0 {
+		return z.stored, owed
+	}
+	return z.curve.Restored(z.stored, -owed/1e9), 0
+}
+
+func (z *trapezoid) next(now clock.Instant, n int32) (clock.Instant, bool) { return z.turn(now, 0, n) }
+
+func (z *trapezoid) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
+	return z.turn(now, l.tokens(), n)
+}
+
+// turn returns when a call may go with so many tokens ahead of it. Its own do not
+// matter: those behind it wait for them.
+func (z *trapezoid) turn(now clock.Instant, ahead int64, _ int32) (clock.Instant, bool) {
+	if z.terms.rule.Limit == 0 {
+		return 0, false
+	}
+	stored, owed := z.balance(now)
+	owed += z.curve.Cost(stored, float64(ahead)) * 1e9
+	if owed < atOnce {
+		return now, true
+	}
+	return after(max(now, z.at), owed), true
+}
+
+func (z *trapezoid) grant(now, turn clock.Instant, n int32) Ticket {
+	stored, owed := z.balance(now)
+	taken := min(stored, float64(n)) // the others are fresh
+	z.stored, z.owed = stored-taken, owed+z.curve.Cost(stored, float64(n))*1e9
+	z.at = max(z.at, now)
+	if owed == 0 {
+		z.idle = z.at
+	}
+	return Ticket{turn: turn, tokens: n, stored: taken}
+}
+
+// takeBack returns the tokens that were stored, and the time that all of them
+// take unless it has passed with nobody waiting for its end.
+func (z *trapezoid) takeBack(ticket Ticket) bool {
+	returned := min(ticket.stored, z.curve.Maximum()-z.stored)
+	z.stored += returned
+	if ticket.turn >= z.idle {
+		fresh := float64(ticket.tokens) - ticket.stored
+		z.owed -= (z.curve.Cost(z.stored, returned) + z.curve.Cost(0, fresh)) * 1e9
+	}
+	return true
+}
+
+func (z *trapezoid) adopt(t *Terms, now clock.Instant) pace {
+	stored, owed := z.balance(now)
+	share := min(1, stored/z.curve.Maximum())
+	now = max(now, z.at)
+	if t.warmsUp() {
+		adopted := newTrapezoid(t, now, share)
+		adopted.owed = owed
+		return adopted
+	}
+	adopted := newBucket(t, now, share)
+	if owed > 0 {
+		adopted.tokens = -owed * adopted.rate
+	}
+	return adopted
+}
+
+func (z *trapezoid) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
+	if z.terms.rule.Limit == 0 {
+		return 0, 0, 0
+	}
+	stored, _ := z.balance(now)
+	room, reset = roomOf(z, l.tokens(), now, maxWait)
+	return z.curve.Ceiling(stored) * z.terms.seconds, room, reset
+}
+
+func (z *trapezoid) isNew(now clock.Instant) bool {
+	stored, owed := z.balance(now)
+	return owed == 0 && stored >= z.curve.Maximum()
+}
