@@ -6,7 +6,8 @@ FUZZTIME ?= 10s
 
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
-.PHONY: all check build vet lint format test race fuzz bench quickstart tidy clean
+.PHONY: all check build vet lint format test race fuzz quickstart tidy clean
+.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-test bench-rooms
 
 all: check
 
@@ -49,8 +50,36 @@ fuzz:
 		done; \
 	done
 
-# The price of a call; compare with benchstat.
-bench:
+# Penstock beside its peers, into docs/performance.md: about an hour, on a machine that does nothing else.
+bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory
+
+# BENCHCOUNT rounds of every benchmark, not every benchmark BENCHCOUNT times: a machine that drifts does so for all.
+BENCHCOUNT ?= 6
+BENCHTIME ?= 1s
+# Where tables go, seen from bench; nowhere if empty.
+BENCHDOCS ?= ../docs/performance.md
+
+bench-speed: BENCHMARKS = -bench . -skip Growth
+bench-growth: BENCHMARKS = -bench Growth
+bench-speed bench-growth: SHELL := bash -o pipefail
+bench-speed bench-growth:
+	@cd bench && export GOWORK=off && mkdir -p results && : >results/$@.txt && \
+	for round in $$(seq $(BENCHCOUNT)); do \
+		echo "$@: round $$round of $(BENCHCOUNT)"; \
+		go test -run '^$$' $(BENCHMARKS) -benchmem -benchtime $(BENCHTIME) -cpu 1,2 -timeout 0 . | tee -a results/$@.txt || exit 1; \
+	done && \
+	go run ./cmd/table -docs "$(BENCHDOCS)" results/$@.txt
+
+# What is no time per call; MEASURE holds flags, such as "-for 1s".
+bench-exactness bench-evenness bench-reload bench-memory: bench-%:
+	cd bench && GOWORK=off go run ./cmd/$* -docs "$(BENCHDOCS)" $(MEASURE)
+
+# The tests of the module bench, which is not in go.work.
+bench-test:
+	cd bench && GOWORK=off go vet ./... && GOWORK=off go test ./...
+
+# The price of single steps; compare with benchstat.
+bench-rooms:
 	go test -run '^$$' -bench . -benchmem -count 6 ./core ./flow ./stat
 
 # The demonstration: nothing to install.

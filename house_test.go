@@ -24,6 +24,7 @@ const module = "github.com/penstock-go/penstock"
 var floors = map[string]int{
 	"clock":      0,
 	"internal":   0,
+	"match":      0,
 	"stat":       1,
 	"warmup":     2,
 	"flow":       3,
@@ -33,14 +34,26 @@ var floors = map[string]int{
 	"datasource": 6,
 	"adapters":   6,
 	"metrics":    6,
+	"simulate":   6,
+	"inspect":    6,
 	"cmd":        7,
 	"examples":   7,
+	"bench":      7,
+	"bench/cmd":  8, // programs that share the rooms of bench/internal
 }
 
 // neighbours are imports within a floor that are meant to be.
 var neighbours = map[string][]string{
 	".":            {"core"},
 	"adapters/gin": {"adapters/nethttp"},
+
+	"datasource/etcd/store": {"datasource/etcd"},
+
+	"cmd/penstock": {"cmd/penstock/internal/command"},
+	"cmd/penstock/internal/command": {
+		"cmd/penstock/internal/chart", "cmd/penstock/internal/connection", "cmd/penstock/internal/documents",
+		"cmd/penstock/internal/scenario", "cmd/penstock/internal/sentinel",
+	},
 }
 
 // thirdParties are the imports, beside the standard library, of rooms in the

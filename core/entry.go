@@ -49,12 +49,11 @@ func (r *resource) later(rule *windowRule) clock.Instant {
 // resource has just been forgotten, as nobody called it: then nothing is
 // counted.
 func (r *resource) pass(now clock.Instant) bool {
-	inFlight := r.node.Enter()
+	r.node.Pass(now)
 	if r.evicted.Load() {
-		r.node.Leave()
+		r.node.TakeBack(now)
 		return false
 	}
-	r.node.Pass(now, inFlight)
 	return true
 }
 

@@ -55,13 +55,11 @@ func (c *credit) extra(fraction float64) int64 {
 	return 0
 }
 
-// isSaved says whether the token that a new limiter of that ceiling would start
-// with will be there after some buckets more.
-func (c *credit) isSaved(ceiling float64, buckets int64, span int) bool {
-	later := *c
+// isSaved says whether the token is there that a new limiter of that ceiling
+// would start with.
+func (c *credit) isSaved(ceiling float64) bool {
 	whole, fraction := split(ceiling)
-	later.earn(fraction, buckets, span)
-	return whole > 0 || fraction <= roundingError || later.extra(fraction) == 1
+	return whole > 0 || fraction <= roundingError || c.extra(fraction) == 1
 }
 
 // spend uses the saved token in a bucket.

@@ -53,3 +53,43 @@ func ExampleQueue() {
 	fmt.Println(first == flow.Passed, second == flow.Queued, until)
 	// Output: true true 100ms
 }
+
+func ExampleQueue_tokenBucket() {
+	rule := flow.Rule{Resource: "orders:create", Limit: 10, Burst: 3, Algorithm: flow.TokenBucket}
+	terms := flow.Compile(rule.WithDefaults(), 1)
+	now := clock.Instant(0)
+	queue := flow.NewQueue(terms, now)
+	for range 4 {
+		_, decision := queue.Take(terms, now, 1)
+		fmt.Println(decision == flow.Passed)
+	}
+	fmt.Println("retry after", queue.RetryAfter(now, 1, 0))
+	// Output:
+	// true
+	// true
+	// true
+	// false
+	// retry after 100ms
+}
+
+// A related resource is counted, and the guarded one waits until there is room.
+func ExampleWindow_Check() {
+	rule := flow.Rule{Resource: "orders:read", Related: "orders:write", Limit: 2}
+	terms := flow.Compile(rule.WithDefaults(), 1)
+	now := clock.Instant(0)
+	window := flow.NewWindow(terms, now)
+	fmt.Println(window.Check(terms, now, 1) == flow.Passed)
+	window.Count(terms, now, 2) // two writes
+	fmt.Println(window.Check(terms, now, 1) == flow.Passed)
+	// Output:
+	// true
+	// false
+}
+
+func ExampleRule_fixedWindow() {
+	rule := flow.Rule{
+		Resource: "reports:export", Limit: 100, Window: 24 * time.Hour, Algorithm: flow.FixedWindow, Origin: "mobile",
+	}
+	fmt.Println(rule.Validate() == nil, rule.Limiter() == flow.WindowLimiter)
+	// Output: true true
+}

@@ -8,13 +8,8 @@ func (w *Window) Idle(now clock.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.terms.Load()
-	bucket := max(t.bucketOf(now), w.counts.OpenBucket())
-	if w.counts.Held(bucket) > 0 {
-		return false
-	}
-	cold, course := w.lookAhead(t)
-	ceiling := w.ceilingOf(&cold, &course, t, bucket)
-	return cold.isStoneCold(t) && w.credit.isSaved(ceiling, bucket-w.counts.OpenBucket(), t.span)
+	w.roll(t, t.bucketOf(now))
+	return w.counts.Held(w.counts.OpenBucket()) == 0 && w.cold.isStoneCold(t) && w.credit.isSaved(w.ceiling)
 }
 
 // Idle says whether the queue could be forgotten at now: nobody waits, and one

@@ -11,25 +11,22 @@ import (
 func (w *Window) settle(t *Terms, bucket int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.bring(t, bucket) {
-		return false
-	}
-	if bucket <= w.counts.OpenBucket() {
-		return bucket == w.counts.OpenBucket()
-	}
-	w.close(t)
-	w.open(t, bucket)
-	return true
-}
-
-// bring goes over to given terms if they are newer than the present ones. It
-// returns false if those are the newer.
-func (w *Window) bring(t *Terms, bucket int64) bool {
-	present := w.terms.Load()
-	if present != t && t.version >= present.version {
+	if present := w.terms.Load(); present != t {
+		if t.version < present.version {
+			return false
+		}
 		w.adopt(present, t, bucket)
 	}
-	return t.version >= present.version
+	w.roll(t, bucket)
+	return bucket == w.counts.OpenBucket()
+}
+
+// roll opens a bucket unless it is open or the window is past it.
+func (w *Window) roll(t *Terms, bucket int64) {
+	if bucket > w.counts.OpenBucket() {
+		w.close(t)
+		w.open(t, bucket)
+	}
 }
 
 // adopt goes over from one set of terms to another, keeping what is counted.

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"sort"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -16,15 +15,18 @@ type tokenPace interface {
 // tokens ahead of them, get a turn within maxWait, and how long it takes until
 // that is one more, 0 if it never is.
 func roomOf(p tokenPace, ahead int64, now clock.Instant, maxWait time.Duration) (room int64, reset time.Duration) {
-	const most = 1 << 50 // more than pass in the longest of waits
 	missing := func(now clock.Instant, before int64) (time.Duration, bool) {
 		turn, ok := p.turn(now, ahead+before, 1)
 		return turn.Sub(now) - maxWait, ok
 	}
-	room = int64(sort.Search(most, func(before int) bool {
-		wait, ok := missing(now, int64(before))
-		return !ok || wait > 0
-	}))
+	for tooMany := int64(1) << 50; room < tooMany; { // more than pass in the longest of waits
+		middle := (room + tooMany) / 2
+		if wait, ok := missing(now, middle); ok && wait <= 0 {
+			room = middle + 1
+		} else {
+			tooMany = middle
+		}
+	}
 	reset, ok := missing(now, room)
 	if !ok {
 		return 0, 0

@@ -7,7 +7,7 @@ type Control string
 
 // The ways to control a flow.
 const (
-	// Reject refuses what exceeds the ceiling of the sliding window.
+	// Reject refuses what the algorithm has no room for.
 	Reject Control = "reject"
 	// Throttle queues calls and lets them go evenly spaced, first come, first
 	// served: the leaky bucket as a queue.

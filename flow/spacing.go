@@ -29,9 +29,6 @@ func (s *spacing) next(now clock.Instant, n int32) (clock.Instant, bool) {
 // the first: seconds are entered in the order of turns.
 func (s *spacing) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
 	ceiling := s.cold.ceilingOfTurn(s.terms, s.last)
-	if ceiling == 0 {
-		return 0, false
-	}
 	return max(now, l.head.ticket.turn.Add(s.terms.cost(l.behind+int64(n), ceiling))), true
 }
 

@@ -62,7 +62,7 @@ func (z *trapezoid) grant(now, turn clock.Instant, n int32) Ticket {
 	if owed == 0 {
 		z.idle = z.at
 	}
-	return Ticket{turn: turn, tokens: n, stored: taken}
+	return Ticket{turn: turn, taken: z.at, tokens: n, stored: taken}
 }
 
 // takeBack returns the tokens that were stored, and the time that all of them
@@ -70,7 +70,7 @@ func (z *trapezoid) grant(now, turn clock.Instant, n int32) Ticket {
 func (z *trapezoid) takeBack(ticket Ticket) bool {
 	returned := min(ticket.stored, z.curve.Maximum()-z.stored)
 	z.stored += returned
-	if ticket.turn >= z.idle {
+	if ticket.taken >= z.idle {
 		fresh := float64(ticket.tokens) - ticket.stored
 		z.owed -= (z.curve.Cost(z.stored, returned) + z.curve.Cost(0, fresh)) * 1e9
 	}

@@ -10,8 +10,9 @@ import (
 type Ticket struct {
 	turn   clock.Instant
 	before clock.Instant // throttle: the turn granted before it
+	taken  clock.Instant // token bucket: when the tokens were
 	tokens int32
-	stored float64 // warming token bucket: how many of them were stored ones
+	stored float64 // token bucket that warms up: how many of them were stored ones
 }
 
 // plan decides on a call that comes at now, and when its turn would be, without

@@ -92,12 +92,8 @@ func (w *Window) Count(t *Terms, now clock.Instant, n int32) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.bring(t, t.bucketOf(now))
 	present := w.terms.Load()
-	if bucket := present.bucketOf(now); bucket > w.counts.OpenBucket() {
-		w.close(present)
-		w.open(present, bucket)
-	}
+	w.roll(present, present.bucketOf(now))
 	w.counts.TryCount(w.counts.OpenBucket(), n)
 }
 
@@ -163,16 +159,9 @@ func (w *Window) Status(now clock.Instant) (ceiling float64, room int64, reset t
 	if bucket == w.counts.OpenBucket() {
 		return w.ceiling, max(0, w.counts.Room()), reset
 	}
-	cold, course := w.lookAhead(t)
+	cold, course := w.cold, w.course.clone() // to look ahead with
+	cold.pass(t, w.counts.Taken()-w.counted, t.bucketStart(w.counts.OpenBucket()))
 	ceiling = w.ceilingOf(&cold, &course, t, bucket)
 	whole, fraction := split(ceiling)
 	return ceiling, max(0, whole+w.credit.held(fraction, bucket, t.span)-w.counts.Held(bucket)), reset
-}
-
-// lookAhead returns copies of what the ceiling comes from, with all that was
-// taken until now.
-func (w *Window) lookAhead(t *Terms) (cold, course) {
-	cold := w.cold
-	cold.pass(t, w.counts.Taken()-w.counted, t.bucketStart(w.counts.OpenBucket()))
-	return cold, w.course.clone()
 }

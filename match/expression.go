@@ -2,6 +2,7 @@ package match
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -13,9 +14,16 @@ func compileExpression(expression string) (Pattern, *Error) {
 	if expression == "" {
 		return Pattern{}, &Error{Position: 1, Message: "no regular expression follows the ~: write ~.* to match every name"}
 	}
-	compiled, err := regexp.Compile(expression)
+	tree, err := syntax.Parse(expression, syntax.Perl)
 	if err == nil {
-		return Pattern{rest: compiled}, nil
+		if size(tree) > maxSize {
+			return Pattern{}, &Error{Message: fmt.Sprintf(
+				"is a regular expression of more than %d parts, repeated ones counted as often: write a simpler one", maxSize)}
+		}
+		var compiled *regexp.Regexp
+		if compiled, err = regexp.Compile(expression); err == nil {
+			return Pattern{rest: compiled}, nil
+		}
 	}
 	fault := &Error{Message: err.Error() + ": correct the regular expression"}
 	var mistake *syntax.Error
@@ -27,6 +35,26 @@ func compileExpression(expression string) (Pattern, *Error) {
 		}
 	}
 	return Pattern{}, fault
+}
+
+// maxSize is how many parts a regular expression may have. Matching takes a time
+// in proportion to them, compiling the memory.
+const maxSize = 2000
+
+// size returns how many parts an expression comes to when its repetitions are
+// written out.
+func size(tree *syntax.Regexp) int {
+	parts := 1
+	if tree.Op == syntax.OpLiteral {
+		parts = len(tree.Rune)
+	}
+	for _, sub := range tree.Sub {
+		parts += size(sub)
+	}
+	if tree.Op == syntax.OpRepeat {
+		parts *= max(1, tree.Min, tree.Max)
+	}
+	return min(parts, maxSize+1) // products of products do not overflow
 }
 
 // remedy says what to do about a mistake in a regular expression.

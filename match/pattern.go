@@ -10,6 +10,8 @@ import (
 // MaxLength is the length of the longest pattern, in bytes.
 const MaxLength = 1024
 
+const maxQuoted = 60 // bytes of a pattern in an error
+
 // Pattern is a compiled pattern. It is safe for concurrent use. The zero value
 // matches the empty name alone.
 type Pattern struct {
@@ -35,8 +37,8 @@ func (e *Error) Error() string { return "match: pattern " + e.Fault() }
 // the name of the field that the pattern stands in.
 func (e *Error) Fault() string {
 	pattern := e.Pattern
-	if len(pattern) > MaxLength {
-		pattern = pattern[:20] + "…"
+	if len(pattern) > maxQuoted {
+		pattern = strings.ToValidUTF8(pattern[:maxQuoted], "") + "…"
 	}
 	if e.Position == 0 {
 		return fmt.Sprintf("%q %s", pattern, e.Message)

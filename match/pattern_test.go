@@ -59,28 +59,29 @@ func TestPatternsMatchWholeNames(t *testing.T) {
 func TestCompileSaysWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
-		"":           `"" is empty: write * to match every name`,
-		"v[12":       `"v[12", character 2: the class is not closed: end it with ], or write \[ for the character itself`,
-		"é[":         `"é[", character 2: the class is not closed: end it with ], or write \[ for the character itself`,
-		"v[!":        `"v[!", character 2: the class is not closed: end it with ], or write \[ for the character itself`,
-		"v[a-":       `"v[a-", character 2: the class is not closed: end it with ], or write \[ for the character itself`,
-		"v[]x":       `"v[]x", character 2: the class is empty: write characters before the ], or \] for the character itself`,
-		"v[!]":       `"v[!]", character 2: the class is empty: write characters before the ], or \] for the character itself`,
-		"v[^a]":      `"v[^a]", character 2: the class begins with ^: write [! for "none of", or \^ for the character itself`,
-		"v[z-a]":     `"v[z-a]", character 2: the class has the range z-a, which is empty: put the lower character first`,
-		`v\`:         `"v\\", character 2: the \ has nothing after it: write \\ for the character itself`,
-		`v[\`:        `"v[\\", character 3: the \ has nothing after it`,
-		"v\xff":      `"v\xff", character 2: is not UTF-8: write the text in UTF-8`,
-		"é�\xffx":    "character 3: is not UTF-8",
-		"~":          `"~", character 1: no regular expression follows the ~: write ~.* to match every name`,
-		"~a[b":       `"~a[b", character 3: is no regular expression, missing closing ]: correct the class`,
-		"~a)":        "unexpected ): balance the parentheses",
-		"~(a":        "missing closing ): balance the parentheses",
-		"~*a":        `"~*a", character 2: is no regular expression, missing argument to repetition operator: put what is repeated before it`,
-		"~a{1001}":   "character 3: is no regular expression, invalid repeat count: write a simpler one",
-		`~a\`:        `trailing backslash at end of expression: write \\ for the character \`,
-		"~(?P<n>a)(": "missing closing )",
-		"~(?z)":      "see https://pkg.go.dev/regexp/syntax",
+		"":                    `"" is empty: write * to match every name`,
+		"v[12":                `"v[12", character 2: the class is not closed: end it with ], or write \[ for the character itself`,
+		"é[":                  `"é[", character 2: the class is not closed: end it with ], or write \[ for the character itself`,
+		"v[!":                 `"v[!", character 2: the class is not closed: end it with ], or write \[ for the character itself`,
+		"v[a-":                `"v[a-", character 2: the class is not closed: end it with ], or write \[ for the character itself`,
+		"v[]x":                `"v[]x", character 2: the class is empty: write characters before the ], or \] for the character itself`,
+		"v[!]":                `"v[!]", character 2: the class is empty: write characters before the ], or \] for the character itself`,
+		"v[^a]":               `"v[^a]", character 2: the class begins with ^: write [! for "none of", or \^ for the character itself`,
+		"v[z-a]":              `"v[z-a]", character 2: the class has the range z-a, which is empty: put the lower character first`,
+		`v\`:                  `"v\\", character 2: the \ has nothing after it: write \\ for the character itself`,
+		`v[\`:                 `"v[\\", character 3: the \ has nothing after it`,
+		"v\xff":               `"v\xff", character 2: is not UTF-8: write the text in UTF-8`,
+		"é�\xffx":             "character 3: is not UTF-8",
+		"~":                   `"~", character 1: no regular expression follows the ~: write ~.* to match every name`,
+		"~a[b":                `"~a[b", character 3: is no regular expression, missing closing ]: correct the class`,
+		"~a)":                 "unexpected ): balance the parentheses",
+		"~(a":                 "missing closing ): balance the parentheses",
+		"~*a":                 `"~*a", character 2: is no regular expression, missing argument to repetition operator: put what is repeated before it`,
+		"~a{1001}":            "character 3: is no regular expression, invalid repeat count: write a simpler one",
+		`~a\`:                 `trailing backslash at end of expression: write \\ for the character \`,
+		"~(?P<n>a)(":          "missing closing )",
+		"~a{900}b{900}c{900}": "is a regular expression of more than 2000 parts",
+		"~(?z)":               "see https://pkg.go.dev/regexp/syntax",
 	}
 	for pattern, want := range tests {
 		t.Run(pattern, func(t *testing.T) {
@@ -104,7 +105,7 @@ func TestPatternsAreOfLimitedLength(t *testing.T) {
 	assert.True(t, p.Matches(longest))
 
 	_, err = match.Compile(longest + "?")
-	require.EqualError(t, err, `match: pattern "????????????????????…" has 1025 bytes: must have at most 1024`)
+	require.EqualError(t, err, `match: pattern "????????????????????????????????????????????????????????????…" has 1025 bytes: must have at most 1024`)
 }
 
 // What takes exponential or quadratic time when it is matched by trying does not

@@ -1,11 +1,11 @@
-// Package stat counts what passes a resource, without locks and without
-// allocating.
+// Package stat counts what passes a resource, without allocating and, but for the
+// first call of a bucket or of a second, without locks.
 //
-//   - [LeapArray] counts events by the second and remembers the last minute.
 //   - [Window] is the leap array that limits are held against: checking for
 //     room and taking it is one atomic step.
 //   - [Histogram] keeps the distribution of response times.
-//   - [Node] is all that is known of one resource.
+//   - [Node] is all that is known of one resource: a leap array of the last
+//     minute's seconds, sums, and the distribution.
 //
 // Time is a parameter everywhere; nothing here reads a clock.
 package stat

@@ -1,113 +1,71 @@
 package stat
 
-import "sync/atomic"
-
-// Remembered is how many buckets of a [LeapArray] can be read back, the one
-// that is being written included.
-const Remembered = 60
-
-const (
-	slots    = 64 // a power of two, at least Remembered
-	slotBits = 6
-
-	valueBits = 40
-	maxValue  = 1<<valueBits - 1
-	lapMask   = 1<<(64-valueBits) - 1
+import (
+	"math"
+	"time"
 )
 
-// LeapArray is a ring of counters, one for each bucket of time. Buckets are
-// named by their number, the time since the epoch divided by their length; the
-// caller divides. The zero value is empty and ready; all methods are safe for
-// concurrent use, lock-free, and allocate nothing. A counter holds up to 2^40-1
-// and stays there.
-//
-// A slot of the ring is one word that carries, beside the count, which lap of
-// the ring it counts for. Starting a slot over for a new lap and counting into
-// it are therefore one compare-and-swap: no count falls between two laps, none
-// is counted in both, and there is no half-cleared bucket to be seen.
-type LeapArray struct {
-	words   [slots]atomic.Uint64
-	retired atomic.Uint64 // the sum of the buckets that were overwritten
-	seen    atomic.Uint64 // the highest Total ever returned
+// Remembered is how many seconds of a [Node] can be read back, the one that is
+// open included.
+const Remembered = 60
+
+// leapArray is the buckets of the last minute's seconds, reused in a ring: each
+// second is written when it ends. Counts of one kind stand together, and kinds
+// that never happen take no memory. What does not fit stays at the most.
+type leapArray struct {
+	passed, completed            [Remembered]uint32
+	maxInFlight, maxResponseTime [Remembered]uint32 // the latter in microseconds
+	responseTime                 [Remembered]uint32 // microseconds, the low bits
+	responseTimeHigh             [Remembered]uint8  // and the high ones
+
+	blocked, failed, waited *[Remembered]uint32
 }
 
-// Add counts n events in the bucket. Events of a bucket that the ring has
-// already left behind count in the Total only.
-func (a *LeapArray) Add(bucket int64, n uint64) {
-	n = min(n, maxValue)
-	word := &a.words[bucket&(slots-1)]
-	lap := lapOf(bucket)
-	for {
-		old := word.Load()
-		switch value := old & maxValue; {
-		case old>>valueBits == lap:
-			if word.CompareAndSwap(old, pack(lap, value+n)) {
-				return
-			}
-		case value > 0 && older(lap, old>>valueBits):
-			a.retired.Add(n)
-			return
-		case word.CompareAndSwap(old, pack(lap, n)):
-			a.retired.Add(value)
+const maxResponseTimeSum = 1<<40 - 1 // microseconds in a second: 12 days of them
+
+func slotOf(second int64) int { return int((second%Remembered + Remembered) % Remembered) }
+
+// put writes a second over what stood in its place.
+func (a *leapArray) put(second int64, s *Second) {
+	i := slotOf(second)
+	a.passed[i], a.completed[i] = narrow(s.Passed), narrow(s.Completed)
+	a.maxInFlight[i] = narrow(s.MaxInFlight)
+	a.maxResponseTime[i] = narrow(micros(s.MaxResponseTime))
+	sum := min(micros(s.ResponseTime), maxResponseTimeSum)
+	a.responseTime[i], a.responseTimeHigh[i] = uint32(sum), uint8(sum>>32)
+	putRare(&a.blocked, i, s.Blocked)
+	putRare(&a.failed, i, s.Failed)
+	putRare(&a.waited, i, s.Waited)
+}
+
+// get reads a second into s.
+func (a *leapArray) get(second int64, s *Second) {
+	i := slotOf(second)
+	s.Passed, s.Completed = uint64(a.passed[i]), uint64(a.completed[i])
+	s.MaxInFlight = uint64(a.maxInFlight[i])
+	s.MaxResponseTime = time.Duration(a.maxResponseTime[i]) * time.Microsecond
+	s.ResponseTime = time.Duration(uint64(a.responseTimeHigh[i])<<32|uint64(a.responseTime[i])) * time.Microsecond
+	s.Blocked, s.Failed, s.Waited = getRare(a.blocked, i), getRare(a.failed, i), getRare(a.waited, i)
+}
+
+func putRare(counts **[Remembered]uint32, i int, n uint64) {
+	if *counts == nil {
+		if n == 0 {
 			return
 		}
+		*counts = new([Remembered]uint32)
 	}
+	(*counts)[i] = narrow(n)
 }
 
-// Raise makes the bucket hold at least value: a LeapArray of maxima. Such an
-// array has no meaningful Total.
-func (a *LeapArray) Raise(bucket int64, value uint64) {
-	word := &a.words[bucket&(slots-1)]
-	lap := lapOf(bucket)
-	for {
-		old := word.Load()
-		present := old & maxValue
-		switch {
-		case old>>valueBits == lap:
-			if present >= value {
-				return
-			}
-		case present > 0 && older(lap, old>>valueBits):
-			return
-		}
-		if word.CompareAndSwap(old, pack(lap, value)) {
-			return
-		}
-	}
-}
-
-// Get returns the count of a bucket, 0 when the ring does not hold it.
-func (a *LeapArray) Get(bucket int64) uint64 {
-	word := a.words[bucket&(slots-1)].Load()
-	if word>>valueBits != lapOf(bucket) {
+func getRare(counts *[Remembered]uint32, i int) uint64 {
+	if counts == nil {
 		return 0
 	}
-	return word & maxValue
+	return uint64(counts[i])
 }
 
-// Total returns the count of all events ever added. It never goes down.
-func (a *LeapArray) Total() uint64 {
-	// What a slot held is added to retired after the slot was started over.
-	// Reading in this order misses such a sum for a moment rather than
-	// counting it twice; seen hides the moment.
-	total := a.retired.Load()
-	for i := range a.words {
-		total += a.words[i].Load() & maxValue
-	}
-	for {
-		seen := a.seen.Load()
-		if total <= seen {
-			return seen
-		}
-		if a.seen.CompareAndSwap(seen, total) {
-			return total
-		}
-	}
-}
+func narrow(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
-func lapOf(bucket int64) uint64 { return uint64(bucket>>slotBits) & lapMask }
-
-// older says whether lap comes before other, in numbers that wrap around.
-func older(lap, other uint64) bool { return (lap-other)&lapMask > lapMask/2 }
-
-func pack(lap, value uint64) uint64 { return lap<<valueBits | min(value, maxValue) }
+// micros returns a duration in whole microseconds, negative ones as zero.
+func micros(d time.Duration) uint64 { return uint64(max(0, d+time.Microsecond/2) / time.Microsecond) }

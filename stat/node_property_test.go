@@ -48,7 +48,7 @@ func TestNodeBehavesLikeItsModel(t *testing.T) {
 		})
 		t.Repeat(map[string]func(*rapid.T){
 			"pass": func(*rapid.T) {
-				n.Pass(now, n.Enter())
+				n.Pass(now)
 				d.started = append(d.started, now)
 				d.totals.Passed++
 				d.totals.InFlight++

@@ -27,7 +27,7 @@ func TestNodeCountsEveryCallOfMany(t *testing.T) {
 				}
 				n.BeginWait()
 				n.EndWait(now, now.Add(time.Microsecond))
-				n.Pass(now, n.Enter())
+				n.Pass(now)
 				n.Done(now, now.Add(time.Millisecond), c%2 == 0)
 			}
 		})
@@ -55,4 +55,56 @@ func TestNodeCountsEveryCallOfMany(t *testing.T) {
 	assert.Equal(t, stat.Second{
 		Passed: half, Blocked: half, Completed: half, ResponseTime: half * time.Millisecond,
 	}, sum)
+}
+
+// Whoever comes when a second has just ended still counts in it, and whoever
+// comes first opens the next: no event is in a second that is not its own.
+func TestNodeCountsEveryEventInItsSecond(t *testing.T) {
+	t.Parallel()
+	const callers, calls = 16, 5000
+	var n stat.Node
+	var clock atomic.Int64
+	want := make([][40]stat.Second, callers)
+	var calling sync.WaitGroup
+	for c := range callers {
+		calling.Go(func() {
+			for range calls {
+				// Read, and used while others move on: about 2000 events a second.
+				now := epoch.Add(time.Duration(clock.Add(1)) * 450 * time.Microsecond)
+				s := &want[c][now.Sub(epoch)/time.Second]
+				switch c % 4 {
+				case 0:
+					n.Block(now)
+					s.Blocked++
+				case 1:
+					n.Pass(now)
+					s.Passed++
+				default:
+					n.Pass(now)
+					n.Done(now.Add(-time.Millisecond), now, true)
+					s.Passed++
+					s.Completed++
+					s.Failed++
+					s.ResponseTime += time.Millisecond
+					s.MaxResponseTime = time.Millisecond
+				}
+			}
+		})
+	}
+	calling.Wait()
+	for i := range want[0] {
+		got := n.Second(epoch.Time().Unix() + int64(i))
+		sum := stat.Second{Start: got.Start, MaxInFlight: got.MaxInFlight}
+		for c := range want {
+			w := want[c][i]
+			sum.Passed += w.Passed
+			sum.Blocked += w.Blocked
+			sum.Completed += w.Completed
+			sum.Failed += w.Failed
+			sum.ResponseTime += w.ResponseTime
+			sum.MaxResponseTime = max(sum.MaxResponseTime, w.MaxResponseTime)
+		}
+		assert.Equal(t, sum, got, "second %d", i)
+	}
+	assert.EqualValues(t, callers/4*calls, n.InFlight())
 }

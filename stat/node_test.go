@@ -33,7 +33,7 @@ func TestNodeFollowsACall(t *testing.T) {
 	assert.Zero(t, n.Waiting())
 
 	passed := epoch.Add(1500 * time.Millisecond)
-	n.Pass(passed, n.Enter())
+	n.Pass(passed)
 	assert.Equal(t, int64(1), n.InFlight())
 	n.Done(passed, passed.Add(2*time.Second), true)
 	assert.Zero(t, n.InFlight())
@@ -55,14 +55,65 @@ func TestNodeFollowsACall(t *testing.T) {
 	}, n.Second(second+3), "a call ends in the second in which it ends")
 }
 
-func TestNodeLeaveTakesBackEnter(t *testing.T) {
+func TestNodeTakesBackAPass(t *testing.T) {
+	t.Parallel()
+	for after := range 100 * time.Second / time.Second {
+		var n stat.Node
+		n.Pass(epoch)
+		n.Pass(epoch)
+		n.Block(epoch.Add(after * time.Second)) // the node goes on to that second
+		n.TakeBack(epoch)
+		assert.Equal(t, int64(1), n.InFlight())
+		assert.EqualValues(t, 1, n.Totals().Passed)
+		if after < stat.Remembered {
+			assert.EqualValues(t, 1, n.Second(epoch.Time().Unix()).Passed, "after %d s", after)
+		}
+		n.Done(epoch, epoch.Add(after*time.Second), false)
+		assert.Zero(t, n.InFlight())
+	}
+}
+
+func TestNodeCountsLateEventsInTheirSecond(t *testing.T) {
 	t.Parallel()
 	var n stat.Node
-	assert.Equal(t, int64(1), n.Enter())
-	assert.Equal(t, int64(2), n.Enter())
-	n.Leave()
-	assert.Equal(t, int64(1), n.InFlight())
-	assert.Zero(t, n.Totals().Passed)
+	now := epoch.Add(3 * time.Second)
+	n.Pass(now)
+	n.Pass(epoch)
+	n.Done(epoch, epoch.Add(time.Millisecond), true)
+	n.Block(epoch.Add(-100 * time.Second)) // too late to be remembered
+	assert.Equal(t, stat.Second{
+		Start: epoch, Passed: 1, Completed: 1, Failed: 1,
+		ResponseTime: time.Millisecond, MaxResponseTime: time.Millisecond,
+	}, n.Second(epoch.Time().Unix()))
+	assert.EqualValues(t, 1, n.Second(now.Time().Unix()).Passed)
+	totals := n.Totals()
+	assert.EqualValues(t, 2, totals.Passed)
+	assert.EqualValues(t, 1, totals.Blocked)
+	assert.EqualValues(t, 1, totals.InFlight)
+}
+
+// What is more than the word of a tally holds is counted beside it.
+func TestNodeCountsWithoutBoundInASecond(t *testing.T) {
+	t.Parallel()
+	var n stat.Node
+	const calls = 3_000_000
+	for range calls {
+		n.Pass(epoch)
+	}
+	assert.EqualValues(t, calls, n.Second(epoch.Time().Unix()).Passed)
+	assert.EqualValues(t, calls, n.Second(epoch.Time().Unix()).MaxInFlight)
+	for range 10 {
+		n.Done(epoch.Add(-24*time.Hour), epoch, false)
+		n.Done(epoch.Add(-time.Hour), epoch, false)
+	}
+	s := n.Second(epoch.Time().Unix())
+	assert.EqualValues(t, 20, s.Completed)
+	assert.Equal(t, 250*time.Hour, s.ResponseTime)
+	n.Block(epoch.Add(time.Second))
+	s = n.Second(epoch.Time().Unix())
+	assert.EqualValues(t, calls, s.Passed)
+	assert.Equal(t, 250*time.Hour, s.ResponseTime)
+	assert.EqualValues(t, calls-20, n.InFlight())
 }
 
 func TestNodeRefusedCall(t *testing.T) {
@@ -76,9 +127,9 @@ func TestNodeRefusedCall(t *testing.T) {
 func TestNodeIsIdleAMinuteAfterTheLastEvent(t *testing.T) {
 	t.Parallel()
 	for name, happen := range map[string]func(n *stat.Node){
-		"passed":  func(n *stat.Node) { n.Pass(epoch, n.Enter()); n.Leave() },
+		"passed":  func(n *stat.Node) { n.Pass(epoch); n.Done(epoch, epoch, false) },
 		"blocked": func(n *stat.Node) { n.Block(epoch) },
-		"ended":   func(n *stat.Node) { n.Enter(); n.Done(epoch.Add(-time.Hour), epoch, false) },
+		"ended":   func(n *stat.Node) { n.Pass(epoch.Add(-time.Hour)); n.Done(epoch.Add(-time.Hour), epoch, false) },
 		"waited":  func(n *stat.Node) { n.BeginWait(); n.EndWait(epoch.Add(-time.Hour), epoch) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,9 +149,9 @@ func TestNodeIsIdleAMinuteAfterTheLastEvent(t *testing.T) {
 func TestNodeIsBusyWhileACallIsUnderWay(t *testing.T) {
 	t.Parallel()
 	var n stat.Node
-	n.Pass(epoch, n.Enter())
+	n.Pass(epoch)
 	assert.False(t, n.Idle(epoch.Add(24*time.Hour)))
-	n.Leave()
+	n.Done(epoch, epoch, false)
 	assert.True(t, n.Idle(epoch.Add(24*time.Hour)))
 	n.BeginWait()
 	assert.False(t, n.Idle(epoch.Add(24*time.Hour)))
@@ -119,7 +170,7 @@ func TestNodeAllocatesNothingOnceItKnowsACall(t *testing.T) {
 		now = now.Add(100 * time.Millisecond)
 		n.BeginWait()
 		n.EndWait(now, now)
-		n.Pass(now, n.Enter())
+		n.Pass(now)
 		n.Block(now)
 		n.Done(now, now.Add(time.Millisecond), true)
 	}
@@ -131,7 +182,7 @@ func ExampleNode() {
 	var n stat.Node
 	start := epoch
 	for range 3 {
-		n.Pass(start, n.Enter())
+		n.Pass(start)
 	}
 	n.Block(start)
 	n.Done(start, start.Add(40*time.Millisecond), false)

@@ -8,42 +8,6 @@ import (
 	"github.com/penstock-go/penstock/stat"
 )
 
-func BenchmarkLeapArrayAdd(b *testing.B) {
-	b.Run("serial", func(b *testing.B) {
-		var a stat.LeapArray
-		b.ReportAllocs()
-		for b.Loop() {
-			a.Add(1_700_000_000, 1)
-		}
-	})
-	b.Run("parallel", func(b *testing.B) {
-		var a stat.LeapArray
-		b.ReportAllocs()
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				a.Add(1_700_000_000, 1)
-			}
-		})
-	})
-	b.Run("moving", func(b *testing.B) {
-		var a stat.LeapArray
-		var bucket int64
-		b.ReportAllocs()
-		for b.Loop() {
-			bucket++
-			a.Add(bucket, 1)
-		}
-	})
-}
-
-func BenchmarkLeapArrayTotal(b *testing.B) {
-	var a stat.LeapArray
-	a.Add(1_700_000_000, 1)
-	for b.Loop() {
-		a.Total()
-	}
-}
-
 func BenchmarkWindowTake(b *testing.B) {
 	open := func(ceiling int64) *stat.Window {
 		w := stat.NewWindow(10, 0)
@@ -89,10 +53,25 @@ func BenchmarkHistogramRecord(b *testing.B) {
 }
 
 func BenchmarkNodeCall(b *testing.B) {
-	var n stat.Node
-	b.ReportAllocs()
-	for b.Loop() {
-		n.Pass(epoch, n.Enter())
-		n.Done(epoch, epoch.Add(time.Millisecond), false)
+	call := func(n *stat.Node, i int) {
+		now := epoch.Add(time.Duration(i) * time.Microsecond) // other seconds come
+		n.Pass(now)
+		n.Done(now, now.Add(time.Millisecond), false)
 	}
+	b.Run("serial", func(b *testing.B) {
+		var n stat.Node
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			call(&n, i)
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		var n stat.Node
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for i := 0; pb.Next(); i++ {
+				call(&n, i)
+			}
+		})
+	})
 }

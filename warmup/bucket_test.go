@@ -267,3 +267,16 @@ func TestBucketOfSpacedTurnsWarmsUp(t *testing.T) {
 		assert.InDelta(t, 0, f.warmth(), 1e-9, "cold again after turns of %d tokens", weight)
 	}
 }
+
+func TestBucketIsFullWhenStoneCold(t *testing.T) {
+	t.Parallel()
+	f := newTraffic(rule{limit: 1000, period: 10 * time.Second, coldFactor: 3, step: time.Second})
+	assert.True(t, f.bucket.IsFull(f.curve))
+	f.pass(1)
+	assert.False(t, f.bucket.IsFull(f.curve), "something has passed in this step")
+	f.step++
+	f.sync()
+	assert.False(t, f.bucket.IsFull(f.curve), "and was drained")
+	f.idle(time.Minute)
+	assert.True(t, f.bucket.IsFull(f.curve))
+}

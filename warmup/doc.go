@@ -8,4 +8,7 @@
 // A [Curve] is the arithmetic of one rule, a [Bucket] the state that it is
 // applied to. The formulas are those of Sentinel's warm-up, after Guava's
 // SmoothWarmingUp, without their truncation to integers.
+//
+// A [Trapezoid] is the other form of it, Guava's own, for token buckets: there is
+// no step and no ceiling, each token has its price in time.
 package warmup

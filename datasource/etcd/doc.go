@@ -30,7 +30,9 @@
 // # What it needs
 //
 // The user that the client logs in as needs the right to read the prefix, no
-// other. A right that is missing is reported and tried again, as any error is.
+// other. With [Options.Instance] set, it also needs the rights to read and to
+// write the key of its report. A right that is missing is reported and tried
+// again, as any error is.
 //
 // A peer that dies without a word is noticed within [Options.WatchTimeout]. Only
 // a client with DialKeepAliveTime set also leaves the dead connection for

@@ -21,7 +21,7 @@ func (s *Source) document(pair *mvccpb.KeyValue) core.Document {
 }
 
 func (s *Source) documentName(pair *mvccpb.KeyValue) string {
-	return string(pair.Key[len(s.prefix):])
+	return string(pair.Key[len(s.keys.Documents):])
 }
 
 // change returns what events say in one: of several on one key the last counts.

@@ -45,7 +45,7 @@ func TestOfSeveralEventsOnOneKeyTheLastCounts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, (&Source{prefix: "/p/"}).change(test.events))
+			assert.Equal(t, test.want, (&Source{keys: Keys{Documents: "/p/"}}).change(test.events))
 		})
 	}
 }

@@ -32,7 +32,8 @@ func (l signsOfLife) ask(ctx context.Context) (alive bool, err error) {
 	_ = l.stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_ProgressRequest{
 		ProgressRequest: &pb.WatchProgressRequest{},
 	}})
-	page, err := l.readPage(ctx, l.kv, &pb.RangeRequest{Key: l.firstKey(), RangeEnd: l.endKey(), CountOnly: true})
+	first, end := l.documentRange()
+	page, err := l.readPage(ctx, l.kv, &pb.RangeRequest{Key: first, RangeEnd: end, CountOnly: true})
 	if err != nil {
 		return false, nil //nolint:nilerr // the server is silent, which is the caller's to judge
 	}

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rules"
@@ -13,6 +16,8 @@ import (
 // MaxDocumentSize is the longest document in bytes that the source hands on. A
 // longer one is reported as a faulty document.
 const MaxDocumentSize = rules.MaxDocumentSize
+
+const maxInstance = 256 // bytes in the name of an instance
 
 // Options of a source. The zero value serves.
 type Options struct {
@@ -40,12 +45,19 @@ type Options struct {
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 
+	// Instance, when set, makes each run report under this name which documents
+	// are in force in this process: see [Report]. It must be unique among the
+	// processes that follow the prefix, as the name of a host with a port or of a
+	// pod is. At most 256 bytes, without slashes and control characters. Defaults
+	// to no reports.
+	Instance string
+
 	// Logger is warned when the cluster was restored from a backup or replaced
-	// by another. That the source is connected or not is the engine's to log.
+	// by another, and when reports cannot be made. That the source is connected or not is the engine's to log.
 	// Documents and credentials are never logged. Defaults to [slog.Default].
 	Logger *slog.Logger
 
-	// Clock times the pauses and the silence of a watch. Defaults to
+	// Clock times the pauses, the silence of a watch and the reports. Defaults to
 	// [clock.System].
 	Clock clock.Clock
 }
@@ -69,6 +81,7 @@ func (o Options) complete() (Options, error) {
 			faults = append(faults, fmt.Errorf("etcd: Options.%s is negative: leave it out for the default", field.name))
 		}
 	}
+	faults = append(faults, checkInstance(o.Instance))
 	setDefault(&o.PageSize, 500)
 	setDefault(&o.MaxDocuments, 10_000)
 	setDefault(&o.RequestTimeout, 5*time.Second)
@@ -85,6 +98,18 @@ func (o Options) complete() (Options, error) {
 		o.Clock = clock.System()
 	}
 	return o, errors.Join(faults...)
+}
+
+// checkInstance returns why a name cannot be that of an instance.
+func checkInstance(name string) error {
+	switch {
+	case len(name) > maxInstance:
+		return fmt.Errorf("etcd: Options.Instance has %d bytes: shorten it to %d", len(name), maxInstance)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, "/"):
+		return fmt.Errorf("etcd: Options.Instance %q has slashes, control characters or is not UTF-8: leave them out", name)
+	default:
+		return nil
+	}
 }
 
 func setDefault[T comparable](field *T, value T) {

@@ -7,7 +7,6 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-go/penstock/core"
 )
@@ -21,7 +20,8 @@ type contents struct {
 // readAll reads all documents page by page. The first page settles the revision
 // that the others are read at.
 func (r *run) readAll(ctx context.Context, kv pb.KVClient) (contents, error) {
-	request := &pb.RangeRequest{Key: r.firstKey(), RangeEnd: r.endKey(), Limit: int64(r.opts.PageSize)}
+	first, end := r.documentRange()
+	request := &pb.RangeRequest{Key: first, RangeEnd: end, Limit: int64(r.opts.PageSize)}
 	var all contents
 	for {
 		page, err := r.readPage(ctx, kv, request)
@@ -62,9 +62,8 @@ func (r *run) checkCount(count int) error {
 	return nil
 }
 
-// firstKey is the least key of a document: a key that is the prefix itself
-// names none.
-func (s *Source) firstKey() []byte { return []byte(s.prefix + "\x00") }
-
-// endKey is the least key after those of all documents.
-func (s *Source) endKey() []byte { return []byte(clientv3.GetPrefixRangeEnd(s.prefix)) }
+// documentRange is the range of the keys that documents can have.
+func (s *Source) documentRange() (first, end []byte) {
+	from, to := s.keys.DocumentRange()
+	return []byte(from), []byte(to)
+}

@@ -16,8 +16,9 @@ import (
 // run is one run of a source. It belongs to the goroutine of Run.
 type run struct {
 	*Source
-	sink  core.Sink
-	pause backoff
+	sink     core.Sink
+	pause    backoff
+	reporter *reporter // nil without an instance
 
 	dialled  *clientv3.Client    // with the configuration of Open
 	cluster  uint64              // that was read last
@@ -41,6 +42,7 @@ func (r *run) session(ctx context.Context) error {
 		// counts.
 		conn.ResetConnectBackoff()
 	}
+	r.reporter.start(ctx, conn)
 	err = r.follow(ctx, conn)
 	if client.Ctx().Err() != nil {
 		return ErrClientClosed
@@ -51,11 +53,11 @@ func (r *run) session(ctx context.Context) error {
 func (r *run) follow(ctx context.Context, conn *grpc.ClientConn) error {
 	all, err := r.readAll(ctx, pb.NewKVClient(conn))
 	if err != nil {
-		return fmt.Errorf("etcd: reading %s: %w", r.prefix, err)
+		return fmt.Errorf("etcd: reading %s: %w", r.keys.Documents, err)
 	}
 	r.checkHistory(all.header)
 	if err := r.watch(ctx, conn, all.change); err != nil {
-		return fmt.Errorf("etcd: watching %s: %w", r.prefix, err)
+		return fmt.Errorf("etcd: watching %s: %w", r.keys.Documents, err)
 	}
 	return nil
 }
@@ -69,6 +71,12 @@ func (r *run) checkHistory(header *pb.ResponseHeader) {
 			slog.Int64("revision", header.Revision), slog.Int64("previous", r.revision))
 	}
 	r.cluster = header.ClusterId
+}
+
+// apply hands on a change and has it reported.
+func (r *run) apply(change core.Change) {
+	r.sink.Apply(change)
+	r.reporter.stir()
 }
 
 // note keeps account of what there is after the change.

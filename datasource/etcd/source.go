@@ -19,7 +19,7 @@ var ErrClientClosed = errors.New("etcd: the client has been closed")
 // between runs: an engine may follow it again, and several engines may follow
 // it at once.
 type Source struct {
-	prefix string
+	keys   Keys
 	opts   Options
 	client *clientv3.Client // of the caller; nil when each run dials
 	config clientv3.Config  // to dial with
@@ -64,25 +64,31 @@ func Open(config clientv3.Config, prefix string, opts Options) (*Source, error) 
 }
 
 func newSource(s Source, prefix string, opts Options) (*Source, error) {
-	prefix, prefixErr := normalise(prefix)
+	keys, keysErr := KeysOf(prefix)
 	opts, optsErr := opts.complete()
-	if err := errors.Join(prefixErr, optsErr); err != nil {
+	if err := errors.Join(keysErr, optsErr); err != nil {
 		return nil, err
 	}
-	s.prefix, s.opts = prefix, opts
+	s.keys, s.opts = keys, opts
 	return &s, nil
 }
 
 // Name returns "etcd:" and the prefix.
-func (s *Source) Name() string { return "etcd:" + s.prefix }
+func (s *Source) Name() string { return "etcd:" + s.keys.Documents }
 
 // Run implements [core.Source]. It returns when ctx has ended, with ctx.Err(),
 // and when the caller's client has been closed, with [ErrClientClosed]. It
 // tries again after every other error, be it a missing right or a wrong
 // password: operators set these right.
 func (s *Source) Run(ctx context.Context, sink core.Sink) error {
-	r := &run{Source: s, sink: sink, pause: backoff{min: s.opts.MinBackoff, max: s.opts.MaxBackoff}}
+	r := &run{
+		Source: s, sink: sink, pause: backoff{min: s.opts.MinBackoff, max: s.opts.MaxBackoff},
+		reporter: newReporter(s, sink),
+	}
 	defer r.hangUp()
+	ctx, cancel := context.WithCancel(ctx)
+	defer r.reporter.wait()
+	defer cancel()
 	for {
 		err := r.session(ctx)
 		if ctx.Err() != nil {

@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,10 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 		"min backoff":         {prefix: prefix, opts: etcd.Options{MinBackoff: -1}, says: "Options.MinBackoff is negative"},
 		"max backoff":         {prefix: prefix, opts: etcd.Options{MaxBackoff: -1}, says: "Options.MaxBackoff is negative"},
 		"backoffs contradict": {prefix: prefix, opts: etcd.Options{MinBackoff: 2, MaxBackoff: 1}, says: "longer than MaxBackoff"},
+		"long instance":       {prefix: prefix, opts: etcd.Options{Instance: strings.Repeat("x", 257)}, says: "Options.Instance has 257 bytes"},
+		"instance with slash": {prefix: prefix, opts: etcd.Options{Instance: "a/b"}, says: "Options.Instance \"a/b\" has slashes"},
+		"instance with line":  {prefix: prefix, opts: etcd.Options{Instance: "a\nb"}, says: "control characters"},
+		"instance not UTF-8":  {prefix: prefix, opts: etcd.Options{Instance: "\xff"}, says: "not UTF-8"},
 		"several at once":     {prefix: "", opts: etcd.Options{PageSize: -1}, says: "PageSize"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func (r *run) watch(ctx context.Context, conn *grpc.ClientConn, all core.Change)
 	start := all.Revision + 1
 	stream, err := r.openWatch(ctx, cancel, pb.NewWatchClient(conn), start)
 	r.note(all)
-	r.sink.Apply(all)
+	r.apply(all)
 	if err != nil {
 		return err
 	}
@@ -63,9 +63,10 @@ func (r *run) openWatch(
 	if err != nil {
 		return nil, watchError(ctx, err)
 	}
+	first, end := r.documentRange()
 	// A failed Send is explained by the Recv that follows.
 	_ = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{
-		CreateRequest: &pb.WatchCreateRequest{Key: r.firstKey(), RangeEnd: r.endKey(), StartRevision: start},
+		CreateRequest: &pb.WatchCreateRequest{Key: first, RangeEnd: end, StartRevision: start},
 	}})
 	created, err := stream.Recv()
 	if err != nil {
@@ -141,7 +142,7 @@ func (r *run) applyResponse(response *pb.WatchResponse) error {
 	if err := r.checkCount(len(r.names)); err != nil {
 		return err
 	}
-	r.sink.Apply(change)
+	r.apply(change)
 	return nil
 }
 

@@ -33,6 +33,27 @@ func onRange(do func(*pb.RangeRequest)) grpc.DialOption {
 	})
 }
 
+// beforeTxn calls do before the n-th transaction of a client.
+func beforeTxn(n int64, do func()) grpc.DialOption {
+	var transactions atomic.Int64
+	return onRequest(func(request any) {
+		if _, ok := request.(*pb.TxnRequest); ok && transactions.Add(1) == n {
+			do()
+		}
+	})
+}
+
+// onRequest calls do with each request, before it is sent.
+func onRequest(do func(request any)) grpc.DialOption {
+	return grpc.WithChainUnaryInterceptor(func(
+		ctx context.Context, method string, request, reply any, cc *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+	) error {
+		do(request)
+		return invoke(ctx, method, request, reply, cc, opts...)
+	})
+}
+
 // beforeWatch calls do before the n-th watch that a client opens.
 func beforeWatch(n int64, do func()) grpc.DialOption {
 	var watches atomic.Int64

@@ -54,6 +54,12 @@ func (s *sink) Disconnected(err error) {
 	s.connected = false
 }
 
+func (s *sink) Status() core.SourceStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return core.SourceStatus{Connected: s.connected}
+}
+
 // applied returns the changes so far.
 func (s *sink) applied() []core.Change {
 	s.mu.Lock()

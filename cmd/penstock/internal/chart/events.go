@@ -1,0 +1,36 @@
+package chart
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/penstock-go/penstock/simulate"
+)
+
+// Events writes a line for each call, in order of arrival. The times are in
+// seconds.
+func Events(w io.Writer, events []simulate.Event) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintln(out)
+	const lines = 1000 // that are brought into columns together
+	for from := 0; from < len(events); from += lines {
+		columns := tabwriter.NewWriter(out, 14, 0, 2, ' ', 0)
+		for _, e := range events[from:min(from+lines, len(events))] {
+			fmt.Fprintf(columns, "%s s\t%s", strconv.FormatFloat(e.T, 'f', -1, 64), e.Outcome)
+			if e.Wait > 0 {
+				fmt.Fprintf(columns, " after %s s", strconv.FormatFloat(e.Wait, 'f', -1, 64))
+			}
+			if e.Rule != "" {
+				fmt.Fprintf(columns, " by %s rule %s", e.Kind, printable(e.Rule))
+			}
+			fmt.Fprintf(columns, "\t%s\n", printable(e.Resource))
+		}
+		if err := columns.Flush(); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}

@@ -1,0 +1,104 @@
+package chart_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/chart"
+	"github.com/penstock-go/penstock/simulate"
+)
+
+// With UPDATE_GOLDEN set, the files are written.
+func TestTextLooksAsItDid(t *testing.T) {
+	t.Parallel()
+	for name, seconds := range scenes() {
+		golden := filepath.Join("testdata", name+".txt")
+		got := text(t, seconds, chart.Terminal{})
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+		}
+		want, err := os.ReadFile(golden)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), got, name)
+	}
+}
+
+func TestTextFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	for name, seconds := range scenes() {
+		for _, width := range []int{0, 1, 40, 80, 120, 200} {
+			charts, _, _ := strings.Cut(text(t, seconds, chart.Terminal{Width: width}), "  offered  ")
+			for line := range strings.SplitSeq(charts, "\n") {
+				most := max(40, width)
+				if width == 0 {
+					most = 80
+				}
+				if strings.Contains(line, " passed ") {
+					continue // the legend, which may wrap
+				}
+				assert.LessOrEqual(t, utf8.RuneCountInString(line), most, "%s at %d: %s", name, width, line)
+			}
+		}
+	}
+}
+
+func TestColoursAddNothingButColours(t *testing.T) {
+	t.Parallel()
+	codes := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	for name, seconds := range scenes() {
+		coloured := text(t, seconds, chart.Terminal{Colour: true})
+		plain := text(t, seconds, chart.Terminal{})
+		assert.NotContains(t, plain, "\x1b", "%s: names cannot steer the terminal", name)
+		if len(seconds) > 0 {
+			assert.Regexp(t, codes, coloured)
+		}
+		assert.Equal(t, trimmed(plain), trimmed(codes.ReplaceAllString(coloured, "")), name)
+	}
+}
+
+func TestWritingFails(t *testing.T) {
+	t.Parallel()
+	require.ErrorIs(t, chart.Text(broken{}, scenes()["short"], chart.Terminal{}), assert.AnError)
+	require.ErrorIs(t, chart.SVG(broken{}, "", scenes()["short"]), assert.AnError)
+	require.ErrorIs(t, chart.Events(broken{}, []simulate.Event{{}}), assert.AnError)
+}
+
+func TestEventsAreALineEach(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	require.NoError(t, chart.Events(&b, []simulate.Event{
+		{T: 0, Resource: "r", Outcome: simulate.Pass},
+		{T: 0.0005, Resource: "r", Outcome: simulate.Pass, Wait: 0.25},
+		{T: 12.5, Resource: "carts\x1b", Outcome: simulate.Block, Rule: "few", Kind: "flow"},
+	}))
+	assert.Equal(t, `
+0 s           pass                    r
+0.0005 s      pass after 0.25 s       r
+12.5 s        block by flow rule few  carts`+"\ufffd\n", b.String())
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, assert.AnError }
+
+func text(t *testing.T, seconds []simulate.Second, terminal chart.Terminal) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, chart.Text(&b, seconds, terminal))
+	return b.String()
+}
+
+func trimmed(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, strings.TrimRight(line, " "))
+	}
+	return strings.Join(lines, "\n")
+}

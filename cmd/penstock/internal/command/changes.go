@@ -1,0 +1,134 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// tellChanges writes changes for a reader: rule by rule, then the documents, then
+// how many there are.
+func (env Env) tellChanges(changes documents.Changes) {
+	if changes.None() {
+		fmt.Fprintln(env.Out, "no differences")
+		return
+	}
+	p := env.painter()
+	for _, change := range changes.Rules {
+		p.tellRule(env, change)
+	}
+	fmt.Fprintln(env.Out, "documents:")
+	for _, change := range changes.Documents {
+		fmt.Fprintln(env.Out, " ", p.sign(change.Change, documents.Printable(change.Name)))
+	}
+	fmt.Fprintf(env.Out, "%s; %s\n", countRules(changes.Rules), countDocuments(changes.Documents))
+}
+
+func (p painter) tellRule(env Env, c documents.RuleChange) {
+	title := documents.Printable(fmt.Sprintf("%s %s", c.Kind, c.Name))
+	home := documents.Printable(fmt.Sprintf(" (%s)", travel(c)))
+	switch {
+	case c.Moved:
+		fmt.Fprintln(env.Out, p.paint(cyan, "> "+title)+home)
+	case c.Change == rules.Changed:
+		fmt.Fprintln(env.Out, p.sign(c.Change, title)+home)
+		for _, f := range c.Fields {
+			fmt.Fprintf(env.Out, "    %s: %s → %s\n", f.Field, said(f.From), said(f.To))
+		}
+	default:
+		fmt.Fprintf(env.Out, "%s%s: %s\n", p.sign(c.Change, title), home, allFields(c.Difference))
+	}
+}
+
+// travel names the document of a rule, both when it goes to another.
+func travel(c documents.RuleChange) string {
+	if c.From != "" && c.To != "" && c.From != c.To {
+		return c.From + " → " + c.To
+	}
+	return cmp.Or(c.To, c.From)
+}
+
+func allFields(d rules.Difference) string {
+	fields := make([]string, len(d.Fields))
+	for i, f := range d.Fields {
+		fields[i] = f.Field + " " + said(cmp.Or(f.To, f.From))
+	}
+	return strings.Join(fields, ", ")
+}
+
+func said(value string) string { return cmp.Or(documents.Printable(value), "none") }
+
+// countRules says how many rules changed in which way.
+func countRules(changes []documents.RuleChange) string {
+	count := make(map[string]int)
+	for _, c := range changes {
+		count[c.Word()]++
+	}
+	return tally("rule", "rules do not change", count, "added", "changed", "removed", "moved")
+}
+
+func countDocuments(changes []documents.DocumentChange) string {
+	count := make(map[string]int)
+	for _, c := range changes {
+		count[c.Change.String()]++
+	}
+	return tally("document", "documents do not change", count, "added", "changed", "removed")
+}
+
+// tally returns "1 rule added, 2 changed", or none when nothing is counted.
+func tally(thing, none string, count map[string]int, words ...string) string {
+	var parts []string
+	for _, word := range words {
+		switch n := count[word]; {
+		case n == 0:
+		case len(parts) == 0:
+			parts = append(parts, documents.Count(n, thing)+" "+word)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), none)
+}
+
+type fieldJSON struct {
+	Field string `json:"field"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+}
+
+type ruleJSON struct {
+	Kind   rules.Kind  `json:"kind"`
+	Name   string      `json:"name"`
+	Change string      `json:"change"` // added, changed, removed, moved
+	From   string      `json:"from"`   // the document
+	To     string      `json:"to"`
+	Fields []fieldJSON `json:"fields"`
+}
+
+type documentJSON struct {
+	Name   string `json:"name"`
+	Change string `json:"change"`
+}
+
+// changesJSON returns changes for machines; revision is that of etcd, 0 without.
+func changesJSON(changes documents.Changes, revision int64) any {
+	rules := make([]ruleJSON, len(changes.Rules))
+	for i, c := range changes.Rules {
+		rules[i] = ruleJSON{c.Kind, c.Name, c.Word(), c.From, c.To, make([]fieldJSON, len(c.Fields))}
+		for j, f := range c.Fields {
+			rules[i].Fields[j] = fieldJSON(f)
+		}
+	}
+	documents := make([]documentJSON, len(changes.Documents))
+	for i, c := range changes.Documents {
+		documents[i] = documentJSON{c.Name, c.Change.String()}
+	}
+	return struct {
+		Revision  int64          `json:"revision"`
+		Rules     []ruleJSON     `json:"rules"`
+		Documents []documentJSON `json:"documents"`
+	}{revision, rules, documents}
+}

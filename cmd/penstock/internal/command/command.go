@@ -1,0 +1,110 @@
+// Package command holds the commands of penstock, a file each.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Env is what commands meet in the process that runs them.
+type Env struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Getenv   func(string) string
+
+	// InIsTerminal and OutIsTerminal tell that a person types and reads there.
+	InIsTerminal, OutIsTerminal bool
+}
+
+// The exit codes of penstock.
+const (
+	ExitDone     = 0 // it is done, and the answer is yes
+	ExitNo       = 1 // the answer is no: mistakes in documents, tests that failed
+	ExitUsage    = 2 // the command line is wrong
+	ExitFailed   = 3 // something outside failed: a file, the network, etcd
+	ExitConflict = 4 // somebody else wrote meanwhile
+)
+
+// failure is an error with the code that the process exits with.
+type failure struct {
+	code int
+	err  error // nil when the command has said all there is to say
+}
+
+func (f failure) Error() string {
+	if f.err == nil {
+		return "failed"
+	}
+	return f.err.Error()
+}
+
+func (f failure) Unwrap() error { return f.err }
+
+// Run runs penstock with its arguments, without its name, and returns the exit
+// code. Errors are written to env.Err.
+func Run(ctx context.Context, env Env, args []string) int {
+	root := newRoot(env)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	var f failure
+	switch {
+	case err == nil:
+		return ExitDone
+	case !errors.As(err, &f): // the command line: names of commands, flags, settings
+		fmt.Fprintf(env.Err, "penstock: %v\nSee %s --help.\n", err, cmd.CommandPath())
+		return ExitUsage
+	case f.err != nil:
+		fmt.Fprintf(env.Err, "penstock: %v\n", f.err)
+	}
+	return f.code
+}
+
+func newRoot(env Env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "penstock",
+		Short: "Prove rules before they ship, ship them, and see what became of them",
+		Long: `Penstock proves rules before they ship, ships them to etcd, and shows what became
+of them. Each command has examples: see penstock COMMAND --help.`,
+		Example: `  penstock validate rules/                      # any mistakes?
+  penstock diff rules/ --app shop               # what would change?
+  penstock push rules/ --app shop --wait        # ship it, until all instances have it
+  penstock status --app shop                    # who runs what?`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(env.In)
+	root.SetOut(env.Out)
+	root.SetErr(env.Err)
+	addGroup(root, "Prove rules:",
+		newValidate(env),
+		newExplain(env),
+		newConvert(env),
+		newSimulate(env),
+		newTest(env),
+	)
+	addGroup(root, "Rules in etcd:",
+		newDiff(env),
+		newPush(env),
+		newPull(env),
+		newHistory(env),
+		newRollback(env),
+		newStatus(env),
+	)
+	return root
+}
+
+// addGroup adds commands below a title of the help.
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+		cmd.Flags().SortFlags = false // in the order of their weight
+		cmd.DisableFlagsInUseLine = true
+	}
+	root.AddCommand(commands...)
+}

@@ -1,0 +1,25 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/datasource/etcd/store"
+)
+
+// conflict says who has written meanwhile, and what to do.
+func conflict(c *store.ConflictError) error {
+	const advice = "nothing was changed; compare again with penstock diff, then push"
+	if c.Compacted {
+		return fmt.Errorf("what was written since revision %d cannot be told, etcd has forgotten it: %s", c.Expect, advice)
+	}
+	who := "somebody else"
+	if c.Pushed != nil {
+		who = documents.Printable(fmt.Sprintf("%s, with revision %d (%q),", c.Pushed.Author, c.Pushed.Revision, c.Pushed.Message))
+	}
+	what := "documents"
+	if len(c.Documents) > 0 {
+		what = documents.Printable(documents.List(c.Documents))
+	}
+	return fmt.Errorf("%s has written %s since revision %d: %s", who, what, c.Expect, advice)
+}

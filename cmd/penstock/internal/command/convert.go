@@ -1,0 +1,99 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/sentinel"
+)
+
+const convertLong = `Convert turns files of Sentinel flow rules into one rule document of Penstock,
+written to standard output or to the file named by --output.
+
+A file is the JSON list that a data source of Sentinel holds, with the field
+names of Go or of Java; "-" and no file at all stand for standard input. Every
+rule keeps its meaning: its window has the buckets that Sentinel counts in.
+
+What cannot be carried over (limits of a cluster, of concurrency or of a call
+chain, thresholds that follow memory, unknown fields) is told on standard error
+with its line, and nothing is written, lest a limit be missing unnoticed. With
+--partial the rest is written, headed by a comment that tells what is missing.
+What will behave otherwise than in Sentinel is told, too, and written.
+
+Exit codes: 0 the document is written, 1 something was left out (without
+--partial) or cannot be read as rules, 2 the command line is wrong, 3 a file
+cannot be read or written.`
+
+func newConvert(env Env) *cobra.Command {
+	var output string
+	var partial bool
+	c := &cobra.Command{
+		Use:   "convert [FILE…]",
+		Short: "Turn flow rules of Sentinel into a rule document",
+		Long:  convertLong,
+		Example: `  penstock convert flow-rules.json --output rules/orders.yaml
+  kubectl get configmap sentinel -o jsonpath='{.data.flow}' | penstock convert --partial`,
+		RunE: func(_ *cobra.Command, paths []string) error {
+			files, err := readSentinel(env.In, paths)
+			if err != nil {
+				return failure{ExitFailed, err}
+			}
+			return convert(env, files, output, partial)
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "", "write the document to this file")
+	c.Flags().BoolVar(&partial, "partial", false, "write what can be carried over even if something is left out")
+	return c
+}
+
+func convert(env Env, files []sentinel.File, output string, partial bool) error {
+	conversion := sentinel.Convert(files...)
+	for _, f := range conversion.Findings {
+		fmt.Fprintln(env.Err, f)
+	}
+	switch {
+	case conversion.Has(sentinel.Unreadable):
+		return failure{ExitNo, errors.New("nothing was written")}
+	case conversion.Has(sentinel.LeftOut) && !partial:
+		return failure{ExitNo, errors.New("nothing was written, as something would be missing: --partial writes the rest")}
+	}
+	document, err := conversion.YAML()
+	if err != nil {
+		return failure{ExitNo, err}
+	}
+	if output == "" {
+		_, err = env.Out.Write(document)
+	} else {
+		err = os.WriteFile(output, document, 0o644) //nolint:gosec // rules are there to be read
+	}
+	if err != nil {
+		return failure{ExitFailed, err}
+	}
+	return nil
+}
+
+// readSentinel reads the files, "-" and none standing for standard input.
+func readSentinel(in io.Reader, paths []string) ([]sentinel.File, error) {
+	if len(paths) == 0 {
+		paths = []string{"-"}
+	}
+	files := make([]sentinel.File, len(paths))
+	for i, path := range paths {
+		var err error
+		if path == "-" {
+			files[i].Name = "stdin"
+			files[i].Data, err = io.ReadAll(in)
+		} else {
+			files[i].Name = path
+			files[i].Data, err = os.ReadFile(path) //nolint:gosec // the user names the file
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}

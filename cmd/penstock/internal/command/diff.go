@@ -1,0 +1,78 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+)
+
+// againstEtcd is what --against says for the rules in etcd.
+const againstEtcd = "etcd"
+
+func newDiff(env Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "diff PATH... [flags]",
+		Short: "Show what a push would change, rule by rule",
+		Long: `Diff compares the documents at the paths with those in etcd, or with those at
+another path, and shows what a push of them would change:
+
+  + a rule that is added, with its fields
+  ~ a rule that changes: field: before → after
+  - a rule that is removed
+  > a rule that moves to another document as it is
+
+Below are the documents that differ, be it in comments alone. Colours are used
+on a terminal; NO_COLOR turns them off.
+
+Exit code: 0, with or without differences (with --exit-code: 1 when there are
+any), 1 when documents have mistakes, 2 for a wrong command line, 3 when a file
+or etcd cannot be read.
+
+` + connection.Help,
+		Example: `  penstock diff rules/ --app shop
+  penstock diff rules/ --against ../release/rules
+  penstock diff rules/ --app shop --exit-code --output json`,
+		Args: atLeastOnePath,
+	}
+	against := cmd.Flags().String("against", againstEtcd, "the `path` to compare with, or etcd")
+	exitCode := cmd.Flags().Bool("exit-code", false, "exit with 1 when there are differences")
+	output := formatFlag(cmd)
+	connection.AddFlags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+		to, err := env.judgeSound(paths)
+		if err != nil {
+			return err
+		}
+		from, revision, err := env.judgeOther(cmd, *against)
+		if err != nil {
+			return err
+		}
+		changes := documents.Compare(from, to)
+		if *output == asJSON {
+			err = env.writeJSON(changesJSON(changes, revision))
+		} else {
+			env.tellChanges(changes)
+		}
+		if err == nil && *exitCode && !changes.None() {
+			return failure{code: ExitNo}
+		}
+		return err
+	}
+	return cmd
+}
+
+// judgeOther reads what to compare with, and its revision if it is in etcd.
+func (env Env) judgeOther(cmd *cobra.Command, against string) (documents.Collection, int64, error) {
+	if against != againstEtcd {
+		c, err := env.judgeSound([]string{against})
+		return c, 0, err
+	}
+	s, err := env.open(cmd)
+	if err != nil {
+		return documents.Collection{}, 0, err
+	}
+	defer s.close()
+	contents, err := s.pull(cmd.Context())
+	return env.judgeStored(contents.Documents), contents.Revision, err
+}

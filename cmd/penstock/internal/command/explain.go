@@ -1,0 +1,143 @@
+package command
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/inspect"
+	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// explanation is what is known of a call.
+type explanation struct {
+	inspect.Explanation
+
+	// NotApplied are rules that guard the resource, for other calls.
+	NotApplied []nearMiss `json:"notApplied,omitempty"`
+}
+
+// nearMiss is a rule that guards the resource of a call and does not apply to it.
+type nearMiss struct {
+	inspect.Rule
+	Reason string `json:"reason"`
+}
+
+func newExplain(env Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain RESOURCE [flags]",
+		Short: "Show which rules a call is held against",
+		Long: `Explain shows which rules a call of the resource is held against, in the order in
+which they are asked, what they say and where they stand. No call is made.
+
+The rules are those of the documents at --rules, or those in force in a running
+service, which is asked by --engine, or else those in etcd. The service tells
+how each rule is at the moment, too; it has to serve the handler of the package
+inspect, and --engine is the address of that: the host and port, or a URL.
+
+Of documents, those rules are shown as well that guard the resource and do not
+apply to such a call, with the reason.
+
+Exit code: 0 with or without rules, 1 when documents have mistakes, 2 for a wrong
+command line, 3 when a file, the service or etcd cannot be read.
+
+` + connection.Help,
+		Example: `  penstock explain orders:create --rules rules/ --origin mobile
+  penstock explain orders:create --engine 127.0.0.1:6060
+  penstock explain orders:create --app shop --output json | jq '.rules[].name'`,
+		Args: cobra.ExactArgs(1),
+	}
+	var call inspect.Call
+	cmd.Flags().StringVar(&call.Origin, "origin", "", "the `caller` who makes the call")
+	cmd.Flags().StringArrayVar(&call.Args, "arg", nil, "an argument of the call, as a `text`; may be repeated")
+	paths := cmd.Flags().StringArray("rules", nil, "the `path` of documents, as for validate; may be repeated")
+	engine := cmd.Flags().String("engine", "", "the `address` of a running service")
+	output := formatFlag(cmd)
+	connection.AddFlags(cmd.Flags())
+	cmd.MarkFlagsMutuallyExclusive("rules", "engine")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		call.Resource = args[0]
+		if err := call.Validate(); err != nil {
+			return err
+		}
+		found, err := env.explain(cmd, call, *paths, *engine)
+		switch {
+		case err != nil:
+			return err
+		case *output == asJSON:
+			return env.writeJSON(found)
+		default:
+			return env.tellExplanation(found)
+		}
+	}
+	return cmd
+}
+
+// explain asks whom the flags say about the call.
+func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, engine string) (explanation, error) {
+	if engine != "" {
+		e, err := askEngine(cmd.Context(), engine, call)
+		return explanation{Explanation: e}, err
+	}
+	if len(paths) > 0 {
+		c, err := env.judgeSound(paths)
+		if err != nil {
+			return explanation{}, err
+		}
+		return explainSet(c.Rules, call)
+	}
+	s, err := env.open(cmd)
+	if err != nil {
+		return explanation{}, fmt.Errorf("%w\nOther rules than those in etcd are named by --rules or --engine", err)
+	}
+	defer s.close()
+	contents, err := s.pull(cmd.Context())
+	if err != nil {
+		return explanation{}, err
+	}
+	return explainSet(env.judgeStored(contents.Documents).Rules, call)
+}
+
+// explainSet asks an engine of its own that has the rules.
+func explainSet(set rules.Set, call inspect.Call) (explanation, error) {
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
+	defer engine.Close()
+	if err := engine.Load(set); err != nil {
+		return explanation{}, failure{ExitNo, err}
+	}
+	found := explanation{Explanation: inspect.Explain(engine, call)}
+	applied := make(map[string]bool)
+	for i := range found.Rules {
+		found.Rules[i].State = nil // nobody called this engine
+		locate(&found.Rules[i], set)
+		applied[found.Rules[i].Name] = true
+	}
+	for _, rule := range set.Flow {
+		if !applied[rule.Name] && guards(rule, call.Resource) {
+			miss := nearMiss{inspect.RuleOf(rule), whyNot(rule, call)}
+			locate(&miss.Rule, set)
+			found.NotApplied = append(found.NotApplied, miss)
+		}
+	}
+	return found, nil
+}
+
+// locate tells where a rule of the set stands.
+func locate(rule *inspect.Rule, set rules.Set) {
+	at, _ := set.Position(rule.Kind, rule.Name)
+	rule.Document, rule.Line, rule.Column = at.Document, at.Line, at.Column
+}
+
+// guards says whether a sound rule is one on the resource, whoever calls.
+func guards(rule flow.Rule, resource string) bool {
+	if rule.Match == "" {
+		return rule.Resource == resource
+	}
+	pattern, err := match.Compile(rule.Match)
+	return err == nil && pattern.Matches(resource)
+}

@@ -1,0 +1,107 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/inspect"
+)
+
+// whyNot tells why a rule on the resource does not apply to the call: it is for
+// other callers.
+func whyNot(rule flow.Rule, call inspect.Call) string {
+	if rule.Origin == flow.OtherOrigins {
+		return fmt.Sprintf("is for callers that no rule here names, and one names %q", call.Origin)
+	}
+	return fmt.Sprintf("is only for calls of %q", rule.Origin)
+}
+
+// tellExplanation writes an explanation for people.
+func (env Env) tellExplanation(of explanation) error {
+	var text bytes.Buffer
+	caller := "by a caller who is not named"
+	if of.Origin != "" {
+		caller = "by " + of.Origin
+	}
+	if len(of.Rules) == 0 {
+		fmt.Fprintf(&text, "No rule applies to a call of %s %s: it passes and is counted.\n", of.Resource, caller)
+	} else {
+		fmt.Fprintf(&text, "A call of %s %s is held against %s, in this order:\n",
+			of.Resource, caller, documents.Count(len(of.Rules), "rule"))
+	}
+	for i, rule := range of.Rules {
+		fmt.Fprintf(&text, "\n%d. %s\n   %s\n", i+1, heading(rule), says(rule))
+		if rule.Shadow {
+			fmt.Fprintln(&text, "   a shadow: it refuses nothing")
+		}
+		if rule.State != nil {
+			fmt.Fprintf(&text, "   %s\n", stands(*rule.State))
+		}
+	}
+	for i, miss := range of.NotApplied {
+		if i == 0 {
+			fmt.Fprintln(&text, "\nNot held against:")
+		}
+		fmt.Fprintf(&text, "\n- %s\n  %s\n  %s\n", heading(miss.Rule), says(miss.Rule), miss.Reason)
+	}
+	for line := range bytes.Lines(text.Bytes()) {
+		if _, err := fmt.Fprintln(env.Out, documents.Printable(strings.TrimSuffix(string(line), "\n"))); err != nil {
+			return failure{ExitFailed, err}
+		}
+	}
+	return nil
+}
+
+// heading names a rule and its place.
+func heading(rule inspect.Rule) string {
+	place := "made in code"
+	if rule.Document != "" {
+		place = fmt.Sprintf("%s:%d:%d", rule.Document, rule.Line, rule.Column)
+	}
+	if rule.Source != "" {
+		place += " in " + rule.Source
+	}
+	return fmt.Sprintf("%s rule %q, %s", rule.Kind, rule.Name, place)
+}
+
+func says(rule inspect.Rule) string {
+	fields := make([]string, len(rule.Fields))
+	for i, f := range rule.Fields {
+		fields[i] = f.Name + " " + cmp.Or(f.Value, `""`)
+	}
+	return strings.Join(fields, ", ")
+}
+
+// stands tells how a rule is.
+func stands(s inspect.State) string {
+	text := fmt.Sprintf("now %s per %v: room for %d more", decimal(s.Ceiling), duration(s.Window), s.Remaining)
+	if s.Reset > 0 {
+		text += fmt.Sprintf(", and for others in %v", duration(s.Reset))
+	}
+	if s.Refused > 0 {
+		text += fmt.Sprintf("; has refused %s", count(s.Refused))
+	}
+	if s.WouldBlock > 0 {
+		text += fmt.Sprintf("; would have refused %s", count(s.WouldBlock))
+	}
+	return text
+}
+
+func count(calls uint64) string { return documents.Count(int(calls), "call") }
+
+// duration returns a number of seconds, rounded to what people read.
+func duration(seconds float64) time.Duration {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond / 10)
+}
+
+// decimal writes a number with at most three decimals.
+func decimal(v float64) string {
+	return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64)
+}

@@ -1,0 +1,36 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// progress tells somebody at a terminal how far a long run is.
+type progress struct {
+	out      io.Writer
+	patience time.Duration // nothing is told of runs that are shorter
+	silent   bool
+
+	begun, told time.Time
+}
+
+// show tells how much is done, ten times a second at most.
+func (p *progress) show(done, of time.Duration) {
+	now := time.Now()
+	if p.begun.IsZero() {
+		p.begun = now
+	}
+	if p.silent || now.Sub(p.begun) < p.patience || now.Sub(p.told) < 100*time.Millisecond {
+		return
+	}
+	p.told = now
+	fmt.Fprintf(p.out, "\rsimulating: %.0f of %.0f s", done.Seconds(), of.Seconds())
+}
+
+// end wipes out what was told.
+func (p *progress) end() {
+	if !p.told.IsZero() {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}

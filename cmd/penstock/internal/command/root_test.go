@@ -1,0 +1,69 @@
+package command_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
+)
+
+func TestHelpListsTheCommands(t *testing.T) {
+	help := user{}.run(t)
+	assert.Equal(t, command.ExitDone, help.code)
+	for _, name := range []string{
+		"validate", "simulate", "test", "convert", "explain",
+		"diff", "push", "pull", "history", "rollback", "status", "completion",
+	} {
+		assert.Contains(t, help.out, "\n  "+name+" ")
+	}
+	assert.Equal(t, help, user{}.run(t, "--help"))
+}
+
+func TestHelpOfCommands(t *testing.T) {
+	for _, name := range []string{"validate", "diff", "push", "pull", "history", "rollback", "status"} {
+		help := user{}.run(t, name, "--help")
+		assert.Equal(t, command.ExitDone, help.code)
+		assert.Empty(t, help.err)
+		golden(t, "help/"+name+".txt", help.out, "")
+	}
+}
+
+func TestWrongCommandLinesExitWith2AndSayWhatIsWrong(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"an unknown command":         {[]string{"valdate"}, "Did you mean this?\n\tvalidate"},
+		"an unknown flag":            {[]string{"push", "--yess", "x"}, "unknown flag: --yess\nSee penstock push --help."},
+		"an unknown format":          {[]string{"validate", "--output", "xml", "x"}, "must be text or json"},
+		"no path":                    {[]string{"validate"}, "which documents? Name files, directories, or - for standard input"},
+		"a push of standard input":   {[]string{"push", "--yes", "-"}, "standard input has no name"},
+		"a push without --yes":       {[]string{"push", "x"}, "there is no terminal to ask on: say --yes to go ahead, or --dry-run to look only"},
+		"a dry run to wait for":      {[]string{"push", "x", "--dry-run", "--wait"}, "leave one out"},
+		"a revision below 0":         {[]string{"push", "x", "--yes", "--expect-rev=-1"}, "--expect-rev must be a revision"},
+		"no time to wait":            {[]string{"push", "x", "--yes", "--timeout=0s"}, "--timeout must be longer than nothing"},
+		"no time to wait for status": {[]string{"status", "--wait", "--timeout=0s"}, "--timeout must be longer than nothing"},
+		"a status of what":           {[]string{"status", "--wait=soon"}, `"soon" is no revision`},
+		"a rollback to what":         {[]string{"rollback", "yesterday"}, `"yesterday" is no revision: penstock history lists them`},
+		"a rollback to nothing":      {[]string{"rollback"}, "accepts 1 arg(s), received 0"},
+		"a negative limit":           {[]string{"history", "--limit=-1"}, "--limit must not be negative"},
+		"no application":             {[]string{"history"}, "which rules are meant?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := user{}.run(t, test.args...)
+			assert.Equal(t, command.ExitUsage, got.code)
+			assert.Contains(t, got.err, test.want)
+			assert.Empty(t, got.out)
+		})
+	}
+}
+
+func TestVersionAndCompletion(t *testing.T) {
+	assert.Regexp(t, `^penstock version .+\n$`, user{}.run(t, "--version").out)
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		got := user{}.run(t, "completion", shell)
+		assert.Equal(t, command.ExitDone, got.code)
+		assert.Contains(t, got.out, "penstock")
+	}
+}

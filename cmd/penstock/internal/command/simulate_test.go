@@ -1,0 +1,169 @@
+package command_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
+	"github.com/penstock-go/penstock/simulate"
+)
+
+// peak has rules and a load that the tests simulate.
+func peak(t *testing.T) string {
+	t.Helper()
+	return tree(t, map[string]string{
+		"rules/orders.yaml": "flow:\n- {resource: orders, limit: 1000, warmUp: {period: 10s}}\n",
+		"rules/carts.yaml":  "flow:\n- {name: queue, resource: carts, limit: 5, control: throttle, maxWait: 300ms}\n",
+		"load.yaml":         "streams:\n- {resource: orders, rate: 2000, until: 20s}\n",
+		"burst.yaml":        "streams:\n- {resource: carts, times: [0.5, 0.5, 0.5]}\n- {resource: free, times: [1.25]}\n",
+		"endless.yaml":      "streams:\n- {resource: carts, rate: 2}\n",
+		"bad.yaml":          "streams:\n- {resource: carts, rate: -2, untl: 3}\n",
+		"broken/a.yaml":     "flow:\n- {resource: a, limt: 5}\n",
+	})
+}
+
+func TestSimulateForMachinesIsAsPromised(t *testing.T) {
+	t.Parallel()
+	directory := peak(t)
+	got := user{}.run(t, "simulate", "--rules", filepath.Join(directory, "rules"), "--load", filepath.Join(directory, "burst.yaml"), "--events", "--output", "json")
+	assert.Zero(t, got.code, got.err)
+	assert.JSONEq(t, `{
+		"seconds": [
+			{"second": 0, "resource": "carts", "offered": 3, "passed": 2, "blocked": 1, "waited": 1, "ceiling": 5},
+			{"second": 0, "resource": "free", "offered": 0, "passed": 0, "blocked": 0, "waited": 0, "ceiling": null},
+			{"second": 1, "resource": "carts", "offered": 0, "passed": 0, "blocked": 0, "waited": 0, "ceiling": 5},
+			{"second": 1, "resource": "free", "offered": 1, "passed": 1, "blocked": 0, "waited": 0, "ceiling": null}
+		],
+		"events": [
+			{"t": 0.5, "resource": "carts", "outcome": "pass", "wait": 0, "rule": "", "kind": ""},
+			{"t": 0.5, "resource": "carts", "outcome": "pass", "wait": 0.2, "rule": "", "kind": ""},
+			{"t": 0.5, "resource": "carts", "outcome": "block", "wait": 0, "rule": "queue", "kind": "flow"},
+			{"t": 1.25, "resource": "free", "outcome": "pass", "wait": 0, "rule": "", "kind": ""}
+		]
+	}`, got.out)
+	assert.Empty(t, got.err)
+}
+
+func TestSimulateFollowsTheWarmUp(t *testing.T) {
+	t.Parallel()
+	directory := peak(t)
+	got := user{}.run(t, "simulate", "--rules", filepath.Join(directory, "rules/orders.yaml"), "--load", filepath.Join(directory, "load.yaml"), "-o", "json")
+	var result simulate.Result
+	require.NoError(t, json.Unmarshal([]byte(got.out), &result))
+	want := []int{333, 348, 366, 387, 412, 442, 479, 528, 594, 692, 856, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000}
+	assert.InDeltaSlice(t, want, result.Passed("orders"), 2)
+	assert.Contains(t, got.out, `"events":[]`)
+}
+
+func TestSimulateDrawsForTheTerminal(t *testing.T) {
+	t.Parallel()
+	directory := peak(t)
+	arguments := []string{"simulate", "--rules", filepath.Join(directory, "rules"), "--load", filepath.Join(directory, "burst.yaml")}
+	golden(t, "simulate.txt", user{}.run(t, append(arguments, "--events", "--duration", "4s")...).out, directory)
+	terminal := user{terminal: true}
+	assert.Contains(t, terminal.run(t, arguments...).out, "\x1b[34m█")
+	terminal.env = map[string]string{"NO_COLOR": "1"}
+	assert.NotContains(t, terminal.run(t, arguments...).out, "\x1b")
+}
+
+func TestSimulateWritesAPicture(t *testing.T) {
+	t.Parallel()
+	directory := peak(t)
+	file := filepath.Join(directory, "peak.svg")
+	arguments := []string{"simulate", "--rules", filepath.Join(directory, "rules"), "--load", filepath.Join(directory, "load.yaml"), "--output", "svg"}
+	printed := user{}.run(t, arguments...)
+	require.NoError(t, xml.Unmarshal([]byte(printed.out), new(struct{})))
+	assert.Contains(t, printed.out, "load.yaml under ")
+	assert.Equal(t, answer{}, user{}.run(t, append(arguments, "--file", file)...))
+	written, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, printed.out, string(written))
+}
+
+func TestSimulateTakesRulesAndLoadsFromAnywhere(t *testing.T) {
+	t.Parallel()
+	directory := peak(t)
+	orders, carts := filepath.Join(directory, "rules/orders.yaml"), filepath.Join(directory, "rules/carts.yaml")
+	both := user{types: "streams: [orders 1/s for 1s, carts 1/s for 1s]"}
+	for _, arguments := range [][]string{
+		{"--rules", orders, "--rules", carts, "--load", "-"},
+		{"--rules", orders, carts, "--load", "-"},
+		{"--load", "-", "--rules", filepath.Join(directory, "rules")},
+	} {
+		got := both.run(t, append([]string{"simulate", "-o", "json"}, arguments...)...)
+		assert.Zero(t, got.code, got.err)
+		assert.NotContains(t, got.out, "null", "%v: both have a ceiling", arguments)
+	}
+}
+
+func TestSimulateTellsMistakesInTheirPlace(t *testing.T) {
+	t.Parallel()
+	directory := peak(t)
+	for _, test := range []struct {
+		rules, load string
+		code        int
+		want        []string
+	}{
+		{"broken", "load.yaml", command.ExitNo, []string{"DIR/broken/a.yaml:2:17: flow rule \"a\": unknown field \"limt\": did you mean \"limit\"?", "1 mistake"}},
+		{"rules", "bad.yaml", command.ExitNo, []string{
+			"DIR/bad.yaml:2:27: rate is -2: must be more than 0", "2 | - {resource: carts, rate: -2, untl: 3}",
+			"DIR/bad.yaml:2:31: unknown field \"untl\": did you mean \"until\"?", "penstock: 2 mistakes in DIR/bad.yaml",
+		}},
+		{"rules", "endless.yaml", command.ExitNo, []string{"DIR/endless.yaml:2:3: until is missing: without a duration, the stream would never end"}},
+		{"rules", "none.yaml", command.ExitFailed, []string{"DIR/none.yaml: no such file"}},
+		{"rules", "rules", command.ExitFailed, []string{"DIR/rules is a directory: name the file with the load"}},
+		{"none", "load.yaml", command.ExitFailed, []string{"DIR/none: no such file"}},
+	} {
+		got := user{}.run(t, "simulate", "--rules", filepath.Join(directory, test.rules), "--load", filepath.Join(directory, test.load))
+		assert.Equal(t, test.code, got.code, got.err)
+		assert.Empty(t, got.out)
+		for _, want := range test.want {
+			assert.Contains(t, strings.ReplaceAll(got.err, directory, "DIR"), want)
+		}
+	}
+}
+
+func TestSimulateNeedsASoundCommandLine(t *testing.T) {
+	t.Parallel()
+	for want, arguments := range map[string][]string{
+		"name the rules: --rules PATH":                               {"--load", "-"},
+		"name the load: --load FILE":                                 {"--rules", "x"},
+		"--duration 0s: must be longer than 0s":                      {"--rules", "x", "--load", "-", "--duration", "0s"},
+		"--duration 169h0m0s: must be longer than 0s and at most":    {"--rules", "x", "--load", "-", "--duration", "169h"},
+		`--output "png": must be text, json or svg`:                  {"--rules", "x", "--load", "-", "--output", "png"},
+		"a picture has no room for --events: write them as text or ": {"--rules", "x", "--load", "-", "--output", "svg", "--events"},
+	} {
+		got := user{}.run(t, append([]string{"simulate"}, arguments...)...)
+		assert.Equal(t, command.ExitUsage, got.code)
+		assert.Contains(t, got.err, want)
+	}
+}
+
+func TestSimulateCannotWrite(t *testing.T) {
+	t.Parallel()
+	directory := peak(t)
+	got := user{}.run(t, "simulate", "--rules", filepath.Join(directory, "rules"), "--load", filepath.Join(directory, "burst.yaml"), "--file", filepath.Join(directory, "no/where"))
+	assert.Equal(t, command.ExitFailed, got.code)
+	assert.Contains(t, got.err, "no such file or directory")
+}
+
+func TestSimulateCanBeInterrupted(t *testing.T) {
+	t.Parallel()
+	directory := peak(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, notes strings.Builder
+	code := command.Run(ctx, command.Env{Out: &out, Err: &notes, Getenv: func(string) string { return "" }},
+		[]string{"simulate", "--rules", filepath.Join(directory, "rules"), "--load", filepath.Join(directory, "load.yaml")})
+	assert.Equal(t, command.ExitFailed, code)
+	assert.Contains(t, notes.String(), "context canceled")
+	assert.Empty(t, out.String())
+}

@@ -1,0 +1,135 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/store"
+)
+
+// standing is what etcd holds and who runs by it.
+type standing struct {
+	revision  int64           // that made the documents what they are; 0 when there never were any
+	pushed    *store.Revision // the push of that revision; nil when other tools wrote it
+	documents int
+	instances []etcd.Report
+}
+
+func (s standing) behind(r etcd.Report) bool { return r.Revision < s.revision }
+
+// good tells whether every instance runs by the revision, with all documents.
+func (s standing) good() bool {
+	for _, r := range s.instances {
+		if s.behind(r) || len(r.Rejected) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// standing reads what etcd holds and what instances report.
+func (s *session) standing(ctx context.Context) (standing, error) {
+	found, err := s.present(ctx)
+	if err != nil {
+		return standing{}, err
+	}
+	found.instances, err = request(ctx, s, s.store.Instances)
+	return found, err
+}
+
+// present reads what etcd holds: the latest of what was pushed and of what other
+// tools wrote.
+func (s *session) present(ctx context.Context) (standing, error) {
+	history, err := request(ctx, s, s.store.History)
+	if err != nil {
+		return standing{}, err
+	}
+	first, end := s.settings.Keys.DocumentRange()
+	latest, err := request(ctx, s, func(ctx context.Context) (*clientv3.GetResponse, error) {
+		return s.client.Get(ctx, first, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(1),
+			clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend))
+	})
+	if err != nil {
+		return standing{}, err
+	}
+	found := standing{documents: int(latest.Count)}
+	if len(latest.Kvs) > 0 {
+		found.revision = latest.Kvs[0].ModRevision
+	}
+	if len(history) > 0 && history[0].Revision >= found.revision {
+		found.revision, found.pushed = history[0].Revision, &history[0]
+	}
+	return found, nil
+}
+
+func (env Env) tellStanding(s *session, found standing, output format) error {
+	if output == asJSON {
+		return env.writeJSON(found.json())
+	}
+	fmt.Fprintf(env.Out, "%s: %s\n", s.place(), found)
+	if len(found.instances) == 0 {
+		fmt.Fprintln(env.Out, nobody)
+		return nil
+	}
+	fmt.Fprintln(env.Out)
+	table := tabwriter.NewWriter(env.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "INSTANCE\tHOST\tPID\tREVISION\tDOCUMENTS\tRULES\tREPORTED\tSTATE")
+	for _, r := range found.instances {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", cell(r.Instance), cell(r.Host), r.PID,
+			r.Revision, r.Documents, r.Rules, r.ReportedAt.UTC().Format(time.DateTime), found.state(r))
+	}
+	_ = table.Flush()
+	env.tellRejections(found.instances)
+	return nil
+}
+
+// String tells what etcd holds.
+func (s standing) String() string {
+	if s.revision == 0 {
+		return "there are no documents"
+	}
+	what := fmt.Sprintf("revision %d, %s", s.revision, documents.Count(s.documents, "document"))
+	if s.pushed == nil {
+		return what + ", written by other tools than penstock"
+	}
+	what += fmt.Sprintf(", pushed %s by %s", s.pushed.Time.UTC().Format(time.DateTime), cell(s.pushed.Author))
+	if s.pushed.Message != "" {
+		what += ": " + cell(s.pushed.Message)
+	}
+	return what
+}
+
+func (s standing) state(r etcd.Report) string {
+	rejected := len(r.Rejected) + r.MoreRejected
+	switch {
+	case s.behind(r):
+		return "behind"
+	case rejected > 0:
+		return documents.Count(rejected, "document") + " rejected"
+	default:
+		return "up to date"
+	}
+}
+
+type instanceJSON struct {
+	etcd.Report
+	Behind bool `json:"behind"`
+}
+
+func (s standing) json() any {
+	list := make([]instanceJSON, len(s.instances))
+	for i, r := range s.instances {
+		list[i] = instanceJSON{r, s.behind(r)}
+	}
+	return struct {
+		Revision  int64          `json:"revision"`
+		Documents int            `json:"documents"`
+		Instances []instanceJSON `json:"instances"`
+	}{s.revision, s.documents, list}
+}

@@ -1,0 +1,139 @@
+package command_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+)
+
+func TestStatusOfNobody(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	got := u.run(t, "status")
+	assert.Equal(t, command.ExitDone, got.code)
+	assert.Equal(t, "/penstock/shop/ in etcd: there are no documents\nno live instance reports: services do when etcd.Options.Instance names them\n", got.out)
+	got = u.run(t, "push", one(t, 1), "--yes", "--wait")
+	assert.Equal(t, command.ExitDone, got.code)
+	assert.Contains(t, got.err, "no live instance reports")
+}
+
+func TestPushWaitsForInstancesAndStatusShowsThem(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	stopA := startInstance(t, server, "a")
+	startInstance(t, server, "b")
+	got := u.run(t, "push", before(t), "--yes", "--wait", "--author", "alice", "--message", "more")
+	require.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Regexp(t, `\n2 instances at revision \d+\n$`, got.out)
+
+	got = u.run(t, "status")
+	assert.Equal(t, command.ExitDone, got.code)
+	assert.Regexp(t, `^/penstock/shop/ in etcd: revision \d+, 4 documents, pushed [-0-9: ]+ by alice: more\n\n`+
+		`INSTANCE +HOST +PID +REVISION +DOCUMENTS +RULES +REPORTED +STATE\n`+
+		`a .* 4 +6 .* up to date\nb .* 4 +6 .* up to date\n$`, got.out)
+
+	// One that is stopped drops out, one that is started counts.
+	stopA()
+	startInstance(t, server, "c")
+	got = u.run(t, "status", "--wait")
+	assert.Equal(t, command.ExitDone, got.code)
+	assert.NotContains(t, got.out, "\na ")
+	assert.Contains(t, got.out, "\nb ")
+	assert.Contains(t, got.out, "\nc ")
+}
+
+func TestStatusWaitsUntilInstancesComeOrGo(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	stop := startInstance(t, server, "a")
+	type result struct {
+		out  string
+		code int
+	}
+	var seen notes
+	done := make(chan result, 1)
+	go func() {
+		out, code := u.runBeside(t, &seen, "status", "--wait=1000", "--timeout=1m")
+		done <- result{out, code}
+	}()
+	require.Eventually(t, func() bool {
+		return strings.Contains(seen.String(), "waiting for 1 instance to come to revision 1000: a (at ")
+	}, patience, 10*time.Millisecond)
+	stop()
+	select {
+	case r := <-done:
+		assert.Equal(t, command.ExitDone, r.code)
+		assert.Contains(t, r.out, "no live instance reports")
+	case <-time.After(patience):
+		require.Fail(t, "still waiting for an instance that has gone")
+	}
+}
+
+func TestInstancesThatAreBehind(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
+	_, err := server.Client().Put(t.Context(), "/penstock/shop.instances/old", `{"instance": "old", "revision": 1}`)
+	require.NoError(t, err)
+
+	got := u.run(t, "status")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Regexp(t, `\nold .* behind\n$`, got.out)
+	assert.Empty(t, got.err)
+
+	got = u.run(t, "status", "--wait", "--timeout=1s")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, "penstock: not every instance came to revision 2 in 1s: old (at 1)\n")
+	assert.Regexp(t, `\nold .* behind\n$`, got.out)
+
+	got = u.run(t, "push", one(t, 2), "--yes", "--wait", "--timeout=1s")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.out, "is at revision 4 now")
+	assert.Contains(t, got.err, "not every instance came to revision 4 in 1s: old (at 1)")
+}
+
+func TestInstancesThatRejectDocuments(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	startInstance(t, server, "a")
+	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes", "--wait").code)
+	written, err := server.Client().Put(t.Context(), "/penstock/shop/broken.yaml", "flow: [{resource: \x1b, limit: -1}]")
+	require.NoError(t, err)
+
+	got := u.run(t, "status", "--wait")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.out, "2 documents, written by other tools than penstock")
+	assert.Contains(t, got.out, "1 document rejected\n\na rejected broken.yaml of revision ")
+	assert.NotContains(t, got.out, "\x1b")
+
+	got = u.run(t, "status", "-o", "json")
+	assert.Equal(t, command.ExitNo, got.code)
+	var status struct {
+		Revision  int64
+		Documents int
+		Instances []struct {
+			Instance string
+			Behind   bool
+			Rejected []struct {
+				Document, Error string
+				Revision        int64
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(got.out), &status))
+	assert.Equal(t, written.Header.Revision, status.Revision)
+	assert.Equal(t, 2, status.Documents)
+	require.Len(t, status.Instances, 1)
+	assert.False(t, status.Instances[0].Behind)
+	require.Len(t, status.Instances[0].Rejected, 1)
+	assert.Equal(t, "broken.yaml", status.Instances[0].Rejected[0].Document)
+
+	// A push sets it right.
+	got = u.run(t, "push", one(t, 1), "--yes", "--wait")
+	assert.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Contains(t, got.err, "warning: etcd holds documents with mistakes")
+	assert.Contains(t, got.out, "  - broken.yaml\n")
+	assert.Equal(t, command.ExitDone, u.run(t, "status").code)
+}

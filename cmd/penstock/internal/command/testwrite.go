@@ -1,0 +1,71 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/scenario"
+)
+
+// write tells what became of a file, as go test does of a package.
+func (f testFile) write(env Env, verbose bool) {
+	p := env.painter()
+	f.found.Show(env.Out)
+	for _, c := range f.Cases {
+		c.write(env, f.Path, verbose)
+	}
+	switch {
+	case f.Error != "":
+		fmt.Fprintf(env.Out, "%s\n", documents.Printable(f.Error))
+		fmt.Fprintf(env.Out, "%s\t%s [cannot be run]\n", p.paint(red, "FAIL"), f.Path)
+	case f.broken():
+		fmt.Fprintf(env.Out, "%s\t%s [%s]\n", p.paint(red, "FAIL"), f.Path, documents.Count(len(f.Mistakes), "mistake"))
+	case f.failed():
+		fmt.Fprintf(env.Out, "%s\t%s\t%.3fs\n", p.paint(red, "FAIL"), f.Path, f.Seconds)
+	case len(f.Cases) == 0:
+		fmt.Fprintf(env.Out, "%s\t%s\t%.3fs [no cases to run]\n", p.paint(green, "ok  "), f.Path, f.Seconds)
+	default:
+		fmt.Fprintf(env.Out, "%s\t%s\t%.3fs\n", p.paint(green, "ok  "), f.Path, f.Seconds)
+	}
+}
+
+func (c testCase) write(env Env, path string, verbose bool) {
+	p := env.painter()
+	name := documents.Printable(c.Name)
+	switch {
+	case !c.Passed:
+		fmt.Fprintf(env.Out, "%s: %s (%.2fs)\n", p.paint(red, "--- FAIL"), name, c.Seconds)
+	case verbose:
+		fmt.Fprintf(env.Out, "%s: %s (%.2fs)\n", p.paint(green, "--- PASS"), name, c.Seconds)
+	}
+	if c.Error != "" {
+		fmt.Fprintf(env.Out, "    %s\n", documents.Printable(c.Error))
+	}
+	for _, f := range c.Failures {
+		writeFailure(env, path, f)
+	}
+}
+
+// writeFailure tells where an expectation stands and in what it did not come
+// true.
+func writeFailure(env Env, path string, f scenario.Failure) {
+	const most = 10 // differences
+	subject := f.Field
+	if f.Resource != "" {
+		subject = f.Resource + ": " + f.Field
+	}
+	fmt.Fprintf(env.Out, "    %s:%d:%d: %s %s\n", path, f.Line, f.Column, documents.Printable(subject), f.Message)
+	for _, d := range f.Differences[:min(most, len(f.Differences))] {
+		where := d.Where
+		if where != "" {
+			where += ": "
+		}
+		fmt.Fprintf(env.Out, "        %s\n", documents.Printable(fmt.Sprintf("%sgot %s, want %s", where, d.Got, d.Want)))
+	}
+	if more := len(f.Differences) - most; more > 0 {
+		fmt.Fprintf(env.Out, "        and %d more\n", more)
+	}
+	if f.Got != "" {
+		fmt.Fprintf(env.Out, "        got: %s\n", f.Got)
+	}
+}

@@ -1,0 +1,79 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/rules"
+)
+
+func newValidate(env Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate PATH... [flags]",
+		Short: "Find every mistake in rule documents",
+		Long: `Validate reads rule documents and tells every mistake at once: the place, what
+is wrong and what to do about it. A rule whose name another document has taken
+is a mistake, too.
+
+A PATH is a file, a directory or "-" for standard input. Of a directory, all
+files below it that end in .yaml, .yml or .json are documents; what begins with
+a dot is passed over.
+
+Exit code: 0 without mistakes, 1 with, 2 for a wrong command line, 3 when a file
+cannot be read.`,
+		Example: `  penstock validate rules/
+  penstock validate rules/ more/extra.yaml
+  render-rules | penstock validate -
+  penstock validate --output json rules/ | jq '.problems[].message'`,
+		Args: atLeastOnePath,
+	}
+	output := formatFlag(cmd)
+	cmd.RunE = func(_ *cobra.Command, paths []string) error {
+		read, err := documents.Read(env.In, paths...)
+		if err != nil {
+			return failure{ExitFailed, err}
+		}
+		return env.tellMistakes(documents.Judge(read), *output)
+	}
+	return cmd
+}
+
+// tellMistakes writes what was found in documents.
+func (env Env) tellMistakes(c documents.Collection, output format) error {
+	if output == asJSON {
+		if err := env.writeJSON(mistakesJSON(c)); err != nil {
+			return err
+		}
+	} else {
+		c.Show(env.Out)
+		fmt.Fprintln(env.Out, c.Summary())
+	}
+	if len(c.Problems) > 0 {
+		return failure{code: ExitNo}
+	}
+	return nil
+}
+
+type problemJSON struct {
+	Document string     `json:"document"`
+	Line     int        `json:"line"`
+	Column   int        `json:"column"`
+	Kind     rules.Kind `json:"kind"`
+	Rule     string     `json:"rule"`
+	Field    string     `json:"field"`
+	Message  string     `json:"message"`
+}
+
+func mistakesJSON(c documents.Collection) any {
+	problems := make([]problemJSON, len(c.Problems))
+	for i, p := range c.Problems {
+		problems[i] = problemJSON{p.Document, p.Line, p.Column, p.Kind, p.Rule, p.Field, p.Message}
+	}
+	return struct {
+		Documents int           `json:"documents"`
+		Rules     int           `json:"rules"` // of documents without mistakes
+		Problems  []problemJSON `json:"problems"`
+	}{len(c.Documents), c.Rules.Len(), problems}
+}

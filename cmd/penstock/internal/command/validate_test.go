@@ -1,0 +1,86 @@
+package command_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
+)
+
+// mistaken returns a directory of documents with mistakes, in them and across
+// them.
+func mistaken(t *testing.T) string {
+	t.Helper()
+	return tree(t, map[string]string{
+		"shop.yaml": `flow:
+  - name: 日本
+    resource: orders:create
+    limit: -3
+    window: 10
+
+  - {resource: 日本, limt: 5, control: thottle}
+`,
+		"eu/tab.yaml":  "flow:\n\t- resource: a\n",
+		"eu/json.json": `{"flow": [{"resource": "a",` + "\t" + `"limit": "1"}]}`,
+		"x.yaml":       "flow: [{resource: x, limit: 1}, {resource: y, limit: 1}]\n",
+		"y.yaml":       "flow: [{resource: y, limit: 1}]\n",
+		"z.yaml":       "flow: [{resource: z, limit: 1}]\n",
+	})
+}
+
+func TestValidateShowsEveryMistake(t *testing.T) {
+	directory := mistaken(t)
+	got := user{}.run(t, "validate", directory)
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Empty(t, got.err)
+	golden(t, "validate.txt", got.out, directory)
+}
+
+func TestValidateForMachines(t *testing.T) {
+	directory := mistaken(t)
+	got := user{}.run(t, "validate", directory, "--output", "json")
+	assert.Equal(t, command.ExitNo, got.code)
+	var answer struct {
+		Documents, Rules int
+		Problems         []struct {
+			Document, Kind, Rule, Field, Message string
+			Line, Column                         int
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(got.out), &answer))
+	assert.Equal(t, 6, answer.Documents)
+	assert.Equal(t, 3, answer.Rules)
+	require.Len(t, answer.Problems, 8)
+	p := answer.Problems[2]
+	assert.Equal(t, filepath.Join(directory, "shop.yaml"), p.Document)
+	assert.Equal(t, []any{4, 12, "flow", "日本", "limit"}, []any{p.Line, p.Column, p.Kind, p.Rule, p.Field})
+	assert.Contains(t, p.Message, "is -3: must be from 0")
+}
+
+func TestValidateOfSoundDocuments(t *testing.T) {
+	sound := tree(t, map[string]string{
+		"a.yaml": "flow: [{resource: a, limit: 1}]", "b.json": `{"flow": []}`, "notes.txt": "flow: [",
+	})
+	got := user{types: "flow: [{resource: b, limit: 1}]"}.run(t, "validate", sound, "-")
+	assert.Equal(t, answer{"3 documents, 2 rules, no mistakes\n", "", command.ExitDone}, got)
+
+	got = user{}.run(t, "validate", sound, "-o", "json")
+	assert.Equal(t, command.ExitDone, got.code)
+	assert.JSONEq(t, `{"documents": 2, "rules": 1, "problems": []}`, got.out)
+}
+
+func TestValidateOfWhatCannotBeRead(t *testing.T) {
+	for path, want := range map[string]string{
+		filepath.Join(t.TempDir(), "nothing"): "no such file",
+		t.TempDir():                           "holds no documents: their names end in .yaml, .yml, .json",
+	} {
+		got := user{}.run(t, "validate", path)
+		assert.Equal(t, command.ExitFailed, got.code)
+		assert.Contains(t, got.err, want)
+		assert.Empty(t, got.out)
+	}
+}

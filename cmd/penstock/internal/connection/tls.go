@@ -1,0 +1,58 @@
+package connection
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// tls returns how to talk TLS, nil when neither an endpoint nor a certificate
+// asks for it.
+func (s Settings) tls() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	wanted := ""
+	if v := s.values["cacert"]; v.text != "" {
+		wanted = v.from
+		pem, err := os.ReadFile(v.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.from, err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: %s holds no certificate in PEM", v.from, v.text)
+		}
+	}
+	if cert, key := s.values["cert"], s.values["key"]; cert.text != "" {
+		wanted = cert.from
+		pair, err := tls.LoadX509KeyPair(cert.text, key.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s and %s: %w", cert.from, key.from, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return s.agree(config, wanted)
+}
+
+// agree makes sure that all endpoints use TLS or none does: those with a plain
+// URL would be spoken to without, passwords included.
+func (s Settings) agree(config *tls.Config, wanted string) (*tls.Config, error) {
+	var plain string
+	for _, endpoint := range s.Endpoints {
+		switch {
+		case strings.HasPrefix(endpoint, "https://"):
+			wanted = endpoint
+		case strings.HasPrefix(endpoint, "http://"):
+			plain = endpoint
+		}
+	}
+	switch {
+	case wanted == "":
+		return nil, nil //nolint:nilnil // no configuration is what the client takes for plain text
+	case plain != "":
+		return nil, fmt.Errorf("%s asks for TLS and %s for none: make all endpoints https://, or none", wanted, plain)
+	default:
+		return config, nil
+	}
+}

@@ -1,0 +1,56 @@
+package documents
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// widest is how many characters of a line an excerpt shows at most.
+const widest = 120
+
+// excerpt returns a line and another with a caret below its column, which counts
+// characters from 1. Of a long line it returns the part around the column.
+func excerpt(line string, column int) (text, caret string) {
+	runes := []rune(line)
+	at := max(0, min(column-1, len(runes)))
+	begin := max(0, min(at-widest/2, len(runes)-widest))
+	end := min(len(runes), begin+widest)
+	text, before := string(runes[begin:end]), string(runes[begin:at])
+	if begin > 0 {
+		text, before = "…"+text, "…"+before
+	}
+	if end < len(runes) {
+		text += "…"
+	}
+	return strings.TrimRight(Printable(text), " \t"), blank(Printable(before)) + "^"
+}
+
+// splitLines returns the lines of a document as [rules.Position] counts them.
+func splitLines(data []byte) []string {
+	text := strings.TrimPrefix(string(data), "\ufeff")
+	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n")
+}
+
+// blank returns white space that is as wide on a terminal as the text.
+func blank(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\t':
+			b.WriteByte('\t') // as wide as the tab above it
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf): // joins its neighbour
+		case isWide(r):
+			b.WriteString("  ")
+		default:
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+func isWide(r rune) bool {
+	kind := width.LookupRune(r).Kind()
+	return kind == width.EastAsianWide || kind == width.EastAsianFullwidth
+}

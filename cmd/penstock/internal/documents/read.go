@@ -1,0 +1,106 @@
+package documents
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock-go/penstock/rules"
+)
+
+// stdin is the path that stands for standard input.
+const stdin = "-"
+
+// Read reads the documents at the paths and returns them by name. A path is a
+// file, a directory or "-" for standard input. Of a directory, the files below
+// it that end in .yaml, .yml or .json are documents, at any depth; what begins
+// with a dot is passed over.
+func Read(in io.Reader, paths ...string) ([]Document, error) {
+	var all []Document
+	for _, path := range paths {
+		documents, err := readPath(in, path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, documents...)
+	}
+	if err := sortByName(all); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func readPath(in io.Reader, path string) ([]Document, error) {
+	if path == stdin {
+		// One byte more than a document may have is enough to refuse it.
+		data, err := io.ReadAll(io.LimitReader(in, rules.MaxDocumentSize+1))
+		if err != nil {
+			return nil, fmt.Errorf("reading standard input: %w", err)
+		}
+		return []Document{{Name: "stdin", Data: data}}, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return readDirectory(path)
+	}
+	data, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return nil, err
+	}
+	return []Document{{Name: filepath.Base(path), Place: path, Data: data}}, nil
+}
+
+func readDirectory(directory string) ([]Document, error) {
+	documents, err := scan(directory)
+	if err == nil && len(documents) == 0 {
+		err = fmt.Errorf("%s holds no documents: their names end in %s", directory, strings.Join(endings(), ", "))
+	}
+	return documents, err
+}
+
+// scan returns the documents below a directory, perhaps none.
+func scan(directory string) ([]Document, error) {
+	var documents []Document
+	files := os.DirFS(directory)
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		hidden := name != "." && strings.HasPrefix(entry.Name(), ".")
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && hidden:
+			return fs.SkipDir
+		case entry.IsDir() || hidden:
+			return nil
+		}
+		place := filepath.Join(directory, filepath.FromSlash(name))
+		info, err := fs.Stat(files, name) // of what a link leads to
+		switch {
+		case err == nil && info.IsDir():
+			// To follow it may lead in circles, to pass over it may leave rules
+			// out unseen.
+			return fmt.Errorf("%s is a link to a directory, which is not followed: name that directory, or begin the link's name with a dot", place)
+		case !IsDocument(name):
+			return nil
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%s is not a file", place)
+		}
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		documents = append(documents, Document{Name: name, Place: place, Data: data})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", directory, err)
+	}
+	return documents, nil
+}

@@ -1,0 +1,41 @@
+package documents
+
+import (
+	"fmt"
+	"io"
+)
+
+// Show writes the mistakes for a reader, each with the line it stands in and a
+// caret below the place.
+func (c Collection) Show(w io.Writer) {
+	lines := make(map[string][]string)
+	for _, d := range c.Documents {
+		lines[d.place()] = splitLines(d.Data)
+	}
+	for _, p := range c.Problems {
+		fmt.Fprintln(w, Printable(p.Error()))
+		if source := lines[p.Document]; p.Line >= 1 && p.Line <= len(source) {
+			number := fmt.Sprintf("%5d", p.Line)
+			line, caret := excerpt(source[p.Line-1], p.Column)
+			fmt.Fprintf(w, "%s | %s\n%*s | %s\n", number, line, len(number), "", caret)
+		}
+	}
+}
+
+// Summary tells in a line what the documents hold.
+func (c Collection) Summary() string {
+	documents := Count(len(c.Documents), "document")
+	if len(c.Problems) > 0 {
+		return fmt.Sprintf("%s in %d of %s", Count(len(c.Problems), "mistake"), c.faulty(), documents)
+	}
+	return fmt.Sprintf("%s, %s, no mistakes", documents, Count(c.Rules.Len(), "rule"))
+}
+
+// faulty returns how many documents have mistakes.
+func (c Collection) faulty() int {
+	faulty := make(map[string]bool)
+	for _, p := range c.Problems {
+		faulty[p.Document] = true
+	}
+	return len(faulty)
+}

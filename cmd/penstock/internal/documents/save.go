@@ -1,0 +1,112 @@
+package documents
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/penstock-go/penstock/rules"
+)
+
+// Save makes a directory hold the documents and no others, and returns what it
+// changed. A directory where that would lose a document is left as it is, with
+// an [UnsavedError], unless it may overwrite. Nothing is written outside the
+// directory, whatever the documents are called and wherever links lead. Each
+// file is replaced in one step.
+func Save(directory string, documents []Document, overwrite bool) ([]DocumentChange, error) {
+	for _, d := range documents {
+		if !fs.ValidPath(d.Name) || d.Name == "." || !filepath.IsLocal(filepath.FromSlash(d.Name)) {
+			return nil, fmt.Errorf("the name of the document %q is no path below a directory: nothing was written", d.Name)
+		}
+	}
+	if err := os.MkdirAll(directory, 0o755); err != nil { //nolint:gosec // rules are there to be read
+		return nil, err
+	}
+	root, err := os.OpenRoot(directory)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	there, err := find(root, directory, documents)
+	if err != nil {
+		return nil, err
+	}
+	changes := compareDocuments(there, documents)
+	if err := unsaved(directory, changes); err != nil && !overwrite {
+		return nil, err
+	}
+	return changes, apply(root, changes, documents)
+}
+
+// find returns the documents in the directory, and the files that have the names
+// of those to save.
+func find(root *os.Root, directory string, documents []Document) ([]Document, error) {
+	there, err := scan(directory)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(there))
+	for _, d := range there {
+		found[d.Name] = true
+	}
+	for _, d := range documents {
+		if found[d.Name] {
+			continue
+		}
+		data, err := root.ReadFile(filepath.FromSlash(d.Name))
+		switch {
+		case err == nil:
+			there = append(there, Document{Name: d.Name, Data: data})
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return there, nil
+}
+
+func apply(root *os.Root, changes []DocumentChange, documents []Document) error {
+	data := make(map[string][]byte, len(documents))
+	for _, d := range documents {
+		data[d.Name] = d.Data
+	}
+	for _, c := range changes {
+		if c.Change == rules.Removed {
+			if err := root.Remove(filepath.FromSlash(c.Name)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := replace(root, c.Name, data[c.Name]); err != nil {
+			return fmt.Errorf("writing %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// replace writes a file under another name and renames it, so that nobody reads
+// half of it.
+func replace(root *os.Root, name string, data []byte) error {
+	directory, base := path.Split(name)
+	if directory != "" {
+		if err := root.MkdirAll(filepath.FromSlash(path.Clean(directory)), 0o755); err != nil {
+			return err
+		}
+	}
+	unfinished := filepath.FromSlash(directory + "." + base + ".unfinished")
+	file, err := root.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = root.Rename(unfinished, filepath.FromSlash(name))
+	}
+	if err != nil {
+		_ = root.Remove(unfinished)
+	}
+	return err
+}

@@ -1,0 +1,43 @@
+package documents
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/penstock-go/penstock/rules"
+)
+
+// UnsavedError says which documents of a directory [Save] would lose.
+type UnsavedError struct {
+	Directory string
+	Changed   []string // the names of those that say something else
+	Others    []string // the names of those that are not to be there
+}
+
+func (e *UnsavedError) Error() string {
+	var parts []string
+	if len(e.Changed) > 0 {
+		parts = append(parts, "other versions of "+List(e.Changed))
+	}
+	if len(e.Others) > 0 {
+		parts = append(parts, "documents that are not in etcd: "+List(e.Others))
+	}
+	return fmt.Sprintf("%s holds %s", e.Directory, strings.Join(parts, "; and "))
+}
+
+// unsaved returns an [UnsavedError] if the changes lose anything.
+func unsaved(directory string, changes []DocumentChange) error {
+	e := &UnsavedError{Directory: directory}
+	for _, c := range changes {
+		switch c.Change {
+		case rules.Changed:
+			e.Changed = append(e.Changed, c.Name)
+		case rules.Removed:
+			e.Others = append(e.Others, c.Name)
+		}
+	}
+	if len(e.Changed) == 0 && len(e.Others) == 0 {
+		return nil
+	}
+	return e
+}

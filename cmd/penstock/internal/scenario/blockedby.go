@@ -1,0 +1,57 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// expectBlockedBy reads which rules are expected to refuse calls: the name of
+// one, a list of names, or a mapping of names to how many calls. No other rule
+// may refuse any.
+func (r *reader) expectBlockedBy(n *yaml.Node) expectation {
+	atLeastOne := want{low: 1, high: math.Inf(1), text: "1.."}
+	expected := make(map[string]want)
+	if n.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			name := r.text(n.Content[i], "blockedBy")
+			expected[name] = r.want(n.Content[i+1], "blockedBy", counts())
+		}
+	} else {
+		for _, item := range items(n) {
+			expected[r.text(item, "blockedBy")] = atLeastOne
+		}
+	}
+	return expectation{events: true, judge: func(o observation) *Failure { return compareBlockers(expected, o) }}
+}
+
+func compareBlockers(expected map[string]want, o observation) *Failure {
+	var failure Failure
+	nothing := want{text: "0"}
+	for _, name := range slices.Sorted(maps.Keys(expected)) {
+		got := float64(o.blockers[name])
+		switch {
+		case !slices.Contains(o.rules, name):
+			message := "no rule is called " + quote(name)
+			if meant := nameList(o.rules).nearest(name); meant != "" {
+				message += ": did you mean " + quote(meant) + "?"
+			}
+			failure.differ(message, counts().show(got), expected[name])
+		case !expected[name].holds(got):
+			failure.differ("by "+quote(name), counts().show(got), expected[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.blockers)) {
+		if _, told := expected[name]; !told {
+			failure.differ("by "+quote(name), fmt.Sprint(o.blockers[name]), nothing)
+		}
+	}
+	if len(failure.Differences) == 0 {
+		return nil
+	}
+	failure.Message = "is not as expected"
+	return &failure
+}

@@ -1,0 +1,89 @@
+package scenario
+
+import (
+	"context"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/simulate"
+)
+
+// Case is one test: calls, and what shall become of them.
+type Case struct {
+	Name string
+	Line int // where the case begins
+
+	column       int
+	load         Load
+	duration     time.Duration
+	expectations []expectation
+}
+
+// Run runs the case under the rules and returns where it went another way than
+// expected. The error is that of a simulation that could not be run.
+func (c Case) Run(ctx context.Context, set rules.Set) ([]Failure, error) {
+	result, err := simulate.Run(ctx, set, c.load.Load, simulate.Options{Duration: c.duration, Events: c.asksEvents()})
+	if err != nil {
+		return nil, c.load.Explain(err)
+	}
+	var failures []Failure
+	for _, e := range c.expectations {
+		if failure := e.judge(observe(result, e.resource, set)); failure != nil {
+			failure.Line, failure.Column, failure.Field, failure.Resource = e.at.line, e.at.column, e.field, e.resource
+			failures = append(failures, *failure)
+		}
+	}
+	return failures, nil
+}
+
+func (c Case) asksEvents() bool {
+	for _, e := range c.expectations {
+		if e.events {
+			return true
+		}
+	}
+	return false
+}
+
+// readCase reads a case. The duration is for one without its own.
+func (r *reader) readCase(n *yaml.Node, length time.Duration) Case {
+	c := Case{Line: n.Line, column: n.Column, duration: length}
+	var expect *yaml.Node
+	var seed uint64
+	found := r.mapping(n, "a case",
+		field{"name", func(n *yaml.Node) { c.Name = r.text(n, "name") }},
+		field{"load", func(n *yaml.Node) { c.load = r.caseLoad(n) }},
+		field{"duration", func(n *yaml.Node) { c.duration = r.positive(n, "duration") }},
+		field{"seed", func(n *yaml.Node) { seed = r.seed(n) }},
+		field{"expect", func(n *yaml.Node) { expect = n }},
+	)
+	if found == nil {
+		return c
+	}
+	if _, ok := found["seed"]; ok {
+		c.load.Seed = seed
+	}
+	for _, required := range []struct{ field, what string }{
+		{"name", "say in words what is tested"},
+		{"load", `write what calls come, such as "orders 100/s for 10s"`},
+		{"expect", "write what shall become of the calls"},
+	} {
+		if _, ok := found[required.field]; !ok {
+			r.fail(placeOf(n), required.field, "is missing: %s", required.what)
+		}
+	}
+	if expect != nil {
+		c.expectations = r.expectations(expect, c.load)
+	}
+	return c
+}
+
+// caseLoad reads a load as load files have it, or its streams alone.
+func (r *reader) caseLoad(n *yaml.Node) Load {
+	if n.Kind == yaml.MappingNode {
+		return r.load(n)
+	}
+	return r.streams(n)
+}

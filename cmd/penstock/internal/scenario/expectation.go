@@ -1,0 +1,116 @@
+package scenario
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// expectation is one thing that a case says of what shall become of the calls.
+type expectation struct {
+	field    string
+	resource string // "" for all resources together
+	at       place
+	events   bool // it is about single calls
+
+	// judge compares it with what happened, nil when that is as expected.
+	judge func(observation) *Failure
+}
+
+// expectations reads one mapping, or a list of them, for a resource each.
+func (r *reader) expectations(n *yaml.Node, load Load) []expectation {
+	var all []expectation
+	before := len(r.problems)
+	for _, item := range items(n) {
+		all = append(all, r.expected(item, load)...)
+	}
+	if len(all) == 0 && len(r.problems) == before {
+		r.fail(placeOf(n), "expect", "says nothing: write what shall become of the calls, such as passed: 100x10")
+	}
+	return all
+}
+
+// expected reads what is expected of one resource, or of all together.
+func (r *reader) expected(n *yaml.Node, load Load) []expectation {
+	var list []expectation
+	resource := ""
+	add := func(name string, read func(*yaml.Node) expectation) field {
+		return field{name, func(n *yaml.Node) {
+			e := read(n)
+			e.field, e.at = name, placeOf(n)
+			list = append(list, e)
+		}}
+	}
+	fields := []field{
+		{"resource", func(n *yaml.Node) { resource = r.resource(n, load) }},
+		add("waits", r.expectWaits),
+		add("maxWait", r.expectMaxWait),
+		add("blockedBy", r.expectBlockedBy),
+		{"total", func(n *yaml.Node) { list = append(list, r.expectTotals(n)...) }},
+	}
+	for _, c := range columns() {
+		fields = append(fields, add(c.name, func(n *yaml.Node) expectation { return r.expectSeconds(n, c) }))
+	}
+	r.mapping(n, "expect", fields...)
+	for i := range list {
+		list[i].resource = resource
+	}
+	return list
+}
+
+// resource reads which of the load's resources is meant.
+func (r *reader) resource(n *yaml.Node, load Load) string {
+	name := r.text(n, "resource")
+	if known := load.resources(); name != "" && len(known) > 0 && !slices.Contains(known, name) {
+		r.unknown(placeOf(n), "resource", name, known)
+	}
+	return name
+}
+
+// expectSeconds reads what a column is expected to be, second by second.
+func (r *reader) expectSeconds(n *yaml.Node, c column) expectation {
+	expected := r.wants(n, c.name, c.unit())
+	return expectation{judge: func(o observation) *Failure {
+		return compare("second", expected, o.column(c), c.unit())
+	}}
+}
+
+// expectTotals reads what the sums of columns are expected to be.
+func (r *reader) expectTotals(n *yaml.Node) []expectation {
+	var list []expectation
+	var fields []field
+	for _, c := range columns() {
+		if c.unit().none {
+			continue // a sum of ceilings means nothing
+		}
+		fields = append(fields, field{c.name, func(n *yaml.Node) {
+			expected := r.want(n, "total."+c.name, counts())
+			list = append(list, expectation{field: "total." + c.name, at: placeOf(n), judge: func(o observation) *Failure {
+				return compareOne(expected, o.sum(c), counts())
+			}})
+		}})
+	}
+	r.mapping(n, "total", fields...)
+	return list
+}
+
+// expectWaits reads how long each call that passes is expected to wait.
+func (r *reader) expectWaits(n *yaml.Node) expectation {
+	expected := r.wants(n, "waits", seconds())
+	return expectation{events: true, judge: func(o observation) *Failure {
+		return compare("pass", expected, o.waits, seconds())
+	}}
+}
+
+// expectMaxWait reads how long the longest wait of a call that passes is
+// expected to be.
+func (r *reader) expectMaxWait(n *yaml.Node) expectation {
+	expected := r.want(n, "maxWait", seconds())
+	return expectation{events: true, judge: func(o observation) *Failure {
+		longest := 0.0
+		for _, wait := range o.waits {
+			longest = max(longest, wait)
+		}
+		return compareOne(expected, longest, seconds())
+	}}
+}

@@ -1,0 +1,124 @@
+package scenario
+
+import (
+	"errors"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/simulate"
+)
+
+// Load is a load and where it is written.
+type Load struct {
+	simulate.Load
+
+	document string
+	at       place
+	streams  []stream
+}
+
+// ParseLoad reads a load file. The document is what messages call it. The error
+// is [rules.Problems]: every mistake there is.
+func ParseLoad(document string, data []byte) (Load, error) {
+	r, root := open(document, data)
+	if root == nil {
+		return Load{}, r.err()
+	}
+	load := r.load(root)
+	if err := r.err(); err != nil {
+		return Load{}, err
+	}
+	return load, nil
+}
+
+// Explain returns the error of a simulation of the load. Where it is about the
+// load, it is [rules.Problems] that tell the places.
+func (l Load) Explain(err error) error {
+	var faults simulate.Faults
+	if !errors.As(err, &faults) {
+		return err
+	}
+	var problems rules.Problems
+	for _, fault := range faults {
+		problem, _ := l.problem(fault)
+		problems = append(problems, problem)
+	}
+	return problems
+}
+
+// problem returns a fault of the load with its place, and whether it is sure:
+// false when the field at fault could not be read in the first place.
+func (l Load) problem(fault simulate.Fault) (problem rules.Problem, sure bool) {
+	problem = rules.Problem{Document: l.document, Field: fault.Field, Message: fault.Message}
+	at, sure := l.at, true
+	if fault.Stream >= 0 && fault.Stream < len(l.streams) {
+		name, _, _ := strings.Cut(fault.Field, "[")
+		s := l.streams[fault.Stream]
+		at, sure = s.at, !s.bad && !s.fields[name].bad && (name != "rate" || !s.fields["times"].bad)
+		if f, ok := s.fields[name]; ok {
+			at = f.at
+		}
+	}
+	problem.Line, problem.Column = at.line, at.column
+	return problem, sure
+}
+
+// load reads the mapping that a load file is.
+func (r *reader) load(n *yaml.Node) Load {
+	var load Load
+	var seed uint64
+	found := r.mapping(n, "the load",
+		field{"streams", func(n *yaml.Node) { load = r.streams(n) }},
+		field{"seed", func(n *yaml.Node) { seed = r.seed(n) }},
+	)
+	if _, ok := found["streams"]; !ok && found != nil {
+		r.fail(placeOf(n), "streams", "is missing: list the calls that come")
+	}
+	load.Seed = seed
+	return load
+}
+
+func (r *reader) seed(n *yaml.Node) uint64 {
+	seed := r.whole(n, "seed")
+	if seed < 0 {
+		r.fail(placeOf(n), "seed", "is %d: must be 0 or more", seed)
+	}
+	return uint64(max(0, seed))
+}
+
+// streams reads a list of streams, or one alone, each in the short or the long
+// form, and judges them.
+func (r *reader) streams(n *yaml.Node) Load {
+	load := Load{document: r.document, at: placeOf(n)}
+	for _, item := range items(n) {
+		var s stream
+		if isScalar(item) {
+			s = r.shortStream(item)
+		} else {
+			s = r.longStream(item)
+		}
+		load.streams = append(load.streams, s)
+		load.Streams = append(load.Streams, s.Stream)
+	}
+	for _, fault := range load.Validate() {
+		if problem, sure := load.problem(fault); sure {
+			r.problems = append(r.problems, problem)
+		}
+	}
+	return load
+}
+
+// resources returns the names of the load's resources, in order of appearance.
+func (l Load) resources() nameList {
+	var list nameList
+	seen := make(map[string]bool)
+	for _, s := range l.Streams {
+		if !seen[s.Resource] {
+			seen[s.Resource] = true
+			list = append(list, s.Resource)
+		}
+	}
+	return list
+}

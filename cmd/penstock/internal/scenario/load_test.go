@@ -1,0 +1,164 @@
+package scenario_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/scenario"
+	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/simulate"
+)
+
+func TestEveryFieldOfALoadIsRead(t *testing.T) {
+	t.Parallel()
+	load, err := scenario.ParseLoad("load.yaml", []byte(`
+streams:
+  - {resource: orders, rate: 2000, until: 20s}
+  - resource: "GET /carts"
+    rate: 0.5
+    shape: poisson
+    from: 1.5
+    until: 1m
+    tokens: 3
+    origin: mobile
+    args: [42, 2.5, true, "42", shoes]
+    serviceTime: 250ms
+  - {resource: orders, times: [0, 0.1, 0.1, 1500ms], serviceTime: 1}
+  - {resource: orders, rate: 90/m, until: 10, args: one}
+seed: 7
+`))
+	require.NoError(t, err)
+	assert.Equal(t, simulate.Load{Seed: 7, Streams: []simulate.Stream{
+		{Resource: "orders", Rate: 2000, Until: 20 * time.Second},
+		{
+			Resource: "GET /carts", Rate: 0.5, Shape: simulate.Poisson, From: 1500 * time.Millisecond, Until: time.Minute,
+			Tokens: 3, Origin: "mobile", Args: []any{42, 2.5, true, "42", "shoes"}, ServiceTime: 250 * time.Millisecond,
+		},
+		{
+			Resource: "orders", ServiceTime: time.Second,
+			Times: []time.Duration{0, 100 * time.Millisecond, 100 * time.Millisecond, 1500 * time.Millisecond},
+		},
+		{Resource: "orders", Rate: 1.5, Until: 10 * time.Second, Args: []any{"one"}},
+	}}, load.Load)
+}
+
+func TestALineSaysTheSameAsAMapping(t *testing.T) {
+	t.Parallel()
+	for line, mapping := range map[string]string{
+		"orders 2000/s for 20s":                   "{resource: orders, rate: 2000, until: 20s}",
+		"orders 10/s from 5s to 8s origin=mobile": "{resource: orders, rate: 10, from: 5, until: 8, origin: mobile}",
+		"orders 10/s until 8 tokens=2":            "{resource: orders, rate: 10, until: 8, tokens: 2}",
+		"orders 10/s for 2.5 from 5s":             "{resource: orders, rate: 10, from: 5, until: 7.5}",
+		"GET /s 5/s":                              "{resource: GET /s, rate: 5}",
+		"GET /orders 30/m poisson for 1m":         "{resource: GET /orders, rate: 0.5, shape: poisson, until: 60}",
+		"a b 3600/h even":                         "{resource: a b, rate: 1, shape: even}",
+		"orders at 0s, 0.1s x3":                   "{resource: orders, times: [0, 0.1, 0.1, 0.1]}",
+		"orders at 0,0.1 x2, 1s args=7,blue,true": "{resource: orders, times: [0, 0.1, 0.1, 1], args: [7, blue, true]}",
+		"orders at 1 serviceTime=20ms origin=a":   "{resource: orders, times: [1], serviceTime: 20ms, origin: a}",
+		"at 1/s":                                  "{resource: at, rate: 1}",
+	} {
+		short, err := scenario.ParseLoad("short", []byte("streams:\n- "+line))
+		require.NoError(t, err, line)
+		long, err := scenario.ParseLoad("long", []byte("streams:\n- "+mapping))
+		require.NoError(t, err, mapping)
+		assert.Equal(t, long.Load, short.Load, line)
+	}
+}
+
+func TestEveryMistakeInALoadIsToldWithItsPlace(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, document, want string }{
+		{"empty", "", "l:1:1: the document cannot be read as YAML: no documents in stream"},
+		{"syntax", "streams: [a\nseed: 1", "l:2:5: the document cannot be read as YAML: did not find expected ',' or ']' (while parsing a flow sequence that begins on line 1)"},
+		{"not a mapping", "- a", "l:1:1: the load is a list: must be a mapping of streams, seed"},
+		{"no streams", "seed: 1", "l:1:1: streams is missing: list the calls that come"},
+		{"empty list", "streams: []", "l:1:10: streams is missing: a load has at least one stream"},
+		{"no resource", "streams: [{rate: 1}]", "l:1:11: resource is missing: name the resource that is called"},
+		{"misspelled", "streams:\n- {resuorce: a, resource: a, rate: 1}", `l:2:4: unknown field "resuorce": did you mean "resource"?`},
+		{"misspelled and so missing", "streams:\n- {resuorce: a, rat: 1}", `l:2:4: unknown field "resuorce": did you mean "resource"?` + "\n" + `l:2:17: unknown field "rat": did you mean "rate"?`},
+		{"unknown", "streams:\n- {resource: a, rate: 1}\nhello: 1", `l:3:1: unknown field "hello": those here are streams, seed`},
+		{"twice", "streams:\n- {resource: a, rate: 1, rate: 2}", "l:2:26: rate is given twice: remove one"},
+		{"alias", "streams:\n- {resource: &a a, rate: 1}", "l:2:14: resource has an anchor or is an alias, which is not supported: write the value out"},
+		{"seed", "streams: [a 1/s]\nseed: -1", "l:2:7: seed is -1: must be 0 or more"},
+		{"fractional seed", "streams: [a 1/s]\nseed: 1.5", "l:2:7: seed is 1.5: must be a whole number"},
+		{
+			"wrong types", "streams:\n- resource: [a]\n  rate: fast\n  from: soon\n  tokens: 1.5\n  args: {a: b}\n  shape:\n",
+			"l:2:13: resource is a list: must be text\n" +
+				`l:3:9: rate is "fast": must be a number, such as 100 or 2.5` + "\n" +
+				`l:4:9: from is "soon": must be in seconds, such as 1.5, or have a unit, such as 500ms` + "\n" +
+				"l:5:11: tokens is 1.5: must be a whole number\n" +
+				"l:6:9: args has a mapping in it: arguments are text, numbers or true and false\n" +
+				"l:7:9: shape is left empty: must be text",
+		},
+		{"quoted number", `streams: [{resource: a, rate: "1"}]`, `l:1:31: rate is "1": must be a number; remove the quotes`},
+		{"rate unit", `streams: [{resource: a, rate: 1/d}]`, `l:1:31: rate is "1/d": must be calls per second, such as 100, 100/s or 6000/m`},
+		{
+			"ranges", "streams:\n- {resource: a, rate: -1, from: 5, until: 5s, tokens: 0, serviceTime: -1s}",
+			"l:2:23: rate is -1: must be more than 0 and at most 1000000000 calls per second\n" +
+				"l:2:43: until is 5s: must be later than from (5s) and at most 168h0m0s\n" +
+				"l:2:55: tokens is 0: must be 1 or more\n" +
+				"l:2:71: serviceTime is -1s: must be from 0s to 168h0m0s",
+		},
+		{
+			"rate and times", "streams:\n- {resource: a, rate: 1, times: [1], shape: even}",
+			"l:2:23: rate cannot go with times: remove one of the two\nl:2:45: shape has no effect with times: remove it",
+		},
+		{"a line of nothing", "streams: [hello you]", `l:1:11: "hello you" names no rate and no times: write "RESOURCE 100/s for 10s" or "RESOURCE at 0s, 1.5s"`},
+		{
+			"words", "streams:\n- a 1/s fro 5s for tokens=many origin= orign=x\n",
+			`l:2:9: unknown word "fro": did you mean "from"?` + "\n" +
+				`l:2:13: unknown word "5s": those here are for, from, to, even, poisson, tokens=, origin=, args=, serviceTime=` + "\n" +
+				`l:2:20: until is "tokens=many": must be in seconds, such as 1.5, or have a unit, such as 500ms` + "\n" +
+				"l:2:32: origin is missing behind the =\n" +
+				`l:2:40: unknown word "orign=": did you mean "origin="?`,
+		},
+		{"quoted line", "streams:\n- 'a 1/s for'\n", `l:2:10: until is missing behind "for": write a time, such as 1.5s`},
+		{"folded line", "streams:\n- >\n  a 1/s\n  for x\n", `l:2:3: until is "x": must be in seconds, such as 1.5, or have a unit, such as 500ms`},
+		{"rate of a line", "streams: [a 1/y]", `l:1:13: rate is "1/y": must be calls per second, minute or hour, such as 100/s or 6000/m`},
+		{"no times", "streams: [a at]", "l:1:13: times is missing: write when the calls come, as in at 0s, 1.5s x3"},
+		{"times", "streams:\n- a at x2 1 now x9999999", `l:2:8: times has "x2": write it behind a time, with how many calls come then, at most 1000000 in all` + "\n" +
+			`l:2:13: times has "now": must be in seconds, such as 1.5, or have a unit, such as 500ms` + "\n" +
+			`l:2:17: times has "x9999999": write it behind a time, with how many calls come then, at most 1000000 in all`},
+		{"twice in a line", "streams: [a 1/s for 1s to 2s for 0s]", "l:1:27: until is given twice: remove one\n" + `l:1:34: until is "0s": must be longer than 0s`},
+		{"too long", "streams: [a at 1e9]", "l:1:13: times has 277777h46m40s in place 1: must be from 0s to 168h0m0s"},
+		{"far too long", "streams: [a at 1e99]", `l:1:16: times has "1e99": must be in seconds, such as 1.5, or have a unit, such as 500ms`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			load, err := scenario.ParseLoad("l", []byte(test.document))
+			assert.Equal(t, test.want, lines(t, err))
+			assert.Empty(t, load.Streams)
+		})
+	}
+}
+
+func TestFaultsOfARunAreToldWithTheirPlaces(t *testing.T) {
+	t.Parallel()
+	load, err := scenario.ParseLoad("l", []byte("streams:\n- a 1/s for 5s\n- b 2/s\n"))
+	require.NoError(t, err)
+	_, err = simulate.Run(t.Context(), rules.Set{}, load.Load, simulate.Options{})
+	assert.Contains(t, lines(t, load.Explain(err)), "l:3:3: until is missing")
+	assert.Equal(t, assert.AnError, load.Explain(assert.AnError), "what is not about the load stays as it is")
+}
+
+func TestADocumentThatIsTooLargeIsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := scenario.ParseLoad("l", []byte(strings.Repeat(" ", rules.MaxDocumentSize+1)))
+	assert.Equal(t, "l:1:1: the document is 1048577 bytes long: the most is 1048576", lines(t, err))
+}
+
+// lines returns problems, one a line.
+func lines(t *testing.T, err error) string {
+	t.Helper()
+	var problems rules.Problems
+	require.ErrorAs(t, err, &problems)
+	list := make([]string, len(problems))
+	for i, p := range problems {
+		list[i] = p.Error()
+	}
+	return strings.Join(list, "\n")
+}

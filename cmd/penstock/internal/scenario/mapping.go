@@ -1,0 +1,93 @@
+package scenario
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"go.yaml.in/yaml/v4"
+)
+
+// field is one field of a mapping and what takes its value over.
+type field struct {
+	name string
+	read func(*yaml.Node)
+}
+
+// given are the fields that stand in a mapping, be they misspelled.
+type given map[string]givenField
+
+type givenField struct {
+	at  place
+	bad bool // it could not be read
+}
+
+// mapping reads the fields of a mapping, whatever their order. It complains of
+// those it does not know and of those given twice.
+func (r *reader) mapping(n *yaml.Node, what string, fields ...field) given {
+	if n.Kind != yaml.MappingNode {
+		r.fail(placeOf(n), "", "%s is %s: must be a mapping of %s", what, describe(n), names(fields))
+		return nil
+	}
+	found, meant := make(given), make(given)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		known := slices.IndexFunc(fields, func(f field) bool { return f.name == key.Value })
+		before := len(r.problems)
+		switch _, twice := found[key.Value]; {
+		case known < 0 || key.Kind != yaml.ScalarNode:
+			meant[r.unknown(placeOf(key), "field", key.Value, names(fields))] = givenField{placeOf(key), true}
+			continue
+		case twice:
+			r.fail(placeOf(key), key.Value, "is given twice: remove one")
+			continue
+		case value.Kind == yaml.AliasNode || value.Anchor != "" && value.Kind == yaml.ScalarNode:
+			r.fail(placeOf(value), key.Value, "has an anchor or is an alias, which is not supported: write the value out")
+		default:
+			fields[known].read(value)
+		}
+		found[key.Value] = givenField{placeOf(value), len(r.problems) > before}
+	}
+	maps.Copy(meant, found) // what was misspelled is not missing
+	return meant
+}
+
+// unknown complains of a name that is none of the known ones, and returns the
+// one that it seems to mean.
+func (r *reader) unknown(at place, kind, name string, known nameList) string {
+	advice := "those here are " + known.String()
+	meant := known.nearest(name)
+	if meant != "" {
+		advice = "did you mean " + quote(meant) + "?"
+	}
+	r.fail(at, "", "unknown %s %s: %s", kind, quote(name), advice)
+	return meant
+}
+
+type nameList []string
+
+func names(fields []field) nameList {
+	var list nameList
+	for _, f := range fields {
+		list = append(list, f.name)
+	}
+	return list
+}
+
+func (l nameList) String() string { return strings.Join(l, ", ") }
+
+// nearest returns the name that a misspelled one seems to mean, "" when none is
+// near: one letter in three may differ.
+func (l nameList) nearest(name string) string {
+	best, least := "", max(1, len(name)/3)+1
+	if len(name) > 100 {
+		return ""
+	}
+	for _, candidate := range l {
+		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(candidate)); d < least {
+			best, least = candidate, d
+		}
+	}
+	return best
+}

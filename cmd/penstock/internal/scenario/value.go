@@ -1,0 +1,155 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+
+// text reads a name or the like. A number will do as one.
+func (r *reader) text(n *yaml.Node, field string) string {
+	if !isScalar(n) {
+		r.fail(placeOf(n), field, "is %s: must be text", describe(n))
+		return ""
+	}
+	return n.Value
+}
+
+func (r *reader) number(n *yaml.Node, field string) float64 {
+	v, err := strconv.ParseFloat(n.Value, 64)
+	switch {
+	case !isScalar(n) || err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+		r.fail(placeOf(n), field, "is %s: must be a number, such as 100 or 2.5", describe(n))
+		return 0
+	case n.Style&quoted != 0:
+		r.fail(placeOf(n), field, "is %s: must be a number; remove the quotes", describe(n))
+		return 0
+	}
+	return v
+}
+
+func (r *reader) whole(n *yaml.Node, field string) int {
+	before := len(r.problems)
+	v := r.number(n, field)
+	if len(r.problems) == before && (v != math.Trunc(v) || math.Abs(v) > math.MaxInt32) {
+		r.fail(placeOf(n), field, "is %s: must be a whole number", describe(n))
+		return 0
+	}
+	return int(v)
+}
+
+// duration reads seconds, or a duration with a unit.
+func (r *reader) duration(n *yaml.Node, field string) time.Duration {
+	v, ok := parseDuration(n.Value)
+	if !isScalar(n) || !ok {
+		r.fail(placeOf(n), field, "is %s: must be in seconds, such as 1.5, or have a unit, such as 500ms", describe(n))
+		return 0
+	}
+	return v
+}
+
+// parseDuration reads seconds, "1.5", or a duration with a unit, "500ms".
+func parseDuration(text string) (time.Duration, bool) {
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		d, err := time.ParseDuration(text)
+		return d, err == nil
+	}
+	nanoseconds := math.Round(seconds * float64(time.Second))
+	return time.Duration(nanoseconds), math.Abs(nanoseconds) < math.MaxInt64 // NaN is not
+}
+
+// rate reads calls per second, or a rate with a unit.
+func (r *reader) rate(n *yaml.Node, field string) float64 {
+	if strings.Contains(n.Value, "/") && isScalar(n) {
+		v, ok := parseRate(n.Value)
+		if !ok {
+			r.fail(placeOf(n), field, "is %s: must be calls per second, such as 100, 100/s or 6000/m", describe(n))
+		}
+		return v
+	}
+	return r.number(n, field)
+}
+
+// parseRate reads "100/s", "6000/m" or "5/h" as calls per second.
+func parseRate(text string) (float64, bool) {
+	number, unit, _ := strings.Cut(text, "/")
+	v, err := strconv.ParseFloat(number, 64)
+	per := map[string]float64{"s": 1, "m": 60, "h": 3600}[unit]
+	if err != nil || per == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, false
+	}
+	return v / per, true
+}
+
+// argument reads a value as a call takes it: text, a number or a boolean.
+func (r *reader) argument(n *yaml.Node, field string) any {
+	if !isScalar(n) {
+		r.fail(placeOf(n), field, "has %s in it: arguments are text, numbers or true and false", describe(n))
+		return nil
+	}
+	if n.Style&quoted != 0 {
+		return n.Value
+	}
+	return parseArgument(n.Value)
+}
+
+func parseArgument(text string) any {
+	if v, err := strconv.Atoi(text); err == nil {
+		return v
+	}
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return v
+	}
+	switch text {
+	case "true", "True", "TRUE":
+		return true
+	case "false", "False", "FALSE":
+		return false
+	}
+	return text
+}
+
+// items returns the values of a list, or the one value that stands for it.
+func items(n *yaml.Node) []*yaml.Node {
+	if n.Kind == yaml.SequenceNode {
+		return n.Content
+	}
+	return []*yaml.Node{n}
+}
+
+// isScalar says whether there is one value, and not an empty one.
+func isScalar(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag != "!!null" }
+
+// describe returns what a message says of a value.
+func describe(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return "an alias"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Tag == "!!null":
+		return "left empty"
+	case n.Tag == "!!str" || !plainNumber.MatchString(strings.TrimPrefix(n.Value, "-")):
+		return quote(n.Value)
+	default:
+		return n.Value
+	}
+}
+
+// quote returns text in quotes, cut to what a message can bear.
+func quote(text string) string {
+	const most = 60
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return fmt.Sprintf("%q", text)
+}

@@ -1,0 +1,139 @@
+package sentinel
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// object is a rule of Sentinel on its way to one of Penstock. Fields are named as
+// Sentinel documents them and found in either case.
+type object struct {
+	offset   int
+	entries  []entry
+	resource string
+	findings []Finding
+	dropped  bool // the rule cannot be carried over
+}
+
+func newObject(n node) *object {
+	entries, ok := n.value.([]entry)
+	o := &object{offset: n.offset, entries: entries}
+	if !ok {
+		o.drop(n.offset, "%v is no rule: must be an object", n)
+		return o
+	}
+	o.resource = o.text("resource")
+	first := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		name := strings.ToLower(e.name())
+		if first[name] {
+			o.drop(e.key.offset, "the field %v is given twice: remove one", e.key)
+		}
+		first[name] = true
+	}
+	return o
+}
+
+func (e entry) name() string { return e.key.value.(string) } //nolint:forcetypeassert // JSON has no other keys
+
+// find returns a field; nil when it is missing or null.
+func (o *object) find(name string) *entry {
+	for i := range o.entries {
+		if e := &o.entries[i]; strings.EqualFold(e.name(), name) && e.node.value != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+func (o *object) has(names ...string) bool {
+	for _, name := range names {
+		if o.find(name) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// at returns where to point a message about a field that may be missing.
+func (o *object) at(name string) int {
+	if e := o.find(name); e != nil {
+		return e.node.offset
+	}
+	return o.offset
+}
+
+func (o *object) number(name string, otherwise float64) float64 {
+	e := o.find(name)
+	if e == nil {
+		return otherwise
+	}
+	number, ok := e.node.value.(json.Number)
+	if !ok {
+		o.mistype(e, "a number")
+		return otherwise
+	}
+	v, err := strconv.ParseFloat(number.String(), 64)
+	if err != nil || v < 0 {
+		o.drop(e.node.offset, "%s is %v: must be a number from 0", name, e.node)
+		return otherwise
+	}
+	return v
+}
+
+func (o *object) whole(name string, otherwise int) int {
+	v := o.number(name, float64(otherwise))
+	if v != math.Trunc(v) || v > math.MaxUint32 {
+		o.drop(o.at(name), "%s is %v: must be a whole number of at most %d", name, o.find(name).node, math.MaxUint32)
+		return otherwise
+	}
+	return int(v)
+}
+
+func (o *object) text(name string) string {
+	e := o.find(name)
+	if e == nil {
+		return ""
+	}
+	v, ok := e.node.value.(string)
+	if !ok {
+		o.mistype(e, "text")
+	}
+	return v
+}
+
+func (o *object) flag(name string) bool {
+	e := o.find(name)
+	if e == nil {
+		return false
+	}
+	v, ok := e.node.value.(bool)
+	if !ok {
+		o.mistype(e, "true or false")
+	}
+	return v
+}
+
+func (o *object) mistype(e *entry, want string) {
+	o.drop(e.node.offset, "%s is %v: must be %s", e.name(), e.node, want)
+}
+
+// drop leaves the rule out.
+func (o *object) drop(offset int, format string, args ...any) {
+	o.dropped = true
+	o.add(LeftOut, offset, format, args...)
+}
+
+// differ notes what will not be as it was.
+func (o *object) differ(offset int, format string, args ...any) {
+	o.add(Differs, offset, format, args...)
+}
+
+func (o *object) add(kind Kind, offset int, format string, args ...any) {
+	o.findings = append(o.findings, Finding{
+		Kind: kind, Resource: o.resource, Message: fmt.Sprintf(format, args...), offset: offset,
+	})
+}

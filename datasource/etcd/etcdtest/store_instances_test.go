@@ -1,0 +1,189 @@
+package etcdtest_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+	"github.com/penstock-go/penstock/datasource/etcd/store"
+)
+
+// instance is a sink that has applied no revision later than its limit.
+type instance struct {
+	sink
+	limit atomic.Int64
+}
+
+func (i *instance) Status() core.SourceStatus {
+	status := core.SourceStatus{Connected: true}
+	if changes := i.applied(); len(changes) > 0 {
+		status.Revision = min(changes[len(changes)-1].Revision, i.limit.Load())
+	}
+	return status
+}
+
+// run runs the source until the test ends or the function returned is called.
+func run(t *testing.T, source core.Source, to core.Sink) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		assert.ErrorIs(t, source.Run(ctx, to), context.Canceled)
+	}()
+	stop = func() {
+		cancel()
+		<-ended
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// lag starts an instance that goes no further than the revision.
+func lag(t *testing.T, server *etcdtest.Server, name string, limit int64) (i *instance, stop func()) {
+	t.Helper()
+	i = &instance{}
+	i.limit.Store(limit)
+	stop = run(t, newSource(t, server.Endpoint(), reporting(name)), i)
+	awaitReport(t, server.Client(), name, anyReport)
+	return i, stop
+}
+
+func waitedFor(reports []etcd.Report) (names []string) {
+	for _, r := range reports {
+		names = append(names, r.Instance)
+	}
+	return names
+}
+
+func TestInstancesAreThoseThatReport(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	s := newStore(t, server)
+	found, err := s.Instances(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, found)
+
+	_, stop := lag(t, server, "b", 0)
+	lag(t, server, "a", 0)
+	lag(t, server, "c:8080 (canary)", 0)
+	found, err = s.Instances(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", "b", "c:8080 (canary)"}, waitedFor(found))
+	stop()
+	found, err = s.Instances(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", "c:8080 (canary)"}, waitedFor(found))
+
+	commit(t, server, clientv3.OpPut(instances+"z", "no report"))
+	_, err = s.Instances(t.Context())
+	require.ErrorContains(t, err, `store: key "/penstock/shop.instances/z" is no report of an instance`)
+}
+
+func TestWaitForInstancesThatLagStopAndStart(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	s := newStore(t, server)
+	require.NoError(t, s.WaitFor(t.Context(), 1000, nil), "there are no instances")
+
+	report(t, newSource(t, server.Endpoint(), reporting("prompt")))
+	slow, _ := lag(t, server, "slow", 0)
+	_, stop := lag(t, server, "stopping", 0)
+	pushed := push(t, s, map[string]string{"orders.yaml": closed})
+	awaitReport(t, server.Client(), "prompt", since(pushed.Revision))
+
+	waiting := make(chan []string)
+	done := make(chan error, 1)
+	go func() {
+		done <- s.WaitFor(t.Context(), pushed.Revision, func(r []etcd.Report) { waiting <- waitedFor(r) })
+	}()
+	assert.Equal(t, []string{"slow", "stopping"}, <-waiting)
+	stop()
+	assert.Equal(t, []string{"slow"}, <-waiting)
+	late, _ := lag(t, server, "late", 0)
+	assert.Equal(t, []string{"late", "slow"}, <-waiting)
+	for _, i := range []*instance{slow, late} {
+		i.limit.Store(1 << 62)
+	}
+	push(t, s, nil) // has them report
+	for {
+		select {
+		case left := <-waiting: // one of them may be seen first
+			assert.Len(t, left, 1)
+		case err := <-done:
+			require.NoError(t, err)
+			return
+		}
+	}
+}
+
+func TestWaitForEndsWithItsContext(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	s := newStore(t, server)
+	lag(t, server, "slow", 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := s.WaitFor(ctx, 5, func([]etcd.Report) { cancel() })
+	require.ErrorIs(t, err, context.Canceled)
+	assert.EqualError(t, err, "store: waiting for slow to report revision 5: context canceled")
+	err = s.WaitFor(ctx, 5, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.ErrorContains(t, err, "waiting for instances")
+}
+
+func TestEngineGoesByWhatIsPushedAndRolledBack(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	s := newStore(t, server)
+	engine, _ := report(t, newSource(t, server.Endpoint(), reporting("a")))
+	awaitReport(t, server.Client(), "a", anyReport)
+	apply := func(documents []store.Document) store.Revision {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		pushed, err := s.Push(ctx, store.Push{Documents: documents, Expect: pull(t, s).Revision})
+		require.NoError(t, err)
+		require.NoError(t, s.WaitFor(ctx, pushed.Revision, nil))
+		return pushed
+	}
+	open := apply(documents(map[string]string{"other.yaml": "flow:\n  - resource: other\n    limit: 0\n"}))
+	for range 10 {
+		require.True(t, passes(t, engine))
+		apply(documents(map[string]string{"orders.yaml": closed}))
+		require.False(t, passes(t, engine), "what WaitFor has waited for is in force")
+		before, err := s.At(t.Context(), open.Revision)
+		require.NoError(t, err)
+		apply(before.Documents)
+	}
+
+	var names []string
+	for _, d := range engine.Status().Sources[0].Documents {
+		names = append(names, d.Name)
+	}
+	assert.Equal(t, []string{"other.yaml"}, names, "history and reports are no documents")
+}
+
+func TestWaitForSurvivesARestartOfTheServer(t *testing.T) {
+	server := start(t, etcdtest.Options{Dir: t.TempDir()})
+	s := newStore(t, server)
+	slow, _ := lag(t, server, "slow", 0)
+	done, waiting := make(chan error, 1), make(chan struct{}, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		done <- s.WaitFor(ctx, 1, func([]etcd.Report) {
+			select {
+			case waiting <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	<-waiting
+	require.NoError(t, server.Restart())
+	slow.limit.Store(1 << 62)
+	put(t, server, "a", time.Now().String())
+	require.NoError(t, <-done)
+}

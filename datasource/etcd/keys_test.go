@@ -1,0 +1,42 @@
+package etcd_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/datasource/etcd"
+)
+
+func TestWhatBelongsToAnApplicationIsBesideItsDocuments(t *testing.T) {
+	want := etcd.Keys{
+		Documents: "/penstock/shop/", History: "/penstock/shop.history/", Instances: "/penstock/shop.instances/",
+	}
+	for _, prefix := range []string{"/penstock/shop", "/penstock/shop/", etcd.Prefix("shop")} {
+		keys, err := etcd.KeysOf(prefix)
+		require.NoError(t, err)
+		assert.Equal(t, want, keys)
+	}
+	first, end := want.DocumentRange()
+	for _, key := range []string{want.Documents + "a", want.Documents + "\xff"} {
+		assert.True(t, first <= key && key < end, key)
+	}
+	for _, key := range []string{want.Documents, want.History + "a", want.Instances + "a", "/penstock/shopping/a"} {
+		assert.False(t, first <= key && key < end, key)
+	}
+}
+
+func TestPrefixesThatAreNotForDocuments(t *testing.T) {
+	for prefix, says := range map[string]string{
+		"":                          "the prefix is empty",
+		"//":                        "the prefix is empty",
+		"/penstock//":               "empty part",
+		"/penstock/shop//":          "empty part",
+		"/penstock/shop.history":    "is not for documents",
+		"/penstock/shop.instances/": "is not for documents",
+	} {
+		_, err := etcd.KeysOf(prefix)
+		require.ErrorContains(t, err, says, prefix)
+	}
+}

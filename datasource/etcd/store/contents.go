@@ -1,0 +1,35 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Contents are all documents as they were at one time.
+type Contents struct {
+	// Revision is the one of etcd that they were read at, or that of an entry of
+	// the history.
+	Revision  int64
+	Documents []Document // by name
+}
+
+// Pull returns the documents that there are.
+func (s *Store) Pull(ctx context.Context) (Contents, error) {
+	first, end := s.keys.DocumentRange()
+	found, err := s.client.Get(ctx, first, clientv3.WithRange(end))
+	if err != nil {
+		return Contents{}, fmt.Errorf("store: reading %s: %w", s.keys.Documents, err)
+	}
+	contents := Contents{Revision: found.Header.Revision}
+	for _, pair := range found.Kvs {
+		contents.Documents = append(contents.Documents, Document{Name: s.documentName(pair.Key), Data: pair.Value})
+	}
+	return contents, nil
+}
+
+func (s *Store) documentName(key []byte) string {
+	return strings.TrimPrefix(string(key), s.keys.Documents)
+}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-go/penstock/datasource/etcd"
+)
+
+const pollInterval = 200 * time.Millisecond // while waiting for instances
+
+// Instances returns the reports of the instances that follow the documents and
+// report, by instance. One that dies without a word is among them for up to 15
+// seconds more.
+func (s *Store) Instances(ctx context.Context) ([]etcd.Report, error) {
+	found, err := s.client.Get(ctx, s.keys.Instances, clientv3.WithPrefix())
+	if err != nil {
+		return nil, fmt.Errorf("store: reading %s: %w", s.keys.Instances, err)
+	}
+	reports := make([]etcd.Report, len(found.Kvs))
+	for i, pair := range found.Kvs {
+		if err := json.Unmarshal(pair.Value, &reports[i]); err != nil {
+			return nil, fmt.Errorf("store: key %q is no report of an instance, somebody else has written it: delete it: %w", pair.Key, err)
+		}
+		reports[i].Instance = strings.TrimPrefix(string(pair.Key), s.keys.Instances)
+	}
+	return reports, nil
+}
+
+// WaitFor returns when every instance reports the revision or a later one; at
+// once if there are no instances. An instance that stops meanwhile drops out, one
+// that starts counts. It looks five times a second, and progress, unless it is
+// nil, is told which instances are still waited for: first of all, and when that
+// or what they report changes. When ctx ends, the error names those.
+//
+// An instance that reports a revision has applied it, but may have rejected
+// documents of it: [Store.Instances] tells.
+func (s *Store) WaitFor(ctx context.Context, revision int64, progress func(waiting []etcd.Report)) error {
+	timer := s.clock.NewTimer(0)
+	defer timer.Stop()
+	var waiting []etcd.Report
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("store: waiting for %s to report revision %d: %w", names(waiting), revision, ctx.Err())
+		case <-timer.C():
+		}
+		reports, err := s.Instances(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				return err
+			}
+			continue
+		}
+		reports = slices.DeleteFunc(reports, func(r etcd.Report) bool { return r.Revision >= revision })
+		if len(reports) == 0 {
+			return nil
+		}
+		if progress != nil && !reflect.DeepEqual(reports, waiting) {
+			progress(reports)
+		}
+		waiting = reports
+		timer.Reset(pollInterval)
+	}
+}
+
+// names names the first of the instances.
+func names(reports []etcd.Report) string {
+	const most = 10
+	var names []string
+	for _, r := range reports {
+		names = append(names, r.Instance)
+	}
+	switch n := len(names); {
+	case n == 0:
+		return "instances"
+	case n > most:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
+	default:
+		return strings.Join(names, ", ")
+	}
+}

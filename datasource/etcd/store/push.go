@@ -1,0 +1,164 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const defaultKeep = 100 // entries of the history
+
+// Push is a set of documents to be put in place of those that there are.
+type Push struct {
+	// Documents are all that shall be there. Those that are there already are
+	// not written, others that are there are deleted.
+	Documents []Document
+
+	// Expect is the revision at which the documents to be replaced were pulled.
+	// Required.
+	Expect int64
+
+	// Author and Message are for the history, to read.
+	Author  string
+	Message string
+
+	// Keep is how many entries the history keeps. The entries that a push makes
+	// stay in any case. Defaults to 100.
+	Keep int
+}
+
+// complete returns the push with what was left out filled in, or all that is
+// wrong with it.
+func (p Push) complete() (Push, error) {
+	var faults []error
+	if p.Expect <= 0 {
+		faults = append(faults, fmt.Errorf("store: Push.Expect is %d: give the revision that was pulled", p.Expect))
+	}
+	if p.Keep < 0 {
+		faults = append(faults, errors.New("store: Push.Keep is negative: leave it out for the default"))
+	}
+	if p.Keep == 0 {
+		p.Keep = defaultKeep
+	}
+	documents, err := sorted(p.Documents)
+	p.Documents = documents
+	return p, errors.Join(errors.Join(faults...), err)
+}
+
+// Push puts the documents in place of those that there are and returns the
+// revision that this makes. When somebody has written since the expected one,
+// nothing changes and it returns a [*ConflictError]. It makes sure of both in one
+// transaction; the package comment says what cannot be seen.
+//
+// A push that changes nothing writes nothing and returns the present revision:
+// the latest entry of the history, or, if other tools have written since, one
+// that is in no history and has the highest revision of the documents.
+//
+// An error other than a conflict or a mistake in the push may leave open whether
+// it was made: it says so.
+func (s *Store) Push(ctx context.Context, push Push) (Revision, error) {
+	push, err := push.complete()
+	if err != nil {
+		return Revision{}, err
+	}
+	now, err := s.look(ctx, push.Expect)
+	if err != nil {
+		return Revision{}, err
+	}
+	if err := s.conflict(now, push.Expect); err != nil {
+		return Revision{}, err
+	}
+	plan := s.plan(now, push)
+	if plan.empty() {
+		return now.present(), nil
+	}
+	if err := s.record(&plan, now, push); err != nil {
+		return Revision{}, err
+	}
+	return s.commit(ctx, plan, push.Expect)
+}
+
+// commit does what was planned, if nobody has written.
+func (s *Store) commit(ctx context.Context, plan plan, expect int64) (Revision, error) {
+	operations, width := nest(plan.operations, maxOps)
+	done, err := s.client.Txn(ctx).If(s.unchanged(plan, expect, width)...).Then(operations...).Commit()
+	if err != nil {
+		return Revision{}, plan.explain(err)
+	}
+	if !done.Succeeded {
+		return Revision{}, s.overtaken(ctx, expect)
+	}
+	plan.revision.Revision = done.Header.Revision
+	return plan.revision, nil
+}
+
+// overtaken returns the conflict that the transaction found.
+func (s *Store) overtaken(ctx context.Context, expect int64) error {
+	now, err := s.look(ctx, expect)
+	if err == nil {
+		err = s.conflict(now, expect)
+	}
+	if errors.Is(err, ErrConflict) {
+		return err
+	}
+	return &ConflictError{Expect: expect} // who it was cannot be told at present
+}
+
+// present is the revision of documents that a push found as it wanted them.
+func (s state) present() Revision {
+	if s.last != nil && s.recorded() {
+		return s.last.Revision
+	}
+	return Revision{Revision: s.latest(), Documents: len(s.documents)}
+}
+
+// plan is what a push writes.
+type plan struct {
+	operations []clientv3.Op
+	revision   Revision
+	same       []string // keys of the documents that it leaves alone
+	other      []string // keys of those that it changes or deletes
+	documents  int      // bytes of documents to be written
+	history    int      // and of history
+}
+
+func (p *plan) empty() bool { return len(p.operations) == 0 }
+
+// plan compares what there is with what shall be.
+func (s *Store) plan(now state, push Push) plan {
+	p := plan{revision: Revision{
+		Time: s.clock.Now().Time(), Author: push.Author, Message: push.Message, Documents: len(push.Documents),
+	}}
+	wanted := make(map[string][]byte, len(push.Documents))
+	for _, d := range push.Documents {
+		wanted[s.keys.Documents+d.Name] = d.Data
+	}
+	for _, pair := range now.documents {
+		key := string(pair.Key)
+		data, keep := wanted[key]
+		if keep && bytes.Equal(data, pair.Value) {
+			p.same = append(p.same, key)
+			delete(wanted, key)
+			continue
+		}
+		p.other = append(p.other, key)
+		if keep {
+			p.revision.Changed++
+		} else {
+			p.revision.Removed++
+			p.operations = append(p.operations, clientv3.OpDelete(key))
+		}
+	}
+	p.revision.Added = len(wanted) - p.revision.Changed
+	for _, d := range push.Documents {
+		key := s.keys.Documents + d.Name
+		if data, write := wanted[key]; write {
+			p.operations = append(p.operations, clientv3.OpPut(key, string(data)))
+			p.documents += len(key) + len(data)
+		}
+	}
+	return p
+}

@@ -1,0 +1,57 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/penstock-go/penstock/flow"
+)
+
+func BenchmarkBucketTake(b *testing.B) {
+	for name, rule := range map[string]flow.Rule{
+		"plain": bucket(1000, 10), "overdraft": overdraft(1000, 10), "warming up": trapezoid(1000, time.Second),
+	} {
+		rule.MaxWait = 0
+		terms := compile(b, rule, 1)
+		b.Run(name, func(b *testing.B) {
+			q := flow.NewQueue(terms, epoch)
+			now := epoch
+			b.ReportAllocs()
+			for b.Loop() {
+				now = now.Add(time.Millisecond)
+				q.Take(terms, now, 1)
+			}
+		})
+		b.Run(name+", refused in parallel", func(b *testing.B) {
+			q := flow.NewQueue(terms, epoch)
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					q.Take(terms, epoch, 1)
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkBucketStatus(b *testing.B) {
+	for name, rule := range map[string]flow.Rule{"plain": bucket(1000, 10), "warming up": trapezoid(1000, time.Second)} {
+		q := flow.NewQueue(compile(b, rule, 1), epoch)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				q.Status(epoch)
+			}
+		})
+	}
+}
+
+func BenchmarkWindowCheckAndCount(b *testing.B) {
+	terms := compile(b, fixed(flow.MaxLimit, 24*time.Hour), 1)
+	w := flow.NewWindow(terms, epoch)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			w.Check(terms, epoch, 1)
+			w.Count(terms, epoch, 1)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/flow"
+)
+
+// queues are rules that may make calls wait, of every kind.
+func queues(maxWait time.Duration) map[string]flow.Rule {
+	warm := throttle(10, maxWait)
+	warm.WarmUp.Period = 10 * time.Second
+	return map[string]flow.Rule{
+		"throttle":         throttle(10, maxWait),
+		"warming throttle": warm,
+		"bucket":           patient(bucket(10, 6), maxWait),
+		"overdraft":        patient(overdraft(10, 3), maxWait),
+		"trapezoid":        patient(trapezoid(10, 10*time.Second), maxWait),
+	}
+}
+
+// What a rule that only pretends would do is what it does.
+func TestReserveDecidesLikeJoin(t *testing.T) {
+	t.Parallel()
+	for name, rule := range queues(time.Second) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				l := newLine(t, rule)
+				pretended := flow.NewQueue(l.terms, epoch)
+				for range 50 {
+					l.moveTo(l.now.Sub(epoch) + time.Duration(rapid.IntRange(0, 400).Draw(t, "ms"))*time.Millisecond)
+					n := rapid.Int32Range(1, 3).Draw(t, "n")
+					want := flow.Passed
+					if l.arrive(n) == flow.Refused {
+						want = flow.Refused
+					}
+					if name == "warming throttle" {
+						// Who waits is planned with the ceiling at which it becomes the
+						// first; a reserved turn with that of the present.
+						pretended.Reserve(l.terms, l.now, n)
+						continue
+					}
+					assert.Equal(t, want, pretended.Reserve(l.terms, l.now, n))
+				}
+				assert.NoError(t, pretended.CheckLine(0))
+			})
+		})
+	}
+}
+
+func TestReserveOfOutdatedTerms(t *testing.T) {
+	t.Parallel()
+	l := newLine(t, throttle(10, time.Second))
+	old := l.terms
+	l.change(func(r *flow.Rule) { r.Limit = 20 })
+	assert.Equal(t, flow.Outdated, l.queue.Reserve(old, l.now, 1))
+	l.queue.Retire()
+	assert.Equal(t, flow.Outdated, l.queue.Reserve(l.terms, l.now, 1))
+}
+
+// A rule that becomes a shadow lets everyone go; one that ceases to be one goes
+// on behind the turns that were reserved.
+func TestReserveAndWaitInTurn(t *testing.T) {
+	t.Parallel()
+	for name, rule := range queues(time.Minute) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLine(t, rule)
+			l.arrive(6)
+			l.call(3)
+			l.moveTo(10 * time.Millisecond)
+			l.change(func(r *flow.Rule) { r.Shadow = true })
+			for _, c := range l.waiting {
+				assert.Len(t, c.woken, 1)
+			}
+			l.moveTo(20 * time.Millisecond)
+			assert.Equal(t, []int{0, 1, 2, 3}, l.ids())
+			assert.Equal(t, 10*time.Millisecond, l.times()[3])
+
+			for range 5 {
+				assert.Equal(t, flow.Passed, l.queue.Reserve(l.terms, l.now, 1))
+			}
+			l.change(func(r *flow.Rule) { r.Shadow = false })
+			assert.Equal(t, flow.Queued, l.arrive(1))
+			_, until, _ := l.queue.Turn(l.now, l.waiting[0].waiter)
+			assert.Greater(t, until, 500*time.Millisecond)
+			l.moveTo(time.Minute)
+			assert.NoError(t, l.queue.CheckLine(0))
+		})
+	}
+}
+
+func TestReserveLetsGoOfWhoStillWaits(t *testing.T) {
+	t.Parallel()
+	for name, rule := range queues(time.Minute) {
+		l := newLine(t, rule)
+		l.arrive(6)
+		l.call(3)
+		assert.Equal(t, flow.Passed, l.queue.Reserve(l.terms, l.now, 1))
+		l.moveTo(0)
+		assert.Len(t, l.turns, 4, name)
+		assert.NoError(t, l.queue.CheckLine(0))
+	}
+}

@@ -1,0 +1,14 @@
+// Package inspect shows over HTTP what an engine holds: which rules are in
+// force, where they come from, and which of them a call would be held against.
+// The command penstock explain asks it.
+//
+// [Handler] only reads, and remembers nothing of what it is asked. It tells names
+// of resources and of callers, limits, and what is wrong with documents, which is
+// not for everybody: mount it on a listener of its own that only the machine
+// itself, or whoever operates it, can reach.
+//
+//	go http.ListenAndServe("127.0.0.1:6060", inspect.Handler(engine))
+//
+// It answers below any path, so that http.Handle("/debug/penstock/", handler)
+// serves as well. It listens to nothing by itself and registers nowhere.
+package inspect

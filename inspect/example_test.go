@@ -1,0 +1,41 @@
+package inspect_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/inspect"
+	"github.com/penstock-go/penstock/rules"
+)
+
+func ExampleHandler() {
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
+	defer engine.Close()
+	_ = engine.Load(rules.Set{Flow: []flow.Rule{{Resource: "orders:create", Limit: 0}}})
+
+	// In a service: http.ListenAndServe("127.0.0.1:6060", inspect.Handler(engine)).
+	server := httptest.NewServer(inspect.Handler(engine))
+	defer server.Close()
+
+	response, err := http.Get(server.URL + "/explain?resource=orders:create")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer response.Body.Close()
+	var explanation inspect.Explanation
+	if err := json.NewDecoder(response.Body).Decode(&explanation); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, rule := range explanation.Rules {
+		fmt.Printf("%s: %v, room for %d\n", rule.Name, rule.Fields, rule.State.Remaining)
+	}
+	// Output:
+	// orders:create: [{resource orders:create} {limit 0}], room for 0
+}

@@ -1,0 +1,83 @@
+package inspect
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+)
+
+// Status tells which rules are in force in an engine and how their sources are.
+type Status struct {
+	Time      time.Time `json:"time"`               // of the engine, at which this was so
+	Revision  uint64    `json:"revision"`           // of the rule set, counted by the engine; 0 before the first
+	AppliedAt time.Time `json:"appliedAt,omitzero"` // when it was put in force
+	Rules     int       `json:"rules"`
+	Sources   []Source  `json:"sources"` // in the order in which they were first followed
+}
+
+// Source tells how a source is.
+type Source struct {
+	Name      string     `json:"name"`
+	Ready     bool       `json:"ready"`           // all of its documents were read once
+	Connected bool       `json:"connected"`       // it could be read when last tried
+	Since     time.Time  `json:"since,omitzero"`  // when Connected last changed
+	Error     string     `json:"error,omitempty"` // why it is not connected
+	Revision  int64      `json:"revision"`        // of the source as a whole, 0 where it has none
+	Documents []Document `json:"documents"`
+}
+
+// Document tells what of a document is in force.
+type Document struct {
+	Name      string    `json:"name"`
+	Rules     int       `json:"rules"`
+	Revision  int64     `json:"revision"`
+	AppliedAt time.Time `json:"appliedAt,omitzero"` // left out when none of it ever was in force
+
+	// Rejected says why the version that the source holds now, of the revision
+	// RejectedRevision, is not in force; "" when it is.
+	Rejected         string `json:"rejected,omitempty"`
+	RejectedRevision int64  `json:"rejectedRevision,omitempty"`
+}
+
+// StatusOf returns the status of the engine.
+func StatusOf(engine *core.Engine) Status {
+	of := engine.Status()
+	status := Status{
+		Time: timeOf(engine.Clock().Now()), Revision: of.Revision, AppliedAt: timeOf(of.AppliedAt),
+		Rules: of.Rules, Sources: make([]Source, len(of.Sources)),
+	}
+	for i, s := range of.Sources {
+		status.Sources[i] = sourceOf(s)
+	}
+	return status
+}
+
+func sourceOf(of core.SourceStatus) Source {
+	s := Source{
+		Name: of.Name, Ready: of.Ready, Connected: of.Connected, Since: timeOf(of.Since),
+		Error: textOf(of.Err), Revision: of.Revision, Documents: make([]Document, len(of.Documents)),
+	}
+	for i, d := range of.Documents {
+		s.Documents[i] = Document{
+			Name: d.Name, Rules: d.Rules, Revision: d.Revision, AppliedAt: timeOf(d.AppliedAt),
+			Rejected: textOf(d.Rejected), RejectedRevision: d.RejectedRevision,
+		}
+	}
+	return s
+}
+
+// timeOf returns an instant as a time, the zero one as the zero time.
+func timeOf(at clock.Instant) time.Time {
+	if at == 0 {
+		return time.Time{}
+	}
+	return at.Time()
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

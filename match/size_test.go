@@ -1,0 +1,28 @@
+package match_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/match"
+)
+
+func TestExpressionsThatAreLargeOnceWrittenOutAreRefused(t *testing.T) {
+	for _, expression := range []string{
+		"~" + strings.Repeat(".{1000}", 140),
+		"~((a{100}){100})",
+		"~(((((x{9}){9}){9}){9}){9}){9}",
+		"~.{2,1000}.{2,1000}.{2,1000}",
+	} {
+		_, err := match.Compile(expression)
+		require.Error(t, err, expression)
+		assert.LessOrEqual(t, len(err.Error()), 250)
+	}
+	for _, expression := range []string{`~^[\p{L}\p{N}_-]{1,64}$`, "~" + strings.Repeat("a", 1000), "~a{1000}"} {
+		_, err := match.Compile(expression)
+		require.NoError(t, err)
+	}
+}

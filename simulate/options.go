@@ -1,0 +1,57 @@
+package simulate
+
+import "time"
+
+// Options are how a load is run. The zero value is a good one.
+type Options struct {
+	// Duration is how long the load runs; calls that would arrive then or later
+	// do not. Defaults to the second after the one in which the last call
+	// arrives, so that its row is the last. At most [MaxDuration].
+	Duration time.Duration
+
+	// Events asks for a row for each call, see [Result].
+	Events bool
+
+	// Progress, when set, is called once for each virtual second that is over,
+	// with how much of the duration is done, by the goroutine that runs.
+	Progress func(done, of time.Duration)
+}
+
+// complete returns the options with the duration filled in, for a load that
+// they suit, or what is wrong.
+func (o Options) complete(load Load) (Options, error) {
+	faults := Faults(load.Validate())
+	faults.check(o.Duration >= 0 && o.Duration <= MaxDuration, WholeLoad, "duration",
+		"is %v: must be longer than 0s and at most %v", o.Duration, MaxDuration)
+	end := o.Duration
+	if end == 0 {
+		end = endless
+		for i, s := range load.Streams {
+			faults.check(len(s.Times) > 0 || s.Until != 0, i, "until",
+				"is missing: without a duration, the stream would never end")
+		}
+	}
+	if len(faults) > 0 {
+		return o, faults
+	}
+	most, why := int64(MaxArrivals), ""
+	if o.Events {
+		most, why = MaxEvents, " when each is reported"
+	}
+	count, last := census(load, end, most)
+	faults.check(count <= most, WholeLoad, "streams",
+		"make more than %d calls: that is the most%s; lower the rates or shorten the time", most, why)
+	if o.Duration == 0 {
+		o.Duration = last.Truncate(time.Second) + time.Second
+	}
+	resources := len(resourcesOf(load))
+	faults.check(o.seconds()*resources <= MaxRows, WholeLoad, "duration",
+		"is %v: for %d resources that makes more than %d rows of a second; shorten it", o.Duration, resources, MaxRows)
+	if len(faults) > 0 {
+		return o, faults
+	}
+	return o, nil
+}
+
+// seconds is how many seconds the duration touches.
+func (o Options) seconds() int { return int((o.Duration + time.Second - 1) / time.Second) }

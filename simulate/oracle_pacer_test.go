@@ -1,0 +1,145 @@
+package simulate_test
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+
+	"github.com/penstock-go/penstock/flow"
+)
+
+// newPacer returns the pacer of a rule.
+func newPacer(rule flow.Rule) pacer {
+	switch {
+	case rule.Limit == 0:
+		return closedPacer{}
+	case rule.Control == flow.Throttle && rule.WarmUp.Period > 0:
+		return &warmThrottle{mother: newMother(rule), last: math.MinInt64 / 2}
+	case rule.Control == flow.Throttle:
+		return &throttle{scale: scaleOf(rule), last: math.MinInt64 / 2}
+	case rule.WarmUp.Period > 0:
+		return newTrapezoid(rule)
+	}
+	s := scaleOf(rule)
+	burst := rule.Burst
+	if burst == 0 {
+		burst = max(1, rule.Limit)
+	}
+	full := int64(math.Round(burst * float64(s.token)))
+	if rule.Overdraft {
+		return &smoothBursty{scale: s, burst: full, stored: full}
+	}
+	return &tokenBucket{scale: s, burst: full, balance: full}
+}
+
+// scale measures tokens by the time that they take to come, in units in which
+// both a nanosecond and a token are whole numbers.
+type scale struct{ nanosecond, token int64 }
+
+func scaleOf(rule flow.Rule) scale {
+	limit, _ := new(big.Rat).SetString(strconv.FormatFloat(rule.Limit, 'f', -1, 64))
+	return scale{nanosecond: limit.Num().Int64(), token: int64(rule.Window) * limit.Denom().Int64()}
+}
+
+// closedPacer lets nothing pass.
+type closedPacer struct{}
+
+func (closedPacer) turn(int64, int64) (int64, bool) { return 0, false }
+func (closedPacer) grant(int64, int64)              {}
+func (closedPacer) clone() pacer                    { return closedPacer{} }
+
+// throttle keeps turns apart by what the later one takes, rounded up.
+type throttle struct {
+	scale
+	last int64
+}
+
+func (p *throttle) turn(since, tokens int64) (int64, bool) {
+	return max(since, p.last+(tokens*p.token+p.nanosecond-1)/p.nanosecond), true
+}
+func (p *throttle) grant(turn, _ int64) { p.last = turn }
+func (p *throttle) clone() pacer        { c := *p; return &c }
+
+// tokenBucket fills while time passes.
+type tokenBucket struct {
+	scale
+	burst, balance int64 // units
+	at             int64
+}
+
+func (p *tokenBucket) filled(now int64) int64 {
+	return min(p.burst, p.balance+max(0, now-p.at)*p.nanosecond)
+}
+
+func (p *tokenBucket) turn(since, tokens int64) (int64, bool) {
+	since = max(since, p.at)
+	missing := tokens*p.token - p.filled(since)
+	return since + max(0, missing)/p.nanosecond, tokens*p.token <= p.burst
+}
+
+func (p *tokenBucket) grant(turn, tokens int64) {
+	p.balance, p.at = p.filled(turn)-tokens*p.token, turn
+}
+func (p *tokenBucket) clone() pacer { c := *p; return &c }
+
+// smoothBursty is Guava's: a call goes when nothing is owed, and what it takes
+// beyond the stored tokens is owed by the next.
+type smoothBursty struct {
+	scale
+	burst, stored int64 // units
+	free          int64 // when the next call is free to go, in units
+}
+
+func (p *smoothBursty) turn(since, _ int64) (int64, bool) {
+	return max(since, p.free/p.nanosecond), true
+}
+
+func (p *smoothBursty) grant(turn, tokens int64) {
+	if now := turn * p.nanosecond; now > p.free {
+		p.stored, p.free = min(p.burst, p.stored+now-p.free), now
+	}
+	used := min(tokens*p.token, p.stored)
+	p.stored -= used
+	p.free += tokens*p.token - used
+}
+func (p *smoothBursty) clone() pacer { c := *p; return &c }
+
+// trapezoid is Guava's SmoothWarmingUp: stored tokens cost more than fresh ones.
+// Times are in seconds.
+type trapezoid struct {
+	stable, threshold, maximum, slope, coolDown float64
+	stored, free                                float64
+}
+
+func newTrapezoid(rule flow.Rule) *trapezoid {
+	period := rule.WarmUp.Period.Seconds()
+	stable := rule.Window.Seconds() / rule.Limit
+	cold := stable * rule.WarmUp.ColdFactor
+	p := &trapezoid{stable: stable, threshold: 0.5 * period / stable}
+	p.maximum = p.threshold + 2*period/(stable+cold)
+	p.slope = (cold - stable) / (p.maximum - p.threshold)
+	p.coolDown = period / p.maximum
+	p.stored = p.maximum
+	return p
+}
+
+func (p *trapezoid) turn(since, _ int64) (int64, bool) {
+	return max(since, int64(p.free*1e9+0.01)), true
+}
+
+// costOf integrates the interval over the uppermost stored tokens.
+func (p *trapezoid) costOf(tokens float64) float64 {
+	sloped := min(tokens, max(0, p.stored-p.threshold))
+	top := p.stable + (p.stored-p.threshold)*p.slope
+	return tokens*p.stable + sloped*(top-p.stable+top-sloped*p.slope-p.stable)/2
+}
+
+func (p *trapezoid) grant(turn, tokens int64) {
+	if now := float64(turn) / 1e9; now > p.free {
+		p.stored, p.free = min(p.maximum, p.stored+(now-p.free)/p.coolDown), now
+	}
+	used := min(float64(tokens), p.stored)
+	p.free += p.costOf(used) + (float64(tokens)-used)*p.stable
+	p.stored -= used
+}
+func (p *trapezoid) clone() pacer { c := *p; return &c }

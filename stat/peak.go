@@ -1,0 +1,29 @@
+package stat
+
+import "sync/atomic"
+
+// peak is the highest value in the second that is open, in one word with the
+// second's tag:
+//
+//	tag, 12 bits | value, 52 bits
+type peak struct{ word atomic.Uint64 }
+
+const maxPeak = 1<<tagShift - 1
+
+// raise makes the peak at least value if the word is open for the tag. Mostly
+// that is one load.
+func (p *peak) raise(tag, value uint64) {
+	value = min(value, maxPeak)
+	for {
+		old := p.word.Load()
+		if old>>tagShift != tag || old&maxPeak >= value || p.word.CompareAndSwap(old, tag<<tagShift|value) {
+			return
+		}
+	}
+}
+
+// second returns the peak of the open second.
+func (p *peak) second() uint64 { return p.word.Load() & maxPeak }
+
+// reopen starts the peak over for another second and returns what it was.
+func (p *peak) reopen(tag uint64) uint64 { return p.word.Swap(tag<<tagShift) & maxPeak }

@@ -1,0 +1,91 @@
+package stat
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// InFlight returns how many calls are between Pass and Done.
+func (n *Node) InFlight() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.inFlight()
+}
+
+// Waiting returns how many calls are waiting.
+func (n *Node) Waiting() int64 { return n.waiting.Load() }
+
+// Totals returns the sums since the node was made, and the present state. Each
+// sum is exact; calls that happen meanwhile may be in one and not yet in another.
+func (n *Node) Totals() Totals {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	done, passed := n.done.total(), n.passed.total()
+	t := Totals{
+		InFlight:      n.inFlight(),
+		Waiting:       n.waiting.Load(),
+		Passed:        passed.events,
+		Blocked:       n.blocked.total().events,
+		Completed:     done.events,
+		ResponseTime:  time.Duration(done.sum) * time.Microsecond,
+		ResponseTimes: n.responseTimes.Snapshot(),
+	}
+	if r := n.rare.Load(); r != nil {
+		waited := r.waited.total()
+		t.Failed, t.Waited = r.failed.total().events, waited.events
+		t.WaitTime = time.Duration(waited.sum) * time.Microsecond
+	}
+	return t
+}
+
+// Minute returns the last 60 seconds, oldest first; the last of them is the one
+// that now is in.
+func (n *Node) Minute(now clock.Instant) []Second {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	last := secondOf(now)
+	minute := make([]Second, 0, Remembered)
+	for s := last - Remembered + 1; s <= last; s++ {
+		minute = append(minute, n.at(s))
+	}
+	return minute
+}
+
+// Second returns what happened in one calendar second, given as seconds since
+// the epoch. It is remembered for a minute at least.
+func (n *Node) Second(second int64) Second {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.at(second)
+}
+
+// Idle says whether nothing passed, was blocked or ended in the minute
+// before now, and nothing is under way.
+func (n *Node) Idle(now clock.Instant) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.inFlight() > 0 || n.waiting.Load() > 0 {
+		return false
+	}
+	last := secondOf(now)
+	for second := last - Remembered + 1; second <= min(last, n.second.Load()); second++ {
+		if s := n.at(second); s.Passed+s.Blocked+s.Completed+s.Waited > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// at returns a second. The caller holds n.mu.
+func (n *Node) at(second int64) Second {
+	var s Second
+	switch open := n.second.Load(); {
+	case second == open:
+		s = n.openSecond()
+	case n.minute != nil && second < open && second > open-Remembered:
+		n.minute.get(second, &s)
+	}
+	s.Start = clock.Instant(second * int64(time.Second))
+	return s
+}

@@ -1,0 +1,145 @@
+package stat
+
+import "time"
+
+// The methods here go over from one second to the next and count what cannot be
+// counted in the word of a tally. Their callers hold n.mu.
+
+// addSlowly counts an event: the first of a second, one that does not fit, or one
+// that comes when its second is over.
+func (n *Node) addSlowly(t *tally, second int64, quantity uint64) {
+	if second > n.second.Load() {
+		n.enter(second)
+	}
+	event := count{1, quantity}
+	n.move(t, event)
+	if second < n.second.Load() {
+		t.before.add(event)
+		n.amend(second, func(s *Second) { n.addTo(s, t, event) })
+		return
+	}
+	if !t.hasRoom(tagOf(second), quantity) {
+		n.empty(t)
+	}
+	t.open.add(event)
+}
+
+// enter closes the open second and opens a later one.
+func (n *Node) enter(second int64) {
+	for _, t := range n.tallies() {
+		n.close(t)
+	}
+	n.remember(second)
+	tag := tagOf(second)
+	for _, t := range n.tallies() {
+		t.end()
+	}
+	n.second.Store(second)
+	n.maxInFlight.reopen(tag)
+	n.maxTook.reopen(tag)
+	for _, t := range n.tallies() {
+		t.reopen(tag)
+	}
+}
+
+// remember writes the open second, which is closed, and those that nothing
+// happened in, into the minute.
+func (n *Node) remember(next int64) {
+	ended := n.second.Load()
+	s := n.openSecond()
+	if n.minute == nil {
+		if s == (Second{}) {
+			return
+		}
+		n.minute = new(leapArray)
+	}
+	n.minute.put(ended, &s)
+	for empty := max(ended+1, next-Remembered); empty < next; empty++ {
+		n.minute.put(empty, &Second{})
+	}
+}
+
+// amend changes a second that is over, if it is remembered.
+func (n *Node) amend(second int64, change func(*Second)) {
+	if second <= n.second.Load()-Remembered {
+		return
+	}
+	if n.minute == nil {
+		n.minute = new(leapArray)
+	}
+	var s Second
+	n.minute.get(second, &s)
+	change(&s)
+	n.minute.put(second, &s)
+}
+
+// tallies returns those that are there, passed last: whoever finds it open finds
+// all of them open.
+func (n *Node) tallies() []*tally {
+	all := [...]*tally{nil, nil, &n.done, &n.blocked, &n.passed}
+	if r := n.rare.Load(); r != nil {
+		all[0], all[1] = &r.failed, &r.waited
+		return all[:]
+	}
+	return all[2:]
+}
+
+// close moves what the word of a tally has counted out of it.
+func (n *Node) close(t *tally) {
+	moved := unpack(t.word.Swap(closed << tagShift))
+	t.open.add(moved)
+	n.move(t, moved)
+}
+
+// empty does the same, and lets it be added to again.
+func (n *Node) empty(t *tally) {
+	n.close(t)
+	t.reopen(tagOf(n.second.Load()))
+}
+
+// move notes events that are not, or no longer, in the words that calls write.
+func (n *Node) move(t *tally, events count) {
+	switch t {
+	case &n.passed:
+		n.moved.Add(int64(events.events))
+	case &n.done:
+		n.moved.Add(-int64(events.events))
+	}
+}
+
+// inFlight returns how many calls are under way.
+func (n *Node) inFlight() int64 {
+	done := unpack(n.done.word.Load()).events // first: a call passes before it is done
+	return n.moved.Load() + int64(unpack(n.passed.word.Load()).events) - int64(done)
+}
+
+// openSecond returns what has happened in the open second, without its start.
+func (n *Node) openSecond() Second {
+	var s Second
+	for _, t := range n.tallies() {
+		n.addTo(&s, t, t.second())
+	}
+	s.MaxInFlight = n.maxInFlight.second()
+	s.MaxResponseTime = time.Duration(n.maxTook.second()) * time.Microsecond
+	return s
+}
+
+// addTo adds what a tally has counted to a second.
+func (n *Node) addTo(s *Second, t *tally, c count) {
+	switch r := n.rare.Load(); {
+	case t == &n.passed:
+		s.Passed += c.events
+	case t == &n.blocked:
+		s.Blocked += c.events
+	case t == &n.done:
+		s.Completed += c.events
+		s.ResponseTime += time.Duration(c.sum) * time.Microsecond
+		if c.events == 1 {
+			s.MaxResponseTime = max(s.MaxResponseTime, time.Duration(c.sum)*time.Microsecond)
+		}
+	case t == &r.failed:
+		s.Failed += c.events
+	case t == &r.waited:
+		s.Waited += c.events
+	}
+}

@@ -1,0 +1,97 @@
+package stat
+
+import "sync/atomic"
+
+// tally counts the events of one kind in the second that is open, and adds up a
+// quantity that they have. Both are in one word with a tag that tells the second:
+//
+//	tag, 12 bits | events, 20 bits | sum, 32 bits
+//
+// An event is therefore one compare-and-swap, and none is counted in a second
+// that is not its own. The node moves counts out of the word, under its mutex,
+// when the second ends or the word is full.
+type tally struct {
+	word atomic.Uint64
+
+	open   count // of the open second, moved out of the word; guarded by Node.mu
+	before count // of all seconds before it; guarded by Node.mu
+}
+
+// count is a number of events and the sum of their quantities.
+type count struct{ events, sum uint64 }
+
+func (c *count) add(more count) {
+	c.events += more.events
+	c.sum += more.sum
+}
+
+const (
+	sumBits   = 32
+	eventBits = 20
+	tagShift  = sumBits + eventBits
+
+	maxSum    = 1<<sumBits - 1
+	maxEvents = 1<<eventBits - 1
+
+	tagMask = 1<<(64-tagShift-1) - 1
+	closed  = 1 << (64 - tagShift - 1) // the tag of no second
+)
+
+// tagOf returns the tag of a second. Another one has the same only half an hour
+// later: it tells apart what the node's own number, read just before, does not.
+func tagOf(second int64) uint64 { return uint64(second) & tagMask }
+
+// tryAdd counts an event if the word is open for the tag and has room for it.
+func (t *tally) tryAdd(tag, quantity uint64) (events uint64, ok bool) {
+	for {
+		old := t.word.Load()
+		if !fits(old, tag, quantity) {
+			return 0, false
+		}
+		next := old + 1<<sumBits + quantity
+		if t.word.CompareAndSwap(old, next) {
+			return next >> sumBits & maxEvents, true
+		}
+	}
+}
+
+// inWord returns what the word has counted for the tag; false if it is not open
+// for it.
+func (t *tally) inWord(tag uint64) (count, bool) {
+	word := t.word.Load()
+	return unpack(word), word>>tagShift == tag
+}
+
+// hasRoom says whether tryAdd could succeed.
+func (t *tally) hasRoom(tag, quantity uint64) bool { return fits(t.word.Load(), tag, quantity) }
+
+func fits(word, tag, quantity uint64) bool {
+	return word>>tagShift == tag && word&maxSum+quantity <= maxSum && word>>sumBits&maxEvents < maxEvents
+}
+
+// reopen lets the word count for a tag. The caller holds Node.mu, as for what
+// follows.
+func (t *tally) reopen(tag uint64) { t.word.Store(tag << tagShift) }
+
+// end makes what was counted since the second was opened part of what was before
+// it. The word is closed.
+func (t *tally) end() {
+	t.before.add(t.open)
+	t.open = count{}
+}
+
+// second returns what was counted in the open second.
+func (t *tally) second() count {
+	c := t.open
+	c.add(unpack(t.word.Load()))
+	return c
+}
+
+// total returns what was counted ever.
+func (t *tally) total() count {
+	c := t.second()
+	c.add(t.before)
+	return c
+}
+
+func unpack(word uint64) count { return count{word >> sumBits & maxEvents, word & maxSum} }
