@@ -91,4 +91,4 @@ tidy:
 	go work sync
 
 clean:
-	rm -rf bin
+	rm -rf bin bench/results

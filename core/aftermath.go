@@ -56,7 +56,7 @@ func (h *hold) judge(t *flow.Terms, now clock.Instant, n int32) *BlockError {
 	if decision != flow.Refused {
 		return nil
 	}
-	return h.refusals.wouldRefuse(h.window.RetryAfter(n))
+	return h.refusals.wouldRefuse(h.window.RetryAfter(now, n))
 }
 
 func (h *hold) takeShadow(t *flow.Terms, now clock.Instant, n int32) flow.Decision {

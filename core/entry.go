@@ -31,7 +31,7 @@ func (r *resource) enter(ctx context.Context, name string, opts []Option) (Guard
 			}
 			steps.giveBackAll(now, tokens)
 		case flow.Refused:
-			return Guard{}, r.block(now, rule.refuse(tokens))
+			return Guard{}, r.block(now, rule.refuse(now, tokens))
 		default:
 			now = r.later(rule)
 		}

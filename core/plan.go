@@ -111,8 +111,8 @@ func (s *steps) giveBack(count int, now clock.Instant, n int32) {
 // giveBackAll returns n tokens to every window.
 func (s *steps) giveBackAll(now clock.Instant, n int32) { s.giveBack(len(s.windows), now, n) }
 
-func (r *windowRule) refuse(n int32) *BlockError {
-	return r.refusals.refuse(r.window.RetryAfter(n))
+func (r *windowRule) refuse(now clock.Instant, n int32) *BlockError {
+	return r.refusals.refuse(r.window.RetryAfter(now, n))
 }
 
 func (r *queueRule) refuse(now clock.Instant, n int32, patience time.Duration) *BlockError {

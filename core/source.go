@@ -38,9 +38,9 @@ type Change struct {
 }
 
 // Sink takes what a source finds. The engine is one for every source it
-// follows. Its methods return when the engine has done what they say, are not
-// to be called concurrently for one source, and do nothing after the context
-// handed to Run has ended.
+// follows. Apply and Disconnected return when the engine has done what they say,
+// are not to be called concurrently for one source, and do nothing after the
+// context handed to Run has ended. Status may be called at any time.
 type Sink interface {
 	// Apply brings the engine's rules up to date with the source. What is wrong
 	// with a document is the engine's to report; Apply itself cannot fail.

@@ -77,7 +77,7 @@ func (v *visit) proceed(ctx context.Context, opts []Option) (after time.Duration
 		}
 		switch rule, decision := steps.takeWindows(v.now, v.tokens); decision {
 		case flow.Refused:
-			return 0, v.block(rule.refuse(v.tokens))
+			return 0, v.block(rule.refuse(v.now, v.tokens))
 		case flow.Outdated:
 			v.now = v.resource.later(rule)
 			v.resource = v.resource.again(v.name)

@@ -32,7 +32,7 @@ func ExampleWindow() {
 	for range 3 {
 		fmt.Println(window.Take(terms, now, 1) == flow.Passed)
 	}
-	fmt.Println("retry after", window.RetryAfter(1))
+	fmt.Println("retry after", window.RetryAfter(now, 1))
 	// Output:
 	// true
 	// true

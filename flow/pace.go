@@ -39,7 +39,7 @@ type pace interface {
 func newPace(t *Terms, now clock.Instant) pace {
 	switch {
 	case t.rule.Limiter() == ThrottleLimiter:
-		return &spacing{terms: t, cold: newCold(t, now), last: longAgo}
+		return &spacing{terms: t, cold: newCold(t, now), last: rounded{at: longAgo}}
 	case t.warmsUp():
 		return newTrapezoid(t, now, 1)
 	}

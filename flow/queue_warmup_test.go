@@ -19,12 +19,13 @@ import (
 func naiveTurns(r flow.Rule, calls int) (turns []clock.Instant) {
 	curve := warmup.NewCurve(r.Limit/r.Window.Seconds(), r.WarmUp.Period, r.WarmUp.ColdFactor, r.WarmUp.Step)
 	bucket := warmup.NewBucket(curve, curve.Step(epoch))
-	turn := epoch
+	elapsed := 0.0 // nanoseconds
 	for range calls {
+		turn := epoch.Add(time.Duration(math.Ceil(elapsed - 1e-4)))
 		turns = append(turns, turn)
 		bucket.Sync(curve, curve.Step(turn))
 		bucket.Pass(curve.Step(turn), 1)
-		turn = turn.Add(time.Duration(math.Ceil(1e9/bucket.Ceiling(curve) - 1e-6)))
+		elapsed += 1e9 / bucket.Ceiling(curve)
 	}
 	return turns
 }

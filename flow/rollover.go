@@ -101,6 +101,20 @@ func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {
 	return time.Duration(min(buckets, int64(forever/t.bucket))) * t.bucket
 }
 
+// retryStep is the step in which a window tells how long to wait, or its bucket
+// if that is shorter.
+const retryStep = 100 * time.Millisecond
+
+// fromNow returns what is left of a wait that is counted from the start of the
+// present bucket.
+func (t *Terms) fromNow(wait time.Duration, now clock.Instant) time.Duration {
+	if t.bucket <= retryStep || wait == 0 {
+		return wait
+	}
+	elapsed := max(0, now.Sub(t.bucketStart(t.bucketOf(now))))
+	return max(retryStep, wait-elapsed/retryStep*retryStep)
+}
+
 // sameBuckets says whether windows under either terms have the same buckets.
 func (t *Terms) sameBuckets(other *Terms) bool {
 	return t.bucket == other.bucket && t.span == other.span

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -10,40 +11,73 @@ import (
 // that its tokens take at the ceiling of the second,
 //
 //	turn = max(arrival, last turn + tokens / ceiling · window)
+//
+// Turns are whole nanoseconds, distances need not be: what a turn is rounded up
+// by comes off the distance to the next, so that it does not add up.
 type spacing struct {
-	terms *Terms
-	cold  cold
-	last  clock.Instant // the turn granted last
+	terms   *Terms
+	cold    cold
+	last    rounded // the turn granted last
+	planned rounded // the turn planned last for whoever is the first
+}
+
+// rounded is an instant and what it was rounded up by, in nanoseconds.
+type rounded struct {
+	at clock.Instant
+	by float64
+}
+
+// after returns the instant so many nanoseconds later.
+func (r rounded) after(nanoseconds float64) rounded {
+	const tolerance = 1e-4 // by which sums of fractions may miss a whole nanosecond
+	exact := min(nanoseconds-r.by, float64(forever))
+	whole := math.Ceil(exact - tolerance)
+	by := whole - exact
+	if by < tolerance {
+		by = 0 // it was whole
+	}
+	return rounded{r.at.Add(time.Duration(whole)), by}
 }
 
 // next plans with the ceiling of the second in which the call becomes the first.
 func (s *spacing) next(now clock.Instant, n int32) (clock.Instant, bool) {
-	ceiling := s.cold.ceilingOfTurn(s.terms, max(s.last, now))
+	ceiling := s.cold.ceilingOfTurn(s.terms, max(s.last.at, now))
 	if ceiling == 0 {
 		return 0, false
 	}
-	return max(now, s.last.Add(s.terms.cost(int64(n), ceiling))), true
+	s.planned = s.last.after(s.terms.cost(int64(n), ceiling)).notBefore(now)
+	return s.planned.at, true
+}
+
+func (r rounded) notBefore(now clock.Instant) rounded {
+	if r.at <= now {
+		return rounded{at: now}
+	}
+	return r
 }
 
 // behind plans with the ceiling of the second in which the first of them became
 // the first: seconds are entered in the order of turns.
 func (s *spacing) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
-	ceiling := s.cold.ceilingOfTurn(s.terms, s.last)
-	return max(now, l.head.ticket.turn.Add(s.terms.cost(l.behind+int64(n), ceiling))), true
+	ceiling := s.cold.ceilingOfTurn(s.terms, s.last.at)
+	return s.planned.after(s.terms.cost(l.behind+int64(n), ceiling)).notBefore(now).at, true
 }
 
 func (s *spacing) grant(_, turn clock.Instant, n int32) Ticket {
 	s.cold.ceilingOfTurn(s.terms, turn) // enter the second that it falls in
 	s.cold.pass(s.terms, int64(n), turn)
 	ticket := Ticket{turn: turn, before: s.last, tokens: n}
-	s.last = turn
+	s.last = rounded{at: turn}
+	if s.planned.at == turn {
+		s.last = s.planned
+	}
 	return ticket
 }
 
 // takeBack returns the last turn; an earlier one has another behind it, which
 // has kept its distance for nothing.
 func (s *spacing) takeBack(ticket Ticket) bool {
-	if s.last != ticket.turn {
+	if s.last.at != ticket.turn {
 		return false
 	}
 	s.last = ticket.before
@@ -60,18 +94,22 @@ func (s *spacing) adopt(t *Terms, now clock.Instant) pace {
 func (s *spacing) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
 	ahead := *s // a copy, to look ahead with
 	ceiling = ahead.cold.ceilingOfTurn(s.terms, now)
-	turn, ok := ahead.next(now, 1)
-	if ok && l.head != nil {
-		turn, ok = ahead.behind(l, now, 1)
-	}
-	if !ok {
+	if ceiling == 0 {
 		return 0, 0, 0
 	}
-	each, slack := s.terms.cost(1, ceiling), maxWait-turn.Sub(now)
+	if l.head == nil {
+		ahead.next(now, 1)
+	} else {
+		planned := ahead.cold.ceilingOfTurn(s.terms, s.last.at)
+		ahead.planned = s.planned.after(s.terms.cost(l.behind+1, planned)).notBefore(now)
+	}
+	slack := maxWait - ahead.planned.at.Sub(now)
 	if slack < 0 {
 		return ceiling, 0, -slack
 	}
-	return ceiling, 1 + int64(slack/each), each - slack%each
+	each := s.terms.cost(1, ceiling)
+	more := math.Floor((float64(slack)+ahead.planned.by)/each + roundingError)
+	return ceiling, 1 + int64(more), ahead.planned.after((more+1)*each).at.Sub(now) - maxWait
 }
 
 func (s *spacing) isNew(now clock.Instant) bool {

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -66,12 +65,10 @@ func (t *Terms) Rule() Rule { return t.rule }
 
 func (t *Terms) warmsUp() bool { return t.rule.WarmUp.Period > 0 }
 
-// cost returns the time that n tokens take at a ceiling in tokens per window,
-// rounded up to the nanosecond so that no two turns come too close.
-func (t *Terms) cost(n int64, ceiling float64) time.Duration {
-	const tolerance = 1e-6 // nanoseconds by which a whole one may be missed
-	ns := float64(n) * t.seconds * 1e9 / ceiling
-	return time.Duration(min(math.Ceil(ns-tolerance), float64(forever)))
+// cost returns the time that n tokens take at a ceiling in tokens per window, in
+// nanoseconds.
+func (t *Terms) cost(n int64, ceiling float64) float64 {
+	return float64(n) * t.seconds * 1e9 / ceiling
 }
 
 // perNanosecond returns the tokens that flow in in a nanosecond.

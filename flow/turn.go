@@ -9,7 +9,7 @@ import (
 // Ticket is a turn that was granted.
 type Ticket struct {
 	turn   clock.Instant
-	before clock.Instant // throttle: the turn granted before it
+	before rounded       // throttle: the turn granted before it
 	taken  clock.Instant // token bucket: when the tokens were
 	tokens int32
 	stored float64 // token bucket that warms up: how many of them were stored ones

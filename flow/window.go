@@ -125,16 +125,18 @@ func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 // Adopt goes over to newer terms at once, rather than with the next call.
 func (w *Window) Adopt(t *Terms, now clock.Instant) { w.settle(t, t.bucketOf(now)) }
 
-// RetryAfter returns how long it takes, counted from the start of the present
-// bucket, until n tokens that were refused can pass if nobody else comes; 0 when
-// they never can under the present ceiling. n of 1 costs two loads.
-func (w *Window) RetryAfter(n int32) time.Duration {
+// RetryAfter returns how long it takes from now until n tokens that were refused
+// can pass if nobody else comes; 0 when they never can under the present
+// ceiling. It is told in steps, so that refusals of the same moment are alike, and
+// rather too long than too short by a step. n of 1 costs two loads.
+func (w *Window) RetryAfter(now clock.Instant, n int32) time.Duration {
 	if n == 1 && w.counts.Room() >= 0 {
-		return time.Duration(w.wait.Load())
+		return w.terms.Load().fromNow(time.Duration(w.wait.Load()), now)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.retryAfter(w.terms.Load(), n, w.counts.Room())
+	t := w.terms.Load()
+	return t.fromNow(w.retryAfter(t, n, w.counts.Room()), now)
 }
 
 // Opened returns when the present bucket began: a call that brought an earlier

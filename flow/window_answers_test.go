@@ -38,7 +38,7 @@ func TestWindowRetryAfter(t *testing.T) {
 				assert.Equal(t, n, g.pass(n))
 			}
 			assert.Equal(t, flow.Refused, g.take(test.n))
-			assert.Equal(t, test.want, g.window.RetryAfter(test.n))
+			assert.Equal(t, test.want, g.window.RetryAfter(g.now, test.n))
 		})
 	}
 }
@@ -51,7 +51,7 @@ func TestWindowRetryAfterIsHonestWhileASavedTokenIsOut(t *testing.T) {
 		assert.Equal(t, 1, g.pass(1), "call %d", i)
 	}
 	assert.Equal(t, flow.Refused, g.take(1))
-	g.wait(g.window.RetryAfter(1))
+	g.wait(g.window.RetryAfter(g.now, 1))
 	assert.Equal(t, flow.Passed, g.take(1))
 }
 

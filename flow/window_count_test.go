@@ -43,7 +43,7 @@ func TestWindowCountsWhatPassedElsewhere(t *testing.T) {
 	_, room, reset := g.window.Status(g.now)
 	assert.Zero(t, room)
 	assert.Equal(t, time.Second, reset)
-	assert.Equal(t, time.Second, g.window.RetryAfter(1))
+	assert.Equal(t, time.Second, g.window.RetryAfter(g.now, 1))
 	g.moveTo(900 * time.Millisecond)
 	assert.Equal(t, flow.Refused, check(1))
 	g.moveTo(time.Second)
@@ -82,7 +82,7 @@ func TestWindowRetryAfterOfAnOverfullWindow(t *testing.T) {
 	g.moveTo(500 * time.Millisecond)
 	g.window.Count(g.terms, g.now, 8)
 	assert.Equal(t, flow.Refused, g.take(1))
-	assert.Equal(t, time.Second, g.window.RetryAfter(1), "the first three are not enough")
+	assert.Equal(t, time.Second, g.window.RetryAfter(g.now, 1), "the first three are not enough")
 	g.moveTo(1500 * time.Millisecond)
 	assert.Equal(t, flow.Passed, g.take(1))
 }

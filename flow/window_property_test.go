@@ -184,20 +184,21 @@ func TestWindowRetryAfterIsHonest(t *testing.T) {
 				if b.take(n) == flow.Passed {
 					t.Skip("it was not refused")
 				}
-				wait := b.window.RetryAfter(n)
+				wait := b.window.RetryAfter(b.now, n)
 				if float64(n) > math.Ceil(limit) {
 					assert.Zero(t, wait, "never")
 					return
 				}
 				assert.Positive(t, wait)
-				b.now = b.bucketStart().Add(wait)
+				b.now = b.now.Add(wait)
 				assert.Equal(t, flow.Passed, b.take(n), "after %v", wait)
 			},
 			"retry too early": func(t *rapid.T) {
 				if b.take(1) == flow.Passed || limit < 1 || limit != math.Floor(limit) {
 					t.Skip("it was not refused, or waits for a fraction")
 				}
-				b.now = b.bucketStart().Add(b.window.RetryAfter(1) - 1)
+				step := min(b.bucketLength(), 100*time.Millisecond) // in which it is told
+				b.now = b.now.Add(max(0, b.window.RetryAfter(b.now, 1)-step-1))
 				assert.Equal(t, flow.Refused, b.take(1))
 			},
 		})

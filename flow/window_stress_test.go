@@ -165,7 +165,7 @@ func TestWindowKeepsItsLimitOverReloadsUnderLoad(t *testing.T) {
 			r.terms.Store(terms)
 			r.window.Adopt(terms, epoch.Add(time.Duration(r.now.Load())))
 			r.window.Status(epoch.Add(time.Duration(r.now.Load())))
-			r.window.RetryAfter(2)
+			r.window.RetryAfter(epoch.Add(time.Duration(r.now.Load())), 2)
 		}
 	})
 	r.run(32, 800)

@@ -118,7 +118,7 @@ func TestWindowTakeAllocatesNothing(t *testing.T) {
 		assert.Zero(t, testing.AllocsPerRun(1000, func() {
 			g.wait(7 * time.Millisecond)
 			if g.take(1) == flow.Refused {
-				g.window.RetryAfter(1)
+				g.window.RetryAfter(g.now, 1)
 			}
 			if g.take(1) == flow.Passed {
 				g.window.GiveBack(g.terms, g.now, 1)

@@ -99,16 +99,13 @@ func drawPacer(t *rapid.T) flow.Rule {
 	}
 	each := float64(time.Second) / perSecond(rule)
 	most := rapid.SampledFrom([]float64{0, 1, 2.5, 10, 50}).Draw(t, "maxWait")
-	if each != math.Trunc(each) {
-		most *= 1.0137 // fractions of a nanosecond are not to decide
-	}
 	rule.MaxWait = time.Duration(each * most)
 	if rapid.Bool().Draw(t, "throttle") {
 		rule.Control = flow.Throttle
-		if each != math.Trunc(each) && most > 0 {
-			rule.MaxWait = min(time.Duration(each*10_000), flow.MaxMaxWait) // nor the order in which they are rounded
-		}
 		return rule
+	}
+	if each != math.Trunc(each) {
+		rule.MaxWait = time.Duration(each * most * 1.0137) // fractions of a nanosecond are not to decide
 	}
 	rule.Algorithm = flow.TokenBucket
 	rule.Overdraft = rapid.Bool().Draw(t, "overdraft")

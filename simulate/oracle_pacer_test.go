@@ -48,16 +48,25 @@ func (closedPacer) turn(int64, int64) (int64, bool) { return 0, false }
 func (closedPacer) grant(int64, int64)              {}
 func (closedPacer) clone() pacer                    { return closedPacer{} }
 
-// throttle keeps turns apart by what the later one takes, rounded up.
+// throttle keeps turns apart by what the later one takes. Turns are rounded up to
+// the nanosecond, and what that adds is kept in units.
 type throttle struct {
 	scale
-	last int64
+	last, excess int64
+	next         int64 // the excess of the turn asked for last
 }
 
 func (p *throttle) turn(since, tokens int64) (int64, bool) {
-	return max(since, p.last+(tokens*p.token+p.nanosecond-1)/p.nanosecond), true
+	exact := tokens*p.token - p.excess
+	apart := (exact + p.nanosecond - 1) / p.nanosecond
+	p.next = apart*p.nanosecond - exact
+	if p.last+apart <= since {
+		p.next = 0
+		return since, true
+	}
+	return p.last + apart, true
 }
-func (p *throttle) grant(turn, _ int64) { p.last = turn }
+func (p *throttle) grant(turn, _ int64) { p.last, p.excess = turn, p.next }
 func (p *throttle) clone() pacer        { c := *p; return &c }
 
 // tokenBucket fills while time passes.

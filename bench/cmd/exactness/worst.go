@@ -1,0 +1,41 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/bench/internal/load"
+)
+
+// worstCalendarSecond returns the most passes that certainly were in one second of
+// the calendar.
+func worstCalendarSecond(passes []load.Pass) (most int) {
+	seconds := make(map[int64]int)
+	for _, pass := range passes {
+		if second := pass.Before.Time().Unix(); second == pass.After.Time().Unix() {
+			seconds[second]++
+			most = max(most, seconds[second])
+		}
+	}
+	return most
+}
+
+// worstSecond returns the most passes that certainly were in one second, wherever it
+// begins.
+func worstSecond(passes []load.Pass) (most int) {
+	passes = slices.SortedFunc(slices.Values(passes), func(a, b load.Pass) int { return cmp.Compare(a.Before, b.Before) })
+	for i, first := range passes {
+		end, count := first.Before.Add(time.Second), 0
+		for _, pass := range passes[i:] {
+			if pass.Before >= end {
+				break
+			}
+			if pass.After < end {
+				count++
+			}
+		}
+		most = max(most, count)
+	}
+	return most
+}

@@ -1,0 +1,102 @@
+package peer
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/ratelimiter"
+	"github.com/go-kratos/aegis/ratelimit"
+	"github.com/go-kratos/aegis/ratelimit/bbr"
+	"github.com/throttled/throttled/v2"
+	"github.com/throttled/throttled/v2/store/memstore"
+	uber "go.uber.org/ratelimit"
+	"golang.org/x/time/rate"
+)
+
+// Yardstick is the name of the limiter that most know the price of.
+const Yardstick = "rate.Allow"
+
+// Adaptive is the name of the limiter that has no limit but refuses when the
+// machine is overloaded.
+const Adaptive = "kratos-bbr"
+
+func otherLimiters() []Limiter {
+	return []Limiter{
+		{Yardstick, func(limit int) (Try, error) {
+			limiter := rate.NewLimiter(rate.Limit(limit), limit)
+			return func(int) bool { return limiter.Allow() }, nil
+		}},
+		{"uber.Take", func(limit int) (Try, error) { return take(uber.New(limit)), nil }},
+		{"failsafe-bursty", func(limit int) (Try, error) {
+			limiter := ratelimiter.NewBursty[any](uint(limit), time.Second)
+			return func(int) bool { return limiter.TryAcquirePermit() }, nil
+		}},
+		{"failsafe-smooth", func(limit int) (Try, error) {
+			limiter := ratelimiter.NewSmooth[any](uint(limit), time.Second)
+			return func(int) bool { return limiter.TryAcquirePermit() }, nil
+		}},
+		{"failsafe-executor", func(limit int) (Try, error) {
+			executor := failsafe.With(ratelimiter.NewBursty[any](uint(limit), time.Second))
+			return func(int) bool { return executor.Run(func() error { return nil }) == nil }, nil
+		}},
+		{"throttled-gcra", newThrottled},
+		{Adaptive, func(int) (Try, error) { return adapt(), nil }},
+	}
+}
+
+func otherQueues() []Limiter {
+	return []Limiter{
+		{"rate.Wait", func(limit int) (Try, error) {
+			limiter := rate.NewLimiter(rate.Limit(limit), 1)
+			return func(int) bool { return limiter.Wait(context.Background()) == nil }, nil
+		}},
+		{"uber.Take", func(limit int) (Try, error) { return take(uber.New(limit)), nil }},
+		{"uber.Take-no-slack", func(limit int) (Try, error) { return take(uber.New(limit, uber.WithoutSlack)), nil }},
+		{"failsafe-smooth", func(limit int) (Try, error) {
+			limiter := ratelimiter.NewSmooth[any](uint(limit), time.Second)
+			return func(int) bool { return limiter.AcquirePermit(context.Background()) == nil }, nil
+		}},
+	}
+}
+
+func take(limiter uber.Limiter) Try {
+	return func(int) bool {
+		limiter.Take()
+		return true
+	}
+}
+
+// newThrottled returns throttled's limiter on the store that its manual has. It may
+// try as often as it needs to: by default it gives up, with an error that is no
+// refusal, when ten others were quicker.
+func newThrottled(limit int) (Try, error) {
+	store, err := memstore.NewCtx(65536)
+	if err != nil {
+		return nil, err
+	}
+	limiter, err := throttled.NewGCRARateLimiterCtx(store,
+		throttled.RateQuota{MaxRate: throttled.PerSec(limit), MaxBurst: limit - 1})
+	if err != nil {
+		return nil, err
+	}
+	limiter.SetMaxCASAttemptsLimit(math.MaxInt)
+	return func(int) bool {
+		limited, _, err := limiter.RateLimitCtx(context.Background(), resource, 1)
+		return err == nil && !limited
+	}, nil
+}
+
+// adapt returns a limiter that takes no load of the machine for an overload.
+func adapt() Try {
+	limiter := bbr.NewLimiter(bbr.WithCPUThreshold(math.MaxInt64))
+	return func(int) bool {
+		done, err := limiter.Allow()
+		if err != nil {
+			return false
+		}
+		done(ratelimit.DoneInfo{})
+		return true
+	}
+}

@@ -1,0 +1,139 @@
+package peer
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/alibaba/sentinel-golang/api"
+	"github.com/alibaba/sentinel-golang/core/config"
+	"github.com/alibaba/sentinel-golang/core/flow"
+	"github.com/alibaba/sentinel-golang/core/stat"
+	"github.com/alibaba/sentinel-golang/util"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+const sentinelName = "sentinel"
+
+// Start starts Sentinel as its users have it, statistics, collectors and metric log
+// at their defaults, but for two things: nothing goes to its record log, and the
+// metric log is in a folder that stop removes. It is called once in a process,
+// before anything of Sentinel is used.
+func Start() (stop func(), err error) {
+	dir, err := os.MkdirTemp("", "sentinel-")
+	if err != nil {
+		return nil, fmt.Errorf("peer: folder for the logs of sentinel: %w", err)
+	}
+	entity := config.NewDefaultConfig()
+	entity.Sentinel.App.Name = "bench"
+	entity.Sentinel.Log.Dir = dir
+	entity.Sentinel.Log.Logger = silent{}
+	if err := api.InitWithConfig(entity); err != nil {
+		return nil, fmt.Errorf("peer: start sentinel: %w", err)
+	}
+	return func() { _ = os.RemoveAll(dir) }, nil
+}
+
+// Reset takes out what Sentinel holds, rules and statistics. It keeps them for the
+// whole process, where they would weigh on what is measured next. What its exporter
+// of metrics remembers of each name stays.
+func Reset() error {
+	util.SetClock(util.NewRealClock())
+	if err := flow.ClearRules(); err != nil {
+		return fmt.Errorf("peer: clear the rules of sentinel: %w", err)
+	}
+	stat.ResetResourceNodeMap()
+	return nil
+}
+
+func sentinelLimiter(settings Settings) Limiter { return sentinelWith(settings, Reject) }
+
+func sentinelQueue(settings Settings) Limiter { return sentinelWith(settings, Throttle) }
+
+func sentinelWith(settings Settings, kind Kind) Limiter {
+	return Limiter{Name: sentinelName, New: func(limit int) (Try, error) {
+		guards := sentinel{}
+		settings.applyToSentinel()
+		if err := guards.Prepare([]Rule{{Resource: resource, Limit: float64(limit), Kind: kind}})(); err != nil {
+			return nil, err
+		}
+		return func(int) bool { return guards.Call(resource) }, nil
+	}}
+}
+
+// applyToSentinel does what can be done of the settings: Sentinel has no bound of
+// resources.
+func (s Settings) applyToSentinel() {
+	if s.Clock != nil {
+		util.SetClock(sentinelClock{s.Clock})
+	}
+}
+
+// sentinel is no more than a name: all that it does is global.
+type sentinel struct{}
+
+// Prepare makes rules for LoadRules, which is what Sentinel's data sources call
+// whatever changed.
+func (sentinel) Prepare(set []Rule) func() error {
+	native := make([]*flow.Rule, len(set))
+	for i, rule := range set {
+		native[i] = &flow.Rule{ID: fmt.Sprint(i), Resource: rule.Resource, Threshold: rule.Limit}
+		switch rule.Kind {
+		case WarmUp:
+			native[i].TokenCalculateStrategy = flow.WarmUp
+			native[i].WarmUpPeriodSec = uint32(warmUpPeriod / time.Second)
+			native[i].WarmUpColdFactor = config.DefaultWarmUpColdFactor
+		case Throttle:
+			native[i].ControlBehavior = flow.Throttling
+			native[i].MaxQueueingTimeMs = uint32(longestWait / time.Millisecond)
+		case Reject:
+		}
+	}
+	return func() error {
+		_, err := flow.LoadRules(native)
+		return err
+	}
+}
+
+func (sentinel) Call(resource string) bool {
+	entry, blocked := api.Entry(resource)
+	if blocked != nil {
+		return false
+	}
+	entry.Exit()
+	return true
+}
+
+func (sentinel) Enter(resource string) (func(), error) {
+	entry, blocked := api.Entry(resource)
+	if blocked != nil {
+		return nil, blocked
+	}
+	return func() { entry.Exit() }, nil
+}
+
+// sentinelClock is a clock in the form that Sentinel takes.
+type sentinelClock struct{ clock clock.Clock }
+
+func (c sentinelClock) Now() time.Time            { return c.clock.Now().Time() }
+func (c sentinelClock) CurrentTimeMillis() uint64 { return uint64(c.Now().UnixMilli()) }
+func (c sentinelClock) CurrentTimeNano() uint64   { return uint64(c.clock.Now()) }
+
+func (c sentinelClock) Sleep(d time.Duration) {
+	timer := c.clock.NewTimer(d)
+	defer timer.Stop()
+	<-timer.C()
+}
+
+// silent is a logger for nobody.
+type silent struct{}
+
+func (silent) Debug(string, ...any)        {}
+func (silent) DebugEnabled() bool          { return false }
+func (silent) Info(string, ...any)         {}
+func (silent) InfoEnabled() bool           { return false }
+func (silent) Warn(string, ...any)         {}
+func (silent) WarnEnabled() bool           { return false }
+func (silent) Error(error, string, ...any) {}
+func (silent) ErrorEnabled() bool          { return false }

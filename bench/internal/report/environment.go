@@ -1,0 +1,62 @@
+package report
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// peers are the modules whose versions are told, by what they are called in tables.
+func peers() map[string]string {
+	return map[string]string{
+		"github.com/alibaba/sentinel-golang": "sentinel-golang",
+		"github.com/failsafe-go/failsafe-go": "failsafe-go",
+		"github.com/go-kratos/aegis":         "kratos aegis",
+		"github.com/throttled/throttled/v2":  "throttled",
+		"go.uber.org/ratelimit":              "uber ratelimit",
+		"golang.org/x/time":                  "x/time",
+	}
+}
+
+// Environment says, in one line, where the figures of this process come from: the
+// machine, the versions, the date and the command.
+func Environment(command string) string {
+	return fmt.Sprintf("Measured on %s with `%s` on %s, %d cores, %s/%s, %s, beside %s.",
+		time.Now().Format(time.DateOnly), command,
+		processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(),
+		strings.Join(versions(), ", "))
+}
+
+// Command returns the command line of this program as one would type it in the
+// folder of the module.
+func Command() string {
+	return strings.Join(append([]string{"go run ./cmd/" + filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
+}
+
+// versions returns the peers with their versions. They are read from go.mod, in
+// whose folder everything here is run: binaries of tests do not know them.
+func versions() (list []string) {
+	module, _ := os.ReadFile("go.mod")
+	names := peers()
+	for line := range strings.Lines(string(module)) {
+		if fields := strings.Fields(line); len(fields) >= 2 && names[fields[0]] != "" {
+			list = append(list, names[fields[0]]+" "+fields[1])
+		}
+	}
+	return list
+}
+
+// processor returns the model of the processor where the system tells, else its
+// architecture.
+func processor() string {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	_, rest, found := strings.Cut(string(info), "model name")
+	if !found {
+		return runtime.GOARCH
+	}
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.Trim(line, "\t :")
+}

@@ -1,0 +1,38 @@
+package bench_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/penstock-go/penstock/bench/internal/peer"
+	"github.com/penstock-go/penstock/bench/internal/report"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	stop, err := peer.Start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if flag.Lookup("test.bench").Value.String() != "" {
+		fmt.Println("environment:", report.Environment(command())) // kept with the results
+	}
+	code := m.Run()
+	stop()
+	os.Exit(code)
+}
+
+// command returns the command line with what was asked of the benchmarks.
+func command() string {
+	line := "go test"
+	for _, name := range []string{"bench", "benchmem", "benchtime", "count", "cpu"} {
+		if f := flag.Lookup("test." + name); f.Value.String() != f.DefValue {
+			line += " -" + name + "=" + f.Value.String()
+		}
+	}
+	return strings.TrimSpace(line)
+}
