@@ -2,8 +2,8 @@
 //
 // Nothing in Penstock reads the time of day by itself: an engine is handed a
 // [Clock], reads it once per call and passes the [Instant] down. Three clocks
-// come with the package: [System] for production, [Virtual] for tests and
-// simulations, and whatever a user writes against the interface.
+// come with the package: [System] for production, [Coarse] for a production that
+// counts nanoseconds, and [Virtual] for tests and simulations.
 package clock
 
 import "time"

@@ -19,30 +19,33 @@ type countedRule struct {
 }
 
 // settle tells every rule concerned of a call of n tokens that passed at now,
-// and returns the error with which the first of the shadow rules would have
-// refused it, nil if none would. Each shadow rule is asked as if it were the
-// only one.
-func (a *aftermath) settle(now clock.Instant, n int32) *BlockError {
+// and returns what its guard is to say: the error with which the first of the
+// shadow rules would have refused it, nil if none would. Each shadow rule is
+// asked as if it were the only one.
+func (a *aftermath) settle(now clock.Instant, n int32) *besides {
 	if a == nil {
 		return nil
 	}
+	return a.settleAll(now, n)
+}
+
+func (a *aftermath) settleAll(now clock.Instant, n int32) *besides {
 	for i := range a.counted {
 		a.counted[i].window.Count(a.counted[i].terms, now, n)
 	}
-	var first *BlockError
+	var first *besides
 	for i := range a.shadows {
 		shadow := &a.shadows[i]
-		if err := shadow.hold.judge(shadow.terms, now, n); err != nil && first == nil {
-			first = err
+		if refused := shadow.hold.judge(shadow.terms, now, n); refused != nil && first == nil {
+			first = &refused.besides
 		}
 	}
 	return first
 }
 
-// judge takes n tokens as a shadow rule would and returns the error that it would
-// have refused the call with. A rule that has changed in this very moment does
-// not judge.
-func (h *hold) judge(t *flow.Terms, now clock.Instant, n int32) *BlockError {
+// judge takes n tokens as a shadow rule would and returns the refusal that it
+// would have been. A rule that has changed in this very moment does not judge.
+func (h *hold) judge(t *flow.Terms, now clock.Instant, n int32) *refusal {
 	if h.queue != nil {
 		if h.queue.Reserve(t, now, n) != flow.Refused {
 			return nil

@@ -69,6 +69,8 @@ type Outcome struct {
 type checkedCall struct {
 	info    CallInfo
 	entered []Check
+	failure error   // that the guard was told of
+	besides besides // of its guard
 }
 
 // exit tells them, the last first, what became of the call.

@@ -29,6 +29,6 @@ func Call[T any](ctx context.Context, e *Engine, resource string, fn func(contex
 	guard.Fail(errPanicked) // unless fn returns
 	defer guard.Exit()
 	value, err := fn(ctx)
-	guard.failure = err
+	guard.ended(err)
 	return value, err
 }

@@ -27,7 +27,7 @@ func (r *resource) enter(ctx context.Context, name string, opts []Option) (Guard
 		switch rule, decision := steps.takeWindows(now, tokens); decision {
 		case flow.Passed:
 			if r.pass(now) {
-				return Guard{resource: r, start: now, wouldBlock: steps.after.settle(now, tokens)}, nil
+				return Guard{resource: r, start: now, besides: steps.after.settle(now, tokens)}, nil
 			}
 			steps.giveBackAll(now, tokens)
 		case flow.Refused:

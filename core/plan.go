@@ -53,8 +53,15 @@ type queueRule struct {
 }
 
 // planNow returns the plan of the generation in force, nil when the engine is
-// closed.
+// closed. Mostly that is the first one.
 func (r *resource) planNow() *plan {
+	if generation, p := r.engine.generation.Load(), r.plan.Load(); p.since <= generation && generation != closedGeneration {
+		return p
+	}
+	return r.planBefore()
+}
+
+func (r *resource) planBefore() *plan {
 	for {
 		generation := r.engine.generation.Load()
 		if generation == closedGeneration {
@@ -71,10 +78,15 @@ func (r *resource) planNow() *plan {
 
 // stepsOf returns the rules that a call with these options is held against.
 func (p *plan) stepsOf(opts []Option) *steps {
-	if p.origins != nil {
-		if s := p.origins[originOf(opts)]; s != nil {
-			return s
-		}
+	if p.origins == nil {
+		return &p.others
+	}
+	return p.stepsOfOrigin(originOf(opts))
+}
+
+func (p *plan) stepsOfOrigin(origin string) *steps {
+	if s := p.origins[origin]; s != nil {
+		return s
 	}
 	return &p.others
 }

@@ -14,16 +14,22 @@ type tally struct {
 	refused, wouldRefuse atomic.Uint64
 }
 
-// refusals holds the errors with which one rule refuses on one resource: one for
-// each length of RetryAfter, so that refusing allocates nothing once an error of
-// that length was made.
+// refusal is an error with which a rule refuses, and what the guard of a call says
+// that a shadow rule would have refused with it. It never changes.
+type refusal struct {
+	err     BlockError
+	besides besides
+}
+
+// refusals holds those of one rule on one resource: one for each length of
+// RetryAfter, so that refusing allocates nothing once one of that length was made.
 type refusals struct {
 	resource string
 	kind     rules.Kind
 	rule     string
 
-	tally  *tally
-	errors [1 << cacheBits]atomic.Pointer[BlockError] // by a hash of RetryAfter
+	tally *tally
+	made  [1 << cacheBits]atomic.Pointer[refusal] // by a hash of RetryAfter
 }
 
 // about says what the refusals are of and where they are counted.
@@ -34,35 +40,42 @@ func (r *refusals) about(resource string, kind rules.Kind, rule string, counted 
 // refuse counts one refusal and returns its error.
 func (r *refusals) refuse(retryAfter time.Duration) *BlockError {
 	r.tally.refused.Add(1)
-	return r.errorOf(retryAfter)
+	return &r.refusalOf(retryAfter).err
 }
 
-// wouldRefuse counts a call that a shadow rule let through and returns the error
-// with which it would have refused.
-func (r *refusals) wouldRefuse(retryAfter time.Duration) *BlockError {
+// wouldRefuse counts a call that a shadow rule let through and returns how it
+// would have been refused.
+func (r *refusals) wouldRefuse(retryAfter time.Duration) *refusal {
 	r.tally.wouldRefuse.Add(1)
-	return r.errorOf(retryAfter)
+	return r.refusalOf(retryAfter)
 }
 
-func (r *refusals) errorOf(retryAfter time.Duration) *BlockError {
+func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
 	retryAfter = roundUp(retryAfter)
 	const golden = 0x9E3779B97F4A7C15 // spreads the lengths over the cache
-	slot := &r.errors[uint64(retryAfter)*golden>>(64-cacheBits)]
-	if err := slot.Load(); err != nil && err.RetryAfter == retryAfter {
-		return err
+	slot := &r.made[uint64(retryAfter)*golden>>(64-cacheBits)]
+	if present := slot.Load(); present != nil && present.err.RetryAfter == retryAfter {
+		return present
 	}
-	err := &BlockError{Resource: r.resource, Kind: r.kind, Rule: r.rule, RetryAfter: retryAfter}
-	slot.Store(err)
-	return err
+	next := &refusal{err: BlockError{Resource: r.resource, Kind: r.kind, Rule: r.rule, RetryAfter: retryAfter}}
+	next.besides.wouldBlock = &next.err
+	slot.Store(next)
+	return next
 }
 
 // roundUp rounds a duration up to two significant digits and at least a
 // millisecond. 0 stays 0.
 func roundUp(d time.Duration) time.Duration {
-	if d <= 0 {
+	const fine = time.Millisecond
+	switch { // dividing by a constant is a third of the price, and these are the usual ones
+	case d <= 0:
 		return 0
+	case d <= 100*fine:
+		return (d + fine - 1) / fine * fine
+	case d <= 1000*fine:
+		return (d + 10*fine - 1) / (10 * fine) * (10 * fine)
 	}
-	unit := time.Millisecond
+	unit := 100 * fine
 	for unit*100 < d {
 		unit *= 10
 	}

@@ -22,8 +22,8 @@ type visit struct {
 	windows *steps       // whose windows have given tokens, at now; or nil
 	checked *checkedCall // nil until the checks are asked
 
-	passed     bool
-	wouldBlock *BlockError
+	passed  bool
+	besides *besides // what shadow rules would have done
 }
 
 // enterInTurn decides on a call whose plan has queues or whose engine has
@@ -93,7 +93,7 @@ func (v *visit) proceed(ctx context.Context, opts []Option) (after time.Duration
 			continue
 		}
 		if v.passed = v.resource.pass(v.now); v.passed {
-			v.wouldBlock = steps.after.settle(v.now, v.tokens)
+			v.besides = steps.after.settle(v.now, v.tokens)
 			return 0, nil
 		}
 		v.giveBackWindows()
@@ -103,7 +103,14 @@ func (v *visit) proceed(ctx context.Context, opts []Option) (after time.Duration
 
 // guard returns the guard of a call that has passed.
 func (v *visit) guard() Guard {
-	return Guard{resource: v.resource, start: v.now, checks: v.checked, wouldBlock: v.wouldBlock}
+	if c := v.checked; c != nil {
+		c.besides.checks = c
+		if v.besides != nil {
+			c.besides.wouldBlock = v.besides.wouldBlock
+		}
+		v.besides = &c.besides
+	}
+	return Guard{resource: v.resource, start: v.now, besides: v.besides}
 }
 
 // askChecks asks the engine's checks, once in a call. It returns how long they

@@ -31,7 +31,7 @@ func (s *simulation) arrive() error {
 	}
 	s.rows.at(c.arrived, c.stream.row).Offered++
 	if s.options.Events {
-		s.events = append(s.events, Event{T: c.arrived.Seconds(), Resource: c.stream.resource})
+		s.events = append(s.events, Event{T: seconds(c.arrived), Resource: c.stream.resource})
 	}
 	if s.pending++; s.pending > MaxPending {
 		return fmt.Errorf("more than %d calls wait or are served: lower the rates, maxWait or serviceTime", MaxPending)
@@ -91,9 +91,13 @@ func (s *simulation) finish(c *call) error {
 	return nil
 }
 
+// seconds returns the number of seconds that is nearest to the time, which
+// [time.Duration.Seconds] does not always.
+func seconds(d time.Duration) float64 { return float64(d) / float64(time.Second) }
+
 // decide fills in what became of the call.
 func (e *Event) decide(wait time.Duration, blocked *core.BlockError) {
-	e.Outcome, e.Wait = Pass, wait.Seconds()
+	e.Outcome, e.Wait = Pass, seconds(wait)
 	if blocked != nil {
 		e.Outcome, e.Rule, e.Kind = Block, blocked.Rule, string(blocked.Kind)
 	}

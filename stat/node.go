@@ -17,8 +17,9 @@ import (
 // A call is told to the node as Pass and Done, or as Block; a call that had to
 // wait, before that, as BeginWait and EndWait. Calls count, not tokens.
 type Node struct {
-	// What calls write. Each call that passes costs three atomic writes, passed,
-	// done and the histogram's, and one that is blocked a single one.
+	// What calls write stands in one cache line. A call that passes costs three
+	// atomic writes, to passed, done and the histogram, one that is blocked a
+	// single one; the others are mostly read.
 	second      atomic.Int64 // that is open; changes under mu
 	passed      tally
 	done        tally // calls that ended, and their response times in microseconds
@@ -31,6 +32,7 @@ type Node struct {
 	rare atomic.Pointer[rareTallies]
 
 	mu     sync.Mutex // guards what follows, and going over to another second
+	sums   [3]sums    // of passed, done and blocked
 	minute *leapArray // the seconds before the open one; nil until there is something to keep
 
 	responseTimes Histogram
@@ -39,7 +41,8 @@ type Node struct {
 // rareTallies are those of what most resources never see.
 type rareTallies struct {
 	failed tally
-	waited tally // waits that ended, and how long they were, in microseconds
+	waited tally   // waits that ended, and how long they were, in microseconds
+	sums   [2]sums // of both; guarded by Node.mu
 }
 
 // Pass counts a call that is let through at now.
@@ -67,11 +70,12 @@ func (n *Node) TakeBack(passed clock.Instant) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	second := secondOf(passed)
+	passes := n.accountOf(&n.passed)
 	if second == n.second.Load() {
-		n.empty(&n.passed)
-		n.passed.open.events--
+		n.empty(passes)
+		passes.open.events--
 	} else {
-		n.passed.before.events--
+		passes.before.events--
 		n.amend(second, func(s *Second) { s.Passed-- })
 	}
 	n.moved.Add(-1)

@@ -21,19 +21,19 @@ func (n *Node) Waiting() int64 { return n.waiting.Load() }
 func (n *Node) Totals() Totals {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	done, passed := n.done.total(), n.passed.total()
+	done, passed := n.accountOf(&n.done).total(), n.accountOf(&n.passed).total()
 	t := Totals{
 		InFlight:      n.inFlight(),
 		Waiting:       n.waiting.Load(),
 		Passed:        passed.events,
-		Blocked:       n.blocked.total().events,
+		Blocked:       n.accountOf(&n.blocked).total().events,
 		Completed:     done.events,
 		ResponseTime:  time.Duration(done.sum) * time.Microsecond,
 		ResponseTimes: n.responseTimes.Snapshot(),
 	}
 	if r := n.rare.Load(); r != nil {
-		waited := r.waited.total()
-		t.Failed, t.Waited = r.failed.total().events, waited.events
+		waited := n.accountOf(&r.waited).total()
+		t.Failed, t.Waited = n.accountOf(&r.failed).total().events, waited.events
 		t.WaitTime = time.Duration(waited.sum) * time.Microsecond
 	}
 	return t

@@ -1,6 +1,9 @@
 package stat
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // The methods here go over from one second to the next and count what cannot be
 // counted in the word of a tally. Their callers hold n.mu.
@@ -11,34 +14,33 @@ func (n *Node) addSlowly(t *tally, second int64, quantity uint64) {
 	if second > n.second.Load() {
 		n.enter(second)
 	}
-	event := count{1, quantity}
+	event, a := count{1, quantity}, n.accountOf(t)
 	n.move(t, event)
 	if second < n.second.Load() {
-		t.before.add(event)
+		a.before.add(event)
 		n.amend(second, func(s *Second) { n.addTo(s, t, event) })
 		return
 	}
 	if !t.hasRoom(tagOf(second), quantity) {
-		n.empty(t)
+		n.empty(a)
 	}
-	t.open.add(event)
+	a.open.add(event)
 }
 
 // enter closes the open second and opens a later one.
 func (n *Node) enter(second int64) {
-	for _, t := range n.tallies() {
-		n.close(t)
+	accounts := n.accounts()
+	for _, a := range accounts {
+		n.close(a)
 	}
 	n.remember(second)
 	tag := tagOf(second)
-	for _, t := range n.tallies() {
-		t.end()
-	}
 	n.second.Store(second)
 	n.maxInFlight.reopen(tag)
 	n.maxTook.reopen(tag)
-	for _, t := range n.tallies() {
-		t.reopen(tag)
+	for _, a := range accounts {
+		a.end()
+		a.reopen(tag)
 	}
 }
 
@@ -73,28 +75,33 @@ func (n *Node) amend(second int64, change func(*Second)) {
 	n.minute.put(second, &s)
 }
 
-// tallies returns those that are there, passed last: whoever finds it open finds
-// all of them open.
-func (n *Node) tallies() []*tally {
-	all := [...]*tally{nil, nil, &n.done, &n.blocked, &n.passed}
+// accounts returns those that there are, that of calls that passed last: whoever
+// finds its word open finds all of them open.
+func (n *Node) accounts() []account {
+	all := [...]account{{}, {}, {&n.done, &n.sums[1]}, {&n.blocked, &n.sums[2]}, {&n.passed, &n.sums[0]}}
 	if r := n.rare.Load(); r != nil {
-		all[0], all[1] = &r.failed, &r.waited
+		all[0], all[1] = account{&r.failed, &r.sums[0]}, account{&r.waited, &r.sums[1]}
 		return all[:]
 	}
 	return all[2:]
 }
 
-// close moves what the word of a tally has counted out of it.
-func (n *Node) close(t *tally) {
-	moved := unpack(t.word.Swap(closed << tagShift))
-	t.open.add(moved)
-	n.move(t, moved)
+func (n *Node) accountOf(t *tally) account {
+	accounts := n.accounts()
+	return accounts[slices.IndexFunc(accounts, func(a account) bool { return a.tally == t })]
+}
+
+// close moves what the word of a tally has counted to its sums.
+func (n *Node) close(a account) {
+	counted := a.tally.close()
+	a.open.add(counted)
+	n.move(a.tally, counted)
 }
 
 // empty does the same, and lets it be added to again.
-func (n *Node) empty(t *tally) {
-	n.close(t)
-	t.reopen(tagOf(n.second.Load()))
+func (n *Node) empty(a account) {
+	n.close(a)
+	a.reopen(tagOf(n.second.Load()))
 }
 
 // move notes events that are not, or no longer, in the words that calls write.
@@ -116,8 +123,8 @@ func (n *Node) inFlight() int64 {
 // openSecond returns what has happened in the open second, without its start.
 func (n *Node) openSecond() Second {
 	var s Second
-	for _, t := range n.tallies() {
-		n.addTo(&s, t, t.second())
+	for _, a := range n.accounts() {
+		n.addTo(&s, a.tally, a.second())
 	}
 	s.MaxInFlight = n.maxInFlight.second()
 	s.MaxResponseTime = time.Duration(n.maxTook.second()) * time.Microsecond

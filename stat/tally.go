@@ -10,11 +10,12 @@ import "sync/atomic"
 // An event is therefore one compare-and-swap, and none is counted in a second
 // that is not its own. The node moves counts out of the word, under its mutex,
 // when the second ends or the word is full.
-type tally struct {
-	word atomic.Uint64
+type tally struct{ word atomic.Uint64 }
 
-	open   count // of the open second, moved out of the word; guarded by Node.mu
-	before count // of all seconds before it; guarded by Node.mu
+// sums are what was moved out of the word of a tally: they are guarded by Node.mu.
+type sums struct {
+	open   count // in the open second
+	before count // in all seconds before it
 }
 
 // count is a number of events and the sum of their quantities.
@@ -69,29 +70,38 @@ func fits(word, tag, quantity uint64) bool {
 	return word>>tagShift == tag && word&maxSum+quantity <= maxSum && word>>sumBits&maxEvents < maxEvents
 }
 
-// reopen lets the word count for a tag. The caller holds Node.mu, as for what
-// follows.
+// reopen lets the word count for a tag.
 func (t *tally) reopen(tag uint64) { t.word.Store(tag << tagShift) }
 
-// end makes what was counted since the second was opened part of what was before
-// it. The word is closed.
-func (t *tally) end() {
-	t.before.add(t.open)
-	t.open = count{}
+// close returns what the word has counted, which starts over at nothing. Nothing
+// can be added until it is opened again.
+func (t *tally) close() count { return unpack(t.word.Swap(closed << tagShift)) }
+
+func unpack(word uint64) count { return count{word >> sumBits & maxEvents, word & maxSum} }
+
+// account is a tally with its sums.
+type account struct {
+	*tally
+	*sums
 }
 
 // second returns what was counted in the open second.
-func (t *tally) second() count {
-	c := t.open
-	c.add(unpack(t.word.Load()))
+func (a account) second() count {
+	c := a.open
+	c.add(unpack(a.word.Load()))
 	return c
 }
 
 // total returns what was counted ever.
-func (t *tally) total() count {
-	c := t.second()
-	c.add(t.before)
+func (a account) total() count {
+	c := a.second()
+	c.add(a.before)
 	return c
 }
 
-func unpack(word uint64) count { return count{word >> sumBits & maxEvents, word & maxSum} }
+// end makes what was counted since the second was opened part of what was before
+// it. The word is closed.
+func (a account) end() {
+	a.before.add(a.open)
+	a.open = count{}
+}

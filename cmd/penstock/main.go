@@ -15,11 +15,14 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := command.Run(ctx, command.Env{
+	env := command.Env{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv,
 		InIsTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		OutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
-	}, os.Args[1:])
+		ErrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	env.Width, _, _ = term.GetSize(int(os.Stdout.Fd())) // 0 when it is none
+	code := command.Run(ctx, env, os.Args[1:])
 	stop()
 	os.Exit(code)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
@@ -33,7 +35,17 @@ func PenstockWays(settings Settings) []Limiter {
 		penstock("penstock-resolved", settings, flow.Rule{Resource: resource}, resolved),
 		penstock("penstock-pattern", settings, flow.Rule{Match: "bench:*"}, byName),
 		penstock("penstock-origin", settings, flow.Rule{Resource: resource, Origin: caller}, withOrigin),
+		coarse(settings),
 	}
+}
+
+// coarse is Penstock at its quickest: a resource looked up once, and a clock that
+// is read every millisecond.
+func coarse(settings Settings) Limiter {
+	return Limiter{Name: "penstock-coarse", New: func(limit int) (Try, error) {
+		settings.Clock = clock.NewCoarse(time.Millisecond) // runs until the process ends
+		return penstock("", settings, flow.Rule{Resource: resource}, resolved).New(limit)
+	}}
 }
 
 func penstockQueue(settings Settings) Limiter {

@@ -47,7 +47,7 @@ func Text(w io.Writer, seconds []simulate.Second, terminal Terminal) error {
 	for _, p := range list {
 		p.text(out, terminal)
 	}
-	table(out, list)
+	table(out, list, terminal)
 	return out.Flush()
 }
 
@@ -73,7 +73,10 @@ func (p panel) text(out io.Writer, terminal Terminal) {
 	width := len(cells[0])
 	fmt.Fprintf(out, "%*s └%s\n", margin, labels[0], strings.Repeat("─", width))
 	fmt.Fprintf(out, "%*s  %s\n", margin, "", p.times(width))
-	fmt.Fprintf(out, "%*s  %s\n\n", margin, "", p.legend(terminal.Colour))
+	for _, line := range p.legend(terminal, terminal.Width-margin-2) {
+		fmt.Fprintf(out, "%*s  %s\n", margin, "", line)
+	}
+	fmt.Fprintln(out)
 }
 
 // line returns which line a number is on, counted from the axis.
@@ -153,20 +156,34 @@ func (p panel) times(width int) string {
 	return string(axis[:end]) + " s"
 }
 
-func (p panel) legend(colour bool) string {
-	entries := []string{
-		paint([]rune{passedMark}, colour) + " passed",
-		paint([]rune{blockedMark}, colour) + " blocked",
-		paint([]rune{offeredMark}, colour) + " offered",
-	}
-	switch {
+// legend tells what the marks mean, in lines of so many columns.
+func (p panel) legend(terminal Terminal, columns int) []string {
+	entries := []struct {
+		mark rune
+		text string
+	}{{passedMark, "passed"}, {blockedMark, "blocked"}, {offeredMark, "offered"}, {ceilingMark, "ceiling (tokens)"}}
+	switch last := len(entries) - 1; {
 	case math.IsNaN(p.totals.highest):
+		entries = entries[:last]
 	case p.aloft:
-		entries = append(entries, paint([]rune{aloftMark}, colour)+" ceiling up to "+figure(p.totals.highest)+" tokens")
-	default:
-		entries = append(entries, paint([]rune{ceilingMark}, colour)+" ceiling (tokens)")
+		entries[last].mark, entries[last].text = aloftMark, "ceiling up to "+figure(p.totals.highest)+" tokens"
 	}
-	return strings.Join(entries, "   ")
+	const gap = "   "
+	lines, used := []string{""}, 0
+	for i, e := range entries {
+		text, last := paint([]rune{e.mark}, terminal.Colour)+" "+e.text, len(lines)-1
+		wide := len(gap) + 2 + len(e.text)
+		switch {
+		case i == 0:
+			lines[last] = text
+		case used+wide <= columns:
+			lines[last] += gap + text
+		default:
+			lines, used = append(lines, text), 0
+		}
+		used += wide
+	}
+	return lines
 }
 
 // paint gives marks their colours.

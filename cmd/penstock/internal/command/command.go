@@ -16,8 +16,11 @@ type Env struct {
 	Out, Err io.Writer
 	Getenv   func(string) string
 
-	// InIsTerminal and OutIsTerminal tell that a person types and reads there.
-	InIsTerminal, OutIsTerminal bool
+	// InIsTerminal and the others tell that a person types and reads there.
+	InIsTerminal, OutIsTerminal, ErrIsTerminal bool
+
+	// Width is how many columns the terminal at Out has, 0 when that is unknown.
+	Width int
 }
 
 // The exit codes of penstock.
@@ -47,11 +50,16 @@ func (f failure) Unwrap() error { return f.err }
 // Run runs penstock with its arguments, without its name, and returns the exit
 // code. Errors are written to env.Err.
 func Run(ctx context.Context, env Env, args []string) int {
+	out := &answer{to: env.Out}
+	env.Out = out
 	root := newRoot(env)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	var f failure
 	switch {
+	case out.err != nil:
+		fmt.Fprintf(env.Err, "penstock: the answer cannot be written: %v\n", out.err)
+		return ExitFailed
 	case err == nil:
 		return ExitDone
 	case !errors.As(err, &f): // the command line: names of commands, flags, settings
@@ -95,7 +103,20 @@ of them. Each command has examples: see penstock COMMAND --help.`,
 		newRollback(env),
 		newStatus(env),
 	)
+	completeCompletion(root)
 	return root
+}
+
+// completeCompletion makes the command for completions refuse shells that it
+// does not know, instead of showing its help as if all were well.
+func completeCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			cmd.Args = arguments(0, 0, "")
+		}
+	}
 }
 
 // addGroup adds commands below a title of the help.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/sentinel"
 )
 
@@ -24,15 +25,15 @@ with its line, and nothing is written, lest a limit be missing unnoticed. With
 --partial the rest is written, headed by a comment that tells what is missing.
 What will behave otherwise than in Sentinel is told, too, and written.
 
-Exit codes: 0 the document is written, 1 something was left out (without
---partial) or cannot be read as rules, 2 the command line is wrong, 3 a file
+Exit code: 0 when the document is written, 1 when something was left out (without
+--partial) or cannot be read as rules, 2 for a wrong command line, 3 when a file
 cannot be read or written.`
 
 func newConvert(env Env) *cobra.Command {
 	var output string
 	var partial bool
 	c := &cobra.Command{
-		Use:   "convert [FILE…]",
+		Use:   "convert [FILE...] [flags]",
 		Short: "Turn flow rules of Sentinel into a rule document",
 		Long:  convertLong,
 		Example: `  penstock convert flow-rules.json --output rules/orders.yaml
@@ -45,7 +46,7 @@ func newConvert(env Env) *cobra.Command {
 			return convert(env, files, output, partial)
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "", "write the document to this file")
+	c.Flags().StringVarP(&output, "output", "o", "", "write the document to this `file`")
 	c.Flags().BoolVar(&partial, "partial", false, "write what can be carried over even if something is left out")
 	return c
 }
@@ -66,11 +67,10 @@ func convert(env Env, files []sentinel.File, output string, partial bool) error 
 		return failure{ExitNo, err}
 	}
 	if output == "" {
-		_, err = env.Out.Write(document)
-	} else {
-		err = os.WriteFile(output, document, 0o644) //nolint:gosec // rules are there to be read
+		_, _ = env.Out.Write(document)
+		return nil
 	}
-	if err != nil {
+	if err := os.WriteFile(output, document, 0o644); err != nil { //nolint:gosec // rules are there to be read
 		return failure{ExitFailed, err}
 	}
 	return nil
@@ -81,19 +81,19 @@ func readSentinel(in io.Reader, paths []string) ([]sentinel.File, error) {
 	if len(paths) == 0 {
 		paths = []string{"-"}
 	}
-	files := make([]sentinel.File, len(paths))
+	all := make([]sentinel.File, len(paths))
 	for i, path := range paths {
 		var err error
 		if path == "-" {
-			files[i].Name = "stdin"
-			files[i].Data, err = io.ReadAll(in)
+			all[i].Name = "stdin"
+			all[i].Data, err = files.ReadInput(in)
 		} else {
-			files[i].Name = path
-			files[i].Data, err = os.ReadFile(path) //nolint:gosec // the user names the file
+			all[i].Name = path
+			all[i].Data, err = files.Read(path)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return files, nil
+	return all, nil
 }

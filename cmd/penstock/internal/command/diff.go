@@ -1,6 +1,8 @@
 package command
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
@@ -33,14 +35,14 @@ or etcd cannot be read.
 		Example: `  penstock diff rules/ --app shop
   penstock diff rules/ --against ../release/rules
   penstock diff rules/ --app shop --exit-code --output json`,
-		Args: atLeastOnePath,
+		Args: documentPaths(),
 	}
 	against := cmd.Flags().String("against", againstEtcd, "the `path` to compare with, or etcd")
 	exitCode := cmd.Flags().Bool("exit-code", false, "exit with 1 when there are differences")
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
-		to, err := env.judgeSound(paths)
+		to, err := env.judgeNamed(paths)
 		if err != nil {
 			return err
 		}
@@ -50,14 +52,17 @@ or etcd cannot be read.
 		}
 		changes := documents.Compare(from, to)
 		if *output == asJSON {
-			err = env.writeJSON(changesJSON(changes, revision))
+			env.writeJSON(changesJSON(changes, revision))
 		} else {
 			env.tellChanges(changes)
+			if revision > 0 {
+				fmt.Fprintf(env.Out, "compared with etcd at revision %d\n", revision)
+			}
 		}
-		if err == nil && *exitCode && !changes.None() {
+		if *exitCode && !changes.None() {
 			return failure{code: ExitNo}
 		}
-		return err
+		return nil
 	}
 	return cmd
 }
@@ -65,7 +70,7 @@ or etcd cannot be read.
 // judgeOther reads what to compare with, and its revision if it is in etcd.
 func (env Env) judgeOther(cmd *cobra.Command, against string) (documents.Collection, int64, error) {
 	if against != againstEtcd {
-		c, err := env.judgeSound([]string{against})
+		c, err := env.judgeNamed([]string{against})
 		return c, 0, err
 	}
 	s, err := env.open(cmd)

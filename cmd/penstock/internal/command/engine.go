@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -31,7 +32,7 @@ func askEngine(ctx context.Context, address string, call inspect.Call) (inspect.
 	at.RawQuery = call.Query().Encode()
 	var answer inspect.Explanation
 	if err := fetch(ctx, at, &answer); err != nil {
-		return inspect.Explanation{}, failure{ExitFailed, fmt.Errorf("asking the engine: %w", err)}
+		return inspect.Explanation{}, failure{ExitFailed, fmt.Errorf("asking the engine at %s: %w", at.Host, err)}
 	}
 	return answer, nil
 }
@@ -45,6 +46,9 @@ func fetch(ctx context.Context, at *url.URL, answer any) error {
 		return err
 	}
 	response, err := http.DefaultClient.Do(request)
+	if failed, ok := errors.AsType[*url.Error](err); ok { // whose text repeats the address
+		return fmt.Errorf("%w: does the service run, and listen there?", failed.Err)
+	}
 	if err != nil {
 		return err
 	}
@@ -52,11 +56,13 @@ func fetch(ctx context.Context, at *url.URL, answer any) error {
 	decoder := json.NewDecoder(io.LimitReader(response.Body, maxAnswer))
 	if response.StatusCode != http.StatusOK {
 		var why inspect.Failure
-		_ = decoder.Decode(&why) // whoever it is may not speak JSON
-		return fmt.Errorf("%s answers %s: %s", at.Host, response.Status, why.Error)
+		if decoder.Decode(&why) != nil || why.Error == "" { // it may be anybody
+			why.Error = "does it serve the handler of the package inspect, and under that path?"
+		}
+		return fmt.Errorf("it answers %s to %s: %s", response.Status, at.Path, why.Error)
 	}
 	if err := decoder.Decode(answer); err != nil {
-		return fmt.Errorf("%s does not answer as the package inspect does, is it another service? %w", at.Host, err)
+		return fmt.Errorf("it does not answer as the package inspect does, is it another service? %w", err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -50,7 +51,7 @@ command line, 3 when a file, the service or etcd cannot be read.
 		Example: `  penstock explain orders:create --rules rules/ --origin mobile
   penstock explain orders:create --engine 127.0.0.1:6060
   penstock explain orders:create --app shop --output json | jq '.rules[].name'`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1, "which resource? Name the one that is called"),
 	}
 	var call inspect.Call
 	cmd.Flags().StringVar(&call.Origin, "origin", "", "the `caller` who makes the call")
@@ -59,8 +60,10 @@ command line, 3 when a file, the service or etcd cannot be read.
 	engine := cmd.Flags().String("engine", "", "the `address` of a running service")
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
-	cmd.MarkFlagsMutuallyExclusive("rules", "engine")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(*paths) > 0 && *engine != "" {
+			return errors.New("--rules and --engine are two places to look at: leave one out")
+		}
 		call.Resource = args[0]
 		if err := call.Validate(); err != nil {
 			return err
@@ -70,10 +73,11 @@ command line, 3 when a file, the service or etcd cannot be read.
 		case err != nil:
 			return err
 		case *output == asJSON:
-			return env.writeJSON(found)
+			env.writeJSON(found)
 		default:
-			return env.tellExplanation(found)
+			env.tellExplanation(found)
 		}
+		return nil
 	}
 	return cmd
 }

@@ -24,7 +24,7 @@ func whyNot(rule flow.Rule, call inspect.Call) string {
 }
 
 // tellExplanation writes an explanation for people.
-func (env Env) tellExplanation(of explanation) error {
+func (env Env) tellExplanation(of explanation) {
 	var text bytes.Buffer
 	caller := "by a caller who is not named"
 	if of.Origin != "" {
@@ -52,11 +52,8 @@ func (env Env) tellExplanation(of explanation) error {
 		fmt.Fprintf(&text, "\n- %s\n  %s\n  %s\n", heading(miss.Rule), says(miss.Rule), miss.Reason)
 	}
 	for line := range bytes.Lines(text.Bytes()) {
-		if _, err := fmt.Fprintln(env.Out, documents.Printable(strings.TrimSuffix(string(line), "\n"))); err != nil {
-			return failure{ExitFailed, err}
-		}
+		fmt.Fprintln(env.Out, documents.Printable(strings.TrimSuffix(string(line), "\n")))
 	}
-	return nil
 }
 
 // heading names a rule and its place.

@@ -28,7 +28,7 @@ Exit code: 0 when it is done, 2 for a wrong command line, 3 when etcd failed.
 ` + connection.Help,
 		Example: `  penstock history --app shop
   penstock history --app shop --limit 5 --output json`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 	}
 	limit := cmd.Flags().IntP("limit", "n", 0, "list no more than `n` revisions (default all)")
 	output := formatFlag(cmd)
@@ -50,9 +50,10 @@ Exit code: 0 when it is done, 2 for a wrong command line, 3 when etcd failed.
 			revisions = revisions[:min(*limit, len(revisions))]
 		}
 		if *output == asJSON {
-			return env.writeJSON(historyJSON(revisions))
+			env.writeJSON(historyJSON(revisions))
+		} else {
+			env.tellHistory(s, revisions)
 		}
-		env.tellHistory(s, revisions)
 		return nil
 	}
 	return cmd

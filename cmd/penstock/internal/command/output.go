@@ -2,57 +2,77 @@ package command
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// format is the value of a flag --output.
+// format is how an answer is written.
 type format string
 
 const (
 	asText format = "text"
 	asJSON format = "json"
+	asSVG  format = "svg"
 )
 
-// formatFlag gives a command the flag --output.
-func formatFlag(cmd *cobra.Command) *format {
-	f := asText
-	cmd.Flags().VarP(&f, "output", "o", "write the answer as `text|json`")
-	return &f
+// formatFlag gives a command the flag --output, for text, JSON and the further
+// formats.
+func formatFlag(cmd *cobra.Command, further ...format) *format {
+	known := append([]format{asText, asJSON}, further...)
+	flag := &formatValue{chosen: asText}
+	for _, f := range known {
+		flag.known = append(flag.known, string(f))
+	}
+	cmd.Flags().VarP(flag, "output", "o", "write the answer as `"+flag.Type()+"`")
+	// It fails for a flag that is not there or has completions already.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(flag.known, cobra.ShellCompDirectiveNoFileComp))
+	return &flag.chosen
+}
+
+// formatValue is the value of a flag --output.
+type formatValue struct {
+	chosen format
+	known  []string
 }
 
 // String, Set and Type implement pflag.Value.
-func (f *format) String() string { return string(*f) }
+func (v *formatValue) String() string { return string(v.chosen) }
 
-func (f *format) Set(text string) error {
-	switch format(text) {
-	case asText, asJSON:
-		*f = format(text)
-		return nil
-	default:
-		return fmt.Errorf("must be %s or %s", asText, asJSON)
+func (v *formatValue) Set(text string) error {
+	if !slices.Contains(v.known, text) {
+		last := len(v.known) - 1
+		return fmt.Errorf("must be %s or %s", strings.Join(v.known[:last], ", "), v.known[last])
 	}
-}
-
-func (f *format) Type() string { return "text|json" }
-
-// atLeastOnePath is for commands that read documents.
-func atLeastOnePath(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return errors.New("which documents? Name files, directories, or - for standard input")
-	}
+	v.chosen = format(text)
 	return nil
 }
 
+func (v *formatValue) Type() string { return strings.Join(v.known, "|") }
+
 // writeJSON writes a value for machines.
-func (env Env) writeJSON(value any) error {
+func (env Env) writeJSON(value any) {
 	encoder := json.NewEncoder(env.Out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
-		return failure{ExitFailed, err}
+	_ = encoder.Encode(value) // it fails as env.Out does, which Run looks at
+}
+
+// answer is where commands write to. It remembers the first error, so that no
+// answer that is cut short passes for a whole one.
+type answer struct {
+	to  io.Writer
+	err error
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	if a.err != nil {
+		return 0, a.err
 	}
-	return nil
+	n, err := a.to.Write(p)
+	a.err = err
+	return n, err
 }

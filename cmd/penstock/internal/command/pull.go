@@ -32,7 +32,7 @@ none, 2 for a wrong command line, 3 when a file or etcd failed.
 		Example: `  penstock pull rules/ --app shop
   penstock pull --app shop | less
   penstock pull before/ --app shop --rev 57`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1, ""),
 	}
 	force := cmd.Flags().Bool("force", false, "replace and remove other documents in the directory")
 	revision := cmd.Flags().Int64("rev", 0, "fetch this `revision` of the history (default the present)")
@@ -50,7 +50,8 @@ none, 2 for a wrong command line, 3 when a file or etcd failed.
 		case len(contents.Documents) == 0:
 			return failure{ExitNo, fmt.Errorf("there are no documents below %s: is that the right place?", s.settings.Keys.Documents)}
 		case len(args) == 0 || args[0] == "-":
-			return env.stream(contents)
+			env.stream(contents)
+			return nil
 		default:
 			return env.save(args[0], contents, *force)
 		}
@@ -73,7 +74,7 @@ func (s *session) pullOf(ctx context.Context, revision int64) (store.Contents, e
 	return contents, err
 }
 
-func (env Env) stream(contents store.Contents) error {
+func (env Env) stream(contents store.Contents) {
 	var all bytes.Buffer
 	for _, d := range contents.Documents {
 		fmt.Fprintf(&all, "--- # %s\n", documents.Printable(d.Name))
@@ -82,10 +83,7 @@ func (env Env) stream(contents store.Contents) error {
 			all.WriteByte('\n')
 		}
 	}
-	if _, err := all.WriteTo(env.Out); err != nil {
-		return failure{ExitFailed, err}
-	}
-	return nil
+	_, _ = all.WriteTo(env.Out)
 }
 
 func (env Env) save(directory string, contents store.Contents, force bool) error {

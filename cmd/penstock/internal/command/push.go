@@ -32,14 +32,14 @@ file or etcd failed, 4 when somebody else wrote meanwhile.
 		Example: `  penstock push rules/ --app shop --dry-run
   penstock push rules/ --app shop --message "half for mobile"
   penstock push rules/ --app shop --yes --wait --timeout 30s   # in a pipeline`,
-		Args: atLeastOnePath,
+		Args: documentPaths(),
 	}
 	p := publishingFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		if err := p.check(env); err != nil {
 			return err
 		}
-		next, err := env.judgeSound(paths)
+		next, err := env.judgeNamed(paths)
 		if err != nil {
 			return err
 		}

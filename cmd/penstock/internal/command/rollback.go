@@ -29,7 +29,7 @@ failed or the history has no such revision, 4 when somebody else wrote meanwhile
 		Example: `  penstock history --app shop
   penstock rollback 57 --app shop --dry-run
   penstock rollback 57 --app shop --yes --wait`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1, "to which revision? penstock history lists them"),
 	}
 	p := publishingFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -91,18 +91,31 @@ func (env Env) note(format string, args ...any) {
 func (env Env) judgeStored(stored []store.Document) documents.Collection {
 	c := documents.Judge(fromStore(stored))
 	if len(c.Problems) > 0 {
-		env.warn("etcd holds documents with mistakes, whose rules are not compared: " + c.Summary())
+		env.warn("etcd holds documents with mistakes, whose rules are left out here: " + c.Summary())
 		c.Show(env.Err)
 	}
 	return c
 }
 
-// judgeSound reads the documents at paths. With mistakes, it shows them and
-// fails.
-func (env Env) judgeSound(paths []string) (documents.Collection, error) {
+// judgeNamed is [Env.judgeSound] for documents that have to have names of their
+// own, as in etcd.
+func (env Env) judgeNamed(paths []string) (documents.Collection, error) {
 	if slices.Contains(paths, "-") {
 		return documents.Collection{}, errors.New("standard input has no name that a document could have in etcd: name files or directories")
 	}
+	c, err := env.judgeSound(paths)
+	if err != nil {
+		return documents.Collection{}, err
+	}
+	if err := documents.Distinct(c.Documents); err != nil {
+		return documents.Collection{}, failure{ExitFailed, err}
+	}
+	return c, nil
+}
+
+// judgeSound reads the documents at paths. With mistakes, it shows them and
+// fails.
+func (env Env) judgeSound(paths []string) (documents.Collection, error) {
 	read, err := documents.Read(env.In, paths...)
 	if err != nil {
 		return documents.Collection{}, failure{ExitFailed, err}

@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/chart"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
@@ -35,30 +36,28 @@ The load is YAML:
   seed: 7                            # of the poisson streams
 
 Times are in seconds or have a unit. Without --duration, streams need an until,
-and the simulation ends with the second in which the last call arrives. --load -
-reads standard input.
+and the simulation ends with the second in which the last call arrives. "-" reads
+the rules or the load from standard input.
 
 Text is a chart for the terminal and a table; json has a row for each second and
 resource and, with --events, one for each call; svg is a picture.
 
-Exit codes: 0 it is done, 1 there are mistakes in the rules or the load, 2 the
-command line is wrong, 3 a file cannot be read or written.`
+Exit code: 0 when it is done, 1 when there are mistakes in the rules or the load,
+2 for a wrong command line, 3 when a file cannot be read or written.`
 
 // simulation is the flags of penstock simulate.
 type simulation struct {
-	rules        []string
-	load         string
-	duration     time.Duration
-	events       bool
-	output, file string
+	rules      []string
+	load, file string
+	duration   seconds
+	events     bool
+	output     *format
 }
-
-const asSVG format = "svg"
 
 func newSimulate(env Env) *cobra.Command {
 	var s simulation
 	cmd := &cobra.Command{
-		Use:   "simulate --rules PATH... --load FILE",
+		Use:   "simulate --rules PATH... --load FILE [flags]",
 		Short: "Show what rules do to a load, second by second",
 		Long:  simulateLong,
 		Example: `  penstock simulate --rules rules/ --load peak.yaml
@@ -75,9 +74,9 @@ func newSimulate(env Env) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&s.rules, "rules", "r", nil, "take the rules of this `path`: a file or a directory; may be given again")
 	flags.StringVarP(&s.load, "load", "l", "", "send the calls that this `file` describes")
-	flags.DurationVarP(&s.duration, "duration", "d", 0, "simulate so long (default: until the last call)")
+	flags.VarP(&s.duration, "duration", "d", "simulate so long (default until the last call)")
 	flags.BoolVar(&s.events, "events", false, "tell of each call what became of it")
-	flags.StringVarP(&s.output, "output", "o", string(asText), "write the answer as `text|json|svg`")
+	s.output = formatFlag(cmd, asSVG)
 	flags.StringVarP(&s.file, "file", "f", "", "write the answer to this `file`")
 	return cmd
 }
@@ -89,19 +88,14 @@ func (s simulation) check(cmd *cobra.Command) error {
 		return errors.New("name the rules: --rules PATH")
 	case s.load == "":
 		return errors.New("name the load: --load FILE")
-	case cmd.Flags().Changed("duration") && (s.duration <= 0 || s.duration > simulate.MaxDuration):
-		return fmt.Errorf("--duration %v: must be longer than 0s and at most %v", s.duration, simulate.MaxDuration)
-	}
-	switch format(s.output) {
-	case asText, asJSON:
-		return nil
-	case asSVG:
-		if s.events {
-			return errors.New("a picture has no room for --events: write them as text or json")
-		}
-		return nil
+	case slices.Contains(s.rules, "-") && s.load == "-":
+		return errors.New("standard input holds the rules or the load, not both: name a file for one of them")
+	case cmd.Flags().Changed("duration") && (s.duration <= 0 || time.Duration(s.duration) > simulate.MaxDuration):
+		return fmt.Errorf("--duration %v: must be longer than 0s and at most %v", time.Duration(s.duration), simulate.MaxDuration)
+	case *s.output == asSVG && s.events:
+		return errors.New("a picture has no room for --events: write them as text or json")
 	default:
-		return fmt.Errorf("--output %q: must be %s, %s or %s", s.output, asText, asJSON, asSVG)
+		return nil
 	}
 }
 
@@ -114,9 +108,9 @@ func (s simulation) run(cmd *cobra.Command, env Env) error {
 	if err != nil {
 		return err
 	}
-	bar := progress{out: env.Err, patience: 500 * time.Millisecond, silent: !isTerminal(env.Err)}
+	bar := progress{out: env.Err, patience: 500 * time.Millisecond, silent: !env.ErrIsTerminal}
 	result, err := simulate.Run(cmd.Context(), set.Rules, load.Load,
-		simulate.Options{Duration: s.duration, Events: s.events, Progress: bar.show})
+		simulate.Options{Duration: time.Duration(s.duration), Events: s.events, Progress: bar.show})
 	bar.end()
 	if err != nil {
 		return env.mistaken(source, load.Explain(err))
@@ -154,15 +148,11 @@ func (env Env) mistaken(source documents.Document, err error) error {
 
 // write writes the result to where it is wanted.
 func (s simulation) write(env Env, result simulate.Result) error {
-	if s.file == "" {
-		if err := s.draw(env.Out, result, env.terminal()); err != nil {
-			return failure{ExitFailed, err}
-		}
-		return nil
-	}
 	var b bytes.Buffer
-	err := s.draw(&b, result, chart.Terminal{})
-	if err == nil {
+	var err error
+	if s.file == "" {
+		err = s.draw(env.Out, result, env.terminal())
+	} else if err = s.draw(&b, result, chart.Terminal{}); err == nil {
 		err = os.WriteFile(s.file, b.Bytes(), 0o644) //nolint:gosec // as any file that a user writes
 	}
 	if err != nil {
@@ -172,7 +162,7 @@ func (s simulation) write(env Env, result simulate.Result) error {
 }
 
 func (s simulation) draw(w io.Writer, result simulate.Result, terminal chart.Terminal) error {
-	switch format(s.output) {
+	switch *s.output {
 	case asJSON:
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
@@ -189,14 +179,9 @@ func (s simulation) draw(w io.Writer, result simulate.Result, terminal chart.Ter
 
 // terminal returns what is known of the one that the answer goes to.
 func (env Env) terminal() chart.Terminal {
-	t := chart.Terminal{Colour: env.painter().colours}
-	if file, ok := env.Out.(*os.File); ok {
-		t.Width, _, _ = term.GetSize(int(file.Fd())) // 0 when it is none
+	t := chart.Terminal{Colour: env.painter().colours, Width: env.Width}
+	if columns, err := strconv.Atoi(env.Getenv("COLUMNS")); err == nil && columns > 0 {
+		t.Width = columns // the user knows better
 	}
 	return t
-}
-
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

@@ -68,14 +68,15 @@ func (s *session) present(ctx context.Context) (standing, error) {
 	return found, nil
 }
 
-func (env Env) tellStanding(s *session, found standing, output format) error {
+func (env Env) tellStanding(s *session, found standing, output format) {
 	if output == asJSON {
-		return env.writeJSON(found.json())
+		env.writeJSON(found.json())
+		return
 	}
 	fmt.Fprintf(env.Out, "%s: %s\n", s.place(), found)
 	if len(found.instances) == 0 {
 		fmt.Fprintln(env.Out, nobody)
-		return nil
+		return
 	}
 	fmt.Fprintln(env.Out)
 	table := tabwriter.NewWriter(env.Out, 0, 0, 2, ' ', 0)
@@ -86,7 +87,6 @@ func (env Env) tellStanding(s *session, found standing, output format) error {
 	}
 	_ = table.Flush()
 	env.tellRejections(found.instances)
-	return nil
 }
 
 // String tells what etcd holds.

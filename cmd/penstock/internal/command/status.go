@@ -32,7 +32,7 @@ behind or has rejected documents, 2 for a wrong command line, 3 when etcd failed
 		Example: `  penstock status --app shop
   penstock status --app shop --wait --timeout 30s
   penstock status --app shop --wait=57 --output json`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 	}
 	wait := cmd.Flags().String("wait", "", "first wait until all instances are at this `revision`")
 	cmd.Flags().Lookup("wait").NoOptDefVal = present
@@ -72,12 +72,11 @@ func (env Env) showStanding(ctx context.Context, s *session, late error, output 
 		return late
 	}
 	found, err := s.standing(ctx)
-	if err == nil {
-		err = env.tellStanding(s, found, output)
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	env.tellStanding(s, found, output)
+	switch {
 	case late == nil && !found.good():
 		return failure{code: ExitNo}
 	default:

@@ -27,8 +27,8 @@ A PATH is a test file or a directory, of which all files below it that end in
 _test.yaml or _test.yml are run; "." when there is none.
 docs/testing-rules.md describes all that can be written.
 
-Exit codes: 0 all cases pass, 1 some fail or cannot be run, 2 the command line is
-wrong or there is nothing to test, 3 a test file cannot be read.`
+Exit code: 0 when all cases pass, 1 when some fail or cannot be run, 2 for a wrong
+command line or when there is nothing to test, 3 when a test file cannot be read.`
 
 // testFlags are the flags of penstock test.
 type testFlags struct {
@@ -40,7 +40,7 @@ type testFlags struct {
 func newTest(env Env) *cobra.Command {
 	var t testFlags
 	cmd := &cobra.Command{
-		Use:   "test [PATH...]",
+		Use:   "test [PATH...] [flags]",
 		Short: "Run the unit tests of rules",
 		Long:  testLong,
 		Example: `  penstock test
@@ -77,9 +77,7 @@ func (t testFlags) test(ctx context.Context, env Env, paths []string) error {
 		}
 	}
 	if *t.output == asJSON {
-		if err := env.writeJSON(report); err != nil {
-			return err
-		}
+		env.writeJSON(report)
 	}
 	switch {
 	case report.Failed > 0:

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/scenario"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -73,7 +73,7 @@ func (f testFile) failed() bool {
 // when the file cannot be read, or the user breaks off.
 func runTestFile(ctx context.Context, path string, wanted *regexp.Regexp) (testFile, error) {
 	begun := time.Now()
-	data, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	data, err := files.Read(path)
 	if err != nil {
 		return testFile{}, err
 	}
@@ -109,9 +109,7 @@ func (f *testFile) reject(err error) {
 		return
 	}
 	f.found.Problems = problems
-	for _, p := range problems {
-		f.Mistakes = append(f.Mistakes, problemJSON{p.Document, p.Line, p.Column, p.Kind, p.Rule, p.Field, p.Message})
-	}
+	f.Mistakes = problemsJSON(problems)
 }
 
 // resolveRules reads the files that a suite takes its rules from. They are noted

@@ -27,7 +27,7 @@ cannot be read.`,
   penstock validate rules/ more/extra.yaml
   render-rules | penstock validate -
   penstock validate --output json rules/ | jq '.problems[].message'`,
-		Args: atLeastOnePath,
+		Args: documentPaths(),
 	}
 	output := formatFlag(cmd)
 	cmd.RunE = func(_ *cobra.Command, paths []string) error {
@@ -43,9 +43,7 @@ cannot be read.`,
 // tellMistakes writes what was found in documents.
 func (env Env) tellMistakes(c documents.Collection, output format) error {
 	if output == asJSON {
-		if err := env.writeJSON(mistakesJSON(c)); err != nil {
-			return err
-		}
+		env.writeJSON(mistakesJSON(c))
 	} else {
 		c.Show(env.Out)
 		fmt.Fprintln(env.Out, c.Summary())
@@ -67,13 +65,17 @@ type problemJSON struct {
 }
 
 func mistakesJSON(c documents.Collection) any {
-	problems := make([]problemJSON, len(c.Problems))
-	for i, p := range c.Problems {
-		problems[i] = problemJSON{p.Document, p.Line, p.Column, p.Kind, p.Rule, p.Field, p.Message}
-	}
 	return struct {
 		Documents int           `json:"documents"`
 		Rules     int           `json:"rules"` // of documents without mistakes
 		Problems  []problemJSON `json:"problems"`
-	}{len(c.Documents), c.Rules.Len(), problems}
+	}{len(c.Documents), c.Rules.Len(), problemsJSON(c.Problems)}
+}
+
+func problemsJSON(problems rules.Problems) []problemJSON {
+	list := make([]problemJSON, len(problems))
+	for i, p := range problems {
+		list[i] = problemJSON{p.Document, p.Line, p.Column, p.Kind, p.Rule, p.Field, p.Message}
+	}
+	return list
 }

@@ -80,6 +80,8 @@ func (s Settings) Explain(err error) error {
 	case is(err, rpctypes.ErrPermissionDenied):
 		return fmt.Errorf("etcd does not allow %s to do this: it needs the right to read, and to change rules that to write, all keys that begin with %q: %w",
 			user, strings.TrimSuffix(s.Keys.Documents, "/"), err)
+	case status.Code(err) == codes.Unimplemented:
+		return fmt.Errorf("%s answers, but not as etcd does: is it a proxy, or another service? %w", strings.Join(s.Endpoints, ", "), err)
 	case isTimeout(err):
 		return fmt.Errorf("etcd at %s did not answer in time: %w", strings.Join(s.Endpoints, ", "), err)
 	default:

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
 )
 
 // file is a file of settings, empty when there is none.
@@ -32,7 +34,7 @@ func readFile(flags *pflag.FlagSet, getenv func(string) string) (file, error) {
 	if path == "" {
 		return file{}, nil
 	}
-	data, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	data, err := files.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && named == "":
 		return file{}, nil

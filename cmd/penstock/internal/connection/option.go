@@ -20,14 +20,14 @@ func options() []option {
 	return []option{
 		{name: "app", usage: "the `name` of the application whose rules are meant: those below /penstock/NAME/"},
 		{name: "prefix", usage: "the `prefix` of the documents in etcd, instead of --app"},
-		{name: "endpoints", usage: "the members of the etcd cluster, separated by commas", preset: "127.0.0.1:2379"},
+		{name: "endpoints", usage: "the `members` of the etcd cluster, separated by commas", preset: "127.0.0.1:2379"},
 		{name: "user", usage: "the `user` to log in as: NAME, or NAME:PASSWORD"},
 		{name: "password-file", usage: "a `file` that holds the password of the user"},
 		{name: "password"},
 		{name: "cacert", usage: "a `file` with the certificates that the server's is checked with (PEM); asks for TLS"},
 		{name: "cert", usage: "a `file` with the certificate to show to the server (PEM)"},
 		{name: "key", usage: "a `file` with the key of that certificate (PEM)"},
-		{name: "dial-timeout", usage: "how long etcd may take to answer at first", preset: "5s"},
+		{name: "dial-timeout", usage: "the `duration` that etcd may take to answer at first", preset: "5s"},
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
 
@@ -116,7 +116,7 @@ func (s *Settings) findUser(config file) error {
 	case own == "password":
 		s.password, s.secret = chosen.text, chosen
 	case own == "password-file":
-		data, err := os.ReadFile(chosen.text)
+		data, err := files.Read(chosen.text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", chosen.from, err)
 		}

@@ -4,8 +4,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"os"
 	"strings"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
 )
 
 // tls returns how to talk TLS, nil when neither an endpoint nor a certificate
@@ -15,7 +16,7 @@ func (s Settings) tls() (*tls.Config, error) {
 	wanted := ""
 	if v := s.values["cacert"]; v.text != "" {
 		wanted = v.from
-		pem, err := os.ReadFile(v.text)
+		pem, err := files.Read(v.text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", v.from, err)
 		}

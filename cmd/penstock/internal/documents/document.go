@@ -33,14 +33,15 @@ func IsDocument(name string) bool {
 	return !strings.HasPrefix(path.Base(name), ".") && slices.Contains(endings(), path.Ext(name))
 }
 
-// sortByName brings documents into order, and fails when two have one name.
-func sortByName(documents []Document) error {
-	slices.SortStableFunc(documents, func(a, b Document) int { return cmp.Compare(a.Name, b.Name) })
-	for i, d := range documents[min(1, len(documents)):] {
-		if earlier := documents[i]; earlier.Name == d.Name {
+// Distinct fails when two documents have one name, as they cannot in etcd.
+func Distinct(documents []Document) error {
+	places := make(map[string]string, len(documents))
+	for _, d := range documents {
+		if earlier, taken := places[d.Name]; taken {
 			return fmt.Errorf("%s and %s would both be the document %q: rename one, or name the directory above both",
-				earlier.place(), d.place(), d.Name)
+				earlier, d.place(), d.Name)
 		}
+		places[d.Name] = d.place()
 	}
 	return nil
 }

@@ -1,23 +1,27 @@
 package documents
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
 )
 
 // stdin is the path that stands for standard input.
 const stdin = "-"
 
 // Read reads the documents at the paths and returns them by name. A path is a
-// file, a directory or "-" for standard input. Of a directory, the files below
-// it that end in .yaml, .yml or .json are documents, at any depth; what begins
-// with a dot is passed over.
+// file, a directory or, unless in is nil, "-" for standard input. Of a directory,
+// the files below it that end in .yaml, .yml or .json are documents, at any
+// depth; what begins with a dot is passed over. To name a document twice is an
+// error. Two documents may have one name: see [Distinct].
 func Read(in io.Reader, paths ...string) ([]Document, error) {
 	var all []Document
 	for _, path := range paths {
@@ -27,20 +31,25 @@ func Read(in io.Reader, paths ...string) ([]Document, error) {
 		}
 		all = append(all, documents...)
 	}
-	if err := sortByName(all); err != nil {
-		return nil, err
+	named := make(map[string]bool, len(all))
+	for _, d := range all {
+		place := filepath.Clean(d.place())
+		if named[place] {
+			return nil, fmt.Errorf("%s is named twice: leave out one of the paths that lead to it", place)
+		}
+		named[place] = true
 	}
+	slices.SortStableFunc(all, func(a, b Document) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
 func readPath(in io.Reader, path string) ([]Document, error) {
-	if path == stdin {
-		// One byte more than a document may have is enough to refuse it.
-		data, err := io.ReadAll(io.LimitReader(in, rules.MaxDocumentSize+1))
-		if err != nil {
-			return nil, fmt.Errorf("reading standard input: %w", err)
-		}
-		return []Document{{Name: "stdin", Data: data}}, nil
+	if path == stdin && in != nil {
+		data, err := files.ReadInput(in)
+		return []Document{{Name: "stdin", Data: data}}, err
+	}
+	if path == "" {
+		return nil, errors.New("a path is empty: is a variable not set?")
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -49,7 +58,7 @@ func readPath(in io.Reader, path string) ([]Document, error) {
 	if info.IsDir() {
 		return readDirectory(path)
 	}
-	data, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	data, err := files.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +76,8 @@ func readDirectory(directory string) ([]Document, error) {
 // scan returns the documents below a directory, perhaps none.
 func scan(directory string) ([]Document, error) {
 	var documents []Document
-	files := os.DirFS(directory)
-	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+	below := os.DirFS(directory)
+	err := fs.WalkDir(below, ".", func(name string, entry fs.DirEntry, err error) error {
 		hidden := name != "." && strings.HasPrefix(entry.Name(), ".")
 		switch {
 		case err != nil:
@@ -79,7 +88,7 @@ func scan(directory string) ([]Document, error) {
 			return nil
 		}
 		place := filepath.Join(directory, filepath.FromSlash(name))
-		info, err := fs.Stat(files, name) // of what a link leads to
+		info, err := fs.Stat(below, name) // of what a link leads to
 		switch {
 		case err == nil && info.IsDir():
 			// To follow it may lead in circles, to pass over it may leave rules
@@ -92,7 +101,7 @@ func scan(directory string) ([]Document, error) {
 		case !info.Mode().IsRegular():
 			return fmt.Errorf("%s is not a file", place)
 		}
-		data, err := fs.ReadFile(files, name)
+		data, err := files.Read(place)
 		if err != nil {
 			return err
 		}

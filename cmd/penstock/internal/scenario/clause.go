@@ -37,7 +37,7 @@ func (p *lineParser) time(behind word, field string, positive bool) time.Duratio
 		return 0
 	}
 	w := p.next()
-	d, ok := parseDuration(w.text)
+	d, ok := ParseDuration(w.text)
 	switch {
 	case !ok:
 		p.set(field, w, fmt.Sprintf("is %q: must be in seconds, such as 1.5, or have a unit, such as 500ms", w.text))
@@ -69,7 +69,7 @@ func (p *lineParser) assign(w word) {
 			s.Args = append(s.Args, parseArgument(arg))
 		}
 	case "serviceTime":
-		d, ok := parseDuration(value)
+		d, ok := ParseDuration(value)
 		s.ServiceTime = d
 		fault = faultUnless(ok, "is %q: must be in seconds, such as 1.5, or have a unit, such as 500ms", value)
 	default:

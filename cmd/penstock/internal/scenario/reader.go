@@ -52,6 +52,10 @@ func (r *reader) syntax(err error) {
 			message += fmt.Sprintf(" (%s that begins on line %d)", load.ContextMsg, max(1, load.ContextMark.Line))
 		}
 	}
+	if strings.HasSuffix(message, "no documents in stream") {
+		r.fail(at, "", "the document is empty")
+		return
+	}
 	r.fail(at, "", "the document cannot be read as YAML: %s", message)
 }
 

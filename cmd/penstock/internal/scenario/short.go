@@ -123,7 +123,7 @@ func addTime(times *[]time.Duration, text string) (fault string) {
 		*times = append(*times, slices.Repeat([]time.Duration{last}, count-1)...)
 		return ""
 	}
-	d, ok := parseDuration(text)
+	d, ok := ParseDuration(text)
 	if !ok {
 		return fmt.Sprintf("has %q: must be in seconds, such as 1.5, or have a unit, such as 500ms", text)
 	}

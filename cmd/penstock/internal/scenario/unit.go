@@ -45,7 +45,7 @@ func seconds() unit {
 	return unit{
 		such: "200ms",
 		parse: func(text string) (v, slack float64, ok bool) {
-			d, ok := parseDuration(text)
+			d, ok := ParseDuration(text)
 			return d.Seconds(), 0.0005, ok && d >= 0
 		},
 		show: func(v float64) string {

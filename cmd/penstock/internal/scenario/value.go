@@ -46,7 +46,7 @@ func (r *reader) whole(n *yaml.Node, field string) int {
 
 // duration reads seconds, or a duration with a unit.
 func (r *reader) duration(n *yaml.Node, field string) time.Duration {
-	v, ok := parseDuration(n.Value)
+	v, ok := ParseDuration(n.Value)
 	if !isScalar(n) || !ok {
 		r.fail(placeOf(n), field, "is %s: must be in seconds, such as 1.5, or have a unit, such as 500ms", describe(n))
 		return 0
@@ -54,8 +54,9 @@ func (r *reader) duration(n *yaml.Node, field string) time.Duration {
 	return v
 }
 
-// parseDuration reads seconds, "1.5", or a duration with a unit, "500ms".
-func parseDuration(text string) (time.Duration, bool) {
+// ParseDuration reads a time as load files have it: seconds, "1.5", or a duration
+// with a unit, "500ms".
+func ParseDuration(text string) (time.Duration, bool) {
 	seconds, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		d, err := time.ParseDuration(text)

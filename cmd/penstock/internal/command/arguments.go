@@ -1,0 +1,29 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+)
+
+// arguments is for commands that take so many arguments. The question is put to
+// those who give fewer.
+func arguments(least, most int, question string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return errors.New(question)
+		case len(args) > most:
+			return fmt.Errorf("unexpected argument %q", args[most])
+		default:
+			return nil
+		}
+	}
+}
+
+// documentPaths is for commands that read documents.
+func documentPaths() cobra.PositionalArgs {
+	return arguments(1, math.MaxInt, "which documents? Name files, directories, or - for standard input")
+}
