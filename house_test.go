@@ -36,10 +36,16 @@ var floors = map[string]int{
 	"metrics":    6,
 	"simulate":   6,
 	"inspect":    6,
-	"cmd":        7,
 	"examples":   7,
 	"bench":      7,
-	"bench/cmd":  8, // programs that share the rooms of bench/internal
+
+	// Programs that are made of rooms of their own have further storeys.
+	"bench/cmd":                     8,
+	"cmd/penstock/internal/files":   7,
+	"cmd/penstock/internal/wording": 7,
+	"cmd/penstock/internal":         8,
+	"cmd/penstock/internal/command": 9,
+	"cmd/penstock":                  10,
 }
 
 // neighbours are imports within a floor that are meant to be.
@@ -48,12 +54,6 @@ var neighbours = map[string][]string{
 	"adapters/gin": {"adapters/nethttp"},
 
 	"datasource/etcd/store": {"datasource/etcd"},
-
-	"cmd/penstock": {"cmd/penstock/internal/command"},
-	"cmd/penstock/internal/command": {
-		"cmd/penstock/internal/chart", "cmd/penstock/internal/connection", "cmd/penstock/internal/documents",
-		"cmd/penstock/internal/scenario", "cmd/penstock/internal/sentinel",
-	},
 }
 
 // thirdParties are the imports, beside the standard library, of rooms in the

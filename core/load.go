@@ -25,8 +25,10 @@ func (e *Engine) loadCode(set rules.Set) (outcome, error) {
 	if e.isClosed() {
 		return outcome{}, ErrClosed
 	}
-	if _, err := rules.Merge(append([]rules.Set{set}, e.sources.active()...)...); err != nil {
-		return outcome{}, err
+	if others := e.sources.active(); len(others) > 0 {
+		if _, err := rules.Merge(append([]rules.Set{set}, others...)...); err != nil {
+			return outcome{}, err
+		}
 	}
 	e.rules.code = set
 	return e.reconcile(), nil

@@ -23,7 +23,7 @@ type field[R any] struct {
 
 	read  func(*R, node) (fault string) // takes the value over from a document
 	write func(*R) node                 // the value as documents have it
-	check func(*R) (fault string)       // judges what the rule itself leaves open
+	check func(*R) (fault string)       // judges what the rule itself leaves open; nil when that is nothing
 	reset func(*R)                      // as if it had been left out
 	equal func(a, b *R) bool
 }
@@ -80,7 +80,6 @@ func newField[R any, V comparable](
 			return fault
 		},
 		write: func(rule *R) node { return write(*at(rule)) },
-		check: func(*R) string { return "" },
 		reset: func(rule *R) {
 			var zero V
 			*at(rule) = zero

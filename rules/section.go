@@ -71,7 +71,11 @@ func (s schema[R]) complete(set *Set) {
 // and of the fields that are right by that, what is wrong all the same.
 func (s schema[R]) faults(rule R) []flow.Fault {
 	faults := s.judge(rule)
-	for _, f := range s.fields {
+	for i := range s.fields {
+		f := &s.fields[i]
+		if f.check == nil {
+			continue
+		}
 		known := slices.ContainsFunc(faults, func(fault flow.Fault) bool { return fault.Field == f.path })
 		if message := f.check(&rule); message != "" && !known {
 			faults = append(faults, flow.Fault{Field: f.path, Message: message})
@@ -82,9 +86,9 @@ func (s schema[R]) faults(rule R) []flow.Fault {
 
 func (s schema[R]) validate(set Set) Problems {
 	var problems Problems
-	first := make(map[string]int) // names, to the index of the rule that has them
+	first := make(map[string]int, s.count(set)) // names, to the index of the rule that has them
 	for i, rule := range *s.rules(&set) {
-		name := s.nameOf(s.fill(rule))
+		name := s.fullName(rule)
 		faults := s.faults(rule)
 		if other, taken := first[name]; !taken {
 			first[name] = i

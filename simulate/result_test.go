@@ -165,3 +165,14 @@ func TestNothingIsRefusedThatNoEnforcedRuleGuards(t *testing.T) {
 		}
 	})
 }
+
+func TestTimesAreTheNumbersNearestToThem(t *testing.T) {
+	t.Parallel()
+	load := streams(simulate.Stream{Times: []time.Duration{1_369_996_769, 1_710_039_446, 1_990_229_148}})
+	result := run(t, rules.Set{}, load, 0)
+	for i, want := range []string{"1.369996769", "1.710039446", "1.990229148"} {
+		text, err := json.Marshal(result.Events[i].T)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text))
+	}
+}

@@ -25,5 +25,5 @@ func (p *peak) raise(tag, value uint64) {
 // second returns the peak of the open second.
 func (p *peak) second() uint64 { return p.word.Load() & maxPeak }
 
-// reopen starts the peak over for another second and returns what it was.
-func (p *peak) reopen(tag uint64) uint64 { return p.word.Swap(tag<<tagShift) & maxPeak }
+// reopen starts the peak over for another second.
+func (p *peak) reopen(tag uint64) { p.word.Store(tag << tagShift) }

@@ -93,7 +93,7 @@ func (n *Node) accountOf(t *tally) account {
 
 // close moves what the word of a tally has counted to its sums.
 func (n *Node) close(a account) {
-	counted := a.tally.close()
+	counted := a.take()
 	a.open.add(counted)
 	n.move(a.tally, counted)
 }

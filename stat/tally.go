@@ -73,9 +73,9 @@ func fits(word, tag, quantity uint64) bool {
 // reopen lets the word count for a tag.
 func (t *tally) reopen(tag uint64) { t.word.Store(tag << tagShift) }
 
-// close returns what the word has counted, which starts over at nothing. Nothing
+// take returns what the word has counted, which starts over at nothing. Nothing
 // can be added until it is opened again.
-func (t *tally) close() count { return unpack(t.word.Swap(closed << tagShift)) }
+func (t *tally) take() count { return unpack(t.word.Swap(closed << tagShift)) }
 
 func unpack(word uint64) count { return count{word >> sumBits & maxEvents, word & maxSum} }
 

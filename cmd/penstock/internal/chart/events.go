@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"text/tabwriter"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -24,9 +25,9 @@ func Events(w io.Writer, events []simulate.Event) error {
 				fmt.Fprintf(columns, " after %s s", strconv.FormatFloat(e.Wait, 'f', -1, 64))
 			}
 			if e.Rule != "" {
-				fmt.Fprintf(columns, " by %s rule %s", e.Kind, printable(e.Rule))
+				fmt.Fprintf(columns, " by %s rule %s", e.Kind, wording.Cell(e.Rule))
 			}
-			fmt.Fprintf(columns, "\t%s\n", printable(e.Resource))
+			fmt.Fprintf(columns, "\t%s\n", wording.Cell(e.Resource))
 		}
 		if err := columns.Flush(); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -200,6 +201,6 @@ func summary(list []panel) string {
 // escape makes text of names and numbers that XML can hold.
 func escape(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(printable(text))) // a Builder never fails
+	_ = xml.EscapeText(&b, []byte(wording.Cell(text))) // a Builder never fails
 	return b.String()
 }

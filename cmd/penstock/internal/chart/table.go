@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
 // tableWidth is how many columns a table takes without names.
@@ -21,7 +23,7 @@ func table(out io.Writer, list []panel, terminal Terminal) {
 		fmt.Fprintf(w, "%s\t  resource\n", strings.Join(headings, "\t"))
 	}
 	for _, p := range list {
-		figures, name := p.totals.figures(), printable(p.resource)
+		figures, name := p.totals.figures(), wording.Cell(p.resource)
 		if !narrow {
 			fmt.Fprintf(w, "%s\t  %s\n", strings.Join(figures, "\t"), name)
 			continue

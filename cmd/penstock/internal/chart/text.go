@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -62,7 +63,7 @@ func (p panel) text(out io.Writer, terminal Terminal) {
 	}
 	cells := p.cells(terminal)
 	unit := ": calls per second" + p.averaged()
-	fmt.Fprintf(out, "%s%s\n", clip(printable(p.resource), terminal.Width-len(unit)), unit)
+	fmt.Fprintf(out, "%s%s\n", clip(wording.Cell(p.resource), terminal.Width-len(unit)), unit)
 	for line := rowCount; line >= 1; line-- {
 		joint := "│"
 		if labels[line] != "" {

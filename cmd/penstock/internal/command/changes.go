@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -22,14 +23,14 @@ func (env Env) tellChanges(changes documents.Changes) {
 	}
 	fmt.Fprintln(env.Out, "documents:")
 	for _, change := range changes.Documents {
-		fmt.Fprintln(env.Out, " ", p.sign(change.Change, documents.Printable(change.Name)))
+		fmt.Fprintln(env.Out, " ", p.sign(change.Change, wording.Printable(change.Name)))
 	}
 	fmt.Fprintf(env.Out, "%s; %s\n", countRules(changes.Rules), countDocuments(changes.Documents))
 }
 
 func (p painter) tellRule(env Env, c documents.RuleChange) {
-	title := documents.Printable(fmt.Sprintf("%s %s", c.Kind, c.Name))
-	home := documents.Printable(fmt.Sprintf(" (%s)", travel(c)))
+	title := wording.Printable(fmt.Sprintf("%s %s", c.Kind, c.Name))
+	home := wording.Printable(fmt.Sprintf(" (%s)", travel(c)))
 	switch {
 	case c.Moved:
 		fmt.Fprintln(env.Out, p.paint(cyan, "> "+title)+home)
@@ -59,7 +60,7 @@ func allFields(d rules.Difference) string {
 	return strings.Join(fields, ", ")
 }
 
-func said(value string) string { return cmp.Or(documents.Printable(value), "none") }
+func said(value string) string { return cmp.Or(wording.Printable(value), "none") }
 
 // countRules says how many rules changed in which way.
 func countRules(changes []documents.RuleChange) string {
@@ -85,7 +86,7 @@ func tally(thing, none string, count map[string]int, words ...string) string {
 		switch n := count[word]; {
 		case n == 0:
 		case len(parts) == 0:
-			parts = append(parts, documents.Count(n, thing)+" "+word)
+			parts = append(parts, wording.Count(n, thing)+" "+word)
 		default:
 			parts = append(parts, fmt.Sprintf("%d %s", n, word))
 		}

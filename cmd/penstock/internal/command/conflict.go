@@ -3,7 +3,7 @@ package command
 import (
 	"fmt"
 
-	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
@@ -15,11 +15,11 @@ func conflict(c *store.ConflictError) error {
 	}
 	who := "somebody else"
 	if c.Pushed != nil {
-		who = documents.Printable(fmt.Sprintf("%s, with revision %d (%q),", c.Pushed.Author, c.Pushed.Revision, c.Pushed.Message))
+		who = wording.Printable(fmt.Sprintf("%s, with revision %d (%q),", c.Pushed.Author, c.Pushed.Revision, c.Pushed.Message))
 	}
 	what := "documents"
 	if len(c.Documents) > 0 {
-		what = documents.Printable(documents.List(c.Documents))
+		what = wording.Printable(wording.List(c.Documents))
 	}
 	return fmt.Errorf("%s has written %s since revision %d: %s", who, what, c.Expect, advice)
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"maps"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +41,17 @@ func TestSomethingThatIsNotEtcd(t *testing.T) {
 	assert.Equal(t, command.ExitFailed, got.code)
 	assert.Contains(t, got.err, listener.Addr().String()+" takes connections but gave no answer in 200ms.\nDoes it ask for TLS")
 	assert.Contains(t, got.err, "The endpoints are those of PENSTOCK_ENDPOINTS.")
+}
+
+func TestAnotherServiceThanEtcd(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true) // as a proxy may speak it
+	server.Start()
+	defer server.Close()
+	got := user{}.run(t, "status", "--app=shop", "--endpoints", server.URL)
+	assert.Equal(t, command.ExitFailed, got.code)
+	assert.Contains(t, got.err, "penstock: "+server.URL+" answers, but not as etcd does: is it a proxy, or another service?")
 }
 
 func TestAnInterruptEndsTheWait(t *testing.T) {

@@ -1,8 +1,6 @@
 package command
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
@@ -56,7 +54,7 @@ or etcd cannot be read.
 		} else {
 			env.tellChanges(changes)
 			if revision > 0 {
-				fmt.Fprintf(env.Out, "compared with etcd at revision %d\n", revision)
+				env.note("compared with etcd at revision %d", revision)
 			}
 		}
 		if *exitCode && !changes.None() {

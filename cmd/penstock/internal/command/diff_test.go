@@ -81,13 +81,14 @@ func TestDiffAgainstEtcd(t *testing.T) {
 	got := u.run(t, "diff", after(t))
 	assert.Equal(t, command.ExitDone, got.code)
 	golden(t, "diff.txt", got.out, "")
+	assert.Equal(t, "compared with etcd at revision 2\n", got.err)
 
 	// Somebody else has broken a document.
 	_, err := server.Client().Do(t.Context(), clientv3.OpPut("/penstock/shop/shop.yaml", "flow: ["))
 	require.NoError(t, err)
 	got = u.run(t, "diff", after(t))
 	assert.Equal(t, command.ExitDone, got.code)
-	assert.Contains(t, got.err, "warning: etcd holds documents with mistakes, whose rules are not compared: 1 mistake in 1 of 4 documents")
+	assert.Contains(t, got.err, "warning: etcd holds documents with mistakes, whose rules are left out here: 1 mistake in 1 of 4 documents")
 	assert.Contains(t, got.err, "shop.yaml:1:8")
 	assert.Contains(t, got.out, "+ flow create (shop.yaml)")
 }

@@ -59,7 +59,7 @@ func fetch(ctx context.Context, at *url.URL, answer any) error {
 		if decoder.Decode(&why) != nil || why.Error == "" { // it may be anybody
 			why.Error = "does it serve the handler of the package inspect, and under that path?"
 		}
-		return fmt.Errorf("it answers %s to %s: %s", response.Status, at.Path, why.Error)
+		return fmt.Errorf("it answers %s to %s: %s", response.Status, at.Redacted(), why.Error)
 	}
 	if err := decoder.Decode(answer); err != nil {
 		return fmt.Errorf("it does not answer as the package inspect does, is it another service? %w", err)

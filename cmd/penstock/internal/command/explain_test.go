@@ -166,16 +166,16 @@ func TestExplainOfWhatCannotBeAsked(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{[]string{"explain"}, command.ExitUsage, "accepts 1 arg(s), received 0"},
+		{[]string{"explain"}, command.ExitUsage, "which resource? Name the one that is called"},
 		{[]string{"explain", "", "--rules", path}, command.ExitUsage, "the resource is missing"},
 		{[]string{"explain", "a"}, command.ExitUsage, "are named by --rules or --engine"},
-		{[]string{"explain", "a", "--rules", path, "--engine", "x"}, command.ExitUsage, "none of the others can be"},
+		{[]string{"explain", "a", "--rules", path, "--engine", "x"}, command.ExitUsage, "--rules and --engine are two places to look at: leave one out"},
 		{[]string{"explain", "a", "--rules", path, "--origin", strings.Repeat("x", 1025)}, command.ExitUsage, "1025 bytes long"},
 		{[]string{"explain", "a", "--rules", path + "x"}, command.ExitFailed, "no such file"},
 		{[]string{"explain", "a", "--rules", writeRules(t, "")}, command.ExitNo, "the document is empty"},
 		{[]string{"explain", "a", "--engine", "http://"}, command.ExitUsage, "must be HOST:PORT or a URL"},
-		{[]string{"explain", "a", "--engine", "127.0.0.1:1"}, command.ExitFailed, "asking the engine: "},
-		{[]string{"explain", "a", "--engine", stranger.URL}, command.ExitFailed, "answers 404 Not Found"},
+		{[]string{"explain", "a", "--engine", "127.0.0.1:1"}, command.ExitFailed, "asking the engine at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused: does the service run, and listen there?"},
+		{[]string{"explain", "a", "--engine", stranger.URL}, command.ExitFailed, "explain?resource=a: does it serve the handler of the package inspect, and under that path?"},
 		{[]string{"explain", "a", "--engine", stranger.URL + "/text"}, command.ExitFailed, "is it another service?"},
 		{[]string{"explain", "a", "--endpoints", "127.0.0.1:1", "--app", "shop", "--dial-timeout", "1s"}, command.ExitFailed, "127.0.0.1:1"},
 	} {

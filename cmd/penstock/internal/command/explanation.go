@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/inspect"
 )
@@ -34,7 +34,7 @@ func (env Env) tellExplanation(of explanation) {
 		fmt.Fprintf(&text, "No rule applies to a call of %s %s: it passes and is counted.\n", of.Resource, caller)
 	} else {
 		fmt.Fprintf(&text, "A call of %s %s is held against %s, in this order:\n",
-			of.Resource, caller, documents.Count(len(of.Rules), "rule"))
+			of.Resource, caller, wording.Count(len(of.Rules), "rule"))
 	}
 	for i, rule := range of.Rules {
 		fmt.Fprintf(&text, "\n%d. %s\n   %s\n", i+1, heading(rule), says(rule))
@@ -52,7 +52,7 @@ func (env Env) tellExplanation(of explanation) {
 		fmt.Fprintf(&text, "\n- %s\n  %s\n  %s\n", heading(miss.Rule), says(miss.Rule), miss.Reason)
 	}
 	for line := range bytes.Lines(text.Bytes()) {
-		fmt.Fprintln(env.Out, documents.Printable(strings.TrimSuffix(string(line), "\n")))
+		fmt.Fprintln(env.Out, wording.Printable(strings.TrimSuffix(string(line), "\n")))
 	}
 }
 
@@ -91,7 +91,7 @@ func stands(s inspect.State) string {
 	return text
 }
 
-func count(calls uint64) string { return documents.Count(int(calls), "call") }
+func count(calls uint64) string { return wording.Count(int(calls), "call") }
 
 // duration returns a number of seconds, rounded to what people read.
 func duration(seconds float64) time.Duration {

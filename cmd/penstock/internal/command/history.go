@@ -3,14 +3,13 @@ package command
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
-	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
@@ -68,7 +67,7 @@ func (env Env) tellHistory(s *session, revisions []store.Revision) {
 	fmt.Fprintln(table, "REVISION\tTIME\tDOCUMENTS\tCHANGES\tAUTHOR\tMESSAGE")
 	for _, r := range revisions {
 		fmt.Fprintf(table, "%d\t%s\t%d\t%s\t%s\t%s\n",
-			r.Revision, r.Time.UTC().Format(time.DateTime), r.Documents, signs(r), cell(r.Author), cell(r.Message))
+			r.Revision, r.Time.UTC().Format(time.DateTime), r.Documents, signs(r), wording.Cell(r.Author), wording.Cell(r.Message))
 	}
 	_ = table.Flush()
 }
@@ -76,11 +75,6 @@ func (env Env) tellHistory(s *session, revisions []store.Revision) {
 // signs returns how many documents were added, changed and removed.
 func signs(r store.Revision) string {
 	return fmt.Sprintf("+%d ~%d -%d", r.Added, r.Changed, r.Removed)
-}
-
-// cell returns text that stands in one cell of a table.
-func cell(text string) string {
-	return documents.Printable(strings.Join(strings.Fields(text), " "))
 }
 
 type revisionJSON struct {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
@@ -99,7 +100,7 @@ func (p *publishing) confirm(ctx context.Context, env Env, s *session, changes d
 		return nil
 	}
 	if removed := changes.Removed(); removed > 0 {
-		fmt.Fprintf(env.Err, "This deletes %s. ", documents.Count(removed, "document"))
+		fmt.Fprintf(env.Err, "This deletes %s. ", wording.Count(removed, "document"))
 	}
 	fmt.Fprintf(env.Err, "Write it to %s at %s? [y/N] ", s.settings.Keys.Documents, strings.Join(s.settings.Endpoints, ", "))
 	answer := make(chan string, 1)

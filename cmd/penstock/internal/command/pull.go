@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
@@ -77,7 +78,7 @@ func (s *session) pullOf(ctx context.Context, revision int64) (store.Contents, e
 func (env Env) stream(contents store.Contents) {
 	var all bytes.Buffer
 	for _, d := range contents.Documents {
-		fmt.Fprintf(&all, "--- # %s\n", documents.Printable(d.Name))
+		fmt.Fprintf(&all, "--- # %s\n", wording.Printable(d.Name))
 		all.Write(d.Data)
 		if !bytes.HasSuffix(d.Data, []byte("\n")) {
 			all.WriteByte('\n')
@@ -101,7 +102,7 @@ func (env Env) save(directory string, contents store.Contents, force bool) error
 		}
 	}
 	fmt.Fprintf(env.Out, "%s: %s of revision %d; %s\n",
-		documents.Printable(directory), documents.Count(len(contents.Documents), "document"), contents.Revision, countDocuments(changes))
+		wording.Printable(directory), wording.Count(len(contents.Documents), "document"), contents.Revision, countDocuments(changes))
 	return nil
 }
 

@@ -1,6 +1,9 @@
 package command_test
 
 import (
+	"errors"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,11 +24,61 @@ func TestHelpListsTheCommands(t *testing.T) {
 }
 
 func TestHelpOfCommands(t *testing.T) {
-	for _, name := range []string{"validate", "diff", "push", "pull", "history", "rollback", "status"} {
+	for _, name := range []string{
+		"validate", "simulate", "test", "convert", "explain", "diff", "push", "pull", "history", "rollback", "status",
+	} {
 		help := user{}.run(t, name, "--help")
 		assert.Equal(t, command.ExitDone, help.code)
 		assert.Empty(t, help.err)
+		assert.Contains(t, help.out, "\nExit code: 0", name)
+		assert.Contains(t, help.out, "\nExamples:\n", name)
 		golden(t, "help/"+name+".txt", help.out, "")
+	}
+}
+
+func TestCompletionsOfFormats(t *testing.T) {
+	for _, arguments := range [][]string{{"validate", "-o"}, {"simulate", "--output"}} {
+		got := user{}.run(t, append([]string{"__complete"}, append(arguments, "")...)...)
+		assert.Contains(t, got.out, "text\njson\n")
+		assert.Equal(t, arguments[0] == "simulate", strings.Contains(got.out, "svg\n"))
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		got := user{}.run(t, "completion", shell)
+		assert.Equal(t, command.ExitDone, got.code)
+		assert.Contains(t, got.out, "__complete")
+	}
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestAnAnswerThatCannotBeWrittenIsAFailure(t *testing.T) {
+	directory := peak(t)
+	sound, load, broken := filepath.Join(directory, "rules"), filepath.Join(directory, "load.yaml"), filepath.Join(directory, "broken")
+	for _, arguments := range [][]string{
+		{},
+		{"push", "--help"},
+		{"--version"},
+		{"completion", "bash"},
+		{"validate", sound},
+		{"validate", sound, "-o", "json"},
+		{"validate", broken},
+		{"diff", sound, "--against", sound},
+		{"diff", sound, "--against", sound, "-o", "json"},
+		{"explain", "carts", "--rules", sound},
+		{"convert", "-"},
+		{"simulate", "--rules", sound, "--load", load},
+		{"simulate", "--rules", sound, "--load", load, "-o", "svg"},
+		{"test", suites(t)},
+	} {
+		var errs strings.Builder
+		code := command.Run(t.Context(), command.Env{
+			In: strings.NewReader("[]"), Out: full{}, Err: &errs, Getenv: func(string) string { return "" },
+		}, arguments)
+		assert.Equal(t, command.ExitFailed, code, arguments)
+		assert.Equal(t, "penstock: the answer cannot be written: no space left\n", errs.String(), arguments)
 	}
 }
 
@@ -46,7 +99,13 @@ func TestWrongCommandLinesExitWith2AndSayWhatIsWrong(t *testing.T) {
 		"no time to wait for status": {[]string{"status", "--wait", "--timeout=0s"}, "--timeout must be longer than nothing"},
 		"a status of what":           {[]string{"status", "--wait=soon"}, `"soon" is no revision`},
 		"a rollback to what":         {[]string{"rollback", "yesterday"}, `"yesterday" is no revision: penstock history lists them`},
-		"a rollback to nothing":      {[]string{"rollback"}, "accepts 1 arg(s), received 0"},
+		"a rollback to nothing":      {[]string{"rollback"}, "to which revision? penstock history lists them"},
+		"a rollback to two":          {[]string{"rollback", "1", "2"}, `unexpected argument "2"`},
+		"a pull into two":            {[]string{"pull", "a", "b"}, `unexpected argument "b"`},
+		"an argument of history":     {[]string{"history", "shop"}, `unexpected argument "shop"`},
+		"an argument of status":      {[]string{"status", "shop"}, `unexpected argument "shop"`},
+		"an unknown shell":           {[]string{"completion", "tcsh"}, `unexpected argument "tcsh"`},
+		"a diff of standard input":   {[]string{"diff", "-"}, "standard input has no name"},
 		"a negative limit":           {[]string{"history", "--limit=-1"}, "--limit must not be negative"},
 		"no application":             {[]string{"history"}, "which rules are meant?"},
 	} {

@@ -12,7 +12,12 @@ import (
 type seconds time.Duration
 
 // String, Set and Type implement pflag.Value.
-func (s *seconds) String() string { return time.Duration(*s).String() }
+func (s *seconds) String() string {
+	if *s == 0 {
+		return "" // the help of the flag tells the default
+	}
+	return time.Duration(*s).String()
+}
 
 func (s *seconds) Set(text string) error {
 	d, ok := scenario.ParseDuration(text)

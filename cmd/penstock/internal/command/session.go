@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
@@ -78,12 +79,12 @@ func (s *session) fail(err error) error {
 }
 
 func (env Env) warn(text string) {
-	fmt.Fprintf(env.Err, "penstock: warning: %s\n", documents.Printable(text))
+	fmt.Fprintf(env.Err, "penstock: warning: %s\n", wording.Printable(text))
 }
 
 // note tells how it goes on, beside the answer.
 func (env Env) note(format string, args ...any) {
-	fmt.Fprintln(env.Err, documents.Printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(env.Err, wording.Printable(fmt.Sprintf(format, args...)))
 }
 
 // judgeStored reads what documents of etcd say. Their mistakes are not the

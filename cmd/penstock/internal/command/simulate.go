@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/chart"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/scenario"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -143,7 +144,7 @@ func (env Env) mistaken(source documents.Document, err error) error {
 		return failure{ExitFailed, err}
 	}
 	documents.Collection{Documents: []documents.Document{source}, Problems: problems}.Show(env.Err)
-	return failure{ExitNo, errors.New(documents.Count(len(problems), "mistake") + " in " + source.Place)}
+	return failure{ExitNo, errors.New(wording.Count(len(problems), "mistake") + " in " + source.Place)}
 }
 
 // write writes the result to where it is wanted.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -104,6 +105,45 @@ func TestSimulateTakesRulesAndLoadsFromAnywhere(t *testing.T) {
 	}
 }
 
+func TestSimulateTakesRulesFromStandardInputAndDocumentsOfOneName(t *testing.T) {
+	t.Parallel()
+	directory := tree(t, map[string]string{
+		"one/limits.yaml": "flow: [{resource: a, limit: 1}]\n",
+		"two/limits.yaml": "flow: [{resource: b, limit: 2}]\n",
+		"load.yaml":       "streams: [a at 0, b at 0, c at 0]\n",
+	})
+	piped := user{types: "flow: [{resource: c, limit: 3}]"}
+	got := piped.run(t, "simulate", "--rules", filepath.Join(directory, "one"), filepath.Join(directory, "two"), "-",
+		"--load", filepath.Join(directory, "load.yaml"), "-o", "json")
+	assert.Zero(t, got.code, got.err)
+	for _, ceiling := range []string{`"ceiling":1}`, `"ceiling":2}`, `"ceiling":3}`} {
+		assert.Contains(t, got.out, ceiling)
+	}
+}
+
+func TestSimulateTakesADurationAsLoadsHaveIt(t *testing.T) {
+	t.Parallel()
+	directory := peak(t)
+	for _, duration := range []string{"3", "3s", "3000ms", "2.5"} {
+		got := user{}.run(t, "simulate", "--rules", filepath.Join(directory, "rules"),
+			"--load", filepath.Join(directory, "endless.yaml"), "-o", "json", "-d", duration)
+		var result simulate.Result
+		require.NoError(t, json.Unmarshal([]byte(got.out), &result), got.err)
+		assert.Len(t, result.Seconds, 3)
+	}
+}
+
+func TestSimulateFitsTheColumnsThatTheUserNames(t *testing.T) {
+	t.Parallel()
+	directory := peak(t)
+	narrow := user{env: map[string]string{"COLUMNS": "40"}}
+	got := narrow.run(t, "simulate", "--rules", filepath.Join(directory, "rules"), "--load", filepath.Join(directory, "load.yaml"))
+	for line := range strings.SplitSeq(got.out, "\n") {
+		assert.LessOrEqual(t, utf8.RuneCountInString(line), 40, line)
+	}
+	assert.Contains(t, got.out, "most passed/s")
+}
+
 func TestSimulateTellsMistakesInTheirPlace(t *testing.T) {
 	t.Parallel()
 	directory := peak(t)
@@ -134,12 +174,14 @@ func TestSimulateTellsMistakesInTheirPlace(t *testing.T) {
 func TestSimulateNeedsASoundCommandLine(t *testing.T) {
 	t.Parallel()
 	for want, arguments := range map[string][]string{
-		"name the rules: --rules PATH":                               {"--load", "-"},
-		"name the load: --load FILE":                                 {"--rules", "x"},
-		"--duration 0s: must be longer than 0s":                      {"--rules", "x", "--load", "-", "--duration", "0s"},
-		"--duration 169h0m0s: must be longer than 0s and at most":    {"--rules", "x", "--load", "-", "--duration", "169h"},
-		`--output "png": must be text, json or svg`:                  {"--rules", "x", "--load", "-", "--output", "png"},
-		"a picture has no room for --events: write them as text or ": {"--rules", "x", "--load", "-", "--output", "svg", "--events"},
+		"name the rules: --rules PATH":                                {"--load", "-"},
+		"name the load: --load FILE":                                  {"--rules", "x"},
+		"--duration 0s: must be longer than 0s":                       {"--rules", "x", "--load", "-", "--duration", "0s"},
+		"--duration 169h0m0s: must be longer than 0s and at most":     {"--rules", "x", "--load", "-", "--duration", "169h"},
+		"must be text, json or svg":                                   {"--rules", "x", "--load", "-", "--output", "png"},
+		"must be in seconds, such as 20, or have a unit, such as 500": {"--rules", "x", "--load", "-", "--duration", "soon"},
+		"standard input holds the rules or the load, not both":        {"--rules", "-", "--load", "-"},
+		"a picture has no room for --events: write them as text or ":  {"--rules", "x", "--load", "-", "--output", "svg", "--events"},
 	} {
 		got := user{}.run(t, append([]string{"simulate"}, arguments...)...)
 		assert.Equal(t, command.ExitUsage, got.code)

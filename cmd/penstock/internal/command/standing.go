@@ -8,7 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
@@ -82,7 +82,7 @@ func (env Env) tellStanding(s *session, found standing, output format) {
 	table := tabwriter.NewWriter(env.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "INSTANCE\tHOST\tPID\tREVISION\tDOCUMENTS\tRULES\tREPORTED\tSTATE")
 	for _, r := range found.instances {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", cell(r.Instance), cell(r.Host), r.PID,
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", wording.Cell(r.Instance), wording.Cell(r.Host), r.PID,
 			r.Revision, r.Documents, r.Rules, r.ReportedAt.UTC().Format(time.DateTime), found.state(r))
 	}
 	_ = table.Flush()
@@ -94,13 +94,13 @@ func (s standing) String() string {
 	if s.revision == 0 {
 		return "there are no documents"
 	}
-	what := fmt.Sprintf("revision %d, %s", s.revision, documents.Count(s.documents, "document"))
+	what := fmt.Sprintf("revision %d, %s", s.revision, wording.Count(s.documents, "document"))
 	if s.pushed == nil {
 		return what + ", written by other tools than penstock"
 	}
-	what += fmt.Sprintf(", pushed %s by %s", s.pushed.Time.UTC().Format(time.DateTime), cell(s.pushed.Author))
+	what += fmt.Sprintf(", pushed %s by %s", s.pushed.Time.UTC().Format(time.DateTime), wording.Cell(s.pushed.Author))
 	if s.pushed.Message != "" {
-		what += ": " + cell(s.pushed.Message)
+		what += ": " + wording.Cell(s.pushed.Message)
 	}
 	return what
 }
@@ -111,7 +111,7 @@ func (s standing) state(r etcd.Report) string {
 	case s.behind(r):
 		return "behind"
 	case rejected > 0:
-		return documents.Count(rejected, "document") + " rejected"
+		return wording.Count(rejected, "document") + " rejected"
 	default:
 		return "up to date"
 	}

@@ -199,3 +199,13 @@ func TestTheLinesOfTheDocumentationAreStreams(t *testing.T) {
 		assert.Zero(t, got.code, "%s: %s", line, got.err)
 	}
 }
+
+// Standard input is nothing that a file could name.
+func TestTestTakesADashForAFile(t *testing.T) {
+	t.Chdir(tree(t, map[string]string{
+		"a_test.yaml": "rules: '-'\ncases: [{name: a, load: a at 0, expect: {passed: 1}}]\n",
+	}))
+	got := user{types: "flow: []"}.run(t, "test", "a_test.yaml")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.out, "the rules cannot be read: stat -: no such file")
+}

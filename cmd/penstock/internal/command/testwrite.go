@@ -3,8 +3,8 @@ package command
 import (
 	"fmt"
 
-	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/scenario"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
 // write tells what became of a file, as go test does of a package.
@@ -16,10 +16,10 @@ func (f testFile) write(env Env, verbose bool) {
 	}
 	switch {
 	case f.Error != "":
-		fmt.Fprintf(env.Out, "%s\n", documents.Printable(f.Error))
+		fmt.Fprintf(env.Out, "%s\n", wording.Printable(f.Error))
 		fmt.Fprintf(env.Out, "%s\t%s [cannot be run]\n", p.paint(red, "FAIL"), f.Path)
 	case f.broken():
-		fmt.Fprintf(env.Out, "%s\t%s [%s]\n", p.paint(red, "FAIL"), f.Path, documents.Count(len(f.Mistakes), "mistake"))
+		fmt.Fprintf(env.Out, "%s\t%s [%s]\n", p.paint(red, "FAIL"), f.Path, wording.Count(len(f.Mistakes), "mistake"))
 	case f.failed():
 		fmt.Fprintf(env.Out, "%s\t%s\t%.3fs\n", p.paint(red, "FAIL"), f.Path, f.Seconds)
 	case len(f.Cases) == 0:
@@ -31,7 +31,7 @@ func (f testFile) write(env Env, verbose bool) {
 
 func (c testCase) write(env Env, path string, verbose bool) {
 	p := env.painter()
-	name := documents.Printable(c.Name)
+	name := wording.Printable(c.Name)
 	switch {
 	case !c.Passed:
 		fmt.Fprintf(env.Out, "%s: %s (%.2fs)\n", p.paint(red, "--- FAIL"), name, c.Seconds)
@@ -39,7 +39,7 @@ func (c testCase) write(env Env, path string, verbose bool) {
 		fmt.Fprintf(env.Out, "%s: %s (%.2fs)\n", p.paint(green, "--- PASS"), name, c.Seconds)
 	}
 	if c.Error != "" {
-		fmt.Fprintf(env.Out, "    %s\n", documents.Printable(c.Error))
+		fmt.Fprintf(env.Out, "    %s\n", wording.Printable(c.Error))
 	}
 	for _, f := range c.Failures {
 		writeFailure(env, path, f)
@@ -54,13 +54,13 @@ func writeFailure(env Env, path string, f scenario.Failure) {
 	if f.Resource != "" {
 		subject = f.Resource + ": " + f.Field
 	}
-	fmt.Fprintf(env.Out, "    %s:%d:%d: %s %s\n", path, f.Line, f.Column, documents.Printable(subject), f.Message)
+	fmt.Fprintf(env.Out, "    %s:%d:%d: %s %s\n", path, f.Line, f.Column, wording.Printable(subject), f.Message)
 	for _, d := range f.Differences[:min(most, len(f.Differences))] {
 		where := d.Where
 		if where != "" {
 			where += ": "
 		}
-		fmt.Fprintf(env.Out, "        %s\n", documents.Printable(fmt.Sprintf("%sgot %s, want %s", where, d.Got, d.Want)))
+		fmt.Fprintf(env.Out, "        %s\n", wording.Printable(fmt.Sprintf("%sgot %s, want %s", where, d.Got, d.Want)))
 	}
 	if more := len(f.Differences) - most; more > 0 {
 		fmt.Fprintf(env.Out, "        and %d more\n", more)

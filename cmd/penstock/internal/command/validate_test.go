@@ -2,7 +2,10 @@ package command_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,11 +79,73 @@ func TestValidateOfSoundDocuments(t *testing.T) {
 func TestValidateOfWhatCannotBeRead(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(t.TempDir(), "nothing"): "no such file",
+		"":                                    "a path is empty: is a variable not set?",
+		"/dev/zero":                           "/dev/zero: it is longer than 16 MiB: is it the right one?",
 		t.TempDir():                           "holds no documents: their names end in .yaml, .yml, .json",
 	} {
 		got := user{}.run(t, "validate", path)
 		assert.Equal(t, command.ExitFailed, got.code)
 		assert.Contains(t, got.err, want)
 		assert.Empty(t, got.out)
+	}
+}
+
+// malformed returns the documents that the reader of rules is tested with, and
+// where their mistakes are.
+func malformed(t *testing.T) map[string][]string {
+	t.Helper()
+	paths, err := filepath.Glob("../../../../rules/testdata/malformed/*.txt")
+	require.NoError(t, err)
+	unescape := strings.NewReplacer(`\t`, "\t", `\r`, "\r", `\0`, "\x00", `\e`, "\x1b", `\ufeff`, "\ufeff",
+		`\u0085`, "\u0085", `\u00a0`, "\u00a0", `\u2028`, "\u2028", `\xff`, "\xff")
+	place := regexp.MustCompile(`(?m)^#> (\d+:\d+) `)
+	all := make(map[string][]string)
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		_, cases, _ := strings.Cut(string(text), "\n## ")
+		for c := range strings.SplitSeq(cases, "\n## ") {
+			_, c, _ = strings.Cut(c, "\n")
+			document, mistakes, _ := strings.Cut(c, "#> ")
+			if filepath.Base(path) == "encoding.txt" {
+				document = unescape.Replace(document)
+			}
+			for _, found := range place.FindAllStringSubmatch("#> "+mistakes, -1) {
+				all[document] = append(all[document], found[1])
+			}
+		}
+	}
+	require.Greater(t, len(all), 200)
+	return all
+}
+
+func TestValidatePointsAtEveryMistakeOfEveryMalformedDocument(t *testing.T) {
+	caret := regexp.MustCompile(`(?m)^ +\| .*\^$`)
+	place := regexp.MustCompile(`(?m)^stdin:(\d+:\d+): `)
+	for document, want := range malformed(t) {
+		got := user{types: document}.run(t, "validate", "-")
+		assert.Equal(t, command.ExitNo, got.code, document)
+		assert.Empty(t, got.err, document)
+		var places []string
+		for _, found := range place.FindAllStringSubmatch(got.out, -1) {
+			places = append(places, found[1])
+		}
+		assert.Equal(t, want, places, document)
+		assert.Len(t, caret.FindAllString(got.out, -1), len(want), document)
+	}
+}
+
+func TestValidateTakesDocumentsOfOneNameFromSeveralDirectories(t *testing.T) {
+	directory := tree(t, map[string]string{
+		"one/limits.yaml": "flow: [{resource: a, limit: 1}]\n", "two/limits.yaml": "flow: [{resource: b, limit: 2}]\n",
+	})
+	one, two := filepath.Join(directory, "one"), filepath.Join(directory, "two")
+	got := user{}.run(t, "validate", one, two)
+	assert.Equal(t, answer{"2 documents, 2 rules, no mistakes\n", "", command.ExitDone}, got)
+
+	for _, arguments := range [][]string{{"diff", one, two}, {"push", one, two, "--yes", "--app=shop"}} {
+		got := user{}.run(t, arguments...)
+		assert.Equal(t, command.ExitFailed, got.code)
+		assert.Contains(t, got.err, `would both be the document "limits.yaml": rename one, or name the directory above both`)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
 
@@ -24,11 +24,11 @@ func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, ti
 	env.tellRejections(reports)
 	switch faulty := withRejections(reports); {
 	case faulty > 0:
-		return failure{ExitNo, fmt.Errorf("%s rejected documents", documents.Count(faulty, "instance"))}
+		return failure{ExitNo, fmt.Errorf("%s rejected documents", wording.Count(faulty, "instance"))}
 	case len(reports) == 0:
 		env.note(nobody)
 	default:
-		fmt.Fprintf(env.Out, "%s at revision %d\n", documents.Count(len(reports), "instance"), revision)
+		fmt.Fprintf(env.Out, "%s at revision %d\n", wording.Count(len(reports), "instance"), revision)
 	}
 	return nil
 }
@@ -56,14 +56,14 @@ func (env Env) await(ctx context.Context, s *session, revision int64, timeout ti
 	var last string
 	err := s.store.WaitFor(limited, revision, func(waiting []etcd.Report) {
 		if now := names(waiting); now != last && len(waiting) > 0 {
-			env.note("waiting for %s to come to revision %d: %s", documents.Count(len(waiting), "instance"), revision, now)
+			env.note("waiting for %s to come to revision %d: %s", wording.Count(len(waiting), "instance"), revision, now)
 			last = now
 		}
 	})
 	if errors.Is(limited.Err(), context.DeadlineExceeded) && err != nil {
 		late := fmt.Errorf("not every instance came to revision %d in %v", revision, timeout)
 		if last != "" {
-			late = fmt.Errorf("%w: %s", late, documents.Printable(last))
+			late = fmt.Errorf("%w: %s", late, wording.Printable(last))
 		}
 		return failure{ExitNo, late}
 	}
@@ -76,7 +76,7 @@ func names(reports []etcd.Report) string {
 	for i, r := range reports {
 		list[i] = fmt.Sprintf("%s (at %d)", r.Instance, r.Revision)
 	}
-	return documents.List(list)
+	return wording.List(list)
 }
 
 func withRejections(reports []etcd.Report) int {
@@ -93,13 +93,13 @@ func withRejections(reports []etcd.Report) int {
 func (env Env) tellRejections(reports []etcd.Report) {
 	for _, r := range reports {
 		for _, rejection := range r.Rejected {
-			fmt.Fprintf(env.Out, "\n%s rejected %s of revision %d:\n", cell(r.Instance), cell(rejection.Document), rejection.Revision)
+			fmt.Fprintf(env.Out, "\n%s rejected %s of revision %d:\n", wording.Cell(r.Instance), wording.Cell(rejection.Document), rejection.Revision)
 			for line := range strings.SplitSeq(rejection.Error, "\n") {
-				fmt.Fprintln(env.Out, " ", documents.Printable(line))
+				fmt.Fprintln(env.Out, " ", wording.Printable(line))
 			}
 		}
 		if r.MoreRejected > 0 {
-			fmt.Fprintf(env.Out, "\n%s rejected %s more\n", cell(r.Instance), documents.Count(r.MoreRejected, "document"))
+			fmt.Fprintf(env.Out, "\n%s rejected %s more\n", wording.Cell(r.Instance), wording.Count(r.MoreRejected, "document"))
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/width"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
 // widest is how many characters of a line an excerpt shows at most.
@@ -24,7 +26,7 @@ func excerpt(line string, column int) (text, caret string) {
 	if end < len(runes) {
 		text += "…"
 	}
-	return strings.TrimRight(Printable(text), " \t"), blank(Printable(before)) + "^"
+	return strings.TrimRight(wording.Printable(text), " \t"), blank(wording.Printable(before)) + "^"
 }
 
 // splitLines returns the lines of a document as [rules.Position] counts them.

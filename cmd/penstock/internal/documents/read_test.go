@@ -75,8 +75,9 @@ func TestReadPassesNothingOverInSilence(t *testing.T) {
 	}{
 		"a path that does not exist":     {[]string{in("nothing")}, "no such file"},
 		"a directory without documents":  {[]string{in("empty")}, "holds no documents: their names end in .yaml, .yml, .json"},
-		"two documents of one name":      {[]string{in("a"), in("b")}, `would both be the document "shop.yaml"`},
-		"one document twice":             {[]string{in("a"), in("a/shop.yaml")}, "would both be"},
+		"an empty path":                  {[]string{in("a"), ""}, "a path is empty"},
+		"one document twice":             {[]string{in("a"), in("a/../a/shop.yaml")}, "a/shop.yaml is named twice: leave out one"},
+		"standard input where is none":   {[]string{"-"}, "stat -: no such file"},
 		"a link to a directory":          {[]string{in("linked")}, "more is a link to a directory, which is not followed"},
 		"a link that leads nowhere":      {[]string{in("dangling")}, "y.yaml"},
 		"a directory named as a file is": {[]string{in("a/shop.yaml") + "/"}, "not a directory"},
@@ -94,4 +95,13 @@ func TestReadOfTooLongAnInputIsRefusedByJudge(t *testing.T) {
 	c := documents.Judge(read)
 	require.Len(t, c.Problems, 1)
 	assert.Contains(t, c.Problems[0].Message, "the most is 1048576")
+}
+
+func TestDistinctRefusesTwoDocumentsOfOneName(t *testing.T) {
+	directory := tree(t, map[string]string{"a/shop.yaml": "", "b/shop.yaml": "", "b/else.yaml": ""})
+	read, err := documents.Read(nil, filepath.Join(directory, "a"), filepath.Join(directory, "b"))
+	require.NoError(t, err)
+	require.Len(t, read, 3)
+	require.ErrorContains(t, documents.Distinct(read), `would both be the document "shop.yaml": rename one, or name the directory above both`)
+	require.NoError(t, documents.Distinct(read[:2]))
 }

@@ -3,6 +3,8 @@ package documents
 import (
 	"fmt"
 	"io"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
 // Show writes the mistakes for a reader, each with the line it stands in and a
@@ -13,7 +15,7 @@ func (c Collection) Show(w io.Writer) {
 		lines[d.place()] = splitLines(d.Data)
 	}
 	for _, p := range c.Problems {
-		fmt.Fprintln(w, Printable(p.Error()))
+		fmt.Fprintln(w, wording.Printable(p.Error()))
 		if source := lines[p.Document]; p.Line >= 1 && p.Line <= len(source) {
 			number := fmt.Sprintf("%5d", p.Line)
 			line, caret := excerpt(source[p.Line-1], p.Column)
@@ -24,11 +26,11 @@ func (c Collection) Show(w io.Writer) {
 
 // Summary tells in a line what the documents hold.
 func (c Collection) Summary() string {
-	documents := Count(len(c.Documents), "document")
+	documents := wording.Count(len(c.Documents), "document")
 	if len(c.Problems) > 0 {
-		return fmt.Sprintf("%s in %d of %s", Count(len(c.Problems), "mistake"), c.faulty(), documents)
+		return fmt.Sprintf("%s in %d of %s", wording.Count(len(c.Problems), "mistake"), c.faulty(), documents)
 	}
-	return fmt.Sprintf("%s, %s, no mistakes", documents, Count(c.Rules.Len(), "rule"))
+	return fmt.Sprintf("%s, %s, no mistakes", documents, wording.Count(c.Rules.Len(), "rule"))
 }
 
 // faulty returns how many documents have mistakes.

@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
 )
 
 // shown returns the line of the document and the one below it, which a report of
@@ -60,13 +58,4 @@ func TestShowCutsLongLinesAroundThePlace(t *testing.T) {
 		assert.LessOrEqual(t, len([]rune(line)), 122)
 		assert.Contains(t, line, "…")
 	}
-}
-
-func TestPrintableLeavesNothingThatSteersATerminal(t *testing.T) {
-	assert.Equal(t, "a\ufffd[31m\ufffdb\tc\ufffdd 日本", documents.Printable("a\x1b[31m\nb\tc\u202ed 日本"))
-}
-
-func TestCountKnowsOneFromMany(t *testing.T) {
-	assert.Equal(t, "0 rules, 1 rule, 2 rules",
-		documents.Count(0, "rule")+", "+documents.Count(1, "rule")+", "+documents.Count(2, "rule"))
 }

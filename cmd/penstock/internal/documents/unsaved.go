@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -17,10 +18,10 @@ type UnsavedError struct {
 func (e *UnsavedError) Error() string {
 	var parts []string
 	if len(e.Changed) > 0 {
-		parts = append(parts, "other versions of "+List(e.Changed))
+		parts = append(parts, "other versions of "+wording.List(e.Changed))
 	}
 	if len(e.Others) > 0 {
-		parts = append(parts, "documents that are not in etcd: "+List(e.Others))
+		parts = append(parts, "documents that are not in etcd: "+wording.List(e.Others))
 	}
 	return fmt.Sprintf("%s holds %s", e.Directory, strings.Join(parts, "; and "))
 }

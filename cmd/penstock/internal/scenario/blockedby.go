@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
 // expectBlockedBy reads which rules are expected to refuse calls: the name of
@@ -35,18 +37,18 @@ func compareBlockers(expected map[string]want, o observation) *Failure {
 		got := float64(o.blockers[name])
 		switch {
 		case !slices.Contains(o.rules, name):
-			message := "no rule is called " + quote(name)
+			message := "no rule is called " + wording.Quote(name)
 			if meant := nameList(o.rules).nearest(name); meant != "" {
-				message += ": did you mean " + quote(meant) + "?"
+				message += ": did you mean " + wording.Quote(meant) + "?"
 			}
 			failure.differ(message, counts().show(got), expected[name])
 		case !expected[name].holds(got):
-			failure.differ("by "+quote(name), counts().show(got), expected[name])
+			failure.differ("by "+wording.Quote(name), counts().show(got), expected[name])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.blockers)) {
 		if _, told := expected[name]; !told {
-			failure.differ("by "+quote(name), fmt.Sprint(o.blockers[name]), nothing)
+			failure.differ("by "+wording.Quote(name), fmt.Sprint(o.blockers[name]), nothing)
 		}
 	}
 	if len(failure.Differences) == 0 {

@@ -72,7 +72,7 @@ func TestALineSaysTheSameAsAMapping(t *testing.T) {
 func TestEveryMistakeInALoadIsToldWithItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, document, want string }{
-		{"empty", "", "l:1:1: the document cannot be read as YAML: no documents in stream"},
+		{"empty", "", "l:1:1: the document is empty"},
 		{"syntax", "streams: [a\nseed: 1", "l:2:5: the document cannot be read as YAML: did not find expected ',' or ']' (while parsing a flow sequence that begins on line 1)"},
 		{"not a mapping", "- a", "l:1:1: the load is a list: must be a mapping of streams, seed"},
 		{"no streams", "seed: 1", "l:1:1: streams is missing: list the calls that come"},

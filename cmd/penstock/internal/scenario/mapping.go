@@ -7,6 +7,8 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
 // field is one field of a mapping and what takes its value over.
@@ -59,9 +61,9 @@ func (r *reader) unknown(at place, kind, name string, known nameList) string {
 	advice := "those here are " + known.String()
 	meant := known.nearest(name)
 	if meant != "" {
-		advice = "did you mean " + quote(meant) + "?"
+		advice = "did you mean " + wording.Quote(meant) + "?"
 	}
-	r.fail(at, "", "unknown %s %s: %s", kind, quote(name), advice)
+	r.fail(at, "", "unknown %s %s: %s", kind, wording.Quote(name), advice)
 	return meant
 }
 

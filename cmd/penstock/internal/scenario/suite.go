@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -66,7 +67,7 @@ func (r *reader) cases(n *yaml.Node, length time.Duration) []Case {
 	for _, item := range n.Content {
 		c := r.readCase(item, length)
 		if line, taken := lines[c.Name]; taken && c.Name != "" {
-			r.fail(place{c.Line, c.column}, "name", "is %s, as that of the case on line %d: give one of them another", quote(c.Name), line)
+			r.fail(place{c.Line, c.column}, "name", "is %s, as that of the case on line %d: give one of them another", wording.Quote(c.Name), line)
 		}
 		lines[c.Name] = c.Line
 		list = append(list, c)

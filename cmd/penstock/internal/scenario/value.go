@@ -1,13 +1,14 @@
 package scenario
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
 const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
@@ -140,17 +141,8 @@ func describe(n *yaml.Node) string {
 	case n.Tag == "!!null":
 		return "left empty"
 	case n.Tag == "!!str" || !plainNumber.MatchString(strings.TrimPrefix(n.Value, "-")):
-		return quote(n.Value)
+		return wording.Quote(n.Value)
 	default:
 		return n.Value
 	}
-}
-
-// quote returns text in quotes, cut to what a message can bear.
-func quote(text string) string {
-	const most = 60
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
-	}
-	return fmt.Sprintf("%q", text)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
 // wants is what the numbers of a sequence are expected to be. It is written as
@@ -78,13 +80,13 @@ type wantsParser struct {
 func (p *wantsParser) word(w word) {
 	parts := wantWord.FindStringSubmatch(strings.TrimSuffix(w.text, ","))
 	if parts == nil { // a line break, escaped
-		p.fail(w.at, p.field, "has %s: must be numbers, such as %s", quote(w.text), p.unit.such)
+		p.fail(w.at, p.field, "has %s: must be numbers, such as %s", wording.Quote(w.text), p.unit.such)
 		return
 	}
 	body, tolerance, count, hold := parts[1], parts[2], parts[3], parts[4] != ""
 	switch {
 	case p.hold && (body != "" || count != "" || hold):
-		p.fail(w.at, p.field, "has %s behind the …, which holds to the end: remove one of them", quote(w.text))
+		p.fail(w.at, p.field, "has %s behind the …, which holds to the end: remove one of them", wording.Quote(w.text))
 	case body != "":
 		p.number(w, body, tolerance)
 	case tolerance != "":
@@ -110,7 +112,7 @@ func (p *wantsParser) number(w word, body, tolerance string) {
 	if !ok {
 		such := p.unit.such
 		p.fail(w.at, p.field, "has %s: must be a number, such as %s, with a tolerance, as %s±5%%, a range, as %s.., or _ for any",
-			quote(w.text), such, such, such)
+			wording.Quote(w.text), such, such, such)
 	}
 	p.list = append(p.list, v)
 }
@@ -119,7 +121,7 @@ func (p *wantsParser) number(w word, body, tolerance string) {
 func (p *wantsParser) tolerate(w word, tolerance string) {
 	switch _, ok := (want{}).within(tolerance, p.unit); {
 	case !ok:
-		p.fail(w.at, p.field, "has %s: must be a tolerance, such as ±%s or ±5%%", quote(w.text), p.unit.such)
+		p.fail(w.at, p.field, "has %s: must be a tolerance, such as ±%s or ±5%%", wording.Quote(w.text), p.unit.such)
 	case p.tolerance != "":
 		p.fail(w.at, p.field, "has a second tolerance: remove one")
 	default:
@@ -131,7 +133,7 @@ func (p *wantsParser) tolerate(w word, tolerance string) {
 func (p *wantsParser) repeat(w word, digits string) {
 	count, err := strconv.Atoi(digits)
 	if err != nil || len(p.list) == 0 || count < 1 || count > maxWants-len(p.list) {
-		p.fail(w.at, p.field, "has %s: write x and how many times behind a number; at most %d numbers in all", quote(w.text), maxWants)
+		p.fail(w.at, p.field, "has %s: write x and how many times behind a number; at most %d numbers in all", wording.Quote(w.text), maxWants)
 		return
 	}
 	p.list = append(p.list, slices.Repeat(p.list[len(p.list)-1:], count-1)...)

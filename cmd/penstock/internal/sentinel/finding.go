@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
 // Kind says how grave a finding is.
@@ -46,9 +46,9 @@ type Finding struct {
 func (f Finding) String() string {
 	subject := ""
 	if f.Resource != "" {
-		subject = fmt.Sprintf("rule on %s: ", quote(f.Resource))
+		subject = fmt.Sprintf("rule on %s: ", wording.Quote(f.Resource))
 	}
-	return printable(fmt.Sprintf("%s:%d:%d: %s%s: %s", f.File, f.Line, f.Column, subject, f.Kind, f.Message))
+	return wording.Printable(fmt.Sprintf("%s:%d:%d: %s%s: %s", f.File, f.Line, f.Column, subject, f.Kind, f.Message))
 }
 
 // place tells the lines and columns of the findings in a file and brings them in
@@ -67,15 +67,4 @@ func place(findings []Finding, data []byte) {
 		}
 		f.Line, f.Column = line, column
 	}
-}
-
-// printable returns text with what a document must not have in it, or a terminal
-// be steered by, replaced.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
 }

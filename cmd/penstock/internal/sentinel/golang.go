@@ -1,6 +1,10 @@
 package sentinel
 
-import "time"
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+)
 
 // readGo reads a rule of sentinel-golang 1.
 func readGo(o *object) traffic {
@@ -56,7 +60,7 @@ func readInterval(o *object, t *traffic) {
 	}
 	if shared := most%ms == 0 && ms%bucket == 0; t.related != "" && !t.throttle && !shared {
 		o.differ(o.at("statIntervalInMs"),
-			"Sentinel counts the calls of the guarded resource for this interval; here those of %s are counted", quote(t.related))
+			"Sentinel counts the calls of the guarded resource for this interval; here those of %s are counted", wording.Quote(t.related))
 	}
 }
 

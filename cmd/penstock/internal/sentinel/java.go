@@ -3,6 +3,7 @@ package sentinel
 import (
 	"time"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/flow"
 )
 
@@ -79,14 +80,14 @@ func readRelation(o *object, t *traffic, field string) {
 	case relation == 0:
 	case relation == 2 && field == "strategy":
 		o.drop(o.at(field), "it counts the calls that come by the entrance %s (strategy 2, chain), which rules here do not tell apart: "+
-			"give the callers an origin, perhaps", quote(other))
+			"give the callers an origin, perhaps", wording.Quote(other))
 	case relation != 1:
 		o.unknown(field)
 	case !named:
 		o.drop(o.at(field), "Sentinel ignores a rule on a related resource without refResource: name it or remove the rule")
 	case t.throttle:
 		o.drop(o.at(field), "a queue counts nothing, so that the related resource %s has no part in it (%s 1): remove one of the two",
-			quote(other), field)
+			wording.Quote(other), field)
 	default:
 		t.related = other
 	}

@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
 // maxDepth is how deep lists and objects may be nested. Rules need three levels.
@@ -32,7 +33,7 @@ func (n node) String() string {
 	case nil:
 		return "null"
 	case string:
-		return quote(v)
+		return wording.Quote(v)
 	case []node:
 		return "a list"
 	case []entry:
@@ -40,15 +41,6 @@ func (n node) String() string {
 	default:
 		return fmt.Sprint(v) // a number or a boolean
 	}
-}
-
-// quote returns text in quotes, cut to what a message can bear.
-func quote(text string) string {
-	const most = 60
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
-	}
-	return strconv.Quote(text)
 }
 
 // parse returns the value of a JSON file, or where it stops to be one and why.

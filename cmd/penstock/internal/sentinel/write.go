@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -27,7 +28,7 @@ func (c Conversion) YAML() ([]byte, error) {
 func (c Conversion) head(to *bytes.Buffer) {
 	fmt.Fprintln(to, "# Flow rules of Sentinel, converted by penstock convert from")
 	for _, name := range c.files {
-		fmt.Fprintf(to, "#   %s\n", printable(name))
+		fmt.Fprintf(to, "#   %s\n", wording.Printable(name))
 	}
 	const most = 100
 	told := 0

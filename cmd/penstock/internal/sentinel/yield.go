@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
 // yielding tells of patterns that match resources with rules of their own. Those
@@ -23,7 +25,7 @@ func yielding(converted []carried) []Finding {
 				findings = append(findings, Finding{
 					Kind: Differs, offset: rule.offset, Resource: rule.Match,
 					Message: fmt.Sprintf("in Sentinel a resource with rules of its own is not held to a pattern; here %s is held to both",
-						quote(other.Resource)),
+						wording.Quote(other.Resource)),
 				})
 				break
 			}
