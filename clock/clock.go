@@ -25,7 +25,8 @@ func (i Instant) Time() time.Time { return time.Unix(0, int64(i)).UTC() }
 // A Clock tells the time and wakes those who wait. Implementations must be
 // safe for concurrent use.
 type Clock interface {
-	// Now returns the present instant. It never goes back.
+	// Now returns the present instant, which is not before the Unix epoch. It
+	// never goes back.
 	Now() Instant
 
 	// Until returns how long it is, on this clock, until the calendar time t:

@@ -40,6 +40,9 @@ func (a *Arrival) Proceed() (after time.Duration, done bool) {
 	v := &a.visit
 	v.now = v.resource.engine.clock.Now()
 	after, a.err = v.proceed(a.ctx, a.opts)
+	if !v.passed && a.err == nil { // it waits
+		a.err = v.resource.engine.givenUp(a.ctx)
+	}
 	if a.done = a.err != nil || v.passed; a.done {
 		v.end()
 	}

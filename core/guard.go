@@ -56,8 +56,8 @@ func (g *Guard) ended(err error) {
 	if err != nil {
 		next = failed
 	}
-	if g.state.Load() != exited {
-		g.state.Store(next)
+	if present := g.state.Load(); present != exited {
+		g.state.CompareAndSwap(present, next)
 	}
 	if g.besides != nil && g.besides.checks != nil {
 		g.besides.checks.failure = err

@@ -2,6 +2,7 @@ package core
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/rules"
@@ -59,7 +60,7 @@ func (g *registry) overflowing(name string) *resource {
 	if r := slot.Load(); r != nil && r.name == name && r.patterns == book {
 		return r
 	}
-	r := g.passing(name, book)
+	r := g.passing(strings.Clone(name), book)
 	slot.Store(r)
 	return r
 }
@@ -97,15 +98,10 @@ func (g *registry) matched(r *resource) {
 	}
 }
 
-// gone says whether the name has to be looked up again: the resource was
-// forgotten, or has the rules of another day.
-func (r *resource) gone() bool {
-	return r.evicted.Load() || r.patterns != nil && r.patterns != r.engine.resources.spill.patterns.Load()
-}
-
-// again returns the resource of the name, the same one unless it is gone.
+// again returns the resource of the name, the same one unless it was forgotten or
+// had found no room: then it may have rules of its own by now, or others.
 func (r *resource) again(name string) *resource {
-	if r.gone() {
+	if r.evicted.Load() || r.account == r.engine.resources.overflow.account {
 		return r.engine.resources.get(name)
 	}
 	return r

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -89,6 +90,10 @@ func (p *plan) stepsOfOrigin(origin string) *steps {
 		return s
 	}
 	return &p.others
+}
+
+func (s *steps) hasQueue(queue *flow.Queue) bool {
+	return slices.ContainsFunc(s.queues, func(r queueRule) bool { return r.queue == queue })
 }
 
 // takeWindows takes n tokens of every window at now. If one of them has none to

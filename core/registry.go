@@ -4,11 +4,14 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -17,7 +20,7 @@ const sweepInterval = 10 * time.Second
 
 // Overflow is the name of the resource whose statistics the names beyond
 // [Config.MaxResources] share.
-const Overflow = "(other)"
+const Overflow = flow.OtherResources
 
 // resource is one name that was called or that a rule names.
 type resource struct {
@@ -65,7 +68,7 @@ func (g *registry) init(e *Engine, limit int) {
 	g.spill.seed = maphash.MakeSeed()
 	g.spill.patterns.Store(new(patternBook))
 	g.overflow = g.newResource(Overflow, new(account))
-	g.known.Store(&map[string]*resource{Overflow: g.overflow})
+	g.known.Store(&map[string]*resource{})
 	g.sweptAt.Store(int64(e.clock.Now()))
 }
 
@@ -94,7 +97,7 @@ func (g *registry) get(name string) *resource {
 
 func (g *registry) find(name string) *resource {
 	now := g.engine.clock.Now()
-	if g.full.Load() && !g.sweepDue(now) {
+	if g.full.Load() && !g.sweepDue(now) || g.isOutside(name) {
 		return g.overflowing(name)
 	}
 	g.mu.Lock()
@@ -124,12 +127,18 @@ func (g *registry) peek(name string) *resource {
 	if r := g.fresh[name]; r != nil {
 		return r
 	}
-	if g.count()-g.ruled >= g.max {
+	if g.count()-g.ruled >= g.max || g.isOutside(name) {
 		return g.overflowing(name)
 	}
 	r := g.newResource(name, new(account))
 	g.matched(r)
 	return r
+}
+
+// isOutside says whether a name that no rule names is never to be one of its own:
+// it is too long, or that of the overflow.
+func (g *registry) isOutside(name string) bool {
+	return len(name) > rules.MaxNameLength || name == Overflow
 }
 
 // pin returns the resource of a name that a rule names, however many there are.
@@ -164,10 +173,11 @@ func (g *registry) all(now clock.Instant) []*resource {
 		g.sweep(now)
 	}
 	g.publish()
-	return slices.Collect(maps.Values(*g.known.Load()))
+	return append(slices.Collect(maps.Values(*g.known.Load())), g.overflow)
 }
 
 func (g *registry) add(name string) *resource {
+	name = strings.Clone(name) // which may be a part of something larger
 	r := g.newResource(name, new(account))
 	g.matched(r)
 	g.fresh[name] = r
@@ -175,7 +185,7 @@ func (g *registry) add(name string) *resource {
 }
 
 // count returns how many resources there are beside the one for overflow.
-func (g *registry) count() int { return len(*g.known.Load()) + len(g.fresh) - 1 }
+func (g *registry) count() int { return len(*g.known.Load()) + len(g.fresh) }
 
 func (g *registry) lookUp(name string) *resource {
 	if r := (*g.known.Load())[name]; r != nil {
@@ -215,7 +225,7 @@ func (g *registry) sweep(now clock.Instant) {
 	g.full.Store(false)
 	g.publish()
 	known := maps.Clone(*g.known.Load())
-	maps.DeleteFunc(known, func(_ string, r *resource) bool { return !r.ruled && r != g.overflow && r.evict(now) })
+	maps.DeleteFunc(known, func(_ string, r *resource) bool { return !r.ruled && r.evict(now) })
 	g.known.Store(&known)
 }
 

@@ -58,7 +58,7 @@ func (e *Engine) Snapshot() Snapshot {
 	now := e.clock.Now()
 	s := Snapshot{At: now, Status: e.Status(), Rejected: e.rejections.Load()}
 	for _, r := range e.resources.all(now) {
-		if of := r.snapshot(now); of.Name != Overflow || of.Passed+of.Blocked > 0 {
+		if of := r.snapshot(now); of.Name != Overflow || of.Passed+of.Blocked+of.Waited+uint64(of.Waiting) > 0 {
 			s.Resources = append(s.Resources, of)
 		}
 	}

@@ -13,10 +13,13 @@ type turns struct {
 	count int
 }
 
-// turn is a ticket and the queue that granted it.
+// turn is a ticket and the queue that granted it, to a call that came under the
+// given terms.
 type turn struct {
 	queue  *flow.Queue
 	ticket flow.Ticket
+	terms  *flow.Terms
+	waited bool // for it
 }
 
 func (t *turns) at(i int) *turn {
@@ -26,22 +29,28 @@ func (t *turns) at(i int) *turn {
 	return &t.more[i-len(t.few)]
 }
 
-func (t *turns) add(queue *flow.Queue, ticket flow.Ticket) {
+func (t *turns) add(granted turn) {
 	if t.count >= len(t.few) {
 		t.more = append(t.more, turn{})
 	}
 	t.count++
-	*t.at(t.count - 1) = turn{queue, ticket}
+	*t.at(t.count - 1) = granted
 }
 
-// has says whether there is a turn of that queue.
-func (t *turns) has(queue *flow.Queue) bool {
+// of returns the turn of that queue, nil if there is none.
+func (t *turns) of(queue *flow.Queue) *turn {
 	for i := range t.count {
 		if t.at(i).queue == queue {
-			return true
+			return t.at(i)
 		}
 	}
-	return false
+	return nil
+}
+
+// remove takes a turn out.
+func (t *turns) remove(which *turn) {
+	t.count--
+	*which = *t.at(t.count)
 }
 
 // giveBack returns the turns to their queues, the last first.

@@ -18,9 +18,10 @@ type visit struct {
 	now      clock.Instant
 	wait     wait
 
-	turns   turns        // granted by queues
-	windows *steps       // whose windows have given tokens, at now; or nil
-	checked *checkedCall // nil until the checks are asked
+	turns     turns        // granted by queues
+	refusedBy *queueRule   // in whose queue it waited; to be told if that still applies
+	windows   *steps       // whose windows have given tokens, at now; or nil
+	checked   *checkedCall // nil until the checks are asked
 
 	passed  bool
 	besides *besides // what shadow rules would have done
@@ -61,18 +62,24 @@ func (r *resource) enterInTurn(
 // a check has made it wait.
 func (v *visit) proceed(ctx context.Context, opts []Option) (after time.Duration, err error) {
 	for {
-		if after, waits, err := v.goOnWaiting(ctx); err != nil || waits {
-			return after, err
+		if after, waits := v.goOnWaiting(); waits {
+			return after, nil
 		}
+		v.resource = v.resource.again(v.name)
 		plan := v.resource.planNow()
 		if plan == nil {
 			return 0, ErrClosed
 		}
 		steps := plan.stepsOf(opts)
+		if refusal := v.refusedBy; refusal != nil {
+			v.refusedBy = nil
+			if steps.hasQueue(refusal.queue) { // else that rule is no longer one for this call
+				return 0, v.block(refusal.refuse(v.now, v.tokens, v.patience(ctx)))
+			}
+		}
 		if ok, err := v.takeTurns(ctx, steps); err != nil {
 			return 0, err
 		} else if !ok {
-			v.resource = v.resource.again(v.name)
 			continue
 		}
 		switch rule, decision := steps.takeWindows(v.now, v.tokens); decision {
@@ -80,7 +87,6 @@ func (v *visit) proceed(ctx context.Context, opts []Option) (after time.Duration
 			return 0, v.block(rule.refuse(v.now, v.tokens))
 		case flow.Outdated:
 			v.now = v.resource.later(rule)
-			v.resource = v.resource.again(v.name)
 			continue
 		}
 		v.windows = steps
@@ -97,7 +103,6 @@ func (v *visit) proceed(ctx context.Context, opts []Option) (after time.Duration
 			return 0, nil
 		}
 		v.giveBackWindows()
-		v.resource = v.resource.again(v.name)
 	}
 }
 

@@ -30,7 +30,7 @@ type wait struct {
 func (v *visit) takeTurns(ctx context.Context, s *steps) (ok bool, err error) {
 	for i := range s.queues {
 		rule := &s.queues[i]
-		if v.turns.has(rule.queue) {
+		if v.hasTurn(rule) {
 			continue
 		}
 		ticket, decision := rule.queue.Take(rule.terms, v.now, v.tokens)
@@ -42,7 +42,7 @@ func (v *visit) takeTurns(ctx context.Context, s *steps) (ok bool, err error) {
 		}
 		switch decision {
 		case flow.Passed:
-			v.turns.add(rule.queue, ticket)
+			v.turns.add(turn{rule.queue, ticket, rule.terms, false})
 		case flow.Refused:
 			return false, v.block(rule.refuse(v.now, v.tokens, v.patience(ctx)))
 		case flow.Queued:
@@ -56,30 +56,46 @@ func (v *visit) takeTurns(ctx context.Context, s *steps) (ok bool, err error) {
 	return true, nil
 }
 
+// hasTurn says whether the call has a turn under the rule. One that was granted by
+// earlier terms does not count, unless the call has waited for it and the rule
+// still lets calls through.
+func (v *visit) hasTurn(rule *queueRule) bool {
+	granted := v.turns.of(rule.queue)
+	if granted == nil {
+		return false
+	}
+	if granted.terms == rule.terms || granted.waited && rule.terms.Rule().Limit > 0 {
+		return true
+	}
+	rule.queue.GiveBack(v.now, granted.ticket)
+	v.turns.remove(granted)
+	return false
+}
+
 // goOnWaiting tells whether the call still has to wait, and for how long if only
 // time can end that.
-func (v *visit) goOnWaiting(ctx context.Context) (after time.Duration, waits bool, err error) {
+func (v *visit) goOnWaiting() (after time.Duration, waits bool) {
 	if v.wait.begun && v.now < v.wait.until {
-		return v.wait.until.Sub(v.now), true, nil
+		return v.wait.until.Sub(v.now), true
 	}
 	rule := v.wait.queue
 	if rule == nil {
 		v.stopWaiting()
-		return 0, false, nil
+		return 0, false
 	}
 	ticket, after, decision := rule.queue.Turn(v.now, v.wait.waiter)
 	if decision == flow.Queued {
-		return after, true, nil
+		return after, true
 	}
 	v.wait.queue = nil // it is in the queue no longer
 	v.stopWaiting()
 	switch decision {
 	case flow.Passed:
-		v.turns.add(rule.queue, ticket)
+		v.turns.add(turn{rule.queue, ticket, rule.terms, true})
 	case flow.Refused:
-		return 0, false, v.block(rule.refuse(v.now, v.tokens, v.patience(ctx)))
+		v.refusedBy = rule
 	}
-	return 0, false, nil
+	return 0, false
 }
 
 func (v *visit) newWaiter() *flow.Waiter {
@@ -121,6 +137,18 @@ func (v *visit) patience(ctx context.Context) time.Duration {
 		return v.resource.engine.clock.Until(deadline)
 	}
 	return endless
+}
+
+// givenUp returns why a call need not wait any longer: the error of its context, or
+// ErrClosed; nil when it has to.
+func (e *Engine) givenUp(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if e.isClosed() {
+		return ErrClosed
+	}
+	return nil
 }
 
 // pause returns when it is woken, when d has passed, unless d is 0, or when the

@@ -63,7 +63,7 @@ func (b *bucket) turn(now clock.Instant, ahead int64, n int32) (clock.Instant, b
 func (b *bucket) grant(now, turn clock.Instant, n int32) Ticket {
 	tokens := b.balance(now)
 	b.at = max(b.at, now)
-	if tokens >= b.terms.rule.Burst {
+	if tokens >= b.terms.rule.Burst*(1-1e-12) { // sums of fractions may fall short of it
 		b.full = b.at
 	}
 	b.tokens = tokens - float64(n)

@@ -21,7 +21,7 @@ func ExampleRule_Validate() {
 	}
 	// Output:
 	// limit is -1: must be from 0 (blocks all) to 1000000000 tokens per window
-	// maxWait has no effect with control "reject": remove it or set control to "throttle"
+	// maxWait has no effect on a window: remove it, or set control to "throttle" or algorithm to "tokenBucket"
 }
 
 func ExampleWindow() {

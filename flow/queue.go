@@ -86,7 +86,7 @@ func (q *Queue) Reserve(t *Terms, now clock.Instant, n int32) Decision {
 // Turn asks at now how a waiter stands: Passed with its ticket; Queued with the
 // time until its turn if it is the first in the queue, else 0: it is woken when
 // it has become the first; Refused if a changed rule would make it wait longer
-// than it may; Outdated when the rule is gone.
+// than it may; Outdated when the rule is gone or has become one for other calls.
 func (q *Queue) Turn(now clock.Instant, w *Waiter) (Ticket, time.Duration, Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -143,9 +143,7 @@ func (q *Queue) Retire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.retired = true
-	for w := q.line.head; w != nil; w = q.line.head {
-		q.finish(w, released)
-	}
+	q.release()
 }
 
 // RetryAfter returns how long after now a call of n tokens that was refused

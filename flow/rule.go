@@ -33,6 +33,10 @@ const (
 // rule on the resource names.
 const OtherOrigins = "other"
 
+// OtherResources is the name under which an engine keeps the statistics of the
+// resources that it has no room for. No rule can have it as its Resource.
+const OtherResources = "(other)"
+
 // What a rule's fields may hold and what they are when left out.
 const (
 	DefaultWindow     = time.Second

@@ -81,6 +81,9 @@ func (q *Queue) adopt(t *Terms, now clock.Instant) {
 		return
 	}
 	q.advance(now)
+	if t.rule.Origin != q.terms.rule.Origin {
+		q.release() // it may be no rule for those who wait
+	}
 	q.pace = q.pace.adopt(t, now)
 	q.terms = t
 	if t.rule.Shadow {
@@ -99,6 +102,13 @@ func (q *Queue) letGo(now clock.Instant) {
 		}
 		w.ticket = q.pace.grant(now, turn, w.tokens)
 		q.finish(w, granted)
+	}
+}
+
+// release lets go of those who wait, without a turn.
+func (q *Queue) release() {
+	for w := q.line.head; w != nil; w = q.line.head {
+		q.finish(w, released)
 	}
 }
 

@@ -33,6 +33,8 @@ func (r Rule) Validate() []Fault {
 func (r Rule) validateTarget(f *faults) {
 	if r.Match == "" {
 		f.check(r.Resource != "", "resource", "is missing: name the resource that the rule guards, or write a pattern in match")
+		f.check(r.Resource != OtherResources, "resource",
+			"is %q, which stands for the resources that an engine has no room for: choose another name", OtherResources)
 		f.check(!r.Shared, "perResource", "has no effect without match: remove it")
 		return
 	}

@@ -5,7 +5,8 @@ import "time"
 // validateWait judges how long calls may wait.
 func (r Rule) validateWait(f *faults) {
 	if r.Limiter() == WindowLimiter {
-		f.check(r.MaxWait == 0, "maxWait", "has no effect with control %q: remove it or set control to %q", Reject, Throttle)
+		f.check(r.MaxWait == 0, "maxWait",
+			"has no effect on a window: remove it, or set control to %q or algorithm to %q", Throttle, TokenBucket)
 		return
 	}
 	f.check(r.MaxWait >= 0 && r.MaxWait <= MaxMaxWait, "maxWait", "is %v: must be from 0s to %v", r.MaxWait, MaxMaxWait)

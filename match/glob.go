@@ -26,6 +26,9 @@ func compileGlob(pattern string) (Pattern, *Error) {
 	if g.expression.Len() == 0 {
 		return Pattern{prefix: g.prefix.String(), whole: true}, nil
 	}
+	if g.expression.String() == ".*" { // the usual pattern: no name is too long for it
+		return Pattern{prefix: g.prefix.String(), open: true}, nil
+	}
 	rest, err := regexp.Compile(`^(?s:` + g.expression.String() + `)$`)
 	if err != nil {
 		return Pattern{}, &Error{Message: fmt.Sprintf("cannot be compiled: %v; write a simpler one", err)}

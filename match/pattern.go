@@ -17,7 +17,8 @@ const maxQuoted = 60 // bytes of a pattern in an error
 type Pattern struct {
 	prefix string         // with which every name begins that matches
 	whole  bool           // the prefix is all of the name
-	rest   *regexp.Regexp // what follows the prefix
+	open   bool           // whatever follows the prefix matches
+	rest   *regexp.Regexp // what follows the prefix, of other patterns
 }
 
 // Error is what is wrong with a pattern.
@@ -77,6 +78,8 @@ func (p Pattern) Matches(name string) bool {
 	switch {
 	case !ok:
 		return false
+	case p.open:
+		return true
 	case p.whole || p.rest == nil:
 		return rest == ""
 	}

@@ -67,7 +67,7 @@ func TestParseSaysWhatIsWrongWithAValue(t *testing.T) {
 		{`strict: "true"`, `11 strict is "true": must be true or false; remove the quotes`},
 		{"strict: 1", "11 strict is 1: must be true or false"},
 		{"control: Reject", `12 control is "Reject": did you mean "reject"?`},
-		{"maxWait: 1s", `12 maxWait has no effect with control "reject": remove it`},
+		{"maxWait: 1s", `12 maxWait has no effect on a window: remove it`},
 		{"warmUp: 10s", `11 warmUp is "10s": must be a mapping with some of the fields period, coldFactor, step`},
 		{"warmUp: {}", "11 warmUp is an empty mapping: must be a mapping with"},
 		{"warmUp: {coldFactor: 4}", "11 warmUp.period is 0s: must be longer than 0s"},

@@ -62,7 +62,9 @@ func (n *Node) Pass(now clock.Instant) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.addSlowly(&n.passed, second, 0)
-	n.maxInFlight.raise(tag, uint64(n.inFlight()))
+	if n.second.Load() == second {
+		n.maxInFlight.raise(tag, uint64(n.inFlight()))
+	}
 }
 
 // TakeBack takes back a Pass at that instant: the call is not made after all.
@@ -87,12 +89,29 @@ func (n *Node) Block(now clock.Instant) { n.count(&n.blocked, now, 0) }
 // Done counts the end, at now, of a call that was let through at start.
 func (n *Node) Done(start, now clock.Instant, failed bool) {
 	took := now.Sub(start)
-	quantity := micros(took)
-	n.count(&n.done, now, quantity)
-	n.maxTook.raise(tagOf(secondOf(now)), quantity)
+	n.end(secondOf(now), micros(took))
 	n.responseTimes.Record(took)
 	if failed {
 		n.count(&n.rarely().failed, now, 0)
+	}
+}
+
+// end counts the end of a call. The second's longest is raised first: who finds the
+// second open finds its peak open, and if the second ends before the call is
+// counted, it is counted late, with all that it has.
+func (n *Node) end(second int64, quantity uint64) {
+	tag := tagOf(second)
+	if n.second.Load() == second {
+		n.maxTook.raise(tag, quantity)
+		if _, ok := n.done.tryAdd(tag, quantity); ok {
+			return
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.addSlowly(&n.done, second, quantity)
+	if n.second.Load() == second {
+		n.maxTook.raise(tag, quantity)
 	}
 }
 
@@ -123,7 +142,10 @@ func (n *Node) rarely() *rareTallies {
 	if r := n.rare.Load(); r != nil {
 		return r
 	}
-	n.rare.CompareAndSwap(nil, new(rareTallies))
+	fresh := new(rareTallies)
+	fresh.failed.take() // closes it: it is opened by whoever counts first
+	fresh.waited.take()
+	n.rare.CompareAndSwap(nil, fresh)
 	return n.rare.Load()
 }
 

@@ -35,9 +35,9 @@ func (n *Node) enter(second int64) {
 	}
 	n.remember(second)
 	tag := tagOf(second)
-	n.second.Store(second)
-	n.maxInFlight.reopen(tag)
+	n.maxInFlight.reopen(tag) // before anybody can find the second open
 	n.maxTook.reopen(tag)
+	n.second.Store(second)
 	for _, a := range accounts {
 		a.end()
 		a.reopen(tag)

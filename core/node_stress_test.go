@@ -1,0 +1,205 @@
+package core_test
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/stat"
+)
+
+// atOnce runs two functions at the same time, the second a little later than the
+// first.
+func atOnce(later int, first, second func()) {
+	var waiting atomic.Int32
+	meet := func() {
+		waiting.Add(1)
+		for spins := 0; waiting.Load() < 2; spins++ {
+			if spins > 2000 { // there may be one processor only
+				runtime.Gosched()
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		meet()
+		first()
+	})
+	meet()
+	for range later {
+		waiting.Load()
+	}
+	second()
+	wg.Wait()
+}
+
+// The first failure of a node is neither lost nor put into another second, when
+// somebody else opens the next second in that moment, whichever second it is.
+func TestTheFirstFailureOfANodeIsCountedInItsSecond(t *testing.T) {
+	for _, second := range []int64{0, 1, 2048} {
+		lost, misplaced := 0, 0
+		for i := range 2000 {
+			var n stat.Node
+			at := clock.Instant(second * int64(time.Second))
+			n.Pass(at)
+			n.Pass(at)
+			atOnce(i%200, func() { n.Done(at, at, true) }, func() { n.Pass(at.Add(time.Second)) })
+			if n.Totals().Failed != 1 {
+				lost++
+			}
+			n.Pass(at.Add(2 * time.Second))
+			if n.Second(second).Failed != 1 {
+				misplaced++
+			}
+		}
+		assert.Zero(t, lost, "second %d", second)
+		assert.Zero(t, misplaced, "second %d", second)
+	}
+}
+
+// The longest response time of a second stays when the second ends just then.
+func TestTheLongestResponseTimeIsOfItsSecond(t *testing.T) {
+	lost, misplaced := 0, 0
+	for i := range int64(3000) {
+		var n stat.Node
+		at := clock.Instant((1_700_000_000 + i) * int64(time.Second))
+		n.Block(at)
+		atOnce(int(i)%200, func() { n.Done(at.Add(-time.Second), at, false) }, func() { n.Block(at.Add(time.Second)) })
+		if n.Second(1_700_000_000+i).MaxResponseTime != time.Second {
+			lost++
+		}
+		if n.Second(1_700_000_001+i).MaxResponseTime != 0 {
+			misplaced++
+		}
+	}
+	assert.Zero(t, lost)
+	assert.Zero(t, misplaced)
+}
+
+// Events are counted in their own second whatever the gaps between them, also
+// those after which the tags of seconds come again, and whatever comes late.
+func TestANodeCountsInTheRightSecondAfterAnyGap(t *testing.T) {
+	gaps := []int64{0, 1, 30, 59, 60, 61, 2047, 2048, 2049, 4096, 1 << 20, 1 << 26}
+	rapid.Check(t, func(t *rapid.T) {
+		var n stat.Node
+		second := rapid.SampledFrom([]int64{0, 1, 2048, 1_700_000_000}).Draw(t, "start")
+		want := map[int64]*stat.Second{}
+		of := func(s int64) *stat.Second {
+			if want[s] == nil {
+				want[s] = new(stat.Second)
+			}
+			return want[s]
+		}
+		var totals stat.Second
+		for range rapid.IntRange(1, 30).Draw(t, "events") {
+			at := second
+			if rapid.Bool().Draw(t, "moves on") {
+				second += rapid.SampledFrom(gaps).Draw(t, "gap")
+				at = second
+			} else if late := rapid.SampledFrom(gaps).Draw(t, "late"); late <= at {
+				at -= late
+			}
+			now := clock.Instant(at * int64(time.Second))
+			s := of(at)
+			switch rapid.IntRange(0, 3).Draw(t, "event") {
+			case 0:
+				n.Pass(now)
+				s.Passed++
+				totals.Passed++
+			case 1:
+				n.Block(now)
+				s.Blocked++
+				totals.Blocked++
+			case 2:
+				n.Done(now.Add(-7*time.Millisecond), now, true)
+				s.Completed++
+				s.Failed++
+				s.ResponseTime += 7 * time.Millisecond
+				s.MaxResponseTime = 7 * time.Millisecond
+				totals.Completed++
+				totals.Failed++
+			case 3:
+				n.Pass(now)
+				n.TakeBack(now)
+			}
+			second = max(second, at)
+			for s, w := range want {
+				if s <= second-stat.Remembered || s > second {
+					delete(want, s)
+					continue
+				}
+				got := n.Second(s)
+				got.Start, got.MaxInFlight = 0, 0
+				require.Equal(t, *w, got, "second %d, present %d", s, second)
+			}
+			sum := n.Totals()
+			require.Equal(t, []uint64{totals.Passed, totals.Blocked, totals.Completed, totals.Failed},
+				[]uint64{sum.Passed, sum.Blocked, sum.Completed, sum.Failed})
+		}
+	})
+}
+
+// Late and early callers, rollovers, long gaps and readers at once lose nothing.
+func TestANodeIsExactUnderLeapsOfTime(t *testing.T) {
+	const callers, calls = 32, 4000
+	for _, leap := range []time.Duration{time.Second, 2048 * time.Second, 4096 * time.Second, 2047*time.Second + 999*time.Millisecond} {
+		var n stat.Node
+		var now atomic.Int64
+		var wg, readers sync.WaitGroup
+		done := make(chan struct{})
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				assert.GreaterOrEqual(t, n.InFlight(), int64(0))
+				for _, s := range n.Minute(clock.Instant(now.Load())) {
+					assert.LessOrEqual(t, s.Passed, uint64(callers*calls))
+					assert.LessOrEqual(t, s.MaxInFlight, uint64(callers))
+				}
+			}
+		})
+		for c := range callers {
+			wg.Go(func() {
+				for i := range calls {
+					if i%16 == 0 && c%8 == 0 {
+						now.Add(int64(leap))
+					}
+					at := clock.Instant(now.Load())
+					if i%3 == 0 {
+						n.Block(at)
+						continue
+					}
+					n.Pass(at)
+					if i%3 == 1 {
+						n.TakeBack(at)
+						continue
+					}
+					n.BeginWait()
+					n.EndWait(at, at)
+					n.Done(at, at.Add(time.Microsecond), i%2 == 0)
+				}
+			})
+		}
+		wg.Wait()
+		close(done)
+		readers.Wait()
+		s := n.Totals()
+		third := uint64(callers * calls / 3)
+		assert.InDelta(t, third, s.Blocked, callers)
+		assert.Equal(t, s.Passed, s.Completed, "leap %v", leap)
+		assert.Equal(t, s.Passed, s.Waited)
+		assert.EqualValues(t, callers*calls, s.Blocked+s.Passed+uint64(callers*((calls+1)/3)))
+		assert.Zero(t, s.InFlight)
+		assert.Zero(t, s.Waiting)
+	}
+}
