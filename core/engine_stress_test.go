@@ -281,7 +281,8 @@ func TestWaitersInTheQueuesOfPatterns(t *testing.T) {
 		},
 		"a closed rule beside it that names some": {
 			[]flow.Rule{queue, {Resource: "n0", Limit: 0}, {Resource: "n2", Limit: 0}, {Resource: "n3", Limit: 0}},
-			2 * time.Second, map[string]int{"passed": 3 + 2, "blocked": 7},
+			2 * time.Second,
+			map[string]int{"passed": 3 + 2, "blocked": 7},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
