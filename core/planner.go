@@ -64,8 +64,8 @@ func (p *planner) steps(origin string) steps {
 	}
 	for _, entry := range p.windows {
 		if entry.isFor(origin) {
-			related := entry.terms.Rule().Related != ""
-			s.windows = append(s.windows, windowRule{entry.terms, entry.hold.window, &entry.hold.refusals, related})
+			h := entry.hold
+			s.windows = append(s.windows, windowRule{entry.terms, h.window, &h.refusals, h.state.related})
 		}
 	}
 	after := aftermath{counted: p.counted}

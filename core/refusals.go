@@ -66,16 +66,10 @@ func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
 // roundUp rounds a duration up to two significant digits and at least a
 // millisecond. 0 stays 0.
 func roundUp(d time.Duration) time.Duration {
-	const fine = time.Millisecond
-	switch { // dividing by a constant is a third of the price, and these are the usual ones
-	case d <= 0:
+	if d <= 0 {
 		return 0
-	case d <= 100*fine:
-		return (d + fine - 1) / fine * fine
-	case d <= 1000*fine:
-		return (d + 10*fine - 1) / (10 * fine) * (10 * fine)
 	}
-	unit := 100 * fine
+	unit := time.Millisecond
 	for unit*100 < d {
 		unit *= 10
 	}

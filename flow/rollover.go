@@ -71,7 +71,6 @@ func (w *Window) open(t *Terms, bucket int64) {
 	w.whole, w.fraction = split(w.ceiling)
 	w.credit.earn(w.fraction, passed, t.span)
 	held := w.credit.held(w.fraction, bucket, t.span)
-	w.opened.Store(bucket)
 	w.counts.Open(bucket, w.whole+max(held, w.credit.extra(w.fraction)))
 	// Who is refused later finds no room, whatever there is now.
 	w.wait.Store(int64(w.retryAfter(t, 1, min(0, w.counts.Room()))))
@@ -119,15 +118,6 @@ func (t *Terms) fromNow(wait time.Duration, now clock.Instant) time.Duration {
 // sameBuckets says whether windows under either terms have the same buckets.
 func (t *Terms) sameBuckets(other *Terms) bool {
 	return t.bucket == other.bucket && t.span == other.span
-}
-
-// bucketOf returns the bucket of an instant, which mostly is the open one.
-func (w *Window) bucketOf(t *Terms, now clock.Instant) int64 {
-	opened := w.opened.Load()
-	if since := now.Sub(t.bucketStart(opened)); since >= 0 && since < t.bucket {
-		return opened
-	}
-	return t.bucketOf(now)
 }
 
 func (t *Terms) bucketOf(now clock.Instant) int64 { return int64(now) / int64(t.bucket) }

@@ -17,8 +17,7 @@ type Window struct {
 	terms  atomic.Pointer[Terms] // those that counts was opened under
 	counts *stat.Window
 
-	opened atomic.Int64 // the bucket opened last, to find the present one without a division: 5 ns
-	wait   atomic.Int64 // how long a token refused in the open bucket has to wait, nanoseconds
+	wait atomic.Int64 // how long a token refused in the open bucket has to wait, nanoseconds
 
 	mu       sync.Mutex // guards what follows, and opening and closing buckets
 	cold     cold
@@ -43,7 +42,7 @@ func NewWindow(t *Terms, now clock.Instant) *Window {
 // Take takes n tokens at now under the given terms: Passed, Refused or
 // Outdated.
 func (w *Window) Take(t *Terms, now clock.Instant, n int32) Decision {
-	bucket := w.bucketOf(t, now)
+	bucket := t.bucketOf(now)
 	for {
 		if w.terms.Load() == t {
 			outcome := w.counts.Take(bucket, n)
@@ -67,7 +66,7 @@ func (w *Window) Take(t *Terms, now clock.Instant, n int32) Decision {
 // Check is Take without taking anything: Passed tells that there is room for n
 // tokens.
 func (w *Window) Check(t *Terms, now clock.Instant, n int32) Decision {
-	bucket := w.bucketOf(t, now)
+	bucket := t.bucketOf(now)
 	for {
 		if w.terms.Load() == t {
 			outcome := w.counts.Check(bucket, n)

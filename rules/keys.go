@@ -47,7 +47,7 @@ func (k *keyed) unknown(key node, path string, known []string) {
 	above, below, dotted := strings.Cut(key.text, ".")
 	if dotted && slices.Contains(known, above) {
 		advice = fmt.Sprintf("write %s: {%s: …}", above, below)
-	} else if meant := nearest(key.text, known); meant != "" {
+	} else if meant := Nearest(key.text, known); meant != "" {
 		k.meant = append(k.meant, meant)
 		advice = fmt.Sprintf("did you mean %q?", path+meant)
 	}

@@ -2,9 +2,9 @@ package rules
 
 import "strings"
 
-// nearest returns the known name that a misspelled one seems to mean, "" when
+// Nearest returns the known name that a misspelled one seems to mean, "" when
 // none is near: one letter in three may differ, or the end be left off.
-func nearest(name string, known []string) string {
+func Nearest(name string, known []string) string {
 	best, least := "", max(1, len(name)/3)+1
 	for _, k := range known {
 		name, lower := strings.ToLower(name), strings.ToLower(k)
@@ -13,7 +13,7 @@ func nearest(name string, known []string) string {
 		}
 		d := distance(name, lower)
 		if len(name) >= 3 && strings.HasPrefix(lower, name) {
-			d = 1
+			d = 0 // rather than another word that is misspelled
 		}
 		if d < least {
 			best, least = k, d

@@ -40,7 +40,7 @@ func readChoice[V ~string](n node, values []V) (V, string) {
 	for i, v := range values {
 		quoted[i], names[i] = strconv.Quote(string(v)), string(v)
 	}
-	if meant := nearest(n.text, names); n.kind == kindText && meant != "" {
+	if meant := Nearest(n.text, names); n.kind == kindText && meant != "" {
 		return "", fmt.Sprintf("is %v: did you mean %q?", n, meant)
 	}
 	last := len(quoted) - 1

@@ -9,7 +9,6 @@ replace (
 )
 
 require (
-	github.com/agnivade/levenshtein v1.2.2
 	github.com/penstock-go/penstock v0.0.0
 	github.com/penstock-go/penstock/datasource/etcd v0.0.0
 	github.com/penstock-go/penstock/datasource/etcd/etcdtest v0.0.0-00010101000000-000000000000

@@ -137,11 +137,12 @@ func locate(rule *inspect.Rule, set rules.Set) {
 	rule.Document, rule.Line, rule.Column = at.Document, at.Line, at.Column
 }
 
-// guards says whether a sound rule is one on the resource, whoever calls.
+// guards says whether a sound rule is one on the resource, whoever calls. One that
+// relates to the resource is not, though it may match.
 func guards(rule flow.Rule, resource string) bool {
 	if rule.Match == "" {
 		return rule.Resource == resource
 	}
 	pattern, err := match.Compile(rule.Match)
-	return err == nil && pattern.Matches(resource)
+	return err == nil && pattern.Matches(resource) && rule.Related != resource
 }

@@ -81,6 +81,13 @@ func TestExplainOfRulesForOtherCallersOnly(t *testing.T) {
 	assert.Contains(t, stdout, "\n  is only for calls of \"mobile\"\n")
 }
 
+func TestExplainOfAResourceThatRulesOnlyRelateTo(t *testing.T) {
+	path := writeRules(t, `flow: [{match: "db:*", limit: 1, related: "db:write"}]`)
+	stdout, _, _ := execute(t, "", "explain", "db:write", "--rules", path)
+	assert.Contains(t, stdout, "No rule applies to a call of db:write")
+	assert.NotContains(t, stdout, "Not held against")
+}
+
 func TestExplainForMachines(t *testing.T) {
 	path := writeRules(t, explained)
 	stdout, _, code := execute(t, "", "explain", "orders:list", "--rules", path, "--output", "json")

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // expectBlockedBy reads which rules are expected to refuse calls: the name of
@@ -38,7 +39,7 @@ func compareBlockers(expected map[string]want, o observation) *Failure {
 		switch {
 		case !slices.Contains(o.rules, name):
 			message := "no rule is called " + wording.Quote(name)
-			if meant := nameList(o.rules).nearest(name); meant != "" {
+			if meant := rules.Nearest(name, o.rules); meant != "" {
 				message += ": did you mean " + wording.Quote(meant) + "?"
 			}
 			failure.differ(message, counts().show(got), expected[name])

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // field is one field of a mapping and what takes its value over.
@@ -59,7 +59,7 @@ func (r *reader) mapping(n *yaml.Node, what string, fields ...field) given {
 // one that it seems to mean.
 func (r *reader) unknown(at place, kind, name string, known nameList) string {
 	advice := "those here are " + known.String()
-	meant := known.nearest(name)
+	meant := rules.Nearest(name, known)
 	if meant != "" {
 		advice = "did you mean " + wording.Quote(meant) + "?"
 	}
@@ -78,18 +78,3 @@ func names(fields []field) nameList {
 }
 
 func (l nameList) String() string { return strings.Join(l, ", ") }
-
-// nearest returns the name that a misspelled one seems to mean, "" when none is
-// near: one letter in three may differ.
-func (l nameList) nearest(name string) string {
-	best, least := "", max(1, len(name)/3)+1
-	if len(name) > 100 {
-		return ""
-	}
-	for _, candidate := range l {
-		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(candidate)); d < least {
-			best, least = candidate, d
-		}
-	}
-	return best
-}
