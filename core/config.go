@@ -28,6 +28,13 @@ type Config struct {
 	// rules, in this order, and cost each call an allocation.
 	Checks []Check
 
+	// MaxRemoval is the largest share of a source's rules, from 0 to 1, that one
+	// change of the source may take out: 0.5 lets half of them go at once. A change
+	// that takes out more, such as a prefix or a directory that was emptied by
+	// mistake, is held back as a whole, and with it all later ones that would, until
+	// it is confirmed: see [Engine.Confirm]. Defaults to 0, which sets no bound.
+	MaxRemoval float64
+
 	// MaxResources bounds the resource names that have statistics of their own,
 	// beside those that rules name, which always have. Calls of further names
 	// share one node for statistics. Defaults to [DefaultMaxResources].

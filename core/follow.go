@@ -21,7 +21,8 @@ type followed struct {
 	// ruleBook.mu guards what follows.
 	documents map[string]*document
 	running   bool
-	read      bool          // all of its documents were seen once
+	read      bool          // all of its documents were seen once, from itself or from a copy
+	copiedAt  clock.Instant // when what was seen last was copied; 0 if it was read from the source
 	connected bool          // it could be read when last tried
 	since     clock.Instant // when connected last changed
 	err       error         // why it is not connected
@@ -76,7 +77,14 @@ func (f *followed) apply(change Change) outcome {
 	f.hold(change)
 	f.read = f.read || change.Complete
 	f.revision = change.Revision
-	f.connect(nil)
+	f.copiedAt = change.CopiedAt
+	if f.copiedAt == 0 {
+		f.connect(nil)
+	} else {
+		e.log.Warn("penstock: the source cannot be read, its last good copy is used",
+			slog.String("source", f.name), slog.Int64("revision", f.revision),
+			slog.Duration("age", e.clock.Now().Sub(f.copiedAt)))
+	}
 	defer e.sources.changed()
 	return e.reconcile()
 }

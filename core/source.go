@@ -1,6 +1,10 @@
 package core
 
-import "context"
+import (
+	"context"
+
+	"github.com/penstock-go/penstock/clock"
+)
 
 // Document is one named rule document as a source holds it.
 type Document struct {
@@ -35,12 +39,21 @@ type Change struct {
 
 	// Revision is that of the source as a whole, 0 where it has none.
 	Revision int64
+
+	// Confirmed says that whoever made the change knows how many rules it takes
+	// out, so that [Config.MaxRemoval] does not hold it back.
+	Confirmed bool
+
+	// CopiedAt, when set, says that the documents were not read from the source
+	// now but are a copy of what it held at that instant. They are put in force
+	// like others; that the source cannot be read is not changed by them.
+	CopiedAt clock.Instant
 }
 
 // Sink takes what a source finds. The engine is one for every source it
 // follows. Apply and Disconnected return when the engine has done what they say,
 // are not to be called concurrently for one source, and do nothing after the
-// context handed to Run has ended. Status may be called at any time.
+// context handed to Run has ended. Status and Document may be called at any time.
 type Sink interface {
 	// Apply brings the engine's rules up to date with the source. What is wrong
 	// with a document is the engine's to report; Apply itself cannot fail.
@@ -53,6 +66,10 @@ type Sink interface {
 	// Status tells how the source stands with the engine: what of it is in
 	// force, what was rejected and why.
 	Status() SourceStatus
+
+	// Document tells how one document of the source stands; false if the engine
+	// does not know it.
+	Document(name string) (DocumentStatus, bool)
 }
 
 // A Source yields named rule documents: an etcd prefix, a directory.

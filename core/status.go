@@ -15,12 +15,33 @@ type Status struct {
 // SourceStatus tells how a source is.
 type SourceStatus struct {
 	Name      string
-	Ready     bool          // all of its documents were read once
+	Ready     bool          // all of its documents were read once, from itself or from a copy
 	Connected bool          // it could be read when last tried
 	Since     clock.Instant // when Connected last changed, or when it was followed
 	Err       error         // why it is not connected
 	Revision  int64         // of the source as a whole, as last read
+
+	// CopiedAt is set when what is in force was not read from the source but
+	// from a copy of what it held at that instant.
+	CopiedAt clock.Instant
+
 	Documents []DocumentStatus
+}
+
+// KnownUntil returns the instant until which it is known what the source holds:
+// now while it is connected, else when it was lost, or copied; 0 if it was never
+// read.
+func (s SourceStatus) KnownUntil(now clock.Instant) clock.Instant {
+	switch {
+	case s.Connected:
+		return now
+	case s.CopiedAt != 0:
+		return s.CopiedAt
+	case s.Ready:
+		return s.Since
+	default:
+		return 0
+	}
 }
 
 // DocumentStatus tells what of a document is in force.
@@ -28,6 +49,7 @@ type DocumentStatus struct {
 	Name      string
 	Rules     int           // in force
 	Revision  int64         // of the version in force
+	Digest    [32]byte      // the SHA-256 of the version in force
 	AppliedAt clock.Instant // when that version was put in force; 0 if none ever was
 
 	// Rejected says why the version that the source holds now, of revision
@@ -57,6 +79,7 @@ func (f *followed) Status() SourceStatus {
 func (f *followed) status() SourceStatus {
 	s := SourceStatus{
 		Name: f.name, Ready: f.read, Connected: f.connected, Since: f.since, Err: f.err, Revision: f.revision,
+		CopiedAt: f.copiedAt,
 	}
 	for _, d := range f.sorted() {
 		s.Documents = append(s.Documents, d.status())
@@ -64,9 +87,21 @@ func (f *followed) status() SourceStatus {
 	return s
 }
 
+// Document is the engine's side of [Sink].
+func (f *followed) Document(name string) (DocumentStatus, bool) {
+	f.engine.rules.mu.Lock()
+	defer f.engine.rules.mu.Unlock()
+	d := f.documents[name]
+	if d == nil {
+		return DocumentStatus{}, false
+	}
+	return d.status(), true
+}
+
 func (d *document) status() DocumentStatus {
 	s := DocumentStatus{
-		Name: d.name, Rules: d.inForce.rules.Len(), Revision: d.inForce.revision, AppliedAt: d.inForce.at,
+		Name: d.name, Rules: d.inForce.rules.Len(),
+		Revision: d.inForce.revision, Digest: d.inForce.digest, AppliedAt: d.inForce.at,
 	}
 	if d.problem != nil {
 		s.Rejected, s.RejectedRevision = d.problem, d.held.revision

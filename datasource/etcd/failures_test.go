@@ -7,4 +7,6 @@ type failures chan error
 
 func (f failures) Apply(core.Change)         {}
 func (f failures) Disconnected(err error)    { f <- err }
+func (failures) Document(string) (core.DocumentStatus, bool) { return core.DocumentStatus{}, false }
+
 func (f failures) Status() core.SourceStatus { return core.SourceStatus{} }

@@ -78,6 +78,8 @@ func (j judge) Disconnected(err error) { require.NoError(j.t, err) }
 
 func (j judge) Status() core.SourceStatus { return core.SourceStatus{Connected: true} }
 
+func (j judge) Document(string) (core.DocumentStatus, bool) { return core.DocumentStatus{}, false }
+
 func (j judge) Apply(change core.Change) {
 	for _, d := range change.Documents {
 		if d.Err != nil {

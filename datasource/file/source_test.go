@@ -256,6 +256,8 @@ type firstChange chan core.Change
 
 func (f firstChange) Apply(change core.Change)  { f <- change }
 func (f firstChange) Disconnected(error)        {}
+func (firstChange) Document(string) (core.DocumentStatus, bool) { return core.DocumentStatus{}, false }
+
 func (f firstChange) Status() core.SourceStatus { return core.SourceStatus{} }
 
 func TestName(t *testing.T) {

@@ -57,6 +57,8 @@ func (s *sink) Disconnected(err error) {
 	s.connected = false
 }
 
+func (*sink) Document(string) (core.DocumentStatus, bool) { return core.DocumentStatus{}, false }
+
 func (s *sink) Status() core.SourceStatus { return core.SourceStatus{Connected: s.connected} }
 
 // bench is a source that is followed, on a clock that the test moves. Between

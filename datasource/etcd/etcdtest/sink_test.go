@@ -54,6 +54,8 @@ func (s *sink) Disconnected(err error) {
 	s.connected = false
 }
 
+func (*sink) Document(string) (core.DocumentStatus, bool) { return core.DocumentStatus{}, false }
+
 func (s *sink) Status() core.SourceStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()

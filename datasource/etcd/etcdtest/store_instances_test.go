@@ -22,6 +22,8 @@ type instance struct {
 	limit atomic.Int64
 }
 
+func (*instance) Document(string) (core.DocumentStatus, bool) { return core.DocumentStatus{}, false }
+
 func (i *instance) Status() core.SourceStatus {
 	status := core.SourceStatus{Connected: true}
 	if changes := i.applied(); len(changes) > 0 {
