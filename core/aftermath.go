@@ -63,6 +63,6 @@ func (h *hold) judge(t *flow.Terms, now clock.Instant, n int32) *refusal {
 }
 
 func (h *hold) takeShadow(t *flow.Terms, now clock.Instant, n int32) flow.Decision {
-	rule := windowRule{terms: t, window: h.window, related: h.state.related}
+	rule := windowRule{terms: t, window: h.window, related: h.rule.related != ""}
 	return rule.take(now, n)
 }

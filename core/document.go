@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"crypto/sha256"
 
 	"github.com/penstock-go/penstock/clock"
@@ -10,11 +11,12 @@ import (
 // document is a rule document of a source: what the source holds now, and what
 // of it is in force. The two differ when what it holds now cannot be applied.
 type document struct {
-	source string
+	source *followed
 	name   string
 
 	held    version
 	inForce version
+	part    part // its rules in force
 
 	problem  error // why held is not in force; nil when it is
 	reported bool  // problem is known to the operator
@@ -25,8 +27,20 @@ type version struct {
 	revision int64
 	digest   [sha256.Size]byte
 	rules    rules.Set
+	gone     bool  // the source has the document no longer
 	err      error // why there are no rules: not readable, or not sound
 	at       clock.Instant
+}
+
+func newDocument(source *followed, name string) *document {
+	d := &document{source: source, name: name}
+	d.part.document = d
+	return d
+}
+
+// compare orders documents by source and name.
+func (d *document) compare(other *document) int {
+	return cmp.Or(cmp.Compare(d.source.index, other.source.index), cmp.Compare(d.name, other.name))
 }
 
 // hold takes note of what the source holds now.
@@ -46,6 +60,21 @@ func (d *document) hold(found Document) {
 	d.held, d.reported = next, false
 }
 
+// remove takes note that the source has the document no longer.
+func (d *document) remove() { d.held, d.reported = version{gone: true}, false }
+
+// obstacle returns what keeps the version held from being in force, whatever else
+// is; nil if nothing does.
+func (d *document) obstacle() error {
+	if d.held.err != nil {
+		return d.held.err
+	}
+	if back := d.source.heldBack; back != nil && (d.held.gone || d.held.digest != d.inForce.digest) {
+		return back
+	}
+	return nil
+}
+
 func sameError(a, b error) bool { return a != nil && b != nil && a.Error() == b.Error() }
 
 // apply notes that what the source holds is in force since now, if it was not
@@ -55,79 +84,8 @@ func (d *document) apply(now clock.Instant) {
 	if at == 0 || d.inForce.digest != d.held.digest {
 		at = now
 	}
+	d.source.rules += d.held.rules.Len() - d.inForce.rules.Len()
 	d.inForce = d.held
 	d.inForce.at = at
-	d.reported = false
+	d.problem, d.reported = nil, false
 }
-
-// usable says whether what the source holds could be put in force.
-func (d *document) usable() bool { return d.held.err == nil }
-
-// choice is the version of a document that is to be in force: the one held, if
-// it is usable and does not clash with other documents.
-type choice struct {
-	document *document
-	version  *version
-	held     bool
-}
-
-// choose settles which version of each document is to be in force, given that
-// no name may stand for two rules. A version held whose names are taken by
-// others is left out; its document keeps what is in force of it.
-//
-// Who has a name in force keeps it. Between newcomers the one that comes first
-// in the list has it. The code's rules are always in force.
-func choose(code rules.Set, documents []*document) []choice {
-	choices := make([]choice, len(documents))
-	for i, d := range documents {
-		d.problem = d.held.err
-		choices[i] = choice{document: d, version: &d.inForce}
-		if d.usable() {
-			choices[i].version, choices[i].held = &d.held, true
-		}
-	}
-	for {
-		loser, err := clash(code, choices)
-		if loser == nil {
-			return choices
-		}
-		loser.document.problem = err
-		loser.version, loser.held = &loser.document.inForce, false
-	}
-}
-
-// clash returns a choice that cannot stand beside the others, and why; nil if
-// all can. What is in force stands: only a version held can lose.
-func clash(code rules.Set, choices []choice) (*choice, error) {
-	owners := make(map[rules.Key]*choice)
-	for key := range code.Keys() {
-		owners[key] = nil
-	}
-	for i := range choices {
-		c := &choices[i]
-		for key := range c.version.rules.Keys() {
-			owner, taken := owners[key]
-			if !taken {
-				owners[key] = c
-				continue
-			}
-			if owner == nil {
-				return c, conflict(code, c)
-			}
-			if !c.held || owner.held && c.document.owns(key) {
-				c, owner = owner, c
-			}
-			return c, conflict(owner.version.rules, c)
-		}
-	}
-	return nil, nil
-}
-
-// conflict returns what is wrong with putting a choice beside rules in force.
-func conflict(others rules.Set, c *choice) error {
-	_, err := rules.Merge(others, c.version.rules)
-	return err
-}
-
-// owns says whether a rule of the document has that name in force.
-func (d *document) owns(key rules.Key) bool { return d.inForce.rules.Has(key) }

@@ -19,6 +19,8 @@ type Engine struct {
 	observer Observer
 	checks   []Check
 
+	maxRemoval float64 // the share of a source's rules that a change may take out; 1 for all
+
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.
 	generation atomic.Uint64
@@ -52,6 +54,9 @@ func New(config Config) *Engine {
 		observer: config.Observer,
 		checks:   config.Checks,
 		closed:   make(chan struct{}),
+	}
+	if e.maxRemoval = config.MaxRemoval; !(e.maxRemoval > 0) {
+		e.maxRemoval = 1
 	}
 	e.resources.init(e, config.MaxResources)
 	e.rules.init()

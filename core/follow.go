@@ -16,6 +16,7 @@ import (
 type followed struct {
 	engine *Engine
 	name   string
+	index  int // among the sources of the engine
 	ctx    context.Context
 
 	// ruleBook.mu guards what follows.
@@ -27,6 +28,8 @@ type followed struct {
 	since     clock.Instant // when connected last changed
 	err       error         // why it is not connected
 	revision  int64
+	rules     int // in force
+	removals
 }
 
 // Follow keeps the rules of a source applied until ctx ends or the engine is
@@ -46,7 +49,8 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 	}
 	f := e.sources.find(source.Name())
 	if f == nil {
-		f = &followed{engine: e, name: source.Name(), documents: make(map[string]*document), since: e.clock.Now()}
+		f = &followed{engine: e, name: source.Name(), index: len(e.sources.list), since: e.clock.Now()}
+		f.documents = make(map[string]*document)
 		e.sources.list = append(e.sources.list, f)
 	}
 	if f.running {
@@ -74,7 +78,8 @@ func (f *followed) apply(change Change) outcome {
 	if f.ctx.Err() != nil || e.isClosed() {
 		return outcome{}
 	}
-	f.hold(change)
+	changed := f.hold(change)
+	f.confirmed = change.Confirmed
 	f.read = f.read || change.Complete
 	f.revision = change.Revision
 	f.copiedAt = change.CopiedAt
@@ -86,7 +91,7 @@ func (f *followed) apply(change Change) outcome {
 			slog.Duration("age", e.clock.Now().Sub(f.copiedAt)))
 	}
 	defer e.sources.changed()
-	return e.reconcile()
+	return e.reconcile(e.newChange(), changed)
 }
 
 // Disconnected is the engine's side of [Sink].
@@ -99,28 +104,33 @@ func (f *followed) Disconnected(err error) {
 	}
 }
 
-// hold takes note of what the source holds now.
-func (f *followed) hold(change Change) {
+// hold takes note of what the source holds now and returns the documents that that
+// concerns.
+func (f *followed) hold(change Change) (changed []*document) {
 	seen := make(map[string]struct{}, len(change.Documents))
 	for _, found := range change.Documents {
 		seen[found.Name] = struct{}{}
 		d := f.documents[found.Name]
 		if d == nil {
-			d = &document{source: f.name, name: found.Name}
+			d = newDocument(f, found.Name)
 			f.documents[found.Name] = d
 		}
 		d.hold(found)
+		changed = append(changed, d)
 	}
-	for _, name := range change.Removed {
-		delete(f.documents, name)
-	}
+	removed := change.Removed
 	if change.Complete {
-		for name := range f.documents {
-			if _, there := seen[name]; !there {
-				delete(f.documents, name)
-			}
-		}
+		removed = slices.Collect(maps.Keys(f.documents))
 	}
+	for _, name := range removed {
+		d := f.documents[name]
+		if _, there := seen[name]; d == nil || change.Complete && there {
+			continue
+		}
+		d.remove()
+		changed = append(changed, d)
+	}
+	return changed
 }
 
 // sorted returns the documents of the source by name.

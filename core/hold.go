@@ -58,20 +58,21 @@ func (l limiter) idle(now clock.Instant) bool {
 // to many resources, and what it has refused there.
 type hold struct {
 	limiter
-	state    *ruleState
+	rule     *flowRule
+	adopted  *flow.Terms // by the limiter, if it is the resource's own
 	refusals refusals
 }
 
 // isOwn says whether the limiter is the resource's own.
-func (h *hold) isOwn() bool { return h.state.common == nil }
+func (h *hold) isOwn() bool { return h.rule.common == nil }
 
 func newHold(rule *flowRule, resource string, now clock.Instant) *hold {
-	h := &hold{state: rule.state}
-	if rule.state.common != nil {
-		h.limiter = *rule.state.common
+	h := &hold{rule: rule, adopted: rule.terms}
+	if rule.common != nil {
+		h.limiter = *rule.common
 	} else {
 		h.limiter = newLimiter(rule.terms, now)
 	}
-	h.refusals.about(resource, rules.KindFlow, rule.terms.Rule().Name, new(tally))
+	h.refusals.about(resource, rules.KindFlow, rule.terms.Name(), new(tally))
 	return h
 }

@@ -10,47 +10,49 @@ import "github.com/penstock-go/penstock/rules"
 //
 // Load keeps no reference to the set and does not write to it. When the set has
 // a mistake, or a name that a source's rule has too, the error is
-// [rules.Problems] and nothing changes.
+// [rules.Problems] and nothing changes. What it costs depends on how many rules
+// are not the same, and at the same place, as before.
 func (e *Engine) Load(set rules.Set) error {
-	if err := set.Validate(); err != nil {
-		return err
-	}
-	outcome, err := e.loadCode(set.WithDefaults())
+	outcome, err := e.load(set)
 	e.report(outcome)
 	return err
 }
 
-func (e *Engine) loadCode(set rules.Set) (outcome, error) {
+func (e *Engine) load(set rules.Set) (outcome, error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() {
 		return outcome{}, ErrClosed
 	}
-	if others := e.sources.active(); len(others) > 0 {
-		if _, err := rules.Merge(append([]rules.Set{set}, others...)...); err != nil {
-			return outcome{}, err
-		}
+	code := &e.rules.code
+	differing := code.differing(set)
+	if err := e.judge(set, differing); err != nil {
+		return outcome{}, err
 	}
-	e.rules.code = set
-	return e.reconcile(), nil
+	c := e.newChange()
+	code.give(set, differing)
+	e.rules.edit(c, code, differing)
+	return e.reconcile(c, nil), nil
 }
 
-// swap puts a set in force that is sound and complete, and returns what that
-// changed, the zero Swap if nothing. The caller holds rules.mu and has seen that
-// the engine is open.
-func (e *Engine) swap(set rules.Set) Swap {
-	began := e.clock.Now()
-	generation := e.generation.Load() + 1
-	change := e.rules.compile(set, generation, began)
-	if change.isEmpty() {
-		return Swap{}
+// judge says what is wrong with a set that is to be the code's. It looks at what
+// differs; only if that has a mistake it looks for all there are.
+func (e *Engine) judge(set rules.Set, differing []int) error {
+	picked := pick(set, differing)
+	if picked.Validate() != nil {
+		return set.Validate()
 	}
-	limiters := e.putInForce(change, generation, began)
-	now := e.clock.Now()
-	limiters.settle(now)
-	e.rules.revision, e.rules.appliedAt = generation, now
-	return Swap{
-		Revision: generation, At: now, Rules: set.Len(), Took: now.Sub(began),
-		Added: change.added, Changed: len(change.adopting) + change.replaced, Removed: change.removed,
+	code := &e.rules.code
+	for i := range picked.Flow {
+		rule := e.rules.flow[picked.Flow[i].WithDefaults().Name]
+		switch {
+		case rule == nil:
+		case rule.part != code:
+			_, err := rules.Merge(append([]rules.Set{set.WithDefaults()}, e.sources.active()...)...)
+			return err
+		case rule.index < len(set.Flow) && set.Flow[rule.index] == code.given.Flow[rule.index]:
+			return set.Validate() // two of that name
+		}
 	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -26,21 +27,21 @@ type patternBook struct {
 	rules []patternRule
 }
 
-// patternRule is a rule with a pattern, and what it holds of the overflow.
+// patternRule is a rule with a pattern as it was when it was put in the book, and
+// what it holds of the overflow.
 type patternRule struct {
 	*flowRule
-	hold *hold
+	terms *flow.Terms
+	hold  *hold
 }
 
 // usePatterns makes the rules with patterns apply to names that come from now
 // on. The caller holds g.mu.
-func (g *registry) usePatterns(set rules.Set, inForce map[string]*flowRule) {
+func (g *registry) usePatterns(patterns []*flowRule) {
 	book := new(patternBook)
-	for i := range set.Flow {
-		rule := inForce[set.Flow[i].Name]
-		if rule.state.pattern != nil {
-			book.rules = append(book.rules, patternRule{rule, g.overflow.holdFor(rule, g.engine.clock.Now())})
-		}
+	for _, rule := range patterns {
+		h := g.overflow.holdFor(rule, g.engine.clock.Now())
+		book.rules = append(book.rules, patternRule{rule, rule.terms, h})
 	}
 	g.spill.patterns.Store(book)
 }
@@ -73,9 +74,9 @@ func (g *registry) passing(name string, book *patternBook) *resource {
 	p := planner{resource: r}
 	for _, rule := range book.rules {
 		if rule.matches(name) {
-			h := &hold{limiter: rule.hold.limiter, state: rule.state}
-			h.refusals.about(name, rules.KindFlow, rule.terms.Rule().Name, rule.hold.refusals.tally)
-			p.add(rule.flowRule, h)
+			h := &hold{limiter: rule.hold.limiter, rule: rule.flowRule}
+			h.refusals.about(name, rules.KindFlow, rule.terms.Name(), rule.hold.refusals.tally)
+			p.add(rule.terms, h)
 		}
 	}
 	r.plan.Store(p.plan(0))
@@ -89,7 +90,7 @@ func (g *registry) matched(r *resource) {
 	now := g.engine.clock.Now()
 	for _, rule := range g.spill.patterns.Load().rules {
 		if rule.matches(r.name) {
-			p.add(rule.flowRule, newHold(rule.flowRule, r.name, now))
+			p.add(rule.terms, newHold(rule.flowRule, r.name, now))
 		}
 	}
 	if len(p.holds) > 0 {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -9,15 +10,15 @@ import (
 )
 
 // plan is what the rules in force demand of the calls of one resource. It never
-// changes.
+// changes, but that it forgets the one before.
 //
 // A set of rules is swapped for many resources at once: each changed resource
 // gets a plan for the coming generation, before which stands the present one,
 // and then the engine's generation is moved on. A call reads the generation
 // first and acts by the plan that held in it.
 type plan struct {
-	since  uint64 // the generation in which the plan came into force
-	before *plan  // the one that it replaces; nil for the first, and once forgotten
+	since  uint64               // the generation in which the plan came into force
+	before atomic.Pointer[plan] // the one that it replaces; nil for the first, and once forgotten
 
 	rules   []planned         // all of them, in the order in which they are asked
 	others  steps             // of calls whose origin no rule names
@@ -68,7 +69,7 @@ func (r *resource) planBefore() *plan {
 		if generation == closedGeneration {
 			return nil
 		}
-		for p := r.plan.Load(); p != nil; p = p.before {
+		for p := r.plan.Load(); p != nil; p = p.before.Load() {
 			if p.since <= generation {
 				return p
 			}

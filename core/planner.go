@@ -14,11 +14,11 @@ type planner struct {
 }
 
 // add adds a rule that applies to the resource.
-func (p *planner) add(rule *flowRule, h *hold) {
+func (p *planner) add(terms *flow.Terms, h *hold) {
 	p.holds = append(p.holds, h)
-	entry := planned{rule.terms, h}
+	entry := planned{terms, h}
 	switch {
-	case rule.terms.Rule().Shadow:
+	case terms.Rule().Shadow:
 		p.shadows = append(p.shadows, entry)
 	case h.queue != nil:
 		p.queues = append(p.queues, entry)
@@ -29,7 +29,7 @@ func (p *planner) add(rule *flowRule, h *hold) {
 
 // count adds a rule on other resources that counts the passes of this one.
 func (p *planner) count(rule *flowRule) {
-	p.counted = append(p.counted, countedRule{rule.terms, rule.state.common.window})
+	p.counted = append(p.counted, countedRule{rule.terms, rule.common.window})
 }
 
 // plan returns the plan, in force since a generation.
@@ -65,7 +65,7 @@ func (p *planner) steps(origin string) steps {
 	for _, entry := range p.windows {
 		if entry.isFor(origin) {
 			h := entry.hold
-			s.windows = append(s.windows, windowRule{entry.terms, h.window, &h.refusals, h.state.related})
+			s.windows = append(s.windows, windowRule{entry.terms, h.window, &h.refusals, h.rule.related != ""})
 		}
 	}
 	after := aftermath{counted: p.counted}

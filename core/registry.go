@@ -33,8 +33,10 @@ type resource struct {
 
 	patterns *patternBook // of a name that found no room: where its rules come from
 
-	ruled bool    // named by a rule in force; guarded by registry.mu
-	holds []*hold // what the rules in force hold of it; guarded by registry.mu
+	// registry.mu guards what follows.
+	ties      *ties   // nil while no rule in force names it
+	holds     []*hold // what the rules in force hold of it
+	touchedIn uint64  // the generation in which its plan last changed
 }
 
 // account is what is known of the calls of a resource.
@@ -58,7 +60,7 @@ type registry struct {
 	mu     sync.Mutex // guards what follows
 	fresh  map[string]*resource
 	misses int // look-ups of fresh names
-	ruled  int // resources that are named by rules
+	ruled  int // resources that have ties
 	max    int // resources that are not
 }
 
@@ -141,29 +143,6 @@ func (g *registry) isOutside(name string) bool {
 	return len(name) > rules.MaxNameLength || name == Overflow
 }
 
-// pin returns the resource of a name that a rule names, however many there are.
-// The caller holds g.mu and publishes when it has pinned them all.
-func (g *registry) pin(name string) *resource {
-	r := g.lookUp(name)
-	if r == nil {
-		r = g.add(name)
-	}
-	if !r.ruled {
-		r.ruled = true
-		g.ruled++
-	}
-	return r
-}
-
-// unpin lets go of a resource that no rule names any longer. The caller holds
-// g.mu.
-func (g *registry) unpin(r *resource) {
-	if r.ruled {
-		r.ruled = false
-		g.ruled--
-	}
-}
-
 // all returns the resources, those of the last minute and those that rules
 // name, and the one for overflow.
 func (g *registry) all(now clock.Instant) []*resource {
@@ -225,7 +204,7 @@ func (g *registry) sweep(now clock.Instant) {
 	g.full.Store(false)
 	g.publish()
 	known := maps.Clone(*g.known.Load())
-	maps.DeleteFunc(known, func(_ string, r *resource) bool { return !r.ruled && r.evict(now) })
+	maps.DeleteFunc(known, func(_ string, r *resource) bool { return r.ties == nil && r.evict(now) })
 	g.known.Store(&known)
 }
 

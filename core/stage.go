@@ -1,159 +1,162 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
 )
 
-// putInForce moves the engine on to a generation and gives every resource that
-// changes its plan for it. It returns the limiters that have to be told.
-func (e *Engine) putInForce(c change, generation uint64, now clock.Instant) limiterChanges {
-	g := &e.resources
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	planners := g.concernedBy(c)
-	e.rules.drawUp(planners, g.overflow, now)
-	plans := make(map[*resource]*plan, len(planners))
-	for _, p := range planners {
-		next := p.plan(generation)
-		plans[p.resource] = next
-		transition := *next
-		transition.before = p.resource.plan.Load()
-		p.resource.plan.Store(&transition)
-	}
-	g.publish()
-	e.generation.Store(generation) // from here on every call acts by the new set
-
-	limiters := newLimiterChanges(c)
-	for resource, next := range plans {
-		// Who still acts by the set before does not find its plan any more and
-		// asks for the generation again.
-		resource.plan.Store(next)
-		limiters.note(resource.holds, planners[resource.name].holds)
-		resource.holds = planners[resource.name].holds
-	}
-	if len(c.patterns) > 0 {
-		g.usePatterns(e.rules.inForce, e.rules.flow)
-	}
-	return limiters
+// stage is a change of rules on its way into force: the resources whose plans
+// change, and the limiters that have to be told. It is guarded by registry.mu.
+type stage struct {
+	*change
+	registry *registry
+	touched  []*resource
+	adopt    []adoptingLimiter
+	retire   []limiter
 }
 
-// concernedBy returns a planner for each resource whose plan changes, by name.
-// The caller holds g.mu.
-func (g *registry) concernedBy(c change) map[string]*planner {
-	planners := make(map[string]*planner, len(c.resources))
-	for name := range c.resources {
-		planners[name] = &planner{resource: g.pin(name)}
+// adoptingLimiter is a limiter that goes on with newer terms.
+type adoptingLimiter struct {
+	limiter
+	terms *flow.Terms
+}
+
+// putInForce moves the engine on to the generation of the change and gives every
+// resource that it concerns its plan for it.
+func (e *Engine) putInForce(c *change) {
+	s := stage{change: c, registry: &e.resources}
+	s.swap(e.rules.patterns)
+	now := e.clock.Now()
+	for _, of := range s.adopt {
+		of.limiter.adopt(of.terms, now)
 	}
-	if len(c.patterns) == 0 {
-		return planners
+	for _, of := range s.retire {
+		of.retire()
 	}
-	planners[Overflow] = &planner{resource: g.overflow}
+}
+
+func (s *stage) swap(patterns []*flowRule) {
+	g := s.registry
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.changeRules()
+	s.touchMatching()
+	for _, r := range s.touched {
+		next := s.plan(r, patterns)
+		next.before.Store(r.plan.Load())
+		r.plan.Store(next)
+	}
 	g.publish()
-	for name, r := range *g.known.Load() {
-		for _, pattern := range c.patterns {
+	g.engine.generation.Store(s.generation) // from here on every call acts by the new set
+	for _, r := range s.touched {
+		// Who still acts by the set before does not find its plan any more and
+		// asks for the generation again.
+		r.plan.Load().before.Store(nil)
+	}
+	if len(s.patterns) > 0 {
+		g.usePatterns(patterns)
+	}
+}
+
+// changeRules ties the rules to the resources that they name.
+func (s *stage) changeRules() {
+	for _, rule := range s.leaving {
+		s.touch(rule.guarded)
+		s.touch(rule.busy)
+		s.registry.untie(rule)
+		if rule.common != nil {
+			s.retire = append(s.retire, *rule.common)
+		}
+	}
+	for _, rule := range s.entering {
+		s.registry.tie(rule)
+		s.touch(rule.guarded)
+		s.touch(rule.busy)
+	}
+	for _, a := range s.adopting {
+		a.rule.terms = a.terms
+		s.touch(a.rule.guarded)
+		s.touch(a.rule.busy)
+		if a.rule.common != nil {
+			s.adopt = append(s.adopt, adoptingLimiter{*a.rule.common, a.terms})
+		}
+	}
+}
+
+// touch notes that the plan of a resource changes; nil is none.
+func (s *stage) touch(r *resource) {
+	if r != nil && r.touchedIn != s.generation {
+		r.touchedIn = s.generation
+		s.touched = append(s.touched, r)
+	}
+}
+
+// touchMatching touches the resources that a pattern concerns. To overflow every
+// pattern applies.
+func (s *stage) touchMatching() {
+	if len(s.patterns) == 0 {
+		return
+	}
+	s.touch(s.registry.overflow)
+	s.registry.publish()
+	for name, r := range *s.registry.known.Load() {
+		for _, pattern := range s.patterns {
 			if pattern.Matches(name) {
-				planners[name] = &planner{resource: r}
+				s.touch(r)
 				break
 			}
 		}
 	}
-	return planners
 }
 
-// drawUp adds the rules in force to the planners of the resources that they
-// apply to, in their order. On overflow every pattern applies.
-func (b *ruleBook) drawUp(planners map[string]*planner, overflow *resource, now clock.Instant) {
-	named := make(map[string]bool, len(planners)) // whether a rule names it
-	for i := range b.inForce.Flow {
-		of := &b.inForce.Flow[i]
-		rule := b.flow[of.Name]
-		if p := planners[of.Related]; of.Related != "" && p != nil {
-			p.count(rule)
-			named[of.Related] = true
-		}
-		if rule.state.pattern == nil {
-			if p := planners[of.Resource]; p != nil {
-				p.add(rule, p.resource.holdFor(rule, now))
-				named[of.Resource] = true
-			}
-			continue
-		}
-		for name, p := range planners {
-			if p.resource == overflow || rule.matches(name) {
-				p.add(rule, p.resource.holdFor(rule, now))
-			}
+// plan draws up the plan of a resource and notes which of its limiters go on with
+// newer terms, and which end.
+func (s *stage) plan(r *resource, patterns []*flowRule) *plan {
+	p := planner{resource: r}
+	for _, rule := range r.rulesFor(patterns) {
+		h := r.holdFor(rule, s.now)
+		p.add(rule.terms, h)
+		if h.isOwn() && h.adopted != rule.terms {
+			h.adopted = rule.terms
+			s.adopt = append(s.adopt, adoptingLimiter{h.limiter, rule.terms})
 		}
 	}
-	for name, p := range planners {
-		if !named[name] {
-			p.resource.engine.resources.unpin(p.resource)
+	for _, rule := range r.counting() {
+		p.count(rule)
+	}
+	for _, h := range r.holds {
+		if h.isOwn() && !slices.Contains(p.holds, h) {
+			s.retire = append(s.retire, h.limiter)
 		}
 	}
+	r.holds = p.holds
+	return p.plan(s.generation)
+}
+
+// rulesFor returns the rules that apply to the resource, in their order.
+func (r *resource) rulesFor(patterns []*flowRule) []*flowRule {
+	var apply []*flowRule
+	if r.ties != nil {
+		apply = slices.Clone(r.ties.guards)
+	}
+	for _, rule := range patterns {
+		if r == r.engine.resources.overflow || rule.matches(r.name) {
+			apply = append(apply, rule)
+		}
+	}
+	slices.SortFunc(apply, byPlace)
+	return apply
 }
 
 // holdFor returns what a rule holds of the resource already, or a new hold. The
 // caller holds registry.mu.
 func (r *resource) holdFor(rule *flowRule, now clock.Instant) *hold {
 	for _, h := range r.holds {
-		if h.state == rule.state {
+		if h.rule == rule {
 			return h
 		}
 	}
 	return newHold(rule, r.name, now)
-}
-
-// limiterChanges are the limiters that a change of rules has to tell: those that
-// go on with newer terms and those that end.
-type limiterChanges struct {
-	adopting map[*ruleState]*flow.Terms
-	retired  map[*ruleState]bool
-	adopt    map[limiter]*flow.Terms
-	retire   []limiter
-}
-
-func newLimiterChanges(c change) limiterChanges {
-	l := limiterChanges{
-		adopting: make(map[*ruleState]*flow.Terms, len(c.adopting)),
-		retired:  make(map[*ruleState]bool, len(c.retired)),
-		adopt:    make(map[limiter]*flow.Terms, len(c.adopting)),
-	}
-	for _, rule := range c.adopting {
-		l.adopting[rule.state] = rule.terms
-		if rule.state.common != nil {
-			l.adopt[*rule.state.common] = rule.terms
-		}
-	}
-	for _, rule := range c.retired {
-		l.retired[rule.state] = true
-		if rule.state.common != nil {
-			l.retire = append(l.retire, *rule.state.common)
-		}
-	}
-	return l
-}
-
-// note finds what has to be told among the holds of a resource, those before and
-// those after the change.
-func (l *limiterChanges) note(before, after []*hold) {
-	for _, h := range after {
-		if terms := l.adopting[h.state]; terms != nil {
-			l.adopt[h.limiter] = terms
-		}
-	}
-	for _, h := range before {
-		if l.retired[h.state] {
-			l.retire = append(l.retire, h.limiter)
-		}
-	}
-}
-
-// settle tells them.
-func (l *limiterChanges) settle(now clock.Instant) {
-	for limiter, terms := range l.adopt {
-		limiter.adopt(terms, now)
-	}
-	for _, limiter := range l.retire {
-		limiter.retire()
-	}
 }

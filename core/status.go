@@ -25,6 +25,10 @@ type SourceStatus struct {
 	// from a copy of what it held at that instant.
 	CopiedAt clock.Instant
 
+	// HeldBack is set while what the source holds is not put in force, for it would
+	// take out too many rules at once.
+	HeldBack *HeldBackError
+
 	Documents []DocumentStatus
 }
 
@@ -62,7 +66,7 @@ type DocumentStatus struct {
 func (e *Engine) Status() Status {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
-	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.inForce.Len()}
+	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.count()}
 	for _, f := range e.sources.list {
 		status.Sources = append(status.Sources, f.status())
 	}
@@ -79,7 +83,7 @@ func (f *followed) Status() SourceStatus {
 func (f *followed) status() SourceStatus {
 	s := SourceStatus{
 		Name: f.name, Ready: f.read, Connected: f.connected, Since: f.since, Err: f.err, Revision: f.revision,
-		CopiedAt: f.copiedAt,
+		CopiedAt: f.copiedAt, HeldBack: f.heldBack,
 	}
 	for _, d := range f.sorted() {
 		s.Documents = append(s.Documents, d.status())

@@ -63,6 +63,12 @@ func (t *Terms) spanLength() time.Duration { return time.Duration(t.span) * t.bu
 // Rule returns the rule that the terms were compiled from.
 func (t *Terms) Rule() Rule { return t.rule }
 
+// Name returns the name of the rule.
+func (t *Terms) Name() string { return t.rule.Name }
+
+// Same says whether both were compiled from the same rule.
+func (t *Terms) Same(other *Terms) bool { return t.rule == other.rule }
+
 func (t *Terms) warmsUp() bool { return t.rule.WarmUp.Period > 0 }
 
 // cost returns the time that n tokens take at a ceiling in tokens per window, in

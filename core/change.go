@@ -1,0 +1,142 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/match"
+)
+
+// change is what becomes of rules in one swap. It is gathered part by part.
+type change struct {
+	generation uint64
+	now        clock.Instant
+
+	released  map[string]*flowRule // let go of by a part, and not taken up by another yet
+	newcomers []*flowRule          // that stand where others stood, or none
+
+	entering []*flowRule // that count from nothing
+	adopting []adoption
+	leaving  []*flowRule
+	patterns []*match.Pattern // of all of these
+
+	added, replaced, removed int
+}
+
+// adoption is a rule that goes on, on other terms.
+type adoption struct {
+	rule  *flowRule
+	terms *flow.Terms
+}
+
+func newChange(generation uint64, now clock.Instant) *change {
+	return &change{generation: generation, now: now, released: make(map[string]*flowRule)}
+}
+
+func (c *change) isEmpty() bool { return c.added+c.replaced+c.removed+len(c.adopting) == 0 }
+
+// edit makes the book hold what is given as a part now; before, the rules at the
+// differing places and beyond the last were others. Names are taken up at once,
+// the rules that bear them are settled when all parts are known.
+func (b *ruleBook) edit(c *change, p *part, differing []int) {
+	for _, i := range differing {
+		terms := flow.Compile(p.given.Flow[i].WithDefaults(), c.generation)
+		if i == len(p.flow) {
+			p.flow = append(p.flow, nil)
+		} else if present := p.flow[i]; terms.Name() == present.terms.Name() {
+			b.succeed(c, present, newFlowRule(terms, p, i))
+			continue
+		} else {
+			b.release(c, present)
+		}
+		newcomer := newFlowRule(terms, p, i)
+		b.place(newcomer, p, i)
+		c.newcomers = append(c.newcomers, newcomer)
+	}
+	for _, gone := range p.flow[len(p.given.Flow):] {
+		b.release(c, gone)
+	}
+	p.flow = slices.Delete(p.flow, len(p.given.Flow), len(p.flow))
+}
+
+// release takes note that a part has a rule no longer.
+func (b *ruleBook) release(c *change, rule *flowRule) {
+	name := rule.terms.Name()
+	c.released[name] = rule
+	if b.flow[name] == rule {
+		delete(b.flow, name)
+	}
+}
+
+// settle decides what becomes of the rules that were released and of those that
+// came.
+func (b *ruleBook) settle(c *change) {
+	for _, newcomer := range c.newcomers {
+		name := newcomer.terms.Name()
+		if present := c.released[name]; present != nil {
+			delete(c.released, name)
+			b.succeed(c, present, newcomer)
+			continue
+		}
+		c.added++
+		b.enter(c, newcomer)
+	}
+	for _, rule := range c.released {
+		c.removed++
+		b.leave(c, rule)
+	}
+	if len(c.patterns) > 0 {
+		slices.SortFunc(b.patterns, byPlace)
+	}
+}
+
+// succeed puts a rule in the place of another of that name. Where it can, the one
+// that there is goes on in that place.
+func (b *ruleBook) succeed(c *change, present, next *flowRule) {
+	switch {
+	case present.terms.Same(next.terms):
+	case present.canAdopt(next.terms):
+		c.adopting = append(c.adopting, adoption{present, next.terms})
+		c.concern(present)
+	default:
+		c.replaced++
+		b.leave(c, present)
+		b.enter(c, next)
+		b.place(next, next.part, next.index)
+		return
+	}
+	if present.part != next.part || present.index != next.index {
+		b.place(present, next.part, next.index)
+	}
+}
+
+// place makes the rule stand there.
+func (b *ruleBook) place(rule *flowRule, p *part, index int) {
+	rule.part, rule.index = p, index
+	p.flow[index] = rule
+	b.flow[rule.terms.Name()] = rule
+}
+
+func (b *ruleBook) enter(c *change, rule *flowRule) {
+	rule.start(c.now)
+	c.entering = append(c.entering, rule)
+	if rule.pattern != nil {
+		b.patterns = append(b.patterns, rule)
+	}
+	c.concern(rule)
+}
+
+func (b *ruleBook) leave(c *change, rule *flowRule) {
+	c.leaving = append(c.leaving, rule)
+	if rule.pattern != nil {
+		b.patterns = slices.DeleteFunc(b.patterns, func(r *flowRule) bool { return r == rule })
+	}
+	c.concern(rule)
+}
+
+func (c *change) concern(rule *flowRule) {
+	if rule.pattern != nil {
+		c.patterns = append(c.patterns, rule.pattern)
+	}
+}

@@ -1,0 +1,68 @@
+package core
+
+import "slices"
+
+// ties are what binds a resource to the rules in force that name it. Such a
+// resource is never forgotten.
+type ties struct {
+	guards []*flowRule // rules on the resource
+	counts []*flowRule // rules on others that count its passes
+}
+
+// tie binds a rule to the resources that it names, however many there are. The
+// caller holds g.mu and publishes when all rules are tied.
+func (g *registry) tie(rule *flowRule) {
+	if of := rule.terms.Rule(); of.Resource != "" {
+		rule.guarded = g.tied(of.Resource)
+		rule.guarded.ties.guards = append(rule.guarded.ties.guards, rule)
+	}
+	if rule.related != "" {
+		rule.busy = g.tied(rule.related)
+		rule.busy.ties.counts = append(rule.busy.ties.counts, rule)
+	}
+}
+
+// tied returns the resource of a name that a rule names.
+func (g *registry) tied(name string) *resource {
+	r := g.lookUp(name)
+	if r == nil {
+		r = g.add(name)
+	}
+	if r.ties == nil {
+		r.ties = new(ties)
+		g.ruled++
+	}
+	return r
+}
+
+// untie lets go of the resources that a rule names. The caller holds g.mu.
+func (g *registry) untie(rule *flowRule) {
+	isRule := func(r *flowRule) bool { return r == rule }
+	if r := rule.guarded; r != nil {
+		r.ties.guards = slices.DeleteFunc(r.ties.guards, isRule)
+		g.release(r)
+	}
+	if r := rule.busy; r != nil {
+		r.ties.counts = slices.DeleteFunc(r.ties.counts, isRule)
+		g.release(r)
+	}
+}
+
+// release forgets the ties of a resource that no rule names any longer.
+func (g *registry) release(r *resource) {
+	if len(r.ties.guards)+len(r.ties.counts) == 0 {
+		r.ties = nil
+		g.ruled--
+	}
+}
+
+// counting returns the rules on other resources that count the passes of this one,
+// in their order.
+func (r *resource) counting() []*flowRule {
+	if r.ties == nil {
+		return nil
+	}
+	counts := slices.Clone(r.ties.counts)
+	slices.SortFunc(counts, byPlace)
+	return counts
+}
