@@ -45,12 +45,12 @@ func (b *ruleBook) edit(c *change, p *part, differing []int) {
 		if i == len(p.flow) {
 			p.flow = append(p.flow, nil)
 		} else if present := p.flow[i]; terms.Name() == present.terms.Name() {
-			b.succeed(c, present, newFlowRule(terms, p, i))
+			b.succeed(c, present, terms, p, i)
 			continue
 		} else {
 			b.release(c, present)
 		}
-		newcomer := newFlowRule(terms, p, i)
+		newcomer := &flowRule{terms: terms}
 		b.place(newcomer, p, i)
 		c.newcomers = append(c.newcomers, newcomer)
 	}
@@ -76,7 +76,7 @@ func (b *ruleBook) settle(c *change) {
 		name := newcomer.terms.Name()
 		if present := c.released[name]; present != nil {
 			delete(c.released, name)
-			b.succeed(c, present, newcomer)
+			b.succeed(c, present, newcomer.terms, newcomer.part, newcomer.index)
 			continue
 		}
 		c.added++
@@ -91,23 +91,23 @@ func (b *ruleBook) settle(c *change) {
 	}
 }
 
-// succeed puts a rule in the place of another of that name. Where it can, the one
-// that there is goes on in that place.
-func (b *ruleBook) succeed(c *change, present, next *flowRule) {
+// succeed puts terms, which stand at that place, in the place of a rule of their
+// name. Where it can, the rule goes on.
+func (b *ruleBook) succeed(c *change, present *flowRule, terms *flow.Terms, p *part, index int) {
+	stands := present
 	switch {
-	case present.terms.Same(next.terms):
-	case present.canAdopt(next.terms):
-		c.adopting = append(c.adopting, adoption{present, next.terms})
+	case present.terms.Same(terms):
+	case terms.CanFollow(present.terms):
+		c.adopting = append(c.adopting, adoption{present, terms})
 		c.concern(present)
 	default:
+		stands = &flowRule{terms: terms}
 		c.replaced++
 		b.leave(c, present)
-		b.enter(c, next)
-		b.place(next, next.part, next.index)
-		return
+		b.enter(c, stands)
 	}
-	if present.part != next.part || present.index != next.index {
-		b.place(present, next.part, next.index)
+	if stands != present || present.part != p || present.index != index {
+		b.place(stands, p, index)
 	}
 }
 

@@ -39,20 +39,25 @@ func (e *Engine) load(set rules.Set) (outcome, error) {
 // differs; only if that has a mistake it looks for all there are.
 func (e *Engine) judge(set rules.Set, differing []int) error {
 	picked := pick(set, differing)
-	if picked.Validate() != nil {
+	if !picked.Sound() {
 		return set.Validate()
 	}
 	code := &e.rules.code
-	for i := range picked.Flow {
-		rule := e.rules.flow[picked.Flow[i].WithDefaults().Name]
-		switch {
-		case rule == nil:
-		case rule.part != code:
+	fresh := make(map[string]struct{}) // names that do not stand where they stood
+	for i, place := range differing {
+		name := picked.Flow[i].WithDefaults().Name
+		if place < len(code.flow) && code.flow[place].terms.Name() == name {
+			continue
+		}
+		present := e.rules.flow[name]
+		switch _, twice := fresh[name]; {
+		case present != nil && present.part != code:
 			_, err := rules.Merge(append([]rules.Set{set.WithDefaults()}, e.sources.active()...)...)
 			return err
-		case rule.index < len(set.Flow) && set.Flow[rule.index] == code.given.Flow[rule.index]:
-			return set.Validate() // two of that name
+		case twice || present != nil && present.index < len(set.Flow) && set.Flow[present.index].WithDefaults().Name == name:
+			return set.Validate()
 		}
+		fresh[name] = struct{}{}
 	}
 	return nil
 }

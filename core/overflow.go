@@ -71,7 +71,7 @@ func (g *registry) overflowing(name string) *resource {
 func (g *registry) passing(name string, book *patternBook) *resource {
 	r := g.newResource(name, g.overflow.account)
 	r.patterns = book
-	p := planner{resource: r}
+	var p planner
 	for _, rule := range book.rules {
 		if rule.matches(name) {
 			h := &hold{limiter: rule.hold.limiter, rule: rule.flowRule}
@@ -86,7 +86,7 @@ func (g *registry) passing(name string, book *patternBook) *resource {
 // matched gives a new resource the rules whose patterns match its name. The
 // caller holds g.mu.
 func (g *registry) matched(r *resource) {
-	p := planner{resource: r}
+	var p planner
 	now := g.engine.clock.Now()
 	for _, rule := range g.spill.patterns.Load().rules {
 		if rule.matches(r.name) {

@@ -1,16 +1,24 @@
 package core
 
-import "github.com/penstock-go/penstock/flow"
+import (
+	"slices"
+
+	"github.com/penstock-go/penstock/flow"
+)
 
 // planner draws up the plan of one resource, rule by rule, in the order of the
 // set.
 type planner struct {
-	resource *resource
 	holds    []*hold   // what rules hold of the resource, old and new
 	queues   []planned // in the order in which they are asked
 	windows  []planned
 	shadows  []planned
 	counted  []countedRule // of other resources' rules, that count this one's passes
+}
+
+// startOver begins another plan. What was drawn up stays as it is.
+func (p *planner) startOver() {
+	*p = planner{holds: p.holds[:0], queues: p.queues[:0], windows: p.windows[:0], shadows: p.shadows[:0]}
 }
 
 // add adds a rule that applies to the resource.
@@ -34,10 +42,7 @@ func (p *planner) count(rule *flowRule) {
 
 // plan returns the plan, in force since a generation.
 func (p *planner) plan(since uint64) *plan {
-	next := &plan{since: since}
-	for _, rules := range [][]planned{p.queues, p.windows, p.shadows} {
-		next.rules = append(next.rules, rules...)
-	}
+	next := &plan{since: since, rules: slices.Concat(p.queues, p.windows, p.shadows)}
 	for _, entry := range next.rules {
 		if origin := entry.terms.Rule().Origin; origin != "" && origin != flow.OtherOrigins {
 			if next.origins == nil {
@@ -56,7 +61,7 @@ func (p *planner) plan(since uint64) *plan {
 
 // steps returns the rules for the calls of one origin.
 func (p *planner) steps(origin string) steps {
-	var s steps
+	s := steps{windows: make([]windowRule, 0, len(p.windows))}
 	for _, entry := range p.queues {
 		if entry.isFor(origin) {
 			s.queues = append(s.queues, queueRule{entry.terms, entry.hold.queue, &entry.hold.refusals})
@@ -68,16 +73,23 @@ func (p *planner) steps(origin string) steps {
 			s.windows = append(s.windows, windowRule{entry.terms, h.window, &h.refusals, h.rule.related != ""})
 		}
 	}
-	after := aftermath{counted: p.counted}
+	s.after = p.aftermath(origin)
+	return s
+}
+
+// aftermath returns what follows on the passes of the calls of one origin; nil if
+// nothing does.
+func (p *planner) aftermath(origin string) *aftermath {
+	if len(p.counted)+len(p.shadows) == 0 {
+		return nil
+	}
+	after := &aftermath{counted: p.counted}
 	for _, entry := range p.shadows {
 		if entry.isFor(origin) {
 			after.shadows = append(after.shadows, entry)
 		}
 	}
-	if len(after.counted) > 0 || len(after.shadows) > 0 {
-		s.after = &after
-	}
-	return s
+	return after
 }
 
 // isFor says whether the rule is for calls of an origin that a rule names, or

@@ -47,13 +47,10 @@ type flowRule struct {
 	guarded, busy *resource   // that it names, as the guarded and as the related one; guarded by registry.mu
 }
 
-func newFlowRule(t *flow.Terms, p *part, index int) *flowRule {
-	return &flowRule{terms: t, related: t.Rule().Related, part: p, index: index}
-}
-
 // start makes a rule that was not in force before ready to count.
 func (r *flowRule) start(now clock.Instant) {
 	rule := r.terms.Rule()
+	r.related = rule.Related
 	if rule.Match != "" {
 		// Validated when it was loaded: there is no error.
 		pattern, _ := match.Compile(rule.Match)
@@ -63,14 +60,6 @@ func (r *flowRule) start(now clock.Instant) {
 		common := newLimiter(r.terms, now)
 		r.common = &common
 	}
-}
-
-// canAdopt says whether what the rule has counted can serve those terms.
-func (r *flowRule) canAdopt(t *flow.Terms) bool {
-	present, next := r.terms.Rule(), t.Rule()
-	return present.Resource == next.Resource && present.Match == next.Match &&
-		present.Shared == next.Shared && present.Related == next.Related &&
-		present.Limiter() == next.Limiter()
 }
 
 // matches says whether the rule, which has a pattern, guards the resource of that

@@ -15,6 +15,9 @@ type stage struct {
 	touched  []*resource
 	adopt    []adoptingLimiter
 	retire   []limiter
+
+	planner planner     // drawing up one plan after the other
+	apply   []*flowRule // to the resource whose plan that is
 }
 
 // adoptingLimiter is a limiter that goes on with newer terms.
@@ -114,8 +117,9 @@ func (s *stage) touchMatching() {
 // plan draws up the plan of a resource and notes which of its limiters go on with
 // newer terms, and which end.
 func (s *stage) plan(r *resource, patterns []*flowRule) *plan {
-	p := planner{resource: r}
-	for _, rule := range r.rulesFor(patterns) {
+	p := &s.planner
+	p.startOver()
+	for _, rule := range s.rulesFor(r, patterns) {
 		h := r.holdFor(rule, s.now)
 		p.add(rule.terms, h)
 		if h.isOwn() && h.adopted != rule.terms {
@@ -131,23 +135,25 @@ func (s *stage) plan(r *resource, patterns []*flowRule) *plan {
 			s.retire = append(s.retire, h.limiter)
 		}
 	}
-	r.holds = p.holds
+	if !slices.Equal(r.holds, p.holds) {
+		r.holds = slices.Clone(p.holds)
+	}
 	return p.plan(s.generation)
 }
 
 // rulesFor returns the rules that apply to the resource, in their order.
-func (r *resource) rulesFor(patterns []*flowRule) []*flowRule {
-	var apply []*flowRule
+func (s *stage) rulesFor(r *resource, patterns []*flowRule) []*flowRule {
+	s.apply = s.apply[:0]
 	if r.ties != nil {
-		apply = slices.Clone(r.ties.guards)
+		s.apply = append(s.apply, r.ties.guards...)
 	}
 	for _, rule := range patterns {
-		if r == r.engine.resources.overflow || rule.matches(r.name) {
-			apply = append(apply, rule)
+		if r == s.registry.overflow || rule.matches(r.name) {
+			s.apply = append(s.apply, rule)
 		}
 	}
-	slices.SortFunc(apply, byPlace)
-	return apply
+	slices.SortFunc(s.apply, byPlace)
+	return s.apply
 }
 
 // holdFor returns what a rule holds of the resource already, or a new hold. The

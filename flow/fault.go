@@ -1,6 +1,9 @@
 package flow
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Fault is one mistake in a rule: which field, what is wrong with it and what
 // to do. Fields are named as in a rule document, those of a warm-up as
@@ -17,9 +20,5 @@ func (f *faults) add(field, format string, args ...any) {
 	*f = append(*f, Fault{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// check adds the fault unless ok holds. Written so that NaN fails every range.
-func (f *faults) check(ok bool, field, format string, args ...any) {
-	if !ok {
-		f.add(field, format, args...)
-	}
-}
+// within says whether a value is in a range, bounds included; NaN is in none.
+func within[T cmp.Ordered](value, least, most T) bool { return value >= least && value <= most }

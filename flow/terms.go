@@ -69,6 +69,14 @@ func (t *Terms) Name() string { return t.rule.Name }
 // Same says whether both were compiled from the same rule.
 func (t *Terms) Same(other *Terms) bool { return t.rule == other.rule }
 
+// CanFollow says whether what was counted under present terms can be counted on
+// under these: they guard the same resources by the same kind of limiter.
+func (t *Terms) CanFollow(present *Terms) bool {
+	from, to := &present.rule, &t.rule
+	return from.Resource == to.Resource && from.Match == to.Match &&
+		from.Shared == to.Shared && from.Related == to.Related && from.Limiter() == to.Limiter()
+}
+
 func (t *Terms) warmsUp() bool { return t.rule.WarmUp.Period > 0 }
 
 // cost returns the time that n tokens take at a ceiling in tokens per window, in

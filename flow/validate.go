@@ -14,11 +14,13 @@ func (r Rule) Validate() []Fault {
 	r = r.WithDefaults()
 	var f faults
 	r.validateTarget(&f)
-	f.check(r.Limit >= 0 && r.Limit <= MaxLimit, "limit",
-		"is %v: must be from 0 (blocks all) to %.0f tokens per window", r.Limit, float64(MaxLimit))
+	if !within(r.Limit, 0, MaxLimit) {
+		f.add("limit", "is %v: must be from 0 (blocks all) to %.0f tokens per window", r.Limit, float64(MaxLimit))
+	}
 	shortest := r.shortestWindow()
-	f.check(r.Window >= shortest && r.Window <= MaxWindow, "window",
-		"is %v: must be from %v to %v", r.Window, shortest, MaxWindow)
+	if !within(r.Window, shortest, MaxWindow) {
+		f.add("window", "is %v: must be from %v to %v", r.Window, shortest, MaxWindow)
+	}
 	if r.validateAlgorithm(&f) {
 		r.validateSliding(&f)
 		r.validateWait(&f)
@@ -32,13 +34,21 @@ func (r Rule) Validate() []Fault {
 // validateTarget judges what the rule guards.
 func (r Rule) validateTarget(f *faults) {
 	if r.Match == "" {
-		f.check(r.Resource != "", "resource", "is missing: name the resource that the rule guards, or write a pattern in match")
-		f.check(r.Resource != OtherResources, "resource",
-			"is %q, which stands for the resources that an engine has no room for: choose another name", OtherResources)
-		f.check(!r.Shared, "perResource", "has no effect without match: remove it")
+		if r.Resource == "" {
+			f.add("resource", "is missing: name the resource that the rule guards, or write a pattern in match")
+		}
+		if r.Resource == OtherResources {
+			f.add("resource", "is %q, which stands for the resources that an engine has no room for: choose another name",
+				OtherResources)
+		}
+		if r.Shared {
+			f.add("perResource", "has no effect without match: remove it")
+		}
 		return
 	}
-	f.check(r.Resource == "", "match", "stands beside resource %q: a rule has one or the other; remove one", r.Resource)
+	if r.Resource != "" {
+		f.add("match", "stands beside resource %q: a rule has one or the other; remove one", r.Resource)
+	}
 	_, err := match.Compile(r.Match)
 	if mistake := (*match.Error)(nil); errors.As(err, &mistake) {
 		f.add("match", "is %s", mistake.Fault())
@@ -57,32 +67,45 @@ func (r Rule) shortestWindow() time.Duration {
 // that it makes sense to ask which fields go with them.
 func (r Rule) validateAlgorithm(f *faults) bool {
 	known := r.Algorithm == SlidingWindow || r.Algorithm == FixedWindow || r.Algorithm == TokenBucket
-	f.check(known, "algorithm", "is %q: must be %q, %q or %q", r.Algorithm, SlidingWindow, FixedWindow, TokenBucket)
+	if !known {
+		f.add("algorithm", "is %q: must be %q, %q or %q", r.Algorithm, SlidingWindow, FixedWindow, TokenBucket)
+	}
 	controlled := r.Control == Reject || r.Control == Throttle
-	f.check(controlled, "control", "is %q: must be %q or %q", r.Control, Reject, Throttle)
+	if !controlled {
+		f.add("control", "is %q: must be %q or %q", r.Control, Reject, Throttle)
+	}
 	if !known || !controlled {
 		return false
 	}
-	fits := r.Control == Reject || r.Algorithm == SlidingWindow
-	f.check(fits, "algorithm", "has no effect with control %q: remove it or set control to %q", Throttle, Reject)
-	return fits
+	if r.Control == Throttle && r.Algorithm != SlidingWindow {
+		f.add("algorithm", "has no effect with control %q: remove it or set control to %q", Throttle, Reject)
+		return false
+	}
+	return true
 }
 
 // validateSliding judges the fields of the sliding window.
 func (r Rule) validateSliding(f *faults) {
 	if !r.slides() {
-		f.check(r.Buckets == 0, "buckets", "has no effect with %s: remove it", r.manner())
-		f.check(!r.Strict, "strict", "has no effect with %s: remove it", r.manner())
+		if r.Buckets != 0 {
+			f.add("buckets", "has no effect with %s: remove it", r.manner())
+		}
+		if r.Strict {
+			f.add("strict", "has no effect with %s: remove it", r.manner())
+		}
 		return
 	}
-	f.check(r.Buckets >= 1 && r.Buckets <= MaxBuckets, "buckets",
-		"is %d: must be from 1 to %d", r.Buckets, MaxBuckets)
+	if !within(r.Buckets, 1, MaxBuckets) {
+		f.add("buckets", "is %d: must be from 1 to %d", r.Buckets, MaxBuckets)
+	}
 	if r.Buckets >= 1 && r.Window >= MinWindow {
-		f.check(r.Window/time.Duration(r.Buckets) >= MinBucket, "buckets",
-			"is %d: a window of %v has at most %d, so that none is shorter than %v",
-			r.Buckets, r.Window, r.Window/MinBucket, MinBucket)
-		f.check(r.Window%time.Duration(r.Buckets) == 0, "buckets",
-			"is %d: does not part a window of %v evenly; choose a divisor", r.Buckets, r.Window)
+		if r.Window/time.Duration(r.Buckets) < MinBucket {
+			f.add("buckets", "is %d: a window of %v has at most %d, so that none is shorter than %v",
+				r.Buckets, r.Window, r.Window/MinBucket, MinBucket)
+		}
+		if r.Window%time.Duration(r.Buckets) != 0 {
+			f.add("buckets", "is %d: does not part a window of %v evenly; choose a divisor", r.Buckets, r.Window)
+		}
 	}
 }
 

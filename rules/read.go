@@ -120,7 +120,7 @@ func (r *reader[R]) judge() {
 				f.write(&given), f.write(&r.rule)))
 		}
 	}
-	for _, fault := range r.faults(given) {
+	for _, fault := range r.faults(&given) {
 		r.judged(fault.Field, fault.Message)
 	}
 }

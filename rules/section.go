@@ -21,6 +21,7 @@ type section interface {
 
 	count(Set) int
 	keys(Set) iter.Seq[Key]
+	sound(Set) bool
 	validate(Set) Problems
 	complete(*Set)
 	merge(to *Set, from []Set) Problems
@@ -69,27 +70,39 @@ func (s schema[R]) complete(set *Set) {
 
 // faults returns what is wrong with a rule by itself: first what the rule says,
 // and of the fields that are right by that, what is wrong all the same.
-func (s schema[R]) faults(rule R) []flow.Fault {
-	faults := s.judge(rule)
+func (s schema[R]) faults(rule *R) []flow.Fault {
+	faults := s.judge(*rule)
 	for i := range s.fields {
 		f := &s.fields[i]
 		if f.check == nil {
 			continue
 		}
-		known := slices.ContainsFunc(faults, func(fault flow.Fault) bool { return fault.Field == f.path })
-		if message := f.check(&rule); message != "" && !known {
-			faults = append(faults, flow.Fault{Field: f.path, Message: message})
+		message := f.check(rule)
+		if message == "" || slices.ContainsFunc(faults, func(fault flow.Fault) bool { return fault.Field == f.path }) {
+			continue
 		}
+		faults = append(faults, flow.Fault{Field: f.path, Message: message})
 	}
 	return faults
+}
+
+func (s schema[R]) sound(set Set) bool {
+	all := *s.rules(&set)
+	for i := range all {
+		if len(s.faults(&all[i])) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (s schema[R]) validate(set Set) Problems {
 	var problems Problems
 	first := make(map[string]int, s.count(set)) // names, to the index of the rule that has them
-	for i, rule := range *s.rules(&set) {
-		name := s.fullName(rule)
-		faults := s.faults(rule)
+	all := *s.rules(&set)
+	for i := range all {
+		name := s.fullName(all[i])
+		faults := s.faults(&all[i])
 		if other, taken := first[name]; !taken {
 			first[name] = i
 		} else if name != "" {

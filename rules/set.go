@@ -1,6 +1,10 @@
 package rules
 
-import "github.com/penstock-go/penstock/flow"
+import (
+	"slices"
+
+	"github.com/penstock-go/penstock/flow"
+)
 
 // Kind is a kind of rule, named as its list is in a document.
 type Kind string
@@ -46,6 +50,13 @@ func (s Set) Validate() error {
 		problems = append(problems, section.validate(s)...)
 	}
 	return problems.err()
+}
+
+// Sound says whether [Set.Validate] would find nothing wrong but names that several
+// rules have. It is for those who know the names to be unique, and allocates
+// nothing where all is well.
+func (s Set) Sound() bool {
+	return !slices.ContainsFunc(sections(), func(section section) bool { return !section.sound(s) })
 }
 
 // WithDefaults returns a deep copy with every field that a rule leaves out
