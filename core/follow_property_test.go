@@ -19,14 +19,15 @@ import (
 // "!" for a document that is broken.
 type library map[string]string
 
-func text(names string) string {
+// text returns the document of a revision, which is the limit of its rules.
+func text(names string, revision int64) string {
 	if names == "!" {
 		return "flow: ["
 	}
 	var b strings.Builder
 	b.WriteString("flow: [")
 	for _, name := range names {
-		fmt.Fprintf(&b, "{resource: %c, limit: 1},", name)
+		fmt.Fprintf(&b, "{resource: %c, limit: %d},", name, revision)
 	}
 	return b.String() + "]"
 }
@@ -42,8 +43,9 @@ func TestDocumentsThatCompeteForNames(t *testing.T) {
 		require.NoError(t, e.Follow(context.Background(), source))
 
 		held, versions := library{}, map[string][]string{}
-		for range rapid.IntRange(1, 12).Draw(t, "changes") {
-			var change core.Change
+		for revision := range rapid.Int64Range(1, 12).Draw(t, "changes") {
+			revision++
+			change := core.Change{Revision: revision}
 			for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 1, 4, rapid.ID).
 				Draw(t, "documents") {
 				if _, there := held[name]; there && rapid.IntRange(0, 4).Draw(t, "remove") == 0 {
@@ -53,7 +55,7 @@ func TestDocumentsThatCompeteForNames(t *testing.T) {
 					continue
 				}
 				names := rapid.SampledFrom([]string{"!", "", "u", "v", "w", "uv", "vw", "uvw"}).Draw(t, "rules")
-				change.Documents = append(change.Documents, doc(name, 0, text(names)))
+				change.Documents = append(change.Documents, doc(name, revision, text(names, revision)))
 				held[name] = names
 				versions[name] = append(versions[name], names)
 			}
@@ -64,7 +66,7 @@ func TestDocumentsThatCompeteForNames(t *testing.T) {
 }
 
 func assertFairShare(t *rapid.T, e *core.Engine, held library, versions map[string][]string) {
-	rules := map[string]int{}
+	rules, revisions := map[string]int{}, map[int64]int{}
 	status := e.Status()
 	for _, d := range status.Sources[0].Documents {
 		names, others := held[d.Name], map[rune]bool{}
@@ -86,6 +88,7 @@ func assertFairShare(t *rapid.T, e *core.Engine, held library, versions map[stri
 			require.Error(t, d.Rejected)
 		}
 		rules[d.Name] = d.Rules
+		revisions[d.Revision] += d.Rules
 	}
 	require.ElementsMatch(t, slices.Collect(maps.Keys(held)), slices.Collect(maps.Keys(rules)))
 	total := 0
@@ -94,4 +97,10 @@ func assertFairShare(t *rapid.T, e *core.Engine, held library, versions map[stri
 	}
 	require.Equal(t, status.Rules, total)
 	require.Len(t, active(e), total, "a name for each rule")
+	for _, limit := range active(e) {
+		revisions[int64(limit)]--
+	}
+	for revision, missing := range revisions {
+		require.Zero(t, missing, "calls are held against other versions than revision %d, which the status tells", revision)
+	}
 }

@@ -9,11 +9,11 @@ import (
 // planner draws up the plan of one resource, rule by rule, in the order of the
 // set.
 type planner struct {
-	holds    []*hold   // what rules hold of the resource, old and new
-	queues   []planned // in the order in which they are asked
-	windows  []planned
-	shadows  []planned
-	counted  []countedRule // of other resources' rules, that count this one's passes
+	holds   []*hold   // what rules hold of the resource, old and new
+	queues  []planned // in the order in which they are asked
+	windows []planned
+	shadows []planned
+	counted []countedRule // of other resources' rules, that count this one's passes
 }
 
 // startOver begins another plan. What was drawn up stays as it is.

@@ -42,14 +42,19 @@ func (b *sourceBook) guardRemovals(candidates []*document, most float64) {
 		bySource[d.source] = append(bySource[d.source], d)
 	}
 	for f, documents := range bySource {
-		f.heldBack = nil
-		removed := countRemoved(documents)
-		if !f.confirmed && float64(removed) > most*float64(f.rules) {
-			f.heldBack = &HeldBackError{f.name, removed, f.rules, most}
-		} else {
-			f.reported = HeldBackError{}
-		}
+		f.guard(countRemoved(documents), most)
 		f.confirmed = false // it was said of what the source holds now
+	}
+}
+
+// guard holds the source back if so many of its rules may not go at once.
+func (f *followed) guard(removed int, most float64) {
+	if f.confirmed || float64(removed) <= most*float64(f.rules) {
+		f.heldBack, f.reported = nil, HeldBackError{}
+		return
+	}
+	if next := (HeldBackError{f.name, removed, f.rules, most}); f.heldBack == nil || *f.heldBack != next {
+		f.heldBack = &next
 	}
 }
 

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,7 +66,7 @@ func (b *sourceBook) settle(c *choice, rejections []Rejection) []Rejection {
 	if d.held.err == nil {
 		b.unsettled[d] = struct{}{}
 	}
-	if back := d.source.heldBack; back != nil && d.problem == error(back) {
+	if heldBack := (*HeldBackError)(nil); errors.As(d.problem, &heldBack) {
 		return d.source.reportHeldBack(rejections)
 	}
 	if d.reported {

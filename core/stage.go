@@ -33,7 +33,7 @@ func (e *Engine) putInForce(c *change) {
 	s.swap(e.rules.patterns)
 	now := e.clock.Now()
 	for _, of := range s.adopt {
-		of.limiter.adopt(of.terms, now)
+		of.adopt(of.terms, now)
 	}
 	for _, of := range s.retire {
 		of.retire()

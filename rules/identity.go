@@ -12,22 +12,10 @@ type Key struct {
 // [Set.WithDefaults].
 func (s Set) Keys() iter.Seq[Key] {
 	return func(yield func(Key) bool) {
-		for _, section := range sections() {
-			for key := range section.keys(s) {
-				if !yield(key) {
-					return
-				}
+		for i := range s.Flow {
+			if !yield(Key{KindFlow, s.Flow[i].Name}) {
+				return
 			}
 		}
 	}
-}
-
-// Has says whether the set has the rule of that key.
-func (s Set) Has(key Key) bool {
-	for k := range s.Keys() {
-		if k == key {
-			return true
-		}
-	}
-	return false
 }

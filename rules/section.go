@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/penstock-go/penstock/flow"
@@ -19,9 +18,8 @@ type section interface {
 	// write returns the rules of the set as a section of a document.
 	write(Set) node
 
-	count(Set) int
-	keys(Set) iter.Seq[Key]
 	sound(Set) bool
+	count(Set) int
 	validate(Set) Problems
 	complete(*Set)
 	merge(to *Set, from []Set) Problems
@@ -31,7 +29,7 @@ type section interface {
 }
 
 // sections returns every kind of rule there is. To add a kind, give Set a list
-// of its rules and describe them here by a schema.
+// of its rules, count it in Set.Len and Set.Keys, and describe it here by a schema.
 func sections() []section {
 	return []section{flowRules()}
 }
@@ -49,16 +47,6 @@ type schema[R any] struct {
 func (s schema[R]) name() Kind { return s.kind }
 
 func (s schema[R]) count(set Set) int { return len(*s.rules(&set)) }
-
-func (s schema[R]) keys(set Set) iter.Seq[Key] {
-	return func(yield func(Key) bool) {
-		for _, rule := range *s.rules(&set) {
-			if !yield(Key{s.kind, s.nameOf(rule)}) {
-				return
-			}
-		}
-	}
-}
 
 func (s schema[R]) complete(set *Set) {
 	rules := slices.Clone(*s.rules(set))

@@ -26,13 +26,7 @@ type Set struct {
 }
 
 // Len returns how many rules the set has, of all kinds.
-func (s Set) Len() int {
-	n := 0
-	for _, section := range sections() {
-		n += section.count(s)
-	}
-	return n
-}
+func (s Set) Len() int { return len(s.Flow) }
 
 // Position returns where the rule begins in its document; false for a rule that
 // the set does not have or that was made in code.
