@@ -79,7 +79,7 @@ func (f *followed) apply(change Change) outcome {
 		return outcome{}
 	}
 	changed := f.hold(change)
-	f.confirmed = change.Confirmed
+	f.confirmed = change.ConfirmedAt > f.settled
 	f.read = f.read || change.Complete
 	f.revision = change.Revision
 	f.copiedAt = change.CopiedAt
@@ -91,6 +91,7 @@ func (f *followed) apply(change Change) outcome {
 			slog.Duration("age", e.clock.Now().Sub(f.copiedAt)))
 	}
 	defer e.sources.changed()
+	defer f.settle()
 	return e.reconcile(e.newChange(), changed)
 }
 

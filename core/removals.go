@@ -9,6 +9,7 @@ import (
 // removals is what a source keeps in mind of changes that take out too many of its
 // rules at once. It is guarded by ruleBook.mu.
 type removals struct {
+	settled   int64          // the last revision of the source that was not held back
 	confirmed bool           // whatever the source holds may be put in force
 	heldBack  *HeldBackError // why what it holds is not in force; nil when it is not for this
 	reported  HeldBackError  // that the operator knows of
@@ -55,6 +56,13 @@ func (f *followed) guard(removed int, most float64) {
 	}
 	if next := (HeldBackError{f.name, removed, f.rules, most}); f.heldBack == nil || *f.heldBack != next {
 		f.heldBack = &next
+	}
+}
+
+// settle takes note that the source was not held back, if that is so.
+func (f *followed) settle() {
+	if f.heldBack == nil {
+		f.settled = f.revision
 	}
 }
 
@@ -114,5 +122,6 @@ func (e *Engine) confirm(source string) (outcome, error) {
 	}
 	f.confirmed = true
 	defer e.sources.changed()
+	defer f.settle()
 	return e.reconcile(e.newChange(), nil), nil
 }

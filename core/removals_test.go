@@ -103,10 +103,18 @@ func TestNothingOfASourceThatIsHeldBackIsHalfApplied(t *testing.T) {
 func TestWhoEmptiesAPrefixAndSaysSoIsBelieved(t *testing.T) {
 	source := newMemory("memory")
 	e, rejected := guarded(t, source)
-	source.put(core.Change{Complete: true, Documents: letters(1, "a", "b", "c", "d")})
-	source.put(core.Change{Complete: true, Confirmed: true})
+	source.put(core.Change{Complete: true, Revision: 1, Documents: letters(1, "a", "b", "c", "d")})
+	source.put(core.Change{Complete: true, Revision: 2, ConfirmedAt: 2})
 	assert.Empty(t, active(e))
 	assert.Empty(t, *rejected)
+
+	source.put(core.Change{Complete: true, Revision: 3, ConfirmedAt: 2, Documents: letters(3, "a", "b")})
+	for revision := range int64(2) {
+		source.put(core.Change{Complete: true, Revision: 4 + revision, ConfirmedAt: 2})
+		assert.Len(t, active(e), 2, "what was confirmed before is not what happens now")
+	}
+	source.put(core.Change{Revision: 6, ConfirmedAt: 6})
+	assert.Empty(t, active(e), "confirmed afterwards")
 }
 
 // Rules that vanish within a document count, rules that move to another document

@@ -40,9 +40,10 @@ type Change struct {
 	// Revision is that of the source as a whole, 0 where it has none.
 	Revision int64
 
-	// Confirmed says that whoever made the change knows how many rules it takes
-	// out, so that [Config.MaxRemoval] does not hold it back.
-	Confirmed bool
+	// ConfirmedAt is the last revision of the source at which somebody confirmed
+	// that rules may go, 0 if nobody has: [Config.MaxRemoval] holds nothing back if
+	// that came after the revision in force. A source may say so again and again.
+	ConfirmedAt int64
 
 	// CopiedAt, when set, says that the documents were not read from the source
 	// now but are a copy of what it held at that instant. They are put in force
