@@ -27,6 +27,19 @@ type Keys struct {
 	Instances string // as in "/penstock/shop.instances/"
 }
 
+// confirmation begins the value at [Keys.Confirmation].
+const confirmation = "removals confirmed"
+
+// Confirmation returns the key and the value by which somebody confirms that rules
+// may go, whatever share of them it is: written together with the change that takes
+// them out, or after it was held back. See [core.Config.MaxRemoval].
+//
+// The key is the prefix of the documents itself, which names none. A value that
+// does not begin like this one confirms nothing.
+func (k Keys) Confirmation(author string) (key, value string) {
+	return k.Documents, confirmation + " by " + author
+}
+
 // KeysOf returns the keys that belong to the documents below a prefix. A slash
 // is added to a prefix that does not end in one.
 func KeysOf(prefix string) (Keys, error) {
@@ -46,7 +59,7 @@ func KeysOf(prefix string) (Keys, error) {
 }
 
 // DocumentRange returns the least key that a document can have and the least
-// one after those of all documents. A key that is the prefix itself names none.
+// one after those of all documents.
 func (k Keys) DocumentRange() (first, end string) {
 	return k.Documents + "\x00", clientv3.GetPrefixRangeEnd(k.Documents)
 }

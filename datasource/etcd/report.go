@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"time"
@@ -36,8 +37,13 @@ type Report struct {
 	Rules     int   `json:"rules"`     // in force
 	Documents int   `json:"documents"` // that the source has
 
-	// Rejected are the documents whose present versions are not in force, by
-	// name: the first hundred of them. MoreRejected counts the others.
+	// HeldBack says why nothing of what the source holds now is put in force, "" if
+	// it is: too many rules would go at once. See core.Config.MaxRemoval.
+	HeldBack string `json:"heldBack,omitempty"`
+
+	// Rejected are the documents whose present versions are not in force for
+	// another reason, by name: the first hundred of them. MoreRejected counts the
+	// others.
 	Rejected     []Rejection `json:"rejected,omitempty"`
 	MoreRejected int         `json:"moreRejected,omitempty"`
 }
@@ -61,10 +67,13 @@ func (s *Source) identity() Report {
 // fill returns the report with what the status tells.
 func (r Report) fill(status core.SourceStatus) Report {
 	r.Revision, r.Documents = status.Revision, len(status.Documents)
+	if status.HeldBack != nil {
+		r.HeldBack = status.HeldBack.Error()
+	}
 	for _, d := range status.Documents {
 		r.Rules += d.Rules
-		switch {
-		case d.Rejected == nil:
+		switch heldBack := (*core.HeldBackError)(nil); {
+		case d.Rejected == nil, errors.As(d.Rejected, &heldBack):
 		case len(r.Rejected) == maxRejections:
 			r.MoreRejected++
 		default:

@@ -51,5 +51,9 @@ func (s *Store) plan(now state, push Push) plan {
 			p.documents += len(key) + len(data)
 		}
 	}
+	if push.ConfirmRemovals && len(p.other) > 0 {
+		key, value := s.keys.Confirmation(push.Author)
+		p.operations = append(p.operations, clientv3.OpPut(key, value))
+	}
 	return p
 }

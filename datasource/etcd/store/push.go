@@ -18,6 +18,11 @@ type Push struct {
 	// Required.
 	Expect int64
 
+	// ConfirmRemovals tells the instances that the rules of documents that it
+	// deletes, or that are missing in those it writes, may go, however many they
+	// are: see core.Config.MaxRemoval.
+	ConfirmRemovals bool
+
 	// Author and Message are for the history, to read.
 	Author  string
 	Message string

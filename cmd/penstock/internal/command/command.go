@@ -101,6 +101,7 @@ of them. Each command has examples: see penstock COMMAND --help.`,
 		newPull(env),
 		newHistory(env),
 		newRollback(env),
+		newConfirm(env),
 		newStatus(env),
 	)
 	completeCompletion(root)

@@ -25,6 +25,7 @@ type publishing struct {
 	message, author   string
 	expect            int64
 	yes, dryRun, wait bool
+	confirmRemovals   bool
 	timeout           time.Duration
 }
 
@@ -34,6 +35,8 @@ func publishingFlags(cmd *cobra.Command) *publishing {
 	flags.StringVarP(&p.message, "message", "m", "", "why, for the history")
 	flags.StringVar(&p.author, "author", "", "who, for the history (default user@host)")
 	flags.BoolVarP(&p.yes, "yes", "y", false, "do not ask; needed where nobody can be asked")
+	flags.BoolVar(&p.confirmRemovals, "confirm-removals", false,
+		"let any share of the rules go where instances hold such changes back; an answer of yes says so too")
 	flags.BoolVar(&p.dryRun, "dry-run", false, "show what would change and write nothing")
 	flags.Int64Var(&p.expect, "expect-rev", 0, "fail if anybody wrote after this `revision` (default the one that the changes are shown against)")
 	flags.BoolVar(&p.wait, "wait", false, "wait until every live instance runs by the new revision")
@@ -75,6 +78,7 @@ func (p *publishing) publish(ctx context.Context, env Env, s *session, current s
 	}
 	push := store.Push{
 		Expect: cmp.Or(p.expect, current.Revision), Message: p.message, Author: cmp.Or(p.author, whoami()),
+		ConfirmRemovals: p.confirmRemovals,
 	}
 	for _, d := range next.Documents {
 		push.Documents = append(push.Documents, store.Document{Name: d.Name, Data: d.Data})
@@ -112,6 +116,7 @@ func (p *publishing) confirm(ctx context.Context, env Env, s *session, changes d
 	case <-ctx.Done(): // the reader above ends with the process
 	case said := <-answer:
 		if said == "y" || said == "yes" {
+			p.confirmRemovals = true
 			return nil
 		}
 	}

@@ -21,6 +21,10 @@ written, and the exit code is 4.
 On a terminal push asks before it writes. Where nobody can be asked, in scripts,
 it wants --yes and fails at once without.
 
+Instances that are told to hold back changes that take out too many rules at once
+(core.Config.MaxRemoval) let those pass that somebody has agreed to on a terminal,
+or with --confirm-removals. See penstock confirm for what was held back already.
+
 With --wait it returns when every live instance has reported the new revision,
 and exits with 1 if one did not in time or has rejected a document.
 

@@ -16,7 +16,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 	assert.Equal(t, command.ExitDone, help.code)
 	for _, name := range []string{
 		"validate", "simulate", "test", "convert", "explain",
-		"diff", "push", "pull", "history", "rollback", "status", "completion",
+		"diff", "push", "pull", "history", "rollback", "confirm", "status", "completion",
 	} {
 		assert.Contains(t, help.out, "\n  "+name+" ")
 	}
@@ -25,7 +25,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 
 func TestHelpOfCommands(t *testing.T) {
 	for _, name := range []string{
-		"validate", "simulate", "test", "convert", "explain", "diff", "push", "pull", "history", "rollback", "status",
+		"validate", "simulate", "test", "convert", "explain", "diff", "push", "pull", "history", "rollback", "confirm", "status",
 	} {
 		help := user{}.run(t, name, "--help")
 		assert.Equal(t, command.ExitDone, help.code)

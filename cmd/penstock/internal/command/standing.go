@@ -26,7 +26,7 @@ func (s standing) behind(r etcd.Report) bool { return r.Revision < s.revision }
 // good tells whether every instance runs by the revision, with all documents.
 func (s standing) good() bool {
 	for _, r := range s.instances {
-		if s.behind(r) || len(r.Rejected) > 0 {
+		if s.behind(r) || r.HeldBack != "" || len(r.Rejected) > 0 {
 			return false
 		}
 	}
@@ -110,6 +110,8 @@ func (s standing) state(r etcd.Report) string {
 	switch {
 	case s.behind(r):
 		return "behind"
+	case r.HeldBack != "":
+		return "held back"
 	case rejected > 0:
 		return wording.Count(rejected, "document") + " rejected"
 	default:

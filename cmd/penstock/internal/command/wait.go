@@ -12,7 +12,7 @@ import (
 )
 
 // awaitRevision waits until every live instance has reported the revision, and
-// fails if that takes too long or one of them rejected a document.
+// fails if that takes too long or one of them rejected a document or held all back.
 func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, timeout time.Duration) error {
 	if err := env.await(ctx, s, revision, timeout); err != nil {
 		return err
@@ -22,9 +22,11 @@ func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, ti
 		return err
 	}
 	env.tellRejections(reports)
-	switch faulty := withRejections(reports); {
-	case faulty > 0:
-		return failure{ExitNo, fmt.Errorf("%s rejected documents", wording.Count(faulty, "instance"))}
+	switch rejecting, holding := withRejections(reports), holdingBack(reports); {
+	case holding > 0:
+		return failure{ExitNo, fmt.Errorf("%s held the change back: see penstock confirm", wording.Count(holding, "instance"))}
+	case rejecting > 0:
+		return failure{ExitNo, fmt.Errorf("%s rejected documents", wording.Count(rejecting, "instance"))}
 	case len(reports) == 0:
 		env.note(nobody)
 	default:
@@ -89,9 +91,24 @@ func withRejections(reports []etcd.Report) int {
 	return n
 }
 
-// tellRejections writes which documents instances rejected, and why.
+// holdingBack returns how many instances do not put in force what etcd holds.
+func holdingBack(reports []etcd.Report) int {
+	n := 0
+	for _, r := range reports {
+		if r.HeldBack != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// tellRejections writes what instances held back, which documents they rejected,
+// and why.
 func (env Env) tellRejections(reports []etcd.Report) {
 	for _, r := range reports {
+		if r.HeldBack != "" {
+			fmt.Fprintf(env.Out, "\n%s: %s\n", wording.Cell(r.Instance), wording.Printable(r.HeldBack))
+		}
 		for _, rejection := range r.Rejected {
 			fmt.Fprintf(env.Out, "\n%s rejected %s of revision %d:\n", wording.Cell(r.Instance), wording.Cell(rejection.Document), rejection.Revision)
 			for line := range strings.SplitSeq(rejection.Error, "\n") {
