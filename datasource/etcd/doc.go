@@ -16,7 +16,9 @@
 //
 // The documents are read first, all of them as they were at one revision, and
 // watched from the revision after it: nothing written in between is missed.
-// Keys written by one transaction arrive as one change.
+// Keys written by one transaction arrive as one change. What comes while a
+// change is applied becomes one change too: states in between may be skipped,
+// and are never taken out of order, again or in part.
 //
 // Whatever ends the watch (a lost connection, a member without a leader, a
 // compaction, an expired token, silence) is reported to the engine, which keeps
@@ -34,8 +36,14 @@
 // write the key of its report. A right that is missing is reported and tried
 // again, as any error is.
 //
-// A peer that dies without a word is noticed within [Options.WatchTimeout]. Only
-// a client with DialKeepAliveTime set also leaves the dead connection for
-// another one; others keep trying it until the operating system gives it up,
-// which can take a quarter of an hour. [Open] sets it; whoever uses [New] should.
+// Silence is noticed within [Options.WatchTimeout], be it that of a peer that
+// died without a word or of a member that goes on answering and has fallen
+// behind the cluster. A source made by [Open] then leaves the connection for a
+// new one, as it does when no member can be reached: where one address stands
+// for several members the new one may end at another, and certificates are read
+// again if [Options.TLS] is set. A source made by [New] goes on with the
+// caller's client. Only one with DialKeepAliveTime set leaves a dead connection;
+// others keep trying it until the operating system gives it up, which can take a
+// quarter of an hour. Either stays connected to a member that lives on without a
+// leader: give such a client the addresses of all members.
 package etcd

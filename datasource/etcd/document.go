@@ -24,17 +24,21 @@ func (s *Source) documentName(pair *mvccpb.KeyValue) string {
 	return string(pair.Key[len(s.keys.Documents):])
 }
 
-// change returns what events say in one: of several on one key the last counts.
+// change returns what events say in one: of several on one key the latest
+// counts.
 func (s *Source) change(events []*mvccpb.Event) core.Change {
-	last := make(map[string]*mvccpb.Event, len(events))
+	latest := make(map[string]*mvccpb.Event, len(events))
 	for _, event := range events {
-		last[string(event.Kv.Key)] = event
+		known := latest[string(event.Kv.Key)]
+		if known == nil || known.Kv.ModRevision < event.Kv.ModRevision {
+			latest[string(event.Kv.Key)] = event
+		}
 	}
 	var c core.Change
 	for _, event := range events {
-		c.Revision = event.Kv.ModRevision // events are in the order of revisions
+		c.Revision = max(c.Revision, event.Kv.ModRevision)
 		switch {
-		case event != last[string(event.Kv.Key)]:
+		case event != latest[string(event.Kv.Key)]:
 		case event.Type == mvccpb.Event_DELETE:
 			c.Removed = append(c.Removed, s.documentName(event.Kv))
 		default:

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-func TestOfSeveralEventsOnOneKeyTheLastCounts(t *testing.T) {
+func TestOfSeveralEventsOnOneKeyTheLatestCounts(t *testing.T) {
 	put := func(name, value string, revision int64) *mvccpb.Event {
 		return &mvccpb.Event{Kv: &mvccpb.KeyValue{Key: []byte("/p/" + name), Value: []byte(value), ModRevision: revision}}
 	}
@@ -38,6 +38,10 @@ func TestOfSeveralEventsOnOneKeyTheLastCounts(t *testing.T) {
 		"removed after all": {
 			[]*mvccpb.Event{put("a", "1", 5), removal("a", 6)},
 			core.Change{Revision: 6, Removed: []string{"a"}},
+		},
+		"an older one again": {
+			[]*mvccpb.Event{put("a", "1", 5), put("a", "2", 6), removal("b", 7), put("a", "1", 5)},
+			core.Change{Revision: 7, Documents: []core.Document{document("a", "2", 6)}, Removed: []string{"b"}},
 		},
 		"back after all": {
 			[]*mvccpb.Event{removal("a", 5), put("a", "2", 6), put("b", "1", 7)},

@@ -3,6 +3,8 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
@@ -11,34 +13,90 @@ import (
 // given up on.
 const askTimes = 3
 
-// errReplaced ends a watch on a cluster that is not the one that was read, or
+// errSilent ends a watch that nothing is heard on.
+var errSilent = errors.New("no sign of life")
+
+// errReplaced ends a read or a watch of a cluster that is not the one that was read, or
 // that has gone back since.
 var errReplaced = errors.New("the cluster was restored or replaced")
 
-// signsOfLife asks a server that has been silent for some.
+// signsOfLife asks a server that has been silent for some. It belongs to the
+// goroutine of the run.
 type signsOfLife struct {
 	*run
 	kv     pb.KVClient
 	stream pb.Watch_WatchClient
 	start  int64 // the revision that the watch starts at
+
+	asked   int             // times without a sign
+	asking  bool            // an answer is to come
+	answers chan answer     // one for each time
+	reading *sync.WaitGroup // for an answer
+	known   int64           // revision that the cluster is known to have come to
+	failure error           // of the read made last; nil if it was answered
 }
 
-// ask asks for a sign of life. Mostly that is a response on the watch itself,
-// which comes later. But a server gives none on a watch that starts in the
-// future, as every watch does until something is written to the cluster: then a
-// read has to do.
-func (l signsOfLife) ask(ctx context.Context) (alive bool, err error) {
-	// A failed Send is explained by the Recv that follows.
+// answer is what a read by the side of the watch says.
+type answer struct {
+	asked  moment // that the run had come to
+	header *pb.ResponseHeader
+	err    error
+}
+
+// ask asks for a sign of life, or returns why it is of no use to go on asking.
+// Mostly the sign is a response on the watch itself. But a server gives none on
+// a watch that starts in the future, as every watch does until something is
+// written to the cluster: then a read has to do. The read is made by the side:
+// a member that does not answer it must not hold up what another one sends.
+func (l *signsOfLife) ask(ctx context.Context) error {
+	if l.asked++; l.asked == askTimes {
+		return l.verdict()
+	}
+	// A failed Send is explained by the Recv that waits for responses.
 	_ = l.stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_ProgressRequest{
 		ProgressRequest: &pb.WatchProgressRequest{},
 	}})
+	l.asking = true
 	first, end := l.documentRange()
-	page, err := l.readPage(ctx, l.kv, &pb.RangeRequest{Key: first, RangeEnd: end, CountOnly: true})
-	if err != nil {
-		return false, nil //nolint:nilerr // the server is silent, which is the caller's to judge
+	asked := l.at
+	l.reading.Go(func() {
+		page, err := l.readPage(ctx, l.kv, &pb.RangeRequest{Key: first, RangeEnd: end, CountOnly: true})
+		l.answers <- answer{asked, page.GetHeader(), err}
+	})
+	return nil
+}
+
+// take takes note of an answer.
+func (l *signsOfLife) take(a answer) error {
+	l.asking, l.failure = false, a.err
+	if a.err != nil {
+		return nil // silence, which ask judges
 	}
-	if page.Header.ClusterId != l.cluster || page.Header.Revision < l.revision {
-		return false, errReplaced
+	now := momentOf(a.header)
+	if !a.asked.precedes(now) {
+		return errReplaced
 	}
-	return page.Header.Revision < l.start, nil
+	l.known = max(l.known, now.revision)
+	if now.revision < l.start {
+		l.asked = 0
+	}
+	return nil
+}
+
+// heard takes note that the watch has come to a revision. A member that has
+// fallen behind what the cluster had come to when it was asked before may go on
+// sending: it has no news, and that is no sign of life.
+func (l *signsOfLife) heard(revision int64) {
+	if revision >= l.known {
+		l.asked = 0
+	}
+}
+
+// verdict says why the watch is given up.
+func (l *signsOfLife) verdict() error {
+	if l.failure != nil {
+		return fmt.Errorf("%w: the server has been silent for %v: %w", errSilent, l.opts.WatchTimeout, l.failure)
+	}
+	return fmt.Errorf("%w: the watch has brought nothing for %v while the cluster is at revision %d: "+
+		"its member lags behind or is cut off", errSilent, l.opts.WatchTimeout, l.known)
 }

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -51,6 +52,13 @@ type Options struct {
 	// pod is. At most 256 bytes, without slashes and control characters. Defaults
 	// to no reports.
 	Instance string
+
+	// TLS, when set, takes the place of the TLS in the configuration given to
+	// [Open], and is called before each connection that the source makes: where
+	// certificates are renewed on the disk, the method ClientConfig of a TLSInfo
+	// of go.etcd.io/etcd/client/pkg/v3/transport reads them again. A connection
+	// that stands is kept. Not for [New]. Defaults to the configuration's.
+	TLS func() (*tls.Config, error)
 
 	// Logger is warned when the cluster was restored from a backup or replaced
 	// by another, and when reports cannot be made. That the source is connected or not is the engine's to log.

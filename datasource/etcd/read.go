@@ -2,11 +2,15 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/penstock-go/penstock/core"
 )
@@ -24,7 +28,7 @@ func (r *run) readAll(ctx context.Context, kv pb.KVClient) (contents, error) {
 	request := &pb.RangeRequest{Key: first, RangeEnd: end, Limit: int64(r.opts.PageSize)}
 	var all contents
 	for {
-		page, err := r.readPage(ctx, kv, request)
+		page, err := r.readSomewhere(ctx, kv, request)
 		if err != nil {
 			return contents{}, err
 		}
@@ -35,6 +39,10 @@ func (r *run) readAll(ctx context.Context, kv pb.KVClient) (contents, error) {
 			all.header = page.Header
 			all.change = core.Change{Complete: true, Revision: page.Header.Revision}
 			request.Revision = page.Header.Revision
+		}
+		// The same revision means other documents in another history.
+		if !momentOf(all.header).precedes(momentOf(page.Header)) {
+			return contents{}, errReplaced
 		}
 		for _, pair := range page.Kvs {
 			all.change.Documents = append(all.change.Documents, r.document(pair))
@@ -47,11 +55,34 @@ func (r *run) readAll(ctx context.Context, kv pb.KVClient) (contents, error) {
 	}
 }
 
+// readSomewhere reads a page from a member that can. Requests go to one member
+// after the other: without a second chance, one that is cut off or hangs would
+// spoil every read that has as many pages as there are members.
+func (r *run) readSomewhere(ctx context.Context, kv pb.KVClient, request *pb.RangeRequest) (page *pb.RangeResponse, err error) {
+	for range r.members {
+		page, err = r.readPage(ctx, kv, request)
+		if !unreachable(err) || ctx.Err() != nil {
+			break
+		}
+	}
+	return page, err
+}
+
 func (r *run) readPage(ctx context.Context, kv pb.KVClient, request *pb.RangeRequest) (*pb.RangeResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.opts.RequestTimeout)
+	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), r.opts.RequestTimeout)
 	defer cancel()
 	page, err := kv.Range(ctx, request, r.callOptions()...)
 	return page, rpctypes.Error(err)
+}
+
+// unreachable tells whether a member is to blame for an error, for being away,
+// cut off or too slow: another one may do better.
+func unreachable(err error) bool {
+	code := status.Code(err)
+	if known, ok := errors.AsType[rpctypes.EtcdError](err); ok {
+		code = known.Code()
+	}
+	return errors.Is(err, errSilent) || code == codes.Unavailable || code == codes.DeadlineExceeded
 }
 
 func (r *run) checkCount(count int) error {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -23,14 +24,14 @@ const (
 )
 
 // reporter keeps the report of a run in etcd. A nil one does nothing. Its fields
-// belong to the goroutine that start starts, but for those used by the run.
+// belong to the goroutine that use starts, but for those used by the run.
 type reporter struct {
 	source  *Source
 	sink    core.Sink
 	self    Report
-	started bool           // of the run
-	changed chan struct{}  // holds one when the status may have changed
-	running sync.WaitGroup // the goroutine
+	conn    atomic.Pointer[grpc.ClientConn] // of the run at present; nil before there is one
+	changed chan struct{}                   // holds one when the status may have changed
+	running sync.WaitGroup                  // the goroutine
 
 	kv      pb.KVClient
 	leases  pb.LeaseClient
@@ -47,15 +48,17 @@ func newReporter(source *Source, sink core.Sink) *reporter {
 	return &reporter{source: source, sink: sink, self: source.identity(), changed: make(chan struct{}, 1)}
 }
 
-// start begins to report until ctx ends, unless that has been begun. The
-// connection of a run stays the same.
-func (r *reporter) start(ctx context.Context, conn *grpc.ClientConn) {
-	if r == nil || r.started {
-		return
+// use makes reports go through the connection, from now on and until ctx ends.
+func (r *reporter) use(ctx context.Context, conn *grpc.ClientConn) {
+	if r != nil && r.conn.Swap(conn) == nil {
+		r.running.Go(func() { r.run(ctx) })
 	}
-	r.started = true
+}
+
+// connect takes the connection that the run has at present.
+func (r *reporter) connect() {
+	conn := r.conn.Load()
 	r.kv, r.leases = pb.NewKVClient(conn), pb.NewLeaseClient(conn)
-	r.running.Go(func() { r.run(ctx) })
 }
 
 // stir has the reporter look whether there is something new. It never blocks.
@@ -105,6 +108,7 @@ func (r *reporter) judge(err error) {
 
 // refresh sees to it that the report is there and true.
 func (r *reporter) refresh(ctx context.Context) error {
+	r.connect()
 	if err := r.renew(ctx); err != nil {
 		return fmt.Errorf("renewing the lease: %w", rpctypes.Error(err))
 	}
@@ -186,6 +190,7 @@ func (r *reporter) retire(ctx context.Context) {
 	if r.lease == 0 || r.failing {
 		return
 	}
+	r.connect()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(revokeTimeout, r.source.opts.RequestTimeout))
 	defer cancel()
 	_, _ = r.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: r.lease})

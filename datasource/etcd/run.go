@@ -20,10 +20,11 @@ type run struct {
 	pause    backoff
 	reporter *reporter // nil without an instance
 
-	dialled  *clientv3.Client    // with the configuration of Open
-	cluster  uint64              // that was read last
-	revision int64               // of what was applied last
-	names    map[string]struct{} // of the documents that there are
+	dialled *clientv3.Client    // with the configuration of Open
+	suspect bool                // dialled is to be replaced
+	members int                 // of the cluster, as far as the client knows
+	at      moment              // that was read or applied last
+	names   map[string]struct{} // of the documents that there are
 }
 
 // session reads all documents and follows them until that fails. It returns
@@ -37,15 +38,21 @@ func (r *run) session(ctx context.Context) error {
 		return ErrClientClosed
 	}
 	conn := client.ActiveConnection()
+	r.members = max(1, len(client.Endpoints()))
 	if r.pause.failing() {
 		// The connection's own backoff grows to minutes. That of the source
 		// counts.
 		conn.ResetConnectBackoff()
 	}
-	r.reporter.start(ctx, conn)
+	r.reporter.use(ctx, conn)
 	err = r.follow(ctx, conn)
-	if client.Ctx().Err() != nil {
+	switch {
+	case client.Ctx().Err() != nil:
 		return ErrClientClosed
+	case unreachable(err):
+		// A new connection may end at a member that can, where one address
+		// stands for several, and shows what certificates there are by then.
+		r.suspect = true
 	}
 	return err
 }
@@ -55,7 +62,7 @@ func (r *run) follow(ctx context.Context, conn *grpc.ClientConn) error {
 	if err != nil {
 		return fmt.Errorf("etcd: reading %s: %w", r.keys.Documents, err)
 	}
-	r.checkHistory(all.header)
+	r.checkHistory(momentOf(all.header))
 	if err := r.watch(ctx, conn, all.change); err != nil {
 		return fmt.Errorf("etcd: watching %s: %w", r.keys.Documents, err)
 	}
@@ -64,13 +71,13 @@ func (r *run) follow(ctx context.Context, conn *grpc.ClientConn) error {
 
 // checkHistory warns when the cluster that was read is not the one it was or has
 // gone back.
-func (r *run) checkHistory(header *pb.ResponseHeader) {
-	if header.ClusterId != r.cluster && r.cluster != 0 || header.Revision < r.revision {
+func (r *run) checkHistory(read moment) {
+	if !r.at.precedes(read) {
 		r.opts.Logger.Warn("penstock: etcd cluster was restored or replaced, its documents are taken as they are",
 			slog.String("source", r.Name()),
-			slog.Int64("revision", header.Revision), slog.Int64("previous", r.revision))
+			slog.Int64("revision", read.revision), slog.Int64("previous", r.at.revision))
 	}
-	r.cluster = header.ClusterId
+	r.at = read
 }
 
 // apply hands on a change and has it reported.
@@ -81,7 +88,7 @@ func (r *run) apply(change core.Change) {
 
 // note keeps account of what there is after the change.
 func (r *run) note(change core.Change) {
-	r.revision = change.Revision
+	r.at.revision = change.Revision
 	if change.Complete {
 		r.names = make(map[string]struct{}, len(change.Documents))
 	}
@@ -98,18 +105,33 @@ func (r *run) dial(ctx context.Context) (*clientv3.Client, error) {
 	if r.client != nil {
 		return r.client, nil
 	}
-	if r.dialled == nil {
-		config := r.config
-		config.Context = ctx
-		client, err := clientv3.New(config)
-		if err != nil {
-			return nil, fmt.Errorf("etcd: connecting: %w", err)
-		}
-		r.dialled = client
+	if r.dialled != nil && !r.suspect {
+		return r.dialled, nil
 	}
-	return r.dialled, nil
+	client, err := r.dialAnew(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("etcd: connecting: %w", err)
+	}
+	r.reporter.use(ctx, client.ActiveConnection()) // before the other one is closed
+	r.hangUp()
+	r.dialled, r.suspect = client, false
+	return client, nil
 }
 
+func (r *run) dialAnew(ctx context.Context) (*clientv3.Client, error) {
+	config := r.config
+	config.Context = ctx
+	if r.opts.TLS != nil {
+		secure, err := r.opts.TLS()
+		if err != nil {
+			return nil, err
+		}
+		config.TLS = secure
+	}
+	return clientv3.New(config)
+}
+
+// hangUp closes the run's own client, if there is one.
 func (r *run) hangUp() {
 	if r.dialled != nil {
 		_ = r.dialled.Close()

@@ -39,6 +39,9 @@ func New(client *clientv3.Client, prefix string, opts Options) (*Source, error) 
 	if client == nil || client.ActiveConnection() == nil {
 		return nil, errors.New("etcd: the client has no connection: make it with clientv3.New")
 	}
+	if opts.TLS != nil {
+		return nil, errors.New("etcd: Options.TLS is of no use to a client that is there already: leave it out, or use Open")
+	}
 	return newSource(Source{client: client}, prefix, opts)
 }
 

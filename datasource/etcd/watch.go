@@ -17,12 +17,6 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// received is what came from the server: a response, or why there is none.
-type received struct {
-	response *pb.WatchResponse
-	err      error
-}
-
 // watch applies all documents, as they were read, and then what changes, until
 // that fails. It returns why. The watch is opened first: whoever has seen the
 // documents applied can count on changes being seen at once.
@@ -32,8 +26,8 @@ type received struct {
 // for a cluster that was restored meanwhile.
 func (r *run) watch(ctx context.Context, conn *grpc.ClientConn, all core.Change) error {
 	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx))
-	var receiver sync.WaitGroup
-	defer receiver.Wait()
+	var background sync.WaitGroup
+	defer background.Wait()
 	defer cancel(nil)
 
 	start := all.Revision + 1
@@ -45,9 +39,12 @@ func (r *run) watch(ctx context.Context, conn *grpc.ClientConn, all core.Change)
 	}
 	r.pause.succeed()
 
-	responses := make(chan received)
-	receiver.Go(func() { receive(ctx, stream, responses) })
-	life := signsOfLife{run: r, kv: pb.NewKVClient(conn), stream: stream, start: start}
+	responses := make(chan received, maxQueued)
+	background.Go(func() { receive(ctx, stream, responses) })
+	life := &signsOfLife{
+		run: r, kv: pb.NewKVClient(conn), stream: stream, start: start,
+		answers: make(chan answer, 1), reading: &background,
+	}
 	return r.applyChanges(ctx, life, responses)
 }
 
@@ -56,7 +53,7 @@ func (r *run) openWatch(
 	ctx context.Context, cancel context.CancelCauseFunc, client pb.WatchClient, start int64,
 ) (pb.Watch_WatchClient, error) {
 	late := time.AfterFunc(r.opts.RequestTimeout, func() {
-		cancel(fmt.Errorf("no answer within %v", r.opts.RequestTimeout))
+		cancel(fmt.Errorf("%w: no answer within %v", errSilent, r.opts.RequestTimeout))
 	})
 	defer late.Stop()
 	stream, err := client.Watch(ctx, r.callOptions()...)
@@ -72,78 +69,68 @@ func (r *run) openWatch(
 	if err != nil {
 		return nil, watchError(ctx, err)
 	}
-	if created.Header.GetClusterId() != r.cluster {
+	if created.Header.GetClusterId() != r.at.cluster {
 		return nil, errReplaced
 	}
 	return stream, cancelled(created)
 }
 
-// receive passes on what the server sends until ctx or the stream ends.
-func receive(ctx context.Context, stream pb.Watch_WatchClient, to chan<- received) {
-	for {
-		response, err := stream.Recv()
-		select {
-		case to <- received{response, watchError(ctx, err)}:
-		case <-ctx.Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
 // applyChanges applies responses until one says that the watch has ended or
 // none has come for too long.
-func (r *run) applyChanges(ctx context.Context, life signsOfLife, responses <-chan received) error {
+func (r *run) applyChanges(ctx context.Context, life *signsOfLife, responses <-chan received) error {
 	interval := r.opts.WatchTimeout / askTimes
 	timer := r.opts.Clock.NewTimer(interval)
 	defer timer.Stop()
-	for asked := 0; ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case next := <-responses:
-			if next.err != nil {
-				return next.err
-			}
-			if err := r.applyResponse(next.response); err != nil {
-				return err
-			}
-			asked = 0
-		case <-timer.C():
-			if asked++; asked == askTimes {
-				return fmt.Errorf("the server has been silent for %v", r.opts.WatchTimeout)
-			}
-			alive, err := life.ask(ctx)
+		case first := <-responses:
+			revision, err := r.applyQueued(queued(first, responses))
 			if err != nil {
 				return err
 			}
-			if alive {
-				asked = 0
+			life.heard(revision)
+		case <-timer.C():
+			if err := life.ask(ctx); err != nil {
+				return err
+			}
+		case answer := <-life.answers:
+			if err := life.take(answer); err != nil {
+				return err
 			}
 		}
-		timer.Reset(interval)
+		if !life.asking {
+			timer.Reset(interval)
+		}
 	}
 }
 
-// applyResponse applies a response's events, if any are news: one without them
-// is a sign of life.
-func (r *run) applyResponse(response *pb.WatchResponse) error {
-	if err := cancelled(response); err != nil {
-		return err
+// applyQueued applies the news among responses, all at once, and returns the
+// revision that the watch has come to, and why it has ended, if it has. Of
+// events that came in the meantime only what they lead to is applied: a source
+// that is written to faster than documents can be applied does not fall behind.
+func (r *run) applyQueued(responses []received) (revision int64, ended error) {
+	var events []*mvccpb.Event
+	for _, next := range responses {
+		if ended = next.ended(); ended != nil {
+			break
+		}
+		revision = next.response.Header.GetRevision()
+		events = append(events, next.response.Events...)
 	}
-	events := slices.DeleteFunc(response.Events, func(e *mvccpb.Event) bool { return e.Kv.ModRevision <= r.revision })
-	if len(events) == 0 {
-		return nil
+	// A response without news is a sign of life.
+	news := slices.DeleteFunc(events, func(e *mvccpb.Event) bool { return e.Kv.ModRevision <= r.at.revision })
+	if len(news) == 0 {
+		return revision, ended
 	}
-	change := r.change(events)
+	change := r.change(news)
 	r.note(change)
 	if err := r.checkCount(len(r.names)); err != nil {
-		return err
+		return revision, err
 	}
 	r.apply(change)
-	return nil
+	return revision, ended
 }
 
 // cancelled returns why the server ended the watch, nil if it did not.

@@ -19,13 +19,25 @@ const closed = "flow:\n  - resource: orders\n    limit: 0\n"
 // them.
 func newEngine(t *testing.T, endpoint string) *core.Engine {
 	t.Helper()
+	engine := newEngineOf(t, newSource(t, endpoint, eager()))
+	ready(t, engine)
+	return engine
+}
+
+// newEngineOf returns an engine that follows the source.
+func newEngineOf(t *testing.T, source core.Source) *core.Engine {
+	t.Helper()
 	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(engine.Close)
-	require.NoError(t, engine.Follow(t.Context(), newSource(t, endpoint, eager())))
+	require.NoError(t, engine.Follow(t.Context(), source))
+	return engine
+}
+
+func ready(t *testing.T, engine *core.Engine) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, engine.Ready(ctx))
-	return engine
 }
 
 func passes(t *testing.T, engine *core.Engine) bool {

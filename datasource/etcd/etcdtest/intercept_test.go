@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/grpc"
 )
 
@@ -77,6 +78,41 @@ func onResponse(do func(*pb.WatchResponse)) grpc.DialOption {
 		stream, err := open(ctx, desc, cc, method, opts...)
 		return tapped{stream, do}, err
 	})
+}
+
+// repeated delivers each response on a watch that has events twice, and the
+// first of them again after every other.
+func repeated() grpc.DialOption {
+	return grpc.WithChainStreamInterceptor(func(
+		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+		open grpc.Streamer, opts ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		stream, err := open(ctx, desc, cc, method, opts...)
+		return &repeating{ClientStream: stream}, err
+	})
+}
+
+type repeating struct {
+	grpc.ClientStream
+	first []*mvccpb.Event
+	again [][]*mvccpb.Event // to come once more
+}
+
+func (r *repeating) RecvMsg(message any) error {
+	response, ok := message.(*pb.WatchResponse)
+	if ok && len(r.again) > 0 {
+		response.Header, response.Events = &pb.ResponseHeader{}, r.again[0]
+		r.again = r.again[1:]
+		return nil
+	}
+	err := r.ClientStream.RecvMsg(message)
+	if ok && err == nil && len(response.Events) > 0 {
+		if r.first == nil {
+			r.first = response.Events
+		}
+		r.again = append(r.again, response.Events, r.first)
+	}
+	return err
 }
 
 type tapped struct {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,14 +16,22 @@ import (
 // proxy is a network between a source and a server that can fail.
 type proxy struct {
 	listener net.Listener
-	server   string
 	traffic  sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
-	flowing sync.Cond  // signalled when stalled ends
-	cut     bool       // connections are closed
-	stalled bool       // connections stay and nothing comes through
+	changed sync.Cond  // signalled when state changes
+	state   network
+	server  string // that new connections go to
 	conns   map[net.Conn]struct{}
+	carried int // bytes from the server
+}
+
+// network is how a network is.
+type network struct {
+	cut     bool          // connections are closed
+	stalled bool          // connections stay and nothing comes through, not even their end
+	perByte time.Duration // from the server; 0 for no limit
+	resetAt int           // when so many bytes have come from the server; 0 for never
 }
 
 // newProxy returns a network to the server that works.
@@ -30,16 +39,13 @@ func newProxy(t *testing.T, server *etcdtest.Server) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := &proxy{
-		listener: listener,
-		server:   strings.TrimPrefix(server.Endpoint(), "http://"),
-		conns:    make(map[net.Conn]struct{}),
-	}
-	p.flowing.L = &p.mu
+	p := &proxy{listener: listener, conns: make(map[net.Conn]struct{})}
+	p.changed.L = &p.mu
+	p.leadTo(server)
 	p.traffic.Go(p.accept)
 	t.Cleanup(func() {
 		_ = listener.Close()
-		p.set(true, false)
+		p.set(network{cut: true})
 		p.traffic.Wait()
 	})
 	return p
@@ -47,25 +53,50 @@ func newProxy(t *testing.T, server *etcdtest.Server) *proxy {
 
 func (p *proxy) endpoint() string { return "http://" + p.listener.Addr().String() }
 
-// cutOff closes all connections and those to come.
-func (p *proxy) cutOff() { p.set(true, false) }
-
-// stall keeps all connections and lets nothing through.
-func (p *proxy) stall() { p.set(false, true) }
-
-// restore lets everything through, what was stalled first.
-func (p *proxy) restore() { p.set(false, false) }
-
-func (p *proxy) set(cut, stalled bool) {
+// leadTo makes new connections go to the server.
+func (p *proxy) leadTo(server *etcdtest.Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cut, p.stalled = cut, stalled
-	if cut {
-		for conn := range p.conns {
-			_ = conn.Close()
-		}
+	_, p.server, _ = strings.Cut(server.Endpoint(), "://")
+}
+
+// cutOff closes all connections and those to come.
+func (p *proxy) cutOff() { p.set(network{cut: true}) }
+
+// stall keeps all connections and lets nothing through.
+func (p *proxy) stall() { p.set(network{stalled: true}) }
+
+// trickle lets through a byte of the server's in each interval.
+func (p *proxy) trickle(perByte time.Duration) { p.set(network{perByte: perByte}) }
+
+// resetAfter lets through so many bytes of the server's, and then resets all
+// connections, once.
+func (p *proxy) resetAfter(bytes int) {
+	p.mu.Lock()
+	at := p.carried + bytes
+	p.mu.Unlock()
+	p.set(network{resetAt: at})
+}
+
+// restore lets everything through, what was stalled first.
+func (p *proxy) restore() { p.set(network{}) }
+
+func (p *proxy) set(state network) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state = state
+	if state.cut {
+		p.closeAll()
 	}
-	p.flowing.Broadcast()
+	p.changed.Broadcast()
+}
+
+// closeAll closes all connections. The caller holds mu.
+func (p *proxy) closeAll() {
+	for conn := range p.conns {
+		_ = conn.(*net.TCPConn).SetLinger(0) // a reset, no orderly end
+		_ = conn.Close()
+	}
 }
 
 func (p *proxy) accept() {
@@ -74,28 +105,53 @@ func (p *proxy) accept() {
 		if err != nil {
 			return
 		}
-		far, err := net.Dial("tcp", p.server)
-		if err != nil {
+		p.mu.Lock()
+		p.conns[near] = struct{}{}
+		if p.state.cut {
 			_ = near.Close()
-			continue
 		}
-		p.carry(near, far)
+		p.mu.Unlock()
+		p.traffic.Go(func() { p.connect(near) })
 	}
 }
 
-// carry starts to pass on what comes from either side.
+// connect connects to the server once there is something to say: one that is
+// stopped waits for those who have connected and said nothing.
+func (p *proxy) connect(near net.Conn) {
+	defer p.hangUp(near)
+	data := make([]byte, 1<<10)
+	n, err := near.Read(data)
+	if err != nil {
+		return
+	}
+	p.mu.Lock()
+	p.awaitFlow()
+	server := p.server
+	p.mu.Unlock()
+	far, err := net.Dial("tcp", server)
+	if err != nil {
+		return
+	}
+	if _, err = far.Write(data[:n]); err == nil {
+		p.carry(near, far)
+	}
+	_ = far.Close()
+}
+
+// carry passes on what comes from either side until one of them ends.
 func (p *proxy) carry(near, far net.Conn) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for from, to := range map[net.Conn]net.Conn{near: far, far: near} {
-		if p.cut {
-			_ = from.Close()
-			continue
-		}
-		p.conns[from] = struct{}{}
-		p.traffic.Go(func() {
-			_, _ = io.Copy(gated{p, to}, from)
-			p.hangUp(from, to)
+	p.conns[far] = struct{}{}
+	if p.state.cut {
+		_ = far.Close()
+	}
+	p.mu.Unlock()
+	var both sync.WaitGroup
+	defer both.Wait()
+	for from, to := range map[net.Conn]io.Writer{near: upstream{p, far}, far: downstream{upstream{p, near}}} {
+		both.Go(func() {
+			_, _ = io.Copy(to, from)
+			p.hangUp(near, far)
 		})
 	}
 }
@@ -103,23 +159,71 @@ func (p *proxy) carry(near, far net.Conn) {
 func (p *proxy) hangUp(conns ...net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.awaitFlow()
 	for _, conn := range conns {
 		_ = conn.Close()
 		delete(p.conns, conn)
 	}
 }
 
-// gated is a connection that waits while the network is stalled.
-type gated struct {
+// awaitFlow returns when the network is not stalled. The caller holds mu.
+func (p *proxy) awaitFlow() {
+	for p.state.stalled {
+		p.changed.Wait()
+	}
+}
+
+// upstream is the way to the server.
+type upstream struct {
 	proxy *proxy
 	net.Conn
 }
 
-func (g gated) Write(data []byte) (int, error) {
-	g.proxy.mu.Lock()
-	for g.proxy.stalled {
-		g.proxy.flowing.Wait()
+func (u upstream) Write(data []byte) (int, error) {
+	u.proxy.mu.Lock()
+	u.proxy.awaitFlow()
+	u.proxy.mu.Unlock()
+	return u.Conn.Write(data)
+}
+
+// downstream is the way from the server.
+type downstream struct{ upstream }
+
+func (d downstream) Write(data []byte) (written int, err error) {
+	for err == nil && written < len(data) {
+		next, last := d.proxy.admit(len(data) - written)
+		_, err = d.upstream.Write(data[written : written+next])
+		written += next
+		if last {
+			d.proxy.reset()
+		}
 	}
-	g.proxy.mu.Unlock()
-	return g.Conn.Write(data)
+	return written, err
+}
+
+// admit waits until some of the bytes may go, and returns how many, and whether
+// a reset is to follow.
+func (p *proxy) admit(bytes int) (admitted int, last bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if perByte := p.state.perByte; perByte > 0 {
+		p.mu.Unlock()
+		time.Sleep(perByte)
+		p.mu.Lock()
+		if p.state.perByte > 0 {
+			bytes = 1
+		}
+	}
+	if left := p.state.resetAt - p.carried; p.state.resetAt > 0 && bytes >= left {
+		bytes, last = left, true
+		p.state.resetAt = 0
+	}
+	p.carried += bytes
+	return bytes, last
+}
+
+func (p *proxy) reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closeAll()
 }

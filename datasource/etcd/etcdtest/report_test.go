@@ -70,9 +70,7 @@ func since(revision int64) func(etcd.Report) bool {
 // returned is called.
 func report(t *testing.T, source core.Source) (engine *core.Engine, stop func()) {
 	t.Helper()
-	engine = core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
-	t.Cleanup(engine.Close)
-	require.NoError(t, engine.Follow(t.Context(), source))
+	engine = newEngineOf(t, source)
 	return engine, engine.Close
 }
 

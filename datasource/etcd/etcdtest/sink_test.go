@@ -76,6 +76,18 @@ func (s *sink) disconnections() []error {
 	return slices.Clone(s.errs)
 }
 
+// history returns the texts that a document has had, one after the other.
+func (s *sink) history(name string) (texts []string) {
+	for _, change := range s.applied() {
+		for _, d := range change.Documents {
+			if text := string(d.Data); d.Name == name && (len(texts) == 0 || texts[len(texts)-1] != text) {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return texts
+}
+
 // current returns the documents as they are now.
 func (s *sink) current() map[string]string {
 	s.mu.Lock()
@@ -121,4 +133,25 @@ func follow(t *testing.T, source core.Source) *sink {
 		require.ErrorIs(t, <-ended, context.Canceled, "what Run returns when its context has ended")
 	})
 	return s
+}
+
+// inOrder fails when a change is older than one before it, or is no news. It is
+// for sources whose cluster never went back.
+func (s *sink) inOrder(t require.TestingT) {
+	var revision int64
+	versions := map[string]int64{}
+	for _, change := range s.applied() {
+		if change.Complete {
+			require.GreaterOrEqual(t, change.Revision, revision)
+		} else {
+			require.Greater(t, change.Revision, revision)
+		}
+		for _, d := range change.Documents {
+			require.LessOrEqual(t, d.Revision, change.Revision)
+			require.GreaterOrEqual(t, d.Revision, versions[d.Name], "document %q", d.Name)
+			require.True(t, change.Complete || d.Revision > revision, "document %q is no news", d.Name)
+			versions[d.Name] = d.Revision
+		}
+		revision = change.Revision
+	}
 }

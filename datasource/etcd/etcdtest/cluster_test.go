@@ -1,0 +1,133 @@
+package etcdtest_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/client/pkg/v3/types"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.uber.org/zap"
+
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+)
+
+// cluster is an etcd cluster of three members.
+type cluster [3]*etcdtest.Server
+
+// startCluster starts a cluster for the test and returns once it has a leader.
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	var peers [len(cluster{})]url.URL
+	var initial []string
+	for i := range peers {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer func() { _ = listener.Close() }()
+		peers[i] = url.URL{Scheme: "http", Host: listener.Addr().String()}
+		initial = append(initial, fmt.Sprintf("member-%d=%s", i, peers[i].String()))
+		require.NoError(t, listener.Close())
+	}
+	var c cluster
+	var starting sync.WaitGroup
+	for i := range c {
+		opts := etcdtest.Options{Dir: t.TempDir(), Configure: func(config *embed.Config) {
+			config.Name = fmt.Sprintf("member-%d", i)
+			config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{peers[i]}, []url.URL{peers[i]}
+			config.InitialCluster = strings.Join(initial, ",")
+			config.TickMs, config.ElectionMs = 20, 200
+		}}
+		starting.Go(func() {
+			server, err := etcdtest.Start(opts)
+			if assert.NoError(t, err) {
+				c[i] = server
+			}
+		})
+	}
+	starting.Wait()
+	t.Cleanup(c.stop)
+	require.False(t, t.Failed())
+	return &c
+}
+
+func (c *cluster) stop() {
+	var stopping sync.WaitGroup
+	for _, member := range c {
+		if member != nil {
+			stopping.Go(member.Stop)
+		}
+	}
+	stopping.Wait()
+}
+
+func (c *cluster) endpoints() (all []string) {
+	for _, member := range c {
+		all = append(all, member.Endpoint())
+	}
+	return all
+}
+
+// leader returns the number of the member that leads.
+func (c *cluster) leader(t *testing.T) (leader int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for i, member := range c {
+			if etcd := member.Etcd(); etcd != nil && etcd.Server.Leader() == etcd.Server.MemberID() {
+				leader = i
+				return true
+			}
+		}
+		return false
+	}, patience, time.Millisecond)
+	return leader
+}
+
+// isolate makes the network between a member and the others drop everything.
+func (c *cluster) isolate(member int) { c.partition(member, (*etcdserver.EtcdServer).CutPeer) }
+
+// mend ends that.
+func (c *cluster) mend(member int) { c.partition(member, (*etcdserver.EtcdServer).MendPeer) }
+
+func (c *cluster) partition(member int, do func(*etcdserver.EtcdServer, types.ID)) {
+	one := c[member].Etcd().Server
+	for i, other := range c {
+		if i != member {
+			do(one, other.Etcd().Server.MemberID())
+			do(other.Etcd().Server, one.MemberID())
+		}
+	}
+}
+
+// put writes a document through members other than the one.
+func (c *cluster) put(t *testing.T, without int, name, value string) {
+	t.Helper()
+	c.commit(t, without, clientv3.OpPut(prefix+name, value))
+}
+
+func (c *cluster) commit(t *testing.T, without int, ops ...clientv3.Op) {
+	t.Helper()
+	var others []string
+	for i, member := range c {
+		if i != without {
+			others = append(others, member.Endpoint())
+		}
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: others, Logger: zap.NewNop()})
+	require.NoError(t, err)
+	defer func() { _ = client.Close() }()
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_, err := client.Txn(ctx).Then(ops...).Commit()
+		return err == nil
+	}, patience, 10*time.Millisecond)
+}

@@ -1,0 +1,112 @@
+package etcdtest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+)
+
+// impatient are options under which silence is noticed soon.
+func impatient() etcd.Options {
+	opts := eager()
+	opts.WatchTimeout, opts.RequestTimeout = 300*time.Millisecond, 300*time.Millisecond
+	return opts
+}
+
+func TestFirstReadThatHangs(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	put(t, server, "orders.yaml", closed)
+	network := newProxy(t, server)
+	network.stall()
+	engine := newEngineOf(t, newSource(t, network.endpoint(), impatient()))
+
+	require.Eventually(t, func() bool { return engine.Status().Sources[0].Err != nil }, patience, time.Millisecond)
+	status := engine.Status().Sources[0]
+	assert.False(t, status.Ready || status.Connected)
+	require.ErrorContains(t, status.Err, "etcd: reading /penstock/shop/: ")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	require.ErrorContains(t, engine.Ready(ctx), "etcd: reading /penstock/shop/: ")
+	assert.True(t, passes(t, engine))
+
+	network.restore()
+	ready(t, engine)
+	assert.False(t, passes(t, engine))
+}
+
+// Whatever happens to the connection is noticed, changes nothing, and is over
+// when the network is well again.
+func TestConnectionThatFails(t *testing.T) {
+	for name, fail := range map[string]func(network *proxy, server *etcdtest.Server) error{
+		"cut": func(network *proxy, _ *etcdtest.Server) error {
+			network.cutOff()
+			return nil
+		},
+		"nothing comes through": func(network *proxy, _ *etcdtest.Server) error {
+			network.stall()
+			return nil
+		},
+		"half open: the server knows nothing of it": func(network *proxy, server *etcdtest.Server) error {
+			network.stall()
+			return server.Restart()
+		},
+		"a byte in 20 milliseconds": func(network *proxy, _ *etcdtest.Server) error {
+			network.trickle(20 * time.Millisecond)
+			return nil
+		},
+		"reset in the middle of a response": func(network *proxy, _ *etcdtest.Server) error {
+			network.resetAfter(50_000)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := start(t, etcdtest.Options{Dir: t.TempDir()})
+			network := newProxy(t, server)
+			put(t, server, "a", "1")
+			s := follow(t, open(t, impatient(), network.endpoint()))
+			s.awaitDocuments(t, map[string]string{"a": "1"})
+			put(t, server, "a", "2")
+			s.awaitDocuments(t, map[string]string{"a": "2"}) // the watch stands
+
+			require.NoError(t, fail(network, server))
+			long := strings.Repeat("x", 100_000)
+			commit(t, server, clientv3.OpPut(prefix+"a", "3"), clientv3.OpPut(prefix+"b", long))
+			s.awaitError(t, anyError)
+			for _, change := range s.applied() {
+				assert.Len(t, change.Documents, 1+min(1, int(change.Revision)/4), "no part of a transaction")
+			}
+
+			network.restore()
+			s.awaitDocuments(t, map[string]string{"a": "3", "b": long})
+			put(t, server, "a", "4")
+			s.awaitDocuments(t, map[string]string{"a": "4", "b": long})
+			assert.Equal(t, []string{"1", "2", "3", "4"}, s.history("a"))
+			s.inOrder(t)
+		})
+	}
+}
+
+// A dead peer that says nothing is left for another one: at once by a source
+// that has its own client.
+func TestDeadConnectionIsLeft(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	dead, alive := newProxy(t, server), newProxy(t, server)
+	s := follow(t, open(t, impatient(), dead.endpoint(), alive.endpoint()))
+	s.awaitDocuments(t, map[string]string{})
+	for i, network := range []*proxy{dead, alive, dead} {
+		network.stall()
+		put(t, server, "a", fmt.Sprint(i))
+		s.awaitDocuments(t, map[string]string{"a": fmt.Sprint(i)})
+		network.restore()
+	}
+}

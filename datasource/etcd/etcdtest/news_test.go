@@ -1,0 +1,141 @@
+package etcdtest_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.uber.org/goleak"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+)
+
+func TestEventsThatArriveAgainAreNotAppliedAgain(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	s := follow(t, newSource(t, server.Endpoint(), eager(), repeated()))
+	s.awaitDocuments(t, map[string]string{})
+	var want []string
+	for i := range 20 {
+		text := fmt.Sprint(i)
+		put(t, server, "a", text)
+		s.awaitDocuments(t, map[string]string{"a": text})
+		want = append(want, text)
+	}
+	remove(t, server, "a")
+	s.awaitDocuments(t, map[string]string{})
+	put(t, server, "b", "1")
+	s.awaitDocuments(t, map[string]string{"b": "1"})
+	assert.Equal(t, want, s.history("a"))
+	assert.Len(t, s.applied(), 1+20+1+1)
+}
+
+// slowSink takes its time.
+type slowSink struct {
+	sink
+	entered, leave chan struct{}
+}
+
+func (s *slowSink) Apply(change core.Change) {
+	s.sink.Apply(change)
+	s.entered <- struct{}{}
+	<-s.leave
+}
+
+func TestWhatComesWhileAChangeIsAppliedIsOneChange(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	s := &slowSink{entered: make(chan struct{}, 100), leave: make(chan struct{})}
+	var responses atomic.Int64
+	run(t, newSource(t, server.Endpoint(), eager(), onResponse(func(r *pb.WatchResponse) {
+		responses.Add(int64(min(1, len(r.Events))))
+	})), s)
+	<-s.entered
+	s.leave <- struct{}{}
+	put(t, server, "a", "0")
+	<-s.entered // and holds up what follows
+	for i := range 30 {
+		put(t, server, "a", fmt.Sprint(i))
+		put(t, server, fmt.Sprint(i), "x")
+		remove(t, server, fmt.Sprint(i))
+	}
+	put(t, server, "b", "1")
+	last := put(t, server, "a", "last")
+	require.Eventually(t, func() bool { return responses.Load() >= 60 }, patience, time.Millisecond, "the queue is full")
+	close(s.leave)
+	s.awaitDocuments(t, map[string]string{"a": "last", "b": "1"})
+	changes := s.applied()
+	assert.Equal(t, last, changes[len(changes)-1].Revision)
+	assert.LessOrEqual(t, len(changes), 2+3, "90 changes are applied in few")
+	s.inOrder(t)
+}
+
+// A member may go on sending when what it has is old: one whose disk hangs still
+// has a leader, and answers.
+func TestWatchThatLagsBehindIsNoticed(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	put(t, server, "a", "1")
+	var lagging atomic.Bool
+	var frozen atomic.Int64
+	opts := eager()
+	opts.WatchTimeout = 300 * time.Millisecond
+	s := follow(t, newSource(t, server.Endpoint(), opts, onResponse(func(r *pb.WatchResponse) {
+		if lagging.Load() && !r.Created {
+			r.Events, r.Header.Revision = []*mvccpb.Event{}, frozen.Load()
+		}
+	})))
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+	frozen.Store(put(t, server, "a", "2"))
+	s.awaitDocuments(t, map[string]string{"a": "2"})
+	lagging.Store(true)
+
+	put(t, server, "a", "3")
+	s.awaitError(t, says("the watch has brought nothing for 300ms"))
+	s.awaitDocuments(t, map[string]string{"a": "3"})
+	lagging.Store(false)
+	put(t, server, "a", "4")
+	s.awaitDocuments(t, map[string]string{"a": "4"})
+}
+
+func TestReadsThatHangDoNotHoldUpWhatTheWatchBrings(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	var watching atomic.Bool
+	hung, release := make(chan struct{}, 10), make(chan struct{})
+	defer close(release)
+	hang := onRequest(func(request any) {
+		if r, ok := request.(*pb.RangeRequest); ok && watching.Load() && r.CountOnly {
+			hung <- struct{}{}
+			<-release
+		}
+	})
+	opts := eager()
+	opts.WatchTimeout = time.Second
+	opts.RequestTimeout = patience
+	s := follow(t, newSource(t, server.Endpoint(), opts, hang))
+	s.awaitDocuments(t, map[string]string{})
+	watching.Store(true)
+	<-hung
+	put(t, server, "a", "1")
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+	assert.Empty(t, s.disconnections())
+	watching.Store(false)
+}
+
+func TestRunLeavesNothingBehindWheneverItEnds(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	put(t, server, "a", "1")
+	before := goleak.IgnoreCurrent()
+	for i := range 40 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*500*time.Microsecond)
+		s := &sink{}
+		err := open(t, reporting("shop-1"), server.Endpoint()).Run(ctx, s)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+	require.Eventually(t, func() bool { return goleak.Find(before) == nil }, patience, 10*time.Millisecond)
+}

@@ -1,0 +1,96 @@
+package etcdtest_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+)
+
+// secrets are the files of one who takes part in TLS.
+type secrets struct{ dir string }
+
+func (s secrets) info() transport.TLSInfo {
+	return transport.TLSInfo{
+		CertFile: filepath.Join(s.dir, "certificate"), KeyFile: filepath.Join(s.dir, "key"),
+		TrustedCAFile: filepath.Join(s.dir, "authority"), ClientCertAuth: true,
+	}
+}
+
+// renew replaces the files by new ones of the authority.
+func (s secrets) renew(t *testing.T, by *authority, name string) {
+	t.Helper()
+	certificate, key := by.issue(t, name)
+	for to, from := range map[string]string{"certificate": certificate, "key": key, "authority": by.file} {
+		data, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, to), data, 0o600))
+	}
+}
+
+func TestCertificatesThatAreRenewed(t *testing.T) {
+	ours, theirs := secrets{t.TempDir()}, secrets{t.TempDir()}
+	first, second := newAuthority(t), newAuthority(t)
+	ours.renew(t, first, "client")
+	theirs.renew(t, first, "server")
+	server := start(t, etcdtest.Options{Dir: t.TempDir(), TLS: theirs.info()})
+	opts := eager()
+	opts.TLS = ours.info().ClientConfig
+	s := follow(t, open(t, opts, server.Endpoint()))
+	s.awaitDocuments(t, map[string]string{})
+	write := func(value string) {
+		config, err := ours.info().ClientConfig()
+		require.NoError(t, err)
+		client, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Endpoint()}, TLS: config, Logger: zap.NewNop()})
+		require.NoError(t, err)
+		defer func() { _ = client.Close() }()
+		_, err = client.Put(t.Context(), prefix+"a", value)
+		require.NoError(t, err)
+	}
+	write("1")
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+
+	theirs.renew(t, first, "server, renewed")
+	ours.renew(t, first, "client, renewed")
+	require.NoError(t, server.Restart())
+	write("2")
+	s.awaitDocuments(t, map[string]string{"a": "2"})
+
+	theirs.renew(t, second, "server of another authority")
+	require.NoError(t, server.Restart())
+	s.awaitError(t, says("certificate signed by unknown authority"))
+	assert.Equal(t, map[string]string{"a": "2"}, s.current())
+	ours.renew(t, second, "client of another authority")
+	write("3")
+	s.awaitDocuments(t, map[string]string{"a": "3"})
+	assert.Equal(t, []string{"1", "2", "3"}, s.history("a"))
+}
+
+func TestCertificatesThatCannotBeReadAreReadAgain(t *testing.T) {
+	ours, theirs := secrets{t.TempDir()}, secrets{t.TempDir()}
+	authority := newAuthority(t)
+	theirs.renew(t, authority, "server")
+	server := start(t, etcdtest.Options{TLS: theirs.info()})
+	opts := eager()
+	opts.TLS = ours.info().ClientConfig
+	s := follow(t, open(t, opts, server.Endpoint()))
+	s.awaitError(t, says("etcd: connecting: "))
+	ours.renew(t, authority, "client")
+	s.awaitDocuments(t, map[string]string{})
+}
+
+func TestClientThatIsThereTakesNoCertificates(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	opts := eager()
+	opts.TLS = transport.TLSInfo{}.ClientConfig
+	_, err := etcd.New(dial(t, server.Endpoint()), prefix, opts)
+	require.ErrorContains(t, err, "Options.TLS")
+}

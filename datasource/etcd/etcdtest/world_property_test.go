@@ -1,0 +1,280 @@
+package etcdtest_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+)
+
+// budget is how long the world is mistreated: PENSTOCK_FAULTS=10m, with
+// -rapid.checks=100000 and -timeout=0, for more than the usual.
+func budget(t *testing.T) time.Duration {
+	t.Helper()
+	if text := os.Getenv("PENSTOCK_FAULTS"); text != "" {
+		longer, err := time.ParseDuration(text)
+		require.NoError(t, err)
+		return longer
+	}
+	if testing.Short() {
+		return 2 * time.Second
+	}
+	return 12 * time.Second
+}
+
+// Whatever is done to the documents, to etcd and to the network: the engine only
+// ever has what etcd once held, as a whole and in order, and when all is well
+// again it has what etcd holds.
+func TestWhateverHappensRulesAreThoseOfEtcd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := start(t, etcdtest.Options{Dir: dir})
+	network := newProxy(t, server)
+	end := time.Now().Add(budget(t))
+	rounds, failed := 0, false
+	var slowest time.Duration
+	rapid.Check(t, func(t *rapid.T) {
+		if time.Now().After(end) && !failed {
+			return
+		}
+		rounds++
+		w := newWorld(t, server, network, dir, etcd.Prefix(fmt.Sprintf("shop-%d", rounds)))
+		defer w.engine.Close()
+		failed = true
+		t.Repeat(map[string]func(*rapid.T){
+			"write":   w.write,
+			"burst":   w.burst,
+			"compact": w.compact,
+			"stop": func(t *rapid.T) {
+				w.up(t)
+				server.Stop()
+			},
+			"start":   w.start,
+			"restart": w.restart,
+			"wipe":    w.wipe,
+			"network": func(t *rapid.T) {
+				rapid.SampledFrom([]func(){
+					network.cutOff, network.stall, network.restore,
+					func() { network.trickle(time.Millisecond) }, func() { network.resetAfter(200) },
+				}).Draw(t, "state")()
+			},
+			"pass": func(t *rapid.T) {
+				time.Sleep(time.Duration(rapid.IntRange(0, 20).Draw(t, "milliseconds")) * time.Millisecond)
+			},
+			"heal": func(t *rapid.T) { slowest = max(slowest, w.heal(t)) },
+		})
+		slowest = max(slowest, w.heal(t))
+		failed = false
+	})
+	t.Logf("%d rounds, healed within %v", rounds, slowest)
+}
+
+// world is an etcd, an engine that goes by it, and what is known of both.
+type world struct {
+	server  *etcdtest.Server
+	network *proxy
+	dir     string // of the server
+	prefix  string
+
+	version int                 // counts the documents written
+	held    map[string]string   // documents in etcd
+	past    []map[string]string // that etcd has held, in order
+
+	engine *core.Engine
+	source *recorded
+	swaps  []map[string]float64 // that the engine had; Swapped comes before Apply returns
+}
+
+func newWorld(t *rapid.T, server *etcdtest.Server, network *proxy, dir, prefix string) *world {
+	client, err := etcd.Open(clientv3.Config{Endpoints: []string{network.endpoint()}}, prefix, impatient())
+	require.NoError(t, err)
+	w := &world{
+		server: server, network: network, dir: dir, prefix: prefix, source: &recorded{Source: client},
+		held: map[string]string{}, past: []map[string]string{{}},
+	}
+	w.engine = core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Observer: core.Observer{
+		Swapped: func(core.Swap) { w.source.note(func() { w.swaps = append(w.swaps, limits(w.engine)) }) },
+	}})
+	w.start(t)
+	require.NoError(t, w.engine.Follow(context.Background(), w.source))
+	return w
+}
+
+// up skips what needs a server that runs.
+func (w *world) up(t *rapid.T) {
+	if w.server.Client() == nil {
+		t.Skip("the server is down")
+	}
+}
+
+func (w *world) start(t *rapid.T) {
+	if w.server.Client() == nil {
+		require.NoError(t, w.server.Restart())
+	}
+}
+
+func (w *world) restart(t *rapid.T) { require.NoError(t, w.server.Restart()) }
+
+// wipe makes the cluster begin anew, without data.
+func (w *world) wipe(t *rapid.T) {
+	w.server.Stop()
+	require.NoError(t, os.RemoveAll(filepath.Join(w.dir, "member")))
+	require.NoError(t, w.server.Restart())
+	w.held = map[string]string{}
+	w.past = append(w.past, w.held)
+}
+
+func (w *world) compact(t *rapid.T) {
+	w.up(t)
+	status, err := w.server.Client().Get(context.Background(), "/")
+	require.NoError(t, err)
+	_, _ = w.server.Client().Compact(context.Background(), status.Header.Revision) // an error if it is compacted already
+}
+
+// write changes some documents in one transaction.
+func (w *world) write(t *rapid.T) {
+	w.up(t)
+	next := maps.Clone(w.held)
+	var ops []clientv3.Op
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 1, 3, rapid.ID).Draw(t, "names") {
+		w.version++
+		switch kind := rapid.IntRange(0, 9).Draw(t, "kind"); {
+		case kind < 2:
+			delete(next, name)
+			ops = append(ops, clientv3.OpDelete(w.prefix+name))
+			continue
+		case kind < 4:
+			next[name] = fmt.Sprintf("flow: [{resource: %s, limit: %d, unknown: field}]", name, w.version)
+		default:
+			next[name] = limited(name, w.version)
+		}
+		ops = append(ops, clientv3.OpPut(w.prefix+name, next[name]))
+	}
+	_, err := w.server.Client().Txn(context.Background()).Then(ops...).Commit()
+	require.NoError(t, err)
+	w.held = next
+	w.past = append(w.past, next)
+}
+
+func (w *world) burst(t *rapid.T) {
+	for range 20 {
+		w.write(t)
+	}
+}
+
+// heal makes all well again, sees that the engine comes to what etcd holds and that
+// it came there as it should, and returns how long it took.
+func (w *world) heal(t *rapid.T) time.Duration {
+	w.start(t)
+	w.network.restore()
+	began := time.Now()
+	require.Eventually(t, func() bool { return maps.Equal(w.source.documents(), w.held) && w.engine.Status().Sources[0].Connected },
+		patience, time.Millisecond)
+	took := time.Since(began)
+
+	changes := w.source.applied()
+	held, inForce, at := map[string]string{}, map[string]float64{}, 0
+	want := []map[string]float64{inForce}
+	for _, change := range changes {
+		held = applied(held, change)
+		was := slices.IndexFunc(w.past[at:], func(past map[string]string) bool { return maps.Equal(past, held) })
+		require.GreaterOrEqual(t, was, 0, "%v was not held after %v", held, w.past[:at+1])
+		at += was
+		inForce = enforced(inForce, held)
+		want = append(want, inForce)
+	}
+	require.Equal(t, want[len(want)-1], limits(w.engine))
+	var had []map[string]float64
+	w.source.note(func() { had = slices.Clone(w.swaps) })
+	require.Equal(t, distinct(want), distinct(append([]map[string]float64{{}}, had...)))
+	return took
+}
+
+// applied returns the documents after a change.
+func applied(documents map[string]string, change core.Change) map[string]string {
+	after := map[string]string{}
+	if !change.Complete {
+		after = maps.Clone(documents)
+	}
+	for _, d := range change.Documents {
+		after[d.Name] = string(d.Data)
+	}
+	for _, name := range change.Removed {
+		delete(after, name)
+	}
+	return after
+}
+
+// enforced returns the limits in force after documents have changed: those of a
+// broken one are as they were.
+func enforced(before map[string]float64, documents map[string]string) map[string]float64 {
+	after := map[string]float64{}
+	for name, text := range documents {
+		var limit float64
+		if n, _ := fmt.Sscanf(text, "flow: [{resource: "+name+", limit: %f}]", &limit); n == 1 && text == limited(name, int(limit)) {
+			after[name] = limit
+		} else if last, there := before[name]; there {
+			after[name] = last
+		}
+	}
+	return after
+}
+
+// distinct returns the states without those that are as the one before.
+func distinct(states []map[string]float64) []map[string]float64 {
+	return slices.CompactFunc(slices.Clone(states), maps.Equal)
+}
+
+// recorded is a source that records what it delivers.
+type recorded struct {
+	core.Source
+
+	mu      sync.Mutex // guards what follows, and what is noted
+	changes []core.Change
+	held    map[string]string
+}
+
+func (r *recorded) Run(ctx context.Context, sink core.Sink) error {
+	return r.Source.Run(ctx, recorder{sink, r})
+}
+
+func (r *recorded) note(do func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	do()
+}
+
+func (r *recorded) applied() (changes []core.Change) {
+	r.note(func() { changes = slices.Clone(r.changes) })
+	return changes
+}
+
+func (r *recorded) documents() (held map[string]string) {
+	r.note(func() { held = maps.Clone(r.held) })
+	return held
+}
+
+// recorder is the sink of a recorded source.
+type recorder struct {
+	core.Sink
+	*recorded
+}
+
+func (r recorder) Apply(change core.Change) {
+	r.Sink.Apply(change)
+	r.note(func() { r.changes, r.held = append(r.changes, change), applied(r.held, change) })
+}
