@@ -79,6 +79,9 @@ func (f *followed) apply(change Change) outcome {
 		return outcome{}
 	}
 	changed := f.hold(change)
+	if change.Revision < f.revision { // another history: what was confirmed in it before says nothing
+		f.settled = change.Revision
+	}
 	f.confirmed = change.ConfirmedAt > f.settled
 	f.read = f.read || change.Complete
 	f.revision = change.Revision

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"bytes"
 	"fmt"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -24,6 +25,20 @@ func (s *Source) documentName(pair *mvccpb.KeyValue) string {
 	return string(pair.Key[len(s.keys.Documents):])
 }
 
+// add adds what a key and its value say to a change.
+func (s *Source) add(c *core.Change, pair *mvccpb.KeyValue) {
+	switch {
+	case !s.isConfirmation(pair):
+		c.Documents = append(c.Documents, s.document(pair))
+	case bytes.HasPrefix(pair.Value, []byte(confirmation)):
+		c.ConfirmedAt = pair.ModRevision
+	}
+}
+
+// isConfirmation says whether the key is that of [Keys.Confirmation], which comes
+// before those of all documents.
+func (s *Source) isConfirmation(pair *mvccpb.KeyValue) bool { return len(pair.Key) == len(s.keys.Documents) }
+
 // change returns what events say in one: of several on one key the latest
 // counts.
 func (s *Source) change(events []*mvccpb.Event) core.Change {
@@ -39,10 +54,10 @@ func (s *Source) change(events []*mvccpb.Event) core.Change {
 		c.Revision = max(c.Revision, event.Kv.ModRevision)
 		switch {
 		case event != latest[string(event.Kv.Key)]:
-		case event.Type == mvccpb.Event_DELETE:
+		case event.Type != mvccpb.Event_DELETE:
+			s.add(&c, event.Kv)
+		case !s.isConfirmation(event.Kv):
 			c.Removed = append(c.Removed, s.documentName(event.Kv))
-		default:
-			c.Documents = append(c.Documents, s.document(event.Kv))
 		}
 	}
 	return c

@@ -57,7 +57,7 @@ func (l *signsOfLife) ask(ctx context.Context) error {
 		ProgressRequest: &pb.WatchProgressRequest{},
 	}})
 	l.asking = true
-	first, end := l.documentRange()
+	first, end := l.followedRange()
 	asked := l.at
 	l.reading.Go(func() {
 		page, err := l.readPage(ctx, l.kv, &pb.RangeRequest{Key: first, RangeEnd: end, CountOnly: true})

@@ -24,7 +24,7 @@ type contents struct {
 // readAll reads all documents page by page. The first page settles the revision
 // that the others are read at.
 func (r *run) readAll(ctx context.Context, kv pb.KVClient) (contents, error) {
-	first, end := r.documentRange()
+	first, end := r.followedRange()
 	request := &pb.RangeRequest{Key: first, RangeEnd: end, Limit: int64(r.opts.PageSize)}
 	var all contents
 	for {
@@ -33,7 +33,7 @@ func (r *run) readAll(ctx context.Context, kv pb.KVClient) (contents, error) {
 			return contents{}, err
 		}
 		if all.header == nil {
-			if err := r.checkCount(int(page.Count)); err != nil {
+			if err := r.checkCount(r.countDocuments(page)); err != nil {
 				return contents{}, err
 			}
 			all.header = page.Header
@@ -45,7 +45,7 @@ func (r *run) readAll(ctx context.Context, kv pb.KVClient) (contents, error) {
 			return contents{}, errReplaced
 		}
 		for _, pair := range page.Kvs {
-			all.change.Documents = append(all.change.Documents, r.document(pair))
+			r.add(&all.change, pair)
 		}
 		if !page.More || len(page.Kvs) == 0 {
 			return all, nil
@@ -85,6 +85,14 @@ func unreachable(err error) bool {
 	return errors.Is(err, errSilent) || code == codes.Unavailable || code == codes.DeadlineExceeded
 }
 
+// countDocuments returns how many documents there are, going by the first page.
+func (r *run) countDocuments(first *pb.RangeResponse) int {
+	if len(first.Kvs) > 0 && r.isConfirmation(first.Kvs[0]) {
+		return int(first.Count) - 1
+	}
+	return int(first.Count)
+}
+
 func (r *run) checkCount(count int) error {
 	if count > r.opts.MaxDocuments {
 		return fmt.Errorf("%d documents are more than Options.MaxDocuments allows, which is %d: none was applied",
@@ -93,8 +101,9 @@ func (r *run) checkCount(count int) error {
 	return nil
 }
 
-// documentRange is the range of the keys that documents can have.
-func (s *Source) documentRange() (first, end []byte) {
-	from, to := s.keys.DocumentRange()
-	return []byte(from), []byte(to)
+// followedRange is the range of the keys that documents can have and of that of
+// the confirmation, which comes first.
+func (s *Source) followedRange() (first, end []byte) {
+	_, to := s.keys.DocumentRange()
+	return []byte(s.keys.Documents), []byte(to)
 }

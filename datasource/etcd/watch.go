@@ -60,7 +60,7 @@ func (r *run) openWatch(
 	if err != nil {
 		return nil, watchError(ctx, err)
 	}
-	first, end := r.documentRange()
+	first, end := r.followedRange()
 	// A failed Send is explained by the Recv that follows.
 	_ = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{
 		CreateRequest: &pb.WatchCreateRequest{Key: first, RangeEnd: end, StartRevision: start},

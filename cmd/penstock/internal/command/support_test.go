@@ -121,11 +121,18 @@ func startEtcd(t *testing.T, options etcdtest.Options) (*etcdtest.Server, user) 
 // function returned stops it.
 func startInstance(t *testing.T, server *etcdtest.Server, name string) (stop func()) {
 	t.Helper()
+	return startCareful(t, server, name, 0)
+}
+
+// startCareful starts one that lets no more than that share of its rules go at
+// once.
+func startCareful(t *testing.T, server *etcdtest.Server, name string, maxRemoval float64) (stop func()) {
+	t.Helper()
 	silent := slog.New(slog.DiscardHandler)
 	source, err := etcd.Open(clientv3.Config{Endpoints: []string{server.Endpoint()}}, etcd.Prefix("shop"),
 		etcd.Options{Instance: name, Logger: silent})
 	require.NoError(t, err)
-	engine := core.New(core.Config{Logger: silent})
+	engine := core.New(core.Config{Logger: silent, MaxRemoval: maxRemoval})
 	t.Cleanup(engine.Close)
 	require.NoError(t, engine.Follow(t.Context(), source))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

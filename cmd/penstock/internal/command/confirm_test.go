@@ -1,0 +1,54 @@
+package command_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+)
+
+func TestWhatAnInstanceHoldsBackIsShownAndConfirmed(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "push", before(t), "--yes").code)
+	startCareful(t, server, "careful", 0.5)
+
+	got := u.run(t, "push", one(t, 1), "--yes", "--wait")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, "1 instance held the change back: see penstock confirm")
+	assert.Contains(t, got.out, "careful: core: source ")
+
+	got = u.run(t, "status")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Regexp(t, `\ncareful .* held back\n`, got.out)
+	assert.Contains(t, got.out, " would go at once, more than the share of 0.5 that is allowed")
+
+	got = u.run(t, "confirm")
+	assert.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Regexp(t, `^/penstock/shop/ in etcd: removals up to revision \d+ are confirmed\n$`, got.out)
+	require.Eventually(t, func() bool { return u.run(t, "status").code == command.ExitDone }, patience, 10*time.Millisecond)
+}
+
+func TestWhoAgreesOnATerminalOrSaysSoIsNotHeldBack(t *testing.T) {
+	for name, agree := range map[string]func(u user, t *testing.T) answer{
+		"on a terminal": func(u user, t *testing.T) answer {
+			u.terminal, u.types = true, "y\n"
+			return u.run(t, "push", one(t, 1), "--wait")
+		},
+		"by the flag": func(u user, t *testing.T) answer {
+			return u.run(t, "push", one(t, 1), "--yes", "--confirm-removals", "--wait")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, u := startEtcd(t, etcdtest.Options{})
+			require.Equal(t, command.ExitDone, u.run(t, "push", before(t), "--yes").code)
+			startCareful(t, server, "careful", 0.5)
+			got := agree(u, t)
+			assert.Equal(t, command.ExitDone, got.code, got.err+got.out)
+			assert.Regexp(t, `\ncareful .* up to date\n`, u.run(t, "status").out)
+		})
+	}
+}
