@@ -17,11 +17,13 @@ import (
 type modelCall struct {
 	name, origin string
 	tokens       int
+	patience     time.Duration // 0: it has no deadline
 	arrival      *core.Arrival
 	cancel       context.CancelFunc
 	cancelled    bool
 	waited       bool
 	queues       bool // it had several queues to wait in
+	joined       int  // when it began to wait: so many sets had been loaded
 	woken        bool
 	due          clock.Instant // 0: it is woken
 }
@@ -35,34 +37,56 @@ type lateDeadline struct {
 func (d lateDeadline) Deadline() (time.Time, bool) { return d.at, true }
 
 func (m *model) calls(n int) {
-	name := rapid.SampledFrom(modelNames).Draw(m.t, "name")
-	origin := rapid.SampledFrom(modelOrigins).Draw(m.t, "from")
-	tokens := rapid.SampledFrom([]int{1, 1, 1, 2, 5}).Draw(m.t, "tokens")
-	patience := rapid.SampledFrom([]time.Duration{0, 0, 300 * time.Millisecond}).Draw(m.t, "patience")
+	m.last = modelCall{
+		name:     drawName(m.t, "name"),
+		origin:   rapid.SampledFrom(modelOrigins).Draw(m.t, "from"),
+		tokens:   rapid.SampledFrom([]int{1, 1, 1, 2, 5}).Draw(m.t, "tokens"),
+		patience: rapid.SampledFrom([]time.Duration{0, 0, 300 * time.Millisecond}).Draw(m.t, "patience"),
+	}
+	m.repeat(n)
+}
+
+// repeat makes n calls like the last one.
+func (m *model) repeat(n int) {
 	for range n {
 		m.account()
-		call := &modelCall{name: name, origin: origin, tokens: tokens}
+		call := m.last
 		ctx, cancel := context.WithCancel(context.Background())
 		call.cancel = cancel
-		if patience > 0 {
-			ctx = lateDeadline{ctx, m.clock.Now().Add(patience).Time()}
+		if call.patience > 0 {
+			ctx = lateDeadline{ctx, m.clock.Now().Add(call.patience).Time()}
 		}
-		call.arrival = m.engine.Arrive(ctx, name, func() { call.woken = true }, core.Origin(origin), core.Tokens(tokens))
-		m.waiting = append(m.waiting, call)
-		m.proceed(call)
+		call.arrival = m.engine.Arrive(ctx, call.name, func() { call.woken = true }, core.Origin(call.origin), core.Tokens(call.tokens))
+		m.waiting = append(m.waiting, &call)
+		m.proceed(&call)
 		m.settle()
 	}
+}
+
+// comeBack makes calls like the last ones, after a pause in which what nobody calls
+// is forgotten.
+func (m *model) comeBack() {
+	if m.last.name == "" {
+		m.t.Skip("nobody was there")
+	}
+	m.advance(time.Duration(rapid.IntRange(61, 115).Draw(m.t, "pause")) * time.Second)
+	m.repeat(6)
 }
 
 // proceed goes on with a call, once.
 func (m *model) proceed(call *modelCall) {
 	call.woken = false
-	call.queues = call.queues || len(queuesOf(applying(m.rules, call.name, call.origin))) > 1
+	call.queues = call.queues || len(m.queuesOf(call)) > 1
+	turn, known := m.turnOf(call)
 	after, done := call.arrival.Proceed()
 	if !done {
 		require.False(m.t, call.cancelled, "a cancelled call waits")
 		if !call.waited {
 			m.want.Waiting++
+			call.joined = m.loads
+		}
+		if known {
+			require.InDelta(m.t, turn.Sub(m.clock.Now()), after, 2, "nanoseconds until the turn of %+v", call)
 		}
 		call.waited = true
 		call.due = 0
@@ -72,15 +96,16 @@ func (m *model) proceed(call *modelCall) {
 		m.account()
 		return
 	}
+	m.inOrder(call)
 	m.waiting = slices.DeleteFunc(m.waiting, func(c *modelCall) bool { return c == call })
 	call.cancel()
 	if call.waited {
 		m.want.Waiting--
 	}
-	m.decided(call)
+	m.decided(call, turn, known)
 }
 
-func (m *model) decided(call *modelCall) {
+func (m *model) decided(call *modelCall, turn clock.Instant, known bool) {
 	guard, err := call.arrival.Result()
 	var block *core.BlockError
 	switch {
@@ -91,6 +116,9 @@ func (m *model) decided(call *modelCall) {
 		m.passed(call, m.account(), guard.WouldBlock())
 	case errors.As(err, &block):
 		m.want.Blocked++
+		if known {
+			m.tooLate(call, turn, block)
+		}
 		m.blocked(call, m.account(), block)
 	default:
 		require.True(m.t, call.cancelled, "%v", err)

@@ -26,6 +26,8 @@ type model struct {
 	lives   map[string]int
 	ledgers map[ledgerKey]*ledger
 
+	loads     int // sets
+	last      modelCall
 	waiting   []*modelCall
 	guards    []*core.Guard
 	want      stat.Totals
@@ -41,6 +43,7 @@ func TestTheEngineBehavesLikeItsModel(t *testing.T) {
 		}
 		m.engine = core.New(core.Config{Clock: m.clock, Logger: quiet, MaxResources: m.max})
 		defer m.engine.Close()
+		m.begin()
 		t.Repeat(map[string]func(*rapid.T){
 			"reload":  func(*rapid.T) { m.reload() },
 			"change":  func(*rapid.T) { m.change() },
@@ -52,6 +55,7 @@ func TestTheEngineBehavesLikeItsModel(t *testing.T) {
 			"a while": func(t *rapid.T) {
 				m.advance(time.Duration(rapid.IntRange(1, 400).Draw(t, "ms")) * time.Millisecond)
 			},
+			"return":  func(*rapid.T) { m.comeBack() },
 			"long":    func(t *rapid.T) { m.advance(time.Duration(rapid.IntRange(1, 200).Draw(t, "s")) * time.Second) },
 			"explain": func(*rapid.T) { m.explain() },
 		})

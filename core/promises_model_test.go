@@ -1,8 +1,6 @@
 package core_test
 
 import (
-	"slices"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
@@ -33,10 +31,6 @@ func (m *model) passed(call *modelCall, account string, would *core.BlockError) 
 		}
 	}
 	m.shadows(call, account, applied, would)
-}
-
-func queuesOf(applied []flow.Rule) []flow.Rule {
-	return slices.DeleteFunc(slices.Clone(applied), func(r flow.Rule) bool { return rank(r) != 0 })
 }
 
 func (l *ledger) add(now clock.Instant, tokens int, last bool) {

@@ -11,6 +11,15 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
+// begin puts a first set in force.
+func (m *model) begin() {
+	var first []flow.Rule
+	for _, name := range modelRules {
+		first = append(first, drawRule(m.t, name))
+	}
+	m.load(first)
+}
+
 // reload puts another set in force, of which some rules may be the same.
 func (m *model) reload() {
 	var next []flow.Rule
@@ -55,6 +64,7 @@ func (m *model) load(next []flow.Rule) {
 	}
 	before := m.rules
 	m.rules = next
+	m.loads++
 	require.NoError(m.t, m.engine.Load(rules.Set{Flow: next}))
 	for _, was := range before {
 		i := slices.IndexFunc(next, func(r flow.Rule) bool { return r.Name == was.Name })

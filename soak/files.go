@@ -25,7 +25,7 @@ func followedRules() []flow.Rule {
 // document is a version of it.
 func document(i int) []byte {
 	return fmt.Appendf(nil, "flow:\n  - {name: followed, resource: followed, limit: %d}\n"+
-		"  - {name: followed bucket, resource: followed bucket, limit: 200, algorithm: tokenBucket, burst: %d}\n", 200-i%100, 50-i%20)
+		"  - {name: followed bucket, resource: followed bucket, limit: %d, algorithm: tokenBucket, burst: 50}\n", 200-i%100, 200-i%60)
 }
 
 func newSource(dir string) (core.Source, error) {

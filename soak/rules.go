@@ -42,7 +42,7 @@ func steadyRules() []flow.Rule {
 		{Name: "layers: throttle", Resource: "layers", Limit: 600, Control: flow.Throttle, MaxWait: 50 * ms},
 		{Name: "layers: window", Resource: "layers", Limit: 300},
 		{Name: "layers: bucket", Resource: "layers", Limit: 400, Algorithm: flow.TokenBucket, Burst: 40},
-		{Name: "api: mobile", Resource: "api", Limit: 100, Origin: "mobile"},
+		{Name: "api: mobile", Resource: "api", Limit: 40, Origin: "mobile"},
 		{Name: "api: others", Resource: "api", Limit: 200, Origin: flow.OtherOrigins},
 		{Name: "api: all", Resource: "api", Limit: 250},
 		{Resource: "write", Limit: busy + 50},
