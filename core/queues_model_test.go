@@ -37,7 +37,7 @@ func (m *model) turnOf(call *modelCall) (turn clock.Instant, known bool) {
 	last := l.passes[len(l.passes)-1]
 	others := slices.ContainsFunc(m.waiting, func(c *modelCall) bool { return c != call })
 	gap := time.Duration(math.Ceil(float64(call.tokens) * float64(rule.Window) / rule.Limit))
-	return max(m.clock.Now(), last.at.Add(gap)), last.only && !others
+	return max(m.clock.Now(), last.at.Add(gap)), last.only && !others && !forgotten(rule, last.at, m.clock.Now())
 }
 
 // tooLate checks that a call which its queue has refused had a turn that it could
