@@ -104,23 +104,29 @@ func setOf(i int, random *rand.Rand) rules.Set {
 
 // inWords says what a rule is, briefly.
 func inWords(r flow.Rule) string {
-	words := []string{"sliding"}
+	kind := "sliding"
 	switch {
 	case r.Control == flow.Throttle:
-		words[0] = "throttle"
+		kind = "throttle"
+	case r.Algorithm == flow.TokenBucket && r.Burst > 0:
+		kind = fmt.Sprintf("bucket of %v", r.Burst)
 	case r.Algorithm == flow.TokenBucket:
-		words[0] = fmt.Sprintf("bucket of %v", r.Burst)
+		kind = "bucket"
 	case r.Algorithm == flow.FixedWindow:
-		words[0] = "fixed"
+		kind = "fixed"
 	case r.Strict:
-		words[0] = "strict"
+		kind = "strict"
 	}
-	for word, is := range map[string]bool{
-		"overdraft": r.Overdraft, "shared": r.Shared, "shadow": r.Shadow, "warm-up": r.WarmUp.Period > 0, "of " + r.Origin: r.Origin != "",
-	} {
+	words := []string{kind}
+	add := func(is bool, word string) {
 		if is {
 			words = append(words, word)
 		}
 	}
+	add(r.Overdraft, "overdraft")
+	add(r.WarmUp.Period > 0, "warm-up")
+	add(r.Shared, "shared")
+	add(r.Shadow, "shadow")
+	add(r.Origin != "", "of "+r.Origin)
 	return fmt.Sprintf("%s, %v in %v", strings.Join(words, ", "), r.Limit, r.Window)
 }
