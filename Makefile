@@ -6,7 +6,7 @@ FUZZTIME ?= 10s
 
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
-.PHONY: all check build vet lint format test race fuzz quickstart tidy clean
+.PHONY: all check build vet lint format test race fuzz soak quickstart tidy clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-test bench-rooms
 
 all: check
@@ -41,14 +41,19 @@ test:
 race:
 	go test -race work
 
-# Each fuzz target for FUZZTIME.
+# Each fuzz target for FUZZTIME. Unless it is told, go would spend all of that on making its first finds shorter.
 fuzz:
 	@go list -f '{{.Dir}}' work | while read dir; do \
 		for target in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go 2>/dev/null | sed 's/func //'); do \
 			echo "fuzz $$target in $$dir"; \
-			(cd $$dir && go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) .) || exit 1; \
+			(cd $$dir && go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x .) || exit 1; \
 		done; \
 	done
+
+# A real engine under everything at once, for SOAKTIME of real time; SOAKFLAGS are those of go run.
+SOAKTIME ?= 10m
+soak:
+	go run $(SOAKFLAGS) ./soak -for $(SOAKTIME)
 
 # Penstock beside its peers, into docs/performance.md: about an hour, on a machine that does nothing else.
 bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory

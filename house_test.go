@@ -37,6 +37,7 @@ var floors = map[string]int{
 	"simulate":   6,
 	"inspect":    6,
 	"examples":   7,
+	"soak":       7,
 	"bench":      7,
 
 	// Programs that are made of rooms of their own have further storeys.

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -65,4 +66,32 @@ func TestAnArrivalIsRefusedAsACallIs(t *testing.T) {
 	require.True(t, done)
 	_, err := a.Result()
 	require.ErrorIs(t, err, core.ErrInvalid)
+}
+
+// A call that is decided step by step gives up as one in Entry does.
+func TestAnArrivalGivesUpWhenItsContextOrTheEngineEnds(t *testing.T) {
+	for _, head := range []bool{true, false} {
+		e, _ := newEngine(t, throttle("r", 1, time.Minute))
+		enter(e, "r", 1)
+		if !head {
+			_, done := e.Arrive(t.Context(), "r", func() {}).Proceed()
+			require.False(t, done)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancelled, closed := e.Arrive(ctx, "r", func() {}), e.Arrive(t.Context(), "r", func() {})
+		for _, a := range []*core.Arrival{cancelled, closed} {
+			_, done := a.Proceed()
+			require.False(t, done)
+		}
+		cancel()
+		_, done := cancelled.Proceed()
+		assert.True(t, done, "its context has ended, first in the queue: %v", head)
+		_, err := cancelled.Result()
+		require.ErrorIs(t, err, context.Canceled)
+		e.Close()
+		_, done = closed.Proceed()
+		assert.True(t, done, "the engine is closed, first in the queue: %v", head)
+		_, err = closed.Result()
+		require.ErrorIs(t, err, core.ErrClosed)
+	}
 }

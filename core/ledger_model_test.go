@@ -80,7 +80,7 @@ func (l *ledger) breach(r flow.Rule, now clock.Instant, n int, only bool) string
 		if only && len(l.passes) > l.changed {
 			before := l.passes[len(l.passes)-1]
 			gap := time.Duration(float64(n) * float64(r.Window) / r.Limit)
-			if before.only && now.Sub(before.at) < gap-1 {
+			if before.only && now.Sub(before.at) < gap-1 && !forgotten(r, before.at, now) {
 				return fmt.Sprintf("a gap of %v, not %v", now.Sub(before.at), gap)
 			}
 		}
@@ -90,6 +90,13 @@ func (l *ledger) breach(r flow.Rule, now clock.Instant, n int, only bool) string
 		}
 	}
 	return ""
+}
+
+// forgotten says whether a throttle of one resource may be forgotten together with
+// it, so that what it remembers of a call at an instant does not hold any more for
+// one that takes more than the limit.
+func forgotten(r flow.Rule, at, now clock.Instant) bool {
+	return r.Match != "" && !r.Shared && now.Sub(at) >= max(r.Window, time.Minute)
 }
 
 // overdrawn looks for an interval, ending now, in which more passed than the

@@ -16,11 +16,16 @@ var (
 	modelOrigins = []string{"", "mobile", "web", "tv", flow.OtherOrigins}
 )
 
+// drawName returns a name, mostly one of a few, so that rules meet on it.
+func drawName(t *rapid.T, label string) string {
+	return rapid.SampledFrom(append([]string{"a", "a", "a", "a", "c:1", "c:1", "c:1"}, modelNames...)).Draw(t, label)
+}
+
 // drawRule returns a sound rule of any kind, with its defaults.
 func drawRule(t *rapid.T, name string) flow.Rule {
 	r := flow.Rule{Name: name, Limit: rapid.SampledFrom([]float64{2, 1, 5, 3, 0.5, 2.5, 10, 0}).Draw(t, "limit")}
 	if rapid.Bool().Draw(t, "exact") {
-		r.Resource = rapid.SampledFrom(modelNames).Draw(t, "resource")
+		r.Resource = drawName(t, "resource")
 	} else {
 		r.Match = rapid.SampledFrom([]string{"c:*", "*", "~^[cd]:1$", "d:?", "[!c]*"}).Draw(t, "match")
 		r.Shared = rapid.Bool().Draw(t, "shared")

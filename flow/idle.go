@@ -13,7 +13,7 @@ func (w *Window) Idle(now clock.Instant) bool {
 }
 
 // Idle says whether the queue could be forgotten at now: nobody waits, and one
-// made anew would treat calls of one token no differently.
+// made anew would treat calls that take no more than the limit no differently.
 func (q *Queue) Idle(now clock.Instant) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -30,6 +30,18 @@ func TestQueueIsIdleWhenANewOneWouldBeTheSame(t *testing.T) {
 	assert.True(t, newLine(t, throttle(0, 0)).queue.Idle(epoch))
 }
 
+// A call of several tokens keeps as many times the distance: the last turn must not
+// be forgotten when that of a single one is over.
+func TestThrottleIsNotIdleBeforeItsWindowIsOver(t *testing.T) {
+	t.Parallel()
+	l := newLine(t, throttle(10, 0))
+	l.arrive(1)
+	l.moveTo(time.Second - 1)
+	assert.False(t, l.queue.Idle(l.now))
+	l.moveTo(time.Second)
+	assert.True(t, l.queue.Idle(l.now))
+}
+
 func TestWindowIsIdleWhenANewOneWouldBeTheSame(t *testing.T) {
 	t.Parallel()
 	warm := reject(10)

@@ -30,8 +30,8 @@ type pace interface {
 	// takes until that is one more, 0 if it never is.
 	status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration)
 
-	// isNew says whether a pace made at now would be the same, for calls of one
-	// token.
+	// isNew says whether a pace made at now would be the same, for calls that take
+	// no more than the limit.
 	isNew(now clock.Instant) bool
 }
 

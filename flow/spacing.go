@@ -114,6 +114,6 @@ func (s *spacing) status(l *line, now clock.Instant, maxWait time.Duration) (cei
 
 func (s *spacing) isNew(now clock.Instant) bool {
 	ahead := *s
-	turn, ok := ahead.next(now, 1)
+	turn, ok := ahead.next(now, int32(max(1, math.Ceil(s.terms.rule.Limit))))
 	return (!ok || turn == now) && ahead.cold.isStoneCold(s.terms)
 }

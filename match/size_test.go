@@ -26,3 +26,13 @@ func TestExpressionsThatAreLargeOnceWrittenOutAreRefused(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+// Matching does not try one way after the other: it would never end here.
+func TestMatchingTakesATimeInProportionToTheName(t *testing.T) {
+	name := strings.Repeat("a", 20_000)
+	for _, pattern := range []string{strings.Repeat("*a", 30) + "b", strings.Repeat("?*", 30) + "[!a]", "~^(a|a?)*b$", "~(a+)+(a+)+b"} {
+		p, err := match.Compile(pattern)
+		require.NoError(t, err)
+		assert.False(t, p.Matches(name), pattern)
+	}
+}

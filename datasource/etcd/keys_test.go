@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,4 +40,31 @@ func TestPrefixesThatAreNotForDocuments(t *testing.T) {
 		_, err := etcd.KeysOf(prefix)
 		require.ErrorContains(t, err, says, prefix)
 	}
+}
+
+// Whatever the prefix: none of the keys is among those that belong to something
+// else, so that whoever follows documents sees documents.
+func FuzzKeysOf(f *testing.F) {
+	for _, prefix := range []string{"", "/", "/penstock/shop", "a.history/b", "/a.instances/", "a//", ".history", "\xff"} {
+		f.Add(prefix)
+	}
+	f.Fuzz(func(t *testing.T, prefix string) {
+		keys, err := etcd.KeysOf(prefix)
+		if err != nil {
+			assert.Empty(t, keys)
+			return
+		}
+		first, end := keys.DocumentRange()
+		all := []string{keys.Documents, keys.History, keys.Instances}
+		for i, one := range all {
+			assert.True(t, strings.HasSuffix(one, "/"))
+			assert.False(t, first <= one && one < end, "%q is a document", one)
+			for j, other := range all {
+				assert.True(t, i == j || !strings.HasPrefix(one, other), "%q is below %q", one, other)
+			}
+		}
+		again, err := etcd.KeysOf(keys.Documents)
+		require.NoError(t, err)
+		assert.Equal(t, keys, again)
+	})
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/file"
+	"github.com/penstock-go/penstock/flow"
+)
+
+// followedRules are those of a document that is there throughout; its versions
+// promise no more than these.
+func followedRules() []flow.Rule {
+	return []flow.Rule{
+		{Name: "followed", Resource: "followed", Limit: 200},
+		{Name: "followed bucket", Resource: "followed bucket", Limit: 200, Algorithm: flow.TokenBucket, Burst: 50},
+	}
+}
+
+// document is a version of it.
+func document(i int) []byte {
+	return fmt.Appendf(nil, "flow:\n  - {name: followed, resource: followed, limit: %d}\n"+
+		"  - {name: followed bucket, resource: followed bucket, limit: %d, algorithm: tokenBucket, burst: 50}\n", 200-i%100, 200-i%60)
+}
+
+func newSource(dir string) (core.Source, error) {
+	return file.New(dir, file.Options{Interval: 20 * time.Millisecond})
+}
+
+// write writes documents until ctx ends: whole and in parts, sound and broken,
+// that come and go.
+func (s *soak) write(ctx context.Context, random *rand.Rand) {
+	passing := filepath.Join(s.dir, "passing.yaml")
+	for i := 1; ctx.Err() == nil; i++ {
+		var err error
+		switch random.IntN(7) {
+		case 0, 1:
+			err = s.replace("followed.yaml", document(i))
+		case 2:
+			err = s.replace("followed.yaml", []byte("flow:\n  - {resource: followed, limit: -1}\n"))
+		case 3:
+			err = s.replace("passing.yaml", fmt.Appendf(nil, "flow: [{match: 'name:*', limit: %d}]", 100+i%50))
+		case 4: // in its place and in parts
+			err = os.WriteFile(passing, []byte("flow: [{match: 'na"), 0o600)
+			time.Sleep(time.Duration(random.IntN(30)) * time.Millisecond)
+			if err == nil {
+				err = os.WriteFile(passing, []byte("flow: [{match: 'name:?', limit: 9}]"), 0o600)
+			}
+		case 5:
+			if err = os.Remove(passing); os.IsNotExist(err) {
+				err = nil
+			}
+		case 6: // as when a volume is mounted anew
+			if err = os.Rename(s.dir, s.dir+".away"); err == nil {
+				time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
+				err = os.Rename(s.dir+".away", s.dir)
+			}
+		}
+		if err != nil {
+			s.wrong.add("writing documents: %v", err)
+			return
+		}
+		s.writes.Add(1)
+		time.Sleep(time.Duration(10+random.IntN(90)) * time.Millisecond)
+	}
+}
+
+func (s *soak) replace(name string, document []byte) error {
+	temporary := filepath.Join(s.dir, ".new")
+	if err := os.WriteFile(temporary, document, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, filepath.Join(s.dir, name))
+}
+
+// settled writes a last version and sees that it comes into force.
+func (s *soak) settled() {
+	if err := s.replace("followed.yaml", document(0)); err != nil {
+		s.wrong.add("writing documents: %v", err)
+		return
+	}
+	for range 1500 {
+		for _, p := range s.main.Ceilings("followed") {
+			if source := s.main.Status().Sources[0]; p.Rule.Name == "followed" && p.Rule.Limit == 200 && source.Connected {
+				return
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	s.wrong.add("the last version of a document is not in force: %+v", s.main.Status().Sources)
+}

@@ -1,0 +1,65 @@
+// Soak runs a real engine on real time for long, with every kind of rule under
+// everything that can happen to it at once: rules that change, names that come and
+// go, calls that give up, guards that are exited twice, functions that panic,
+// documents that are broken, engines that close. It counts for itself what passed
+// when, holds that against the rules, and exits with status 1 if anything is wrong.
+//
+//	go run ./soak -for 10m
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/pprof"
+	"syscall"
+	"time"
+)
+
+func main() {
+	duration := flag.Duration("for", 10*time.Minute, "how long to run")
+	goroutines := flag.Int("goroutines", 64, "how many goroutines make calls")
+	seed := flag.Uint64("seed", rand.Uint64(), "of what is random: the scheduler is so, too") //nolint:gosec // guards no secret
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Stdout, *duration, *goroutines, *seed); err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop has been called
+	}
+}
+
+// run soaks for so long, or until ctx ends. The error says that something was wrong.
+func run(ctx context.Context, out io.Writer, duration time.Duration, goroutines int, seed uint64) error {
+	before := runtime.NumGoroutine()
+	s, err := newSoak(out, duration, goroutines, seed)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "soak: %v with %d goroutines on %d processors, seed %d\n", duration, goroutines, runtime.GOMAXPROCS(0), seed)
+	s.run(ctx)
+	s.close()
+	if left := goroutinesAbove(before); left > 0 {
+		s.wrong.add("%d goroutines are left", left)
+		_ = pprof.Lookup("goroutine").WriteTo(out, 1)
+	}
+	s.table(out)
+	return s.wrong.err()
+}
+
+// goroutinesAbove waits for goroutines to end and returns how many do not.
+func goroutinesAbove(before int) (left int) {
+	for range 500 {
+		if left = runtime.NumGoroutine() - before; left <= 0 {
+			return 0
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return left
+}
