@@ -36,6 +36,10 @@ type Report struct {
 	Rules     int   `json:"rules"`     // in force
 	Documents int   `json:"documents"` // that the source has
 
+	// CopiedAt is set when what is in force is a copy of what the source held then:
+	// the instance can write its report, but could not read the documents yet.
+	CopiedAt time.Time `json:"copiedAt,omitzero"`
+
 	// Rejected are the documents whose present versions are not in force, by
 	// name: the first hundred of them. MoreRejected counts the others.
 	Rejected     []Rejection `json:"rejected,omitempty"`
@@ -61,6 +65,9 @@ func (s *Source) identity() Report {
 // fill returns the report with what the status tells.
 func (r Report) fill(status core.SourceStatus) Report {
 	r.Revision, r.Documents = status.Revision, len(status.Documents)
+	if status.CopiedAt != 0 {
+		r.CopiedAt = status.CopiedAt.Time()
+	}
 	for _, d := range status.Documents {
 		r.Rules += d.Rules
 		switch {
