@@ -161,10 +161,12 @@ func (f *followed) connect(err error) {
 func (f *followed) ended(err error) {
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
+	if f.connected || f.ctx.Err() == nil {
+		f.since = f.engine.clock.Now()
+	}
 	f.running, f.connected = false, false
 	if f.ctx.Err() == nil {
 		f.err = fmt.Errorf("core: source %q gave up: %w", f.name, cmp.Or(err, errors.New("no reason given")))
-		f.since = f.engine.clock.Now()
 		f.engine.log.Error("penstock: source gave up, the rules in force stay",
 			slog.String("source", f.name), slog.Any("error", err))
 	}

@@ -224,6 +224,39 @@ func TestASourceThatGivesUpKeepsItsRulesAndCanBeFollowedAgain(t *testing.T) {
 	assert.Len(t, e.Status().Sources, 1)
 }
 
+func TestStatusTellsUntilWhenASourceIsKnown(t *testing.T) {
+	source := newMemory("memory")
+	now := clock.NewVirtual(begin)
+	e := core.New(core.Config{Clock: now, Logger: quiet})
+	defer e.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	require.NoError(t, e.Follow(ctx, source))
+	known := func() clock.Instant { return e.Status().Sources[0].KnownUntil(now.Now()) }
+	assert.Zero(t, known(), "it was never read")
+
+	now.Advance(1)
+	copied := complete()
+	copied.CopiedAt = 7
+	source.put(copied)
+	assert.EqualValues(t, 7, known())
+	source.put(complete())
+	now.Advance(1)
+	assert.Equal(t, now.Now(), known())
+
+	lost := now.Now()
+	source.lose(errors.New("gone"))
+	now.Advance(1)
+	assert.Equal(t, lost, known())
+
+	source.put(complete())
+	now.Advance(1)
+	ended := now.Now()
+	cancel()
+	require.Eventually(t, func() bool { return !e.Status().Sources[0].Connected }, 10*time.Second, time.Millisecond)
+	now.Advance(1)
+	assert.Equal(t, ended, known(), "it is not followed any longer")
+}
+
 func TestReadyWaitsForEverySource(t *testing.T) {
 	first, second := newMemory("first"), newMemory("second")
 	e, _ := follow(t, first, second)

@@ -14,6 +14,7 @@ import (
 // their path:
 //
 //	status                                  a [Status]
+//	ready                                   a [Readiness], with the status 503 unless it is ready
 //	explain?resource=…&origin=…&arg=…&arg=… an [Explanation]
 //
 // as JSON. What it cannot answer gets a 4xx and a [Failure].
@@ -41,11 +42,21 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path.Base(r.URL.Path) {
 	case "status":
 		answer(w, http.StatusOK, StatusOf(h.engine))
+	case "ready":
+		h.ready(w)
 	case "explain":
 		h.explain(w, r)
 	default:
-		answer(w, http.StatusNotFound, Failure{"inspect: ask for status or explain?resource=…"})
+		answer(w, http.StatusNotFound, Failure{"inspect: ask for status, ready or explain?resource=…"})
 	}
+}
+
+func (h handler) ready(w http.ResponseWriter) {
+	readiness, code := ReadinessOf(h.engine), http.StatusOK
+	if !readiness.Ready {
+		code = http.StatusServiceUnavailable
+	}
+	answer(w, code, readiness)
 }
 
 func (h handler) explain(w http.ResponseWriter, r *http.Request) {

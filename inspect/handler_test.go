@@ -116,8 +116,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		code           int
 		message        string
 	}{
-		{http.MethodGet, "/", http.StatusNotFound, "ask for status or explain"},
-		{http.MethodGet, "/status/x", http.StatusNotFound, "ask for status or explain"},
+		{http.MethodGet, "/", http.StatusNotFound, "ask for status, ready or explain"},
+		{http.MethodGet, "/status/x", http.StatusNotFound, "ask for status, ready or explain"},
 		{http.MethodPost, "/status", http.StatusMethodNotAllowed, "only GET"},
 		{http.MethodDelete, "/explain?resource=a", http.StatusMethodNotAllowed, "only GET"},
 		{http.MethodGet, "/explain", http.StatusBadRequest, "the resource is missing"},
@@ -165,10 +165,10 @@ func TestStatusTellsOfSourcesAndDocuments(t *testing.T) {
 	assert.Equal(t, inspect.Status{
 		Time: noon, Revision: 2, AppliedAt: noon, Rules: 2,
 		Sources: []inspect.Source{{
-			Name: "shelf", Ready: true, Since: noon, Error: "the shelf fell", Revision: 9,
+			Name: "shelf", Ready: true, Since: noon, Error: "the shelf fell", Revision: 9, KnownUntil: noon,
 			Documents: []inspect.Document{
 				{Name: "bad.yaml", Rejected: status.Sources[0].Documents[0].Rejected, RejectedRevision: 8},
-				{Name: "good.yaml", Rules: 1, Revision: 7, AppliedAt: noon},
+				{Name: "good.yaml", Rules: 1, Revision: 7, Digest: "9c0abfce0fb08a2a17ce6f29d42de91913823b048be08f37d51ea691d6001f3e", AppliedAt: noon},
 			},
 		}},
 	}, status)

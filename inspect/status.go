@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/hex"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -18,12 +19,19 @@ type Status struct {
 
 // Source tells how a source is.
 type Source struct {
-	Name      string     `json:"name"`
-	Ready     bool       `json:"ready"`           // all of its documents were read once
-	Connected bool       `json:"connected"`       // it could be read when last tried
-	Since     time.Time  `json:"since,omitzero"`  // when Connected last changed
-	Error     string     `json:"error,omitempty"` // why it is not connected
-	Revision  int64      `json:"revision"`        // of the source as a whole, 0 where it has none
+	Name      string    `json:"name"`
+	Ready     bool      `json:"ready"`           // all of its documents were read once, from itself or from a copy
+	Connected bool      `json:"connected"`       // it could be read when last tried
+	Since     time.Time `json:"since,omitzero"`  // when Connected last changed
+	Error     string    `json:"error,omitempty"` // why it is not connected
+	Revision  int64     `json:"revision"`        // of the source as a whole, 0 where it has none
+
+	// CopiedAt is left out unless what is in force is a copy of what the source
+	// held then, KnownUntil if the source was never read: it is the time until which
+	// it is known what the source holds, that of the status while it is connected.
+	CopiedAt   time.Time `json:"copiedAt,omitzero"`
+	KnownUntil time.Time `json:"knownUntil,omitzero"`
+
 	Documents []Document `json:"documents"`
 }
 
@@ -32,7 +40,8 @@ type Document struct {
 	Name      string    `json:"name"`
 	Rules     int       `json:"rules"`
 	Revision  int64     `json:"revision"`
-	AppliedAt time.Time `json:"appliedAt,omitzero"` // left out when none of it ever was in force
+	Digest    string    `json:"digest,omitempty"`   // the SHA-256 of the version in force, in hexadecimal
+	AppliedAt time.Time `json:"appliedAt,omitzero"` // left out, like the digest, when none of it ever was in force
 
 	// Rejected says why the version that the source holds now, of the revision
 	// RejectedRevision, is not in force; "" when it is.
@@ -42,26 +51,31 @@ type Document struct {
 
 // StatusOf returns the status of the engine.
 func StatusOf(engine *core.Engine) Status {
-	of := engine.Status()
+	of, now := engine.Status(), engine.Clock().Now()
 	status := Status{
-		Time: timeOf(engine.Clock().Now()), Revision: of.Revision, AppliedAt: timeOf(of.AppliedAt),
+		Time: timeOf(now), Revision: of.Revision, AppliedAt: timeOf(of.AppliedAt),
 		Rules: of.Rules, Sources: make([]Source, len(of.Sources)),
 	}
 	for i, s := range of.Sources {
-		status.Sources[i] = sourceOf(s)
+		status.Sources[i] = sourceOf(s, now)
 	}
 	return status
 }
 
-func sourceOf(of core.SourceStatus) Source {
+func sourceOf(of core.SourceStatus, now clock.Instant) Source {
 	s := Source{
 		Name: of.Name, Ready: of.Ready, Connected: of.Connected, Since: timeOf(of.Since),
-		Error: textOf(of.Err), Revision: of.Revision, Documents: make([]Document, len(of.Documents)),
+		Error: textOf(of.Err), Revision: of.Revision,
+		CopiedAt: timeOf(of.CopiedAt), KnownUntil: timeOf(of.KnownUntil(now)),
+		Documents: make([]Document, len(of.Documents)),
 	}
 	for i, d := range of.Documents {
 		s.Documents[i] = Document{
 			Name: d.Name, Rules: d.Rules, Revision: d.Revision, AppliedAt: timeOf(d.AppliedAt),
 			Rejected: textOf(d.Rejected), RejectedRevision: d.RejectedRevision,
+		}
+		if d.AppliedAt != 0 {
+			s.Documents[i].Digest = hex.EncodeToString(d.Digest[:])
 		}
 	}
 	return s

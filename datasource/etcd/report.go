@@ -37,6 +37,10 @@ type Report struct {
 	Rules     int   `json:"rules"`     // in force
 	Documents int   `json:"documents"` // that the source has
 
+	// CopiedAt is set when what is in force is a copy of what the source held then:
+	// the instance can write its report, but could not read the documents yet.
+	CopiedAt time.Time `json:"copiedAt,omitzero"`
+
 	// HeldBack says why nothing of what the source holds now is put in force, "" if
 	// it is: too many rules would go at once. See core.Config.MaxRemoval.
 	HeldBack string `json:"heldBack,omitempty"`
@@ -69,6 +73,9 @@ func (r Report) fill(status core.SourceStatus) Report {
 	r.Revision, r.Documents = status.Revision, len(status.Documents)
 	if status.HeldBack != nil {
 		r.HeldBack = status.HeldBack.Error()
+	}
+	if status.CopiedAt != 0 {
+		r.CopiedAt = status.CopiedAt.Time()
 	}
 	for _, d := range status.Documents {
 		r.Rules += d.Rules

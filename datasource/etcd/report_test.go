@@ -23,6 +23,10 @@ func TestReportTellsWhatIsInForce(t *testing.T) {
 		Rejected: []Rejection{{Document: "b", Revision: 6, Error: "limit is negative"}},
 	}
 	assert.Equal(t, want, Report{Instance: "i"}.fill(status))
+
+	status.CopiedAt = 7
+	want.CopiedAt = status.CopiedAt.Time()
+	assert.Equal(t, want, Report{Instance: "i"}.fill(status))
 }
 
 func TestReportIsBounded(t *testing.T) {

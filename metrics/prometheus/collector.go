@@ -62,6 +62,6 @@ func (c *Collector) scrape() []prometheus.Metric {
 	}
 	e.ceilings(snapshot.Resources, c.ledger.shown)
 	e.rules(&snapshot)
-	e.sources(snapshot.Status.Sources)
+	e.sources(&snapshot)
 	return e.metrics
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock"
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	penstockprom "github.com/penstock-go/penstock/metrics/prometheus"
@@ -28,12 +29,13 @@ type source struct {
 	name      string
 	documents map[string]string
 	lost      error
+	copied    clock.Instant // when set: the documents are a copy
 }
 
 func (s source) Name() string { return s.name }
 
 func (s source) Run(ctx context.Context, sink core.Sink) error {
-	change := core.Change{Complete: true, Revision: 42}
+	change := core.Change{Complete: true, Revision: 42, CopiedAt: s.copied}
 	for name, text := range s.documents {
 		change.Documents = append(change.Documents, core.Document{Name: name, Data: []byte(text)})
 	}
@@ -234,6 +236,45 @@ func TestCollectorTellsHowSourcesAre(t *testing.T) {
 	} {
 		require.Contains(t, now, key)
 		assert.InDelta(t, want, now[key], 0, key)
+	}
+}
+
+// silent is a source that never says anything.
+type silent struct{}
+
+func (silent) Name() string { return "silent" }
+
+func (silent) Run(ctx context.Context, _ core.Sink) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestCollectorTellsHowOldWhatIsKnownOfSourcesIs(t *testing.T) {
+	s := newService(t, core.Config{})
+	defer s.Close()
+	now := s.clock.Now()
+	for _, followed := range []core.Source{
+		source{name: "sound"},
+		source{name: "lost", lost: errors.New("no route")},
+		source{name: "copied", copied: now.Add(-time.Hour), lost: errors.New("no route")},
+		source{name: "fast", copied: now.Add(time.Hour)},
+		silent{},
+	} {
+		require.NoError(t, s.Follow(t.Context(), followed))
+	}
+	require.Eventually(t, func() bool {
+		sources := s.Status().Sources
+		return sources[0].Ready && sources[1].Err != nil && sources[2].Err != nil && sources[3].Ready
+	}, 20*time.Second, time.Millisecond)
+	s.clock.Advance(90 * time.Second)
+
+	found := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{}))
+	for name, want := range map[string][2]float64{
+		"sound": {0, 0}, "lost": {90, 0}, "copied": {3690, 1}, "fast": {0, 1}, "silent": {90, 0},
+	} {
+		assert.InDelta(t, want[0], found[`penstock_source_staleness_seconds{source="`+name+`"}`], 0, name)
+		assert.InDelta(t, want[1], found[`penstock_source_on_copy{source="`+name+`"}`], 0, name)
+		assert.Contains(t, found, `penstock_source_on_copy{source="`+name+`"}`)
 	}
 }
 

@@ -29,8 +29,16 @@
 //	penstock_rules_applied_timestamp_seconds   gauge    when it was put in force; 0 before the first
 //	penstock_documents_rejected_total          counter  rule documents that could not be applied
 //	penstock_source_connected{source}          gauge    1 if the source could be read when last tried, else 0
+//	penstock_source_staleness_seconds{source}  gauge    since when it is not known what the source holds; 0 while connected
+//	penstock_source_on_copy{source}            gauge    1 if its rules in force are those of a copy, else 0
 //	penstock_source_revision{source}           gauge    of the source as a whole, as last read
 //	penstock_source_rejected_documents{source} gauge    documents whose present version is not in force
+//
+// Staleness is counted from the moment a source was lost; for one that runs on a
+// copy, from the last moment at which the copy is known to have been true; for one
+// that was never read, from when it was followed or first failed. It tells how old
+// rules may be, whatever the reason: alert on that rather than on
+// penstock_source_connected, which a restart of etcd turns 0 for a moment.
 //
 // A rule's count is of the rule as it is in force: the series ends when the rule
 // is removed. What it refused stays in penstock_blocked_total, which is therefore

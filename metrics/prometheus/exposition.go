@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 )
 
@@ -88,7 +89,8 @@ func (e *exposition) rules(s *core.Snapshot) {
 	e.counter(f.rejections, s.Rejected)
 }
 
-func (e *exposition) sources(sources []core.SourceStatus) {
+func (e *exposition) sources(snapshot *core.Snapshot) {
+	sources := snapshot.Status.Sources
 	exposed := make(map[string]bool, len(sources))
 	for i := range sources {
 		s := &sources[i]
@@ -103,14 +105,29 @@ func (e *exposition) sources(sources []core.SourceStatus) {
 				rejected++
 			}
 		}
-		connected := 0.0
-		if s.Connected {
-			connected = 1
-		}
-		e.gauge(e.families.connected, connected, name)
+		e.gauge(e.families.connected, truth(s.Connected), name)
+		e.gauge(e.families.staleness, staleness(s, snapshot.At).Seconds(), name)
+		e.gauge(e.families.onCopy, truth(s.CopiedAt != 0), name)
 		e.gauge(e.families.sourceRevision, float64(s.Revision), name)
 		e.gauge(e.families.sourceRejectedDocuments, float64(rejected), name)
 	}
+}
+
+// staleness returns for how long it has not been known what a source holds; of
+// one that was never read, for how long it has been wanted in vain.
+func staleness(s *core.SourceStatus, now clock.Instant) time.Duration {
+	since := s.KnownUntil(now)
+	if since == 0 {
+		since = s.Since
+	}
+	return max(0, now.Sub(since)) // a copy may be from a machine whose clock is fast
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func seconds(nanoseconds uint64) float64 { return float64(nanoseconds) / float64(time.Second) }

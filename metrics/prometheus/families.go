@@ -12,6 +12,7 @@ type families struct {
 
 	rules, revision, appliedAt, rejections             *prometheus.Desc
 	connected, sourceRevision, sourceRejectedDocuments *prometheus.Desc
+	staleness, onCopy                                  *prometheus.Desc
 
 	all []*prometheus.Desc
 }
@@ -42,6 +43,9 @@ func newFamilies(constLabels prometheus.Labels) families {
 	f.appliedAt = family("rules_applied_timestamp_seconds", "When the rule set was put in force, 0 before the first.")
 	f.rejections = family("documents_rejected_total", "Rule documents that could not be applied.")
 	f.connected = family("source_connected", "Whether a source of rules could be read when last tried.", "source")
+	f.staleness = family("source_staleness_seconds",
+		"Time since it was known what a source holds: 0 while it is connected.", "source")
+	f.onCopy = family("source_on_copy", "Whether the rules in force of a source are those of a copy.", "source")
 	f.sourceRevision = family("source_revision", "Revision of a source as a whole, as last read.", "source")
 	f.sourceRejectedDocuments = family("source_rejected_documents",
 		"Documents of a source whose present version is not in force.", "source")

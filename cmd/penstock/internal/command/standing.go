@@ -23,10 +23,11 @@ type standing struct {
 
 func (s standing) behind(r etcd.Report) bool { return r.Revision < s.revision }
 
-// good tells whether every instance runs by the revision, with all documents.
+// good tells whether every instance runs by the revision, with all documents, and
+// not on a copy.
 func (s standing) good() bool {
 	for _, r := range s.instances {
-		if s.behind(r) || r.HeldBack != "" || len(r.Rejected) > 0 {
+		if s.behind(r) || r.HeldBack != "" || len(r.Rejected) > 0 || !r.CopiedAt.IsZero() {
 			return false
 		}
 	}
@@ -108,6 +109,8 @@ func (s standing) String() string {
 func (s standing) state(r etcd.Report) string {
 	rejected := len(r.Rejected) + r.MoreRejected
 	switch {
+	case !r.CopiedAt.IsZero():
+		return "on a copy of " + r.CopiedAt.UTC().Format(time.DateTime)
 	case s.behind(r):
 		return "behind"
 	case r.HeldBack != "":

@@ -95,6 +95,19 @@ func TestInstancesThatAreBehind(t *testing.T) {
 	assert.Contains(t, got.err, "not every instance came to revision 4 in 1s: old (at 1)")
 }
 
+func TestInstancesOnACopy(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
+	_, err := server.Client().Put(t.Context(), "/penstock/shop.instances/old",
+		`{"instance": "old", "revision": 1000, "copiedAt": "2030-01-01T00:00:00Z"}`)
+	require.NoError(t, err)
+
+	got := u.run(t, "status")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Regexp(t, `\nold .* on a copy of 2030-01-01 00:00:00\n$`, got.out)
+	assert.Contains(t, u.run(t, "status", "-o", "json").out, `"copiedAt": "2030-01-01T00:00:00Z"`)
+}
+
 func TestInstancesThatRejectDocuments(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	startInstance(t, server, "a")

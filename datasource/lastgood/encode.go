@@ -1,0 +1,58 @@
+package lastgood
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// encode returns the copy as it stands in its file. The error is that it would be
+// too large.
+func encode(c *contents) ([]byte, error) {
+	size := 0
+	for _, d := range c.documents {
+		size += len(d.Data)
+	}
+	if size > MaxSize { // do not spend memory on it
+		return nil, tooLarge(size)
+	}
+	j := contentsJSON{
+		App: text(c.app), Source: text(c.source), Revision: c.revision, CurrentAt: c.at.Time(),
+		Documents: make([]documentJSON, len(c.documents)),
+	}
+	for i, d := range c.documents {
+		j.Documents[i] = documentJSON{Name: text(d.Name), Revision: d.Revision, Data: text(d.Data)}
+	}
+	body, err := marshal(j, " ")
+	if err != nil {
+		return nil, fmt.Errorf("lastgood: encoding the copy: %w", err)
+	}
+	data := append(head(body), body...)
+	if len(data) > MaxSize {
+		return nil, tooLarge(len(data))
+	}
+	return data, nil
+}
+
+func tooLarge(size int) error {
+	return fmt.Errorf("lastgood: the copy would have %d bytes, at most %d are kept: the one before stays", size, MaxSize)
+}
+
+// head returns the first line of the copy with that body.
+func head(body []byte) []byte {
+	sum := sha256.Sum256(body)
+	line, _ := marshal(headJSON{Penstock: title, Format: format, SHA256: hex.EncodeToString(sum[:])}, "")
+	return line
+}
+
+// marshal returns the value as JSON that ends in a newline.
+func marshal(value any, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // rules are full of angle brackets, and this is no page
+	encoder.SetIndent("", indent)
+	err := encoder.Encode(value)
+	return b.Bytes(), err
+}

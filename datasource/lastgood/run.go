@@ -1,0 +1,148 @@
+package lastgood
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"sync"
+
+	"github.com/penstock-go/penstock/core"
+)
+
+// run is one run of a source: the sink of the source that is kept, which hands
+// everything on to that of the engine, and what keeps the copy beside it.
+type run struct {
+	*Source
+	engine core.Sink
+
+	spoken  chan struct{} // closed when the source has first said anything
+	changed chan struct{} // holds one when there may be something to save
+	ended   chan struct{} // closed when the source has returned
+
+	// mu makes calls of the engine's Apply and Disconnected follow one another,
+	// and guards the holdings and what follows.
+	mu        sync.Mutex
+	spoke     bool
+	delivered bool // the source has
+}
+
+func newRun(source *Source, sink core.Sink) *run {
+	return &run{
+		Source: source, engine: sink,
+		spoken: make(chan struct{}), changed: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
+}
+
+// keep goes by the copy if it has to, and saves what is in force until the
+// source has returned.
+func (r *run) keep(ctx context.Context) {
+	r.fallBack(ctx)
+	(&saver{run: r}).work()
+}
+
+// fallBack applies the copy if the source does not deliver in time.
+func (r *run) fallBack(ctx context.Context) {
+	if r.engine.Status().Ready {
+		return
+	}
+	timer := r.opts.Clock.NewTimer(r.opts.Patience)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-r.spoken:
+	case <-r.ended:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil || r.hasDelivered() {
+		return
+	}
+	change, err := r.read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.opts.Logger.Info("penstock: there is no last good copy of the source yet",
+			slog.String("source", r.Name()), slog.String("path", r.opts.Path))
+	case err != nil:
+		r.opts.Logger.Error("penstock: the last good copy of the source cannot be used and is ignored",
+			slog.String("source", r.Name()), slog.Any("error", err))
+	default:
+		r.applyCopy(change)
+	}
+}
+
+func (r *run) hasDelivered() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.delivered
+}
+
+func (r *run) applyCopy(change core.Change) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.delivered {
+		r.apply(change)
+	}
+}
+
+// Apply implements [core.Sink].
+func (r *run) Apply(change core.Change) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.delivered = true
+	r.apply(change)
+	r.speak()
+}
+
+// Disconnected implements [core.Sink].
+func (r *run) Disconnected(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.engine.Disconnected(err)
+	r.speak()
+}
+
+// Status implements [core.Sink].
+func (r *run) Status() core.SourceStatus { return r.engine.Status() }
+
+// Document implements [core.Sink].
+func (r *run) Document(name string) (core.DocumentStatus, bool) { return r.engine.Document(name) }
+
+// apply hands a change on. The caller holds mu.
+func (r *run) apply(change core.Change) {
+	r.holdings.take(change)
+	r.engine.Apply(change)
+	r.holdings.settle(r.engine)
+	select {
+	case r.changed <- struct{}{}:
+	default: // the saver is about to look
+	}
+}
+
+// speak notes that the source has said something. The caller holds mu.
+func (r *run) speak() {
+	if !r.spoke {
+		r.spoke = true
+		close(r.spoken)
+	}
+}
+
+// present returns what of the source is in force and is to be saved; nil if that
+// is nothing, because it was not read yet or is a copy itself. Unsettled says
+// that it may change without a word of the source.
+func (r *run) present() (now *contents, unsettled bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	unsettled = r.holdings.settle(r.engine)
+	status := r.engine.Status()
+	if !status.Ready || status.CopiedAt != 0 {
+		return nil, unsettled, nil
+	}
+	documents, err := r.holdings.inForce(status)
+	if err != nil {
+		return nil, unsettled, err
+	}
+	return &contents{
+		app: r.opts.App, source: r.Name(), revision: status.Revision,
+		at: status.KnownUntil(r.opts.Clock.Now()), documents: documents,
+	}, unsettled, nil
+}
