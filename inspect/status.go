@@ -32,6 +32,10 @@ type Source struct {
 	CopiedAt   time.Time `json:"copiedAt,omitzero"`
 	KnownUntil time.Time `json:"knownUntil,omitzero"`
 
+	// HeldBack says why nothing of what the source holds now is put in force, ""
+	// if it is: too many rules would go at once.
+	HeldBack string `json:"heldBack,omitempty"`
+
 	Documents []Document `json:"documents"`
 }
 
@@ -68,6 +72,9 @@ func sourceOf(of core.SourceStatus, now clock.Instant) Source {
 		Error: textOf(of.Err), Revision: of.Revision,
 		CopiedAt: timeOf(of.CopiedAt), KnownUntil: timeOf(of.KnownUntil(now)),
 		Documents: make([]Document, len(of.Documents)),
+	}
+	if of.HeldBack != nil {
+		s.HeldBack = of.HeldBack.Error()
 	}
 	for i, d := range of.Documents {
 		s.Documents[i] = Document{

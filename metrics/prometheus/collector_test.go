@@ -278,6 +278,32 @@ func TestCollectorTellsHowOldWhatIsKnownOfSourcesIs(t *testing.T) {
 	}
 }
 
+// shrinking is a source whose rules vanish.
+type shrinking struct{}
+
+func (shrinking) Name() string { return "shrinking" }
+
+func (shrinking) Run(ctx context.Context, sink core.Sink) error {
+	document := core.Document{Name: "a", Data: []byte("flow: [{resource: a, limit: 1}]")}
+	sink.Apply(core.Change{Complete: true, Documents: []core.Document{document}})
+	sink.Apply(core.Change{Complete: true})
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestCollectorTellsWhatIsHeldBack(t *testing.T) {
+	s := newService(t, core.Config{MaxRemoval: 0.5})
+	defer s.Close()
+	require.NoError(t, s.Follow(t.Context(), source{name: "sound"}))
+	require.NoError(t, s.Follow(t.Context(), shrinking{}))
+	require.Eventually(t, func() bool { return s.Status().Sources[1].HeldBack != nil }, 20*time.Second, time.Millisecond)
+	found := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{}))
+	assert.InDelta(t, 1, found[`penstock_source_held_back{source="shrinking"}`], 0)
+	assert.InDelta(t, 1, found[`penstock_source_rejected_documents{source="shrinking"}`], 0)
+	assert.Contains(t, found, `penstock_source_held_back{source="sound"}`)
+	assert.InDelta(t, 0, found[`penstock_source_held_back{source="sound"}`], 0)
+}
+
 func TestEnginesInOneRegistryNeedLabels(t *testing.T) {
 	a, b := newService(t, core.Config{}), newService(t, core.Config{})
 	defer a.Close()

@@ -31,6 +31,7 @@
 //	penstock_source_connected{source}          gauge    1 if the source could be read when last tried, else 0
 //	penstock_source_staleness_seconds{source}  gauge    since when it is not known what the source holds; 0 while connected
 //	penstock_source_on_copy{source}            gauge    1 if its rules in force are those of a copy, else 0
+//	penstock_source_held_back{source}          gauge    1 while what it holds would take out too many rules at once, else 0
 //	penstock_source_revision{source}           gauge    of the source as a whole, as last read
 //	penstock_source_rejected_documents{source} gauge    documents whose present version is not in force
 //

@@ -108,6 +108,7 @@ func (e *exposition) sources(snapshot *core.Snapshot) {
 		e.gauge(e.families.connected, truth(s.Connected), name)
 		e.gauge(e.families.staleness, staleness(s, snapshot.At).Seconds(), name)
 		e.gauge(e.families.onCopy, truth(s.CopiedAt != 0), name)
+		e.gauge(e.families.heldBack, truth(s.HeldBack != nil), name)
 		e.gauge(e.families.sourceRevision, float64(s.Revision), name)
 		e.gauge(e.families.sourceRejectedDocuments, float64(rejected), name)
 	}

@@ -12,7 +12,7 @@ type families struct {
 
 	rules, revision, appliedAt, rejections             *prometheus.Desc
 	connected, sourceRevision, sourceRejectedDocuments *prometheus.Desc
-	staleness, onCopy                                  *prometheus.Desc
+	staleness, onCopy, heldBack                        *prometheus.Desc
 
 	all []*prometheus.Desc
 }
@@ -46,6 +46,8 @@ func newFamilies(constLabels prometheus.Labels) families {
 	f.staleness = family("source_staleness_seconds",
 		"Time since it was known what a source holds: 0 while it is connected.", "source")
 	f.onCopy = family("source_on_copy", "Whether the rules in force of a source are those of a copy.", "source")
+	f.heldBack = family("source_held_back",
+		"Whether what a source holds is not put in force, for too many rules would go at once.", "source")
 	f.sourceRevision = family("source_revision", "Revision of a source as a whole, as last read.", "source")
 	f.sourceRejectedDocuments = family("source_rejected_documents",
 		"Documents of a source whose present version is not in force.", "source")
