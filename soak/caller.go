@@ -29,7 +29,7 @@ func (c *caller) run(ctx context.Context) {
 		}
 		row := 1 + c.random.IntN(100)
 		if t.waits {
-			row = 1
+			row = min(row, 5)
 		}
 		for range row {
 			manner := manners[c.random.IntN(len(manners))]

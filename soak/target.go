@@ -18,8 +18,8 @@ type target struct {
 	engine   *subject
 	name     string // begins with it, if there are many
 	names    func(random *rand.Rand) string
-	tokens   int // the most that a call takes
-	waits    bool
+	tokens   int  // the most that a call takes
+	waits    bool // its calls may wait: few are made in a row
 	sleeps   bool // at times nobody calls it
 	shadowed bool // who calls it must see what the guard says
 	promises []*promise
