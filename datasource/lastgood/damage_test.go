@@ -1,9 +1,9 @@
+//go:build unix
+
 package lastgood_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,12 +33,6 @@ func reseal(old, fresh string) func(t *testing.T, path string) {
 		_, body, _ := bytes.Cut(data, []byte("\n"))
 		return seal(bytes.ReplaceAll(body, []byte(old), []byte(fresh)))
 	})
-}
-
-// seal returns a copy with that body.
-func seal(body []byte) []byte {
-	head := fmt.Sprintf("{\"penstock\":\"last good copy of rules\",\"format\":1,\"sha256\":\"%x\"}\n", sha256.Sum256(body))
-	return append([]byte(head), body...)
 }
 
 func by(copied lastgood.Copy) func(t *testing.T, path string) {

@@ -2,6 +2,8 @@ package lastgood_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -47,6 +49,12 @@ func sampleCopy() lastgood.Copy {
 			{Name: "\xff", Data: []byte{0, 0xff}},
 		},
 	}
+}
+
+// seal returns a copy with that body.
+func seal(body []byte) []byte {
+	head := fmt.Sprintf("{\"penstock\":\"last good copy of rules\",\"format\":1,\"sha256\":\"%x\"}\n", sha256.Sum256(body))
+	return append([]byte(head), body...)
 }
 
 func TestFormatOfTheFile(t *testing.T) {

@@ -25,9 +25,11 @@ type document struct {
 }
 
 type version struct {
-	digest [sha256.Size]byte
+	digest digest
 	data   []byte
 }
+
+type digest = [sha256.Size]byte
 
 // take takes up what a change brings, before the engine does: nothing that was
 // held is dropped, whether it is in force or not is only known afterwards.
@@ -56,10 +58,10 @@ func (h holdings) take(change core.Change) {
 
 // take puts a version last.
 func (d *document) take(data []byte) {
-	digest := sha256.Sum256(data)
-	at := slices.IndexFunc(d.versions, func(v version) bool { return v.digest == digest })
+	sum := sha256.Sum256(data)
+	at := slices.IndexFunc(d.versions, func(v version) bool { return v.digest == sum })
 	if at < 0 {
-		d.versions = append(d.versions, version{digest, bytes.Clone(data)})
+		d.versions = append(d.versions, version{sum, bytes.Clone(data)})
 		return
 	}
 	v := d.versions[at]
@@ -69,26 +71,39 @@ func (d *document) take(data []byte) {
 // settle drops what is neither in force nor held by the source. It returns
 // whether the two differ anywhere: what is in force may then change without a word
 // of the source.
-func (h holdings) settle(sink core.Sink) (unsettled bool) {
-	for name, d := range h {
-		status, _ := sink.Document(name)
-		last := len(d.versions) - 1
-		if d.held && last == 0 && d.versions[0].digest == status.Digest {
-			continue // as it mostly is
-		}
-		unsettled = true
-		var latest [sha256.Size]byte
-		if d.held {
-			latest = d.versions[last].digest
-		}
-		d.versions = slices.DeleteFunc(d.versions, func(v version) bool {
-			return v.digest != status.Digest && v.digest != latest
-		})
-		if len(d.versions) == 0 {
-			delete(h, name)
-		}
+func (h holdings) settle(status core.SourceStatus) (unsettled bool) {
+	inForce := make(map[string]digest, len(status.Documents))
+	for _, d := range status.Documents {
+		inForce[d.Name] = d.Digest
+	}
+	for name := range h {
+		unsettled = h.settleDocument(name, inForce[name]) || unsettled
 	}
 	return unsettled
+}
+
+// settleDocument is settle for one document. The version in force is none if the
+// engine has none, or does not know the document.
+func (h holdings) settleDocument(name string, inForce digest) (unsettled bool) {
+	d := h[name]
+	if d == nil {
+		return false
+	}
+	last := len(d.versions) - 1
+	if d.held && last == 0 && d.versions[0].digest == inForce {
+		return false // as it mostly is
+	}
+	var latest digest
+	if d.held {
+		latest = d.versions[last].digest
+	}
+	d.versions = slices.DeleteFunc(d.versions, func(v version) bool {
+		return v.digest != inForce && v.digest != latest
+	})
+	if len(d.versions) == 0 {
+		delete(h, name)
+	}
+	return true
 }
 
 // inForce returns the documents that are in force according to the status.
@@ -108,12 +123,12 @@ func (h holdings) inForce(status core.SourceStatus) ([]core.Document, error) {
 }
 
 // find returns the bytes with that digest.
-func (d *document) find(digest [sha256.Size]byte) ([]byte, bool) {
+func (d *document) find(sum digest) ([]byte, bool) {
 	if d == nil {
 		return nil, false
 	}
 	for _, v := range d.versions {
-		if v.digest == digest {
+		if v.digest == sum {
 			return v.data, true
 		}
 	}

@@ -10,8 +10,12 @@ import (
 	"syscall"
 )
 
-// distrust returns why a file may be somebody else's work, nil if it may not.
-func distrust(info fs.FileInfo) error {
+// openFlags are for opening a copy: a link or a pipe that has just taken its place
+// is not followed or waited for.
+const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
+// distrustOwner returns why a file may be somebody else's work, nil if it may not.
+func distrustOwner(info fs.FileInfo) error {
 	const group, others = 0o020, 0o002
 	if mode := info.Mode(); mode&(group|others) != 0 {
 		return fmt.Errorf("its group or others may write to it (%v): it may not be what was saved", mode)

@@ -33,20 +33,17 @@ func load(path string) (*contents, error) {
 	if err != nil {
 		return nil, cause(err)
 	}
-	if !found.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is no regular file (%v)", found.Mode())
+	if err := distrust(found); err != nil {
+		return nil, err
 	}
-	file, err := os.Open(path) //nolint:gosec // the path is the operator's
+	file, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0) //nolint:gosec // the path is the operator's
 	if err != nil {
 		return nil, cause(err)
 	}
 	defer file.Close()
-	opened, err := file.Stat()
-	switch {
-	case err != nil:
+	opened, err := file.Stat() // it may have been replaced
+	if err != nil {
 		return nil, cause(err)
-	case !os.SameFile(found, opened):
-		return nil, errors.New("it was replaced while it was opened")
 	}
 	if err := distrust(opened); err != nil {
 		return nil, err
@@ -59,6 +56,15 @@ func load(path string) (*contents, error) {
 		return nil, fmt.Errorf("it has more than %d bytes", MaxSize)
 	}
 	return decode(data)
+}
+
+// distrust returns why a file may be something else than what was saved, nil if
+// nothing speaks for it.
+func distrust(info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("it is no regular file (%v)", info.Mode())
+	}
+	return distrustOwner(info)
 }
 
 // cause returns the error less the names of the file and of what was tried.

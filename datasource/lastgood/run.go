@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/penstock-go/penstock/core"
@@ -111,10 +112,28 @@ func (r *run) Document(name string) (core.DocumentStatus, bool) { return r.engin
 func (r *run) apply(change core.Change) {
 	r.holdings.take(change)
 	r.engine.Apply(change)
-	r.holdings.settle(r.engine)
+	r.settle(change)
 	select {
 	case r.changed <- struct{}{}:
 	default: // the saver is about to look
+	}
+}
+
+// settle settles what the change has touched, which is now in force or not. To ask
+// for the status of everything takes the longer the more there is. The caller
+// holds mu.
+func (r *run) settle(change core.Change) {
+	if change.Complete {
+		r.holdings.settle(r.engine.Status())
+		return
+	}
+	names := slices.Clone(change.Removed)
+	for _, d := range change.Documents {
+		names = append(names, d.Name)
+	}
+	for _, name := range names {
+		status, _ := r.engine.Document(name)
+		r.holdings.settleDocument(name, status.Digest)
 	}
 }
 
@@ -132,8 +151,8 @@ func (r *run) speak() {
 func (r *run) present() (now *contents, unsettled bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	unsettled = r.holdings.settle(r.engine)
 	status := r.engine.Status()
+	unsettled = r.holdings.settle(status)
 	if !status.Ready || status.CopiedAt != 0 {
 		return nil, unsettled, nil
 	}
