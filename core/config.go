@@ -74,7 +74,7 @@ type Swap struct {
 // Rejection tells of a document that was not applied.
 type Rejection struct {
 	Source   string
-	Document string
+	Document string // "" for a change that was held back as a whole: see Config.MaxRemoval
 	Revision int64
-	Err      error // [rules.Problems] if the document was read
+	Err      error // [rules.Problems] if the document was read, [*HeldBackError]
 }

@@ -51,7 +51,11 @@ func (e *Engine) reportSwap(swap Swap) {
 
 func (e *Engine) reportRejection(rejection Rejection) {
 	e.rejections.Add(1)
-	e.log.Error("penstock: rule document rejected, what was in force of it stays",
+	message := "penstock: rule document rejected, what was in force of it stays"
+	if rejection.Document == "" {
+		message = "penstock: change of a source held back, its rules in force stay"
+	}
+	e.log.Error(message,
 		slog.String("source", rejection.Source),
 		slog.String("document", rejection.Document),
 		slog.Int64("revision", rejection.Revision),
