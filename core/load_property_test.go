@@ -1,7 +1,6 @@
 package core_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,30 +54,4 @@ func inForce(e *core.Engine) []flow.Rule {
 		}
 	}
 	return all
-}
-
-func BenchmarkLoad(b *testing.B) {
-	const count = 10_000
-	for name, every := range map[string]int{"10000 rules all changed": 1, "10000 rules one changed": count} {
-		b.Run(name, func(b *testing.B) {
-			var sets [2]rules.Set
-			for i := range sets {
-				for j := range count {
-					limit := 1000.0
-					if j%every == 0 {
-						limit += float64(i)
-					}
-					sets[i].Flow = append(sets[i].Flow, flow.Rule{Resource: fmt.Sprint("resource", j), Limit: limit})
-				}
-			}
-			e := core.New(core.Config{Logger: quiet})
-			defer e.Close()
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				if err := e.Load(sets[i%2]); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }
