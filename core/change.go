@@ -40,6 +40,7 @@ func (c *change) isEmpty() bool { return c.added+c.replaced+c.removed+len(c.adop
 // differing places and beyond the last were others. Names are taken up at once,
 // the rules that bear them are settled when all parts are known.
 func (b *ruleBook) edit(c *change, p *part, differing []int) {
+	c.adopting = slices.Grow(c.adopting, len(differing)) // most go on
 	for _, i := range differing {
 		terms := flow.Compile(p.given.Flow[i].WithDefaults(), c.generation)
 		if i == len(p.flow) {

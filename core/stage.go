@@ -29,7 +29,11 @@ type adoptingLimiter struct {
 // putInForce moves the engine on to the generation of the change and gives every
 // resource that it concerns its plan for it.
 func (e *Engine) putInForce(c *change) {
-	s := stage{change: c, registry: &e.resources}
+	rules := len(c.leaving) + len(c.entering) + len(c.adopting)
+	s := stage{
+		change: c, registry: &e.resources,
+		touched: make([]*resource, 0, rules), adopt: make([]adoptingLimiter, 0, len(c.adopting)),
+	}
 	s.swap(e.rules.patterns)
 	now := e.clock.Now()
 	for _, of := range s.adopt {

@@ -32,7 +32,7 @@ func (r Rule) Validate() []Fault {
 }
 
 // validateTarget judges what the rule guards.
-func (r Rule) validateTarget(f *faults) {
+func (r *Rule) validateTarget(f *faults) {
 	if r.Match == "" {
 		if r.Resource == "" {
 			f.add("resource", "is missing: name the resource that the rule guards, or write a pattern in match")
@@ -56,7 +56,7 @@ func (r Rule) validateTarget(f *faults) {
 }
 
 // shortestWindow is that of a sliding window for rules that say nothing else.
-func (r Rule) shortestWindow() time.Duration {
+func (r *Rule) shortestWindow() time.Duration {
 	if r.Control == Throttle || r.Algorithm == FixedWindow || r.Algorithm == TokenBucket {
 		return MinFixedWindow
 	}
@@ -65,7 +65,7 @@ func (r Rule) shortestWindow() time.Duration {
 
 // validateAlgorithm says whether the algorithm and the control go together, so
 // that it makes sense to ask which fields go with them.
-func (r Rule) validateAlgorithm(f *faults) bool {
+func (r *Rule) validateAlgorithm(f *faults) bool {
 	known := r.Algorithm == SlidingWindow || r.Algorithm == FixedWindow || r.Algorithm == TokenBucket
 	if !known {
 		f.add("algorithm", "is %q: must be %q, %q or %q", r.Algorithm, SlidingWindow, FixedWindow, TokenBucket)
@@ -85,7 +85,7 @@ func (r Rule) validateAlgorithm(f *faults) bool {
 }
 
 // validateSliding judges the fields of the sliding window.
-func (r Rule) validateSliding(f *faults) {
+func (r *Rule) validateSliding(f *faults) {
 	if !r.slides() {
 		if r.Buckets != 0 {
 			f.add("buckets", "has no effect with %s: remove it", r.manner())
@@ -110,7 +110,7 @@ func (r Rule) validateSliding(f *faults) {
 }
 
 // manner names what decides which other fields make sense.
-func (r Rule) manner() string {
+func (r *Rule) manner() string {
 	if r.Control == Throttle {
 		return `control "throttle"`
 	}

@@ -3,7 +3,7 @@ package flow
 import "time"
 
 // validateWait judges how long calls may wait.
-func (r Rule) validateWait(f *faults) {
+func (r *Rule) validateWait(f *faults) {
 	if r.Limiter() == WindowLimiter {
 		if r.MaxWait != 0 {
 			f.add("maxWait", "has no effect on a window: remove it, or set control to %q or algorithm to %q", Throttle, TokenBucket)
@@ -16,7 +16,7 @@ func (r Rule) validateWait(f *faults) {
 }
 
 // validateBucket judges the fields of the token bucket.
-func (r Rule) validateBucket(f *faults) {
+func (r *Rule) validateBucket(f *faults) {
 	switch {
 	case r.Limiter() != BucketLimiter:
 		if r.Burst != 0 {
@@ -38,7 +38,7 @@ func (r Rule) validateBucket(f *faults) {
 	}
 }
 
-func (r Rule) validateWarmUp(f *faults) {
+func (r *Rule) validateWarmUp(f *faults) {
 	w := r.WarmUp
 	if w == (WarmUp{}) {
 		return
@@ -61,7 +61,7 @@ func (r Rule) validateWarmUp(f *faults) {
 	}
 }
 
-func (r Rule) validateRelated(f *faults) {
+func (r *Rule) validateRelated(f *faults) {
 	if r.Related == "" {
 		return
 	}
