@@ -180,11 +180,25 @@ func (m *model) calls(n int) {
 		if patience > 0 {
 			ctx = lateDeadline{ctx, m.clock.Now().Add(patience).Time()}
 		}
-		call.arrival = m.engine.Arrive(ctx, name, func() { call.woken = true }, core.Origin(origin), core.Tokens(tokens))
-		m.waiting = append(m.waiting, call)
-		m.proceed(call)
+		if rapid.Bool().Draw(m.t, "enters") {
+			m.enters(ctx, call)
+		} else {
+			call.arrival = m.engine.Arrive(ctx, name, func() { call.woken = true }, core.Origin(origin), core.Tokens(tokens))
+			m.waiting = append(m.waiting, call)
+			m.proceed(call)
+		}
 		m.settle()
 	}
+}
+
+// enters makes a call that gives up rather than wait: Entry has ways of its own for
+// those that need not.
+func (m *model) enters(ctx context.Context, call *modelCall) {
+	call.cancel()
+	call.cancelled = true
+	call.queues = len(queuesOf(applying(m.rules, call.name, call.origin))) > 1
+	guard, err := m.engine.Entry(ctx, call.name, core.Origin(call.origin), core.Tokens(call.tokens))
+	m.decided(call, &guard, err)
 }
 
 // proceed goes on with a call, once.
@@ -210,11 +224,11 @@ func (m *model) proceed(call *modelCall) {
 	if call.waited {
 		m.want.Waiting--
 	}
-	m.decided(call)
+	guard, err := call.arrival.Result()
+	m.decided(call, guard, err)
 }
 
-func (m *model) decided(call *modelCall) {
-	guard, err := call.arrival.Result()
+func (m *model) decided(call *modelCall, guard *core.Guard, err error) {
 	var block *core.BlockError
 	switch {
 	case err == nil:
