@@ -56,11 +56,29 @@ func (m *model) repeat(n int) {
 		if call.patience > 0 {
 			ctx = lateDeadline{ctx, m.clock.Now().Add(call.patience).Time()}
 		}
-		call.arrival = m.engine.Arrive(ctx, call.name, func() { call.woken = true }, core.Origin(call.origin), core.Tokens(call.tokens))
-		m.waiting = append(m.waiting, &call)
-		m.proceed(&call)
+		if rapid.Bool().Draw(m.t, "enters") {
+			m.enter(ctx, &call)
+		} else {
+			call.arrival = m.engine.Arrive(ctx, call.name, func() { call.woken = true }, core.Origin(call.origin), core.Tokens(call.tokens))
+			m.waiting = append(m.waiting, &call)
+			m.proceed(&call)
+		}
 		m.settle()
 	}
+}
+
+// enter makes a call that gives up rather than wait: Entry has ways of its own for
+// those that need not.
+func (m *model) enter(ctx context.Context, call *modelCall) {
+	call.cancel()
+	call.cancelled = true
+	call.queues = len(m.queuesOf(call)) > 1
+	turn, known := m.turnOf(call)
+	guard, err := m.engine.Entry(ctx, call.name, core.Origin(call.origin), core.Tokens(call.tokens))
+	if err == nil {
+		m.inOrder(call)
+	}
+	m.decided(call, &guard, err, turn, known)
 }
 
 // comeBack makes calls like the last ones, after a pause in which what nobody calls
@@ -96,17 +114,19 @@ func (m *model) proceed(call *modelCall) {
 		m.account()
 		return
 	}
-	m.inOrder(call)
+	guard, err := call.arrival.Result()
+	if err == nil {
+		m.inOrder(call)
+	}
 	m.waiting = slices.DeleteFunc(m.waiting, func(c *modelCall) bool { return c == call })
 	call.cancel()
 	if call.waited {
 		m.want.Waiting--
 	}
-	m.decided(call, turn, known)
+	m.decided(call, guard, err, turn, known)
 }
 
-func (m *model) decided(call *modelCall, turn clock.Instant, known bool) {
-	guard, err := call.arrival.Result()
+func (m *model) decided(call *modelCall, guard *core.Guard, err error, turn clock.Instant, known bool) {
 	var block *core.BlockError
 	switch {
 	case err == nil:

@@ -94,7 +94,7 @@ func (e *Engine) Clock() clock.Clock { return e.clock }
 // little time is refused at once. A resource that no rule names passes and is
 // counted.
 func (e *Engine) Entry(ctx context.Context, resource string, opts ...Option) (Guard, error) {
-	return e.resources.get(resource).enter(ctx, resource, opts)
+	return e.enter(ctx, nil, resource, opts)
 }
 
 // Resource returns the resource of that name, to be entered without looking the
@@ -118,7 +118,7 @@ func (r *Resource) Name() string { return r.name }
 
 // Entry is [Engine.Entry] for this resource.
 func (r *Resource) Entry(ctx context.Context, opts ...Option) (Guard, error) {
-	return r.current().enter(ctx, r.name, opts)
+	return r.engine.enter(ctx, r.current(), r.name, opts)
 }
 
 // current looks the name up again if the resource was forgotten meanwhile, or

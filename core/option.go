@@ -37,8 +37,15 @@ func Origin(caller string) Option { return Option{kind: optionOrigin, origin: ca
 // another service.
 func Inbound() Option { return Option{kind: optionInbound} }
 
-// tokensOf returns how many tokens a call with these options takes.
+// tokensOf returns how many tokens a call with these options takes. Most have none.
 func tokensOf(opts []Option) (int32, error) {
+	if len(opts) == 0 {
+		return 1, nil
+	}
+	return tokensIn(opts)
+}
+
+func tokensIn(opts []Option) (int32, error) {
 	tokens := int32(1)
 	for i := range opts {
 		if o := &opts[i]; o.kind == optionTokens {

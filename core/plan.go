@@ -133,6 +133,6 @@ func (r *windowRule) refuse(now clock.Instant, n int32) *BlockError {
 	return r.refusals.refuse(r.window.RetryAfter(now, n))
 }
 
-func (r *queueRule) refuse(now clock.Instant, n int32, patience time.Duration) *BlockError {
-	return r.refusals.refuse(r.queue.RetryAfter(now, n, patience))
+func (r *queueRule) refuse(ticket flow.Ticket, now clock.Instant, patience time.Duration) *BlockError {
+	return r.refusals.refuse(r.terms.RetryAfter(ticket, now, patience))
 }

@@ -57,9 +57,6 @@ func (m *model) tooLate(call *modelCall, turn clock.Instant, block *core.BlockEr
 // inOrder checks that a call which passes overtakes nobody who came before it and
 // waits in the same queue, unless rules have changed meanwhile.
 func (m *model) inOrder(call *modelCall) {
-	if _, err := call.arrival.Result(); err != nil {
-		return
-	}
 	_, queue := m.queueOf(call)
 	for _, before := range m.waiting {
 		if before == call {

@@ -28,15 +28,39 @@ type visit struct {
 }
 
 // enterInTurn decides on a call whose plan has queues or whose engine has
-// checks.
+// checks. Most of those are spared the account of a visit, which is 37 ns: the only
+// queue grants the turn at once and the windows have room, or it refuses.
 func (r *resource) enterInTurn(
-	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option,
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, steps *steps,
 ) (Guard, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	var granted turn
+	if len(steps.queues) == 1 && len(r.engine.checks) == 0 {
+		rule := &steps.queues[0]
+		switch ticket, decision := rule.queue.Take(rule.terms, now, tokens); decision {
+		case flow.Refused:
+			return Guard{}, r.block(now, rule.refuse(ticket, now, r.engine.patience(ctx)))
+		case flow.Passed:
+			if r.letPass(steps, now, tokens) {
+				return Guard{resource: r, start: now, besides: steps.after.settle(now, tokens)}, nil
+			}
+			granted = turn{rule.queue, ticket, rule.terms, false}
+		}
+	}
+	return r.visit(ctx, name, now, tokens, opts, granted)
+}
+
+// visit decides on a call that may have been granted a turn.
+func (r *resource) visit(
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, granted turn,
+) (Guard, error) {
 	v := visit{resource: r, name: name, tokens: tokens, now: now}
 	defer v.end()
+	if granted.queue != nil {
+		v.turns.add(granted)
+	}
 	for {
 		after, err := v.proceed(ctx, opts)
 		if err != nil {
@@ -74,7 +98,7 @@ func (v *visit) proceed(ctx context.Context, opts []Option) (after time.Duration
 		if refusal := v.refusedBy; refusal != nil {
 			v.refusedBy = nil
 			if steps.hasQueue(refusal.queue) { // else that rule is no longer one for this call
-				return 0, v.block(refusal.refuse(v.now, v.tokens, v.patience(ctx)))
+				return 0, v.block(refusal.refusals.refuse(refusal.queue.RetryAfter(v.now, v.tokens, v.patience(ctx))))
 			}
 		}
 		if ok, err := v.takeTurns(ctx, steps); err != nil {

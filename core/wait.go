@@ -44,7 +44,7 @@ func (v *visit) takeTurns(ctx context.Context, s *steps) (ok bool, err error) {
 		case flow.Passed:
 			v.turns.add(turn{rule.queue, ticket, rule.terms, false})
 		case flow.Refused:
-			return false, v.block(rule.refuse(v.now, v.tokens, v.patience(ctx)))
+			return false, v.block(rule.refuse(ticket, v.now, v.patience(ctx)))
 		case flow.Queued:
 			v.beginWait()
 			v.wait.queue = rule
@@ -131,10 +131,12 @@ func (v *visit) stopWaiting() {
 	v.wait.begun, v.wait.queue = false, nil
 }
 
-// patience is how long the context lets the call wait.
-func (v *visit) patience(ctx context.Context) time.Duration {
+func (v *visit) patience(ctx context.Context) time.Duration { return v.resource.engine.patience(ctx) }
+
+// patience is how long a context lets a call wait.
+func (e *Engine) patience(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
-		return v.resource.engine.clock.Until(deadline)
+		return e.clock.Until(deadline)
 	}
 	return endless
 }

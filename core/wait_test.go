@@ -209,6 +209,16 @@ func TestATurnThatAnotherRuleRefusesIsGivenBack(t *testing.T) {
 	}, throttle("r", 1, 0), flow.Rule{Name: "closed", Resource: "r", Limit: 0})
 }
 
+func TestACallThatHasItsTurnNeedsNoOther(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *core.Engine) {
+		start := time.Now()
+		_, err := e.Entry(t.Context(), "r")
+		require.ErrorIs(t, err, core.ErrBlocked)
+		assert.Zero(t, time.Since(start), "it need not wait to be refused")
+		assert.EqualValues(t, 1, e.Resource("r").Snapshot().Blocked)
+	}, throttle("r", 1, time.Minute), flow.Rule{Name: "closed", Resource: "r", Limit: 0})
+}
+
 func TestARuleThatGoesLetsItsWaitersGo(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		require.Equal(t, 1, enter(e, "r", 1))

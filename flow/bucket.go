@@ -67,13 +67,13 @@ func (b *bucket) grant(now, turn clock.Instant, n int32) Ticket {
 		b.full = b.at
 	}
 	b.tokens = tokens - float64(n)
-	return Ticket{turn: turn, taken: b.at, tokens: n}
+	return Ticket{turn: turn, tokens: n, since: b.at}
 }
 
 // takeBack returns the tokens, as though they had never been taken: if the bucket
 // has been full since, they would have flowed over.
 func (b *bucket) takeBack(ticket Ticket) bool {
-	if ticket.taken >= b.full {
+	if ticket.since >= b.full {
 		b.tokens += float64(ticket.tokens)
 	}
 	return true

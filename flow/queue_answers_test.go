@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
 )
@@ -87,6 +88,33 @@ func TestQueueRetryAfter(t *testing.T) {
 	assert.Equal(t, 150*time.Millisecond, l.queue.RetryAfter(l.now, 2, time.Hour), "a heavier call later")
 	assert.Equal(t, 200*time.Millisecond, l.queue.RetryAfter(l.now, 1, 100*time.Millisecond), "and one of less patience")
 	assert.Equal(t, 300*time.Millisecond, l.queue.RetryAfter(l.now, 1, -time.Second))
+}
+
+func TestTheTicketOfARefusalTellsWhenToRetry(t *testing.T) {
+	t.Parallel()
+	rules := map[string]flow.Rule{
+		"throttle": throttle(10, 250*time.Millisecond), "bucket": bucket(10, 2), "closed": throttle(0, time.Hour),
+	}
+	for name, rule := range rules {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			terms := compile(t, rule, 1)
+			queue := flow.NewQueue(terms, epoch)
+			decision := flow.Passed
+			for decision != flow.Refused {
+				_, decision = queue.Join(terms, epoch, 1, time.Hour, unwoken())
+			}
+			for _, patience := range []time.Duration{-time.Second, 0, 100 * time.Millisecond, time.Hour} {
+				taken, decision := queue.Take(terms, epoch, 1)
+				require.Equal(t, flow.Refused, decision)
+				joined, decision := queue.Join(terms, epoch, 1, patience, unwoken())
+				require.Equal(t, flow.Refused, decision)
+				want := queue.RetryAfter(epoch, 1, patience)
+				assert.Equal(t, want, terms.RetryAfter(taken, epoch, patience), "patience %v", patience)
+				assert.Equal(t, want, terms.RetryAfter(joined, epoch, patience), "patience %v", patience)
+			}
+		})
+	}
 }
 
 func TestQueueStatus(t *testing.T) {

@@ -66,7 +66,7 @@ func (s *spacing) behind(l *line, now clock.Instant, n int32) (clock.Instant, bo
 func (s *spacing) grant(_, turn clock.Instant, n int32) Ticket {
 	s.cold.ceilingOfTurn(s.terms, turn) // enter the second that it falls in
 	s.cold.pass(s.terms, int64(n), turn)
-	ticket := Ticket{turn: turn, before: s.last, tokens: n}
+	ticket := Ticket{turn: turn, tokens: n, since: s.last.at, part: s.last.by}
 	s.last = rounded{at: turn}
 	if s.planned.at == turn {
 		s.last = s.planned
@@ -80,7 +80,7 @@ func (s *spacing) takeBack(ticket Ticket) bool {
 	if s.last.at != ticket.turn {
 		return false
 	}
-	s.last = ticket.before
+	s.last = rounded{ticket.since, ticket.part}
 	s.cold.pass(s.terms, -int64(ticket.tokens), ticket.turn)
 	return true
 }

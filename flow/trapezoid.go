@@ -62,16 +62,16 @@ func (z *trapezoid) grant(now, turn clock.Instant, n int32) Ticket {
 	if owed == 0 {
 		z.idle = z.at
 	}
-	return Ticket{turn: turn, taken: z.at, tokens: n, stored: taken}
+	return Ticket{turn: turn, tokens: n, since: z.at, part: taken}
 }
 
 // takeBack returns the tokens that were stored, and the time that all of them
 // take unless it has passed with nobody waiting for its end.
 func (z *trapezoid) takeBack(ticket Ticket) bool {
-	returned := min(ticket.stored, z.curve.Maximum()-z.stored)
+	returned := min(ticket.part, z.curve.Maximum()-z.stored)
 	z.stored += returned
-	if ticket.taken >= z.idle {
-		fresh := float64(ticket.tokens) - ticket.stored
+	if ticket.since >= z.idle {
+		fresh := float64(ticket.tokens) - ticket.part
 		z.owed -= (z.curve.Cost(z.stored, returned) + z.curve.Cost(0, fresh)) * 1e9
 	}
 	return true
