@@ -44,6 +44,6 @@
 // again if [Options.TLS] is set. A source made by [New] goes on with the
 // caller's client. Only one with DialKeepAliveTime set leaves a dead connection;
 // others keep trying it until the operating system gives it up, which can take a
-// quarter of an hour. Either stays connected to a member that lives on without a
-// leader: give such a client the addresses of all members.
+// quarter of an hour. And one with a single address stays with the member behind
+// it, even without a leader: give it the addresses of all members.
 package etcd

@@ -18,24 +18,48 @@ import (
 )
 
 // watch applies all documents, as they were read, and then what changes, until
-// that fails. It returns why. The watch is opened first: whoever has seen the
-// documents applied can count on changes being seen at once.
+// that fails. It returns why.
+//
+// A member that cannot be watched must not be the one that every watch is opened
+// on: as requests go to one member after the other, a session may well come to
+// the same member each time.
+func (r *run) watch(ctx context.Context, conn *grpc.ClientConn, all core.Change) error {
+	start := all.Revision + 1
+	for attempt := range r.members {
+		opened := func() {
+			if attempt == 0 {
+				r.note(all)
+				r.apply(all)
+			}
+		}
+		watched, err := r.watchMember(ctx, conn, start, opened)
+		if watched || !unreachable(err) || attempt == r.members-1 {
+			return err
+		}
+	}
+	return nil
+}
+
+// watchMember watches one member, and tells whether that could be begun and why
+// it has ended. It calls opened when it knows. The watch is opened before
+// documents are applied: whoever has seen them can count on changes being seen
+// at once.
 //
 // It speaks the watch protocol itself because the client's own watcher
 // reconnects behind the caller's back and resumes where it was, which is wrong
 // for a cluster that was restored meanwhile.
-func (r *run) watch(ctx context.Context, conn *grpc.ClientConn, all core.Change) error {
+func (r *run) watchMember(
+	ctx context.Context, conn *grpc.ClientConn, start int64, opened func(),
+) (watched bool, err error) {
 	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx))
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer cancel(nil)
 
-	start := all.Revision + 1
 	stream, err := r.openWatch(ctx, cancel, pb.NewWatchClient(conn), start)
-	r.note(all)
-	r.apply(all)
+	opened()
 	if err != nil {
-		return err
+		return false, err
 	}
 	r.pause.succeed()
 
@@ -45,7 +69,7 @@ func (r *run) watch(ctx context.Context, conn *grpc.ClientConn, all core.Change)
 		run: r, kv: pb.NewKVClient(conn), stream: stream, start: start,
 		answers: make(chan answer, 1), reading: &background,
 	}
-	return r.applyChanges(ctx, life, responses)
+	return true, r.applyChanges(ctx, life, responses)
 }
 
 // openWatch returns a stream on which the server has confirmed the watch.

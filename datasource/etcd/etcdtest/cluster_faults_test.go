@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
@@ -54,7 +55,12 @@ func TestMembersOfAClusterFail(t *testing.T) {
 			opts := eager()
 			opts.PageSize = 1 // so that every member is asked for a page
 			c.put(t, -1, "a", "before")
-			s := follow(t, open(t, opts, c.endpoints()...))
+			client, err := clientv3.New(clientv3.Config{Endpoints: c.endpoints(), Logger: zap.NewNop()})
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = client.Close() })
+			source, err := etcd.New(client, prefix, opts)
+			require.NoError(t, err)
+			s := follow(t, source)
 			s.awaitDocuments(t, with("before"))
 			c.isolate(i)
 			defer c.mend(i)

@@ -14,9 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
 	"google.golang.org/grpc"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
@@ -86,6 +89,48 @@ func TestClusterThatComesBackWithOtherDocuments(t *testing.T) {
 			s.awaitDocuments(t, map[string]string{"a": "3"})
 			put(t, server, "a", "4")
 			s.awaitDocuments(t, map[string]string{"a": "4"})
+		})
+	}
+}
+
+// The revision of the first page is one of the other history too, with other
+// documents.
+func TestClusterThatIsReplacedBetweenTwoPages(t *testing.T) {
+	for name, replace := range map[string]func(config *embed.Config){
+		"by another":         func(config *embed.Config) { config.InitialClusterToken = "another" },
+		"by its former self": func(*embed.Config) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			replaced := false
+			server := start(t, etcdtest.Options{Configure: func(config *embed.Config) {
+				if replaced {
+					replace(config)
+				}
+			}})
+			require.NoError(t, server.Restart()) // each has a leader of a later term
+			require.NoError(t, server.Restart())
+			put(t, server, "a", "1")
+			put(t, server, "b", "1")
+			opts := eager()
+			opts.PageSize = 1
+			var client *clientv3.Client
+			client = dial(t, server.Endpoint(), afterRange(1, func() {
+				replaced = true
+				server.Stop() // the data go with it
+				assert.NoError(t, server.Restart())
+				put(t, server, "b", "2")
+				put(t, server, "a", "2")
+				put(t, server, "c", "2")
+				_, err := client.Get(t.Context(), prefix) // and the connection stands again
+				assert.NoError(t, err)
+			}))
+			source, err := etcd.New(client, prefix, opts)
+			require.NoError(t, err)
+			s := follow(t, source)
+			s.awaitDocuments(t, map[string]string{"a": "2", "b": "2", "c": "2"})
+			assert.Len(t, s.applied(), 1)
+			require.Len(t, s.disconnections(), 1)
+			assert.ErrorContains(t, s.disconnections()[0], "restored or replaced")
 		})
 	}
 }
