@@ -254,8 +254,8 @@ func TestSourceCanBeFollowedTwiceAtOnce(t *testing.T) {
 // firstChange is a sink that passes on changes.
 type firstChange chan core.Change
 
-func (f firstChange) Apply(change core.Change)  { f <- change }
-func (f firstChange) Disconnected(error)        {}
+func (f firstChange) Apply(change core.Change)                  { f <- change }
+func (f firstChange) Disconnected(error)                        {}
 func (firstChange) Document(string) (core.DocumentStatus, bool) { return core.DocumentStatus{}, false }
 
 func (f firstChange) Status() core.SourceStatus { return core.SourceStatus{} }
