@@ -78,6 +78,26 @@ func TestMissingRightThatIsGranted(t *testing.T) {
 	s.awaitDocuments(t, map[string]string{"a": "2"})
 }
 
+// etcd asks for the right to watch when a watch begins, and not again.
+func TestRightThatIsTakenAwayDoesNotEndTheWatch(t *testing.T) {
+	server, root := secured(t, etcdtest.Options{})
+	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	s := follow(t, reader(t, server.Endpoint(), "reader"))
+	s.awaitDocuments(t, map[string]string{})
+
+	_, err = root.UserRevokeRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	_, err = root.Put(t.Context(), prefix+"a", "1")
+	require.NoError(t, err)
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+	assert.Empty(t, s.disconnections())
+
+	require.NoError(t, server.Restart())
+	s.awaitError(t, is(rpctypes.ErrPermissionDenied))
+	assert.Equal(t, map[string]string{"a": "1"}, s.current())
+}
+
 func TestWrongPasswordThatIsSetRight(t *testing.T) {
 	server, root := secured(t, etcdtest.Options{})
 	_, err := root.UserGrantRole(t.Context(), "reader", "rules")

@@ -1,13 +1,17 @@
 package etcdtest_test
 
 import (
+	"errors"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd"
@@ -113,6 +117,23 @@ func TestEngineGoesByWhatWasRestored(t *testing.T) {
 	awaitLimits(t, engine, map[string]float64{"a": 6})
 	assert.Less(t, restored, before)
 	assert.Less(t, engine.Status().Sources[0].Revision, before)
+}
+
+// Who is out of space takes no more keys and lets go of those it has.
+func TestServerThatIsOutOfSpaceIsStillRead(t *testing.T) {
+	server := start(t, etcdtest.Options{Configure: func(c *embed.Config) { c.QuotaBackendBytes = 2 << 20 }})
+	put(t, server, "a", limited("a", 1))
+	put(t, server, "b", limited("b", 1))
+	engine := newEngine(t, server.Endpoint())
+	require.Eventually(t, func() bool {
+		_, err := server.Client().Put(t.Context(), "/elsewhere", strings.Repeat("x", 1<<19))
+		return errors.Is(err, rpctypes.ErrNoSpace)
+	}, patience, time.Millisecond)
+
+	require.Equal(t, map[string]float64{"a": 1, "b": 1}, limits(newEngine(t, server.Endpoint())))
+	remove(t, server, "b")
+	awaitLimits(t, engine, map[string]float64{"a": 1})
+	assert.True(t, engine.Status().Sources[0].Connected)
 }
 
 func awaitLimits(t *testing.T, engine *core.Engine, want map[string]float64) {

@@ -25,11 +25,13 @@ func TestWhatAnInstanceHoldsBackIsShownAndConfirmed(t *testing.T) {
 	assert.Equal(t, command.ExitNo, got.code)
 	assert.Regexp(t, `\ncareful .* held back\n`, got.out)
 	assert.Contains(t, got.out, " would go at once, more than the share of 0.5 that is allowed")
+	assert.Contains(t, got.out, "\nWhat is held back is put in force by penstock confirm")
 
 	got = u.run(t, "confirm")
 	assert.Equal(t, command.ExitDone, got.code, got.err)
 	assert.Regexp(t, `^/penstock/shop/ in etcd: removals up to revision \d+ are confirmed\n$`, got.out)
 	require.Eventually(t, func() bool { return u.run(t, "status").code == command.ExitDone }, patience, 10*time.Millisecond)
+	assert.NotContains(t, u.run(t, "status").out, "held back")
 }
 
 func TestWhoAgreesOnATerminalOrSaysSoIsNotHeldBack(t *testing.T) {

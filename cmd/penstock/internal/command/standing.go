@@ -16,7 +16,7 @@ import (
 // standing is what etcd holds and who runs by it.
 type standing struct {
 	revision  int64           // that made the documents what they are; 0 when there never were any
-	pushed    *store.Revision // the push of that revision; nil when other tools wrote it
+	pushed    *store.Revision // the push that made them so; nil when other tools did
 	documents int
 	instances []etcd.Report
 }
@@ -64,7 +64,10 @@ func (s *session) present(ctx context.Context) (standing, error) {
 		found.revision = latest.Kvs[0].ModRevision
 	}
 	if len(history) > 0 && history[0].Revision >= found.revision {
-		found.revision, found.pushed = history[0].Revision, &history[0]
+		found.revision = history[0].Revision
+		if history[0].Documents == found.documents { // else other tools have deleted some since
+			found.pushed = &history[0]
+		}
 	}
 	return found, nil
 }
@@ -88,6 +91,9 @@ func (env Env) tellStanding(s *session, found standing, output format) {
 	}
 	_ = table.Flush()
 	env.tellRejections(found.instances)
+	if holdingBack(found.instances) > 0 {
+		fmt.Fprintln(env.Out, "\nWhat is held back is put in force by penstock confirm, or put right by penstock push or rollback.")
+	}
 }
 
 // String tells what etcd holds.

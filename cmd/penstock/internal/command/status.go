@@ -20,15 +20,16 @@ func newStatus(env Env) *cobra.Command {
 		Long: `Status shows the revision in etcd and, of every live instance that reports, the
 revision it runs by, how many documents and rules it has, and which documents it
 rejected and why. An instance is behind when it has not come to the revision in
-etcd yet, and on a copy when it could not read etcd since it was started. Times
-are UTC.
+etcd yet, and on a copy when it could not read etcd since it was started. One that
+holds a change back, for it takes out too many rules at once, waits for penstock
+confirm. Times are UTC.
 
 With --wait it first waits until every live instance has come to the revision in
 etcd, with --wait=REVISION to that one.
 
 Exit code: 0 when all instances are up to date (or none reports), 1 when one is
-behind, on a copy or has rejected documents, 2 for a wrong command line, 3 when
-etcd failed.
+behind, on a copy, holds a change back or has rejected documents, 2 for a wrong
+command line, 3 when etcd failed.
 
 ` + connection.Help,
 		Example: `  penstock status --app shop

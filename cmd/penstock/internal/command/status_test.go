@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
@@ -106,6 +107,15 @@ func TestInstancesOnACopy(t *testing.T) {
 	assert.Equal(t, command.ExitNo, got.code)
 	assert.Regexp(t, `\nold .* on a copy of 2030-01-01 00:00:00\n$`, got.out)
 	assert.Contains(t, u.run(t, "status", "-o", "json").out, `"copiedAt": "2030-01-01T00:00:00Z"`)
+}
+
+func TestDocumentsThatOtherToolsDeletedAreNotPutDownToThePush(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
+	require.Regexp(t, `: revision \d+, 1 document, pushed .* by `, u.run(t, "status").out)
+	_, err := server.Client().Delete(t.Context(), "/penstock/shop/", clientv3.WithPrefix())
+	require.NoError(t, err)
+	require.Regexp(t, `: revision \d+, 0 documents, written by other tools than penstock\n`, u.run(t, "status").out)
 }
 
 func TestInstancesThatRejectDocuments(t *testing.T) {
