@@ -65,13 +65,13 @@ type hold struct {
 // isOwn says whether the limiter is the resource's own.
 func (h *hold) isOwn() bool { return h.state.common == nil }
 
-func newHold(rule *flowRule, resource string, now clock.Instant) *hold {
+func newHold(rule *flowRule, r *resource, now clock.Instant) *hold {
 	h := &hold{state: rule.state}
 	if rule.state.common != nil {
 		h.limiter = *rule.state.common
 	} else {
 		h.limiter = newLimiter(rule.terms, now)
 	}
-	h.refusals.about(resource, rules.KindFlow, rule.terms.Rule().Name, new(tally))
+	h.refusals.about(r.name, rules.KindFlow, rule.terms.Rule().Name, newTally(&r.node))
 	return h
 }

@@ -5,14 +5,18 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/stat"
 )
 
 const cacheBits = 4
 
 // tally counts what a rule did to the calls of a resource.
 type tally struct {
-	refused, wouldRefuse atomic.Uint64
+	refused     *atomic.Uint64 // beside the calls that were blocked
+	wouldRefuse atomic.Uint64
 }
+
+func newTally(of *stat.Node) *tally { return &tally{refused: of.Counter()} }
 
 // refusal is an error with which a rule refuses, and what the guard of a call says
 // that a shadow rule would have refused with it. It never changes.

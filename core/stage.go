@@ -100,7 +100,7 @@ func (r *resource) holdFor(rule *flowRule, now clock.Instant) *hold {
 			return h
 		}
 	}
-	return newHold(rule, r.name, now)
+	return newHold(rule, r, now)
 }
 
 // limiterChanges are the limiters that a change of rules has to tell: those that
