@@ -90,7 +90,7 @@ func (g *registry) matched(r *resource) {
 	now := g.engine.clock.Now()
 	for _, rule := range g.spill.patterns.Load().rules {
 		if rule.matches(r.name) {
-			p.add(rule.terms, newHold(rule.flowRule, r.name, now))
+			p.add(rule.terms, newHold(rule.flowRule, r, now))
 		}
 	}
 	if len(p.holds) > 0 {

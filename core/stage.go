@@ -168,5 +168,5 @@ func (r *resource) holdFor(rule *flowRule, now clock.Instant) *hold {
 			return h
 		}
 	}
-	return newHold(rule, r.name, now)
+	return newHold(rule, r, now)
 }
