@@ -58,7 +58,7 @@ func TestWhatComesWhileAChangeIsAppliedIsOneChange(t *testing.T) {
 	<-s.entered
 	s.leave <- struct{}{}
 	put(t, server, "a", "0")
-	<-s.entered // and holds up what follows
+	<-s.entered         // and holds up what follows
 	for i := range 15 { // as much as the queue holds
 		put(t, server, "a", fmt.Sprint(i))
 		put(t, server, fmt.Sprint(i), "x")
