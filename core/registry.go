@@ -71,6 +71,7 @@ func (g *registry) init(e *Engine, limit int) {
 	g.spill.seed = maphash.MakeSeed()
 	g.spill.patterns.Store(new(patternBook))
 	g.overflow = g.newResource(Overflow, new(account))
+	g.spill.unmatched = g.newResource(Overflow, g.overflow.account)
 	g.known.Store(&map[string]*resource{})
 	g.sweptAt.Store(int64(e.clock.Now()))
 }
