@@ -86,9 +86,10 @@ func (f *followed) apply(change Change) outcome {
 	f.read = f.read || change.Complete
 	f.revision = change.Revision
 	f.copiedAt = change.CopiedAt
-	if f.copiedAt == 0 {
+	switch {
+	case f.copiedAt == 0:
 		f.connect(nil)
-	} else {
+	case change.Complete:
 		e.log.Warn("penstock: the source cannot be read, its last good copy is used",
 			slog.String("source", f.name), slog.Int64("revision", f.revision),
 			slog.Duration("age", e.clock.Now().Sub(f.copiedAt)))

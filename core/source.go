@@ -47,7 +47,9 @@ type Change struct {
 
 	// CopiedAt, when set, says that the documents were not read from the source
 	// now but are a copy of what it held at that instant. They are put in force
-	// like others; that the source cannot be read is not changed by them.
+	// like others; that the source cannot be read is not changed by them. A copy
+	// that is not Complete is only what the source's own documents, which follow at
+	// once, are held against: the engine says nothing of it.
 	CopiedAt clock.Instant
 }
 

@@ -9,9 +9,9 @@
 //
 // # Documents
 //
-// Of a directory, each regular file whose name ends in .yaml, .yml or .json and
-// does not begin with a dot is a document, named like the file. Subdirectories
-// are not searched. Symbolic links are followed. A path that is a file is one
+// Of a directory, each file whose name ends in .yaml, .yml or .json and does not
+// begin with a dot is a document, named like the file. Subdirectories are not
+// searched. Symbolic links are followed. A path that is a file is one
 // document, whatever its name.
 //
 // # Changes
@@ -40,12 +40,14 @@
 // # Failures
 //
 // A document that cannot be read or is too long is faulty: the engine reports
-// it and keeps the last good version. An empty file is delivered like any
+// it and keeps the last good version. So is a directory, a pipe or a device with
+// the name of a document. An empty file is delivered like any
 // other; the engine refuses it.
 //
 // A path that does not exist or cannot be read is no change: the engine is told
 // that the source is disconnected and keeps all rules. So it is when a single
 // file is deleted, and when a directory has given way to another one that is
 // empty, as happens when a file system is unmounted. A document is gone only
-// when its directory can be read and does not hold it.
+// when its directory can be read and does not hold it, or when the path has come to
+// be a single file.
 package file

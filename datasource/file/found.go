@@ -29,8 +29,9 @@ type found struct {
 	unrest int
 }
 
-// stat returns the file at path without its content; nil if there is none or it
-// is not a regular one.
+// stat returns the file at path without its content; nil if there is none. What has
+// taken the place of a file, as the directory does that a container's engine makes
+// where the file to mount is missing, is a fault: nobody has taken the document away.
 func stat(path string) *found {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -40,7 +41,7 @@ func stat(path string) *found {
 		return faulty(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil
+		return faulty(fmt.Errorf("%s is no regular file (%v): put a file there or remove it", path, info.Mode()))
 	}
 	return &found{info: info}
 }

@@ -38,7 +38,7 @@ func (s *Source) list() (map[string]string, error) {
 	for {
 		entries, err := directory.ReadDir(listed)
 		for _, entry := range entries {
-			if name := entry.Name(); !entry.IsDir() && isDocument(name) {
+			if name := entry.Name(); isDocument(name) {
 				paths[name] = filepath.Join(s.path, name)
 			}
 		}

@@ -24,7 +24,8 @@ func TestDirectoryIsDeliveredAtOnceAndWhole(t *testing.T) {
 	for _, name := range []string{".hidden.yaml", "..data.yaml", "notes.txt", "yaml", "a.yaml~", "a.yaml.swp", "A.YAML"} {
 		write(t, filepath.Join(dir, name), "ignored")
 	}
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "directory.yaml", "deeper.yaml"), 0o750))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "directory"), 0o750))
+	write(t, filepath.Join(dir, "directory", "deeper.yaml"), "ignored")
 	follow(t, dir, file.Options{}, func(t *testing.T, b *bench) {
 		assert.Equal(t, []core.Change{{Complete: true, Documents: []core.Document{
 			{Name: "a.yaml", Data: []byte("in a.yaml")},
@@ -173,6 +174,14 @@ func TestDocumentThatCannotBeReadIsFaulty(t *testing.T) {
 			remove(t, path)
 			require.NoError(t, os.Symlink("nothing", path))
 		}, "no such file"},
+		"directory": {func(t *testing.T, path string) {
+			remove(t, path)
+			require.NoError(t, os.Mkdir(path, 0o750))
+		}, "is no regular file (d"},
+		"device": {func(t *testing.T, path string) {
+			remove(t, path)
+			require.NoError(t, os.Symlink(os.DevNull, path))
+		}, "is no regular file (D"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.yaml")
@@ -187,6 +196,7 @@ func TestDocumentThatCannotBeReadIsFaulty(t *testing.T) {
 				b.settle()
 				assert.Len(t, b.changes, 2, "it is reported once")
 
+				remove(t, path)
 				replace(t, path, "2")
 				b.look(2)
 				b.holds(3, map[string]string{"a.yaml": "2"})

@@ -110,8 +110,9 @@ func TestDamagedCopyIsReportedIgnoredAndReplaced(t *testing.T) {
 			path := copyPath(t)
 			savedBy(t, path, twoDocuments())
 			synctest.Test(t, func(t *testing.T) {
-				s := start(t, path, begin())
+				s := prepare(t, path, begin())
 				test.damage(t, path)
+				s.follow()
 				s.lose("no route")
 				require.False(t, s.status().Ready)
 				require.Empty(t, s.limits())

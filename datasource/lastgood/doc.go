@@ -13,12 +13,18 @@
 //
 // # When the copy is used
 //
-// A copy is applied at most once in a run, and only before the source has
-// delivered: when it reports that it cannot be read, when it gives up, or when
-// it has said nothing for [Options.Patience]. The engine then counts as ready,
-// its status tells when the copy was true (core.SourceStatus.CopiedAt), and the
-// source stays disconnected. What the source delivers later replaces the copy as
-// a whole. It is never held up by the reading of the file.
+// A copy is applied at most once in a run. When the source reports that it cannot
+// be read, when it gives up, or when it has said nothing for [Options.Patience],
+// the engine goes by the copy: it then counts as ready, its status tells when the
+// copy was true (core.SourceStatus.CopiedAt), and the source stays disconnected.
+// What the source delivers later replaces the copy as a whole.
+//
+// When the source delivers in time, the copy is applied right before, as that which
+// the engine holds the delivery against: a document that is broken now keeps its
+// last good version, and a change that takes out too many rules is held back
+// (core.Config.MaxRemoval), though the process was started anew in between. The
+// engine is not ready before what the source delivers is in force, and a disk that
+// hangs holds that up for no longer than the patience.
 //
 // An engine that has rules of the source already, because it followed it before,
 // needs no copy and gets none.

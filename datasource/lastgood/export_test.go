@@ -41,3 +41,6 @@ func Decode(data []byte) (Copy, error) {
 	}
 	return Copy{c.app, c.source, c.revision, c.at.Time(), c.documents}, nil
 }
+
+// NeverLook returns the sink of a run that never comes to read its copy.
+func NeverLook(source *Source, engine core.Sink) core.Sink { return newRun(source, engine) }

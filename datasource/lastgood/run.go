@@ -2,9 +2,6 @@ package lastgood
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"log/slog"
 	"slices"
 	"sync"
 
@@ -18,6 +15,7 @@ type run struct {
 	engine core.Sink
 
 	spoken  chan struct{} // closed when the source has first said anything
+	looked  chan struct{} // closed when the copy has been read, or is not needed
 	changed chan struct{} // holds one when there may be something to save
 	ended   chan struct{} // closed when the source has returned
 
@@ -25,70 +23,33 @@ type run struct {
 	// and guards the holdings and what follows.
 	mu        sync.Mutex
 	spoke     bool
-	delivered bool // the source has
+	delivered bool         // the source has
+	before    *core.Change // the copy, until it is applied; nil if none can be
 }
 
 func newRun(source *Source, sink core.Sink) *run {
 	return &run{
 		Source: source, engine: sink,
-		spoken: make(chan struct{}), changed: make(chan struct{}, 1), ended: make(chan struct{}),
+		spoken: make(chan struct{}), looked: make(chan struct{}),
+		changed: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 }
 
 // keep goes by the copy if it has to, and saves what is in force until the
 // source has returned.
 func (r *run) keep(ctx context.Context) {
-	r.fallBack(ctx)
+	r.recall(ctx)
 	(&saver{run: r}).work()
-}
-
-// fallBack applies the copy if the source does not deliver in time.
-func (r *run) fallBack(ctx context.Context) {
-	if r.engine.Status().Ready {
-		return
-	}
-	timer := r.opts.Clock.NewTimer(r.opts.Patience)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-r.spoken:
-	case <-r.ended:
-	case <-ctx.Done():
-	}
-	if ctx.Err() != nil || r.hasDelivered() {
-		return
-	}
-	change, err := r.read()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		r.opts.Logger.Info("penstock: there is no last good copy of the source yet",
-			slog.String("source", r.Name()), slog.String("path", r.opts.Path))
-	case err != nil:
-		r.opts.Logger.Error("penstock: the last good copy of the source cannot be used and is ignored",
-			slog.String("source", r.Name()), slog.Any("error", err))
-	default:
-		r.applyCopy(change)
-	}
-}
-
-func (r *run) hasDelivered() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.delivered
-}
-
-func (r *run) applyCopy(change core.Change) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.delivered {
-		r.apply(change)
-	}
 }
 
 // Apply implements [core.Sink].
 func (r *run) Apply(change core.Change) {
+	r.awaitCopy()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !r.delivered {
+		r.applyCopy(false)
+	}
 	r.delivered = true
 	r.apply(change)
 	r.speak()

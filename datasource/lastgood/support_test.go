@@ -101,6 +101,14 @@ type service struct {
 // start starts a service in the bubble of a test.
 func start(t *testing.T, path string, at time.Time, opts ...func(*lastgood.Options)) *service {
 	t.Helper()
+	s := prepare(t, path, at, opts...)
+	s.follow()
+	return s
+}
+
+// prepare makes a service that does not follow its source yet.
+func prepare(t *testing.T, path string, at time.Time, opts ...func(*lastgood.Options)) *service {
+	t.Helper()
 	s := &service{t: t, clock: clock.NewVirtual(at), source: newScript(), path: path, log: new(log)}
 	logger := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	options := lastgood.Options{Path: path, App: "shop", Logger: logger, Clock: s.clock}
@@ -112,7 +120,6 @@ func start(t *testing.T, path string, at time.Time, opts ...func(*lastgood.Optio
 	require.NoError(t, err)
 	s.Engine = core.New(core.Config{Clock: s.clock, Logger: logger})
 	t.Cleanup(s.Close)
-	s.follow()
 	return s
 }
 
