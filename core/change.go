@@ -20,6 +20,7 @@ type change struct {
 	adopting []adoption
 	leaving  []*flowRule
 	patterns []*match.Pattern // of all of these
+	moved    []*flowRule      // that go on, but stand elsewhere
 
 	added, replaced, removed int
 }
@@ -34,7 +35,14 @@ func newChange(generation uint64, now clock.Instant) *change {
 	return &change{generation: generation, now: now, released: make(map[string]*flowRule)}
 }
 
-func (c *change) isEmpty() bool { return c.added+c.replaced+c.removed+len(c.adopting) == 0 }
+func (c *change) isEmpty() bool {
+	return c.added+c.replaced+c.removed+len(c.adopting)+len(c.moved) == 0
+}
+
+// hasPatterns says whether rules with patterns are among those that change or move.
+func (c *change) hasPatterns() bool {
+	return len(c.patterns) > 0 || slices.ContainsFunc(c.moved, (*flowRule).hasPattern)
+}
 
 // edit makes the book hold what is given as a part now; before, the rules at the
 // differing places and beyond the last were others. Names are taken up at once,
@@ -85,9 +93,10 @@ func (b *ruleBook) settle(c *change) {
 	}
 	for _, rule := range c.released {
 		c.removed++
-		b.leave(c, rule)
+		c.leave(rule)
 	}
-	if len(c.patterns) > 0 {
+	if c.hasPatterns() {
+		b.patterns = slices.DeleteFunc(b.patterns, (*flowRule).isGone)
 		slices.SortFunc(b.patterns, byPlace)
 	}
 }
@@ -104,11 +113,15 @@ func (b *ruleBook) succeed(c *change, present *flowRule, terms *flow.Terms, p *p
 	default:
 		stands = &flowRule{terms: terms}
 		c.replaced++
-		b.leave(c, present)
+		c.leave(present)
 		b.enter(c, stands)
 	}
-	if stands != present || present.part != p || present.index != index {
+	switch {
+	case stands != present:
 		b.place(stands, p, index)
+	case present.part != p || present.index != index:
+		b.place(present, p, index)
+		c.moved = append(c.moved, present)
 	}
 }
 
@@ -122,22 +135,20 @@ func (b *ruleBook) place(rule *flowRule, p *part, index int) {
 func (b *ruleBook) enter(c *change, rule *flowRule) {
 	rule.start(c.now)
 	c.entering = append(c.entering, rule)
-	if rule.pattern != nil {
+	if rule.hasPattern() {
 		b.patterns = append(b.patterns, rule)
 	}
 	c.concern(rule)
 }
 
-func (b *ruleBook) leave(c *change, rule *flowRule) {
+func (c *change) leave(rule *flowRule) {
+	rule.gone = true
 	c.leaving = append(c.leaving, rule)
-	if rule.pattern != nil {
-		b.patterns = slices.DeleteFunc(b.patterns, func(r *flowRule) bool { return r == rule })
-	}
 	c.concern(rule)
 }
 
 func (c *change) concern(rule *flowRule) {
-	if rule.pattern != nil {
+	if rule.hasPattern() {
 		c.patterns = append(c.patterns, rule.pattern)
 	}
 }

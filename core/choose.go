@@ -1,6 +1,10 @@
 package core
 
-import "github.com/penstock-go/penstock/rules"
+import (
+	"slices"
+
+	"github.com/penstock-go/penstock/rules"
+)
 
 // choice is the version of a document that is to be in force: the one held, if
 // it is usable and does not clash with other documents.
@@ -11,10 +15,7 @@ type choice struct {
 }
 
 // lose makes the choice what is in force of the document already.
-func (c *choice) lose(problem error) {
-	c.document.problem = problem
-	c.version, c.held = &c.document.inForce, false
-}
+func (c *choice) lose() { c.version, c.held = &c.document.inForce, false }
 
 // chooser settles which version of some documents is to be in force, given that
 // no name may stand for two rules. A version held whose names are taken by others
@@ -26,6 +27,7 @@ type chooser struct {
 	book    *ruleBook
 	choices map[*document]*choice
 	owners  map[rules.Key]*choice
+	open    []*choice // that have to claim their names yet
 }
 
 // choose returns a choice for each of the documents, in their order. All others
@@ -35,47 +37,67 @@ func (b *ruleBook) choose(documents []*document) []*choice {
 	choices := make([]*choice, len(documents))
 	for i, d := range documents {
 		c := &choice{document: d, version: &d.held, held: true}
-		if problem := d.obstacle(); problem != nil {
-			c.lose(problem)
+		if d.problem = d.obstacle(); d.problem != nil {
+			c.lose()
 		}
 		choices[i], s.choices[d] = c, c
 	}
-	for open := append([]*choice(nil), choices...); len(open) > 0; {
-		loser, problem := s.claim(open[0])
-		if loser == nil {
-			open = open[1:]
-			continue
-		}
-		s.release(loser)
-		loser.lose(problem)
-		if loser != open[0] {
-			open = append(open, loser) // to claim the names that it has in force
+	for s.open = slices.Clone(choices); len(s.open) > 0; s.open = s.open[1:] {
+		s.claim(s.open[0])
+	}
+	for slices.ContainsFunc(choices, s.claimAfterAll) {
+		// It may have given up names that others want.
+	}
+	for _, c := range choices {
+		if !c.held && c.document.problem == nil {
+			c.document.problem = s.clash(c.document)
 		}
 	}
 	return choices
 }
 
-// claim takes the names of a choice, unless another cannot stand beside it: that
-// one is returned, and why. What is in force stands: only a version held can lose.
-func (s *chooser) claim(c *choice) (loser *choice, problem error) {
+// claim takes the names of a choice, unless it cannot stand beside others or they
+// cannot beside it: those lose. What is in force stands: only a version held can
+// lose.
+func (s *chooser) claim(c *choice) {
 	for key := range c.version.rules.Keys() {
-		part := s.book.partOf(key)
-		if c.held && part != nil && (part.document == nil || s.choices[part.document] == nil) {
-			return c, conflict(part.given, c)
-		}
+		present, _ := s.book.find(key)
 		owner := s.owners[key]
 		switch {
-		case owner == nil:
-		case !c.held || owner.held && part == &c.document.part:
-			return owner, conflict(c.version.rules, owner)
-		default:
-			return c, conflict(owner.version.rules, c)
+		case c.held && s.isFixed(present), owner != nil && c.held && !(owner.held && present == &c.document.part):
+			c.lose()
+			s.claim(c)
+			return
+		case owner != nil:
+			s.release(owner)
+			owner.lose()
+			s.open = append(s.open, owner) // to claim the names that it has in force
 		}
 	}
+	s.take(c)
+}
+
+// claimAfterAll takes the names of a version held that lost to one which lost itself
+// later, so that nobody has them now.
+func (s *chooser) claimAfterAll(c *choice) bool {
+	if c.held || c.document.problem != nil || s.clash(c.document) != nil {
+		return false
+	}
+	s.release(c)
+	c.version, c.held = &c.document.held, true
+	s.take(c)
+	return true
+}
+
+// isFixed says whether the rules of a part are in force, whatever is chosen.
+func (s *chooser) isFixed(p *part) bool {
+	return p != nil && (p.document == nil || s.choices[p.document] == nil)
+}
+
+func (s *chooser) take(c *choice) {
 	for key := range c.version.rules.Keys() {
 		s.owners[key] = c
 	}
-	return nil, nil
 }
 
 // release gives the names of a choice back, if it has them.
@@ -87,8 +109,16 @@ func (s *chooser) release(c *choice) {
 	}
 }
 
-// conflict returns what is wrong with putting a choice beside rules in force.
-func conflict(others rules.Set, c *choice) error {
-	_, err := rules.Merge(others, c.version.rules)
-	return err
+// clash returns what is wrong with putting the version held of a document beside
+// what was chosen of the others; nil if nothing is.
+func (s *chooser) clash(d *document) error {
+	return d.held.rules.Clashes(func(key rules.Key) (by rules.Set, index int, taken bool) {
+		if p, index := s.book.find(key); s.isFixed(p) {
+			return p.given, index, true
+		}
+		if owner := s.owners[key]; owner != nil && owner.document != d {
+			return owner.version.rules, 0, true
+		}
+		return rules.Set{}, 0, false
+	})
 }

@@ -75,7 +75,7 @@ func (e *Engine) applying(resource string, opts []Option) []planned {
 // placeOfRule returns where a rule in force comes from. The caller holds
 // rules.mu.
 func (e *Engine) placeOfRule(kind rules.Kind, name string) (source string, at rules.Position) {
-	if p := e.rules.partOf(rules.Key{Kind: kind, Name: name}); p != nil && p.document != nil {
+	if p, _ := e.rules.find(rules.Key{Kind: kind, Name: name}); p != nil && p.document != nil {
 		at, _ := p.given.Position(kind, name)
 		return p.document.source.name, at
 	}

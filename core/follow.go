@@ -95,8 +95,11 @@ func (f *followed) apply(change Change) outcome {
 			slog.Duration("age", e.clock.Now().Sub(f.copiedAt)))
 	}
 	defer e.sources.changed()
-	defer f.settle()
-	return e.reconcile(e.newChange(), changed)
+	outcome := e.reconcile(e.newChange(), changed)
+	if f.heldBack == nil {
+		f.settled = f.revision
+	}
+	return outcome
 }
 
 // Disconnected is the engine's side of [Sink].

@@ -66,13 +66,13 @@ type hold struct {
 // isOwn says whether the limiter is the resource's own.
 func (h *hold) isOwn() bool { return h.rule.common == nil }
 
-func newHold(rule *flowRule, resource string, now clock.Instant) *hold {
+func newHold(rule *flowRule, r *resource, now clock.Instant) *hold {
 	h := &hold{rule: rule, adopted: rule.terms}
 	if rule.common != nil {
 		h.limiter = *rule.common
 	} else {
 		h.limiter = newLimiter(rule.terms, now)
 	}
-	h.refusals.about(resource, rules.KindFlow, rule.terms.Name(), new(tally))
+	h.refusals.about(r.name, rules.KindFlow, rule.terms.Name(), newTally(&r.node))
 	return h
 }

@@ -16,9 +16,10 @@ const overflowNames = 1024
 // overflow is where the names go that found no room in the registry. They share
 // one account, and under each rule with a pattern one ceiling.
 type overflow struct {
-	seed     maphash.Seed
-	patterns atomic.Pointer[patternBook]
-	names    [overflowNames]atomic.Pointer[resource] // by the hash of the name
+	seed      maphash.Seed
+	patterns  atomic.Pointer[patternBook]
+	names     [overflowNames]atomic.Pointer[resource] // by the hash of the name
+	unmatched *resource                               // stands for all names while there are no patterns
 }
 
 // patternBook is the rules with patterns that are in force, in their order. It
@@ -35,24 +36,25 @@ type patternRule struct {
 	hold  *hold
 }
 
-// usePatterns makes the rules with patterns apply to names that come from now
-// on. The caller holds g.mu.
-func (g *registry) usePatterns(patterns []*flowRule) {
-	book := new(patternBook)
-	for _, rule := range patterns {
-		h := g.overflow.holdFor(rule, g.engine.clock.Now())
-		book.rules = append(book.rules, patternRule{rule, rule.terms, h})
+// usePatterns makes the rules with patterns, which are those of the overflow,
+// apply to names that come from now on. The caller holds g.mu.
+func (g *registry) usePatterns() {
+	book := &patternBook{rules: make([]patternRule, 0, len(g.overflow.holds))}
+	for _, h := range g.overflow.holds {
+		book.rules = append(book.rules, patternRule{h.rule, h.rule.terms, h})
 	}
 	g.spill.patterns.Store(book)
+	for i := range g.spill.names { // what is remembered would keep older books alive
+		g.spill.names[i].Store(nil)
+	}
 }
 
-// overflowing returns a resource for a name that found no room: the one for
-// overflow itself if no rule can match, else one that bears the name and the
-// rules that match it.
+// overflowing returns a resource for a name that found no room: the same for all
+// if no rule can match, else one that bears the name and the rules that match it.
 func (g *registry) overflowing(name string) *resource {
 	book := g.spill.patterns.Load()
 	if len(book.rules) == 0 {
-		return g.overflow
+		return g.spill.unmatched
 	}
 	if len(name) > rules.MaxNameLength { // not worth remembering
 		return g.passing(name, book)
@@ -90,7 +92,7 @@ func (g *registry) matched(r *resource) {
 	now := g.engine.clock.Now()
 	for _, rule := range g.spill.patterns.Load().rules {
 		if rule.matches(r.name) {
-			p.add(rule.terms, newHold(rule.flowRule, r.name, now))
+			p.add(rule.terms, newHold(rule.flowRule, r, now))
 		}
 	}
 	if len(p.holds) > 0 {

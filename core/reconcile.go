@@ -14,8 +14,7 @@ func (e *Engine) newChange() *change { return newChange(e.generation.Load()+1, e
 // the engine is open.
 func (e *Engine) reconcile(c *change, changed []*document) outcome {
 	candidates := e.sources.candidates(changed)
-	e.sources.guardRemovals(candidates, e.maxRemoval)
-	choices := e.rules.choose(candidates)
+	choices := e.choose(candidates)
 	for _, choice := range choices {
 		if d := choice.document; choice.held {
 			differing := d.part.differing(d.held.rules)

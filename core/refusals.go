@@ -5,14 +5,18 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/stat"
 )
 
 const cacheBits = 4
 
 // tally counts what a rule did to the calls of a resource.
 type tally struct {
-	refused, wouldRefuse atomic.Uint64
+	refused     *atomic.Uint64 // beside the calls that were blocked
+	wouldRefuse atomic.Uint64
 }
+
+func newTally(of *stat.Node) *tally { return &tally{refused: of.Counter()} }
 
 // refusal is an error with which a rule refuses, and what the guard of a call says
 // that a shadow rule would have refused with it. It never changes.
@@ -29,8 +33,11 @@ type refusals struct {
 	rule     string
 
 	tally *tally
-	made  [1 << cacheBits]atomic.Pointer[refusal] // by a hash of RetryAfter
+	made  atomic.Pointer[madeRefusals] // nil until the first
 }
+
+// madeRefusals are found by a hash of their RetryAfter.
+type madeRefusals [1 << cacheBits]atomic.Pointer[refusal]
 
 // about says what the refusals are of and where they are counted.
 func (r *refusals) about(resource string, kind rules.Kind, rule string, counted *tally) {
@@ -52,8 +59,13 @@ func (r *refusals) wouldRefuse(retryAfter time.Duration) *refusal {
 
 func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
 	retryAfter = roundUp(retryAfter)
+	made := r.made.Load()
+	if made == nil {
+		made = new(madeRefusals)
+		r.made.Store(made) // in place of another's, perhaps, who has made one or two
+	}
 	const golden = 0x9E3779B97F4A7C15 // spreads the lengths over the cache
-	slot := &r.made[uint64(retryAfter)*golden>>(64-cacheBits)]
+	slot := &made[uint64(retryAfter)*golden>>(64-cacheBits)]
 	if present := slot.Load(); present != nil && present.err.RetryAfter == retryAfter {
 		return present
 	}

@@ -12,7 +12,7 @@ type removals struct {
 	settled   int64          // the last revision of the source that was not held back
 	confirmed bool           // whatever the source holds may be put in force
 	heldBack  *HeldBackError // why what it holds is not in force; nil when it is not for this
-	reported  HeldBackError  // that the operator knows of
+	reported  *HeldBackError // that the operator knows of
 }
 
 // HeldBackError says that what a source holds is not put in force, for it would
@@ -32,56 +32,71 @@ func (e *HeldBackError) Error() string {
 		"the rules in force stay; put them back or confirm", e.Source, e.Removed, e.Rules, e.Most)
 }
 
-// guardRemovals holds back the sources whose documents would take out more than
-// that share of their rules.
-func (b *sourceBook) guardRemovals(candidates []*document, most float64) {
-	if most >= 1 {
-		return
-	}
-	bySource := make(map[*followed][]*document)
-	for _, d := range candidates {
-		bySource[d.source] = append(bySource[d.source], d)
-	}
-	for f, documents := range bySource {
-		f.guard(countRemoved(documents), most)
-		f.confirmed = false // it was said of what the source holds now
-	}
-}
-
-// guard holds the source back if so many of its rules may not go at once.
-func (f *followed) guard(removed int, most float64) {
-	if f.confirmed || float64(removed) <= most*float64(f.rules) {
-		f.heldBack, f.reported = nil, HeldBackError{}
-		return
-	}
-	if next := (HeldBackError{f.name, removed, f.rules, most}); f.heldBack == nil || *f.heldBack != next {
-		f.heldBack = &next
-	}
-}
-
-// settle takes note that the source was not held back, if that is so.
-func (f *followed) settle() {
-	if f.heldBack == nil {
-		f.settled = f.revision
-	}
-}
-
-// countRemoved returns how many rules are in force of the documents of a source
-// that it does not hold any longer.
-func countRemoved(documents []*document) int {
-	gone := make(map[rules.Key]struct{})
+// choose returns what is to be in force of documents. Sources of which that would take
+// out too many rules at once are held back.
+func (e *Engine) choose(documents []*document) []*choice {
 	for _, d := range documents {
-		if d.held.err == nil {
-			for key := range d.inForce.rules.Keys() {
-				gone[key] = struct{}{}
-			}
+		d.source.heldBack = nil
+	}
+	choices := e.rules.choose(documents)
+	for e.guardRemovals(choices) {
+		choices = e.rules.choose(documents) // those left out may make room for others
+	}
+	for _, d := range documents {
+		d.source.guarded()
+	}
+	return choices
+}
+
+// guardRemovals holds back the sources that would lose more than the share of their
+// rules that is allowed. It returns false if there are none but those that are held
+// back already.
+func (e *Engine) guardRemovals(choices []*choice) (more bool) {
+	if e.maxRemoval >= 1 {
+		return false
+	}
+	bySource := make(map[*followed][]*choice)
+	for _, c := range choices {
+		bySource[c.document.source] = append(bySource[c.document.source], c)
+	}
+	for f, choices := range bySource {
+		removed := countRemoved(choices)
+		// Divided rather than multiplied: 29 of 100 are not more than 0.29.
+		if f.confirmed || removed == 0 || float64(removed)/float64(f.rules) <= e.maxRemoval {
+			continue
+		}
+		f.holdBack(HeldBackError{f.name, removed, f.rules, e.maxRemoval})
+		more = true
+	}
+	return more
+}
+
+func (f *followed) holdBack(why HeldBackError) {
+	f.heldBack = &why
+	if f.reported != nil && *f.reported == why {
+		f.heldBack = f.reported // as before
+	}
+}
+
+// guarded takes note of whether the source was held back.
+func (f *followed) guarded() {
+	f.confirmed = false // it was said of what the source holds now
+	if f.heldBack == nil {
+		f.settled, f.reported = f.revision, nil
+	}
+}
+
+// countRemoved returns how many rules of a source are in force that are not chosen.
+func countRemoved(choices []*choice) int {
+	gone := make(map[rules.Key]struct{})
+	for _, c := range choices {
+		for key := range c.document.inForce.rules.Keys() {
+			gone[key] = struct{}{}
 		}
 	}
-	for _, d := range documents {
-		if d.held.err == nil {
-			for key := range d.held.rules.Keys() {
-				delete(gone, key)
-			}
+	for _, c := range choices {
+		for key := range c.version.rules.Keys() {
+			delete(gone, key)
 		}
 	}
 	return len(gone)
@@ -90,10 +105,10 @@ func countRemoved(documents []*document) int {
 // reportHeldBack adds that the source is held back to what has to be reported,
 // once.
 func (f *followed) reportHeldBack(rejections []Rejection) []Rejection {
-	if f.reported == *f.heldBack {
+	if f.reported == f.heldBack {
 		return rejections
 	}
-	f.reported = *f.heldBack
+	f.reported = f.heldBack
 	return append(rejections, Rejection{Source: f.name, Revision: f.revision, Err: f.heldBack})
 }
 
@@ -122,6 +137,5 @@ func (e *Engine) confirm(source string) (outcome, error) {
 	}
 	f.confirmed = true
 	defer e.sources.changed()
-	defer f.settle()
 	return e.reconcile(e.newChange(), nil), nil
 }

@@ -25,12 +25,13 @@ func (b *ruleBook) init() { b.flow = make(map[string]*flowRule) }
 // count returns how many rules are in force, of all kinds.
 func (b *ruleBook) count() int { return len(b.flow) }
 
-// partOf returns the part that has the rule of that key in force; nil if none has.
-func (b *ruleBook) partOf(key rules.Key) *part {
+// find returns the part that has the rule of that key in force, and the place in
+// there; nil if none has.
+func (b *ruleBook) find(key rules.Key) (p *part, index int) {
 	if rule := b.flow[key.Name]; rule != nil && key.Kind == rules.KindFlow {
-		return rule.part
+		return rule.part, rule.index
 	}
-	return nil
+	return nil, 0
 }
 
 // flowRule is a flow rule in force. What it counts for each resource by itself is
@@ -40,12 +41,21 @@ type flowRule struct {
 	related string         // the resource whose passes it counts, if not its own
 	common  *limiter       // for all resources together; nil when each has its own
 
-	part  *part // where it stands; guarded by ruleBook.mu
+	// ruleBook.mu guards what follows.
+	part  *part // where it stands
 	index int   // in the part
+	gone  bool  // it is in force no longer
 
-	terms         *flow.Terms // written under both ruleBook.mu and registry.mu
-	guarded, busy *resource   // that it names, as the guarded and as the related one; guarded by registry.mu
+	terms *flow.Terms // written under both ruleBook.mu and registry.mu
+
+	// registry.mu guards what follows.
+	guarded, busy *resource // that it names, as the guarded and as the related one
+	present       *hold     // while a plan is drawn up: what it holds of that resource already
 }
+
+func (r *flowRule) hasPattern() bool { return r.pattern != nil }
+
+func (r *flowRule) isGone() bool { return r.gone }
 
 // start makes a rule that was not in force before ready to count.
 func (r *flowRule) start(now clock.Instant) {

@@ -3,7 +3,6 @@ package core
 import (
 	"slices"
 
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
 )
 
@@ -50,6 +49,7 @@ func (s *stage) swap(patterns []*flowRule) {
 	defer g.mu.Unlock()
 	s.changeRules()
 	s.touchMatching()
+	s.touchMoved()
 	for _, r := range s.touched {
 		next := s.plan(r, patterns)
 		next.before.Store(r.plan.Load())
@@ -62,9 +62,10 @@ func (s *stage) swap(patterns []*flowRule) {
 		// asks for the generation again.
 		r.plan.Load().before.Store(nil)
 	}
-	if len(s.patterns) > 0 {
-		g.usePatterns(patterns)
+	if s.hasPatterns() {
+		g.usePatterns()
 	}
+	g.full.Store(false) // there is room for a name that a rule has come to name
 }
 
 // changeRules ties the rules to the resources that they name.
@@ -72,10 +73,12 @@ func (s *stage) changeRules() {
 	for _, rule := range s.leaving {
 		s.touch(rule.guarded)
 		s.touch(rule.busy)
-		s.registry.untie(rule)
 		if rule.common != nil {
 			s.retire = append(s.retire, *rule.common)
 		}
+	}
+	for _, r := range s.touched {
+		s.registry.untie(r)
 	}
 	for _, rule := range s.entering {
 		s.registry.tie(rule)
@@ -118,26 +121,54 @@ func (s *stage) touchMatching() {
 	}
 }
 
+// touchMoved touches the resources whose rules are to be asked in another order.
+func (s *stage) touchMoved() {
+	for _, rule := range s.moved {
+		if r := rule.guarded; r != nil && len(r.holds) > 1 {
+			s.touch(r)
+		}
+	}
+	if slices.ContainsFunc(s.moved, (*flowRule).hasPattern) {
+		s.touch(s.registry.overflow)
+		s.registry.publish()
+		for _, r := range *s.registry.known.Load() {
+			if !slices.IsSortedFunc(r.holds, func(a, b *hold) int { return byPlace(a.rule, b.rule) }) {
+				s.touch(r)
+			}
+		}
+	}
+}
+
 // plan draws up the plan of a resource and notes which of its limiters go on with
 // newer terms, and which end.
 func (s *stage) plan(r *resource, patterns []*flowRule) *plan {
 	p := &s.planner
 	p.startOver()
+	for _, h := range r.holds {
+		h.rule.present = h
+	}
 	for _, rule := range s.rulesFor(r, patterns) {
-		h := r.holdFor(rule, s.now)
+		h := rule.present
+		rule.present = nil
+		if h == nil {
+			h = newHold(rule, r, s.now)
+		}
 		p.add(rule.terms, h)
 		if h.isOwn() && h.adopted != rule.terms {
 			h.adopted = rule.terms
 			s.adopt = append(s.adopt, adoptingLimiter{h.limiter, rule.terms})
 		}
 	}
-	for _, rule := range r.counting() {
-		p.count(rule)
+	if r.ties != nil {
+		for _, rule := range r.ties.counts {
+			p.count(rule)
+		}
 	}
 	for _, h := range r.holds {
-		if h.isOwn() && !slices.Contains(p.holds, h) {
+		if h.rule.present != nil && h.isOwn() { // nobody has taken it
 			s.retire = append(s.retire, h.limiter)
 		}
+		h.rule.present = nil
 	}
 	if !slices.Equal(r.holds, p.holds) {
 		r.holds = slices.Clone(p.holds)
@@ -158,15 +189,4 @@ func (s *stage) rulesFor(r *resource, patterns []*flowRule) []*flowRule {
 	}
 	slices.SortFunc(s.apply, byPlace)
 	return s.apply
-}
-
-// holdFor returns what a rule holds of the resource already, or a new hold. The
-// caller holds registry.mu.
-func (r *resource) holdFor(rule *flowRule, now clock.Instant) *hold {
-	for _, h := range r.holds {
-		if h.rule == rule {
-			return h
-		}
-	}
-	return newHold(rule, r.name, now)
 }

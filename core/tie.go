@@ -6,7 +6,7 @@ import "slices"
 // resource is never forgotten.
 type ties struct {
 	guards []*flowRule // rules on the resource
-	counts []*flowRule // rules on others that count its passes
+	counts []*flowRule // rules on others that count its passes, in no order
 }
 
 // tie binds a rule to the resources that it names, however many there are. The
@@ -35,34 +35,13 @@ func (g *registry) tied(name string) *resource {
 	return r
 }
 
-// untie lets go of the resources that a rule names. The caller holds g.mu.
-func (g *registry) untie(rule *flowRule) {
-	isRule := func(r *flowRule) bool { return r == rule }
-	if r := rule.guarded; r != nil {
-		r.ties.guards = slices.DeleteFunc(r.ties.guards, isRule)
-		g.release(r)
-	}
-	if r := rule.busy; r != nil {
-		r.ties.counts = slices.DeleteFunc(r.ties.counts, isRule)
-		g.release(r)
-	}
-}
-
-// release forgets the ties of a resource that no rule names any longer.
-func (g *registry) release(r *resource) {
+// untie lets a resource go of the rules that are gone, all at once. The caller
+// holds g.mu.
+func (g *registry) untie(r *resource) {
+	r.ties.guards = slices.DeleteFunc(r.ties.guards, (*flowRule).isGone)
+	r.ties.counts = slices.DeleteFunc(r.ties.counts, (*flowRule).isGone)
 	if len(r.ties.guards)+len(r.ties.counts) == 0 {
 		r.ties = nil
 		g.ruled--
 	}
-}
-
-// counting returns the rules on other resources that count the passes of this one,
-// in their order.
-func (r *resource) counting() []*flowRule {
-	if r.ties == nil {
-		return nil
-	}
-	counts := slices.Clone(r.ties.counts)
-	slices.SortFunc(counts, byPlace)
-	return counts
 }

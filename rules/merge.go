@@ -40,16 +40,44 @@ func (s schema[R]) merge(to *Set, from []Set) Problems {
 			*rules = append(*rules, rule)
 			name := s.fullName(rule)
 			if by, taken := first[name]; taken {
-				problem := s.problem(i, name, nameTaken(s.whereabouts(from[by.set], name, by.index)))
-				p, _ := from[j].Position(s.kind, name)
-				problem.Document, problem.Line, problem.Column = p.Document, p.Line, p.Column
-				problems = append(problems, problem)
+				problems = append(problems, s.clash(from[j], i, name, s.whereabouts(from[by.set], name, by.index)))
 				continue
 			}
 			first[name] = holder{j, i}
 		}
 	}
 	return problems
+}
+
+// Clashes says which names of a set, which is complete, other rules have: [Problems]
+// like those of [Merge], nil if there are none. By tells the set that has the rule
+// of a key and its index there. What it costs does not depend on how many other
+// rules there are.
+func (s Set) Clashes(by func(Key) (other Set, index int, taken bool)) error {
+	var problems Problems
+	for _, section := range sections() {
+		problems = append(problems, section.clashes(s, by)...)
+	}
+	return problems.err()
+}
+
+func (s schema[R]) clashes(set Set, by func(Key) (Set, int, bool)) Problems {
+	var problems Problems
+	for i, rule := range *s.rules(&set) {
+		name := s.nameOf(rule)
+		if other, index, taken := by(Key{s.kind, name}); taken {
+			problems = append(problems, s.clash(set, i, name, s.whereabouts(other, name, index)))
+		}
+	}
+	return problems
+}
+
+// clash is the problem of a rule whose name another rule has.
+func (s schema[R]) clash(set Set, index int, name, by string) Problem {
+	problem := s.problem(index, name, nameTaken(by))
+	p, _ := set.Position(s.kind, name)
+	problem.Document, problem.Line, problem.Column = p.Document, p.Line, p.Column
+	return problem
 }
 
 // fullName returns the name of a rule that may have left it out.

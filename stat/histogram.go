@@ -2,6 +2,7 @@ package stat
 
 import (
 	"math/bits"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -17,26 +18,55 @@ const (
 // shorter than a microsecond). Quantiles are therefore right within 3.2 %.
 // What is longer than about 2.4 hours counts in the last bucket.
 //
-// The zero value is empty and ready. Memory is taken as values come: 128 bytes
-// for each doubling of the response time that was ever seen. Recording is
-// lock-free and safe for concurrent use.
+// The zero value is empty and ready. Memory is taken as values come: 64 bytes, a
+// cache line, for each doubling of the response time that was ever seen. All
+// methods are safe for concurrent use, and recording is lock-free but for one in
+// two thousand million.
 type Histogram struct {
-	octaves [octaves]atomic.Pointer[[perOctave]atomic.Uint64]
+	octaves [octaves]atomic.Pointer[octave]
+
+	mu      sync.Mutex // guards what follows, and taking from a counter
+	carried map[*atomic.Uint32]uint64
 }
+
+// octave counts in half the memory that would do for ever. Whoever finds that a
+// counter has reached carryAt moves so many to the carried ones before it goes on:
+// as each goroutine can be past that mark by one only, no counter wraps around.
+type octave [perOctave]atomic.Uint32
+
+const carryAt = 1 << 31
 
 // Record counts one response time. Negative ones count as zero.
 func (h *Histogram) Record(d time.Duration) {
-	octave, i := place(d)
-	counts := h.octaves[octave].Load()
+	o, i := place(d)
+	counts := h.octaves[o].Load()
 	if counts == nil {
-		h.octaves[octave].CompareAndSwap(nil, new([perOctave]atomic.Uint64))
-		counts = h.octaves[octave].Load()
+		h.octaves[o].CompareAndSwap(nil, new(octave))
+		counts = h.octaves[o].Load()
 	}
-	counts[i].Add(1)
+	if counts[i].Add(1) >= carryAt {
+		h.carry(&counts[i])
+	}
+}
+
+// carry makes room in a counter, unless somebody else just did.
+func (h *Histogram) carry(counter *atomic.Uint32) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if counter.Load() < carryAt {
+		return
+	}
+	if h.carried == nil {
+		h.carried = make(map[*atomic.Uint32]uint64)
+	}
+	h.carried[counter] += carryAt
+	counter.Add(-carryAt & (1<<32 - 1))
 }
 
 // Snapshot returns a copy of the present counts.
 func (h *Histogram) Snapshot() Distribution {
+	h.mu.Lock() // or what is being carried would be missing, or be there twice
+	defer h.mu.Unlock()
 	var d Distribution
 	for o := range h.octaves {
 		counts := h.octaves[o].Load()
@@ -44,7 +74,7 @@ func (h *Histogram) Snapshot() Distribution {
 			continue
 		}
 		for i := range counts {
-			if n := counts[i].Load(); n > 0 {
+			if n := h.carried[&counts[i]] + uint64(counts[i].Load()); n > 0 {
 				low := lowerBound(o, i)
 				d.Buckets = append(d.Buckets, DistributionBucket{low, low + width(o), n})
 				d.Count += n

@@ -1,7 +1,7 @@
 package stat
 
 import (
-	"math"
+	"math/bits"
 	"time"
 )
 
@@ -9,63 +9,90 @@ import (
 // open included.
 const Remembered = 60
 
-// leapArray is the buckets of the last minute's seconds, reused in a ring: each
-// second is written when it ends. Counts of one kind stand together, and kinds
-// that never happen take no memory. What does not fit stays at the most.
+// leapArray is the last minute's seconds, a row each, reused in a ring: a second is
+// written when it ends. Each column is as many bytes wide as the greatest number
+// that it was ever given, so that a kind of event that never happens costs nothing
+// and a call in every second nine bytes a row instead of 64. It is copied into a wider
+// one when a number does not fit. The zero value is an empty minute.
 type leapArray struct {
-	passed, completed            [Remembered]uint32
-	maxInFlight, maxResponseTime [Remembered]uint32 // the latter in microseconds
-	responseTime                 [Remembered]uint32 // microseconds, the low bits
-	responseTimeHigh             [Remembered]uint8  // and the high ones
-
-	blocked, failed, waited *[Remembered]uint32
+	widths [columns]uint8 // in bytes
+	cells  []byte         // Remembered rows of the widths' sum
 }
 
-const maxResponseTimeSum = 1<<40 - 1 // microseconds in a second: 12 days of them
+const columns = 8
 
-func slotOf(second int64) int { return int((second%Remembered + Remembered) % Remembered) }
+// row is what is kept of a second; durations are in microseconds.
+type row [columns]uint64
+
+func rowOf(s *Second) row {
+	return row{
+		s.Passed, s.Blocked, s.Completed, s.Failed, s.Waited,
+		micros(s.ResponseTime), micros(s.MaxResponseTime), s.MaxInFlight,
+	}
+}
 
 // put writes a second over what stood in its place.
 func (a *leapArray) put(second int64, s *Second) {
-	i := slotOf(second)
-	a.passed[i], a.completed[i] = narrow(s.Passed), narrow(s.Completed)
-	a.maxInFlight[i] = narrow(s.MaxInFlight)
-	a.maxResponseTime[i] = narrow(micros(s.MaxResponseTime))
-	sum := min(micros(s.ResponseTime), maxResponseTimeSum)
-	a.responseTime[i], a.responseTimeHigh[i] = uint32(sum), uint8(sum>>32)
-	putRare(&a.blocked, i, s.Blocked)
-	putRare(&a.failed, i, s.Failed)
-	putRare(&a.waited, i, s.Waited)
+	r := rowOf(s)
+	a.makeRoomFor(&r)
+	a.write(slotOf(second), &r)
 }
 
 // get reads a second into s.
 func (a *leapArray) get(second int64, s *Second) {
-	i := slotOf(second)
-	s.Passed, s.Completed = uint64(a.passed[i]), uint64(a.completed[i])
-	s.MaxInFlight = uint64(a.maxInFlight[i])
-	s.MaxResponseTime = time.Duration(a.maxResponseTime[i]) * time.Microsecond
-	s.ResponseTime = time.Duration(uint64(a.responseTimeHigh[i])<<32|uint64(a.responseTime[i])) * time.Microsecond
-	s.Blocked, s.Failed, s.Waited = getRare(a.blocked, i), getRare(a.failed, i), getRare(a.waited, i)
+	r := a.read(slotOf(second))
+	s.Passed, s.Blocked, s.Completed, s.Failed, s.Waited = r[0], r[1], r[2], r[3], r[4]
+	s.ResponseTime = time.Duration(r[5]) * time.Microsecond
+	s.MaxResponseTime = time.Duration(r[6]) * time.Microsecond
+	s.MaxInFlight = r[7]
 }
 
-func putRare(counts **[Remembered]uint32, i int, n uint64) {
-	if *counts == nil {
-		if n == 0 {
-			return
+// makeRoomFor widens the columns that are too narrow for a row.
+func (a *leapArray) makeRoomFor(r *row) {
+	wider, size := a.widths, 0
+	for i, n := range r {
+		wider[i] = max(wider[i], uint8((bits.Len64(n)+7)/8))
+		size += int(wider[i])
+	}
+	if wider == a.widths {
+		return
+	}
+	next := leapArray{widths: wider, cells: make([]byte, Remembered*size)}
+	for slot := range Remembered {
+		old := a.read(slot)
+		next.write(slot, &old)
+	}
+	*a = next
+}
+
+func (a *leapArray) write(slot int, r *row) {
+	cells := a.at(slot)
+	for i, width := range a.widths {
+		for b := range width {
+			cells[b] = byte(r[i] >> (8 * b))
 		}
-		*counts = new([Remembered]uint32)
+		cells = cells[width:]
 	}
-	(*counts)[i] = narrow(n)
 }
 
-func getRare(counts *[Remembered]uint32, i int) uint64 {
-	if counts == nil {
-		return 0
+func (a *leapArray) read(slot int) (r row) {
+	cells := a.at(slot)
+	for i, width := range a.widths {
+		for b := range width {
+			r[i] |= uint64(cells[b]) << (8 * b)
+		}
+		cells = cells[width:]
 	}
-	return uint64(counts[i])
+	return r
 }
 
-func narrow(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
+// at returns the cells of a row.
+func (a *leapArray) at(slot int) []byte {
+	size := len(a.cells) / Remembered
+	return a.cells[slot*size:][:size]
+}
+
+func slotOf(second int64) int { return int((second%Remembered + Remembered) % Remembered) }
 
 // micros returns a duration in whole microseconds, negative ones as zero.
 func micros(d time.Duration) uint64 { return uint64(max(0, d+time.Microsecond/2) / time.Microsecond) }

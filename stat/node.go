@@ -17,19 +17,21 @@ import (
 // A call is told to the node as Pass and Done, or as Block; a call that had to
 // wait, before that, as BeginWait and EndWait. Calls count, not tokens.
 type Node struct {
-	// What calls write stands in one cache line. A call that passes costs three
-	// atomic writes, to passed, done and the histogram, one that is blocked a
-	// single one; the others are mostly read.
+	// What every call writes: one cache line, if the node begins with one. A call
+	// that passes costs three atomic writes, to passed, done and the histogram, one
+	// that is blocked one, and one more to the counter of who refused it.
+	passed  tally
+	done    tally // calls that ended, and their response times in microseconds
+	blocked tally
+	beside  [4]atomic.Uint64 // see Counter
+	given   atomic.Int64     // of them
+
+	// What every call reads and few write: another line.
 	second      atomic.Int64 // that is open; changes under mu
-	passed      tally
-	done        tally // calls that ended, and their response times in microseconds
-	blocked     tally
 	maxInFlight peak
 	maxTook     peak         // microseconds
 	moved       atomic.Int64 // calls under way, but for those in the words of passed and done
-	waiting     atomic.Int64 // between BeginWait and EndWait
-
-	rare atomic.Pointer[rareTallies]
+	rare        atomic.Pointer[rareTallies]
 
 	mu     sync.Mutex // guards what follows, and going over to another second
 	sums   [3]sums    // of passed, done and blocked
@@ -40,9 +42,10 @@ type Node struct {
 
 // rareTallies are those of what most resources never see.
 type rareTallies struct {
-	failed tally
-	waited tally   // waits that ended, and how long they were, in microseconds
-	sums   [2]sums // of both; guarded by Node.mu
+	failed  tally
+	waited  tally        // waits that ended, and how long they were, in microseconds
+	waiting atomic.Int64 // between BeginWait and EndWait
+	sums    [2]sums      // of both; guarded by Node.mu
 }
 
 // Pass counts a call that is let through at now.
@@ -86,6 +89,17 @@ func (n *Node) TakeBack(passed clock.Instant) {
 // Block counts a call that was refused at now.
 func (n *Node) Block(now clock.Instant) { n.count(&n.blocked, now, 0) }
 
+// Counter returns a counter, at zero, for what is counted along with calls of the
+// node. The first four stand in the cache line that each call writes, so that
+// processors which refuse calls at once pass one line to and fro instead of two: 81 ns
+// a refusal instead of 163 where the way between them is long.
+func (n *Node) Counter() *atomic.Uint64 {
+	if i := n.given.Add(1); i <= int64(len(n.beside)) {
+		return &n.beside[i-1]
+	}
+	return new(atomic.Uint64)
+}
+
 // Done counts the end, at now, of a call that was let through at start.
 func (n *Node) Done(start, now clock.Instant, failed bool) {
 	took := now.Sub(start)
@@ -116,12 +130,12 @@ func (n *Node) end(second int64, quantity uint64) {
 }
 
 // BeginWait counts a call that has to wait.
-func (n *Node) BeginWait() { n.waiting.Add(1) }
+func (n *Node) BeginWait() { n.rarely().waiting.Add(1) }
 
 // EndWait counts the end, at now, of a wait that began at start, however it
 // ended.
 func (n *Node) EndWait(start, now clock.Instant) {
-	n.waiting.Add(-1)
+	n.rarely().waiting.Add(-1)
 	n.count(&n.rarely().waited, now, micros(now.Sub(start)))
 }
 

@@ -14,7 +14,12 @@ func (n *Node) InFlight() int64 {
 }
 
 // Waiting returns how many calls are waiting.
-func (n *Node) Waiting() int64 { return n.waiting.Load() }
+func (n *Node) Waiting() int64 {
+	if r := n.rare.Load(); r != nil {
+		return r.waiting.Load()
+	}
+	return 0
+}
 
 // Totals returns the sums since the node was made, and the present state. Each
 // sum is exact; calls that happen meanwhile may be in one and not yet in another.
@@ -24,7 +29,7 @@ func (n *Node) Totals() Totals {
 	done, passed := n.accountOf(&n.done).total(), n.accountOf(&n.passed).total()
 	t := Totals{
 		InFlight:      n.inFlight(),
-		Waiting:       n.waiting.Load(),
+		Waiting:       n.Waiting(),
 		Passed:        passed.events,
 		Blocked:       n.accountOf(&n.blocked).total().events,
 		Completed:     done.events,
@@ -65,7 +70,7 @@ func (n *Node) Second(second int64) Second {
 func (n *Node) Idle(now clock.Instant) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.inFlight() > 0 || n.waiting.Load() > 0 {
+	if n.inFlight() > 0 || n.Waiting() > 0 {
 		return false
 	}
 	last := secondOf(now)

@@ -37,7 +37,9 @@ func (s *Source) add(c *core.Change, pair *mvccpb.KeyValue) {
 
 // isConfirmation says whether the key is that of [Keys.Confirmation], which comes
 // before those of all documents.
-func (s *Source) isConfirmation(pair *mvccpb.KeyValue) bool { return len(pair.Key) == len(s.keys.Documents) }
+func (s *Source) isConfirmation(pair *mvccpb.KeyValue) bool {
+	return len(pair.Key) == len(s.keys.Documents)
+}
 
 // change returns what events say in one: of several on one key the latest
 // counts.

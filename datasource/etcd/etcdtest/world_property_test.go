@@ -176,6 +176,9 @@ func (w *world) burst(t *rapid.T) {
 	}
 }
 
+// healing is how long it may take until the engine goes by what etcd holds again.
+const healing = 5 * time.Second
+
 // heal makes all well again, sees that the engine comes to what etcd holds and that
 // it came there as it should, and returns how long it took.
 func (w *world) heal(t *rapid.T) time.Duration {
@@ -183,7 +186,7 @@ func (w *world) heal(t *rapid.T) time.Duration {
 	w.network.restore()
 	began := time.Now()
 	require.Eventually(t, func() bool { return maps.Equal(w.source.documents(), w.held) && w.engine.Status().Sources[0].Connected },
-		patience, time.Millisecond)
+		healing, time.Millisecond)
 	took := time.Since(began)
 
 	changes := w.source.applied()

@@ -1,0 +1,307 @@
+package core_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
+)
+
+const (
+	loadedRoom   = 4              // names that have room beside those that rules name
+	loadedWindow = 24 * time.Hour // in which nothing that a test counts is forgotten
+)
+
+var loadedNames = []string{"a", "b", "c:1", "c:2", "d:1", "d:2", core.Overflow}
+
+// loaded is an engine that is given rules in every way there is, and what it should
+// make of them: told anew after each step, from what the status says is in force.
+type loaded struct {
+	t      *rapid.T
+	engine *core.Engine
+	clock  *clock.Virtual
+	most   float64 // MaxRemoval
+
+	sources  []*sourceModel
+	code     []flow.Rule
+	drawn    []flow.Rule              // so far, to be given again
+	versions map[[32]byte][]placed    // of documents, by digest
+	inForce  []placed                 // in their order
+	lives    map[string]int           // of rules, by name
+	counts   map[loadedCount]int      // what windows have counted
+	known    map[string]bool          // names that are resources
+	called   map[string]clock.Instant // when last
+	revision uint64
+}
+
+// sourceModel is a source and what it holds.
+type sourceModel struct {
+	*memory
+	held     map[string]*[32]byte // digests of documents; nil for one that cannot be read
+	revision int64
+	running  bool
+	stop     func()
+}
+
+// placed is a rule and where it stands.
+type placed struct {
+	flow.Rule
+	source, document string
+	line             int
+}
+
+// loadedCount names what a rule counts of a resource: "" for all together.
+type loadedCount struct {
+	rule     string
+	life     int
+	resource string
+}
+
+// drawRule draws a rule that lets all calls through, often one that was drawn before.
+func (m *loaded) drawRule(name string) flow.Rule {
+	if same := slices.DeleteFunc(slices.Clone(m.drawn), func(r flow.Rule) bool { return r.Name != name }); len(same) > 0 &&
+		rapid.IntRange(0, 3).Draw(m.t, "again") > 0 {
+		return rapid.SampledFrom(same).Draw(m.t, "rule")
+	}
+	r := flow.Rule{Name: name, Limit: rapid.SampledFrom([]float64{1000, 2000}).Draw(m.t, "limit"), Window: loadedWindow}
+	if rapid.Bool().Draw(m.t, "exact") {
+		r.Resource = rapid.SampledFrom(loadedNames[:3]).Draw(m.t, "resource")
+	} else {
+		r.Match = rapid.SampledFrom([]string{"c:*", "*", "~^[cd]:1$"}).Draw(m.t, "match")
+		r.Shared = rapid.Bool().Draw(m.t, "shared")
+	}
+	switch rapid.IntRange(0, 6).Draw(m.t, "kind") {
+	case 0:
+		r.Control, r.Limit = flow.Throttle, 1e9
+	case 1:
+		r.Algorithm, r.Limit = flow.TokenBucket, 1e9
+	case 2:
+		r.Algorithm = flow.FixedWindow
+	case 3:
+		r.Related = rapid.SampledFrom([]string{"a", "c:2", "d:2"}).Filter(func(n string) bool { return n != r.Resource }).Draw(m.t, "related")
+	}
+	r.Origin = rapid.SampledFrom([]string{"", "", "mobile", flow.OtherOrigins}).Draw(m.t, "origin")
+	r.Shadow = rapid.IntRange(0, 3).Draw(m.t, "shadow") == 3
+	r = r.WithDefaults()
+	require.Empty(m.t, r.Validate())
+	m.drawn = append(m.drawn, r)
+	return r
+}
+
+// drawRules draws a few rules of different names.
+func (m *loaded) drawRules() (drawn []flow.Rule) {
+	names := rapid.Permutation([]string{"r0", "r1", "r2", "r3", "r4", "r5"}).Draw(m.t, "names")
+	for _, name := range names[:rapid.IntRange(0, 4).Draw(m.t, "rules")] {
+		drawn = append(drawn, m.drawRule(name))
+	}
+	return drawn
+}
+
+// document writes rules as a document, and remembers what it says.
+func (m *loaded) document(source, name string, revision int64) (doc core.Document, digest *[32]byte) {
+	doc = core.Document{Name: name, Revision: revision}
+	switch rapid.IntRange(0, 9).Draw(m.t, "broken") {
+	case 0:
+		doc.Data = []byte("flow: [")
+		return doc, nil
+	case 1:
+		doc.Err = fmt.Errorf("not readable")
+		return doc, nil
+	}
+	head := fmt.Sprintf("# %s of %s\n", name, source) + rapid.SampledFrom([]string{"", "# more\n"}).Draw(m.t, "head")
+	text := head + "flow:\n"
+	var here []placed
+	for i, r := range m.drawRules() {
+		text += "- " + ruleText(r) + "\n"
+		here = append(here, placed{r, source, name, strings.Count(head, "\n") + i + 2})
+	}
+	if len(here) == 0 {
+		text = head + "flow: []"
+	}
+	doc.Data = []byte(text)
+	sum := sha256.Sum256(doc.Data)
+	m.versions[sum] = here
+	return doc, &sum
+}
+
+func ruleText(r flow.Rule) string {
+	var fields []string
+	add := func(format string, value any) { fields = append(fields, fmt.Sprintf(format, value)) }
+	add("name: %q", r.Name)
+	if r.Match != "" {
+		add("match: %q", r.Match)
+		add("perResource: %v", !r.Shared)
+	} else {
+		add("resource: %q", r.Resource)
+	}
+	add("limit: %v", int(r.Limit))
+	add("window: %v", r.Window)
+	if r.Control == flow.Throttle {
+		add("control: %v", r.Control)
+	} else {
+		add("algorithm: %v", r.Algorithm)
+	}
+	if r.Origin != "" {
+		add("origin: %v", r.Origin)
+	}
+	if r.Related != "" {
+		add("related: %q", r.Related)
+	}
+	add("shadow: %v", r.Shadow)
+	return "{" + strings.Join(fields, ", ") + "}"
+}
+
+// load gives the engine rules from code.
+func (m *loaded) load(set []flow.Rule) {
+	taken := map[string]bool{}
+	for _, r := range m.inForce {
+		taken[r.Name] = r.source != ""
+	}
+	err := m.engine.Load(rules.Set{Flow: set})
+	if slices.ContainsFunc(set, func(r flow.Rule) bool { return taken[r.Name] }) {
+		require.ErrorContains(m.t, err, "is taken")
+		require.Equal(m.t, m.revision, m.engine.Status().Revision)
+	} else {
+		require.NoError(m.t, err)
+		m.code = set
+	}
+	m.judge()
+}
+
+// apply has a source find other documents.
+func (m *loaded) apply(s *sourceModel) {
+	s.revision = max(0, s.revision+rapid.SampledFrom([]int64{1, 1, 1, 0, -3}).Draw(m.t, "revision step"))
+	change := core.Change{Revision: s.revision, Complete: rapid.IntRange(0, 3).Draw(m.t, "complete") == 0}
+	confirmed := m.most == 0
+	if rapid.IntRange(0, 5).Draw(m.t, "confirmed") == 0 {
+		change.ConfirmedAt = s.revision
+		confirmed = true
+	}
+	if change.Complete {
+		clear(s.held)
+	}
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"x", "y", "z"}), 0, 3, rapid.ID).Draw(m.t, "documents") {
+		if !change.Complete && rapid.IntRange(0, 3).Draw(m.t, "removed") == 0 {
+			change.Removed = append(change.Removed, name)
+			delete(s.held, name)
+			continue
+		}
+		doc, digest := m.document(s.name, name, s.revision)
+		change.Documents = append(change.Documents, doc)
+		s.held[name] = digest
+	}
+	before := m.namesOf(s)
+	s.put(change)
+	m.judge()
+	if after := m.namesOf(s); !confirmed {
+		gone := len(before)
+		for name := range after {
+			if before[name] {
+				gone--
+			}
+		}
+		require.LessOrEqual(m.t, float64(gone), m.most*float64(len(before)), "rules that are gone at once, unconfirmed")
+	}
+}
+
+func (m *loaded) namesOf(s *sourceModel) map[string]bool {
+	names := map[string]bool{}
+	for _, r := range m.inForce {
+		if r.source == s.name {
+			names[r.Name] = true
+		}
+	}
+	return names
+}
+
+// call makes a call, which passes, and counts it.
+func (m *loaded) call(name, origin string) {
+	m.clock.Advance(time.Millisecond)
+	guard, err := m.engine.Entry(m.t.Context(), name, core.Origin(origin))
+	require.NoError(m.t, err)
+	guard.Exit()
+	own := m.resourceOf(name, true)
+	m.called[own] = m.clock.Now()
+	all := m.rulesInForce()
+	for _, r := range applying(all, name, origin) {
+		if r.Related == "" {
+			m.counts[m.countOf(r, own)]++
+		}
+	}
+	for _, r := range all {
+		if r.Related == own {
+			m.counts[m.countOf(r, own)]++
+		}
+	}
+}
+
+// resourceOf returns under which name calls of that name are counted.
+func (m *loaded) resourceOf(name string, called bool) string {
+	named := m.named()
+	room := 0
+	for known := range m.known {
+		if !named[known] {
+			room++
+		}
+	}
+	if name == core.Overflow || !m.known[name] && room >= loadedRoom {
+		return core.Overflow
+	}
+	if called {
+		m.known[name] = true
+	}
+	return name
+}
+
+func (m *loaded) countOf(r flow.Rule, resource string) loadedCount {
+	if r.Match == "" || r.Shared || r.Related != "" {
+		resource = ""
+	}
+	return loadedCount{r.Name, m.lives[r.Name], resource}
+}
+
+// named returns the names that rules in force name.
+func (m *loaded) named() map[string]bool {
+	named := map[string]bool{}
+	for _, r := range m.inForce {
+		if r.Resource != "" {
+			named[r.Resource] = true
+		}
+		if r.Related != "" {
+			named[r.Related] = true
+		}
+	}
+	return named
+}
+
+func (m *loaded) rulesInForce() (all []flow.Rule) {
+	for _, r := range m.inForce {
+		all = append(all, r.Rule)
+	}
+	return all
+}
+
+// rest lets time pass until names that nobody called are forgotten.
+func (m *loaded) rest() {
+	m.clock.Advance(2 * time.Minute)
+	m.engine.Snapshot()
+	named := m.named()
+	maps.DeleteFunc(m.known, func(name string, _ bool) bool {
+		counted := slices.ContainsFunc(m.inForce, func(r placed) bool {
+			return targets(r.Rule, name) && r.Limiter() == flow.WindowLimiter && m.counts[m.countOf(r.Rule, name)] > 0 &&
+				m.countOf(r.Rule, name).resource != ""
+		})
+		return !named[name] && !counted
+	})
+	m.judge()
+}
