@@ -28,18 +28,21 @@ func (s *Source) documentName(pair *mvccpb.KeyValue) string {
 // add adds what a key and its value say to a change.
 func (s *Source) add(c *core.Change, pair *mvccpb.KeyValue) {
 	switch {
-	case !s.isConfirmation(pair):
+	case !s.isConfirmationKey(pair):
 		c.Documents = append(c.Documents, s.document(pair))
-	case bytes.HasPrefix(pair.Value, []byte(confirmation)):
+	case confirms(pair):
 		c.ConfirmedAt = pair.ModRevision
 	}
 }
 
-// isConfirmation says whether the key is that of [Keys.Confirmation], which comes
+// isConfirmationKey says whether the key is that of [Keys.Confirmation], which comes
 // before those of all documents.
-func (s *Source) isConfirmation(pair *mvccpb.KeyValue) bool {
+func (s *Source) isConfirmationKey(pair *mvccpb.KeyValue) bool {
 	return len(pair.Key) == len(s.keys.Documents)
 }
+
+// confirms says whether the value at that key confirms anything.
+func confirms(pair *mvccpb.KeyValue) bool { return bytes.HasPrefix(pair.Value, []byte(confirmation)) }
 
 // change returns what events say in one: of several on one key the latest
 // counts.
@@ -58,7 +61,7 @@ func (s *Source) change(events []*mvccpb.Event) core.Change {
 		case event != latest[string(event.Kv.Key)]:
 		case event.Type != mvccpb.Event_DELETE:
 			s.add(&c, event.Kv)
-		case !s.isConfirmation(event.Kv):
+		default:
 			c.Removed = append(c.Removed, s.documentName(event.Kv))
 		}
 	}

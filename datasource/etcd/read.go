@@ -87,7 +87,7 @@ func unreachable(err error) bool {
 
 // countDocuments returns how many documents there are, going by the first page.
 func (r *run) countDocuments(first *pb.RangeResponse) int {
-	if len(first.Kvs) > 0 && r.isConfirmation(first.Kvs[0]) {
+	if len(first.Kvs) > 0 && r.isConfirmationKey(first.Kvs[0]) {
 		return int(first.Count) - 1
 	}
 	return int(first.Count)
