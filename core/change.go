@@ -66,7 +66,7 @@ func (b *ruleBook) edit(c *change, p *part, differing []int) {
 	for _, gone := range p.flow[len(p.given.Flow):] {
 		b.release(c, gone)
 	}
-	p.flow = slices.Delete(p.flow, len(p.given.Flow), len(p.flow))
+	p.flow = cut(p.flow, len(p.given.Flow))
 }
 
 // release takes note that a part has a rule no longer.

@@ -46,7 +46,7 @@ func (b *ruleBook) choose(documents []*document) []*choice {
 		s.claim(s.open[0])
 	}
 	for slices.ContainsFunc(choices, s.claimAfterAll) {
-		// It may have given up names that others want.
+		// What that has given up may be what others want.
 	}
 	for _, c := range choices {
 		if !c.held && c.document.problem == nil {
@@ -63,15 +63,16 @@ func (s *chooser) claim(c *choice) {
 	for key := range c.version.rules.Keys() {
 		present, _ := s.book.find(key)
 		owner := s.owners[key]
+		precedes := owner != nil && owner.held && (!c.held || present == &c.document.part)
 		switch {
-		case c.held && s.isFixed(present), owner != nil && c.held && !(owner.held && present == &c.document.part):
+		case c.held && (s.isFixed(present) || owner != nil && !precedes):
 			c.lose()
-			s.claim(c)
+			s.claim(c) // the names that its document has in force
 			return
-		case owner != nil:
+		case precedes:
 			s.release(owner)
 			owner.lose()
-			s.open = append(s.open, owner) // to claim the names that it has in force
+			s.open = append(s.open, owner) // which has other names to claim now
 		}
 	}
 	s.take(c)

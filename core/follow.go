@@ -96,9 +96,7 @@ func (f *followed) apply(change Change) outcome {
 	}
 	defer e.sources.changed()
 	outcome := e.reconcile(e.newChange(), changed)
-	if f.heldBack == nil {
-		f.settled = f.revision
-	}
+	f.guarded() // also if it concerned no document
 	return outcome
 }
 

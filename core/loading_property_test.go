@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -79,11 +80,8 @@ func newLoaded(t *rapid.T) *loaded {
 func (m *loaded) follow(s *sourceModel) {
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
-	for { // until the engine knows that it had ended
-		if m.engine.Follow(ctx, s) == nil {
-			break
-		}
-	}
+	require.Eventually(m.t, func() bool { return m.engine.Follow(ctx, s) == nil }, 10*time.Second, 10*time.Microsecond,
+		"the engine does not know that it had ended")
 	s.running = true
 }
 
@@ -177,7 +175,7 @@ func (m *loaded) explain(name, origin string) {
 	for i, of := range found {
 		require.Equal(m.t, want[i], of.Rule, "%s from %q", name, origin)
 		at := m.inForce[slices.IndexFunc(m.inForce, func(r placed) bool { return r.Name == of.Rule.Name })]
-		require.Equal(m.t, at, placed{of.Rule, of.Source, of.Document, of.Line})
+		require.Equal(m.t, placed{of.Rule, of.Source, of.Document, of.Line}, at)
 		if of.Rule.Limiter() == flow.WindowLimiter {
 			require.EqualValues(m.t, int(of.Rule.Limit)-m.counts[m.countOf(of.Rule, own)], of.Remaining,
 				"%s on %s, counted as %s", of.Rule.Name, name, own)

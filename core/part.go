@@ -51,8 +51,17 @@ func (p *part) give(next rules.Set, differing []int) {
 	for _, i := range differing {
 		own[i] = next.Flow[i]
 	}
-	next.Flow = slices.Delete(own, len(next.Flow), len(own))
+	next.Flow = cut(own, len(next.Flow))
 	p.given = next
+}
+
+// cut returns the first n elements of a list. Where most are cut off, their room is
+// given up too.
+func cut[E any](list []E, n int) []E {
+	if n < cap(list)/4 {
+		return slices.Clone(list[:n])
+	}
+	return slices.Delete(list, n, len(list))
 }
 
 // pick returns the rules of a set at those places.

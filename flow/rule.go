@@ -34,7 +34,7 @@ const (
 const OtherOrigins = "other"
 
 // OtherResources is the name under which an engine keeps the statistics of the
-// resources that it has no room for. No rule can have it as its Resource.
+// resources that it has no room for. No rule can have it as its Resource or as Related.
 const OtherResources = "(other)"
 
 // What a rule's fields may hold and what they are when left out.

@@ -31,6 +31,9 @@ func (r Rule) Validate() []Fault {
 	return f
 }
 
+// noName is what is wrong with [OtherResources] as a name.
+const noName = "is %q, which stands for the resources that an engine has no room for: choose another name"
+
 // validateTarget judges what the rule guards.
 func (r *Rule) validateTarget(f *faults) {
 	if r.Match == "" {
@@ -38,8 +41,7 @@ func (r *Rule) validateTarget(f *faults) {
 			f.add("resource", "is missing: name the resource that the rule guards, or write a pattern in match")
 		}
 		if r.Resource == OtherResources {
-			f.add("resource", "is %q, which stands for the resources that an engine has no room for: choose another name",
-				OtherResources)
+			f.add("resource", noName, OtherResources)
 		}
 		if r.Shared {
 			f.add("perResource", "has no effect without match: remove it")

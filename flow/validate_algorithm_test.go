@@ -132,6 +132,7 @@ func TestValidateFindsFieldsThatDoNotGoTogether(t *testing.T) {
 
 		"related":             {sliding, func(r *flow.Rule) { r.Related = "s" }, nil},
 		"related to itself":   {sliding, func(r *flow.Rule) { r.Related = "r" }, []string{"related"}},
+		"related to others":   {sliding, func(r *flow.Rule) { r.Related = flow.OtherResources }, []string{"related"}},
 		"related of fixed":    {fixed, func(r *flow.Rule) { r.Related = "s" }, nil},
 		"related of bucket":   {bucket, func(r *flow.Rule) { r.Related = "s" }, []string{"related"}},
 		"related of throttle": {queue, func(r *flow.Rule) { r.Related = "s" }, []string{"related"}},

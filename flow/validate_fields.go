@@ -68,6 +68,9 @@ func (r *Rule) validateRelated(f *faults) {
 	if r.Related == r.Resource {
 		f.add("related", "is %q, the guarded resource: remove it", r.Related)
 	}
+	if r.Related == OtherResources {
+		f.add("related", noName, OtherResources)
+	}
 	if r.Limiter() != WindowLimiter {
 		f.add("related", "has no effect with %s, which cannot count what passes elsewhere: remove it or use a window", r.manner())
 	}
