@@ -30,7 +30,7 @@ func (s *Source) add(c *core.Change, pair *mvccpb.KeyValue) {
 	switch {
 	case !s.isConfirmation(pair):
 		c.Documents = append(c.Documents, s.document(pair))
-	case bytes.HasPrefix(pair.Value, []byte(confirmation)):
+	case confirms(pair):
 		c.ConfirmedAt = pair.ModRevision
 	}
 }
@@ -40,6 +40,9 @@ func (s *Source) add(c *core.Change, pair *mvccpb.KeyValue) {
 func (s *Source) isConfirmation(pair *mvccpb.KeyValue) bool {
 	return len(pair.Key) == len(s.keys.Documents)
 }
+
+// confirms says whether what is at that key confirms anything.
+func confirms(pair *mvccpb.KeyValue) bool { return bytes.HasPrefix(pair.Value, []byte(confirmation)) }
 
 // change returns what events say in one: of several on one key the latest
 // counts.
@@ -58,7 +61,7 @@ func (s *Source) change(events []*mvccpb.Event) core.Change {
 		case event != latest[string(event.Kv.Key)]:
 		case event.Type != mvccpb.Event_DELETE:
 			s.add(&c, event.Kv)
-		case !s.isConfirmation(event.Kv):
+		default: // what became of a confirmation is no news
 			c.Removed = append(c.Removed, s.documentName(event.Kv))
 		}
 	}

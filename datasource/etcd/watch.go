@@ -144,7 +144,9 @@ func (r *run) applyQueued(responses []received) (revision int64, ended error) {
 		events = append(events, next.response.Events...)
 	}
 	// A response without news is a sign of life.
-	news := slices.DeleteFunc(events, func(e *mvccpb.Event) bool { return e.Kv.ModRevision <= r.at.revision })
+	news := slices.DeleteFunc(events, func(e *mvccpb.Event) bool {
+		return e.Kv.ModRevision <= r.at.revision || r.isConfirmation(e.Kv) && !confirms(e.Kv)
+	})
 	if len(news) == 0 {
 		return revision, ended
 	}
