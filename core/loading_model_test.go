@@ -82,9 +82,9 @@ func (m *loaded) drawRule(name string) flow.Rule {
 	}
 	switch rapid.IntRange(0, 6).Draw(m.t, "kind") {
 	case 0:
-		r.Control, r.Limit = flow.Throttle, 1e9
+		r.Control, r.Limit, r.Window = flow.Throttle, 1e6, time.Second
 	case 1:
-		r.Algorithm, r.Limit = flow.TokenBucket, 1e9
+		r.Algorithm, r.Limit, r.Window = flow.TokenBucket, 1e6, time.Second
 	case 2:
 		r.Algorithm = flow.FixedWindow
 	case 3:
@@ -180,26 +180,28 @@ func (m *loaded) load(set []flow.Rule) {
 
 // apply has a source find other documents.
 func (m *loaded) apply(s *sourceModel) {
-	s.revision = max(0, s.revision+rapid.SampledFrom([]int64{1, 1, 1, 0, -3}).Draw(m.t, "revision step"))
-	change := core.Change{Revision: s.revision, Complete: rapid.IntRange(0, 3).Draw(m.t, "complete") == 0}
+	revision := max(0, s.revision+rapid.SampledFrom([]int64{1, 1, 1, 0, -3}).Draw(m.t, "revision step"))
+	change := core.Change{Revision: revision, Complete: rapid.IntRange(0, 3).Draw(m.t, "complete") == 0}
 	confirmed := m.most == 0
 	if rapid.IntRange(0, 5).Draw(m.t, "confirmed") == 0 {
-		change.ConfirmedAt = s.revision
+		change.ConfirmedAt = revision
 		confirmed = true
 	}
+	held := maps.Clone(s.held)
 	if change.Complete {
-		clear(s.held)
+		clear(held)
 	}
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"x", "y", "z"}), 0, 3, rapid.ID).Draw(m.t, "documents") {
 		if !change.Complete && rapid.IntRange(0, 3).Draw(m.t, "removed") == 0 {
 			change.Removed = append(change.Removed, name)
-			delete(s.held, name)
+			delete(held, name)
 			continue
 		}
-		doc, digest := m.document(s.name, name, s.revision)
+		doc, digest := m.document(s.name, name, revision)
 		change.Documents = append(change.Documents, doc)
-		s.held[name] = digest
+		held[name] = digest
 	}
+	s.held, s.revision = held, revision // all is drawn: nothing of this is skipped any longer
 	before := m.namesOf(s)
 	s.put(change)
 	m.judge()

@@ -112,6 +112,9 @@ func (m *loaded) judge() {
 	for name := range m.named() {
 		m.known[name] = true
 	}
+	for _, r := range m.engine.Snapshot().Resources {
+		require.True(m.t, m.known[r.Name] || r.Name == core.Overflow, "%s is not known: %v", r.Name, m.known)
+	}
 	for _, name := range loadedNames {
 		for _, origin := range modelOrigins {
 			m.explain(name, origin)
