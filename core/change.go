@@ -31,8 +31,11 @@ type adoption struct {
 	terms *flow.Terms
 }
 
-func newChange(generation uint64, now clock.Instant) *change {
-	return &change{generation: generation, now: now, released: make(map[string]*flowRule)}
+// newChange begins a change for the coming generation.
+func (e *Engine) newChange() *change {
+	return &change{
+		generation: e.generation.Load() + 1, now: e.clock.Now(), released: make(map[string]*flowRule),
+	}
 }
 
 func (c *change) isEmpty() bool {

@@ -6,8 +6,6 @@ type outcome struct {
 	rejections []Rejection // those that were not reported before
 }
 
-func (e *Engine) newChange() *change { return newChange(e.generation.Load()+1, e.clock.Now()) }
-
 // reconcile puts in force what has changed, in the code's rules and in documents,
 // as far as it can be. Documents that could not be put in force before are tried
 // again; all others stay, at no cost. The caller holds rules.mu and has seen that
