@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -22,18 +23,53 @@ type bucket struct {
 	at     clock.Instant // when there were so many:
 	tokens float64       // below zero if they are owed
 	full   clock.Instant // when a call last found it full
+	given  savings
+}
+
+// savings are what a token bucket would hold by now if it had always been as large
+// as it ever was: what time has given and nobody has taken. Under another burst a
+// bucket keeps its share, but holds no more than that: to make it smaller and larger
+// again yields no tokens, and loses none either.
+type savings struct {
+	tokens float64
+	most   float64 // the largest burst so far
+}
+
+// after returns the savings when so many tokens more have flowed in.
+func (s savings) after(tokens float64) savings {
+	s.tokens = min(s.most, s.tokens+tokens)
+	return s
+}
+
+// in returns the savings for a bucket of a burst.
+func (s savings) in(burst float64) savings {
+	s.most = max(s.most, burst)
+	return s
 }
 
 // newBucket returns a bucket that is full to a share of it.
 func newBucket(t *Terms, now clock.Instant, share float64) *bucket {
-	return &bucket{terms: t, rate: t.perNanosecond(), at: now, tokens: t.rule.Burst * share, full: longAgo}
+	tokens := t.rule.Burst * share
+	return &bucket{
+		terms: t, rate: t.perNanosecond(), at: now, tokens: tokens, full: longAgo, given: savings{tokens, t.rule.Burst},
+	}
 }
+
+// newBucketOf returns one that is full to a share of it as far as the savings go.
+func newBucketOf(t *Terms, now clock.Instant, share float64, given savings) *bucket {
+	b := newBucket(t, now, share)
+	b.tokens = min(b.tokens, max(0, given.tokens))
+	b.given = given.in(t.rule.Burst)
+	return b
+}
+
+// flowed returns the tokens that have flowed in by an instant.
+func (b *bucket) flowed(now clock.Instant) float64 { return float64(max(0, now.Sub(b.at))) * b.rate }
 
 // balance returns the tokens that are there at an instant. One that others have
 // overtaken counts as theirs.
 func (b *bucket) balance(now clock.Instant) float64 {
-	elapsed := float64(max(0, now.Sub(b.at)))
-	return min(b.terms.rule.Burst, b.tokens+elapsed*b.rate)
+	return min(b.terms.rule.Burst, b.tokens+b.flowed(now))
 }
 
 func (b *bucket) next(now clock.Instant, n int32) (clock.Instant, bool) { return b.turn(now, 0, n) }
@@ -62,6 +98,8 @@ func (b *bucket) turn(now clock.Instant, ahead int64, n int32) (clock.Instant, b
 
 func (b *bucket) grant(now, turn clock.Instant, n int32) Ticket {
 	tokens := b.balance(now)
+	b.given = b.given.after(b.flowed(now))
+	b.given.tokens -= float64(n)
 	b.at = max(b.at, now)
 	if tokens >= b.terms.rule.Burst*(1-1e-12) { // sums of fractions may fall short of it
 		b.full = b.at
@@ -75,12 +113,13 @@ func (b *bucket) grant(now, turn clock.Instant, n int32) Ticket {
 func (b *bucket) takeBack(ticket Ticket) bool {
 	if ticket.since >= b.full {
 		b.tokens += float64(ticket.tokens)
+		b.given = b.given.after(float64(ticket.tokens))
 	}
 	return true
 }
 
 func (b *bucket) adopt(t *Terms, now clock.Instant) pace {
-	tokens := b.balance(now)
+	tokens, given := b.balance(now), b.given.after(b.flowed(now))
 	share := max(0, tokens) / b.terms.rule.Burst
 	now = max(now, b.at)
 	if t.warmsUp() {
@@ -88,12 +127,23 @@ func (b *bucket) adopt(t *Terms, now clock.Instant) pace {
 		if b.rate > 0 {
 			z.owed = max(0, -tokens/b.rate)
 		}
+		z.given = given.in(z.curve.Maximum())
 		return z
 	}
-	adopted := newBucket(t, now, share)
+	adopted := newBucketOf(t, now, share, given)
 	adopted.tokens += min(0, tokens) // what is owed stays
 	adopted.full = b.full
 	return adopted
+}
+
+func (b *bucket) resume(log *passLog, now clock.Instant) {
+	b.tokens = log.balance(b.terms.rule.Burst, b.rate, now)
+	b.given.tokens = b.tokens
+}
+
+// recent returns what is missing to a full bucket.
+func (b *bucket) recent(now clock.Instant) (at clock.Instant, tokens int64) {
+	return now, int64(math.Ceil(b.terms.rule.Burst - b.balance(now)))
 }
 
 func (b *bucket) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {

@@ -17,9 +17,9 @@ func TestBucketKeepsItsShareOverAChangedRule(t *testing.T) {
 		change func(r *flow.Rule)
 		room   int64
 	}{
-		"twice the burst":         {bucket(10, 10), 4, func(r *flow.Rule) { r.Burst = 20 }, 12},
+		"twice the burst":         {bucket(10, 10), 4, func(r *flow.Rule) { r.Burst = 20 }, 6},
 		"half the burst":          {bucket(10, 10), 4, func(r *flow.Rule) { r.Burst = 5 }, 3},
-		"full stays full":         {bucket(10, 10), 0, func(r *flow.Rule) { r.Burst = 20 }, 20},
+		"no more than time gave":  {bucket(10, 10), 0, func(r *flow.Rule) { r.Burst = 20 }, 10},
 		"empty stays empty":       {bucket(10, 10), 10, func(r *flow.Rule) { r.Burst = 20 }, 0},
 		"another limit":           {bucket(10, 10), 4, func(r *flow.Rule) { r.Limit = 1000 }, 6},
 		"another window":          {bucket(10, 10), 4, func(r *flow.Rule) { r.Window = time.Minute }, 6},

@@ -1,6 +1,10 @@
 package flow
 
-import "math"
+import (
+	"math"
+
+	"github.com/penstock-go/penstock/clock"
+)
 
 // credit makes a fractional ceiling hold on average. Whole tokens are allowed in
 // every window; the fraction adds up, window by window, until it is one more
@@ -10,6 +14,10 @@ import "math"
 type credit struct {
 	saved float64 // fractions of tokens that were not used yet
 	spent int64   // the bucket that last used a saved token
+
+	spentAt clock.Instant // when that bucket ended, or the rule changed its shape in it
+	kept    float64       // what was saved when the rule last changed, less what was used since
+	changed clock.Instant // when that was
 }
 
 // roundingError is how far a sum of fractions may fall short of a whole token.
@@ -62,10 +70,10 @@ func (c *credit) isSaved(ceiling float64) bool {
 	return whole > 0 || fraction <= roundingError || c.extra(fraction) == 1
 }
 
-// spend uses the saved token in a bucket.
-func (c *credit) spend(bucket int64) {
-	c.saved = max(0, c.saved-1)
-	c.spent = bucket
+// spend uses the saved token in a bucket, which ends at an instant.
+func (c *credit) spend(bucket int64, end clock.Instant) {
+	c.saved, c.kept = max(0, c.saved-1), max(0, c.kept-1)
+	c.spent, c.spentAt = bucket, end
 }
 
 // held returns how many saved tokens, 0 or 1, are in the window that has the
@@ -82,15 +90,35 @@ func (c *credit) held(fraction float64, bucket int64, span int) int64 {
 func (c *credit) refund(bucket int64, span int) {
 	if c.spent-int64(span) < bucket && bucket <= c.spent {
 		c.saved++
+		c.kept++
 		c.spent = never
 	}
 }
 
-// renumber goes over to buckets of another length.
-func (c *credit) renumber(number func(bucket int64) int64) {
-	if c.spent != never {
-		c.spent = number(c.spent)
+// adopt goes over to changed terms at the start of the present bucket. What is
+// saved is no more than the new terms would have saved since the last change: one
+// that is taken back leaves nothing behind.
+func (c *credit) adopt(to *Terms, now clock.Instant) {
+	_, fraction := split(to.rule.Limit)
+	if to.warmsUp() {
+		fraction = 1 // or less, as the ceiling rises
 	}
+	c.saved = min(c.saved, c.kept+fraction*float64(max(0, now.Sub(c.changed)))/float64(to.spanLength()))
+	c.kept, c.changed = c.saved, now
+}
+
+// reshape goes over to buckets of another length at now.
+func (c *credit) reshape(to *Terms, now clock.Instant) {
+	if c.spent != never {
+		c.spentAt = min(c.spentAt, now)
+		c.spent = to.bucketOf(c.spentAt)
+	}
+}
+
+// inherit takes no more along from another limiter than so much of a token.
+func (c *credit) inherit(token float64) {
+	c.saved = min(c.saved, token)
+	c.kept = c.saved
 }
 
 // earnedIn returns after how many buckets from the open one there will be a

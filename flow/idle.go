@@ -9,7 +9,8 @@ func (w *Window) Idle(now clock.Instant) bool {
 	defer w.mu.Unlock()
 	t := w.terms.Load()
 	w.roll(t, t.bucketOf(now))
-	return w.counts.Held(w.counts.OpenBucket()) == 0 && w.cold.isStoneCold(t) && w.credit.isSaved(w.ceiling)
+	return w.counts.Held(w.counts.OpenBucket()) == 0 && w.log.isEmpty(now) &&
+		w.cold.isStoneCold(t) && w.credit.isSaved(w.ceiling)
 }
 
 // Idle says whether the queue could be forgotten at now: nobody waits, and one
@@ -17,5 +18,5 @@ func (w *Window) Idle(now clock.Instant) bool {
 func (q *Queue) Idle(now clock.Instant) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.line.head == nil && q.pace.isNew(now)
+	return q.line.head == nil && q.log.isEmpty(now) && q.pace.isNew(now)
 }

@@ -25,6 +25,14 @@ type pace interface {
 	// adopt returns the pace under newer terms, which goes on where this one is.
 	adopt(t *Terms, now clock.Instant) pace
 
+	// resume makes a pace that nothing has gone by yet go on at now as if it had
+	// let all that the log remembers go.
+	resume(log *passLog, now clock.Instant)
+
+	// recent returns what the pace knows of those that went, as tokens that all
+	// went at one instant; 0 if nothing of them matters any more.
+	recent(now clock.Instant) (at clock.Instant, tokens int64)
+
 	// status returns the ceiling in force at now, how many calls of one token
 	// could come behind the line and get a turn within maxWait, and how long it
 	// takes until that is one more, 0 if it never is.

@@ -24,6 +24,9 @@ type Queue struct {
 	pace    pace
 	line    line // the head's turn is planned
 	retired bool
+
+	log    *passLog    // of a rule that counted in another way before; else nil
+	before Predecessor // to take over from, with the first call; else nil
 }
 
 // NewQueue returns a queue that nothing has gone through yet: the first call of
@@ -42,7 +45,7 @@ func (q *Queue) Take(t *Terms, now clock.Instant, n int32) (Ticket, Decision) {
 	turn, decision := q.plan(t, now, n, t.rule.MaxWait)
 	ticket := Ticket{turn: turn}
 	if decision == Passed {
-		ticket = q.pace.grant(now, turn, n)
+		ticket = q.grant(now, turn, n)
 	}
 	q.mu.Unlock() // not deferred: 2 ns
 	return ticket, decision
@@ -56,7 +59,7 @@ func (q *Queue) Join(t *Terms, now clock.Instant, n int32, patience time.Duratio
 	turn, decision := q.plan(t, now, n, min(patience, t.rule.MaxWait))
 	switch decision {
 	case Passed:
-		return q.pace.grant(now, turn, n), Passed
+		return q.grant(now, turn, n), Passed
 	case Queued:
 		*w = Waiter{wake: w.wake, state: inQueue, tokens: n, arrived: now}
 		q.line.push(w)
@@ -81,7 +84,7 @@ func (q *Queue) Reserve(t *Terms, now clock.Instant, n int32) Decision {
 		q.letGo(now)
 		turn, _ = q.pace.next(now, n)
 	}
-	q.pace.grant(now, turn, n)
+	q.grant(now, turn, n)
 	return Passed
 }
 
@@ -108,10 +111,12 @@ func (q *Queue) Turn(now clock.Instant, w *Waiter) (Ticket, time.Duration, Decis
 }
 
 // Leave takes a waiter that gives up at now out of the queue; those behind it move up.
-// It returns false when the waiter's turn came first: the ticket is valid.
+// It returns false when the waiter's turn came first: the ticket is valid. Turns that
+// have come by now are granted, whoever has asked for them.
 func (q *Queue) Leave(now clock.Instant, w *Waiter) (Ticket, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.advance(now)
 	if w.state == inQueue {
 		wasHead := w == q.line.head
 		q.line.remove(w)
@@ -128,6 +133,10 @@ func (q *Queue) Leave(now clock.Instant, w *Waiter) (Ticket, bool) {
 func (q *Queue) GiveBack(now clock.Instant, ticket Ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.advance(now)
+	if q.log != nil {
+		q.log.giveBack(ticket.turn, int64(ticket.tokens))
+	}
 	if q.pace.takeBack(ticket) {
 		q.promote(now)
 	}

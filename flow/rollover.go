@@ -6,16 +6,17 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// settle makes the window ready for a call in a bucket under given terms. It
-// returns false if the window is ahead of them.
-func (w *Window) settle(t *Terms, bucket int64) bool {
+// settle makes the window ready for a call at now under given terms. It returns
+// false if the window is ahead of them.
+func (w *Window) settle(t *Terms, now clock.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	bucket := t.bucketOf(now)
 	if present := w.terms.Load(); present != t {
 		if t.version < present.version {
 			return false
 		}
-		w.adopt(present, t, bucket)
+		w.adopt(present, t, now)
 	}
 	w.roll(t, bucket)
 	return bucket == w.counts.OpenBucket()
@@ -25,26 +26,31 @@ func (w *Window) settle(t *Terms, bucket int64) bool {
 func (w *Window) roll(t *Terms, bucket int64) {
 	if bucket > w.counts.OpenBucket() {
 		w.close(t)
+		if w.log != nil {
+			w.logLeaving(t, bucket)
+		}
 		w.open(t, bucket)
 	}
 }
 
 // adopt goes over from one set of terms to another, keeping what is counted.
-func (w *Window) adopt(from, to *Terms, bucket int64) {
+func (w *Window) adopt(from, to *Terms, now clock.Instant) {
+	now = max(now, from.bucketStart(w.counts.OpenBucket()))
+	if !from.sameBuckets(to) {
+		w.roll(from, from.bucketOf(now))
+	}
 	w.close(from)
+	if w.before != nil {
+		w.inherit(from, now)
+	}
 	opened := w.counts.OpenBucket()
 	if !from.sameBuckets(to) {
-		// A token counts in the new bucket that the end of its old one falls
-		// in, or in the present one if that has not come yet.
-		opened = max(bucket, to.bucketOf(from.bucketStart(opened)))
-		w.counts.Resize(to.span, opened, func(old int64) int64 {
-			return to.bucketOf(from.bucketEnd(old))
-		})
-		w.counted = w.counts.Close()
-		w.credit.renumber(func(old int64) int64 { return min(to.bucketOf(from.bucketEnd(old)), opened) })
+		opened = to.bucketOf(now)
+		w.reshape(from, to, now)
 	}
 	w.cold.adopt(from, to, to.bucketStart(opened))
 	w.course.adopt(from, to, opened)
+	w.credit.adopt(to, to.bucketStart(opened))
 	w.terms.Store(to)
 	w.open(to, opened)
 }
@@ -57,7 +63,7 @@ func (w *Window) close(t *Terms) {
 	w.counted = taken
 	if w.credit.held(w.fraction, bucket, t.span) == 0 && w.credit.extra(w.fraction) == 1 &&
 		taken > 0 && w.counts.Held(bucket) > w.whole {
-		w.credit.spend(bucket)
+		w.credit.spend(bucket, t.bucketEnd(bucket))
 	}
 }
 

@@ -91,6 +91,20 @@ func (s *spacing) adopt(t *Terms, now clock.Instant) pace {
 	return s
 }
 
+func (s *spacing) resume(log *passLog, _ clock.Instant) {
+	if at, ok := log.last(); ok {
+		s.last = rounded{at: at}
+	}
+}
+
+// recent returns a token for the last turn: it is only known when that was.
+func (s *spacing) recent(now clock.Instant) (at clock.Instant, tokens int64) {
+	if s.last.at == longAgo {
+		return 0, 0
+	}
+	return min(s.last.at, now), 1
+}
+
 func (s *spacing) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
 	ahead := *s // a copy, to look ahead with
 	ceiling = ahead.cold.ceilingOfTurn(s.terms, now)

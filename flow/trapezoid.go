@@ -17,11 +17,15 @@ type trapezoid struct {
 	stored float64       // tokens; the more the colder
 	owed   float64       // nanoseconds until the next call may go
 	idle   clock.Instant // when a call last found that it could have come earlier
+	given  savings       // for the bucket that the rule may become again
 }
 
 // newTrapezoid returns one that is cold to a share.
 func newTrapezoid(t *Terms, now clock.Instant, share float64) *trapezoid {
-	return &trapezoid{terms: t, curve: t.trapezoid, at: now, stored: t.trapezoid.Maximum() * share, idle: longAgo}
+	stored := t.trapezoid.Maximum() * share
+	return &trapezoid{
+		terms: t, curve: t.trapezoid, at: now, stored: stored, idle: longAgo, given: savings{stored, t.trapezoid.Maximum()},
+	}
 }
 
 // balance returns what is stored and owed at an instant: time that nobody is owed
@@ -58,6 +62,8 @@ func (z *trapezoid) grant(now, turn clock.Instant, n int32) Ticket {
 	stored, owed := z.balance(now)
 	taken := min(stored, float64(n)) // the others are fresh
 	z.stored, z.owed = stored-taken, owed+z.curve.Cost(stored, float64(n))*1e9
+	z.given = z.givenAt(now)
+	z.given.tokens -= float64(n)
 	z.at = max(z.at, now)
 	if owed == 0 {
 		z.idle = z.at
@@ -70,6 +76,7 @@ func (z *trapezoid) grant(now, turn clock.Instant, n int32) Ticket {
 func (z *trapezoid) takeBack(ticket Ticket) bool {
 	returned := min(ticket.part, z.curve.Maximum()-z.stored)
 	z.stored += returned
+	z.given = z.given.after(returned)
 	if ticket.since >= z.idle {
 		fresh := float64(ticket.tokens) - ticket.part
 		z.owed -= (z.curve.Cost(z.stored, returned) + z.curve.Cost(0, fresh)) * 1e9
@@ -79,18 +86,39 @@ func (z *trapezoid) takeBack(ticket Ticket) bool {
 
 func (z *trapezoid) adopt(t *Terms, now clock.Instant) pace {
 	stored, owed := z.balance(now)
+	given := z.givenAt(now)
 	share := min(1, stored/z.curve.Maximum())
 	now = max(now, z.at)
 	if t.warmsUp() {
 		adopted := newTrapezoid(t, now, share)
 		adopted.owed = owed
+		adopted.given = given.in(adopted.curve.Maximum())
 		return adopted
 	}
-	adopted := newBucket(t, now, share)
+	adopted := newBucketOf(t, now, share, given)
 	if owed > 0 {
 		adopted.tokens = -owed * adopted.rate
 	}
 	return adopted
+}
+
+func (z *trapezoid) givenAt(now clock.Instant) savings {
+	return z.given.after(float64(max(0, now.Sub(z.at))) * z.terms.perNanosecond())
+}
+
+// resume lets the next call go when a stone-cold resource would after the last one.
+func (z *trapezoid) resume(log *passLog, now clock.Instant) {
+	if at, ok := log.last(); ok {
+		z.owed = max(0, z.curve.Cost(z.stored, 1)*1e9-float64(now.Sub(at)))
+	}
+}
+
+// recent returns a token for the last call if it was not paid for yet.
+func (z *trapezoid) recent(now clock.Instant) (at clock.Instant, tokens int64) {
+	if _, owed := z.balance(now); owed > 0 {
+		return min(z.at, now), 1
+	}
+	return 0, 0
 }
 
 func (z *trapezoid) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {

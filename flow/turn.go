@@ -24,6 +24,9 @@ func (q *Queue) plan(t *Terms, now clock.Instant, n int32, patience time.Duratio
 	if q.retired || t.version < q.terms.version {
 		return 0, Outdated
 	}
+	if q.before != nil {
+		q.inherit(now)
+	}
 	if t != q.terms {
 		q.adopt(t, now)
 	}
@@ -55,7 +58,7 @@ func (q *Queue) turnOf(now clock.Instant, n int32) (turn clock.Instant, ok bool)
 func (q *Queue) advance(now clock.Instant) {
 	for w := q.line.head; w != nil && w.ticket.turn <= now; w = q.line.head {
 		turn := w.ticket.turn
-		w.ticket = q.pace.grant(turn, turn, w.tokens)
+		w.ticket = q.grant(turn, turn, w.tokens)
 		q.finish(w, granted)
 		q.promote(turn)
 	}
@@ -84,6 +87,9 @@ func (q *Queue) place(now clock.Instant) {
 }
 
 func (q *Queue) adopt(t *Terms, now clock.Instant) {
+	if q.before != nil {
+		q.inherit(now)
+	}
 	if t.version <= q.terms.version {
 		return
 	}
@@ -93,6 +99,9 @@ func (q *Queue) adopt(t *Terms, now clock.Instant) {
 	}
 	q.pace = q.pace.adopt(t, now)
 	q.terms = t
+	if q.log != nil {
+		q.log.reach = max(q.log.reach, t.reach())
+	}
 	if t.rule.Shadow {
 		q.letGo(now)
 	}
@@ -107,7 +116,7 @@ func (q *Queue) letGo(now clock.Instant) {
 		if !ok {
 			turn = now
 		}
-		w.ticket = q.pace.grant(now, turn, w.tokens)
+		w.ticket = q.grant(now, turn, w.tokens)
 		q.finish(w, granted)
 	}
 }

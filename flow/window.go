@@ -27,6 +27,13 @@ type Window struct {
 	whole    int64   // its whole tokens
 	fraction float64 // and the rest
 	counted  int64   // tokens of the open bucket that cold has been told of
+
+	// Of a rule that has changed its shape:
+	log          *passLog    // nil if there is nothing to remember
+	restored     int64       // the bucket that was open when the window was last filled from the log
+	restoredOpen int64       // tokens of that bucket that are in the log
+	shaped       uint64      // the version of the terms that it was filled for
+	before       Predecessor // to take over from, with the first call; else nil
 }
 
 // NewWindow returns a window that nothing has passed yet, stone-cold if the
@@ -57,7 +64,7 @@ func (w *Window) Take(t *Terms, now clock.Instant, n int32) Decision {
 				w.GiveBack(t, now, n)
 			}
 		}
-		if !w.settle(t, bucket) {
+		if !w.settle(t, now) {
 			return Outdated
 		}
 	}
@@ -77,7 +84,7 @@ func (w *Window) Check(t *Terms, now clock.Instant, n int32) Decision {
 				return Passed
 			}
 		}
-		if !w.settle(t, bucket) {
+		if !w.settle(t, now) {
 			return Outdated
 		}
 	}
@@ -97,9 +104,8 @@ func (w *Window) Count(t *Terms, now clock.Instant, n int32) {
 	w.counts.TryCount(w.counts.OpenBucket(), n)
 }
 
-// GiveBack returns n tokens that Take took at now under the given terms. What
-// has left the window since needs no return; nor is anything returned if the
-// window has other buckets now: then the tokens leave with it.
+// GiveBack returns n tokens that Take took at now under the given terms, also if
+// the window has other buckets now. What has left the window since needs no return.
 func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 	bucket := t.bucketOf(now)
 	if w.terms.Load() == t && w.counts.TryGiveBack(bucket, n) {
@@ -108,11 +114,10 @@ func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	present := w.terms.Load()
-	if !present.sameBuckets(t) {
-		return
-	}
 	w.close(present)
-	if w.counts.GiveBack(bucket, n) {
+	if t.version < w.shaped || !w.counts.GiveBack(bucket, n) {
+		w.giveBackLogged(present, now, int64(n))
+	} else {
 		w.cold.pass(present, -int64(n), present.bucketStart(bucket))
 		if bucket == w.counts.OpenBucket() {
 			w.counted -= int64(n)
@@ -123,7 +128,7 @@ func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 }
 
 // Adopt goes over to newer terms at once, rather than with the next call.
-func (w *Window) Adopt(t *Terms, now clock.Instant) { w.settle(t, t.bucketOf(now)) }
+func (w *Window) Adopt(t *Terms, now clock.Instant) { w.settle(t, now) }
 
 // RetryAfter returns how long it takes from now until n tokens that were refused
 // can pass if nobody else comes; 0 when they never can under the present

@@ -195,19 +195,31 @@ func (w *Window) Leaves(bucket int64) (leaves int64, ok bool) {
 	return w.open + int64(len(w.taken)), held
 }
 
-// Resize gives the window another number of buckets, of another length. It must
-// be closed. last is the bucket, of the new length, that is the present one;
-// renumber tells for each old bucket the new one that takes over its tokens.
-func (w *Window) Resize(buckets int, last int64, renumber func(bucket int64) int64) {
-	taken := make([]int64, buckets)
-	for b := w.open - int64(len(w.taken)) + 1; b <= w.open; b++ {
-		if to := min(renumber(b), last); to > last-int64(buckets) {
-			taken[floorMod(to, buckets)] += w.taken[w.slot(b)]
-		}
-	}
-	w.taken, w.open = taken, last
-	w.opening = taken[w.slot(last)]
+// TakenIn returns how many tokens of a closed bucket the window holds. The bucket
+// is one of the window that has the open one as its last.
+func (w *Window) TakenIn(bucket int64) int64 { return w.taken[w.slot(bucket)] }
+
+// Resize empties the window and gives it another number of buckets, of another
+// length. It must be closed and stays so. last is the bucket, of the new length,
+// that is the present one.
+func (w *Window) Resize(buckets int, last int64) {
+	w.taken, w.open, w.opening = make([]int64, buckets), last, 0
 	w.state.Store(packState(last^1<<31, 0))
+}
+
+// Put counts n tokens in a bucket, whatever room there is, while the window is
+// closed. What would count in a later bucket than the present one counts there.
+// It returns the bucket, and false when the window has moved past it.
+func (w *Window) Put(bucket, n int64) (in int64, ok bool) {
+	in = min(bucket, w.open)
+	if in <= w.open-int64(len(w.taken)) {
+		return in, false
+	}
+	w.taken[w.slot(in)] += n
+	if in == w.open {
+		w.opening += n
+	}
+	return in, true
 }
 
 func (w *Window) slot(bucket int64) int { return floorMod(bucket, len(w.taken)) }

@@ -238,46 +238,33 @@ func TestWindowLeaves(t *testing.T) {
 	assert.Equal(t, int64(107), leaves, "the open bucket")
 }
 
-func TestWindowResize(t *testing.T) {
+func TestResizedWindowHoldsWhatIsPutIntoIt(t *testing.T) {
 	t.Parallel()
-	// Four buckets of ten, numbered 97 to 100, with 1, 2, 3 and 4 tokens.
-	fill := func() *stat.Window {
-		w := stat.NewWindow(4, 97)
-		for i, n := range []int{1, 2, 3, 4} {
-			moveTo(w, 97+int64(i), 10)
-			take(w, 97+int64(i), n)
-		}
-		w.Close()
-		return w
+	w := openWindow(4, 9)
+	take(w, 100, 3)
+	w.Close()
+	assert.Equal(t, int64(3), w.TakenIn(100))
+	w.Resize(2, 50)
+	assert.Equal(t, int64(50), w.OpenBucket())
+	assert.Equal(t, stat.NotOpen, w.Take(50, 1), "still closed")
+	assert.Zero(t, w.Held(50), "and empty")
+
+	_, ok := w.Put(48, 9)
+	assert.False(t, ok, "the window has moved past it")
+	for bucket, want := range map[int64]int64{49: 49, 50: 50, 53: 50} {
+		in, ok := w.Put(bucket, 2)
+		assert.True(t, ok)
+		assert.Equal(t, want, in)
 	}
-	tests := map[string]struct {
-		buckets  int
-		last     int64
-		renumber func(bucket int64) int64
-		held     []int64 // with last, last+1, … as the last bucket
-	}{
-		"nothing changes":         {4, 100, func(b int64) int64 { return b }, []int64{10, 9, 7, 4, 0}},
-		"fewer buckets":           {2, 100, func(b int64) int64 { return b }, []int64{7, 4, 0}},
-		"more buckets":            {6, 100, func(b int64) int64 { return b }, []int64{10, 10, 10, 9, 7, 4, 0}},
-		"twice as long":           {2, 50, func(b int64) int64 { return b / 2 }, []int64{9, 4, 0}},
-		"half as long":            {8, 200, func(b int64) int64 { return 2*b + 1 }, []int64{10, 10, 10, 9, 9, 7, 7, 4, 0}},
-		"none beyond the present": {4, 100, func(b int64) int64 { return b + 2 }, []int64{10, 10, 10, 9, 0}},
-		"all of it long ago":      {4, 500, func(b int64) int64 { return b }, []int64{0, 0}},
+	assert.Equal(t, int64(2), w.TakenIn(49))
+	for i, want := range []int64{6, 4, 0} {
+		assert.Equal(t, want, w.Held(50+int64(i)), "held %d buckets on", i)
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := fill()
-			w.Resize(test.buckets, test.last, test.renumber)
-			assert.Equal(t, test.last, w.OpenBucket())
-			assert.Equal(t, stat.NotOpen, w.Take(test.last, 1), "still closed")
-			for i, want := range test.held {
-				assert.Equal(t, want, w.Held(test.last+int64(i)), "held %d buckets on", i)
-			}
-			w.Open(test.last, 12)
-			assert.Equal(t, 12-test.held[0], w.Room())
-		})
-	}
+	w.Open(50, 12)
+	assert.Equal(t, int64(6), w.Room())
+	assert.Equal(t, int64(4), w.Taken())
+	assert.Equal(t, stat.Taken, w.Take(50, 6))
+	assert.Equal(t, int64(10), w.Close())
 }
 
 func TestWindowAllocatesNothing(t *testing.T) {

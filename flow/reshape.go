@@ -1,0 +1,181 @@
+package flow
+
+import (
+	"math"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Predecessor is a limiter that another one takes over from, because the rule has
+// changed the way it counts: a [Window] or a [Queue].
+type Predecessor interface {
+	// handOver ends the limiter and returns what has passed it, as far as it knows.
+	// Calls that still come are Outdated.
+	handOver(now clock.Instant) *passLog
+}
+
+// Follow makes the window count what has passed another limiter. It is called
+// before the window is used. The other one goes on until the first call comes here,
+// or Adopt is called: from then on its calls are Outdated.
+func (w *Window) Follow(before Predecessor) {
+	w.before = before
+	pending := *w.terms.Load() // no call brings these: the first one adopts its own
+	w.terms.Store(&pending)
+}
+
+// inherit counts what has passed the predecessor. The window is closed.
+func (w *Window) inherit(t *Terms, now clock.Instant) {
+	log := w.before.handOver(now)
+	w.before = nil
+	log.reach = max(log.reach, t.reach())
+	w.log = log
+	opened := max(w.counts.OpenBucket(), t.bucketOf(now))
+	w.restore(t, opened)
+	if _, ok := log.last(); ok {
+		_, fraction := split(t.rule.Limit)
+		w.credit.inherit(log.balance(1, fraction/t.seconds/1e9, now))
+	}
+}
+
+// reshape goes over to buckets of another length or number at now. The window is
+// closed.
+func (w *Window) reshape(from, to *Terms, now clock.Instant) {
+	w.logHeld(from, now)
+	w.log.reach = max(w.log.reach, from.reach(), to.reach())
+	w.credit.reshape(to, now)
+	w.restore(to, to.bucketOf(now))
+	w.log.trim(now)
+}
+
+// restore fills the window with what of the log still counts in it.
+func (w *Window) restore(t *Terms, opened int64) {
+	w.counts.Resize(t.span, opened)
+	for _, entry := range w.log.entries {
+		w.counts.Put(t.bucketOf(entry.at), entry.tokens)
+	}
+	w.restored, w.restoredOpen, w.shaped = opened, w.counts.TakenIn(opened), t.version
+	w.counted = w.counts.Close()
+}
+
+// logHeld remembers what the closed window has counted since it was last restored.
+func (w *Window) logHeld(t *Terms, now clock.Instant) {
+	if w.log == nil {
+		w.log = new(passLog)
+		w.restored = never
+	}
+	open := w.counts.OpenBucket()
+	first := open - int64(t.span) + 1
+	if w.restored == never {
+		w.log.since = t.bucketStart(first)
+	}
+	w.logBuckets(t, first, open, now)
+}
+
+// logBuckets remembers what was counted in a run of buckets, up to an instant. What
+// was restored is in the log already.
+func (w *Window) logBuckets(t *Terms, first, last int64, until clock.Instant) {
+	for bucket := max(first, w.restored); bucket <= last; bucket++ {
+		tokens := w.counts.TakenIn(bucket)
+		if bucket == w.restored {
+			tokens -= w.restoredOpen
+		}
+		if tokens > 0 {
+			w.log.add(min(t.bucketEnd(bucket), until), tokens)
+		}
+	}
+}
+
+// logLeaving remembers what leaves the closed window when it moves on to a bucket,
+// if another shape may have to count it again.
+func (w *Window) logLeaving(t *Terms, bucket int64) {
+	now := t.bucketStart(bucket)
+	if open, span := w.counts.OpenBucket(), int64(t.span); w.log.reach > t.spanLength() {
+		w.logBuckets(t, open-span+1, min(open, bucket-span), now)
+	} else {
+		w.log.since = t.bucketStart(bucket - span + 1)
+	}
+	w.log.trim(now)
+	if len(w.log.entries) == 0 && w.log.reach <= t.reach() {
+		w.log = nil // no shape of the rule has looked further back than this one
+	}
+}
+
+// giveBackLogged returns tokens that passed before the window was last restored, or
+// have left it since. The window is closed.
+func (w *Window) giveBackLogged(t *Terms, passed clock.Instant, n int64) {
+	if w.log == nil {
+		return
+	}
+	at, returned := w.log.giveBack(passed, n)
+	if returned == 0 {
+		return
+	}
+	if in, ok := w.counts.Put(t.bucketOf(at), -returned); ok && in == w.restored {
+		w.restoredOpen -= returned
+	}
+}
+
+// handOver is the window's side of [Predecessor].
+func (w *Window) handOver(now clock.Instant) *passLog {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.terms.Load()
+	w.close(t)
+	if w.before != nil {
+		w.inherit(t, now)
+	}
+	w.logHeld(t, now)
+	w.log.reach = max(w.log.reach, t.reach())
+	w.log.trim(now)
+	last := *t
+	last.version = math.MaxUint64 // nobody brings newer ones
+	w.terms.Store(&last)
+	w.open(&last, w.counts.OpenBucket())
+	return w.log
+}
+
+// Follow makes the queue count what has passed another limiter, see [Window.Follow].
+func (q *Queue) Follow(before Predecessor) { q.before = before }
+
+// inherit goes on where the predecessor ends.
+func (q *Queue) inherit(now clock.Instant) {
+	q.log = q.before.handOver(now)
+	q.before = nil
+	q.log.reach = max(q.log.reach, q.terms.reach())
+	q.pace.resume(q.log, now)
+}
+
+// grant takes n tokens at now for a turn.
+func (q *Queue) grant(now, turn clock.Instant, n int32) Ticket {
+	ticket := q.pace.grant(now, turn, n)
+	if q.log != nil {
+		q.log.add(turn, int64(n))
+		if len(q.log.entries) > max(q.log.most, minLog) {
+			q.log.trim(now)
+		}
+	}
+	return ticket
+}
+
+// handOver is the queue's side of [Predecessor]. Those who still wait are let go,
+// Outdated.
+func (q *Queue) handOver(now clock.Instant) *passLog {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.before != nil {
+		q.inherit(now)
+	}
+	q.advance(now)
+	q.retired = true
+	q.release()
+	log := q.log
+	if log == nil {
+		log = &passLog{since: now}
+		if at, tokens := q.pace.recent(now); tokens > 0 {
+			log.add(at, tokens)
+		}
+	}
+	log.reach = max(log.reach, q.terms.reach())
+	log.trim(now)
+	return log
+}
