@@ -59,16 +59,17 @@ func (w *Window) restore(t *Terms, opened int64) {
 
 // logHeld remembers what the closed window has counted since it was last restored.
 func (w *Window) logHeld(t *Terms, now clock.Instant) {
+	w.beginLog(t)
+	open := w.counts.OpenBucket()
+	w.logBuckets(t, open-int64(t.span)+1, open, now)
+}
+
+// beginLog begins a log of what leaves the window from now on.
+func (w *Window) beginLog(t *Terms) {
 	if w.log == nil {
-		w.log = new(passLog)
+		w.log = &passLog{reach: t.reach(), since: t.bucketStart(w.counts.OpenBucket() - int64(t.span) + 1)}
 		w.restored = never
 	}
-	open := w.counts.OpenBucket()
-	first := open - int64(t.span) + 1
-	if w.restored == never {
-		w.log.since = t.bucketStart(first)
-	}
-	w.logBuckets(t, first, open, now)
 }
 
 // logBuckets remembers what was counted in a run of buckets, up to an instant. What
@@ -85,19 +86,12 @@ func (w *Window) logBuckets(t *Terms, first, last int64, until clock.Instant) {
 	}
 }
 
-// logLeaving remembers what leaves the closed window when it moves on to a bucket,
-// if another shape may have to count it again.
+// logLeaving remembers what leaves the closed window when it moves on to a bucket:
+// another shape may still count it.
 func (w *Window) logLeaving(t *Terms, bucket int64) {
-	now := t.bucketStart(bucket)
-	if open, span := w.counts.OpenBucket(), int64(t.span); w.log.reach > t.spanLength() {
-		w.logBuckets(t, open-span+1, min(open, bucket-span), now)
-	} else {
-		w.log.since = t.bucketStart(bucket - span + 1)
-	}
+	open, span, now := w.counts.OpenBucket(), int64(t.span), t.bucketStart(bucket)
+	w.logBuckets(t, open-span+1, min(open, bucket-span), now)
 	w.log.trim(now)
-	if len(w.log.entries) == 0 && w.log.reach <= t.reach() {
-		w.log = nil // no shape of the rule has looked further back than this one
-	}
 }
 
 // giveBackLogged returns tokens that passed before the window was last restored, or

@@ -17,14 +17,15 @@ import (
 // limiterUnderTest is the limiter of one rule that changes in every way it can, and
 // everything that has passed it.
 type limiterUnderTest struct {
-	rule    flow.Rule
-	terms   *flow.Terms
-	version uint64
-	window  *flow.Window
-	queue   *flow.Queue
-	now     clock.Instant
-	passes  []pass
-	reach   time.Duration // the longest window so far: nothing older is known
+	rule     flow.Rule
+	terms    *flow.Terms
+	version  uint64
+	window   *flow.Window
+	queue    *flow.Queue
+	now      clock.Instant
+	passes   []pass
+	reshaped bool
+	reach    time.Duration // the longest window so far: nothing older is known
 }
 
 type pass struct {
@@ -36,13 +37,14 @@ type pass struct {
 func newLimiterUnderTest(t *rapid.T, rule flow.Rule) *limiterUnderTest {
 	l := &limiterUnderTest{now: epoch}
 	l.change(t, rule)
+	l.reshaped = false
 	return l
 }
 
 // change puts another rule in force.
 func (l *limiterUnderTest) change(t *rapid.T, rule flow.Rule) {
 	before := l.rule
-	l.forget()
+	l.forget(rule.WithDefaults())
 	l.rule = rule.WithDefaults()
 	l.version++
 	l.terms = compile(t, rule, l.version)
@@ -94,27 +96,39 @@ func (l *limiterUnderTest) buckets() (length time.Duration, span int64) {
 	return length, span
 }
 
-// forget drops what has left the longest window that there has been.
-func (l *limiterUnderTest) forget() {
-	known := l.passes[:0]
-	for _, p := range l.passes {
-		if l.now.Sub(p.at) < l.reach {
-			known = append(known, p)
-		}
+// forget drops what is not known any more when the rule changes: what has left the
+// longest window that there has been, and before the first change of shape what has
+// left the only one.
+func (l *limiterUnderTest) forget(next flow.Rule) {
+	first := !l.reshaped
+	l.reshaped = l.reshaped || shapeOf(l.rule) != shapeOf(next) || l.rule.Limiter() != next.Limiter()
+	if !l.reshaped || l.version == 0 {
+		return
 	}
-	l.passes = known
+	l.passes = slices.DeleteFunc(l.passes, func(p pass) bool {
+		return l.now.Sub(p.at) >= l.reach || first && !l.holds(p)
+	})
+}
+
+// shapeOf returns what of a rule makes its shape.
+func shapeOf(r flow.Rule) flow.Rule {
+	return flow.Rule{Window: r.Window, Buckets: max(1, r.Buckets), Strict: r.Strict, Control: r.Control}
 }
 
 // held returns what is in the window of the rule in force, by the times at which it
 // really passed, under whatever rule.
 func (l *limiterUnderTest) held() (tokens int64) {
-	length, span := l.buckets()
 	for _, p := range l.passes {
-		if int64(p.at)/int64(length) > int64(l.now)/int64(length)-span {
+		if l.holds(p) {
 			tokens += p.tokens
 		}
 	}
 	return tokens
+}
+
+func (l *limiterUnderTest) holds(p pass) bool {
+	length, span := l.buckets()
+	return int64(p.at)/int64(length) > int64(l.now)/int64(length)-span
 }
 
 // take makes a call and holds it against the promise of the rule in force.

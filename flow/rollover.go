@@ -37,6 +37,7 @@ func (w *Window) roll(t *Terms, bucket int64) {
 func (w *Window) adopt(from, to *Terms, now clock.Instant) {
 	now = max(now, from.bucketStart(w.counts.OpenBucket()))
 	if !from.sameBuckets(to) {
+		w.beginLog(from)
 		w.roll(from, from.bucketOf(now))
 	}
 	w.close(from)
