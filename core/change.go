@@ -115,6 +115,9 @@ func (b *ruleBook) succeed(c *change, present *flowRule, terms *flow.Terms, p *p
 		c.concern(present)
 	default:
 		stands = &flowRule{terms: terms}
+		if terms.CountsLike(present.terms) {
+			stands.before = present
+		}
 		c.replaced++
 		c.leave(present)
 		b.enter(c, stands)

@@ -24,6 +24,7 @@ type model struct {
 	max     int // names beside those of rules
 	rules   []flow.Rule
 	lives   map[string]int
+	vague   map[string]clock.Instant // see ledger
 	ledgers map[ledgerKey]*ledger
 
 	loads     int // sets
@@ -39,7 +40,7 @@ func TestTheEngineBehavesLikeItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{
 			t: t, clock: clock.NewVirtual(begin), max: rapid.SampledFrom([]int{2, 50}).Draw(t, "MaxResources"),
-			lives: map[string]int{}, ledgers: map[ledgerKey]*ledger{}, seen: map[string]stat.Totals{},
+			lives: map[string]int{}, vague: map[string]clock.Instant{}, ledgers: map[ledgerKey]*ledger{}, seen: map[string]stat.Totals{},
 		}
 		m.engine = core.New(core.Config{Clock: m.clock, Logger: quiet, MaxResources: m.max})
 		defer m.engine.Close()

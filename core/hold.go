@@ -22,6 +22,25 @@ func newLimiter(t *flow.Terms, now clock.Instant) limiter {
 	return limiter{queue: flow.NewQueue(t, now)}
 }
 
+// follow makes a new limiter count what has passed the one before it, if there was
+// one, once it is told to adopt its terms.
+func (l limiter) follow(before *limiter) {
+	switch {
+	case before == nil:
+	case l.queue != nil:
+		l.queue.Follow(before.predecessor())
+	default:
+		l.window.Follow(before.predecessor())
+	}
+}
+
+func (l limiter) predecessor() flow.Predecessor {
+	if l.queue != nil {
+		return l.queue
+	}
+	return l.window
+}
+
 // adopt goes over to newer terms.
 func (l limiter) adopt(t *flow.Terms, now clock.Instant) {
 	if l.queue != nil {

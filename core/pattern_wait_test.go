@@ -69,11 +69,11 @@ func TestWaitersInTheQueuesOfPatterns(t *testing.T) {
 		"it is shared":        {changed(func(r *flow.Rule) { r.Shared = true }), 8 * time.Second, map[string]int{"passed": 12}},
 		"another pattern":     {changed(func(r *flow.Rule) { r.Match = "x*" }), 0, map[string]int{"passed": 12}},
 		"another limiter": {
-			changed(func(r *flow.Rule) { r.Control, r.Algorithm = flow.Reject, flow.TokenBucket }), 4 * time.Second,
+			changed(func(r *flow.Rule) { r.Control, r.Algorithm = flow.Reject, flow.TokenBucket }), 5 * time.Second,
 			map[string]int{"passed": 12},
 		},
 		"a window instead": {
-			[]flow.Rule{{Name: "q", Match: "n*", Limit: 2}}, 0, map[string]int{"passed": 3 + 6, "blocked": 3},
+			[]flow.Rule{{Name: "q", Match: "n*", Limit: 2}}, 0, map[string]int{"passed": 3 + 3, "blocked": 6},
 		},
 		// Whoever is refused gives the turn back, and those behind move up.
 		"a closed pattern beside it": {

@@ -90,7 +90,7 @@ func (m *model) ledger(r flow.Rule, account string) *ledger {
 		key.resource = ""
 	}
 	if m.ledgers[key] == nil {
-		m.ledgers[key] = new(ledger)
+		m.ledgers[key] = &ledger{vague: m.vague[r.Name]}
 	}
 	return m.ledgers[key]
 }

@@ -71,6 +71,9 @@ func (m *model) load(next []flow.Rule) {
 		switch {
 		case i < 0 || !keepsState(was, next[i]):
 			m.lives[was.Name]++
+			if i >= 0 {
+				m.vague[was.Name] = m.clock.Now().Add(2 * next[i].Window) // what has passed may count there
+			}
 		case next[i] != was:
 			m.changed(was, next[i])
 		}

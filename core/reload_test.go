@@ -78,12 +78,14 @@ func TestARuleKeepsItsStateOverReloads(t *testing.T) {
 }
 
 func TestARuleThatMovesToAnotherResource(t *testing.T) {
-	e, _ := newEngine(t, flow.Rule{Name: "n", Resource: "a", Limit: 1})
+	e, c := newEngine(t, flow.Rule{Name: "n", Resource: "a", Limit: 1})
 	require.Equal(t, 1, enter(e, "a", 5))
 	load(t, e, flow.Rule{Name: "n", Resource: "b", Limit: 1})
 	assert.Equal(t, 5, enter(e, "a", 5))
 	assert.Equal(t, 1, enter(e, "b", 5))
 	load(t, e, flow.Rule{Name: "n", Resource: "b", Limit: 1, Control: flow.Throttle})
+	assert.Equal(t, 0, enter(e, "b", 5), "the call that the window let through was this second")
+	c.Advance(time.Second)
 	assert.Equal(t, 1, enter(e, "b", 5))
 }
 

@@ -46,6 +46,8 @@ type flowRule struct {
 	index int   // in the part
 	gone  bool  // it is in force no longer
 
+	before *flowRule // from which it takes over, while it comes into force
+
 	terms *flow.Terms // written under both ruleBook.mu and registry.mu
 
 	// registry.mu guards what follows.
@@ -68,6 +70,9 @@ func (r *flowRule) start(now clock.Instant) {
 	}
 	if r.pattern == nil || rule.Shared || r.related != "" {
 		common := newLimiter(r.terms, now)
+		if r.before != nil {
+			common.follow(r.before.common)
+		}
 		r.common = &common
 	}
 }

@@ -62,6 +62,9 @@ func (s *stage) swap(patterns []*flowRule) {
 		// asks for the generation again.
 		r.plan.Load().before.Store(nil)
 	}
+	for _, rule := range s.entering {
+		rule.before = nil
+	}
 	if s.hasPatterns() {
 		g.usePatterns()
 	}
@@ -84,6 +87,9 @@ func (s *stage) changeRules() {
 		s.registry.tie(rule)
 		s.touch(rule.guarded)
 		s.touch(rule.busy)
+		if rule.before != nil && rule.common != nil {
+			s.adopt = append(s.adopt, adoptingLimiter{*rule.common, rule.terms})
+		}
 	}
 	for _, a := range s.adopting {
 		a.rule.terms = a.terms
@@ -152,6 +158,10 @@ func (s *stage) plan(r *resource, patterns []*flowRule) *plan {
 		rule.present = nil
 		if h == nil {
 			h = newHold(rule, r, s.now)
+			if rule.before != nil && rule.before.present != nil && h.isOwn() {
+				h.follow(&rule.before.present.limiter)
+				s.adopt = append(s.adopt, adoptingLimiter{h.limiter, rule.terms})
+			}
 		}
 		p.add(rule.terms, h)
 		if h.isOwn() && h.adopted != rule.terms {

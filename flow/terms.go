@@ -69,12 +69,18 @@ func (t *Terms) Name() string { return t.rule.Name }
 // Same says whether both were compiled from the same rule.
 func (t *Terms) Same(other *Terms) bool { return t.rule == other.rule }
 
-// CanFollow says whether what was counted under present terms can be counted on
-// under these: they guard the same resources by the same kind of limiter.
+// CanFollow says whether what was counted under present terms can be counted on by
+// the same limiter under these: they count the same calls in the same way.
 func (t *Terms) CanFollow(present *Terms) bool {
+	return t.CountsLike(present) && t.rule.Limiter() == present.rule.Limiter()
+}
+
+// CountsLike says whether what was counted under present terms counts under these
+// too, be it by another limiter, see [Predecessor]: they count the same calls.
+func (t *Terms) CountsLike(present *Terms) bool {
 	from, to := &present.rule, &t.rule
 	return from.Resource == to.Resource && from.Match == to.Match &&
-		from.Shared == to.Shared && from.Related == to.Related && from.Limiter() == to.Limiter()
+		from.Shared == to.Shared && from.Related == to.Related
 }
 
 func (t *Terms) warmsUp() bool { return t.rule.WarmUp.Period > 0 }
