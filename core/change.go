@@ -92,11 +92,13 @@ func (b *ruleBook) settle(c *change) {
 			continue
 		}
 		c.added++
+		newcomer.before = b.former.take(newcomer)
 		b.enter(c, newcomer)
 	}
 	for _, rule := range c.released {
 		c.removed++
 		c.leave(rule)
+		b.former.keep(rule, c.now)
 	}
 	if c.hasPatterns() {
 		b.patterns = slices.DeleteFunc(b.patterns, (*flowRule).isGone)
@@ -117,6 +119,9 @@ func (b *ruleBook) succeed(c *change, present *flowRule, terms *flow.Terms, p *p
 		stands = &flowRule{terms: terms}
 		if terms.CountsLike(present.terms) {
 			stands.before = present
+		} else { // it may be put back
+			stands.before = b.former.take(stands)
+			b.former.keep(present, c.now)
 		}
 		c.replaced++
 		c.leave(present)

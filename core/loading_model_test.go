@@ -34,11 +34,16 @@ type loaded struct {
 
 	sources  []*sourceModel
 	code     []flow.Rule
-	drawn    []flow.Rule              // so far, to be given again
-	versions map[[32]byte][]placed    // of documents, by digest
-	inForce  []placed                 // in their order
-	lives    map[string]int           // of rules, by name
-	counts   map[loadedCount]int      // what windows have counted
+	drawn    []flow.Rule           // so far, to be given again
+	versions map[[32]byte][]placed // of documents, by digest
+	inForce  []placed              // in their order
+	lives    map[string]int        // of rules, by name
+	counts   map[loadedCount]int   // what has passed, as far as it is known
+	last     map[loadedCount]clock.Instant
+	logged   map[loadedCount]bool  // a queue knows all that has passed
+	unsure   map[loadedCount]bool  // a queue was taken out and came back: how much it knows is not modelled
+	former   map[string]formerRule // rules that are gone and may come back
+	allLives int
 	known    map[string]bool          // names that are resources
 	called   map[string]clock.Instant // when last
 	revision uint64
@@ -81,10 +86,12 @@ func (m *loaded) drawRule(name string) flow.Rule {
 		r.Shared = rapid.Bool().Draw(m.t, "shared")
 	}
 	switch rapid.IntRange(0, 6).Draw(m.t, "kind") {
-	case 0:
-		r.Control, r.Limit, r.Window = flow.Throttle, 1e6, time.Second
-	case 1:
-		r.Algorithm, r.Limit, r.Window = flow.TokenBucket, 1e6, time.Second
+	case 0, 1:
+		if r.Limit, r.Window = 1e6, time.Second; strings.ContainsAny(name, "024") { // the one never becomes the other
+			r.Control = flow.Throttle
+		} else {
+			r.Algorithm = flow.TokenBucket
+		}
 	case 2:
 		r.Algorithm = flow.FixedWindow
 	case 3:
@@ -238,6 +245,7 @@ func (m *loaded) call(name, origin string) {
 	for _, r := range applying(all, name, origin) {
 		if r.Related == "" {
 			m.counts[m.countOf(r, own)]++
+			m.last[m.countOf(r, own)] = m.clock.Now()
 		}
 	}
 	for _, r := range all {
@@ -300,10 +308,86 @@ func (m *loaded) rest() {
 	named := m.named()
 	maps.DeleteFunc(m.known, func(name string, _ bool) bool {
 		counted := slices.ContainsFunc(m.inForce, func(r placed) bool {
-			return targets(r.Rule, name) && r.Limiter() == flow.WindowLimiter && m.counts[m.countOf(r.Rule, name)] > 0 &&
+			remembers := r.Limiter() == flow.WindowLimiter || m.logged[m.countOf(r.Rule, name)]
+			return targets(r.Rule, name) && remembers && m.counts[m.countOf(r.Rule, name)] > 0 &&
 				m.countOf(r.Rule, name).resource != ""
 		})
-		return !named[name] && !counted
+		if named[name] || counted {
+			return false
+		}
+		maps.DeleteFunc(m.logged, func(key loadedCount, _ bool) bool { return key.resource == name })
+		return true
 	})
 	m.judge()
+}
+
+// formerRule is a rule that is gone.
+type formerRule struct {
+	flow.Rule
+	life int
+}
+
+// succeed notes what becomes of the counts of rules that were in force before.
+func (m *loaded) succeed(before []placed) {
+	for _, was := range before {
+		i := slices.IndexFunc(m.inForce, func(r placed) bool { return r.Name == was.Name })
+		switch {
+		case i < 0:
+			m.keep(was.Rule, m.lives[was.Name])
+		case !countsLike(was.Rule, m.inForce[i].Rule):
+			old := m.lives[was.Name]
+			m.takeUp(m.inForce[i].Rule)
+			m.keep(was.Rule, old)
+		case was.Limiter() != m.inForce[i].Limiter():
+			m.handOver(was.Rule)
+		}
+	}
+	for _, is := range m.inForce {
+		if !slices.ContainsFunc(before, func(r placed) bool { return r.Name == is.Name }) {
+			m.takeUp(is.Rule)
+		}
+	}
+}
+
+// keep notes that a rule may come back.
+func (m *loaded) keep(was flow.Rule, life int) {
+	if (was.Match == "" || was.Shared) && was.Related == "" {
+		m.former[was.Name] = formerRule{was, life}
+	}
+}
+
+// takeUp gives a rule that comes the life of one that it takes up, or another.
+func (m *loaded) takeUp(is flow.Rule) {
+	was, ok := m.former[is.Name]
+	if !ok || !countsLike(was.Rule, is) {
+		m.allLives++
+		m.lives[is.Name] = m.allLives
+		return
+	}
+	delete(m.former, is.Name)
+	m.lives[is.Name] = was.life
+	key := m.countOf(was.Rule, "")
+	m.unsure[key] = m.unsure[key] || was.Limiter() != flow.WindowLimiter && !m.logged[key]
+	m.handOver(was.Rule)
+}
+
+// handOver notes that another limiter goes on where that of a rule stopped. Of a
+// queue it knows what is not over yet only, which is a call of this very moment,
+// unless that one knew more itself.
+func (m *loaded) handOver(was flow.Rule) {
+	for name := range m.known {
+		m.handOverOf(was, name)
+	}
+	m.handOverOf(was, core.Overflow)
+}
+
+func (m *loaded) handOverOf(was flow.Rule, name string) {
+	key := m.countOf(was, name)
+	if was.Limiter() != flow.WindowLimiter && !m.logged[key] {
+		m.counts[key] = 0
+		if m.last[key] == m.clock.Now() {
+			m.counts[key] = 1
+		}
+	}
+	m.logged[key] = true
 }

@@ -78,6 +78,12 @@ func (m *model) load(next []flow.Rule) {
 			m.changed(was, next[i])
 		}
 	}
+	for _, is := range next {
+		gone := !slices.ContainsFunc(before, func(r flow.Rule) bool { return r.Name == is.Name })
+		if gone && m.lives[is.Name] > 0 { // it may go on where it was taken out
+			m.vague[is.Name] = m.clock.Now().Add(2 * is.Window)
+		}
+	}
 	m.settle()
 }
 

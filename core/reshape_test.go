@@ -107,3 +107,57 @@ func TestQuotaHoldsUnderCallsWhileItChangesItsShape(t *testing.T) {
 	require.Len(t, status, 1)
 	assert.Zero(t, status[0].Remaining)
 }
+
+func TestRuleThatIsTakenOutAndComesBackCountsWhatHasPassed(t *testing.T) {
+	quota := flow.Rule{Resource: "r", Limit: 100, Window: time.Hour}
+	shared := flow.Rule{Name: "shared", Match: "s*", Shared: true, Limit: 100, Window: time.Hour}
+	each := flow.Rule{Name: "each", Match: "e*", Limit: 100, Window: time.Hour}
+	e, c := newEngine(t, quota, shared, each)
+	for _, name := range []string{"r", "s1", "e1"} {
+		require.Equal(t, 60, enter(e, name, 60))
+	}
+	load(t, e)
+	c.Advance(10 * time.Minute)
+	for _, name := range []string{"r", "s1", "e1"} {
+		require.Equal(t, 50, enter(e, name, 50), "calls that no rule counts")
+	}
+	load(t, e, quota, shared, each)
+	assert.Equal(t, 40, enter(e, "r", 200))
+	assert.Equal(t, 40, enter(e, "s2", 200))
+	assert.Equal(t, 100, enter(e, "e1", 200), "a ceiling of a resource among others starts anew")
+
+	load(t, e)
+	throttled := quota
+	throttled.Buckets, throttled.Control = 0, flow.Throttle
+	load(t, e, throttled)
+	assert.Zero(t, enter(e, "r", 1), "its last call was just now")
+	load(t, e)
+	load(t, e, flow.Rule{Name: "r", Resource: "q", Limit: 100, Window: time.Hour})
+	assert.Equal(t, 100, enter(e, "q", 200), "the name stands for another resource")
+
+	c.Advance(2 * time.Hour)
+	load(t, e, quota)
+	assert.Equal(t, 100, enter(e, "r", 200), "it is long ago")
+}
+
+func TestRulesThatAreTakenOutAreRememberedInBoundedMemory(t *testing.T) {
+	e, c := newEngine(t)
+	first := flow.Rule{Resource: "first", Limit: 1, Window: time.Hour}
+	load(t, e, first)
+	require.Equal(t, 1, enter(e, "first", 2))
+	for i := range 12 {
+		var many []flow.Rule
+		for j := range 100 {
+			many = append(many, flow.Rule{Resource: fmt.Sprintf("r%d.%d", i, j), Limit: 1, Window: time.Hour})
+		}
+		load(t, e, many...)
+		for _, rule := range many {
+			require.Equal(t, 1, enter(e, rule.Resource, 1))
+		}
+		c.Advance(time.Second)
+	}
+	load(t, e, first)
+	assert.Equal(t, 1, enter(e, "first", 1), "more than a thousand were taken out since")
+	load(t, e, flow.Rule{Resource: "r10.7", Limit: 1, Window: time.Hour})
+	assert.Zero(t, enter(e, "r10.7", 1))
+}

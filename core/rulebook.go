@@ -16,6 +16,7 @@ type ruleBook struct {
 	flow      map[string]*flowRule
 	patterns  []*flowRule // those that have one, in their order
 	code      part        // what Load was given
+	former    formerRules // taken out
 	revision  uint64
 	appliedAt clock.Instant
 }

@@ -95,7 +95,9 @@ func rank(r flow.Rule) int {
 }
 
 // keepsState says whether a changed rule goes on where the old one was.
-func keepsState(a, b flow.Rule) bool {
-	return a.Resource == b.Resource && a.Match == b.Match && a.Shared == b.Shared &&
-		a.Related == b.Related && a.Limiter() == b.Limiter()
+func keepsState(a, b flow.Rule) bool { return countsLike(a, b) && a.Limiter() == b.Limiter() }
+
+// countsLike says whether what a rule has counted counts under another one.
+func countsLike(a, b flow.Rule) bool {
+	return a.Resource == b.Resource && a.Match == b.Match && a.Shared == b.Shared && a.Related == b.Related
 }
