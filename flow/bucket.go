@@ -147,8 +147,15 @@ func (b *bucket) recent(now clock.Instant) (at clock.Instant, tokens int64) {
 }
 
 func (b *bucket) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
-	room, reset = roomOf(b, l.tokens(), now, maxWait)
+	room, reset = roomOf(b, l, now, maxWait)
 	return b.terms.rule.Limit, room, reset
+}
+
+func (b *bucket) drained(now, last clock.Instant, tokens int64) tokenPace {
+	then := *b
+	then.tokens = b.balance(now) + float64(max(0, last.Sub(max(now, b.at))))*b.rate - float64(tokens)
+	then.at = max(last, b.at)
+	return &then
 }
 
 func (b *bucket) isNew(now clock.Instant) bool {

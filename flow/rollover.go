@@ -62,8 +62,7 @@ func (w *Window) close(t *Terms) {
 	bucket := w.counts.OpenBucket()
 	w.cold.pass(t, taken-w.counted, t.bucketStart(bucket))
 	w.counted = taken
-	if w.credit.held(w.fraction, bucket, t.span) == 0 && w.credit.extra(w.fraction) == 1 &&
-		taken > 0 && w.counts.Held(bucket) > w.whole {
+	if w.usesCredit(t, bucket, taken) {
 		w.credit.spend(bucket, t.bucketEnd(bucket))
 	}
 }

@@ -9,30 +9,48 @@ import (
 // tokenPace is a pace at which it only counts how many tokens are ahead.
 type tokenPace interface {
 	turn(now clock.Instant, ahead int64, n int32) (turn clock.Instant, ok bool)
+
+	// drained returns the pace as it will be when the last of a line has gone, which
+	// takes so many tokens and goes at an instant.
+	drained(now, last clock.Instant, tokens int64) tokenPace
 }
 
-// roomOf returns how many calls of one token that come at now, with so many
-// tokens ahead of them, get a turn within maxWait, and how long it takes until
-// that is one more, 0 if it never is.
-func roomOf(p tokenPace, ahead int64, now clock.Instant, maxWait time.Duration) (room int64, reset time.Duration) {
-	missing := func(now clock.Instant, before int64) (time.Duration, bool) {
+// roomOf returns how many calls of one token that come at now, behind a line, get a
+// turn within maxWait, and how long it takes until that is more, 0 if it never is.
+func roomOf(p tokenPace, l *line, now clock.Instant, maxWait time.Duration) (room int64, reset time.Duration) {
+	ahead := l.tokens()
+	inTime := func(before int64) bool {
 		turn, ok := p.turn(now, ahead+before, 1)
-		return turn.Sub(now) - maxWait, ok
+		return ok && turn.Sub(now) <= maxWait
 	}
 	for tooMany := int64(1) << 50; room < tooMany; { // more than pass in the longest of waits
-		middle := (room + tooMany) / 2
-		if wait, ok := missing(now, middle); ok && wait <= 0 {
+		if middle := (room + tooMany) / 2; inTime(middle) {
 			room = middle + 1
 		} else {
 			tooMany = middle
 		}
 	}
-	reset, ok := missing(now, room)
+	if l.head != nil {
+		last, _ := p.turn(now, ahead-int64(l.tail.tokens), l.tail.tokens)
+		p = p.drained(now, last, ahead)
+	}
+	return room, resetOf(p, room, now, maxWait)
+}
+
+// resetOf returns how long it takes until more than so many calls get a turn, if
+// nobody is before them.
+func resetOf(p tokenPace, room int64, now clock.Instant, maxWait time.Duration) time.Duration {
+	turn, ok := p.turn(now, room, 1)
 	if !ok {
-		return 0, 0
+		return 0
 	}
-	if wait, _ := missing(now.Add(reset), room); wait > 0 {
-		return room, 0 // a bucket that is full by then
+	// Turns are whole nanoseconds; what they are rounded by depends on when it is asked.
+	about := turn.Sub(now) - maxWait
+	for reset := max(1, about-1); reset <= about+1; reset++ {
+		then := now.Add(reset)
+		if turn, _ := p.turn(then, room, 1); turn.Sub(then) <= maxWait {
+			return reset
+		}
 	}
-	return room, reset
+	return 0 // a bucket that is full by then
 }

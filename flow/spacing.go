@@ -105,27 +105,6 @@ func (s *spacing) recent(now clock.Instant) (at clock.Instant, tokens int64) {
 	return min(s.last.at, now), 1
 }
 
-func (s *spacing) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
-	ahead := *s // a copy, to look ahead with
-	ceiling = ahead.cold.ceilingOfTurn(s.terms, now)
-	if ceiling == 0 {
-		return 0, 0, 0
-	}
-	if l.head == nil {
-		ahead.next(now, 1)
-	} else {
-		planned := ahead.cold.ceilingOfTurn(s.terms, s.last.at)
-		ahead.planned = s.planned.after(s.terms.cost(l.behind+1, planned)).notBefore(now)
-	}
-	slack := maxWait - ahead.planned.at.Sub(now)
-	if slack < 0 {
-		return ceiling, 0, -slack
-	}
-	each := s.terms.cost(1, ceiling)
-	more := math.Floor((float64(slack)+ahead.planned.by)/each + roundingError)
-	return ceiling, 1 + int64(more), ahead.planned.after((more+1)*each).at.Sub(now) - maxWait
-}
-
 func (s *spacing) isNew(now clock.Instant) bool {
 	ahead := *s
 	turn, ok := ahead.next(now, int32(max(1, math.Ceil(s.terms.rule.Limit))))

@@ -126,8 +126,17 @@ func (z *trapezoid) status(l *line, now clock.Instant, maxWait time.Duration) (c
 		return 0, 0, 0
 	}
 	stored, _ := z.balance(now)
-	room, reset = roomOf(z, l.tokens(), now, maxWait)
+	room, reset = roomOf(z, l, now, maxWait)
 	return z.curve.Ceiling(stored) * z.terms.seconds, room, reset
+}
+
+func (z *trapezoid) drained(now, last clock.Instant, tokens int64) tokenPace {
+	then := *z
+	stored, owed := z.balance(now)
+	then.stored = max(0, stored-float64(tokens))
+	then.owed = owed + z.curve.Cost(stored, float64(tokens))*1e9 - float64(max(0, last.Sub(max(now, z.at))))
+	then.at = max(last, z.at)
+	return &then
 }
 
 func (z *trapezoid) isNew(now clock.Instant) bool {

@@ -151,24 +151,3 @@ func (w *Window) Opened() clock.Instant {
 	defer w.mu.Unlock()
 	return w.terms.Load().bucketStart(w.counts.OpenBucket())
 }
-
-// Status returns the ceiling in force at now, in tokens per window, how many
-// tokens can still be taken, and how long it takes until there will be more, 0
-// if the window is empty. It changes nothing.
-func (w *Window) Status(now clock.Instant) (ceiling float64, room int64, reset time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t := w.terms.Load()
-	bucket := max(t.bucketOf(now), w.counts.OpenBucket())
-	if leaves, ok := w.counts.Leaves(bucket); ok {
-		reset = t.bucketStart(leaves).Sub(now)
-	}
-	if bucket == w.counts.OpenBucket() {
-		return w.ceiling, max(0, w.counts.Room()), reset
-	}
-	cold, course := w.cold, w.course.clone() // to look ahead with
-	cold.pass(t, w.counts.Taken()-w.counted, t.bucketStart(w.counts.OpenBucket()))
-	ceiling = w.ceilingOf(&cold, &course, t, bucket)
-	whole, fraction := split(ceiling)
-	return ceiling, max(0, whole+w.credit.held(fraction, bucket, t.span)-w.counts.Held(bucket)), reset
-}

@@ -1,0 +1,138 @@
+package flow
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// outlook is a throttle as it would go on if nobody came: a copy to look ahead with.
+type outlook struct {
+	spacing
+	head    *Waiter // the first who still waits
+	behind  int64   // tokens of those behind the head
+	maxWait time.Duration
+}
+
+// looksAhead is how many turns and steps of a warm-up an outlook goes through at the
+// most to find out when there will be more.
+const looksAhead = 1000
+
+// endOfTime is later than every instant.
+const endOfTime = clock.Instant(math.MaxInt64)
+
+func (s *spacing) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
+	cold := s.cold // a copy
+	if ceiling = cold.ceilingOfTurn(s.terms, now); ceiling == 0 {
+		return 0, 0, 0
+	}
+	o := outlook{spacing: *s, head: l.head, behind: l.behind, maxWait: maxWait}
+	room = o.room(now)
+	return ceiling, room, o.reset(now, room)
+}
+
+// arrivals are calls of one token that come at one instant, and their turns.
+type arrivals struct {
+	first rounded
+	each  float64 // nanoseconds
+	free  bool    // the first goes at once, so that the second is the first to wait
+}
+
+func (o *outlook) turns(now clock.Instant) arrivals {
+	if o.head != nil {
+		each := o.each(o.last.at)
+		first := o.planned.after(each * float64(o.behind+1)).notBefore(now)
+		return arrivals{first, each, false}
+	}
+	each := o.each(max(o.last.at, now))
+	first := o.last.after(each).notBefore(now)
+	return arrivals{first, each, first.at == now}
+}
+
+// each returns the time that a token takes at the ceiling of an instant.
+func (o *outlook) each(at clock.Instant) float64 {
+	cold := o.cold // nobody comes at that instant
+	return min(o.terms.cost(1, cold.ceilingOfTurn(o.terms, at)), float64(forever))
+}
+
+// at returns the turn of the call that has so many before it.
+func (t arrivals) at(before int64) clock.Instant {
+	if t.free && before > 0 {
+		return t.first.after(t.each).after(t.each * float64(before-1)).at
+	}
+	return t.first.after(t.each * float64(before)).at
+}
+
+// room returns how many calls of one token that came at now would get a turn.
+func (o *outlook) room(now clock.Instant) int64 {
+	t, latest := o.turns(now), now.Add(o.maxWait)
+	if t.first.at > latest {
+		return 0
+	}
+	last := int64(math.Floor(float64(latest.Sub(t.first.at)) / t.each))
+	for t.at(last) > latest {
+		last--
+	}
+	for t.at(last+1) <= latest {
+		last++
+	}
+	return last + 1
+}
+
+// reset returns how long after now there is more than so much room, 0 if never.
+func (o *outlook) reset(now clock.Instant, room int64) time.Duration {
+	at := now
+	for range looksAhead {
+		t, event := o.turns(at), o.event(at)
+		if more := t.at(room).Add(-o.maxWait); more <= t.first.at && !t.free && more < event {
+			return more.Sub(now)
+		}
+		if event == endOfTime {
+			return 0
+		}
+		at = event
+		o.advance(at)
+		if o.room(at) > room {
+			return at.Sub(now)
+		}
+		const cooling = 3 // steps, after which nothing that has passed makes it warmer
+		if t.free && o.terms.curve.Step(at)-o.terms.curve.Step(max(now, o.last.at)) > cooling {
+			return 0
+		}
+	}
+	return 0
+}
+
+// event returns when turns will be other than they are at an instant: when the head
+// goes, or the next step begins. Without a warm-up that is never.
+func (o *outlook) event(at clock.Instant) clock.Instant {
+	switch {
+	case !o.terms.warmsUp():
+		return endOfTime
+	case o.head != nil:
+		return o.planned.at
+	}
+	return o.terms.curve.StepStart(o.terms.curve.Step(max(o.last.at, at)) + 1)
+}
+
+// advance grants the turns that have come by an instant, see [Queue.advance].
+func (o *outlook) advance(at clock.Instant) {
+	for o.head != nil && o.planned.at <= at {
+		turn := o.planned.at
+		o.grant(turn, turn, o.head.tokens)
+		for o.leave(); o.head != nil; o.leave() {
+			next, ok := o.next(max(turn, o.head.arrived), o.head.tokens)
+			if ok && next.Sub(o.head.arrived) <= o.maxWait {
+				break
+			}
+		}
+	}
+}
+
+// leave takes the head out of the line.
+func (o *outlook) leave() {
+	if o.head = o.head.next; o.head != nil {
+		o.behind -= int64(o.head.tokens)
+	}
+}
