@@ -44,11 +44,16 @@ type FlowSnapshot struct {
 	Rule    flow.Rule
 	Ceiling float64 // in force, tokens per window
 
-	// Remaining is how many calls of one token that came now could pass, for a
-	// throttle by waiting as long as the rule lets them.
+	// Remaining is how many calls of one token would pass if they came now, one after
+	// the other, under a throttle or a token bucket by waiting as long as the rule lets
+	// them. One call more would be refused.
 	Remaining int64
 
-	// Reset is how long it takes, if nobody else comes, until there is more.
+	// Reset is how long it takes, if nobody else comes, until Remaining is more; 0 if
+	// it never is, for it is at its most or nothing may pass at all. It is exact to the
+	// nanosecond, for a window to the beginning of a bucket. Under a rule that warms up
+	// it is 0 too if Remaining grows later than within a window, or a thousand turns
+	// and steps of a throttle.
 	Reset time.Duration
 }
 

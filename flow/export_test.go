@@ -42,3 +42,6 @@ func (q *Queue) CheckLine(want int) error {
 	}
 	return nil
 }
+
+// Tokens returns how many tokens the ticket took.
+func (t Ticket) Tokens() int32 { return t.tokens }

@@ -182,19 +182,6 @@ func (w *Window) FreeIn(n int32, room, extra int64) (buckets int64) {
 	return int64(len(w.taken))
 }
 
-// Leaves returns the bucket with which the oldest tokens leave the window that
-// has the given bucket, the open one or a later one, as its last; false when it
-// holds none.
-func (w *Window) Leaves(bucket int64) (leaves int64, ok bool) {
-	for b := bucket - int64(len(w.taken)) + 1; b < w.open; b++ {
-		if w.taken[w.slot(b)] > 0 {
-			return b + int64(len(w.taken)), true
-		}
-	}
-	held := w.Held(bucket) > 0 // then it is the open bucket's
-	return w.open + int64(len(w.taken)), held
-}
-
 // TakenIn returns how many tokens of a closed bucket the window holds. The bucket
 // is one of the window that has the open one as its last.
 func (w *Window) TakenIn(bucket int64) int64 { return w.taken[w.slot(bucket)] }

@@ -217,27 +217,6 @@ func TestWindowFreeInPassesOverAnExtraToken(t *testing.T) {
 	assert.Equal(t, int64(1), w.FreeIn(3, 2, none), "there is room for two now")
 }
 
-func TestWindowLeaves(t *testing.T) {
-	t.Parallel()
-	w := openWindow(4, 9)
-	take(w, 100, 1)
-	moveTo(w, 102, 9)
-	take(w, 102, 1)
-	moveTo(w, 103, 9)
-	for last, want := range map[int64]int64{103: 104, 104: 106, 105: 106} {
-		leaves, ok := w.Leaves(last)
-		assert.True(t, ok)
-		assert.Equal(t, want, leaves, "from the window that ends with %d", last)
-	}
-	_, ok := w.Leaves(106)
-	assert.False(t, ok, "it is empty")
-
-	take(w, 103, 1)
-	leaves, ok := w.Leaves(106)
-	assert.True(t, ok)
-	assert.Equal(t, int64(107), leaves, "the open bucket")
-}
-
 func TestResizedWindowHoldsWhatIsPutIntoIt(t *testing.T) {
 	t.Parallel()
 	w := openWindow(4, 9)

@@ -1,0 +1,67 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/flow"
+)
+
+// A waiter whose turn has come, but who has not asked for it, gives up, or another
+// one does, or a turn is given back: those behind lose no time.
+func TestTurnsThatHaveComeAreGrantedBeforeAWaiterLeaves(t *testing.T) {
+	t.Parallel()
+	rules := map[string]flow.Rule{"throttle": throttle(1, time.Hour), "bucket": patient(bucket(1, 1), time.Hour)}
+	for name, rule := range rules {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start := func() *line {
+				l := newLine(t, rule)
+				l.call(5) // turns at 0, 1, 2, 3 and 4 s
+				l.now = epoch.Add(2500 * time.Millisecond)
+				return l
+			}
+			turn := func(l *line, id int) time.Duration {
+				ticket, until, decision := l.queue.Turn(l.now, l.waiting[id-1].waiter)
+				if decision == flow.Passed {
+					return ticket.Turn().Sub(epoch)
+				}
+				return l.now.Add(until).Sub(epoch)
+			}
+			t.Run("the first", func(t *testing.T) {
+				t.Parallel()
+				l := start()
+				ticket, left := l.queue.Leave(l.now, l.waiting[0].waiter)
+				assert.False(t, left, "its turn was at 1 s")
+				assert.Equal(t, epoch.Add(time.Second), ticket.Turn())
+				assert.Equal(t, 2*time.Second, turn(l, 2))
+				assert.Equal(t, 3*time.Second, turn(l, 3))
+			})
+			t.Run("the second", func(t *testing.T) {
+				t.Parallel()
+				l := start()
+				_, left := l.queue.Leave(l.now, l.waiting[1].waiter)
+				assert.False(t, left)
+				assert.Equal(t, time.Second, turn(l, 1))
+				assert.Equal(t, 3*time.Second, turn(l, 3))
+			})
+			t.Run("the third, whose turn is still to come", func(t *testing.T) {
+				t.Parallel()
+				l := start()
+				_, left := l.queue.Leave(l.now, l.waiting[2].waiter)
+				assert.True(t, left)
+				assert.Equal(t, 2*time.Second, turn(l, 2))
+				assert.Equal(t, 3*time.Second, turn(l, 4), "it moves up")
+			})
+			t.Run("a turn is given back", func(t *testing.T) {
+				t.Parallel()
+				l := start()
+				l.queue.GiveBack(l.now, l.turns[0].ticket)
+				assert.Equal(t, time.Second, turn(l, 1))
+				assert.Equal(t, 2*time.Second, turn(l, 2))
+			})
+		})
+	}
+}
