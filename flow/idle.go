@@ -9,7 +9,8 @@ func (w *Window) Idle(now clock.Instant) bool {
 	defer w.mu.Unlock()
 	t := w.terms.Load()
 	w.roll(t, t.bucketOf(now))
-	return w.counts.Held(w.counts.OpenBucket()) == 0 && w.cold.isStoneCold(t) && w.credit.isSaved(w.ceiling)
+	return w.counts.Held(w.counts.OpenBucket()) == 0 && w.cold.isStoneCold(t) &&
+		w.credit.isSaved(w.ceiling) && w.credit.wanted == 0
 }
 
 // Idle says whether the queue could be forgotten at now: nobody waits, and one

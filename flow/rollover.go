@@ -55,22 +55,36 @@ func (w *Window) close(t *Terms) {
 	bucket := w.counts.OpenBucket()
 	w.cold.pass(t, taken-w.counted, t.bucketStart(bucket))
 	w.counted = taken
-	if w.credit.held(w.fraction, bucket, t.span) == 0 && w.credit.extra(w.fraction) == 1 &&
+	w.settleRefused(t, bucket)
+	w.settleExtra(&w.credit, t, taken)
+}
+
+// settleExtra spends the saved token if it is among those that were taken in the
+// open bucket.
+func (w *Window) settleExtra(c *credit, t *Terms, taken int64) {
+	bucket := w.counts.OpenBucket()
+	if c.held(w.whole, w.fraction, t, bucket) == 0 && c.extra(w.fraction) == 1 &&
 		taken > 0 && w.counts.Held(bucket) > w.whole {
-		w.credit.spend(bucket)
+		c.spend(bucket, 1)
 	}
 }
 
 // open settles what a bucket has room for and opens it.
 func (w *Window) open(t *Terms, bucket int64) {
-	passed := bucket - w.counts.OpenBucket()
+	passed, before := bucket-w.counts.OpenBucket(), w.ceiling
 	if passed > 0 {
 		w.counted = 0
 	}
 	w.ceiling = w.ceilingOf(&w.cold, &w.course, t, bucket)
 	w.whole, w.fraction = split(w.ceiling)
-	w.credit.earn(w.fraction, passed, t.span)
-	held := w.credit.held(w.fraction, bucket, t.span)
+	unused := w.fraction * float64(passed)
+	if passed > 0 && w.credit.wanted > 0 {
+		unused = w.unused(&w.credit, t, bucket, min(before, w.ceiling))
+	}
+	w.credit.lapse(w.ceiling, w.whole, bucket, t.span)
+	w.credit.earn(w.ceiling, unused/float64(t.span))
+	w.openForLarge(t, bucket)
+	held := w.credit.held(w.whole, w.fraction, t, bucket)
 	w.counts.Open(bucket, w.whole+max(held, w.credit.extra(w.fraction)))
 	// Who is refused later finds no room, whatever there is now.
 	w.wait.Store(int64(w.retryAfter(t, 1, min(0, w.counts.Room()))))
@@ -80,7 +94,9 @@ func (w *Window) open(t *Terms, bucket int64) {
 // tokens per window: that of the step in which the bucket begins.
 func (w *Window) ceilingOf(cold *cold, course *course, t *Terms, bucket int64) float64 {
 	ceiling := cold.ceilingOfWindow(t, t.bucketStart(bucket), func(stepStart clock.Instant) float64 {
-		return course.atLast(w.counts.Held(max(w.counts.OpenBucket(), t.bucketOf(stepStart)-1)))
+		bucket := max(w.counts.OpenBucket(), t.bucketOf(stepStart)-1)
+		large := w.largeHeld(t, bucket)
+		return course.atLast(w.counts.Held(bucket)-large) + float64(large)
 	})
 	return course.follow(t, bucket, ceiling)
 }
@@ -88,6 +104,8 @@ func (w *Window) ceilingOf(cold *cold, course *course, t *Terms, bucket int64) f
 func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {
 	var buckets int64
 	switch missing := int64(n) - w.whole; {
+	case w.credit.out > 1, missing > 0 && n > 1 && t.warmsUp() && int64(n) <= t.most:
+		buckets = w.roomIn(t, int64(n))
 	case missing <= 0:
 		buckets = w.counts.FreeIn(n, room, w.credit.spent)
 	case missing > 1 || w.fraction < roundingError:

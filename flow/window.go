@@ -17,7 +17,9 @@ type Window struct {
 	terms  atomic.Pointer[Terms] // those that counts was opened under
 	counts *stat.Window
 
-	wait atomic.Int64 // how long a token refused in the open bucket has to wait, nanoseconds
+	wait    atomic.Int64 // how long a token refused in the open bucket has to wait, nanoseconds
+	refused atomic.Int32 // the largest call refused in it that can ever pass, tokens
+	large   largeCalls   // those that have to wait until more is saved up than the ceiling
 
 	mu       sync.Mutex // guards what follows, and opening and closing buckets
 	cold     cold
@@ -52,6 +54,10 @@ func (w *Window) Take(t *Terms, now clock.Instant, n int32) Decision {
 			case outcome == stat.Taken && still:
 				return Passed
 			case outcome == stat.Full && still:
+				if n > 1 && w.takeSaved(t, bucket, n) {
+					return Passed
+				}
+				w.noteRefused(t, n)
 				return Refused
 			case outcome == stat.Taken:
 				w.GiveBack(t, now, n)
@@ -71,7 +77,8 @@ func (w *Window) Check(t *Terms, now clock.Instant, n int32) Decision {
 		if w.terms.Load() == t {
 			outcome := w.counts.Check(bucket, n)
 			if outcome != stat.NotOpen && w.terms.Load() == t { // see Take
-				if outcome == stat.Full {
+				if outcome == stat.Full && !w.large.mayPass(n, w.counts.Room()) {
+					w.noteRefused(t, n)
 					return Refused
 				}
 				return Passed
@@ -117,7 +124,7 @@ func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 		if bucket == w.counts.OpenBucket() {
 			w.counted -= int64(n)
 		}
-		w.credit.refund(bucket, present.span)
+		w.credit.refund(bucket, present.span, int64(n))
 	}
 	w.open(present, w.counts.OpenBucket())
 }
@@ -162,8 +169,10 @@ func (w *Window) Status(now clock.Instant) (ceiling float64, room int64, reset t
 		return w.ceiling, max(0, w.counts.Room()), reset
 	}
 	cold, course := w.cold, w.course.clone() // to look ahead with
-	cold.pass(t, w.counts.Taken()-w.counted, t.bucketStart(w.counts.OpenBucket()))
+	opened := t.bucketStart(w.counts.OpenBucket())
+	cold.pass(t, w.counts.Taken()-w.counted, opened)
+	cold.holdBack(t, int64(w.refused.Load()), opened)
 	ceiling = w.ceilingOf(&cold, &course, t, bucket)
 	whole, fraction := split(ceiling)
-	return ceiling, max(0, whole+w.credit.held(fraction, bucket, t.span)-w.counts.Held(bucket)), reset
+	return ceiling, max(0, whole+w.credit.held(whole, fraction, t, bucket)-w.counts.Held(bucket)), reset
 }
