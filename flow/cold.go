@@ -44,6 +44,15 @@ func (c *cold) ceilingOfWindow(t *Terms, now clock.Instant, recent func(stepStar
 // ceiling.
 func (c *cold) isStoneCold(t *Terms) bool { return !t.warmsUp() || c.bucket.IsFull(t.curve) }
 
+// holdBack tells that a call of n tokens was refused, or made to wait, for lack of
+// tokens, in the step of the last ceiling. The time until an instant is none in
+// which nobody wanted to pass.
+func (c *cold) holdBack(t *Terms, n int64, until clock.Instant) {
+	if n > 0 && t.warmsUp() {
+		c.bucket.HoldBack(t.curve, n, t.curve.Step(until))
+	}
+}
+
 // pass counts n tokens that passed at an instant.
 func (c *cold) pass(t *Terms, n int64, at clock.Instant) {
 	if t.warmsUp() {

@@ -11,13 +11,20 @@ import (
 // token, which does not count against the whole ones. A ceiling of 2.5 thus
 // allows 2 and now and then 3, and 0.5 one token in two windows. A limit below 1
 // begins with that token: its first call passes.
+//
+// While a resource is cold, calls may be larger than its ceiling though not than its
+// limit. For those the unused whole tokens are saved up too, see [largeCalls].
 type credit struct {
 	saved float64 // fractions of tokens that were not used yet
-	spent int64   // the bucket that last used a saved token
+	spent int64   // the bucket that last used saved tokens
+	out   int64   // how many
 
 	spentAt clock.Instant // when that bucket ended, or the rule changed its shape in it
 	kept    float64       // what was saved when the rule last changed, less what was used since
 	changed clock.Instant // when that was
+
+	wanted   int64 // tokens of the largest call that is saved up for; 0 for none
+	wantedIn int64 // the bucket in which such a call last came
 }
 
 // roundingError is how far a sum of fractions may fall short of a whole token.
@@ -45,12 +52,15 @@ func split(ceiling float64) (whole int64, fraction float64) {
 	return int64(floor), max(0, ceiling-floor)
 }
 
-// earn saves up what a fraction per window is worth after some buckets of a
-// window that has span of them. A token that went unused for a window is kept,
-// and nothing beyond it.
-func (c *credit) earn(fraction float64, buckets int64, span int) {
-	c.saved += fraction / float64(span) * float64(buckets)
-	if c.saved > 1+fraction {
+// earn saves up what went unused of a ceiling: its fraction, and whole tokens if they
+// are wanted. A token that went unused for a window is kept, and nothing beyond it but
+// what is wanted and what comes in a window.
+func (c *credit) earn(ceiling, unused float64) {
+	whole, fraction := split(ceiling)
+	c.saved += unused
+	if most := float64(c.wanted-whole) + ceiling; c.wanted > 0 && most > 1 {
+		c.saved = min(c.saved, most)
+	} else if c.saved > 1+fraction {
 		c.saved = 1
 	}
 }
@@ -70,27 +80,35 @@ func (c *credit) isSaved(ceiling float64) bool {
 	return whole > 0 || fraction <= roundingError || c.extra(fraction) == 1
 }
 
-// spend uses the saved token in a bucket, which ends at an instant.
-func (c *credit) spend(bucket int64, end clock.Instant) {
-	c.saved, c.kept = max(0, c.saved-1), max(0, c.kept-1)
-	c.spent, c.spentAt = bucket, end
+// spend uses saved tokens in a bucket, which ends at an instant.
+func (c *credit) spend(bucket int64, end clock.Instant, tokens int64) {
+	c.saved, c.kept = max(0, c.saved-float64(tokens)), max(0, c.kept-float64(tokens))
+	c.spent, c.spentAt, c.out = bucket, end, tokens
 }
 
-// held returns how many saved tokens, 0 or 1, are in the window that has the
-// given bucket as its last, under a ceiling that has a fraction.
-func (c *credit) held(fraction float64, bucket int64, span int) int64 {
-	if fraction > roundingError && bucket-c.spent < int64(span) {
-		return 1
+// held returns how many saved tokens are in the window that has the given bucket as
+// its last, beyond the whole ones of its ceiling: 0 if that has no fraction, unless
+// they were saved for a large call, and never so many that the limit is exceeded.
+func (c *credit) held(whole int64, fraction float64, t *Terms, bucket int64) int64 {
+	if fraction <= roundingError && c.out <= 1 || bucket-c.spent >= int64(t.span) {
+		return 0
 	}
-	return 0
+	return max(0, min(c.out, t.most-whole))
 }
 
-// refund saves the token again if it would not have been needed without what is
+// refund saves tokens again that would not have been needed without those that are
 // given back of a bucket: if both were in one window.
-func (c *credit) refund(bucket int64, span int) {
+func (c *credit) refund(bucket int64, span int, tokens int64) {
 	if c.spent-int64(span) < bucket && bucket <= c.spent {
-		c.saved++
-		c.kept++
+		c.unspend(tokens)
+	}
+}
+
+// unspend saves again as many of the tokens that were spent last.
+func (c *credit) unspend(tokens int64) {
+	tokens = min(tokens, c.out)
+	c.saved, c.kept, c.out = c.saved+float64(tokens), c.kept+float64(tokens), c.out-tokens
+	if c.out == 0 {
 		c.spent = never
 	}
 }
@@ -99,20 +117,24 @@ func (c *credit) refund(bucket int64, span int) {
 // saved is no more than the new terms would have saved since the last change: one
 // that is taken back leaves nothing behind.
 func (c *credit) adopt(to *Terms, now clock.Instant) {
-	_, fraction := split(to.rule.Limit)
-	if to.warmsUp() {
-		fraction = 1 // or less, as the ceiling rises
+	_, most := split(to.rule.Limit)
+	switch {
+	case c.wanted > 0:
+		most = to.rule.Limit
+	case to.warmsUp():
+		most = 1 // or less, as the ceiling rises
 	}
-	c.saved = min(c.saved, c.kept+fraction*float64(max(0, now.Sub(c.changed)))/float64(to.spanLength()))
+	c.saved = min(c.saved, c.kept+most*float64(max(0, now.Sub(c.changed)))/float64(to.spanLength()))
 	c.kept, c.changed = c.saved, now
 }
 
 // reshape goes over to buckets of another length at now.
-func (c *credit) reshape(to *Terms, now clock.Instant) {
+func (c *credit) reshape(from, to *Terms, now clock.Instant) {
 	if c.spent != never {
 		c.spentAt = min(c.spentAt, now)
 		c.spent = to.bucketOf(c.spentAt)
 	}
+	c.wantedIn = to.bucketOf(min(now, from.bucketEnd(c.wantedIn)))
 }
 
 // inherit takes no more along from another limiter than so much of a token.
@@ -125,7 +147,7 @@ func (c *credit) inherit(token float64) {
 // token to spend, if the one that is there now is spent.
 func (c *credit) earnedIn(fraction float64, open int64, span int) int64 {
 	missing, left := 1-c.saved, c.spent+int64(span)-open
-	if c.held(fraction, open, span) == 0 && c.extra(fraction) == 1 {
+	if left <= 0 && c.extra(fraction) == 1 {
 		missing, left = missing+1, int64(span)
 	}
 	buckets := math.Ceil(missing*float64(span)/fraction - roundingError)

@@ -10,7 +10,7 @@ func (w *Window) Idle(now clock.Instant) bool {
 	t := w.terms.Load()
 	w.roll(t, t.bucketOf(now))
 	return w.counts.Held(w.counts.OpenBucket()) == 0 && w.log.isEmpty(now) &&
-		w.cold.isStoneCold(t) && w.credit.isSaved(w.ceiling)
+		w.cold.isStoneCold(t) && w.credit.isSaved(w.ceiling) && w.credit.wanted == 0
 }
 
 // Idle says whether the queue could be forgotten at now: nobody waits, and one

@@ -23,9 +23,10 @@ func naiveTurns(r flow.Rule, calls int) (turns []clock.Instant) {
 	for range calls {
 		turn := epoch.Add(time.Duration(math.Ceil(elapsed - 1e-4)))
 		turns = append(turns, turn)
-		bucket.Sync(curve, curve.Step(turn))
+		bucket.SyncSpaced(curve, curve.Step(turn))
 		bucket.Pass(curve.Step(turn), 1)
 		elapsed += 1e9 / bucket.Ceiling(curve)
+		bucket.HoldBack(curve, 1, curve.Step(epoch.Add(time.Duration(elapsed)))) // the next one waits
 	}
 	return turns
 }

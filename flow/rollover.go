@@ -62,31 +62,56 @@ func (w *Window) close(t *Terms) {
 	bucket := w.counts.OpenBucket()
 	w.cold.pass(t, taken-w.counted, t.bucketStart(bucket))
 	w.counted = taken
-	if w.usesCredit(t, bucket, taken) {
-		w.credit.spend(bucket, t.bucketEnd(bucket))
+	w.settleRefused(t, bucket)
+	w.settleExtra(&w.credit, t, taken)
+}
+
+// settleExtra spends the saved token if it is among those that were taken in the
+// open bucket.
+func (w *Window) settleExtra(c *credit, t *Terms, taken int64) {
+	bucket := w.counts.OpenBucket()
+	if c.held(w.whole, w.fraction, t, bucket) == 0 && c.extra(w.fraction) == 1 &&
+		taken > 0 && w.counts.Held(bucket) > w.whole {
+		c.spend(bucket, t.bucketEnd(bucket), 1)
 	}
 }
 
 // open settles what a bucket has room for and opens it.
 func (w *Window) open(t *Terms, bucket int64) {
-	passed := bucket - w.counts.OpenBucket()
-	if passed > 0 {
+	if bucket > w.counts.OpenBucket() {
 		w.counted = 0
 	}
-	w.ceiling = w.ceilingOf(&w.cold, &w.course, t, bucket)
-	w.whole, w.fraction = split(w.ceiling)
-	w.credit.earn(w.fraction, passed, t.span)
-	held := w.credit.held(w.fraction, bucket, t.span)
+	ceiling := w.ceilingOf(&w.cold, &w.course, t, bucket)
+	w.earn(&w.credit, t, bucket, ceiling)
+	w.ceiling = ceiling
+	w.whole, w.fraction = split(ceiling)
+	w.openForLarge(t, bucket)
+	held := w.credit.held(w.whole, w.fraction, t, bucket)
 	w.counts.Open(bucket, w.whole+max(held, w.credit.extra(w.fraction)))
 	// Who is refused later finds no room, whatever there is now.
 	w.wait.Store(int64(w.retryAfter(t, 1, min(0, w.counts.Room()))))
+}
+
+// earn saves up what is left unused from the open bucket to one that has a ceiling,
+// the open one or a later one.
+func (w *Window) earn(c *credit, t *Terms, bucket int64, ceiling float64) {
+	whole, fraction := split(ceiling)
+	passed := bucket - w.counts.OpenBucket()
+	unused := fraction * float64(passed)
+	if passed > 0 && c.wanted > 0 {
+		unused = w.unused(c, t, bucket, min(w.ceiling, ceiling))
+	}
+	c.lapse(ceiling, whole, bucket, t.span)
+	c.earn(ceiling, unused/float64(t.span))
 }
 
 // ceilingOf returns the ceiling of a bucket, the open one or a later one, in
 // tokens per window: that of the step in which the bucket begins.
 func (w *Window) ceilingOf(cold *cold, course *course, t *Terms, bucket int64) float64 {
 	ceiling := cold.ceilingOfWindow(t, t.bucketStart(bucket), func(stepStart clock.Instant) float64 {
-		return course.atLast(w.counts.Held(max(w.counts.OpenBucket(), t.bucketOf(stepStart)-1)))
+		bucket := max(w.counts.OpenBucket(), t.bucketOf(stepStart)-1)
+		large := w.largeHeld(t, bucket)
+		return course.atLast(w.counts.Held(bucket)-large) + float64(large)
 	})
 	return course.follow(t, bucket, ceiling)
 }
@@ -94,6 +119,8 @@ func (w *Window) ceilingOf(cold *cold, course *course, t *Terms, bucket int64) f
 func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {
 	var buckets int64
 	switch missing := int64(n) - w.whole; {
+	case w.credit.out > 1, missing > 0 && n > 1 && t.warmsUp() && int64(n) <= t.most:
+		buckets = w.roomIn(t, int64(n))
 	case missing <= 0:
 		buckets = w.counts.FreeIn(n, room, w.credit.spent)
 	case missing > 1 || w.fraction < roundingError:

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -14,6 +15,7 @@ type Terms struct {
 	version uint64
 
 	seconds float64       // the window, in seconds
+	most    int64         // the largest call that can ever pass a window, tokens
 	bucket  time.Duration // windows: the length of a bucket
 	span    int           // windows: the buckets that the limit holds over
 
@@ -26,6 +28,7 @@ type Terms struct {
 // Version tells terms of one limiter apart: the higher one is the newer.
 func Compile(rule Rule, version uint64) *Terms {
 	t := &Terms{rule: rule, version: version, seconds: rule.Window.Seconds()}
+	t.most = int64(math.Ceil(rule.Limit - roundingError))
 	if rule.Limiter() == WindowLimiter {
 		parts := max(1, rule.Buckets) // a fixed window is not parted
 		t.bucket, t.span = rule.Window/time.Duration(parts), parts
@@ -49,7 +52,7 @@ func (t *Terms) compileWarmUp() {
 		t.curve = warmup.NewCurve(perSecond, w.Period, w.ColdFactor, w.Step)
 	case WindowLimiter:
 		t.curve = warmup.NewCurve(t.rule.Limit/t.spanLength().Seconds(), w.Period, w.ColdFactor, w.Step).
-			JudgedOver(t.spanLength())
+			JudgedOver(max(t.spanLength(), w.Step))
 	}
 }
 

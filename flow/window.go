@@ -17,7 +17,9 @@ type Window struct {
 	terms  atomic.Pointer[Terms] // those that counts was opened under
 	counts *stat.Window
 
-	wait atomic.Int64 // how long a token refused in the open bucket has to wait, nanoseconds
+	wait    atomic.Int64 // how long a token refused in the open bucket has to wait, nanoseconds
+	refused atomic.Int32 // the largest call refused in it that can ever pass, tokens
+	large   largeCalls   // those that have to wait until more is saved up than the ceiling
 
 	mu       sync.Mutex // guards what follows, and opening and closing buckets
 	cold     cold
@@ -59,6 +61,10 @@ func (w *Window) Take(t *Terms, now clock.Instant, n int32) Decision {
 			case outcome == stat.Taken && still:
 				return Passed
 			case outcome == stat.Full && still:
+				if n > 1 && w.takeSaved(t, bucket, n) {
+					return Passed
+				}
+				w.noteRefused(t, n)
 				return Refused
 			case outcome == stat.Taken:
 				w.GiveBack(t, now, n)
@@ -78,7 +84,8 @@ func (w *Window) Check(t *Terms, now clock.Instant, n int32) Decision {
 		if w.terms.Load() == t {
 			outcome := w.counts.Check(bucket, n)
 			if outcome != stat.NotOpen && w.terms.Load() == t { // see Take
-				if outcome == stat.Full {
+				if outcome == stat.Full && !w.large.mayPass(n, w.counts.Room()) {
+					w.noteRefused(t, n)
 					return Refused
 				}
 				return Passed
@@ -122,7 +129,7 @@ func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 		if bucket == w.counts.OpenBucket() {
 			w.counted -= int64(n)
 		}
-		w.credit.refund(bucket, present.span)
+		w.credit.refund(bucket, present.span, int64(n))
 	}
 	w.open(present, w.counts.OpenBucket())
 }

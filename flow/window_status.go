@@ -34,27 +34,22 @@ func (w *Window) outlook(t *Terms, bucket int64) (ceiling float64, room int64) {
 	}
 	cold, course, credit := w.cold, w.course.clone(), w.settledCredit(t)
 	cold.pass(t, w.counts.Taken()-w.counted, t.bucketStart(open))
+	cold.holdBack(t, int64(w.refused.Load()), t.bucketStart(open))
 	ceiling = w.ceilingOf(&cold, &course, t, bucket)
+	w.earn(&credit, t, bucket, ceiling)
 	whole, fraction := split(ceiling)
-	credit.earn(fraction, bucket-open, t.span)
-	extra := max(credit.held(fraction, bucket, t.span), credit.extra(fraction))
+	extra := max(credit.held(whole, fraction, t, bucket), credit.extra(fraction))
 	return ceiling, whole + extra - w.counts.Held(bucket)
 }
 
 // settledCredit returns the credit as it is once the open bucket is closed.
 func (w *Window) settledCredit(t *Terms) credit {
 	settled := w.credit
-	if bucket := w.counts.OpenBucket(); w.usesCredit(t, bucket, w.counts.Taken()) {
-		settled.spend(bucket, t.bucketEnd(bucket))
+	if t.warmsUp() {
+		settled.want(int64(w.refused.Load()), w.whole, w.counts.OpenBucket())
 	}
+	w.settleExtra(&settled, t, w.counts.Taken())
 	return settled
-}
-
-// usesCredit says whether what was taken in the bucket that is open, or was until
-// just now, is more than the whole tokens.
-func (w *Window) usesCredit(t *Terms, bucket, taken int64) bool {
-	return w.credit.held(w.fraction, bucket, t.span) == 0 && w.credit.extra(w.fraction) == 1 &&
-		taken > 0 && w.counts.Held(bucket) > w.whole
 }
 
 // growsIn returns the first bucket after the given one in which there is more than

@@ -6,13 +6,15 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// mother is the bucket of Sentinel's warm-up, in steps of a second.
+// mother is the bucket of Sentinel's warm-up, in steps of a second, but that a second
+// is never idle in which a call was held back.
 type mother struct {
 	limit, factor           float64 // per second
 	warning, maximum, slope float64
 	stored                  float64
 	second                  int64
 	passed                  float64 // in that second
+	busyUntil               int64   // the first second in which nobody was held back
 }
 
 func newMother(rule flow.Rule) mother {
@@ -32,16 +34,28 @@ func (m *mother) ceiling(now int64) float64 {
 		if second-m.second > 1 {
 			previous = 0
 		}
-		if m.stored < m.warning || m.stored > m.warning && previous < math.Floor(m.limit/m.factor) {
+		idle, wasWarm := max(0, second-max(m.second, m.busyUntil)), m.stored <= m.warning
+		switch {
+		case wasWarm:
 			m.stored += float64(second-m.second) * m.limit
+		case previous < math.Floor(m.limit/m.factor):
+			m.stored += float64(idle) * m.limit
 		}
 		m.stored = max(0, min(m.stored, m.maximum)-previous)
+		if wasWarm && idle == 0 {
+			m.stored = min(m.stored, m.warning)
+		}
 		m.second, m.passed = second, 0
 	}
 	if m.stored < m.warning {
 		return m.limit
 	}
 	return 1 / ((m.stored-m.warning)*m.slope + 1/m.limit)
+}
+
+// holdBack notes that a call of a few tokens cannot pass now, nor before an instant.
+func (m *mother) holdBack(now, until int64) {
+	m.busyUntil = max(m.busyUntil, now/1e9+1, until/1e9)
 }
 
 // warmWindow is a sliding window of a second with that ceiling.
@@ -52,7 +66,11 @@ type warmWindow struct {
 
 func (w *warmWindow) hasRoom(now, tokens int64) bool {
 	w.window.limit = int64(w.mother.ceiling(now))
-	return w.window.hasRoom(now, tokens)
+	if w.window.hasRoom(now, tokens) {
+		return true
+	}
+	w.mother.holdBack(now, now)
+	return false
 }
 
 func (w *warmWindow) count(now, tokens int64) {
@@ -74,7 +92,12 @@ func (p *warmThrottle) turn(since, tokens int64) (int64, bool) {
 		m := p.mother // a copy, to look ahead with
 		ceiling = m.ceiling(max(since, p.last, 0))
 	}
-	return max(since, p.last+int64(math.Ceil(float64(tokens)/ceiling*1e9))), true
+	at := p.last + int64(math.Ceil(float64(tokens)/ceiling*1e9))
+	if at <= since {
+		return since, true
+	}
+	p.holdBack(since, at)
+	return at, true
 }
 
 // plan returns a copy to find the turns of a line with: what the ceiling will be

@@ -152,6 +152,17 @@ func (w *Window) Held(bucket int64) int64 {
 	return sum
 }
 
+// HeldOver returns the sum of what the window would hold with each bucket from the
+// open one to the one before the given one as its last.
+func (w *Window) HeldOver(bucket int64) (sum int64) {
+	span := int64(len(w.taken))
+	sum = w.Taken() * max(0, min(bucket-w.open, span))
+	for b := w.open - span + 1; b < w.open; b++ {
+		sum += w.taken[w.slot(b)] * max(0, min(bucket, b+span)-w.open)
+	}
+	return sum
+}
+
 // Open opens a bucket, the one that was closed or a later one, with the given
 // ceiling on what the window may hold, that bucket included.
 func (w *Window) Open(bucket, ceiling int64) {

@@ -1,5 +1,7 @@
 package warmup
 
+import "math"
+
 // Bucket is how cold a resource is: the stored tokens of the mother bucket, and
 // what has passed since they were last counted. It is not safe for concurrent
 // use.
@@ -7,8 +9,12 @@ type Bucket struct {
 	stored  float64
 	step    int64   // the step that stored was last brought up to
 	current float64 // tokens passed in it
-	before  float64 // tokens passed in the step that it was at before
+	largest float64 // and those of the largest call among them
 	ahead   float64 // tokens by which the ceiling looks ahead, see SyncWindow
+
+	// Which steps are idle ones. Both are numbers of steps, counted from step.
+	busy    float64 // so many from step on are not idle, whatever passes in them
+	pending float64 // so many before step are idle ones if the time after busy is; below zero, as many after it are not
 }
 
 // NewBucket returns the bucket of a stone-cold resource.
@@ -19,33 +25,31 @@ func NewBucket(c Curve, step int64) Bucket {
 // Sync brings the bucket up to a step. It is called before the first decision
 // of that step; for a step that is not later than the last it does nothing.
 //
-//	stored < warning                                   → stored += Δ·T
-//	stored > warning and passed < floor(T·step / c)    → stored += Δ·T
+//	stored ≤ warning                    → stored += Δ·T
+//	stored > warning and it was idle    → stored += Δ·T
 //	stored = max(0, min(stored, max) − passed)
 //
-// passed is what passed in the step just before. Where not even one token passes
-// in a step at the cold rate, a single step says nothing: see syncSmall.
+// passed is what passed in the step just before. That step was idle if less than
+// floor(T·step / c) passed in it and nothing was held back: see HoldBack. Where not
+// even one token passes in a step at the cold rate, a single step says nothing:
+// see idleAtLength.
 func (b *Bucket) Sync(c Curve, step int64) {
 	elapsed, passed := float64(step-b.step), b.current
-	if elapsed > 1 {
-		passed = 0
-	}
 	if b.enter(step) {
-		b.sync(c, elapsed, passed, passed)
+		recent := passed
+		if elapsed > 1 {
+			recent = 0
+		}
+		b.advance(c, elapsed, passed, recent)
 	}
 }
 
-// SyncSpaced is Sync for turns, which may be further apart than a step however
-// many calls wait for them: what passed since the last call counts, all of it to
-// be drained, and its share of a step as the load.
+// SyncSpaced is Sync for turns, which may be further apart than a step: they are
+// judged at length whatever the limit.
 func (b *Bucket) SyncSpaced(c Curve, step int64) {
-	elapsed, passed := float64(step-b.step), b.current
+	elapsed, passed, largest := float64(step-b.step), b.current, b.largest
 	if b.enter(step) {
-		if elapsed > 1 && c.cold >= 1 { // what passed is older than what is refilled
-			b.stored = max(0, b.stored-passed)
-			passed = 0
-		}
-		b.sync(c, elapsed, passed, b.before/elapsed)
+		b.advanceAtLength(c, elapsed, passed, largest)
 	}
 }
 
@@ -54,11 +58,14 @@ func (b *Bucket) SyncSpaced(c Curve, step int64) {
 // much of it is drained as a step has of the window, and the ceiling is that of
 // the middle of the step.
 func (b *Bucket) SyncWindow(c Curve, step int64, recent float64) {
-	elapsed := float64(step - b.step)
+	elapsed, passed := float64(step-b.step), b.current
 	if b.enter(step) {
-		passed := recent * min(1, elapsed*c.step.Seconds()/c.window.Seconds())
-		if b.sync(c, elapsed, passed, recent); b.stored > c.warning {
-			b.ahead = passed / elapsed / 2
+		share := recent * min(1, elapsed*c.step.Seconds()/c.window.Seconds())
+		if c.cold >= 1 {
+			passed = share
+		}
+		if b.advance(c, elapsed, passed, recent); b.stored > c.warning {
+			b.ahead = share / elapsed / 2
 		}
 	}
 }
@@ -68,34 +75,87 @@ func (b *Bucket) enter(step int64) bool {
 	if step <= b.step {
 		return false
 	}
-	b.step, b.before, b.current, b.ahead = step, b.current, 0, 0
+	b.step, b.current, b.largest, b.ahead = step, 0, 0, 0
 	return true
 }
 
-// sync refills the bucket for so many steps and drains what passed.
-func (b *Bucket) sync(c Curve, steps, passed, recent float64) {
+// advance refills the bucket after so many steps and drains what passed in them.
+// recent is what the load is judged by.
+func (b *Bucket) advance(c Curve, elapsed, passed, recent float64) {
 	if c.cold < 1 {
-		b.syncSmall(c, steps)
+		b.advanceAtLength(c, elapsed, passed, 1)
 		return
 	}
-	if b.stored < c.warning || b.stored > c.warning && recent < c.cold {
-		b.stored += c.refill(steps)
+	held := min(b.busy, elapsed)
+	b.busy, b.pending = b.busy-held, 0
+	idle := elapsed - held
+	if recent >= c.cold {
+		idle = 0
+	} else if idle > 0 {
+		passed = min(passed, recent)
 	}
-	b.stored = max(0, min(b.stored, c.maximum)-passed)
+	b.refill(c, elapsed, idle, passed, held == elapsed)
 }
 
-// syncSmall is sync for limits so small that mostly nothing passes in a step.
-// All that passed since the last call is drained, or else such a resource would
-// never get warm; and what is refilled until the next token has passed, which
-// takes a step at least, does not lift it above the warning line, or else it
-// would not stay so.
-func (b *Bucket) syncSmall(c Curve, steps float64) {
-	b.stored = max(0, b.stored-b.before)
-	if b.stored <= c.warning {
-		refill, pending := c.refill(steps), max(1, c.refill(1))
-		b.stored = max(min(b.stored+refill, c.warning), b.stored+refill-pending)
+// refill counts steps of which some were idle, and drains what passed in them.
+func (b *Bucket) refill(c Curve, elapsed, idle, passed float64, isHeldBack bool) {
+	isWarm := b.stored <= c.warning
+	if isWarm {
+		idle = max(elapsed, idle)
 	}
-	b.stored = min(b.stored, c.maximum)
+	b.stored = max(0, min(b.stored+c.refill(idle), c.maximum)-passed)
+	if isWarm && isHeldBack { // or else it would not stay so under full load
+		b.stored = min(b.stored, c.warning)
+	}
+}
+
+// advanceAtLength is advance where a single step says little: for limits so small
+// that mostly nothing passes in one, and for turns. What passed is older than what is
+// refilled.
+func (b *Bucket) advanceAtLength(c Curve, elapsed, passed, largest float64) {
+	idle := b.idleAtLength(c, elapsed, passed, largest)
+	isWarm := b.stored <= c.warning
+	if b.stored = max(0, b.stored-passed); !isWarm && idle == 0 {
+		return
+	}
+	b.refill(c, elapsed, idle, 0, idle == 0)
+}
+
+// idleAtLength returns how many steps were idle, judged at length. A token that passes
+// makes as many steps busy as it takes to come at the cold rate; when these are over,
+// the whole time since they began was idle, as less than the cold rate has passed in
+// it. Two calls ahead of the cold rate, the load is certain, and what was is forgotten.
+// No load makes more steps busy than it takes to get stone-cold.
+func (b *Bucket) idleAtLength(c Curve, elapsed, passed, largest float64) (idle float64) {
+	if passed > 0 {
+		most := 1 + min(2*largest*c.perToken, (c.maximum+largest)/c.refill(1))
+		if busy := b.busy + passed*c.perToken; busy < most {
+			b.busy = busy
+		} else {
+			b.busy, b.pending = max(b.busy, most), min(b.pending, 0)
+		}
+	}
+	b.pending += elapsed
+	if b.busy >= elapsed*(1-roundingError) {
+		b.busy = max(0, b.busy-elapsed)
+		return 0
+	}
+	idle = max(0, b.pending)
+	b.busy, b.pending = 0, 0
+	return idle
+}
+
+// HoldBack tells that a call of n tokens was refused in the present step, or made
+// to wait, for lack of tokens that the resource may have when it is warm. The time
+// that they take at the present ceiling, but at least that in which load is judged
+// and all before the given step, are then no idle steps: nothing is refilled for them.
+func (b *Bucket) HoldBack(c Curve, n, until int64) {
+	if c.limit == 0 {
+		return
+	}
+	busy := max(c.window.Seconds(), float64(n)/b.Ceiling(c)) / c.step.Seconds()
+	busy = math.Ceil(min(max(1, busy, float64(until-b.step)), maxSteps) - roundingError)
+	b.busy, b.pending = max(b.busy, busy), min(b.pending, -busy)
 }
 
 // Pass counts n tokens that passed in a step, which is the one that Sync was
@@ -104,6 +164,7 @@ func (b *Bucket) syncSmall(c Curve, steps float64) {
 func (b *Bucket) Pass(step, n int64) {
 	if step == b.step {
 		b.current += float64(n)
+		b.largest = max(b.largest, float64(n))
 	}
 }
 
@@ -123,10 +184,14 @@ func (b *Bucket) Rescale(from, to Curve) {
 		b.ahead *= to.maximum / from.maximum
 		// What passed was as much of the limit as it was then.
 		b.current *= to.limit / from.limit
+		b.rescaleBusy(from.limit / max(to.limit, from.limit))
 	} else {
 		b.stored = to.maximum
 	}
 	if from.step != to.step {
 		b.step = b.step * int64(from.step) / int64(to.step)
+		b.rescaleBusy(float64(from.step) / float64(to.step))
 	}
 }
+
+func (b *Bucket) rescaleBusy(factor float64) { b.busy, b.pending = b.busy*factor, b.pending*factor }

@@ -56,6 +56,7 @@ func TestBucketBehavesLikeItsModel(t *testing.T) {
 			"pass": func(t *rapid.T) {
 				f.pass(rapid.Int64Range(0, perStep).Draw(t, "n"))
 			},
+			"hold back": func(*rapid.T) { f.holdBack() },
 			"take back": func(t *rapid.T) {
 				f.pass(-rapid.Int64Range(0, f.naive.passed[f.step]).Draw(t, "n"))
 			},

@@ -2,6 +2,7 @@ package warmup_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -248,8 +249,9 @@ func TestBucketLooksAheadByItsShareOverAChangedLimit(t *testing.T) {
 	}
 }
 
-// Turns of many tokens are further apart than a step, and no sign of idleness.
-func TestBucketOfSpacedTurnsWarmsUp(t *testing.T) {
+// A turn of many tokens is further from the last one than a step is long, and that
+// is no sign of idleness if somebody waits for it.
+func TestBucketOfSpacedTurnsWarmsUpIfCallsAreHeldBack(t *testing.T) {
 	t.Parallel()
 	for _, weight := range []int64{1, 10, 50} {
 		f := newTraffic(rule{limit: 10, period: time.Minute, coldFactor: 3, step: time.Second})
@@ -259,6 +261,7 @@ func TestBucketOfSpacedTurnsWarmsUp(t *testing.T) {
 			f.bucket.SyncSpaced(f.curve, f.step)
 			f.bucket.Pass(f.step, weight)
 			at += float64(weight) / f.bucket.Ceiling(f.curve)
+			f.bucket.HoldBack(f.curve, weight, int64(at))
 			f.step = int64(at)
 		}
 		assert.InDelta(t, 1, f.warmth(), 1e-9, "turns of %d tokens", weight)
@@ -266,6 +269,54 @@ func TestBucketOfSpacedTurnsWarmsUp(t *testing.T) {
 		f.bucket.SyncSpaced(f.curve, f.step)
 		assert.InDelta(t, 0, f.warmth(), 1e-9, "cold again after turns of %d tokens", weight)
 	}
+}
+
+// However little passes, a step in which calls were held back is no idle one; and
+// nothing that was not let through makes a resource warm.
+func TestBucketNeitherCoolsNorWarmsWhileCallsAreHeldBack(t *testing.T) {
+	t.Parallel()
+	eachRule(t, func(t *testing.T, r rule) {
+		f := newTraffic(r)
+		refuseForTenSteps := func() {
+			for range 10 {
+				f.sync()
+				f.holdBack()
+				f.step++
+			}
+			f.sync()
+		}
+		refuseForTenSteps()
+		assert.InDelta(t, 0, f.warmth(), 1e-9, "cold")
+		f.offerFor(2*r.limit, r.warmAfter())
+		refuseForTenSteps()
+		assert.InDelta(t, 1, f.warmth(), 1e-9, "warm")
+	})
+}
+
+// Whatever the limit, a load below the cold rate that is never held back leaves a
+// resource cold, and makes a warm one cold again.
+func TestBucketIsColdBelowTheColdRateWhateverTheLimit(t *testing.T) {
+	t.Parallel()
+	eachRule(t, func(t *testing.T, r rule) {
+		if r.period > time.Minute {
+			return // as the others, but for the time that it takes
+		}
+		cold := r.limit / r.coldFactor
+		rate := 0.5 * cold
+		if perStep := r.coldStep(); perStep >= 1 {
+			rate = (math.Ceil(perStep) - 1) / r.step.Seconds() // less than that in every step
+		}
+		for _, isWarm := range []bool{false, true} {
+			f := newTraffic(r)
+			if isWarm {
+				f.offerFor(2*r.limit, r.warmAfter())
+			}
+			f.offerFor(rate, seconds((r.maximum()+4)/(r.limit-rate))+seconds(10/cold)+3*r.step)
+			// A token lowers the bucket until the next ones come.
+			stored := r.maximum() - 3 - 2*rate*r.step.Seconds()
+			assert.LessOrEqual(t, f.bucket.Ceiling(f.curve), r.ceiling(stored)*(1+1e-9), "warm at first: %v", isWarm)
+		}
+	})
 }
 
 func TestBucketIsFullWhenStoneCold(t *testing.T) {

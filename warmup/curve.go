@@ -23,8 +23,9 @@ type Curve struct {
 	slope   float64 // seconds per token, per token above warning
 	step    time.Duration
 
-	window time.Duration // what the load is judged by
-	cold   float64       // the whole tokens that pass in it at the cold rate
+	window   time.Duration // what the load is judged by
+	cold     float64       // the whole tokens that pass in it at the cold rate
+	perToken float64       // steps in which one token passes at the cold rate
 }
 
 // NewCurve returns the curve for a limit in tokens per second (0 or more), the
@@ -49,15 +50,19 @@ func NewCurve(limit float64, period time.Duration, coldFactor float64, step time
 func (c Curve) JudgedOver(window time.Duration) Curve {
 	c.window = window
 	c.cold = math.Floor(c.limit*window.Seconds()/c.factor + roundingError)
+	c.perToken = min(c.factor/c.limit/c.step.Seconds(), maxSteps)
 	return c
 }
+
+// maxSteps is more steps than a resource lives.
+const maxSteps = 1e15
 
 // roundingError is how far a product may fall short of a whole number of tokens.
 const roundingError = 1e-9
 
 // Ceiling returns the tokens per second that so many stored tokens allow.
 func (c Curve) Ceiling(stored float64) float64 {
-	if stored < c.warning || c.limit == 0 {
+	if stored <= c.warning || c.limit == 0 {
 		return c.limit
 	}
 	return 1 / ((stored-c.warning)*c.slope + 1/c.limit)

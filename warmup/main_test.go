@@ -50,10 +50,11 @@ type naiveBucket struct {
 	stored float64
 	synced int64           // the step of the last refill
 	passed map[int64]int64 // by step
+	held   map[int64]bool  // steps in which calls of one token were held back
 }
 
 func newNaiveBucket(r rule, step int64) *naiveBucket {
-	return &naiveBucket{rule: r, stored: r.maximum(), synced: step, passed: map[int64]int64{}}
+	return &naiveBucket{rule: r, stored: r.maximum(), synced: step, passed: map[int64]int64{}, held: map[int64]bool{}}
 }
 
 func (b *naiveBucket) sync(step int64) {
@@ -61,15 +62,23 @@ func (b *naiveBucket) sync(step int64) {
 		return
 	}
 	previous := b.passed[step-1]
-	refill := float64(step-b.synced) * b.rule.step.Seconds() * b.rule.limit
+	elapsed, wasWarm := step-b.synced, b.stored <= b.rule.warning()
+	idle := elapsed
+	if b.held[b.synced] {
+		idle--
+	}
+	perStep := b.rule.step.Seconds() * b.rule.limit
 	switch {
-	case b.stored < b.rule.warning():
-		b.stored += refill
-	case b.stored > b.rule.warning() && float64(previous) < b.rule.coldStep():
-		b.stored += refill
+	case wasWarm:
+		b.stored += float64(elapsed) * perStep
+	case float64(previous) < b.rule.coldStep():
+		b.stored += float64(idle) * perStep
 	}
 	b.stored = min(b.stored, b.rule.maximum())
 	b.stored = max(0, b.stored-float64(previous))
+	if wasWarm && idle == 0 {
+		b.stored = min(b.stored, b.rule.warning())
+	}
 	b.synced = step
 }
 
@@ -102,10 +111,19 @@ func (f *traffic) pass(n int64) {
 	f.naive.passed[f.step] += n
 }
 
+// holdBack has a call of one token refused.
+func (f *traffic) holdBack() {
+	f.bucket.HoldBack(f.curve, 1, f.step)
+	f.naive.held[f.step] = true
+}
+
 // offer offers a rate of calls for one step and returns how many pass.
 func (f *traffic) offer(rate float64) (passed int64) {
 	f.sync()
 	f.credit += min(rate, f.bucket.Ceiling(f.curve)) * f.rule.step.Seconds()
+	if rate > f.bucket.Ceiling(f.curve) {
+		f.holdBack()
+	}
 	passed = int64(f.credit + 1e-9)
 	f.credit -= float64(passed)
 	f.pass(passed)
