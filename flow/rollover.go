@@ -91,7 +91,7 @@ func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {
 	case missing <= 0:
 		buckets = w.counts.FreeIn(n, room, w.credit.spent)
 	case missing > 1 || w.fraction < roundingError:
-		return 0
+		return t.whenWarm(n)
 	default: // all the whole tokens and a saved one
 		if int64(n)-1 > room {
 			buckets = w.counts.FreeIn(n-1, room, w.credit.spent)
@@ -101,6 +101,16 @@ func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {
 	return time.Duration(min(buckets, int64(forever/t.bucket))) * t.bucket
 }
 
+// whenWarm returns how long n tokens that exceed the present ceiling have to wait:
+// [Never] if they exceed the limit too, else 0, which says that it is unknown when
+// the resource will be warm enough.
+func (t *Terms) whenWarm(n int32) time.Duration {
+	if whole, fraction := split(t.rule.Limit); int64(n) <= whole || int64(n) == whole+1 && fraction >= roundingError {
+		return 0
+	}
+	return Never
+}
+
 // retryStep is the step in which a window tells how long to wait, or its bucket
 // if that is shorter.
 const retryStep = 100 * time.Millisecond
@@ -108,7 +118,7 @@ const retryStep = 100 * time.Millisecond
 // fromNow returns what is left of a wait that is counted from the start of the
 // present bucket.
 func (t *Terms) fromNow(wait time.Duration, now clock.Instant) time.Duration {
-	if t.bucket <= retryStep || wait == 0 {
+	if t.bucket <= retryStep || wait == 0 || wait == Never {
 		return wait
 	}
 	elapsed := max(0, now.Sub(t.bucketStart(t.bucketOf(now))))

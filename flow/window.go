@@ -17,6 +17,7 @@ type Window struct {
 	terms  atomic.Pointer[Terms] // those that counts was opened under
 	counts *stat.Window
 
+	held held         // by calls that may give it back
 	wait atomic.Int64 // how long a token refused in the open bucket has to wait, nanoseconds
 
 	mu       sync.Mutex // guards what follows, and opening and closing buckets
@@ -126,8 +127,9 @@ func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 func (w *Window) Adopt(t *Terms, now clock.Instant) { w.settle(t, t.bucketOf(now)) }
 
 // RetryAfter returns how long it takes from now until n tokens that were refused
-// can pass if nobody else comes; 0 when they never can under the present
-// ceiling. It is told in steps, so that refusals of the same moment are alike, and
+// can pass if nobody else comes; [Never] when they cannot under the rule, and 0
+// when only a warmer resource could let them pass: that takes an unknown time.
+// It is told in steps, so that refusals of the same moment are alike, and
 // rather too long than too short by a step. n of 1 costs two loads.
 func (w *Window) RetryAfter(now clock.Instant, n int32) time.Duration {
 	if n == 1 && w.counts.Room() >= 0 {
