@@ -94,7 +94,7 @@ func (v *visit) takeAllTurns(ctx context.Context, s *steps) (ok bool, err error)
 // turns, if they have come.
 func (v *visit) joinQueues(ctx context.Context, s *steps) (ok bool, err error) {
 	if !v.wait.begun {
-		v.beginWait()
+		v.beginWait(s)
 	}
 	for i := len(v.held); i < len(s.queues); i++ {
 		rule := &s.queues[i]

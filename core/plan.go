@@ -52,6 +52,10 @@ type windowRule struct {
 	// asked between a take and a return of tokens by a call of another resource.
 	wide  bool
 	holds bool // it is, and is not the last that a call asks
+
+	// Tokens that calls of the resource will take which wait in a queue; nil if the
+	// window is wide, or takes none.
+	promised *atomic.Int64
 }
 
 // queueRule is a rule with a queue in a plan.

@@ -115,9 +115,13 @@ func (p *planner) steps(origin string) steps {
 	for _, entry := range p.windows {
 		if entry.isFor(origin) {
 			h := entry.hold
-			s.windows = append(s.windows, windowRule{
+			rule := windowRule{
 				terms: entry.terms, window: h.window, refusals: &h.refusals, related: h.rule.related != "", wide: p.isWide(entry),
-			})
+			}
+			if !rule.wide && !rule.related {
+				rule.promised = &h.promised
+			}
+			s.windows = append(s.windows, rule)
 		}
 	}
 	for i := range s.windows {

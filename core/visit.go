@@ -121,7 +121,7 @@ func (v *visit) proceed(ctx context.Context, opts []Option) (after time.Duration
 			return 0, err
 		} else if delay > 0 {
 			v.giveBackWindows()
-			v.beginWait()
+			v.beginWait(nil)
 			v.wait.until = v.now.Add(delay)
 			continue
 		}

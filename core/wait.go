@@ -18,6 +18,7 @@ type wait struct {
 	begun bool
 	since clock.Instant
 	node  *stat.Node    // where it is counted
+	steps *steps        // whose windows have promised it tokens
 	queue *queueRule    // in which waiter is; nil when it is in none
 	until clock.Instant // that a check has set
 	joins bool          // it is to join several queues
@@ -58,7 +59,7 @@ func (v *visit) takeTurns(ctx context.Context, s *steps) (ok bool, err error) {
 	case flow.Refused:
 		return false, v.block(rule.refuse(s, ticket, v.asking(ctx)))
 	case flow.Queued:
-		v.beginWait()
+		v.beginWait(s)
 		v.wait.queue = rule
 		return false, nil
 	case flow.Outdated:
@@ -140,8 +141,13 @@ func (v *visit) newWaiter() *flow.Waiter {
 	return v.wait.waiter
 }
 
-func (v *visit) beginWait() {
-	v.wait.begun, v.wait.since, v.wait.node = true, v.now, &v.resource.node
+// beginWait begins a wait for turns under these rules, or for something else if they
+// are nil.
+func (v *visit) beginWait(s *steps) {
+	v.wait.begun, v.wait.since, v.wait.node, v.wait.steps = true, v.now, &v.resource.node, s
+	if s != nil {
+		s.promise(v.tokens)
+	}
 	v.wait.node.BeginWait()
 }
 
@@ -155,6 +161,9 @@ func (v *visit) stopWaiting() {
 	}
 	if v.wait.begun {
 		v.wait.node.EndWait(v.wait.since, v.now)
+		if v.wait.steps != nil {
+			v.wait.steps.promise(-v.tokens)
+		}
 	}
 	v.wait.begun, v.wait.queue = false, nil
 }

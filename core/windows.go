@@ -1,6 +1,7 @@
 package core
 
 import (
+	"math"
 	"runtime"
 
 	"github.com/penstock-go/penstock/clock"
@@ -108,15 +109,37 @@ func (s *steps) fullWindow(now clock.Instant, n int32) *windowRule {
 	return nil
 }
 
-// fullAt returns the first window that has no room for n tokens at now and will
-// have none at a later instant either, whoever comes or does not come until then.
+// fullAt returns the first window that has no room for n tokens at now, beside those
+// promised to calls that wait, and will have none at a later instant either, whoever
+// comes or does not come until then.
 func (s *steps) fullAt(now, later clock.Instant, n int32) *windowRule {
 	for i := range s.windows {
 		rule := &s.windows[i]
-		if rule.window.Check(rule.terms, now, n) == flow.Refused && rule.window.FullUntil(rule.terms, now, n) > later &&
+		wanted := rule.wanted(n)
+		if rule.window.Check(rule.terms, now, wanted) == flow.Refused &&
+			rule.window.FullUntil(rule.terms, now, wanted) > later &&
+			(wanted == n || !rule.terms.Leaves(now, later)) &&
 			(!rule.wide || rule.window.ReallyFull(rule.terms, now, n)) {
 			return rule
 		}
 	}
 	return nil
+}
+
+// wanted is n tokens and those promised to calls that wait.
+func (r *windowRule) wanted(n int32) int32 {
+	if r.promised == nil {
+		return n
+	}
+	return int32(min(int64(n)+max(0, r.promised.Load()), math.MaxInt32))
+}
+
+// promise notes that a call that waits will take n tokens of the windows, or, if n is
+// negative, that it does not wait any longer.
+func (s *steps) promise(n int32) {
+	for i := range s.windows {
+		if promised := s.windows[i].promised; promised != nil {
+			promised.Add(int64(n))
+		}
+	}
 }

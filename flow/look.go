@@ -69,6 +69,12 @@ func (w *Window) ReallyFull(t *Terms, now clock.Instant, n int32) bool {
 	return uint32(before) == 0 && w.Check(t, now, n) == Refused && w.held.word.Load() == before
 }
 
+// Leaves says whether what is taken at now may have left the window at a later
+// instant.
+func (t *Terms) Leaves(now, later clock.Instant) bool {
+	return later >= t.bucketStart(t.bucketOf(now)).Add(t.spanLength())
+}
+
 // FullUntil returns when n tokens that the window has no room for at now can pass
 // if nobody else comes, so that a call that has to wait anyway need not if it is
 // refused in the end. It is not later than that, but may be earlier: now if it

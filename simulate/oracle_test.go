@@ -219,11 +219,41 @@ func (o *oracle) fullAt(call *oracleCall, now, later int64) *flow.Rule {
 		if isPaced(rule) {
 			continue
 		}
-		if c := o.counter(rule, call.resource); !c.hasRoom(now, call.tokens) && !c.hasRoom(later, call.tokens) {
+		wanted := call.tokens
+		if later > now && !rule.Shared && rule.Related == "" {
+			wanted += o.promised(rule, call)
+		}
+		c := o.counter(rule, call.resource)
+		if !c.hasRoom(now, wanted) && !c.hasRoom(later, wanted) && (wanted == call.tokens || !leaves(rule, now, later)) {
 			return &rule
 		}
 	}
 	return nil
+}
+
+// promised returns how many tokens of a window the calls of its resource will take
+// that wait.
+func (o *oracle) promised(rule flow.Rule, by *oracleCall) (tokens int64) {
+	calls := map[*oracleCall]bool{}
+	for _, line := range o.lines {
+		for _, call := range line.waiting {
+			if call.resource == by.resource && !calls[call] && slices.Contains(o.applying(call.offer), rule) {
+				calls[call] = true
+				tokens += call.tokens
+			}
+		}
+	}
+	return tokens
+}
+
+// leaves says whether what a window counts now may have left it later.
+func leaves(rule flow.Rule, now, later int64) bool {
+	parts := int64(max(1, rule.Buckets))
+	bucket, span := int64(rule.Window)/parts, parts
+	if rule.Strict {
+		span++
+	}
+	return later/bucket >= now/bucket+span
 }
 
 // linesOf returns the lines that a call has to wait in, in their order: those for
