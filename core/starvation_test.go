@@ -1,7 +1,6 @@
 package core_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -19,7 +18,13 @@ type traffic struct {
 	clock   *clock.Virtual
 	waiting []*trafficCall
 	passes  map[string][]clock.Instant // by resource
+	order   []trafficPass
 	refused map[string]int
+}
+
+type trafficPass struct {
+	at   clock.Instant
+	name string
 }
 
 type trafficCall struct {
@@ -53,6 +58,7 @@ func (r *traffic) proceed(c *trafficCall) {
 	}
 	if guard, err := c.arrival.Result(); err == nil {
 		r.passes[c.name] = append(r.passes[c.name], r.clock.Now())
+		r.order = append(r.order, trafficPass{r.clock.Now(), c.name})
 		guard.Exit()
 	} else {
 		r.refused[c.name]++
@@ -103,21 +109,30 @@ func TestQuietCallersPassBesideOneWhoseOwnWindowIsFull(t *testing.T) {
 		"a window for one name": {shared, {Name: "loud", Resource: "loud", Limit: 10}},
 		"fixed windows":         {shared, {Name: "each", Match: "*", Limit: 10, Algorithm: flow.FixedWindow}},
 		"a limit of 0":          {shared, {Name: "loud", Resource: "loud"}},
+		"throttles for each":    {shared, {Name: "each", Match: "*", Limit: 10, Control: flow.Throttle, MaxWait: 50 * time.Millisecond}},
+		"buckets for each":      {shared, {Name: "each", Match: "*", Limit: 10, Burst: 1, Algorithm: flow.TokenBucket, MaxWait: 50 * time.Millisecond}},
 	}
 	for name, list := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := newTraffic(t, list...)
-			const quiet = 8
-			for i := range 20_000 * 5 {
-				r.call("loud")
-				if i%(20_000/quiet) == 1234 {
-					r.call("quiet")
+			const quiet, loud, seconds = 8, 20_000, 3
+			var passed, refused int
+			for phase := range 5 { // wherever in the second they come
+				r := newTraffic(t, list...)
+				for i := range loud * seconds {
+					r.call("loud")
+					if i%(loud/quiet) == phase*loud/quiet/5+123 {
+						r.call("quiet")
+					}
+					r.advance(time.Second / loud)
 				}
-				r.advance(50 * time.Microsecond)
+				r.advance(time.Second)
+				passed += len(r.passes["quiet"])
+				refused += r.refused["quiet"]
+				assert.InDelta(t, list[1].Limit*seconds, len(r.passes["loud"]), 1, "and the loud one has its share")
 			}
-			r.advance(time.Second)
-			fmt.Println(name, len(r.passes["quiet"]), r.refused["quiet"], len(r.passes["loud"]))
-			assert.Zero(t, r.refused["quiet"])
+			assert.Equal(t, 5*quiet*seconds, passed+refused)
+			// In 50 ms of each second the queue is full of calls that pass.
+			assert.LessOrEqual(t, float64(refused), 0.06*float64(passed+refused))
 		})
 	}
 }
