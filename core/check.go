@@ -47,7 +47,8 @@ type Verdict struct {
 // Admit lets a call through.
 func Admit() Verdict { return Verdict{} }
 
-// Refuse refuses a call and tells it when to try again; 0 if that is unknown.
+// Refuse refuses a call and tells it when to try again; 0 if that is unknown,
+// [Never] if there is no use in it.
 func Refuse(retryAfter time.Duration) Verdict { return Verdict{refused: true, after: retryAfter} }
 
 // Delay lets a call through after it has waited for d. The ceilings of the

@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/penstock-go/penstock/clock"
@@ -19,6 +20,44 @@ type free struct {
 func (c *free) Now() clock.Instant {
 	c.now++
 	return c.now
+}
+
+// BenchmarkEntryOfSeveralRules is a call that several rules apply to.
+func BenchmarkEntryOfSeveralRules(b *testing.B) {
+	many := func(n int, rule flow.Rule) (rules []flow.Rule) {
+		for i := range n {
+			rule.Name, rule.Resource = fmt.Sprint(rule.Control, i), "r"
+			rules = append(rules, rule)
+		}
+		return rules
+	}
+	window := flow.Rule{Limit: flow.MaxLimit}
+	closed := flow.Rule{Name: "closed", Resource: "r"}
+	tests := []struct {
+		name  string
+		rules []flow.Rule
+	}{
+		{"two windows pass", many(2, window)},
+		{"ten windows pass", many(10, window)},
+		{"a window before nine refuses", append([]flow.Rule{closed}, many(9, window)...)},
+		{"a window behind nine refuses", append(many(9, window), closed)},
+		{"throttle and window pass", append(many(1, window), throttle("r", flow.MaxLimit, 0))},
+		{"throttle passes and window refuses", []flow.Rule{closed, throttle("r", flow.MaxLimit, 0)}},
+		{"two throttles pass", many(2, throttle("r", flow.MaxLimit, 0))},
+	}
+	for _, test := range tests {
+		b.Run(test.name, func(b *testing.B) {
+			engine := core.New(core.Config{Clock: &free{clock.System(), clock.System().Now()}, Logger: quiet})
+			defer engine.Close()
+			load(b, engine, test.rules...)
+			b.ReportAllocs()
+			for b.Loop() {
+				if guard, err := engine.Entry(context.Background(), "r"); err == nil {
+					guard.Exit()
+				}
+			}
+		})
+	}
 }
 
 // BenchmarkEntry is a call by name: entered and, if it passes, exited.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -34,20 +35,42 @@ type BlockError struct {
 	// Rule is the name of the rule, or of the check.
 	Rule string
 
-	// RetryAfter is how long it takes until such a call can pass if nobody else
-	// comes, rounded up; 0 when it cannot be told, or when the call can never
-	// pass under the present rule.
+	// RetryAfter is how long it takes until such a call can pass all of its
+	// rules if nobody else comes, rounded up: the longest of the waits for those
+	// that would refuse it now, whichever of them is named in Rule. It is 0 when
+	// that is unknown, and [Never] when such a call cannot pass under the
+	// present rules.
 	RetryAfter time.Duration
 }
+
+// Never is the [BlockError.RetryAfter] of a call that cannot pass however long it
+// waits: a rule blocks all calls, or the call takes more tokens than a rule ever
+// allows at once. It is the longest duration, about 292 years.
+const Never = flow.Never
 
 // KindCheck is the kind of a refusal by a [Check].
 const KindCheck rules.Kind = "check"
 
 func (e *BlockError) Error() string {
-	if e.RetryAfter == 0 {
-		return fmt.Sprintf("penstock: %q blocked by %s %q", e.Resource, e.Kind, e.Rule)
+	text := fmt.Sprintf("penstock: %q blocked by %s %q", e.Resource, e.Kind, e.Rule)
+	switch e.RetryAfter {
+	case 0:
+		return text
+	case Never:
+		return text + ", cannot pass under the present rules"
 	}
-	return fmt.Sprintf("penstock: %q blocked by %s %q, retry after %v", e.Resource, e.Kind, e.Rule, e.RetryAfter)
+	return fmt.Sprintf("%s, retry after %v", text, e.RetryAfter)
+}
+
+// retryText returns RetryAfter for people to read.
+func (e *BlockError) retryText() string {
+	switch e.RetryAfter {
+	case 0:
+		return "unknown"
+	case Never:
+		return "never"
+	}
+	return e.RetryAfter.String()
 }
 
 // Is makes every BlockError match [ErrBlocked].

@@ -25,7 +25,7 @@ func TestExplainTellsWhatACallIsHeldAgainst(t *testing.T) {
 		return names
 	}
 	assert.Equal(t, []string{"queue", "window", "shadow"}, explain("orders:create"))
-	assert.Equal(t, []string{"queue", "window", "mobile", "shadow"}, explain("orders:create", core.Origin("mobile")))
+	assert.Equal(t, []string{"queue", "mobile", "window", "shadow"}, explain("orders:create", core.Origin("mobile")))
 	assert.Equal(t, []string{"shadow"}, explain("orders:list"))
 	assert.Empty(t, explain("users"))
 

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -80,6 +81,7 @@ type hold struct {
 	rule     *flowRule
 	adopted  *flow.Terms // by the limiter, if it is the resource's own
 	refusals refusals
+	promised atomic.Int64 // tokens of a window, to calls that wait in a queue
 }
 
 // isOwn says whether the limiter is the resource's own.

@@ -64,5 +64,5 @@ func TestCeilingsAreThoseOfTheCall(t *testing.T) {
 		return names
 	}
 	assert.Equal(t, []string{"all"}, of())
-	assert.Equal(t, []string{"all", "mobile"}, of(core.Origin("mobile")))
+	assert.Equal(t, []string{"mobile", "all"}, of(core.Origin("mobile")))
 }

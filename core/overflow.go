@@ -73,7 +73,7 @@ func (g *registry) overflowing(name string) *resource {
 func (g *registry) passing(name string, book *patternBook) *resource {
 	r := g.newResource(name, g.overflow.account)
 	r.patterns = book
-	var p planner
+	p := planner{overflow: true}
 	for _, rule := range book.rules {
 		if rule.matches(name) {
 			h := &hold{limiter: rule.hold.limiter, rule: rule.flowRule}

@@ -3,7 +3,6 @@ package core
 import (
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
@@ -35,8 +34,11 @@ type planned struct {
 // come before those that count the moment of passing.
 type steps struct {
 	queues  []queueRule
-	windows []windowRule
-	after   *aftermath // of calls that pass; nil when there is none
+	asks    []flow.Ask   // the queues once more, if there are several
+	windows []windowRule // those for fewer calls before those for more
+	after   *aftermath   // of calls that pass; nil when there is none
+
+	anyHolds bool // one of the windows does
 }
 
 // windowRule is a rule with a window in a plan.
@@ -45,6 +47,15 @@ type windowRule struct {
 	window   *flow.Window
 	refusals *refusals
 	related  bool // the window counts the passes of another resource
+
+	// The window is also one of calls that other rules apply to, and so may be
+	// asked between a take and a return of tokens by a call of another resource.
+	wide  bool
+	holds bool // it is, and is not the last that a call asks
+
+	// Tokens that calls of the resource will take which wait in a queue; nil if the
+	// window is wide, or takes none.
+	promised *atomic.Int64
 }
 
 // queueRule is a rule with a queue in a plan.
@@ -97,19 +108,6 @@ func (s *steps) hasQueue(queue *flow.Queue) bool {
 	return slices.ContainsFunc(s.queues, func(r queueRule) bool { return r.queue == queue })
 }
 
-// takeWindows takes n tokens of every window at now. If one of them has none to
-// give, that rule is returned and nothing is taken.
-func (s *steps) takeWindows(now clock.Instant, n int32) (*windowRule, flow.Decision) {
-	for i := range s.windows {
-		rule := &s.windows[i]
-		if decision := rule.take(now, n); decision != flow.Passed {
-			s.giveBack(i, now, n)
-			return rule, decision
-		}
-	}
-	return nil, flow.Passed
-}
-
 func (r *windowRule) take(now clock.Instant, n int32) flow.Decision {
 	if r.related {
 		return r.window.Check(r.terms, now, n)
@@ -128,11 +126,3 @@ func (s *steps) giveBack(count int, now clock.Instant, n int32) {
 
 // giveBackAll returns n tokens to every window.
 func (s *steps) giveBackAll(now clock.Instant, n int32) { s.giveBack(len(s.windows), now, n) }
-
-func (r *windowRule) refuse(now clock.Instant, n int32) *BlockError {
-	return r.refusals.refuse(r.window.RetryAfter(now, n))
-}
-
-func (r *queueRule) refuse(ticket flow.Ticket, now clock.Instant, patience time.Duration) *BlockError {
-	return r.refusals.refuse(r.terms.RetryAfter(ticket, now, patience))
-}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/penstock-go/penstock/flow"
@@ -9,16 +10,54 @@ import (
 // planner draws up the plan of one resource, rule by rule, in the order of the
 // set.
 type planner struct {
-	holds   []*hold   // what rules hold of the resource, old and new
-	queues  []planned // in the order in which they are asked
-	windows []planned
-	shadows []planned
+	holds    []*hold   // what rules hold of the resource, old and new
+	queues   []planned // in the order in which they are asked
+	windows  []planned
+	shadows  []planned
+	overflow bool // it is one of those whose rules with patterns have one ceiling for all
+
 	counted []countedRule // of other resources' rules, that count this one's passes
 }
 
 // startOver begins another plan. What was drawn up stays as it is.
 func (p *planner) startOver() {
-	*p = planner{holds: p.holds[:0], queues: p.queues[:0], windows: p.windows[:0], shadows: p.shadows[:0]}
+	*p = planner{overflow: p.overflow, holds: p.holds[:0], queues: p.queues[:0], windows: p.windows[:0], shadows: p.shadows[:0]}
+}
+
+// sort puts the rules in the order in which they are asked.
+func (p *planner) sort() {
+	slices.SortStableFunc(p.queues, func(a, b planned) int { return a.compareQueues(b) })
+	slices.SortStableFunc(p.windows, func(a, b planned) int { return cmp.Compare(a.breadth(), b.breadth()) })
+}
+
+// breadth orders rules by how many calls they are for: those for the calls of one
+// origin before those for all calls of the resource, and these before those that
+// have one ceiling for several resources. What a call takes and has to give back,
+// because a broader rule refuses, is missed by none but calls that the broader
+// rule is for, too.
+func (p planned) breadth() int {
+	rule := p.terms.Rule()
+	switch {
+	case rule.Shared || rule.Related != "":
+		return 2
+	case rule.Origin == "":
+		return 1
+	}
+	return 0
+}
+
+// compareQueues orders the queues of a call: a call that waits in one keeps its place
+// in those before it, where it is in the way of others. So those for fewer calls come
+// first; of several patterns the longer one is taken to be for fewer. Two queues have
+// the same order in all calls, and keep it while calls wait in them: else two calls
+// could wait for each other.
+func (p planned) compareQueues(q planned) int {
+	a, b := p.terms.Rule(), q.terms.Rule()
+	return cmp.Or(
+		cmp.Compare(p.breadth(), q.breadth()),
+		cmp.Compare(len(b.Match), len(a.Match)),
+		cmp.Compare(a.Name, b.Name),
+	)
 }
 
 // add adds a rule that applies to the resource.
@@ -42,6 +81,7 @@ func (p *planner) count(rule *flowRule) {
 
 // plan returns the plan, in force since a generation.
 func (p *planner) plan(since uint64) *plan {
+	p.sort()
 	next := &plan{since: since, rules: slices.Concat(p.queues, p.windows, p.shadows)}
 	for _, entry := range next.rules {
 		if origin := entry.terms.Rule().Origin; origin != "" && origin != flow.OtherOrigins {
@@ -67,10 +107,26 @@ func (p *planner) steps(origin string) steps {
 			s.queues = append(s.queues, queueRule{entry.terms, entry.hold.queue, &entry.hold.refusals})
 		}
 	}
+	if len(s.queues) > 1 {
+		for _, rule := range s.queues {
+			s.asks = append(s.asks, flow.Ask{Queue: rule.queue, Terms: rule.terms})
+		}
+	}
 	for _, entry := range p.windows {
 		if entry.isFor(origin) {
 			h := entry.hold
-			s.windows = append(s.windows, windowRule{entry.terms, h.window, &h.refusals, h.rule.related != ""})
+			rule := windowRule{
+				terms: entry.terms, window: h.window, refusals: &h.refusals, related: h.rule.related != "", wide: p.isWide(entry),
+			}
+			if !rule.wide && !rule.related {
+				rule.promised = &h.promised
+			}
+			s.windows = append(s.windows, rule)
+		}
+	}
+	for i := range s.windows {
+		if rule := &s.windows[i]; rule.wide && !rule.related && i+1 < len(s.windows) {
+			rule.holds, s.anyHolds = true, true
 		}
 	}
 	s.after = p.aftermath(origin)
@@ -90,6 +146,12 @@ func (p *planner) aftermath(origin string) *aftermath {
 		}
 	}
 	return after
+}
+
+// isWide says whether a rule has one ceiling for several names.
+func (p *planner) isWide(entry planned) bool {
+	rule := entry.terms.Rule()
+	return rule.Match != "" && (p.overflow || rule.Shared || rule.Related != "")
 }
 
 // isFor says whether the rule is for calls of an origin that a rule names, or

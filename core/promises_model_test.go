@@ -17,12 +17,14 @@ func (m *model) passed(call *modelCall, account string, would *core.BlockError) 
 			continue
 		}
 		l := m.ledger(r, account)
-		// Of several queues each keeps its own turns apart, not the passes.
-		if breach := l.breach(r, now, call.tokens, !call.queues); breach != "" {
+		// Every queue keeps passes apart, but for those of calls that waited while
+		// rules changed.
+		inTurn := !call.queues || !call.waited || call.joined == m.loads
+		if breach := l.breach(r, now, call.tokens, inTurn); breach != "" {
 			m.t.Fatalf("%s (%s), %s: %+v", call.name, account, breach, r)
 		}
 		if r.Related == "" {
-			l.add(now, call.tokens, !call.queues)
+			l.add(now, call.tokens, inTurn)
 		}
 	}
 	for _, r := range m.rules {

@@ -76,10 +76,13 @@ func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
 }
 
 // roundUp rounds a duration up to two significant digits and at least a
-// millisecond. 0 stays 0.
+// millisecond. 0 and [Never] stay what they are.
 func roundUp(d time.Duration) time.Duration {
-	if d <= 0 {
+	switch {
+	case d <= 0:
 		return 0
+	case d > Never/2: // nobody waits for more than a hundred years
+		return Never
 	}
 	unit := time.Millisecond
 	for unit*100 < d {

@@ -22,7 +22,7 @@ func (r *resource) reportRefusal(now clock.Instant, err *BlockError) {
 		slog.String("resource", err.Resource),
 		slog.String("kind", string(err.Kind)),
 		slog.String("rule", err.Rule),
-		slog.Duration("retryAfter", err.RetryAfter))
+		slog.String("retryAfter", err.retryText()))
 }
 
 // report tells what came of putting rules in force. Like every report it is made

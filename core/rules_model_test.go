@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -79,7 +80,16 @@ func applying(rules []flow.Rule, resource, origin string) (applied []flow.Rule) 
 		origin = flow.OtherOrigins
 	}
 	here = slices.DeleteFunc(here, func(r flow.Rule) bool { return r.Origin != "" && r.Origin != origin })
-	slices.SortStableFunc(here, func(a, b flow.Rule) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(here, func(a, b flow.Rule) int {
+		order := cmp.Compare(rank(a), rank(b))
+		if order == 0 && !a.Shadow {
+			order = cmp.Compare(breadth(a), breadth(b))
+		}
+		if order == 0 && rank(a) == 0 {
+			order = cmp.Or(cmp.Compare(len(b.Match), len(a.Match)), cmp.Compare(a.Name, b.Name))
+		}
+		return order
+	})
 	return here
 }
 
@@ -89,6 +99,17 @@ func rank(r flow.Rule) int {
 	case r.Shadow:
 		return 2
 	case r.Limiter() == flow.WindowLimiter:
+		return 1
+	}
+	return 0
+}
+
+// breadth orders rules by how many calls they are for.
+func breadth(r flow.Rule) int {
+	switch {
+	case r.Shared || r.Related != "":
+		return 2
+	case r.Origin == "":
 		return 1
 	}
 	return 0

@@ -19,6 +19,7 @@ type visit struct {
 	wait     wait
 
 	turns     turns        // granted by queues
+	held      []heldPlace  // in queues, while it waits to get a turn of all of them
 	refusedBy *queueRule   // in whose queue it waited; to be told if that still applies
 	windows   *steps       // whose windows have given tokens, at now; or nil
 	checked   *checkedCall // nil until the checks are asked
@@ -37,11 +38,12 @@ func (r *resource) enterInTurn(
 		ctx = context.Background()
 	}
 	var granted turn
-	if len(steps.queues) == 1 && len(r.engine.checks) == 0 {
+	if len(steps.queues) == 1 && len(r.engine.checks) == 0 && steps.fullWindow(now, tokens) == nil {
 		rule := &steps.queues[0]
 		switch ticket, decision := rule.queue.Take(rule.terms, now, tokens); decision {
 		case flow.Refused:
-			return Guard{}, r.block(now, rule.refuse(ticket, now, r.engine.patience(ctx)))
+			a := asking{now: now, tokens: tokens, patience: r.engine.patience(ctx)}
+			return Guard{}, r.block(now, rule.refuse(steps, ticket, a))
 		case flow.Passed:
 			if r.letPass(steps, now, tokens) {
 				return Guard{resource: r, start: now, besides: steps.after.settle(now, tokens)}, nil
@@ -98,7 +100,8 @@ func (v *visit) proceed(ctx context.Context, opts []Option) (after time.Duration
 		if refusal := v.refusedBy; refusal != nil {
 			v.refusedBy = nil
 			if steps.hasQueue(refusal.queue) { // else that rule is no longer one for this call
-				return 0, v.block(refusal.refusals.refuse(refusal.queue.RetryAfter(v.now, v.tokens, v.patience(ctx))))
+				wait := refusal.queue.RetryAfter(v.now, v.tokens, v.patience(ctx))
+				return 0, v.block(steps.refuse(refusal.refusals, wait, v.asking(ctx)))
 			}
 		}
 		if ok, err := v.takeTurns(ctx, steps); err != nil {
@@ -108,7 +111,7 @@ func (v *visit) proceed(ctx context.Context, opts []Option) (after time.Duration
 		}
 		switch rule, decision := steps.takeWindows(v.now, v.tokens); decision {
 		case flow.Refused:
-			return 0, v.block(rule.refuse(v.now, v.tokens))
+			return 0, v.block(rule.refuse(steps, v.asking(ctx)))
 		case flow.Outdated:
 			v.now = v.resource.later(rule)
 			continue
@@ -118,7 +121,7 @@ func (v *visit) proceed(ctx context.Context, opts []Option) (after time.Duration
 			return 0, err
 		} else if delay > 0 {
 			v.giveBackWindows()
-			v.beginWait()
+			v.beginWait(nil)
 			v.wait.until = v.now.Add(delay)
 			continue
 		}
@@ -163,6 +166,10 @@ func (v *visit) askChecks(ctx context.Context, opts []Option) (delay time.Durati
 		delay = max(delay, verdict.after)
 	}
 	return delay, nil
+}
+
+func (v *visit) asking(ctx context.Context) asking {
+	return asking{now: v.now, tokens: v.tokens, patience: v.patience(ctx), turns: &v.turns, held: v.held}
 }
 
 func (v *visit) block(err *BlockError) error { return v.resource.block(v.now, err) }

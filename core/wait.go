@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/stat"
 )
 
 // endless is the patience of a call whose context has no deadline.
@@ -16,44 +17,68 @@ const endless = time.Duration(math.MaxInt64)
 type wait struct {
 	begun bool
 	since clock.Instant
+	node  *stat.Node    // where it is counted
+	steps *steps        // whose windows have promised it tokens
 	queue *queueRule    // in which waiter is; nil when it is in none
 	until clock.Instant // that a check has set
+	joins bool          // it is to join several queues
 
 	waiter *flow.Waiter
 	wake   func()        // called when the turn of the waiter may have come
 	woken  chan struct{} // receives then, if nobody has set wake
 }
 
-// takeTurns gets the call a turn of every queue that it has none of yet, one
-// after the other. It returns false when that cannot go on as it is: the call has
-// to wait, or a queue was outdated, for the plan is no longer the one in force.
+// takeTurns gets the call a turn of every queue that it has none of yet. It
+// returns false when that cannot go on as it is: the call has to wait, or a queue
+// was outdated, for the plan is no longer the one in force.
 func (v *visit) takeTurns(ctx context.Context, s *steps) (ok bool, err error) {
-	for i := range s.queues {
-		rule := &s.queues[i]
-		if v.hasTurn(rule) {
-			continue
+	if len(s.queues) > 1 {
+		return v.takeJointTurn(ctx, s)
+	}
+	v.stopWaiting() // for several, if it did
+	if len(s.queues) == 0 {
+		return true, nil
+	}
+	rule := &s.queues[0]
+	if v.hasTurn(rule) {
+		return true, nil
+	}
+	ticket, decision := v.takeTurn(rule, s)
+	if decision == flow.Queued {
+		if full := s.fullAt(v.now, ticket.Turn(), v.tokens); full != nil {
+			return false, v.block(full.refuse(s, v.asking(ctx)))
 		}
-		ticket, decision := rule.queue.Take(rule.terms, v.now, v.tokens)
-		if decision == flow.Queued {
-			if err := ctx.Err(); err != nil {
-				return false, err
-			}
-			ticket, decision = rule.queue.Join(rule.terms, v.now, v.tokens, v.patience(ctx), v.newWaiter())
+		if err := ctx.Err(); err != nil {
+			return false, err
 		}
-		switch decision {
-		case flow.Passed:
-			v.turns.add(turn{rule.queue, ticket, rule.terms, false})
-		case flow.Refused:
-			return false, v.block(rule.refuse(ticket, v.now, v.patience(ctx)))
-		case flow.Queued:
-			v.beginWait()
-			v.wait.queue = rule
-			return false, nil
-		case flow.Outdated:
-			return false, nil
-		}
+		ticket, decision = rule.queue.Join(rule.terms, v.now, v.tokens, v.patience(ctx), v.newWaiter())
+	}
+	switch decision {
+	case flow.Passed:
+		v.turns.add(turn{rule.queue, ticket, rule.terms, false})
+	case flow.Refused:
+		return false, v.block(rule.refuse(s, ticket, v.asking(ctx)))
+	case flow.Queued:
+		v.beginWait(s)
+		v.wait.queue = rule
+		return false, nil
+	case flow.Outdated:
+		return false, nil
 	}
 	return true, nil
+}
+
+// takeTurn takes a turn of a queue at v.now, unless a window has no room now: then it
+// says Queued instead, with the turn that the call would have.
+func (v *visit) takeTurn(rule *queueRule, s *steps) (flow.Ticket, flow.Decision) {
+	if s.fullWindow(v.now, v.tokens) == nil {
+		return rule.queue.Take(rule.terms, v.now, v.tokens)
+	}
+	ticket, decision := rule.queue.Expect(rule.terms, v.now, v.tokens, endless)
+	if decision == flow.Passed {
+		decision = flow.Queued
+	}
+	return ticket, decision
 }
 
 // hasTurn says whether the call has a turn under the rule. One that was granted by
@@ -77,6 +102,9 @@ func (v *visit) hasTurn(rule *queueRule) bool {
 func (v *visit) goOnWaiting() (after time.Duration, waits bool) {
 	if v.wait.begun && v.now < v.wait.until {
 		return v.wait.until.Sub(v.now), true
+	}
+	if len(v.held) > 0 {
+		return v.keepPlaces()
 	}
 	rule := v.wait.queue
 	if rule == nil {
@@ -113,20 +141,29 @@ func (v *visit) newWaiter() *flow.Waiter {
 	return v.wait.waiter
 }
 
-func (v *visit) beginWait() {
-	v.wait.begun, v.wait.since = true, v.now
-	v.resource.node.BeginWait()
+// beginWait begins a wait for turns under these rules, or for something else if they
+// are nil.
+func (v *visit) beginWait(s *steps) {
+	v.wait.begun, v.wait.since, v.wait.node, v.wait.steps = true, v.now, &v.resource.node, s
+	if s != nil {
+		s.promise(v.tokens)
+	}
+	v.wait.node.BeginWait()
 }
 
 // stopWaiting ends the wait, if the call waits, whether or not its turn has come.
 func (v *visit) stopWaiting() {
+	v.leavePlaces(0)
 	if rule := v.wait.queue; rule != nil {
 		if ticket, left := rule.queue.Leave(v.now, v.wait.waiter); !left {
 			rule.queue.GiveBack(v.now, ticket)
 		}
 	}
 	if v.wait.begun {
-		v.resource.node.EndWait(v.wait.since, v.now)
+		v.wait.node.EndWait(v.wait.since, v.now)
+		if v.wait.steps != nil {
+			v.wait.steps.promise(-v.tokens)
+		}
 	}
 	v.wait.begun, v.wait.queue = false, nil
 }

@@ -75,7 +75,7 @@ func (b *bucket) balance(now clock.Instant) float64 {
 func (b *bucket) next(now clock.Instant, n int32) (clock.Instant, bool) { return b.turn(now, 0, n) }
 
 func (b *bucket) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
-	return b.turn(now, l.tokens(), n)
+	return b.turn(max(now, l.head.expected), l.tokens(), n)
 }
 
 // turn returns when n tokens may go with so many ahead of them. Those ahead take

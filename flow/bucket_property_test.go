@@ -112,7 +112,7 @@ func (m *bucketMachine) ask(t *rapid.T) {
 	n := rapid.Int64Range(1, 5).Draw(t, "n")
 	turn, ok := m.model.planned(&modelCall{n: n, arrived: m.now})
 	if !ok {
-		assert.Zero(t, m.queue.RetryAfter(m.now, int32(n), time.Hour), "never")
+		assert.Equal(t, flow.Never, m.queue.RetryAfter(m.now, int32(n), time.Hour))
 		return
 	}
 	assert.Equal(t, max(1, turn.Sub(m.now)-m.model.maxWait), m.queue.RetryAfter(m.now, int32(n), time.Hour))

@@ -220,7 +220,7 @@ func TestBucketAnswers(t *testing.T) {
 		"overdraft":             {overdraft(10, 5), []int32{2}, answer{4, 100 * time.Millisecond, 1}},
 		"overdraft, in debt":    {overdraft(10, 5), []int32{10}, answer{0, 500 * time.Millisecond, 500 * time.Millisecond}},
 		"overdraft, with waits": {patient(overdraft(10, 5), time.Second), []int32{10}, answer{6, 100 * time.Millisecond, 1}},
-		"nothing":               {bucket(0, 0), nil, answer{0, 0, 0}},
+		"nothing":               {bucket(0, 0), nil, answer{0, 0, flow.Never}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -242,7 +242,7 @@ func TestBucketNeverPromisesWhatItCannotHold(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, patient(bucket(10, 5), time.Hour))
 	assert.Equal(t, flow.Refused, l.arrive(6))
-	assert.Zero(t, l.queue.RetryAfter(l.now, 6, time.Hour))
+	assert.Equal(t, flow.Never, l.queue.RetryAfter(l.now, 6, time.Hour))
 	l.arrive(5)
 	assert.Equal(t, flow.Queued, l.arrive(5))
 	assert.Equal(t, flow.Refused, l.arrive(6), "behind others neither")

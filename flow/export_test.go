@@ -1,13 +1,6 @@
 package flow
 
-import (
-	"fmt"
-
-	"github.com/penstock-go/penstock/clock"
-)
-
-// Turn returns when the ticket's turn is.
-func (t Ticket) Turn() clock.Instant { return t.turn }
+import "fmt"
 
 // CheckLine returns what is wrong with the line of those who wait, of whom
 // there should be so many.

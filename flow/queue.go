@@ -51,6 +51,15 @@ func (q *Queue) Take(t *Terms, now clock.Instant, n int32) (Ticket, Decision) {
 	return ticket, decision
 }
 
+// Expect says what Join would say to such a call, and takes nothing: the ticket
+// tells when the turn would be.
+func (q *Queue) Expect(t *Terms, now clock.Instant, n int32, patience time.Duration) (Ticket, Decision) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	turn, decision := q.plan(t, now, n, min(patience, t.rule.MaxWait))
+	return Ticket{turn: turn}, decision
+}
+
 // Join asks for a turn like Take and puts w into the queue if it has to wait
 // for it, for no longer than the rule's MaxWait nor patience.
 func (q *Queue) Join(t *Terms, now clock.Instant, n int32, patience time.Duration, w *Waiter) (Ticket, Decision) {
@@ -61,7 +70,7 @@ func (q *Queue) Join(t *Terms, now clock.Instant, n int32, patience time.Duratio
 	case Passed:
 		return q.grant(now, turn, n), Passed
 	case Queued:
-		*w = Waiter{wake: w.wake, state: inQueue, tokens: n, arrived: now}
+		*w = Waiter{wake: w.wake, state: inQueue, tokens: n, arrived: now, since: now}
 		q.line.push(w)
 		if w == q.line.head {
 			q.place(now) // it asks for its turn itself
@@ -159,7 +168,7 @@ func (q *Queue) Retire() {
 
 // RetryAfter returns how long after now a call of n tokens that was refused
 // could join the queue, if nobody else comes and it can wait as long as the
-// rule allows but no longer than patience; 0 when it never can.
+// rule allows but no longer than patience; [Never] when it cannot.
 func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -171,7 +180,7 @@ func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) t
 // these terms and with that ticket. The queue is not asked again, which is 15 ns.
 func (t *Terms) RetryAfter(refused Ticket, now clock.Instant, patience time.Duration) time.Duration {
 	if refused.turn == 0 {
-		return 0
+		return Never
 	}
 	patience = max(0, min(patience, t.rule.MaxWait))
 	return max(1, refused.turn.Sub(now)-patience)

@@ -118,7 +118,7 @@ func TestQueueOfLimitZero(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, throttle(0, time.Hour))
 	assert.Equal(t, flow.Refused, l.arrive(1))
-	assert.Zero(t, l.queue.RetryAfter(l.now, 1, time.Hour))
+	assert.Equal(t, flow.Never, l.queue.RetryAfter(l.now, 1, time.Hour))
 	ceiling, room, reset := l.queue.Status(l.now)
 	assert.Equal(t, []any{0.0, int64(0), time.Duration(0)}, []any{ceiling, room, reset})
 }

@@ -118,13 +118,13 @@ func (w *Window) ceilingOf(cold *cold, course *course, t *Terms, bucket int64) f
 
 func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {
 	var buckets int64
-	switch missing := int64(n) - w.whole; {
-	case w.credit.out > 1, missing > 0 && n > 1 && t.warmsUp() && int64(n) <= t.most:
+	switch isLarge := int64(n) > w.whole; {
+	case int64(n) > t.most:
+		return Never
+	case w.credit.out > 1, isLarge && n > 1 && t.warmsUp():
 		buckets = w.roomIn(t, int64(n))
-	case missing <= 0:
+	case !isLarge:
 		buckets = w.counts.FreeIn(n, room, w.credit.spent)
-	case missing > 1 || w.fraction < roundingError:
-		return 0
 	default: // all the whole tokens and a saved one
 		if int64(n)-1 > room {
 			buckets = w.counts.FreeIn(n-1, room, w.credit.spent)
@@ -141,7 +141,7 @@ const retryStep = 100 * time.Millisecond
 // fromNow returns what is left of a wait that is counted from the start of the
 // present bucket.
 func (t *Terms) fromNow(wait time.Duration, now clock.Instant) time.Duration {
-	if t.bucket <= retryStep || wait == 0 {
+	if t.bucket <= retryStep || wait == Never {
 		return wait
 	}
 	elapsed := max(0, now.Sub(t.bucketStart(t.bucketOf(now))))

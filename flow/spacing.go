@@ -64,7 +64,11 @@ func (r rounded) notBefore(now clock.Instant) rounded {
 func (s *spacing) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
 	ceiling := s.cold.ceilingOfTurn(s.terms, s.last.at)
 	s.cold.holdBack(s.terms, int64(n), s.planned.at)
-	return s.planned.after(s.terms.cost(l.behind+int64(n), ceiling)).notBefore(now).at, true
+	planned := s.planned
+	if expected := l.head.expected; expected > planned.at {
+		planned = rounded{at: expected}
+	}
+	return planned.after(s.terms.cost(l.behind+int64(n), ceiling)).notBefore(now).at, true
 }
 
 func (s *spacing) grant(_, turn clock.Instant, n int32) Ticket {

@@ -41,7 +41,7 @@ func (z *trapezoid) balance(now clock.Instant) (stored, owed float64) {
 func (z *trapezoid) next(now clock.Instant, n int32) (clock.Instant, bool) { return z.turn(now, 0, n) }
 
 func (z *trapezoid) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
-	return z.turn(now, l.tokens(), n)
+	return z.turn(max(now, l.head.expected), l.tokens(), n)
 }
 
 // turn returns when a call may go with so many tokens ahead of it. Its own do not

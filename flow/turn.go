@@ -18,6 +18,10 @@ type Ticket struct {
 	part  float64
 }
 
+// Turn returns when the turn is; 0 of a ticket that came with Refused says that
+// there can be none.
+func (t Ticket) Turn() clock.Instant { return t.turn }
+
 // plan decides on a call that comes at now, and when its turn would be, 0 if never,
 // without doing anything about it.
 func (q *Queue) plan(t *Terms, now clock.Instant, n int32, patience time.Duration) (turn clock.Instant, decision Decision) {
@@ -56,7 +60,7 @@ func (q *Queue) turnOf(now clock.Instant, n int32) (turn clock.Instant, ok bool)
 
 // advance grants every turn that has come by now, in order.
 func (q *Queue) advance(now clock.Instant) {
-	for w := q.line.head; w != nil && w.ticket.turn <= now; w = q.line.head {
+	for w := q.line.head; w != nil && !w.joint && w.ticket.turn <= now; w = q.line.head {
 		turn := w.ticket.turn
 		w.ticket = q.grant(turn, turn, w.tokens)
 		q.finish(w, granted)
@@ -78,7 +82,7 @@ func (q *Queue) promote(now clock.Instant) {
 func (q *Queue) place(now clock.Instant) {
 	for w := q.line.head; w != nil; w = q.line.head {
 		turn, ok := q.pace.next(max(now, w.arrived), w.tokens)
-		if ok && turn.Sub(w.arrived) <= q.terms.rule.MaxWait {
+		if ok && turn.Sub(w.since) <= q.terms.rule.MaxWait && (!w.joint || turn <= w.deadline) {
 			w.ticket = Ticket{turn: turn}
 			return
 		}

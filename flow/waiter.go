@@ -11,8 +11,14 @@ type Waiter struct {
 	state      waiting
 	tokens     int32
 	arrived    clock.Instant
-	ticket     Ticket // the turn: planned for the head, then granted
+	since      clock.Instant // the call's wait began: when it arrived here, or in another queue
+	ticket     Ticket        // the turn: planned for the head, then granted
 	next, prev *Waiter
+
+	// Of a call that needs a turn of several queues at one instant:
+	joint    bool          // it is not granted its turn here, but asks for all of them
+	deadline clock.Instant // by which the turn has to come
+	expected clock.Instant // when all of the turns may have come, if that is known
 }
 
 // waiting is how a waiter stands.

@@ -17,6 +17,7 @@ type Window struct {
 	terms  atomic.Pointer[Terms] // those that counts was opened under
 	counts *stat.Window
 
+	held    held         // by calls that may give it back
 	wait    atomic.Int64 // how long a token refused in the open bucket has to wait, nanoseconds
 	refused atomic.Int32 // the largest call refused in it that can ever pass, tokens
 	large   largeCalls   // those that have to wait until more is saved up than the ceiling
@@ -138,9 +139,8 @@ func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 func (w *Window) Adopt(t *Terms, now clock.Instant) { w.settle(t, now) }
 
 // RetryAfter returns how long it takes from now until n tokens that were refused
-// can pass if nobody else comes; 0 when they never can under the present
-// ceiling. It is told in steps, so that refusals of the same moment are alike, and
-// rather too long than too short by a step. n of 1 costs two loads.
+// can pass if nobody else comes; [Never] when they cannot under the rule. It is
+// told in steps, so that refusals of the same moment are alike, and rather too long than too short by a step. n of 1 costs two loads.
 func (w *Window) RetryAfter(now clock.Instant, n int32) time.Duration {
 	if n == 1 && w.counts.Room() >= 0 {
 		return w.terms.Load().fromNow(time.Duration(w.wait.Load()), now)

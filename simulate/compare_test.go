@@ -171,11 +171,8 @@ func TestTheTrapezoidIsByTheBook(t *testing.T) {
 func TestSeveralRulesDecideByTheBook(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		pacers := rapid.IntRange(0, 2).Draw(t, "pacers")
+		pacers := rapid.IntRange(0, 3).Draw(t, "pacers")
 		windows := rapid.IntRange(0, 3).Draw(t, "windows")
-		if pacers == 2 {
-			windows = 0 // what is given back then may be of use to nobody: see the oracle
-		}
 		var list []flow.Rule
 		for i := range pacers + windows {
 			rule := drawWindow(t)
@@ -186,7 +183,7 @@ func TestSeveralRulesDecideByTheBook(t *testing.T) {
 			// Of one order of magnitude, so that each has something to say.
 			rule.Window = time.Second
 			rule.Limit = float64(rapid.SampledFrom([]int{0, 1, 5, 8, 10, 20, 50}).Draw(t, "common limit"))
-			rule.MaxWait = min(rule.MaxWait, time.Second)
+			rule.MaxWait = min(rule.MaxWait, 987_654_321) // nothing is due just then
 			list = append(list, place(t, rule, i < pacers))
 		}
 		list = rapid.Permutation(list).Draw(t, "order")

@@ -53,16 +53,20 @@ type oracle struct {
 
 // oracleLine is a pacer and those who wait for it, first come, first served.
 type oracleLine struct {
-	rule    flow.Rule
-	pacer   pacer
-	waiting []*oracleCall
-	since   int64 // when the first became the first
+	rule     flow.Rule
+	pacer    pacer
+	waiting  []*oracleCall
+	since    int64 // when the first became the first
+	expected int64 // when the first is expected to go, if it waits in another line, too
 }
 
 type oracleCall struct {
 	offer
-	index int
-	taken []grant // turns that were granted
+	index    int
+	deadline int64
+	places   []*oracleLine // that it has joined, in their order
+	ready    int           // in so many of them its turn has come
+	taken    []grant       // turns that were granted
 }
 
 type grant struct {
@@ -95,6 +99,13 @@ func (o *oracle) serveUntil(end int64) {
 				waiting = append(waiting, line)
 			}
 		}
+		tooLate := o.tooLate()
+		if tooLate != nil && tooLate.deadline < end && !slices.ContainsFunc(waiting, func(l *oracleLine) bool {
+			return l.headTurn() <= tooLate.deadline
+		}) {
+			o.refuse(tooLate, tooLate.deadline+1, tooLate.places[len(tooLate.places)-1].rule)
+			continue
+		}
 		if len(waiting) == 0 {
 			return
 		}
@@ -106,52 +117,186 @@ func (o *oracle) serveUntil(end int64) {
 			)
 		})
 		call, due := next.waiting[0], next.headTurn()
-		next.waiting = next.waiting[1:]
-		next.grantTo(call, due)
-		next.since = due
+		call.ready++
 		o.goOn(call, due)
 	}
 }
 
+// tooLate returns the call, of those that are not the first where they wait for one
+// of several turns, whose deadline is the earliest.
+func (o *oracle) tooLate() (first *oracleCall) {
+	for _, line := range o.lines {
+		for _, call := range line.waiting[min(1, len(line.waiting)):] {
+			if len(o.linesOf(call)) > 1 && (first == nil || call.deadline < first.deadline) {
+				first = call
+			}
+		}
+	}
+	return first
+}
+
+// headTurn returns when the turn of the first comes; never if it has come, and the
+// call waits in another line.
 func (l *oracleLine) headTurn() int64 {
 	head := l.waiting[0]
+	if head.places[len(head.places)-1] != l {
+		return 1 << 62
+	}
 	at, _ := l.pacer.turn(max(l.since, head.at), head.tokens)
 	return at
 }
 
-func (l *oracleLine) grantTo(call *oracleCall, turn int64) {
-	call.taken = append(call.taken, grant{line: l, before: l.pacer.clone()})
-	l.pacer.grant(turn, call.tokens)
-}
-
-// goOn takes a call through the rules that it has not passed yet.
+// goOn lets a call join the lines of its rules, one after the other, as long as its
+// turn has come in those before; then it takes all turns at once.
 func (o *oracle) goOn(call *oracleCall, now int64) {
-	for _, rule := range o.applying(call.offer) {
-		if !isPaced(rule) || call.has(o.line(rule, call.resource)) {
-			continue
-		}
-		line := o.line(rule, call.resource)
-		turn, ever := line.turnOf(call, now)
-		switch {
-		case !ever || turn-now > int64(rule.MaxWait):
-			o.refuse(call, now, rule)
-			return
-		case turn > now || len(line.waiting) > 0:
-			if len(line.waiting) == 0 {
-				line.since = now
-			}
-			line.waiting = append(line.waiting, call)
-			return
-		}
-		line.grantTo(call, now)
+	lines := o.linesOf(call)
+	if len(call.places) == 0 && !o.mayWait(call, lines, now) {
+		return
 	}
-	for _, rule := range o.applying(call.offer) {
-		if !isPaced(rule) && !o.counter(rule, call.resource).hasRoom(now, call.tokens) {
-			o.refuse(call, now, rule)
+	for _, line := range lines[len(call.places):] {
+		turn, ever := line.turnOf(call, now)
+		if !ever || turn > call.deadline {
+			o.refuse(call, now, line.rule)
 			return
 		}
+		if len(line.waiting) == 0 {
+			line.since, line.expected = now, 0
+		}
+		line.waiting = append(line.waiting, call)
+		call.places = append(call.places, line)
+		if turn > now || line.waiting[0] != call {
+			for _, held := range call.places[:call.ready] {
+				held.expected = turn
+			}
+			return
+		}
+		call.ready++
+	}
+	for _, line := range lines {
+		if at, _ := line.pacer.turn(max(line.since, call.at), call.tokens); at < now {
+			line.pacer.turn(now, call.tokens)
+		}
+		call.taken = append(call.taken, grant{line: line, before: line.pacer.clone()})
+		line.pacer.grant(now, call.tokens)
+	}
+	call.places = nil
+	for _, line := range lines {
+		o.leave(line, call, now)
+	}
+	if rule := o.fullAt(call, now, now); rule != nil {
+		o.refuse(call, now, *rule)
+		return
 	}
 	o.pass(call, now)
+}
+
+// mayWait refuses a call that comes now if one of its turns is too far off, or if a
+// window would still be full then.
+func (o *oracle) mayWait(call *oracleCall, lines []*oracleLine, now int64) bool {
+	last := now
+	call.deadline = 1 << 62
+	for _, line := range lines {
+		call.deadline = min(call.deadline, now+int64(line.rule.MaxWait))
+	}
+	for _, line := range lines {
+		turn, ever := line.turnOf(call, now)
+		if !ever || turn > call.deadline {
+			o.refuse(call, now, line.rule)
+			return false
+		}
+		last = max(last, turn)
+	}
+	if rule := o.fullAt(call, now, last); rule != nil {
+		o.refuse(call, now, *rule)
+		return false
+	}
+	return true
+}
+
+// fullAt returns the first window that is full now and, if nobody comes, later.
+func (o *oracle) fullAt(call *oracleCall, now, later int64) *flow.Rule {
+	for _, rule := range o.applying(call.offer) {
+		if isPaced(rule) {
+			continue
+		}
+		wanted := call.tokens
+		if later > now && !rule.Shared && rule.Related == "" {
+			wanted += o.promised(rule, call)
+		}
+		c := o.counter(rule, call.resource)
+		if !c.hasRoom(now, wanted) && !c.hasRoom(later, wanted) && (wanted == call.tokens || !leaves(rule, now, later)) {
+			return &rule
+		}
+	}
+	return nil
+}
+
+// promised returns how many tokens of a window the calls of its resource will take
+// that wait.
+func (o *oracle) promised(rule flow.Rule, by *oracleCall) (tokens int64) {
+	calls := map[*oracleCall]bool{}
+	for _, line := range o.lines {
+		for _, call := range line.waiting {
+			if call.resource == by.resource && !calls[call] && slices.Contains(o.applying(call.offer), rule) {
+				calls[call] = true
+				tokens += call.tokens
+			}
+		}
+	}
+	return tokens
+}
+
+// leaves says whether what a window counts now may have left it later.
+func leaves(rule flow.Rule, now, later int64) bool {
+	parts := int64(max(1, rule.Buckets))
+	bucket, span := int64(rule.Window)/parts, parts
+	if rule.Strict {
+		span++
+	}
+	return later/bucket >= now/bucket+span
+}
+
+// linesOf returns the lines that a call has to wait in, in their order: those for
+// fewer calls come first.
+func (o *oracle) linesOf(call *oracleCall) (lines []*oracleLine) {
+	for _, rule := range o.applying(call.offer) {
+		if isPaced(rule) {
+			lines = append(lines, o.line(rule, call.resource))
+		}
+	}
+	slices.SortFunc(lines, func(a, b *oracleLine) int {
+		return cmp.Or(
+			cmp.Compare(breadth(a.rule), breadth(b.rule)),
+			cmp.Compare(len(b.rule.Match), len(a.rule.Match)),
+			cmp.Compare(a.rule.Name, b.rule.Name),
+		)
+	})
+	return lines
+}
+
+func breadth(rule flow.Rule) int {
+	switch {
+	case rule.Shared || rule.Related != "":
+		return 2
+	case rule.Origin == "":
+		return 1
+	}
+	return 0
+}
+
+// leave takes a call out of a line. Who becomes the first is refused if its turn comes
+// too late for it.
+func (o *oracle) leave(l *oracleLine, call *oracleCall, now int64) {
+	if l.waiting[0] != call {
+		l.waiting = slices.DeleteFunc(l.waiting, func(c *oracleCall) bool { return c == call })
+		return
+	}
+	l.waiting, l.since, l.expected = l.waiting[1:], now, 0
+	if len(l.waiting) > 0 {
+		if head := l.waiting[0]; l.headTurn() > head.deadline {
+			o.refuse(head, now, l.rule)
+		}
+	}
 }
 
 // turnOf returns the turn that a call would get that comes now.
@@ -163,24 +308,29 @@ func (l *oracleLine) turnOf(call *oracleCall, now int64) (turn int64, ever bool)
 	if warm, ok := ahead.(*warmThrottle); ok {
 		ahead = warm.plan()
 	}
-	for _, w := range l.waiting {
-		at, _ := ahead.turn(max(since, w.at), w.tokens)
+	for i, w := range l.waiting {
+		since = max(since, w.at)
+		if i == 0 {
+			since = max(since, l.expected)
+		}
+		at, _ := ahead.turn(since, w.tokens)
 		ahead.grant(at, w.tokens)
 		since = at
 	}
 	return ahead.turn(max(since, now), call.tokens)
 }
 
-func (c *oracleCall) has(line *oracleLine) bool {
-	return slices.ContainsFunc(c.taken, func(g grant) bool { return g.line == line })
-}
-
-// refuse gives back what the call has taken. Nobody has taken anything of it
-// since: that is what tests with several pacers are to see to.
+// refuse gives back what the call has taken, of which nobody has taken anything
+// since, and its places.
 func (o *oracle) refuse(call *oracleCall, now int64, rule flow.Rule) {
 	o.verdicts[call.index] = verdict{wait: now - call.at, rule: rule.Name}
 	for _, g := range slices.Backward(call.taken) {
 		g.line.pacer = g.before
+	}
+	places := call.places
+	call.places = nil
+	for _, line := range places {
+		o.leave(line, call, now)
 	}
 }
 
@@ -212,6 +362,7 @@ func (o *oracle) applying(call offer) (rules []flow.Rule) {
 			rules = append(rules, rule)
 		}
 	}
+	slices.SortStableFunc(rules, func(a, b flow.Rule) int { return cmp.Compare(breadth(a), breadth(b)) })
 	return rules
 }
 

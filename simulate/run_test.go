@@ -89,9 +89,12 @@ func TestACallRefusedAfterAWaitIsBlockedInTheSecondOfItsArrival(t *testing.T) {
 	t.Parallel()
 	set := flowRules(
 		flow.Rule{Name: "spaced", Limit: 1, Control: flow.Throttle, MaxWait: 10 * time.Second},
-		flow.Rule{Name: "counted", Limit: 1, Window: 10 * time.Second},
+		flow.Rule{Name: "counted", Match: "*", Shared: true, Limit: 2, Window: 10 * time.Second},
 	)
-	result := run(t, set, streams(simulate.Stream{Times: at(0, 900)}), 0)
+	result := run(t, set, streams(
+		simulate.Stream{Times: at(0, 900)},
+		simulate.Stream{Resource: "s", Times: at(950)}, // takes what the one that waits would have got
+	), 0)
 	assert.Equal(t, []int{1}, result.Blocked("r"))
 	assert.Equal(t, simulate.Event{
 		T: 0.9, Resource: "r", Outcome: simulate.Block, Wait: 0.1, Rule: "counted", Kind: "flow",

@@ -34,7 +34,7 @@ func TestTheMotherBucketIsByTheBook(t *testing.T) {
 		}
 		const duration = 14 * time.Second
 		load := streams(simulate.Stream{
-			Rate: rule.Limit * rapid.SampledFrom([]float64{0.5 / rule.WarmUp.ColdFactor, 0.6, 1.13, 2.1}).Draw(t, "load"),
+			Rate: rule.Limit * rapid.SampledFrom([]float64{0.5 / rule.WarmUp.ColdFactor, 0.61, 1.13, 2.1}).Draw(t, "load"),
 			From: time.Duration(rapid.SampledFrom([]int{0, 300, 999, 2500}).Draw(t, "from")) * time.Millisecond,
 		})
 		got := run(t, flowRules(rule), load, duration).Passed("r")

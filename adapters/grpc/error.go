@@ -62,7 +62,7 @@ func exhausted(block *core.BlockError) *status.Status {
 			Description: fmt.Sprintf("refused by the %s rule %q", block.Kind, block.Rule),
 		}},
 	}}
-	if block.RetryAfter > 0 {
+	if block.RetryAfter > 0 && block.RetryAfter != core.Never {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(block.RetryAfter)})
 	}
 	detailed, err := plain.WithDetails(details...)

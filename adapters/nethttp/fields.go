@@ -30,11 +30,11 @@ const (
 )
 
 // SetRefused sets the header fields of the response to a refused call:
-// Retry-After, in whole seconds, rounded up, unless it cannot be told when such
-// a call can pass, and, where a ceiling refused, the RateLimit fields. opts are
+// Retry-After, in whole seconds, rounded up, unless it is unknown when such a
+// call can pass or it never can, and, where a ceiling refused, the RateLimit fields. opts are
 // those of the call.
 func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.BlockError, opts ...core.Option) {
-	if block.RetryAfter > 0 {
+	if block.RetryAfter > 0 && block.RetryAfter != core.Never {
 		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(block.RetryAfter), 10))
 	}
 	if f == FieldsNever || block.Kind != rules.KindFlow {
@@ -87,7 +87,7 @@ func appendPolicy(list []byte, rule *flow.Rule) []byte {
 func setRemaining(header http.Header, rule string, remaining int64, reset time.Duration) {
 	item := appendString(nil, rule)
 	item = strconv.AppendInt(append(item, ";r="...), min(remaining, maxInteger), 10)
-	if reset > 0 {
+	if reset > 0 && reset != core.Never {
 		item = strconv.AppendInt(append(item, ";t="...), wholeSeconds(reset), 10)
 	}
 	header.Set("RateLimit", string(item))

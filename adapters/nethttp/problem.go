@@ -69,8 +69,13 @@ func problemOf(err error) problem {
 
 func problemOfBlock(block *core.BlockError) problem {
 	detail := fmt.Sprintf("The call of %q was refused by %s %q", block.Resource, block.Kind, block.Rule)
-	if block.RetryAfter > 0 {
+	switch {
+	case block.RetryAfter == core.Never:
+		detail += "; such a call cannot pass under the present rules"
+	case block.RetryAfter > 0:
 		detail += fmt.Sprintf("; try again in %v", block.RetryAfter)
+	default:
+		detail += "; when such a call can pass is unknown"
 	}
 	p := plainProblem(http.StatusTooManyRequests, detail+".")
 	if block.Kind == rules.KindFlow {

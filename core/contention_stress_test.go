@@ -1,0 +1,118 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+)
+
+// Calls that come at one instant share what room there is, and leave none: whoever
+// is refused has a window that is full when all have been decided. What a call took
+// and had to give back is missed by nobody.
+func TestConcurrentCallsLeaveNoRoomThatOneOfThemWasRefused(t *testing.T) {
+	own := flow.Rule{Name: "own", Match: "*", Limit: 3}
+	all := flow.Rule{Name: "all", Match: "*", Shared: true, Limit: 20}
+	some := flow.Rule{Name: "some", Match: "[ab]*", Shared: true, Limit: 7, Algorithm: flow.FixedWindow}
+	others := flow.Rule{Name: "others", Match: "[bc]*", Shared: true, Limit: 6}
+	tests := map[string][]flow.Rule{
+		"a shared window listed first":       {all, own},
+		"shared windows that overlap":        {all, some, others},
+		"shared windows and own ones":        {some, own, others, all},
+		"one for an origin and one for all":  {all, own, {Name: "web", Match: "*", Origin: "web", Limit: 2}},
+		"two windows of only some resources": {some, others},
+	}
+	for name, list := range tests {
+		t.Run(name, func(t *testing.T) {
+			e, c := newEngine(t, list...)
+			for range 300 {
+				callAtOnce(t, e)
+				c.Advance(3 * time.Second)
+			}
+		})
+	}
+}
+
+func callAtOnce(t *testing.T, e *core.Engine) {
+	type answer struct {
+		resource string
+		origin   core.Option
+		passed   bool
+	}
+	answers := make([]answer, 39)
+	var start, done sync.WaitGroup
+	start.Add(1)
+	for i := range answers {
+		a := &answers[i]
+		a.resource, a.origin = fmt.Sprintf("%c%d", 'a'+i%3, i%5), core.Origin([]string{"web", ""}[i%2])
+		done.Go(func() {
+			start.Wait()
+			_, err := e.Entry(context.Background(), a.resource, a.origin)
+			a.passed = err == nil
+		})
+	}
+	start.Done()
+	done.Wait()
+	passed := map[string]float64{}
+	for _, a := range answers {
+		full := false
+		for _, window := range e.Ceilings(a.resource, a.origin) {
+			full = full || window.Remaining == 0
+			if a.passed && window.Rule.Shared {
+				passed[window.Rule.Name]++
+				require.LessOrEqual(t, passed[window.Rule.Name], window.Rule.Limit)
+			}
+		}
+		assert.True(t, a.passed || full, "%s is refused and there is room: %+v", a.resource, answers)
+	}
+}
+
+// A call that one of its windows refuses takes nothing of the others, not even for a
+// moment: the last token of a shared window is there for whoever may have it.
+func TestTheLastTokenIsNotMissedWhileOthersAreRefused(t *testing.T) {
+	shared := flow.Rule{Name: "shared", Match: "*", Shared: true, Limit: 20}
+	tests := map[string][]flow.Rule{
+		"by a window of their own":    {shared, {Name: "own", Resource: "loud", Limit: 5}},
+		"by a pattern's":              {shared, {Name: "own", Match: "l*", Limit: 5}},
+		"by that of an origin":        {shared, {Name: "own", Resource: "loud", Limit: 5, Origin: flow.OtherOrigins}},
+		"by a related one":            {shared, {Name: "busy", Resource: "loud", Related: "quiet", Limit: 5}, {Name: "own", Resource: "loud", Limit: 5}},
+		"by another shared one":       {shared, {Name: "own", Match: "~lou[dt]", Shared: true, Limit: 5}},
+		"by one of several, in a row": {shared, {Name: "much", Resource: "loud", Limit: 500}, {Name: "own", Resource: "loud", Limit: 5}},
+	}
+	for name, list := range tests {
+		t.Run(name, func(t *testing.T) {
+			e, c := newEngine(t, list...)
+			for range 30 {
+				require.Equal(t, 5, enter(e, "loud", 6))
+				require.Equal(t, 14, enter(e, "quiet", 14))
+				stop := make(chan struct{})
+				var loud sync.WaitGroup
+				for range 2 {
+					loud.Go(func() {
+						for {
+							select {
+							case <-stop:
+								return
+							default:
+								enter(e, "loud", 10)
+							}
+						}
+					})
+				}
+				runtime.Gosched()
+				assert.Equal(t, 1, enter(e, "quiet", 1), "it is the twentieth of twenty")
+				close(stop)
+				loud.Wait()
+				c.Advance(3 * time.Second)
+			}
+		})
+	}
+}

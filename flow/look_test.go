@@ -1,0 +1,79 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/flow"
+)
+
+func TestWindowIsReallyFullOnlyWhenNobodyMayGiveBack(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, reject(5))
+	assert.Equal(t, 5, g.pass(5))
+	assert.True(t, g.window.ReallyFull(g.terms, g.now, 1))
+	g.window.Begin()
+	assert.False(t, g.window.ReallyFull(g.terms, g.now, 1), "somebody may give back")
+	g.window.End()
+	assert.True(t, g.window.ReallyFull(g.terms, g.now, 1), "nobody did")
+	g.window.Begin()
+	g.window.GiveBack(g.terms, g.now, 1)
+	g.window.End()
+	assert.False(t, g.window.ReallyFull(g.terms, g.now, 1), "there is room")
+}
+
+func TestTakeAfterALookFindsWhatOthersTookMeanwhile(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, reject(5))
+	seen, decision := g.window.Look(g.terms, g.now, 3)
+	assert.Equal(t, flow.Passed, decision)
+	assert.Equal(t, 3, g.pass(3))
+	assert.Equal(t, flow.Refused, g.window.TakeSeen(g.terms, g.now, 3, seen))
+	assert.Equal(t, flow.Passed, g.window.TakeSeen(g.terms, g.now, 2, seen))
+	_, decision = g.window.Look(g.terms, g.now, 1)
+	assert.Equal(t, flow.Refused, decision)
+}
+
+// A call that is refused could not have passed sooner than FullUntil says, and if
+// nobody comes a whole limit can pass just then.
+func TestWindowFullUntilIsNotTooLate(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.OneOf(
+			rapid.Map(rapid.IntRange(1, 12), func(n int) float64 { return float64(n) }),
+			rapid.Float64Range(0.05, 12),
+		).Draw(t, "limit")
+		b := &book{gate: newGate(t, flow.Rule{
+			Resource: "r", Limit: limit,
+			Buckets: rapid.SampledFrom([]int{1, 2, 5, 10}).Draw(t, "buckets"),
+			Strict:  rapid.Bool().Draw(t, "strict"),
+		})}
+		n := rapid.Int32Range(1, 6)
+		t.Repeat(map[string]func(*rapid.T){
+			"take":        func(t *rapid.T) { b.take(n.Draw(t, "n")) },
+			"time passes": b.letTimePass,
+			"wait": func(t *rapid.T) {
+				n := n.Draw(t, "n")
+				if b.take(n) == flow.Passed {
+					t.Skip("it was not refused")
+				}
+				until := b.window.FullUntil(b.terms, b.now, n)
+				if until.Sub(b.now) > time.Hour {
+					assert.Equal(t, flow.Never, b.window.RetryAfter(b.now, n))
+					return
+				}
+				if until > b.now {
+					b.now = until - 1
+					assert.Equal(t, flow.Refused, b.take(n), "there was room before")
+				}
+				if limit == float64(int(limit)) {
+					b.now = until
+					assert.Equal(t, flow.Passed, b.take(n))
+				}
+			},
+		})
+	})
+}
