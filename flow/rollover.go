@@ -45,7 +45,9 @@ func (w *Window) adopt(from, to *Terms, bucket int64) {
 	}
 	w.cold.adopt(from, to, to.bucketStart(opened))
 	w.course.adopt(from, to, opened)
+	w.credit.adopt(from, to)
 	w.terms.Store(to)
+	w.noteRefusals(to)
 	w.open(to, opened)
 }
 
