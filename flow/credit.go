@@ -116,7 +116,8 @@ func (c *credit) unspend(tokens int64) {
 // adopt goes over to changed terms at the start of the present bucket. What is
 // saved is no more than the new terms would have saved since the last change: one
 // that is taken back leaves nothing behind.
-func (c *credit) adopt(to *Terms, now clock.Instant) {
+func (c *credit) adopt(from, to *Terms, now clock.Instant) {
+	c.adoptWanted(from, to)
 	_, most := split(to.rule.Limit)
 	switch {
 	case c.wanted > 0:

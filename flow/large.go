@@ -70,12 +70,21 @@ func (w *Window) largeHeld(t *Terms, bucket int64) int64 {
 	return w.credit.held(w.whole, w.fraction, t, bucket)
 }
 
-// noteRefused notes that a call of n tokens was refused for lack of room. What can
-// never pass does not count. Mostly that is one load.
+// noteRefusals has refused calls noted from now on, if that matters.
+func (w *Window) noteRefusals(t *Terms) {
+	if t.warmsUp() {
+		w.refused.Store(0)
+	} else {
+		w.refused.Store(math.MaxInt32) // no call is larger
+	}
+}
+
+// noteRefused notes that a call of n tokens was refused for lack of room, which is
+// more than those that were noted since the bucket was opened. What can never pass
+// does not count.
 func (w *Window) noteRefused(t *Terms, n int32) {
-	for {
-		known := w.refused.Load()
-		if n <= known || int64(n) > t.most || w.refused.CompareAndSwap(known, n) {
+	for known := w.refused.Load(); n > known && int64(n) <= t.most; known = w.refused.Load() {
+		if w.refused.CompareAndSwap(known, n) {
 			return
 		}
 	}
@@ -118,6 +127,20 @@ func (c *credit) lapse(ceiling float64, whole, bucket int64, span int) {
 	if c.wanted <= whole || float64(bucket-c.wantedIn) > patience {
 		c.wanted = 0
 	}
+}
+
+// adoptWanted goes over to changed terms: what is saved for a large call is a share of
+// the limit.
+func (c *credit) adoptWanted(from, to *Terms) {
+	if c.wanted == 0 {
+		return
+	}
+	if !to.warmsUp() || to.rule.Limit == 0 {
+		c.wanted = 0
+		return
+	}
+	c.wanted = min(c.wanted, to.most)
+	c.saved *= min(1, to.rule.Limit/from.rule.Limit)
 }
 
 // roomIn returns after how many buckets from the open one there is room for n tokens,

@@ -24,7 +24,9 @@ func (w *Window) Look(t *Terms, now clock.Instant, n int32) (Glance, Decision) {
 			seen, outcome := w.counts.Look(bucket, n)
 			if outcome != stat.NotOpen && w.terms.Load() == t { // see Take
 				if outcome == stat.Full && !w.large.mayPass(n, w.counts.Room()) {
-					w.noteRefused(t, n)
+					if n > w.refused.Load() { // mostly it is noted
+						w.noteRefused(t, n)
+					}
 					return Glance{}, Refused
 				}
 				return Glance{seen, bucket}, Passed

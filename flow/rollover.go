@@ -51,8 +51,9 @@ func (w *Window) adopt(from, to *Terms, now clock.Instant) {
 	}
 	w.cold.adopt(from, to, to.bucketStart(opened))
 	w.course.adopt(from, to, opened)
-	w.credit.adopt(to, to.bucketStart(opened))
+	w.credit.adopt(from, to, to.bucketStart(opened))
 	w.terms.Store(to)
+	w.noteRefusals(to)
 	w.open(to, opened)
 }
 

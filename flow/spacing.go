@@ -46,7 +46,7 @@ func (s *spacing) next(now clock.Instant, n int32) (clock.Instant, bool) {
 		return 0, false
 	}
 	s.planned = s.last.after(s.terms.cost(int64(n), ceiling)).notBefore(now)
-	if s.planned.at > now { // the distance is the throttle's doing, and no sign of idleness
+	if s.terms.warmsUp() && s.planned.at > now { // the distance is the throttle's doing, and no sign of idleness
 		s.cold.holdBack(s.terms, int64(n), s.planned.at)
 	}
 	return s.planned.at, true

@@ -161,6 +161,38 @@ func TestNothingIsSavedForLongForCallsThatDoNotComeAgain(t *testing.T) {
 	assert.Equal(t, flow.Refused, g.take(90))
 }
 
+// What was saved under a higher limit is no more than its share under a lower one.
+func TestWhatIsSavedForALargeCallFollowsAChangedLimit(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(r *flow.Rule)
+		most   int // tokens in the ten windows after it
+	}{
+		"lower":         {func(r *flow.Rule) { r.Limit = 4.5 }, 15 + 1 + 5},
+		"no warm-up":    {func(r *flow.Rule) { r.Limit, r.WarmUp = 4.5, flow.WarmUp{} }, 45 + 1},
+		"blocks all":    {func(r *flow.Rule) { r.Limit = 0 }, 0},
+		"twice as high": {func(r *flow.Rule) { r.Limit = 180 }, 600 + 60 + 90},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGate(t, flow.Rule{Resource: "r", Limit: 90, WarmUp: flow.WarmUp{Period: 24 * time.Hour}})
+			g.take(90)
+			g.wait(4 * time.Second)
+			g.change(test.change)
+			large := int32(g.rule.Limit)
+			var passed int
+			for range 100 {
+				if large > 0 && g.take(large) == flow.Passed {
+					passed += int(large)
+				}
+				passed += g.pass(1)
+				g.wait(100 * time.Millisecond)
+			}
+			assert.LessOrEqual(t, passed, test.most)
+		})
+	}
+}
+
 // A call that can never pass is no demand that was held back, and one that is given
 // back, as another rule refused it, is none either.
 func TestCallsThatCannotPassDoNotKeepAResourceWarm(t *testing.T) {
@@ -258,7 +290,7 @@ func anyWarmUp(t *rapid.T) (flow.Rule, int32) {
 			Step:       rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(t, "step"),
 		},
 	}
-	fewest := int(rule.Limit/rule.Window.Seconds()/300) + 1
+	fewest := int(rule.Limit/rule.Window.Seconds()/100) + 1
 	return rule, int32(rapid.IntRange(fewest, max(fewest, int(rule.Limit))).Draw(t, "tokens"))
 }
 

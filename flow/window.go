@@ -19,7 +19,7 @@ type Window struct {
 
 	held    held         // by calls that may give it back
 	wait    atomic.Int64 // how long a token refused in the open bucket has to wait, nanoseconds
-	refused atomic.Int32 // the largest call refused in it that can ever pass, tokens
+	refused atomic.Int32 // the largest call refused in it, tokens; see noteRefused
 	large   largeCalls   // those that have to wait until more is saved up than the ceiling
 
 	mu       sync.Mutex // guards what follows, and opening and closing buckets
@@ -45,6 +45,7 @@ func NewWindow(t *Terms, now clock.Instant) *Window {
 	w := &Window{counts: stat.NewWindow(t.span, t.bucketOf(now)), cold: newCold(t, now)}
 	w.credit = newCredit(w.ceilingOf(&w.cold, &w.course, t, t.bucketOf(now)), t.warmsUp())
 	w.terms.Store(t)
+	w.noteRefusals(t)
 	w.open(t, t.bucketOf(now))
 	return w
 }
@@ -65,7 +66,9 @@ func (w *Window) Take(t *Terms, now clock.Instant, n int32) Decision {
 				if n > 1 && w.takeSaved(t, bucket, n) {
 					return Passed
 				}
-				w.noteRefused(t, n)
+				if n > w.refused.Load() { // mostly it is noted
+					w.noteRefused(t, n)
+				}
 				return Refused
 			case outcome == stat.Taken:
 				w.GiveBack(t, now, n)

@@ -86,8 +86,11 @@ func TestWindowBehavesLikeItsModel(t *testing.T) {
 			"": func(t *rapid.T) {
 				assert.Equal(t, m.open, w.OpenBucket())
 				assert.Equal(t, m.room(), w.Room())
+				var sum int64
 				for last := m.open; last <= m.open+m.buckets; last++ {
+					assert.Equal(t, sum, w.HeldOver(last), "held by all windows that end before %d on", last-m.open)
 					assert.Equal(t, m.held(last), w.Held(last), "held by the window that ends %d on", last-m.open)
+					sum += m.held(last)
 				}
 			},
 		})
