@@ -24,8 +24,9 @@ func (f *formerRules) keep(rule *flowRule, now clock.Instant) {
 	if f.byName == nil {
 		f.byName = make(map[string]*flowRule)
 	}
-	f.byName[rule.terms.Name()] = rule
-	f.oldest = append(f.oldest, rule)
+	former := &flowRule{terms: rule.terms, common: rule.common} // and nothing of where it stood
+	f.byName[rule.terms.Name()] = former
+	f.oldest = append(f.oldest, former)
 	for len(f.oldest) > maxFormer || len(f.oldest) > 0 && f.oldest[0].common.idle(now) {
 		first := f.oldest[0]
 		if name := first.terms.Name(); f.byName[name] == first {

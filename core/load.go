@@ -5,8 +5,8 @@ import "github.com/penstock-go/penstock/rules"
 // Load puts the rules that come from code in force, in place of those of the
 // last Load; rules of sources stay. All changes at once: a call acts by the
 // whole set before or by the whole set after; only a turn that it has waited for
-// stays its own, unless the rule now blocks all. A rule that keeps its name, what it
-// guards and how it counts keeps its state, see the fields of [flow.Rule].
+// stays its own, unless the rule now blocks all. A rule that keeps its name and what it
+// guards keeps what it has counted, however it counts now.
 //
 // Load keeps no reference to the set and does not write to it. When the set has
 // a mistake, or a name that a source's rule has too, the error is

@@ -97,9 +97,9 @@ func (b *bucket) turn(now clock.Instant, ahead int64, n int32) (clock.Instant, b
 }
 
 func (b *bucket) grant(now, turn clock.Instant, n int32) Ticket {
-	tokens := b.balance(now)
-	b.given = b.given.after(b.flowed(now))
-	b.given.tokens -= float64(n)
+	flowed := b.flowed(now)
+	tokens := min(b.terms.rule.Burst, b.tokens+flowed)
+	b.given.tokens = min(b.given.most, b.given.tokens+flowed) - float64(n)
 	b.at = max(b.at, now)
 	if tokens >= b.terms.rule.Burst*(1-1e-12) { // sums of fractions may fall short of it
 		b.full = b.at

@@ -38,3 +38,14 @@ func (q *Queue) CheckLine(want int) error {
 
 // Tokens returns how many tokens the ticket took.
 func (t Ticket) Tokens() int32 { return t.tokens }
+
+// Logged returns how many entries the window keeps of what has passed, for other
+// shapes of its rule.
+func (w *Window) Logged() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.log == nil {
+		return 0
+	}
+	return cap(w.log.entries)
+}

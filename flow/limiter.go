@@ -1,7 +1,8 @@
 package flow
 
-// Limiter tells what enforces a rule. What a rule has counted can be kept when
-// it is changed, exactly as long as its limiter stays the same.
+// Limiter tells what enforces a rule. When a rule is changed, the limiter that it
+// has goes on as long as it stays the same; else another one follows it, see
+// [Predecessor].
 type Limiter uint8
 
 // The limiters.

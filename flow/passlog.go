@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -137,9 +138,9 @@ func (l *passLog) thinOut() {
 
 // last returns when the last tokens passed, false if none are remembered.
 func (l *passLog) last() (at clock.Instant, ok bool) {
-	for i := len(l.entries) - 1; i >= 0; i-- {
-		if l.entries[i].tokens > 0 {
-			return l.entries[i].at, true
+	for _, entry := range slices.Backward(l.entries) {
+		if entry.tokens > 0 {
+			return entry.at, true
 		}
 	}
 	return 0, false

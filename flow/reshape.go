@@ -119,13 +119,15 @@ func (w *Window) handOver(now clock.Instant) *passLog {
 		w.inherit(t, now)
 	}
 	w.logHeld(t, now)
-	w.log.reach = max(w.log.reach, t.reach())
-	w.log.trim(now)
+	log := w.log
+	w.log = nil // it is the other's now
+	log.reach = max(log.reach, t.reach())
+	log.trim(now)
 	last := *t
 	last.version = math.MaxUint64 // nobody brings newer ones
 	w.terms.Store(&last)
 	w.open(&last, w.counts.OpenBucket())
-	return w.log
+	return log
 }
 
 // Follow makes the queue count what has passed another limiter, see [Window.Follow].
@@ -163,6 +165,7 @@ func (q *Queue) handOver(now clock.Instant) *passLog {
 	q.retired = true
 	q.release()
 	log := q.log
+	q.log = nil // it is the other's now
 	if log == nil {
 		log = &passLog{since: now}
 		if at, tokens := q.pace.recent(now); tokens > 0 {

@@ -19,22 +19,19 @@ type tokenPace interface {
 // turn within maxWait, and how long it takes until that is more, 0 if it never is.
 func roomOf(p tokenPace, l *line, now clock.Instant, maxWait time.Duration) (room int64, reset time.Duration) {
 	ahead := l.tokens()
-	inTime := func(before int64) bool {
-		turn, ok := p.turn(now, ahead+before, 1)
-		return ok && turn.Sub(now) <= maxWait
-	}
 	for tooMany := int64(1) << 50; room < tooMany; { // more than pass in the longest of waits
-		if middle := (room + tooMany) / 2; inTime(middle) {
+		middle := (room + tooMany) / 2
+		if turn, ok := p.turn(now, ahead+middle, 1); ok && turn.Sub(now) <= maxWait {
 			room = middle + 1
 		} else {
 			tooMany = middle
 		}
 	}
-	if l.head != nil {
-		last, _ := p.turn(now, ahead-int64(l.tail.tokens), l.tail.tokens)
-		p = p.drained(now, last, ahead)
+	if l.head == nil {
+		return room, resetOf(p, room, now, maxWait)
 	}
-	return room, resetOf(p, room, now, maxWait)
+	last, _ := p.turn(now, ahead-int64(l.tail.tokens), l.tail.tokens)
+	return room, resetOf(p.drained(now, last, ahead), room, now, maxWait)
 }
 
 // resetOf returns how long it takes until more than so many calls get a turn, if

@@ -60,7 +60,7 @@ const (
 // nothing, and two rules are the same rule when they are equal.
 type Rule struct {
 	// Name identifies the rule in errors, logs and metrics, and over reloads:
-	// a rule that keeps its name and resource keeps its state. Unique among
+	// a rule that keeps its name and resource keeps what it has counted. Unique among
 	// flow rules. Defaults to the resource, or to the pattern.
 	Name string
 

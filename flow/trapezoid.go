@@ -17,6 +17,7 @@ type trapezoid struct {
 	stored float64       // tokens; the more the colder
 	owed   float64       // nanoseconds until the next call may go
 	idle   clock.Instant // when a call last found that it could have come earlier
+	rate   float64       // tokens per nanosecond of a warm resource
 	given  savings       // for the bucket that the rule may become again
 }
 
@@ -24,7 +25,8 @@ type trapezoid struct {
 func newTrapezoid(t *Terms, now clock.Instant, share float64) *trapezoid {
 	stored := t.trapezoid.Maximum() * share
 	return &trapezoid{
-		terms: t, curve: t.trapezoid, at: now, stored: stored, idle: longAgo, given: savings{stored, t.trapezoid.Maximum()},
+		terms: t, curve: t.trapezoid, at: now, stored: stored, idle: longAgo,
+		rate: t.perNanosecond(), given: savings{stored, t.trapezoid.Maximum()},
 	}
 }
 
@@ -62,8 +64,7 @@ func (z *trapezoid) grant(now, turn clock.Instant, n int32) Ticket {
 	stored, owed := z.balance(now)
 	taken := min(stored, float64(n)) // the others are fresh
 	z.stored, z.owed = stored-taken, owed+z.curve.Cost(stored, float64(n))*1e9
-	z.given = z.givenAt(now)
-	z.given.tokens -= float64(n)
+	z.given.tokens = min(z.given.most, z.given.tokens+float64(max(0, now.Sub(z.at)))*z.rate) - float64(n)
 	z.at = max(z.at, now)
 	if owed == 0 {
 		z.idle = z.at
@@ -103,7 +104,7 @@ func (z *trapezoid) adopt(t *Terms, now clock.Instant) pace {
 }
 
 func (z *trapezoid) givenAt(now clock.Instant) savings {
-	return z.given.after(float64(max(0, now.Sub(z.at))) * z.terms.perNanosecond())
+	return z.given.after(float64(max(0, now.Sub(z.at))) * z.rate)
 }
 
 // resume lets the next call go when a stone-cold resource would after the last one.
