@@ -35,7 +35,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 			}
 			steps.giveBackAll(now, tokens)
 		case flow.Refused:
-			return Guard{}, r.block(now, rule.refuse(steps, asking{now: now, tokens: tokens}))
+			return Guard{}, r.block(now, steps.refuseByWindow(rule, now, tokens))
 		default:
 			now = r.later(rule)
 		}

@@ -38,7 +38,8 @@ type steps struct {
 	windows []windowRule // those for fewer calls before those for more
 	after   *aftermath   // of calls that pass; nil when there is none
 
-	anyHolds bool // one of the windows does
+	anyHolds bool          // one of the windows does
+	fullLast *atomic.Int32 // the place, from 1, of the window that refused last; nil if there are not several
 }
 
 // windowRule is a rule with a window in a plan.

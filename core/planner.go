@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 
 	"github.com/penstock-go/penstock/flow"
 )
@@ -123,6 +124,9 @@ func (p *planner) steps(origin string) steps {
 			}
 			s.windows = append(s.windows, rule)
 		}
+	}
+	if len(s.windows) > 1 {
+		s.fullLast = new(atomic.Int32)
 	}
 	for i := range s.windows {
 		if rule := &s.windows[i]; rule.wide && !rule.related && i+1 < len(s.windows) {

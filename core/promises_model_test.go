@@ -76,7 +76,7 @@ func (m *model) blocked(call *modelCall, account string, block *core.BlockError)
 		}
 		require.False(m.t, r.Shadow, "refused by a shadow")
 		if l := m.ledger(r, account); l.exact(r, m.clock.Now()) {
-			require.True(m.t, l.full(r, m.clock.Now(), call.tokens), "%s refused though there is room: %+v", call.name, r)
+			require.True(m.t, l.full(r, m.clock.Now(), call.tokens+m.promised(call, r)), "%s refused though there is room: %+v", call.name, r)
 		}
 		return
 	}
@@ -84,6 +84,20 @@ func (m *model) blocked(call *modelCall, account string, block *core.BlockError)
 		return // it was in the queue of a rule that has become one for other origins
 	}
 	m.t.Fatalf("%s refused by %q, which does not apply", call.name, block.Rule)
+}
+
+// promised returns how many tokens of a rule the calls of the resource will take that
+// wait, if a call that would have to wait, too, may not have them.
+func (m *model) promised(by *modelCall, r flow.Rule) (tokens int) {
+	if r.Shared || r.Related != "" || len(m.queuesOf(by)) == 0 {
+		return 0
+	}
+	for _, call := range m.waiting {
+		if call != by && call.name == by.name {
+			tokens += call.tokens
+		}
+	}
+	return tokens
 }
 
 func (m *model) ledger(r flow.Rule, account string) *ledger {

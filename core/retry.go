@@ -16,10 +16,13 @@ type asking struct {
 	held     []heldPlace   // in queues, that it has
 }
 
+// isOne says whether there is only one rule.
+func (s *steps) isOne() bool { return len(s.queues)+len(s.windows) == 1 }
+
 // refuse refuses a call for a rule that demands a wait. The error tells of the
 // longest wait that any of the rules demands which would refuse it now.
 func (s *steps) refuse(by *refusals, wait time.Duration, a asking) *BlockError {
-	if len(s.queues)+len(s.windows) > 1 {
+	if !s.isOne() {
 		wait = s.longestWait(by, wait, a)
 	}
 	return by.refuse(wait)
@@ -58,8 +61,26 @@ func (a *asking) has(queue *flow.Queue) bool {
 	return false
 }
 
+// refuseByWindow refuses a call to which no queue applies.
+func (s *steps) refuseByWindow(rule *windowRule, now clock.Instant, n int32) *BlockError {
+	if s.isOne() {
+		return rule.refusals.refuse(rule.window.RetryAfter(now, n))
+	}
+	return rule.refuse(s, asking{now: now, tokens: n})
+}
+
 func (r *windowRule) refuse(s *steps, a asking) *BlockError {
 	return s.refuse(r.refusals, r.window.RetryAfter(a.now, a.tokens), a)
+}
+
+// refuseByQueue refuses a call that has neither turns nor places.
+func (s *steps) refuseByQueue(
+	rule *queueRule, ticket flow.Ticket, now clock.Instant, n int32, patience time.Duration,
+) *BlockError {
+	if s.isOne() {
+		return rule.refusals.refuse(rule.terms.RetryAfter(ticket, now, patience))
+	}
+	return rule.refuse(s, ticket, asking{now: now, tokens: n, patience: patience})
 }
 
 func (r *queueRule) refuse(s *steps, ticket flow.Ticket, a asking) *BlockError {

@@ -29,29 +29,50 @@ type visit struct {
 }
 
 // enterInTurn decides on a call whose plan has queues or whose engine has
-// checks. Most of those are spared the account of a visit, which is 37 ns: the only
-// queue grants the turn at once and the windows have room, or it refuses.
+// checks. Most of those are spared the account of a visit, which is 37 ns: the
+// queues grant a turn at once and the windows have room, or the only queue refuses.
 func (r *resource) enterInTurn(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, steps *steps,
 ) (Guard, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	if len(r.engine.checks) > 0 || len(steps.windows) > 0 && steps.fullWindow(now, tokens) != nil {
+		return r.visit(ctx, name, now, tokens, opts, turn{})
+	}
+	if len(steps.queues) > 1 {
+		return r.enterSeveral(ctx, name, now, tokens, opts, steps)
+	}
+	rule := &steps.queues[0]
 	var granted turn
-	if len(steps.queues) == 1 && len(r.engine.checks) == 0 && steps.fullWindow(now, tokens) == nil {
-		rule := &steps.queues[0]
-		switch ticket, decision := rule.queue.Take(rule.terms, now, tokens); decision {
-		case flow.Refused:
-			a := asking{now: now, tokens: tokens, patience: r.engine.patience(ctx)}
-			return Guard{}, r.block(now, rule.refuse(steps, ticket, a))
-		case flow.Passed:
+	switch ticket, decision := rule.queue.Take(rule.terms, now, tokens); decision {
+	case flow.Refused:
+		return Guard{}, r.block(now, steps.refuseByQueue(rule, ticket, now, tokens, r.engine.patience(ctx)))
+	case flow.Passed:
+		if r.letPass(steps, now, tokens) {
+			return Guard{resource: r, start: now, besides: steps.after.settle(now, tokens)}, nil
+		}
+		granted = turn{rule.queue, ticket, rule.terms, false}
+	}
+	return r.visit(ctx, name, now, tokens, opts, granted)
+}
+
+// enterSeveral is enterInTurn for a plan with several queues.
+func (r *resource) enterSeveral(
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, steps *steps,
+) (Guard, error) {
+	var tickets [4]flow.Ticket
+	if len(steps.asks) <= len(tickets) {
+		if _, _, decision := flow.TakeAll(steps.asks, now, tokens, endless, tickets[:]); decision == flow.Passed {
 			if r.letPass(steps, now, tokens) {
 				return Guard{resource: r, start: now, besides: steps.after.settle(now, tokens)}, nil
 			}
-			granted = turn{rule.queue, ticket, rule.terms, false}
+			for i := range steps.asks {
+				steps.asks[i].Queue.GiveBack(now, tickets[i])
+			}
 		}
 	}
-	return r.visit(ctx, name, now, tokens, opts, granted)
+	return r.visit(ctx, name, now, tokens, opts, turn{})
 }
 
 // visit decides on a call that may have been granted a turn.

@@ -26,7 +26,7 @@ func (s *steps) tryWindows(now clock.Instant, n int32) (*windowRule, flow.Decisi
 		rule := &s.windows[0]
 		return rule, rule.take(now, n)
 	}
-	return s.lookAndTake(now, n)
+	return s.takeInOrder(now, n)
 }
 
 // tryAgain tries to take from the windows, of which that rule's was full, until it
@@ -46,38 +46,32 @@ func (s *steps) tryAgain(rule *windowRule, now clock.Instant, n int32) (*windowR
 // patienceWithHolders is how often a call that would be refused looks again while
 // others hold tokens that they may give back: until those have gone on, unless the
 // scheduler keeps one of them from it for very long.
-const patienceWithHolders = 100
+const patienceWithHolders = 1000
 
-// glances is how many windows are looked at before the first is taken from. A call
-// that has more to ask, which is rare, takes from the others without a look.
-const glances = 16
-
-// lookAndTake looks at the windows before it takes from them: what a call takes and
-// has to give back, others may miss meanwhile.
-func (s *steps) lookAndTake(now clock.Instant, n int32) (*windowRule, flow.Decision) {
-	var seen [glances]flow.Glance
-	for i := range min(len(s.windows), glances) {
-		rule := &s.windows[i]
-		glance, decision := rule.window.Look(rule.terms, now, n)
-		if decision != flow.Passed {
-			return rule, decision
+// takeInOrder takes from the windows one after the other, after a look at the one
+// that was full last: what a call takes and has to give back, others may miss
+// meanwhile.
+func (s *steps) takeInOrder(now clock.Instant, n int32) (*windowRule, flow.Decision) {
+	if last := s.fullLast.Load(); last > 0 {
+		rule := &s.windows[last-1]
+		if rule.window.Check(rule.terms, now, n) == flow.Refused {
+			if first := s.fullWindow(now, n); first != nil {
+				rule = first
+			}
+			return rule, flow.Refused
 		}
-		seen[i] = glance
 	}
 	for i := range s.windows {
 		rule := &s.windows[i]
 		if rule.holds {
 			rule.window.Begin()
 		}
-		var decision flow.Decision
-		if i < glances && !rule.related {
-			decision = rule.window.TakeSeen(rule.terms, now, n, seen[i])
-		} else {
-			decision = rule.take(now, n)
-		}
-		if decision != flow.Passed {
+		if decision := rule.take(now, n); decision != flow.Passed {
 			s.giveBack(i, now, n)
 			s.endHolding(i + 1)
+			if decision == flow.Refused {
+				s.fullLast.Store(int32(i + 1))
+			}
 			return rule, decision
 		}
 	}

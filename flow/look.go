@@ -6,49 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/stat"
 )
-
-// Glance is what a look at a window found, for a Take that follows at once.
-type Glance struct {
-	seen   stat.Seen
-	bucket int64
-}
-
-// Look is [Window.Check] for a call that takes from the window when it has looked
-// at others, too, with [Window.TakeSeen].
-func (w *Window) Look(t *Terms, now clock.Instant, n int32) (Glance, Decision) {
-	bucket := t.bucketOf(now)
-	for {
-		if w.terms.Load() == t {
-			seen, outcome := w.counts.Look(bucket, n)
-			if outcome != stat.NotOpen && w.terms.Load() == t { // see Take
-				if outcome == stat.Full && !w.large.mayPass(n, w.counts.Room()) {
-					if n > w.refused.Load() { // mostly it is noted
-						w.noteRefused(t, n)
-					}
-					return Glance{}, Refused
-				}
-				return Glance{seen, bucket}, Passed
-			}
-		}
-		if !w.settle(t, now) {
-			return Glance{}, Outdated
-		}
-	}
-}
-
-// TakeSeen is [Window.Take] after a Look with the same arguments that said Passed.
-// It is cheaper while nobody else has come in between.
-func (w *Window) TakeSeen(t *Terms, now clock.Instant, n int32, g Glance) Decision {
-	if w.counts.TakeSeen(g.bucket, n, g.seen) {
-		if w.terms.Load() == t { // and was then: terms never come back
-			return Passed
-		}
-		w.GiveBack(t, now, n)
-	}
-	return w.Take(t, now, n)
-}
 
 // held counts the calls that have taken from a window but may give back, because
 // they have to ask another window first. Its upper half counts how often one began.

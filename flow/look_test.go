@@ -25,18 +25,6 @@ func TestWindowIsReallyFullOnlyWhenNobodyMayGiveBack(t *testing.T) {
 	assert.False(t, g.window.ReallyFull(g.terms, g.now, 1), "there is room")
 }
 
-func TestTakeAfterALookFindsWhatOthersTookMeanwhile(t *testing.T) {
-	t.Parallel()
-	g := newGate(t, reject(5))
-	seen, decision := g.window.Look(g.terms, g.now, 3)
-	assert.Equal(t, flow.Passed, decision)
-	assert.Equal(t, 3, g.pass(3))
-	assert.Equal(t, flow.Refused, g.window.TakeSeen(g.terms, g.now, 3, seen))
-	assert.Equal(t, flow.Passed, g.window.TakeSeen(g.terms, g.now, 2, seen))
-	_, decision = g.window.Look(g.terms, g.now, 1)
-	assert.Equal(t, flow.Refused, decision)
-}
-
 // A call that is refused could not have passed sooner than FullUntil says, and if
 // nobody comes a whole limit can pass just then.
 func TestWindowFullUntilIsNotTooLate(t *testing.T) {

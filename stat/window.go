@@ -63,28 +63,6 @@ func (w *Window) Take(bucket int64, n int32) Outcome {
 	}
 }
 
-// Seen is the state in which Look found a window.
-type Seen uint64
-
-// Look is Check for a call that is going to take the tokens with TakeSeen.
-func (w *Window) Look(bucket int64, n int32) (Seen, Outcome) {
-	state := w.state.Load()
-	switch {
-	case !isOpen(state, bucket):
-		return 0, NotOpen
-	case roomOf(state) < int64(n):
-		return 0, Full
-	}
-	return Seen(state), Taken
-}
-
-// TakeSeen takes n tokens in the bucket if nothing has changed since Look found
-// that there was room for them.
-func (w *Window) TakeSeen(bucket int64, n int32, seen Seen) bool {
-	state := uint64(seen)
-	return roomOf(state) >= int64(n) && w.state.CompareAndSwap(state, packState(bucket, roomOf(state)-int64(n)))
-}
-
 // Check is Take, without taking anything: Taken tells that there is room.
 func (w *Window) Check(bucket int64, n int32) Outcome {
 	switch state := w.state.Load(); {
