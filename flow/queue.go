@@ -189,7 +189,7 @@ func (t *Terms) RetryAfter(refused Ticket, now clock.Instant, patience time.Dura
 // Status returns the ceiling in force at now, in tokens per window; how many calls
 // of one token that came now, one after the other, would get a turn within the
 // rule's MaxWait; and how long it takes until that is more if nobody comes, 0 if it
-// never is. It grants turns that have come by now, and changes nothing else.
+// never is, to within a nanosecond for each call that waits. It grants turns that have come by now, and changes nothing else.
 func (q *Queue) Status(now clock.Instant) (ceiling float64, room int64, reset time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -110,15 +110,16 @@ func (b *Bucket) refill(c Curve, elapsed, idle, passed float64, isHeldBack bool)
 }
 
 // advanceAtLength is advance where a single step says little: for limits so small
-// that mostly nothing passes in one, and for turns. What passed is older than what is
-// refilled.
+// that mostly nothing passes in one, and for turns.
 func (b *Bucket) advanceAtLength(c Curve, elapsed, passed, largest float64) {
 	idle := b.idleAtLength(c, elapsed, passed, largest)
 	isWarm := b.stored <= c.warning
-	if b.stored = max(0, b.stored-passed); !isWarm && idle == 0 {
-		return
+	if elapsed > 1 { // what passed is older than what is refilled
+		b.stored, passed = max(0, b.stored-passed), 0
 	}
-	b.refill(c, elapsed, idle, 0, idle == 0)
+	if isWarm || idle > 0 || passed > 0 {
+		b.refill(c, elapsed, idle, passed, idle == 0)
+	}
 }
 
 // idleAtLength returns how many steps were idle, judged at length. A token that passes
