@@ -18,7 +18,8 @@ import (
 // calls, which is cheaper by one look-up of the pattern. Around anything else
 // the route is not known yet: set [Options.Resource], to [MuxResource] if there
 // is a mux further in, or to [RouteResource] with what another router says. A
-// middleware that finds that it cannot tell the routes says so in the log, once.
+// middleware that finds that it cannot tell the routes says so in the log, once;
+// set Resource to [PatternResource] if the pattern further out is what you want.
 //
 // A request that comes through two of them, of the same engine and with the same
 // resource, is one call. The outer one is known by the ResponseWriter: wrappers
@@ -93,7 +94,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve makes a call that was let through.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string, guard *core.Guard) {
 	recorder, watched := record(recorder{ResponseWriter: w, engine: h.engine, resource: resource, ctx: r.Context()})
-	returned := false
+	pattern, returned := r.Pattern, false
 	defer func() {
 		switch {
 		case returned:
@@ -106,21 +107,22 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string,
 	}()
 	h.next.ServeHTTP(watched, r)
 	returned = true
-	if h.byPattern && resource == Unmatched {
-		h.warnOfRoutes(r, recorder.status)
+	// The route was not known, or not all of it, if there is another one now, or if
+	// a request without one was served well.
+	if h.byPattern && (r.Pattern != pattern || pattern == "" && recorder.status < http.StatusMultipleChoices) {
+		h.warnOfRoutes(r, resource)
 	}
 }
 
 // warnOfRoutes says, once, that the routes of requests are not known when they
-// are to be guarded, if this one shows it: it has a pattern now, or was served
-// well.
-func (m *middleware) warnOfRoutes(r *http.Request, status int) {
-	if r.Pattern == "" && status >= http.StatusMultipleChoices || m.warned.Swap(true) {
+// are to be guarded.
+func (m *middleware) warnOfRoutes(r *http.Request, resource string) {
+	if m.warned.Swap(true) {
 		return
 	}
 	m.options.Logger.LogAttrs(r.Context(), slog.LevelWarn,
 		"penstock: the net/http middleware cannot tell the routes of requests, rules on routes limit nothing: set nethttp.Options.Resource",
-		slog.String("resource", Unmatched), slog.String("path", r.URL.Path), slog.String("pattern", r.Pattern),
+		slog.String("resource", resource), slog.String("path", r.URL.Path), slog.String("pattern", r.Pattern),
 		slog.String("help", "docs/adapters.md says how for chi, gorilla/mux, echo and wrapped muxes"))
 }
 

@@ -80,6 +80,33 @@ func TestMiddlewareThatCannotTellRoutesSaysSoOnce(t *testing.T) {
 	}
 }
 
+func TestMiddlewareThatKnowsOnlyTheRouteFurtherOutSaysSoOnce(t *testing.T) {
+	inner := http.NewServeMux()
+	inner.HandleFunc("GET /orders/{id}", ok)
+	wrapped := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { inner.ServeHTTP(w, r) })
+	for name, test := range map[string]struct {
+		resource func(*http.Request) string
+		warnings int
+	}{
+		"by default":   {nil, 1},
+		"if wanted so": {nethttp.PatternResource(), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			engine, _ := newEngine(t, core.Config{})
+			outer := http.NewServeMux()
+			outer.Handle("/orders/", nethttp.Middleware(engine, nethttp.Options{
+				Resource: test.resource, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			})(wrapped))
+			for range 3 {
+				outer.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody))
+			}
+			assert.Equal(t, []string{"GET:/orders/"}, called(engine))
+			assert.Equal(t, test.warnings, strings.Count(log.String(), "level=WARN"), log.String())
+		})
+	}
+}
+
 func TestMiddlewareIsSilentWhereRoutesAreKnownOrNothingMatches(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", ok)
