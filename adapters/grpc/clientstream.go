@@ -21,8 +21,8 @@ import (
 type clientStream struct {
 	grpc.ClientStream
 	gate     *gate
-	ctx      context.Context // of the call
-	oneReply bool            // the first message received is the last
+	from     caller
+	oneReply bool // the first message received is the last
 
 	guard  core.Guard
 	exited sync.Once
@@ -33,14 +33,14 @@ type clientStream struct {
 func (s *clientStream) open(desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
 	streamer grpc.Streamer, opts []grpc.CallOption,
 ) error {
-	s.forget = context.AfterFunc(s.ctx, func() { s.exit(status.FromContextError(s.ctx.Err()).Err()) })
+	s.forget = context.AfterFunc(s.from.ctx, func() { s.exit(status.FromContextError(s.from.ctx.Err()).Err()) })
 	failure := errPanicked // unless streamer returns
 	defer func() {
 		if s.ClientStream == nil {
 			s.end(failure)
 		}
 	}()
-	stream, err := streamer(s.ctx, desc, conn, method, append(slices.Clip(opts), s.endOnClose(conn))...)
+	stream, err := streamer(s.from.ctx, desc, conn, method, append(slices.Clip(opts), s.endOnClose(conn))...)
 	if err != nil {
 		failure = err
 		return err
@@ -102,7 +102,7 @@ func (s *clientStream) end(err error) {
 
 func (s *clientStream) exit(err error) {
 	s.exited.Do(func() {
-		s.guard.Fail(s.gate.failure(s.ctx, err))
+		s.guard.Fail(s.gate.failure(s.from, err))
 		s.guard.Exit()
 	})
 }

@@ -41,23 +41,40 @@ func codeOf(err error) codes.Code {
 	return s.Code()
 }
 
-// deadlineSlack is how long before its deadline a call that was cancelled counts
-// as one that met it. A caller whose deadline has come cancels the call, and
-// that arrives about when the deadline comes on this side: as often before.
-const deadlineSlack = 20 * time.Millisecond
+// maxSlack bounds the slack of a caller.
+const maxSlack = 50 * time.Millisecond
+
+// caller is who waits for the end of a call, as its context tells.
+type caller struct {
+	ctx context.Context
+
+	// slack is how long before the deadline a call that was cancelled counts as one
+	// that met it: a third of the time that there was, at most maxSlack. A
+	// client whose deadline has come cancels the call, and that arrives about when
+	// the deadline comes on the server's side: as often before it as after.
+	slack time.Duration
+}
+
+func callerOf(ctx context.Context) caller {
+	c := caller{ctx: ctx}
+	if deadline, ok := ctx.Deadline(); ok {
+		c.slack = min(time.Until(deadline)/3, maxSlack)
+	}
+	return c
+}
 
 // outcome returns what a call ended with for its caller, if it ended with err on
 // this side: DeadlineExceeded if it was under way at its deadline, Canceled if the
 // caller gave it up before, else err. A reply that a server makes too late reaches
 // nobody; one that a client has is there.
-func (g *gate) outcome(ctx context.Context, err error) error {
-	gone := ctx.Err()
+func (g *gate) outcome(from caller, err error) error {
+	gone := from.ctx.Err()
 	switch {
 	case err == nil && (gone == nil || !g.inbound):
 		return nil
 	case gone == nil && codeOf(err) != codes.Canceled:
 		return err
-	case metDeadline(ctx, gone):
+	case from.metDeadline(gone):
 		return endedWith(codes.DeadlineExceeded, "under way at its deadline", err)
 	case gone != nil && err != nil:
 		return endedWith(codes.Canceled, "cancelled by its caller", err)
@@ -65,12 +82,12 @@ func (g *gate) outcome(ctx context.Context, err error) error {
 	return err
 }
 
-func metDeadline(ctx context.Context, gone error) bool {
+func (c caller) metDeadline(gone error) bool {
 	if errors.Is(gone, context.DeadlineExceeded) {
 		return true
 	}
-	deadline, ok := ctx.Deadline()
-	return ok && time.Until(deadline) <= deadlineSlack
+	deadline, ok := c.ctx.Deadline()
+	return ok && time.Until(deadline) <= c.slack
 }
 
 // endedWith returns a status error in which err is still to be found.

@@ -79,10 +79,10 @@ func (g *gate) answer(ctx context.Context, fullMethod string, block *core.BlockE
 
 // call makes a call that was let through. The guard is exited also when the call
 // panics, which goes on.
-func (g *gate) call(ctx context.Context, guard *core.Guard, fn func() error) error {
+func (g *gate) call(from caller, guard *core.Guard, fn func() error) error {
 	failure := errPanicked // unless fn returns
 	defer func() {
-		guard.Fail(g.failure(ctx, failure))
+		guard.Fail(g.failure(from, failure))
 		guard.Exit()
 	}()
 	err := fn()
@@ -92,8 +92,8 @@ func (g *gate) call(ctx context.Context, guard *core.Guard, fn func() error) err
 
 // failure returns what to tell the guard of a call that ended with err: nil if
 // that is no failure.
-func (g *gate) failure(ctx context.Context, err error) error {
-	err = g.outcome(ctx, err)
+func (g *gate) failure(from caller, err error) error {
+	err = g.outcome(from, err)
 	if err == nil {
 		return nil
 	}

@@ -37,13 +37,10 @@ func (g *gate) pushback(ctx context.Context, refusal *core.BlockError) metadata.
 // refusalIn returns the refusal that a handler has ended with by means of [Error],
 // nil if it ended otherwise.
 func refusalIn(err error) *core.BlockError {
-	if err == nil {
-		return nil // before anything is allocated
+	refused, ok := errors.AsType[*entryError](err)
+	if !ok {
+		return nil
 	}
-	var refused *entryError
-	var block *core.BlockError
-	if errors.As(err, &refused) {
-		errors.As(refused.cause, &block)
-	}
+	block, _ := errors.AsType[*core.BlockError](refused.cause)
 	return block
 }

@@ -14,10 +14,11 @@ func UnaryServerInterceptor(engine *core.Engine, options Options) grpc.UnaryServ
 	g := newGate(engine, options, true)
 	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		var guard core.Guard
+		from := callerOf(ctx)
 		refusal, err := g.enter(ctx, &guard, info.FullMethod, request)
 		var reply any
 		if err == nil {
-			err = g.call(ctx, &guard, func() (err error) {
+			err = g.call(from, &guard, func() (err error) {
 				reply, err = handler(ctx, request)
 				return err
 			})
@@ -40,9 +41,10 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 	return func(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		var guard core.Guard
 		ctx := stream.Context()
+		from := callerOf(ctx)
 		refusal, err := g.enter(ctx, &guard, info.FullMethod, nil)
 		if err == nil {
-			err = g.call(ctx, &guard, func() error { return handler(service, stream) })
+			err = g.call(from, &guard, func() error { return handler(service, stream) })
 			refusal = refusalIn(err)
 		}
 		if refusal != nil {
