@@ -45,6 +45,7 @@ type passedCall struct{ resource, origin string }
 // they must not be written to, and have no room for more.
 type answer struct {
 	retryAfter, limit, policy []string // of the fields; nil where there is none
+	contentType               []string
 	body                      []byte
 }
 
@@ -61,7 +62,7 @@ func (a *Answers) WriteRefused(w http.ResponseWriter, block *core.BlockError, or
 	answer := a.refusal(block, origin)
 	header := w.Header()
 	answer.setFields(header)
-	header.Set("Content-Type", problemType)
+	setField(header, "Content-Type", answer.contentType)
 	w.WriteHeader(http.StatusTooManyRequests)
 	_, _ = w.Write(answer.body) // fails only when the client has gone
 }
@@ -74,6 +75,7 @@ func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
 		return &made.value
 	}
 	made := &remembered[refusedCall, answer]{key: key, revision: revision}
+	made.value.contentType = []string{problemType}
 	made.value.body = problemOfBlock(block, a.fields != FieldsNever).encode()
 	if after, known := retryAfter(block); known {
 		made.value.retryAfter = []string{strconv.FormatInt(wholeSeconds(after), 10)}

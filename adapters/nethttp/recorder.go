@@ -2,7 +2,6 @@ package nethttp
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -19,7 +18,7 @@ type recorder struct {
 	http.ResponseWriter
 	engine   *core.Engine
 	resource string
-	ctx      context.Context // of the request
+	request  *http.Request
 
 	status   int  // 0 until the header is written
 	canceled bool // the client had left by then
@@ -106,7 +105,7 @@ func (r *recorder) ReadFrom(source io.Reader) (int64, error) {
 // written notes that the header is written: only the first time counts.
 func (r *recorder) written(status int) {
 	if r.status == 0 {
-		r.status, r.canceled = status, Canceled(r.ctx)
+		r.status, r.canceled = status, Canceled(r.request.Context())
 	}
 }
 
