@@ -43,6 +43,7 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 	return func(next http.Handler) http.Handler {
 		h := &handler{middleware: m, next: next, resource: options.Resource}
 		if h.resource == nil {
+			h.byDefault = true
 			h.resource, h.byPattern = resourceWithin(next)
 		}
 		return h
@@ -70,7 +71,8 @@ type handler struct {
 	*middleware
 	next      http.Handler
 	resource  func(*http.Request) string
-	byPattern bool
+	byDefault bool // the program did not say what resource is
+	byPattern bool // and it goes by a pattern that must be known before
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -109,7 +111,8 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string,
 	returned = true
 	// The route was not known, or not all of it, if there is another one now, or if
 	// a request without one was served well.
-	if h.byPattern && (r.Pattern != pattern || pattern == "" && recorder.status < http.StatusMultipleChoices) {
+	servedWell := recorder.status < http.StatusMultipleChoices
+	if h.byPattern && r.Pattern != pattern || h.byDefault && resource == Unmatched && servedWell {
 		h.warnOfRoutes(r, resource)
 	}
 }

@@ -31,6 +31,12 @@ func routers() map[string]func(use func(http.Handler) http.Handler) http.Handler
 		"wrapper that copies the request": func(use func(http.Handler) http.Handler) http.Handler {
 			return use(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mux.ServeHTTP(w, r.Clone(r.Context())) }))
 		},
+		// A mux that routes by another path than that of the request.
+		"mux that is embedded and gets another path": func(use func(http.Handler) http.Handler) http.Handler {
+			inner := http.NewServeMux()
+			inner.HandleFunc("GET /v1/orders/{id}", ok)
+			return use(prefixingMux{inner})
+		},
 		// As chi does: what was routed is in a value of the context that is there
 		// before the middlewares, and in the pattern when the handler is called.
 		"router with middlewares before it routes": func(use func(http.Handler) http.Handler) http.Handler {
@@ -52,6 +58,14 @@ func routers() map[string]func(use func(http.Handler) http.Handler) http.Handler
 			})
 		},
 	}
+}
+
+type prefixingMux struct{ *http.ServeMux }
+
+func (m prefixingMux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	inner := r.Clone(r.Context())
+	inner.URL.Path = "/v1" + inner.URL.Path
+	m.ServeMux.ServeHTTP(w, inner)
 }
 
 type routeKey struct{}
