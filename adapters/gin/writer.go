@@ -1,7 +1,6 @@
 package penstockgin
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -17,14 +16,14 @@ type writer struct {
 	gin.ResponseWriter
 	engine   *core.Engine
 	resource string
-	ctx      context.Context // of the request
-	canceled bool            // the client had left when the status was set
+	caller   nethttp.Caller
+	left     bool // the client had left when the status was set
 }
 
 // WriteHeader sets the status.
 func (w *writer) WriteHeader(status int) {
 	if !w.Written() {
-		w.canceled = nethttp.Canceled(w.ctx)
+		w.left = w.caller.Left()
 	}
 	w.ResponseWriter.WriteHeader(status)
 }

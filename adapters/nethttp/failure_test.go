@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -88,7 +91,7 @@ func proxyTo(t *testing.T, engine *core.Engine, backend http.HandlerFunc) *httpt
 	require.NoError(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.FlushInterval = -1
-	proxy.ErrorLog = nil
+	proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	return serve(t, guardOrders(engine, nethttp.Options{}, proxy.ServeHTTP))
 }
 
@@ -103,6 +106,57 @@ func TestProxyWhoseClientLeavesIsNoFailure(t *testing.T) {
 	})
 	leave(t, server, begun)
 	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+}
+
+// breakOff sends half of a body and leaves.
+func breakOff(t *testing.T, server *httptest.Server) {
+	t.Helper()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	require.NoError(t, err)
+	_, err = io.WriteString(conn, "POST /orders/7 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345")
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+}
+
+func TestClientThatLeavesWhileItSendsIsNoFailure(t *testing.T) {
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}
+	for name, options := range map[string]nethttp.Options{"": {}, "buffered": {BufferBody: 1 << 10}} {
+		options.Resource = func(*http.Request) string { return orders }
+		t.Run("handler "+name, func(t *testing.T) {
+			engine, _ := newEngine(t, core.Config{})
+			breakOff(t, serve(t, nethttp.Middleware(engine, options)(http.HandlerFunc(answer))))
+			assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+		})
+		t.Run("proxy "+name, func(t *testing.T) {
+			engine, _ := newEngine(t, core.Config{})
+			target, err := url.Parse(serve(t, http.HandlerFunc(answer)).URL)
+			require.NoError(t, err)
+			proxy := httputil.NewSingleHostReverseProxy(target)
+			proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+			breakOff(t, serve(t, nethttp.Middleware(engine, options)(proxy)))
+			assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+		})
+	}
+}
+
+func TestBodyThatTheServerItselfCannotReadIsAFailure(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	server := serve(t, nethttp.Middleware(engine, nethttp.Options{
+		Resource: func(*http.Request) string { return orders },
+	})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.NoError(t, r.Body.Close())
+		if _, err := io.ReadAll(r.Body); err != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})))
+	response, err := server.Client().Post(server.URL, "text/plain", strings.NewReader("an order"))
+	require.NoError(t, err)
+	response.Body.Close()
+	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }
 
 func TestProxyWhoseBackendBreaksOffIsAFailure(t *testing.T) {
@@ -144,21 +198,24 @@ func TestCallThatEndsAtItsDeadlineWithAFailureCounts(t *testing.T) {
 	}
 }
 
-func TestCanceledIsWhatCallersDoBeforeTheDeadline(t *testing.T) {
+func TestCallerThatCancelsBeforeTheDeadlineHasLeft(t *testing.T) {
+	left := func(ctx context.Context) bool {
+		return nethttp.CallerOf(httptest.NewRequest(http.MethodGet, "/", http.NoBody).WithContext(ctx)).Left()
+	}
 	canceled, cancel := context.WithCancel(t.Context())
-	assert.False(t, nethttp.Canceled(canceled))
+	assert.False(t, left(canceled))
 	cancel()
-	assert.True(t, nethttp.Canceled(canceled))
+	assert.True(t, left(canceled))
 
 	inTime, cancel := context.WithTimeout(t.Context(), time.Hour)
 	cancel()
-	assert.True(t, nethttp.Canceled(inTime))
+	assert.True(t, left(inTime))
 
 	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
 	cancel()
-	assert.False(t, nethttp.Canceled(late), "the deadline came first")
+	assert.False(t, left(late), "the deadline came first")
 
-	assert.False(t, nethttp.Canceled(lateCancel{canceled}), "cancelled, but seen when the deadline has passed")
+	assert.False(t, left(lateCancel{canceled}), "cancelled, but seen when the deadline has passed")
 }
 
 // lateCancel is a cancelled context whose deadline has passed.
