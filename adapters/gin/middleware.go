@@ -65,13 +65,13 @@ func (m *middleware) handle(c *gin.Context) {
 // serve makes a call that was let through.
 func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 	w := m.writers.Get().(*writer)
-	*w = writer{ResponseWriter: c.Writer, engine: m.engine, resource: resource, caller: nethttp.CallerOf(c.Request)}
+	*w = writer{ResponseWriter: c.Writer, engine: m.engine, resource: resource, ctx: c.Request.Context()}
 	before, returned := len(c.Errors), false
 	defer func() {
 		switch {
 		case returned:
 			guard.Fail(m.failureOf(c, w, before))
-		case !w.caller.Left():
+		case !nethttp.Canceled(w.ctx):
 			guard.Fail(nethttp.ErrPanicked)
 		}
 		guard.Exit()
@@ -107,7 +107,7 @@ func (m *middleware) failureOf(c *gin.Context, w *writer, before int) error {
 	status := c.Writer.Status()
 	switch {
 	// An error may be younger than the status, and come of a client that has left since.
-	case w.left, status < http.StatusInternalServerError && w.caller.Left():
+	case w.canceled, status < http.StatusInternalServerError && nethttp.Canceled(w.ctx):
 		err = nethttp.ErrCanceled
 	case len(c.Errors) > before:
 		err = c.Errors.Last()

@@ -1,6 +1,7 @@
 package penstockgin
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -16,14 +17,14 @@ type writer struct {
 	gin.ResponseWriter
 	engine   *core.Engine
 	resource string
-	caller   nethttp.Caller
-	left     bool // the client had left when the status was set
+	ctx      context.Context // of the request
+	canceled bool            // the client had left when the status was set
 }
 
 // WriteHeader sets the status.
 func (w *writer) WriteHeader(status int) {
 	if !w.Written() {
-		w.left = w.caller.Left()
+		w.canceled = nethttp.Canceled(w.ctx)
 	}
 	w.ResponseWriter.WriteHeader(status)
 }

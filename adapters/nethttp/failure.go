@@ -1,9 +1,11 @@
 package nethttp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 var (
@@ -38,6 +40,17 @@ func Failure(status int) error {
 // [ErrCanceled].
 func IsFailure(status int, err error) bool {
 	return !errors.Is(err, ErrCanceled) && (err != nil || status >= http.StatusInternalServerError)
+}
+
+// Canceled says whether ctx was cancelled before its deadline, if it has one: the
+// caller no longer waits for the answer. At the deadline and later that is not
+// so, even if ctx was cancelled first: what is still under way then took too long.
+func Canceled(ctx context.Context) bool {
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		return false
+	}
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) > 0
 }
 
 // failureOf returns the error to tell the guard of, nil if the call did not fail.

@@ -198,24 +198,21 @@ func TestCallThatEndsAtItsDeadlineWithAFailureCounts(t *testing.T) {
 	}
 }
 
-func TestCallerThatCancelsBeforeTheDeadlineHasLeft(t *testing.T) {
-	left := func(ctx context.Context) bool {
-		return nethttp.CallerOf(httptest.NewRequest(http.MethodGet, "/", http.NoBody).WithContext(ctx)).Left()
-	}
+func TestCanceledIsWhatCallersDoBeforeTheDeadline(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
-	assert.False(t, left(canceled))
+	assert.False(t, nethttp.Canceled(canceled))
 	cancel()
-	assert.True(t, left(canceled))
+	assert.True(t, nethttp.Canceled(canceled))
 
 	inTime, cancel := context.WithTimeout(t.Context(), time.Hour)
 	cancel()
-	assert.True(t, left(inTime))
+	assert.True(t, nethttp.Canceled(inTime))
 
 	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
 	cancel()
-	assert.False(t, left(late), "the deadline came first")
+	assert.False(t, nethttp.Canceled(late), "the deadline came first")
 
-	assert.False(t, left(lateCancel{canceled}), "cancelled, but seen when the deadline has passed")
+	assert.False(t, nethttp.Canceled(lateCancel{canceled}), "cancelled, but seen when the deadline has passed")
 }
 
 // lateCancel is a cancelled context whose deadline has passed.

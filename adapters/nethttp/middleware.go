@@ -95,14 +95,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve makes a call that was let through.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string, guard *core.Guard) {
-	recorder, watched := record(recorder{ResponseWriter: w, engine: h.engine, resource: resource, caller: CallerOf(r)})
+	recorder, watched := record(recorder{ResponseWriter: w, engine: h.engine, resource: resource, request: r})
 	pattern, returned := r.Pattern, false
 	defer func() {
 		switch {
 		case returned:
 			status, err := recorder.answered()
 			guard.Fail(failureOf(h.options.Failure, status, err))
-		case !recorder.caller.Left():
+		case !Canceled(r.Context()):
 			guard.Fail(ErrPanicked)
 		}
 		guard.Exit()

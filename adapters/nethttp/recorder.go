@@ -18,10 +18,10 @@ type recorder struct {
 	http.ResponseWriter
 	engine   *core.Engine
 	resource string
-	caller   Caller
+	request  *http.Request
 
-	status int  // 0 until the header is written
-	left   bool // the client had left by then
+	status   int  // 0 until the header is written
+	canceled bool // the client had left by then
 }
 
 // guarded is what the writers below have in common.
@@ -105,7 +105,7 @@ func (r *recorder) ReadFrom(source io.Reader) (int64, error) {
 // written notes that the header is written: only the first time counts.
 func (r *recorder) written(status int) {
 	if r.status == 0 {
-		r.status, r.left = status, r.caller.Left()
+		r.status, r.canceled = status, Canceled(r.request.Context())
 	}
 }
 
@@ -113,7 +113,7 @@ func (r *recorder) written(status int) {
 // nothing, and [ErrCanceled] if the client had left before.
 func (r *recorder) answered() (status int, err error) {
 	r.written(http.StatusOK)
-	if r.left {
+	if r.canceled {
 		err = ErrCanceled
 	}
 	return r.status, err

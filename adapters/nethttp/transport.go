@@ -120,7 +120,7 @@ func (o *outgoing) send(base http.RoundTripper, r *http.Request) (*http.Response
 
 // failure returns the error to tell the guard of, if the call ended with err.
 func (o *outgoing) failure(err error) error {
-	if (err != nil || o.status >= http.StatusInternalServerError) && canceled(o.ctx) {
+	if (err != nil || o.status >= http.StatusInternalServerError) && Canceled(o.ctx) {
 		err = ErrCanceled
 	}
 	return failureOf(o.isFailure, o.status, err)
