@@ -103,11 +103,11 @@ func (n *Node) Counter() *atomic.Uint64 {
 // Done counts the end, at now, of a call that was let through at start.
 func (n *Node) Done(start, now clock.Instant, failed bool) {
 	took := now.Sub(start)
-	n.end(secondOf(now), micros(took))
-	n.responseTimes.Record(took)
-	if failed {
+	if failed { // first: whoever finds the call completed finds that it failed
 		n.count(&n.rarely().failed, now, 0)
 	}
+	n.end(secondOf(now), micros(took))
+	n.responseTimes.Record(took)
 }
 
 // end counts the end of a call. The second's longest is raised first: who finds the

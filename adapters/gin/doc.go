@@ -16,5 +16,6 @@
 // Refused requests are answered as by the package nethttp: with 429, the fields
 // Retry-After, RateLimit and RateLimit-Policy and a problem body (RFC 9457). A
 // status from 500 up is a failure of the call, and so are errors that a handler
-// leaves with [gin.Context.Error], and a panic, which goes on to gin.Recovery.
+// leaves with [gin.Context.Error], and a panic, which goes on to gin.Recovery;
+// what happens after the client has left is none.
 package penstockgin

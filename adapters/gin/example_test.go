@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -75,4 +76,32 @@ func ExampleOptions() {
 	// 200 order 2
 	// 429 {"limit":"two-a-second","retryAfter":"1s"}
 	// 200 healthy
+}
+
+// Searches cost by the page, and partial results are failures.
+func ExampleOptions_tokens() {
+	options := penstockgin.Options{
+		Tokens: func(c *gin.Context) int {
+			pages, _ := strconv.Atoi(c.Query("pages"))
+			return max(1, pages)
+		},
+		Failure: func(status int, err error) bool {
+			return penstockgin.IsFailure(status, err) || status == http.StatusPartialContent
+		},
+		EntryError: func(c *gin.Context, err error) {
+			c.String(http.StatusServiceUnavailable, "come back later: %v", err)
+		},
+	}
+	router := gin.New()
+	router.Use(penstockgin.Middleware(exampleEngine("GET:/search"), options))
+	router.GET("/search", func(c *gin.Context) { c.Status(http.StatusOK) })
+
+	for _, query := range []string{"pages=2", "pages=1"} {
+		recorder := httptest.NewRecorder()
+		router.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/search?"+query, http.NoBody))
+		fmt.Println(recorder.Code)
+	}
+	// Output:
+	// 200
+	// 429
 }

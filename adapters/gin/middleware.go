@@ -1,8 +1,8 @@
 package penstockgin
 
 import (
-	"errors"
 	"net/http"
+	"sync"
 
 	"github.com/gin-gonic/gin"
 
@@ -17,8 +17,12 @@ import (
 //
 // It is a failure when they left a status of 500 or above, when they added to
 // c.Errors, unless they left a 4xx, which says that the client is to blame, and
-// when one of them panicked. The panic goes on: use gin.Recovery as usual, before
-// or after this middleware.
+// when one of them panicked; unless the client had left before. The panic goes
+// on: use gin.Recovery as usual, before or after this middleware.
+//
+// A request that comes through two of them, of the same engine and with the same
+// resource, is one call. The outer one is known by c.Writer: wrappers in between
+// must have a method Unwrap, as for [http.ResponseController].
 func Middleware(engine *core.Engine, options Options) gin.HandlerFunc {
 	if engine == nil {
 		engine = penstock.Default()
@@ -26,58 +30,101 @@ func Middleware(engine *core.Engine, options Options) gin.HandlerFunc {
 	if options.Resource == nil {
 		options.Resource = RouteResource()
 	}
-	m := &middleware{engine, options}
+	if options.Failure == nil {
+		options.Failure = IsFailure
+	}
+	m := &middleware{engine: engine, options: options, answers: nethttp.NewAnswers(engine, options.Fields)}
+	m.writers.New = func() any { return new(writer) }
 	return m.handle
 }
 
 type middleware struct {
 	engine  *core.Engine
 	options Options
+	answers *nethttp.Answers
+	writers sync.Pool // of *writer
 }
 
 func (m *middleware) handle(c *gin.Context) {
 	resource := m.options.Resource(c)
-	if resource == "" {
+	if resource == "" || isGuarded(c.Writer, m.engine, resource) {
 		return
 	}
+	nethttp.BufferBody(c.Request, m.options.BufferBody)
 	var few [optionCount]core.Option
-	opts := m.options.appendTo(few[:0], c)
-	guard, err := m.engine.Entry(c.Request.Context(), resource, opts...)
+	origin := m.options.origin(c)
+	guard, err := m.engine.Entry(c.Request.Context(), resource, m.options.appendTo(few[:0], c, origin)...)
 	if err != nil {
-		m.refuse(c, err, opts)
+		m.refuse(c, err, origin)
 		return
 	}
-	failure := nethttp.ErrPanicked // unless the handlers return
+	m.answers.SetPassed(c.Writer.Header(), resource, origin)
+	m.serve(c, resource, &guard)
+}
+
+// serve makes a call that was let through.
+func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
+	w := m.writers.Get().(*writer)
+	*w = writer{ResponseWriter: c.Writer, engine: m.engine, resource: resource, ctx: c.Request.Context()}
+	before, returned := len(c.Errors), false
 	defer func() {
-		guard.Fail(failure)
-		guard.Exit()
-	}()
-	m.options.Fields.SetPassed(c.Writer.Header(), m.engine, resource, opts...)
-	before := len(c.Errors)
-	c.Next()
-	failure = failureOf(c, before)
-}
-
-func (m *middleware) refuse(c *gin.Context, err error, opts []core.Option) {
-	c.Abort()
-	var block *core.BlockError
-	if errors.As(err, &block) {
-		m.options.Fields.SetRefused(c.Writer.Header(), m.engine, block, opts...)
-		if m.options.Blocked != nil {
-			m.options.Blocked(c, block)
-			return
+		switch {
+		case returned:
+			guard.Fail(m.failureOf(c, w, before))
+		case !nethttp.Canceled(w.ctx):
+			guard.Fail(nethttp.ErrPanicked)
 		}
-	}
-	nethttp.WriteProblem(c.Writer, err)
+		guard.Exit()
+		c.Writer = w.ResponseWriter
+		*w = writer{}
+		m.writers.Put(w)
+	}()
+	c.Writer = w
+	c.Next()
+	returned = true
 }
 
-// failureOf returns what the answer tells about the call, before being the
-// number of errors that there were when it began.
-func failureOf(c *gin.Context, before int) error {
-	status := c.Writer.Status()
-	clientError := status >= http.StatusBadRequest && status < http.StatusInternalServerError
-	if len(c.Errors) > before && !clientError {
-		return c.Errors.Last()
+func (m *middleware) refuse(c *gin.Context, err error, origin string) {
+	c.Abort()
+	block, _ := err.(*core.BlockError) //nolint:errorlint // Entry does not wrap it, and errors.As allocates
+	switch {
+	case block == nil && m.options.EntryError != nil:
+		m.options.EntryError(c, err)
+	case block == nil:
+		nethttp.WriteProblem(c.Writer, err)
+	case m.options.Blocked != nil:
+		m.answers.SetRefused(c.Writer.Header(), block, origin)
+		m.options.Blocked(c, block)
+	default:
+		m.answers.WriteRefused(c.Writer, block, origin)
 	}
-	return nethttp.Failure(status)
+}
+
+// failureOf returns the error to tell the guard of, nil if the call did not fail;
+// before is the number of errors that there were when it began.
+func (m *middleware) failureOf(c *gin.Context, w *writer, before int) error {
+	var err error
+	status := c.Writer.Status()
+	switch {
+	// An error may be younger than the status, and come of a client that has left since.
+	case w.canceled, status < http.StatusInternalServerError && nethttp.Canceled(w.ctx):
+		err = nethttp.ErrCanceled
+	case len(c.Errors) > before:
+		err = c.Errors.Last()
+	}
+	switch {
+	case !m.options.Failure(status, err):
+		return nil
+	case err != nil:
+		return err
+	}
+	return nethttp.StatusError(status)
+}
+
+// IsFailure is the default of [Options.Failure]: a call failed if the status is
+// 500 or above, or if err is not nil and the status is not a 4xx, unless err is
+// [nethttp.ErrCanceled].
+func IsFailure(status int, err error) bool {
+	clientError := status >= http.StatusBadRequest && status < http.StatusInternalServerError
+	return !clientError && nethttp.IsFailure(status, err)
 }

@@ -19,10 +19,11 @@ func UnaryClientInterceptor(engine *core.Engine, options Options) grpc.UnaryClie
 		invoker grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) error {
 		var guard core.Guard
-		if err := g.enter(ctx, &guard, method, request); err != nil {
+		from := callerOf(ctx)
+		if _, err := g.enter(ctx, &guard, method, request); err != nil {
 			return err
 		}
-		return g.call(&guard, func() error { return invoker(ctx, method, request, reply, conn, opts...) })
+		return g.call(from, &guard, func() error { return invoker(ctx, method, request, reply, conn, opts...) })
 	}
 }
 
@@ -35,11 +36,11 @@ func StreamClientInterceptor(engine *core.Engine, options Options) grpc.StreamCl
 	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
 		streamer grpc.Streamer, opts ...grpc.CallOption,
 	) (grpc.ClientStream, error) {
-		s := &clientStream{gate: g, oneReply: !desc.ServerStreams}
-		if err := g.enter(ctx, &s.guard, method, nil); err != nil {
+		s := &clientStream{gate: g, from: callerOf(ctx), oneReply: !desc.ServerStreams}
+		if _, err := g.enter(ctx, &s.guard, method, nil); err != nil {
 			return nil, err
 		}
-		if err := s.open(ctx, desc, conn, method, streamer, opts); err != nil {
+		if err := s.open(desc, conn, method, streamer, opts); err != nil {
 			return nil, err
 		}
 		return s, nil

@@ -21,6 +21,7 @@ import (
 type clientStream struct {
 	grpc.ClientStream
 	gate     *gate
+	from     caller
 	oneReply bool // the first message received is the last
 
 	guard  core.Guard
@@ -29,21 +30,19 @@ type clientStream struct {
 }
 
 // open opens the stream.
-func (s *clientStream) open(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
+func (s *clientStream) open(desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
 	streamer grpc.Streamer, opts []grpc.CallOption,
 ) error {
-	s.forget = context.AfterFunc(ctx, func() {
-		s.exit(s.gate.failure(status.FromContextError(ctx.Err()).Err()))
-	})
+	s.forget = context.AfterFunc(s.from.ctx, func() { s.exit(status.FromContextError(s.from.ctx.Err()).Err()) })
 	failure := errPanicked // unless streamer returns
 	defer func() {
 		if s.ClientStream == nil {
 			s.end(failure)
 		}
 	}()
-	stream, err := streamer(ctx, desc, conn, method, append(slices.Clip(opts), s.endOnClose(conn))...)
+	stream, err := streamer(s.from.ctx, desc, conn, method, append(slices.Clip(opts), s.endOnClose(conn))...)
 	if err != nil {
-		failure = s.gate.failure(err)
+		failure = err
 		return err
 	}
 	s.ClientStream = stream
@@ -57,7 +56,7 @@ func (s *clientStream) endOnClose(conn *grpc.ClientConn) grpc.CallOption {
 		// On a connection that is not closed this may be the end of one attempt
 		// of several, if an interceptor further in makes them.
 		if conn.GetState() == connectivity.Shutdown {
-			s.end(s.gate.failure(err))
+			s.end(err)
 		}
 	})
 }
@@ -69,7 +68,7 @@ func (s *clientStream) RecvMsg(m any) error {
 	case errors.Is(err, io.EOF):
 		s.end(nil)
 	case err != nil || s.oneReply:
-		s.end(s.gate.failure(err))
+		s.end(err)
 	}
 	return err
 }
@@ -90,20 +89,20 @@ func (s *clientStream) Header() (metadata.MD, error) {
 // io.EOF the outcome is still to be received.
 func (s *clientStream) endIfBroken(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
-		s.end(s.gate.failure(err))
+		s.end(err)
 	}
 	return err
 }
 
-// end exits the guard, with a failure unless that is nil, if nothing else did.
-func (s *clientStream) end(failure error) {
+// end exits the guard of a call that ended with err, if nothing else did.
+func (s *clientStream) end(err error) {
 	s.forget()
-	s.exit(failure)
+	s.exit(err)
 }
 
-func (s *clientStream) exit(failure error) {
+func (s *clientStream) exit(err error) {
 	s.exited.Do(func() {
-		s.guard.Fail(failure)
+		s.guard.Fail(s.gate.failure(s.from, err))
 		s.guard.Exit()
 	})
 }

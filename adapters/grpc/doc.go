@@ -32,12 +32,21 @@
 // wire:
 //
 //   - refused by a rule: ResourceExhausted. The details are a QuotaFailure with
-//     the resource as its subject and the rule in its description and, when the
-//     rule can tell, a RetryInfo.
+//     the resource as its subject and the rule in its description, unless
+//     Options.HideRules keeps that back, and, when the rule can tell, a
+//     RetryInfo.
 //   - the context ended while the call waited for its turn: Canceled or
 //     DeadlineExceeded.
 //   - the engine is closed: Unavailable.
 //   - the arguments made no sense, see [Options.Args]: Internal.
+//
+// A server tells the retry policies of its clients not to make a refused call
+// again: with the trailer "grpc-retry-pushback-ms: -1", whatever the code is. A
+// policy for RESOURCE_EXHAUSTED would otherwise multiply just those calls that
+// there is no room for. Within Options.MaxPushback the trailer holds the wait, and
+// the client makes the call again after it, as often as its policy allows: then
+// each refusal may cost the server that many calls. The same holds for refusals
+// that a handler returns by means of [Error].
 //
 // # Streams
 //
@@ -54,5 +63,15 @@
 // # Failures
 //
 // A call that ends with a status that blames the server counts as failed. See
-// [IsFailure].
+// [IsFailure]. If its context has ended, it counts as what it is to the caller,
+// whatever the handler made of that: as Canceled, which is no failure, when the
+// caller gave it up, and as DeadlineExceeded, which is one, when it was under way
+// at its deadline.
+//
+// A client whose deadline has come cancels the call, and a server cannot tell this
+// from a client that leaves. Therefore a call that is cancelled just before its
+// deadline, within a third of the time that it had but at most 50 ms, counts as
+// one that met it.
+//
+// Two interceptors of one engine on one side count each call twice.
 package penstockgrpc

@@ -26,7 +26,7 @@ func Error(err error) error {
 		core.ErrBlocked, core.ErrClosed, core.ErrInvalid, context.Canceled, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, cause) {
-			return &entryError{err}
+			return &entryError{cause: err}
 		}
 	}
 	return err
@@ -34,7 +34,10 @@ func Error(err error) error {
 
 // entryError is the status error of a call that was not let through. The status
 // is made when it is asked for: a refused call should cost little.
-type entryError struct{ cause error }
+type entryError struct {
+	cause     error
+	hideRules bool
+}
 
 func (e *entryError) Error() string { return e.GRPCStatus().String() }
 
@@ -45,7 +48,7 @@ func (e *entryError) GRPCStatus() *status.Status {
 	var block *core.BlockError
 	switch {
 	case errors.As(e.cause, &block):
-		return exhausted(block)
+		return exhausted(block, e.hideRules)
 	case errors.Is(e.cause, core.ErrClosed):
 		return status.New(codes.Unavailable, e.cause.Error())
 	case errors.Is(e.cause, core.ErrInvalid):
@@ -54,17 +57,25 @@ func (e *entryError) GRPCStatus() *status.Status {
 	return status.FromContextError(e.cause)
 }
 
-func exhausted(block *core.BlockError) *status.Status {
-	plain := status.New(codes.ResourceExhausted, block.Error())
-	details := []protoadapt.MessageV1{&errdetails.QuotaFailure{
-		Violations: []*errdetails.QuotaFailure_Violation{{
+func exhausted(block *core.BlockError, hideRules bool) *status.Status {
+	after, known := retryAfter(block)
+	message := block.Error()
+	var details []protoadapt.MessageV1
+	if hideRules {
+		message = "penstock: the call was refused"
+		if known {
+			message += fmt.Sprintf(", retry after %v", after)
+		}
+	} else {
+		details = append(details, &errdetails.QuotaFailure{Violations: []*errdetails.QuotaFailure_Violation{{
 			Subject:     block.Resource,
 			Description: fmt.Sprintf("refused by the %s rule %q", block.Kind, block.Rule),
-		}},
-	}}
-	if block.RetryAfter > 0 && block.RetryAfter != core.Never {
-		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(block.RetryAfter)})
+		}}})
 	}
+	if known {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
+	}
+	plain := status.New(codes.ResourceExhausted, message)
 	detailed, err := plain.WithDetails(details...)
 	if err != nil {
 		return plain // a name is not UTF-8, say; the code tells what matters

@@ -124,6 +124,32 @@ func ExampleOptions_resource() {
 	// "/shop.Orders/Create"
 }
 
+// Calls cost what their requests ask for, and clients with a retry policy are
+// asked to wait up to 100 ms; the names of rules stay within the service.
+func ExampleOptions_tokens() {
+	options := penstockgrpc.Options{
+		Tokens: func(_ context.Context, _ string, request any) int {
+			if check, ok := request.(*healthpb.HealthCheckRequest); ok {
+				return 1 + len(check.GetService())
+			}
+			return 1
+		},
+		MaxPushback: 100 * time.Millisecond,
+		HideRules:   true,
+	}
+	engine := exampleEngine()
+	defer engine.Close()
+	address, stop := exampleServer(grpc.ChainUnaryInterceptor(penstockgrpc.UnaryServerInterceptor(engine, options)))
+	defer stop()
+
+	conn := exampleClient(address)
+	defer conn.Close()
+	_, err := healthpb.NewHealthClient(conn).Check(context.Background(), &healthpb.HealthCheckRequest{Service: "orders"})
+	fmt.Println(status.Code(err), status.Convert(err).Message())
+	// Output:
+	// ResourceExhausted penstock: the call was refused
+}
+
 // A handler that guards a resource of its own tells its caller properly.
 func ExampleError() {
 	engine := exampleEngine()

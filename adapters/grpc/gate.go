@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/core"
 )
@@ -32,55 +34,70 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 }
 
 // enter asks to make a call. The guard of one that is not to be guarded stays the
-// zero Guard, which stands for nothing.
-func (g *gate) enter(ctx context.Context, guard *core.Guard, fullMethod string, request any) (err error) {
+// zero Guard, which stands for nothing. Of a refusal it returns that, too.
+func (g *gate) enter(
+	ctx context.Context, guard *core.Guard, fullMethod string, request any,
+) (refusal *core.BlockError, err error) {
 	resource := g.options.Resource(ctx, fullMethod)
 	if resource == "" {
-		return nil
+		return nil, nil
 	}
-	opts := make([]core.Option, 0, 3)
+	opts := make([]core.Option, 0, 4)
 	if g.inbound {
 		opts = append(opts, core.Inbound())
 	}
 	if g.options.Origin != nil {
 		opts = append(opts, core.Origin(g.options.Origin(ctx)))
 	}
+	if g.options.Tokens != nil {
+		opts = append(opts, core.Tokens(g.options.Tokens(ctx, fullMethod, request)))
+	}
 	if g.options.Args != nil {
 		opts = append(opts, core.Args(g.options.Args(ctx, fullMethod, request)...))
 	}
 	if *guard, err = g.engine.Entry(ctx, resource, opts...); err != nil {
-		return g.refusal(ctx, fullMethod, err)
+		refusal, _ = err.(*core.BlockError) //nolint:errorlint // Entry does not wrap it, and errors.As allocates
+		return refusal, g.answer(ctx, fullMethod, refusal, err)
 	}
-	return nil
+	return nil, nil
 }
 
-// refusal returns what a call ends with that Entry did not let through.
-func (g *gate) refusal(ctx context.Context, fullMethod string, err error) error {
-	var block *core.BlockError
-	if g.options.Blocked != nil && errors.As(err, &block) {
-		if answer := g.options.Blocked(ctx, fullMethod, block); answer != nil {
-			return answer
-		}
+// answer returns what a call ends with that Entry did not let through.
+func (g *gate) answer(ctx context.Context, fullMethod string, block *core.BlockError, err error) error {
+	var answer error
+	switch {
+	case block != nil && g.options.Blocked != nil:
+		answer = g.options.Blocked(ctx, fullMethod, block)
+	case block == nil && g.options.EntryError != nil:
+		answer = g.options.EntryError(ctx, fullMethod, err)
 	}
-	return &entryError{err}
+	if answer != nil {
+		return answer
+	}
+	return &entryError{err, g.options.HideRules}
 }
 
 // call makes a call that was let through. The guard is exited also when the call
 // panics, which goes on.
-func (g *gate) call(guard *core.Guard, fn func() error) error {
+func (g *gate) call(from caller, guard *core.Guard, fn func() error) error {
 	failure := errPanicked // unless fn returns
 	defer func() {
-		guard.Fail(failure)
+		guard.Fail(g.failure(from, failure))
 		guard.Exit()
 	}()
 	err := fn()
-	failure = g.failure(err)
+	failure = err
 	return err
 }
 
-// failure returns the error of a call if it makes the call a failed one.
-func (g *gate) failure(err error) error {
-	if err != nil && g.options.Failure(err) {
+// failure returns what to tell the guard of a call that ended with err: nil if
+// that is no failure.
+func (g *gate) failure(from caller, err error) error {
+	err = g.outcome(from, err)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, errPanicked) && codeOf(err) != codes.Canceled || g.options.Failure(err) {
 		return err
 	}
 	return nil

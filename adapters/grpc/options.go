@@ -2,6 +2,7 @@ package penstockgrpc
 
 import (
 	"context"
+	"time"
 
 	"github.com/penstock-go/penstock/core"
 )
@@ -18,6 +19,12 @@ type Options struct {
 	// ctx; "" when that is unknown. Defaults to unknown.
 	Origin func(ctx context.Context) string
 
+	// Tokens is how many tokens of its rules a call takes, from 1: what it costs,
+	// for rules that count more than calls. The request is the message of a unary
+	// call, nil for a stream. A call of fewer is a mistake of the program, see
+	// EntryError. Defaults to 1 for every call.
+	Tokens func(ctx context.Context, fullMethod string, request any) int
+
 	// Args returns the arguments that the engine's checks get to see, of the
 	// types that [core.Args] takes. The request is the message of a unary call,
 	// nil for a stream. Defaults to none.
@@ -28,7 +35,29 @@ type Options struct {
 	// any case.
 	Blocked func(ctx context.Context, fullMethod string, refusal *core.BlockError) error
 
+	// EntryError returns the error that a call ends with that was not let through
+	// for another reason than a refusal: with err its context ended while it
+	// waited (context.Canceled, context.DeadlineExceeded), the engine is closed
+	// ([core.ErrClosed]), or the options make no sense ([core.ErrInvalid]). When
+	// it returns nil, as by default, that is the one of [Error]; the call is not
+	// made in any case.
+	EntryError func(ctx context.Context, fullMethod string, err error) error
+
 	// Failure says whether a call that ended with err, never nil, counts as
-	// failed. A panic always does. Defaults to [IsFailure].
+	// failed. A call that its caller cancelled ended with Canceled, one that was
+	// under way at its deadline with DeadlineExceeded, whatever else is in err. A
+	// panic always counts, unless the caller had cancelled the call. Defaults to
+	// [IsFailure].
 	Failure func(err error) bool
+
+	// MaxPushback is the longest wait for which a refusal asks a client with a
+	// retry policy to try again by itself, if the deadline of the call leaves
+	// time for it. All other refusals tell it not to: see the package's
+	// documentation. For servers only. Defaults to 0: no refusal is tried again.
+	MaxPushback time.Duration
+
+	// HideRules keeps the names of rules and resources out of what callers get to
+	// read of a refusal: its message names none, and there is no QuotaFailure.
+	// Errors that Blocked returns are its own. Defaults to naming them.
+	HideRules bool
 }

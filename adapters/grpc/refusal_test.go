@@ -96,6 +96,41 @@ func TestRefusalCanBeAnsweredOtherwise(t *testing.T) {
 	})
 }
 
+func TestRefusalThatHidesRulesNamesNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, at side, s shape) {
+		engine := newEngine(t, flow.Rule{Name: "secret", Resource: s.method, Limit: 1, Window: time.Minute})
+		passed, err := engine.Entry(t.Context(), s.method)
+		require.NoError(t, err)
+		passed.Exit()
+		_, err = refuse(t, at, s, engine, penstockgrpc.Options{HideRules: true})
+		answer := status.Convert(err)
+		assert.Equal(t, codes.ResourceExhausted, answer.Code())
+		assert.Regexp(t, `^penstock: the call was refused, retry after [0-9m]+s$`, answer.Message())
+		require.Len(t, answer.Details(), 1)
+		assert.IsType(t, &errdetails.RetryInfo{}, answer.Details()[0])
+		assert.NotContains(t, answer.Proto().String(), "secret")
+	})
+}
+
+func TestCallThatIsNotMadeForAnotherReasonCanBeAnsweredOtherwise(t *testing.T) {
+	everywhere(t, func(t *testing.T, at side, s shape) {
+		engine := newEngine(t)
+		engine.Close()
+		_, err := refuse(t, at, s, engine, penstockgrpc.Options{
+			EntryError: func(_ context.Context, fullMethod string, err error) error {
+				return status.Error(codes.Aborted, fullMethod+" "+err.Error())
+			},
+		})
+		assert.Equal(t, codes.Aborted, status.Code(err))
+		assert.Equal(t, s.method+" "+core.ErrClosed.Error(), status.Convert(err).Message())
+
+		_, err = refuse(t, at, s, engine, penstockgrpc.Options{
+			EntryError: func(context.Context, string, error) error { return nil },
+		})
+		assert.Equal(t, codes.Unavailable, status.Code(err), "it never ends well")
+	})
+}
+
 func TestRefusedCallNeverEndsWell(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		engine := newEngine(t, flow.Rule{Resource: s.method, Limit: 0})

@@ -18,6 +18,7 @@ import (
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
 )
 
 // witness is a check that admits every call and keeps what it was told.
@@ -77,6 +78,24 @@ func TestOptionsTellResourceOriginAndArguments(t *testing.T) {
 		} else {
 			assert.Equal(t, []any{s.method}, call.Args)
 		}
+	})
+}
+
+func TestTokensAreWhatACallTakes(t *testing.T) {
+	tokens := 7
+	options := penstockgrpc.Options{Tokens: func(_ context.Context, fullMethod string, request any) int {
+		_, unary := request.(*testpb.SimpleRequest)
+		assert.Equal(t, fullMethod == testpb.TestService_UnaryCall_FullMethodName, unary)
+		return tokens
+	}}
+	everywhere(t, func(t *testing.T, at side, s shape) {
+		engine := newEngine(t, flow.Rule{Resource: s.method, Limit: 10})
+		client := guard(t, at, engine, options, service{finish: succeed})
+		var ended []codes.Code
+		for _, tokens = range []int{7, 4, 3, 1, 0} {
+			ended = append(ended, status.Code(s.call(t.Context(), client)))
+		}
+		assert.Equal(t, []codes.Code{codes.OK, codes.ResourceExhausted, codes.OK, codes.ResourceExhausted, codes.Internal}, ended)
 	})
 }
 

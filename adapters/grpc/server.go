@@ -14,14 +14,21 @@ func UnaryServerInterceptor(engine *core.Engine, options Options) grpc.UnaryServ
 	g := newGate(engine, options, true)
 	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		var guard core.Guard
-		if err := g.enter(ctx, &guard, info.FullMethod, request); err != nil {
-			return nil, err
-		}
+		from := callerOf(ctx)
+		refusal, err := g.enter(ctx, &guard, info.FullMethod, request)
 		var reply any
-		err := g.call(&guard, func() (err error) {
-			reply, err = handler(ctx, request)
-			return err
-		})
+		if err == nil {
+			err = g.call(from, &guard, func() (err error) {
+				reply, err = handler(ctx, request)
+				return err
+			})
+			refusal = refusalIn(err)
+		}
+		if refusal != nil {
+			if stream := grpc.ServerTransportStreamFromContext(ctx); stream != nil {
+				_ = stream.SetTrailer(g.pushback(ctx, refusal)) // fails where no client could read it
+			}
+		}
 		return reply, err
 	}
 }
@@ -33,9 +40,16 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 	g := newGate(engine, options, true)
 	return func(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		var guard core.Guard
-		if err := g.enter(stream.Context(), &guard, info.FullMethod, nil); err != nil {
-			return err
+		ctx := stream.Context()
+		from := callerOf(ctx)
+		refusal, err := g.enter(ctx, &guard, info.FullMethod, nil)
+		if err == nil {
+			err = g.call(from, &guard, func() error { return handler(service, stream) })
+			refusal = refusalIn(err)
 		}
-		return g.call(&guard, func() error { return handler(service, stream) })
+		if refusal != nil {
+			stream.SetTrailer(g.pushback(ctx, refusal))
+		}
+		return err
 	}
 }

@@ -1,6 +1,7 @@
 package nethttp_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -29,6 +30,7 @@ func BenchmarkMiddleware(b *testing.B) {
 		{"handler/passed", open(nethttp.Options{}, nothing)},
 		{"handler/passed with fields", open(nethttp.Options{Fields: nethttp.FieldsAlways}, nothing)},
 		{"handler/refused", nethttp.Middleware(closed, nethttp.Options{})(nothing)},
+		{"handler/the same answer", http.HandlerFunc(sameAnswer)},
 		{"mux/unguarded", mux},
 		{"mux/passed", open(nethttp.Options{}, mux)},
 	} {
@@ -42,4 +44,16 @@ func BenchmarkMiddleware(b *testing.B) {
 			}
 		})
 	}
+}
+
+// sameAnswer writes what a refused call is answered with.
+func sameAnswer(w http.ResponseWriter, _ *http.Request) {
+	header := w.Header()
+	header.Set("RateLimit", `"reads";r=0`)
+	header.Set("RateLimit-Policy", `"reads";q=0;w=1`)
+	header.Set("Content-Type", "application/problem+json")
+	w.WriteHeader(http.StatusTooManyRequests)
+	_, _ = io.WriteString(w, `{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",`+
+		`"title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,`+
+		`"detail":"The call of \"GET:/orders/{id}\" was refused by flow \"reads\".","violated-policies":["reads"]}`)
 }

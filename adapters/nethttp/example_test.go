@@ -1,11 +1,13 @@
 package nethttp_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"time"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
@@ -96,6 +98,78 @@ func ExampleNames() {
 	}
 	fmt.Println(options.Resource(httptest.NewRequest(http.MethodPost, "/orders/7", http.NoBody)))
 	// Output: POST:/orders/:id
+}
+
+// A mux that something else is around is asked itself.
+func ExampleMuxResource() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /orders/{id}", ok)
+	logging := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println("serving", r.URL.Path)
+		mux.ServeHTTP(w, r)
+	})
+	options := nethttp.Options{Resource: nethttp.MuxResource(mux)}
+	handler := nethttp.Middleware(exampleEngine("GET:/orders/{id}"), options)(logging)
+
+	for range 3 {
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody))
+		fmt.Println(recorder.Code)
+	}
+	// Output:
+	// serving /orders/7
+	// 200
+	// serving /orders/7
+	// 200
+	// 429
+}
+
+// What a router knows of a request names its resource.
+func ExampleRouteResource() {
+	type routeKey struct{} // as that of a router that keeps the route in the context
+	resource := nethttp.RouteResource(func(r *http.Request) string {
+		route, _ := r.Context().Value(routeKey{}).(string)
+		return route
+	})
+	request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
+	fmt.Println(resource(request))
+	fmt.Println(resource(request.WithContext(context.WithValue(request.Context(), routeKey{}, "/orders/{id}"))))
+	// Output:
+	// unmatched
+	// GET:/orders/{id}
+}
+
+// Searches cost by the page, too few results are a failure, and what is not let
+// through for another reason than a refusal is answered in the program's own way.
+func ExampleOptions_tokens() {
+	options := nethttp.Options{
+		Resource: func(*http.Request) string { return "search" },
+		Tokens: func(r *http.Request) int {
+			pages, _ := strconv.Atoi(r.URL.Query().Get("pages"))
+			return max(1, pages)
+		},
+		Failure: func(status int, err error) bool {
+			return nethttp.IsFailure(status, err) || status == http.StatusPartialContent
+		},
+		EntryError: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, "come back later: "+err.Error(), http.StatusServiceUnavailable)
+		},
+	}
+	engine := exampleEngine("search")
+	handler := nethttp.Middleware(engine, options)(http.HandlerFunc(ok))
+	search := func(query string) {
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/search?"+query, http.NoBody))
+		fmt.Println(recorder.Code)
+	}
+	search("pages=2")
+	search("pages=1")
+	engine.Close()
+	search("")
+	// Output:
+	// 200
+	// 429
+	// 503
 }
 
 func ExampleTransport() {

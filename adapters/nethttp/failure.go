@@ -1,17 +1,24 @@
 package nethttp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
-// ErrPanicked is the failure of a call whose handler panicked, or whose
-// transport did.
-var ErrPanicked = errors.New("nethttp: the handler panicked")
+var (
+	// ErrPanicked is the failure of a call whose handler panicked, or whose
+	// transport did.
+	ErrPanicked = errors.New("nethttp: the handler panicked")
 
-// StatusError is the failure of a call that was answered with that status, 500
-// or above.
+	// ErrCanceled tells [Options.Failure] that the caller had cancelled the call
+	// before it was answered: for a server, that the client had left.
+	ErrCanceled = errors.New("nethttp: the caller cancelled the call")
+)
+
+// StatusError is the failure of a call that was answered with that status.
 type StatusError int
 
 func (e StatusError) Error() string {
@@ -26,4 +33,33 @@ func Failure(status int) error {
 		return StatusError(status)
 	}
 	return nil
+}
+
+// IsFailure is the default of [Options.Failure] and [Transport.Failure]: a call
+// failed if err is not nil or the status is 500 or above, unless err is
+// [ErrCanceled].
+func IsFailure(status int, err error) bool {
+	return !errors.Is(err, ErrCanceled) && (err != nil || status >= http.StatusInternalServerError)
+}
+
+// Canceled says whether ctx was cancelled before its deadline, if it has one: the
+// caller no longer waits for the answer. At the deadline and later that is not
+// so, even if ctx was cancelled first: what is still under way then took too long.
+func Canceled(ctx context.Context) bool {
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		return false
+	}
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) > 0
+}
+
+// failureOf returns the error to tell the guard of, nil if the call did not fail.
+func failureOf(isFailure func(int, error) bool, status int, err error) error {
+	switch {
+	case !isFailure(status, err):
+		return nil
+	case err != nil:
+		return err
+	}
+	return StatusError(status)
 }

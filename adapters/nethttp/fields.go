@@ -3,7 +3,6 @@ package nethttp
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -24,29 +23,37 @@ const (
 	// then costs a look at every rule on its resource, under their locks, and a
 	// few allocations.
 	FieldsAlways
-	// FieldsNever keeps limits and the names of rules to oneself. Refusals have
-	// their Retry-After all the same.
+	// FieldsNever keeps limits and the names of rules and resources to oneself:
+	// nothing of a response tells of them. Refusals have their Retry-After all
+	// the same.
 	FieldsNever
 )
 
+// The names of the fields as they are in a [http.Header].
+const (
+	limitFieldName  = "Ratelimit"
+	policyFieldName = "Ratelimit-Policy"
+)
+
 // SetRefused sets the header fields of the response to a refused call:
-// Retry-After, in whole seconds, rounded up, unless it is unknown when such a
-// call can pass or it never can, and, where a ceiling refused, the RateLimit fields. opts are
-// those of the call.
+// Retry-After, in whole seconds, rounded up, unless it cannot be told when such
+// a call can pass, and, where a ceiling refused, the RateLimit fields. opts are
+// those of the call. An [Answers] does the same at less cost.
 func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.BlockError, opts ...core.Option) {
-	if block.RetryAfter > 0 && block.RetryAfter != core.Never {
-		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(block.RetryAfter), 10))
+	if after, known := retryAfter(block); known {
+		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(after), 10))
 	}
 	if f == FieldsNever || block.Kind != rules.KindFlow {
 		return
 	}
-	setPolicies(header, engine.Ceilings(block.Resource, opts...))
-	setRemaining(header, block.Rule, 0, block.RetryAfter)
+	setField(header, policyFieldName, policyField(engine.Ceilings(block.Resource, opts...)))
+	setField(header, limitFieldName, limitField(block.Rule, 0, resetOf(block)))
 }
 
 // SetPassed sets the header fields of the response to a call of the resource
 // that passed: the RateLimit fields if they are to be on every response and the
-// resource has rules for it. opts are those of the call.
+// resource has rules for it. opts are those of the call. An [Answers] does the
+// same at less cost.
 func (f Fields) SetPassed(header http.Header, engine *core.Engine, resource string, opts ...core.Option) {
 	if f != FieldsAlways {
 		return
@@ -55,15 +62,34 @@ func (f Fields) SetPassed(header http.Header, engine *core.Engine, resource stri
 	if len(ceilings) == 0 {
 		return
 	}
-	setPolicies(header, ceilings)
-	nearest := slices.MinFunc(ceilings, func(a, b core.FlowSnapshot) int {
-		return cmp.Or(cmp.Compare(a.Remaining, b.Remaining), cmp.Compare(b.Reset, a.Reset))
-	})
-	setRemaining(header, nearest.Rule.Name, nearest.Remaining, nearest.Reset)
+	setField(header, policyFieldName, policyField(ceilings))
+	setField(header, limitFieldName, nearestLimit(ceilings))
 }
 
-// setPolicies sets RateLimit-Policy. The field must not be empty.
-func setPolicies(header http.Header, ceilings []core.FlowSnapshot) {
+// retryAfter returns when such a call can pass, if that is known.
+func retryAfter(block *core.BlockError) (after time.Duration, known bool) {
+	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != core.Never
+}
+
+// resetOf is retryAfter, 0 if it is not known.
+func resetOf(block *core.BlockError) time.Duration {
+	after, known := retryAfter(block)
+	if !known {
+		return 0
+	}
+	return after
+}
+
+// setField sets a field unless it would be empty.
+func setField(header http.Header, name string, value []string) {
+	if value != nil {
+		header[name] = value
+	}
+}
+
+// policyField is RateLimit-Policy, nil without policies: the field must not be
+// empty.
+func policyField(ceilings []core.FlowSnapshot) []string {
 	var list []byte
 	for i := range ceilings {
 		if i > 0 {
@@ -71,9 +97,22 @@ func setPolicies(header http.Header, ceilings []core.FlowSnapshot) {
 		}
 		list = appendPolicy(list, &ceilings[i].Rule)
 	}
-	if len(list) > 0 {
-		header.Set("RateLimit-Policy", string(list))
+	if len(list) == 0 {
+		return nil
 	}
+	return []string{string(list)}
+}
+
+// nearestLimit is RateLimit of the rule that is nearest to its end.
+func nearestLimit(ceilings []core.FlowSnapshot) []string {
+	nearest := &ceilings[0]
+	for i := range ceilings[1:] {
+		next := &ceilings[i+1]
+		if cmp.Or(cmp.Compare(next.Remaining, nearest.Remaining), cmp.Compare(nearest.Reset, next.Reset)) < 0 {
+			nearest = next
+		}
+	}
+	return limitField(nearest.Rule.Name, nearest.Remaining, nearest.Reset)
 }
 
 func appendPolicy(list []byte, rule *flow.Rule) []byte {
@@ -83,18 +122,20 @@ func appendPolicy(list []byte, rule *flow.Rule) []byte {
 	return strconv.AppendInt(append(list, ";w="...), window, 10)
 }
 
-// setRemaining sets RateLimit. A reset that cannot be told is left out.
-func setRemaining(header http.Header, rule string, remaining int64, reset time.Duration) {
-	item := appendString(nil, rule)
+// limitField is RateLimit. A reset that cannot be told is left out.
+func limitField(rule string, remaining int64, reset time.Duration) []string {
+	var few [64]byte
+	item := appendString(few[:0], rule)
 	item = strconv.AppendInt(append(item, ";r="...), min(remaining, maxInteger), 10)
-	if reset > 0 && reset != core.Never {
+	if reset > 0 {
 		item = strconv.AppendInt(append(item, ";t="...), wholeSeconds(reset), 10)
 	}
-	header.Set("RateLimit", string(item))
+	return []string{string(item)}
 }
 
 // appendString appends a String of structured fields (RFC 9651, 3.3.3). It can
-// hold printable ASCII only; every other byte is percent-encoded.
+// hold printable ASCII only; every other byte is percent-encoded, and so is the
+// percent sign itself: no two names look alike.
 func appendString(list []byte, s string) []byte {
 	const digits = "0123456789ABCDEF"
 	list = append(list, '"')
@@ -102,7 +143,7 @@ func appendString(list []byte, s string) []byte {
 		switch c := s[i]; {
 		case c == '"' || c == '\\':
 			list = append(list, '\\', c)
-		case c < ' ' || c > '~':
+		case c < ' ' || c > '~' || c == '%':
 			list = append(list, '%', digits[c>>4], digits[c&0xF])
 		default:
 			list = append(list, c)

@@ -83,8 +83,8 @@ func TestFieldsAlwaysAreLeftOutWithoutRules(t *testing.T) {
 	assert.NotContains(t, response.header, "Ratelimit-Policy")
 }
 
-func TestFieldsNeverLeaveRetryAfter(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1))
+func TestFieldsNeverLeaveRetryAfterAndNameNothing(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("secret", orders, 1))
 	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsNever}, ok))
 	get(t, server, "/orders/7")
 	refused := get(t, server, "/orders/7")
@@ -92,6 +92,13 @@ func TestFieldsNeverLeaveRetryAfter(t *testing.T) {
 	assert.Equal(t, "1", refused.header.Get("Retry-After"))
 	assert.NotContains(t, refused.header, "Ratelimit")
 	assert.NotContains(t, refused.header, "Ratelimit-Policy")
+	assert.NotContains(t, refused.body, "secret")
+	assert.Equal(t, problem{
+		Type:   "https://iana.org/assignments/http-problem-types#quota-exceeded",
+		Title:  "Request cannot be satisfied as assigned quota has been exceeded",
+		Status: 429,
+		Detail: "The call was refused; try again in 1s.",
+	}, problemOf(t, refused))
 }
 
 func TestRuleThatBlocksAllPromisesNothing(t *testing.T) {
@@ -139,6 +146,8 @@ func TestNamesOfRulesBecomeStructuredStrings(t *testing.T) {
 		{`say "hi" \o/, ok; q=1`, `say "hi" \o/, ok; q=1`},
 		{"größe", "gr%C3%B6%C3%9Fe"},
 		{"a\r\nSet-Cookie: b\x00\x7f", "a%0D%0ASet-Cookie: b%00%7F"},
+		{"50%", "50%25"},
+		{"gr%C3%B6%C3%9Fe", "gr%25C3%25B6%25C3%259Fe"},
 		{"", ""},
 	} {
 		assert.Equal(t, test.want, nameOf(t, engine, test.rule))

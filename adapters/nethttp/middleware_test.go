@@ -286,6 +286,52 @@ func TestArgumentsThatAreNoPlainValuesAreAMistakeOfTheProgram(t *testing.T) {
 	assert.Contains(t, response.body, "argument 1")
 }
 
+func TestEntryErrorWritesTheAnswerOfACallThatIsNotMade(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	server := serve(t, guardOrders(engine, nethttp.Options{
+		EntryError: func(w http.ResponseWriter, r *http.Request, err error) {
+			http.Error(w, r.URL.Path+" "+err.Error(), http.StatusBadGateway)
+		},
+	}, ok))
+	assert.Equal(t, http.StatusOK, get(t, server, "/orders/7").status)
+	engine.Close()
+	response := get(t, server, "/orders/7")
+	assert.Equal(t, http.StatusBadGateway, response.status)
+	assert.Equal(t, "/orders/7 "+core.ErrClosed.Error()+"\n", response.body)
+}
+
+func TestTokensAreWhatACallTakes(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 10))
+	server := serve(t, guardOrders(engine, nethttp.Options{
+		Tokens: func(r *http.Request) int { return len(r.URL.RawQuery) },
+	}, ok))
+	var statuses []int
+	for _, query := range []string{"1234567", "1234", "123", "1", ""} {
+		statuses = append(statuses, get(t, server, "/orders/7?"+query).status)
+	}
+	assert.Equal(t, []int{200, 429, 200, 429, 500}, statuses)
+}
+
+func TestRefusingAllocatesNothing(t *testing.T) {
+	for name, options := range map[string]nethttp.Options{
+		"by default":  {},
+		"of a caller": {Origin: func(r *http.Request) string { return r.Host }},
+		"no fields":   {Fields: nethttp.FieldsNever},
+		"answered by the program": {Blocked: func(w http.ResponseWriter, _ *http.Request, _ *core.BlockError) {
+			w.WriteHeader(http.StatusTooManyRequests)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 0))
+			handler := nethttp.Middleware(engine, options)(http.HandlerFunc(ok))
+			request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
+			request.Pattern = "GET /orders/{id}"
+			writer := &discardWriter{http.Header{}}
+			assert.Zero(t, testing.AllocsPerRun(1000, func() { handler.ServeHTTP(writer, request) }))
+		})
+	}
+}
+
 func TestPassingAllocatesNothingButTheRecorder(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1e9))
 	handler := nethttp.Middleware(engine, nethttp.Options{

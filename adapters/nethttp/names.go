@@ -3,7 +3,6 @@ package nethttp
 import (
 	"maps"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -12,13 +11,20 @@ import (
 // matches: they share this one name, whatever their paths and methods are.
 const Unmatched = "unmatched"
 
-// Names makes the names of resources, "METHOD:route", and remembers them, so
-// that naming a call allocates nothing. Nothing is ever forgotten: routes have
-// to come from the program, never from clients. The zero value is ready; it is
-// safe for concurrent use and must not be copied.
+// maxNames is how many names a Names remembers.
+const maxNames = 10_000
+
+// Names makes the names of resources, "METHOD:route", and remembers the first
+// 10,000, so that naming a call of these allocates nothing. Further ones are
+// made anew each time. Nothing is ever forgotten: routes have to come from the
+// program, never from clients. The zero value is ready; it is safe for
+// concurrent use and must not be copied.
 type Names struct {
-	known atomic.Pointer[map[endpoint]string] // immutable
-	mu    sync.Mutex                          // guards replacing known
+	known atomic.Pointer[map[endpoint]string] // immutable; read without the lock
+
+	mu     sync.Mutex
+	all    map[endpoint]string // guarded by mu: known and what came since; nil if nothing did
+	misses int                 // guarded by mu: look-ups of all since known was replaced
 }
 
 type endpoint struct{ method, route string }
@@ -31,25 +37,47 @@ func (n *Names) Name(method, route string) string {
 		return Unmatched
 	}
 	key := endpoint{boundedMethod(method), route}
-	if known := n.known.Load(); known != nil {
+	known := n.known.Load()
+	if known != nil {
 		if name, ok := (*known)[key]; ok {
 			return name
+		}
+		if len(*known) >= maxNames {
+			return key.name()
 		}
 	}
 	return n.add(key)
 }
 
+func (e endpoint) name() string { return e.method + ":" + e.route }
+
+// add returns the name of an endpoint that known does not have. What was added
+// becomes known after as many look-ups under the lock as there are names: n names
+// are copied a few times each, not n times.
 func (n *Names) add(key endpoint) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	next := make(map[endpoint]string)
-	if known := n.known.Load(); known != nil {
-		maps.Copy(next, *known)
+	if n.all == nil {
+		n.all = make(map[endpoint]string)
+		if known := n.known.Load(); known != nil {
+			maps.Copy(n.all, *known)
+		}
 	}
-	key.route = strings.Clone(key.route)
-	next[key] = key.method + ":" + key.route
-	n.known.Store(&next)
-	return next[key]
+	name, ok := n.all[key]
+	if !ok {
+		name = key.name()
+		if len(n.all) >= maxNames {
+			return name
+		}
+		key.route = name[len(key.method)+1:] // the route may be part of a larger buffer
+		n.all[key] = name
+	}
+	if n.misses++; n.misses >= len(n.all) || len(n.all) >= maxNames {
+		all := n.all
+		n.known.Store(&all)
+		n.all, n.misses = nil, 0
+	}
+	return name
 }
 
 // boundedMethod returns constants only: the method of a request may be part of

@@ -1,10 +1,12 @@
 package nethttp_test
 
 import (
+	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
 )
@@ -55,4 +57,35 @@ func TestNamesAreSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func TestTenThousandsOfNamesAreMadeInNoTime(t *testing.T) {
+	const routes = 30_000
+	var names nethttp.Names
+	route := func(i int) string { return "/routes/" + strconv.Itoa(i) }
+	for i := range routes {
+		require.Equal(t, "GET:"+route(i), names.Name("GET", route(i)))
+	}
+	// Copying all names for each new one would allocate hundreds of gigabytes.
+	allocated := testing.AllocsPerRun(1, func() {
+		var again nethttp.Names
+		for i := range routes {
+			again.Name("GET", "/routes/7"+strconv.Itoa(i))
+		}
+	})
+	assert.Less(t, allocated, 4.0*routes)
+}
+
+func TestNamesThatAreRememberedAreBounded(t *testing.T) {
+	const bound, more = 10_000, 5_000
+	var names nethttp.Names
+	for i := range bound + more {
+		names.Name("GET", "/"+strconv.Itoa(i))
+	}
+	routes := []string{"/0", "/" + strconv.Itoa(bound-1), "/" + strconv.Itoa(bound), "/" + strconv.Itoa(bound+more-1)}
+	for i, remembered := range []bool{true, true, false, false} {
+		allocated := testing.AllocsPerRun(100, func() { names.Name("GET", routes[i]) })
+		assert.Equal(t, remembered, allocated == 0, routes[i])
+		assert.Equal(t, "GET:"+routes[i], names.Name("GET", routes[i]))
+	}
 }

@@ -15,6 +15,8 @@ const (
 	quotaExceededType  = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	quotaExceededTitle = "Request cannot be satisfied as assigned quota has been exceeded"
 
+	problemType = "application/problem+json"
+
 	// noType is the type of a problem that its status says all about.
 	noType = "about:blank"
 )
@@ -42,23 +44,29 @@ type problem struct {
 //     499, for logs: the client has gone;
 //   - anything else is a mistake of the program, and a 500.
 //
-// Header fields are the caller's, see [Fields.SetRefused].
+// Header fields are the caller's, see [Fields.SetRefused]. For refusals that name
+// no rule see [FieldsNever] and [Answers].
 func WriteProblem(w http.ResponseWriter, err error) {
 	if errors.Is(err, context.Canceled) {
 		w.WriteHeader(statusClientClosedRequest)
 		return
 	}
 	p := problemOf(err)
-	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Content-Type", problemType)
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // fails only when the client has gone
+	_, _ = w.Write(p.encode()) // fails only when the client has gone
+}
+
+func (p problem) encode() []byte {
+	body, _ := json.Marshal(p) // of strings and a number: it cannot fail
+	return append(body, '\n')
 }
 
 func problemOf(err error) problem {
 	var block *core.BlockError
 	switch {
 	case errors.As(err, &block):
-		return problemOfBlock(block)
+		return problemOfBlock(block, true)
 	case errors.Is(err, core.ErrClosed):
 		return plainProblem(http.StatusServiceUnavailable, "The service is shutting down.")
 	case errors.Is(err, context.DeadlineExceeded):
@@ -67,19 +75,27 @@ func problemOf(err error) problem {
 	return plainProblem(http.StatusInternalServerError, err.Error())
 }
 
-func problemOfBlock(block *core.BlockError) problem {
-	detail := fmt.Sprintf("The call of %q was refused by %s %q", block.Resource, block.Kind, block.Rule)
-	switch {
-	case block.RetryAfter == core.Never:
+// problemOfBlock is that of a refusal, which names the resource and the rule or
+// neither.
+func problemOfBlock(block *core.BlockError, named bool) problem {
+	detail := "The call was refused"
+	if named {
+		detail = fmt.Sprintf("The call of %q was refused by %s %q", block.Resource, block.Kind, block.Rule)
+	}
+	switch after, known := retryAfter(block); {
+	case known:
+		detail += fmt.Sprintf("; try again in %v", after)
+	case after == core.Never:
 		detail += "; such a call cannot pass under the present rules"
-	case block.RetryAfter > 0:
-		detail += fmt.Sprintf("; try again in %v", block.RetryAfter)
 	default:
 		detail += "; when such a call can pass is unknown"
 	}
 	p := plainProblem(http.StatusTooManyRequests, detail+".")
 	if block.Kind == rules.KindFlow {
-		p.Type, p.Title, p.ViolatedPolicies = quotaExceededType, quotaExceededTitle, []string{block.Rule}
+		p.Type, p.Title = quotaExceededType, quotaExceededTitle
+		if named {
+			p.ViolatedPolicies = []string{block.Rule}
+		}
 	}
 	return p
 }

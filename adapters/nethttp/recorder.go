@@ -5,34 +5,70 @@ import (
 	"io"
 	"net"
 	"net/http"
+
+	"github.com/penstock-go/penstock/core"
 )
 
-// recorder is a ResponseWriter that remembers the status. What handlers may
+// recorder is a ResponseWriter that remembers the status, and of which call it is
+// the writer. What handlers may
 // find out by a type assertion is kept: the types below add flushing and
 // hijacking to it where the original can do that. Copying from a reader and
 // writing strings it can always do, as well as the original does.
 type recorder struct {
 	http.ResponseWriter
-	status int // 0 until the header is written
+	engine   *core.Engine
+	resource string
+	request  *http.Request
+
+	status   int  // 0 until the header is written
+	canceled bool // the client had left by then
 }
 
-// record returns a recorder and, made of it, the writer for the handler.
-func record(w http.ResponseWriter) (*recorder, http.ResponseWriter) {
+// guarded is what the writers below have in common.
+type guarded interface {
+	guardedBy(engine *core.Engine, resource string) bool
+}
+
+func (r *recorder) guardedBy(engine *core.Engine, resource string) bool {
+	return r.engine == engine && r.resource == resource
+}
+
+// isGuarded says whether a middleware further out has made the request a call of
+// the resource. It is the writer that tells, through those of other middlewares
+// that can be unwrapped: a mark in the request's context would take a copy of the
+// request, and keep the pattern from those further out.
+func isGuarded(w http.ResponseWriter, engine *core.Engine, resource string) bool {
+	for {
+		if g, ok := w.(guarded); ok && g.guardedBy(engine, resource) {
+			return true
+		}
+		wrapped, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = wrapped.Unwrap()
+	}
+}
+
+// record makes of a recorder the writer for the handler.
+func record(r recorder) (*recorder, http.ResponseWriter) {
+	w := r.ResponseWriter
 	_, flushes := w.(http.Flusher)
 	_, hijacks := w.(http.Hijacker)
 	switch {
 	case flushes && hijacks:
-		f := &flushHijackRecorder{flushRecorder{recorder{ResponseWriter: w}}}
+		f := &flushHijackRecorder{flushRecorder{r}}
 		return &f.recorder, f
 	case flushes:
-		f := &flushRecorder{recorder{ResponseWriter: w}}
+		f := &flushRecorder{r}
 		return &f.recorder, f
 	case hijacks:
-		h := &hijackRecorder{recorder{ResponseWriter: w}}
+		h := &hijackRecorder{r}
 		return &h.recorder, h
 	}
-	r := &recorder{ResponseWriter: w}
-	return r, r
+	plain := new(recorder)
+	*plain = r
+	return plain, plain
 }
 
 // Unwrap serves http.ResponseController.
@@ -69,8 +105,18 @@ func (r *recorder) ReadFrom(source io.Reader) (int64, error) {
 // written notes that the header is written: only the first time counts.
 func (r *recorder) written(status int) {
 	if r.status == 0 {
-		r.status = status
+		r.status, r.canceled = status, Canceled(r.request.Context())
 	}
+}
+
+// answered returns the status, which is 200 where the handler has written
+// nothing, and [ErrCanceled] if the client had left before.
+func (r *recorder) answered() (status int, err error) {
+	r.written(http.StatusOK)
+	if r.canceled {
+		err = ErrCanceled
+	}
+	return r.status, err
 }
 
 type flushRecorder struct{ recorder }

@@ -6,6 +6,12 @@ import (
 	"strings"
 )
 
+// Mux tells which pattern routes a request, as a [http.ServeMux] does and
+// whatever embeds one.
+type Mux interface {
+	Handler(r *http.Request) (h http.Handler, pattern string)
+}
+
 // MuxResource names requests by the pattern that mux routes them by: the
 // request for "/orders/7" that "GET /orders/{id}" matches is the resource
 // "GET:/orders/{id}". The mux is asked before it is called, so the pattern is
@@ -17,7 +23,7 @@ import (
 // "GET:example.com/orders": the same path on another host is another route.
 // Answers that the mux gives by itself, which are redirects, 404 and 405, are
 // [Unmatched].
-func MuxResource(mux *http.ServeMux) func(*http.Request) string {
+func MuxResource(mux Mux) func(*http.Request) string {
 	names := new(Names)
 	redirect := reflect.TypeOf(http.RedirectHandler("", 0))
 	return func(r *http.Request) string {
@@ -35,11 +41,19 @@ func MuxResource(mux *http.ServeMux) func(*http.Request) string {
 }
 
 // PatternResource names requests by [http.Request.Pattern], which a ServeMux
-// sets before it calls a handler; the names are those of [MuxResource]. Requests
-// that came through no ServeMux are [Unmatched].
+// sets before it calls a handler, and some other routers; the names are those of
+// [MuxResource]. Requests that have none yet are [Unmatched].
 func PatternResource() func(*http.Request) string {
 	names := new(Names)
 	return func(r *http.Request) string { return names.ofPattern(r.Pattern, r.Method) }
+}
+
+// RouteResource names requests by what the router says is their route: "GET" and
+// "/orders/:id" make "GET:/orders/:id", see [Names]. Requests for which it
+// returns "" are [Unmatched].
+func RouteResource(route func(*http.Request) string) func(*http.Request) string {
+	names := new(Names)
+	return func(r *http.Request) string { return names.Name(r.Method, route(r)) }
 }
 
 // ofPattern names a call of a ServeMux pattern, "[METHOD ][HOST]/[PATH]".

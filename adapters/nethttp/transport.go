@@ -1,6 +1,7 @@
 package nethttp
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -16,7 +17,8 @@ import (
 //
 // The call lasts until the body of the response was read to its end or closed.
 // It is a failure when there is no response, when the body cannot be read, or
-// when the status is 500 or above. The zero value is ready; do not change the
+// when the status is 500 or above, unless the caller had cancelled it before. The
+// zero value is ready; do not change the
 // fields once it is in use. It is safe for concurrent use if Base is.
 type Transport struct {
 	// Base sends the requests. Defaults to [http.DefaultTransport].
@@ -30,6 +32,16 @@ type Transport struct {
 	// its port if the URL has one. If others choose the hosts, their number is
 	// bounded only by the engine's MaxResources.
 	Resource func(*http.Request) string
+
+	// Tokens is how many tokens of its rules a call takes, from 1. Defaults to 1
+	// for every call.
+	Tokens func(*http.Request) int
+
+	// Failure says whether a call failed that was answered with the status, 0 if
+	// it was not answered. The error is why there was no response or why its
+	// body could not be read, [ErrCanceled] if the caller had cancelled the call,
+	// else nil. A panic of Base always counts. Defaults to [IsFailure].
+	Failure func(status int, err error) bool
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -38,9 +50,17 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if resource == "" {
 		return t.base().RoundTrip(r)
 	}
-	call := new(outgoing)
+	call := &outgoing{ctx: r.Context(), isFailure: t.Failure}
+	if t.Failure == nil {
+		call.isFailure = IsFailure
+	}
+	var few [1]core.Option
+	opts := few[:0]
+	if t.Tokens != nil {
+		opts = append(opts, core.Tokens(t.Tokens(r)))
+	}
 	var err error
-	if call.guard, err = t.engine().Entry(r.Context(), resource); err != nil {
+	if call.guard, err = t.engine().Entry(r.Context(), resource, opts...); err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // a RoundTripper has to; the error to tell is the refusal
 		}
@@ -72,31 +92,44 @@ func (t *Transport) resource(r *http.Request) string {
 
 // outgoing is a call that was let out.
 type outgoing struct {
-	guard core.Guard
-	once  sync.Once
+	guard     core.Guard
+	ctx       context.Context // of the request
+	isFailure func(status int, err error) bool
+	once      sync.Once
+	status    int // 0 until there is a response
 }
 
 func (o *outgoing) send(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-	failure := ErrPanicked // unless base returns
+	returned := false
 	defer func() {
-		if failure != nil {
-			o.end(failure)
+		if !returned {
+			o.exit(ErrPanicked)
 		}
 	}()
 	response, err := base.RoundTrip(r)
-	failure = err
+	returned = true
 	if err != nil {
+		o.end(err)
 		return response, err
 	}
-	o.guard.Fail(Failure(response.StatusCode))
+	o.status = response.StatusCode
+	o.guard.Fail(o.failure(nil))
 	o.follow(response)
 	return response, nil
+}
+
+// failure returns the error to tell the guard of, if the call ended with err.
+func (o *outgoing) failure(err error) error {
+	if (err != nil || o.status >= http.StatusInternalServerError) && Canceled(o.ctx) {
+		err = ErrCanceled
+	}
+	return failureOf(o.isFailure, o.status, err)
 }
 
 // follow makes the call last as long as the body of its response.
 func (o *outgoing) follow(response *http.Response) {
 	if response.Body == nil || response.Body == http.NoBody {
-		o.end(nil)
+		o.exit(nil)
 		return
 	}
 	body := &guardedBody{response.Body, o}
@@ -110,8 +143,17 @@ func (o *outgoing) follow(response *http.Response) {
 	response.Body = body
 }
 
-// end ends the call, once: a body may be closed while it is being read.
-func (o *outgoing) end(failure error) {
+// end ends the call with an error or none. What its status told of it stays.
+func (o *outgoing) end(err error) {
+	if err == nil {
+		o.exit(nil)
+		return
+	}
+	o.exit(o.failure(err))
+}
+
+// exit exits the guard, once: a body may be closed while it is being read.
+func (o *outgoing) exit(failure error) {
 	o.once.Do(func() {
 		o.guard.Fail(failure)
 		o.guard.Exit()

@@ -1,6 +1,6 @@
-// Grpc shows a gRPC service whose methods are guarded: an interceptor on the
-// server, resources named by the full method. It calls itself and prints the
-// answers with their details.
+// Grpc shows a gRPC service whose methods are guarded, unary ones and streams:
+// interceptors on the server, resources named by the full method. It calls itself
+// and prints the answers with their details.
 //
 //	go run ./examples/grpc
 package main
@@ -39,8 +39,8 @@ func run(ctx context.Context) error {
 		return err
 	}
 	server := grpc.NewServer(
-		grpc.UnaryInterceptor(penstockgrpc.UnaryServerInterceptor(nil, penstockgrpc.Options{})),
-		grpc.StreamInterceptor(penstockgrpc.StreamServerInterceptor(nil, penstockgrpc.Options{})),
+		grpc.ChainUnaryInterceptor(penstockgrpc.UnaryServerInterceptor(nil, penstockgrpc.Options{})),
+		grpc.ChainStreamInterceptor(penstockgrpc.StreamServerInterceptor(nil, penstockgrpc.Options{})),
 	)
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 	go func() { _ = server.Serve(listener) }()

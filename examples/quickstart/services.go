@@ -122,8 +122,10 @@ func (s *shop) serveGRPC(ctx context.Context) error {
 		return err
 	}
 	s.grpcAddress = listener.Addr().String()
-	s.grpc = grpc.NewServer(grpc.UnaryInterceptor(
-		penstockgrpc.UnaryServerInterceptor(s.engine, penstockgrpc.Options{})))
+	s.grpc = grpc.NewServer(
+		grpc.ChainUnaryInterceptor(penstockgrpc.UnaryServerInterceptor(s.engine, penstockgrpc.Options{})),
+		grpc.ChainStreamInterceptor(penstockgrpc.StreamServerInterceptor(s.engine, penstockgrpc.Options{})),
+	)
 	s.grpc.RegisterService(inventoryService(), &s.inventory)
 	go func() { _ = s.grpc.Serve(listener) }()
 	return nil

@@ -1,0 +1,129 @@
+package penstockgin_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	penstockgin "github.com/penstock-go/penstock/adapters/gin"
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/core"
+)
+
+// leave makes a request and leaves when ready is closed.
+func leave(t *testing.T, server *httptest.Server, ready <-chan struct{}) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/orders/7", http.NoBody)
+	require.NoError(t, err)
+	go func() {
+		<-ready
+		cancel()
+	}()
+	response, err := server.Client().Do(request)
+	if err == nil {
+		_, err = io.Copy(io.Discard, response.Body)
+		response.Body.Close()
+	}
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestWhatFollowsAClientThatLeftIsNoFailure(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for name, answer := range map[string]gin.HandlerFunc{
+		"status 500":          func(c *gin.Context) { c.Status(http.StatusInternalServerError) },
+		"error":               func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) },
+		"error with a status": func(c *gin.Context) { _ = c.AbortWithError(http.StatusBadGateway, errors.New("lost")) },
+		"panic to abort":      func(*gin.Context) { panic(http.ErrAbortHandler) },
+		"body that cannot be written": func(c *gin.Context) {
+			for len(c.Errors) == 0 { // until the connection takes no more
+				c.JSON(http.StatusOK, long)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine, _ := newEngine(t, core.Config{})
+			here := make(chan struct{})
+			server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
+				close(here)
+				<-c.Request.Context().Done()
+				answer(c)
+			}))
+			leave(t, server, here)
+			assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+		})
+	}
+}
+
+func TestClientThatResetsTheConnectionWhileItIsAnsweredIsNoFailure(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	begun := make(chan struct{})
+	long := strings.Repeat("x", 1<<20)
+	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
+		c.JSON(http.StatusOK, long)
+		close(begun)
+		for len(c.Errors) == 0 {
+			c.JSON(http.StatusOK, long)
+		}
+	}))
+	leave(t, server, begun)
+	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+}
+
+func TestFailureBeforeTheClientLeftCounts(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	answered := make(chan struct{})
+	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
+		c.Status(http.StatusInternalServerError)
+		c.Writer.Flush()
+		close(answered)
+		<-c.Request.Context().Done()
+	}))
+	leave(t, server, answered)
+	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
+}
+
+func TestOptionsTellWhatIsAFailure(t *testing.T) {
+	type ending struct {
+		status int
+		err    error
+	}
+	lost := errors.New("lost")
+	var seen []ending
+	options := penstockgin.Options{Failure: func(status int, err error) bool {
+		seen = append(seen, ending{status, err})
+		return status == http.StatusNotFound
+	}}
+	engine, _ := newEngine(t, core.Config{})
+	answers := []gin.HandlerFunc{
+		func(*gin.Context) {},
+		func(c *gin.Context) { c.Status(http.StatusNotFound) },
+		func(c *gin.Context) { _ = c.AbortWithError(http.StatusNotFound, lost) },
+		func(c *gin.Context) { c.Status(http.StatusInternalServerError) },
+	}
+	next := 0
+	handler := router(engine, options, func(c *gin.Context) {
+		answers[next](c)
+	})
+	request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
+	for next = range answers {
+		handler.ServeHTTP(httptest.NewRecorder(), request)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	handler.ServeHTTP(httptest.NewRecorder(), request.WithContext(ctx))
+	require.Len(t, seen, 5)
+	assert.Equal(t, []ending{{200, nil}, {404, nil}}, seen[:2])
+	assert.Equal(t, 404, seen[2].status)
+	require.ErrorIs(t, seen[2].err, lost)
+	assert.Equal(t, []ending{{500, nil}, {500, nethttp.ErrCanceled}}, seen[3:])
+	assert.EqualValues(t, 2, requireEnded(t, engine, orders, 5).Failed)
+}

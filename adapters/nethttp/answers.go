@@ -1,0 +1,149 @@
+package nethttp
+
+import (
+	"hash/maphash"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// answerSlots is how many answers and how many lists of policies are remembered.
+const answerSlots = 1024
+
+// Answers tells clients of an engine's limits: it sets the header fields of
+// responses and writes those to refused requests. It remembers the last thousand
+// or so, for the errors with which an engine refuses are shared: telling of one
+// again costs next to nothing. It is for adapters; make it with [NewAnswers]. It
+// is safe for concurrent use.
+type Answers struct {
+	engine *core.Engine
+	fields Fields
+	seed   maphash.Seed
+
+	refused  answerSlotsOf[refusedCall, answer]
+	policies answerSlotsOf[passedCall, []string]
+}
+
+// NewAnswers returns answers to calls of the engine, with the fields that are to
+// be on them.
+func NewAnswers(engine *core.Engine, fields Fields) *Answers {
+	return &Answers{engine: engine, fields: fields, seed: maphash.MakeSeed()}
+}
+
+// refusedCall is what an answer depends on, beside the rules in force.
+type refusedCall struct {
+	block  *core.BlockError
+	origin string
+}
+
+type passedCall struct{ resource, origin string }
+
+// answer is the answer to a refused call. Its slices are those of many responses:
+// they must not be written to, and have no room for more.
+type answer struct {
+	retryAfter, limit, policy []string // of the fields; nil where there is none
+	contentType               []string
+	body                      []byte
+}
+
+// SetRefused sets the header fields of the response to a call by the origin that
+// was refused with block: see [Fields.SetRefused].
+func (a *Answers) SetRefused(header http.Header, block *core.BlockError, origin string) {
+	a.refusal(block, origin).setFields(header)
+}
+
+// WriteRefused answers a call by the origin that was refused with block: with the
+// header fields, the status 429 and the body of [WriteProblem], which names no
+// rule if the fields are [FieldsNever].
+func (a *Answers) WriteRefused(w http.ResponseWriter, block *core.BlockError, origin string) {
+	answer := a.refusal(block, origin)
+	header := w.Header()
+	answer.setFields(header)
+	setField(header, "Content-Type", answer.contentType)
+	w.WriteHeader(http.StatusTooManyRequests)
+	_, _ = w.Write(answer.body) // fails only when the client has gone
+}
+
+func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
+	key := refusedCall{block, origin}
+	slot := a.refused.at(maphash.Comparable(a.seed, key))
+	revision := a.engine.Revision() // before the rules are looked at
+	if made := slot.Load(); made != nil && made.key == key && made.revision == revision {
+		return &made.value
+	}
+	made := &remembered[refusedCall, answer]{key: key, revision: revision}
+	made.value.contentType = []string{problemType}
+	made.value.body = problemOfBlock(block, a.fields != FieldsNever).encode()
+	if after, known := retryAfter(block); known {
+		made.value.retryAfter = []string{strconv.FormatInt(wholeSeconds(after), 10)}
+	}
+	if a.fields != FieldsNever && block.Kind == rules.KindFlow {
+		made.value.policy = policyField(a.engine.Ceilings(block.Resource, core.Origin(origin)))
+		made.value.limit = limitField(block.Rule, 0, resetOf(block))
+	}
+	if isWorthRemembering(block.Resource, origin) {
+		slot.Store(made)
+	}
+	return &made.value
+}
+
+// isWorthRemembering says whether names, which clients may have chosen, are of a
+// usual length: what is remembered stays in memory.
+func isWorthRemembering(resource, origin string) bool {
+	return len(resource) <= rules.MaxNameLength && len(origin) <= rules.MaxNameLength
+}
+
+func (a *answer) setFields(header http.Header) {
+	setField(header, "Retry-After", a.retryAfter)
+	setField(header, policyFieldName, a.policy)
+	setField(header, limitFieldName, a.limit)
+}
+
+// SetPassed sets the header fields of the response to a call of the resource by
+// the origin that passed: see [Fields.SetPassed].
+func (a *Answers) SetPassed(header http.Header, resource, origin string) {
+	if a.fields != FieldsAlways {
+		return
+	}
+	revision := a.engine.Revision() // before the rules are looked at
+	ceilings := a.engine.Ceilings(resource, core.Origin(origin))
+	if len(ceilings) == 0 {
+		return
+	}
+	key := passedCall{resource, origin}
+	slot := a.policies.at(maphash.Comparable(a.seed, key))
+	made := slot.Load()
+	if made == nil || made.key != key || made.revision != revision {
+		made = &remembered[passedCall, []string]{key, revision, policyField(ceilings)}
+		if isWorthRemembering(resource, origin) {
+			slot.Store(made)
+		}
+	}
+	setField(header, policyFieldName, made.value)
+	setField(header, limitFieldName, nearestLimit(ceilings))
+}
+
+// remembered is a value that holds for a key under a revision of the rules.
+type remembered[K comparable, V any] struct {
+	key      K
+	revision uint64
+	value    V
+}
+
+// answerSlotsOf remember one value each, the last. They are made when the first
+// is needed.
+type answerSlotsOf[K comparable, V any] struct {
+	slots atomic.Pointer[[answerSlots]atomic.Pointer[remembered[K, V]]]
+}
+
+func (s *answerSlotsOf[K, V]) at(hash uint64) *atomic.Pointer[remembered[K, V]] {
+	slots := s.slots.Load()
+	if slots == nil {
+		slots = new([answerSlots]atomic.Pointer[remembered[K, V]])
+		s.slots.Store(slots) // in place of another's, perhaps, who has made one or two
+	}
+	return &slots[hash%answerSlots]
+}

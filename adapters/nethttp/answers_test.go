@@ -1,0 +1,150 @@
+package nethttp_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// refuse returns the refusal of a call and how it is answered.
+func refuse(t *testing.T, engine *core.Engine, answers *nethttp.Answers, origin string) (*core.BlockError, *httptest.ResponseRecorder) {
+	t.Helper()
+	var block *core.BlockError
+	_, err := engine.Entry(t.Context(), orders, core.Origin(origin))
+	require.ErrorAs(t, err, &block)
+	response := httptest.NewRecorder()
+	answers.WriteRefused(response, block, origin)
+	return block, response
+}
+
+// assertAsWritten holds an answer against one that was not remembered.
+func assertAsWritten(t *testing.T, engine *core.Engine, block *core.BlockError, origin string, answer *httptest.ResponseRecorder) {
+	t.Helper()
+	want := httptest.NewRecorder()
+	nethttp.FieldsOnRefusal.SetRefused(want.Header(), engine, block, core.Origin(origin))
+	nethttp.WriteProblem(want, block)
+	assert.Equal(t, want.Code, answer.Code)
+	assert.Equal(t, want.Header(), answer.Header())
+	assert.Equal(t, want.Body.String(), answer.Body.String())
+}
+
+func TestAnswerThatIsRememberedIsTheOneThatWouldBeMade(t *testing.T) {
+	mobile := ceiling("mobile", orders, 0)
+	mobile.Origin = "mobile"
+	sets := []rules.Set{
+		{Flow: []flow.Rule{ceiling("all", orders, 0)}},
+		{Flow: []flow.Rule{ceiling("all", orders, 0), ceiling("more", orders, 7)}},
+		{Flow: []flow.Rule{ceiling("all", orders, 0), mobile}},
+		{Flow: []flow.Rule{ceiling("other", orders, 0)}},
+	}
+	engine, _ := newEngine(t, core.Config{})
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal)
+	for range 3 {
+		for _, set := range sets {
+			require.NoError(t, engine.Load(set))
+			for range 3 {
+				for _, origin := range []string{"", "mobile", "web"} {
+					block, answer := refuse(t, engine, answers, origin)
+					assertAsWritten(t, engine, block, origin, answer)
+				}
+			}
+		}
+	}
+}
+
+func TestAnswersToManyOriginsAreRight(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("all", orders, 0))
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal)
+	for i := range 5000 { // more than are remembered
+		block, answer := refuse(t, engine, answers, fmt.Sprint(i))
+		assertAsWritten(t, engine, block, fmt.Sprint(i), answer)
+	}
+}
+
+func TestAnswersAreNotSpoiledByThoseWhoAddToThem(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("all", orders, 0.5))
+	guard, err := engine.Entry(t.Context(), orders)
+	require.NoError(t, err)
+	guard.Exit()
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal)
+	for range 3 {
+		block, answer := refuse(t, engine, answers, "")
+		assertAsWritten(t, engine, block, "", answer)
+		for _, field := range []string{"Retry-After", "RateLimit", "RateLimit-Policy"} {
+			answer.Header().Add(field, "of another middleware")
+			answer.Header().Set(field, "changed")
+		}
+	}
+}
+
+func TestAnswersAreSafeForConcurrentUse(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("all", orders, 0))
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for range 200 {
+				_, err := engine.Entry(t.Context(), orders)
+				header := http.Header{}
+				answers.SetRefused(header, err.(*core.BlockError), fmt.Sprint(i)) //nolint:errorlint // it is one
+				assert.Equal(t, `"all";r=0`, header.Get("RateLimit"))
+				answers.SetPassed(header, orders, fmt.Sprint(i))
+				assert.Equal(t, `"all";q=0;w=1`, header.Get("RateLimit-Policy"))
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestPoliciesOfPassedCallsFollowTheRules(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
+	for _, limit := range []float64{5, 6, 5} {
+		require.NoError(t, engine.Load(rules.Set{Flow: []flow.Rule{ceiling("all", orders, limit)}}))
+		for range 3 {
+			engine.Resource(orders)
+			want, got := http.Header{}, http.Header{}
+			nethttp.FieldsAlways.SetPassed(want, engine, orders)
+			answers.SetPassed(got, orders, "")
+			assert.Equal(t, want, got)
+			assert.Contains(t, got.Get("RateLimit-Policy"), fmt.Sprint("q=", limit))
+		}
+	}
+}
+
+func TestAnswersDoNotKeepLongNames(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("all", "r", 0))
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
+	origin := strings.Repeat("o", 1<<20)
+	before := heapInUse()
+	for i := range 200 {
+		name := origin + strconv.Itoa(i)
+		_, err := engine.Entry(t.Context(), "r", core.Origin(name))
+		block, ok := errors.AsType[*core.BlockError](err)
+		require.True(t, ok)
+		answers.WriteRefused(httptest.NewRecorder(), block, name)
+		answers.SetPassed(http.Header{}, "r", name)
+	}
+	assert.Less(t, heapInUse()-before, int64(50<<20), "200 origins of 1 MiB each")
+}
+
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

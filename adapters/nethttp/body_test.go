@@ -1,0 +1,117 @@
+package nethttp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/core"
+)
+
+// Without BufferBody the call would wait until its turn: the server does not
+// notice that the client has left.
+func TestClientWithABodyThatLeavesGivesItsTurnBack(t *testing.T) {
+	turns := queue()
+	turns.Resource = "POST:/orders"
+	engine, virtual := newEngine(t, core.Config{}, turns)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
+	server := serve(t, nethttp.Middleware(engine, nethttp.Options{BufferBody: 1 << 10})(mux))
+	post := func(ctx context.Context) (string, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/orders", strings.NewReader("an order"))
+		require.NoError(t, err)
+		response, err := server.Client().Do(request)
+		if err != nil {
+			return "", err
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		return string(body), err
+	}
+	body, err := post(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "an order", body)
+
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() {
+		_, err := post(ctx)
+		gone <- err
+	}()
+	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
+	leave()
+	require.ErrorIs(t, <-gone, context.Canceled)
+	require.Eventually(t, func() bool { return totals(engine, turns.Resource).Waiting == 0 }, patience, time.Millisecond)
+	assert.EqualValues(t, 1, requireEnded(t, engine, turns.Resource, 1).Passed)
+}
+
+// closableBody is a body that notes that it was closed.
+type closableBody struct {
+	io.Reader
+	closed bool
+}
+
+func (b *closableBody) Close() error {
+	b.closed = true
+	return nil
+}
+
+func TestBodyThatIsBufferedReadsAsBefore(t *testing.T) {
+	original := &closableBody{Reader: strings.NewReader("an order")}
+	request := httptest.NewRequest(http.MethodPost, "/", original)
+	request.ContentLength = 8
+	nethttp.BufferBody(request, 8)
+	assert.Zero(t, original.Reader.(*strings.Reader).Len(), "it was read")
+	body, err := io.ReadAll(request.Body)
+	require.NoError(t, err)
+	assert.Equal(t, "an order", string(body))
+	require.NoError(t, request.Body.Close())
+	assert.True(t, original.closed)
+}
+
+func TestBodyThatBreaksOffTellsTheHandler(t *testing.T) {
+	lost := errors.New("lost")
+	request := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader("an or"), errorReader{lost}))
+	request.ContentLength = 8
+	nethttp.BufferBody(request, 8)
+	body, err := io.ReadAll(request.Body)
+	require.ErrorIs(t, err, lost)
+	assert.Equal(t, "an or", string(body))
+}
+
+type errorReader struct{ err error }
+
+func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
+
+func TestBodiesThatAreLeftAlone(t *testing.T) {
+	for name, change := range map[string]func(*http.Request){
+		"too long":                 func(r *http.Request) { r.ContentLength = 9 },
+		"none":                     func(r *http.Request) { r.ContentLength = 0 },
+		"of unknown length":        func(r *http.Request) { r.ContentLength = -1 },
+		"of HTTP/2":                func(r *http.Request) { r.ProtoMajor, r.ProtoMinor = 2, 0 },
+		"of a client that waits":   func(r *http.Request) { r.Header.Set("Expect", "100-continue") },
+		"when nothing may be read": func(*http.Request) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := bytes.NewReader([]byte("an order"))
+			request := httptest.NewRequest(http.MethodPost, "/", data)
+			change(request)
+			limit := int64(8)
+			if name == "when nothing may be read" {
+				limit = 0
+			}
+			nethttp.BufferBody(request, limit)
+			assert.Equal(t, 8, data.Len())
+		})
+	}
+}
