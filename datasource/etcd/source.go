@@ -101,7 +101,7 @@ func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 		if errors.Is(err, ErrClientClosed) {
 			return err
 		}
-		if !r.wait(ctx, r.pause.next()) {
+		if !r.wait(ctx, r.lost()) {
 			return ctx.Err()
 		}
 	}

@@ -80,7 +80,7 @@ func TestRunReturnsWithItsContext(t *testing.T) {
 	failed := make(failures)
 	ended := make(chan error, 1)
 	go func() { ended <- source.Run(ctx, failed) }()
-	require.ErrorContains(t, <-failed, "etcd: reading /penstock/shop/: ")
+	require.ErrorContains(t, <-failed, "etcd: watching /penstock/shop/: ")
 	cancel()
 	for {
 		select {

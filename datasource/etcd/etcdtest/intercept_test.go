@@ -34,6 +34,16 @@ func onRange(do func(*pb.RangeRequest)) grpc.DialOption {
 	})
 }
 
+// beforeRange calls do before the n-th page that a client reads.
+func beforeRange(n int64, do func()) grpc.DialOption {
+	var pages atomic.Int64
+	return onRequest(func(request any) {
+		if _, ok := request.(*pb.RangeRequest); ok && pages.Add(1) == n {
+			do()
+		}
+	})
+}
+
 // beforeTxn calls do before the n-th transaction of a client.
 func beforeTxn(n int64, do func()) grpc.DialOption {
 	var transactions atomic.Int64
