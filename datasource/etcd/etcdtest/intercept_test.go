@@ -90,6 +90,29 @@ func onResponse(do func(*pb.WatchResponse)) grpc.DialOption {
 	})
 }
 
+// onWatchRequest calls do with each request on a watch, before it is sent.
+func onWatchRequest(do func(*pb.WatchRequest)) grpc.DialOption {
+	return grpc.WithChainStreamInterceptor(func(
+		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+		open grpc.Streamer, opts ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		stream, err := open(ctx, desc, cc, method, opts...)
+		return asking{stream, do}, err
+	})
+}
+
+type asking struct {
+	grpc.ClientStream
+	do func(*pb.WatchRequest)
+}
+
+func (a asking) SendMsg(message any) error {
+	if request, ok := message.(*pb.WatchRequest); ok {
+		a.do(request)
+	}
+	return a.ClientStream.SendMsg(message)
+}
+
 // repeated delivers each response on a watch that has events twice, and the
 // first of them again after every other.
 func repeated() grpc.DialOption {
