@@ -52,7 +52,9 @@ func (c *comparison) pause() time.Duration {
 }
 
 // grace is how long a change may be on its way after a read has seen it.
-func (c *comparison) grace() time.Duration { return min(c.opts.RequestTimeout, c.opts.CompareInterval/4) }
+func (c *comparison) grace() time.Duration {
+	return min(c.opts.RequestTimeout, c.opts.CompareInterval/4)
+}
 
 // next is to be called when the timer has fired. It begins a comparison, or ends
 // one that has found something different: with an error if that still is.

@@ -275,10 +275,10 @@ func TestMissingRightToReportIsLoggedOnceAndAffectsNothing(t *testing.T) {
 	server, root := secured(t, etcdtest.Options{})
 	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
 	require.NoError(t, err)
-	var log strings.Builder // the source writes to it; read when that has ended
+	log := new(records)
 	virtual := clock.NewVirtual(time.Now())
 	opts := reporting("a")
-	opts.Logger, opts.Clock = slog.New(slog.NewTextHandler(&log, nil)), virtual
+	opts.Logger, opts.Clock = slog.New(slog.NewTextHandler(log, nil)), virtual
 	source, err := etcd.Open(clientv3.Config{
 		Endpoints: []string{server.Endpoint()}, Username: "reader", Password: "reader",
 	}, prefix, opts)
@@ -293,6 +293,7 @@ func TestMissingRightToReportIsLoggedOnceAndAffectsNothing(t *testing.T) {
 			s.awaitDocuments(t, map[string]string{"a": text})
 		}
 		assert.Empty(t, s.disconnections())
+		require.Eventually(t, func() bool { return log.String() != "" }, patience, time.Millisecond)
 		_, err = root.RoleGrantPermission(t.Context(), "rules", instances,
 			clientv3.GetPrefixRangeEnd(instances), clientv3.PermissionType(clientv3.PermReadWrite))
 		require.NoError(t, err)
