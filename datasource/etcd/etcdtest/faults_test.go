@@ -263,18 +263,24 @@ func TestWatchThatIsNotConfirmedIsNoticed(t *testing.T) {
 
 func TestIdleWatchIsNotTakenForAStalledOne(t *testing.T) {
 	server := start(t, etcdtest.Options{})
+	idle(t, server, server.Endpoint())
+}
+
+// idle lets time pass over a watch that brings nothing.
+func idle(t *testing.T, server *etcdtest.Server, endpoint string) {
+	t.Helper()
 	put(t, server, "a", "1")
 	virtual := clock.NewVirtual(time.Now())
 	opts := eager()
 	opts.Clock = virtual
 	var answers atomic.Int64
-	s := follow(t, newSource(t, server.Endpoint(), opts, onResponse(func(r *pb.WatchResponse) {
+	s := follow(t, newSource(t, endpoint, opts, onResponse(func(r *pb.WatchResponse) {
 		if r.Created && r.WatchId > 0 {
 			answers.Add(1)
 		}
 	})))
 	s.awaitDocuments(t, map[string]string{"a": "1"})
-	idle := func() {
+	pass := func() {
 		for asked := range 12 {
 			before := answers.Load()
 			require.Eventually(t, func() bool {
@@ -290,10 +296,10 @@ func TestIdleWatchIsNotTakenForAStalledOne(t *testing.T) {
 			}, patience, 10*time.Millisecond, "answer %d", asked)
 		}
 	}
-	idle() // nothing was written since the watch was opened
+	pass() // nothing was written since the watch was opened
 	_, err := server.Client().Put(t.Context(), "/elsewhere", "")
 	require.NoError(t, err)
-	idle()
+	pass()
 	put(t, server, "a", "2")
 	s.awaitDocuments(t, map[string]string{"a": "2"})
 	assert.Empty(t, s.disconnections())

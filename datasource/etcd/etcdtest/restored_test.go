@@ -50,14 +50,13 @@ func (b *backup) writeUntil(t *testing.T, revision int64, value string) {
 	require.Equal(t, revision, commit(t, b.Server, clientv3.OpPut(prefix+"a", value), clientv3.OpPut(prefix+"b", value)))
 }
 
-// restore restores the backup, and writes on to the revision.
-func (b *backup) restore(t *testing.T, revision int64, value string) {
+// restore restores the backup.
+func (b *backup) restore(t *testing.T) {
 	t.Helper()
 	b.Stop()
 	require.NoError(t, os.RemoveAll(filepath.Join(b.dir, "member")))
 	require.NoError(t, os.CopyFS(b.dir, os.DirFS(b.copied)))
 	require.NoError(t, b.Restart())
-	b.writeUntil(t, revision, value)
 }
 
 // position returns cluster and term of the server.
@@ -93,7 +92,8 @@ func TestClusterThatIsRestoredAndWrittenOnDuringARead(t *testing.T) {
 			opts.PageSize = test.pageSize
 			var client *clientv3.Client
 			client = dial(t, b.Endpoint(), test.where(func() {
-				b.restore(t, 43, "restored")
+				b.restore(t)
+				b.writeUntil(t, 43, "restored")
 				_, err := client.Get(t.Context(), prefix) // and the connection stands again
 				assert.NoError(t, err)
 			}))
