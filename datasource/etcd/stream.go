@@ -23,6 +23,7 @@ type watchStream struct {
 	id     int64
 	opened moment // of the member; zero if a proxy in between does not tell
 	key    []byte // that probes watch
+	probes int64  // made so far
 }
 
 // openWatch returns a stream on which the server has confirmed the watch of
@@ -38,7 +39,7 @@ func (r *run) openWatch(
 	}
 	first, end := r.followedRange()
 	// A failed Send is explained by the Recv that follows.
-	_ = stream.Send(createWatch(first, end))
+	_ = stream.Send(createWatch(&pb.WatchCreateRequest{Key: first, RangeEnd: end}))
 	created, err := stream.Recv()
 	if err != nil {
 		return nil, watchError(ctx, err)
@@ -48,40 +49,44 @@ func (r *run) openWatch(
 		// Not the term: that of a member that was cut off may be ahead for a while.
 		w.opened = moment{cluster: cluster, revision: created.Header.Revision}
 	}
-	return w, w.ended(created)
+	if created.Canceled {
+		return nil, cancelled(created.CancelReason)
+	}
+	return w, nil
 }
 
-func createWatch(first, end []byte) *pb.WatchRequest {
-	return &pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{
-		CreateRequest: &pb.WatchCreateRequest{Key: first, RangeEnd: end},
-	}}
+func createWatch(create *pb.WatchCreateRequest) *pb.WatchRequest {
+	return &pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: create}}
 }
 
 // probe asks the server to answer on this stream. It does so by opening another
 // watch, which answered closes: that is answered by every version of etcd and by
 // its proxy, while requests for progress are ignored by the proxy, and by etcd on
-// a watch that nothing was written to yet.
+// a watch that nothing was written to yet. To refuse it, because the token of the
+// stream has expired, is an answer too.
 func (w *watchStream) probe() {
+	w.probes++
+	// The number is given: in some versions of etcd 3.4 and 3.5 a refusal has that of
+	// the request, and hides the watch of that number.
+	//
 	// A failed Send is explained by the Recv that waits for responses.
-	_ = w.Send(createWatch(w.key, nil))
+	_ = w.Send(createWatch(&pb.WatchCreateRequest{Key: w.key, WatchId: w.id + w.probes}))
 }
 
 // answered returns whether a response answers a probe, and ends the watch of that.
 func (w *watchStream) answered(response *pb.WatchResponse) bool {
-	if !response.Created || response.Canceled {
-		return false
+	if response.Created && !response.Canceled {
+		_ = w.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CancelRequest{
+			CancelRequest: &pb.WatchCancelRequest{WatchId: response.WatchId},
+		}})
 	}
-	_ = w.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CancelRequest{
-		CancelRequest: &pb.WatchCancelRequest{WatchId: response.WatchId},
-	}})
-	return true
+	return response.Created
 }
 
-// ended returns why the server ended the watch, or refused a probe; nil if it did
-// neither.
+// ended returns why the server ended the watch, nil if it did not.
 func (w *watchStream) ended(response *pb.WatchResponse) error {
 	switch {
-	case response.WatchId >= 0 && response.WatchId != w.id && !response.Created: // of a probe
+	case response.Created || response.WatchId >= 0 && response.WatchId != w.id: // of a probe
 		return nil
 	case response.CompactRevision != 0:
 		return rpctypes.ErrCompacted

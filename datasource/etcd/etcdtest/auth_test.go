@@ -2,16 +2,20 @@ package etcdtest_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
@@ -168,4 +172,44 @@ func valid(server *etcdtest.Server, token string) bool {
 	defer cancel()
 	_, err = client.Get(ctx, prefix)
 	return err == nil
+}
+
+// What is asked of the server on a watch that stands may be refused: that the server
+// says so is a sign of life.
+func TestRightThatIsTakenAwayIsNoSilence(t *testing.T) {
+	server, root := secured(t, etcdtest.Options{})
+	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	virtual := clock.NewVirtual(time.Now())
+	opts := eager()
+	opts.Clock = virtual
+	var refused atomic.Int64
+	source, err := etcd.Open(clientv3.Config{
+		Endpoints: []string{server.Endpoint()}, Username: "reader", Password: "reader",
+		DialOptions: []grpc.DialOption{onResponse(func(r *pb.WatchResponse) {
+			if r.Created && r.Canceled {
+				refused.Add(1)
+			}
+		})},
+	}, prefix, opts)
+	require.NoError(t, err)
+	s := follow(t, source)
+	s.awaitDocuments(t, map[string]string{})
+	_, err = root.UserRevokeRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	for n := range int64(10) {
+		require.Eventually(t, func() bool {
+			if refused.Load() > n {
+				return true
+			}
+			if virtual.Timers() == 2 {
+				virtual.Advance(10 * time.Second) // a third of the watch's timeout
+			}
+			return false
+		}, patience, 10*time.Millisecond)
+	}
+	_, err = root.Put(t.Context(), prefix+"a", "1")
+	require.NoError(t, err)
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+	assert.Empty(t, s.disconnections())
 }
