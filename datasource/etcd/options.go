@@ -66,6 +66,15 @@ type Options struct {
 	// that stands is kept. Not for [New]. Defaults to the configuration's.
 	TLS func() (*tls.Config, error)
 
+	// Token, when set, returns the token that a source made by [Open] logs in with,
+	// instead of the one in the configuration, which can never be renewed. It is
+	// called for each request, by several goroutines at once: [TokenFile] reads it
+	// from a file that is renewed from outside. While it fails, or the token has
+	// expired, the source counts as disconnected as soon as it makes a request for
+	// the documents, and tries again. Not beside a user name, which renews its
+	// tokens itself. Defaults to the configuration's.
+	Token func() (string, error)
+
 	// Logger is warned when the cluster was restored from a backup or replaced
 	// by another, and when reports cannot be made. That the source is connected or not is the engine's to log.
 	// Documents and credentials are never logged. Defaults to [slog.Default].

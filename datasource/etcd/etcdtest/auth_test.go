@@ -2,6 +2,9 @@ package etcdtest_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -150,6 +153,39 @@ func TestTokenThatIsNoLongerValid(t *testing.T) {
 		network.restore()
 		s.awaitDocuments(t, map[string]string{"a": "2"})
 	})
+}
+
+// A token that others renew is read for each request.
+func TestTokenInAFileIsRenewed(t *testing.T) {
+	server, root := secured(t, etcdtest.Options{Dir: t.TempDir()})
+	_, err := root.RoleGrantPermission(t.Context(), "rules", instances,
+		clientv3.GetPrefixRangeEnd(instances), clientv3.PermissionType(clientv3.PermReadWrite))
+	require.NoError(t, err)
+	_, err = root.UserGrantRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "token")
+	opts := reporting("a")
+	opts.Token = etcd.TokenFile(file)
+	s := follow(t, open(t, opts, server.Endpoint()))
+	s.awaitError(t, says("no such file"))
+	require.NoError(t, os.WriteFile(file, []byte("\n"), 0o600))
+	s.awaitError(t, says("is empty"))
+	require.NoError(t, os.WriteFile(file, []byte("some.1"), 0o600))
+	s.awaitError(t, is(rpctypes.ErrInvalidAuthToken))
+	assert.Empty(t, s.applied())
+	require.NoError(t, os.WriteFile(file, []byte(tokenOf(t, server)+"\n"), 0o600))
+	s.awaitDocuments(t, map[string]string{})
+	awaitReport(t, root, "a", anyReport)
+
+	before := len(s.disconnections())
+	require.NoError(t, server.Restart()) // its tokens do not survive that
+	require.Eventually(t, func() bool {
+		return slices.ContainsFunc(s.disconnections()[before:], is(rpctypes.ErrInvalidAuthToken))
+	}, patience, time.Millisecond)
+	require.NoError(t, os.WriteFile(file, []byte(tokenOf(t, server)), 0o600))
+	_, err = root.Put(t.Context(), prefix+"a", "1")
+	require.NoError(t, err)
+	s.awaitDocuments(t, map[string]string{"a": "1"})
 }
 
 // tokenOf logs in as the reader and returns the token.

@@ -18,6 +18,10 @@ import (
 const (
 	attempts     = 10               // to find free ports
 	readyTimeout = 30 * time.Second // for the server to elect itself
+
+	// silentTimeout is how long a server that stops waits, twice, for connections
+	// on which nothing was ever said.
+	silentTimeout = 2 * time.Second
 )
 
 // Server is an etcd cluster of one member. Its methods may be called from
@@ -90,8 +94,10 @@ func (s *Server) Restart() error {
 }
 
 // Stop ends the server and waits until all of it has ended. Requests and
-// watches under way are cut off. Without [Options.Dir] it removes the data. It
-// may be called again.
+// watches under way are cut off. Connections on which nothing was ever said are
+// waited for no longer than four seconds; a goroutine of etcd stays with them until
+// they are closed. Without [Options.Dir] Stop removes the data. It may be called
+// again.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +144,42 @@ func (s *Server) halt() {
 		s.grpc = nil
 	}
 	if s.etcd != nil {
-		s.etcd.Close()
+		closeEtcd(s.etcd)
 		s.etcd = nil
+	}
+}
+
+// closeEtcd returns when the server has ended: its ports are free and its data are
+// closed. Left to itself, etcd first waits for those who have connected and never
+// said anything, for as long as they stay.
+func closeEtcd(server *embed.Etcd) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		server.Close()
+	}()
+	if within(silentTimeout, closed) {
+		return
+	}
+	for _, listener := range server.Clients {
+		_ = listener.Close()
+	}
+	for _, listener := range server.Peers {
+		_ = listener.Close()
+	}
+	server.Server.Stop()
+	within(silentTimeout, closed)
+}
+
+// within returns whether something is done within a time.
+func within(limit time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
 	}
 }
 

@@ -1,6 +1,7 @@
 package etcdtest_test
 
 import (
+	"net"
 	"net/url"
 	"os"
 	"sync"
@@ -39,6 +40,33 @@ func TestStopEndsAtOnceWhateverIsOpenAndMayBeRepeated(t *testing.T) {
 	assert.Less(t, time.Since(began), 4*time.Second, "a graceful stop would wait for the watch for 5 seconds")
 	assert.Nil(t, server.Client())
 	server.Stop()
+}
+
+func TestStopEndsInSpiteOfConnectionsThatNeverSpeak(t *testing.T) {
+	peers := make(chan string, 10)
+	server := start(t, etcdtest.Options{Dir: t.TempDir(), Configure: func(c *embed.Config) { peers <- c.ListenPeerUrls[0].Host }})
+	put(t, server, "a", "1")
+	endpoint, err := url.Parse(server.Endpoint())
+	require.NoError(t, err)
+	for _, address := range []string{endpoint.Host, <-peers} {
+		conn, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		server.Stop()
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(patience):
+		require.Fail(t, "Stop hangs")
+	}
+	require.NoError(t, server.Restart(), "ports and data are free")
+	response, err := server.Client().Get(t.Context(), prefix+"a")
+	require.NoError(t, err)
+	assert.Len(t, response.Kvs, 1)
 }
 
 func TestRestartKeepsAddressAndData(t *testing.T) {
