@@ -37,7 +37,7 @@ func publishingFlags(cmd *cobra.Command) *publishing {
 	flags.BoolVarP(&p.yes, "yes", "y", false, "do not ask; needed where nobody can be asked")
 	flags.BoolVar(&p.confirmRemovals, "confirm-removals", false,
 		"let any share of the rules go where instances hold such changes back; an answer of yes says so too")
-	flags.BoolVar(&p.dryRun, "dry-run", false, "show what would change and write nothing")
+	flags.BoolVar(&p.dryRun, "dry-run", false, "show what would change, check --expect-rev and write nothing")
 	flags.Int64Var(&p.expect, "expect-rev", 0, "fail if anybody wrote after this `revision` (default the one that the changes are shown against)")
 	flags.BoolVar(&p.wait, "wait", false, "wait until every live instance runs by the new revision")
 	flags.DurationVar(&p.timeout, "timeout", time.Minute, "how long to wait at most")
@@ -68,21 +68,23 @@ func (p *publishing) check(env Env) error {
 func (p *publishing) publish(ctx context.Context, env Env, s *session, current store.Contents, next documents.Collection) error {
 	changes := documents.Compare(env.judgeStored(current.Documents), next)
 	env.tellChanges(changes)
-	if p.dryRun {
+	push := store.Push{Expect: cmp.Or(p.expect, current.Revision), Message: p.message, Author: cmp.Or(p.author, whoami())}
+	for _, d := range next.Documents {
+		push.Documents = append(push.Documents, store.Document{Name: d.Name, Data: d.Data})
+	}
+	if p.dryRun && p.expect == 0 {
 		return nil
+	}
+	if p.dryRun {
+		_, err := request(ctx, s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.store.Check(ctx, push) })
+		return err
 	}
 	if !changes.None() {
 		if err := p.confirm(ctx, env, s, changes); err != nil {
 			return err
 		}
 	}
-	push := store.Push{
-		Expect: cmp.Or(p.expect, current.Revision), Message: p.message, Author: cmp.Or(p.author, whoami()),
-		ConfirmRemovals: p.confirmRemovals,
-	}
-	for _, d := range next.Documents {
-		push.Documents = append(push.Documents, store.Document{Name: d.Name, Data: d.Data})
-	}
+	push.ConfirmRemovals = p.confirmRemovals
 	revision, err := request(ctx, s, func(ctx context.Context) (store.Revision, error) { return s.store.Push(ctx, push) })
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func (s *session) present(ctx context.Context) (standing, error) {
 
 func (env Env) tellStanding(s *session, found standing, output format) {
 	for _, u := range found.unreadable {
-		env.note("warning: the value at %q is left out: %v: delete it unless somebody needs it", u.Key, u.Err)
+		env.warn(fmt.Sprintf("the value at %q is left out: %v: delete it unless somebody needs it", u.Key, u.Err))
 	}
 	if output == asJSON {
 		env.writeJSON(found.json())
