@@ -62,7 +62,13 @@
 //
 // # Versions of etcd
 //
-// VERSIONS
+// Servers of etcd 3.4 and later are supported. The tests run against the server of
+// the client's own version, 3.7; following, idle watches, refusals and reports were
+// also tried, with authentication, against 3.4.13 and 3.5.21. Of the protocol the
+// source uses what all of them have: Range at a revision, several watches with given
+// numbers on one stream, leases and the stream that renews them. A server of 3.4
+// counts a watch as Unavailable, for want of a leader, whenever a client ends it: that
+// is once for each connection.
 //
 // etcd's grpc-proxy in between is supported, and tried with that of 3.7: it makes
 // one watch of those of several instances, answers renewals of leases every five

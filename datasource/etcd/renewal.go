@@ -78,6 +78,6 @@ func (r *renewals) close(timeout time.Duration) {
 	_ = r.stream.CloseSend()
 	late := time.AfterFunc(timeout, r.cancel)
 	defer late.Stop()
-	for range r.answers { //nolint:revive // they are of no interest any longer
+	for range r.answers { // until the server has ended its side
 	}
 }

@@ -16,7 +16,7 @@ import (
 // file, without spaces and line ends around it.
 func TokenFile(path string) func() (string, error) {
 	return func() (string, error) {
-		data, err := os.ReadFile(path)
+		data, err := os.ReadFile(path) //nolint:gosec // the caller names the file
 		if err != nil {
 			return "", fmt.Errorf("etcd: reading the token: %w", err)
 		}

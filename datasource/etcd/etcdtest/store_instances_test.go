@@ -85,7 +85,6 @@ func TestInstancesAreThoseThatReport(t *testing.T) {
 	found, err = s.Instances(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "c:8080 (canary)"}, waitedFor(found))
-
 }
 
 func TestWhatIsNoReportIsNamedAndLeftOut(t *testing.T) {
