@@ -67,10 +67,6 @@ func (b *backup) position(t *testing.T) [2]uint64 {
 	return [2]uint64{found.Header.ClusterId, found.Header.RaftTerm}
 }
 
-func all(value string) map[string]string {
-	return map[string]string{"a": value, "b": value, "c": value}
-}
-
 // A cluster is restored and written on, past the revision that it had, at any
 // point of a read: neither its number nor its term nor its revision tells.
 func TestClusterThatIsRestoredAndWrittenOnDuringARead(t *testing.T) {
