@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	attempts     = 10               // to find free ports
+	attempts     = 10 // to find free ports, or to get those that were used before
+	portInterval = 200 * time.Millisecond
 	readyTimeout = 30 * time.Second // for the server to elect itself
 
 	// silentTimeout is how long a server that stops waits, twice, for connections
@@ -57,7 +58,9 @@ func (s *Server) startAnywhere() (err error) {
 	if s.addresses, err = freeAddresses(); err != nil {
 		return fmt.Errorf("etcdtest: looking for free ports: %w", err)
 	}
-	return s.Restart()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begin()
 }
 
 // Endpoint returns the server's URL for clients. It stays the same over Stop
@@ -85,9 +88,24 @@ func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.halt()
+	for attempt := 1; ; attempt++ {
+		err := s.begin()
+		// Somebody else's connection may have been given one of the ports.
+		if attempt == attempts || !errors.Is(err, syscall.EADDRINUSE) {
+			return err
+		}
+		time.Sleep(portInterval)
+	}
+}
+
+// begin starts the server, or leaves nothing of it.
+func (s *Server) begin() error {
+	dir := s.dir
 	if err := s.start(); err != nil {
 		s.halt()
-		s.clean()
+		if dir == "" || !errors.Is(err, syscall.EADDRINUSE) {
+			s.clean()
+		}
 		return fmt.Errorf("etcdtest: starting the server: %w", err)
 	}
 	return nil

@@ -85,6 +85,24 @@ func TestRestartKeepsAddressAndData(t *testing.T) {
 	}
 }
 
+func TestRestartWaitsForItsPort(t *testing.T) {
+	server := start(t, etcdtest.Options{Dir: t.TempDir()})
+	put(t, server, "a", "1")
+	endpoint, err := url.Parse(server.Endpoint())
+	require.NoError(t, err)
+	server.Stop()
+	taken, err := net.Listen("tcp", endpoint.Host)
+	require.NoError(t, err)
+	restarted := make(chan error, 1)
+	go func() { restarted <- server.Restart() }()
+	time.Sleep(300 * time.Millisecond) // for an attempt to fail; one that comes later does not
+	require.NoError(t, taken.Close())
+	require.NoError(t, <-restarted)
+	response, err := server.Client().Get(t.Context(), prefix+"a")
+	require.NoError(t, err)
+	assert.Len(t, response.Kvs, 1)
+}
+
 func TestDataInATemporaryDirectoryGoWithTheServer(t *testing.T) {
 	var dir string
 	server := start(t, etcdtest.Options{Configure: func(c *embed.Config) { dir = c.Dir }})
