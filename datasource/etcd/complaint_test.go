@@ -46,3 +46,15 @@ func TestErrorIsLoggedAgainWhenItSaysSomethingElse(t *testing.T) {
 	assert.LessOrEqual(t, lines, 11, "in ten seconds")
 	assert.GreaterOrEqual(t, lines, 5)
 }
+
+func TestSameReasonIsReportedInTheSameWords(t *testing.T) {
+	first, other := errors.New("read tcp 127.0.0.1:41234: EOF"), errors.New("permission denied")
+	r := &run{Source: &Source{opts: Options{Clock: clock.System()}}}
+	assert.Equal(t, first, r.reason(first))
+	assert.Equal(t, first, r.reason(errors.New("read tcp 127.0.0.1:51235: EOF")))
+	assert.Equal(t, other, r.reason(other))
+	assert.Equal(t, first, r.reason(first))
+	r.connected()
+	again := errors.New("read tcp 127.0.0.1:51236: EOF")
+	assert.Equal(t, again, r.reason(again))
+}

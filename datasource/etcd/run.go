@@ -26,6 +26,7 @@ type run struct {
 	members int              // of the cluster, as far as the client knows
 	failing bool             // the last attempt failed, and none has succeeded since
 	since   clock.Instant    // of the connection; 0 while there is none
+	why     error            // there is none, as it was reported last
 	at      moment           // that was read or applied last
 
 	// versions are the revisions of the documents that there are, by name, and
@@ -81,7 +82,17 @@ func (r *run) apply(change core.Change) {
 }
 
 // connected notes that the documents can be read.
-func (r *run) connected() { r.failing, r.since = false, r.opts.Clock.Now() }
+func (r *run) connected() { r.failing, r.since, r.why = false, r.opts.Clock.Now(), nil }
+
+// reason returns the error to report. While attempts fail for the same reason that
+// is the same error, whatever numbers are in it: whoever logs what is new does not
+// take another port for another reason.
+func (r *run) reason(err error) error {
+	if r.why == nil || meaning(r.why) != meaning(err) {
+		r.why = err
+	}
+	return r.why
+}
 
 // lost notes that they cannot be read any longer and returns how long to pause.
 // Only a connection that has lasted makes the pause a short one again: one that

@@ -106,7 +106,7 @@ func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		sink.Disconnected(err)
+		sink.Disconnected(r.reason(err))
 		if errors.Is(err, ErrClientClosed) {
 			return err
 		}

@@ -37,7 +37,7 @@ func publishingFlags(cmd *cobra.Command) *publishing {
 	flags.BoolVarP(&p.yes, "yes", "y", false, "do not ask; needed where nobody can be asked")
 	flags.BoolVar(&p.confirmRemovals, "confirm-removals", false,
 		"let any share of the rules go where instances hold such changes back; an answer of yes says so too")
-	flags.BoolVar(&p.dryRun, "dry-run", false, "show what would change, check --expect-rev and write nothing")
+	flags.BoolVar(&p.dryRun, "dry-run", false, "show what would change and write nothing")
 	flags.Int64Var(&p.expect, "expect-rev", 0, "fail if anybody wrote after this `revision` (default the one that the changes are shown against)")
 	flags.BoolVar(&p.wait, "wait", false, "wait until every live instance runs by the new revision")
 	flags.DurationVar(&p.timeout, "timeout", time.Minute, "how long to wait at most")
