@@ -10,7 +10,7 @@ import (
 // with each failure.
 type backoff struct {
 	min, max time.Duration
-	limit    time.Duration // of the pause drawn last; 0 after a success
+	limit    time.Duration // of the pause drawn last; 0 at first
 }
 
 // next returns how long to pause after another failure.
@@ -24,11 +24,8 @@ func (b *backoff) next() time.Duration {
 	return rand.N(b.limit + 1) //nolint:gosec // spreads load, guards no secret
 }
 
-// failing tells whether the last attempt failed.
-func (b *backoff) failing() bool { return b.limit > 0 }
-
-// succeed makes the next pause a short one.
-func (b *backoff) succeed() { b.limit = 0 }
+// reset makes the next pause a short one.
+func (b *backoff) reset() { b.limit = 0 }
 
 // wait pauses for d and returns whether ctx still lasts.
 func (s *Source) wait(ctx context.Context, d time.Duration) bool {

@@ -14,11 +14,14 @@
 //
 // # What it promises
 //
-// The documents are read first, all of them as they were at one revision, and
-// watched from the revision after it: nothing written in between is missed.
-// Keys written by one transaction arrive as one change. What comes while a
-// change is applied becomes one change too: states in between may be skipped,
-// and are never taken out of order, again or in part.
+// The watch is opened first. Then all documents are read as they were at one
+// revision, and what the watch brings up to that revision is dropped. A read counts
+// when the server has answered on the stream of the watch after it: the server has
+// then been there all the time, so that nothing is missed and all pages are of one
+// history, even if etcd was restored from a backup meanwhile and written on past the
+// revision that was read. Keys written by one transaction arrive as one change. What
+// comes while a change is applied becomes one change too: states in between may be
+// skipped, and are never taken out of order, again or in part.
 //
 // Whatever ends the watch (a lost connection, a member without a leader, a
 // compaction, an expired token, silence) is reported to the engine, which keeps
@@ -28,6 +31,13 @@
 // linearizable, so a member that was cut off never supplies stale rules; what
 // it reads is therefore the truth even when the revision is lower than before,
 // as it is after a restore. The source logs that and goes by it.
+//
+// About once a minute the revisions of all keys are compared with those in etcd
+// ([Options.CompareInterval]). What the watch has missed, because something in
+// between resumed it at another cluster, is found by that, and read.
+//
+// Attempts are made after pauses that grow with each failure. A connection that does
+// not last for [Options.MaxBackoff] counts as a failure too.
 //
 // # What it needs
 //
@@ -46,4 +56,24 @@
 // others keep trying it until the operating system gives it up, which can take a
 // quarter of an hour. And one with a single address stays with the member behind
 // it, even without a leader: give it the addresses of all members.
+//
+// A token that somebody else issues and renews is read by [Options.Token]. A source
+// that logs in with a user name and a password renews its tokens itself.
+//
+// # Versions of etcd
+//
+// Servers of etcd 3.4 and later are supported. The tests run against the server of
+// the client's own version, 3.7; following, idle watches, refusals and reports were
+// also tried, with authentication, against 3.4.13 and 3.5.21. Of the protocol the
+// source uses what all of them have: Range at a revision, several watches with given
+// numbers on one stream, leases and the stream that renews them. A server of 3.4
+// counts a watch as Unavailable, for want of a leader, whenever a client ends it: that
+// is once for each connection.
+//
+// etcd's grpc-proxy in between is supported, and tried with that of 3.7: it makes
+// one watch of those of several instances, answers renewals of leases every five
+// seconds, and resumes its watch at a cluster that was restored, which the
+// comparison finds. One gap is left: documents that were written anew with other
+// values at the very revisions that they had before, behind a proxy that did not
+// notice, are not told apart until they change.
 package etcd

@@ -44,25 +44,15 @@ func (s *Source) isConfirmationKey(pair *mvccpb.KeyValue) bool {
 // confirms says whether the value at that key confirms anything.
 func confirms(pair *mvccpb.KeyValue) bool { return bytes.HasPrefix(pair.Value, []byte(confirmation)) }
 
-// change returns what events say in one: of several on one key the latest
-// counts.
+// change returns what events say in one, at most one event for each key.
 func (s *Source) change(events []*mvccpb.Event) core.Change {
-	latest := make(map[string]*mvccpb.Event, len(events))
-	for _, event := range events {
-		known := latest[string(event.Kv.Key)]
-		if known == nil || known.Kv.ModRevision < event.Kv.ModRevision {
-			latest[string(event.Kv.Key)] = event
-		}
-	}
 	var c core.Change
 	for _, event := range events {
 		c.Revision = max(c.Revision, event.Kv.ModRevision)
-		switch {
-		case event != latest[string(event.Kv.Key)]:
-		case event.Type != mvccpb.Event_DELETE:
-			s.add(&c, event.Kv)
-		default:
+		if event.Type == mvccpb.Event_DELETE {
 			c.Removed = append(c.Removed, s.documentName(event.Kv))
+		} else {
+			s.add(&c, event.Kv)
 		}
 	}
 	return c

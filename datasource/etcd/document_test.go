@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/penstock-go/penstock/core"
@@ -49,7 +50,9 @@ func TestOfSeveralEventsOnOneKeyTheLatestCounts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, (&Source{keys: Keys{Documents: "/p/"}}).change(test.events))
+			var n news
+			n.add(&pb.WatchResponse{Events: test.events})
+			assert.Equal(t, test.want, (&Source{keys: Keys{Documents: "/p/"}}).change(n.after(0)))
 		})
 	}
 }

@@ -24,9 +24,8 @@ var errReplaced = errors.New("the cluster was restored or replaced")
 // goroutine of the run.
 type signsOfLife struct {
 	*run
-	kv     pb.KVClient
-	stream pb.Watch_WatchClient
-	start  int64 // the revision that the watch starts at
+	kv    pb.KVClient
+	watch *watchStream
 
 	asked   int             // times without a sign
 	asking  bool            // an answer is to come
@@ -44,18 +43,14 @@ type answer struct {
 }
 
 // ask asks for a sign of life, or returns why it is of no use to go on asking.
-// Mostly the sign is a response on the watch itself. But a server gives none on
-// a watch that starts in the future, as every watch does until something is
-// written to the cluster: then a read has to do. The read is made by the side:
-// a member that does not answer it must not hold up what another one sends.
+// The sign is an answer on the watch itself, from a member that has come as far
+// as the cluster, which a read tells. The read is made in the background: a
+// member that does not answer it must not hold up what another one sends.
 func (l *signsOfLife) ask(ctx context.Context) error {
 	if l.asked++; l.asked == askTimes {
 		return l.verdict()
 	}
-	// A failed Send is explained by the Recv that waits for responses.
-	_ = l.stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_ProgressRequest{
-		ProgressRequest: &pb.WatchProgressRequest{},
-	}})
+	l.watch.probe()
 	l.asking = true
 	first, end := l.followedRange()
 	asked := l.at
@@ -77,9 +72,6 @@ func (l *signsOfLife) take(a answer) error {
 		return errReplaced
 	}
 	l.known = max(l.known, now.revision)
-	if now.revision < l.start {
-		l.asked = 0
-	}
 	return nil
 }
 

@@ -39,10 +39,16 @@ type Options struct {
 	// third of it. Defaults to 30 s.
 	WatchTimeout time.Duration
 
+	// CompareInterval is about how often the revisions of all documents are
+	// compared with those in etcd, for changes that a watch has missed: after a
+	// random pause of 3/4 to 5/4 of it. Only keys are read. Defaults to a minute.
+	CompareInterval time.Duration
+
 	// MinBackoff and MaxBackoff bound the pause before another attempt. A pause
 	// is drawn at random from zero to a limit, so that the instances of a
 	// service do not return all at once; the limit starts at MinBackoff and
-	// doubles with each failure up to MaxBackoff. Default to 100 ms and 5 s.
+	// doubles with each failure up to MaxBackoff. It starts anew after a
+	// connection that has lasted for MaxBackoff. Default to 100 ms and 5 s.
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 
@@ -60,13 +66,22 @@ type Options struct {
 	// that stands is kept. Not for [New]. Defaults to the configuration's.
 	TLS func() (*tls.Config, error)
 
+	// Token, when set, returns the token that a source made by [Open] logs in with,
+	// instead of the one in the configuration, which can never be renewed. It is
+	// called for each request, by several goroutines at once: [TokenFile] reads it
+	// from a file that is renewed from outside. While it fails, or the token has
+	// expired, the source counts as disconnected as soon as it makes a request for
+	// the documents, and tries again. Not beside a user name, which renews its
+	// tokens itself. Defaults to the configuration's.
+	Token func() (string, error)
+
 	// Logger is warned when the cluster was restored from a backup or replaced
 	// by another, and when reports cannot be made. That the source is connected or not is the engine's to log.
 	// Documents and credentials are never logged. Defaults to [slog.Default].
 	Logger *slog.Logger
 
-	// Clock times the pauses, the silence of a watch and the reports. Defaults to
-	// [clock.System].
+	// Clock times the pauses, the silence of a watch, the comparisons and the
+	// reports. Defaults to [clock.System].
 	Clock clock.Clock
 }
 
@@ -82,6 +97,7 @@ func (o Options) complete() (Options, error) {
 		{"MaxDocuments", o.MaxDocuments < 0},
 		{"RequestTimeout", o.RequestTimeout < 0},
 		{"WatchTimeout", o.WatchTimeout < 0},
+		{"CompareInterval", o.CompareInterval < 0},
 		{"MinBackoff", o.MinBackoff < 0},
 		{"MaxBackoff", o.MaxBackoff < 0},
 	} {
@@ -94,6 +110,7 @@ func (o Options) complete() (Options, error) {
 	setDefault(&o.MaxDocuments, 10_000)
 	setDefault(&o.RequestTimeout, 5*time.Second)
 	setDefault(&o.WatchTimeout, 30*time.Second)
+	setDefault(&o.CompareInterval, time.Minute)
 	setDefault(&o.MaxBackoff, max(o.MinBackoff, 5*time.Second))
 	setDefault(&o.MinBackoff, min(o.MaxBackoff, 100*time.Millisecond))
 	if o.MinBackoff > o.MaxBackoff {

@@ -6,22 +6,14 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
-// maxQueued is how many responses wait while documents are applied. More of them
-// wait at the server, which then sends many in one.
+// maxQueued is how many responses wait while documents are read or applied. More
+// of them wait at the server, which then sends many in one.
 const maxQueued = 64
 
 // received is what came from the server: a response, or why there is none.
 type received struct {
 	response *pb.WatchResponse
 	err      error
-}
-
-// ended returns why the watch has ended, nil if it has not.
-func (r received) ended() error {
-	if r.err != nil {
-		return r.err
-	}
-	return cancelled(r.response)
 }
 
 // receive passes on what the server sends until ctx or the stream ends.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
@@ -17,38 +18,52 @@ import (
 
 // contents are all documents as they were at one revision.
 type contents struct {
-	change core.Change
-	header *pb.ResponseHeader
+	change   core.Change
+	versions map[string]int64 // see run.versions
+	header   *pb.ResponseHeader
 }
 
-// readAll reads all documents page by page. The first page settles the revision
-// that the others are read at.
-func (r *run) readAll(ctx context.Context, kv pb.KVClient) (contents, error) {
-	first, end := r.followedRange()
-	request := &pb.RangeRequest{Key: first, RangeEnd: end, Limit: int64(r.opts.PageSize)}
-	var all contents
+// readAll reads all documents. The read is later than since.
+func (r *run) readAll(ctx context.Context, kv pb.KVClient, since moment) (all contents, err error) {
+	all.versions = make(map[string]int64)
+	all.header, err = r.readPages(ctx, kv, &pb.RangeRequest{}, since, func(pair *mvccpb.KeyValue) {
+		all.versions[r.documentName(pair)] = pair.ModRevision
+		r.add(&all.change, pair)
+	})
+	all.change.Complete, all.change.Revision = true, all.header.GetRevision()
+	return all, err
+}
+
+// readPages reads all keys that are followed, page by page as the request says,
+// and calls do with each. The first page settles the revision that the others
+// are read at. The header is that of the first page.
+func (r *run) readPages(
+	ctx context.Context, kv pb.KVClient, request *pb.RangeRequest, since moment, do func(*mvccpb.KeyValue),
+) (header *pb.ResponseHeader, err error) {
+	request.Key, request.RangeEnd = r.followedRange()
+	request.Limit = int64(r.opts.PageSize)
 	for {
 		page, err := r.readSomewhere(ctx, kv, request)
 		if err != nil {
-			return contents{}, err
-		}
-		if all.header == nil {
-			if err := r.checkCount(r.countDocuments(page)); err != nil {
-				return contents{}, err
-			}
-			all.header = page.Header
-			all.change = core.Change{Complete: true, Revision: page.Header.Revision}
-			request.Revision = page.Header.Revision
+			return nil, err
 		}
 		// The same revision means other documents in another history.
-		if !momentOf(all.header).precedes(momentOf(page.Header)) {
-			return contents{}, errReplaced
+		now := momentOf(page.Header)
+		if !since.precedes(now) {
+			return nil, errReplaced
+		}
+		since = now
+		if header == nil {
+			if err := r.checkCount(r.countDocuments(page)); err != nil {
+				return nil, err
+			}
+			header, request.Revision = page.Header, page.Header.Revision
 		}
 		for _, pair := range page.Kvs {
-			r.add(&all.change, pair)
+			do(pair)
 		}
 		if !page.More || len(page.Kvs) == 0 {
-			return all, nil
+			return header, nil
 		}
 		last := page.Kvs[len(page.Kvs)-1].Key
 		request.Key = slices.Concat(last, []byte{0})

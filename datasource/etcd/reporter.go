@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -33,11 +34,11 @@ type reporter struct {
 	changed chan struct{}                   // holds one when the status may have changed
 	running sync.WaitGroup                  // the goroutine
 
-	kv      pb.KVClient
-	leases  pb.LeaseClient
-	lease   int64  // 0: there is none
-	there   Report // as it was put last; zero when it is not there
-	failing bool   // and that has been logged
+	lease    int64     // 0: there is none
+	renewals *renewals // of the lease; nil when there is no stream for them
+	there    Report    // as it was put last; zero when it is not there
+	failing  bool
+	logged   complaint
 }
 
 // newReporter returns the reporter of a run, nil if none is wanted.
@@ -53,12 +54,6 @@ func (r *reporter) use(ctx context.Context, conn *grpc.ClientConn) {
 	if r != nil && r.conn.Swap(conn) == nil {
 		r.running.Go(func() { r.run(ctx) })
 	}
-}
-
-// connect takes the connection that the run has at present.
-func (r *reporter) connect() {
-	conn := r.conn.Load()
-	r.kv, r.leases = pb.NewKVClient(conn), pb.NewLeaseClient(conn)
 }
 
 // stir has the reporter look whether there is something new. It never blocks.
@@ -83,36 +78,49 @@ func (r *reporter) run(ctx context.Context) {
 	defer r.retire(ctx)
 	timer := r.source.opts.Clock.NewTimer(reportInterval)
 	defer timer.Stop()
+	r.judge(ctx, r.refresh(ctx))
 	for ctx.Err() == nil {
-		err := r.refresh(ctx)
-		if ctx.Err() == nil {
-			r.judge(err)
-		}
-		timer.Reset(reportInterval)
 		select {
 		case <-ctx.Done():
 		case <-r.changed:
+			r.judge(ctx, r.refresh(ctx))
+		case answer := <-r.answers():
+			r.take(ctx, answer)
 		case <-timer.C():
+			timer.Reset(reportInterval)
+			r.judge(ctx, r.look(ctx))
 		}
 	}
 }
 
-// judge logs an error that begins a series.
-func (r *reporter) judge(err error) {
-	if err != nil && !r.failing {
+// judge logs an error that begins a series or is another one than before.
+func (r *reporter) judge(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if r.failing = err != nil; !r.failing {
+		r.logged = complaint{}
+	} else if r.logged.next(err, r.source.opts.Clock.Now()) {
 		r.source.opts.Logger.Warn("penstock: this instance cannot report to etcd, its rules are not affected",
 			slog.String("source", r.source.Name()), slog.String("instance", r.self.Instance), slog.Any("error", err))
 	}
-	r.failing = err != nil
 }
 
-// refresh sees to it that the report is there and true.
-func (r *reporter) refresh(ctx context.Context) error {
-	r.connect()
+// look has the lease renewed and sees to it that the report is there and true.
+func (r *reporter) look(ctx context.Context) error {
 	if err := r.renew(ctx); err != nil {
 		return fmt.Errorf("renewing the lease: %w", rpctypes.Error(err))
 	}
-	if r.lease == 0 {
+	if err := r.find(ctx); err != nil {
+		return fmt.Errorf("reading %s: %w", r.key(), rpctypes.Error(err))
+	}
+	return r.refresh(ctx)
+}
+
+// refresh sees to it that the report is there, as far as is known, and true.
+func (r *reporter) refresh(ctx context.Context) error {
+	isNew := r.lease == 0
+	if isNew {
 		if err := r.grant(ctx); err != nil {
 			return fmt.Errorf("obtaining a lease: %w", rpctypes.Error(err))
 		}
@@ -122,49 +130,82 @@ func (r *reporter) refresh(ctx context.Context) error {
 		return nil
 	}
 	r.there = Report{} // a request that fails may still have been carried out
-	if err := r.put(ctx, report); err != nil {
-		return fmt.Errorf("writing %s: %w", r.key(), rpctypes.Error(err))
+	if err := rpctypes.Error(r.put(ctx, report)); err != nil {
+		if errors.Is(err, rpctypes.ErrLeaseNotFound) && !isNew {
+			r.lease = 0
+			return r.refresh(ctx)
+		}
+		return fmt.Errorf("writing %s: %w", r.key(), err)
 	}
 	r.there = report
 	return nil
 }
 
-// renew renews the lease, if there is one, and looks whether it and the report
-// are still there.
+// renew asks for a renewal of the lease, if there is one. The answer comes by
+// itself: from a proxy after up to five seconds.
 func (r *reporter) renew(ctx context.Context) error {
+	opts, conn := r.source.opts, r.conn.Load()
+	now := opts.Clock.Now()
+	if r.renewals != nil && (r.renewals.conn != conn || now.Sub(r.renewals.heard) >= reportTTL) {
+		r.closeRenewals()
+	}
 	if r.lease == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.source.opts.RequestTimeout)
-	defer cancel()
-	stream, err := r.leases.LeaseKeepAlive(ctx)
-	if err != nil {
-		return err
+	if r.renewals == nil {
+		opened, err := openRenewals(ctx, conn, opts.RequestTimeout, now)
+		if err != nil {
+			return err
+		}
+		r.renewals = opened
 	}
-	// A failed Send is explained by the Recv that follows.
-	_ = stream.Send(&pb.LeaseKeepAliveRequest{ID: r.lease})
-	renewed, err := stream.Recv()
-	if err != nil {
-		return err
-	}
-	if renewed.TTL <= 0 {
-		r.lease, r.there = 0, Report{}
+	r.renewals.renew(r.lease)
+	return nil
+}
+
+// answers returns where the answers to renewals come; nil when none can come.
+func (r *reporter) answers() <-chan renewal {
+	if r.renewals == nil {
 		return nil
 	}
-	found, err := r.kv.Range(ctx, &pb.RangeRequest{Key: []byte(r.key()), CountOnly: true})
-	if err != nil {
-		return err
+	return r.renewals.answers
+}
+
+// take takes note of the answer to a renewal.
+func (r *reporter) take(ctx context.Context, answer renewal) {
+	if answer.err != nil {
+		r.closeRenewals() // the next look opens another stream, and knows why it cannot
+		return
 	}
-	if found.Count == 0 {
+	r.renewals.heard = r.source.opts.Clock.Now()
+	if answer.ttl <= 0 && answer.lease == r.lease {
+		r.lease, r.there = 0, Report{} // both are gone
+		r.judge(ctx, r.refresh(ctx))
+	}
+}
+
+func (r *reporter) closeRenewals() {
+	if r.renewals != nil {
+		r.renewals.close(r.endTimeout())
+		r.renewals = nil
+	}
+}
+
+// find looks whether the report is still there.
+func (r *reporter) find(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, r.source.opts.RequestTimeout)
+	defer cancel()
+	found, err := pb.NewKVClient(r.conn.Load()).Range(ctx, &pb.RangeRequest{Key: []byte(r.key()), CountOnly: true})
+	if err == nil && found.Count == 0 {
 		r.there = Report{}
 	}
-	return nil
+	return err
 }
 
 func (r *reporter) grant(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.source.opts.RequestTimeout)
 	defer cancel()
-	granted, err := r.leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{TTL: int64(reportTTL / time.Second)})
+	granted, err := pb.NewLeaseClient(r.conn.Load()).LeaseGrant(ctx, &pb.LeaseGrantRequest{TTL: int64(reportTTL / time.Second)})
 	if err != nil {
 		return err
 	}
@@ -180,20 +221,24 @@ func (r *reporter) put(ctx context.Context, report Report) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.source.opts.RequestTimeout)
 	defer cancel()
-	_, err = r.kv.Put(ctx, &pb.PutRequest{Key: []byte(r.key()), Value: value, Lease: r.lease})
+	_, err = pb.NewKVClient(r.conn.Load()).Put(ctx, &pb.PutRequest{Key: []byte(r.key()), Value: value, Lease: r.lease})
 	return err
 }
 
 // retire takes the report away, now that the run has ended. One that cannot be
 // taken away goes with its lease.
 func (r *reporter) retire(ctx context.Context) {
-	if r.lease == 0 || r.failing {
-		return
+	if r.lease != 0 && !r.failing {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.endTimeout())
+		defer cancel()
+		_, _ = pb.NewLeaseClient(r.conn.Load()).LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: r.lease})
 	}
-	r.connect()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(revokeTimeout, r.source.opts.RequestTimeout))
-	defer cancel()
-	_, _ = r.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: r.lease})
+	r.closeRenewals()
+}
+
+// endTimeout is how long the end of something may take.
+func (r *reporter) endTimeout() time.Duration {
+	return min(revokeTimeout, r.source.opts.RequestTimeout)
 }
 
 func (r *reporter) key() string { return r.source.keys.Instances + r.self.Instance }

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 )
 
@@ -20,11 +21,17 @@ type run struct {
 	pause    backoff
 	reporter *reporter // nil without an instance
 
-	dialled *clientv3.Client    // with the configuration of Open
-	suspect bool                // dialled is to be replaced
-	members int                 // of the cluster, as far as the client knows
-	at      moment              // that was read or applied last
-	names   map[string]struct{} // of the documents that there are
+	dialled *clientv3.Client // with the configuration of Open
+	suspect bool             // dialled is to be replaced
+	members int              // of the cluster, as far as the client knows
+	failing bool             // the last attempt failed, and none has succeeded since
+	since   clock.Instant    // of the connection; 0 while there is none
+	why     error            // there is none, as it was reported last
+	at      moment           // that was read or applied last
+
+	// versions are the revisions of the documents that there are, by name, and
+	// that of the confirmation, under "".
+	versions map[string]int64
 }
 
 // session reads all documents and follows them until that fails. It returns
@@ -39,7 +46,7 @@ func (r *run) session(ctx context.Context) error {
 	}
 	conn := client.ActiveConnection()
 	r.members = max(1, len(client.Endpoints()))
-	if r.pause.failing() {
+	if r.failing {
 		// The connection's own backoff grows to minutes. That of the source
 		// counts.
 		conn.ResetConnectBackoff()
@@ -55,18 +62,6 @@ func (r *run) session(ctx context.Context) error {
 		r.suspect = true
 	}
 	return err
-}
-
-func (r *run) follow(ctx context.Context, conn *grpc.ClientConn) error {
-	all, err := r.readAll(ctx, pb.NewKVClient(conn))
-	if err != nil {
-		return fmt.Errorf("etcd: reading %s: %w", r.keys.Documents, err)
-	}
-	r.checkHistory(momentOf(all.header))
-	if err := r.watch(ctx, conn, all.change); err != nil {
-		return fmt.Errorf("etcd: watching %s: %w", r.keys.Documents, err)
-	}
-	return nil
 }
 
 // checkHistory warns when the cluster that was read is not the one it was or has
@@ -86,18 +81,36 @@ func (r *run) apply(change core.Change) {
 	r.reporter.stir()
 }
 
-// note keeps account of what there is after the change.
-func (r *run) note(change core.Change) {
-	r.at.revision = change.Revision
-	if change.Complete {
-		r.names = make(map[string]struct{}, len(change.Documents))
+// connected notes that the documents can be read.
+func (r *run) connected() { r.failing, r.since, r.why = false, r.opts.Clock.Now(), nil }
+
+// reason returns the error to report. While attempts fail for the same reason that
+// is the same error, whatever numbers are in it: whoever logs what is new does not
+// take another port for another reason.
+func (r *run) reason(err error) error {
+	if r.why == nil || meaning(r.why) != meaning(err) {
+		r.why = err
 	}
-	for _, document := range change.Documents {
-		r.names[document.Name] = struct{}{}
+	return r.why
+}
+
+// lost notes that they cannot be read any longer and returns how long to pause.
+// Only a connection that has lasted makes the pause a short one again: one that
+// is lost right after each read would otherwise mean many reads a second.
+func (r *run) lost() (pause time.Duration) {
+	if r.since != 0 && r.opts.Clock.Now().Sub(r.since) >= r.opts.MaxBackoff {
+		r.pause.reset()
 	}
-	for _, name := range change.Removed {
-		delete(r.names, name)
+	r.failing, r.since = true, 0
+	return r.pause.next()
+}
+
+// documents returns how many documents there are.
+func (r *run) documents() int {
+	if _, there := r.versions[""]; there {
+		return len(r.versions) - 1
 	}
+	return len(r.versions)
 }
 
 // dial returns the caller's client or one of the run's own.
@@ -142,7 +155,7 @@ func (r *run) hangUp() {
 // with the reason, and later ones wait until there is.
 func (r *run) callOptions() []grpc.CallOption {
 	return []grpc.CallOption{
-		grpc.WaitForReady(r.pause.failing()),
+		grpc.WaitForReady(r.failing),
 		grpc.MaxCallRecvMsgSize(math.MaxInt32),
 	}
 }

@@ -42,6 +42,9 @@ func New(client *clientv3.Client, prefix string, opts Options) (*Source, error) 
 	if opts.TLS != nil {
 		return nil, errors.New("etcd: Options.TLS is of no use to a client that is there already: leave it out, or use Open")
 	}
+	if opts.Token != nil {
+		return nil, errors.New("etcd: Options.Token is of no use to a client that is there already: leave it out, or use Open")
+	}
 	return newSource(Source{client: client}, prefix, opts)
 }
 
@@ -56,6 +59,12 @@ func New(client *clientv3.Client, prefix string, opts Options) (*Source, error) 
 func Open(config clientv3.Config, prefix string, opts Options) (*Source, error) {
 	if len(config.Endpoints) == 0 {
 		return nil, errors.New("etcd: Config.Endpoints is empty: name the members of the cluster")
+	}
+	if opts.Token != nil {
+		if config.Username != "" || config.Password != "" || config.Token != "" {
+			return nil, errors.New("etcd: Options.Token is set beside a user or a token in the Config: leave one of them out")
+		}
+		config = withToken(config, opts.Token)
 	}
 	setDefault(&config.DialTimeout, 5*time.Second)
 	setDefault(&config.DialKeepAliveTime, 10*time.Second)
@@ -97,11 +106,11 @@ func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		sink.Disconnected(err)
+		sink.Disconnected(r.reason(err))
 		if errors.Is(err, ErrClientClosed) {
 			return err
 		}
-		if !r.wait(ctx, r.pause.next()) {
+		if !r.wait(ctx, r.lost()) {
 			return ctx.Err()
 		}
 	}

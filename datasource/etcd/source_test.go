@@ -40,6 +40,7 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 		"max documents":       {prefix: prefix, opts: etcd.Options{MaxDocuments: -1}, says: "Options.MaxDocuments is negative"},
 		"request timeout":     {prefix: prefix, opts: etcd.Options{RequestTimeout: -1}, says: "Options.RequestTimeout is negative"},
 		"watch timeout":       {prefix: prefix, opts: etcd.Options{WatchTimeout: -1}, says: "Options.WatchTimeout is negative"},
+		"compare interval":    {prefix: prefix, opts: etcd.Options{CompareInterval: -1}, says: "Options.CompareInterval is negative"},
 		"min backoff":         {prefix: prefix, opts: etcd.Options{MinBackoff: -1}, says: "Options.MinBackoff is negative"},
 		"max backoff":         {prefix: prefix, opts: etcd.Options{MaxBackoff: -1}, says: "Options.MaxBackoff is negative"},
 		"backoffs contradict": {prefix: prefix, opts: etcd.Options{MinBackoff: 2, MaxBackoff: 1}, says: "longer than MaxBackoff"},
@@ -64,6 +65,12 @@ func TestClientThatCannotWorkIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "no connection")
 	_, err = etcd.Open(clientv3.Config{}, etcd.Prefix("shop"), etcd.Options{})
 	require.ErrorContains(t, err, "Config.Endpoints is empty")
+	twice := etcd.Options{Token: etcd.TokenFile("token")}
+	for _, config := range []clientv3.Config{{Username: "a", Password: "b"}, {Token: "c"}} {
+		config.Endpoints = nowhere.Endpoints
+		_, err = etcd.Open(config, etcd.Prefix("shop"), twice)
+		require.ErrorContains(t, err, "Options.Token is set beside")
+	}
 }
 
 func TestOneBackoffGivenIsEnough(t *testing.T) {
@@ -80,7 +87,7 @@ func TestRunReturnsWithItsContext(t *testing.T) {
 	failed := make(failures)
 	ended := make(chan error, 1)
 	go func() { ended <- source.Run(ctx, failed) }()
-	require.ErrorContains(t, <-failed, "etcd: reading /penstock/shop/: ")
+	require.ErrorContains(t, <-failed, "etcd: watching /penstock/shop/: ")
 	cancel()
 	for {
 		select {

@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,93 +9,110 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
-
-	"github.com/penstock-go/penstock/core"
 )
 
-// watch applies all documents, as they were read, and then what changes, until
-// that fails. It returns why.
+// follow applies all documents and then what changes, until that fails. It
+// returns why.
 //
 // A member that cannot be watched must not be the one that every watch is opened
 // on: as requests go to one member after the other, a session may well come to
 // the same member each time.
-func (r *run) watch(ctx context.Context, conn *grpc.ClientConn, all core.Change) error {
-	start := all.Revision + 1
-	for attempt := range r.members {
-		opened := func() {
-			if attempt == 0 {
-				r.note(all)
-				r.apply(all)
-			}
-		}
-		watched, err := r.watchMember(ctx, conn, start, opened)
-		if watched || !unreachable(err) || attempt == r.members-1 {
-			return err
+func (r *run) follow(ctx context.Context, conn *grpc.ClientConn) (err error) {
+	for range r.members {
+		var opened bool
+		opened, err = r.followMember(ctx, conn)
+		if opened || !unreachable(err) {
+			break
 		}
 	}
-	return nil
+	return err
 }
 
-// watchMember watches one member, and tells whether that could be begun and why
-// it has ended. It calls opened when it knows. The watch is opened before
-// documents are applied: whoever has seen them can count on changes being seen
-// at once.
+// followMember watches one member and applies what it reads and what changes. It
+// returns whether the watch could be opened, and why it has ended.
 //
-// It speaks the watch protocol itself because the client's own watcher
-// reconnects behind the caller's back and resumes where it was, which is wrong
-// for a cluster that was restored meanwhile.
-func (r *run) watchMember(
-	ctx context.Context, conn *grpc.ClientConn, start int64, opened func(),
-) (watched bool, err error) {
+// The watch is opened before the documents are read. What is read counts only if
+// the server answers on the stream of the watch afterwards: then the server has
+// been there all the time, with one history, and nothing that was written since
+// can be missed. Were the watch opened afterwards, at the revision after that of
+// the read, it could be one of another history, which came in between and has
+// gone past that revision.
+func (r *run) followMember(ctx context.Context, conn *grpc.ClientConn) (opened bool, err error) {
 	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx))
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer cancel(nil)
 
-	stream, err := r.openWatch(ctx, cancel, pb.NewWatchClient(conn), start)
-	opened()
+	watch, err := r.openWatch(ctx, cancel, pb.NewWatchClient(conn))
 	if err != nil {
-		return false, err
+		return false, r.watching(err)
 	}
-	r.pause.succeed()
-
 	responses := make(chan received, maxQueued)
-	background.Go(func() { receive(ctx, stream, responses) })
-	life := &signsOfLife{
-		run: r, kv: pb.NewKVClient(conn), stream: stream, start: start,
-		answers: make(chan answer, 1), reading: &background,
+	background.Go(func() { receive(ctx, watch, responses) })
+	kv := pb.NewKVClient(conn)
+	all, err := r.readAll(ctx, kv, watch.opened)
+	if err != nil {
+		return true, fmt.Errorf("etcd: reading %s: %w", r.keys.Documents, err)
 	}
-	return true, r.applyChanges(ctx, life, responses)
+	since, err := r.awaitAnswer(ctx, watch, responses)
+	if err != nil {
+		return true, r.watching(err)
+	}
+	r.applyAll(all)
+	if err := r.applyNews(since); err != nil {
+		return true, r.watching(err)
+	}
+	life := &signsOfLife{run: r, kv: kv, watch: watch, answers: make(chan answer, 1), reading: &background}
+	return true, r.watching(r.applyChanges(ctx, life, responses))
 }
 
-// openWatch returns a stream on which the server has confirmed the watch.
-func (r *run) openWatch(
-	ctx context.Context, cancel context.CancelCauseFunc, client pb.WatchClient, start int64,
-) (pb.Watch_WatchClient, error) {
-	late := time.AfterFunc(r.opts.RequestTimeout, func() {
-		cancel(fmt.Errorf("%w: no answer within %v", errSilent, r.opts.RequestTimeout))
-	})
+func (r *run) watching(err error) error {
+	return fmt.Errorf("etcd: watching %s: %w", r.keys.Documents, err)
+}
+
+// awaitAnswer has the server answer on the watch and returns what the watch has
+// brought up to then.
+func (r *run) awaitAnswer(ctx context.Context, watch *watchStream, responses <-chan received) (since news, err error) {
+	watch.probe()
+	late := time.NewTimer(r.opts.RequestTimeout)
 	defer late.Stop()
-	stream, err := client.Watch(ctx, r.callOptions()...)
-	if err != nil {
-		return nil, watchError(ctx, err)
+	for {
+		select {
+		case <-ctx.Done():
+			return news{}, context.Cause(ctx)
+		case <-late.C:
+			return news{}, r.unanswered()
+		case next := <-responses:
+			answered, err := watch.take(&since, next)
+			if err == nil {
+				err = since.check(r.opts.MaxDocuments)
+			}
+			if err != nil || answered {
+				return since, err
+			}
+		}
 	}
-	first, end := r.followedRange()
-	// A failed Send is explained by the Recv that follows.
-	_ = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{
-		CreateRequest: &pb.WatchCreateRequest{Key: first, RangeEnd: end, StartRevision: start},
-	}})
-	created, err := stream.Recv()
-	if err != nil {
-		return nil, watchError(ctx, err)
+}
+
+// take adds what was received to the news. It returns whether that answers a
+// probe, and why the watch has ended, if it has.
+func (w *watchStream) take(n *news, next received) (answered bool, ended error) {
+	if next.err != nil {
+		return false, next.err
 	}
-	if created.Header.GetClusterId() != r.at.cluster {
-		return nil, errReplaced
+	if err := w.ended(next.response); err != nil {
+		return false, err
 	}
-	return stream, cancelled(created)
+	if next.response.WatchId == w.id {
+		n.add(next.response)
+	}
+	if !w.answered(next.response) {
+		return false, nil
+	}
+	n.revision = max(n.revision, next.response.Header.GetRevision())
+	return true, nil
 }
 
 // applyChanges applies responses until one says that the watch has ended or
@@ -105,24 +121,30 @@ func (r *run) applyChanges(ctx context.Context, life *signsOfLife, responses <-c
 	interval := r.opts.WatchTimeout / askTimes
 	timer := r.opts.Clock.NewTimer(interval)
 	defer timer.Stop()
+	compared := newComparison(life)
+	defer compared.timer.Stop()
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case first := <-responses:
-			revision, err := r.applyQueued(queued(first, responses))
-			if err != nil {
-				return err
-			}
-			life.heard(revision)
+			err = r.applyQueued(life, queued(first, responses))
 		case <-timer.C():
-			if err := life.ask(ctx); err != nil {
-				return err
-			}
+			err = life.ask(ctx)
 		case answer := <-life.answers:
-			if err := life.take(answer); err != nil {
-				return err
+			err = life.take(answer)
+		case <-compared.timer.C():
+			if err = compared.next(ctx); err == nil {
+				continue // that is no sign of life
 			}
+		case found := <-compared.found:
+			if err = compared.take(found); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return err
 		}
 		if !life.asking {
 			timer.Reset(interval)
@@ -130,52 +152,51 @@ func (r *run) applyChanges(ctx context.Context, life *signsOfLife, responses <-c
 	}
 }
 
-// applyQueued applies the news among responses, all at once, and returns the
-// revision that the watch has come to, and why it has ended, if it has. Of
-// events that came in the meantime only what they lead to is applied: a source
-// that is written to faster than documents can be applied does not fall behind.
-func (r *run) applyQueued(responses []received) (revision int64, ended error) {
-	var events []*mvccpb.Event
+// applyQueued applies the news among responses, all at once, and returns why the
+// watch has ended, if it has. Of events that came in the meantime only what they
+// lead to is applied: a source that is written to faster than documents can be
+// applied does not fall behind.
+func (r *run) applyQueued(life *signsOfLife, responses []received) (ended error) {
+	var n news
 	for _, next := range responses {
-		if ended = next.ended(); ended != nil {
+		if _, ended = life.watch.take(&n, next); ended != nil {
 			break
 		}
-		revision = next.response.Header.GetRevision()
-		events = append(events, next.response.Events...)
 	}
-	// A response without news is a sign of life.
-	news := slices.DeleteFunc(events, func(e *mvccpb.Event) bool {
-		return e.Kv.ModRevision <= r.at.revision || r.isConfirmationKey(e.Kv) && !confirms(e.Kv)
-	})
-	if len(news) == 0 {
-		return revision, ended
+	if err := r.applyNews(n); err != nil {
+		return err
 	}
-	change := r.change(news)
-	r.note(change)
-	if err := r.checkCount(len(r.names)); err != nil {
-		return revision, err
-	}
-	r.apply(change)
-	return revision, ended
+	life.heard(n.revision)
+	return ended
 }
 
-// cancelled returns why the server ended the watch, nil if it did not.
-func cancelled(response *pb.WatchResponse) error {
-	switch {
-	case response.CompactRevision != 0:
-		return rpctypes.ErrCompacted
-	case response.Canceled:
-		return errors.New("cancelled by the server: " + response.CancelReason)
-	default:
+// applyAll applies all documents, as they were read.
+func (r *run) applyAll(all contents) {
+	r.checkHistory(momentOf(all.header))
+	r.versions = all.versions
+	r.connected()
+	r.apply(all.change)
+}
+
+// applyNews applies what is later than what was applied before.
+func (r *run) applyNews(n news) error {
+	events := n.after(r.at.revision)
+	for _, event := range events {
+		if event.Type == mvccpb.Event_DELETE {
+			delete(r.versions, r.documentName(event.Kv))
+		} else {
+			r.versions[r.documentName(event.Kv)] = event.Kv.ModRevision
+		}
+	}
+	events = slices.DeleteFunc(events, func(e *mvccpb.Event) bool { return r.isConfirmationKey(e.Kv) && !confirms(e.Kv) })
+	if len(events) == 0 {
 		return nil
 	}
-}
-
-// watchError returns what the source itself ended the watch for, or else the
-// error in the client's terms.
-func watchError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+	change := r.change(events)
+	r.at.revision = change.Revision
+	if err := r.checkCount(r.documents()); err != nil {
+		return err
 	}
-	return rpctypes.Error(err)
+	r.apply(change)
+	return nil
 }

@@ -2,16 +2,23 @@ package etcdtest_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
@@ -148,6 +155,39 @@ func TestTokenThatIsNoLongerValid(t *testing.T) {
 	})
 }
 
+// A token that others renew is read for each request.
+func TestTokenInAFileIsRenewed(t *testing.T) {
+	server, root := secured(t, etcdtest.Options{Dir: t.TempDir()})
+	_, err := root.RoleGrantPermission(t.Context(), "rules", instances,
+		clientv3.GetPrefixRangeEnd(instances), clientv3.PermissionType(clientv3.PermReadWrite))
+	require.NoError(t, err)
+	_, err = root.UserGrantRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "token")
+	opts := reporting("a")
+	opts.Token = etcd.TokenFile(file)
+	s := follow(t, open(t, opts, server.Endpoint()))
+	s.awaitError(t, says("no such file"))
+	require.NoError(t, os.WriteFile(file, []byte("\n"), 0o600))
+	s.awaitError(t, says("is empty"))
+	require.NoError(t, os.WriteFile(file, []byte("some.1"), 0o600))
+	s.awaitError(t, is(rpctypes.ErrInvalidAuthToken))
+	assert.Empty(t, s.applied())
+	require.NoError(t, os.WriteFile(file, []byte(tokenOf(t, server)+"\n"), 0o600))
+	s.awaitDocuments(t, map[string]string{})
+	awaitReport(t, root, "a", anyReport)
+
+	before := len(s.disconnections())
+	require.NoError(t, server.Restart()) // its tokens do not survive that
+	require.Eventually(t, func() bool {
+		return slices.ContainsFunc(s.disconnections()[before:], is(rpctypes.ErrInvalidAuthToken))
+	}, patience, time.Millisecond)
+	require.NoError(t, os.WriteFile(file, []byte(tokenOf(t, server)), 0o600))
+	_, err = root.Put(t.Context(), prefix+"a", "1")
+	require.NoError(t, err)
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+}
+
 // tokenOf logs in as the reader and returns the token.
 func tokenOf(t *testing.T, server *etcdtest.Server) string {
 	t.Helper()
@@ -168,4 +208,44 @@ func valid(server *etcdtest.Server, token string) bool {
 	defer cancel()
 	_, err = client.Get(ctx, prefix)
 	return err == nil
+}
+
+// What is asked of the server on a watch that stands may be refused: that the server
+// says so is a sign of life.
+func TestRightThatIsTakenAwayIsNoSilence(t *testing.T) {
+	server, root := secured(t, etcdtest.Options{})
+	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	virtual := clock.NewVirtual(time.Now())
+	opts := eager()
+	opts.Clock = virtual
+	var refused atomic.Int64
+	source, err := etcd.Open(clientv3.Config{
+		Endpoints: []string{server.Endpoint()}, Username: "reader", Password: "reader",
+		DialOptions: []grpc.DialOption{onResponse(func(r *pb.WatchResponse) {
+			if r.Created && r.Canceled {
+				refused.Add(1)
+			}
+		})},
+	}, prefix, opts)
+	require.NoError(t, err)
+	s := follow(t, source)
+	s.awaitDocuments(t, map[string]string{})
+	_, err = root.UserRevokeRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	for n := range int64(10) {
+		require.Eventually(t, func() bool {
+			if refused.Load() > n {
+				return true
+			}
+			if virtual.Timers() == 2 {
+				virtual.Advance(10 * time.Second) // a third of the watch's timeout
+			}
+			return false
+		}, patience, 10*time.Millisecond)
+	}
+	_, err = root.Put(t.Context(), prefix+"a", "1")
+	require.NoError(t, err)
+	s.awaitDocuments(t, map[string]string{"a": "1"})
+	assert.Empty(t, s.disconnections())
 }

@@ -2,15 +2,16 @@ package etcdtest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -27,6 +28,21 @@ type cluster [3]*etcdtest.Server
 // startCluster starts a cluster for the test and returns once it has a leader.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
+	for {
+		c, err := tryCluster(t)
+		if err == nil {
+			t.Cleanup(c.stop)
+			return c
+		}
+		c.stop()
+		// Another process may take a port between its choice and its use.
+		require.ErrorIs(t, err, syscall.EADDRINUSE)
+	}
+}
+
+// tryCluster starts those members that it can.
+func tryCluster(t *testing.T) (*cluster, error) {
+	t.Helper()
 	var peers [len(cluster{})]url.URL
 	var initial []string
 	for i := range peers {
@@ -39,6 +55,7 @@ func startCluster(t *testing.T) *cluster {
 	}
 	var c cluster
 	var starting sync.WaitGroup
+	var failed [len(cluster{})]error
 	for i := range c {
 		opts := etcdtest.Options{Dir: t.TempDir(), Configure: func(config *embed.Config) {
 			config.Name = fmt.Sprintf("member-%d", i)
@@ -47,16 +64,11 @@ func startCluster(t *testing.T) *cluster {
 			config.TickMs, config.ElectionMs = 20, 200
 		}}
 		starting.Go(func() {
-			server, err := etcdtest.Start(opts)
-			if assert.NoError(t, err) {
-				c[i] = server
-			}
+			c[i], failed[i] = etcdtest.Start(opts)
 		})
 	}
 	starting.Wait()
-	t.Cleanup(c.stop)
-	require.False(t, t.Failed())
-	return &c
+	return &c, errors.Join(failed[:]...)
 }
 
 func (c *cluster) stop() {

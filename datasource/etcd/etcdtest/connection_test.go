@@ -32,10 +32,10 @@ func TestFirstReadThatHangs(t *testing.T) {
 	require.Eventually(t, func() bool { return engine.Status().Sources[0].Err != nil }, patience, time.Millisecond)
 	status := engine.Status().Sources[0]
 	assert.False(t, status.Ready || status.Connected)
-	require.ErrorContains(t, status.Err, "etcd: reading /penstock/shop/: ")
+	require.ErrorContains(t, status.Err, "etcd: watching /penstock/shop/: ")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	require.ErrorContains(t, engine.Ready(ctx), "etcd: reading /penstock/shop/: ")
+	require.ErrorContains(t, engine.Ready(ctx), "etcd: watching /penstock/shop/: ")
 	assert.True(t, passes(t, engine))
 
 	network.restore()

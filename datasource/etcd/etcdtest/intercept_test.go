@@ -34,6 +34,16 @@ func onRange(do func(*pb.RangeRequest)) grpc.DialOption {
 	})
 }
 
+// beforeRange calls do before the n-th page that a client reads.
+func beforeRange(n int64, do func()) grpc.DialOption {
+	var pages atomic.Int64
+	return onRequest(func(request any) {
+		if _, ok := request.(*pb.RangeRequest); ok && pages.Add(1) == n {
+			do()
+		}
+	})
+}
+
 // beforeTxn calls do before the n-th transaction of a client.
 func beforeTxn(n int64, do func()) grpc.DialOption {
 	var transactions atomic.Int64
@@ -78,6 +88,29 @@ func onResponse(do func(*pb.WatchResponse)) grpc.DialOption {
 		stream, err := open(ctx, desc, cc, method, opts...)
 		return tapped{stream, do}, err
 	})
+}
+
+// onWatchRequest calls do with each request on a watch, before it is sent.
+func onWatchRequest(do func(*pb.WatchRequest)) grpc.DialOption {
+	return grpc.WithChainStreamInterceptor(func(
+		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+		open grpc.Streamer, opts ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		stream, err := open(ctx, desc, cc, method, opts...)
+		return asking{stream, do}, err
+	})
+}
+
+type asking struct {
+	grpc.ClientStream
+	do func(*pb.WatchRequest)
+}
+
+func (a asking) SendMsg(message any) error {
+	if request, ok := message.(*pb.WatchRequest); ok {
+		a.do(request)
+	}
+	return a.ClientStream.SendMsg(message)
 }
 
 // repeated delivers each response on a watch that has events twice, and the

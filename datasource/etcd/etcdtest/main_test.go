@@ -3,7 +3,6 @@ package etcdtest_test
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 // TestMain fails when goroutines are left over. Connections between members of a
 // cluster that has ended take up to five seconds to notice.
 func TestMain(m *testing.M) {
-	runtime.MemProfileRate = 16 << 10 // fine enough to see what piles up
 	code := m.Run()
 	if code == 0 {
 		code = awaitQuiet()

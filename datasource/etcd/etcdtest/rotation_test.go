@@ -93,4 +93,7 @@ func TestClientThatIsThereTakesNoCertificates(t *testing.T) {
 	opts.TLS = transport.TLSInfo{}.ClientConfig
 	_, err := etcd.New(dial(t, server.Endpoint()), prefix, opts)
 	require.ErrorContains(t, err, "Options.TLS")
+	opts.TLS, opts.Token = nil, etcd.TokenFile("token")
+	_, err = etcd.New(dial(t, server.Endpoint()), prefix, opts)
+	require.ErrorContains(t, err, "Options.Token")
 }

@@ -16,8 +16,13 @@ import (
 )
 
 const (
-	attempts     = 10               // to find free ports
+	attempts     = 10 // to find free ports, or to get those that were used before
+	portInterval = 200 * time.Millisecond
 	readyTimeout = 30 * time.Second // for the server to elect itself
+
+	// silentTimeout is how long a server that stops waits, twice, for connections
+	// on which nothing was ever said.
+	silentTimeout = 2 * time.Second
 )
 
 // Server is an etcd cluster of one member. Its methods may be called from
@@ -53,7 +58,9 @@ func (s *Server) startAnywhere() (err error) {
 	if s.addresses, err = freeAddresses(); err != nil {
 		return fmt.Errorf("etcdtest: looking for free ports: %w", err)
 	}
-	return s.Restart()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begin()
 }
 
 // Endpoint returns the server's URL for clients. It stays the same over Stop
@@ -81,17 +88,34 @@ func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.halt()
+	for attempt := 1; ; attempt++ {
+		err := s.begin()
+		// Somebody else's connection may have been given one of the ports.
+		if attempt == attempts || !errors.Is(err, syscall.EADDRINUSE) {
+			return err
+		}
+		time.Sleep(portInterval)
+	}
+}
+
+// begin starts the server, or leaves nothing of it.
+func (s *Server) begin() error {
+	dir := s.dir
 	if err := s.start(); err != nil {
 		s.halt()
-		s.clean()
+		if dir == "" || !errors.Is(err, syscall.EADDRINUSE) {
+			s.clean()
+		}
 		return fmt.Errorf("etcdtest: starting the server: %w", err)
 	}
 	return nil
 }
 
 // Stop ends the server and waits until all of it has ended. Requests and
-// watches under way are cut off. Without [Options.Dir] it removes the data. It
-// may be called again.
+// watches under way are cut off. Connections on which nothing was ever said are
+// waited for no longer than four seconds; a goroutine of etcd stays with them until
+// they are closed. Without [Options.Dir] Stop removes the data. It may be called
+// again.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +162,42 @@ func (s *Server) halt() {
 		s.grpc = nil
 	}
 	if s.etcd != nil {
-		s.etcd.Close()
+		closeEtcd(s.etcd)
 		s.etcd = nil
+	}
+}
+
+// closeEtcd returns when the server has ended: its ports are free and its data are
+// closed. Left to itself, etcd first waits for those who have connected and never
+// said anything, for as long as they stay.
+func closeEtcd(server *embed.Etcd) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		server.Close()
+	}()
+	if within(silentTimeout, closed) {
+		return
+	}
+	for _, listener := range server.Clients {
+		_ = listener.Close()
+	}
+	for _, listener := range server.Peers {
+		_ = listener.Close()
+	}
+	server.Server.Stop()
+	within(silentTimeout, closed)
+}
+
+// within returns whether something is done within a time.
+func within(limit time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
 	}
 }
 

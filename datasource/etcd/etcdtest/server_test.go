@@ -1,6 +1,7 @@
 package etcdtest_test
 
 import (
+	"net"
 	"net/url"
 	"os"
 	"sync"
@@ -41,6 +42,33 @@ func TestStopEndsAtOnceWhateverIsOpenAndMayBeRepeated(t *testing.T) {
 	server.Stop()
 }
 
+func TestStopEndsInSpiteOfConnectionsThatNeverSpeak(t *testing.T) {
+	peers := make(chan string, 10)
+	server := start(t, etcdtest.Options{Dir: t.TempDir(), Configure: func(c *embed.Config) { peers <- c.ListenPeerUrls[0].Host }})
+	put(t, server, "a", "1")
+	endpoint, err := url.Parse(server.Endpoint())
+	require.NoError(t, err)
+	for _, address := range []string{endpoint.Host, <-peers} {
+		conn, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		server.Stop()
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(patience):
+		require.Fail(t, "Stop hangs")
+	}
+	require.NoError(t, server.Restart(), "ports and data are free")
+	response, err := server.Client().Get(t.Context(), prefix+"a")
+	require.NoError(t, err)
+	assert.Len(t, response.Kvs, 1)
+}
+
 func TestRestartKeepsAddressAndData(t *testing.T) {
 	server := start(t, etcdtest.Options{Dir: t.TempDir(), Fsync: true})
 	put(t, server, "a", "1")
@@ -55,6 +83,24 @@ func TestRestartKeepsAddressAndData(t *testing.T) {
 		require.NoError(t, err, how)
 		assert.Len(t, response.Kvs, 1, how)
 	}
+}
+
+func TestRestartWaitsForItsPort(t *testing.T) {
+	server := start(t, etcdtest.Options{Dir: t.TempDir()})
+	put(t, server, "a", "1")
+	endpoint, err := url.Parse(server.Endpoint())
+	require.NoError(t, err)
+	server.Stop()
+	taken, err := net.Listen("tcp", endpoint.Host)
+	require.NoError(t, err)
+	restarted := make(chan error, 1)
+	go func() { restarted <- server.Restart() }()
+	time.Sleep(300 * time.Millisecond) // for an attempt to fail; one that comes later does not
+	require.NoError(t, taken.Close())
+	require.NoError(t, <-restarted)
+	response, err := server.Client().Get(t.Context(), prefix+"a")
+	require.NoError(t, err)
+	assert.Len(t, response.Kvs, 1)
 }
 
 func TestDataInATemporaryDirectoryGoWithTheServer(t *testing.T) {

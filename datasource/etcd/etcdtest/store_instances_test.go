@@ -2,6 +2,8 @@ package etcdtest_test
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -83,10 +85,32 @@ func TestInstancesAreThoseThatReport(t *testing.T) {
 	found, err = s.Instances(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "c:8080 (canary)"}, waitedFor(found))
+}
 
-	commit(t, server, clientv3.OpPut(instances+"z", "no report"))
-	_, err = s.Instances(t.Context())
-	require.ErrorContains(t, err, `store: key "/penstock/shop.instances/z" is no report of an instance`)
+func TestWhatIsNoReportIsNamedAndLeftOut(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	s := newStore(t, server)
+	lag(t, server, "a", 1<<62)
+	pushed := push(t, s, map[string]string{"orders.yaml": closed})
+	report, _, _ := reported(t, server.Client(), "a")
+	copied, err := json.Marshal(report)
+	require.NoError(t, err)
+	garbage := map[string]string{
+		"text": "no report", "empty": "", "null": "null", "object": "{}", "list": "[]", "\xff": "\xff",
+		"other": string(copied), "cut": string(copied[:len(copied)/2]), "deeper/a": string(copied),
+	}
+	for name, value := range garbage {
+		commit(t, server, clientv3.OpPut(instances+name, value))
+	}
+	found, err := s.Reports(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a"}, waitedFor(found.Instances))
+	require.Len(t, found.Unreadable, len(garbage))
+	for _, u := range found.Unreadable {
+		assert.Contains(t, garbage, strings.TrimPrefix(u.Key, instances))
+		require.ErrorContains(t, u.Err, "store: no report of ")
+	}
+	require.NoError(t, s.WaitFor(t.Context(), pushed.Revision, nil), "nobody waits for what is no instance")
 }
 
 func TestWaitForInstancesThatLagStopAndStart(t *testing.T) {

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -72,12 +69,13 @@ func TestReadOfManyDocumentsIsOfOneMomentWhateverIsWritten(t *testing.T) {
 	}
 }
 
-// A thousand writes a second: the engine ends at what was written last, what
-// it goes through is in order, and nothing piles up.
+// A thousand writes a second: the engine ends at what was written last, and what
+// it goes through is in order. What waits meanwhile is bounded: see
+// TestChangesThatQueueUpDuringAReadAreBounded.
 func TestEngineKeepsUpWithAStorm(t *testing.T) {
 	t.Parallel()
 	const names, perSecond = 10, 1000
-	seconds := 10
+	seconds := 5
 	if testing.Short() {
 		seconds = 1
 	}
@@ -101,7 +99,6 @@ func TestEngineKeepsUpWithAStorm(t *testing.T) {
 
 	want := map[string]float64{}
 	var writers sync.WaitGroup
-	var memory []int64
 	began := time.Now()
 	for second := range seconds {
 		for name := range names {
@@ -115,45 +112,12 @@ func TestEngineKeepsUpWithAStorm(t *testing.T) {
 		}
 		writers.Wait()
 		time.Sleep(time.Until(began.Add(time.Duration(second+1) * time.Second))) // the rate, not a wait for anything
-		memory = append(memory, inUse())
 	}
 	awaitLimits(t, engine, want)
 	assert.NoError(t, engine.Status().Sources[0].Err)
 	mu.Lock()
 	defer mu.Unlock()
-	t.Logf("%d writes in %v, %d swaps, memory %d KiB", seconds*perSecond, time.Since(began), swaps, memory)
+	t.Logf("%d writes in %v, %d swaps", seconds*perSecond, time.Since(began), swaps)
 	assert.Positive(t, swaps)
-	assert.Positive(t, slices.Max(memory), "samples see the engine")
-	assert.Less(t, slices.Max(memory), int64(1<<10), "KiB")
-}
-
-// inUse returns what the engine and the source hold in memory, in KiB, as far as
-// samples tell. The server in the same process does not count.
-func inUse() int64 {
-	runtime.GC()
-	runtime.GC() // what a profile tells is as of the collection before
-	records := make([]runtime.MemProfileRecord, 50_000)
-	n, ok := runtime.MemProfile(records, false)
-	if !ok {
-		return -1
-	}
-	var bytes int64
-	for _, record := range records[:n] {
-		if ours(record.Stack()) {
-			bytes += record.InUseBytes()
-		}
-	}
-	return bytes >> 10
-}
-
-func ours(stack []uintptr) bool {
-	for frames := runtime.CallersFrames(stack); ; {
-		frame, more := frames.Next()
-		if strings.Contains(frame.Function, "penstock") && !strings.Contains(frame.Function, "etcdtest") {
-			return true
-		}
-		if !more {
-			return false
-		}
-	}
+	assert.Len(t, engine.Status().Sources[0].Documents, names)
 }

@@ -176,18 +176,18 @@ func (w *world) burst(t *rapid.T) {
 	}
 }
 
-// healing is how long it may take until the engine goes by what etcd holds again.
-const healing = 5 * time.Second
-
 // heal makes all well again, sees that the engine comes to what etcd holds and that
 // it came there as it should, and returns how long it took.
 func (w *world) heal(t *rapid.T) time.Duration {
 	w.start(t)
 	w.network.restore()
 	began := time.Now()
-	require.Eventually(t, func() bool { return maps.Equal(w.source.documents(), w.held) && w.engine.Status().Sources[0].Connected },
-		healing, time.Millisecond)
+	w.await(t) // without anything written
 	took := time.Since(began)
+	// The engine may have held the same before, and be on its way through what came
+	// after that. What is written now was never held.
+	w.put(t, "healed")
+	w.await(t)
 
 	changes := w.source.applied()
 	held, inForce, at := map[string]string{}, map[string]float64{}, 0
@@ -205,6 +205,23 @@ func (w *world) heal(t *rapid.T) time.Duration {
 	w.source.note(func() { had = slices.Clone(w.swaps) })
 	require.Equal(t, distinct(want), distinct(append([]map[string]float64{{}}, had...)))
 	return took
+}
+
+// await waits until the source has delivered what etcd holds.
+func (w *world) await(t *rapid.T) {
+	require.Eventually(t, func() bool { return maps.Equal(w.source.documents(), w.held) && w.engine.Status().Sources[0].Connected },
+		patience, time.Millisecond)
+}
+
+// put writes a version of a document that there was not before.
+func (w *world) put(t *rapid.T, name string) {
+	w.version++
+	next := maps.Clone(w.held)
+	next[name] = limited(name, w.version)
+	_, err := w.server.Client().Put(context.Background(), w.prefix+name, next[name])
+	require.NoError(t, err)
+	w.held = next
+	w.past = append(w.past, next)
 }
 
 // applied returns the documents after a change.

@@ -16,22 +16,54 @@ import (
 
 const pollInterval = 200 * time.Millisecond // while waiting for instances
 
-// Instances returns the reports of the instances that follow the documents and
-// report, by instance. One that dies without a word is among them for up to 15
-// seconds more.
-func (s *Store) Instances(ctx context.Context) ([]etcd.Report, error) {
+// Reports are what is found where instances report.
+type Reports struct {
+	Instances  []etcd.Report // by instance
+	Unreadable []Unreadable  // by key
+}
+
+// Unreadable is a value that no instance has written. It stands for none, and does
+// no harm but to be in the way.
+type Unreadable struct {
+	Key string
+	Err error // what is wrong with the value
+}
+
+// Reports returns the reports of the instances that follow the documents and
+// report, and names the keys among them that hold no report. An instance that
+// dies without a word is among them for up to 15 seconds more.
+func (s *Store) Reports(ctx context.Context) (Reports, error) {
 	found, err := s.client.Get(ctx, s.keys.Instances, clientv3.WithPrefix())
 	if err != nil {
-		return nil, fmt.Errorf("store: reading %s: %w", s.keys.Instances, err)
+		return Reports{}, fmt.Errorf("store: reading %s: %w", s.keys.Instances, err)
 	}
-	reports := make([]etcd.Report, len(found.Kvs))
-	for i, pair := range found.Kvs {
-		if err := json.Unmarshal(pair.Value, &reports[i]); err != nil {
-			return nil, fmt.Errorf("store: key %q is no report of an instance, somebody else has written it: delete it: %w", pair.Key, err)
+	var reports Reports
+	for _, pair := range found.Kvs {
+		report, err := parseReport(strings.TrimPrefix(string(pair.Key), s.keys.Instances), pair.Value)
+		if err != nil {
+			reports.Unreadable = append(reports.Unreadable, Unreadable{Key: string(pair.Key), Err: err})
+			continue
 		}
-		reports[i].Instance = strings.TrimPrefix(string(pair.Key), s.keys.Instances)
+		reports.Instances = append(reports.Instances, report)
 	}
 	return reports, nil
+}
+
+// parseReport returns the report of an instance.
+func parseReport(instance string, value []byte) (report etcd.Report, err error) {
+	if err := json.Unmarshal(value, &report); err != nil {
+		return etcd.Report{}, fmt.Errorf("store: no report of an instance: %w", err)
+	}
+	if report.Instance != instance {
+		return etcd.Report{}, fmt.Errorf("store: no report of the instance %q: it names %q", instance, report.Instance)
+	}
+	return report, nil
+}
+
+// Instances returns the reports of the instances alone. See [Store.Reports].
+func (s *Store) Instances(ctx context.Context) ([]etcd.Report, error) {
+	reports, err := s.Reports(ctx)
+	return reports.Instances, err
 }
 
 // WaitFor returns when every instance reports the revision or a later one; at

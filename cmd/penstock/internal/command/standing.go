@@ -19,6 +19,8 @@ type standing struct {
 	pushed    *store.Revision // the push that made them so; nil when other tools did
 	documents int
 	instances []etcd.Report
+
+	unreadable []store.Unreadable // among the reports of instances
 }
 
 func (s standing) behind(r etcd.Report) bool { return r.Revision < s.revision }
@@ -40,7 +42,8 @@ func (s *session) standing(ctx context.Context) (standing, error) {
 	if err != nil {
 		return standing{}, err
 	}
-	found.instances, err = request(ctx, s, s.store.Instances)
+	reports, err := request(ctx, s, s.store.Reports)
+	found.instances, found.unreadable = reports.Instances, reports.Unreadable
 	return found, err
 }
 
@@ -73,6 +76,9 @@ func (s *session) present(ctx context.Context) (standing, error) {
 }
 
 func (env Env) tellStanding(s *session, found standing, output format) {
+	for _, u := range found.unreadable {
+		env.warn(fmt.Sprintf("the value at %q is left out: %v: delete it unless somebody needs it", u.Key, u.Err))
+	}
 	if output == asJSON {
 		env.writeJSON(found.json())
 		return
@@ -133,14 +139,24 @@ type instanceJSON struct {
 	Behind bool `json:"behind"`
 }
 
+type unreadableJSON struct {
+	Key   string `json:"key"`
+	Error string `json:"error"`
+}
+
 func (s standing) json() any {
 	list := make([]instanceJSON, len(s.instances))
 	for i, r := range s.instances {
 		list[i] = instanceJSON{r, s.behind(r)}
 	}
+	var unreadable []unreadableJSON
+	for _, u := range s.unreadable {
+		unreadable = append(unreadable, unreadableJSON{u.Key, u.Err.Error()})
+	}
 	return struct {
-		Revision  int64          `json:"revision"`
-		Documents int            `json:"documents"`
-		Instances []instanceJSON `json:"instances"`
-	}{s.revision, s.documents, list}
+		Revision   int64            `json:"revision"`
+		Documents  int              `json:"documents"`
+		Instances  []instanceJSON   `json:"instances"`
+		Unreadable []unreadableJSON `json:"unreadable,omitempty"`
+	}{s.revision, s.documents, list, unreadable}
 }

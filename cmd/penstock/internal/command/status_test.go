@@ -24,6 +24,22 @@ func TestStatusOfNobody(t *testing.T) {
 	assert.Contains(t, got.err, "no live instance reports")
 }
 
+func TestStatusNamesWhatIsNoReport(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	startInstance(t, server, "a")
+	_, err := server.Client().Put(t.Context(), "/penstock/shop.instances/b\n", "garbage")
+	require.NoError(t, err)
+	got := u.run(t, "status")
+	assert.Equal(t, command.ExitDone, got.code)
+	assert.Contains(t, got.out, "\na ")
+	assert.Contains(t, got.err, `warning: the value at "/penstock/shop.instances/b\n" is left out: store: no report of an instance: `)
+	got = u.run(t, "status", "--output", "json")
+	assert.Equal(t, command.ExitDone, got.code)
+	assert.Contains(t, got.out, `"key": "/penstock/shop.instances/b\n"`)
+	got = u.run(t, "status", "--wait")
+	assert.Equal(t, command.ExitDone, got.code, "nobody waits for it")
+}
+
 func TestPushWaitsForInstancesAndStatusShowsThem(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	stopA := startInstance(t, server, "a")

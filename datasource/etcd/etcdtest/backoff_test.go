@@ -1,0 +1,97 @@
+package etcdtest_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+)
+
+// mortal makes watches end with the response that follows the first change, or
+// follows anything from then on.
+func mortal(dying *atomic.Bool) grpc.DialOption {
+	return grpc.WithChainStreamInterceptor(func(
+		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
+		open grpc.Streamer, opts ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		stream, err := open(ctx, desc, cc, method, opts...)
+		if !strings.HasSuffix(method, "/Watch") {
+			return stream, err
+		}
+		return &mortalStream{ClientStream: stream, dying: dying}, err
+	})
+}
+
+type mortalStream struct {
+	grpc.ClientStream
+	dying    *atomic.Bool
+	answered bool // the probe, after which documents are applied
+}
+
+func (m *mortalStream) RecvMsg(message any) error {
+	err := m.ClientStream.RecvMsg(message)
+	if m.answered && m.dying.Load() {
+		return status.Error(codes.Unavailable, "the connection is gone")
+	}
+	if response, ok := message.(*pb.WatchResponse); ok && err == nil && response.Created && response.WatchId > 0 {
+		m.answered = true
+	}
+	return err
+}
+
+// A connection that is lost right after each read does not bring about many reads:
+// the pause grows all the same, until a connection has lasted.
+func TestPausesGrowUntilAConnectionHasLasted(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	put(t, server, "a", "1")
+	virtual := clock.NewVirtual(time.Now())
+	opts := eager()
+	opts.Clock, opts.MinBackoff, opts.MaxBackoff = virtual, 100*time.Millisecond, 5*time.Second
+	var dying atomic.Bool
+	dying.Store(true)
+	s := follow(t, newSource(t, server.Endpoint(), opts, mortal(&dying)))
+	paused := func(after int) {
+		require.Eventually(t, func() bool {
+			return len(s.disconnections()) == after && virtual.Timers() == 1
+		}, patience, 100*time.Microsecond, "pause %d", after)
+	}
+	// end returns how long the pause is.
+	end := func() (pause time.Duration) {
+		for virtual.Timers() == 1 {
+			virtual.Advance(10 * time.Millisecond)
+			pause += 10 * time.Millisecond
+		}
+		return pause
+	}
+
+	const losses = 100
+	var paused100 time.Duration
+	for n := range losses {
+		paused(n + 1)
+		if n == losses-1 {
+			dying.Store(false)
+		}
+		paused100 += end()
+	}
+	assert.Len(t, s.applied(), losses, "each read was applied")
+	// A pause is 2.5 s on average: 100 s are ten standard deviations less.
+	assert.Greater(t, paused100, 100*time.Second)
+
+	require.Eventually(t, func() bool { return len(s.applied()) == losses+1 && virtual.Timers() == 2 }, patience, time.Millisecond)
+	virtual.Advance(opts.MaxBackoff)
+	dying.Store(true)
+	put(t, server, "a", "2")
+	paused(losses + 1)
+	assert.LessOrEqual(t, end(), opts.MinBackoff+10*time.Millisecond, "that one has lasted")
+}

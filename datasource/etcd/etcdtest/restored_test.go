@@ -1,0 +1,247 @@
+package etcdtest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+)
+
+// backup is a server that can be restored to what it held at revision 4, with
+// documents a and b. Every start begins a term: a restored server is in the same
+// term as the one before it.
+type backup struct {
+	*etcdtest.Server
+	dir, copied string
+}
+
+func newBackup(t *testing.T) *backup {
+	t.Helper()
+	b := &backup{dir: t.TempDir(), copied: t.TempDir()}
+	b.Server = start(t, etcdtest.Options{Dir: b.dir})
+	put(t, b.Server, "a", "old")
+	put(t, b.Server, "b", "old")
+	require.EqualValues(t, 4, put(t, b.Server, "c", "old"))
+	b.Stop()
+	require.NoError(t, os.CopyFS(b.copied, os.DirFS(b.dir)))
+	require.NoError(t, b.Restart())
+	return b
+}
+
+// writeUntil writes documents until the server is at the revision. Both a and b
+// are written last, in one transaction.
+func (b *backup) writeUntil(t *testing.T, revision int64, value string) {
+	t.Helper()
+	for commit(t, b.Server, clientv3.OpPut(prefix+"c", value)) < revision-1 {
+	}
+	require.Equal(t, revision, commit(t, b.Server, clientv3.OpPut(prefix+"a", value), clientv3.OpPut(prefix+"b", value)))
+}
+
+// restore restores the backup.
+func (b *backup) restore(t *testing.T) {
+	t.Helper()
+	b.Stop()
+	require.NoError(t, os.RemoveAll(filepath.Join(b.dir, "member")))
+	require.NoError(t, os.CopyFS(b.dir, os.DirFS(b.copied)))
+	require.NoError(t, b.Restart())
+}
+
+// position returns cluster and term of the server.
+func (b *backup) position(t *testing.T) [2]uint64 {
+	t.Helper()
+	found, err := b.Client().Get(t.Context(), prefix, clientv3.WithCountOnly())
+	require.NoError(t, err)
+	return [2]uint64{found.Header.ClusterId, found.Header.RaftTerm}
+}
+
+// A cluster is restored and written on, past the revision that it had, at any
+// point of a read: neither its number nor its term nor its revision tells.
+func TestClusterThatIsRestoredAndWrittenOnDuringARead(t *testing.T) {
+	for name, test := range map[string]struct {
+		pageSize int
+		where    func(do func()) grpc.DialOption
+	}{
+		"before the watch":               {500, func(do func()) grpc.DialOption { return beforeWatch(1, do) }},
+		"between the watch and the read": {500, func(do func()) grpc.DialOption { return beforeRange(1, do) }},
+		"between two pages":              {1, func(do func()) grpc.DialOption { return afterRange(1, do) }},
+		"after the last of some pages":   {1, func(do func()) grpc.DialOption { return afterRange(3, do) }},
+		"after the only page":            {500, func(do func()) grpc.DialOption { return afterRange(1, do) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBackup(t)
+			b.writeUntil(t, 14, "read")
+			before := b.position(t)
+			opts := eager()
+			opts.PageSize = test.pageSize
+			var client *clientv3.Client
+			client = dial(t, b.Endpoint(), test.where(func() {
+				b.restore(t)
+				b.writeUntil(t, 43, "restored")
+				_, err := client.Get(t.Context(), prefix) // and the connection stands again
+				assert.NoError(t, err)
+			}))
+			source, err := etcd.New(client, prefix, opts)
+			require.NoError(t, err)
+			s := follow(t, source)
+			want := map[string]string{"a": "restored", "b": "restored", "c": "restored"}
+			s.awaitDocuments(t, want)
+			assert.Equal(t, before, b.position(t), "cluster and term")
+			assert.NotContains(t, s.history("a"), "old")
+			for _, change := range s.applied() {
+				require.True(t, change.Complete)
+				assert.Equal(t, string(change.Documents[0].Data), string(change.Documents[1].Data), "a and b of one history")
+			}
+			put(t, b.Server, "a", "new")
+			want["a"] = "new"
+			s.awaitDocuments(t, want)
+		})
+	}
+}
+
+// The watch of a proxy goes on at whatever cluster is there, and nothing tells the
+// source.
+func TestChangesThatTheWatchMissesAreFoundByAComparison(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, server *etcdtest.Server){
+		"written": func(t *testing.T, server *etcdtest.Server) { put(t, server, "a", "2") },
+		"added":   func(t *testing.T, server *etcdtest.Server) { put(t, server, "c", "2") },
+		"deleted": func(t *testing.T, server *etcdtest.Server) { remove(t, server, "b") },
+		"confirmed": func(t *testing.T, server *etcdtest.Server) {
+			keys, err := etcd.KeysOf(prefix)
+			require.NoError(t, err)
+			key, value := keys.Confirmation("somebody")
+			commit(t, server, clientv3.OpPut(key, value))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := start(t, etcdtest.Options{})
+			put(t, server, "a", "1")
+			put(t, server, "b", "1")
+			virtual := clock.NewVirtual(time.Now())
+			opts := eager()
+			opts.Clock, opts.WatchTimeout = virtual, 24*time.Hour
+			opts.PageSize = 1
+			var deaf atomic.Bool
+			var compared atomic.Int64
+			s := follow(t, newSource(t, server.Endpoint(), opts,
+				onResponse(func(r *pb.WatchResponse) {
+					if deaf.Load() {
+						r.Events = nil
+					}
+				}),
+				onRange(func(r *pb.RangeRequest) {
+					if r.KeysOnly {
+						compared.Add(1)
+					}
+				})))
+			s.awaitDocuments(t, map[string]string{"a": "1", "b": "1"})
+			pass := func(d time.Duration) {
+				require.Eventually(t, func() bool { return virtual.Timers() == 2 }, patience, time.Millisecond)
+				virtual.Advance(d)
+			}
+			for n := range int64(3) { // nothing has changed: nothing is read again
+				pass(75 * time.Second) // the longest pause
+				require.Eventually(t, func() bool { return compared.Load() == 2*(n+1) }, patience, time.Millisecond)
+			}
+			deaf.Store(true)
+			change(t, server)
+			require.Eventually(t, func() bool {
+				if len(s.disconnections()) == 0 {
+					virtual.Advance(5 * time.Second)
+					return false
+				}
+				deaf.Store(false)
+				virtual.Advance(time.Second) // the pause before the next attempt
+				return len(s.applied()) == 2
+			}, patience, 10*time.Millisecond)
+			require.Len(t, s.disconnections(), 1)
+			require.ErrorContains(t, s.disconnections()[0], "the watch has missed a change")
+			found, err := server.Client().Get(t.Context(), prefix, clientv3.WithPrefix())
+			require.NoError(t, err)
+			assert.Equal(t, found.Header.Revision, s.applied()[1].Revision)
+			assert.True(t, s.applied()[1].Complete)
+		})
+	}
+}
+
+// A change that is on its way is not taken for one that the watch has missed.
+func TestChangesThatAreOnTheirWayAreNotMissed(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	put(t, server, "a", "0")
+	virtual := clock.NewVirtual(time.Now())
+	opts := eager()
+	opts.Clock, opts.WatchTimeout = virtual, 24*time.Hour
+	comparisons := make(chan struct{})
+	var gate sync.Mutex // closed to what the watch brings
+	s := follow(t, newSource(t, server.Endpoint(), opts,
+		onResponse(func(*pb.WatchResponse) {
+			gate.Lock()
+			defer gate.Unlock()
+		}),
+		onRange(func(r *pb.RangeRequest) {
+			if r.KeysOnly {
+				comparisons <- struct{}{}
+			}
+		})))
+	s.awaitDocuments(t, map[string]string{"a": "0"})
+	for i := range 5 {
+		gate.Lock()
+		text := fmt.Sprint(i + 1)
+		put(t, server, "a", text)
+		put(t, server, "b", text)
+		require.Eventually(t, func() bool {
+			select {
+			case <-comparisons:
+				return true
+			default:
+				virtual.Advance(5 * time.Second)
+				return false
+			}
+		}, patience, 10*time.Millisecond)
+		gate.Unlock()
+		s.awaitDocuments(t, map[string]string{"a": text, "b": text})
+		require.Eventually(t, func() bool { return virtual.Timers() == 2 }, patience, time.Millisecond)
+		virtual.Advance(20 * time.Second) // the time that a change may take has passed
+	}
+	assert.Empty(t, s.disconnections())
+}
+
+// While documents are read, changes wait at the server.
+func TestChangesThatQueueUpDuringAReadAreBounded(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	put(t, server, "a", "0")
+	reading, goOn := make(chan struct{}), make(chan struct{})
+	var responses atomic.Int64
+	s := follow(t, newSource(t, server.Endpoint(), eager(),
+		afterRange(1, func() {
+			close(reading)
+			<-goOn
+		}),
+		onResponse(func(*pb.WatchResponse) { responses.Add(1) })))
+	<-reading
+	value := string(make([]byte, 100_000))
+	for i := range 300 {
+		put(t, server, "b", fmt.Sprint(i, value))
+	}
+	last := put(t, server, "b", "last")
+	const queued = 64 + 1 + 1 // that wait, the one that waits for room, the confirmation of the watch
+	require.Eventually(t, func() bool { return responses.Load() == queued }, patience, time.Millisecond)
+	close(goOn)
+	s.awaitDocuments(t, map[string]string{"a": "0", "b": "last"})
+	changes := s.applied()
+	assert.Equal(t, last, changes[len(changes)-1].Revision)
+	assert.Empty(t, s.disconnections())
+	s.inOrder(t)
+}
