@@ -15,8 +15,9 @@ type section interface {
 	// read adds the rules of a document's section to the set, complete.
 	read(document string, value node, to *Set) Problems
 
-	// write returns the rules of the set as a section of a document.
-	write(Set) node
+	// write returns the rules of the set from the first index to before the end
+	// as a section of a document.
+	write(set Set, first, end int) node
 
 	sound(Set) bool
 	count(Set) int
