@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,8 +39,8 @@ func newConvert(env Env) *cobra.Command {
 		Long:  convertLong,
 		Example: `  penstock convert flow-rules.json --output rules/orders.yaml
   kubectl get configmap sentinel -o jsonpath='{.data.flow}' | penstock convert --partial`,
-		RunE: func(_ *cobra.Command, paths []string) error {
-			files, err := readSentinel(env.In, paths)
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			files, err := readSentinel(cmd.Context(), env.input(), paths)
 			if err != nil {
 				return failure{ExitFailed, err}
 			}
@@ -77,7 +78,7 @@ func convert(env Env, files []sentinel.File, output string, partial bool) error 
 }
 
 // readSentinel reads the files, "-" and none standing for standard input.
-func readSentinel(in io.Reader, paths []string) ([]sentinel.File, error) {
+func readSentinel(ctx context.Context, in io.Reader, paths []string) ([]sentinel.File, error) {
 	if len(paths) == 0 {
 		paths = []string{"-"}
 	}
@@ -86,10 +87,10 @@ func readSentinel(in io.Reader, paths []string) ([]sentinel.File, error) {
 		var err error
 		if path == "-" {
 			all[i].Name = "stdin"
-			all[i].Data, err = files.ReadInput(in)
+			all[i].Data, err = files.ReadInput(ctx, in)
 		} else {
 			all[i].Name = path
-			all[i].Data, err = files.Read(path)
+			all[i].Data, err = files.Read(ctx, path)
 		}
 		if err != nil {
 			return nil, err

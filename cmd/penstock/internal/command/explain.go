@@ -89,7 +89,7 @@ func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, en
 		return explanation{Explanation: e}, err
 	}
 	if len(paths) > 0 {
-		c, err := env.judgeSound(paths)
+		c, err := env.judgeSound(cmd.Context(), paths)
 		if err != nil {
 			return explanation{}, err
 		}

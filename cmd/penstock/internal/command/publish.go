@@ -84,6 +84,9 @@ func (p *publishing) publish(ctx context.Context, env Env, s *session, current s
 		push.Documents = append(push.Documents, store.Document{Name: d.Name, Data: d.Data})
 	}
 	revision, err := request(ctx, s, func(ctx context.Context) (store.Revision, error) { return s.store.Push(ctx, push) })
+	if err != nil && ctx.Err() != nil {
+		return failure{ExitFailed, errors.New("whether it was written, penstock history tells")}
+	}
 	if err != nil {
 		return err
 	}
@@ -114,6 +117,7 @@ func (p *publishing) confirm(ctx context.Context, env Env, s *session, changes d
 	}()
 	select {
 	case <-ctx.Done(): // the reader above ends with the process
+		fmt.Fprintln(env.Err)
 	case said := <-answer:
 		if said == "y" || said == "yes" {
 			p.confirmRemovals = true

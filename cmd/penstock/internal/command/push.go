@@ -43,7 +43,7 @@ file or etcd failed, 4 when somebody else wrote meanwhile.
 		if err := p.check(env); err != nil {
 			return err
 		}
-		next, err := env.judgeNamed(paths)
+		next, err := env.judgeNamed(cmd.Context(), paths)
 		if err != nil {
 			return err
 		}

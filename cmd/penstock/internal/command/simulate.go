@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -101,11 +102,11 @@ func (s simulation) check(cmd *cobra.Command) error {
 }
 
 func (s simulation) run(cmd *cobra.Command, env Env) error {
-	set, err := env.judgeSound(s.rules)
+	set, err := env.judgeSound(cmd.Context(), s.rules)
 	if err != nil {
 		return err
 	}
-	load, source, err := s.readLoad(env)
+	load, source, err := s.readLoad(cmd.Context(), env)
 	if err != nil {
 		return err
 	}
@@ -119,8 +120,8 @@ func (s simulation) run(cmd *cobra.Command, env Env) error {
 	return s.write(env, result)
 }
 
-func (s simulation) readLoad(env Env) (scenario.Load, documents.Document, error) {
-	read, err := documents.Read(env.In, s.load)
+func (s simulation) readLoad(ctx context.Context, env Env) (scenario.Load, documents.Document, error) {
+	read, err := documents.Read(ctx, env.input(), s.load)
 	if err != nil {
 		return scenario.Load{}, documents.Document{}, failure{ExitFailed, err}
 	}

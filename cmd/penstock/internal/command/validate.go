@@ -30,8 +30,8 @@ cannot be read.`,
 		Args: documentPaths(),
 	}
 	output := formatFlag(cmd)
-	cmd.RunE = func(_ *cobra.Command, paths []string) error {
-		read, err := documents.Read(env.In, paths...)
+	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+		read, err := documents.Read(cmd.Context(), env.input(), paths...)
 		if err != nil {
 			return failure{ExitFailed, err}
 		}

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,10 +23,10 @@ const stdin = "-"
 // the files below it that end in .yaml, .yml or .json are documents, at any
 // depth; what begins with a dot is passed over. To name a document twice is an
 // error. Two documents may have one name: see [Distinct].
-func Read(in io.Reader, paths ...string) ([]Document, error) {
+func Read(ctx context.Context, in io.Reader, paths ...string) ([]Document, error) {
 	var all []Document
 	for _, path := range paths {
-		documents, err := readPath(in, path)
+		documents, err := readPath(ctx, in, path)
 		if err != nil {
 			return nil, err
 		}
@@ -43,9 +44,9 @@ func Read(in io.Reader, paths ...string) ([]Document, error) {
 	return all, nil
 }
 
-func readPath(in io.Reader, path string) ([]Document, error) {
+func readPath(ctx context.Context, in io.Reader, path string) ([]Document, error) {
 	if path == stdin && in != nil {
-		data, err := files.ReadInput(in)
+		data, err := files.ReadInput(ctx, in)
 		return []Document{{Name: "stdin", Data: data}}, err
 	}
 	if path == "" {
@@ -56,17 +57,17 @@ func readPath(in io.Reader, path string) ([]Document, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return readDirectory(path)
+		return readDirectory(ctx, path)
 	}
-	data, err := files.Read(path)
+	data, err := files.Read(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	return []Document{{Name: filepath.Base(path), Place: path, Data: data}}, nil
 }
 
-func readDirectory(directory string) ([]Document, error) {
-	documents, err := scan(directory)
+func readDirectory(ctx context.Context, directory string) ([]Document, error) {
+	documents, err := scan(ctx, directory)
 	if err == nil && len(documents) == 0 {
 		err = fmt.Errorf("%s holds no documents: their names end in %s", directory, strings.Join(endings(), ", "))
 	}
@@ -74,7 +75,7 @@ func readDirectory(directory string) ([]Document, error) {
 }
 
 // scan returns the documents below a directory, perhaps none.
-func scan(directory string) ([]Document, error) {
+func scan(ctx context.Context, directory string) ([]Document, error) {
 	var documents []Document
 	below := os.DirFS(directory)
 	err := fs.WalkDir(below, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -101,7 +102,7 @@ func scan(directory string) ([]Document, error) {
 		case !info.Mode().IsRegular():
 			return fmt.Errorf("%s is not a file", place)
 		}
-		data, err := files.Read(place)
+		data, err := files.Read(ctx, place)
 		if err != nil {
 			return err
 		}

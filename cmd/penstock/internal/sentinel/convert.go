@@ -114,7 +114,7 @@ func convertRule(o *object) (rule carried, ok bool) {
 	t := d.read(o)
 	rule = carried{t.rule(o), o.resource, t.yields, o.offset}
 	if !o.dropped {
-		t.judge(o, rule.Rule)
+		t.judge(o)
 	}
 	return rule, !o.dropped
 }

@@ -65,8 +65,9 @@ func (t traffic) rule(o *object) flow.Rule {
 	return rule
 }
 
-// judge tells what is wrong with the rule, or will be otherwise.
-func (t traffic) judge(o *object, rule flow.Rule) {
+// judge tells what Sentinel makes of the rule that no rule here can be, or that
+// will be otherwise.
+func (t traffic) judge(o *object) {
 	if t.warmUp && (t.period == 0 || t.coldFactor == 1) {
 		o.drop(o.at("warmUpPeriodSec"), "Sentinel ignores a rule that warms up without warmUpPeriodSec, or with warmUpColdFactor 1")
 		return
