@@ -44,6 +44,9 @@
 // A process that is killed may leave a copy that lacks the changes of the last
 // interval. Rules of other sources and of the code are in no copy.
 //
+// A copy that somebody removes while the source is followed is noticed within ten
+// seconds and written again, also while the engine runs on it.
+//
 // A save writes another file in the same directory, forces it to the disk,
 // renames it and forces the directory to the disk: whenever the process or the
 // machine stops, the file is the old copy or the new one. What a process that was
