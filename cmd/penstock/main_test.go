@@ -88,7 +88,7 @@ func (p *process) code() int {
 // until returns once the process has written the text to standard error.
 func (p *process) until(text string) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { return strings.Contains(p.err.String(), text) }, patience, 5*time.Millisecond, p.err.String)
+	require.Eventually(p.t, func() bool { return strings.Contains(p.err.String(), text) }, patience, 5*time.Millisecond, text)
 }
 
 // output is what a process wrote so far.

@@ -83,6 +83,16 @@ func (s *Store) Push(ctx context.Context, push Push) (Revision, error) {
 	return s.commit(ctx, plan, push.Expect)
 }
 
+// Check returns a [*ConflictError] if somebody has written since the revision, as
+// [Store.Push] would, and changes nothing.
+func (s *Store) Check(ctx context.Context, expect int64) error {
+	now, err := s.look(ctx, expect)
+	if err != nil {
+		return err
+	}
+	return s.conflict(now, expect)
+}
+
 // commit does what was planned, if nobody has written.
 func (s *Store) commit(ctx context.Context, plan plan, expect int64) (Revision, error) {
 	operations, width := nest(plan.operations, maxOps)

@@ -219,3 +219,27 @@ func TestPullToStandardOutput(t *testing.T) {
 	assert.Equal(t, want, u.run(t, "pull"))
 	assert.Equal(t, want, u.run(t, "pull", "-"))
 }
+
+func TestDryRunTellsWhetherSomebodyWroteAfterTheExpectedRevision(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
+	got := u.run(t, "push", one(t, 3), "--dry-run", "--expect-rev=2")
+	assert.Equal(t, command.ExitDone, got.code, got.err)
+
+	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 2), "--yes", "--author=alice").code)
+	for _, args := range [][]string{{"push", one(t, 3)}, {"rollback", "2"}} {
+		got = u.run(t, append(args, "--dry-run", "--expect-rev=2")...)
+		assert.Equal(t, command.ExitConflict, got.code)
+		assert.Contains(t, got.err, `penstock: alice, with revision 3 (""), has written shop.yaml since revision 2: nothing was changed`)
+		assert.Contains(t, got.out, "~ flow orders", "what would change is shown all the same")
+	}
+	got = u.run(t, "push", one(t, 3), "--dry-run", "--expect-rev=1000")
+	assert.Equal(t, command.ExitFailed, got.code)
+	assert.Contains(t, got.err, "revision 1000 is yet to come")
+
+	// Nobody is asked about what cannot be done.
+	u.terminal, u.types = true, "y\n"
+	got = u.run(t, "push", one(t, 3), "--expect-rev=2")
+	assert.Equal(t, command.ExitConflict, got.code)
+	assert.NotContains(t, got.err, "[y/N]")
+}

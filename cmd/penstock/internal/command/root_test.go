@@ -97,6 +97,8 @@ func TestWrongCommandLinesExitWith2AndSayWhatIsWrong(t *testing.T) {
 		"a revision below 0":         {[]string{"push", "x", "--yes", "--expect-rev=-1"}, "--expect-rev must be a revision"},
 		"no time to wait":            {[]string{"push", "x", "--yes", "--timeout=0s"}, "--timeout must be longer than nothing"},
 		"no time to wait for status": {[]string{"status", "--wait", "--timeout=0s"}, "--timeout must be longer than nothing"},
+		"instances to wait for":      {[]string{"status", "--min-instances=2"}, "--min-instances says how many --wait waits for: add --wait"},
+		"fewer than no instances":    {[]string{"push", "x", "--yes", "--wait", "--min-instances=-1"}, "--min-instances must not be negative"},
 		"a status of what":           {[]string{"status", "--wait=soon"}, `"soon" is no revision`},
 		"a rollback to what":         {[]string{"rollback", "yesterday"}, `"yesterday" is no revision: penstock history lists them`},
 		"a rollback to nothing":      {[]string{"rollback"}, "to which revision? penstock history lists them"},
