@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -28,6 +29,9 @@ type section interface {
 	// clashes returns what is wrong with the set's names, given who else has them.
 	clashes(set Set, by func(Key) (other Set, index int, taken bool)) Problems
 
+	// example writes rules that show every field between them.
+	example(to *bytes.Buffer) error
+
 	// diff returns how the rules of two sets differ, by name.
 	diff(from, to Set) []Difference
 }
@@ -46,6 +50,8 @@ type schema[R any] struct {
 	fill   func(R) R       // completes a rule with its defaults
 	judge  func(R) []flow.Fault
 	fields fields[R]
+
+	examples func() []example[R]
 }
 
 func (s schema[R]) name() Kind { return s.kind }

@@ -95,7 +95,8 @@ func newRoot(env Env) *cobra.Command {
 		Short: "Prove rules before they ship, ship them, and see what became of them",
 		Long: `Penstock proves rules before they ship, ships them to etcd, and shows what became
 of them. Each command has examples: see penstock COMMAND --help.`,
-		Example: `  penstock validate rules/                      # any mistakes?
+		Example: `  penstock example                              # what do rules look like?
+  penstock validate rules/                      # any mistakes?
   penstock diff rules/ --app shop               # what would change?
   penstock push rules/ --app shop --wait        # ship it, until all instances have it
   penstock status --app shop                    # who runs what?`,
@@ -107,6 +108,7 @@ of them. Each command has examples: see penstock COMMAND --help.`,
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
 	addGroup(root, "Prove rules:",
+		newExample(env),
 		newValidate(env),
 		newExplain(env),
 		newConvert(env),

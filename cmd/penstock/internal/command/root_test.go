@@ -15,7 +15,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 	help := user{}.run(t)
 	assert.Equal(t, command.ExitDone, help.code)
 	for _, name := range []string{
-		"validate", "simulate", "test", "convert", "explain",
+		"example", "validate", "simulate", "test", "convert", "explain",
 		"diff", "push", "pull", "history", "rollback", "confirm", "status", "completion",
 	} {
 		assert.Contains(t, help.out, "\n  "+name+" ")
@@ -25,7 +25,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 
 func TestHelpOfCommands(t *testing.T) {
 	for _, name := range []string{
-		"validate", "simulate", "test", "convert", "explain", "diff", "push", "pull", "history", "rollback", "confirm", "status",
+		"example", "validate", "simulate", "test", "convert", "explain", "diff", "push", "pull", "history", "rollback", "confirm", "status",
 	} {
 		help := user{}.run(t, name, "--help")
 		assert.Equal(t, command.ExitDone, help.code)
@@ -68,6 +68,7 @@ func TestAnAnswerThatCannotBeWrittenIsAFailure(t *testing.T) {
 		{"diff", sound, "--against", sound},
 		{"diff", sound, "--against", sound, "-o", "json"},
 		{"explain", "carts", "--rules", sound},
+		{"example"},
 		{"convert", "-"},
 		{"simulate", "--rules", sound, "--load", load},
 		{"simulate", "--rules", sound, "--load", load, "-o", "svg"},
