@@ -42,7 +42,8 @@ and the simulation ends with the second in which the last call arrives. "-" read
 the rules or the load from standard input.
 
 Text is a chart for the terminal and a table; json has a row for each second and
-resource and, with --events, one for each call; svg is a picture.
+resource and, with --events, one for each call, with times in seconds; svg is a
+picture.
 
 Exit code: 0 when it is done, 1 when there are mistakes in the rules or the load,
 2 for a wrong command line, 3 when a file cannot be read or written.`

@@ -45,7 +45,7 @@ func Save(ctx context.Context, directory string, documents []Document, overwrite
 // find returns the documents in the directory, and the files that have the names
 // of those to save.
 func find(ctx context.Context, root *os.Root, directory string, documents []Document) ([]Document, error) {
-	there, err := scan(ctx, directory)
+	there, err := (&reader{ctx: ctx}).scan(directory)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,11 @@ func find(ctx context.Context, root *os.Root, directory string, documents []Docu
 		if found[d.Name] {
 			continue
 		}
-		data, err := root.ReadFile(filepath.FromSlash(d.Name))
+		name := filepath.FromSlash(d.Name)
+		if info, err := root.Stat(name); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a file: move it away", filepath.Join(directory, name))
+		}
+		data, err := root.ReadFile(name)
 		switch {
 		case err == nil:
 			there = append(there, Document{Name: d.Name, Data: data})
