@@ -125,7 +125,28 @@ of them. Each command has examples: see penstock COMMAND --help.`,
 		newStatus(env),
 	)
 	completeCompletion(root)
+	completeHelp(root)
 	return root
+}
+
+// completeHelp makes the command for help fail for commands that there are not,
+// instead of showing its own as if all were well.
+func completeHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "help" {
+			continue
+		}
+		cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error {
+			target, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return fmt.Errorf("there is no command %q: penstock --help lists them", strings.Join(args, " "))
+			}
+			target.InitDefaultHelpFlag()
+			target.InitDefaultVersionFlag()
+			return target.Help()
+		}
+	}
 }
 
 // completeCompletion makes the command for completions refuse shells that it

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,12 @@ failed, 5 when --wait found nobody to wait for.
 		Example: `  penstock status --app shop
   penstock status --app shop --wait --timeout 30s
   penstock status --app shop --wait=57 --output json`,
-		Args: arguments(0, 0, ""),
+	}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 && cmd.Flags().Changed("wait") {
+			return fmt.Errorf("unexpected argument %q: a revision to wait for is joined to the flag: --wait=%s", args[0], args[0])
+		}
+		return arguments(0, 0, "")(cmd, args)
 	}
 	wait := cmd.Flags().String("wait", "", "first wait until all instances are at this `revision`")
 	cmd.Flags().Lookup("wait").NoOptDefVal = present
