@@ -14,7 +14,7 @@ const (
 	many = 250
 
 	// parts is how many looks it takes at most until each was looked at.
-	parts = 8
+	parts = 16
 )
 
 // place is where a document is.

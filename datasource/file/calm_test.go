@@ -93,7 +93,7 @@ func TestOfManyDocumentsAPartIsLookedAt(t *testing.T) {
 	d := newDirectory(t)
 	first := d.follower.next
 	d.look(1)
-	assert.Equal(t, (first+documents/parts)%documents, d.follower.next)
+	assert.Equal(t, (first+(documents+parts-1)/parts)%documents, d.follower.next)
 	assert.Equal(t, 1, d.sink.changes)
 }
 

@@ -26,9 +26,9 @@
 // delivered is no change.
 //
 // Of more than 250 documents that are at rest, a look is at the directory and at
-// an eighth of them, and at all again as soon as anything differs. What is
+// a sixteenth of them, and at all again as soon as anything differs. What is
 // created, removed or replaced is seen at the next look all the same; a file that
-// is written in place may be seen seven looks later.
+// is written in place may be seen fifteen looks later.
 //
 // All that changed between two looks is one change. It is delivered once two
 // successive looks found the same, so that a file is not read while it is being
