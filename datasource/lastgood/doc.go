@@ -1,7 +1,7 @@
 // Package lastgood keeps a copy of a source's rules in a file, so that a service
 // that is started while the source is away still has its rules.
 //
-//	source, err := etcd.Open(config, etcd.Prefix("shop"), etcd.Options{})
+//	source, err := etcd.Open(config, etcd.Prefix("shop"), etcd.Options{Instance: hostname})
 //	if err != nil {
 //		return err
 //	}

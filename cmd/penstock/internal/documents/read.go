@@ -134,7 +134,7 @@ func (r *reader) scan(directory string) ([]Document, error) {
 		case err != nil:
 			return err
 		case !info.Mode().IsRegular():
-			return fmt.Errorf("%s is not a file", place)
+			return fmt.Errorf("%s is not a file (%v): put a file there or remove it", place, info.Mode())
 		}
 		data, err := files.Read(r.ctx, place)
 		if err != nil {
