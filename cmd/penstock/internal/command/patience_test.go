@@ -20,10 +20,17 @@ func TestInstancesThatAreMissingAreNamed(t *testing.T) {
 		want  string
 	}{
 		"some are behind": {2, nil, []etcd.Report{a, old}, "not every instance came to revision 7 in 30s: old (at 6)"},
-		"some never came": {4, nil, []etcd.Report{a, b, old},
-			"only 2 of at least 4 instances came to revision 7 in 30s; at it: a, b; behind: old (at 6); never reported: 1"},
-		"some have stopped": {3, []etcd.Report{old, b}, []etcd.Report{a},
-			"only 1 of at least 3 instances came to revision 7 in 30s; at it: a; stopped meanwhile: b, old"},
+		"some never came": {
+			4, nil,
+			[]etcd.Report{a, b, old},
+			"only 2 of at least 4 instances came to revision 7 in 30s; at it: a, b; behind: old (at 6); never reported: 1",
+		},
+		"some have stopped": {
+			3,
+			[]etcd.Report{old, b},
+			[]etcd.Report{a},
+			"only 1 of at least 3 instances came to revision 7 in 30s; at it: a; stopped meanwhile: b, old",
+		},
 		"nobody came": {1, nil, nil, "only 0 of at least 1 instance came to revision 7 in 30s; at it: none; never reported: 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
