@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -48,5 +49,17 @@ func BenchmarkDiff10000Rules(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		require.Len(b, rules.Diff(one, other), 10_001)
+	}
+}
+
+func BenchmarkYAMLOf10000Rules(b *testing.B) {
+	var set rules.Set
+	for i := range 10_000 {
+		set.Flow = append(set.Flow, flow.Rule{Resource: fmt.Sprint("orders:", i), Limit: 100})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := set.YAML()
+		require.NoError(b, err)
 	}
 }

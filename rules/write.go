@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -14,26 +15,46 @@ func (s Set) YAML() ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	root := &yaml.Node{Kind: yaml.MappingNode}
+	var document []byte
 	for _, section := range sections() {
-		if section.count(s) > 0 || section.name() == KindFlow {
-			root.Content = append(root.Content, toYAML(writeText(section.name())), toYAML(section.write(s)))
+		count := section.count(s)
+		if count == 0 && section.name() == KindFlow {
+			document = append(document, "flow: []\n"...)
+		}
+		for first := 0; first < count; first += writtenAtOnce {
+			lines, err := dump(section.name(), section.write(s, first, min(first+writtenAtOnce, count)))
+			if err != nil {
+				return nil, err
+			}
+			if first > 0 { // the name of the section is there already
+				_, lines, _ = bytes.Cut(lines, []byte("\n"))
+			}
+			if document = append(document, lines...); len(document) > MaxDocumentSize {
+				return nil, fmt.Errorf("rules: the document would be too long, %d of its %d rules have %d bytes: the most is %d; make several sets of it",
+					min(first+writtenAtOnce, count), s.Len(), len(document), MaxDocumentSize)
+			}
 		}
 	}
+	return document, nil
+}
+
+// writtenAtOnce is how many rules are handed to the YAML writer at a time, which
+// needs time and memory out of proportion for many.
+const writtenAtOnce = 200
+
+// dump returns a section with the rules as YAML.
+func dump(name Kind, rules node) ([]byte, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{toYAML(writeText(name)), toYAML(rules)}}
 	data, err := yaml.Dump(root, yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1))
 	if err != nil {
 		return nil, fmt.Errorf("rules: writing YAML: %w", err)
 	}
-	if len(data) > MaxDocumentSize {
-		return nil, fmt.Errorf("rules: the document would be %d bytes long: the most is %d; make several sets of it",
-			len(data), MaxDocumentSize)
-	}
 	return data, nil
 }
 
-func (s schema[R]) write(set Set) node {
+func (s schema[R]) write(set Set, first, end int) node {
 	rules := node{kind: kindList}
-	for _, rule := range *s.rules(&set) {
+	for _, rule := range (*s.rules(&set))[first:end] {
 		rules.items = append(rules.items, s.writeRule(s.fill(rule)))
 	}
 	return rules

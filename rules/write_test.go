@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,4 +101,19 @@ func TestYAMLRefusesWhatParseWould(t *testing.T) {
 	}
 	_, err = set.YAML()
 	assert.ErrorContains(t, err, "the most is 1048576")
+}
+
+func TestYAMLOfManyRulesIsOneList(t *testing.T) {
+	for _, n := range []int{1, 199, 200, 201, 400, 1001} {
+		var set rules.Set
+		for i := range n {
+			set.Flow = append(set.Flow, flow.Rule{Resource: fmt.Sprint("resource-", i), Limit: float64(i)}.WithDefaults())
+		}
+		document, err := set.YAML()
+		require.NoError(t, err)
+		assert.Equal(t, 1+2*n, strings.Count(string(document), "\n"))
+		back, err := rules.Parse("", document)
+		require.NoError(t, err)
+		assert.Equal(t, set.Flow, back.Flow)
+	}
 }

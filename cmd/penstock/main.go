@@ -7,14 +7,23 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
 )
 
+// grace is how long a command may take to end after a signal.
+const grace = 2 * time.Second
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal ends the process at once
+		time.Sleep(grace)
+		os.Exit(command.ExitFailed) // somebody does not read what is written to them
+	})
 	env := command.Env{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv,
 		InIsTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
@@ -22,7 +31,5 @@ func main() {
 		ErrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	env.Width, _, _ = term.GetSize(int(os.Stdout.Fd())) // 0 when it is none
-	code := command.Run(ctx, env, os.Args[1:])
-	stop()
-	os.Exit(code)
+	os.Exit(command.Run(ctx, env, os.Args[1:]))
 }

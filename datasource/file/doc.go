@@ -19,10 +19,16 @@
 // The source looks at the path at an interval. It does not ask the operating
 // system to be notified, because that takes a third-party library, has limits
 // of its own and does not work for network file systems. A look costs a stat
-// per file; a file is read again only when its identity, size or modification
-// time changed, and for two seconds after that, for as long as file systems
-// with coarse times may hide another change. What is read and equals what was
+// per file; a file is read again only when its identity, its size, the time of
+// its modification or that of its last change of any kind (not on Windows) is
+// another, and for two seconds after that, for as long as file systems with
+// coarse times may hide another change. What is read and equals what was
 // delivered is no change.
+//
+// Of more than 250 documents that are at rest, a look is at the directory and at
+// a sixteenth of them, and at all again as soon as anything differs. What is
+// created, removed or replaced is seen at the next look all the same; a file that
+// is written in place may be seen fifteen looks later.
 //
 // All that changed between two looks is one change. It is delivered once two
 // successive looks found the same, so that a file is not read while it is being
@@ -40,8 +46,8 @@
 // # Failures
 //
 // A document that cannot be read or is too long is faulty: the engine reports
-// it and keeps the last good version. So is a directory, a pipe or a device with
-// the name of a document. An empty file is delivered like any
+// it and keeps the last good version. So is a directory, a pipe, a socket or a
+// device with the name of a document; it is not waited for. An empty file is delivered like any
 // other; the engine refuses it.
 //
 // A path that does not exist or cannot be read is no change: the engine is told

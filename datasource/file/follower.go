@@ -25,19 +25,26 @@ type follower struct {
 	sink   core.Sink
 
 	self      fs.FileInfo        // the path at the last look that succeeded
+	selfSince clock.Instant      // when it was first found like that
 	previous  map[string]*found  // what that look found; nil before
 	delivered map[string]version // what the sink has; nil before it has anything
 	held      int                // for how many looks a change has been waiting
 	connected bool               // the sink was not told otherwise since it had something
+	watched   []place            // the documents while it is enough to look at a part of them; else empty
+	next      int                // the first of them for the next look
 }
 
 // look looks at the path once and delivers what came to rest. The error is why
 // the path cannot be read.
 func (f *follower) look() error {
 	now := f.source.opts.Clock.Now()
+	if f.calm(now) {
+		return nil
+	}
 	present, err := f.scan(now)
 	if err != nil {
 		f.connected = false
+		f.watched = nil
 		return err
 	}
 	if f.previous == nil && !f.recent(present, now) {
@@ -55,6 +62,7 @@ func (f *follower) look() error {
 		file.data = nil
 	}
 	f.previous = present
+	f.watch(present, now)
 	return nil
 }
 
@@ -73,6 +81,9 @@ func (f *follower) scan(now clock.Instant) (map[string]*found, error) {
 		if file := f.find(name, path, now); file != nil {
 			present[name] = file
 		}
+	}
+	if f.self == nil || !sameState(self, f.self) {
+		f.selfSince = now
 	}
 	known := self.IsDir() && os.SameFile(self, f.self)
 	if !known && len(present) == 0 && len(f.delivered) > 0 {

@@ -41,14 +41,19 @@ func stat(path string) *found {
 		return faulty(err)
 	}
 	if !info.Mode().IsRegular() {
-		return faulty(fmt.Errorf("%s is no regular file (%v): put a file there or remove it", path, info.Mode()))
+		return faulty(irregular(path, info))
 	}
 	return &found{info: info}
 }
 
+// irregular is the fault of what is no file.
+func irregular(path string, info fs.FileInfo) error {
+	return fmt.Errorf("%s is no regular file (%v): put a file there or remove it", path, info.Mode())
+}
+
 // read returns the file at path with its content; nil if there is none.
 func read(path string) *found {
-	file, err := os.Open(path) //nolint:gosec // the path is the operator's
+	file, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -56,9 +61,12 @@ func read(path string) *found {
 		return faulty(err)
 	}
 	defer file.Close()
-	info, err := file.Stat()
+	info, err := file.Stat() // it may have been replaced since it was looked at
 	if err != nil {
 		return faulty(err)
+	}
+	if !info.Mode().IsRegular() {
+		return faulty(irregular(path, info))
 	}
 	data, err := io.ReadAll(io.LimitReader(file, MaxDocumentSize+1))
 	switch {
@@ -80,9 +88,7 @@ func (f *found) sameFile(other *found) bool {
 	if f.info == nil || other.info == nil {
 		return f.info == nil && other.info == nil
 	}
-	return os.SameFile(f.info, other.info) &&
-		f.info.Size() == other.info.Size() &&
-		f.info.ModTime().Equal(other.info.ModTime())
+	return sameState(f.info, other.info)
 }
 
 // same tells whether the file is in all respects as it was.

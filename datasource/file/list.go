@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,14 +21,14 @@ func (s *Source) paths(self fs.FileInfo) (map[string]string, error) {
 	case self.Mode().IsRegular():
 		return map[string]string{filepath.Base(s.path): s.path}, nil
 	default:
-		return nil, fmt.Errorf("file: %s is neither a directory nor a regular file", s.path)
+		return nil, fmt.Errorf("file: %s is neither a directory nor a regular file (%v): put one there", s.path, self.Mode())
 	}
 }
 
 // list returns the paths in the directory. It reads no further than to the
 // first document too many.
 func (s *Source) list() (map[string]string, error) {
-	directory, err := os.Open(s.path)
+	directory, err := open(s.path)
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)
 	}
@@ -39,7 +38,7 @@ func (s *Source) list() (map[string]string, error) {
 		entries, err := directory.ReadDir(listed)
 		for _, entry := range entries {
 			if name := entry.Name(); isDocument(name) {
-				paths[name] = filepath.Join(s.path, name)
+				paths[name] = s.join(name)
 			}
 		}
 		switch {
@@ -53,6 +52,9 @@ func (s *Source) list() (map[string]string, error) {
 		}
 	}
 }
+
+// join returns the path of a file in the directory.
+func (s *Source) join(name string) string { return filepath.Join(s.path, name) }
 
 func isDocument(name string) bool {
 	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))

@@ -28,7 +28,9 @@ type model struct {
 	present   map[string]string // what it holds at this look
 }
 
-func newModel(t *rapid.T, dir string) *model {
+// newModel returns the model of a directory in which more documents than the
+// given number are many.
+func newModel(t *rapid.T, dir string, many int) *model {
 	m := &model{
 		dir:       dir,
 		clock:     clock.NewVirtual(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)),
@@ -39,6 +41,7 @@ func newModel(t *rapid.T, dir string) *model {
 	}
 	source, err := New(dir, Options{Clock: m.clock})
 	require.NoError(t, err)
+	source.many = many
 	m.follower = follower{source: source, sink: judge{t, m}}
 	m.look(t)
 	return m
@@ -64,6 +67,13 @@ func (m *model) contents(t *rapid.T) map[string]string {
 
 func (m *model) write(t *rapid.T, path, content string) {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	m.date(t, path)
+	m.date(t, m.dir)
+}
+
+// date dates a file or directory: the clock of the test is faster than that of the
+// file system, which would not tell two changes apart.
+func (m *model) date(t *rapid.T, path string) {
 	m.written = m.written.Add(time.Second)
 	require.NoError(t, os.Chtimes(path, m.written, m.written))
 }
@@ -99,11 +109,17 @@ func (j judge) Apply(change core.Change) {
 }
 
 func TestWhateverIsWrittenHoweverIsDeliveredInTheEnd(t *testing.T) {
+	t.Run("few", func(t *testing.T) { whateverIsWritten(t, many, 3) })
+	t.Run("many", func(t *testing.T) { whateverIsWritten(t, 0, parts+2) })
+}
+
+func whateverIsWritten(t *testing.T, many, looks int) {
+	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "penstock")
 		require.NoError(t, err)
 		defer os.RemoveAll(dir)
-		m := newModel(t, dir)
+		m := newModel(t, dir, many)
 		path := func(t *rapid.T) string {
 			return filepath.Join(dir, rapid.SampledFrom([]string{"a.yaml", "b.json", "c.yml"}).Draw(t, "name"))
 		}
@@ -111,16 +127,25 @@ func TestWhateverIsWrittenHoweverIsDeliveredInTheEnd(t *testing.T) {
 			return strings.Repeat(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "of"), rapid.IntRange(0, 2).Draw(t, "length"))
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"look":   m.look,
-			"write":  func(t *rapid.T) { m.write(t, path(t), content(t)) },
-			"remove": func(t *rapid.T) { _ = os.Remove(path(t)) },
+			"look": m.look,
+			"long": func(t *rapid.T) {
+				for range 20 {
+					m.look(t)
+				}
+			},
+			"write": func(t *rapid.T) { m.write(t, path(t), content(t)) },
+			"remove": func(t *rapid.T) {
+				_ = os.Remove(path(t))
+				m.date(t, dir)
+			},
 			"replace": func(t *rapid.T) {
 				hidden := filepath.Join(dir, ".hidden")
 				m.write(t, hidden, content(t))
 				require.NoError(t, os.Rename(hidden, path(t)))
+				m.date(t, dir)
 			},
 			"rest": func(t *rapid.T) {
-				for range 3 {
+				for range looks {
 					m.look(t)
 				}
 				require.True(t, maps.Equal(m.present, m.documents), "%v was delivered of %v", m.documents, m.present)

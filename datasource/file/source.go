@@ -20,6 +20,7 @@ const maxSlowdown = 8
 type Source struct {
 	path string
 	opts Options
+	many int // documents: see the constant
 }
 
 var _ core.Source = (*Source)(nil)
@@ -39,7 +40,7 @@ func New(path string, opts Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{path: absolute, opts: opts}, nil
+	return &Source{path: absolute, opts: opts, many: many}, nil
 }
 
 // Name returns "file:" and the absolute path.

@@ -111,20 +111,6 @@ func TestChangeThatLeavesNoTraceIsSeenWithinTheCoarsestTime(t *testing.T) {
 	})
 }
 
-func TestFileThatShowsNoChangeIsNotReadAgain(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.yaml")
-	write(t, path, "1")
-	same := time.Now().Add(-time.Hour)
-	require.NoError(t, os.Chtimes(path, same, same))
-	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
-		b.settle()
-		write(t, path, "2")
-		require.NoError(t, os.Chtimes(path, same, same))
-		b.settle()
-		b.holds(1, map[string]string{"a.yaml": "1"})
-	})
-}
-
 func TestChangeOfLengthIsSeenWhateverTheTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	write(t, path, "1")

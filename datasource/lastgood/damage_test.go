@@ -5,6 +5,7 @@ package lastgood_test
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -75,7 +76,7 @@ func damages() map[string]struct {
 		"unknown field": {reseal(`"revision"`, `"revisions"`), "no program wrote it like that"},
 		"wrong type":    {reseal(`"app": "shop"`, `"app": 7`), "no program wrote it like that"},
 		"null":          {rewrite(func([]byte) []byte { return seal([]byte("null")) }), "cannot be of 0001"},
-		"others write":  {func(t *testing.T, path string) { require.NoError(t, os.Chmod(path, 0o602)) }, "its group or others may write to it (-rw-----w-)"},
+		"others write":  {func(t *testing.T, path string) { require.NoError(t, os.Chmod(path, 0o602)) }, "its group or others may write to it (-rw-----w-), it may not be what was saved; if you know that it is, run chmod go-w "},
 		"group writes":  {func(t *testing.T, path string) { require.NoError(t, os.Chmod(path, 0o660)) }, "its group or others may write to it (-rw-rw----)"},
 		"link": {func(t *testing.T, path string) {
 			require.NoError(t, os.Rename(path, path+"2"))
@@ -94,13 +95,13 @@ func damages() map[string]struct {
 				t.Skip("only root may give files away")
 			}
 			require.NoError(t, os.Chown(path, 12345, -1))
-		}, "it belongs to user 12345, and this process runs as user 0"},
+		}, "it belongs to user 12345, and this process runs as user 0; if it is to be believed, run chown 0 "},
 		"unreadable": {func(t *testing.T, path string) {
 			if os.Geteuid() == 0 {
 				t.Skip("root may read everything")
 			}
 			require.NoError(t, os.Chmod(path, 0))
-		}, "permission denied"},
+		}, "permission denied; run chmod u+r "},
 	}
 }
 
@@ -181,4 +182,20 @@ func TestDirectoryBehindALinkIsNoDamage(t *testing.T) {
 		s.lose("no route")
 		assert.Len(t, s.limits(), 2)
 	})
+}
+
+func TestCommandThatIsAdvisedMakesTheCopyBelieved(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "it's a directory; $HOME")
+	require.NoError(t, os.Mkdir(directory, 0o700))
+	path := filepath.Join(directory, "rules.copy")
+	savedBy(t, path, twoDocuments())
+	require.NoError(t, os.Chmod(path, 0o666))
+	_, err := lastgood.Load(path)
+	require.Error(t, err)
+	_, command, ok := strings.Cut(err.Error(), "; if you know that it is, run ")
+	require.True(t, ok, err)
+	command, _, _ = strings.Cut(command, ": restore it")
+	require.NoError(t, exec.CommandContext(t.Context(), "sh", "-c", command).Run(), command)
+	_, err = lastgood.Load(path)
+	require.NoError(t, err)
 }

@@ -1,7 +1,7 @@
 // Package lastgood keeps a copy of a source's rules in a file, so that a service
 // that is started while the source is away still has its rules.
 //
-//	source, err := etcd.Open(config, etcd.Prefix("shop"), etcd.Options{})
+//	source, err := etcd.Open(config, etcd.Prefix("shop"), etcd.Options{Instance: hostname})
 //	if err != nil {
 //		return err
 //	}
@@ -43,6 +43,9 @@
 // early.
 // A process that is killed may leave a copy that lacks the changes of the last
 // interval. Rules of other sources and of the code are in no copy.
+//
+// A copy that somebody removes while the source is followed is noticed within ten
+// seconds and written again, also while the engine runs on it.
 //
 // A save writes another file in the same directory, forces it to the disk,
 // renames it and forces the directory to the disk: whenever the process or the

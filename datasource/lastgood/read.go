@@ -33,10 +33,13 @@ func load(path string) (*contents, error) {
 	if err != nil {
 		return nil, cause(err)
 	}
-	if err := distrust(found); err != nil {
+	if err := distrust(path, found); err != nil {
 		return nil, err
 	}
 	file, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0) //nolint:gosec // the path is the operator's
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, denied(path, cause(err))
+	}
 	if err != nil {
 		return nil, cause(err)
 	}
@@ -45,7 +48,7 @@ func load(path string) (*contents, error) {
 	if err != nil {
 		return nil, cause(err)
 	}
-	if err := distrust(opened); err != nil {
+	if err := distrust(path, opened); err != nil {
 		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
@@ -60,11 +63,11 @@ func load(path string) (*contents, error) {
 
 // distrust returns why a file may be something else than what was saved, nil if
 // nothing speaks for it.
-func distrust(info fs.FileInfo) error {
+func distrust(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("it is no regular file (%v)", info.Mode())
 	}
-	return distrustOwner(info)
+	return distrustOwner(path, info)
 }
 
 // cause returns the error less the names of the file and of what was tried.

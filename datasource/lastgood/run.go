@@ -107,14 +107,14 @@ func (r *run) speak() {
 }
 
 // present returns what of the source is in force and is to be saved; nil if that
-// is nothing, because it was not read yet or is a copy itself. Unsettled says
-// that it may change without a word of the source.
-func (r *run) present() (now *contents, unsettled bool, err error) {
+// is nothing, because it was not read yet or, unless that is wanted too, is a copy
+// itself. Unsettled says that it may change without a word of the source.
+func (r *run) present(copied bool) (now *contents, unsettled bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	status := r.engine.Status()
 	unsettled = r.holdings.settle(status)
-	if !status.Ready || status.CopiedAt != 0 {
+	if !status.Ready || status.CopiedAt != 0 && !copied {
 		return nil, unsettled, nil
 	}
 	documents, err := r.holdings.inForce(status)

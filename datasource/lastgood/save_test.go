@@ -247,6 +247,57 @@ func TestSaveThatFailsIsLoggedOnceAndTriedAgain(t *testing.T) {
 	})
 }
 
+func TestCopyThatIsRemovedIsWrittenAgain(t *testing.T) {
+	run(t, func(t *testing.T, s *service) {
+		s.deliver(all(1, rule("a", "1", 1)))
+		s.pass(time.Second)
+		for range 2 {
+			require.NoError(t, os.Remove(s.path))
+			s.pass(10 * time.Second)
+			s.pass(time.Second)
+			s.requireSaved(map[string]string{"a": "1"})
+		}
+		assert.Equal(t, 2, s.log.count("level=WARN", "was removed and is written again", s.path))
+
+		// It cannot be, for a while.
+		require.NoError(t, os.RemoveAll(filepath.Dir(s.path)))
+		for range 60 {
+			s.pass(time.Second)
+		}
+		assert.Equal(t, 3, s.log.count("was removed and is written again"))
+		assert.Equal(t, 1, s.log.count("cannot be saved"))
+		require.NoError(t, os.Mkdir(filepath.Dir(s.path), 0o700))
+		s.pass(32 * time.Second)
+		s.requireSaved(map[string]string{"a": "1"})
+	})
+}
+
+func TestCopyThatIsRemovedWhileItIsInForceIsWrittenAgain(t *testing.T) {
+	path := copyPath(t)
+	savedBy(t, path, all(1, rule("a", "1", 1)))
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, path, begin().Add(time.Hour))
+		s.lose("no route")
+		require.Equal(t, map[string]float64{"a": 1}, s.limits())
+		require.NoError(t, os.Remove(path))
+		s.pass(10 * time.Second)
+		s.pass(time.Second)
+		s.requireSaved(map[string]string{"a": "1"})
+		c, err := lastgood.Load(path)
+		require.NoError(t, err)
+		assert.Equal(t, begin(), c.CopiedAt.Time(), "it is as old as it was")
+	})
+}
+
+func TestCopyThatNeverWasIsNotMissed(t *testing.T) {
+	run(t, func(t *testing.T, s *service) {
+		s.lose("no route")
+		s.pass(time.Minute)
+		assert.Zero(t, s.log.count("was removed"))
+		assert.Nil(t, saved(t, s.path))
+	})
+}
+
 func TestCopyThatWouldBeTooLargeIsNotSaved(t *testing.T) {
 	path := copyPath(t)
 	c := lastgood.Copy{App: "shop", Source: "script", At: begin(), Documents: []core.Document{rule("a", "1", 1)}}

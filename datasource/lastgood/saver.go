@@ -1,7 +1,10 @@
 package lastgood
 
 import (
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
 	"time"
 )
 
@@ -9,6 +12,9 @@ const (
 	// maxSlowdown is how many times the interval the pause grows to before what
 	// could not be saved, or may change unseen, is looked at again.
 	maxSlowdown = 32
+
+	// lookInterval is how often it is made sure that the copy is still there.
+	lookInterval = 10 * time.Second
 
 	// maxAge is how far the time in a copy falls behind while the source can be
 	// read and does not change.
@@ -19,17 +25,25 @@ const (
 type saver struct {
 	*run
 	saved     *contents // nil before the first save
+	gone      bool      // somebody has removed the copy
 	complaint string    // what was logged and still holds, "" if nothing is wrong
 }
 
 // work saves what changes until the source has returned, and then once more.
 func (s *saver) work() {
 	removeUnfinished(s.opts.Path)
-	timer := s.opts.Clock.NewTimer(maxAge)
+	timer, look := s.opts.Clock.NewTimer(maxAge), s.opts.Clock.NewTimer(lookInterval)
 	defer timer.Stop()
+	defer look.Stop()
 	pause, soon := s.opts.Interval, false
 	for {
 		select {
+		case <-look.C():
+			look.Reset(lookInterval)
+			if s.miss() && !soon {
+				timer.Reset(s.opts.Interval)
+				soon = true
+			}
 		case <-s.ended:
 			s.save(1)
 			return
@@ -55,14 +69,28 @@ func (s *saver) work() {
 // than that by the given age. It returns whether there is nothing more to do
 // until the next change.
 func (s *saver) save(age time.Duration) (done bool) {
-	now, unsettled, err := s.present()
-	if err == nil && now != nil && (!now.same(s.saved) || now.at.Sub(s.saved.at) >= age) {
+	now, unsettled, err := s.present(s.gone)
+	if err == nil && now != nil && (s.gone || !now.same(s.saved) || now.at.Sub(s.saved.at) >= age) {
 		if err = s.write(now); err == nil {
-			s.saved = now
+			s.saved, s.gone = now, false
 		}
 	}
 	s.complain(err)
 	return err == nil && !unsettled
+}
+
+// miss looks whether the copy is still there, if it was, and tells whether it has
+// just been found missing.
+func (s *saver) miss() bool {
+	if _, err := os.Lstat(s.opts.Path); s.gone || !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	s.gone = s.saved != nil || s.engine.Status().CopiedAt != 0
+	if s.gone {
+		s.opts.Logger.Warn("penstock: the last good copy of the source was removed and is written again",
+			slog.String("source", s.Name()), slog.String("path", s.opts.Path))
+	}
+	return s.gone
 }
 
 func (s *saver) write(now *contents) error {

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 )
 
 // Env is what commands meet in the process that runs them.
@@ -28,8 +31,9 @@ const (
 	ExitDone     = 0 // it is done, and the answer is yes
 	ExitNo       = 1 // the answer is no: mistakes in documents, tests that failed
 	ExitUsage    = 2 // the command line is wrong
-	ExitFailed   = 3 // something outside failed: a file, the network, etcd
+	ExitFailed   = 3 // something outside failed: a file, the network, etcd; or a signal came
 	ExitConflict = 4 // somebody else wrote meanwhile
+	ExitNobody   = 5 // nobody is there: no instance reports, nothing is held back
 )
 
 // failure is an error with the code that the process exits with.
@@ -48,7 +52,8 @@ func (f failure) Error() string {
 func (f failure) Unwrap() error { return f.err }
 
 // Run runs penstock with its arguments, without its name, and returns the exit
-// code. Errors are written to env.Err.
+// code. Errors are written to env.Err. When ctx ends it returns soon, though not
+// while env.Out takes nothing.
 func Run(ctx context.Context, env Env, args []string) int {
 	out := &answer{to: env.Out}
 	env.Out = out
@@ -62,6 +67,9 @@ func Run(ctx context.Context, env Env, args []string) int {
 		return ExitFailed
 	case err == nil:
 		return ExitDone
+	case ctx.Err() != nil:
+		fmt.Fprintf(env.Err, "penstock: %s\n", interruption(err))
+		return ExitFailed
 	case !errors.As(err, &f): // the command line: names of commands, flags, settings
 		fmt.Fprintf(env.Err, "penstock: %v\nSee %s --help.\n", err, cmd.CommandPath())
 		return ExitUsage
@@ -71,13 +79,24 @@ func Run(ctx context.Context, env Env, args []string) int {
 	return f.code
 }
 
+// interruption says that a command was broken off, and what it has to say
+// besides.
+func interruption(err error) string {
+	text := err.Error()
+	if !strings.HasPrefix(text, connection.Interrupted) {
+		text = connection.Interrupted + ": " + text
+	}
+	return text
+}
+
 func newRoot(env Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "penstock",
 		Short: "Prove rules before they ship, ship them, and see what became of them",
 		Long: `Penstock proves rules before they ship, ships them to etcd, and shows what became
 of them. Each command has examples: see penstock COMMAND --help.`,
-		Example: `  penstock validate rules/                      # any mistakes?
+		Example: `  penstock example                              # what do rules look like?
+  penstock validate rules/                      # any mistakes?
   penstock diff rules/ --app shop               # what would change?
   penstock push rules/ --app shop --wait        # ship it, until all instances have it
   penstock status --app shop                    # who runs what?`,
@@ -89,6 +108,7 @@ of them. Each command has examples: see penstock COMMAND --help.`,
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
 	addGroup(root, "Prove rules:",
+		newExample(env),
 		newValidate(env),
 		newExplain(env),
 		newConvert(env),
@@ -105,7 +125,28 @@ of them. Each command has examples: see penstock COMMAND --help.`,
 		newStatus(env),
 	)
 	completeCompletion(root)
+	completeHelp(root)
 	return root
+}
+
+// completeHelp makes the command for help fail for commands that there are not,
+// instead of showing its own as if all were well.
+func completeHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "help" {
+			continue
+		}
+		cmd.Run, cmd.RunE = nil, func(_ *cobra.Command, args []string) error {
+			target, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return fmt.Errorf("there is no command %q: penstock --help lists them", strings.Join(args, " "))
+			}
+			target.InitDefaultHelpFlag()
+			target.InitDefaultVersionFlag()
+			return target.Help()
+		}
+	}
 }
 
 // completeCompletion makes the command for completions refuse shells that it

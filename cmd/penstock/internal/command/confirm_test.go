@@ -54,3 +54,34 @@ func TestWhoAgreesOnATerminalOrSaysSoIsNotHeldBack(t *testing.T) {
 		})
 	}
 }
+
+func TestConfirmWhereNobodyHoldsAnythingBack(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"another application": {[]string{"--app=typo"}, "/penstock/typo/ in etcd: there are no documents, and no instance reports: is that the right place? nothing was confirmed"},
+		"nobody reports":      {nil, "no live instance reports: services do when etcd.Options.Instance names them; --force confirms for those that do not: nothing was confirmed"},
+		"all is in force":     {[]string{"--app=busy"}, "/penstock/busy/ in etcd: none of 1 instance holds anything back: nothing was confirmed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
+			_, err := server.Client().Put(t.Context(), "/penstock/busy.instances/a", `{"instance": "a", "revision": 9}`)
+			require.NoError(t, err)
+			before, err := server.Client().Get(t.Context(), "x")
+			require.NoError(t, err)
+			got := u.run(t, append([]string{"confirm"}, test.args...)...)
+			assert.Equal(t, command.ExitNobody, got.code)
+			assert.Equal(t, "penstock: "+test.want+"\n", got.err)
+			assert.Empty(t, got.out)
+			after, err := server.Client().Get(t.Context(), "x")
+			require.NoError(t, err)
+			assert.Equal(t, before.Header.Revision, after.Header.Revision, "nothing is written")
+
+			got = u.run(t, append([]string{"confirm", "--force"}, test.args...)...)
+			assert.Equal(t, command.ExitDone, got.code)
+			assert.Contains(t, got.out, "are confirmed\n")
+		})
+	}
+}

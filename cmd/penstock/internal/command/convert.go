@@ -1,10 +1,14 @@
 package command
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +17,7 @@ import (
 )
 
 const convertLong = `Convert turns files of Sentinel flow rules into one rule document of Penstock,
-written to standard output or to the file named by --output.
+written to standard output or to the file named by --file.
 
 A file is the JSON list that a data source of Sentinel holds, with the field
 names of Go or of Java; "-" and no file at all stand for standard input. Every
@@ -30,25 +34,48 @@ Exit code: 0 when the document is written, 1 when something was left out (withou
 cannot be read or written.`
 
 func newConvert(env Env) *cobra.Command {
-	var output string
+	var file, output string
 	var partial bool
 	c := &cobra.Command{
 		Use:   "convert [FILE...] [flags]",
 		Short: "Turn flow rules of Sentinel into a rule document",
 		Long:  convertLong,
-		Example: `  penstock convert flow-rules.json --output rules/orders.yaml
+		Example: `  penstock convert flow-rules.json --file rules/orders.yaml
   kubectl get configmap sentinel -o jsonpath='{.data.flow}' | penstock convert --partial`,
-		RunE: func(_ *cobra.Command, paths []string) error {
-			files, err := readSentinel(env.In, paths)
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			to, err := fileOf(file, output)
+			if err != nil {
+				return err
+			}
+			if output != "" {
+				env.warn("--output is a format everywhere else: --file names the file to write to")
+			}
+			files, err := readSentinel(cmd.Context(), env.input(), paths)
 			if err != nil {
 				return failure{ExitFailed, err}
 			}
-			return convert(env, files, output, partial)
+			return convert(env, files, to, partial)
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "", "write the document to this `file`")
+	c.Flags().StringVarP(&file, "file", "f", "", "write the document to this `file`")
+	c.Flags().StringVarP(&output, "output", "o", "", "what --file is, in earlier versions")
+	_ = c.Flags().MarkHidden("output") // it fails for a flag that is not there
 	c.Flags().BoolVar(&partial, "partial", false, "write what can be carried over even if something is left out")
 	return c
+}
+
+// fileOf returns the file to write to, "" for none, of what --file and --output
+// say. Elsewhere --output is a format, so one is not taken for the name of a file.
+func fileOf(file, output string) (string, error) {
+	switch {
+	case file != "" && output != "":
+		return "", errors.New("--output and --file are the same here: leave --output out")
+	case slices.Contains([]string{string(asText), string(asJSON), string(asSVG), "yaml", "yml"}, strings.ToLower(output)):
+		return "", fmt.Errorf("--output %s: the document is written as YAML, the only format there is; to write it to a file of that name say --file %s",
+			output, output)
+	default:
+		return cmp.Or(file, output), nil
+	}
 }
 
 func convert(env Env, files []sentinel.File, output string, partial bool) error {
@@ -77,7 +104,7 @@ func convert(env Env, files []sentinel.File, output string, partial bool) error 
 }
 
 // readSentinel reads the files, "-" and none standing for standard input.
-func readSentinel(in io.Reader, paths []string) ([]sentinel.File, error) {
+func readSentinel(ctx context.Context, in io.Reader, paths []string) ([]sentinel.File, error) {
 	if len(paths) == 0 {
 		paths = []string{"-"}
 	}
@@ -86,10 +113,10 @@ func readSentinel(in io.Reader, paths []string) ([]sentinel.File, error) {
 		var err error
 		if path == "-" {
 			all[i].Name = "stdin"
-			all[i].Data, err = files.ReadInput(in)
+			all[i].Data, err = files.ReadInput(ctx, in)
 		} else {
 			all[i].Name = path
-			all[i].Data, err = files.Read(path)
+			all[i].Data, err = files.Read(ctx, path)
 		}
 		if err != nil {
 			return nil, err

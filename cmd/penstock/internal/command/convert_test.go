@@ -52,7 +52,7 @@ func TestConvertMakesOneDocumentOfSeveralFiles(t *testing.T) {
 	for _, path := range []string{one, two} {
 		require.NoError(t, os.WriteFile(path, []byte(`[{"resource": "a", "threshold": 3}]`), 0o600))
 	}
-	stdout, stderr, code := execute(t, "", "convert", one, two, "-o", document)
+	stdout, stderr, code := execute(t, "", "convert", one, two, "-f", document)
 	require.Equal(t, command.ExitDone, code, stderr)
 	assert.Empty(t, stdout)
 	stdout, _, code = execute(t, "", "validate", document)
@@ -81,7 +81,7 @@ func TestConvertWritesNothingWhenSomethingIsLeftOut(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stdout, stderr, code := execute(t, c.file, append([]string{"convert", "--output", document}, c.args...)...)
+			stdout, stderr, code := execute(t, c.file, append([]string{"convert", "--file", document}, c.args...)...)
 			assert.Equal(t, command.ExitNo, code)
 			assert.Empty(t, stdout)
 			assert.Contains(t, stderr, c.stderr)
@@ -103,7 +103,30 @@ func TestConvertOfFilesThatCannotBeReadOrWritten(t *testing.T) {
 	_, stderr, code := execute(t, "", "convert", missing)
 	assert.Equal(t, command.ExitFailed, code)
 	assert.Contains(t, stderr, "no such file")
-	_, stderr, code = execute(t, "[]", "convert", "-o", missing)
+	_, stderr, code = execute(t, "[]", "convert", "-f", missing)
 	assert.Equal(t, command.ExitFailed, code)
 	assert.Contains(t, stderr, "no such file")
+}
+
+func TestConvertTakesNoFormatForTheNameOfAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, format := range []string{"json", "JSON", "yaml", "text", "svg"} {
+		stdout, stderr, code := execute(t, "[]", "convert", "-o", format)
+		assert.Equal(t, command.ExitUsage, code)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, "to write it to a file of that name say --file "+format)
+		assert.NoFileExists(t, format)
+	}
+	_, stderr, code := execute(t, "[]", "convert", "--file", "json")
+	assert.Equal(t, command.ExitDone, code, stderr)
+	assert.FileExists(t, "json")
+
+	// As it was called before.
+	_, stderr, code = execute(t, "[]", "convert", "--output", "rules.yaml")
+	assert.Equal(t, command.ExitDone, code)
+	assert.Contains(t, stderr, "--file names the file to write to")
+	assert.FileExists(t, "rules.yaml")
+	_, stderr, code = execute(t, "[]", "convert", "--output", "a.yaml", "--file", "b.yaml")
+	assert.Equal(t, command.ExitUsage, code)
+	assert.Contains(t, stderr, "leave --output out")
 }

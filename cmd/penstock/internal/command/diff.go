@@ -40,7 +40,7 @@ or etcd cannot be read.
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
-		to, err := env.judgeNamed(paths)
+		to, err := env.judgeNamed(cmd.Context(), paths)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ or etcd cannot be read.
 // judgeOther reads what to compare with, and its revision if it is in etcd.
 func (env Env) judgeOther(cmd *cobra.Command, against string) (documents.Collection, int64, error) {
 	if against != againstEtcd {
-		c, err := env.judgeNamed([]string{against})
+		c, err := env.judgeNamed(cmd.Context(), []string{against})
 		return c, 0, err
 	}
 	s, err := env.open(cmd)

@@ -42,7 +42,8 @@ how each rule is at the moment, too; it has to serve the handler of the package
 inspect, and --engine is the address of that: the host and port, or a URL.
 
 Of documents, those rules are shown as well that guard the resource and do not
-apply to such a call, with the reason.
+apply to such a call, with the reason. In JSON, the window and the reset of a
+state are numbers of seconds.
 
 Exit code: 0 with or without rules, 1 when documents have mistakes, 2 for a wrong
 command line, 3 when a file, the service or etcd cannot be read.
@@ -56,7 +57,7 @@ command line, 3 when a file, the service or etcd cannot be read.
 	var call inspect.Call
 	cmd.Flags().StringVar(&call.Origin, "origin", "", "the `caller` who makes the call")
 	cmd.Flags().StringArrayVar(&call.Args, "arg", nil, "an argument of the call, as a `text`; may be repeated")
-	paths := cmd.Flags().StringArray("rules", nil, "the `path` of documents, as for validate; may be repeated")
+	paths := cmd.Flags().StringArray("rules", nil, "the `path` of documents, as for push; may be repeated")
 	engine := cmd.Flags().String("engine", "", "the `address` of a running service")
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
@@ -89,7 +90,7 @@ func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, en
 		return explanation{Explanation: e}, err
 	}
 	if len(paths) > 0 {
-		c, err := env.judgeSound(paths)
+		c, err := env.judgeSound(cmd.Context(), paths)
 		if err != nil {
 			return explanation{}, err
 		}

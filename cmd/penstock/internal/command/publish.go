@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/user"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +25,7 @@ type publishing struct {
 	expect            int64
 	yes, dryRun, wait bool
 	confirmRemovals   bool
-	timeout           time.Duration
+	patience
 }
 
 func publishingFlags(cmd *cobra.Command) *publishing {
@@ -40,20 +39,19 @@ func publishingFlags(cmd *cobra.Command) *publishing {
 	flags.BoolVar(&p.dryRun, "dry-run", false, "show what would change and write nothing")
 	flags.Int64Var(&p.expect, "expect-rev", 0, "fail if anybody wrote after this `revision` (default the one that the changes are shown against)")
 	flags.BoolVar(&p.wait, "wait", false, "wait until every live instance runs by the new revision")
-	flags.DurationVar(&p.timeout, "timeout", time.Minute, "how long to wait at most")
+	patienceFlags(cmd, &p.patience)
 	connection.AddFlags(flags)
 	return &p
 }
 
-var errTimeout = errors.New("--timeout must be longer than nothing")
-
 // check finds what is wrong with the flags before anything is done.
-func (p *publishing) check(env Env) error {
+func (p *publishing) check(cmd *cobra.Command, env Env) error {
+	if err := p.patience.check(cmd, p.wait); err != nil {
+		return err
+	}
 	switch {
 	case p.expect < 0:
 		return errors.New("--expect-rev must be a revision, as history and diff show them")
-	case p.timeout <= 0:
-		return errTimeout
 	case p.dryRun && p.wait:
 		return errors.New("--dry-run writes nothing that --wait could wait for: leave one out")
 	case !p.yes && !p.dryRun && !env.InIsTerminal:
@@ -72,12 +70,14 @@ func (p *publishing) publish(ctx context.Context, env Env, s *session, current s
 	for _, d := range next.Documents {
 		push.Documents = append(push.Documents, store.Document{Name: d.Name, Data: d.Data})
 	}
-	if p.dryRun && p.expect == 0 {
-		return nil
+	if p.expect > 0 {
+		_, err := request(ctx, s, func(ctx context.Context) (any, error) { return nil, s.store.Check(ctx, push) })
+		if err != nil {
+			return err
+		}
 	}
 	if p.dryRun {
-		_, err := request(ctx, s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.store.Check(ctx, push) })
-		return err
+		return nil
 	}
 	if !changes.None() {
 		if err := p.confirm(ctx, env, s, changes); err != nil {
@@ -86,6 +86,9 @@ func (p *publishing) publish(ctx context.Context, env Env, s *session, current s
 	}
 	push.ConfirmRemovals = p.confirmRemovals
 	revision, err := request(ctx, s, func(ctx context.Context) (store.Revision, error) { return s.store.Push(ctx, push) })
+	if err != nil && ctx.Err() != nil {
+		return failure{ExitFailed, errors.New("whether it was written, penstock history tells")}
+	}
 	if err != nil {
 		return err
 	}
@@ -95,7 +98,7 @@ func (p *publishing) publish(ctx context.Context, env Env, s *session, current s
 		fmt.Fprintf(env.Out, "%s is at revision %d now\n", s.place(), revision.Revision)
 	}
 	if p.wait {
-		return env.awaitRevision(ctx, s, revision.Revision, p.timeout)
+		return env.awaitRevision(ctx, s, revision.Revision, p.patience)
 	}
 	return nil
 }
@@ -116,6 +119,7 @@ func (p *publishing) confirm(ctx context.Context, env Env, s *session, changes d
 	}()
 	select {
 	case <-ctx.Done(): // the reader above ends with the process
+		fmt.Fprintln(env.Err)
 	case said := <-answer:
 		if said == "y" || said == "yes" {
 			p.confirmRemovals = true

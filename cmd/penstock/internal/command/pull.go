@@ -54,7 +54,7 @@ none, 2 for a wrong command line, 3 when a file or etcd failed.
 			env.stream(contents)
 			return nil
 		default:
-			return env.save(args[0], contents, *force)
+			return env.save(cmd.Context(), args[0], contents, *force)
 		}
 	}
 	return cmd
@@ -87,8 +87,8 @@ func (env Env) stream(contents store.Contents) {
 	_, _ = all.WriteTo(env.Out)
 }
 
-func (env Env) save(directory string, contents store.Contents, force bool) error {
-	changes, err := documents.Save(directory, fromStore(contents.Documents), force)
+func (env Env) save(ctx context.Context, directory string, contents store.Contents, force bool) error {
+	changes, err := documents.Save(ctx, directory, fromStore(contents.Documents), force)
 	var unsaved *documents.UnsavedError
 	switch {
 	case errors.As(err, &unsaved):

@@ -26,11 +26,16 @@ Instances that are told to hold back changes that take out too many rules at onc
 or with --confirm-removals. See penstock confirm for what was held back already.
 
 With --wait it returns when every live instance has reported the new revision,
-and exits with 1 if one did not in time or has rejected a document.
+and exits with 1 if one did not in time or has rejected a document, with 5 if no
+instance reports at all. With --min-instances it waits until so many have; 0 says
+that there may be none.
+
+With --dry-run and --expect-rev it tells whether somebody wrote after the revision.
 
 Exit code: 0 when etcd holds the documents, 1 when they have mistakes, when the
 answer was no or when --wait was in vain, 2 for a wrong command line, 3 when a
-file or etcd failed, 4 when somebody else wrote meanwhile.
+file or etcd failed, 4 when somebody else wrote meanwhile, 5 when --wait found
+nobody to wait for.
 
 ` + connection.Help,
 		Example: `  penstock push rules/ --app shop --dry-run
@@ -40,10 +45,10 @@ file or etcd failed, 4 when somebody else wrote meanwhile.
 	}
 	p := publishingFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
-		if err := p.check(env); err != nil {
+		if err := p.check(cmd, env); err != nil {
 			return err
 		}
-		next, err := env.judgeNamed(paths)
+		next, err := env.judgeNamed(cmd.Context(), paths)
 		if err != nil {
 			return err
 		}

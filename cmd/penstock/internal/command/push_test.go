@@ -1,12 +1,16 @@
 package command_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -239,4 +243,62 @@ func TestPullToStandardOutput(t *testing.T) {
 	want := answer{"--- # a.yaml\nflow: []\n--- # b/c.json\n{\"flow\": []}\n", "", command.ExitDone}
 	assert.Equal(t, want, u.run(t, "pull"))
 	assert.Equal(t, want, u.run(t, "pull", "-"))
+}
+
+func TestDryRunTellsWhetherSomebodyWroteAfterTheExpectedRevision(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
+	got := u.run(t, "push", one(t, 3), "--dry-run", "--expect-rev=2")
+	assert.Equal(t, command.ExitDone, got.code, got.err)
+
+	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 2), "--yes", "--author=alice").code)
+	for _, args := range [][]string{{"push", one(t, 3)}, {"rollback", "2"}} {
+		got = u.run(t, append(args, "--dry-run", "--expect-rev=2")...)
+		assert.Equal(t, command.ExitConflict, got.code)
+		assert.Contains(t, got.err, `penstock: alice, with revision 3 (""), has written shop.yaml since revision 2: nothing was changed`)
+		assert.Contains(t, got.out, "~ flow orders", "what would change is shown all the same")
+	}
+	got = u.run(t, "push", one(t, 3), "--dry-run", "--expect-rev=1000")
+	assert.Equal(t, command.ExitFailed, got.code)
+	assert.Contains(t, got.err, "revision 1000 is yet to come")
+
+	// Nobody is asked about what cannot be done.
+	u.terminal, u.types = true, "y\n"
+	got = u.run(t, "push", one(t, 3), "--expect-rev=2")
+	assert.Equal(t, command.ExitConflict, got.code)
+	assert.NotContains(t, got.err, "[y/N]")
+}
+
+// never is a terminal at which nobody types anything.
+type never chan struct{}
+
+func (n never) Read([]byte) (int, error) {
+	<-n
+	return 0, io.EOF
+}
+
+func TestInterruptAtTheQuestionWritesNothing(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	typed := make(never)
+	defer close(typed)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out bytes.Buffer
+	var errs notes
+	directory, done := one(t, 1), make(chan int, 1)
+	go func() {
+		done <- command.Run(ctx, command.Env{
+			In: typed, Out: &out, Err: &errs, Getenv: func(name string) string { return u.env[name] }, InIsTerminal: true,
+		}, []string{"push", directory})
+	}()
+	require.Eventually(t, func() bool { return strings.Contains(errs.String(), "[y/N] ") }, patience, time.Millisecond)
+	cancel()
+	assert.Equal(t, command.ExitFailed, <-done)
+	assert.Contains(t, errs.String(), "[y/N] \npenstock: interrupted: nothing was written\n")
+	assert.Empty(t, u.stored(t))
+}
+
+func TestWhoSitsAtATerminalIsToldThatItIsRead(t *testing.T) {
+	got := user{terminal: true, types: "flow: []\n"}.run(t, "validate", "-")
+	assert.Equal(t, answer{"1 document, 0 rules, no mistakes\n", "reading from the terminal: end with Ctrl-D, or stop with Ctrl-C\n", command.ExitDone}, got)
 }

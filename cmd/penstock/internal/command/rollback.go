@@ -23,7 +23,8 @@ the same flags. See penstock history for the revisions.
 
 Exit code: 0 when etcd holds the documents, 1 when they have mistakes, when the
 answer was no or when --wait was in vain, 2 for a wrong command line, 3 when etcd
-failed or the history has no such revision, 4 when somebody else wrote meanwhile.
+failed or the history has no such revision, 4 when somebody else wrote meanwhile,
+5 when --wait found nobody to wait for.
 
 ` + connection.Help,
 		Example: `  penstock history --app shop
@@ -35,7 +36,7 @@ failed or the history has no such revision, 4 when somebody else wrote meanwhile
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		revision, err := parseRevision(args[0])
 		if err == nil {
-			err = p.check(env)
+			err = p.check(cmd, env)
 		}
 		if err != nil {
 			return err

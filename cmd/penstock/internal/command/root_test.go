@@ -15,17 +15,19 @@ func TestHelpListsTheCommands(t *testing.T) {
 	help := user{}.run(t)
 	assert.Equal(t, command.ExitDone, help.code)
 	for _, name := range []string{
-		"validate", "simulate", "test", "convert", "explain",
+		"example", "validate", "simulate", "test", "convert", "explain",
 		"diff", "push", "pull", "history", "rollback", "confirm", "status", "completion",
 	} {
 		assert.Contains(t, help.out, "\n  "+name+" ")
 	}
 	assert.Equal(t, help, user{}.run(t, "--help"))
+	assert.Equal(t, help, user{}.run(t, "help"))
+	assert.Equal(t, user{}.run(t, "push", "--help"), user{}.run(t, "help", "push"))
 }
 
 func TestHelpOfCommands(t *testing.T) {
 	for _, name := range []string{
-		"validate", "simulate", "test", "convert", "explain", "diff", "push", "pull", "history", "rollback", "confirm", "status",
+		"example", "validate", "simulate", "test", "convert", "explain", "diff", "push", "pull", "history", "rollback", "confirm", "status",
 	} {
 		help := user{}.run(t, name, "--help")
 		assert.Equal(t, command.ExitDone, help.code)
@@ -68,6 +70,7 @@ func TestAnAnswerThatCannotBeWrittenIsAFailure(t *testing.T) {
 		{"diff", sound, "--against", sound},
 		{"diff", sound, "--against", sound, "-o", "json"},
 		{"explain", "carts", "--rules", sound},
+		{"example"},
 		{"convert", "-"},
 		{"simulate", "--rules", sound, "--load", load},
 		{"simulate", "--rules", sound, "--load", load, "-o", "svg"},
@@ -87,27 +90,31 @@ func TestWrongCommandLinesExitWith2AndSayWhatIsWrong(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown command":         {[]string{"valdate"}, "Did you mean this?\n\tvalidate"},
-		"an unknown flag":            {[]string{"push", "--yess", "x"}, "unknown flag: --yess\nSee penstock push --help."},
-		"an unknown format":          {[]string{"validate", "--output", "xml", "x"}, "must be text or json"},
-		"no path":                    {[]string{"validate"}, "which documents? Name files, directories, or - for standard input"},
-		"a push of standard input":   {[]string{"push", "--yes", "-"}, "standard input has no name"},
-		"a push without --yes":       {[]string{"push", "x"}, "there is no terminal to ask on: say --yes to go ahead, or --dry-run to look only"},
-		"a dry run to wait for":      {[]string{"push", "x", "--dry-run", "--wait"}, "leave one out"},
-		"a revision below 0":         {[]string{"push", "x", "--yes", "--expect-rev=-1"}, "--expect-rev must be a revision"},
-		"no time to wait":            {[]string{"push", "x", "--yes", "--timeout=0s"}, "--timeout must be longer than nothing"},
-		"no time to wait for status": {[]string{"status", "--wait", "--timeout=0s"}, "--timeout must be longer than nothing"},
-		"a status of what":           {[]string{"status", "--wait=soon"}, `"soon" is no revision`},
-		"a rollback to what":         {[]string{"rollback", "yesterday"}, `"yesterday" is no revision: penstock history lists them`},
-		"a rollback to nothing":      {[]string{"rollback"}, "to which revision? penstock history lists them"},
-		"a rollback to two":          {[]string{"rollback", "1", "2"}, `unexpected argument "2"`},
-		"a pull into two":            {[]string{"pull", "a", "b"}, `unexpected argument "b"`},
-		"an argument of history":     {[]string{"history", "shop"}, `unexpected argument "shop"`},
-		"an argument of status":      {[]string{"status", "shop"}, `unexpected argument "shop"`},
-		"an unknown shell":           {[]string{"completion", "tcsh"}, `unexpected argument "tcsh"`},
-		"a diff of standard input":   {[]string{"diff", "-"}, "standard input has no name"},
-		"a negative limit":           {[]string{"history", "--limit=-1"}, "--limit must not be negative"},
-		"no application":             {[]string{"history"}, "which rules are meant?"},
+		"an unknown command":           {[]string{"valdate"}, "Did you mean this?\n\tvalidate"},
+		"help with an unknown command": {[]string{"help", "nope"}, `there is no command "nope": penstock --help lists them`},
+		"a revision beside its flag":   {[]string{"status", "--wait", "57"}, "a revision to wait for is joined to the flag: --wait=57"},
+		"an unknown flag":              {[]string{"push", "--yess", "x"}, "unknown flag: --yess\nSee penstock push --help."},
+		"an unknown format":            {[]string{"validate", "--output", "xml", "x"}, "must be text or json"},
+		"no path":                      {[]string{"validate"}, "which documents? Name files, directories, or - for standard input"},
+		"a push of standard input":     {[]string{"push", "--yes", "-"}, "standard input has no name"},
+		"a push without --yes":         {[]string{"push", "x"}, "there is no terminal to ask on: say --yes to go ahead, or --dry-run to look only"},
+		"a dry run to wait for":        {[]string{"push", "x", "--dry-run", "--wait"}, "leave one out"},
+		"a revision below 0":           {[]string{"push", "x", "--yes", "--expect-rev=-1"}, "--expect-rev must be a revision"},
+		"no time to wait":              {[]string{"push", "x", "--yes", "--timeout=0s"}, "--timeout must be longer than nothing"},
+		"no time to wait for status":   {[]string{"status", "--wait", "--timeout=0s"}, "--timeout must be longer than nothing"},
+		"instances to wait for":        {[]string{"status", "--min-instances=2"}, "--min-instances says how many --wait waits for: add --wait"},
+		"fewer than no instances":      {[]string{"push", "x", "--yes", "--wait", "--min-instances=-1"}, "--min-instances must not be negative"},
+		"a status of what":             {[]string{"status", "--wait=soon"}, `"soon" is no revision`},
+		"a rollback to what":           {[]string{"rollback", "yesterday"}, `"yesterday" is no revision: penstock history lists them`},
+		"a rollback to nothing":        {[]string{"rollback"}, "to which revision? penstock history lists them"},
+		"a rollback to two":            {[]string{"rollback", "1", "2"}, `unexpected argument "2"`},
+		"a pull into two":              {[]string{"pull", "a", "b"}, `unexpected argument "b"`},
+		"an argument of history":       {[]string{"history", "shop"}, `unexpected argument "shop"`},
+		"an argument of status":        {[]string{"status", "shop"}, `unexpected argument "shop"`},
+		"an unknown shell":             {[]string{"completion", "tcsh"}, `unexpected argument "tcsh"`},
+		"a diff of standard input":     {[]string{"diff", "-"}, "standard input has no name"},
+		"a negative limit":             {[]string{"history", "--limit=-1"}, "--limit must not be negative"},
+		"no application":               {[]string{"history"}, "which rules are meant?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := user{}.run(t, test.args...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -28,7 +29,7 @@ type session struct {
 
 // open connects to etcd as the flags of a command say.
 func (env Env) open(cmd *cobra.Command) (*session, error) {
-	settings, err := connection.Find(cmd.Flags(), env.Getenv)
+	settings, err := connection.Find(cmd.Context(), cmd.Flags(), env.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +79,29 @@ func (s *session) fail(err error) error {
 	}
 }
 
+// input is standard input for a command that reads documents there. Who sits at
+// a terminal is told that it waits for them.
+func (env Env) input() io.Reader {
+	if !env.InIsTerminal {
+		return env.In
+	}
+	return &typed{env: env}
+}
+
+// typed is what somebody types.
+type typed struct {
+	env  Env
+	told bool
+}
+
+func (t *typed) Read(p []byte) (int, error) {
+	if !t.told {
+		t.told = true
+		t.env.note("reading from the terminal: end with Ctrl-D, or stop with Ctrl-C")
+	}
+	return t.env.In.Read(p)
+}
+
 func (env Env) warn(text string) {
 	fmt.Fprintf(env.Err, "penstock: warning: %s\n", wording.Printable(text))
 }
@@ -100,11 +124,11 @@ func (env Env) judgeStored(stored []store.Document) documents.Collection {
 
 // judgeNamed is [Env.judgeSound] for documents that have to have names of their
 // own, as in etcd.
-func (env Env) judgeNamed(paths []string) (documents.Collection, error) {
+func (env Env) judgeNamed(ctx context.Context, paths []string) (documents.Collection, error) {
 	if slices.Contains(paths, "-") {
 		return documents.Collection{}, errors.New("standard input has no name that a document could have in etcd: name files or directories")
 	}
-	c, err := env.judgeSound(paths)
+	c, err := env.judgeSound(ctx, paths)
 	if err != nil {
 		return documents.Collection{}, err
 	}
@@ -116,8 +140,8 @@ func (env Env) judgeNamed(paths []string) (documents.Collection, error) {
 
 // judgeSound reads the documents at paths. With mistakes, it shows them and
 // fails.
-func (env Env) judgeSound(paths []string) (documents.Collection, error) {
-	read, err := documents.Read(env.In, paths...)
+func (env Env) judgeSound(ctx context.Context, paths []string) (documents.Collection, error) {
+	read, err := documents.Read(ctx, env.input(), paths...)
 	if err != nil {
 		return documents.Collection{}, failure{ExitFailed, err}
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +42,8 @@ and the simulation ends with the second in which the last call arrives. "-" read
 the rules or the load from standard input.
 
 Text is a chart for the terminal and a table; json has a row for each second and
-resource and, with --events, one for each call; svg is a picture.
+resource and, with --events, one for each call, with times in seconds; svg is a
+picture.
 
 Exit code: 0 when it is done, 1 when there are mistakes in the rules or the load,
 2 for a wrong command line, 3 when a file cannot be read or written.`
@@ -101,11 +103,11 @@ func (s simulation) check(cmd *cobra.Command) error {
 }
 
 func (s simulation) run(cmd *cobra.Command, env Env) error {
-	set, err := env.judgeSound(s.rules)
+	set, err := env.judgeSound(cmd.Context(), s.rules)
 	if err != nil {
 		return err
 	}
-	load, source, err := s.readLoad(env)
+	load, source, err := s.readLoad(cmd.Context(), env)
 	if err != nil {
 		return err
 	}
@@ -119,8 +121,8 @@ func (s simulation) run(cmd *cobra.Command, env Env) error {
 	return s.write(env, result)
 }
 
-func (s simulation) readLoad(env Env) (scenario.Load, documents.Document, error) {
-	read, err := documents.Read(env.In, s.load)
+func (s simulation) readLoad(ctx context.Context, env Env) (scenario.Load, documents.Document, error) {
+	read, err := documents.Read(ctx, env.input(), s.load)
 	if err != nil {
 		return scenario.Load{}, documents.Document{}, failure{ExitFailed, err}
 	}

@@ -3,7 +3,7 @@ package command
 import (
 	"context"
 	"errors"
-	"time"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -25,21 +25,29 @@ holds a change back, for it takes out too many rules at once, waits for penstock
 confirm. Times are UTC.
 
 With --wait it first waits until every live instance has come to the revision in
-etcd, with --wait=REVISION to that one.
+etcd, with --wait=REVISION to that one. With --min-instances it waits until so many
+have; 0 says that there may be none.
 
-Exit code: 0 when all instances are up to date (or none reports), 1 when one is
-behind, on a copy, holds a change back or has rejected documents, 2 for a wrong
-command line, 3 when etcd failed.
+Exit code: 0 when all instances are up to date (or, without --wait, none reports),
+1 when one is behind, on a copy, holds a change back or has rejected documents or
+when there are fewer than --min-instances, 2 for a wrong command line, 3 when etcd
+failed, 5 when --wait found nobody to wait for.
 
 ` + connection.Help,
 		Example: `  penstock status --app shop
   penstock status --app shop --wait --timeout 30s
   penstock status --app shop --wait=57 --output json`,
-		Args: arguments(0, 0, ""),
+	}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 && cmd.Flags().Changed("wait") {
+			return fmt.Errorf("unexpected argument %q: a revision to wait for is joined to the flag: --wait=%s", args[0], args[0])
+		}
+		return arguments(0, 0, "")(cmd, args)
 	}
 	wait := cmd.Flags().String("wait", "", "first wait until all instances are at this `revision`")
 	cmd.Flags().Lookup("wait").NoOptDefVal = present
-	timeout := cmd.Flags().Duration("timeout", time.Minute, "how long to wait at most")
+	var p patience
+	patienceFlags(cmd, &p)
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -50,8 +58,8 @@ command line, 3 when etcd failed.
 				return err
 			}
 		}
-		if *timeout <= 0 {
-			return errTimeout
+		if err := p.check(cmd, *wait != ""); err != nil {
+			return err
 		}
 		s, err := env.open(cmd)
 		if err != nil {
@@ -60,7 +68,7 @@ command line, 3 when etcd failed.
 		defer s.close()
 		var late error
 		if *wait != "" {
-			late = env.awaitWanted(cmd.Context(), s, wanted, *timeout)
+			late = env.awaitWanted(cmd.Context(), s, wanted, p)
 		}
 		return env.showStanding(cmd.Context(), s, late, *output)
 	}
@@ -71,7 +79,7 @@ command line, 3 when etcd failed.
 // and fails unless all is well.
 func (env Env) showStanding(ctx context.Context, s *session, late error, output format) error {
 	var f failure
-	if errors.As(late, &f) && f.code != ExitNo {
+	if errors.As(late, &f) && f.code != ExitNo && f.code != ExitNobody {
 		return late
 	}
 	found, err := s.standing(ctx)

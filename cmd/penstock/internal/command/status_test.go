@@ -2,6 +2,8 @@ package command_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -19,9 +21,54 @@ func TestStatusOfNobody(t *testing.T) {
 	got := u.run(t, "status")
 	assert.Equal(t, command.ExitDone, got.code)
 	assert.Equal(t, "/penstock/shop/ in etcd: there are no documents\nno live instance reports: services do when etcd.Options.Instance names them\n", got.out)
-	got = u.run(t, "push", one(t, 1), "--yes", "--wait")
-	assert.Equal(t, command.ExitDone, got.code)
-	assert.Contains(t, got.err, "no live instance reports")
+	for _, args := range [][]string{{"status", "--wait"}, {"status", "--wait=99999999"}, {"push", one(t, 1), "--yes", "--wait"}} {
+		got = u.run(t, args...)
+		assert.Equal(t, command.ExitNobody, got.code, args)
+		assert.Contains(t, got.err, "penstock: no live instance reports", args)
+		got = u.run(t, append(args, "--min-instances=0")...)
+		assert.Equal(t, command.ExitDone, got.code, args)
+	}
+}
+
+func TestWaitingForSoManyInstances(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	startInstance(t, server, "a")
+	var seen notes
+	done := make(chan int, 1)
+	directory := one(t, 1)
+	go func() {
+		_, code := u.runBeside(t, &seen, "push", directory, "--yes", "--wait", "--min-instances=2", "--timeout=10m")
+		done <- code
+	}()
+	require.Eventually(t, func() bool {
+		return regexp.MustCompile(`waiting for 1 instance more to report revision \d+; at it: a\n`).MatchString(seen.String())
+	}, patience, 10*time.Millisecond)
+	startInstance(t, server, "b")
+	select {
+	case code := <-done:
+		assert.Equal(t, command.ExitDone, code, seen.String())
+	case <-time.After(patience):
+		require.Fail(t, "still waiting though both are there", seen.String())
+	}
+}
+
+func TestWaitingForSoManyInstancesInVainSaysWhoIsMissing(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
+	report := func(name string, revision int) {
+		_, err := server.Client().Put(t.Context(), "/penstock/shop.instances/"+name, fmt.Sprintf(`{"instance": %q, "revision": %d}`, name, revision))
+		require.NoError(t, err)
+	}
+	got := u.run(t, "status", "--wait", "--min-instances=2", "--timeout=1s")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, "penstock: only 0 of at least 2 instances came to revision 2 in 1s; at it: none; never reported: 2\n")
+
+	report("a", 2)
+	report("old", 1)
+	got = u.run(t, "status", "--wait", "--min-instances=4", "--timeout=1s")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, "penstock: only 1 of at least 4 instances came to revision 2 in 1s; at it: a; behind: old (at 1); never reported: 2\n")
+	assert.Contains(t, got.out, "\nold ", "how it stands is shown all the same")
 }
 
 func TestStatusNamesWhatIsNoReport(t *testing.T) {
@@ -83,7 +130,7 @@ func TestStatusWaitsUntilInstancesComeOrGo(t *testing.T) {
 	stop()
 	select {
 	case r := <-done:
-		assert.Equal(t, command.ExitDone, r.code)
+		assert.Equal(t, command.ExitNobody, r.code)
 		assert.Contains(t, r.out, "no live instance reports")
 	case <-time.After(patience):
 		require.Fail(t, "still waiting for an instance that has gone")

@@ -73,14 +73,14 @@ func (f testFile) failed() bool {
 // when the file cannot be read, or the user breaks off.
 func runTestFile(ctx context.Context, path string, wanted *regexp.Regexp) (testFile, error) {
 	begun := time.Now()
-	data, err := files.Read(path)
+	data, err := files.Read(ctx, path)
 	if err != nil {
 		return testFile{}, err
 	}
 	file := testFile{Path: path, Cases: []testCase{}, Mistakes: []problemJSON{}}
 	suite, err := scenario.ParseSuite(path, data)
 	if err == nil {
-		err = resolveRules(path, &suite, &file.found)
+		err = resolveRules(ctx, path, &suite, &file.found)
 	}
 	if err != nil {
 		file.found.Documents = append(file.found.Documents, documents.Document{Name: path, Data: data})
@@ -114,7 +114,7 @@ func (f *testFile) reject(err error) {
 
 // resolveRules reads the files that a suite takes its rules from. They are noted
 // as what mistakes may stand in.
-func resolveRules(path string, suite *scenario.Suite, found *documents.Collection) error {
+func resolveRules(ctx context.Context, path string, suite *scenario.Suite, found *documents.Collection) error {
 	if len(suite.RuleFiles) == 0 {
 		return nil
 	}
@@ -125,7 +125,7 @@ func resolveRules(path string, suite *scenario.Suite, found *documents.Collectio
 			files[i] = filepath.Join(filepath.Dir(path), name)
 		}
 	}
-	read, err := documents.Read(nil, files...)
+	read, err := documents.Read(ctx, nil, files...)
 	if err != nil {
 		return fmt.Errorf("the rules cannot be read: %w", err)
 	}

@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/file"
 )
 
 // mistaken returns a directory of documents with mistakes, in them and across
@@ -37,7 +40,7 @@ func mistaken(t *testing.T) string {
 
 func TestValidateShowsEveryMistake(t *testing.T) {
 	directory := mistaken(t)
-	got := user{}.run(t, "validate", directory)
+	got := user{}.run(t, "validate", "--recursive", directory)
 	assert.Equal(t, command.ExitNo, got.code)
 	assert.Empty(t, got.err)
 	golden(t, "validate.txt", got.out, directory)
@@ -45,7 +48,7 @@ func TestValidateShowsEveryMistake(t *testing.T) {
 
 func TestValidateForMachines(t *testing.T) {
 	directory := mistaken(t)
-	got := user{}.run(t, "validate", directory, "--output", "json")
+	got := user{}.run(t, "validate", "--recursive", directory, "--output", "json")
 	assert.Equal(t, command.ExitNo, got.code)
 	var answer struct {
 		Documents, Rules int
@@ -148,4 +151,55 @@ func TestValidateTakesDocumentsOfOneNameFromSeveralDirectories(t *testing.T) {
 		assert.Equal(t, command.ExitFailed, got.code)
 		assert.Contains(t, got.err, `would both be the document "limits.yaml": rename one, or name the directory above both`)
 	}
+}
+
+// TestValidateReadsTheFilesThatAServiceReads holds the command against the source
+// that services read files with.
+func TestValidateReadsTheFilesThatAServiceReads(t *testing.T) {
+	const sound, broken = "flow: [{resource: NAME, limit: 1}]\n", "flow: ["
+	directory := tree(t, map[string]string{
+		"a.yaml": sound, "b.yml": strings.Replace(sound, "NAME", "b", 1), "c.json": `{"flow": []}`,
+		"notes.txt": broken, ".hidden.yaml": broken, ".git/d.yaml": broken, "A.YAML": broken,
+		"eu/e.yaml": broken, "eu/de/f.json": broken, "eu/notes.txt": broken,
+	})
+	require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(directory, "elsewhere")))
+	source, err := file.New(directory, file.Options{})
+	require.NoError(t, err)
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
+	defer engine.Close()
+	require.NoError(t, engine.Follow(t.Context(), source))
+	require.NoError(t, engine.Ready(t.Context()))
+	var served []string
+	for _, d := range engine.Status().Sources[0].Documents {
+		served = append(served, d.Name)
+	}
+	assert.ElementsMatch(t, []string{"a.yaml", "b.yml", "c.json"}, served)
+
+	got := user{}.run(t, "validate", directory)
+	assert.Equal(t, command.ExitDone, got.code, got.out)
+	assert.Equal(t, "3 documents, 2 rules, no mistakes\n", got.out)
+	assert.Equal(t, strings.ReplaceAll("ignored, as by a service that follows the directory: DIR/A.YAML, DIR/elsewhere, DIR/eu/de/f.json, DIR/eu/e.yaml "+
+		"(penstock push takes what is in folders below: --recursive reads it)\n", "DIR", directory), got.err)
+	got = user{}.run(t, "validate", directory, "-o", "json")
+	assert.Contains(t, got.out, `"ignored": [`)
+
+	require.NoError(t, os.Remove(filepath.Join(directory, "elsewhere")))
+	got = user{}.run(t, "validate", "--recursive", directory)
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.out, "2 mistakes in 2 of 5 documents\n")
+	assert.Empty(t, got.err)
+}
+
+func TestValidateOfADirectoryWithNothingButFolders(t *testing.T) {
+	directory := tree(t, map[string]string{"eu/a.yaml": "flow: []"})
+	got := user{}.run(t, "validate", directory)
+	assert.Equal(t, command.ExitFailed, got.code)
+	assert.Contains(t, got.err, "holds no documents: their names end in .yaml, .yml, .json; below it are "+directory+"/eu/a.yaml (--recursive reads them)")
+}
+
+func TestValidateOfADocumentThatIsADirectory(t *testing.T) {
+	directory := tree(t, map[string]string{"a.yaml/b.yaml": "flow: []", "c.yaml": "flow: []"})
+	got := user{}.run(t, "validate", directory)
+	assert.Equal(t, command.ExitFailed, got.code)
+	assert.Contains(t, got.err, "a.yaml is not a file")
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,10 +10,10 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
 
-// awaitRevision waits until every live instance has reported the revision, and
-// fails if that takes too long or one of them rejected a document or held all back.
-func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, timeout time.Duration) error {
-	if err := env.await(ctx, s, revision, timeout); err != nil {
+// awaitRevision waits until the instances have reported the revision, and fails if
+// that takes too long or one of them rejected a document or held all back.
+func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, p patience) error {
+	if err := env.await(ctx, s, revision, p); err != nil {
 		return err
 	}
 	reports, err := request(ctx, s, s.store.Instances)
@@ -37,7 +36,7 @@ func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, ti
 
 // awaitWanted waits for a revision, 0 for the present one, without judging what
 // instances report of it.
-func (env Env) awaitWanted(ctx context.Context, s *session, wanted int64, timeout time.Duration) error {
+func (env Env) awaitWanted(ctx context.Context, s *session, wanted int64, p patience) error {
 	if wanted == 0 {
 		found, err := s.present(ctx)
 		if err != nil {
@@ -45,31 +44,42 @@ func (env Env) awaitWanted(ctx context.Context, s *session, wanted int64, timeou
 		}
 		wanted = found.revision
 	}
-	return env.await(ctx, s, wanted, timeout)
+	return env.await(ctx, s, wanted, p)
 }
 
 // nobody says that there are no instances to wait for or to show.
 const nobody = "no live instance reports: services do when etcd.Options.Instance names them"
 
-// await tells whom it waits for whenever that changes.
-func (env Env) await(ctx context.Context, s *session, revision int64, timeout time.Duration) error {
-	limited, cancel := context.WithTimeout(ctx, timeout)
+// await returns when every instance that reports has come to the revision, and as
+// many as there have to be. It tells whom it waits for whenever that changes.
+func (env Env) await(ctx context.Context, s *session, revision int64, p patience) error {
+	limited, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	var last string
-	err := s.store.WaitFor(limited, revision, func(waiting []etcd.Report) {
-		if now := names(waiting); now != last && len(waiting) > 0 {
-			env.note("waiting for %s to come to revision %d: %s", wording.Count(len(waiting), "instance"), revision, now)
-			last = now
+	w := wait{env: env, revision: revision, patience: p, seen: make(map[string]bool)}
+	for {
+		err := s.store.WaitFor(limited, revision, w.tell)
+		var reports []etcd.Report
+		if err == nil {
+			reports, err = s.store.Instances(limited)
 		}
-	})
-	if errors.Is(limited.Err(), context.DeadlineExceeded) && err != nil {
-		late := fmt.Errorf("not every instance came to revision %d in %v", revision, timeout)
-		if last != "" {
-			late = fmt.Errorf("%w: %s", late, wording.Printable(last))
+		switch {
+		case err != nil && ctx.Err() == nil && limited.Err() != nil:
+			if reports, err = request(ctx, s, s.store.Instances); err != nil {
+				return err
+			}
+			return failure{ExitNo, w.late(reports)}
+		case err != nil:
+			return s.fail(err)
+		case len(reports) == 0 && !p.given:
+			return failure{ExitNobody, fmt.Errorf("%s; nobody is known to run by revision %d (--min-instances says how many have to)", nobody, revision)}
+		case w.come(reports):
+			return nil
 		}
-		return failure{ExitNo, late}
+		select {
+		case <-limited.Done():
+		case <-time.After(pollInterval):
+		}
 	}
-	return s.fail(err)
 }
 
 // names lists instances with their revisions.

@@ -14,10 +14,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// Interrupted is the text of the error of a request that was broken off.
+const Interrupted = "interrupted"
+
 // Connect returns a client of the etcd cluster, which has answered. The caller
 // closes it.
 func (s Settings) Connect(ctx context.Context) (*clientv3.Client, error) {
-	tls, err := s.tls()
+	tls, err := s.tls(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +75,7 @@ func (s Settings) Explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled), status.Code(err) == codes.Canceled:
-		return errors.New("interrupted")
+		return errors.New(Interrupted)
 	case is(err, rpctypes.ErrUserEmpty):
 		return errors.New("etcd asks for a user: set --user or PENSTOCK_USER, and its password by PENSTOCK_PASSWORD or --password-file")
 	case is(err, rpctypes.ErrAuthFailed):

@@ -3,6 +3,7 @@ package connection
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,14 +28,14 @@ type file struct {
 
 // readFile reads the file that the user names, or the one at the usual place if
 // it exists.
-func readFile(flags *pflag.FlagSet, getenv func(string) string) (file, error) {
+func readFile(ctx context.Context, flags *pflag.FlagSet, getenv func(string) string) (file, error) {
 	named, _ := flags.GetString(configFlag)
 	named = cmp.Or(named, getenv("PENSTOCK_CONFIG"))
 	path := cmp.Or(named, usualPath(getenv))
 	if path == "" {
 		return file{}, nil
 	}
-	data, err := files.Read(path)
+	data, err := files.Read(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && named == "":
 		return file{}, nil

@@ -25,7 +25,7 @@ func FuzzFile(f *testing.F) {
 		flags := pflag.NewFlagSet("fuzz", pflag.ContinueOnError)
 		connection.AddFlags(flags)
 		require.NoError(t, flags.Parse([]string{"--config", path}))
-		s, err := connection.Find(flags, func(string) string { return "" })
+		s, err := connection.Find(t.Context(), flags, func(string) string { return "" })
 		if err == nil {
 			assert.NotEmpty(t, s.Keys.Documents)
 			assert.NotEmpty(t, s.Endpoints)

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -29,13 +30,13 @@ type Settings struct {
 
 // Find returns the settings that flags, environment and file make, or all that
 // is wrong with them. The error never holds a password.
-func Find(flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
-	config, err := readFile(flags, getenv)
+func Find(ctx context.Context, flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
+	config, err := readFile(ctx, flags, getenv)
 	if err != nil {
 		return Settings{}, err
 	}
 	s := Settings{values: gather(flags, getenv, config)}
-	return s, errors.Join(s.findPrefix(), s.findEndpoints(), s.findTimeout(), s.findUser(config), s.checkCertificates())
+	return s, errors.Join(s.findPrefix(), s.findEndpoints(), s.findTimeout(), s.findUser(ctx, config), s.checkCertificates())
 }
 
 func (s *Settings) findPrefix() error {
@@ -99,7 +100,7 @@ func (s *Settings) findTimeout() error {
 
 // findUser settles the user and the password, which may come with the name or by
 // itself.
-func (s *Settings) findUser(config file) error {
+func (s *Settings) findUser(ctx context.Context, config file) error {
 	user := s.values["user"]
 	name, password, joined := strings.Cut(user.text, ":")
 	s.user = name
@@ -116,7 +117,7 @@ func (s *Settings) findUser(config file) error {
 	case own == "password":
 		s.password, s.secret = chosen.text, chosen
 	case own == "password-file":
-		data, err := files.Read(chosen.text)
+		data, err := files.Read(ctx, chosen.text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", chosen.from, err)
 		}

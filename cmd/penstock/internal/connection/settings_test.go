@@ -29,7 +29,7 @@ func (w world) find(t *testing.T) (connection.Settings, error) {
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	connection.AddFlags(flags)
 	require.NoError(t, flags.Parse(w.args))
-	return connection.Find(flags, func(name string) string {
+	return connection.Find(t.Context(), flags, func(name string) string {
 		if name == "HOME" {
 			return home
 		}

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -11,12 +12,12 @@ import (
 
 // tls returns how to talk TLS, nil when neither an endpoint nor a certificate
 // asks for it.
-func (s Settings) tls() (*tls.Config, error) {
+func (s Settings) tls(ctx context.Context) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	wanted := ""
 	if v := s.values["cacert"]; v.text != "" {
 		wanted = v.from
-		pem, err := files.Read(v.text)
+		pem, err := files.Read(ctx, v.text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", v.from, err)
 		}
@@ -27,13 +28,26 @@ func (s Settings) tls() (*tls.Config, error) {
 	}
 	if cert, key := s.values["cert"], s.values["key"]; cert.text != "" {
 		wanted = cert.from
-		pair, err := tls.LoadX509KeyPair(cert.text, key.text)
+		pair, err := keyPair(ctx, cert.text, key.text)
 		if err != nil {
 			return nil, fmt.Errorf("%s and %s: %w", cert.from, key.from, err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return s.agree(config, wanted)
+}
+
+// keyPair reads a certificate and its key.
+func keyPair(ctx context.Context, cert, key string) (tls.Certificate, error) {
+	certPEM, err := files.Read(ctx, cert)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	keyPEM, err := files.Read(ctx, key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
 // agree makes sure that all endpoints use TLS or none does: those with a plain

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
 // stdin is the path that stands for standard input.
@@ -22,10 +24,34 @@ const stdin = "-"
 // the files below it that end in .yaml, .yml or .json are documents, at any
 // depth; what begins with a dot is passed over. To name a document twice is an
 // error. Two documents may have one name: see [Distinct].
-func Read(in io.Reader, paths ...string) ([]Document, error) {
+func Read(ctx context.Context, in io.Reader, paths ...string) ([]Document, error) {
+	r := reader{ctx: ctx, in: in}
+	return r.read(paths)
+}
+
+// ReadFlat reads documents as [Read] does, but of a directory those alone that a
+// service reads which is given it (datasource/file): no others than those in the
+// directory itself. It returns also the places of files that look like documents
+// and are none for such a service.
+func ReadFlat(ctx context.Context, in io.Reader, paths ...string) (read []Document, ignored []string, err error) {
+	r := reader{ctx: ctx, in: in, flat: true}
+	read, err = r.read(paths)
+	return read, r.ignored, err
+}
+
+// reader reads documents.
+type reader struct {
+	ctx  context.Context //nolint:containedctx // it lives as long as one call
+	in   io.Reader
+	flat bool // not below the directories that are named
+
+	ignored []string
+}
+
+func (r *reader) read(paths []string) ([]Document, error) {
 	var all []Document
 	for _, path := range paths {
-		documents, err := readPath(in, path)
+		documents, err := r.readPath(path)
 		if err != nil {
 			return nil, err
 		}
@@ -43,9 +69,9 @@ func Read(in io.Reader, paths ...string) ([]Document, error) {
 	return all, nil
 }
 
-func readPath(in io.Reader, path string) ([]Document, error) {
-	if path == stdin && in != nil {
-		data, err := files.ReadInput(in)
+func (r *reader) readPath(path string) ([]Document, error) {
+	if path == stdin && r.in != nil {
+		data, err := files.ReadInput(r.ctx, r.in)
 		return []Document{{Name: "stdin", Data: data}}, err
 	}
 	if path == "" {
@@ -56,41 +82,50 @@ func readPath(in io.Reader, path string) ([]Document, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return readDirectory(path)
+		return r.readDirectory(path)
 	}
-	data, err := files.Read(path)
+	data, err := files.Read(r.ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	return []Document{{Name: filepath.Base(path), Place: path, Data: data}}, nil
 }
 
-func readDirectory(directory string) ([]Document, error) {
-	documents, err := scan(directory)
+func (r *reader) readDirectory(directory string) ([]Document, error) {
+	documents, err := r.scan(directory)
 	if err == nil && len(documents) == 0 {
 		err = fmt.Errorf("%s holds no documents: their names end in %s", directory, strings.Join(endings(), ", "))
+		if len(r.ignored) > 0 {
+			err = fmt.Errorf("%w; below it are %s (--recursive reads them)", err, wording.List(r.ignored))
+		}
 	}
 	return documents, err
 }
 
 // scan returns the documents below a directory, perhaps none.
-func scan(directory string) ([]Document, error) {
+func (r *reader) scan(directory string) ([]Document, error) {
 	var documents []Document
 	below := os.DirFS(directory)
 	err := fs.WalkDir(below, ".", func(name string, entry fs.DirEntry, err error) error {
 		hidden := name != "." && strings.HasPrefix(entry.Name(), ".")
+		place := filepath.Join(directory, filepath.FromSlash(name))
 		switch {
+		case err != nil && r.flat && name != ".":
+			r.ignored = append(r.ignored, place)
+			return fs.SkipDir
 		case err != nil:
 			return err
 		case entry.IsDir() && hidden:
 			return fs.SkipDir
-		case entry.IsDir() || hidden:
+		case hidden || entry.IsDir() && (!r.flat || !IsDocument(name)):
 			return nil
 		}
-		place := filepath.Join(directory, filepath.FromSlash(name))
 		info, err := fs.Stat(below, name) // of what a link leads to
+		if r.flat && r.ignores(name, place, info) {
+			return nil
+		}
 		switch {
-		case err == nil && info.IsDir():
+		case err == nil && info.IsDir() && !r.flat:
 			// To follow it may lead in circles, to pass over it may leave rules
 			// out unseen.
 			return fmt.Errorf("%s is a link to a directory, which is not followed: name that directory, or begin the link's name with a dot", place)
@@ -99,9 +134,9 @@ func scan(directory string) ([]Document, error) {
 		case err != nil:
 			return err
 		case !info.Mode().IsRegular():
-			return fmt.Errorf("%s is not a file", place)
+			return fmt.Errorf("%s is not a file (%v): put a file there or remove it", place, info.Mode())
 		}
-		data, err := files.Read(place)
+		data, err := files.Read(r.ctx, place)
 		if err != nil {
 			return err
 		}
@@ -112,4 +147,17 @@ func scan(directory string) ([]Document, error) {
 		return nil, fmt.Errorf("reading %s: %w", directory, err)
 	}
 	return documents, nil
+}
+
+// ignores tells whether a service that is given the directory does not read what
+// is there, and notes it if it looks like a document or leads to some. Info is nil
+// if it cannot be read.
+func (r *reader) ignores(name, place string, info fs.FileInfo) bool {
+	if IsDocument(name) && !strings.Contains(name, "/") {
+		return false
+	}
+	if IsDocument(strings.ToLower(name)) || info != nil && info.IsDir() {
+		r.ignored = append(r.ignored, place)
+	}
+	return true
 }

@@ -39,7 +39,7 @@ func TestReadOfADirectoryNamesDocumentsByTheirPathsBelowIt(t *testing.T) {
 		"shop.yaml": "1", "admin.yml": "2", "eu/de/pay.json": "3",
 		"README.md": "no", ".hidden.yaml": "no", ".git/config.yaml": "no", "eu/.x.yaml": "no", "yaml": "no",
 	})
-	read, err := documents.Read(nil, directory)
+	read, err := documents.Read(t.Context(), nil, directory)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"shop.yaml": "1", "admin.yml": "2", "eu/de/pay.json": "3"}, contents(read))
 	assert.Equal(t, "admin.yml", read[0].Name, "by name")
@@ -48,7 +48,7 @@ func TestReadOfADirectoryNamesDocumentsByTheirPathsBelowIt(t *testing.T) {
 
 func TestReadTakesFilesWhateverTheirNamesAndStandardInput(t *testing.T) {
 	directory := tree(t, map[string]string{"limits": "1", "sub/b.yaml": "2"})
-	read, err := documents.Read(strings.NewReader("3"), filepath.Join(directory, "limits"), filepath.Join(directory, "sub"), "-")
+	read, err := documents.Read(t.Context(), strings.NewReader("3"), filepath.Join(directory, "limits"), filepath.Join(directory, "sub"), "-")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"limits": "1", "b.yaml": "2", "stdin": "3"}, contents(read))
 }
@@ -57,7 +57,7 @@ func TestReadFollowsLinksToFilesAsConfigMapsHaveThem(t *testing.T) {
 	directory := tree(t, map[string]string{"..2026/shop.yaml": "1"})
 	require.NoError(t, os.Symlink("..2026", filepath.Join(directory, "..data")))
 	require.NoError(t, os.Symlink("..data/shop.yaml", filepath.Join(directory, "shop.yaml")))
-	read, err := documents.Read(nil, directory)
+	read, err := documents.Read(t.Context(), nil, directory)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"shop.yaml": "1"}, contents(read))
 }
@@ -83,14 +83,14 @@ func TestReadPassesNothingOverInSilence(t *testing.T) {
 		"a directory named as a file is": {[]string{in("a/shop.yaml") + "/"}, "not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := documents.Read(nil, test.paths...)
+			_, err := documents.Read(t.Context(), nil, test.paths...)
 			assert.ErrorContains(t, err, test.want)
 		})
 	}
 }
 
 func TestReadOfTooLongAnInputIsRefusedByJudge(t *testing.T) {
-	read, err := documents.Read(strings.NewReader(strings.Repeat("#", rules.MaxDocumentSize+10)), "-")
+	read, err := documents.Read(t.Context(), strings.NewReader(strings.Repeat("#", rules.MaxDocumentSize+10)), "-")
 	require.NoError(t, err)
 	c := documents.Judge(read)
 	require.Len(t, c.Problems, 1)
@@ -99,7 +99,7 @@ func TestReadOfTooLongAnInputIsRefusedByJudge(t *testing.T) {
 
 func TestDistinctRefusesTwoDocumentsOfOneName(t *testing.T) {
 	directory := tree(t, map[string]string{"a/shop.yaml": "", "b/shop.yaml": "", "b/else.yaml": ""})
-	read, err := documents.Read(nil, filepath.Join(directory, "a"), filepath.Join(directory, "b"))
+	read, err := documents.Read(t.Context(), nil, filepath.Join(directory, "a"), filepath.Join(directory, "b"))
 	require.NoError(t, err)
 	require.Len(t, read, 3)
 	require.ErrorContains(t, documents.Distinct(read), `would both be the document "shop.yaml": rename one, or name the directory above both`)

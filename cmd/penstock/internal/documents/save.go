@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +17,7 @@ import (
 // an [UnsavedError], unless it may overwrite. Nothing is written outside the
 // directory, whatever the documents are called and wherever links lead. Each
 // file is replaced in one step.
-func Save(directory string, documents []Document, overwrite bool) ([]DocumentChange, error) {
+func Save(ctx context.Context, directory string, documents []Document, overwrite bool) ([]DocumentChange, error) {
 	for _, d := range documents {
 		if !fs.ValidPath(d.Name) || d.Name == "." || !filepath.IsLocal(filepath.FromSlash(d.Name)) {
 			return nil, fmt.Errorf("the name of the document %q is no path below a directory: nothing was written", d.Name)
@@ -30,7 +31,7 @@ func Save(directory string, documents []Document, overwrite bool) ([]DocumentCha
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	there, err := find(root, directory, documents)
+	there, err := find(ctx, root, directory, documents)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +44,8 @@ func Save(directory string, documents []Document, overwrite bool) ([]DocumentCha
 
 // find returns the documents in the directory, and the files that have the names
 // of those to save.
-func find(root *os.Root, directory string, documents []Document) ([]Document, error) {
-	there, err := scan(directory)
+func find(ctx context.Context, root *os.Root, directory string, documents []Document) ([]Document, error) {
+	there, err := (&reader{ctx: ctx}).scan(directory)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,11 @@ func find(root *os.Root, directory string, documents []Document) ([]Document, er
 		if found[d.Name] {
 			continue
 		}
-		data, err := root.ReadFile(filepath.FromSlash(d.Name))
+		name := filepath.FromSlash(d.Name)
+		if info, err := root.Stat(name); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a file: move it away", filepath.Join(directory, name))
+		}
+		data, err := root.ReadFile(name)
 		switch {
 		case err == nil:
 			there = append(there, Document{Name: d.Name, Data: data})

@@ -34,7 +34,7 @@ func some(pairs ...string) []documents.Document { return judge(pairs...).Documen
 
 func TestSaveMakesTheDirectoryAndTheFiles(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "new", "rules")
-	changes, err := documents.Save(directory, some("a.yaml", "1\r\n\x00", "eu/de/b.json", "2", "README", "3"), false)
+	changes, err := documents.Save(t.Context(), directory, some("a.yaml", "1\r\n\x00", "eu/de/b.json", "2", "README", "3"), false)
 	require.NoError(t, err)
 	assert.Len(t, changes, 3)
 	assert.Equal(t, map[string]string{"a.yaml": "1\r\n\x00", "eu/de/b.json": "2", "README": "3"}, files(t, directory))
@@ -42,7 +42,7 @@ func TestSaveMakesTheDirectoryAndTheFiles(t *testing.T) {
 
 func TestSaveAgainWritesNothing(t *testing.T) {
 	directory := tree(t, map[string]string{"a.yaml": "1", "notes.md": "mine"})
-	changes, err := documents.Save(directory, some("a.yaml", "1"), false)
+	changes, err := documents.Save(t.Context(), directory, some("a.yaml", "1"), false)
 	require.NoError(t, err)
 	assert.Empty(t, changes)
 }
@@ -52,14 +52,14 @@ func TestSaveLosesNothingUnlessItMay(t *testing.T) {
 	directory := tree(t, before)
 	wanted := some("a.yaml", "1", "b.yaml", "2", "c.yaml", "3", "LIMITS", "new")
 
-	_, err := documents.Save(directory, wanted, false)
+	_, err := documents.Save(t.Context(), directory, wanted, false)
 	var unsaved *documents.UnsavedError
 	require.ErrorAs(t, err, &unsaved)
 	assert.Equal(t, []string{"LIMITS", "a.yaml"}, unsaved.Changed)
 	assert.Equal(t, []string{"eu/other.yml"}, unsaved.Others)
 	assert.Equal(t, before, files(t, directory))
 
-	changes, err := documents.Save(directory, wanted, true)
+	changes, err := documents.Save(t.Context(), directory, wanted, true)
 	require.NoError(t, err)
 	assert.Equal(t, []documents.DocumentChange{
 		{Name: "LIMITS", Change: rules.Changed},
@@ -75,7 +75,7 @@ func TestSaveLosesNothingUnlessItMay(t *testing.T) {
 func TestSaveNeverLeavesTheDirectory(t *testing.T) {
 	for _, name := range []string{"../x.yaml", "/etc/x.yaml", "a/../../x.yaml", "a/../x.yaml", "./x.yaml", "a//x.yaml", "", ".", "..", "a/"} {
 		parent := t.TempDir()
-		_, err := documents.Save(filepath.Join(parent, "rules"), some("good.yaml", "1", name, "2"), true)
+		_, err := documents.Save(t.Context(), filepath.Join(parent, "rules"), some("good.yaml", "1", name, "2"), true)
 		require.ErrorContains(t, err, "nothing was written", "%q", name)
 		assert.Empty(t, files(t, parent), "%q", name)
 	}
@@ -85,12 +85,12 @@ func TestSaveDoesNotFollowLinksOutOfTheDirectory(t *testing.T) {
 	outside := tree(t, map[string]string{"x.yaml": "theirs"})
 	directory := t.TempDir()
 	require.NoError(t, os.Symlink(outside, filepath.Join(directory, ".out")))
-	_, err := documents.Save(directory, some(".out/x.yaml", "mine", ".out/y.yaml", "mine"), true)
+	_, err := documents.Save(t.Context(), directory, some(".out/x.yaml", "mine", ".out/y.yaml", "mine"), true)
 	require.Error(t, err)
 	assert.Equal(t, map[string]string{"x.yaml": "theirs"}, files(t, outside))
 
 	require.NoError(t, os.Symlink(filepath.Join(outside, "x.yaml"), filepath.Join(directory, "x.yaml")))
-	_, err = documents.Save(directory, some("x.yaml", "mine"), true)
+	_, err = documents.Save(t.Context(), directory, some("x.yaml", "mine"), true)
 	require.NoError(t, err, "the link itself is replaced")
 	assert.Equal(t, map[string]string{"x.yaml": "theirs"}, files(t, outside))
 	data, err := os.ReadFile(filepath.Join(directory, "x.yaml"))
@@ -100,9 +100,9 @@ func TestSaveDoesNotFollowLinksOutOfTheDirectory(t *testing.T) {
 
 func TestSaveRefusesAFileForADirectory(t *testing.T) {
 	directory := tree(t, map[string]string{"a": "1"})
-	_, err := documents.Save(filepath.Join(directory, "a"), some("x.yaml", "1"), true)
+	_, err := documents.Save(t.Context(), filepath.Join(directory, "a"), some("x.yaml", "1"), true)
 	require.Error(t, err)
-	_, err = documents.Save(directory, some("a/x.yaml", "1"), true)
+	_, err = documents.Save(t.Context(), directory, some("a/x.yaml", "1"), true)
 	require.Error(t, err)
 	assert.Equal(t, map[string]string{"a": "1"}, files(t, directory))
 }

@@ -2,6 +2,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +13,44 @@ import (
 // and nothing against a device that never ends.
 const Most = 16 << 20
 
-// Read returns what a file holds. It fails if that is more than [Most].
-func Read(path string) ([]byte, error) {
+// Read returns what a file holds. It fails if that is more than [Most], and with
+// the error of ctx as soon as that ends: a pipe may have no writer, or one that
+// has nothing to say.
+func Read(ctx context.Context, path string) ([]byte, error) {
+	return unlessDone(ctx, func() ([]byte, error) { return read(path) })
+}
+
+// ReadInput returns what standard input has. It fails as [Read] does.
+func ReadInput(ctx context.Context, in io.Reader) ([]byte, error) {
+	data, err := unlessDone(ctx, func() ([]byte, error) { return readAll(in) })
+	if err != nil {
+		return nil, fmt.Errorf("reading standard input: %w", err)
+	}
+	return data, nil
+}
+
+// unlessDone returns what reading returns, or the error of ctx if that ends
+// before. Nothing can end a read that waits for a pipe: it is left behind, until
+// the process ends or somebody writes.
+func unlessDone(ctx context.Context, reading func() ([]byte, error)) ([]byte, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data, err := reading()
+		done <- result{data, err}
+	}()
+	select {
+	case r := <-done:
+		return r.data, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func read(path string) ([]byte, error) {
 	file, err := os.Open(path) //nolint:gosec // the user names the file
 	if err != nil {
 		return nil, err
@@ -24,16 +61,6 @@ func Read(path string) ([]byte, error) {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return data, err
-}
-
-// ReadInput returns what standard input has. It fails if that is more than
-// [Most].
-func ReadInput(in io.Reader) ([]byte, error) {
-	data, err := readAll(in)
-	if err != nil {
-		return nil, fmt.Errorf("reading standard input: %w", err)
-	}
-	return data, nil
 }
 
 var errTooLong = fmt.Errorf("it is longer than %d MiB: is it the right one?", Most>>20)

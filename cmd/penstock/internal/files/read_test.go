@@ -19,7 +19,7 @@ func TestReadTakesWholeFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	for _, size := range []int{0, 1, files.Most} {
 		require.NoError(t, os.WriteFile(path, make([]byte, size), 0o600))
-		data, err := files.Read(path)
+		data, err := files.Read(t.Context(), path)
 		require.NoError(t, err)
 		assert.Len(t, data, size)
 	}
@@ -29,9 +29,9 @@ func TestReadRefusesWhatIsTooLong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	require.NoError(t, os.Truncate(path, files.Most+1))
-	_, err := files.Read(path)
+	_, err := files.Read(t.Context(), path)
 	require.EqualError(t, err, path+": it is longer than 16 MiB: is it the right one?")
-	_, err = files.ReadInput(endless{})
+	_, err = files.ReadInput(t.Context(), endless{})
 	require.EqualError(t, err, "reading standard input: it is longer than 16 MiB: is it the right one?")
 }
 
@@ -41,13 +41,13 @@ type endless struct{}
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestReadSaysWhatFailed(t *testing.T) {
-	_, err := files.Read(filepath.Join(t.TempDir(), "nothing"))
+	_, err := files.Read(t.Context(), filepath.Join(t.TempDir(), "nothing"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = files.Read(t.TempDir())
+	_, err = files.Read(t.Context(), t.TempDir())
 	require.ErrorContains(t, err, "is a directory")
-	_, err = files.ReadInput(iotest.ErrReader(errors.New("gone")))
+	_, err = files.ReadInput(t.Context(), iotest.ErrReader(errors.New("gone")))
 	require.EqualError(t, err, "reading standard input: gone")
-	data, err := files.ReadInput(strings.NewReader("x"))
+	data, err := files.ReadInput(t.Context(), strings.NewReader("x"))
 	require.NoError(t, err)
 	assert.Equal(t, "x", string(data))
 }

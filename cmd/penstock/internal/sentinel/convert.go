@@ -43,9 +43,7 @@ func Convert(files ...File) Conversion {
 		converted = append(converted, of...)
 		c.Findings = append(c.Findings, findings...)
 	}
-	for _, rule := range converted {
-		c.Rules.Flow = append(c.Rules.Flow, rule.Rule)
-	}
+	c.Rules.Flow = rulesOf(converted)
 	nameApart(c.Rules.Flow)
 	return c
 }
@@ -58,8 +56,17 @@ func (c Conversion) Has(kind Kind) bool {
 // carried is a rule that could be carried over.
 type carried struct {
 	flow.Rule
-	yields bool // to rules that name a resource, see traffic
-	offset int
+	resource string // that Sentinel's rule names, be it a pattern
+	yields   bool   // to rules that name a resource, see traffic
+	offset   int
+}
+
+func rulesOf(converted []carried) []flow.Rule {
+	list := make([]flow.Rule, len(converted))
+	for i := range converted {
+		list[i] = converted[i].Rule
+	}
+	return list
 }
 
 func convertFile(data []byte) (converted []carried, findings []Finding) {
@@ -74,6 +81,7 @@ func convertFile(data []byte) (converted []carried, findings []Finding) {
 			Message: "the file holds " + root.String() + ": must be a list of flow rules, as the data sources of Sentinel hold it",
 		}}
 	}
+	converted = make([]carried, 0, len(list))
 	for _, n := range list {
 		o := newObject(n)
 		if rule, ok := convertRule(o); ok {
@@ -81,6 +89,8 @@ func convertFile(data []byte) (converted []carried, findings []Finding) {
 		}
 		findings = append(findings, o.findings...)
 	}
+	converted, unfit := judgeRules(converted)
+	findings = append(findings, unfit...)
 	return converted, append(findings, yielding(converted)...)
 }
 
@@ -102,9 +112,9 @@ func convertRule(o *object) (rule carried, ok bool) {
 	d := dialectOf(o)
 	d.judgeFields(o)
 	t := d.read(o)
-	rule = carried{t.rule(o), t.yields, o.offset}
+	rule = carried{t.rule(o), o.resource, t.yields, o.offset}
 	if !o.dropped {
-		t.judge(o, rule.Rule)
+		t.judge(o)
 	}
 	return rule, !o.dropped
 }

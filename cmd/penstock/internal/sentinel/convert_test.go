@@ -1,6 +1,7 @@
 package sentinel_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -236,4 +237,43 @@ func TestTheDocumentTellsWhatIsMissing(t *testing.T) {
 	assert.Len(t, comments, 1+1+1+100+1)
 	assert.Equal(t, "#   and 2 more", comments[len(comments)-1])
 	assert.Contains(t, string(document), "\nflow:\n  - resource: kept\n")
+}
+
+// TestConvertingManyRulesCostsNoMoreForEach holds that what a rule costs does not
+// rise with their number, nor contains anything that is needed once for all.
+func TestConvertingManyRulesCostsNoMoreForEach(t *testing.T) {
+	cost := func(n int) float64 {
+		var list strings.Builder
+		for i := range n {
+			fmt.Fprintf(&list, `,{"resource":"r%d","count":3}`, i)
+		}
+		file := sentinel.File{Name: "many", Data: []byte("[" + list.String()[1:] + "]")}
+		return testing.AllocsPerRun(1, func() {
+			conversion := sentinel.Convert(file)
+			if len(conversion.Rules.Flow) != n || len(conversion.Findings) > 0 {
+				t.Errorf("%d rules and %d findings of %d rules", len(conversion.Rules.Flow), len(conversion.Findings), n)
+			}
+		}) / float64(n)
+	}
+	few, many := cost(1_000), cost(10_000)
+	assert.Less(t, few, 40.0)
+	assert.InDelta(t, few, many, 5)
+}
+
+func TestRulesThatDoNotFitAreFoundAmongMany(t *testing.T) {
+	var list []string
+	for i := range 100 {
+		count := "3"
+		if i%7 == 3 {
+			count = "2000000000"
+		}
+		list = append(list, fmt.Sprintf(`{"resource": "r%d", "count": %s}`, i, count))
+	}
+	conversion := sentinel.Convert(sentinel.File{Name: "many", Data: []byte("[" + strings.Join(list, ",\n") + "]")})
+	assert.Len(t, conversion.Rules.Flow, 86)
+	require.Len(t, conversion.Findings, 14)
+	for i, f := range conversion.Findings {
+		assert.Equal(t, 7*i+4, f.Line)
+		assert.Contains(t, f.String(), fmt.Sprintf(`rule on "r%d": left out: as a rule here, limit is 2e+09`, 7*i+3))
+	}
 }

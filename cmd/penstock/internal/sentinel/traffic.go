@@ -2,13 +2,11 @@ package sentinel
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"regexp"
 	"time"
 
 	"github.com/penstock-go/penstock/flow"
-	"github.com/penstock-go/penstock/rules"
 )
 
 // traffic is what a rule says, in whatever dialect it says it.
@@ -67,16 +65,14 @@ func (t traffic) rule(o *object) flow.Rule {
 	return rule
 }
 
-// judge tells what is wrong with the rule, or will be otherwise.
-func (t traffic) judge(o *object, rule flow.Rule) {
+// judge tells what Sentinel makes of the rule that no rule here can be, or that
+// will be otherwise.
+func (t traffic) judge(o *object) {
 	if t.warmUp && (t.period == 0 || t.coldFactor == 1) {
 		o.drop(o.at("warmUpPeriodSec"), "Sentinel ignores a rule that warms up without warmUpPeriodSec, or with warmUpColdFactor 1")
 		return
 	}
 	t.judgeFraction(o)
-	for _, problem := range problemsOf(rule) {
-		o.drop(o.offset, "as a rule here, %s", problem)
-	}
 }
 
 // judgeFraction tells what becomes of thresholds and ceilings that are no whole
@@ -97,15 +93,4 @@ func (t traffic) judgeFraction(o *object) {
 	case !t.throttle && whole != limit:
 		o.differ(at, "Sentinel lets %v pass in %v; here the fraction adds up until it is one call more", whole, t.interval)
 	}
-}
-
-// problemsOf returns what makes a rule unfit for a document.
-func problemsOf(rule flow.Rule) []string {
-	var problems rules.Problems
-	errors.As(rules.Set{Flow: []flow.Rule{rule}}.Validate(), &problems)
-	messages := make([]string, len(problems))
-	for i, p := range problems {
-		messages[i] = p.Field + " " + p.Message
-	}
-	return messages
 }

@@ -1,0 +1,39 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-go/penstock/rules"
+)
+
+func newExample(env Env) *cobra.Command {
+	var known []string
+	for _, kind := range rules.Kinds() {
+		known = append(known, string(kind))
+	}
+	cmd := &cobra.Command{
+		Use:   "example [KIND...] [flags]",
+		Short: "Show what a rule document looks like",
+		Long: `Example prints a rule document in YAML with every field that rules may have, what
+it says and its default: of all kinds of rules, or of those that are named. The
+document has no mistakes, so it is one to begin with.
+
+Exit code: 0 when it is printed, 2 for a wrong command line.`,
+		Example: `  penstock example
+  penstock example flow > rules/orders.yaml`,
+		ValidArgsFunction: cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp),
+	}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		var kinds []rules.Kind
+		for _, arg := range args {
+			kinds = append(kinds, rules.Kind(arg))
+		}
+		document, err := rules.Example(kinds...)
+		if err != nil {
+			return err
+		}
+		_, _ = env.Out.Write(document) // Run looks at what fails
+		return nil
+	}
+	return cmd
+}

@@ -1,0 +1,55 @@
+package command
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/datasource/etcd"
+)
+
+func TestInstancesThatAreMissingAreNamed(t *testing.T) {
+	a, b, old := etcd.Report{Instance: "a", Revision: 7}, etcd.Report{Instance: "b", Revision: 8}, etcd.Report{Instance: "old", Revision: 6}
+	for name, test := range map[string]struct {
+		least int
+		seen  []etcd.Report
+		last  []etcd.Report
+		want  string
+	}{
+		"some are behind": {2, nil, []etcd.Report{a, old}, "not every instance came to revision 7 in 30s: old (at 6)"},
+		"some never came": {
+			4, nil,
+			[]etcd.Report{a, b, old},
+			"only 2 of at least 4 instances came to revision 7 in 30s; at it: a, b; behind: old (at 6); never reported: 1",
+		},
+		"some have stopped": {
+			3,
+			[]etcd.Report{old, b},
+			[]etcd.Report{a},
+			"only 1 of at least 3 instances came to revision 7 in 30s; at it: a; stopped meanwhile: b, old",
+		},
+		"nobody came": {1, nil, nil, "only 0 of at least 1 instance came to revision 7 in 30s; at it: none; never reported: 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var notes bytes.Buffer
+			w := wait{
+				env: Env{Err: &notes}, revision: 7, seen: make(map[string]bool),
+				patience: patience{timeout: 30 * time.Second, least: test.least, given: true},
+			}
+			w.tell(test.seen)
+			require.False(t, w.come(test.last))
+			require.EqualError(t, w.late(test.last), test.want)
+			assert.NotEmpty(t, notes.String())
+		})
+	}
+}
+
+func TestEnoughInstancesAreThereWhenNoneIsBehind(t *testing.T) {
+	w := wait{env: Env{Err: &bytes.Buffer{}}, revision: 7, seen: make(map[string]bool), patience: patience{least: 1, given: true}}
+	assert.False(t, w.come(nil))
+	assert.False(t, w.come([]etcd.Report{{Instance: "a", Revision: 7}, {Instance: "b", Revision: 6}}))
+	assert.True(t, w.come([]etcd.Report{{Instance: "a", Revision: 7}, {Instance: "b", Revision: 7}}))
+}

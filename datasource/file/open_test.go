@@ -1,0 +1,24 @@
+//go:build unix
+
+package file
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A pipe may take the place of a file between the look at it and its opening.
+func TestPipeIsNotWaitedForWhenItIsOpened(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	assert.Contains(t, read(path).fault, path+" is no regular file (p")
+
+	source, err := New(path, Options{})
+	require.NoError(t, err)
+	_, err = source.list()
+	require.ErrorContains(t, err, path)
+}

@@ -1,0 +1,104 @@
+//go:build unix
+
+package file_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/datasource/file"
+)
+
+func TestChangeIsSeenThoughIdentityLengthAndTimeAreTheSame(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	write(t, path, "1")
+	same := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(path, same, same))
+	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
+		b.settle()
+		changedLater(t, path, func() {
+			require.NoError(t, os.WriteFile(path, []byte("2"), 0o600))
+			require.NoError(t, os.Chtimes(path, same, same))
+		})
+		b.look(2)
+		b.holds(2, map[string]string{"a.yaml": "2"})
+	})
+}
+
+// changedLater does something to a file until the file system tells it from what
+// was there before: it may keep times no finer than its own clock ticks.
+func changedLater(t *testing.T, path string, do func()) {
+	t.Helper()
+	changed := func() int64 {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		return file.Changed(info)
+	}
+	before := changed()
+	require.Eventually(t, func() bool {
+		do()
+		return changed() != before
+	}, 10*time.Second, time.Millisecond)
+}
+
+func TestPipeOrSocketInPlaceOfADocumentBlocksNothing(t *testing.T) {
+	for name, put := range map[string]func(t *testing.T, path string){
+		"pipe": func(t *testing.T, path string) { require.NoError(t, syscall.Mkfifo(path, 0o600)) },
+		"link to a pipe": func(t *testing.T, path string) {
+			pipe := filepath.Join(t.TempDir(), "pipe")
+			require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+			require.NoError(t, os.Symlink(pipe, path))
+		},
+		"socket": func(t *testing.T, path string) {
+			listener, err := net.Listen("unix", path)
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = listener.Close() })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, err := os.MkdirTemp("", "penstock") // names of sockets are short
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			a, other := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")
+			write(t, a, "1")
+			write(t, other, "1")
+			follow(t, dir, file.Options{}, func(t *testing.T, b *bench) {
+				b.settle()
+				remove(t, a)
+				put(t, a)
+				replace(t, other, "2")
+				b.look(2)
+				b.holds(2, map[string]string{"a.yaml": "1", "b.yaml": "2"})
+				require.ErrorContains(t, b.faulty["a.yaml"], "file: "+a+" is no regular file (")
+				require.ErrorContains(t, b.faulty["a.yaml"], "): put a file there or remove it")
+
+				remove(t, a)
+				write(t, a, "3")
+				b.look(2)
+				b.holds(3, map[string]string{"a.yaml": "3", "b.yaml": "2"})
+				assert.Empty(t, b.faulty)
+			})
+		})
+	}
+}
+
+func TestPipeInPlaceOfTheOnlyDocumentBlocksNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rules")
+	write(t, path, "1")
+	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
+		b.settle()
+		remove(t, path)
+		require.NoError(t, syscall.Mkfifo(path, 0o600))
+		b.look(1)
+		require.False(t, b.connected)
+		require.ErrorContains(t, b.errs[0], path+" is neither a directory nor a regular file (p")
+		assert.Equal(t, map[string]string{"rules": "1"}, b.documents)
+	})
+}
