@@ -62,8 +62,15 @@ func (p Push) complete() (Push, error) {
 // An error other than a conflict or a mistake in the push may leave open whether
 // it was made: it says so.
 func (s *Store) Push(ctx context.Context, push Push) (Revision, error) {
-	push, now, err := s.check(ctx, push)
+	push, err := push.complete()
 	if err != nil {
+		return Revision{}, err
+	}
+	now, err := s.look(ctx, push.Expect)
+	if err != nil {
+		return Revision{}, err
+	}
+	if err := s.conflict(now, push.Expect); err != nil {
 		return Revision{}, err
 	}
 	plan := s.plan(now, push)
@@ -74,25 +81,6 @@ func (s *Store) Push(ctx context.Context, push Push) (Revision, error) {
 		return Revision{}, err
 	}
 	return s.commit(ctx, plan, push.Expect)
-}
-
-// Check returns why a push cannot be made now, be it a mistake in it or a
-// [*ConflictError], and nil if it can be made. It writes nothing: somebody else may
-// write before the push is made.
-func (s *Store) Check(ctx context.Context, push Push) error {
-	_, _, err := s.check(ctx, push)
-	return err
-}
-
-// check returns the push with what was left out filled in, and what it finds.
-func (s *Store) check(ctx context.Context, push Push) (completed Push, now state, err error) {
-	if push, err = push.complete(); err != nil {
-		return Push{}, state{}, err
-	}
-	if now, err = s.look(ctx, push.Expect); err != nil {
-		return Push{}, state{}, err
-	}
-	return push, now, s.conflict(now, push.Expect)
 }
 
 // commit does what was planned, if nobody has written.

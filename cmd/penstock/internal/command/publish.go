@@ -68,23 +68,21 @@ func (p *publishing) check(env Env) error {
 func (p *publishing) publish(ctx context.Context, env Env, s *session, current store.Contents, next documents.Collection) error {
 	changes := documents.Compare(env.judgeStored(current.Documents), next)
 	env.tellChanges(changes)
-	push := store.Push{Expect: cmp.Or(p.expect, current.Revision), Message: p.message, Author: cmp.Or(p.author, whoami())}
-	for _, d := range next.Documents {
-		push.Documents = append(push.Documents, store.Document{Name: d.Name, Data: d.Data})
-	}
-	if p.dryRun && p.expect == 0 {
-		return nil
-	}
 	if p.dryRun {
-		_, err := request(ctx, s, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.store.Check(ctx, push) })
-		return err
+		return nil
 	}
 	if !changes.None() {
 		if err := p.confirm(ctx, env, s, changes); err != nil {
 			return err
 		}
 	}
-	push.ConfirmRemovals = p.confirmRemovals
+	push := store.Push{
+		Expect: cmp.Or(p.expect, current.Revision), Message: p.message, Author: cmp.Or(p.author, whoami()),
+		ConfirmRemovals: p.confirmRemovals,
+	}
+	for _, d := range next.Documents {
+		push.Documents = append(push.Documents, store.Document{Name: d.Name, Data: d.Data})
+	}
 	revision, err := request(ctx, s, func(ctx context.Context) (store.Revision, error) { return s.store.Push(ctx, push) })
 	if err != nil {
 		return err
