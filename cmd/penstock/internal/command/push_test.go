@@ -106,27 +106,6 @@ func TestPushAsksOnATerminal(t *testing.T) {
 	assert.Equal(t, command.ExitDone, u.run(t, "push", to).code, "nobody is asked about nothing")
 }
 
-func TestDryRunFailsWhereThePushWould(t *testing.T) {
-	_, u := startEtcd(t, etcdtest.Options{})
-	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 0), "--yes").code)
-	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes", "--author", "alice").code)
-	was := u.stored(t)
-	next := one(t, 2)
-	for _, args := range [][]string{{"push", next}, {"rollback", "2"}} {
-		got := u.run(t, append(args, "--dry-run", "--expect-rev", "2")...)
-		assert.Equal(t, command.ExitConflict, got.code)
-		assert.Contains(t, got.out, "shop.yaml", "the changes are shown all the same")
-		assert.Contains(t, got.err, "alice, with revision 3 (\"\"), has written shop.yaml since revision 2")
-		got = u.run(t, append(args, "--dry-run", "--expect-rev", "1000")...)
-		assert.Equal(t, command.ExitFailed, got.code)
-		assert.Contains(t, got.err, "revision 1000 is yet to come")
-		got = u.run(t, append(args, "--dry-run", "--expect-rev", "3")...)
-		assert.Equal(t, command.ExitDone, got.code)
-		assert.Empty(t, got.err)
-	}
-	assert.Equal(t, was, u.stored(t))
-}
-
 func TestOfPushesAtOnceOneIsDone(t *testing.T) {
 	_, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 0), "--yes").code)
