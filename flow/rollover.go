@@ -106,7 +106,7 @@ func (w *Window) ceilingOf(cold *cold, course *course, t *Terms, bucket int64) f
 func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {
 	var buckets int64
 	switch missing := int64(n) - w.whole; {
-	case w.credit.out > 1, missing > 0 && n > 1 && t.warmsUp() && int64(n) <= t.most:
+	case w.largeHeld(t, w.counts.OpenBucket()) > 0, missing > 0 && n > 1 && t.warmsUp() && int64(n) <= t.most:
 		buckets = w.roomIn(t, int64(n))
 	case missing <= 0:
 		buckets = w.counts.FreeIn(n, room, w.credit.spent)
