@@ -26,7 +26,7 @@ func naiveTurns(r flow.Rule, calls int) (turns []clock.Instant) {
 		bucket.SyncSpaced(curve, curve.Step(turn))
 		bucket.Pass(curve.Step(turn), 1)
 		elapsed += 1e9 / bucket.Ceiling(curve)
-		bucket.HoldBack(curve, 1, curve.Step(epoch.Add(time.Duration(elapsed)))) // the next one waits
+		bucket.Await(curve.Step(epoch.Add(time.Duration(elapsed)))) // the next one does
 	}
 	return turns
 }

@@ -46,8 +46,8 @@ func (s *spacing) next(now clock.Instant, n int32) (clock.Instant, bool) {
 		return 0, false
 	}
 	s.planned = s.last.after(s.terms.cost(int64(n), ceiling)).notBefore(now)
-	if s.terms.warmsUp() && s.planned.at > now { // the distance is the throttle's doing, and no sign of idleness
-		s.cold.holdBack(s.terms, int64(n), s.planned.at)
+	if s.planned.at > now && s.terms.warmsUp() { // the distance is the throttle's doing, and no sign of idleness
+		s.cold.delay(s.terms, int64(n), now, s.planned.at)
 	}
 	return s.planned.at, true
 }
@@ -63,8 +63,9 @@ func (r rounded) notBefore(now clock.Instant) rounded {
 // the first: seconds are entered in the order of turns.
 func (s *spacing) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
 	ceiling := s.cold.ceilingOfTurn(s.terms, s.last.at)
-	s.cold.holdBack(s.terms, int64(n), s.planned.at)
-	return s.planned.after(s.terms.cost(l.behind+int64(n), ceiling)).notBefore(now).at, true
+	turn := s.planned.after(s.terms.cost(l.behind+int64(n), ceiling)).notBefore(now).at
+	s.cold.delay(s.terms, int64(n), now, turn)
+	return turn, true
 }
 
 func (s *spacing) grant(_, turn clock.Instant, n int32) Ticket {

@@ -175,9 +175,8 @@ func (w *Window) Status(now clock.Instant) (ceiling float64, room int64, reset t
 		return w.ceiling, max(0, w.counts.Room()), reset
 	}
 	cold, course := w.cold, w.course.clone() // to look ahead with
-	opened := t.bucketStart(w.counts.OpenBucket())
-	cold.pass(t, w.counts.Taken()-w.counted, opened)
-	cold.holdBack(t, int64(w.refused.Load()), opened)
+	cold.pass(t, w.counts.Taken()-w.counted, t.bucketStart(w.counts.OpenBucket()))
+	cold.holdBack(t, int64(w.refused.Load()))
 	ceiling = w.ceilingOf(&cold, &course, t, bucket)
 	whole, fraction := split(ceiling)
 	return ceiling, max(0, whole+w.credit.held(whole, fraction, t, bucket)-w.counts.Held(bucket)), reset

@@ -134,6 +134,9 @@ func (o *oracle) goOn(call *oracleCall, now int64) {
 		turn, ever := line.turnOf(call, now)
 		switch {
 		case !ever || turn-now > int64(rule.MaxWait):
+			if warm, ok := line.pacer.(*warmThrottle); ok {
+				warm.refused += float64(call.tokens)
+			}
 			o.refuse(call, now, rule)
 			return
 		case turn > now || len(line.waiting) > 0:
