@@ -96,6 +96,8 @@ func (b *bucket) turn(now clock.Instant, ahead int64, n int32) (clock.Instant, b
 	return after(max(now, b.at), lacking/b.rate), true
 }
 
+func (*bucket) delay(clock.Instant, clock.Instant, int32) {}
+
 func (b *bucket) grant(now, turn clock.Instant, n int32) Ticket {
 	flowed := b.flowed(now)
 	tokens := min(b.terms.rule.Burst, b.tokens+flowed)

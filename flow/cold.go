@@ -44,12 +44,23 @@ func (c *cold) ceilingOfWindow(t *Terms, now clock.Instant, recent func(stepStar
 // ceiling.
 func (c *cold) isStoneCold(t *Terms) bool { return !t.warmsUp() || c.bucket.IsFull(t.curve) }
 
-// holdBack tells that a call of n tokens was refused, or made to wait, for lack of
-// tokens, in the step of the last ceiling. The time until an instant is none in
-// which nobody wanted to pass.
-func (c *cold) holdBack(t *Terms, n int64, until clock.Instant) {
+// holdBack tells that a window refused a call of n tokens for lack of room, in the
+// step of the last ceiling.
+func (c *cold) holdBack(t *Terms, n int64) {
 	if n > 0 && t.warmsUp() {
-		c.bucket.HoldBack(t.curve, n, t.curve.Step(until))
+		c.bucket.HoldBack(t.curve, n)
+	}
+}
+
+// delay tells that a call of n tokens that came at now has its turn later: it waits for
+// that, or is refused if the rule does not let it wait so long.
+func (c *cold) delay(t *Terms, n int64, now, turn clock.Instant) {
+	switch {
+	case !t.warmsUp() || turn <= now:
+	case turn.Sub(now) > t.rule.MaxWait:
+		c.bucket.Refuse(n)
+	default:
+		c.bucket.Await(t.curve.Step(turn))
 	}
 }
 

@@ -37,10 +37,13 @@ func TakeAll(
 ) (which int, ticket Ticket, decision Decision) {
 	lockAll(asks)
 	which, ticket, decision = planAll(asks, now, n, patience)
-	if decision == Passed {
+	switch decision {
+	case Passed:
 		for i, ask := range asks {
 			tickets[i] = ask.Queue.grant(now, now, n)
 		}
+	case Refused:
+		asks[which].Queue.pace.delay(now, ticket.turn, n)
 	}
 	unlockAll(asks)
 	return which, ticket, decision
@@ -84,6 +87,9 @@ func (q *Queue) Hold(
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	turn, decision := q.plan(t, now, n, patience)
+	if decision != Outdated {
+		q.pace.delay(now, turn, n)
+	}
 	if decision == Passed || decision == Queued {
 		*w = Waiter{wake: w.wake, state: inQueue, tokens: n, arrived: now, since: since, joint: true, deadline: longAfter}
 		if patience < forever {

@@ -100,7 +100,7 @@ func (w *Window) settleRefused(t *Terms, bucket int64) {
 		return
 	}
 	n := int64(w.refused.Swap(0))
-	w.cold.holdBack(t, n, t.bucketStart(bucket))
+	w.cold.holdBack(t, n)
 	w.credit.want(n, w.whole, bucket)
 }
 

@@ -15,6 +15,10 @@ type pace interface {
 	// behind is next for those who come behind a line that is not empty.
 	behind(l *line, now clock.Instant, n int32) (turn clock.Instant, ok bool)
 
+	// delay notes that n tokens that came at now have a later turn, for which their
+	// call waits or because of which it is refused.
+	delay(now, turn clock.Instant, n int32)
+
 	// grant takes n tokens at now for a turn, which may be a later one.
 	grant(now, turn clock.Instant, n int32) Ticket
 

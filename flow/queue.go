@@ -44,8 +44,11 @@ func (q *Queue) Take(t *Terms, now clock.Instant, n int32) (Ticket, Decision) {
 	q.mu.Lock()
 	turn, decision := q.plan(t, now, n, t.rule.MaxWait)
 	ticket := Ticket{turn: turn}
-	if decision == Passed {
+	switch decision {
+	case Passed:
 		ticket = q.grant(now, turn, n)
+	case Refused, Queued:
+		q.pace.delay(now, turn, n)
 	}
 	q.mu.Unlock() // not deferred: 2 ns
 	return ticket, decision
@@ -69,7 +72,10 @@ func (q *Queue) Join(t *Terms, now clock.Instant, n int32, patience time.Duratio
 	switch decision {
 	case Passed:
 		return q.grant(now, turn, n), Passed
+	case Refused:
+		q.pace.delay(now, turn, n)
 	case Queued:
+		q.pace.delay(now, turn, n)
 		*w = Waiter{wake: w.wake, state: inQueue, tokens: n, arrived: now, since: now}
 		q.line.push(w)
 		if w == q.line.head {

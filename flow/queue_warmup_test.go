@@ -19,14 +19,14 @@ import (
 func naiveTurns(r flow.Rule, calls int) (turns []clock.Instant) {
 	curve := warmup.NewCurve(r.Limit/r.Window.Seconds(), r.WarmUp.Period, r.WarmUp.ColdFactor, r.WarmUp.Step)
 	bucket := warmup.NewBucket(curve, curve.Step(epoch))
-	elapsed := 0.0 // nanoseconds
+	elapsed, turn := 0.0, epoch // nanoseconds
 	for range calls {
-		turn := epoch.Add(time.Duration(math.Ceil(elapsed - 1e-4)))
 		turns = append(turns, turn)
 		bucket.SyncSpaced(curve, curve.Step(turn))
 		bucket.Pass(curve.Step(turn), 1)
 		elapsed += 1e9 / bucket.Ceiling(curve)
-		bucket.HoldBack(curve, 1, curve.Step(epoch.Add(time.Duration(elapsed)))) // the next one waits
+		turn = epoch.Add(time.Duration(math.Ceil(elapsed - 1e-4)))
+		bucket.Await(curve.Step(turn)) // the next one does
 	}
 	return turns
 }

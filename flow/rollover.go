@@ -122,7 +122,7 @@ func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {
 	switch isLarge := int64(n) > w.whole; {
 	case int64(n) > t.most:
 		return Never
-	case w.credit.out > 1, isLarge && n > 1 && t.warmsUp():
+	case w.largeHeld(t, w.counts.OpenBucket()) > 0, isLarge && n > 1 && t.warmsUp():
 		buckets = w.roomIn(t, int64(n))
 	case !isLarge:
 		buckets = w.counts.FreeIn(n, room, w.credit.spent)

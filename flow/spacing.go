@@ -46,9 +46,6 @@ func (s *spacing) next(now clock.Instant, n int32) (clock.Instant, bool) {
 		return 0, false
 	}
 	s.planned = s.last.after(s.terms.cost(int64(n), ceiling)).notBefore(now)
-	if s.terms.warmsUp() && s.planned.at > now { // the distance is the throttle's doing, and no sign of idleness
-		s.cold.holdBack(s.terms, int64(n), s.planned.at)
-	}
 	return s.planned.at, true
 }
 
@@ -63,12 +60,17 @@ func (r rounded) notBefore(now clock.Instant) rounded {
 // the first: seconds are entered in the order of turns.
 func (s *spacing) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
 	ceiling := s.cold.ceilingOfTurn(s.terms, s.last.at)
-	s.cold.holdBack(s.terms, int64(n), s.planned.at)
 	planned := s.planned
 	if expected := l.head.expected; expected > planned.at {
 		planned = rounded{at: expected}
 	}
 	return planned.after(s.terms.cost(l.behind+int64(n), ceiling)).notBefore(now).at, true
+}
+
+// delay tells how much is wanted: the distance between turns is the throttle's doing,
+// and no sign of idleness.
+func (s *spacing) delay(now, turn clock.Instant, n int32) {
+	s.cold.delay(s.terms, int64(n), now, turn)
 }
 
 func (s *spacing) grant(_, turn clock.Instant, n int32) Ticket {

@@ -60,6 +60,8 @@ func (z *trapezoid) turn(now clock.Instant, ahead int64, _ int32) (clock.Instant
 	return after(max(now, z.at), owed), true
 }
 
+func (*trapezoid) delay(clock.Instant, clock.Instant, int32) {}
+
 func (z *trapezoid) grant(now, turn clock.Instant, n int32) Ticket {
 	stored, owed := z.balance(now)
 	taken := min(stored, float64(n)) // the others are fresh

@@ -84,6 +84,7 @@ func (q *Queue) place(now clock.Instant) {
 		turn, ok := q.pace.next(max(now, w.arrived), w.tokens)
 		if ok && turn.Sub(w.since) <= q.terms.rule.MaxWait && (!w.joint || turn <= w.deadline) {
 			w.ticket = Ticket{turn: turn}
+			q.pace.delay(max(now, w.arrived), turn, w.tokens)
 			return
 		}
 		q.finish(w, refused)

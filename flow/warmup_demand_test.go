@@ -149,6 +149,18 @@ func TestLargeCallThatIsGivenBackIsSavedAgain(t *testing.T) {
 	}
 }
 
+func TestSmallCallsDoNotTakeWhatALargeOneGaveBack(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, flow.Rule{Resource: "r", Limit: 90, WarmUp: flow.WarmUp{Period: time.Hour}})
+	g.take(90)
+	g.wait(2500 * time.Millisecond)
+	for range 3 {
+		require.Equal(t, flow.Passed, g.take(90))
+		g.window.GiveBack(g.terms, g.now, 90)
+	}
+	assert.Equal(t, 30, g.pass(100))
+}
+
 func TestNothingIsSavedForLongForCallsThatDoNotComeAgain(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, flow.Rule{Resource: "r", Limit: 90, WarmUp: flow.WarmUp{Period: time.Hour}})

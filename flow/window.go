@@ -10,9 +10,11 @@ import (
 )
 
 // Window enforces a rule with a window: a sliding one, or a fixed one, which is
-// one of a single bucket. Its buckets never hold more than the ceiling of the
-// present second. It is safe for concurrent use; taking, refusing, checking,
-// counting and giving back are lock-free but for the first call of each bucket.
+// one of a single bucket. Its buckets never hold more than the limit, nor more than
+// the ceiling of the present second but for what was left unused before: the fraction
+// of a token, and what is saved for large calls. It is safe for concurrent use; taking,
+// refusing, checking, counting and giving back are lock-free but for the first call of
+// each bucket, and for large calls.
 type Window struct {
 	terms  atomic.Pointer[Terms] // those that counts was opened under
 	counts *stat.Window
@@ -119,7 +121,8 @@ func (w *Window) Count(t *Terms, now clock.Instant, n int32) {
 // the window has other buckets now. What has left the window since needs no return.
 func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 	bucket := t.bucketOf(now)
-	if w.terms.Load() == t && w.counts.TryGiveBack(bucket, n) {
+	isLarge := n > 1 && int64(n) > w.large.above.Load() // what was saved for it is not for others
+	if !isLarge && w.terms.Load() == t && w.counts.TryGiveBack(bucket, n) {
 		return
 	}
 	w.mu.Lock()

@@ -34,7 +34,7 @@ func (w *Window) outlook(t *Terms, bucket int64) (ceiling float64, room int64) {
 	}
 	cold, course, credit := w.cold, w.course.clone(), w.settledCredit(t)
 	cold.pass(t, w.counts.Taken()-w.counted, t.bucketStart(open))
-	cold.holdBack(t, int64(w.refused.Load()), t.bucketStart(open))
+	cold.holdBack(t, int64(w.refused.Load()))
 	ceiling = w.ceilingOf(&cold, &course, t, bucket)
 	w.earn(&credit, t, bucket, ceiling)
 	whole, fraction := split(ceiling)

@@ -6,15 +6,16 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// mother is the bucket of Sentinel's warm-up, in steps of a second, but that a second
-// is never idle in which a call was held back.
+// mother is the bucket of Sentinel's warm-up, in steps of a second, but that what is
+// refused counts as load, and that nobody waits in an idle second.
 type mother struct {
 	limit, factor           float64 // per second
 	warning, maximum, slope float64
 	stored                  float64
 	second                  int64
 	passed                  float64 // in that second
-	busyUntil               int64   // the first second in which nobody was held back
+	refused                 float64 // in it
+	busyUntil               int64   // the first second in which nobody is known to wait, or was refused by a window
 }
 
 func newMother(rule flow.Rule) mother {
@@ -30,22 +31,22 @@ func newMother(rule flow.Rule) mother {
 // ceiling returns the tokens per second that may pass in the second of now.
 func (m *mother) ceiling(now int64) float64 {
 	if second := now / 1e9; second > m.second {
-		previous := m.passed
+		previous, load := m.passed, m.passed+m.refused
 		if second-m.second > 1 {
-			previous = 0
+			previous, load = 0, 0
 		}
 		idle, wasWarm := max(0, second-max(m.second, m.busyUntil)), m.stored <= m.warning
 		switch {
 		case wasWarm:
 			m.stored += float64(second-m.second) * m.limit
-		case previous < math.Floor(m.limit/m.factor):
+		case load < math.Floor(m.limit/m.factor):
 			m.stored += float64(idle) * m.limit
 		}
 		m.stored = max(0, min(m.stored, m.maximum)-previous)
 		if wasWarm && idle == 0 {
 			m.stored = min(m.stored, m.warning)
 		}
-		m.second, m.passed = second, 0
+		m.second, m.passed, m.refused = second, 0, 0
 	}
 	if m.stored < m.warning {
 		return m.limit
@@ -53,10 +54,8 @@ func (m *mother) ceiling(now int64) float64 {
 	return 1 / ((m.stored-m.warning)*m.slope + 1/m.limit)
 }
 
-// holdBack notes that a call of a few tokens cannot pass now, nor before an instant.
-func (m *mother) holdBack(now, until int64) {
-	m.busyUntil = max(m.busyUntil, now/1e9+1, until/1e9)
-}
+// busy notes that no second before the one of an instant is idle.
+func (m *mother) busy(until int64) { m.busyUntil = max(m.busyUntil, until/1e9) }
 
 // warmWindow is a sliding window of a second with that ceiling.
 type warmWindow struct {
@@ -69,7 +68,7 @@ func (w *warmWindow) hasRoom(now, tokens int64) bool {
 	if w.window.hasRoom(now, tokens) {
 		return true
 	}
-	w.mother.holdBack(now, now)
+	w.mother.busy(now + 1e9)
 	return false
 }
 
@@ -82,6 +81,7 @@ func (w *warmWindow) count(now, tokens int64) {
 // the next.
 type warmThrottle struct {
 	mother
+	maxWait int64
 	last    int64
 	planned float64 // the ceiling to plan with, if that is settled
 }
@@ -96,7 +96,9 @@ func (p *warmThrottle) turn(since, tokens int64) (int64, bool) {
 	if at <= since {
 		return since, true
 	}
-	p.holdBack(since, at)
+	if at-since <= p.maxWait {
+		p.busy(at)
+	}
 	return at, true
 }
 

@@ -14,7 +14,7 @@ func newPacer(rule flow.Rule) pacer {
 	case rule.Limit == 0:
 		return closedPacer{}
 	case rule.Control == flow.Throttle && rule.WarmUp.Period > 0:
-		return &warmThrottle{mother: newMother(rule), last: math.MinInt64 / 2}
+		return &warmThrottle{mother: newMother(rule), maxWait: int64(rule.MaxWait), last: math.MinInt64 / 2}
 	case rule.Control == flow.Throttle:
 		return &throttle{scale: scaleOf(rule), last: math.MinInt64 / 2}
 	case rule.WarmUp.Period > 0:

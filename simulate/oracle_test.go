@@ -156,6 +156,7 @@ func (o *oracle) goOn(call *oracleCall, now int64) {
 	for _, line := range lines[len(call.places):] {
 		turn, ever := line.turnOf(call, now)
 		if !ever || turn > call.deadline {
+			line.noteRefused(call)
 			o.refuse(call, now, line.rule)
 			return
 		}
@@ -190,6 +191,13 @@ func (o *oracle) goOn(call *oracleCall, now int64) {
 	o.pass(call, now)
 }
 
+// noteRefused counts a call that is refused as load, where that warms.
+func (l *oracleLine) noteRefused(call *oracleCall) {
+	if warm, ok := l.pacer.(*warmThrottle); ok {
+		warm.refused += float64(call.tokens)
+	}
+}
+
 // mayWait refuses a call that comes now if one of its turns is too far off, or if a
 // window would still be full then.
 func (o *oracle) mayWait(call *oracleCall, lines []*oracleLine, now int64) bool {
@@ -201,6 +209,7 @@ func (o *oracle) mayWait(call *oracleCall, lines []*oracleLine, now int64) bool 
 	for _, line := range lines {
 		turn, ever := line.turnOf(call, now)
 		if !ever || turn > call.deadline {
+			line.noteRefused(call)
 			o.refuse(call, now, line.rule)
 			return false
 		}

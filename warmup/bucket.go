@@ -9,6 +9,7 @@ type Bucket struct {
 	stored  float64
 	step    int64   // the step that stored was last brought up to
 	current float64 // tokens passed in it
+	refused float64 // and tokens of turns that were refused in it, see Refuse
 	largest float64 // and those of the largest call among them
 	ahead   float64 // tokens by which the ceiling looks ahead, see SyncWindow
 
@@ -44,12 +45,13 @@ func (b *Bucket) Sync(c Curve, step int64) {
 	}
 }
 
-// SyncSpaced is Sync for turns, which may be further apart than a step: they are
-// judged at length whatever the limit.
+// SyncSpaced is Sync for turns, which may be further apart than a step. The load is
+// what passed and what was refused, see Refuse, and is judged at length whatever the
+// limit.
 func (b *Bucket) SyncSpaced(c Curve, step int64) {
-	elapsed, passed, largest := float64(step-b.step), b.current, b.largest
+	elapsed, passed, load, largest := float64(step-b.step), b.current, b.current+b.refused, b.largest
 	if b.enter(step) {
-		b.advanceAtLength(c, elapsed, passed, largest)
+		b.advanceAtLength(c, elapsed, passed, load, largest)
 	}
 }
 
@@ -75,7 +77,7 @@ func (b *Bucket) enter(step int64) bool {
 	if step <= b.step {
 		return false
 	}
-	b.step, b.current, b.largest, b.ahead = step, 0, 0, 0
+	b.step, b.current, b.refused, b.largest, b.ahead = step, 0, 0, 0, 0
 	return true
 }
 
@@ -83,7 +85,7 @@ func (b *Bucket) enter(step int64) bool {
 // recent is what the load is judged by.
 func (b *Bucket) advance(c Curve, elapsed, passed, recent float64) {
 	if c.cold < 1 {
-		b.advanceAtLength(c, elapsed, passed, 1)
+		b.advanceAtLength(c, elapsed, passed, passed, 1)
 		return
 	}
 	held := min(b.busy, elapsed)
@@ -111,8 +113,8 @@ func (b *Bucket) refill(c Curve, elapsed, idle, passed float64, isHeldBack bool)
 
 // advanceAtLength is advance where a single step says little: for limits so small
 // that mostly nothing passes in one, and for turns.
-func (b *Bucket) advanceAtLength(c Curve, elapsed, passed, largest float64) {
-	idle := b.idleAtLength(c, elapsed, passed, largest)
+func (b *Bucket) advanceAtLength(c Curve, elapsed, passed, load, largest float64) {
+	idle := b.idleAtLength(c, elapsed, load, largest)
 	isWarm := b.stored <= c.warning
 	if elapsed > 1 { // what passed is older than what is refilled
 		b.stored, passed = max(0, b.stored-passed), 0
@@ -122,15 +124,15 @@ func (b *Bucket) advanceAtLength(c Curve, elapsed, passed, largest float64) {
 	}
 }
 
-// idleAtLength returns how many steps were idle, judged at length. A token that passes
+// idleAtLength returns how many steps were idle, judged at length. A token of the load
 // makes as many steps busy as it takes to come at the cold rate; when these are over,
-// the whole time since they began was idle, as less than the cold rate has passed in
+// the whole time since they began was idle, as the load was less than the cold rate in
 // it. Two calls ahead of the cold rate, the load is certain, and what was is forgotten.
 // No load makes more steps busy than it takes to get stone-cold.
-func (b *Bucket) idleAtLength(c Curve, elapsed, passed, largest float64) (idle float64) {
-	if passed > 0 {
+func (b *Bucket) idleAtLength(c Curve, elapsed, load, largest float64) (idle float64) {
+	if load > 0 {
 		most := 1 + min(2*largest*c.perToken, (c.maximum+largest)/c.refill(1))
-		if busy := b.busy + passed*c.perToken; busy < most {
+		if busy := b.busy + load*c.perToken; busy < most {
 			b.busy = busy
 		} else {
 			b.busy, b.pending = max(b.busy, most), min(b.pending, 0)
@@ -146,18 +148,29 @@ func (b *Bucket) idleAtLength(c Curve, elapsed, passed, largest float64) (idle f
 	return idle
 }
 
-// HoldBack tells that a call of n tokens was refused in the present step, or made
-// to wait, for lack of tokens that the resource may have when it is warm. The time
-// that they take at the present ceiling, but at least that in which load is judged
-// and all before the given step, are then no idle steps: nothing is refilled for them.
-func (b *Bucket) HoldBack(c Curve, n, until int64) {
+// HoldBack tells that a call of n tokens was refused in the present step, for lack of
+// tokens that the resource may have when it is warm. The time that they take at the
+// present ceiling, but at least that in which load is judged, is then not idle: nothing
+// is refilled for it.
+func (b *Bucket) HoldBack(c Curve, n int64) {
 	if c.limit == 0 {
 		return
 	}
 	busy := max(c.window.Seconds(), float64(n)/b.Ceiling(c)) / c.step.Seconds()
-	busy = math.Ceil(min(max(1, busy, float64(until-b.step)), maxSteps) - roundingError)
+	busy = math.Ceil(min(max(1, busy), maxSteps) - roundingError)
 	b.busy, b.pending = max(b.busy, busy), min(b.pending, -busy)
 }
+
+// Refuse tells that a turn of n tokens was refused in the present step. It counts as
+// load, like one that is granted: a load is no less for being refused.
+func (b *Bucket) Refuse(n int64) {
+	b.refused += float64(n)
+	b.largest = max(b.largest, float64(n))
+}
+
+// Await tells that a call waits for a turn in the given step: no step before it is
+// idle, unless less than the cold rate comes at length.
+func (b *Bucket) Await(step int64) { b.busy = max(b.busy, float64(step-b.step)) }
 
 // Pass counts n tokens that passed in a step, which is the one that Sync was
 // last called for; a negative n takes back what was counted. What passed in an

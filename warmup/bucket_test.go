@@ -261,7 +261,7 @@ func TestBucketOfSpacedTurnsWarmsUpIfCallsAreHeldBack(t *testing.T) {
 			f.bucket.SyncSpaced(f.curve, f.step)
 			f.bucket.Pass(f.step, weight)
 			at += float64(weight) / f.bucket.Ceiling(f.curve)
-			f.bucket.HoldBack(f.curve, weight, int64(at))
+			f.bucket.Await(int64(at))
 			f.step = int64(at)
 		}
 		assert.InDelta(t, 1, f.warmth(), 1e-9, "turns of %d tokens", weight)

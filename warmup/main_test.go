@@ -113,7 +113,7 @@ func (f *traffic) pass(n int64) {
 
 // holdBack has a call of one token refused.
 func (f *traffic) holdBack() {
-	f.bucket.HoldBack(f.curve, 1, f.step)
+	f.bucket.HoldBack(f.curve, 1)
 	f.naive.held[f.step] = true
 }
 
