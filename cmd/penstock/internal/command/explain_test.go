@@ -49,11 +49,11 @@ func TestExplainOfDocumentsTellsRulesAndNearMisses(t *testing.T) {
 1. flow rule "queue", orders.yaml:5:5
    match ~create$, limit 5, control throttle, maxWait 1s
 
-2. flow rule "all", orders.yaml:2:5
-   resource orders:create, limit 100
-
-3. flow rule "mobile", orders.yaml:3:5
+2. flow rule "mobile", orders.yaml:3:5
    resource orders:create, limit 3, origin mobile
+
+3. flow rule "all", orders.yaml:2:5
+   resource orders:create, limit 100
 
 4. flow rule "trial", orders.yaml:6:5
    resource orders:create, limit 1, shadow true
