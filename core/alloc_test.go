@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -41,6 +42,14 @@ func TestNoCallAllocates(t *testing.T) {
 	)
 	all = append(all, many("ten windows", flow.Rule{Limit: 1e9})...)
 	all = append(all, many("two queues", flow.Rule{Limit: 1e9, Control: flow.Throttle})[:2]...)
+	all = append(all, many("closed windows", flow.Rule{Limit: 0})...)
+	all = append(all, many("closed behind queues", flow.Rule{Limit: 1e9, Control: flow.Throttle, MaxWait: time.Second})[:2]...)
+	all = append(all, flow.Rule{Name: "closed behind", Resource: "closed behind queues"},
+		flow.Rule{Name: "before closed", Resource: "closed behind a queue", Limit: 1e9, Control: flow.Throttle},
+		flow.Rule{Name: "closed behind one", Resource: "closed behind a queue"},
+		flow.Rule{Name: "shared", Match: "shared*", Shared: true, Limit: 1e9},
+		flow.Rule{Name: "shared too", Match: "shared ?", Shared: true, Limit: 1e9},
+	)
 	e, c := newEngine(t, all...)
 
 	options := map[string]func(resource string) (core.Guard, error){
@@ -53,6 +62,7 @@ func TestNoCallAllocates(t *testing.T) {
 	for _, r := range []string{
 		"no rule", "reject", "warm", "throttle", "closed", "closed queue", "ten windows", "two queues",
 		"pattern a", "closed pattern", "origins", "related", "shadow", "bucket", "fixed",
+		"closed windows", "closed behind queues", "closed behind a queue", "shared 1",
 	} {
 		handle := e.Resource(r)
 		options["resource"] = func(string) (core.Guard, error) { return handle.Entry(context.Background()) }

@@ -103,7 +103,7 @@ func TestTheLastTokenIsNotMissedWhileOthersAreRefused(t *testing.T) {
 	for name, list := range tests {
 		t.Run(name, func(t *testing.T) {
 			e, c := newEngine(t, list...)
-			for range 30 {
+			for range 15 {
 				require.Equal(t, 5, enter(e, "loud", 6))
 				require.Equal(t, 14, enter(e, "quiet", 14))
 				stop := make(chan struct{})

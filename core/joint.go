@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/flow"
@@ -13,8 +14,8 @@ type heldPlace struct {
 	place flow.Place
 }
 
-// takeJointTurn is takeTurns for a call that several queues apply to: it takes all
-// turns for one instant, or none.
+// takeJointTurn is takeTurns for a call that several queues apply to, or did when it
+// began to wait: it takes all turns for one instant, or none.
 func (v *visit) takeJointTurn(ctx context.Context, s *steps) (ok bool, err error) {
 	if v.hasAllTurns(s) {
 		return true, nil
@@ -120,7 +121,7 @@ func (v *visit) joinQueues(ctx context.Context, s *steps) (ok bool, err error) {
 	for i, h := range v.held {
 		places[i] = h.place
 	}
-	if flow.PassAll(s.asks, places, v.now, tickets) != flow.Passed {
+	if flow.PassAll(s.asks, places, v.wait.freed, v.now, tickets) != flow.Passed {
 		return false, nil
 	}
 	v.held = v.held[:0]
@@ -132,18 +133,20 @@ func (v *visit) joinQueues(ctx context.Context, s *steps) (ok bool, err error) {
 }
 
 // keepPlaces tells whether a call that has places in queues still has to wait, and
-// how long at the most before it looks again. A call that is refused by one of them,
-// or whose rule is gone, has places in none.
+// how long at the most before it looks again. A call that is refused by one of them
+// has places in none; the place in one whose rule is gone is given up.
 func (v *visit) keepPlaces() (after time.Duration, waits bool) {
-	for _, h := range v.held {
+	for i, h := range v.held {
 		left, decision := h.place.Ready(v.now)
 		switch decision {
 		case flow.Refused:
 			v.refusedBy = h.rule
 			v.stopWaiting()
 			return 0, false
-		case flow.Outdated:
-			v.stopWaiting()
+		case flow.Outdated: // what becomes of the others depends on the rules that are there now
+			h.place.Leave(v.now)
+			v.held = slices.Delete(v.held, i, i+1)
+			v.wait.freed = v.now
 			return 0, false
 		case flow.Queued:
 			if !waits || left < after {

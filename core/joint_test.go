@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -233,4 +234,36 @@ func TestManyGoroutinesKeepTheDistanceInEveryQueue(t *testing.T) {
 		flow.Rule{Name: "own", Match: "*", Limit: 20, Control: flow.Throttle, MaxWait: 300 * time.Millisecond},
 		flow.Rule{Name: "shared", Match: "*", Shared: true, Limit: 100, Control: flow.Throttle, MaxWait: 300 * time.Millisecond},
 	)
+}
+
+func TestWaitersKeepTheirPlaceWhenTheOtherQueueGoes(t *testing.T) {
+	first, second := named("first", throttle("r", 2, time.Minute)), named("second", throttle("r", 1, time.Minute))
+	inBubble(t, func(t *testing.T, e *core.Engine) {
+		passed := make([]time.Duration, 8)
+		callers := comeInOrder(t, e, passed)
+		time.Sleep(2600 * time.Millisecond)
+		load(t, e, first)
+		callers.Wait()
+		assert.Equal(t, []time.Duration{
+			0, time.Second, 2 * time.Second, 2600 * time.Millisecond, // half a second apart from here on
+			3100 * time.Millisecond, 3600 * time.Millisecond, 4100 * time.Millisecond, 4600 * time.Millisecond,
+		}, passed)
+		assert.Zero(t, e.Resource("r").Snapshot().Waiting)
+	}, first, second)
+}
+
+func TestWaitersOfAQueueThatGoesPassByTheOther(t *testing.T) {
+	first, second := named("first", throttle("r", 2, time.Minute)), named("second", throttle("r", 1, time.Minute))
+	inBubble(t, func(t *testing.T, e *core.Engine) {
+		passed := make([]time.Duration, 8)
+		callers := comeInOrder(t, e, passed)
+		time.Sleep(2600 * time.Millisecond)
+		load(t, e, second)
+		callers.Wait()
+		slices.Sort(passed)
+		for i, at := range passed {
+			assert.Equal(t, time.Duration(i)*time.Second, at)
+		}
+		assert.Zero(t, e.Resource("r").Snapshot().Waiting)
+	}, first, second)
 }

@@ -34,7 +34,7 @@ type planned struct {
 // come before those that count the moment of passing.
 type steps struct {
 	queues  []queueRule
-	asks    []flow.Ask   // the queues once more, if there are several
+	asks    []flow.Ask   // the queues once more
 	windows []windowRule // those for fewer calls before those for more
 	after   *aftermath   // of calls that pass; nil when there is none
 

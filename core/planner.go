@@ -108,10 +108,8 @@ func (p *planner) steps(origin string) steps {
 			s.queues = append(s.queues, queueRule{entry.terms, entry.hold.queue, &entry.hold.refusals})
 		}
 	}
-	if len(s.queues) > 1 {
-		for _, rule := range s.queues {
-			s.asks = append(s.asks, flow.Ask{Queue: rule.queue, Terms: rule.terms})
-		}
+	for _, rule := range s.queues {
+		s.asks = append(s.asks, flow.Ask{Queue: rule.queue, Terms: rule.terms})
 	}
 	for _, entry := range p.windows {
 		if entry.isFor(origin) {

@@ -1,6 +1,8 @@
 package core_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -135,4 +137,38 @@ func TestQuietCallersPassBesideOneWhoseOwnWindowIsFull(t *testing.T) {
 			assert.LessOrEqual(t, float64(refused), 0.06*float64(passed+refused))
 		})
 	}
+}
+
+// Ten quiet callers that come at random use most of what the queue lets pass. Beside
+// them, one whose own window lets a twentieth of a percent of its calls through costs
+// them no more than what it passes itself.
+func TestManyQuietCallersLoseLittleToALoudOne(t *testing.T) {
+	shared := throttle("", 100, 50*time.Millisecond)
+	shared.Name, shared.Match, shared.Shared = "shared", "*", true
+	pass := func(loud bool) (passed int) {
+		r := newTraffic(t, shared, flow.Rule{Name: "each", Match: "*", Limit: 10})
+		random := rand.New(rand.NewPCG(1, 2))
+		const perSecond, quiet, seconds = 20_000, 8, 5
+		for range perSecond * seconds {
+			if loud {
+				r.call("loud")
+			}
+			for name := range 10 {
+				if random.IntN(perSecond/quiet) == 0 {
+					r.call(fmt.Sprint("quiet", name))
+				}
+			}
+			r.advance(time.Second / perSecond)
+		}
+		r.advance(time.Second)
+		for name, passes := range r.passes {
+			if name != "loud" {
+				passed += len(passes)
+			}
+		}
+		return passed
+	}
+	alone, beside := pass(false), pass(true)
+	assert.Greater(t, alone, 350)
+	assert.GreaterOrEqual(t, float64(beside), 0.93*float64(alone), "%d pass alone", alone)
 }

@@ -20,6 +20,7 @@ type wait struct {
 	node  *stat.Node    // where it is counted
 	steps *steps        // whose windows have promised it tokens
 	queue *queueRule    // in which waiter is; nil when it is in none
+	freed clock.Instant // when a queue that it waited in last went
 	until clock.Instant // that a check has set
 	joins bool          // it is to join several queues
 
@@ -32,13 +33,14 @@ type wait struct {
 // returns false when that cannot go on as it is: the call has to wait, or a queue
 // was outdated, for the plan is no longer the one in force.
 func (v *visit) takeTurns(ctx context.Context, s *steps) (ok bool, err error) {
-	if len(s.queues) > 1 {
-		return v.takeJointTurn(ctx, s)
-	}
-	v.stopWaiting() // for several, if it did
 	if len(s.queues) == 0 {
+		v.stopWaiting() // for queues that were there
 		return true, nil
 	}
+	if len(s.queues) > 1 || len(v.held) > 0 {
+		return v.takeJointTurn(ctx, s)
+	}
+	v.stopWaiting() // for others
 	rule := &s.queues[0]
 	if v.hasTurn(rule) {
 		return true, nil

@@ -148,13 +148,14 @@ func (p Place) Leave(now clock.Instant) {
 	}
 }
 
-// PassAll takes the turns, all at the instant at which the last of them came, of a
-// call that is the first in all of its queues. Passed: tickets holds them. Queued
-// tells that one has not come by now, or that a place was lost: see [Place.Ready].
-func PassAll(asks []Ask, places []Place, now clock.Instant, tickets []Ticket) Decision {
+// PassAll takes the turns, all at the instant at which the last of them came but not
+// before the given one, of a call that is the first in all of its queues. Passed:
+// tickets holds them. Queued tells that one has not come by now, or that a place was
+// lost: see [Place.Ready].
+func PassAll(asks []Ask, places []Place, notBefore, now clock.Instant, tickets []Ticket) Decision {
 	lockAll(asks)
 	defer unlockAll(asks)
-	turn := longAgo
+	turn := min(notBefore, now)
 	for _, p := range places {
 		w := p.waiter
 		if w != p.Queue.line.head || w.ticket.turn > now {

@@ -65,6 +65,7 @@ type oracleCall struct {
 	index    int
 	deadline int64
 	places   []*oracleLine // that it has joined, in their order
+	lines    int           // how many it has to join
 	ready    int           // in so many of them its turn has come
 	taken    []grant       // turns that were granted
 }
@@ -125,9 +126,12 @@ func (o *oracle) serveUntil(end int64) {
 // tooLate returns the call, of those that are not the first where they wait for one
 // of several turns, whose deadline is the earliest.
 func (o *oracle) tooLate() (first *oracleCall) {
+	if len(o.lines) < 2 {
+		return nil
+	}
 	for _, line := range o.lines {
 		for _, call := range line.waiting[min(1, len(line.waiting)):] {
-			if len(o.linesOf(call)) > 1 && (first == nil || call.deadline < first.deadline) {
+			if call.lines > 1 && (first == nil || call.deadline < first.deadline) {
 				first = call
 			}
 		}
@@ -150,6 +154,7 @@ func (l *oracleLine) headTurn() int64 {
 // turn has come in those before; then it takes all turns at once.
 func (o *oracle) goOn(call *oracleCall, now int64) {
 	lines := o.linesOf(call)
+	call.lines = len(lines)
 	if len(call.places) == 0 && !o.mayWait(call, lines, now) {
 		return
 	}

@@ -83,6 +83,15 @@ func TestRefusalTellsWhenToTryAgain(t *testing.T) {
 	})
 }
 
+func TestRefusalForEverTellsNoTime(t *testing.T) {
+	block := &core.BlockError{Resource: "r", Rule: "closed", RetryAfter: core.Never}
+	for _, detail := range status.Convert(penstockgrpc.Error(block)).Details() {
+		_, tells := detail.(*errdetails.RetryInfo)
+		assert.False(t, tells)
+	}
+	assert.Contains(t, status.Convert(penstockgrpc.Error(block)).Message(), "cannot pass under the present rules")
+}
+
 func TestRefusalCanBeAnsweredOtherwise(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		engine := newEngine(t, flow.Rule{Resource: s.method, Limit: 0})

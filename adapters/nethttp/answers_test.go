@@ -1,7 +1,6 @@
 package nethttp_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -134,8 +133,8 @@ func TestAnswersDoNotKeepLongNames(t *testing.T) {
 	for i := range 200 {
 		name := origin + strconv.Itoa(i)
 		_, err := engine.Entry(t.Context(), "r", core.Origin(name))
-		block, ok := errors.AsType[*core.BlockError](err)
-		require.True(t, ok)
+		var block *core.BlockError
+		require.ErrorAs(t, err, &block)
 		answers.WriteRefused(httptest.NewRecorder(), block, name)
 		answers.SetPassed(http.Header{}, "r", name)
 	}

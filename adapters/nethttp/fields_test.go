@@ -2,6 +2,7 @@ package nethttp_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -128,6 +129,18 @@ func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
 		nethttp.FieldsOnRefusal.SetRefused(header, engine, &core.BlockError{Rule: "r", Kind: rules.KindFlow, RetryAfter: test.after})
 		assert.Equal(t, test.want, header.Get("Retry-After"))
 		assert.Empty(t, header.Get("RateLimit-Policy"), "no rule, no field")
+	}
+}
+
+func TestProblemTellsNeverFromUnknown(t *testing.T) {
+	for after, want := range map[time.Duration]string{
+		core.Never:  "such a call cannot pass under the present rules",
+		0:           "when such a call can pass is unknown",
+		time.Minute: "try again in 1m0s",
+	} {
+		recorder := httptest.NewRecorder()
+		nethttp.WriteProblem(recorder, &core.BlockError{Rule: "r", Kind: rules.KindFlow, RetryAfter: after})
+		assert.Contains(t, recorder.Body.String(), want)
 	}
 }
 
