@@ -1,11 +1,13 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 )
@@ -19,7 +21,8 @@ type Engine struct {
 	observer Observer
 	checks   []Check
 
-	maxRemoval float64 // the share of a source's rules that a change may take out; 1 for all
+	maxRemoval    float64       // the share of a source's rules that may go within removalWindow; 1 for all
+	removalWindow time.Duration // 0: each change is counted by itself
 
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.
@@ -58,6 +61,7 @@ func New(config Config) *Engine {
 	if e.maxRemoval = config.MaxRemoval; !(e.maxRemoval > 0) {
 		e.maxRemoval = 1
 	}
+	e.removalWindow = max(0, cmp.Or(config.RemovalWindow, DefaultRemovalWindow))
 	e.resources.init(e, config.MaxResources)
 	e.rules.init()
 	e.sources.init()

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // followed is a source that is followed, and the sink that it writes to.
@@ -21,6 +22,7 @@ type followed struct {
 
 	// ruleBook.mu guards what follows.
 	documents map[string]*document
+	pending   map[*document]struct{} // that are held back
 	running   bool
 	read      bool          // all of its documents were seen once, from itself or from a copy
 	copiedAt  clock.Instant // when what was seen last was copied; 0 if it was read from the source
@@ -28,7 +30,7 @@ type followed struct {
 	since     clock.Instant // when connected last changed
 	err       error         // why it is not connected
 	revision  int64
-	rules     int // in force
+	rules     int // in force, or waiting for their names
 	removals
 }
 
@@ -50,7 +52,8 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 	f := e.sources.find(source.Name())
 	if f == nil {
 		f = &followed{engine: e, name: source.Name(), index: len(e.sources.list), since: e.clock.Now()}
-		f.documents = make(map[string]*document)
+		f.documents, f.pending = make(map[string]*document), make(map[*document]struct{})
+		f.gone = make(map[rules.Key]clock.Instant)
 		e.sources.list = append(e.sources.list, f)
 	}
 	if f.running {
@@ -95,9 +98,7 @@ func (f *followed) apply(change Change) outcome {
 			slog.Duration("age", e.clock.Now().Sub(f.copiedAt)))
 	}
 	defer e.sources.changed()
-	outcome := e.reconcile(e.newChange(), changed)
-	f.guarded() // also if it concerned no document
-	return outcome
+	return f.reconcile(changed)
 }
 
 // Disconnected is the engine's side of [Sink].

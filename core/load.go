@@ -8,10 +8,15 @@ import "github.com/penstock-go/penstock/rules"
 // stays its own, unless the rule now blocks all. A rule that keeps its name, what it
 // guards and how it counts keeps its state, see the fields of [flow.Rule].
 //
+// A name stands for one rule, and rules from code come before those of sources: a
+// rule whose name a document has too takes over from that of the document at once,
+// with its state. The document's rule waits, which is reported as it is of documents
+// that clash, and takes over in the swap in which the code's rule goes. So a rule
+// moves from documents to code and back without a gap.
+//
 // Load keeps no reference to the set and does not write to it. When the set has
-// a mistake, or a name that a source's rule has too, the error is
-// [rules.Problems] and nothing changes. What it costs depends on how many rules
-// are not the same, and at the same place, as before.
+// a mistake, the error is [rules.Problems] and nothing changes. What it costs depends
+// on how many rules are not the same, and at the same place, as before.
 func (e *Engine) Load(set rules.Set) error {
 	outcome, err := e.load(set)
 	e.report(outcome)
@@ -51,10 +56,7 @@ func (e *Engine) judge(set rules.Set, differing []int) error {
 		}
 		present := e.rules.flow[name]
 		switch _, twice := fresh[name]; {
-		case present != nil && present.part != code:
-			_, err := rules.Merge(append([]rules.Set{set.WithDefaults()}, e.sources.active()...)...)
-			return err
-		case twice || present != nil && present.index < len(set.Flow) && set.Flow[present.index].WithDefaults().Name == name:
+		case twice || present != nil && present.part == code && present.index < len(set.Flow) && set.Flow[present.index].WithDefaults().Name == name:
 			return set.Validate()
 		}
 		fresh[name] = struct{}{}

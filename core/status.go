@@ -1,6 +1,8 @@
 package core
 
 import (
+	"cmp"
+
 	"github.com/penstock-go/penstock/clock"
 )
 
@@ -53,11 +55,14 @@ type DocumentStatus struct {
 	Name      string
 	Rules     int           // in force
 	Revision  int64         // of the version in force
+	Created   int64         // of the version in force, see Document.Created
 	Digest    [32]byte      // the SHA-256 of the version in force
 	AppliedAt clock.Instant // when that version was put in force; 0 if none ever was
 
 	// Rejected says why the version that the source holds now, of revision
-	// RejectedRevision, is not the one in force; nil when it is.
+	// RejectedRevision, is not the one in force, or which of its rules are not, for
+	// the code or documents that come first have rules of their names; nil when
+	// all of it is in force.
 	Rejected         error
 	RejectedRevision int64
 }
@@ -104,11 +109,11 @@ func (f *followed) Document(name string) (DocumentStatus, bool) {
 
 func (d *document) status() DocumentStatus {
 	s := DocumentStatus{
-		Name: d.name, Rules: d.inForce.rules.Len(),
-		Revision: d.inForce.revision, Digest: d.inForce.digest, AppliedAt: d.inForce.at,
+		Name: d.name, Rules: d.inForce.rules.Len() - d.part.waiting,
+		Revision: d.inForce.revision, Created: d.inForce.created, Digest: d.inForce.digest, AppliedAt: d.inForce.at,
 	}
-	if d.problem != nil {
-		s.Rejected, s.RejectedRevision = d.problem, d.held.revision
+	if why := cmp.Or(d.problem, d.engine().rules.conflict(d)); why != nil {
+		s.Rejected, s.RejectedRevision = why, d.held.revision
 	}
 	return s
 }
