@@ -81,10 +81,10 @@ type Swap struct {
 	Took                    time.Duration // to compile and to put in force
 }
 
-// Rejection tells of a document that was not applied.
+// Rejection tells of a document that was not applied, or not all of it.
 type Rejection struct {
 	Source   string
-	Document string // "" for a change that was held back as a whole: see Config.MaxRemoval
+	Document string // "" for a change that was held back as a whole, see Config.MaxRemoval, or a source that panicked
 	Revision int64
-	Err      error // [rules.Problems] if the document was read, [*HeldBackError]
+	Err      error // [rules.Problems] if the document was read, [*HeldBackError], [*SourcePanicError]
 }

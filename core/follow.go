@@ -42,8 +42,15 @@ type followed struct {
 // Any number of sources can be followed, each name once. A document that has a
 // mistake, or a rule whose name is taken, is rejected: it is logged, told to the
 // observer, shown in the status, and what was in force of it stays in force, as
-// do all others.
+// do all others. A source that panics is reported likewise and started again, after
+// 0.1 s at first and 5 s at most.
 func (e *Engine) Follow(ctx context.Context, source Source) error {
+	switch {
+	case ctx == nil:
+		return errors.New("core: Follow with a nil context: use context.Background() to follow until the engine is closed")
+	case isNil(source):
+		return errors.New("core: Follow of a nil source: was the error of what opens it ignored?")
+	}
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() {
@@ -66,7 +73,9 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 	e.running.Go(func() {
 		defer cancel()
 		defer stop()
-		f.ended(source.Run(ctx, f))
+		err := errors.New("it has ended its goroutine")
+		defer func() { f.ended(err) }()
+		err = f.run(source)
 	})
 	return nil
 }
