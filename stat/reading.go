@@ -33,13 +33,13 @@ func (n *Node) Totals() Totals {
 		Passed:        passed.events,
 		Blocked:       n.accountOf(&n.blocked).total().events,
 		Completed:     done.events,
-		ResponseTime:  time.Duration(done.sum) * time.Microsecond,
+		ResponseTime:  time.Duration(done.sum),
 		ResponseTimes: n.responseTimes.Snapshot(),
 	}
 	if r := n.rare.Load(); r != nil {
 		waited := n.accountOf(&r.waited).total()
 		t.Failed, t.Waited = n.accountOf(&r.failed).total().events, waited.events
-		t.WaitTime = time.Duration(waited.sum) * time.Microsecond
+		t.WaitTime = time.Duration(waited.sum)
 	}
 	return t
 }
