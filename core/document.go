@@ -22,6 +22,8 @@ type document struct {
 	problem  error // why held is not in force; nil when it is
 	reported bool  // what is wrong with held is known to the operator
 
+	rejected bool // and was, since it was in force as a whole
+
 	conflict   error  // see ruleBook.conflict; nil until somebody asks
 	conflictAt uint64 // the revision of the rule book that it speaks of
 }
@@ -92,7 +94,7 @@ func (d *document) rejection(c *change, to []Rejection) []Rejection {
 	if why == nil || d.reported && !lost {
 		return to
 	}
-	d.reported = true
+	d.reported, d.rejected = true, true
 	return append(to, Rejection{d.source.name, d.name, d.held.revision, why})
 }
 

@@ -31,6 +31,7 @@ type Engine struct {
 	resources  registry
 
 	rejections atomic.Uint64 // documents rejected
+	journal    journal
 
 	rules   ruleBook
 	sources sourceBook
@@ -62,6 +63,7 @@ func New(config Config) *Engine {
 		e.maxRemoval = 1
 	}
 	e.removalWindow = max(0, cmp.Or(config.RemovalWindow, DefaultRemovalWindow))
+	e.journal.log, e.journal.rejections = e.log, make(map[documentKey]*rejections)
 	e.resources.init(e, config.MaxResources)
 	e.rules.init()
 	e.sources.init()
@@ -80,6 +82,7 @@ func (e *Engine) Close() {
 	}
 	e.rules.mu.Unlock()
 	e.running.Wait()
+	e.journal.flush(0, true)
 }
 
 func (e *Engine) isClosed() bool { return e.generation.Load() == closedGeneration }

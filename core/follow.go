@@ -29,6 +29,8 @@ type followed struct {
 	connected bool          // it could be read when last tried
 	since     clock.Instant // when connected last changed
 	err       error         // why it is not connected
+	logged    string        // of that
+	loggedAt  clock.Instant
 	revision  int64
 	rules     int // in force, or waiting for their names
 	removals
@@ -104,7 +106,7 @@ func (f *followed) apply(change Change) outcome {
 	case change.Complete:
 		e.log.Warn("penstock: the source cannot be read, its last good copy is used",
 			slog.String("source", f.name), slog.Int64("revision", f.revision),
-			slog.Duration("age", e.clock.Now().Sub(f.copiedAt)))
+			slog.String("age", e.clock.Now().Sub(f.copiedAt).String()))
 	}
 	defer e.sources.changed()
 	return f.reconcile(changed)
@@ -112,6 +114,7 @@ func (f *followed) apply(change Change) outcome {
 
 // Disconnected is the engine's side of [Sink].
 func (f *followed) Disconnected(err error) {
+	defer f.engine.journal.flush(f.engine.clock.Now(), false)
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
 	if f.ctx.Err() == nil {
@@ -164,7 +167,11 @@ func (f *followed) connect(err error) {
 	case !connected && (f.connected || f.err == nil):
 		f.engine.log.Error("penstock: source lost, the rules in force stay",
 			slog.String("source", f.name), slog.Any("error", err))
-		f.since = now
+		f.since, f.logged, f.loggedAt = now, err.Error(), now
+	case !connected && f.logged != err.Error() && isDue(f.loggedAt, now):
+		f.engine.log.Error("penstock: source still lost, for another reason",
+			slog.String("source", f.name), slog.Any("error", err))
+		f.logged, f.loggedAt = err.Error(), now
 	}
 	f.connected, f.err = err == nil, err
 }

@@ -35,9 +35,10 @@ func (e *Engine) load(set rules.Set) (outcome, error) {
 		return outcome{}, err
 	}
 	c := e.newChange()
+	from := origin{sources: []string{"code"}, rules: code.given.Len()}
 	code.give(set, differing)
 	e.rules.edit(c, code, differing)
-	return e.reconcile(c, nil), nil
+	return e.reconcile(c, nil, from), nil
 }
 
 // judge says what is wrong with a set that is to be the code's. It looks at what

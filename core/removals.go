@@ -57,7 +57,7 @@ func (f *followed) reconcile(changed []*document) outcome {
 			f.pending[d] = struct{}{}
 		}
 	}
-	outcome := f.engine.reconcile(f.engine.newChange(), candidates)
+	outcome := f.engine.reconcile(f.engine.newChange(), candidates, origin{sources: []string{f.name}, rules: f.rules})
 	f.confirmed = false // it was said of what the source holds now
 	if f.heldBack == nil {
 		f.settled, f.reported = f.revision, nil
@@ -83,15 +83,8 @@ func (f *followed) guard(candidates []*document) {
 		maps.DeleteFunc(f.gone, func(_ rules.Key, at clock.Instant) bool { return now.Sub(at) >= f.engine.removalWindow })
 	}
 	removed, given := f.difference(candidates)
-	why := HeldBackError{Source: f.name, Removed: len(removed), Rules: f.rules + len(f.gone), Most: most}
-	for key := range f.gone {
-		if _, back := given[key]; !back {
-			why.Removed, why.Within = why.Removed+1, f.engine.removalWindow
-		}
-	}
-	// Divided rather than multiplied: 29 of 100 are not more than 0.29.
-	if len(removed) > 0 && float64(why.Removed)/float64(why.Rules) > most {
-		f.holdBack(why)
+	if why := f.tooMany(removed, given); why != nil {
+		f.holdBack(*why)
 		return
 	}
 	for key := range given {
@@ -101,6 +94,32 @@ func (f *followed) guard(candidates []*document) {
 		f.gone[key] = now
 	}
 }
+
+// tooMany says why a change that removes some rules and gives others is held back; nil
+// if it is not. It counts those of the change, and those that went before too.
+func (f *followed) tooMany(removed, given map[rules.Key]struct{}) *HeldBackError {
+	if len(removed) == 0 {
+		return nil
+	}
+	why := HeldBackError{Source: f.name, Removed: len(removed), Rules: f.rules, Most: f.engine.maxRemoval}
+	sum := why
+	sum.Rules += len(f.gone)
+	for key := range f.gone {
+		if _, back := given[key]; !back {
+			sum.Removed, sum.Within = sum.Removed+1, f.engine.removalWindow
+		}
+	}
+	switch {
+	case sum.isTooMuch() && sum.Within > 0:
+		return &sum
+	case why.isTooMuch():
+		return &why
+	}
+	return nil
+}
+
+// isTooMuch divides rather than multiplies: 29 of 100 are not more than 0.29.
+func (e *HeldBackError) isTooMuch() bool { return float64(e.Removed)/float64(e.Rules) > e.Most }
 
 func (f *followed) holdBack(why HeldBackError) {
 	f.heldBack = &why

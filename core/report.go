@@ -21,7 +21,8 @@ func (r *resource) reportRefusal(now clock.Instant, err *BlockError) {
 		slog.String("resource", err.Resource),
 		slog.String("kind", string(err.Kind)),
 		slog.String("rule", err.Rule),
-		slog.Duration("retryAfter", err.RetryAfter))
+		slog.String("retryAfter", err.RetryAfter.String()))
+	e.journal.flush(now, false)
 }
 
 // markLogged reports whether a refusal at now is the first of its second, and so
@@ -47,38 +48,23 @@ func (r *resource) markLogged(now clock.Instant) bool {
 // without a lock, so that the observer may ask the engine.
 func (e *Engine) report(o outcome) {
 	if o.swap != (Swap{}) {
-		e.reportSwap(o.swap)
+		e.journal.addSwap(o.swap, o.origin)
+	}
+	for _, key := range o.sound {
+		e.journal.forget(key)
 	}
 	for _, rejection := range o.rejections {
-		e.reportRejection(rejection)
+		e.rejections.Add(1)
+		e.journal.addRejection(rejection)
 	}
-}
-
-func (e *Engine) reportSwap(swap Swap) {
-	e.log.Info("penstock: rules swapped",
-		slog.Uint64("revision", swap.Revision),
-		slog.Int("rules", swap.Rules),
-		slog.Int("added", swap.Added),
-		slog.Int("changed", swap.Changed),
-		slog.Int("removed", swap.Removed),
-		slog.Duration("took", swap.Took))
-	if e.observer.Swapped != nil {
-		e.observer.Swapped(swap)
+	e.journal.flush(e.clock.Now(), false)
+	if o.swap != (Swap{}) && e.observer.Swapped != nil {
+		e.observer.Swapped(o.swap)
 	}
-}
-
-func (e *Engine) reportRejection(rejection Rejection) {
-	e.rejections.Add(1)
-	message := "penstock: rule document rejected, what was in force of it stays"
-	if rejection.Document == "" {
-		message = "penstock: change of a source held back, its rules in force stay"
+	if e.observer.Rejected == nil {
+		return
 	}
-	e.log.Error(message,
-		slog.String("source", rejection.Source),
-		slog.String("document", rejection.Document),
-		slog.Int64("revision", rejection.Revision),
-		slog.Any("error", rejection.Err))
-	if e.observer.Rejected != nil {
+	for _, rejection := range o.rejections {
 		e.observer.Rejected(rejection)
 	}
 }

@@ -69,6 +69,7 @@ type DocumentStatus struct {
 
 // Status returns the present status.
 func (e *Engine) Status() Status {
+	defer e.journal.flush(e.clock.Now(), false)
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.count()}
