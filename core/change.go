@@ -152,6 +152,8 @@ func (b *ruleBook) succeed(c *change, present *flowRule, terms *flow.Terms, p *p
 		c.concern(present)
 	default:
 		stands = &flowRule{terms: terms}
+		was, is := present.terms.Rule(), terms.Rule()
+		stands.matched.Store(was.Resource == is.Resource && was.Match == is.Match && present.matched.Load())
 		c.replaced++
 		c.leave(present)
 		b.enter(c, stands)

@@ -56,8 +56,9 @@ func (e *Engine) judge(set rules.Set, differing []int) error {
 			continue
 		}
 		present := e.rules.flow[name]
-		switch _, twice := fresh[name]; {
-		case twice || present != nil && present.part == code && present.index < len(set.Flow) && set.Flow[present.index].WithDefaults().Name == name:
+		stays := present != nil && present.part == code &&
+			present.index < len(set.Flow) && set.Flow[present.index].WithDefaults().Name == name
+		if _, twice := fresh[name]; twice || stays {
 			return set.Validate()
 		}
 		fresh[name] = struct{}{}

@@ -223,5 +223,6 @@ func (r *resource) evict(now clock.Instant) bool {
 		r.evicted.Store(false)
 		return false
 	}
+	r.noteMatched()
 	return true
 }

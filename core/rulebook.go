@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"sync"
+	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
@@ -44,6 +45,7 @@ type flowRule struct {
 	pattern *match.Pattern // of a rule that has one
 	related string         // the resource whose passes it counts, if not its own
 	common  *limiter       // for all resources together; nil when each has its own
+	matched atomic.Bool    // a call, as far as anybody has looked
 
 	// ruleBook.mu guards what follows.
 	part    *part // where it stands

@@ -12,6 +12,7 @@ type Status struct {
 	AppliedAt clock.Instant // when it was put in force
 	Rules     int
 	Sources   []SourceStatus // in the order in which they were first followed
+	Unmatched Unmatched      // rules that no call has matched
 }
 
 // SourceStatus tells how a source is.
@@ -70,9 +71,11 @@ type DocumentStatus struct {
 // Status returns the present status.
 func (e *Engine) Status() Status {
 	defer e.journal.flush(e.clock.Now(), false)
+	e.noteMatched()
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.count()}
+	status.Unmatched = e.rules.unmatched()
 	for _, f := range e.sources.list {
 		status.Sources = append(status.Sources, f.status())
 	}
