@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,11 +31,29 @@ func (s *scripted) Run(ctx context.Context, sink core.Sink) error {
 	return s.runs[len(s.at)-1](ctx, sink)
 }
 
+// lockedBuffer may be read while it is written to.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
 var errOdd = errors.New("odd")
 
 func TestSourceThatPanicsIsReportedAndStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log lockedBuffer
 		var rejected []core.Rejection
 		e := core.New(core.Config{
 			Logger:   slog.New(slog.NewTextHandler(&log, nil)),
