@@ -38,6 +38,16 @@ type Clock interface {
 	NewTimer(d time.Duration) Timer
 }
 
+// TimerAt returns a timer of the clock that fires when it reads at, at once if it
+// does already. With a [Virtual] clock, or any other that has a method TimerAt, it does
+// not matter whether the clock is moved before the timer is armed.
+func TimerAt(c Clock, at Instant) Timer {
+	if exact, ok := c.(interface{ TimerAt(at Instant) Timer }); ok {
+		return exact.TimerAt(at)
+	}
+	return c.NewTimer(at.Sub(c.Now()))
+}
+
 // A Timer fires once on its channel. It belongs to one goroutine.
 type Timer interface {
 	// C returns the channel that receives when the timer fires.

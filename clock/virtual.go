@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -17,8 +18,16 @@ type Virtual struct {
 	timers map[*virtualTimer]struct{} // armed ones
 }
 
-// NewVirtual returns a clock that stands at start.
+// NewVirtual returns a clock that stands at start. The zero Time stands for the Unix
+// epoch. It panics when an [Instant] of a clock cannot be that time: when it is
+// before 1970 or after 2262.
 func NewVirtual(start time.Time) *Virtual {
+	if start.IsZero() {
+		start = time.Unix(0, 0)
+	}
+	if start.Before(time.Unix(0, 0)) || start.After(time.Unix(0, math.MaxInt64)) {
+		panic(fmt.Sprintf("clock: NewVirtual at %v: must be from 1970 to 2262, or the zero Time for the Unix epoch", start))
+	}
 	return &Virtual{now: Instant(start.UnixNano()), timers: make(map[*virtualTimer]struct{})}
 }
 
@@ -64,6 +73,19 @@ func (v *Virtual) Timers() int {
 func (v *Virtual) NewTimer(d time.Duration) Timer {
 	t := &virtualTimer{clock: v, fired: make(chan time.Time, 1)}
 	t.Reset(d)
+	return t
+}
+
+// TimerAt returns a timer that fires when the clock stands at that instant, at once
+// if it does or has passed it.
+func (v *Virtual) TimerAt(at Instant) Timer {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	t := &virtualTimer{clock: v, fired: make(chan time.Time, 1), at: at}
+	v.timers[t] = struct{}{}
+	if at <= v.now {
+		v.fire(t)
+	}
 	return t
 }
 

@@ -1,6 +1,7 @@
 package clock_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -129,4 +130,21 @@ func TestVirtualTimer(t *testing.T) {
 			test(t, newVirtual())
 		})
 	}
+}
+
+func TestVirtualAtTheZeroTimeStandsAtTheEpoch(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, clock.Instant(0), clock.NewVirtual(time.Time{}).Now())
+}
+
+func TestVirtualOutsideOfWhatInstantsHoldPanics(t *testing.T) {
+	t.Parallel()
+	for _, start := range []time.Time{
+		time.Unix(0, -1), time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC), time.Date(2263, 1, 1, 0, 0, 0, 0, time.UTC),
+	} {
+		assert.PanicsWithValue(t, fmt.Sprintf(
+			"clock: NewVirtual at %v: must be from 1970 to 2262, or the zero Time for the Unix epoch", start),
+			func() { clock.NewVirtual(start) })
+	}
+	assert.Equal(t, clock.Instant(math.MaxInt64), clock.NewVirtual(time.Unix(0, math.MaxInt64)).Now())
 }

@@ -13,8 +13,11 @@ type change struct {
 	generation uint64
 	now        clock.Instant
 
-	released  map[string]*flowRule // let go of by a part, and not taken up by another yet
-	newcomers []*flowRule          // that stand where others stood, or none
+	released  map[string]*flowRule   // in force, and removed from their place in a part
+	updated   []*flowRule            // in force, and given other terms at their place
+	newcomers []*flowRule            // that stand where others stood, or none
+	contested map[string]struct{}    // names that several parts have a rule of
+	losers    map[*document]struct{} // that have a rule whose name another part has got
 
 	entering []*flowRule // that count from nothing
 	adopting []adoption
@@ -34,7 +37,9 @@ type adoption struct {
 // newChange begins a change for the coming generation.
 func (e *Engine) newChange() *change {
 	return &change{
-		generation: e.generation.Load() + 1, now: e.clock.Now(), released: make(map[string]*flowRule),
+		generation: e.generation.Load() + 1, now: e.clock.Now(),
+		released: make(map[string]*flowRule), contested: make(map[string]struct{}),
+		losers: make(map[*document]struct{}),
 	}
 }
 
@@ -48,23 +53,26 @@ func (c *change) hasPatterns() bool {
 }
 
 // edit makes the book hold what is given as a part now; before, the rules at the
-// differing places and beyond the last were others. Names are taken up at once,
-// the rules that bear them are settled when all parts are known.
+// differing places and beyond the last were others. Which of the new rules are in
+// force is resolved when all parts are known: see settle.
 func (b *ruleBook) edit(c *change, p *part, differing []int) {
-	c.adopting = slices.Grow(c.adopting, len(differing)) // most go on
+	c.updated = slices.Grow(c.updated, len(differing)) // most go on
 	for _, i := range differing {
 		terms := flow.Compile(p.given.Flow[i].WithDefaults(), c.generation)
 		if i == len(p.flow) {
 			p.flow = append(p.flow, nil)
-		} else if present := p.flow[i]; terms.Name() == present.terms.Name() {
-			b.succeed(c, present, terms, p, i)
+		} else if present := p.flow[i]; terms.Name() != present.terms.Name() {
+			b.release(c, present)
+		} else if present.inForce {
+			present.next = terms
+			c.updated = append(c.updated, present)
 			continue
 		} else {
-			b.release(c, present)
+			present.terms = terms
+			continue
 		}
-		newcomer := &flowRule{terms: terms}
-		b.place(newcomer, p, i)
-		c.newcomers = append(c.newcomers, newcomer)
+		p.flow[i] = &flowRule{terms: terms, part: p, index: i}
+		c.newcomers = append(c.newcomers, p.flow[i])
 	}
 	for _, gone := range p.flow[len(p.given.Flow):] {
 		b.release(c, gone)
@@ -75,25 +83,34 @@ func (b *ruleBook) edit(c *change, p *part, differing []int) {
 // release takes note that a part has a rule no longer.
 func (b *ruleBook) release(c *change, rule *flowRule) {
 	name := rule.terms.Name()
+	if !rule.inForce {
+		b.removeWaiting(rule)
+		return
+	}
 	c.released[name] = rule
-	if b.flow[name] == rule {
-		delete(b.flow, name)
+	delete(b.flow, name)
+	if len(b.waiting[name]) > 0 {
+		c.contested[name] = struct{}{}
 	}
 }
 
-// settle decides what becomes of the rules that were released and of those that
-// came.
+// settle resolves which rules are in force and what becomes of those that were.
 func (b *ruleBook) settle(c *change) {
 	for _, newcomer := range c.newcomers {
-		name := newcomer.terms.Name()
-		if present := c.released[name]; present != nil {
-			delete(c.released, name)
-			b.succeed(c, present, newcomer.terms, newcomer.part, newcomer.index)
-			continue
+		b.claim(c, newcomer)
+	}
+	for name := range c.contested {
+		b.resolve(c, name)
+	}
+	c.adopting = slices.Grow(c.adopting, len(c.updated))
+	for _, rule := range c.updated {
+		if next := rule.next; b.flow[next.Name()] == rule {
+			b.succeed(c, rule, next, rule.part, rule.index)
 		}
-		c.added++
-		newcomer.before = b.former.take(newcomer)
-		b.enter(c, newcomer)
+		rule.next = nil
+	}
+	for _, newcomer := range c.newcomers {
+		b.putIn(c, newcomer)
 	}
 	for _, rule := range c.released {
 		c.removed++
@@ -103,6 +120,26 @@ func (b *ruleBook) settle(c *change) {
 	if c.hasPatterns() {
 		b.patterns = slices.DeleteFunc(b.patterns, (*flowRule).isGone)
 		slices.SortFunc(b.patterns, byPlace)
+	}
+}
+
+// putIn puts a newcomer in force if it has its name: in the place of the rule that
+// had the name before, if there is one.
+func (b *ruleBook) putIn(c *change, newcomer *flowRule) {
+	name := newcomer.terms.Name()
+	switch winner := b.flow[name]; {
+	case winner.part != newcomer.part:
+		c.lose(newcomer.part)
+	case winner != newcomer || newcomer.inForce:
+		// It is in force already.
+	case c.released[name] != nil:
+		present := c.released[name]
+		delete(c.released, name)
+		b.succeed(c, present, newcomer.terms, newcomer.part, newcomer.index)
+	default:
+		c.added++
+		newcomer.before = b.former.take(newcomer)
+		b.enter(c, newcomer)
 	}
 }
 
@@ -123,6 +160,8 @@ func (b *ruleBook) succeed(c *change, present *flowRule, terms *flow.Terms, p *p
 			stands.before = b.former.take(stands)
 			b.former.keep(present, c.now)
 		}
+		was, is := present.terms.Rule(), terms.Rule()
+		stands.matched.Store(was.Resource == is.Resource && was.Match == is.Match && present.matched.Load())
 		c.replaced++
 		c.leave(present)
 		b.enter(c, stands)
@@ -145,6 +184,7 @@ func (b *ruleBook) place(rule *flowRule, p *part, index int) {
 
 func (b *ruleBook) enter(c *change, rule *flowRule) {
 	rule.start(c.now)
+	rule.inForce = true
 	c.entering = append(c.entering, rule)
 	if rule.hasPattern() {
 		b.patterns = append(b.patterns, rule)
@@ -153,7 +193,7 @@ func (b *ruleBook) enter(c *change, rule *flowRule) {
 }
 
 func (c *change) leave(rule *flowRule) {
-	rule.gone = true
+	rule.inForce = false
 	c.leaving = append(c.leaving, rule)
 	c.concern(rule)
 }

@@ -1,125 +1,142 @@
 package core
 
 import (
-	"slices"
+	"cmp"
+	"fmt"
 
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
 )
 
-// choice is the version of a document that is to be in force: the one held, if
-// it is usable and does not clash with other documents.
-type choice struct {
-	document *document
-	version  *version
-	held     bool
+// A name stands for one rule. When several parts have a rule of the same name, the
+// first of them has its rule in force: the code, then the document that was created
+// first, then the first by the names of source and document. That order depends
+// on nothing but what the sources hold, so that it is the same on every instance,
+// whenever it started. The rules of the others wait, and the next of them takes over
+// in the very swap in which the one in force goes.
+
+// precedes says whether the rules of p come before those of q when both have a
+// rule of the same name.
+func (p *part) precedes(q *part) bool { return p.compareClaims(q) < 0 }
+
+func (p *part) compareClaims(q *part) int {
+	if p.document == nil || q.document == nil {
+		return p.compare(q)
+	}
+	return cmp.Or(
+		cmp.Compare(p.created, q.created),
+		cmp.Compare(p.document.source.name, q.document.source.name),
+		cmp.Compare(p.document.name, q.document.name))
 }
 
-// lose makes the choice what is in force of the document already.
-func (c *choice) lose() { c.version, c.held = &c.document.inForce, false }
-
-// chooser settles which version of some documents is to be in force, given that
-// no name may stand for two rules. A version held whose names are taken by others
-// is left out; its document keeps what is in force of it.
-//
-// Who has a name in force keeps it. Between newcomers the one that comes first
-// has it. The code's rules are always in force.
-type chooser struct {
-	book    *ruleBook
-	choices map[*document]*choice
-	owners  map[rules.Key]*choice
-	open    []*choice // that have to claim their names yet
+// claim gives a newcomer its name, if no other rule has it or waits for it.
+func (b *ruleBook) claim(c *change, newcomer *flowRule) {
+	name := newcomer.terms.Name()
+	if b.flow[name] == nil && len(b.waiting[name]) == 0 {
+		b.flow[name] = newcomer
+		return
+	}
+	b.addWaiting(newcomer)
+	c.contested[name] = struct{}{}
 }
 
-// choose returns a choice for each of the documents, in their order. All others
-// are in force as they are held.
-func (b *ruleBook) choose(documents []*document) []*choice {
-	s := chooser{book: b, choices: make(map[*document]*choice, len(documents)), owners: make(map[rules.Key]*choice)}
-	choices := make([]*choice, len(documents))
-	for i, d := range documents {
-		c := &choice{document: d, version: &d.held, held: true}
-		if d.problem = d.obstacle(); d.problem != nil {
-			c.lose()
-		}
-		choices[i], s.choices[d] = c, c
+// resolve gives a name to the rule that comes first of those that want it.
+func (b *ruleBook) resolve(c *change, name string) {
+	if len(b.waiting[name]) == 0 {
+		return
 	}
-	for s.open = slices.Clone(choices); len(s.open) > 0; s.open = s.open[1:] {
-		s.claim(s.open[0])
-	}
-	for slices.ContainsFunc(choices, s.claimAfterAll) {
-		// What that has given up may be what others want.
-	}
-	for _, c := range choices {
-		if !c.held && c.document.problem == nil {
-			c.document.problem = s.clash(c.document)
+	var first *flowRule
+	for rule := range b.waiting[name] {
+		if first == nil || rule.part.precedes(first.part) {
+			first = rule
 		}
 	}
-	return choices
-}
-
-// claim takes the names of a choice, unless it cannot stand beside others or they
-// cannot beside it: those lose. What is in force stands: only a version held can
-// lose.
-func (s *chooser) claim(c *choice) {
-	for key := range c.version.rules.Keys() {
-		present, _ := s.book.find(key)
-		owner := s.owners[key]
-		precedes := owner != nil && owner.held && (!c.held || present == &c.document.part)
-		switch {
-		case c.held && (s.isFixed(present) || owner != nil && !precedes):
-			c.lose()
-			s.claim(c) // the names that its document has in force
-			return
-		case precedes:
-			s.release(owner)
-			owner.lose()
-			s.open = append(s.open, owner) // which has other names to claim now
-		}
+	holder := b.flow[name]
+	if holder != nil && holder.part.precedes(first.part) {
+		return
 	}
-	s.take(c)
-}
-
-// claimAfterAll takes the names of a version held that lost to one which lost itself
-// later, so that nobody has them now.
-func (s *chooser) claimAfterAll(c *choice) bool {
-	if c.held || c.document.problem != nil || s.clash(c.document) != nil {
-		return false
+	b.removeWaiting(first)
+	if holder != nil {
+		b.displace(c, holder)
 	}
-	s.release(c)
-	c.version, c.held = &c.document.held, true
-	s.take(c)
-	return true
+	b.flow[name] = first
+	first.terms = flow.Compile(first.terms.Rule(), c.generation)
+	c.newcomers = append(c.newcomers, first)
 }
 
-// isFixed says whether the rules of a part are in force, whatever is chosen.
-func (s *chooser) isFixed(p *part) bool {
-	return p != nil && (p.document == nil || s.choices[p.document] == nil)
-}
-
-func (s *chooser) take(c *choice) {
-	for key := range c.version.rules.Keys() {
-		s.owners[key] = c
+// displace makes a rule wait that had its name. If it is in force, what it has
+// counted is taken over by the rule that has the name now.
+func (b *ruleBook) displace(c *change, holder *flowRule) {
+	if holder.inForce {
+		c.released[holder.terms.Name()] = holder
+		holder = &flowRule{terms: cmp.Or(holder.next, holder.terms), part: holder.part, index: holder.index}
+		holder.part.flow[holder.index] = holder
 	}
+	b.addWaiting(holder)
+	c.lose(holder.part)
 }
 
-// release gives the names of a choice back, if it has them.
-func (s *chooser) release(c *choice) {
-	for key := range c.version.rules.Keys() {
-		if s.owners[key] == c {
-			delete(s.owners, key)
+// contest has the names of a part resolved anew, for its place in the order has
+// changed.
+func (b *ruleBook) contest(c *change, p *part) {
+	if len(b.waiting) == 0 {
+		return
+	}
+	for _, rule := range p.flow {
+		if name := rule.terms.Name(); len(b.waiting[name]) > 0 {
+			c.contested[name] = struct{}{}
 		}
 	}
 }
 
-// clash returns what is wrong with putting the version held of a document beside
-// what was chosen of the others; nil if nothing is.
-func (s *chooser) clash(d *document) error {
-	return d.held.rules.Clashes(func(key rules.Key) (by rules.Set, index int, taken bool) {
-		if p, index := s.book.find(key); s.isFixed(p) {
-			return p.given, index, true
+func (b *ruleBook) addWaiting(rule *flowRule) {
+	name := rule.terms.Name()
+	if b.waiting[name] == nil {
+		b.waiting[name] = make(map[*flowRule]struct{})
+	}
+	b.waiting[name][rule] = struct{}{}
+	rule.part.waiting++
+}
+
+func (b *ruleBook) removeWaiting(rule *flowRule) {
+	name := rule.terms.Name()
+	rule.part.waiting--
+	if delete(b.waiting[name], rule); len(b.waiting[name]) == 0 {
+		delete(b.waiting, name)
+	}
+}
+
+// lose takes note that a rule of a part waits now.
+func (c *change) lose(p *part) {
+	if p.document != nil {
+		c.losers[p.document] = struct{}{}
+	}
+}
+
+// conflict says which rules of a document are not in force, for other rules have
+// their names: [rules.Problems]; nil if all are.
+func (b *ruleBook) conflict(d *document) error {
+	if d.part.waiting == 0 {
+		return nil
+	}
+	if d.conflict == nil || d.conflictAt != b.revision {
+		d.conflict, d.conflictAt = b.describeConflict(d), b.revision
+	}
+	return d.conflict
+}
+
+func (b *ruleBook) describeConflict(d *document) error {
+	return d.part.given.Clashes(func(key rules.Key) (by string) {
+		holder, index := b.find(key)
+		if holder == nil || holder == &d.part {
+			return ""
 		}
-		if owner := s.owners[key]; owner != nil && owner.document != d {
-			return owner.version.rules, 0, true
+		if holder.document == nil {
+			return fmt.Sprintf("%s[%d], made in code, which comes before documents: "+
+				"this one, of source %q, waits until that is gone", key.Kind, index, d.source.name)
 		}
-		return rules.Set{}, 0, false
+		at, _ := holder.given.Position(key.Kind, key.Name)
+		return fmt.Sprintf("the rule at %v of source %q, which comes first: this one, of source %q, waits until that is gone",
+			at, holder.document.source.name, d.source.name)
 	})
 }

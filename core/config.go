@@ -11,6 +11,10 @@ import (
 // unless it is told otherwise.
 const DefaultMaxResources = 10_000
 
+// DefaultRemovalWindow is the time over which [Config.MaxRemoval] counts unless it
+// is told otherwise.
+const DefaultRemovalWindow = time.Minute
+
 // Config configures an engine. The zero value is a good one.
 type Config struct {
 	// Clock is the time that the engine runs on. Defaults to [clock.System].
@@ -28,12 +32,18 @@ type Config struct {
 	// rules, in this order, and cost each call an allocation.
 	Checks []Check
 
-	// MaxRemoval is the largest share of a source's rules, from 0 to 1, that one
-	// change of the source may take out: 0.5 lets half of them go at once. A change
-	// that takes out more, such as a prefix or a directory that was emptied by
-	// mistake, is held back as a whole, and with it all later ones that would, until
-	// it is confirmed: see [Engine.Confirm]. Defaults to 0, which sets no bound.
+	// MaxRemoval is the largest share of a source's rules, from 0 to 1, that may be
+	// taken out within RemovalWindow: 0.5 lets half of them go, at once or one after the
+	// other. A change that takes out more, such as a prefix or a directory that was
+	// emptied by mistake, is held back as a whole, and with it all later ones that
+	// would, until it is confirmed: see [Engine.Confirm]. Rules that are given again
+	// do not count. Defaults to 0, which sets no bound.
 	MaxRemoval float64
+
+	// RemovalWindow is the time over which MaxRemoval counts the rules that a source
+	// has taken out. Defaults to [DefaultRemovalWindow]; negative counts each change
+	// by itself. A change that is held back stays so, however long that takes.
+	RemovalWindow time.Duration
 
 	// MaxResources bounds the resource names that have statistics of their own,
 	// beside those that rules name, which always have. Calls of further names
@@ -71,10 +81,10 @@ type Swap struct {
 	Took                    time.Duration // to compile and to put in force
 }
 
-// Rejection tells of a document that was not applied.
+// Rejection tells of a document that was not applied, or not all of it.
 type Rejection struct {
 	Source   string
-	Document string // "" for a change that was held back as a whole: see Config.MaxRemoval
+	Document string // "" for a change that was held back as a whole, see Config.MaxRemoval, or a source that panicked
 	Revision int64
-	Err      error // [rules.Problems] if the document was read, [*HeldBackError]
+	Err      error // [rules.Problems] if the document was read, [*HeldBackError], [*SourcePanicError]
 }

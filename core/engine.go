@@ -1,11 +1,13 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 )
@@ -19,7 +21,8 @@ type Engine struct {
 	observer Observer
 	checks   []Check
 
-	maxRemoval float64 // the share of a source's rules that a change may take out; 1 for all
+	maxRemoval    float64       // the share of a source's rules that may go within removalWindow; 1 for all
+	removalWindow time.Duration // 0: each change is counted by itself
 
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.
@@ -28,6 +31,7 @@ type Engine struct {
 	resources  registry
 
 	rejections atomic.Uint64 // documents rejected
+	journal    journal
 
 	rules   ruleBook
 	sources sourceBook
@@ -58,6 +62,8 @@ func New(config Config) *Engine {
 	if e.maxRemoval = config.MaxRemoval; !(e.maxRemoval > 0) {
 		e.maxRemoval = 1
 	}
+	e.removalWindow = max(0, cmp.Or(config.RemovalWindow, DefaultRemovalWindow))
+	e.journal.log, e.journal.rejections = e.log, make(map[documentKey]*rejections)
 	e.resources.init(e, config.MaxResources)
 	e.rules.init()
 	e.sources.init()
@@ -76,6 +82,7 @@ func (e *Engine) Close() {
 	}
 	e.rules.mu.Unlock()
 	e.running.Wait()
+	e.journal.flush(0, true)
 }
 
 func (e *Engine) isClosed() bool { return e.generation.Load() == closedGeneration }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // followed is a source that is followed, and the sink that it writes to.
@@ -21,14 +22,17 @@ type followed struct {
 
 	// ruleBook.mu guards what follows.
 	documents map[string]*document
+	pending   map[*document]struct{} // that are held back
 	running   bool
 	read      bool          // all of its documents were seen once, from itself or from a copy
 	copiedAt  clock.Instant // when what was seen last was copied; 0 if it was read from the source
 	connected bool          // it could be read when last tried
 	since     clock.Instant // when connected last changed
 	err       error         // why it is not connected
+	logged    string        // of that
+	loggedAt  clock.Instant
 	revision  int64
-	rules     int // in force
+	rules     int // in force, or waiting for their names
 	removals
 }
 
@@ -40,8 +44,15 @@ type followed struct {
 // Any number of sources can be followed, each name once. A document that has a
 // mistake, or a rule whose name is taken, is rejected: it is logged, told to the
 // observer, shown in the status, and what was in force of it stays in force, as
-// do all others.
+// do all others. A source that panics is reported likewise and started again, after
+// 0.1 s at first and 5 s at most.
 func (e *Engine) Follow(ctx context.Context, source Source) error {
+	switch {
+	case ctx == nil:
+		return errors.New("core: Follow with a nil context: use context.Background() to follow until the engine is closed")
+	case isNil(source):
+		return errors.New("core: Follow of a nil source: was the error of what opens it ignored?")
+	}
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() {
@@ -50,7 +61,8 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 	f := e.sources.find(source.Name())
 	if f == nil {
 		f = &followed{engine: e, name: source.Name(), index: len(e.sources.list), since: e.clock.Now()}
-		f.documents = make(map[string]*document)
+		f.documents, f.pending = make(map[string]*document), make(map[*document]struct{})
+		f.gone = make(map[rules.Key]clock.Instant)
 		e.sources.list = append(e.sources.list, f)
 	}
 	if f.running {
@@ -63,7 +75,9 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 	e.running.Go(func() {
 		defer cancel()
 		defer stop()
-		f.ended(source.Run(ctx, f))
+		err := errors.New("it has ended its goroutine")
+		defer func() { f.ended(err) }()
+		err = f.run(source)
 	})
 	return nil
 }
@@ -92,16 +106,15 @@ func (f *followed) apply(change Change) outcome {
 	case change.Complete:
 		e.log.Warn("penstock: the source cannot be read, its last good copy is used",
 			slog.String("source", f.name), slog.Int64("revision", f.revision),
-			slog.Duration("age", e.clock.Now().Sub(f.copiedAt)))
+			slog.String("age", e.clock.Now().Sub(f.copiedAt).String()))
 	}
 	defer e.sources.changed()
-	outcome := e.reconcile(e.newChange(), changed)
-	f.guarded() // also if it concerned no document
-	return outcome
+	return f.reconcile(changed)
 }
 
 // Disconnected is the engine's side of [Sink].
 func (f *followed) Disconnected(err error) {
+	defer f.engine.journal.flush(f.engine.clock.Now(), false)
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
 	if f.ctx.Err() == nil {
@@ -154,7 +167,11 @@ func (f *followed) connect(err error) {
 	case !connected && (f.connected || f.err == nil):
 		f.engine.log.Error("penstock: source lost, the rules in force stay",
 			slog.String("source", f.name), slog.Any("error", err))
-		f.since = now
+		f.since, f.logged, f.loggedAt = now, err.Error(), now
+	case !connected && f.logged != err.Error() && isDue(f.loggedAt, now):
+		f.engine.log.Error("penstock: source still lost, for another reason",
+			slog.String("source", f.name), slog.Any("error", err))
+		f.logged, f.loggedAt = err.Error(), now
 	}
 	f.connected, f.err = err == nil, err
 }

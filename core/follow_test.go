@@ -164,15 +164,28 @@ func TestANameStandsForOneRule(t *testing.T) {
 	first.put(complete(
 		doc("a", 1, "flow: [{resource: x, limit: 1}, {resource: y, limit: 1}]"),
 		doc("code", 1, "flow: [{resource: code, limit: 7}]")))
-	assert.Equal(t, map[string]float64{"code": 1, "x": 2}, active(e), "who has the name keeps it, a document is taken whole")
+	assert.Equal(t, map[string]float64{"code": 1, "x": 1, "y": 1}, active(e), "the code comes first, then the first source")
 	require.Len(t, *rejected, 2)
-	assert.Contains(t, (*rejected)[0].Err.Error(), "x")
-	require.Error(t, e.Load(rules.Set{Flow: []flow.Rule{{Resource: "x", Limit: 1}}}))
+	assert.EqualError(t, (*rejected)[0].Err, `rules: code:1:8: flow rule "code": name is taken by flow[0], made in code, `+
+		`which comes before documents: this one, of source "first", waits until that is gone: `+
+		`give one of them another (the default is the resource)`)
+	assert.EqualError(t, (*rejected)[1].Err, `rules: b:1:8: flow rule "x": name is taken by the rule at a:1:8 `+
+		`of source "first", which comes first: this one, of source "second", waits until that is gone: `+
+		`give one of them another (the default is the resource)`)
 
-	second.put(core.Change{Removed: []string{"b"}})
-	assert.Equal(t, map[string]float64{"code": 1, "x": 1, "y": 1}, active(e), "what was left out gets its chance")
+	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Resource: "x", Limit: 5}}}))
+	assert.Equal(t, map[string]float64{"code": 7, "x": 5, "y": 1}, active(e))
+	require.Len(t, *rejected, 3)
+	first.put(core.Change{Removed: []string{"a"}})
+	assert.Equal(t, map[string]float64{"code": 7, "x": 5}, active(e))
 	require.NoError(t, e.Load(rules.Set{}))
-	assert.Equal(t, map[string]float64{"code": 7, "x": 1, "y": 1}, active(e))
+	assert.Equal(t, map[string]float64{"code": 7, "x": 2}, active(e), "the next takes over")
+	require.Len(t, *rejected, 3)
+	for _, source := range e.Status().Sources {
+		for _, d := range source.Documents {
+			assert.NoError(t, d.Rejected)
+		}
+	}
 }
 
 func TestDocumentsMaySwapNames(t *testing.T) {

@@ -82,13 +82,14 @@ type hold struct {
 	adopted  *flow.Terms // by the limiter, if it is the resource's own
 	refusals refusals
 	promised atomic.Int64 // tokens of a window, to calls that wait in a queue
+	before   uint64       // calls of the resource when the rule began to hold of it
 }
 
 // isOwn says whether the limiter is the resource's own.
 func (h *hold) isOwn() bool { return h.rule.common == nil }
 
 func newHold(rule *flowRule, r *resource, now clock.Instant) *hold {
-	h := &hold{rule: rule, adopted: rule.terms}
+	h := &hold{rule: rule, adopted: rule.terms, before: r.node.Calls()}
 	if rule.common != nil {
 		h.limiter = *rule.common
 	} else {

@@ -8,10 +8,15 @@ import "github.com/penstock-go/penstock/rules"
 // stays its own, unless the rule now blocks all. A rule that keeps its name and what it
 // guards keeps what it has counted, however it counts now.
 //
+// A name stands for one rule, and rules from code come before those of sources: a
+// rule whose name a document has too takes over from that of the document at once,
+// with its state. The document's rule waits, which is reported as it is of documents
+// that clash, and takes over in the swap in which the code's rule goes. So a rule
+// moves from documents to code and back without a gap.
+//
 // Load keeps no reference to the set and does not write to it. When the set has
-// a mistake, or a name that a source's rule has too, the error is
-// [rules.Problems] and nothing changes. What it costs depends on how many rules
-// are not the same, and at the same place, as before.
+// a mistake, the error is [rules.Problems] and nothing changes. What it costs depends
+// on how many rules are not the same, and at the same place, as before.
 func (e *Engine) Load(set rules.Set) error {
 	outcome, err := e.load(set)
 	e.report(outcome)
@@ -30,9 +35,10 @@ func (e *Engine) load(set rules.Set) (outcome, error) {
 		return outcome{}, err
 	}
 	c := e.newChange()
+	from := origin{sources: []string{"code"}, rules: code.given.Len()}
 	code.give(set, differing)
 	e.rules.edit(c, code, differing)
-	return e.reconcile(c, nil), nil
+	return e.reconcile(c, nil, from), nil
 }
 
 // judge says what is wrong with a set that is to be the code's. It looks at what
@@ -50,11 +56,9 @@ func (e *Engine) judge(set rules.Set, differing []int) error {
 			continue
 		}
 		present := e.rules.flow[name]
-		switch _, twice := fresh[name]; {
-		case present != nil && present.part != code:
-			_, err := rules.Merge(append([]rules.Set{set.WithDefaults()}, e.sources.active()...)...)
-			return err
-		case twice || present != nil && present.index < len(set.Flow) && set.Flow[present.index].WithDefaults().Name == name:
+		stays := present != nil && present.part == code &&
+			present.index < len(set.Flow) && set.Flow[present.index].WithDefaults().Name == name
+		if _, twice := fresh[name]; twice || stays {
 			return set.Validate()
 		}
 		fresh[name] = struct{}{}

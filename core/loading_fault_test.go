@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
-	"github.com/penstock-go/penstock/rules"
 )
 
 func explained(e *core.Engine, resource string) (names []string) {
@@ -100,63 +99,77 @@ func TestANameThatARuleComesToNameMakesRoom(t *testing.T) {
 }
 
 // Rules that would move to a document which cannot be put in force are gone.
-func TestRulesThatMoveToADocumentThatClashesCountAsGone(t *testing.T) {
+func TestRulesThatMoveToABrokenDocumentCountAsGone(t *testing.T) {
 	source := newMemory("memory")
 	e, rejected := guarded(t, source)
-	load(t, e, flow.Rule{Resource: "x", Limit: 1})
 	source.put(core.Change{Complete: true, Documents: []core.Document{doc("d", 1, text("abcd", 1))}})
-	source.put(core.Change{Removed: []string{"d"}, Documents: []core.Document{doc("e", 2, text("abcdx", 2))}})
-	assert.Len(t, active(e), 5)
-	require.Len(t, *rejected, 1)
+	source.put(core.Change{Removed: []string{"d"}, Documents: []core.Document{doc("e", 2, text("abcd", 2)+"!")}})
+	assert.Len(t, active(e), 4)
+	require.Len(t, *rejected, 2)
 	assert.NotNil(t, e.Status().Sources[0].HeldBack)
 
-	load(t, e) // no clash any longer
-	assert.Equal(t, map[string]float64{"a": 2, "b": 2, "c": 2, "d": 2, "x": 2}, active(e))
+	source.put(core.Change{Documents: []core.Document{doc("e", 3, text("abcd", 3))}})
+	assert.Equal(t, map[string]float64{"a": 3, "b": 3, "c": 3, "d": 3}, active(e))
 	assert.Nil(t, e.Status().Sources[0].HeldBack)
 }
 
-// A document that is left out for another keeps no rule from being counted: nothing
-// of it goes.
-func TestADocumentThatClashesTakesNothingOut(t *testing.T) {
+// A rule that the code has too is still a rule of its document: it does not count
+// as gone.
+func TestRulesThatWaitForTheirNamesAreNotGone(t *testing.T) {
 	source := newMemory("memory")
 	e, rejected := guarded(t, source)
-	load(t, e, flow.Rule{Resource: "x", Limit: 1})
 	source.put(core.Change{Complete: true, Documents: []core.Document{doc("d", 1, text("abcd", 1))}})
-	source.put(core.Change{Documents: []core.Document{doc("d", 2, text("x", 2))}})
+	load(t, e, flow.Rule{Resource: "a", Limit: 7}, flow.Rule{Resource: "b", Limit: 7}, flow.Rule{Resource: "c", Limit: 7})
 	require.Len(t, *rejected, 1)
-	var problems rules.Problems
-	require.ErrorAs(t, (*rejected)[0].Err, &problems)
-	assert.EqualError(t, problems, `rules: d:1:8: flow rule "x": name is taken by flow[0], made in code: `+
-		"give one of them another (the default is the resource)")
+	source.put(core.Change{Documents: []core.Document{doc("d", 2, text("abcd", 2))}})
+	assert.Equal(t, map[string]float64{"a": 7, "b": 7, "c": 7, "d": 2}, active(e))
+	require.Len(t, *rejected, 2, "another version")
 	assert.Nil(t, e.Status().Sources[0].HeldBack)
+	assert.Equal(t, 1, e.Status().Sources[0].Documents[0].Rules)
 
+	source.put(core.Change{Documents: []core.Document{doc("d", 3, text("d", 3))}})
+	back := e.Status().Sources[0].HeldBack
+	require.NotNil(t, back)
+	assert.Equal(t, 3, back.Removed)
 	load(t, e)
-	assert.NotNil(t, e.Status().Sources[0].HeldBack)
-	assert.Len(t, *rejected, 2)
-	require.NoError(t, e.Confirm("memory"))
-	assert.Equal(t, map[string]float64{"x": 2}, active(e))
+	assert.Equal(t, map[string]float64{"a": 2, "b": 2, "c": 2, "d": 2}, active(e))
 }
 
-// Who lost a name to a document that is left out itself gets it after all.
-func TestNobodyIsLeftOutForOneThatIsLeftOut(t *testing.T) {
+// A rule moves to another document of its source, which has had it for a while.
+func TestARuleThatAnotherDocumentHasTooIsNotGone(t *testing.T) {
+	source := newMemory("memory")
+	e, _ := guarded(t, source)
+	source.put(core.Change{Complete: true, Documents: []core.Document{
+		doc("old", 1, text("abcd", 1)), doc("new", 2, text("abcd", 2)),
+	}})
+	assert.Equal(t, map[string]float64{"a": 1, "b": 1, "c": 1, "d": 1}, active(e))
+	source.put(core.Change{Removed: []string{"old"}})
+	assert.Equal(t, map[string]float64{"a": 2, "b": 2, "c": 2, "d": 2}, active(e))
+	assert.Nil(t, e.Status().Sources[0].HeldBack)
+}
+
+// Who loses some of its names keeps the others, whoever else loses some.
+func TestOnlyRulesWhoseNamesAreTakenWait(t *testing.T) {
 	source := newMemory("memory")
 	e, _ := follow(t, source)
 	source.put(complete(doc("x", 1, text("p", 1)), doc("z", 1, text("s", 1))))
 	load(t, e, flow.Rule{Resource: "r", Limit: 7})
 	source.put(core.Change{Documents: []core.Document{
-		doc("x", 2, text("qs", 2)), doc("y", 2, text("q", 2)), doc("z", 2, text("tr", 2)),
+		doc("x", 2, text("qs", 2)), doc("y", 2, text("q", 2)), doc("z", 2, text("trs", 2)),
 	}})
-	// z wants what the code has and keeps s, so x cannot have that, so q is free.
-	assert.Equal(t, map[string]float64{"p": 1, "q": 2, "r": 7, "s": 1}, active(e))
+	assert.Equal(t, map[string]float64{"q": 2, "r": 7, "s": 2, "t": 2}, active(e))
 	for _, d := range e.Status().Sources[0].Documents {
 		switch d.Name {
 		case "x":
-			assert.ErrorContains(t, d.Rejected, `"q": name is taken by the rule at y:1:8`)
-			assert.ErrorContains(t, d.Rejected, `"s": name is taken by the rule at z:1:8`)
-		case "y":
 			assert.NoError(t, d.Rejected)
+			assert.Equal(t, 2, d.Rules)
+		case "y":
+			assert.ErrorContains(t, d.Rejected, `"q": name is taken by the rule at x:1:8 of source "memory"`)
+			assert.Zero(t, d.Rules)
 		case "z":
 			assert.ErrorContains(t, d.Rejected, `"r": name is taken by flow[0], made in code`)
+			assert.ErrorContains(t, d.Rejected, `"s": name is taken by the rule at x:1:`)
+			assert.Equal(t, 1, d.Rules)
 		}
 	}
 }

@@ -64,6 +64,9 @@ func (g *registry) overflowing(name string) *resource {
 		return r
 	}
 	r := g.passing(strings.Clone(name), book)
+	for i := range r.plan.Load().rules {
+		r.plan.Load().rules[i].hold.rule.matched.Store(true)
+	}
 	slot.Store(r)
 	return r
 }

@@ -11,8 +11,10 @@ import (
 // document. It is guarded by ruleBook.mu.
 type part struct {
 	document *document   // whose rules they are; nil for those of the code
-	given    rules.Set   // those in force, as they were given
+	given    rules.Set   // as they were given; in force but for those that wait
 	flow     []*flowRule // the same, in the same order
+	waiting  int         // how many of them wait for their names
+	created  int64       // the revision that orders documents which have rules of the same name
 }
 
 // compare orders parts: the code, then documents by source and name.

@@ -1,32 +1,52 @@
 package core
 
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
 // outcome is what came of putting rules in force.
 type outcome struct {
-	swap       Swap        // the zero Swap if nothing changed
-	rejections []Rejection // those that were not reported before
+	swap       Swap          // the zero Swap if nothing changed
+	origin     origin        // of it
+	rejections []Rejection   // those that were not reported before
+	sound      []documentKey // documents that were rejected and are in force now
 }
 
 // reconcile puts in force what has changed, in the code's rules and in documents,
-// as far as it can be. Documents that could not be put in force before are tried
-// again; all others stay, at no cost. The caller holds rules.mu and has seen that
-// the engine is open.
-func (e *Engine) reconcile(c *change, changed []*document) outcome {
-	candidates := e.sources.candidates(changed)
-	choices := e.choose(candidates)
-	for _, choice := range choices {
-		if d := choice.document; choice.held {
-			differing := d.part.differing(d.held.rules)
-			d.part.given = d.held.rules
-			e.rules.edit(c, &d.part, differing)
+// as far as it can be; all others stay, at no cost. The caller holds rules.mu and has
+// seen that the engine is open.
+func (e *Engine) reconcile(c *change, candidates []*document, from origin) outcome {
+	for _, d := range candidates {
+		if d.problem = d.obstacle(); d.problem != nil {
+			continue
+		}
+		differing := d.part.differing(d.held.rules)
+		if len(differing) > 0 || d.held.rules.Len() < d.part.given.Len() {
+			from.addDocument(d)
+		}
+		d.part.given = d.held.rules
+		e.rules.edit(c, &d.part, differing)
+		if created := cmp.Or(d.held.created, d.held.revision); d.part.created != created {
+			d.part.created = created
+			e.rules.contest(c, &d.part)
 		}
 	}
 	e.rules.settle(c)
-	result := outcome{swap: e.swap(c)}
-	for _, choice := range choices {
-		if choice.held {
-			choice.document.apply(e.clock.Now())
+	result := outcome{swap: e.swap(c), origin: from}
+	for _, d := range candidates {
+		if d.problem == nil {
+			d.apply(e.clock.Now())
 		}
-		result.rejections = e.sources.settle(choice, result.rejections)
+		if d.rejected && d.problem == nil && d.part.waiting == 0 {
+			d.rejected = false
+			result.sound = append(result.sound, documentKey{d.source.name, d.name})
+		}
+		result.rejections = d.rejection(c, result.rejections)
+	}
+	for _, d := range slices.SortedFunc(maps.Keys(c.losers), (*document).compare) {
+		result.rejections = d.rejection(c, result.rejections)
 	}
 	return result
 }

@@ -43,7 +43,7 @@ type resource struct {
 // that the runtime lays it where a cache line begins, which is what its node wants.
 type account struct {
 	node   stat.Node
-	logged atomic.Int64 // the second in which a refusal was last logged
+	logged atomic.Int64 // the second in which a refusal was last logged, plus one; 0 before the first
 }
 
 // registry knows the resources by their names. Looking up a name that was seen
@@ -223,5 +223,6 @@ func (r *resource) evict(now clock.Instant) bool {
 		r.evicted.Store(false)
 		return false
 	}
+	r.noteMatched()
 	return true
 }

@@ -2,74 +2,124 @@ package core
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rules"
 )
 
 // removals is what a source keeps in mind of changes that take out too many of its
-// rules at once. It is guarded by ruleBook.mu.
+// rules. It is guarded by ruleBook.mu.
 type removals struct {
 	settled   int64          // the last revision of the source that was not held back
 	confirmed bool           // whatever the source holds may be put in force
 	heldBack  *HeldBackError // why what it holds is not in force; nil when it is not for this
-	reported  *HeldBackError // that the operator knows of
+
+	// gone are the rules that were taken out within Config.RemovalWindow, and when.
+	gone map[rules.Key]clock.Instant
+
+	reported *HeldBackError // that the operator knows of
 }
 
 // HeldBackError says that what a source holds is not put in force, for it would
-// take out more of the rules at once than [Config.MaxRemoval] allows. What was in
+// take out more of the rules than [Config.MaxRemoval] allows. What was in
 // force stays until the source holds most of them again or [Engine.Confirm] is
 // called.
 type HeldBackError struct {
 	Source  string
-	Removed int // rules that would go
-	Rules   int // rules of the source that are in force
+	Removed int // rules that would go, and those that went within Within
+	Rules   int // rules of the source that are in force, and those that went within Within
 	Most    float64
+	Within  time.Duration // Config.RemovalWindow if rules that went before are counted; else 0
 }
 
 // Error tells how many rules would go.
 func (e *HeldBackError) Error() string {
-	return fmt.Sprintf("core: source %q: %d of its %d rules would go at once, more than the share of %v that is allowed: "+
-		"the rules in force stay; put them back or confirm", e.Source, e.Removed, e.Rules, e.Most)
+	when := "would go at once"
+	if e.Within > 0 {
+		when = fmt.Sprintf("would be gone within %v", e.Within)
+	}
+	return fmt.Sprintf("core: source %q: %d of its %d rules %s, more than the share of %v that is allowed: "+
+		"the rules in force stay; put them back or confirm", e.Source, e.Removed, e.Rules, when, e.Most)
 }
 
-// choose returns what is to be in force of documents. Sources of which that would take
-// out too many rules at once are held back.
-func (e *Engine) choose(documents []*document) []*choice {
-	for _, d := range documents {
-		d.source.heldBack = nil
-	}
-	choices := e.rules.choose(documents)
-	for e.guardRemovals(choices) {
-		choices = e.rules.choose(documents) // those left out may make room for others
-	}
-	for _, d := range documents {
-		d.source.guarded()
-	}
-	return choices
-}
-
-// guardRemovals holds back the sources that would lose more than the share of their
-// rules that is allowed. It returns false if there are none but those that are held
-// back already.
-func (e *Engine) guardRemovals(choices []*choice) (more bool) {
-	if e.maxRemoval >= 1 {
-		return false
-	}
-	bySource := make(map[*followed][]*choice)
-	for _, c := range choices {
-		bySource[c.document.source] = append(bySource[c.document.source], c)
-	}
-	for f, choices := range bySource {
-		removed := countRemoved(choices)
-		// Divided rather than multiplied: 29 of 100 are not more than 0.29.
-		if f.confirmed || removed == 0 || float64(removed)/float64(f.rules) <= e.maxRemoval {
-			continue
+// reconcile puts in force what the source holds now of documents that have changed,
+// and of those that are held back; none of it if that takes out too many rules.
+func (f *followed) reconcile(changed []*document) outcome {
+	candidates := slices.AppendSeq(changed, maps.Keys(f.pending))
+	slices.SortFunc(candidates, (*document).compare)
+	candidates = slices.Compact(candidates)
+	f.guard(candidates)
+	if f.heldBack != nil {
+		for _, d := range candidates {
+			f.pending[d] = struct{}{}
 		}
-		f.holdBack(HeldBackError{f.name, removed, f.rules, e.maxRemoval})
-		more = true
 	}
-	return more
+	outcome := f.engine.reconcile(f.engine.newChange(), candidates, origin{sources: []string{f.name}, rules: f.rules})
+	f.confirmed = false // it was said of what the source holds now
+	if f.heldBack == nil {
+		f.settled, f.reported = f.revision, nil
+	}
+	return outcome
 }
+
+// guard holds the source back if it would lose more than the share of its rules that
+// is allowed, together with those that it has lost a short time before.
+func (f *followed) guard(candidates []*document) {
+	wasHeldBack := f.heldBack != nil
+	f.heldBack = nil
+	most := f.engine.maxRemoval
+	if most >= 1 {
+		return
+	}
+	now := f.engine.clock.Now()
+	switch {
+	case f.confirmed:
+		clear(f.gone)
+		return
+	case !wasHeldBack: // waiting for long does not confirm anything
+		maps.DeleteFunc(f.gone, func(_ rules.Key, at clock.Instant) bool { return now.Sub(at) >= f.engine.removalWindow })
+	}
+	removed, given := f.difference(candidates)
+	if why := f.tooMany(removed, given); why != nil {
+		f.holdBack(*why)
+		return
+	}
+	for key := range given {
+		delete(f.gone, key)
+	}
+	for key := range removed {
+		f.gone[key] = now
+	}
+}
+
+// tooMany says why a change that removes some rules and gives others is held back; nil
+// if it is not. It counts those of the change, and those that went before too.
+func (f *followed) tooMany(removed, given map[rules.Key]struct{}) *HeldBackError {
+	if len(removed) == 0 {
+		return nil
+	}
+	why := HeldBackError{Source: f.name, Removed: len(removed), Rules: f.rules, Most: f.engine.maxRemoval}
+	sum := why
+	sum.Rules += len(f.gone)
+	for key := range f.gone {
+		if _, back := given[key]; !back {
+			sum.Removed, sum.Within = sum.Removed+1, f.engine.removalWindow
+		}
+	}
+	switch {
+	case sum.isTooMuch() && sum.Within > 0:
+		return &sum
+	case why.isTooMuch():
+		return &why
+	}
+	return nil
+}
+
+// isTooMuch divides rather than multiplies: 29 of 100 are not more than 0.29.
+func (e *HeldBackError) isTooMuch() bool { return float64(e.Removed)/float64(e.Rules) > e.Most }
 
 func (f *followed) holdBack(why HeldBackError) {
 	f.heldBack = &why
@@ -78,28 +128,46 @@ func (f *followed) holdBack(why HeldBackError) {
 	}
 }
 
-// guarded takes note of whether the source was held back.
-func (f *followed) guarded() {
-	f.confirmed = false // it was said of what the source holds now
-	if f.heldBack == nil {
-		f.settled, f.reported = f.revision, nil
+// difference returns the rules that the source has no more once the documents are
+// put in force as it holds them, and those that these have.
+func (f *followed) difference(documents []*document) (removed, given map[rules.Key]struct{}) {
+	removed, given = make(map[rules.Key]struct{}), make(map[rules.Key]struct{})
+	parts := make(map[*part]struct{}, len(documents)) // that change
+	for _, d := range documents {
+		if d.held.err != nil {
+			continue
+		}
+		parts[&d.part] = struct{}{}
+		for key := range d.held.rules.Keys() {
+			given[key] = struct{}{}
+		}
 	}
+	for p := range parts {
+		for key := range p.given.Keys() {
+			if _, stays := given[key]; !stays && !f.hasBeside(parts, key) {
+				removed[key] = struct{}{}
+			}
+		}
+	}
+	return removed, given
 }
 
-// countRemoved returns how many rules of a source are in force that are not chosen.
-func countRemoved(choices []*choice) int {
-	gone := make(map[rules.Key]struct{})
-	for _, c := range choices {
-		for key := range c.document.inForce.rules.Keys() {
-			gone[key] = struct{}{}
+// hasBeside says whether another document of the source than those has a rule of
+// that key.
+func (f *followed) hasBeside(parts map[*part]struct{}, key rules.Key) bool {
+	isBeside := func(p *part) bool {
+		_, among := parts[p]
+		return !among && p.document != nil && p.document.source == f
+	}
+	if holder, _ := f.engine.rules.find(key); holder != nil && isBeside(holder) {
+		return true
+	}
+	for rule := range f.engine.rules.waiting[key.Name] {
+		if isBeside(rule.part) {
+			return true
 		}
 	}
-	for _, c := range choices {
-		for key := range c.version.rules.Keys() {
-			delete(gone, key)
-		}
-	}
-	return len(gone)
+	return false
 }
 
 // reportHeldBack adds that the source is held back to what has to be reported,
@@ -137,5 +205,5 @@ func (e *Engine) confirm(source string) (outcome, error) {
 	}
 	f.confirmed = true
 	defer e.sources.changed()
-	return e.reconcile(e.newChange(), nil), nil
+	return f.reconcile(nil), nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -163,4 +164,104 @@ func TestManyDocumentsThatClash(t *testing.T) {
 		require.Equal(t, 1, int(limit)%2, "rule %s is of a document that is gone", name)
 	}
 	assert.Len(t, *rejected, 1500)
+}
+
+// guardedClock is [guarded] with the clock of the engine.
+func guardedClock(t *testing.T, source *memory, config core.Config) (*core.Engine, *clock.Virtual) {
+	t.Helper()
+	c := clock.NewVirtual(begin)
+	config.Clock, config.Logger, config.MaxRemoval = c, quiet, 0.5
+	e := core.New(config)
+	t.Cleanup(e.Close)
+	require.NoError(t, e.Follow(t.Context(), source))
+	return e, c
+}
+
+func TestRulesThatAreDeletedOneAfterTheOtherAreHeldBack(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
+	source := newMemory("memory")
+	e, c := guardedClock(t, source, core.Config{})
+	source.put(core.Change{Complete: true, Documents: letters(1, names...)})
+	for _, name := range names {
+		c.Advance(time.Second)
+		source.put(core.Change{Removed: []string{name}})
+	}
+	require.Len(t, active(e), 5)
+	back := e.Status().Sources[0].HeldBack
+	require.NotNil(t, back)
+	assert.Equal(t, core.HeldBackError{Source: "memory", Removed: 10, Rules: 10, Most: 0.5, Within: time.Minute}, *back)
+	assert.EqualError(t, back, `core: source "memory": 10 of its 10 rules would be gone within 1m0s, more than the share of 0.5 `+
+		`that is allowed: the rules in force stay; put them back or confirm`)
+
+	c.Advance(time.Hour)
+	source.put(core.Change{Documents: letters(2, "z")})
+	require.Len(t, active(e), 5, "time confirms nothing")
+	require.NoError(t, e.Confirm("memory"))
+	assert.Equal(t, map[string]float64{"z": 2}, active(e))
+}
+
+func TestRulesThatAreDeletedSlowlyGo(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	for name, test := range map[string]struct {
+		config core.Config
+		step   time.Duration
+		left   int
+	}{
+		"one in half a minute": {core.Config{}, 30 * time.Second, 2},
+		"another window":       {core.Config{RemovalWindow: 10 * time.Second}, 5 * time.Second, 2},
+		"each by itself":       {core.Config{RemovalWindow: -1}, 0, 1},
+		"at once":              {core.Config{}, 0, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := newMemory("memory")
+			e, c := guardedClock(t, source, test.config)
+			source.put(core.Change{Complete: true, Documents: letters(1, names...)})
+			for _, name := range names {
+				c.Advance(test.step)
+				source.put(core.Change{Removed: []string{name}})
+			}
+			assert.Len(t, active(e), test.left)
+		})
+	}
+}
+
+func TestRulesThatAreGivenAgainDoNotCountAsGone(t *testing.T) {
+	names := []string{"a", "b", "c", "d"}
+	source := newMemory("memory")
+	e, c := guardedClock(t, source, core.Config{})
+	source.put(core.Change{Complete: true, Documents: letters(1, names...)})
+	for revision := range int64(20) {
+		for _, name := range names {
+			source.put(core.Change{Removed: []string{name}})
+			c.Advance(time.Millisecond)
+			source.put(core.Change{Documents: letters(2+revision, name)})
+		}
+	}
+	require.Nil(t, e.Status().Sources[0].HeldBack)
+	assert.Equal(t, map[string]float64{"a": 21, "b": 21, "c": 21, "d": 21}, active(e))
+
+	source.put(core.Change{Removed: []string{"a", "b"}})
+	source.put(core.Change{Removed: []string{"c"}})
+	require.NotNil(t, e.Status().Sources[0].HeldBack)
+	source.put(core.Change{Documents: letters(30, "c")})
+	require.Nil(t, e.Status().Sources[0].HeldBack, "it is back")
+	c.Advance(time.Minute)
+	source.put(core.Change{Removed: []string{"c"}})
+	assert.Equal(t, map[string]float64{"d": 21}, active(e))
+}
+
+func TestWhatWasConfirmedCountsNoLonger(t *testing.T) {
+	source := newMemory("memory")
+	e, _ := guardedClock(t, source, core.Config{})
+	source.put(core.Change{Complete: true, Documents: letters(1, "a", "b", "c", "d", "e", "f", "g", "h")})
+	source.put(core.Change{Removed: []string{"a", "b", "c", "d"}})
+	source.put(core.Change{Removed: []string{"e", "f"}})
+	require.Len(t, active(e), 4)
+	require.NoError(t, e.Confirm("memory"))
+	require.Len(t, active(e), 2)
+	source.put(core.Change{Removed: []string{"g"}})
+	assert.Len(t, active(e), 1)
+	source.put(core.Change{Removed: []string{"h"}})
+	assert.Len(t, active(e), 1)
+	assert.NotNil(t, e.Status().Sources[0].HeldBack)
 }

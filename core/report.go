@@ -7,15 +7,14 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// reportRefusal tells the observer of a refusal and, once a second per
+// reportRefusal tells the observer of a refusal and, at most once a second per
 // resource, the log.
 func (r *resource) reportRefusal(now clock.Instant, err *BlockError) {
 	e := r.engine
 	if e.observer.Refused != nil {
 		e.observer.Refused(err)
 	}
-	second := int64(now) / int64(time.Second)
-	if last := r.logged.Load(); last == second || !r.logged.CompareAndSwap(last, second) {
+	if !r.markLogged(now) {
 		return
 	}
 	e.log.Info("penstock: call refused, further refusals in this second are not logged",
@@ -23,44 +22,49 @@ func (r *resource) reportRefusal(now clock.Instant, err *BlockError) {
 		slog.String("kind", string(err.Kind)),
 		slog.String("rule", err.Rule),
 		slog.String("retryAfter", err.retryText()))
+	e.journal.flush(now, false)
+}
+
+// markLogged reports whether a refusal at now is the first of its second, and so
+// the one that is logged. The mark only moves forward: a call of an earlier
+// second that is refused late is not logged. A clock is not supposed to go back;
+// where one does, the mark follows it, so that the log does not stay silent.
+func (r *resource) markLogged(now clock.Instant) bool {
+	next := 1 + int64(now)/int64(time.Second) // 0 is a mark that was never set
+	last := r.logged.Load()
+	if last == next {
+		return false
+	}
+	if last > next {
+		// Read after the mark, a clock that never goes back is not behind it.
+		if next = 1 + int64(r.engine.clock.Now())/int64(time.Second); next >= last {
+			return false
+		}
+	}
+	return r.logged.CompareAndSwap(last, next)
 }
 
 // report tells what came of putting rules in force. Like every report it is made
 // without a lock, so that the observer may ask the engine.
 func (e *Engine) report(o outcome) {
 	if o.swap != (Swap{}) {
-		e.reportSwap(o.swap)
+		e.journal.addSwap(o.swap, o.origin)
+	}
+	for _, key := range o.sound {
+		e.journal.forget(key)
 	}
 	for _, rejection := range o.rejections {
-		e.reportRejection(rejection)
+		e.rejections.Add(1)
+		e.journal.addRejection(rejection)
 	}
-}
-
-func (e *Engine) reportSwap(swap Swap) {
-	e.log.Info("penstock: rules swapped",
-		slog.Uint64("revision", swap.Revision),
-		slog.Int("rules", swap.Rules),
-		slog.Int("added", swap.Added),
-		slog.Int("changed", swap.Changed),
-		slog.Int("removed", swap.Removed),
-		slog.Duration("took", swap.Took))
-	if e.observer.Swapped != nil {
-		e.observer.Swapped(swap)
+	e.journal.flush(e.clock.Now(), false)
+	if o.swap != (Swap{}) && e.observer.Swapped != nil {
+		e.observer.Swapped(o.swap)
 	}
-}
-
-func (e *Engine) reportRejection(rejection Rejection) {
-	e.rejections.Add(1)
-	message := "penstock: rule document rejected, what was in force of it stays"
-	if rejection.Document == "" {
-		message = "penstock: change of a source held back, its rules in force stay"
+	if e.observer.Rejected == nil {
+		return
 	}
-	e.log.Error(message,
-		slog.String("source", rejection.Source),
-		slog.String("document", rejection.Document),
-		slog.Int64("revision", rejection.Revision),
-		slog.Any("error", rejection.Err))
-	if e.observer.Rejected != nil {
+	for _, rejection := range o.rejections {
 		e.observer.Rejected(rejection)
 	}
 }

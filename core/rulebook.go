@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"sync"
+	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
@@ -12,16 +13,20 @@ import (
 
 // ruleBook is the rules in force and what they have counted.
 type ruleBook struct {
-	mu        sync.Mutex // guards every change of rules, also those of sources
-	flow      map[string]*flowRule
-	patterns  []*flowRule // those that have one, in their order
-	code      part        // what Load was given
-	former    formerRules // taken out
+	mu        sync.Mutex                        // guards every change of rules, also those of sources
+	flow      map[string]*flowRule              // in force
+	waiting   map[string]map[*flowRule]struct{} // not in force: rules of other parts have their names
+	patterns  []*flowRule                       // those that have one, in their order
+	code      part                              // what Load was given
+	former    formerRules                       // taken out
 	revision  uint64
 	appliedAt clock.Instant
 }
 
-func (b *ruleBook) init() { b.flow = make(map[string]*flowRule) }
+func (b *ruleBook) init() {
+	b.flow = make(map[string]*flowRule)
+	b.waiting = make(map[string]map[*flowRule]struct{})
+}
 
 // count returns how many rules are in force, of all kinds.
 func (b *ruleBook) count() int { return len(b.flow) }
@@ -35,17 +40,19 @@ func (b *ruleBook) find(key rules.Key) (p *part, index int) {
 	return nil, 0
 }
 
-// flowRule is a flow rule in force. What it counts for each resource by itself is
-// in the holds of the resources.
+// flowRule is a flow rule of a part, in force or waiting for its name. What it
+// counts for each resource by itself is in the holds of the resources.
 type flowRule struct {
 	pattern *match.Pattern // of a rule that has one
 	related string         // the resource whose passes it counts, if not its own
 	common  *limiter       // for all resources together; nil when each has its own
+	matched atomic.Bool    // a call, as far as anybody has looked
 
 	// ruleBook.mu guards what follows.
-	part  *part // where it stands
-	index int   // in the part
-	gone  bool  // it is in force no longer
+	part    *part // where it stands
+	index   int   // in the part
+	inForce bool
+	next    *flow.Terms // while a change is made: those that it is given
 
 	before *flowRule // from which it takes over, while it comes into force
 
@@ -58,7 +65,7 @@ type flowRule struct {
 
 func (r *flowRule) hasPattern() bool { return r.pattern != nil }
 
-func (r *flowRule) isGone() bool { return r.gone }
+func (r *flowRule) isGone() bool { return !r.inForce }
 
 // start makes a rule that was not in force before ready to count.
 func (r *flowRule) start(now clock.Instant) {

@@ -16,6 +16,13 @@ type Document struct {
 	// (etcd: the key's modification revision); 0 where it cannot.
 	Revision int64
 
+	// Created is the revision at which the document came to be, where the source
+	// can tell (etcd: the key's creation revision); 0 where it cannot, Revision is
+	// used instead then. When two documents have a rule of the same name, that of
+	// the document created first is in force. Editing a document so does not cost
+	// it its names.
+	Created int64
+
 	// Data is the document, YAML or JSON. The engine keeps no reference to it
 	// after Apply has returned.
 	Data []byte

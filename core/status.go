@@ -1,6 +1,8 @@
 package core
 
 import (
+	"cmp"
+
 	"github.com/penstock-go/penstock/clock"
 )
 
@@ -10,6 +12,7 @@ type Status struct {
 	AppliedAt clock.Instant // when it was put in force
 	Rules     int
 	Sources   []SourceStatus // in the order in which they were first followed
+	Unmatched Unmatched      // rules that no call has matched
 }
 
 // SourceStatus tells how a source is.
@@ -53,20 +56,26 @@ type DocumentStatus struct {
 	Name      string
 	Rules     int           // in force
 	Revision  int64         // of the version in force
+	Created   int64         // of the version in force, see Document.Created
 	Digest    [32]byte      // the SHA-256 of the version in force
 	AppliedAt clock.Instant // when that version was put in force; 0 if none ever was
 
 	// Rejected says why the version that the source holds now, of revision
-	// RejectedRevision, is not the one in force; nil when it is.
+	// RejectedRevision, is not the one in force, or which of its rules are not, for
+	// the code or documents that come first have rules of their names; nil when
+	// all of it is in force.
 	Rejected         error
 	RejectedRevision int64
 }
 
 // Status returns the present status.
 func (e *Engine) Status() Status {
+	defer e.journal.flush(e.clock.Now(), false)
+	e.noteMatched()
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.count()}
+	status.Unmatched = e.rules.unmatched()
 	for _, f := range e.sources.list {
 		status.Sources = append(status.Sources, f.status())
 	}
@@ -104,11 +113,11 @@ func (f *followed) Document(name string) (DocumentStatus, bool) {
 
 func (d *document) status() DocumentStatus {
 	s := DocumentStatus{
-		Name: d.name, Rules: d.inForce.rules.Len(),
-		Revision: d.inForce.revision, Digest: d.inForce.digest, AppliedAt: d.inForce.at,
+		Name: d.name, Rules: d.inForce.rules.Len() - d.part.waiting,
+		Revision: d.inForce.revision, Created: d.inForce.created, Digest: d.inForce.digest, AppliedAt: d.inForce.at,
 	}
-	if d.problem != nil {
-		s.Rejected, s.RejectedRevision = d.problem, d.held.revision
+	if why := cmp.Or(d.problem, d.engine().rules.conflict(d)); why != nil {
+		s.Rejected, s.RejectedRevision = why, d.held.revision
 	}
 	return s
 }

@@ -92,7 +92,7 @@ func (r *resource) visit(
 		if v.passed {
 			return v.guard(), nil
 		}
-		err = r.engine.pause(ctx, after, v.wait.woken)
+		err = r.engine.pause(ctx, v.now, after, v.wait.woken)
 		v.now = r.engine.clock.Now()
 		if err != nil {
 			return Guard{}, err

@@ -192,12 +192,12 @@ func (e *Engine) givenUp(ctx context.Context) error {
 	return nil
 }
 
-// pause returns when it is woken, when d has passed, unless d is 0, or when the
-// context or the engine ends, with their error.
-func (e *Engine) pause(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+// pause returns when it is woken, when d has passed since now, unless d is 0, or when
+// the context or the engine ends, with their error.
+func (e *Engine) pause(ctx context.Context, now clock.Instant, d time.Duration, wake <-chan struct{}) error {
 	var over <-chan time.Time
 	if d > 0 {
-		timer := e.clock.NewTimer(d)
+		timer := clock.TimerAt(e.clock, now.Add(d))
 		defer timer.Stop()
 		over = timer.C()
 	}

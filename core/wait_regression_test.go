@@ -2,8 +2,8 @@ package core_test
 
 import (
 	"context"
-	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -16,27 +16,22 @@ import (
 // A waiter arms one timer for its turn. One that armed it anew could miss that
 // the clock was moved in between.
 func TestAClockThatIsMovedOnceATimerIsArmedEndsTheWait(t *testing.T) {
-	for range 500 {
+	synctest.Test(t, func(t *testing.T) {
 		e, c := newEngine(t, throttle("r", 2, time.Minute))
 		require.Equal(t, 1, enter(e, "r", 1))
-		passed := make(chan struct{})
+		passed := false
 		go func() {
-			defer close(passed)
 			guard, err := e.Entry(context.Background(), "r")
 			assert.NoError(t, err)
 			guard.Exit()
+			passed = true
 		}()
-		for c.Timers() == 0 {
-			runtime.Gosched()
-		}
+		synctest.Wait()
+		require.Equal(t, 1, c.Timers())
 		c.Advance(500 * time.Millisecond)
-		select {
-		case <-passed:
-		case <-time.After(20 * time.Second):
-			require.Fail(t, "the wait did not end")
-		}
-		e.Close()
-	}
+		synctest.Wait()
+		assert.True(t, passed)
+	})
 }
 
 // A turn that was granted under the set before is worth nothing under one whose

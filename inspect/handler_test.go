@@ -163,7 +163,7 @@ func TestStatusTellsOfSourcesAndDocuments(t *testing.T) {
 	}, 10*time.Second, time.Millisecond)
 	noon := engine.Clock().Now().Time()
 	assert.Equal(t, inspect.Status{
-		Time: noon, Revision: 2, AppliedAt: noon, Rules: 2,
+		Time: noon, Revision: 2, AppliedAt: noon, Rules: 2, Unmatched: 2, UnmatchedRules: status.UnmatchedRules,
 		Sources: []inspect.Source{{
 			Name: "shelf", Ready: true, Since: noon, Error: "the shelf fell", Revision: 9, KnownUntil: noon,
 			Documents: []inspect.Document{
@@ -173,6 +173,7 @@ func TestStatusTellsOfSourcesAndDocuments(t *testing.T) {
 		}},
 	}, status)
 	assert.Contains(t, status.Sources[0].Documents[0].Rejected, "rules: bad.yaml:1:7: ")
+	assert.Len(t, status.UnmatchedRules, 2)
 }
 
 func TestRulesOfSourcesTellWhereTheyStand(t *testing.T) {

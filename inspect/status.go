@@ -15,6 +15,11 @@ type Status struct {
 	AppliedAt time.Time `json:"appliedAt,omitzero"` // when it was put in force
 	Rules     int       `json:"rules"`
 	Sources   []Source  `json:"sources"` // in the order in which they were first followed
+
+	// Unmatched counts the rules that no call has matched since they came into force;
+	// UnmatchedRules names the first hundred.
+	Unmatched      int      `json:"unmatched,omitempty"`
+	UnmatchedRules []string `json:"unmatchedRules,omitempty"`
 }
 
 // Source tells how a source is.
@@ -58,7 +63,10 @@ func StatusOf(engine *core.Engine) Status {
 	of, now := engine.Status(), engine.Clock().Now()
 	status := Status{
 		Time: timeOf(now), Revision: of.Revision, AppliedAt: timeOf(of.AppliedAt),
-		Rules: of.Rules, Sources: make([]Source, len(of.Sources)),
+		Rules: of.Rules, Sources: make([]Source, len(of.Sources)), Unmatched: of.Unmatched.Count,
+	}
+	for _, key := range of.Unmatched.Rules {
+		status.UnmatchedRules = append(status.UnmatchedRules, key.Name)
 	}
 	for i, s := range of.Sources {
 		status.Sources[i] = sourceOf(s, now)

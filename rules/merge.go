@@ -50,10 +50,10 @@ func (s schema[R]) merge(to *Set, from []Set) Problems {
 }
 
 // Clashes says which names of a set, which is complete, other rules have: [Problems]
-// like those of [Merge], nil if there are none. By tells the set that has the rule
-// of a key and its index there. What it costs does not depend on how many other
-// rules there are.
-func (s Set) Clashes(by func(Key) (other Set, index int, taken bool)) error {
+// like those of [Merge], nil if there are none. By describes the other rule that has
+// a key, such as "the rule at b.yaml:3:5", and returns "" if there is none. What it
+// costs does not depend on how many other rules there are.
+func (s Set) Clashes(by func(Key) string) error {
 	var problems Problems
 	for _, section := range sections() {
 		problems = append(problems, section.clashes(s, by)...)
@@ -61,12 +61,12 @@ func (s Set) Clashes(by func(Key) (other Set, index int, taken bool)) error {
 	return problems.err()
 }
 
-func (s schema[R]) clashes(set Set, by func(Key) (Set, int, bool)) Problems {
+func (s schema[R]) clashes(set Set, by func(Key) string) Problems {
 	var problems Problems
 	for i, rule := range *s.rules(&set) {
 		name := s.nameOf(rule)
-		if other, index, taken := by(Key{s.kind, name}); taken {
-			problems = append(problems, s.clash(set, i, name, s.whereabouts(other, name, index)))
+		if other := by(Key{s.kind, name}); other != "" {
+			problems = append(problems, s.clash(set, i, name, other))
 		}
 	}
 	return problems

@@ -75,11 +75,13 @@ func TestClashesAreThoseThatMergeFinds(t *testing.T) {
 	inForce := parse(t, "z.yaml", "flow:\n- {resource: a, limit: 1}\n- {resource: b, limit: 1}")
 	next := parse(t, "b.yaml", "flow: [{resource: b, limit: 2}, {resource: c, limit: 3}, {resource: a, limit: 4}]")
 	_, want := rules.Merge(inForce, next)
-	err := next.Clashes(func(key rules.Key) (rules.Set, int, bool) {
-		_, taken := inForce.Position(key.Kind, key.Name)
-		return inForce, 0, taken
+	err := next.Clashes(func(key rules.Key) string {
+		if at, taken := inForce.Position(key.Kind, key.Name); taken {
+			return "the rule at " + at.String()
+		}
+		return ""
 	})
 	require.Error(t, err)
 	assert.Equal(t, want, err)
-	assert.NoError(t, next.Clashes(func(rules.Key) (rules.Set, int, bool) { return rules.Set{}, 0, false }))
+	assert.NoError(t, next.Clashes(func(rules.Key) string { return "" }))
 }

@@ -27,7 +27,7 @@ type section interface {
 	merge(to *Set, from []Set) Problems
 
 	// clashes returns what is wrong with the set's names, given who else has them.
-	clashes(set Set, by func(Key) (other Set, index int, taken bool)) Problems
+	clashes(set Set, by func(Key) string) Problems
 
 	// example writes rules that show every field between them.
 	example(to *bytes.Buffer) error

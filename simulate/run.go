@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -19,6 +20,9 @@ import (
 // bounds of this package, [rules.Problems] for such rules, or that of ctx, which
 // ends a long run. Run works in the goroutine that calls it.
 func Run(ctx context.Context, set rules.Set, load Load, options Options) (Result, error) {
+	if ctx == nil {
+		return Result{}, errors.New("simulate: the context is nil: use context.Background() if nothing is to end the run")
+	}
 	options, err := options.complete(load)
 	if err != nil {
 		return Result{}, err

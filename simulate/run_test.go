@@ -251,3 +251,10 @@ func TestRefusalsAreNotLogged(t *testing.T) { // not parallel: it replaces the d
 	assert.Equal(t, []int{10}, result.Blocked("r"))
 	assert.Empty(t, logged.String())
 }
+
+func TestRunWithoutAContextIsAnError(t *testing.T) {
+	t.Parallel()
+	//nolint:staticcheck // what is tested
+	_, err := simulate.Run(nil, rules.Set{}, streams(simulate.Stream{Rate: 1}), simulate.Options{})
+	require.EqualError(t, err, "simulate: the context is nil: use context.Background() if nothing is to end the run")
+}

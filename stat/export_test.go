@@ -6,7 +6,7 @@ import "time"
 func (h *Histogram) RecordMany(d time.Duration, n uint32) {
 	h.Record(d)
 	o, i := place(d)
-	h.octaves[o].Load()[i].Add(n - 1)
+	h.octave(o)[i].Add(n - 1)
 }
 
 // CarryAt is how many of a kind a histogram has to be told to carry them.

@@ -118,7 +118,7 @@ func TestDistributionBucketsHoldWhatWasRecorded(t *testing.T) {
 		if assert.Len(t, buckets, 1) {
 			b := buckets[0]
 			assert.True(t, b.Low <= d && d < b.High, "%v is not in %v–%v", d, b.Low, b.High)
-			assert.LessOrEqual(t, b.High-b.Low, max(64*time.Nanosecond, d/16), "the bucket of %v is too wide", d)
+			assert.LessOrEqual(t, b.High-b.Low, max(time.Nanosecond, d/16), "the bucket of %v is too wide", d)
 		}
 	}
 }

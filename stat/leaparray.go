@@ -21,13 +21,13 @@ type leapArray struct {
 
 const columns = 8
 
-// row is what is kept of a second; durations are in microseconds.
+// row is what is kept of a second; durations are in nanoseconds.
 type row [columns]uint64
 
 func rowOf(s *Second) row {
 	return row{
 		s.Passed, s.Blocked, s.Completed, s.Failed, s.Waited,
-		micros(s.ResponseTime), micros(s.MaxResponseTime), s.MaxInFlight,
+		uint64(s.ResponseTime), uint64(s.MaxResponseTime), s.MaxInFlight,
 	}
 }
 
@@ -42,8 +42,8 @@ func (a *leapArray) put(second int64, s *Second) {
 func (a *leapArray) get(second int64, s *Second) {
 	r := a.read(slotOf(second))
 	s.Passed, s.Blocked, s.Completed, s.Failed, s.Waited = r[0], r[1], r[2], r[3], r[4]
-	s.ResponseTime = time.Duration(r[5]) * time.Microsecond
-	s.MaxResponseTime = time.Duration(r[6]) * time.Microsecond
+	s.ResponseTime = time.Duration(r[5])
+	s.MaxResponseTime = time.Duration(r[6])
 	s.MaxInFlight = r[7]
 }
 
@@ -94,5 +94,5 @@ func (a *leapArray) at(slot int) []byte {
 
 func slotOf(second int64) int { return int((second%Remembered + Remembered) % Remembered) }
 
-// micros returns a duration in whole microseconds, negative ones as zero.
-func micros(d time.Duration) uint64 { return uint64(max(0, d+time.Microsecond/2) / time.Microsecond) }
+// nanos returns a duration in nanoseconds, negative ones as zero.
+func nanos(d time.Duration) uint64 { return uint64(max(0, d)) }

@@ -21,7 +21,7 @@ type Node struct {
 	// that passes costs three atomic writes, to passed, done and the histogram, one
 	// that is blocked one, and one more to the counter of who refused it.
 	passed  tally
-	done    tally // calls that ended, and their response times in microseconds
+	done    tally // calls that ended, and their response times in nanoseconds
 	blocked tally
 	beside  [4]atomic.Uint64 // see Counter
 	given   atomic.Int64     // of them
@@ -29,7 +29,7 @@ type Node struct {
 	// What every call reads and few write: another line.
 	second      atomic.Int64 // that is open; changes under mu
 	maxInFlight peak
-	maxTook     peak         // microseconds
+	maxTook     peak         // nanoseconds
 	moved       atomic.Int64 // calls under way, but for those in the words of passed and done
 	rare        atomic.Pointer[rareTallies]
 
@@ -43,7 +43,7 @@ type Node struct {
 // rareTallies are those of what most resources never see.
 type rareTallies struct {
 	failed  tally
-	waited  tally        // waits that ended, and how long they were, in microseconds
+	waited  tally        // waits that ended, and how long they were, in nanoseconds
 	waiting atomic.Int64 // between BeginWait and EndWait
 	sums    [2]sums      // of both; guarded by Node.mu
 }
@@ -106,7 +106,7 @@ func (n *Node) Done(start, now clock.Instant, failed bool) {
 	if failed { // first: whoever finds the call completed finds that it failed
 		n.count(&n.rarely().failed, now, 0)
 	}
-	n.end(secondOf(now), micros(took))
+	n.end(secondOf(now), nanos(took))
 	n.responseTimes.Record(took)
 }
 
@@ -136,7 +136,7 @@ func (n *Node) BeginWait() { n.rarely().waiting.Add(1) }
 // ended.
 func (n *Node) EndWait(start, now clock.Instant) {
 	n.rarely().waiting.Add(-1)
-	n.count(&n.rarely().waited, now, micros(now.Sub(start)))
+	n.count(&n.rarely().waited, now, nanos(now.Sub(start)))
 }
 
 // count counts an event at now.

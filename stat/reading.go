@@ -21,6 +21,13 @@ func (n *Node) Waiting() int64 {
 	return 0
 }
 
+// Calls returns how many calls passed or were blocked since the node was made.
+func (n *Node) Calls() uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.accountOf(&n.passed).total().events + n.accountOf(&n.blocked).total().events
+}
+
 // Totals returns the sums since the node was made, and the present state. Each
 // sum is exact; calls that happen meanwhile may be in one and not yet in another.
 func (n *Node) Totals() Totals {
@@ -33,13 +40,13 @@ func (n *Node) Totals() Totals {
 		Passed:        passed.events,
 		Blocked:       n.accountOf(&n.blocked).total().events,
 		Completed:     done.events,
-		ResponseTime:  time.Duration(done.sum) * time.Microsecond,
+		ResponseTime:  time.Duration(done.sum),
 		ResponseTimes: n.responseTimes.Snapshot(),
 	}
 	if r := n.rare.Load(); r != nil {
 		waited := n.accountOf(&r.waited).total()
 		t.Failed, t.Waited = n.accountOf(&r.failed).total().events, waited.events
-		t.WaitTime = time.Duration(waited.sum) * time.Microsecond
+		t.WaitTime = time.Duration(waited.sum)
 	}
 	return t
 }

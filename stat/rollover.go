@@ -127,7 +127,7 @@ func (n *Node) openSecond() Second {
 		n.addTo(&s, a.tally, a.second())
 	}
 	s.MaxInFlight = n.maxInFlight.second()
-	s.MaxResponseTime = time.Duration(n.maxTook.second()) * time.Microsecond
+	s.MaxResponseTime = time.Duration(n.maxTook.second())
 	return s
 }
 
@@ -140,9 +140,9 @@ func (n *Node) addTo(s *Second, t *tally, c count) {
 		s.Blocked += c.events
 	case t == &n.done:
 		s.Completed += c.events
-		s.ResponseTime += time.Duration(c.sum) * time.Microsecond
+		s.ResponseTime += time.Duration(c.sum)
 		if c.events == 1 {
-			s.MaxResponseTime = max(s.MaxResponseTime, time.Duration(c.sum)*time.Microsecond)
+			s.MaxResponseTime = max(s.MaxResponseTime, time.Duration(c.sum))
 		}
 	case t == &r.failed:
 		s.Failed += c.events

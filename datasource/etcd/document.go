@@ -11,7 +11,7 @@ import (
 
 // document returns the document that a key and its value are.
 func (s *Source) document(pair *mvccpb.KeyValue) core.Document {
-	d := core.Document{Name: s.documentName(pair), Revision: pair.ModRevision}
+	d := core.Document{Name: s.documentName(pair), Revision: pair.ModRevision, Created: pair.CreateRevision}
 	if len(pair.Value) > MaxDocumentSize {
 		d.Err = fmt.Errorf("etcd: %q has %d bytes, at most %d are read: split the document",
 			pair.Key, len(pair.Value), MaxDocumentSize)

@@ -25,7 +25,7 @@ func (c *contents) change() core.Change {
 func (c *contents) same(other *contents) bool {
 	return other != nil && c.app == other.app && c.source == other.source && c.revision == other.revision &&
 		slices.EqualFunc(c.documents, other.documents, func(a, b core.Document) bool {
-			return a.Name == b.Name && a.Revision == b.Revision && bytes.Equal(a.Data, b.Data)
+			return a.Name == b.Name && a.Revision == b.Revision && a.Created == b.Created && bytes.Equal(a.Data, b.Data)
 		})
 }
 

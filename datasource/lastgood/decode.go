@@ -29,7 +29,9 @@ func decode(data []byte) (*contents, error) {
 		return nil, fmt.Errorf("it is whole but cannot be of %v", j.CurrentAt)
 	}
 	for _, d := range j.Documents {
-		c.documents = append(c.documents, core.Document{Name: string(d.Name), Revision: d.Revision, Data: []byte(d.Data)})
+		c.documents = append(c.documents, core.Document{
+			Name: string(d.Name), Revision: d.Revision, Created: d.Created, Data: []byte(d.Data),
+		})
 	}
 	if name, ok := twice(c.documents); ok {
 		return nil, fmt.Errorf("it is whole but has %q twice", name)

@@ -23,7 +23,7 @@ func encode(c *contents) ([]byte, error) {
 		Documents: make([]documentJSON, len(c.documents)),
 	}
 	for i, d := range c.documents {
-		j.Documents[i] = documentJSON{Name: text(d.Name), Revision: d.Revision, Data: text(d.Data)}
+		j.Documents[i] = documentJSON{Name: text(d.Name), Revision: d.Revision, Created: d.Created, Data: text(d.Data)}
 	}
 	body, err := marshal(j, " ")
 	if err != nil {

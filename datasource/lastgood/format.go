@@ -36,6 +36,7 @@ type contentsJSON struct {
 type documentJSON struct {
 	Name     text  `json:"name"`
 	Revision int64 `json:"revision"`
+	Created  int64 `json:"created,omitempty"`
 	Data     text  `json:"data"`
 }
 

@@ -117,7 +117,7 @@ func (h holdings) inForce(status core.SourceStatus) ([]core.Document, error) {
 		if !ok {
 			return nil, fmt.Errorf("lastgood: what is in force of %q was not delivered to this source", s.Name)
 		}
-		documents = append(documents, core.Document{Name: s.Name, Revision: s.Revision, Data: data})
+		documents = append(documents, core.Document{Name: s.Name, Revision: s.Revision, Created: s.Created, Data: data})
 	}
 	return documents, nil
 }

@@ -53,6 +53,7 @@ type theatre struct {
 	world   map[string]core.Document // what the source holds
 	edition int                      // makes each rule differ from those before
 	read    bool                     // the source was, in this run
+	code    rules.Set                // loaded
 	file    os.FileInfo              // the copy as it was seen last; nil if there is none
 	saved   map[string]string        // what was in force then
 }
@@ -105,7 +106,8 @@ func (th *theatre) play(e event) {
 		for _, name := range e.Rules {
 			set.Flow = append(set.Flow, flow.Rule{Name: string(name), Resource: "code", Limit: 1})
 		}
-		_ = th.Load(set) // which fails when a document has the name
+		th.code = set
+		require.NoError(th.t, th.Load(set))
 	default:
 		th.restart(e.Kind)
 	}
@@ -152,6 +154,7 @@ func (th *theatre) restart(how string) {
 	}
 	th.Close()
 	th.service, th.read = start(th.t, th.path, th.clock.Now().Time()), false
+	require.NoError(th.t, th.Load(th.code))
 	th.lose("no route")
 	assert.Equal(&th.faults, th.saved != nil, th.status().Ready)
 	if th.saved != nil {
@@ -163,9 +166,11 @@ func (th *theatre) restart(how string) {
 	}
 }
 
-// inForce returns the limits of the rules that are in force of the source, and
-// which of its documents have versions in force.
+// inForce returns the limits of the rules that are in force of the source when the
+// code has none of their names, and which of its documents have versions in force.
 func (th *theatre) inForce() map[string]string {
+	require.NoError(th.t, th.Load(rules.Set{}))
+	defer func() { require.NoError(th.t, th.Load(th.code)) }()
 	found := map[string]string{}
 	for _, d := range th.status().Documents {
 		if d.AppliedAt != 0 {

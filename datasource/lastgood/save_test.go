@@ -151,14 +151,15 @@ func TestOnlyWhatIsInForceIsSaved(t *testing.T) {
 	})
 }
 
-// A version may come to be in force without a word of the source: when others
-// give up the name of a rule.
-func TestWhatComesInForceLaterIsSaved(t *testing.T) {
+// A version whose rules wait for their names is saved as it is: after a restart
+// they wait for them again.
+func TestDocumentWhoseRulesWaitIsSaved(t *testing.T) {
 	run(t, func(t *testing.T, s *service) {
 		require.NoError(t, s.Load(rules.Set{Flow: []flow.Rule{{Resource: "a", Limit: 9}}}))
 		s.deliver(all(1, rule("a", "1", 1), rule("b", "1", 1)))
+		require.Equal(t, map[string]float64{"a": 9, "b": 1}, s.limits())
 		s.pass(time.Second)
-		s.requireSaved(map[string]string{"b": "1"})
+		s.requireSaved(map[string]string{"a": "1", "b": "1"})
 
 		require.NoError(t, s.Load(rules.Set{}))
 		require.Equal(t, map[string]float64{"a": 1, "b": 1}, s.limits())

@@ -133,6 +133,9 @@ penstock_rules_applied_timestamp_seconds 1000
 # HELP penstock_rules_revision Revision of the rule set, counted by the engine.
 # TYPE penstock_rules_revision gauge
 penstock_rules_revision 1
+# HELP penstock_rules_unmatched Rules in force that no call has matched.
+# TYPE penstock_rules_unmatched gauge
+penstock_rules_unmatched 0
 # HELP penstock_wait_seconds Waits for a turn, however they ended.
 # TYPE penstock_wait_seconds summary
 penstock_wait_seconds_sum{resource="mail"} 0.5

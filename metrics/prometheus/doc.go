@@ -25,6 +25,7 @@
 // Of the rules as a whole and of the sources that they are followed from:
 //
 //	penstock_rules                             gauge    rules in force
+//	penstock_rules_unmatched                   gauge    rules in force that no call has matched; the status names them
 //	penstock_rules_revision                    gauge    of the rule set, counted by the engine
 //	penstock_rules_applied_timestamp_seconds   gauge    when it was put in force; 0 before the first
 //	penstock_documents_rejected_total          counter  rule documents that could not be applied

@@ -84,6 +84,7 @@ func (e *exposition) ceilingsOf(r *core.ResourceSnapshot) {
 func (e *exposition) rules(s *core.Snapshot) {
 	f := e.families
 	e.gauge(f.rules, float64(s.Status.Rules))
+	e.gauge(f.unmatched, float64(s.Status.Unmatched.Count))
 	e.gauge(f.revision, float64(s.Status.Revision))
 	e.gauge(f.appliedAt, float64(s.Status.AppliedAt)/float64(time.Second))
 	e.counter(f.rejections, s.Rejected)

@@ -10,7 +10,7 @@ type families struct {
 
 	ruleBlocked, shadowBlocked, ceiling *prometheus.Desc
 
-	rules, revision, appliedAt, rejections             *prometheus.Desc
+	rules, unmatched, revision, appliedAt, rejections  *prometheus.Desc
 	connected, sourceRevision, sourceRejectedDocuments *prometheus.Desc
 	staleness, onCopy, heldBack                        *prometheus.Desc
 
@@ -39,6 +39,7 @@ func newFamilies(constLabels prometheus.Labels) families {
 	f.ceiling = family("flow_ceiling_tokens_per_second", "Present ceiling of a flow rule.", "resource", "rule")
 
 	f.rules = family("rules", "Rules in force.")
+	f.unmatched = family("rules_unmatched", "Rules in force that no call has matched.")
 	f.revision = family("rules_revision", "Revision of the rule set, counted by the engine.")
 	f.appliedAt = family("rules_applied_timestamp_seconds", "When the rule set was put in force, 0 before the first.")
 	f.rejections = family("documents_rejected_total", "Rule documents that could not be applied.")

@@ -108,8 +108,8 @@ func TestTransactionIsOneChange(t *testing.T) {
 	require.Len(t, changes, 2)
 	assert.Equal(t, core.Change{
 		Documents: []core.Document{
-			{Name: "a", Revision: revision, Data: []byte("1")},
-			{Name: "b", Revision: revision, Data: []byte("2")},
+			{Name: "a", Revision: revision, Created: revision, Data: []byte("1")},
+			{Name: "b", Revision: revision, Created: revision, Data: []byte("2")},
 		},
 		Removed:  []string{"old"},
 		Revision: revision,

@@ -1,0 +1,210 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+const (
+	logInterval  = time.Second // how often swaps, and rejections of one document, are logged at the most
+	loggedNames  = 10          // documents that a line names
+	manyRemovals = 100         // rules that are always many, see origin.isMany
+)
+
+// journal logs swaps and rejections, each kind at most once a second. What comes in
+// between is counted and logged, as it was last, with the first event after that
+// second, or when the engine is closed.
+type journal struct {
+	log *slog.Logger
+
+	mu         sync.Mutex // guards what follows; not held while something is logged
+	swapsAt    clock.Instant
+	swaps      int // that are not logged yet
+	swap       Swap
+	origin     origin
+	many       bool
+	rejections map[documentKey]*rejections
+}
+
+type documentKey struct{ source, document string }
+
+// rejections are those of one document.
+type rejections struct {
+	loggedAt clock.Instant
+	skipped  int        // that were not logged and are not to be
+	pending  *Rejection // to be logged when its time has come
+}
+
+// origin says what brought about a swap.
+type origin struct {
+	sources   []string // "code" for rules from code
+	documents []string // with their revisions, the first few
+	more      int      // documents that are not among these
+	rules     int      // that the source, or the code, had before
+}
+
+// isMany says whether so many removed rules are worth a warning: half of what there
+// was, or a hundred.
+func (o origin) isMany(removed int) bool {
+	return removed >= manyRemovals || removed > 0 && 2*removed >= o.rules
+}
+
+func (o *origin) addDocument(d *document) {
+	name := d.name
+	switch {
+	case d.held.gone:
+		name += " removed"
+	case d.held.revision != 0:
+		name = fmt.Sprintf("%s@%d", d.name, d.held.revision)
+	}
+	o.addName(name)
+}
+
+func (o *origin) addName(name string) {
+	if len(o.documents) < loggedNames {
+		o.documents = append(o.documents, name)
+	} else {
+		o.more++
+	}
+}
+
+func (o *origin) add(next origin) {
+	for _, source := range next.sources {
+		if !slices.Contains(o.sources, source) {
+			o.sources = append(o.sources, source)
+		}
+	}
+	for _, name := range next.documents {
+		o.addName(name)
+	}
+	o.more += next.more
+}
+
+// addSwap takes note of a swap.
+func (j *journal) addSwap(swap Swap, from origin) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.many = j.many || from.isMany(swap.Removed)
+	swap.Added += j.swap.Added
+	swap.Changed += j.swap.Changed
+	swap.Removed += j.swap.Removed
+	j.swap = swap
+	j.origin.add(from)
+	j.swaps++
+}
+
+// addRejection takes note that a document was rejected.
+func (j *journal) addRejection(r Rejection) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	key := documentKey{r.Source, r.Document}
+	of := j.rejections[key]
+	if of == nil {
+		of = new(rejections)
+		j.rejections[key] = of
+	}
+	if of.pending != nil {
+		of.skipped++
+	}
+	of.pending = &r
+}
+
+// forget drops what is not logged yet of a document that is in force again.
+func (j *journal) forget(key documentKey) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if of := j.rejections[key]; of != nil && of.pending != nil {
+		of.pending = nil
+		of.skipped++
+	}
+}
+
+// flush logs what may be logged at now, or all there is.
+func (j *journal) flush(now clock.Instant, all bool) {
+	for _, record := range j.due(now, all) {
+		j.log.LogAttrs(context.Background(), record.level, record.message, record.attrs...)
+	}
+}
+
+// line is one line of the log.
+type line struct {
+	level   slog.Level
+	message string
+	attrs   []slog.Attr
+}
+
+// due returns what flush has to log.
+func (j *journal) due(now clock.Instant, all bool) (lines []line) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.swaps > 0 && (all || isDue(j.swapsAt, now)) {
+		lines = append(lines, j.swapLine())
+		j.swapsAt, j.swaps, j.swap, j.origin, j.many = now, 0, Swap{}, origin{}, false
+	}
+	for key, of := range j.rejections {
+		switch {
+		case !all && !isDue(of.loggedAt, now):
+		case of.pending == nil:
+			delete(j.rejections, key)
+		default:
+			lines = append(lines, of.line())
+			*of = rejections{loggedAt: now}
+		}
+	}
+	return lines
+}
+
+// isDue says whether what was logged last at that instant may be logged again. A
+// clock that went back does not silence the log.
+func isDue(last, now clock.Instant) bool {
+	return last == 0 || now < last || now.Sub(last) >= logInterval
+}
+
+func (j *journal) swapLine() line {
+	l := line{level: slog.LevelInfo, message: "penstock: rules swapped", attrs: []slog.Attr{
+		slog.Uint64("revision", j.swap.Revision),
+		slog.String("source", strings.Join(j.origin.sources, ", ")),
+		slog.Int("rules", j.swap.Rules),
+		slog.Int("added", j.swap.Added),
+		slog.Int("changed", j.swap.Changed),
+		slog.Int("removed", j.swap.Removed),
+		slog.String("took", j.swap.Took.String()),
+	}}
+	if j.many {
+		l.level, l.message = slog.LevelWarn, "penstock: rules swapped, many were removed"
+	}
+	if len(j.origin.documents) > 0 {
+		l.attrs = append(l.attrs, slog.Any("documents", j.origin.documents))
+	}
+	if j.origin.more > 0 {
+		l.attrs = append(l.attrs, slog.Int("moreDocuments", j.origin.more))
+	}
+	if j.swaps > 1 {
+		l.attrs = append(l.attrs, slog.Int("swaps", j.swaps))
+	}
+	return l
+}
+
+func (r *rejections) line() line {
+	message := "penstock: rule document rejected, what was in force of it stays"
+	if r.pending.Document == "" {
+		message = "penstock: change of a source held back, its rules in force stay"
+	}
+	l := line{level: slog.LevelError, message: message, attrs: []slog.Attr{
+		slog.String("source", r.pending.Source),
+		slog.String("document", r.pending.Document),
+		slog.Int64("revision", r.pending.Revision),
+		slog.Any("error", r.pending.Err),
+	}}
+	if r.skipped > 0 {
+		l.attrs = append(l.attrs, slog.Int("skipped", r.skipped))
+	}
+	return l
+}

@@ -1,0 +1,61 @@
+package core
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/penstock-go/penstock/rules"
+)
+
+// maxUnmatched is how many rules [Status] names that never matched a call.
+const maxUnmatched = 100
+
+// Unmatched are the rules in force that no call has matched since they came into
+// force: perhaps their resource is misspelled, or nothing guards it. A rule matches a
+// call of a resource that it guards, whatever the call's origin. That a name was
+// called is forgotten with the name, when nobody asks for a minute.
+type Unmatched struct {
+	Count int
+	Rules []rules.Key // the first hundred, by kind and name
+}
+
+// noteMatched takes note of the rules that calls of the resource have matched.
+func (r *resource) noteMatched() {
+	p := r.plan.Load()
+	if len(p.rules) == 0 {
+		return
+	}
+	calls := r.node.Calls()
+	for i := range p.rules {
+		if h := p.rules[i].hold; calls > h.before {
+			h.rule.matched.Store(true)
+		}
+	}
+}
+
+// noteMatched takes note of the rules that calls have matched, but for those of names
+// beyond the bound, whose rules are noted when they are looked up.
+func (e *Engine) noteMatched() {
+	for _, r := range e.resources.all(e.clock.Now()) {
+		if r != e.resources.overflow {
+			r.noteMatched()
+		}
+	}
+}
+
+// unmatched returns the rules of which no call was noted.
+func (b *ruleBook) unmatched() Unmatched {
+	var u Unmatched
+	for rule := range maps.Values(b.flow) {
+		if !rule.matched.Load() {
+			u.Count++
+			u.Rules = append(u.Rules, rules.Key{Kind: rules.KindFlow, Name: rule.terms.Name()})
+		}
+	}
+	slices.SortFunc(u.Rules, func(a, b rules.Key) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	u.Rules = slices.Clip(u.Rules[:min(len(u.Rules), maxUnmatched)])
+	return u
+}
