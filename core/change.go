@@ -19,8 +19,8 @@ type change struct {
 	entering []*flowRule // that count from nothing
 	adopting []adoption
 	leaving  []*flowRule
-	patterns []*match.Pattern // of all of these
-	moved    []*flowRule      // that go on, but stand elsewhere
+	patterns []match.Pattern // of all of these
+	moved    []*flowRule     // that go on, but stand elsewhere
 
 	added, replaced, removed int
 }
@@ -152,6 +152,6 @@ func (c *change) leave(rule *flowRule) {
 
 func (c *change) concern(rule *flowRule) {
 	if rule.hasPattern() {
-		c.patterns = append(c.patterns, rule.pattern)
+		c.patterns = append(c.patterns, *rule.pattern)
 	}
 }

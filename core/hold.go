@@ -66,13 +66,13 @@ type hold struct {
 // isOwn says whether the limiter is the resource's own.
 func (h *hold) isOwn() bool { return h.rule.common == nil }
 
-func newHold(rule *flowRule, r *resource, now clock.Instant) *hold {
-	h := &hold{rule: rule, adopted: rule.terms}
+func newHold(rule *flowRule, terms *flow.Terms, r *resource, now clock.Instant) *hold {
+	h := &hold{rule: rule, adopted: terms}
 	if rule.common != nil {
 		h.limiter = *rule.common
 	} else {
-		h.limiter = newLimiter(rule.terms, now)
+		h.limiter = newLimiter(terms, now)
 	}
-	h.refusals.about(r.name, rules.KindFlow, rule.terms.Name(), newTally(&r.node))
+	h.refusals.about(r.name, rules.KindFlow, terms.Name(), newTally(&r.node))
 	return h
 }
