@@ -22,6 +22,16 @@ func newLimiter(t *flow.Terms, now clock.Instant) limiter {
 	return limiter{queue: flow.NewQueue(t, now)}
 }
 
+// inherit has a new limiter begin with what a shared one has counted.
+func (l limiter) inherit(shared limiter, now clock.Instant) {
+	switch {
+	case l.queue != nil:
+		l.queue.Inherit(shared.queue, now)
+	case !shared.idle(now):
+		l.window.Inherit(shared.window, now)
+	}
+}
+
 // adopt goes over to newer terms.
 func (l limiter) adopt(t *flow.Terms, now clock.Instant) {
 	if l.queue != nil {
@@ -66,6 +76,8 @@ type hold struct {
 // isOwn says whether the limiter is the resource's own.
 func (h *hold) isOwn() bool { return h.rule.common == nil }
 
+// newHold returns what a rule, by these terms, holds of a resource that it did not
+// apply to before.
 func newHold(rule *flowRule, terms *flow.Terms, r *resource, now clock.Instant) *hold {
 	h := &hold{rule: rule, adopted: terms}
 	if rule.common != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rules"
@@ -93,6 +94,7 @@ func (g *registry) overflowing(name string) *resource {
 func (g *registry) passing(name string, book *patternBook) *resource {
 	r := g.newResource(name, g.overflow.account)
 	r.patterns = book
+	r.evicted.Store(true) // whoever passes sees to it that the name has still found no room
 	var p planner
 	book.matching(name, func(rule *patternRule) {
 		h := &hold{limiter: rule.hold.limiter, rule: rule.flowRule}
@@ -115,6 +117,40 @@ func (g *registry) newcomer(name string, book *patternBook) *resource {
 		r.plan.Store(p.plan(0))
 	}
 	return r
+}
+
+// inherit has a newcomer that was made by a book begin with what the overflow has
+// counted, for its name may have been one of those there.
+func (g *registry) inherit(r *resource, book *patternBook, now clock.Instant) {
+	i := 0
+	for _, h := range r.holds { // in the order of the book
+		for book.rules[i].flowRule != h.rule {
+			i++
+		}
+		if h.isOwn() {
+			h.inherit(book.rules[i].hold.limiter, now)
+		}
+	}
+}
+
+// isOutside says whether the resource shares the account of the overflow and its name
+// has still found no room. It is asked when a call was counted there: a name that comes
+// to have a resource of its own begins with what was counted before.
+func (r *resource) isOutside() bool {
+	g := &r.engine.resources
+	if r.account != g.overflow.account {
+		return false
+	}
+	settled := !g.admitting.Load()
+	switch own := g.table.get(r.name); {
+	case settled && own == nil:
+		return true
+	case settled && !own.evicted.Load():
+		return false
+	}
+	g.mu.Lock() // until the name is added, or forgotten
+	defer g.mu.Unlock()
+	return g.present(r.name) == nil
 }
 
 // again returns the resource of the name, the same one unless it was forgotten or

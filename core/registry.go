@@ -22,7 +22,7 @@ type resource struct {
 	engine  *Engine
 	name    string
 	plan    atomic.Pointer[plan] // never nil
-	evicted atomic.Bool          // forgotten: look the name up again
+	evicted atomic.Bool          // forgotten, or without room: look the name up again
 	checked []refusals           // what each of the engine's checks refused
 
 	patterns *patternBook // of a name that found no room: where its rules come from
@@ -49,6 +49,8 @@ type registry struct {
 	spill    overflow
 	noRules  plan
 	max      int // resources that no rule names
+
+	admitting atomic.Bool // a name is being added, with what the overflow has counted
 
 	// upkeep is held by who swaps rules or looks for idle resources, one after the
 	// other and however long that takes: calls do not wait for it.
@@ -102,7 +104,8 @@ func (g *registry) get(name string) *resource {
 // find is get, for a name that is new, has found no room, or whose resource was
 // forgotten.
 func (g *registry) find(name string) *resource {
-	g.sweepSome(g.engine.clock.Now())
+	now := g.engine.clock.Now()
+	g.sweepSome(now)
 	for {
 		book := g.spill.patterns.Load()
 		r, hasRoom := g.lookUp(name)
@@ -113,7 +116,7 @@ func (g *registry) find(name string) *resource {
 			return g.overflowing(name)
 		}
 		// Not under the lock, for it takes as long as rules match the name.
-		if r = g.add(g.newcomer(name, book), book); r != nil {
+		if r = g.add(g.newcomer(name, book), book, now); r != nil {
 			return r
 		}
 	}
@@ -129,7 +132,10 @@ func (g *registry) peek(name string) *resource {
 	case !hasRoom:
 		return g.overflowing(name)
 	}
-	return g.newcomer(name, g.spill.patterns.Load())
+	book := g.spill.patterns.Load()
+	r = g.newcomer(name, book)
+	g.inherit(r, book, g.engine.clock.Now())
+	return r
 }
 
 // lookUp returns the resource of a name, nil if there is none, and then whether there
@@ -172,7 +178,7 @@ func (g *registry) isOutside(name string) bool {
 
 // add adds a newcomer that was made by a book and returns it, or the one of its name
 // that was quicker; nil when that is the book no longer or there is no room.
-func (g *registry) add(r *resource, book *patternBook) *resource {
+func (g *registry) add(r *resource, book *patternBook, now clock.Instant) *resource {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if present := g.present(r.name); present != nil {
@@ -181,13 +187,16 @@ func (g *registry) add(r *resource, book *patternBook) *resource {
 	if g.spill.patterns.Load() != book || !g.hasRoom() {
 		return nil
 	}
-	g.put(r)
+	g.put(r, book, now)
 	return r
 }
 
-// put adds a resource, of which who swaps rules learns. The caller holds g.mu.
-func (g *registry) put(r *resource) {
+// put adds a newcomer, of which who swaps rules learns. The caller holds g.mu.
+func (g *registry) put(r *resource, book *patternBook, now clock.Instant) {
+	g.admitting.Store(true)
+	g.inherit(r, book, now)
 	g.table.put(r)
+	g.admitting.Store(false)
 	g.count++
 	if g.swapping {
 		g.newcomers = append(g.newcomers, r)

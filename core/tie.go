@@ -25,9 +25,10 @@ func (g *registry) tie(rule *flowRule) {
 // tied returns the resource of a name that a rule names.
 func (g *registry) tied(name string) *resource {
 	var made *resource
+	book := g.spill.patterns.Load()
 	r := g.table.get(name) // nobody forgets it now
 	if r == nil || r.evicted.Load() {
-		made = g.newcomer(name, g.spill.patterns.Load())
+		made = g.newcomer(name, book)
 	}
 	if made == nil && r.ties != nil {
 		return r
@@ -37,7 +38,7 @@ func (g *registry) tied(name string) *resource {
 	if made != nil {
 		if r = g.present(name); r == nil {
 			r = made
-			g.put(r)
+			g.put(r, book, g.engine.clock.Now())
 		}
 	}
 	r.ties = new(ties)
