@@ -21,8 +21,8 @@ func (w *Window) inherit(shared *Window, now clock.Instant) {
 	w.counts, w.counted, w.credit = shared.counts.Clone(), shared.counted, shared.credit
 	shared.open(t, bucket)
 
-	w.cold, w.course = newCold(t, now), course{}
-	fresh := newCredit(w.ceilingOf(&w.cold, &w.course, t, bucket), t.warmsUp())
+	w.cold, w.course = newCold(t, t.bucketStart(bucket)), course{}
+	fresh := newCredit(w.ceilingOf(&w.cold, &w.course, t, bucket))
 	w.credit.saved = min(w.credit.saved, fresh.saved)
 	w.terms.Store(t)
 	w.open(t, bucket)
