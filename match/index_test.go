@@ -98,6 +98,7 @@ func FuzzIndexFindsWhatEachPatternFindsByItself(f *testing.F) {
 // A name in which the texts of all patterns are again and again costs no more than
 // its length and the patterns.
 func TestIndexLooksAtEachPatternOnce(t *testing.T) {
+	t.Parallel()
 	var patterns []string
 	for i := range 300 {
 		patterns = append(patterns, strings.Repeat("*a", 1+i%3)+"*")
@@ -105,8 +106,9 @@ func TestIndexLooksAtEachPatternOnce(t *testing.T) {
 	index := match.NewIndex(compileAll(t, patterns...))
 	places := make([]int, 0, len(patterns))
 	name := strings.Repeat("a", 1000)
-	assert.Len(t, index.Append(places, name), len(patterns))
-	assert.LessOrEqual(t, testing.AllocsPerRun(10, func() { index.Append(places, name) }), 0.0)
+	found := index.Append(places, name)
+	assert.Len(t, found, len(patterns))
+	assert.Equal(t, cap(places), cap(found), "none was noted twice on the way")
 }
 
 func BenchmarkIndex(b *testing.B) {
