@@ -22,8 +22,8 @@ type change struct {
 	entering []*flowRule // that count from nothing
 	adopting []adoption
 	leaving  []*flowRule
-	patterns []*match.Pattern // of all of these
-	moved    []*flowRule      // that go on, but stand elsewhere
+	patterns []match.Pattern // of all of these
+	moved    []*flowRule     // that go on, but stand elsewhere
 
 	added, replaced, removed int
 }
@@ -200,6 +200,6 @@ func (c *change) leave(rule *flowRule) {
 
 func (c *change) concern(rule *flowRule) {
 	if rule.hasPattern() {
-		c.patterns = append(c.patterns, rule.pattern)
+		c.patterns = append(c.patterns, *rule.pattern)
 	}
 }

@@ -133,7 +133,7 @@ func (r *Resource) Entry(ctx context.Context, opts ...Option) (Guard, error) {
 func (r *Resource) current() *resource {
 	present := r.present.Load()
 	if present.evicted.Load() || present.account == r.engine.resources.overflow.account {
-		present = r.engine.resources.get(r.name)
+		present = r.engine.resources.find(r.name)
 		r.present.Store(present)
 	}
 	return present

@@ -63,11 +63,11 @@ func (r *resource) letPass(s *steps, now clock.Instant, n int32) bool {
 }
 
 // pass counts a call that is let through at now. It returns false when the
-// resource has just been forgotten, as nobody called it: then nothing is
-// counted.
+// resource has just been forgotten, as nobody called it, or a name that had found no
+// room has found one: then nothing is counted.
 func (r *resource) pass(now clock.Instant) bool {
 	r.node.Pass(now)
-	if r.evicted.Load() {
+	if r.evicted.Load() && !r.isOutside() {
 		r.node.TakeBack(now)
 		return false
 	}

@@ -42,6 +42,16 @@ func (l limiter) predecessor() flow.Predecessor {
 	return l.window
 }
 
+// inherit has a new limiter begin with what a shared one has counted.
+func (l limiter) inherit(shared limiter, now clock.Instant) {
+	switch {
+	case l.queue != nil:
+		l.queue.Inherit(shared.queue, now)
+	case !shared.idle(now):
+		l.window.Inherit(shared.window, now)
+	}
+}
+
 // adopt goes over to newer terms.
 func (l limiter) adopt(t *flow.Terms, now clock.Instant) {
 	if l.queue != nil {
@@ -88,13 +98,15 @@ type hold struct {
 // isOwn says whether the limiter is the resource's own.
 func (h *hold) isOwn() bool { return h.rule.common == nil }
 
-func newHold(rule *flowRule, r *resource, now clock.Instant) *hold {
-	h := &hold{rule: rule, adopted: rule.terms, before: r.node.Calls()}
+// newHold returns what a rule, by these terms, holds of a resource that it did not
+// apply to before.
+func newHold(rule *flowRule, terms *flow.Terms, r *resource, now clock.Instant) *hold {
+	h := &hold{rule: rule, adopted: terms, before: r.node.Calls()}
 	if rule.common != nil {
 		h.limiter = *rule.common
 	} else {
-		h.limiter = newLimiter(rule.terms, now)
+		h.limiter = newLimiter(terms, now)
 	}
-	h.refusals.about(r.name, rules.KindFlow, rule.terms.Name(), newTally(&r.node))
+	h.refusals.about(r.name, rules.KindFlow, terms.Name(), newTally(&r.node))
 	return h
 }

@@ -261,7 +261,8 @@ func (m *loaded) call(name, origin string) {
 	}
 }
 
-// resourceOf returns under which name calls of that name are counted.
+// resourceOf returns under which name calls of that name are counted; of one that is
+// not called and not known yet, what would be counted of it when it comes.
 func (m *loaded) resourceOf(name string, called bool) string {
 	named := m.named()
 	room := 0
@@ -273,10 +274,25 @@ func (m *loaded) resourceOf(name string, called bool) string {
 	if name == core.Overflow || !m.known[name] && room >= loadedRoom {
 		return core.Overflow
 	}
-	if called {
-		m.known[name] = true
+	switch {
+	case m.known[name]:
+	case called:
+		m.meet(name)
+	default:
+		return core.Overflow
 	}
 	return name
+}
+
+// meet notes that a name has become a resource: what the overflow has counted counts
+// for it too.
+func (m *loaded) meet(name string) {
+	m.known[name] = true
+	for _, r := range m.rulesInForce() {
+		if own := m.countOf(r, name); own.resource != "" {
+			m.counts[own] = m.counts[m.countOf(r, core.Overflow)]
+		}
+	}
 }
 
 func (m *loaded) countOf(r flow.Rule, resource string) loadedCount {

@@ -106,7 +106,9 @@ func (m *loaded) judge() {
 	m.judgeStatus()
 	m.succeed(before)
 	for name := range m.named() {
-		m.known[name] = true
+		if !m.known[name] {
+			m.meet(name)
+		}
 	}
 	for _, r := range m.engine.Snapshot().Resources {
 		require.True(m.t, m.known[r.Name] || r.Name == core.Overflow, "%s is not known: %v", r.Name, m.known)

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -25,6 +27,7 @@ type overflow struct {
 // patternBook is the rules with patterns that are in force, in their order. It
 // never changes.
 type patternBook struct {
+	index *match.Index // of their patterns
 	rules []patternRule
 }
 
@@ -36,15 +39,33 @@ type patternRule struct {
 	hold  *hold
 }
 
-// usePatterns makes the rules with patterns, which are those of the overflow,
-// apply to names that come from now on. The caller holds g.mu.
-func (g *registry) usePatterns() {
-	book := &patternBook{rules: make([]patternRule, 0, len(g.overflow.holds))}
+// newPatternBook returns the book of the rules with patterns, which are those of the
+// overflow.
+func (g *registry) newPatternBook(index *match.Index) *patternBook {
+	book := &patternBook{index: index, rules: make([]patternRule, 0, len(g.overflow.holds))}
 	for _, h := range g.overflow.holds {
 		book.rules = append(book.rules, patternRule{h.rule, h.rule.terms, h})
 	}
-	g.spill.patterns.Store(book)
-	for i := range g.spill.names { // what is remembered would keep older books alive
+	return book
+}
+
+// matching calls each with the rules that guard the resource of a name.
+func (b *patternBook) matching(name string, each func(*patternRule)) {
+	if len(b.rules) == 0 {
+		return
+	}
+	var few [32]int
+	for _, place := range b.index.Append(few[:0], name) {
+		if rule := &b.rules[place]; name != rule.related {
+			each(rule)
+		}
+	}
+}
+
+// forgetOverflowing lets go of the names that are remembered: they would keep older
+// books alive.
+func (g *registry) forgetOverflowing() {
+	for i := range g.spill.names {
 		g.spill.names[i].Store(nil)
 	}
 }
@@ -76,39 +97,70 @@ func (g *registry) overflowing(name string) *resource {
 func (g *registry) passing(name string, book *patternBook) *resource {
 	r := g.newResource(name, g.overflow.account)
 	r.patterns = book
+	r.evicted.Store(true) // whoever passes sees to it that the name has still found no room
 	p := planner{overflow: true}
-	for _, rule := range book.rules {
-		if rule.matches(name) {
-			h := &hold{limiter: rule.hold.limiter, rule: rule.flowRule}
-			h.refusals.about(name, rules.KindFlow, rule.terms.Name(), rule.hold.refusals.tally)
-			p.add(rule.terms, h)
-		}
-	}
+	book.matching(name, func(rule *patternRule) {
+		h := &hold{limiter: rule.hold.limiter, rule: rule.flowRule}
+		h.refusals.about(name, rules.KindFlow, rule.terms.Name(), rule.hold.refusals.tally)
+		p.add(rule.terms, h)
+	})
 	r.plan.Store(p.plan(0))
 	return r
 }
 
-// matched gives a new resource the rules whose patterns match its name. The
-// caller holds g.mu.
-func (g *registry) matched(r *resource) {
+// newcomer returns a resource for a new name, under the rules of a book whose
+// patterns match it.
+func (g *registry) newcomer(name string, book *patternBook) *resource {
+	r := g.newResource(strings.Clone(name), new(account)) // the name may be a part of something larger
 	var p planner
 	now := g.engine.clock.Now()
-	for _, rule := range g.spill.patterns.Load().rules {
-		if rule.matches(r.name) {
-			p.add(rule.terms, newHold(rule.flowRule, r, now))
-		}
-	}
+	book.matching(name, func(rule *patternRule) { p.add(rule.terms, newHold(rule.flowRule, rule.terms, r, now)) })
 	if len(p.holds) > 0 {
 		r.holds = p.holds
 		r.plan.Store(p.plan(0))
 	}
+	return r
+}
+
+// inherit has a newcomer that was made by a book begin with what the overflow has
+// counted, for its name may have been one of those there.
+func (g *registry) inherit(r *resource, book *patternBook, now clock.Instant) {
+	i := 0
+	for _, h := range r.holds { // in the order of the book
+		for book.rules[i].flowRule != h.rule {
+			i++
+		}
+		if h.isOwn() {
+			h.inherit(book.rules[i].hold.limiter, now)
+		}
+	}
+}
+
+// isOutside says whether the resource shares the account of the overflow and its name
+// has still found no room. It is asked when a call was counted there: a name that comes
+// to have a resource of its own begins with what was counted before.
+func (r *resource) isOutside() bool {
+	g := &r.engine.resources
+	if r.account != g.overflow.account {
+		return false
+	}
+	settled := !g.admitting.Load()
+	switch own := g.table.get(r.name); {
+	case settled && own == nil:
+		return true
+	case settled && !own.evicted.Load():
+		return false
+	}
+	g.mu.Lock() // until the name is added, or forgotten
+	defer g.mu.Unlock()
+	return g.present(r.name) == nil
 }
 
 // again returns the resource of the name, the same one unless it was forgotten or
 // had found no room: then it may have rules of its own by now, or others.
 func (r *resource) again(name string) *resource {
 	if r.evicted.Load() || r.account == r.engine.resources.overflow.account {
-		return r.engine.resources.get(name)
+		return r.engine.resources.find(name)
 	}
 	return r
 }

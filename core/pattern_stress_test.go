@@ -75,6 +75,35 @@ func TestNoCallSeesHalfASetOfPatterns(t *testing.T) {
 	}
 }
 
+// Every call is the first of its name, at any moment of a swap over many names, and
+// each set refuses it, some by a rule that comes to name it.
+func TestNewNamesInTheMidstOfASwapSeeAWholeSet(t *testing.T) {
+	e := core.New(core.Config{Logger: quiet, MaxResources: 1_000_000})
+	defer e.Close()
+	set := func(i int) rules.Set {
+		a, b := float64(i%2)*1e6, float64((i+1)%2)*1e6
+		set := rules.Set{Flow: []flow.Rule{{Name: "a", Match: "n*", Limit: a}, {Name: "b", Match: "~^n", Limit: b}}}
+		for j := range 20 {
+			set.Flow = append(set.Flow, flow.Rule{Name: fmt.Sprint("g", j), Match: fmt.Sprintf("*-%d", j), Limit: 1e6 + a})
+			set.Flow = append(set.Flow, flow.Rule{Name: fmt.Sprint("x", j), Resource: fmt.Sprint("n", i*20+j), Limit: 1e6})
+		}
+		return set
+	}
+	require.NoError(t, e.Load(set(1)))
+	for i := range 2000 {
+		enter(e, fmt.Sprint("n-", i%50, "-", i), 1)
+	}
+	var passed atomic.Int64
+	storm(t, e, 8, 2000, set, func(i int) {
+		guard, err := e.Entry(context.Background(), fmt.Sprint("n", i))
+		if err == nil {
+			passed.Add(1)
+			guard.Exit()
+		}
+	})
+	assert.Zero(t, passed.Load())
+}
+
 func namedRules(n int) (rules []flow.Rule) {
 	for i := range n {
 		rules = append(rules, flow.Rule{Name: fmt.Sprint("named", i), Resource: fmt.Sprint("n", i), Limit: 0})

@@ -25,6 +25,7 @@ func (m *model) passed(call *modelCall, account string, would *core.BlockError) 
 		}
 		if r.Related == "" {
 			l.add(now, call.tokens, inTurn)
+			m.passedByName(r, call)
 		}
 	}
 	for _, r := range m.rules {
@@ -33,6 +34,32 @@ func (m *model) passed(call *modelCall, account string, would *core.BlockError) 
 		}
 	}
 	m.shadows(call, account, applied, would)
+}
+
+// passedByName checks that a name keeps to a rule whichever accounts it was counted in.
+func (m *model) passedByName(r flow.Rule, call *modelCall) {
+	if r.Match == "" || r.Shared {
+		return
+	}
+	l := m.ledger(r, "by name: "+call.name)
+	if breach := l.breach(r, m.clock.Now(), call.tokens, !call.queues); breach != "" {
+		m.t.Fatalf("%s, in all accounts, %s: %+v", call.name, breach, r)
+	}
+	l.add(m.clock.Now(), call.tokens, !call.queues)
+}
+
+// inherit notes that a name which has become a resource begins with what the overflow
+// has counted.
+func (m *model) inherit(name string) {
+	for _, r := range m.rules {
+		if r.Match == "" || r.Shared || r.Related != "" || !targets(r, name) {
+			continue
+		}
+		own, overflow := m.ledger(r, name), m.ledger(r, core.Overflow)
+		own.changed = len(own.passes) + overflow.changed
+		own.passes = append(own.passes, overflow.passes...)
+		own.vague = max(own.vague, overflow.vague)
+	}
 }
 
 func (l *ledger) add(now clock.Instant, tokens int, last bool) {

@@ -2,21 +2,15 @@ package core
 
 import (
 	"hash/maphash"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/stat"
 )
-
-// sweepInterval is how often, at the most, idle resources are looked for.
-const sweepInterval = 10 * time.Second
 
 // Overflow is the name of the resource whose statistics the names beyond
 // [Config.MaxResources] share.
@@ -28,12 +22,12 @@ type resource struct {
 	engine  *Engine
 	name    string
 	plan    atomic.Pointer[plan] // never nil
-	evicted atomic.Bool          // forgotten: look the name up again
+	evicted atomic.Bool          // forgotten, or without room: look the name up again
 	checked []refusals           // what each of the engine's checks refused
 
 	patterns *patternBook // of a name that found no room: where its rules come from
 
-	// registry.mu guards what follows.
+	// registry.upkeep guards what follows, once others can find the resource.
 	ties      *ties   // nil while no rule in force names it
 	holds     []*hold // what the rules in force hold of it
 	touchedIn uint64  // the generation in which its plan last changed
@@ -46,34 +40,40 @@ type account struct {
 	logged atomic.Int64 // the second in which a refusal was last logged, plus one; 0 before the first
 }
 
-// registry knows the resources by their names. Looking up a name that was seen
-// before is one look-up in a map that is never written to; new names gather in
-// a second one until they are worth a copy of the first.
+// registry knows the resources by their names.
 type registry struct {
 	engine   *Engine
-	known    atomic.Pointer[map[string]*resource] // immutable
-	full     atomic.Bool                          // fresh is empty and there is no room for more
-	sweptAt  atomic.Int64                         // an instant
+	table    nameTable
+	full     atomic.Bool // there is no room for more names
 	overflow *resource
 	spill    overflow
 	noRules  plan
+	max      int // resources that no rule names
 
-	mu     sync.Mutex // guards what follows
-	fresh  map[string]*resource
-	misses int // look-ups of fresh names
-	ruled  int // resources that have ties
-	max    int // resources that are not
+	admitting atomic.Bool // a name is being added, with what the overflow has counted
+
+	// upkeep is held by who swaps rules or looks for idle resources, one after the
+	// other and however long that takes: calls do not wait for it.
+	upkeep sync.Mutex
+	sweep  sweep
+
+	// mu guards what follows, and changes of the table. It is held for as long as it
+	// takes to add a name, or to copy a part of the table.
+	mu        sync.Mutex
+	count     int // resources in the table
+	ruled     int // of them, those that have ties
+	swapping  bool
+	newcomers []*resource // that came while rules are swapped
 }
 
 func (g *registry) init(e *Engine, limit int) {
 	g.engine, g.max = e, limit
-	g.fresh = make(map[string]*resource)
+	g.table.init()
 	g.spill.seed = maphash.MakeSeed()
-	g.spill.patterns.Store(new(patternBook))
+	g.spill.patterns.Store(&patternBook{index: new(match.Index)})
 	g.overflow = g.newResource(Overflow, new(account))
 	g.spill.unmatched = g.newResource(Overflow, g.overflow.account)
-	g.known.Store(&map[string]*resource{})
-	g.sweptAt.Store(int64(e.clock.Now()))
+	g.sweep.due.Store(int64(e.clock.Now().Add(sweepInterval)))
 }
 
 func (g *registry) newResource(name string, account *account) *resource {
@@ -95,50 +95,79 @@ func (g *registry) newResource(name string, account *account) *resource {
 // get returns the resource of a name, one that shares the account of the
 // overflow when there are too many.
 func (g *registry) get(name string) *resource {
-	if r := (*g.known.Load())[name]; r != nil {
+	if r := g.table.get(name); r != nil {
 		return r
 	}
 	return g.find(name)
 }
 
+// find is get, for a name that is new, has found no room, or whose resource was
+// forgotten.
 func (g *registry) find(name string) *resource {
 	now := g.engine.clock.Now()
-	if g.full.Load() && !g.sweepDue(now) || g.isOutside(name) {
-		return g.overflowing(name)
+	g.sweepSome(now)
+	for {
+		book := g.spill.patterns.Load()
+		r, hasRoom := g.lookUp(name)
+		switch {
+		case r != nil:
+			return r
+		case !hasRoom:
+			return g.overflowing(name)
+		}
+		// Not under the lock, for it takes as long as rules match the name.
+		if r = g.add(g.newcomer(name, book), book, now); r != nil {
+			return r
+		}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if r := g.lookUp(name); r != nil {
-		return r
-	}
-	if g.sweepDue(now) {
-		g.sweep(now)
-	}
-	if g.count()-g.ruled >= g.max {
-		g.publish()
-		g.full.Store(true)
-		return g.overflowing(name)
-	}
-	return g.add(name)
 }
 
 // peek returns the resource of a name without remembering a new one: that gets
 // what a call would find.
 func (g *registry) peek(name string) *resource {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if r := (*g.known.Load())[name]; r != nil {
+	r, hasRoom := g.lookUp(name)
+	switch {
+	case r != nil:
 		return r
-	}
-	if r := g.fresh[name]; r != nil {
-		return r
-	}
-	if g.count()-g.ruled >= g.max || g.isOutside(name) {
+	case !hasRoom:
 		return g.overflowing(name)
 	}
-	r := g.newResource(name, new(account))
-	g.matched(r)
+	book := g.spill.patterns.Load()
+	r = g.newcomer(name, book)
+	g.inherit(r, book, g.engine.clock.Now())
 	return r
+}
+
+// lookUp returns the resource of a name, nil if there is none, and then whether there
+// is room for one.
+func (g *registry) lookUp(name string) (r *resource, hasRoom bool) {
+	if r = g.table.get(name); r != nil && !r.evicted.Load() {
+		return r, true
+	}
+	if g.full.Load() || g.isOutside(name) {
+		return nil, false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.present(name), g.hasRoom()
+}
+
+// present returns the resource of a name unless it was forgotten. The caller holds
+// g.mu.
+func (g *registry) present(name string) *resource {
+	if r := g.table.get(name); r != nil && !r.evicted.Load() {
+		return r
+	}
+	return nil
+}
+
+// hasRoom says whether there is room for one more name. The caller holds g.mu.
+func (g *registry) hasRoom() bool {
+	isFull := g.count-g.ruled >= g.max
+	if isFull {
+		g.full.Store(true)
+	}
+	return !isFull
 }
 
 // isOutside says whether a name that no rule names is never to be one of its own:
@@ -147,82 +176,36 @@ func (g *registry) isOutside(name string) bool {
 	return len(name) > rules.MaxNameLength || name == Overflow
 }
 
+// add adds a newcomer that was made by a book and returns it, or the one of its name
+// that was quicker; nil when that is the book no longer or there is no room.
+func (g *registry) add(r *resource, book *patternBook, now clock.Instant) *resource {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if present := g.present(r.name); present != nil {
+		return present
+	}
+	if g.spill.patterns.Load() != book || !g.hasRoom() {
+		return nil
+	}
+	g.put(r, book, now)
+	return r
+}
+
+// put adds a newcomer, of which who swaps rules learns. The caller holds g.mu.
+func (g *registry) put(r *resource, book *patternBook, now clock.Instant) {
+	g.admitting.Store(true)
+	g.inherit(r, book, now)
+	g.table.put(r)
+	g.admitting.Store(false)
+	g.count++
+	if g.swapping {
+		g.newcomers = append(g.newcomers, r)
+	}
+}
+
 // all returns the resources, those of the last minute and those that rules
 // name, and the one for overflow.
 func (g *registry) all(now clock.Instant) []*resource {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.sweepDue(now) {
-		g.sweep(now)
-	}
-	g.publish()
-	return append(slices.Collect(maps.Values(*g.known.Load())), g.overflow)
-}
-
-func (g *registry) add(name string) *resource {
-	name = strings.Clone(name) // which may be a part of something larger
-	r := g.newResource(name, new(account))
-	g.matched(r)
-	g.fresh[name] = r
-	return r
-}
-
-// count returns how many resources there are beside the one for overflow.
-func (g *registry) count() int { return len(*g.known.Load()) + len(g.fresh) }
-
-func (g *registry) lookUp(name string) *resource {
-	if r := (*g.known.Load())[name]; r != nil {
-		return r
-	}
-	r := g.fresh[name]
-	if r != nil {
-		// Copying everything is worth it when a good part of what is copied was
-		// paid for by look-ups that had to come here.
-		if g.misses++; g.misses > g.count()/4 {
-			g.publish()
-		}
-	}
-	return r
-}
-
-// publish makes the fresh names known.
-func (g *registry) publish() {
-	if len(g.fresh) == 0 {
-		return
-	}
-	known := maps.Clone(*g.known.Load())
-	maps.Copy(known, g.fresh)
-	g.known.Store(&known)
-	clear(g.fresh)
-	g.misses = 0
-}
-
-func (g *registry) sweepDue(now clock.Instant) bool {
-	return now.Sub(clock.Instant(g.sweptAt.Load())) >= sweepInterval
-}
-
-// sweep forgets the resources that no rule names, nobody called for a minute, and
-// of which no rule with a pattern holds anything.
-func (g *registry) sweep(now clock.Instant) {
-	g.sweptAt.Store(int64(now))
-	g.full.Store(false)
-	g.publish()
-	known := maps.Clone(*g.known.Load())
-	maps.DeleteFunc(known, func(_ string, r *resource) bool { return r.ties == nil && r.evict(now) })
-	g.known.Store(&known)
-}
-
-// evict forgets the resource if it is idle. Whoever enters it at the same time
-// either is seen here as under way or sees that it was evicted: see enter.
-func (r *resource) evict(now clock.Instant) bool {
-	if !r.node.Idle(now) || slices.ContainsFunc(r.holds, func(h *hold) bool { return h.isOwn() && !h.idle(now) }) {
-		return false
-	}
-	r.evicted.Store(true)
-	if r.node.InFlight() > 0 {
-		r.evicted.Store(false)
-		return false
-	}
-	r.noteMatched()
-	return true
+	g.sweepAll(now)
+	return append(g.table.all(), g.overflow)
 }

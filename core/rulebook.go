@@ -56,9 +56,9 @@ type flowRule struct {
 
 	before *flowRule // from which it takes over, while it comes into force
 
-	terms *flow.Terms // written under both ruleBook.mu and registry.mu
+	terms *flow.Terms
 
-	// registry.mu guards what follows.
+	// registry.upkeep guards what follows.
 	guarded, busy *resource // that it names, as the guarded and as the related one
 	present       *hold     // while a plan is drawn up: what it holds of that resource already
 }
@@ -84,10 +84,6 @@ func (r *flowRule) start(now clock.Instant) {
 		r.common = &common
 	}
 }
-
-// matches says whether the rule, which has a pattern, guards the resource of that
-// name. The resource that it relates to is busy rather than guarded.
-func (r *flowRule) matches(name string) bool { return r.pattern.Matches(name) && name != r.related }
 
 // byPlace orders rules as they stand: those of the code before those of sources.
 func byPlace(a, b *flowRule) int {

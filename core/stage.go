@@ -4,19 +4,27 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/match"
 )
 
 // stage is a change of rules on its way into force: the resources whose plans
-// change, and the limiters that have to be told. It is guarded by registry.mu.
+// change, and the limiters that have to be told. It is guarded by registry.upkeep;
+// calls go on meanwhile, also first calls of new names.
 type stage struct {
 	*change
 	registry *registry
 	touched  []*resource
+	drawn    int // so many of them have their next plan
 	adopt    []adoptingLimiter
 	retire   []limiter
 
+	matching []*flowRule  // all rules with patterns, in their order
+	index    *match.Index // of them
+	changing *match.Index // of the patterns of rules that come, change or go
+
 	planner planner     // drawing up one plan after the other
 	apply   []*flowRule // to the resource whose plan that is
+	places  []int       // of the patterns that match it
 }
 
 // adoptingLimiter is a limiter that goes on with newer terms.
@@ -29,11 +37,14 @@ type adoptingLimiter struct {
 // resource that it concerns its plan for it.
 func (e *Engine) putInForce(c *change) {
 	rules := len(c.leaving) + len(c.entering) + len(c.adopting)
+	g := &e.resources
+	g.upkeep.Lock()
 	s := stage{
-		change: c, registry: &e.resources,
+		change: c, registry: g, matching: e.rules.patterns,
 		touched: make([]*resource, 0, rules), adopt: make([]adoptingLimiter, 0, len(c.adopting)),
 	}
-	s.swap(e.rules.patterns)
+	s.swap()
+	g.upkeep.Unlock()
 	now := e.clock.Now()
 	for _, of := range s.adopt {
 		of.adopt(of.terms, now)
@@ -43,20 +54,16 @@ func (e *Engine) putInForce(c *change) {
 	}
 }
 
-func (s *stage) swap(patterns []*flowRule) {
-	g := s.registry
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (s *stage) swap() {
+	s.begin()
 	s.changeRules()
-	s.touchMatching()
+	s.touchConcerned()
 	s.touchMoved()
-	for _, r := range s.touched {
-		next := s.plan(r, patterns)
-		next.before.Store(r.plan.Load())
-		r.plan.Store(next)
+	s.drawUp()
+	book := s.nextBook()
+	for !s.finish(book) {
+		s.drawUp()
 	}
-	g.publish()
-	g.engine.generation.Store(s.generation) // from here on every call acts by the new set
 	for _, r := range s.touched {
 		// Who still acts by the set before does not find its plan any more and
 		// asks for the generation again.
@@ -66,9 +73,71 @@ func (s *stage) swap(patterns []*flowRule) {
 		rule.before = nil
 	}
 	if s.hasPatterns() {
-		g.usePatterns()
+		s.registry.forgetOverflowing()
 	}
-	g.full.Store(false) // there is room for a name that a rule has come to name
+}
+
+// begin has the registry tell of the names that are new from now on. They come with
+// a plan for the present generation, like all others.
+func (s *stage) begin() {
+	g := s.registry
+	if s.index = g.spill.patterns.Load().index; s.hasPatterns() {
+		s.index = indexOf(s.matching)
+	}
+	s.changing = match.NewIndex(s.patterns)
+	g.mu.Lock()
+	g.swapping = true
+	g.mu.Unlock()
+}
+
+func indexOf(rules []*flowRule) *match.Index {
+	patterns := make([]match.Pattern, len(rules))
+	for i, rule := range rules {
+		patterns[i] = *rule.pattern
+	}
+	return match.NewIndex(patterns)
+}
+
+// drawUp draws up the plans of the resources that were touched since the last time.
+func (s *stage) drawUp() {
+	for ; s.drawn < len(s.touched); s.drawn++ {
+		r := s.touched[s.drawn]
+		next := s.plan(r)
+		next.before.Store(r.plan.Load())
+		r.plan.Store(next)
+	}
+}
+
+// nextBook returns the pattern book of the coming generation.
+func (s *stage) nextBook() *patternBook {
+	if !s.hasPatterns() {
+		return s.registry.spill.patterns.Load()
+	}
+	return s.registry.newPatternBook(s.index)
+}
+
+// finish moves the engine on to the coming generation, unless names have come that
+// this concerns: then they are touched and it returns false.
+func (s *stage) finish(book *patternBook) bool {
+	g := s.registry
+	g.mu.Lock()
+	newcomers := g.newcomers
+	g.newcomers = nil
+	if len(newcomers) == 0 {
+		defer g.mu.Unlock()
+		g.swapping = false
+		g.engine.generation.Store(s.generation) // from here on every call acts by the new set
+		g.spill.patterns.Store(book)
+		g.full.Store(false) // there is room for a name that a rule has come to name
+		return true
+	}
+	g.mu.Unlock()
+	for _, r := range newcomers {
+		if s.concerns(r) {
+			s.touch(r)
+		}
+	}
+	return false
 }
 
 // changeRules ties the rules to the resources that they name.
@@ -109,55 +178,53 @@ func (s *stage) touch(r *resource) {
 	}
 }
 
-// touchMatching touches the resources that a pattern concerns. To overflow every
-// pattern applies.
-func (s *stage) touchMatching() {
-	if len(s.patterns) == 0 {
+// touchConcerned touches the resources that a change of patterns concerns. To
+// overflow every pattern applies.
+func (s *stage) touchConcerned() {
+	if !s.hasPatterns() {
 		return
 	}
 	s.touch(s.registry.overflow)
-	s.registry.publish()
-	for name, r := range *s.registry.known.Load() {
-		for _, pattern := range s.patterns {
-			if pattern.Matches(name) {
-				s.touch(r)
-				break
-			}
+	for _, r := range s.registry.table.all() {
+		if s.concerns(r) {
+			s.touch(r)
 		}
 	}
 }
 
-// touchMoved touches the resources whose rules are to be asked in another order.
+// touchMoved touches the resources of which a rule that names them is to be asked in
+// another order.
 func (s *stage) touchMoved() {
 	for _, rule := range s.moved {
 		if r := rule.guarded; r != nil && len(r.holds) > 1 {
 			s.touch(r)
 		}
 	}
-	if slices.ContainsFunc(s.moved, (*flowRule).hasPattern) {
-		s.touch(s.registry.overflow)
-		s.registry.publish()
-		for _, r := range *s.registry.known.Load() {
-			if !slices.IsSortedFunc(r.holds, func(a, b *hold) int { return byPlace(a.rule, b.rule) }) {
-				s.touch(r)
-			}
-		}
+}
+
+// concerns says whether a pattern that changes matches the resource, or its rules
+// are to be asked in another order.
+func (s *stage) concerns(r *resource) bool {
+	s.places = s.changing.Append(s.places[:0], r.name)
+	if len(s.places) > 0 {
+		return true
 	}
+	return len(s.moved) > 0 && !slices.IsSortedFunc(r.holds, func(a, b *hold) int { return byPlace(a.rule, b.rule) })
 }
 
 // plan draws up the plan of a resource and notes which of its limiters go on with
 // newer terms, and which end.
-func (s *stage) plan(r *resource, patterns []*flowRule) *plan {
+func (s *stage) plan(r *resource) *plan {
 	p := &s.planner
 	p.startOver()
 	for _, h := range r.holds {
 		h.rule.present = h
 	}
-	for _, rule := range s.rulesFor(r, patterns) {
+	for _, rule := range s.rulesFor(r) {
 		h := rule.present
 		rule.present = nil
 		if h == nil {
-			h = newHold(rule, r, s.now)
+			h = newHold(rule, rule.terms, r, s.now)
 			if rule.before != nil && rule.before.present != nil && h.isOwn() {
 				h.follow(&rule.before.present.limiter)
 				s.adopt = append(s.adopt, adoptingLimiter{h.limiter, rule.terms})
@@ -187,13 +254,17 @@ func (s *stage) plan(r *resource, patterns []*flowRule) *plan {
 }
 
 // rulesFor returns the rules that apply to the resource, in their order.
-func (s *stage) rulesFor(r *resource, patterns []*flowRule) []*flowRule {
+func (s *stage) rulesFor(r *resource) []*flowRule {
+	if r == s.registry.overflow {
+		return s.matching
+	}
 	s.apply = s.apply[:0]
 	if r.ties != nil {
 		s.apply = append(s.apply, r.ties.guards...)
 	}
-	for _, rule := range patterns {
-		if r == s.registry.overflow || rule.matches(r.name) {
+	s.places = s.index.Append(s.places[:0], r.name)
+	for _, place := range s.places {
+		if rule := s.matching[place]; r.name != rule.related {
 			s.apply = append(s.apply, rule)
 		}
 	}

@@ -36,6 +36,11 @@ func (m *model) account() (decided string) {
 			addTotals(&sum, before)
 		}
 	}
+	for name := range all {
+		if _, known := m.seen[name]; !known && name != core.Overflow {
+			m.inherit(name)
+		}
+	}
 	m.seen = all
 	_, overflowed := all[core.Overflow]
 	want := [...]any{m.want.Passed, m.want.Blocked, m.want.Completed, m.want.Failed, m.want.InFlight}

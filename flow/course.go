@@ -1,6 +1,9 @@
 package flow
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // course is how the ceiling of a window went, for a rule that warms up in steps
 // shorter than its window: the ceiling of each of the window's buckets. What may
@@ -38,6 +41,9 @@ func (c *course) follow(t *Terms, bucket int64, ceiling float64) float64 {
 	c.bucket, c.last, c.mean = bucket, ceiling, sum/float64(t.span)
 	return c.mean
 }
+
+// isLevel says whether the ceiling was the same in all of the window.
+func (c *course) isLevel() bool { return math.Abs(c.mean-c.last) <= roundingError*c.last }
 
 func (c *course) slot(bucket int64) int64 {
 	span := int64(len(c.ceilings))

@@ -9,7 +9,7 @@ import (
 // credit makes a fractional ceiling hold on average. Whole tokens are allowed in
 // every window; the fraction adds up, window by window, until it is one more
 // token, which does not count against the whole ones. A ceiling of 2.5 thus
-// allows 2 and now and then 3, and 0.5 one token in two windows. A limit below 1
+// allows 2 and now and then 3, and 0.5 one token in two windows. A ceiling below 1
 // begins with that token: its first call passes.
 //
 // While a resource is cold, calls may be larger than its ceiling though not than its
@@ -33,15 +33,13 @@ const roundingError = 1e-9
 // never is a bucket that no window holds.
 const never = math.MinInt64 / 2
 
-// newCredit returns what a limiter with that ceiling starts with: a token where
-// none would pass for more than a window. A cold resource starts with what a
-// window is worth.
-func newCredit(ceiling float64, isCold bool) credit {
-	switch whole, fraction := split(ceiling); {
-	case whole > 0:
+// newCredit returns what a limiter with that ceiling starts with: a token where none
+// would pass for more than a window, cold or not. A limiter is idle no sooner than that
+// token is there again, see [Window.Idle]; so a resource that is forgotten between
+// calls that are far apart passes neither more nor fewer than one that is not.
+func newCredit(ceiling float64) credit {
+	if whole, _ := split(ceiling); whole > 0 {
 		return credit{spent: never}
-	case isCold:
-		return credit{saved: fraction, spent: never}
 	}
 	return credit{saved: 1, spent: never}
 }
@@ -73,11 +71,12 @@ func (c *credit) extra(fraction float64) int64 {
 	return 0
 }
 
-// isSaved says whether the token is there that a new limiter of that ceiling
-// would start with.
-func (c *credit) isSaved(ceiling float64) bool {
+// isNew says whether as much is saved as a new limiter of that ceiling starts with.
+// What one has saved beyond whole tokens per window is not missed: it lets one token
+// more pass in one window, if ever.
+func (c *credit) isNew(ceiling float64) bool {
 	whole, fraction := split(ceiling)
-	return whole > 0 || fraction <= roundingError || c.extra(fraction) == 1
+	return whole > 0 || fraction <= roundingError || math.Abs(c.saved-1) <= roundingError
 }
 
 // spend uses saved tokens in a bucket, which ends at an instant.

@@ -45,6 +45,9 @@ type pace interface {
 	// isNew says whether a pace made at now would be the same, for calls that take
 	// no more than the limit.
 	isNew(now clock.Instant) bool
+
+	// copyAt returns a copy, which is stone-cold at now if the terms warm up.
+	copyAt(now clock.Instant) pace
 }
 
 // newPace returns the pace of a queue that nothing has gone through yet.

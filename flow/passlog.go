@@ -65,6 +65,16 @@ func (t *Terms) reach() time.Duration {
 	return min(reach, maxReach)
 }
 
+// clone returns a log of its own that remembers the same. A nil log has a nil clone.
+func (l *passLog) clone() *passLog {
+	if l == nil {
+		return nil
+	}
+	c := *l
+	c.entries = slices.Clone(l.entries)
+	return &c
+}
+
 // add remembers n tokens that passed at an instant, no earlier than those before.
 func (l *passLog) add(at clock.Instant, n int64) {
 	if last := len(l.entries) - 1; last >= 0 {

@@ -44,11 +44,12 @@ type Window struct {
 // NewWindow returns a window that nothing has passed yet, stone-cold if the
 // terms warm up.
 func NewWindow(t *Terms, now clock.Instant) *Window {
-	w := &Window{counts: stat.NewWindow(t.span, t.bucketOf(now)), cold: newCold(t, now)}
-	w.credit = newCredit(w.ceilingOf(&w.cold, &w.course, t, t.bucketOf(now)), t.warmsUp())
+	bucket := t.bucketOf(now)
+	w := &Window{counts: stat.NewWindow(t.span, bucket), cold: newCold(t, t.bucketStart(bucket))}
+	w.credit = newCredit(w.ceilingOf(&w.cold, &w.course, t, bucket))
 	w.terms.Store(t)
 	w.noteRefusals(t)
-	w.open(t, t.bucketOf(now))
+	w.open(t, bucket)
 	return w
 }
 

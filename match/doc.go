@@ -13,5 +13,6 @@
 // the name unless it begins with ^ and ends with $.
 //
 // Patterns are judged when they are compiled; matching cannot fail and takes a
-// time proportional to the length of the name.
+// time proportional to the length of the name. An [Index] finds, of many patterns,
+// those that match.
 package match

@@ -22,7 +22,9 @@ func compileExpression(expression string) (Pattern, *Error) {
 		}
 		var compiled *regexp.Regexp
 		if compiled, err = regexp.Compile(expression); err == nil {
-			return Pattern{rest: compiled}, nil
+			p := Pattern{rest: compiled}
+			p.addWordsOf(tree)
+			return p, nil
 		}
 	}
 	fault := &Error{Message: err.Error() + ": correct the regular expression"}

@@ -14,6 +14,8 @@ type glob struct {
 
 	prefix     strings.Builder // what comes before the first wildcard
 	expression strings.Builder // the rest
+	word       strings.Builder // what of the rest has come since the last wildcard
+	literals   literals
 }
 
 func compileGlob(pattern string) (Pattern, *Error) {
@@ -23,17 +25,19 @@ func compileGlob(pattern string) (Pattern, *Error) {
 			return Pattern{}, fault
 		}
 	}
+	g.endWord()
+	g.literals.prefix = g.prefix.String()
 	if g.expression.Len() == 0 {
-		return Pattern{prefix: g.prefix.String(), whole: true}, nil
+		return Pattern{literals: g.literals, whole: true}, nil
 	}
 	if g.expression.String() == ".*" { // the usual pattern: no name is too long for it
-		return Pattern{prefix: g.prefix.String(), open: true}, nil
+		return Pattern{literals: g.literals, open: true}, nil
 	}
 	rest, err := regexp.Compile(`^(?s:` + g.expression.String() + `)$`)
 	if err != nil {
 		return Pattern{}, &Error{Message: fmt.Sprintf("cannot be compiled: %v; write a simpler one", err)}
 	}
-	return Pattern{prefix: g.prefix.String(), rest: rest}, nil
+	return Pattern{literals: g.literals, rest: rest}, nil
 }
 
 // next translates one element of the pattern.
@@ -42,10 +46,13 @@ func (g *glob) next() *Error {
 	g.at++
 	switch r {
 	case '*':
+		g.endWord()
 		g.expression.WriteString(".*")
 	case '?':
+		g.endWord()
 		g.expression.WriteByte('.')
 	case '[':
+		g.endWord()
 		return g.class()
 	case '\\':
 		literal, fault := g.escaped()
@@ -65,6 +72,13 @@ func (g *glob) literal(r rune) {
 		return
 	}
 	g.expression.WriteString(regexp.QuoteMeta(string(r)))
+	g.word.WriteRune(r)
+}
+
+// endWord notes the literal text that has ended.
+func (g *glob) endWord() {
+	g.literals.addWord(g.word.String())
+	g.word.Reset()
 }
 
 // escaped returns the character after a backslash.

@@ -15,10 +15,10 @@ const maxQuoted = 60 // bytes of a pattern in an error
 // Pattern is a compiled pattern. It is safe for concurrent use. The zero value
 // matches the empty name alone.
 type Pattern struct {
-	prefix string         // with which every name begins that matches
-	whole  bool           // the prefix is all of the name
-	open   bool           // whatever follows the prefix matches
-	rest   *regexp.Regexp // what follows the prefix, of other patterns
+	literals                // the prefix is compared first
+	whole    bool           // the prefix is all of the name
+	open     bool           // whatever follows the prefix matches
+	rest     *regexp.Regexp // what follows the prefix, of other patterns
 }
 
 // Error is what is wrong with a pattern.

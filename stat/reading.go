@@ -73,15 +73,15 @@ func (n *Node) Second(second int64) Second {
 }
 
 // Idle says whether nothing passed, was blocked or ended in the minute
-// before now, and nothing is under way.
+// before now or later, and nothing is under way.
 func (n *Node) Idle(now clock.Instant) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.inFlight() > 0 || n.Waiting() > 0 {
 		return false
 	}
-	last := secondOf(now)
-	for second := last - Remembered + 1; second <= min(last, n.second.Load()); second++ {
+	open := n.second.Load() // in which there mostly is something
+	for second := open; second > max(open, secondOf(now))-Remembered; second-- {
 		if s := n.at(second); s.Passed+s.Blocked+s.Completed+s.Waited > 0 {
 			return false
 		}

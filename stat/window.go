@@ -2,6 +2,7 @@ package stat
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 )
 
@@ -44,6 +45,14 @@ func NewWindow(buckets int, last int64) *Window {
 	w := &Window{open: last, taken: make([]int64, buckets)}
 	w.Close()
 	return w
+}
+
+// Clone returns a window of its own that holds the same. The window must be closed,
+// and so is the clone.
+func (w *Window) Clone() *Window {
+	c := &Window{open: w.open, opening: w.opening, taken: slices.Clone(w.taken)}
+	c.state.Store(w.state.Load())
+	return c
 }
 
 // Take takes n tokens in the bucket if it is open and has room for them.

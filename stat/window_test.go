@@ -259,3 +259,18 @@ func TestWindowAllocatesNothing(t *testing.T) {
 		w.Open(bucket, 5)
 	}))
 }
+
+func TestACloneIsAWindowOfItsOwn(t *testing.T) {
+	t.Parallel()
+	w := stat.NewWindow(4, 10)
+	w.Open(10, 5)
+	assert.Equal(t, stat.Taken, w.Take(10, 2))
+	w.Close()
+	c := w.Clone()
+	assert.Equal(t, stat.NotOpen, c.Take(10, 1), "closed too")
+	w.Open(10, 5)
+	c.Open(11, 5)
+	assert.Equal(t, stat.Taken, c.Take(11, 3))
+	assert.Equal(t, stat.Full, c.Take(11, 1), "it holds what the other did")
+	assert.Equal(t, stat.Taken, w.Take(10, 3), "which holds nothing of it")
+}

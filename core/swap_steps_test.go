@@ -1,0 +1,191 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// stepEngine returns an engine whose rules are swapped step by step, and a function
+// that says by which of its rules the first call of a name is refused.
+func stepEngine(t *testing.T, limit int, set ...flow.Rule) (e *Engine, refusedBy func(name string) string) {
+	t.Helper()
+	e = New(Config{Clock: clock.NewVirtual(time.Unix(1_800_000_000, 0)), Logger: slog.New(slog.DiscardHandler), MaxResources: limit})
+	t.Cleanup(e.Close)
+	require.NoError(t, e.Load(rules.Set{Flow: set}))
+	return e, func(name string) string {
+		guard, err := e.Entry(context.Background(), name)
+		guard.Exit()
+		if err == nil {
+			return ""
+		}
+		var block *BlockError
+		require.ErrorAs(t, err, &block)
+		return block.Rule
+	}
+}
+
+// stagedLoad prepares to put a set in force and returns the steps of that.
+func stagedLoad(t *testing.T, e *Engine, set ...flow.Rule) (s *stage, steps []swapStep) {
+	t.Helper()
+	next := rules.Set{Flow: set}
+	require.NoError(t, next.Validate())
+	code := &e.rules.code
+	c := e.newChange()
+	differing := code.differing(next)
+	code.give(next, differing)
+	e.rules.edit(c, code, differing)
+	e.rules.settle(c)
+	s = &stage{change: c, registry: &e.resources, matching: e.rules.patterns}
+	return s, []swapStep{
+		{"begun", s.begin},
+		{"rules changed", s.changeRules},
+		{"resources found", s.touchConcerned},
+		{"moves found", s.touchMoved},
+		{"plans drawn", s.drawUp},
+	}
+}
+
+type swapStep struct {
+	name string
+	do   func()
+}
+
+// New names come between any two steps of a swap: none has to wait, each is held
+// against the set before until the swap is finished, and against the new one from
+// then on, whether its own rules come from patterns, from rules that name it, or both.
+func TestANewNameBetweenTheStepsOfASwapHasAWholeSet(t *testing.T) {
+	before := []flow.Rule{
+		{Name: "old", Match: "n*", Limit: 0}, {Name: "both", Match: "*", Limit: 1e6}, {Name: "other", Match: "m*", Limit: 1e6},
+	}
+	after := []flow.Rule{
+		{Name: "both", Match: "*", Limit: 1e6, Buckets: 2},
+		{Name: "other", Match: "m*", Limit: 0},
+		{Name: "new", Match: "~^n", Limit: 0},
+		{Name: "exact", Resource: "x3", Limit: 0},
+	}
+	for _, limit := range []int{10, 100} { // with names beyond the bound, and without
+		e, refusedBy := stepEngine(t, limit, before...)
+		for i := range 7 {
+			refusedBy(fmt.Sprint("known", i))
+		}
+		s, steps := stagedLoad(t, e, after...)
+		var names []string
+		check := func(step string, n, m, x string) {
+			for _, name := range names {
+				want := map[byte]string{'n': n, 'm': m, 'x': x}[name[0]]
+				if name[0] == 'x' && name != "x3" {
+					want = ""
+				}
+				require.Equal(t, want, refusedBy(name), "%s %s, %d names", name, step, limit)
+			}
+		}
+		for i, step := range steps {
+			step.do()
+			names = append(names, fmt.Sprint("n", i), fmt.Sprint("m", i), fmt.Sprint("x", i))
+			check(step.name, "old", "", "")
+		}
+		book := s.nextBook()
+		for i := 0; !s.finish(book); i++ {
+			require.Less(t, i, 2)
+			check("not finished", "old", "", "")
+			s.drawUp()
+		}
+		check("finished", "new", "other", "exact")
+		names = append(names, "n9", "m9", "x9")
+		check("after it", "new", "other", "exact")
+	}
+}
+
+// What a swap does while a new name would have to wait is the same however many
+// names and patterns there are: nothing is looked at under the lock.
+func TestNoStepOfASwapHoldsTheLockThatNewNamesTake(t *testing.T) {
+	var set []flow.Rule
+	for i := range 40 {
+		set = append(set, flow.Rule{Name: fmt.Sprint("r", i), Match: fmt.Sprintf("*:%d*", i), Limit: 5})
+	}
+	e, refusedBy := stepEngine(t, 1000, set[:20]...)
+	for i := range 500 {
+		refusedBy(fmt.Sprint("n:", i))
+	}
+	s, steps := stagedLoad(t, e, set[20:]...)
+	steps[0].do()
+	e.resources.mu.Lock() // a step that took the lock for longer than for one name would never end
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, step := range steps[1:] {
+			step.do()
+		}
+		s.nextBook()
+	}()
+	<-ended
+	e.resources.mu.Unlock()
+	assert.True(t, s.finish(s.nextBook()))
+	assert.Greater(t, len(s.touched), 100)
+}
+
+// However many resources there are, one call looks at a few of them, and all are
+// forgotten in the end.
+func TestASweepIsDoneInSmallSlices(t *testing.T) {
+	const names, ruled = 20_000, 3
+	var set []flow.Rule
+	for i := range ruled {
+		set = append(set, flow.Rule{Name: fmt.Sprint("r", i), Match: "*", Limit: 5})
+	}
+	e, refusedBy := stepEngine(t, names, set...)
+	g := &e.resources
+	for i := range names {
+		refusedBy(fmt.Sprint("n", i))
+	}
+	largest := 0
+	for i := range g.table.parts {
+		largest = max(largest, g.table.parts[i].Load().used)
+	}
+	assert.Less(t, largest, 3*names/nameParts, "what is copied under the lock")
+
+	c := e.clock.(*clock.Virtual)
+	c.Advance(2 * time.Minute)
+	slices := 0
+	for ; g.sweepDue(c.Now()); slices++ {
+		require.LessOrEqual(t, slices, names)
+		assert.LessOrEqual(t, g.sweepSlice(c.Now()), sweepSize+ruled+1)
+	}
+	assert.Greater(t, slices, names*(1+ruled)/sweepSize)
+	assert.Zero(t, g.count)
+	assert.Empty(t, g.table.all())
+
+	refusedBy("again") // less than a slice
+	c.Advance(2 * time.Minute)
+	before := g.sweep.part
+	refusedBy("another")
+	assert.Equal(t, before, g.sweep.part, "a whole round")
+	assert.False(t, g.sweepDue(c.Now()))
+	assert.Equal(t, 1, g.count)
+}
+
+// A full engine makes room slice by slice, as new names come.
+func TestAFullEngineMakesRoomAsNewNamesCome(t *testing.T) {
+	const names = 5000
+	e, refusedBy := stepEngine(t, names)
+	for i := range names + 10 {
+		refusedBy(fmt.Sprint("n", i))
+	}
+	g := &e.resources
+	require.True(t, g.full.Load())
+	e.clock.(*clock.Virtual).Advance(2 * time.Minute)
+	for i := range names {
+		refusedBy(fmt.Sprint("m", i))
+	}
+	beyond := g.overflow.node.Totals().Passed
+	assert.EqualValues(t, 10, beyond, "those of before")
+}

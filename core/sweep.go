@@ -1,0 +1,121 @@
+package core
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+const (
+	// sweepInterval is how often, at the most, idle resources are looked for.
+	sweepInterval = 10 * time.Second
+
+	// sweepSize is how much one call that comes upon it looks at: so many parts of
+	// the table, resources, and rules that hold something of one.
+	sweepSize = 512
+)
+
+// sweep is a search for idle resources. It goes over the whole table in small
+// slices: whoever calls a new name while one is due does one slice. registry.upkeep
+// guards it.
+type sweep struct {
+	due     atomic.Int64 // the instant from which a slice is due
+	started clock.Instant
+	part    int                        // that is being looked at
+	rest    []atomic.Pointer[resource] // of its slots
+	found   bool                       // that one of the part was idle
+}
+
+func (g *registry) sweepDue(now clock.Instant) bool { return int64(now) >= g.sweep.due.Load() }
+
+// sweepSome does one slice of a sweep if it is due and nobody else is at it.
+func (g *registry) sweepSome(now clock.Instant) {
+	if g.sweepDue(now) && g.upkeep.TryLock() {
+		defer g.upkeep.Unlock()
+		g.sweepSlice(now)
+	}
+}
+
+// sweepAll goes on until all is done that is due.
+func (g *registry) sweepAll(now clock.Instant) {
+	for g.sweepDue(now) {
+		g.upkeep.Lock()
+		g.sweepSlice(now)
+		g.upkeep.Unlock()
+	}
+}
+
+// sweepSlice forgets resources that no rule names, nobody called for a minute, and of
+// which no rule with a pattern holds anything. It returns how much it has looked at,
+// which is not much more than sweepSize.
+func (g *registry) sweepSlice(now clock.Instant) (looked int) {
+	s := &g.sweep
+	for looked < sweepSize {
+		if s.part == 0 && s.rest == nil {
+			s.started = now
+		}
+		if s.rest == nil {
+			s.rest = g.table.parts[s.part].Load().slots
+		}
+		looked++
+		for len(s.rest) > 0 && looked < sweepSize {
+			if r := s.rest[0].Load(); r != nil && !r.evicted.Load() {
+				looked += 1 + len(r.holds)
+				s.found = g.evictIdle(r, now) || s.found
+			}
+			s.rest = s.rest[1:]
+		}
+		if len(s.rest) > 0 {
+			break
+		}
+		g.endPart()
+		if s.part == 0 {
+			s.due.Store(int64(s.started.Add(sweepInterval)))
+			break
+		}
+	}
+	return looked
+}
+
+// endPart goes on to the next part of the table, after the last to the first.
+func (g *registry) endPart() {
+	s := &g.sweep
+	if s.found {
+		g.mu.Lock()
+		g.table.dropEvicted(s.part)
+		g.mu.Unlock()
+	}
+	s.part, s.rest, s.found = (s.part+1)%nameParts, nil, false
+}
+
+// evictIdle forgets a resource if it is idle at now and again at a later reading of the
+// clock.
+func (g *registry) evictIdle(r *resource, now clock.Instant) bool {
+	return r.ties == nil && r.isIdle(now) && g.evict(r, g.engine.clock.Now())
+}
+
+// evict forgets a resource if it is idle. It is marked first: whoever passes it at the
+// same time has either been counted, which is seen here, or sees the mark, takes the
+// pass back and looks the name up again; that has to wait for the lock, and so
+// finds how this ended.
+func (g *registry) evict(r *resource, now clock.Instant) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r.evicted.Store(true)
+	if !r.isIdle(now) {
+		r.evicted.Store(false)
+		return false
+	}
+	r.noteMatched()
+	g.count--
+	g.full.Store(false)
+	return true
+}
+
+// isIdle says whether nothing is lost when the resource is forgotten and its name
+// comes again. The caller holds registry.upkeep.
+func (r *resource) isIdle(now clock.Instant) bool {
+	return r.node.Idle(now) && !slices.ContainsFunc(r.holds, func(h *hold) bool { return h.isOwn() && !h.idle(now) })
+}
