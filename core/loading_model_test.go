@@ -289,8 +289,9 @@ func (m *loaded) resourceOf(name string, called bool) string {
 func (m *loaded) meet(name string) {
 	m.known[name] = true
 	for _, r := range m.rulesInForce() {
-		if own := m.countOf(r, name); own.resource != "" {
-			m.counts[own] = m.counts[m.countOf(r, core.Overflow)]
+		if own, shared := m.countOf(r, name), m.countOf(r, core.Overflow); own.resource != "" {
+			m.counts[own], m.last[own] = m.counts[shared], m.last[shared]
+			m.logged[own], m.unsure[own] = m.logged[shared], m.unsure[shared]
 		}
 	}
 }

@@ -21,8 +21,16 @@ type nameTable struct {
 // namePart is a hash table in which a name stands in the first slot that was free from
 // that of its hash on. Slots are filled and refilled, but never emptied.
 type namePart struct {
-	slots []atomic.Pointer[resource] // a power of two; one is free at least
+	slots []nameSlot // a power of two; one is free at least
 	used  int
+}
+
+// nameSlot holds a resource and the hash of its name, which is written before the first
+// resource and stays: other names, whose resources are elsewhere in memory, are told
+// from it without a look at them.
+type nameSlot struct {
+	resource atomic.Pointer[resource]
+	hash     uint64
 }
 
 func (t *nameTable) init() {
@@ -33,31 +41,37 @@ func (t *nameTable) init() {
 	}
 }
 
-func newNamePart(size int) *namePart {
-	return &namePart{slots: make([]atomic.Pointer[resource], size)}
-}
+func newNamePart(size int) *namePart { return &namePart{slots: make([]nameSlot, size)} }
 
 // get returns the resource of a name, nil if there is none. It may have been
 // forgotten just now.
 func (t *nameTable) get(name string) *resource {
 	hash := maphash.String(t.seed, name)
 	slots := t.parts[hash>>(64-partsBits)].Load().slots
-	for i := hash; ; i++ { // slot written out, which is 2 ns
-		if r := slots[i&uint64(len(slots)-1)].Load(); r == nil || r.name == name {
+	for i := hash; ; i++ { // find written out, which is 2 ns
+		slot := &slots[i&uint64(len(slots)-1)]
+		if r := slot.resource.Load(); r == nil || slot.hash == hash && r.name == name {
 			return r
 		}
 	}
 }
 
-// slot returns the slot in which a name is, or the free one in which it would be.
-func (p *namePart) slot(hash uint64, name string) *atomic.Pointer[resource] {
-	last := uint64(len(p.slots) - 1)
+// find returns the slot in which a name is, or the free one in which it would be.
+func (p *namePart) find(hash uint64, name string) *nameSlot {
 	for i := hash; ; i++ {
-		slot := &p.slots[i&last]
-		if r := slot.Load(); r == nil || r.name == name {
+		slot := &p.slots[i&uint64(len(p.slots)-1)]
+		if r := slot.resource.Load(); r == nil || slot.hash == hash && r.name == name {
 			return slot
 		}
 	}
+}
+
+// set puts a resource into the slot, which is free or that of its name.
+func (s *nameSlot) set(hash uint64, r *resource) {
+	if s.resource.Load() == nil {
+		s.hash = hash
+	}
+	s.resource.Store(r)
 }
 
 // put adds a resource, in place of one of the same name. The caller holds
@@ -66,31 +80,31 @@ func (t *nameTable) put(r *resource) {
 	hash := maphash.String(t.seed, r.name)
 	part := &t.parts[hash>>(64-partsBits)]
 	p := part.Load()
-	slot := p.slot(hash, r.name)
-	if slot.Load() == nil {
+	slot := p.find(hash, r.name)
+	if slot.resource.Load() == nil {
 		if (p.used+1)*3 > len(p.slots)*2 {
-			p = t.copyPart(p)
+			p = p.copy()
 			part.Store(p)
-			slot = p.slot(hash, r.name)
+			slot = p.find(hash, r.name)
 		}
 		p.used++
 	}
-	slot.Store(r)
+	slot.set(hash, r)
 }
 
 // dropEvicted removes the resources of a part that were evicted. The caller holds
 // registry.mu.
 func (t *nameTable) dropEvicted(part int) {
-	t.parts[part].Store(t.copyPart(t.parts[part].Load()))
+	t.parts[part].Store(t.parts[part].Load().copy())
 }
 
-// copyPart returns a part with the resources that were not evicted, and room for as
+// copy returns a part with the resources that were not evicted, and space for as
 // many more.
-func (t *nameTable) copyPart(p *namePart) *namePart {
-	kept := make([]*resource, 0, p.used)
+func (p *namePart) copy() *namePart {
+	kept := make([]*nameSlot, 0, p.used)
 	for i := range p.slots {
-		if r := p.slots[i].Load(); r != nil && !r.evicted.Load() {
-			kept = append(kept, r)
+		if r := p.slots[i].resource.Load(); r != nil && !r.evicted.Load() {
+			kept = append(kept, &p.slots[i])
 		}
 	}
 	size := 2
@@ -98,8 +112,9 @@ func (t *nameTable) copyPart(p *namePart) *namePart {
 		size *= 2
 	}
 	next := newNamePart(size)
-	for _, r := range kept {
-		next.slot(maphash.String(t.seed, r.name), r.name).Store(r)
+	for _, slot := range kept {
+		r := slot.resource.Load()
+		next.find(slot.hash, r.name).set(slot.hash, r)
 	}
 	next.used = len(kept)
 	return next
@@ -110,7 +125,7 @@ func (t *nameTable) all() (resources []*resource) {
 	for i := range t.parts {
 		p := t.parts[i].Load()
 		for j := range p.slots {
-			if r := p.slots[j].Load(); r != nil && !r.evicted.Load() {
+			if r := p.slots[j].resource.Load(); r != nil && !r.evicted.Load() {
 				resources = append(resources, r)
 			}
 		}

@@ -23,9 +23,9 @@ const (
 type sweep struct {
 	due     atomic.Int64 // the instant from which a slice is due
 	started clock.Instant
-	part    int                        // that is being looked at
-	rest    []atomic.Pointer[resource] // of its slots
-	found   bool                       // that one of the part was idle
+	part    int        // that is being looked at
+	rest    []nameSlot // of its slots
+	found   bool       // that one of the part was idle
 }
 
 func (g *registry) sweepDue(now clock.Instant) bool { return int64(now) >= g.sweep.due.Load() }
@@ -61,7 +61,7 @@ func (g *registry) sweepSlice(now clock.Instant) (looked int) {
 		}
 		looked++
 		for len(s.rest) > 0 && looked < sweepSize {
-			if r := s.rest[0].Load(); r != nil && !r.evicted.Load() {
+			if r := s.rest[0].resource.Load(); r != nil && !r.evicted.Load() {
 				looked += 1 + len(r.holds)
 				s.found = g.evictIdle(r, now) || s.found
 			}

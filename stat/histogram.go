@@ -43,6 +43,8 @@ func (h *Histogram) Record(d time.Duration) {
 	var counts *octave
 	if o >= shortOctaves {
 		counts = h.long[o-shortOctaves].Load()
+	} else if short := h.short.Load(); short != nil {
+		counts = short[o].Load()
 	}
 	if counts == nil {
 		counts = h.octave(o)
