@@ -173,10 +173,31 @@ func PassAll(asks []Ask, places []Place, notBefore, now clock.Instant, tickets [
 	return Passed
 }
 
+// lockAll locks the queues. It never waits for one while it has locked another: calls
+// that came before and after a change of the rules may have them in another order, and
+// a queue that takes over from another one locks that, too.
 func lockAll(asks []Ask) {
-	for _, ask := range asks {
-		ask.Queue.mu.Lock()
+	for next := 0; next >= 0; {
+		first := next
+		asks[first].Queue.mu.Lock()
+		next = tryLockOthers(asks, first)
 	}
+}
+
+// tryLockOthers locks all queues but the first, which is locked, and returns -1; or it
+// unlocks all and returns which one was locked by somebody else.
+func tryLockOthers(asks []Ask, first int) (busy int) {
+	for i := range asks {
+		if i == first || asks[i].Queue.mu.TryLock() {
+			continue
+		}
+		unlockAll(asks[:i])
+		if first > i {
+			asks[first].Queue.mu.Unlock()
+		}
+		return i
+	}
+	return -1
 }
 
 func unlockAll(asks []Ask) {
