@@ -57,7 +57,8 @@ type Options struct {
 	MaxPushback time.Duration
 
 	// HideRules keeps the names of rules and resources out of what callers get to
-	// read of a refusal: its message names none, and there is no QuotaFailure.
+	// read of a refusal: its message names none, and there is no QuotaFailure. On
+	// a server it holds for refusals that handlers return by means of [Error], too.
 	// Errors that Blocked returns are its own. Defaults to naming them.
 	HideRules bool
 }

@@ -35,12 +35,16 @@ func (g *gate) pushback(ctx context.Context, refusal *core.BlockError) metadata.
 }
 
 // refusalIn returns the refusal that a handler has ended with by means of [Error],
-// nil if it ended otherwise.
-func refusalIn(err error) *core.BlockError {
+// nil if it ended otherwise, and what the call ends with: the error of the handler,
+// unless that is a refusal and the names in it are to be hidden.
+func (g *gate) refusalIn(err error) (*core.BlockError, error) {
 	refused, ok := errors.AsType[*entryError](err)
 	if !ok {
-		return nil
+		return nil, err
 	}
 	block, _ := errors.AsType[*core.BlockError](refused.cause)
-	return block
+	if block != nil && g.options.HideRules {
+		err = &entryError{err, true}
+	}
+	return block, err
 }

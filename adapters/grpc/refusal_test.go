@@ -3,6 +3,7 @@ package penstockgrpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -119,6 +120,25 @@ func TestRefusalThatHidesRulesNamesNothing(t *testing.T) {
 		assert.IsType(t, &errdetails.RetryInfo{}, answer.Details()[0])
 		assert.NotContains(t, answer.Proto().String(), "secret")
 	})
+}
+
+func TestRefusalInAHandlerNamesNothingWhereRulesAreHidden(t *testing.T) {
+	for _, s := range shapes() {
+		t.Run(s.name, func(t *testing.T) {
+			engine := newEngine(t, flow.Rule{Name: "secret", Resource: "orders", Limit: 0})
+			handler := service{finish: func(ctx context.Context) error {
+				_, err := engine.Entry(ctx, "orders")
+				return fmt.Errorf("of orders: %w", penstockgrpc.Error(err))
+			}}
+			var inside error
+			client := guard(t, atServer, engine, penstockgrpc.Options{HideRules: true}, handler, outcomes(func(err error) { inside = err })...)
+			answer := status.Convert(s.call(t.Context(), client))
+			assert.Equal(t, codes.ResourceExhausted, answer.Code())
+			assert.Equal(t, "penstock: the call was refused", answer.Message())
+			assert.Empty(t, answer.Details())
+			assert.ErrorIs(t, inside, core.ErrBlocked, "interceptors further out find it")
+		})
+	}
 }
 
 func TestCallThatIsNotMadeForAnotherReasonCanBeAnsweredOtherwise(t *testing.T) {

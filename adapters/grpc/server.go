@@ -22,7 +22,7 @@ func UnaryServerInterceptor(engine *core.Engine, options Options) grpc.UnaryServ
 				reply, err = handler(ctx, request)
 				return err
 			})
-			refusal = refusalIn(err)
+			refusal, err = g.refusalIn(err)
 		}
 		if refusal != nil {
 			if stream := grpc.ServerTransportStreamFromContext(ctx); stream != nil {
@@ -45,7 +45,7 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 		refusal, err := g.enter(ctx, &guard, info.FullMethod, nil)
 		if err == nil {
 			err = g.call(from, &guard, func() error { return handler(service, stream) })
-			refusal = refusalIn(err)
+			refusal, err = g.refusalIn(err)
 		}
 		if refusal != nil {
 			stream.SetTrailer(g.pushback(ctx, refusal))

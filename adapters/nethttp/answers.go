@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/core"
@@ -85,13 +86,15 @@ func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
 		made.value.limit = limitField(block.Rule, 0, resetOf(block))
 	}
 	if isWorthRemembering(block.Resource, origin) {
+		made.key.origin = strings.Clone(origin)
 		slot.Store(made)
 	}
 	return &made.value
 }
 
 // isWorthRemembering says whether names, which clients may have chosen, are of a
-// usual length: what is remembered stays in memory.
+// usual length: what is remembered stays in memory. For the same reason names are
+// copied: they may be parts of something larger, such as a header field.
 func isWorthRemembering(resource, origin string) bool {
 	return len(resource) <= rules.MaxNameLength && len(origin) <= rules.MaxNameLength
 }
@@ -119,6 +122,7 @@ func (a *Answers) SetPassed(header http.Header, resource, origin string) {
 	if made == nil || made.key != key || made.revision != revision {
 		made = &remembered[passedCall, []string]{key, revision, policyField(ceilings)}
 		if isWorthRemembering(resource, origin) {
+			made.key = passedCall{strings.Clone(resource), strings.Clone(origin)}
 			slot.Store(made)
 		}
 	}

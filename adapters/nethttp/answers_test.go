@@ -141,6 +141,23 @@ func TestAnswersDoNotKeepLongNames(t *testing.T) {
 	assert.Less(t, heapInUse()-before, int64(50<<20), "200 origins of 1 MiB each")
 }
 
+func TestAnswersDoNotKeepWhatNamesArePartsOf(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("all", "r", 0))
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
+	before := heapInUse()
+	for i := range 200 {
+		field := strconv.Itoa(i) + "; session=" + strings.Repeat("s", 1<<20)
+		name, _, _ := strings.Cut(field, ";")
+		_, err := engine.Entry(t.Context(), "r", core.Origin(name))
+		var block *core.BlockError
+		require.ErrorAs(t, err, &block)
+		answers.WriteRefused(httptest.NewRecorder(), block, name)
+		answers.SetPassed(http.Header{}, "r", name)
+	}
+	assert.Less(t, heapInUse()-before, int64(50<<20), "200 origins from fields of 1 MiB each")
+	runtime.KeepAlive(answers)
+}
+
 func heapInUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()

@@ -53,6 +53,9 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 // resourceWithin names requests that next will serve. It says whether it goes by
 // a pattern that must be known before.
 func resourceWithin(next http.Handler) (resource func(*http.Request) string, byPattern bool) {
+	for again, ok := next.(*handler); ok; again, ok = next.(*handler) { // a middleware around another
+		next = again.next
+	}
 	if mux, ok := next.(Mux); ok {
 		return MuxResource(mux), false
 	}
@@ -109,12 +112,24 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string,
 	}()
 	h.next.ServeHTTP(watched, r)
 	returned = true
-	// The route was not known, or not all of it, if there is another one now, or if
-	// a request without one was served well.
-	servedWell := recorder.status < http.StatusMultipleChoices
-	if h.byPattern && r.Pattern != pattern || h.byDefault && resource == Unmatched && servedWell {
+	if h.byDefault && h.wasServedByAnother(r, resource, pattern, recorder.status) {
 		h.warnOfRoutes(r, resource)
 	}
+}
+
+// wasServedByAnother says whether another route than the one that the resource is
+// named after has served the request: it was not known before, or not all of it.
+// The pattern is that of the request before it was served.
+func (h *handler) wasServedByAnother(r *http.Request, resource, pattern string, status int) bool {
+	switch {
+	case resource == Unmatched && status < http.StatusMultipleChoices:
+		return true
+	case r.Pattern == pattern:
+		return false
+	case h.byPattern:
+		return true
+	}
+	return resource != Unmatched && !isNamedAfter(resource, r.Pattern) // a mux below the mux
 }
 
 // warnOfRoutes says, once, that the routes of requests are not known when they

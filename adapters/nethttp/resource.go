@@ -56,10 +56,26 @@ func RouteResource(route func(*http.Request) string) func(*http.Request) string 
 	return func(r *http.Request) string { return names.Name(r.Method, route(r)) }
 }
 
-// ofPattern names a call of a ServeMux pattern, "[METHOD ][HOST]/[PATH]".
+// ofPattern names a call of a ServeMux pattern by a request of the method.
 func (n *Names) ofPattern(pattern, method string) string {
-	if i := strings.IndexAny(pattern, " \t"); i > 0 && !strings.Contains(pattern[:i], "/") {
-		method, pattern = pattern[:i], strings.TrimLeft(pattern[i:], " \t")
+	own, route := splitPattern(pattern)
+	if own != "" {
+		method = own
 	}
-	return n.Name(method, pattern)
+	return n.Name(method, route)
+}
+
+// isNamedAfter says whether the resource has the route of a ServeMux pattern.
+func isNamedAfter(resource, pattern string) bool {
+	_, named, _ := strings.Cut(resource, ":")
+	_, route := splitPattern(pattern)
+	return named == route
+}
+
+// splitPattern splits a ServeMux pattern, "[METHOD ][HOST]/[PATH]".
+func splitPattern(pattern string) (method, route string) {
+	if i := strings.IndexAny(pattern, " \t"); i > 0 && !strings.Contains(pattern[:i], "/") {
+		return pattern[:i], strings.TrimLeft(pattern[i:], " \t")
+	}
+	return "", pattern
 }

@@ -121,6 +121,22 @@ func TestMiddlewareThatKnowsOnlyTheRouteFurtherOutSaysSoOnce(t *testing.T) {
 	}
 }
 
+func TestMiddlewareAroundAMuxThatCallsAnotherSaysSoOnce(t *testing.T) {
+	inner := http.NewServeMux()
+	inner.HandleFunc("GET /v1/orders/{id}", ok)
+	outer := http.NewServeMux()
+	outer.Handle("/v1/", inner)
+	var log bytes.Buffer
+	engine, _ := newEngine(t, core.Config{})
+	handler := nethttp.Middleware(engine, nethttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})(outer)
+	for range 3 {
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/v1/orders/7", http.NoBody))
+	}
+	assert.Equal(t, []string{"GET:/v1/"}, called(engine))
+	assert.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
+	assert.Contains(t, log.String(), `pattern="GET /v1/orders/{id}"`)
+}
+
 func TestMiddlewareIsSilentWhereRoutesAreKnownOrNothingMatches(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", ok)
@@ -132,6 +148,7 @@ func TestMiddlewareIsSilentWhereRoutesAreKnownOrNothingMatches(t *testing.T) {
 		path    string
 	}{
 		"around the mux":          {func(use func(http.Handler) http.Handler) http.Handler { return use(mux) }, nethttp.Options{}, "/orders/7"},
+		"twice around the mux":    {func(use func(http.Handler) http.Handler) http.Handler { return use(use(mux)) }, nethttp.Options{}, "/orders/7"},
 		"redirect of the mux":     {func(use func(http.Handler) http.Handler) http.Handler { return use(mux) }, nethttp.Options{}, "/tree"},
 		"not found":               {func(use func(http.Handler) http.Handler) http.Handler { return use(wrapped) }, nethttp.Options{}, "/nothing"},
 		"resource of the program": {func(use func(http.Handler) http.Handler) http.Handler { return use(wrapped) }, nethttp.Options{Resource: nethttp.MuxResource(mux)}, "/orders/7"},
@@ -208,4 +225,18 @@ func TestRequestThatComesThroughTwoMiddlewaresIsOneCall(t *testing.T) {
 	assert.EqualValues(t, 2, requireEnded(t, engine, orders, 2).Passed)
 	assert.EqualValues(t, 2, requireEnded(t, engine, "all", 2).Passed, "another resource")
 	assert.EqualValues(t, 2, requireEnded(t, other, orders, 2).Passed, "another engine")
+}
+
+func TestMiddlewareDirectlyAroundItselfCountsARequestOnce(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 2))
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /orders/{id}", ok)
+	use := nethttp.Middleware(engine, nethttp.Options{})
+	server := serve(t, use(use(use(mux))))
+	var statuses []int
+	for range 3 {
+		statuses = append(statuses, get(t, server, "/orders/7").status)
+	}
+	assert.Equal(t, []int{200, 200, 429}, statuses)
+	assert.Equal(t, []string{orders}, called(engine), "and no call of another resource")
 }
