@@ -186,9 +186,11 @@ func (b *Bucket) Pass(step, n int64) {
 // was last brought up to date with.
 func (b *Bucket) Ceiling(c Curve) float64 { return c.Ceiling(b.stored - b.ahead) }
 
-// IsFull says whether the bucket is that of a stone-cold resource and nothing has
-// passed in its step.
-func (b *Bucket) IsFull(c Curve) bool { return b.stored >= c.maximum && b.current == 0 }
+// IsFull says whether the bucket is that of a stone-cold resource, of which nothing has
+// passed or was refused in its step, nor lately, so that the steps to come may be idle.
+func (b *Bucket) IsFull(c Curve) bool {
+	return b.stored >= c.maximum && b.current+b.refused == 0 && b.busy == 0
+}
 
 // Rescale moves the bucket from one curve to another and keeps its share of
 // stored tokens: a resource that was half warm stays half warm.
