@@ -191,13 +191,17 @@ func (v *visit) leavePlaces(keep int) {
 // wait for longer than the rule's MaxWait altogether.
 func (v *visit) jointPatience(ctx context.Context, s *steps) time.Duration {
 	patience := v.patience(ctx)
-	var waited time.Duration
 	if v.wait.begun {
-		waited = v.now.Sub(v.wait.since)
+		waited := v.now.Sub(v.wait.since)
+		return min(patience, s.patience(endless)-waited)
 	}
-	for i := range s.queues {
-		rule := s.asks[i].Terms.Rule()
-		patience = min(patience, rule.MaxWait-waited)
+	return s.patience(patience)
+}
+
+// patience is how long a call that can wait for so long may wait for its queues.
+func (s *steps) patience(patience time.Duration) time.Duration {
+	for i := range s.asks {
+		patience = min(patience, s.asks[i].Terms.Rule().MaxWait)
 	}
 	return patience
 }

@@ -267,3 +267,18 @@ func TestWaitersOfAQueueThatGoesPassByTheOther(t *testing.T) {
 		assert.Zero(t, e.Resource("r").Snapshot().Waiting)
 	}, first, second)
 }
+
+// Calls come in pairs, one of which the throttle refuses: less than what passes a cold
+// resource, unless refusals count twice.
+func TestAThrottleAmongOthersCountsWhatItRefusesOnce(t *testing.T) {
+	cold := flow.Rule{
+		Name: "cold", Resource: "r", Limit: 100, Control: flow.Throttle,
+		WarmUp: flow.WarmUp{Period: 5 * time.Second, ColdFactor: 10},
+	}
+	e, c := newEngine(t, cold, named("other", throttle("r", 1e6, 0)))
+	for range 60 * 4 {
+		enter(e, "r", 2)
+		c.Advance(250 * time.Millisecond)
+	}
+	assert.InDelta(t, 10, e.Resource("r").Snapshot().Flow[0].Ceiling, 1, "8 calls a second leave it cold")
+}

@@ -42,6 +42,44 @@ func TestARareCallUnderAPatternThatWarmsUpPasses(t *testing.T) {
 	}
 }
 
+// A call that is larger than the cold ceiling comes rarely, so that its resource would be
+// forgotten before the bucket ends in which it was refused.
+func TestALargeCallUnderAPatternWithALongWindowThatWarmsUpPasses(t *testing.T) {
+	for _, algorithm := range []flow.Algorithm{flow.FixedWindow, flow.SlidingWindow} {
+		e, c := newEngine(t, flow.Rule{
+			Match: "*", Limit: 100, Window: time.Hour, Algorithm: algorithm,
+			WarmUp: flow.WarmUp{Period: 10 * time.Minute, ColdFactor: 10, Step: time.Minute},
+		})
+		passed := 0
+		for range 24 * 20 {
+			passed += enter(e, "rare", 1, core.Tokens(50))
+			c.Advance(90 * time.Second)
+			e.Snapshot()
+			c.Advance(90 * time.Second)
+		}
+		const tokens, hours, coldRate = 50, 24, 10
+		assert.GreaterOrEqual(t, passed*tokens, (hours-1)*coldRate, algorithm)
+	}
+}
+
+// The time after a call was refused is not idle, whether or not the resource is looked at.
+func TestAResourceThatHasRefusedLatelyIsNotForgotten(t *testing.T) {
+	for _, looks := range []bool{false, true} {
+		e, c := newEngine(t, flow.Rule{
+			Match: "*", Limit: 0.05, WarmUp: flow.WarmUp{Period: time.Second, ColdFactor: 10},
+		})
+		var passed []int
+		for _, pause := range []time.Duration{120 * time.Second, 120 * time.Second, 59 * time.Second, 0} {
+			passed = append(passed, enter(e, "rare", 1))
+			c.Advance(pause)
+			if looks {
+				e.Snapshot()
+			}
+		}
+		assert.Equal(t, []int{1, 0, 1, 1}, passed, "warm within the minute, looked at: %v", looks)
+	}
+}
+
 // However far apart the calls are and whenever the resource is looked at, and forgotten,
 // they pass as soon as the cold rate allows, and no more than the limit does, but for the
 // first.
@@ -136,8 +174,11 @@ func TestForgettingChangesNoDecision(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			for range rapid.SampledFrom([]int{1, 1, 1, 2, 9, 70}).Draw(t, "calls") {
 				lost += enter(keeps, "n", 1) - enter(forgets, "n", 1)
-				require.GreaterOrEqual(t, lost, 0, "more pass than without forgetting: %+v", rule)
-				require.True(t, lost == 0 || savesBesideWholeTokens(rule), "fewer pass: %+v", rule)
+				if !savesBesideWholeTokens(rule) {
+					require.Zero(t, lost, "fewer pass than without forgetting, or more if below zero: %+v", rule)
+				}
+				// A token comes later if it is saved anew, and may come after another one lapsed.
+				require.GreaterOrEqual(t, lost, -1, "more pass than without forgetting: %+v", rule)
 			}
 			c.Advance(rapid.SampledFrom([]time.Duration{
 				time.Millisecond, 300 * time.Millisecond, time.Second, 59 * time.Second, time.Minute, 61 * time.Second, 2 * time.Minute, time.Hour,

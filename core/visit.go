@@ -62,14 +62,19 @@ func (r *resource) enterSeveral(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, steps *steps,
 ) (Guard, error) {
 	var tickets [4]flow.Ticket
-	if len(steps.asks) <= len(tickets) {
-		if _, _, decision := flow.TakeAll(steps.asks, now, tokens, endless, tickets[:]); decision == flow.Passed {
-			if r.letPass(steps, now, tokens) {
-				return Guard{resource: r, start: now, besides: steps.after.settle(now, tokens)}, nil
-			}
-			for i := range steps.asks {
-				steps.asks[i].Queue.GiveBack(now, tickets[i])
-			}
+	if len(steps.asks) > len(tickets) {
+		return r.visit(ctx, name, now, tokens, opts, turn{})
+	}
+	switch which, ticket, decision := flow.TakeAll(steps.asks, now, tokens, endless, tickets[:]); decision {
+	case flow.Refused: // not asked again: the queue counts what it refuses
+		a := asking{now: now, tokens: tokens, patience: steps.patience(r.engine.patience(ctx))}
+		return Guard{}, r.block(now, steps.queues[which].refuse(steps, ticket, a))
+	case flow.Passed:
+		if r.letPass(steps, now, tokens) {
+			return Guard{resource: r, start: now, besides: steps.after.settle(now, tokens)}, nil
+		}
+		for i := range steps.asks {
+			steps.asks[i].Queue.GiveBack(now, tickets[i])
 		}
 	}
 	return r.visit(ctx, name, now, tokens, opts, turn{})

@@ -12,7 +12,8 @@ func (w *Window) Idle(now clock.Instant) bool {
 	t := w.terms.Load()
 	w.roll(t, t.bucketOf(now))
 	return w.before == nil && w.counts.Held(w.counts.OpenBucket()) == 0 && w.log.isEmpty(now) &&
-		w.cold.isStoneCold(t) && w.course.isLevel() && w.credit.isNew(w.ceiling) && w.credit.wanted == 0
+		w.cold.isStoneCold(t) && w.course.isLevel() && w.credit.isNew(w.ceiling) &&
+		w.credit.wanted == 0 && (!t.warmsUp() || w.refused.Load() == 0)
 }
 
 // Idle says whether the queue could be forgotten at now: nobody waits, and one
