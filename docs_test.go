@@ -33,3 +33,38 @@ func TestFaultsAreProvedByTestsThatExist(t *testing.T) {
 		assert.True(t, tests[string(name[1])], "there is no %s", name[1])
 	}
 }
+
+// Links between pages, and to headings, lead somewhere.
+func TestLinksOfTheDocsResolve(t *testing.T) {
+	fenced, heading := regexp.MustCompile("(?s)```.*?```"), regexp.MustCompile(`(?m)^#+ (.*)$`)
+	link, punctuation := regexp.MustCompile(`\]\(([^)]+)\)`), regexp.MustCompile(`[^\pL\pN _-]`)
+	pages, anchors := map[string]string{}, map[string]bool{}
+	require.NoError(t, filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" || strings.Contains(path, "testdata") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		pages[path] = fenced.ReplaceAllString(string(text), "")
+		for _, found := range heading.FindAllStringSubmatch(pages[path], -1) {
+			title := punctuation.ReplaceAllString(strings.ToLower(found[1]), "")
+			anchors[path+"#"+strings.ReplaceAll(title, " ", "-")] = true
+		}
+		return err
+	}))
+	require.NotEmpty(t, anchors)
+	for path, text := range pages {
+		for _, found := range link.FindAllStringSubmatch(text, -1) {
+			file, anchor, _ := strings.Cut(found[1], "#")
+			if strings.Contains(file, "://") {
+				continue
+			}
+			target := path
+			if file != "" {
+				target = filepath.Join(filepath.Dir(path), file)
+			}
+			_, err := os.Stat(target)
+			assert.NoError(t, err, "linked from %s", path)
+			assert.True(t, anchor == "" || anchors[target+"#"+anchor], "%s: there is no %s", path, found[1])
+		}
+	}
+}

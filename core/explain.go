@@ -53,6 +53,20 @@ func (e *Engine) Ceilings(resource string, opts ...Option) []FlowSnapshot {
 	return states
 }
 
+// NamedOrigin returns the origin if a rule on the resource names it, else "": to the
+// rules all other callers are one. It is for what depends on the caller, such as
+// the answer to a refusal, and would be kept for each of them otherwise, of
+// whom there is no end. It neither calls the resource nor remembers its name.
+func (e *Engine) NamedOrigin(resource, origin string) string {
+	if origin == "" {
+		return ""
+	}
+	if p := e.resources.peek(resource).planNow(); p != nil && p.origins[origin] != nil {
+		return origin
+	}
+	return ""
+}
+
 // applying returns the rules that apply to such a call, in the order of asking.
 func (e *Engine) applying(resource string, opts []Option) []planned {
 	p := e.resources.peek(resource).planNow()

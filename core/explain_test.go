@@ -43,3 +43,25 @@ func TestExplainingRemembersNoNames(t *testing.T) {
 	}
 	assert.Empty(t, e.Snapshot().Resources)
 }
+
+func TestOnlyOriginsThatRulesNameAreTold(t *testing.T) {
+	e, _ := newEngine(t,
+		flow.Rule{Name: "mobile", Resource: "orders:create", Limit: 3, Origin: "mobile"},
+		flow.Rule{Name: "others", Resource: "orders:create", Limit: 1, Origin: flow.OtherOrigins},
+		flow.Rule{Name: "shadow", Match: "orders:*", Limit: 3, Origin: "web", Shadow: true},
+	)
+	for resource, want := range map[string][]string{
+		"orders:create": {"mobile", "web", "", "", ""},
+		"orders:list":   {"", "web", "", "", ""},
+		"users":         {"", "", "", "", ""},
+	} {
+		var got []string
+		for _, origin := range []string{"mobile", "web", "somebody", flow.OtherOrigins, ""} {
+			got = append(got, e.NamedOrigin(resource, origin))
+		}
+		assert.Equal(t, want, got, resource)
+	}
+	assert.Empty(t, e.Snapshot().Resources[1:], "no names are remembered but those of rules")
+	e.Close()
+	assert.Empty(t, e.NamedOrigin("orders:create", "mobile"))
+}

@@ -17,7 +17,7 @@ const answerSlots = 1024
 // Answers tells clients of an engine's limits: it sets the header fields of
 // responses and writes those to refused requests. It remembers the last thousand
 // or so, for the errors with which an engine refuses are shared: telling of one
-// again costs next to nothing. It is for adapters; make it with [NewAnswers]. It
+// again costs next to nothing, whoever is told, unless rules name the origin. It is for adapters; make it with [NewAnswers]. It
 // is safe for concurrent use.
 type Answers struct {
 	engine *core.Engine
@@ -34,12 +34,14 @@ func NewAnswers(engine *core.Engine, fields Fields) *Answers {
 	return &Answers{engine: engine, fields: fields, seed: maphash.MakeSeed()}
 }
 
-// refusedCall is what an answer depends on, beside the rules in force.
+// refusedCall is what an answer depends on, beside the rules in force. All origins
+// that no rule names are one.
 type refusedCall struct {
 	block  *core.BlockError
 	origin string
 }
 
+// passedCall is the same for a call that passed.
 type passedCall struct{ resource, origin string }
 
 // answer is the answer to a refused call. Its slices are those of many responses:
@@ -69,9 +71,9 @@ func (a *Answers) WriteRefused(w http.ResponseWriter, block *core.BlockError, or
 }
 
 func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
-	key := refusedCall{block, origin}
-	slot := a.refused.at(maphash.Comparable(a.seed, key))
 	revision := a.engine.Revision() // before the rules are looked at
+	key := refusedCall{block, a.engine.NamedOrigin(block.Resource, origin)}
+	slot := a.refused.at(maphash.Comparable(a.seed, key))
 	if made := slot.Load(); made != nil && made.key == key && made.revision == revision {
 		return &made.value
 	}
@@ -85,8 +87,8 @@ func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
 		made.value.policy = policyField(a.engine.Ceilings(block.Resource, core.Origin(origin)))
 		made.value.limit = limitField(block.Rule, 0, resetOf(block))
 	}
-	if isWorthRemembering(block.Resource, origin) {
-		made.key.origin = strings.Clone(origin)
+	if isWorthRemembering(block.Resource, key.origin) {
+		made.key.origin = strings.Clone(key.origin)
 		slot.Store(made)
 	}
 	return &made.value
@@ -116,13 +118,13 @@ func (a *Answers) SetPassed(header http.Header, resource, origin string) {
 	if len(ceilings) == 0 {
 		return
 	}
-	key := passedCall{resource, origin}
+	key := passedCall{resource, a.engine.NamedOrigin(resource, origin)}
 	slot := a.policies.at(maphash.Comparable(a.seed, key))
 	made := slot.Load()
 	if made == nil || made.key != key || made.revision != revision {
 		made = &remembered[passedCall, []string]{key, revision, policyField(ceilings)}
-		if isWorthRemembering(resource, origin) {
-			made.key = passedCall{strings.Clone(resource), strings.Clone(origin)}
+		if isWorthRemembering(resource, key.origin) {
+			made.key = passedCall{strings.Clone(resource), strings.Clone(key.origin)}
 			slot.Store(made)
 		}
 	}

@@ -142,10 +142,14 @@ func TestAnswersDoNotKeepLongNames(t *testing.T) {
 }
 
 func TestAnswersDoNotKeepWhatNamesArePartsOf(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("all", "r", 0))
+	partners := make([]flow.Rule, 200)
+	for i := range partners {
+		partners[i] = flow.Rule{Name: strconv.Itoa(i), Resource: "r", Origin: strconv.Itoa(i), Limit: 0}
+	}
+	engine, _ := newEngine(t, core.Config{}, partners...)
 	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
 	before := heapInUse()
-	for i := range 200 {
+	for i := range partners {
 		field := strconv.Itoa(i) + "; session=" + strings.Repeat("s", 1<<20)
 		name, _, _ := strings.Cut(field, ";")
 		_, err := engine.Entry(t.Context(), "r", core.Origin(name))
@@ -156,6 +160,22 @@ func TestAnswersDoNotKeepWhatNamesArePartsOf(t *testing.T) {
 	}
 	assert.Less(t, heapInUse()-before, int64(50<<20), "200 origins from fields of 1 MiB each")
 	runtime.KeepAlive(answers)
+}
+
+func TestRefusingCallersWhomNoRuleNamesAllocatesNothing(t *testing.T) {
+	partner := flow.Rule{Name: "partner", Resource: orders, Origin: "partner", Limit: 1}
+	engine, _ := newEngine(t, core.Config{}, partner, ceiling("all", orders, 0))
+	var callers [5000]string
+	for i := range callers {
+		callers[i] = "caller-" + strconv.Itoa(i)
+	}
+	next := 0
+	origin := func(*http.Request) string { next++; return callers[next%len(callers)] }
+	handler := nethttp.Middleware(engine, nethttp.Options{Resource: func(*http.Request) string { return orders }, Origin: origin})(http.HandlerFunc(ok))
+	request, writer := httptest.NewRequest(http.MethodGet, "/", http.NoBody), &discardWriter{http.Header{}}
+	allocations := testing.AllocsPerRun(1000, func() { handler.ServeHTTP(writer, request) })
+	assert.LessOrEqual(t, allocations, 4.0, "of the options of the call")
+	assert.Equal(t, `"all";q=0;w=1`, writer.Header().Get("RateLimit-Policy"), "and not that of the partner")
 }
 
 func heapInUse() int64 {
