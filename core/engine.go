@@ -14,7 +14,7 @@ import (
 
 // Engine guards the resources of a service by the rules in force. It is made by
 // [New], is safe for concurrent use, and starts no goroutine but one for each
-// source that it follows.
+// source that it follows and, while something waits to be logged, one for that.
 type Engine struct {
 	clock    clock.Clock
 	log      *slog.Logger
@@ -35,7 +35,7 @@ type Engine struct {
 
 	rules   ruleBook
 	sources sourceBook
-	running sync.WaitGroup // one for each source that is followed
+	running sync.WaitGroup // the goroutines of the engine
 }
 
 // closedGeneration is the generation of an engine that was closed.

@@ -19,8 +19,8 @@ const (
 )
 
 // journal logs swaps and rejections, each kind at most once a second. What comes in
-// between is counted and logged, as it was last, with the first event after that
-// second, or when the engine is closed.
+// between is counted and logged, as it was last, when that second is over or the
+// engine is closed.
 type journal struct {
 	log *slog.Logger
 
@@ -31,6 +31,7 @@ type journal struct {
 	origin     origin
 	many       bool
 	rejections map[documentKey]*rejections
+	scheduled  bool // somebody will flush it within a second, and again while there is more
 }
 
 type documentKey struct{ source, document string }
@@ -131,6 +132,39 @@ func (j *journal) flush(now clock.Instant, all bool) {
 	for _, record := range j.due(now, all) {
 		j.log.LogAttrs(context.Background(), record.level, record.message, record.attrs...)
 	}
+}
+
+// schedule returns whether there is something left to log that nobody is to flush
+// yet. Whoever is told so flushes it a second later, and calls proceed.
+func (j *journal) schedule() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.scheduled || !j.isPending() {
+		return false
+	}
+	j.scheduled = true
+	return true
+}
+
+// proceed returns whether there is more to log, to be flushed a second later.
+func (j *journal) proceed() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.scheduled = j.isPending()
+	return j.scheduled
+}
+
+// isPending returns whether there is something left to log.
+func (j *journal) isPending() bool {
+	if j.swaps > 0 {
+		return true
+	}
+	for _, of := range j.rejections {
+		if of.pending != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // line is one line of the log.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -89,6 +90,30 @@ func TestSwapsAreLoggedOnceASecondWithWhatWasLeftOut(t *testing.T) {
 	assert.InDelta(t, 129, lines[1]["moreDocuments"], 0)
 	assert.Len(t, lines[1]["documents"], 10)
 	assert.Less(t, log.Len(), 2000)
+}
+
+func TestLastSwapAndRejectionAreLoggedThoughNothingElseHappens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newMemory("memory")
+		_, c, log := logging(t, source)
+		for second := range 3 {
+			source.put(complete(doc("a", 1, text("abcd", 1)), doc("b", 1, "flow: [")))
+			source.put(complete(doc("a", 2, text("a", 1)), doc("b", 2, "flow: [[")))
+			require.Len(t, logLines(t, log, swapped), 2*second+1)
+			require.Len(t, logLines(t, log, rejected), 2*second+1)
+			synctest.Wait()
+			c.Advance(time.Second)
+			synctest.Wait()
+			lines := logLines(t, log, swapped)
+			require.Len(t, lines, 2*second+2)
+			assert.Equal(t, "WARN", lines[2*second+1]["level"], "many rules were removed")
+			lines = logLines(t, log, rejected)
+			require.Len(t, lines, 2*second+2)
+			assert.InDelta(t, 2, lines[2*second+1]["revision"], 0)
+			assert.Zero(t, c.Timers(), "nothing is left to log")
+			c.Advance(time.Second)
+		}
+	})
 }
 
 func TestWhatIsNotLoggedYetIsLoggedWhenTheEngineIsClosed(t *testing.T) {

@@ -58,6 +58,7 @@ func (e *Engine) report(o outcome) {
 		e.journal.addRejection(rejection)
 	}
 	e.journal.flush(e.clock.Now(), false)
+	e.flushLater()
 	if o.swap != (Swap{}) && e.observer.Swapped != nil {
 		e.observer.Swapped(o.swap)
 	}
@@ -67,4 +68,30 @@ func (e *Engine) report(o outcome) {
 	for _, rejection := range o.rejections {
 		e.observer.Rejected(rejection)
 	}
+}
+
+// flushLater has what is left to log logged as soon as it may be.
+func (e *Engine) flushLater() {
+	e.rules.mu.Lock()
+	defer e.rules.mu.Unlock()
+	if e.isClosed() || !e.journal.schedule() {
+		return
+	}
+	at := e.clock.Now().Add(logInterval)
+	e.running.Go(func() {
+		timer := clock.TimerAt(e.clock, at)
+		defer timer.Stop()
+		for {
+			select {
+			case <-timer.C():
+			case <-e.closed: // Close logs the rest
+				return
+			}
+			e.journal.flush(e.clock.Now(), false)
+			if !e.journal.proceed() {
+				return
+			}
+			timer.Reset(logInterval)
+		}
+	})
 }

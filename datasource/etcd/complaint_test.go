@@ -1,8 +1,10 @@
 package etcd
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -57,4 +59,23 @@ func TestSameReasonIsReportedInTheSameWords(t *testing.T) {
 	r.connected()
 	again := errors.New("read tcp 127.0.0.1:51236: EOF")
 	assert.Equal(t, again, r.reason(again))
+}
+
+// Documents that change have the report written, and it is looked at in between:
+// each fails for the same cause.
+func TestReportThatCannotBeReadNorWrittenIsLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	virtual := clock.NewVirtual(time.Now())
+	r := reporter{source: &Source{opts: Options{Clock: virtual, Logger: slog.New(slog.NewTextHandler(&log, nil))}}}
+	denied, away := errors.New("etcdserver: permission denied"), errors.New("connection refused")
+	for range 10 {
+		r.judge(t.Context(), fmt.Errorf("reading it: %w", denied))
+		virtual.Advance(time.Minute)
+		r.judge(t.Context(), fmt.Errorf("writing it: %w", denied))
+		virtual.Advance(time.Minute)
+	}
+	assert.Equal(t, 1, bytes.Count(log.Bytes(), []byte("\n")), log.String())
+	r.judge(t.Context(), fmt.Errorf("writing it: %w", away))
+	assert.Equal(t, 2, bytes.Count(log.Bytes(), []byte("\n")), log.String())
+	assert.Contains(t, log.String(), "writing it: connection refused")
 }

@@ -93,20 +93,22 @@ func (r *reporter) run(ctx context.Context) {
 	}
 }
 
-// judge logs an error that begins a series or is another one than before.
+// judge logs an error that begins a series or has another cause than the one before:
+// a right that is missing is one cause, whether it fails to read or to write.
 func (r *reporter) judge(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	if r.failing = err != nil; !r.failing {
 		r.logged = complaint{}
-	} else if r.logged.next(err, r.source.opts.Clock.Now()) {
+	} else if r.logged.next(errors.Unwrap(err), r.source.opts.Clock.Now()) {
 		r.source.opts.Logger.Warn("penstock: this instance cannot report to etcd, its rules are not affected",
 			slog.String("source", r.source.Name()), slog.String("instance", r.self.Instance), slog.Any("error", err))
 	}
 }
 
-// look has the lease renewed and sees to it that the report is there and true.
+// look has the lease renewed and sees to it that the report is there and true. Its
+// error wraps what the step that failed has failed for.
 func (r *reporter) look(ctx context.Context) error {
 	if err := r.renew(ctx); err != nil {
 		return fmt.Errorf("renewing the lease: %w", rpctypes.Error(err))
@@ -117,7 +119,8 @@ func (r *reporter) look(ctx context.Context) error {
 	return r.refresh(ctx)
 }
 
-// refresh sees to it that the report is there, as far as is known, and true.
+// refresh sees to it that the report is there, as far as is known, and true. Its
+// error is like that of look.
 func (r *reporter) refresh(ctx context.Context) error {
 	isNew := r.lease == 0
 	if isNew {
