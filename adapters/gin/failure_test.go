@@ -127,3 +127,12 @@ func TestOptionsTellWhatIsAFailure(t *testing.T) {
 	assert.Equal(t, []ending{{500, nil}, {500, nethttp.ErrCanceled}}, seen[3:])
 	assert.EqualValues(t, 2, requireEnded(t, engine, orders, 5).Failed)
 }
+
+func TestCallWhoseFailureCannotBeJudgedEnds(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	handler := router(engine, penstockgin.Options{Failure: func(int, error) bool { panic("no opinion") }}, ok)
+	response := httptest.NewRecorder()
+	handler.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody))
+	assert.Equal(t, http.StatusOK, response.Code, "it was sent before")
+	assert.Zero(t, engine.Resource(orders).Snapshot().InFlight)
+}

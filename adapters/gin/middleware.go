@@ -67,6 +67,7 @@ func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 	w := m.writers.Get().(*writer)
 	*w = writer{ResponseWriter: c.Writer, engine: m.engine, resource: resource, ctx: c.Request.Context()}
 	before, returned := len(c.Errors), false
+	defer guard.Exit() // also if Failure panics
 	defer func() {
 		switch {
 		case returned:
@@ -74,7 +75,6 @@ func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 		case !nethttp.Canceled(w.ctx):
 			guard.Fail(nethttp.ErrPanicked)
 		}
-		guard.Exit()
 		c.Writer = w.ResponseWriter
 		*w = writer{}
 		m.writers.Put(w)

@@ -168,3 +168,19 @@ func TestCallsAreUnderWayWhileTheyLast(t *testing.T) {
 		assert.EqualValues(t, calls, requireEnded(t, engine, s.method).Completed)
 	})
 }
+
+func TestCallWhoseFailureCannotBeJudgedEnds(t *testing.T) {
+	options := penstockgrpc.Options{Failure: func(error) bool { panic("no opinion") }}
+	for _, s := range shapes() {
+		t.Run(s.name, func(t *testing.T) {
+			engine := newEngine(t)
+			var value any
+			outer := recovered(func(v any) { value = v })
+			handler := service{finish: func(context.Context) error { return status.Error(codes.NotFound, "") }}
+			client := guard(t, atServer, engine, options, handler, outer...)
+			assert.Equal(t, codes.Internal, status.Code(s.call(t.Context(), client)))
+			assert.Equal(t, "no opinion", value)
+			assert.EqualValues(t, 1, requireEnded(t, engine, s.method).Completed)
+		})
+	}
+}

@@ -81,10 +81,8 @@ func (g *gate) answer(ctx context.Context, fullMethod string, block *core.BlockE
 // panics, which goes on.
 func (g *gate) call(from caller, guard *core.Guard, fn func() error) error {
 	failure := errPanicked // unless fn returns
-	defer func() {
-		guard.Fail(g.failure(from, failure))
-		guard.Exit()
-	}()
+	defer guard.Exit()     // also if Failure panics
+	defer func() { guard.Fail(g.failure(from, failure)) }()
 	err := fn()
 	failure = err
 	return err

@@ -344,3 +344,21 @@ func TestOptionsOfATransportTellWhatACallTakesAndWhatIsAFailure(t *testing.T) {
 	require.ErrorIs(t, err, lost)
 	assert.Equal(t, lost, (<-check.ends).Err)
 }
+
+func TestCallWhoseFailureCannotBeJudgedEnds(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	judge := func(int, error) bool { panic("no opinion") }
+	handler := guardOrders(engine, nethttp.Options{Failure: judge}, ok)
+	request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
+	assert.PanicsWithValue(t, "no opinion", func() { handler.ServeHTTP(httptest.NewRecorder(), request) })
+	assert.Zero(t, totals(engine, orders).InFlight)
+
+	transport := &nethttp.Transport{
+		Base: roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+		}),
+		Engine: engine, Resource: func(*http.Request) string { return "out" }, Failure: judge,
+	}
+	assert.PanicsWithValue(t, "no opinion", func() { _, _ = transport.RoundTrip(request) }) //nolint:bodyclose // there is no response
+	assert.Zero(t, totals(engine, "out").InFlight)
+}

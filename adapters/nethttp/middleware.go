@@ -100,6 +100,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string, guard *core.Guard) {
 	recorder, watched := record(recorder{ResponseWriter: w, engine: h.engine, resource: resource, request: r})
 	pattern, returned := r.Pattern, false
+	defer guard.Exit() // also if Failure panics
 	defer func() {
 		switch {
 		case returned:
@@ -108,7 +109,6 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string,
 		case !Canceled(r.Context()):
 			guard.Fail(ErrPanicked)
 		}
-		guard.Exit()
 	}()
 	h.next.ServeHTTP(watched, r)
 	returned = true

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+
+	"github.com/penstock-go/penstock/rules"
 )
 
 // Unmatched is the resource of all requests that no route of the program
@@ -15,8 +17,8 @@ const Unmatched = "unmatched"
 const maxNames = 10_000
 
 // Names makes the names of resources, "METHOD:route", and remembers the first
-// 10,000, so that naming a call of these allocates nothing. Further ones are
-// made anew each time. Nothing is ever forgotten: routes have to come from the
+// 10,000, so that naming a call of these allocates nothing. Further ones, and
+// those of routes longer than names of rules can be, are made anew each time. Nothing is ever forgotten: routes have to come from the
 // program, never from clients. The zero value is ready; it is safe for
 // concurrent use and must not be copied.
 type Names struct {
@@ -37,6 +39,9 @@ func (n *Names) Name(method, route string) string {
 		return Unmatched
 	}
 	key := endpoint{boundedMethod(method), route}
+	if len(route) > rules.MaxNameLength {
+		return key.name()
+	}
 	known := n.known.Load()
 	if known != nil {
 		if name, ok := (*known)[key]; ok {

@@ -2,6 +2,7 @@ package nethttp_test
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -87,5 +88,15 @@ func TestNamesThatAreRememberedAreBounded(t *testing.T) {
 		allocated := testing.AllocsPerRun(100, func() { names.Name("GET", routes[i]) })
 		assert.Equal(t, remembered, allocated == 0, routes[i])
 		assert.Equal(t, "GET:"+routes[i], names.Name("GET", routes[i]))
+	}
+}
+
+func TestNamesOfLongRoutesAreNotRemembered(t *testing.T) {
+	var names nethttp.Names
+	for length, remembered := range map[int]bool{1024: true, 1025: false} {
+		route := "/" + strings.Repeat("r", length-1)
+		assert.Equal(t, "GET:"+route, names.Name("GET", route))
+		allocated := testing.AllocsPerRun(100, func() { names.Name("GET", route) })
+		assert.Equal(t, remembered, allocated == 0, length)
 	}
 }

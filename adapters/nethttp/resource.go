@@ -15,7 +15,7 @@ type Mux interface {
 // MuxResource names requests by the pattern that mux routes them by: the
 // request for "/orders/7" that "GET /orders/{id}" matches is the resource
 // "GET:/orders/{id}". The mux is asked before it is called, so the pattern is
-// looked up twice.
+// looked up twice. A mux that it calls in its turn is not asked.
 //
 // The method is that of the pattern, so that a HEAD request served by a GET
 // pattern shares its ceiling; a pattern without one takes the method of the

@@ -100,22 +100,22 @@ type outgoing struct {
 }
 
 func (o *outgoing) send(base http.RoundTripper, r *http.Request) (*http.Response, error) {
-	returned := false
+	panicked := true // the transport, or Failure
 	defer func() {
-		if !returned {
+		if panicked {
 			o.exit(ErrPanicked)
 		}
 	}()
 	response, err := base.RoundTrip(r)
-	returned = true
 	if err != nil {
 		o.end(err)
-		return response, err
+	} else {
+		o.status = response.StatusCode
+		o.guard.Fail(o.failure(nil))
+		o.follow(response)
 	}
-	o.status = response.StatusCode
-	o.guard.Fail(o.failure(nil))
-	o.follow(response)
-	return response, nil
+	panicked = false
+	return response, err
 }
 
 // failure returns the error to tell the guard of, if the call ended with err.
