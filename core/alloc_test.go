@@ -44,6 +44,7 @@ func TestNoCallAllocates(t *testing.T) {
 	all = append(all, many("two queues", flow.Rule{Limit: 1e9, Control: flow.Throttle})[:2]...)
 	all = append(all, many("closed windows", flow.Rule{Limit: 0})...)
 	all = append(all, many("closed behind queues", flow.Rule{Limit: 1e9, Control: flow.Throttle, MaxWait: time.Second})[:2]...)
+	all = append(all, many("closed queues", flow.Rule{Limit: 0, Control: flow.Throttle})[:3]...)
 	all = append(all, flow.Rule{Name: "closed behind", Resource: "closed behind queues"},
 		flow.Rule{Name: "before closed", Resource: "closed behind a queue", Limit: 1e9, Control: flow.Throttle},
 		flow.Rule{Name: "closed behind one", Resource: "closed behind a queue"},
@@ -61,7 +62,7 @@ func TestNoCallAllocates(t *testing.T) {
 	}
 	for _, r := range []string{
 		"no rule", "reject", "warm", "throttle", "closed", "closed queue", "ten windows", "two queues",
-		"pattern a", "closed pattern", "origins", "related", "shadow", "bucket", "fixed",
+		"pattern a", "closed queues", "closed pattern", "origins", "related", "shadow", "bucket", "fixed",
 		"closed windows", "closed behind queues", "closed behind a queue", "shared 1",
 	} {
 		handle := e.Resource(r)

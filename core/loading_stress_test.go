@@ -99,20 +99,22 @@ func TestCallsInAStormOfChanges(t *testing.T) {
 				}
 			})
 			changes.Go(func() {
-				for range 200 {
+				for range 600 { // as long as the source changes: else it is held back
 					_ = e.Confirm(s.name)
 					e.Explain("both")
 					e.Status()
-					time.Sleep(time.Millisecond / 3)
+					time.Sleep(time.Millisecond / 2)
 				}
 			})
 		}
 		changes.Wait()
-		load(t, e)
 		for _, s := range sources {
 			s.put(core.Change{Complete: true})
 			_ = e.Confirm(s.name)
 		}
+		load(t, e, throttle("both", 1, time.Minute)) // somebody gives up, whatever was in force
+		time.Sleep(20 * time.Millisecond)
+		load(t, e)
 		require.Zero(t, e.Status().Rules)
 		over.Store(true)
 		calls.Wait()

@@ -128,9 +128,13 @@ func (c *credit) adopt(from, to *Terms, now clock.Instant) {
 	c.kept, c.changed = c.saved, now
 }
 
-// reshape goes over to buckets of another length at now.
-func (c *credit) reshape(from, to *Terms, now clock.Instant) {
-	if c.spent != never {
+// reshape goes over to buckets of another length at now. What passed before an instant
+// is not known: saved tokens that were used before are in no window any more.
+func (c *credit) reshape(from, to *Terms, known, now clock.Instant) {
+	switch {
+	case c.spent != never && c.spentAt < known:
+		c.spent, c.out = never, 0
+	case c.spent != never:
 		c.spentAt = min(c.spentAt, now)
 		c.spent = to.bucketOf(c.spentAt)
 	}

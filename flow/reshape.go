@@ -42,7 +42,7 @@ func (w *Window) inherit(t *Terms, now clock.Instant) {
 func (w *Window) reshape(from, to *Terms, now clock.Instant) {
 	w.logHeld(from, now)
 	w.log.reach = max(w.log.reach, from.reach(), to.reach())
-	w.credit.reshape(from, to, now)
+	w.credit.reshape(from, to, w.log.since, now)
 	w.restore(to, to.bucketOf(now))
 	w.log.trim(now)
 }

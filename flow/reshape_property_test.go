@@ -217,6 +217,16 @@ func (l *limiterUnderTest) actions(shapes ...map[string]flow.Rule) map[string]fu
 			l.passes[i].giveBack()
 			l.passes = slices.Delete(l.passes, i, i+1)
 		},
+		"retry": func(t *rapid.T) {
+			n := rapid.Int32Range(1, 8).Draw(t, "n")
+			if l.window == nil || l.rule.WarmUp.Period > 0 || l.take(t, n) == flow.Passed {
+				return
+			}
+			if wait := l.window.RetryAfter(l.now, n); wait != flow.Never {
+				l.now = l.now.Add(wait)
+				require.Equal(t, flow.Passed, l.take(t, n), "after %v", wait)
+			}
+		},
 		"time passes": func(t *rapid.T) { l.now = l.now.Add(rapid.SampledFrom(pauses).Draw(t, "pause")) },
 		"another shape": func(t *rapid.T) {
 			l.change(t, drawShape(t, shapes...))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
 )
@@ -111,4 +112,19 @@ func TestGiveBackReachesWhatAnotherShapeHasCounted(t *testing.T) {
 	assert.Zero(t, g.pass(9))
 	g.wait(20 * time.Minute)
 	assert.Equal(t, 5, g.pass(9))
+}
+
+// A saved token that was used long ago is in no window, however long that is now.
+func TestSavedTokenThatLeftTheWindowIsNotInALongerOne(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, flow.Rule{Resource: "r", Limit: 0.5, Window: 10 * time.Millisecond})
+	require.Equal(t, flow.Passed, g.take(1))
+	g.wait(6*time.Minute - 1)
+	g.change(func(r *flow.Rule) { r.Window = time.Hour })
+	require.Equal(t, flow.Passed, g.take(1), "the token that was saved since")
+	require.Equal(t, flow.Refused, g.take(1))
+	wait := g.window.RetryAfter(g.now, 1)
+	assert.InDelta(t, 2*time.Hour, wait, float64(6*time.Minute), "one in two hours")
+	g.wait(wait)
+	assert.Equal(t, flow.Passed, g.take(1))
 }
