@@ -90,6 +90,11 @@ func (r *reporter) run(ctx context.Context) {
 			r.take(ctx, answer)
 		case <-timer.C():
 			timer.Reset(reportInterval)
+			select {
+			case answer := <-r.answers(): // it was there before the look, which asks how old the last one is
+				r.take(ctx, answer)
+			default:
+			}
 			r.attempt(ctx, r.look)
 		}
 	}
