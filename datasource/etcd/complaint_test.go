@@ -2,13 +2,20 @@ package etcd
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/penstock-go/penstock/clock"
 )
@@ -78,4 +85,30 @@ func TestReportThatCannotBeReadNorWrittenIsLoggedOnce(t *testing.T) {
 	r.judge(t.Context(), fmt.Errorf("writing it: %w", away))
 	assert.Equal(t, 2, bytes.Count(log.Bytes(), []byte("\n")), log.String())
 	assert.Contains(t, log.String(), "writing it: connection refused")
+}
+
+func TestConnectionThatTheRunReplacesIsNoReasonToComplain(t *testing.T) {
+	var log bytes.Buffer
+	r := reporter{source: &Source{opts: Options{Clock: clock.System(), Logger: slog.New(slog.NewTextHandler(&log, nil))}}}
+	replacing := func(code codes.Code) func(context.Context) error {
+		return func(context.Context) error {
+			r.conn.Store(new(grpc.ClientConn))
+			return fmt.Errorf("renewing the lease: %w", status.Error(code, "the client connection is closing"))
+		}
+	}
+	r.attempt(t.Context(), replacing(codes.Canceled))
+	assert.Empty(t, log.String())
+	r.attempt(t.Context(), replacing(codes.Unavailable))
+	assert.Contains(t, log.String(), "Unavailable")
+}
+
+func TestLeaseIsNotRenewedByAServerThatHangsAndTheErrorSaysSo(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = silent.Close() }()
+	conn, err := grpc.NewClient(silent.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = openRenewals(t.Context(), conn, 50*time.Millisecond, 1)
+	require.EqualError(t, err, "no sign of life: no answer within 50ms")
 }

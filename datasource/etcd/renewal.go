@@ -34,10 +34,10 @@ func openRenewals(ctx context.Context, conn *grpc.ClientConn, timeout time.Durat
 	late := time.AfterFunc(timeout, cancel)
 	ended := context.AfterFunc(ctx, cancel)
 	stream, err := pb.NewLeaseClient(conn).LeaseKeepAlive(lasting)
-	switch {
+	switch inTime := late.Stop(); {
+	case !inTime:
+		err = unconnected(fmt.Errorf("%w: no answer within %v", errSilent, timeout), err)
 	case err != nil:
-	case !late.Stop():
-		err = fmt.Errorf("%w: no answer within %v", errSilent, timeout)
 	case !ended():
 		err = ctx.Err()
 	default:
@@ -45,7 +45,6 @@ func openRenewals(ctx context.Context, conn *grpc.ClientConn, timeout time.Durat
 		go r.receive(lasting)
 		return r, nil
 	}
-	late.Stop()
 	ended()
 	cancel()
 	return nil, err

@@ -14,6 +14,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/penstock-go/penstock/core"
 )
@@ -78,19 +80,35 @@ func (r *reporter) run(ctx context.Context) {
 	defer r.retire(ctx)
 	timer := r.source.opts.Clock.NewTimer(reportInterval)
 	defer timer.Stop()
-	r.judge(ctx, r.refresh(ctx))
+	r.attempt(ctx, r.refresh)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-r.changed:
-			r.judge(ctx, r.refresh(ctx))
+			r.attempt(ctx, r.refresh)
 		case answer := <-r.answers():
 			r.take(ctx, answer)
 		case <-timer.C():
 			timer.Reset(reportInterval)
-			r.judge(ctx, r.look(ctx))
+			select {
+			case answer := <-r.answers(): // it was there before the look, which asks how old the last one is
+				r.take(ctx, answer)
+			default:
+			}
+			r.attempt(ctx, r.look)
 		}
 	}
+}
+
+// attempt looks after the report and logs why that fails. That the run has replaced
+// the connection, and closed the one in use, is no reason: the next attempt has another.
+func (r *reporter) attempt(ctx context.Context, look func(context.Context) error) {
+	conn := r.conn.Load()
+	err := look(ctx)
+	if status.Code(err) == codes.Canceled && r.conn.Load() != conn {
+		return
+	}
+	r.judge(ctx, err)
 }
 
 // judge logs an error that begins a series or has another cause than the one before:
@@ -183,7 +201,7 @@ func (r *reporter) take(ctx context.Context, answer renewal) {
 	r.renewals.heard = r.source.opts.Clock.Now()
 	if answer.ttl <= 0 && answer.lease == r.lease {
 		r.lease, r.there = 0, Report{} // both are gone
-		r.judge(ctx, r.refresh(ctx))
+		r.attempt(ctx, r.refresh)
 	}
 }
 

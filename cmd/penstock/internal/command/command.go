@@ -2,6 +2,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,13 +81,13 @@ func Run(ctx context.Context, env Env, args []string) int {
 }
 
 // interruption says that a command was broken off, and what it has to say
-// besides.
+// besides, if that is anything else.
 func interruption(err error) string {
-	text := err.Error()
-	if !strings.HasPrefix(text, connection.Interrupted) {
-		text = connection.Interrupted + ": " + text
+	text := strings.TrimSuffix(strings.TrimSuffix(err.Error(), context.Canceled.Error()), ": ")
+	if text == "" || strings.HasPrefix(text, connection.Interrupted) {
+		return cmp.Or(text, connection.Interrupted)
 	}
-	return text
+	return connection.Interrupted + ": " + text
 }
 
 func newRoot(env Env) *cobra.Command {

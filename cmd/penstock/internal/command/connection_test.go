@@ -3,6 +3,7 @@ package command_test
 import (
 	"context"
 	"crypto/x509"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -64,6 +65,17 @@ func TestAnInterruptEndsTheWait(t *testing.T) {
 	}, []string{"history"})
 	assert.Equal(t, command.ExitFailed, code)
 	assert.Equal(t, "penstock: interrupted\n", errs.String())
+}
+
+func TestAnInterruptIsToldWithWhatItEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	in, writer := io.Pipe()
+	defer func() { _ = writer.Close() }()
+	var errs strings.Builder
+	code := command.Run(ctx, command.Env{In: in, Out: io.Discard, Err: &errs}, []string{"validate", "-"})
+	assert.Equal(t, command.ExitFailed, code)
+	assert.Equal(t, "penstock: interrupted: reading standard input\n", errs.String())
 }
 
 func TestTLS(t *testing.T) {

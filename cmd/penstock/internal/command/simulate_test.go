@@ -206,6 +206,6 @@ func TestSimulateCanBeInterrupted(t *testing.T) {
 	code := command.Run(ctx, command.Env{Out: &out, Err: &notes, Getenv: func(string) string { return "" }},
 		[]string{"simulate", "--rules", filepath.Join(directory, "rules"), "--load", filepath.Join(directory, "load.yaml")})
 	assert.Equal(t, command.ExitFailed, code)
-	assert.Contains(t, notes.String(), "context canceled")
+	assert.Contains(t, notes.String(), "penstock: interrupted")
 	assert.Empty(t, out.String())
 }

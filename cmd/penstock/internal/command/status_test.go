@@ -181,6 +181,24 @@ func TestDocumentsThatOtherToolsDeletedAreNotPutDownToThePush(t *testing.T) {
 	require.Regexp(t, `: revision \d+, 0 documents, written by other tools than penstock\n`, u.run(t, "status").out)
 }
 
+func TestWhatSeveralInstancesRejectIsToldOnce(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	for i := range 12 {
+		report := fmt.Sprintf(`{"instance": "i%02d", "revision": 9, "rejected": [`+
+			`{"document": "a", "revision": 8, "error": "one mistake\ntwo mistakes"}, {"document": "b", "revision": %d, "error": "no"}]}`, i, 8+i/11)
+		_, err := server.Client().Put(t.Context(), fmt.Sprintf("/penstock/shop.instances/i%02d", i), report)
+		require.NoError(t, err)
+	}
+	got := u.run(t, "status")
+	assert.Equal(t, command.ExitNo, got.code)
+	const ten = "i00, i01, i02, i03, i04, i05, i06, i07, i08, i09"
+	_, told, _ := strings.Cut(got.out, "i11 ")
+	_, told, _ = strings.Cut(told, "\n")
+	assert.Equal(t, "\n"+ten+" and 2 more rejected a of revision 8:\n  one mistake\n  two mistakes\n"+
+		"\n"+ten+" and 1 more rejected b of revision 8:\n  no\n"+
+		"\ni11 rejected b of revision 9:\n  no\n", told)
+}
+
 func TestInstancesThatRejectDocuments(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	startInstance(t, server, "a")

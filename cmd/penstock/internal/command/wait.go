@@ -113,20 +113,37 @@ func holdingBack(reports []etcd.Report) int {
 }
 
 // tellRejections writes what instances held back, which documents they rejected,
-// and why.
+// and why: once for all instances of which the same is to be told.
 func (env Env) tellRejections(reports []etcd.Report) {
+	var texts []string // in the order in which they came up
+	instances := make(map[string][]string)
 	for _, r := range reports {
-		if r.HeldBack != "" {
-			fmt.Fprintf(env.Out, "\n%s: %s\n", wording.Cell(r.Instance), wording.Printable(r.HeldBack))
-		}
-		for _, rejection := range r.Rejected {
-			fmt.Fprintf(env.Out, "\n%s rejected %s of revision %d:\n", wording.Cell(r.Instance), wording.Cell(rejection.Document), rejection.Revision)
-			for line := range strings.SplitSeq(rejection.Error, "\n") {
-				fmt.Fprintln(env.Out, " ", wording.Printable(line))
+		for _, text := range remarks(r) {
+			if instances[text] == nil {
+				texts = append(texts, text)
 			}
-		}
-		if r.MoreRejected > 0 {
-			fmt.Fprintf(env.Out, "\n%s rejected %s more\n", wording.Cell(r.Instance), wording.Count(r.MoreRejected, "document"))
+			instances[text] = append(instances[text], wording.Cell(r.Instance))
 		}
 	}
+	for _, text := range texts {
+		fmt.Fprintf(env.Out, "\n%s%s\n", wording.List(instances[text]), text)
+	}
+}
+
+// remarks returns what there is to tell of an instance, to be put after its name.
+func remarks(r etcd.Report) (texts []string) {
+	if r.HeldBack != "" {
+		texts = append(texts, ": "+wording.Printable(r.HeldBack))
+	}
+	for _, rejection := range r.Rejected {
+		lines := []string{fmt.Sprintf(" rejected %s of revision %d:", wording.Cell(rejection.Document), rejection.Revision)}
+		for line := range strings.SplitSeq(rejection.Error, "\n") {
+			lines = append(lines, wording.Printable(line))
+		}
+		texts = append(texts, strings.Join(lines, "\n  "))
+	}
+	if r.MoreRejected > 0 {
+		texts = append(texts, fmt.Sprintf(" rejected %s more", wording.Count(r.MoreRejected, "document")))
+	}
+	return texts
 }
