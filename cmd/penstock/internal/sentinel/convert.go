@@ -62,11 +62,11 @@ type carried struct {
 }
 
 func rulesOf(converted []carried) []flow.Rule {
-	list := make([]flow.Rule, len(converted))
+	list := slices.Grow([]flow.Rule(nil), len(converted))
 	for i := range converted {
-		list[i] = converted[i].Rule
+		list = append(list, converted[i].Rule)
 	}
-	return list
+	return list // nil without rules, as that of a document
 }
 
 func convertFile(data []byte) (converted []carried, findings []Finding) {
