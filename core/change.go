@@ -94,7 +94,7 @@ func (b *ruleBook) release(c *change, rule *flowRule) {
 	}
 }
 
-// settle resolves which rules are in force and what becomes of those that were.
+// settle decides which rules are in force, and what becomes of those that were.
 func (b *ruleBook) settle(c *change) {
 	for _, newcomer := range c.newcomers {
 		b.claim(c, newcomer)

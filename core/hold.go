@@ -24,7 +24,7 @@ func newLimiter(t *flow.Terms, now clock.Instant) limiter {
 }
 
 // follow makes a new limiter count what has passed the one before it, if there was
-// one, once it is told to adopt its terms.
+// one, from its first call or its next adopt on.
 func (l limiter) follow(before *limiter) {
 	switch {
 	case before == nil:

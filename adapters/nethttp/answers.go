@@ -16,9 +16,10 @@ const answerSlots = 1024
 
 // Answers tells clients of an engine's limits: it sets the header fields of
 // responses and writes those to refused requests. It remembers the last thousand
-// or so, for the errors with which an engine refuses are shared: telling of one
-// again costs next to nothing, whoever is told, unless rules name the origin. It is for adapters; make it with [NewAnswers]. It
-// is safe for concurrent use.
+// or so answers, because the errors with which an engine refuses are shared: to
+// send one again costs next to nothing, to whichever caller, unless rules name the
+// origin. It is for adapters; make it with [NewAnswers]. It is safe for concurrent
+// use.
 type Answers struct {
 	engine *core.Engine
 	fields Fields
