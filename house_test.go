@@ -26,8 +26,11 @@ var floors = map[string]int{
 	"internal":   0,
 	"match":      0,
 	"stat":       1,
-	"warmup":     2,
+	"warmup":     1,
+	"rule":       2,
 	"flow":       3,
+	"isolation":  3,
+	"breaker":    3,
 	"rules":      4,
 	"core":       5,
 	".":          5, // the root package, the thin facade of core

@@ -1,0 +1,112 @@
+package rule
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Call is what a limiter gets to know of a call. It is passed by value, so that asking
+// a limiter allocates nothing.
+type Call struct {
+	Now       clock.Instant
+	Tokens    int32 // that the call takes, at least 1
+	Priority  Priority
+	Inbound   bool      // it comes from outside
+	Attribute Attribute // the one that the rule asked for, see [Spec.Attribute]
+}
+
+// Priority says how important a call is. The zero value is PriorityNormal.
+type Priority int8
+
+// The priorities, the most important first.
+const (
+	PriorityCritical  Priority = 2
+	PriorityHigh      Priority = 1
+	PriorityNormal    Priority = 0
+	PriorityLow       Priority = -1
+	PrioritySheddable Priority = -2
+)
+
+// String returns the priority as documents spell it: "critical", "high", "normal",
+// "low" or "sheddable".
+func (p Priority) String() string {
+	switch {
+	case p >= PriorityCritical:
+		return "critical"
+	case p == PriorityHigh:
+		return "high"
+	case p == PriorityNormal:
+		return "normal"
+	case p == PriorityLow:
+		return "low"
+	}
+	return "sheddable"
+}
+
+// Attribute is the value of one attribute of a call: a string, an integer, or nothing
+// when the call does not have it.
+type Attribute struct {
+	text   string
+	number int64
+	kind   attributeKind
+}
+
+type attributeKind uint8
+
+const (
+	noAttribute attributeKind = iota
+	textAttribute
+	numberAttribute
+)
+
+// String returns an attribute with a text.
+func String(text string) Attribute { return Attribute{text: text, kind: textAttribute} }
+
+// Int returns an attribute with a number. It differs from the text of that number.
+func Int(number int64) Attribute { return Attribute{number: number, kind: numberAttribute} }
+
+// IsSet says whether the call has the attribute.
+func (a Attribute) IsSet() bool { return a.kind != noAttribute }
+
+// Text returns the text; false if the attribute is not a text.
+func (a Attribute) Text() (string, bool) { return a.text, a.kind == textAttribute }
+
+// Number returns the number; false if the attribute is not a number.
+func (a Attribute) Number() (int64, bool) { return a.number, a.kind == numberAttribute }
+
+// Decision is what a limiter says to a call.
+type Decision uint8
+
+// The decisions.
+const (
+	// Pass lets the call through, as far as this rule is concerned.
+	Pass Decision = iota
+	// Block refuses it.
+	Block
+	// Wait says that the call may wait, see [Queue].
+	Wait
+	// Stale says that the limiter has gone over to a newer version of the rule, or
+	// has seen a later instant: the engine looks again which rules there are and what
+	// time it is.
+	Stale
+)
+
+// Ticket is what a limiter gives to a call that passes, and gets back when the call
+// ends or was refused by another rule. Its meaning is the limiter's own.
+type Ticket uint64
+
+// Exit is how a call ended.
+type Exit struct {
+	Now    clock.Instant
+	Start  clock.Instant // when it passed
+	Failed bool
+}
+
+// Took returns the response time.
+func (e Exit) Took() time.Duration { return e.Now.Sub(e.Start) }
+
+// Never is a retry time: the call cannot pass however long it waits. It is the
+// longest duration, about 292 years.
+const Never = time.Duration(math.MaxInt64)

@@ -1,0 +1,147 @@
+package rule
+
+import "time"
+
+// Field is one field of the rules of type R: how a document spells it and where a rule
+// keeps it. Fields are made by [TextField] and its likes.
+type Field[R any] struct {
+	// Path is the field's name. One with a dot, "warmUp.period", stands in a mapping
+	// of its own in the document.
+	Path string
+
+	// About says what the field is, for whoever writes documents, and Default what
+	// leaving it out means, where that is not one value for all rules.
+	About, Default string
+
+	// Missing is the complaint about a document that lacks the field; empty when it
+	// may be left out.
+	Missing string
+
+	// Needs are the fields that its range depends on. While one of them cannot be
+	// read, nothing is said of the range.
+	Needs []string
+
+	// Former is set for a field that old documents may have and new ones do not.
+	Former bool
+
+	read  func(*R, Value) (fault string)
+	write func(*R) Value
+	check func(*R) (fault string) // judges what the rule itself leaves open; nil when that is nothing
+	reset func(*R)                // as if it had been left out
+	equal func(a, b *R) bool
+}
+
+// TextField is a field of text that is written to logs and metrics, such as a name.
+func TextField[R any](path string, at func(*R) *string) Field[R] {
+	f := newField(path, at, readText, TextValue[string])
+	f.check = func(rule *R) string { return CheckName(*at(rule)) }
+	return f
+}
+
+// ChoiceField is a field of text that is one of the given values.
+func ChoiceField[R any, V ~string](path string, at func(*R) *V, values ...V) Field[R] {
+	return newField(path, at, func(v Value) (V, string) { return readChoice(v, values) }, TextValue[V])
+}
+
+// NumberField is a field with a number, whole or not.
+func NumberField[R any](path string, at func(*R) *float64) Field[R] {
+	return newField(path, at, readNumber, numberValue)
+}
+
+// WholeField is a field with a whole number.
+func WholeField[R any](path string, at func(*R) *int) Field[R] {
+	return newField(path, at, readWhole, wholeValue)
+}
+
+// BooleanField is a field that is true or false.
+func BooleanField[R any](path string, at func(*R) *bool) Field[R] {
+	return newField(path, at, readBoolean, booleanValue)
+}
+
+// InvertedField is a BooleanField that documents spell the other way round: what
+// the rule keeps as false, its default, is true there.
+func InvertedField[R any](path string, at func(*R) *bool) Field[R] {
+	return newField(path, at,
+		func(v Value) (bool, string) {
+			value, fault := readBoolean(v)
+			return !value && fault == "", fault
+		},
+		func(v bool) Value { return booleanValue(!v) })
+}
+
+// DurationField is a field with a duration and its unit.
+func DurationField[R any](path string, at func(*R) *time.Duration) Field[R] {
+	return newField(path, at, readDuration, durationValue)
+}
+
+// newField makes a field of a place in the rule and a way to read and to write
+// what stands there.
+func newField[R any, V comparable](
+	path string, at func(*R) *V, read func(Value) (V, string), write func(V) Value,
+) Field[R] {
+	return Field[R]{
+		Path: path,
+		read: func(rule *R, v Value) string {
+			value, fault := read(v)
+			*at(rule) = value
+			return fault
+		},
+		write: func(rule *R) Value { return write(*at(rule)) },
+		reset: func(rule *R) {
+			var zero V
+			*at(rule) = zero
+		},
+		equal: func(a, b *R) bool { return *at(a) == *at(b) },
+	}
+}
+
+// Required returns the field with the complaint about documents that lack it: "is
+// missing: write …".
+func (f Field[R]) Required(missing string) Field[R] {
+	f.Missing = missing
+	return f
+}
+
+// Given returns the field with those that its range depends on.
+func (f Field[R]) Given(needs ...string) Field[R] {
+	f.Needs = needs
+	return f
+}
+
+// Says returns the field with what it is.
+func (f Field[R]) Says(about string) Field[R] {
+	f.About = about
+	return f
+}
+
+// Otherwise returns the field with what leaving it out means.
+func (f Field[R]) Otherwise(byDefault string) Field[R] {
+	f.Default = byDefault
+	return f
+}
+
+// TargetFields returns the fields name, resource, match and perResource, with which
+// the list of a kind begins.
+func TargetFields[R any](at func(*R) Common) []Field[R] {
+	return []Field[R]{
+		TextField("name", func(r *R) *string { return at(r).Name }).
+			Says("identifies the rule in errors, logs and metrics, and over reloads").Otherwise("the resource, or the pattern"),
+		TextField("resource", func(r *R) *string { return at(r).Resource }).Given("match").
+			Says("the exact name of the guarded resource").Otherwise("match instead"),
+		TextField("match", func(r *R) *string { return at(r).Match }).
+			Says("instead of a resource: a pattern of names, a glob or ~ and a regular expression").Otherwise("resource instead"),
+		InvertedField("perResource", func(r *R) *bool { return at(r).Shared }).Given("match").
+			Says("false: all resources that match share one limit"),
+	}
+}
+
+// ScopeFields returns the fields origin and shadow, with which the list of a kind
+// ends.
+func ScopeFields[R any](at func(*R) Common) []Field[R] {
+	return []Field[R]{
+		TextField("origin", func(r *R) *string { return at(r).Origin }).
+			Says("only calls of this caller; other: of callers that no rule names").Otherwise("all calls"),
+		BooleanField("shadow", func(r *R) *bool { return at(r).Shadow }).
+			Says("decide and count, but let every call through"),
+	}
+}

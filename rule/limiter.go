@@ -1,0 +1,141 @@
+package rule
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Limiter enforces one version of one rule, on one resource or on all that share the
+// rule. Limiters are used concurrently. Acquire, GiveBack and Done are on the way of
+// every call: they must not allocate, and should not block.
+//
+// A limiter that can do more has the methods of [Queue], [Finisher], [Settler],
+// [Activator], [Retirer], [Inheritor], [PassCounter] or [Controllable] too.
+type Limiter interface {
+	// Acquire decides on a call. On Pass, what the call takes is taken at once, in one
+	// step with the decision: two callers must never both get the last of something.
+	// Wait may only be returned by a [Queue]; nothing is taken then.
+	Acquire(Call) (Ticket, Decision)
+
+	// GiveBack undoes an Acquire, as though it had never been: a later rule refused
+	// the call, or has it wait, or the caller gave up.
+	GiveBack(now clock.Instant, t Ticket, tokens int32)
+
+	// RetryAfter returns how long it takes until such a call passes this rule if
+	// nobody else comes: 0 if it would pass now or that is unknown, [Never] if it
+	// cannot pass at all.
+	RetryAfter(Call) time.Duration
+
+	// Status tells the state at an instant. It may be slow but must not change what
+	// later calls get, other than by what time alone brings about.
+	Status(now clock.Instant) Status
+
+	// Idle says whether the limiter holds nothing at now that a new one would not
+	// have: then the engine may forget it with a resource that nobody calls.
+	Idle(now clock.Instant) bool
+}
+
+// Queue is a limiter that lets calls wait.
+type Queue interface {
+	Limiter
+
+	// Join has a call wait that Acquire said Wait to. Pass with a ticket means that it
+	// need not wait any more, Block that it may not.
+	Join(Call, Patience) (Waiter, Ticket, Decision)
+}
+
+// Patience says how a call can wait.
+type Patience struct {
+	Since clock.Instant // when the call began to wait, for this rule or for another
+	Until clock.Instant // when its context ends; the last instant there is if never
+
+	// Wake is called when Turn should be asked, perhaps more often than need be and
+	// perhaps while the limiter is locked. It neither blocks nor calls the limiter.
+	Wake func()
+}
+
+// Waiter is a call that waits in a queue. Its methods are called by one goroutine at a
+// time.
+type Waiter interface {
+	// Turn tells how the wait stands. Pass: the call has its ticket and has left the
+	// queue. Wait: it goes on; Turn is to be asked again when the call is woken, and
+	// after the duration if that is not 0. Block: the wait has ended without a ticket.
+	// Stale: the rule has changed or is gone, and the call has left the queue.
+	Turn(now clock.Instant) (Ticket, time.Duration, Decision)
+
+	// Leave ends the wait of a call that has given up. What was granted to it and not
+	// collected yet is given back.
+	Leave(now clock.Instant)
+}
+
+// Finisher is a limiter that learns how calls end.
+type Finisher interface {
+	Limiter
+
+	// Done is called once for every call that passed all of its rules, when it ends,
+	// with the ticket that it got here.
+	Done(Ticket, Exit)
+}
+
+// Settler is a limiter that counts tokens and can correct what a call took.
+type Settler interface {
+	Limiter
+
+	// Settle adds tokens to what a call took that passed at start, or gives some of
+	// them back if the number is negative. It never fails.
+	Settle(now, start clock.Instant, t Ticket, tokens int32)
+}
+
+// Activator is a limiter that has something to do when its version of the rule comes
+// into force. Calls may reach it shortly before.
+type Activator interface {
+	Limiter
+
+	Activate(now clock.Instant)
+}
+
+// Retirer is a limiter that lets go of its waiters, with Stale, when its rule is gone.
+type Retirer interface {
+	Limiter
+
+	Retire(now clock.Instant)
+}
+
+// Inheritor is a limiter that begins with what another one of the same rule has
+// counted. Names beyond the engine's bound share one limiter under each pattern; a
+// name that comes to have one of its own inherits from that.
+type Inheritor interface {
+	Limiter
+
+	Inherit(shared Limiter, now clock.Instant)
+}
+
+// PassCounter is a limiter that counts the calls that pass on another resource, see
+// [Target.Related].
+type PassCounter interface {
+	Limiter
+
+	CountPass(now clock.Instant, tokens int32)
+}
+
+// Controllable is a limiter whose state can be set by an operator.
+type Controllable interface {
+	Limiter
+
+	// Control forces a state, one of [Spec.Controls]; "" releases it.
+	Control(now clock.Instant, state string)
+}
+
+// Env is what the engine gives to a new limiter.
+type Env struct {
+	// Version numbers the versions of rules: a later one is higher.
+	Version uint64
+
+	// Now is the present instant.
+	Now clock.Instant
+
+	// Changed reports a change of state, for kinds that have [Spec.States]. It is
+	// called without a lock of the limiter, once for each change. It is never nil.
+	Changed func(at clock.Instant, from, to string)
+}

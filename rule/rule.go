@@ -1,0 +1,101 @@
+package rule
+
+// Rule is a rule of whatever kind. It is made by [Type.Of]. It never changes, but for
+// Set and Reset, which are for whoever has just made it.
+type Rule interface {
+	// Type returns the kind of the rule.
+	Type() Definition
+
+	// Key identifies the rule among all of a set.
+	Key() Key
+
+	// Target returns which calls the rule is for.
+	Target() Target
+
+	// Attribute returns the key of the attribute of calls that it looks at; "" if
+	// none.
+	Attribute() string
+
+	// Value returns the rule as its kind has it, such as a flow.Rule.
+	Value() any
+
+	// Equal says whether both are the same rule of the same kind.
+	Equal(other Rule) bool
+
+	// WithDefaults returns a copy with what is left out filled in.
+	WithDefaults() Rule
+
+	// Faults returns the mistakes of the rule.
+	Faults() []Fault
+
+	// Get returns what a field holds, as documents write it.
+	Get(path string) Value
+
+	// Set reads a field from a document and returns what is wrong with the value.
+	Set(path string, value Value) (fault string)
+
+	// Reset makes a field as if it had been left out.
+	Reset(path string)
+
+	// SameField says whether a field is the same in another rule of the kind.
+	SameField(path string, other Rule) bool
+
+	// NewLimiter returns a limiter for the rule, which is valid and complete.
+	NewLimiter(Env) Limiter
+
+	// Adopt returns a limiter that goes on from one that was made for another version
+	// of the rule; nil if that cannot be.
+	Adopt(present Limiter, env Env) Limiter
+}
+
+// typedRule is a rule with its type.
+type typedRule[R comparable] struct {
+	of   *Type[R]
+	rule R
+}
+
+func (r *typedRule[R]) Type() Definition { return r.of }
+
+func (r *typedRule[R]) Key() Key { return Key{r.of.spec.Kind, *r.of.spec.Common(&r.rule).Name} }
+
+func (r *typedRule[R]) Target() Target { return r.of.spec.Common(&r.rule).target() }
+
+func (r *typedRule[R]) Attribute() string {
+	if r.of.spec.Attribute == nil {
+		return ""
+	}
+	return r.of.spec.Attribute(r.rule)
+}
+
+func (r *typedRule[R]) Value() any { return r.rule }
+
+func (r *typedRule[R]) Equal(other Rule) bool {
+	same, ok := other.(*typedRule[R])
+	return ok && same.of.spec.Kind == r.of.spec.Kind && same.rule == r.rule
+}
+
+func (r *typedRule[R]) WithDefaults() Rule { return r.of.Of(r.of.WithDefaults(r.rule)) }
+
+func (r *typedRule[R]) Faults() []Fault { return r.of.Faults(r.rule) }
+
+func (r *typedRule[R]) Get(path string) Value { return r.of.field(path).write(&r.rule) }
+
+func (r *typedRule[R]) Set(path string, value Value) (fault string) {
+	return r.of.field(path).read(&r.rule, value)
+}
+
+func (r *typedRule[R]) Reset(path string) { r.of.field(path).reset(&r.rule) }
+
+func (r *typedRule[R]) SameField(path string, other Rule) bool {
+	same, ok := other.(*typedRule[R])
+	return ok && r.of.field(path).equal(&r.rule, &same.rule)
+}
+
+func (r *typedRule[R]) NewLimiter(env Env) Limiter { return r.of.spec.New(r.rule, env) }
+
+func (r *typedRule[R]) Adopt(present Limiter, env Env) Limiter {
+	if r.of.spec.Adopt == nil {
+		return nil
+	}
+	return r.of.spec.Adopt(present, r.rule, env)
+}

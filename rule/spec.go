@@ -1,0 +1,196 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Spec is what a kind of rule says of itself. R is a plain value: copies share nothing,
+// and two rules are the same rule when they are equal.
+type Spec[R comparable] struct {
+	Kind   Kind   // also the name of the list in documents; in camel case
+	Phase  Phase  // when rules of the kind are asked
+	Reason Reason // of its refusals
+
+	// Common returns pointers to the fields that every kind has.
+	Common func(*R) Common
+
+	// Fields are what documents may say, in the order of writing: [TargetFields], the
+	// fields of the kind, [ScopeFields].
+	Fields []Field[R]
+
+	// Examples are rules that have every field between them.
+	Examples []Example[R]
+
+	// Defaults fills in what a rule leaves out, but for the name. nil if there is
+	// nothing to fill in.
+	Defaults func(R) R
+
+	// Validate returns the mistakes of a complete rule, other than those in the fields
+	// that every kind has. nil if there cannot be any.
+	Validate func(R) []Fault
+
+	// Attribute returns the key of the attribute of calls that the rule looks at, as
+	// in "user"; "" if none. nil for kinds that look at none.
+	Attribute func(R) string
+
+	// New returns the limiter of a rule, which is valid and complete, on a resource
+	// that it did not apply to before.
+	New func(R, Env) Limiter
+
+	// Adopt returns the limiter of a changed rule that goes on from what the present
+	// one has counted; nil if that cannot be. It must not change what calls get from
+	// the present one: calls may ask either of them until the new one is activated or
+	// asked. nil for kinds that start anew whenever a rule changes.
+	Adopt func(present Limiter, rule R, env Env) Limiter
+
+	// Gauges are numbers that limiters of the kind show.
+	Gauges []Gauge
+
+	// States are the states that a limiter can be in, the first one first; nil if the
+	// kind has none.
+	States []string
+
+	// Controls are the states that can be forced; see [Controllable].
+	Controls []string
+}
+
+// Example is a rule that shows some of the fields in a document.
+type Example[R any] struct {
+	About  string
+	Rule   R
+	Fields []string // in the order of writing
+}
+
+// Type is a kind of rule, made by [Define]. It never changes.
+type Type[R comparable] struct {
+	spec   Spec[R]
+	fields []FieldInfo
+}
+
+// Define makes a kind of rule of what it says of itself. It panics when that is not
+// complete, which is a mistake of the program.
+func Define[R comparable](spec Spec[R]) *Type[R] {
+	switch {
+	case spec.Kind == "":
+		panic("rule: Define of a kind without a name")
+	case spec.Common == nil || spec.New == nil || len(spec.Fields) == 0:
+		panic(fmt.Sprintf("rule: Define of kind %q: Common, Fields and New are required", spec.Kind))
+	}
+	t := &Type[R]{spec: spec}
+	for _, f := range spec.Fields {
+		t.fields = append(t.fields, FieldInfo{f.Path, f.About, f.Default, f.Missing, f.Needs, f.Former})
+	}
+	return t
+}
+
+// Definition is a [Type] of whatever rules.
+type Definition interface {
+	Kind() Kind
+	Phase() Phase
+	Reason() Reason
+	Fields() []FieldInfo
+	Gauges() []Gauge
+	States() []string
+	Controls() []string
+
+	// Draft returns a rule in which nothing is given yet.
+	Draft() Rule
+
+	// Examples returns rules, not completed, that show all fields between them.
+	Examples() []ExampleRule
+}
+
+// FieldInfo is a [Field] of whatever rules.
+type FieldInfo struct {
+	Path, About, Default, Missing string
+	Needs                         []string
+	Former                        bool
+}
+
+// ExampleRule is an [Example] of whatever rules.
+type ExampleRule struct {
+	About  string
+	Rule   Rule
+	Fields []string
+}
+
+// Kind returns the name of the kind.
+func (t *Type[R]) Kind() Kind { return t.spec.Kind }
+
+// Phase returns when rules of the kind are asked.
+func (t *Type[R]) Phase() Phase { return t.spec.Phase }
+
+// Reason returns the reason of refusals by rules of the kind.
+func (t *Type[R]) Reason() Reason { return t.spec.Reason }
+
+// Fields returns what documents may say.
+func (t *Type[R]) Fields() []FieldInfo { return t.fields }
+
+// Gauges returns the numbers that limiters of the kind show.
+func (t *Type[R]) Gauges() []Gauge { return t.spec.Gauges }
+
+// States returns the states that limiters can be in.
+func (t *Type[R]) States() []string { return t.spec.States }
+
+// Controls returns the states that can be forced.
+func (t *Type[R]) Controls() []string { return t.spec.Controls }
+
+// Draft returns a rule in which nothing is given yet.
+func (t *Type[R]) Draft() Rule {
+	var none R
+	return t.Of(none)
+}
+
+// Examples returns rules that show all fields between them.
+func (t *Type[R]) Examples() []ExampleRule {
+	var examples []ExampleRule
+	for _, e := range t.spec.Examples {
+		examples = append(examples, ExampleRule{e.About, t.Of(e.Rule), e.Fields})
+	}
+	return examples
+}
+
+// Of returns a rule as one of whatever kind.
+func (t *Type[R]) Of(rule R) Rule { return &typedRule[R]{t, rule} }
+
+// WithDefaults returns the rule with what it leaves out filled in.
+func (t *Type[R]) WithDefaults(rule R) R {
+	t.spec.Common(&rule).complete()
+	if t.spec.Defaults != nil {
+		rule = t.spec.Defaults(rule)
+	}
+	return rule
+}
+
+// Faults returns every mistake in a rule, none when it is sound. It judges the rule as
+// WithDefaults completes it.
+func (t *Type[R]) Faults(rule R) []Fault {
+	complete := t.WithDefaults(rule)
+	var faults Faults
+	t.spec.Common(&complete).target().validate(&faults)
+	if t.spec.Validate != nil {
+		faults = append(faults, t.spec.Validate(complete)...)
+	}
+	for i := range t.spec.Fields {
+		f := &t.spec.Fields[i]
+		if f.check == nil {
+			continue
+		}
+		message := f.check(&rule)
+		if message == "" || slices.ContainsFunc(faults, func(fault Fault) bool { return fault.Field == f.Path }) {
+			continue
+		}
+		faults = append(faults, Fault{Field: f.Path, Message: message})
+	}
+	return faults
+}
+
+func (t *Type[R]) field(path string) *Field[R] {
+	for i := range t.spec.Fields {
+		if t.spec.Fields[i].Path == path {
+			return &t.spec.Fields[i]
+		}
+	}
+	panic(fmt.Sprintf("rule: kind %q has no field %q", t.spec.Kind, path))
+}

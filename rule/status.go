@@ -1,0 +1,36 @@
+package rule
+
+import "time"
+
+// Status is the state of a limiter.
+type Status struct {
+	// State is one of [Spec.States]; "" for kinds that have none.
+	State string
+
+	// Quota is how much may pass in a time, for kinds that limit that; else nil.
+	Quota *Quota
+
+	// Gauges are the present values of [Spec.Gauges], in the same order.
+	Gauges []float64
+}
+
+// Quota is the state of a limit on how much passes in a time.
+type Quota struct {
+	Limit  float64 // effective now, tokens per window; lower than the rule's while it warms up
+	Window time.Duration
+
+	// Remaining is how many calls of one token would pass if they came now, one after
+	// the other, by waiting as long as the rule lets them. One call more would be
+	// refused.
+	Remaining int64
+
+	// Reset is how long it takes, if nobody else comes, until Remaining is more; 0 if
+	// it never is, for it is at its most or nothing may pass at all.
+	Reset time.Duration
+}
+
+// Gauge describes a number that limiters of a kind show in status and metrics.
+type Gauge struct {
+	Name string // in snake case, as in "in_flight"; the metric is penstock_<kind>_<name>
+	Help string // what it is, a sentence
+}

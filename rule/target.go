@@ -1,0 +1,140 @@
+package rule
+
+import (
+	"errors"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/penstock-go/penstock/match"
+)
+
+const (
+	// OtherOrigins is the [Target.Origin] of a rule for the callers that no other rule
+	// on the resource names.
+	OtherOrigins = "other"
+
+	// OtherResources is the name under which an engine keeps the statistics of the
+	// resources beyond its bound. No rule can have it as its Resource or as Related.
+	OtherResources = "(other)"
+
+	// MaxNameLength is how many bytes the name of a rule or a resource may have.
+	MaxNameLength = 1024
+)
+
+// Target says which calls a rule is for, and how it is called.
+type Target struct {
+	// Name is unique within the kind. It defaults to Resource or Match.
+	Name string
+
+	// A rule has either a Resource, which is an exact name, or a Match, which is a
+	// pattern of names; see the package match. "*" matches every resource.
+	Resource, Match string
+
+	// Shared makes all resources that match have one limiter together.
+	Shared bool
+
+	// Origin restricts the rule to calls of that caller, [OtherOrigins] to those of
+	// callers that no rule on the resource names.
+	Origin string
+
+	// Shadow makes the rule decide and count, but let every call through.
+	Shadow bool
+
+	// Related makes the rule count the passes of that resource instead of those of
+	// the guarded one.
+	Related string
+}
+
+// CountsLike says whether a rule with this target counts the same calls as one with
+// the other: then its limiters can go on from what those have counted.
+func (t Target) CountsLike(other Target) bool {
+	return t.Resource == other.Resource && t.Match == other.Match && t.Shared == other.Shared && t.Related == other.Related
+}
+
+// Common are the fields that rules of every kind have, as pointers into a rule.
+type Common struct {
+	Name, Resource, Match *string
+	Shared                *bool
+	Origin                *string
+	Shadow                *bool
+	Related               *string // nil for kinds that cannot count what passes elsewhere
+}
+
+func (c Common) target() Target {
+	t := Target{
+		Name: *c.Name, Resource: *c.Resource, Match: *c.Match, Shared: *c.Shared, Origin: *c.Origin, Shadow: *c.Shadow,
+	}
+	if c.Related != nil {
+		t.Related = *c.Related
+	}
+	return t
+}
+
+// complete fills in the name.
+func (c Common) complete() {
+	SetDefault(c.Name, *c.Resource)
+	SetDefault(c.Name, *c.Match)
+}
+
+// validate judges which calls the rule is for.
+func (t Target) validate(f *Faults) {
+	if t.Match == "" {
+		if t.Resource == "" {
+			f.Add("resource", "is missing: name the resource that the rule guards, or write a pattern in match")
+		}
+		if t.Resource == OtherResources {
+			f.Add("resource", reservedName, OtherResources)
+		}
+		if t.Shared {
+			f.Add("perResource", "has no effect without match: remove it")
+		}
+		return
+	}
+	if t.Resource != "" {
+		f.Add("match", "stands beside resource %q: a rule has one or the other; remove one", t.Resource)
+	}
+	_, err := match.Compile(t.Match)
+	if mistake := (*match.Error)(nil); errors.As(err, &mistake) {
+		f.Add("match", "is %s", mistake.Fault())
+	}
+}
+
+// reservedName is what is wrong with [OtherResources] as a name.
+const reservedName = "is %q, which stands for the resources beyond an engine's bound: choose another name"
+
+// CheckName returns what is wrong with the name of a rule or a resource, "" when it is
+// sound. Names are written to logs and metrics.
+func CheckName(name string) string {
+	if len(name) > MaxNameLength {
+		return fmt.Sprintf("is %d bytes long: the most is %d", len(name), MaxNameLength)
+	}
+	for _, r := range name {
+		switch {
+		case r == utf8.RuneError:
+			return fmt.Sprintf("is %s: it is not UTF-8 or lost a character on its way; write it anew", Quote(name))
+		case IsInvisible(r):
+			return fmt.Sprintf("is %s: it has a character %U, which cannot be seen; remove it", Quote(name), r)
+		}
+	}
+	return ""
+}
+
+// IsInvisible tells characters that can hide in a text or break its lines: controls,
+// separators of lines and paragraphs, byte order marks.
+func IsInvisible(r rune) bool {
+	switch r {
+	case '\u2028', '\u2029', '\ufeff', '\ufffe', '\uffff':
+		return true
+	}
+	return unicode.IsControl(r)
+}
+
+// Quote returns text in quotes, cut to what a message can bear.
+func Quote(text string) string {
+	const most = 60
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return fmt.Sprintf("%q", text)
+}

@@ -1,0 +1,194 @@
+package rule
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Value is a value of a document, free of the syntax that it was written in.
+type Value struct {
+	Type    ValueType
+	Text    string  // of a scalar: as written, without quotes and escapes
+	Items   []Value // of a list
+	Entries []Entry // of a mapping, in order
+}
+
+// Entry is one entry of a mapping.
+type Entry struct {
+	Key   string
+	Value Value
+}
+
+// ValueType is what a value looks like.
+type ValueType uint8
+
+// The types of values.
+const (
+	Null ValueType = iota
+	Boolean
+	Number
+	Text
+	List
+	Mapping
+)
+
+// String returns what a message says of the value.
+func (v Value) String() string {
+	switch v.Type {
+	case Null:
+		return "left empty"
+	case Text:
+		return Quote(v.Text)
+	case List:
+		if len(v.Items) == 0 {
+			return "an empty list"
+		}
+		return "a list"
+	case Mapping:
+		if len(v.Entries) == 0 {
+			return "an empty mapping"
+		}
+		return "a mapping"
+	default:
+		return v.Text
+	}
+}
+
+// numeral matches the numbers of the core schema of YAML 1.2, those of JSON
+// among them.
+var numeral = regexp.MustCompile(`^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?` +
+	`|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+
+// PlainType returns the type of text that stands in YAML without quotes.
+func PlainType(plain string) ValueType {
+	switch plain {
+	case "", "~", "null", "Null", "NULL":
+		return Null
+	case "true", "True", "TRUE", "false", "False", "FALSE":
+		return Boolean
+	}
+	if numeral.MatchString(plain) {
+		return Number
+	}
+	return Text
+}
+
+// The functions below read a value, or return what is wrong with it, and write one.
+// What they write they read back as the same value.
+
+func readText(v Value) (string, string) {
+	switch v.Type {
+	case Text:
+		if v.Text == "" {
+			return "", `is "": write something or leave the field out`
+		}
+		return v.Text, ""
+	case Number, Boolean:
+		return "", fmt.Sprintf("is %v: must be text; put it in quotes, %q", v, v.Text)
+	default:
+		return "", fmt.Sprintf("is %v: must be text; if it begins with a bracket, put it in quotes", v)
+	}
+}
+
+// TextValue returns text as a value.
+func TextValue[V ~string](v V) Value { return Value{Type: Text, Text: string(v)} }
+
+// readChoice reads text that is one of the values. Empty text is left to whoever
+// knows the default.
+func readChoice[V ~string](v Value, values []V) (V, string) {
+	if v.Type == Text && (v.Text == "" || slices.Contains(values, V(v.Text))) {
+		return V(v.Text), ""
+	}
+	quoted, names := make([]string, len(values)), make([]string, len(values))
+	for i, v := range values {
+		quoted[i], names[i] = strconv.Quote(string(v)), string(v)
+	}
+	if meant := Nearest(v.Text, names); v.Type == Text && meant != "" {
+		return "", fmt.Sprintf("is %v: did you mean %q?", v, meant)
+	}
+	last := len(quoted) - 1
+	return "", fmt.Sprintf("is %v: must be %s or %s", v, strings.Join(quoted[:last], ", "), quoted[last])
+}
+
+func readBoolean(v Value) (bool, string) {
+	if v.Type != Boolean {
+		return false, fmt.Sprintf("is %v: must be true or false%s", v, unquoted(v, Boolean))
+	}
+	return strings.EqualFold(v.Text, "true"), ""
+}
+
+func booleanValue(v bool) Value { return Value{Type: Boolean, Text: strconv.FormatBool(v)} }
+
+// leadingZero matches what YAML 1.1 takes for octal and YAML 1.2 for decimal.
+var leadingZero = regexp.MustCompile(`^[-+]?0[0-9]`)
+
+func readNumber(v Value) (float64, string) {
+	if v.Type != Number {
+		return 0, fmt.Sprintf("is %v: must be a number, such as 100 or 2.5%s", v, unquoted(v, Number))
+	}
+	if leadingZero.MatchString(v.Text) {
+		return 0, fmt.Sprintf("is %v: write the number without a leading zero", v)
+	}
+	number, err := strconv.ParseFloat(v.Text, 64)
+	if errors.Is(err, strconv.ErrSyntax) {
+		return 0, fmt.Sprintf("is %v: must be a decimal number, such as 100 or 2.5", v)
+	}
+	return number, "" // infinite when beyond float64: no range allows that
+}
+
+func numberValue(v float64) Value {
+	format := byte('f')
+	if size := math.Abs(v); size != 0 && size < 1e-6 || size >= 1e21 {
+		format = 'e'
+	}
+	return Value{Type: Number, Text: strconv.FormatFloat(v, format, -1, 64)}
+}
+
+func readWhole(v Value) (int, string) {
+	number, fault := readNumber(v)
+	switch {
+	case fault != "":
+		return 0, fault
+	case math.Abs(number) > math.MaxInt32:
+		return 0, fmt.Sprintf("is %v: must be a whole number, at most 2147483647", v)
+	case number != math.Trunc(number):
+		return 0, fmt.Sprintf("is %v: must be a whole number, such as 10", v)
+	default:
+		return int(number), ""
+	}
+}
+
+func wholeValue(v int) Value { return Value{Type: Number, Text: strconv.Itoa(v)} }
+
+func readDuration(v Value) (time.Duration, string) {
+	duration, err := time.ParseDuration(v.Text)
+	if v.Type != Text || err != nil || numeral.MatchString(v.Text) {
+		return 0, fmt.Sprintf(`is %v: write a duration with a unit, such as "500ms" or "1s"`, v)
+	}
+	return duration, ""
+}
+
+func durationValue(v time.Duration) Value {
+	s := v.String()
+	for _, idle := range []string{"m0s", "h0m"} { // 1h0m0s says no more than 1h
+		if strings.HasSuffix(s, idle) {
+			s = s[:len(s)-2]
+		}
+	}
+	return Value{Type: Text, Text: s}
+}
+
+// unquoted advises to remove the quotes of a text that would be of the type
+// without them.
+func unquoted(v Value, of ValueType) string {
+	if v.Type == Text && PlainType(v.Text) == of {
+		return "; remove the quotes"
+	}
+	return ""
+}
