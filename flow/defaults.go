@@ -1,33 +1,34 @@
 package flow
 
-import "time"
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
 
 // WithDefaults returns the rule with every field that was left out filled in.
 // The receiver stays as it is.
 func (r Rule) WithDefaults() Rule {
-	setDefault(&r.Name, r.Resource)
-	setDefault(&r.Name, r.Match)
-	setDefault(&r.Window, DefaultWindow)
-	setDefault(&r.Algorithm, SlidingWindow)
-	if r.Algorithm == SlidingWindow {
-		setDefault(&r.Buckets, defaultBuckets(r.Window))
-	}
-	if r.WarmUp.Period != 0 {
-		setDefault(&r.WarmUp.ColdFactor, DefaultColdFactor)
-		if r.Limiter() != BucketLimiter {
-			setDefault(&r.WarmUp.Step, DefaultStep)
-		}
-	} else if r.Limiter() == BucketLimiter {
-		setDefault(&r.Burst, defaultBurst(r.Limit))
-	}
-	return r
+	common(&r).SetName()
+	return defaults(r)
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
+// defaults fills in the fields that other kinds do not have.
+func defaults(r Rule) Rule {
+	rule.SetDefault(&r.Window, DefaultWindow)
+	rule.SetDefault(&r.Algorithm, SlidingWindow)
+	if r.Algorithm == SlidingWindow {
+		rule.SetDefault(&r.Buckets, defaultBuckets(r.Window))
 	}
+	if r.WarmUp.Period != 0 {
+		rule.SetDefault(&r.WarmUp.ColdFactor, DefaultColdFactor)
+		if r.Limiter() != BucketLimiter {
+			rule.SetDefault(&r.WarmUp.Step, DefaultStep)
+		}
+	} else if r.Limiter() == BucketLimiter {
+		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
+	}
+	return r
 }
 
 // defaultBuckets is 10, for windows that can be parted so.

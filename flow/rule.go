@@ -1,6 +1,10 @@
 package flow
 
-import "time"
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
 
 // Algorithm says how calls are counted against the limit.
 type Algorithm string
@@ -22,11 +26,11 @@ const (
 
 // OtherOrigins is the [Rule.Origin] of a rule for the callers that no other
 // rule on the resource names.
-const OtherOrigins = "other"
+const OtherOrigins = rule.OtherOrigins
 
 // OtherResources is the name under which an engine keeps the statistics of the
 // resources that it has no room for. No rule can have it as its Resource or as Related.
-const OtherResources = "(other)"
+const OtherResources = rule.OtherResources
 
 // What a rule's fields may hold and what they are when left out.
 const (

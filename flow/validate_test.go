@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestWithDefaultsFillsIn(t *testing.T) {
@@ -171,6 +172,6 @@ func TestFaultsSayWhatToDo(t *testing.T) {
 		"algorithm": {flow.Rule{Resource: "r", Algorithm: "wait"}, `is "wait": must be "slidingWindow", "fixedWindow", "tokenBucket" or "throttle"`},
 		"buckets":   {flow.Rule{Resource: "r", Buckets: 7}, "is 7: does not part a window of 1s evenly; choose a divisor"},
 	} {
-		assert.Equal(t, []flow.Fault{{Field: field, Message: test.want}}, test.rule.Validate())
+		assert.Equal(t, []rule.Fault{{Field: field, Message: test.want}}, test.rule.Validate())
 	}
 }

@@ -21,9 +21,6 @@ type Field[R any] struct {
 	// read, nothing is said of the range.
 	Needs []string
 
-	// Former is set for a field that old documents may have and new ones do not.
-	Former bool
-
 	read  func(*R, Value) (fault string)
 	write func(*R) Value
 	check func(*R) (fault string) // judges what the rule itself leaves open; nil when that is nothing
@@ -40,7 +37,7 @@ func TextField[R any](path string, at func(*R) *string) Field[R] {
 
 // ChoiceField is a field of text that is one of the given values.
 func ChoiceField[R any, V ~string](path string, at func(*R) *V, values ...V) Field[R] {
-	return newField(path, at, func(v Value) (V, string) { return readChoice(v, values) }, TextValue[V])
+	return newField(path, at, func(v Value) (V, string) { return ReadChoice(v, values) }, TextValue[V])
 }
 
 // NumberField is a field with a number, whole or not.
@@ -95,6 +92,19 @@ func newField[R any, V comparable](
 	}
 }
 
+// Accepts returns the field so that documents can write the value in another way. It
+// is written back as the value.
+func (f Field[R]) Accepts(other, value string) Field[R] {
+	read := f.read
+	f.read = func(rule *R, v Value) string {
+		if v.Type == Text && v.Text == other {
+			v.Text = value
+		}
+		return read(rule, v)
+	}
+	return f
+}
+
 // Required returns the field with the complaint about documents that lack it: "is
 // missing: write …".
 func (f Field[R]) Required(missing string) Field[R] {
@@ -144,4 +154,15 @@ func ScopeFields[R any](at func(*R) Common) []Field[R] {
 		BooleanField("shadow", func(r *R) *bool { return at(r).Shadow }).
 			Says("decide and count, but let every call through"),
 	}
+}
+
+// FormerField is a field that older documents have and that is never written: another
+// field says now what it said.
+type FormerField[R any] struct {
+	Path string // without a dot
+	Now  string // the field that says it now
+
+	// Read sets the field that says it now, after all other fields have been read. The
+	// fault may be that the two contradict each other.
+	Read func(*R, Value) (fault string)
 }

@@ -25,6 +25,9 @@ type Rule interface {
 	// WithDefaults returns a copy with what is left out filled in.
 	WithDefaults() Rule
 
+	// Clone returns a copy.
+	Clone() Rule
+
 	// Faults returns the mistakes of the rule.
 	Faults() []Fault
 
@@ -33,6 +36,9 @@ type Rule interface {
 
 	// Set reads a field from a document and returns what is wrong with the value.
 	Set(path string, value Value) (fault string)
+
+	// SetFormer reads a field of older documents, after all others were read.
+	SetFormer(path string, value Value) (fault string)
 
 	// Reset makes a field as if it had been left out.
 	Reset(path string)
@@ -76,12 +82,23 @@ func (r *typedRule[R]) Equal(other Rule) bool {
 
 func (r *typedRule[R]) WithDefaults() Rule { return r.of.Of(r.of.WithDefaults(r.rule)) }
 
+func (r *typedRule[R]) Clone() Rule { return r.of.Of(r.rule) }
+
 func (r *typedRule[R]) Faults() []Fault { return r.of.Faults(r.rule) }
 
 func (r *typedRule[R]) Get(path string) Value { return r.of.field(path).write(&r.rule) }
 
 func (r *typedRule[R]) Set(path string, value Value) (fault string) {
 	return r.of.field(path).read(&r.rule, value)
+}
+
+func (r *typedRule[R]) SetFormer(path string, value Value) (fault string) {
+	for _, f := range r.of.spec.Former {
+		if f.Path == path {
+			return f.Read(&r.rule, value)
+		}
+	}
+	return ""
 }
 
 func (r *typedRule[R]) Reset(path string) { r.of.field(path).reset(&r.rule) }

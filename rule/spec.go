@@ -19,6 +19,9 @@ type Spec[R comparable] struct {
 	// fields of the kind, [ScopeFields].
 	Fields []Field[R]
 
+	// Former are fields that older documents have.
+	Former []FormerField[R]
+
 	// Examples are rules that have every field between them.
 	Examples []Example[R]
 
@@ -66,6 +69,7 @@ type Example[R any] struct {
 type Type[R comparable] struct {
 	spec   Spec[R]
 	fields []FieldInfo
+	former []FormerInfo
 }
 
 // Define makes a kind of rule of what it says of itself. It panics when that is not
@@ -79,7 +83,10 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 	}
 	t := &Type[R]{spec: spec}
 	for _, f := range spec.Fields {
-		t.fields = append(t.fields, FieldInfo{f.Path, f.About, f.Default, f.Missing, f.Needs, f.Former})
+		t.fields = append(t.fields, FieldInfo{f.Path, f.About, f.Default, f.Missing, f.Needs})
+	}
+	for _, f := range spec.Former {
+		t.former = append(t.former, FormerInfo{f.Path, f.Now})
 	}
 	return t
 }
@@ -90,6 +97,7 @@ type Definition interface {
 	Phase() Phase
 	Reason() Reason
 	Fields() []FieldInfo
+	Former() []FormerInfo
 	Gauges() []Gauge
 	States() []string
 	Controls() []string
@@ -105,8 +113,10 @@ type Definition interface {
 type FieldInfo struct {
 	Path, About, Default, Missing string
 	Needs                         []string
-	Former                        bool
 }
+
+// FormerInfo is a [FormerField] of whatever rules.
+type FormerInfo struct{ Path, Now string }
 
 // ExampleRule is an [Example] of whatever rules.
 type ExampleRule struct {
@@ -126,6 +136,9 @@ func (t *Type[R]) Reason() Reason { return t.spec.Reason }
 
 // Fields returns what documents may say.
 func (t *Type[R]) Fields() []FieldInfo { return t.fields }
+
+// Former returns what older documents may say.
+func (t *Type[R]) Former() []FormerInfo { return t.former }
 
 // Gauges returns the numbers that limiters of the kind show.
 func (t *Type[R]) Gauges() []Gauge { return t.spec.Gauges }
@@ -156,7 +169,7 @@ func (t *Type[R]) Of(rule R) Rule { return &typedRule[R]{t, rule} }
 
 // WithDefaults returns the rule with what it leaves out filled in.
 func (t *Type[R]) WithDefaults(rule R) R {
-	t.spec.Common(&rule).complete()
+	t.spec.Common(&rule).SetName()
 	if t.spec.Defaults != nil {
 		rule = t.spec.Defaults(rule)
 	}

@@ -71,8 +71,8 @@ func (c Common) target() Target {
 	return t
 }
 
-// complete fills in the name.
-func (c Common) complete() {
+// SetName fills in the name of a rule that leaves it out: the resource or the pattern.
+func (c Common) SetName() {
 	SetDefault(c.Name, *c.Resource)
 	SetDefault(c.Name, *c.Match)
 }

@@ -99,9 +99,9 @@ func readText(v Value) (string, string) {
 // TextValue returns text as a value.
 func TextValue[V ~string](v V) Value { return Value{Type: Text, Text: string(v)} }
 
-// readChoice reads text that is one of the values. Empty text is left to whoever
+// ReadChoice reads text that is one of the values. Empty text is left to whoever
 // knows the default.
-func readChoice[V ~string](v Value, values []V) (V, string) {
+func ReadChoice[V ~string](v Value, values []V) (V, string) {
 	if v.Type == Text && (v.Text == "" || slices.Contains(values, V(v.Text))) {
 		return V(v.Text), ""
 	}

@@ -3,80 +3,98 @@ package rules
 import (
 	"cmp"
 	"slices"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Diff returns what has to be done to make one set of the other: the rules
-// added, then those changed, then those removed, each by name. Rules are told
+// added, then those changed, then those removed, each by kind and name. Rules are told
 // by their names; where and in which order they stand makes no difference, nor
 // does a default that one set writes out and the other does not. Both sets are
 // sound; see [Set.Validate].
 func Diff(from, to Set) []Difference {
 	var differences []Difference
-	for _, section := range sections() {
-		differences = append(differences, section.diff(from, to)...)
+	for _, l := range NewTable().of(from, to).lists {
+		differences = append(differences, diff(l, from, to)...)
 	}
 	slices.SortStableFunc(differences, func(a, b Difference) int { return cmp.Compare(a.Change, b.Change) })
 	return differences
 }
 
-// diff returns the differences between the rules of the kind, by name.
-func (s schema[R]) diff(from, to Set) []Difference {
-	before, after := s.byName(from), s.byName(to)
+// diff returns the differences between the rules of a kind, by name.
+func diff(l list, from, to Set) []Difference {
+	before, after := byName(l, from), byName(l, to)
+	kind := l.kind().Kind()
 	var differences []Difference
-	for name, rule := range after {
-		d := Difference{Kind: s.kind, Name: name, Change: Added}
+	for name, next := range after {
+		d := Difference{Kind: kind, Name: name, Change: Added}
 		old, there := before[name]
 		if there {
 			d.Change = Changed
 		}
-		d.Fields = s.diffFields(old, rule)
+		d.Fields = diffFields(old, next)
 		if !there || len(d.Fields) > 0 {
 			differences = append(differences, d)
 		}
 	}
-	for name, rule := range before {
+	for name, old := range before {
 		if _, there := after[name]; !there {
-			differences = append(differences,
-				Difference{Kind: s.kind, Name: name, Change: Removed, Fields: s.diffFields(rule, nil)})
+			differences = append(differences, Difference{Kind: kind, Name: name, Change: Removed, Fields: diffFields(old, nil)})
 		}
 	}
 	slices.SortFunc(differences, func(a, b Difference) int { return cmp.Compare(a.Name, b.Name) })
 	return differences
 }
 
-// byName returns the rules of the set, complete.
-func (s schema[R]) byName(set Set) map[string]*R {
-	rules := make(map[string]*R)
-	for _, rule := range *s.rules(&set) {
-		rule = s.fill(rule)
-		rules[s.nameOf(rule)] = &rule
+// byName returns the rules of a kind, complete.
+func byName(l list, set Set) map[string]rule.Rule {
+	rules := make(map[string]rule.Rule)
+	for _, r := range l.all(set) {
+		r = r.WithDefaults()
+		rules[r.Key().Name] = r
 	}
 	return rules
 }
 
 // diffFields returns the fields, except the name, in which two complete rules of
 // one name differ; nil stands for a rule that is not there.
-func (s schema[R]) diffFields(from, to *R) []FieldDifference {
+func diffFields(from, to rule.Rule) []FieldDifference {
+	either := from
+	if from == nil {
+		either = to
+	}
 	var differences []FieldDifference
-	for _, f := range s.fields {
-		same := from != nil && to != nil && f.equal(from, to)
-		said := s.says(f, from) || s.says(f, to)
-		if said && !same && f.path != "name" {
-			differences = append(differences, FieldDifference{f.path, f.value(from), f.value(to)})
+	for _, f := range either.Type().Fields() {
+		same := from != nil && to != nil && from.SameField(f.Path, to)
+		said := says(f, from) || says(f, to)
+		if said && !same && f.Path != "name" {
+			differences = append(differences, FieldDifference{f.Path, fieldText(f, from), fieldText(f, to)})
 		}
 	}
 	return differences
 }
 
-// value returns what a complete rule has in the field, "" when it has nothing.
-func (f field[R]) value(rule *R) string {
-	if rule == nil {
+// fieldText returns what a complete rule has in the field, "" when it has nothing.
+func fieldText(f rule.FieldInfo, r rule.Rule) string {
+	if r == nil {
 		return ""
 	}
-	var nothing R
-	written := f.write(rule)
-	if f.missing == "" && written.kind != kindBoolean && f.equal(rule, &nothing) {
+	written := r.Get(f.Path)
+	if f.Missing == "" && written.Type != rule.Boolean && r.SameField(f.Path, r.Type().Draft()) {
 		return ""
 	}
-	return written.text
+	return written.Text
+}
+
+// FieldValue is a field of a rule as its document writes it, less quotes.
+type FieldValue struct{ Field, Value string }
+
+// Written returns the fields that a document of the rule has, in the order of writing,
+// without the name and what is there by default.
+func Written(r rule.Rule) []FieldValue {
+	var fields []FieldValue
+	for _, d := range diffFields(nil, r.WithDefaults()) {
+		fields = append(fields, FieldValue{d.Field, d.To})
+	}
+	return fields
 }

@@ -3,6 +3,8 @@ package rules
 import (
 	"fmt"
 	"strings"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Change is what became of a rule between two sets.
@@ -55,7 +57,7 @@ func (d Difference) String() string {
 			fields[i] = f.String()
 		}
 	}
-	return fmt.Sprintf("%s rule %s %v: %s", d.Kind, quote(d.Name), d.Change, strings.Join(fields, ", "))
+	return fmt.Sprintf("%s rule %s %v: %s", d.Kind, rule.Quote(d.Name), d.Change, strings.Join(fields, ", "))
 }
 
 // FieldDifference is one field in which two rules differ.

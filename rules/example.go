@@ -8,23 +8,12 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
-// example is a rule that shows some of the fields.
-type example[R any] struct {
-	about  string
-	rule   R
-	fields []string // in the order of writing
-}
-
-// Kinds returns every kind of rule there is, in the order of documents.
-func Kinds() []Kind {
-	var kinds []Kind
-	for _, section := range sections() {
-		kinds = append(kinds, section.name())
-	}
-	return kinds
-}
+// Kinds returns the kinds of rules that come with Penstock, in the order of documents.
+func Kinds() []Kind { return NewTable().Kinds() }
 
 // Example returns a document in YAML that [Parse] accepts and that shows, with
 // comments, every field that rules of the kinds may have, and its default. It is
@@ -32,18 +21,18 @@ func Kinds() []Kind {
 func Example(kinds ...Kind) ([]byte, error) {
 	for _, kind := range kinds {
 		if !slices.Contains(Kinds(), kind) {
-			return nil, fmt.Errorf("rules: there is no kind %s of rules: there are %s", quote(string(kind)), joined(Kinds()))
+			return nil, fmt.Errorf("rules: there is no kind %s of rules: there are %s", rule.Quote(string(kind)), joined(Kinds()))
 		}
 	}
 	var document bytes.Buffer
 	fmt.Fprintln(&document, "# A document of rules with every field that they may have. One that is left out")
 	fmt.Fprintln(&document, "# has its default. A document that has no rules says so: \"flow: []\".")
-	for _, section := range sections() {
-		if len(kinds) > 0 && !slices.Contains(kinds, section.name()) {
+	for _, kind := range NewTable().Definitions() {
+		if len(kinds) > 0 && !slices.Contains(kinds, kind.Kind()) {
 			continue
 		}
-		fmt.Fprintf(&document, "\n%s:\n", section.name())
-		if err := section.example(&document); err != nil {
+		fmt.Fprintf(&document, "\n%s:\n", kind.Kind())
+		if err := showKind(&document, kind); err != nil {
 			return nil, err
 		}
 	}
@@ -58,14 +47,15 @@ func joined(kinds []Kind) string {
 	return strings.Join(names, ", ")
 }
 
-func (s schema[R]) example(to *bytes.Buffer) error {
+// showKind writes rules that show every field of a kind between them.
+func showKind(to *bytes.Buffer, kind rule.Definition) error {
 	explained := make(map[string]bool)
-	for i, example := range s.examples() {
+	for i, example := range kind.Examples() {
 		if i > 0 {
 			fmt.Fprintln(to)
 		}
-		fmt.Fprintf(to, "  # %s\n", example.about)
-		if err := s.showRule(to, example, explained); err != nil {
+		fmt.Fprintf(to, "  # %s\n", example.About)
+		if err := showRule(to, example, explained); err != nil {
 			return err
 		}
 	}
@@ -73,12 +63,12 @@ func (s schema[R]) example(to *bytes.Buffer) error {
 }
 
 // showRule writes a rule, with comments on the fields that are not explained yet.
-func (s schema[R]) showRule(to *bytes.Buffer, e example[R], explained map[string]bool) error {
-	rule := s.fill(e.rule)
+func showRule(to *bytes.Buffer, e rule.ExampleRule, explained map[string]bool) error {
+	complete := e.Rule.WithDefaults()
 	indent, within := "  - ", ""
-	for _, path := range e.fields {
-		f := s.fields.find(path)
-		value, err := yaml.Dump(toYAML(f.write(&rule)))
+	for _, path := range e.Fields {
+		f := fields(complete.Type().Fields()).find(path)
+		value, err := yaml.Dump(toYAML(complete.Get(path)))
 		if err != nil {
 			return fmt.Errorf("rules: writing YAML: %w", err)
 		}
@@ -93,7 +83,7 @@ func (s schema[R]) showRule(to *bytes.Buffer, e example[R], explained map[string
 		line := fmt.Sprintf("%s%s: %s", indent, name, bytes.TrimSpace(value))
 		if !explained[path] {
 			explained[path] = true
-			line = fmt.Sprintf("%-34s # %s; %s", line, f.about, s.without(f, e.rule))
+			line = fmt.Sprintf("%-34s # %s; %s", line, f.About, without(f, e.Rule))
 		}
 		fmt.Fprintln(to, line)
 		indent = "    "
@@ -102,11 +92,11 @@ func (s schema[R]) showRule(to *bytes.Buffer, e example[R], explained map[string
 }
 
 // without says what it means to leave a field out.
-func (s schema[R]) without(f *field[R], rule R) string {
-	if f.missing != "" {
+func without(f *rule.FieldInfo, r rule.Rule) string {
+	if f.Missing != "" {
 		return "required"
 	}
-	f.reset(&rule)
-	rule = s.fill(rule)
-	return "default: " + cmp.Or(f.byDefault, f.write(&rule).text)
+	r = r.Clone()
+	r.Reset(f.Path)
+	return "default: " + cmp.Or(f.Default, r.WithDefaults().Get(f.Path).Text)
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // checkJSON returns what is wrong with the syntax of a JSON document.
@@ -59,19 +61,19 @@ func (r *jsonReader) value(depth int) (node, error) {
 		}
 		return r.mapping(n, depth)
 	case string:
-		n.kind, n.text = kindText, token
+		n.kind, n.text = rule.Text, token
 	case json.Number:
-		n.kind, n.text = kindNumber, token.String()
+		n.kind, n.text = rule.Number, token.String()
 	case bool:
-		n.kind, n.text = kindBoolean, strconv.FormatBool(token)
+		n.kind, n.text = rule.Boolean, strconv.FormatBool(token)
 	case nil:
-		n.kind = kindNull
+		n.kind = rule.Null
 	}
 	return n, nil
 }
 
 func (r *jsonReader) list(n node, depth int) (node, error) {
-	n.kind = kindList
+	n.kind = rule.List
 	for r.decoder.More() {
 		item, err := r.value(depth)
 		if err != nil {
@@ -84,7 +86,7 @@ func (r *jsonReader) list(n node, depth int) (node, error) {
 }
 
 func (r *jsonReader) mapping(n node, depth int) (node, error) {
-	n.kind = kindMapping
+	n.kind = rule.Mapping
 	for r.decoder.More() {
 		key, err := r.value(depth)
 		if err != nil {

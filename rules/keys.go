@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // keyed is a mapping whose keys have been judged.
@@ -27,7 +29,7 @@ func judgeKeys(m node, path string, known []string, former ...string) keyed {
 		case key.fault != "":
 			k.hidden = true
 			k.fail(key, "", "the field's name "+key.fault)
-		case key.kind == kindList || key.kind == kindMapping:
+		case key.kind == rule.List || key.kind == rule.Mapping:
 			k.hidden = true
 			k.fail(key, "", fmt.Sprintf("the field's name is %v: the fields here are %s", key, strings.Join(known, ", ")))
 		case !slices.Contains(known, key.text) && !slices.Contains(former, key.text):
@@ -47,11 +49,11 @@ func (k *keyed) unknown(key node, path string, known []string) {
 	above, below, dotted := strings.Cut(key.text, ".")
 	if dotted && slices.Contains(known, above) {
 		advice = fmt.Sprintf("write %s: {%s: …}", above, below)
-	} else if meant := Nearest(key.text, known); meant != "" {
+	} else if meant := rule.Nearest(key.text, known); meant != "" {
 		k.meant = append(k.meant, meant)
 		advice = fmt.Sprintf("did you mean %q?", path+meant)
 	}
-	k.fail(key, "", fmt.Sprintf("unknown field %s: %s", quote(path+key.text), advice))
+	k.fail(key, "", fmt.Sprintf("unknown field %s: %s", rule.Quote(path+key.text), advice))
 }
 
 func (k *keyed) fail(key node, field, message string) {

@@ -2,13 +2,14 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // node is one value of a document, free of the syntax it was written in.
 type node struct {
 	place
-	kind    nodeKind
+	kind    rule.ValueType
 	text    string  // of a scalar: as written, without quotes and escapes
 	items   []node  // of a list
 	entries []entry // of a mapping, in order, keys given twice included
@@ -21,17 +22,8 @@ type node struct {
 // entry is one field of a mapping.
 type entry struct{ key, value node }
 
-type nodeKind int
-
-const (
-	kindNull nodeKind = iota
-	kindBoolean
-	kindNumber
-	kindText
-	kindList
-	kindMapping
-	kindUnread // there is a fault in place of a value
-)
+// kindUnread is the kind of a node that has a fault in place of a value.
+const kindUnread rule.ValueType = 255
 
 // maxDepth bounds how deep values may nest. Rules need four levels.
 const maxDepth = 32
@@ -47,42 +39,16 @@ func (p place) problem(field, message string) Problem {
 }
 
 // String returns what a message says of the value.
-func (n node) String() string {
-	switch n.kind {
-	case kindNull:
-		return "left empty"
-	case kindText:
-		return quote(n.text)
-	case kindList:
-		if len(n.items) == 0 {
-			return "an empty list"
-		}
-		return "a list"
-	case kindMapping:
-		if len(n.entries) == 0 {
-			return "an empty mapping"
-		}
-		return "a mapping"
-	default:
-		return n.text
-	}
-}
+func (n node) String() string { return n.value().String() }
 
-// numeral matches the numbers of the core schema of YAML 1.2, those of JSON
-// among them.
-var numeral = regexp.MustCompile(`^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?` +
-	`|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
-
-// plainKind tells what text is that stands in YAML without quotes.
-func plainKind(plain string) nodeKind {
-	switch plain {
-	case "", "~", "null", "Null", "NULL":
-		return kindNull
-	case "true", "True", "TRUE", "false", "False", "FALSE":
-		return kindBoolean
+// value returns the value without its places.
+func (n node) value() rule.Value {
+	v := rule.Value{Type: n.kind, Text: n.text}
+	for _, item := range n.items {
+		v.Items = append(v.Items, item.value())
 	}
-	if numeral.MatchString(plain) {
-		return kindNumber
+	for _, e := range n.entries {
+		v.Entries = append(v.Entries, rule.Entry{Key: e.key.text, Value: e.value.value()})
 	}
-	return kindText
+	return v
 }

@@ -3,6 +3,8 @@ package rules
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // MaxDocumentSize is how many bytes a document may have.
@@ -14,11 +16,14 @@ const MaxDocumentSize = 1 << 20
 // The rules returned are complete: what the document leaves out has its
 // default. On error the set is empty and the error is [Problems]: every mistake
 // of the document, or the first one of its syntax.
-func Parse(document string, data []byte) (Set, error) {
+func Parse(document string, data []byte) (Set, error) { return NewTable().Parse(document, data) }
+
+// Parse is [Parse] for the kinds of the table.
+func (t *Table) Parse(document string, data []byte) (Set, error) {
 	set := Set{positions: make(map[Key]Position)}
 	root, problems := readTree(data)
 	if problems == nil {
-		problems = readSections(document, root, &set)
+		problems = t.readLists(document, root, &set)
 	}
 	for i := range problems {
 		problems[i].Document = document
@@ -57,26 +62,24 @@ func readTree(data []byte) (node, Problems) {
 // blank is the white space of JSON.
 const blank = " \t\r\n"
 
-// readSections reads the top of a document: kinds of rules and their lists.
-func readSections(document string, root node, to *Set) Problems {
+// readLists reads the top of a document: kinds of rules and their lists.
+func (t *Table) readLists(document string, root node, to *Set) Problems {
 	var problems Problems
 	if root.fault != "" {
 		problems = append(problems, root.problem("", "the document "+root.fault))
 	}
 	switch root.kind {
-	case kindMapping:
-	case kindNull:
+	case rule.Mapping:
+	case rule.Null:
 		return append(problems, root.problem("", fmt.Sprintf(
 			`the document is empty: write "%s: []" for a document without rules`, KindFlow)))
 	default:
 		return append(problems, root.problem("", fmt.Sprintf(
 			`the document is %v: must be a mapping of kinds to lists of rules; write "%s: []" for none`, root, KindFlow)))
 	}
-	kinds := make(map[string]section)
 	var names []string
-	for _, s := range sections() {
-		kinds[string(s.name())] = s
-		names = append(names, string(s.name()))
+	for _, kind := range t.Kinds() {
+		names = append(names, string(kind))
 	}
 	keys := judgeKeys(root, "", names)
 	problems = append(problems, keys.problems...)
@@ -85,7 +88,7 @@ func readSections(document string, root node, to *Set) Problems {
 			problems = append(problems, e.value.problem(e.key.text, e.value.fault))
 		}
 		if e.value.kind != kindUnread {
-			problems = append(problems, kinds[e.key.text].read(document, e.value, to)...)
+			problems = append(problems, readList(t.find(Kind(e.key.text)), document, e.value, to)...)
 		}
 	}
 	return problems

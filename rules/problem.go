@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Problem is one mistake in a document or a set.
@@ -53,9 +55,9 @@ func (p Problem) subject() string {
 	case p.Rule == "":
 		return fmt.Sprintf("%s[%d]", p.Kind, p.Index)
 	case p.Line > 0:
-		return fmt.Sprintf("%s rule %s", p.Kind, quote(p.Rule))
+		return fmt.Sprintf("%s rule %s", p.Kind, rule.Quote(p.Rule))
 	default:
-		return fmt.Sprintf("%s[%d] %s", p.Kind, p.Index, quote(p.Rule))
+		return fmt.Sprintf("%s[%d] %s", p.Kind, p.Index, rule.Quote(p.Rule))
 	}
 }
 
@@ -100,13 +102,4 @@ func (ps Problems) err() error {
 		)
 	})
 	return ps
-}
-
-// quote returns text in quotes, cut to what a message can bear.
-func quote(text string) string {
-	const most = 60
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
-	}
-	return fmt.Sprintf("%q", text)
 }

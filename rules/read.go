@@ -4,20 +4,23 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
-func (s schema[R]) read(document string, value node, to *Set) Problems {
-	if value.kind != kindList {
-		return Problems{value.problem(string(s.kind), fmt.Sprintf(
-			`is %v: must be a list of rules; write "%s: []" for none`, value, s.kind))}
+// readList adds the rules of a document's list to the set, complete.
+func readList(l list, document string, value node, to *Set) Problems {
+	kind := l.kind().Kind()
+	if value.kind != rule.List {
+		return Problems{value.problem(string(kind), fmt.Sprintf(
+			`is %v: must be a list of rules; write "%s: []" for none`, value, kind))}
 	}
 	var problems Problems
-	rules := s.rules(to)
 	for i, item := range value.items {
-		r := reader[R]{schema: s, start: item.place}
+		r := reader{fields: fields(l.kind().Fields()), former: l.kind().Former(), rule: l.kind().Draft(), start: item.place}
 		name := r.read(item)
 		if name != "" {
-			key := Key{s.kind, name}
+			key := Key{Kind: kind, Name: name}
 			if other, taken := to.positions[key]; taken {
 				fault := nameTaken("the rule at " + other.String())
 				r.judged(fault.Field, fault.Message)
@@ -25,31 +28,59 @@ func (s schema[R]) read(document string, value node, to *Set) Problems {
 				to.positions[key] = Position{document, item.line, item.column}
 			}
 		}
-		*rules = append(*rules, r.rule)
+		l.add(to, r.rule)
 		for _, p := range r.problems {
-			p.Kind, p.Index, p.Rule = s.kind, i, name
+			p.Kind, p.Index, p.Rule = kind, i, name
 			problems = append(problems, p)
 		}
 	}
 	return problems
 }
 
+// fields is what a rule has, in the order of writing.
+type fields []rule.FieldInfo
+
+// names returns what may stand in the mapping that the prefix leads to: "" is
+// the rule itself, "warmUp." the mapping below it.
+func (fs fields) names(prefix string) []string {
+	var names []string
+	for _, f := range fs {
+		rest, below := strings.CutPrefix(f.Path, prefix)
+		name, _, _ := strings.Cut(rest, ".")
+		if below && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// find returns the field of the path, nil when that leads to a mapping.
+func (fs fields) find(path string) *rule.FieldInfo {
+	for i := range fs {
+		if fs[i].Path == path {
+			return &fs[i]
+		}
+	}
+	return nil
+}
+
 // reader reads one rule.
-type reader[R any] struct {
-	schema[R]
-	start    place            // where the rule begins
-	rule     R                // as far as it has been read, complete at the end
+type reader struct {
+	fields   fields
+	former   []rule.FormerInfo
+	rule     rule.Rule        // as far as it has been read, complete at the end
+	start    place            // where it begins
 	places   map[string]place // of the values given, by their paths
-	former   map[string]node  // the values given of former fields, by their paths
+	given    map[string]node  // the values given of former fields, by their paths
 	unsound  map[string]bool  // paths whose values cannot be read
 	hidden   bool             // some fields cannot be read at all
 	problems Problems         // without the rule's name as yet
 }
 
 // read returns the name of the rule, "" when it cannot be told.
-func (r *reader[R]) read(item node) (name string) {
+func (r *reader) read(item node) (name string) {
 	r.places = make(map[string]place)
-	r.former = make(map[string]node)
+	r.given = make(map[string]node)
 	r.unsound = make(map[string]bool)
 	if item.fault != "" {
 		r.report(item.place, "", "the rule "+item.fault)
@@ -57,7 +88,7 @@ func (r *reader[R]) read(item node) (name string) {
 	switch item.kind {
 	case kindUnread:
 		return ""
-	case kindMapping:
+	case rule.Mapping:
 		r.readMapping("", item)
 	default:
 		r.report(item.place, "", fmt.Sprintf(
@@ -68,11 +99,11 @@ func (r *reader[R]) read(item node) (name string) {
 	if r.unsound["name"] {
 		return ""
 	}
-	return r.nameOf(r.rule)
+	return r.rule.Key().Name
 }
 
 // readMapping reads the fields of the mapping that the prefix leads to.
-func (r *reader[R]) readMapping(prefix string, m node) {
+func (r *reader) readMapping(prefix string, m node) {
 	keys := judgeKeys(m, prefix, r.fields.names(prefix), r.formerNames(prefix)...)
 	r.problems = append(r.problems, keys.problems...)
 	r.hidden = r.hidden || keys.hidden
@@ -86,7 +117,7 @@ func (r *reader[R]) readMapping(prefix string, m node) {
 	}
 }
 
-func (r *reader[R]) readField(path string, value node) {
+func (r *reader) readField(path string, value node) {
 	r.places[path] = value.place
 	if value.fault != "" {
 		r.fail(path, value.fault)
@@ -94,15 +125,15 @@ func (r *reader[R]) readField(path string, value node) {
 	f := r.fields.find(path)
 	switch {
 	case value.kind == kindUnread:
-	case value.kind == kindNull:
+	case value.kind == rule.Null:
 		r.fail(path, "is left empty: write a value or remove the field")
 	case f != nil:
-		if fault := f.read(&r.rule, value); fault != "" {
+		if fault := r.rule.Set(path, value.value()); fault != "" {
 			r.fail(path, fault)
 		}
-	case r.isFormer(path):
-		r.former[path] = value
-	case value.kind != kindMapping || len(value.entries) == 0:
+	case slices.Contains(r.formerNames(""), path):
+		r.given[path] = value
+	case value.kind != rule.Mapping || len(value.entries) == 0:
 		r.fail(path, fmt.Sprintf("is %v: must be a mapping with some of the fields %s",
 			value, strings.Join(r.fields.names(path+"."), ", ")))
 	default:
@@ -110,14 +141,12 @@ func (r *reader[R]) readField(path string, value node) {
 	}
 }
 
-func (s schema[R]) isFormer(path string) bool { return slices.Contains(s.formerNames(""), path) }
-
 // formerNames returns what may stand in the mapping that the prefix leads to in
 // older documents.
-func (s schema[R]) formerNames(prefix string) (names []string) {
+func (r *reader) formerNames(prefix string) (names []string) {
 	if prefix == "" {
-		for _, f := range s.formerFields {
-			names = append(names, f.path)
+		for _, f := range r.former {
+			names = append(names, f.Path)
 		}
 	}
 	return names
@@ -125,61 +154,61 @@ func (s schema[R]) formerNames(prefix string) (names []string) {
 
 // readFormer takes the values of former fields over. What depends on a field is not
 // judged while it cannot be read what a former one says of it.
-func (r *reader[R]) readFormer() {
-	for _, f := range r.formerFields {
-		if value, given := r.former[f.path]; given {
-			if fault := f.read(&r.rule, value); fault != "" {
-				r.fail(f.path, fault)
+func (r *reader) readFormer() {
+	for _, f := range r.former {
+		if value, given := r.given[f.Path]; given {
+			if fault := r.rule.SetFormer(f.Path, value.value()); fault != "" {
+				r.fail(f.Path, fault)
 			}
 		}
-		r.unsound[f.now] = r.unsound[f.now] || r.unsound[f.path]
+		r.unsound[f.Now] = r.unsound[f.Now] || r.unsound[f.Path]
 	}
 }
 
 // judge completes the rule and finds what is wrong with it as a whole.
-func (r *reader[R]) judge() {
+func (r *reader) judge() {
 	r.readFormer()
 	given := r.rule
-	r.rule = r.fill(given)
+	r.rule = given.WithDefaults()
 	for _, f := range r.fields {
-		_, present := r.places[f.path]
+		_, present := r.places[f.Path]
 		switch {
-		case !present && f.missing != "":
-			r.judged(f.path, f.missing)
-		case present && !f.equal(&given, &r.rule):
-			r.judged(f.path, fmt.Sprintf("is %v: leave the field out for the default, %v",
-				f.write(&given), f.write(&r.rule)))
+		case !present && f.Missing != "":
+			r.judged(f.Path, f.Missing)
+		case present && !given.SameField(f.Path, r.rule):
+			r.judged(f.Path, fmt.Sprintf("is %v: leave the field out for the default, %v",
+				given.Get(f.Path), r.rule.Get(f.Path)))
 		}
 	}
-	for _, fault := range r.faults(&given) {
+	for _, fault := range given.Faults() {
 		r.judged(fault.Field, fault.Message)
 	}
 }
 
 // judged reports a fault, unless it may come of one in reading the document.
-func (r *reader[R]) judged(path, message string) {
+func (r *reader) judged(path, message string) {
 	unsound := func(path string) bool { return r.unsound[path] }
 	_, given := r.places[path]
 	f := r.fields.find(path)
-	if unsound(path) || r.hidden && !given || f != nil && slices.ContainsFunc(f.needs, unsound) {
+	if unsound(path) || r.hidden && !given || f != nil && slices.ContainsFunc(f.Needs, unsound) {
 		return
 	}
 	r.report(r.placeOf(path), path, message)
 }
 
 // fail reports that the value of a field cannot be read.
-func (r *reader[R]) fail(path, message string) {
+func (r *reader) fail(path, message string) {
 	r.unsound[path] = true
 	r.report(r.places[path], path, message)
 }
 
-func (r *reader[R]) report(at place, path, message string) {
+func (r *reader) report(at place, path, message string) {
 	r.problems = append(r.problems, at.problem(path, message))
 }
 
 // placeOf returns where the value of the field stands, or else the mapping that
 // lacks it.
-func (r *reader[R]) placeOf(path string) place {
+func (r *reader) placeOf(path string) place {
 	if at, ok := r.places[path]; ok {
 		return at
 	}

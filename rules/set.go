@@ -1,24 +1,33 @@
 package rules
 
 import (
-	"slices"
+	"fmt"
+	"iter"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
-// Kind is a kind of rule, named as its list is in a document.
-type Kind string
+// Kind is the name of a kind of rule, which is that of its list in a document.
+type Kind = rule.Kind
 
-// KindFlow is the kind of [flow.Rule].
-const KindFlow Kind = "flow"
+// Key identifies a rule among all rules in force.
+type Key = rule.Key
+
+// MaxNameLength is how many bytes the name of a rule or a resource may have.
+const MaxNameLength = rule.MaxNameLength
 
 // Set is the rules of one or more documents, or of code. The zero value has
 // none. Its methods write nothing to it, so that a set that nobody changes may
-// be used concurrently.
+// be used concurrently. Names (the resource or the pattern where the name is left
+// out) are unique within a kind.
 type Set struct {
-	// Flow holds the rate ceilings. Their names (the resource where the name is
-	// left out) are unique.
+	// Flow holds the limits on how much passes in a time.
 	Flow []flow.Rule
+
+	// Custom holds rules of kinds that do not come with Penstock, as [rule.Type.Of]
+	// makes them. The engine has to know the kinds: see core.Config.Kinds.
+	Custom []rule.Rule
 
 	// positions tells where rules stand in documents. It is never written to
 	// once a set has been handed out, so copies of the set share it.
@@ -26,12 +35,48 @@ type Set struct {
 }
 
 // Len returns how many rules the set has, of all kinds.
-func (s Set) Len() int { return len(s.Flow) }
+func (s Set) Len() int {
+	count := len(s.Custom)
+	for _, l := range standard() {
+		count += l.count(s)
+	}
+	return count
+}
+
+// All yields all rules of the set, complete: by kind, then as they stand.
+func (s Set) All() iter.Seq[rule.Rule] { return NewTable().All(s) }
+
+// All is [Set.All] with the rules made by the kinds of the table.
+func (t *Table) All(s Set) iter.Seq[rule.Rule] {
+	return func(yield func(rule.Rule) bool) {
+		for _, l := range t.of(s).lists {
+			for _, r := range l.all(s) {
+				if !yield(r.WithDefaults()) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Keys yields the keys of all rules of a set that is complete, see
+// [Set.WithDefaults].
+func (s Set) Keys() iter.Seq[Key] {
+	return func(yield func(Key) bool) {
+		for _, l := range NewTable().of(s).lists {
+			for _, r := range l.all(s) {
+				if !yield(r.Key()) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Position returns where the rule begins in its document; false for a rule that
 // the set does not have or that was made in code.
 func (s Set) Position(kind Kind, name string) (Position, bool) {
-	p, ok := s.positions[Key{kind, name}]
+	p, ok := s.positions[Key{Kind: kind, Name: name}]
 	return p, ok
 }
 
@@ -40,24 +85,71 @@ func (s Set) Position(kind Kind, name string) (Position, bool) {
 // their index. A set that [Parse] returned is sound already.
 func (s Set) Validate() error {
 	var problems Problems
-	for _, section := range sections() {
-		problems = append(problems, section.validate(s)...)
+	for _, l := range NewTable().of(s).lists {
+		problems = append(problems, validate(l, s)...)
 	}
 	return problems.err()
 }
 
-// Sound says whether [Set.Validate] would find nothing wrong but names that several
-// rules have. It is for those who know the names to be unique, and allocates
-// nothing where all is well.
-func (s Set) Sound() bool {
-	return !slices.ContainsFunc(sections(), func(section section) bool { return !section.sound(s) })
+func validate(l list, s Set) Problems {
+	var problems Problems
+	kind := l.kind().Kind()
+	first := make(map[string]int, l.count(s)) // names, to the index of the rule that has them
+	for i, r := range l.all(s) {
+		name := r.WithDefaults().Key().Name
+		faults := r.Faults()
+		if other, taken := first[name]; !taken {
+			first[name] = i
+		} else if name != "" {
+			faults = append(faults, nameTaken(fmt.Sprintf("%s[%d]", kind, other)))
+		}
+		for _, fault := range faults {
+			problems = append(problems, problemOf(kind, i, name, fault))
+		}
+	}
+	return problems
+}
+
+// problemOf returns the fault as a problem of a rule that has no position.
+func problemOf(kind Kind, index int, name string, fault rule.Fault) Problem {
+	return Problem{Kind: kind, Index: index, Rule: name, Field: fault.Field, Message: fault.Message}
+}
+
+// nameTaken is the fault of a rule whose name another rule has.
+func nameTaken(by string) rule.Fault {
+	return rule.Fault{
+		Field:   "name",
+		Message: fmt.Sprintf("is taken by %s: give one of them another (the default is the resource)", by),
+	}
 }
 
 // WithDefaults returns a deep copy with every field that a rule leaves out
-// filled in. See [flow.Rule.WithDefaults].
+// filled in.
 func (s Set) WithDefaults() Set {
-	for _, section := range sections() {
-		section.complete(&s)
+	complete := Set{positions: s.positions}
+	for _, l := range NewTable().of(s).lists {
+		for _, r := range l.all(s) {
+			l.add(&complete, r.WithDefaults())
+		}
 	}
-	return s
+	return complete
+}
+
+// Replaced returns the rules, complete, that one set has and not, at the same place,
+// the other: those that are gone and those that have come. A rule that has only moved
+// is in both. It costs about as much as comparing the sets.
+func (t *Table) Replaced(from, to Set) (gone, come []rule.Rule) {
+	for _, l := range t.of(from, to).lists {
+		less, more := l.replaced(from, to)
+		gone, come = append(gone, less...), append(come, more...)
+	}
+	return gone, come
+}
+
+// Assign makes a set a copy of another that shares no rules with it.
+func (t *Table) Assign(to *Set, from Set) {
+	for _, l := range t.of(*to, from).lists {
+		l.assign(to, from)
+	}
+	to.positions = from.positions
 }

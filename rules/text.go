@@ -2,8 +2,9 @@ package rules
 
 import (
 	"fmt"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // checkText finds the first character that no document may have. What is left
@@ -15,23 +16,13 @@ func checkText(data []byte) Problems {
 		case r == utf8.RuneError && size == 1:
 			return Problems{placeOf(data, i).problem("", fmt.Sprintf(
 				"the document is not UTF-8: there is a byte 0x%02x here; save it as UTF-8", data[i]))}
-		case invisible(r) && r != '\t' && r != '\n' && r != '\r':
+		case rule.IsInvisible(r) && r != '\t' && r != '\n' && r != '\r':
 			return Problems{placeOf(data, i).problem("", fmt.Sprintf(
 				"the document has a character %U here, which cannot be seen: remove it", r))}
 		}
 		i += size
 	}
 	return nil
-}
-
-// invisible tells characters that can hide in a text or break its lines:
-// controls, separators of lines and paragraphs, byte order marks.
-func invisible(r rune) bool {
-	switch r {
-	case '\u2028', '\u2029', '\ufeff', '\ufffe', '\uffff':
-		return true
-	}
-	return unicode.IsControl(r)
 }
 
 // placeOf returns the place of the character at the offset.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // YAML returns the set as a document that [Parse] reads back to the same rules,
@@ -16,23 +18,29 @@ func (s Set) YAML() ([]byte, error) {
 		return nil, err
 	}
 	var document []byte
-	for _, section := range sections() {
-		count := section.count(s)
-		if count == 0 && section.name() == KindFlow {
-			document = append(document, "flow: []\n"...)
+	for _, l := range NewTable().of(s).lists {
+		count := l.count(s)
+		if count == 0 && s.Len() == 0 && len(document) == 0 {
+			return []byte(string(l.kind().Kind()) + ": []\n"), nil
 		}
-		for first := 0; first < count; first += writtenAtOnce {
-			lines, err := dump(section.name(), section.write(s, first, min(first+writtenAtOnce, count)))
+		batch := rule.Value{Type: rule.List}
+		for i, r := range l.all(s) {
+			batch.Items = append(batch.Items, writeRule(r.WithDefaults()))
+			if len(batch.Items) < writtenAtOnce && i+1 < count {
+				continue
+			}
+			lines, err := dump(l.kind().Kind(), batch)
 			if err != nil {
 				return nil, err
 			}
-			if first > 0 { // the name of the section is there already
+			if i >= writtenAtOnce { // the name of the list is there already
 				_, lines, _ = bytes.Cut(lines, []byte("\n"))
 			}
 			if document = append(document, lines...); len(document) > MaxDocumentSize {
-				return nil, fmt.Errorf("rules: the document would be too long, %d of its %d rules have %d bytes: the most is %d; make several sets of it",
-					min(first+writtenAtOnce, count), s.Len(), len(document), MaxDocumentSize)
+				return nil, fmt.Errorf("rules: the document would be too long, %d of its %d %s rules have %d bytes: the most is %d; make several sets of it",
+					i+1, count, l.kind().Kind(), len(document), MaxDocumentSize)
 			}
+			batch.Items = nil
 		}
 	}
 	return document, nil
@@ -42,9 +50,9 @@ func (s Set) YAML() ([]byte, error) {
 // needs time and memory out of proportion for many.
 const writtenAtOnce = 200
 
-// dump returns a section with the rules as YAML.
-func dump(name Kind, rules node) ([]byte, error) {
-	root := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{toYAML(writeText(name)), toYAML(rules)}}
+// dump returns a list of rules as YAML.
+func dump(name Kind, rules rule.Value) ([]byte, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{toYAML(rule.TextValue(name)), toYAML(rules)}}
 	data, err := yaml.Dump(root, yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1))
 	if err != nil {
 		return nil, fmt.Errorf("rules: writing YAML: %w", err)
@@ -52,20 +60,12 @@ func dump(name Kind, rules node) ([]byte, error) {
 	return data, nil
 }
 
-func (s schema[R]) write(set Set, first, end int) node {
-	rules := node{kind: kindList}
-	for _, rule := range (*s.rules(&set))[first:end] {
-		rules.items = append(rules.items, s.writeRule(s.fill(rule)))
-	}
-	return rules
-}
-
 // writeRule returns a complete rule without what is there by default.
-func (s schema[R]) writeRule(rule R) node {
-	written := node{kind: kindMapping}
-	for _, f := range s.fields {
-		if s.says(f, &rule) {
-			written.put(f.path, f.write(&rule))
+func writeRule(r rule.Rule) rule.Value {
+	written := rule.Value{Type: rule.Mapping}
+	for _, f := range r.Type().Fields() {
+		if says(f, r) {
+			put(&written, f.Path, r.Get(f.Path))
 		}
 	}
 	return written
@@ -73,49 +73,51 @@ func (s schema[R]) writeRule(rule R) node {
 
 // says tells whether the document of a complete rule has to have the field: it
 // is required, or not what it would be by default. nil is no rule.
-func (s schema[R]) says(f field[R], rule *R) bool {
-	if rule == nil {
+func says(f rule.FieldInfo, r rule.Rule) bool {
+	if r == nil {
 		return false
 	}
-	without := *rule
-	f.reset(&without)
-	without = s.fill(without)
-	return f.missing != "" || !f.equal(rule, &without)
+	if f.Missing != "" {
+		return true
+	}
+	without := r.WithDefaults() // a copy
+	without.Reset(f.Path)
+	return !r.SameField(f.Path, without.WithDefaults())
 }
 
-// put adds a field to a mapping, below mappings of its own if its path has dots.
-func (n *node) put(path string, value node) {
+// put adds a value to a mapping, below mappings of its own if its path has dots.
+func put(to *rule.Value, path string, value rule.Value) {
 	name, rest, below := strings.Cut(path, ".")
 	if !below {
-		n.entries = append(n.entries, entry{writeText(name), value})
+		to.Entries = append(to.Entries, rule.Entry{Key: name, Value: value})
 		return
 	}
-	last := len(n.entries) - 1
-	if last < 0 || n.entries[last].key.text != name {
-		n.entries = append(n.entries, entry{writeText(name), node{kind: kindMapping}})
+	last := len(to.Entries) - 1
+	if last < 0 || to.Entries[last].Key != name {
+		to.Entries = append(to.Entries, rule.Entry{Key: name, Value: rule.Value{Type: rule.Mapping}})
 		last++
 	}
-	n.entries[last].value.put(rest, value)
+	put(&to.Entries[last].Value, rest, value)
 }
 
-// toYAML returns a node that the YAML writer takes, with quotes where text
+// toYAML returns a value that the YAML writer takes, with quotes where text
 // would be read as something else without.
-func toYAML(n node) *yaml.Node {
-	y := &yaml.Node{Kind: yaml.ScalarNode, Value: n.text}
-	switch n.kind {
-	case kindMapping:
+func toYAML(v rule.Value) *yaml.Node {
+	y := &yaml.Node{Kind: yaml.ScalarNode, Value: v.Text}
+	switch v.Type {
+	case rule.Mapping:
 		y.Kind = yaml.MappingNode
-		for _, e := range n.entries {
-			y.Content = append(y.Content, toYAML(e.key), toYAML(e.value))
+		for _, e := range v.Entries {
+			y.Content = append(y.Content, toYAML(rule.TextValue(e.Key)), toYAML(e.Value))
 		}
-	case kindList:
+	case rule.List:
 		y.Kind = yaml.SequenceNode
-		for _, item := range n.items {
+		for _, item := range v.Items {
 			y.Content = append(y.Content, toYAML(item))
 		}
-	case kindText:
+	case rule.Text:
 		y.Tag = "!!str"
-		if plainKind(n.text) != kindText {
+		if rule.PlainType(v.Text) != rule.Text {
 			y.Style = yaml.DoubleQuotedStyle
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // readYAML returns the tree of a YAML document.
@@ -19,7 +21,7 @@ func readYAML(data []byte) (node, Problems) {
 	}
 	var document, another yaml.Node
 	if err := loader.Load(&document); errors.Is(err, io.EOF) {
-		return node{place: place{1, 1}, kind: kindNull}, nil
+		return node{place: place{1, 1}, kind: rule.Null}, nil
 	} else if err != nil {
 		return node{}, r.fail(err)
 	}
@@ -52,19 +54,19 @@ func (r yamlReader) node(y *yaml.Node) node {
 	n := node{place: r.place(y.Line, y.Column), text: y.Value, fault: unsupported(y)}
 	switch y.Kind {
 	case yaml.MappingNode:
-		n.kind = kindMapping
+		n.kind = rule.Mapping
 		for i := 0; i < len(y.Content); i += 2 {
 			n.entries = append(n.entries, entry{r.key(y.Content[i]), r.node(y.Content[i+1])})
 		}
 	case yaml.SequenceNode:
-		n.kind = kindList
+		n.kind = rule.List
 		for _, item := range y.Content {
 			n.items = append(n.items, r.node(item))
 		}
 	case yaml.ScalarNode:
-		n.kind = kindText
+		n.kind = rule.Text
 		if isPlain(y) {
-			n.kind = plainKind(y.Value)
+			n.kind = rule.PlainType(y.Value)
 		}
 	default:
 		n.kind = kindUnread
@@ -90,11 +92,11 @@ func isPlain(y *yaml.Node) bool {
 func unsupported(y *yaml.Node) string {
 	switch {
 	case y.Kind == yaml.AliasNode:
-		return fmt.Sprintf("is an alias, which is not supported: write out what %s stands for", quote("*"+y.Value))
+		return fmt.Sprintf("is an alias, which is not supported: write out what %s stands for", rule.Quote("*"+y.Value))
 	case y.Anchor != "":
-		return fmt.Sprintf("has an anchor, which is not supported: remove %s", quote("&"+y.Anchor))
+		return fmt.Sprintf("has an anchor, which is not supported: remove %s", rule.Quote("&"+y.Anchor))
 	case y.Style&yaml.TaggedStyle != 0 || y.Tag == "!":
-		return fmt.Sprintf("has a tag, which is not supported: remove %s", quote(y.Tag))
+		return fmt.Sprintf("has a tag, which is not supported: remove %s", rule.Quote(y.Tag))
 	default:
 		return ""
 	}

@@ -1,0 +1,107 @@
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Kind returns the kind of flow rules.
+func Kind() *rule.Type[Rule] {
+	return rule.Define(rule.Spec[Rule]{
+		Kind: "flow", Phase: rule.PhaseRate, Reason: rule.RateLimited,
+		Common: common, Fields: fields(), Examples: examples(),
+		Former:   []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
+		Defaults: defaults, Validate: validate,
+		New: newLimiter, Adopt: adopt,
+	})
+}
+
+func common(r *Rule) rule.Common {
+	return rule.Common{
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
+		Related: &r.Related,
+	}
+}
+
+// fields are what documents may say. To let them have one more field, add it to
+// [Rule] and to the list here.
+func fields() []rule.Field[Rule] {
+	return slices.Concat(rule.TargetFields(common), []rule.Field[Rule]{
+		rule.NumberField("limit", func(r *Rule) *float64 { return &r.Limit }).
+			Required("is missing: write how many tokens may pass in a window, 0 to block all").
+			Says("tokens per window, a call takes one; 0 blocks all, 0.5 is one in two windows"),
+		rule.DurationField("window", func(r *Rule) *time.Duration { return &r.Window }).Given("algorithm").
+			Says("the time that the limit speaks of"),
+		rule.ChoiceField("algorithm", func(r *Rule) *Algorithm { return &r.Algorithm },
+			SlidingWindow, FixedWindow, TokenBucket, Throttle).Accepts("leakyBucket", string(Throttle)).
+			Says("slidingWindow, fixedWindow, tokenBucket, or throttle, which spaces calls evenly"),
+		rule.WholeField("buckets", func(r *Rule) *int { return &r.Buckets }).Given("window", "algorithm").
+			Says("the parts of a slidingWindow"),
+		rule.BooleanField("strict", func(r *Rule) *bool { return &r.Strict }).Given("algorithm").
+			Says("slidingWindow: the limit holds over every interval, aligned to buckets or not"),
+		rule.DurationField("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).Given("algorithm").
+			Says("throttle and tokenBucket: the longest that a call may wait"),
+		rule.NumberField("burst", func(r *Rule) *float64 { return &r.Burst }).Given("limit", "algorithm", "overdraft").
+			Says("tokenBucket: how many tokens it holds, and has at the start").Otherwise("the limit, at least 1"),
+		rule.BooleanField("overdraft", func(r *Rule) *bool { return &r.Overdraft }).Given("algorithm").
+			Says("tokenBucket: a call goes when nothing is owed, whatever it takes; those behind it pay"),
+		rule.DurationField("warmUp.period", func(r *Rule) *time.Duration { return &r.WarmUp.Period }).
+			Says("how long a cold resource takes to become warm under full load").Otherwise("off"),
+		rule.NumberField("warmUp.coldFactor", func(r *Rule) *float64 { return &r.WarmUp.ColdFactor }).
+			Says("how much lower the ceiling is at first"),
+		rule.DurationField("warmUp.step", func(r *Rule) *time.Duration { return &r.WarmUp.Step }).Given("algorithm").
+			Says("how often the ceiling is computed anew; not for tokenBucket"),
+	}, slices.Insert(rule.ScopeFields(common), 1,
+		rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "algorithm").
+			Says("windows: count the passes of that resource instead").Otherwise("none"),
+	))
+}
+
+// readControl reads the field "control" of older documents, where a throttle was
+// "control: throttle" without an algorithm.
+func readControl(r *Rule, v rule.Value) string {
+	const reject, throttle = "reject", string(Throttle)
+	control, fault := rule.ReadChoice(v, []string{reject, throttle})
+	algorithm := cmp.Or(r.Algorithm, SlidingWindow)
+	switch {
+	case fault != "":
+		return fault
+	case control == "":
+		return "is empty: remove the field"
+	case control == reject && algorithm == Throttle:
+		return fmt.Sprintf("is %q, but algorithm is %q: remove control", control, algorithm)
+	case control == throttle && algorithm != SlidingWindow && algorithm != Throttle:
+		return fmt.Sprintf("is %q, but algorithm is %q: remove control, or set algorithm to %q", control, algorithm, throttle)
+	case control == throttle:
+		r.Algorithm = Throttle
+	}
+	return ""
+}
+
+// examples are rules that have every field between them.
+func examples() []rule.Example[Rule] {
+	return []rule.Example[Rule]{{
+		About:  "A ceiling: what comes beyond it is refused.",
+		Rule:   Rule{Name: "create-qps", Resource: "orders:create", Limit: 1000},
+		Fields: []string{"name", "resource", "limit", "window", "algorithm", "buckets", "strict", "shadow"},
+	}, {
+		About: "Even spacing: calls wait for their turn. A cold cache warms up first.",
+		Rule: Rule{
+			Resource: "reports:render", Limit: 5, Algorithm: Throttle, MaxWait: 500 * time.Millisecond,
+			WarmUp: WarmUp{Period: 10 * time.Second},
+		},
+		Fields: []string{"resource", "limit", "algorithm", "maxWait", "warmUp.period", "warmUp.coldFactor", "warmUp.step"},
+	}, {
+		About:  "A bucket for each user, and for one kind of callers.",
+		Rule:   Rule{Match: "user:*", Limit: 5, Algorithm: TokenBucket, Burst: 20, Origin: "mobile"},
+		Fields: []string{"match", "perResource", "limit", "algorithm", "burst", "overdraft", "origin"},
+	}, {
+		About:  "Reads give way to writes.",
+		Rule:   Rule{Name: "reads-yield", Resource: "orders:read", Limit: 50, Related: "orders:write"},
+		Fields: []string{"name", "resource", "limit", "related"},
+	}}
+}

@@ -1,0 +1,206 @@
+package rules
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// standard lists the kinds of rules that come with Penstock, in the order of
+// documents. A new kind has a row here and a list in [Set].
+func standard() []list {
+	return []list{
+		typedList[flow.Rule]{flow.Kind(), func(s *Set) *[]flow.Rule { return &s.Flow }},
+	}
+}
+
+// The names of the kinds that come with Penstock.
+const (
+	KindFlow Kind = "flow"
+)
+
+// Table is the kinds of rules that there are: those that come with Penstock and a
+// user's own. It never changes. The functions of this package that need one but are
+// not its methods use the kinds that come with Penstock.
+type Table struct{ lists []list }
+
+// NewTable returns the kinds that come with Penstock and others. It panics when two
+// kinds have the same name, which is a mistake of the program.
+func NewTable(custom ...rule.Definition) *Table {
+	t := &Table{lists: standard()}
+	for _, kind := range custom {
+		if t.find(kind.Kind()) != nil {
+			panic("rules: there are two kinds of rules " + rule.Quote(string(kind.Kind())))
+		}
+		t.lists = append(t.lists, customList{kind})
+	}
+	return t
+}
+
+// Kinds returns the names of the kinds, in the order of documents.
+func (t *Table) Kinds() []Kind {
+	var kinds []Kind
+	for _, l := range t.lists {
+		kinds = append(kinds, l.kind().Kind())
+	}
+	return kinds
+}
+
+// Definitions returns the kinds, in the order of documents.
+func (t *Table) Definitions() []rule.Definition {
+	var kinds []rule.Definition
+	for _, l := range t.lists {
+		kinds = append(kinds, l.kind())
+	}
+	return kinds
+}
+
+func (t *Table) find(kind Kind) list {
+	for _, l := range t.lists {
+		if l.kind().Kind() == kind {
+			return l
+		}
+	}
+	return nil
+}
+
+// of returns the table for a set, which may have rules of a user's own kinds.
+func (t *Table) of(sets ...Set) *Table {
+	all := t
+	for _, set := range sets {
+		for _, r := range set.Custom {
+			if all.find(r.Type().Kind()) == nil {
+				all = &Table{append(slices.Clip(all.lists), customList{r.Type()})}
+			}
+		}
+	}
+	return all
+}
+
+// list is the rules of one kind in a set.
+type list interface {
+	kind() rule.Definition
+	count(Set) int
+
+	// all yields the rules with their indexes, as they are in the set.
+	all(Set) iter.Seq2[int, rule.Rule]
+
+	// add adds a rule of the kind.
+	add(*Set, rule.Rule)
+
+	// replaced returns the complete rules at places where two sets have different ones.
+	replaced(from, to Set) (gone, come []rule.Rule)
+
+	// assign makes the list of a set a copy of that of another, in its own memory.
+	assign(to *Set, from Set)
+}
+
+// typedList is the list of a kind that has a field of its own in [Set].
+type typedList[R comparable] struct {
+	of    *rule.Type[R]
+	rules func(*Set) *[]R
+}
+
+func (l typedList[R]) kind() rule.Definition { return l.of }
+
+func (l typedList[R]) count(s Set) int { return len(*l.rules(&s)) }
+
+func (l typedList[R]) all(s Set) iter.Seq2[int, rule.Rule] {
+	return func(yield func(int, rule.Rule) bool) {
+		for i, r := range *l.rules(&s) {
+			if !yield(i, l.of.Of(r)) {
+				return
+			}
+		}
+	}
+}
+
+func (l typedList[R]) add(s *Set, r rule.Rule) {
+	rules := l.rules(s)
+	*rules = append(*rules, r.Value().(R))
+}
+
+func (l typedList[R]) replaced(from, to Set) (gone, come []rule.Rule) {
+	before, after := *l.rules(&from), *l.rules(&to)
+	for i := range max(len(before), len(after)) {
+		if i < len(before) && i < len(after) && before[i] == after[i] {
+			continue
+		}
+		if i < len(before) {
+			gone = append(gone, l.of.Of(l.of.WithDefaults(before[i])))
+		}
+		if i < len(after) {
+			come = append(come, l.of.Of(l.of.WithDefaults(after[i])))
+		}
+	}
+	return gone, come
+}
+
+func (l typedList[R]) assign(to *Set, from Set) {
+	own, given := l.rules(to), *l.rules(&from)
+	if kept := (*own)[:0]; len(given) >= cap(kept)/4 { // else memory is given up too
+		*own = append(slices.Grow(kept, len(given)), given...)
+		clear((*own)[len(given):cap(*own)])
+		return
+	}
+	*own = slices.Clone(given)
+}
+
+// customList is the list of a kind of the user's own: those of its rules among
+// [Set.Custom].
+type customList struct{ of rule.Definition }
+
+func (l customList) kind() rule.Definition { return l.of }
+
+func (l customList) count(s Set) int {
+	count := 0
+	for range l.all(s) {
+		count++
+	}
+	return count
+}
+
+func (l customList) all(s Set) iter.Seq2[int, rule.Rule] {
+	return func(yield func(int, rule.Rule) bool) {
+		index := 0
+		for _, r := range s.Custom {
+			if r.Type().Kind() != l.of.Kind() {
+				continue
+			}
+			if !yield(index, r) {
+				return
+			}
+			index++
+		}
+	}
+}
+
+func (l customList) add(s *Set, r rule.Rule) { s.Custom = append(s.Custom, r) }
+
+func (l customList) replaced(from, to Set) (gone, come []rule.Rule) {
+	next, stop := iter.Pull2(l.all(to))
+	defer stop()
+	for _, before := range l.all(from) {
+		_, after, more := next()
+		if more && before.Equal(after) {
+			continue
+		}
+		gone = append(gone, before.WithDefaults())
+		if more {
+			come = append(come, after.WithDefaults())
+		}
+	}
+	for _, after, more := next(); more; _, after, more = next() {
+		come = append(come, after.WithDefaults())
+	}
+	return gone, come
+}
+
+func (l customList) assign(to *Set, from Set) {
+	to.Custom = slices.DeleteFunc(slices.Clone(to.Custom), func(r rule.Rule) bool { return r.Type().Kind() == l.of.Kind() })
+	for _, r := range l.all(from) {
+		to.Custom = append(to.Custom, r)
+	}
+}
