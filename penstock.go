@@ -15,7 +15,7 @@ package penstock
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -43,14 +43,35 @@ var (
 	ErrClosed = core.ErrClosed
 )
 
-// defaultEngine is made when it is first asked for.
+// defaultEngine is the process-wide engine: the one that SetDefault was given, or one
+// that is made when it is first asked for.
 //
 //nolint:gochecknoglobals // the one exception: the process-wide engine
-var defaultEngine = sync.OnceValue(func() *core.Engine { return core.New(core.Config{}) })
+var defaultEngine atomic.Pointer[core.Engine]
 
-// Default returns the process-wide engine, which adapters and metrics are
-// handed. It is made on first use.
-func Default() *core.Engine { return defaultEngine() }
+// Default returns the process-wide engine, which the functions of this package use,
+// and adapters and metrics that are given none. Unless [SetDefault] gave one, it is
+// made on first use.
+func Default() *core.Engine {
+	if e := defaultEngine.Load(); e != nil {
+		return e
+	}
+	made := core.New(core.Config{})
+	if !defaultEngine.CompareAndSwap(nil, made) {
+		made.Close() // another goroutine was quicker
+	}
+	return defaultEngine.Load()
+}
+
+// SetDefault makes an engine the process-wide one, which must not be nil. The one
+// before is not closed. Call it at the start of the program: what has asked for the
+// engine before, such as an adapter, keeps the one that it got.
+func SetDefault(e *core.Engine) {
+	if e == nil {
+		panic("penstock: SetDefault(nil): give it an engine")
+	}
+	defaultEngine.Store(e)
+}
 
 // Entry asks the default engine to make a call. See [core.Engine.Entry].
 func Entry(ctx context.Context, resource string, opts ...Option) (Guard, error) {
@@ -65,6 +86,10 @@ func Do(ctx context.Context, resource string, fn func(context.Context) error, op
 // Load puts the rules that come from code in force. See [core.Engine.Load].
 func Load(set Rules) error { return Default().Load(set) }
 
+// LoadAs is [Load] for one of several owners, such as a library. See
+// [core.Engine.LoadAs].
+func LoadAs(owner string, set Rules) error { return Default().LoadAs(owner, set) }
+
 // Follow keeps the rules of a source applied until ctx ends. See
 // [core.Engine.Follow].
 func Follow(ctx context.Context, source core.Source) error { return Default().Follow(ctx, source) }
@@ -76,9 +101,17 @@ func Ready(ctx context.Context) error { return Default().Ready(ctx) }
 // Tokens makes a call take n tokens, at least 1, instead of one.
 func Tokens(n int) Option { return core.Tokens(n) }
 
-// Args hands the arguments of the call to the checks: strings, booleans,
-// numbers.
-func Args(values ...any) Option { return core.Args(values...) }
+// String says that an attribute of the call has a value, for rules that look at it.
+func String(key, value string) Option { return core.String(key, value) }
+
+// Int is [String] for an attribute that is a whole number.
+func Int(key string, value int64) Option { return core.Int(key, value) }
+
+// Priority says how important the call is.
+func Priority(p core.CallPriority) Option { return core.Priority(p) }
+
+// NoWait has a call refused that would wait.
+func NoWait() Option { return core.NoWait() }
 
 // Origin names who is calling.
 func Origin(caller string) Option { return core.Origin(caller) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // DefaultMaxResources is how many resource names an engine keeps statistics of
@@ -28,9 +29,9 @@ type Config struct {
 	// Observer is told of events. Defaults to nobody.
 	Observer Observer
 
-	// Checks are protections of the user's own. They run after the built-in
-	// rules, in this order, and cost each call an allocation.
-	Checks []Check
+	// Kinds are kinds of rules beside those that come with Penstock; see the package
+	// rule. Documents of sources may have rules of them, and so may sets from code.
+	Kinds []rule.Definition
 
 	// MaxRemoval is the largest share of a source's rules, from 0 to 1, that may be
 	// taken out within RemovalWindow: 0.5 lets half of them go, at once or one after the
@@ -63,6 +64,10 @@ type Config struct {
 type Observer struct {
 	// Refused is called for every call that is refused.
 	Refused func(err *BlockError)
+
+	// StateChanged is called when a limiter changes its state, as when a circuit
+	// breaker opens: once for each change, in their order.
+	StateChanged func(change StateChange)
 
 	// Swapped is called after another set of rules was put in force.
 	Swapped func(swap Swap)

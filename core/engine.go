@@ -1,15 +1,15 @@
 package core
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Engine guards the resources of a service by the rules in force. It is made by
@@ -19,10 +19,6 @@ type Engine struct {
 	clock    clock.Clock
 	log      *slog.Logger
 	observer Observer
-	checks   []Check
-
-	maxRemoval    float64       // the share of a source's rules that may go within removalWindow; 1 for all
-	removalWindow time.Duration // 0: each change is counted by itself
 
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.
@@ -33,7 +29,7 @@ type Engine struct {
 	rejections atomic.Uint64 // documents rejected
 	journal    journal
 
-	rules   ruleBook
+	rules   ruleStore
 	sources sourceBook
 	running sync.WaitGroup // the goroutines of the engine
 }
@@ -56,16 +52,11 @@ func New(config Config) *Engine {
 		clock:    config.Clock,
 		log:      config.Logger,
 		observer: config.Observer,
-		checks:   config.Checks,
 		closed:   make(chan struct{}),
 	}
-	if e.maxRemoval = config.MaxRemoval; !(e.maxRemoval > 0) {
-		e.maxRemoval = 1
-	}
-	e.removalWindow = max(0, cmp.Or(config.RemovalWindow, DefaultRemovalWindow))
-	e.journal.log, e.journal.rejections = e.log, make(map[documentKey]*rejections)
+	e.journal.log, e.journal.rejections = e.log, make(map[ruleset.DocumentKey]*rejections)
 	e.resources.init(e, config.MaxResources)
-	e.rules.init()
+	e.rules.init(config)
 	e.sources.init()
 	return e
 }
@@ -89,6 +80,9 @@ func (e *Engine) isClosed() bool { return e.generation.Load() == closedGeneratio
 
 // Clock returns the clock that the engine runs on.
 func (e *Engine) Clock() clock.Clock { return e.clock }
+
+// Kinds returns the kinds of rules that the engine knows, in the order of documents.
+func (e *Engine) Kinds() []rule.Definition { return e.rules.book.Kinds() }
 
 // Entry asks to make a call of the named resource. It returns a guard to be
 // exited when the call has ended, or the reason why the call must not be made:

@@ -1,15 +1,10 @@
 package core
 
-import (
-	"github.com/penstock-go/penstock/flow"
-	"github.com/penstock-go/penstock/rules"
-)
+import "github.com/penstock-go/penstock/rule"
 
 // Applied is a rule as it applies to a call.
 type Applied struct {
-	FlowSnapshot
-	Refused    uint64 // calls of the resource
-	WouldBlock uint64 // calls that it would have refused while it was a shadow
+	RuleSnapshot
 
 	Source       string // that the rule comes from; "" for one from code
 	Document     string // and where it begins in there
@@ -23,31 +18,32 @@ type Applied struct {
 func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 	var applied []Applied
 	now := e.clock.Now()
-	for _, entry := range e.applying(resource, opts) {
-		refused := entry.hold.refusals.snapshot()
-		applied = append(applied, Applied{
-			FlowSnapshot: entry.snapshot(now), Refused: refused.Count, WouldBlock: refused.WouldBlock,
-		})
+	for _, p := range e.applying(resource, opts) {
+		applied = append(applied, Applied{RuleSnapshot: p.snapshot(now)})
 	}
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	for i := range applied {
 		a := &applied[i]
-		source, at := e.placeOfRule(rules.KindFlow, a.Rule.Name)
+		source, at := e.rules.book.Where(rule.Key{Kind: a.Kind, Name: a.Name})
 		a.Source, a.Document, a.Line, a.Column = source, at.Document, at.Line, at.Column
 	}
 	return applied
 }
 
-// Ceilings returns the state of the flow rules that a call of the resource with
-// these options is held against, shadow rules left out: what an adapter tells
-// its callers of the limits they are under.
-func (e *Engine) Ceilings(resource string, opts ...Option) []FlowSnapshot {
-	var states []FlowSnapshot
+// Quotas returns the state of the rules that limit how much passes in a time, of those
+// that a call of the resource with these options is held against; shadow rules left
+// out. Their Quota is set. It is what an adapter tells its callers of the limits that
+// they are under.
+func (e *Engine) Quotas(resource string, opts ...Option) []RuleSnapshot {
+	var states []RuleSnapshot
 	now := e.clock.Now()
-	for _, entry := range e.applying(resource, opts) {
-		if !entry.terms.Rule().Shadow {
-			states = append(states, entry.snapshot(now))
+	for _, p := range e.applying(resource, opts) {
+		if p.target.Shadow || p.rule.Type().Phase() != rule.PhaseRate {
+			continue
+		}
+		if s := p.snapshot(now); s.Quota != nil {
+			states = append(states, s)
 		}
 	}
 	return states
@@ -75,7 +71,7 @@ func (e *Engine) applying(resource string, opts []Option) []planned {
 	}
 	origin := originOf(opts)
 	if _, named := p.origins[origin]; !named {
-		origin = flow.OtherOrigins
+		origin = rule.OtherOrigins
 	}
 	var rules []planned
 	for _, entry := range p.rules {
@@ -84,14 +80,4 @@ func (e *Engine) applying(resource string, opts []Option) []planned {
 		}
 	}
 	return rules
-}
-
-// placeOfRule returns where a rule in force comes from. The caller holds
-// rules.mu.
-func (e *Engine) placeOfRule(kind rules.Kind, name string) (source string, at rules.Position) {
-	if p, _ := e.rules.find(rules.Key{Kind: kind, Name: name}); p != nil && p.document != nil {
-		at, _ := p.given.Position(kind, name)
-		return p.document.source.name, at
-	}
-	return "", rules.Position{}
 }

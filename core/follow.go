@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/core/internal/ruleset"
 )
 
 // followed is a source that is followed, and the sink that it writes to.
@@ -20,9 +18,8 @@ type followed struct {
 	index  int // among the sources of the engine
 	ctx    context.Context
 
-	// ruleBook.mu guards what follows.
-	documents map[string]*document
-	pending   map[*document]struct{} // that are held back
+	// ruleStore.mu guards what follows.
+	source    *ruleset.Source // its documents
 	running   bool
 	read      bool          // all of its documents were seen once, from itself or from a copy
 	copiedAt  clock.Instant // when what was seen last was copied; 0 if it was read from the source
@@ -31,9 +28,6 @@ type followed struct {
 	err       error         // why it is not connected
 	logged    string        // of that
 	loggedAt  clock.Instant
-	revision  int64
-	rules     int // in force, or waiting for their names
-	removals
 }
 
 // Follow keeps the rules of a source applied until ctx ends or the engine is
@@ -61,8 +55,7 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 	f := e.sources.find(source.Name())
 	if f == nil {
 		f = &followed{engine: e, name: source.Name(), index: len(e.sources.list), since: e.clock.Now()}
-		f.documents, f.pending = make(map[string]*document), make(map[*document]struct{})
-		f.gone = make(map[rules.Key]clock.Instant)
+		f.source = e.rules.book.Source(f.name)
 		e.sources.list = append(e.sources.list, f)
 	}
 	if f.running {
@@ -92,24 +85,31 @@ func (f *followed) apply(change Change) outcome {
 	if f.ctx.Err() != nil || e.isClosed() {
 		return outcome{}
 	}
-	changed := f.hold(change)
-	if change.Revision < f.revision { // another history: what was confirmed in it before says nothing
-		f.settled = change.Revision
-	}
-	f.confirmed = change.ConfirmedAt > f.settled
+	now := e.clock.Now()
+	result := f.source.Deliver(delivery(change), now)
 	f.read = f.read || change.Complete
-	f.revision = change.Revision
 	f.copiedAt = change.CopiedAt
 	switch {
 	case f.copiedAt == 0:
 		f.connect(nil)
 	case change.Complete:
 		e.log.Warn("penstock: the source cannot be read, its last good copy is used",
-			slog.String("source", f.name), slog.Int64("revision", f.revision),
+			slog.String("source", f.name), slog.Int64("revision", f.source.Revision()),
 			slog.String("age", e.clock.Now().Sub(f.copiedAt).String()))
 	}
 	defer e.sources.changed()
-	return f.reconcile(changed)
+	return e.put(result, now)
+}
+
+// delivery returns a change as the rule book takes it.
+func delivery(change Change) ruleset.Delivery {
+	d := ruleset.Delivery{
+		Complete: change.Complete, Removed: change.Removed, Revision: change.Revision, ConfirmedAt: change.ConfirmedAt,
+	}
+	for _, document := range change.Documents {
+		d.Documents = append(d.Documents, ruleset.Document(document))
+	}
+	return d
 }
 
 // Disconnected is the engine's side of [Sink].
@@ -123,46 +123,12 @@ func (f *followed) Disconnected(err error) {
 	}
 }
 
-// hold takes note of what the source holds now and returns the documents that that
-// concerns.
-func (f *followed) hold(change Change) (changed []*document) {
-	seen := make(map[string]struct{}, len(change.Documents))
-	for _, found := range change.Documents {
-		seen[found.Name] = struct{}{}
-		d := f.documents[found.Name]
-		if d == nil {
-			d = newDocument(f, found.Name)
-			f.documents[found.Name] = d
-		}
-		d.hold(found)
-		changed = append(changed, d)
-	}
-	removed := change.Removed
-	if change.Complete {
-		removed = slices.Collect(maps.Keys(f.documents))
-	}
-	for _, name := range removed {
-		d := f.documents[name]
-		if _, there := seen[name]; d == nil || change.Complete && there {
-			continue
-		}
-		d.remove()
-		changed = append(changed, d)
-	}
-	return changed
-}
-
-// sorted returns the documents of the source by name.
-func (f *followed) sorted() []*document {
-	return slices.SortedFunc(maps.Values(f.documents), func(a, b *document) int { return cmp.Compare(a.name, b.name) })
-}
-
 // connect notes that the source could be read, or why not.
 func (f *followed) connect(err error) {
 	now := f.engine.clock.Now()
 	switch connected := err == nil; {
 	case connected && !f.connected:
-		f.engine.log.Info("penstock: source connected", slog.String("source", f.name), slog.Int64("revision", f.revision))
+		f.engine.log.Info("penstock: source connected", slog.String("source", f.name), slog.Int64("revision", f.source.Revision()))
 		f.since = now
 	case !connected && (f.connected || f.err == nil):
 		f.engine.log.Error("penstock: source lost, the rules in force stay",

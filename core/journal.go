@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/ruleset"
 )
 
 const (
@@ -30,11 +31,9 @@ type journal struct {
 	swap       Swap
 	origin     origin
 	many       bool
-	rejections map[documentKey]*rejections
+	rejections map[ruleset.DocumentKey]*rejections
 	scheduled  bool // somebody will flush it within a second, and again while there is more
 }
-
-type documentKey struct{ source, document string }
 
 // rejections are those of one document.
 type rejections struct {
@@ -57,15 +56,13 @@ func (o origin) isMany(removed int) bool {
 	return removed >= manyRemovals || removed > 0 && 2*removed >= o.rules
 }
 
-func (o *origin) addDocument(d *document) {
-	name := d.name
-	switch {
-	case d.held.gone:
-		name += " removed"
-	case d.held.revision != 0:
-		name = fmt.Sprintf("%s@%d", d.name, d.held.revision)
+// swapOrigin returns the origin of a change.
+func swapOrigin(from ruleset.Origin) origin {
+	o := origin{sources: []string{from.Source}, rules: from.Rules}
+	for _, name := range from.Documents {
+		o.addName(name)
 	}
-	o.addName(name)
+	return o
 }
 
 func (o *origin) addName(name string) {
@@ -105,7 +102,7 @@ func (j *journal) addSwap(swap Swap, from origin) {
 func (j *journal) addRejection(r Rejection) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	key := documentKey{r.Source, r.Document}
+	key := ruleset.DocumentKey{Source: r.Source, Document: r.Document}
 	of := j.rejections[key]
 	if of == nil {
 		of = new(rejections)
@@ -118,7 +115,7 @@ func (j *journal) addRejection(r Rejection) {
 }
 
 // forget drops what is not logged yet of a document that is in force again.
-func (j *journal) forget(key documentKey) {
+func (j *journal) forget(key ruleset.DocumentKey) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if of := j.rejections[key]; of != nil && of.pending != nil {

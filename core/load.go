@@ -1,67 +1,94 @@
 package core
 
-import "github.com/penstock-go/penstock/rules"
+import (
+	"cmp"
+	"sync"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// ruleStore is the rules in force, and what the code and the sources hold.
+type ruleStore struct {
+	mu        sync.Mutex // guards every change of rules, also those of sources
+	book      *ruleset.Book
+	active    map[rule.Key]*activeRule // in force
+	patterns  []*activeRule            // those that have one, by precedence
+	removed   removedRules
+	revision  uint64
+	appliedAt clock.Instant
+}
+
+func (s *ruleStore) init(config Config) {
+	most := config.MaxRemoval
+	if !(most > 0) {
+		most = 1
+	}
+	s.book = ruleset.New(ruleset.Config{
+		Table: rules.NewTable(config.Kinds...), MaxRemoval: most, RemovalWindow: max(0, cmp.Or(config.RemovalWindow, DefaultRemovalWindow)),
+	})
+	s.active = make(map[rule.Key]*activeRule)
+}
 
 // Load puts the rules that come from code in force, in place of those of the
-// last Load; rules of sources stay. All changes at once: a call acts by the
-// whole set before or by the whole set after; only a turn that it has waited for
-// stays its own, unless the rule now blocks all. A rule that keeps its name and what it
-// guards keeps what it has counted, however it counts now.
+// last Load; rules of sources and of other owners stay. It is [Engine.LoadAs] for the
+// owner "".
 //
-// A name stands for one rule, and rules from code come before those of sources: a
-// rule whose name a document has too takes over from that of the document at once,
+// All changes at once: a call acts by the whole set before or by the whole set after;
+// only a reservation that it has waited for stays its own, unless the rule now blocks
+// all. A rule that keeps its name and what it guards keeps its state, however it counts
+// now.
+//
+// A name stands for one rule of a kind, and rules from code come before those of
+// sources: a rule whose name a document has too replaces that of the document at once,
 // with its state. The document's rule waits, which is reported as it is of documents
-// that clash, and takes over in the swap in which the code's rule goes. So a rule
+// that clash, and takes over in the very swap in which the code's rule goes. So a rule
 // moves from documents to code and back without a gap.
 //
 // Load keeps no reference to the set and does not write to it. When the set has
 // a mistake, the error is [rules.Problems] and nothing changes. What it costs depends
 // on how many rules are not the same, and at the same place, as before.
-func (e *Engine) Load(set rules.Set) error {
-	outcome, err := e.load(set)
+func (e *Engine) Load(set rules.Set) error { return e.LoadAs("", set) }
+
+// LoadAs is [Engine.Load] for one of several owners of rules in the code, such as a
+// library: it takes the place of what the same owner has loaded before, and leaves that
+// of others alone. An empty set takes the owner's rules out. When two owners have a
+// rule of the same kind and name, that of the first by name is in force.
+func (e *Engine) LoadAs(owner string, set rules.Set) error {
+	outcome, err := e.load(owner, set)
 	e.report(outcome)
 	return err
 }
 
-func (e *Engine) load(set rules.Set) (outcome, error) {
+func (e *Engine) load(owner string, set rules.Set) (outcome, error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() {
 		return outcome{}, ErrClosed
 	}
-	code := &e.rules.code
-	differing := code.differing(set)
-	if err := e.judge(set, differing); err != nil {
+	now := e.clock.Now()
+	change, err := e.rules.book.Load(owner, set)
+	if err != nil {
 		return outcome{}, err
 	}
-	c := e.newChange()
-	from := origin{sources: []string{"code"}, rules: code.given.Len()}
-	code.give(set, differing)
-	e.rules.edit(c, code, differing)
-	return e.reconcile(c, nil, from), nil
+	return e.put(change, now), nil
 }
 
-// judge says what is wrong with a set that is to be the code's. It looks at what
-// differs; only if that has a mistake it looks for all there are.
-func (e *Engine) judge(set rules.Set, differing []int) error {
-	picked := pick(set, differing)
-	if !picked.Sound() {
-		return set.Validate()
+// outcome is what came of new rules.
+type outcome struct {
+	swap Swap // the zero Swap if nothing changed
+	ruleset.Outcome
+}
+
+// put puts in force what the rule book says. The caller holds rules.mu and has seen
+// that the engine is open; the change began at an instant.
+func (e *Engine) put(change ruleset.Outcome, since clock.Instant) outcome {
+	result := outcome{Outcome: change}
+	if len(change.Changes) == 0 {
+		return result
 	}
-	code := &e.rules.code
-	fresh := make(map[string]struct{}) // names that do not stand where they stood
-	for i, place := range differing {
-		name := picked.Flow[i].WithDefaults().Name
-		if place < len(code.flow) && code.flow[place].terms.Name() == name {
-			continue
-		}
-		present := e.rules.flow[name]
-		stays := present != nil && present.part == code &&
-			present.index < len(set.Flow) && set.Flow[present.index].WithDefaults().Name == name
-		if _, twice := fresh[name]; twice || stays {
-			return set.Validate()
-		}
-		fresh[name] = struct{}{}
-	}
-	return nil
+	result.swap = e.swapRules(change.Changes, since)
+	return result
 }

@@ -6,9 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/match"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // overflowNames is how many of the names that found no room are remembered, so
@@ -24,27 +23,30 @@ type overflow struct {
 	unmatched *resource                               // stands for all names while there are no patterns
 }
 
-// patternBook is the rules with patterns that are in force, in their order. It
-// never changes.
+// patternBook is the rules with patterns that are in force, by precedence. It never
+// changes.
 type patternBook struct {
-	index *match.Index // of their patterns
-	rules []patternRule
+	version uint64       // the generation in which it came into force
+	index   *match.Index // of the patterns
+	rules   []patternRule
 }
 
-// patternRule is a rule with a pattern as it was when it was put in the book, and
-// what it holds of the overflow.
+// patternRule is a rule with a pattern as it was when it was put in the book.
 type patternRule struct {
-	*flowRule
-	terms *flow.Terms
-	hold  *hold
+	*activeRule
+	version rule.Rule
+	target  rule.Target
+	limiter rule.Limiter // of the names beyond the bound
+	tally   *tally       // of what the rule refuses of them
 }
 
 // newPatternBook returns the book of the rules with patterns, which are those of the
 // overflow.
-func (g *registry) newPatternBook(index *match.Index) *patternBook {
-	book := &patternBook{index: index, rules: make([]patternRule, 0, len(g.overflow.holds))}
-	for _, h := range g.overflow.holds {
-		book.rules = append(book.rules, patternRule{h.rule, h.rule.terms, h})
+func (g *registry) newPatternBook(index *match.Index, version uint64) *patternBook {
+	book := &patternBook{version: version, index: index, rules: make([]patternRule, 0, len(g.overflow.states))}
+	for _, state := range g.overflow.states {
+		a := state.rule
+		book.rules = append(book.rules, patternRule{a, a.rule, a.target, state.limiter, state.refusals.tally})
 	}
 	return book
 }
@@ -56,8 +58,8 @@ func (b *patternBook) matching(name string, each func(*patternRule)) {
 	}
 	var few [32]int
 	for _, place := range b.index.Append(few[:0], name) {
-		if rule := &b.rules[place]; name != rule.related {
-			each(rule)
+		if r := &b.rules[place]; name != r.related {
+			each(r)
 		}
 	}
 }
@@ -77,7 +79,7 @@ func (g *registry) overflowing(name string) *resource {
 	if len(book.rules) == 0 {
 		return g.spill.unmatched
 	}
-	if len(name) > rules.MaxNameLength { // not worth remembering
+	if len(name) > rule.MaxNameLength { // not worth remembering
 		return g.passing(name, book)
 	}
 	slot := &g.spill.names[maphash.String(g.spill.seed, name)%overflowNames]
@@ -86,7 +88,7 @@ func (g *registry) overflowing(name string) *resource {
 	}
 	r := g.passing(strings.Clone(name), book)
 	for i := range r.plan.Load().rules {
-		r.plan.Load().rules[i].hold.rule.matched.Store(true)
+		r.plan.Load().rules[i].state.rule.matched.Store(true)
 	}
 	slot.Store(r)
 	return r
@@ -99,10 +101,10 @@ func (g *registry) passing(name string, book *patternBook) *resource {
 	r.patterns = book
 	r.evicted.Store(true) // whoever passes sees to it that the name has still found no room
 	p := planner{overflow: true}
-	book.matching(name, func(rule *patternRule) {
-		h := &hold{limiter: rule.hold.limiter, rule: rule.flowRule}
-		h.refusals.about(name, rules.KindFlow, rule.terms.Name(), rule.hold.refusals.tally)
-		p.add(rule.terms, h)
+	book.matching(name, func(of *patternRule) {
+		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter}
+		state.refusals.init(name, of.version, of.tally)
+		p.add(planned{of.version, of.target, state, of.limiter})
 	})
 	r.plan.Store(p.plan(0))
 	return r
@@ -113,10 +115,13 @@ func (g *registry) passing(name string, book *patternBook) *resource {
 func (g *registry) newcomer(name string, book *patternBook) *resource {
 	r := g.newResource(strings.Clone(name), new(account)) // the name may be a part of something larger
 	var p planner
-	now := g.engine.clock.Now()
-	book.matching(name, func(rule *patternRule) { p.add(rule.terms, newHold(rule.flowRule, rule.terms, r, now)) })
-	if len(p.holds) > 0 {
-		r.holds = p.holds
+	env := limiterEnv{g.engine, book.version, g.engine.clock.Now()}
+	book.matching(name, func(of *patternRule) {
+		state := env.newState(of.activeRule, of.version, of.limiter, r)
+		p.add(planned{of.version, of.target, state, state.limiter})
+	})
+	if len(p.states) > 0 {
+		r.states = p.states
 		r.plan.Store(p.plan(0))
 	}
 	return r
@@ -126,12 +131,12 @@ func (g *registry) newcomer(name string, book *patternBook) *resource {
 // counted, for its name may have been one of those there.
 func (g *registry) inherit(r *resource, book *patternBook, now clock.Instant) {
 	i := 0
-	for _, h := range r.holds { // in the order of the book
-		for book.rules[i].flowRule != h.rule {
+	for _, state := range r.states { // in the order of the book
+		for book.rules[i].activeRule != state.rule {
 			i++
 		}
-		if h.isOwn() {
-			h.inherit(book.rules[i].hold.limiter, now)
+		if own, ok := state.limiter.(rule.Inheritor); ok && state.isOwn() {
+			own.Inherit(book.rules[i].limiter, now)
 		}
 	}
 }

@@ -6,15 +6,14 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/match"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
 
 // Overflow is the name of the resource whose statistics the names beyond
 // [Config.MaxResources] share.
-const Overflow = flow.OtherResources
+const Overflow = rule.OtherResources
 
 // resource is one name that was called or that a rule names.
 type resource struct {
@@ -23,14 +22,13 @@ type resource struct {
 	name    string
 	plan    atomic.Pointer[plan] // never nil
 	evicted atomic.Bool          // forgotten, or without room: look the name up again
-	checked []refusals           // what each of the engine's checks refused
 
 	patterns *patternBook // of a name that found no room: where its rules come from
 
 	// registry.upkeep guards what follows, once others can find the resource.
-	ties      *ties   // nil while no rule in force names it
-	holds     []*hold // what the rules in force hold of it
-	touchedIn uint64  // the generation in which its plan last changed
+	attached   *attachments // nil while no rule in force names it
+	states     []*ruleState // of the rules in force, by precedence
+	affectedIn uint64       // the generation in which its plan last changed
 }
 
 // account is what is known of the calls of a resource. It is 512 bytes large, so
@@ -61,7 +59,7 @@ type registry struct {
 	// takes to add a name, or to copy a part of the table.
 	mu        sync.Mutex
 	count     int // resources in the table
-	ruled     int // of them, those that have ties
+	ruled     int // of them, those that have attachments
 	swapping  bool
 	newcomers []*resource // that came while rules are swapped
 }
@@ -78,16 +76,6 @@ func (g *registry) init(e *Engine, limit int) {
 
 func (g *registry) newResource(name string, account *account) *resource {
 	r := &resource{engine: g.engine, name: name, account: account}
-	r.checked = make([]refusals, len(g.engine.checks))
-	for i, check := range g.engine.checks {
-		var counted *tally
-		if g.overflow != nil && account == g.overflow.account {
-			counted = g.overflow.checked[i].tally
-		} else {
-			counted = newTally(&account.node)
-		}
-		r.checked[i].about(name, KindCheck, check.Name(), counted)
-	}
 	r.plan.Store(&g.noRules)
 	return r
 }
@@ -116,7 +104,12 @@ func (g *registry) find(name string) *resource {
 			return g.overflowing(name)
 		}
 		// Not under the lock, for it takes as long as rules match the name.
-		if r = g.add(g.newcomer(name, book), book, now); r != nil {
+		made := g.newcomer(name, book)
+		states := made.states // guarded by upkeep from now on
+		if r = g.add(made, book, now); r == made {
+			g.forceNewcomer(states)
+		}
+		if r != nil {
 			return r
 		}
 	}
@@ -173,7 +166,7 @@ func (g *registry) hasRoom() bool {
 // isOutside says whether a name that no rule names is never to be one of its own:
 // it is too long, or that of the overflow.
 func (g *registry) isOutside(name string) bool {
-	return len(name) > rules.MaxNameLength || name == Overflow
+	return len(name) > rule.MaxNameLength || name == Overflow
 }
 
 // add adds a newcomer that was made by a book and returns it, or the one of its name

@@ -48,14 +48,16 @@ func (r *resource) markLogged(now clock.Instant) bool {
 // without a lock, so that the observer may ask the engine.
 func (e *Engine) report(o outcome) {
 	if o.swap != (Swap{}) {
-		e.journal.addSwap(o.swap, o.origin)
+		e.journal.addSwap(o.swap, swapOrigin(o.Origin))
 	}
-	for _, key := range o.sound {
+	for _, key := range o.Accepted {
 		e.journal.forget(key)
 	}
-	for _, rejection := range o.rejections {
+	rejections := make([]Rejection, len(o.Rejections))
+	for i, r := range o.Rejections {
+		rejections[i] = Rejection{r.Source, r.Document, r.Revision, publicError(r.Err)}
 		e.rejections.Add(1)
-		e.journal.addRejection(rejection)
+		e.journal.addRejection(rejections[i])
 	}
 	e.journal.flush(e.clock.Now(), false)
 	e.flushLater()
@@ -65,7 +67,7 @@ func (e *Engine) report(o outcome) {
 	if e.observer.Rejected == nil {
 		return
 	}
-	for _, rejection := range o.rejections {
+	for _, rejection := range rejections {
 		e.observer.Rejected(rejection)
 	}
 }

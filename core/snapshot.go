@@ -3,11 +3,9 @@ package core
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/flow"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -24,37 +22,31 @@ type ResourceSnapshot struct {
 	// Name of the resource; [Overflow] for those beyond [Config.MaxResources].
 	Name string
 	stat.Totals
-	Refusals []Refusals     // by what refused; rules that are no longer in force are not among them
-	Flow     []FlowSnapshot // of every rule that guards the resource, in the order in which they are asked
+	Rules []RuleSnapshot // every rule in force that guards the resource, in the order in which they are asked
 }
 
-// Refusals tells how often a rule, or a check of the user's own, refused.
-type Refusals struct {
-	Kind  rules.Kind
-	Rule  string
-	Count uint64
+// RuleSnapshot is the state of a rule on a resource.
+type RuleSnapshot struct {
+	Kind   rule.Kind
+	Name   string
+	Shadow bool
+	Rule   rule.Rule // what it says; Rule.Value is a flow.Rule or the like
 
-	// WouldBlock is how many calls the rule would have refused while it was a
-	// shadow.
-	WouldBlock uint64
+	// Status is that of the limiter. Rules that several resources share have one.
+	rule.Status
+
+	Blocked    uint64 // calls of the resource that the rule refused
+	WouldBlock uint64 // calls that it would have refused while it was a shadow
+
+	// Transitions counts the changes of the limiter's state, for kinds that have
+	// states; in no order.
+	Transitions []Transition
 }
 
-// FlowSnapshot is the state of a flow rule.
-type FlowSnapshot struct {
-	Rule    flow.Rule
-	Ceiling float64 // in force, tokens per window
-
-	// Remaining is how many calls of one token would pass if they came now, one after
-	// the other, under a throttle or a token bucket by waiting as long as the rule lets
-	// them. One call more would be refused.
-	Remaining int64
-
-	// Reset is how long it takes, if nobody else comes, until Remaining is more; 0 if
-	// it never is, for it is at its most or nothing may pass at all. It is exact to the
-	// nanosecond, for a window to the beginning of a bucket. Under a rule that warms up
-	// it is 0 too if Remaining grows later than within a window, or a thousand turns
-	// and steps of a throttle.
-	Reset time.Duration
+// Transition is a change from one state to another, and how often that happened.
+type Transition struct {
+	From, To string
+	Count    uint64
 }
 
 // Snapshot returns what the engine knows now. It slows no call but those that
@@ -82,23 +74,17 @@ func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 	s := ResourceSnapshot{Name: r.name, Totals: r.node.Totals()}
 	if p := r.planNow(); p != nil {
 		for i := range p.rules {
-			s.Flow = append(s.Flow, p.rules[i].snapshot(now))
-			s.Refusals = append(s.Refusals, p.rules[i].hold.refusals.snapshot())
+			s.Rules = append(s.Rules, p.rules[i].snapshot(now))
 		}
-	}
-	for i := range r.checked {
-		s.Refusals = append(s.Refusals, r.checked[i].snapshot())
 	}
 	return s
 }
 
-func (p *planned) snapshot(now clock.Instant) FlowSnapshot {
-	ceiling, remaining, reset := p.hold.status(now)
-	return FlowSnapshot{p.terms.Rule(), ceiling, remaining, reset}
-}
-
-func (r *refusals) snapshot() Refusals {
-	return Refusals{
-		Kind: r.kind, Rule: r.rule, Count: r.tally.refused.Load(), WouldBlock: r.tally.wouldRefuse.Load(),
+func (p *planned) snapshot(now clock.Instant) RuleSnapshot {
+	key := p.rule.Key()
+	return RuleSnapshot{
+		Kind: key.Kind, Name: key.Name, Shadow: p.target.Shadow, Rule: p.rule, Status: p.limiter.Status(now),
+		Blocked: p.state.refusals.tally.refused.Load(), WouldBlock: p.state.refusals.tally.wouldRefuse.Load(),
+		Transitions: p.state.transitions.snapshot(),
 	}
 }

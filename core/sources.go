@@ -7,7 +7,7 @@ import (
 )
 
 // sourceBook is what the engine knows of the sources it follows. It is guarded
-// by ruleBook.mu.
+// by ruleStore.mu.
 type sourceBook struct {
 	list   []*followed   // in the order in which they were first followed
 	change chan struct{} // closed and renewed with every change of what is in here

@@ -1,9 +1,10 @@
 package core
 
 import (
-	"cmp"
+	"errors"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/ruleset"
 )
 
 // Status tells which rules are in force and how their sources are.
@@ -74,7 +75,7 @@ func (e *Engine) Status() Status {
 	e.noteMatched()
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
-	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.count()}
+	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.book.Len()}
 	status.Unmatched = e.rules.unmatched()
 	for _, f := range e.sources.list {
 		status.Sources = append(status.Sources, f.status())
@@ -91,11 +92,11 @@ func (f *followed) Status() SourceStatus {
 
 func (f *followed) status() SourceStatus {
 	s := SourceStatus{
-		Name: f.name, Ready: f.read, Connected: f.connected, Since: f.since, Err: f.err, Revision: f.revision,
-		CopiedAt: f.copiedAt, HeldBack: f.heldBack,
+		Name: f.name, Ready: f.read, Connected: f.connected, Since: f.since, Err: f.err, Revision: f.source.Revision(),
+		CopiedAt: f.copiedAt, HeldBack: (*HeldBackError)(f.source.HeldBack()),
 	}
-	for _, d := range f.sorted() {
-		s.Documents = append(s.Documents, d.status())
+	for _, d := range f.source.Documents() {
+		s.Documents = append(s.Documents, documentStatus(d))
 	}
 	return s
 }
@@ -104,20 +105,21 @@ func (f *followed) status() SourceStatus {
 func (f *followed) Document(name string) (DocumentStatus, bool) {
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
-	d := f.documents[name]
-	if d == nil {
-		return DocumentStatus{}, false
-	}
-	return d.status(), true
+	d, ok := f.source.Document(name)
+	return documentStatus(d), ok
 }
 
-func (d *document) status() DocumentStatus {
-	s := DocumentStatus{
-		Name: d.name, Rules: d.inForce.rules.Len() - d.part.waiting,
-		Revision: d.inForce.revision, Created: d.inForce.created, Digest: d.inForce.digest, AppliedAt: d.inForce.at,
+func documentStatus(d ruleset.DocumentStatus) DocumentStatus {
+	return DocumentStatus{
+		Name: d.Name, Rules: d.Rules, Revision: d.Revision, Created: d.Created, Digest: d.Digest, AppliedAt: d.AppliedAt,
+		Rejected: publicError(d.Rejected), RejectedRevision: d.RejectedRevision,
 	}
-	if why := cmp.Or(d.problem, d.engine().rules.conflict(d)); why != nil {
-		s.Rejected, s.RejectedRevision = why, d.held.revision
+}
+
+// publicError returns an error of the rule book as the engine reports it.
+func publicError(err error) error {
+	if heldBack := (*ruleset.HeldBack)(nil); errors.As(err, &heldBack) {
+		return (*HeldBackError)(heldBack)
 	}
-	return s
+	return err
 }

@@ -62,7 +62,7 @@ func (g *registry) sweepSlice(now clock.Instant) (looked int) {
 		looked++
 		for len(s.rest) > 0 && looked < sweepSize {
 			if r := s.rest[0].resource.Load(); r != nil && !r.evicted.Load() {
-				looked += 1 + len(r.holds)
+				looked += 1 + len(r.states)
 				s.found = g.evictIdle(r, now) || s.found
 			}
 			s.rest = s.rest[1:]
@@ -93,7 +93,7 @@ func (g *registry) endPart() {
 // evictIdle forgets a resource if it is idle at now and again at a later reading of the
 // clock.
 func (g *registry) evictIdle(r *resource, now clock.Instant) bool {
-	return r.ties == nil && r.isIdle(now) && g.evict(r, g.engine.clock.Now())
+	return r.attached == nil && r.isIdle(now) && g.evict(r, g.engine.clock.Now())
 }
 
 // evict forgets a resource if it is idle. It is marked first: whoever passes it at the
@@ -117,5 +117,5 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 // isIdle says whether nothing is lost when the resource is forgotten and its name
 // comes again. The caller holds registry.upkeep.
 func (r *resource) isIdle(now clock.Instant) bool {
-	return r.node.Idle(now) && !slices.ContainsFunc(r.holds, func(h *hold) bool { return h.isOwn() && !h.idle(now) })
+	return r.node.Idle(now) && !slices.ContainsFunc(r.states, func(s *ruleState) bool { return s.isOwn() && !s.limiter.Idle(now) })
 }

@@ -2,7 +2,6 @@ package core
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/penstock-go/penstock/rules"
@@ -28,8 +27,8 @@ func (r *resource) noteMatched() {
 	}
 	calls := r.node.Calls()
 	for i := range p.rules {
-		if h := p.rules[i].hold; calls > h.before {
-			h.rule.matched.Store(true)
+		if state := p.rules[i].state; calls > state.before {
+			state.rule.matched.Store(true)
 		}
 	}
 }
@@ -45,12 +44,12 @@ func (e *Engine) noteMatched() {
 }
 
 // unmatched returns the rules of which no call was noted.
-func (b *ruleBook) unmatched() Unmatched {
+func (b *ruleStore) unmatched() Unmatched {
 	var u Unmatched
-	for rule := range maps.Values(b.flow) {
-		if !rule.matched.Load() {
+	for key, active := range b.active {
+		if !active.matched.Load() {
 			u.Count++
-			u.Rules = append(u.Rules, rules.Key{Kind: rules.KindFlow, Name: rule.terms.Name()})
+			u.Rules = append(u.Rules, key)
 		}
 	}
 	slices.SortFunc(u.Rules, func(a, b rules.Key) int {

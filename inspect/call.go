@@ -3,37 +3,43 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
-// MaxArgs is how many arguments a [Call] may have.
-const MaxArgs = 32
+// MaxAttributes is how many attributes a [Call] may have.
+const MaxAttributes = 32
 
 // Call is a call that is asked about. It is not made.
 type Call struct {
-	Resource string   `json:"resource"`
-	Origin   string   `json:"origin,omitempty"` // "" when the caller does not say
-	Args     []string `json:"args,omitempty"`
+	Resource   string            `json:"resource"`
+	Origin     string            `json:"origin,omitempty"` // "" when the caller does not say
+	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
-// Validate tells what is wrong with the call: there has to be a resource, no text
-// is longer than [rules.MaxNameLength] bytes, and there are at most [MaxArgs]
-// arguments.
+// Validate returns what is wrong with the call: there has to be a resource, no text
+// is longer than [rule.MaxNameLength] bytes, and there are at most [MaxAttributes]
+// attributes.
 func (c Call) Validate() error {
 	if c.Resource == "" {
 		return errors.New("inspect: the resource is missing: name the one that is called")
 	}
-	if len(c.Args) > MaxArgs {
-		return fmt.Errorf("inspect: there are %d arguments: the most is %d", len(c.Args), MaxArgs)
+	if len(c.Attributes) > MaxAttributes {
+		return fmt.Errorf("inspect: there are %d attributes: the most is %d", len(c.Attributes), MaxAttributes)
 	}
-	for _, text := range slices.Concat([]string{c.Resource, c.Origin}, c.Args) {
-		if len(text) > rules.MaxNameLength {
-			return fmt.Errorf("inspect: the resource, the origin or an argument is %d bytes long: the most is %d",
-				len(text), rules.MaxNameLength)
+	texts := []string{c.Resource, c.Origin}
+	for key, value := range c.Attributes {
+		texts = append(texts, key, value)
+	}
+	for _, text := range texts {
+		if len(text) > rule.MaxNameLength {
+			return fmt.Errorf("inspect: the resource, the origin or an attribute is %d bytes long: the most is %d",
+				len(text), rule.MaxNameLength)
 		}
 	}
 	return nil
@@ -45,8 +51,8 @@ func (c Call) Query() url.Values {
 	if c.Origin != "" {
 		query.Set("origin", c.Origin)
 	}
-	if len(c.Args) > 0 {
-		query["arg"] = c.Args
+	for _, key := range slices.Sorted(maps.Keys(c.Attributes)) {
+		query.Add("attr", key+"="+c.Attributes[key])
 	}
 	return query
 }
@@ -58,13 +64,35 @@ func parseCall(query string) (Call, error) {
 		return Call{}, fmt.Errorf("inspect: %w", err)
 	}
 	for name, given := range values {
-		known := slices.Contains([]string{"resource", "origin", "arg"}, name)
-		if !known || len(given) > 1 && name != "arg" {
-			return Call{}, fmt.Errorf("inspect: %q is unknown or given twice: the parameters are resource, origin and arg", name)
+		known := slices.Contains([]string{"resource", "origin", "attr"}, name)
+		if !known || len(given) > 1 && name != "attr" {
+			return Call{}, fmt.Errorf("inspect: %q is unknown or given twice: the parameters are resource, origin and attr", name)
 		}
 	}
-	call := Call{Resource: values.Get("resource"), Origin: values.Get("origin"), Args: values["arg"]}
+	call := Call{Resource: values.Get("resource"), Origin: values.Get("origin")}
+	if call.Attributes, err = ParseAttributes(values["attr"]); err != nil {
+		return Call{}, err
+	}
 	return call, call.Validate()
+}
+
+// ParseAttributes reads attributes of the form key=value; nil if there are none.
+func ParseAttributes(texts []string) (map[string]string, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	attributes := make(map[string]string, len(texts))
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("inspect: the attribute %s is not of the form key=value", rule.Quote(text))
+		}
+		if _, twice := attributes[key]; twice {
+			return nil, fmt.Errorf("inspect: the attribute %s is given twice", rule.Quote(key))
+		}
+		attributes[key] = value
+	}
+	return attributes, nil
 }
 
 // options returns what the call says beside the resource.
@@ -73,12 +101,8 @@ func (c Call) options() []core.Option {
 	if c.Origin != "" {
 		options = append(options, core.Origin(c.Origin))
 	}
-	if len(c.Args) > 0 {
-		args := make([]any, len(c.Args))
-		for i, arg := range c.Args {
-			args[i] = arg
-		}
-		options = append(options, core.Args(args...))
+	for key, value := range c.Attributes {
+		options = append(options, core.String(key, value))
 	}
 	return options
 }

@@ -2,7 +2,7 @@ package inspect
 
 import (
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -40,10 +40,30 @@ type Field struct {
 
 // State is how a rule is on the resource, at the moment of asking.
 type State struct {
-	// Ceiling is in force: tokens per window.
-	Ceiling float64 `json:"ceiling"`
+	// State is the state of the limiter, such as "open" of a circuit breaker; "" for
+	// kinds of rules that have no states.
+	State string `json:"state,omitempty"`
 
-	// Window is the time that the ceiling speaks of, in seconds.
+	// Quota is what remains of a limit on how much passes in a time; nil for rules
+	// that limit something else.
+	*Quota
+
+	// Gauges are numbers that the kind shows, such as how many calls are under way.
+	Gauges []Gauge `json:"gauges,omitempty"`
+
+	// Blocked counts the calls of the resource that the rule refused, WouldBlock
+	// those that it would have refused while it was a shadow.
+	Blocked    uint64 `json:"refused"`
+	WouldBlock uint64 `json:"wouldBlock"`
+}
+
+// Quota is what remains of a limit on how much passes in a time.
+type Quota struct {
+	// Effective is the present limit: tokens per window. It is lower than that of the
+	// rule while the rule warms up.
+	Effective float64 `json:"ceiling"`
+
+	// Window is the time that the limit speaks of, in seconds.
 	Window float64 `json:"window"`
 
 	// Remaining is how many calls of one token that came now could pass, perhaps
@@ -52,39 +72,43 @@ type State struct {
 
 	// Reset is how long it takes until there is more, in seconds.
 	Reset float64 `json:"reset"`
+}
 
-	// Refused counts the calls of the resource that the rule refused, WouldBlock
-	// those that it would have refused while it was a shadow.
-	Refused    uint64 `json:"refused"`
-	WouldBlock uint64 `json:"wouldBlock"`
+// Gauge is a number with its name.
+type Gauge struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
 }
 
 // Explain asks the engine about a call, which is neither made nor remembered.
 func Explain(engine *core.Engine, call Call) Explanation {
 	e := Explanation{Call: call, Rules: []Rule{}}
 	for _, applied := range engine.Explain(call.Resource, call.options()...) {
-		rule := RuleOf(applied.Rule)
-		rule.Source, rule.Document, rule.Line, rule.Column = applied.Source, applied.Document, applied.Line, applied.Column
-		rule.State = &State{
-			Ceiling:   applied.Ceiling,
-			Window:    applied.Rule.Window.Seconds(),
-			Remaining: applied.Remaining,
-			Reset:     max(0, applied.Reset).Seconds(),
-			Refused:   applied.Refused, WouldBlock: applied.WouldBlock,
-		}
-		e.Rules = append(e.Rules, rule)
+		of := RuleOf(applied.Rule)
+		of.Source, of.Document, of.Line, of.Column = applied.Source, applied.Document, applied.Line, applied.Column
+		of.State = stateOf(&applied.RuleSnapshot)
+		e.Rules = append(e.Rules, of)
 	}
 	return e
 }
 
+func stateOf(of *core.RuleSnapshot) *State {
+	s := &State{State: of.State, Blocked: of.Blocked, WouldBlock: of.WouldBlock}
+	if q := of.Quota; q != nil {
+		s.Quota = &Quota{q.Effective, q.Window.Seconds(), q.Remaining, max(0, q.Reset).Seconds()}
+	}
+	for i, gauge := range of.Rule.Type().Gauges() {
+		s.Gauges = append(s.Gauges, Gauge{gauge.Name, of.Gauges[i]})
+	}
+	return s
+}
+
 // RuleOf returns what a rule says, without place and state.
-func RuleOf(rule flow.Rule) Rule {
-	rule = rule.WithDefaults()
-	of := Rule{Kind: rules.KindFlow, Name: rule.Name, Shadow: rule.Shadow}
-	for _, d := range rules.Diff(rules.Set{}, rules.Set{Flow: []flow.Rule{rule}}) {
-		for _, f := range d.Fields {
-			of.Fields = append(of.Fields, Field{f.Field, f.To})
-		}
+func RuleOf(r rule.Rule) Rule {
+	r = r.WithDefaults()
+	of := Rule{Kind: r.Key().Kind, Name: r.Key().Name, Shadow: r.Target().Shadow}
+	for _, f := range rules.Written(r) {
+		of.Fields = append(of.Fields, Field{f.Field, f.Value})
 	}
 	return of
 }

@@ -15,7 +15,7 @@ import (
 //
 //	status                                  a [Status]
 //	ready                                   a [Readiness], with the status 503 unless it is ready
-//	explain?resource=…&origin=…&arg=…&arg=… an [Explanation]
+//	explain?resource=…&origin=…&attr=key=…  an [Explanation]
 //
 // as JSON. What it cannot answer gets a 4xx and a [Failure].
 func Handler(engine *core.Engine) http.Handler {

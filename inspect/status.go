@@ -66,7 +66,7 @@ func StatusOf(engine *core.Engine) Status {
 		Rules: of.Rules, Sources: make([]Source, len(of.Sources)), Unmatched: of.Unmatched.Count,
 	}
 	for _, key := range of.Unmatched.Rules {
-		status.UnmatchedRules = append(status.UnmatchedRules, key.Name)
+		status.UnmatchedRules = append(status.UnmatchedRules, key.String())
 	}
 	for i, s := range of.Sources {
 		status.Sources[i] = sourceOf(s, now)

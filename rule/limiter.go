@@ -135,6 +135,10 @@ type Env struct {
 	// Now is the present instant.
 	Now clock.Instant
 
+	// Forced is the state, one of [Spec.Controls], in which the limiter begins because
+	// an operator has forced it; "" for none. See [Controllable].
+	Forced string
+
 	// Changed reports a change of state, for kinds that have [Spec.States]. It is
 	// called without a lock of the limiter, once for each change. It is never nil.
 	Changed func(at clock.Instant, from, to string)

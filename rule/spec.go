@@ -167,6 +167,9 @@ func (t *Type[R]) Examples() []ExampleRule {
 // Of returns a rule as one of whatever kind.
 func (t *Type[R]) Of(rule R) Rule { return &typedRule[R]{t, rule} }
 
+// NameOf returns the name of a rule, "" if it leaves it out.
+func (t *Type[R]) NameOf(rule *R) string { return *t.spec.Common(rule).Name }
+
 // WithDefaults returns the rule with what it leaves out filled in.
 func (t *Type[R]) WithDefaults(rule R) R {
 	t.spec.Common(&rule).SetName()

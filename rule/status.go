@@ -16,8 +16,9 @@ type Status struct {
 
 // Quota is the state of a limit on how much passes in a time.
 type Quota struct {
-	Limit  float64 // effective now, tokens per window; lower than the rule's while it warms up
-	Window time.Duration
+	Limit     float64 // of the rule, tokens per window
+	Effective float64 // now, tokens per window: lower than Limit while the rule warms up
+	Window    time.Duration
 
 	// Remaining is how many calls of one token would pass if they came now, one after
 	// the other, by waiting as long as the rule lets them. One call more would be

@@ -61,11 +61,14 @@ func (t *Table) All(s Set) iter.Seq[rule.Rule] {
 
 // Keys yields the keys of all rules of a set that is complete, see
 // [Set.WithDefaults].
-func (s Set) Keys() iter.Seq[Key] {
+func (s Set) Keys() iter.Seq[Key] { return NewTable().Keys(s) }
+
+// Keys is [Set.Keys].
+func (t *Table) Keys(s Set) iter.Seq[Key] {
 	return func(yield func(Key) bool) {
-		for _, l := range NewTable().of(s).lists {
-			for _, r := range l.all(s) {
-				if !yield(r.Key()) {
+		for _, l := range t.of(s).lists {
+			for name := range l.names(s) {
+				if !yield(Key{Kind: l.kind().Kind(), Name: name}) {
 					return
 				}
 			}
@@ -84,7 +87,7 @@ func (s Set) Position(kind Kind, name string) (Position, bool) {
 // unique. The error is [Problems], every mistake at once; they name rules by
 // their index. A set that [Parse] returned is sound already.
 func (s Set) Validate() error {
-	var problems Problems
+	problems := validateCustom(s)
 	for _, l := range NewTable().of(s).lists {
 		problems = append(problems, validate(l, s)...)
 	}
@@ -105,6 +108,19 @@ func validate(l list, s Set) Problems {
 		}
 		for _, fault := range faults {
 			problems = append(problems, problemOf(kind, i, name, fault))
+		}
+	}
+	return problems
+}
+
+// validateCustom judges whether [Set.Custom] has only rules that belong there.
+func validateCustom(s Set) (problems Problems) {
+	for i, r := range s.Custom {
+		if r == nil {
+			problems = append(problems, Problem{Message: fmt.Sprintf("Custom[%d] is nil: remove it", i)})
+		} else if l := NewTable().find(r.Type().Kind()); l != nil {
+			problems = append(problems, Problem{Kind: r.Type().Kind(), Index: i, Rule: r.Key().Name,
+				Message: "is among the custom rules: put it into the list of its kind"})
 		}
 	}
 	return problems

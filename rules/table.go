@@ -71,7 +71,7 @@ func (t *Table) of(sets ...Set) *Table {
 	all := t
 	for _, set := range sets {
 		for _, r := range set.Custom {
-			if all.find(r.Type().Kind()) == nil {
+			if r != nil && all.find(r.Type().Kind()) == nil {
 				all = &Table{append(slices.Clip(all.lists), customList{r.Type()})}
 			}
 		}
@@ -86,6 +86,9 @@ type list interface {
 
 	// all yields the rules with their indexes, as they are in the set.
 	all(Set) iter.Seq2[int, rule.Rule]
+
+	// names yields the names of the rules, as they are in the set.
+	names(Set) iter.Seq[string]
 
 	// add adds a rule of the kind.
 	add(*Set, rule.Rule)
@@ -111,6 +114,17 @@ func (l typedList[R]) all(s Set) iter.Seq2[int, rule.Rule] {
 	return func(yield func(int, rule.Rule) bool) {
 		for i, r := range *l.rules(&s) {
 			if !yield(i, l.of.Of(r)) {
+				return
+			}
+		}
+	}
+}
+
+func (l typedList[R]) names(s Set) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		rules := *l.rules(&s)
+		for i := range rules {
+			if !yield(l.of.NameOf(&rules[i])) {
 				return
 			}
 		}
@@ -166,13 +180,23 @@ func (l customList) all(s Set) iter.Seq2[int, rule.Rule] {
 	return func(yield func(int, rule.Rule) bool) {
 		index := 0
 		for _, r := range s.Custom {
-			if r.Type().Kind() != l.of.Kind() {
+			if r == nil || r.Type().Kind() != l.of.Kind() {
 				continue
 			}
 			if !yield(index, r) {
 				return
 			}
 			index++
+		}
+	}
+}
+
+func (l customList) names(s Set) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, r := range l.all(s) {
+			if !yield(r.Key().Name) {
+				return
+			}
 		}
 	}
 }

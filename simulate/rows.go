@@ -52,8 +52,8 @@ func (r *rows) begin(engine *core.Engine, t time.Duration) {
 	for i, resource := range r.resources {
 		lowest := math.Inf(1)
 		for _, origin := range r.origins[i] {
-			for _, state := range engine.Ceilings(resource, core.Origin(origin)) {
-				lowest = min(lowest, state.Ceiling/state.Rule.Window.Seconds())
+			for _, of := range engine.Quotas(resource, core.Origin(origin)) {
+				lowest = min(lowest, of.Quota.Effective/of.Quota.Window.Seconds())
 			}
 		}
 		if !math.IsInf(lowest, 1) {

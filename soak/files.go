@@ -85,8 +85,8 @@ func (s *soak) settled() {
 		return
 	}
 	for range 1500 {
-		for _, p := range s.main.Ceilings("followed") {
-			if source := s.main.Status().Sources[0]; p.Rule.Name == "followed" && p.Rule.Limit == 200 && source.Connected {
+		for _, p := range s.main.Quotas("followed") {
+			if source := s.main.Status().Sources[0]; p.Name == "followed" && p.Quota.Limit == 200 && source.Connected {
 				return
 			}
 		}

@@ -72,11 +72,11 @@ func (t *target) judge(r core.ResourceSnapshot) {
 	if want.passed+want.blocked+want.gaveUp+want.invalid != want.calls {
 		w.add("%s: calls do not add up: %+v", t.name, want)
 	}
-	for _, got := range r.Refusals {
-		if refusals := t.refusals[got.Rule]; refusals != nil && refusals.Load() != got.Count {
-			w.add("%s: %q refused %d calls by the statistics, and not %d", t.name, got.Rule, got.Count, refusals.Load())
+	for _, got := range r.Rules {
+		if refusals := t.refusals[got.Name]; refusals != nil && refusals.Load() != got.Blocked {
+			w.add("%s: %q refused %d calls by the statistics, and not %d", t.name, got.Name, got.Blocked, refusals.Load())
 		}
-		if got.Rule == "shadow" && got.WouldBlock != t.wouldBlock.Load() {
+		if got.Name == "shadow" && got.WouldBlock != t.wouldBlock.Load() {
 			w.add("%s: a shadow blocks %d calls by the statistics, and not %d", t.name, got.WouldBlock, t.wouldBlock.Load())
 		}
 	}

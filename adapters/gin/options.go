@@ -23,9 +23,10 @@ type Options struct {
 	// the program, see EntryError. Defaults to 1 for every call.
 	Tokens func(*gin.Context) int
 
-	// Args returns the arguments of the call for the engine's checks: strings,
-	// booleans, numbers. Defaults to none.
-	Args func(*gin.Context) []any
+	// Attributes returns what rules may look at beside the origin, made by
+	// [core.String] and [core.Int], and the priority of the call, see
+	// [core.Priority]. Defaults to nothing.
+	Attributes func(*gin.Context) []core.Option
 
 	// Blocked answers a request that was refused: it writes the status and the
 	// body. The header fields that Fields speaks of, and Retry-After, are set
@@ -86,8 +87,8 @@ func (o *Options) appendTo(opts []core.Option, c *gin.Context, origin string) []
 	if o.Tokens != nil {
 		opts = append(opts, core.Tokens(o.Tokens(c)))
 	}
-	if o.Args != nil {
-		opts = append(opts, core.Args(o.Args(c)...))
+	if o.Attributes != nil {
+		opts = append(opts, o.Attributes(c)...)
 	}
 	return opts
 }

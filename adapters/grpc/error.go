@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Error makes a status error of an error of [core.Engine.Entry], for handlers
@@ -48,7 +49,7 @@ func (e *entryError) GRPCStatus() *status.Status {
 	var block *core.BlockError
 	switch {
 	case errors.As(e.cause, &block):
-		return exhausted(block, e.hideRules)
+		return refused(block, e.hideRules)
 	case errors.Is(e.cause, core.ErrClosed):
 		return status.New(codes.Unavailable, e.cause.Error())
 	case errors.Is(e.cause, core.ErrInvalid):
@@ -57,7 +58,18 @@ func (e *entryError) GRPCStatus() *status.Status {
 	return status.FromContextError(e.cause)
 }
 
-func exhausted(block *core.BlockError, hideRules bool) *status.Status {
+// codeOf returns the code of a refusal.
+func codeOf(reason rule.Reason) codes.Code {
+	switch reason {
+	case rule.Overloaded, rule.Unavailable, rule.Injected:
+		return codes.Unavailable
+	case rule.Denied:
+		return codes.PermissionDenied
+	}
+	return codes.ResourceExhausted
+}
+
+func refused(block *core.BlockError, hideRules bool) *status.Status {
 	after, known := retryAfter(block)
 	message := block.Error()
 	var details []protoadapt.MessageV1
@@ -66,7 +78,7 @@ func exhausted(block *core.BlockError, hideRules bool) *status.Status {
 		if known {
 			message += fmt.Sprintf(", retry after %v", after)
 		}
-	} else {
+	} else if block.Reason == rule.RateLimited {
 		details = append(details, &errdetails.QuotaFailure{Violations: []*errdetails.QuotaFailure_Violation{{
 			Subject:     block.Resource,
 			Description: fmt.Sprintf("refused by the %s rule %q", block.Kind, block.Rule),
@@ -75,7 +87,7 @@ func exhausted(block *core.BlockError, hideRules bool) *status.Status {
 	if known {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 	}
-	plain := status.New(codes.ResourceExhausted, message)
+	plain := status.New(codeOf(block.Reason), message)
 	detailed, err := plain.WithDetails(details...)
 	if err != nil {
 		return plain // a name is not UTF-8, say; the code tells what matters

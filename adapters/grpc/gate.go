@@ -52,8 +52,8 @@ func (g *gate) enter(
 	if g.options.Tokens != nil {
 		opts = append(opts, core.Tokens(g.options.Tokens(ctx, fullMethod, request)))
 	}
-	if g.options.Args != nil {
-		opts = append(opts, core.Args(g.options.Args(ctx, fullMethod, request)...))
+	if g.options.Attributes != nil {
+		opts = append(opts, g.options.Attributes(ctx, fullMethod, request)...)
 	}
 	if *guard, err = g.engine.Entry(ctx, resource, opts...); err != nil {
 		refusal, _ = err.(*core.BlockError) //nolint:errorlint // Entry does not wrap it, and errors.As allocates

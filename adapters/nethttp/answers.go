@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -48,6 +49,7 @@ type passedCall struct{ resource, origin string }
 // answer is the answer to a refused call. Its slices are those of many responses:
 // they must not be written to, and have no room for more.
 type answer struct {
+	status                    int
 	retryAfter, limit, policy []string // of the fields; nil where there is none
 	contentType               []string
 	body                      []byte
@@ -60,14 +62,14 @@ func (a *Answers) SetRefused(header http.Header, block *core.BlockError, origin 
 }
 
 // WriteRefused answers a call by the origin that was refused with block: with the
-// header fields, the status 429 and the body of [WriteProblem], which names no
+// header fields, and the status and the body of [WriteProblem], which names no
 // rule if the fields are [FieldsNever].
 func (a *Answers) WriteRefused(w http.ResponseWriter, block *core.BlockError, origin string) {
 	answer := a.refusal(block, origin)
 	header := w.Header()
 	answer.setFields(header)
 	setField(header, "Content-Type", answer.contentType)
-	w.WriteHeader(http.StatusTooManyRequests)
+	w.WriteHeader(answer.status)
 	_, _ = w.Write(answer.body) // fails only when the client has gone
 }
 
@@ -79,13 +81,14 @@ func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
 		return &made.value
 	}
 	made := &remembered[refusedCall, answer]{key: key, revision: revision}
+	p := problemOfBlock(block, a.fields != FieldsNever)
 	made.value.contentType = []string{problemType}
-	made.value.body = problemOfBlock(block, a.fields != FieldsNever).encode()
+	made.value.status, made.value.body = p.Status, p.encode()
 	if after, known := retryAfter(block); known {
 		made.value.retryAfter = []string{strconv.FormatInt(wholeSeconds(after), 10)}
 	}
-	if a.fields != FieldsNever && block.Kind == rules.KindFlow {
-		made.value.policy = policyField(a.engine.Ceilings(block.Resource, core.Origin(origin)))
+	if a.fields != FieldsNever && block.Reason == rule.RateLimited {
+		made.value.policy = policyField(a.engine.Quotas(block.Resource, core.Origin(origin)))
 		made.value.limit = limitField(block.Rule, 0, resetOf(block))
 	}
 	if isWorthRemembering(block.Resource, key.origin) {
@@ -115,22 +118,22 @@ func (a *Answers) SetPassed(header http.Header, resource, origin string) {
 		return
 	}
 	revision := a.engine.Revision() // before the rules are looked at
-	ceilings := a.engine.Ceilings(resource, core.Origin(origin))
-	if len(ceilings) == 0 {
+	quotas := a.engine.Quotas(resource, core.Origin(origin))
+	if len(quotas) == 0 {
 		return
 	}
 	key := passedCall{resource, a.engine.NamedOrigin(resource, origin)}
 	slot := a.policies.at(maphash.Comparable(a.seed, key))
 	made := slot.Load()
 	if made == nil || made.key != key || made.revision != revision {
-		made = &remembered[passedCall, []string]{key, revision, policyField(ceilings)}
+		made = &remembered[passedCall, []string]{key, revision, policyField(quotas)}
 		if isWorthRemembering(resource, key.origin) {
 			made.key = passedCall{strings.Clone(resource), strings.Clone(key.origin)}
 			slot.Store(made)
 		}
 	}
 	setField(header, policyFieldName, made.value)
-	setField(header, limitFieldName, nearestLimit(ceilings))
+	setField(header, limitFieldName, nearestLimit(quotas))
 }
 
 // remembered is a value that holds for a key under a revision of the rules.

@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/flow"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Fields says which responses carry the fields RateLimit-Policy, which lists
-// the flow rules on the resource, and RateLimit, which tells of the rule that is
+// the rules on the resource that limit a rate, and RateLimit, which tells of the rule that is
 // nearest to its end (draft-ietf-httpapi-ratelimit-headers-10).
 type Fields uint8
 
@@ -37,16 +36,16 @@ const (
 
 // SetRefused sets the header fields of the response to a refused call:
 // Retry-After, in whole seconds, rounded up, unless it cannot be told when such
-// a call can pass, and, where a ceiling refused, the RateLimit fields. opts are
+// a call can pass, and, where such a rule refused, the RateLimit fields. opts are
 // those of the call. An [Answers] does the same at less cost.
 func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.BlockError, opts ...core.Option) {
 	if after, known := retryAfter(block); known {
 		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(after), 10))
 	}
-	if f == FieldsNever || block.Kind != rules.KindFlow {
+	if f == FieldsNever || block.Reason != rule.RateLimited {
 		return
 	}
-	setField(header, policyFieldName, policyField(engine.Ceilings(block.Resource, opts...)))
+	setField(header, policyFieldName, policyField(engine.Quotas(block.Resource, opts...)))
 	setField(header, limitFieldName, limitField(block.Rule, 0, resetOf(block)))
 }
 
@@ -58,12 +57,12 @@ func (f Fields) SetPassed(header http.Header, engine *core.Engine, resource stri
 	if f != FieldsAlways {
 		return
 	}
-	ceilings := engine.Ceilings(resource, opts...)
-	if len(ceilings) == 0 {
+	quotas := engine.Quotas(resource, opts...)
+	if len(quotas) == 0 {
 		return
 	}
-	setField(header, policyFieldName, policyField(ceilings))
-	setField(header, limitFieldName, nearestLimit(ceilings))
+	setField(header, policyFieldName, policyField(quotas))
+	setField(header, limitFieldName, nearestLimit(quotas))
 }
 
 // retryAfter returns when such a call can pass, if that is known.
@@ -89,13 +88,13 @@ func setField(header http.Header, name string, value []string) {
 
 // policyField is RateLimit-Policy, nil without policies: the field must not be
 // empty.
-func policyField(ceilings []core.FlowSnapshot) []string {
+func policyField(quotas []core.RuleSnapshot) []string {
 	var list []byte
-	for i := range ceilings {
+	for i := range quotas {
 		if i > 0 {
 			list = append(list, ", "...)
 		}
-		list = appendPolicy(list, &ceilings[i].Rule)
+		list = appendPolicy(list, &quotas[i])
 	}
 	if len(list) == 0 {
 		return nil
@@ -104,20 +103,21 @@ func policyField(ceilings []core.FlowSnapshot) []string {
 }
 
 // nearestLimit is RateLimit of the rule that is nearest to its end.
-func nearestLimit(ceilings []core.FlowSnapshot) []string {
-	nearest := &ceilings[0]
-	for i := range ceilings[1:] {
-		next := &ceilings[i+1]
-		if cmp.Or(cmp.Compare(next.Remaining, nearest.Remaining), cmp.Compare(nearest.Reset, next.Reset)) < 0 {
-			nearest = next
+func nearestLimit(quotas []core.RuleSnapshot) []string {
+	nearest := &quotas[0]
+	for i := range quotas[1:] {
+		next := quotas[i+1].Quota
+		present := nearest.Quota
+		if cmp.Or(cmp.Compare(next.Remaining, present.Remaining), cmp.Compare(present.Reset, next.Reset)) < 0 {
+			nearest = &quotas[i+1]
 		}
 	}
-	return limitField(nearest.Rule.Name, nearest.Remaining, nearest.Reset)
+	return limitField(nearest.Name, nearest.Quota.Remaining, nearest.Quota.Reset)
 }
 
-func appendPolicy(list []byte, rule *flow.Rule) []byte {
-	quota, window := wholeQuota(rule.Limit, rule.Window)
-	list = appendString(list, rule.Name)
+func appendPolicy(list []byte, of *core.RuleSnapshot) []byte {
+	quota, window := wholeQuota(of.Quota.Limit, of.Quota.Window)
+	list = appendString(list, of.Name)
 	list = strconv.AppendInt(append(list, ";q="...), quota, 10)
 	return strconv.AppendInt(append(list, ";w="...), window, 10)
 }

@@ -25,9 +25,10 @@ type Options struct {
 	// the program, see EntryError. Defaults to 1 for every call.
 	Tokens func(*http.Request) int
 
-	// Args returns the arguments of the call for the engine's checks: strings,
-	// booleans, numbers. Defaults to none.
-	Args func(*http.Request) []any
+	// Attributes returns what rules may look at beside the origin, made by
+	// [core.String] and [core.Int], and the priority of the call, see
+	// [core.Priority]. Defaults to nothing.
+	Attributes func(*http.Request) []core.Option
 
 	// Blocked answers a request that was refused: it writes the status and the
 	// body. The header fields that Fields speaks of, and Retry-After, are set
@@ -86,8 +87,8 @@ func (o *Options) appendTo(opts []core.Option, r *http.Request, origin string) [
 	if o.Tokens != nil {
 		opts = append(opts, core.Tokens(o.Tokens(r)))
 	}
-	if o.Args != nil {
-		opts = append(opts, core.Args(o.Args(r)...))
+	if o.Attributes != nil {
+		opts = append(opts, o.Attributes(r)...)
 	}
 	return opts
 }

@@ -8,12 +8,15 @@ import (
 	"net/http"
 
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
 const (
 	quotaExceededType  = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	quotaExceededTitle = "Request cannot be satisfied as assigned quota has been exceeded"
+
+	reducedCapacityType  = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+	reducedCapacityTitle = "Request cannot be satisfied due to temporary server capacity constraints"
 
 	problemType = "application/problem+json"
 
@@ -37,8 +40,10 @@ type problem struct {
 // WriteProblem answers a request to which [core.Engine.Entry] returned err, with
 // a problem body (application/problem+json, RFC 9457):
 //
-//   - a refusal is a 429; that of a ceiling has the type "quota-exceeded" of the
-//     RateLimit draft and names the rule in "violated-policies";
+//   - a refusal is answered by its reason: a rate limit with 429, the type
+//     "quota-exceeded" of the RateLimit draft and the rule in "violated-policies";
+//     too many calls at once with 503 and the type "temporary-reduced-capacity"; a
+//     callee that fails with 503; a caller who may not call with 403;
 //   - [core.ErrClosed], and a deadline that ended while the call waited, are a 503;
 //   - a context that was cancelled while the call waited is, without a body, a
 //     499, for logs: the client has gone;
@@ -83,6 +88,7 @@ func problemOfBlock(block *core.BlockError, named bool) problem {
 		detail = fmt.Sprintf("The call of %q was refused by %s %q", block.Resource, block.Kind, block.Rule)
 	}
 	switch after, known := retryAfter(block); {
+	case block.Reason == rule.Denied:
 	case known:
 		detail += fmt.Sprintf("; try again in %v", after)
 	case after == core.Never:
@@ -90,14 +96,29 @@ func problemOfBlock(block *core.BlockError, named bool) problem {
 	default:
 		detail += "; when such a call can pass is unknown"
 	}
-	p := plainProblem(http.StatusTooManyRequests, detail+".")
-	if block.Kind == rules.KindFlow {
+	p := plainProblem(StatusOf(block.Reason), detail+".")
+	switch block.Reason {
+	case rule.RateLimited:
 		p.Type, p.Title = quotaExceededType, quotaExceededTitle
 		if named {
 			p.ViolatedPolicies = []string{block.Rule}
 		}
+	case rule.Overloaded:
+		p.Type, p.Title = reducedCapacityType, reducedCapacityTitle
 	}
 	return p
+}
+
+// StatusOf returns the status that a call is answered with that was refused for the
+// reason: 429, 503 or 403.
+func StatusOf(reason rule.Reason) int {
+	switch reason {
+	case rule.Overloaded, rule.Unavailable, rule.Injected:
+		return http.StatusServiceUnavailable
+	case rule.Denied:
+		return http.StatusForbidden
+	}
+	return http.StatusTooManyRequests
 }
 
 // plainProblem is one that its status says all about.

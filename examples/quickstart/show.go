@@ -125,8 +125,8 @@ func (s *shop) push(ctx context.Context) (time.Duration, error) {
 // noteCeilings keeps the ceilings that are in force.
 func (r *record) noteCeilings(s *shop) {
 	for _, stream := range r.streams {
-		for _, rule := range s.engine.Ceilings(stream.resource) {
-			r.ceilings[stream.resource] = append(r.ceilings[stream.resource], rule.Ceiling)
+		for _, rule := range s.engine.Quotas(stream.resource) {
+			r.ceilings[stream.resource] = append(r.ceilings[stream.resource], rule.Quota.Effective)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func NewCollector(engine *core.Engine, options Options) *Collector {
 	options = options.withDefaults()
 	return &Collector{
 		engine:   engine,
-		families: newFamilies(options.ConstLabels),
+		families: newFamilies(engine.Kinds(), options.ConstLabels),
 		ledger:   newLedger(options.MaxResources, options.Buckets),
 	}
 }
@@ -60,7 +60,7 @@ func (c *Collector) scrape() []prometheus.Metric {
 	for name, account := range c.ledger.accounts {
 		e.resource(name, account, c.ledger.buckets)
 	}
-	e.ceilings(snapshot.Resources, c.ledger.shown)
+	e.rulesOn(snapshot.Resources, c.ledger.shown)
 	e.rules(&snapshot)
 	e.sources(&snapshot)
 	return e.metrics

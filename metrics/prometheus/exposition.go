@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // exposition gathers what a scrape exposes. Nothing that an engine can hold
@@ -15,6 +16,7 @@ import (
 type exposition struct {
 	families *families
 	metrics  []prometheus.Metric
+	shared   map[rule.Key]bool // rules that several resources share and that were exposed
 }
 
 func (e *exposition) counter(family *prometheus.Desc, value uint64, labels ...string) {
@@ -61,23 +63,46 @@ func (a *account) histogram(buckets []time.Duration) map[float64]uint64 {
 	return cumulative
 }
 
-// ceilings exposes the ceilings of resources that have accounts of their own.
-func (e *exposition) ceilings(resources []core.ResourceSnapshot, shown map[string]bool) {
+// rulesOn exposes the rules on the resources that have accounts of their own.
+func (e *exposition) rulesOn(resources []core.ResourceSnapshot, shown map[string]bool) {
+	e.shared = make(map[rule.Key]bool)
 	exposed := make(map[string]bool, len(resources))
 	for i := range resources {
 		r := &resources[i]
 		name := label(r.Name)
 		if (shown[r.Name] || r.Name == core.Overflow) && !exposed[name] { // else mended into the same
 			exposed[name] = true
-			e.ceilingsOf(r)
+			for j := range r.Rules {
+				e.rule(name, &r.Rules[j])
+			}
 		}
 	}
 }
 
-func (e *exposition) ceilingsOf(r *core.ResourceSnapshot) {
-	for i := range r.Flow {
-		state := &r.Flow[i]
-		e.gauge(e.families.ceiling, state.Ceiling/state.Rule.Window.Seconds(), label(r.Name), label(state.Rule.Name))
+// rule exposes the state of a rule on a resource. A limiter that several resources share
+// is exposed once, under the rule's pattern.
+func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
+	f := e.families.kinds[of.Kind]
+	name := label(of.Name)
+	if of.Quota != nil && f.ceiling != nil {
+		e.gauge(f.ceiling, of.Quota.Effective/of.Quota.Window.Seconds(), resource, name)
+	}
+	if target := of.Rule.Target(); target.Shared {
+		key := rule.Key{Kind: of.Kind, Name: of.Name}
+		if e.shared[key] {
+			return
+		}
+		e.shared[key] = true
+		resource = label(target.Match)
+	}
+	for i, gauge := range f.gauges {
+		e.gauge(gauge, of.Gauges[i], resource, name)
+	}
+	for _, state := range of.Rule.Type().States() {
+		e.gauge(f.state, truth(state == of.State), resource, name, state)
+	}
+	for _, t := range of.Transitions {
+		e.counter(f.transitions, t.Count, resource, name, t.From, t.To)
 	}
 }
 

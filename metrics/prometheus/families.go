@@ -1,6 +1,13 @@
 package penstockprom
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"strings"
+	"unicode"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/penstock-go/penstock/rule"
+)
 
 // families are the metrics that there are.
 type families struct {
@@ -8,7 +15,8 @@ type families struct {
 	inFlight, waiting       *prometheus.Desc
 	responseTime, wait      *prometheus.Desc
 
-	ruleBlocked, shadowBlocked, ceiling *prometheus.Desc
+	ruleBlocked, shadowBlocked *prometheus.Desc
+	kinds                      map[rule.Kind]kindFamilies
 
 	rules, unmatched, revision, appliedAt, rejections  *prometheus.Desc
 	connected, sourceRevision, sourceRejectedDocuments *prometheus.Desc
@@ -17,8 +25,15 @@ type families struct {
 	all []*prometheus.Desc
 }
 
-func newFamilies(constLabels prometheus.Labels) families {
-	var f families
+// kindFamilies are the metrics of the rules of one kind.
+type kindFamilies struct {
+	ceiling            *prometheus.Desc // of kinds that limit how much passes in a time; else nil
+	state, transitions *prometheus.Desc // of kinds that have states; else nil
+	gauges             []*prometheus.Desc
+}
+
+func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) families {
+	f := families{kinds: make(map[rule.Kind]kindFamilies)}
 	family := func(name, help string, labels ...string) *prometheus.Desc {
 		desc := prometheus.NewDesc("penstock_"+name, help, labels, constLabels)
 		f.all = append(f.all, desc)
@@ -36,7 +51,9 @@ func newFamilies(constLabels prometheus.Labels) families {
 	f.ruleBlocked = family("rule_blocked_total", "Calls that a rule in force refused.", "resource", "kind", "rule")
 	f.shadowBlocked = family("rule_shadow_blocked_total",
 		"Calls that a rule in force would have refused while it was a shadow.", "resource", "kind", "rule")
-	f.ceiling = family("flow_ceiling_tokens_per_second", "Present ceiling of a flow rule.", "resource", "rule")
+	for _, kind := range kinds {
+		f.kinds[kind.Kind()] = newKindFamilies(kind, family)
+	}
 
 	f.rules = family("rules", "Rules in force.")
 	f.unmatched = family("rules_unmatched", "Rules in force that no call has matched.")
@@ -53,4 +70,35 @@ func newFamilies(constLabels prometheus.Labels) families {
 	f.sourceRejectedDocuments = family("source_rejected_documents",
 		"Documents of a source whose present version is not in force.", "source")
 	return f
+}
+
+func newKindFamilies(kind rule.Definition, family func(name, help string, labels ...string) *prometheus.Desc) kindFamilies {
+	var f kindFamilies
+	prefix := snakeCase(string(kind.Kind())) + "_"
+	if kind.Phase() == rule.PhaseRate {
+		f.ceiling = family(prefix+"ceiling_tokens_per_second",
+			"Effective limit of a rule of kind "+string(kind.Kind())+".", "resource", "rule")
+	}
+	if len(kind.States()) > 0 {
+		f.state = family(prefix+"state", "State of a rule of kind "+string(kind.Kind())+": 1 for the present one, 0 for others.",
+			"resource", "rule", "state")
+		f.transitions = family(prefix+"transitions_total", "Changes of the state of a rule of kind "+string(kind.Kind())+".",
+			"resource", "rule", "from", "to")
+	}
+	for _, gauge := range kind.Gauges() {
+		f.gauges = append(f.gauges, family(prefix+gauge.Name, gauge.Help, "resource", "rule"))
+	}
+	return f
+}
+
+// snakeCase returns a name in camel case as metrics are spelled: hotParam as hot_param.
+func snakeCase(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
 }

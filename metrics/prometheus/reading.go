@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/rules"
 )
 
 // refuser is a rule, or a check of the user's own, by its labels: when it refuses
@@ -25,23 +24,18 @@ type reading struct {
 func read(s *core.ResourceSnapshot, buckets []time.Duration) *reading {
 	r := &reading{
 		counts:   countsOf(&s.Totals, buckets),
-		refusals: make(map[refuser]uint64, len(s.Refusals)),
+		refusals: make(map[refuser]uint64, len(s.Rules)),
 		inFlight: s.InFlight,
 		waiting:  s.Waiting,
 	}
-	for _, refused := range s.Refusals {
-		by := refuser{kind: label(string(refused.Kind)), rule: label(refused.Rule)}
-		r.refusals[by] += refused.Count
-		if by.shadow = true; refused.WouldBlock > 0 {
-			r.refusals[by] += refused.WouldBlock
+	for i := range s.Rules {
+		of := &s.Rules[i]
+		by := refuser{kind: label(string(of.Kind)), rule: label(of.Name)}
+		r.refusals[by] += of.Blocked
+		if by.shadow = true; of.WouldBlock > 0 || of.Shadow { // a shadow is seen before it refuses
+			r.refusals[by] += of.WouldBlock
 		}
-	}
-	for i := range s.Flow {
-		rule := &s.Flow[i].Rule
-		r.ruled = r.ruled || rule.Resource != "" // names that only match a pattern have no end
-		if rule.Shadow {
-			r.refusals[refuser{string(rules.KindFlow), label(rule.Name), true}] += 0 // seen before it happens
-		}
+		r.ruled = r.ruled || of.Rule.Target().Resource != "" // names that only match a pattern have no end
 	}
 	return r
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/inspect"
 	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -56,7 +56,7 @@ command line, 3 when a file, the service or etcd cannot be read.
 	}
 	var call inspect.Call
 	cmd.Flags().StringVar(&call.Origin, "origin", "", "the `caller` who makes the call")
-	cmd.Flags().StringArrayVar(&call.Args, "arg", nil, "an argument of the call, as a `text`; may be repeated")
+	attributes := cmd.Flags().StringArray("attr", nil, "an attribute of the call, as `key=value`; may be repeated")
 	paths := cmd.Flags().StringArray("rules", nil, "the `path` of documents, as for push; may be repeated")
 	engine := cmd.Flags().String("engine", "", "the `address` of a running service")
 	output := formatFlag(cmd)
@@ -66,6 +66,10 @@ command line, 3 when a file, the service or etcd cannot be read.
 			return errors.New("--rules and --engine are two places to look at: leave one out")
 		}
 		call.Resource = args[0]
+		var err error
+		if call.Attributes, err = inspect.ParseAttributes(*attributes); err != nil {
+			return err
+		}
 		if err := call.Validate(); err != nil {
 			return err
 		}
@@ -116,15 +120,15 @@ func explainSet(set rules.Set, call inspect.Call) (explanation, error) {
 		return explanation{}, failure{ExitNo, err}
 	}
 	found := explanation{Explanation: inspect.Explain(engine, call)}
-	applied := make(map[string]bool)
+	applied := make(map[rule.Key]bool)
 	for i := range found.Rules {
 		found.Rules[i].State = nil // nobody called this engine
 		locate(&found.Rules[i], set)
-		applied[found.Rules[i].Name] = true
+		applied[rule.Key{Kind: found.Rules[i].Kind, Name: found.Rules[i].Name}] = true
 	}
-	for _, rule := range set.Flow {
-		if !applied[rule.Name] && guards(rule, call.Resource) {
-			miss := nearMiss{inspect.RuleOf(rule), whyNot(rule, call)}
+	for r := range set.All() {
+		if !applied[r.Key()] && guards(r.Target(), call.Resource) {
+			miss := nearMiss{inspect.RuleOf(r), whyNot(r.Target(), call)}
 			locate(&miss.Rule, set)
 			found.NotApplied = append(found.NotApplied, miss)
 		}
@@ -133,17 +137,17 @@ func explainSet(set rules.Set, call inspect.Call) (explanation, error) {
 }
 
 // locate tells where a rule of the set stands.
-func locate(rule *inspect.Rule, set rules.Set) {
-	at, _ := set.Position(rule.Kind, rule.Name)
-	rule.Document, rule.Line, rule.Column = at.Document, at.Line, at.Column
+func locate(of *inspect.Rule, set rules.Set) {
+	at, _ := set.Position(of.Kind, of.Name)
+	of.Document, of.Line, of.Column = at.Document, at.Line, at.Column
 }
 
 // guards says whether a sound rule is one on the resource, whoever calls. One that
 // relates to the resource is not, though it may match.
-func guards(rule flow.Rule, resource string) bool {
-	if rule.Match == "" {
-		return rule.Resource == resource
+func guards(target rule.Target, resource string) bool {
+	if target.Match == "" {
+		return target.Resource == resource
 	}
-	pattern, err := match.Compile(rule.Match)
-	return err == nil && pattern.Matches(resource) && rule.Related != resource
+	pattern, err := match.Compile(target.Match)
+	return err == nil && pattern.Matches(resource) && target.Related != resource
 }

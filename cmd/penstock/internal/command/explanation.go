@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
-	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/inspect"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // whyNot tells why a rule on the resource does not apply to the call: it is for
 // other callers.
-func whyNot(rule flow.Rule, call inspect.Call) string {
-	if rule.Origin == flow.OtherOrigins {
+func whyNot(target rule.Target, call inspect.Call) string {
+	if target.Origin == rule.OtherOrigins {
 		return fmt.Sprintf("is for callers that no rule here names, and one names %q", call.Origin)
 	}
-	return fmt.Sprintf("is only for calls of %q", rule.Origin)
+	return fmt.Sprintf("is only for calls of %q", target.Origin)
 }
 
 // tellExplanation writes an explanation for people.
@@ -78,12 +78,26 @@ func says(rule inspect.Rule) string {
 
 // stands tells how a rule is.
 func stands(s inspect.State) string {
-	text := fmt.Sprintf("now %s per %v: room for %d more", decimal(s.Ceiling), duration(s.Window), s.Remaining)
-	if s.Reset > 0 {
-		text += fmt.Sprintf(", and for others in %v", duration(s.Reset))
+	var parts []string
+	if s.State != "" {
+		parts = append(parts, s.State)
 	}
-	if s.Refused > 0 {
-		text += fmt.Sprintf("; has refused %s", count(s.Refused))
+	if q := s.Quota; q != nil {
+		part := fmt.Sprintf("%s per %v, %d remaining", decimal(q.Effective), duration(q.Window), q.Remaining)
+		if q.Reset > 0 {
+			part += fmt.Sprintf(", more in %v", duration(q.Reset))
+		}
+		parts = append(parts, part)
+	}
+	for _, gauge := range s.Gauges {
+		parts = append(parts, fmt.Sprintf("%s %s", strings.ReplaceAll(gauge.Name, "_", " "), decimal(gauge.Value)))
+	}
+	text := "now " + strings.Join(parts, ", ")
+	if len(parts) == 0 {
+		text = "in force"
+	}
+	if s.Blocked > 0 {
+		text += fmt.Sprintf("; has refused %s", count(s.Blocked))
 	}
 	if s.WouldBlock > 0 {
 		text += fmt.Sprintf("; would have refused %s", count(s.WouldBlock))

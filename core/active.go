@@ -1,0 +1,266 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// activeRule is a rule in force. It stays the same object while the rule keeps its name
+// and counts the same calls, whatever else of it changes. What it counts for each
+// resource by itself is in the ruleStates of the resources.
+type activeRule struct {
+	key     rule.Key
+	pattern *match.Pattern // of a rule that has one
+	related string         // the resource whose passes it counts, if not its own
+	shares  bool           // it has one limiter for all of its resources
+	matched atomic.Bool    // a call, as far as anybody has looked
+
+	forced      atomic.Pointer[string] // the state that an operator has forced; nil for none
+	transitions *transitions           // of the shared limiter, of a kind that has states; else nil
+
+	// ruleStore.mu guards what follows.
+	rule   rule.Rule   // the version in force, or about to be
+	target rule.Target // of it
+	gone   bool
+
+	// registry.upkeep guards what follows.
+	shared        rule.Limiter // for all resources together; nil when each has its own
+	guarded, busy *resource    // that it names, as the guarded and as the related one
+	present       *ruleState   // while a plan is made: its state for that resource
+}
+
+// newActiveRule returns a rule that comes into force.
+func newActiveRule(r rule.Rule) *activeRule {
+	a := &activeRule{key: r.Key(), rule: r, target: r.Target()}
+	a.related = a.target.Related
+	if a.target.Match != "" {
+		// Validated when it was loaded: there is no error.
+		pattern, _ := match.Compile(a.target.Match)
+		a.pattern = &pattern
+	}
+	a.shares = a.pattern == nil || a.target.Shared || a.related != ""
+	if a.shares {
+		a.transitions = newTransitions(r)
+	}
+	return a
+}
+
+// newTransitions returns a count for the limiter of a rule; nil if its kind has no
+// states.
+func newTransitions(r rule.Rule) *transitions {
+	if len(r.Type().States()) == 0 {
+		return nil
+	}
+	return new(transitions)
+}
+
+func (a *activeRule) hasPattern() bool { return a.pattern != nil }
+
+func (a *activeRule) isGone() bool { return a.gone }
+
+// sharedName is the resource that changes of the shared limiter's state are reported
+// for: the one resource, or the pattern.
+func (a *activeRule) sharedName() string { return cmp.Or(a.target.Resource, a.target.Match) }
+
+// limiterEnv is what limiters are made with.
+type limiterEnv struct {
+	engine     *Engine
+	generation uint64
+	now        clock.Instant
+}
+
+// newLimiter returns a limiter for a version of a rule on a resource.
+func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) rule.Limiter {
+	return version.NewLimiter(l.env(a, resource, counts))
+}
+
+// adopt returns a limiter for a version of a rule that goes on from the present one;
+// nil if that cannot be.
+func (l limiterEnv) adopt(
+	a *activeRule, version rule.Rule, resource string, counts *transitions, present rule.Limiter,
+) rule.Limiter {
+	return version.Adopt(present, l.env(a, resource, counts))
+}
+
+func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
+	env := rule.Env{Version: l.generation, Now: l.now, Changed: func(clock.Instant, string, string) {}}
+	if forced := a.forced.Load(); forced != nil {
+		env.Forced = *forced
+	}
+	if counts != nil {
+		env.Changed = func(at clock.Instant, from, to string) {
+			counts.add(from, to)
+			l.engine.stateChanged(StateChange{At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to})
+		}
+	}
+	return env
+}
+
+// byPrecedence orders rules as calls are held against them: by phase, rules for fewer
+// calls before those for more, then by kind and name. It is the same for all calls: a
+// call that waits in one queue keeps its place in those before, so two calls that met
+// queues in different orders could wait for each other.
+func byPrecedence(a, b *activeRule) int {
+	return cmp.Or(
+		cmp.Compare(a.rule.Type().Phase(), b.rule.Type().Phase()),
+		cmp.Compare(breadth(a.target), breadth(b.target)),
+		cmp.Compare(len(b.target.Match), len(a.target.Match)), // the longer pattern is taken to be for fewer
+		cmp.Compare(a.key.Kind, b.key.Kind),
+		cmp.Compare(a.key.Name, b.key.Name),
+	)
+}
+
+// breadth orders rules by how many calls they are for: those for the calls of one
+// origin before those for all calls of the resource, and these before those that
+// have one limit for several resources. What a call takes and has to give back,
+// because a broader rule refuses, is missed by none but calls that the broader
+// rule is for, too.
+func breadth(t rule.Target) int {
+	switch {
+	case t.Shared || t.Related != "":
+		return 2
+	case t.Origin == "":
+		return 1
+	}
+	return 0
+}
+
+// maxRemoved is how many rules that were removed are remembered.
+const maxRemoved = 1000
+
+// removedRules are rules that were removed, or made to count other calls, and have
+// counted something that would still count: one that comes back, under its name and
+// for the same calls, goes on from there. Of each name only the last is remembered,
+// and only if it has one limiter for all of its resources. The zero value is empty;
+// ruleStore.mu guards it.
+type removedRules struct {
+	byKey  map[rule.Key]*removedRule
+	oldest []*removedRule // in the order in which they were removed, some of them back by now
+}
+
+type removedRule struct {
+	key     rule.Key
+	target  rule.Target
+	limiter rule.Limiter
+}
+
+// keep remembers a rule that was removed, and forgets those that have nothing to tell
+// any more, or are too many.
+func (r *removedRules) keep(a *activeRule, now clock.Instant) {
+	if a.shared == nil || a.related != "" {
+		return
+	}
+	if r.byKey == nil {
+		r.byKey = make(map[rule.Key]*removedRule)
+	}
+	removed := &removedRule{a.key, a.target, a.shared}
+	r.byKey[a.key] = removed
+	r.oldest = append(r.oldest, removed)
+	for len(r.oldest) > maxRemoved || len(r.oldest) > 0 && r.oldest[0].limiter.Idle(now) {
+		first := r.oldest[0]
+		if r.byKey[first.key] == first {
+			delete(r.byKey, first.key)
+		}
+		r.oldest[0] = nil
+		r.oldest = r.oldest[1:]
+	}
+}
+
+// take returns the limiter from which a rule that comes into force goes on; nil if
+// there is none.
+func (r *removedRules) take(key rule.Key, target rule.Target) rule.Limiter {
+	removed := r.byKey[key]
+	if removed == nil || !target.CountsLike(removed.target) {
+		return nil
+	}
+	delete(r.byKey, key)
+	return removed.limiter
+}
+
+// ruleChange is what becomes of the rules in force in one swap.
+type ruleChange struct {
+	version  uint64 // the coming generation
+	now      clock.Instant
+	entering []*activeRule
+	updated  []*activeRule
+	leaving  []*activeRule
+	patterns []match.Pattern // of all of these
+
+	added, changed, removed int
+}
+
+func (c *ruleChange) hasPatterns() bool { return len(c.patterns) > 0 }
+
+// resolve turns changes of rules into changes of the rules in force. The caller holds
+// rules.mu.
+func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChange {
+	c := &ruleChange{version: e.generation.Load() + 1, now: now}
+	for _, change := range changes {
+		present := e.rules.active[change.Key]
+		switch {
+		case change.From == nil:
+			c.added++
+			e.addRule(c, change.To)
+		case change.To == nil:
+			c.removed++
+			e.dropRule(c, present)
+		case change.To.Target().CountsLike(present.target):
+			c.changed++
+			present.rule, present.target = change.To, change.To.Target()
+			c.updated = append(c.updated, present)
+			c.mark(present)
+		default:
+			c.changed++
+			e.dropRule(c, present)
+			next := e.addRule(c, change.To)
+			next.matched.Store(next.target.Resource == present.target.Resource && next.target.Match == present.target.Match &&
+				present.matched.Load())
+		}
+	}
+	if c.hasPatterns() {
+		e.rules.patterns = slices.DeleteFunc(e.rules.patterns, (*activeRule).isGone)
+		slices.SortFunc(e.rules.patterns, byPrecedence)
+	}
+	return c
+}
+
+func (e *Engine) addRule(c *ruleChange, r rule.Rule) *activeRule {
+	a := newActiveRule(r)
+	if a.shares {
+		env := limiterEnv{e, c.version, c.now}
+		if before := e.rules.removed.take(a.key, a.target); before != nil {
+			a.shared = env.adopt(a, r, a.sharedName(), a.transitions, before)
+		}
+		if a.shared == nil {
+			a.shared = env.newLimiter(a, r, a.sharedName(), a.transitions)
+		}
+	}
+	e.rules.active[a.key] = a
+	if a.hasPattern() {
+		e.rules.patterns = append(e.rules.patterns, a)
+	}
+	c.entering = append(c.entering, a)
+	c.mark(a)
+	return a
+}
+
+func (e *Engine) dropRule(c *ruleChange, a *activeRule) {
+	a.gone = true
+	delete(e.rules.active, a.key)
+	e.rules.removed.keep(a, c.now)
+	c.leaving = append(c.leaving, a)
+	c.mark(a)
+}
+
+// mark notes the pattern of a rule that changes.
+func (c *ruleChange) mark(a *activeRule) {
+	if a.hasPattern() {
+		c.patterns = append(c.patterns, *a.pattern)
+	}
+}

@@ -1,0 +1,59 @@
+package core
+
+import "slices"
+
+// attachments are the rules in force that name a resource. Such a resource is never
+// forgotten.
+type attachments struct {
+	guards []*activeRule // rules on the resource
+	counts []*activeRule // rules on others that count its passes, in no order
+}
+
+// attach binds a rule to the resources that it names, however many there are. The
+// caller holds g.upkeep, as for all that follows.
+func (g *registry) attach(a *activeRule) {
+	if name := a.target.Resource; name != "" {
+		a.guarded = g.named(name)
+		a.guarded.attached.guards = append(a.guarded.attached.guards, a)
+	}
+	if a.related != "" {
+		a.busy = g.named(a.related)
+		a.busy.attached.counts = append(a.busy.attached.counts, a)
+	}
+}
+
+// named returns the resource of a name that a rule names.
+func (g *registry) named(name string) *resource {
+	var made *resource
+	book := g.spill.patterns.Load()
+	r := g.table.get(name) // nobody forgets it now
+	if r == nil || r.evicted.Load() {
+		made = g.newcomer(name, book)
+	}
+	if made == nil && r.attached != nil {
+		return r
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if made != nil {
+		if r = g.present(name); r == nil {
+			r = made
+			g.put(r, book, g.engine.clock.Now())
+		}
+	}
+	r.attached = new(attachments)
+	g.ruled++
+	return r
+}
+
+// detach removes the rules that are gone from a resource, all at once.
+func (g *registry) detach(r *resource) {
+	r.attached.guards = slices.DeleteFunc(r.attached.guards, (*activeRule).isGone)
+	r.attached.counts = slices.DeleteFunc(r.attached.counts, (*activeRule).isGone)
+	if len(r.attached.guards)+len(r.attached.counts) == 0 {
+		r.attached = nil
+		g.mu.Lock()
+		g.ruled--
+		g.mu.Unlock()
+	}
+}

@@ -1,0 +1,50 @@
+package core
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/penstock-go/penstock/core/internal/ruleset"
+)
+
+// HeldBackError says that what a source holds is not put in force because it would
+// remove more rules than [Config.MaxRemoval] allows. What was in force stays until the
+// source holds most of them again or [Engine.Confirm] is called.
+type HeldBackError struct {
+	Source  string
+	Removed int // rules that would go, and those that went within Within
+	Rules   int // rules of the source that are in force, and those that went within Within
+	Most    float64
+	Within  time.Duration // Config.RemovalWindow if rules that went before are counted; else 0
+}
+
+// Error tells how many rules would go.
+func (e *HeldBackError) Error() string { return (*ruleset.HeldBack)(e).Error() }
+
+// Confirm puts in force what the source of that name holds, however many of its
+// rules that removes, after it was held back for that; see [Config.MaxRemoval].
+// It speaks of what the source holds now: later changes are held back again. The
+// error says that no such source is followed or that nothing of it is held back.
+func (e *Engine) Confirm(source string) error {
+	outcome, err := e.confirm(source)
+	e.report(outcome)
+	return err
+}
+
+func (e *Engine) confirm(source string) (outcome, error) {
+	e.rules.mu.Lock()
+	defer e.rules.mu.Unlock()
+	if e.isClosed() {
+		return outcome{}, ErrClosed
+	}
+	f := e.sources.find(source)
+	if f == nil {
+		return outcome{}, fmt.Errorf("core: source %q is not followed: there is nothing to confirm", source)
+	}
+	if f.source.HeldBack() == nil {
+		return outcome{}, fmt.Errorf("core: nothing of source %q is held back: there is nothing to confirm", source)
+	}
+	defer e.sources.changed()
+	now := e.clock.Now()
+	return e.put(f.source.Confirm(now), now), nil
+}

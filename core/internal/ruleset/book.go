@@ -1,0 +1,257 @@
+package ruleset
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// Config configures a book.
+type Config struct {
+	// Table is the kinds of rules that there are.
+	Table *rules.Table
+
+	// MaxRemoval is the share of a source's rules that may go within RemovalWindow,
+	// from 0 to 1; 1 sets no bound. A RemovalWindow of 0 counts each change by itself.
+	MaxRemoval    float64
+	RemovalWindow time.Duration
+}
+
+// Book is the rules that the code and the sources hold, and which of them are in
+// force.
+type Book struct {
+	config  Config
+	owners  map[string]*group
+	sources []*Source
+
+	// active are the rules in force. waiting are the rules whose names others have, by
+	// precedence.
+	active  map[rule.Key]claim
+	waiting map[rule.Key][]claim
+
+	edits uint64 // counted, to know when a description of conflicts is out of date
+}
+
+// claim is a rule that a group has.
+type claim struct {
+	group *group
+	rule  rule.Rule
+}
+
+// group is the rules that come and go together: those that one owner has loaded from
+// code, or those of a document.
+type group struct {
+	owner    string    // of rules from code
+	document *document // nil for rules from code
+	created  int64     // the revision at which the document was created
+	given    rules.Set
+	waiting  int // how many of the rules are not in force
+}
+
+// New returns an empty book.
+func New(config Config) *Book {
+	return &Book{
+		config: config, owners: make(map[string]*group),
+		active: make(map[rule.Key]claim), waiting: make(map[rule.Key][]claim),
+	}
+}
+
+// precedes orders groups. When several have a rule of the same kind and name, that of
+// the first group is in force: rules from code come before documents, owners are
+// ordered by name, documents by creation, then by the names of source and document.
+func (g *group) precedes(other *group) bool { return g.compare(other) < 0 }
+
+func (g *group) compare(other *group) int {
+	switch {
+	case g == other:
+		return 0
+	case g.document == nil && other.document == nil:
+		return cmp.Compare(g.owner, other.owner)
+	case g.document == nil:
+		return -1
+	case other.document == nil:
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(g.created, other.created),
+		cmp.Compare(g.document.source.name, other.document.source.name),
+		cmp.Compare(g.document.name, other.document.name))
+}
+
+// Kinds returns the kinds of rules that there are.
+func (b *Book) Kinds() []rule.Definition { return b.config.Table.Definitions() }
+
+// Len returns how many rules are in force.
+func (b *Book) Len() int { return len(b.active) }
+
+// Rules yields the rules in force, in no order.
+func (b *Book) Rules() iter.Seq[rule.Rule] {
+	return func(yield func(rule.Rule) bool) {
+		for _, c := range b.active {
+			if !yield(c.rule) {
+				return
+			}
+		}
+	}
+}
+
+// Where returns the source and the place in a document that a rule in force comes
+// from; an empty source for a rule from code.
+func (b *Book) Where(key rule.Key) (source string, at rules.Position) {
+	c := b.active[key]
+	if c.group == nil || c.group.document == nil {
+		return "", rules.Position{}
+	}
+	at, _ = c.group.given.Position(key.Kind, key.Name)
+	return c.group.document.source.name, at
+}
+
+// Load takes the rules that an owner in the code has now, in place of those that it
+// had. When the set has a mistake, the error is [rules.Problems] and nothing changes.
+// What it costs depends on how many rules are not the same, and at the same place, as
+// before.
+func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
+	g := b.owners[owner]
+	if g == nil {
+		g = &group{owner: owner}
+	}
+	gone, come := b.config.Table.Replaced(g.given, set)
+	if err := b.judge(g, set, gone, come); err != nil {
+		return Outcome{}, err
+	}
+	e := b.begin()
+	e.origin = Origin{Source: "code", Rules: g.given.Len()}
+	b.config.Table.Assign(&g.given, set)
+	e.replace(g, gone, come)
+	b.owners[owner] = g
+	if set.Len() == 0 {
+		delete(b.owners, owner)
+	}
+	return e.finish(), nil
+}
+
+// judge says what is wrong with a set that is to be an owner's. It looks at the rules
+// that differ; only if one of them is wrong it looks for all there are.
+func (b *Book) judge(g *group, set rules.Set, gone, come []rule.Rule) error {
+	for _, r := range set.Custom {
+		if !slices.Contains(b.config.Table.Kinds(), r.Type().Kind()) {
+			return fmt.Errorf("core: the engine does not know rules of kind %q: give it the kind in Config.Kinds", r.Type().Kind())
+		}
+	}
+	goes := make(map[rule.Key]struct{}, len(gone))
+	for _, r := range gone {
+		goes[r.Key()] = struct{}{}
+	}
+	comes := make(map[rule.Key]struct{}, len(come))
+	for _, r := range come {
+		key := r.Key()
+		_, twice := comes[key]
+		_, free := goes[key]
+		if twice || !free && b.has(g, key) || len(r.Faults()) > 0 {
+			return set.Validate()
+		}
+		comes[key] = struct{}{}
+	}
+	return nil
+}
+
+// has says whether a group has a rule of that key, in force or not.
+func (b *Book) has(g *group, key rule.Key) bool {
+	return b.active[key].group == g || slices.ContainsFunc(b.waiting[key], func(c claim) bool { return c.group == g })
+}
+
+// add adds a rule of a group, which has none of its key.
+func (b *Book) add(key rule.Key, c claim) {
+	present, taken := b.active[key]
+	switch {
+	case !taken:
+		b.active[key] = c
+		return
+	case c.group.precedes(present.group):
+		b.active[key] = c
+		c = present
+	}
+	at, _ := slices.BinarySearchFunc(b.waiting[key], c, func(a, b claim) int { return a.group.compare(b.group) })
+	b.waiting[key] = slices.Insert(b.waiting[key], at, c)
+}
+
+// remove removes the rule of that key that a group has. The next one that waits takes
+// its place.
+func (b *Book) remove(key rule.Key, g *group) {
+	waiting := b.waiting[key]
+	switch {
+	case b.active[key].group != g:
+		waiting = slices.DeleteFunc(waiting, func(c claim) bool { return c.group == g })
+	case len(waiting) > 0:
+		b.active[key] = waiting[0]
+		waiting = slices.Delete(waiting, 0, 1)
+	default:
+		delete(b.active, key)
+	}
+	if b.waiting[key] = waiting; len(waiting) == 0 {
+		delete(b.waiting, key)
+	}
+}
+
+// conflict says which rules of a document are not in force because other rules have
+// their names: [rules.Problems]; nil if all are.
+func (b *Book) conflict(d *document) error {
+	if d.group.waiting == 0 {
+		return nil
+	}
+	if d.conflict == nil || d.conflictAt != b.edits {
+		d.conflict, d.conflictAt = b.describeConflict(d), b.edits
+	}
+	return d.conflict
+}
+
+func (b *Book) describeConflict(d *document) error {
+	return b.config.Table.Clashes(d.group.given, func(key rule.Key) (by string) {
+		holder := b.active[key].group
+		switch {
+		case holder == nil || holder == &d.group:
+			return ""
+		case holder.document == nil:
+			return fmt.Sprintf("a rule made in code%s, which comes before documents: "+
+				"this one, of source %q, waits until that is gone", ofOwner(holder.owner), d.source.name)
+		}
+		at, _ := holder.given.Position(key.Kind, key.Name)
+		return fmt.Sprintf("the rule at %v of source %q, which comes first: this one, of source %q, waits until that is gone",
+			at, holder.document.source.name, d.source.name)
+	})
+}
+
+func ofOwner(owner string) string {
+	if owner == "" {
+		return ""
+	}
+	return fmt.Sprintf(" by %q", owner)
+}
+
+// Source returns the source of that name, which is made if there is none.
+func (b *Book) Source(name string) *Source {
+	if i := slices.IndexFunc(b.sources, func(s *Source) bool { return s.name == name }); i >= 0 {
+		return b.sources[i]
+	}
+	s := &Source{
+		book: b, name: name, documents: make(map[string]*document),
+		pending: make(map[*document]struct{}),
+	}
+	s.removed = make(map[rule.Key]instant)
+	b.sources = append(b.sources, s)
+	return s
+}
+
+// sortedDocuments returns documents by source and name.
+func sortedDocuments(documents iter.Seq[*document]) []*document {
+	sorted := slices.SortedFunc(documents, func(a, b *document) int {
+		return cmp.Or(strings.Compare(a.source.name, b.source.name), strings.Compare(a.name, b.name))
+	})
+	return slices.Compact(sorted)
+}

@@ -1,0 +1,126 @@
+package ruleset
+
+import (
+	"slices"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Outcome is what comes of new rules.
+type Outcome struct {
+	Changes    []Change
+	Origin     Origin
+	Rejections []Rejection   // those that were not reported before
+	Accepted   []DocumentKey // documents that were rejected and are in force now
+}
+
+// Change is what becomes of one rule. At least one of From and To is set.
+type Change struct {
+	Key  rule.Key
+	From rule.Rule // that was in force; nil if none was
+	To   rule.Rule // that is to be in force; nil if none is
+}
+
+// Origin says what brought about a change.
+type Origin struct {
+	Source    string   // "code" for rules from code
+	Documents []string // that have changed, with their revisions
+	Rules     int      // that the source, or the owner, had before
+}
+
+// DocumentKey identifies a document.
+type DocumentKey struct{ Source, Document string }
+
+// Rejection says that a document was not applied, or not all of it. Document is "" for
+// a change of a source that was held back as a whole.
+type Rejection struct {
+	DocumentKey
+	Revision int64
+	Err      error // [rules.Problems], or [*HeldBack]
+}
+
+// edit is one change of a book under way.
+type edit struct {
+	book   *Book
+	origin Origin
+
+	touched []rule.Key // whose rules may change, in the order in which they were found
+	before  map[rule.Key]standing
+
+	displaced map[*document]struct{} // of which a rule now waits that did not, or was not there
+}
+
+// standing is who had a key before the edit.
+type standing struct {
+	active  claim
+	waiting []*group
+}
+
+// begin begins an edit.
+func (b *Book) begin() *edit {
+	b.edits++
+	return &edit{book: b, before: make(map[rule.Key]standing), displaced: make(map[*document]struct{})}
+}
+
+func (e *edit) touch(key rule.Key) {
+	if _, seen := e.before[key]; seen {
+		return
+	}
+	was := standing{active: e.book.active[key]}
+	for _, c := range e.book.waiting[key] {
+		was.waiting = append(was.waiting, c.group)
+		c.group.waiting--
+	}
+	e.before[key] = was
+	e.touched = append(e.touched, key)
+}
+
+// replace takes rules out of a group and puts others in.
+func (e *edit) replace(g *group, gone, come []rule.Rule) {
+	for _, r := range gone {
+		e.touch(r.Key())
+		e.book.remove(r.Key(), g)
+	}
+	for _, r := range come {
+		e.touch(r.Key())
+		e.book.add(r.Key(), claim{g, r})
+	}
+}
+
+// rank gives a group another place in the order of precedence.
+func (e *edit) rank(g *group, created int64) {
+	var contested []claim
+	if len(e.book.waiting) > 0 {
+		for r := range e.book.config.Table.All(g.given) {
+			if key := r.Key(); len(e.book.waiting[key]) > 0 {
+				contested = append(contested, claim{g, r})
+				e.touch(key)
+				e.book.remove(key, g)
+			}
+		}
+	}
+	g.created = created
+	for _, c := range contested {
+		e.book.add(c.rule.Key(), c)
+	}
+}
+
+// finish returns what the edit has changed.
+func (e *edit) finish() Outcome {
+	o := Outcome{Origin: e.origin}
+	for _, key := range e.touched {
+		was, is := e.before[key], e.book.active[key]
+		switch {
+		case was.active.rule == nil && is.rule == nil:
+		case was.active.rule == nil || is.rule == nil || !was.active.rule.Equal(is.rule):
+			o.Changes = append(o.Changes, Change{key, was.active.rule, is.rule})
+		}
+		for _, c := range e.book.waiting[key] {
+			c.group.waiting++
+			if c.group.document != nil && !slices.Contains(was.waiting, c.group) {
+				e.displaced[c.group.document] = struct{}{}
+			}
+		}
+	}
+	return o
+}

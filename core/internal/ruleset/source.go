@@ -1,0 +1,289 @@
+package ruleset
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
+)
+
+type instant = clock.Instant
+
+// Source is the documents of one source: what it holds now, and what of it is in
+// force. The two differ when what it holds now cannot be applied.
+type Source struct {
+	book      *Book
+	name      string
+	documents map[string]*document
+	pending   map[*document]struct{} // that are held back
+	revision  int64
+	rules     int // that its documents have, in force or waiting
+	removals
+}
+
+// Delivery says what is new in a source.
+type Delivery struct {
+	// Complete says that Documents is all there is.
+	Complete bool
+
+	Documents []Document
+	Removed   []string // names of documents that are gone
+	Revision  int64    // of the source as a whole
+
+	// ConfirmedAt is the last revision of the source at which somebody confirmed that
+	// rules may go; 0 if nobody has.
+	ConfirmedAt int64
+}
+
+// Document is a document as a source holds it.
+type Document struct {
+	Name     string
+	Revision int64
+	Created  int64
+	Data     []byte
+	Err      error // why Data could not be read
+}
+
+// document is a rule document of a source.
+type document struct {
+	source *Source
+	name   string
+
+	held    version
+	inForce version
+	group   group // its rules, those in force
+
+	problem  error // why held is not in force; nil when it is
+	reported bool  // what is wrong with held was reported
+	rejected bool  // it was not in force as a whole when last looked at
+
+	conflict   error // see Book.conflict; nil until somebody asks
+	conflictAt uint64
+}
+
+// version is one version of a document.
+type version struct {
+	revision int64
+	created  int64 // 0 where the source does not tell
+	digest   [sha256.Size]byte
+	rules    rules.Set
+	gone     bool  // the source has the document no longer
+	err      error // why there are no rules: not readable, or not sound
+	at       instant
+}
+
+// Deliver takes what is new in the source and puts in force what can be.
+func (s *Source) Deliver(delivery Delivery, now clock.Instant) Outcome {
+	changed := s.receive(delivery)
+	if delivery.Revision < s.revision { // another history: what was confirmed in it before says nothing
+		s.accepted = delivery.Revision
+	}
+	s.confirmed = delivery.ConfirmedAt > s.accepted
+	s.revision = delivery.Revision
+	return s.apply(changed, now)
+}
+
+// receive takes note of what the source holds now and returns the documents that that
+// concerns.
+func (s *Source) receive(delivery Delivery) (changed []*document) {
+	seen := make(map[string]struct{}, len(delivery.Documents))
+	for _, found := range delivery.Documents {
+		seen[found.Name] = struct{}{}
+		d := s.documents[found.Name]
+		if d == nil {
+			d = &document{source: s, name: found.Name}
+			d.group.document = d
+			s.documents[found.Name] = d
+		}
+		d.receive(found)
+		changed = append(changed, d)
+	}
+	removed := delivery.Removed
+	if delivery.Complete {
+		removed = slices.Collect(maps.Keys(s.documents))
+	}
+	for _, name := range removed {
+		d := s.documents[name]
+		if _, there := seen[name]; d == nil || delivery.Complete && there {
+			continue
+		}
+		d.held, d.reported = version{gone: true}, false
+		changed = append(changed, d)
+	}
+	return changed
+}
+
+// receive takes note of what the source holds now.
+func (d *document) receive(found Document) {
+	next := version{revision: found.Revision, created: found.Created, digest: sha256.Sum256(found.Data), err: found.Err}
+	if next.err == nil && next.digest == d.held.digest || sameError(next.err, d.held.err) {
+		// The same again, under another revision perhaps: neither read nor
+		// reported a second time.
+		d.held.revision, d.held.created = next.revision, next.created
+		return
+	}
+	if next.err != nil {
+		next.digest = [sha256.Size]byte{} // nothing was read
+	} else {
+		next.rules, next.err = d.source.book.config.Table.Parse(d.name, found.Data)
+	}
+	d.held, d.reported = next, false
+}
+
+func sameError(a, b error) bool { return a != nil && b != nil && a.Error() == b.Error() }
+
+// apply puts in force what the source holds now of documents that have changed, and of
+// those that are held back; none of it if that removes too many rules.
+func (s *Source) apply(changed []*document, now instant) Outcome {
+	candidates := sortedDocuments(slices.Values(slices.AppendSeq(changed, maps.Keys(s.pending))))
+	s.guard(candidates, now)
+	if s.heldBack != nil {
+		for _, d := range candidates {
+			s.pending[d] = struct{}{}
+		}
+	}
+	e := s.book.begin()
+	e.origin = Origin{Source: s.name, Rules: s.rules}
+	for _, d := range candidates {
+		if d.problem = d.obstacle(); d.problem == nil {
+			e.apply(d, now)
+		}
+	}
+	o := e.finish()
+	for _, d := range candidates {
+		if d.rejected && d.problem == nil && d.group.waiting == 0 {
+			d.rejected = false
+			o.Accepted = append(o.Accepted, d.key())
+		}
+		e.report(d, &o)
+	}
+	for _, d := range sortedDocuments(maps.Keys(e.displaced)) {
+		e.report(d, &o)
+	}
+	s.confirmed = false // it was said of what the source holds now
+	if s.heldBack == nil {
+		s.accepted, s.reported = s.revision, nil
+	}
+	return o
+}
+
+func (d *document) key() DocumentKey { return DocumentKey{d.source.name, d.name} }
+
+// obstacle returns what keeps the version held from being in force, whatever else
+// is; nil if nothing does.
+func (d *document) obstacle() error {
+	if d.held.err != nil {
+		return d.held.err
+	}
+	if back := d.source.heldBack; back != nil && (d.held.gone || d.held.digest != d.inForce.digest) {
+		return back
+	}
+	return nil
+}
+
+// apply makes what the source holds of a document the rules of its group.
+func (e *edit) apply(d *document, now instant) {
+	gone, come := e.book.config.Table.Replaced(d.group.given, d.held.rules)
+	if len(gone)+len(come) > 0 {
+		e.origin.Documents = append(e.origin.Documents, d.versionName())
+	}
+	e.replace(&d.group, gone, come)
+	d.group.given = d.held.rules
+	if created := cmp.Or(d.held.created, d.held.revision); d.group.created != created {
+		e.rank(&d.group, created)
+	}
+	delete(d.source.pending, d)
+	if d.held.gone {
+		delete(d.source.documents, d.name)
+	}
+	at := d.inForce.at
+	if at == 0 || d.inForce.digest != d.held.digest {
+		at = now
+	}
+	d.source.rules += d.held.rules.Len() - d.inForce.rules.Len()
+	d.inForce = d.held
+	d.inForce.at = at
+	d.conflict = nil
+}
+
+// versionName names the version that the source holds, for the log.
+func (d *document) versionName() string {
+	switch {
+	case d.held.gone:
+		return d.name + " removed"
+	case d.held.revision != 0:
+		return fmt.Sprintf("%s@%d", d.name, d.held.revision)
+	}
+	return d.name
+}
+
+// report adds what is wrong with what the source holds of a document, if that was not
+// reported yet.
+func (e *edit) report(d *document, o *Outcome) {
+	why := cmp.Or(d.problem, e.book.conflict(d))
+	if heldBack := (*HeldBack)(nil); errors.As(why, &heldBack) {
+		d.source.reportHeldBack(o)
+		return
+	}
+	_, displaced := e.displaced[d]
+	delete(e.displaced, d)
+	if why == nil || d.reported && !displaced {
+		return
+	}
+	d.reported, d.rejected = true, true
+	o.Rejections = append(o.Rejections, Rejection{d.key(), d.held.revision, why})
+}
+
+// Revision returns the revision of the source that was delivered last.
+func (s *Source) Revision() int64 { return s.revision }
+
+// DocumentStatus tells what of a document is in force.
+type DocumentStatus struct {
+	Name      string
+	Rules     int // in force
+	Revision  int64
+	Created   int64
+	Digest    [sha256.Size]byte
+	AppliedAt clock.Instant // when the version in force was applied; 0 if none ever was
+
+	Rejected         error // why what the source holds is not in force, or not all of it
+	RejectedRevision int64
+}
+
+// Documents returns the status of all documents, by name.
+func (s *Source) Documents() []DocumentStatus {
+	var all []DocumentStatus
+	for _, d := range sortedDocuments(maps.Values(s.documents)) {
+		all = append(all, d.status())
+	}
+	return all
+}
+
+// Document returns the status of one document; false if the source has none of that
+// name.
+func (s *Source) Document(name string) (DocumentStatus, bool) {
+	d := s.documents[name]
+	if d == nil {
+		return DocumentStatus{}, false
+	}
+	return d.status(), true
+}
+
+func (d *document) status() DocumentStatus {
+	status := DocumentStatus{
+		Name: d.name, Rules: d.inForce.rules.Len() - d.group.waiting,
+		Revision: d.inForce.revision, Created: d.inForce.created, Digest: d.inForce.digest, AppliedAt: d.inForce.at,
+	}
+	if why := cmp.Or(d.problem, d.source.book.conflict(d)); why != nil {
+		status.Rejected, status.RejectedRevision = why, d.held.revision
+	}
+	return status
+}
+
+var _ rule.Key

@@ -1,0 +1,35 @@
+package core
+
+import (
+	"sync/atomic"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// ruleState is what one rule keeps for one resource: its limiter, which may be shared
+// by many resources, and what it has refused there.
+type ruleState struct {
+	rule     *activeRule
+	version  rule.Rule    // that the limiter was made for
+	limiter  rule.Limiter // of that version
+	refusals refusals
+
+	transitions *transitions // of the limiter, of a kind that has states; else nil
+	promised    atomic.Int64 // tokens of a window, to calls that wait in a queue
+	before      uint64       // calls of the resource when the rule began to guard it
+}
+
+// isOwn says whether the limiter is the resource's own.
+func (s *ruleState) isOwn() bool { return !s.rule.shares }
+
+// newState returns the state of a version of a rule for a resource that the rule did
+// not apply to before. shared is the limiter of a rule that has one for all.
+func (l limiterEnv) newState(a *activeRule, version rule.Rule, shared rule.Limiter, r *resource) *ruleState {
+	s := &ruleState{rule: a, version: version, limiter: shared, transitions: a.transitions, before: r.node.Calls()}
+	if s.isOwn() {
+		s.transitions = newTransitions(version)
+		s.limiter = l.newLimiter(a, version, r.name, s.transitions)
+	}
+	s.refusals.init(r.name, version, newTally(&r.node))
+	return s
+}

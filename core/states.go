@@ -1,0 +1,136 @@
+package core
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// StateChange says that a limiter has changed its state, as when a circuit breaker
+// opens.
+type StateChange struct {
+	At clock.Instant
+
+	// Resource is the resource that the limiter guards, or the pattern of a rule that
+	// several resources share.
+	Resource string
+
+	Kind     rule.Kind
+	Rule     string
+	From, To string // of the states that the kind has
+}
+
+// stateChanged reports a change of state to the observer and the log.
+func (e *Engine) stateChanged(change StateChange) {
+	e.log.Warn("penstock: the state of a rule changed",
+		slog.String("resource", change.Resource),
+		slog.String("kind", string(change.Kind)),
+		slog.String("rule", change.Rule),
+		slog.String("from", change.From),
+		slog.String("to", change.To))
+	if e.observer.StateChanged != nil {
+		e.observer.StateChanged(change)
+	}
+}
+
+// transitions counts changes of state.
+type transitions struct {
+	mu     sync.Mutex
+	counts []Transition
+}
+
+func (t *transitions) add(from, to string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.IndexFunc(t.counts, func(c Transition) bool { return c.From == from && c.To == to })
+	if i < 0 {
+		i = len(t.counts)
+		t.counts = append(t.counts, Transition{From: from, To: to})
+	}
+	t.counts[i].Count++
+}
+
+func (t *transitions) snapshot() []Transition {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.counts)
+}
+
+// Control forces the state of a rule, on all resources that it guards, until it is
+// released with "": as when an operator opens a circuit breaker by hand. The state
+// stays forced while the rule keeps its name and what it guards. The error says that
+// there is no such rule in force, or that rules of the kind cannot be forced so.
+func (e *Engine) Control(key rule.Key, state string) error {
+	limiters, err := e.force(key, state)
+	now := e.clock.Now()
+	for _, limiter := range limiters { // without a lock: the observer may ask the engine
+		limiter.Control(now, state)
+	}
+	return err
+}
+
+// force notes the state that is forced and returns the limiters that are there. Those
+// that are made from now on begin with it, see also [registry.find].
+func (e *Engine) force(key rule.Key, state string) (limiters []rule.Controllable, err error) {
+	e.rules.mu.Lock()
+	defer e.rules.mu.Unlock()
+	if e.isClosed() {
+		return nil, ErrClosed
+	}
+	a := e.rules.active[key]
+	if a == nil {
+		return nil, fmt.Errorf("core: no rule %v is in force", key)
+	}
+	controls := a.rule.Type().Controls()
+	switch {
+	case len(controls) == 0:
+		return nil, fmt.Errorf("core: the state of a rule of kind %q cannot be forced", key.Kind)
+	case state != "" && !slices.Contains(controls, state):
+		return nil, fmt.Errorf("core: rule %v cannot be forced to be %q: the states are %s, and \"\" to release it",
+			key, state, strings.Join(controls, ", "))
+	}
+	if a.forced.Store(&state); state == "" {
+		a.forced.Store(nil)
+	}
+	e.resources.upkeep.Lock()
+	defer e.resources.upkeep.Unlock()
+	return e.resources.limitersOf(a), nil
+}
+
+// limitersOf returns all limiters of a rule. The caller holds g.upkeep.
+func (g *registry) limitersOf(a *activeRule) (limiters []rule.Controllable) {
+	if a.shares {
+		return []rule.Controllable{a.shared.(rule.Controllable)}
+	}
+	for _, r := range append(g.table.all(), g.overflow) {
+		for _, s := range r.states {
+			if s.rule == a {
+				limiters = append(limiters, s.limiter.(rule.Controllable))
+			}
+		}
+	}
+	return limiters
+}
+
+// forceNewcomer forces the states of a newcomer's limiters that were forced after they
+// were made.
+func (g *registry) forceNewcomer(rules []*ruleState) {
+	for _, s := range rules {
+		forced := s.rule.forced.Load()
+		if forced == nil || !s.isOwn() {
+			continue
+		}
+		g.upkeep.Lock()
+		limiter := s.limiter.(rule.Controllable)
+		g.upkeep.Unlock()
+		limiter.Control(g.engine.clock.Now(), *forced)
+	}
+}

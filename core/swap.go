@@ -1,0 +1,285 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// swapRules puts changes of rules in force and returns what that changed. A set of
+// rules is swapped for all resources at once, see [plan]. The caller holds rules.mu;
+// the change began at an instant.
+func (e *Engine) swapRules(changes []ruleset.Change, since clock.Instant) Swap {
+	c := e.resolve(changes, since)
+	e.apply(c)
+	now := e.clock.Now()
+	e.rules.revision, e.rules.appliedAt = c.version, now
+	return Swap{
+		Revision: c.version, At: now, Rules: e.rules.book.Len(), Took: now.Sub(since),
+		Added: c.added, Changed: c.changed, Removed: c.removed,
+	}
+}
+
+// apply moves the engine on to the generation of the change and gives every resource
+// that it affects its plan for it. Limiters are activated and retired after that.
+func (e *Engine) apply(c *ruleChange) {
+	g := &e.resources
+	g.upkeep.Lock()
+	s := swap{
+		ruleChange: c, registry: g, matching: e.rules.patterns,
+		affected: make([]*resource, 0, len(c.leaving)+len(c.entering)+len(c.updated)),
+	}
+	s.run()
+	g.upkeep.Unlock()
+	now := e.clock.Now()
+	for _, limiter := range s.activate {
+		limiter.Activate(now)
+	}
+	for _, limiter := range s.retire {
+		limiter.Retire(now)
+	}
+}
+
+// swap is a change of rules on its way into force: the resources whose plans change,
+// and the limiters that begin and end. It is guarded by registry.upkeep; calls go on
+// meanwhile, also first calls of new names.
+type swap struct {
+	*ruleChange
+	registry *registry
+	affected []*resource
+	planned  int // so many of them have their next plan
+	activate []rule.Activator
+	retire   []rule.Retirer
+
+	matching []*activeRule // all rules with patterns, by precedence
+	index    *match.Index  // of them
+	changing *match.Index  // of the patterns of rules that come, change or go
+
+	planner planner       // making one plan after the other
+	apply   []*activeRule // to the resource whose plan that is
+	places  []int         // of the patterns that match it
+}
+
+func (s *swap) run() {
+	s.begin()
+	s.changeRules()
+	s.findAffected()
+	s.makePlans()
+	book := s.nextBook()
+	for !s.finish(book) {
+		s.makePlans()
+	}
+	for _, r := range s.affected {
+		// Who still acts by the set before does not find its plan any more and
+		// asks for the generation again.
+		r.plan.Load().before.Store(nil)
+	}
+	if s.hasPatterns() {
+		s.registry.forgetOverflowing()
+	}
+}
+
+// begin has the registry report the names that are new from now on. They come with
+// a plan for the present generation, like all others.
+func (s *swap) begin() {
+	g := s.registry
+	if s.index = g.spill.patterns.Load().index; s.hasPatterns() {
+		s.index = indexOf(s.matching)
+	}
+	s.changing = match.NewIndex(s.patterns)
+	g.mu.Lock()
+	g.swapping = true
+	g.mu.Unlock()
+}
+
+func indexOf(rules []*activeRule) *match.Index {
+	patterns := make([]match.Pattern, len(rules))
+	for i, a := range rules {
+		patterns[i] = *a.pattern
+	}
+	return match.NewIndex(patterns)
+}
+
+// changeRules attaches the rules to the resources that they name, and makes the next
+// versions of their shared limiters.
+func (s *swap) changeRules() {
+	for _, a := range s.leaving {
+		s.mark(a.guarded)
+		s.mark(a.busy)
+		s.retireLimiter(a.shared)
+	}
+	for _, r := range s.affected {
+		s.registry.detach(r)
+	}
+	for _, a := range s.entering {
+		s.registry.attach(a)
+		s.mark(a.guarded)
+		s.mark(a.busy)
+		s.activateLimiter(a.shared)
+	}
+	for _, a := range s.updated {
+		s.mark(a.guarded)
+		s.mark(a.busy)
+		if a.shares {
+			a.shared = s.nextLimiter(a, a.sharedName(), a.transitions, a.shared)
+		}
+	}
+}
+
+// nextLimiter returns the limiter of a rule's next version, which goes on from the
+// present one if that can be.
+func (s *swap) nextLimiter(a *activeRule, resource string, counts *transitions, present rule.Limiter) rule.Limiter {
+	next := s.env().adopt(a, a.rule, resource, counts, present)
+	if next == nil {
+		next = s.env().newLimiter(a, a.rule, resource, counts)
+		s.retireLimiter(present)
+	}
+	s.activateLimiter(next)
+	return next
+}
+
+func (s *swap) env() limiterEnv { return limiterEnv{s.registry.engine, s.version, s.now} }
+
+func (s *swap) activateLimiter(limiter rule.Limiter) {
+	if l, ok := limiter.(rule.Activator); ok {
+		s.activate = append(s.activate, l)
+	}
+}
+
+func (s *swap) retireLimiter(limiter rule.Limiter) {
+	if l, ok := limiter.(rule.Retirer); ok {
+		s.retire = append(s.retire, l)
+	}
+}
+
+// mark notes that the plan of a resource changes; nil is none.
+func (s *swap) mark(r *resource) {
+	if r != nil && r.affectedIn != s.version {
+		r.affectedIn = s.version
+		s.affected = append(s.affected, r)
+	}
+}
+
+// findAffected marks the resources that a change of patterns affects. To overflow
+// every pattern applies.
+func (s *swap) findAffected() {
+	if !s.hasPatterns() {
+		return
+	}
+	s.mark(s.registry.overflow)
+	for _, r := range s.registry.table.all() {
+		if s.affects(r) {
+			s.mark(r)
+		}
+	}
+}
+
+// affects says whether a pattern that changes matches the resource.
+func (s *swap) affects(r *resource) bool {
+	s.places = s.changing.Append(s.places[:0], r.name)
+	return len(s.places) > 0
+}
+
+// makePlans makes the plans of the resources that were marked since the last time.
+func (s *swap) makePlans() {
+	for ; s.planned < len(s.affected); s.planned++ {
+		r := s.affected[s.planned]
+		next := s.plan(r)
+		next.before.Store(r.plan.Load())
+		r.plan.Store(next)
+	}
+}
+
+// nextBook returns the pattern book of the coming generation.
+func (s *swap) nextBook() *patternBook {
+	if !s.hasPatterns() {
+		return s.registry.spill.patterns.Load()
+	}
+	return s.registry.newPatternBook(s.index, s.version)
+}
+
+// finish moves the engine on to the coming generation, unless names have come that
+// this affects: then they are marked and it returns false.
+func (s *swap) finish(book *patternBook) bool {
+	g := s.registry
+	g.mu.Lock()
+	newcomers := g.newcomers
+	g.newcomers = nil
+	if len(newcomers) == 0 {
+		defer g.mu.Unlock()
+		g.swapping = false
+		g.engine.generation.Store(s.version) // from here on every call acts by the new set
+		g.spill.patterns.Store(book)
+		g.full.Store(false) // a rule has come to name a name: there may be space for another
+		return true
+	}
+	g.mu.Unlock()
+	for _, r := range newcomers {
+		if s.affects(r) {
+			s.mark(r)
+		}
+	}
+	return false
+}
+
+// plan makes the plan of a resource and notes which limiters begin and end with it.
+func (s *swap) plan(r *resource) *plan {
+	p := &s.planner
+	p.reset(r == s.registry.overflow)
+	for _, state := range r.states {
+		state.rule.present = state
+	}
+	for _, a := range s.rulesFor(r) {
+		state := a.present
+		a.present = nil
+		switch {
+		case state == nil:
+			state = s.env().newState(a, a.rule, a.shared, r)
+			if state.isOwn() {
+				s.activateLimiter(state.limiter)
+			}
+		case !state.isOwn():
+			state.version, state.limiter = a.rule, a.shared
+		case state.version != a.rule:
+			state.version, state.limiter = a.rule, s.nextLimiter(a, r.name, state.transitions, state.limiter)
+		}
+		p.add(planned{a.rule, a.target, state, state.limiter})
+	}
+	if r.attached != nil {
+		for _, a := range r.attached.counts {
+			p.count(a)
+		}
+	}
+	for _, state := range r.states {
+		if state.rule.present != nil && state.isOwn() { // it does not apply any more
+			s.retireLimiter(state.limiter)
+		}
+		state.rule.present = nil
+	}
+	if !slices.Equal(r.states, p.states) {
+		r.states = slices.Clone(p.states)
+	}
+	return p.plan(s.version)
+}
+
+// rulesFor returns the rules that apply to the resource, by precedence.
+func (s *swap) rulesFor(r *resource) []*activeRule {
+	if r == s.registry.overflow {
+		return s.matching
+	}
+	s.apply = s.apply[:0]
+	if r.attached != nil {
+		s.apply = append(s.apply, r.attached.guards...)
+	}
+	s.places = s.index.Append(s.places[:0], r.name)
+	for _, place := range s.places {
+		if a := s.matching[place]; r.name != a.related {
+			s.apply = append(s.apply, a)
+		}
+	}
+	slices.SortFunc(s.apply, byPrecedence)
+	return s.apply
+}
