@@ -1,0 +1,22 @@
+// Package isolation limits how many calls are under way at once.
+//
+// A [Rule] gives its resource a number of places. A call takes one place when it
+// passes, whatever its tokens, and frees it when it ends. A call that finds no free
+// place is refused or, with [Rule.MaxWait], waits in a queue until a call that ends
+// hands over its place.
+//
+// What holds under any number of goroutines and over reloads:
+//
+//   - There are never more than Limit calls under way. When a reload lowers the
+//     limit, calls that are under way may finish, and no call passes until fewer
+//     than the new limit are. When it raises the limit, waiting calls pass at once.
+//   - While a call waits, no place is free, and no other call takes a place before
+//     it other than in the [Order] of the rule.
+//   - A wait ends with a place, after MaxWait, or when the caller gives up. A place
+//     that is freed at exactly the end of MaxWait is still handed over.
+//
+// Names beyond an engine's bound on resources share one limiter under a pattern. A name
+// that comes to have a resource of its own starts there with no calls under way; its
+// earlier calls are counted by the shared limiter until they end. Until then up to Limit
+// calls more can be under way: Limit for all such names together, not for each.
+package isolation

@@ -1,0 +1,69 @@
+package isolation
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Kind returns isolation as a kind of rule, which documents describe in a list
+// "isolation".
+func Kind() *rule.Type[Rule] {
+	return rule.Define(rule.Spec[Rule]{
+		Kind:     "isolation",
+		Phase:    rule.PhaseConcurrency,
+		Reason:   rule.Overloaded,
+		Common:   common,
+		Fields:   fields(),
+		Examples: examples(),
+		Defaults: withDefaults,
+		Validate: validate,
+		New:      newLimiter,
+		Adopt:    adopt,
+		Gauges:   gauges(),
+	})
+}
+
+func common(r *Rule) rule.Common {
+	return rule.Common{
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared,
+		Origin: &r.Origin, Shadow: &r.Shadow,
+	}
+}
+
+func fields() []rule.Field[Rule] {
+	list := append(rule.TargetFields(common),
+		rule.WholeField("limit", func(r *Rule) *int { return &r.Limit }).
+			Required("is missing: write how many calls may be under way at once, 0 to block all").
+			Says("calls under way at once; 0 blocks all"),
+		rule.DurationField("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).
+			Says("the longest that a call may wait for a place").Otherwise("no waiting"),
+		rule.WholeField("maxQueue", func(r *Rule) *int { return &r.MaxQueue }).Given("maxWait").
+			Says("how many calls may wait; only with maxWait"),
+		rule.ChoiceField("order", func(r *Rule) *Order { return &r.Order }, FIFO, LIFO).Given("maxWait").
+			Says("which waiting call gets the next place: fifo, the oldest, or lifo, the newest; only with maxWait"),
+	)
+	return append(list, rule.ScopeFields(common)...)
+}
+
+func examples() []rule.Example[Rule] {
+	return []rule.Example[Rule]{{
+		About:  "At most 10 at once: up to 100 calls wait for a place, not longer than 2 s.",
+		Rule:   Rule{Name: "render-pool", Resource: "reports:render", Limit: 10, MaxWait: 2 * time.Second, MaxQueue: 100},
+		Fields: []string{"name", "resource", "limit", "maxWait", "maxQueue", "order", "shadow"},
+	}, {
+		About:  "All exports of one caller together.",
+		Rule:   Rule{Match: "export:*", Shared: true, Limit: 3, Origin: "mobile"},
+		Fields: []string{"match", "perResource", "limit", "origin"},
+	}}
+}
+
+// gauges describes what status returns, in the same order.
+func gauges() []rule.Gauge {
+	return []rule.Gauge{
+		{Name: "in_flight", Help: "Calls under way that have a place."},
+		{Name: "waiting", Help: "Calls that wait for a place."},
+		{Name: "highest", Help: "The highest number of calls under way in this minute of the clock and the one before."},
+		{Name: "limit", Help: "How many calls may be under way at once."},
+	}
+}

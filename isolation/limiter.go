@@ -1,0 +1,172 @@
+package isolation
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// limiter is one version of a rule. It never changes; all versions share a pool.
+type limiter struct {
+	pool    *pool
+	rule    Rule
+	version uint64
+
+	// What Acquire compares the pool's word with.
+	open   uint64 // the upper part of the word while this version is in force and no flag is set
+	limit  uint64
+	atFull rule.Decision // for a call that finds no place: Wait if it may wait, else Block
+}
+
+var (
+	_ rule.Queue     = (*limiter)(nil)
+	_ rule.Finisher  = (*limiter)(nil)
+	_ rule.Activator = (*limiter)(nil)
+	_ rule.Retirer   = (*limiter)(nil)
+)
+
+func compile(r Rule, version uint64, p *pool) *limiter {
+	l := &limiter{
+		pool: p, rule: r, version: version,
+		open: version << versionShift, limit: uint64(r.Limit), atFull: rule.Block,
+	}
+	if r.Limit > 0 && r.MaxWait > 0 {
+		l.atFull = rule.Wait
+	}
+	return l
+}
+
+func newLimiter(r Rule, env rule.Env) rule.Limiter {
+	l := compile(r, env.Version, &pool{})
+	l.pool.init(l, env.Now)
+	return l
+}
+
+// adopt returns a newer version with the pool of the present one.
+func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+	former, ok := present.(*limiter)
+	if !ok {
+		return nil
+	}
+	return compile(r, env.Version, former.pool)
+}
+
+// Acquire takes a place if one is free and no call waits. Passing is one
+// compare-and-swap; refusing is one load.
+func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	p := l.pool
+	for {
+		word := p.word.Load()
+		places := word & placesMask
+		switch {
+		case word-places != l.open:
+			return 0, l.acquireSlow(c.Now, word-places)
+		case places >= l.limit:
+			return 0, l.atFull
+		case c.Now >= clock.Instant(p.minuteEnd.Load()):
+			return 0, l.acquireLocked(c.Now)
+		case p.word.CompareAndSwap(word, word+1):
+			p.raiseHighest(places + 1)
+			return 0, rule.Pass
+		}
+	}
+}
+
+// acquireSlow is Acquire when a flag of the word is set or another version of the rule
+// is in force.
+func (l *limiter) acquireSlow(now clock.Instant, state uint64) rule.Decision {
+	switch state {
+	case l.open | waiting:
+		return rule.Wait // a queue: nobody overtakes it
+	case l.open | waiting | queueFull:
+		return rule.Block
+	}
+	return l.acquireLocked(now)
+}
+
+func (l *limiter) acquireLocked(now clock.Instant) rule.Decision {
+	p := l.pool
+	p.lock(now)
+	defer p.unlock()
+	switch {
+	case p.isStale(l, now):
+		return rule.Stale
+	case p.takeIfFree():
+		return rule.Pass
+	case p.isQueueFull():
+		return rule.Block
+	}
+	return l.atFull
+}
+
+// GiveBack frees the place.
+func (l *limiter) GiveBack(now clock.Instant, _ rule.Ticket, _ int32) { l.pool.release(now) }
+
+// Done frees the place.
+func (l *limiter) Done(_ rule.Ticket, exit rule.Exit) { l.pool.release(exit.Now) }
+
+// RetryAfter is unknown unless the limit is 0: nobody knows when calls end.
+func (l *limiter) RetryAfter(rule.Call) time.Duration {
+	if l.limit == 0 {
+		return rule.Never
+	}
+	return 0
+}
+
+// Join has a call wait for a place.
+func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
+	p := l.pool
+	p.lock(c.Now)
+	defer p.unlock()
+	switch {
+	case p.isStale(l, c.Now):
+		return nil, 0, rule.Stale
+	case p.takeIfFree():
+		return nil, 0, rule.Pass
+	case l.atFull != rule.Wait, p.isQueueFull(),
+		patience.Since.Add(l.rule.MaxWait) <= c.Now, patience.Until <= c.Now:
+		return nil, 0, rule.Block
+	}
+	for p.queue.size >= l.rule.MaxQueue { // LIFO
+		p.finish(p.queue.oldest, refused)
+	}
+	w := &waiter{pool: p, wake: patience.Wake, since: patience.Since}
+	p.queue.push(w)
+	return w, 0, rule.Wait
+}
+
+// Activate puts this version in force, unless a newer one is.
+func (l *limiter) Activate(now clock.Instant) {
+	l.pool.lock(now)
+	defer l.pool.unlock()
+	l.pool.isStale(l, now)
+}
+
+// Retire ends all waits, for the rule is gone. Calls under way keep their places
+// until they end.
+func (l *limiter) Retire(now clock.Instant) {
+	l.pool.lock(now)
+	defer l.pool.unlock()
+	if !l.pool.isStale(l, now) {
+		l.pool.retired = true
+		l.pool.finishAll(released)
+	}
+}
+
+// Status returns the gauges of all versions of the rule together, and the limit in force.
+func (l *limiter) Status(now clock.Instant) rule.Status {
+	p := l.pool
+	p.lock(now)
+	defer p.unlock()
+	return rule.Status{Gauges: []float64{
+		float64(p.places), float64(p.queue.size), float64(max(p.highest.Load(), p.highestBefore)), float64(p.current.limit),
+	}}
+}
+
+// Idle says whether no call is under way or waits.
+func (l *limiter) Idle(now clock.Instant) bool {
+	l.pool.lock(now)
+	defer l.pool.unlock()
+	return l.pool.places == 0 && l.pool.queue.size == 0
+}

@@ -1,0 +1,210 @@
+package isolation
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// pool is what all versions of a rule share: the calls under way and those that wait.
+//
+// The word packs what decides whether a call passes:
+//
+//	version of the rule in force, 37 bits | flags, 3 bits | calls under way, 24 bits
+//
+// While no flag is set, calls pass and end by one compare-and-swap of the word. Because
+// it includes the version, no call passes by a limit that is not in force any more.
+// While a flag is set, only the holder of mu changes the word. There are three rules:
+//
+//   - Whoever changes anything else than the number of calls under way holds mu and
+//     has set the flag closed, see lock.
+//   - While calls wait, the flag waiting is set, so that whoever ends or comes then
+//     takes the mutex. No call can miss that another one waits.
+//   - When mu is unlocked, no place is free while a call waits.
+type pool struct {
+	_ [cacheLine]byte // what every call writes stands apart from what it only reads
+
+	word      atomic.Uint64
+	highest   atomic.Uint64 // calls under way since the minute began
+	minuteEnd atomic.Int64  // the clock.Instant at which the minute ends; changed under mu
+	_         [cacheLine - 24]byte
+
+	mu            sync.Mutex // guards what follows
+	places        uint64     // calls under way; valid only between lock and unlock
+	queue         queue
+	current       *limiter // the version in force
+	retired       bool     // current is gone; a newer version may follow
+	highestBefore uint64   // calls under way in the minute before
+}
+
+const (
+	cacheLine = 64
+
+	placesMask = 1<<24 - 1
+	waiting    = 1 << 24 // the queue is not empty
+	queueFull  = 1 << 25 // and a call that comes now is refused
+	closed     = 1 << 26 // mu is locked, or the rule has been retired
+
+	versionShift = 27
+)
+
+func (p *pool) init(l *limiter, now clock.Instant) {
+	p.current = l
+	p.word.Store(l.open)
+	p.minuteEnd.Store(int64(now - now%minute + minute))
+}
+
+// lock locks the pool and closes its word, so that nobody else changes it until unlock.
+func (p *pool) lock(now clock.Instant) {
+	p.mu.Lock()
+	p.places = p.word.Or(closed) & placesMask
+	p.beginMinute(now)
+}
+
+// unlock publishes what has changed since lock.
+func (p *pool) unlock() {
+	word := p.current.open | p.places
+	if p.queue.size > 0 {
+		word |= waiting
+	}
+	if p.isQueueFull() {
+		word |= queueFull
+	}
+	if p.retired {
+		word |= closed
+	}
+	p.word.Store(word)
+	p.mu.Unlock()
+}
+
+// release frees the place of a call that ends. If a call waits, that gets it.
+func (p *pool) release(now clock.Instant) {
+	for {
+		word := p.word.Load()
+		if word&(waiting|closed) != 0 || word&placesMask == 0 || now >= clock.Instant(p.minuteEnd.Load()) {
+			p.releaseLocked(now)
+			return
+		}
+		if p.word.CompareAndSwap(word, word-1) {
+			return
+		}
+	}
+}
+
+func (p *pool) releaseLocked(now clock.Instant) {
+	p.lock(now)
+	defer p.unlock()
+	if p.places > 0 { // else the caller released twice: that must not reach the version in the word
+		p.places--
+	}
+	p.serve(now)
+}
+
+// The methods below are called between lock and unlock.
+
+// isStale says whether a version of the rule is not in force. A version that is newer
+// than the one in force replaces it.
+func (p *pool) isStale(l *limiter, now clock.Instant) bool {
+	if l.version > p.current.version {
+		p.replace(l, now)
+	}
+	return l.version < p.current.version || p.retired
+}
+
+// replace puts a newer version of the rule in force. Waiting calls stay in the queue
+// as far as the new version lets them wait.
+func (p *pool) replace(l *limiter, now clock.Instant) {
+	former := p.current
+	p.current, p.retired = l, false
+	if l.rule.Shadow || l.rule.Origin != former.rule.Origin {
+		p.finishAll(released) // the rule may not be one for them any more
+	}
+	p.serve(now)
+	switch {
+	case l.atFull == rule.Block:
+		p.finishAll(refused)
+	case l.rule.MaxWait < former.rule.MaxWait:
+		p.queue.wakeAll() // their waits end sooner
+	}
+}
+
+// takeIfFree takes a place if there is a free one. Then no call waits.
+func (p *pool) takeIfFree() bool {
+	if p.places >= p.current.limit {
+		return false
+	}
+	p.take()
+	return true
+}
+
+func (p *pool) take() {
+	p.places++
+	p.raiseHighest(p.places)
+}
+
+// serve hands free places to waiting calls.
+func (p *pool) serve(now clock.Instant) {
+	for p.queue.size > 0 && p.places < p.current.limit {
+		w := p.queue.next(p.current.rule.Order)
+		if now > p.deadlineOf(w) {
+			p.finish(w, refused)
+			continue
+		}
+		p.take()
+		p.finish(w, granted)
+	}
+}
+
+// deadlineOf returns when a call has waited for as long as it may.
+func (p *pool) deadlineOf(w *waiter) clock.Instant { return w.since.Add(p.current.rule.MaxWait) }
+
+// isQueueFull says whether a call that comes now may not wait.
+func (p *pool) isQueueFull() bool {
+	r := &p.current.rule
+	return p.queue.size > 0 && p.queue.size >= r.MaxQueue && r.Order == FIFO
+}
+
+// finish takes a waiter out of the queue and wakes it.
+func (p *pool) finish(w *waiter, state uint32) {
+	p.queue.remove(w)
+	w.state.Store(state)
+	w.wake()
+}
+
+func (p *pool) finishAll(state uint32) {
+	for p.queue.size > 0 {
+		p.finish(p.queue.oldest, state)
+	}
+}
+
+// minute is the time for which highest numbers are kept.
+const minute = clock.Instant(time.Minute)
+
+// beginMinute begins another minute of the clock if now is in a later one. It is called
+// before anything changes in a minute, so the number of calls under way at the
+// beginning of the minute is the present one.
+func (p *pool) beginMinute(now clock.Instant) {
+	end := clock.Instant(p.minuteEnd.Load())
+	if now < end {
+		return
+	}
+	p.highestBefore = p.places
+	if now < end+minute {
+		p.highestBefore = p.highest.Load()
+	}
+	p.highest.Store(p.places)
+	p.minuteEnd.Store(int64(now - now%minute + minute))
+}
+
+// raiseHighest may be called without the lock.
+func (p *pool) raiseHighest(places uint64) {
+	for {
+		highest := p.highest.Load()
+		if highest >= places || p.highest.CompareAndSwap(highest, places) {
+			return
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package isolation
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// waiter is one call that waits for a place.
+type waiter struct {
+	pool  *pool
+	wake  func()
+	since clock.Instant
+
+	// state leaves queued under pool.mu. After that only the goroutine of the call
+	// changes it.
+	state atomic.Uint32
+
+	newer, older *waiter // guarded by pool.mu
+}
+
+// The states of a waiter.
+const (
+	queued   uint32 = iota
+	granted         // it has a place, which Turn has not returned yet
+	refused         // it may not wait any longer
+	released        // the rule has changed or is gone
+	left            // Turn has returned the place, or the caller has given up
+)
+
+// Turn tells how the wait stands.
+func (w *waiter) Turn(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
+	if w.state.Load() == queued {
+		if remaining := w.endAtDeadline(now); remaining > 0 {
+			return 0, remaining, rule.Wait
+		}
+	}
+	switch w.state.Load() {
+	case granted:
+		w.state.Store(left)
+		return 0, 0, rule.Pass
+	case released:
+		return 0, 0, rule.Stale
+	}
+	return 0, 0, rule.Block
+}
+
+// endAtDeadline returns how long the call may still wait; 0 if its wait has ended, be
+// it because the time is over.
+func (w *waiter) endAtDeadline(now clock.Instant) time.Duration {
+	p := w.pool
+	p.lock(now)
+	defer p.unlock()
+	if w.state.Load() != queued {
+		return 0
+	}
+	if remaining := p.deadlineOf(w).Sub(now); remaining > 0 {
+		return remaining
+	}
+	p.finish(w, refused)
+	return 0
+}
+
+// Leave ends the wait. A place that Turn has not returned yet is given back.
+func (w *waiter) Leave(now clock.Instant) {
+	if w.state.Load() == queued {
+		w.leaveQueue(now)
+	}
+	if w.state.Swap(left) == granted {
+		w.pool.release(now)
+	}
+}
+
+func (w *waiter) leaveQueue(now clock.Instant) {
+	w.pool.lock(now)
+	defer w.pool.unlock()
+	if w.state.Load() == queued {
+		w.pool.queue.remove(w)
+		w.state.Store(left)
+	}
+}
+
+// queue is a list of waiters in the order in which they came.
+type queue struct {
+	oldest, newest *waiter
+	size           int
+}
+
+// next returns the waiter to serve first; nil if there is none.
+func (q *queue) next(order Order) *waiter {
+	if order == LIFO {
+		return q.newest
+	}
+	return q.oldest
+}
+
+func (q *queue) push(w *waiter) {
+	w.older = q.newest
+	if q.newest == nil {
+		q.oldest = w
+	} else {
+		q.newest.newer = w
+	}
+	q.newest = w
+	q.size++
+}
+
+func (q *queue) remove(w *waiter) {
+	if w.older == nil {
+		q.oldest = w.newer
+	} else {
+		w.older.newer = w.newer
+	}
+	if w.newer == nil {
+		q.newest = w.older
+	} else {
+		w.newer.older = w.older
+	}
+	w.newer, w.older = nil, nil
+	q.size--
+}
+
+func (q *queue) wakeAll() {
+	for w := q.oldest; w != nil; w = w.newer {
+		w.wake()
+	}
+}

@@ -1,0 +1,124 @@
+package isolation
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Order says which of the waiting calls gets the next place.
+type Order string
+
+// The orders.
+const (
+	// FIFO serves the call that has waited longest. A call that finds the queue full is
+	// refused.
+	FIFO Order = "fifo"
+
+	// LIFO serves the newest call: under overload the callers of the oldest ones have
+	// mostly given up. A call that finds the queue full takes the place of the oldest
+	// one in it, which is refused.
+	LIFO Order = "lifo"
+)
+
+// Ranges and defaults of the fields of a [Rule].
+const (
+	MaxLimit        = 1_000_000
+	MaxMaxWait      = 24 * time.Hour
+	DefaultMaxQueue = 1000
+	MaxMaxQueue     = 1_000_000
+)
+
+// Rule limits how many calls of a resource are under way at once. It is a plain
+// value: copies share nothing, and two rules are the same rule when they are equal.
+type Rule struct {
+	// Name identifies the rule in errors, logs and metrics. A rule that keeps its
+	// name and its target keeps its calls under way over reloads. Unique among
+	// isolation rules. Defaults to the resource, or to the pattern.
+	Name string
+
+	// Resource is the exact name of the guarded resource. A rule has either a
+	// Resource or a Match.
+	Resource string
+
+	// Match guards every resource whose name matches the pattern: a glob, or after a
+	// "~" a regular expression. See the package match.
+	Match string
+
+	// Shared makes all resources that match have one limit together, rather than each
+	// its own. It is "perResource: false" in documents. Match only.
+	Shared bool
+
+	// Limit is how many calls may be under way at once. A call takes one place,
+	// whatever its tokens. From 0, which blocks all, to [MaxLimit].
+	Limit int
+
+	// MaxWait is the longest that a call may wait for a place, counted from when it
+	// began to wait for this or for another rule. The default, zero, lets no call
+	// wait. At most [MaxMaxWait].
+	MaxWait time.Duration
+
+	// MaxQueue is how many calls may wait at once. When a reload lowers it, those that
+	// wait go on waiting, unless the order is [LIFO]: then the oldest ones are refused
+	// when the next call comes. Defaults to [DefaultMaxQueue]; from 1 to
+	// [MaxMaxQueue]. Only with MaxWait.
+	MaxQueue int
+
+	// Order says which of the waiting calls gets the next place. Defaults to [FIFO].
+	// Only with MaxWait.
+	Order Order
+
+	// Origin restricts the rule to calls of that caller; [rule.OtherOrigins] to those
+	// of callers that no rule on the resource names, unnamed ones included. Left out,
+	// the rule is for all calls.
+	Origin string
+
+	// Shadow makes the rule decide and count, but let every call through. No call
+	// waits for it: one that would have to wait counts as one that would be refused.
+	Shadow bool
+}
+
+// WithDefaults returns the rule with every field that was left out filled in. The
+// receiver stays as it is.
+func (r Rule) WithDefaults() Rule { return Kind().WithDefaults(r) }
+
+// Validate returns every mistake in the rule, none when it is sound. It judges the
+// rule as [Rule.WithDefaults] completes it. A field that would have no effect is a
+// mistake too.
+func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
+
+func withDefaults(r Rule) Rule {
+	if r.MaxWait != 0 {
+		rule.SetDefault(&r.MaxQueue, DefaultMaxQueue)
+		rule.SetDefault(&r.Order, FIFO)
+	}
+	return r
+}
+
+// validate returns the mistakes in the fields that only this kind has.
+func validate(r Rule) []rule.Fault {
+	var f rule.Faults
+	if !rule.Within(r.Limit, 0, MaxLimit) {
+		f.Add("limit", "is %d: must be from 0 (blocks all) to %d calls under way", r.Limit, MaxLimit)
+	}
+	if !rule.Within(r.MaxWait, 0, MaxMaxWait) {
+		f.Add("maxWait", "is %v: must be from 0s (no waiting) to %v", r.MaxWait, MaxMaxWait)
+	}
+	if r.MaxWait == 0 {
+		const noEffect = "has no effect without maxWait: remove it or set maxWait"
+		if r.MaxQueue != 0 {
+			f.Add("maxQueue", noEffect)
+		}
+		if r.Order != "" {
+			f.Add("order", noEffect)
+		}
+		return f
+	}
+	if !rule.Within(r.MaxQueue, 1, MaxMaxQueue) {
+		f.Add("maxQueue", "is %d: must be from 1 to %d waiting calls", r.MaxQueue, MaxMaxQueue)
+	}
+	if r.Order != FIFO && r.Order != LIFO {
+		f.Add("order", "is %q: must be %q or %q", r.Order, FIFO, LIFO)
+	}
+	return f
+}
