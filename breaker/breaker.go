@@ -49,7 +49,8 @@ const (
 
 func (b *breaker) present() state { return state(b.state.Load()) }
 
-func newBreaker(l *limiter, now clock.Instant) *breaker {
+// newBreaker returns a breaker that is closed, or forced to be as an operator said.
+func newBreaker(l *limiter, now clock.Instant, forced string) *breaker {
 	b := &breaker{since: now, ruled: now, probes: l.spare, changes: make([]change, 0, 4)}
 	l.spare = nil
 	b.current.Store(l)
@@ -58,6 +59,13 @@ func newBreaker(l *limiter, now clock.Instant) *breaker {
 	b.window.recent.Store(frozen)
 	b.window.clear(now, l.bucket)
 	b.window.resume()
+	switch forced {
+	case Closed:
+		b.enter(forcedClosed, now)
+	case Open:
+		b.enter(forcedOpen, now)
+	}
+	b.changes = b.changes[:0] // it begins so
 	return b
 }
 

@@ -34,7 +34,7 @@ type limiter struct {
 
 func newLimiter(r Rule, env rule.Env) rule.Limiter {
 	l := compile(r, env)
-	l.breaker = newBreaker(l, env.Now)
+	l.breaker = newBreaker(l, env.Now, env.Forced)
 	return l
 }
 

@@ -145,9 +145,11 @@ type removedRules struct {
 }
 
 type removedRule struct {
-	key     rule.Key
-	target  rule.Target
-	limiter rule.Limiter
+	key         rule.Key
+	target      rule.Target
+	limiter     rule.Limiter
+	transitions *transitions
+	forced      *string
 }
 
 // keep remembers a rule that was removed, and forgets those that have nothing to tell
@@ -159,7 +161,7 @@ func (r *removedRules) keep(a *activeRule, now clock.Instant) {
 	if r.byKey == nil {
 		r.byKey = make(map[rule.Key]*removedRule)
 	}
-	removed := &removedRule{a.key, a.target, a.shared}
+	removed := &removedRule{a.key, a.target, a.shared, a.transitions, a.forced.Load()}
 	r.byKey[a.key] = removed
 	r.oldest = append(r.oldest, removed)
 	for len(r.oldest) > maxRemoved || len(r.oldest) > 0 && r.oldest[0].limiter.Idle(now) {
@@ -172,15 +174,15 @@ func (r *removedRules) keep(a *activeRule, now clock.Instant) {
 	}
 }
 
-// take returns the limiter from which a rule that comes into force goes on; nil if
-// there is none.
-func (r *removedRules) take(key rule.Key, target rule.Target) rule.Limiter {
+// take returns the rule from which one that comes into force goes on; nil if there is
+// none.
+func (r *removedRules) take(key rule.Key, target rule.Target) *removedRule {
 	removed := r.byKey[key]
 	if removed == nil || !target.CountsLike(removed.target) {
 		return nil
 	}
 	delete(r.byKey, key)
-	return removed.limiter
+	return removed
 }
 
 // ruleChange is what becomes of the rules in force in one swap.
@@ -235,7 +237,10 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule) *activeRule {
 	if a.shares {
 		env := limiterEnv{e, c.version, c.now}
 		if before := e.rules.removed.take(a.key, a.target); before != nil {
-			a.shared = env.adopt(a, r, a.sharedName(), a.transitions, before)
+			a.forced.Store(before.forced)
+			if a.shared = env.adopt(a, r, a.sharedName(), before.transitions, before.limiter); a.shared != nil {
+				a.transitions = before.transitions
+			}
 		}
 		if a.shared == nil {
 			a.shared = env.newLimiter(a, r, a.sharedName(), a.transitions)

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -24,6 +26,12 @@ const MaxNameLength = rule.MaxNameLength
 type Set struct {
 	// Flow holds the limits on how much passes in a time.
 	Flow []flow.Rule
+
+	// Isolation holds the limits on how many calls are under way at once.
+	Isolation []isolation.Rule
+
+	// Breaker holds the circuit breakers.
+	Breaker []breaker.Rule
 
 	// Custom holds rules of kinds that do not come with Penstock, as [rule.Type.Of]
 	// makes them. The engine has to know the kinds: see core.Config.Kinds.

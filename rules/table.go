@@ -4,7 +4,9 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -13,12 +15,16 @@ import (
 func standard() []list {
 	return []list{
 		typedList[flow.Rule]{flow.Kind(), func(s *Set) *[]flow.Rule { return &s.Flow }},
+		typedList[isolation.Rule]{isolation.Kind(), func(s *Set) *[]isolation.Rule { return &s.Isolation }},
+		typedList[breaker.Rule]{breaker.Kind(), func(s *Set) *[]breaker.Rule { return &s.Breaker }},
 	}
 }
 
 // The names of the kinds that come with Penstock.
 const (
-	KindFlow Kind = "flow"
+	KindFlow      Kind = "flow"
+	KindIsolation Kind = "isolation"
+	KindBreaker   Kind = "breaker"
 )
 
 // Table is the kinds of rules that there are: those that come with Penstock and a
