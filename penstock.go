@@ -19,6 +19,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -76,12 +77,29 @@ func Ready(ctx context.Context) error { return Default().Ready(ctx) }
 // Tokens makes a call take n tokens, at least 1, instead of one.
 func Tokens(n int) Option { return core.Tokens(n) }
 
-// Args hands the arguments of the call to the checks: strings, booleans,
-// numbers.
-func Args(values ...any) Option { return core.Args(values...) }
-
 // Origin names who is calling.
 func Origin(caller string) Option { return core.Origin(caller) }
 
 // Inbound says that the call comes from outside.
 func Inbound() Option { return core.Inbound() }
+
+// NoWait has a call refused where it would have to wait.
+func NoWait() Option { return core.NoWait() }
+
+// String names an attribute of a call, such as a user, that rules can look at.
+func String(key, value string) Option { return core.String(key, value) }
+
+// Int names an attribute of a call that is a number.
+func Int(key string, value int64) Option { return core.Int(key, value) }
+
+// Priority says how important a call is.
+func Priority(p rule.Priority) Option { return core.Priority(p) }
+
+// The priorities, the most important first.
+const (
+	PriorityCritical  = core.PriorityCritical
+	PriorityHigh      = core.PriorityHigh
+	PriorityNormal    = core.PriorityNormal
+	PriorityLow       = core.PriorityLow
+	PrioritySheddable = core.PrioritySheddable
+)

@@ -28,9 +28,11 @@ type Config struct {
 	// Observer is told of events. Defaults to nobody.
 	Observer Observer
 
-	// Checks are protections of the user's own. They run after the built-in
-	// rules, in this order, and cost each call an allocation.
-	Checks []Check
+	// IsFailure says whether an error makes a call a failed one, for [Guard.Fail],
+	// [Engine.Do] and [Call]. It must be safe for concurrent use. Defaults to any error
+	// but the caller's own cancellation, [context.Canceled], and the refusal of a call
+	// further down, [ErrBlocked].
+	IsFailure func(error) bool
 
 	// MaxRemoval is the largest share of a source's rules, from 0 to 1, that may be
 	// taken out within RemovalWindow: 0.5 lets half of them go, at once or one after the

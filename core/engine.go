@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Engine guards the resources of a service by the rules in force. It is made by
@@ -19,7 +21,11 @@ type Engine struct {
 	clock    clock.Clock
 	log      *slog.Logger
 	observer Observer
-	checks   []Check
+
+	isFailure func(error) bool
+	records   sync.Pool // of *guardRecord, for calls of whose end rules learn
+
+	flowKind *rule.Type[flow.Rule]
 
 	maxRemoval    float64       // the share of a source's rules that may go within removalWindow; 1 for all
 	removalWindow time.Duration // 0: each change is counted by itself
@@ -56,8 +62,11 @@ func New(config Config) *Engine {
 		clock:    config.Clock,
 		log:      config.Logger,
 		observer: config.Observer,
-		checks:   config.Checks,
 		closed:   make(chan struct{}),
+		flowKind: flow.Kind(),
+	}
+	if e.isFailure = config.IsFailure; e.isFailure == nil {
+		e.isFailure = isFailure
 	}
 	if e.maxRemoval = config.MaxRemoval; !(e.maxRemoval > 0) {
 		e.maxRemoval = 1

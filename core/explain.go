@@ -46,7 +46,7 @@ func (e *Engine) Ceilings(resource string, opts ...Option) []FlowSnapshot {
 	var states []FlowSnapshot
 	now := e.clock.Now()
 	for _, entry := range e.applying(resource, opts) {
-		if !entry.terms.Rule().Shadow {
+		if !entry.rule.Target().Shadow {
 			states = append(states, entry.snapshot(now))
 		}
 	}

@@ -27,7 +27,7 @@ func (f *formerRules) keep(rule *flowRule, now clock.Instant) {
 	former := &flowRule{terms: rule.terms, common: rule.common} // and nothing of where it stood
 	f.byName[rule.terms.Name()] = former
 	f.oldest = append(f.oldest, former)
-	for len(f.oldest) > maxFormer || len(f.oldest) > 0 && f.oldest[0].common.idle(now) {
+	for len(f.oldest) > maxFormer || len(f.oldest) > 0 && f.oldest[0].common.Idle(now) {
 		first := f.oldest[0]
 		if name := first.terms.Name(); f.byName[name] == first {
 			delete(f.byName, name)

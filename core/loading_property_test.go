@@ -12,7 +12,6 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/flow"
 )
 
 // Whatever an engine was given before, and in whatever order, calls are held
@@ -193,7 +192,7 @@ func (m *loaded) explain(name, origin string) {
 		require.Equal(m.t, want[i], of.Rule, "%s from %q", name, origin)
 		at := m.inForce[slices.IndexFunc(m.inForce, func(r placed) bool { return r.Name == of.Rule.Name })]
 		require.Equal(m.t, placed{of.Rule, of.Source, of.Document, of.Line, at.created}, at)
-		if of.Rule.Limiter() == flow.WindowLimiter && !m.unsure[m.countOf(of.Rule, own)] {
+		if limiterOf(of.Rule) == byWindow && !m.unsure[m.countOf(of.Rule, own)] {
 			require.EqualValues(m.t, int(of.Rule.Limit)-m.counts[m.countOf(of.Rule, own)], of.Remaining,
 				"%s on %s, counted as %s", of.Rule.Name, name, own)
 		}

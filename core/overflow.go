@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -35,6 +36,7 @@ type patternBook struct {
 // what it holds of the overflow.
 type patternRule struct {
 	*flowRule
+	of    rule.Rule
 	terms *flow.Terms
 	hold  *hold
 }
@@ -44,7 +46,7 @@ type patternRule struct {
 func (g *registry) newPatternBook(index *match.Index) *patternBook {
 	book := &patternBook{index: index, rules: make([]patternRule, 0, len(g.overflow.holds))}
 	for _, h := range g.overflow.holds {
-		book.rules = append(book.rules, patternRule{h.rule, h.rule.terms, h})
+		book.rules = append(book.rules, patternRule{h.rule, h.rule.anyKind(g.engine), h.rule.terms, h})
 	}
 	return book
 }
@@ -101,8 +103,8 @@ func (g *registry) passing(name string, book *patternBook) *resource {
 	p := planner{overflow: true}
 	book.matching(name, func(rule *patternRule) {
 		h := &hold{limiter: rule.hold.limiter, rule: rule.flowRule}
-		h.refusals.about(name, rules.KindFlow, rule.terms.Name(), rule.hold.refusals.tally)
-		p.add(rule.terms, h)
+		h.refusals.about(name, rule.of, rule.hold.refusals.tally)
+		p.add(rule.of, h.limiter.WithTerms(rule.terms), h)
 	})
 	r.plan.Store(p.plan(0))
 	return r
@@ -114,7 +116,10 @@ func (g *registry) newcomer(name string, book *patternBook) *resource {
 	r := g.newResource(strings.Clone(name), new(account)) // the name may be a part of something larger
 	var p planner
 	now := g.engine.clock.Now()
-	book.matching(name, func(rule *patternRule) { p.add(rule.terms, newHold(rule.flowRule, rule.terms, r, now)) })
+	book.matching(name, func(rule *patternRule) {
+		h := newHold(rule.flowRule, rule.of, rule.terms, r, now)
+		p.add(rule.of, h.limiter.WithTerms(rule.terms), h)
+	})
 	if len(p.holds) > 0 {
 		r.holds = p.holds
 		r.plan.Store(p.plan(0))
@@ -131,7 +136,7 @@ func (g *registry) inherit(r *resource, book *patternBook, now clock.Instant) {
 			i++
 		}
 		if h.isOwn() {
-			h.inherit(book.rules[i].hold.limiter, now)
+			h.limiter.Inherit(book.rules[i].hold.limiter, now)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestANameThatLeavesTheOverflowGetsNoSecondCeiling(t *testing.T) {
 			assert.Equal(t, 0, enter(e, "x", 20), "has a resource of its own")
 			assert.Contains(t, names(e), "x")
 			c.Advance(test.after - 1)
-			if test.rule.Limiter() == flow.WindowLimiter && !test.rule.Strict {
+			if limiterOf(test.rule) == byWindow && !test.rule.Strict {
 				assert.Equal(t, 0, enter(e, "x", 20))
 			}
 			c.Advance(1)

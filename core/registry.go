@@ -23,7 +23,6 @@ type resource struct {
 	name    string
 	plan    atomic.Pointer[plan] // never nil
 	evicted atomic.Bool          // forgotten, or without room: look the name up again
-	checked []refusals           // what each of the engine's checks refused
 
 	patterns *patternBook // of a name that found no room: where its rules come from
 
@@ -78,16 +77,6 @@ func (g *registry) init(e *Engine, limit int) {
 
 func (g *registry) newResource(name string, account *account) *resource {
 	r := &resource{engine: g.engine, name: name, account: account}
-	r.checked = make([]refusals, len(g.engine.checks))
-	for i, check := range g.engine.checks {
-		var counted *tally
-		if g.overflow != nil && account == g.overflow.account {
-			counted = g.overflow.checked[i].tally
-		} else {
-			counted = newTally(&account.node)
-		}
-		r.checked[i].about(name, KindCheck, check.Name(), counted)
-	}
 	r.plan.Store(&g.noRules)
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -45,7 +46,7 @@ func (b *ruleBook) find(key rules.Key) (p *part, index int) {
 type flowRule struct {
 	pattern *match.Pattern // of a rule that has one
 	related string         // the resource whose passes it counts, if not its own
-	common  *limiter       // for all resources together; nil when each has its own
+	common  *flow.Limiter  // for all resources together; nil when each has its own
 	matched atomic.Bool    // a call, as far as anybody has looked
 
 	// ruleBook.mu guards what follows.
@@ -61,6 +62,16 @@ type flowRule struct {
 	// registry.upkeep guards what follows.
 	guarded, busy *resource // that it names, as the guarded and as the related one
 	present       *hold     // while a plan is drawn up: what it holds of that resource already
+	asRule        rule.Rule // the terms asRuleOf as a rule of whatever kind
+	asRuleOf      *flow.Terms
+}
+
+// anyKind returns the rule as one of whatever kind. The caller holds registry.upkeep.
+func (r *flowRule) anyKind(e *Engine) rule.Rule {
+	if r.asRuleOf != r.terms {
+		r.asRule, r.asRuleOf = e.flowKind.Of(r.terms.Rule()), r.terms
+	}
+	return r.asRule
 }
 
 func (r *flowRule) hasPattern() bool { return r.pattern != nil }
@@ -77,11 +88,10 @@ func (r *flowRule) start(now clock.Instant) {
 		r.pattern = &pattern
 	}
 	if r.pattern == nil || rule.Shared || r.related != "" {
-		common := newLimiter(r.terms, now)
-		if r.before != nil {
-			common.follow(r.before.common)
+		r.common = flow.NewLimiter(r.terms, now)
+		if r.before != nil && r.before.common != nil {
+			r.common.Follow(r.before.common)
 		}
-		r.common = &common
 	}
 }
 

@@ -98,7 +98,7 @@ func rank(r flow.Rule) int {
 	switch {
 	case r.Shadow:
 		return 2
-	case r.Limiter() == flow.WindowLimiter:
+	case limiterOf(r) == byWindow:
 		return 1
 	}
 	return 0
@@ -116,7 +116,7 @@ func breadth(r flow.Rule) int {
 }
 
 // keepsState says whether a changed rule goes on where the old one was.
-func keepsState(a, b flow.Rule) bool { return countsLike(a, b) && a.Limiter() == b.Limiter() }
+func keepsState(a, b flow.Rule) bool { return countsLike(a, b) && limiterOf(a) == limiterOf(b) }
 
 // countsLike says whether what a rule has counted counts under another one.
 func countsLike(a, b flow.Rule) bool {

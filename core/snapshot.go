@@ -28,7 +28,7 @@ type ResourceSnapshot struct {
 	Flow     []FlowSnapshot // of every rule that guards the resource, in the order in which they are asked
 }
 
-// Refusals tells how often a rule, or a check of the user's own, refused.
+// Refusals tells how often a rule refused.
 type Refusals struct {
 	Kind  rules.Kind
 	Rule  string
@@ -86,19 +86,16 @@ func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 			s.Refusals = append(s.Refusals, p.rules[i].hold.refusals.snapshot())
 		}
 	}
-	for i := range r.checked {
-		s.Refusals = append(s.Refusals, r.checked[i].snapshot())
-	}
 	return s
 }
 
 func (p *planned) snapshot(now clock.Instant) FlowSnapshot {
-	ceiling, remaining, reset := p.hold.status(now)
-	return FlowSnapshot{p.terms.Rule(), ceiling, remaining, reset}
+	quota := p.limiter.Status(now).Quota
+	return FlowSnapshot{p.rule.Value().(flow.Rule), quota.Limit, quota.Remaining, quota.Reset}
 }
 
 func (r *refusals) snapshot() Refusals {
 	return Refusals{
-		Kind: r.kind, Rule: r.rule, Count: r.tally.refused.Load(), WouldBlock: r.tally.wouldRefuse.Load(),
+		Kind: r.key.Kind, Rule: r.key.Name, Count: r.tally.refused.Load(), WouldBlock: r.tally.wouldRefuse.Load(),
 	}
 }

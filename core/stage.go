@@ -15,8 +15,8 @@ type stage struct {
 	registry *registry
 	touched  []*resource
 	drawn    int // so many of them have their next plan
-	adopt    []adoptingLimiter
-	retire   []limiter
+	adopt    []*flow.Limiter
+	retire   []*flow.Limiter
 
 	matching []*flowRule  // all rules with patterns, in their order
 	index    *match.Index // of them
@@ -27,12 +27,6 @@ type stage struct {
 	places  []int       // of the patterns that match it
 }
 
-// adoptingLimiter is a limiter that goes on with newer terms.
-type adoptingLimiter struct {
-	limiter
-	terms *flow.Terms
-}
-
 // putInForce moves the engine on to the generation of the change and gives every
 // resource that it concerns its plan for it.
 func (e *Engine) putInForce(c *change) {
@@ -41,16 +35,16 @@ func (e *Engine) putInForce(c *change) {
 	g.upkeep.Lock()
 	s := stage{
 		change: c, registry: g, matching: e.rules.patterns,
-		touched: make([]*resource, 0, rules), adopt: make([]adoptingLimiter, 0, len(c.adopting)),
+		touched: make([]*resource, 0, rules), adopt: make([]*flow.Limiter, 0, len(c.adopting)),
 	}
 	s.swap()
 	g.upkeep.Unlock()
 	now := e.clock.Now()
 	for _, of := range s.adopt {
-		of.adopt(of.terms, now)
+		of.Activate(now)
 	}
 	for _, of := range s.retire {
-		of.retire()
+		of.Retire(now)
 	}
 }
 
@@ -146,7 +140,7 @@ func (s *stage) changeRules() {
 		s.touch(rule.guarded)
 		s.touch(rule.busy)
 		if rule.common != nil {
-			s.retire = append(s.retire, *rule.common)
+			s.retire = append(s.retire, rule.common)
 		}
 	}
 	for _, r := range s.touched {
@@ -157,7 +151,7 @@ func (s *stage) changeRules() {
 		s.touch(rule.guarded)
 		s.touch(rule.busy)
 		if rule.before != nil && rule.common != nil {
-			s.adopt = append(s.adopt, adoptingLimiter{*rule.common, rule.terms})
+			s.adopt = append(s.adopt, rule.common.WithTerms(rule.terms))
 		}
 	}
 	for _, a := range s.adopting {
@@ -165,7 +159,7 @@ func (s *stage) changeRules() {
 		s.touch(a.rule.guarded)
 		s.touch(a.rule.busy)
 		if a.rule.common != nil {
-			s.adopt = append(s.adopt, adoptingLimiter{*a.rule.common, a.terms})
+			s.adopt = append(s.adopt, a.rule.common.WithTerms(a.terms))
 		}
 	}
 }
@@ -224,21 +218,22 @@ func (s *stage) plan(r *resource) *plan {
 		h := rule.present
 		rule.present = nil
 		if h == nil {
-			h = newHold(rule, rule.terms, r, s.now)
+			h = newHold(rule, rule.anyKind(r.engine), rule.terms, r, s.now)
 			if rule.before != nil && rule.before.present != nil && h.isOwn() {
-				h.follow(&rule.before.present.limiter)
-				s.adopt = append(s.adopt, adoptingLimiter{h.limiter, rule.terms})
+				h.limiter.Follow(rule.before.present.limiter)
+				s.adopt = append(s.adopt, h.limiter.WithTerms(rule.terms))
 			}
 		}
-		p.add(rule.terms, h)
+		limiter := h.limiter.WithTerms(rule.terms)
+		p.add(rule.anyKind(r.engine), limiter, h)
 		if h.isOwn() && h.adopted != rule.terms {
 			h.adopted = rule.terms
-			s.adopt = append(s.adopt, adoptingLimiter{h.limiter, rule.terms})
+			s.adopt = append(s.adopt, limiter)
 		}
 	}
 	if r.ties != nil {
 		for _, rule := range r.ties.counts {
-			p.count(rule)
+			p.count(rule.common.WithTerms(rule.terms))
 		}
 	}
 	for _, h := range r.holds {

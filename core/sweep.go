@@ -117,5 +117,5 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 // isIdle says whether nothing is lost when the resource is forgotten and its name
 // comes again. The caller holds registry.upkeep.
 func (r *resource) isIdle(now clock.Instant) bool {
-	return r.node.Idle(now) && !slices.ContainsFunc(r.holds, func(h *hold) bool { return h.isOwn() && !h.idle(now) })
+	return r.node.Idle(now) && !slices.ContainsFunc(r.holds, func(h *hold) bool { return h.isOwn() && !h.limiter.Idle(now) })
 }

@@ -15,10 +15,10 @@ func (r Rule) WithDefaults() Rule {
 	}
 	if r.WarmUp.Period != 0 {
 		setDefault(&r.WarmUp.ColdFactor, DefaultColdFactor)
-		if r.Limiter() != BucketLimiter {
+		if r.limiterKind() != bucketLimiter {
 			setDefault(&r.WarmUp.Step, DefaultStep)
 		}
-	} else if r.Limiter() == BucketLimiter {
+	} else if r.limiterKind() == bucketLimiter {
 		setDefault(&r.Burst, defaultBurst(r.Limit))
 	}
 	return r

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Validate returns every mistake in the rule, none when it is sound. It judges
@@ -12,14 +13,20 @@ import (
 // effect is a mistake too.
 func (r Rule) Validate() []Fault {
 	r = r.WithDefaults()
-	var f faults
+	var f rule.Faults
 	r.validateTarget(&f)
-	if !within(r.Limit, 0, MaxLimit) {
-		f.add("limit", "is %v: must be from 0 (blocks all) to %.0f tokens per window", r.Limit, float64(MaxLimit))
+	return append(f, r.validateOwn()...)
+}
+
+// validateOwn judges the fields of a complete rule other than its target.
+func (r Rule) validateOwn() []Fault {
+	var f rule.Faults
+	if !rule.Within(r.Limit, 0, MaxLimit) {
+		f.Add("limit", "is %v: must be from 0 (blocks all) to %.0f tokens per window", r.Limit, float64(MaxLimit))
 	}
 	shortest := r.shortestWindow()
-	if !within(r.Window, shortest, MaxWindow) {
-		f.add("window", "is %v: must be from %v to %v", r.Window, shortest, MaxWindow)
+	if !rule.Within(r.Window, shortest, MaxWindow) {
+		f.Add("window", "is %v: must be from %v to %v", r.Window, shortest, MaxWindow)
 	}
 	if r.validateAlgorithm(&f) {
 		r.validateSliding(&f)
@@ -35,25 +42,25 @@ func (r Rule) Validate() []Fault {
 const noName = "is %q, which stands for the resources that an engine has no room for: choose another name"
 
 // validateTarget judges what the rule guards.
-func (r *Rule) validateTarget(f *faults) {
+func (r *Rule) validateTarget(f *rule.Faults) {
 	if r.Match == "" {
 		if r.Resource == "" {
-			f.add("resource", "is missing: name the resource that the rule guards, or write a pattern in match")
+			f.Add("resource", "is missing: name the resource that the rule guards, or write a pattern in match")
 		}
 		if r.Resource == OtherResources {
-			f.add("resource", noName, OtherResources)
+			f.Add("resource", noName, OtherResources)
 		}
 		if r.Shared {
-			f.add("perResource", "has no effect without match: remove it")
+			f.Add("perResource", "has no effect without match: remove it")
 		}
 		return
 	}
 	if r.Resource != "" {
-		f.add("match", "stands beside resource %q: a rule has one or the other; remove one", r.Resource)
+		f.Add("match", "stands beside resource %q: a rule has one or the other; remove one", r.Resource)
 	}
 	_, err := match.Compile(r.Match)
 	if mistake := (*match.Error)(nil); errors.As(err, &mistake) {
-		f.add("match", "is %s", mistake.Fault())
+		f.Add("match", "is %s", mistake.Fault())
 	}
 }
 
@@ -67,46 +74,46 @@ func (r *Rule) shortestWindow() time.Duration {
 
 // validateAlgorithm says whether the algorithm and the control go together, so
 // that it makes sense to ask which fields go with them.
-func (r *Rule) validateAlgorithm(f *faults) bool {
+func (r *Rule) validateAlgorithm(f *rule.Faults) bool {
 	known := r.Algorithm == SlidingWindow || r.Algorithm == FixedWindow || r.Algorithm == TokenBucket
 	if !known {
-		f.add("algorithm", "is %q: must be %q, %q or %q", r.Algorithm, SlidingWindow, FixedWindow, TokenBucket)
+		f.Add("algorithm", "is %q: must be %q, %q or %q", r.Algorithm, SlidingWindow, FixedWindow, TokenBucket)
 	}
 	controlled := r.Control == Reject || r.Control == Throttle
 	if !controlled {
-		f.add("control", "is %q: must be %q or %q", r.Control, Reject, Throttle)
+		f.Add("control", "is %q: must be %q or %q", r.Control, Reject, Throttle)
 	}
 	if !known || !controlled {
 		return false
 	}
 	if r.Control == Throttle && r.Algorithm != SlidingWindow {
-		f.add("algorithm", "has no effect with control %q: remove it or set control to %q", Throttle, Reject)
+		f.Add("algorithm", "has no effect with control %q: remove it or set control to %q", Throttle, Reject)
 		return false
 	}
 	return true
 }
 
 // validateSliding judges the fields of the sliding window.
-func (r *Rule) validateSliding(f *faults) {
+func (r *Rule) validateSliding(f *rule.Faults) {
 	if !r.slides() {
 		if r.Buckets != 0 {
-			f.add("buckets", "has no effect with %s: remove it", r.manner())
+			f.Add("buckets", "has no effect with %s: remove it", r.manner())
 		}
 		if r.Strict {
-			f.add("strict", "has no effect with %s: remove it", r.manner())
+			f.Add("strict", "has no effect with %s: remove it", r.manner())
 		}
 		return
 	}
-	if !within(r.Buckets, 1, MaxBuckets) {
-		f.add("buckets", "is %d: must be from 1 to %d", r.Buckets, MaxBuckets)
+	if !rule.Within(r.Buckets, 1, MaxBuckets) {
+		f.Add("buckets", "is %d: must be from 1 to %d", r.Buckets, MaxBuckets)
 	}
 	if r.Buckets >= 1 && r.Window >= MinWindow {
 		if r.Window/time.Duration(r.Buckets) < MinBucket {
-			f.add("buckets", "is %d: a window of %v has at most %d, so that none is shorter than %v",
+			f.Add("buckets", "is %d: a window of %v has at most %d, so that none is shorter than %v",
 				r.Buckets, r.Window, r.Window/MinBucket, MinBucket)
 		}
 		if r.Window%time.Duration(r.Buckets) != 0 {
-			f.add("buckets", "is %d: does not part a window of %v evenly; choose a divisor", r.Buckets, r.Window)
+			f.Add("buckets", "is %d: does not part a window of %v evenly; choose a divisor", r.Buckets, r.Window)
 		}
 	}
 }

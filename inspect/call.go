@@ -17,7 +17,7 @@ const MaxArgs = 32
 type Call struct {
 	Resource string   `json:"resource"`
 	Origin   string   `json:"origin,omitempty"` // "" when the caller does not say
-	Args     []string `json:"args,omitempty"`
+	Args     []string `json:"args,omitempty"`   // no rule looks at them
 }
 
 // Validate tells what is wrong with the call: there has to be a resource, no text
@@ -72,13 +72,6 @@ func (c Call) options() []core.Option {
 	var options []core.Option
 	if c.Origin != "" {
 		options = append(options, core.Origin(c.Origin))
-	}
-	if len(c.Args) > 0 {
-		args := make([]any, len(c.Args))
-		for i, arg := range c.Args {
-			args[i] = arg
-		}
-		options = append(options, core.Args(args...))
 	}
 	return options
 }

@@ -65,7 +65,7 @@ func (s schema[R]) clashes(set Set, by func(Key) string) Problems {
 	var problems Problems
 	for i, rule := range *s.rules(&set) {
 		name := s.nameOf(rule)
-		if other := by(Key{s.kind, name}); other != "" {
+		if other := by(Key{Kind: s.kind, Name: name}); other != "" {
 			problems = append(problems, s.clash(set, i, name, other))
 		}
 	}

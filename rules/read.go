@@ -17,7 +17,7 @@ func (s schema[R]) read(document string, value node, to *Set) Problems {
 		r := reader[R]{schema: s, start: item.place}
 		name := r.read(item)
 		if name != "" {
-			key := Key{s.kind, name}
+			key := Key{Kind: s.kind, Name: name}
 			if other, taken := to.positions[key]; taken {
 				fault := nameTaken("the rule at " + other.String())
 				r.judged(fault.Field, fault.Message)

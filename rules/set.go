@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Kind is a kind of rule, named as its list is in a document.
-type Kind string
+type Kind = rule.Kind
 
 // KindFlow is the kind of [flow.Rule].
 const KindFlow Kind = "flow"
@@ -31,7 +32,7 @@ func (s Set) Len() int { return len(s.Flow) }
 // Position returns where the rule begins in its document; false for a rule that
 // the set does not have or that was made in code.
 func (s Set) Position(kind Kind, name string) (Position, bool) {
-	p, ok := s.positions[Key{kind, name}]
+	p, ok := s.positions[Key{Kind: kind, Name: name}]
 	return p, ok
 }
 

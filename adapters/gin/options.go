@@ -23,10 +23,6 @@ type Options struct {
 	// the program, see EntryError. Defaults to 1 for every call.
 	Tokens func(*gin.Context) int
 
-	// Args returns the arguments of the call for the engine's checks: strings,
-	// booleans, numbers. Defaults to none.
-	Args func(*gin.Context) []any
-
 	// Blocked answers a request that was refused: it writes the status and the
 	// body. The header fields that Fields speaks of, and Retry-After, are set
 	// when it is called; the handlers that would come next are not called. The
@@ -85,9 +81,6 @@ func (o *Options) appendTo(opts []core.Option, c *gin.Context, origin string) []
 	}
 	if o.Tokens != nil {
 		opts = append(opts, core.Tokens(o.Tokens(c)))
-	}
-	if o.Args != nil {
-		opts = append(opts, core.Args(o.Args(c)...))
 	}
 	return opts
 }

@@ -52,9 +52,6 @@ func (g *gate) enter(
 	if g.options.Tokens != nil {
 		opts = append(opts, core.Tokens(g.options.Tokens(ctx, fullMethod, request)))
 	}
-	if g.options.Args != nil {
-		opts = append(opts, core.Args(g.options.Args(ctx, fullMethod, request)...))
-	}
 	if *guard, err = g.engine.Entry(ctx, resource, opts...); err != nil {
 		refusal, _ = err.(*core.BlockError) //nolint:errorlint // Entry does not wrap it, and errors.As allocates
 		return refusal, g.answer(ctx, fullMethod, refusal, err)

@@ -25,11 +25,6 @@ type Options struct {
 	// EntryError. Defaults to 1 for every call.
 	Tokens func(ctx context.Context, fullMethod string, request any) int
 
-	// Args returns the arguments that the engine's checks get to see, of the
-	// types that [core.Args] takes. The request is the message of a unary call,
-	// nil for a stream. Defaults to none.
-	Args func(ctx context.Context, fullMethod string, request any) []any
-
 	// Blocked returns the error that a refused call ends with. When it returns
 	// nil, as by default, that is the one of [Error]; the call is not made in
 	// any case.

@@ -25,10 +25,6 @@ type Options struct {
 	// the program, see EntryError. Defaults to 1 for every call.
 	Tokens func(*http.Request) int
 
-	// Args returns the arguments of the call for the engine's checks: strings,
-	// booleans, numbers. Defaults to none.
-	Args func(*http.Request) []any
-
 	// Blocked answers a request that was refused: it writes the status and the
 	// body. The header fields that Fields speaks of, and Retry-After, are set
 	// when it is called. The error is shared: do not write to it. Defaults to
@@ -85,9 +81,6 @@ func (o *Options) appendTo(opts []core.Option, r *http.Request, origin string) [
 	}
 	if o.Tokens != nil {
 		opts = append(opts, core.Tokens(o.Tokens(r)))
-	}
-	if o.Args != nil {
-		opts = append(opts, core.Args(o.Args(r)...))
 	}
 	return opts
 }

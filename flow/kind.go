@@ -1,0 +1,119 @@
+package flow
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Kind returns the kind of rate limits, for documents and engines.
+func Kind() *rule.Type[Rule] {
+	return rule.Define(rule.Spec[Rule]{
+		Kind:     "flow",
+		Phase:    rule.PhaseRate,
+		Reason:   rule.RateLimited,
+		Common:   (*Rule).common,
+		Fields:   fields(),
+		Examples: examples(),
+		Defaults: Rule.WithDefaults,
+		Validate: Rule.validateOwn,
+		New: func(r Rule, env rule.Env) rule.Limiter {
+			return NewLimiter(Compile(r, env.Version), env.Now)
+		},
+		Adopt: adoptLimiter,
+	})
+}
+
+func (r *Rule) common() rule.Common {
+	return rule.Common{
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared,
+		Origin: &r.Origin, Shadow: &r.Shadow, Related: &r.Related,
+	}
+}
+
+// adoptLimiter returns the limiter of a changed rule: the same one, another one that
+// follows it if the rule counts in another way now, or nil if it counts other calls.
+func adoptLimiter(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+	before, ok := present.(*Limiter)
+	if !ok {
+		return nil
+	}
+	terms := Compile(r, env.Version)
+	switch {
+	case terms.CanFollow(before.terms):
+		return before.WithTerms(terms)
+	case terms.CountsLike(before.terms):
+		next := NewLimiter(terms, env.Now)
+		next.Follow(before)
+		return next
+	}
+	return nil
+}
+
+// fields are what documents may say of a rule. To let them say more, add a field to
+// Rule and to the list here.
+func fields() []rule.Field[Rule] {
+	list := rule.TargetFields((*Rule).common)
+	list = append(list,
+		rule.NumberField("limit", func(r *Rule) *float64 { return &r.Limit }).
+			Required("is missing: write how many tokens may pass in a window, 0 to block all").
+			Says("tokens per window, a call takes one; 0 blocks all, 0.5 is one in two windows"),
+		rule.DurationField("window", func(r *Rule) *time.Duration { return &r.Window }).Given("control", "algorithm").
+			Says("the time that the limit speaks of"),
+		rule.ChoiceField("algorithm", func(r *Rule) *Algorithm { return &r.Algorithm },
+			SlidingWindow, FixedWindow, TokenBucket).
+			Says("slidingWindow, fixedWindow or tokenBucket"),
+		rule.WholeField("buckets", func(r *Rule) *int { return &r.Buckets }).Given("window", "control", "algorithm").
+			Says("the parts of a slidingWindow"),
+		rule.BooleanField("strict", func(r *Rule) *bool { return &r.Strict }).Given("control", "algorithm").
+			Says("slidingWindow: the limit holds over every interval, aligned to buckets or not"),
+		rule.ChoiceField("control", func(r *Rule) *Control { return &r.Control }, Reject, Throttle).
+			Says("reject refuses what comes too early, throttle lets it wait for its turn"),
+		rule.DurationField("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).Given("control", "algorithm").
+			Says("throttle and tokenBucket: the longest that a call may wait"),
+		rule.NumberField("burst", func(r *Rule) *float64 { return &r.Burst }).Given("limit", "control", "algorithm", "overdraft").
+			Says("tokenBucket: how many tokens it holds, and has at the start").Otherwise("the limit, at least 1"),
+		rule.BooleanField("overdraft", func(r *Rule) *bool { return &r.Overdraft }).Given("control", "algorithm").
+			Says("tokenBucket: a call goes when nothing is owed, whatever it takes; those behind it pay"),
+	)
+	list = append(list, warmUpFields()...)
+	scope := rule.ScopeFields((*Rule).common)
+	related := rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "control", "algorithm").
+		Says("windows: count the passes of that resource instead").Otherwise("none")
+	return append(append(list, scope[0], related), scope[1:]...) // origin, related, shadow
+}
+
+func warmUpFields() []rule.Field[Rule] {
+	return []rule.Field[Rule]{
+		rule.DurationField("warmUp.period", func(r *Rule) *time.Duration { return &r.WarmUp.Period }).
+			Says("how long a cold resource takes to become warm under full load").Otherwise("off"),
+		rule.NumberField("warmUp.coldFactor", func(r *Rule) *float64 { return &r.WarmUp.ColdFactor }).
+			Says("how much lower the limit is at first"),
+		rule.DurationField("warmUp.step", func(r *Rule) *time.Duration { return &r.WarmUp.Step }).Given("control", "algorithm").
+			Says("how often the effective limit is computed anew; not for tokenBucket"),
+	}
+}
+
+// examples are rules that have every field between them.
+func examples() []rule.Example[Rule] {
+	return []rule.Example[Rule]{{
+		About:  "A limit: what comes beyond it is refused.",
+		Rule:   Rule{Name: "create-qps", Resource: "orders:create", Limit: 1000},
+		Fields: []string{"name", "resource", "limit", "window", "algorithm", "buckets", "strict", "control", "shadow"},
+	}, {
+		About: "Even spacing: calls wait for their turn. A cold cache warms up first.",
+		Rule: Rule{
+			Resource: "reports:render", Limit: 5, Control: Throttle, MaxWait: 500 * time.Millisecond,
+			WarmUp: WarmUp{Period: 10 * time.Second},
+		},
+		Fields: []string{"resource", "limit", "control", "maxWait", "warmUp.period", "warmUp.coldFactor", "warmUp.step"},
+	}, {
+		About:  "A bucket for each user, and for one kind of callers.",
+		Rule:   Rule{Match: "user:*", Limit: 5, Algorithm: TokenBucket, Burst: 20, Origin: "mobile"},
+		Fields: []string{"match", "perResource", "limit", "algorithm", "burst", "overdraft", "origin"},
+	}, {
+		About:  "Reads give way to writes.",
+		Rule:   Rule{Name: "reads-yield", Resource: "orders:read", Limit: 50, Related: "orders:write"},
+		Fields: []string{"name", "resource", "limit", "related"},
+	}}
+}
