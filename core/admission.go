@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
@@ -27,7 +26,7 @@ type admission struct {
 	call     rule.Call
 	noWait   bool
 	held     heldTickets
-	flow     flow.Admission
+	flow     flowAdmission
 
 	waiter    rule.Waiter  // in the queue of waitsFor; nil if it waits in none
 	waitsFor  rule.Limiter // a step
@@ -68,7 +67,7 @@ func (r *resource) admit(ctx context.Context, name string, now clock.Instant, to
 
 func (a *admission) begin(r *resource, name string, call rule.Call, opts []Option) {
 	a.resource, a.name, a.call, a.noWait = r, name, call, isNoWait(opts)
-	a.flow = flow.Admission{Tokens: call.Tokens, NoWait: a.noWait}
+	a.flow = flowAdmission{Tokens: call.Tokens, NoWait: a.noWait}
 }
 
 // proceed goes on with the call at call.Now until it has passed, is refused, or has to

@@ -70,7 +70,13 @@ func waitOrderOf(limiter rule.Limiter) waitOrder {
 	return decidesLast
 }
 
-type flowMember = flow.Member
+// What the way of a call through flow rules is made of.
+type (
+	flowMember    = flow.Member
+	flowTicket    = flow.Ticket
+	flowTurns     = flow.Turns
+	flowAdmission = flow.Admission
+)
 
 // add adds a rule to the chain, a flow rule to its members.
 func (c *chain) add(members []flowMember, entry *plannedEntry, wide bool) []flowMember {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -61,13 +60,13 @@ func (r *resource) enterExtended(
 	if c.flow.HasOneQueue() {
 		return r.enterQueues(ctx, name, now, tokens, opts, c, nil)
 	}
-	var turns flow.Turns
+	var turns flowTurns
 	return r.enterQueues(ctx, name, now, tokens, opts, c, &turns)
 }
 
 // enterQueues is enterExtended for a chain of flow rules.
 func (r *resource) enterQueues(
-	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain, turns *flow.Turns,
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain, turns *flowTurns,
 ) (Guard, error) {
 	ticket, which, decision := c.flow.TryTake(now, tokens, isNoWait(opts), turns)
 	switch decision {
@@ -108,7 +107,7 @@ func (r *resource) enterSteps(
 func (r *resource) enterFlow(
 	ctx context.Context, name string, call rule.Call, opts []Option, c *chain, tickets []rule.Ticket,
 ) (Guard, error) {
-	var ticket flow.Ticket
+	var ticket flowTicket
 	var which int
 	decision := rule.Pass
 	if c.flow.CanWait() {

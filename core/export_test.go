@@ -28,3 +28,21 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 	}
 	r.plan.Store(p.plan(e.generation.Load()))
 }
+
+// CopyGuard returns a copy of a guard, which programs must not make.
+func CopyGuard(g *Guard) *Guard {
+	return &Guard{
+		resource: g.resource, start: g.start, extras: g.extras,
+		state: guardState{word: g.state.word, tokens: g.state.tokens},
+	}
+}
+
+// FlowStates returns the states of the flow rules on a resource.
+func (e *Engine) FlowStates(resource string) (states []rule.Status) {
+	for _, of := range e.resources.get(resource).planNow().rules {
+		if of.rule.Type().Kind() == "flow" {
+			states = append(states, of.limiter.Status(e.clock.Now()))
+		}
+	}
+	return states
+}

@@ -82,7 +82,9 @@ func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 	s := ResourceSnapshot{Name: r.name, Totals: r.node.Totals()}
 	if p := r.planNow(); p != nil {
 		for i := range p.rules {
-			s.Flow = append(s.Flow, p.rules[i].snapshot(now))
+			if p.rules[i].rule.Type().Kind() == rules.KindFlow {
+				s.Flow = append(s.Flow, p.rules[i].snapshot(now))
+			}
 			s.Refusals = append(s.Refusals, p.rules[i].hold.refusals.snapshot())
 		}
 	}

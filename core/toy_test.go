@@ -47,6 +47,7 @@ type toy struct {
 	decide func(rule.Call) rule.Decision // Pass if nil
 	retry  time.Duration
 
+	mu      sync.Mutex
 	calls   []rule.Call
 	given   rule.Ticket
 	out     map[rule.Ticket]bool // tickets that were neither given back nor done
@@ -58,6 +59,8 @@ type toy struct {
 }
 
 func (l *toy) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.calls = append(l.calls, c)
 	if l.decide != nil {
 		if decision := l.decide(c); decision != rule.Pass {
@@ -72,7 +75,23 @@ func (l *toy) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	return l.given, rule.Pass
 }
 
+// become makes the limiter decide in another way.
+func (l *toy) become(decide func(rule.Call) rule.Decision) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.decide = decide
+}
+
+// held returns how many tickets are out.
+func (l *toy) held() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.out)
+}
+
 func (l *toy) GiveBack(_ clock.Instant, t rule.Ticket, _ int32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.take(t)
 	l.back++
 }
@@ -86,6 +105,8 @@ func (l *toy) take(t rule.Ticket) {
 }
 
 func (l *toy) RetryAfter(c rule.Call) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.decide != nil && l.decide(c) == rule.Pass {
 		return 0
 	}
@@ -99,6 +120,8 @@ func (l *toy) Idle(clock.Instant) bool          { return true }
 type finisher struct{ toy }
 
 func (l *finisher) Done(t rule.Ticket, e rule.Exit) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.take(t)
 	l.exits = append(l.exits, e)
 	if l.order != nil {
@@ -106,7 +129,11 @@ func (l *finisher) Done(t rule.Ticket, e rule.Exit) {
 	}
 }
 
-func (l *finisher) Settle(_, _ clock.Instant, _ rule.Ticket, tokens int32) { l.settled += int(tokens) }
+func (l *finisher) Settle(_, _ clock.Instant, _ rule.Ticket, tokens int32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settled += int(tokens)
+}
 
 // places is a queue: so many calls at once, the others wait for maxWait, first come,
 // first served.
@@ -168,7 +195,6 @@ func (p *places) serve() {
 
 func (p *places) GiveBack(clock.Instant, rule.Ticket, int32) { p.free() }
 func (p *places) Done(rule.Ticket, rule.Exit)                { p.free() }
-func (p *places) RetryAfter(rule.Call) time.Duration         { return 7 * time.Second }
 func (p *places) Status(clock.Instant) rule.Status           { return rule.Status{Quota: &rule.Quota{}} }
 func (p *places) Idle(clock.Instant) bool                    { return false }
 
@@ -183,6 +209,15 @@ func (p *places) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ti
 	p.waiting = append(p.waiting, w)
 	p.serve()
 	return w, 0, rule.Wait
+}
+
+func (p *places) RetryAfter(rule.Call) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken < p.limit {
+		return 0
+	}
+	return 7 * time.Second
 }
 
 // retire lets go of who waits.
