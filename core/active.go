@@ -30,9 +30,9 @@ type activeRule struct {
 	gone   bool
 
 	// registry.upkeep guards what follows.
-	shared        rule.Limiter // for all resources together; nil when each has its own
-	guarded, busy *resource    // that it names, as the guarded and as the related one
-	present       *ruleState   // while a plan is made: its state for that resource
+	shared        versionedLimiter // for all resources together; none when each has its own
+	guarded, busy *resource        // that it names, as the guarded and as the related one
+	present       *ruleState       // while a plan is made: its state for that resource
 }
 
 // newActiveRule returns a rule that comes into force.
@@ -76,16 +76,28 @@ type limiterEnv struct {
 }
 
 // newLimiter returns a limiter for a version of a rule on a resource.
-func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) rule.Limiter {
-	return version.NewLimiter(l.env(a, resource, counts))
+func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) versionedLimiter {
+	limiter := version.NewLimiter(l.env(a, resource, counts))
+	return versionedLimiter{limiter, limiter}
 }
 
 // adopt returns a limiter for a version of a rule that goes on from the present one;
-// nil if that cannot be.
+// false if that cannot be.
 func (l limiterEnv) adopt(
-	a *activeRule, version rule.Rule, resource string, counts *transitions, present rule.Limiter,
-) rule.Limiter {
-	return version.Adopt(present, l.env(a, resource, counts))
+	a *activeRule, version rule.Rule, resource string, counts *transitions, present versionedLimiter,
+) (next versionedLimiter, ok bool) {
+	limiter := version.Adopt(present.Limiter, l.env(a, resource, counts))
+	return versionedLimiter{limiter, present.first}, limiter != nil
+}
+
+// restore has a rule that comes into force go on from one that was removed; false if
+// that cannot be.
+func (l limiterEnv) restore(a *activeRule, before *removedRule) (ok bool) {
+	a.forced.Store(before.forced)
+	if a.shared, ok = l.adopt(a, a.rule, a.sharedName(), before.transitions, before.limiter); ok {
+		a.transitions = before.transitions
+	}
+	return ok
 }
 
 func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
@@ -102,33 +114,9 @@ func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rul
 	return env
 }
 
-// byPrecedence orders rules as calls are held against them: by phase, rules for fewer
-// calls before those for more, then by kind and name. It is the same for all calls: a
-// call that waits in one queue keeps its place in those before, so two calls that met
-// queues in different orders could wait for each other.
-func byPrecedence(a, b *activeRule) int {
-	return cmp.Or(
-		cmp.Compare(a.rule.Type().Phase(), b.rule.Type().Phase()),
-		cmp.Compare(breadth(a.target), breadth(b.target)),
-		cmp.Compare(len(b.target.Match), len(a.target.Match)), // the longer pattern is taken to be for fewer
-		cmp.Compare(a.key.Kind, b.key.Kind),
-		cmp.Compare(a.key.Name, b.key.Name),
-	)
-}
-
-// breadth orders rules by how many calls they are for: those for the calls of one
-// origin before those for all calls of the resource, and these before those that
-// have one limit for several resources. What a call takes and has to give back,
-// because a broader rule refuses, is missed by none but calls that the broader
-// rule is for, too.
-func breadth(t rule.Target) int {
-	switch {
-	case t.Shared || t.Related != "":
-		return 2
-	case t.Origin == "":
-		return 1
-	}
-	return 0
+// byKey orders rules by kind and name.
+func byKey(a, b *activeRule) int {
+	return cmp.Or(cmp.Compare(a.key.Kind, b.key.Kind), cmp.Compare(a.key.Name, b.key.Name))
 }
 
 // maxRemoved is how many rules that were removed are remembered.
@@ -147,7 +135,7 @@ type removedRules struct {
 type removedRule struct {
 	key         rule.Key
 	target      rule.Target
-	limiter     rule.Limiter
+	limiter     versionedLimiter
 	transitions *transitions
 	forced      *string
 }
@@ -155,7 +143,7 @@ type removedRule struct {
 // keep remembers a rule that was removed, and forgets those that have nothing to tell
 // any more, or are too many.
 func (r *removedRules) keep(a *activeRule, now clock.Instant) {
-	if a.shared == nil || a.related != "" {
+	if !a.shares || a.related != "" {
 		return
 	}
 	if r.byKey == nil {
@@ -227,7 +215,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 	}
 	if c.hasPatterns() {
 		e.rules.patterns = slices.DeleteFunc(e.rules.patterns, (*activeRule).isGone)
-		slices.SortFunc(e.rules.patterns, byPrecedence)
+		slices.SortFunc(e.rules.patterns, byKey)
 	}
 	return c
 }
@@ -236,13 +224,8 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule) *activeRule {
 	a := newActiveRule(r)
 	if a.shares {
 		env := limiterEnv{e, c.version, c.now}
-		if before := e.rules.removed.take(a.key, a.target); before != nil {
-			a.forced.Store(before.forced)
-			if a.shared = env.adopt(a, r, a.sharedName(), before.transitions, before.limiter); a.shared != nil {
-				a.transitions = before.transitions
-			}
-		}
-		if a.shared == nil {
+		before := e.rules.removed.take(a.key, a.target)
+		if before == nil || !env.restore(a, before) {
 			a.shared = env.newLimiter(a, r, a.sharedName(), a.transitions)
 		}
 	}
@@ -257,7 +240,9 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule) *activeRule {
 
 func (e *Engine) dropRule(c *ruleChange, a *activeRule) {
 	a.gone = true
-	delete(e.rules.active, a.key)
+	if delete(e.rules.active, a.key); len(e.rules.active) == 0 {
+		e.rules.active = make(map[rule.Key]*activeRule) // a map does not get smaller
+	}
 	e.rules.removed.keep(a, c.now)
 	c.leaving = append(c.leaving, a)
 	c.mark(a)

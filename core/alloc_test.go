@@ -57,7 +57,8 @@ func TestNoCallAllocates(t *testing.T) {
 		"plain": func(r string) (core.Guard, error) { return e.Entry(context.Background(), r) },
 		"options": func(r string) (core.Guard, error) {
 			return e.Entry(context.Background(), r,
-				core.Tokens(2), core.Origin(r), core.Args(r, len(r)*1000), core.Inbound())
+				core.Tokens(2), core.Origin(r), core.String("user", r), core.Int("size", int64(len(r)*1000)),
+				core.Priority(core.PriorityHigh), core.Inbound())
 		},
 	}
 	for _, r := range []string{

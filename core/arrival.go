@@ -10,12 +10,12 @@ import (
 // [Engine.Entry], for programs that move time themselves: simulations. It goes
 // through the very same rules. It must not be used concurrently.
 type Arrival struct {
-	visit visit
-	opts  []Option
-	ctx   context.Context // of this one call
-	guard Guard
-	err   error
-	done  bool
+	admission admission
+	opts      []Option
+	ctx       context.Context // of this one call
+	guard     Guard
+	err       error
+	done      bool
 }
 
 // Arrive begins a call of the resource that arrives at the engine's present
@@ -24,9 +24,10 @@ type Arrival struct {
 // must neither block nor call the engine.
 func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts ...Option) *Arrival {
 	a := &Arrival{ctx: ctx, opts: slices.Clone(opts)}
-	a.visit = visit{resource: e.resources.get(resource), name: resource, wait: wait{wake: wake}}
-	a.visit.tokens, a.err = tokensOf(opts)
-	a.done = a.err != nil
+	tokens, err := tokensOf(opts)
+	a.err, a.done = err, err != nil
+	a.admission.begin(e.resources.get(resource), resource, callOf(e.clock.Now(), tokens, a.opts), a.opts)
+	a.admission.wait.wake = wake
 	return a
 }
 
@@ -37,17 +38,17 @@ func (a *Arrival) Proceed() (after time.Duration, done bool) {
 	if a.done {
 		return 0, true
 	}
-	v := &a.visit
-	v.now = v.resource.engine.clock.Now()
-	after, a.err = v.proceed(a.ctx, a.opts)
-	if !v.passed && a.err == nil { // it waits
-		a.err = v.resource.engine.givenUp(a.ctx)
+	engine := a.admission.resource.engine
+	a.admission.call.Now = engine.clock.Now()
+	after, a.err = a.admission.proceed(a.ctx, a.opts)
+	if a.admission.passed == nil && a.err == nil { // it waits
+		a.err = engine.givenUp(a.ctx)
 	}
-	if a.done = a.err != nil || v.passed; a.done {
-		v.end()
+	if a.done = a.err != nil || a.admission.passed != nil; a.done {
+		a.admission.end()
 	}
-	if v.passed {
-		a.guard = v.guard()
+	if a.err == nil && a.done {
+		a.guard = a.admission.guard(a.opts)
 	}
 	return after, a.done
 }

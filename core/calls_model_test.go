@@ -168,7 +168,7 @@ func (m *model) exit() {
 	m.want.InFlight--
 	m.want.Completed++
 	if rapid.Bool().Draw(m.t, "failed") {
-		guard.Fail(context.Canceled)
+		guard.Fail(context.DeadlineExceeded)
 		m.want.Failed++
 	}
 	guard.Exit()

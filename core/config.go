@@ -33,6 +33,12 @@ type Config struct {
 	// rule. Documents of sources may have rules of them, and so may sets from code.
 	Kinds []rule.Definition
 
+	// IsFailure says whether an error makes a call a failed one, for [Guard.Fail],
+	// [Engine.Do] and [Call]. It must be safe for concurrent use. Defaults to any error
+	// but the caller's own cancellation, [context.Canceled], and the refusal of a call
+	// further down, [ErrBlocked].
+	IsFailure func(error) bool
+
 	// MaxRemoval is the largest share of a source's rules, from 0 to 1, that may be
 	// taken out within RemovalWindow: 0.5 lets half of them go, at once or one after the
 	// other. A change that takes out more, such as a prefix or a directory that was

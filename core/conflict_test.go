@@ -114,7 +114,7 @@ func historyOf(t *rapid.T, names []string, final map[string][]core.Document, cod
 	inForce, waiting := map[string]string{}, map[string]string{}
 	for _, r := range "uvw" {
 		for _, of := range e.Explain(string(r)) {
-			inForce[of.Rule.Name] += fmt.Sprint(of.Rule, of.Source, of.Document, of.Line)
+			inForce[of.Name] += fmt.Sprint(of.Rule.Value(), of.Source, of.Document, of.Line)
 		}
 	}
 	for _, source := range e.Status().Sources {

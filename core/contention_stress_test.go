@@ -74,11 +74,11 @@ func callAtOnce(t *testing.T, e *core.Engine) (wrong int) {
 	passed := map[string]float64{}
 	for _, a := range answers {
 		full := false
-		for _, window := range e.Ceilings(a.resource, a.origin) {
-			full = full || window.Remaining == 0
-			if a.passed && window.Rule.Shared {
-				passed[window.Rule.Name]++
-				require.LessOrEqual(t, passed[window.Rule.Name], window.Rule.Limit)
+		for _, window := range e.Quotas(a.resource, a.origin) {
+			full = full || window.Quota.Remaining == 0
+			if a.passed && window.Rule.Target().Shared {
+				passed[window.Name]++
+				require.LessOrEqual(t, passed[window.Name], window.Quota.Limit)
 			}
 		}
 		if !a.passed && !full {

@@ -50,3 +50,20 @@ func enter(e *core.Engine, resource string, n int, opts ...core.Option) (passed 
 	}
 	return passed
 }
+
+// What enforces a rule.
+const (
+	byWindow   = "window"
+	byThrottle = "throttle"
+	byBucket   = "bucket"
+)
+
+func limiterOf(r flow.Rule) string {
+	switch {
+	case r.Algorithm == flow.Throttle:
+		return byThrottle
+	case r.Algorithm == flow.TokenBucket:
+		return byBucket
+	}
+	return byWindow
+}

@@ -5,13 +5,10 @@ import (
 	"errors"
 )
 
-// errPanicked is the failure of a call that panicked.
-var errPanicked = errors.New("penstock: the guarded function panicked")
-
 // Do runs fn as a guarded call of the resource. It returns the error that
-// refused the call, in which case fn did not run, or the error of fn, which
-// counts as a failure of the resource. A panic of fn counts as a failure too
-// and goes on.
+// refused the call, in which case fn did not run, or the error of fn. Whether that
+// makes the call a failed one, [Config.IsFailure] says. A panic of fn is a failure and
+// goes on.
 func (e *Engine) Do(ctx context.Context, resource string, fn func(context.Context) error, opts ...Option) error {
 	_, err := Call(ctx, e, resource, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, fn(ctx)
@@ -26,9 +23,14 @@ func Call[T any](ctx context.Context, e *Engine, resource string, fn func(contex
 		var none T
 		return none, err
 	}
-	guard.Fail(errPanicked) // unless fn returns
+	guard.mark(failed) // unless fn returns
 	defer guard.Exit()
 	value, err := fn(ctx)
 	guard.ended(err)
 	return value, err
+}
+
+// isFailure is what [Config.IsFailure] defaults to.
+func isFailure(err error) bool {
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, ErrBlocked)
 }

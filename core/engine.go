@@ -20,6 +20,9 @@ type Engine struct {
 	log      *slog.Logger
 	observer Observer
 
+	isFailure func(error) bool
+	records   sync.Pool // of *guardRecord, for calls of whose end rules learn
+
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.
 	generation atomic.Uint64
@@ -53,6 +56,9 @@ func New(config Config) *Engine {
 		log:      config.Logger,
 		observer: config.Observer,
 		closed:   make(chan struct{}),
+	}
+	if e.isFailure = config.IsFailure; e.isFailure == nil {
+		e.isFailure = isFailure
 	}
 	e.journal.log, e.journal.rejections = e.log, make(map[ruleset.DocumentKey]*rejections)
 	e.resources.init(e, config.MaxResources)

@@ -76,10 +76,10 @@ func (m *model) explain() {
 				}
 			}
 			for _, a := range m.engine.Explain(name, core.Origin(origin)) {
-				got = append(got, a.Rule.Name)
+				got = append(got, a.Name)
 			}
-			for _, c := range m.engine.Ceilings(name, core.Origin(origin)) {
-				ceilings = append(ceilings, c.Rule.Name)
+			for _, c := range m.engine.Quotas(name, core.Origin(origin)) {
+				ceilings = append(ceilings, c.Name)
 			}
 			require.Equal(m.t, want, got, "%s from %q", name, origin)
 			require.Equal(m.t, enforced, ceilings, "%s from %q", name, origin)

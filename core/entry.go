@@ -2,9 +2,10 @@ package core
 
 import (
 	"context"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // enter decides on one call: the whole way down. The name is that of the
@@ -24,42 +25,155 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		if plan == nil {
 			return Guard{}, ErrClosed
 		}
-		steps := plan.stepsOf(opts)
-		if len(steps.queues) > 0 || len(e.checks) > 0 {
-			return r.enterInTurn(ctx, name, now, tokens, opts, steps)
+		c := plan.chainFor(opts)
+		if c.extended {
+			return r.enterExtended(ctx, name, now, tokens, opts, c)
 		}
-		switch rule, decision := steps.takeWindows(now, tokens); decision {
-		case flow.Passed:
+		switch which, decision := c.flow.Take(now, tokens); decision {
+		case rule.Pass:
 			if r.pass(now) {
-				return Guard{resource: r, start: now, besides: steps.after.settle(now, tokens)}, nil
+				return c.guard(r, now, tokens, opts, nil), nil
 			}
-			steps.giveBackAll(now, tokens)
-		case flow.Refused:
-			return Guard{}, r.block(now, steps.refuseByWindow(rule, now, tokens))
-		default:
-			now = r.later(rule)
+			c.flow.GiveBack(now, tokens)
+		case rule.Block:
+			return Guard{}, r.block(now, c.refuseByWindow(which, now, tokens))
+		default: // a window has seen another goroutine's later instant, or newer rules
+			now = c.flow.LaterThan(e.clock.Now())
 		}
 		r = r.again(name)
 	}
 }
 
-// later reads the clock again for a call that a window found outdated: the
-// window has seen another goroutine's later instant, or newer rules.
-func (r *resource) later(rule *windowRule) clock.Instant {
-	return max(r.engine.clock.Now(), rule.window.Opened())
+// enterExtended decides on a call that rules of other kinds apply to, or rules that
+// calls can wait for. Most of those are spared an admission, which keeps account of
+// what a call has taken while it waits: all rules let them pass at once, or one refuses
+// without having asked them to wait.
+func (r *resource) enterExtended(
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
+) (Guard, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if len(c.steps) > 0 {
+		return r.enterSteps(ctx, name, now, tokens, opts, c)
+	}
+	if c.flow.HasOneQueue() {
+		return r.enterQueues(ctx, name, now, tokens, opts, c, nil)
+	}
+	var turns flowTurns
+	return r.enterQueues(ctx, name, now, tokens, opts, c, &turns)
 }
 
-// letPass takes tokens of the windows and counts the call as passed at now. If that
-// cannot be, it leaves no trace.
-func (r *resource) letPass(s *steps, now clock.Instant, n int32) bool {
-	if _, decision := s.takeWindows(now, n); decision != flow.Passed {
-		return false
+// enterQueues is enterExtended for a chain of flow rules.
+func (r *resource) enterQueues(
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain, turns *flowTurns,
+) (Guard, error) {
+	ticket, which, decision := c.flow.TryTake(now, tokens, isNoWait(opts), turns)
+	switch decision {
+	case rule.Pass:
+		if r.pass(now) {
+			return c.guard(r, now, tokens, opts, nil), nil
+		}
+		c.flow.GiveBackAll(now, tokens, ticket, turns)
+	case rule.Block:
+		wait := c.flow.RetryAfterQueue(which, ticket, now, tokens, r.engine.patience(ctx, opts))
+		return Guard{}, r.block(now, c.refusals[which].refuse(wait))
 	}
-	if !r.pass(now) {
-		s.giveBackAll(now, n)
-		return false
+	return r.admit(ctx, name, now, tokens, opts)
+}
+
+// enterSteps is enterExtended for a chain with steps.
+func (r *resource) enterSteps(
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
+) (Guard, error) {
+	var few [inlineSlots]rule.Ticket
+	tickets := few[:]
+	if len(c.steps) > len(tickets) {
+		tickets = make([]rule.Ticket, len(c.steps))
 	}
-	return true
+	call := callOf(now, tokens, opts)
+	which, decision := c.acquire(call, opts, tickets)
+	switch {
+	case decision == rule.Pass:
+		return r.enterFlow(ctx, name, call, opts, c, tickets)
+	case decision == rule.Block, decision == rule.Wait && isNoWait(opts):
+		flowWait := c.flow.RetryAfter(-1, now, tokens, r.engine.patience(ctx, opts))
+		return Guard{}, r.block(now, c.refuseByStep(which, flowWait, call, opts, nil))
+	}
+	return r.admit(ctx, name, now, tokens, opts)
+}
+
+// enterFlow goes on with a call that all steps have let pass.
+func (r *resource) enterFlow(
+	ctx context.Context, name string, call rule.Call, opts []Option, c *chain, tickets []rule.Ticket,
+) (Guard, error) {
+	var ticket flowTicket
+	var which int
+	decision := rule.Pass
+	if c.flow.CanWait() {
+		ticket, which, decision = c.flow.TryTake(call.Now, call.Tokens, isNoWait(opts), nil)
+	} else {
+		which, decision = c.flow.Take(call.Now, call.Tokens)
+	}
+	if decision == rule.Pass {
+		if r.pass(call.Now) {
+			return c.guard(r, call.Now, call.Tokens, opts, tickets), nil
+		}
+		c.flow.GiveBackAll(call.Now, call.Tokens, ticket, nil)
+	}
+	c.giveBack(len(c.steps), call.Now, call.Tokens, tickets)
+	if decision != rule.Block {
+		return r.admit(ctx, name, call.Now, call.Tokens, opts)
+	}
+	var wait time.Duration
+	if patience := r.engine.patience(ctx, opts); c.flow.CanWait() {
+		wait = c.flow.RetryAfterQueue(which, ticket, call.Now, call.Tokens, patience)
+	} else {
+		wait = c.flow.RetryAfter(which, call.Now, call.Tokens, patience)
+	}
+	return Guard{}, r.block(call.Now, c.refuseByFlow(which, wait, call, opts, nil))
+}
+
+// guard returns the guard of a call that has passed at now, with the tickets of the
+// steps.
+func (c *chain) guard(r *resource, now clock.Instant, tokens int32, opts []Option, tickets []rule.Ticket) Guard {
+	if !c.followed {
+		return newGuard(r, now, tokens, &c.extras)
+	}
+	return c.followUp(r, callOf(now, tokens, opts), opts, tickets)
+}
+
+// followUp has rules on other resources count a call that has passed, and shadow rules
+// say what they would have done: each as if it were the only one.
+func (c *chain) followUp(r *resource, call rule.Call, opts []Option, tickets []rule.Ticket) (g Guard) {
+	for _, counter := range c.counters {
+		counter.CountPass(call.Now, call.Tokens)
+	}
+	if !c.recorded {
+		return newGuard(r, call.Now, call.Tokens, &c.extras)
+	}
+	record := r.engine.newRecord(c)
+	for i := range c.steps {
+		*record.slot(i) = ticketSlot{tickets[i], true}
+	}
+	var would *refusal
+	for i := range c.shadows {
+		s := &c.shadows[i]
+		asked := s.callOf(call, opts)
+		ticket, decision := s.limiter.Acquire(asked)
+		*record.slot(len(c.steps) + i) = ticketSlot{ticket, decision == rule.Pass}
+		if decision == rule.Pass || s.understood(decision) != rule.Block {
+			continue
+		}
+		if refused := s.refusals.wouldRefuse(s.limiter.RetryAfter(asked)); would == nil {
+			would = refused
+		}
+	}
+	record.queued = 0
+	record.refusal.Store(would)
+	g = newGuard(r, call.Now, call.Tokens, &record.guardExtras)
+	g.state.word = record.generation.Load()<<generationShift | hasRecord
+	return
 }
 
 // pass counts a call that is let through at now. It returns false when the

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/penstock-go/penstock/flow"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
 var (
@@ -28,12 +27,14 @@ type BlockError struct {
 	// Resource is the name of the resource that was called.
 	Resource string
 
-	// Kind is the kind of the rule that refused: [rules.KindFlow], or
-	// [KindCheck] for a [Check] of the user's own.
-	Kind rules.Kind
+	// Kind is the kind of the rule that refused, such as [rules.KindFlow].
+	Kind rule.Kind
 
-	// Rule is the name of the rule, or of the check.
+	// Rule is the name of the rule.
 	Rule string
+
+	// Reason says why rules of that kind refuse: what an adapter answers by.
+	Reason rule.Reason
 
 	// RetryAfter is how long it takes until such a call can pass all of its
 	// rules if nobody else comes, rounded up: the longest of the waits for those
@@ -46,10 +47,7 @@ type BlockError struct {
 // Never is the [BlockError.RetryAfter] of a call that cannot pass however long it
 // waits: a rule blocks all calls, or the call takes more tokens than a rule ever
 // allows at once. It is the longest duration, about 292 years.
-const Never = flow.Never
-
-// KindCheck is the kind of a refusal by a [Check].
-const KindCheck rules.Kind = "check"
+const Never = rule.Never
 
 func (e *BlockError) Error() string {
 	text := fmt.Sprintf("penstock: %q blocked by %s %q", e.Resource, e.Kind, e.Rule)

@@ -32,23 +32,22 @@ func newTicking(step time.Duration) *ticking {
 
 func (c *ticking) Now() clock.Instant { return clock.Instant(c.now.Add(int64(c.step))) }
 
-// passes records when calls passed: a check is told the moment at which the
-// built-in rules counted a call.
+// passes records when calls passed.
 type passes struct {
 	mu sync.Mutex
 	at []clock.Instant
 }
 
-func (p *passes) Name() string { return "recorder" }
-
-func (p *passes) Enter(_ context.Context, _ core.CallInfo, now clock.Instant) core.Verdict {
+func (p *passes) enter(e *core.Engine, resource string) {
+	guard, err := e.Entry(context.Background(), resource)
+	if err != nil {
+		return
+	}
+	defer guard.Exit()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.at = append(p.at, now)
-	return core.Admit()
+	p.at = append(p.at, guard.Start())
 }
-
-func (p *passes) Exit(core.CallInfo, core.Outcome) {}
 
 // worst returns the most passes in any window, of those that begin on a
 // multiple of the alignment.
@@ -78,7 +77,7 @@ func TestSixtyFourGoroutinesNeverExceedTheCeiling(t *testing.T) {
 		t.Run(fmt.Sprintf("%d rules, strict %v", len(rules), rules[0].Strict), func(t *testing.T) {
 			recorder := &passes{}
 			ticks := newTicking(20 * time.Microsecond)
-			e := core.New(core.Config{Clock: ticks, Logger: quiet, Checks: []core.Check{recorder}})
+			e := core.New(core.Config{Clock: ticks, Logger: quiet})
 			defer e.Close()
 			load(t, e, rules...)
 			end := ticks.Now().Add(seconds * time.Second)
@@ -86,7 +85,7 @@ func TestSixtyFourGoroutinesNeverExceedTheCeiling(t *testing.T) {
 			for range 64 {
 				wg.Go(func() {
 					for ticks.Now() < end {
-						enter(e, "r", 1)
+						recorder.enter(e, "r")
 					}
 				})
 			}

@@ -44,31 +44,6 @@ func ExampleCall() {
 	// Output: 42 <nil>
 }
 
-// freeze is a check that refuses everything while it is on.
-type freeze struct{ on bool }
-
-func (f *freeze) Name() string                     { return "freeze" }
-func (f *freeze) Exit(core.CallInfo, core.Outcome) {}
-func (f *freeze) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict {
-	if f.on {
-		return core.Refuse(time.Minute)
-	}
-	return core.Admit()
-}
-
-func ExampleCheck() {
-	f := &freeze{}
-	engine := core.New(core.Config{Logger: quiet, Checks: []core.Check{f}})
-	defer engine.Close()
-	for _, f.on = range []bool{false, true} {
-		_, err := engine.Entry(context.Background(), "r")
-		fmt.Println(err)
-	}
-	// Output:
-	// <nil>
-	// penstock: "r" blocked by check "freeze", retry after 1m0s
-}
-
 func ExampleResource_Minute() {
 	now := clock.NewVirtual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	engine := core.New(core.Config{Clock: now, Logger: quiet})

@@ -20,7 +20,7 @@ func TestExplainTellsWhatACallIsHeldAgainst(t *testing.T) {
 	)
 	explain := func(resource string, opts ...core.Option) (names []string) {
 		for _, a := range e.Explain(resource, opts...) {
-			names = append(names, a.Rule.Name)
+			names = append(names, a.Name)
 		}
 		return names
 	}
@@ -31,15 +31,15 @@ func TestExplainTellsWhatACallIsHeldAgainst(t *testing.T) {
 
 	assert.Equal(t, 1, enter(e, "orders:create", 1))
 	applied := e.Explain("orders:create")
-	assert.EqualValues(t, 9, applied[1].Remaining)
-	assert.InDelta(t, 10, applied[1].Ceiling, 0)
+	assert.EqualValues(t, 9, applied[1].Quota.Remaining)
+	assert.InDelta(t, 10, applied[1].Quota.Effective, 0)
 }
 
 func TestExplainingRemembersNoNames(t *testing.T) {
 	e, _ := newEngine(t, flow.Rule{Match: "*", Limit: 1})
 	for range 3 {
 		require.Len(t, e.Explain("a name"), 1)
-		require.Len(t, e.Ceilings("another"), 1)
+		require.Len(t, e.Quotas("another"), 1)
 	}
 	assert.Empty(t, e.Snapshot().Resources)
 }

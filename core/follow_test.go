@@ -87,8 +87,8 @@ func follow(t *testing.T, sources ...*memory) (*core.Engine, *[]core.Rejection) 
 func active(e *core.Engine) map[string]float64 {
 	limits := map[string]float64{}
 	for _, r := range e.Snapshot().Resources {
-		for _, f := range r.Flow {
-			limits[f.Rule.Name] = f.Rule.Limit
+		for _, f := range r.Rules {
+			limits[f.Name] = f.Rule.Value().(flow.Rule).Limit
 		}
 	}
 	return limits

@@ -1,9 +1,11 @@
 package core
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Guard stands for one call that was let through. Exit it when the call has
@@ -16,52 +18,118 @@ type Guard struct {
 	// Four words, which the compiler returns in registers: 10 ns a call.
 	resource *resource
 	start    clock.Instant
-	besides  *besides // nil for most calls
-	state    atomic.Uint32
+	extras   *guardExtras // nil for the zero Guard
+	state    guardState
 }
 
-// besides is what few guards have.
-type besides struct {
-	checks     *checkedCall // of an engine that has checks
-	wouldBlock *BlockError  // by a shadow rule
+// guardState is one word of a guard.
+type guardState struct {
+	_      noCopy
+	word   uint32 // a state and, of a guard with a record, hasRecord and the record's generation; atomic
+	tokens int32  // that the call is charged with
 }
+
+// noCopy has go vet find copies of guards.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // The states of a guard.
 const (
-	underWay = iota
-	failed   // under way, and known to have failed
-	exited
+	underWay  = iota
+	failed    // under way, and known to have failed
+	exited    // whoever says so first ends the call
+	ignored   // under way, and known to end neither well nor badly
+	stateMask = 3
+
+	hasRecord       = 4
+	generationShift = 3
+	maxGeneration   = 1<<(32-generationShift) - 1
 )
 
+// guardExtras is what the guards of some calls have in common, or what one has by
+// itself.
+type guardExtras struct {
+	chain      *chain        // that the call passed; nil if there are no rules
+	wouldBlock *BlockError   // by a shadow rule
+	queued     clock.Instant // when the call took its place in queues, if that was before it passed; else 0
+	record     *guardRecord  // that the extras are of; nil for calls of whose end no rule learns
+}
+
+// newGuard returns the guard of a call that has passed and that nothing follows on.
+func newGuard(r *resource, start clock.Instant, tokens int32, extras *guardExtras) Guard {
+	return Guard{resource: r, start: start, extras: extras, state: guardState{tokens: tokens}}
+}
+
 // WouldBlock returns the error with which a shadow rule would have refused the
-// call, the first if there are several; nil if none would.
+// call, the first if there are several; nil if none would. It must not run at the
+// same time as Exit.
 func (g *Guard) WouldBlock() *BlockError {
-	if g.besides == nil {
+	switch {
+	case g.extras == nil:
 		return nil
+	case g.extras.record != nil:
+		return g.extras.record.wouldBlock(g.generation())
 	}
-	return g.besides.wouldBlock
+	return g.extras.wouldBlock
 }
 
-// Fail marks the call as failed with err; nil marks nothing. It must not run at
-// the same time as Exit, and does nothing after it.
+// generation returns that of the record.
+func (g *Guard) generation() uint32 { return atomic.LoadUint32(&g.state.word) >> generationShift }
+
+// Fail marks the call as failed if err counts as a failure, see [Config.IsFailure]. Any
+// other error, such as the caller's own cancellation, says that the end tells nothing of
+// what was called: a circuit breaker does not count it. nil marks nothing. It must not run at the same time as Exit, and does nothing after
+// it.
 func (g *Guard) Fail(err error) {
-	if err != nil {
-		g.ended(err)
+	if g.resource == nil || err == nil {
+		return
+	}
+	if g.resource.engine.isFailure(err) {
+		g.mark(failed)
+	} else {
+		g.mark(ignored)
 	}
 }
 
-// ended notes how the call has ended, in place of what was noted before.
+// ended notes how a guarded function has ended, in place of what was noted before.
 func (g *Guard) ended(err error) {
-	next := uint32(underWay)
-	if err != nil {
-		next = failed
+	if g.Fail(err); err == nil {
+		g.mark(underWay)
 	}
-	if present := g.state.Load(); present != exited {
-		g.state.CompareAndSwap(present, next)
+}
+
+// mark sets the state unless the call has exited.
+func (g *Guard) mark(state uint32) {
+	if present := atomic.LoadUint32(&g.state.word); present&stateMask != exited {
+		atomic.CompareAndSwapUint32(&g.state.word, present, present&^stateMask|state)
 	}
-	if g.besides != nil && g.besides.checks != nil {
-		g.besides.checks.failure = err
+}
+
+// Settle says what the call really cost, in tokens, where that is known only now: the
+// rules that count tokens go on as if it had taken so many, of which it took
+// [Tokens] when it entered. What it cost more counts from now on, over the limit or
+// into debt if need be; what it cost less is given back, as of the moment at which it
+// was taken. A throttle gives nothing back, as the calls behind have waited already;
+// rules that relate the resource to others stay with what was taken.
+//
+// It can be called several times; the last one counts. A number below 0 is 0. It must
+// not run at the same time as Exit, and does nothing after it.
+func (g *Guard) Settle(n int) {
+	if g.resource == nil || atomic.LoadUint32(&g.state.word)&stateMask == exited {
+		return
 	}
+	tokens := int32(min(max(n, 0), math.MaxInt32))
+	added := tokens - g.state.tokens
+	if g.extras.chain == nil || added == 0 {
+		return
+	}
+	if record := g.extras.record; record != nil && record.generation.Load() != g.generation() {
+		return // a copy of the guard has exited
+	}
+	g.state.tokens = tokens
+	g.extras.chain.settle(g, g.resource.engine.clock.Now(), added)
 }
 
 // Exit ends the call. Only the first Exit counts, whichever goroutine it comes
@@ -71,13 +139,98 @@ func (g *Guard) Exit() {
 		return
 	}
 	now := g.resource.engine.clock.Now() // before the swap, which then costs 2 ns less
-	state := g.state.Swap(exited)
-	if state == exited {
-		return
+	word := atomic.SwapUint32(&g.state.word, exited)
+	switch {
+	case word&stateMask == exited:
+	case word&hasRecord != 0:
+		g.exitRecord(now, word)
+	default:
+		g.resource.node.Done(g.start, now, word == failed)
 	}
-	g.resource.node.Done(g.start, now, state == failed)
-	if g.besides != nil && g.besides.checks != nil {
-		checks := g.besides.checks
-		checks.exit(Outcome{Passed: true, Took: now.Sub(g.start), Err: checks.failure})
+}
+
+// exitRecord ends a call of whose end rules learn.
+func (g *Guard) exitRecord(now clock.Instant, word uint32) {
+	record := g.extras.record
+	if !record.claim(word >> generationShift) {
+		return // a copy of the guard has exited
+	}
+	hasFailed := word&stateMask == failed
+	g.resource.node.Done(g.start, now, hasFailed)
+	chain := record.chain
+	record.done(chain, rule.Exit{Now: now, Start: g.start, Failed: hasFailed, Ignored: word&stateMask == ignored})
+	g.extras = &chain.extras
+	if would := record.refusal.Load(); would != nil {
+		g.extras = &would.extras
+	}
+	g.resource.engine.records.Put(record)
+}
+
+// inlineSlots is for how many rules a record, and the stack of Entry, has space.
+const inlineSlots = 8
+
+// guardRecord is what a guard keeps of a call for rules that learn of its end, or that
+// can correct what it took: the tickets that they gave it. Records are used again. A
+// guard knows its own by the generation, so that neither a second Exit nor that of a
+// copy can reach the record of another call.
+type guardRecord struct {
+	guardExtras // the guard's; the record is this one
+
+	generation atomic.Uint32
+	refusal    atomic.Pointer[refusal] // of the first shadow rule that would have refused
+	few        [inlineSlots]ticketSlot // of the chain's steps, then of its shadow rules
+	more       []ticketSlot            // all of them, if they are more
+}
+
+// ticketSlot is the ticket of one rule, if the call has one.
+type ticketSlot struct {
+	ticket rule.Ticket
+	held   bool
+}
+
+// newRecord returns a record for a guard of a call that passed a chain.
+func (e *Engine) newRecord(c *chain) *guardRecord {
+	record, ok := e.records.Get().(*guardRecord)
+	if !ok {
+		record = new(guardRecord)
+		record.record = record
+	}
+	record.chain = c
+	if n := len(c.steps) + len(c.shadows); n > inlineSlots {
+		if cap(record.more) < n {
+			record.more = make([]ticketSlot, n)
+		}
+		record.more = record.more[:n]
+	}
+	return record
+}
+
+func (r *guardRecord) slot(i int) *ticketSlot {
+	if len(r.chain.steps)+len(r.chain.shadows) > inlineSlots {
+		return &r.more[i]
+	}
+	return &r.few[i]
+}
+
+// claim makes the caller the one who ends the call of that generation, once.
+func (r *guardRecord) claim(generation uint32) bool {
+	return r.generation.CompareAndSwap(generation, (generation+1)&maxGeneration)
+}
+
+func (r *guardRecord) wouldBlock(generation uint32) *BlockError {
+	would := r.refusal.Load()
+	if would == nil || r.generation.Load() != generation {
+		return nil
+	}
+	return &would.err
+}
+
+// done tells the rules how the call ended, in the reverse of the order in which they
+// let it pass.
+func (r *guardRecord) done(c *chain, exit rule.Exit) {
+	for i := len(c.steps) + len(c.shadows) - 1; i >= 0; i-- {
+		if s, slot := c.slotStep(i), r.slot(i); s.finisher != nil && slot.held {
+			s.finisher.Done(slot.ticket, exit)
+		}
 	}
 }

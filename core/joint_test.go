@@ -280,5 +280,5 @@ func TestAThrottleAmongOthersCountsWhatItRefusesOnce(t *testing.T) {
 		enter(e, "r", 2)
 		c.Advance(250 * time.Millisecond)
 	}
-	assert.InDelta(t, 10, e.Resource("r").Snapshot().Flow[0].Ceiling, 1, "8 calls a second leave it cold")
+	assert.InDelta(t, 10, e.Resource("r").Snapshot().Rules[0].Quota.Effective, 1, "8 calls a second leave it cold")
 }

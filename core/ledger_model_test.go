@@ -52,7 +52,7 @@ func (l *ledger) held(r flow.Rule, now clock.Instant) (tokens int) {
 
 // exact says whether the model can tell what a window rule must answer.
 func (l *ledger) exact(r flow.Rule, now clock.Instant) bool {
-	return r.Limiter() == flow.WindowLimiter && r.WarmUp.Period == 0 &&
+	return limiterOf(r) == byWindow && r.WarmUp.Period == 0 &&
 		r.Limit == math.Trunc(r.Limit) && now >= l.vague
 }
 
@@ -64,8 +64,8 @@ func (l *ledger) full(r flow.Rule, now clock.Instant, n int) bool {
 // breach tells how a call of n tokens that passes at now breaks the promise of
 // the rule; "" when it does not.
 func (l *ledger) breach(r flow.Rule, now clock.Instant, n int, only bool) string {
-	switch r.Limiter() {
-	case flow.WindowLimiter:
+	switch limiterOf(r) {
+	case byWindow:
 		most := math.Ceil(r.Limit)
 		if most > 0 && r.Limit != math.Trunc(r.Limit) && r.Related != "" {
 			most = math.Inf(1)
@@ -73,7 +73,7 @@ func (l *ledger) breach(r flow.Rule, now clock.Instant, n int, only bool) string
 		if held := l.held(r, now); float64(held+n) > most {
 			return fmt.Sprintf("%d tokens pass beside %d in a window of %v", n, held, r.Limit)
 		}
-	case flow.ThrottleLimiter:
+	case byThrottle:
 		if r.Limit == 0 && only {
 			return "a throttle of 0 lets a call pass"
 		}
@@ -84,7 +84,7 @@ func (l *ledger) breach(r flow.Rule, now clock.Instant, n int, only bool) string
 				return fmt.Sprintf("a gap of %v, not %v", now.Sub(before.at), gap)
 			}
 		}
-	case flow.BucketLimiter:
+	case byBucket:
 		if only {
 			return l.overdrawn(r, now, n)
 		}

@@ -15,7 +15,7 @@ type ruleStore struct {
 	mu        sync.Mutex // guards every change of rules, also those of sources
 	book      *ruleset.Book
 	active    map[rule.Key]*activeRule // in force
-	patterns  []*activeRule            // those that have one, by precedence
+	patterns  []*activeRule            // those that have one, by kind and name
 	removed   removedRules
 	revision  uint64
 	appliedAt clock.Instant
@@ -78,7 +78,8 @@ func (e *Engine) load(owner string, set rules.Set) (outcome, error) {
 
 // outcome is what came of new rules.
 type outcome struct {
-	swap Swap // the zero Swap if nothing changed
+	swap     Swap // the zero Swap if nothing changed
+	limiters limiterChanges
 	ruleset.Outcome
 }
 
@@ -89,6 +90,6 @@ func (e *Engine) put(change ruleset.Outcome, since clock.Instant) outcome {
 	if len(change.Changes) == 0 {
 		return result
 	}
-	result.swap = e.swapRules(change.Changes, since)
+	result.swap, result.limiters = e.swapRules(change.Changes, since)
 	return result
 }

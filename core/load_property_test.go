@@ -49,8 +49,8 @@ func TestLoadsOneAfterTheOther(t *testing.T) {
 func inForce(e *core.Engine) []flow.Rule {
 	all := []flow.Rule{}
 	for _, r := range e.Snapshot().Resources {
-		for _, applied := range r.Flow {
-			all = append(all, applied.Rule)
+		for _, applied := range r.Rules {
+			all = append(all, applied.Rule.Value().(flow.Rule))
 		}
 	}
 	return all

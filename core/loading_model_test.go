@@ -327,7 +327,7 @@ func (m *loaded) rest() {
 	named := m.named()
 	maps.DeleteFunc(m.known, func(name string, _ bool) bool {
 		counted := slices.ContainsFunc(m.inForce, func(r placed) bool {
-			remembers := r.Limiter() == flow.WindowLimiter || m.logged[m.countOf(r.Rule, name)]
+			remembers := limiterOf(r.Rule) == byWindow || m.logged[m.countOf(r.Rule, name)]
 			return targets(r.Rule, name) && remembers && m.counts[m.countOf(r.Rule, name)] > 0 &&
 				m.countOf(r.Rule, name).resource != ""
 		})
@@ -357,7 +357,7 @@ func (m *loaded) succeed(before []placed) {
 			old := m.lives[was.Name]
 			m.takeUp(m.inForce[i].Rule)
 			m.keep(was.Rule, old)
-		case was.Limiter() != m.inForce[i].Limiter():
+		case limiterOf(was.Rule) != limiterOf(m.inForce[i].Rule):
 			m.handOver(was.Rule)
 		}
 	}
@@ -386,7 +386,7 @@ func (m *loaded) takeUp(is flow.Rule) {
 	delete(m.former, is.Name)
 	m.lives[is.Name] = was.life
 	key := m.countOf(was.Rule, "")
-	m.unsure[key] = m.unsure[key] || was.Limiter() != flow.WindowLimiter && !m.logged[key]
+	m.unsure[key] = m.unsure[key] || limiterOf(was.Rule) != byWindow && !m.logged[key]
 	m.handOver(was.Rule)
 }
 
@@ -402,7 +402,7 @@ func (m *loaded) handOver(was flow.Rule) {
 
 func (m *loaded) handOverOf(was flow.Rule, name string) {
 	key := m.countOf(was, name)
-	if was.Limiter() != flow.WindowLimiter && !m.logged[key] {
+	if limiterOf(was) != byWindow && !m.logged[key] {
 		m.counts[key] = 0
 		if m.last[key] == m.clock.Now() {
 			m.counts[key] = 1

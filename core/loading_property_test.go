@@ -190,12 +190,13 @@ func (m *loaded) explain(name, origin string) {
 	require.Len(m.t, found, len(want), "%s from %q", name, origin)
 	own := m.resourceOf(name, false)
 	for i, of := range found {
-		require.Equal(m.t, want[i], of.Rule, "%s from %q", name, origin)
-		at := m.inForce[slices.IndexFunc(m.inForce, func(r placed) bool { return r.Name == of.Rule.Name })]
-		require.Equal(m.t, placed{of.Rule, of.Source, of.Document, of.Line, at.created}, at)
-		if of.Rule.Limiter() == flow.WindowLimiter && !m.unsure[m.countOf(of.Rule, own)] {
-			require.EqualValues(m.t, int(of.Rule.Limit)-m.counts[m.countOf(of.Rule, own)], of.Remaining,
-				"%s on %s, counted as %s", of.Rule.Name, name, own)
+		said := of.Rule.Value().(flow.Rule)
+		require.Equal(m.t, want[i], said, "%s from %q", name, origin)
+		at := m.inForce[slices.IndexFunc(m.inForce, func(r placed) bool { return r.Name == of.Name })]
+		require.Equal(m.t, placed{said, of.Source, of.Document, of.Line, at.created}, at)
+		if limiterOf(said) == byWindow && !m.unsure[m.countOf(said, own)] {
+			require.EqualValues(m.t, int(of.Quota.Limit)-m.counts[m.countOf(said, own)], of.Quota.Remaining,
+				"%s on %s, counted as %s", of.Name, name, own)
 		}
 	}
 }

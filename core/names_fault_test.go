@@ -79,7 +79,7 @@ func TestNamesThatClientsChooseAreBounded(t *testing.T) {
 				}
 				if i%1000 == 0 {
 					e.Explain(name)
-					e.Ceilings(name)
+					e.Quotas(name)
 				}
 			}
 			each := time.Since(start) / time.Duration(test.calls)

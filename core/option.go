@@ -3,39 +3,64 @@ package core
 import (
 	"fmt"
 	"math"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Option says something about one call to Entry. Options are plain values:
 // making and passing them allocates nothing.
 type Option struct {
 	kind   optionKind
-	tokens int
-	origin string
-	args   []any
+	number int64
+	key    string
+	text   string
 }
 
 type optionKind uint8
 
 const (
 	optionTokens optionKind = iota + 1
-	optionArgs
 	optionOrigin
 	optionInbound
+	optionPriority
+	optionNoWait
+	optionString
+	optionInt
 )
 
 // Tokens makes the call take n tokens, at least 1, instead of one.
-func Tokens(n int) Option { return Option{kind: optionTokens, tokens: n} }
-
-// Args hands the arguments of the call to the checks. They must be strings,
-// booleans or numbers of the built-in types.
-func Args(values ...any) Option { return Option{kind: optionArgs, args: values} }
+func Tokens(n int) Option { return Option{kind: optionTokens, number: int64(n)} }
 
 // Origin names who is calling, for rules that are for the calls of one caller.
-func Origin(caller string) Option { return Option{kind: optionOrigin, origin: caller} }
+func Origin(caller string) Option { return Option{kind: optionOrigin, text: caller} }
 
 // Inbound says that the call comes from outside, rather than going out to
 // another service.
 func Inbound() Option { return Option{kind: optionInbound} }
+
+// Priority says how important the call is, for rules that refuse what matters least
+// first. Calls that do not say have [PriorityNormal].
+func Priority(p rule.Priority) Option { return Option{kind: optionPriority, number: int64(p)} }
+
+// The priorities, the most important first.
+const (
+	PriorityCritical  = rule.PriorityCritical
+	PriorityHigh      = rule.PriorityHigh
+	PriorityNormal    = rule.PriorityNormal
+	PriorityLow       = rule.PriorityLow
+	PrioritySheddable = rule.PrioritySheddable
+)
+
+// NoWait has the call refused where it would have to wait; RetryAfter tells how long.
+func NoWait() Option { return Option{kind: optionNoWait} }
+
+// String names an attribute of the call, such as a user, that rules can look at. The
+// last of several of the same key counts, be it a String or an [Int].
+func String(key, value string) Option { return Option{kind: optionString, key: key, text: value} }
+
+// Int names an attribute of the call that is a number. To rules, 7 and "7" differ.
+func Int(key string, value int64) Option { return Option{kind: optionInt, key: key, number: value} }
 
 // tokensOf returns how many tokens a call with these options takes. Most have none.
 func tokensOf(opts []Option) (int32, error) {
@@ -49,10 +74,10 @@ func tokensIn(opts []Option) (int32, error) {
 	tokens := int32(1)
 	for i := range opts {
 		if o := &opts[i]; o.kind == optionTokens {
-			if o.tokens < 1 || o.tokens > math.MaxInt32 {
-				return 0, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, o.tokens, math.MaxInt32)
+			if o.number < 1 || o.number > math.MaxInt32 {
+				return 0, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, o.number, math.MaxInt32)
 			}
-			tokens = int32(o.tokens)
+			tokens = int32(o.number)
 		}
 	}
 	return tokens, nil
@@ -63,8 +88,45 @@ func originOf(opts []Option) string {
 	origin := ""
 	for i := range opts {
 		if o := &opts[i]; o.kind == optionOrigin {
-			origin = o.origin
+			origin = o.text
 		}
 	}
 	return origin
+}
+
+func isNoWait(opts []Option) bool {
+	for i := range opts {
+		if opts[i].kind == optionNoWait {
+			return true
+		}
+	}
+	return false
+}
+
+// callOf returns what rules get to know of a call, but for its attributes.
+func callOf(now clock.Instant, tokens int32, opts []Option) rule.Call {
+	call := rule.Call{Now: now, Tokens: tokens}
+	for i := range opts {
+		switch o := &opts[i]; o.kind {
+		case optionInbound:
+			call.Inbound = true
+		case optionPriority:
+			call.Priority = rule.Priority(min(max(o.number, int64(PrioritySheddable)), int64(PriorityCritical)))
+		}
+	}
+	return call
+}
+
+// attributeOf returns the attribute of a key.
+func attributeOf(opts []Option, key string) rule.Attribute {
+	for i := len(opts) - 1; i >= 0; i-- {
+		switch o := &opts[i]; {
+		case o.key != key:
+		case o.kind == optionString:
+			return rule.String(o.text)
+		case o.kind == optionInt:
+			return rule.Int(o.number)
+		}
+	}
+	return rule.Attribute{}
 }

@@ -58,8 +58,8 @@ func TestCeilingsAreThoseOfTheCall(t *testing.T) {
 		flow.Rule{Name: "shadow", Resource: "r", Limit: 1, Shadow: true},
 	)
 	of := func(opts ...core.Option) (names []string) {
-		for _, c := range e.Ceilings("r", opts...) {
-			names = append(names, c.Rule.Name)
+		for _, c := range e.Quotas("r", opts...) {
+			names = append(names, c.Name)
 		}
 		return names
 	}

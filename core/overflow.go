@@ -23,7 +23,7 @@ type overflow struct {
 	unmatched *resource                               // stands for all names while there are no patterns
 }
 
-// patternBook is the rules with patterns that are in force, by precedence. It never
+// patternBook is the rules with patterns that are in force, by kind and name. It never
 // changes.
 type patternBook struct {
 	version uint64       // the generation in which it came into force
@@ -36,8 +36,8 @@ type patternRule struct {
 	*activeRule
 	version rule.Rule
 	target  rule.Target
-	limiter rule.Limiter // of the names beyond the bound
-	tally   *tally       // of what the rule refuses of them
+	limiter versionedLimiter // of the names beyond the bound
+	tally   *tally           // of what the rule refuses of them
 }
 
 // newPatternBook returns the book of the rules with patterns, which are those of the
@@ -135,8 +135,8 @@ func (g *registry) inherit(r *resource, book *patternBook, now clock.Instant) {
 		for book.rules[i].activeRule != state.rule {
 			i++
 		}
-		if own, ok := state.limiter.(rule.Inheritor); ok && state.isOwn() {
-			own.Inherit(book.rules[i].limiter, now)
+		if own, ok := state.limiter.Limiter.(rule.Inheritor); ok && state.isOwn() {
+			own.Inherit(book.rules[i].limiter.Limiter, now)
 		}
 	}
 }

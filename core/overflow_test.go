@@ -52,7 +52,7 @@ func TestANameThatLeavesTheOverflowGetsNoSecondCeiling(t *testing.T) {
 			assert.Equal(t, 0, enter(e, "x", 20), "has a resource of its own")
 			assert.Contains(t, names(e), "x")
 			c.Advance(test.after - 1)
-			if test.rule.Limiter() == flow.WindowLimiter && !test.rule.Strict {
+			if limiterOf(test.rule) == byWindow && !test.rule.Strict {
 				assert.Equal(t, 0, enter(e, "x", 20))
 			}
 			c.Advance(1)
@@ -85,7 +85,7 @@ func TestExplainTellsWhatTheOverflowHasCountedOfANewName(t *testing.T) {
 	enter(e, "x", 3)
 	c.Advance(2 * time.Minute)
 	assert.Empty(t, e.Snapshot().Resources[1:], "there is room")
-	assert.EqualValues(t, 2, e.Explain("y")[0].Remaining)
+	assert.EqualValues(t, 2, e.Explain("y")[0].Quota.Remaining)
 	assert.Equal(t, 2, enter(e, "y", 9))
 }
 

@@ -131,8 +131,8 @@ func TestRefusalsOfTheOverflowAreCounted(t *testing.T) {
 		assert.Equal(t, name, block.Resource)
 	}
 	overflow := e.Snapshot().Resources[0]
-	require.Len(t, overflow.Refusals, 1)
-	assert.EqualValues(t, 4, overflow.Refusals[0].Count)
+	require.Len(t, overflow.Rules, 1)
+	assert.EqualValues(t, 4, overflow.Rules[0].Blocked)
 }
 
 // A resource is not forgotten as long as a pattern's rule counts its calls.

@@ -3,162 +3,133 @@ package core
 import (
 	"cmp"
 	"slices"
-	"sync/atomic"
 
-	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
-// planner draws up the plan of one resource, rule by rule, in the order of the
-// set.
+// planner makes the plan of one resource of the rules that apply to it.
 type planner struct {
-	holds    []*hold   // what rules hold of the resource, old and new
-	queues   []planned // in the order in which they are asked
-	windows  []planned
-	shadows  []planned
-	overflow bool // it is one of those whose rules with patterns have one ceiling for all
+	states   []*ruleState   // of all of them
+	active   []plannedEntry // in the order in which they are asked
+	shadows  []plannedEntry
+	overflow bool // it is one of those whose rules with patterns have one limit for all
 
-	counted []countedRule // of other resources' rules, that count this one's passes
+	counters []rule.PassCounter // of other resources' rules, that count this one's passes
 }
 
-// startOver begins another plan. What was drawn up stays as it is.
-func (p *planner) startOver() {
-	*p = planner{overflow: p.overflow, holds: p.holds[:0], queues: p.queues[:0], windows: p.windows[:0], shadows: p.shadows[:0]}
+// plannedEntry is a planned rule with what its place depends on.
+type plannedEntry struct {
+	planned
+	phase   rule.Phase
+	waiting waitOrder
+	breadth breadth
 }
 
-// sort puts the rules in the order in which they are asked.
-func (p *planner) sort() {
-	slices.SortStableFunc(p.queues, func(a, b planned) int { return a.compareQueues(b) })
-	slices.SortStableFunc(p.windows, func(a, b planned) int { return cmp.Compare(a.breadth(), b.breadth()) })
-}
+// breadth says for how many calls a rule is.
+type breadth uint8
 
-// breadth orders rules by how many calls they are for: those for the calls of one
-// origin before those for all calls of the resource, and these before those that
-// have one ceiling for several resources. What a call takes and has to give back,
-// because a broader rule refuses, is missed by none but calls that the broader
-// rule is for, too.
-func (p planned) breadth() int {
-	rule := p.terms.Rule()
+const (
+	oneOrigin breadth = iota
+	oneResource
+	manyResources
+)
+
+func breadthOf(t *rule.Target) breadth {
 	switch {
-	case rule.Shared || rule.Related != "":
-		return 2
-	case rule.Origin == "":
-		return 1
+	case t.Shared || t.Related != "":
+		return manyResources
+	case t.Origin == "":
+		return oneResource
 	}
-	return 0
+	return oneOrigin
 }
 
-// compareQueues orders the queues of a call: a call that waits in one keeps its place
-// in those before it, where it is in the way of others. So those for fewer calls come
-// first; of several patterns the longer one is taken to be for fewer. Two queues have
-// the same order in all calls, and keep it while calls wait in them: else two calls
-// could wait for each other.
-func (p planned) compareQueues(q planned) int {
-	a, b := p.terms.Rule(), q.terms.Rule()
-	return cmp.Or(
-		cmp.Compare(p.breadth(), q.breadth()),
-		cmp.Compare(len(b.Match), len(a.Match)),
-		cmp.Compare(a.Name, b.Name),
-	)
+// reset begins another plan. What was planned stays as it is.
+func (p *planner) reset(overflow bool) {
+	*p = planner{overflow: overflow, states: p.states[:0], active: p.active[:0], shadows: p.shadows[:0]}
 }
 
 // add adds a rule that applies to the resource.
-func (p *planner) add(terms *flow.Terms, h *hold) {
-	p.holds = append(p.holds, h)
-	entry := planned{terms, h}
-	switch {
-	case terms.Rule().Shadow:
+func (p *planner) add(of planned) {
+	p.states = append(p.states, of.state)
+	entry := plannedEntry{
+		planned: of, phase: of.rule.Type().Phase(), waiting: waitOrderOf(of.limiter), breadth: breadthOf(&of.target),
+	}
+	if of.target.Shadow {
 		p.shadows = append(p.shadows, entry)
-	case h.queue != nil:
-		p.queues = append(p.queues, entry)
-	default:
-		p.windows = append(p.windows, entry)
+	} else {
+		p.active = append(p.active, entry)
 	}
 }
 
 // count adds a rule on other resources that counts the passes of this one.
-func (p *planner) count(rule *flowRule) {
-	p.counted = append(p.counted, countedRule{rule.terms, rule.common.window})
+func (p *planner) count(counter rule.PassCounter) { p.counters = append(p.counters, counter) }
+
+// compare orders the rules of a call: by phase; then those that calls can wait for,
+// before those that decide at the instant of passing; then those for fewer calls. What
+// a call takes and has to give back, because a broader rule refuses, is missed by none
+// but calls that the broader rule is for, too. Of several patterns the longer one is
+// taken to be for fewer calls.
+//
+// Rules have the same order in all calls, and keep it while calls wait: a call that
+// waits for one keeps its place in those before it, so two calls that met queues in
+// different orders could wait for each other.
+func (p *plannedEntry) compare(q *plannedEntry) int {
+	return cmp.Or(
+		cmp.Compare(p.phase, q.phase),
+		cmp.Compare(p.waiting, q.waiting),
+		cmp.Compare(p.breadth, q.breadth),
+		cmp.Compare(len(q.target.Match), len(p.target.Match)),
+		cmp.Compare(p.rule.Type().Kind(), q.rule.Type().Kind()),
+		cmp.Compare(p.target.Name, q.target.Name),
+	)
 }
 
 // plan returns the plan, in force since a generation.
 func (p *planner) plan(since uint64) *plan {
-	p.sort()
-	next := &plan{since: since, rules: slices.Concat(p.queues, p.windows, p.shadows)}
-	for _, entry := range next.rules {
-		if origin := entry.terms.Rule().Origin; origin != "" && origin != flow.OtherOrigins {
-			if next.origins == nil {
-				next.origins = make(map[string]*steps)
+	for _, entries := range [][]plannedEntry{p.active, p.shadows} {
+		slices.SortFunc(entries, func(a, b plannedEntry) int { return a.compare(&b) })
+	}
+	next := &plan{since: since, rules: make([]planned, 0, len(p.active)+len(p.shadows))}
+	for _, entries := range [][]plannedEntry{p.active, p.shadows} {
+		for i := range entries {
+			next.rules = append(next.rules, entries[i].planned)
+			if origin := entries[i].target.Origin; origin != "" && origin != rule.OtherOrigins {
+				if next.origins == nil {
+					next.origins = make(map[string]*chain)
+				}
+				next.origins[origin] = nil
 			}
-			next.origins[origin] = nil
 		}
 	}
 	for origin := range next.origins {
-		s := p.steps(origin)
-		next.origins[origin] = &s
+		c := new(chain)
+		p.chain(c, origin)
+		next.origins[origin] = c
 	}
-	next.others = p.steps(flow.OtherOrigins)
+	p.chain(&next.others, rule.OtherOrigins)
 	return next
 }
 
-// steps returns the rules for the calls of one origin.
-func (p *planner) steps(origin string) steps {
-	s := steps{windows: make([]windowRule, 0, len(p.windows))}
-	for _, entry := range p.queues {
-		if entry.isFor(origin) {
-			s.queues = append(s.queues, queueRule{entry.terms, entry.hold.queue, &entry.hold.refusals})
+// chain makes a chain that of the calls of one origin.
+func (p *planner) chain(c *chain, origin string) {
+	c.counters = p.counters
+	var members []flowMember
+	for i := range p.active {
+		if entry := &p.active[i]; entry.isFor(origin) {
+			members = c.add(members, entry, p.isWide(entry))
 		}
 	}
-	for _, rule := range s.queues {
-		s.asks = append(s.asks, flow.Ask{Queue: rule.queue, Terms: rule.terms})
-	}
-	for _, entry := range p.windows {
-		if entry.isFor(origin) {
-			h := entry.hold
-			rule := windowRule{
-				terms: entry.terms, window: h.window, refusals: &h.refusals, related: h.rule.related != "", wide: p.isWide(entry),
-			}
-			if !rule.wide && !rule.related {
-				rule.promised = &h.promised
-			}
-			s.windows = append(s.windows, rule)
+	for i := range p.shadows {
+		if entry := &p.shadows[i]; entry.isFor(origin) {
+			c.shadows = append(c.shadows, newStep(entry))
 		}
 	}
-	if len(s.windows) > 1 {
-		s.fullLast = new(atomic.Int32)
-	}
-	for i := range s.windows {
-		if rule := &s.windows[i]; rule.wide && !rule.related && i+1 < len(s.windows) {
-			rule.holds, s.anyHolds = true, true
-		}
-	}
-	s.after = p.aftermath(origin)
-	return s
+	c.finish(members)
 }
 
-// aftermath returns what follows on the passes of the calls of one origin; nil if
-// nothing does.
-func (p *planner) aftermath(origin string) *aftermath {
-	if len(p.counted)+len(p.shadows) == 0 {
-		return nil
-	}
-	after := &aftermath{counted: p.counted}
-	for _, entry := range p.shadows {
-		if entry.isFor(origin) {
-			after.shadows = append(after.shadows, entry)
-		}
-	}
-	return after
-}
-
-// isWide says whether a rule has one ceiling for several names.
-func (p *planner) isWide(entry planned) bool {
-	rule := entry.terms.Rule()
-	return rule.Match != "" && (p.overflow || rule.Shared || rule.Related != "")
-}
-
-// isFor says whether the rule is for calls of an origin that a rule names, or
-// for [flow.OtherOrigins].
-func (p planned) isFor(origin string) bool {
-	of := p.terms.Rule().Origin
-	return of == "" || of == origin
+// isWide says whether a rule has one limit for several names.
+func (p *planner) isWide(entry *plannedEntry) bool {
+	t := &entry.target
+	return t.Match != "" && (p.overflow || t.Shared || t.Related != "")
 }

@@ -31,7 +31,7 @@ func (m *model) queueOf(call *modelCall) (rule flow.Rule, of *ledger) {
 // from none that was refused or has given up.
 func (m *model) turnOf(call *modelCall) (turn clock.Instant, known bool) {
 	rule, l := m.queueOf(call)
-	if l == nil || call.waited || rule.Limiter() != flow.ThrottleLimiter || rule.WarmUp.Period > 0 || rule.Limit == 0 || len(l.passes) == l.changed {
+	if l == nil || call.waited || limiterOf(rule) != byThrottle || rule.WarmUp.Period > 0 || rule.Limit == 0 || len(l.passes) == l.changed {
 		return 0, false
 	}
 	last := l.passes[len(l.passes)-1]

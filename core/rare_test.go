@@ -149,7 +149,7 @@ func anyRareRule(t *rapid.T) flow.Rule {
 // savesBesideWholeTokens says whether a window of a rule lets whole tokens pass even when
 // it is cold, and saves fractions of others: these are lost when it is forgotten.
 func savesBesideWholeTokens(r flow.Rule) bool {
-	if r.Limiter() != flow.WindowLimiter || r.WarmUp.Period == 0 && r.Limit == math.Trunc(r.Limit) {
+	if limiterOf(r) != byWindow || r.WarmUp.Period == 0 && r.Limit == math.Trunc(r.Limit) {
 		return false
 	}
 	return r.Limit/max(1, r.WarmUp.ColdFactor) >= 1

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -21,16 +21,16 @@ func newTally(of *stat.Node) *tally { return &tally{refused: of.Counter()} }
 // refusal is an error with which a rule refuses, and what the guard of a call says
 // that a shadow rule would have refused with it. It never changes.
 type refusal struct {
-	err     BlockError
-	besides besides
+	err    BlockError
+	extras guardExtras
 }
 
 // refusals holds those of one rule on one resource: one for each length of
 // RetryAfter, so that refusing allocates nothing once one of that length was made.
 type refusals struct {
 	resource string
-	kind     rules.Kind
-	rule     string
+	key      rule.Key
+	reason   rule.Reason
 
 	tally *tally
 	made  atomic.Pointer[madeRefusals] // nil until the first
@@ -39,9 +39,9 @@ type refusals struct {
 // madeRefusals are found by a hash of their RetryAfter.
 type madeRefusals [1 << cacheBits]atomic.Pointer[refusal]
 
-// about says what the refusals are of and where they are counted.
-func (r *refusals) about(resource string, kind rules.Kind, rule string, counted *tally) {
-	r.resource, r.kind, r.rule, r.tally = resource, kind, rule, counted
+// init says what the refusals are of and where they are counted.
+func (r *refusals) init(resource string, of rule.Rule, counted *tally) {
+	r.resource, r.key, r.reason, r.tally = resource, of.Key(), of.Type().Reason(), counted
 }
 
 // refuse counts one refusal and returns its error.
@@ -69,8 +69,10 @@ func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
 	if present := slot.Load(); present != nil && present.err.RetryAfter == retryAfter {
 		return present
 	}
-	next := &refusal{err: BlockError{Resource: r.resource, Kind: r.kind, Rule: r.rule, RetryAfter: retryAfter}}
-	next.besides.wouldBlock = &next.err
+	next := &refusal{err: BlockError{
+		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: r.reason, RetryAfter: retryAfter,
+	}}
+	next.extras.wouldBlock = &next.err
 	slot.Store(next)
 	return next
 }

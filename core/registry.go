@@ -27,7 +27,7 @@ type resource struct {
 
 	// registry.upkeep guards what follows, once others can find the resource.
 	attached   *attachments // nil while no rule in force names it
-	states     []*ruleState // of the rules in force, by precedence
+	states     []*ruleState // of the rules in force, by kind and name
 	affectedIn uint64       // the generation in which its plan last changed
 }
 

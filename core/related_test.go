@@ -63,8 +63,8 @@ func TestATellingOfRelatedPassesLosesNone(t *testing.T) {
 		load(t, e, rule)
 	}
 	wg.Wait()
-	require.Len(t, e.Ceilings("read"), 1)
-	assert.EqualValues(t, 1, e.Ceilings("read")[0].Remaining)
+	require.Len(t, e.Quotas("read"), 1)
+	assert.EqualValues(t, 1, e.Quotas("read")[0].Quota.Remaining)
 }
 
 func TestTheRelatedResourceIsNotGuardedThoughItMatches(t *testing.T) {

@@ -47,6 +47,7 @@ func (r *resource) markLogged(now clock.Instant) bool {
 // report tells what came of putting rules in force. Like every report it is made
 // without a lock, so that the observer may ask the engine.
 func (e *Engine) report(o outcome) {
+	o.limiters.finish(e.clock.Now())
 	if o.swap != (Swap{}) {
 		e.journal.addSwap(o.swap, swapOrigin(o.Origin))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Refused calls are held up between their refusal and its report, while the clock
@@ -102,9 +103,9 @@ func (c *steppedClock) Now() clock.Instant { return c.Virtual.Now().Add(-c.back)
 func TestRefusalsAreLoggedAlthoughTheClockWentBack(t *testing.T) {
 	var log bytes.Buffer
 	c := &steppedClock{Virtual: clock.NewVirtual(begin)}
-	refuse := &probe{name: "refuse", enter: func() core.Verdict { return core.Refuse(0) }}
-	e := core.New(core.Config{Clock: c, Logger: slog.New(slog.NewTextHandler(&log, nil)), Checks: []core.Check{refuse}})
+	e := core.New(core.Config{Clock: c, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	defer e.Close()
+	e.Impose("r", toyRule("refuse", &toy{decide: func(rule.Call) rule.Decision { return rule.Block }}))
 	enter(e, "r", 2)
 	c.back = 24 * time.Hour
 	enter(e, "r", 2)

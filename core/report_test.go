@@ -67,27 +67,30 @@ func TestASnapshotHasWhatIsKnown(t *testing.T) {
 	require.Len(t, s.Resources, 2)
 	assert.Equal(t, "a", s.Resources[0].Name)
 	assert.EqualValues(t, 2, s.Resources[0].Passed)
-	assert.Empty(t, s.Resources[0].Flow)
+	assert.Empty(t, s.Resources[0].Rules)
 
 	b := s.Resources[1]
 	assert.EqualValues(t, 3, b.Passed)
 	assert.EqualValues(t, 2, b.Blocked)
-	assert.ElementsMatch(t, []core.Refusals{
-		{Kind: rules.KindFlow, Rule: "queue", Count: 0}, {Kind: rules.KindFlow, Rule: "window", Count: 2},
-	}, b.Refusals)
-	require.Len(t, b.Flow, 2)
-	assert.Equal(t, b.Flow, e.Ceilings("b"))
-	for _, state := range b.Flow {
-		switch state.Rule.Name {
+	require.Len(t, b.Rules, 2)
+	assert.Equal(t, b.Rules, e.Quotas("b"))
+	blocked := map[string]uint64{}
+	for _, of := range b.Rules {
+		assert.Equal(t, rules.KindFlow, of.Kind)
+		blocked[of.Name] = of.Blocked
+	}
+	assert.Equal(t, map[string]uint64{"queue": 0, "window": 2}, blocked)
+	for _, state := range b.Rules {
+		switch state.Name {
 		case "window":
-			assert.InDelta(t, 3, state.Ceiling, 1e-9)
-			assert.Zero(t, state.Remaining)
-			assert.Equal(t, 500*time.Millisecond, state.Reset)
+			assert.InDelta(t, 3, state.Quota.Effective, 1e-9)
+			assert.Zero(t, state.Quota.Remaining)
+			assert.Equal(t, 500*time.Millisecond, state.Quota.Reset)
 		case "queue":
-			assert.InDelta(t, 10, state.Ceiling, 1e-9)
-			assert.EqualValues(t, 11, state.Remaining, "one now and ten by waiting")
+			assert.InDelta(t, 10, state.Quota.Effective, 1e-9)
+			assert.EqualValues(t, 11, state.Quota.Remaining, "one now and ten by waiting")
 		}
 	}
 	assert.Equal(t, 2, s.Status.Rules)
-	assert.Empty(t, e.Ceilings("unknown"))
+	assert.Empty(t, e.Quotas("unknown"))
 }

@@ -103,9 +103,9 @@ func TestQuotaHoldsUnderCallsWhileItChangesItsShape(t *testing.T) {
 	assert.LessOrEqual(t, passed.Load(), int64(quota))
 	load(t, e, shapes[0])
 	enter(e, "r", 3*quota)
-	status := e.Ceilings("r")
+	status := e.Quotas("r")
 	require.Len(t, status, 1)
-	assert.Zero(t, status[0].Remaining)
+	assert.Zero(t, status[0].Quota.Remaining)
 }
 
 func TestRuleThatIsTakenOutAndComesBackCountsWhatHasPassed(t *testing.T) {

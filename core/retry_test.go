@@ -24,7 +24,7 @@ func refusedBy(t *testing.T, e *core.Engine, resource string, opts ...core.Optio
 
 func TestRetryAfterIsThatOfTheRuleThatTakesLongest(t *testing.T) {
 	perSecond := flow.Rule{Name: "second", Resource: "r", Limit: 10, Buckets: 1}
-	perHour := flow.Rule{Name: "hour", Resource: "r", Limit: 10, Window: time.Hour, Buckets: 1}
+	perHour := flow.Rule{Name: "yearly", Resource: "r", Limit: 10, Window: time.Hour, Buckets: 1}
 	slow := throttle("r", 1, 0)
 	slow.Name, slow.Window = "slow", time.Minute
 	bucket := flow.Rule{Name: "bucket", Resource: "r", Limit: 1, Window: 10 * time.Minute, Burst: 10, Algorithm: flow.TokenBucket}
@@ -39,7 +39,7 @@ func TestRetryAfterIsThatOfTheRuleThatTakesLongest(t *testing.T) {
 	}{
 		"the only one":                   {[]flow.Rule{perSecond}, 10, "second", time.Second},
 		"the second window":              {[]flow.Rule{perSecond, perHour}, 10, "second", left},
-		"the first window":               {[]flow.Rule{perHour, perSecond}, 10, "hour", left},
+		"the first window":               {[]flow.Rule{perHour, perSecond}, 10, "second", left},
 		"one that has room does not":     {[]flow.Rule{one, perHour}, 1, "second", time.Second},
 		"a queue before a window":        {[]flow.Rule{slow, one}, 1, "slow", time.Minute},
 		"a window behind a queue":        {[]flow.Rule{{Name: "q", Resource: "r", Limit: 1, Algorithm: flow.Throttle}, {Name: "hour", Resource: "r", Limit: 1, Window: time.Hour, Buckets: 1}}, 1, "q", left},

@@ -81,27 +81,25 @@ func applying(rules []flow.Rule, resource, origin string) (applied []flow.Rule) 
 	}
 	here = slices.DeleteFunc(here, func(r flow.Rule) bool { return r.Origin != "" && r.Origin != origin })
 	slices.SortStableFunc(here, func(a, b flow.Rule) int {
-		order := cmp.Compare(rank(a), rank(b))
-		if order == 0 && !a.Shadow {
-			order = cmp.Compare(breadth(a), breadth(b))
-		}
-		if order == 0 && rank(a) == 0 {
-			order = cmp.Or(cmp.Compare(len(b.Match), len(a.Match)), cmp.Compare(a.Name, b.Name))
-		}
-		return order
+		return cmp.Or(
+			cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(breadth(a), breadth(b)),
+			cmp.Compare(len(b.Match), len(a.Match)),
+			cmp.Compare(a.Name, b.Name),
+		)
 	})
 	return here
 }
 
-// rank orders queues before windows before shadows.
-func rank(r flow.Rule) int {
-	switch {
-	case r.Shadow:
-		return 2
-	case r.Limiter() == flow.WindowLimiter:
-		return 1
+// rank orders queues before windows, and both before shadows.
+func rank(r flow.Rule) (order int) {
+	if limiterOf(r) == byWindow {
+		order++
 	}
-	return 0
+	if r.Shadow {
+		order += 2
+	}
+	return order
 }
 
 // breadth orders rules by how many calls they are for.
@@ -116,7 +114,7 @@ func breadth(r flow.Rule) int {
 }
 
 // keepsState says whether a changed rule goes on where the old one was.
-func keepsState(a, b flow.Rule) bool { return countsLike(a, b) && a.Limiter() == b.Limiter() }
+func keepsState(a, b flow.Rule) bool { return countsLike(a, b) && limiterOf(a) == limiterOf(b) }
 
 // countsLike says whether what a rule has counted counts under another one.
 func countsLike(a, b flow.Rule) bool {

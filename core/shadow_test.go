@@ -41,10 +41,10 @@ func TestAShadowRuleDecidesAndLetsThrough(t *testing.T) {
 			c.Advance(3 * time.Second)
 			assert.Equal(t, 7, wouldBlock(t, e, 10))
 
-			refusals := e.Resource("r").Snapshot().Refusals
+			refusals := e.Resource("r").Snapshot().Rules
 			require.Len(t, refusals, 1)
 			assert.EqualValues(t, 14, refusals[0].WouldBlock)
-			assert.Zero(t, refusals[0].Count)
+			assert.Zero(t, refusals[0].Blocked)
 			assert.Zero(t, e.Resource("r").Snapshot().Blocked)
 		})
 	}
@@ -70,7 +70,7 @@ func TestShadowsDoNotCountWhatAnotherRuleRefuses(t *testing.T) {
 		flow.Rule{Name: "real", Resource: "r", Limit: 2},
 	)
 	assert.Equal(t, 2, enter(e, "r", 10))
-	assert.Zero(t, e.Resource("r").Snapshot().Refusals[1].WouldBlock)
+	assert.Zero(t, e.Resource("r").Snapshot().Rules[1].WouldBlock)
 }
 
 func TestAShadowThatGoesLiveKeepsWhatItCounted(t *testing.T) {

@@ -108,12 +108,12 @@ func (e *Engine) force(key rule.Key, state string) (limiters []rule.Controllable
 // limitersOf returns all limiters of a rule. The caller holds g.upkeep.
 func (g *registry) limitersOf(a *activeRule) (limiters []rule.Controllable) {
 	if a.shares {
-		return []rule.Controllable{a.shared.(rule.Controllable)}
+		return []rule.Controllable{a.shared.Limiter.(rule.Controllable)}
 	}
 	for _, r := range append(g.table.all(), g.overflow) {
 		for _, s := range r.states {
 			if s.rule == a {
-				limiters = append(limiters, s.limiter.(rule.Controllable))
+				limiters = append(limiters, s.limiter.Limiter.(rule.Controllable))
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func (g *registry) forceNewcomer(rules []*ruleState) {
 			continue
 		}
 		g.upkeep.Lock()
-		limiter := s.limiter.(rule.Controllable)
+		limiter := s.limiter.Limiter.(rule.Controllable)
 		g.upkeep.Unlock()
 		limiter.Control(g.engine.clock.Now(), *forced)
 	}

@@ -12,20 +12,20 @@ import (
 // swapRules puts changes of rules in force and returns what that changed. A set of
 // rules is swapped for all resources at once, see [plan]. The caller holds rules.mu;
 // the change began at an instant.
-func (e *Engine) swapRules(changes []ruleset.Change, since clock.Instant) Swap {
+func (e *Engine) swapRules(changes []ruleset.Change, since clock.Instant) (Swap, limiterChanges) {
 	c := e.resolve(changes, since)
-	e.apply(c)
+	limiters := e.apply(c)
 	now := e.clock.Now()
 	e.rules.revision, e.rules.appliedAt = c.version, now
 	return Swap{
 		Revision: c.version, At: now, Rules: e.rules.book.Len(), Took: now.Sub(since),
 		Added: c.added, Changed: c.changed, Removed: c.removed,
-	}
+	}, limiters
 }
 
 // apply moves the engine on to the generation of the change and gives every resource
-// that it affects its plan for it. Limiters are activated and retired after that.
-func (e *Engine) apply(c *ruleChange) {
+// that it affects its plan for it.
+func (e *Engine) apply(c *ruleChange) limiterChanges {
 	g := &e.resources
 	g.upkeep.Lock()
 	s := swap{
@@ -34,11 +34,22 @@ func (e *Engine) apply(c *ruleChange) {
 	}
 	s.run()
 	g.upkeep.Unlock()
-	now := e.clock.Now()
-	for _, limiter := range s.activate {
+	return s.limiterChanges
+}
+
+// limiterChanges are the limiters that begin and end with a swap.
+type limiterChanges struct {
+	activate []rule.Activator
+	retire   []rule.Retirer
+}
+
+// finish tells the limiters. It is called without a lock: they may report changes of
+// state to the observer, who may ask the engine.
+func (c limiterChanges) finish(now clock.Instant) {
+	for _, limiter := range c.activate {
 		limiter.Activate(now)
 	}
-	for _, limiter := range s.retire {
+	for _, limiter := range c.retire {
 		limiter.Retire(now)
 	}
 }
@@ -51,10 +62,9 @@ type swap struct {
 	registry *registry
 	affected []*resource
 	planned  int // so many of them have their next plan
-	activate []rule.Activator
-	retire   []rule.Retirer
+	limiterChanges
 
-	matching []*activeRule // all rules with patterns, by precedence
+	matching []*activeRule // all rules with patterns, by kind and name
 	index    *match.Index  // of them
 	changing *match.Index  // of the patterns of rules that come, change or go
 
@@ -131,9 +141,9 @@ func (s *swap) changeRules() {
 
 // nextLimiter returns the limiter of a rule's next version, which goes on from the
 // present one if that can be.
-func (s *swap) nextLimiter(a *activeRule, resource string, counts *transitions, present rule.Limiter) rule.Limiter {
-	next := s.env().adopt(a, a.rule, resource, counts, present)
-	if next == nil {
+func (s *swap) nextLimiter(a *activeRule, resource string, counts *transitions, present versionedLimiter) versionedLimiter {
+	next, ok := s.env().adopt(a, a.rule, resource, counts, present)
+	if !ok {
 		next = s.env().newLimiter(a, a.rule, resource, counts)
 		s.retireLimiter(present)
 	}
@@ -143,14 +153,14 @@ func (s *swap) nextLimiter(a *activeRule, resource string, counts *transitions, 
 
 func (s *swap) env() limiterEnv { return limiterEnv{s.registry.engine, s.version, s.now} }
 
-func (s *swap) activateLimiter(limiter rule.Limiter) {
-	if l, ok := limiter.(rule.Activator); ok {
+func (s *swap) activateLimiter(limiter versionedLimiter) {
+	if l, ok := limiter.Limiter.(rule.Activator); ok {
 		s.activate = append(s.activate, l)
 	}
 }
 
-func (s *swap) retireLimiter(limiter rule.Limiter) {
-	if l, ok := limiter.(rule.Retirer); ok {
+func (s *swap) retireLimiter(limiter versionedLimiter) {
+	if l, ok := limiter.Limiter.(rule.Retirer); ok {
 		s.retire = append(s.retire, l)
 	}
 }
@@ -250,7 +260,7 @@ func (s *swap) plan(r *resource) *plan {
 	}
 	if r.attached != nil {
 		for _, a := range r.attached.counts {
-			p.count(a)
+			p.count(a.shared.Limiter.(rule.PassCounter))
 		}
 	}
 	for _, state := range r.states {
@@ -265,7 +275,7 @@ func (s *swap) plan(r *resource) *plan {
 	return p.plan(s.version)
 }
 
-// rulesFor returns the rules that apply to the resource, by precedence.
+// rulesFor returns the rules that apply to the resource, by kind and name.
 func (s *swap) rulesFor(r *resource) []*activeRule {
 	if r == s.registry.overflow {
 		return s.matching
@@ -280,6 +290,6 @@ func (s *swap) rulesFor(r *resource) []*activeRule {
 			s.apply = append(s.apply, a)
 		}
 	}
-	slices.SortFunc(s.apply, byPrecedence)
+	slices.SortFunc(s.apply, byKey)
 	return s.apply
 }

@@ -35,23 +35,16 @@ func stepEngine(t *testing.T, limit int, set ...flow.Rule) (e *Engine, refusedBy
 }
 
 // stagedLoad prepares to put a set in force and returns the steps of that.
-func stagedLoad(t *testing.T, e *Engine, set ...flow.Rule) (s *stage, steps []swapStep) {
+func stagedLoad(t *testing.T, e *Engine, set ...flow.Rule) (s *swap, steps []swapStep) {
 	t.Helper()
-	next := rules.Set{Flow: set}
-	require.NoError(t, next.Validate())
-	code := &e.rules.code
-	c := e.newChange()
-	differing := code.differing(next)
-	code.give(next, differing)
-	e.rules.edit(c, code, differing)
-	e.rules.settle(c)
-	s = &stage{change: c, registry: &e.resources, matching: e.rules.patterns}
+	outcome, err := e.rules.book.Load("", rules.Set{Flow: set})
+	require.NoError(t, err)
+	s = &swap{ruleChange: e.resolve(outcome.Changes, e.clock.Now()), registry: &e.resources, matching: e.rules.patterns}
 	return s, []swapStep{
 		{"begun", s.begin},
 		{"rules changed", s.changeRules},
-		{"resources found", s.touchConcerned},
-		{"moves found", s.touchMoved},
-		{"plans drawn", s.drawUp},
+		{"resources found", s.findAffected},
+		{"plans made", s.makePlans},
 	}
 }
 
@@ -98,7 +91,7 @@ func TestANewNameBetweenTheStepsOfASwapHasAWholeSet(t *testing.T) {
 		for i := 0; !s.finish(book); i++ {
 			require.Less(t, i, 2)
 			check("not finished", "old", "", "")
-			s.drawUp()
+			s.makePlans()
 		}
 		check("finished", "new", "other", "exact")
 		names = append(names, "n9", "m9", "x9")
@@ -131,7 +124,7 @@ func TestNoStepOfASwapHoldsTheLockThatNewNamesTake(t *testing.T) {
 	<-ended
 	e.resources.mu.Unlock()
 	assert.True(t, s.finish(s.nextBook()))
-	assert.Greater(t, len(s.touched), 100)
+	assert.Greater(t, len(s.affected), 100)
 }
 
 // However many resources there are, one call looks at a few of them, and all are

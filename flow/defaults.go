@@ -22,10 +22,10 @@ func defaults(r Rule) Rule {
 	}
 	if r.WarmUp.Period != 0 {
 		rule.SetDefault(&r.WarmUp.ColdFactor, DefaultColdFactor)
-		if r.Limiter() != BucketLimiter {
+		if r.limiterKind() != bucketLimiter {
 			rule.SetDefault(&r.WarmUp.Step, DefaultStep)
 		}
-	} else if r.Limiter() == BucketLimiter {
+	} else if r.limiterKind() == bucketLimiter {
 		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
 	}
 	return r

@@ -14,46 +14,46 @@ import (
 // only ever kept while waiting for a queue that comes later in the order, so that
 // somebody can always go on.
 
-// Ask is a queue that a call needs a turn of, and the terms of its rule.
-type Ask struct {
-	Queue *Queue
-	Terms *Terms
+// ask is a queue that a call needs a turn of, and the terms of its rule.
+type ask struct {
+	queue *Queue
+	terms *Terms
 }
 
-// Place is what a call that needs a turn of several queues has in one of them.
+// queuePlace is what a call that needs a turn of several queues has in one of them.
 // It belongs to the goroutine of the call.
-type Place struct {
-	Queue  *Queue
+type queuePlace struct {
+	queue  *Queue
 	waiter *Waiter
 }
 
-// TakeAll asks several queues, in their order, for a turn at now, for n tokens.
+// takeAll asks several queues, in their order, for a turn at now, for n tokens.
 // Passed: tickets holds the turns, in the same order. Otherwise nothing was
 // taken: Refused or Outdated is said by the queue of the index which; Refused if
-// the wait for it would be longer than patience; Queued tells that [Queue.Hold]
+// the wait for it would be longer than patience; Queued tells that [Queue.hold]
 // may get the turns. The ticket is that of the queue, or with Queued the latest.
-func TakeAll(
-	asks []Ask, now clock.Instant, n int32, patience time.Duration, tickets []Ticket,
+func takeAll(
+	asks []ask, now clock.Instant, n int32, patience time.Duration, tickets []Ticket,
 ) (which int, ticket Ticket, decision Decision) {
 	lockAll(asks)
 	which, ticket, decision = planAll(asks, now, n, patience)
 	switch decision {
 	case Passed:
 		for i, ask := range asks {
-			tickets[i] = ask.Queue.grant(now, now, n)
+			tickets[i] = ask.queue.grant(now, now, n)
 		}
 	case Refused:
-		asks[which].Queue.pace.delay(now, ticket.turn, n)
+		asks[which].queue.pace.delay(now, ticket.turn, n)
 	}
 	unlockAll(asks)
 	return which, ticket, decision
 }
 
 func planAll(
-	asks []Ask, now clock.Instant, n int32, patience time.Duration,
+	asks []ask, now clock.Instant, n int32, patience time.Duration,
 ) (which int, ticket Ticket, decision Decision) {
 	for i, ask := range asks {
-		turn, said := ask.Queue.plan(ask.Terms, now, n, min(patience, ask.Terms.rule.MaxWait))
+		turn, said := ask.queue.plan(ask.terms, now, n, min(patience, ask.terms.rule.MaxWait))
 		switch said {
 		case Refused, Outdated:
 			return i, Ticket{turn: turn}, said
@@ -67,23 +67,23 @@ func planAll(
 	return which, ticket, decision
 }
 
-// ExpectAll says what [TakeAll] would say, and takes nothing.
-func ExpectAll(
-	asks []Ask, now clock.Instant, n int32, patience time.Duration,
+// expectAll says what [takeAll] would say, and takes nothing.
+func expectAll(
+	asks []ask, now clock.Instant, n int32, patience time.Duration,
 ) (which int, ticket Ticket, decision Decision) {
 	lockAll(asks)
 	defer unlockAll(asks)
 	return planAll(asks, now, n, patience)
 }
 
-// Hold asks for a place in the queue for a call that began to wait at since and
+// hold asks for a place in the queue for a call that began to wait at since and
 // needs turns of others, too: Passed if it is the first and its turn has come,
-// which it does not take; Queued if it has to wait until [Place.Ready]; Refused if
+// which it does not take; Queued if it has to wait until [queuePlace.ready]; Refused if
 // that would take longer than patience, which is to allow for all of the queues;
 // Outdated. The ticket tells when the turn is expected.
-func (q *Queue) Hold(
+func (q *Queue) hold(
 	t *Terms, now, since clock.Instant, n int32, patience time.Duration, w *Waiter,
-) (Place, Ticket, Decision) {
+) (queuePlace, Ticket, Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	turn, decision := q.plan(t, now, n, patience)
@@ -100,19 +100,19 @@ func (q *Queue) Hold(
 			q.place(now)
 		}
 	}
-	return Place{q, w}, Ticket{turn: turn}, decision
+	return queuePlace{q, w}, Ticket{turn: turn}, decision
 }
 
 // longAfter is the deadline of a call that has none.
 const longAfter = clock.Instant(2 * forever)
 
-// Ready asks at now how a place stands: Passed if it is the first and its turn has
+// ready asks at now how a place stands: Passed if it is the first and its turn has
 // come; Queued with the time until its turn, or until it has to give up if others
 // are before it: it is woken when it has become the first; Refused if it would have
 // to wait longer than it may; Outdated when the rule is gone or has become one
 // for other calls.
-func (p Place) Ready(now clock.Instant) (after time.Duration, decision Decision) {
-	q, w := p.Queue, p.waiter
+func (p queuePlace) ready(now clock.Instant) (after time.Duration, decision Decision) {
+	q, w := p.queue, p.waiter
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.advance(now)
@@ -131,44 +131,44 @@ func (p Place) Ready(now clock.Instant) (after time.Duration, decision Decision)
 	return w.deadline.Sub(now) + 1, Queued
 }
 
-// Expect notes when the call is expected to pass, so that those who come behind it
+// expect notes when the call is expected to pass, so that those who come behind it
 // know how long they have to wait.
-func (p Place) Expect(turn clock.Instant) {
-	p.Queue.mu.Lock()
-	defer p.Queue.mu.Unlock()
+func (p queuePlace) expect(turn clock.Instant) {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
 	p.waiter.expected = turn
 }
 
-// Leave gives the place up at now; those behind it move up.
-func (p Place) Leave(now clock.Instant) {
+// leave gives the place up at now; those behind it move up.
+func (p queuePlace) leave(now clock.Instant) {
 	// It was granted no turn, except by a rule that has become a shadow: then
 	// nobody's depends on it.
-	if ticket, left := p.Queue.Leave(now, p.waiter); !left {
-		p.Queue.GiveBack(now, ticket)
+	if ticket, left := p.queue.Leave(now, p.waiter); !left {
+		p.queue.GiveBack(now, ticket)
 	}
 }
 
-// PassAll takes the turns, all at the instant at which the last of them came but not
+// passAll takes the turns, all at the instant at which the last of them came but not
 // before the given one, of a call that is the first in all of its queues. Passed:
 // tickets holds them. Queued tells that one has not come by now, or that a place was
-// lost: see [Place.Ready].
-func PassAll(asks []Ask, places []Place, notBefore, now clock.Instant, tickets []Ticket) Decision {
+// lost: see [queuePlace.ready].
+func passAll(asks []ask, places []queuePlace, notBefore, now clock.Instant, tickets []Ticket) Decision {
 	lockAll(asks)
 	defer unlockAll(asks)
 	turn := min(notBefore, now)
 	for _, p := range places {
 		w := p.waiter
-		if w != p.Queue.line.head || w.ticket.turn > now {
+		if w != p.queue.line.head || w.ticket.turn > now {
 			return Queued
 		}
 		turn = max(turn, w.ticket.turn)
 	}
 	for i, p := range places {
 		w := p.waiter
-		w.ticket = p.Queue.grant(turn, turn, w.tokens)
+		w.ticket = p.queue.grant(turn, turn, w.tokens)
 		tickets[i] = w.ticket
-		p.Queue.finish(w, granted)
-		p.Queue.promote(turn)
+		p.queue.finish(w, granted)
+		p.queue.promote(turn)
 	}
 	return Passed
 }
@@ -176,32 +176,32 @@ func PassAll(asks []Ask, places []Place, notBefore, now clock.Instant, tickets [
 // lockAll locks the queues. It never waits for one while it has locked another: calls
 // that came before and after a change of the rules may have them in another order, and
 // a queue that takes over from another one locks that, too.
-func lockAll(asks []Ask) {
+func lockAll(asks []ask) {
 	for next := 0; next >= 0; {
 		first := next
-		asks[first].Queue.mu.Lock()
+		asks[first].queue.mu.Lock()
 		next = tryLockOthers(asks, first)
 	}
 }
 
 // tryLockOthers locks all queues but the first, which is locked, and returns -1; or it
 // unlocks all and returns which one was locked by somebody else.
-func tryLockOthers(asks []Ask, first int) (busy int) {
+func tryLockOthers(asks []ask, first int) (busy int) {
 	for i := range asks {
-		if i == first || asks[i].Queue.mu.TryLock() {
+		if i == first || asks[i].queue.mu.TryLock() {
 			continue
 		}
 		unlockAll(asks[:i])
 		if first > i {
-			asks[first].Queue.mu.Unlock()
+			asks[first].queue.mu.Unlock()
 		}
 		return i
 	}
 	return -1
 }
 
-func unlockAll(asks []Ask) {
+func unlockAll(asks []ask) {
 	for _, ask := range asks {
-		ask.Queue.mu.Unlock()
+		ask.queue.mu.Unlock()
 	}
 }

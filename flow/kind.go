@@ -16,8 +16,30 @@ func Kind() *rule.Type[Rule] {
 		Common: common, Fields: fields(), Examples: examples(),
 		Former:   []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
 		Defaults: defaults, Validate: validate,
-		New: newLimiter, Adopt: adopt,
+		New: func(r Rule, env rule.Env) rule.Limiter {
+			return NewLimiter(Compile(r, env.Version), env.Now)
+		},
+		Adopt: adopt,
 	})
+}
+
+// adopt returns the limiter of a changed rule: the same one, another one that
+// follows it if the rule counts in another way now, or nil if it counts other calls.
+func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+	before, ok := present.(*Limiter)
+	if !ok {
+		return nil
+	}
+	terms := Compile(r, env.Version)
+	switch {
+	case terms.CanFollow(before.terms):
+		return before.WithTerms(terms)
+	case terms.CountsLike(before.terms):
+		next := NewLimiter(terms, env.Now)
+		next.Follow(before)
+		return next
+	}
+	return nil
 }
 
 func common(r *Rule) rule.Common {

@@ -1,27 +1,197 @@
 package flow
 
-// Limiter tells what enforces a rule. When a rule is changed, the limiter that it
-// has goes on as long as it stays the same; else another one follows it, see
-// [Predecessor].
-type Limiter uint8
+import (
+	"time"
 
-// The limiters.
-const (
-	// WindowLimiter is a [Window]: rules with a sliding or a fixed window.
-	WindowLimiter Limiter = iota
-	// ThrottleLimiter is a [Queue] whose turns are evenly spaced.
-	ThrottleLimiter
-	// BucketLimiter is a [Queue] whose turns are those of a token bucket.
-	BucketLimiter
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
 )
 
-// Limiter returns what enforces the rule.
-func (r Rule) Limiter() Limiter {
+// limiterKind says what enforces a rule. When a rule is changed, the limiter that it
+// has goes on as long as this stays the same; else another one follows it.
+type limiterKind uint8
+
+const (
+	windowLimiter   limiterKind = iota // a [Window]: rules with a sliding or a fixed window
+	throttleLimiter                    // a [Queue] whose calls are evenly spaced
+	bucketLimiter                      // a [Queue] with a token bucket
+)
+
+// limiterKind returns what enforces the rule.
+func (r Rule) limiterKind() limiterKind {
 	switch r.Algorithm {
 	case Throttle:
-		return ThrottleLimiter
+		return throttleLimiter
 	case TokenBucket:
-		return BucketLimiter
+		return bucketLimiter
 	}
-	return WindowLimiter
+	return windowLimiter
+}
+
+// Limiter enforces one version of a flow rule, on one resource or on all that share
+// the rule. What has been counted is in a window or a queue that the versions of the
+// rule have in common.
+//
+// The rules that calls are held against are asked together, by a [Chain]. By itself,
+// through the methods of [rule.Limiter], a Limiter is asked on behalf of a shadow rule:
+// a call never waits for it.
+type Limiter struct {
+	terms   *Terms
+	window  *Window // nil if the rule has a queue
+	queue   *Queue  // nil if it has a window
+	related bool    // the window counts the passes of another resource
+}
+
+// NewLimiter returns a limiter that has counted nothing yet, cold at now if the rule
+// warms up.
+func NewLimiter(t *Terms, now clock.Instant) *Limiter {
+	l := &Limiter{terms: t, related: t.rule.Related != ""}
+	if t.rule.limiterKind() == windowLimiter {
+		l.window = NewWindow(t, now)
+	} else {
+		l.queue = NewQueue(t, now)
+	}
+	return l
+}
+
+// WithTerms returns the limiter of another version of the rule, which goes on from what
+// this one has counted. See [Terms.CanFollow].
+func (l *Limiter) WithTerms(t *Terms) *Limiter {
+	if l.terms == t {
+		return l
+	}
+	return &Limiter{terms: t, window: l.window, queue: l.queue, related: l.related}
+}
+
+// Follow makes a new limiter count what has passed another one whose rule it takes over
+// from, see [Terms.CountsLike]. The other one goes on until the first call comes to this
+// one, or until Activate; from then on it says Stale.
+func (l *Limiter) Follow(before *Limiter) {
+	if l.queue != nil {
+		l.queue.Follow(before.predecessor())
+	} else {
+		l.window.Follow(before.predecessor())
+	}
+}
+
+func (l *Limiter) predecessor() predecessor {
+	if l.queue != nil {
+		return l.queue
+	}
+	return l.window
+}
+
+// CanWait says whether calls can wait for the rule.
+func (l *Limiter) CanWait() bool { return l.queue != nil }
+
+// Acquire decides on a call that does not wait: one that comes earlier than a queue
+// lets it pass takes the later place, unless that is further off than the rule lets
+// calls wait.
+func (l *Limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	if l.queue != nil {
+		since, decision := l.queue.reserve(l.terms, c.Now, c.Tokens)
+		return rule.Ticket(since), decision
+	}
+	now := c.Now
+	decision := l.takeWindow(now, c.Tokens)
+	if decision == rule.Stale { // another goroutine has brought a later instant
+		now = max(now, l.window.Opened())
+		decision = l.takeWindow(now, c.Tokens)
+	}
+	return rule.Ticket(now), decision
+}
+
+func (l *Limiter) takeWindow(now clock.Instant, n int32) rule.Decision {
+	if l.related {
+		return l.window.Check(l.terms, now, n)
+	}
+	return l.window.Take(l.terms, now, n)
+}
+
+// GiveBack returns what Acquire took.
+func (l *Limiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
+	l.Settle(now, clock.Instant(t), t, -tokens)
+}
+
+// Settle adds tokens to what a call took, or gives some back if the number is
+// negative. What is added counts from now on, whatever remains of the limit. What is
+// given back is given back as of the moment at which the call took it; a throttle
+// gives nothing back, as the calls behind have kept their distance already.
+func (l *Limiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) {
+	switch taken := clock.Instant(t); {
+	case l.queue != nil:
+		l.queue.settle(now, taken, tokens)
+	case !l.related:
+		l.window.settleTokens(l.terms, now, taken, tokens)
+	}
+}
+
+// RetryAfter returns how long it takes until such a call passes the rule, for a call
+// that can wait as long as the rule lets it.
+func (l *Limiter) RetryAfter(c rule.Call) time.Duration {
+	if l.queue != nil {
+		if _, decision := l.queue.expect(l.terms, c.Now, c.Tokens, endless); decision != rule.Block {
+			return 0
+		}
+		return l.queue.RetryAfter(c.Now, c.Tokens, endless)
+	}
+	if l.window.Check(l.terms, c.Now, c.Tokens) != rule.Block {
+		return 0
+	}
+	return l.window.RetryAfter(c.Now, c.Tokens)
+}
+
+// Status returns the effective limit and what remains of it. See [rule.Quota].
+func (l *Limiter) Status(now clock.Instant) rule.Status {
+	quota := rule.Quota{Limit: l.terms.rule.Limit, Window: l.terms.rule.Window}
+	if l.queue != nil {
+		quota.Effective, quota.Remaining, quota.Reset = l.queue.Status(now)
+	} else {
+		quota.Effective, quota.Remaining, quota.Reset = l.window.Status(now)
+	}
+	return rule.Status{Quota: &quota}
+}
+
+// Idle says whether the limiter holds nothing at now that would be missed if it were
+// made anew.
+func (l *Limiter) Idle(now clock.Instant) bool {
+	if l.queue != nil {
+		return l.queue.Idle(now)
+	}
+	return l.window.Idle(now)
+}
+
+// Activate goes over to this version of the rule at once, rather than with the next
+// call.
+func (l *Limiter) Activate(now clock.Instant) {
+	if l.queue != nil {
+		l.queue.Adopt(l.terms, now)
+	} else {
+		l.window.Adopt(l.terms, now)
+	}
+}
+
+// Retire lets go of the calls that wait, for the rule is gone.
+func (l *Limiter) Retire(clock.Instant) {
+	if l.queue != nil {
+		l.queue.Retire()
+	}
+}
+
+// Inherit has a limiter that is new, and that no call has reached yet, begin with what
+// one of the same rule has counted.
+func (l *Limiter) Inherit(shared rule.Limiter, now clock.Instant) {
+	from, ok := shared.(*Limiter)
+	switch {
+	case !ok:
+	case l.queue != nil:
+		l.queue.Inherit(from.queue, now)
+	case !from.Idle(now):
+		l.window.Inherit(from.window, now)
+	}
+}
+
+// CountPass counts a call that passed on the resource that the rule is related to.
+func (l *Limiter) CountPass(now clock.Instant, tokens int32) {
+	l.window.Count(l.terms, now, tokens)
 }

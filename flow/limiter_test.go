@@ -10,14 +10,14 @@ import (
 
 func TestLimiterOfARule(t *testing.T) {
 	t.Parallel()
-	for want, rules := range map[flow.Limiter][]flow.Rule{
+	for want, rules := range map[flow.LimiterKind][]flow.Rule{
 		flow.WindowLimiter:   {{}, {Algorithm: flow.SlidingWindow}, {Algorithm: flow.FixedWindow}},
 		flow.ThrottleLimiter: {{Algorithm: flow.Throttle}, {Algorithm: flow.Throttle, WarmUp: flow.WarmUp{Period: 1}}},
 		flow.BucketLimiter:   {{Algorithm: flow.TokenBucket}, {Algorithm: flow.TokenBucket, WarmUp: flow.WarmUp{Period: 1}}},
 	} {
 		for _, rule := range rules {
-			assert.Equal(t, want, rule.Limiter(), "%+v", rule)
-			assert.Equal(t, want, rule.WithDefaults().Limiter(), "%+v", rule)
+			assert.Equal(t, want, rule.LimiterKind(), "%+v", rule)
+			assert.Equal(t, want, rule.WithDefaults().LimiterKind(), "%+v", rule)
 		}
 	}
 }

@@ -12,17 +12,17 @@ import (
 // they have to ask another window first. Its upper half counts how often one began.
 type held struct{ word atomic.Uint64 }
 
-// Begin says that a call is about to take tokens that it may give back soon.
-// [Window.End] is to follow.
-func (w *Window) Begin() { w.held.word.Add(1<<32 + 1) }
+// begin says that a call is about to take tokens that it may give back soon.
+// [Window.end] is to follow.
+func (w *Window) begin() { w.held.word.Add(1<<32 + 1) }
 
-// End says that the call keeps what it took, or has given it back.
-func (w *Window) End() { w.held.word.Add(^uint64(0)) }
+// end says that the call keeps what it took, or has given it back.
+func (w *Window) end() { w.held.word.Add(^uint64(0)) }
 
-// ReallyFull says at now whether the window had no room for n tokens at an instant
-// at which nobody held tokens between [Window.Begin] and [Window.End]; false when
+// reallyFull says at now whether the window had no room for n tokens at an instant
+// at which nobody held tokens between [Window.begin] and [Window.end]; false when
 // that cannot be told, or when there is room.
-func (w *Window) ReallyFull(t *Terms, now clock.Instant, n int32) bool {
+func (w *Window) reallyFull(t *Terms, now clock.Instant, n int32) bool {
 	before := w.held.word.Load()
 	if before == 0 { // nobody ever did
 		return true
@@ -30,17 +30,17 @@ func (w *Window) ReallyFull(t *Terms, now clock.Instant, n int32) bool {
 	return uint32(before) == 0 && w.Check(t, now, n) == Refused && w.held.word.Load() == before
 }
 
-// Leaves says whether what is taken at now may have left the window at a later
+// leaves says whether what is taken at now may have left the window at a later
 // instant.
-func (t *Terms) Leaves(now, later clock.Instant) bool {
+func (t *Terms) leaves(now, later clock.Instant) bool {
 	return later >= t.bucketStart(t.bucketOf(now)).Add(t.spanLength())
 }
 
-// FullUntil returns when n tokens that the window has no room for at now can pass
+// fullUntil returns when n tokens that the window has no room for at now can pass
 // if nobody else comes, so that a call that has to wait anyway need not if it is
 // refused in the end. It is not later than that, but may be earlier: now if it
 // cannot be told, as that depends on how warm the resource will be.
-func (w *Window) FullUntil(t *Terms, now clock.Instant, n int32) clock.Instant {
+func (w *Window) fullUntil(t *Terms, now clock.Instant, n int32) clock.Instant {
 	if t.warmsUp() || w.terms.Load() != t {
 		return now
 	}

@@ -53,7 +53,7 @@ type pace interface {
 // newPace returns the pace of a queue that nothing has gone through yet.
 func newPace(t *Terms, now clock.Instant) pace {
 	switch {
-	case t.rule.Limiter() == ThrottleLimiter:
+	case t.rule.limiterKind() == throttleLimiter:
 		return &spacing{terms: t, cold: newCold(t, now), last: rounded{at: longAgo}}
 	case t.warmsUp():
 		return newTrapezoid(t, now, 1)

@@ -51,14 +51,14 @@ func (t *Terms) reach() time.Duration {
 	}
 	perToken := min(t.cost(1, t.rule.Limit), float64(maxReach))
 	reach := t.spanLength()
-	switch t.rule.Limiter() {
-	case WindowLimiter:
+	switch t.rule.limiterKind() {
+	case windowLimiter:
 		if t.rule.Limit < 1 {
 			reach = max(reach, time.Duration(perToken))
 		}
-	case ThrottleLimiter:
+	case throttleLimiter:
 		reach = time.Duration(perToken)
-	case BucketLimiter:
+	case bucketLimiter:
 		full := min(t.rule.Burst/t.perNanosecond(), float64(maxReach))
 		reach = max(time.Duration(perToken), time.Duration(full), t.rule.WarmUp.Period)
 	}

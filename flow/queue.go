@@ -26,7 +26,7 @@ type Queue struct {
 	retired bool
 
 	log    *passLog    // of a rule that counted in another way before; else nil
-	before Predecessor // to take over from, with the first call; else nil
+	before predecessor // to take over from, with the first call; else nil
 }
 
 // NewQueue returns a queue that nothing has gone through yet: the first call of
@@ -41,8 +41,14 @@ func NewQueue(t *Terms, now clock.Instant) *Queue {
 // be longer than the rule's MaxWait, with a ticket for [Terms.RetryAfter]; Outdated
 // that the terms are.
 func (q *Queue) Take(t *Terms, now clock.Instant, n int32) (Ticket, Decision) {
+	return q.take(t, now, n, t.rule.MaxWait)
+}
+
+// take is Take for a call that waits no longer than maxWait, which is the rule's
+// MaxWait or shorter.
+func (q *Queue) take(t *Terms, now clock.Instant, n int32, maxWait time.Duration) (Ticket, Decision) {
 	q.mu.Lock()
-	turn, decision := q.plan(t, now, n, t.rule.MaxWait)
+	turn, decision := q.plan(t, now, n, maxWait)
 	ticket := Ticket{turn: turn}
 	switch decision {
 	case Passed:
@@ -54,9 +60,9 @@ func (q *Queue) Take(t *Terms, now clock.Instant, n int32) (Ticket, Decision) {
 	return ticket, decision
 }
 
-// Expect says what Join would say to such a call, and takes nothing: the ticket
+// expect says what Join would say to such a call, and takes nothing: the ticket
 // tells when the turn would be.
-func (q *Queue) Expect(t *Terms, now clock.Instant, n int32, patience time.Duration) (Ticket, Decision) {
+func (q *Queue) expect(t *Terms, now clock.Instant, n int32, patience time.Duration) (Ticket, Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	turn, decision := q.plan(t, now, n, min(patience, t.rule.MaxWait))
@@ -89,18 +95,23 @@ func (q *Queue) Join(t *Terms, now clock.Instant, n int32, patience time.Duratio
 // says what it would do: Passed if the turn, perhaps a later one, is within the
 // rule's MaxWait; Refused or Outdated. Whoever still waits may go at once.
 func (q *Queue) Reserve(t *Terms, now clock.Instant, n int32) Decision {
+	_, decision := q.reserve(t, now, n)
+	return decision
+}
+
+// reserve is Reserve, and returns when the tokens were taken.
+func (q *Queue) reserve(t *Terms, now clock.Instant, n int32) (taken clock.Instant, decision Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	turn, decision := q.plan(t, now, n, t.rule.MaxWait)
 	switch {
 	case decision == Refused || decision == Outdated:
-		return decision
+		return 0, decision
 	case q.line.head != nil:
 		q.letGo(now)
 		turn, _ = q.pace.next(now, n)
 	}
-	q.grant(now, turn, n)
-	return Passed
+	return q.grant(now, turn, n).since, Passed
 }
 
 // Turn asks at now how a waiter stands: Passed with its ticket; Queued with the

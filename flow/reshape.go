@@ -6,9 +6,9 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// Predecessor is a limiter that another one takes over from, because the rule has
+// predecessor is a limiter that another one takes over from, because the rule has
 // changed the way it counts: a [Window] or a [Queue].
-type Predecessor interface {
+type predecessor interface {
 	// handOver ends the limiter and returns what has passed it, as far as it knows.
 	// Calls that still come are Outdated.
 	handOver(now clock.Instant) *passLog
@@ -17,7 +17,7 @@ type Predecessor interface {
 // Follow makes the window count what has passed another limiter. It is called
 // before the window is used. The other one goes on until the first call comes here,
 // or Adopt is called: from then on its calls are Outdated.
-func (w *Window) Follow(before Predecessor) {
+func (w *Window) Follow(before predecessor) {
 	w.before = before
 	pending := *w.terms.Load() // no call brings these: the first one adopts its own
 	w.terms.Store(&pending)
@@ -109,7 +109,7 @@ func (w *Window) giveBackLogged(t *Terms, passed clock.Instant, n int64) {
 	}
 }
 
-// handOver is the window's side of [Predecessor].
+// handOver is the window's side of [predecessor].
 func (w *Window) handOver(now clock.Instant) *passLog {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +131,7 @@ func (w *Window) handOver(now clock.Instant) *passLog {
 }
 
 // Follow makes the queue count what has passed another limiter, see [Window.Follow].
-func (q *Queue) Follow(before Predecessor) { q.before = before }
+func (q *Queue) Follow(before predecessor) { q.before = before }
 
 // inherit goes on where the predecessor ends.
 func (q *Queue) inherit(now clock.Instant) {
@@ -153,7 +153,7 @@ func (q *Queue) grant(now, turn clock.Instant, n int32) Ticket {
 	return ticket
 }
 
-// handOver is the queue's side of [Predecessor]. Those who still wait are let go,
+// handOver is the queue's side of [predecessor]. Those who still wait are let go,
 // Outdated.
 func (q *Queue) handOver(now clock.Instant) *passLog {
 	q.mu.Lock()

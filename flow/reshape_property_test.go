@@ -49,8 +49,8 @@ func (l *limiterUnderTest) change(t *rapid.T, rule flow.Rule) {
 	l.version++
 	l.terms = compile(t, rule, l.version)
 	switch {
-	case l.version > 1 && before.Limiter() == l.rule.Limiter():
-	case l.rule.Limiter() == flow.WindowLimiter:
+	case l.version > 1 && before.LimiterKind() == l.rule.LimiterKind():
+	case l.rule.LimiterKind() == flow.WindowLimiter:
 		window := flow.NewWindow(l.terms, l.now)
 		if l.queue != nil {
 			window.Follow(l.queue)
@@ -79,7 +79,7 @@ func (l *limiterUnderTest) change(t *rapid.T, rule flow.Rule) {
 
 // span is the time that a window looks back, with what an unaligned one adds.
 func (l *limiterUnderTest) span() time.Duration {
-	if l.rule.Limiter() != flow.WindowLimiter {
+	if l.rule.LimiterKind() != flow.WindowLimiter {
 		return 0
 	}
 	_, span := l.buckets()
@@ -101,7 +101,7 @@ func (l *limiterUnderTest) buckets() (length time.Duration, span int64) {
 // left the only one.
 func (l *limiterUnderTest) forget(next flow.Rule) {
 	first := !l.reshaped
-	l.reshaped = l.reshaped || shapeOf(l.rule) != shapeOf(next) || l.rule.Limiter() != next.Limiter()
+	l.reshaped = l.reshaped || shapeOf(l.rule) != shapeOf(next) || l.rule.LimiterKind() != next.LimiterKind()
 	if !l.reshaped || l.version == 0 {
 		return
 	}

@@ -29,7 +29,7 @@ type Terms struct {
 func Compile(rule Rule, version uint64) *Terms {
 	t := &Terms{rule: rule, version: version, seconds: rule.Window.Seconds()}
 	t.most = int64(math.Ceil(rule.Limit - roundingError))
-	if rule.Limiter() == WindowLimiter {
+	if rule.limiterKind() == windowLimiter {
 		parts := max(1, rule.Buckets) // a fixed window is not parted
 		t.bucket, t.span = rule.Window/time.Duration(parts), parts
 		if rule.Strict {
@@ -45,12 +45,12 @@ func Compile(rule Rule, version uint64) *Terms {
 
 func (t *Terms) compileWarmUp() {
 	w, perSecond := t.rule.WarmUp, t.rule.Limit/t.seconds
-	switch t.rule.Limiter() {
-	case BucketLimiter:
+	switch t.rule.limiterKind() {
+	case bucketLimiter:
 		t.trapezoid = warmup.NewTrapezoid(perSecond, w.Period, w.ColdFactor)
-	case ThrottleLimiter:
+	case throttleLimiter:
 		t.curve = warmup.NewCurve(perSecond, w.Period, w.ColdFactor, w.Step)
-	case WindowLimiter:
+	case windowLimiter:
 		t.curve = warmup.NewCurve(t.rule.Limit/t.spanLength().Seconds(), w.Period, w.ColdFactor, w.Step).
 			JudgedOver(max(t.spanLength(), w.Step))
 	}
@@ -75,11 +75,11 @@ func (t *Terms) Same(other *Terms) bool { return t.rule == other.rule }
 // CanFollow says whether what was counted under present terms can be counted on by
 // the same limiter under these: they count the same calls in the same way.
 func (t *Terms) CanFollow(present *Terms) bool {
-	return t.CountsLike(present) && t.rule.Limiter() == present.rule.Limiter()
+	return t.CountsLike(present) && t.rule.limiterKind() == present.rule.limiterKind()
 }
 
 // CountsLike says whether what was counted under present terms counts under these
-// too, be it by another limiter, see [Predecessor]: they count the same calls.
+// too, be it by another limiter, see [predecessor]: they count the same calls.
 func (t *Terms) CountsLike(present *Terms) bool {
 	from, to := &present.rule, &t.rule
 	return from.Resource == to.Resource && from.Match == to.Match &&

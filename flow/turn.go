@@ -25,7 +25,7 @@ func (t Ticket) Turn() clock.Instant { return t.turn }
 // plan decides on a call that comes at now, and when its turn would be, 0 if never,
 // without doing anything about it.
 func (q *Queue) plan(t *Terms, now clock.Instant, n int32, patience time.Duration) (turn clock.Instant, decision Decision) {
-	if q.retired || t.version < q.terms.version {
+	if t.version < q.terms.version || q.retired && t.version == q.terms.version {
 		return 0, Outdated
 	}
 	if q.before != nil {
@@ -103,7 +103,7 @@ func (q *Queue) adopt(t *Terms, now clock.Instant) {
 		q.release() // it may be no rule for those who wait
 	}
 	q.pace = q.pace.adopt(t, now)
-	q.terms = t
+	q.terms, q.retired = t, false // a rule that was removed may come back
 	if q.log != nil {
 		q.log.reach = max(q.log.reach, t.reach())
 	}

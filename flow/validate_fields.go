@@ -8,7 +8,7 @@ import (
 
 // validateWait judges how long calls may wait.
 func (r *Rule) validateWait(f *rule.Faults) {
-	if r.Limiter() == WindowLimiter {
+	if r.limiterKind() == windowLimiter {
 		if r.MaxWait != 0 {
 			f.Add("maxWait", "has no effect on a window: remove it, or set algorithm to %q or %q", Throttle, TokenBucket)
 		}
@@ -22,7 +22,7 @@ func (r *Rule) validateWait(f *rule.Faults) {
 // validateBucket judges the fields of the token bucket.
 func (r *Rule) validateBucket(f *rule.Faults) {
 	switch {
-	case r.Limiter() != BucketLimiter:
+	case r.limiterKind() != bucketLimiter:
 		if r.Burst != 0 {
 			f.Add("burst", "has no effect with algorithm %q: remove it or set algorithm to %q", r.Algorithm, TokenBucket)
 		}
@@ -54,7 +54,7 @@ func (r *Rule) validateWarmUp(f *rule.Faults) {
 		f.Add("warmUp.coldFactor", "is %v: must be greater than 1 and at most %v (a cold resource gets limit/coldFactor)",
 			w.ColdFactor, MaxColdFactor)
 	}
-	if r.Limiter() == BucketLimiter {
+	if r.limiterKind() == bucketLimiter {
 		if w.Step != 0 {
 			f.Add("warmUp.step", "has no effect with algorithm %q, whose ceiling follows every call: remove it", TokenBucket)
 		}
@@ -75,7 +75,7 @@ func (r *Rule) validateRelated(f *rule.Faults) {
 	if r.Related == OtherResources {
 		f.Add("related", "is %q, which stands for the resources beyond an engine's bound: choose another name", OtherResources)
 	}
-	if r.Limiter() != WindowLimiter {
+	if r.limiterKind() != windowLimiter {
 		f.Add("related", "has no effect with algorithm %q, which cannot count what passes elsewhere: remove it or use a window", r.Algorithm)
 	}
 }

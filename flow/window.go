@@ -24,6 +24,10 @@ type Window struct {
 	refused atomic.Int32 // the largest call refused in it, tokens; see noteRefused
 	large   largeCalls   // those that have to wait until more is saved up than the ceiling
 
+	// Tokens that calls which wait in a queue will take, if all calls of the window are
+	// of one resource.
+	promised atomic.Int64
+
 	mu       sync.Mutex // guards what follows, and opening and closing buckets
 	cold     cold
 	course   course
@@ -38,7 +42,7 @@ type Window struct {
 	restored     int64       // the bucket that was open when the window was last filled from the log
 	restoredOpen int64       // tokens of that bucket that are in the log
 	shaped       uint64      // the version of the terms that it was filled for
-	before       Predecessor // to take over from, with the first call; else nil
+	before       predecessor // to take over from, with the first call; else nil
 }
 
 // NewWindow returns a window that nothing has passed yet, stone-cold if the

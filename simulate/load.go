@@ -53,7 +53,7 @@ type Stream struct {
 	Origin string
 
 	// Args are the arguments of each call: strings, booleans and numbers of the
-	// built-in types.
+	// built-in types. No rule looks at them.
 	Args []any
 
 	// ServiceTime is how long a call takes once it has passed. Defaults to 0;

@@ -93,9 +93,6 @@ func newStream(of Stream, rows *rows) stream {
 	if of.Origin != "" {
 		s.options = append(s.options, core.Origin(of.Origin))
 	}
-	if len(of.Args) > 0 {
-		s.options = append(s.options, core.Args(of.Args...))
-	}
 	return s
 }
 

@@ -48,7 +48,7 @@ func newPromise(r flow.Rule, most int, from clock.Instant) *promise {
 	p := &promise{name: r.Resource + r.Match, key: r.Name, origin: r.Origin, judged: millisecond(from)}
 	perMillisecond := r.Limit * float64(time.Millisecond) / float64(r.Window)
 	switch {
-	case r.Limiter() == flow.WindowLimiter:
+	case r.Algorithm != flow.Throttle && r.Algorithm != flow.TokenBucket:
 		p.limit, p.window = math.Ceil(r.Limit), r.Window.Milliseconds()
 		p.step = p.window / int64(max(1, r.Buckets))
 		if r.Strict {
@@ -57,7 +57,7 @@ func newPromise(r flow.Rule, most int, from clock.Instant) *promise {
 		if r.WarmUp.Period > 0 {
 			p.coldLimit = math.Ceil(r.Limit / 2)
 		}
-	case r.Limiter() == flow.ThrottleLimiter, r.WarmUp.Period > 0:
+	case r.Algorithm == flow.Throttle, r.WarmUp.Period > 0:
 		p.rate, p.burst = perMillisecond, float64(most)
 	case r.Overdraft:
 		p.rate, p.burst = perMillisecond, r.Burst+float64(most)

@@ -38,7 +38,7 @@
 //   - the context ended while the call waited for its turn: Canceled or
 //     DeadlineExceeded.
 //   - the engine is closed: Unavailable.
-//   - the arguments made no sense, see [Options.Args]: Internal.
+//   - the number of tokens made no sense, see [Options.Tokens]: Internal.
 //
 // A server tells the retry policies of its clients not to make a refused call
 // again: with the trailer "grpc-retry-pushback-ms: -1", whatever the code is. A

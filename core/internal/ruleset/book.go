@@ -133,7 +133,9 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 	if set.Len() == 0 {
 		delete(b.owners, owner)
 	}
-	return e.finish(), nil
+	o := e.finish()
+	e.reportDisplaced(&o)
+	return o, nil
 }
 
 // judge says what is wrong with a set that is to be an owner's. It looks at the rules
@@ -218,12 +220,11 @@ func (b *Book) describeConflict(d *document) error {
 		case holder == nil || holder == &d.group:
 			return ""
 		case holder.document == nil:
-			return fmt.Sprintf("a rule made in code%s, which comes before documents: "+
-				"this one, of source %q, waits until that is gone", ofOwner(holder.owner), d.source.name)
+			return fmt.Sprintf("%s%s, which comes before documents: this one, of source %q, waits until that is gone",
+				b.config.Table.Whereabouts(holder.given, key), ofOwner(holder.owner), d.source.name)
 		}
-		at, _ := holder.given.Position(key.Kind, key.Name)
-		return fmt.Sprintf("the rule at %v of source %q, which comes first: this one, of source %q, waits until that is gone",
-			at, holder.document.source.name, d.source.name)
+		return fmt.Sprintf("%s of source %q, which comes first: this one, of source %q, waits until that is gone",
+			b.config.Table.Whereabouts(holder.given, key), holder.document.source.name, d.source.name)
 	})
 }
 

@@ -122,5 +122,8 @@ func (e *edit) finish() Outcome {
 			}
 		}
 	}
+	if len(e.book.active) == 0 {
+		e.book.active = make(map[rule.Key]claim) // a map does not get smaller
+	}
 	return o
 }

@@ -163,9 +163,7 @@ func (s *Source) apply(changed []*document, now instant) Outcome {
 		}
 		e.report(d, &o)
 	}
-	for _, d := range sortedDocuments(maps.Keys(e.displaced)) {
-		e.report(d, &o)
-	}
+	e.reportDisplaced(&o)
 	s.confirmed = false // it was said of what the source holds now
 	if s.heldBack == nil {
 		s.accepted, s.reported = s.revision, nil
@@ -238,6 +236,13 @@ func (e *edit) report(d *document, o *Outcome) {
 	}
 	d.reported, d.rejected = true, true
 	o.Rejections = append(o.Rejections, Rejection{d.key(), d.held.revision, why})
+}
+
+// reportDisplaced reports the documents of which a rule waits now that did not before.
+func (e *edit) reportDisplaced(o *Outcome) {
+	for _, d := range sortedDocuments(maps.Keys(e.displaced)) {
+		e.report(d, o)
+	}
 }
 
 // Revision returns the revision of the source that was delivered last.

@@ -1,0 +1,391 @@
+package core
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/stat"
+)
+
+// admission is one call on its way through rules that may make it wait. It never waits
+// itself but says what for. All that the call has taken is in here, so that it can be
+// given back.
+//
+// A call walks its chain from the start until it passes all rules at one instant. Where
+// a rule has it wait, it gives back what it has, but for its tickets of queues before
+// that rule: those places it keeps. When it goes on it walks the chain then in force
+// anew, past the queues of which it holds a ticket. So a call never passes by what a
+// window or a circuit breaker said before it waited.
+type admission struct {
+	resource *resource
+	name     string
+	call     rule.Call
+	noWait   bool
+	held     heldTickets
+	flow     flowAdmission
+
+	waiter    rule.Waiter  // in the queue of waitsFor; nil if it waits in none
+	waitsFor  *step        // in whose queue that is
+	refusedBy rule.Limiter // the queue that ended its wait, by its first version
+	wait      wait
+
+	passed *chain // nil until it has
+}
+
+// wait is how a call waits, whatever for.
+type wait struct {
+	node  *stat.Node // where it is counted; nil before the first wait
+	since clock.Instant
+	wake  func()        // called when the call may go on
+	woken chan struct{} // receives then, if nobody has set wake
+}
+
+// admit decides on a call that arrived at now, and waits if rules demand it.
+func (r *resource) admit(ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option) (Guard, error) {
+	var a admission
+	a.begin(r, name, callOf(now, tokens, opts), opts)
+	defer a.end()
+	for {
+		after, err := a.proceed(ctx, opts)
+		if err != nil {
+			return Guard{}, err
+		}
+		if a.passed != nil {
+			return a.guard(opts), nil
+		}
+		err = r.engine.pause(ctx, a.call.Now, after, a.wait.woken)
+		a.call.Now = r.engine.clock.Now()
+		if err != nil {
+			return Guard{}, err
+		}
+	}
+}
+
+func (a *admission) begin(r *resource, name string, call rule.Call, opts []Option) {
+	a.resource, a.name, a.call, a.noWait = r, name, call, isNoWait(opts)
+	a.flow = flowAdmission{Tokens: call.Tokens, NoWait: a.noWait}
+}
+
+// proceed goes on with the call at call.Now until it has passed, is refused, or has to
+// wait: then it is to be called again when the time it returns has passed, if that is
+// not 0, or when the call is woken.
+func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Duration, err error) {
+	for {
+		if after, waits := a.turn(); waits {
+			return after, nil
+		}
+		a.resource = a.resource.again(a.name)
+		plan := a.resource.planNow()
+		if plan == nil {
+			return 0, ErrClosed
+		}
+		c := plan.chainFor(opts)
+		if err := a.refusedWaiting(ctx, c, opts); err != nil {
+			return 0, err
+		}
+		decision, err := a.walk(ctx, c, opts)
+		if err != nil {
+			return 0, err
+		}
+		switch decision {
+		case rule.Pass:
+			if a.resource.pass(a.call.Now) {
+				a.passed = c
+				return 0, nil
+			}
+			a.flow.GiveBack()
+			a.held.giveBack(a, c, len(c.steps))
+		case rule.Stale: // a rule has seen a later instant, or is a newer one
+			a.held.giveBack(a, c, len(c.steps))
+			a.call.Now = c.flow.LaterThan(max(a.call.Now, a.resource.engine.clock.Now()))
+		}
+	}
+}
+
+// walk asks the rules one after the other. Pass: all let the call pass now. Wait: it
+// waits, or need not any more; else Stale, or an error.
+func (a *admission) walk(ctx context.Context, c *chain, opts []Option) (rule.Decision, error) {
+	a.held.keep(a, c)
+	for i := range c.steps {
+		s := &c.steps[i]
+		if a.held.indexOf(s.first) >= 0 {
+			continue
+		}
+		ticket, decision := s.limiter.Acquire(s.callOf(a.call, opts))
+		if decision != rule.Pass {
+			return a.stopAt(ctx, c, i, s.understood(decision), opts)
+		}
+		a.held.add(s, ticket)
+	}
+	patience := a.patience(ctx)
+	which, wait, decision := a.flow.Acquire(&c.flow, a.call.Now, patience)
+	if decision == rule.Wait {
+		if err := ctx.Err(); err != nil {
+			return decision, err
+		}
+		a.held.giveBack(a, c, len(c.steps))
+		which, wait, decision = a.flow.Join(&c.flow, a.call.Now, patience, a.waker())
+		if decision == rule.Pass {
+			return rule.Wait, nil // no more
+		}
+		if decision == rule.Wait {
+			a.beginWait()
+		}
+	}
+	if decision == rule.Block {
+		return decision, a.block(c.refuseByFlow(which, wait, a.call, opts, &a.held))
+	}
+	return decision, nil
+}
+
+// stopAt ends a walk at a step that did not let the call pass.
+func (a *admission) stopAt(
+	ctx context.Context, c *chain, i int, decision rule.Decision, opts []Option,
+) (rule.Decision, error) {
+	s := &c.steps[i]
+	if decision == rule.Wait && !a.noWait {
+		if err := ctx.Err(); err != nil {
+			return decision, err
+		}
+		a.held.giveBack(a, c, i)
+		var ticket rule.Ticket
+		var waiter rule.Waiter
+		waiter, ticket, decision = s.queue.Join(s.callOf(a.call, opts), a.patienceOf(ctx))
+		switch decision {
+		case rule.Pass:
+			a.held.add(s, ticket)
+			return rule.Wait, nil // no more
+		case rule.Wait:
+			a.beginWait()
+			a.waiter, a.waitsFor = waiter, s
+			return rule.Wait, nil
+		}
+	}
+	if decision == rule.Stale {
+		return decision, nil
+	}
+	return rule.Block, a.refuse(ctx, c, i, opts)
+}
+
+// refuse refuses the call for a step.
+func (a *admission) refuse(ctx context.Context, c *chain, i int, opts []Option) error {
+	flowWait := a.flow.RetryAfter(&c.flow, a.call.Now, a.patience(ctx))
+	return a.block(c.refuseByStep(i, flowWait, a.call, opts, &a.held))
+}
+
+func (a *admission) block(err *BlockError) error { return a.resource.block(a.call.Now, err) }
+
+// refusedWaiting refuses the call if a queue has ended its wait and still is one of its
+// rules.
+func (a *admission) refusedWaiting(ctx context.Context, c *chain, opts []Option) error {
+	if by := a.refusedBy; by != nil {
+		a.refusedBy = nil
+		if i := c.indexOf(by); i >= 0 {
+			return a.refuse(ctx, c, i, opts)
+		}
+	}
+	if which, wait, refused := a.flow.Refused(&c.flow, a.call.Now, a.patience(ctx)); refused {
+		return a.block(c.refuseByFlow(which, wait, a.call, opts, &a.held))
+	}
+	return nil
+}
+
+// turn tells whether the call still has to wait, and for how long if only time can end
+// that.
+func (a *admission) turn() (after time.Duration, waits bool) {
+	if a.waiter == nil {
+		return a.flow.Turn(a.call.Now)
+	}
+	ticket, after, decision := a.waiter.Turn(a.call.Now)
+	switch decision {
+	case rule.Wait:
+		return after, true
+	case rule.Pass:
+		a.held.add(a.waitsFor, ticket)
+	case rule.Block:
+		a.refusedBy = a.waitsFor.first
+	}
+	a.waiter, a.waitsFor = nil, nil
+	return 0, false
+}
+
+// guard returns the guard of the call, which has passed.
+func (a *admission) guard(opts []Option) (g Guard) {
+	c := a.passed
+	tickets := make([]rule.Ticket, len(c.steps))
+	for i := range c.steps {
+		tickets[i] = a.held.list[a.held.indexOf(c.steps[i].first)].ticket
+	}
+	g = c.guard(a.resource, a.call.Now, a.call.Tokens, opts, tickets)
+	queued := a.flow.Granted(a.call.Now)
+	switch {
+	case queued == a.call.Now:
+	case g.extras.record != nil:
+		g.extras.queued = queued
+	default:
+		g.extras = &guardExtras{chain: c, queued: queued}
+	}
+	return
+}
+
+// end ends the wait, and gives back all that the call has taken unless it has passed:
+// it was refused, has given up, or a limiter panicked.
+func (a *admission) end() {
+	if a.wait.node != nil {
+		a.wait.node.EndWait(a.wait.since, a.call.Now)
+		a.wait.node = nil
+	}
+	if a.passed != nil {
+		return
+	}
+	if a.waiter != nil {
+		a.waiter.Leave(a.call.Now)
+		a.waiter = nil
+	}
+	a.flow.Leave(a.call.Now)
+	for _, h := range slices.Backward(a.held.list) {
+		h.limiter.GiveBack(a.call.Now, h.ticket, a.call.Tokens)
+	}
+	a.held.list = nil
+}
+
+func (a *admission) beginWait() {
+	if a.wait.node == nil {
+		a.wait.node, a.wait.since = &a.resource.node, a.call.Now
+		a.wait.node.BeginWait()
+	}
+}
+
+// waker returns the function that wakes the call.
+func (a *admission) waker() func() {
+	if a.wait.wake == nil {
+		woken := make(chan struct{}, 1)
+		a.wait.woken = woken
+		a.wait.wake = func() {
+			select {
+			case woken <- struct{}{}:
+			default: // it has been woken already
+			}
+		}
+	}
+	return a.wait.wake
+}
+
+// patienceOf returns how the call can wait in the queue of a step.
+func (a *admission) patienceOf(ctx context.Context) rule.Patience {
+	p := rule.Patience{Since: a.call.Now, Until: math.MaxInt64, Wake: a.waker()}
+	if a.wait.node != nil {
+		p.Since = a.wait.since
+	}
+	if patience := a.patience(ctx); patience < endless {
+		p.Until = a.call.Now.Add(patience)
+	}
+	return p
+}
+
+// patience returns how long the call can wait.
+func (a *admission) patience(ctx context.Context) time.Duration {
+	if a.noWait {
+		return 0
+	}
+	return a.resource.engine.contextPatience(ctx)
+}
+
+// heldTickets are the tickets of steps that a call holds while it goes through the
+// chain.
+type heldTickets struct{ list []heldTicket }
+
+type heldTicket struct {
+	limiter rule.Limiter
+	first   rule.Limiter // of its versions
+	ticket  rule.Ticket
+	isQueue bool
+}
+
+func (h *heldTickets) add(s *step, ticket rule.Ticket) {
+	h.list = append(h.list, heldTicket{s.limiter, s.first, ticket, s.queue != nil})
+}
+
+// indexOf returns where the ticket of a limiter is, by the first of its versions; -1 if
+// there is none.
+func (h *heldTickets) indexOf(first rule.Limiter) int {
+	return slices.IndexFunc(h.list, func(held heldTicket) bool { return held.first == first })
+}
+
+// keep gives back the tickets of limiters that are not of the chain: the rule is gone, or
+// has begun anew. A ticket of an earlier version counts for a later one.
+func (h *heldTickets) keep(a *admission, c *chain) {
+	h.giveBackIf(a, func(held *heldTicket) bool { return c.indexOf(held.first) < 0 })
+}
+
+// giveBack gives back the tickets of rules that are no queues and of queues that come
+// after so many steps of the chain.
+func (h *heldTickets) giveBack(a *admission, c *chain, before int) {
+	h.giveBackIf(a, func(held *heldTicket) bool { return !held.isQueue || c.indexOf(held.first) >= before })
+}
+
+// giveBackIf gives back some of the tickets, the last first.
+func (h *heldTickets) giveBackIf(a *admission, which func(*heldTicket) bool) {
+	for i := len(h.list) - 1; i >= 0; i-- {
+		if held := h.list[i]; which(&held) {
+			h.list = slices.Delete(h.list, i, i+1)
+			held.limiter.GiveBack(a.call.Now, held.ticket, a.call.Tokens)
+		}
+	}
+}
+
+// endless is the patience of a call whose context has no deadline.
+const endless = time.Duration(math.MaxInt64)
+
+// patience returns how long a call with these options can wait.
+func (e *Engine) patience(ctx context.Context, opts []Option) time.Duration {
+	if isNoWait(opts) {
+		return 0
+	}
+	return e.contextPatience(ctx)
+}
+
+// contextPatience returns how long a context lets a call wait.
+func (e *Engine) contextPatience(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return e.clock.Until(deadline)
+	}
+	return endless
+}
+
+// givenUp returns why a call need not wait any longer: the error of its context, or
+// ErrClosed; nil when it has to.
+func (e *Engine) givenUp(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if e.isClosed() {
+		return ErrClosed
+	}
+	return nil
+}
+
+// pause returns when it is woken, when d has passed since now, unless d is 0, or when
+// the context or the engine ends, with their error.
+func (e *Engine) pause(ctx context.Context, now clock.Instant, d time.Duration, wake <-chan struct{}) error {
+	var over <-chan time.Time
+	if d > 0 {
+		timer := clock.TimerAt(e.clock, now.Add(d))
+		defer timer.Stop()
+		over = timer.C()
+	}
+	select {
+	case <-wake:
+		return nil
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.closed:
+		return ErrClosed
+	}
+}

@@ -1,0 +1,223 @@
+package core
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// chain is the rules that one call is held against, in the order in which they are
+// asked: steps, which are rules of other kinds than flow; the flow rules, last, those
+// with queues before those with windows; and once the call has passed, shadow rules.
+// Flow rules are asked directly rather than through [rule.Limiter]; this is the one
+// file that knows of that.
+//
+// A chain never changes. The zero value lets all calls pass.
+type chain struct {
+	extended bool // there are steps, or flow rules that calls can wait for
+	followed bool // something follows on a pass: shadow rules, or counters, or a record
+
+	flow     flow.Chain
+	refusals []*refusals // of the flow rules, by their index
+	steps    []step
+	shadows  []step
+	counters []rule.PassCounter // of rules on other resources that count the passes
+	recorded bool               // guards need a record
+
+	extras guardExtras // of guards that need no others
+}
+
+// step is a rule of a chain with what its limiter can do.
+type step struct {
+	limiter   rule.Limiter
+	first     rule.Limiter  // of its versions, see versionedLimiter
+	queue     rule.Queue    // nil if calls cannot wait
+	finisher  rule.Finisher // nil if it need not learn how calls end
+	settler   rule.Settler  // nil if it counts no tokens
+	attribute string        // that the rule looks at; "" if none
+	denies    bool          // what it refuses cannot pass later either
+	refusals  *refusals
+}
+
+func newStep(entry *plannedEntry) step {
+	limiter := entry.limiter.Limiter
+	s := step{
+		limiter: limiter, first: entry.limiter.first, attribute: entry.rule.Attribute(),
+		denies: entry.rule.Type().Reason() == rule.Denied, refusals: &entry.state.refusals,
+	}
+	s.queue, _ = limiter.(rule.Queue)
+	s.finisher, _ = limiter.(rule.Finisher)
+	s.settler, _ = limiter.(rule.Settler)
+	return s
+}
+
+// waitOrder says whether calls can wait for a rule.
+type waitOrder uint8
+
+const (
+	asksFirst   waitOrder = iota // a step, before the flow rules of its phase
+	canWait                      // a flow rule with a queue
+	decidesLast                  // a flow rule with a window
+)
+
+func waitOrderOf(limiter versionedLimiter) waitOrder {
+	switch l, isFlow := limiter.Limiter.(*flow.Limiter); {
+	case !isFlow:
+		return asksFirst
+	case l.CanWait():
+		return canWait
+	}
+	return decidesLast
+}
+
+// What the way of a call through flow rules is made of.
+type (
+	flowMember    = flow.Member
+	flowTicket    = flow.Ticket
+	flowTurns     = flow.Turns
+	flowAdmission = flow.Admission
+)
+
+// add adds a rule to the chain, a flow rule to its members.
+func (c *chain) add(members []flowMember, entry *plannedEntry, wide bool) []flowMember {
+	limiter, isFlow := entry.limiter.Limiter.(*flow.Limiter)
+	if !isFlow {
+		c.steps = append(c.steps, newStep(entry))
+		return members
+	}
+	c.refusals = append(c.refusals, &entry.state.refusals)
+	return append(members, flowMember{Limiter: limiter, Wide: wide})
+}
+
+// finish completes the chain.
+func (c *chain) finish(members []flowMember) {
+	c.flow = flow.NewChain(members)
+	c.extended = len(c.steps) > 0 || c.flow.CanWait()
+	c.recorded = len(c.shadows) > 0
+	for i := range c.steps {
+		c.recorded = c.recorded || c.steps[i].finisher != nil || c.steps[i].settler != nil
+	}
+	c.followed = c.recorded || len(c.counters) > 0
+	c.extras.chain = c
+}
+
+// acquire asks the steps for a ticket each. If one does not let the call pass it
+// returns which, and gives back the tickets of those before.
+func (c *chain) acquire(call rule.Call, opts []Option, tickets []rule.Ticket) (which int, decision rule.Decision) {
+	passed := 0
+	defer func() {
+		if passed < len(c.steps) { // also when a limiter panics
+			c.giveBack(passed, call.Now, call.Tokens, tickets)
+		}
+	}()
+	for passed < len(c.steps) {
+		s := &c.steps[passed]
+		ticket, decision := s.limiter.Acquire(s.callOf(call, opts))
+		if decision != rule.Pass {
+			return passed, s.understood(decision)
+		}
+		tickets[passed] = ticket
+		passed++
+	}
+	return 0, rule.Pass
+}
+
+// callOf returns the call with the attribute that the rule looks at.
+func (s *step) callOf(call rule.Call, opts []Option) rule.Call {
+	if s.attribute != "" {
+		call.Attribute = attributeOf(opts, s.attribute)
+	}
+	return call
+}
+
+// understood returns what a decision of the limiter means: calls cannot wait for one
+// that is no queue.
+func (s *step) understood(decision rule.Decision) rule.Decision {
+	if decision == rule.Stale || decision == rule.Wait && s.queue != nil {
+		return decision
+	}
+	return rule.Block
+}
+
+// giveBack returns the tickets of the first count steps, the last first.
+func (c *chain) giveBack(count int, now clock.Instant, tokens int32, tickets []rule.Ticket) {
+	for i := count - 1; i >= 0; i-- {
+		c.steps[i].limiter.GiveBack(now, tickets[i], tokens)
+	}
+}
+
+// indexOf returns the step of a limiter, by the first of its versions; -1 if there is
+// none.
+func (c *chain) indexOf(first rule.Limiter) int {
+	for i := range c.steps {
+		if c.steps[i].first == first {
+			return i
+		}
+	}
+	return -1
+}
+
+// refuseByWindow refuses a call for the flow rule of an index, in a chain of nothing
+// but windows.
+func (c *chain) refuseByWindow(which int, now clock.Instant, tokens int32) *BlockError {
+	return c.refusals[which].refuse(c.flow.RetryAfter(which, now, tokens, 0))
+}
+
+// refuseByFlow refuses a call for the flow rule of an index. The error tells of the
+// longest wait that any of the rules demands which would refuse the call now; of flow
+// rules that is the given one.
+func (c *chain) refuseByFlow(which int, wait time.Duration, call rule.Call, opts []Option, held *heldTickets) *BlockError {
+	return c.refusals[which].refuse(c.longest(-1, wait, call, opts, held))
+}
+
+// refuseByStep refuses a call for the step of an index, which has returned its ticket.
+// FlowWait is the wait that flow rules demand.
+func (c *chain) refuseByStep(which int, flowWait time.Duration, call rule.Call, opts []Option, held *heldTickets) *BlockError {
+	s := &c.steps[which]
+	if s.denies {
+		return s.refusals.refuse(0)
+	}
+	wait := max(flowWait, s.limiter.RetryAfter(s.callOf(call, opts)))
+	return s.refusals.refuse(c.longest(which, wait, call, opts, held))
+}
+
+// longest returns the longest of a wait and those that steps demand, other than the one
+// of an index and those of which the call holds a ticket.
+func (c *chain) longest(but int, wait time.Duration, call rule.Call, opts []Option, held *heldTickets) time.Duration {
+	for i := range c.steps {
+		s := &c.steps[i]
+		if i == but || s.denies || held != nil && held.indexOf(s.first) >= 0 {
+			continue
+		}
+		wait = max(wait, s.limiter.RetryAfter(s.callOf(call, opts)))
+	}
+	return wait
+}
+
+// settle adds tokens to what a call took of every rule that counts them.
+func (c *chain) settle(g *Guard, now clock.Instant, tokens int32) {
+	queued := g.extras.queued
+	if queued == 0 {
+		queued = g.start
+	}
+	c.flow.Settle(now, g.start, queued, tokens)
+	record := g.extras.record
+	if record == nil {
+		return
+	}
+	for i := range len(c.steps) + len(c.shadows) {
+		if s, slot := c.slotStep(i), record.slot(i); s.settler != nil && slot.held {
+			s.settler.Settle(now, g.start, slot.ticket, tokens)
+		}
+	}
+}
+
+// slotStep returns the rule that a slot of a record is of: steps, then shadows.
+func (c *chain) slotStep(i int) *step {
+	if i < len(c.steps) {
+		return &c.steps[i]
+	}
+	return &c.shadows[i-len(c.steps)]
+}

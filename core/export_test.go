@@ -1,0 +1,48 @@
+package core
+
+import (
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Start returns the instant at which the call passed.
+func (g *Guard) Start() clock.Instant { return g.start }
+
+// Imposed is a rule with a limiter made by hand.
+type Imposed struct {
+	Rule    rule.Rule
+	Limiter rule.Limiter
+}
+
+// Impose puts a resource under rules in place of those in force, until they change.
+func (e *Engine) Impose(resource string, rules ...Imposed) {
+	r := e.resources.get(resource)
+	g := &e.resources
+	g.upkeep.Lock()
+	defer g.upkeep.Unlock()
+	var p planner
+	for _, of := range rules {
+		state := &ruleState{limiter: versionedLimiter{of.Limiter, of.Limiter}}
+		state.refusals.init(resource, of.Rule, newTally(&r.node))
+		p.add(planned{of.Rule, of.Rule.Target(), state, state.limiter})
+	}
+	r.plan.Store(p.plan(e.generation.Load()))
+}
+
+// CopyGuard returns a copy of a guard, which programs must not make.
+func CopyGuard(g *Guard) *Guard {
+	return &Guard{
+		resource: g.resource, start: g.start, extras: g.extras,
+		state: guardState{word: g.state.word, tokens: g.state.tokens},
+	}
+}
+
+// FlowStates returns the states of the flow rules on a resource.
+func (e *Engine) FlowStates(resource string) (states []rule.Status) {
+	for _, of := range e.resources.get(resource).planNow().rules {
+		if of.rule.Type().Kind() == "flow" {
+			states = append(states, of.limiter.Status(e.clock.Now()))
+		}
+	}
+	return states
+}

@@ -1,0 +1,396 @@
+package flow
+
+import (
+	"math"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Chain is the flow rules that the calls of one resource, or of one origin there, are
+// held against: rules with queues, in which calls wait, before rules with windows,
+// which count the instant of passing. A call passes all of them at one instant, or
+// takes nothing.
+//
+// A chain without queues decides at once, by [Chain.Take]. With queues, [Chain.TryTake]
+// decides on most calls; an [Admission] on those that may have to wait. Rules are told
+// apart by their index, queues first.
+//
+// A chain never changes. It is safe for concurrent use.
+type Chain struct {
+	queues  []ask
+	windows []windowRule
+
+	anyHolds bool          // one of the windows does
+	fullLast *atomic.Int32 // the window, counted from 1, that refused last; nil if there are not several
+}
+
+// Member is a rule of a chain.
+type Member struct {
+	Limiter *Limiter
+
+	// Wide is set if calls of other resources, too, take from the limiter.
+	Wide bool
+}
+
+// windowRule is a rule with a window in a chain.
+type windowRule struct {
+	terms   *Terms
+	window  *Window
+	related bool // the window counts the passes of another resource
+
+	// wide: calls that other rules apply to, too, take from the window. So it may be
+	// asked while a call of another resource holds tokens that it may give back.
+	wide  bool
+	holds bool // it is wide, and is not the last that a call asks
+}
+
+// NewChain returns the chain of these rules, which keep their order. Those with queues
+// come first; they must have the same order in all chains.
+func NewChain(members []Member) Chain {
+	var c Chain
+	for _, m := range members {
+		l := m.Limiter
+		if l.queue != nil {
+			c.queues = append(c.queues, ask{l.queue, l.terms})
+		} else {
+			c.windows = append(c.windows, windowRule{terms: l.terms, window: l.window, related: l.related, wide: m.Wide})
+		}
+	}
+	if len(c.windows) > 1 {
+		c.fullLast = new(atomic.Int32)
+	}
+	for i := range max(0, len(c.windows)-1) {
+		if r := &c.windows[i]; r.wide && !r.related {
+			r.holds, c.anyHolds = true, true
+		}
+	}
+	return c
+}
+
+// Len returns how many rules there are.
+func (c *Chain) Len() int { return len(c.queues) + len(c.windows) }
+
+// CanWait says whether calls can wait for one of the rules.
+func (c *Chain) CanWait() bool { return len(c.queues) > 0 }
+
+// HasOneQueue says whether calls can wait for exactly one of the rules.
+func (c *Chain) HasOneQueue() bool { return len(c.queues) == 1 }
+
+// Take takes n tokens of every window at now. Block and Stale are said by the rule of
+// the index which; then nothing is taken.
+func (c *Chain) Take(now clock.Instant, n int32) (which int, decision rule.Decision) {
+	i, decision := c.tryWindows(now, n)
+	if decision == rule.Block && c.windows[i].wide {
+		i, decision = c.tryAgain(i, now, n)
+	}
+	return len(c.queues) + i, decision
+}
+
+func (c *Chain) tryWindows(now clock.Instant, n int32) (i int, decision rule.Decision) {
+	switch len(c.windows) {
+	case 0:
+		return 0, rule.Pass
+	case 1:
+		return 0, c.windows[0].take(now, n)
+	}
+	return c.takeInOrder(now, n)
+}
+
+func (r *windowRule) take(now clock.Instant, n int32) rule.Decision {
+	if r.related {
+		return r.window.Check(r.terms, now, n)
+	}
+	return r.window.Take(r.terms, now, n)
+}
+
+// tryAgain tries to take from the windows, of which one was full, until it is sure that
+// nothing remained but tokens that somebody else gives back.
+func (c *Chain) tryAgain(i int, now clock.Instant, n int32) (int, rule.Decision) {
+	decision := rule.Block
+	for range maxTries {
+		r := &c.windows[i]
+		if decision != rule.Block || !r.wide || r.window.reallyFull(r.terms, now, n) {
+			break
+		}
+		runtime.Gosched()
+		i, decision = c.tryWindows(now, n)
+	}
+	return i, decision
+}
+
+// maxTries is how often a call that would be refused looks again while others hold
+// tokens that they may give back: until those have gone on, unless the scheduler keeps
+// one of them from it for very long.
+const maxTries = 1000
+
+// takeInOrder takes from the windows one after the other, after a look at the one that
+// was full last: what a call takes and has to give back, others may miss meanwhile.
+func (c *Chain) takeInOrder(now clock.Instant, n int32) (int, rule.Decision) {
+	if last := int(c.fullLast.Load()) - 1; last >= 0 {
+		r := &c.windows[last]
+		if r.window.Check(r.terms, now, n) == rule.Block {
+			if first := c.fullWindow(now, n); first >= 0 {
+				last = first
+			}
+			return last, rule.Block
+		}
+	}
+	for i := range c.windows {
+		r := &c.windows[i]
+		if r.holds {
+			r.window.begin()
+		}
+		if decision := r.take(now, n); decision != rule.Pass {
+			c.giveBackWindows(i, now, n)
+			c.endHolding(i + 1)
+			if decision == rule.Block {
+				c.fullLast.Store(int32(i + 1))
+			}
+			return i, decision
+		}
+	}
+	c.endHolding(len(c.windows))
+	return 0, rule.Pass
+}
+
+// endHolding says to the first count windows that the call keeps nothing that it may
+// give back.
+func (c *Chain) endHolding(count int) {
+	if !c.anyHolds {
+		return
+	}
+	for i := range c.windows[:count] {
+		if r := &c.windows[i]; r.holds {
+			r.window.end()
+		}
+	}
+}
+
+// GiveBack returns n tokens to every window, which Take took at now.
+func (c *Chain) GiveBack(now clock.Instant, n int32) { c.giveBackWindows(len(c.windows), now, n) }
+
+func (c *Chain) giveBackWindows(count int, now clock.Instant, n int32) {
+	for i := range c.windows[:count] {
+		if r := &c.windows[i]; !r.related {
+			r.window.GiveBack(r.terms, now, n)
+		}
+	}
+}
+
+// Settle adds tokens at now to what a call took of every rule, or gives some back if
+// the number is negative. The call passed at start, and took of queues at the instant
+// queued, or later. See [Limiter.Settle].
+func (c *Chain) Settle(now, start, queued clock.Instant, tokens int32) {
+	for i := range c.queues {
+		c.queues[i].queue.settle(now, queued, tokens)
+	}
+	for i := range c.windows {
+		if r := &c.windows[i]; !r.related {
+			r.window.settleTokens(r.terms, now, start, tokens)
+		}
+	}
+}
+
+// LaterThan returns an instant that is not before now, nor before what the windows have
+// seen.
+func (c *Chain) LaterThan(now clock.Instant) clock.Instant {
+	for i := range c.windows {
+		now = max(now, c.windows[i].window.Opened())
+	}
+	return now
+}
+
+// fullWindow returns the first window in which less than n tokens remain at now; -1 if
+// there is none.
+func (c *Chain) fullWindow(now clock.Instant, n int32) int {
+	for i := range c.windows {
+		if r := &c.windows[i]; r.window.Check(r.terms, now, n) == rule.Block {
+			return i
+		}
+	}
+	return -1
+}
+
+// fullAt returns the first window in which less than n tokens remain at now, beside
+// those promised to calls that wait, and will remain at a later instant, whoever comes
+// or does not come until then; -1 if there is none.
+func (c *Chain) fullAt(now, later clock.Instant, n int32) int {
+	for i := range c.windows {
+		r := &c.windows[i]
+		wanted := r.wanted(n)
+		if r.window.Check(r.terms, now, wanted) == rule.Block &&
+			r.window.fullUntil(r.terms, now, wanted) > later &&
+			(wanted == n || !r.terms.leaves(now, later)) &&
+			(!r.wide || r.window.reallyFull(r.terms, now, n)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// wanted returns n tokens and those promised to calls that wait.
+func (r *windowRule) wanted(n int32) int32 {
+	if !r.promises() {
+		return n
+	}
+	return int32(min(int64(n)+max(0, r.window.promised.Load()), math.MaxInt32))
+}
+
+// promises says whether what waiting calls will take of the window can be told.
+func (r *windowRule) promises() bool { return !r.wide && !r.related }
+
+// promise notes that a call that waits will take n tokens of the windows, or, if n is
+// negative, that it does not wait any longer.
+func (c *Chain) promise(n int32) {
+	for i := range c.windows {
+		if r := &c.windows[i]; r.promises() {
+			r.window.promised.Add(int64(n))
+		}
+	}
+}
+
+// RetryAfter returns how long it takes until a call passes all rules if nobody else
+// comes, for a call without queues that the rule of the index which refused, or -1 if
+// none did: the longest of what those demand that would refuse it now.
+func (c *Chain) RetryAfter(which int, now clock.Instant, n int32, patience time.Duration) time.Duration {
+	if which < 0 {
+		return c.longest(which, 0, blockedCall{now: now, tokens: n, patience: patience})
+	}
+	wait := c.windows[which-len(c.queues)].window.RetryAfter(now, n)
+	return c.longest(which, wait, blockedCall{now: now, tokens: n, patience: patience})
+}
+
+// RetryAfterQueue is RetryAfter for a call that TryTake refused with a ticket.
+func (c *Chain) RetryAfterQueue(
+	which int, ticket Ticket, now clock.Instant, n int32, patience time.Duration,
+) time.Duration {
+	if len(c.queues) > 1 {
+		patience = c.patience(patience)
+	}
+	wait := c.queues[which].terms.RetryAfter(ticket, now, patience)
+	return c.longest(which, wait, blockedCall{now: now, tokens: n, patience: patience})
+}
+
+// blockedCall is a call that one of the rules refuses.
+type blockedCall struct {
+	now      clock.Instant
+	tokens   int32
+	patience time.Duration
+	has      *Admission // what it has already; or nil
+}
+
+// longest returns the longest wait that a rule demands which would refuse the call, one
+// of which demands the given wait.
+func (c *Chain) longest(which int, wait time.Duration, r blockedCall) time.Duration {
+	if which >= 0 && c.Len() == 1 {
+		return wait
+	}
+	for i, q := range c.queues {
+		if i == which || r.has != nil && r.has.hasIn(q.queue) {
+			continue
+		}
+		if ticket, decision := q.queue.expect(q.terms, r.now, r.tokens, r.patience); decision == rule.Block {
+			wait = max(wait, q.terms.RetryAfter(ticket, r.now, r.patience))
+		}
+	}
+	for i := range c.windows {
+		w := &c.windows[i]
+		if len(c.queues)+i != which && w.window.Check(w.terms, r.now, r.tokens) == rule.Block {
+			wait = max(wait, w.window.RetryAfter(r.now, r.tokens))
+		}
+	}
+	return wait
+}
+
+// patience returns how long a call that can wait for so long may wait for its queues.
+func (c *Chain) patience(patience time.Duration) time.Duration {
+	for i := range c.queues {
+		patience = min(patience, c.queues[i].terms.rule.MaxWait)
+	}
+	return patience
+}
+
+func (c *Chain) indexOf(queue *Queue) int {
+	for i := range c.queues {
+		if c.queues[i].queue == queue {
+			return i
+		}
+	}
+	return -1
+}
+
+// Turns are what TryTake gets of the queues of one call. The zero value has nothing.
+type Turns struct{ tickets [4]Ticket }
+
+// TryTake takes n tokens of every rule at now, for a call that has to wait for none.
+// Pass: all is taken; the ticket, and what is put into more if there are several
+// queues, are for [Chain.GiveBackAll]. Block: the queue of the index which refuses,
+// see [Chain.RetryAfterQueue]. Wait: the call may be able to wait, or a window refuses,
+// which an [Admission] finds out; nothing is taken. More may be nil if there are not
+// several queues; else it says Wait.
+func (c *Chain) TryTake(
+	now clock.Instant, n int32, noWait bool, more *Turns,
+) (ticket Ticket, which int, decision rule.Decision) {
+	if len(c.windows) > 0 && c.fullWindow(now, n) >= 0 {
+		return Ticket{}, 0, rule.Wait
+	}
+	if len(c.queues) > 1 {
+		ticket, which, decision = c.tryTakeSeveral(now, n, noWait, more)
+	} else {
+		q := &c.queues[0]
+		maxWait := q.terms.rule.MaxWait
+		if noWait {
+			maxWait = 0
+		}
+		ticket, decision = q.queue.take(q.terms, now, n, maxWait)
+	}
+	switch decision {
+	case rule.Stale:
+		return Ticket{}, 0, rule.Wait
+	case rule.Pass:
+		if len(c.windows) > 0 {
+			if _, said := c.Take(now, n); said != rule.Pass {
+				c.giveBackTurns(now, ticket, more)
+				return Ticket{}, 0, rule.Wait
+			}
+		}
+	}
+	return ticket, which, decision
+}
+
+func (c *Chain) tryTakeSeveral(
+	now clock.Instant, n int32, noWait bool, more *Turns,
+) (ticket Ticket, which int, decision rule.Decision) {
+	if more == nil || len(c.queues) > len(more.tickets) {
+		return Ticket{}, 0, rule.Wait
+	}
+	patience := endless
+	if noWait {
+		patience = 0
+	}
+	which, ticket, decision = takeAll(c.queues, now, n, patience, more.tickets[:])
+	return ticket, which, decision
+}
+
+// GiveBackAll returns what TryTake took at now.
+func (c *Chain) GiveBackAll(now clock.Instant, n int32, ticket Ticket, more *Turns) {
+	c.GiveBack(now, n)
+	c.giveBackTurns(now, ticket, more)
+}
+
+func (c *Chain) giveBackTurns(now clock.Instant, ticket Ticket, more *Turns) {
+	if len(c.queues) == 1 {
+		c.queues[0].queue.GiveBack(now, ticket)
+		return
+	}
+	for i := len(c.queues) - 1; i >= 0; i-- {
+		c.queues[i].queue.GiveBack(now, more.tickets[i])
+	}
+}
+
+// endless is the patience of a call whose context has no deadline.
+const endless = time.Duration(math.MaxInt64)

@@ -1,0 +1,52 @@
+package flow
+
+import (
+	"math"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// settleTokens adds n tokens at now to what a call took at an instant, whatever remains
+// of the limit, or gives some of them back if n is negative.
+func (w *Window) settleTokens(t *Terms, now, taken clock.Instant, n int32) {
+	switch {
+	case n > 0:
+		w.Count(t, now, n)
+	case n < 0:
+		w.GiveBack(t, taken, -max(n, -math.MaxInt32))
+	}
+}
+
+// settle adds n tokens at now to what a call took at an instant, into debt if need be,
+// or gives some of them back if n is negative. Those who wait are planned anew.
+func (q *Queue) settle(now, taken clock.Instant, n int32) {
+	if n == 0 {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.advance(now)
+	if throttle, ok := q.pace.(*spacing); ok {
+		throttle.settle(n)
+	} else if n > 0 {
+		q.grant(now, now, n)
+	} else {
+		q.pace.takeBack(Ticket{tokens: -n, since: taken})
+		if q.log != nil {
+			q.log.giveBack(taken, -int64(n))
+		}
+	}
+	q.promote(now)
+}
+
+// settle puts the next call off by the time that n more tokens take, counted from the
+// last one. Tokens are not given back: whoever passed has waited for them already.
+func (s *spacing) settle(n int32) {
+	ceiling := s.cold.ceilingOfTurn(s.terms, s.last.at)
+	if n < 0 || ceiling == 0 {
+		return
+	}
+	s.last = s.last.after(s.terms.cost(int64(n), ceiling))
+	s.cold.ceilingOfTurn(s.terms, s.last.at) // enter the step that it falls in
+	s.cold.pass(s.terms, int64(n), s.last.at)
+}
