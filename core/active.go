@@ -196,7 +196,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 		switch {
 		case change.From == nil:
 			c.added++
-			e.addRule(c, change.To)
+			e.addRule(c, change.To, e.rules.removed.take(change.Key, change.To.Target()))
 		case change.To == nil:
 			c.removed++
 			e.dropRule(c, present)
@@ -207,8 +207,9 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 			c.mark(present)
 		default:
 			c.changed++
+			before := e.rules.removed.take(change.Key, change.To.Target()) // it may come back
 			e.dropRule(c, present)
-			next := e.addRule(c, change.To)
+			next := e.addRule(c, change.To, before)
 			next.matched.Store(next.target.Resource == present.target.Resource && next.target.Match == present.target.Match &&
 				present.matched.Load())
 		}
@@ -220,11 +221,11 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 	return c
 }
 
-func (e *Engine) addRule(c *ruleChange, r rule.Rule) *activeRule {
+// addRule puts a rule in force, which goes on from a removed one if there is one.
+func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activeRule {
 	a := newActiveRule(r)
 	if a.shares {
 		env := limiterEnv{e, c.version, c.now}
-		before := e.rules.removed.take(a.key, a.target)
 		if before == nil || !env.restore(a, before) {
 			a.shared = env.newLimiter(a, r, a.sharedName(), a.transitions)
 		}
