@@ -22,21 +22,16 @@ func (c *cold) ceilingOfTurn(t *Terms, now clock.Instant) float64 {
 	if !t.warmsUp() {
 		return t.rule.Limit
 	}
-	c.bucket.SyncSpaced(t.curve, t.curve.Step(now))
+	c.bucket.Sync(t.curve, t.curve.Step(now))
 	return c.bucket.Ceiling(t.curve) * t.seconds
 }
 
-// ceilingOfWindow is the same for a rule with a window. recent tells what the
-// window held when the step began.
-func (c *cold) ceilingOfWindow(t *Terms, now clock.Instant, recent func(stepStart clock.Instant) float64) float64 {
+// ceilingOfWindow is the same for a rule with a window.
+func (c *cold) ceilingOfWindow(t *Terms, now clock.Instant) float64 {
 	if !t.warmsUp() {
 		return t.rule.Limit
 	}
-	if step := t.curve.Step(now); t.outlastsStep() {
-		c.bucket.SyncWindow(t.curve, step, recent(t.curve.StepStart(step)))
-	} else {
-		c.bucket.Sync(t.curve, step)
-	}
+	c.bucket.Sync(t.curve, t.curve.Step(now))
 	return c.bucket.Ceiling(t.curve) * t.spanLength().Seconds()
 }
 

@@ -14,11 +14,6 @@ type course struct {
 	bucket   int64     // the last one that was noted
 	last     float64   // its ceiling
 	mean     float64
-
-	// What passed before the limit was changed counts in proportion, until it
-	// has left the window.
-	changed float64 // the new limit as a multiple of the old one
-	until   int64   // the bucket
 }
 
 // follow notes the ceiling of a bucket, the last one that was noted or a later
@@ -48,27 +43,6 @@ func (c *course) isLevel() bool { return math.Abs(c.mean-c.last) <= roundingErro
 func (c *course) slot(bucket int64) int64 {
 	span := int64(len(c.ceilings))
 	return (bucket%span + span) % span // also before the epoch
-}
-
-// atLast returns how many tokens would have passed in a window at the last
-// ceiling, of those that did pass at the mean of them.
-func (c *course) atLast(passed int64) float64 {
-	if c.mean == 0 {
-		return float64(passed)
-	}
-	share := float64(passed) / c.mean
-	if c.bucket < c.until {
-		share *= c.changed
-	}
-	return min(1, share) * c.last
-}
-
-// adopt goes over to changed terms from a bucket on.
-func (c *course) adopt(from, to *Terms, bucket int64) {
-	*c = course{}
-	if from.warmsUp() && from.rule.Limit > 0 {
-		c.changed, c.until = to.rule.Limit/from.rule.Limit, bucket+int64(to.span)
-	}
 }
 
 // clone returns a copy to look ahead with.

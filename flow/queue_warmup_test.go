@@ -17,12 +17,12 @@ import (
 // naiveTurns returns when calls go that all came at the epoch: each follows the
 // one before at the ceiling of the second in which that one went.
 func naiveTurns(r flow.Rule, calls int) (turns []clock.Instant) {
-	curve := warmup.NewCurve(r.Limit/r.Window.Seconds(), r.WarmUp.Period, r.WarmUp.ColdFactor, r.WarmUp.Step)
+	curve := warmup.NewCurve(r.Limit/r.Window.Seconds(), r.WarmUp.Period, r.WarmUp.ColdFactor, r.WarmUp.Step).JudgedByCalls()
 	bucket := warmup.NewBucket(curve, curve.Step(epoch))
 	elapsed, turn := 0.0, epoch // nanoseconds
 	for range calls {
 		turns = append(turns, turn)
-		bucket.SyncSpaced(curve, curve.Step(turn))
+		bucket.Sync(curve, curve.Step(turn))
 		bucket.Pass(curve.Step(turn), 1)
 		elapsed += 1e9 / bucket.Ceiling(curve)
 		turn = epoch.Add(time.Duration(math.Ceil(elapsed - 1e-4)))

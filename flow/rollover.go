@@ -50,7 +50,7 @@ func (w *Window) adopt(from, to *Terms, now clock.Instant) {
 		w.reshape(from, to, now)
 	}
 	w.cold.adopt(from, to, to.bucketStart(opened))
-	w.course.adopt(from, to, opened)
+	w.course = course{}
 	w.credit.adopt(from, to, to.bucketStart(opened))
 	w.terms.Store(to)
 	w.noteRefusals(to)
@@ -109,12 +109,7 @@ func (w *Window) earn(c *credit, t *Terms, bucket int64, ceiling float64) {
 // ceilingOf returns the ceiling of a bucket, the open one or a later one, in
 // tokens per window: that of the step in which the bucket begins.
 func (w *Window) ceilingOf(cold *cold, course *course, t *Terms, bucket int64) float64 {
-	ceiling := cold.ceilingOfWindow(t, t.bucketStart(bucket), func(stepStart clock.Instant) float64 {
-		bucket := max(w.counts.OpenBucket(), t.bucketOf(stepStart)-1)
-		large := w.largeHeld(t, bucket)
-		return course.atLast(w.counts.Held(bucket)-large) + float64(large)
-	})
-	return course.follow(t, bucket, ceiling)
+	return course.follow(t, bucket, cold.ceilingOfWindow(t, t.bucketStart(bucket)))
 }
 
 func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {

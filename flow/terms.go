@@ -49,10 +49,10 @@ func (t *Terms) compileWarmUp() {
 	case BucketLimiter:
 		t.trapezoid = warmup.NewTrapezoid(perSecond, w.Period, w.ColdFactor)
 	case ThrottleLimiter:
-		t.curve = warmup.NewCurve(perSecond, w.Period, w.ColdFactor, w.Step)
+		t.curve = warmup.NewCurve(perSecond, w.Period, w.ColdFactor, w.Step).JudgedByCalls()
 	case WindowLimiter:
 		t.curve = warmup.NewCurve(t.rule.Limit/t.spanLength().Seconds(), w.Period, w.ColdFactor, w.Step).
-			JudgedOver(max(t.spanLength(), w.Step))
+			JudgedOver(t.spanLength())
 	}
 }
 

@@ -200,14 +200,29 @@ func judged(r rule) *traffic {
 // load loads the bucket for a time with what its ceiling allows but no more
 // than a rate, and returns how many tokens passed.
 func (f *traffic) load(rate float64, d time.Duration) (passed float64) {
-	recent := min(rate, f.bucket.Ceiling(f.curve))
 	for range d / f.rule.step {
 		f.step++
-		f.bucket.SyncWindow(f.curve, f.step, recent) // of a second
-		recent = min(rate, f.bucket.Ceiling(f.curve))
-		passed += recent * f.rule.step.Seconds()
+		f.bucket.Sync(f.curve, f.step)
+		f.credit += min(rate, f.bucket.Ceiling(f.curve)) * f.rule.step.Seconds()
+		tokens := math.Floor(f.credit)
+		f.credit -= tokens
+		f.bucket.Pass(f.step, int64(tokens))
+		passed += tokens
 	}
 	return passed
+}
+
+// burst has so many tokens pass at once at the beginning of each second.
+func (f *traffic) burst(tokens int64, seconds int) {
+	for range seconds {
+		for i := range 10 {
+			f.step++
+			f.bucket.Sync(f.curve, f.step)
+			if i == 0 {
+				f.bucket.Pass(f.step, tokens)
+			}
+		}
+	}
 }
 
 func TestBucketJudgedOverAWindowFollowsTheIdealCurve(t *testing.T) {
@@ -225,6 +240,21 @@ func TestBucketJudgedOverAWindowStaysColdBelowTheColdRate(t *testing.T) {
 	assert.InDelta(t, 0, f.warmth(), 0.03)
 }
 
+func TestBucketJudgedOverAWindowTakesABurstForItsRate(t *testing.T) {
+	t.Parallel()
+	f := judged(standard())
+	f.burst(300, 60)
+	assert.InDelta(t, 0, f.warmth(), 0.03, "below the cold rate of 333 a second")
+	f.burst(350, 120)
+	assert.Greater(t, f.warmth(), 0.9, "above the cold rate")
+	f = judged(standard())
+	f.load(2000, 20*time.Second)
+	f.burst(500, 60)
+	assert.InDelta(t, 1, f.warmth(), 1e-9, "warm, at half the limit")
+	f.burst(300, 60)
+	assert.InDelta(t, 0, f.warmth(), 0.05, "cold again")
+}
+
 func TestBucketJudgedOverAWindowCoolsDown(t *testing.T) {
 	t.Parallel()
 	f := judged(standard())
@@ -234,7 +264,7 @@ func TestBucketJudgedOverAWindowCoolsDown(t *testing.T) {
 	assert.InDelta(t, 0, f.warmth(), 1e-9)
 }
 
-func TestBucketLooksAheadByItsShareOverAChangedLimit(t *testing.T) {
+func TestBucketJudgedOverAWindowKeepsItsShareOverAChangedLimit(t *testing.T) {
 	t.Parallel()
 	for _, factor := range []float64{0.001, 0.5, 1000} {
 		f := judged(standard())
@@ -255,10 +285,11 @@ func TestBucketOfSpacedTurnsWarmsUpIfCallsAreHeldBack(t *testing.T) {
 	t.Parallel()
 	for _, weight := range []int64{1, 10, 50} {
 		f := newTraffic(rule{limit: 10, period: time.Minute, coldFactor: 3, step: time.Second})
+		f.curve = f.curve.JudgedByCalls()
 		start := f.step
 		at := float64(start)
 		for f.step < start+90 {
-			f.bucket.SyncSpaced(f.curve, f.step)
+			f.bucket.Sync(f.curve, f.step)
 			f.bucket.Pass(f.step, weight)
 			at += float64(weight) / f.bucket.Ceiling(f.curve)
 			f.bucket.Await(int64(at))
@@ -266,7 +297,7 @@ func TestBucketOfSpacedTurnsWarmsUpIfCallsAreHeldBack(t *testing.T) {
 		}
 		assert.InDelta(t, 1, f.warmth(), 1e-9, "turns of %d tokens", weight)
 		f.step += 3600
-		f.bucket.SyncSpaced(f.curve, f.step)
+		f.bucket.Sync(f.curve, f.step)
 		assert.InDelta(t, 0, f.warmth(), 1e-9, "cold again after turns of %d tokens", weight)
 	}
 }
