@@ -54,11 +54,11 @@ type pace interface {
 func newPace(t *Terms, now clock.Instant) pace {
 	switch {
 	case t.rule.Limiter() == ThrottleLimiter:
-		return &spacing{terms: t, cold: newCold(t, now), last: rounded{at: longAgo}}
+		return &leakyBucket{terms: t, warmUp: newWarmUpState(t, now), last: rounded{at: longAgo}}
 	case t.warmsUp():
-		return newTrapezoid(t, now, 1)
+		return newWarmingBucket(t, now, 1)
 	}
-	return newBucket(t, now, 1)
+	return newTokenBucket(t, now, 1)
 }
 
 // atOnce is how long, in nanoseconds, the tokens may take to flow in that a call

@@ -23,10 +23,10 @@ func naiveTurns(r flow.Rule, calls int) (turns []clock.Instant) {
 	for range calls {
 		turns = append(turns, turn)
 		bucket.Sync(curve, curve.Step(turn))
-		bucket.Pass(curve.Step(turn), 1)
+		bucket.AddPassed(curve.Step(turn), 1)
 		elapsed += 1e9 / bucket.Ceiling(curve)
 		turn = epoch.Add(time.Duration(math.Ceil(elapsed - 1e-4)))
-		bucket.Await(curve.Step(turn)) // the next one does
+		bucket.KeepBusyUntil(curve.Step(turn)) // the next one does
 	}
 	return turns
 }

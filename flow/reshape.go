@@ -24,7 +24,7 @@ func (w *Window) Follow(before Predecessor) {
 }
 
 // inherit counts what has passed the predecessor. The window is closed.
-func (w *Window) inherit(t *Terms, now clock.Instant) {
+func (w *Window) takeOver(t *Terms, now clock.Instant) {
 	log := w.before.handOver(now)
 	w.before = nil
 	log.reach = max(log.reach, t.reach())
@@ -33,7 +33,7 @@ func (w *Window) inherit(t *Terms, now clock.Instant) {
 	w.restore(t, opened)
 	if _, ok := log.last(); ok {
 		_, fraction := split(t.rule.Limit)
-		w.credit.inherit(log.balance(1, fraction/t.seconds/1e9, now))
+		w.carry.limitTo(log.balance(1, fraction/t.seconds/1e9, now))
 	}
 }
 
@@ -42,7 +42,7 @@ func (w *Window) inherit(t *Terms, now clock.Instant) {
 func (w *Window) reshape(from, to *Terms, now clock.Instant) {
 	w.logHeld(from, now)
 	w.log.reach = max(w.log.reach, from.reach(), to.reach())
-	w.credit.reshape(from, to, w.log.since, now)
+	w.carry.reshape(from, to, w.log.since, now)
 	w.restore(to, to.bucketOf(now))
 	w.log.trim(now)
 }
@@ -116,7 +116,7 @@ func (w *Window) handOver(now clock.Instant) *passLog {
 	t := w.terms.Load()
 	w.close(t)
 	if w.before != nil {
-		w.inherit(t, now)
+		w.takeOver(t, now)
 	}
 	w.logHeld(t, now)
 	log := w.log
@@ -134,7 +134,7 @@ func (w *Window) handOver(now clock.Instant) *passLog {
 func (q *Queue) Follow(before Predecessor) { q.before = before }
 
 // inherit goes on where the predecessor ends.
-func (q *Queue) inherit(now clock.Instant) {
+func (q *Queue) takeOver(now clock.Instant) {
 	q.log = q.before.handOver(now)
 	q.before = nil
 	q.log.reach = max(q.log.reach, q.terms.reach())
@@ -159,7 +159,7 @@ func (q *Queue) handOver(now clock.Instant) *passLog {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.before != nil {
-		q.inherit(now)
+		q.takeOver(now)
 	}
 	q.advance(now)
 	q.retired = true

@@ -20,8 +20,8 @@ type Terms struct {
 	span    int           // windows: the buckets that the limit holds over
 
 	// Of a rule that warms up:
-	curve     warmup.Curve     // windows and throttle
-	trapezoid warmup.Trapezoid // token bucket
+	curve warmup.Curve     // windows and throttle
+	costs warmup.CostCurve // token bucket
 }
 
 // Compile returns the terms of a rule, which must be valid and complete.
@@ -47,7 +47,7 @@ func (t *Terms) compileWarmUp() {
 	w, perSecond := t.rule.WarmUp, t.rule.Limit/t.seconds
 	switch t.rule.Limiter() {
 	case BucketLimiter:
-		t.trapezoid = warmup.NewTrapezoid(perSecond, w.Period, w.ColdFactor)
+		t.costs = warmup.NewCostCurve(perSecond, w.Period, w.ColdFactor)
 	case ThrottleLimiter:
 		t.curve = warmup.NewCurve(perSecond, w.Period, w.ColdFactor, w.Step).JudgedByCalls()
 	case WindowLimiter:

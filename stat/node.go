@@ -20,11 +20,11 @@ type Node struct {
 	// What every call writes: one cache line, if the node begins with one. A call
 	// that passes costs three atomic writes, to passed, done and the histogram, one
 	// that is blocked one, and one more to the counter of who refused it.
-	passed  tally
-	done    tally // calls that ended, and their response times in nanoseconds
-	blocked tally
-	beside  [4]atomic.Uint64 // see Counter
-	given   atomic.Int64     // of them
+	passed        tally
+	done          tally // calls that ended, and their response times in nanoseconds
+	blocked       tally
+	counters      [4]atomic.Uint64 // see Counter
+	countersGiven atomic.Int64     // of them
 
 	// What every call reads and few write: another line.
 	second      atomic.Int64 // that is open; changes under mu
@@ -94,8 +94,8 @@ func (n *Node) Block(now clock.Instant) { n.count(&n.blocked, now, 0) }
 // processors which refuse calls at once pass one line to and fro instead of two: 81 ns
 // a refusal instead of 163 where the way between them is long.
 func (n *Node) Counter() *atomic.Uint64 {
-	if i := n.given.Add(1); i <= int64(len(n.beside)) {
-		return &n.beside[i-1]
+	if i := n.countersGiven.Add(1); i <= int64(len(n.counters)) {
+		return &n.counters[i-1]
 	}
 	return new(atomic.Uint64)
 }
@@ -104,7 +104,7 @@ func (n *Node) Counter() *atomic.Uint64 {
 func (n *Node) Done(start, now clock.Instant, failed bool) {
 	took := now.Sub(start)
 	if failed { // first: whoever finds the call completed finds that it failed
-		n.count(&n.rarely().failed, now, 0)
+		n.count(&n.ensureRare().failed, now, 0)
 	}
 	n.end(secondOf(now), nanos(took))
 	n.responseTimes.Record(took)
@@ -130,13 +130,13 @@ func (n *Node) end(second int64, quantity uint64) {
 }
 
 // BeginWait counts a call that has to wait.
-func (n *Node) BeginWait() { n.rarely().waiting.Add(1) }
+func (n *Node) BeginWait() { n.ensureRare().waiting.Add(1) }
 
 // EndWait counts the end, at now, of a wait that began at start, however it
 // ended.
 func (n *Node) EndWait(start, now clock.Instant) {
-	n.rarely().waiting.Add(-1)
-	n.count(&n.rarely().waited, now, nanos(now.Sub(start)))
+	n.ensureRare().waiting.Add(-1)
+	n.count(&n.ensureRare().waited, now, nanos(now.Sub(start)))
 }
 
 // count counts an event at now.
@@ -152,7 +152,7 @@ func (n *Node) count(t *tally, now clock.Instant, quantity uint64) {
 	n.addSlowly(t, second, quantity)
 }
 
-func (n *Node) rarely() *rareTallies {
+func (n *Node) ensureRare() *rareTallies {
 	if r := n.rare.Load(); r != nil {
 		return r
 	}

@@ -57,8 +57,8 @@ func (n *Node) Minute(now clock.Instant) []Second {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last := secondOf(now)
-	minute := make([]Second, 0, Remembered)
-	for s := last - Remembered + 1; s <= last; s++ {
+	minute := make([]Second, 0, KeptSeconds)
+	for s := last - KeptSeconds + 1; s <= last; s++ {
 		minute = append(minute, n.at(s))
 	}
 	return minute
@@ -81,7 +81,7 @@ func (n *Node) Idle(now clock.Instant) bool {
 		return false
 	}
 	open := n.second.Load() // in which there mostly is something
-	for second := open; second > max(open, secondOf(now))-Remembered; second-- {
+	for second := open; second > max(open, secondOf(now))-KeptSeconds; second-- {
 		if s := n.at(second); s.Passed+s.Blocked+s.Completed+s.Waited > 0 {
 			return false
 		}
@@ -95,7 +95,7 @@ func (n *Node) at(second int64) Second {
 	switch open := n.second.Load(); {
 	case second == open:
 		s = n.openSecond()
-	case n.minute != nil && second < open && second > open-Remembered:
+	case n.minute != nil && second < open && second > open-KeptSeconds:
 		n.minute.get(second, &s)
 	}
 	s.Start = clock.Instant(second * int64(time.Second))

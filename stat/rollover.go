@@ -21,7 +21,7 @@ func (n *Node) addSlowly(t *tally, second int64, quantity uint64) {
 		n.amend(second, func(s *Second) { n.addTo(s, t, event) })
 		return
 	}
-	if !t.hasRoom(tagOf(second), quantity) {
+	if !t.canAdd(tagOf(second), quantity) {
 		n.empty(a)
 	}
 	a.open.add(event)
@@ -56,14 +56,14 @@ func (n *Node) remember(next int64) {
 		n.minute = new(leapArray)
 	}
 	n.minute.put(ended, &s)
-	for empty := max(ended+1, next-Remembered); empty < next; empty++ {
+	for empty := max(ended+1, next-KeptSeconds); empty < next; empty++ {
 		n.minute.put(empty, &Second{})
 	}
 }
 
 // amend changes a second that is over, if it is remembered.
 func (n *Node) amend(second int64, change func(*Second)) {
-	if second <= n.second.Load()-Remembered {
+	if second <= n.second.Load()-KeptSeconds {
 		return
 	}
 	if n.minute == nil {

@@ -42,7 +42,7 @@ const (
 // later: it tells apart what the node's own number, read just before, does not.
 func tagOf(second int64) uint64 { return uint64(second) & tagMask }
 
-// tryAdd counts an event if the word is open for the tag and has room for it.
+// tryAdd counts an event if the word is open for the tag and not full.
 func (t *tally) tryAdd(tag, quantity uint64) (events uint64, ok bool) {
 	for {
 		old := t.word.Load()
@@ -63,8 +63,8 @@ func (t *tally) inWord(tag uint64) (count, bool) {
 	return unpack(word), word>>tagShift == tag
 }
 
-// hasRoom says whether tryAdd could succeed.
-func (t *tally) hasRoom(tag, quantity uint64) bool { return fits(t.word.Load(), tag, quantity) }
+// canAdd says whether tryAdd could succeed.
+func (t *tally) canAdd(tag, quantity uint64) bool { return fits(t.word.Load(), tag, quantity) }
 
 func fits(word, tag, quantity uint64) bool {
 	return word>>tagShift == tag && word&maxSum+quantity <= maxSum && word>>sumBits&maxEvents < maxEvents

@@ -128,7 +128,7 @@ func (b *Bucket) idleAtLength(c Curve, elapsed, load, most float64) (idle float6
 // tokens that the resource may have when it is warm. The time that they take at the
 // present ceiling, but at least that in which load is judged, is then not idle: nothing
 // is refilled for it.
-func (b *Bucket) HoldBack(c Curve, n int64) {
+func (b *Bucket) KeepBusy(c Curve, n int64) {
 	if c.limit == 0 {
 		return
 	}
@@ -139,19 +139,19 @@ func (b *Bucket) HoldBack(c Curve, n int64) {
 
 // Refuse tells that a turn of n tokens was refused in the present step. It counts as
 // load, like one that is granted: a load is no less for being refused.
-func (b *Bucket) Refuse(n int64) {
+func (b *Bucket) AddRefused(n int64) {
 	b.refused += float64(n)
 	b.largest = max(b.largest, float64(n))
 }
 
 // Await tells that a call waits for a turn in the given step: no step before it is
 // idle, unless less than the cold rate comes at length.
-func (b *Bucket) Await(step int64) { b.busy = max(b.busy, float64(step-b.step)) }
+func (b *Bucket) KeepBusyUntil(step int64) { b.busy = max(b.busy, float64(step-b.step)) }
 
 // Pass counts n tokens that passed in a step, which is the one that Sync was
 // last called for; a negative n takes back what was counted. What passed in an
 // earlier step is drained already and stays so.
-func (b *Bucket) Pass(step, n int64) {
+func (b *Bucket) AddPassed(step, n int64) {
 	if step == b.step {
 		b.passed += float64(n)
 		b.largest = max(b.largest, float64(n))

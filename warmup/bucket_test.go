@@ -106,10 +106,10 @@ func TestBucketTakesBackWhatDidNotPass(t *testing.T) {
 	c := standard().curve()
 	kept, returned := newTraffic(standard()).bucket, newTraffic(standard()).bucket
 	step := int64(17_000_000)
-	kept.Pass(step, 400)
-	returned.Pass(step, 700)
-	returned.Pass(step, -300)
-	returned.Pass(step-1, 1000) // an earlier step is drained already
+	kept.AddPassed(step, 400)
+	returned.AddPassed(step, 700)
+	returned.AddPassed(step, -300)
+	returned.AddPassed(step-1, 1000) // an earlier step is drained already
 	kept.Sync(c, step+1)
 	returned.Sync(c, step+1)
 	assert.Equal(t, kept, returned)
@@ -206,7 +206,7 @@ func (f *traffic) load(rate float64, d time.Duration) (passed float64) {
 		f.credit += min(rate, f.bucket.Ceiling(f.curve)) * f.rule.step.Seconds()
 		tokens := math.Floor(f.credit)
 		f.credit -= tokens
-		f.bucket.Pass(f.step, int64(tokens))
+		f.bucket.AddPassed(f.step, int64(tokens))
 		passed += tokens
 	}
 	return passed
@@ -219,7 +219,7 @@ func (f *traffic) burst(tokens int64, seconds int) {
 			f.step++
 			f.bucket.Sync(f.curve, f.step)
 			if i == 0 {
-				f.bucket.Pass(f.step, tokens)
+				f.bucket.AddPassed(f.step, tokens)
 			}
 		}
 	}
@@ -290,9 +290,9 @@ func TestBucketOfSpacedTurnsWarmsUpIfCallsAreHeldBack(t *testing.T) {
 		at := float64(start)
 		for f.step < start+90 {
 			f.bucket.Sync(f.curve, f.step)
-			f.bucket.Pass(f.step, weight)
+			f.bucket.AddPassed(f.step, weight)
 			at += float64(weight) / f.bucket.Ceiling(f.curve)
-			f.bucket.Await(int64(at))
+			f.bucket.KeepBusyUntil(int64(at))
 			f.step = int64(at)
 		}
 		assert.InDelta(t, 1, f.warmth(), 1e-9, "turns of %d tokens", weight)

@@ -9,6 +9,6 @@
 // applied to. The formulas are those of Sentinel's warm-up, after Guava's
 // SmoothWarmingUp, without their truncation to integers.
 //
-// A [Trapezoid] is the other form of it, Guava's own, for token buckets: there is
+// A [CostCurve] is the other form of it, Guava's own, for token buckets: there is
 // no step and no ceiling, each token has its price in time.
 package warmup

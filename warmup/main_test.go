@@ -107,13 +107,13 @@ func (f *traffic) sync() {
 }
 
 func (f *traffic) pass(n int64) {
-	f.bucket.Pass(f.step, n)
+	f.bucket.AddPassed(f.step, n)
 	f.naive.passed[f.step] += n
 }
 
 // holdBack has a call of one token refused.
 func (f *traffic) holdBack() {
-	f.bucket.HoldBack(f.curve, 1)
+	f.bucket.KeepBusy(f.curve, 1)
 	f.naive.held[f.step] = true
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 // outlook is a throttle as it would go on if nobody came: a copy to look ahead with.
-type outlook struct {
-	spacing
+type forecast struct {
+	leakyBucket
 	head    *Waiter // the first who still waits
 	behind  int64   // tokens of those behind the head
 	maxWait time.Duration
@@ -22,12 +22,12 @@ const looksAhead = 1000
 // endOfTime is later than every instant.
 const endOfTime = clock.Instant(math.MaxInt64)
 
-func (s *spacing) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
-	cold := s.cold // a copy
-	if ceiling = cold.ceilingOfTurn(s.terms, now); ceiling == 0 {
+func (s *leakyBucket) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
+	cold := s.warmUp // a copy
+	if ceiling = cold.queueLimit(s.terms, now); ceiling == 0 {
 		return 0, 0, 0
 	}
-	o := outlook{spacing: *s, head: l.head, behind: l.behind, maxWait: maxWait}
+	o := forecast{leakyBucket: *s, head: l.head, behind: l.behind, maxWait: maxWait}
 	room = o.room(now)
 	return ceiling, room, o.reset(now, room)
 }
@@ -39,7 +39,7 @@ type arrivals struct {
 	free  bool    // the first goes at once, so that the second is the first to wait
 }
 
-func (o *outlook) turns(now clock.Instant) arrivals {
+func (o *forecast) turns(now clock.Instant) arrivals {
 	if o.head != nil {
 		each := o.each(o.last.at)
 		first := o.planned.after(each * float64(o.behind+1)).notBefore(now)
@@ -51,9 +51,9 @@ func (o *outlook) turns(now clock.Instant) arrivals {
 }
 
 // each returns the time that a token takes at the ceiling of an instant.
-func (o *outlook) each(at clock.Instant) float64 {
-	cold := o.cold // nobody comes at that instant
-	return min(o.terms.cost(1, cold.ceilingOfTurn(o.terms, at)), float64(forever))
+func (o *forecast) each(at clock.Instant) float64 {
+	cold := o.warmUp // nobody comes at that instant
+	return min(o.terms.cost(1, cold.queueLimit(o.terms, at)), float64(forever))
 }
 
 // at returns the turn of the call that has so many before it.
@@ -65,7 +65,7 @@ func (t arrivals) at(before int64) clock.Instant {
 }
 
 // room returns how many calls of one token that came at now would get a turn.
-func (o *outlook) room(now clock.Instant) int64 {
+func (o *forecast) room(now clock.Instant) int64 {
 	t, latest := o.turns(now), now.Add(o.maxWait)
 	if t.first.at > latest {
 		return 0
@@ -81,7 +81,7 @@ func (o *outlook) room(now clock.Instant) int64 {
 }
 
 // reset returns how long after now there is more than so much room, 0 if never.
-func (o *outlook) reset(now clock.Instant, room int64) time.Duration {
+func (o *forecast) reset(now clock.Instant, room int64) time.Duration {
 	at := now
 	for range looksAhead {
 		t, event := o.turns(at), o.event(at)
@@ -106,7 +106,7 @@ func (o *outlook) reset(now clock.Instant, room int64) time.Duration {
 
 // event returns when turns will be other than they are at an instant: when the head
 // goes, or the next step begins. Without a warm-up that is never.
-func (o *outlook) event(at clock.Instant) clock.Instant {
+func (o *forecast) event(at clock.Instant) clock.Instant {
 	switch {
 	case !o.terms.warmsUp():
 		return endOfTime
@@ -117,7 +117,7 @@ func (o *outlook) event(at clock.Instant) clock.Instant {
 }
 
 // advance grants the turns that have come by an instant, see [Queue.advance].
-func (o *outlook) advance(at clock.Instant) {
+func (o *forecast) advance(at clock.Instant) {
 	for o.head != nil && o.planned.at <= at {
 		turn := o.planned.at
 		o.grant(turn, turn, o.head.tokens)
@@ -131,7 +131,7 @@ func (o *outlook) advance(at clock.Instant) {
 }
 
 // leave takes the head out of the line.
-func (o *outlook) leave() {
+func (o *forecast) leave() {
 	if o.head = o.head.next; o.head != nil {
 		o.behind -= int64(o.head.tokens)
 	}

@@ -14,9 +14,9 @@ import (
 //
 // Turns are whole nanoseconds, distances need not be: what a turn is rounded up
 // by comes off the distance to the next, so that it does not add up.
-type spacing struct {
+type leakyBucket struct {
 	terms   *Terms
-	cold    cold
+	warmUp  warmUpState
 	last    rounded // the turn granted last
 	planned rounded // the turn planned last for whoever is the first
 }
@@ -40,8 +40,8 @@ func (r rounded) after(nanoseconds float64) rounded {
 }
 
 // next plans with the ceiling of the second in which the call becomes the first.
-func (s *spacing) next(now clock.Instant, n int32) (clock.Instant, bool) {
-	ceiling := s.cold.ceilingOfTurn(s.terms, max(s.last.at, now))
+func (s *leakyBucket) next(now clock.Instant, n int32) (clock.Instant, bool) {
+	ceiling := s.warmUp.queueLimit(s.terms, max(s.last.at, now))
 	if ceiling == 0 {
 		return 0, false
 	}
@@ -58,8 +58,8 @@ func (r rounded) notBefore(now clock.Instant) rounded {
 
 // behind plans with the ceiling of the second in which the first of them became
 // the first: seconds are entered in the order of turns.
-func (s *spacing) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
-	ceiling := s.cold.ceilingOfTurn(s.terms, s.last.at)
+func (s *leakyBucket) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
+	ceiling := s.warmUp.queueLimit(s.terms, s.last.at)
 	planned := s.planned
 	if expected := l.head.expected; expected > planned.at {
 		planned = rounded{at: expected}
@@ -69,13 +69,13 @@ func (s *spacing) behind(l *line, now clock.Instant, n int32) (clock.Instant, bo
 
 // delay tells how much is wanted: the distance between turns is the throttle's doing,
 // and no sign of idleness.
-func (s *spacing) delay(now, turn clock.Instant, n int32) {
-	s.cold.delay(s.terms, int64(n), now, turn)
+func (s *leakyBucket) delay(now, turn clock.Instant, n int32) {
+	s.warmUp.delayed(s.terms, int64(n), now, turn)
 }
 
-func (s *spacing) grant(_, turn clock.Instant, n int32) Ticket {
-	s.cold.ceilingOfTurn(s.terms, turn) // enter the second that it falls in
-	s.cold.pass(s.terms, int64(n), turn)
+func (s *leakyBucket) grant(_, turn clock.Instant, n int32) Ticket {
+	s.warmUp.queueLimit(s.terms, turn) // enter the second that it falls in
+	s.warmUp.passed(s.terms, int64(n), turn)
 	ticket := Ticket{turn: turn, tokens: n, since: s.last.at, part: s.last.by}
 	s.last = rounded{at: turn}
 	if s.planned.at == turn {
@@ -86,37 +86,37 @@ func (s *spacing) grant(_, turn clock.Instant, n int32) Ticket {
 
 // takeBack returns the last turn; an earlier one has another behind it, which
 // has kept its distance for nothing.
-func (s *spacing) takeBack(ticket Ticket) bool {
+func (s *leakyBucket) takeBack(ticket Ticket) bool {
 	if s.last.at != ticket.turn {
 		return false
 	}
 	s.last = rounded{ticket.since, ticket.part}
-	s.cold.pass(s.terms, -int64(ticket.tokens), ticket.turn)
+	s.warmUp.passed(s.terms, -int64(ticket.tokens), ticket.turn)
 	return true
 }
 
-func (s *spacing) adopt(t *Terms, now clock.Instant) pace {
-	s.cold.adopt(s.terms, t, now)
+func (s *leakyBucket) adopt(t *Terms, now clock.Instant) pace {
+	s.warmUp.adopt(s.terms, t, now)
 	s.terms = t
 	return s
 }
 
-func (s *spacing) resume(log *passLog, _ clock.Instant) {
+func (s *leakyBucket) resume(log *passLog, _ clock.Instant) {
 	if at, ok := log.last(); ok {
 		s.last = rounded{at: at}
 	}
 }
 
 // recent returns a token for the last turn: it is only known when that was.
-func (s *spacing) recent(now clock.Instant) (at clock.Instant, tokens int64) {
+func (s *leakyBucket) recent(now clock.Instant) (at clock.Instant, tokens int64) {
 	if s.last.at == longAgo {
 		return 0, 0
 	}
 	return min(s.last.at, now), 1
 }
 
-func (s *spacing) isNew(now clock.Instant) bool {
+func (s *leakyBucket) isNew(now clock.Instant) bool {
 	ahead := *s
 	turn, ok := ahead.next(now, int32(max(1, math.Ceil(s.terms.rule.Limit))))
-	return (!ok || turn == now) && ahead.cold.isStoneCold(s.terms)
+	return (!ok || turn == now) && ahead.warmUp.isCold(s.terms)
 }

@@ -17,70 +17,74 @@ import (
 //
 // The bucket is brought up to date only when tokens are taken; nothing is rounded,
 // so that however many calls there are, no part of a token is lost.
-type bucket struct {
+type tokenBucket struct {
 	terms  *Terms
 	rate   float64       // tokens per nanosecond
 	at     clock.Instant // when there were so many:
 	tokens float64       // below zero if they are owed
 	full   clock.Instant // when a call last found it full
-	given  savings
+	given  accrual
 }
 
-// savings are what a token bucket would hold by now if it had always been as large
+// accrual are what a token bucket would hold by now if it had always been as large
 // as it ever was: what time has given and nobody has taken. Under another burst a
 // bucket keeps its share, but holds no more than that: to make it smaller and larger
 // again yields no tokens, and loses none either.
-type savings struct {
+type accrual struct {
 	tokens float64
 	most   float64 // the largest burst so far
 }
 
-// after returns the savings when so many tokens more have flowed in.
-func (s savings) after(tokens float64) savings {
+// after returns the accrual when so many tokens more have flowed in.
+func (s accrual) after(tokens float64) accrual {
 	s.tokens = min(s.most, s.tokens+tokens)
 	return s
 }
 
-// in returns the savings for a bucket of a burst.
-func (s savings) in(burst float64) savings {
+// in returns the accrual for a bucket of a burst.
+func (s accrual) in(burst float64) accrual {
 	s.most = max(s.most, burst)
 	return s
 }
 
-// newBucket returns a bucket that is full to a share of it.
-func newBucket(t *Terms, now clock.Instant, share float64) *bucket {
+// newTokenBucket returns a bucket that is full to a share of it.
+func newTokenBucket(t *Terms, now clock.Instant, share float64) *tokenBucket {
 	tokens := t.rule.Burst * share
-	return &bucket{
-		terms: t, rate: t.perNanosecond(), at: now, tokens: tokens, full: longAgo, given: savings{tokens, t.rule.Burst},
+	return &tokenBucket{
+		terms: t, rate: t.perNanosecond(), at: now, tokens: tokens, full: longAgo, given: accrual{tokens, t.rule.Burst},
 	}
 }
 
-// newBucketOf returns one that is full to a share of it as far as the savings go.
-func newBucketOf(t *Terms, now clock.Instant, share float64, given savings) *bucket {
-	b := newBucket(t, now, share)
+// newTokenBucketOf returns one that is full to a share of it as far as the accrual go.
+func newTokenBucketOf(t *Terms, now clock.Instant, share float64, given accrual) *tokenBucket {
+	b := newTokenBucket(t, now, share)
 	b.tokens = min(b.tokens, max(0, given.tokens))
 	b.given = given.in(t.rule.Burst)
 	return b
 }
 
 // flowed returns the tokens that have flowed in by an instant.
-func (b *bucket) flowed(now clock.Instant) float64 { return float64(max(0, now.Sub(b.at))) * b.rate }
+func (b *tokenBucket) flowed(now clock.Instant) float64 {
+	return float64(max(0, now.Sub(b.at))) * b.rate
+}
 
 // balance returns the tokens that are there at an instant. One that others have
 // overtaken counts as theirs.
-func (b *bucket) balance(now clock.Instant) float64 {
+func (b *tokenBucket) balance(now clock.Instant) float64 {
 	return min(b.terms.rule.Burst, b.tokens+b.flowed(now))
 }
 
-func (b *bucket) next(now clock.Instant, n int32) (clock.Instant, bool) { return b.turn(now, 0, n) }
+func (b *tokenBucket) next(now clock.Instant, n int32) (clock.Instant, bool) {
+	return b.turn(now, 0, n)
+}
 
-func (b *bucket) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
+func (b *tokenBucket) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
 	return b.turn(max(now, l.head.expected), l.tokens(), n)
 }
 
 // turn returns when n tokens may go with so many ahead of them. Those ahead take
 // tokens as soon as they can, so that the bucket does not overflow meanwhile.
-func (b *bucket) turn(now clock.Instant, ahead int64, n int32) (clock.Instant, bool) {
+func (b *tokenBucket) turn(now clock.Instant, ahead int64, n int32) (clock.Instant, bool) {
 	rule := &b.terms.rule
 	needed := float64(ahead)
 	if !rule.Overdraft {
@@ -96,9 +100,9 @@ func (b *bucket) turn(now clock.Instant, ahead int64, n int32) (clock.Instant, b
 	return after(max(now, b.at), lacking/b.rate), true
 }
 
-func (*bucket) delay(clock.Instant, clock.Instant, int32) {}
+func (*tokenBucket) delay(clock.Instant, clock.Instant, int32) {}
 
-func (b *bucket) grant(now, turn clock.Instant, n int32) Ticket {
+func (b *tokenBucket) grant(now, turn clock.Instant, n int32) Ticket {
 	flowed := b.flowed(now)
 	tokens := min(b.terms.rule.Burst, b.tokens+flowed)
 	b.given.tokens = min(b.given.most, b.given.tokens+flowed) - float64(n)
@@ -112,7 +116,7 @@ func (b *bucket) grant(now, turn clock.Instant, n int32) Ticket {
 
 // takeBack returns the tokens, as though they had never been taken: if the bucket
 // has been full since, they would have flowed over.
-func (b *bucket) takeBack(ticket Ticket) bool {
+func (b *tokenBucket) takeBack(ticket Ticket) bool {
 	if ticket.since >= b.full {
 		b.tokens += float64(ticket.tokens)
 		b.given = b.given.after(float64(ticket.tokens))
@@ -120,46 +124,46 @@ func (b *bucket) takeBack(ticket Ticket) bool {
 	return true
 }
 
-func (b *bucket) adopt(t *Terms, now clock.Instant) pace {
+func (b *tokenBucket) adopt(t *Terms, now clock.Instant) pace {
 	tokens, given := b.balance(now), b.given.after(b.flowed(now))
 	share := max(0, tokens) / b.terms.rule.Burst
 	now = max(now, b.at)
 	if t.warmsUp() {
-		z := newTrapezoid(t, now, share)
+		z := newWarmingBucket(t, now, share)
 		if b.rate > 0 {
 			z.owed = max(0, -tokens/b.rate)
 		}
-		z.given = given.in(z.curve.Maximum())
+		z.given = given.in(z.costs.Maximum())
 		return z
 	}
-	adopted := newBucketOf(t, now, share, given)
+	adopted := newTokenBucketOf(t, now, share, given)
 	adopted.tokens += min(0, tokens) // what is owed stays
 	adopted.full = b.full
 	return adopted
 }
 
-func (b *bucket) resume(log *passLog, now clock.Instant) {
+func (b *tokenBucket) resume(log *passLog, now clock.Instant) {
 	b.tokens = log.balance(b.terms.rule.Burst, b.rate, now)
 	b.given.tokens = b.tokens
 }
 
 // recent returns what is missing to a full bucket.
-func (b *bucket) recent(now clock.Instant) (at clock.Instant, tokens int64) {
+func (b *tokenBucket) recent(now clock.Instant) (at clock.Instant, tokens int64) {
 	return now, int64(math.Ceil(b.terms.rule.Burst - b.balance(now)))
 }
 
-func (b *bucket) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
-	room, reset = roomOf(b, l, now, maxWait)
+func (b *tokenBucket) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
+	room, reset = remainingOf(b, l, now, maxWait)
 	return b.terms.rule.Limit, room, reset
 }
 
-func (b *bucket) drained(now, last clock.Instant, tokens int64) tokenPace {
+func (b *tokenBucket) drained(now, last clock.Instant, tokens int64) tokenSchedule {
 	then := *b
 	then.tokens = b.balance(now) + float64(max(0, last.Sub(max(now, b.at))))*b.rate - float64(tokens)
 	then.at = max(last, b.at)
 	return &then
 }
 
-func (b *bucket) isNew(now clock.Instant) bool {
+func (b *tokenBucket) isNew(now clock.Instant) bool {
 	return b.rate == 0 || b.balance(now) >= b.terms.rule.Burst
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// tokenPace is a pace at which it only counts how many tokens are ahead.
-type tokenPace interface {
+// tokenSchedule is a pace at which it only counts how many tokens are ahead.
+type tokenSchedule interface {
 	turn(now clock.Instant, ahead int64, n int32) (turn clock.Instant, ok bool)
 
 	// drained returns the pace as it will be when the last of a line has gone, which
 	// takes so many tokens and goes at an instant.
-	drained(now, last clock.Instant, tokens int64) tokenPace
+	drained(now, last clock.Instant, tokens int64) tokenSchedule
 }
 
-// roomOf returns how many calls of one token that come at now, behind a line, get a
+// remainingOf returns how many calls of one token that come at now, behind a line, get a
 // turn within maxWait, and how long it takes until that is more, 0 if it never is.
-func roomOf(p tokenPace, l *line, now clock.Instant, maxWait time.Duration) (room int64, reset time.Duration) {
+func remainingOf(p tokenSchedule, l *line, now clock.Instant, maxWait time.Duration) (room int64, reset time.Duration) {
 	ahead := l.tokens()
 	for tooMany := int64(1) << 50; room < tooMany; { // more than pass in the longest of waits
 		middle := (room + tooMany) / 2
@@ -36,7 +36,7 @@ func roomOf(p tokenPace, l *line, now clock.Instant, maxWait time.Duration) (roo
 
 // resetOf returns how long it takes until more than so many calls get a turn, if
 // nobody is before them.
-func resetOf(p tokenPace, room int64, now clock.Instant, maxWait time.Duration) time.Duration {
+func resetOf(p tokenSchedule, room int64, now clock.Instant, maxWait time.Duration) time.Duration {
 	turn, ok := p.turn(now, room, 1)
 	if !ok {
 		return 0

@@ -27,8 +27,8 @@ func (z trapezoid) interval(x float64) float64 {
 	return z.stable() + (x-z.threshold())*slope
 }
 
-func (z trapezoid) tested() warmup.Trapezoid {
-	return warmup.NewTrapezoid(z.limit, time.Duration(z.period*1e9), z.factor)
+func (z trapezoid) tested() warmup.CostCurve {
+	return warmup.NewCostCurve(z.limit, time.Duration(z.period*1e9), z.factor)
 }
 
 func trapezoids() *rapid.Generator[trapezoid] {
@@ -43,7 +43,7 @@ func trapezoids() *rapid.Generator[trapezoid] {
 
 func TestTrapezoidOfFivePerSecond(t *testing.T) {
 	t.Parallel()
-	z := warmup.NewTrapezoid(5, 1500*time.Millisecond, 3)
+	z := warmup.NewCostCurve(5, 1500*time.Millisecond, 3)
 	assert.InDelta(t, 7.5, z.Maximum(), 1e-9)
 	stored := z.Maximum()
 	for _, want := range []float64{0.547, 0.440, 0.333, 0.230, 0.200, 0.200} {
@@ -110,7 +110,7 @@ func TestTrapezoidIsAlwaysANumber(t *testing.T) {
 	for _, limit := range []float64{0, 5e-324, 1e-300, 1e-9, 1e12} {
 		for _, period := range []time.Duration{1, time.Second, 24 * time.Hour} {
 			for _, factor := range []float64{1.0000001, 3, 1000} {
-				z := warmup.NewTrapezoid(limit, period, factor)
+				z := warmup.NewCostCurve(limit, period, factor)
 				for _, n := range []float64{0, 1, 1e9} {
 					for _, x := range []float64{z.Cost(z.Maximum(), n), z.Cost(0, n), z.Restored(0, n), z.Ceiling(n)} {
 						assert.False(t, math.IsNaN(x) || math.IsInf(x, 0), "%v %v %v: %v", limit, period, factor, x)
