@@ -7,18 +7,18 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// spacing is the pace of a throttle: a turn keeps the distance from the last one
-// that its tokens take at the ceiling of the second,
+// leakyBucket is the pace of a throttle, the leaky bucket as a queue. A call passes when
+// its tokens have leaked at the effective limit since the last call passed:
 //
-//	turn = max(arrival, last turn + tokens / ceiling · window)
+//	turn = max(arrival, last turn + tokens / limit · window)
 //
-// Turns are whole nanoseconds, distances need not be: what a turn is rounded up
-// by comes off the distance to the next, so that it does not add up.
+// Turns are whole nanoseconds, distances need not be. What a turn is rounded up by is
+// taken off the distance to the next one, so that rounding does not add up.
 type leakyBucket struct {
 	terms   *Terms
 	warmUp  warmUpState
-	last    rounded // the turn granted last
-	planned rounded // the turn planned last for whoever is the first
+	last    rounded // the turn that was granted last
+	planned rounded // the turn that was planned last for the first call in the queue
 }
 
 // rounded is an instant and what it was rounded up by, in nanoseconds.
@@ -39,13 +39,13 @@ func (r rounded) after(nanoseconds float64) rounded {
 	return rounded{r.at.Add(time.Duration(whole)), by}
 }
 
-// next plans with the ceiling of the second in which the call becomes the first.
+// next plans with the limit of the step in which the call becomes the first.
 func (s *leakyBucket) next(now clock.Instant, n int32) (clock.Instant, bool) {
-	ceiling := s.warmUp.queueLimit(s.terms, max(s.last.at, now))
-	if ceiling == 0 {
+	limit := s.warmUp.queueLimit(s.terms, max(s.last.at, now))
+	if limit == 0 {
 		return 0, false
 	}
-	s.planned = s.last.after(s.terms.cost(int64(n), ceiling)).notBefore(now)
+	s.planned = s.last.after(s.terms.cost(int64(n), limit)).notBefore(now)
 	return s.planned.at, true
 }
 
@@ -56,25 +56,25 @@ func (r rounded) notBefore(now clock.Instant) rounded {
 	return r
 }
 
-// behind plans with the ceiling of the second in which the first of them became
-// the first: seconds are entered in the order of turns.
+// behind plans with the limit of the step in which the first call in the queue became
+// the first: the warm-up goes from step to step in the order of turns.
 func (s *leakyBucket) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
-	ceiling := s.warmUp.queueLimit(s.terms, s.last.at)
+	limit := s.warmUp.queueLimit(s.terms, s.last.at)
 	planned := s.planned
 	if expected := l.head.expected; expected > planned.at {
 		planned = rounded{at: expected}
 	}
-	return planned.after(s.terms.cost(l.behind+int64(n), ceiling)).notBefore(now).at, true
+	return planned.after(s.terms.cost(l.behind+int64(n), limit)).notBefore(now).at, true
 }
 
-// delay tells how much is wanted: the distance between turns is the throttle's doing,
-// and no sign of idleness.
+// delay notes the demand. Turns are far apart because the throttle keeps them so, which
+// does not mean that the resource is idle.
 func (s *leakyBucket) delay(now, turn clock.Instant, n int32) {
 	s.warmUp.delayed(s.terms, int64(n), now, turn)
 }
 
 func (s *leakyBucket) grant(_, turn clock.Instant, n int32) Ticket {
-	s.warmUp.queueLimit(s.terms, turn) // enter the second that it falls in
+	s.warmUp.queueLimit(s.terms, turn) // enter the step that it falls in
 	s.warmUp.passed(s.terms, int64(n), turn)
 	ticket := Ticket{turn: turn, tokens: n, since: s.last.at, part: s.last.by}
 	s.last = rounded{at: turn}
@@ -84,8 +84,8 @@ func (s *leakyBucket) grant(_, turn clock.Instant, n int32) Ticket {
 	return ticket
 }
 
-// takeBack returns the last turn; an earlier one has another behind it, which
-// has kept its distance for nothing.
+// takeBack takes back the last turn. An earlier turn cannot be given to another call: the
+// one behind it has kept its distance already.
 func (s *leakyBucket) takeBack(ticket Ticket) bool {
 	if s.last.at != ticket.turn {
 		return false

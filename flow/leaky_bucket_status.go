@@ -7,29 +7,29 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// outlook is a throttle as it would go on if nobody came: a copy to look ahead with.
+// forecast is a copy of a throttle that goes on as if nobody came, to look ahead with.
 type forecast struct {
 	leakyBucket
-	head    *Waiter // the first who still waits
+	head    *Waiter // the first call that still waits
 	behind  int64   // tokens of those behind the head
 	maxWait time.Duration
 }
 
-// looksAhead is how many turns and steps of a warm-up an outlook goes through at the
-// most to find out when there will be more.
-const looksAhead = 1000
+// maxLookahead is how many turns and steps of a warm-up a forecast goes through at most
+// to find when more calls can pass.
+const maxLookahead = 1000
 
 // endOfTime is later than every instant.
 const endOfTime = clock.Instant(math.MaxInt64)
 
-func (s *leakyBucket) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
-	cold := s.warmUp // a copy
-	if ceiling = cold.queueLimit(s.terms, now); ceiling == 0 {
+func (s *leakyBucket) status(l *line, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
+	state := s.warmUp // a copy
+	if limit = state.queueLimit(s.terms, now); limit == 0 {
 		return 0, 0, 0
 	}
 	o := forecast{leakyBucket: *s, head: l.head, behind: l.behind, maxWait: maxWait}
-	room = o.room(now)
-	return ceiling, room, o.reset(now, room)
+	remaining = o.remaining(now)
+	return limit, remaining, o.reset(now, remaining)
 }
 
 // arrivals are calls of one token that come at one instant, and their turns.
@@ -50,10 +50,10 @@ func (o *forecast) turns(now clock.Instant) arrivals {
 	return arrivals{first, each, first.at == now}
 }
 
-// each returns the time that a token takes at the ceiling of an instant.
+// each returns the time that a token takes at the limit of an instant, in nanoseconds.
 func (o *forecast) each(at clock.Instant) float64 {
-	cold := o.warmUp // nobody comes at that instant
-	return min(o.terms.cost(1, cold.queueLimit(o.terms, at)), float64(forever))
+	state := o.warmUp // a copy: nobody comes at that instant
+	return min(o.terms.cost(1, state.queueLimit(o.terms, at)), float64(forever))
 }
 
 // at returns the turn of the call that has so many before it.
@@ -64,8 +64,8 @@ func (t arrivals) at(before int64) clock.Instant {
 	return t.first.after(t.each * float64(before)).at
 }
 
-// room returns how many calls of one token that came at now would get a turn.
-func (o *forecast) room(now clock.Instant) int64 {
+// remaining returns how many calls of one token that came at now would get a turn.
+func (o *forecast) remaining(now clock.Instant) int64 {
 	t, latest := o.turns(now), now.Add(o.maxWait)
 	if t.first.at > latest {
 		return 0
@@ -80,12 +80,12 @@ func (o *forecast) room(now clock.Instant) int64 {
 	return last + 1
 }
 
-// reset returns how long after now there is more than so much room, 0 if never.
-func (o *forecast) reset(now clock.Instant, room int64) time.Duration {
+// reset returns how long after now more than so many calls would get a turn, 0 if never.
+func (o *forecast) reset(now clock.Instant, remaining int64) time.Duration {
 	at := now
-	for range looksAhead {
+	for range maxLookahead {
 		t, event := o.turns(at), o.event(at)
-		if more := t.at(room).Add(-o.maxWait); more <= t.first.at && !t.free && more < event {
+		if more := t.at(remaining).Add(-o.maxWait); more <= t.first.at && !t.free && more < event {
 			return more.Sub(now)
 		}
 		if event == endOfTime {
@@ -93,10 +93,10 @@ func (o *forecast) reset(now clock.Instant, room int64) time.Duration {
 		}
 		at = event
 		o.advance(at)
-		if o.room(at) > room {
+		if o.remaining(at) > remaining {
 			return at.Sub(now)
 		}
-		const cooling = 3 // steps, after which nothing that has passed makes it warmer
+		const cooling = 3 // steps after which what has passed makes it no warmer
 		if t.free && o.terms.curve.Step(at)-o.terms.curve.Step(max(now, o.last.at)) > cooling {
 			return 0
 		}
@@ -104,8 +104,8 @@ func (o *forecast) reset(now clock.Instant, room int64) time.Duration {
 	return 0
 }
 
-// event returns when turns will be other than they are at an instant: when the head
-// goes, or the next step begins. Without a warm-up that is never.
+// event returns when turns may change after an instant: when the head passes, or when
+// the next step begins. Without a warm-up they do not change.
 func (o *forecast) event(at clock.Instant) clock.Instant {
 	switch {
 	case !o.terms.warmsUp():

@@ -7,35 +7,35 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// bucket is the pace of a token bucket:
+// tokenBucket is the pace of a token bucket:
 //
 //	tokens = min(burst, tokens + elapsed · limit / window)
 //
-// A call goes when there are as many tokens as it takes. With overdraft it goes
-// when nothing is owed, whatever it takes; those behind it wait until that has
-// flown in.
+// A call passes when the bucket holds as many tokens as it takes. With overdraft it
+// passes when no tokens are owed, whatever it takes, and the calls behind it wait until
+// the debt is paid.
 //
-// The bucket is brought up to date only when tokens are taken; nothing is rounded,
-// so that however many calls there are, no part of a token is lost.
+// The bucket is brought up to date only when tokens are taken, and nothing is rounded:
+// however many calls there are, no part of a token is lost.
 type tokenBucket struct {
 	terms  *Terms
 	rate   float64       // tokens per nanosecond
 	at     clock.Instant // when there were so many:
-	tokens float64       // below zero if they are owed
+	tokens float64       // below zero if some are owed
 	full   clock.Instant // when a call last found it full
 	given  accrual
 }
 
-// accrual are what a token bucket would hold by now if it had always been as large
-// as it ever was: what time has given and nobody has taken. Under another burst a
-// bucket keeps its share, but holds no more than that: to make it smaller and larger
-// again yields no tokens, and loses none either.
+// accrual is what a token bucket would hold by now if it had always been as large as it
+// ever was: the tokens that have flowed in and were not taken. When the burst is changed
+// a bucket keeps its share, but holds no more than that. So a burst that is lowered and
+// raised again yields no tokens, and loses none.
 type accrual struct {
 	tokens float64
 	most   float64 // the largest burst so far
 }
 
-// after returns the accrual when so many tokens more have flowed in.
+// after returns the accrual when so many more tokens have flowed in.
 func (s accrual) after(tokens float64) accrual {
 	s.tokens = min(s.most, s.tokens+tokens)
 	return s
@@ -47,7 +47,7 @@ func (s accrual) in(burst float64) accrual {
 	return s
 }
 
-// newTokenBucket returns a bucket that is full to a share of it.
+// newTokenBucket returns a bucket that holds a share of its burst.
 func newTokenBucket(t *Terms, now clock.Instant, share float64) *tokenBucket {
 	tokens := t.rule.Burst * share
 	return &tokenBucket{
@@ -55,7 +55,8 @@ func newTokenBucket(t *Terms, now clock.Instant, share float64) *tokenBucket {
 	}
 }
 
-// newTokenBucketOf returns one that is full to a share of it as far as the accrual go.
+// newTokenBucketOf returns a bucket that holds a share of its burst, but no more than has
+// accrued.
 func newTokenBucketOf(t *Terms, now clock.Instant, share float64, given accrual) *tokenBucket {
 	b := newTokenBucket(t, now, share)
 	b.tokens = min(b.tokens, max(0, given.tokens))
@@ -68,8 +69,8 @@ func (b *tokenBucket) flowed(now clock.Instant) float64 {
 	return float64(max(0, now.Sub(b.at))) * b.rate
 }
 
-// balance returns the tokens that are there at an instant. One that others have
-// overtaken counts as theirs.
+// balance returns the tokens at an instant. If a call has brought a later one, it is the
+// tokens at that.
 func (b *tokenBucket) balance(now clock.Instant) float64 {
 	return min(b.terms.rule.Burst, b.tokens+b.flowed(now))
 }
@@ -82,8 +83,8 @@ func (b *tokenBucket) behind(l *line, now clock.Instant, n int32) (clock.Instant
 	return b.turn(max(now, l.head.expected), l.tokens(), n)
 }
 
-// turn returns when n tokens may go with so many ahead of them. Those ahead take
-// tokens as soon as they can, so that the bucket does not overflow meanwhile.
+// turn returns when n tokens may be taken with so many ahead of them. Calls ahead take
+// theirs as soon as they can, so the bucket does not overflow meanwhile.
 func (b *tokenBucket) turn(now clock.Instant, ahead int64, n int32) (clock.Instant, bool) {
 	rule := &b.terms.rule
 	needed := float64(ahead)
@@ -114,8 +115,8 @@ func (b *tokenBucket) grant(now, turn clock.Instant, n int32) Ticket {
 	return Ticket{turn: turn, tokens: n, since: b.at}
 }
 
-// takeBack returns the tokens, as though they had never been taken: if the bucket
-// has been full since, they would have flowed over.
+// takeBack returns the tokens as though they had never been taken. If the bucket has been
+// full since, they would have overflowed.
 func (b *tokenBucket) takeBack(ticket Ticket) bool {
 	if ticket.since >= b.full {
 		b.tokens += float64(ticket.tokens)
@@ -147,14 +148,14 @@ func (b *tokenBucket) resume(log *passLog, now clock.Instant) {
 	b.given.tokens = b.tokens
 }
 
-// recent returns what is missing to a full bucket.
+// recent returns how many tokens are missing in the bucket.
 func (b *tokenBucket) recent(now clock.Instant) (at clock.Instant, tokens int64) {
 	return now, int64(math.Ceil(b.terms.rule.Burst - b.balance(now)))
 }
 
-func (b *tokenBucket) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
-	room, reset = remainingOf(b, l, now, maxWait)
-	return b.terms.rule.Limit, room, reset
+func (b *tokenBucket) status(l *line, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
+	remaining, reset = remainingOf(b, l, now, maxWait)
+	return b.terms.rule.Limit, remaining, reset
 }
 
 func (b *tokenBucket) drained(now, last clock.Instant, tokens int64) tokenSchedule {

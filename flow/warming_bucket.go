@@ -7,21 +7,21 @@ import (
 	"github.com/penstock-go/penstock/warmup"
 )
 
-// trapezoid is the pace of a token bucket that warms up: what a call takes costs
-// time, the more the colder the resource is, and the next one waits until it has
-// passed. A call goes whatever it takes.
+// warmingBucket is the pace of a token bucket that warms up, as Guava's SmoothWarmingUp.
+// The tokens of a call cost time, the more the colder the resource is, and the next call
+// waits until that time has passed. A call itself passes whatever it takes.
 type warmingBucket struct {
 	terms  *Terms
 	costs  warmup.CostCurve
 	at     clock.Instant // when it stood so:
-	stored float64       // tokens; the more the colder
-	owed   float64       // nanoseconds until the next call may go
-	idle   clock.Instant // when a call last found that it could have come earlier
+	stored float64       // tokens: the more, the colder
+	owed   float64       // nanoseconds until the next call may pass
+	idle   clock.Instant // when a call last came later than it had to
 	rate   float64       // tokens per nanosecond of a warm resource
 	given  accrual       // for the bucket that the rule may become again
 }
 
-// newWarmingBucket returns one that is cold to a share.
+// newWarmingBucket returns a bucket that stores a share of its tokens: 1 is cold.
 func newWarmingBucket(t *Terms, now clock.Instant, share float64) *warmingBucket {
 	stored := t.costs.Maximum() * share
 	return &warmingBucket{
@@ -30,8 +30,8 @@ func newWarmingBucket(t *Terms, now clock.Instant, share float64) *warmingBucket
 	}
 }
 
-// balance returns what is stored and owed at an instant: time that nobody is owed
-// restores tokens. An instant that others have overtaken counts as theirs.
+// balance returns what is stored and owed at an instant. When nothing is owed, time
+// restores tokens. If a call has brought a later instant, it is the balance at that.
 func (z *warmingBucket) balance(now clock.Instant) (stored, owed float64) {
 	owed = z.owed - float64(max(0, now.Sub(z.at)))
 	if owed >= 0 {
@@ -48,8 +48,8 @@ func (z *warmingBucket) behind(l *line, now clock.Instant, n int32) (clock.Insta
 	return z.turn(max(now, l.head.expected), l.tokens(), n)
 }
 
-// turn returns when a call may go with so many tokens ahead of it. Its own do not
-// matter: those behind it wait for them.
+// turn returns when a call may pass with so many tokens ahead of it. Its own tokens do
+// not matter: the calls behind it wait for them.
 func (z *warmingBucket) turn(now clock.Instant, ahead int64, _ int32) (clock.Instant, bool) {
 	if z.terms.rule.Limit == 0 {
 		return 0, false
@@ -76,8 +76,8 @@ func (z *warmingBucket) grant(now, turn clock.Instant, n int32) Ticket {
 	return Ticket{turn: turn, tokens: n, since: z.at, part: taken}
 }
 
-// takeBack returns the tokens that were stored, and the time that all of them
-// take unless it has passed with nobody waiting for its end.
+// takeBack returns the tokens that were stored, and the time that all of them cost, unless
+// that has passed and no call had to wait for it.
 func (z *warmingBucket) takeBack(ticket Ticket) bool {
 	returned := min(ticket.part, z.costs.Maximum()-z.stored)
 	z.stored += returned
@@ -111,7 +111,7 @@ func (z *warmingBucket) givenAt(now clock.Instant) accrual {
 	return z.given.after(float64(max(0, now.Sub(z.at))) * z.rate)
 }
 
-// resume lets the next call go when a stone-cold resource would after the last one.
+// resume lets the next call pass when a cold resource would after the last one.
 func (z *warmingBucket) resume(log *passLog, now clock.Instant) {
 	if at, ok := log.last(); ok {
 		z.owed = max(0, z.costs.Cost(z.stored, 1)*1e9-float64(now.Sub(at)))
@@ -126,13 +126,13 @@ func (z *warmingBucket) recent(now clock.Instant) (at clock.Instant, tokens int6
 	return 0, 0
 }
 
-func (z *warmingBucket) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
+func (z *warmingBucket) status(l *line, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
 	if z.terms.rule.Limit == 0 {
 		return 0, 0, 0
 	}
 	stored, _ := z.balance(now)
-	room, reset = remainingOf(z, l, now, maxWait)
-	return z.costs.Ceiling(stored) * z.terms.seconds, room, reset
+	remaining, reset = remainingOf(z, l, now, maxWait)
+	return z.costs.Ceiling(stored) * z.terms.seconds, remaining, reset
 }
 
 func (z *warmingBucket) drained(now, last clock.Instant, tokens int64) tokenSchedule {

@@ -145,8 +145,8 @@ func (w *Window) Adopt(t *Terms, now clock.Instant) { w.update(t, now) }
 
 // RetryAfter returns how long it takes from now until n tokens that were refused can pass
 // if nobody else comes; [Never] if the rule never lets them pass. It is rounded up to
-// a tenth of a second, so that refusals of the same moment are alike. It is lock-free for
-// a single token.
+// buckets, or to tenths of a second if buckets are longer, so that refusals of the same
+// moment are alike. For a single token it is lock-free.
 func (w *Window) RetryAfter(now clock.Instant, n int32) time.Duration {
 	if n == 1 && w.counts.Remaining() >= 0 {
 		return w.terms.Load().fromNow(time.Duration(w.wait.Load()), now)

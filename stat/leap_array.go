@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// KeptSeconds is how many seconds of a [Node] can be read back, the one that is
-// open included.
+// KeptSeconds is how many seconds of a [Node] can be read, the open one included.
 const KeptSeconds = 60
 
-// leapArray is the last minute's seconds, a row each, reused in a ring: a second is
-// written when it ends. Each column is as many bytes wide as the greatest number
-// that it was ever given, so that a kind of event that never happens costs nothing
-// and a call in every second nine bytes a row instead of 64. It is copied into a wider
-// one when a number does not fit. The zero value is an empty minute.
+// leapArray is the seconds of the last minute, a row each, in a ring. A second is written
+// when it ends. Each column is as many bytes wide as the largest number that was ever
+// written to it. So an event that never happens costs nothing, and a call in every second
+// costs 9 bytes a row instead of 64. When a number does not fit, all rows are copied into a
+// wider array. The zero value is an empty minute.
 type leapArray struct {
 	widths [columns]uint8 // in bytes
 	cells  []byte         // KeptSeconds rows of the widths' sum

@@ -16,7 +16,7 @@ func secondAt(i int) clock.Instant { return epoch.Add(time.Duration(i) * time.Se
 
 // Numbers of every size stand counters each other, in whatever order they come, and
 // a minute later others stand in their place.
-func TestNodeRemembersNumbersOfAnySize(t *testing.T) {
+func TestNodeKeepsNumbersOfAnySize(t *testing.T) {
 	t.Parallel()
 	sizes := []int{0, 1, 70_000, 0, 255, 256, 65_535, 65_536, 2, 0}
 	times := []time.Duration{0, time.Microsecond, 300 * time.Microsecond, time.Minute, 1000 * time.Hour, 100 * 365 * 24 * time.Hour}

@@ -51,8 +51,7 @@ func (n *Node) Totals() Totals {
 	return t
 }
 
-// Minute returns the last 60 seconds, oldest first; the last of them is the one
-// that now is in.
+// Minute returns the last 60 seconds, oldest first; the last of them contains now.
 func (n *Node) Minute(now clock.Instant) []Second {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,16 +63,16 @@ func (n *Node) Minute(now clock.Instant) []Second {
 	return minute
 }
 
-// Second returns what happened in one calendar second, given as seconds since
-// the epoch. It is remembered for a minute at least.
+// Second returns what happened in one calendar second, given as seconds since the epoch.
+// Seconds are kept for a minute at least.
 func (n *Node) Second(second int64) Second {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.at(second)
 }
 
-// Idle says whether nothing passed, was blocked or ended in the minute
-// before now or later, and nothing is under way.
+// Idle says whether no call passed, was blocked or ended in the minute before now or
+// later, and none is under way or waits.
 func (n *Node) Idle(now clock.Instant) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -23,7 +23,7 @@ func TestWindowCheckTakesNothing(t *testing.T) {
 	assert.Zero(t, w.Taken())
 }
 
-func TestWindowCountsBeyondItsRoom(t *testing.T) {
+func TestWindowCountsBeyondItsLimit(t *testing.T) {
 	t.Parallel()
 	w := stat.NewWindow(2, 100)
 	assert.False(t, w.TryCount(100, 1), "it is closed")

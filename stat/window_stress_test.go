@@ -80,7 +80,7 @@ func TestWindowNeverHoldsMoreThanItsCeiling(t *testing.T) {
 	}
 }
 
-func TestWindowGivesOutExactlyItsRoom(t *testing.T) {
+func TestWindowAdmitsExactlyItsLimit(t *testing.T) {
 	t.Parallel()
 	const takers, ceiling = 64, 1000
 	w := stat.NewWindow(10, 0)

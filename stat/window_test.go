@@ -260,7 +260,7 @@ func TestWindowAllocatesNothing(t *testing.T) {
 	}))
 }
 
-func TestACloneIsAWindowOfItsOwn(t *testing.T) {
+func TestCloneOfAWindowIsIndependent(t *testing.T) {
 	t.Parallel()
 	w := stat.NewWindow(4, 10)
 	w.Open(10, 5)

@@ -8,7 +8,7 @@ type Bucket struct {
 	stored  float64
 	step    int64   // the step that stored was last brought up to
 	passed  float64 // tokens that passed in it
-	refused float64 // tokens of calls that were refused in it, see Refuse
+	refused float64 // tokens of calls that were refused in it, see AddRefused
 	largest float64 // tokens of the largest call that passed or was refused in it
 	backlog float64 // tokens that passed before it and are not drained yet
 
@@ -18,7 +18,7 @@ type Bucket struct {
 	pending float64 // so many before step are idle if the time after busy is; below zero, as many after it are not
 }
 
-// NewBucket returns the bucket of a stone-cold resource.
+// NewBucket returns the bucket of a cold resource.
 func NewBucket(c Curve, step int64) Bucket {
 	return Bucket{stored: c.maximum, step: step}
 }
@@ -31,7 +31,7 @@ func NewBucket(c Curve, step int64) Bucket {
 //	stored = max(0, min(stored, max) − passed)
 //
 // passed is what passed in the step just before. That step was idle if less than
-// floor(T·step / c) passed in it and no call was refused: see HoldBack. Where a
+// floor(T·step / c) passed in it and no call was refused: see KeepBusy. Where a
 // single step says little, the load is judged over a longer time: see idleAtLength.
 func (b *Bucket) Sync(c Curve, step int64) {
 	if step <= b.step {
@@ -79,14 +79,15 @@ func (b *Bucket) drain(c Curve, elapsed, passed float64) float64 {
 	return drained
 }
 
-// refill counts steps of which some were idle, and drains what passed in them.
-func (b *Bucket) refill(c Curve, elapsed, idle, passed float64, isHeldBack bool) {
+// refill adds the tokens of the idle steps among those that elapsed, and drains what
+// passed. isBusy tells that none of them was idle.
+func (b *Bucket) refill(c Curve, elapsed, idle, passed float64, isBusy bool) {
 	isWarm := b.stored <= c.warning
 	if isWarm {
 		idle = max(elapsed, idle)
 	}
 	b.stored = max(0, min(b.stored+c.refill(idle), c.maximum)-passed)
-	if isWarm && isHeldBack { // or else it would not stay so under full load
+	if isWarm && isBusy { // or else it would not stay so under full load
 		b.stored = min(b.stored, c.warning)
 	}
 }
@@ -102,10 +103,10 @@ func (b *Bucket) advanceAtLength(c Curve, elapsed, idle, drained float64) {
 	}
 }
 
-// idleAtLength returns how many steps were idle, judged at length. A token of the load
-// makes as many steps busy as it takes to come at the cold rate; when these are over,
-// the whole time since they began was idle, as the load was less than the cold rate in
-// it. When the most steps are busy, the load is certain, and what was is forgotten.
+// idleAtLength returns how many steps were idle, judged over as long as the tokens of the
+// load take at the cold rate: they make so many steps busy. When these are over, all steps
+// since they began were idle, as the load was below the cold rate in them. When the most
+// steps are busy, the load is certain, and the steps before it do not matter any more.
 func (b *Bucket) idleAtLength(c Curve, elapsed, load, most float64) (idle float64) {
 	if load > 0 {
 		if busy := b.busy + load*c.perToken; busy < most {
@@ -124,10 +125,9 @@ func (b *Bucket) idleAtLength(c Curve, elapsed, load, most float64) (idle float6
 	return idle
 }
 
-// HoldBack tells that a call of n tokens was refused in the present step, for lack of
-// tokens that the resource may have when it is warm. The time that they take at the
-// present ceiling, but at least that in which load is judged, is then not idle: nothing
-// is refilled for it.
+// KeepBusy notes that a window refused a call of n tokens in the present step, which may
+// pass when the resource is warm. The steps that these tokens take at the present ceiling,
+// and at least the time by which the load is judged, are then not idle.
 func (b *Bucket) KeepBusy(c Curve, n int64) {
 	if c.limit == 0 {
 		return
@@ -137,20 +137,20 @@ func (b *Bucket) KeepBusy(c Curve, n int64) {
 	b.held, b.pending = max(b.held, busy), min(b.pending, -busy)
 }
 
-// Refuse tells that a turn of n tokens was refused in the present step. It counts as
-// load, like one that is granted: a load is no less for being refused.
+// AddRefused notes that a throttle refused a call of n tokens in the present step. It
+// counts as load, as a call that passes does.
 func (b *Bucket) AddRefused(n int64) {
 	b.refused += float64(n)
 	b.largest = max(b.largest, float64(n))
 }
 
-// Await tells that a call waits for a turn in the given step: no step before it is
-// idle, unless less than the cold rate comes at length.
+// KeepBusyUntil notes that a call waits for a turn in the given step. No step before it is
+// idle, unless the load is below the cold rate over a longer time.
 func (b *Bucket) KeepBusyUntil(step int64) { b.busy = max(b.busy, float64(step-b.step)) }
 
-// Pass counts n tokens that passed in a step, which is the one that Sync was
-// last called for; a negative n takes back what was counted. What passed in an
-// earlier step is drained already and stays so.
+// AddPassed counts n tokens that passed in a step, the one that Sync was last called for;
+// a negative n takes them back. What passed in an earlier step is drained already and
+// stays so.
 func (b *Bucket) AddPassed(step, n int64) {
 	if step == b.step {
 		b.passed += float64(n)
@@ -158,18 +158,18 @@ func (b *Bucket) AddPassed(step, n int64) {
 	}
 }
 
-// Ceiling returns the tokens per second that the bucket allows, on the curve it
-// was last brought up to date with.
+// Ceiling returns the tokens per second that the bucket allows, on the curve that Sync
+// was last called with.
 func (b *Bucket) Ceiling(c Curve) float64 { return c.Ceiling(b.stored) }
 
-// IsFull says whether the bucket is as a new one would be: that of a stone-cold resource
-// that nobody has called, as far as it matters.
+// IsFull says whether the bucket is as a new one: the resource is cold, and no load is
+// being judged.
 func (b *Bucket) IsFull(c Curve) bool {
 	return b.stored >= c.maximum && b.passed == 0 && b.backlog == 0 && b.refused == 0 && b.held == 0 && b.busy == 0 && b.pending == 0
 }
 
-// Rescale moves the bucket from one curve to another and keeps its share of
-// stored tokens: a resource that was half warm stays half warm.
+// Rescale moves the bucket from one curve to another. It keeps its share of stored
+// tokens: a resource that was half warm stays half warm.
 func (b *Bucket) Rescale(from, to Curve) {
 	if from.maximum > 0 {
 		b.stored *= to.maximum / from.maximum

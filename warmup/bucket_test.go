@@ -203,9 +203,9 @@ func (f *traffic) load(rate float64, d time.Duration) (passed float64) {
 	for range d / f.rule.step {
 		f.step++
 		f.bucket.Sync(f.curve, f.step)
-		f.credit += min(rate, f.bucket.Ceiling(f.curve)) * f.rule.step.Seconds()
-		tokens := math.Floor(f.credit)
-		f.credit -= tokens
+		f.fraction += min(rate, f.bucket.Ceiling(f.curve)) * f.rule.step.Seconds()
+		tokens := math.Floor(f.fraction)
+		f.fraction -= tokens
 		f.bucket.AddPassed(f.step, int64(tokens))
 		passed += tokens
 	}
@@ -281,7 +281,7 @@ func TestBucketJudgedOverAWindowKeepsItsShareOverAChangedLimit(t *testing.T) {
 
 // A turn of many tokens is further from the last one than a step is long, and that
 // is no sign of idleness if somebody waits for it.
-func TestBucketOfSpacedTurnsWarmsUpIfCallsAreHeldBack(t *testing.T) {
+func TestBucketOfAThrottleWarmsUpIfCallsWait(t *testing.T) {
 	t.Parallel()
 	for _, weight := range []int64{1, 10, 50} {
 		f := newTraffic(rule{limit: 10, period: time.Minute, coldFactor: 3, step: time.Second})
@@ -302,16 +302,16 @@ func TestBucketOfSpacedTurnsWarmsUpIfCallsAreHeldBack(t *testing.T) {
 	}
 }
 
-// However little passes, a step in which calls were held back is no idle one; and
+// However little passes, a step in which calls were refused is no idle one; and
 // nothing that was not let through makes a resource warm.
-func TestBucketNeitherCoolsNorWarmsWhileCallsAreHeldBack(t *testing.T) {
+func TestBucketNeitherCoolsNorWarmsWhileCallsAreRefused(t *testing.T) {
 	t.Parallel()
 	eachRule(t, func(t *testing.T, r rule) {
 		f := newTraffic(r)
 		refuseForTenSteps := func() {
 			for range 10 {
 				f.sync()
-				f.holdBack()
+				f.refuse()
 				f.step++
 			}
 			f.sync()
@@ -324,7 +324,7 @@ func TestBucketNeitherCoolsNorWarmsWhileCallsAreHeldBack(t *testing.T) {
 	})
 }
 
-// Whatever the limit, a load below the cold rate that is never held back leaves a
+// Whatever the limit, a load below the cold rate that is never refused leaves a
 // resource cold, and makes a warm one cold again.
 func TestBucketIsColdBelowTheColdRateWhateverTheLimit(t *testing.T) {
 	t.Parallel()
@@ -350,7 +350,7 @@ func TestBucketIsColdBelowTheColdRateWhateverTheLimit(t *testing.T) {
 	})
 }
 
-func TestBucketIsFullWhenStoneCold(t *testing.T) {
+func TestBucketIsFullWhenCold(t *testing.T) {
 	t.Parallel()
 	f := newTraffic(rule{limit: 1000, period: 10 * time.Second, coldFactor: 3, step: time.Second})
 	assert.True(t, f.bucket.IsFull(f.curve))

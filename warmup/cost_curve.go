@@ -2,10 +2,10 @@ package warmup
 
 import "time"
 
-// CostCurve is the warm-up of a token bucket, after Guava's SmoothWarmingUp: it
-// tells what stored tokens cost. The fuller the bucket the colder the resource,
-// and the longer a token takes. It is a value and never changes. With W the
-// period in seconds and c the cold factor:
+// CostCurve is the warm-up of a token bucket, after Guava's SmoothWarmingUp. It computes
+// what stored tokens cost, in seconds. The fuller the bucket, the colder the resource, and
+// the longer a token takes. It is a value and never changes. With W the period in seconds
+// and c the cold factor:
 //
 //	stable    = 1 / limit                              seconds per token, warm
 //	threshold = 0.5 · W / stable                       stored tokens
@@ -23,8 +23,8 @@ type CostCurve struct {
 	restore   float64 // stored tokens that a second without calls adds
 }
 
-// slowest is the time, in seconds, after which a token comes even at the lowest
-// of limits: centuries. It keeps the numbers within measure.
+// slowest is the most seconds that a token takes, some centuries. It keeps the numbers in
+// range.
 const slowest = 1e10
 
 // NewCostCurve returns the warm-up for a limit in tokens per second (0 or more),
@@ -41,16 +41,15 @@ func NewCostCurve(limit float64, period time.Duration, coldFactor float64) CostC
 	return z
 }
 
-// Maximum returns the stored tokens of a stone-cold resource.
+// Maximum returns the stored tokens of a cold resource.
 func (z CostCurve) Maximum() float64 { return z.maximum }
 
-// Cost returns the seconds that n tokens take, of which as many as there are
-// come from the stored ones and the others are fresh. Costs add up: tokens cost
-// the same together as one after the other.
+// Cost returns the seconds that n tokens take: stored ones as long as there are any, then
+// fresh ones. Costs add up: tokens cost the same together as one after the other.
 func (z CostCurve) Cost(stored, n float64) float64 { return z.area(stored) - z.area(stored-n) }
 
-// area returns the seconds that all the stored tokens cost; fresh ones that are
-// owed count below zero.
+// area returns the seconds that so many stored tokens cost. Less than zero stored tokens
+// are fresh ones that are owed.
 func (z CostCurve) area(stored float64) float64 {
 	above := max(0, (stored-z.threshold)/z.depth)
 	return stored*z.stable + above*above*z.excess

@@ -7,9 +7,9 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// Curve tells the ceiling that a number of stored tokens allows. It is a value
-// and never changes. With T the limit per second, W the period in seconds and c
-// the cold factor:
+// Curve computes the ceiling, in tokens per second, that a number of stored tokens
+// allows. It is a value and never changes. With T the limit per second, W the period in
+// seconds and c the cold factor:
 //
 //	warning = W·T / (c − 1)
 //	max     = warning + 2·W·T / (1 + c)
@@ -19,7 +19,7 @@ type Curve struct {
 	limit   float64 // T, tokens per second
 	factor  float64 // c
 	warning float64 // stored tokens at or below which the resource is warm
-	maximum float64 // stored tokens of a stone-cold resource
+	maximum float64 // stored tokens of a cold resource
 	slope   float64 // seconds per token, per token above warning
 	step    time.Duration
 
@@ -42,7 +42,7 @@ func NewCurve(limit float64, period time.Duration, coldFactor float64, step time
 	c.warning = volume / (coldFactor - 1)
 	c.maximum = c.warning + depth
 	if slope := (coldFactor - 1) / limit / depth; slope <= math.MaxFloat64 {
-		c.slope = slope // else the numbers are beyond all measure, and it is always warm
+		c.slope = slope // else the numbers are out of range, and the resource is always warm
 	}
 	return c.JudgedOver(step)
 }
@@ -70,15 +70,15 @@ func (c Curve) JudgedByCalls() Curve {
 	return c
 }
 
-// maxSteps is more steps than a resource lives.
+// maxSteps is more steps than any resource exists.
 const maxSteps = 1e15
 
 // roundingError is how far a product may fall short of a whole number of tokens.
 const roundingError = 1e-9
 
-// busyAfter returns how many steps at most calls of so many tokens make busy. Two calls
-// ahead of the cold rate, the load is certain. No load makes more steps busy than it
-// takes to get stone-cold.
+// busyAfter returns how many steps calls of so many tokens can make busy. Two calls ahead
+// of the cold rate, the load is certain. No load makes more steps busy than it takes to
+// become cold.
 func (c Curve) busyAfter(tokens float64) float64 {
 	return 1 + min(2*tokens*c.perToken, (c.maximum+tokens)/c.refill(1))
 }
