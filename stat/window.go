@@ -128,7 +128,7 @@ func (w *Window) GiveBack(bucket int64, n int32) bool {
 // OpenBucket returns the number of the bucket that is open.
 func (w *Window) OpenBucket() int64 { return w.open }
 
-// Room returns how many tokens may still be taken in the open bucket, less than
+// Remaining returns how many tokens may still be taken in the open bucket, less than
 // zero when more were taken than the present limit allows.
 func (w *Window) Remaining() int64 { return remainingOf(w.state.Load()) }
 
