@@ -1,16 +1,16 @@
-// Package clock is the time that Penstock runs on.
+// Package clock provides the time that Penstock runs on.
 //
-// Nothing in Penstock reads the time of day by itself: an engine is handed a
-// [Clock], reads it once per call and passes the [Instant] down. Three clocks
-// come with the package: [System] for production, [Coarse] for a production that
-// counts nanoseconds, and [Virtual] for tests and simulations.
+// Nothing in Penstock reads the time of day by itself. An engine is given a [Clock], reads
+// it once per call and passes the [Instant] down. The package has three clocks: [System]
+// for production, [Coarse] for production where every nanosecond counts, and [Virtual] for
+// tests and simulations.
 package clock
 
 import "time"
 
-// Instant is a point in time: nanoseconds since the Unix epoch, on the
-// calendar of the clock that gave it. Instants of one clock never go back,
-// whatever happens to the wall clock of the machine.
+// Instant is a point in time: nanoseconds since the Unix epoch, as the clock that gave it
+// counts them. Instants of one clock never go back, whatever happens to the wall clock of
+// the machine.
 type Instant int64
 
 // Add returns the instant d later (earlier if d is negative).
@@ -29,8 +29,8 @@ type Clock interface {
 	// never goes back.
 	Now() Instant
 
-	// Until returns how long it is, on this clock, until the calendar time t:
-	// what is left of a context's deadline. Negative when t has passed.
+	// Until returns the time on this clock until the calendar time t, such as the deadline
+	// of a context. It is negative when t has passed.
 	Until(t time.Time) time.Duration
 
 	// NewTimer returns a timer that fires once, d from now; at once when d is
@@ -38,9 +38,9 @@ type Clock interface {
 	NewTimer(d time.Duration) Timer
 }
 
-// TimerAt returns a timer of the clock that fires when it reads at, at once if it
-// does already. With a [Virtual] clock, or any other that has a method TimerAt, it does
-// not matter whether the clock is moved before the timer is armed.
+// TimerAt returns a timer of the clock that fires at an instant, or at once if that has
+// come. With a [Virtual] clock, or another one that has a method TimerAt, it does not matter
+// whether the clock is moved before the timer is armed.
 func TimerAt(c Clock, at Instant) Timer {
 	if exact, ok := c.(interface{ TimerAt(at Instant) Timer }); ok {
 		return exact.TimerAt(at)

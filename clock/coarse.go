@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// Coarse is a system clock that is read at intervals, so that Now costs a load
-// instead of 25 ns: for those who want the last nanoseconds of a call. Ceilings
-// hold on its time, as on any; turns, waits and response times are right within
-// an interval, and buckets begin so much late at the most, or later when the
-// machine is too busy to run the goroutine that reads.
+// Coarse is a system clock that is read at intervals, so that Now costs one load instead of
+// 25 ns. Limits hold on its time, as on that of any clock. Waits and response times are
+// right within an interval. Buckets begin late by up to an interval, or later when the
+// machine is too busy to run the goroutine that reads the clock.
 type Coarse struct {
 	Clock
 	now  atomic.Int64 // an instant; 0 once closed

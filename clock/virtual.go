@@ -31,14 +31,14 @@ func NewVirtual(start time.Time) *Virtual {
 	return &Virtual{now: Instant(start.UnixNano()), timers: make(map[*virtualTimer]struct{})}
 }
 
-// Now returns where the clock stands.
+// Now returns the instant of the clock.
 func (v *Virtual) Now() Instant {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.now
 }
 
-// Until returns how far the clock stands before t.
+// Until returns the time from the instant of the clock to t.
 func (v *Virtual) Until(t time.Time) time.Duration { return t.Sub(v.Now().Time()) }
 
 // Advance moves the clock forward by d and fires what falls due on the way.

@@ -9,14 +9,15 @@ import (
 )
 
 // What every call writes is in the first cache line of an account, with the counters
-// of the first rules. An account is a power of two of bytes, which an allocator has no
-// reason to lay anywhere but at a multiple of a line.
+// of the first rules. The runtime allots an account 512 bytes, a power of two, which it
+// has no reason to lay anywhere but at a multiple of a line.
 func TestWhatACallWritesIsInOneCacheLine(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("words of 64 bits")
 	}
 	const line = 64
-	require.EqualValues(t, 512, unsafe.Sizeof(account{}))
+	size := unsafe.Sizeof(account{})
+	require.True(t, 480 < size && size <= 512, "%d bytes are allotted another amount", size)
 	a := new(account)
 	for range 4 {
 		counter := uintptr(unsafe.Pointer(newTally(&a.node).refused)) - uintptr(unsafe.Pointer(a))

@@ -44,6 +44,7 @@ type loaded struct {
 	last     map[loadedCount]clock.Instant
 	logged   map[loadedCount]bool  // a queue knows all that has passed
 	unsure   map[loadedCount]bool  // a queue was taken out and came back: how much it knows is not modelled
+	dropped  map[loadedCount]bool  // the rule was taken out with nothing counted: its log may be gone
 	former   map[string]formerRule // rules that are gone and may come back
 	allLives int
 	known    map[string]bool          // names that are resources
@@ -388,6 +389,7 @@ func (m *loaded) takeUp(is flow.Rule) {
 	key := m.countOf(was.Rule, "")
 	m.unsure[key] = m.unsure[key] || limiterOf(was.Rule) != byWindow && !m.logged[key]
 	m.handOver(was.Rule)
+	m.dropped[key] = m.counts[key] == 0
 }
 
 // handOver notes that another limiter goes on where that of a rule stopped. Of a
@@ -402,11 +404,12 @@ func (m *loaded) handOver(was flow.Rule) {
 
 func (m *loaded) handOverOf(was flow.Rule, name string) {
 	key := m.countOf(was, name)
+	m.unsure[key] = m.unsure[key] || limiterOf(was) != byWindow && m.dropped[key]
 	if limiterOf(was) != byWindow && !m.logged[key] {
 		m.counts[key] = 0
 		if m.last[key] == m.clock.Now() {
 			m.counts[key] = 1
 		}
 	}
-	m.logged[key] = true
+	m.logged[key], m.dropped[key] = true, false
 }

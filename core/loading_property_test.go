@@ -66,7 +66,7 @@ func newLoaded(t *rapid.T) *loaded {
 	m := &loaded{
 		t: t, clock: clock.NewVirtual(begin), most: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "most"),
 		versions: map[[32]byte][]placed{}, lives: map[string]int{}, counts: map[loadedCount]int{},
-		last: map[loadedCount]clock.Instant{}, logged: map[loadedCount]bool{}, unsure: map[loadedCount]bool{}, former: map[string]formerRule{},
+		last: map[loadedCount]clock.Instant{}, logged: map[loadedCount]bool{}, unsure: map[loadedCount]bool{}, dropped: map[loadedCount]bool{}, former: map[string]formerRule{},
 		known: map[string]bool{}, called: map[string]clock.Instant{},
 	}
 	m.engine = core.New(core.Config{Clock: m.clock, Logger: quiet, MaxResources: loadedRoom, MaxRemoval: m.most})

@@ -131,7 +131,7 @@ func TestANodeCountsInTheRightSecondAfterAnyGap(t *testing.T) {
 			}
 			second = max(second, at)
 			for s, w := range want {
-				if s <= second-stat.Remembered || s > second {
+				if s <= second-stat.KeptSeconds || s > second {
 					delete(want, s)
 					continue
 				}

@@ -31,8 +31,8 @@ type resource struct {
 	affectedIn uint64       // the generation in which its plan last changed
 }
 
-// account is what is known of the calls of a resource. It is 512 bytes large, so
-// that the runtime lays it where a cache line begins, which is what its node wants.
+// account is what is known of the calls of a resource. The runtime allots it 512 bytes
+// and lays it where a cache line begins, which is what its node wants.
 type account struct {
 	node   stat.Node
 	logged atomic.Int64 // the second in which a refusal was last logged, plus one; 0 before the first

@@ -99,7 +99,7 @@ func (q *Queue) CheckLine(want int) error {
 		last = w
 		count++
 	}
-	if s, ok := q.pace.(*spacing); ok && count > 0 && q.line.head.ticket.turn <= s.last.at {
+	if s, ok := q.pace.(*leakyBucket); ok && count > 0 && q.line.head.ticket.turn <= s.last.at {
 		return fmt.Errorf("the head's turn is not after the last one")
 	}
 	switch {

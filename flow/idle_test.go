@@ -14,7 +14,7 @@ func TestQueueIsIdleWhenANewOneWouldBeTheSame(t *testing.T) {
 	for name, rule := range queues(time.Minute) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t, rule)
+			l := newTestQueue(t, rule)
 			assert.True(t, l.queue.Idle(l.now))
 			l.arrive(1)
 			assert.False(t, l.queue.Idle(l.now))
@@ -26,15 +26,15 @@ func TestQueueIsIdleWhenANewOneWouldBeTheSame(t *testing.T) {
 			assert.True(t, l.queue.Idle(l.now), "asking changes nothing")
 		})
 	}
-	assert.True(t, newLine(t, bucket(0, 0)).queue.Idle(epoch))
-	assert.True(t, newLine(t, throttle(0, 0)).queue.Idle(epoch))
+	assert.True(t, newTestQueue(t, bucket(0, 0)).queue.Idle(epoch))
+	assert.True(t, newTestQueue(t, throttle(0, 0)).queue.Idle(epoch))
 }
 
 // A call of several tokens keeps as many times the distance: the last turn must not
 // be forgotten when that of a single one is over.
 func TestThrottleIsNotIdleBeforeItsWindowIsOver(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(10, 0))
+	l := newTestQueue(t, throttle(10, 0))
 	l.arrive(1)
 	l.moveTo(time.Second - 1)
 	assert.False(t, l.queue.Idle(l.now))

@@ -2,64 +2,64 @@ package flow
 
 import "github.com/penstock-go/penstock/clock"
 
-// Inherit has a window that is new, and that nobody else uses yet, begin with all that
-// a shared one holds at now, until that has left: a resource that shared it is not to
-// get a second ceiling with a window of its own. It stays as cold as a new one.
+// Inherit makes a new window, which nobody else uses yet, start with all that a shared
+// one holds at now. A resource that shared a limit with others and gets one of its own
+// thus cannot pass more in the meantime. The new window is cold.
 func (w *Window) Inherit(shared *Window, now clock.Instant) {
 	t := w.terms.Load()
 	w.copyCounts(shared, now)
-	w.settle(t, now)
+	w.update(t, now)
 }
 
 func (w *Window) copyCounts(shared *Window, now clock.Instant) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	t := shared.terms.Load()
-	shared.roll(t, t.bucketOf(now))
+	shared.rollTo(t, t.bucketOf(now))
 	shared.close(t)
 	if shared.before != nil {
-		shared.inherit(t, now)
+		shared.takeOver(t, now)
 	}
 	bucket := shared.counts.OpenBucket()
-	w.counts, w.counted, w.credit = shared.counts.Clone(), shared.counted, shared.credit
+	w.counts, w.counted, w.carry = shared.counts.Clone(), shared.counted, shared.carry
 	w.log, w.restored, w.restoredOpen, w.shaped = shared.log.clone(), shared.restored, shared.restoredOpen, shared.shaped
 	shared.open(t, bucket)
 
-	w.cold, w.course = newCold(t, t.bucketStart(bucket)), course{}
-	fresh := newCredit(w.ceilingOf(&w.cold, &w.course, t, bucket))
-	w.credit.wanted = 0 // nobody has asked for it here
-	w.credit.inherit(fresh.saved)
+	w.warmUp, w.history = newWarmUpState(t, t.bucketStart(bucket)), limitHistory{}
+	fresh := newFractionCarry(w.limitOf(&w.warmUp, &w.history, t, bucket))
+	w.carry.wanted = 0 // nobody has asked for it here
+	w.carry.limitTo(fresh.saved)
 	w.terms.Store(t)
 	w.noteRefusals(t)
 	w.open(t, bucket)
 }
 
-// Inherit is that of [Window], for queues: a new one goes on where the turns that the
-// shared one has granted end. Those who wait there have none yet.
+// Inherit makes a new queue go on from the calls that a shared one has let pass, see
+// [Window.Inherit]. Calls that wait in the shared one do not count.
 func (q *Queue) Inherit(shared *Queue, now clock.Instant) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.before != nil {
-		shared.inherit(now)
+		shared.takeOver(now)
 	}
 	t := q.terms
 	q.terms, q.pace, q.log = shared.terms, shared.pace.copyAt(now), shared.log.clone()
 	q.adopt(t, now)
 }
 
-func (b *bucket) copyAt(clock.Instant) pace {
+func (b *tokenBucket) copyAt(clock.Instant) pace {
 	c := *b
 	return &c
 }
 
-func (s *spacing) copyAt(now clock.Instant) pace {
+func (s *leakyBucket) copyAt(now clock.Instant) pace {
 	c := *s
-	c.cold = newCold(s.terms, now)
+	c.warmUp = newWarmUpState(s.terms, now)
 	return &c
 }
 
-func (z *trapezoid) copyAt(clock.Instant) pace {
+func (z *warmingBucket) copyAt(clock.Instant) pace {
 	c := *z
-	c.stored = c.curve.Maximum()
+	c.stored = c.costs.Maximum()
 	return &c
 }

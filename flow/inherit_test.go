@@ -19,7 +19,7 @@ func heir(t *testing.T, from *gate, rule flow.Rule) *gate {
 	return g
 }
 
-func TestAWindowInheritsWhatAnotherHolds(t *testing.T) {
+func TestInheritedWindowHoldsWhatTheSharedOneHolds(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]flow.Rule{"sliding": reject(10), "fixed": fixed(10, time.Second), "fractional": reject(10.5)} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestAWindowInheritsWhatAnotherHolds(t *testing.T) {
 	}
 }
 
-func TestAWindowInheritsTheTokenThatWasSpent(t *testing.T) {
+func TestInheritedWindowHasSpentItsCarriedToken(t *testing.T) {
 	t.Parallel()
 	shared := newGate(t, reject(0.1))
 	assert.Equal(t, 1, shared.pass(3))
@@ -47,7 +47,7 @@ func TestAWindowInheritsTheTokenThatWasSpent(t *testing.T) {
 	assert.Equal(t, 1, own.pass(3))
 }
 
-func TestAWindowInheritsNoWarmth(t *testing.T) {
+func TestInheritedWindowIsCold(t *testing.T) {
 	t.Parallel()
 	rule := reject(300)
 	rule.WarmUp.Period = 10 * time.Second
@@ -61,7 +61,7 @@ func TestAWindowInheritsNoWarmth(t *testing.T) {
 	assert.InDelta(t, 100, own.pass(1000), 1, "cold")
 }
 
-func TestAWindowInheritsUnderOtherTerms(t *testing.T) {
+func TestInheritedWindowGoesOverToItsOwnRule(t *testing.T) {
 	t.Parallel()
 	shared := newGate(t, reject(5))
 	assert.Equal(t, 5, shared.pass(9))

@@ -29,7 +29,7 @@ func TestCallsThatAskTheSameQueuesInAnotherOrderDoNotBlockEachOther(t *testing.T
 	t.Parallel()
 	var asks []flow.Ask
 	for range 3 {
-		l := newLine(t, throttle(1000, time.Minute))
+		l := newTestQueue(t, throttle(1000, time.Minute))
 		asks = append(asks, flow.Ask{Queue: l.queue, Terms: l.terms})
 	}
 	a, b, c := asks[0], asks[1], asks[2]
@@ -40,7 +40,7 @@ func TestTakingOverFromAQueueDoesNotBlockCallsThatStillAskIt(t *testing.T) {
 	t.Parallel()
 	for range 3000 {
 		rule := throttle(1000, time.Minute)
-		old, other := newLine(t, rule), newLine(t, rule)
+		old, other := newTestQueue(t, rule), newTestQueue(t, rule)
 		rule.Algorithm = flow.TokenBucket
 		terms := compile(t, rule, 2)
 		next := flow.NewQueue(terms, epoch)

@@ -12,7 +12,7 @@ import (
 
 func TestSeveralQueuesGrantOneInstant(t *testing.T) {
 	t.Parallel()
-	slow, fast := newLine(t, throttle(1, time.Minute)), newLine(t, throttle(10, time.Minute))
+	slow, fast := newTestQueue(t, throttle(1, time.Minute)), newTestQueue(t, throttle(10, time.Minute))
 	asks := []flow.Ask{{Queue: slow.queue, Terms: slow.terms}, {Queue: fast.queue, Terms: fast.terms}}
 	tickets := make([]flow.Ticket, 2)
 
@@ -52,7 +52,7 @@ func TestSeveralQueuesGrantOneInstant(t *testing.T) {
 
 func TestAPlaceThatIsLeftIsThatOfTheNext(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(1, time.Minute))
+	l := newTestQueue(t, throttle(1, time.Minute))
 	require.Equal(t, flow.Passed, l.arrive(1))
 	first, _, _ := l.queue.Hold(l.terms, l.now, l.now, 1, time.Minute, flow.NewWaiter(func() {}))
 	woken := false

@@ -17,13 +17,13 @@ func TestTurnsThatHaveComeAreGrantedBeforeAWaiterLeaves(t *testing.T) {
 	for name, rule := range rules {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			start := func() *line {
-				l := newLine(t, rule)
+			start := func() *testQueue {
+				l := newTestQueue(t, rule)
 				l.call(5) // turns at 0, 1, 2, 3 and 4 s
 				l.now = epoch.Add(2500 * time.Millisecond)
 				return l
 			}
-			turn := func(l *line, id int) time.Duration {
+			turn := func(l *testQueue, id int) time.Duration {
 				ticket, until, decision := l.queue.Turn(l.now, l.waiting[id-1].waiter)
 				if decision == flow.Passed {
 					return ticket.Turn().Sub(epoch)

@@ -45,11 +45,11 @@ func (w *Window) fullUntil(t *Terms, now clock.Instant, n int32) clock.Instant {
 		return now
 	}
 	var wait time.Duration
-	if n == 1 && w.counts.Room() >= 0 {
+	if n == 1 && w.counts.Remaining() >= 0 {
 		wait = time.Duration(w.wait.Load())
 	} else {
 		w.mu.Lock()
-		wait = w.retryAfter(w.terms.Load(), n, w.counts.Room())
+		wait = w.retryAfter(w.terms.Load(), n, w.counts.Remaining())
 		w.mu.Unlock()
 	}
 	if wait == Never {

@@ -10,9 +10,9 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-func TestQueueWakesWhoBecomesTheFirst(t *testing.T) {
+func TestQueueWakesTheNextWaiter(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(1, time.Minute))
+	l := newTestQueue(t, throttle(1, time.Minute))
 	l.call(4)
 	woken := func(id int) bool {
 		select {
@@ -51,7 +51,7 @@ func TestQueueWakesWhoBecomesTheFirst(t *testing.T) {
 
 func TestQueueWaiterCanBeUsedAgain(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(1, time.Minute))
+	l := newTestQueue(t, throttle(1, time.Minute))
 	w := unwoken()
 	for i := range 5 {
 		_, decision := l.queue.Join(l.terms, l.now, 1, time.Minute, w)
@@ -67,9 +67,9 @@ func TestQueueWaiterCanBeUsedAgain(t *testing.T) {
 	}
 }
 
-func TestQueueCatchesUpOnTurnsThatNobodyAskedFor(t *testing.T) {
+func TestQueueGrantsTurnsThatNobodyAskedFor(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(1, time.Minute))
+	l := newTestQueue(t, throttle(1, time.Minute))
 	l.call(4)
 	l.now = epoch.Add(10 * time.Second)
 	for i, c := range l.waiting {
@@ -81,7 +81,7 @@ func TestQueueCatchesUpOnTurnsThatNobodyAskedFor(t *testing.T) {
 
 func TestQueueRetryAfter(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(10, 250*time.Millisecond))
+	l := newTestQueue(t, throttle(10, 250*time.Millisecond))
 	l.call(3)
 	assert.Equal(t, flow.Refused, l.arrive(1))
 	assert.Equal(t, 50*time.Millisecond, l.queue.RetryAfter(l.now, 1, time.Hour))
@@ -119,7 +119,7 @@ func TestTheTicketOfARefusalTellsWhenToRetry(t *testing.T) {
 
 func TestQueueStatus(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(10, 250*time.Millisecond))
+	l := newTestQueue(t, throttle(10, 250*time.Millisecond))
 	status := func() []any {
 		ceiling, room, reset := l.queue.Status(l.now)
 		return []any{ceiling, room, reset}

@@ -28,7 +28,7 @@ func TestQueueUnderAChangedRule(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t, throttle(1, time.Hour))
+			l := newTestQueue(t, throttle(1, time.Hour))
 			l.call(5)
 			l.moveTo(test.at)
 			l.change(test.change)
@@ -45,7 +45,7 @@ func TestQueueUnderAChangedRule(t *testing.T) {
 
 func TestQueueKeepsItsLastTurnOverAChangedRule(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(1, time.Minute))
+	l := newTestQueue(t, throttle(1, time.Minute))
 	l.arrive(1)
 	l.moveTo(100 * time.Millisecond)
 	l.change(func(r *flow.Rule) { r.Limit = 2 })
@@ -56,7 +56,7 @@ func TestQueueKeepsItsLastTurnOverAChangedRule(t *testing.T) {
 
 func TestQueueKnowsOutdatedTerms(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(1, time.Minute))
+	l := newTestQueue(t, throttle(1, time.Minute))
 	old := l.terms
 	l.change(func(r *flow.Rule) { r.Limit = 100 })
 	_, decision := l.queue.Take(old, l.now, 1)
@@ -71,7 +71,7 @@ func TestQueueKnowsOutdatedTerms(t *testing.T) {
 
 func TestQueueTakesOverNewerTermsWithACall(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(1, time.Minute))
+	l := newTestQueue(t, throttle(1, time.Minute))
 	newer := compile(t, throttle(100, time.Minute), 2)
 	_, decision := l.queue.Take(newer, l.now, 1)
 	assert.Equal(t, flow.Passed, decision)
@@ -79,9 +79,9 @@ func TestQueueTakesOverNewerTermsWithACall(t *testing.T) {
 	assert.Equal(t, flow.Outdated, decision)
 }
 
-func TestQueueRetireLetsEveryoneGo(t *testing.T) {
+func TestRetiredQueueReleasesItsWaiters(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(1, time.Minute))
+	l := newTestQueue(t, throttle(1, time.Minute))
 	l.call(4)
 	l.queue.Retire()
 	for _, c := range l.waiting {

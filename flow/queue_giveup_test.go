@@ -30,7 +30,7 @@ func TestQueueCancelledWaits(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t, throttle(1, time.Minute))
+			l := newTestQueue(t, throttle(1, time.Minute))
 			for _, n := range test.weights {
 				l.arrive(n)
 			}
@@ -50,7 +50,7 @@ func TestQueueCancelledWaits(t *testing.T) {
 
 func TestQueueCancelledTooLate(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(1, time.Minute))
+	l := newTestQueue(t, throttle(1, time.Minute))
 	l.call(3)
 	l.now = epoch.Add(time.Second)
 	_, decision := l.queue.Take(l.terms, l.now, 1)
@@ -69,7 +69,7 @@ func TestQueueGiveBack(t *testing.T) {
 	t.Parallel()
 	t.Run("the next comer takes the turn", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, throttle(1, 0))
+		l := newTestQueue(t, throttle(1, 0))
 		l.arrive(1)
 		l.giveBackLast()
 		assert.Equal(t, flow.Passed, l.arrive(1))
@@ -77,7 +77,7 @@ func TestQueueGiveBack(t *testing.T) {
 	})
 	t.Run("those behind move up", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, throttle(1, time.Minute))
+		l := newTestQueue(t, throttle(1, time.Minute))
 		l.call(4)
 		l.giveBackLast()
 		l.moveTo(time.Minute)
@@ -86,7 +86,7 @@ func TestQueueGiveBack(t *testing.T) {
 	})
 	t.Run("late: never closer than their spacing", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, throttle(1, time.Minute))
+		l := newTestQueue(t, throttle(1, time.Minute))
 		l.call(5)
 		l.moveTo(1400 * time.Millisecond)
 		l.giveBackLast()
@@ -96,7 +96,7 @@ func TestQueueGiveBack(t *testing.T) {
 	})
 	t.Run("of a heavy call", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, throttle(1, time.Minute))
+		l := newTestQueue(t, throttle(1, time.Minute))
 		l.arrive(1)
 		l.arrive(10)
 		l.call(3)
@@ -107,7 +107,7 @@ func TestQueueGiveBack(t *testing.T) {
 	})
 	t.Run("one after the other, the last first", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, throttle(1, time.Minute))
+		l := newTestQueue(t, throttle(1, time.Minute))
 		l.call(3)
 		l.moveTo(2 * time.Second)
 		l.giveBackLast()
@@ -117,7 +117,7 @@ func TestQueueGiveBack(t *testing.T) {
 	})
 	t.Run("not once a later turn was granted", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, throttle(1, time.Minute))
+		l := newTestQueue(t, throttle(1, time.Minute))
 		l.call(3)
 		l.moveTo(time.Second)
 		l.queue.GiveBack(l.now, l.turns[0].ticket)

@@ -269,7 +269,7 @@ func TestQueueTurnsAreSpaced(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Float64Range(0.1, 2000).Draw(t, "limit")
 		maxWait := time.Duration(rapid.Int64Range(0, int64(10*time.Second)).Draw(t, "max wait"))
-		l := newLine(t, throttle(limit, maxWait))
+		l := newTestQueue(t, throttle(limit, maxWait))
 		arrived := make(map[int]time.Duration)
 		weight := make(map[int]float64)
 		gap := rapid.Float64Range(0, 3/limit)

@@ -106,7 +106,7 @@ func TestQueueOfGoroutinesLosesNoTurnToWhoGivesUp(t *testing.T) {
 	})
 }
 
-func TestQueueOfGoroutinesIsLetGoWhenItsRuleIs(t *testing.T) {
+func TestWaitersAreReleasedWhenTheRuleIsRemoved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.System()

@@ -15,7 +15,7 @@ func TestQueueSpacesTurnsEvenly(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []float64{0.1, 0.5, 1, 2.5, 3, 7, 100, 333.3, 1000, 5000, 123_456.7, 700_000, 123_456_789} {
 		const calls = 2000
-		l := newLine(t, throttle(limit, flow.MaxMaxWait))
+		l := newTestQueue(t, throttle(limit, flow.MaxMaxWait))
 		l.call(calls)
 		l.moveTo(seconds(calls / limit))
 		require.Len(t, l.turns, calls, "limit %v", limit)
@@ -30,7 +30,7 @@ func TestQueueSpacesTurnsEvenly(t *testing.T) {
 func TestQueueKeepsItsRateUnderOverload(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []float64{0.5, 3, 33.4, 100, 1000, 5000} {
-		l := newLine(t, throttle(limit, time.Second))
+		l := newTestQueue(t, throttle(limit, time.Second))
 		const span = 4
 		for k := range int(3*span*max(1, limit)) + 1 {
 			l.moveTo(seconds(float64(k) / (3 * max(1, limit))))
@@ -48,7 +48,7 @@ func TestQueueOfOtherWindows(t *testing.T) {
 	} {
 		rule := throttle(10, flow.MaxMaxWait)
 		rule.Window = window
-		l := newLine(t, rule)
+		l := newTestQueue(t, rule)
 		l.call(10)
 		l.moveTo(window)
 		assert.Equal(t, every(spacing, 10), l.times(), "window %v", window)
@@ -57,7 +57,7 @@ func TestQueueOfOtherWindows(t *testing.T) {
 
 func TestQueueTurnIsNoEarlierThanTheArrival(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(1, time.Second))
+	l := newTestQueue(t, throttle(1, time.Second))
 	for _, at := range []float64{0, 0.2, 5, 5.9, 6.5, 100} {
 		l.moveTo(seconds(at))
 		l.arrive(1)
@@ -70,7 +70,7 @@ func TestQueueTurnIsNoEarlierThanTheArrival(t *testing.T) {
 
 func TestQueueRefusesWhatWouldWaitTooLong(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(10, 250*time.Millisecond))
+	l := newTestQueue(t, throttle(10, 250*time.Millisecond))
 	want := []flow.Decision{flow.Passed, flow.Queued, flow.Queued, flow.Refused, flow.Refused}
 	for i, decision := range want {
 		assert.Equal(t, decision, l.arrive(1), "call %d", i)
@@ -84,7 +84,7 @@ func TestQueueRefusesWhatWouldWaitTooLong(t *testing.T) {
 
 func TestQueueWithoutPatience(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(10, 0))
+	l := newTestQueue(t, throttle(10, 0))
 	assert.Equal(t, flow.Passed, l.arrive(1))
 	assert.Equal(t, flow.Refused, l.arrive(1), "nobody waits by default")
 	l.moveTo(100*time.Millisecond - 1)
@@ -92,7 +92,7 @@ func TestQueueWithoutPatience(t *testing.T) {
 	l.moveTo(100 * time.Millisecond)
 	assert.Equal(t, flow.Passed, l.arrive(1))
 
-	patient := newLine(t, throttle(10, time.Second))
+	patient := newTestQueue(t, throttle(10, time.Second))
 	assert.Equal(t, flow.Passed, patient.arriveFor(1, -time.Second), "a call that need not wait may have none")
 	assert.Equal(t, flow.Refused, patient.arriveFor(1, 99*time.Millisecond))
 	assert.Equal(t, flow.Queued, patient.arriveFor(1, 100*time.Millisecond))
@@ -101,7 +101,7 @@ func TestQueueWithoutPatience(t *testing.T) {
 
 func TestQueueTakeDoesNotWait(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(10, 150*time.Millisecond))
+	l := newTestQueue(t, throttle(10, 150*time.Millisecond))
 	take := func() flow.Decision {
 		_, decision := l.queue.Take(l.terms, l.now, 1)
 		return decision
@@ -116,7 +116,7 @@ func TestQueueTakeDoesNotWait(t *testing.T) {
 
 func TestQueueOfLimitZero(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(0, time.Hour))
+	l := newTestQueue(t, throttle(0, time.Hour))
 	assert.Equal(t, flow.Refused, l.arrive(1))
 	assert.Equal(t, flow.Never, l.queue.RetryAfter(l.now, 1, time.Hour))
 	ceiling, room, reset := l.queue.Status(l.now)
@@ -125,7 +125,7 @@ func TestQueueOfLimitZero(t *testing.T) {
 
 func TestQueueOfTheLargestLimit(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(flow.MaxLimit, time.Second))
+	l := newTestQueue(t, throttle(flow.MaxLimit, time.Second))
 	l.call(100)
 	l.moveTo(time.Microsecond)
 	assert.Equal(t, every(time.Nanosecond, 100), l.times())
@@ -135,7 +135,7 @@ func TestQueueOfTheLargestLimit(t *testing.T) {
 
 func TestQueueWeighsTokens(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(10, time.Minute))
+	l := newTestQueue(t, throttle(10, time.Minute))
 	for _, n := range []int32{5, 1, 3, 1} {
 		l.arrive(n)
 	}
@@ -146,7 +146,7 @@ func TestQueueWeighsTokens(t *testing.T) {
 }
 
 func TestQueueAllocatesNothing(t *testing.T) {
-	l := newLine(t, throttle(1000, time.Millisecond))
+	l := newTestQueue(t, throttle(1000, time.Millisecond))
 	w := unwoken()
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
 		l.now = l.now.Add(700 * time.Microsecond)

@@ -17,16 +17,16 @@ import (
 // naiveTurns returns when calls go that all came at the epoch: each follows the
 // one before at the ceiling of the second in which that one went.
 func naiveTurns(r flow.Rule, calls int) (turns []clock.Instant) {
-	curve := warmup.NewCurve(r.Limit/r.Window.Seconds(), r.WarmUp.Period, r.WarmUp.ColdFactor, r.WarmUp.Step)
+	curve := warmup.NewCurve(r.Limit/r.Window.Seconds(), r.WarmUp.Period, r.WarmUp.ColdFactor, r.WarmUp.Step).JudgedByCalls()
 	bucket := warmup.NewBucket(curve, curve.Step(epoch))
 	elapsed, turn := 0.0, epoch // nanoseconds
 	for range calls {
 		turns = append(turns, turn)
-		bucket.SyncSpaced(curve, curve.Step(turn))
-		bucket.Pass(curve.Step(turn), 1)
+		bucket.Sync(curve, curve.Step(turn))
+		bucket.AddPassed(curve.Step(turn), 1)
 		elapsed += 1e9 / bucket.Ceiling(curve)
 		turn = epoch.Add(time.Duration(math.Ceil(elapsed - 1e-4)))
-		bucket.Await(curve.Step(turn)) // the next one does
+		bucket.KeepBusyUntil(curve.Step(turn)) // the next one does
 	}
 	return turns
 }
@@ -44,7 +44,7 @@ func perSecond(instants []clock.Instant, seconds int) []int {
 
 // turnsOf lets calls, that all come at the epoch, take their turns.
 func turnsOf(t *testing.T, rule flow.Rule, calls int, within time.Duration) (turns []clock.Instant) {
-	l := newLine(t, rule)
+	l := newTestQueue(t, rule)
 	l.call(calls)
 	l.moveTo(within)
 	for _, turn := range l.turns {
@@ -82,7 +82,7 @@ func TestQueueWarmsUpAtTwoPerSecond(t *testing.T) {
 	rule.WarmUp.Period = 10 * time.Second
 	turns := turnsOf(t, rule, 100, time.Minute)
 	assert.Len(t, turns, 100)
-	assert.Equal(t, 1500*time.Millisecond, turns[1].Sub(turns[0]), "stone-cold")
+	assert.Equal(t, 1500*time.Millisecond, turns[1].Sub(turns[0]), "cold")
 	assert.Equal(t, 500*time.Millisecond, turns[99].Sub(turns[98]), "warm")
 	for second, passed := range perSecond(turns, 40)[15:] {
 		assert.Equal(t, 2, passed, "second %d", second+15)
@@ -94,7 +94,7 @@ func TestQueueCoolsDown(t *testing.T) {
 	for _, limit := range []float64{2, 1000} {
 		rule := throttle(limit, flow.MaxMaxWait)
 		rule.WarmUp.Period = 10 * time.Second
-		l := newLine(t, rule)
+		l := newTestQueue(t, rule)
 		l.call(int(limit) * 20)
 		l.moveTo(time.Hour)
 		first := len(l.turns)
@@ -108,7 +108,7 @@ func TestQueueKeepsItsWarmthOverAChangedLimit(t *testing.T) {
 	t.Parallel()
 	rule := throttle(1000, flow.MaxMaxWait)
 	rule.WarmUp.Period = 10 * time.Second
-	l := newLine(t, rule)
+	l := newTestQueue(t, rule)
 	l.call(20_000)
 	l.moveTo(15 * time.Second)
 	l.change(func(r *flow.Rule) { r.Limit = 1001 })
@@ -134,7 +134,7 @@ func TestWarmingQueueBehavesLikeItsModel(t *testing.T) {
 		}
 		const calls = 200
 		want := naiveTurns(rule.WithDefaults(), calls)
-		l := newLine(t, rule)
+		l := newTestQueue(t, rule)
 		l.call(calls)
 		l.moveTo(24 * time.Hour)
 		require.Len(t, l.turns, calls)
@@ -150,7 +150,7 @@ func TestQueueWarmsUpUnderHeavyCalls(t *testing.T) {
 	for _, weight := range []int32{1, 3, 10} {
 		rule := throttle(10, flow.MaxMaxWait)
 		rule.WarmUp.Period = 10 * time.Second
-		l := newLine(t, rule)
+		l := newTestQueue(t, rule)
 		for range 600 / weight {
 			l.arrive(weight)
 		}

@@ -19,7 +19,7 @@ func queues(maxWait time.Duration) map[string]flow.Rule {
 		"warming throttle": warm,
 		"bucket":           patient(bucket(10, 6), maxWait),
 		"overdraft":        patient(overdraft(10, 3), maxWait),
-		"trapezoid":        patient(trapezoid(10, 10*time.Second), maxWait),
+		"warming bucket":   patient(warmingBucket(10, 10*time.Second), maxWait),
 	}
 }
 
@@ -30,7 +30,7 @@ func TestReserveDecidesLikeJoin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
-				l := newLine(t, rule)
+				l := newTestQueue(t, rule)
 				pretended := flow.NewQueue(l.terms, epoch)
 				for range 50 {
 					l.moveTo(l.now.Sub(epoch) + time.Duration(rapid.IntRange(0, 400).Draw(t, "ms"))*time.Millisecond)
@@ -55,7 +55,7 @@ func TestReserveDecidesLikeJoin(t *testing.T) {
 
 func TestReserveOfOutdatedTerms(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, throttle(10, time.Second))
+	l := newTestQueue(t, throttle(10, time.Second))
 	old := l.terms
 	l.change(func(r *flow.Rule) { r.Limit = 20 })
 	assert.Equal(t, flow.Outdated, l.queue.Reserve(old, l.now, 1))
@@ -70,7 +70,7 @@ func TestReserveAndWaitInTurn(t *testing.T) {
 	for name, rule := range queues(time.Minute) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t, rule)
+			l := newTestQueue(t, rule)
 			l.arrive(6)
 			l.call(3)
 			l.moveTo(10 * time.Millisecond)
@@ -95,10 +95,10 @@ func TestReserveAndWaitInTurn(t *testing.T) {
 	}
 }
 
-func TestReserveLetsGoOfWhoStillWaits(t *testing.T) {
+func TestReserveGrantsTheTurnsOfWaiters(t *testing.T) {
 	t.Parallel()
 	for name, rule := range queues(time.Minute) {
-		l := newLine(t, rule)
+		l := newTestQueue(t, rule)
 		l.arrive(6)
 		l.call(3)
 		assert.Equal(t, flow.Passed, l.queue.Reserve(l.terms, l.now, 1))

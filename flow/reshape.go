@@ -6,25 +6,25 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// predecessor is a limiter that another one takes over from, because the rule has
-// changed the way it counts: a [Window] or a [Queue].
+// predecessor is a limiter, a [Window] or a [Queue], that another one takes over from
+// because its rule has changed the algorithm.
 type predecessor interface {
-	// handOver ends the limiter and returns what has passed it, as far as it knows.
-	// Calls that still come are Outdated.
+	// handOver ends the limiter and returns the log of what it has let pass, as far as
+	// that is known. Calls that still come are Outdated.
 	handOver(now clock.Instant) *passLog
 }
 
-// Follow makes the window count what has passed another limiter. It is called
-// before the window is used. The other one goes on until the first call comes here,
-// or Adopt is called: from then on its calls are Outdated.
+// Follow makes the window count what another limiter has let pass. It is called before
+// the window is used. The other limiter goes on until the first call comes to the window,
+// or until Adopt; from then on its calls are Outdated.
 func (w *Window) Follow(before predecessor) {
 	w.before = before
 	pending := *w.terms.Load() // no call brings these: the first one adopts its own
 	w.terms.Store(&pending)
 }
 
-// inherit counts what has passed the predecessor. The window is closed.
-func (w *Window) inherit(t *Terms, now clock.Instant) {
+// takeOver counts what the predecessor has let pass. The window is closed.
+func (w *Window) takeOver(t *Terms, now clock.Instant) {
 	log := w.before.handOver(now)
 	w.before = nil
 	log.reach = max(log.reach, t.reach())
@@ -33,7 +33,7 @@ func (w *Window) inherit(t *Terms, now clock.Instant) {
 	w.restore(t, opened)
 	if _, ok := log.last(); ok {
 		_, fraction := split(t.rule.Limit)
-		w.credit.inherit(log.balance(1, fraction/t.seconds/1e9, now))
+		w.carry.limitTo(log.balance(1, fraction/t.seconds/1e9, now))
 	}
 }
 
@@ -42,12 +42,12 @@ func (w *Window) inherit(t *Terms, now clock.Instant) {
 func (w *Window) reshape(from, to *Terms, now clock.Instant) {
 	w.logHeld(from, now)
 	w.log.reach = max(w.log.reach, from.reach(), to.reach())
-	w.credit.reshape(from, to, w.log.since, now)
+	w.carry.reshape(from, to, w.log.since, now)
 	w.restore(to, to.bucketOf(now))
 	w.log.trim(now)
 }
 
-// restore fills the window with what of the log still counts in it.
+// restore fills the window with the entries of the log that still count in it.
 func (w *Window) restore(t *Terms, opened int64) {
 	w.counts.Resize(t.span, opened)
 	for _, entry := range w.log.entries {
@@ -57,14 +57,14 @@ func (w *Window) restore(t *Terms, opened int64) {
 	w.counted = w.counts.Close()
 }
 
-// logHeld remembers what the closed window has counted since it was last restored.
+// logHeld logs what the closed window has counted since it was last restored.
 func (w *Window) logHeld(t *Terms, now clock.Instant) {
 	w.beginLog(t)
 	open := w.counts.OpenBucket()
 	w.logBuckets(t, open-int64(t.span)+1, open, now)
 }
 
-// beginLog begins a log of what leaves the window from now on.
+// beginLog starts a log of what leaves the window from now on.
 func (w *Window) beginLog(t *Terms) {
 	if w.log == nil {
 		w.log = &passLog{reach: t.reach(), since: t.bucketStart(w.counts.OpenBucket() - int64(t.span) + 1)}
@@ -72,8 +72,8 @@ func (w *Window) beginLog(t *Terms) {
 	}
 }
 
-// logBuckets remembers what was counted in a run of buckets, up to an instant. What
-// was restored is in the log already.
+// logBuckets logs what was counted from the first to the last bucket, up to an instant.
+// What was restored is in the log already.
 func (w *Window) logBuckets(t *Terms, first, last int64, until clock.Instant) {
 	for bucket := max(first, w.restored); bucket <= last; bucket++ {
 		tokens := w.counts.TakenIn(bucket)
@@ -86,8 +86,8 @@ func (w *Window) logBuckets(t *Terms, first, last int64, until clock.Instant) {
 	}
 }
 
-// logLeaving remembers what leaves the closed window when it moves on to a bucket:
-// another shape may still count it.
+// logLeaving logs what leaves the closed window when it moves on to a bucket: a longer
+// window of the rule may still count it.
 func (w *Window) logLeaving(t *Terms, bucket int64) {
 	open, span, now := w.counts.OpenBucket(), int64(t.span), t.bucketStart(bucket)
 	w.logBuckets(t, open-span+1, min(open, bucket-span), now)
@@ -109,18 +109,18 @@ func (w *Window) giveBackLogged(t *Terms, passed clock.Instant, n int64) {
 	}
 }
 
-// handOver is the window's side of [predecessor].
+// handOver implements [predecessor].
 func (w *Window) handOver(now clock.Instant) *passLog {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.terms.Load()
 	w.close(t)
 	if w.before != nil {
-		w.inherit(t, now)
+		w.takeOver(t, now)
 	}
 	w.logHeld(t, now)
 	log := w.log
-	w.log = nil // it is the other's now
+	w.log = nil // the other limiter has it now
 	log.reach = max(log.reach, t.reach())
 	log.trim(now)
 	last := *t
@@ -130,11 +130,11 @@ func (w *Window) handOver(now clock.Instant) *passLog {
 	return log
 }
 
-// Follow makes the queue count what has passed another limiter, see [Window.Follow].
+// Follow makes the queue count what another limiter has let pass, see [Window.Follow].
 func (q *Queue) Follow(before predecessor) { q.before = before }
 
-// inherit goes on where the predecessor ends.
-func (q *Queue) inherit(now clock.Instant) {
+// takeOver goes on from what the predecessor has let pass.
+func (q *Queue) takeOver(now clock.Instant) {
 	q.log = q.before.handOver(now)
 	q.before = nil
 	q.log.reach = max(q.log.reach, q.terms.reach())
@@ -153,19 +153,18 @@ func (q *Queue) grant(now, turn clock.Instant, n int32) Ticket {
 	return ticket
 }
 
-// handOver is the queue's side of [predecessor]. Those who still wait are let go,
-// Outdated.
+// handOver implements [predecessor]. Calls that still wait are released, Outdated.
 func (q *Queue) handOver(now clock.Instant) *passLog {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.before != nil {
-		q.inherit(now)
+		q.takeOver(now)
 	}
 	q.advance(now)
 	q.retired = true
 	q.release()
 	log := q.log
-	q.log = nil // it is the other's now
+	q.log = nil // the other limiter has it now
 	if log == nil {
 		log = &passLog{since: now}
 		if at, tokens := q.pace.recent(now); tokens > 0 {

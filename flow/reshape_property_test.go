@@ -254,7 +254,7 @@ func TestLimitHoldsOverEveryChangeOfAlgorithm(t *testing.T) {
 }
 
 // After a time longer than any window was, nothing is held against the rule any more.
-func TestChangeOfShapeIsForgottenInTime(t *testing.T) {
+func TestPassLogIsDroppedInTime(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLimiterUnderTest(t, drawShape(t, shapes))

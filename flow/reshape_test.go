@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-func TestWindowThatHasNotChangedItsShapeRemembersNothing(t *testing.T) {
+func TestWindowOfUnchangedShapeKeepsNoLog(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(1000))
 	for range 10 {
@@ -23,7 +23,7 @@ func TestWindowThatHasNotChangedItsShapeRemembersNothing(t *testing.T) {
 
 // However long and however fine the windows, and whatever passes: a few hundred
 // entries are kept, and they come back as they were but for a sixteenth of their age.
-func TestWindowRemembersInBoundedMemory(t *testing.T) {
+func TestPassLogIsBounded(t *testing.T) {
 	t.Parallel()
 	day := flow.Rule{Resource: "r", Limit: 1e9, Window: 24 * time.Hour, Buckets: 1000}
 	g := newGate(t, day)
@@ -58,7 +58,7 @@ func room(g *gate) int64 {
 }
 
 // A window of up to sixteen parts comes back as it was, to the bucket.
-func TestWindowComesBackAsItWas(t *testing.T) {
+func TestWindowIsRestoredWhenItsShapeIsChangedBack(t *testing.T) {
 	t.Parallel()
 	hour := func(r *flow.Rule) { r.Window, r.Buckets = time.Hour, 10 }
 	changed, kept := newGate(t, flow.Rule{Resource: "r", Limit: 100, Window: time.Hour}), newGate(t, flow.Rule{Resource: "r", Limit: 100, Window: time.Hour})
@@ -115,7 +115,7 @@ func TestGiveBackReachesWhatAnotherShapeHasCounted(t *testing.T) {
 }
 
 // A saved token that was used long ago is in no window, however long that is now.
-func TestSavedTokenThatLeftTheWindowIsNotInALongerOne(t *testing.T) {
+func TestSpentCarriedTokenThatLeftTheWindowDoesNotComeBack(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, flow.Rule{Resource: "r", Limit: 0.5, Window: 10 * time.Millisecond})
 	require.Equal(t, flow.Passed, g.take(1))

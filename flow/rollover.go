@@ -6,9 +6,9 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// settle makes the window ready for a call at now under given terms. It returns
-// false if the window is ahead of them.
-func (w *Window) settle(t *Terms, now clock.Instant) bool {
+// update brings the window up to the instant and the version of the rule of a call. It
+// returns false if the window is ahead of them.
+func (w *Window) update(t *Terms, now clock.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	bucket := t.bucketOf(now)
@@ -18,12 +18,12 @@ func (w *Window) settle(t *Terms, now clock.Instant) bool {
 		}
 		w.adopt(present, t, now)
 	}
-	w.roll(t, bucket)
+	w.rollTo(t, bucket)
 	return bucket == w.counts.OpenBucket()
 }
 
-// roll opens a bucket unless it is open or the window is past it.
-func (w *Window) roll(t *Terms, bucket int64) {
+// rollTo opens a bucket unless it is open or the window is past it.
+func (w *Window) rollTo(t *Terms, bucket int64) {
 	if bucket > w.counts.OpenBucket() {
 		w.close(t)
 		if w.log != nil {
@@ -33,25 +33,25 @@ func (w *Window) roll(t *Terms, bucket int64) {
 	}
 }
 
-// adopt goes over from one set of terms to another, keeping what is counted.
+// adopt goes over to another version of the rule and keeps what is counted.
 func (w *Window) adopt(from, to *Terms, now clock.Instant) {
 	now = max(now, from.bucketStart(w.counts.OpenBucket()))
 	if !from.sameBuckets(to) {
 		w.beginLog(from)
-		w.roll(from, from.bucketOf(now))
+		w.rollTo(from, from.bucketOf(now))
 	}
 	w.close(from)
 	if w.before != nil {
-		w.inherit(from, now)
+		w.takeOver(from, now)
 	}
 	opened := w.counts.OpenBucket()
 	if !from.sameBuckets(to) {
 		opened = to.bucketOf(now)
 		w.reshape(from, to, now)
 	}
-	w.cold.adopt(from, to, to.bucketStart(opened))
-	w.course.adopt(from, to, opened)
-	w.credit.adopt(from, to, to.bucketStart(opened))
+	w.warmUp.adopt(from, to, to.bucketStart(opened))
+	w.history = limitHistory{}
+	w.carry.adopt(from, to, to.bucketStart(opened))
 	w.terms.Store(to)
 	w.noteRefusals(to)
 	w.open(to, opened)
@@ -61,82 +61,78 @@ func (w *Window) adopt(from, to *Terms, now clock.Instant) {
 func (w *Window) close(t *Terms) {
 	taken := w.counts.Close()
 	bucket := w.counts.OpenBucket()
-	w.cold.pass(t, taken-w.counted, t.bucketStart(bucket))
+	w.warmUp.passed(t, taken-w.counted, t.bucketStart(bucket))
 	w.counted = taken
-	w.settleRefused(t, bucket)
-	w.settleExtra(&w.credit, t, taken)
+	w.accountForRefused(t, bucket)
+	w.spendExtra(&w.carry, t, taken)
 }
 
-// settleExtra spends the saved token if it is among those that were taken in the
-// open bucket.
-func (w *Window) settleExtra(c *credit, t *Terms, taken int64) {
+// spendExtra spends the token that was carried over if it is among those that were
+// taken in the open bucket.
+func (w *Window) spendExtra(c *fractionCarry, t *Terms, taken int64) {
 	bucket := w.counts.OpenBucket()
-	if c.held(w.whole, w.fraction, t, bucket) == 0 && c.extra(w.fraction) == 1 &&
+	if c.inWindow(w.whole, w.fraction, t, bucket) == 0 && c.available(w.fraction) == 1 &&
 		taken > 0 && w.counts.Held(bucket) > w.whole {
 		c.spend(bucket, t.bucketEnd(bucket), 1)
 	}
 }
 
-// open settles what a bucket has room for and opens it.
+// open computes how many tokens may be taken in a bucket, and opens it.
 func (w *Window) open(t *Terms, bucket int64) {
 	if bucket > w.counts.OpenBucket() {
 		w.counted = 0
 	}
-	ceiling := w.ceilingOf(&w.cold, &w.course, t, bucket)
-	w.earn(&w.credit, t, bucket, ceiling)
-	w.ceiling = ceiling
-	w.whole, w.fraction = split(ceiling)
+	limit := w.limitOf(&w.warmUp, &w.history, t, bucket)
+	w.saveUnused(&w.carry, t, bucket, limit)
+	w.limit = limit
+	w.whole, w.fraction = split(limit)
 	w.openForLarge(t, bucket)
-	held := w.credit.held(w.whole, w.fraction, t, bucket)
-	w.counts.Open(bucket, w.whole+max(held, w.credit.extra(w.fraction)))
-	// Who is refused later finds no room, whatever there is now.
-	w.wait.Store(int64(w.retryAfter(t, 1, min(0, w.counts.Room()))))
+	spent := w.carry.inWindow(w.whole, w.fraction, t, bucket)
+	w.counts.Open(bucket, w.whole+max(spent, w.carry.available(w.fraction)))
+	// When a call is refused nothing remains, whatever does now.
+	w.wait.Store(int64(w.retryAfter(t, 1, min(0, w.counts.Remaining()))))
 }
 
-// earn saves up what is left unused from the open bucket to one that has a ceiling,
-// the open one or a later one.
-func (w *Window) earn(c *credit, t *Terms, bucket int64, ceiling float64) {
-	whole, fraction := split(ceiling)
+// saveUnused carries over what was not used from the open bucket to a bucket of that
+// limit, the open one or a later one.
+func (w *Window) saveUnused(c *fractionCarry, t *Terms, bucket int64, limit float64) {
+	whole, fraction := split(limit)
 	passed := bucket - w.counts.OpenBucket()
 	unused := fraction * float64(passed)
 	if passed > 0 && c.wanted > 0 {
-		unused = w.unused(c, t, bucket, min(w.ceiling, ceiling))
+		unused = w.unused(c, t, bucket, min(w.limit, limit))
 	}
-	c.lapse(ceiling, whole, bucket, t.span)
-	c.earn(ceiling, unused/float64(t.span))
+	c.lapse(limit, whole, bucket, t.span)
+	c.save(limit, unused/float64(t.span))
 }
 
-// ceilingOf returns the ceiling of a bucket, the open one or a later one, in
-// tokens per window: that of the step in which the bucket begins.
-func (w *Window) ceilingOf(cold *cold, course *course, t *Terms, bucket int64) float64 {
-	ceiling := cold.ceilingOfWindow(t, t.bucketStart(bucket), func(stepStart clock.Instant) float64 {
-		bucket := max(w.counts.OpenBucket(), t.bucketOf(stepStart)-1)
-		large := w.largeHeld(t, bucket)
-		return course.atLast(w.counts.Held(bucket)-large) + float64(large)
-	})
-	return course.follow(t, bucket, ceiling)
+// limitOf returns the effective limit of the window that ends with a bucket, the open
+// one or a later one, in tokens per window.
+func (w *Window) limitOf(state *warmUpState, history *limitHistory, t *Terms, bucket int64) float64 {
+	return history.add(t, bucket, state.windowLimit(t, t.bucketStart(bucket)))
 }
 
-func (w *Window) retryAfter(t *Terms, n int32, room int64) time.Duration {
+// retryAfter returns how long after the start of the open bucket n tokens can be taken,
+// given that so many remain and nobody else comes.
+func (w *Window) retryAfter(t *Terms, n int32, remaining int64) time.Duration {
 	var buckets int64
 	switch isLarge := int64(n) > w.whole; {
 	case int64(n) > t.most:
 		return Never
 	case w.largeHeld(t, w.counts.OpenBucket()) > 0, isLarge && n > 1 && t.warmsUp():
-		buckets = w.roomIn(t, int64(n))
+		buckets = w.freeIn(t, int64(n))
 	case !isLarge:
-		buckets = w.counts.FreeIn(n, room, w.credit.spent)
-	default: // all the whole tokens and a saved one
-		if int64(n)-1 > room {
-			buckets = w.counts.FreeIn(n-1, room, w.credit.spent)
+		buckets = w.counts.FreeIn(n, remaining, w.carry.spentIn)
+	default: // all the whole tokens and one that was carried over
+		if int64(n)-1 > remaining {
+			buckets = w.counts.FreeIn(n-1, remaining, w.carry.spentIn)
 		}
-		buckets = max(buckets, w.credit.earnedIn(w.fraction, w.counts.OpenBucket(), t.span))
+		buckets = max(buckets, w.carry.nextIn(w.fraction, w.counts.OpenBucket(), t.span))
 	}
 	return time.Duration(min(buckets, int64(forever/t.bucket))) * t.bucket
 }
 
-// retryStep is the step in which a window tells how long to wait, or its bucket
-// if that is shorter.
+// retryStep is what [Window.RetryAfter] is rounded to, or the bucket if that is shorter.
 const retryStep = 100 * time.Millisecond
 
 // fromNow returns what is left of a wait that is counted from the start of the
@@ -149,7 +145,7 @@ func (t *Terms) fromNow(wait time.Duration, now clock.Instant) time.Duration {
 	return max(retryStep, wait-elapsed/retryStep*retryStep)
 }
 
-// sameBuckets says whether windows under either terms have the same buckets.
+// sameBuckets says whether both versions of a rule have the same buckets.
 func (t *Terms) sameBuckets(other *Terms) bool {
 	return t.bucket == other.bucket && t.span == other.span
 }

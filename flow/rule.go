@@ -14,10 +14,10 @@ const (
 	// SlidingWindow counts the calls of the last window, bucket by bucket.
 	SlidingWindow Algorithm = "slidingWindow"
 	// FixedWindow counts the calls of a window of the calendar: 12:00 to 12:01.
-	// Around a boundary, two windows' worth can pass in the time of one.
+	// Around a boundary, twice the limit can pass in the time of one window.
 	FixedWindow Algorithm = "fixedWindow"
-	// TokenBucket saves up what is not used, up to Burst tokens, so that a call
-	// takes from the past; with MaxWait it also waits for what is to come.
+	// TokenBucket keeps what is not used, up to Burst tokens, for bursts. With
+	// MaxWait a call also waits for tokens that are still to flow in.
 	TokenBucket Algorithm = "tokenBucket"
 	// Throttle spaces calls evenly, first come, first served: the leaky bucket as
 	// a queue. With MaxWait a call waits for its turn.
@@ -28,11 +28,11 @@ const (
 // rule on the resource names.
 const OtherOrigins = rule.OtherOrigins
 
-// OtherResources is the name under which an engine keeps the statistics of the
-// resources that it has no room for. No rule can have it as its Resource or as Related.
+// OtherResources is the name under which an engine keeps the statistics of all resources
+// beyond its MaxResources. No rule can have it as its Resource or as Related.
 const OtherResources = rule.OtherResources
 
-// What a rule's fields may hold and what they are when left out.
+// The defaults and the ranges of a rule's fields.
 const (
 	DefaultWindow     = time.Second
 	DefaultBuckets    = 10
@@ -51,8 +51,8 @@ const (
 	MaxColdFactor = 1000.0
 )
 
-// Rule is one rate ceiling on one resource. It is a plain value: copies share
-// nothing, and two rules are the same rule when they are equal.
+// Rule limits the rate of calls of a resource, or of all resources that match a pattern.
+// It is a plain value: copies share nothing, and rules can be compared with ==.
 type Rule struct {
 	// Name identifies the rule in errors, logs and metrics, and over reloads:
 	// a rule that keeps its name and resource keeps what it has counted. Unique among
@@ -67,8 +67,8 @@ type Rule struct {
 	// after a "~" a regular expression. See the package match.
 	Match string
 
-	// Shared makes all resources that match have one ceiling together, rather
-	// than each its own. It is "perResource: false" in documents. Match only.
+	// Shared makes all resources that match share one limit, rather than each having its
+	// own. It is "perResource: false" in documents. Match only.
 	Shared bool
 
 	// Limit is how many tokens may pass in one window. A call takes one token
@@ -76,7 +76,7 @@ type Rule struct {
 	// in 2 windows, 0.5 one in 2 windows. 0 blocks all. At most [MaxLimit].
 	Limit float64
 
-	// Window is the time that Limit speaks of. Defaults to one second; from
+	// Window is the time that Limit is for. Defaults to one second; from
 	// [MinWindow] to [MaxWindow], other than a sliding window from
 	// [MinFixedWindow]. A fixed window begins at a multiple of its length since
 	// the Unix epoch: one of a day at midnight UTC.
@@ -109,7 +109,7 @@ type Rule struct {
 	// the calls after it pay. Token bucket only; one that warms up always does.
 	Overdraft bool
 
-	// WarmUp lowers the ceiling of a cold resource. The zero value is off.
+	// WarmUp lowers the effective limit of a cold resource. The zero value is off.
 	WarmUp WarmUp
 
 	// Origin restricts the rule to calls of that caller, see core.Origin;
@@ -125,18 +125,18 @@ type Rule struct {
 	Shadow bool
 }
 
-// WarmUp makes the ceiling of a cold resource rise from limit/ColdFactor to
-// the limit, within about Period of full load. See the package warmup.
+// WarmUp makes the effective limit of a cold resource rise from limit/ColdFactor to the
+// limit, within about Period of full load. See the package warmup.
 type WarmUp struct {
 	// Period is how long a cold resource takes to become warm under full load.
 	// Zero turns warm-up off.
 	Period time.Duration
 
-	// ColdFactor is how much lower than the limit the ceiling of a stone-cold
+	// ColdFactor is how much lower than the limit the effective limit of a cold
 	// resource is. Greater than 1, at most [MaxColdFactor]; defaults to 3.
 	ColdFactor float64
 
-	// Step is how often the ceiling is computed anew. Defaults to one second.
+	// Step is how often the effective limit is computed anew. Defaults to one second.
 	// Not for token buckets, which compute it for each call.
 	Step time.Duration
 }

@@ -26,7 +26,7 @@ func (q *Queue) settle(now, taken clock.Instant, n int32) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.advance(now)
-	if throttle, ok := q.pace.(*spacing); ok {
+	if throttle, ok := q.pace.(*leakyBucket); ok {
 		throttle.settle(n)
 	} else if n > 0 {
 		q.grant(now, now, n)
@@ -41,12 +41,12 @@ func (q *Queue) settle(now, taken clock.Instant, n int32) {
 
 // settle puts the next call off by the time that n more tokens take, counted from the
 // last one. Tokens are not given back: whoever passed has waited for them already.
-func (s *spacing) settle(n int32) {
-	ceiling := s.cold.ceilingOfTurn(s.terms, s.last.at)
+func (s *leakyBucket) settle(n int32) {
+	ceiling := s.warmUp.queueLimit(s.terms, s.last.at)
 	if n < 0 || ceiling == 0 {
 		return
 	}
 	s.last = s.last.after(s.terms.cost(int64(n), ceiling))
-	s.cold.ceilingOfTurn(s.terms, s.last.at) // enter the step that it falls in
-	s.cold.pass(s.terms, int64(n), s.last.at)
+	s.warmUp.queueLimit(s.terms, s.last.at) // enter the step that it falls in
+	s.warmUp.passed(s.terms, int64(n), s.last.at)
 }

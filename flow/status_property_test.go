@@ -104,7 +104,7 @@ func TestQueueStatusIsWhatGetsATurn(t *testing.T) {
 		"bucket":               func(limit float64) flow.Rule { return bucket(limit, 5) },
 		"bucket of a fraction": func(limit float64) flow.Rule { return bucket(limit, 2.5) },
 		"overdraft":            func(limit float64) flow.Rule { return overdraft(limit, 5) },
-		"warming bucket":       func(limit float64) flow.Rule { return trapezoid(limit, 2*time.Second) },
+		"warming bucket":       func(limit float64) flow.Rule { return warmingBucket(limit, 2*time.Second) },
 	}
 	for name, of := range rules {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestQueueStatusIsWhatGetsATurn(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				rule := of(drawLimit(t))
 				rule.MaxWait = rapid.SampledFrom([]time.Duration{0, 300 * time.Millisecond, time.Second, 2500 * time.Millisecond}).Draw(t, "max wait")
-				l := newLine(t, rule)
+				l := newTestQueue(t, rule)
 				t.Repeat(map[string]func(*rapid.T){
 					"arrive": func(t *rapid.T) { l.arrive(rapid.Int32Range(1, 3).Draw(t, "n")) },
 					"time passes": func(t *rapid.T) {

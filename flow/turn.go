@@ -29,7 +29,7 @@ func (q *Queue) plan(t *Terms, now clock.Instant, n int32, patience time.Duratio
 		return 0, Outdated
 	}
 	if q.before != nil {
-		q.inherit(now)
+		q.takeOver(now)
 	}
 	if t != q.terms {
 		q.adopt(t, now)
@@ -93,7 +93,7 @@ func (q *Queue) place(now clock.Instant) {
 
 func (q *Queue) adopt(t *Terms, now clock.Instant) {
 	if q.before != nil {
-		q.inherit(now)
+		q.takeOver(now)
 	}
 	if t.version <= q.terms.version {
 		return

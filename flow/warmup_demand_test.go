@@ -31,7 +31,7 @@ func (g *gate) demand(n int32, perSecond float64, seconds int) []int {
 }
 
 // demand is the same for a queue.
-func (l *line) demand(n int32, perSecond float64, seconds int) []int {
+func (l *testQueue) demand(n int32, perSecond float64, seconds int) []int {
 	passed := make([]int, seconds)
 	start, first := l.now.Sub(epoch), len(l.turns)
 	for k := range int(perSecond * float64(seconds)) {
@@ -75,7 +75,7 @@ func TestWindowWarmsUpWhenCallsTakeSeveralTokens(t *testing.T) {
 	}
 }
 
-// A stone-cold resource gets calls that are larger than its ceiling as often as the
+// A cold resource gets calls that are larger than its ceiling as often as the
 // ceiling allows on average, and a window never holds more than the limit.
 func TestLargeCallsPassAtTheColdRateOnAverage(t *testing.T) {
 	t.Parallel()
@@ -106,7 +106,7 @@ func TestSmallCallsDoNotTakeWhatIsSavedForALargeOne(t *testing.T) {
 
 // What RetryAfter says holds if nobody else comes and the ceiling does not fall. Where
 // a window is longer than a step, its ceiling may fall while nobody calls.
-func TestLargeCallPassesWhenItWasToldTo(t *testing.T) {
+func TestLargeCallPassesAfterItsRetryAfter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rule := flow.Rule{
@@ -161,7 +161,7 @@ func TestSmallCallsDoNotTakeWhatALargeOneGaveBack(t *testing.T) {
 	assert.Equal(t, 30, g.pass(100))
 }
 
-func TestNothingIsSavedForLongForCallsThatDoNotComeAgain(t *testing.T) {
+func TestSavingForALargeCallEndsWhenItDoesNotComeAgain(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, flow.Rule{Resource: "r", Limit: 90, WarmUp: flow.WarmUp{Period: time.Hour}})
 	assert.True(t, g.window.Idle(g.now))
@@ -174,7 +174,7 @@ func TestNothingIsSavedForLongForCallsThatDoNotComeAgain(t *testing.T) {
 }
 
 // What was saved under a higher limit is no more than its share under a lower one.
-func TestWhatIsSavedForALargeCallFollowsAChangedLimit(t *testing.T) {
+func TestTokensSavedForALargeCallFollowAChangedLimit(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(r *flow.Rule)
@@ -266,7 +266,7 @@ func TestThrottleWarmsUpHoweverFewTurnsAStepHas(t *testing.T) {
 			rule.WarmUp = flow.WarmUp{Period: test.period, ColdFactor: test.coldFactor}
 			t.Run(fmt.Sprintf("%+v, maxWait %v", test, maxWait), func(t *testing.T) {
 				t.Parallel()
-				l := newLine(t, rule)
+				l := newTestQueue(t, rule)
 				rate := 3 * test.limit / float64(test.tokens)
 				cold := sum(l.demand(test.tokens, rate, 1))
 				assert.LessOrEqual(t, float64(cold), max(test.limit*0.4, float64(test.tokens)), "at first")
@@ -283,9 +283,9 @@ func TestThrottleThatRefusesIsNotIdle(t *testing.T) {
 	// 36 a second, at 20 a second: every second one is refused, and 18 pass.
 	rule := throttle(60, 0)
 	rule.WarmUp.Period = 10 * time.Second
-	assert.Equal(t, 36, newLine(t, rule).demand(1, 36, 20)[19])
+	assert.Equal(t, 36, newTestQueue(t, rule).demand(1, 36, 20)[19])
 	// At 18 a second nothing is refused.
-	l := newLine(t, rule)
+	l := newTestQueue(t, rule)
 	assert.Equal(t, 18*600, sum(l.demand(1, 18, 600)))
 	ceiling, _, _ := l.queue.Status(l.now)
 	assert.InDelta(t, 20, ceiling, 1)
@@ -411,7 +411,7 @@ func TestThrottleGetsWarmUnderOverloadAndKeepsItsDistance(t *testing.T) {
 		if rapid.Bool().Draw(t, "no wait") {
 			rule.MaxWait = 0
 		}
-		l := newLine(t, rule)
+		l := newTestQueue(t, rule)
 		calls := func(d time.Duration) {
 			for end := l.now.Add(d); l.now < end; {
 				l.arrive(n)

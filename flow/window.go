@@ -9,33 +9,33 @@ import (
 	"github.com/penstock-go/penstock/stat"
 )
 
-// Window enforces a rule with a window: a sliding one, or a fixed one, which is
-// one of a single bucket. Its buckets never hold more than the limit, nor more than
-// the ceiling of the present second but for what was left unused before: the fraction
-// of a token, and what is saved for large calls. It is safe for concurrent use; taking,
-// refusing, checking, counting and giving back are lock-free but for the first call of
-// each bucket, and for large calls.
+// Window enforces a rule with a sliding window, or with a fixed one, which is a window
+// of a single bucket. Its buckets never hold more than the limit. While the rule warms
+// up they hold more than the effective limit only by what was left unused before: the
+// fraction of a token, and what is saved for large calls. A Window is safe for concurrent
+// use. Taking, refusing, checking, counting and giving back are lock-free, except for the
+// first call of each bucket and for large calls.
 type Window struct {
 	terms  atomic.Pointer[Terms] // those that counts was opened under
 	counts *stat.Window
 
 	held    held         // by calls that may give it back
-	wait    atomic.Int64 // how long a token refused in the open bucket has to wait, nanoseconds
+	wait    atomic.Int64 // how long a token refused in the open bucket has to wait, ns
 	refused atomic.Int32 // the largest call refused in it, tokens; see noteRefused
-	large   largeCalls   // those that have to wait until more is saved up than the ceiling
+	large   largeCalls   // see there
 
 	// Tokens that calls which wait in a queue will take, if all calls of the window are
 	// of one resource.
 	promised atomic.Int64
 
 	mu       sync.Mutex // guards what follows, and opening and closing buckets
-	cold     cold
-	course   course
-	credit   credit
-	ceiling  float64 // of the open bucket, tokens per window
+	warmUp   warmUpState
+	history  limitHistory
+	carry    fractionCarry
+	limit    float64 // the effective limit of the open bucket, tokens per window
 	whole    int64   // its whole tokens
-	fraction float64 // and the rest
-	counted  int64   // tokens of the open bucket that cold has been told of
+	fraction float64 // and the fraction
+	counted  int64   // tokens of the open bucket that warmUp has counted
 
 	// Of a rule that has changed its shape:
 	log          *passLog    // nil if there is nothing to remember
@@ -45,12 +45,11 @@ type Window struct {
 	before       predecessor // to take over from, with the first call; else nil
 }
 
-// NewWindow returns a window that nothing has passed yet, stone-cold if the
-// terms warm up.
+// NewWindow returns an empty window, cold if the rule warms up.
 func NewWindow(t *Terms, now clock.Instant) *Window {
 	bucket := t.bucketOf(now)
-	w := &Window{counts: stat.NewWindow(t.span, bucket), cold: newCold(t, t.bucketStart(bucket))}
-	w.credit = newCredit(w.ceilingOf(&w.cold, &w.course, t, bucket))
+	w := &Window{counts: stat.NewWindow(t.span, bucket), warmUp: newWarmUpState(t, t.bucketStart(bucket))}
+	w.carry = newFractionCarry(w.limitOf(&w.warmUp, &w.history, t, bucket))
 	w.terms.Store(t)
 	w.noteRefusals(t)
 	w.open(t, bucket)
@@ -81,36 +80,35 @@ func (w *Window) Take(t *Terms, now clock.Instant, n int32) Decision {
 				w.GiveBack(t, now, n)
 			}
 		}
-		if !w.settle(t, now) {
+		if !w.update(t, now) {
 			return Outdated
 		}
 	}
 }
 
-// Check is Take without taking anything: Passed tells that there is room for n
-// tokens.
+// Check is Take without taking anything: Passed tells that n tokens remain.
 func (w *Window) Check(t *Terms, now clock.Instant, n int32) Decision {
 	bucket := t.bucketOf(now)
 	for {
 		if w.terms.Load() == t {
 			outcome := w.counts.Check(bucket, n)
 			if outcome != stat.NotOpen && w.terms.Load() == t { // see Take
-				if outcome == stat.Full && !w.large.mayPass(n, w.counts.Room()) {
+				if outcome == stat.Full && !w.large.mayPass(n, w.counts.Remaining()) {
 					w.noteRefused(t, n)
 					return Refused
 				}
 				return Passed
 			}
 		}
-		if !w.settle(t, now) {
+		if !w.update(t, now) {
 			return Outdated
 		}
 	}
 }
 
-// Count counts n tokens that passed at now without having been taken here,
-// whatever room there is. It never fails: what comes too late for its bucket is
-// counted in the present one, also when it brings outdated terms.
+// Count counts n tokens that passed at now without having been taken here, however many
+// remain. It never fails: what comes too late for its bucket is counted in the present
+// one, also under an earlier version of the rule.
 func (w *Window) Count(t *Terms, now clock.Instant, n int32) {
 	if w.terms.Load() == t && w.counts.TryCount(t.bucketOf(now), n) {
 		return
@@ -118,7 +116,7 @@ func (w *Window) Count(t *Terms, now clock.Instant, n int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	present := w.terms.Load()
-	w.roll(present, present.bucketOf(now))
+	w.rollTo(present, present.bucketOf(now))
 	w.counts.TryCount(w.counts.OpenBucket(), n)
 }
 
@@ -137,29 +135,30 @@ func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 	if t.version < w.shaped || !w.counts.GiveBack(bucket, n) {
 		w.giveBackLogged(present, now, int64(n))
 	} else {
-		w.cold.pass(present, -int64(n), present.bucketStart(bucket))
+		w.warmUp.passed(present, -int64(n), present.bucketStart(bucket))
 		if bucket == w.counts.OpenBucket() {
 			w.counted -= int64(n)
 		}
-		w.credit.refund(bucket, present.span, int64(n))
+		w.carry.refund(bucket, present.span, int64(n))
 	}
 	w.open(present, w.counts.OpenBucket())
 }
 
-// Adopt goes over to newer terms at once, rather than with the next call.
-func (w *Window) Adopt(t *Terms, now clock.Instant) { w.settle(t, now) }
+// Adopt goes over to a newer version of the rule at once, rather than with the next call.
+func (w *Window) Adopt(t *Terms, now clock.Instant) { w.update(t, now) }
 
-// RetryAfter returns how long it takes from now until n tokens that were refused
-// can pass if nobody else comes; [Never] when they cannot under the rule. It is
-// told in steps, so that refusals of the same moment are alike, and rather too long than too short by a step. n of 1 costs two loads.
+// RetryAfter returns how long it takes from now until n tokens that were refused can pass
+// if nobody else comes; [Never] if the rule never lets them pass. It is rounded up to
+// buckets, or to tenths of a second if buckets are longer, so that refusals of the same
+// moment are alike. For a single token it is lock-free.
 func (w *Window) RetryAfter(now clock.Instant, n int32) time.Duration {
-	if n == 1 && w.counts.Room() >= 0 {
+	if n == 1 && w.counts.Remaining() >= 0 {
 		return w.terms.Load().fromNow(time.Duration(w.wait.Load()), now)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.terms.Load()
-	return t.fromNow(w.retryAfter(t, n, w.counts.Room()), now)
+	return t.fromNow(w.retryAfter(t, n, w.counts.Remaining()), now)
 }
 
 // Opened returns when the present bucket began: a call that brought an earlier

@@ -7,54 +7,54 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// Status returns the ceiling in force at now, in tokens per window; how many calls
-// of one token that came now, one after the other, would pass; and how long it takes
-// until that is more if nobody comes, 0 if it never is. It changes nothing.
+// Status returns the effective limit at now, in tokens per window; how many calls of
+// one token that came now, one after the other, would pass; and how long it takes until
+// more would pass if nobody comes, 0 if never. It changes nothing.
 //
-// Of a rule that warms up it looks for more within one window, and at the first
-// hundred occasions: if there is none, reset is 0.
-func (w *Window) Status(now clock.Instant) (ceiling float64, room int64, reset time.Duration) {
+// For a rule that warms up it looks ahead by one window, and at most at a hundred
+// buckets in which that may change: reset is 0 if more pass in none of them.
+func (w *Window) Status(now clock.Instant) (limit float64, remaining int64, reset time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.terms.Load()
 	bucket := max(t.bucketOf(now), w.counts.OpenBucket())
-	ceiling, room = w.outlook(t, bucket)
-	if more, ok := w.growsIn(t, bucket, max(0, room)); ok {
+	limit, remaining = w.lookAhead(t, bucket)
+	if more, ok := w.growsIn(t, bucket, max(0, remaining)); ok {
 		reset = t.bucketStart(more).Sub(now)
 	}
-	return ceiling, max(0, room), reset
+	return limit, max(0, remaining), reset
 }
 
-// outlook returns the ceiling of a bucket, the open one or a later one, and the room
-// in it, if nobody comes before.
-func (w *Window) outlook(t *Terms, bucket int64) (ceiling float64, room int64) {
+// lookAhead returns the effective limit of a bucket, the open one or a later one, and
+// how many tokens remain in it if nobody comes before.
+func (w *Window) lookAhead(t *Terms, bucket int64) (limit float64, remaining int64) {
 	open := w.counts.OpenBucket()
 	if bucket == open {
-		return w.ceiling, w.counts.Room()
+		return w.limit, w.counts.Remaining()
 	}
-	cold, course, credit := w.cold, w.course.clone(), w.settledCredit(t)
-	cold.pass(t, w.counts.Taken()-w.counted, t.bucketStart(open))
-	cold.holdBack(t, int64(w.refused.Load()))
-	ceiling = w.ceilingOf(&cold, &course, t, bucket)
-	w.earn(&credit, t, bucket, ceiling)
-	whole, fraction := split(ceiling)
-	extra := max(credit.held(whole, fraction, t, bucket), credit.extra(fraction))
-	return ceiling, whole + extra - w.counts.Held(bucket)
+	warmUp, history, carry := w.warmUp, w.history.clone(), w.closedCarry(t)
+	warmUp.passed(t, w.counts.Taken()-w.counted, t.bucketStart(open))
+	warmUp.refused(t, int64(w.refused.Load()))
+	limit = w.limitOf(&warmUp, &history, t, bucket)
+	w.saveUnused(&carry, t, bucket, limit)
+	whole, fraction := split(limit)
+	extra := max(carry.inWindow(whole, fraction, t, bucket), carry.available(fraction))
+	return limit, whole + extra - w.counts.Held(bucket)
 }
 
-// settledCredit returns the credit as it is once the open bucket is closed.
-func (w *Window) settledCredit(t *Terms) credit {
-	settled := w.credit
+// closedCarry returns what is carried over as it will be when the open bucket is closed.
+func (w *Window) closedCarry(t *Terms) fractionCarry {
+	carry := w.carry
 	if t.warmsUp() {
-		settled.want(int64(w.refused.Load()), w.whole, w.counts.OpenBucket())
+		carry.want(int64(w.refused.Load()), w.whole, w.counts.OpenBucket())
 	}
-	w.settleExtra(&settled, t, w.counts.Taken())
-	return settled
+	w.spendExtra(&carry, t, w.counts.Taken())
+	return carry
 }
 
-// growsIn returns the first bucket after the given one in which there is more than
-// so much room, if nobody comes: false if there is none.
-func (w *Window) growsIn(t *Terms, bucket, room int64) (more int64, ok bool) {
+// growsIn returns the first bucket after the given one in which more than so many
+// tokens remain, if nobody comes: false if there is none.
+func (w *Window) growsIn(t *Terms, bucket, remaining int64) (more int64, ok bool) {
 	const mostOccasions = 100
 	span, open := int64(t.span), w.counts.OpenBucket()
 	saved := w.savedIn(t)
@@ -69,17 +69,17 @@ func (w *Window) growsIn(t *Terms, bucket, room int64) (more int64, ok bool) {
 		}
 		held -= leaves
 		warms := t.warmsUp() && t.curve.Step(t.bucketStart(b)) != t.curve.Step(t.bucketStart(b-1))
-		if leaves == 0 && b != saved && !warms || most-held <= room {
+		if leaves == 0 && b != saved && !warms || most-held <= remaining {
 			continue
 		}
 		occasions++
-		if _, then := w.outlook(t, b); then > room {
+		if _, then := w.lookAhead(t, b); then > remaining {
 			return b, true
 		}
 	}
 	if saved > bucket+span {
-		_, then := w.outlook(t, saved)
-		return saved, then > room
+		_, then := w.lookAhead(t, saved)
+		return saved, then > remaining
 	}
 	return 0, false
 }
@@ -87,11 +87,11 @@ func (w *Window) growsIn(t *Terms, bucket, room int64) (more int64, ok bool) {
 // savedIn returns the bucket from which on there is a token saved, 0 if there is
 // already or never will be.
 func (w *Window) savedIn(t *Terms) int64 {
-	credit := w.settledCredit(t)
-	if w.fraction <= roundingError || credit.extra(w.fraction) == 1 {
+	carry := w.closedCarry(t)
+	if w.fraction <= roundingError || carry.available(w.fraction) == 1 {
 		return 0
 	}
-	buckets := math.Ceil((1-credit.saved-roundingError)*float64(t.span)/w.fraction - roundingError)
+	buckets := math.Ceil((1-carry.saved-roundingError)*float64(t.span)/w.fraction - roundingError)
 	if buckets > float64(forever/t.bucket) {
 		return 0
 	}

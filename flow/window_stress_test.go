@@ -112,7 +112,7 @@ func TestWindowNeverPassesMoreThanItsLimitToManyGoroutines(t *testing.T) {
 	}
 }
 
-func TestWindowPassesItsRoomToManyGoroutinesExactly(t *testing.T) {
+func TestWindowPassesExactlyWhatRemainsToManyGoroutines(t *testing.T) {
 	t.Parallel()
 	const callers, limit = 64, 1000
 	terms := compile(t, reject(limit), 1)

@@ -51,7 +51,7 @@ func (g *glob) member(opened int) *Error {
 	return nil
 }
 
-// character returns the next character of a class, which is there.
+// character returns the next character of a class. The caller knows that there is one.
 func (g *glob) character() (rune, *Error) {
 	r := g.pattern[g.at]
 	g.at++

@@ -1,18 +1,19 @@
-// Package match tells which names a pattern means.
+// Package match matches names against patterns.
 //
 // A pattern is a glob for the whole name:
 //
-//   - any run of characters, none and "/" and ":" among them
-//     ?        one character
-//     [abc]    one of these characters
-//     [a-z]    one of this range
-//     [!a-z]   one that is none of these
-//     \        takes the character after it for itself
+//	pattern  matches
+//	*        any run of characters, also none, also "/" and ":"
+//	?        one character
+//	[abc]    one of these characters
+//	[a-z]    one character of this range
+//	[!a-z]   one character that is none of these
+//	\*       the character after the backslash, here a star
 //
 // After a "~" it is a regular expression of Go, which is looked for anywhere in
 // the name unless it begins with ^ and ends with $.
 //
-// Patterns are judged when they are compiled; matching cannot fail and takes a
-// time proportional to the length of the name. An [Index] finds, of many patterns,
-// those that match.
+// Compile reports every mistake in a pattern. Matching cannot fail and takes time
+// in proportion to the length of the name. An [Index] finds, among many patterns,
+// those that match a name.
 package match

@@ -39,12 +39,11 @@ func compileExpression(expression string) (Pattern, *Error) {
 	return Pattern{}, fault
 }
 
-// maxSize is how many parts a regular expression may have. Matching takes a time
-// in proportion to them, compiling the memory.
+// maxSize is how many parts a regular expression may have. Matching takes time, and
+// compiling memory, in proportion to them.
 const maxSize = 2000
 
-// size returns how many parts an expression comes to when its repetitions are
-// written out.
+// size returns how many parts an expression has when its repetitions are written out.
 func size(tree *syntax.Regexp) int {
 	parts := 1
 	if tree.Op == syntax.OpLiteral {
@@ -59,7 +58,7 @@ func size(tree *syntax.Regexp) int {
 	return min(parts, maxSize+1) // products of products do not overflow
 }
 
-// remedy says what to do about a mistake in a regular expression.
+// remedy returns what to do about a mistake in a regular expression.
 func remedy(code syntax.ErrorCode) string {
 	switch code {
 	case syntax.ErrMissingBracket, syntax.ErrInvalidCharClass, syntax.ErrInvalidCharRange:

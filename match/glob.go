@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// glob is a pattern on its way to a regular expression, which takes a linear
-// time where a matcher that tries and goes back may not.
+// glob translates a pattern to a regular expression, which matches in linear time: a
+// matcher that backtracks may not.
 type glob struct {
 	pattern []rune
 	at      int // the next character
 
 	prefix     strings.Builder // what comes before the first wildcard
 	expression strings.Builder // the rest
-	word       strings.Builder // what of the rest has come since the last wildcard
+	word       strings.Builder // the literal text since the last wildcard
 	literals   literals
 }
 
@@ -75,7 +75,7 @@ func (g *glob) literal(r rune) {
 	g.word.WriteRune(r)
 }
 
-// endWord notes the literal text that has ended.
+// endWord notes the literal text that ends here.
 func (g *glob) endWord() {
 	g.literals.addWord(g.word.String())
 	g.word.Reset()

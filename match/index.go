@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// Index finds, of many patterns, those that match a name. It looks only at those
-// of which a literal text is in the name: at their beginning, or anywhere if they
-// begin otherwise. So what a name costs depends on how many patterns match it and
-// hardly on how many there are, unless many have nothing literal, or all the same.
+// Index finds, among many patterns, those that match a name. It tries only the patterns
+// whose literal text is in the name: the text that they begin with, or another one. So the
+// cost of a name depends on how many patterns match it, and hardly on how many there are,
+// unless many have no literal text, or all the same one.
 //
-// An Index never changes and is safe for concurrent use. That of no pattern, which
-// is also the zero value, finds nothing.
+// An Index never changes and is safe for concurrent use. The zero value finds nothing.
 type Index struct {
 	patterns []Pattern
 	prefixes node  // patterns, by what every name that matches begins with
@@ -20,8 +19,8 @@ type Index struct {
 	others   []int // those that have neither
 }
 
-// NewIndex returns the index of some patterns. They are told by their places in the
-// list, which the index keeps: it must not be changed any more.
+// NewIndex returns the index of some patterns, which it identifies by their places in the
+// list. It keeps the list, which must not be changed any more.
 func NewIndex(patterns []Pattern) *Index {
 	x := &Index{patterns: patterns}
 	shared := make(map[string]int) // how many patterns have a literal
@@ -77,8 +76,8 @@ func (x *Index) appendMatching(places, candidates []int, name string) []int {
 	return places
 }
 
-// node is one of a tree of texts: those of its children begin with its own. Each
-// stands for the patterns that have been added under the texts on the way to it.
+// node is a node of a tree of texts, a radix tree. It has the patterns that were added under
+// the text on the way to it.
 type node struct {
 	text     string // from the parent to here
 	firsts   []byte // of the children's texts
@@ -105,14 +104,14 @@ func (n *node) add(text string, place int) {
 	n.places = append(n.places, place)
 }
 
-// split parts the text of a node in two and returns the node of the first part.
+// split splits the text of a node in two and returns the node of the first part.
 func (n *node) split(at int) *node {
 	parent := &node{text: n.text[:at], firsts: []byte{n.text[at]}, children: []*node{n}}
 	n.text = n.text[at:]
 	return parent
 }
 
-// find appends the nodes with patterns whose texts the name begins with, but those
+// find appends the nodes with patterns whose texts the name begins with, except those
 // that were found before.
 func (n *node) find(found []*node, name string) []*node {
 	for name != "" {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// literals are texts without which no name matches a pattern.
+// literals are texts that every name has which matches a pattern.
 type literals struct {
 	prefix string   // every name that matches begins with it
 	words  []string // and has each of these somewhere
@@ -20,8 +20,8 @@ func (l *literals) texts() []string {
 	return append([]string{l.prefix}, l.words...)
 }
 
-// addWord adds what a name must have somewhere. A replacement character is no such
-// text: it stands for every byte that is no UTF-8.
+// addWord adds a text that a name must have somewhere. It leaves a replacement character
+// out, which stands for every byte that is not UTF-8.
 func (l *literals) addWord(word string) {
 	for text := range strings.SplitSeq(word, string(utf8.RuneError)) {
 		if text != "" {
@@ -30,7 +30,7 @@ func (l *literals) addWord(word string) {
 	}
 }
 
-// addWordsOf adds what whatever matches an expression has in it.
+// addWordsOf adds the texts that everything has which matches an expression.
 func (l *literals) addWordsOf(tree *syntax.Regexp) {
 	switch tree.Op {
 	case syntax.OpLiteral:

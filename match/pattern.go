@@ -24,14 +24,14 @@ type Pattern struct {
 // Error is what is wrong with a pattern.
 type Error struct {
 	Pattern string
-	// Position is the character of the pattern that is at fault, the first
-	// being 1; 0 when the fault is with the whole.
+	// Position is the character of the pattern that is wrong, the first being 1; 0 when
+	// the whole pattern is.
 	Position int
 	// Message says what is wrong and what to do.
 	Message string
 }
 
-// Error returns the whole of it in one line.
+// Error returns the pattern and what is wrong with it, in one line.
 func (e *Error) Error() string { return "match: pattern " + e.Fault() }
 
 // Fault returns what is wrong, where and what to do, in words that go on after
@@ -47,7 +47,7 @@ func (e *Error) Fault() string {
 	return fmt.Sprintf("%q, character %d: %s", pattern, e.Position, e.Message)
 }
 
-// Compile returns the pattern that is written so, or an [*Error].
+// Compile compiles a pattern. The error is an [*Error].
 func Compile(pattern string) (Pattern, error) {
 	expression, isExpression := strings.CutPrefix(pattern, "~")
 	var compiled Pattern
@@ -71,8 +71,8 @@ func Compile(pattern string) (Pattern, error) {
 	return compiled, nil
 }
 
-// Matches says whether the pattern means that name. Bytes of the name that are
-// no UTF-8 count as one character each.
+// Matches says whether the name matches the pattern. Bytes of the name that are not UTF-8
+// count as one character each.
 func (p Pattern) Matches(name string) bool {
 	rest, ok := strings.CutPrefix(name, p.prefix)
 	switch {
@@ -86,7 +86,7 @@ func (p Pattern) Matches(name string) bool {
 	return p.rest.MatchString(rest)
 }
 
-// firstInvalid returns the position of the first character that is no UTF-8.
+// firstInvalid returns the position of the first character that is not UTF-8.
 func firstInvalid(text string) int {
 	position := 1
 	for i, r := range text {

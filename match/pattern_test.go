@@ -119,7 +119,7 @@ func TestMatchingIsQuickOnMismatch(t *testing.T) {
 	}
 }
 
-func TestThePrefixIsComparedFirst(t *testing.T) {
+func TestPatternComparesThePrefixFirst(t *testing.T) {
 	p, err := match.Compile("orders:*:[a-z]")
 	require.NoError(t, err)
 	assert.Zero(t, testing.AllocsPerRun(100, func() { p.Matches("payments:1:a") }))

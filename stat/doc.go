@@ -1,11 +1,11 @@
-// Package stat counts what passes a resource, without allocating and, but for the
-// first call of a bucket or of a second, without locks.
+// Package stat counts the calls of a resource. It does not allocate, and it takes no locks
+// except for the first call of a bucket or of a second.
 //
-//   - [Window] is the leap array that limits are held against: checking for
-//     room and taking it is one atomic step.
+//   - [Window] is the leap array that enforces a limit: checking how many tokens
+//     remain and taking them is one atomic step.
 //   - [Histogram] keeps the distribution of response times.
-//   - [Node] is all that is known of one resource: a leap array of the last
-//     minute's seconds, sums, and the distribution.
+//   - [Node] is the statistics of one resource: a leap array of the last minute's
+//     seconds, totals, and the distribution of response times.
 //
 // Time is a parameter everywhere; nothing here reads a clock.
 package stat

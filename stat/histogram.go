@@ -2,7 +2,6 @@ package stat
 
 import (
 	"math/bits"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -18,93 +17,60 @@ const (
 // Quantiles are therefore right within 3.2 %, or half a nanosecond. What is longer
 // than about 2.4 hours counts in the last bucket.
 //
-// The zero value is empty and ready. Memory is taken as values come: 64 bytes, a
-// cache line, for each doubling of the response time that was ever seen. All
-// methods are safe for concurrent use, and recording is lock-free but for one in
-// two thousand million.
+// The zero value is empty and ready. Memory is taken as values come: 128 bytes for
+// each doubling of the response time that was ever seen. All methods are lock-free
+// and safe for concurrent use.
 type Histogram struct {
 	short atomic.Pointer[[shortOctaves]atomic.Pointer[octave]] // few resources need any of them
 	long  [octaves - shortOctaves]atomic.Pointer[octave]
-
-	mu      sync.Mutex // guards what follows, and taking from a counter
-	carried map[*atomic.Uint32]uint64
 }
 
-// octave counts in half the memory that would do for ever. Whoever finds that a
-// counter has reached carryAt moves so many to the carried ones before it goes on:
-// as each goroutine can be past that mark by one only, no counter wraps around.
-type octave [perOctave]atomic.Uint32
-
-const carryAt = 1 << 31
+// octave counts the response times between two powers of two.
+type octave [perOctave]atomic.Uint64
 
 // Record counts one response time. Negative ones count as zero.
 func (h *Histogram) Record(d time.Duration) {
 	o, i := place(d)
-	var counts *octave
-	if o >= shortOctaves {
-		counts = h.long[o-shortOctaves].Load()
-	} else if short := h.short.Load(); short != nil {
-		counts = short[o].Load()
-	}
+	counts := h.load(o)
 	if counts == nil {
-		counts = h.octave(o)
+		counts = h.add(o)
 	}
-	if counts[i].Add(1) >= carryAt {
-		h.carry(&counts[i])
-	}
+	counts[i].Add(1)
 }
 
-// octave returns the counters of an octave, which it makes if there are none yet.
-func (h *Histogram) octave(o int) *octave {
-	if o < shortOctaves && h.short.Load() == nil {
-		h.short.CompareAndSwap(nil, new([shortOctaves]atomic.Pointer[octave]))
-	}
-	at := h.octaveAt(o)
-	if at.Load() == nil {
-		at.CompareAndSwap(nil, new(octave))
-	}
-	return at.Load()
-}
-
-// octaveAt returns where the counters of an octave are; nil if there is none of the
-// short ones.
-func (h *Histogram) octaveAt(o int) *atomic.Pointer[octave] {
+// load returns the counters of an octave; nil if there are none yet.
+func (h *Histogram) load(o int) *octave {
 	if o >= shortOctaves {
-		return &h.long[o-shortOctaves]
+		return h.long[o-shortOctaves].Load()
 	}
 	if short := h.short.Load(); short != nil {
-		return &short[o]
+		return short[o].Load()
 	}
 	return nil
 }
 
-// carry makes room in a counter, unless somebody else just did.
-func (h *Histogram) carry(counter *atomic.Uint32) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if counter.Load() < carryAt {
-		return
+// add returns the counters of an octave, which it makes unless somebody else does.
+func (h *Histogram) add(o int) *octave {
+	if o < shortOctaves {
+		h.short.CompareAndSwap(nil, new([shortOctaves]atomic.Pointer[octave]))
+		h.short.Load()[o].CompareAndSwap(nil, new(octave))
+	} else {
+		h.long[o-shortOctaves].CompareAndSwap(nil, new(octave))
 	}
-	if h.carried == nil {
-		h.carried = make(map[*atomic.Uint32]uint64)
-	}
-	h.carried[counter] += carryAt
-	counter.Add(-carryAt & (1<<32 - 1))
+	return h.load(o)
 }
 
-// Snapshot returns a copy of the present counts.
+// Snapshot returns a copy of the present counts. Response times that are recorded
+// meanwhile may be missing from it.
 func (h *Histogram) Snapshot() Distribution {
-	h.mu.Lock() // or what is being carried would be missing, or be there twice
-	defer h.mu.Unlock()
 	var d Distribution
 	for o := range octaves {
-		at := h.octaveAt(o)
-		if at == nil || at.Load() == nil {
+		counts := h.load(o)
+		if counts == nil {
 			continue
 		}
-		counts := at.Load()
 		for i := range counts {
-			if n := h.carried[&counts[i]] + uint64(counts[i].Load()); n > 0 {
+			if n := counts[i].Load(); n > 0 {
 				low := lowerBound(o, i)
 				d.Buckets = append(d.Buckets, DistributionBucket{low, low + width(o), n})
 				d.Count += n

@@ -48,45 +48,13 @@ func TestHistogramLosesNoneOfManyWriters(t *testing.T) {
 	}
 }
 
-// What is carried out of a counter is neither lost nor counted twice, nor missing
-// while it is.
-func TestHistogramCarriesWhatIsTooMuch(t *testing.T) {
+func TestHistogramCountsMoreThanFourThousandMillion(t *testing.T) {
 	t.Parallel()
-	const writers, records, carries = 16, 500, 40
+	const many = 1<<36 - 1
 	var h stat.Histogram
-	var done atomic.Bool
-	var reading sync.WaitGroup
-	shrank := 0
-	reading.Go(func() {
-		for last := uint64(0); !done.Load(); {
-			next := h.Snapshot().Count
-			if next < last {
-				shrank++
-			}
-			last = next
-		}
-	})
-	want := uint64(0)
-	for range carries {
-		// Each time the counter stops short of what is carried, and all step over it.
-		few := uint64(writers * records / 2)
-		skipped := stat.CarryAt - want%stat.CarryAt - few
-		h.RecordMany(time.Millisecond, uint32(skipped))
-		var writing sync.WaitGroup
-		for range writers {
-			writing.Go(func() {
-				for range records {
-					h.Record(time.Millisecond)
-				}
-			})
-		}
-		writing.Wait()
-		want += skipped + writers*records
-		assert.Equal(t, want, h.Snapshot().Count)
-	}
-	done.Store(true)
-	reading.Wait()
-	assert.Zero(t, shrank, "counts that went down")
-	assert.Greater(t, want, uint64(1<<36))
-	assert.Len(t, h.Snapshot().Buckets, 1)
+	h.RecordMany(time.Millisecond, many)
+	h.Record(time.Millisecond)
+	d := h.Snapshot()
+	assert.EqualValues(t, many+1, d.Count)
+	assert.Len(t, d.Buckets, 1)
 }

@@ -8,29 +8,29 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// Node is the statistics of one resource: a leap array of the last minute's
-// seconds, sums since the beginning, and the distribution of response times. The
-// zero value is ready. All methods are safe for concurrent use; those that a call
-// goes through are lock-free but for the first call of each second, and allocate
-// only the first time that something of a kind happens.
+// Node is the statistics of one resource: a leap array of the last minute's seconds,
+// totals since the beginning, and the distribution of response times. The zero value is
+// ready. All methods are safe for concurrent use. Those that a call goes through are
+// lock-free, except for the first call of each second, and allocate only the first time
+// that an event of a kind happens.
 //
-// A call is told to the node as Pass and Done, or as Block; a call that had to
-// wait, before that, as BeginWait and EndWait. Calls count, not tokens.
+// For each call, Pass and Done are called, or Block; before that BeginWait and EndWait,
+// if the call had to wait. Nodes count calls, not tokens.
 type Node struct {
-	// What every call writes: one cache line, if the node begins with one. A call
-	// that passes costs three atomic writes, to passed, done and the histogram, one
-	// that is blocked one, and one more to the counter of who refused it.
-	passed  tally
-	done    tally // calls that ended, and their response times in nanoseconds
-	blocked tally
-	beside  [4]atomic.Uint64 // see Counter
-	given   atomic.Int64     // of them
+	// What every call writes: one cache line, if the node is aligned to one. A call that
+	// passes costs three atomic writes, to passed, done and the histogram. A call that is
+	// blocked costs one, and one more to the counter of the rule that blocked it.
+	passed        tally
+	done          tally // calls that ended, and their response times in nanoseconds
+	blocked       tally
+	counters      [4]atomic.Uint64 // see Counter
+	countersGiven atomic.Int64     // how many of counters are handed out
 
 	// What every call reads and few write: another line.
 	second      atomic.Int64 // that is open; changes under mu
 	maxInFlight peak
 	maxTook     peak         // nanoseconds
-	moved       atomic.Int64 // calls under way, but for those in the words of passed and done
+	moved       atomic.Int64 // calls under way, except those in the words of passed and done
 	rare        atomic.Pointer[rareTallies]
 
 	mu     sync.Mutex // guards what follows, and going over to another second
@@ -40,7 +40,7 @@ type Node struct {
 	responseTimes Histogram
 }
 
-// rareTallies are those of what most resources never see.
+// rareTallies count events that most resources never have.
 type rareTallies struct {
 	failed  tally
 	waited  tally        // waits that ended, and how long they were, in nanoseconds
@@ -70,7 +70,7 @@ func (n *Node) Pass(now clock.Instant) {
 	}
 }
 
-// TakeBack takes back a Pass at that instant: the call is not made after all.
+// TakeBack takes back a Pass at that instant, for a call that is not made after all.
 func (n *Node) TakeBack(passed clock.Instant) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -89,13 +89,13 @@ func (n *Node) TakeBack(passed clock.Instant) {
 // Block counts a call that was refused at now.
 func (n *Node) Block(now clock.Instant) { n.count(&n.blocked, now, 0) }
 
-// Counter returns a counter, at zero, for what is counted along with calls of the
-// node. The first four stand in the cache line that each call writes, so that
-// processors which refuse calls at once pass one line to and fro instead of two: 81 ns
-// a refusal instead of 163 where the way between them is long.
+// Counter returns a new counter, at zero, for events that are counted along with calls of
+// the node. The first four are in the cache line that each call writes. So processors that
+// refuse calls at the same time exchange one line instead of two: a refusal takes 81 ns
+// instead of 163 where they are far apart.
 func (n *Node) Counter() *atomic.Uint64 {
-	if i := n.given.Add(1); i <= int64(len(n.beside)) {
-		return &n.beside[i-1]
+	if i := n.countersGiven.Add(1); i <= int64(len(n.counters)) {
+		return &n.counters[i-1]
 	}
 	return new(atomic.Uint64)
 }
@@ -103,16 +103,16 @@ func (n *Node) Counter() *atomic.Uint64 {
 // Done counts the end, at now, of a call that was let through at start.
 func (n *Node) Done(start, now clock.Instant, failed bool) {
 	took := now.Sub(start)
-	if failed { // first: whoever finds the call completed finds that it failed
-		n.count(&n.rarely().failed, now, 0)
+	if failed { // first: a reader who sees that the call completed sees that it failed
+		n.count(&n.ensureRare().failed, now, 0)
 	}
 	n.end(secondOf(now), nanos(took))
 	n.responseTimes.Record(took)
 }
 
-// end counts the end of a call. The second's longest is raised first: who finds the
-// second open finds its peak open, and if the second ends before the call is
-// counted, it is counted late, with all that it has.
+// end counts the end of a call. It raises the longest response time first: while the
+// second is open, so is its peak. If the second ends before the call is counted, the call
+// is counted late, with its response time.
 func (n *Node) end(second int64, quantity uint64) {
 	tag := tagOf(second)
 	if n.second.Load() == second {
@@ -130,13 +130,13 @@ func (n *Node) end(second int64, quantity uint64) {
 }
 
 // BeginWait counts a call that has to wait.
-func (n *Node) BeginWait() { n.rarely().waiting.Add(1) }
+func (n *Node) BeginWait() { n.ensureRare().waiting.Add(1) }
 
 // EndWait counts the end, at now, of a wait that began at start, however it
 // ended.
 func (n *Node) EndWait(start, now clock.Instant) {
-	n.rarely().waiting.Add(-1)
-	n.count(&n.rarely().waited, now, nanos(now.Sub(start)))
+	n.ensureRare().waiting.Add(-1)
+	n.count(&n.ensureRare().waited, now, nanos(now.Sub(start)))
 }
 
 // count counts an event at now.
@@ -152,7 +152,7 @@ func (n *Node) count(t *tally, now clock.Instant, quantity uint64) {
 	n.addSlowly(t, second, quantity)
 }
 
-func (n *Node) rarely() *rareTallies {
+func (n *Node) ensureRare() *rareTallies {
 	if r := n.rare.Load(); r != nil {
 		return r
 	}

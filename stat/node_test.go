@@ -66,7 +66,7 @@ func TestNodeTakesBackAPass(t *testing.T) {
 		n.TakeBack(epoch)
 		assert.Equal(t, int64(1), n.InFlight())
 		assert.EqualValues(t, 1, n.Totals().Passed)
-		if after < stat.Remembered {
+		if after < stat.KeptSeconds {
 			assert.EqualValues(t, 1, n.Second(epoch.Time().Unix()).Passed, "after %d s", after)
 		}
 		n.Done(epoch, epoch.Add(after*time.Second), false)
@@ -93,7 +93,7 @@ func TestNodeCountsLateEventsInTheirSecond(t *testing.T) {
 	assert.EqualValues(t, 1, totals.InFlight)
 }
 
-// What is more than the word of a tally holds is counted beside it.
+// What is more than the word of a tally holds is counted counters it.
 func TestNodeCountsWithoutBoundInASecond(t *testing.T) {
 	t.Parallel()
 	var n stat.Node

@@ -2,8 +2,7 @@ package stat
 
 import "sync/atomic"
 
-// peak is the highest value in the second that is open, in one word with the
-// second's tag:
+// peak is the highest value in the open second, in one word with the tag of the second:
 //
 //	tag, 12 bits | value, 52 bits
 //
@@ -17,8 +16,8 @@ const (
 	lostOfPeak = 12
 )
 
-// raise makes the peak at least value if the word is open for the tag. Mostly
-// that is one load.
+// raise makes the peak at least value if the word is open for the tag. Most calls cost one
+// load.
 func (p *peak) raise(tag, value uint64) {
 	if value >= largePeak {
 		value = largePeak | value>>lostOfPeak

@@ -51,29 +51,28 @@ func (n *Node) Totals() Totals {
 	return t
 }
 
-// Minute returns the last 60 seconds, oldest first; the last of them is the one
-// that now is in.
+// Minute returns the last 60 seconds, oldest first; the last of them contains now.
 func (n *Node) Minute(now clock.Instant) []Second {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last := secondOf(now)
-	minute := make([]Second, 0, Remembered)
-	for s := last - Remembered + 1; s <= last; s++ {
+	minute := make([]Second, 0, KeptSeconds)
+	for s := last - KeptSeconds + 1; s <= last; s++ {
 		minute = append(minute, n.at(s))
 	}
 	return minute
 }
 
-// Second returns what happened in one calendar second, given as seconds since
-// the epoch. It is remembered for a minute at least.
+// Second returns what happened in one calendar second, given as seconds since the epoch.
+// Seconds are kept for a minute at least.
 func (n *Node) Second(second int64) Second {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.at(second)
 }
 
-// Idle says whether nothing passed, was blocked or ended in the minute
-// before now or later, and nothing is under way.
+// Idle says whether no call passed, was blocked or ended in the minute before now or
+// later, and none is under way or waits.
 func (n *Node) Idle(now clock.Instant) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,7 +80,7 @@ func (n *Node) Idle(now clock.Instant) bool {
 		return false
 	}
 	open := n.second.Load() // in which there mostly is something
-	for second := open; second > max(open, secondOf(now))-Remembered; second-- {
+	for second := open; second > max(open, secondOf(now))-KeptSeconds; second-- {
 		if s := n.at(second); s.Passed+s.Blocked+s.Completed+s.Waited > 0 {
 			return false
 		}
@@ -95,7 +94,7 @@ func (n *Node) at(second int64) Second {
 	switch open := n.second.Load(); {
 	case second == open:
 		s = n.openSecond()
-	case n.minute != nil && second < open && second > open-Remembered:
+	case n.minute != nil && second < open && second > open-KeptSeconds:
 		n.minute.get(second, &s)
 	}
 	s.Start = clock.Instant(second * int64(time.Second))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The methods here go over from one second to the next and count what cannot be
-// counted in the word of a tally. Their callers hold n.mu.
+// These methods go over from one second to the next, and count what cannot be counted in
+// the word of a tally. Their callers hold n.mu.
 
 // addSlowly counts an event: the first of a second, one that does not fit, or one
 // that comes when its second is over.
@@ -21,7 +21,7 @@ func (n *Node) addSlowly(t *tally, second int64, quantity uint64) {
 		n.amend(second, func(s *Second) { n.addTo(s, t, event) })
 		return
 	}
-	if !t.hasRoom(tagOf(second), quantity) {
+	if !t.canAdd(tagOf(second), quantity) {
 		n.empty(a)
 	}
 	a.open.add(event)
@@ -33,7 +33,7 @@ func (n *Node) enter(second int64) {
 	for _, a := range accounts {
 		n.close(a)
 	}
-	n.remember(second)
+	n.keep(second)
 	tag := tagOf(second)
 	n.maxInFlight.reopen(tag) // before anybody can find the second open
 	n.maxTook.reopen(tag)
@@ -44,9 +44,9 @@ func (n *Node) enter(second int64) {
 	}
 }
 
-// remember writes the open second, which is closed, and those that nothing
-// happened in, into the minute.
-func (n *Node) remember(next int64) {
+// keep writes the open second, which is closed, and the empty ones after it into the
+// minute.
+func (n *Node) keep(next int64) {
 	ended := n.second.Load()
 	s := n.openSecond()
 	if n.minute == nil {
@@ -56,14 +56,14 @@ func (n *Node) remember(next int64) {
 		n.minute = new(leapArray)
 	}
 	n.minute.put(ended, &s)
-	for empty := max(ended+1, next-Remembered); empty < next; empty++ {
+	for empty := max(ended+1, next-KeptSeconds); empty < next; empty++ {
 		n.minute.put(empty, &Second{})
 	}
 }
 
-// amend changes a second that is over, if it is remembered.
+// amend changes a second that is over, if it is still kept.
 func (n *Node) amend(second int64, change func(*Second)) {
-	if second <= n.second.Load()-Remembered {
+	if second <= n.second.Load()-KeptSeconds {
 		return
 	}
 	if n.minute == nil {
@@ -75,8 +75,8 @@ func (n *Node) amend(second int64, change func(*Second)) {
 	n.minute.put(second, &s)
 }
 
-// accounts returns those that there are, that of calls that passed last: whoever
-// finds its word open finds all of them open.
+// accounts returns all accounts, that of passed calls last: when its word is open, all of
+// them are.
 func (n *Node) accounts() []account {
 	all := [...]account{{}, {}, {&n.done, &n.sums[1]}, {&n.blocked, &n.sums[2]}, {&n.passed, &n.sums[0]}}
 	if r := n.rare.Load(); r != nil {
@@ -104,7 +104,7 @@ func (n *Node) empty(a account) {
 	a.reopen(tagOf(n.second.Load()))
 }
 
-// move notes events that are not, or no longer, in the words that calls write.
+// move counts events that are not, or no longer, in the words that calls write.
 func (n *Node) move(t *tally, events count) {
 	switch t {
 	case &n.passed:

@@ -2,17 +2,16 @@ package stat
 
 import "sync/atomic"
 
-// tally counts the events of one kind in the second that is open, and adds up a
-// quantity that they have. Both are in one word with a tag that tells the second:
+// tally counts the events of one kind in the open second, and sums up a quantity that they
+// have. Both are in one word, with a tag of the second:
 //
 //	tag, 12 bits | events, 20 bits | sum, 32 bits
 //
-// An event is therefore one compare-and-swap, and none is counted in a second
-// that is not its own. The node moves counts out of the word, under its mutex,
-// when the second ends or the word is full.
+// So an event costs one compare-and-swap, and cannot be counted in another second. The node
+// moves counts out of the word, under its mutex, when the second ends or the word is full.
 type tally struct{ word atomic.Uint64 }
 
-// sums are what was moved out of the word of a tally: they are guarded by Node.mu.
+// sums are what was moved out of the word of a tally. Node.mu guards them.
 type sums struct {
 	open   count // in the open second
 	before count // in all seconds before it
@@ -38,11 +37,11 @@ const (
 	closed  = 1 << (64 - tagShift - 1) // the tag of no second
 )
 
-// tagOf returns the tag of a second. Another one has the same only half an hour
-// later: it tells apart what the node's own number, read just before, does not.
+// tagOf returns the tag of a second, which the next one has after half an hour. The number
+// of the node's second, read just before, rules that one out.
 func tagOf(second int64) uint64 { return uint64(second) & tagMask }
 
-// tryAdd counts an event if the word is open for the tag and has room for it.
+// tryAdd counts an event if the word is open for the tag and not full.
 func (t *tally) tryAdd(tag, quantity uint64) (events uint64, ok bool) {
 	for {
 		old := t.word.Load()
@@ -63,8 +62,8 @@ func (t *tally) inWord(tag uint64) (count, bool) {
 	return unpack(word), word>>tagShift == tag
 }
 
-// hasRoom says whether tryAdd could succeed.
-func (t *tally) hasRoom(tag, quantity uint64) bool { return fits(t.word.Load(), tag, quantity) }
+// canAdd says whether tryAdd could succeed.
+func (t *tally) canAdd(tag, quantity uint64) bool { return fits(t.word.Load(), tag, quantity) }
 
 func fits(word, tag, quantity uint64) bool {
 	return word>>tagShift == tag && word&maxSum+quantity <= maxSum && word>>sumBits&maxEvents < maxEvents

@@ -13,29 +13,29 @@ type Outcome int
 const (
 	// Taken tells that the tokens are counted.
 	Taken Outcome = iota
-	// Full tells that the window has no room for them.
+	// Full tells that fewer tokens remain.
 	Full
 	// NotOpen tells that another bucket than the one named is open, or none.
 	NotOpen
 )
 
-// Window is a leap array that admits no more than a ceiling. It counts the
-// tokens taken in each of its last buckets; the last of them is open, and what
-// may still be taken in it, the room, is settled when it is opened. Buckets are
-// named by their number, the time since the epoch divided by their length.
+// Window is a leap array that admits no more than a limit. It counts the tokens
+// taken in each of its last buckets. The last bucket is open; how many tokens remain
+// in it is computed when it is opened. Buckets are numbered: the time since the epoch
+// divided by their length.
 //
 // Take, Check, TryCount and TryGiveBack are lock-free, allocate nothing and are
 // safe for concurrent use, also with the other methods. The others must be called
-// by one goroutine at a time. Whoever finds the window not open asks that goroutine.
+// by one goroutine at a time, which opens the bucket that a caller finds not open.
 type Window struct {
-	// state packs the low 32 bits of the open bucket's number and the room, a
-	// signed 32-bit count: below zero when the ceiling was lowered under what
-	// had been taken, or more was counted than taken. One word, so that checking for room and taking it are one
-	// compare-and-swap, and a refusal is one load.
+	// state packs the low 32 bits of the open bucket's number and the remaining
+	// tokens, a signed 32-bit count: below zero when the limit was lowered under what
+	// had been taken, or when more was counted than taken. It is one word, so that
+	// checking and taking are one compare-and-swap, and a refusal is one load.
 	state atomic.Uint64
 
 	open    int64   // the bucket that is open, or was until Close
-	opening int64   // its room, were nothing taken in it; closed: what was taken
+	opening int64   // what would remain in it if nothing had been taken; closed: what was taken
 	taken   []int64 // tokens taken in the closed buckets, a ring by number
 }
 
@@ -55,66 +55,65 @@ func (w *Window) Clone() *Window {
 	return c
 }
 
-// Take takes n tokens in the bucket if it is open and has room for them.
+// Take takes n tokens in the bucket if it is open and so many remain.
 func (w *Window) Take(bucket int64, n int32) Outcome {
 	for {
 		state := w.state.Load()
 		if !isOpen(state, bucket) {
 			return NotOpen
 		}
-		room := roomOf(state)
-		if room < int64(n) {
+		remaining := remainingOf(state)
+		if remaining < int64(n) {
 			return Full
 		}
-		if w.state.CompareAndSwap(state, packState(bucket, room-int64(n))) {
+		if w.state.CompareAndSwap(state, packState(bucket, remaining-int64(n))) {
 			return Taken
 		}
 	}
 }
 
-// Check is Take, without taking anything: Taken tells that there is room.
+// Check is Take, without taking anything: Taken tells that so many tokens remain.
 func (w *Window) Check(bucket int64, n int32) Outcome {
 	switch state := w.state.Load(); {
 	case !isOpen(state, bucket):
 		return NotOpen
-	case roomOf(state) < int64(n):
+	case remainingOf(state) < int64(n):
 		return Full
 	}
 	return Taken
 }
 
-// TryCount counts n tokens in the bucket, room or no room, if it is open. What
-// exceeds the ceiling by more than a thousand million is not counted.
+// TryCount counts n tokens in the bucket if it is open, however many remain. What
+// exceeds the limit by more than 10⁹ is not counted.
 func (w *Window) TryCount(bucket int64, n int32) bool {
 	for {
 		state := w.state.Load()
 		if !isOpen(state, bucket) {
 			return false
 		}
-		room := max(math.MinInt32, roomOf(state)-int64(n))
-		if w.state.CompareAndSwap(state, packState(bucket, room)) {
+		remaining := max(math.MinInt32, remainingOf(state)-int64(n))
+		if w.state.CompareAndSwap(state, packState(bucket, remaining)) {
 			return true
 		}
 	}
 }
 
-// TryGiveBack returns n tokens that were taken in the bucket, if it is still
-// open.
+// TryGiveBack returns n tokens that were taken in the bucket, if it is still open.
 func (w *Window) TryGiveBack(bucket int64, n int32) bool {
 	for {
 		state := w.state.Load()
 		if !isOpen(state, bucket) {
 			return false
 		}
-		if w.state.CompareAndSwap(state, packState(bucket, roomOf(state)+int64(n))) {
+		if w.state.CompareAndSwap(state, packState(bucket, remainingOf(state)+int64(n))) {
 			return true
 		}
 	}
 }
 
 // GiveBack returns n tokens that were taken in a bucket, while the window is
-// closed. When the window has moved past that bucket, nothing is left to
-// return and GiveBack returns false.
+// closed. It returns false when that bucket has left the window: then there is nothing
+// to return.
 func (w *Window) GiveBack(bucket int64, n int32) bool {
 	if bucket > w.open || bucket <= w.open-int64(len(w.taken)) {
 		return false
@@ -129,20 +128,20 @@ func (w *Window) GiveBack(bucket int64, n int32) bool {
 // OpenBucket returns the number of the bucket that is open.
 func (w *Window) OpenBucket() int64 { return w.open }
 
-// Room returns how many tokens may still be taken in the open bucket, less than
-// zero when more were taken than the present ceiling allows.
-func (w *Window) Room() int64 { return roomOf(w.state.Load()) }
+// Remaining returns how many tokens may still be taken in the open bucket, less than
+// zero when more were taken than the present limit allows.
+func (w *Window) Remaining() int64 { return remainingOf(w.state.Load()) }
 
 // Taken returns how many tokens were taken in the open bucket.
-func (w *Window) Taken() int64 { return w.opening - w.Room() }
+func (w *Window) Taken() int64 { return w.opening - w.Remaining() }
 
-// Close shuts the open bucket and returns how many tokens were taken in it. It
-// has no room until Open, for that bucket again or for a later one.
+// Close shuts the open bucket and returns how many tokens were taken in it. Nothing
+// can be taken until Open, for that bucket again or for a later one.
 func (w *Window) Close() (taken int64) {
 	// The number that differs in its highest bit is half the range away from
-	// any bucket that a caller could name.
+	// any bucket that a caller could mean.
 	state := w.state.Swap(packState(w.open^1<<31, 0))
-	w.opening -= roomOf(state)
+	w.opening -= remainingOf(state)
 	w.taken[w.slot(w.open)] = w.opening
 	return w.opening
 }
@@ -172,24 +171,23 @@ func (w *Window) HeldOver(bucket int64) (sum int64) {
 	return sum
 }
 
-// Open opens a bucket, the one that was closed or a later one, with the given
-// ceiling on what the window may hold, that bucket included.
-func (w *Window) Open(bucket, ceiling int64) {
-	room := max(-1<<30, ceiling-w.Held(bucket)) // as many more can still be counted
+// Open opens a bucket, the one that was closed or a later one. The window then holds
+// at most limit tokens, that bucket included.
+func (w *Window) Open(bucket, limit int64) {
+	remaining := max(-1<<30, limit-w.Held(bucket)) // as many more can still be counted
 	for b := max(w.open, bucket-int64(len(w.taken))) + 1; b <= bucket; b++ {
 		w.taken[w.slot(b)] = 0
 	}
 	w.open = bucket
-	w.opening = room + w.taken[w.slot(bucket)]
-	w.state.Store(packState(bucket, room))
+	w.opening = remaining + w.taken[w.slot(bucket)]
+	w.state.Store(packState(bucket, remaining))
 }
 
-// FreeIn returns after how many buckets from the open one there will be room
-// for n tokens, given that there is room for so many now, fewer than n, and that
-// nothing else is taken. The answer holds for an n that is not more than the
-// ceiling. One token of the bucket named extra makes no room when it leaves.
-func (w *Window) FreeIn(n int32, room, extra int64) (buckets int64) {
-	missing := int64(n) - room
+// FreeIn returns after how many buckets from the open one n tokens will remain, given
+// that fewer remain now and nothing else is taken. The answer holds for an n that is
+// not more than the limit. When the bucket extra leaves, one token fewer becomes free.
+func (w *Window) FreeIn(n int32, remaining, extra int64) (buckets int64) {
+	missing := int64(n) - remaining
 	for b := w.open - int64(len(w.taken)) + 1; b < w.open; b++ {
 		missing -= w.taken[w.slot(b)]
 		if b == extra {
@@ -214,9 +212,9 @@ func (w *Window) Resize(buckets int, last int64) {
 	w.state.Store(packState(last^1<<31, 0))
 }
 
-// Put counts n tokens in a bucket, whatever room there is, while the window is
-// closed. What would count in a later bucket than the present one counts there.
-// It returns the bucket, and false when the window has moved past it.
+// Put counts n tokens in a bucket, however many remain, while the window is closed.
+// What would count in a later bucket than the present one counts in the present one.
+// It returns the bucket, and false when that has left the window.
 func (w *Window) Put(bucket, n int64) (in int64, ok bool) {
 	in = min(bucket, w.open)
 	if in <= w.open-int64(len(w.taken)) {
@@ -239,8 +237,10 @@ func floorMod(bucket int64, n int) int {
 	return i
 }
 
-func packState(bucket, room int64) uint64 { return uint64(bucket)<<32 | uint64(uint32(int32(room))) }
+func packState(bucket, remaining int64) uint64 {
+	return uint64(bucket)<<32 | uint64(uint32(int32(remaining)))
+}
 
 func isOpen(state uint64, bucket int64) bool { return uint32(state>>32) == uint32(bucket) }
 
-func roomOf(state uint64) int64 { return int64(int32(uint32(state))) }
+func remainingOf(state uint64) int64 { return int64(int32(uint32(state))) }

@@ -23,25 +23,25 @@ func TestWindowCheckTakesNothing(t *testing.T) {
 	assert.Zero(t, w.Taken())
 }
 
-func TestWindowCountsBeyondItsRoom(t *testing.T) {
+func TestWindowCountsBeyondItsLimit(t *testing.T) {
 	t.Parallel()
 	w := stat.NewWindow(2, 100)
 	assert.False(t, w.TryCount(100, 1), "it is closed")
 	w.Open(100, 3)
 	assert.True(t, w.TryCount(100, 2))
-	assert.Equal(t, int64(1), w.Room())
+	assert.Equal(t, int64(1), w.Remaining())
 	assert.True(t, w.TryCount(100, 5))
-	assert.Equal(t, int64(-4), w.Room())
+	assert.Equal(t, int64(-4), w.Remaining())
 	assert.Equal(t, int64(7), w.Taken())
 	assert.Equal(t, stat.Full, w.Take(100, 1))
 	assert.False(t, w.TryCount(99, 1))
 
 	w.Close()
 	w.Open(101, 10)
-	assert.Equal(t, int64(3), w.Room(), "what was counted leaves with its bucket")
+	assert.Equal(t, int64(3), w.Remaining(), "what was counted leaves with its bucket")
 	w.Close()
 	w.Open(102, 10)
-	assert.Equal(t, int64(10), w.Room())
+	assert.Equal(t, int64(10), w.Remaining())
 }
 
 func TestWindowCountsNoMoreThanItCanHold(t *testing.T) {
@@ -57,7 +57,7 @@ func TestWindowCountsNoMoreThanItCanHold(t *testing.T) {
 		w.Close()
 	}
 	w.Open(105, 10)
-	assert.Equal(t, int64(10), w.Room(), "all of it has left")
+	assert.Equal(t, int64(10), w.Remaining(), "all of it has left")
 }
 
 func TestWindowLosesNoCountToManyGoroutines(t *testing.T) {

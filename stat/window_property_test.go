@@ -85,7 +85,7 @@ func TestWindowBehavesLikeItsModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				assert.Equal(t, m.open, w.OpenBucket())
-				assert.Equal(t, m.room(), w.Room())
+				assert.Equal(t, m.room(), w.Remaining())
 				var sum int64
 				for last := m.open; last <= m.open+m.buckets; last++ {
 					assert.Equal(t, sum, w.HeldOver(last), "held by all windows that end before %d on", last-m.open)
@@ -112,10 +112,10 @@ func TestWindowIsFreeNoLaterThanItSays(t *testing.T) {
 		lower := rapid.Int64Range(1, ceiling).Draw(t, "lower")
 		moveTo(w, last, lower)
 		n := int32(rapid.Int64Range(1, lower).Draw(t, "n"))
-		if w.Room() >= int64(n) {
+		if w.Remaining() >= int64(n) {
 			t.Skip("there is room")
 		}
-		free := w.FreeIn(n, w.Room(), none)
+		free := w.FreeIn(n, w.Remaining(), none)
 		assert.Positive(t, free)
 		moveTo(w, last+free, lower)
 		assert.Equal(t, stat.Taken, w.Take(last+free, n))

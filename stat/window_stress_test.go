@@ -39,7 +39,7 @@ func (c *crowd) take(taker int) {
 // room in the one before, and returns what was taken by the window's account.
 func (c *crowd) move(ceilings []int64) (closed []int64) {
 	for b := 1; b < len(c.taken); b++ {
-		for c.window.Room() > 0 && c.taken[b-1].Load() == 0 {
+		for c.window.Remaining() > 0 && c.taken[b-1].Load() == 0 {
 			runtime.Gosched()
 		}
 		closed = append(closed, c.window.Close())
@@ -80,7 +80,7 @@ func TestWindowNeverHoldsMoreThanItsCeiling(t *testing.T) {
 	}
 }
 
-func TestWindowGivesOutExactlyItsRoom(t *testing.T) {
+func TestWindowAdmitsExactlyItsLimit(t *testing.T) {
 	t.Parallel()
 	const takers, ceiling = 64, 1000
 	w := stat.NewWindow(10, 0)
@@ -89,7 +89,7 @@ func TestWindowGivesOutExactlyItsRoom(t *testing.T) {
 		if b > 0 {
 			moveTo(w, b, ceiling)
 		}
-		room := w.Room()
+		remaining := w.Remaining()
 		var taken atomic.Int64
 		var taking sync.WaitGroup
 		for range takers {
@@ -102,7 +102,7 @@ func TestWindowGivesOutExactlyItsRoom(t *testing.T) {
 			})
 		}
 		taking.Wait()
-		assert.Equal(t, room, taken.Load()+int64(take(w, b, ceiling)), "bucket %d", b)
-		assert.Zero(t, w.Room())
+		assert.Equal(t, remaining, taken.Load()+int64(take(w, b, ceiling)), "bucket %d", b)
+		assert.Zero(t, w.Remaining())
 	}
 }

@@ -47,7 +47,7 @@ func TestWindowTakesUpToItsCeiling(t *testing.T) {
 	assert.Equal(t, stat.Full, w.Take(100, 3), "three more would be one too many")
 	assert.Equal(t, stat.Taken, w.Take(100, 2), "a refusal takes nothing")
 	assert.Equal(t, stat.Full, w.Take(100, 1))
-	assert.Zero(t, w.Room())
+	assert.Zero(t, w.Remaining())
 	assert.Equal(t, int64(5), w.Held(100))
 }
 
@@ -58,7 +58,7 @@ func TestWindowKnowsOnlyTheOpenBucket(t *testing.T) {
 		assert.Equal(t, stat.NotOpen, w.Take(bucket, 1), "bucket %d", bucket)
 		assert.False(t, w.TryGiveBack(bucket, 1), "bucket %d", bucket)
 	}
-	assert.Equal(t, int64(5), w.Room())
+	assert.Equal(t, int64(5), w.Remaining())
 }
 
 func TestWindowFreesWhatLeavesIt(t *testing.T) {
@@ -156,7 +156,7 @@ func TestWindowUnderALoweredCeiling(t *testing.T) {
 	w := openWindow(3, 10)
 	take(w, 100, 8)
 	moveTo(w, 101, 3)
-	assert.Equal(t, int64(-5), w.Room())
+	assert.Equal(t, int64(-5), w.Remaining())
 	assert.Equal(t, stat.Full, w.Take(101, 1))
 	assert.True(t, w.TryGiveBack(101, 2), "given back or not, there is no room yet")
 	assert.Equal(t, stat.Full, w.Take(101, 1))
@@ -173,9 +173,9 @@ func TestWindowHoldsTheLargestCeiling(t *testing.T) {
 	assert.Equal(t, stat.Taken, w.Take(100, largest))
 	assert.Equal(t, stat.Full, w.Take(100, 1))
 	moveTo(w, 101, 0)
-	assert.Equal(t, int64(-largest), w.Room())
+	assert.Equal(t, int64(-largest), w.Remaining())
 	moveTo(w, 102, largest)
-	assert.Equal(t, int64(largest), w.Room())
+	assert.Equal(t, int64(largest), w.Remaining())
 }
 
 // none is a bucket that no window holds.
@@ -240,7 +240,7 @@ func TestResizedWindowHoldsWhatIsPutIntoIt(t *testing.T) {
 		assert.Equal(t, want, w.Held(50+int64(i)), "held %d buckets on", i)
 	}
 	w.Open(50, 12)
-	assert.Equal(t, int64(6), w.Room())
+	assert.Equal(t, int64(6), w.Remaining())
 	assert.Equal(t, int64(4), w.Taken())
 	assert.Equal(t, stat.Taken, w.Take(50, 6))
 	assert.Equal(t, int64(10), w.Close())
@@ -260,7 +260,7 @@ func TestWindowAllocatesNothing(t *testing.T) {
 	}))
 }
 
-func TestACloneIsAWindowOfItsOwn(t *testing.T) {
+func TestCloneOfAWindowIsIndependent(t *testing.T) {
 	t.Parallel()
 	w := stat.NewWindow(4, 10)
 	w.Open(10, 5)

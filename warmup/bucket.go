@@ -2,23 +2,23 @@ package warmup
 
 import "math"
 
-// Bucket is how cold a resource is: the stored tokens of the mother bucket, and
-// what has passed since they were last counted. It is not safe for concurrent
-// use.
+// Bucket is the warm-up state of one resource: Sentinel's warm-up bucket. The more
+// tokens it stores, the colder the resource is. It is not safe for concurrent use.
 type Bucket struct {
 	stored  float64
 	step    int64   // the step that stored was last brought up to
-	current float64 // tokens passed in it
-	refused float64 // and tokens of turns that were refused in it, see Refuse
-	largest float64 // and those of the largest call among them
-	ahead   float64 // tokens by which the ceiling looks ahead, see SyncWindow
+	passed  float64 // tokens that passed in it
+	refused float64 // tokens of calls that were refused in it, see AddRefused
+	largest float64 // tokens of the largest call that passed or was refused in it
+	backlog float64 // tokens that passed before it and are not drained yet
 
-	// Which steps are idle ones. Both are numbers of steps, counted from step.
-	busy    float64 // so many from step on are not idle, whatever passes in them
-	pending float64 // so many before step are idle ones if the time after busy is; below zero, as many after it are not
+	// Which steps are idle. All are numbers of steps, counted from step.
+	held    float64 // so many from step on are not idle, as calls were refused
+	busy    float64 // so many from step on are not idle, for the load that there was
+	pending float64 // so many before step are idle if the time after busy is; below zero, as many after it are not
 }
 
-// NewBucket returns the bucket of a stone-cold resource.
+// NewBucket returns the bucket of a cold resource.
 func NewBucket(c Curve, step int64) Bucket {
 	return Bucket{stored: c.maximum, step: step}
 }
@@ -31,107 +31,84 @@ func NewBucket(c Curve, step int64) Bucket {
 //	stored = max(0, min(stored, max) − passed)
 //
 // passed is what passed in the step just before. That step was idle if less than
-// floor(T·step / c) passed in it and nothing was held back: see HoldBack. Where not
-// even one token passes in a step at the cold rate, a single step says nothing:
-// see idleAtLength.
+// floor(T·step / c) passed in it and no call was refused: see KeepBusy. Where a
+// single step says little, the load is judged over a longer time: see idleAtLength.
 func (b *Bucket) Sync(c Curve, step int64) {
-	elapsed, passed := float64(step-b.step), b.current
-	if b.enter(step) {
-		recent := passed
-		if elapsed > 1 {
-			recent = 0
-		}
-		b.advance(c, elapsed, passed, recent)
-	}
-}
-
-// SyncSpaced is Sync for turns, which may be further apart than a step. The load is
-// what passed and what was refused, see Refuse, and is judged at length whatever the
-// limit.
-func (b *Bucket) SyncSpaced(c Curve, step int64) {
-	elapsed, passed, load, largest := float64(step-b.step), b.current, b.current+b.refused, b.largest
-	if b.enter(step) {
-		b.advanceAtLength(c, elapsed, passed, load, largest)
-	}
-}
-
-// SyncWindow is Sync for a curve that is judged over a window longer than a
-// step. recent is what passed in the window that ended when the step began; so
-// much of it is drained as a step has of the window, and the ceiling is that of
-// the middle of the step.
-func (b *Bucket) SyncWindow(c Curve, step int64, recent float64) {
-	elapsed, passed := float64(step-b.step), b.current
-	if b.enter(step) {
-		share := recent * min(1, elapsed*c.step.Seconds()/c.window.Seconds())
-		if c.cold >= 1 {
-			passed = share
-		}
-		if b.advance(c, elapsed, passed, recent); b.stored > c.warning {
-			b.ahead = share / elapsed / 2
-		}
-	}
-}
-
-// enter goes over to a later step.
-func (b *Bucket) enter(step int64) bool {
 	if step <= b.step {
-		return false
-	}
-	b.step, b.current, b.refused, b.largest, b.ahead = step, 0, 0, 0, 0
-	return true
-}
-
-// advance refills the bucket after so many steps and drains what passed in them.
-// recent is what the load is judged by.
-func (b *Bucket) advance(c Curve, elapsed, passed, recent float64) {
-	if c.cold < 1 {
-		b.advanceAtLength(c, elapsed, passed, passed, 1)
 		return
 	}
-	held := min(b.busy, elapsed)
-	b.busy, b.pending = b.busy-held, 0
+	elapsed, passed, refused, largest := float64(step-b.step), b.passed, b.refused, b.largest
+	b.step, b.passed, b.refused, b.largest = step, 0, 0, 0
+	if !c.atLength {
+		b.advance(c, elapsed, passed)
+		return
+	}
+	most := c.mostBusy
+	if most == 0 {
+		most = c.busyAfter(largest)
+	}
+	idle := b.idleAtLength(c, elapsed, passed+refused, most)
+	b.advanceAtLength(c, elapsed, idle, b.drain(c, elapsed, passed))
+}
+
+// advance refills the bucket after so many steps, and drains what passed in the first
+// of them.
+func (b *Bucket) advance(c Curve, elapsed, passed float64) {
+	held := min(b.held, elapsed)
+	b.held, b.pending = b.held-held, 0
 	idle := elapsed - held
-	if recent >= c.cold {
+	switch {
+	case elapsed == 1 && passed >= c.cold:
 		idle = 0
-	} else if idle > 0 {
-		passed = min(passed, recent)
+	case elapsed > 1 && idle > 0: // nothing passed in the step just before
+		passed = 0
 	}
 	b.refill(c, elapsed, idle, passed, held == elapsed)
 }
 
-// refill counts steps of which some were idle, and drains what passed in them.
-func (b *Bucket) refill(c Curve, elapsed, idle, passed float64, isHeldBack bool) {
+// drain returns how many tokens to drain after so many steps. A window that is longer
+// than a step may let all its tokens pass in one step and none in the next ones: they
+// are drained at the pace of the ceiling.
+func (b *Bucket) drain(c Curve, elapsed, passed float64) float64 {
+	if c.window <= c.step {
+		return passed
+	}
+	b.backlog += passed
+	drained := min(b.backlog, b.Ceiling(c)*elapsed*c.step.Seconds())
+	b.backlog -= drained
+	return drained
+}
+
+// refill adds the tokens of the idle steps among those that elapsed, and drains what
+// passed. isBusy tells that none of them was idle.
+func (b *Bucket) refill(c Curve, elapsed, idle, passed float64, isBusy bool) {
 	isWarm := b.stored <= c.warning
 	if isWarm {
 		idle = max(elapsed, idle)
 	}
 	b.stored = max(0, min(b.stored+c.refill(idle), c.maximum)-passed)
-	if isWarm && isHeldBack { // or else it would not stay so under full load
+	if isWarm && isBusy { // or else it would not stay so under full load
 		b.stored = min(b.stored, c.warning)
 	}
 }
 
-// advanceAtLength is advance where a single step says little: for limits so small
-// that mostly nothing passes in one, and for turns.
-func (b *Bucket) advanceAtLength(c Curve, elapsed, passed, load, largest float64) {
-	idle := b.idleAtLength(c, elapsed, load, largest)
+// advanceAtLength is advance for a load that is judged at length.
+func (b *Bucket) advanceAtLength(c Curve, elapsed, idle, drained float64) {
 	isWarm := b.stored <= c.warning
 	if elapsed > 1 { // what passed is older than what is refilled
-		b.stored, passed = max(0, b.stored-passed), 0
+		b.stored, drained = max(0, b.stored-drained), 0
 	}
-	if isWarm || idle > 0 || passed > 0 {
-		b.refill(c, elapsed, idle, passed, idle == 0)
+	if isWarm || idle > 0 || drained > 0 {
+		b.refill(c, elapsed, idle, drained, idle == 0)
 	}
 }
 
-// idleAtLength returns how many steps were idle, judged at length. A token of the load
-// makes as many steps busy as it takes to come at the cold rate; when these are over,
-// the whole time since they began was idle, as the load was less than the cold rate in
-// it. Two calls ahead of the cold rate, the load is certain, and what was is forgotten.
-// No load makes more steps busy than it takes to get stone-cold.
-func (b *Bucket) idleAtLength(c Curve, elapsed, load, largest float64) (idle float64) {
+// idleAtLength returns how many steps were idle, judged over as long as the tokens of the
+// load take at the cold rate: they make so many steps busy. When these are over, all steps
+// since they began were idle, as the load was below the cold rate in them. When the most
+// steps are busy, the load is certain, and the steps before it do not matter any more.
+func (b *Bucket) idleAtLength(c Curve, elapsed, load, most float64) (idle float64) {
 	if load > 0 {
-		most := 1 + min(2*largest*c.perToken, (c.maximum+largest)/c.refill(1))
 		if busy := b.busy + load*c.perToken; busy < most {
 			b.busy = busy
 		} else {
@@ -139,67 +116,66 @@ func (b *Bucket) idleAtLength(c Curve, elapsed, load, largest float64) (idle flo
 		}
 	}
 	b.pending += elapsed
-	if b.busy >= elapsed*(1-roundingError) {
-		b.busy = max(0, b.busy-elapsed)
+	if max(b.held, b.busy) >= elapsed*(1-roundingError)-c.slack {
+		b.held, b.busy = max(0, b.held-elapsed), max(-c.slack, b.busy-elapsed)
 		return 0
 	}
 	idle = max(0, b.pending)
-	b.busy, b.pending = 0, 0
+	b.held, b.busy, b.pending = 0, 0, 0
 	return idle
 }
 
-// HoldBack tells that a call of n tokens was refused in the present step, for lack of
-// tokens that the resource may have when it is warm. The time that they take at the
-// present ceiling, but at least that in which load is judged, is then not idle: nothing
-// is refilled for it.
-func (b *Bucket) HoldBack(c Curve, n int64) {
+// KeepBusy notes that a window refused a call of n tokens in the present step, which may
+// pass when the resource is warm. The steps that these tokens take at the present ceiling,
+// and at least the time by which the load is judged, are then not idle.
+func (b *Bucket) KeepBusy(c Curve, n int64) {
 	if c.limit == 0 {
 		return
 	}
 	busy := max(c.window.Seconds(), float64(n)/b.Ceiling(c)) / c.step.Seconds()
 	busy = math.Ceil(min(max(1, busy), maxSteps) - roundingError)
-	b.busy, b.pending = max(b.busy, busy), min(b.pending, -busy)
+	b.held, b.pending = max(b.held, busy), min(b.pending, -busy)
 }
 
-// Refuse tells that a turn of n tokens was refused in the present step. It counts as
-// load, like one that is granted: a load is no less for being refused.
-func (b *Bucket) Refuse(n int64) {
+// AddRefused notes that a throttle refused a call of n tokens in the present step. It
+// counts as load, as a call that passes does.
+func (b *Bucket) AddRefused(n int64) {
 	b.refused += float64(n)
 	b.largest = max(b.largest, float64(n))
 }
 
-// Await tells that a call waits for a turn in the given step: no step before it is
-// idle, unless less than the cold rate comes at length.
-func (b *Bucket) Await(step int64) { b.busy = max(b.busy, float64(step-b.step)) }
+// KeepBusyUntil notes that a call waits for a turn in the given step. No step before it is
+// idle, unless the load is below the cold rate over a longer time.
+func (b *Bucket) KeepBusyUntil(step int64) { b.busy = max(b.busy, float64(step-b.step)) }
 
-// Pass counts n tokens that passed in a step, which is the one that Sync was
-// last called for; a negative n takes back what was counted. What passed in an
-// earlier step is drained already and stays so.
-func (b *Bucket) Pass(step, n int64) {
+// AddPassed counts n tokens that passed in a step, the one that Sync was last called for;
+// a negative n takes them back. What passed in an earlier step is drained already and
+// stays so.
+func (b *Bucket) AddPassed(step, n int64) {
 	if step == b.step {
-		b.current += float64(n)
+		b.passed += float64(n)
 		b.largest = max(b.largest, float64(n))
 	}
 }
 
-// Ceiling returns the tokens per second that the bucket allows, on the curve it
-// was last brought up to date with.
-func (b *Bucket) Ceiling(c Curve) float64 { return c.Ceiling(b.stored - b.ahead) }
+// Ceiling returns the tokens per second that the bucket allows, on the curve that Sync
+// was last called with.
+func (b *Bucket) Ceiling(c Curve) float64 { return c.Ceiling(b.stored) }
 
-// IsFull says whether the bucket is as a new one would be: that of a stone-cold resource
-// that nobody has called, as far as it matters.
+// IsFull says whether the bucket is as a new one: the resource is cold, and no load is
+// being judged.
 func (b *Bucket) IsFull(c Curve) bool {
-	return b.stored >= c.maximum && b.current == 0 && b.refused == 0 && b.busy == 0 && b.pending == 0
+	return b.stored >= c.maximum && b.passed == 0 && b.backlog == 0 && b.refused == 0 && b.held == 0 && b.busy == 0 && b.pending == 0
 }
 
-// Rescale moves the bucket from one curve to another and keeps its share of
-// stored tokens: a resource that was half warm stays half warm.
+// Rescale moves the bucket from one curve to another. It keeps its share of stored
+// tokens: a resource that was half warm stays half warm.
 func (b *Bucket) Rescale(from, to Curve) {
 	if from.maximum > 0 {
 		b.stored *= to.maximum / from.maximum
-		b.ahead *= to.maximum / from.maximum
 		// What passed was as much of the limit as it was then.
-		b.current *= to.limit / from.limit
+		b.passed *= to.limit / from.limit
+		b.backlog *= to.limit / from.limit
 		b.rescaleBusy(from.limit / max(to.limit, from.limit))
 	} else {
 		b.stored = to.maximum
@@ -210,4 +186,6 @@ func (b *Bucket) Rescale(from, to Curve) {
 	}
 }
 
-func (b *Bucket) rescaleBusy(factor float64) { b.busy, b.pending = b.busy*factor, b.pending*factor }
+func (b *Bucket) rescaleBusy(factor float64) {
+	b.held, b.busy, b.pending = b.held*factor, b.busy*factor, b.pending*factor
+}

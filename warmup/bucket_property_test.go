@@ -30,7 +30,7 @@ func TestCurveFollowsTheFormula(t *testing.T) {
 		c := r.curve()
 		stored := r.maximum() * rapid.Float64Range(0, 1).Draw(t, "share")
 		assert.InEpsilon(t, r.ceiling(stored), c.Ceiling(stored), 1e-9)
-		assert.InEpsilon(t, r.limit/r.coldFactor, c.Ceiling(r.maximum()), 1e-9, "stone-cold")
+		assert.InEpsilon(t, r.limit/r.coldFactor, c.Ceiling(r.maximum()), 1e-9, "cold")
 		assert.InEpsilon(t, r.limit, c.Ceiling(0), 1e-9, "warm")
 		assert.LessOrEqual(t, c.Ceiling(stored*1.01), c.Ceiling(stored)*(1+1e-9), "colder is never higher")
 	})
@@ -56,7 +56,7 @@ func TestBucketBehavesLikeItsModel(t *testing.T) {
 			"pass": func(t *rapid.T) {
 				f.pass(rapid.Int64Range(0, perStep).Draw(t, "n"))
 			},
-			"hold back": func(*rapid.T) { f.holdBack() },
+			"refuse": func(*rapid.T) { f.refuse() },
 			"take back": func(t *rapid.T) {
 				f.pass(-rapid.Int64Range(0, f.naive.passed[f.step]).Draw(t, "n"))
 			},

@@ -106,10 +106,10 @@ func TestBucketTakesBackWhatDidNotPass(t *testing.T) {
 	c := standard().curve()
 	kept, returned := newTraffic(standard()).bucket, newTraffic(standard()).bucket
 	step := int64(17_000_000)
-	kept.Pass(step, 400)
-	returned.Pass(step, 700)
-	returned.Pass(step, -300)
-	returned.Pass(step-1, 1000) // an earlier step is drained already
+	kept.AddPassed(step, 400)
+	returned.AddPassed(step, 700)
+	returned.AddPassed(step, -300)
+	returned.AddPassed(step-1, 1000) // an earlier step is drained already
 	kept.Sync(c, step+1)
 	returned.Sync(c, step+1)
 	assert.Equal(t, kept, returned)
@@ -200,14 +200,29 @@ func judged(r rule) *traffic {
 // load loads the bucket for a time with what its ceiling allows but no more
 // than a rate, and returns how many tokens passed.
 func (f *traffic) load(rate float64, d time.Duration) (passed float64) {
-	recent := min(rate, f.bucket.Ceiling(f.curve))
 	for range d / f.rule.step {
 		f.step++
-		f.bucket.SyncWindow(f.curve, f.step, recent) // of a second
-		recent = min(rate, f.bucket.Ceiling(f.curve))
-		passed += recent * f.rule.step.Seconds()
+		f.bucket.Sync(f.curve, f.step)
+		f.fraction += min(rate, f.bucket.Ceiling(f.curve)) * f.rule.step.Seconds()
+		tokens := math.Floor(f.fraction)
+		f.fraction -= tokens
+		f.bucket.AddPassed(f.step, int64(tokens))
+		passed += tokens
 	}
 	return passed
+}
+
+// burst has so many tokens pass at once at the beginning of each second.
+func (f *traffic) burst(tokens int64, seconds int) {
+	for range seconds {
+		for i := range 10 {
+			f.step++
+			f.bucket.Sync(f.curve, f.step)
+			if i == 0 {
+				f.bucket.AddPassed(f.step, tokens)
+			}
+		}
+	}
 }
 
 func TestBucketJudgedOverAWindowFollowsTheIdealCurve(t *testing.T) {
@@ -225,6 +240,21 @@ func TestBucketJudgedOverAWindowStaysColdBelowTheColdRate(t *testing.T) {
 	assert.InDelta(t, 0, f.warmth(), 0.03)
 }
 
+func TestBucketJudgedOverAWindowTakesABurstForItsRate(t *testing.T) {
+	t.Parallel()
+	f := judged(standard())
+	f.burst(300, 60)
+	assert.InDelta(t, 0, f.warmth(), 0.03, "below the cold rate of 333 a second")
+	f.burst(350, 120)
+	assert.Greater(t, f.warmth(), 0.9, "above the cold rate")
+	f = judged(standard())
+	f.load(2000, 20*time.Second)
+	f.burst(500, 60)
+	assert.InDelta(t, 1, f.warmth(), 1e-9, "warm, at half the limit")
+	f.burst(300, 60)
+	assert.InDelta(t, 0, f.warmth(), 0.05, "cold again")
+}
+
 func TestBucketJudgedOverAWindowCoolsDown(t *testing.T) {
 	t.Parallel()
 	f := judged(standard())
@@ -234,7 +264,7 @@ func TestBucketJudgedOverAWindowCoolsDown(t *testing.T) {
 	assert.InDelta(t, 0, f.warmth(), 1e-9)
 }
 
-func TestBucketLooksAheadByItsShareOverAChangedLimit(t *testing.T) {
+func TestBucketJudgedOverAWindowKeepsItsShareOverAChangedLimit(t *testing.T) {
 	t.Parallel()
 	for _, factor := range []float64{0.001, 0.5, 1000} {
 		f := judged(standard())
@@ -251,36 +281,37 @@ func TestBucketLooksAheadByItsShareOverAChangedLimit(t *testing.T) {
 
 // A turn of many tokens is further from the last one than a step is long, and that
 // is no sign of idleness if somebody waits for it.
-func TestBucketOfSpacedTurnsWarmsUpIfCallsAreHeldBack(t *testing.T) {
+func TestBucketOfAThrottleWarmsUpIfCallsWait(t *testing.T) {
 	t.Parallel()
 	for _, weight := range []int64{1, 10, 50} {
 		f := newTraffic(rule{limit: 10, period: time.Minute, coldFactor: 3, step: time.Second})
+		f.curve = f.curve.JudgedByCalls()
 		start := f.step
 		at := float64(start)
 		for f.step < start+90 {
-			f.bucket.SyncSpaced(f.curve, f.step)
-			f.bucket.Pass(f.step, weight)
+			f.bucket.Sync(f.curve, f.step)
+			f.bucket.AddPassed(f.step, weight)
 			at += float64(weight) / f.bucket.Ceiling(f.curve)
-			f.bucket.Await(int64(at))
+			f.bucket.KeepBusyUntil(int64(at))
 			f.step = int64(at)
 		}
 		assert.InDelta(t, 1, f.warmth(), 1e-9, "turns of %d tokens", weight)
 		f.step += 3600
-		f.bucket.SyncSpaced(f.curve, f.step)
+		f.bucket.Sync(f.curve, f.step)
 		assert.InDelta(t, 0, f.warmth(), 1e-9, "cold again after turns of %d tokens", weight)
 	}
 }
 
-// However little passes, a step in which calls were held back is no idle one; and
+// However little passes, a step in which calls were refused is no idle one; and
 // nothing that was not let through makes a resource warm.
-func TestBucketNeitherCoolsNorWarmsWhileCallsAreHeldBack(t *testing.T) {
+func TestBucketNeitherCoolsNorWarmsWhileCallsAreRefused(t *testing.T) {
 	t.Parallel()
 	eachRule(t, func(t *testing.T, r rule) {
 		f := newTraffic(r)
 		refuseForTenSteps := func() {
 			for range 10 {
 				f.sync()
-				f.holdBack()
+				f.refuse()
 				f.step++
 			}
 			f.sync()
@@ -293,7 +324,7 @@ func TestBucketNeitherCoolsNorWarmsWhileCallsAreHeldBack(t *testing.T) {
 	})
 }
 
-// Whatever the limit, a load below the cold rate that is never held back leaves a
+// Whatever the limit, a load below the cold rate that is never refused leaves a
 // resource cold, and makes a warm one cold again.
 func TestBucketIsColdBelowTheColdRateWhateverTheLimit(t *testing.T) {
 	t.Parallel()
@@ -319,7 +350,7 @@ func TestBucketIsColdBelowTheColdRateWhateverTheLimit(t *testing.T) {
 	})
 }
 
-func TestBucketIsFullWhenStoneCold(t *testing.T) {
+func TestBucketIsFullWhenCold(t *testing.T) {
 	t.Parallel()
 	f := newTraffic(rule{limit: 1000, period: 10 * time.Second, coldFactor: 3, step: time.Second})
 	assert.True(t, f.bucket.IsFull(f.curve))

@@ -66,7 +66,7 @@ func ExampleCurve() {
 		bucket.Sync(curve, second)
 		ceiling := bucket.Ceiling(curve)
 		fmt.Printf("%.0f ", ceiling)
-		bucket.Pass(second, int64(ceiling))
+		bucket.AddPassed(second, int64(ceiling))
 	}
 	// Output: 333 349 367 387 412 442 480 528 595 692 856 1000 1000
 }

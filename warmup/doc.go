@@ -1,14 +1,12 @@
-// Package warmup knows how cold a resource is and what ceiling that allows.
+// Package warmup computes how much a cold resource may be called, and how it warms up.
 //
-// It is the mother bucket: a bucket of tokens that fills while little happens
-// and is drained by what passes. A full one is a stone-cold resource, which may
-// be called at limit/coldFactor; the ceiling rises as the bucket drains, along
-// a hyperbola, and reaches the limit when it is down to its warning line.
+// [Curve] and [Bucket] are the warm-up of Sentinel: a bucket of stored tokens, which fills
+// while the resource is idle and is drained by what passes. A full bucket is a cold
+// resource, which may be called at limit/coldFactor. As the bucket drains the ceiling
+// rises along a hyperbola. It reaches the limit when the bucket is down to its warning
+// line. A Curve is the arithmetic of one rule, a Bucket is the state of one resource. The
+// formulas are Sentinel's, without their truncation to integers.
 //
-// A [Curve] is the arithmetic of one rule, a [Bucket] the state that it is
-// applied to. The formulas are those of Sentinel's warm-up, after Guava's
-// SmoothWarmingUp, without their truncation to integers.
-//
-// A [Trapezoid] is the other form of it, Guava's own, for token buckets: there is
-// no step and no ceiling, each token has its price in time.
+// [CostCurve] is the warm-up of Guava's SmoothWarmingUp, for token buckets: there is no
+// step and no ceiling, but each stored token has a price in time.
 package warmup

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rule is what a curve is made from, and the formulas of the mother bucket
+// rule is what a curve is made from, and the formulas of the warm-up bucket
 // written down once more.
 type rule struct {
 	limit      float64 // T, per second
@@ -44,13 +44,13 @@ func (r rule) coldStep() float64 {
 	return math.Floor(r.limit * r.step.Seconds() / r.coldFactor)
 }
 
-// naiveBucket is the mother bucket, step by step as the formulas have it.
+// naiveBucket is the warm-up bucket, step by step as the formulas have it.
 type naiveBucket struct {
 	rule   rule
 	stored float64
 	synced int64           // the step of the last refill
 	passed map[int64]int64 // by step
-	held   map[int64]bool  // steps in which calls of one token were held back
+	held   map[int64]bool  // steps in which calls of one token were refused
 }
 
 func newNaiveBucket(r rule, step int64) *naiveBucket {
@@ -85,12 +85,12 @@ func (b *naiveBucket) sync(step int64) {
 // traffic is a bucket that calls go through, a step at a time, and its model
 // beside it.
 type traffic struct {
-	rule   rule
-	curve  warmup.Curve
-	bucket warmup.Bucket
-	naive  *naiveBucket
-	step   int64
-	credit float64 // the fraction of a token that was left over
+	rule     rule
+	curve    warmup.Curve
+	bucket   warmup.Bucket
+	naive    *naiveBucket
+	step     int64
+	fraction float64 // the fraction of a token that was left over
 }
 
 func newTraffic(r rule) *traffic {
@@ -107,25 +107,25 @@ func (f *traffic) sync() {
 }
 
 func (f *traffic) pass(n int64) {
-	f.bucket.Pass(f.step, n)
+	f.bucket.AddPassed(f.step, n)
 	f.naive.passed[f.step] += n
 }
 
-// holdBack has a call of one token refused.
-func (f *traffic) holdBack() {
-	f.bucket.HoldBack(f.curve, 1)
+// refuse has a call of one token refused.
+func (f *traffic) refuse() {
+	f.bucket.KeepBusy(f.curve, 1)
 	f.naive.held[f.step] = true
 }
 
 // offer offers a rate of calls for one step and returns how many pass.
 func (f *traffic) offer(rate float64) (passed int64) {
 	f.sync()
-	f.credit += min(rate, f.bucket.Ceiling(f.curve)) * f.rule.step.Seconds()
+	f.fraction += min(rate, f.bucket.Ceiling(f.curve)) * f.rule.step.Seconds()
 	if rate > f.bucket.Ceiling(f.curve) {
-		f.holdBack()
+		f.refuse()
 	}
-	passed = int64(f.credit + 1e-9)
-	f.credit -= float64(passed)
+	passed = int64(f.fraction + 1e-9)
+	f.fraction -= float64(passed)
 	f.pass(passed)
 	f.step++
 	return passed

@@ -34,7 +34,7 @@ func TestBucketKeepsItsShareOverAChangedRule(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t, test.rule)
+			l := newTestQueue(t, test.rule)
 			if test.take > 0 {
 				l.arrive(test.take)
 			}
@@ -67,7 +67,7 @@ func TestBucketUnderAChangedRule(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t, patient(bucket(1, 1), time.Hour))
+			l := newTestQueue(t, patient(bucket(1, 1), time.Hour))
 			l.call(5)
 			l.moveTo(test.at)
 			l.change(test.change)
@@ -83,9 +83,9 @@ func TestBucketUnderAChangedRule(t *testing.T) {
 }
 
 // A call that waits for more than the new bucket holds will never go.
-func TestBucketRefusesWhoWaitsForMoreThanItHoldsNow(t *testing.T) {
+func TestLoweredBurstRefusesWaitersThatNeedMore(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, patient(bucket(1, 10), time.Hour))
+	l := newTestQueue(t, patient(bucket(1, 10), time.Hour))
 	l.arrive(10)
 	l.arrive(8)
 	l.arrive(2)
@@ -99,11 +99,11 @@ func TestBucketStaysAsWarmAsItWas(t *testing.T) {
 	t.Parallel()
 	rule := patient(bucket(5, 0), time.Hour)
 	rule.WarmUp.Period = 1500 * time.Millisecond
-	ceiling := func(l *line) float64 {
+	ceiling := func(l *testQueue) float64 {
 		ceiling, _, _ := l.queue.Status(l.now)
 		return ceiling
 	}
-	l := newLine(t, rule)
+	l := newTestQueue(t, rule)
 	assert.InDelta(t, 5.0/3, ceiling(l), 1e-9)
 	l.call(2)
 	l.moveTo(600 * time.Millisecond)
@@ -122,7 +122,7 @@ func TestBucketKeepsItsNextFreeInstantOverAChangedWarmUp(t *testing.T) {
 	t.Parallel()
 	rule := patient(bucket(5, 0), time.Hour)
 	rule.WarmUp.Period = 1500 * time.Millisecond
-	l := newLine(t, rule)
+	l := newTestQueue(t, rule)
 	l.call(2)
 	_, until, _ := l.queue.Turn(l.now, l.waiting[0].waiter)
 	l.change(func(r *flow.Rule) { r.Limit = 1000 })
@@ -132,7 +132,7 @@ func TestBucketKeepsItsNextFreeInstantOverAChangedWarmUp(t *testing.T) {
 
 func TestBucketKnowsOverAChangedRuleThatItWasFull(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, bucket(1, 5))
+	l := newTestQueue(t, bucket(1, 5))
 	l.arrive(5)
 	l.moveTo(10 * time.Second)
 	l.arrive(5)

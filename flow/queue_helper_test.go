@@ -23,8 +23,8 @@ type turn struct {
 	ticket flow.Ticket
 }
 
-// line is a queue, and all of its callers.
-type line struct {
+// testQueue is a queue with all of its callers.
+type testQueue struct {
 	t       require.TestingT
 	rule    flow.Rule
 	terms   *flow.Terms
@@ -36,9 +36,9 @@ type line struct {
 	turns   []turn // in the order in which they were told
 }
 
-func newLine(t require.TestingT, rule flow.Rule) *line {
+func newTestQueue(t require.TestingT, rule flow.Rule) *testQueue {
 	terms := compile(t, rule, 1)
-	return &line{
+	return &testQueue{
 		t: t, rule: rule.WithDefaults(), terms: terms, version: 1,
 		queue: flow.NewQueue(terms, epoch), now: epoch,
 	}
@@ -46,10 +46,10 @@ func newLine(t require.TestingT, rule flow.Rule) *line {
 
 // arrive makes a call that waits if it has to, as long as it may. It is known
 // by the number of the call.
-func (l *line) arrive(n int32) flow.Decision { return l.arriveFor(n, time.Duration(1<<62)) }
+func (l *testQueue) arrive(n int32) flow.Decision { return l.arriveFor(n, time.Duration(1<<62)) }
 
 // arriveFor makes a call of limited patience.
-func (l *line) arriveFor(n int32, patience time.Duration) flow.Decision {
+func (l *testQueue) arriveFor(n int32, patience time.Duration) flow.Decision {
 	waiter, woken := newWaiter()
 	id := l.calls
 	l.calls++
@@ -63,19 +63,19 @@ func (l *line) arriveFor(n int32, patience time.Duration) flow.Decision {
 	return decision
 }
 
-func (l *line) went(id int, ticket flow.Ticket) {
+func (l *testQueue) went(id int, ticket flow.Ticket) {
 	l.turns = append(l.turns, turn{id, l.now.Sub(epoch), ticket})
 }
 
 // call makes so many calls of one token.
-func (l *line) call(times int) {
+func (l *testQueue) call(times int) {
 	for range times {
 		l.arrive(1)
 	}
 }
 
 // moveTo lets time pass: everyone goes when told to.
-func (l *line) moveTo(d time.Duration) {
+func (l *testQueue) moveTo(d time.Duration) {
 	end := epoch.Add(d)
 	for len(l.waiting) > 0 {
 		ticket, until, decision := l.queue.Turn(l.now, l.waiting[0].waiter)
@@ -96,7 +96,7 @@ func (l *line) moveTo(d time.Duration) {
 }
 
 // cancel has a waiting call give up.
-func (l *line) cancel(id int) {
+func (l *testQueue) cancel(id int) {
 	for i, c := range l.waiting {
 		if c.id == id {
 			_, left := l.queue.Leave(l.now, c.waiter)
@@ -109,14 +109,14 @@ func (l *line) cancel(id int) {
 }
 
 // giveBackLast returns the turn that was granted last.
-func (l *line) giveBackLast() {
+func (l *testQueue) giveBackLast() {
 	last := len(l.turns) - 1
 	l.queue.GiveBack(l.now, l.turns[last].ticket)
 	l.turns = l.turns[:last]
 }
 
 // change goes over to a changed rule at once.
-func (l *line) change(how func(r *flow.Rule)) {
+func (l *testQueue) change(how func(r *flow.Rule)) {
 	how(&l.rule)
 	l.version++
 	l.terms = compile(l.t, l.rule, l.version)
@@ -124,7 +124,7 @@ func (l *line) change(how func(r *flow.Rule)) {
 }
 
 // ids returns who went, in order.
-func (l *line) ids() (ids []int) {
+func (l *testQueue) ids() (ids []int) {
 	for _, turn := range l.turns {
 		ids = append(ids, turn.id)
 	}
@@ -132,7 +132,7 @@ func (l *line) ids() (ids []int) {
 }
 
 // times returns when calls went.
-func (l *line) times() (times []time.Duration) {
+func (l *testQueue) times() (times []time.Duration) {
 	for _, turn := range l.turns {
 		times = append(times, turn.at)
 	}

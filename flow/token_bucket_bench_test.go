@@ -9,7 +9,7 @@ import (
 
 func BenchmarkBucketTake(b *testing.B) {
 	for name, rule := range map[string]flow.Rule{
-		"plain": bucket(1000, 10), "overdraft": overdraft(1000, 10), "warming up": trapezoid(1000, time.Second),
+		"plain": bucket(1000, 10), "overdraft": overdraft(1000, 10), "warming up": warmingBucket(1000, time.Second),
 	} {
 		rule.MaxWait = 0
 		terms := compile(b, rule, 1)
@@ -35,7 +35,7 @@ func BenchmarkBucketTake(b *testing.B) {
 }
 
 func BenchmarkBucketStatus(b *testing.B) {
-	for name, rule := range map[string]flow.Rule{"plain": bucket(1000, 10), "warming up": trapezoid(1000, time.Second)} {
+	for name, rule := range map[string]flow.Rule{"plain": bucket(1000, 10), "warming up": warmingBucket(1000, time.Second)} {
 		q := flow.NewQueue(compile(b, rule, 1), epoch)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

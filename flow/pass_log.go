@@ -8,22 +8,22 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// passLog remembers what has passed a limiter whose rule has changed its shape:
-// the length or the parts of its window, or how it counts at all. A shorter window
-// forgets what a longer one would still count; the log keeps that for the way back.
+// passLog is a log of what has passed a limiter whose rule has changed its shape: the
+// length or the number of buckets of its window, or its algorithm. A shorter window drops
+// what a longer one would still count. The log keeps it, in case the rule is changed back.
 //
-// A token is remembered as passed when the bucket ended that counted it, or later,
-// never earlier: what is counted again under another shape counts for longer than
-// it would have to, and never for less. Tokens that lie close together, measured by
-// their age, are remembered as one entry at the latest of their times. That bounds
-// the log to a few hundred entries, and leaves windows of up to 16 parts as they were.
+// A token is logged as of the end of the bucket that counted it, or later, never earlier.
+// So when it is counted again under another shape, it counts for longer than it has to,
+// never for less. Tokens whose times are close together in proportion to their age are
+// one entry, as of the latest of them. That bounds the log to a few hundred entries, and
+// restores windows of up to 16 buckets as they were.
 //
 // The mutex of the limiter guards it.
 type passLog struct {
-	entries []logEntry    // in the order of their times
-	reach   time.Duration // how far back it remembers: as far as any shape of the rule so far looks
-	most    int           // entries, before it is thinned out; 0 for minLog
-	since   clock.Instant // all that passed from then on is in it
+	entries []logEntry    // by time
+	reach   time.Duration // how far it goes back: as far as any shape of the rule so far needs
+	most    int           // entries, before it is compacted; 0 for minLog
+	since   clock.Instant // everything that passed from then on is in it
 }
 
 // logEntry is some tokens that passed no later than at that instant.
@@ -33,18 +33,18 @@ type logEntry struct {
 }
 
 const (
-	// minLog is how many entries are not worth thinning out.
+	// minLog is how many entries are not worth compacting.
 	minLog = 64
-	// logParts is how many entries there are at least for a stretch of time as
-	// long as it is ago.
+	// logParts is the ratio of the age of an entry to the longest time that it stands
+	// for.
 	logParts = 16
-	// maxReach is the longest that a log remembers: the span of the longest window
-	// that a rule can have.
+	// maxReach is the furthest that a log goes back: the span of the longest window that
+	// a rule can have.
 	maxReach = 2 * MaxWindow
 )
 
-// reach returns how far back the rule looks: what passed before does not matter to
-// what may pass now.
+// reach returns how far back the rule counts: what passed before does not matter to what
+// may pass now.
 func (t *Terms) reach() time.Duration {
 	if t.rule.Limit == 0 {
 		return t.spanLength() // nothing passes, whatever has
@@ -65,7 +65,7 @@ func (t *Terms) reach() time.Duration {
 	return min(reach, maxReach)
 }
 
-// clone returns a log of its own that remembers the same. A nil log has a nil clone.
+// clone returns a copy. A nil log has a nil clone.
 func (l *passLog) clone() *passLog {
 	if l == nil {
 		return nil
@@ -75,7 +75,7 @@ func (l *passLog) clone() *passLog {
 	return &c
 }
 
-// add remembers n tokens that passed at an instant, no earlier than those before.
+// add logs n tokens that passed at an instant, or that of the last entry if it is later.
 func (l *passLog) add(at clock.Instant, n int64) {
 	if last := len(l.entries) - 1; last >= 0 {
 		entry := &l.entries[last]
@@ -88,8 +88,8 @@ func (l *passLog) add(at clock.Instant, n int64) {
 	l.entries = append(l.entries, logEntry{at, n})
 }
 
-// giveBack takes back up to n tokens that passed at an instant. It returns how many
-// were remembered, and at which instant.
+// giveBack takes back up to n tokens that passed at an instant. It returns how many of
+// them were in the log, and as of which instant.
 func (l *passLog) giveBack(passed clock.Instant, n int64) (at clock.Instant, returned int64) {
 	i := sort.Search(len(l.entries), func(i int) bool { return l.entries[i].at >= passed })
 	if i == len(l.entries) || passed < l.since {
@@ -101,8 +101,8 @@ func (l *passLog) giveBack(passed clock.Instant, n int64) (at clock.Instant, ret
 	return entry.at, returned
 }
 
-// trim forgets what does not count at now under any shape that the rule has had,
-// and thins out the rest if it has become too much.
+// trim drops what does not count at now under any shape that the rule has had, and
+// compacts the rest if it has become too much.
 func (l *passLog) trim(now clock.Instant) {
 	l.since = max(l.since, now.Add(-l.reach)+1)
 	first := 0
@@ -113,13 +113,12 @@ func (l *passLog) trim(now clock.Instant) {
 		l.entries = append(l.entries[:0], l.entries[first:]...)
 	}
 	if len(l.entries) > max(l.most, minLog) {
-		l.thinOut()
+		l.compact()
 		l.most = 2 * len(l.entries)
 	}
 }
 
-// isEmpty says whether nothing that is remembered could count at now. A nil log
-// remembers nothing.
+// isEmpty says whether nothing in the log could count at now. A nil log is empty.
 func (l *passLog) isEmpty(now clock.Instant) bool {
 	if l == nil {
 		return true
@@ -129,9 +128,8 @@ func (l *passLog) isEmpty(now clock.Instant) bool {
 	return !ok
 }
 
-// thinOut puts entries together that lie closer to each other than a part of their
-// age.
-func (l *passLog) thinOut() {
+// compact joins entries whose distance is small in proportion to their age.
+func (l *passLog) compact() {
 	newest := l.entries[len(l.entries)-1].at
 	kept, first := l.entries[:1], l.entries[0].at
 	for _, entry := range l.entries[1:] {
@@ -146,7 +144,7 @@ func (l *passLog) thinOut() {
 	l.entries = append(make([]logEntry, 0, 2*len(kept)), kept...)
 }
 
-// last returns when the last tokens passed, false if none are remembered.
+// last returns when the last tokens passed, false if there are none.
 func (l *passLog) last() (at clock.Instant, ok bool) {
 	for _, entry := range slices.Backward(l.entries) {
 		if entry.tokens > 0 {
@@ -156,8 +154,8 @@ func (l *passLog) last() (at clock.Instant, ok bool) {
 	return 0, false
 }
 
-// balance returns how many tokens a bucket would hold at now if all that is
-// remembered had been taken from it: full before the first, never less than empty.
+// balance returns how many tokens a bucket would hold at now if everything in the log had
+// been taken from it: full before the first, never less than empty.
 func (l *passLog) balance(burst, perNanosecond float64, now clock.Instant) float64 {
 	tokens, at := burst, now
 	for _, entry := range l.entries {

@@ -92,7 +92,7 @@ func TestBucketTimelines(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t, test.rule)
+			l := newTestQueue(t, test.rule)
 			for i, s := range test.steps {
 				l.moveTo(seconds(s.at))
 				want := flow.Refused
@@ -110,7 +110,7 @@ func TestBucketTimelines(t *testing.T) {
 func TestBucketPassesWhatLacksLessThanANanosecond(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]flow.Rule{"plain": bucket(3, 1), "overdraft": overdraft(3, 1)} {
-		l := newLine(t, rule)
+		l := newTestQueue(t, rule)
 		for l.arrive(1) == flow.Passed {
 		}
 		for i, want := range []time.Duration{333_333_333, 666_666_666, 1_000_000_000, 1_333_333_333} {
@@ -148,7 +148,7 @@ func TestBucketOfTheLargestLimit(t *testing.T) {
 	for _, window := range []time.Duration{time.Millisecond, time.Second, 24 * time.Hour} {
 		rule := bucket(flow.MaxLimit, 0)
 		rule.Window = window
-		l := newLine(t, rule)
+		l := newTestQueue(t, rule)
 		assert.Equal(t, flow.Refused, l.arrive(math.MaxInt32))
 		assert.Equal(t, flow.Passed, l.arrive(flow.MaxLimit))
 		assert.Equal(t, flow.Refused, l.arrive(1e6))
@@ -162,7 +162,7 @@ func TestBucketOfTinyLimits(t *testing.T) {
 	t.Parallel()
 	for exponent := -300.0; exponent <= -3; exponent++ {
 		for _, rule := range []flow.Rule{bucket(math.Pow(10, exponent), 1), overdraft(math.Pow(10, exponent), 1)} {
-			l := newLine(t, patient(rule, time.Second))
+			l := newTestQueue(t, patient(rule, time.Second))
 			l.arrive(1)
 			l.arrive(1) // it has overdraft, or not
 			assert.Equal(t, flow.Refused, l.arrive(1))
@@ -178,7 +178,7 @@ func TestBucketOfTinyLimits(t *testing.T) {
 // their instants.
 func TestBucketOfCallsThatOvertakeOneAnother(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, bucket(1000, 10))
+	l := newTestQueue(t, bucket(1000, 10))
 	l.now = epoch.Add(time.Second)
 	assert.Equal(t, flow.Passed, l.arrive(4))
 	l.now = epoch.Add(time.Second - 5*time.Millisecond)
@@ -190,7 +190,7 @@ func TestBucketOfCallsThatOvertakeOneAnother(t *testing.T) {
 	assert.Equal(t, flow.Refused, l.arrive(3), "that time has not come twice")
 	assert.Equal(t, flow.Passed, l.arrive(2))
 
-	cold := newLine(t, trapezoid(1000, time.Second))
+	cold := newTestQueue(t, warmingBucket(1000, time.Second))
 	cold.now = epoch.Add(time.Second)
 	assert.Equal(t, flow.Passed, cold.arrive(100))
 	free := cold.now.Add(cold.queue.RetryAfter(cold.now, 1, 0))
@@ -225,7 +225,7 @@ func TestBucketAnswers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t, test.rule)
+			l := newTestQueue(t, test.rule)
 			for _, n := range test.taken {
 				require.Equal(t, flow.Passed, l.arrive(n))
 			}
@@ -240,7 +240,7 @@ func TestBucketAnswers(t *testing.T) {
 
 func TestBucketNeverPromisesWhatItCannotHold(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, patient(bucket(10, 5), time.Hour))
+	l := newTestQueue(t, patient(bucket(10, 5), time.Hour))
 	assert.Equal(t, flow.Refused, l.arrive(6))
 	assert.Equal(t, flow.Never, l.queue.RetryAfter(l.now, 6, time.Hour))
 	l.arrive(5)
@@ -267,7 +267,7 @@ func TestBucketAllocatesNothing(t *testing.T) {
 	warm := bucket(1000, 0)
 	warm.WarmUp.Period = time.Second
 	for name, rule := range map[string]flow.Rule{"plain": bucket(1000, 1), "overdraft": overdraft(1000, 1), "warming up": warm} {
-		l := newLine(t, patient(rule, time.Millisecond))
+		l := newTestQueue(t, patient(rule, time.Millisecond))
 		w := unwoken()
 		assert.Zero(t, testing.AllocsPerRun(1000, func() {
 			l.now = l.now.Add(700 * time.Microsecond)

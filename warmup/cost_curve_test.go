@@ -11,15 +11,15 @@ import (
 	"github.com/penstock-go/penstock/warmup"
 )
 
-// trapezoid is the formulas written down once more.
-type trapezoid struct{ limit, period, factor float64 }
+// guava is the formulas written down once more.
+type guava struct{ limit, period, factor float64 }
 
-func (z trapezoid) stable() float64    { return 1 / z.limit }
-func (z trapezoid) cold() float64      { return z.stable() * z.factor }
-func (z trapezoid) threshold() float64 { return 0.5 * z.period / z.stable() }
-func (z trapezoid) maximum() float64   { return z.threshold() + 2*z.period/(z.stable()+z.cold()) }
+func (z guava) stable() float64    { return 1 / z.limit }
+func (z guava) cold() float64      { return z.stable() * z.factor }
+func (z guava) threshold() float64 { return 0.5 * z.period / z.stable() }
+func (z guava) maximum() float64   { return z.threshold() + 2*z.period/(z.stable()+z.cold()) }
 
-func (z trapezoid) interval(x float64) float64 {
+func (z guava) interval(x float64) float64 {
 	if x <= z.threshold() {
 		return z.stable()
 	}
@@ -27,13 +27,13 @@ func (z trapezoid) interval(x float64) float64 {
 	return z.stable() + (x-z.threshold())*slope
 }
 
-func (z trapezoid) tested() warmup.Trapezoid {
-	return warmup.NewTrapezoid(z.limit, time.Duration(z.period*1e9), z.factor)
+func (z guava) tested() warmup.CostCurve {
+	return warmup.NewCostCurve(z.limit, time.Duration(z.period*1e9), z.factor)
 }
 
-func trapezoids() *rapid.Generator[trapezoid] {
-	return rapid.Custom(func(t *rapid.T) trapezoid {
-		return trapezoid{
+func guavaRules() *rapid.Generator[guava] {
+	return rapid.Custom(func(t *rapid.T) guava {
+		return guava{
 			limit:  math.Pow(10, rapid.Float64Range(-1, 9).Draw(t, "log limit")),
 			period: math.Round(math.Pow(10, rapid.Float64Range(-2, 4).Draw(t, "log period"))*1e3) / 1e3,
 			factor: rapid.Float64Range(1.1, 100).Draw(t, "cold factor"),
@@ -41,9 +41,9 @@ func trapezoids() *rapid.Generator[trapezoid] {
 	})
 }
 
-func TestTrapezoidOfFivePerSecond(t *testing.T) {
+func TestCostCurveOfFivePerSecond(t *testing.T) {
 	t.Parallel()
-	z := warmup.NewTrapezoid(5, 1500*time.Millisecond, 3)
+	z := warmup.NewCostCurve(5, 1500*time.Millisecond, 3)
 	assert.InDelta(t, 7.5, z.Maximum(), 1e-9)
 	stored := z.Maximum()
 	for _, want := range []float64{0.547, 0.440, 0.333, 0.230, 0.200, 0.200} {
@@ -59,10 +59,10 @@ func TestTrapezoidOfFivePerSecond(t *testing.T) {
 	assert.InDelta(t, 5, z.Ceiling(0), 1e-9)
 }
 
-func TestTrapezoidCostIsTheAreaUnderTheInterval(t *testing.T) {
+func TestCostCurveCostIsTheAreaUnderTheInterval(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		model := trapezoids().Draw(t, "rule")
+		model := guavaRules().Draw(t, "rule")
 		z := model.tested()
 		assert.InEpsilon(t, model.maximum(), z.Maximum(), 1e-9)
 		stored := model.maximum() * rapid.Float64Range(0, 1).Draw(t, "stored")
@@ -78,10 +78,10 @@ func TestTrapezoidCostIsTheAreaUnderTheInterval(t *testing.T) {
 	})
 }
 
-func TestTrapezoidCostsAddUp(t *testing.T) {
+func TestCostCurveCostsAddUp(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		model := trapezoids().Draw(t, "rule")
+		model := guavaRules().Draw(t, "rule")
 		z := model.tested()
 		stored := model.maximum() * rapid.Float64Range(0, 1).Draw(t, "stored")
 		part := model.maximum() * rapid.Float64Range(0.001, 0.5).Draw(t, "part")
@@ -96,21 +96,21 @@ func TestTrapezoidCostsAddUp(t *testing.T) {
 }
 
 // From cold, the period is what it takes to the threshold.
-func TestTrapezoidIsWarmAfterItsPeriod(t *testing.T) {
+func TestCostCurveIsWarmAfterItsPeriod(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		model := trapezoids().Draw(t, "rule")
+		model := guavaRules().Draw(t, "rule")
 		depth := model.maximum() - model.threshold()
 		assert.InEpsilon(t, model.period, model.tested().Cost(model.maximum(), depth), 1e-6)
 	})
 }
 
-func TestTrapezoidIsAlwaysANumber(t *testing.T) {
+func TestCostCurveIsAlwaysANumber(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []float64{0, 5e-324, 1e-300, 1e-9, 1e12} {
 		for _, period := range []time.Duration{1, time.Second, 24 * time.Hour} {
 			for _, factor := range []float64{1.0000001, 3, 1000} {
-				z := warmup.NewTrapezoid(limit, period, factor)
+				z := warmup.NewCostCurve(limit, period, factor)
 				for _, n := range []float64{0, 1, 1e9} {
 					for _, x := range []float64{z.Cost(z.Maximum(), n), z.Cost(0, n), z.Restored(0, n), z.Ceiling(n)} {
 						assert.False(t, math.IsNaN(x) || math.IsInf(x, 0), "%v %v %v: %v", limit, period, factor, x)

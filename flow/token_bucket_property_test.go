@@ -144,7 +144,7 @@ func TestBucketHoldsItsCeilingOverEveryInterval(t *testing.T) {
 		rule.Window = rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Hour}).Draw(t, "window")
 		rule.MaxWait = rapid.SampledFrom([]time.Duration{0, rule.Window}).Draw(t, "max wait")
 		perSecond := rule.Limit / rule.Window.Seconds()
-		l := newLine(t, rule)
+		l := newTestQueue(t, rule)
 		weight := map[int]float64{}
 		for range 60 {
 			gap := rapid.Float64Range(0, 3/perSecond).Draw(t, "gap")

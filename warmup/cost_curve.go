@@ -2,10 +2,10 @@ package warmup
 
 import "time"
 
-// Trapezoid is the warm-up of a token bucket, after Guava's SmoothWarmingUp: it
-// tells what stored tokens cost. The fuller the bucket the colder the resource,
-// and the longer a token takes. It is a value and never changes. With W the
-// period in seconds and c the cold factor:
+// CostCurve is the warm-up of a token bucket, after Guava's SmoothWarmingUp. It computes
+// what stored tokens cost, in seconds. The fuller the bucket, the colder the resource, and
+// the longer a token takes. It is a value and never changes. With W the period in seconds
+// and c the cold factor:
 //
 //	stable    = 1 / limit                              seconds per token, warm
 //	threshold = 0.5 · W / stable                       stored tokens
@@ -14,7 +14,7 @@ import "time"
 //
 // A number of tokens costs the area under the interval. It takes W to go from
 // max down to the threshold, and as long to come back from empty when idle.
-type Trapezoid struct {
+type CostCurve struct {
 	stable    float64 // seconds per token
 	threshold float64 // stored tokens
 	maximum   float64
@@ -23,16 +23,16 @@ type Trapezoid struct {
 	restore   float64 // stored tokens that a second without calls adds
 }
 
-// slowest is the time, in seconds, after which a token comes even at the lowest
-// of limits: centuries. It keeps the numbers within measure.
+// slowest is the most seconds that a token takes, some centuries. It keeps the numbers in
+// range.
 const slowest = 1e10
 
-// NewTrapezoid returns the warm-up for a limit in tokens per second (0 or more),
+// NewCostCurve returns the warm-up for a limit in tokens per second (0 or more),
 // the period in which a cold resource becomes warm under full load, and a cold
 // factor greater than 1.
-func NewTrapezoid(limit float64, period time.Duration, coldFactor float64) Trapezoid {
+func NewCostCurve(limit float64, period time.Duration, coldFactor float64) CostCurve {
 	w := period.Seconds()
-	z := Trapezoid{stable: min(1/limit, slowest)}
+	z := CostCurve{stable: min(1/limit, slowest)}
 	z.threshold = 0.5 * w / z.stable
 	z.depth = 2 * w / (z.stable + z.stable*coldFactor)
 	z.maximum = z.threshold + z.depth
@@ -41,28 +41,27 @@ func NewTrapezoid(limit float64, period time.Duration, coldFactor float64) Trape
 	return z
 }
 
-// Maximum returns the stored tokens of a stone-cold resource.
-func (z Trapezoid) Maximum() float64 { return z.maximum }
+// Maximum returns the stored tokens of a cold resource.
+func (z CostCurve) Maximum() float64 { return z.maximum }
 
-// Cost returns the seconds that n tokens take, of which as many as there are
-// come from the stored ones and the others are fresh. Costs add up: tokens cost
-// the same together as one after the other.
-func (z Trapezoid) Cost(stored, n float64) float64 { return z.area(stored) - z.area(stored-n) }
+// Cost returns the seconds that n tokens take: stored ones as long as there are any, then
+// fresh ones. Costs add up: tokens cost the same together as one after the other.
+func (z CostCurve) Cost(stored, n float64) float64 { return z.area(stored) - z.area(stored-n) }
 
-// area returns the seconds that all the stored tokens cost; fresh ones that are
-// owed count below zero.
-func (z Trapezoid) area(stored float64) float64 {
+// area returns the seconds that so many stored tokens cost. Less than zero stored tokens
+// are fresh ones that are owed.
+func (z CostCurve) area(stored float64) float64 {
 	above := max(0, (stored-z.threshold)/z.depth)
 	return stored*z.stable + above*above*z.excess
 }
 
 // Restored returns the stored tokens after some seconds without a call.
-func (z Trapezoid) Restored(stored, seconds float64) float64 {
+func (z CostCurve) Restored(stored, seconds float64) float64 {
 	return min(z.maximum, stored+seconds*z.restore)
 }
 
 // Ceiling returns the tokens per second that pass at so many stored tokens.
-func (z Trapezoid) Ceiling(stored float64) float64 {
+func (z CostCurve) Ceiling(stored float64) float64 {
 	above := max(0, (stored-z.threshold)/z.depth)
 	return 1 / (z.stable + 2*above*z.excess/z.depth)
 }

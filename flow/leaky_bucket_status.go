@@ -7,29 +7,29 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// outlook is a throttle as it would go on if nobody came: a copy to look ahead with.
-type outlook struct {
-	spacing
-	head    *Waiter // the first who still waits
+// forecast is a copy of a throttle that goes on as if nobody came, to look ahead with.
+type forecast struct {
+	leakyBucket
+	head    *Waiter // the first call that still waits
 	behind  int64   // tokens of those behind the head
 	maxWait time.Duration
 }
 
-// looksAhead is how many turns and steps of a warm-up an outlook goes through at the
-// most to find out when there will be more.
-const looksAhead = 1000
+// maxLookahead is how many turns and steps of a warm-up a forecast goes through at most
+// to find when more calls can pass.
+const maxLookahead = 1000
 
 // endOfTime is later than every instant.
 const endOfTime = clock.Instant(math.MaxInt64)
 
-func (s *spacing) status(l *line, now clock.Instant, maxWait time.Duration) (ceiling float64, room int64, reset time.Duration) {
-	cold := s.cold // a copy
-	if ceiling = cold.ceilingOfTurn(s.terms, now); ceiling == 0 {
+func (s *leakyBucket) status(l *line, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
+	state := s.warmUp // a copy
+	if limit = state.queueLimit(s.terms, now); limit == 0 {
 		return 0, 0, 0
 	}
-	o := outlook{spacing: *s, head: l.head, behind: l.behind, maxWait: maxWait}
-	room = o.room(now)
-	return ceiling, room, o.reset(now, room)
+	o := forecast{leakyBucket: *s, head: l.head, behind: l.behind, maxWait: maxWait}
+	remaining = o.remaining(now)
+	return limit, remaining, o.reset(now, remaining)
 }
 
 // arrivals are calls of one token that come at one instant, and their turns.
@@ -39,7 +39,7 @@ type arrivals struct {
 	free  bool    // the first goes at once, so that the second is the first to wait
 }
 
-func (o *outlook) turns(now clock.Instant) arrivals {
+func (o *forecast) turns(now clock.Instant) arrivals {
 	if o.head != nil {
 		each := o.each(o.last.at)
 		first := o.planned.after(each * float64(o.behind+1)).notBefore(now)
@@ -50,10 +50,10 @@ func (o *outlook) turns(now clock.Instant) arrivals {
 	return arrivals{first, each, first.at == now}
 }
 
-// each returns the time that a token takes at the ceiling of an instant.
-func (o *outlook) each(at clock.Instant) float64 {
-	cold := o.cold // nobody comes at that instant
-	return min(o.terms.cost(1, cold.ceilingOfTurn(o.terms, at)), float64(forever))
+// each returns the time that a token takes at the limit of an instant, in nanoseconds.
+func (o *forecast) each(at clock.Instant) float64 {
+	state := o.warmUp // a copy: nobody comes at that instant
+	return min(o.terms.cost(1, state.queueLimit(o.terms, at)), float64(forever))
 }
 
 // at returns the turn of the call that has so many before it.
@@ -64,8 +64,8 @@ func (t arrivals) at(before int64) clock.Instant {
 	return t.first.after(t.each * float64(before)).at
 }
 
-// room returns how many calls of one token that came at now would get a turn.
-func (o *outlook) room(now clock.Instant) int64 {
+// remaining returns how many calls of one token that came at now would get a turn.
+func (o *forecast) remaining(now clock.Instant) int64 {
 	t, latest := o.turns(now), now.Add(o.maxWait)
 	if t.first.at > latest {
 		return 0
@@ -80,12 +80,12 @@ func (o *outlook) room(now clock.Instant) int64 {
 	return last + 1
 }
 
-// reset returns how long after now there is more than so much room, 0 if never.
-func (o *outlook) reset(now clock.Instant, room int64) time.Duration {
+// reset returns how long after now more than so many calls would get a turn, 0 if never.
+func (o *forecast) reset(now clock.Instant, remaining int64) time.Duration {
 	at := now
-	for range looksAhead {
+	for range maxLookahead {
 		t, event := o.turns(at), o.event(at)
-		if more := t.at(room).Add(-o.maxWait); more <= t.first.at && !t.free && more < event {
+		if more := t.at(remaining).Add(-o.maxWait); more <= t.first.at && !t.free && more < event {
 			return more.Sub(now)
 		}
 		if event == endOfTime {
@@ -93,10 +93,10 @@ func (o *outlook) reset(now clock.Instant, room int64) time.Duration {
 		}
 		at = event
 		o.advance(at)
-		if o.room(at) > room {
+		if o.remaining(at) > remaining {
 			return at.Sub(now)
 		}
-		const cooling = 3 // steps, after which nothing that has passed makes it warmer
+		const cooling = 3 // steps after which what has passed makes it no warmer
 		if t.free && o.terms.curve.Step(at)-o.terms.curve.Step(max(now, o.last.at)) > cooling {
 			return 0
 		}
@@ -104,9 +104,9 @@ func (o *outlook) reset(now clock.Instant, room int64) time.Duration {
 	return 0
 }
 
-// event returns when turns will be other than they are at an instant: when the head
-// goes, or the next step begins. Without a warm-up that is never.
-func (o *outlook) event(at clock.Instant) clock.Instant {
+// event returns when turns may change after an instant: when the head passes, or when
+// the next step begins. Without a warm-up they do not change.
+func (o *forecast) event(at clock.Instant) clock.Instant {
 	switch {
 	case !o.terms.warmsUp():
 		return endOfTime
@@ -117,7 +117,7 @@ func (o *outlook) event(at clock.Instant) clock.Instant {
 }
 
 // advance grants the turns that have come by an instant, see [Queue.advance].
-func (o *outlook) advance(at clock.Instant) {
+func (o *forecast) advance(at clock.Instant) {
 	for o.head != nil && o.planned.at <= at {
 		turn := o.planned.at
 		o.grant(turn, turn, o.head.tokens)
@@ -131,7 +131,7 @@ func (o *outlook) advance(at clock.Instant) {
 }
 
 // leave takes the head out of the line.
-func (o *outlook) leave() {
+func (o *forecast) leave() {
 	if o.head = o.head.next; o.head != nil {
 		o.behind -= int64(o.head.tokens)
 	}

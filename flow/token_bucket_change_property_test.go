@@ -13,13 +13,13 @@ import (
 
 // A burst that is made smaller and larger again, however often, yields no more
 // tokens than the largest bucket would hold by now if it had been there all the time.
-func TestBucketOfAChangingBurstGivesNoMoreThanTime(t *testing.T) {
+func TestChangingTheBurstYieldsNoTokens(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		limits := rapid.SampledFrom([]float64{0.5, 1, 10, 1000})
 		bursts := rapid.SampledFrom([]float64{1, 2.5, 10, 100, 1000})
 		rule := bucket(limits.Draw(t, "limit"), bursts.Draw(t, "burst"))
-		l := newLine(t, rule)
+		l := newTestQueue(t, rule)
 		given, most := rule.Burst, rule.Burst // by time, in the largest bucket so far
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
@@ -62,9 +62,9 @@ func TestBucketOfAChangingBurstGivesNoMoreThanTime(t *testing.T) {
 	})
 }
 
-func TestBucketThatIsMadeSmallerAndLargerAgainHasWhatItHad(t *testing.T) {
+func TestBurstLoweredAndRaisedAgainKeepsItsTokens(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, bucket(1, 1000))
+	l := newTestQueue(t, bucket(1, 1000))
 	require.Equal(t, flow.Passed, l.arrive(400))
 	for range 20 {
 		l.change(func(r *flow.Rule) { r.Burst = 10 })

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// trapezoid returns a rule with a token bucket that warms up.
-func trapezoid(limit float64, period time.Duration) flow.Rule {
+// warmingBucket returns a rule with a token bucket that warms up.
+func warmingBucket(limit float64, period time.Duration) flow.Rule {
 	rule := patient(bucket(limit, 0), flow.MaxMaxWait)
 	rule.WarmUp.Period = period
 	return rule
@@ -21,7 +21,7 @@ func trapezoid(limit float64, period time.Duration) flow.Rule {
 
 // waits makes calls, each as soon as the one before has gone, and returns how
 // long each of them waits.
-func (l *line) waits(weights ...int32) (waits []float64) {
+func (l *testQueue) waits(weights ...int32) (waits []float64) {
 	for _, n := range weights {
 		began := l.now
 		l.arrive(n)
@@ -35,11 +35,11 @@ func (l *line) waits(weights ...int32) (waits []float64) {
 	return waits
 }
 
-func TestTrapezoidWaitsOfSuccessiveCalls(t *testing.T) {
+func TestWarmingBucketWaitsOfSuccessiveCalls(t *testing.T) {
 	t.Parallel()
 	cold := []float64{0.000, 0.547, 0.440, 0.333, 0.230, 0.200, 0.200, 0.200}
 	ones := []int32{1, 1, 1, 1, 1, 1, 1, 1}
-	l := newLine(t, trapezoid(5, 1500*time.Millisecond))
+	l := newTestQueue(t, warmingBucket(5, 1500*time.Millisecond))
 	assert.InDeltaSlice(t, cold, l.waits(ones...), 0.002)
 
 	l.moveTo(l.now.Sub(epoch) + time.Minute)
@@ -48,16 +48,16 @@ func TestTrapezoidWaitsOfSuccessiveCalls(t *testing.T) {
 	l.moveTo(l.now.Sub(epoch) + 200*time.Millisecond) // what is owed
 	assert.InDeltaSlice(t, []float64{0, 0.2, 0.2}, l.waits(1, 1, 1), 0.002, "but not the time that is owed")
 
-	heavy := newLine(t, trapezoid(5, 1500*time.Millisecond))
+	heavy := newTestQueue(t, warmingBucket(5, 1500*time.Millisecond))
 	assert.InDeltaSlice(t, []float64{0, 0.547 + 0.440 + 0.333, 0.230 + 0.200, 0.2}, heavy.waits(3, 2, 1, 100), 0.003,
 		"a heavy call costs what as many light ones do, and the next one waits for it")
 	assert.InDelta(t, 20, heavy.waits(1)[0], 1e-6)
 }
 
 // The calls that go in a second, under full load, follow the ideal curve.
-func TestTrapezoidWarmsUpAlongTheIdealCurve(t *testing.T) {
+func TestWarmingBucketWarmsUpAlongTheIdealCurve(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, trapezoid(1000, 10*time.Second))
+	l := newTestQueue(t, warmingBucket(1000, 10*time.Second))
 	l.call(12_000)
 	l.moveTo(14 * time.Second)
 	passed := make([]int, 15)
@@ -69,10 +69,10 @@ func TestTrapezoidWarmsUpAlongTheIdealCurve(t *testing.T) {
 	}
 }
 
-func TestTrapezoidKeepsItsRateUnderOverload(t *testing.T) {
+func TestWarmingBucketKeepsItsRateUnderOverload(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []float64{3, 333.3, 700_000} {
-		rule := trapezoid(limit, time.Millisecond)
+		rule := warmingBucket(limit, time.Millisecond)
 		rule.MaxWait = 0
 		terms := compile(t, rule, 1)
 		q := flow.NewQueue(terms, epoch)
@@ -133,14 +133,14 @@ func (g *guava) call(at float64, n float64) (goes float64) {
 	return goes
 }
 
-func TestTrapezoidBehavesLikeItsModel(t *testing.T) {
+func TestWarmingBucketBehavesLikeItsModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		limit := math.Pow(10, rapid.Float64Range(-1, 4).Draw(t, "log limit"))
 		period := time.Duration(rapid.Int64Range(1, 20).Draw(t, "period")) * 500 * time.Millisecond
-		rule := trapezoid(limit, period)
+		rule := warmingBucket(limit, period)
 		rule.WarmUp.ColdFactor = rapid.Float64Range(1.1, 10).Draw(t, "cold factor")
-		l := newLine(t, rule)
+		l := newTestQueue(t, rule)
 		model := newGuava(limit, period.Seconds(), rule.WarmUp.ColdFactor)
 		var want []float64
 		for range 30 {
@@ -158,11 +158,11 @@ func TestTrapezoidBehavesLikeItsModel(t *testing.T) {
 	})
 }
 
-func TestTrapezoidWithoutPatience(t *testing.T) {
+func TestWarmingBucketWithoutPatience(t *testing.T) {
 	t.Parallel()
-	rule := trapezoid(5, 1500*time.Millisecond)
+	rule := warmingBucket(5, 1500*time.Millisecond)
 	rule.MaxWait = 0
-	l := newLine(t, rule)
+	l := newTestQueue(t, rule)
 	assert.Equal(t, flow.Passed, l.arrive(100))
 	assert.Equal(t, flow.Refused, l.arrive(1))
 	wait := l.queue.RetryAfter(l.now, 1, time.Hour)
@@ -172,9 +172,9 @@ func TestTrapezoidWithoutPatience(t *testing.T) {
 	assert.Equal(t, flow.Passed, l.arrive(1))
 }
 
-func TestTrapezoidOfLimitZero(t *testing.T) {
+func TestWarmingBucketOfLimitZero(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, trapezoid(0, time.Second))
+	l := newTestQueue(t, warmingBucket(0, time.Second))
 	assert.Equal(t, flow.Refused, l.arrive(1))
 	assert.Equal(t, flow.Never, l.queue.RetryAfter(l.now, 1, time.Hour))
 	ceiling, room, reset := l.queue.Status(l.now)
@@ -183,12 +183,12 @@ func TestTrapezoidOfLimitZero(t *testing.T) {
 
 // The room is how many calls get a turn within the time that they may wait, and
 // it is one more when it is said to be.
-func TestTrapezoidRoomIsWhatPasses(t *testing.T) {
+func TestWarmingBucketRoomIsWhatPasses(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		rule := trapezoid(rapid.Float64Range(0.5, 100).Draw(t, "limit"), 5*time.Second)
+		rule := warmingBucket(rapid.Float64Range(0.5, 100).Draw(t, "limit"), 5*time.Second)
 		rule.MaxWait = time.Duration(rapid.Int64Range(0, int64(3*time.Second)).Draw(t, "max wait"))
-		l := newLine(t, rule)
+		l := newTestQueue(t, rule)
 		l.call(rapid.IntRange(0, 100).Draw(t, "before"))
 		l.moveTo(time.Duration(rapid.Int64Range(0, int64(4*time.Second)).Draw(t, "time")))
 		ceiling, room, reset := l.queue.Status(l.now)
@@ -206,14 +206,14 @@ func TestTrapezoidRoomIsWhatPasses(t *testing.T) {
 	})
 }
 
-func TestTrapezoidGiveBack(t *testing.T) {
+func TestWarmingBucketGiveBack(t *testing.T) {
 	t.Parallel()
 	cold := []float64{0.000, 0.547, 0.440, 0.333, 0.230, 0.200}
 	ones := []int32{1, 1, 1, 1, 1, 1}
 	t.Run("as though it had never been", func(t *testing.T) {
 		t.Parallel()
 		for _, n := range []int32{1, 7, 100} {
-			l := newLine(t, trapezoid(5, 1500*time.Millisecond))
+			l := newTestQueue(t, warmingBucket(5, 1500*time.Millisecond))
 			l.arrive(n)
 			l.giveBackLast()
 			assert.InDeltaSlice(t, cold, l.waits(ones...), 0.002, "%d tokens", n)
@@ -221,7 +221,7 @@ func TestTrapezoidGiveBack(t *testing.T) {
 	})
 	t.Run("those behind move up", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, trapezoid(5, 1500*time.Millisecond))
+		l := newTestQueue(t, warmingBucket(5, 1500*time.Millisecond))
 		l.arrive(100)
 		l.call(3)
 		l.moveTo(100 * time.Millisecond)
@@ -233,12 +233,12 @@ func TestTrapezoidGiveBack(t *testing.T) {
 	})
 	t.Run("one of many", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, trapezoid(5, 1500*time.Millisecond))
+		l := newTestQueue(t, warmingBucket(5, 1500*time.Millisecond))
 		for range 4 {
 			assert.Equal(t, flow.Passed, l.queue.Reserve(l.terms, l.now, 1))
 		}
 		_, before, _ := l.queue.Turn(l.now, joined(l))
-		other := newLine(t, trapezoid(5, 1500*time.Millisecond))
+		other := newTestQueue(t, warmingBucket(5, 1500*time.Millisecond))
 		ticket, _ := other.queue.Take(other.terms, other.now, 1)
 		for range 4 {
 			other.queue.Reserve(other.terms, other.now, 1)
@@ -249,7 +249,7 @@ func TestTrapezoidGiveBack(t *testing.T) {
 	})
 	t.Run("not the time that has passed", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, trapezoid(5, 1500*time.Millisecond))
+		l := newTestQueue(t, warmingBucket(5, 1500*time.Millisecond))
 		l.arrive(5)
 		l.moveTo(10 * time.Second)
 		l.arrive(1)
@@ -260,8 +260,8 @@ func TestTrapezoidGiveBack(t *testing.T) {
 	})
 }
 
-// joined puts a call into the line.
-func joined(l *line) *flow.Waiter {
+// joined puts a call into the queue.
+func joined(l *testQueue) *flow.Waiter {
 	w := unwoken()
 	_, decision := l.queue.Join(l.terms, l.now, 1, time.Hour, w)
 	require.Equal(l.t, flow.Queued, decision)

@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// Remembered is how many seconds of a [Node] can be read back, the one that is
-// open included.
-const Remembered = 60
+// KeptSeconds is how many seconds of a [Node] can be read, the open one included.
+const KeptSeconds = 60
 
-// leapArray is the last minute's seconds, a row each, reused in a ring: a second is
-// written when it ends. Each column is as many bytes wide as the greatest number
-// that it was ever given, so that a kind of event that never happens costs nothing
-// and a call in every second nine bytes a row instead of 64. It is copied into a wider
-// one when a number does not fit. The zero value is an empty minute.
+// leapArray is the seconds of the last minute, a row each, in a ring. A second is written
+// when it ends. Each column is as many bytes wide as the largest number that was ever
+// written to it. So an event that never happens costs nothing, and a call in every second
+// costs 9 bytes a row instead of 64. When a number does not fit, all rows are copied into a
+// wider array. The zero value is an empty minute.
 type leapArray struct {
 	widths [columns]uint8 // in bytes
-	cells  []byte         // Remembered rows of the widths' sum
+	cells  []byte         // KeptSeconds rows of the widths' sum
 }
 
 const columns = 8
@@ -57,8 +56,8 @@ func (a *leapArray) makeRoomFor(r *row) {
 	if wider == a.widths {
 		return
 	}
-	next := leapArray{widths: wider, cells: make([]byte, Remembered*size)}
-	for slot := range Remembered {
+	next := leapArray{widths: wider, cells: make([]byte, KeptSeconds*size)}
+	for slot := range KeptSeconds {
 		old := a.read(slot)
 		next.write(slot, &old)
 	}
@@ -88,11 +87,11 @@ func (a *leapArray) read(slot int) (r row) {
 
 // at returns the cells of a row.
 func (a *leapArray) at(slot int) []byte {
-	size := len(a.cells) / Remembered
+	size := len(a.cells) / KeptSeconds
 	return a.cells[slot*size:][:size]
 }
 
-func slotOf(second int64) int { return int((second%Remembered + Remembered) % Remembered) }
+func slotOf(second int64) int { return int((second%KeptSeconds + KeptSeconds) % KeptSeconds) }
 
 // nanos returns a duration in nanoseconds, negative ones as zero.
 func nanos(d time.Duration) uint64 { return uint64(max(0, d)) }

@@ -80,7 +80,7 @@ func TestTwoOfThreeSecondsAtTwoThirds(t *testing.T) {
 	}
 }
 
-func TestFractionOfAnEarlierLimitIsNotTakenAlong(t *testing.T) {
+func TestFractionOfAnEarlierLimitIsDropped(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(0.5))
 	g.moveTo(time.Minute)
@@ -93,7 +93,7 @@ func TestFractionOfAnEarlierLimitIsNotTakenAlong(t *testing.T) {
 	assert.Zero(t, g.pass(9))
 }
 
-func TestSavedTokenThatIsOutCountsUnderAWholeLimit(t *testing.T) {
+func TestSpentCarriedTokenCountsUnderAWholeLimit(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(2.5))
 	for i, at := range []float64{2, 2.3, 2.5} { // the third takes the saved one
@@ -109,7 +109,7 @@ func TestSavedTokenThatIsOutCountsUnderAWholeLimit(t *testing.T) {
 	assert.Equal(t, 1, g.pass(9))
 }
 
-func TestSavedTokenThatCameBackIsNotOutTwice(t *testing.T) {
+func TestCarriedTokenThatIsGivenBackIsNotSpentTwice(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(0.95))
 	taken := g.now
@@ -128,7 +128,7 @@ func TestSavedTokenThatCameBackIsNotOutTwice(t *testing.T) {
 
 // A limit so small that no token will ever be saved up still gives answers
 // that make sense.
-func TestTinyLimitsNeitherPassTwiceNorPromiseThePast(t *testing.T) {
+func TestTinyLimitsPassOnceAndRetryAfterIsInTheFuture(t *testing.T) {
 	t.Parallel()
 	for exponent := -300.0; exponent <= -1; exponent++ {
 		for _, window := range []time.Duration{10 * time.Millisecond, time.Second, 24 * time.Hour} {

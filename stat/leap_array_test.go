@@ -14,14 +14,14 @@ import (
 
 func secondAt(i int) clock.Instant { return epoch.Add(time.Duration(i) * time.Second) }
 
-// Numbers of every size stand beside each other, in whatever order they come, and
+// Numbers of every size stand counters each other, in whatever order they come, and
 // a minute later others stand in their place.
-func TestNodeRemembersNumbersOfAnySize(t *testing.T) {
+func TestNodeKeepsNumbersOfAnySize(t *testing.T) {
 	t.Parallel()
 	sizes := []int{0, 1, 70_000, 0, 255, 256, 65_535, 65_536, 2, 0}
 	times := []time.Duration{0, time.Microsecond, 300 * time.Microsecond, time.Minute, 1000 * time.Hour, 100 * 365 * 24 * time.Hour}
 	var n stat.Node
-	for i := range 2*stat.Remembered + 7 {
+	for i := range 2*stat.KeptSeconds + 7 {
 		at, calls, took := secondAt(i), sizes[i%len(sizes)], times[i%len(times)].Truncate(time.Microsecond)
 		for range calls {
 			n.Block(at)
@@ -29,7 +29,7 @@ func TestNodeRemembersNumbersOfAnySize(t *testing.T) {
 		n.Pass(at)
 		n.Done(at.Add(-took), at, i%7 == 0)
 	}
-	for i := 2*stat.Remembered + 6; i > stat.Remembered+6; i-- {
+	for i := 2*stat.KeptSeconds + 6; i > stat.KeptSeconds+6; i-- {
 		took := times[i%len(times)].Truncate(time.Microsecond)
 		want := stat.Second{
 			Start: secondAt(i), Passed: 1, Blocked: uint64(sizes[i%len(sizes)]), Completed: 1,

@@ -11,7 +11,7 @@ import (
 
 func TestBucketLetsTheBurstGoAndThenAsTokensFlowIn(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, patient(bucket(10, 3), time.Second))
+	l := newTestQueue(t, patient(bucket(10, 3), time.Second))
 	l.call(20)
 	l.moveTo(time.Minute)
 	want := append([]time.Duration{0, 0, 0}, every(100*time.Millisecond, 11)[1:]...)
@@ -21,7 +21,7 @@ func TestBucketLetsTheBurstGoAndThenAsTokensFlowIn(t *testing.T) {
 
 func TestBucketDoesNotLetSmallCallsOvertake(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, patient(bucket(10, 5), time.Minute))
+	l := newTestQueue(t, patient(bucket(10, 5), time.Minute))
 	l.arrive(3)
 	l.arrive(5)
 	l.arrive(1)
@@ -32,7 +32,7 @@ func TestBucketDoesNotLetSmallCallsOvertake(t *testing.T) {
 
 func TestBucketWithOverdraftMakesThoseBehindPay(t *testing.T) {
 	t.Parallel()
-	l := newLine(t, patient(overdraft(10, 3), time.Minute))
+	l := newTestQueue(t, patient(overdraft(10, 3), time.Minute))
 	for _, n := range []int32{10, 20, 1, 1} {
 		l.arrive(n)
 	}
@@ -43,7 +43,7 @@ func TestBucketWithOverdraftMakesThoseBehindPay(t *testing.T) {
 func TestBucketKeepsItsRateWithWaiters(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []float64{3, 333.3, 7000} {
-		l := newLine(t, patient(bucket(limit, 1), flow.MaxMaxWait))
+		l := newTestQueue(t, patient(bucket(limit, 1), flow.MaxMaxWait))
 		const calls = 5000
 		l.call(calls)
 		l.moveTo(time.Hour)
@@ -70,7 +70,7 @@ func TestBucketCancelledWaits(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t, patient(bucket(1, 5), time.Minute))
+			l := newTestQueue(t, patient(bucket(1, 5), time.Minute))
 			for _, n := range test.weights {
 				l.arrive(n)
 			}
@@ -90,13 +90,13 @@ func TestBucketCancelledWaits(t *testing.T) {
 
 func TestBucketGiveBack(t *testing.T) {
 	t.Parallel()
-	room := func(l *line) int64 {
+	room := func(l *testQueue) int64 {
 		_, room, _ := l.queue.Status(l.now)
 		return room
 	}
 	t.Run("the next comer takes the tokens", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, bucket(1, 5))
+		l := newTestQueue(t, bucket(1, 5))
 		l.arrive(5)
 		l.giveBackLast()
 		assert.Equal(t, flow.Passed, l.arrive(5))
@@ -104,7 +104,7 @@ func TestBucketGiveBack(t *testing.T) {
 	})
 	t.Run("also when others have taken since", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, bucket(1, 5))
+		l := newTestQueue(t, bucket(1, 5))
 		l.arrive(3)
 		l.arrive(2)
 		l.queue.GiveBack(l.now, l.turns[0].ticket)
@@ -112,7 +112,7 @@ func TestBucketGiveBack(t *testing.T) {
 	})
 	t.Run("no more than the bucket holds", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, bucket(1, 5))
+		l := newTestQueue(t, bucket(1, 5))
 		l.arrive(5)
 		l.moveTo(3 * time.Second)
 		l.giveBackLast()
@@ -122,7 +122,7 @@ func TestBucketGiveBack(t *testing.T) {
 	})
 	t.Run("not what would have flowed over", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, bucket(1, 5))
+		l := newTestQueue(t, bucket(1, 5))
 		l.arrive(5)
 		l.moveTo(10 * time.Second)
 		l.arrive(5)
@@ -131,7 +131,7 @@ func TestBucketGiveBack(t *testing.T) {
 	})
 	t.Run("those who wait move up", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, patient(bucket(1, 5), time.Minute))
+		l := newTestQueue(t, patient(bucket(1, 5), time.Minute))
 		l.arrive(3)
 		l.arrive(2)
 		l.call(4)
@@ -143,7 +143,7 @@ func TestBucketGiveBack(t *testing.T) {
 	})
 	t.Run("overdraft: the debt is gone", func(t *testing.T) {
 		t.Parallel()
-		l := newLine(t, overdraft(1, 5))
+		l := newTestQueue(t, overdraft(1, 5))
 		l.arrive(100)
 		assert.Equal(t, flow.Refused, l.arrive(1))
 		l.giveBackLast()

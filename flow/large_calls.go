@@ -1,0 +1,162 @@
+package flow
+
+import (
+	"math"
+	"sort"
+	"sync/atomic"
+)
+
+// largeCalls are calls that take more than the effective limit of a window that warms
+// up, but no more than the limit of the rule. From the first refusal of such a call on,
+// what other calls leave unused is carried over until it suffices for the large one. So
+// large calls pass at the effective limit on average. A window may then exceed the
+// effective limit, though never the limit of the rule, by what was unused before. Only
+// large calls can take what is carried over for them.
+type largeCalls struct {
+	above atomic.Int64 // calls of more tokens than this are large
+	spare atomic.Int64 // what they may take in the open bucket beyond what remains
+}
+
+// mayPass says whether a call of n tokens is a large one for which enough is saved.
+func (l *largeCalls) mayPass(n int32, remaining int64) bool {
+	spare := l.spare.Load()
+	return spare > 0 && int64(n) > l.above.Load() && int64(n) <= remaining+spare
+}
+
+// takeSaved takes n tokens in the open bucket if they are a large call for which
+// enough is saved.
+func (w *Window) takeSaved(t *Terms, bucket int64, n int32) bool {
+	return w.large.mayPass(n, w.counts.Remaining()) && w.takeSavedSlowly(t, bucket, int64(n))
+}
+
+func (w *Window) takeSavedSlowly(t *Terms, bucket, n int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.terms.Load() != t || w.counts.OpenBucket() != bucket {
+		return false
+	}
+	w.close(t)
+	defer w.open(t, bucket)
+	held := w.counts.Held(bucket)
+	if n <= w.whole || w.spare(t, bucket) < held+n-w.whole {
+		return false
+	}
+	w.counts.GiveBack(bucket, -int32(n))
+	w.warmUp.passed(t, n, t.bucketStart(bucket))
+	w.counted += n
+	w.carry.spend(bucket, t.bucketEnd(bucket), held+n-w.whole)
+	return true
+}
+
+// spare returns how many saved tokens a large call may take in a bucket.
+func (w *Window) spare(t *Terms, bucket int64) int64 {
+	if w.carry.wanted == 0 || w.carry.inWindow(w.whole, w.fraction, t, bucket) > 0 {
+		return 0
+	}
+	return min(int64(w.carry.saved+roundingError), t.most-w.whole)
+}
+
+// openForLarge computes what large calls may take in a bucket that is being opened.
+func (w *Window) openForLarge(t *Terms, bucket int64) {
+	w.large.above.Store(w.whole)
+	w.large.spare.Store(max(0, w.spare(t, bucket)-w.carry.available(w.fraction)))
+}
+
+// largeHeld returns how many tokens the window that ends with a bucket holds beyond its
+// effective limit, for a large call.
+func (w *Window) largeHeld(t *Terms, bucket int64) int64 {
+	if w.carry.spent <= 1 {
+		return 0
+	}
+	return w.carry.inWindow(w.whole, w.fraction, t, bucket)
+}
+
+// noteRefusals notes refused calls from now on, if the rule warms up.
+func (w *Window) noteRefusals(t *Terms) {
+	if t.warmsUp() {
+		w.refused.Store(0)
+	} else {
+		w.refused.Store(math.MaxInt32) // no call is larger
+	}
+}
+
+// noteRefused notes that a call of n tokens was refused, if it is the largest since the
+// bucket was opened. A call that can never pass does not count.
+func (w *Window) noteRefused(t *Terms, n int32) {
+	for known := w.refused.Load(); n > known && int64(n) <= t.most; known = w.refused.Load() {
+		if w.refused.CompareAndSwap(known, n) {
+			return
+		}
+	}
+}
+
+// accountForRefused accounts for the calls that were refused in a bucket, which is
+// closed: the resource was not idle, and there may be a large call to save for.
+func (w *Window) accountForRefused(t *Terms, bucket int64) {
+	if c := &w.carry; c.spent > 1 && c.spentIn == bucket {
+		c.unspend(max(0, c.spent-max(0, w.counts.Held(bucket)-w.whole))) // what was given back since
+	}
+	if !t.warmsUp() || w.refused.Load() == 0 {
+		return
+	}
+	n := int64(w.refused.Swap(0))
+	w.warmUp.refused(t, n)
+	w.carry.want(n, w.whole, bucket)
+}
+
+// want notes that a call of n tokens was refused in a bucket. If it takes more than the
+// whole tokens of the limit, tokens are saved for it.
+func (c *fractionCarry) want(n, whole, bucket int64) {
+	if n > max(1, whole) {
+		c.wanted, c.wantedIn = max(c.wanted, n), bucket
+	}
+}
+
+// unused returns how many tokens of a limit the buckets from the open one to the one
+// before the given one leave, in all, if nothing else is taken.
+func (w *Window) unused(c *fractionCarry, t *Terms, bucket int64, limit float64) float64 {
+	open := w.counts.OpenBucket()
+	saved := c.spent * max(0, min(bucket, c.spentIn+int64(t.span))-open)
+	return max(0, limit*float64(bucket-open)-float64(w.counts.HeldOver(bucket)-saved))
+}
+
+// lapse stops saving for large calls that have not come again for twice the time that it
+// takes to save for them, or that are no longer large.
+func (c *fractionCarry) lapse(limit float64, whole, bucket int64, span int) {
+	patience := (1 + 2*float64(c.wanted)/limit) * float64(span)
+	if c.wanted <= whole || float64(bucket-c.wantedIn) > patience {
+		c.wanted = 0
+	}
+}
+
+// adoptWanted goes over to a changed rule: what is saved for a large call is a share of
+// the limit.
+func (c *fractionCarry) adoptWanted(from, to *Terms) {
+	if c.wanted == 0 {
+		return
+	}
+	if !to.warmsUp() || to.rule.Limit == 0 {
+		c.wanted = 0
+		return
+	}
+	c.wanted = min(c.wanted, to.most)
+	c.saved *= min(1, to.rule.Limit/from.rule.Limit)
+}
+
+// freeIn returns after how many buckets from the open one n tokens can be taken, saved
+// ones included, if nobody else comes.
+func (w *Window) freeIn(t *Terms, n int64) int64 {
+	c, span := w.carry, int64(t.span)
+	w.spendExtra(&c, t, w.counts.Taken())
+	most := span + 1 + int64(min(math.Ceil(float64(n)/w.limit*float64(span)), 1<<40))
+	return 1 + int64(sort.Search(int(most), func(k int) bool {
+		bucket := w.counts.OpenBucket() + 1 + int64(k)
+		spent := c.inWindow(w.whole, w.fraction, t, bucket)
+		remaining := w.whole + spent - w.counts.Held(bucket)
+		if spent > 0 || n <= w.whole {
+			return n <= remaining
+		}
+		saved := w.unused(&c, t, bucket, w.limit) / float64(span)
+		return n <= remaining+min(int64(c.saved+saved+roundingError), t.most-w.whole)
+	}))
+}

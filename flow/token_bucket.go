@@ -1,0 +1,170 @@
+package flow
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// tokenBucket is the pace of a token bucket:
+//
+//	tokens = min(burst, tokens + elapsed · limit / window)
+//
+// A call passes when the bucket holds as many tokens as it takes. With overdraft it
+// passes when no tokens are owed, whatever it takes, and the calls behind it wait until
+// the debt is paid.
+//
+// The bucket is brought up to date only when tokens are taken, and nothing is rounded:
+// however many calls there are, no part of a token is lost.
+type tokenBucket struct {
+	terms  *Terms
+	rate   float64       // tokens per nanosecond
+	at     clock.Instant // when there were so many:
+	tokens float64       // below zero if some are owed
+	full   clock.Instant // when a call last found it full
+	given  accrual
+}
+
+// accrual is what a token bucket would hold by now if it had always been as large as it
+// ever was: the tokens that have flowed in and were not taken. When the burst is changed
+// a bucket keeps its share, but holds no more than that. So a burst that is lowered and
+// raised again yields no tokens, and loses none.
+type accrual struct {
+	tokens float64
+	most   float64 // the largest burst so far
+}
+
+// after returns the accrual when so many more tokens have flowed in.
+func (s accrual) after(tokens float64) accrual {
+	s.tokens = min(s.most, s.tokens+tokens)
+	return s
+}
+
+// in returns the accrual for a bucket of a burst.
+func (s accrual) in(burst float64) accrual {
+	s.most = max(s.most, burst)
+	return s
+}
+
+// newTokenBucket returns a bucket that holds a share of its burst.
+func newTokenBucket(t *Terms, now clock.Instant, share float64) *tokenBucket {
+	tokens := t.rule.Burst * share
+	return &tokenBucket{
+		terms: t, rate: t.perNanosecond(), at: now, tokens: tokens, full: longAgo, given: accrual{tokens, t.rule.Burst},
+	}
+}
+
+// newTokenBucketOf returns a bucket that holds a share of its burst, but no more than has
+// accrued.
+func newTokenBucketOf(t *Terms, now clock.Instant, share float64, given accrual) *tokenBucket {
+	b := newTokenBucket(t, now, share)
+	b.tokens = min(b.tokens, max(0, given.tokens))
+	b.given = given.in(t.rule.Burst)
+	return b
+}
+
+// flowed returns the tokens that have flowed in by an instant.
+func (b *tokenBucket) flowed(now clock.Instant) float64 {
+	return float64(max(0, now.Sub(b.at))) * b.rate
+}
+
+// balance returns the tokens at an instant. If a call has brought a later one, it is the
+// tokens at that.
+func (b *tokenBucket) balance(now clock.Instant) float64 {
+	return min(b.terms.rule.Burst, b.tokens+b.flowed(now))
+}
+
+func (b *tokenBucket) next(now clock.Instant, n int32) (clock.Instant, bool) {
+	return b.turn(now, 0, n)
+}
+
+func (b *tokenBucket) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
+	return b.turn(max(now, l.head.expected), l.tokens(), n)
+}
+
+// turn returns when n tokens may be taken with so many ahead of them. Calls ahead take
+// theirs as soon as they can, so the bucket does not overflow meanwhile.
+func (b *tokenBucket) turn(now clock.Instant, ahead int64, n int32) (clock.Instant, bool) {
+	rule := &b.terms.rule
+	needed := float64(ahead)
+	if !rule.Overdraft {
+		needed += float64(n)
+	}
+	if b.rate == 0 || !rule.Overdraft && float64(n) > rule.Burst {
+		return 0, false
+	}
+	lacking := needed - b.balance(now)
+	if lacking < atOnce*b.rate {
+		return now, true
+	}
+	return after(max(now, b.at), lacking/b.rate), true
+}
+
+func (*tokenBucket) delay(clock.Instant, clock.Instant, int32) {}
+
+func (b *tokenBucket) grant(now, turn clock.Instant, n int32) Ticket {
+	flowed := b.flowed(now)
+	tokens := min(b.terms.rule.Burst, b.tokens+flowed)
+	b.given.tokens = min(b.given.most, b.given.tokens+flowed) - float64(n)
+	b.at = max(b.at, now)
+	if tokens >= b.terms.rule.Burst*(1-1e-12) { // sums of fractions may fall short of it
+		b.full = b.at
+	}
+	b.tokens = tokens - float64(n)
+	return Ticket{turn: turn, tokens: n, since: b.at}
+}
+
+// takeBack returns the tokens as though they had never been taken. If the bucket has been
+// full since, they would have overflowed.
+func (b *tokenBucket) takeBack(ticket Ticket) bool {
+	if ticket.since >= b.full {
+		b.tokens += float64(ticket.tokens)
+		b.given = b.given.after(float64(ticket.tokens))
+	}
+	return true
+}
+
+func (b *tokenBucket) adopt(t *Terms, now clock.Instant) pace {
+	tokens, given := b.balance(now), b.given.after(b.flowed(now))
+	share := max(0, tokens) / b.terms.rule.Burst
+	now = max(now, b.at)
+	if t.warmsUp() {
+		z := newWarmingBucket(t, now, share)
+		if b.rate > 0 {
+			z.owed = max(0, -tokens/b.rate)
+		}
+		z.given = given.in(z.costs.Maximum())
+		return z
+	}
+	adopted := newTokenBucketOf(t, now, share, given)
+	adopted.tokens += min(0, tokens) // what is owed stays
+	adopted.full = b.full
+	return adopted
+}
+
+func (b *tokenBucket) resume(log *passLog, now clock.Instant) {
+	b.tokens = log.balance(b.terms.rule.Burst, b.rate, now)
+	b.given.tokens = b.tokens
+}
+
+// recent returns how many tokens are missing in the bucket.
+func (b *tokenBucket) recent(now clock.Instant) (at clock.Instant, tokens int64) {
+	return now, int64(math.Ceil(b.terms.rule.Burst - b.balance(now)))
+}
+
+func (b *tokenBucket) status(l *line, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
+	remaining, reset = remainingOf(b, l, now, maxWait)
+	return b.terms.rule.Limit, remaining, reset
+}
+
+func (b *tokenBucket) drained(now, last clock.Instant, tokens int64) tokenSchedule {
+	then := *b
+	then.tokens = b.balance(now) + float64(max(0, last.Sub(max(now, b.at))))*b.rate - float64(tokens)
+	then.at = max(last, b.at)
+	return &then
+}
+
+func (b *tokenBucket) isNew(now clock.Instant) bool {
+	return b.rate == 0 || b.balance(now) >= b.terms.rule.Burst
+}
