@@ -17,8 +17,8 @@ type Options struct {
 	Progress func(done, of time.Duration)
 }
 
-// complete returns the options with the duration filled in, for a load that
-// they suit, or what is wrong.
+// complete returns the options with the duration filled in, or what is wrong with
+// them and the load.
 func (o Options) complete(load Load) (Options, error) {
 	faults := Faults(load.Validate())
 	faults.check(o.Duration >= 0 && o.Duration <= MaxDuration, WholeLoad, "duration",
@@ -38,7 +38,7 @@ func (o Options) complete(load Load) (Options, error) {
 	if o.Events {
 		most, why = MaxEvents, " when each is reported"
 	}
-	count, last := census(load, end, most)
+	count, last := countArrivals(load, end, most)
 	faults.check(count <= most, WholeLoad, "streams",
 		"make more than %d calls: that is the most%s; lower the rates or shorten the time", most, why)
 	if o.Duration == 0 {

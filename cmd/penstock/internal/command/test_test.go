@@ -192,7 +192,7 @@ func TestTheLinesOfTheDocumentationAreStreams(t *testing.T) {
 	block, _, _ := strings.Cut(after, "```")
 	explanation := regexp.MustCompile("   +.*")
 	lines := strings.Split(strings.TrimSpace("orders "+block), "\n")
-	require.Len(t, lines, 6)
+	require.Len(t, lines, 7)
 	for _, line := range lines {
 		load := user{types: "streams:\n- " + explanation.ReplaceAllString(line, "")}
 		got := load.run(t, "simulate", "--rules", tree(t, map[string]string{"none.yaml": "flow: []"}), "--load", "-")

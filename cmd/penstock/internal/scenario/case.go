@@ -85,5 +85,8 @@ func (r *reader) caseLoad(n *yaml.Node) Load {
 	if n.Kind == yaml.MappingNode {
 		return r.load(n)
 	}
-	return r.streams(n)
+	load := Load{document: r.document}
+	r.streams(&load, n)
+	r.validate(load)
+	return load
 }

@@ -25,6 +25,28 @@ type givenField struct {
 	bad bool // it could not be read
 }
 
+// add notes the fields of a mapping that is at a path of another one.
+func (g given) add(path string, n *yaml.Node, fields given) {
+	bad := fields == nil
+	for name, f := range fields {
+		g[path+"."+name] = f
+		bad = bad || f.bad
+	}
+	g[path] = givenField{placeOf(n), bad}
+}
+
+// find returns the field at a path such as "phases[1].until" or, when it is not
+// there, the nearest one around it.
+func (g given) find(path string) (f givenField, ok bool) {
+	for path != "" {
+		if f, ok = g[path]; ok {
+			return f, true
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+	return givenField{}, false
+}
+
 // mapping reads the fields of a mapping, whatever their order. It complains of
 // those it does not know and of those given twice.
 func (r *reader) mapping(n *yaml.Node, what string, fields ...field) given {
