@@ -54,8 +54,8 @@ func FuzzParseSuite(f *testing.F) {
 	})
 }
 
-// checkProblems holds for whatever bytes: mistakes are told in order, each in a
-// line, and stand in the document.
+// checkProblems holds for whatever bytes: mistakes are in order, each in one line,
+// and have a place in the document.
 func checkProblems(t *testing.T, data []byte, err error) {
 	t.Helper()
 	var problems rules.Problems
