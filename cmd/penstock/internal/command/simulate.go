@@ -181,9 +181,9 @@ func (s simulation) draw(w io.Writer, result simulate.Result, terminal chart.Ter
 		encoder.SetEscapeHTML(false)
 		return encoder.Encode(result)
 	case asSVG:
-		return chart.SVG(w, fmt.Sprintf("%s under %s", s.load, strings.Join(s.rules, ", ")), result.Seconds)
+		return chart.SVG(w, fmt.Sprintf("%s under %s", s.load, strings.Join(s.rules, ", ")), result)
 	default:
-		if err := chart.Text(w, result.Seconds, terminal); err != nil || !s.events {
+		if err := chart.Text(w, result, terminal); err != nil || !s.events {
 			return err
 		}
 		return chart.Events(w, result.Events)
