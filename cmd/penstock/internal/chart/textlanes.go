@@ -6,8 +6,9 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
-// levels are the heights of a line that shows numbers, from the least to the most.
-var levels = [...]rune{'▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
+// levels is how many heights a mark has in a line that shows numbers. They follow
+// one another in Unicode, from '▁' to '█'.
+const levels = 8
 
 // below returns the lines below the axis: calls in flight and the states of
 // rules, each with a title. A line has a cell for each point, as the bars have.
@@ -27,7 +28,7 @@ func (p panel) below(terminal Terminal, columns int) []string {
 			if at.inFlight == 0 {
 				return ' '
 			}
-			return levels[(at.inFlight*len(levels)-1)/most]
+			return '▁' + rune((at.inFlight*levels-1)/most)
 		})
 	}
 	for _, l := range p.lanes {

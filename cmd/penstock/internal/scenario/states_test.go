@@ -37,7 +37,8 @@ func TestExpectedStatesAreHeldAgainstThoseThatWere(t *testing.T) {
 		"[]": {{"change 1", "3.2s pay-errors open", "none"}, {"change 2", "8.2s pay-errors halfOpen", "none"}, {"change 3", "8.25s pay-errors closed", "none"}},
 		"{at: 3.201, rule: pay-errors, to: open}": {
 			{"change 1", "3.2s pay-errors open", "3.201 pay-errors open"},
-			{"change 2", "8.2s pay-errors halfOpen", "none"}, {"change 3", "8.25s pay-errors closed", "none"},
+			{"change 2", "8.2s pay-errors halfOpen", "none"},
+			{"change 3", "8.25s pay-errors closed", "none"},
 		},
 		"[{at: 3.2s, rule: pay-errors, to: halfOpen}, …]": {{"change 1", "3.2s pay-errors open", "3.2s pay-errors halfOpen"}},
 		"[{rule: pay-error, to: open}, …]": {
