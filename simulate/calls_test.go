@@ -152,6 +152,14 @@ func TestSecondsCountWhatEndsAndWhatIsUnderWay(t *testing.T) {
 	}, got, "the call that ends at 1 s is not under way in second 1")
 }
 
+func TestACallThatTimesOutAsASecondBeginsIsNotUnderWayInIt(t *testing.T) {
+	t.Parallel()
+	load := streams(simulate.Stream{Times: at(0), ServiceTime: 2 * time.Second, Timeout: time.Second})
+	got := run(t, rules.Set{}, load, 2*time.Second).Seconds
+	assert.Equal(t, []int{1, 0}, []int{got[0].InFlight, got[1].InFlight})
+	assert.Equal(t, []int{0, 1}, []int{got[0].Failed, got[1].Failed})
+}
+
 func TestCallsWithoutLengthAreNeverUnderWay(t *testing.T) {
 	t.Parallel()
 	got := run(t, rules.Set{}, streams(simulate.Stream{Times: at(0, 0, 5)}), 0).Seconds[0]

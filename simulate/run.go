@@ -111,7 +111,7 @@ func (s *simulation) run(ctx context.Context) error {
 // end completes the rows and makes sure that no call was lost.
 func (s *simulation) end() error {
 	s.rows.summarise()
-	if s.pending > 0 {
+	if s.pending != 0 {
 		return fmt.Errorf("%d calls wait that nothing wakes", s.pending)
 	}
 	return nil

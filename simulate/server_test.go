@@ -128,6 +128,18 @@ func TestACallThatEndsAtItsTimeoutIsInTime(t *testing.T) {
 	assert.Equal(t, []string{"100", "200"}, ends(result))
 }
 
+func TestALongQueueIsServedInOrder(t *testing.T) {
+	t.Parallel()
+	const calls = 5000
+	load := served(simulate.Server{Workers: 1, Service: simulate.Service{Mean: ms}},
+		simulate.Stream{Times: make([]time.Duration, calls)}, simulate.Stream{Times: at(2500.5)})
+	events := run(t, rules.Set{}, load, 0).Events
+	require.Len(t, events, calls+1)
+	for i, e := range events {
+		require.Equal(t, int64(i+1)*1e6, nanoseconds(*e.End), "call %d", i)
+	}
+}
+
 func TestServersHaveTheirOwnResources(t *testing.T) {
 	t.Parallel()
 	load := simulate.Load{
