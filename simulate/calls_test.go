@@ -88,7 +88,7 @@ func TestCallsThatTakeLongerThanTheirTimeoutFailAtIt(t *testing.T) {
 
 func TestTimeoutsBeginWhenACallPasses(t *testing.T) {
 	t.Parallel()
-	set := flowRules(flow.Rule{Limit: 10, Control: flow.Throttle, MaxWait: time.Second})
+	set := flowRules(flow.Rule{Limit: 10, Algorithm: flow.TokenBucket, Burst: 1, MaxWait: time.Second})
 	result := run(t, set, streams(simulate.Stream{Times: at(0, 0, 0), ServiceTime: 80 * ms, Timeout: 90 * ms}), 0)
 	assert.Equal(t, []string{"80", "180", "280"}, ends(result))
 }
@@ -114,7 +114,7 @@ func TestPhasesAreThoseOfTheArrival(t *testing.T) {
 		waiting := streams(simulate.Stream{Times: at(900, 900), Phases: []simulate.Phase{
 			{Until: time.Second, ServiceTime: duration(30 * ms)}, {ServiceTime: duration(40 * ms)},
 		}})
-		set := flowRules(flow.Rule{Limit: 5, Control: flow.Throttle, MaxWait: time.Second})
+		set := flowRules(flow.Rule{Limit: 5, Algorithm: flow.TokenBucket, Burst: 1, MaxWait: time.Second})
 		assert.Equal(t, []string{"930", "1130"}, ends(run(t, set, waiting, 0)))
 	})
 }

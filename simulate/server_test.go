@@ -245,7 +245,7 @@ func TestEventsOfOneInstantComeInTheirOrder(t *testing.T) {
 	t.Run("a call that waits passes before one that arrives", func(t *testing.T) {
 		t.Parallel()
 		set := flowRules(
-			flow.Rule{Name: "spaced", Limit: 10, Control: flow.Throttle, MaxWait: 100 * ms},
+			flow.Rule{Name: "spaced", Limit: 10, Algorithm: flow.TokenBucket, Burst: 1, MaxWait: 100 * ms},
 			flow.Rule{Name: "counted", Match: "*", Shared: true, Limit: 2, Window: 10 * time.Second},
 		)
 		load := simulate.Load{Streams: []simulate.Stream{
