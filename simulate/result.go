@@ -2,7 +2,7 @@ package simulate
 
 import "slices"
 
-// Result is what became of a load. Its JSON is what the command line writes.
+// Result is the outcome of a load. The command line writes it as JSON.
 type Result struct {
 	// Seconds has a row for every second of the duration and every resource of
 	// the load, by second, then by resource.
@@ -56,7 +56,7 @@ type Second struct {
 	Ceiling *float64 `json:"ceiling"`
 }
 
-// Event is what became of one call.
+// Event is the outcome of one call.
 type Event struct {
 	T        float64 `json:"t"` // seconds until it arrived
 	Resource string  `json:"resource"`
