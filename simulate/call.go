@@ -36,12 +36,7 @@ func (s *simulation) arrive() error {
 	}
 	phase := stream.phaseAt(c.arrived)
 	c.serviceTime, c.fails = phase.serviceTime, phase.fails.includes(number)
-	options, value := stream.options, any(nil)
-	for i := range stream.attrs {
-		if v := stream.attrs[i].value(number); i == 0 {
-			value = v
-		}
-	}
+	options, value := stream.callOptions(number)
 	s.rows.at(c.arrived, stream.row).Offered++
 	if s.options.Events {
 		s.events = append(s.events, Event{

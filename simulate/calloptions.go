@@ -16,3 +16,15 @@ func commonOptions(of Stream) []core.Option {
 	}
 	return options
 }
+
+// callOptions returns the options for the k-th call of the stream, and the value
+// of its first attribute, nil if there is none. It must be called for one call
+// after the other.
+func (s *stream) callOptions(k uint64) (options []core.Option, value any) {
+	for i := range s.attrs {
+		if v := s.attrs[i].value(k); i == 0 {
+			value = v
+		}
+	}
+	return s.options, value
+}
