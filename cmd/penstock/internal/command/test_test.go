@@ -85,7 +85,7 @@ func TestTestsOfTheWorkingDirectory(t *testing.T) {
 	assert.Equal(t, "ok  \tdeep/inline_test.yml\t0.00s\nok  \tgood_test.yaml\t0.00s\n", outcome(user{}.run(t, "test").out, "-"))
 }
 
-func TestTestsThatFailTellWhatIsOtherwise(t *testing.T) {
+func TestFailedTestsShowTheDifferences(t *testing.T) {
 	t.Parallel()
 	directory := suites(t)
 	got := user{}.run(t, "test", filepath.Join(directory, "failing"))
@@ -201,7 +201,7 @@ func TestTheLinesOfTheDocumentationAreStreams(t *testing.T) {
 }
 
 // Standard input is nothing that a file could name.
-func TestTestTakesADashForAFile(t *testing.T) {
+func TestADashIsAFileInTests(t *testing.T) {
 	t.Chdir(tree(t, map[string]string{
 		"a_test.yaml": "rules: '-'\ncases: [{name: a, load: a at 0, expect: {passed: 1}}]\n",
 	}))

@@ -66,7 +66,7 @@ func TestCasesThatHold(t *testing.T) {
 	}
 }
 
-func TestCasesThatDoNotHoldTellWhatIsOtherwise(t *testing.T) {
+func TestFailedCasesShowTheDifferences(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, text, want string }{
 		{

@@ -34,7 +34,7 @@ func ParseLoad(document string, data []byte) (Load, error) {
 }
 
 // Explain returns the error of a simulation of the load. Where it is about the
-// load, it is [rules.Problems] that tell the places.
+// load, it is [rules.Problems] with their places.
 func (l Load) Explain(err error) error {
 	var faults simulate.Faults
 	if !errors.As(err, &faults) {

@@ -91,7 +91,7 @@ seed: 7
 	}, load.Load)
 }
 
-func TestALineSaysTheSameAsAMapping(t *testing.T) {
+func TestALineMeansTheSameAsAMapping(t *testing.T) {
 	t.Parallel()
 	for line, mapping := range map[string]string{
 		"orders 2000/s for 20s":                      "{resource: orders, rate: 2000, until: 20s}",
@@ -116,7 +116,7 @@ func TestALineSaysTheSameAsAMapping(t *testing.T) {
 	}
 }
 
-func TestEveryMistakeInALoadIsToldWithItsPlace(t *testing.T) {
+func TestEveryMistakeInALoadIsReportedWithItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, document, want string }{
 		{"empty", "", "l:1:1: the document is empty"},
@@ -222,7 +222,7 @@ func TestEveryMistakeInALoadIsToldWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestFaultsOfARunAreToldWithTheirPlaces(t *testing.T) {
+func TestFaultsOfARunAreReportedWithTheirPlaces(t *testing.T) {
 	t.Parallel()
 	load, err := scenario.ParseLoad("l", []byte("streams:\n- a 1/s for 5s\n- b 2/s\n"))
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ type field struct {
 	read func(*yaml.Node)
 }
 
-// given are the fields that stand in a mapping, be they misspelled.
+// given are the fields of a mapping, misspelled ones included, by name or path.
 type given map[string]givenField
 
 type givenField struct {
@@ -47,8 +47,8 @@ func (g given) find(path string) (f givenField, ok bool) {
 	return givenField{}, false
 }
 
-// mapping reads the fields of a mapping, whatever their order. It complains of
-// those it does not know and of those given twice.
+// mapping reads the fields of a mapping, in any order. It reports those that it
+// does not know and those that are given twice.
 func (r *reader) mapping(n *yaml.Node, what string, fields ...field) given {
 	if n.Kind != yaml.MappingNode {
 		r.fail(placeOf(n), "", "%s is %s: must be a mapping of %s", what, describe(n), names(fields))
@@ -77,8 +77,8 @@ func (r *reader) mapping(n *yaml.Node, what string, fields ...field) given {
 	return meant
 }
 
-// unknown complains of a name that is none of the known ones, and returns the
-// one that it seems to mean.
+// unknown reports a name that is none of the known ones, and returns the one that
+// it seems to mean.
 func (r *reader) unknown(at place, kind, name string, known nameList) string {
 	advice := "those here are " + known.String()
 	meant := rules.Nearest(name, known)

@@ -22,7 +22,7 @@ func broken() observation {
 	return o
 }
 
-func TestExpectedStatesAreHeldAgainstThoseThatWere(t *testing.T) {
+func TestExpectedStatesAreComparedInOrder(t *testing.T) {
 	t.Parallel()
 	const all = "3.2s pay-errors open, 8.2s pay-errors halfOpen, 8.25s pay-errors closed"
 	for text, want := range map[string][]Difference{

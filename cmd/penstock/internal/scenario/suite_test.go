@@ -42,7 +42,7 @@ func TestInlineRulesKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-func TestEveryMistakeInASuiteIsToldWithItsPlace(t *testing.T) {
+func TestEveryMistakeInASuiteIsReportedWithItsPlace(t *testing.T) {
 	t.Parallel()
 	const rest = "\ncases: [{name: a, load: a 1/s for 1s, expect: {passed: 1}}]"
 	for _, test := range []struct{ name, document, want string }{

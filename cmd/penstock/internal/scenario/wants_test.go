@@ -81,7 +81,7 @@ func TestWantsHoldForTheNumbersTheyName(t *testing.T) {
 	}
 }
 
-func TestMistakesInWantsAreToldWithTheirPlace(t *testing.T) {
+func TestMistakesInWantsAreReportedWithTheirPlaces(t *testing.T) {
 	t.Parallel()
 	const such = ": must be a number, such as 100, with a tolerance, as 100±5%, a range, as 100.., or _ for any"
 	for text, want := range map[string]string{
