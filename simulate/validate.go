@@ -17,7 +17,7 @@ const (
 	MaxRate     = 1e9                // calls per second of a stream
 	MaxDuration = 7 * 24 * time.Hour // of virtual time
 	MaxArrivals = 10_000_000         // calls of all streams
-	MaxEvents   = 2_000_000          // the same where each is reported: about 100 bytes of memory a call
+	MaxEvents   = 2_000_000          // the same where each is reported: about 150 bytes of memory a call
 	MaxRows     = 1_000_000          // seconds × resources
 	MaxPending  = 1_000_000          // calls that wait or are served at one time: up to 1 KiB of memory each
 	MaxWorkers  = 1_000_000          // of a server
