@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -81,8 +80,8 @@ func (s *simulation) proceed(c *call) error {
 func (s *simulation) decided(c *call) error {
 	guard, err := c.arrival.Result()
 	c.arrival, c.timer = nil, 0
-	var blocked *core.BlockError
-	if err != nil && !errors.As(err, &blocked) {
+	blocked, _ := err.(*core.BlockError) //nolint:errorlint // it is never wrapped, and errors.As takes 8 % of a run
+	if err != nil && blocked == nil {
 		return fmt.Errorf("a call of %q: %w", c.stream.resource, err)
 	}
 	wait := s.now - c.arrived
