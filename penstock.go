@@ -19,6 +19,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -108,7 +109,7 @@ func String(key, value string) Option { return core.String(key, value) }
 func Int(key string, value int64) Option { return core.Int(key, value) }
 
 // Priority says how important the call is.
-func Priority(p core.CallPriority) Option { return core.Priority(p) }
+func Priority(p rule.Priority) Option { return core.Priority(p) }
 
 // NoWait has a call refused that would wait.
 func NoWait() Option { return core.NoWait() }

@@ -34,7 +34,7 @@ func newSource(load Load, stream int, end time.Duration) *source {
 	case len(of.Times) > 0:
 		s.times = slices.Sorted(slices.Values(of.Times))
 	case of.Shape == Poisson:
-		s.random = rand.New(rand.NewPCG(load.Seed, uint64(stream))) //nolint:gosec // it is to be reproducible
+		s.random = newRandom(load.Seed, randomGaps, stream, 0)
 	}
 	return s
 }
@@ -75,9 +75,9 @@ func newArrivals(load Load, end time.Duration) heap[*source] {
 	return arrivals
 }
 
-// census counts the calls of a load that come before end, until there are more
-// than most, and tells when the last one comes.
-func census(load Load, end time.Duration, most int64) (count int64, last time.Duration) {
+// countArrivals returns how many calls of a load come before end, no more than
+// one more than most, and when the last one comes.
+func countArrivals(load Load, end time.Duration, most int64) (count int64, last time.Duration) {
 	for i := range load.Streams {
 		for s := newSource(load, i, end); count <= most && s.advance(); count++ {
 			last = max(last, s.next)

@@ -29,3 +29,16 @@ func BenchmarkAMinute(b *testing.B) {
 		})
 	}
 }
+
+// A minute of 10,000 calls a second that servers serve and that may time out.
+func BenchmarkAMinuteOfServedCalls(b *testing.B) {
+	load := served(
+		simulate.Server{Workers: 100, Service: simulate.Service{Mean: 9 * time.Millisecond, Shape: simulate.Exponential}},
+		simulate.Stream{Rate: 10_000, Timeout: 100 * time.Millisecond, Fails: 0.01},
+	)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := simulate.Run(b.Context(), flowRules(), load, simulate.Options{Duration: time.Minute})
+		require.NoError(b, err)
+	}
+}

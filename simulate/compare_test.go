@@ -15,15 +15,15 @@ import (
 	"github.com/penstock-go/penstock/simulate"
 )
 
-// requireByTheBook compares what the engine does with each call to what the
+// requireLikeOracle compares what the engine does with each call to what the
 // oracle says. Waits may differ by so many nanoseconds, and so may the time from which
 // a call passes.
-func requireByTheBook(t T, rules []flow.Rule, load simulate.Load, duration time.Duration, tolerance float64) {
+func requireLikeOracle(t T, rules []flow.Rule, load simulate.Load, duration time.Duration, tolerance float64) {
 	t.Helper()
 	set, offers := flowRules(rules...), offersOf(load, duration)
 	got := run(t, set, load, duration).Events
 	require.Len(t, got, len(offers))
-	want := judge(set.Flow, offers)
+	want := decide(set.Flow, offers)
 	for i, e := range got {
 		w := want[i]
 		require.Equal(t, offers[i].at, nanoseconds(e.T))
@@ -47,7 +47,7 @@ func isOnBorder(rules []flow.Rule, offers []offer, passed bool, tolerance float6
 	for _, shift := range []int64{-int64(tolerance), int64(tolerance)} {
 		moved := slices.Clone(offers)
 		moved[last].at = max(earliest, moved[last].at+shift)
-		if judge(rules, moved)[last].passed == passed {
+		if decide(rules, moved)[last].passed == passed {
 			return true
 		}
 	}
@@ -110,8 +110,8 @@ func drawWindow(t *rapid.T) flow.Rule {
 	return rule
 }
 
-// drawPacer draws a throttle or a token bucket, without warm-up.
-func drawPacer(t *rapid.T) flow.Rule {
+// drawQueue draws a throttle or a token bucket, without warm-up.
+func drawQueue(t *rapid.T) flow.Rule {
 	rule := flow.Rule{
 		Limit: rapid.SampledFrom([]float64{
 			0, 0.1, 0.3, 0.5, 1, 2.5, 3, 7, 10, 12.5, 33.3, 100, 999, 1000, 12_345, 100_000, 1_000_000,
@@ -126,7 +126,7 @@ func drawPacer(t *rapid.T) flow.Rule {
 		return rule
 	}
 	if each != math.Trunc(each) {
-		rule.MaxWait = time.Duration(each * most * 1.0137) // fractions of a nanosecond are not to decide
+		rule.MaxWait = time.Duration(each * most * 1.0137) // so that fractions of a nanosecond make no difference
 	}
 	rule.Algorithm = flow.TokenBucket
 	rule.Overdraft = rapid.Bool().Draw(t, "overdraft")
@@ -134,27 +134,27 @@ func drawPacer(t *rapid.T) flow.Rule {
 	return rule
 }
 
-func TestWindowsDecideByTheBook(t *testing.T) {
+func TestWindowsMatchTheOracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rule := drawWindow(t)
 		span := spanOf(rule, 3*max(20, rule.Limit))
 		load := drawStreams(t, perSecond(rule), span, []string{"r"}, []string{""})
-		requireByTheBook(t, []flow.Rule{rule}, load, span, 0)
+		requireLikeOracle(t, []flow.Rule{rule}, load, span, 0)
 	})
 }
 
-func TestThrottlesAndBucketsDecideByTheBook(t *testing.T) {
+func TestThrottlesAndBucketsMatchTheOracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		rule := drawPacer(t)
+		rule := drawQueue(t)
 		span := spanOf(rule, 100)
 		load := drawStreams(t, perSecond(rule), span, []string{"r"}, []string{""})
-		requireByTheBook(t, []flow.Rule{rule}, load, span, 2)
+		requireLikeOracle(t, []flow.Rule{rule}, load, span, 2)
 	})
 }
 
-func TestLargeWindowsDecideByTheBook(t *testing.T) {
+func TestLargeWindowsMatchTheOracle(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []float64{1000, 100_000, 1_000_000} {
 		for _, algorithm := range []flow.Algorithm{flow.SlidingWindow, flow.FixedWindow} {
@@ -164,13 +164,13 @@ func TestLargeWindowsDecideByTheBook(t *testing.T) {
 					simulate.Stream{Rate: 151, Tokens: int(limit / 97), From: 300 * time.Millisecond},
 					simulate.Stream{Times: at(0, 0, 777, 2001), Tokens: int(limit / 3)},
 				)
-				requireByTheBook(t, []flow.Rule{{Limit: limit, Algorithm: algorithm}}, load, 4*time.Second, 0)
+				requireLikeOracle(t, []flow.Rule{{Limit: limit, Algorithm: algorithm}}, load, 4*time.Second, 0)
 			})
 		}
 	}
 }
 
-func TestTheTrapezoidIsByTheBook(t *testing.T) {
+func TestTheWarmingBucketMatchesTheOracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rule := flow.Rule{
@@ -185,41 +185,41 @@ func TestTheTrapezoidIsByTheBook(t *testing.T) {
 		rule.MaxWait = time.Duration(each * rapid.SampledFrom([]float64{0, 1.1, 7.7, 100.1}).Draw(t, "maxWait"))
 		span := spanOf(rule, 200)
 		load := drawStreams(t, rule.Limit, span, []string{"r"}, []string{""})
-		requireByTheBook(t, []flow.Rule{rule}, load, span, 5)
+		requireLikeOracle(t, []flow.Rule{rule}, load, span, 5)
 	})
 }
 
-func TestSeveralRulesDecideByTheBook(t *testing.T) {
+func TestSeveralRulesMatchTheOracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		pacers := rapid.IntRange(0, 3).Draw(t, "pacers")
+		queues := rapid.IntRange(0, 3).Draw(t, "queues")
 		windows := rapid.IntRange(0, 3).Draw(t, "windows")
 		var list []flow.Rule
-		for i := range pacers + windows {
+		for i := range queues + windows {
 			rule := drawWindow(t)
-			if i < pacers {
-				rule = drawPacer(t)
+			if i < queues {
+				rule = drawQueue(t)
 			}
 			rule.Name = string(rune('a' + i))
-			// Of one order of magnitude, so that each has something to say.
+			// Of one order of magnitude, so that each refuses some calls.
 			rule.Window = time.Second
 			rule.Limit = float64(rapid.SampledFrom([]int{0, 1, 5, 8, 10, 20, 50}).Draw(t, "common limit"))
-			rule.MaxWait = min(rule.MaxWait, 987_654_321) // nothing is due just then
-			list = append(list, place(t, rule, i < pacers))
+			rule.MaxWait = min(rule.MaxWait, 987_654_321) // no slot is at that instant
+			list = append(list, place(t, rule, i < queues))
 		}
 		list = rapid.Permutation(list).Draw(t, "order")
 		load := drawStreams(t, 15, 8*time.Second, []string{"r", "s"}, []string{"", "a", "b"})
-		requireByTheBook(t, list, load, 8*time.Second, 2)
+		requireLikeOracle(t, list, load, 8*time.Second, 2)
 	})
 }
 
 // place says for which calls a rule is.
-func place(t *rapid.T, rule flow.Rule, paced bool) flow.Rule {
+func place(t *rapid.T, rule flow.Rule, queued bool) flow.Rule {
 	rule.Resource = rapid.SampledFrom([]string{"r", "s", ""}).Draw(t, "resource")
 	switch {
 	case rule.Resource == "":
 		rule.Match, rule.Shared = "*", rapid.Bool().Draw(t, "shared")
-	case !paced && rapid.IntRange(0, 3).Draw(t, "related") == 0:
+	case !queued && rapid.IntRange(0, 3).Draw(t, "related") == 0:
 		rule.Related = map[string]string{"r": "s", "s": "r"}[rule.Resource]
 	}
 	rule.Origin = rapid.SampledFrom([]string{"", "", "a", flow.OtherOrigins}).Draw(t, "origin")

@@ -1,13 +1,18 @@
-// Package simulate shows what rules do to a load, before the load comes.
+// Package simulate shows what rules do to a load before the load comes.
 //
-// [Run] sends the calls of a [Load] through an engine, the very one that
-// production runs, on a virtual clock: an hour passes in a moment, nothing
-// sleeps, and the same load under the same rules gives the same [Result] every
-// time. That makes it fit for unit tests of one's own rules, see the example.
+// [Run] sends the calls of a [Load] through an engine, the same that production
+// runs, on a virtual clock: an hour takes a moment, nothing sleeps, and the same
+// load under the same rules always gives the same [Result]. That makes it fit for
+// unit tests of your own rules; see the example.
 //
-// Virtual time starts at 0, on the boundary of a second, with everything cold
-// and every window empty. What falls on the same instant happens in this order:
-// calls end (their service time after they passed), turns of waiting calls fall
-// due, calls arrive in the order of their streams. A second begins before all
-// that happens at its first instant.
+// A call that passes ends after the service time of its stream, or when a
+// [Server] has served it, and then succeeds or fails as its stream says. A call
+// that takes longer than its timeout fails at that instant.
+//
+// Virtual time starts at 0, on the boundary of a second, with every window empty
+// and every resource without history. Events of the same instant are processed in
+// this order: calls end; timeouts run out; waits end, because the time of a call in
+// a queue has come or its longest wait is over; calls arrive, in the order of their
+// streams. A call that waits for another one to end goes on as soon as it ends. A
+// second begins before all events of its first instant.
 package simulate

@@ -2,25 +2,43 @@ package simulate
 
 import "time"
 
-// Shape says how the calls of a stream lie in time.
+// Shape says how the calls of a stream are spread over time.
 type Shape string
 
 const (
 	// Even spaces calls evenly: the k-th comes at From + k/Rate.
 	Even Shape = "even"
-	// Poisson lets calls come independently of one another, as those of many
-	// users do: the gaps between them are random, 1/Rate on average.
+	// Poisson makes calls independent of one another, as those of many users
+	// are: the gaps between them are random, 1/Rate on average.
 	Poisson Shape = "poisson"
 )
 
-// Load is the calls of a simulation: those of all its streams.
+// Priorities of calls, from the most important to the least.
+const (
+	PriorityCritical  = "critical"
+	PriorityHigh      = "high"
+	PriorityNormal    = "normal"
+	PriorityLow       = "low"
+	PrioritySheddable = "sheddable"
+)
+
+// Load is the calls of a simulation, and what serves them.
 type Load struct {
 	// Streams are where calls come from. Of calls that arrive at the same
 	// instant, those of an earlier stream come first.
 	Streams []Stream
 
-	// Seed sets the random gaps of [Poisson] streams, together with the index of
-	// the stream: the same seed gives the same load.
+	// Servers serve the calls of their resources. The calls of a resource
+	// without a server take the ServiceTime of their stream.
+	Servers []Server
+
+	// Signals are what the signals of the system show, by time. They are checked
+	// and kept for rules that read signals; no kind of rule does so yet.
+	Signals []Signal
+
+	// Seed sets everything that is random: the gaps of [Poisson] streams, the
+	// values of attributes and the service times of servers. The same load with
+	// the same seed always gives the same result.
 	Seed uint64
 }
 
@@ -38,7 +56,8 @@ type Stream struct {
 	// calls. Each from 0 to [MaxDuration].
 	Times []time.Duration
 
-	// Shape says how the calls of a Rate lie in time. Defaults to [Even].
+	// Shape says how the calls of a Rate are spread over time. Defaults to
+	// [Even].
 	Shape Shape
 
 	// From and Until bound the calls of a Rate: they come at From, or after it,
@@ -52,11 +71,47 @@ type Stream struct {
 	// Origin is who calls. Defaults to nobody in particular.
 	Origin string
 
-	// Args are the arguments of each call: strings, booleans and numbers of the
-	// built-in types. No rule looks at them.
-	Args []any
+	// Inbound marks the calls as coming from outside, rather than going out to
+	// another service.
+	Inbound bool
+
+	// Priority is one of [PriorityCritical] to [PrioritySheddable]. Defaults to
+	// [PriorityNormal].
+	Priority string
+
+	// Attrs are the attributes of each call, with different names.
+	Attrs []Attr
 
 	// ServiceTime is how long a call takes once it has passed. Defaults to 0;
-	// at most [MaxDuration].
+	// at most [MaxDuration]. Calls that a [Server] serves have none.
 	ServiceTime time.Duration
+
+	// Fails is the share of calls that fail when they end, from 0 to 1. They are
+	// spread evenly: the k-th call of the stream, counted from 0 and whether or
+	// not it passes, fails when ⌊(k+1)·Fails⌋ > ⌊k·Fails⌋. That is computed with
+	// the decimal digits of the number: 0.3 of 10 calls are exactly 3.
+	Fails float64
+
+	// Timeout is how long a call may take once it has passed. A call that has not
+	// ended by then fails at that instant, also when it still waits for a worker
+	// of its server; the server does its work nevertheless. A call that ends
+	// after exactly this time is in time. Defaults to 0: no timeout.
+	Timeout time.Duration
+
+	// Phases change ServiceTime and Fails over time.
+	Phases []Phase
+}
+
+// Phase is a part of a stream in which calls take another time or fail more or
+// less often. A call belongs to the phase in which it arrives.
+type Phase struct {
+	// Until is when the phase ends: calls that arrive then belong to the next
+	// one. Phases follow each other in time. The last may have 0 and then has no
+	// end; calls after an end of the last phase have what the stream says.
+	Until time.Duration
+
+	// ServiceTime and Fails are as in [Stream]. Those that are nil default to
+	// what the stream says.
+	ServiceTime *time.Duration
+	Fails       *float64
 }

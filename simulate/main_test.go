@@ -51,6 +51,9 @@ func run(t T, set rules.Set, load simulate.Load, duration time.Duration) simulat
 	return result
 }
 
+// number returns a pointer to a number.
+func number(v float64) *float64 { return &v }
+
 // at returns times given in milliseconds.
 func at(milliseconds ...float64) []time.Duration {
 	times := make([]time.Duration, len(milliseconds))

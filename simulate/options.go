@@ -1,6 +1,10 @@
 package simulate
 
-import "time"
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
 
 // Options are how a load is run. The zero value is a good one.
 type Options struct {
@@ -12,13 +16,17 @@ type Options struct {
 	// Events asks for a row for each call, see [Result].
 	Events bool
 
+	// Kinds are kinds of rules beside those that come with Penstock, see
+	// core.Config.Kinds.
+	Kinds []rule.Definition
+
 	// Progress, when set, is called once for each virtual second that is over,
 	// with how much of the duration is done, by the goroutine that runs.
 	Progress func(done, of time.Duration)
 }
 
-// complete returns the options with the duration filled in, for a load that
-// they suit, or what is wrong.
+// complete returns the options with the duration filled in, or what is wrong with
+// them and the load.
 func (o Options) complete(load Load) (Options, error) {
 	faults := Faults(load.Validate())
 	faults.check(o.Duration >= 0 && o.Duration <= MaxDuration, WholeLoad, "duration",
@@ -38,7 +46,7 @@ func (o Options) complete(load Load) (Options, error) {
 	if o.Events {
 		most, why = MaxEvents, " when each is reported"
 	}
-	count, last := census(load, end, most)
+	count, last := countArrivals(load, end, most)
 	faults.check(count <= most, WholeLoad, "streams",
 		"make more than %d calls: that is the most%s; lower the rates or shorten the time", most, why)
 	if o.Duration == 0 {

@@ -12,9 +12,9 @@ import (
 
 // The oracle decides on calls by the textbook: each algorithm is written anew
 // from its formula, as plainly as can be, on whole nanoseconds. It shares no
-// code with what it judges.
+// code with what it tests.
 
-// offer is a call as the oracle sees it.
+// offer is a call for the oracle.
 type offer struct {
 	at       int64 // nanoseconds
 	resource string
@@ -22,62 +22,62 @@ type offer struct {
 	tokens   int64
 }
 
-// verdict is what becomes of it.
+// verdict is the outcome of a call.
 type verdict struct {
 	passed bool
-	wait   int64 // nanoseconds until that was clear
+	wait   int64 // nanoseconds until then
 	rule   string
 }
 
-// counter is a window: it has room for tokens or not.
+// counter is a window: further tokens fit or not.
 type counter interface {
-	hasRoom(now, tokens int64) bool
+	fits(now, tokens int64) bool
 	count(now, tokens int64)
 }
 
-// pacer is a bucket or a throttle: the next call's turn is at an instant.
-type pacer interface {
-	turn(since, tokens int64) (at int64, ever bool) // of a call that is next since an instant
-	grant(turn, tokens int64)
-	clone() pacer
+// schedule is a bucket or a throttle: it has a time for the next call, its slot.
+type schedule interface {
+	slot(since, tokens int64) (at int64, ever bool) // of a call that is next since an instant
+	grant(slot, tokens int64)
+	clone() schedule
 }
 
 // oracle runs calls through rules.
 type oracle struct {
 	rules    []flow.Rule // complete
 	counters map[string]counter
-	lines    map[string]*oracleLine
+	queues   map[string]*oracleQueue
 	verdicts []verdict
 	offers   []offer
 }
 
-// oracleLine is a pacer and those who wait for it, first come, first served.
-type oracleLine struct {
+// oracleQueue is a schedule and the calls that wait for it, first come, first served.
+type oracleQueue struct {
 	rule     flow.Rule
-	pacer    pacer
+	schedule schedule
 	waiting  []*oracleCall
 	since    int64 // when the first became the first
-	expected int64 // when the first is expected to go, if it waits in another line, too
+	expected int64 // when the first is expected to go, if it waits in another queue, too
 }
 
 type oracleCall struct {
 	offer
 	index    int
 	deadline int64
-	places   []*oracleLine // that it has joined, in their order
-	lines    int           // how many it has to join
-	ready    int           // in so many of them its turn has come
-	taken    []grant       // turns that were granted
+	places   []*oracleQueue // that it has joined, in their order
+	queues   int            // how many it has to join
+	ready    int            // in so many of them its slot has come
+	taken    []grant        // slots that were granted
 }
 
 type grant struct {
-	line   *oracleLine
-	before pacer
+	queue  *oracleQueue
+	before schedule
 }
 
-// judge returns what becomes of the calls, which are in order of arrival.
-func judge(rules []flow.Rule, offers []offer) []verdict {
-	o := &oracle{counters: map[string]counter{}, lines: map[string]*oracleLine{}, offers: offers}
+// decide returns the outcomes of calls, which are in order of arrival.
+func decide(rules []flow.Rule, offers []offer) []verdict {
+	o := &oracle{counters: map[string]counter{}, queues: map[string]*oracleQueue{}, offers: offers}
 	for _, rule := range rules {
 		o.rules = append(o.rules, rule.WithDefaults())
 	}
@@ -90,48 +90,48 @@ func judge(rules []flow.Rule, offers []offer) []verdict {
 	return o.verdicts
 }
 
-// serveUntil lets every turn that falls due by then be taken, in order; of those
-// at the same instant, the one that was known first comes first.
+// serveUntil lets calls take every slot up to an instant, in order; of slots at the
+// same instant, the one that was known first comes first.
 func (o *oracle) serveUntil(end int64) {
 	for {
-		var waiting []*oracleLine
-		for _, line := range o.lines {
-			if len(line.waiting) > 0 && line.headTurn() <= end {
-				waiting = append(waiting, line)
+		var waiting []*oracleQueue
+		for _, queue := range o.queues {
+			if len(queue.waiting) > 0 && queue.headSlot() <= end {
+				waiting = append(waiting, queue)
 			}
 		}
-		tooLate := o.tooLate()
-		if tooLate != nil && tooLate.deadline < end && !slices.ContainsFunc(waiting, func(l *oracleLine) bool {
-			return l.headTurn() <= tooLate.deadline
+		overdue := o.overdue()
+		if overdue != nil && overdue.deadline < end && !slices.ContainsFunc(waiting, func(l *oracleQueue) bool {
+			return l.headSlot() <= overdue.deadline
 		}) {
-			o.refuse(tooLate, tooLate.deadline+1, tooLate.places[len(tooLate.places)-1].rule)
+			o.refuse(overdue, overdue.deadline+1, overdue.places[len(overdue.places)-1].rule)
 			continue
 		}
 		if len(waiting) == 0 {
 			return
 		}
-		next := slices.MinFunc(waiting, func(a, b *oracleLine) int {
+		next := slices.MinFunc(waiting, func(a, b *oracleQueue) int {
 			return cmp.Or(
-				cmp.Compare(a.headTurn(), b.headTurn()),
+				cmp.Compare(a.headSlot(), b.headSlot()),
 				cmp.Compare(max(a.since, a.waiting[0].at), max(b.since, b.waiting[0].at)),
 				cmp.Compare(a.waiting[0].index, b.waiting[0].index),
 			)
 		})
-		call, due := next.waiting[0], next.headTurn()
+		call, due := next.waiting[0], next.headSlot()
 		call.ready++
 		o.goOn(call, due)
 	}
 }
 
-// tooLate returns the call, of those that are not the first where they wait for one
-// of several turns, whose deadline is the earliest.
-func (o *oracle) tooLate() (first *oracleCall) {
-	if len(o.lines) < 2 {
+// overdue returns the call, of those that are not the first where they wait for one
+// of several slots, whose deadline is the earliest.
+func (o *oracle) overdue() (first *oracleCall) {
+	if len(o.queues) < 2 {
 		return nil
 	}
-	for _, line := range o.lines {
-		for _, call := range line.waiting[min(1, len(line.waiting)):] {
-			if call.lines > 1 && (first == nil || call.deadline < first.deadline) {
+	for _, queue := range o.queues {
+		for _, call := range queue.waiting[min(1, len(queue.waiting)):] {
+			if call.queues > 1 && (first == nil || call.deadline < first.deadline) {
 				first = call
 			}
 		}
@@ -139,55 +139,55 @@ func (o *oracle) tooLate() (first *oracleCall) {
 	return first
 }
 
-// headTurn returns when the turn of the first comes; never if it has come, and the
-// call waits in another line.
-func (l *oracleLine) headTurn() int64 {
+// headSlot returns when the slot of the first comes; never if it has come, and the
+// call waits in another queue.
+func (l *oracleQueue) headSlot() int64 {
 	head := l.waiting[0]
 	if head.places[len(head.places)-1] != l {
 		return 1 << 62
 	}
-	at, _ := l.pacer.turn(max(l.since, head.at), head.tokens)
+	at, _ := l.schedule.slot(max(l.since, head.at), head.tokens)
 	return at
 }
 
-// goOn lets a call join the lines of its rules, one after the other, as long as its
-// turn has come in those before; then it takes all turns at once.
+// goOn lets a call join the queues of its rules, one after the other, as long as its
+// slot has come in those before. Then it takes all slots at once.
 func (o *oracle) goOn(call *oracleCall, now int64) {
-	lines := o.linesOf(call)
-	call.lines = len(lines)
-	if len(call.places) == 0 && !o.mayWait(call, lines, now) {
+	queues := o.queuesOf(call)
+	call.queues = len(queues)
+	if len(call.places) == 0 && !o.mayWait(call, queues, now) {
 		return
 	}
-	for _, line := range lines[len(call.places):] {
-		turn, ever := line.turnOf(call, now)
-		if !ever || turn > call.deadline {
-			line.noteRefused(call)
-			o.refuse(call, now, line.rule)
+	for _, queue := range queues[len(call.places):] {
+		slot, ever := queue.slotOf(call, now)
+		if !ever || slot > call.deadline {
+			queue.countRefused(call)
+			o.refuse(call, now, queue.rule)
 			return
 		}
-		if len(line.waiting) == 0 {
-			line.since, line.expected = now, 0
+		if len(queue.waiting) == 0 {
+			queue.since, queue.expected = now, 0
 		}
-		line.waiting = append(line.waiting, call)
-		call.places = append(call.places, line)
-		if turn > now || line.waiting[0] != call {
+		queue.waiting = append(queue.waiting, call)
+		call.places = append(call.places, queue)
+		if slot > now || queue.waiting[0] != call {
 			for _, held := range call.places[:call.ready] {
-				held.expected = turn
+				held.expected = slot
 			}
 			return
 		}
 		call.ready++
 	}
-	for _, line := range lines {
-		if at, _ := line.pacer.turn(max(line.since, call.at), call.tokens); at < now {
-			line.pacer.turn(now, call.tokens)
+	for _, queue := range queues {
+		if at, _ := queue.schedule.slot(max(queue.since, call.at), call.tokens); at < now {
+			queue.schedule.slot(now, call.tokens)
 		}
-		call.taken = append(call.taken, grant{line: line, before: line.pacer.clone()})
-		line.pacer.grant(now, call.tokens)
+		call.taken = append(call.taken, grant{queue: queue, before: queue.schedule.clone()})
+		queue.schedule.grant(now, call.tokens)
 	}
 	call.places = nil
-	for _, line := range lines {
-		o.leave(line, call, now)
+	for _, queue := range queues {
+		o.leave(queue, call, now)
 	}
 	if rule := o.fullAt(call, now, now); rule != nil {
 		o.refuse(call, now, *rule)
@@ -196,29 +196,29 @@ func (o *oracle) goOn(call *oracleCall, now int64) {
 	o.pass(call, now)
 }
 
-// noteRefused counts a call that is refused as load, where that warms.
-func (l *oracleLine) noteRefused(call *oracleCall) {
-	if warm, ok := l.pacer.(*warmThrottle); ok {
+// countRefused counts a call that is refused as load, where that warms.
+func (l *oracleQueue) countRefused(call *oracleCall) {
+	if warm, ok := l.schedule.(*warmThrottle); ok {
 		warm.refused += float64(call.tokens)
 	}
 }
 
-// mayWait refuses a call that comes now if one of its turns is too far off, or if a
+// mayWait refuses a call that comes now if one of its slots is too far off, or if a
 // window would still be full then.
-func (o *oracle) mayWait(call *oracleCall, lines []*oracleLine, now int64) bool {
+func (o *oracle) mayWait(call *oracleCall, queues []*oracleQueue, now int64) bool {
 	last := now
 	call.deadline = 1 << 62
-	for _, line := range lines {
-		call.deadline = min(call.deadline, now+int64(line.rule.MaxWait))
+	for _, queue := range queues {
+		call.deadline = min(call.deadline, now+int64(queue.rule.MaxWait))
 	}
-	for _, line := range lines {
-		turn, ever := line.turnOf(call, now)
-		if !ever || turn > call.deadline {
-			line.noteRefused(call)
-			o.refuse(call, now, line.rule)
+	for _, queue := range queues {
+		slot, ever := queue.slotOf(call, now)
+		if !ever || slot > call.deadline {
+			queue.countRefused(call)
+			o.refuse(call, now, queue.rule)
 			return false
 		}
-		last = max(last, turn)
+		last = max(last, slot)
 	}
 	if rule := o.fullAt(call, now, last); rule != nil {
 		o.refuse(call, now, *rule)
@@ -230,7 +230,7 @@ func (o *oracle) mayWait(call *oracleCall, lines []*oracleLine, now int64) bool 
 // fullAt returns the first window that is full now and, if nobody comes, later.
 func (o *oracle) fullAt(call *oracleCall, now, later int64) *flow.Rule {
 	for _, rule := range o.applying(call.offer) {
-		if isPaced(rule) {
+		if isQueued(rule) {
 			continue
 		}
 		wanted := call.tokens
@@ -238,7 +238,7 @@ func (o *oracle) fullAt(call *oracleCall, now, later int64) *flow.Rule {
 			wanted += o.promised(rule, call)
 		}
 		c := o.counter(rule, call.resource)
-		if !c.hasRoom(now, wanted) && !c.hasRoom(later, wanted) && (wanted == call.tokens || !leaves(rule, now, later)) {
+		if !c.fits(now, wanted) && !c.fits(later, wanted) && (wanted == call.tokens || !leaves(rule, now, later)) {
 			return &rule
 		}
 	}
@@ -249,8 +249,8 @@ func (o *oracle) fullAt(call *oracleCall, now, later int64) *flow.Rule {
 // that wait.
 func (o *oracle) promised(rule flow.Rule, by *oracleCall) (tokens int64) {
 	calls := map[*oracleCall]bool{}
-	for _, line := range o.lines {
-		for _, call := range line.waiting {
+	for _, queue := range o.queues {
+		for _, call := range queue.waiting {
 			if call.resource == by.resource && !calls[call] && slices.Contains(o.applying(call.offer), rule) {
 				calls[call] = true
 				tokens += call.tokens
@@ -270,22 +270,22 @@ func leaves(rule flow.Rule, now, later int64) bool {
 	return later/bucket >= now/bucket+span
 }
 
-// linesOf returns the lines that a call has to wait in, in their order: those for
+// queuesOf returns the queues that a call has to wait in, in their order: those for
 // fewer calls come first.
-func (o *oracle) linesOf(call *oracleCall) (lines []*oracleLine) {
+func (o *oracle) queuesOf(call *oracleCall) (queues []*oracleQueue) {
 	for _, rule := range o.applying(call.offer) {
-		if isPaced(rule) {
-			lines = append(lines, o.line(rule, call.resource))
+		if isQueued(rule) {
+			queues = append(queues, o.queue(rule, call.resource))
 		}
 	}
-	slices.SortFunc(lines, func(a, b *oracleLine) int {
+	slices.SortFunc(queues, func(a, b *oracleQueue) int {
 		return cmp.Or(
 			cmp.Compare(breadth(a.rule), breadth(b.rule)),
 			cmp.Compare(len(b.rule.Match), len(a.rule.Match)),
 			cmp.Compare(a.rule.Name, b.rule.Name),
 		)
 	})
-	return lines
+	return queues
 }
 
 func breadth(rule flow.Rule) int {
@@ -298,27 +298,27 @@ func breadth(rule flow.Rule) int {
 	return 0
 }
 
-// leave takes a call out of a line. Who becomes the first is refused if its turn comes
-// too late for it.
-func (o *oracle) leave(l *oracleLine, call *oracleCall, now int64) {
+// leave takes a call out of a queue. The call that becomes the first is refused if
+// its slot comes too late for it.
+func (o *oracle) leave(l *oracleQueue, call *oracleCall, now int64) {
 	if l.waiting[0] != call {
 		l.waiting = slices.DeleteFunc(l.waiting, func(c *oracleCall) bool { return c == call })
 		return
 	}
 	l.waiting, l.since, l.expected = l.waiting[1:], now, 0
 	if len(l.waiting) > 0 {
-		if head := l.waiting[0]; l.headTurn() > head.deadline {
+		if head := l.waiting[0]; l.headSlot() > head.deadline {
 			o.refuse(head, now, l.rule)
 		}
 	}
 }
 
-// turnOf returns the turn that a call would get that comes now.
-func (l *oracleLine) turnOf(call *oracleCall, now int64) (turn int64, ever bool) {
+// slotOf returns the slot that a call would get that comes now.
+func (l *oracleQueue) slotOf(call *oracleCall, now int64) (slot int64, ever bool) {
 	if len(l.waiting) == 0 {
-		return l.pacer.turn(now, call.tokens)
+		return l.schedule.slot(now, call.tokens)
 	}
-	ahead, since := l.pacer.clone(), l.since
+	ahead, since := l.schedule.clone(), l.since
 	if warm, ok := ahead.(*warmThrottle); ok {
 		ahead = warm.plan()
 	}
@@ -327,31 +327,31 @@ func (l *oracleLine) turnOf(call *oracleCall, now int64) (turn int64, ever bool)
 		if i == 0 {
 			since = max(since, l.expected)
 		}
-		at, _ := ahead.turn(since, w.tokens)
+		at, _ := ahead.slot(since, w.tokens)
 		ahead.grant(at, w.tokens)
 		since = at
 	}
-	return ahead.turn(max(since, now), call.tokens)
+	return ahead.slot(max(since, now), call.tokens)
 }
 
-// refuse gives back what the call has taken, of which nobody has taken anything
-// since, and its places.
+// refuse gives back the slots that the call has taken, as long as no other call
+// took one since, and its places.
 func (o *oracle) refuse(call *oracleCall, now int64, rule flow.Rule) {
 	o.verdicts[call.index] = verdict{wait: now - call.at, rule: rule.Name}
 	for _, g := range slices.Backward(call.taken) {
-		g.line.pacer = g.before
+		g.queue.schedule = g.before
 	}
 	places := call.places
 	call.places = nil
-	for _, line := range places {
-		o.leave(line, call, now)
+	for _, queue := range places {
+		o.leave(queue, call, now)
 	}
 }
 
 func (o *oracle) pass(call *oracleCall, now int64) {
 	o.verdicts[call.index] = verdict{passed: true, wait: now - call.at}
 	for _, rule := range o.applying(call.offer) {
-		if !isPaced(rule) && rule.Related == "" {
+		if !isQueued(rule) && rule.Related == "" {
 			o.counter(rule, call.resource).count(now, call.tokens)
 		}
 	}
@@ -380,7 +380,7 @@ func (o *oracle) applying(call offer) (rules []flow.Rule) {
 	return rules
 }
 
-func isPaced(rule flow.Rule) bool {
+func isQueued(rule flow.Rule) bool {
 	return rule.Algorithm == flow.Throttle || rule.Algorithm == flow.TokenBucket
 }
 
@@ -399,12 +399,12 @@ func (o *oracle) counter(rule flow.Rule, resource string) counter {
 	return o.counters[key]
 }
 
-func (o *oracle) line(rule flow.Rule, resource string) *oracleLine {
+func (o *oracle) queue(rule flow.Rule, resource string) *oracleQueue {
 	key := stateKey(rule, resource)
-	if o.lines[key] == nil {
-		o.lines[key] = &oracleLine{rule: rule, pacer: newPacer(rule)}
+	if o.queues[key] == nil {
+		o.queues[key] = &oracleQueue{rule: rule, schedule: newSchedule(rule)}
 	}
-	return o.lines[key]
+	return o.queues[key]
 }
 
 // offersOf returns the calls of a load in the order of their arrival.

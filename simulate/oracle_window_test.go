@@ -14,7 +14,7 @@ func newCounter(rule flow.Rule) counter {
 		w.span++
 	}
 	if rule.WarmUp.Period > 0 {
-		return &warmWindow{mother: newMother(rule), window: *w}
+		return &warmWindow{sentinelBucket: newSentinelBucket(rule), window: *w}
 	}
 	return w
 }
@@ -26,7 +26,7 @@ type slidingWindow struct {
 	tokens              map[int64]int64 // by the number of their bucket
 }
 
-func (w *slidingWindow) hasRoom(now, tokens int64) bool {
+func (w *slidingWindow) fits(now, tokens int64) bool {
 	for b := now / w.bucket; b > now/w.bucket-w.span; b-- {
 		tokens += w.tokens[b]
 	}
@@ -41,7 +41,7 @@ type fixedWindow struct {
 	number, tokens int64
 }
 
-func (w *fixedWindow) hasRoom(now, tokens int64) bool {
+func (w *fixedWindow) fits(now, tokens int64) bool {
 	if now/w.window != w.number {
 		return tokens <= w.limit
 	}

@@ -2,7 +2,7 @@ package simulate
 
 import "slices"
 
-// Result is what became of a load. Its JSON is what the command line writes.
+// Result is the outcome of a load. The command line writes it as JSON.
 type Result struct {
 	// Seconds has a row for every second of the duration and every resource of
 	// the load, by second, then by resource.
@@ -11,6 +11,13 @@ type Result struct {
 	// Events has a row for each call in the order of arrival, if
 	// [Options.Events] asked for them; else it is empty.
 	Events []Event `json:"events"`
+
+	// States has a row for each change of a rule's state, by time; for kinds of
+	// rules that have states.
+	States []StateChange `json:"states"`
+
+	// Limits has a row a second for each rule that finds its limit by itself.
+	Limits []Limit `json:"limits"`
 }
 
 // Second is what happened on a resource in one second. It counts calls, not
@@ -24,13 +31,32 @@ type Second struct {
 	Blocked int `json:"blocked"` // of those that arrived in it, how many were refused, then or later
 	Waited  int `json:"waited"`  // of those that were let through in it, how many after a wait
 
+	// Of the calls that ended in this second: how many there are, how many of
+	// them failed, by a failure or a timeout, and how many were good, that is all
+	// others.
+	Completed int `json:"completed"`
+	Failed    int `json:"failed"`
+	Good      int `json:"good"`
+
+	// InFlight is the highest number of calls that were under way at a time. A
+	// call is under way from the instant at which it passes until it ends; at the
+	// instant of its end it is not.
+	InFlight int `json:"inFlight"`
+
+	// RTP50 and RTP99 are the median and the 99th percentile of the response
+	// times of the calls that ended in this second: the times from passing to the
+	// end, in seconds. They are exact: the least response time that 50 or 99 of
+	// 100 calls do not exceed. Nil when no call ended.
+	RTP50 *float64 `json:"rtP50"`
+	RTP99 *float64 `json:"rtP99"`
+
 	// Ceiling is how many tokens a second the rules allowed when the second
 	// began, the lowest of them that apply to a call of the load; nil when none
 	// does. Shadow rules are left out.
 	Ceiling *float64 `json:"ceiling"`
 }
 
-// Event is what became of one call.
+// Event is the outcome of one call.
 type Event struct {
 	T        float64 `json:"t"` // seconds until it arrived
 	Resource string  `json:"resource"`
@@ -38,6 +64,34 @@ type Event struct {
 	Wait     float64 `json:"wait"`    // seconds from then until the outcome; 0 when it came at once
 	Rule     string  `json:"rule"`    // what refused the call; "" when it passed
 	Kind     string  `json:"kind"`    // of the rule: "flow"
+
+	// End is when the call ended, in seconds; nil when it was refused. Calls are
+	// followed to their ends, also beyond the duration.
+	End    *float64 `json:"end"`
+	Failed bool     `json:"failed"` // it ended with a failure or by its timeout
+
+	// Value is the value of the call's first attribute, a string or an int64; nil
+	// when it has none.
+	Value    any    `json:"value"`
+	Priority string `json:"priority"` // [PriorityNormal], if the load does not say
+}
+
+// StateChange is a change of the state of a rule on a resource.
+type StateChange struct {
+	T        float64 `json:"t"` // seconds
+	Resource string  `json:"resource"`
+	Rule     string  `json:"rule"`
+	Kind     string  `json:"kind"`
+	From     string  `json:"from"` // "closed", "open" or "halfOpen"
+	To       string  `json:"to"`
+}
+
+// Limit is what the limit of a rule was at a time.
+type Limit struct {
+	T        float64 `json:"t"` // seconds
+	Rule     string  `json:"rule"`
+	Limit    float64 `json:"limit"`    // calls at once
+	InFlight int     `json:"inFlight"` // calls under way
 }
 
 // The outcomes of calls.
@@ -77,3 +131,5 @@ func resourcesOf(load Load) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+func pointerTo(v float64) *float64 { return &v }

@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,14 +27,20 @@ func TestTheJSONOfAResult(t *testing.T) {
 	t.Parallel()
 	set := flowRules(flow.Rule{Name: "one", Limit: 1.5, Window: 500 * time.Millisecond, Algorithm: flow.Throttle, MaxWait: 400 * time.Millisecond})
 	load := simulate.Load{Streams: []simulate.Stream{{Resource: "r", Times: at(0, 0, 0.5)}, {Resource: "s", Times: at(0)}}}
+	load.Streams[0].Attrs = []simulate.Attr{{Name: "user", Values: []any{"a", 7}}, {Name: "tenant", Values: []any{"x"}}}
+	load.Streams[0].Priority = simulate.PriorityLow
+	load.Streams[1].ServiceTime, load.Streams[1].Fails = 250*time.Millisecond, 1
 	assert.JSONEq(t, `{"seconds":[`+
-		`{"second":0,"resource":"r","offered":3,"passed":2,"blocked":1,"waited":1,"ceiling":3},`+
-		`{"second":0,"resource":"s","offered":1,"passed":1,"blocked":0,"waited":0,"ceiling":null}],`+
+		`{"second":0,"resource":"r","offered":3,"passed":2,"blocked":1,"waited":1,`+
+		`"completed":2,"failed":0,"good":2,"inFlight":0,"rtP50":0,"rtP99":0,"ceiling":3},`+
+		`{"second":0,"resource":"s","offered":1,"passed":1,"blocked":0,"waited":0,`+
+		`"completed":1,"failed":1,"good":0,"inFlight":1,"rtP50":0.25,"rtP99":0.25,"ceiling":null}],`+
 		`"events":[`+
-		`{"t":0,"resource":"r","outcome":"pass","wait":0,"rule":"","kind":""},`+
-		`{"t":0,"resource":"r","outcome":"pass","wait":0.333333334,"rule":"","kind":""},`+
-		`{"t":0,"resource":"s","outcome":"pass","wait":0,"rule":"","kind":""},`+
-		`{"t":0.0005,"resource":"r","outcome":"block","wait":0,"rule":"one","kind":"flow"}]}`,
+		`{"t":0,"resource":"r","outcome":"pass","wait":0,"rule":"","kind":"","end":0,"failed":false,"value":"a","priority":"low"},`+
+		`{"t":0,"resource":"r","outcome":"pass","wait":0.333333334,"rule":"","kind":"","end":0.333333334,"failed":false,"value":7,"priority":"low"},`+
+		`{"t":0,"resource":"s","outcome":"pass","wait":0,"rule":"","kind":"","end":0.25,"failed":true,"value":null,"priority":"normal"},`+
+		`{"t":0.0005,"resource":"r","outcome":"block","wait":0,"rule":"one","kind":"flow","end":null,"failed":false,"value":"a","priority":"low"}],`+
+		`"states":[],"limits":[]}`,
 		marshal(t, run(t, set, load, 0)))
 }
 
@@ -44,7 +51,7 @@ func TestTheJSONOfAResultWithoutEventsHasAnEmptyList(t *testing.T) {
 	assert.Contains(t, marshal(t, result), `"events":[]`)
 }
 
-// anyRule draws a sound rule.
+// anyRule draws a valid rule.
 func anyRule(t *rapid.T) flow.Rule {
 	rule := flow.Rule{
 		Resource: "r",
@@ -76,18 +83,55 @@ func anyRule(t *rapid.T) flow.Rule {
 // anyLoad draws a load of a few seconds.
 func anyLoad(t *rapid.T) simulate.Load {
 	load := simulate.Load{Seed: rapid.Uint64().Draw(t, "seed")}
+	milliseconds := func(most int, name string) time.Duration {
+		return time.Duration(rapid.IntRange(0, most).Draw(t, name)) * time.Millisecond
+	}
+	fails := rapid.SampledFrom([]float64{0, 0, 0.3, 0.5, 1})
+	server := anyServer(t)
 	for range rapid.IntRange(1, 4).Draw(t, "streams") {
-		load.Streams = append(load.Streams, simulate.Stream{
-			Resource:    rapid.SampledFrom([]string{"r", "s"}).Draw(t, "resource"),
-			Rate:        rapid.Float64Range(0.5, 60).Draw(t, "rate"),
-			Shape:       rapid.SampledFrom([]simulate.Shape{simulate.Even, simulate.Poisson}).Draw(t, "shape"),
-			From:        time.Duration(rapid.IntRange(0, 1500).Draw(t, "from")) * time.Millisecond,
-			Tokens:      rapid.IntRange(1, 4).Draw(t, "tokens"),
-			Origin:      rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "origin"),
-			ServiceTime: time.Duration(rapid.IntRange(0, 500).Draw(t, "serviceTime")) * time.Millisecond,
-		})
+		s := simulate.Stream{
+			Resource: rapid.SampledFrom([]string{"r", "s"}).Draw(t, "resource"),
+			Rate:     rapid.Float64Range(0.5, 60).Draw(t, "rate"),
+			Shape:    rapid.SampledFrom([]simulate.Shape{simulate.Even, simulate.Poisson}).Draw(t, "shape"),
+			From:     milliseconds(1500, "from"),
+			Tokens:   rapid.IntRange(1, 4).Draw(t, "tokens"),
+			Origin:   rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "origin"),
+			Timeout:  milliseconds(1000, "timeout") * time.Duration(rapid.IntRange(0, 1).Draw(t, "has timeout")),
+			Fails:    fails.Draw(t, "fails"),
+		}
+		if server != nil && s.Resource == "s" {
+			load.Servers = []simulate.Server{*server}
+		} else {
+			s.ServiceTime = milliseconds(1500, "serviceTime")
+			if rapid.Bool().Draw(t, "phases") {
+				s.Phases = []simulate.Phase{
+					{Until: time.Second, ServiceTime: duration(milliseconds(500, "first serviceTime"))},
+					{Until: 2 * time.Second, Fails: number(fails.Draw(t, "second fails"))},
+				}
+			}
+		}
+		load.Streams = append(load.Streams, s)
 	}
 	return load
+}
+
+// anyServer draws a server of "s", or none.
+func anyServer(t *rapid.T) *simulate.Server {
+	if rapid.Bool().Draw(t, "no server") {
+		return nil
+	}
+	service := simulate.Service{
+		Mean:  time.Duration(rapid.IntRange(1, 200).Draw(t, "mean")) * time.Millisecond,
+		Shape: rapid.SampledFrom([]simulate.ServiceShape{"", simulate.Exponential, simulate.Lognormal}).Draw(t, "shape"),
+	}
+	if service.Shape == simulate.Lognormal {
+		service.P99 = 5 * service.Mean
+	}
+	return &simulate.Server{
+		Resources: []string{"s*"}, Workers: rapid.IntRange(1, 5).Draw(t, "workers"), Service: service,
+		Slowdown: rapid.SampledFrom([]float64{0, 0.02}).Draw(t, "slowdown"),
+		Changes:  []simulate.ServiceChange{{At: 2 * time.Second, Service: simulate.Service{Mean: 20 * time.Millisecond}}},
+	}
 }
 
 func anySet(t *rapid.T) rules.Set {
@@ -113,42 +157,121 @@ func TestRowsAreTheSumOfEvents(t *testing.T) {
 		const duration = 6 * time.Second
 		set, load := anySet(t), anyLoad(t)
 		result := run(t, set, load, duration)
-
-		type key struct {
-			second   int
-			resource string
-		}
-		want := map[key]simulate.Second{}
-		count := func(at float64, resource string, count func(s *simulate.Second)) {
-			k := key{int(nanoseconds(at) / 1e9), resource}
-			s := want[k]
-			count(&s)
-			want[k] = s
-		}
 		for _, e := range result.Events {
-			count(e.T, e.Resource, func(s *simulate.Second) { s.Offered++ })
-			if e.Outcome == simulate.Block {
-				require.NotEmpty(t, e.Rule)
-				count(e.T, e.Resource, func(s *simulate.Second) { s.Blocked++ })
-				continue
-			}
-			require.Equal(t, simulate.Pass, e.Outcome)
-			require.Empty(t, e.Rule)
-			count(float64(nanoseconds(e.T)+nanoseconds(e.Wait))/1e9, e.Resource, func(s *simulate.Second) {
-				s.Passed++
-				if e.Wait > 0 {
-					s.Waited++
-				}
-			})
+			requireConsistent(t, e)
 		}
-		for _, s := range result.Seconds {
-			w := want[key{s.Second, s.Resource}]
-			require.Equal(t, []int{w.Offered, w.Blocked, w.Passed, w.Waited}, []int{s.Offered, s.Blocked, s.Passed, s.Waited}, "%+v", s)
+		for _, row := range result.Seconds {
+			row.Ceiling = nil
+			require.Equal(t, rowOf(result.Events, row.Second, row.Resource), row)
 		}
-
 		bare, err := simulate.Run(context.Background(), set, load, simulate.Options{Duration: duration})
 		require.NoError(t, err)
 		require.Equal(t, result.Seconds, bare.Seconds, "events or not")
+	})
+}
+
+func requireConsistent(t T, e simulate.Event) {
+	t.Helper()
+	if e.Outcome == simulate.Block {
+		require.NotEmpty(t, e.Rule)
+		require.Nil(t, e.End)
+		require.False(t, e.Failed)
+		return
+	}
+	require.Equal(t, simulate.Pass, e.Outcome)
+	require.Empty(t, e.Rule)
+	require.NotNil(t, e.End, "every call that passes ends")
+	require.GreaterOrEqual(t, nanoseconds(*e.End), nanoseconds(e.T)+nanoseconds(e.Wait))
+}
+
+// rowOf returns the row of a second and a resource, from the events alone.
+func rowOf(events []simulate.Event, second int, resource string) simulate.Second {
+	row := simulate.Second{Second: second, Resource: resource}
+	begin, end := int64(second)*1e9, int64(second+1)*1e9
+	within := func(at int64) bool { return at >= begin && at < end }
+	var times []int64
+	type interval struct{ from, to int64 }
+	var underWay []interval
+	for _, e := range events {
+		if e.Resource != resource {
+			continue
+		}
+		arrived := nanoseconds(e.T)
+		if within(arrived) {
+			row.Offered++
+		}
+		if e.Outcome == simulate.Block {
+			if within(arrived) {
+				row.Blocked++
+			}
+			continue
+		}
+		passed, ended := arrived+nanoseconds(e.Wait), nanoseconds(*e.End)
+		underWay = append(underWay, interval{passed, ended})
+		if within(passed) {
+			row.Passed++
+			if e.Wait > 0 {
+				row.Waited++
+			}
+		}
+		if within(ended) {
+			times = append(times, ended-passed)
+			if row.Completed++; e.Failed {
+				row.Failed++
+			} else {
+				row.Good++
+			}
+		}
+	}
+	for _, candidate := range underWay { // the number only rises when a call passes
+		at, count := max(candidate.from, begin), 0
+		for _, other := range underWay {
+			if other.from <= at && at < other.to {
+				count++
+			}
+		}
+		if within(at) {
+			row.InFlight = max(row.InFlight, count)
+		}
+	}
+	if n := len(times); n > 0 {
+		slices.Sort(times)
+		row.RTP50, row.RTP99 = number(float64(times[(n+1)/2-1])/1e9), number(float64(times[(99*n+99)/100-1])/1e9)
+	}
+	return row
+}
+
+// Whatever the load, calls are neither lost nor invented.
+func TestEveryCallIsAccountedFor(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		const duration = 4 * time.Second
+		set, load := anySet(t), anyLoad(t)
+		result := run(t, set, load, duration)
+		var sum simulate.Second
+		for _, row := range result.Seconds {
+			sum.Offered += row.Offered
+			sum.Passed += row.Passed
+			sum.Blocked += row.Blocked
+			sum.Completed += row.Completed
+			sum.Failed += row.Failed
+			sum.Good += row.Good
+		}
+		waiting, underWay := 0, 0
+		for _, e := range result.Events {
+			passed := nanoseconds(e.T) + nanoseconds(e.Wait)
+			switch {
+			case e.Outcome == simulate.Block:
+			case passed >= int64(duration):
+				waiting++
+			case nanoseconds(*e.End) >= int64(duration):
+				underWay++
+			}
+		}
+		require.Len(t, result.Events, sum.Offered)
+		require.Equal(t, sum.Offered, sum.Passed+sum.Blocked+waiting)
+		require.Equal(t, sum.Passed, sum.Completed+underWay)
+		require.Equal(t, sum.Completed, sum.Failed+sum.Good)
 	})
 }
 

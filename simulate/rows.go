@@ -13,6 +13,10 @@ type rows struct {
 	resources []string   // sorted
 	origins   [][]string // of the calls of each resource
 	seconds   []Second   // by second, then by resource
+
+	inFlight      []int             // calls of each resource under way
+	responseTimes [][]time.Duration // of the calls of each resource that ended in the second ending
+	ending        int
 }
 
 func newRows(load Load, seconds int) *rows {
@@ -23,6 +27,8 @@ func newRows(load Load, seconds int) *rows {
 			*origins = append(*origins, s.Origin)
 		}
 	}
+	r.inFlight = make([]int, len(r.resources))
+	r.responseTimes = make([][]time.Duration, len(r.resources))
 	r.seconds = make([]Second, 0, seconds*len(r.resources))
 	for second := range seconds {
 		for _, resource := range r.resources {
@@ -47,7 +53,7 @@ func (r *rows) at(t time.Duration, resource int) *Second {
 	return &r.seconds[i]
 }
 
-// begin notes the ceilings of the second that begins at t.
+// begin notes the ceilings for the second that begins at t.
 func (r *rows) begin(engine *core.Engine, t time.Duration) {
 	for i, resource := range r.resources {
 		lowest := math.Inf(1)
@@ -62,10 +68,74 @@ func (r *rows) begin(engine *core.Engine, t time.Duration) {
 	}
 }
 
-// pass counts a call that is let through after a wait.
-func (s *Second) pass(wait time.Duration) {
-	s.Passed++
-	if wait > 0 {
-		s.Waited++
+// pass counts a call that is let through at t after a wait.
+func (r *rows) pass(t time.Duration, resource int, wait time.Duration) {
+	if row := r.at(t, resource); row != nil {
+		row.Passed++
+		if wait > 0 {
+			row.Waited++
+		}
 	}
+}
+
+// beginCall counts a call that is under way from t on, if it has a length.
+func (r *rows) beginCall(t time.Duration, resource int, hasLength bool) {
+	if hasLength {
+		r.inFlight[resource]++
+		r.sample(t, resource)
+	}
+}
+
+// sample notes how many calls of the resource are under way at t.
+func (r *rows) sample(t time.Duration, resource int) {
+	if row := r.at(t, resource); row != nil {
+		row.InFlight = max(row.InFlight, r.inFlight[resource])
+	}
+}
+
+// sampleAll notes how many calls of each resource are under way at t.
+func (r *rows) sampleAll(t time.Duration) {
+	for i := range r.resources {
+		r.sample(t, i)
+	}
+}
+
+// endCall counts a call that ended at t.
+func (r *rows) endCall(t time.Duration, resource int, responseTime time.Duration, failed, hasLength bool) {
+	if hasLength {
+		r.inFlight[resource]--
+	}
+	row := r.at(t, resource)
+	if row == nil {
+		return
+	}
+	if row.Completed++; failed {
+		row.Failed++
+	} else {
+		row.Good++
+	}
+	if row.Second != r.ending {
+		r.summarise()
+		r.ending = row.Second
+	}
+	r.responseTimes[resource] = append(r.responseTimes[resource], responseTime)
+}
+
+// summarise fills in the response times of the second ending.
+func (r *rows) summarise() {
+	for i, times := range r.responseTimes {
+		if len(times) == 0 {
+			continue
+		}
+		slices.Sort(times)
+		row := &r.seconds[r.ending*len(r.resources)+i]
+		row.RTP50, row.RTP99 = pointerTo(seconds(percentile(times, 50))), pointerTo(seconds(percentile(times, 99)))
+		r.responseTimes[i] = times[:0]
+	}
+}
+
+// percentile returns the least of the sorted times that so many percent of them
+// do not exceed.
+func percentile(sorted []time.Duration, percent int) time.Duration {
+	return sorted[(len(sorted)*percent+99)/100-1]
 }

@@ -16,7 +16,7 @@ import (
 // returns what became of them. Calls that wait when the duration is over are
 // followed to the end of their wait.
 //
-// The error is [Faults] for a load that makes no sense or is larger than the
+// The error is [Faults] for a load that is invalid or larger than the
 // bounds of this package, [rules.Problems] for such rules, or that of ctx, which
 // ends a long run. Run works in the goroutine that calls it.
 func Run(ctx context.Context, set rules.Set, load Load, options Options) (Result, error) {
@@ -35,70 +35,68 @@ func Run(ctx context.Context, set rules.Set, load Load, options Options) (Result
 	if err := s.run(ctx); err != nil {
 		return Result{}, fmt.Errorf("simulate: after %v of %v: %w", s.now, options.Duration, err)
 	}
-	return Result{Seconds: s.rows.seconds, Events: s.events}, nil
+	s.finishStates()
+	return Result{Seconds: s.rows.seconds, Events: s.events, States: s.states, Limits: []Limit{}}, nil
 }
 
-// simulation is a run under way.
+// simulation is a run in progress.
 type simulation struct {
 	options Options
 	clock   *clock.Virtual
 	engine  *core.Engine
 	streams []stream
+	servers []*server
+	signals []Signal
 
 	now      time.Duration // where the clock stands
 	arrivals heap[*source]
-	agenda   agenda
+	queue    eventQueue
 	woken    []*call // to be proceeded with before time moves
 	pending  int     // calls that wait or are served
 
+	began       time.Duration // the present second
+	utilisation float64       // of the servers in the second before
+
 	rows   *rows
 	events []Event // of an arrival each, if asked for
-}
-
-// stream is what all calls of a stream have in common.
-type stream struct {
-	resource    string
-	row         int // of its resource within a second
-	options     []core.Option
-	serviceTime time.Duration
+	states []StateChange
 }
 
 func newSimulation(load Load, options Options) *simulation {
 	rows := newRows(load, options.seconds())
 	virtual := clock.NewVirtual(time.Unix(0, 0))
 	s := &simulation{
-		options: options,
-		clock:   virtual,
-		engine: core.New(core.Config{
-			Clock:        virtual,
-			Logger:       slog.New(slog.DiscardHandler),
-			MaxResources: max(core.DefaultMaxResources, len(rows.resources)),
-		}),
+		options:  options,
+		clock:    virtual,
+		servers:  newServers(load),
+		signals:  load.Signals,
 		arrivals: newArrivals(load, options.Duration),
-		agenda:   newAgenda(),
+		queue:    newEventQueue(),
 		rows:     rows,
 		events:   []Event{}, // in JSON an empty list, not null
+		states:   []StateChange{},
 	}
-	for _, of := range load.Streams {
-		s.streams = append(s.streams, newStream(of, rows))
+	s.engine = core.New(core.Config{
+		Clock:        virtual,
+		Logger:       slog.New(slog.DiscardHandler),
+		MaxResources: max(core.DefaultMaxResources, len(rows.resources)),
+		Kinds:        options.Kinds,
+		Observer:     core.Observer{StateChanged: s.stateChanged},
+	})
+	served := servedBy(load)
+	for i := range load.Streams {
+		stream := newStream(load, i, rows)
+		if by := served[stream.resource]; len(by) > 0 {
+			stream.server = s.servers[by[0]]
+		}
+		s.streams = append(s.streams, stream)
 	}
 	return s
 }
 
-func newStream(of Stream, rows *rows) stream {
-	s := stream{resource: of.Resource, row: rows.indexOf(of.Resource), serviceTime: of.ServiceTime}
-	if of.Tokens > 0 {
-		s.options = append(s.options, core.Tokens(of.Tokens))
-	}
-	if of.Origin != "" {
-		s.options = append(s.options, core.Origin(of.Origin))
-	}
-	return s
-}
-
-// run lets everything happen, in order, until there is nothing left.
+// run processes everything, in order, until there is nothing left.
 func (s *simulation) run(ctx context.Context) error {
-	s.agenda.add(entry{kind: secondBegins})
+	s.queue.add(queuedEvent{kind: secondBegins})
 	for ctx.Err() == nil {
 		at, arrives := s.next()
 		if at == endless {
@@ -113,20 +111,21 @@ func (s *simulation) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// end makes sure that no call was lost.
+// end completes the rows and makes sure that no call was lost.
 func (s *simulation) end() error {
-	if s.pending > 0 {
+	s.rows.summarise()
+	if s.pending != 0 {
 		return fmt.Errorf("%d calls wait that nothing wakes", s.pending)
 	}
 	return nil
 }
 
-// next tells when the next thing happens, and whether it is an arrival: the
-// last of what happens at the same instant.
+// next returns when the next event is due, and whether it is an arrival, which
+// come after all other events of the same instant.
 func (s *simulation) next() (at time.Duration, arrives bool) {
 	at = endless
-	if s.agenda.len() > 0 {
-		at = s.agenda.top().at
+	if s.queue.len() > 0 {
+		at = s.queue.top().at
 	}
 	if s.arrivals.len() > 0 && s.arrivals.top().next < at {
 		return s.arrivals.top().next, true
@@ -134,13 +133,13 @@ func (s *simulation) next() (at time.Duration, arrives bool) {
 	return at, false
 }
 
-// step lets the next thing happen, and what follows from it at once.
+// step processes the next event, and the calls that it wakes.
 func (s *simulation) step(arrives bool) error {
 	if arrives {
 		if err := s.arrive(); err != nil {
 			return err
 		}
-	} else if err := s.happen(s.agenda.pop()); err != nil {
+	} else if err := s.process(s.queue.pop()); err != nil {
 		return err
 	}
 	for i := 0; i < len(s.woken); i++ { // which may grow
@@ -153,29 +152,40 @@ func (s *simulation) step(arrives bool) error {
 	return nil
 }
 
-// happen lets an entry of the agenda happen.
-func (s *simulation) happen(e entry) error {
+// process processes an event of the queue.
+func (s *simulation) process(e queuedEvent) error {
 	switch e.kind {
 	case secondBegins:
 		s.beginSecond()
-	case callEnds:
-		s.pending--
-		e.call.guard.Exit()
-	case turnFalls:
-		if e.number == e.call.turn { // else it was woken before
+	case workEnds:
+		return s.endWork(e.call)
+	case timeoutOver:
+		s.timeOut(e.call)
+	case secondSampled:
+		s.rows.sampleAll(s.now)
+	case waitOver:
+		if e.number == e.call.timer { // else it was woken before
 			return s.proceed(e.call)
 		}
 	}
 	return nil
 }
 
-// beginSecond looks at the ceilings and reports how far the simulation is.
+// beginSecond notes the ceilings and reports how far the simulation is.
 func (s *simulation) beginSecond() {
-	if s.now > 0 && s.options.Progress != nil {
-		s.options.Progress(s.now, s.options.Duration)
+	if s.now > 0 {
+		s.utilisation = utilisation(s.servers, s.now, s.now-s.began)
+		if s.options.Progress != nil {
+			s.options.Progress(s.now, s.options.Duration)
+		}
 	}
+	s.began = s.now
 	if s.now < s.options.Duration {
 		s.rows.begin(s.engine, s.now)
-		s.agenda.add(entry{kind: secondBegins, at: min(s.now+time.Second, s.options.Duration)})
+		s.queue.add(queuedEvent{kind: secondSampled, at: s.now})
+		s.queue.add(queuedEvent{kind: secondBegins, at: min(s.now+time.Second, s.options.Duration)})
 	}
 }
+
+// readSignals returns what the signals of the system show now.
+func (s *simulation) readSignals() reading { return readSignals(s.signals, s.now, s.utilisation) }

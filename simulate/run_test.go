@@ -55,14 +55,16 @@ func TestRowsForEverySecondAndResource(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, simulate.Result{
 		Seconds: []simulate.Second{
-			{Second: 0, Resource: "a", Offered: 2, Passed: 2},
+			{Second: 0, Resource: "a", Offered: 2, Passed: 2, Completed: 2, Good: 2, RTP50: number(0), RTP99: number(0)},
 			{Second: 0, Resource: "b"},
 			{Second: 1, Resource: "a"},
 			{Second: 1, Resource: "b"},
 			{Second: 2, Resource: "a"},
-			{Second: 2, Resource: "b", Offered: 2, Passed: 2},
+			{Second: 2, Resource: "b", Offered: 2, Passed: 2, Completed: 2, Good: 2, RTP50: number(0), RTP99: number(0)},
 		},
 		Events: []simulate.Event{},
+		States: []simulate.StateChange{},
+		Limits: []simulate.Limit{},
 	}, result)
 	assert.Equal(t, []int{0, 0, 2}, result.Passed("b"))
 	assert.Empty(t, result.Passed("c"))
@@ -72,16 +74,21 @@ func TestACallCountsInTheSecondInWhichItPasses(t *testing.T) {
 	t.Parallel()
 	set := flowRules(flow.Rule{Limit: 1, Algorithm: flow.Throttle, MaxWait: 2 * time.Second})
 	result := run(t, set, streams(simulate.Stream{Times: at(500, 500, 500, 500)}), 2*time.Second)
-	one := 1.0
 	assert.Equal(t, []simulate.Second{
-		{Second: 0, Resource: "r", Offered: 4, Passed: 1, Blocked: 1, Ceiling: &one},
-		{Second: 1, Resource: "r", Passed: 1, Waited: 1, Ceiling: &one},
+		{
+			Second: 0, Resource: "r", Offered: 4, Passed: 1, Blocked: 1, Ceiling: number(1),
+			Completed: 1, Good: 1, RTP50: number(0), RTP99: number(0),
+		},
+		{
+			Second: 1, Resource: "r", Passed: 1, Waited: 1, Ceiling: number(1),
+			Completed: 1, Good: 1, RTP50: number(0), RTP99: number(0),
+		},
 	}, result.Seconds, "the third passes at 2.5 s: after the last row")
 	assert.Equal(t, []simulate.Event{
-		{T: 0.5, Resource: "r", Outcome: simulate.Pass},
-		{T: 0.5, Resource: "r", Outcome: simulate.Pass, Wait: 1},
-		{T: 0.5, Resource: "r", Outcome: simulate.Pass, Wait: 2},
-		{T: 0.5, Resource: "r", Outcome: simulate.Block, Rule: "r", Kind: "flow"},
+		{T: 0.5, Resource: "r", Outcome: simulate.Pass, End: number(0.5), Priority: "normal"},
+		{T: 0.5, Resource: "r", Outcome: simulate.Pass, Wait: 1, End: number(1.5), Priority: "normal"},
+		{T: 0.5, Resource: "r", Outcome: simulate.Pass, Wait: 2, End: number(2.5), Priority: "normal"},
+		{T: 0.5, Resource: "r", Outcome: simulate.Block, Rule: "r", Kind: "flow", Priority: "normal"},
 	}, result.Events, "and is followed to its end")
 }
 
@@ -97,7 +104,7 @@ func TestACallRefusedAfterAWaitIsBlockedInTheSecondOfItsArrival(t *testing.T) {
 	), 0)
 	assert.Equal(t, []int{1}, result.Blocked("r"))
 	assert.Equal(t, simulate.Event{
-		T: 0.9, Resource: "r", Outcome: simulate.Block, Wait: 0.1, Rule: "counted", Kind: "flow",
+		T: 0.9, Resource: "r", Outcome: simulate.Block, Wait: 0.1, Rule: "counted", Kind: "flow", Priority: "normal",
 	}, result.Events[1])
 }
 
@@ -112,7 +119,7 @@ func TestEventsAreInOrderOfArrivalHoweverLongCallsWait(t *testing.T) {
 	assert.Equal(t, []float64{0, 0.9, 0, 1.8, 0}, waits(result))
 }
 
-func TestTurnsFallDueBeforeCallsArrive(t *testing.T) {
+func TestWaitsEndBeforeCallsArrive(t *testing.T) {
 	t.Parallel()
 	set := flowRules(
 		flow.Rule{Resource: "writes", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second},
@@ -135,7 +142,7 @@ func TestTokensOriginsAndServiceTimes(t *testing.T) {
 	)
 	load := streams(
 		simulate.Stream{Times: at(0, 1, 2), Tokens: 2, Origin: "mobile", ServiceTime: time.Hour},
-		simulate.Stream{Times: at(10, 11, 12, 13), Args: []any{"x", 1}},
+		simulate.Stream{Times: at(10, 11, 12, 13), Attrs: []simulate.Attr{{Name: "user", Values: []any{"x", 1}}}},
 	)
 	result := run(t, set, load, 0)
 	assert.Equal(t, []string{"pass", "pass", "block", "pass", "pass", "pass", "block"}, outcomes(result))
@@ -187,7 +194,7 @@ func TestTheCeilingIsTheLowestOfTheEnforcedRulesPerSecond(t *testing.T) {
 	}
 }
 
-func TestAnUnsoundRuleEndsTheSimulationBeforeItBegins(t *testing.T) {
+func TestAnInvalidRuleEndsTheSimulationBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	set := flowRules(flow.Rule{Limit: -1}, flow.Rule{Name: "second", Limit: 1, Window: -1})
 	_, err := simulate.Run(t.Context(), set, streams(simulate.Stream{Times: at(0)}), simulate.Options{})
@@ -223,16 +230,16 @@ func TestTheDeadlineOfARunIsNoneOfItsCalls(t *testing.T) {
 	assert.Equal(t, []float64{0, 36_000}, waits(result))
 }
 
-func TestProgressIsToldOnceAVirtualSecond(t *testing.T) {
+func TestProgressIsReportedOnceAVirtualSecond(t *testing.T) {
 	t.Parallel()
-	var told []time.Duration
+	var reported []time.Duration
 	options := simulate.Options{Duration: 2500 * time.Millisecond, Progress: func(done, of time.Duration) {
 		assert.Equal(t, 2500*time.Millisecond, of)
-		told = append(told, done)
+		reported = append(reported, done)
 	}}
 	_, err := simulate.Run(t.Context(), rules.Set{}, streams(simulate.Stream{Rate: 10}), options)
 	require.NoError(t, err)
-	assert.Equal(t, []time.Duration{time.Second, 2 * time.Second, 2500 * time.Millisecond}, told)
+	assert.Equal(t, []time.Duration{time.Second, 2 * time.Second, 2500 * time.Millisecond}, reported)
 }
 
 func TestTooManyCallsAtATimeEndARun(t *testing.T) {

@@ -1,7 +1,10 @@
 package simulate
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -14,14 +17,18 @@ const (
 	MaxRate     = 1e9                // calls per second of a stream
 	MaxDuration = 7 * 24 * time.Hour // of virtual time
 	MaxArrivals = 10_000_000         // calls of all streams
-	MaxEvents   = 2_000_000          // the same where each is reported: about 100 bytes of memory a call
+	MaxEvents   = 2_000_000          // the same where each is reported: about 150 bytes of memory a call
 	MaxRows     = 1_000_000          // seconds × resources
 	MaxPending  = 1_000_000          // calls that wait or are served at one time: up to 1 KiB of memory each
+	MaxWorkers  = 1_000_000          // of a server
+	MaxSlowdown = 1000               // of a server: each waiting call makes service 1000 times slower
+	MaxTail     = 14                 // P99 of a lognormal service time, in means: no such distribution goes beyond 14.97
+	MaxValues   = 10_000_000         // different values of an attribute
 )
 
-// Validate returns every mistake in the load, none when it is sound. What
-// depends on the options besides is told by [Run]: whether the duration is
-// missing, or the load too large.
+// Validate returns every mistake in the load, none when it is valid. [Run] also
+// reports what depends on the options: whether the duration is missing, or the
+// load too large.
 func (l Load) Validate() []Fault {
 	var faults Faults
 	faults.check(len(l.Streams) > 0, WholeLoad, "streams", "is missing: a load has at least one stream")
@@ -30,6 +37,12 @@ func (l Load) Validate() []Fault {
 			faults.check(ok, i, field, format, args...)
 		})
 	}
+	whole := func(ok bool, field, format string, args ...any) {
+		faults.check(ok, WholeLoad, field, format, args...)
+	}
+	l.validateServers(whole)
+	l.validateServed(&faults)
+	l.validateSignals(whole)
 	return faults
 }
 
@@ -49,9 +62,65 @@ func (s Stream) validate(check checker) {
 		"is %d: must be from 1 to %d", s.Tokens, math.MaxInt32)
 	check(s.ServiceTime >= 0 && s.ServiceTime <= MaxDuration, "serviceTime",
 		"is %v: must be from 0s to %v", s.ServiceTime, MaxDuration)
-	for i, arg := range s.Args {
-		check(isPlain(arg), "args",
-			"has %T in place %d: must be strings, booleans or numbers of the built-in types", arg, i+1)
+	check(s.Fails >= 0 && s.Fails <= 1, "fails", "is %v: must be a share from 0 to 1", s.Fails)
+	check(s.Timeout >= 0 && s.Timeout <= MaxDuration, "timeout",
+		"is %v: must be from 0s (none) to %v", s.Timeout, MaxDuration)
+	check(s.Priority == "" || slices.Contains(priorities(), s.Priority), "priority",
+		"is %.60q: must be %s", s.Priority, strings.Join(priorities(), ", "))
+	s.validatePhases(check)
+	s.validateAttrs(check)
+}
+
+// priorities are the names of the priorities.
+func priorities() []string {
+	return []string{PriorityCritical, PriorityHigh, PriorityNormal, PriorityLow, PrioritySheddable}
+}
+
+func (s Stream) validatePhases(check checker) {
+	before := time.Duration(0)
+	for i, p := range s.Phases {
+		field := func(name string) string { return fmt.Sprintf("phases[%d].%s", i, name) }
+		last := i == len(s.Phases)-1
+		switch {
+		case p.Until != 0:
+			check(p.Until > before && p.Until <= MaxDuration, field("until"),
+				"is %v: must be later than the phase before it (%v) and at most %v", p.Until, before, MaxDuration)
+			before = max(before, p.Until)
+		default:
+			check(last, field("until"), "is missing: only the last phase may go on to the end")
+		}
+		if v := p.ServiceTime; v != nil {
+			check(*v >= 0 && *v <= MaxDuration, field("serviceTime"), "is %v: must be from 0s to %v", *v, MaxDuration)
+		}
+		if v := p.Fails; v != nil {
+			check(*v >= 0 && *v <= 1, field("fails"), "is %v: must be a share from 0 to 1", *v)
+		}
+	}
+}
+
+func (s Stream) validateAttrs(check checker) {
+	seen := make(map[string]bool)
+	for _, a := range s.Attrs {
+		field := "attrs." + a.Name
+		check(a.Name != "" && len(a.Name) <= rules.MaxNameLength && utf8.ValidString(a.Name), "attrs",
+			"has an attribute called %.60q: must be a name of at most %d bytes in UTF-8", a.Name, rules.MaxNameLength)
+		check(!seen[a.Name], field, "is given twice: remove one")
+		seen[a.Name] = true
+		for i, v := range a.Values {
+			_, plain := plainValue(v)
+			check(plain, field, "has %T in place %d: must be text or a whole number", v, i+1)
+			if text, ok := v.(string); ok {
+				check(utf8.ValidString(text) && len(text) <= rules.MaxNameLength, field,
+					"has %.60q in place %d: must be at most %d bytes of UTF-8", text, i+1, rules.MaxNameLength)
+			}
+		}
+		if len(a.Values) > 0 {
+			check(a.Count == 0 && a.Shape == "", field, "has a count or a shape beside its values: remove one of the two")
+			continue
+		}
+		check(a.Count > 0 && a.Count <= MaxValues, field+".count", "is %d: must be from 1 to %d, or give values", a.Count, MaxValues)
+		check(a.Shape == "" || a.Shape == Cycle || a.Shape == Uniform || a.Shape == Zipf, field+".shape",
+			"is %.60q: must be %q, %q or %q", a.Shape, Cycle, Uniform, Zipf)
 	}
 }
 
@@ -86,16 +155,4 @@ func (s Stream) validateRate(check checker) {
 		check(s.Until > s.From && s.Until <= MaxDuration, "until",
 			"is %v: must be later than from (%v) and at most %v", s.Until, s.From, MaxDuration)
 	}
-}
-
-// isPlain says whether an engine takes the value for an argument of a call.
-func isPlain(arg any) bool {
-	switch arg.(type) {
-	case string, bool,
-		int, int8, int16, int32, int64,
-		uint, uint8, uint16, uint32, uint64,
-		float32, float64:
-		return true
-	}
-	return false
 }

@@ -16,7 +16,7 @@ import (
 func TestMistakesInAStream(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", rules.MaxNameLength+1)
-	sound := func(change func(s *simulate.Stream)) simulate.Stream {
+	valid := func(change func(s *simulate.Stream)) simulate.Stream {
 		s := simulate.Stream{Resource: "r", Rate: 1, Until: time.Second}
 		change(&s)
 		return s
@@ -46,9 +46,43 @@ func TestMistakesInAStream(t *testing.T) {
 		"too many tokens":     {func(s *simulate.Stream) { s.Tokens = math.MaxInt32 + 1 }, "tokens", "must be from 1"},
 		"negative service":    {func(s *simulate.Stream) { s.ServiceTime = -1 }, "serviceTime", "must be from 0s"},
 		"service too long":    {func(s *simulate.Stream) { s.ServiceTime = 200 * time.Hour }, "serviceTime", "168h0m0s"},
-		"arguments":           {func(s *simulate.Stream) { s.Args = []any{1, []int{2}} }, "args", "has []int in place 2"},
-		"no argument":         {func(s *simulate.Stream) { s.Args = []any{nil} }, "args", "has <nil> in place 1"},
-		"rate and times":      {func(s *simulate.Stream) { s.Until = 0; s.Times = at(0) }, "rate", "cannot go with times"},
+		"negative share":      {func(s *simulate.Stream) { s.Fails = -0.1 }, "fails", "is -0.1: must be a share from 0 to 1"},
+		"share above one":     {func(s *simulate.Stream) { s.Fails = 1.5 }, "fails", "is 1.5"},
+		"share not a number":  {func(s *simulate.Stream) { s.Fails = math.NaN() }, "fails", "is NaN"},
+		"negative timeout":    {func(s *simulate.Stream) { s.Timeout = -1 }, "timeout", "is -1ns: must be from 0s"},
+		"unknown priority":    {func(s *simulate.Stream) { s.Priority = "urgent" }, "priority", "must be critical, high, normal, low, sheddable"},
+		"phase without end": {
+			func(s *simulate.Stream) { s.Phases = []simulate.Phase{{}, {Until: 1}} },
+			"phases[0].until", "is missing: only the last phase",
+		},
+		"phases out of order": {
+			func(s *simulate.Stream) { s.Phases = []simulate.Phase{{Until: 2 * time.Second}, {Until: time.Second}} },
+			"phases[1].until", "is 1s: must be later than the phase before it (2s)",
+		},
+		"phase service": {
+			func(s *simulate.Stream) { s.Phases = []simulate.Phase{{ServiceTime: duration(-1)}} },
+			"phases[0].serviceTime", "is -1ns",
+		},
+		"phase share": {
+			func(s *simulate.Stream) { s.Phases = []simulate.Phase{{Fails: number(2)}} },
+			"phases[0].fails", "is 2: must be a share",
+		},
+		"attribute without values": {func(s *simulate.Stream) { s.Attrs = attr(simulate.Attr{Name: "a"}) }, "attrs.a.count", "is 0: must be from 1 to 10000000, or give values"},
+		"attribute without name":   {func(s *simulate.Stream) { s.Attrs = attr(simulate.Attr{Count: 1}) }, "attrs", `has an attribute called ""`},
+		"attribute twice": {
+			func(s *simulate.Stream) {
+				s.Attrs = attr(simulate.Attr{Name: "a", Count: 1}, simulate.Attr{Name: "a", Count: 1})
+			},
+			"attrs.a", "is given twice",
+		},
+		"attribute of another type": {func(s *simulate.Stream) { s.Attrs = attr(simulate.Attr{Name: "a", Values: []any{"x", 2.5}}) }, "attrs.a", "has float64 in place 2: must be text or a whole number"},
+		"attribute not UTF-8":       {func(s *simulate.Stream) { s.Attrs = attr(simulate.Attr{Name: "a", Values: []any{"\xff"}}) }, "attrs.a", "bytes of UTF-8"},
+		"attribute shape":           {func(s *simulate.Stream) { s.Attrs = attr(simulate.Attr{Name: "a", Count: 1, Shape: "x"}) }, "attrs.a.shape", `must be "cycle", "uniform" or "zipf"`},
+		"values and count": {
+			func(s *simulate.Stream) { s.Attrs = attr(simulate.Attr{Name: "a", Values: []any{1}, Count: 1}) },
+			"attrs.a", "has a count or a shape beside its values",
+		},
+		"rate and times": {func(s *simulate.Stream) { s.Until = 0; s.Times = at(0) }, "rate", "cannot go with times"},
 		"from and times": {
 			func(s *simulate.Stream) { *s = simulate.Stream{Resource: "r", Times: at(0), From: 1} },
 			"from", "has no effect with times",
@@ -73,7 +107,7 @@ func TestMistakesInAStream(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			load := simulate.Load{Streams: []simulate.Stream{sound(func(*simulate.Stream) {}), sound(test.change)}}
+			load := simulate.Load{Streams: []simulate.Stream{valid(func(*simulate.Stream) {}), valid(test.change)}}
 			faults := load.Validate()
 			require.Len(t, faults, 1)
 			assert.Equal(t, 1, faults[0].Stream)
@@ -88,14 +122,110 @@ func TestMistakesInAStream(t *testing.T) {
 	}
 }
 
-func TestSoundLoadsHaveNoFaults(t *testing.T) {
+func attr(list ...simulate.Attr) []simulate.Attr { return list }
+
+func TestMistakesInServersAndSignals(t *testing.T) {
+	t.Parallel()
+	mean := simulate.Service{Mean: time.Second}
+	valid := func(change func(s *simulate.Server)) []simulate.Server {
+		s := simulate.Server{Name: "db", Resources: []string{"r"}, Workers: 1, Service: mean}
+		change(&s)
+		return []simulate.Server{s}
+	}
+	service := func(service simulate.Service) []simulate.Server {
+		return valid(func(s *simulate.Server) { s.Service = service })
+	}
+	changes := func(list ...simulate.ServiceChange) []simulate.Server {
+		return valid(func(s *simulate.Server) { s.Changes = list })
+	}
+	tests := map[string]struct {
+		servers []simulate.Server
+		signals []simulate.Signal
+		want    string
+	}{
+		"no workers":       {servers: valid(func(s *simulate.Server) { s.Workers = 0 }), want: "servers[0].workers is 0: must be from 1 to 1000000"},
+		"too many workers": {servers: valid(func(s *simulate.Server) { s.Workers = 1e6 + 1 }), want: "servers[0].workers is 1000001"},
+		"no resources":     {servers: valid(func(s *simulate.Server) { s.Resources = nil }), want: "servers[0].resources is missing"},
+		"unused": {
+			servers: valid(func(s *simulate.Server) { s.Resources = []string{"x", "y*"} }),
+			want:    "servers[0].resources match no resource of the load: name one that a stream calls",
+		},
+		"pattern": {
+			servers: valid(func(s *simulate.Server) { s.Resources = []string{"r", "[x"} }),
+			want:    `servers[0].resources has "[x", character 1: `,
+		},
+		"name twice": {
+			servers: append(valid(func(*simulate.Server) {}), simulate.Server{Name: "db", Resources: []string{"s"}, Workers: 1, Service: mean}),
+			want:    `servers[1].name is "db", as that of a server before it`,
+		},
+		"two servers": {
+			servers: append(valid(func(*simulate.Server) {}), simulate.Server{Resources: []string{"?"}, Workers: 1, Service: mean}),
+			want:    "streams[0] resource is served by servers[0] (db) and servers[1] (): a resource has one server at most",
+		},
+		"slowdown":       {servers: valid(func(s *simulate.Server) { s.Slowdown = math.NaN() }), want: "servers[0].slowdown is NaN: must be from 0 to 1000"},
+		"no mean":        {servers: service(simulate.Service{}), want: "servers[0].service.mean is missing"},
+		"negative mean":  {servers: service(simulate.Service{Mean: -1}), want: "servers[0].service.mean is -1ns"},
+		"shape":          {servers: service(simulate.Service{Mean: 1, Shape: "normal"}), want: `servers[0].service.shape is "normal": must be "constant", "exponential" or "lognormal"`},
+		"no p99":         {servers: service(simulate.Service{Mean: 1, Shape: simulate.Lognormal}), want: "servers[0].service.p99 is missing"},
+		"low p99":        {servers: service(simulate.Service{Mean: 2, Shape: simulate.Lognormal, P99: 2}), want: "servers[0].service.p99 is 2ns: must be more than the mean (2ns)"},
+		"high p99":       {servers: service(simulate.Service{Mean: 2, Shape: simulate.Lognormal, P99: 29}), want: "servers[0].service.p99 is 29ns"},
+		"p99 of another": {servers: service(simulate.Service{Mean: 2, P99: 3}), want: "servers[0].service.p99 has no effect"},
+		"empty change":   {servers: changes(simulate.ServiceChange{At: 1}), want: "servers[0].changes[0].service is missing"},
+		"late change":    {servers: changes(simulate.ServiceChange{At: -1, Service: mean}), want: "servers[0].changes[0].at is -1ns"},
+		"changes out of order": {
+			servers: changes(simulate.ServiceChange{At: 2, Service: mean}, simulate.ServiceChange{At: 2, Service: mean}),
+			want:    "servers[0].changes[1].at is 2ns: must be later than the change before it",
+		},
+		"change without p99": {
+			servers: changes(simulate.ServiceChange{Service: simulate.Service{Shape: simulate.Lognormal}}),
+			want:    "servers[0].changes[0].service.p99 is missing",
+		},
+		"empty signal":     {signals: []simulate.Signal{{}}, want: "signals[0].cpu is missing: give cpu, memory or load"},
+		"negative signal":  {signals: []simulate.Signal{{At: -1, CPU: number(1)}}, want: "signals[0].at is -1ns"},
+		"signals in order": {signals: []simulate.Signal{{CPU: number(1)}, {CPU: number(1)}}, want: "signals[1].at is 0s: must be later"},
+		"cpu":              {signals: []simulate.Signal{{CPU: number(1.1)}}, want: "signals[0].cpu is 1.1: must be from 0 to 1"},
+		"memory":           {signals: []simulate.Signal{{Memory: number(math.NaN())}}, want: "signals[0].memory is NaN"},
+		"load":             {signals: []simulate.Signal{{Load: number(-1)}}, want: "signals[0].load is -1: must be from 0 to 1e+06"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			load := streams(simulate.Stream{Times: at(0)}, simulate.Stream{Resource: "s", Times: at(0)})
+			load.Servers, load.Signals = test.servers, test.signals
+			var lines []string
+			for _, fault := range load.Validate() {
+				lines = append(lines, fault.Error())
+			}
+			require.NotEmpty(t, lines)
+			assert.Contains(t, lines[0], "simulate: "+test.want)
+		})
+	}
+}
+
+func TestServedStreamsHaveNoServiceTime(t *testing.T) {
+	t.Parallel()
+	load := streams(simulate.Stream{
+		Times: at(0), ServiceTime: time.Second,
+		Phases: []simulate.Phase{{Until: time.Second, Fails: number(1)}, {ServiceTime: duration(0)}},
+	})
+	load.Servers = []simulate.Server{{Name: "db", Resources: []string{"r"}, Workers: 1, Service: simulate.Service{Mean: 1}}}
+	_, err := simulate.Run(t.Context(), rules.Set{}, load, simulate.Options{})
+	const why = "has no effect: the calls are served by servers[0] (db): remove it, or take the resource from the server"
+	require.EqualError(t, err, "simulate: streams[0] serviceTime "+why+"\nsimulate: streams[0] phases[1].serviceTime "+why)
+}
+
+func TestValidLoadsHaveNoFaults(t *testing.T) {
 	t.Parallel()
 	load := simulate.Load{Streams: []simulate.Stream{
 		{Resource: "r", Rate: 0.001},
 		{Resource: strings.Repeat("x", rules.MaxNameLength), Rate: simulate.MaxRate, Shape: simulate.Poisson},
 		{Resource: "é", Times: at(0), Tokens: math.MaxInt32, Origin: "other", ServiceTime: time.Hour},
 		{Resource: "r", Times: []time.Duration{simulate.MaxDuration}},
-		{Resource: "r", Rate: 1, Args: []any{"a", true, 1, int8(1), uint64(1), 1.5, float32(1)}},
+		{
+			Resource: "r", Rate: 1, Fails: 1, Timeout: time.Second, Priority: simulate.PriorityHigh,
+			Phases: []simulate.Phase{{Until: 1}, {Until: 2, Fails: number(0)}, {ServiceTime: duration(0)}},
+		},
+		{Resource: "r", Rate: 1, Attrs: []simulate.Attr{{Name: "user", Values: []any{"a", 1, int64(1)}}}},
 	}}
 	assert.Empty(t, load.Validate())
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/penstock-go/penstock/simulate"
 )
 
-// Warm-up by the mother bucket is compared second by second: what the engine
-// saves up of fractional ceilings may pass a call earlier or later.
-func TestTheMotherBucketIsByTheBook(t *testing.T) {
+// Warm-up is compared second by second: the fractions of a ceiling that the engine
+// carries over may let a call pass earlier or later.
+func TestTheWarmUpBucketMatchesTheOracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rule := flow.Rule{
 			Resource: "r",
 			Limit:    rapid.SampledFrom([]float64{60, 100, 333.3}).Draw(t, "limit"),
-			// Those of a short period waver about the warning line, and that is
-			// sensitive to a single call.
+			// Those of a short period go back and forth over the warning line, where
+			// a single call makes a difference.
 			WarmUp: rapid.SampledFrom([]flow.WarmUp{
 				{Period: 3 * time.Second, ColdFactor: 1.5},
 				{Period: 10 * time.Second, ColdFactor: 3},
@@ -40,7 +40,7 @@ func TestTheMotherBucketIsByTheBook(t *testing.T) {
 		got := run(t, flowRules(rule), load, duration).Passed("r")
 		offers := offersOf(load, duration)
 		want := make([]int, len(got))
-		for i, v := range judge([]flow.Rule{rule}, offers) {
+		for i, v := range decide([]flow.Rule{rule}, offers) {
 			if second := (offers[i].at + v.wait) / 1e9; v.passed && second < int64(len(want)) {
 				want[second]++
 			}

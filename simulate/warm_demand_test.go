@@ -49,7 +49,7 @@ func TestCallsOfSeveralTokensWarmAResourceUp(t *testing.T) {
 	}
 }
 
-func TestTurnsThatWaitWarmASmallLimitUp(t *testing.T) {
+func TestWaitingCallsWarmASmallLimitUp(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		limit, coldFactor float64

@@ -27,6 +27,9 @@ func Events(w io.Writer, events []simulate.Event) error {
 			if e.Rule != "" {
 				fmt.Fprintf(columns, " by %s rule %s", e.Kind, wording.Cell(e.Rule))
 			}
+			if e.End != nil && (e.Failed || *e.End > e.T+e.Wait) {
+				fmt.Fprintf(columns, ", %s at %s s", ending(e.Failed), strconv.FormatFloat(*e.End, 'f', -1, 64))
+			}
 			fmt.Fprintf(columns, "\t%s\n", wording.Cell(e.Resource))
 		}
 		if err := columns.Flush(); err != nil {
@@ -34,4 +37,11 @@ func Events(w io.Writer, events []simulate.Event) error {
 		}
 	}
 	return out.Flush()
+}
+
+func ending(failed bool) string {
+	if failed {
+		return "failed"
+	}
+	return "ended"
 }

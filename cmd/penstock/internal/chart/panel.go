@@ -12,8 +12,9 @@ type panel struct {
 	resource string
 	points   []point
 	scale    scale
-	aloft    bool // a ceiling is above the scale
+	offScale bool // a ceiling is above the scale
 	totals   totals
+	lanes    []lane // of rules that have states
 }
 
 // point is one second, or some in a row on average.
@@ -21,22 +22,26 @@ type point struct {
 	from, to                 int // seconds: to is the one after the last
 	offered, passed, blocked float64
 	waited                   float64
+	failed                   float64
+	inFlight                 int     // the most of any of the seconds
 	ceiling                  float64 // NaN where there is none
 }
 
 // totals are the figures of a resource.
 type totals struct {
 	offered, passed, blocked, waited int
+	failed                           int
 	mostPassed                       int     // in a second
+	mostInFlight                     int     // at a time
 	lowest, highest                  float64 // ceilings, NaN where there is none
 }
 
 // panels returns what to draw, for each resource in order of appearance. No
 // more points are made than fit; ticks is about how many of them the scale has.
-func panels(seconds []simulate.Second, fit, ticks int) []panel {
+func panels(result simulate.Result, fit, ticks int) []panel {
 	var names []string
 	rows := make(map[string][]simulate.Second)
-	for _, s := range seconds {
+	for _, s := range result.Seconds {
 		if rows[s.Resource] == nil {
 			names = append(names, s.Resource)
 		}
@@ -45,6 +50,7 @@ func panels(seconds []simulate.Second, fit, ticks int) []panel {
 	list := make([]panel, len(names))
 	for i, name := range names {
 		list[i] = newPanel(name, rows[name], fit, ticks)
+		list[i].lanes = lanes(result.States, name, names, float64(len(rows[name])))
 	}
 	return list
 }
@@ -67,7 +73,7 @@ func newPanel(resource string, rows []simulate.Second, fit, ticks int) panel {
 		top = max(top, ceiling)
 	}
 	p.scale = newScale(top, ticks)
-	if p.aloft = ceiling > p.scale.top; p.aloft {
+	if p.offScale = ceiling > p.scale.top; p.offScale {
 		p.scale.top += p.scale.step // room to point up
 	}
 	return p
@@ -82,6 +88,8 @@ func average(rows []simulate.Second) point {
 		p.passed += float64(s.Passed) / n
 		p.blocked += float64(s.Blocked) / n
 		p.waited += float64(s.Waited) / n
+		p.failed += float64(s.Failed) / n
+		p.inFlight = max(p.inFlight, s.InFlight)
 		if s.Ceiling == nil {
 			ceilings = math.NaN()
 		} else {
@@ -99,6 +107,8 @@ func sumUp(rows []simulate.Second) totals {
 		t.passed += s.Passed
 		t.blocked += s.Blocked
 		t.waited += s.Waited
+		t.failed += s.Failed
+		t.mostInFlight = max(t.mostInFlight, s.InFlight)
 		t.mostPassed = max(t.mostPassed, s.Passed)
 		if s.Ceiling != nil {
 			t.lowest = least(t.lowest, *s.Ceiling)

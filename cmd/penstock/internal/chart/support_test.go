@@ -29,8 +29,50 @@ func one(offered, passed int, ceiling float64) simulate.Second {
 	return s
 }
 
-// scenes are what charts have to show, whatever it looks like.
-func scenes() map[string][]simulate.Second {
+// scenes are results to draw.
+func scenes() map[string]simulate.Result {
+	results := map[string]simulate.Result{"breaker": breaker()}
+	for name, seconds := range scenesOfSeconds() {
+		results[name] = simulate.Result{Seconds: seconds}
+	}
+	return results
+}
+
+// breaker is a resource whose calls fail from 5 s to 12 s under a breaker, and one
+// without states.
+func breaker() simulate.Result {
+	change := func(t float64, rule, from, to string) simulate.StateChange {
+		return simulate.StateChange{T: t, Resource: "pay", Rule: rule, Kind: "breaker", From: from, To: to}
+	}
+	return simulate.Result{
+		Seconds: rows(20, []string{"free", "pay"}, func(second, resource int) simulate.Second {
+			s := one(100, 100, math.NaN())
+			switch {
+			case resource == 0:
+				return s
+			case second < 5 || second >= 14:
+				s.InFlight = 4
+			case second == 5:
+				s.Passed, s.Blocked, s.Failed, s.InFlight = 40, 60, 40, 12
+			default:
+				s.Passed, s.Blocked, s.Failed = 0, 100, 0
+			}
+			s.Completed = s.Passed
+			return s
+		}),
+		States: []simulate.StateChange{
+			change(5.4, "pay-errors", "closed", "open"),
+			change(6, "pay-slow", "closed", "halfOpen"),
+			change(10.4, "pay-errors", "open", "halfOpen"),
+			change(10.4, "pay-errors", "halfOpen", "open"),
+			change(12, "pay-slow", "halfOpen", "strange<state>"),
+			change(14, "pay-errors", "open", "closed"),
+			change(30, "pay-slow", "strange<state>", "closed"),
+		},
+	}
+}
+
+func scenesOfSeconds() map[string][]simulate.Second {
 	none := math.NaN()
 	warm := []int{333, 348, 366, 387, 412, 442, 479, 528, 594, 692, 856, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000}
 	long := "a name that is longer than any chart is wide: " + "GET /orders/{id}/lines/{line}/parcels/{parcel}/track"
@@ -50,7 +92,7 @@ func scenes() map[string][]simulate.Second {
 		"blocked":  rows(5, []string{"r"}, func(int, int) simulate.Second { return one(4, 0, 0) }),
 		"million":  rows(30, []string{"r"}, func(second, _ int) simulate.Second { return one(1_000_000, 900_000-second*9000, 900_000) }),
 		"fraction": rows(12, []string{"r"}, func(second, _ int) simulate.Second { return one(1, 1-second%2, 0.5) }),
-		"aloft":    rows(12, []string{"r"}, func(int, int) simulate.Second { return one(10, 10, 5000) }),
+		"offscale": rows(12, []string{"r"}, func(int, int) simulate.Second { return one(10, 10, 5000) }),
 		"waits": rows(9, []string{"r"}, func(second, _ int) simulate.Second {
 			s := one(0, 0, 10)
 			s.Passed, s.Waited = 10, 10

@@ -26,12 +26,14 @@ const (
 
 // SVG writes a picture with a chart for each resource. The title stands above;
 // it may be empty.
-func SVG(w io.Writer, title string, seconds []simulate.Second) error {
+func SVG(w io.Writer, title string, result simulate.Result) error {
 	out := picture{bufio.NewWriter(w)}
-	list := panels(seconds, plotWidth/3, 5)
+	list := panels(result, plotWidth/3, 5)
 	out.begin(title, list)
-	for i, p := range list {
-		out.panel(p, headHeight+i*panelHeight)
+	top := headHeight
+	for _, p := range list {
+		out.panel(p, top)
+		top += p.height()
 	}
 	out.line(`</svg>`)
 	return out.Flush()
@@ -46,7 +48,11 @@ func (o picture) line(format string, args ...any) { fmt.Fprintf(o, format+"\n", 
 // orange of Okabe and Ito, whom the colour-blind can tell apart; the hatching,
 // the marks and the dashes do it without colour.
 func (o picture) begin(title string, list []panel) {
-	height := headHeight + len(list)*panelHeight + footHeight
+	height, states := headHeight+footHeight, false
+	for _, p := range list {
+		height += p.height()
+		states = states || len(p.lanes) > 0
+	}
 	o.line(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" aria-labelledby="title summary">`,
 		pictureWidth, height)
 	o.line(`<title id="title">%s</title>`, escape(title))
@@ -61,22 +67,34 @@ text { font: 13px system-ui, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1a1a1
 .offered-dot { fill: #fff; stroke: #1a1a1a; stroke-width: 1.2 }
 .halo { fill: none; stroke: #fff; stroke-width: 4.5 }
 .ceiling { fill: none; stroke: #b3006b; stroke-width: 2.5; stroke-dasharray: 8 4 }
+.in-flight { fill: #9ad0ec; stroke: #0072b2 }
+.closed { fill: #d5efe4; stroke: #00805b; stroke-width: .5 }
+.open { fill: #b03a00; stroke: #b03a00; stroke-width: .5 }
+.halfOpen { fill: url(#stripes); stroke: #6b6300; stroke-width: .5 }
+.other { fill: #e0e0e0; stroke: #1a1a1a; stroke-width: .5 }
+.state { font-size: 11px }
+.on-open { fill: #fff }
 .grid { stroke: #d9d9d9 }
 .axis { fill: none; stroke: #1a1a1a }
 </style>
-<defs><pattern id="hatching" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" fill="#fdebd3"/><rect width="2.4" height="6" fill="#d97400"/></pattern></defs>
+<defs><pattern id="hatching" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" fill="#fdebd3"/><rect width="2.4" height="6" fill="#d97400"/></pattern><pattern id="stripes" width="5" height="5" patternUnits="userSpaceOnUse"><rect width="5" height="5" fill="#fffbd6"/><rect width="1.5" height="5" fill="#d9cc1f"/></pattern></defs>
 <rect width="100%%" height="100%%" fill="#fff"/>`)
 	o.line(`<text class="title" x="24" y="34">%s</text>`, escape(clip(title, namesAtMost)))
-	o.legend(24, 62)
+	o.legend(24, 62, states)
 }
 
-// legend writes what the marks mean.
-func (o picture) legend(x, y int) {
+// legend explains the marks, and if there are any the states.
+func (o picture) legend(x, y int, states bool) {
 	o.line(`<g transform="translate(%d %d)">`, x, y)
 	o.line(`<rect class="passed" x="0" y="-10" width="18" height="12"/><text x="26" y="1">passed</text>`)
 	o.line(`<rect class="blocked" x="110" y="-10" width="18" height="12"/><text x="136" y="1">blocked</text>`)
 	o.line(`<path class="offered" d="M226 -4h24"/><circle class="offered-dot" cx="238" cy="-4" r="3"/><text x="258" y="1">offered</text>`)
 	o.line(`<path class="ceiling" d="M346 -4h30"/><text x="384" y="1">ceiling, tokens per second</text>`)
+	if states {
+		for i, state := range []string{"closed", "halfOpen", "open"} {
+			o.line(`<rect class="%s" x="%d" y="-10" width="18" height="12"/><text x="%d" y="1">%[1]s</text>`, state, 586+110*i, 612+110*i)
+		}
+	}
 	o.line(`</g>`)
 }
 
@@ -84,7 +102,7 @@ func (o picture) legend(x, y int) {
 func (o picture) panel(p panel, y int) {
 	o.line(`<g transform="translate(%d %d)">`, plotLeft, y+34)
 	o.line(`<text class="name" x="-88" y="-16">%s</text>`, escape(clip(p.resource, namesAtMost)))
-	if p.aloft {
+	if p.offScale {
 		o.line(`<text x="%d" y="-14" text-anchor="end">the ceiling, up to %s, is above the chart</text>`, plotWidth, figure(p.totals.highest))
 	}
 	for _, tick := range p.scale.ticks() {
@@ -98,6 +116,7 @@ func (o picture) panel(p panel, y int) {
 	o.offered(p)
 	o.ceiling(p)
 	o.times(p)
+	o.below(p, laneTop)
 	o.line(`</g>`)
 }
 
@@ -116,7 +135,7 @@ func (p panel) x(second int) float64 {
 func (o picture) bar(p panel, at point) {
 	left, right := p.x(at.from), p.x(at.to)
 	gap := min(4, 0.2*(right-left))
-	o.line(`<g><title>%s</title>`, escape(at.tell()))
+	o.line(`<g><title>%s</title>`, escape(at.describe()))
 	rect := func(class string, from, to float64) {
 		if to > from {
 			o.line(`<rect class="%s" x="%.2f" y="%.2f" width="%.2f" height="%.2f"/>`,
@@ -128,14 +147,21 @@ func (o picture) bar(p panel, at point) {
 	o.line(`</g>`)
 }
 
-// tell says what happened in a point.
-func (p point) tell() string {
+// describe returns the figures of a point in words.
+func (p point) describe() string {
 	when := fmt.Sprintf("second %d", p.from)
 	if p.to > p.from+1 {
 		when = fmt.Sprintf("seconds %d to %d, each on average", p.from, p.to-1)
 	}
-	return fmt.Sprintf("%s: %s offered, %s passed (%s of them after a wait), %s blocked, ceiling %s", when,
+	text := fmt.Sprintf("%s: %s offered, %s passed (%s of them after a wait), %s blocked, ceiling %s", when,
 		figure(p.offered), figure(p.passed), figure(p.waited), figure(p.blocked), figure(p.ceiling))
+	if p.failed > 0 {
+		text += ", " + figure(p.failed) + " failed"
+	}
+	if p.inFlight > 0 {
+		text += ", up to " + count(p.inFlight) + " in flight"
+	}
+	return text
 }
 
 // offered draws a line through what was offered, with dots where there is room.
@@ -187,13 +213,19 @@ func (o picture) times(p panel) {
 	o.line(`<text x="%d" y="%d" text-anchor="middle">seconds</text>`, plotWidth/2, plotHeight+38)
 }
 
-// summary tells what the picture shows to those who cannot see it.
+// summary describes the picture for those who cannot see it.
 func summary(list []panel) string {
 	var lines []string
 	for _, p := range list {
 		t := p.totals
 		lines = append(lines, fmt.Sprintf("%s: of %s calls, %s passed and %s were blocked; ceiling %s tokens per second.",
 			p.resource, count(t.offered), count(t.passed), count(t.blocked), t.ceilings()))
+		if t.mostInFlight > 0 {
+			lines = append(lines, fmt.Sprintf("%s calls failed; up to %s were in flight.", count(t.failed), count(t.mostInFlight)))
+		}
+		for _, l := range p.lanes {
+			lines = append(lines, fmt.Sprintf("%s (%s) changed its state %d times.", l.rule, l.kind, l.changes))
+		}
 	}
 	return strings.Join(lines, " ")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,15 +61,15 @@ func (e element) texts() []string {
 	return texts
 }
 
-func draw(t require.TestingT, title string, seconds []simulate.Second) element {
+func draw(t require.TestingT, title string, result simulate.Result) element {
 	var b strings.Builder
-	require.NoError(t, chart.SVG(&b, title, seconds))
+	require.NoError(t, chart.SVG(&b, title, result))
 	var svg element
 	require.NoError(t, xml.Unmarshal([]byte(b.String()), &svg), b.String())
 	return svg
 }
 
-func TestAPictureShowsAllThereIs(t *testing.T) {
+func TestAPictureShowsEveryNumber(t *testing.T) {
 	t.Parallel()
 	svg := draw(t, "load.yaml under rules/", scenes()["warmup"])
 	assert.Equal(t, "svg", svg.XMLName.Local)
@@ -88,9 +89,9 @@ func TestAPictureShowsAllThereIs(t *testing.T) {
 
 func TestEveryNumberInAPictureIsOne(t *testing.T) {
 	t.Parallel()
-	for name, seconds := range scenes() {
+	for name, result := range scenes() {
 		var b strings.Builder
-		require.NoError(t, chart.SVG(&b, name, seconds))
+		require.NoError(t, chart.SVG(&b, name, result))
 		assert.NotContains(t, b.String(), "NaN", name)
 		assert.NotContains(t, b.String(), "Inf", name)
 		assert.NotContains(t, b.String(), "%!", name)
@@ -108,9 +109,9 @@ func TestBarsAreAsHighAsTheirNumbers(t *testing.T) {
 	assert.InDelta(t, bars[0].number(t, "y"), blocked.number(t, "y")+blocked.number(t, "height"), 0.02, "what was blocked stands on what passed")
 }
 
-func TestAPictureSaysWhatDoesNotFitOnIt(t *testing.T) {
+func TestAPictureNamesWhatIsOffTheScale(t *testing.T) {
 	t.Parallel()
-	assert.Contains(t, draw(t, "", scenes()["aloft"]).texts(), "the ceiling, up to 5,000, is above the chart")
+	assert.Contains(t, draw(t, "", scenes()["offscale"]).texts(), "the ceiling, up to 5,000, is above the chart")
 	assert.Contains(t, draw(t, "", scenes()["long"]).texts(), "calls per second, mean of 4 s")
 }
 
@@ -121,12 +122,80 @@ func TestNamesCannotBreakAPicture(t *testing.T) {
 	assert.Contains(t, svg.texts(), `<GET> "/a" & b`+"\ufffd[31m")
 }
 
+// anyStates draws changes of state of up to two rules, in order of time.
+func anyStates(t *rapid.T, resources []string, seconds int) []simulate.StateChange {
+	times := rapid.SliceOfN(rapid.Float64Range(0, float64(seconds)+5), 0, 30).Draw(t, "changes")
+	slices.Sort(times)
+	var list []simulate.StateChange
+	states := map[string]string{"a": "closed", "b": "closed"}
+	for _, at := range times {
+		rule := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "rule")
+		to := rapid.SampledFrom([]string{"open", "closed", "halfOpen"}).Draw(t, "to")
+		list = append(list, simulate.StateChange{T: at, Resource: resources[0], Rule: rule, From: states[rule], To: to})
+		states[rule] = to
+	}
+	return list
+}
+
+// bands returns the bands of a picture, without those of the legend: where each
+// begins and ends in seconds, and its state.
+func bands(t require.TestingT, svg element, seconds float64) (list []string) {
+	for _, group := range svg.all("g", "") {
+		if len(group.Children) < 2 || group.Children[0].XMLName.Local != "title" || group.Children[1].attr("height") != "16" {
+			continue
+		}
+		band := group.Children[1]
+		from := band.number(t, "x") / 824 * seconds
+		list = append(list, fmt.Sprintf("%.1f–%.1f %s", from, from+band.number(t, "width")/824*seconds, band.attr("class")))
+	}
+	return list
+}
+
+func TestStatesAreBandsFromChangeToChange(t *testing.T) {
+	t.Parallel()
+	svg := draw(t, "", scenes()["breaker"])
+	assert.Equal(t, []string{
+		"0.0–5.4 closed", "5.4–10.4 open", "10.4–14.0 open", "14.0–20.0 closed",
+		"0.0–6.0 closed", "6.0–12.0 halfOpen", "12.0–20.0 other",
+	}, bands(t, svg, 20), "the state that lasts no time is not drawn, nor a change after the end")
+	assert.Subset(t, svg.texts(), []string{
+		"pay-errors (breaker)", "pay-slow (breaker)", "closed", "halfOpen", "open", "calls in flight, up to 12", "12",
+	})
+	assert.Len(t, svg.all("path", "in-flight"), 1, "of the resource that has any")
+	assert.Contains(t, svg.all("desc", "")[0].Text, "pay: of 2,000 calls, 1,140 passed and 860 were blocked; ceiling – tokens per second. "+
+		"40 calls failed; up to 12 were in flight. pay-errors (breaker) changed its state 4 times. pay-slow (breaker) changed its state 2 times.")
+	assert.NotContains(t, draw(t, "", scenes()["short"]).texts(), "halfOpen", "no legend without states")
+}
+
+func TestABandOfManyChangesIsThinned(t *testing.T) {
+	t.Parallel()
+	result := simulate.Result{Seconds: scenes()["short"].Seconds}
+	states := []string{"closed", "open"}
+	for i := range 10_000 { // open for a fifth of a millisecond in each
+		result.States = append(result.States, simulate.StateChange{
+			T: 0.0003*float64(i/2) + 0.0002*float64(i%2), Resource: "r", Rule: "a", From: states[i%2], To: states[1-i%2],
+		})
+	}
+	svg := draw(t, "", result)
+	assert.Less(t, len(bands(t, svg, 3)), 900)
+}
+
+func TestARuleOfNoSingleResourceIsShownWithAll(t *testing.T) {
+	t.Parallel()
+	result := scenes()["breaker"]
+	for i := range result.States {
+		result.States[i].Resource = "all together"
+	}
+	svg := draw(t, "", result)
+	assert.Len(t, bands(t, svg, 20), 2*7)
+}
+
 func TestWhateverIsDrawnIsWithinThePicture(t *testing.T) {
 	t.Parallel()
 	second := rapid.Custom(func(t *rapid.T) simulate.Second {
 		s := simulate.Second{
 			Offered: rapid.IntRange(0, 1e7).Draw(t, "offered"), Passed: rapid.IntRange(0, 1e7).Draw(t, "passed"),
-			Blocked: rapid.IntRange(0, 1e7).Draw(t, "blocked"),
+			Blocked: rapid.IntRange(0, 1e7).Draw(t, "blocked"), InFlight: rapid.IntRange(0, 1e7).Draw(t, "in flight"),
 		}
 		if rapid.Bool().Draw(t, "limited") {
 			s.Ceiling = new(rapid.Float64Range(0, 1e9).Draw(t, "ceiling"))
@@ -141,17 +210,24 @@ func TestWhateverIsDrawnIsWithinThePicture(t *testing.T) {
 			}
 			return simulate.Second{Passed: i}
 		})
-		svg := draw(t, rapid.String().Draw(t, "title"), seconds)
+		result := simulate.Result{Seconds: seconds, States: anyStates(t, resources, len(seconds)/len(resources))}
+		svg := draw(t, rapid.String().Draw(t, "title"), result)
 		for _, bar := range append(svg.all("rect", "passed"), svg.all("rect", "blocked")...)[1:] {
 			assert.Greater(t, bar.number(t, "width"), 0.0)
 			assert.GreaterOrEqual(t, bar.number(t, "height"), 0.0)
 			assert.LessOrEqual(t, bar.number(t, "y")+bar.number(t, "height"), 200.01)
 			assert.LessOrEqual(t, bar.number(t, "x")+bar.number(t, "width"), 824.01)
 		}
+		for _, class := range []string{"open", "closed", "halfOpen"} {
+			for _, band := range svg.all("rect", class) {
+				assert.GreaterOrEqual(t, band.number(t, "width"), 0.0)
+				assert.LessOrEqual(t, band.number(t, "x")+band.number(t, "width"), 824.01)
+			}
+		}
 		for _, dot := range svg.all("circle", "offered-dot") {
 			assert.GreaterOrEqual(t, dot.number(t, "cy"), -4.01)
 		}
 		var b strings.Builder
-		require.NoError(t, chart.Text(&b, seconds, chart.Terminal{}))
+		require.NoError(t, chart.Text(&b, result, chart.Terminal{}))
 	})
 }

@@ -10,35 +10,59 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
-// tableWidth is how many columns a table takes without names.
-const tableWidth = 64
+// tableWidth is how many columns a table of so many figures takes without names.
+func tableWidth(figures int) int { return 11*figures - 2 }
 
 // table writes the figures of all resources: in columns or, where those are too
 // many for the terminal, below each other.
 func table(out io.Writer, list []panel, terminal Terminal) {
-	headings := []string{"offered", "passed", "blocked", "waited", "most passed/s", "ceiling/s"}
+	headings, figures := figuresOf(list)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	narrow := terminal.Width < tableWidth
+	narrow := terminal.Width < tableWidth(len(headings))
 	if !narrow {
 		fmt.Fprintf(w, "%s\t  resource\n", strings.Join(headings, "\t"))
 	}
-	for _, p := range list {
-		figures, name := p.totals.figures(), wording.Cell(p.resource)
+	for i, p := range list {
+		name := wording.Cell(p.resource)
 		if !narrow {
-			fmt.Fprintf(w, "%s\t  %s\n", strings.Join(figures, "\t"), name)
+			fmt.Fprintf(w, "%s\t  %s\n", strings.Join(figures[i], "\t"), name)
 			continue
 		}
 		fmt.Fprintln(w, clip(name, terminal.Width))
-		for i, heading := range headings {
-			fmt.Fprintf(w, "%s\t%s\t\n", heading, figures[i])
+		for j, heading := range headings {
+			fmt.Fprintf(w, "%s\t%s\t\n", heading, figures[i][j])
 		}
 	}
 	_ = w.Flush() // the writer below remembers its errors
 }
 
-// figures returns what a table has of a resource.
-func (t totals) figures() []string {
-	return []string{count(t.offered), count(t.passed), count(t.blocked), count(t.waited), count(t.mostPassed), t.ceilings()}
+// figuresOf returns the headings of a table and the figures of each resource.
+// Failures and calls in flight are left out where there are none at all.
+func figuresOf(list []panel) (headings []string, figures [][]string) {
+	headings = []string{"offered", "passed", "blocked", "waited", "most passed/s", "ceiling/s"}
+	failed, inFlight := false, false
+	for _, p := range list {
+		failed = failed || p.totals.failed > 0
+		inFlight = inFlight || p.totals.mostInFlight > 0
+	}
+	if failed {
+		headings = append(headings, "failed")
+	}
+	if inFlight {
+		headings = append(headings, "most in flight")
+	}
+	for _, p := range list {
+		t := p.totals
+		row := []string{count(t.offered), count(t.passed), count(t.blocked), count(t.waited), count(t.mostPassed), t.ceilings()}
+		if failed {
+			row = append(row, count(t.failed))
+		}
+		if inFlight {
+			row = append(row, count(t.mostInFlight))
+		}
+		figures = append(figures, row)
+	}
+	return headings, figures
 }
 
 // ceilings writes between what the ceiling was.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
@@ -29,22 +30,22 @@ const rowCount = 12
 
 // The marks of a chart, which differ without colour, too.
 const (
-	passedMark  = '█'
-	tracesMark  = '▁' // passed, but less than a line
-	blockedMark = '░'
-	offeredMark = '○'
-	ceilingMark = '━'
-	aloftMark   = '↑'
+	passedMark   = '█'
+	tracesMark   = '▁' // passed, but less than a line
+	blockedMark  = '░'
+	offeredMark  = '○'
+	ceilingMark  = '━'
+	offScaleMark = '↑'
 )
 
 // Text draws a chart for each resource, and their figures as a table.
-func Text(w io.Writer, seconds []simulate.Second, terminal Terminal) error {
+func Text(w io.Writer, result simulate.Result, terminal Terminal) error {
 	if terminal.Width == 0 {
 		terminal.Width = 80
 	}
 	terminal.Width = max(40, terminal.Width)
 	out := bufio.NewWriter(w)
-	list := panels(seconds, terminal.columns(), 4)
+	list := panels(result, terminal.columns(), 4)
 	for _, p := range list {
 		p.text(out, terminal)
 	}
@@ -69,12 +70,12 @@ func (p panel) text(out io.Writer, terminal Terminal) {
 		if labels[line] != "" {
 			joint = "┤"
 		}
-		fmt.Fprintf(out, "%*s %s%s\n", margin, labels[line], joint, paint(cells[line-1], terminal.Colour))
+		fmt.Fprintf(out, "%*s %s%s\n", margin, labels[line], joint, paint(cells[line-1], terminal.Colour, colourOf))
 	}
 	width := len(cells[0])
 	fmt.Fprintf(out, "%*s └%s\n", margin, labels[0], strings.Repeat("─", width))
 	fmt.Fprintf(out, "%*s  %s\n", margin, "", p.times(width))
-	for _, line := range p.legend(terminal, terminal.Width-margin-2) {
+	for _, line := range slices.Concat(p.below(terminal, terminal.Width-margin-2), p.legend(terminal, terminal.Width-margin-2)) {
 		fmt.Fprintf(out, "%*s  %s\n", margin, "", line)
 	}
 	fmt.Fprintln(out)
@@ -130,7 +131,7 @@ func (p panel) markCeiling(at point, i, cell int, mark func(line, width int, r r
 	switch {
 	case math.IsNaN(at.ceiling):
 	case at.ceiling > p.scale.top:
-		mark(rowCount, cell, aloftMark)
+		mark(rowCount, cell, offScaleMark)
 	case at.offered == 0 || p.line(at.ceiling) != p.line(at.offered):
 		mark(p.line(at.ceiling), cell, ceilingMark)
 	case cell > 1:
@@ -157,22 +158,34 @@ func (p panel) times(width int) string {
 	return string(axis[:end]) + " s"
 }
 
-// legend tells what the marks mean, in lines of so many columns.
+// legend explains the marks, in lines of so many columns.
 func (p panel) legend(terminal Terminal, columns int) []string {
-	entries := []struct {
-		mark rune
-		text string
-	}{{passedMark, "passed"}, {blockedMark, "blocked"}, {offeredMark, "offered"}, {ceilingMark, "ceiling (tokens)"}}
+	type entry struct {
+		mark   rune
+		text   string
+		colour func(rune) string
+	}
+	entries := []entry{
+		{passedMark, "passed", colourOf},
+		{blockedMark, "blocked", colourOf},
+		{offeredMark, "offered", colourOf},
+		{ceilingMark, "ceiling (tokens)", colourOf},
+	}
 	switch last := len(entries) - 1; {
 	case math.IsNaN(p.totals.highest):
 		entries = entries[:last]
-	case p.aloft:
-		entries[last].mark, entries[last].text = aloftMark, "ceiling up to "+figure(p.totals.highest)+" tokens"
+	case p.offScale:
+		entries[last].mark, entries[last].text = offScaleMark, "ceiling up to "+figure(p.totals.highest)+" tokens"
+	}
+	if len(p.lanes) > 0 {
+		for _, state := range []string{"closed", "halfOpen", "open"} {
+			entries = append(entries, entry{stateMark(state), state, colourOfState})
+		}
 	}
 	const gap = "   "
 	lines, used := []string{""}, 0
 	for i, e := range entries {
-		text, last := paint([]rune{e.mark}, terminal.Colour)+" "+e.text, len(lines)-1
+		text, last := paint([]rune{e.mark}, terminal.Colour, e.colour)+" "+e.text, len(lines)-1
 		wide := len(gap) + 2 + len(e.text)
 		switch {
 		case i == 0:
@@ -188,8 +201,8 @@ func (p panel) legend(terminal Terminal, columns int) []string {
 }
 
 // paint gives marks their colours.
-func paint(marks []rune, colour bool) string {
-	if !colour {
+func paint(marks []rune, coloured bool, colourOf func(rune) string) string {
+	if !coloured {
 		return strings.TrimRight(string(marks), " ")
 	}
 	var b strings.Builder
@@ -211,7 +224,7 @@ func colourOf(mark rune) string {
 		return "34" // blue
 	case blockedMark:
 		return "33" // yellow
-	case ceilingMark, aloftMark:
+	case ceilingMark, offScaleMark:
 		return "1;31" // bold red
 	default:
 		return "0"

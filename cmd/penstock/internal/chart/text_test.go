@@ -18,9 +18,9 @@ import (
 // With UPDATE_GOLDEN set, the files are written.
 func TestTextLooksAsItDid(t *testing.T) {
 	t.Parallel()
-	for name, seconds := range scenes() {
+	for name, result := range scenes() {
 		golden := filepath.Join("testdata", name+".txt")
-		got := text(t, seconds, chart.Terminal{})
+		got := text(t, result, chart.Terminal{})
 		if os.Getenv("UPDATE_GOLDEN") != "" {
 			require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
 		}
@@ -32,13 +32,13 @@ func TestTextLooksAsItDid(t *testing.T) {
 
 func TestTextFitsTheTerminal(t *testing.T) {
 	t.Parallel()
-	for name, seconds := range scenes() {
+	for name, result := range scenes() {
 		for _, width := range []int{0, 1, 40, 80, 120, 200} {
 			most := max(40, width)
 			if width == 0 {
 				most = 80
 			}
-			drawn := text(t, seconds, chart.Terminal{Width: width})
+			drawn := text(t, result, chart.Terminal{Width: width})
 			if most >= 80 { // the names in the table may be longer
 				drawn, _, _ = strings.Cut(drawn, "  offered  ")
 			}
@@ -52,11 +52,11 @@ func TestTextFitsTheTerminal(t *testing.T) {
 func TestColoursAddNothingButColours(t *testing.T) {
 	t.Parallel()
 	codes := regexp.MustCompile("\x1b\\[[0-9;]*m")
-	for name, seconds := range scenes() {
-		coloured := text(t, seconds, chart.Terminal{Colour: true})
-		plain := text(t, seconds, chart.Terminal{})
+	for name, result := range scenes() {
+		coloured := text(t, result, chart.Terminal{Colour: true})
+		plain := text(t, result, chart.Terminal{})
 		assert.NotContains(t, plain, "\x1b", "%s: names cannot steer the terminal", name)
-		if len(seconds) > 0 {
+		if len(result.Seconds) > 0 {
 			assert.Regexp(t, codes, coloured)
 		}
 		assert.Equal(t, trimmed(plain), trimmed(codes.ReplaceAllString(coloured, "")), name)
@@ -76,22 +76,28 @@ func TestEventsAreALineEach(t *testing.T) {
 	require.NoError(t, chart.Events(&b, []simulate.Event{
 		{T: 0, Resource: "r", Outcome: simulate.Pass},
 		{T: 0.0005, Resource: "r", Outcome: simulate.Pass, Wait: 0.25},
+		{T: 1, Resource: "r", Outcome: simulate.Pass, Wait: 0.5, End: new(1.5)},
+		{T: 1, Resource: "r", Outcome: simulate.Pass, Wait: 0.5, End: new(1.75)},
+		{T: 1, Resource: "r", Outcome: simulate.Pass, End: new(1.0), Failed: true},
 		{T: 12.5, Resource: "carts\x1b\tx", Outcome: simulate.Block, Rule: "few", Kind: "flow"},
 	}))
 	assert.Equal(t, `
-0 s           pass                    r
-0.0005 s      pass after 0.25 s       r
-12.5 s        block by flow rule few  carts`+"\ufffd x\n", b.String())
+0 s           pass                               r
+0.0005 s      pass after 0.25 s                  r
+1 s           pass after 0.5 s                   r
+1 s           pass after 0.5 s, ended at 1.75 s  r
+1 s           pass, failed at 1 s                r
+12.5 s        block by flow rule few             carts`+"\ufffd x\n", b.String())
 }
 
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, assert.AnError }
 
-func text(t *testing.T, seconds []simulate.Second, terminal chart.Terminal) string {
+func text(t *testing.T, result simulate.Result, terminal chart.Terminal) string {
 	t.Helper()
 	var b strings.Builder
-	require.NoError(t, chart.Text(&b, seconds, terminal))
+	require.NoError(t, chart.Text(&b, result, terminal))
 	return b.String()
 }
 

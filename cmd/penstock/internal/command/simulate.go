@@ -24,26 +24,36 @@ import (
 	"github.com/penstock-go/penstock/simulate"
 )
 
-const simulateLong = `Simulate sends calls through the rules on a virtual clock, with the very
-controllers that services run, and shows what became of the calls second by
-second. The same rules and load always give the same answer.
+const simulateLong = `Simulate sends calls through the rules on a virtual clock, with the same engine
+that services run, and shows second by second how many pass. The same rules and
+load always give the same result.
 
 The load is YAML:
 
   streams:
     - {resource: orders, rate: 2000, until: 20s}
     - {resource: orders, rate: 10, shape: poisson, from: 5, until: 8, origin: mobile, tokens: 2}
-    - {resource: orders, times: [0, 0.1, 0.1], serviceTime: 20ms, args: [42]}
+    - {resource: pay, times: [0, 0.1, 0.1], attrs: {user: [u1, u2]}, priority: low, inbound: true}
+    - {resource: pay, rate: 50, until: 30, serviceTime: 20ms, fails: 0.3, timeout: 500ms}
+    - {resource: pay, rate: 50, phases: [{until: 10, serviceTime: 20ms}, {until: 20, fails: 1}, {}], until: 30}
     - orders 100/s from 5s to 8s     # or in short
-  seed: 7                            # of the poisson streams
+  servers:                           # serve the calls of some resources
+    - name: db
+      resources: ["orders*"]
+      workers: 8
+      service: {mean: 10ms, shape: exponential}   # constant, exponential, lognormal with p99
+      slowdown: 0.02                 # by each call that waits for a worker
+      changes: [{at: 20s, service: {mean: 40ms}}]
+  seed: 7                            # of all that is random
 
 Times are in seconds or have a unit. Without --duration, streams need an until,
 and the simulation ends with the second in which the last call arrives. "-" reads
-the rules or the load from standard input.
+the rules or the load from standard input. docs/testing-rules.md describes every
+field of loads and results.
 
 Text is a chart for the terminal and a table; json has a row for each second and
-resource and, with --events, one for each call, with times in seconds; svg is a
-picture.
+resource, for each change of a rule's state and, with --events, for each call,
+with times in seconds; svg is a picture.
 
 Exit code: 0 when it is done, 1 when there are mistakes in the rules or the load,
 2 for a wrong command line, 3 when a file cannot be read or written.`
@@ -77,8 +87,8 @@ func newSimulate(env Env) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&s.rules, "rules", "r", nil, "take the rules of this `path`: a file or a directory; may be given again")
 	flags.StringVarP(&s.load, "load", "l", "", "send the calls that this `file` describes")
-	flags.VarP(&s.duration, "duration", "d", "simulate so long (default until the last call)")
-	flags.BoolVar(&s.events, "events", false, "tell of each call what became of it")
+	flags.VarP(&s.duration, "duration", "d", "simulate for this long (default until the last call)")
+	flags.BoolVar(&s.events, "events", false, "list each call and its outcome")
 	s.output = formatFlag(cmd, asSVG)
 	flags.StringVarP(&s.file, "file", "f", "", "write the answer to this `file`")
 	return cmd
@@ -171,9 +181,9 @@ func (s simulation) draw(w io.Writer, result simulate.Result, terminal chart.Ter
 		encoder.SetEscapeHTML(false)
 		return encoder.Encode(result)
 	case asSVG:
-		return chart.SVG(w, fmt.Sprintf("%s under %s", s.load, strings.Join(s.rules, ", ")), result.Seconds)
+		return chart.SVG(w, fmt.Sprintf("%s under %s", s.load, strings.Join(s.rules, ", ")), result)
 	default:
-		if err := chart.Text(w, result.Seconds, terminal); err != nil || !s.events {
+		if err := chart.Text(w, result, terminal); err != nil || !s.events {
 			return err
 		}
 		return chart.Events(w, result.Events)

@@ -38,17 +38,27 @@ func TestSimulateForMachinesIsAsPromised(t *testing.T) {
 	assert.Zero(t, got.code, got.err)
 	assert.JSONEq(t, `{
 		"seconds": [
-			{"second": 0, "resource": "carts", "offered": 3, "passed": 2, "blocked": 1, "waited": 1, "ceiling": 5},
-			{"second": 0, "resource": "free", "offered": 0, "passed": 0, "blocked": 0, "waited": 0, "ceiling": null},
-			{"second": 1, "resource": "carts", "offered": 0, "passed": 0, "blocked": 0, "waited": 0, "ceiling": 5},
-			{"second": 1, "resource": "free", "offered": 1, "passed": 1, "blocked": 0, "waited": 0, "ceiling": null}
+			{"second": 0, "resource": "carts", "offered": 3, "passed": 2, "blocked": 1, "waited": 1, "ceiling": 5,
+				"completed": 2, "failed": 0, "good": 2, "inFlight": 0, "rtP50": 0, "rtP99": 0},
+			{"second": 0, "resource": "free", "offered": 0, "passed": 0, "blocked": 0, "waited": 0, "ceiling": null,
+				"completed": 0, "failed": 0, "good": 0, "inFlight": 0, "rtP50": null, "rtP99": null},
+			{"second": 1, "resource": "carts", "offered": 0, "passed": 0, "blocked": 0, "waited": 0, "ceiling": 5,
+				"completed": 0, "failed": 0, "good": 0, "inFlight": 0, "rtP50": null, "rtP99": null},
+			{"second": 1, "resource": "free", "offered": 1, "passed": 1, "blocked": 0, "waited": 0, "ceiling": null,
+				"completed": 1, "failed": 0, "good": 1, "inFlight": 0, "rtP50": 0, "rtP99": 0}
 		],
 		"events": [
-			{"t": 0.5, "resource": "carts", "outcome": "pass", "wait": 0, "rule": "", "kind": ""},
-			{"t": 0.5, "resource": "carts", "outcome": "pass", "wait": 0.2, "rule": "", "kind": ""},
-			{"t": 0.5, "resource": "carts", "outcome": "block", "wait": 0, "rule": "queue", "kind": "flow"},
-			{"t": 1.25, "resource": "free", "outcome": "pass", "wait": 0, "rule": "", "kind": ""}
-		]
+			{"t": 0.5, "resource": "carts", "outcome": "pass", "wait": 0, "rule": "", "kind": "",
+				"end": 0.5, "failed": false, "value": null, "priority": "normal"},
+			{"t": 0.5, "resource": "carts", "outcome": "pass", "wait": 0.2, "rule": "", "kind": "",
+				"end": 0.7, "failed": false, "value": null, "priority": "normal"},
+			{"t": 0.5, "resource": "carts", "outcome": "block", "wait": 0, "rule": "queue", "kind": "flow",
+				"end": null, "failed": false, "value": null, "priority": "normal"},
+			{"t": 1.25, "resource": "free", "outcome": "pass", "wait": 0, "rule": "", "kind": "",
+				"end": 1.25, "failed": false, "value": null, "priority": "normal"}
+		],
+		"states": [],
+		"limits": []
 	}`, got.out)
 	assert.Empty(t, got.err)
 }
@@ -144,7 +154,7 @@ func TestSimulateFitsTheColumnsThatTheUserNames(t *testing.T) {
 	assert.Contains(t, got.out, "most passed/s")
 }
 
-func TestSimulateTellsMistakesInTheirPlace(t *testing.T) {
+func TestSimulateShowsMistakesWithTheirPlaces(t *testing.T) {
 	t.Parallel()
 	directory := peak(t)
 	for _, test := range []struct {
@@ -171,7 +181,7 @@ func TestSimulateTellsMistakesInTheirPlace(t *testing.T) {
 	}
 }
 
-func TestSimulateNeedsASoundCommandLine(t *testing.T) {
+func TestSimulateNeedsAValidCommandLine(t *testing.T) {
 	t.Parallel()
 	for want, arguments := range map[string][]string{
 		"name the rules: --rules PATH":                                {"--load", "-"},
@@ -208,4 +218,16 @@ func TestSimulateCanBeInterrupted(t *testing.T) {
 	assert.Equal(t, command.ExitFailed, code)
 	assert.Contains(t, notes.String(), "penstock: interrupted")
 	assert.Empty(t, out.String())
+}
+
+func TestTheLoadInTheHelpOfSimulateIsValid(t *testing.T) {
+	t.Parallel()
+	help := user{}.run(t, "simulate", "--help").out
+	_, after, found := strings.Cut(help, "The load is YAML:\n")
+	require.True(t, found)
+	load, _, found := strings.Cut(after, "\nTimes are in seconds")
+	require.True(t, found)
+	directory := peak(t)
+	got := user{types: load}.run(t, "simulate", "--rules", filepath.Join(directory, "rules"), "--load", "-", "-o", "json")
+	assert.Zero(t, got.code, got.err)
 }

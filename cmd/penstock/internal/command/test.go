@@ -12,9 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const testLong = `Test runs test files: cases that say what calls come and what the rules shall
-make of them. They run on a virtual clock, with the very controllers that
-services run.
+const testLong = `Test runs test files: cases that say which calls come and what is expected of the
+rules. They run on a virtual clock, with the same engine that services run.
 
   rules: ../rules                      # files and directories, or the rules themselves
   cases:
@@ -50,7 +49,7 @@ func newTest(env Env) *cobra.Command {
 			return t.test(cmd.Context(), env, paths)
 		},
 	}
-	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "tell of the cases that pass, too")
+	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "list the cases that pass, too")
 	cmd.Flags().StringVar(&t.run, "run", "", "run only cases whose name matches this `regexp`")
 	t.output = formatFlag(cmd)
 	return cmd

@@ -85,7 +85,7 @@ func TestTestsOfTheWorkingDirectory(t *testing.T) {
 	assert.Equal(t, "ok  \tdeep/inline_test.yml\t0.00s\nok  \tgood_test.yaml\t0.00s\n", outcome(user{}.run(t, "test").out, "-"))
 }
 
-func TestTestsThatFailTellWhatIsOtherwise(t *testing.T) {
+func TestFailedTestsShowTheDifferences(t *testing.T) {
 	t.Parallel()
 	directory := suites(t)
 	got := user{}.run(t, "test", filepath.Join(directory, "failing"))
@@ -192,7 +192,7 @@ func TestTheLinesOfTheDocumentationAreStreams(t *testing.T) {
 	block, _, _ := strings.Cut(after, "```")
 	explanation := regexp.MustCompile("   +.*")
 	lines := strings.Split(strings.TrimSpace("orders "+block), "\n")
-	require.Len(t, lines, 6)
+	require.Len(t, lines, 7)
 	for _, line := range lines {
 		load := user{types: "streams:\n- " + explanation.ReplaceAllString(line, "")}
 		got := load.run(t, "simulate", "--rules", tree(t, map[string]string{"none.yaml": "flow: []"}), "--load", "-")
@@ -201,7 +201,7 @@ func TestTheLinesOfTheDocumentationAreStreams(t *testing.T) {
 }
 
 // Standard input is nothing that a file could name.
-func TestTestTakesADashForAFile(t *testing.T) {
+func TestADashIsAFileInTests(t *testing.T) {
 	t.Chdir(tree(t, map[string]string{
 		"a_test.yaml": "rules: '-'\ncases: [{name: a, load: a at 0, expect: {passed: 1}}]\n",
 	}))

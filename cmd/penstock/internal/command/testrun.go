@@ -15,14 +15,14 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// testReport is what became of test files, as --output json writes it.
+// testReport is the outcome of test files, as --output json writes it.
 type testReport struct {
 	Passed int        `json:"passed"` // cases
 	Failed int        `json:"failed"` // cases, and files with mistakes
 	Files  []testFile `json:"files"`
 }
 
-// testFile is what became of one test file.
+// testFile is the outcome of one test file.
 type testFile struct {
 	Path     string        `json:"path"`
 	Seconds  float64       `json:"seconds"` // that it took
@@ -33,7 +33,7 @@ type testFile struct {
 	found documents.Collection // the mistakes and what they stand in
 }
 
-// testCase is what became of one case.
+// testCase is the outcome of one case.
 type testCase struct {
 	Name     string             `json:"name"`
 	Line     int                `json:"line"`
@@ -70,7 +70,7 @@ func (f testFile) failed() bool {
 }
 
 // runTestFile runs the cases of a file whose names are wanted. It fails only
-// when the file cannot be read, or the user breaks off.
+// when the file cannot be read, or the user interrupts.
 func runTestFile(ctx context.Context, path string, wanted *regexp.Regexp) (testFile, error) {
 	begun := time.Now()
 	data, err := files.Read(ctx, path)
@@ -147,13 +147,13 @@ func runCase(ctx context.Context, c scenario.Case, set rules.Set) testCase {
 	if failures == nil {
 		result.Failures = []scenario.Failure{}
 	}
-	result.Error = told(err)
+	result.Error = oneLine(err)
 	return result
 }
 
-// told says in a line why a case could not be run: its load never ends, or is
-// too large.
-func told(err error) string {
+// oneLine returns in one line why a case could not be run: its load never ends, or
+// is too large.
+func oneLine(err error) string {
 	var problems rules.Problems
 	switch {
 	case err == nil:

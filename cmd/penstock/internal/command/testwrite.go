@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
-// write tells what became of a file, as go test does of a package.
+// write shows the outcome of a file, as go test does of a package.
 func (f testFile) write(env Env, verbose bool) {
 	p := env.painter()
 	f.found.Show(env.Out)
@@ -46,8 +46,7 @@ func (c testCase) write(env Env, path string, verbose bool) {
 	}
 }
 
-// writeFailure tells where an expectation stands and in what it did not come
-// true.
+// writeFailure shows where an expectation stands and in what it does not hold.
 func writeFailure(env Env, path string, f scenario.Failure) {
 	const most = 10 // differences
 	subject := f.Field

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // expectBlockedBy reads which rules are expected to refuse calls: the name of
@@ -28,7 +28,7 @@ func (r *reader) expectBlockedBy(n *yaml.Node) expectation {
 			expected[r.text(item, "blockedBy")] = atLeastOne
 		}
 	}
-	return expectation{events: true, judge: func(o observation) *Failure { return compareBlockers(expected, o) }}
+	return expectation{events: true, check: func(o observation) *Failure { return compareBlockers(expected, o) }}
 }
 
 func compareBlockers(expected map[string]want, o observation) *Failure {
@@ -37,18 +37,14 @@ func compareBlockers(expected map[string]want, o observation) *Failure {
 	for _, name := range slices.Sorted(maps.Keys(expected)) {
 		got := float64(o.blockers[name])
 		switch {
-		case !slices.Contains(o.rules, name):
-			message := "no rule is called " + wording.Quote(name)
-			if meant := rules.Nearest(name, o.rules); meant != "" {
-				message += ": did you mean " + wording.Quote(meant) + "?"
-			}
-			failure.differ(message, counts().show(got), expected[name])
+		case o.unknownRule(name) != "":
+			failure.differ(o.unknownRule(name), counts().show(got), expected[name])
 		case !expected[name].holds(got):
 			failure.differ("by "+wording.Quote(name), counts().show(got), expected[name])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.blockers)) {
-		if _, told := expected[name]; !told {
+		if _, known := expected[name]; !known {
 			failure.differ("by "+wording.Quote(name), fmt.Sprint(o.blockers[name]), nothing)
 		}
 	}
@@ -57,4 +53,16 @@ func compareBlockers(expected map[string]want, o observation) *Failure {
 	}
 	failure.Message = "is not as expected"
 	return &failure
+}
+
+// unknownRule returns a message about a name that no rule has, "" if one has it.
+func (o observation) unknownRule(name string) string {
+	if slices.Contains(o.rules, name) {
+		return ""
+	}
+	message := "no rule is called " + wording.Quote(name)
+	if meant := rule.Nearest(name, o.rules); meant != "" {
+		message += ": did you mean " + wording.Quote(meant) + "?"
+	}
+	return message
 }

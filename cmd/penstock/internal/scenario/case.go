@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/simulate"
 )
 
-// Case is one test: calls, and what shall become of them.
+// Case is one test: calls, and what is expected of them.
 type Case struct {
 	Name string
 	Line int // where the case begins
@@ -21,8 +21,8 @@ type Case struct {
 	expectations []expectation
 }
 
-// Run runs the case under the rules and returns where it went another way than
-// expected. The error is that of a simulation that could not be run.
+// Run runs the case under the rules and returns the expectations that do not hold.
+// The error is that of a simulation that could not be run.
 func (c Case) Run(ctx context.Context, set rules.Set) ([]Failure, error) {
 	result, err := simulate.Run(ctx, set, c.load.Load, simulate.Options{Duration: c.duration, Events: c.asksEvents()})
 	if err != nil {
@@ -30,7 +30,7 @@ func (c Case) Run(ctx context.Context, set rules.Set) ([]Failure, error) {
 	}
 	var failures []Failure
 	for _, e := range c.expectations {
-		if failure := e.judge(observe(result, e.resource, set)); failure != nil {
+		if failure := e.check(observe(result, e.resource, set)); failure != nil {
 			failure.Line, failure.Column, failure.Field, failure.Resource = e.at.line, e.at.column, e.field, e.resource
 			failures = append(failures, *failure)
 		}
@@ -68,7 +68,7 @@ func (r *reader) readCase(n *yaml.Node, length time.Duration) Case {
 	for _, required := range []struct{ field, what string }{
 		{"name", "say in words what is tested"},
 		{"load", `write what calls come, such as "orders 100/s for 10s"`},
-		{"expect", "write what shall become of the calls"},
+		{"expect", "write what you expect of the calls"},
 	} {
 		if _, ok := found[required.field]; !ok {
 			r.fail(placeOf(n), required.field, "is missing: %s", required.what)
@@ -85,5 +85,8 @@ func (r *reader) caseLoad(n *yaml.Node) Load {
 	if n.Kind == yaml.MappingNode {
 		return r.load(n)
 	}
-	return r.streams(n)
+	load := Load{document: r.document}
+	r.streams(&load, n)
+	r.validate(load)
+	return load
 }

@@ -54,6 +54,9 @@ func TestCasesThatHold(t *testing.T) {
 		"shared":           "  load: [\"parcel:a at 0 x3\", \"parcel:b at 0.5\"]\n  expect: {passed: 3, blockedBy: {parcels: 1}}",
 		"the long form":    "  load: {streams: [{resource: carts, times: [0, 0]}], seed: 5}\n  expect: {waits: [0, 0.2]}",
 		"nobody refuses":   "  load: carts at 0\n  expect: {blockedBy: {queue: 0}}",
+		"ends of calls":    "  load: free 10/s for 2s serviceTime=350ms fails=0.5\n  expect: {completed: 7 10, failed: 3 5, good: 4 5, inFlight: 4 4, rtP50: 350ms 350ms, rtP99: 0.35x2, total: {completed: 17, failed: 8, good: 9}, states: []}",
+		"nothing ends":     "  load: free at 0 serviceTime=10\n  duration: 2\n  expect: {rtP50: none x2, completed: 0x2, inFlight: 1x2}",
+		"one of several":   "  load: [free at 0 serviceTime=10ms, orders at 0 x2 serviceTime=20ms]\n  expect: [{resource: orders, rtP99: 20ms, inFlight: 2}, {completed: 3}]",
 		"a poisson stream": "  load: free 50/s poisson for 10s\n  seed: 3\n  expect: {total: {offered: 400..600}}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +66,7 @@ func TestCasesThatHold(t *testing.T) {
 	}
 }
 
-func TestCasesThatDoNotHoldTellWhatIsOtherwise(t *testing.T) {
+func TestFailedCasesShowTheDifferences(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, text, want string }{
 		{
@@ -88,6 +91,10 @@ func TestCasesThatDoNotHoldTellWhatIsOtherwise(t *testing.T) {
 			"who refuses", "  load: [carts at 0 x5, stock at 0 x3 origin=mobile]\n  expect: [{blockedBy: {queue: 1, few: 1}}, {resource: carts, blockedBy: qeue}]",
 			"12:24 :blockedBy is not as expected\n  by \"queue\": got 2, want 1\n" +
 				"12:74 carts:blockedBy is not as expected\n  no rule is called \"qeue\": did you mean \"queue\"?: got 0, want 1..\n  by \"queue\": got 2, want 0",
+		},
+		{
+			"response times", "  load: free at 0 serviceTime=10ms\n  duration: 2\n  expect: {rtP50: 11ms 11ms}",
+			"13:19 :rtP50 is not as expected in 2 of 2\n  second 0: got 10ms, want 11ms\n  second 1: got none, want 11ms\n  got 10ms none",
 		},
 		{
 			"ceilings", "  load: free at 0\n  expect: {ceiling: 5}",

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,6 +19,9 @@ func (p *lineParser) clause(w word) {
 	case w.text == string(simulate.Poisson), w.text == string(simulate.Even):
 		p.set("shape", w, "")
 		s.Shape = simulate.Shape(w.text)
+	case w.text == "inbound":
+		p.set("inbound", w, "")
+		s.Inbound = true
 	case w.text == "from":
 		s.From = p.time(w, "from", false)
 	case w.text == "for":
@@ -26,7 +30,7 @@ func (p *lineParser) clause(w word) {
 		s.Until = p.time(w, "until", true)
 	default:
 		s.bad = true
-		p.unknown(w.at, "word", w.text, append(nameList{"for", "from", "to", "even", "poisson"}, assignments()...))
+		p.unknown(w.at, "word", w.text, append(nameList{"for", "from", "to", "even", "poisson", "inbound"}, assignments()...))
 	}
 }
 
@@ -50,10 +54,13 @@ func (p *lineParser) time(behind word, field string, positive bool) time.Duratio
 }
 
 // assignments are the words that a value is assigned to.
-func assignments() nameList { return nameList{"tokens=", "origin=", "args=", "serviceTime="} }
+func assignments() nameList {
+	return nameList{"tokens=", "origin=", "priority=", "attrs=", "serviceTime=", "fails=", "timeout="}
+}
 
 // assign takes "key=value".
 func (p *lineParser) assign(w word) {
+	const notATime = "is %q: must be in seconds, such as 1.5, or have a unit, such as 500ms"
 	key, value, _ := strings.Cut(w.text, "=")
 	s, fault := &p.stream, ""
 	switch key {
@@ -64,18 +71,41 @@ func (p *lineParser) assign(w word) {
 	case "origin":
 		s.Origin = value
 		fault = faultUnless(value != "", "is missing behind the =")
-	case "args":
-		for arg := range strings.SplitSeq(value, ",") {
-			s.Args = append(s.Args, parseArgument(arg))
-		}
+	case "priority":
+		s.Priority = value
+		fault = faultUnless(value != "", "is missing behind the =")
+	case "attrs":
+		fault = p.assignAttributes(value)
 	case "serviceTime":
 		d, ok := ParseDuration(value)
 		s.ServiceTime = d
-		fault = faultUnless(ok, "is %q: must be in seconds, such as 1.5, or have a unit, such as 500ms", value)
+		fault = faultUnless(ok, notATime, value)
+	case "fails":
+		share, err := strconv.ParseFloat(value, 64)
+		s.Fails = share
+		fault = faultUnless(err == nil, "is %q: must be a share from 0 to 1", value)
+	case "timeout":
+		d, ok := ParseDuration(value)
+		s.Timeout = d
+		fault = cmp.Or(faultUnless(ok, notATime, value), faultUnless(d > 0, "is %q: must be longer than 0s", value))
+	case "args":
+		fault = argsRemoved
 	default:
 		s.bad = true
 		p.unknown(w.at, "word", key+"=", assignments())
 		return
 	}
 	p.set(key, w, fault)
+}
+
+// assignAttributes takes "user:u1,tenant:7".
+func (p *lineParser) assignAttributes(list string) (fault string) {
+	for pair := range strings.SplitSeq(list, ",") {
+		name, value, ok := strings.Cut(pair, ":")
+		if !ok || name == "" {
+			return fmt.Sprintf("has %q: must be name:value, such as user:u1", pair)
+		}
+		p.stream.Attrs = append(p.stream.Attrs, simulate.Attr{Name: name, Values: []any{parseAttribute(value)}})
+	}
+	return ""
 }

@@ -1,7 +1,7 @@
 // Package scenario reads what penstock simulates: load files, which say what
-// calls come, and test files, which also say what shall become of them. It runs
-// the cases of a test file and tells where they went another way.
+// calls come, and test files, which also say what to expect of them. It runs the
+// cases of a test file and reports the expectations that do not hold.
 //
-// What is wrong with a file is told all at once, as [rules.Problems]: with line,
+// All mistakes in a file are reported at once, as [rules.Problems]: with line,
 // column and what to do.
 package scenario

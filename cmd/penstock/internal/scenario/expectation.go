@@ -6,15 +6,16 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// expectation is one thing that a case says of what shall become of the calls.
+// expectation is one thing that a case expects of the calls.
 type expectation struct {
 	field    string
 	resource string // "" for all resources together
 	at       place
 	events   bool // it is about single calls
+	each     bool // it is about single resources
 
-	// judge compares it with what happened, nil when that is as expected.
-	judge func(observation) *Failure
+	// check compares it with the outcome, nil when that is as expected.
+	check func(observation) *Failure
 }
 
 // expectations reads one mapping, or a list of them, for a resource each.
@@ -25,7 +26,7 @@ func (r *reader) expectations(n *yaml.Node, load Load) []expectation {
 		all = append(all, r.expected(item, load)...)
 	}
 	if len(all) == 0 && len(r.problems) == before {
-		r.fail(placeOf(n), "expect", "says nothing: write what shall become of the calls, such as passed: 100x10")
+		r.fail(placeOf(n), "expect", "is empty: write what you expect of the calls, such as passed: 100x10")
 	}
 	return all
 }
@@ -46,14 +47,18 @@ func (r *reader) expected(n *yaml.Node, load Load) []expectation {
 		add("waits", r.expectWaits),
 		add("maxWait", r.expectMaxWait),
 		add("blockedBy", r.expectBlockedBy),
+		add("states", r.expectStates),
 		{"total", func(n *yaml.Node) { list = append(list, r.expectTotals(n)...) }},
 	}
 	for _, c := range columns() {
 		fields = append(fields, add(c.name, func(n *yaml.Node) expectation { return r.expectSeconds(n, c) }))
 	}
 	r.mapping(n, "expect", fields...)
-	for i := range list {
+	for i, e := range list {
 		list[i].resource = resource
+		if e.each && resource == "" && len(load.resources()) > 1 {
+			r.fail(e.at, e.field, "is that of a single resource: name it, resource: %s", load.resources()[0])
+		}
 	}
 	return list
 }
@@ -69,9 +74,9 @@ func (r *reader) resource(n *yaml.Node, load Load) string {
 
 // expectSeconds reads what a column is expected to be, second by second.
 func (r *reader) expectSeconds(n *yaml.Node, c column) expectation {
-	expected := r.wants(n, c.name, c.unit())
-	return expectation{judge: func(o observation) *Failure {
-		return compare("second", expected, o.column(c), c.unit())
+	expected := r.wants(n, c.name, c.unit)
+	return expectation{each: c.each, check: func(o observation) *Failure {
+		return compare("second", expected, o.column(c), c.unit)
 	}}
 }
 
@@ -80,12 +85,12 @@ func (r *reader) expectTotals(n *yaml.Node) []expectation {
 	var list []expectation
 	var fields []field
 	for _, c := range columns() {
-		if c.unit().none {
-			continue // a sum of ceilings means nothing
+		if !c.total {
+			continue
 		}
 		fields = append(fields, field{c.name, func(n *yaml.Node) {
 			expected := r.want(n, "total."+c.name, counts())
-			list = append(list, expectation{field: "total." + c.name, at: placeOf(n), judge: func(o observation) *Failure {
+			list = append(list, expectation{field: "total." + c.name, at: placeOf(n), check: func(o observation) *Failure {
 				return compareOne(expected, o.sum(c), counts())
 			}})
 		}})
@@ -97,7 +102,7 @@ func (r *reader) expectTotals(n *yaml.Node) []expectation {
 // expectWaits reads how long each call that passes is expected to wait.
 func (r *reader) expectWaits(n *yaml.Node) expectation {
 	expected := r.wants(n, "waits", seconds())
-	return expectation{events: true, judge: func(o observation) *Failure {
+	return expectation{events: true, check: func(o observation) *Failure {
 		return compare("pass", expected, o.waits, seconds())
 	}}
 }
@@ -106,7 +111,7 @@ func (r *reader) expectWaits(n *yaml.Node) expectation {
 // expected to be.
 func (r *reader) expectMaxWait(n *yaml.Node) expectation {
 	expected := r.want(n, "maxWait", seconds())
-	return expectation{events: true, judge: func(o observation) *Failure {
+	return expectation{events: true, check: func(o observation) *Failure {
 		longest := 0.0
 		for _, wait := range o.waits {
 			longest = max(longest, wait)

@@ -13,10 +13,11 @@ import (
 
 func FuzzParseLoad(f *testing.F) {
 	for _, seed := range []string{
-		"", "streams:\n- {resource: a, rate: 1, until: 2s, args: [1, a, true, 2.5], origin: b, tokens: 2}\nseed: 3",
-		"streams: [a b 5/s poisson from 1 to 2 tokens=2 origin=c args=1,a serviceTime=2ms, 'x at 0, 1s x3']",
+		"", "streams:\n- {resource: a, rate: 1, until: 2s, attrs: {u: [1, a, true], t: {count: 3}}, origin: b, tokens: 2, fails: 0.5, phases: [{until: 1s}, {fails: 0}]}\nseed: 3",
+		"streams: [a b 5/s poisson from 1 to 2 tokens=2 origin=c attrs=a:1 serviceTime=2ms, 'x at 0, 1s x3']",
 		"streams:\n- >\n  a 1/s\n  for x\n- {times: [1e99, .inf, -0]}\n", "streams: &a [*a]", "? [1]\n: 2", "a: 1\n---\nb: 2", "\ufeffstreams: ä 1/s for ö",
-		"streams: \"a\\n1/s\\u2028for 0x1\"", "streams: |\r  a at 1\r",
+		"streams: \"a\\n1/s\\u2028for 0x1\"", "streams: |\r  a at 1\r", "streems:",
+		"streams: [a 1/s]\nservers: [{resources: [a, 'b*'], workers: 2, service: {mean: 1, shape: lognormal, p99: 3}, changes: [{at: 1, service: {mean: 2}}]}]\nsignals: [{at: 0, cpu: 1}]",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -36,7 +37,7 @@ func FuzzParseSuite(f *testing.F) {
 		"", "---", shop, shop + "- name: a\n  load: [a 1/s for 2s, b at 0 x3]\n  duration: 1m\n  seed: 5\n  expect:\n  - {resource: a, passed: 1 2..3 _ 5±5%x3 0… ±1, ceiling: none…}\n  - {waits: 0 1ms, maxWait: ..5s, blockedBy: {x: 1}, total: {passed: 3..}}",
 		"rules: [a, b]\ncases:\n- {name: a, load: a 1/s for 1s, expect: {passed: '…'}}", "rules: {flow: [{resource: a}]}\ncases: []",
 		"cases: []\nrules:\n\n    flow:\n    - resource: 日本\n# end", "{rules: {}, cases: {}}", "? rules\n: flow: &a []\n? cases\n: *a",
-		"cases: []\rrules: {flow: [{resource: a}]}", "cases: []\u2028rules:\u0085  flow:\r\n  - a", "duration: 1\r\nrules: {}\r\ncases: []",
+		"cases: [{load: {streems}}]", "cases: []\rrules: {flow: [{resource: a}]}", "cases: []\u2028rules:\u0085  flow:\r\n  - a", "duration: 1\r\nrules: {}\r\ncases: []",
 		"rules: \"a\\0\"\ncases: [{name: x, load: {streams: y}, expect: {passed: 1x99999 1x99999}}]", "rules: {flow: [\n]}\ncases:\n- - -\n",
 	} {
 		f.Add([]byte(seed))
@@ -53,8 +54,8 @@ func FuzzParseSuite(f *testing.F) {
 	})
 }
 
-// checkProblems holds for whatever bytes: mistakes are told in order, each in a
-// line, and stand in the document.
+// checkProblems holds for whatever bytes: mistakes are in order, each in one line,
+// and have a place in the document.
 func checkProblems(t *testing.T, data []byte, err error) {
 	t.Helper()
 	var problems rules.Problems

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"errors"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -15,8 +14,9 @@ type Load struct {
 	simulate.Load
 
 	document string
-	at       place
+	at       place // of the streams
 	streams  []stream
+	fields   given // of servers and signals
 }
 
 // ParseLoad reads a load file. The document is what messages call it. The error
@@ -34,7 +34,7 @@ func ParseLoad(document string, data []byte) (Load, error) {
 }
 
 // Explain returns the error of a simulation of the load. Where it is about the
-// load, it is [rules.Problems] that tell the places.
+// load, it is [rules.Problems] with their places.
 func (l Load) Explain(err error) error {
 	var faults simulate.Faults
 	if !errors.As(err, &faults) {
@@ -54,12 +54,13 @@ func (l Load) problem(fault simulate.Fault) (problem rules.Problem, sure bool) {
 	problem = rules.Problem{Document: l.document, Field: fault.Field, Message: fault.Message}
 	at, sure := l.at, true
 	if fault.Stream >= 0 && fault.Stream < len(l.streams) {
-		name, _, _ := strings.Cut(fault.Field, "[")
 		s := l.streams[fault.Stream]
-		at, sure = s.at, !s.bad && !s.fields[name].bad && (name != "rate" || !s.fields["times"].bad)
-		if f, ok := s.fields[name]; ok {
-			at = f.at
+		at, sure = s.at, !s.bad && (fault.Field != "rate" || !s.fields["times"].bad)
+		if f, ok := s.fields.find(fault.Field); ok {
+			at, sure = f.at, sure && !f.bad
 		}
+	} else if f, ok := l.fields.find(fault.Field); ok {
+		at, sure = f.at, !f.bad
 	}
 	problem.Line, problem.Column = at.line, at.column
 	return problem, sure
@@ -67,17 +68,31 @@ func (l Load) problem(fault simulate.Fault) (problem rules.Problem, sure bool) {
 
 // load reads the mapping that a load file is.
 func (r *reader) load(n *yaml.Node) Load {
-	var load Load
-	var seed uint64
+	load := Load{document: r.document, fields: make(given)}
 	found := r.mapping(n, "the load",
-		field{"streams", func(n *yaml.Node) { load = r.streams(n) }},
-		field{"seed", func(n *yaml.Node) { seed = r.seed(n) }},
+		field{"streams", func(n *yaml.Node) { r.streams(&load, n) }},
+		field{"servers", func(n *yaml.Node) { load.Servers = r.servers(n, load.fields) }},
+		field{"signals", func(n *yaml.Node) { load.Signals = r.signals(n, load.fields) }},
+		field{"seed", func(n *yaml.Node) { load.Seed = r.seed(n) }},
 	)
-	if _, ok := found["streams"]; !ok && found != nil {
-		r.fail(placeOf(n), "streams", "is missing: list the calls that come")
+	if found == nil {
+		return load
 	}
-	load.Seed = seed
+	if _, ok := found["streams"]; !ok {
+		r.fail(placeOf(n), "streams", "is missing: list the calls that come")
+	} else if load.at != (place{}) { // else it is misspelled
+		r.validate(load)
+	}
 	return load
+}
+
+// validate reports what is wrong with a load that has been read.
+func (r *reader) validate(load Load) {
+	for _, fault := range load.Validate() {
+		if problem, sure := load.problem(fault); sure {
+			r.problems = append(r.problems, problem)
+		}
+	}
 }
 
 func (r *reader) seed(n *yaml.Node) uint64 {
@@ -89,9 +104,9 @@ func (r *reader) seed(n *yaml.Node) uint64 {
 }
 
 // streams reads a list of streams, or one alone, each in the short or the long
-// form, and judges them.
-func (r *reader) streams(n *yaml.Node) Load {
-	load := Load{document: r.document, at: placeOf(n)}
+// form.
+func (r *reader) streams(load *Load, n *yaml.Node) {
+	load.at = placeOf(n)
 	for _, item := range items(n) {
 		var s stream
 		if isScalar(item) {
@@ -102,12 +117,6 @@ func (r *reader) streams(n *yaml.Node) Load {
 		load.streams = append(load.streams, s)
 		load.Streams = append(load.Streams, s.Stream)
 	}
-	for _, fault := range load.Validate() {
-		if problem, sure := load.problem(fault); sure {
-			r.problems = append(r.problems, problem)
-		}
-	}
-	return load
 }
 
 // resources returns the names of the load's resources, in order of appearance.

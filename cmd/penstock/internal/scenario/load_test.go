@@ -25,41 +25,88 @@ streams:
     until: 1m
     tokens: 3
     origin: mobile
-    args: [42, 2.5, true, "42", shoes]
+    inbound: true
+    priority: low
+    attrs: {user: [a, 7, "7"], tenant: t1, size: 2.5, page: {count: 100, shape: zipf}}
     serviceTime: 250ms
+    fails: 0.3
+    timeout: 500ms
+    phases: [{until: 10s, serviceTime: 20ms}, {until: 20, fails: 1}, {serviceTime: 0, fails: 0}]
   - {resource: orders, times: [0, 0.1, 0.1, 1500ms], serviceTime: 1}
-  - {resource: orders, rate: 90/m, until: 10, args: one}
+  - {resource: orders, rate: 90/m, until: 10, inbound: false}
+  - {resource: pay, times: [1], attrs: {user: u1}}
+  - {resource: s1, times: [1]}
+servers:
+  - name: bank
+    resources: pay
+    workers: 8
+    service: {mean: 10ms, shape: lognormal, p99: 60ms}
+    slowdown: 0.02
+    changes: [{at: 20s, service: {mean: 40ms}}, {at: 30, service: {mean: 10ms, shape: exponential}}]
+  - {resources: ["s?", "stock:*"], workers: 1, service: {mean: 1}}
+signals: [{at: 0s, cpu: 0.3, memory: 0.5, load: 1.0}, {at: 5, cpu: 1}]
 seed: 7
 `))
 	require.NoError(t, err)
-	assert.Equal(t, simulate.Load{Seed: 7, Streams: []simulate.Stream{
-		{Resource: "orders", Rate: 2000, Until: 20 * time.Second},
-		{
-			Resource: "GET /carts", Rate: 0.5, Shape: simulate.Poisson, From: 1500 * time.Millisecond, Until: time.Minute,
-			Tokens: 3, Origin: "mobile", Args: []any{42, 2.5, true, "42", "shoes"}, ServiceTime: 250 * time.Millisecond,
+	assert.Equal(t, simulate.Load{
+		Seed: 7,
+		Streams: []simulate.Stream{
+			{Resource: "orders", Rate: 2000, Until: 20 * time.Second},
+			{
+				Resource: "GET /carts", Rate: 0.5, Shape: simulate.Poisson, From: 1500 * time.Millisecond, Until: time.Minute,
+				Tokens: 3, Origin: "mobile", Inbound: true, Priority: simulate.PriorityLow,
+				Attrs: []simulate.Attr{
+					{Name: "user", Values: []any{"a", 7, "7"}},
+					{Name: "tenant", Values: []any{"t1"}},
+					{Name: "size", Values: []any{"2.5"}},
+					{Name: "page", Count: 100, Shape: simulate.Zipf},
+				},
+				ServiceTime: 250 * time.Millisecond, Fails: 0.3, Timeout: 500 * time.Millisecond,
+				Phases: []simulate.Phase{
+					{Until: 10 * time.Second, ServiceTime: new(20 * time.Millisecond)},
+					{Until: 20 * time.Second, Fails: new(1.0)},
+					{ServiceTime: new(time.Duration(0)), Fails: new(0.0)},
+				},
+			},
+			{
+				Resource: "orders", ServiceTime: time.Second,
+				Times: []time.Duration{0, 100 * time.Millisecond, 100 * time.Millisecond, 1500 * time.Millisecond},
+			},
+			{Resource: "orders", Rate: 1.5, Until: 10 * time.Second},
+			{Resource: "pay", Times: []time.Duration{time.Second}, Attrs: []simulate.Attr{{Name: "user", Values: []any{"u1"}}}},
+			{Resource: "s1", Times: []time.Duration{time.Second}},
 		},
-		{
-			Resource: "orders", ServiceTime: time.Second,
-			Times: []time.Duration{0, 100 * time.Millisecond, 100 * time.Millisecond, 1500 * time.Millisecond},
+		Servers: []simulate.Server{
+			{
+				Name: "bank", Resources: []string{"pay"}, Workers: 8, Slowdown: 0.02,
+				Service: simulate.Service{Mean: 10 * time.Millisecond, Shape: simulate.Lognormal, P99: 60 * time.Millisecond},
+				Changes: []simulate.ServiceChange{
+					{At: 20 * time.Second, Service: simulate.Service{Mean: 40 * time.Millisecond}},
+					{At: 30 * time.Second, Service: simulate.Service{Mean: 10 * time.Millisecond, Shape: simulate.Exponential}},
+				},
+			},
+			{Resources: []string{"s?", "stock:*"}, Workers: 1, Service: simulate.Service{Mean: time.Second}},
 		},
-		{Resource: "orders", Rate: 1.5, Until: 10 * time.Second, Args: []any{"one"}},
-	}}, load.Load)
+		Signals: []simulate.Signal{{CPU: new(0.3), Memory: new(0.5), Load: new(1.0)}, {At: 5 * time.Second, CPU: new(1.0)}},
+	}, load.Load)
 }
 
-func TestALineSaysTheSameAsAMapping(t *testing.T) {
+func TestALineMeansTheSameAsAMapping(t *testing.T) {
 	t.Parallel()
 	for line, mapping := range map[string]string{
-		"orders 2000/s for 20s":                   "{resource: orders, rate: 2000, until: 20s}",
-		"orders 10/s from 5s to 8s origin=mobile": "{resource: orders, rate: 10, from: 5, until: 8, origin: mobile}",
-		"orders 10/s until 8 tokens=2":            "{resource: orders, rate: 10, until: 8, tokens: 2}",
-		"orders 10/s for 2.5 from 5s":             "{resource: orders, rate: 10, from: 5, until: 7.5}",
-		"GET /s 5/s":                              "{resource: GET /s, rate: 5}",
-		"GET /orders 30/m poisson for 1m":         "{resource: GET /orders, rate: 0.5, shape: poisson, until: 60}",
-		"a b 3600/h even":                         "{resource: a b, rate: 1, shape: even}",
-		"orders at 0s, 0.1s x3":                   "{resource: orders, times: [0, 0.1, 0.1, 0.1]}",
-		"orders at 0,0.1 x2, 1s args=7,blue,true": "{resource: orders, times: [0, 0.1, 0.1, 1], args: [7, blue, true]}",
-		"orders at 1 serviceTime=20ms origin=a":   "{resource: orders, times: [1], serviceTime: 20ms, origin: a}",
-		"at 1/s":                                  "{resource: at, rate: 1}",
+		"orders 2000/s for 20s":                      "{resource: orders, rate: 2000, until: 20s}",
+		"orders 10/s from 5s to 8s origin=mobile":    "{resource: orders, rate: 10, from: 5, until: 8, origin: mobile}",
+		"orders 10/s until 8 tokens=2":               "{resource: orders, rate: 10, until: 8, tokens: 2}",
+		"orders 10/s for 2.5 from 5s":                "{resource: orders, rate: 10, from: 5, until: 7.5}",
+		"GET /s 5/s":                                 "{resource: GET /s, rate: 5}",
+		"GET /orders 30/m poisson for 1m":            "{resource: GET /orders, rate: 0.5, shape: poisson, until: 60}",
+		"a b 3600/h even":                            "{resource: a b, rate: 1, shape: even}",
+		"orders at 0s, 0.1s x3":                      "{resource: orders, times: [0, 0.1, 0.1, 0.1]}",
+		"orders at 0,0.1 x2, 1s attrs=user:7,id:a:b": "{resource: orders, times: [0, 0.1, 0.1, 1], attrs: {user: 7, id: 'a:b'}}",
+		"orders 1/s fails=0.3 timeout=500ms":         "{resource: orders, rate: 1, fails: 0.3, timeout: 500ms}",
+		"orders 1/s inbound priority=low":            "{resource: orders, rate: 1, inbound: true, priority: low}",
+		"orders at 1 serviceTime=20ms origin=a":      "{resource: orders, times: [1], serviceTime: 20ms, origin: a}",
+		"at 1/s":                                     "{resource: at, rate: 1}",
 	} {
 		short, err := scenario.ParseLoad("short", []byte("streams:\n- "+line))
 		require.NoError(t, err, line)
@@ -69,30 +116,33 @@ func TestALineSaysTheSameAsAMapping(t *testing.T) {
 	}
 }
 
-func TestEveryMistakeInALoadIsToldWithItsPlace(t *testing.T) {
+func TestEveryMistakeInALoadIsReportedWithItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, document, want string }{
 		{"empty", "", "l:1:1: the document is empty"},
 		{"syntax", "streams: [a\nseed: 1", "l:2:5: the document cannot be read as YAML: did not find expected ',' or ']' (while parsing a flow sequence that begins on line 1)"},
-		{"not a mapping", "- a", "l:1:1: the load is a list: must be a mapping of streams, seed"},
+		{"not a mapping", "- a", "l:1:1: the load is a list: must be a mapping of streams, servers, signals, seed"},
 		{"no streams", "seed: 1", "l:1:1: streams is missing: list the calls that come"},
 		{"empty list", "streams: []", "l:1:10: streams is missing: a load has at least one stream"},
 		{"no resource", "streams: [{rate: 1}]", "l:1:11: resource is missing: name the resource that is called"},
 		{"misspelled", "streams:\n- {resuorce: a, resource: a, rate: 1}", `l:2:4: unknown field "resuorce": did you mean "resource"?`},
 		{"misspelled and so missing", "streams:\n- {resuorce: a, rat: 1}", `l:2:4: unknown field "resuorce": did you mean "resource"?` + "\n" + `l:2:17: unknown field "rat": did you mean "rate"?`},
-		{"unknown", "streams:\n- {resource: a, rate: 1}\nhello: 1", `l:3:1: unknown field "hello": those here are streams, seed`},
+		{"unknown", "streams:\n- {resource: a, rate: 1}\nhello: 1", `l:3:1: unknown field "hello": those here are streams, servers, signals, seed`},
 		{"twice", "streams:\n- {resource: a, rate: 1, rate: 2}", "l:2:26: rate is given twice: remove one"},
 		{"alias", "streams:\n- {resource: &a a, rate: 1}", "l:2:14: resource has an anchor or is an alias, which is not supported: write the value out"},
 		{"seed", "streams: [a 1/s]\nseed: -1", "l:2:7: seed is -1: must be 0 or more"},
 		{"fractional seed", "streams: [a 1/s]\nseed: 1.5", "l:2:7: seed is 1.5: must be a whole number"},
 		{
-			"wrong types", "streams:\n- resource: [a]\n  rate: fast\n  from: soon\n  tokens: 1.5\n  args: {a: b}\n  shape:\n",
+			"wrong types", "streams:\n- resource: [a]\n  rate: fast\n  from: soon\n  tokens: 1.5\n  attrs: {a: {b: c}, d: [[x]]}\n  shape:\n  inbound: 1\n  phases: [{fails: many}]\n",
 			"l:2:13: resource is a list: must be text\n" +
 				`l:3:9: rate is "fast": must be a number, such as 100 or 2.5` + "\n" +
 				`l:4:9: from is "soon": must be in seconds, such as 1.5, or have a unit, such as 500ms` + "\n" +
 				"l:5:11: tokens is 1.5: must be a whole number\n" +
-				"l:6:9: args has a mapping in it: arguments are text, numbers or true and false\n" +
-				"l:7:9: shape is left empty: must be text",
+				`l:6:15: unknown field "b": those here are count, shape` + "\n" +
+				"l:6:26: attrs.d is a list: must be text or a number, a list of them, or {count: 100}\n" +
+				"l:7:9: shape is left empty: must be text\n" +
+				"l:8:12: inbound is 1: must be true or false\n" +
+				`l:9:20: fails is "many": must be a number, such as 100 or 2.5`,
 		},
 		{"quoted number", `streams: [{resource: a, rate: "1"}]`, `l:1:31: rate is "1": must be a number; remove the quotes`},
 		{"rate unit", `streams: [{resource: a, rate: 1/d}]`, `l:1:31: rate is "1/d": must be calls per second, such as 100, 100/s or 6000/m`},
@@ -107,11 +157,47 @@ func TestEveryMistakeInALoadIsToldWithItsPlace(t *testing.T) {
 			"rate and times", "streams:\n- {resource: a, rate: 1, times: [1], shape: even}",
 			"l:2:23: rate cannot go with times: remove one of the two\nl:2:45: shape has no effect with times: remove it",
 		},
+		{
+			"a field that was replaced", "streams:\n- {resource: a, rate: 1, args: [1]}\n- a 1/s args=1",
+			"l:2:32: args was replaced by attrs, which rules name: write attrs: {user: u1}\n" +
+				"l:3:9: args was replaced by attrs, which rules name: write attrs: {user: u1}",
+		},
+		{
+			"nested ranges", "streams:\n- resource: a\n  rate: 1\n  fails: 2\n  timeout: 0\n  priority: urgent\n" +
+				"  phases: [{until: 2s}, {until: 1s, fails: -1}, {serviceTime: -1s}]\n  attrs: {user: {count: 0}, tenant: {shape: zip}, '': 1}",
+			"l:4:10: fails is 2: must be a share from 0 to 1\n" +
+				"l:5:12: timeout is 0s: must be longer than 0s\n" +
+				`l:6:13: priority is "urgent": must be critical, high, normal, low, sheddable` + "\n" +
+				"l:7:33: phases[1].until is 1s: must be later than the phase before it (2s) and at most 168h0m0s\n" +
+				"l:7:44: phases[1].fails is -1: must be a share from 0 to 1\n" +
+				"l:7:63: phases[2].serviceTime is -1s: must be from 0s to 168h0m0s\n" +
+				`l:8:10: attrs has an attribute called "": must be a name of at most 1024 bytes in UTF-8` + "\n" +
+				"l:8:25: attrs.user.count is 0: must be from 1 to 10000000, or give values\n" +
+				"l:8:37: attrs.tenant.count is 0: must be from 1 to 10000000, or give values\n" +
+				`l:8:45: attrs.tenant.shape is "zip": must be "cycle", "uniform" or "zipf"`,
+		},
+		{
+			"servers and signals", "streams: [a 1/s]\nservers:\n- {name: db, resource: a, workers: 0, service: {mean: 1s, p99: 2s}}\n" +
+				"- {resources: [x], workers: 1, service: {maen: 1}, changes: [{at: 1}]}\n- 5\nsignals: [{cpu: 2}, {at: 0, memory: much}]",
+			`l:3:14: unknown field "resource": did you mean "resources"?` + "\n" +
+				"l:3:36: servers[0].workers is 0: must be from 1 to 1000000\n" +
+				"l:3:64: servers[0].service.p99 has no effect: only a lognormal service time has one; remove it, or set shape: lognormal\n" +
+				"l:4:15: servers[1].resources match no resource of the load: name one that a stream calls\n" +
+				`l:4:42: unknown field "maen": did you mean "mean"?` + "\n" +
+				"l:4:62: servers[1].changes[0].service is missing: say what service is like from then on\n" +
+				"l:5:3: a server is 5: must be a mapping of name, resources, workers, service, slowdown, changes\n" +
+				"l:6:17: signals[0].cpu is 2: must be from 0 to 1\n" +
+				"l:6:26: signals[1].at is 0s: must be later than the one before it\n" +
+				`l:6:37: memory is "much": must be a number, such as 100 or 2.5`,
+		},
+		{"words of a line", "streams: [a 1/s fails=x timeout=0 attrs=u priority=]", `l:1:17: fails is "x": must be a share from 0 to 1` + "\n" +
+			`l:1:25: timeout is "0": must be longer than 0s` + "\n" + `l:1:35: attrs has "u": must be name:value, such as user:u1` + "\n" +
+			"l:1:43: priority is missing behind the ="},
 		{"a line of nothing", "streams: [hello you]", `l:1:11: "hello you" names no rate and no times: write "RESOURCE 100/s for 10s" or "RESOURCE at 0s, 1.5s"`},
 		{
 			"words", "streams:\n- a 1/s fro 5s for tokens=many origin= orign=x\n",
 			`l:2:9: unknown word "fro": did you mean "from"?` + "\n" +
-				`l:2:13: unknown word "5s": those here are for, from, to, even, poisson, tokens=, origin=, args=, serviceTime=` + "\n" +
+				`l:2:13: unknown word "5s": those here are for, from, to, even, poisson, inbound, tokens=, origin=, priority=, attrs=, serviceTime=, fails=, timeout=` + "\n" +
 				`l:2:20: until is "tokens=many": must be in seconds, such as 1.5, or have a unit, such as 500ms` + "\n" +
 				"l:2:32: origin is missing behind the =\n" +
 				`l:2:40: unknown word "orign=": did you mean "origin="?`,
@@ -136,7 +222,7 @@ func TestEveryMistakeInALoadIsToldWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestFaultsOfARunAreToldWithTheirPlaces(t *testing.T) {
+func TestFaultsOfARunAreReportedWithTheirPlaces(t *testing.T) {
 	t.Parallel()
 	load, err := scenario.ParseLoad("l", []byte("streams:\n- a 1/s for 5s\n- b 2/s\n"))
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // field is one field of a mapping and what takes its value over.
@@ -17,7 +17,7 @@ type field struct {
 	read func(*yaml.Node)
 }
 
-// given are the fields that stand in a mapping, be they misspelled.
+// given are the fields of a mapping, misspelled ones included, by name or path.
 type given map[string]givenField
 
 type givenField struct {
@@ -25,8 +25,30 @@ type givenField struct {
 	bad bool // it could not be read
 }
 
-// mapping reads the fields of a mapping, whatever their order. It complains of
-// those it does not know and of those given twice.
+// add notes the fields of a mapping that is at a path of another one.
+func (g given) add(path string, n *yaml.Node, fields given) {
+	bad := fields == nil
+	for name, f := range fields {
+		g[path+"."+name] = f
+		bad = bad || f.bad
+	}
+	g[path] = givenField{placeOf(n), bad}
+}
+
+// find returns the field at a path such as "phases[1].until" or, when it is not
+// there, the nearest one around it.
+func (g given) find(path string) (f givenField, ok bool) {
+	for path != "" {
+		if f, ok = g[path]; ok {
+			return f, true
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+	return givenField{}, false
+}
+
+// mapping reads the fields of a mapping, in any order. It reports those that it
+// does not know and those that are given twice.
 func (r *reader) mapping(n *yaml.Node, what string, fields ...field) given {
 	if n.Kind != yaml.MappingNode {
 		r.fail(placeOf(n), "", "%s is %s: must be a mapping of %s", what, describe(n), names(fields))
@@ -55,11 +77,11 @@ func (r *reader) mapping(n *yaml.Node, what string, fields ...field) given {
 	return meant
 }
 
-// unknown complains of a name that is none of the known ones, and returns the
-// one that it seems to mean.
+// unknown reports a name that is none of the known ones, and returns the one that
+// it seems to mean.
 func (r *reader) unknown(at place, kind, name string, known nameList) string {
 	advice := "those here are " + known.String()
-	meant := rules.Nearest(name, known)
+	meant := rule.Nearest(name, known)
 	if meant != "" {
 		advice = "did you mean " + wording.Quote(meant) + "?"
 	}

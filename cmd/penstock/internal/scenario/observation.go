@@ -7,15 +7,16 @@ import (
 	"github.com/penstock-go/penstock/simulate"
 )
 
-// observation is what became of the calls of a resource, or of all together.
+// observation is the outcome of the calls of a resource, or of all together.
 type observation struct {
 	seconds  []simulate.Second
 	waits    []float64      // of the calls that passed, by arrival
 	blockers map[string]int // how many calls each rule refused
-	rules    []string       // all there are
+	rules    []string       // the names of all rules
+	states   []simulate.StateChange
 }
 
-// observe returns what a simulation tells of a resource, or of all with "".
+// observe returns the outcome of a simulation for a resource, or for all with "".
 func observe(result simulate.Result, resource string, set rules.Set) observation {
 	o := observation{blockers: make(map[string]int)}
 	for key := range set.Keys() {
@@ -35,10 +36,16 @@ func observe(result simulate.Result, resource string, set rules.Set) observation
 			o.blockers[e.Rule]++
 		}
 	}
+	for _, s := range result.States {
+		if resource == "" || s.Resource == resource {
+			o.states = append(o.states, s)
+		}
+	}
 	return o
 }
 
-// add adds a row to those of its second. Of ceilings it keeps the lowest.
+// add adds a row to those of its second. Of ceilings it keeps the lowest. What is
+// known of single resources only does not add up.
 func (o *observation) add(s simulate.Second) {
 	if s.Second == len(o.seconds) {
 		o.seconds = append(o.seconds, s)
@@ -49,6 +56,9 @@ func (o *observation) add(s simulate.Second) {
 	sum.Passed += s.Passed
 	sum.Blocked += s.Blocked
 	sum.Waited += s.Waited
+	sum.Completed += s.Completed
+	sum.Failed += s.Failed
+	sum.Good += s.Good
 	if sum.Ceiling == nil || s.Ceiling != nil && *s.Ceiling < *sum.Ceiling {
 		sum.Ceiling = s.Ceiling
 	}
@@ -56,29 +66,45 @@ func (o *observation) add(s simulate.Second) {
 
 // column is one of the numbers that each second has.
 type column struct {
-	name string
-	of   func(simulate.Second) float64 // NaN where there is none
+	name  string
+	of    func(simulate.Second) float64 // NaN where there is none
+	unit  unit
+	total bool // the seconds add up
+	each  bool // it is known of single resources only
 }
 
 func columns() []column {
-	return []column{
-		{"offered", func(s simulate.Second) float64 { return float64(s.Offered) }},
-		{"passed", func(s simulate.Second) float64 { return float64(s.Passed) }},
-		{"blocked", func(s simulate.Second) float64 { return float64(s.Blocked) }},
-		{"waited", func(s simulate.Second) float64 { return float64(s.Waited) }},
-		{"ceiling", func(s simulate.Second) float64 {
-			if s.Ceiling == nil {
-				return math.NaN()
-			}
-			return *s.Ceiling
-		}},
+	count := func(name string, of func(simulate.Second) int) column {
+		return column{name: name, of: func(s simulate.Second) float64 { return float64(of(s)) }, unit: counts(), total: true}
 	}
-}
-
-func (c column) unit() unit {
-	u := counts()
-	u.none = c.name == "ceiling"
-	return u
+	optional := func(name string, u unit, of func(simulate.Second) *float64) column {
+		u.none = true
+		return column{name: name, unit: u, of: func(s simulate.Second) float64 {
+			if v := of(s); v != nil {
+				return *v
+			}
+			return math.NaN()
+		}}
+	}
+	list := []column{
+		count("offered", func(s simulate.Second) int { return s.Offered }),
+		count("passed", func(s simulate.Second) int { return s.Passed }),
+		count("blocked", func(s simulate.Second) int { return s.Blocked }),
+		count("waited", func(s simulate.Second) int { return s.Waited }),
+		count("completed", func(s simulate.Second) int { return s.Completed }),
+		count("failed", func(s simulate.Second) int { return s.Failed }),
+		count("good", func(s simulate.Second) int { return s.Good }),
+		optional("ceiling", counts(), func(s simulate.Second) *float64 { return s.Ceiling }),
+	}
+	for _, c := range []column{
+		count("inFlight", func(s simulate.Second) int { return s.InFlight }),
+		optional("rtP50", seconds(), func(s simulate.Second) *float64 { return s.RTP50 }),
+		optional("rtP99", seconds(), func(s simulate.Second) *float64 { return s.RTP99 }),
+	} {
+		c.each, c.total = true, false
+		list = append(list, c)
+	}
+	return list
 }
 
 func (o observation) column(c column) []float64 {

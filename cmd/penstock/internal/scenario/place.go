@@ -12,15 +12,14 @@ type place struct{ line, column int }
 
 func placeOf(n *yaml.Node) place { return place{n.Line, n.Column} }
 
-// word is a part of a text that stands on one line without blanks.
+// word is a part of a text on one line, without blanks.
 type word struct {
 	text string
 	at   place
 }
 
-// words parts the text of a scalar at its blanks. Where the text does not stand
-// in the document as it reads, escaped or folded, words have the place of the
-// scalar.
+// words splits the text of a scalar at its blanks. Words of a text that is escaped
+// or folded in the document have the place of the scalar.
 func (r *reader) words(n *yaml.Node) []word {
 	verbatim := r.verbatim(n)
 	text := []rune(n.Value)
@@ -43,7 +42,7 @@ func (r *reader) words(n *yaml.Node) []word {
 	return words
 }
 
-// verbatim says whether a scalar's text stands at its place letter by letter.
+// verbatim says whether a scalar's text is in the document letter by letter.
 func (r *reader) verbatim(n *yaml.Node) bool {
 	if n.Line > len(r.lines) || n.Column < 1 {
 		return false

@@ -14,7 +14,7 @@ import (
 // maxTimes bounds the calls that a line makes of "at 0s x1000".
 const maxTimes = 1_000_000
 
-// rateWord begins what a line says of a rate: "2000/s".
+// rateWord is a rate in a line: "2000/s".
 var rateWord = regexp.MustCompile(`^[-+.0-9][^/]*/[a-z]+$`)
 
 // shortStream reads a stream that is written as a line:
@@ -38,7 +38,7 @@ func (r *reader) shortStream(n *yaml.Node) stream {
 	return p.stream
 }
 
-// lineParser takes a line apart, word by word.
+// lineParser reads a line, word by word.
 type lineParser struct {
 	*reader
 	words  []word // that are left
@@ -113,7 +113,7 @@ func (p *lineParser) times(at word) {
 	}
 }
 
-// addTime adds a time, or repeats the last one, or tells what is wrong.
+// addTime adds a time, or repeats the last one, or returns what is wrong.
 func addTime(times *[]time.Duration, text string) (fault string) {
 	if count, ok := repetition(text); ok {
 		if len(*times) == 0 || count < 1 || len(*times)+count > maxTimes {

@@ -1,6 +1,9 @@
 package scenario
 
 import (
+	"fmt"
+	"maps"
+	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -19,6 +22,7 @@ type stream struct {
 // longStream reads a stream that is written as a mapping.
 func (r *reader) longStream(n *yaml.Node) stream {
 	s := stream{at: placeOf(n), bad: n.Kind != yaml.MappingNode}
+	nested := make(given)
 	s.fields = r.mapping(n, "a stream",
 		field{"resource", func(n *yaml.Node) { s.Resource = r.text(n, "resource") }},
 		field{"rate", func(n *yaml.Node) { s.Rate = r.rate(n, "rate") }},
@@ -28,10 +32,91 @@ func (r *reader) longStream(n *yaml.Node) stream {
 		field{"until", func(n *yaml.Node) { s.Until = r.positive(n, "until") }},
 		field{"tokens", func(n *yaml.Node) { s.Tokens = r.tokens(n) }},
 		field{"origin", func(n *yaml.Node) { s.Origin = r.text(n, "origin") }},
-		field{"args", func(n *yaml.Node) { s.Args = r.arguments(n) }},
+		field{"inbound", func(n *yaml.Node) { s.Inbound = r.boolean(n, "inbound") }},
+		field{"priority", func(n *yaml.Node) { s.Priority = r.text(n, "priority") }},
+		field{"attrs", func(n *yaml.Node) { s.Attrs = r.attributes(n, nested) }},
 		field{"serviceTime", func(n *yaml.Node) { s.ServiceTime = r.duration(n, "serviceTime") }},
+		field{"fails", func(n *yaml.Node) { s.Fails = r.number(n, "fails") }},
+		field{"timeout", func(n *yaml.Node) { s.Timeout = r.positive(n, "timeout") }},
+		field{"phases", func(n *yaml.Node) { s.Phases = r.phases(n, nested) }},
+		removed("args", argsRemoved, r),
 	)
+	if s.fields != nil {
+		maps.Copy(s.fields, nested)
+	}
 	return s
+}
+
+// argsRemoved is the message about a field of earlier versions.
+const argsRemoved = "was replaced by attrs, which rules name: write attrs: {user: u1}"
+
+// removed is a field that is no longer there.
+func removed(name, advice string, r *reader) field {
+	return field{name, func(n *yaml.Node) { r.fail(placeOf(n), name, "%s", advice) }}
+}
+
+// phases reads the phases of a stream and notes where their fields stand.
+func (r *reader) phases(n *yaml.Node, nested given) []simulate.Phase {
+	var list []simulate.Phase
+	for i, item := range items(n) {
+		var p simulate.Phase
+		found := r.mapping(item, "a phase",
+			field{"until", func(n *yaml.Node) { p.Until = r.positive(n, "until") }},
+			field{"serviceTime", func(n *yaml.Node) { p.ServiceTime = new(r.duration(n, "serviceTime")) }},
+			field{"fails", func(n *yaml.Node) { p.Fails = new(r.number(n, "fails")) }},
+		)
+		nested.add(fmt.Sprintf("phases[%d]", i), item, found)
+		list = append(list, p)
+	}
+	return list
+}
+
+// attributes reads what rules may look at: names with a value, a list of values
+// or how many there are.
+func (r *reader) attributes(n *yaml.Node, nested given) []simulate.Attr {
+	if n.Kind != yaml.MappingNode {
+		r.fail(placeOf(n), "attrs", "is %s: must be a mapping of names to values, such as {user: u1}", describe(n))
+		return nil
+	}
+	var list []simulate.Attr
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		attr := simulate.Attr{Name: r.text(n.Content[i], "attrs")}
+		value, path := n.Content[i+1], "attrs."+attr.Name
+		before := len(r.problems)
+		if value.Kind == yaml.MappingNode {
+			found := r.mapping(value, path,
+				field{"count", func(n *yaml.Node) { attr.Count = r.whole(n, path+".count") }},
+				field{"shape", func(n *yaml.Node) { attr.Shape = simulate.AttrShape(r.text(n, path+".shape")) }},
+			)
+			nested.add(path, value, found)
+		} else {
+			for _, item := range items(value) {
+				attr.Values = append(attr.Values, r.attribute(item, path))
+			}
+		}
+		nested[path] = givenField{placeOf(value), len(r.problems) > before}
+		list = append(list, attr)
+	}
+	return list
+}
+
+// attribute reads a value of an attribute: a whole number, or else text.
+func (r *reader) attribute(n *yaml.Node, path string) any {
+	if !isScalar(n) {
+		r.fail(placeOf(n), path, "is %s: must be text or a number, a list of them, or {count: 100}", describe(n))
+		return ""
+	}
+	if n.Style&quoted != 0 {
+		return n.Value
+	}
+	return parseAttribute(n.Value)
+}
+
+func parseAttribute(text string) any {
+	if v, err := strconv.Atoi(text); err == nil && strconv.Itoa(v) == text {
+		return v
+	}
+	return text
 }
 
 func (r *reader) times(n *yaml.Node) []time.Duration {
@@ -61,12 +146,4 @@ func (r *reader) tokens(n *yaml.Node) int {
 		r.fail(placeOf(n), "tokens", "is %d: must be 1 or more", tokens)
 	}
 	return tokens
-}
-
-func (r *reader) arguments(n *yaml.Node) []any {
-	var args []any
-	for _, item := range items(n) {
-		args = append(args, r.argument(item, "args"))
-	}
-	return args
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// Suite is a test file: rules, and cases that say what they shall do.
+// Suite is a test file: rules, and cases that say what to expect of them.
 type Suite struct {
 	// Rules are those that stand in the file itself.
 	Rules rules.Set

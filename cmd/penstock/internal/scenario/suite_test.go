@@ -42,7 +42,7 @@ func TestInlineRulesKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-func TestEveryMistakeInASuiteIsToldWithItsPlace(t *testing.T) {
+func TestEveryMistakeInASuiteIsReportedWithItsPlace(t *testing.T) {
 	t.Parallel()
 	const rest = "\ncases: [{name: a, load: a 1/s for 1s, expect: {passed: 1}}]"
 	for _, test := range []struct{ name, document, want string }{
@@ -62,7 +62,7 @@ func TestEveryMistakeInASuiteIsToldWithItsPlace(t *testing.T) {
 		},
 		{"an empty case", "rules: a\ncases: [{}]", `s:2:9: name is missing: say in words what is tested` + "\n" +
 			`s:2:9: load is missing: write what calls come, such as "orders 100/s for 10s"` + "\n" +
-			"s:2:9: expect is missing: write what shall become of the calls"},
+			"s:2:9: expect is missing: write what you expect of the calls"},
 		{"the same name", "rules: a\ncases:\n- {name: a, load: a 1/s for 1s, expect: {passed: 1}}\n- {name: a, load: a 1/s for 1s, expect: {passed: 1}}", `s:4:3: name is "a", as that of the case on line 3: give one of them another`},
 		{
 			"in a case", "rules: a\ncases:\n- name: [a]\n  load: {streams: [a 1/y], seeed: 1}\n  duration: -1\n  seed: x\n  expct: {}",
@@ -73,18 +73,23 @@ func TestEveryMistakeInASuiteIsToldWithItsPlace(t *testing.T) {
 				`s:6:9: seed is "x": must be a number, such as 100 or 2.5` + "\n" +
 				`s:7:3: unknown field "expct": did you mean "expect"?`,
 		},
-		{"expecting nothing", "rules: a\ncases: [{name: a, load: a 1/s for 1s, expect: {}}]", "s:2:47: expect says nothing: write what shall become of the calls, such as passed: 100x10"},
+		{"expecting nothing", "rules: a\ncases: [{name: a, load: a 1/s for 1s, expect: {}}]", "s:2:47: expect is empty: write what you expect of the calls, such as passed: 100x10"},
+		{
+			"numbers of single resources", "rules: a\ncases:\n- {name: a, load: [a 1/s for 1s, b 1/s for 1s], expect: {inFlight: 1, rtP99: 5, passed: 1}}",
+			"s:3:68: inFlight is that of a single resource: name it, resource: a\n" +
+				"s:3:78: rtP99 is that of a single resource: name it, resource: a",
+		},
 		{
 			"in what is expected", "rules: a\ncases:\n- name: a\n  load: [orders 1/s for 1s, carts 1/s for 1s]\n  expect:\n  - {resource: order, passd: 1, total: {passed: 1 2, ceiling: 3}}\n" +
 				"  - {maxWait: soon, waits: -1, blockedBy: {a: many}}\n  - 7",
 			`s:6:16: unknown resource "order": did you mean "orders"?` + "\n" +
 				`s:6:23: unknown field "passd": did you mean "passed"?` + "\n" +
 				"s:6:49: total.passed is a sequence: must be one number, such as 100, or a range\n" +
-				`s:6:54: unknown field "ceiling": those here are offered, passed, blocked, waited` + "\n" +
+				`s:6:54: unknown field "ceiling": those here are offered, passed, blocked, waited, completed, failed, good` + "\n" +
 				`s:7:15: maxWait has "soon": must be a number, such as 200ms, with a tolerance, as 200ms±5%, a range, as 200ms.., or _ for any` + "\n" +
 				`s:7:28: waits has "-1": must be a number, such as 200ms, with a tolerance, as 200ms±5%, a range, as 200ms.., or _ for any` + "\n" +
 				`s:7:47: blockedBy has "many": must be a number, such as 100, with a tolerance, as 100±5%, a range, as 100.., or _ for any` + "\n" +
-				"s:8:5: expect is 7: must be a mapping of resource, waits, maxWait, blockedBy, total, offered, passed, blocked, waited, ceiling",
+				"s:8:5: expect is 7: must be a mapping of resource, waits, maxWait, blockedBy, states, total, offered, passed, blocked, waited, completed, failed, good, ceiling, inFlight, rtP50, rtP99",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

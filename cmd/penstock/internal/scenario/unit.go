@@ -49,6 +49,9 @@ func seconds() unit {
 			return d.Seconds(), 0.0005, ok && d >= 0
 		},
 		show: func(v float64) string {
+			if math.IsNaN(v) {
+				return "none"
+			}
 			return time.Duration(math.Round(v*1e6) * float64(time.Microsecond)).String()
 		},
 	}

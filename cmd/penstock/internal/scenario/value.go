@@ -90,32 +90,12 @@ func parseRate(text string) (float64, bool) {
 	return v / per, true
 }
 
-// argument reads a value as a call takes it: text, a number or a boolean.
-func (r *reader) argument(n *yaml.Node, field string) any {
-	if !isScalar(n) {
-		r.fail(placeOf(n), field, "has %s in it: arguments are text, numbers or true and false", describe(n))
-		return nil
-	}
-	if n.Style&quoted != 0 {
-		return n.Value
-	}
-	return parseArgument(n.Value)
-}
-
-func parseArgument(text string) any {
-	if v, err := strconv.Atoi(text); err == nil {
-		return v
-	}
-	if v, err := strconv.ParseFloat(text, 64); err == nil {
-		return v
-	}
-	switch text {
-	case "true", "True", "TRUE":
-		return true
-	case "false", "False", "FALSE":
+func (r *reader) boolean(n *yaml.Node, field string) bool {
+	if !isScalar(n) || n.Tag != "!!bool" {
+		r.fail(placeOf(n), field, "is %s: must be true or false", describe(n))
 		return false
 	}
-	return text
+	return strings.EqualFold(n.Value, "true")
 }
 
 // items returns the values of a list, or the one value that stands for it.

@@ -59,6 +59,7 @@ func (w want) within(tolerance string, u unit) (want, bool) {
 	} else {
 		by, _, ok = u.parse(tolerance)
 	}
+	by *= 1 + 1e-9 // so that 8.2 is within 8.3±0.1, which floating point misses by a bit
 	w.low, w.high, w.exact = w.value-by, w.value+by, false
 	w.text += " ±" + tolerance
 	return w, ok

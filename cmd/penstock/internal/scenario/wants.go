@@ -16,8 +16,8 @@ import (
 //
 //	333 348..360 _ 1000±5 1000x3 0… ±2
 //
-// Behind a number, ± gives it a tolerance, x lets it stand so many times and …
-// holds it to the end. A tolerance that stands alone is for all plain numbers.
+// After a number, ± is its tolerance, x repeats it and … repeats it to the end. A
+// tolerance of its own is for all plain numbers.
 type wants struct {
 	list []want
 	hold bool // the last one holds to the end
@@ -117,7 +117,7 @@ func (p *wantsParser) number(w word, body, tolerance string) {
 	p.list = append(p.list, v)
 }
 
-// tolerate takes a tolerance for the whole sequence.
+// tolerate sets the tolerance of the whole sequence.
 func (p *wantsParser) tolerate(w word, tolerance string) {
 	switch _, ok := (want{}).within(tolerance, p.unit); {
 	case !ok:
@@ -129,7 +129,7 @@ func (p *wantsParser) tolerate(w word, tolerance string) {
 	}
 }
 
-// repeat makes the last number stand so many times.
+// repeat repeats the last number, so that there are so many of it.
 func (p *wantsParser) repeat(w word, digits string) {
 	count, err := strconv.Atoi(digits)
 	if err != nil || len(p.list) == 0 || count < 1 || count > maxWants-len(p.list) {

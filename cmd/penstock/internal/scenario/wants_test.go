@@ -25,6 +25,13 @@ func parsed(t require.TestingT, text string, u unit) (wants, string) {
 	return w, strings.Join(lines, "\n")
 }
 
+// ceilings are numbers that may be missing.
+func ceilings() unit {
+	u := counts()
+	u.none = true
+	return u
+}
+
 func TestWantsHoldForTheNumbersTheyName(t *testing.T) {
 	t.Parallel()
 	none := math.NaN()
@@ -59,11 +66,12 @@ func TestWantsHoldForTheNumbersTheyName(t *testing.T) {
 		{"1 _ …", counts(), []float64{1, 9, 99}, []float64{2, 9, 99}},
 		{"3..5...", counts(), []float64{3, 4, 5}, []float64{3, 4, 6}},
 		{"3.....", counts(), []float64{3, 4, 5}, []float64{3, 4, 2}},
-		{"none 5", column{name: "ceiling"}.unit(), []float64{none, 5}, []float64{5, 5}},
-		{"5", column{name: "ceiling"}.unit(), []float64{5}, []float64{none}},
+		{"none 5", ceilings(), []float64{none, 5}, []float64{5, 5}},
+		{"5", ceilings(), []float64{5}, []float64{none}},
 		{"200ms", seconds(), []float64{0.2004}, []float64{0.2006}},
 		{"0", seconds(), []float64{0}, []float64{0.001}},
 		{"0.547 ±2ms", seconds(), []float64{0.549}, []float64{0.5491}},
+		{"8.3±0.1", seconds(), []float64{8.2}, []float64{8.199}},
 		{"..1.5s", seconds(), []float64{1.5}, []float64{1.51}},
 	} {
 		w, mistakes := parsed(t, test.text, test.unit)
@@ -73,7 +81,7 @@ func TestWantsHoldForTheNumbersTheyName(t *testing.T) {
 	}
 }
 
-func TestMistakesInWantsAreToldWithTheirPlace(t *testing.T) {
+func TestMistakesInWantsAreReportedWithTheirPlaces(t *testing.T) {
 	t.Parallel()
 	const such = ": must be a number, such as 100, with a tolerance, as 100±5%, a range, as 100.., or _ for any"
 	for text, want := range map[string]string{

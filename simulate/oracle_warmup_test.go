@@ -6,20 +6,21 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// mother is the bucket of Sentinel's warm-up, in steps of a second, but that what is
-// refused counts as load, and that nobody waits in an idle second.
-type mother struct {
+// sentinelBucket is the bucket of Sentinel's warm-up in steps of a second, with two
+// differences: refused tokens count as load, and a second in which a call waits is
+// not idle.
+type sentinelBucket struct {
 	limit, factor           float64 // per second
 	warning, maximum, slope float64
 	stored                  float64
 	second                  int64
 	passed                  float64 // in that second
 	refused                 float64 // in it
-	busyUntil               int64   // the first second in which nobody is known to wait, or was refused by a window
+	busyUntil               int64   // the first second that may be idle
 }
 
-func newMother(rule flow.Rule) mother {
-	m := mother{limit: rule.Limit / rule.Window.Seconds(), factor: rule.WarmUp.ColdFactor}
+func newSentinelBucket(rule flow.Rule) sentinelBucket {
+	m := sentinelBucket{limit: rule.Limit / rule.Window.Seconds(), factor: rule.WarmUp.ColdFactor}
 	volume := rule.WarmUp.Period.Seconds() * m.limit
 	m.warning = volume / (m.factor - 1)
 	m.maximum = m.warning + 2*volume/(1+m.factor)
@@ -29,7 +30,7 @@ func newMother(rule flow.Rule) mother {
 }
 
 // ceiling returns the tokens per second that may pass in the second of now.
-func (m *mother) ceiling(now int64) float64 {
+func (m *sentinelBucket) ceiling(now int64) float64 {
 	if second := now / 1e9; second > m.second {
 		previous, load := m.passed, m.passed+m.refused
 		if second-m.second > 1 {
@@ -55,41 +56,41 @@ func (m *mother) ceiling(now int64) float64 {
 }
 
 // busy notes that no second before the one of an instant is idle.
-func (m *mother) busy(until int64) { m.busyUntil = max(m.busyUntil, until/1e9) }
+func (m *sentinelBucket) busy(until int64) { m.busyUntil = max(m.busyUntil, until/1e9) }
 
 // warmWindow is a sliding window of a second with that ceiling.
 type warmWindow struct {
-	mother mother
-	window slidingWindow
+	sentinelBucket sentinelBucket
+	window         slidingWindow
 }
 
-func (w *warmWindow) hasRoom(now, tokens int64) bool {
-	w.window.limit = int64(w.mother.ceiling(now))
-	if w.window.hasRoom(now, tokens) {
+func (w *warmWindow) fits(now, tokens int64) bool {
+	w.window.limit = int64(w.sentinelBucket.ceiling(now))
+	if w.window.fits(now, tokens) {
 		return true
 	}
-	w.mother.busy(now + 1e9)
+	w.sentinelBucket.busy(now + 1e9)
 	return false
 }
 
 func (w *warmWindow) count(now, tokens int64) {
 	w.window.count(now, tokens)
-	w.mother.passed += float64(tokens)
+	w.sentinelBucket.passed += float64(tokens)
 }
 
-// warmThrottle spaces turns by the ceiling of the second in which a call becomes
+// warmThrottle spaces slots by the ceiling of the second in which a call becomes
 // the next.
 type warmThrottle struct {
-	mother
+	sentinelBucket
 	maxWait int64
 	last    int64
-	planned float64 // the ceiling to plan with, if that is settled
+	planned float64 // the ceiling to plan with; 0 for the present one
 }
 
-func (p *warmThrottle) turn(since, tokens int64) (int64, bool) {
+func (p *warmThrottle) slot(since, tokens int64) (int64, bool) {
 	ceiling := p.planned
 	if ceiling == 0 {
-		m := p.mother // a copy, to look ahead with
+		m := p.sentinelBucket // a copy, to look ahead with
 		ceiling = m.ceiling(max(since, p.last, 0))
 	}
 	at := p.last + int64(math.Ceil(float64(tokens)/ceiling*1e9))
@@ -102,19 +103,19 @@ func (p *warmThrottle) turn(since, tokens int64) (int64, bool) {
 	return at, true
 }
 
-// plan returns a copy to find the turns of a line with: what the ceiling will be
-// when it has moved up is nobody's to know.
-func (p *warmThrottle) plan() pacer {
+// plan returns a copy to find the slots of waiting calls with. It keeps the present
+// ceiling: that of a later second is not known yet.
+func (p *warmThrottle) plan() schedule {
 	c := *p
 	c.planned = c.ceiling(c.last)
 	return &c
 }
 
-func (p *warmThrottle) grant(turn, tokens int64) {
+func (p *warmThrottle) grant(slot, tokens int64) {
 	if p.planned == 0 {
-		p.ceiling(turn)
+		p.ceiling(slot)
 		p.passed += float64(tokens)
 	}
-	p.last = turn
+	p.last = slot
 }
-func (p *warmThrottle) clone() pacer { c := *p; return &c }
+func (p *warmThrottle) clone() schedule { c := *p; return &c }

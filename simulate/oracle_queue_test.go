@@ -8,17 +8,17 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// newPacer returns the pacer of a rule.
-func newPacer(rule flow.Rule) pacer {
+// newSchedule returns the schedule of a rule.
+func newSchedule(rule flow.Rule) schedule {
 	switch {
 	case rule.Limit == 0:
-		return closedPacer{}
+		return closedSchedule{}
 	case rule.Algorithm == flow.Throttle && rule.WarmUp.Period > 0:
-		return &warmThrottle{mother: newMother(rule), maxWait: int64(rule.MaxWait), last: math.MinInt64 / 2}
+		return &warmThrottle{sentinelBucket: newSentinelBucket(rule), maxWait: int64(rule.MaxWait), last: math.MinInt64 / 2}
 	case rule.Algorithm == flow.Throttle:
 		return &throttle{scale: scaleOf(rule), last: math.MinInt64 / 2}
 	case rule.WarmUp.Period > 0:
-		return newTrapezoid(rule)
+		return newWarmingBucket(rule)
 	}
 	s := scaleOf(rule)
 	burst := rule.Burst
@@ -41,22 +41,22 @@ func scaleOf(rule flow.Rule) scale {
 	return scale{nanosecond: limit.Num().Int64(), token: int64(rule.Window) * limit.Denom().Int64()}
 }
 
-// closedPacer lets nothing pass.
-type closedPacer struct{}
+// closedSchedule lets nothing pass.
+type closedSchedule struct{}
 
-func (closedPacer) turn(int64, int64) (int64, bool) { return 0, false }
-func (closedPacer) grant(int64, int64)              {}
-func (closedPacer) clone() pacer                    { return closedPacer{} }
+func (closedSchedule) slot(int64, int64) (int64, bool) { return 0, false }
+func (closedSchedule) grant(int64, int64)              {}
+func (closedSchedule) clone() schedule                 { return closedSchedule{} }
 
-// throttle keeps turns apart by what the later one takes. Turns are rounded up to
-// the nanosecond, and what that adds is kept in units.
+// throttle keeps slots apart by what the later one takes. Slots are rounded up to
+// the nanosecond; the excess is carried over in units.
 type throttle struct {
 	scale
 	last, excess int64
-	next         int64 // the excess of the turn asked for last
+	next         int64 // the excess of the slot asked for last
 }
 
-func (p *throttle) turn(since, tokens int64) (int64, bool) {
+func (p *throttle) slot(since, tokens int64) (int64, bool) {
 	exact := tokens*p.token - p.excess
 	apart := (exact + p.nanosecond - 1) / p.nanosecond
 	p.next = apart*p.nanosecond - exact
@@ -66,8 +66,8 @@ func (p *throttle) turn(since, tokens int64) (int64, bool) {
 	}
 	return p.last + apart, true
 }
-func (p *throttle) grant(turn, _ int64) { p.last, p.excess = turn, p.next }
-func (p *throttle) clone() pacer        { c := *p; return &c }
+func (p *throttle) grant(slot, _ int64) { p.last, p.excess = slot, p.next }
+func (p *throttle) clone() schedule     { c := *p; return &c }
 
 // tokenBucket fills while time passes.
 type tokenBucket struct {
@@ -80,16 +80,16 @@ func (p *tokenBucket) filled(now int64) int64 {
 	return min(p.burst, p.balance+max(0, now-p.at)*p.nanosecond)
 }
 
-func (p *tokenBucket) turn(since, tokens int64) (int64, bool) {
+func (p *tokenBucket) slot(since, tokens int64) (int64, bool) {
 	since = max(since, p.at)
 	missing := tokens*p.token - p.filled(since)
 	return since + max(0, missing)/p.nanosecond, tokens*p.token <= p.burst
 }
 
-func (p *tokenBucket) grant(turn, tokens int64) {
-	p.balance, p.at = p.filled(turn)-tokens*p.token, turn
+func (p *tokenBucket) grant(slot, tokens int64) {
+	p.balance, p.at = p.filled(slot)-tokens*p.token, slot
 }
-func (p *tokenBucket) clone() pacer { c := *p; return &c }
+func (p *tokenBucket) clone() schedule { c := *p; return &c }
 
 // smoothBursty is Guava's: a call goes when nothing is owed, and what it takes
 // beyond the stored tokens is owed by the next.
@@ -99,32 +99,32 @@ type smoothBursty struct {
 	free          int64 // when the next call is free to go, in units
 }
 
-func (p *smoothBursty) turn(since, _ int64) (int64, bool) {
+func (p *smoothBursty) slot(since, _ int64) (int64, bool) {
 	return max(since, p.free/p.nanosecond), true
 }
 
-func (p *smoothBursty) grant(turn, tokens int64) {
-	if now := turn * p.nanosecond; now > p.free {
+func (p *smoothBursty) grant(slot, tokens int64) {
+	if now := slot * p.nanosecond; now > p.free {
 		p.stored, p.free = min(p.burst, p.stored+now-p.free), now
 	}
 	used := min(tokens*p.token, p.stored)
 	p.stored -= used
 	p.free += tokens*p.token - used
 }
-func (p *smoothBursty) clone() pacer { c := *p; return &c }
+func (p *smoothBursty) clone() schedule { c := *p; return &c }
 
-// trapezoid is Guava's SmoothWarmingUp: stored tokens cost more than fresh ones.
+// warmingBucket is Guava's SmoothWarmingUp: stored tokens cost more than fresh ones.
 // Times are in seconds.
-type trapezoid struct {
+type warmingBucket struct {
 	stable, threshold, maximum, slope, coolDown float64
 	stored, free                                float64
 }
 
-func newTrapezoid(rule flow.Rule) *trapezoid {
+func newWarmingBucket(rule flow.Rule) *warmingBucket {
 	period := rule.WarmUp.Period.Seconds()
 	stable := rule.Window.Seconds() / rule.Limit
 	cold := stable * rule.WarmUp.ColdFactor
-	p := &trapezoid{stable: stable, threshold: 0.5 * period / stable}
+	p := &warmingBucket{stable: stable, threshold: 0.5 * period / stable}
 	p.maximum = p.threshold + 2*period/(stable+cold)
 	p.slope = (cold - stable) / (p.maximum - p.threshold)
 	p.coolDown = period / p.maximum
@@ -132,23 +132,23 @@ func newTrapezoid(rule flow.Rule) *trapezoid {
 	return p
 }
 
-func (p *trapezoid) turn(since, _ int64) (int64, bool) {
+func (p *warmingBucket) slot(since, _ int64) (int64, bool) {
 	return max(since, int64(p.free*1e9+0.01)), true
 }
 
 // costOf integrates the interval over the uppermost stored tokens.
-func (p *trapezoid) costOf(tokens float64) float64 {
+func (p *warmingBucket) costOf(tokens float64) float64 {
 	sloped := min(tokens, max(0, p.stored-p.threshold))
 	top := p.stable + (p.stored-p.threshold)*p.slope
 	return tokens*p.stable + sloped*(top-p.stable+top-sloped*p.slope-p.stable)/2
 }
 
-func (p *trapezoid) grant(turn, tokens int64) {
-	if now := float64(turn) / 1e9; now > p.free {
+func (p *warmingBucket) grant(slot, tokens int64) {
+	if now := float64(slot) / 1e9; now > p.free {
 		p.stored, p.free = min(p.maximum, p.stored+(now-p.free)/p.coolDown), now
 	}
 	used := min(float64(tokens), p.stored)
 	p.free += p.costOf(used) + (float64(tokens)-used)*p.stable
 	p.stored -= used
 }
-func (p *trapezoid) clone() pacer { c := *p; return &c }
+func (p *warmingBucket) clone() schedule { c := *p; return &c }

@@ -8,22 +8,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestTheOrderOfWhatHappensAtTheSameInstant(t *testing.T) {
+func TestEventsOfOneInstantAreOrderedByKindThenByNumber(t *testing.T) {
 	t.Parallel()
-	a := newAgenda()
-	for _, kind := range []entryKind{turnFalls, callEnds, secondBegins, turnFalls, callEnds} {
-		a.add(entry{at: time.Second, kind: kind})
+	q := newEventQueue()
+	for _, kind := range []eventKind{waitOver, workEnds, secondSampled, timeoutOver, secondBegins, waitOver, workEnds} {
+		q.add(queuedEvent{at: time.Second, kind: kind})
 	}
-	a.add(entry{at: time.Second - 1, kind: turnFalls})
+	q.add(queuedEvent{at: time.Second - 1, kind: waitOver})
 	var numbers []uint64
-	for a.len() > 0 {
-		numbers = append(numbers, a.pop().number)
+	for q.len() > 0 {
+		numbers = append(numbers, q.pop().number)
 	}
-	assert.Equal(t, []uint64{6, 3, 2, 5, 1, 4}, numbers,
-		"what is earlier, then seconds, ends of calls and turns, each in the order of their making")
+	assert.Equal(t, []uint64{8, 5, 2, 7, 4, 3, 1, 6}, numbers)
 }
 
-func TestAHeapIsInOrder(t *testing.T) {
+func TestHeapPopsInOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		h := heap[int]{before: func(a, b int) bool { return a < b }}

@@ -1,0 +1,66 @@
+package chart
+
+import (
+	"strings"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+)
+
+// levels is how many heights a mark has in a line that shows numbers. They follow
+// one another in Unicode, from '▁' to '█'.
+const levels = 8
+
+// below returns the lines below the axis: calls in flight and the states of
+// rules, each with a title. A line has a cell for each point, as the bars have.
+func (p panel) below(terminal Terminal, columns int) []string {
+	var lines []string
+	cell, bar := p.wide(terminal.columns())
+	row := func(colourOf func(rune) string, width int, mark func(point) rune) {
+		var marks []rune
+		for _, at := range p.points {
+			marks = append(marks, []rune(strings.Repeat(string(mark(at)), width)+strings.Repeat(" ", cell-width))...)
+		}
+		lines = append(lines, paint(marks, terminal.Colour, colourOf))
+	}
+	if most := p.totals.mostInFlight; most > 0 {
+		lines = append(lines, clip("calls in flight, up to "+count(most), columns))
+		row(func(rune) string { return "36" }, bar, func(at point) rune { // cyan
+			if at.inFlight == 0 {
+				return ' '
+			}
+			return '▁' + rune((at.inFlight*levels-1)/most)
+		})
+	}
+	for _, l := range p.lanes {
+		lines = append(lines, clip(wording.Cell(l.rule+" ("+l.kind+")"), columns))
+		row(colourOfState, cell, func(at point) rune { return stateMark(l.longest(float64(at.from), float64(at.to))) })
+	}
+	return lines
+}
+
+// stateMark returns the mark of a state, which differs without colour, too.
+func stateMark(state string) rune {
+	switch state {
+	case "closed":
+		return '·'
+	case "open":
+		return '▓'
+	case "halfOpen":
+		return '▒'
+	default:
+		return '?'
+	}
+}
+
+func colourOfState(mark rune) string {
+	switch mark {
+	case '·':
+		return "32" // green
+	case '▓':
+		return "31" // red
+	case '▒':
+		return "33" // yellow
+	default:
+		return "0"
+	}
+}

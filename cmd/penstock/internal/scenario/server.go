@@ -1,0 +1,83 @@
+package scenario
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-go/penstock/simulate"
+)
+
+// servers reads the servers of a load and notes where their fields stand.
+func (r *reader) servers(n *yaml.Node, nested given) []simulate.Server {
+	var list []simulate.Server
+	for i, item := range items(n) {
+		var s simulate.Server
+		path := fmt.Sprintf("servers[%d]", i)
+		found := r.mapping(item, "a server",
+			field{"name", func(n *yaml.Node) { s.Name = r.text(n, "name") }},
+			field{"resources", func(n *yaml.Node) { s.Resources = r.texts(n, "resources") }},
+			field{"workers", func(n *yaml.Node) { s.Workers = r.whole(n, "workers") }},
+			field{"service", func(n *yaml.Node) { s.Service = r.service(n, path+".service", nested) }},
+			field{"slowdown", func(n *yaml.Node) { s.Slowdown = r.number(n, "slowdown") }},
+			field{"changes", func(n *yaml.Node) { s.Changes = r.changes(n, path+".changes", nested) }},
+		)
+		nested.add(path, item, found)
+		list = append(list, s)
+	}
+	return list
+}
+
+// service reads how long a worker needs.
+func (r *reader) service(n *yaml.Node, path string, nested given) simulate.Service {
+	var s simulate.Service
+	found := r.mapping(n, "service",
+		field{"mean", func(n *yaml.Node) { s.Mean = r.positive(n, "mean") }},
+		field{"shape", func(n *yaml.Node) { s.Shape = simulate.ServiceShape(r.text(n, "shape")) }},
+		field{"p99", func(n *yaml.Node) { s.P99 = r.positive(n, "p99") }},
+	)
+	nested.add(path, n, found)
+	return s
+}
+
+// changes reads how the service of a server changes.
+func (r *reader) changes(n *yaml.Node, path string, nested given) []simulate.ServiceChange {
+	var list []simulate.ServiceChange
+	for i, item := range items(n) {
+		var c simulate.ServiceChange
+		at := fmt.Sprintf("%s[%d]", path, i)
+		found := r.mapping(item, "a change",
+			field{"at", func(n *yaml.Node) { c.At = r.duration(n, "at") }},
+			field{"service", func(n *yaml.Node) { c.Service = r.service(n, at+".service", nested) }},
+		)
+		nested.add(at, item, found)
+		list = append(list, c)
+	}
+	return list
+}
+
+// signals reads what the signals of the system show.
+func (r *reader) signals(n *yaml.Node, nested given) []simulate.Signal {
+	var list []simulate.Signal
+	for i, item := range items(n) {
+		var s simulate.Signal
+		found := r.mapping(item, "a signal",
+			field{"at", func(n *yaml.Node) { s.At = r.duration(n, "at") }},
+			field{"cpu", func(n *yaml.Node) { s.CPU = new(r.number(n, "cpu")) }},
+			field{"memory", func(n *yaml.Node) { s.Memory = new(r.number(n, "memory")) }},
+			field{"load", func(n *yaml.Node) { s.Load = new(r.number(n, "load")) }},
+		)
+		nested.add(fmt.Sprintf("signals[%d]", i), item, found)
+		list = append(list, s)
+	}
+	return list
+}
+
+// texts reads a list of names, or one alone.
+func (r *reader) texts(n *yaml.Node, field string) []string {
+	var list []string
+	for _, item := range items(n) {
+		list = append(list, r.text(item, field))
+	}
+	return list
+}

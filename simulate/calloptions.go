@@ -1,0 +1,58 @@
+package simulate
+
+import (
+	"slices"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// commonOptions returns the options that all calls of a stream have in common.
+func commonOptions(of Stream) []core.Option {
+	var options []core.Option
+	if of.Tokens > 0 {
+		options = append(options, core.Tokens(of.Tokens))
+	}
+	if of.Origin != "" {
+		options = append(options, core.Origin(of.Origin))
+	}
+	if of.Inbound {
+		options = append(options, core.Inbound())
+	}
+	if of.Priority != "" {
+		options = append(options, core.Priority(priorityOf(of.Priority)))
+	}
+	return slices.Clip(options)
+}
+
+// priorityOf returns the priority of a valid name.
+func priorityOf(name string) rule.Priority {
+	for _, p := range []rule.Priority{
+		core.PriorityCritical, core.PriorityHigh, core.PriorityLow, core.PrioritySheddable,
+	} {
+		if p.String() == name {
+			return p
+		}
+	}
+	return core.PriorityNormal
+}
+
+// callOptions returns the options for the k-th call of the stream, and the value
+// of its first attribute, nil if there is none. It must be called for one call
+// after the other.
+func (s *stream) callOptions(k uint64) (options []core.Option, value any) {
+	options = s.options
+	for i := range s.attrs {
+		v := s.attrs[i].value(k)
+		if i == 0 {
+			value = v
+		}
+		switch v := v.(type) {
+		case string:
+			options = append(options, core.String(s.attrs[i].Name, v))
+		case int64:
+			options = append(options, core.Int(s.attrs[i].Name, v))
+		}
+	}
+	return options, value
+}

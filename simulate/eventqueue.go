@@ -1,0 +1,49 @@
+package simulate
+
+import "time"
+
+// eventQueue holds the events to come, arrivals apart, in the order in which
+// they are processed.
+type eventQueue struct {
+	heap[queuedEvent]
+	added uint64 // events so far
+}
+
+// queuedEvent is an event that is due at a time.
+type queuedEvent struct {
+	at     time.Duration
+	kind   eventKind
+	number uint64 // orders events of the same time and kind: first added, first processed
+	call   *call  // the call it is about, if it is about one
+}
+
+// eventKind orders the events of one instant.
+type eventKind uint8
+
+const (
+	secondBegins  eventKind = iota
+	workEnds                // of a call: its response is there
+	timeoutOver             // of a call under way
+	secondSampled           // the calls under way at the start of a second are counted
+	waitOver                // of a waiting call, if it was not woken before
+)
+
+func newEventQueue() eventQueue {
+	return eventQueue{heap: heap[queuedEvent]{before: func(a, b queuedEvent) bool {
+		if a.at != b.at {
+			return a.at < b.at
+		}
+		if a.kind != b.kind {
+			return a.kind < b.kind
+		}
+		return a.number < b.number
+	}}}
+}
+
+// add queues an event and returns its number, from 1.
+func (q *eventQueue) add(e queuedEvent) uint64 {
+	q.added++
+	e.number = q.added
+	q.push(e)
+	return e.number
+}

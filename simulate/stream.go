@@ -1,0 +1,72 @@
+package simulate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/core"
+)
+
+// stream is a [Stream] at work: what its calls have in common.
+type stream struct {
+	resource string
+	row      int           // of its resource within a second
+	server   *server       // nil for calls that no server serves
+	options  []core.Option // the same for all calls
+	priority string
+	attrs    []attribute
+	timeout  time.Duration
+	phases   []phase // those that are left, the present one first; the last is endless
+}
+
+// phase is a part of a stream with what is in force in it.
+type phase struct {
+	until       time.Duration
+	serviceTime time.Duration
+	fails       share
+}
+
+func newStream(load Load, index int, rows *rows) stream {
+	of := load.Streams[index]
+	s := stream{
+		resource: of.Resource,
+		row:      rows.indexOf(of.Resource),
+		options:  commonOptions(of),
+		priority: of.Priority,
+		attrs:    newAttributes(load, index),
+		timeout:  of.Timeout,
+		phases:   newPhases(of),
+	}
+	if s.priority == "" {
+		s.priority = PriorityNormal
+	}
+	return s
+}
+
+// newPhases returns the phases of a stream. After them comes one with what the
+// stream itself says.
+func newPhases(of Stream) []phase {
+	var list []phase
+	for _, p := range append(slices.Clip(of.Phases), Phase{}) {
+		next := phase{until: p.Until, serviceTime: of.ServiceTime, fails: newShare(of.Fails)}
+		if p.Until == 0 {
+			next.until = endless
+		}
+		if p.ServiceTime != nil {
+			next.serviceTime = *p.ServiceTime
+		}
+		if p.Fails != nil {
+			next.fails = newShare(*p.Fails)
+		}
+		list = append(list, next)
+	}
+	return list
+}
+
+// phaseAt returns the phase that a time belongs to. Times must not go back.
+func (s *stream) phaseAt(t time.Duration) phase {
+	for t >= s.phases[0].until {
+		s.phases = s.phases[1:]
+	}
+	return s.phases[0]
+}

@@ -1,0 +1,108 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rules"
+)
+
+func (l Load) validateServers(check checker) {
+	names := make(map[string]bool)
+	for i, s := range l.Servers {
+		at := func(field string) string { return fmt.Sprintf("servers[%d].%s", i, field) }
+		check(len(s.Name) <= rules.MaxNameLength && utf8.ValidString(s.Name), at("name"),
+			"is %.60q: must be at most %d bytes of UTF-8", s.Name, rules.MaxNameLength)
+		check(s.Name == "" || !names[s.Name], at("name"), "is %q, as that of a server before it: give one of them another", s.Name)
+		names[s.Name] = true
+		check(len(s.Resources) > 0, at("resources"), "is missing: name the resources that the server serves")
+		for _, of := range s.Resources {
+			_, err := match.Compile(of)
+			var fault *match.Error
+			if errors.As(err, &fault) {
+				check(false, at("resources"), "has %s", fault.Fault())
+			}
+		}
+		check(s.Workers >= 1 && s.Workers <= MaxWorkers, at("workers"), "is %d: must be from 1 to %d", s.Workers, MaxWorkers)
+		check(s.Slowdown >= 0 && s.Slowdown <= MaxSlowdown, at("slowdown"), "is %v: must be from 0 to %d", s.Slowdown, MaxSlowdown)
+		check(s.Service.Mean != 0, at("service.mean"), "is missing: say how long a worker needs for a call")
+		s.Service.validate(at("service"), check)
+		s.validateChanges(at, check)
+	}
+}
+
+// validate checks a service whose mean may be left out.
+func (s Service) validate(field string, check checker) {
+	check(s.Mean >= 0 && s.Mean <= MaxDuration, field+".mean", "is %v: must be longer than 0s and at most %v", s.Mean, MaxDuration)
+	switch s.Shape {
+	case Lognormal:
+		if s.P99 == 0 {
+			check(false, field+".p99", "is missing: a lognormal service time needs the time that 99 of 100 calls stay within")
+			return
+		}
+		check(s.P99 > s.Mean && float64(s.P99) <= MaxTail*float64(s.Mean), field+".p99",
+			"is %v: must be more than the mean (%v) and at most %d times as much", s.P99, s.Mean, MaxTail)
+	case "", Constant, Exponential:
+		check(s.P99 == 0, field+".p99", "has no effect: only a lognormal service time has one; remove it, or set shape: lognormal")
+	default:
+		check(false, field+".shape", "is %.60q: must be %q, %q or %q", s.Shape, Constant, Exponential, Lognormal)
+	}
+}
+
+func (s Server) validateChanges(at func(string) string, check checker) {
+	service := s.Service
+	for i, c := range s.Changes {
+		field := fmt.Sprintf("changes[%d].", i)
+		check(c.At >= 0 && c.At <= MaxDuration, at(field+"at"), "is %v: must be from 0s to %v", c.At, MaxDuration)
+		check(i == 0 || c.At > s.Changes[i-1].At, at(field+"at"), "is %v: must be later than the change before it", c.At)
+		check(c.Service != Service{}, at(field+"service"), "is missing: say what service is like from then on")
+		service = c.Service.after(service)
+		service.validate(at(field+"service"), check)
+	}
+}
+
+// validateServed checks which streams are served by which servers.
+func (l Load) validateServed(faults *Faults) {
+	const remedy = "the calls are served by %s: remove it, or take the resource from the server"
+	used := make([]bool, len(l.Servers))
+	served := servedBy(l)
+	for i, stream := range l.Streams {
+		var by []string
+		for _, j := range served[stream.Resource] {
+			by, used[j] = append(by, fmt.Sprintf("servers[%d] (%s)", j, l.Servers[j].Name)), true
+		}
+		if len(by) == 0 {
+			continue
+		}
+		faults.check(len(by) == 1, i, "resource", "is served by %s: a resource has one server at most", strings.Join(by, " and "))
+		faults.check(stream.ServiceTime == 0, i, "serviceTime", "has no effect: "+remedy, by[0])
+		for p, phase := range stream.Phases {
+			faults.check(phase.ServiceTime == nil, i, fmt.Sprintf("phases[%d].serviceTime", p), "has no effect: "+remedy, by[0])
+		}
+	}
+	for j := range l.Servers {
+		faults.check(used[j] || len(l.Servers[j].Resources) == 0, WholeLoad, fmt.Sprintf("servers[%d].resources", j),
+			"match no resource of the load: name one that a stream calls")
+	}
+}
+
+func (l Load) validateSignals(check checker) {
+	for i, s := range l.Signals {
+		at := func(field string) string { return fmt.Sprintf("signals[%d].%s", i, field) }
+		check(s.At >= 0 && s.At <= MaxDuration, at("at"), "is %v: must be from 0s to %v", s.At, MaxDuration)
+		check(i == 0 || s.At > l.Signals[i-1].At, at("at"), "is %v: must be later than the one before it", s.At)
+		check(s.CPU != nil || s.Memory != nil || s.Load != nil, at("cpu"), "is missing: give cpu, memory or load")
+		for _, v := range []struct {
+			field string
+			value *float64
+			most  float64
+		}{{"cpu", s.CPU, 1}, {"memory", s.Memory, 1}, {"load", s.Load, 1e6}} {
+			if v.value != nil {
+				check(*v.value >= 0 && *v.value <= v.most, at(v.field), "is %v: must be from 0 to %v", *v.value, v.most)
+			}
+		}
+	}
+}
