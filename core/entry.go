@@ -54,29 +54,41 @@ func (r *resource) enterExtended(
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	if len(c.steps) > 0 {
+	switch {
+	case len(c.steps) > 0:
 		return r.enterSteps(ctx, name, now, tokens, opts, c)
+	case !c.flow.HasOneQueue():
+		return r.enterQueues(ctx, name, now, tokens, opts, c)
 	}
-	if c.flow.HasOneQueue() {
-		return r.enterQueues(ctx, name, now, tokens, opts, c, nil)
-	}
-	var turns flowTurns
-	return r.enterQueues(ctx, name, now, tokens, opts, c, &turns)
-}
-
-// enterQueues is enterExtended for a chain of flow rules.
-func (r *resource) enterQueues(
-	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain, turns *flowTurns,
-) (Guard, error) {
-	ticket, which, decision := c.flow.TryTake(now, tokens, isNoWait(opts), turns)
+	noWait := isNoWait(opts)
+	ticket, which, decision := c.flow.TryTakeOne(now, tokens, noWait)
 	switch decision {
 	case rule.Pass:
 		if r.pass(now) {
 			return c.guard(r, now, tokens, opts, nil), nil
 		}
-		c.flow.GiveBackAll(now, tokens, ticket, turns)
+		c.flow.GiveBackAll(now, tokens, ticket, nil)
 	case rule.Block:
-		wait := c.flow.RetryAfterQueue(which, ticket, now, tokens, r.engine.patience(ctx, opts))
+		wait := c.flow.RetryAfterTicket(which, ticket, now, tokens, r.engine.patience(ctx, noWait))
+		return Guard{}, r.block(now, c.refusals[which].refuse(wait))
+	}
+	return r.admit(ctx, name, now, tokens, opts)
+}
+
+// enterQueues is enterExtended for a chain of flow rules with several queues.
+func (r *resource) enterQueues(
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
+) (Guard, error) {
+	var turns flowTurns
+	ticket, which, decision := c.flow.TryTakeAll(now, tokens, isNoWait(opts), &turns)
+	switch decision {
+	case rule.Pass:
+		if r.pass(now) {
+			return c.guard(r, now, tokens, opts, nil), nil
+		}
+		c.flow.GiveBackAll(now, tokens, ticket, &turns)
+	case rule.Block:
+		wait := c.flow.RetryAfterTicket(which, ticket, now, tokens, r.engine.patience(ctx, isNoWait(opts)))
 		return Guard{}, r.block(now, c.refusals[which].refuse(wait))
 	}
 	return r.admit(ctx, name, now, tokens, opts)
@@ -92,42 +104,49 @@ func (r *resource) enterSteps(
 		tickets = make([]rule.Ticket, len(c.steps))
 	}
 	call := callOf(now, tokens, opts)
-	which, decision := c.acquire(call, opts, tickets)
+	which, decision := c.acquire(&call, opts, tickets)
 	switch {
 	case decision == rule.Pass:
-		return r.enterFlow(ctx, name, call, opts, c, tickets)
+		return r.enterFlow(ctx, name, &call, opts, c, tickets)
 	case decision == rule.Block, decision == rule.Wait && isNoWait(opts):
-		flowWait := c.flow.RetryAfter(-1, now, tokens, r.engine.patience(ctx, opts))
-		return Guard{}, r.block(now, c.refuseByStep(which, flowWait, call, opts, nil))
+		flowWait := time.Duration(0)
+		if c.flow.Len() > 0 {
+			flowWait = c.flow.RetryAfter(-1, now, tokens, r.engine.patience(ctx, isNoWait(opts)))
+		}
+		return Guard{}, r.block(now, c.refuseByStep(which, flowWait, &call, opts, nil))
 	}
 	return r.admit(ctx, name, now, tokens, opts)
 }
 
 // enterFlow goes on with a call that all steps have let pass.
 func (r *resource) enterFlow(
-	ctx context.Context, name string, call rule.Call, opts []Option, c *chain, tickets []rule.Ticket,
+	ctx context.Context, name string, call *rule.Call, opts []Option, c *chain, tickets []rule.Ticket,
 ) (Guard, error) {
 	var ticket flowTicket
 	var which int
-	decision := rule.Pass
-	if c.flow.CanWait() {
-		ticket, which, decision = c.flow.TryTake(call.Now, call.Tokens, isNoWait(opts), nil)
-	} else {
+	decision := rule.Wait
+	if !c.flow.CanWait() {
 		which, decision = c.flow.Take(call.Now, call.Tokens)
+	} else if c.flow.HasOneQueue() {
+		ticket, which, decision = c.flow.TryTakeOne(call.Now, call.Tokens, isNoWait(opts))
 	}
 	if decision == rule.Pass {
 		if r.pass(call.Now) {
-			return c.guard(r, call.Now, call.Tokens, opts, tickets), nil
+			if c.followed {
+				return c.followUp(r, call, opts, tickets), nil
+			}
+			return newGuard(r, call.Now, call.Tokens, &c.extras), nil
 		}
 		c.flow.GiveBackAll(call.Now, call.Tokens, ticket, nil)
+		decision = rule.Stale
 	}
 	c.giveBack(len(c.steps), call.Now, call.Tokens, tickets)
 	if decision != rule.Block {
 		return r.admit(ctx, name, call.Now, call.Tokens, opts)
 	}
 	var wait time.Duration
-	if patience := r.engine.patience(ctx, opts); c.flow.CanWait() {
-		wait = c.flow.RetryAfterQueue(which, ticket, call.Now, call.Tokens, patience)
+	if patience := r.engine.patience(ctx, isNoWait(opts)); c.flow.CanWait() {
+		wait = c.flow.RetryAfterTicket(which, ticket, call.Now, call.Tokens, patience)
 	} else {
 		wait = c.flow.RetryAfter(which, call.Now, call.Tokens, patience)
 	}
@@ -140,12 +159,13 @@ func (c *chain) guard(r *resource, now clock.Instant, tokens int32, opts []Optio
 	if !c.followed {
 		return newGuard(r, now, tokens, &c.extras)
 	}
-	return c.followUp(r, callOf(now, tokens, opts), opts, tickets)
+	call := callOf(now, tokens, opts)
+	return c.followUp(r, &call, opts, tickets)
 }
 
 // followUp has rules on other resources count a call that has passed, and shadow rules
 // say what they would have done: each as if it were the only one.
-func (c *chain) followUp(r *resource, call rule.Call, opts []Option, tickets []rule.Ticket) (g Guard) {
+func (c *chain) followUp(r *resource, call *rule.Call, opts []Option, tickets []rule.Ticket) (g Guard) {
 	for _, counter := range c.counters {
 		counter.CountPass(call.Now, call.Tokens)
 	}
@@ -159,13 +179,12 @@ func (c *chain) followUp(r *resource, call rule.Call, opts []Option, tickets []r
 	var would *refusal
 	for i := range c.shadows {
 		s := &c.shadows[i]
-		asked := s.callOf(call, opts)
-		ticket, decision := s.limiter.Acquire(asked)
+		ticket, decision := s.ask(call, opts)
 		*record.slot(len(c.steps) + i) = ticketSlot{ticket, decision == rule.Pass}
 		if decision == rule.Pass || s.understood(decision) != rule.Block {
 			continue
 		}
-		if refused := s.refusals.wouldRefuse(s.limiter.RetryAfter(asked)); would == nil {
+		if refused := s.refusals.wouldRefuse(s.retryAfter(call, opts)); would == nil {
 			would = refused
 		}
 	}

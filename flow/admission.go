@@ -74,8 +74,8 @@ func (a *Admission) retryQueue(c *Chain, which int, ticket Ticket, now clock.Ins
 	return c.longest(which, wait, a.blocked(now, patience))
 }
 
-func (a *Admission) blocked(now clock.Instant, patience time.Duration) blockedCall {
-	return blockedCall{now: now, tokens: a.Tokens, patience: patience, has: a}
+func (a *Admission) blocked(now clock.Instant, patience time.Duration) *blockedCall {
+	return &blockedCall{now: now, tokens: a.Tokens, patience: patience, has: a}
 }
 
 // RetryAfter returns how long it takes until the call passes all rules, for one that

@@ -71,7 +71,9 @@ func (w *Window) Begin() { w.begin() }
 
 func (w *Window) End() { w.end() }
 
-func (w *Window) ReallyFull(t *Terms, now clock.Instant, n int32) bool { return w.reallyFull(t, now, n) }
+func (w *Window) ReallyFull(t *Terms, now clock.Instant, n int32) bool {
+	return w.reallyFull(t, now, n)
+}
 
 func (w *Window) FullUntil(t *Terms, now clock.Instant, n int32) clock.Instant {
 	return w.fullUntil(t, now, n)
