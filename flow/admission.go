@@ -90,11 +90,11 @@ func (a *Admission) acquireQueues(
 	c *Chain, now clock.Instant, patience time.Duration,
 ) (which int, retryAfter time.Duration, decision rule.Decision) {
 	switch {
-	case len(c.queues) > 1 || len(a.places) > 0:
-		return a.acquireSeveral(c, now, patience)
 	case len(c.queues) == 0:
 		a.leaveQueues(now) // that were there
 		return 0, 0, rule.Pass
+	case len(c.queues) > 1 || len(a.places) > 0:
+		return a.acquireSeveral(c, now, patience)
 	}
 	a.leaveQueues(now) // others
 	q := &c.queues[0]
