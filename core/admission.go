@@ -46,6 +46,9 @@ type wait struct {
 
 // admit decides on a call that arrived at now, and waits if rules demand it.
 func (r *resource) admit(ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option) (Guard, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	var a admission
 	a.begin(r, name, callOf(now, tokens, opts), opts)
 	defer a.end()
@@ -75,7 +78,7 @@ func (a *admission) begin(r *resource, name string, call rule.Call, opts []Optio
 // not 0, or when the call is woken.
 func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Duration, err error) {
 	for {
-		if after, waits := a.turn(); waits {
+		if after, waits := a.stillWaits(); waits {
 			return after, nil
 		}
 		a.resource = a.resource.again(a.name)
@@ -194,9 +197,9 @@ func (a *admission) refusedWaiting(ctx context.Context, c *chain, opts []Option)
 	return nil
 }
 
-// turn tells whether the call still has to wait, and for how long if only time can end
+// stillWaits tells whether the call has to wait, and for how long if only time can end
 // that.
-func (a *admission) turn() (after time.Duration, waits bool) {
+func (a *admission) stillWaits() (after time.Duration, waits bool) {
 	if a.waiter == nil {
 		return a.flow.Turn(a.call.Now)
 	}
@@ -328,8 +331,8 @@ func (h *heldTickets) giveBack(a *admission, c *chain, before int) {
 
 // giveBackIf gives back some of the tickets, the last first.
 func (h *heldTickets) giveBackIf(a *admission, which func(*heldTicket) bool) {
-	for i := len(h.list) - 1; i >= 0; i-- {
-		if held := h.list[i]; which(&held) {
+	for i, held := range slices.Backward(h.list) {
+		if which(&held) {
 			h.list = slices.Delete(h.list, i, i+1)
 			held.limiter.GiveBack(a.call.Now, held.ticket, a.call.Tokens)
 		}
@@ -344,6 +347,9 @@ const endless = time.Duration(math.MaxInt64)
 func (e *Engine) patience(ctx context.Context, noWait bool) time.Duration {
 	if noWait {
 		return 0
+	}
+	if ctx == nil {
+		return endless
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		return e.clock.Until(deadline)

@@ -72,10 +72,10 @@ func waitOrderOf(limiter rule.Limiter) waitOrder {
 
 // What the way of a call through flow rules is made of.
 type (
-	flowMember    = flow.Member
-	flowTicket    = flow.Ticket
-	flowTurns     = flow.Turns
-	flowAdmission = flow.Admission
+	flowMember       = flow.Member
+	flowTicket       = flow.Ticket
+	flowReservations = flow.Reservations
+	flowAdmission    = flow.Admission
 )
 
 // add adds a rule to the chain, a flow rule to its members.

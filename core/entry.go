@@ -27,7 +27,10 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		}
 		c := plan.chainFor(opts)
 		if c.extended {
-			return r.enterExtended(ctx, name, now, tokens, opts, c)
+			if len(c.steps) > 0 {
+				return r.enterSteps(ctx, name, now, tokens, opts, c)
+			}
+			return r.enterQueue(ctx, name, now, tokens, opts, c)
 		}
 		switch which, decision := c.flow.Take(now, tokens); decision {
 		case rule.Pass:
@@ -44,20 +47,14 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 	}
 }
 
-// enterExtended decides on a call that rules of other kinds apply to, or rules that
-// calls can wait for. Most of those are spared an admission, which keeps account of
+// enterQueue decides on a call that can wait for a flow rule. Like most that rules of
+// other kinds apply to, most of those are spared an admission, which keeps account of
 // what a call has taken while it waits: all rules let them pass at once, or one refuses
 // without having asked them to wait.
-func (r *resource) enterExtended(
+func (r *resource) enterQueue(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	switch {
-	case len(c.steps) > 0:
-		return r.enterSteps(ctx, name, now, tokens, opts, c)
-	case !c.flow.HasOneQueue():
+	if !c.flow.HasOneQueue() {
 		return r.enterQueues(ctx, name, now, tokens, opts, c)
 	}
 	noWait := isNoWait(opts)
@@ -75,18 +72,18 @@ func (r *resource) enterExtended(
 	return r.admit(ctx, name, now, tokens, opts)
 }
 
-// enterQueues is enterExtended for a chain of flow rules with several queues.
+// enterQueues is enterQueue for a chain with several queues.
 func (r *resource) enterQueues(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
-	var turns flowTurns
-	ticket, which, decision := c.flow.TryTakeAll(now, tokens, isNoWait(opts), &turns)
+	var reserved flowReservations
+	ticket, which, decision := c.flow.TryTakeAll(now, tokens, isNoWait(opts), &reserved)
 	switch decision {
 	case rule.Pass:
 		if r.pass(now) {
 			return c.guard(r, now, tokens, opts, nil), nil
 		}
-		c.flow.GiveBackAll(now, tokens, ticket, &turns)
+		c.flow.GiveBackAll(now, tokens, ticket, &reserved)
 	case rule.Block:
 		wait := c.flow.RetryAfterTicket(which, ticket, now, tokens, r.engine.patience(ctx, isNoWait(opts)))
 		return Guard{}, r.block(now, c.refusals[which].refuse(wait))
@@ -94,7 +91,7 @@ func (r *resource) enterQueues(
 	return r.admit(ctx, name, now, tokens, opts)
 }
 
-// enterSteps is enterExtended for a chain with steps.
+// enterSteps decides on a call that rules of other kinds than flow apply to.
 func (r *resource) enterSteps(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
@@ -125,9 +122,12 @@ func (r *resource) enterFlow(
 	var ticket flowTicket
 	var which int
 	decision := rule.Wait
-	if !c.flow.CanWait() {
+	switch {
+	case c.flow.Len() == 0:
+		decision = rule.Pass
+	case !c.flow.CanWait():
 		which, decision = c.flow.Take(call.Now, call.Tokens)
-	} else if c.flow.HasOneQueue() {
+	case c.flow.HasOneQueue():
 		ticket, which, decision = c.flow.TryTakeOne(call.Now, call.Tokens, isNoWait(opts))
 	}
 	if decision == rule.Pass {
@@ -176,7 +176,6 @@ func (c *chain) followUp(r *resource, call *rule.Call, opts []Option, tickets []
 	for i := range c.steps {
 		*record.slot(i) = ticketSlot{tickets[i], true}
 	}
-	var would *refusal
 	for i := range c.shadows {
 		s := &c.shadows[i]
 		ticket, decision := s.ask(call, opts)
@@ -184,12 +183,11 @@ func (c *chain) followUp(r *resource, call *rule.Call, opts []Option, tickets []
 		if decision == rule.Pass || s.understood(decision) != rule.Block {
 			continue
 		}
-		if refused := s.refusals.wouldRefuse(s.retryAfter(call, opts)); would == nil {
-			would = refused
+		if would := s.refusals.wouldRefuse(s.retryAfter(call, opts)); record.refusal.Load() == nil {
+			record.refusal.Store(would)
 		}
 	}
 	record.queued = 0
-	record.refusal.Store(would)
 	g = newGuard(r, call.Now, call.Tokens, &record.guardExtras)
 	g.state.word = record.generation.Load()<<generationShift | hasRecord
 	return

@@ -166,6 +166,7 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) {
 	g.extras = &chain.extras
 	if would := record.refusal.Load(); would != nil {
 		g.extras = &would.extras
+		record.refusal.Store(nil)
 	}
 	g.resource.engine.records.Put(record)
 }

@@ -3,6 +3,7 @@ package flow
 import (
 	"math"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -330,8 +331,8 @@ func (c *Chain) indexOf(queue *Queue) int {
 	return -1
 }
 
-// Turns are what TryTakeAll gets of the queues of one call. The zero value has nothing.
-type Turns struct{ tickets [4]Ticket }
+// Reservations are what TryTakeAll gets of the queues of one call. The zero value has nothing.
+type Reservations struct{ tickets [4]Ticket }
 
 // TryTakeOne takes n tokens of every rule of a chain with one queue at now, for a call
 // that has to wait for none. Pass: all is taken; the ticket is for [Chain.GiveBackAll].
@@ -370,21 +371,21 @@ func (c *Chain) refuseOrWait(q *ask, now clock.Instant, n int32) (ticket Ticket,
 }
 
 // TryTakeAll is TryTakeOne for a chain with several queues. What they give is put into
-// turns. If there are more than turns has space for, it says Wait.
+// reserved. If there are more than reserved has space for, it says Wait.
 func (c *Chain) TryTakeAll(
-	now clock.Instant, n int32, noWait bool, turns *Turns,
+	now clock.Instant, n int32, noWait bool, reserved *Reservations,
 ) (ticket Ticket, which int, decision rule.Decision) {
-	if len(c.queues) > len(turns.tickets) || c.fullWindow(now, n) >= 0 {
+	if len(c.queues) > len(reserved.tickets) || c.fullWindow(now, n) >= 0 {
 		return Ticket{}, 0, rule.Wait
 	}
 	patience := endless
 	if noWait {
 		patience = 0
 	}
-	which, ticket, decision = takeAll(c.queues, now, n, patience, turns.tickets[:])
+	which, ticket, decision = takeAll(c.queues, now, n, patience, reserved.tickets[:])
 	if decision == rule.Pass {
 		if _, said := c.Take(now, n); said != rule.Pass {
-			c.giveBackTurns(now, Ticket{}, turns)
+			c.giveBackReserved(now, Ticket{}, reserved)
 			return Ticket{}, 0, rule.Wait
 		}
 	}
@@ -392,18 +393,18 @@ func (c *Chain) TryTakeAll(
 }
 
 // GiveBackAll returns what TryTakeOne or TryTakeAll took at now.
-func (c *Chain) GiveBackAll(now clock.Instant, n int32, ticket Ticket, turns *Turns) {
+func (c *Chain) GiveBackAll(now clock.Instant, n int32, ticket Ticket, reserved *Reservations) {
 	c.GiveBack(now, n)
-	c.giveBackTurns(now, ticket, turns)
+	c.giveBackReserved(now, ticket, reserved)
 }
 
-func (c *Chain) giveBackTurns(now clock.Instant, ticket Ticket, turns *Turns) {
+func (c *Chain) giveBackReserved(now clock.Instant, ticket Ticket, reserved *Reservations) {
 	if len(c.queues) == 1 {
 		c.queues[0].queue.GiveBack(now, ticket)
 		return
 	}
-	for i := len(c.queues) - 1; i >= 0; i-- {
-		c.queues[i].queue.GiveBack(now, turns.tickets[i])
+	for i, q := range slices.Backward(c.queues) {
+		q.queue.GiveBack(now, reserved.tickets[i])
 	}
 }
 
