@@ -258,12 +258,12 @@ func (c *Chain) promise(n int32) {
 // comes, for a call without queues that the rule of the index which refused, or -1 if
 // none did: the longest of what those demand that would refuse it now.
 func (c *Chain) RetryAfter(which int, now clock.Instant, n int32, patience time.Duration) time.Duration {
+	if which >= 0 && len(c.windows) == 1 && len(c.queues) == 0 {
+		return c.windows[0].window.RetryAfter(now, n)
+	}
 	wait := time.Duration(0)
 	if which >= 0 {
 		wait = c.windows[which-len(c.queues)].window.RetryAfter(now, n)
-		if c.Len() == 1 {
-			return wait
-		}
 	}
 	return c.longest(which, wait, &blockedCall{now: now, tokens: n, patience: patience})
 }
