@@ -46,6 +46,9 @@ type wait struct {
 
 // admit decides on a call that arrived at now, and waits if rules demand it.
 func (r *resource) admit(ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option) (Guard, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	var a admission
 	a.begin(r, name, callOf(now, tokens, opts), opts)
 	defer a.end()
@@ -75,7 +78,7 @@ func (a *admission) begin(r *resource, name string, call rule.Call, opts []Optio
 // not 0, or when the call is woken.
 func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Duration, err error) {
 	for {
-		if after, waits := a.turn(); waits {
+		if after, waits := a.stillWaits(); waits {
 			return after, nil
 		}
 		a.resource = a.resource.again(a.name)
@@ -115,7 +118,7 @@ func (a *admission) walk(ctx context.Context, c *chain, opts []Option) (rule.Dec
 		if a.held.indexOf(s.first) >= 0 {
 			continue
 		}
-		ticket, decision := s.limiter.Acquire(s.callOf(a.call, opts))
+		ticket, decision := s.ask(&a.call, opts)
 		if decision != rule.Pass {
 			return a.stopAt(ctx, c, i, s.understood(decision), opts)
 		}
@@ -137,7 +140,7 @@ func (a *admission) walk(ctx context.Context, c *chain, opts []Option) (rule.Dec
 		}
 	}
 	if decision == rule.Block {
-		return decision, a.block(c.refuseByFlow(which, wait, a.call, opts, &a.held))
+		return decision, a.block(c.refuseByFlow(which, wait, &a.call, opts, &a.held))
 	}
 	return decision, nil
 }
@@ -174,7 +177,7 @@ func (a *admission) stopAt(
 // refuse refuses the call for a step.
 func (a *admission) refuse(ctx context.Context, c *chain, i int, opts []Option) error {
 	flowWait := a.flow.RetryAfter(&c.flow, a.call.Now, a.patience(ctx))
-	return a.block(c.refuseByStep(i, flowWait, a.call, opts, &a.held))
+	return a.block(c.refuseByStep(i, flowWait, &a.call, opts, &a.held))
 }
 
 func (a *admission) block(err *BlockError) error { return a.resource.block(a.call.Now, err) }
@@ -189,14 +192,14 @@ func (a *admission) refusedWaiting(ctx context.Context, c *chain, opts []Option)
 		}
 	}
 	if which, wait, refused := a.flow.Refused(&c.flow, a.call.Now, a.patience(ctx)); refused {
-		return a.block(c.refuseByFlow(which, wait, a.call, opts, &a.held))
+		return a.block(c.refuseByFlow(which, wait, &a.call, opts, &a.held))
 	}
 	return nil
 }
 
-// turn tells whether the call still has to wait, and for how long if only time can end
+// stillWaits tells whether the call has to wait, and for how long if only time can end
 // that.
-func (a *admission) turn() (after time.Duration, waits bool) {
+func (a *admission) stillWaits() (after time.Duration, waits bool) {
 	if a.waiter == nil {
 		return a.flow.Turn(a.call.Now)
 	}
@@ -220,7 +223,11 @@ func (a *admission) guard(opts []Option) (g Guard) {
 	for i := range c.steps {
 		tickets[i] = a.held.list[a.held.indexOf(c.steps[i].first)].ticket
 	}
-	g = c.guard(a.resource, a.call.Now, a.call.Tokens, opts, tickets)
+	if c.followed {
+		g = c.followUp(a.resource, &a.call, opts, tickets)
+	} else {
+		g = newGuard(a.resource, a.call.Now, a.call.Tokens, &c.extras)
+	}
 	queued := a.flow.Granted(a.call.Now)
 	switch {
 	case queued == a.call.Now:
@@ -287,12 +294,8 @@ func (a *admission) patienceOf(ctx context.Context) rule.Patience {
 	return p
 }
 
-// patience returns how long the call can wait.
 func (a *admission) patience(ctx context.Context) time.Duration {
-	if a.noWait {
-		return 0
-	}
-	return a.resource.engine.contextPatience(ctx)
+	return a.resource.engine.patience(ctx, a.noWait)
 }
 
 // heldTickets are the tickets of steps that a call holds while it goes through the
@@ -330,8 +333,8 @@ func (h *heldTickets) giveBack(a *admission, c *chain, before int) {
 
 // giveBackIf gives back some of the tickets, the last first.
 func (h *heldTickets) giveBackIf(a *admission, which func(*heldTicket) bool) {
-	for i := len(h.list) - 1; i >= 0; i-- {
-		if held := h.list[i]; which(&held) {
+	for i, held := range slices.Backward(h.list) {
+		if which(&held) {
 			h.list = slices.Delete(h.list, i, i+1)
 			held.limiter.GiveBack(a.call.Now, held.ticket, a.call.Tokens)
 		}
@@ -341,16 +344,15 @@ func (h *heldTickets) giveBackIf(a *admission, which func(*heldTicket) bool) {
 // endless is the patience of a call whose context has no deadline.
 const endless = time.Duration(math.MaxInt64)
 
-// patience returns how long a call with these options can wait.
-func (e *Engine) patience(ctx context.Context, opts []Option) time.Duration {
-	if isNoWait(opts) {
+// patience returns how long a call can wait: as long as its context lets it, unless it
+// does not want to.
+func (e *Engine) patience(ctx context.Context, noWait bool) time.Duration {
+	if noWait {
 		return 0
 	}
-	return e.contextPatience(ctx)
-}
-
-// contextPatience returns how long a context lets a call wait.
-func (e *Engine) contextPatience(ctx context.Context) time.Duration {
+	if ctx == nil {
+		return endless
+	}
 	if deadline, ok := ctx.Deadline(); ok {
 		return e.clock.Until(deadline)
 	}

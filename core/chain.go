@@ -74,10 +74,10 @@ func waitOrderOf(limiter versionedLimiter) waitOrder {
 
 // What the way of a call through flow rules is made of.
 type (
-	flowMember    = flow.Member
-	flowTicket    = flow.Ticket
-	flowTurns     = flow.Turns
-	flowAdmission = flow.Admission
+	flowMember       = flow.Member
+	flowTicket       = flow.Ticket
+	flowReservations = flow.Reservations
+	flowAdmission    = flow.Admission
 )
 
 // add adds a rule to the chain, a flow rule to its members.
@@ -105,7 +105,18 @@ func (c *chain) finish(members []flowMember) {
 
 // acquire asks the steps for a ticket each. If one does not let the call pass it
 // returns which, and gives back the tickets of those before.
-func (c *chain) acquire(call rule.Call, opts []Option, tickets []rule.Ticket) (which int, decision rule.Decision) {
+func (c *chain) acquire(call *rule.Call, opts []Option, tickets []rule.Ticket) (which int, decision rule.Decision) {
+	if len(c.steps) > 1 {
+		return c.acquireSeveral(call, opts, tickets)
+	}
+	s := &c.steps[0]
+	if tickets[0], decision = s.ask(call, opts); decision != rule.Pass {
+		decision = s.understood(decision)
+	}
+	return 0, decision
+}
+
+func (c *chain) acquireSeveral(call *rule.Call, opts []Option, tickets []rule.Ticket) (which int, decision rule.Decision) {
 	passed := 0
 	defer func() {
 		if passed < len(c.steps) { // also when a limiter panics
@@ -114,7 +125,7 @@ func (c *chain) acquire(call rule.Call, opts []Option, tickets []rule.Ticket) (w
 	}()
 	for passed < len(c.steps) {
 		s := &c.steps[passed]
-		ticket, decision := s.limiter.Acquire(s.callOf(call, opts))
+		ticket, decision := s.ask(call, opts)
 		if decision != rule.Pass {
 			return passed, s.understood(decision)
 		}
@@ -122,6 +133,24 @@ func (c *chain) acquire(call rule.Call, opts []Option, tickets []rule.Ticket) (w
 		passed++
 	}
 	return 0, rule.Pass
+}
+
+// ask asks the limiter for a ticket.
+func (s *step) ask(call *rule.Call, opts []Option) (rule.Ticket, rule.Decision) {
+	if s.attribute == "" {
+		return s.limiter.Acquire(*call)
+	}
+	return s.askWithAttribute(*call, opts)
+}
+
+func (s *step) askWithAttribute(call rule.Call, opts []Option) (rule.Ticket, rule.Decision) {
+	call.Attribute = attributeOf(opts, s.attribute)
+	return s.limiter.Acquire(call)
+}
+
+// retryAfter returns how long the limiter has such a call wait.
+func (s *step) retryAfter(call *rule.Call, opts []Option) time.Duration {
+	return s.limiter.RetryAfter(s.callOf(*call, opts))
 }
 
 // callOf returns the call with the attribute that the rule looks at.
@@ -168,30 +197,33 @@ func (c *chain) refuseByWindow(which int, now clock.Instant, tokens int32) *Bloc
 // refuseByFlow refuses a call for the flow rule of an index. The error tells of the
 // longest wait that any of the rules demands which would refuse the call now; of flow
 // rules that is the given one.
-func (c *chain) refuseByFlow(which int, wait time.Duration, call rule.Call, opts []Option, held *heldTickets) *BlockError {
+func (c *chain) refuseByFlow(which int, wait time.Duration, call *rule.Call, opts []Option, held *heldTickets) *BlockError {
 	return c.refusals[which].refuse(c.longest(-1, wait, call, opts, held))
 }
 
 // refuseByStep refuses a call for the step of an index, which has returned its ticket.
 // FlowWait is the wait that flow rules demand.
-func (c *chain) refuseByStep(which int, flowWait time.Duration, call rule.Call, opts []Option, held *heldTickets) *BlockError {
+func (c *chain) refuseByStep(which int, flowWait time.Duration, call *rule.Call, opts []Option, held *heldTickets) *BlockError {
 	s := &c.steps[which]
 	if s.denies {
 		return s.refusals.refuse(0)
 	}
-	wait := max(flowWait, s.limiter.RetryAfter(s.callOf(call, opts)))
+	wait := max(flowWait, s.retryAfter(call, opts))
+	if len(c.steps) == 1 {
+		return s.refusals.refuse(wait)
+	}
 	return s.refusals.refuse(c.longest(which, wait, call, opts, held))
 }
 
 // longest returns the longest of a wait and those that steps demand, other than the one
 // of an index and those of which the call holds a ticket.
-func (c *chain) longest(but int, wait time.Duration, call rule.Call, opts []Option, held *heldTickets) time.Duration {
+func (c *chain) longest(but int, wait time.Duration, call *rule.Call, opts []Option, held *heldTickets) time.Duration {
 	for i := range c.steps {
 		s := &c.steps[i]
 		if i == but || s.denies || held != nil && held.indexOf(s.first) >= 0 {
 			continue
 		}
-		wait = max(wait, s.limiter.RetryAfter(s.callOf(call, opts)))
+		wait = max(wait, s.retryAfter(call, opts))
 	}
 	return wait
 }

@@ -36,7 +36,7 @@ type Config struct {
 	// IsFailure says whether an error makes a call a failed one, for [Guard.Fail],
 	// [Engine.Do] and [Call]. It must be safe for concurrent use. Defaults to any error
 	// but the caller's own cancellation, [context.Canceled], and the refusal of a call
-	// further down, [ErrBlocked].
+	// further down, [ErrBlocked]. Adapters judge their calls by an option of their own.
 	IsFailure func(error) bool
 
 	// MaxRemoval is the largest share of a source's rules, from 0 to 1, that may be

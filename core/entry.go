@@ -27,7 +27,10 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		}
 		c := plan.chainFor(opts)
 		if c.extended {
-			return r.enterExtended(ctx, name, now, tokens, opts, c)
+			if len(c.steps) > 0 {
+				return r.enterSteps(ctx, name, now, tokens, opts, c)
+			}
+			return r.enterQueue(ctx, name, now, tokens, opts, c)
 		}
 		switch which, decision := c.flow.Take(now, tokens); decision {
 		case rule.Pass:
@@ -44,45 +47,51 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 	}
 }
 
-// enterExtended decides on a call that rules of other kinds apply to, or rules that
-// calls can wait for. Most of those are spared an admission, which keeps account of
+// enterQueue decides on a call that can wait for a flow rule. Like most that rules of
+// other kinds apply to, most of those are spared an admission, which keeps account of
 // what a call has taken while it waits: all rules let them pass at once, or one refuses
 // without having asked them to wait.
-func (r *resource) enterExtended(
+func (r *resource) enterQueue(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
-	if ctx == nil {
-		ctx = context.Background()
+	if !c.flow.HasOneQueue() {
+		return r.enterQueues(ctx, name, now, tokens, opts, c)
 	}
-	if len(c.steps) > 0 {
-		return r.enterSteps(ctx, name, now, tokens, opts, c)
-	}
-	if c.flow.HasOneQueue() {
-		return r.enterQueues(ctx, name, now, tokens, opts, c, nil)
-	}
-	var turns flowTurns
-	return r.enterQueues(ctx, name, now, tokens, opts, c, &turns)
-}
-
-// enterQueues is enterExtended for a chain of flow rules.
-func (r *resource) enterQueues(
-	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain, turns *flowTurns,
-) (Guard, error) {
-	ticket, which, decision := c.flow.TryTake(now, tokens, isNoWait(opts), turns)
+	noWait := isNoWait(opts)
+	ticket, which, decision := c.flow.TryTakeOne(now, tokens, noWait)
 	switch decision {
 	case rule.Pass:
 		if r.pass(now) {
 			return c.guard(r, now, tokens, opts, nil), nil
 		}
-		c.flow.GiveBackAll(now, tokens, ticket, turns)
+		c.flow.GiveBackAll(now, tokens, ticket, nil)
 	case rule.Block:
-		wait := c.flow.RetryAfterQueue(which, ticket, now, tokens, r.engine.patience(ctx, opts))
+		wait := c.flow.RetryAfterTicket(which, ticket, now, tokens, r.engine.patience(ctx, noWait))
 		return Guard{}, r.block(now, c.refusals[which].refuse(wait))
 	}
 	return r.admit(ctx, name, now, tokens, opts)
 }
 
-// enterSteps is enterExtended for a chain with steps.
+// enterQueues is enterQueue for a chain with several queues.
+func (r *resource) enterQueues(
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
+) (Guard, error) {
+	var reserved flowReservations
+	ticket, which, decision := c.flow.TryTakeAll(now, tokens, isNoWait(opts), &reserved)
+	switch decision {
+	case rule.Pass:
+		if r.pass(now) {
+			return c.guard(r, now, tokens, opts, nil), nil
+		}
+		c.flow.GiveBackAll(now, tokens, ticket, &reserved)
+	case rule.Block:
+		wait := c.flow.RetryAfterTicket(which, ticket, now, tokens, r.engine.patience(ctx, isNoWait(opts)))
+		return Guard{}, r.block(now, c.refusals[which].refuse(wait))
+	}
+	return r.admit(ctx, name, now, tokens, opts)
+}
+
+// enterSteps decides on a call that rules of other kinds than flow apply to.
 func (r *resource) enterSteps(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
@@ -92,42 +101,52 @@ func (r *resource) enterSteps(
 		tickets = make([]rule.Ticket, len(c.steps))
 	}
 	call := callOf(now, tokens, opts)
-	which, decision := c.acquire(call, opts, tickets)
+	which, decision := c.acquire(&call, opts, tickets)
 	switch {
 	case decision == rule.Pass:
-		return r.enterFlow(ctx, name, call, opts, c, tickets)
+		return r.enterFlow(ctx, name, &call, opts, c, tickets)
 	case decision == rule.Block, decision == rule.Wait && isNoWait(opts):
-		flowWait := c.flow.RetryAfter(-1, now, tokens, r.engine.patience(ctx, opts))
-		return Guard{}, r.block(now, c.refuseByStep(which, flowWait, call, opts, nil))
+		flowWait := time.Duration(0)
+		if c.flow.Len() > 0 {
+			flowWait = c.flow.RetryAfter(-1, now, tokens, r.engine.patience(ctx, isNoWait(opts)))
+		}
+		return Guard{}, r.block(now, c.refuseByStep(which, flowWait, &call, opts, nil))
 	}
 	return r.admit(ctx, name, now, tokens, opts)
 }
 
 // enterFlow goes on with a call that all steps have let pass.
 func (r *resource) enterFlow(
-	ctx context.Context, name string, call rule.Call, opts []Option, c *chain, tickets []rule.Ticket,
+	ctx context.Context, name string, call *rule.Call, opts []Option, c *chain, tickets []rule.Ticket,
 ) (Guard, error) {
 	var ticket flowTicket
 	var which int
-	decision := rule.Pass
-	if c.flow.CanWait() {
-		ticket, which, decision = c.flow.TryTake(call.Now, call.Tokens, isNoWait(opts), nil)
-	} else {
+	decision := rule.Wait
+	switch {
+	case c.flow.Len() == 0:
+		decision = rule.Pass
+	case !c.flow.CanWait():
 		which, decision = c.flow.Take(call.Now, call.Tokens)
+	case c.flow.HasOneQueue():
+		ticket, which, decision = c.flow.TryTakeOne(call.Now, call.Tokens, isNoWait(opts))
 	}
 	if decision == rule.Pass {
 		if r.pass(call.Now) {
-			return c.guard(r, call.Now, call.Tokens, opts, tickets), nil
+			if c.followed {
+				return c.followUp(r, call, opts, tickets), nil
+			}
+			return newGuard(r, call.Now, call.Tokens, &c.extras), nil
 		}
 		c.flow.GiveBackAll(call.Now, call.Tokens, ticket, nil)
+		decision = rule.Stale
 	}
 	c.giveBack(len(c.steps), call.Now, call.Tokens, tickets)
 	if decision != rule.Block {
 		return r.admit(ctx, name, call.Now, call.Tokens, opts)
 	}
 	var wait time.Duration
-	if patience := r.engine.patience(ctx, opts); c.flow.CanWait() {
-		wait = c.flow.RetryAfterQueue(which, ticket, call.Now, call.Tokens, patience)
+	if patience := r.engine.patience(ctx, isNoWait(opts)); c.flow.CanWait() {
+		wait = c.flow.RetryAfterTicket(which, ticket, call.Now, call.Tokens, patience)
 	} else {
 		wait = c.flow.RetryAfter(which, call.Now, call.Tokens, patience)
 	}
@@ -140,12 +159,13 @@ func (c *chain) guard(r *resource, now clock.Instant, tokens int32, opts []Optio
 	if !c.followed {
 		return newGuard(r, now, tokens, &c.extras)
 	}
-	return c.followUp(r, callOf(now, tokens, opts), opts, tickets)
+	call := callOf(now, tokens, opts)
+	return c.followUp(r, &call, opts, tickets)
 }
 
 // followUp has rules on other resources count a call that has passed, and shadow rules
 // say what they would have done: each as if it were the only one.
-func (c *chain) followUp(r *resource, call rule.Call, opts []Option, tickets []rule.Ticket) (g Guard) {
+func (c *chain) followUp(r *resource, call *rule.Call, opts []Option, tickets []rule.Ticket) (g Guard) {
 	for _, counter := range c.counters {
 		counter.CountPass(call.Now, call.Tokens)
 	}
@@ -156,21 +176,18 @@ func (c *chain) followUp(r *resource, call rule.Call, opts []Option, tickets []r
 	for i := range c.steps {
 		*record.slot(i) = ticketSlot{tickets[i], true}
 	}
-	var would *refusal
 	for i := range c.shadows {
 		s := &c.shadows[i]
-		asked := s.callOf(call, opts)
-		ticket, decision := s.limiter.Acquire(asked)
+		ticket, decision := s.ask(call, opts)
 		*record.slot(len(c.steps) + i) = ticketSlot{ticket, decision == rule.Pass}
 		if decision == rule.Pass || s.understood(decision) != rule.Block {
 			continue
 		}
-		if refused := s.refusals.wouldRefuse(s.limiter.RetryAfter(asked)); would == nil {
-			would = refused
+		if would := s.refusals.wouldRefuse(s.retryAfter(call, opts)); record.refusal.Load() == nil {
+			record.refusal.Store(would)
 		}
 	}
 	record.queued = 0
-	record.refusal.Store(would)
 	g = newGuard(r, call.Now, call.Tokens, &record.guardExtras)
 	g.state.word = record.generation.Load()<<generationShift | hasRecord
 	return

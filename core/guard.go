@@ -93,6 +93,15 @@ func (g *Guard) Fail(err error) {
 	}
 }
 
+// MarkFailed marks the call as failed, for whoever has judged it already, such as an
+// adapter by what was answered: [Config.IsFailure] is not asked. It must not run at the
+// same time as Exit, and does nothing after it.
+func (g *Guard) MarkFailed() {
+	if g.resource != nil {
+		g.mark(failed)
+	}
+}
+
 // ended notes how a guarded function has ended, in place of what was noted before.
 func (g *Guard) ended(err error) {
 	if g.Fail(err); err == nil {
@@ -162,6 +171,7 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) {
 	g.extras = &chain.extras
 	if would := record.refusal.Load(); would != nil {
 		g.extras = &would.extras
+		record.refusal.Store(nil)
 	}
 	g.resource.engine.records.Put(record)
 }

@@ -184,3 +184,35 @@ func BenchmarkSteps(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkStepsEntry is the entry alone, of many calls that are under way at once.
+func BenchmarkStepsEntry(b *testing.B) {
+	now := clock.System().Now()
+	for _, test := range []struct {
+		name  string
+		rules []core.Imposed
+	}{{"none", nil}, {"one", steps(1, false)}, {"two", steps(2, false)}} {
+		engine := core.New(core.Config{Clock: &free{clock.System(), now}, Logger: quiet})
+		defer engine.Close()
+		engine.Impose("r", test.rules...)
+		handle := engine.Resource("r")
+		guards := make([]core.Guard, 1000)
+		b.Run(test.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i == len(guards) {
+					b.StopTimer()
+					for k := range guards {
+						guards[k].Exit()
+					}
+					i = 0
+					b.StartTimer()
+				}
+				guards[i], _ = handle.Entry(context.Background())
+			}
+			for k := range guards {
+				guards[k].Exit()
+			}
+		})
+	}
+}

@@ -452,6 +452,29 @@ func TestRulesThatChangeWhileACallWaitsAreAskedAnew(t *testing.T) {
 	})
 }
 
+func TestCallsThatWaitInSeveralQueuesPassWhenTheRulesGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := core.New(core.Config{Logger: quiet})
+		defer e.Close()
+		first, second := throttle("r", 0.01, time.Hour), throttle("r", 0.02, time.Hour)
+		first.Name, second.Name = "first", "second"
+		for _, left := range [][]flow.Rule{nil, {{Resource: "r", Limit: 100}}, {second}} {
+			load(t, e, first, second)
+			require.Equal(t, 1, enter(e, "r", 1))
+			var wg sync.WaitGroup
+			for range 3 {
+				wg.Go(func() { assert.Equal(t, 1, enter(e, "r", 1)) })
+			}
+			synctest.Wait()
+			assert.EqualValues(t, 3, e.Resource("r").Snapshot().Waiting)
+			load(t, e, left...)
+			wg.Wait()
+			assert.Zero(t, e.Resource("r").Snapshot().Waiting)
+			time.Sleep(time.Hour)
+		}
+	})
+}
+
 func TestNoWaitRefusesInsteadOfWaiting(t *testing.T) {
 	e, c := newEngine(t)
 	pool := &places{limit: 1, maxWait: time.Hour}

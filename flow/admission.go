@@ -74,8 +74,8 @@ func (a *Admission) retryQueue(c *Chain, which int, ticket Ticket, now clock.Ins
 	return c.longest(which, wait, a.blocked(now, patience))
 }
 
-func (a *Admission) blocked(now clock.Instant, patience time.Duration) blockedCall {
-	return blockedCall{now: now, tokens: a.Tokens, patience: patience, has: a}
+func (a *Admission) blocked(now clock.Instant, patience time.Duration) *blockedCall {
+	return &blockedCall{now: now, tokens: a.Tokens, patience: patience, has: a}
 }
 
 // RetryAfter returns how long it takes until the call passes all rules, for one that
@@ -90,11 +90,11 @@ func (a *Admission) acquireQueues(
 	c *Chain, now clock.Instant, patience time.Duration,
 ) (which int, retryAfter time.Duration, decision rule.Decision) {
 	switch {
-	case len(c.queues) > 1 || len(a.places) > 0:
-		return a.acquireSeveral(c, now, patience)
 	case len(c.queues) == 0:
 		a.leaveQueues(now) // that were there
 		return 0, 0, rule.Pass
+	case len(c.queues) > 1 || len(a.places) > 0:
+		return a.acquireSeveral(c, now, patience)
 	}
 	a.leaveQueues(now) // others
 	q := &c.queues[0]

@@ -3,6 +3,7 @@ package flow
 import (
 	"math"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,9 +16,9 @@ import (
 // which count the instant of passing. A call passes all of them at one instant, or
 // takes nothing.
 //
-// A chain without queues decides at once, by [Chain.Take]. With queues, [Chain.TryTake]
-// decides on most calls; an [Admission] on those that may have to wait. Rules are told
-// apart by their index, queues first.
+// A chain without queues decides at once, by [Chain.Take]. With queues,
+// [Chain.TryTakeOne] or [Chain.TryTakeAll] decide on most calls; an [Admission] on those
+// that may have to wait. Rules are told apart by their index, queues first.
 //
 // A chain never changes. It is safe for concurrent use.
 type Chain struct {
@@ -257,22 +258,32 @@ func (c *Chain) promise(n int32) {
 // comes, for a call without queues that the rule of the index which refused, or -1 if
 // none did: the longest of what those demand that would refuse it now.
 func (c *Chain) RetryAfter(which int, now clock.Instant, n int32, patience time.Duration) time.Duration {
-	if which < 0 {
-		return c.longest(which, 0, blockedCall{now: now, tokens: n, patience: patience})
+	if which >= 0 && len(c.windows) == 1 && len(c.queues) == 0 {
+		return c.windows[0].window.RetryAfter(now, n)
 	}
-	wait := c.windows[which-len(c.queues)].window.RetryAfter(now, n)
-	return c.longest(which, wait, blockedCall{now: now, tokens: n, patience: patience})
+	wait := time.Duration(0)
+	if which >= 0 {
+		wait = c.windows[which-len(c.queues)].window.RetryAfter(now, n)
+	}
+	return c.longest(which, wait, &blockedCall{now: now, tokens: n, patience: patience})
 }
 
-// RetryAfterQueue is RetryAfter for a call that TryTake refused with a ticket.
-func (c *Chain) RetryAfterQueue(
+// RetryAfterTicket is RetryAfter for a call that TryTakeOne or TryTakeAll refused with a
+// ticket.
+func (c *Chain) RetryAfterTicket(
 	which int, ticket Ticket, now clock.Instant, n int32, patience time.Duration,
 ) time.Duration {
+	switch {
+	case c.Len() == 1:
+		return c.queues[which].terms.RetryAfter(ticket, now, patience)
+	case which >= len(c.queues):
+		return c.RetryAfter(which, now, n, patience)
+	}
 	if len(c.queues) > 1 {
 		patience = c.patience(patience)
 	}
 	wait := c.queues[which].terms.RetryAfter(ticket, now, patience)
-	return c.longest(which, wait, blockedCall{now: now, tokens: n, patience: patience})
+	return c.longest(which, wait, &blockedCall{now: now, tokens: n, patience: patience})
 }
 
 // blockedCall is a call that one of the rules refuses.
@@ -285,10 +296,7 @@ type blockedCall struct {
 
 // longest returns the longest wait that a rule demands which would refuse the call, one
 // of which demands the given wait.
-func (c *Chain) longest(which int, wait time.Duration, r blockedCall) time.Duration {
-	if which >= 0 && c.Len() == 1 {
-		return wait
-	}
+func (c *Chain) longest(which int, wait time.Duration, r *blockedCall) time.Duration {
 	for i, q := range c.queues {
 		if i == which || r.has != nil && r.has.hasIn(q.queue) {
 			continue
@@ -323,72 +331,80 @@ func (c *Chain) indexOf(queue *Queue) int {
 	return -1
 }
 
-// Turns are what TryTake gets of the queues of one call. The zero value has nothing.
-type Turns struct{ tickets [4]Ticket }
+// Reservations are what TryTakeAll gets of the queues of one call. The zero value has nothing.
+type Reservations struct{ tickets [4]Ticket }
 
-// TryTake takes n tokens of every rule at now, for a call that has to wait for none.
-// Pass: all is taken; the ticket, and what is put into more if there are several
-// queues, are for [Chain.GiveBackAll]. Block: the queue of the index which refuses,
-// see [Chain.RetryAfterQueue]. Wait: the call may be able to wait, or a window refuses,
-// which an [Admission] finds out; nothing is taken. More may be nil if there are not
-// several queues; else it says Wait.
-func (c *Chain) TryTake(
-	now clock.Instant, n int32, noWait bool, more *Turns,
-) (ticket Ticket, which int, decision rule.Decision) {
+// TryTakeOne takes n tokens of every rule of a chain with one queue at now, for a call
+// that has to wait for none. Pass: all is taken; the ticket is for [Chain.GiveBackAll].
+// Block: the rule of the index which refuses, see [Chain.RetryAfterTicket]. Wait: the
+// call may be able to wait, which an [Admission] finds out; nothing is taken.
+func (c *Chain) TryTakeOne(now clock.Instant, n int32, noWait bool) (ticket Ticket, which int, decision rule.Decision) {
+	q := &c.queues[0]
 	if len(c.windows) > 0 && c.fullWindow(now, n) >= 0 {
-		return Ticket{}, 0, rule.Wait
+		return c.refuseOrWait(q, now, n)
 	}
-	if len(c.queues) > 1 {
-		ticket, which, decision = c.tryTakeSeveral(now, n, noWait, more)
-	} else {
-		q := &c.queues[0]
-		maxWait := q.terms.rule.MaxWait
-		if noWait {
-			maxWait = 0
-		}
-		ticket, decision = q.queue.take(q.terms, now, n, maxWait)
+	maxWait := q.terms.rule.MaxWait
+	if noWait {
+		maxWait = 0
 	}
-	switch decision {
-	case rule.Stale:
-		return Ticket{}, 0, rule.Wait
-	case rule.Pass:
-		if len(c.windows) > 0 {
-			if _, said := c.Take(now, n); said != rule.Pass {
-				c.giveBackTurns(now, ticket, more)
-				return Ticket{}, 0, rule.Wait
-			}
+	ticket, decision = q.queue.take(q.terms, now, n, maxWait)
+	if decision == rule.Pass && len(c.windows) > 0 {
+		if _, said := c.Take(now, n); said != rule.Pass {
+			q.queue.GiveBack(now, ticket)
+			return Ticket{}, 0, rule.Wait
 		}
 	}
-	return ticket, which, decision
+	return ticket, 0, decision
 }
 
-func (c *Chain) tryTakeSeveral(
-	now clock.Instant, n int32, noWait bool, more *Turns,
+// refuseOrWait decides on a call while a window is full: it is refused unless there may
+// be room when the queue would let it pass.
+func (c *Chain) refuseOrWait(q *ask, now clock.Instant, n int32) (ticket Ticket, which int, decision rule.Decision) {
+	ticket, decision = q.queue.expect(q.terms, now, n, endless)
+	if decision == rule.Pass || decision == rule.Wait {
+		if full := c.fullAt(now, ticket.turn, n); full >= 0 {
+			return ticket, 1 + full, rule.Block
+		}
+		decision = rule.Wait
+	}
+	return ticket, 0, decision
+}
+
+// TryTakeAll is TryTakeOne for a chain with several queues. What they give is put into
+// reserved. If there are more than reserved has space for, it says Wait.
+func (c *Chain) TryTakeAll(
+	now clock.Instant, n int32, noWait bool, reserved *Reservations,
 ) (ticket Ticket, which int, decision rule.Decision) {
-	if more == nil || len(c.queues) > len(more.tickets) {
+	if len(c.queues) > len(reserved.tickets) || c.fullWindow(now, n) >= 0 {
 		return Ticket{}, 0, rule.Wait
 	}
 	patience := endless
 	if noWait {
 		patience = 0
 	}
-	which, ticket, decision = takeAll(c.queues, now, n, patience, more.tickets[:])
+	which, ticket, decision = takeAll(c.queues, now, n, patience, reserved.tickets[:])
+	if decision == rule.Pass {
+		if _, said := c.Take(now, n); said != rule.Pass {
+			c.giveBackReserved(now, Ticket{}, reserved)
+			return Ticket{}, 0, rule.Wait
+		}
+	}
 	return ticket, which, decision
 }
 
-// GiveBackAll returns what TryTake took at now.
-func (c *Chain) GiveBackAll(now clock.Instant, n int32, ticket Ticket, more *Turns) {
+// GiveBackAll returns what TryTakeOne or TryTakeAll took at now.
+func (c *Chain) GiveBackAll(now clock.Instant, n int32, ticket Ticket, reserved *Reservations) {
 	c.GiveBack(now, n)
-	c.giveBackTurns(now, ticket, more)
+	c.giveBackReserved(now, ticket, reserved)
 }
 
-func (c *Chain) giveBackTurns(now clock.Instant, ticket Ticket, more *Turns) {
+func (c *Chain) giveBackReserved(now clock.Instant, ticket Ticket, reserved *Reservations) {
 	if len(c.queues) == 1 {
 		c.queues[0].queue.GiveBack(now, ticket)
 		return
 	}
-	for i := len(c.queues) - 1; i >= 0; i-- {
-		c.queues[i].queue.GiveBack(now, more.tickets[i])
+	for i, q := range slices.Backward(c.queues) {
+		q.queue.GiveBack(now, reserved.tickets[i])
 	}
 }
 

@@ -44,7 +44,7 @@ func TestKindFindsTheFaultsThatTheRuleFinds(t *testing.T) {
 		{Resource: "r", Match: "*", Limit: 1, Algorithm: flow.Throttle, Buckets: 3},
 	} {
 		require.NotEmpty(t, r.Validate())
-		assert.Equal(t, len(r.Validate()), len(flow.Kind().Faults(r)), "%+v", r)
+		assert.Len(t, flow.Kind().Faults(r), len(r.Validate()), "%+v", r)
 	}
 }
 

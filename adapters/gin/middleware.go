@@ -71,9 +71,11 @@ func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 	defer func() {
 		switch {
 		case returned:
-			guard.Fail(m.failureOf(c, w, before))
+			if m.failureOf(c, w, before) != nil {
+				guard.MarkFailed()
+			}
 		case !nethttp.Canceled(w.ctx):
-			guard.Fail(nethttp.ErrPanicked)
+			guard.MarkFailed()
 		}
 		c.Writer = w.ResponseWriter
 		*w = writer{}

@@ -1,7 +1,6 @@
 package penstockgin_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -13,8 +12,8 @@ import (
 
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
 )
 
 func TestResourceIsTheRouteThatMatched(t *testing.T) {
@@ -87,31 +86,12 @@ func TestHundredThousandPathsAndMethodsMakeNoNames(t *testing.T) {
 	assert.ElementsMatch(t, possible, called(engine))
 }
 
-// probe is a check that shows what it was asked and told.
-type probe struct {
-	calls chan core.CallInfo
-	ends  chan core.Outcome
-}
-
-func (probe) Name() string { return "probe" }
-
-func (p probe) Enter(_ context.Context, call core.CallInfo, _ clock.Instant) core.Verdict {
-	p.calls <- call
-	return core.Admit()
-}
-
-func (p probe) Exit(_ core.CallInfo, outcome core.Outcome) { p.ends <- outcome }
-
-func TestChecksSeeOriginArgumentsAndFailure(t *testing.T) {
-	check := probe{make(chan core.CallInfo, 1), make(chan core.Outcome, 1)}
-	engine, _ := newEngine(t, core.Config{Checks: []core.Check{check}})
+func TestCallHasTheOriginThatTheOptionTells(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{}, flow.Rule{Resource: orders, Limit: 0, Origin: "mobile"})
 	server := serve(t, router(engine, penstockgin.Options{
 		Origin: func(c *gin.Context) string { return c.Query("from") },
-		Args:   func(c *gin.Context) []any { return []any{c.Param("id")} },
 	}, func(c *gin.Context) { _ = c.Error(fmt.Errorf("no order %s", c.Param("id"))) }))
-	get(t, server, "/orders/7?from=mobile")
-	assert.Equal(t, core.CallInfo{
-		Resource: orders, Tokens: 1, Origin: "mobile", Inbound: true, Args: []any{"7"},
-	}, <-check.calls)
-	assert.EqualError(t, (<-check.ends).Err, "no order 7")
+	assert.Equal(t, http.StatusTooManyRequests, get(t, server, "/orders/7?from=mobile").status)
+	get(t, server, "/orders/7?from=web")
+	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }

@@ -82,21 +82,19 @@ func (g *gate) answer(ctx context.Context, fullMethod string, block *core.BlockE
 func (g *gate) call(from caller, guard *core.Guard, fn func() error) error {
 	failure := errPanicked // unless fn returns
 	defer guard.Exit()     // also if Failure panics
-	defer func() { guard.Fail(g.failure(from, failure)) }()
+	defer func() { g.markFailure(guard, from, failure) }()
 	err := fn()
 	failure = err
 	return err
 }
 
-// failure returns what to tell the guard of a call that ended with err: nil if
-// that is no failure.
-func (g *gate) failure(from caller, err error) error {
+// markFailure marks a call as failed if it ended with err and that is a failure.
+func (g *gate) markFailure(guard *core.Guard, from caller, err error) {
 	err = g.outcome(from, err)
 	if err == nil {
-		return nil
+		return
 	}
 	if errors.Is(err, errPanicked) && codeOf(err) != codes.Canceled || g.options.Failure(err) {
-		return err
+		guard.MarkFailed()
 	}
-	return nil
 }

@@ -80,10 +80,12 @@ func TestClientTriesAgainAfterAWaitThatItIsAskedFor(t *testing.T) {
 	for _, s := range shapes() {
 		t.Run(s.name, func(t *testing.T) {
 			var arrived atomic.Int64
-			refusals := make(bouncerOnce, 1)
-			refusals <- 20 * time.Millisecond
-			engine := newEngineOf(t, core.Config{Checks: []core.Check{refusals}})
-			outer := append(outcomes(func(error) { arrived.Add(1) }), retryRefusals())
+			engine := newEngine(t, flow.Rule{Resource: s.method, Limit: 1, Window: 20 * time.Millisecond})
+			require.NoError(t, engine.Do(t.Context(), s.method, func(context.Context) error { return nil }))
+			outer := append(outcomes(func(error) {
+				arrived.Add(1)
+				engine.Clock().(*clock.Virtual).Advance(20 * time.Millisecond)
+			}), retryRefusals())
 			client := guard(t, atServer, engine, penstockgrpc.Options{MaxPushback: time.Second}, service{finish: succeed}, outer...)
 			require.NoError(t, s.call(t.Context(), client))
 			assert.EqualValues(t, 2, arrived.Load())
@@ -91,18 +93,15 @@ func TestClientTriesAgainAfterAWaitThatItIsAskedFor(t *testing.T) {
 	}
 }
 
-// bouncerOnce is a check that refuses one call for each time in it.
-type bouncerOnce chan time.Duration
-
-func (bouncerOnce) Name() string                     { return "once" }
-func (bouncerOnce) Exit(core.CallInfo, core.Outcome) {}
-func (b bouncerOnce) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict {
-	select {
-	case wait := <-b:
-		return core.Refuse(wait)
-	default:
-		return core.Admit()
-	}
+// refusesOnce returns a service whose first call is refused, with that RetryAfter.
+func refusesOnce(retryAfter time.Duration) service {
+	var refused atomic.Bool
+	return service{finish: func(context.Context) error {
+		if refused.Swap(true) {
+			return nil
+		}
+		return penstockgrpc.Error(&core.BlockError{Resource: "r", Kind: "flow", Rule: "once", RetryAfter: retryAfter})
+	}}
 }
 
 func TestPushbackIsTheWaitIfItIsKnownAndShort(t *testing.T) {
@@ -123,10 +122,7 @@ func TestPushbackIsTheWaitIfItIsKnownAndShort(t *testing.T) {
 		{"after the deadline", 2 * time.Hour, 3 * time.Hour, time.Hour, "-1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			refusals := make(bouncerOnce, 1)
-			refusals <- test.wait
-			engine := newEngineOf(t, core.Config{Checks: []core.Check{refusals}})
-			client := guard(t, atServer, engine, penstockgrpc.Options{MaxPushback: test.longest}, service{finish: succeed})
+			client := guard(t, atServer, newEngine(t), penstockgrpc.Options{MaxPushback: test.longest}, refusesOnce(test.wait))
 			ctx := t.Context()
 			if test.deadline > 0 {
 				limited, cancel := context.WithTimeout(ctx, test.deadline)

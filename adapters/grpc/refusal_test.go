@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 )
@@ -182,11 +181,11 @@ func TestClosedEngineIsUnavailable(t *testing.T) {
 	})
 }
 
-func TestSenselessArgumentsAreInternal(t *testing.T) {
+func TestSenselessTokensAreInternal(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
-		engine := newEngineOf(t, core.Config{Checks: []core.Check{make(witness)}})
+		engine := newEngine(t)
 		inside, outside := refuse(t, at, s, engine, penstockgrpc.Options{
-			Args: func(context.Context, string, any) []any { return []any{struct{}{}} },
+			Tokens: func(context.Context, string, any) int { return 0 },
 		})
 		require.ErrorIs(t, inside, core.ErrInvalid)
 		assert.Equal(t, codes.Internal, status.Code(outside))
@@ -294,18 +293,10 @@ func TestErrorReadsLikeAStatus(t *testing.T) {
 	assert.EqualError(t, err, `rpc error: code = ResourceExhausted desc = penstock: "r" blocked by flow "x"`)
 }
 
-// bouncer is a check that refuses every call.
-type bouncer struct{}
-
-func (bouncer) Name() string                     { return "bouncer" }
-func (bouncer) Exit(core.CallInfo, core.Outcome) {}
-func (bouncer) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict {
-	return core.Refuse(time.Second)
-}
-
 func TestRefusalOfAnUnreadableNameHasNoDetails(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
-		engine := newEngineOf(t, core.Config{Checks: []core.Check{bouncer{}}})
+		engine := newEngine(t, flow.Rule{Match: "*", Limit: 1, Window: time.Hour})
+		require.NoError(t, engine.Do(t.Context(), "\xff", func(context.Context) error { return nil }))
 		_, err := refuse(t, at, s, engine, penstockgrpc.Options{
 			Resource: func(context.Context, string) string { return "\xff" },
 		})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,28 +17,15 @@ import (
 
 	"github.com/penstock-go/penstock"
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 )
 
-// witness is a check that admits every call and keeps what it was told.
-type witness chan core.CallInfo
-
-func (witness) Name() string                     { return "witness" }
-func (witness) Exit(core.CallInfo, core.Outcome) {}
-func (w witness) Enter(_ context.Context, call core.CallInfo, _ clock.Instant) core.Verdict {
-	w <- call
-	return core.Admit()
-}
-
 func TestCallIsOneOfItsFullMethod(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
-		seen := make(witness, 1)
-		engine := newEngineOf(t, core.Config{Checks: []core.Check{seen}})
+		engine := newEngine(t)
 		require.NoError(t, s.call(t.Context(), guard(t, at, engine, penstockgrpc.Options{}, service{finish: succeed})))
 
-		assert.Equal(t, core.CallInfo{Resource: s.method, Tokens: 1, Inbound: at == atServer}, <-seen)
 		ended := requireEnded(t, engine, s.method)
 		assert.EqualValues(t, 1, ended.Passed)
 		assert.Zero(t, ended.Failed)
@@ -45,7 +33,7 @@ func TestCallIsOneOfItsFullMethod(t *testing.T) {
 	})
 }
 
-func TestOptionsTellResourceOriginAndArguments(t *testing.T) {
+func TestOptionsTellResourceAndOrigin(t *testing.T) {
 	type origin struct{}
 	options := penstockgrpc.Options{
 		Resource: func(_ context.Context, fullMethod string) string { return "orders:" + fullMethod },
@@ -55,29 +43,13 @@ func TestOptionsTellResourceOriginAndArguments(t *testing.T) {
 			}
 			return strings.Join(metadata.ValueFromIncomingContext(ctx, "caller"), ",")
 		},
-		Args: func(_ context.Context, fullMethod string, request any) []any {
-			if simple, ok := request.(*testpb.SimpleRequest); ok {
-				return []any{fullMethod, simple.GetResponseSize()}
-			}
-			assert.Nil(t, request)
-			return []any{fullMethod}
-		},
 	}
 	everywhere(t, func(t *testing.T, at side, s shape) {
-		seen := make(witness, 1)
-		engine := newEngineOf(t, core.Config{Checks: []core.Check{seen}})
+		engine := newEngine(t, flow.Rule{Resource: "orders:" + s.method, Limit: 5, Window: time.Hour, Origin: "mobile"})
 		ctx := context.WithValue(t.Context(), origin{}, "mobile")
 		ctx = metadata.AppendToOutgoingContext(ctx, "caller", "mobile")
 		require.NoError(t, s.call(ctx, guard(t, at, engine, options, service{finish: succeed})))
-
-		call := <-seen
-		assert.Equal(t, "orders:"+s.method, call.Resource)
-		assert.Equal(t, "mobile", call.Origin)
-		if s.name == "unary" {
-			assert.Equal(t, []any{s.method, int64(0)}, call.Args)
-		} else {
-			assert.Equal(t, []any{s.method}, call.Args)
-		}
+		assert.EqualValues(t, 4, totals(engine, "orders:"+s.method).Flow[0].Remaining, "the rule is for mobile")
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
 )
 
 // leave makes a request and leaves when ready is closed.
@@ -251,14 +252,13 @@ func TestOptionsTellWhatIsAFailure(t *testing.T) {
 	assert.EqualValues(t, 2, totals(engine, orders).Failed)
 }
 
-func TestFailureOfAnOptionReachesTheChecks(t *testing.T) {
-	check := newProbe(core.Admit())
-	engine, _ := newEngine(t, core.Config{Checks: []core.Check{check}})
+func TestFailureIsWhatTheOptionSays(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
 	server := serve(t, guardOrders(engine, nethttp.Options{
 		Failure: func(status int, _ error) bool { return status == http.StatusTeapot },
 	}, statusHandler(http.StatusTeapot)))
 	get(t, server, "/orders/7")
-	assert.Equal(t, nethttp.StatusError(http.StatusTeapot), (<-check.ends).Err)
+	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }
 
 func TestOutgoingCallThatItsCallerCancelsIsNoFailure(t *testing.T) {
@@ -319,8 +319,7 @@ func TestOutgoingCallThatTakesTooLongIsAFailure(t *testing.T) {
 }
 
 func TestOptionsOfATransportTellWhatACallTakesAndWhatIsAFailure(t *testing.T) {
-	check := newProbe(core.Admit())
-	engine, _ := newEngine(t, core.Config{Checks: []core.Check{check}})
+	engine, _ := newEngine(t, core.Config{}, flow.Rule{Match: "*", Limit: 20, Window: time.Hour})
 	lost := errors.New("lost")
 	var calls atomic.Int64
 	transport := &nethttp.Transport{
@@ -338,11 +337,13 @@ func TestOptionsOfATransportTellWhatACallTakesAndWhatIsAFailure(t *testing.T) {
 	request.ContentLength = 7
 	_, err := transport.RoundTrip(request) //nolint:bodyclose // there is no body
 	require.NoError(t, err)
-	assert.Equal(t, 7, (<-check.calls).Tokens)
-	assert.Equal(t, nethttp.StatusError(http.StatusNotFound), (<-check.ends).Err)
+	resources := engine.Snapshot().Resources
+	require.Len(t, resources, 1)
+	assert.EqualValues(t, 13, resources[0].Flow[0].Remaining)
+	assert.EqualValues(t, 1, resources[0].Failed)
 	_, err = transport.RoundTrip(request) //nolint:bodyclose // there is no response
 	require.ErrorIs(t, err, lost)
-	assert.Equal(t, lost, (<-check.ends).Err)
+	assert.EqualValues(t, 2, totals(engine, resources[0].Name).Failed)
 }
 
 func TestCallWhoseFailureCannotBeJudgedEnds(t *testing.T) {

@@ -105,9 +105,11 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string,
 		switch {
 		case returned:
 			status, err := recorder.answered()
-			guard.Fail(failureOf(h.options.Failure, status, err))
+			if failureOf(h.options.Failure, status, err) != nil {
+				guard.MarkFailed()
+			}
 		case !Canceled(r.Context()):
-			guard.Fail(ErrPanicked)
+			guard.MarkFailed()
 		}
 	}()
 	h.next.ServeHTTP(watched, r)

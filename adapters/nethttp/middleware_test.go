@@ -2,7 +2,6 @@ package nethttp_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 )
@@ -164,48 +162,16 @@ func TestServerRecoversAPanicByItself(t *testing.T) {
 	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }
 
-// probe is a check that shows what it was asked and told.
-type probe struct {
-	verdict core.Verdict
-	calls   chan core.CallInfo
-	ends    chan core.Outcome
-}
-
-func newProbe(verdict core.Verdict) *probe {
-	return &probe{verdict, make(chan core.CallInfo, 10), make(chan core.Outcome, 10)}
-}
-
-func (*probe) Name() string { return "probe" }
-
-func (p *probe) Enter(_ context.Context, call core.CallInfo, _ clock.Instant) core.Verdict {
-	p.calls <- call
-	return p.verdict
-}
-
-func (p *probe) Exit(_ core.CallInfo, outcome core.Outcome) { p.ends <- outcome }
-
-func TestChecksSeeOriginArgumentsAndFailure(t *testing.T) {
-	check := newProbe(core.Admit())
-	engine, _ := newEngine(t, core.Config{Checks: []core.Check{check}})
+func TestCallHasTheOriginThatTheOptionTells(t *testing.T) {
+	closed := ceiling("closed", orders, 0)
+	closed.Origin = "mobile"
+	engine, _ := newEngine(t, core.Config{}, closed)
 	server := serve(t, guardOrders(engine, nethttp.Options{
 		Origin: func(r *http.Request) string { return r.URL.Query().Get("from") },
-		Args:   func(r *http.Request) []any { return []any{r.Method, 42} },
 	}, statusHandler(http.StatusBadGateway)))
-	get(t, server, "/orders/7?from=mobile")
-	assert.Equal(t, core.CallInfo{
-		Resource: orders, Tokens: 1, Origin: "mobile", Inbound: true, Args: []any{"GET", int64(42)},
-	}, <-check.calls)
-	failure := (<-check.ends).Err
-	assert.Equal(t, nethttp.StatusError(http.StatusBadGateway), failure)
-	assert.EqualError(t, failure, "nethttp: answered with status 502")
-}
-
-func TestCallsAreInboundWithoutOptions(t *testing.T) {
-	check := newProbe(core.Admit())
-	engine, _ := newEngine(t, core.Config{Checks: []core.Check{check}})
-	get(t, serve(t, guardOrders(engine, nethttp.Options{}, ok)), "/orders/7")
-	assert.Equal(t, core.CallInfo{Resource: orders, Tokens: 1, Inbound: true}, <-check.calls)
-	assert.NoError(t, (<-check.ends).Err)
+	assert.Equal(t, http.StatusTooManyRequests, get(t, server, "/orders/7?from=mobile").status)
+	assert.Equal(t, http.StatusBadGateway, get(t, server, "/orders/7?from=web").status)
+	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }
 
 func TestNoEngineIsTheDefaultEngine(t *testing.T) {
@@ -276,14 +242,12 @@ func TestClientThatGoesWhileItWaitsIsLoggedAs499(t *testing.T) {
 	assert.Zero(t, requireEnded(t, engine, orders, 1).Waiting)
 }
 
-func TestArgumentsThatAreNoPlainValuesAreAMistakeOfTheProgram(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{Checks: []core.Check{newProbe(core.Admit())}})
-	server := serve(t, guardOrders(engine, nethttp.Options{
-		Args: func(*http.Request) []any { return []any{errors.New("no plain value")} },
-	}, ok))
+func TestTokensBelowOneAreAMistakeOfTheProgram(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	server := serve(t, guardOrders(engine, nethttp.Options{Tokens: func(*http.Request) int { return -1 }}, ok))
 	response := get(t, server, "/orders/7")
 	assert.Equal(t, http.StatusInternalServerError, response.status)
-	assert.Contains(t, response.body, "argument 1")
+	assert.Contains(t, response.body, "Tokens(-1)")
 }
 
 func TestEntryErrorWritesTheAnswerOfACallThatIsNotMade(t *testing.T) {

@@ -47,20 +47,22 @@ func TestRefusalByACeilingSaysWhichQuotaIsExceeded(t *testing.T) {
 	}, problemOf(t, refused))
 }
 
-func TestRefusalByACheckIsAPlainProblem(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{Checks: []core.Check{newProbe(core.Refuse(1500 * time.Millisecond))}},
-		ceiling("reads", orders, 10))
-	refused := get(t, serve(t, guardOrders(engine, nethttp.Options{}, ok)), "/orders/7")
-	assert.Equal(t, http.StatusTooManyRequests, refused.status)
+func TestRefusalByAnotherKindIsAPlainProblem(t *testing.T) {
+	recorder := httptest.NewRecorder()
+	nethttp.WriteProblem(recorder, &core.BlockError{
+		Resource: orders, Kind: "toy", Rule: "probe", RetryAfter: 1500 * time.Millisecond,
+	})
+	assert.Equal(t, http.StatusTooManyRequests, recorder.Code)
+	var written problem
+	require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &written))
 	assert.Equal(t, problem{
 		Type:   "about:blank",
 		Title:  "Too Many Requests",
 		Status: 429,
-		Detail: `The call of "GET:/orders/{id}" was refused by check "probe"; try again in 1.5s.`,
-	}, problemOf(t, refused))
-	assert.Equal(t, "2", refused.header.Get("Retry-After"))
-	assert.NotContains(t, refused.header, "Ratelimit")
-	assert.NotContains(t, refused.header, "Ratelimit-Policy")
+		Detail: `The call of "GET:/orders/{id}" was refused by toy "probe"; try again in 1.5s.`,
+	}, written)
+	assert.NotContains(t, recorder.Header(), "Ratelimit")
+	assert.NotContains(t, recorder.Header(), "Ratelimit-Policy")
 }
 
 func TestClosedEngineAnswersUnavailable(t *testing.T) {
@@ -87,7 +89,7 @@ func TestDeadlineThatEndsInTheQueueAnswersUnavailable(t *testing.T) {
 }
 
 func TestWriteProblemFindsWrappedErrors(t *testing.T) {
-	block := &core.BlockError{Resource: "r", Kind: core.KindCheck, Rule: "mine"}
+	block := &core.BlockError{Resource: "r", Kind: "toy", Rule: "mine"}
 	for _, test := range []struct {
 		err    error
 		status int

@@ -111,7 +111,9 @@ func (o *outgoing) send(base http.RoundTripper, r *http.Request) (*http.Response
 		o.end(err)
 	} else {
 		o.status = response.StatusCode
-		o.guard.Fail(o.failure(nil))
+		if o.failure(nil) != nil {
+			o.guard.MarkFailed()
+		}
 		o.follow(response)
 	}
 	panicked = false
@@ -155,7 +157,9 @@ func (o *outgoing) end(err error) {
 // exit exits the guard, once: a body may be closed while it is being read.
 func (o *outgoing) exit(failure error) {
 	o.once.Do(func() {
-		o.guard.Fail(failure)
+		if failure != nil {
+			o.guard.MarkFailed()
+		}
 		o.guard.Exit()
 	})
 }
