@@ -9,7 +9,7 @@ FUZZTIME ?= 30000x
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
 .PHONY: all check build vet lint format test race fuzz soak quickstart tidy clean
-.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-test bench-rooms
+.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-test bench-packages
 
 all: check
 
@@ -23,7 +23,7 @@ build:
 vet:
 	go vet work
 
-# Format and style; the architecture is held by house_test.go too.
+# Format and style; architecture_test.go checks the layers.
 lint: bin/golangci-lint
 	@for dir in $(MODULES); do (cd $$dir && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
@@ -86,7 +86,7 @@ bench-test:
 	cd bench && GOWORK=off go vet ./... && GOWORK=off go test ./...
 
 # The price of single steps; compare with benchstat.
-bench-rooms:
+bench-packages:
 	go test -run '^$$' -bench . -benchmem -count 6 ./core ./flow ./stat
 
 # The demonstration: nothing to install.
