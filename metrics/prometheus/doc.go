@@ -20,7 +20,15 @@
 // Of each rule in force:
 //
 //	penstock_rule_blocked_total{resource,kind,rule}          counter  calls that it refused
-//	penstock_flow_ceiling_tokens_per_second{resource,rule}   gauge    its ceiling now: lower than the limit while cold
+//	penstock_rule_shadow_blocked_total{resource,kind,rule}   counter  calls that it would have refused while it was a shadow
+//	penstock_flow_ceiling_tokens_per_second{resource,rule}   gauge    its effective limit: lower than the limit while it warms up
+//
+// Of each rule of a kind that has states, such as breaker, and of each rule of a kind
+// that shows numbers, such as isolation:
+//
+//	penstock_<kind>_state{resource,rule,state}               gauge    1 for the present state, 0 for all others
+//	penstock_<kind>_transitions_total{resource,rule,from,to} counter  changes from one state to another
+//	penstock_<kind>_<gauge>{resource,rule}                   gauge    such as penstock_isolation_in_flight
 //
 // Of the rules as a whole and of the sources that they are followed from:
 //
