@@ -52,8 +52,7 @@
 //
 // A rule's count is of the rule as it is in force: the series ends when the rule
 // is removed. What it refused stays in penstock_blocked_total, which is therefore
-// at least the sum of the rules' counts. Checks of the user's own are rules of the
-// kind "check"; they are counted on every resource.
+// at least the sum of the rules' counts.
 //
 // # Cardinality
 //
