@@ -9,7 +9,7 @@ FUZZTIME ?= 30000x
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
 .PHONY: all check build vet lint format test race fuzz soak quickstart tidy clean
-.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-test bench-packages
+.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-test bench-rooms
 
 all: check
 
@@ -86,7 +86,7 @@ bench-test:
 	cd bench && GOWORK=off go vet ./... && GOWORK=off go test ./...
 
 # The price of single steps; compare with benchstat.
-bench-packages:
+bench-rooms:
 	go test -run '^$$' -bench . -benchmem -count 6 ./core ./flow ./stat
 
 # The demonstration: nothing to install.
