@@ -19,16 +19,19 @@
 //
 // Of each rule in force:
 //
-//	penstock_rule_blocked_total{resource,kind,rule}          counter  calls that it refused
-//	penstock_rule_shadow_blocked_total{resource,kind,rule}   counter  calls that it would have refused while it was a shadow
-//	penstock_flow_ceiling_tokens_per_second{resource,rule}   gauge    its effective limit: lower than the limit while it warms up
+//	penstock_rule_blocked_total{resource,kind,rule}         counter  calls that it refused
+//	penstock_rule_shadow_blocked_total{resource,kind,rule}  counter  calls that it would have refused while it was a shadow
 //
-// Of each rule of a kind that has states, such as breaker, and of each rule of a kind
-// that shows numbers, such as isolation:
+// Of each rule in force, by its kind (flow, isolation, breaker, or a user's own, in
+// snake case):
 //
-//	penstock_<kind>_state{resource,rule,state}               gauge    1 for the present state, 0 for all others
-//	penstock_<kind>_transitions_total{resource,rule,from,to} counter  changes from one state to another
-//	penstock_<kind>_<gauge>{resource,rule}                   gauge    such as penstock_isolation_in_flight
+//	penstock_flow_ceiling_tokens_per_second{resource,rule}     gauge    effective limit: lower than the rule's while it warms up
+//	penstock_<kind>_state{resource,rule,state}                 gauge    1 for the present state, 0 for the others
+//	penstock_<kind>_transitions_total{resource,rule,from,to}   counter  changes of the state
+//	penstock_<kind>_<gauge>{resource,rule}                     gauge    what the kind shows beside, such as penstock_isolation_in_flight
+//
+// A limiter that several resources share (perResource: false) has one series, with the
+// pattern as its resource; its effective limit is shown for each resource.
 //
 // Of the rules as a whole and of the sources that they are followed from:
 //
