@@ -23,7 +23,7 @@ build:
 vet:
 	go vet work
 
-# Format and style; the architecture is held by house_test.go too.
+# Format and style; architecture_test.go checks the layers.
 lint: bin/golangci-lint
 	@for dir in $(MODULES); do (cd $$dir && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 

@@ -1,16 +1,3 @@
-// Package penstock guards the resources of a service with rules: how many calls
-// may pass in a second, which of them wait for their turn, how a cold resource
-// warms up. It is the process-wide default engine, and enough for most services:
-//
-//	guard, err := penstock.Entry(ctx, "orders:create")
-//	if err != nil {
-//		return err // a *penstock.BlockError, or ctx's error while it waited
-//	}
-//	defer guard.Exit()
-//
-// The rules come from code ([Load]) or from a source that they are reloaded from
-// while the service runs ([Follow]). Engines of one's own are made by the package
-// core.
 package penstock
 
 import (
@@ -33,7 +20,7 @@ type (
 	Option = core.Option
 	// Rules is a set of rules.
 	Rules = rules.Set
-	// FlowRule is one rate ceiling on one resource.
+	// FlowRule limits how many calls pass in a time.
 	FlowRule = flow.Rule
 )
 

@@ -18,19 +18,15 @@ import (
 
 const module = "github.com/penstock-go/penstock"
 
-// floors is the house: a room, and every room below it, imports only rooms of
-// lower floors. Rooms that are not named here have the floor of the nearest
-// folder above them that is.
-var floors = map[string]int{
+// layers gives each package its layer, with all packages below it that are not listed
+// themselves. A package imports only packages of lower layers, and its own internal
+// packages. Folders of the root module that are not listed are kinds of rules.
+var layers = map[string]int{
 	"clock":      0,
-	"internal":   0,
 	"match":      0,
 	"stat":       1,
 	"warmup":     1,
-	"rule":       2,
-	"flow":       3,
-	"isolation":  3,
-	"breaker":    3,
+	"rule":       2, // the contract between the engine and a kind of rule
 	"rules":      4,
 	"core":       5,
 	".":          5, // the root package, the thin facade of core
@@ -43,7 +39,7 @@ var floors = map[string]int{
 	"soak":       7,
 	"bench":      7,
 
-	// Programs that are made of rooms of their own have further storeys.
+	// Programs that consist of several packages have layers of their own.
 	"bench/cmd":                     8,
 	"cmd/penstock/internal/files":   7,
 	"cmd/penstock/internal/wording": 7,
@@ -52,57 +48,77 @@ var floors = map[string]int{
 	"cmd/penstock":                  10,
 }
 
-// neighbours are imports within a floor that are meant to be.
-var neighbours = map[string][]string{
+// kinds is the layer of the kinds of rules, which have a folder each.
+const kinds = 3
+
+// sameLayer lists the imports within a layer that are intended.
+var sameLayer = map[string][]string{
 	".":            {"core"},
 	"adapters/gin": {"adapters/nethttp"},
 
 	"datasource/etcd/store": {"datasource/etcd"},
 }
 
-// thirdParties are the imports, beside the standard library, of rooms in the
-// root module; of others their go.mod tells.
+// thirdParties lists what packages of the root module import beside the standard
+// library. Nested modules list theirs in go.mod.
 var thirdParties = map[string][]string{
 	"rules": {"go.yaml.in/yaml/v4"},
 }
 
 var testParties = []string{"github.com/stretchr/testify/", "pgregory.net/rapid", "go.uber.org/goleak"}
 
-// globals are the package-level variables that are no sentinel errors and still
-// may be.
+// globals are the package-level variables that are neither error values to compare with
+// nor constant patterns.
 var globals = []string{
 	"penstock.defaultEngine", // made on first use; the one exception
 }
 
-func TestRoomsImportOnlyWhatIsBelowThem(t *testing.T) {
+func TestPackagesImportOnlyLowerLayers(t *testing.T) {
 	eachFile(t, func(t *testing.T, file sourceFile) {
-		for _, imported := range file.imports() {
-			room, ours := strings.CutPrefix(imported, module)
-			if !ours {
+		if file.test && file.pkg == "." {
+			return // they prove what the packages do together
+		}
+		for _, imported := range file.ownImports() {
+			if imported == file.pkg || isInternalOf(imported, file.pkg) || slices.Contains(sameLayer[file.pkg], imported) {
 				continue
 			}
-			room = path.Clean(strings.TrimPrefix(room, "/"))
-			if room == file.room || file.test && floorOf(t, room) <= floorOf(t, file.room) ||
-				slices.Contains(neighbours[file.room], room) {
-				continue
+			from, to := layerOf(file.pkg), layerOf(imported)
+			if file.test && from != kinds {
+				assert.LessOrEqual(t, to, from, "%s must not import %s, which is in a higher layer", file.path, imported)
+			} else {
+				assert.Less(t, to, from, "%s must not import %s, which is not in a lower layer; packages that are not in the table are kinds of rules", file.path, imported)
 			}
-			assert.Less(t, floorOf(t, room), floorOf(t, file.room), "%s must not import %s", file.path, room)
 		}
 	})
 }
 
-func TestTheRootModuleHasNoDependencies(t *testing.T) {
+func TestKindsOfRulesDoNotImportEachOther(t *testing.T) {
+	eachFile(t, func(t *testing.T, file sourceFile) {
+		if layerOf(file.pkg) != kinds {
+			return
+		}
+		for _, imported := range file.ownImports() {
+			assert.False(t, layerOf(imported) == kinds && kindFolder(imported) != kindFolder(file.pkg),
+				"%s must not import %s: kinds of rules do not know each other", file.path, imported)
+		}
+	})
+}
+
+func TestRootModuleHasNoDependencies(t *testing.T) {
 	modules := nestedModules(t)
 	eachFile(t, func(t *testing.T, file sourceFile) {
-		if within(modules, file.room) {
+		if within(modules, file.pkg) {
 			return
+		}
+		for _, imported := range file.ownImports() {
+			assert.False(t, within(modules, imported), "%s must not import %s, which is another module", file.path, imported)
 		}
 		for _, imported := range file.imports() {
 			first, _, _ := strings.Cut(imported, "/")
 			if !strings.Contains(first, ".") || strings.HasPrefix(imported, module) {
 				continue // the standard library, or ours
 			}
-			allowed := thirdParties[file.room]
+			allowed := thirdParties[file.pkg]
 			if file.test {
 				allowed = append(slices.Clone(allowed), testParties...)
 			}
@@ -115,16 +131,19 @@ func TestTheRootModuleHasNoDependencies(t *testing.T) {
 func TestNestedModulesDoNotImportInternals(t *testing.T) {
 	modules := nestedModules(t)
 	eachFile(t, func(t *testing.T, file sourceFile) {
-		if !within(modules, file.room) {
-			return
-		}
-		for _, imported := range file.imports() {
-			assert.False(t, strings.HasPrefix(imported, module+"/internal"), "%s imports %s", file.path, imported)
+		for _, folder := range modules {
+			if !within([]string{folder}, file.pkg) {
+				continue
+			}
+			for _, imported := range file.ownImports() {
+				assert.False(t, isInternal(imported) && !within([]string{folder}, imported),
+					"%s must not import %s of another module", file.path, imported)
+			}
 		}
 	})
 }
 
-func TestNothingRunsOnImportAndNoStateIsGlobal(t *testing.T) {
+func TestPackagesHaveNoInitAndNoGlobalState(t *testing.T) {
 	eachFile(t, func(t *testing.T, file sourceFile) {
 		if file.test {
 			return
@@ -136,7 +155,7 @@ func TestNothingRunsOnImportAndNoStateIsGlobal(t *testing.T) {
 			case *ast.GenDecl:
 				for _, name := range variables(d) {
 					qualified := file.syntax.Name.Name + "." + name
-					assert.True(t, name == "_" || isSentinel(name) || slices.Contains(globals, qualified),
+					assert.True(t, name == "_" || isErrorValue(name) || slices.Contains(globals, qualified),
 						"%s: %s is package-level state", file.path, qualified)
 				}
 			}
@@ -144,23 +163,23 @@ func TestNothingRunsOnImportAndNoStateIsGlobal(t *testing.T) {
 	})
 }
 
-func TestEveryRoomSaysWhatItIsFor(t *testing.T) {
+func TestEveryPackageHasAComment(t *testing.T) {
 	documented := map[string]bool{}
 	eachFile(t, func(_ *testing.T, file sourceFile) {
 		if !file.test {
-			documented[file.room] = documented[file.room] || file.syntax.Doc != nil
+			documented[file.pkg] = documented[file.pkg] || file.syntax.Doc != nil
 		}
 	})
 	require.NotEmpty(t, documented)
-	for room, yes := range documented {
-		assert.True(t, yes, "room %s has no package comment", room)
+	for pkg, yes := range documented {
+		assert.True(t, yes, "package %s has no package comment", pkg)
 	}
 }
 
-// sourceFile is one Go file of the house.
+// sourceFile is one Go file of the repository.
 type sourceFile struct {
 	path   string
-	room   string
+	pkg    string // its folder, "." for the root
 	test   bool
 	syntax *ast.File
 }
@@ -173,6 +192,17 @@ func (f sourceFile) imports() (paths []string) {
 	return paths
 }
 
+// ownImports returns the folders of the packages of this repository that the file
+// imports.
+func (f sourceFile) ownImports() (folders []string) {
+	for _, imported := range f.imports() {
+		if rest, own := strings.CutPrefix(imported, module); own {
+			folders = append(folders, path.Clean(strings.TrimPrefix(rest, "/")))
+		}
+	}
+	return folders
+}
+
 // eachFile calls check for every Go file of every module.
 func eachFile(t *testing.T, check func(t *testing.T, file sourceFile)) {
 	t.Helper()
@@ -183,11 +213,11 @@ func eachFile(t *testing.T, check func(t *testing.T, file sourceFile)) {
 		}
 		syntax, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		require.NoError(t, err)
-		room := filepath.ToSlash(filepath.Dir(name))
-		check(t, sourceFile{path: name, room: room, test: strings.HasSuffix(name, "_test.go"), syntax: syntax})
+		pkg := filepath.ToSlash(filepath.Dir(name))
+		check(t, sourceFile{path: name, pkg: pkg, test: strings.HasSuffix(name, "_test.go"), syntax: syntax})
 		count++
 	})
-	require.Greater(t, count, 50, "the house was not found")
+	require.Greater(t, count, 50, "the repository was not found")
 }
 
 // nestedModules returns the folders that are modules of their own.
@@ -218,22 +248,36 @@ func walk(t *testing.T, visit func(name string)) {
 	}))
 }
 
-func floorOf(t *testing.T, room string) int {
-	t.Helper()
-	for at := room; ; at = path.Dir(at) {
-		if floor, ok := floors[at]; ok && (at != "." || room == ".") {
-			return floor
-		}
-		if at == "." {
-			require.Fail(t, "no floor for room "+room)
+// layerOf returns the layer of a package: its own, or that of the nearest folder above.
+func layerOf(pkg string) int {
+	if pkg == "." {
+		return layers["."]
+	}
+	for at := pkg; at != "."; at = path.Dir(at) {
+		if layer, ok := layers[at]; ok {
+			return layer
 		}
 	}
+	return kinds
 }
 
-func within(folders []string, room string) bool {
-	return slices.ContainsFunc(folders, func(f string) bool { return room == f || strings.HasPrefix(room, f+"/") })
+// kindFolder returns the folder of a kind of rule that a package is part of.
+func kindFolder(pkg string) string {
+	folder, _, _ := strings.Cut(pkg, "/")
+	return folder
 }
 
+func isInternal(pkg string) bool { return slices.Contains(strings.Split(pkg, "/"), "internal") }
+
+// isInternalOf says whether a package is one of the internal packages of another.
+func isInternalOf(pkg, of string) bool { return strings.HasPrefix(pkg, of+"/internal/") }
+
+func within(folders []string, pkg string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return pkg == f || strings.HasPrefix(pkg, f+"/") })
+}
+
+// variables returns the package-level variables that a declaration makes, but for
+// compiled regular expressions.
 func variables(d *ast.GenDecl) (names []string) {
 	if d.Tok != token.VAR {
 		return nil
@@ -260,8 +304,8 @@ func isPattern(value ast.Expr) bool {
 	return ok && function.Sel.Name == "MustCompile"
 }
 
-// isSentinel says whether a variable is named as errors are that callers compare
+// isErrorValue says whether a variable has the name of an error that callers compare
 // with.
-func isSentinel(name string) bool {
+func isErrorValue(name string) bool {
 	return strings.HasPrefix(name, "Err") || strings.HasPrefix(name, "err")
 }
