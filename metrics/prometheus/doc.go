@@ -1,67 +1,67 @@
-// Package penstockprom exposes what an engine knows to Prometheus. It is named
-// so that it can stand in one file with package prometheus.
+// Package penstockprom exposes the metrics of an engine to Prometheus. Its name does
+// not collide with that of package prometheus.
 //
 //	prometheus.MustRegister(penstockprom.NewCollector(engine, penstockprom.Options{}))
 //
-// The collector reads the engine when it is scraped; it adds nothing to a call.
+// The collector reads the engine when it is scraped. It does not slow down calls.
 //
 // # Metrics
 //
-// Of each resource, with the label resource:
+// For each resource, with the label resource:
 //
 //	penstock_passed_total           counter    calls that were let through
 //	penstock_blocked_total          counter    calls that were refused
 //	penstock_failed_total           counter    calls that ended with a failure
 //	penstock_in_flight              gauge      calls under way
-//	penstock_waiting                gauge      calls that wait for their turn
-//	penstock_response_time_seconds  histogram  of the calls that ended, without their wait for a turn
-//	penstock_wait_seconds           summary    waits for a turn, however they ended; no quantiles
+//	penstock_waiting                gauge      calls that wait in a queue
+//	penstock_response_time_seconds  histogram  response times of calls that ended, without their time in a queue
+//	penstock_wait_seconds           summary    times in a queue, however they ended; no quantiles
 //
-// Of each rule in force:
+// For each rule in force:
 //
 //	penstock_rule_blocked_total{resource,kind,rule}          counter  calls that it refused
-//	penstock_flow_ceiling_tokens_per_second{resource,rule}   gauge    its ceiling now: lower than the limit while cold
+//	penstock_rule_shadow_blocked_total{resource,kind,rule}   counter  calls that it would have refused while it was a shadow
+//	penstock_flow_ceiling_tokens_per_second{resource,rule}   gauge    its effective limit: lower than the limit during warm-up
 //
-// Of the rules as a whole and of the sources that they are followed from:
+// For the rules as a whole and the sources that the engine follows:
 //
 //	penstock_rules                             gauge    rules in force
 //	penstock_rules_unmatched                   gauge    rules in force that no call has matched; the status names them
-//	penstock_rules_revision                    gauge    of the rule set, counted by the engine
-//	penstock_rules_applied_timestamp_seconds   gauge    when it was put in force; 0 before the first
+//	penstock_rules_revision                    gauge    revision of the rule set, counted by the engine
+//	penstock_rules_applied_timestamp_seconds   gauge    when the rule set was put in force; 0 before the first
 //	penstock_documents_rejected_total          counter  rule documents that could not be applied
 //	penstock_source_connected{source}          gauge    1 if the source could be read when last tried, else 0
-//	penstock_source_staleness_seconds{source}  gauge    since when it is not known what the source holds; 0 while connected
+//	penstock_source_staleness_seconds{source}  gauge    time since the state of the source was last known; 0 while connected
 //	penstock_source_on_copy{source}            gauge    1 if its rules in force are those of a copy, else 0
-//	penstock_source_held_back{source}          gauge    1 while what it holds would take out too many rules at once, else 0
-//	penstock_source_revision{source}           gauge    of the source as a whole, as last read
+//	penstock_source_held_back{source}          gauge    1 while a change is held back because it would remove too many rules at once, else 0
+//	penstock_source_revision{source}           gauge    revision of the source as a whole, as last read
 //	penstock_source_rejected_documents{source} gauge    documents whose present version is not in force
 //
-// Staleness is counted from the moment a source was lost; for one that runs on a
-// copy, from the last moment at which the copy is known to have been true; for one
-// that was never read, from when it was followed or first failed. It tells how old
-// rules may be, whatever the reason: alert on that rather than on
-// penstock_source_connected, which a restart of etcd turns 0 for a moment.
+// Staleness is measured from the time a source was lost; on a copy, from the time
+// at which the copy is known to have been current; for a source that was never read,
+// from when it was followed or first failed. It shows how old rules may be, for any
+// reason. Alert on it rather than on penstock_source_connected, which is 0 briefly
+// when etcd restarts.
 //
-// A rule's count is of the rule as it is in force: the series ends when the rule
-// is removed. What it refused stays in penstock_blocked_total, which is therefore
-// at least the sum of the rules' counts. Checks of the user's own are rules of the
-// kind "check"; they are counted on every resource.
+// The series of a rule end when the rule is removed. The calls that it refused stay
+// in penstock_blocked_total, which is therefore at least the sum of the rules'
+// counters. Checks of the user's own are rules of the kind "check"; they are counted
+// on every resource.
 //
 // # Cardinality
 //
-// Resources that rules name have series of their own, and as many others as
-// [Options.MaxResources] says: whoever comes first has them, and keeps them until
-// the engine forgets the resource, which it does after a minute without a call.
-// What happens on all other resources is summed up as the resource "(other)".
+// Resources that rules name always have series of their own. So do up to
+// [Options.MaxResources] others, first come, first served, until the engine evicts
+// the resource after a minute without a call. All other resources are summed up as
+// the resource "(other)".
 //
-// Every event is counted in one series, for good. When a resource moves from
-// "(other)" to series of its own, those count from then on; what was counted
-// before stays where it is. No counter ever goes down while its series is there,
-// and rates are right across all moves, provided that the engine is scraped at
-// least once a minute.
+// Every event is counted in exactly one series. When a resource moves from "(other)"
+// to series of its own, those count from then on; earlier events stay where they
+// were counted. No counter goes down while its series exists, and rates are correct
+// across such moves, provided that the engine is scraped at least once a minute.
 //
-// Names that are not UTF-8 are mended with U+FFFD. Resources whose names become
-// the same by that share their series.
+// Invalid UTF-8 in names is replaced by U+FFFD. Resources whose names become equal
+// by that share their series.
 //
 // # Several engines
 //
