@@ -48,7 +48,7 @@ func TestMethodThatIsNotAllowedIsUnmatched(t *testing.T) {
 	assert.Equal(t, []string{nethttp.Unmatched}, called(engine))
 }
 
-func TestUnmatchedPathsShareACeiling(t *testing.T) {
+func TestUnmatchedPathsShareALimit(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("scans", nethttp.Unmatched, 2))
 	server := serve(t, router(engine, penstockgin.Options{}, ok))
 	var statuses []int
@@ -65,7 +65,7 @@ func TestRequestWithoutAResourceIsNotGuarded(t *testing.T) {
 	assert.Empty(t, called(engine))
 }
 
-func TestHundredThousandPathsAndMethodsMakeNoNames(t *testing.T) {
+func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	r := router(engine, penstockgin.Options{}, ok)
 	r.Any("/any/:x", ok)
@@ -87,7 +87,7 @@ func TestHundredThousandPathsAndMethodsMakeNoNames(t *testing.T) {
 	assert.ElementsMatch(t, possible, called(engine))
 }
 
-// probe is a check that shows what it was asked and told.
+// probe is a check that records calls and outcomes.
 type probe struct {
 	calls chan core.CallInfo
 	ends  chan core.Outcome

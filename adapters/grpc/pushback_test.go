@@ -76,11 +76,11 @@ func TestRefusalOfAResourceInAHandlerIsNotMultiplied(t *testing.T) {
 	}
 }
 
-func TestClientTriesAgainAfterAWaitThatItIsAskedFor(t *testing.T) {
+func TestClientRetriesAfterThePushbackTime(t *testing.T) {
 	for _, s := range shapes() {
 		t.Run(s.name, func(t *testing.T) {
 			var arrived atomic.Int64
-			refusals := make(bouncerOnce, 1)
+			refusals := make(refuseOnce, 1)
 			refusals <- 20 * time.Millisecond
 			engine := newEngineOf(t, core.Config{Checks: []core.Check{refusals}})
 			outer := append(outcomes(func(error) { arrived.Add(1) }), retryRefusals())
@@ -91,12 +91,12 @@ func TestClientTriesAgainAfterAWaitThatItIsAskedFor(t *testing.T) {
 	}
 }
 
-// bouncerOnce is a check that refuses one call for each time in it.
-type bouncerOnce chan time.Duration
+// refuseOnce is a check that refuses one call for each duration in the channel.
+type refuseOnce chan time.Duration
 
-func (bouncerOnce) Name() string                     { return "once" }
-func (bouncerOnce) Exit(core.CallInfo, core.Outcome) {}
-func (b bouncerOnce) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict {
+func (refuseOnce) Name() string                     { return "once" }
+func (refuseOnce) Exit(core.CallInfo, core.Outcome) {}
+func (b refuseOnce) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict {
 	select {
 	case wait := <-b:
 		return core.Refuse(wait)
@@ -123,7 +123,7 @@ func TestPushbackIsTheWaitIfItIsKnownAndShort(t *testing.T) {
 		{"after the deadline", 2 * time.Hour, 3 * time.Hour, time.Hour, "-1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			refusals := make(bouncerOnce, 1)
+			refusals := make(refuseOnce, 1)
 			refusals <- test.wait
 			engine := newEngineOf(t, core.Config{Checks: []core.Check{refusals}})
 			client := guard(t, atServer, engine, penstockgrpc.Options{MaxPushback: test.longest}, service{finish: succeed})

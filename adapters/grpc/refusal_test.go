@@ -62,7 +62,7 @@ func TestRefusedCallEndsWithResourceExhausted(t *testing.T) {
 	})
 }
 
-func TestRefusalTellsWhenToTryAgain(t *testing.T) {
+func TestRefusalHasTheRetryDelay(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		engine := newEngine(t, flow.Rule{Resource: s.method, Limit: 1, Window: time.Minute})
 		guard, err := engine.Entry(t.Context(), s.method)
@@ -84,7 +84,7 @@ func TestRefusalTellsWhenToTryAgain(t *testing.T) {
 	})
 }
 
-func TestRefusalForEverTellsNoTime(t *testing.T) {
+func TestPermanentRefusalHasNoRetryDelay(t *testing.T) {
 	block := &core.BlockError{Resource: "r", Rule: "closed", RetryAfter: core.Never}
 	for _, detail := range status.Convert(penstockgrpc.Error(block)).Details() {
 		_, tells := detail.(*errdetails.RetryInfo)
@@ -93,7 +93,7 @@ func TestRefusalForEverTellsNoTime(t *testing.T) {
 	assert.Contains(t, status.Convert(penstockgrpc.Error(block)).Message(), "cannot pass under the present rules")
 }
 
-func TestRefusalCanBeAnsweredOtherwise(t *testing.T) {
+func TestBlockedOptionReplacesTheError(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		engine := newEngine(t, flow.Rule{Resource: s.method, Limit: 0})
 		_, err := refuse(t, at, s, engine, penstockgrpc.Options{
@@ -141,7 +141,7 @@ func TestRefusalInAHandlerNamesNothingWhereRulesAreHidden(t *testing.T) {
 	}
 }
 
-func TestCallThatIsNotMadeForAnotherReasonCanBeAnsweredOtherwise(t *testing.T) {
+func TestEntryErrorOptionReplacesTheError(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		engine := newEngine(t)
 		engine.Close()
@@ -160,7 +160,7 @@ func TestCallThatIsNotMadeForAnotherReasonCanBeAnsweredOtherwise(t *testing.T) {
 	})
 }
 
-func TestRefusedCallNeverEndsWell(t *testing.T) {
+func TestRefusedCallNeverSucceeds(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		engine := newEngine(t, flow.Rule{Resource: s.method, Limit: 0})
 		_, err := refuse(t, at, s, engine, penstockgrpc.Options{
@@ -182,9 +182,9 @@ func TestClosedEngineIsUnavailable(t *testing.T) {
 	})
 }
 
-func TestSenselessArgumentsAreInternal(t *testing.T) {
+func TestInvalidArgumentsAreInternal(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
-		engine := newEngineOf(t, core.Config{Checks: []core.Check{make(witness)}})
+		engine := newEngineOf(t, core.Config{Checks: []core.Check{make(recordingCheck)}})
 		inside, outside := refuse(t, at, s, engine, penstockgrpc.Options{
 			Args: func(context.Context, string, any) []any { return []any{struct{}{}} },
 		})
@@ -210,7 +210,7 @@ func TestCallThatIsCancelledWhileItWaitsIsCanceled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- s.call(ctx, client) }()
-		require.Eventually(t, func() bool { return totals(engine, s.method).Waiting == 1 }, patience, interval)
+		require.Eventually(t, func() bool { return totals(engine, s.method).Waiting == 1 }, eventTimeout, interval)
 		cancel()
 
 		err := <-ended
@@ -289,23 +289,23 @@ func TestErrorLeavesOtherErrorsAlone(t *testing.T) {
 	}
 }
 
-func TestErrorReadsLikeAStatus(t *testing.T) {
+func TestErrorTextIsThatOfTheStatus(t *testing.T) {
 	err := penstockgrpc.Error(&core.BlockError{Resource: "r", Kind: "flow", Rule: "x"})
 	assert.EqualError(t, err, `rpc error: code = ResourceExhausted desc = penstock: "r" blocked by flow "x"`)
 }
 
-// bouncer is a check that refuses every call.
-type bouncer struct{}
+// refuseAll is a check that refuses every call.
+type refuseAll struct{}
 
-func (bouncer) Name() string                     { return "bouncer" }
-func (bouncer) Exit(core.CallInfo, core.Outcome) {}
-func (bouncer) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict {
+func (refuseAll) Name() string                     { return "refuseAll" }
+func (refuseAll) Exit(core.CallInfo, core.Outcome) {}
+func (refuseAll) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict {
 	return core.Refuse(time.Second)
 }
 
 func TestRefusalOfAnUnreadableNameHasNoDetails(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
-		engine := newEngineOf(t, core.Config{Checks: []core.Check{bouncer{}}})
+		engine := newEngineOf(t, core.Config{Checks: []core.Check{refuseAll{}}})
 		_, err := refuse(t, at, s, engine, penstockgrpc.Options{
 			Resource: func(context.Context, string) string { return "\xff" },
 		})

@@ -21,19 +21,19 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// witness is a check that admits every call and keeps what it was told.
-type witness chan core.CallInfo
+// recordingCheck is a check that admits every call and records its arguments.
+type recordingCheck chan core.CallInfo
 
-func (witness) Name() string                     { return "witness" }
-func (witness) Exit(core.CallInfo, core.Outcome) {}
-func (w witness) Enter(_ context.Context, call core.CallInfo, _ clock.Instant) core.Verdict {
+func (recordingCheck) Name() string                     { return "recordingCheck" }
+func (recordingCheck) Exit(core.CallInfo, core.Outcome) {}
+func (w recordingCheck) Enter(_ context.Context, call core.CallInfo, _ clock.Instant) core.Verdict {
 	w <- call
 	return core.Admit()
 }
 
-func TestCallIsOneOfItsFullMethod(t *testing.T) {
+func TestResourceOfACallIsItsFullMethod(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
-		seen := make(witness, 1)
+		seen := make(recordingCheck, 1)
 		engine := newEngineOf(t, core.Config{Checks: []core.Check{seen}})
 		require.NoError(t, s.call(t.Context(), guard(t, at, engine, penstockgrpc.Options{}, service{finish: succeed})))
 
@@ -45,7 +45,7 @@ func TestCallIsOneOfItsFullMethod(t *testing.T) {
 	})
 }
 
-func TestOptionsTellResourceOriginAndArguments(t *testing.T) {
+func TestOptionsSetResourceOriginAndArguments(t *testing.T) {
 	type origin struct{}
 	options := penstockgrpc.Options{
 		Resource: func(_ context.Context, fullMethod string) string { return "orders:" + fullMethod },
@@ -64,7 +64,7 @@ func TestOptionsTellResourceOriginAndArguments(t *testing.T) {
 		},
 	}
 	everywhere(t, func(t *testing.T, at side, s shape) {
-		seen := make(witness, 1)
+		seen := make(recordingCheck, 1)
 		engine := newEngineOf(t, core.Config{Checks: []core.Check{seen}})
 		ctx := context.WithValue(t.Context(), origin{}, "mobile")
 		ctx = metadata.AppendToOutgoingContext(ctx, "caller", "mobile")
@@ -81,7 +81,7 @@ func TestOptionsTellResourceOriginAndArguments(t *testing.T) {
 	})
 }
 
-func TestTokensAreWhatACallTakes(t *testing.T) {
+func TestTokensOptionSetsTheTokensOfACall(t *testing.T) {
 	tokens := 7
 	options := penstockgrpc.Options{Tokens: func(_ context.Context, fullMethod string, request any) int {
 		_, unary := request.(*testpb.SimpleRequest)
@@ -109,7 +109,7 @@ func TestCallWithoutResourceIsNotGuarded(t *testing.T) {
 	})
 }
 
-func TestNoEngineIsTheDefaultEngine(t *testing.T) {
+func TestNilEngineIsTheDefaultEngine(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		before := totals(penstock.Default(), s.method).Passed
 		require.NoError(t, s.call(t.Context(), guard(t, at, nil, penstockgrpc.Options{}, service{finish: succeed})))
@@ -117,7 +117,7 @@ func TestNoEngineIsTheDefaultEngine(t *testing.T) {
 	})
 }
 
-func TestUnknownMethodIsNoResource(t *testing.T) {
+func TestUnknownMethodCreatesNoResource(t *testing.T) {
 	engine := newEngine(t)
 	address, _ := serve(t, service{}, guardServer(engine, penstockgrpc.Options{})...)
 	conn := dial(t, address)
@@ -126,7 +126,7 @@ func TestUnknownMethodIsNoResource(t *testing.T) {
 	assert.Empty(t, engine.Snapshot().Resources)
 }
 
-func TestNamesMadeUpByClientsAreBounded(t *testing.T) {
+func TestNamesChosenByClientsAreBounded(t *testing.T) {
 	const bound = 10
 	engine := newEngineOf(t, core.Config{MaxResources: bound})
 	proxy := grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {

@@ -11,21 +11,20 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// Fields says which responses carry the fields RateLimit-Policy, which lists
-// the flow rules on the resource, and RateLimit, which tells of the rule that is
-// nearest to its end (draft-ietf-httpapi-ratelimit-headers-10).
+// Fields selects the responses that have the header fields RateLimit-Policy, which
+// lists the flow rules of the resource, and RateLimit, which describes the rule with
+// the least quota left (draft-ietf-httpapi-ratelimit-headers-10).
 type Fields uint8
 
 const (
-	// FieldsOnRefusal puts them on refusals only, where clients need them.
+	// FieldsOnRefusal adds them to refusals only, where clients need them.
 	FieldsOnRefusal Fields = iota
-	// FieldsAlways puts them on the responses of calls that passed, too. Each
-	// then costs a look at every rule on its resource, under their locks, and a
-	// few allocations.
+	// FieldsAlways also adds them to the responses of calls that passed. Each such
+	// response reads every rule of its resource, under its lock, and needs a few
+	// allocations.
 	FieldsAlways
-	// FieldsNever keeps limits and the names of rules and resources to oneself:
-	// nothing of a response tells of them. Refusals have their Retry-After all
-	// the same.
+	// FieldsNever adds them to no response, and keeps limits and the names of
+	// rules and resources out of the body, too. Refusals still have Retry-After.
 	FieldsNever
 )
 
@@ -35,10 +34,10 @@ const (
 	policyFieldName = "Ratelimit-Policy"
 )
 
-// SetRefused sets the header fields of the response to a refused call:
-// Retry-After, in whole seconds, rounded up, unless it cannot be told when such
-// a call can pass, and, where a ceiling refused, the RateLimit fields. opts are
-// those of the call. An [Answers] does the same at less cost.
+// SetRefused sets the header fields of the response to a refused call: Retry-After,
+// in whole seconds, rounded up, if it is known when such a call can pass, and the
+// RateLimit fields, if a flow rule refused. opts are those of the call. [Answers]
+// does the same at a lower cost.
 func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.BlockError, opts ...core.Option) {
 	if after, known := retryAfter(block); known {
 		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(after), 10))
@@ -50,10 +49,9 @@ func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.
 	setField(header, limitFieldName, limitField(block.Rule, 0, resetOf(block)))
 }
 
-// SetPassed sets the header fields of the response to a call of the resource
-// that passed: the RateLimit fields if they are to be on every response and the
-// resource has rules for it. opts are those of the call. An [Answers] does the
-// same at less cost.
+// SetPassed sets the header fields of the response to a call that passed: the
+// RateLimit fields, with [FieldsAlways], if the resource has rules for the call. opts
+// are those of the call. [Answers] does the same at a lower cost.
 func (f Fields) SetPassed(header http.Header, engine *core.Engine, resource string, opts ...core.Option) {
 	if f != FieldsAlways {
 		return
@@ -66,7 +64,7 @@ func (f Fields) SetPassed(header http.Header, engine *core.Engine, resource stri
 	setField(header, limitFieldName, nearestLimit(ceilings))
 }
 
-// retryAfter returns when such a call can pass, if that is known.
+// retryAfter returns after what time such a call can pass, if that is known.
 func retryAfter(block *core.BlockError) (after time.Duration, known bool) {
 	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != core.Never
 }
@@ -80,15 +78,15 @@ func resetOf(block *core.BlockError) time.Duration {
 	return after
 }
 
-// setField sets a field unless it would be empty.
+// setField sets a header field unless the value is nil.
 func setField(header http.Header, name string, value []string) {
 	if value != nil {
 		header[name] = value
 	}
 }
 
-// policyField is RateLimit-Policy, nil without policies: the field must not be
-// empty.
+// policyField returns the field RateLimit-Policy, nil without policies, because the
+// field must not be empty.
 func policyField(ceilings []core.FlowSnapshot) []string {
 	var list []byte
 	for i := range ceilings {
@@ -103,7 +101,7 @@ func policyField(ceilings []core.FlowSnapshot) []string {
 	return []string{string(list)}
 }
 
-// nearestLimit is RateLimit of the rule that is nearest to its end.
+// nearestLimit returns the field RateLimit for the rule with the least quota left.
 func nearestLimit(ceilings []core.FlowSnapshot) []string {
 	nearest := &ceilings[0]
 	for i := range ceilings[1:] {
@@ -122,7 +120,7 @@ func appendPolicy(list []byte, rule *flow.Rule) []byte {
 	return strconv.AppendInt(append(list, ";w="...), window, 10)
 }
 
-// limitField is RateLimit. A reset that cannot be told is left out.
+// limitField returns the field RateLimit, without the reset time if it is unknown.
 func limitField(rule string, remaining int64, reset time.Duration) []string {
 	var few [64]byte
 	item := appendString(few[:0], rule)
@@ -133,9 +131,9 @@ func limitField(rule string, remaining int64, reset time.Duration) []string {
 	return []string{string(item)}
 }
 
-// appendString appends a String of structured fields (RFC 9651, 3.3.3). It can
-// hold printable ASCII only; every other byte is percent-encoded, and so is the
-// percent sign itself: no two names look alike.
+// appendString appends a String of structured fields (RFC 9651, 3.3.3), which can
+// contain printable ASCII only. It percent-encodes every other byte, and the percent
+// sign itself, so that different names stay different.
 func appendString(list []byte, s string) []byte {
 	const digits = "0123456789ABCDEF"
 	list = append(list, '"')

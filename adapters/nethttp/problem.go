@@ -17,12 +17,12 @@ const (
 
 	problemType = "application/problem+json"
 
-	// noType is the type of a problem that its status says all about.
+	// noType is the type of a problem that has no meaning beyond its status.
 	noType = "about:blank"
 )
 
-// statusClientClosedRequest is what servers have agreed to log for a client
-// that did not wait for the answer.
+// statusClientClosedRequest is the status that servers commonly log for a client that
+// did not wait for the response.
 const statusClientClosedRequest = 499
 
 // problem is the body of a refusal: problem details by RFC 9457.
@@ -37,14 +37,14 @@ type problem struct {
 // WriteProblem answers a request to which [core.Engine.Entry] returned err, with
 // a problem body (application/problem+json, RFC 9457):
 //
-//   - a refusal is a 429; that of a ceiling has the type "quota-exceeded" of the
+//   - a refusal is a 429; that of a flow rule has the type "quota-exceeded" of the
 //     RateLimit draft and names the rule in "violated-policies";
-//   - [core.ErrClosed], and a deadline that ended while the call waited, are a 503;
-//   - a context that was cancelled while the call waited is, without a body, a
-//     499, for logs: the client has gone;
-//   - anything else is a mistake of the program, and a 500.
+//   - [core.ErrClosed], and a deadline that passed while the call waited, are a 503;
+//   - a context that was cancelled while the call waited is a 499 without a body, for
+//     logs: the client has disconnected;
+//   - anything else is an error of the program, and a 500.
 //
-// Header fields are the caller's, see [Fields.SetRefused]. For refusals that name
+// The caller sets the header fields, see [Fields.SetRefused]. For refusals that name
 // no rule see [FieldsNever] and [Answers].
 func WriteProblem(w http.ResponseWriter, err error) {
 	if errors.Is(err, context.Canceled) {
@@ -75,8 +75,8 @@ func problemOf(err error) problem {
 	return plainProblem(http.StatusInternalServerError, err.Error())
 }
 
-// problemOfBlock is that of a refusal, which names the resource and the rule or
-// neither.
+// problemOfBlock returns the problem for a refusal. named says whether it names the
+// resource and the rule.
 func problemOfBlock(block *core.BlockError, named bool) problem {
 	detail := "The call was refused"
 	if named {
@@ -100,7 +100,7 @@ func problemOfBlock(block *core.BlockError, named bool) problem {
 	return p
 }
 
-// plainProblem is one that its status says all about.
+// plainProblem returns a problem that has no meaning beyond its status.
 func plainProblem(status int, detail string) problem {
 	return problem{Type: noType, Title: http.StatusText(status), Status: status, Detail: detail}
 }
