@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// judge calls Judge with documents given as name, data, name, data …
+// judge calls Judge with documents given as alternating names and data.
 func judge(pairs ...string) documents.Collection {
 	var read []documents.Document
 	for i := 0; i < len(pairs); i += 2 {
