@@ -22,8 +22,8 @@ func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i - j) }
 // Time returns the instant as a calendar time in UTC.
 func (i Instant) Time() time.Time { return time.Unix(0, int64(i)).UTC() }
 
-// A Clock tells the time and wakes those who wait. Implementations must be
-// safe for concurrent use.
+// A Clock returns the time and makes timers. Implementations must be safe for
+// concurrent use.
 type Clock interface {
 	// Now returns the present instant, which is not before the Unix epoch. It
 	// never goes back.
@@ -33,8 +33,8 @@ type Clock interface {
 	// of a context. It is negative when t has passed.
 	Until(t time.Time) time.Duration
 
-	// NewTimer returns a timer that fires once, d from now; at once when d is
-	// not positive.
+	// NewTimer returns a timer that fires once after d; at once if d is not
+	// positive.
 	NewTimer(d time.Duration) Timer
 }
 
@@ -48,15 +48,15 @@ func TimerAt(c Clock, at Instant) Timer {
 	return c.NewTimer(at.Sub(c.Now()))
 }
 
-// A Timer fires once on its channel. It belongs to one goroutine.
+// A Timer sends once on its channel. It is for use by one goroutine.
 type Timer interface {
 	// C returns the channel that receives when the timer fires.
 	C() <-chan time.Time
 
-	// Reset arms the timer anew, d from now. What an earlier arming may have
-	// left in the channel is gone.
+	// Reset makes the timer fire after d from now. It drops a value of an earlier
+	// firing that is still in the channel.
 	Reset(d time.Duration)
 
-	// Stop disarms the timer. The channel receives nothing after it.
+	// Stop stops the timer. The channel receives nothing afterwards.
 	Stop()
 }

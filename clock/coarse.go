@@ -12,14 +12,14 @@ import (
 // machine is too busy to run the goroutine that reads the clock.
 type Coarse struct {
 	Clock
-	now  atomic.Int64 // an instant; 0 once closed
+	now  atomic.Int64 // the instant read last; 0 after Close
 	stop chan struct{}
 	done sync.WaitGroup
 	once sync.Once
 }
 
-// NewCoarse returns a clock that is read every interval, a millisecond if that is
-// not positive, by a goroutine that runs until Close.
+// NewCoarse returns a clock with the interval, or one millisecond if that is not
+// positive. Its goroutine runs until Close.
 func NewCoarse(interval time.Duration) *Coarse {
 	if interval <= 0 {
 		interval = time.Millisecond
@@ -44,7 +44,7 @@ func (c *Coarse) run(interval time.Duration) {
 	}
 }
 
-// Now returns the instant at which the clock was read last.
+// Now returns the instant that the goroutine has read last.
 func (c *Coarse) Now() Instant {
 	if now := c.now.Load(); now != 0 {
 		return Instant(now)
@@ -52,8 +52,8 @@ func (c *Coarse) Now() Instant {
 	return c.Clock.Now()
 }
 
-// Close ends the goroutine. The clock may be used on: it is an exact one then.
-// Further calls do nothing.
+// Close ends the goroutine. Afterwards the clock still works and is exact. Further
+// calls do nothing.
 func (c *Coarse) Close() {
 	c.once.Do(func() { close(c.stop) })
 	c.done.Wait()

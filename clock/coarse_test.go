@@ -29,7 +29,7 @@ func TestCoarseIsReadAtIntervals(t *testing.T) {
 	})
 }
 
-func TestAClosedCoarseClockIsExact(t *testing.T) {
+func TestClosedCoarseClockIsExact(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewCoarse(0)

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fired takes what a timer has put in its channel.
+// fired receives from the channel of a timer without waiting.
 func fired(timer clock.Timer) (time.Time, bool) {
 	select {
 	case at := <-timer.C():

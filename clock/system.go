@@ -2,10 +2,9 @@ package clock
 
 import "time"
 
-// System returns the clock of the machine: monotonic time, anchored to the
-// wall clock once, when System is called. Seconds of its instants therefore
-// fall on calendar seconds, and a wall clock that is stepped later, by NTP or
-// by hand, changes nothing.
+// System returns the clock of the machine: monotonic time that is set to the wall
+// clock once, when System is called. Its seconds therefore coincide with calendar
+// seconds, and later steps of the wall clock, by NTP or by hand, have no effect.
 func System() Clock {
 	now := time.Now()
 	return &system{anchor: now, epoch: Instant(now.UnixNano())}
@@ -13,11 +12,11 @@ func System() Clock {
 
 type system struct {
 	anchor time.Time // carries a monotonic reading
-	epoch  Instant   // the anchor as an instant
+	epoch  Instant   // anchor as an instant
 }
 
-// Now relies on time.Since using the monotonic reading of the anchor: one read
-// of one hardware clock, half the price of time.Now.
+// Now uses time.Since, which reads only the monotonic clock and costs half as much
+// as time.Now.
 func (s *system) Now() Instant { return s.epoch.Add(time.Since(s.anchor)) }
 
 func (s *system) Until(t time.Time) time.Duration { return time.Until(t) }

@@ -11,10 +11,10 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// pass lets the time of a synctest bubble pass.
+// pass advances the time of a synctest bubble.
 func pass(d time.Duration) { <-time.After(d) }
 
-func TestSystemFallsOnCalendarSeconds(t *testing.T) {
+func TestSystemSecondsCoincideWithCalendarSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pass(123_456_789 * time.Nanosecond)
@@ -44,7 +44,7 @@ func TestSystemNeverGoesBack(t *testing.T) {
 	}
 }
 
-func TestSystemsAgreeWhateverTheirAnchor(t *testing.T) {
+func TestSystemClocksAgreeForAnyAnchor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		early := clock.System()

@@ -7,20 +7,19 @@ import (
 	"time"
 )
 
-// Virtual is a clock that stands still until it is moved. Timers fire, in the
-// order of their times, while it is moved past them.
+// Virtual is a clock that changes only when it is advanced. Timers fire, in the order
+// of their times, while it is advanced past them.
 //
-// A goroutine that a timer woke runs whenever the scheduler lets it: move the
-// clock in small steps, or through testing/synctest, where that matters.
+// Advance does not wait for goroutines that timers have woken. Where that matters,
+// advance the clock in small steps, or use testing/synctest.
 type Virtual struct {
 	mu     sync.Mutex
 	now    Instant
-	timers map[*virtualTimer]struct{} // armed ones
+	timers map[*virtualTimer]struct{} // that will fire
 }
 
-// NewVirtual returns a clock that stands at start. The zero Time stands for the Unix
-// epoch. It panics when an [Instant] of a clock cannot be that time: when it is
-// before 1970 or after 2262.
+// NewVirtual returns a clock at start. The zero Time stands for the Unix epoch. It
+// panics if start is not within the range of [Instant]: before 1970 or after 2262.
 func NewVirtual(start time.Time) *Virtual {
 	if start.IsZero() {
 		start = time.Unix(0, 0)
@@ -41,8 +40,8 @@ func (v *Virtual) Now() Instant {
 // Until returns the time from the instant of the clock to t.
 func (v *Virtual) Until(t time.Time) time.Duration { return t.Sub(v.Now().Time()) }
 
-// Advance moves the clock forward by d and fires what falls due on the way.
-// It panics when d is negative: this clock never goes back.
+// Advance advances the clock by d and fires the timers that are due. It panics if d
+// is negative.
 func (v *Virtual) Advance(d time.Duration) {
 	if d < 0 {
 		panic("clock: Advance by a negative duration")
@@ -61,23 +60,23 @@ func (v *Virtual) Advance(d time.Duration) {
 	v.now = end
 }
 
-// Timers returns how many timers are armed: how many goroutines wait for this
-// clock to move.
+// Timers returns how many timers will fire. In tests it shows how many goroutines
+// wait for this clock.
 func (v *Virtual) Timers() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return len(v.timers)
 }
 
-// NewTimer returns a timer that fires when the clock has been moved by d.
+// NewTimer returns a timer that fires when the clock has been advanced by d.
 func (v *Virtual) NewTimer(d time.Duration) Timer {
 	t := &virtualTimer{clock: v, fired: make(chan time.Time, 1)}
 	t.Reset(d)
 	return t
 }
 
-// TimerAt returns a timer that fires when the clock stands at that instant, at once
-// if it does or has passed it.
+// TimerAt returns a timer that fires when the clock reaches the instant; at once if
+// it has already.
 func (v *Virtual) TimerAt(at Instant) Timer {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -89,7 +88,7 @@ func (v *Virtual) TimerAt(at Instant) Timer {
 	return t
 }
 
-// earliest returns the armed timer that fires first and not after end.
+// earliest returns the next timer to fire, nil if none is due by end.
 func (v *Virtual) earliest(end Instant) *virtualTimer {
 	var first *virtualTimer
 	for t := range v.timers {
@@ -119,7 +118,7 @@ func (t *virtualTimer) Reset(d time.Duration) {
 	defer t.clock.mu.Unlock()
 	t.at = t.clock.now.Add(d)
 	if d > 0 && t.at < t.clock.now {
-		t.at = math.MaxInt64 // beyond what an instant can hold
+		t.at = math.MaxInt64 // the sum overflows
 	}
 	t.clock.timers[t] = struct{}{}
 	if d <= 0 {

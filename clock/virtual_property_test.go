@@ -10,12 +10,12 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// timerModel is what a timer should be like.
+// timerModel is a model of a timer.
 type timerModel struct {
 	timer clock.Timer
 	armed bool
 	due   clock.Instant
-	holds *clock.Instant // the firing in its channel
+	holds *clock.Instant // the value in its channel
 }
 
 func (m *timerModel) arm(now clock.Instant, d time.Duration) {
@@ -23,15 +23,15 @@ func (m *timerModel) arm(now clock.Instant, d time.Duration) {
 	m.move(now)
 }
 
-// move fires the timer if its time has come by now. One that was due before it
-// was armed fires when it is armed.
+// move fires the timer if it is due by now. A timer that was due before it was set
+// fires when it is set.
 func (m *timerModel) move(now clock.Instant) {
 	if m.armed && m.due <= now {
 		m.armed, m.holds = false, &m.due
 	}
 }
 
-func TestVirtualTimersBehaveLikeTheirModel(t *testing.T) {
+func TestVirtualTimersMatchTheirModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := newVirtual()

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestVirtualWakesEveryWaiterNoEarlierThanItsTime(t *testing.T) {
+func TestVirtualWakesEveryWaiterButNoneEarly(t *testing.T) {
 	t.Parallel()
 	const waiters, waits = 32, 50
 	c := newVirtual()

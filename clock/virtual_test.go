@@ -15,7 +15,7 @@ func newVirtual() *clock.Virtual {
 	return clock.NewVirtual(time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC))
 }
 
-func TestVirtualStandsStillUntilMoved(t *testing.T) {
+func TestVirtualChangesOnlyWhenAdvanced(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2024, 5, 1, 12, 0, 0, 0, time.FixedZone("west", -3600))
 	c := clock.NewVirtual(start)
@@ -132,12 +132,12 @@ func TestVirtualTimer(t *testing.T) {
 	}
 }
 
-func TestVirtualAtTheZeroTimeStandsAtTheEpoch(t *testing.T) {
+func TestVirtualAtTheZeroTimeIsAtTheEpoch(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, clock.Instant(0), clock.NewVirtual(time.Time{}).Now())
 }
 
-func TestVirtualOutsideOfWhatInstantsHoldPanics(t *testing.T) {
+func TestVirtualOutsideTheRangeOfInstantsPanics(t *testing.T) {
 	t.Parallel()
 	for _, start := range []time.Time{
 		time.Unix(0, -1), time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC), time.Date(2263, 1, 1, 0, 0, 0, 0, time.UTC),

@@ -18,13 +18,13 @@ type caller struct {
 	started clock.Instant
 }
 
-// run makes calls until ctx ends: of one target many in a row, so that ceilings
-// are reached.
+// run makes calls until ctx ends. It makes many calls of one target in a row, so that
+// limits are reached.
 func (c *caller) run(ctx context.Context) {
-	manners := manners()
+	kinds := callKinds()
 	for ctx.Err() == nil {
 		t := c.targets[c.random.IntN(len(c.targets))]
-		if t.sleeps && !awake(c.clock.Now().Sub(c.started)) {
+		if t.pauses && !isActive(c.clock.Now().Sub(c.started)) {
 			continue
 		}
 		row := 1 + c.random.IntN(100)
@@ -32,11 +32,11 @@ func (c *caller) run(ctx context.Context) {
 			row = min(row, 5)
 		}
 		for range row {
-			manner := manners[c.random.IntN(len(manners))]
+			kind := kinds[c.random.IntN(len(kinds))]
 			if t.shadowed {
-				manner = (*caller).guards
+				kind = (*caller).exitGuard
 			}
-			manner(c, t, c.newCall(t))
+			kind(c, t, c.newCall(t))
 		}
 		if c.random.IntN(8) == 0 {
 			time.Sleep(time.Duration(c.random.IntN(300)) * time.Microsecond)
@@ -44,10 +44,10 @@ func (c *caller) run(ctx context.Context) {
 	}
 }
 
-// nap is how long those that sleep at times do so, and how long they are awake.
-const nap = 20 * time.Second
+// pausePeriod is how long a target that pauses is called, and then not called, in turn.
+const pausePeriod = 20 * time.Second
 
-func awake(elapsed time.Duration) bool { return elapsed/nap%2 == 0 }
+func isActive(elapsed time.Duration) bool { return elapsed/pausePeriod%2 == 0 }
 
 func (c *caller) newCall(t *target) *call {
 	k := &call{ctx: context.Background(), name: t.name, tokens: 1}

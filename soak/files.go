@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// followedRules are those of a document that is there throughout; its versions
-// promise no more than these.
+// followedRules are the rules of a document that always exists. No version of it has
+// higher limits than these.
 func followedRules() []flow.Rule {
 	return []flow.Rule{
 		{Name: "followed", Resource: "followed", Limit: 200},
@@ -22,7 +22,7 @@ func followedRules() []flow.Rule {
 	}
 }
 
-// document is a version of it.
+// document returns a version of that document.
 func document(i int) []byte {
 	return fmt.Appendf(nil, "flow:\n  - {name: followed, resource: followed, limit: %d}\n"+
 		"  - {name: followed bucket, resource: followed bucket, limit: %d, algorithm: tokenBucket, burst: 50}\n", 200-i%100, 200-i%60)
@@ -32,10 +32,10 @@ func newSource(dir string) (core.Source, error) {
 	return file.New(dir, file.Options{Interval: 20 * time.Millisecond})
 }
 
-// write writes documents until ctx ends: whole and in parts, sound and broken,
-// that come and go.
+// write writes and removes documents until ctx ends: complete and in parts, valid and
+// broken.
 func (s *soak) write(ctx context.Context, random *rand.Rand) {
-	passing := filepath.Join(s.dir, "passing.yaml")
+	temporary := filepath.Join(s.dir, "temporary.yaml")
 	for i := 1; ctx.Err() == nil; i++ {
 		var err error
 		switch random.IntN(7) {
@@ -44,25 +44,25 @@ func (s *soak) write(ctx context.Context, random *rand.Rand) {
 		case 2:
 			err = s.replace("followed.yaml", []byte("flow:\n  - {resource: followed, limit: -1}\n"))
 		case 3:
-			err = s.replace("passing.yaml", fmt.Appendf(nil, "flow: [{match: 'name:*', limit: %d}]", 100+i%50))
-		case 4: // in its place and in parts
-			err = os.WriteFile(passing, []byte("flow: [{match: 'na"), 0o600)
+			err = s.replace("temporary.yaml", fmt.Appendf(nil, "flow: [{match: 'name:*', limit: %d}]", 100+i%50))
+		case 4: // in place and in parts
+			err = os.WriteFile(temporary, []byte("flow: [{match: 'na"), 0o600)
 			time.Sleep(time.Duration(random.IntN(30)) * time.Millisecond)
 			if err == nil {
-				err = os.WriteFile(passing, []byte("flow: [{match: 'name:?', limit: 9}]"), 0o600)
+				err = os.WriteFile(temporary, []byte("flow: [{match: 'name:?', limit: 9}]"), 0o600)
 			}
 		case 5:
-			if err = os.Remove(passing); os.IsNotExist(err) {
+			if err = os.Remove(temporary); os.IsNotExist(err) {
 				err = nil
 			}
-		case 6: // as when a volume is mounted anew
+		case 6: // as when a volume is remounted
 			if err = os.Rename(s.dir, s.dir+".away"); err == nil {
 				time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
 				err = os.Rename(s.dir+".away", s.dir)
 			}
 		}
 		if err != nil {
-			s.wrong.add("writing documents: %v", err)
+			s.findings.add("writing documents: %v", err)
 			return
 		}
 		s.writes.Add(1)
@@ -78,10 +78,10 @@ func (s *soak) replace(name string, document []byte) error {
 	return os.Rename(temporary, filepath.Join(s.dir, name))
 }
 
-// settled writes a last version and sees that it comes into force.
-func (s *soak) settled() {
+// checkLastVersion writes a last version and checks that it comes into force.
+func (s *soak) checkLastVersion() {
 	if err := s.replace("followed.yaml", document(0)); err != nil {
-		s.wrong.add("writing documents: %v", err)
+		s.findings.add("writing documents: %v", err)
 		return
 	}
 	for range 1500 {
@@ -92,5 +92,5 @@ func (s *soak) settled() {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	s.wrong.add("the last version of a document is not in force: %+v", s.main.Status().Sources)
+	s.findings.add("the last version of a document is not in force: %+v", s.main.Status().Sources)
 }

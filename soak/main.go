@@ -1,8 +1,9 @@
-// Soak runs a real engine on real time for long, with every kind of rule under
-// everything that can happen to it at once: rules that change, names that come and
-// go, calls that give up, guards that are exited twice, functions that panic,
-// documents that are broken, engines that close. It counts for itself what passed
-// when, holds that against the rules, and exits with status 1 if anything is wrong.
+// Soak runs real engines in real time, with every kind of rule, and with everything
+// at once that can happen: rules that change, resources that are created and evicted,
+// calls that are cancelled, guards that are exited twice, functions that panic,
+// broken documents, engines that are closed. It counts by itself which calls passed
+// when, checks that against the rules, and exits with status 1 if a limit or a
+// statistic was wrong.
 //
 //	go run ./soak -for 10m
 package main
@@ -24,7 +25,7 @@ import (
 func main() {
 	duration := flag.Duration("for", 10*time.Minute, "how long to run")
 	goroutines := flag.Int("goroutines", 64, "how many goroutines make calls")
-	seed := flag.Uint64("seed", rand.Uint64(), "of what is random: the scheduler is so, too") //nolint:gosec // guards no secret
+	seed := flag.Uint64("seed", rand.Uint64(), "of the random numbers; a run also depends on the scheduler") //nolint:gosec // guards no secret
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -35,7 +36,8 @@ func main() {
 	}
 }
 
-// run soaks for so long, or until ctx ends. The error says that something was wrong.
+// run runs the soak test for the duration, or until ctx ends. It returns an error if
+// there are findings.
 func run(ctx context.Context, out io.Writer, duration time.Duration, goroutines int, seed uint64) error {
 	before := runtime.NumGoroutine()
 	s, err := newSoak(out, duration, goroutines, seed)
@@ -46,11 +48,11 @@ func run(ctx context.Context, out io.Writer, duration time.Duration, goroutines 
 	s.run(ctx)
 	s.close()
 	if left := goroutinesAbove(before); left > 0 {
-		s.wrong.add("%d goroutines are left", left)
+		s.findings.add("%d goroutines are left", left)
 		_ = pprof.Lookup("goroutine").WriteTo(out, 1)
 	}
 	s.table(out)
-	return s.wrong.err()
+	return s.findings.err()
 }
 
 // goroutinesAbove waits for goroutines to end and returns how many do not.

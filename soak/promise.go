@@ -9,43 +9,44 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// remembered is how many milliseconds a promise remembers.
-const remembered = 1 << 14
+// historyLength is for how many milliseconds a promise keeps its counts.
+const historyLength = 1 << 14
 
-// promise is what a rule promises, and what passed under it, as seen by who calls:
-// of a call is known that it passed at some moment from its begin to its end. It
-// counts for an interval only if it began and ended in it, so that no alarm is
+// promise checks the limit of a rule by the calls that passed, as seen by the callers:
+// all they know is that a call passed at some time between its begin and its end. A
+// call counts for an interval only if it began and ended in it, so no finding is
 // false, whatever the scheduler does.
 //
-// A promise is one of two. No window that begins at a multiple of step holds more
-// tokens than limit; or no interval of t milliseconds holds more than burst + rate·t.
-// Those of calls that passed in the interval from s to e are at least those of calls
-// that ended before e, less those of calls that began before s. So two sums suffice.
+// There are two kinds of promise. Either no window that begins at a multiple of step
+// has more tokens than limit; or no interval of t milliseconds has more than
+// burst + rate·t. The tokens that passed in the interval from s to e are at least
+// those of calls that ended before e, minus those of calls that began before s. So
+// two sums suffice.
 type promise struct {
-	name   string
-	words  string // what is promised
-	origin string // of whose calls; "" for all
-	key    string // the rule
+	name        string
+	description string // description of the rule
+	origin      string // of the calls that count; "" for all
+	key         string // name of the rule
 
 	window, step int64 // milliseconds
 	limit        float64
 	rate, burst  float64
 	coldLimit    float64 // of the first second after a pause, if the rule warms up
 
-	mu            sync.Mutex
-	judged        int64              // the millisecond up to which all was judged
-	began, ended  [remembered]uint32 // tokens by the millisecond
-	sumEnded      int64              // tokens of calls that ended before judged
-	sumBegan      int64              // that began before judged - window
-	least         float64            // of sumBegan - rate·s, for every s up to judged
-	fullest       float64            // share of what was promised
-	passed, blind uint64             // tokens, and those that were too late to be judged
+	mu                sync.Mutex
+	checkedUntil      int64                 // the millisecond up to which everything was checked
+	began, ended      [historyLength]uint32 // tokens by millisecond
+	sumEnded          int64                 // tokens of calls that ended before checkedUntil
+	sumBegan          int64                 // tokens of calls that began before checkedUntil - window
+	least             float64               // lowest value of sumBegan - rate·s for all s up to checkedUntil
+	fullest           float64               // highest share of the limit that was used
+	passed, unchecked uint64                // tokens, and those recorded too late to be checked
 }
 
-// newPromise returns what a rule promises when no call takes more tokens than most.
+// newPromise returns the promise of a rule if no call takes more tokens than most.
 func newPromise(r flow.Rule, most int, from clock.Instant) *promise {
 	r = r.WithDefaults()
-	p := &promise{name: r.Resource + r.Match, key: r.Name, origin: r.Origin, judged: millisecond(from)}
+	p := &promise{name: r.Resource + r.Match, key: r.Name, origin: r.Origin, checkedUntil: millisecond(from)}
 	perMillisecond := r.Limit * float64(time.Millisecond) / float64(r.Window)
 	switch {
 	case r.Algorithm != flow.Throttle && r.Algorithm != flow.TokenBucket:
@@ -64,8 +65,8 @@ func newPromise(r flow.Rule, most int, from clock.Instant) *promise {
 	default:
 		p.rate, p.burst = perMillisecond, r.Burst
 	}
-	p.least = -p.rate * float64(p.judged)
-	p.words = inWords(r)
+	p.least = -p.rate * float64(p.checkedUntil)
+	p.description = describe(r)
 	return p
 }
 
@@ -77,29 +78,29 @@ func (p *promise) add(before, after clock.Instant, tokens int) {
 	defer p.mu.Unlock()
 	p.passed += uint64(tokens)
 	b, a := millisecond(before), millisecond(after)
-	if b < p.judged || a >= p.judged+remembered-p.window-1 {
-		p.blind += uint64(tokens)
+	if b < p.checkedUntil || a >= p.checkedUntil+historyLength-p.window-1 {
+		p.unchecked += uint64(tokens)
 		return
 	}
-	p.began[b%remembered] += uint32(tokens)
-	p.ended[a%remembered] += uint32(tokens)
+	p.began[b%historyLength] += uint32(tokens)
+	p.ended[a%historyLength] += uint32(tokens)
 }
 
-// surely returns how many tokens passed in the interval for certain, as far as they
-// are remembered. It is for windows.
-func (p *promise) surely(from, to clock.Instant) (tokens int64) {
+// certain returns how many tokens certainly passed in the interval, as far as their
+// counts are still kept. It is for windows.
+func (p *promise) certain(from, to clock.Instant) (tokens int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	first, end := millisecond(from+clock.Instant(time.Millisecond)-1), millisecond(to)
-	if first < p.judged-p.window {
+	if first < p.checkedUntil-p.window {
 		return 0
 	}
 	tokens = p.sumEnded - p.sumBegan
-	for m := p.judged; m < end; m++ {
-		tokens += int64(p.ended[m%remembered])
+	for m := p.checkedUntil; m < end; m++ {
+		tokens += int64(p.ended[m%historyLength])
 	}
-	for m := p.judged - p.window; m < first; m++ {
-		tokens -= int64(p.began[m%remembered])
+	for m := p.checkedUntil - p.window; m < first; m++ {
+		tokens -= int64(p.began[m%historyLength])
 	}
 	return tokens
 }

@@ -18,19 +18,19 @@ const (
 	start = clock.Instant(1_700_000_000 * int64(time.Second))
 )
 
-// judged returns what is found when calls passed at some moments between two
-// milliseconds each.
-func judged(r flow.Rule, passes ...[2]int) int {
-	w := &wrong{out: new(strings.Builder)}
+// findingsOf returns the number of findings when each call passed between the two
+// milliseconds given for it.
+func findingsOf(r flow.Rule, passes ...[2]int) int {
+	w := &findings{out: new(strings.Builder)}
 	p := newPromise(r, 1, start)
 	for _, pass := range passes {
 		p.add(start+clock.Instant(pass[0])*ms, start+clock.Instant(pass[1])*ms, 1)
 	}
-	p.judge(start+2000*ms, func(clock.Instant) bool { return false }, w)
+	p.check(start+2000*ms, func(clock.Instant) bool { return false }, w)
 	return w.count
 }
 
-func TestAPromiseThatIsBroken(t *testing.T) {
+func TestBrokenPromiseIsFound(t *testing.T) {
 	sliding := flow.Rule{Resource: "r", Limit: 2, Window: 100 * time.Millisecond}
 	strict, fixed := sliding, sliding
 	strict.Strict = true
@@ -49,14 +49,14 @@ func TestAPromiseThatIsBroken(t *testing.T) {
 		"a closed one":     {flow.Rule{Resource: "r"}, [][2]int{{50, 50}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Positive(t, judged(test.rule, test.broken...))
-			assert.Zero(t, judged(test.rule, test.kept...))
+			assert.Positive(t, findingsOf(test.rule, test.broken...))
+			assert.Zero(t, findingsOf(test.rule, test.kept...))
 		})
 	}
 }
 
-// No alarm is false, and of calls that take no time none is missed.
-func TestAPromiseIsBrokenWhenTooMuchPassedForCertain(t *testing.T) {
+// No finding is false, and for calls that take no time none is missed.
+func TestPromiseIsBrokenOnlyIfTooManyCertainlyPassed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		instant := rapid.Bool().Draw(t, "calls take no time")
 		limit := rapid.IntRange(1, 4).Draw(t, "limit")
@@ -78,7 +78,7 @@ func TestAPromiseIsBrokenWhenTooMuchPassedForCertain(t *testing.T) {
 			}
 			broken = broken || inside > limit
 		}
-		found := judged(flow.Rule{Resource: "r", Limit: float64(limit), Window: 20 * time.Millisecond, Strict: true}, passes...) > 0
+		found := findingsOf(flow.Rule{Resource: "r", Limit: float64(limit), Window: 20 * time.Millisecond, Strict: true}, passes...) > 0
 		if instant {
 			require.Equal(t, broken, found, "%v", passes)
 		}

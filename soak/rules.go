@@ -10,9 +10,8 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// most is the most tokens that a call takes of the resources that are named here.
-// It is one of others.
-func most(resource string) int {
+// maxTokens returns the highest number of tokens that a call of the resource takes.
+func maxTokens(resource string) int {
 	switch resource {
 	case "sliding", "strict", "bucket", "overdraft", "layers":
 		return 3
@@ -20,7 +19,7 @@ func most(resource string) int {
 	return 1
 }
 
-// steadyRules are in force throughout and never change: one of every kind.
+// steadyRules are always in force and never change: one of every kind.
 func steadyRules() []flow.Rule {
 	const ms = time.Millisecond
 	return []flow.Rule{
@@ -38,26 +37,26 @@ func steadyRules() []flow.Rule {
 		{Resource: "throttle", Limit: 500, Algorithm: flow.Throttle, MaxWait: 100 * ms},
 		{Resource: "impatient", Limit: 500, Algorithm: flow.Throttle},
 		{Resource: "cold throttle", Limit: 400, Algorithm: flow.Throttle, MaxWait: 50 * ms, WarmUp: flow.WarmUp{Period: 5 * time.Second}},
-		{Resource: lineName, Limit: 200, Algorithm: flow.Throttle, MaxWait: 300 * ms},
+		{Resource: queueName, Limit: 200, Algorithm: flow.Throttle, MaxWait: 300 * ms},
 		{Name: "layers: throttle", Resource: "layers", Limit: 600, Algorithm: flow.Throttle, MaxWait: 50 * ms},
 		{Name: "layers: window", Resource: "layers", Limit: 300},
 		{Name: "layers: bucket", Resource: "layers", Limit: 400, Algorithm: flow.TokenBucket, Burst: 40},
 		{Name: "api: mobile", Resource: "api", Limit: 40, Origin: "mobile"},
 		{Name: "api: others", Resource: "api", Limit: 200, Origin: flow.OtherOrigins},
 		{Name: "api: all", Resource: "api", Limit: 250},
-		{Resource: "write", Limit: busy + 50},
-		{Resource: "read", Limit: busy, Related: "write"},
+		{Resource: "write", Limit: busyWrites + 50},
+		{Resource: "read", Limit: busyWrites, Related: "write"},
 		{Resource: "shadow", Limit: 100, Shadow: true},
 		{Match: "together:*", Limit: 300, Shared: true},
 		{Match: "each:*", Limit: 20},
 	}
 }
 
-// busy is how many writes in a second keep reads away.
-const busy = 200
+// busyWrites is how many writes in a second block reads.
+const busyWrites = 200
 
-// changingRules change with every set; every version promises no more than the
-// first, which has the number 0.
+// changingRules change with every set. No version has higher limits than the first,
+// which has the number 0.
 func changingRules(i int) []flow.Rule {
 	const ms = time.Millisecond
 	part := 1 / float64(1+i%3)
@@ -69,27 +68,27 @@ func changingRules(i int) []flow.Rule {
 	}
 }
 
-// passingRules come and go. They promise nothing that is held against them.
-func passingRules(random *rand.Rand) (passing []flow.Rule) {
+// temporaryRules are added and removed at random. Their limits are not checked.
+func temporaryRules(random *rand.Rand) (temporary []flow.Rule) {
 	const ms = time.Millisecond
 	for _, r := range []flow.Rule{
-		{Name: "passing: all", Match: "*", Limit: 1e6 + float64(random.IntN(3))},
-		{Name: "passing: shadow", Match: "each:*", Limit: 1, Shadow: true},
-		{Name: "passing: queue", Match: "name:*", Limit: 5000, Algorithm: flow.Throttle, MaxWait: 10 * ms, Shared: random.IntN(2) == 0},
-		{Name: "passing: bucket", Match: "~^name:.*[02468]$", Limit: 500, Algorithm: flow.TokenBucket, MaxWait: 5 * ms},
-		{Name: "passing: name", Resource: fmt.Sprint("name:", random.IntN(200)), Limit: 5},
-		{Name: "passing: related", Resource: "name:1", Related: "sliding", Limit: 100},
-		{Name: "passing: origin", Match: "name:?", Limit: 5, Origin: []string{"mobile", flow.OtherOrigins}[random.IntN(2)]},
+		{Name: "temporary: all", Match: "*", Limit: 1e6 + float64(random.IntN(3))},
+		{Name: "temporary: shadow", Match: "each:*", Limit: 1, Shadow: true},
+		{Name: "temporary: queue", Match: "name:*", Limit: 5000, Algorithm: flow.Throttle, MaxWait: 10 * ms, Shared: random.IntN(2) == 0},
+		{Name: "temporary: bucket", Match: "~^name:.*[02468]$", Limit: 500, Algorithm: flow.TokenBucket, MaxWait: 5 * ms},
+		{Name: "temporary: name", Resource: fmt.Sprint("name:", random.IntN(200)), Limit: 5},
+		{Name: "temporary: related", Resource: "name:1", Related: "sliding", Limit: 100},
+		{Name: "temporary: origin", Match: "name:?", Limit: 5, Origin: []string{"mobile", flow.OtherOrigins}[random.IntN(2)]},
 	} {
 		if random.IntN(2) == 0 {
-			passing = append(passing, r)
+			temporary = append(temporary, r)
 		}
 	}
-	return passing
+	return temporary
 }
 
-// crowdedRules are those of an engine whose resources are all taken: other names
-// share one ceiling, and one account.
+// crowdedRules are those of the engine that reaches MaxResources: all further names
+// share one limit and one set of statistics.
 func crowdedRules() []flow.Rule {
 	return []flow.Rule{{Match: "crowd:*", Limit: 100}}
 }
@@ -97,13 +96,13 @@ func crowdedRules() []flow.Rule {
 // setOf returns the i-th set.
 func setOf(i int, random *rand.Rand) rules.Set {
 	set := rules.Set{Flow: append(steadyRules(), changingRules(i)...)}
-	set.Flow = append(set.Flow, passingRules(random)...)
+	set.Flow = append(set.Flow, temporaryRules(random)...)
 	random.Shuffle(len(set.Flow), func(i, j int) { set.Flow[i], set.Flow[j] = set.Flow[j], set.Flow[i] })
 	return set
 }
 
-// inWords says what a rule is, briefly.
-func inWords(r flow.Rule) string {
+// describe describes a rule briefly.
+func describe(r flow.Rule) string {
 	kind := "sliding"
 	switch {
 	case r.Algorithm == flow.Throttle:

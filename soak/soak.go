@@ -14,10 +14,10 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// soak is all that happens.
+// soak is the state of a soak test.
 type soak struct {
 	out        io.Writer
-	wrong      *wrong
+	findings   *findings
 	clock      clock.Clock
 	started    clock.Instant
 	duration   time.Duration
@@ -25,18 +25,18 @@ type soak struct {
 	seed       uint64
 	dir        string
 
-	main  *subject // with every rule, and names that come and go
-	crowd *subject // with more names than there is room for
-	heap  []heapSample
+	main    *subject // with all rules, and names that are created and evicted
+	crowded *subject // with more names than MaxResources
+	heap    []heapSample
 
-	reloads, writes, lives atomic.Uint64
+	reloads, writes, engines atomic.Uint64
 }
 
-// resources is how many have room in the engine with names that come and go.
+// resources is MaxResources of the main engine.
 const resources = 300
 
 func newSoak(out io.Writer, duration time.Duration, goroutines int, seed uint64) (*soak, error) {
-	s := &soak{out: out, wrong: &wrong{out: out}, clock: clock.System(), duration: duration, goroutines: goroutines, seed: seed}
+	s := &soak{out: out, findings: &findings{out: out}, clock: clock.System(), duration: duration, goroutines: goroutines, seed: seed}
 	parent, err := os.MkdirTemp("", "penstock-soak")
 	if err != nil {
 		return nil, err
@@ -52,45 +52,45 @@ func newSoak(out io.Writer, duration time.Duration, goroutines int, seed uint64)
 	if err := s.openMain(); err != nil {
 		return nil, err
 	}
-	return s, s.openCrowd()
+	return s, s.openCrowded()
 }
 
 // close ends the engines.
 func (s *soak) close() {
 	s.main.Close()
-	s.crowd.Close()
+	s.crowded.Close()
 	if err := os.RemoveAll(filepath.Dir(s.dir)); err != nil {
-		s.wrong.add("removing documents: %v", err)
+		s.findings.add("removing documents: %v", err)
 	}
 }
 
-// random returns the numbers of one goroutine.
+// random returns the random numbers for one goroutine.
 func (s *soak) random(stream uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(s.seed, stream)) //nolint:gosec // guards no secret
 }
 
-// run lets everything happen for as long as it is to last: in rounds, after each
-// of which all is at rest and must add up.
+// run runs everything for the duration, in rounds. After each round no calls are made
+// and all counts must agree.
 func (s *soak) run(ctx context.Context) {
 	defer time.AfterFunc(s.duration+2*time.Minute, func() { panic("calls hang: see where the goroutines are") }).Stop()
 	ctx, cancel := context.WithTimeout(ctx, s.duration)
 	defer cancel()
-	var besides sync.WaitGroup
-	for i, happens := range []func(context.Context, *rand.Rand){s.reload, s.write, s.live} {
-		besides.Go(func() { happens(ctx, s.random(uint64(i))) })
+	var background sync.WaitGroup
+	for i, task := range []func(context.Context, *rand.Rand){s.reload, s.write, s.churnEngines} {
+		background.Go(func() { task(ctx, s.random(uint64(i))) })
 	}
-	besides.Go(func() { s.tell(ctx) })
+	background.Go(func() { s.printProgress(ctx) })
 	for round := uint64(1); ctx.Err() == nil; round++ {
 		s.round(ctx, round)
 	}
-	besides.Wait()
-	s.settled()
-	s.judge(s.clock.Now())
-	s.judgeTotals()
-	s.judgeHeap()
+	background.Wait()
+	s.checkLastVersion()
+	s.checkPromises(s.clock.Now())
+	s.checkTotals()
+	s.checkHeap()
 }
 
-// round has callers call for a while.
+// round runs callers for a while.
 func (s *soak) round(ctx context.Context, round uint64) {
 	ctx, cancel := context.WithTimeout(ctx, min(20*time.Second, s.duration/4))
 	defer cancel()
@@ -103,12 +103,12 @@ func (s *soak) round(ctx context.Context, round uint64) {
 			}
 		})
 	}
-	targets := s.choice()
+	targets := s.targets()
 	for i := range s.goroutines {
 		c := &caller{s.clock, s.random(round<<32 + uint64(i)), targets, exits, s.started}
 		callers.Go(func() { c.run(ctx) })
 	}
-	callers.Go(func() { stand(ctx, s.main.of(lineName), s.random(round)) })
+	callers.Go(func() { testQueueOrder(ctx, s.main.target(queueName), s.random(round)) })
 	ended := make(chan struct{})
 	go func() {
 		callers.Wait()
@@ -116,13 +116,13 @@ func (s *soak) round(ctx context.Context, round uint64) {
 		exiting.Wait()
 		close(ended)
 	}()
-	s.watch(ended)
-	s.judgeRest()
+	s.checkUntil(ended)
+	s.checkIdle()
 	s.sampleHeap()
 }
 
-// watch judges what happens until the round has ended.
-func (s *soak) watch(ended <-chan struct{}) {
+// checkUntil checks the engines until the round has ended.
+func (s *soak) checkUntil(ended <-chan struct{}) {
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -130,8 +130,8 @@ func (s *soak) watch(ended <-chan struct{}) {
 		case <-ended:
 			return
 		case <-ticker.C:
-			s.judge(s.clock.Now().Add(-2 * time.Second)) // calls that are under way may have begun then
-			s.judgeNow()
+			s.checkPromises(s.clock.Now().Add(-2 * time.Second)) // calls that began later may still be under way
+			s.checkRunning()
 		}
 	}
 }

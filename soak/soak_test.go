@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The soak itself does not rot.
-func TestAShortSoakFindsNothing(t *testing.T) {
+// A short run keeps the soak test itself working.
+func TestShortSoakHasNoFindings(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, run(t.Context(), &out, 2*time.Second, 64, 1), out.String())
 	assert.Contains(t, out.String(), "crowd:* beyond")
@@ -19,7 +19,7 @@ func TestAShortSoakFindsNothing(t *testing.T) {
 	assert.NotContains(t, out.String(), "\n0 calls")
 }
 
-func TestASoakThatIsInterruptedEnds(t *testing.T) {
+func TestInterruptedSoakEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	start := time.Now()

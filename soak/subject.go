@@ -11,24 +11,24 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// subject is an engine and what is called of it.
+// subject is an engine under test and the resources that are called.
 type subject struct {
 	*core.Engine
 	clock    clock.Clock
-	wrong    *wrong
+	findings *findings
 	targets  []*target
 	promises []*promise
-	refused  atomic.Uint64 // as the observer is told
+	refusals atomic.Uint64 // refusals that the observer has received
 	swaps    atomic.Uint64
-	forgets  bool // resources come and go
+	evicts   bool // resources are evicted
 }
 
-func newSubject(c clock.Clock, w *wrong, maxResources int, file core.Source) (*subject, error) {
-	s := &subject{clock: c, wrong: w}
+func newSubject(c clock.Clock, w *findings, maxResources int, file core.Source) (*subject, error) {
+	s := &subject{clock: c, findings: w}
 	s.Engine = core.New(core.Config{
 		Clock: c, Logger: slog.New(slog.DiscardHandler), MaxResources: maxResources,
 		Observer: core.Observer{
-			Refused: func(*core.BlockError) { s.refused.Add(1) },
+			Refused: func(*core.BlockError) { s.refusals.Add(1) },
 			Swapped: func(core.Swap) { s.swaps.Add(1) },
 		},
 	})
@@ -38,46 +38,46 @@ func newSubject(c clock.Clock, w *wrong, maxResources int, file core.Source) (*s
 	return s, s.Follow(context.Background(), file)
 }
 
-// promise adds what a rule promises to those of the targets that it guards.
-func (s *subject) promise(r flow.Rule, targets ...*target) {
-	p := newPromise(r, most(r.Resource), s.clock.Now())
+// addPromise adds the promise of a rule to the targets that it guards.
+func (s *subject) addPromise(r flow.Rule, targets ...*target) {
+	p := newPromise(r, maxTokens(r.Resource), s.clock.Now())
 	s.promises = append(s.promises, p)
 	for _, t := range targets {
 		t.promises = append(t.promises, p)
 		t.waits = t.waits || r.MaxWait > 0
-		t.sleeps = t.sleeps || p.coldLimit > 0
+		t.pauses = t.pauses || p.coldLimit > 0
 	}
 }
 
-// of returns the target of that name, a new one if there is none yet.
-func (s *subject) of(name string) *target {
+// target returns the target with the name, and creates it if necessary.
+func (s *subject) target(name string) *target {
 	for _, t := range s.targets {
 		if t.name == name {
 			return t
 		}
 	}
-	t := &target{engine: s, name: name, tokens: most(name), seconds: map[int64]*second{}, refusals: map[string]*atomic.Uint64{}}
+	t := &target{engine: s, name: name, tokens: maxTokens(name), seconds: map[int64]*second{}, refusals: map[string]*atomic.Uint64{}}
 	s.targets = append(s.targets, t)
 	return t
 }
 
-// guarded adds the target of a rule on one resource.
-func (s *subject) guarded(r flow.Rule) {
-	t := s.of(r.Resource)
+// addTarget adds the target of a rule on one resource.
+func (s *subject) addTarget(r flow.Rule) {
+	t := s.target(r.Resource)
 	t.refusals[r.WithDefaults().Name] = new(atomic.Uint64)
 	t.shadowed = t.shadowed || r.Shadow
 	if r.Related != "" {
-		t.relation = s.of(r.Related).promises[0]
+		t.related = s.target(r.Related).promises[0]
 		return
 	}
-	s.promise(r, t)
+	s.addPromise(r, t)
 }
 
-// guardMany adds one resource for each number, which a rule with a pattern guards.
-func (s *subject) guardMany(r flow.Rule, prefix string, count int) {
+// addTargets adds one resource for each number, which a rule with a pattern guards.
+func (s *subject) addTargets(r flow.Rule, prefix string, count int) {
 	for i := range count {
-		t := s.of(fmt.Sprint(prefix, i))
-		s.promise(r, t)
+		t := s.target(fmt.Sprint(prefix, i))
+		s.addPromise(r, t)
 		s.promises[len(s.promises)-1].name = t.name
 		t.refusals[r.WithDefaults().Name] = new(atomic.Uint64)
 	}

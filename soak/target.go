@@ -12,18 +12,17 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// target is a resource that is called, or many that are alike, and what became of
-// the calls.
+// target is a resource that is called, or many similar ones, with counts of the calls.
 type target struct {
 	engine   *subject
-	name     string // begins with it, if there are many
+	name     string // prefix of the names, if there are many
 	names    func(random *rand.Rand) string
-	tokens   int  // the most that a call takes
-	waits    bool // its calls may wait: few are made in a row
-	sleeps   bool // at times nobody calls it
-	shadowed bool // who calls it must see what the guard says
+	tokens   int  // highest number that a call takes
+	waits    bool // calls may wait, so few are made in a row
+	pauses   bool // is not called at times
+	shadowed bool // callers must check Guard.WouldBlock
 	promises []*promise
-	relation *promise // of the resource that must not be busy when this one is called
+	related  *promise // of the related resource, which must not be busy when this one is called
 
 	calls, passed, failed    atomic.Uint64
 	blocked, gaveUp, invalid atomic.Uint64
@@ -34,14 +33,14 @@ type target struct {
 	seconds map[int64]*second
 }
 
-// second is how many calls passed in a second: for certain, and at the most.
-type second struct{ surely, perhaps uint64 }
+// second is how many calls passed in a second: certainly, and at most.
+type second struct{ certain, possible uint64 }
 
-// many says whether the target is many resources.
+// many reports whether the target stands for many resources.
 func (t *target) many() bool { return t.names != nil }
 
-// decided notes what became of a call that began and ended at the given instants.
-func (t *target) decided(c *call, after clock.Instant, err error) {
+// recordResult records the result of a call that ended at the given instant.
+func (t *target) recordResult(c *call, after clock.Instant, err error) {
 	t.calls.Add(1)
 	var block *core.BlockError
 	switch {
@@ -49,12 +48,12 @@ func (t *target) decided(c *call, after clock.Instant, err error) {
 		t.pass(c, after)
 	case errors.As(err, &block):
 		t.block(c, block)
-	case errors.Is(err, core.ErrInvalid) && c.mistaken:
+	case errors.Is(err, core.ErrInvalid) && c.invalid:
 		t.invalid.Add(1)
 	case c.ctx.Err() != nil && errors.Is(err, c.ctx.Err()):
 		t.gaveUp.Add(1)
 	default:
-		t.engine.wrong.add("%s: an error that nobody could expect: %v", c.name, err)
+		t.engine.findings.add("%s: an error that nobody could expect: %v", c.name, err)
 	}
 }
 
@@ -68,8 +67,8 @@ func (t *target) pass(c *call, after clock.Instant) {
 			p.add(c.before, after, c.tokens)
 		}
 	}
-	if t.relation != nil {
-		t.disturbed(c, after)
+	if t.related != nil {
+		t.checkRelated(c, after)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,10 +78,10 @@ func (t *target) pass(c *call, after clock.Instant) {
 			delete(t.seconds, s-120)
 			t.seconds[s] = new(second)
 		}
-		t.seconds[s].perhaps++
+		t.seconds[s].possible++
 	}
 	if first == last {
-		t.seconds[first].surely++
+		t.seconds[first].certain++
 	}
 }
 
@@ -92,27 +91,27 @@ func (t *target) block(c *call, block *core.BlockError) {
 		refusals.Add(1)
 	}
 	if block.Resource != c.name || block.RetryAfter < 0 || !errors.Is(block, core.ErrBlocked) {
-		t.engine.wrong.add("%s: refused as %+v", c.name, block)
+		t.engine.findings.add("%s: refused as %+v", c.name, block)
 	}
 }
 
-// disturbed tells of a call that passed though the related resource was surely busy
-// all the time.
-func (t *target) disturbed(c *call, after clock.Instant) {
+// checkRelated adds a finding if a call passed although the related resource was
+// certainly busy all the time.
+func (t *target) checkRelated(c *call, after clock.Instant) {
 	const bucket = clock.Instant(100 * time.Millisecond)
 	opens := (after/bucket - 9) * bucket
-	if writes := t.relation.surely(opens, c.before); writes >= busy {
-		t.engine.wrong.add("%s passes beside %d writes, fewer than %d are allowed", c.name, writes, busy)
+	if writes := t.related.certain(opens, c.before); writes >= busyWrites {
+		t.engine.findings.add("%s passes beside %d writes, fewer than %d are allowed", c.name, writes, busyWrites)
 	}
 }
 
-// numbered returns names that begin alike.
-func numbered(prefix string, count int) func(*rand.Rand) string {
+// numberedNames returns names that begin alike.
+func numberedNames(prefix string, count int) func(*rand.Rand) string {
 	return func(random *rand.Rand) string { return fmt.Sprint(prefix, random.IntN(count)) }
 }
 
-// passing returns names that come and, a while later, do not come again.
-func passing(prefix string, start clock.Instant, c clock.Clock) func(*rand.Rand) string {
+// temporaryNames returns names that are used for a while and then no longer.
+func temporaryNames(prefix string, start clock.Instant, c clock.Clock) func(*rand.Rand) string {
 	return func(random *rand.Rand) string {
 		return fmt.Sprint(prefix, int64(c.Now().Sub(start)/(200*time.Millisecond))+int64(random.IntN(100)))
 	}

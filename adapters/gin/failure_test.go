@@ -36,7 +36,7 @@ func leave(t *testing.T, server *httptest.Server, ready <-chan struct{}) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestWhatFollowsAClientThatLeftIsNoFailure(t *testing.T) {
+func TestErrorAfterTheClientDisconnectedIsNotAFailure(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for name, answer := range map[string]gin.HandlerFunc{
 		"status 500":          func(c *gin.Context) { c.Status(http.StatusInternalServerError) },
@@ -63,7 +63,7 @@ func TestWhatFollowsAClientThatLeftIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestClientThatResetsTheConnectionWhileItIsAnsweredIsNoFailure(t *testing.T) {
+func TestConnectionResetDuringTheResponseIsNotAFailure(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	begun := make(chan struct{})
 	long := strings.Repeat("x", 1<<20)
@@ -78,7 +78,7 @@ func TestClientThatResetsTheConnectionWhileItIsAnsweredIsNoFailure(t *testing.T)
 	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
 }
 
-func TestFailureBeforeTheClientLeftCounts(t *testing.T) {
+func TestFailureBeforeTheClientDisconnectedCounts(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	answered := make(chan struct{})
 	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
@@ -91,7 +91,7 @@ func TestFailureBeforeTheClientLeftCounts(t *testing.T) {
 	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }
 
-func TestOptionsTellWhatIsAFailure(t *testing.T) {
+func TestFailureOptionDecidesWhatIsAFailure(t *testing.T) {
 	type ending struct {
 		status int
 		err    error
@@ -128,7 +128,7 @@ func TestOptionsTellWhatIsAFailure(t *testing.T) {
 	assert.EqualValues(t, 2, requireEnded(t, engine, orders, 5).Failed)
 }
 
-func TestCallWhoseFailureCannotBeJudgedEnds(t *testing.T) {
+func TestPanicInTheFailureOptionEndsTheCall(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	handler := router(engine, penstockgin.Options{Failure: func(int, error) bool { panic("no opinion") }}, ok)
 	response := httptest.NewRecorder()

@@ -28,10 +28,10 @@ func TestMain(m *testing.M) {
 
 const orders = "GET:/orders/:id"
 
-// patience is how long the tests wait for what must happen.
-const patience = 30 * time.Second
+// eventTimeout is how long a test waits for an expected event.
+const eventTimeout = 30 * time.Second
 
-// newEngine returns an engine with these rules, on a clock that stands still.
+// newEngine returns an engine with these rules, on a clock that does not advance by itself.
 func newEngine(tb testing.TB, config core.Config, ruleList ...flow.Rule) (*core.Engine, *clock.Virtual) {
 	tb.Helper()
 	virtual := clock.NewVirtual(time.Unix(1_000_000, 0))
@@ -114,6 +114,6 @@ func requireEnded(t *testing.T, engine *core.Engine, resource string, calls uint
 	require.Eventually(t, func() bool {
 		now := handle.Snapshot()
 		return now.InFlight == 0 && now.Completed == calls
-	}, patience, time.Millisecond)
+	}, eventTimeout, time.Millisecond)
 	return handle.Snapshot().Totals
 }

@@ -13,16 +13,16 @@ import (
 
 // Middleware returns a middleware that makes every request a guarded call of
 // the engine, of [penstock.Default] if that is nil. The call lasts until the
-// handlers that come next have returned.
+// handlers after it have returned.
 //
-// It is a failure when they left a status of 500 or above, when they added to
-// c.Errors, unless they left a 4xx, which says that the client is to blame, and
-// when one of them panicked; unless the client had left before. The panic goes
-// on: use gin.Recovery as usual, before or after this middleware.
+// The call counts as failed if the handlers set a status of 500 or above, if they
+// added to c.Errors without setting a 4xx, which blames the client, or if one of
+// them panicked. It does not count as failed if the client had disconnected before.
+// The panic is passed on: use gin.Recovery as usual, before or after this middleware.
 //
-// A request that comes through two of them, of the same engine and with the same
-// resource, is one call. The outer one is known by c.Writer: wrappers in between
-// must have a method Unwrap, as for [http.ResponseController].
+// A request that passes two such middlewares with the same engine and the same
+// resource is one call. The inner one finds the outer one through c.Writer: wrappers
+// in between must have a method Unwrap, as for [http.ResponseController].
 func Middleware(engine *core.Engine, options Options) gin.HandlerFunc {
 	if engine == nil {
 		engine = penstock.Default()
@@ -62,7 +62,7 @@ func (m *middleware) handle(c *gin.Context) {
 	m.serve(c, resource, &guard)
 }
 
-// serve makes a call that was let through.
+// serve runs the handlers of a call that passed.
 func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 	w := m.writers.Get().(*writer)
 	*w = writer{ResponseWriter: c.Writer, engine: m.engine, resource: resource, ctx: c.Request.Context()}
@@ -102,13 +102,13 @@ func (m *middleware) refuse(c *gin.Context, err error, origin string) {
 	}
 }
 
-// failureOf returns the error to tell the guard of, nil if the call did not fail;
-// before is the number of errors that there were when it began.
+// failureOf returns the error for Guard.Fail, nil if the call did not fail. before is
+// the number of c.Errors when it began.
 func (m *middleware) failureOf(c *gin.Context, w *writer, before int) error {
 	var err error
 	status := c.Writer.Status()
 	switch {
-	// An error may be younger than the status, and come of a client that has left since.
+	// The error may be newer than the status, and caused by a client that has disconnected since.
 	case w.canceled, status < http.StatusInternalServerError && nethttp.Canceled(w.ctx):
 		err = nethttp.ErrCanceled
 	case len(c.Errors) > before:

@@ -56,7 +56,7 @@ func TestCeilingHoldsExactlyUnderConcurrency(t *testing.T) {
 	assert.Zero(t, ended.Failed)
 }
 
-func TestRefusalTellsOfTheQuotaAndStopsTheChain(t *testing.T) {
+func TestRefusalDescribesTheQuotaAndStopsTheChain(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 0.5))
 	var handled atomic.Int64
 	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
@@ -77,7 +77,7 @@ func TestRefusalTellsOfTheQuotaAndStopsTheChain(t *testing.T) {
 	assert.Equal(t, []any{"reads"}, problem["violated-policies"])
 }
 
-func TestBlockedWritesTheAnswerOfARefusal(t *testing.T) {
+func TestBlockedWritesTheResponseToARefusal(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 0))
 	server := serve(t, router(engine, penstockgin.Options{
 		Fields: nethttp.FieldsNever,
@@ -128,7 +128,7 @@ func TestFailuresAreStatusesErrorsAndPanics(t *testing.T) {
 	}
 }
 
-func TestPanicThatIsRecoveredFurtherInIsAFailureByItsStatus(t *testing.T) {
+func TestPanicRecoveredByAnInnerHandlerIsAFailureByItsStatus(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	r := gin.New()
 	r.Use(penstockgin.Middleware(engine, penstockgin.Options{}), gin.RecoveryWithWriter(nil))
@@ -146,7 +146,7 @@ func TestErrorsOfEarlierHandlersAreNotThoseOfTheCall(t *testing.T) {
 	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
 }
 
-func TestNoEngineIsTheDefaultEngine(t *testing.T) {
+func TestNilEngineIsTheDefaultEngine(t *testing.T) {
 	r := gin.New()
 	r.Use(penstockgin.Middleware(nil, penstockgin.Options{}))
 	r.GET("/of/the/default/engine", ok)
@@ -165,7 +165,7 @@ func TestClosedEngineAnswersUnavailable(t *testing.T) {
 	assert.Equal(t, "application/problem+json", response.header.Get("Content-Type"))
 }
 
-func TestClientThatGoesWhileItWaitsIsLoggedAs499(t *testing.T) {
+func TestClientThatDisconnectsWhileWaitingIsLoggedAs499(t *testing.T) {
 	engine, virtual := newEngine(t, core.Config{},
 		flow.Rule{Name: "turns", Resource: orders, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute})
 	statuses := make(chan int, 2)
@@ -186,14 +186,14 @@ func TestClientThatGoesWhileItWaitsIsLoggedAs499(t *testing.T) {
 		_, err := server.Client().Do(request) //nolint:bodyclose // there is no response
 		gone <- err
 	}()
-	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, eventTimeout, time.Millisecond)
 	leave()
 	require.ErrorIs(t, <-gone, context.Canceled)
 	assert.Equal(t, 499, <-statuses)
 	assert.Zero(t, requireEnded(t, engine, orders, 1).Waiting)
 }
 
-func TestEntryErrorWritesTheAnswerOfACallThatIsNotMade(t *testing.T) {
+func TestEntryErrorWritesTheResponseToACallThatIsNotMade(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	server := serve(t, router(engine, penstockgin.Options{
 		EntryError: func(c *gin.Context, err error) { c.String(http.StatusBadGateway, "%s: %v", c.Param("id"), err) },
@@ -204,7 +204,7 @@ func TestEntryErrorWritesTheAnswerOfACallThatIsNotMade(t *testing.T) {
 	assert.Equal(t, "7: "+core.ErrClosed.Error(), response.body)
 }
 
-func TestTokensAreWhatACallTakes(t *testing.T) {
+func TestTokensOptionSetsTheTokensOfACall(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 10))
 	server := serve(t, router(engine, penstockgin.Options{
 		Tokens: func(c *gin.Context) int { return len(c.Request.URL.RawQuery) },
@@ -216,7 +216,7 @@ func TestTokensAreWhatACallTakes(t *testing.T) {
 	assert.Equal(t, []int{200, 429, 200, 429, 500}, statuses)
 }
 
-func TestFieldsNeverNameNothing(t *testing.T) {
+func TestFieldsNeverNameNoRuleOrResource(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("secret", orders, 0))
 	refused := get(t, serve(t, router(engine, penstockgin.Options{Fields: nethttp.FieldsNever}, ok)), "/orders/7")
 	assert.Equal(t, http.StatusTooManyRequests, refused.status)
@@ -225,7 +225,7 @@ func TestFieldsNeverNameNothing(t *testing.T) {
 	assert.NotContains(t, refused.header, "Ratelimit")
 }
 
-func TestRequestThatComesThroughTwoMiddlewaresIsOneCall(t *testing.T) {
+func TestRequestThroughTwoMiddlewaresIsOneCall(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 2))
 	other, _ := newEngine(t, core.Config{})
 	r := gin.New()
@@ -241,7 +241,7 @@ func TestRequestThatComesThroughTwoMiddlewaresIsOneCall(t *testing.T) {
 	assert.EqualValues(t, 2, requireEnded(t, other, orders, 2).Passed, "another engine")
 }
 
-func TestClientWithABodyThatLeavesGivesItsTurnBack(t *testing.T) {
+func TestClientWithABodyThatDisconnectsLeavesTheQueue(t *testing.T) {
 	const resource = "POST:/orders"
 	engine, virtual := newEngine(t, core.Config{},
 		flow.Rule{Name: "turns", Resource: resource, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute})
@@ -262,14 +262,14 @@ func TestClientWithABodyThatLeavesGivesItsTurnBack(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error)
 	go func() { gone <- post(ctx) }()
-	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, eventTimeout, time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-gone, context.Canceled)
-	require.Eventually(t, func() bool { return engine.Resource(resource).Snapshot().Waiting == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return engine.Resource(resource).Snapshot().Waiting == 0 }, eventTimeout, time.Millisecond)
 	assert.EqualValues(t, 1, requireEnded(t, engine, resource, 1).Passed)
 }
 
-func TestWriterOfTheOutsideIsPutBack(t *testing.T) {
+func TestOriginalWriterIsRestored(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	for name, handler := range map[string]gin.HandlerFunc{
 		"returned": ok, "panicked": func(*gin.Context) { panic("boom") },

@@ -47,7 +47,7 @@ func TestMethodThatIsNotAllowedIsUnmatched(t *testing.T) {
 	assert.Equal(t, []string{nethttp.Unmatched}, called(engine))
 }
 
-func TestUnmatchedPathsShareACeiling(t *testing.T) {
+func TestUnmatchedPathsShareALimit(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("scans", nethttp.Unmatched, 2))
 	server := serve(t, router(engine, penstockgin.Options{}, ok))
 	var statuses []int
@@ -64,7 +64,7 @@ func TestRequestWithoutAResourceIsNotGuarded(t *testing.T) {
 	assert.Empty(t, called(engine))
 }
 
-func TestHundredThousandPathsAndMethodsMakeNoNames(t *testing.T) {
+func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	r := router(engine, penstockgin.Options{}, ok)
 	r.Any("/any/:x", ok)

@@ -10,15 +10,15 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// writer is the ResponseWriter of a guarded call: it remembers of which, and
-// whether the client had left when the status was set. Writers are used again, as
-// gin's contexts are.
+// writer is the ResponseWriter of a guarded call. It records the engine and the
+// resource, and whether the client had disconnected when the status was set. Writers
+// are pooled, like gin's contexts.
 type writer struct {
 	gin.ResponseWriter
 	engine   *core.Engine
 	resource string
 	ctx      context.Context // of the request
-	canceled bool            // the client had left when the status was set
+	canceled bool            // the client had disconnected when the status was set
 }
 
 // WriteHeader sets the status.
@@ -32,9 +32,8 @@ func (w *writer) WriteHeader(status int) {
 // Unwrap serves http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// isGuarded says whether a middleware further out has made the request a call of
-// the resource. It is the writer that tells, through those of other middlewares
-// that can be unwrapped.
+// isGuarded reports whether an outer middleware already guards the request as a call
+// of the resource. It unwraps the writers of other middlewares.
 func isGuarded(w http.ResponseWriter, engine *core.Engine, resource string) bool {
 	for {
 		if g, ok := w.(*writer); ok && g.engine == engine && g.resource == resource {

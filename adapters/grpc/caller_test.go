@@ -20,7 +20,7 @@ import (
 )
 
 // lateAnswers are server options that let no call end before its deadline, as
-// seen by an interceptor further out.
+// seen by an outer interceptor.
 func lateAnswers() []grpc.ServerOption {
 	wait := func(ctx context.Context) {
 		deadline, _ := ctx.Deadline()
@@ -38,7 +38,7 @@ func lateAnswers() []grpc.ServerOption {
 	}
 }
 
-func TestCallsForWhichTheServerIsTooSlowAllFail(t *testing.T) {
+func TestCallsThatExceedTheirDeadlineAllFail(t *testing.T) {
 	const calls, limit = 200, 50 * time.Millisecond
 	for name, end := range map[string]func(context.Context) error{
 		"error of the context": context.Context.Err,
@@ -83,7 +83,7 @@ func TestCallsForWhichTheServerIsTooSlowAllFail(t *testing.T) {
 	}
 }
 
-func TestCallThatItsCallerCancelsIsNoFailure(t *testing.T) {
+func TestCallCancelledByItsCallerIsNotAFailure(t *testing.T) {
 	for name, end := range map[string]func(context.Context) error{
 		"error of the context": context.Context.Err,
 		"internal error":       func(context.Context) error { return status.Error(codes.Internal, "query: context canceled") },
@@ -118,7 +118,7 @@ func TestCallThatItsCallerCancelsIsNoFailure(t *testing.T) {
 }
 
 // Time is that of the bubble: contexts end to the nanosecond.
-func TestOutcomeIsThatOfTheCaller(t *testing.T) {
+func TestOutcomeIsThatSeenByTheCaller(t *testing.T) {
 	internal := status.Error(codes.Internal, "lost")
 	for _, test := range []struct {
 		name             string

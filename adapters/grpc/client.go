@@ -11,8 +11,8 @@ import (
 // UnaryClientInterceptor returns an interceptor that guards the unary calls that
 // a client makes. The engine nil stands for [penstock.Default].
 //
-// In a chain, an interceptor that makes calls again comes before this one if
-// each attempt is to be counted, after it if they are to count as one.
+// In a chain, put an interceptor that retries before this one if each attempt is to
+// count as a call, and after it if all attempts are to count as one.
 func UnaryClientInterceptor(engine *core.Engine, options Options) grpc.UnaryClientInterceptor {
 	g := newGate(engine, options, false)
 	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,

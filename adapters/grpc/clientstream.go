@@ -17,16 +17,16 @@ import (
 
 // clientStream is a stream of a client that exits its guard when it ends.
 //
-// It never asks the stream for its context: that would keep grpc from retrying.
+// It never calls Context of the wrapped stream: that would prevent grpc from retrying.
 type clientStream struct {
 	grpc.ClientStream
 	gate     *gate
 	from     caller
-	oneReply bool // the first message received is the last
+	oneReply bool // the server sends one message only
 
 	guard  core.Guard
 	exited sync.Once
-	forget func() bool // stops waiting for the context's end
+	forget func() bool // stops the AfterFunc of the context
 }
 
 // open opens the stream.
@@ -49,12 +49,12 @@ func (s *clientStream) open(desc *grpc.StreamDesc, conn *grpc.ClientConn, method
 	return nil
 }
 
-// endOnClose ends the call when its connection is closed, which is nothing that
-// an abandoned stream would tell by itself.
+// endOnClose ends the call when its connection is closed, which an abandoned stream
+// would not report.
 func (s *clientStream) endOnClose(conn *grpc.ClientConn) grpc.CallOption {
 	return grpc.OnFinish(func(err error) {
-		// On a connection that is not closed this may be the end of one attempt
-		// of several, if an interceptor further in makes them.
+		// On an open connection this may be the end of one of several attempts
+		// of an inner interceptor.
 		if conn.GetState() == connectivity.Shutdown {
 			s.end(err)
 		}
@@ -79,14 +79,14 @@ func (s *clientStream) SendMsg(m any) error { return s.endIfBroken(s.ClientStrea
 // CloseSend closes the sending side.
 func (s *clientStream) CloseSend() error { return s.endIfBroken(s.ClientStream.CloseSend()) }
 
-// Header returns what the server sent ahead.
+// Header returns the header metadata of the server.
 func (s *clientStream) Header() (metadata.MD, error) {
 	header, err := s.ClientStream.Header()
 	return header, s.endIfBroken(err)
 }
 
-// endIfBroken ends the call if an error says that the stream is no more. After
-// io.EOF the outcome is still to be received.
+// endIfBroken ends the call if an error ends the stream. After io.EOF the status is
+// still to be received.
 func (s *clientStream) endIfBroken(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.end(err)
@@ -94,7 +94,7 @@ func (s *clientStream) endIfBroken(err error) error {
 	return err
 }
 
-// end exits the guard of a call that ended with err, if nothing else did.
+// end exits the guard of a call that ended with err, unless it was exited before.
 func (s *clientStream) end(err error) {
 	s.forget()
 	s.exit(err)

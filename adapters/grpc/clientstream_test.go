@@ -49,7 +49,7 @@ func streamsFurtherIn(intercept func(open openStream) (grpc.ClientStream, error)
 	})
 }
 
-func TestStreamIsUnderWayUntilAllIsReceived(t *testing.T) {
+func TestStreamLastsUntilEverythingIsReceived(t *testing.T) {
 	client, _, engine := streaming(t)
 	stream, err := client.FullDuplexCall(t.Context())
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestStreamEndsWithAnErrorInSending(t *testing.T) {
 	assert.Zero(t, totals(engine, upload).InFlight)
 }
 
-func TestStreamWhoseServerHungUpEndsWithItsStatus(t *testing.T) {
+func TestStreamClosedByTheServerEndsWithItsStatus(t *testing.T) {
 	engine := newEngine(t)
 	hangUp := grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return status.Error(codes.Internal, "no more") })
 	address, _ := serve(t, service{}, hangUp)
@@ -155,7 +155,7 @@ func TestStreamWhoseServerHungUpEndsWithItsStatus(t *testing.T) {
 	const method = "/a.Server/ThatHangsUp"
 	stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, method)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return errors.Is(stream.SendMsg(&testpb.Empty{}), io.EOF) }, patience, interval)
+	require.Eventually(t, func() bool { return errors.Is(stream.SendMsg(&testpb.Empty{}), io.EOF) }, eventTimeout, interval)
 	assert.EqualValues(t, 1, totals(engine, method).InFlight, "the status is still to be received")
 
 	require.Equal(t, codes.Internal, status.Code(stream.RecvMsg(&testpb.Empty{})))
@@ -174,7 +174,7 @@ func TestStreamThatCannotBeOpenedIsAFailure(t *testing.T) {
 	assert.EqualValues(t, 1, totals(engine, bidirectional).Failed)
 }
 
-// brokenStream is what an interceptor further in might return.
+// brokenStream is what an inner interceptor might return.
 type brokenStream struct{ grpc.ClientStream }
 
 var errBroken = status.Error(codes.Internal, "broken")
@@ -205,7 +205,7 @@ func TestStreamEndsWithAnyErrorThatEndsIt(t *testing.T) {
 	}
 }
 
-func TestHeaderOfTheServerComesThrough(t *testing.T) {
+func TestHeaderOfTheServerIsPassedOn(t *testing.T) {
 	client, _, engine := streaming(t)
 	stream, err := client.StreamingOutputCall(t.Context(), &testpb.StreamingOutputCallRequest{})
 	require.NoError(t, err)
@@ -264,7 +264,7 @@ func TestGuardDoesNotKeepGRPCFromRetrying(t *testing.T) {
 	}
 }
 
-func TestManyStreamsAreAllAccountedFor(t *testing.T) {
+func TestManyConcurrentStreamsAreAllCounted(t *testing.T) {
 	client, _, engine := streaming(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

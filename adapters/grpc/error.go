@@ -15,10 +15,9 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Error makes a status error of an error of [core.Engine.Entry], for handlers
-// that guard resources of their own: see the package's documentation for the
-// codes. The error stays to be found with errors.As and errors.Is. Any other
-// error, nil and status errors among them, is returned as it is.
+// Error converts an error of [core.Engine.Entry] to a status error that wraps it, for
+// handlers that guard resources of their own. See the package documentation for the
+// codes. It returns any other error unchanged, including nil and status errors.
 func Error(err error) error {
 	if _, is := status.FromError(err); is {
 		return err
@@ -33,8 +32,8 @@ func Error(err error) error {
 	return err
 }
 
-// entryError is the status error of a call that was not let through. The status
-// is made when it is asked for: a refused call should cost little.
+// entryError is the status error of a call that did not pass. The status is created
+// on demand, so that a refused call costs little.
 type entryError struct {
 	cause     error
 	hideRules bool
@@ -44,7 +43,7 @@ func (e *entryError) Error() string { return e.GRPCStatus().String() }
 
 func (e *entryError) Unwrap() error { return e.cause }
 
-// GRPCStatus makes package status treat the error as one of its own.
+// GRPCStatus returns the status, for package status.
 func (e *entryError) GRPCStatus() *status.Status {
 	var block *core.BlockError
 	switch {
@@ -58,8 +57,8 @@ func (e *entryError) GRPCStatus() *status.Status {
 	return status.FromContextError(e.cause)
 }
 
-// codeOf returns the code of a refusal.
-func codeOf(reason rule.Reason) codes.Code {
+// reasonCode returns the code of a refusal for a reason.
+func reasonCode(reason rule.Reason) codes.Code {
 	switch reason {
 	case rule.Overloaded, rule.Unavailable, rule.Injected:
 		return codes.Unavailable
@@ -87,10 +86,10 @@ func refused(block *core.BlockError, hideRules bool) *status.Status {
 	if known {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 	}
-	plain := status.New(codeOf(block.Reason), message)
+	plain := status.New(reasonCode(block.Reason), message)
 	detailed, err := plain.WithDetails(details...)
 	if err != nil {
-		return plain // a name is not UTF-8, say; the code tells what matters
+		return plain // for instance, a name is not valid UTF-8
 	}
 	return detailed
 }

@@ -10,18 +10,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// IsFailure says whether a call that ended with err failed through the server's
-// fault: with Unknown, DeadlineExceeded, Unimplemented, Internal, Unavailable,
-// DataLoss or a code that gRPC does not define. What blames the caller is not a
-// failure, and neither is ResourceExhausted: a server that refuses what exceeds a
-// quota does what it should. The line is the one that OpenTelemetry draws for
-// the spans of servers.
+// IsFailure returns whether a call that ended with err failed because of the server:
+// with Unknown, DeadlineExceeded, Unimplemented, Internal, Unavailable, DataLoss or a
+// code that gRPC does not define. Codes that blame the caller are not failures, and
+// neither is ResourceExhausted: a server that enforces a quota works correctly. The
+// codes are those that OpenTelemetry uses for the spans of servers.
 //
-// For a call whose context has ended, it is asked about what ended that: Canceled
-// if the caller did so before the deadline, else DeadlineExceeded.
+// If the context of the call has ended, err is that: Canceled if the caller cancelled
+// it before the deadline, else DeadlineExceeded.
 //
 // An error without a status has the code that gRPC gives it: Canceled or
-// DeadlineExceeded if it is that of a context, else Unknown.
+// DeadlineExceeded for the error of a context, else Unknown.
 func IsFailure(err error) bool {
 	switch codeOf(err) {
 	case codes.OK, codes.Canceled, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists,
@@ -44,14 +43,14 @@ func codeOf(err error) codes.Code {
 // maxSlack bounds the slack of a caller.
 const maxSlack = 50 * time.Millisecond
 
-// caller is who waits for the end of a call, as its context tells.
+// caller is the context of a call, with what is needed to interpret its end.
 type caller struct {
 	ctx context.Context
 
-	// slack is how long before the deadline a call that was cancelled counts as one
-	// that met it: a third of the time that there was, at most maxSlack. A
-	// client whose deadline has come cancels the call, and that arrives about when
-	// the deadline comes on the server's side: as often before it as after.
+	// slack is how long before the deadline a cancelled call counts as having
+	// reached it: a third of the time it had, at most maxSlack. A client cancels
+	// the call at its deadline, and that arrives at about the time of the deadline
+	// on the server, as often before it as after.
 	slack time.Duration
 }
 
@@ -63,10 +62,10 @@ func callerOf(ctx context.Context) caller {
 	return c
 }
 
-// outcome returns what a call ended with for its caller, if it ended with err on
-// this side: DeadlineExceeded if it was under way at its deadline, Canceled if the
-// caller gave it up before, else err. A reply that a server makes too late reaches
-// nobody; one that a client has is there.
+// outcome returns the error of a call from the point of view of its caller, if it
+// ended with err on this side: DeadlineExceeded if it was under way at its deadline,
+// Canceled if the caller cancelled it before, else err. A reply of a server that is
+// too late counts as none, while a client that has received a reply has it.
 func (g *gate) outcome(from caller, err error) error {
 	gone := from.ctx.Err()
 	switch {
@@ -90,7 +89,7 @@ func (c caller) metDeadline(gone error) bool {
 	return ok && time.Until(deadline) <= c.slack
 }
 
-// endedWith returns a status error in which err is still to be found.
+// endedWith returns a status error that wraps err.
 func endedWith(code codes.Code, message string, err error) error {
 	if err == nil {
 		return status.Error(code, message)

@@ -77,7 +77,7 @@ func TestFailuresOfTheServerAreCounted(t *testing.T) {
 	})
 }
 
-func TestOptionsTellWhatIsAFailure(t *testing.T) {
+func TestFailureOptionDecidesWhatIsAFailure(t *testing.T) {
 	options := penstockgrpc.Options{Failure: func(err error) bool { return status.Code(err) == codes.NotFound }}
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		var next error
@@ -108,7 +108,7 @@ func recovered(note func(any)) []any {
 	}
 }
 
-func TestPanicOfAHandlerIsAFailureAndGoesOn(t *testing.T) {
+func TestPanicOfAHandlerIsAFailureAndIsPassedOn(t *testing.T) {
 	options := penstockgrpc.Options{Failure: func(error) bool { return false }}
 	for _, s := range shapes() {
 		t.Run(s.name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestPanicOfAHandlerIsAFailureAndGoesOn(t *testing.T) {
 	}
 }
 
-func TestPanicFurtherInOnAClientIsAFailureAndGoesOn(t *testing.T) {
+func TestPanicOfAnInnerInterceptorIsAFailureAndIsPassedOn(t *testing.T) {
 	options := penstockgrpc.Options{Failure: func(error) bool { return false }}
 	address, _ := serve(t, service{})
 	for _, s := range shapes() {
@@ -162,14 +162,14 @@ func TestCallsAreUnderWayWhileTheyLast(t *testing.T) {
 		for range calls {
 			all.Go(func() { assert.NoError(t, s.call(t.Context(), client)) })
 		}
-		require.Eventually(t, func() bool { return totals(engine, s.method).InFlight == calls }, patience, interval)
+		require.Eventually(t, func() bool { return totals(engine, s.method).InFlight == calls }, eventTimeout, interval)
 		close(leave)
 		all.Wait()
 		assert.EqualValues(t, calls, requireEnded(t, engine, s.method).Completed)
 	})
 }
 
-func TestCallWhoseFailureCannotBeJudgedEnds(t *testing.T) {
+func TestPanicInTheFailureOptionEndsTheCall(t *testing.T) {
 	options := penstockgrpc.Options{Failure: func(error) bool { panic("no opinion") }}
 	for _, s := range shapes() {
 		t.Run(s.name, func(t *testing.T) {

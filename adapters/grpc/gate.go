@@ -13,7 +13,7 @@ import (
 // errPanicked is the failure of a call that panicked.
 var errPanicked = errors.New("penstockgrpc: the guarded call panicked")
 
-// gate is what the interceptors have in common.
+// gate is what all interceptors use: the engine and the options.
 type gate struct {
 	engine  *core.Engine
 	options Options
@@ -33,8 +33,9 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	return &gate{engine: engine, options: options, inbound: inbound}
 }
 
-// enter asks to make a call. The guard of one that is not to be guarded stays the
-// zero Guard, which stands for nothing. Of a refusal it returns that, too.
+// enter enters a call. If the call is not to be guarded, the guard stays the zero
+// Guard, whose methods do nothing. It returns the error for the caller, and the
+// refusal if there was one.
 func (g *gate) enter(
 	ctx context.Context, guard *core.Guard, fullMethod string, request any,
 ) (refusal *core.BlockError, err error) {
@@ -62,7 +63,7 @@ func (g *gate) enter(
 	return nil, nil
 }
 
-// answer returns what a call ends with that Entry did not let through.
+// answer returns the error of a call that did not pass.
 func (g *gate) answer(ctx context.Context, fullMethod string, block *core.BlockError, err error) error {
 	var answer error
 	switch {
@@ -77,8 +78,8 @@ func (g *gate) answer(ctx context.Context, fullMethod string, block *core.BlockE
 	return &entryError{err, g.options.HideRules}
 }
 
-// call makes a call that was let through. The guard is exited also when the call
-// panics, which goes on.
+// call runs a call that passed. It exits the guard also if the call panics, and
+// passes the panic on.
 func (g *gate) call(from caller, guard *core.Guard, fn func() error) error {
 	failure := errPanicked // unless fn returns
 	defer guard.Exit()     // also if Failure panics

@@ -11,19 +11,18 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// pushbackKey is the trailer by which a server tells the retry policy of a client
-// when to try again: in so many milliseconds, or not at all if that is negative.
-// Clients look for it only where the server sent no headers before.
+// pushbackKey is the trailer with which a server tells a client with a retry policy
+// after how many milliseconds to retry; a negative value means not to retry. Clients
+// use it only if the server has not sent headers before.
 const pushbackKey = "grpc-retry-pushback-ms"
 
-// retryAfter returns when such a call can pass, if that is known.
+// retryAfter returns after what time such a call can pass, if that is known.
 func retryAfter(block *core.BlockError) (after time.Duration, known bool) {
 	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != core.Never
 }
 
-// pushback is the trailer of a call that ended with the refusal: that the client
-// must not try again by itself, unless the wait is one that it may be asked for
-// and that its deadline leaves time for.
+// pushback returns the trailer of a refused call: not to retry, unless the wait is
+// within MaxPushback and the deadline of the call.
 func (g *gate) pushback(ctx context.Context, refusal *core.BlockError) metadata.MD {
 	value := "-1"
 	after, known := retryAfter(refusal)
@@ -34,9 +33,9 @@ func (g *gate) pushback(ctx context.Context, refusal *core.BlockError) metadata.
 	return metadata.MD{pushbackKey: {value}}
 }
 
-// refusalIn returns the refusal that a handler has ended with by means of [Error],
-// nil if it ended otherwise, and what the call ends with: the error of the handler,
-// unless that is a refusal and the names in it are to be hidden.
+// refusalIn returns the refusal that a handler has returned through [Error], nil if
+// there is none, and the error of the call: that of the handler, with the names
+// hidden if it is a refusal and HideRules is set.
 func (g *gate) refusalIn(err error) (*core.BlockError, error) {
 	refused, ok := errors.AsType[*entryError](err)
 	if !ok {

@@ -76,7 +76,7 @@ func TestRefusalOfAResourceInAHandlerIsNotMultiplied(t *testing.T) {
 	}
 }
 
-func TestClientTriesAgainAfterAWaitThatItIsAskedFor(t *testing.T) {
+func TestClientRetriesAfterThePushbackTime(t *testing.T) {
 	for _, s := range shapes() {
 		t.Run(s.name, func(t *testing.T) {
 			var arrived atomic.Int64

@@ -61,7 +61,7 @@ func TestRefusedCallEndsWithResourceExhausted(t *testing.T) {
 	})
 }
 
-func TestRefusalTellsWhenToTryAgain(t *testing.T) {
+func TestRefusalHasTheRetryDelay(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		engine := newEngine(t, flow.Rule{Resource: s.method, Limit: 1, Window: time.Minute})
 		guard, err := engine.Entry(t.Context(), s.method)
@@ -83,7 +83,7 @@ func TestRefusalTellsWhenToTryAgain(t *testing.T) {
 	})
 }
 
-func TestRefusalForEverTellsNoTime(t *testing.T) {
+func TestPermanentRefusalHasNoRetryDelay(t *testing.T) {
 	block := &core.BlockError{Resource: "r", Rule: "closed", RetryAfter: core.Never}
 	for _, detail := range status.Convert(penstockgrpc.Error(block)).Details() {
 		_, tells := detail.(*errdetails.RetryInfo)
@@ -92,7 +92,7 @@ func TestRefusalForEverTellsNoTime(t *testing.T) {
 	assert.Contains(t, status.Convert(penstockgrpc.Error(block)).Message(), "cannot pass under the present rules")
 }
 
-func TestRefusalCanBeAnsweredOtherwise(t *testing.T) {
+func TestBlockedOptionReplacesTheError(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		engine := newEngine(t, flow.Rule{Resource: s.method, Limit: 0})
 		_, err := refuse(t, at, s, engine, penstockgrpc.Options{
@@ -140,7 +140,7 @@ func TestRefusalInAHandlerNamesNothingWhereRulesAreHidden(t *testing.T) {
 	}
 }
 
-func TestCallThatIsNotMadeForAnotherReasonCanBeAnsweredOtherwise(t *testing.T) {
+func TestEntryErrorOptionReplacesTheError(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		engine := newEngine(t)
 		engine.Close()
@@ -159,7 +159,7 @@ func TestCallThatIsNotMadeForAnotherReasonCanBeAnsweredOtherwise(t *testing.T) {
 	})
 }
 
-func TestRefusedCallNeverEndsWell(t *testing.T) {
+func TestRefusedCallNeverSucceeds(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		engine := newEngine(t, flow.Rule{Resource: s.method, Limit: 0})
 		_, err := refuse(t, at, s, engine, penstockgrpc.Options{
@@ -209,7 +209,7 @@ func TestCallThatIsCancelledWhileItWaitsIsCanceled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- s.call(ctx, client) }()
-		require.Eventually(t, func() bool { return totals(engine, s.method).Waiting == 1 }, patience, interval)
+		require.Eventually(t, func() bool { return totals(engine, s.method).Waiting == 1 }, eventTimeout, interval)
 		cancel()
 
 		err := <-ended
@@ -288,7 +288,7 @@ func TestErrorLeavesOtherErrorsAlone(t *testing.T) {
 	}
 }
 
-func TestErrorReadsLikeAStatus(t *testing.T) {
+func TestErrorTextIsThatOfTheStatus(t *testing.T) {
 	err := penstockgrpc.Error(&core.BlockError{Resource: "r", Kind: "flow", Rule: "x"})
 	assert.EqualError(t, err, `rpc error: code = ResourceExhausted desc = penstock: "r" blocked by flow "x"`)
 }

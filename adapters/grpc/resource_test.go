@@ -53,7 +53,7 @@ func TestOptionsTellResourceAndOrigin(t *testing.T) {
 	})
 }
 
-func TestTokensAreWhatACallTakes(t *testing.T) {
+func TestTokensOptionSetsTheTokensOfACall(t *testing.T) {
 	tokens := 7
 	options := penstockgrpc.Options{Tokens: func(_ context.Context, fullMethod string, request any) int {
 		_, unary := request.(*testpb.SimpleRequest)
@@ -81,7 +81,7 @@ func TestCallWithoutResourceIsNotGuarded(t *testing.T) {
 	})
 }
 
-func TestNoEngineIsTheDefaultEngine(t *testing.T) {
+func TestNilEngineIsTheDefaultEngine(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		before := totals(penstock.Default(), s.method).Passed
 		require.NoError(t, s.call(t.Context(), guard(t, at, nil, penstockgrpc.Options{}, service{finish: succeed})))
@@ -89,7 +89,7 @@ func TestNoEngineIsTheDefaultEngine(t *testing.T) {
 	})
 }
 
-func TestUnknownMethodIsNoResource(t *testing.T) {
+func TestUnknownMethodCreatesNoResource(t *testing.T) {
 	engine := newEngine(t)
 	address, _ := serve(t, service{}, guardServer(engine, penstockgrpc.Options{})...)
 	conn := dial(t, address)
@@ -98,7 +98,7 @@ func TestUnknownMethodIsNoResource(t *testing.T) {
 	assert.Empty(t, engine.Snapshot().Resources)
 }
 
-func TestNamesMadeUpByClientsAreBounded(t *testing.T) {
+func TestNamesChosenByClientsAreBounded(t *testing.T) {
 	const bound = 10
 	engine := newEngineOf(t, core.Config{MaxResources: bound})
 	proxy := grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {

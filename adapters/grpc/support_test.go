@@ -20,10 +20,10 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// patience is how long a test waits for what must happen.
+// eventTimeout is how long a test waits for an expected event.
 const (
-	patience = 20 * time.Second
-	interval = time.Millisecond // between looks
+	eventTimeout = 20 * time.Second
+	interval     = time.Millisecond // between looks
 )
 
 // side is where the guard stands.
@@ -43,7 +43,7 @@ func everywhere(t *testing.T, test func(t *testing.T, at side, s shape)) {
 	}
 }
 
-// newEngine returns an engine on a clock that stands still, an hour behind real
+// newEngine returns an engine on a clock that does not advance by itself, an hour behind real
 // time: no deadline of a context is too near for a call to wait.
 func newEngine(t testing.TB, limits ...flow.Rule) *core.Engine {
 	t.Helper()
@@ -125,7 +125,7 @@ func guardClient(engine *core.Engine, options penstockgrpc.Options) []grpc.DialO
 }
 
 // outcomes are server options that note how calls end, as seen by an
-// interceptor further out than those that come after.
+// outer interceptor than those that come after.
 func outcomes(note func(error)) []any {
 	return []any{
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -158,6 +158,6 @@ func requireEnded(t *testing.T, engine *core.Engine, resource string) core.Resou
 	require.Eventually(t, func() bool {
 		s := totals(engine, resource)
 		return s.InFlight == 0 && s.Completed == s.Passed
-	}, patience, interval)
+	}, eventTimeout, interval)
 	return totals(engine, resource)
 }

@@ -12,15 +12,14 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// answerSlots is how many answers and how many lists of policies are remembered.
+// answerSlots is how many answers and how many lists of policies are cached.
 const answerSlots = 1024
 
-// Answers tells clients of an engine's limits: it sets the header fields of
-// responses and writes those to refused requests. It remembers the last thousand
-// or so answers, because the errors with which an engine refuses are shared: to
-// send one again costs next to nothing, to whichever caller, unless rules name the
-// origin. It is for adapters; make it with [NewAnswers]. It is safe for concurrent
-// use.
+// Answers sets the header fields that tell clients about limits, and writes the
+// responses to refused requests. It caches about a thousand answers, because the
+// errors of refusals are shared: writing a cached answer costs next to nothing. An
+// answer depends on the caller only if rules name its origin. It is for adapters;
+// make it with [NewAnswers]. It is safe for concurrent use.
 type Answers struct {
 	engine *core.Engine
 	fields Fields
@@ -30,24 +29,23 @@ type Answers struct {
 	policies answerSlotsOf[passedCall, []string]
 }
 
-// NewAnswers returns answers to calls of the engine, with the fields that are to
-// be on them.
+// NewAnswers returns the answers for calls of the engine, with the given fields.
 func NewAnswers(engine *core.Engine, fields Fields) *Answers {
 	return &Answers{engine: engine, fields: fields, seed: maphash.MakeSeed()}
 }
 
-// refusedCall is what an answer depends on, beside the rules in force. All origins
-// that no rule names are one.
+// refusedCall is the key of a cached answer to a refused call. All origins that no
+// rule names are the same.
 type refusedCall struct {
 	block  *core.BlockError
 	origin string
 }
 
-// passedCall is the same for a call that passed.
+// passedCall is the key of a cached list of policies for a call that passed.
 type passedCall struct{ resource, origin string }
 
-// answer is the answer to a refused call. Its slices are those of many responses:
-// they must not be written to, and have no room for more.
+// answer is the answer to a refused call. Many responses share its slices: they must
+// not be changed, and their capacity equals their length.
 type answer struct {
 	status                    int
 	retryAfter, limit, policy []string // of the fields; nil where there is none
@@ -98,9 +96,9 @@ func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
 	return &made.value
 }
 
-// isWorthRemembering says whether names, which clients may have chosen, are of a
-// usual length: what is remembered stays in memory. For the same reason names are
-// copied: they may be parts of something larger, such as a header field.
+// isWorthRemembering reports whether names, which clients may have chosen, are short
+// enough to be cached. Names are copied before that, because they may be substrings of
+// something larger, such as a header field.
 func isWorthRemembering(resource, origin string) bool {
 	return len(resource) <= rules.MaxNameLength && len(origin) <= rules.MaxNameLength
 }
@@ -136,15 +134,15 @@ func (a *Answers) SetPassed(header http.Header, resource, origin string) {
 	setField(header, limitFieldName, nearestLimit(quotas))
 }
 
-// remembered is a value that holds for a key under a revision of the rules.
+// remembered is a cached value for a key at a revision of the rules.
 type remembered[K comparable, V any] struct {
 	key      K
 	revision uint64
 	value    V
 }
 
-// answerSlotsOf remember one value each, the last. They are made when the first
-// is needed.
+// answerSlotsOf is a direct-mapped cache: each slot keeps the last value. The slots
+// are allocated on first use.
 type answerSlotsOf[K comparable, V any] struct {
 	slots atomic.Pointer[[answerSlots]atomic.Pointer[remembered[K, V]]]
 }
@@ -153,7 +151,7 @@ func (s *answerSlotsOf[K, V]) at(hash uint64) *atomic.Pointer[remembered[K, V]] 
 	slots := s.slots.Load()
 	if slots == nil {
 		slots = new([answerSlots]atomic.Pointer[remembered[K, V]])
-		s.slots.Store(slots) // in place of another's, perhaps, who has made one or two
+		s.slots.Store(slots) // may replace slots that another goroutine has just allocated
 	}
 	return &slots[hash%answerSlots]
 }

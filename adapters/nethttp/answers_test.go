@@ -41,7 +41,7 @@ func assertAsWritten(t *testing.T, engine *core.Engine, block *core.BlockError, 
 	assert.Equal(t, want.Body.String(), answer.Body.String())
 }
 
-func TestAnswerThatIsRememberedIsTheOneThatWouldBeMade(t *testing.T) {
+func TestCachedAnswerEqualsANewOne(t *testing.T) {
 	mobile := ceiling("mobile", orders, 0)
 	mobile.Origin = "mobile"
 	sets := []rules.Set{
@@ -65,7 +65,7 @@ func TestAnswerThatIsRememberedIsTheOneThatWouldBeMade(t *testing.T) {
 	}
 }
 
-func TestAnswersToManyOriginsAreRight(t *testing.T) {
+func TestAnswersToManyOriginsAreCorrect(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("all", orders, 0))
 	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal)
 	for i := range 5000 { // more than are remembered
@@ -74,7 +74,7 @@ func TestAnswersToManyOriginsAreRight(t *testing.T) {
 	}
 }
 
-func TestAnswersAreNotSpoiledByThoseWhoAddToThem(t *testing.T) {
+func TestChangingAResponseDoesNotChangeTheCachedAnswer(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("all", orders, 0.5))
 	guard, err := engine.Entry(t.Context(), orders)
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestPoliciesOfPassedCallsFollowTheRules(t *testing.T) {
 	}
 }
 
-func TestAnswersDoNotKeepLongNames(t *testing.T) {
+func TestAnswersDoNotCacheLongNames(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("all", "r", 0))
 	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
 	origin := strings.Repeat("o", 1<<20)
@@ -141,7 +141,7 @@ func TestAnswersDoNotKeepLongNames(t *testing.T) {
 	assert.Less(t, heapInUse()-before, int64(50<<20), "200 origins of 1 MiB each")
 }
 
-func TestAnswersDoNotKeepWhatNamesArePartsOf(t *testing.T) {
+func TestCachedNamesDoNotRetainLargerBuffers(t *testing.T) {
 	partners := make([]flow.Rule, 200)
 	for i := range partners {
 		partners[i] = flow.Rule{Name: strconv.Itoa(i), Resource: "r", Origin: strconv.Itoa(i), Limit: 0}

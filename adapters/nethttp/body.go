@@ -7,16 +7,15 @@ import (
 )
 
 // BufferBody reads the body of a request into memory if its length is known and
-// at most limit bytes. A server that speaks HTTP/1.1 notices that a client has
-// left only once the body was read: before that, a call of a client that has left
-// waits for its turn like any other. See [Options.BufferBody], which does this
-// for the requests of a middleware.
+// at most limit bytes. With HTTP/1.1 a server notices that a client has disconnected
+// only after the body was read: until then the call of such a client waits in a queue
+// like any other. [Options.BufferBody] does this for the requests of a middleware.
 //
-// The handler reads the body as before; if it could not be read to its end, the
-// handler gets the error after what could be read. Left alone are bodies of
-// HTTP/2, whose streams tell by themselves, those of unknown length, for their
-// clients may be waiting for an answer before they send more, and those of
-// clients that wait for a "100 Continue".
+// The handler reads the body as usual. If it could not be read to its end, the
+// handler gets the error after the data that could be read. BufferBody does not read
+// bodies of HTTP/2, where the server notices anyway, bodies of unknown length, whose
+// clients may wait for a response before they send more, and bodies of clients that
+// wait for a "100 Continue".
 func BufferBody(r *http.Request, limit int64) {
 	if r.ContentLength <= 0 || r.ContentLength > limit || r.ProtoMajor != 1 || r.Header.Get("Expect") != "" {
 		return
@@ -29,7 +28,7 @@ func BufferBody(r *http.Request, limit int64) {
 // bufferedBody is a body that was read ahead.
 type bufferedBody struct {
 	data *bytes.Reader
-	err  error // that ended the reading, nil at the end of the body
+	err  error // of reading ahead; nil if the body was read to its end
 	io.Closer
 }
 

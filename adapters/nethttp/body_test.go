@@ -20,7 +20,7 @@ import (
 
 // Without BufferBody the call would wait until its turn: the server does not
 // notice that the client has left.
-func TestClientWithABodyThatLeavesGivesItsTurnBack(t *testing.T) {
+func TestClientWithABodyThatDisconnectsLeavesTheQueue(t *testing.T) {
 	turns := queue()
 	turns.Resource = "POST:/orders"
 	engine, virtual := newEngine(t, core.Config{}, turns)
@@ -48,10 +48,10 @@ func TestClientWithABodyThatLeavesGivesItsTurnBack(t *testing.T) {
 		_, err := post(ctx)
 		gone <- err
 	}()
-	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, eventTimeout, time.Millisecond)
 	leave()
 	require.ErrorIs(t, <-gone, context.Canceled)
-	require.Eventually(t, func() bool { return totals(engine, turns.Resource).Waiting == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return totals(engine, turns.Resource).Waiting == 0 }, eventTimeout, time.Millisecond)
 	assert.EqualValues(t, 1, requireEnded(t, engine, turns.Resource, 1).Passed)
 }
 
@@ -66,7 +66,7 @@ func (b *closableBody) Close() error {
 	return nil
 }
 
-func TestBodyThatIsBufferedReadsAsBefore(t *testing.T) {
+func TestBufferedBodyReadsLikeTheOriginal(t *testing.T) {
 	original := &closableBody{Reader: strings.NewReader("an order")}
 	request := httptest.NewRequest(http.MethodPost, "/", original)
 	request.ContentLength = 8
@@ -79,7 +79,7 @@ func TestBodyThatIsBufferedReadsAsBefore(t *testing.T) {
 	assert.True(t, original.closed)
 }
 
-func TestBodyThatBreaksOffTellsTheHandler(t *testing.T) {
+func TestTruncatedBodyReturnsTheErrorToTheHandler(t *testing.T) {
 	lost := errors.New("lost")
 	request := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader("an or"), errorReader{lost}))
 	request.ContentLength = 8
@@ -93,7 +93,7 @@ type errorReader struct{ err error }
 
 func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
 
-func TestBodiesThatAreLeftAlone(t *testing.T) {
+func TestBodiesThatAreNotBuffered(t *testing.T) {
 	for name, change := range map[string]func(*http.Request){
 		"too long":                 func(r *http.Request) { r.ContentLength = 9 },
 		"none":                     func(r *http.Request) { r.ContentLength = 0 },

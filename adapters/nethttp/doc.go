@@ -1,24 +1,24 @@
 // Package nethttp guards HTTP servers and clients of the standard library.
 //
-// On the server's side [Middleware] makes every request a guarded call of the
-// resource "METHOD:/route/{template}". Put it directly around a
-// [http.ServeMux], or around single handlers that a ServeMux calls:
+// On the server [Middleware] makes every request a guarded call of the resource
+// "METHOD:/route/{template}". Put it directly around a [http.ServeMux], or around
+// single handlers that a ServeMux calls:
 //
 //	mux := http.NewServeMux()
 //	mux.Handle("GET /orders/{id}", orders) // is the resource "GET:/orders/{id}"
 //	guarded := nethttp.Middleware(nil, nethttp.Options{})(mux)
 //	log.Fatal(http.ListenAndServe(":8080", guarded))
 //
-// Raw paths and methods that clients make up never become names: what no route
-// matches is the one resource [Unmatched]. Within another router, or with
-// something else around the mux, say what the route is: see [MuxResource],
+// Raw paths and methods that clients choose never become resource names: all
+// requests that no route matches are the one resource [Unmatched]. With another
+// router, or with another handler around the mux, set the route: see [MuxResource],
 // [RouteResource] and docs/adapters.md.
 //
-// A refused request is answered with 429, the fields Retry-After, RateLimit and
-// RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) and a problem body
-// (RFC 9457). A response with a status from 500 up is a failure of the call, and
-// so is a panic, which goes on to whoever recovers it; what comes of a client that
-// has left is none.
+// A refused request is answered with 429, the header fields Retry-After, RateLimit
+// and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10), and a problem body
+// (RFC 9457). A call counts as failed if its status is 500 or above, or if it panics;
+// the panic is passed on. A call whose client has disconnected does not count as
+// failed.
 //
-// On the client's side [Transport] guards outgoing requests.
+// On the client [Transport] guards outgoing requests.
 package nethttp

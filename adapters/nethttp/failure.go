@@ -13,8 +13,8 @@ var (
 	// transport did.
 	ErrPanicked = errors.New("nethttp: the handler panicked")
 
-	// ErrCanceled tells [Options.Failure] that the caller had cancelled the call
-	// before it was answered: for a server, that the client had left.
+	// ErrCanceled is passed to [Options.Failure] if the caller had cancelled the
+	// call before it was answered: on a server, if the client had disconnected.
 	ErrCanceled = errors.New("nethttp: the caller cancelled the call")
 )
 
@@ -25,9 +25,8 @@ func (e StatusError) Error() string {
 	return fmt.Sprintf("nethttp: answered with status %d", int(e))
 }
 
-// Failure returns what a response of that status tells about the call: a
-// [StatusError] from 500 up, else nil. The errors of clients, 4xx, are no
-// failures of the resource.
+// Failure returns a [StatusError] if the status is 500 or above, else nil. Client
+// errors, 4xx, are not failures of the resource.
 func Failure(status int) error {
 	if status >= http.StatusInternalServerError {
 		return StatusError(status)
@@ -42,9 +41,9 @@ func IsFailure(status int, err error) bool {
 	return !errors.Is(err, ErrCanceled) && (err != nil || status >= http.StatusInternalServerError)
 }
 
-// Canceled says whether ctx was cancelled before its deadline, if it has one: the
-// caller no longer waits for the answer. At the deadline and later that is not
-// so, even if ctx was cancelled first: what is still under way then took too long.
+// Canceled reports whether ctx was cancelled before its deadline, if it has one: the
+// caller no longer waits for the answer. At the deadline and later it returns false,
+// even if ctx was cancelled before: a call that is still under way then took too long.
 func Canceled(ctx context.Context) bool {
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		return false
@@ -53,7 +52,7 @@ func Canceled(ctx context.Context) bool {
 	return !ok || time.Until(deadline) > 0
 }
 
-// failureOf returns the error to tell the guard of, nil if the call did not fail.
+// failureOf returns the error for Guard.Fail, nil if the call did not fail.
 func failureOf(isFailure func(int, error) bool, status int, err error) error {
 	switch {
 	case !isFailure(status, err):

@@ -41,7 +41,7 @@ func leave(t *testing.T, server *httptest.Server, ready <-chan struct{}) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestWhatFollowsAClientThatLeftIsNoFailure(t *testing.T) {
+func TestErrorAfterTheClientDisconnectedIsNotAFailure(t *testing.T) {
 	for name, answer := range map[string]func(w http.ResponseWriter){
 		"status 500":     func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
 		"panic to abort": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
@@ -71,7 +71,7 @@ func TestWhatFollowsAClientThatLeftIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestFailureBeforeTheClientLeftCounts(t *testing.T) {
+func TestFailureBeforeTheClientDisconnectedCounts(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	answered := make(chan struct{})
 	server := serve(t, guardOrders(engine, nethttp.Options{}, func(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +96,7 @@ func proxyTo(t *testing.T, engine *core.Engine, backend http.HandlerFunc) *httpt
 	return serve(t, guardOrders(engine, nethttp.Options{}, proxy.ServeHTTP))
 }
 
-func TestProxyWhoseClientLeavesIsNoFailure(t *testing.T) {
+func TestProxyWhoseClientDisconnectsIsNotAFailure(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	begun := make(chan struct{})
 	server := proxyTo(t, engine, func(w http.ResponseWriter, r *http.Request) {
@@ -119,7 +119,7 @@ func breakOff(t *testing.T, server *httptest.Server) {
 	require.NoError(t, conn.Close())
 }
 
-func TestClientThatLeavesWhileItSendsIsNoFailure(t *testing.T) {
+func TestClientThatDisconnectsWhileSendingIsNotAFailure(t *testing.T) {
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err != nil {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -144,7 +144,7 @@ func TestClientThatLeavesWhileItSendsIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestBodyThatTheServerItselfCannotReadIsAFailure(t *testing.T) {
+func TestBodyThatTheServerCannotReadIsAFailure(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	server := serve(t, nethttp.Middleware(engine, nethttp.Options{
 		Resource: func(*http.Request) string { return orders },
@@ -160,7 +160,7 @@ func TestBodyThatTheServerItselfCannotReadIsAFailure(t *testing.T) {
 	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }
 
-func TestProxyWhoseBackendBreaksOffIsAFailure(t *testing.T) {
+func TestProxyWhoseBackendClosesTheConnectionIsAFailure(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	server := proxyTo(t, engine, func(w http.ResponseWriter, r *http.Request) {
 		ok(w, r)
@@ -199,7 +199,7 @@ func TestCallThatEndsAtItsDeadlineWithAFailureCounts(t *testing.T) {
 	}
 }
 
-func TestCanceledIsWhatCallersDoBeforeTheDeadline(t *testing.T) {
+func TestCanceledIsTrueOnlyBeforeTheDeadline(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	assert.False(t, nethttp.Canceled(canceled))
 	cancel()
@@ -221,7 +221,7 @@ type lateCancel struct{ context.Context }
 
 func (lateCancel) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }
 
-func TestOptionsTellWhatIsAFailure(t *testing.T) {
+func TestFailureOptionDecidesWhatIsAFailure(t *testing.T) {
 	type ending struct {
 		status int
 		err    error
@@ -261,7 +261,7 @@ func TestFailureIsWhatTheOptionSays(t *testing.T) {
 	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }
 
-func TestOutgoingCallThatItsCallerCancelsIsNoFailure(t *testing.T) {
+func TestOutgoingCallCancelledByItsCallerIsNotAFailure(t *testing.T) {
 	for name, flush := range map[string]bool{"before the response": false, "while reading its body": true} {
 		t.Run(name, func(t *testing.T) {
 			engine, _ := newEngine(t, core.Config{})
@@ -346,7 +346,7 @@ func TestOptionsOfATransportTellWhatACallTakesAndWhatIsAFailure(t *testing.T) {
 	assert.EqualValues(t, 2, totals(engine, resources[0].Name).Failed)
 }
 
-func TestCallWhoseFailureCannotBeJudgedEnds(t *testing.T) {
+func TestPanicInTheFailureOptionEndsTheCall(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	judge := func(int, error) bool { panic("no opinion") }
 	handler := guardOrders(engine, nethttp.Options{Failure: judge}, ok)

@@ -16,15 +16,14 @@ import (
 type Fields uint8
 
 const (
-	// FieldsOnRefusal puts them on refusals only, where clients need them.
+	// FieldsOnRefusal adds them to refusals only, where clients need them.
 	FieldsOnRefusal Fields = iota
-	// FieldsAlways puts them on the responses of calls that passed, too. Each
-	// then costs a look at every rule on its resource, under their locks, and a
-	// few allocations.
+	// FieldsAlways also adds them to the responses of calls that passed. Each such
+	// response reads every rule of its resource, under its lock, and needs a few
+	// allocations.
 	FieldsAlways
-	// FieldsNever keeps limits and the names of rules and resources to oneself:
-	// nothing of a response tells of them. Refusals have their Retry-After all
-	// the same.
+	// FieldsNever adds them to no response, and keeps limits and the names of
+	// rules and resources out of the body, too. Refusals still have Retry-After.
 	FieldsNever
 )
 
@@ -49,10 +48,9 @@ func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.
 	setField(header, limitFieldName, limitField(block.Rule, 0, resetOf(block)))
 }
 
-// SetPassed sets the header fields of the response to a call of the resource
-// that passed: the RateLimit fields if they are to be on every response and the
-// resource has rules for it. opts are those of the call. An [Answers] does the
-// same at less cost.
+// SetPassed sets the header fields of the response to a call that passed: the
+// RateLimit fields, with [FieldsAlways], if the resource has rules for the call. opts
+// are those of the call. [Answers] does the same at a lower cost.
 func (f Fields) SetPassed(header http.Header, engine *core.Engine, resource string, opts ...core.Option) {
 	if f != FieldsAlways {
 		return
@@ -65,7 +63,7 @@ func (f Fields) SetPassed(header http.Header, engine *core.Engine, resource stri
 	setField(header, limitFieldName, nearestLimit(quotas))
 }
 
-// retryAfter returns when such a call can pass, if that is known.
+// retryAfter returns after what time such a call can pass, if that is known.
 func retryAfter(block *core.BlockError) (after time.Duration, known bool) {
 	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != core.Never
 }
@@ -79,7 +77,7 @@ func resetOf(block *core.BlockError) time.Duration {
 	return after
 }
 
-// setField sets a field unless it would be empty.
+// setField sets a header field unless the value is nil.
 func setField(header http.Header, name string, value []string) {
 	if value != nil {
 		header[name] = value
@@ -122,7 +120,7 @@ func appendPolicy(list []byte, of *core.RuleSnapshot) []byte {
 	return strconv.AppendInt(append(list, ";w="...), window, 10)
 }
 
-// limitField is RateLimit. A reset that cannot be told is left out.
+// limitField returns the field RateLimit, without the reset time if it is unknown.
 func limitField(rule string, remaining int64, reset time.Duration) []string {
 	var few [64]byte
 	item := appendString(few[:0], rule)
@@ -133,9 +131,9 @@ func limitField(rule string, remaining int64, reset time.Duration) []string {
 	return []string{string(item)}
 }
 
-// appendString appends a String of structured fields (RFC 9651, 3.3.3). It can
-// hold printable ASCII only; every other byte is percent-encoded, and so is the
-// percent sign itself: no two names look alike.
+// appendString appends a String of structured fields (RFC 9651, 3.3.3), which can
+// contain printable ASCII only. It percent-encodes every other byte, and the percent
+// sign itself, so that different names stay different.
 func appendString(list []byte, s string) []byte {
 	const digits = "0123456789ABCDEF"
 	list = append(list, '"')

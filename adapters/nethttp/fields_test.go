@@ -46,7 +46,7 @@ func TestRefusalNamesItsRuleAndListsAllPolicies(t *testing.T) {
 	assert.Equal(t, []item{{"per-minute", map[string]int64{"r": 0, "t": 58}}}, parseList(t, refused.header, "RateLimit"))
 }
 
-func TestFieldsAlwaysTellOfTheRuleNearestToItsEnd(t *testing.T) {
+func TestFieldsAlwaysDescribeTheRuleWithTheLeastQuotaLeft(t *testing.T) {
 	engine, virtual := newEngine(t, core.Config{},
 		flow.Rule{Name: "per-minute", Resource: orders, Limit: 5, Window: time.Minute, Buckets: 60},
 		ceiling("per-second", orders, 3),
@@ -102,7 +102,7 @@ func TestFieldsNeverLeaveRetryAfterAndNameNothing(t *testing.T) {
 	}, problemOf(t, refused))
 }
 
-func TestRuleThatBlocksAllPromisesNothing(t *testing.T) {
+func TestRuleThatBlocksAllAnnouncesNoQuota(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("closed", orders, 0))
 	refused := get(t, serve(t, guardOrders(engine, nethttp.Options{}, ok)), "/orders/7")
 	assert.Equal(t, http.StatusTooManyRequests, refused.status)
@@ -132,7 +132,7 @@ func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
 	}
 }
 
-func TestProblemTellsNeverFromUnknown(t *testing.T) {
+func TestProblemDistinguishesNeverFromUnknown(t *testing.T) {
 	for after, want := range map[time.Duration]string{
 		core.Never:  "such a call cannot pass under the present rules",
 		0:           "when such a call can pass is unknown",
@@ -195,7 +195,7 @@ func TestPoliciesOfAnyRulesFollowTheGrammar(t *testing.T) {
 	})
 }
 
-func TestFieldsTellOfTheRulesForTheCaller(t *testing.T) {
+func TestFieldsListTheRulesForTheCaller(t *testing.T) {
 	mobile := ceiling("mobile", orders, 5)
 	mobile.Origin = "mobile"
 	pattern := flow.Rule{Name: "pattern", Match: "GET:*", Limit: 7, Algorithm: flow.TokenBucket}

@@ -11,24 +11,24 @@ import (
 
 // Middleware returns a middleware that makes every request a guarded call of
 // the engine, of [penstock.Default] if that is nil. The call lasts until the
-// handler returns; it is a failure when the status is 500 or above, or when the
-// handler panics, unless the client had left before. The panic goes on.
+// handler returns. It counts as failed if the status is 500 or above, or if the
+// handler panics, unless the client had disconnected before. The panic is passed on.
 //
 // Put it directly around a [http.ServeMux] or around single handlers that a mux
-// calls, which is cheaper by one look-up of the pattern. Around anything else
-// the route is not known yet: set [Options.Resource], to [MuxResource] if there
-// is a mux further in, or to [RouteResource] with what another router says. A
-// middleware that finds that it cannot tell the routes says so in the log, once;
-// set Resource to [PatternResource] if the pattern further out is what you want.
+// calls, which saves one look-up of the pattern. Around anything else the route is
+// not known yet: set [Options.Resource], to [MuxResource] if there is an inner mux,
+// or to [RouteResource] with the route of another router. A middleware that cannot
+// determine the routes logs a warning once; set Resource to [PatternResource] if you
+// want the pattern of an outer mux.
 //
-// A request that comes through two of them, of the same engine and with the same
-// resource, is one call. The outer one is known by the ResponseWriter: wrappers
-// in between must have a method Unwrap, as for [http.ResponseController].
+// A request that passes two such middlewares with the same engine and the same
+// resource is one call. The inner one finds the outer one through the ResponseWriter:
+// wrappers in between must have a method Unwrap, as for [http.ResponseController].
 //
-// Handlers get a ResponseWriter that is a [http.Flusher] and a [http.Hijacker]
-// when the original is, and always an [io.ReaderFrom] and [io.StringWriter];
-// [http.ResponseController] reaches the rest, deadlines and full duplex.
-// [http.Pusher] and the deprecated http.CloseNotifier are not kept.
+// The ResponseWriter of the handler is a [http.Flusher] and a [http.Hijacker] if the
+// original is, and always an [io.ReaderFrom] and an [io.StringWriter].
+// [http.ResponseController] gives access to the rest, such as deadlines and full
+// duplex. [http.Pusher] and the deprecated http.CloseNotifier are not supported.
 func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Handler {
 	if engine == nil {
 		engine = penstock.Default()
@@ -50,8 +50,8 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 	}
 }
 
-// resourceWithin names requests that next will serve. It says whether it goes by
-// a pattern that must be known before.
+// resourceWithin returns the default of Options.Resource for the handler. byPattern
+// says that it uses the pattern that the request already has.
 func resourceWithin(next http.Handler) (resource func(*http.Request) string, byPattern bool) {
 	for again, ok := next.(*handler); ok; again, ok = next.(*handler) { // a middleware around another
 		next = again.next
@@ -62,7 +62,7 @@ func resourceWithin(next http.Handler) (resource func(*http.Request) string, byP
 	return PatternResource(), true
 }
 
-// middleware is what the handlers of one middleware have in common.
+// middleware is what the handlers of one middleware share.
 type middleware struct {
 	engine  *core.Engine
 	options Options
@@ -74,8 +74,8 @@ type handler struct {
 	*middleware
 	next      http.Handler
 	resource  func(*http.Request) string
-	byDefault bool // the program did not say what resource is
-	byPattern bool // and it goes by a pattern that must be known before
+	byDefault bool // resource is the default
+	byPattern bool // resource uses the pattern that the request already has
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +96,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.serve(w, r, resource, &guard)
 }
 
-// serve makes a call that was let through.
+// serve runs the handler for a call that passed.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string, guard *core.Guard) {
 	recorder, watched := record(recorder{ResponseWriter: w, engine: h.engine, resource: resource, request: r})
 	pattern, returned := r.Pattern, false
@@ -119,9 +119,9 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string,
 	}
 }
 
-// wasServedByAnother says whether another route than the one that the resource is
-// named after has served the request: it was not known before, or not all of it.
-// The pattern is that of the request before it was served.
+// wasServedByAnother reports whether another route than that in the resource's name
+// has served the request, because the route was not yet known, or not completely.
+// pattern is that of the request before it was served.
 func (h *handler) wasServedByAnother(r *http.Request, resource, pattern string, status int) bool {
 	switch {
 	case resource == Unmatched && status < http.StatusMultipleChoices:
@@ -134,8 +134,7 @@ func (h *handler) wasServedByAnother(r *http.Request, resource, pattern string, 
 	return resource != Unmatched && !isNamedAfter(resource, r.Pattern) // a mux below the mux
 }
 
-// warnOfRoutes says, once, that the routes of requests are not known when they
-// are to be guarded.
+// warnOfRoutes logs once that the middleware does not know the routes of requests.
 func (m *middleware) warnOfRoutes(r *http.Request, resource string) {
 	if m.warned.Swap(true) {
 		return
@@ -161,7 +160,7 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error, orig
 	}
 }
 
-// blockOf returns the refusal that err of Entry is, nil if it is none.
+// blockOf returns an error of Entry as a refusal, nil if it is none.
 func blockOf(err error) *core.BlockError {
 	block, _ := err.(*core.BlockError) //nolint:errorlint // Entry does not wrap it, and errors.As allocates
 	return block

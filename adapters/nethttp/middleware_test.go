@@ -124,7 +124,7 @@ func statusHandler(statuses ...int) http.HandlerFunc {
 	}
 }
 
-// endless is a reader that gives 'x' for ever.
+// endless is a reader of infinitely many 'x'.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -134,7 +134,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestPanicIsAFailureAndGoesOn(t *testing.T) {
+func TestPanicIsAFailureAndIsPassedOn(t *testing.T) {
 	for name, value := range map[string]any{"of the handler": "boom", "to abort": http.ErrAbortHandler} {
 		t.Run(name, func(t *testing.T) {
 			engine, _ := newEngine(t, core.Config{})
@@ -174,7 +174,7 @@ func TestCallHasTheOriginThatTheOptionTells(t *testing.T) {
 	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }
 
-func TestNoEngineIsTheDefaultEngine(t *testing.T) {
+func TestNilEngineIsTheDefaultEngine(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /of/the/default/engine", ok)
 	server := serve(t, nethttp.Middleware(nil, nethttp.Options{})(mux))
@@ -183,7 +183,7 @@ func TestNoEngineIsTheDefaultEngine(t *testing.T) {
 	assert.Equal(t, before+1, totals(penstock.Default(), "GET:/of/the/default/engine").Passed)
 }
 
-func TestBlockedWritesTheAnswerOfARefusal(t *testing.T) {
+func TestBlockedWritesTheResponseToARefusal(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 0.5))
 	server := serve(t, guardOrders(engine, nethttp.Options{
 		Blocked: func(w http.ResponseWriter, r *http.Request, block *core.BlockError) {
@@ -203,12 +203,12 @@ func queue() flow.Rule {
 	return flow.Rule{Name: "turns", Resource: orders, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute}
 }
 
-func TestCallPassesWhenItsTurnHasCome(t *testing.T) {
+func TestQueuedCallPassesAtItsTime(t *testing.T) {
 	engine, virtual := newEngine(t, core.Config{}, queue())
 	server := serve(t, guardOrders(engine, nethttp.Options{}, ok))
 	assert.Equal(t, http.StatusOK, get(t, server, "/orders/1").status)
 	go func() {
-		if assert.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond) {
+		if assert.Eventually(t, func() bool { return virtual.Timers() == 1 }, eventTimeout, time.Millisecond) {
 			virtual.Advance(time.Second)
 		}
 	}()
@@ -216,7 +216,7 @@ func TestCallPassesWhenItsTurnHasCome(t *testing.T) {
 	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 2).Waited)
 }
 
-func TestClientThatGoesWhileItWaitsIsLoggedAs499(t *testing.T) {
+func TestClientThatDisconnectsWhileWaitingIsLoggedAs499(t *testing.T) {
 	engine, virtual := newEngine(t, core.Config{}, queue())
 	guarded := guardOrders(engine, nethttp.Options{}, ok)
 	statuses := make(chan int, 2)
@@ -235,7 +235,7 @@ func TestClientThatGoesWhileItWaitsIsLoggedAs499(t *testing.T) {
 		_, err := server.Client().Do(request) //nolint:bodyclose // there is no response
 		gone <- err
 	}()
-	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, eventTimeout, time.Millisecond)
 	leave()
 	require.ErrorIs(t, <-gone, context.Canceled)
 	assert.Equal(t, 499, <-statuses)
@@ -250,7 +250,7 @@ func TestTokensBelowOneAreAMistakeOfTheProgram(t *testing.T) {
 	assert.Contains(t, response.body, "Tokens(-1)")
 }
 
-func TestEntryErrorWritesTheAnswerOfACallThatIsNotMade(t *testing.T) {
+func TestEntryErrorWritesTheResponseToACallThatIsNotMade(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	server := serve(t, guardOrders(engine, nethttp.Options{
 		EntryError: func(w http.ResponseWriter, r *http.Request, err error) {
@@ -264,7 +264,7 @@ func TestEntryErrorWritesTheAnswerOfACallThatIsNotMade(t *testing.T) {
 	assert.Equal(t, "/orders/7 "+core.ErrClosed.Error()+"\n", response.body)
 }
 
-func TestTokensAreWhatACallTakes(t *testing.T) {
+func TestTokensOptionSetsTheTokensOfACall(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 10))
 	server := serve(t, guardOrders(engine, nethttp.Options{
 		Tokens: func(r *http.Request) int { return len(r.URL.RawQuery) },

@@ -9,24 +9,24 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// Unmatched is the resource of all requests that no route of the program
-// matches: they share this one name, whatever their paths and methods are.
+// Unmatched is the resource of all requests that no route matches, whatever their
+// paths and methods are.
 const Unmatched = "unmatched"
 
-// maxNames is how many names a Names remembers.
+// maxNames is how many names a Names caches.
 const maxNames = 10_000
 
-// Names makes the names of resources, "METHOD:route", and remembers the first
-// 10,000, so that naming a call of these allocates nothing. Further ones, and
-// those of routes longer than names of rules can be, are made anew each time. Nothing is ever forgotten: routes have to come from the
-// program, never from clients. The zero value is ready; it is safe for
-// concurrent use and must not be copied.
+// Names makes the names of resources, "METHOD:route". It caches the first 10,000, so
+// that naming a call of these allocates nothing. It does not cache further ones, nor
+// names of routes that are longer than the names of rules can be. Nothing is ever
+// evicted: routes must come from the program, never from clients. The zero value is
+// ready to use. It is safe for concurrent use and must not be copied.
 type Names struct {
 	known atomic.Pointer[map[endpoint]string] // immutable; read without the lock
 
 	mu     sync.Mutex
-	all    map[endpoint]string // guarded by mu: known and what came since; nil if nothing did
-	misses int                 // guarded by mu: look-ups of all since known was replaced
+	all    map[endpoint]string // guarded by mu: known and later names; nil if there are none
+	misses int                 // guarded by mu: look-ups in all since known was replaced
 }
 
 type endpoint struct{ method, route string }
@@ -56,9 +56,9 @@ func (n *Names) Name(method, route string) string {
 
 func (e endpoint) name() string { return e.method + ":" + e.route }
 
-// add returns the name of an endpoint that known does not have. What was added
-// becomes known after as many look-ups under the lock as there are names: n names
-// are copied a few times each, not n times.
+// add returns the name of an endpoint that known does not have. New names become
+// known after as many look-ups under the lock as there are names, so that n names are
+// copied a few times each, not n times.
 func (n *Names) add(key endpoint) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -85,8 +85,8 @@ func (n *Names) add(key endpoint) string {
 	return name
 }
 
-// boundedMethod returns constants only: the method of a request may be part of
-// a larger buffer, which a remembered name would keep alive.
+// boundedMethod returns constants only, because the method of a request may be part
+// of a larger buffer, which a cached name would keep in memory.
 func boundedMethod(method string) string {
 	switch method {
 	case http.MethodGet, "":

@@ -35,7 +35,7 @@ func TestNamesAreMethodAndRoute(t *testing.T) {
 	}
 }
 
-func TestNamingAgainAllocatesNothing(t *testing.T) {
+func TestCachedNameAllocatesNothing(t *testing.T) {
 	var names nethttp.Names
 	names.Name("GET", "/orders/{id}")
 	names.Name("PURGE", "/orders/{id}")
@@ -60,7 +60,7 @@ func TestNamesAreSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-func TestTenThousandsOfNamesAreMadeInNoTime(t *testing.T) {
+func TestTensOfThousandsOfNamesNeedLittleMemory(t *testing.T) {
 	const routes = 30_000
 	var names nethttp.Names
 	route := func(i int) string { return "/routes/" + strconv.Itoa(i) }
@@ -77,7 +77,7 @@ func TestTenThousandsOfNamesAreMadeInNoTime(t *testing.T) {
 	assert.Less(t, allocated, 4.0*routes)
 }
 
-func TestNamesThatAreRememberedAreBounded(t *testing.T) {
+func TestCachedNamesAreBounded(t *testing.T) {
 	const bound, more = 10_000, 5_000
 	var names nethttp.Names
 	for i := range bound + more {
@@ -91,7 +91,7 @@ func TestNamesThatAreRememberedAreBounded(t *testing.T) {
 	}
 }
 
-func TestNamesOfLongRoutesAreNotRemembered(t *testing.T) {
+func TestNamesOfLongRoutesAreNotCached(t *testing.T) {
 	var names nethttp.Names
 	for length, remembered := range map[int]bool{1024: true, 1025: false} {
 		route := "/" + strings.Repeat("r", length-1)

@@ -7,22 +7,22 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// Options say how requests are guarded. The zero value is a good one. The
+// Options configure how requests are guarded. The zero value is ready to use. The
 // functions must be safe for concurrent use.
 type Options struct {
-	// Resource names the resource that a request is a call of; where it returns
-	// "", the request is not guarded, which is for health checks and the like.
-	// Names must not come from clients: map paths to routes, see [RouteResource].
-	// Defaults to [MuxResource] when the middleware is directly around a
-	// [http.ServeMux] or something that embeds one, else to [PatternResource].
+	// Resource returns the name of the resource of a request, or "" if the request
+	// is not to be guarded, such as a health check. Names must not come from
+	// clients: map paths to routes, see [RouteResource]. Defaults to [MuxResource]
+	// if the middleware is directly around a [http.ServeMux] or a type that embeds
+	// one, else to [PatternResource].
 	Resource func(*http.Request) string
 
-	// Origin names who is calling, "" if that is unknown. Defaults to nobody.
+	// Origin returns the name of the caller, "" if it is unknown. Defaults to "".
 	Origin func(*http.Request) string
 
-	// Tokens is how many tokens of its rules a call takes, from 1: what it costs,
-	// for rules that count more than requests. A call of fewer is a mistake of
-	// the program, see EntryError. Defaults to 1 for every call.
+	// Tokens returns how many tokens a call takes from its rules, at least 1: its
+	// cost, for rules that count more than requests. Fewer are an error, see
+	// EntryError. Defaults to 1 for every call.
 	Tokens func(*http.Request) int
 
 	// Attributes returns what rules may look at beside the origin, made by
@@ -31,46 +31,48 @@ type Options struct {
 	Attributes func(*http.Request) []core.Option
 
 	// Blocked answers a request that was refused: it writes the status and the
-	// body. The header fields that Fields speaks of, and Retry-After, are set
-	// when it is called. The error is shared: do not write to it. Defaults to
-	// a problem body, see [WriteProblem].
+	// body. Retry-After and the fields that Fields selects are already set. The
+	// error is shared: do not change it. Defaults to a problem body, see
+	// [WriteProblem].
 	Blocked func(http.ResponseWriter, *http.Request, *core.BlockError)
 
-	// EntryError answers a request that was not let through for another reason
-	// than a refusal: with err the caller's context ended while the call waited
-	// (context.Canceled, context.DeadlineExceeded), the engine is closed
-	// ([core.ErrClosed]), or the options make no sense ([core.ErrInvalid]).
-	// Defaults to [WriteProblem]: 499, 503, 503 and 500.
+	// EntryError answers a request that did not pass for another reason than a
+	// refusal: the context ended while the call waited (context.Canceled,
+	// context.DeadlineExceeded), the engine is closed ([core.ErrClosed]), or the
+	// options are invalid ([core.ErrInvalid]). Defaults to [WriteProblem]: 499,
+	// 503, 503 and 500.
 	EntryError func(w http.ResponseWriter, r *http.Request, err error)
 
-	// Failure says whether a call that was answered with the status counts as
-	// failed. The error is [ErrCanceled] if the client had left before the
-	// answer began, else nil. A panic always counts, unless the client had left.
-	// Defaults to [IsFailure]: from 500 up, unless the client had left.
+	// Failure returns whether a call that was answered with the status counts as
+	// failed. The error is [ErrCanceled] if the client had disconnected before the
+	// response began, else nil. A panic always counts, unless the client had
+	// disconnected. Defaults to [IsFailure]: 500 or above, unless the client had
+	// disconnected.
 	Failure func(status int, err error) bool
 
-	// Fields says which responses carry the RateLimit fields, and whether
-	// refusals name rules at all. Defaults to [FieldsOnRefusal].
+	// Fields selects the responses with RateLimit fields, and whether refusals
+	// name rules at all. Defaults to [FieldsOnRefusal].
 	Fields Fields
 
-	// BufferBody is up to how many bytes of a body are read before the call is
-	// made, 0 for none. Set it where calls may wait and requests have bodies: over
-	// HTTP/1.1 the server does not notice before the body was read that a client
-	// has left, and the call of such a client keeps its turn in the queue. Each
-	// request that is read takes that memory and has not passed any rule yet, and
-	// reading lasts as long as the client takes: set [http.Server.ReadTimeout]
-	// too. See [BufferBody] for the bodies that are left alone.
+	// BufferBody is how many bytes of a body are read at most before the call is
+	// made, 0 for none. Set it if calls may wait and requests have bodies: with
+	// HTTP/1.1 the server notices that a client has disconnected only after the
+	// body was read, and until then its call keeps its place in the queue. Each
+	// such request takes that memory before it has passed any rule, and reading
+	// takes as long as the client wants: set [http.Server.ReadTimeout] too. See
+	// [BufferBody] for the bodies that are not read.
 	BufferBody int64
 
-	// Logger is warned, once, when the middleware cannot tell the routes of
-	// requests: then rules on routes limit nothing. Defaults to [slog.Default].
+	// Logger receives a warning, once, if the middleware cannot determine the
+	// routes of requests: rules for routes then have no effect. Defaults to
+	// [slog.Default].
 	Logger *slog.Logger
 }
 
-// optionCount is how many options a call has at the most.
+// optionCount is the highest number of options of a call.
 const optionCount = 4
 
-// origin names who is calling.
+// origin returns the name of the caller.
 func (o *Options) origin(r *http.Request) string {
 	if o.Origin == nil {
 		return ""
@@ -78,7 +80,7 @@ func (o *Options) origin(r *http.Request) string {
 	return o.Origin(r)
 }
 
-// appendTo appends what is known of the call that r asks for.
+// appendTo appends the options for the call of the request.
 func (o *Options) appendTo(opts []core.Option, r *http.Request, origin string) []core.Option {
 	opts = append(opts, core.Inbound())
 	if origin != "" {

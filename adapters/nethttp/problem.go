@@ -20,12 +20,12 @@ const (
 
 	problemType = "application/problem+json"
 
-	// noType is the type of a problem that its status says all about.
+	// noType is the type of a problem that has no meaning beyond its status.
 	noType = "about:blank"
 )
 
-// statusClientClosedRequest is what servers have agreed to log for a client
-// that did not wait for the answer.
+// statusClientClosedRequest is the status that servers commonly log for a client that
+// did not wait for the response.
 const statusClientClosedRequest = 499
 
 // problem is the body of a refusal: problem details by RFC 9457.
@@ -49,7 +49,7 @@ type problem struct {
 //     499, for logs: the client has gone;
 //   - anything else is a mistake of the program, and a 500.
 //
-// Header fields are the caller's, see [Fields.SetRefused]. For refusals that name
+// The caller sets the header fields, see [Fields.SetRefused]. For refusals that name
 // no rule see [FieldsNever] and [Answers].
 func WriteProblem(w http.ResponseWriter, err error) {
 	if errors.Is(err, context.Canceled) {
@@ -80,8 +80,8 @@ func problemOf(err error) problem {
 	return plainProblem(http.StatusInternalServerError, err.Error())
 }
 
-// problemOfBlock is that of a refusal, which names the resource and the rule or
-// neither.
+// problemOfBlock returns the problem for a refusal. named says whether it names the
+// resource and the rule.
 func problemOfBlock(block *core.BlockError, named bool) problem {
 	detail := "The call was refused"
 	if named {

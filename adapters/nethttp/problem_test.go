@@ -32,7 +32,7 @@ func problemOf(t *testing.T, response answer) problem {
 	return p
 }
 
-func TestRefusalByACeilingSaysWhichQuotaIsExceeded(t *testing.T) {
+func TestRefusalByAFlowRuleNamesTheExceededQuota(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1))
 	server := serve(t, guardOrders(engine, nethttp.Options{}, ok))
 	get(t, server, "/orders/7")

@@ -16,17 +16,17 @@ const (
 	// quotaWindows is how many windows are tried for a whole quota.
 	quotaWindows = 100
 
-	// longestQuotaWindow is how long, in seconds, a window may have to be to
-	// have room for one call: 30 years. A ceiling below that announces 0.
+	// longestQuotaWindow is the longest window, in seconds, that is announced for
+	// a quota of one call: 30 years. A lower rate announces 0.
 	longestQuotaWindow = 1e9
 )
 
-// wholeQuota says with whole numbers, which is what a RateLimit-Policy has, what
-// rate a rule allows: the quota in a window of so many seconds. The window is
-// the shortest one, not shorter than the rule's, in which that is exact (see
-// quotaPrecision): 0.5 in 1s is 1 in 2 s; 100 in 100ms is 1000 in 1 s. If none of a
-// hundred windows is, the closest one is taken and the quota rounded down: it
-// does not promise more than the rule gives.
+// wholeQuota converts the rate of a rule to whole numbers, as RateLimit-Policy needs
+// them: a quota in a window of so many seconds. The window is the shortest one, not
+// shorter than the rule's, for which that is exact (see quotaPrecision): 0.5 in 1 s
+// becomes 1 in 2 s; 100 in 100 ms becomes 1000 in 1 s. If none of a hundred windows
+// is exact, it takes the closest one and rounds the quota down, so that it never
+// announces more than the rule allows.
 func wholeQuota(limit float64, window time.Duration) (quota, seconds int64) {
 	first := wholeSeconds(window)
 	rate := limit / window.Seconds()

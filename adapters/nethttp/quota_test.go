@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-func TestWholeQuotaSaysTheRateOfARule(t *testing.T) {
+func TestWholeQuotaEqualsTheRateOfTheRule(t *testing.T) {
 	for _, test := range []struct {
 		limit          float64
 		window         time.Duration
@@ -41,7 +41,7 @@ func TestWholeQuotaSaysTheRateOfARule(t *testing.T) {
 	}
 }
 
-func TestWholeQuotaPromisesNoMoreThanTheRule(t *testing.T) {
+func TestWholeQuotaNeverExceedsTheRateOfTheRule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Float64Range(0, flow.MaxLimit).Draw(t, "limit")
 		window := time.Duration(rapid.Int64Range(int64(flow.MinWindow), int64(flow.MaxWindow)).Draw(t, "window"))

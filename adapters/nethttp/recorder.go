@@ -9,11 +9,10 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// recorder is a ResponseWriter that remembers the status, and of which call it is
-// the writer. What handlers may
-// find out by a type assertion is kept: the types below add flushing and
-// hijacking to it where the original can do that. Copying from a reader and
-// writing strings it can always do, as well as the original does.
+// recorder is the ResponseWriter of a guarded call. It records the status, and the
+// engine and the resource of the call. The types below add Flusher and Hijacker if the
+// original implements them. ReaderFrom and StringWriter are always implemented, and
+// as efficient as in the original.
 type recorder struct {
 	http.ResponseWriter
 	engine   *core.Engine
@@ -21,10 +20,10 @@ type recorder struct {
 	request  *http.Request
 
 	status   int  // 0 until the header is written
-	canceled bool // the client had left by then
+	canceled bool // the client had disconnected by then
 }
 
-// guarded is what the writers below have in common.
+// guarded is implemented by all the writers below.
 type guarded interface {
 	guardedBy(engine *core.Engine, resource string) bool
 }
@@ -33,10 +32,10 @@ func (r *recorder) guardedBy(engine *core.Engine, resource string) bool {
 	return r.engine == engine && r.resource == resource
 }
 
-// isGuarded says whether a middleware further out has made the request a call of
-// the resource. It is the writer that tells, through those of other middlewares
-// that can be unwrapped: a mark in the request's context would take a copy of the
-// request, and keep the pattern from those further out.
+// isGuarded reports whether an outer middleware already guards the request as a call
+// of the resource. It unwraps the writers of other middlewares. A mark in the context
+// of the request would need a copy of the request, and outer handlers would then not
+// see the pattern.
 func isGuarded(w http.ResponseWriter, engine *core.Engine, resource string) bool {
 	for {
 		if g, ok := w.(guarded); ok && g.guardedBy(engine, resource) {
@@ -50,7 +49,8 @@ func isGuarded(w http.ResponseWriter, engine *core.Engine, resource string) bool
 	}
 }
 
-// record makes of a recorder the writer for the handler.
+// record returns the recorder, and the writer for the handler, which has the same
+// optional interfaces as the original.
 func record(r recorder) (*recorder, http.ResponseWriter) {
 	w := r.ResponseWriter
 	_, flushes := w.(http.Flusher)
@@ -75,7 +75,7 @@ func record(r recorder) (*recorder, http.ResponseWriter) {
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 func (r *recorder) WriteHeader(status int) {
-	// Other 1xx are informational: the status is still to come.
+	// Other 1xx are informational: the final status follows.
 	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
 		r.written(status)
 	}
@@ -92,8 +92,8 @@ func (r *recorder) WriteString(data string) (int, error) {
 	return io.WriteString(r.ResponseWriter, data)
 }
 
-// ReadFrom lets the original use sendfile and the like. A source that has
-// nothing to give leaves the header unwritten.
+// ReadFrom lets the original use sendfile and similar. An empty source leaves the
+// header unwritten.
 func (r *recorder) ReadFrom(source io.Reader) (int64, error) {
 	n, err := io.Copy(r.ResponseWriter, source)
 	if n > 0 {
@@ -102,15 +102,15 @@ func (r *recorder) ReadFrom(source io.Reader) (int64, error) {
 	return n, err
 }
 
-// written notes that the header is written: only the first time counts.
+// written records the status. Only the first call has an effect.
 func (r *recorder) written(status int) {
 	if r.status == 0 {
 		r.status, r.canceled = status, Canceled(r.request.Context())
 	}
 }
 
-// answered returns the status, which is 200 where the handler has written
-// nothing, and [ErrCanceled] if the client had left before.
+// answered returns the status, which is 200 if the handler has written nothing, and
+// [ErrCanceled] if the client had disconnected before.
 func (r *recorder) answered() (status int, err error) {
 	r.written(http.StatusOK)
 	if r.canceled {
@@ -121,7 +121,7 @@ func (r *recorder) answered() (status int, err error) {
 
 type flushRecorder struct{ recorder }
 
-func (f *flushRecorder) Flush() { _ = f.FlushError() } // a Flusher has no error to tell
+func (f *flushRecorder) Flush() { _ = f.FlushError() } // a Flusher returns no error
 
 func (f *flushRecorder) FlushError() error {
 	f.written(http.StatusOK)

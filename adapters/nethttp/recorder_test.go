@@ -111,7 +111,7 @@ func TestCopyingReachesTheReaderFromOfTheServer(t *testing.T) {
 	assert.EqualValues(t, len(content), copied)
 }
 
-func TestStringsAreWrittenAsStrings(t *testing.T) {
+func TestStringsAreWrittenWithoutCopying(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	server := serve(t, guardOrders(engine, nethttp.Options{}, func(w http.ResponseWriter, _ *http.Request) {
 		n, err := w.(io.StringWriter).WriteString("text")
@@ -147,7 +147,7 @@ type (
 	plainWriter struct{ http.ResponseWriter }
 )
 
-func TestHandlerSeesNoMoreThanTheOriginalCan(t *testing.T) {
+func TestWriterHasTheInterfacesOfTheOriginal(t *testing.T) {
 	for _, test := range []struct {
 		name            string
 		limit           func(http.ResponseWriter) http.ResponseWriter

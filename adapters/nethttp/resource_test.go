@@ -93,7 +93,7 @@ func TestAnswersOfTheMuxItselfAreUnmatched(t *testing.T) {
 	}
 }
 
-func TestRegisteredRedirectIsARouteLikeAnyOther(t *testing.T) {
+func TestRegisteredRedirectIsARoute(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	mux := http.NewServeMux()
 	mux.Handle("GET /old", http.RedirectHandler("/new", http.StatusMovedPermanently))
@@ -109,7 +109,7 @@ func TestHandlerWithoutAMuxIsUnmatched(t *testing.T) {
 	assert.Equal(t, []string{nethttp.Unmatched}, called(engine))
 }
 
-func TestMuxFurtherInIsAskedThroughMuxResource(t *testing.T) {
+func TestMuxResourceUsesAnInnerMux(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", ok)
@@ -128,7 +128,7 @@ func TestRequestWithoutAResourceIsNotGuarded(t *testing.T) {
 	assert.Empty(t, called(engine))
 }
 
-func TestHundredThousandPathsAndMethodsMakeNoNames(t *testing.T) {
+func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", ok)
@@ -152,7 +152,7 @@ func TestHundredThousandPathsAndMethodsMakeNoNames(t *testing.T) {
 	assert.ElementsMatch(t, possible, called(engine))
 }
 
-func TestPathsAndMethodsOverTheWireMakeNoNames(t *testing.T) {
+func TestPathsAndMethodsOverTheWireNeverBecomeNames(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", ok)
@@ -165,7 +165,7 @@ func TestPathsAndMethodsOverTheWireMakeNoNames(t *testing.T) {
 	assert.Equal(t, []string{"GET:/orders/{id}", nethttp.Unmatched}, called(engine))
 }
 
-func TestUnmatchedPathsOfAServerShareACeiling(t *testing.T) {
+func TestUnmatchedPathsOfAServerShareALimit(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("scans", nethttp.Unmatched, 2))
 	server := serve(t, nethttp.Middleware(engine, nethttp.Options{})(http.NewServeMux()))
 	var statuses []int

@@ -78,7 +78,7 @@ func routeOf(r *http.Request) string {
 	return *route
 }
 
-func TestMiddlewareThatCannotTellRoutesSaysSoOnce(t *testing.T) {
+func TestMiddlewareWithoutRoutesLogsAWarningOnce(t *testing.T) {
 	for name, router := range routers() {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -94,7 +94,7 @@ func TestMiddlewareThatCannotTellRoutesSaysSoOnce(t *testing.T) {
 	}
 }
 
-func TestMiddlewareThatKnowsOnlyTheRouteFurtherOutSaysSoOnce(t *testing.T) {
+func TestMiddlewareWithOuterRouteOnlyLogsAWarningOnce(t *testing.T) {
 	inner := http.NewServeMux()
 	inner.HandleFunc("GET /orders/{id}", ok)
 	wrapped := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { inner.ServeHTTP(w, r) })
@@ -121,7 +121,7 @@ func TestMiddlewareThatKnowsOnlyTheRouteFurtherOutSaysSoOnce(t *testing.T) {
 	}
 }
 
-func TestMiddlewareAroundAMuxThatCallsAnotherSaysSoOnce(t *testing.T) {
+func TestMiddlewareAroundNestedMuxesLogsAWarningOnce(t *testing.T) {
 	inner := http.NewServeMux()
 	inner.HandleFunc("GET /v1/orders/{id}", ok)
 	outer := http.NewServeMux()
@@ -137,7 +137,7 @@ func TestMiddlewareAroundAMuxThatCallsAnotherSaysSoOnce(t *testing.T) {
 	assert.Contains(t, log.String(), `pattern="GET /v1/orders/{id}"`)
 }
 
-func TestMiddlewareIsSilentWhereRoutesAreKnownOrNothingMatches(t *testing.T) {
+func TestMiddlewareLogsNothingIfRoutesAreKnownOrNothingMatches(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", ok)
 	mux.HandleFunc("GET /tree/", ok)
@@ -169,7 +169,7 @@ func TestMiddlewareIsSilentWhereRoutesAreKnownOrNothingMatches(t *testing.T) {
 	}
 }
 
-func TestRouteResourceTakesTheRouteOfAnyRouter(t *testing.T) {
+func TestRouteResourceWorksWithAnyRouter(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1))
 	router := routers()["router that keeps its route to itself"]
 	handler := router(nethttp.Middleware(engine, nethttp.Options{Resource: nethttp.RouteResource(routeOf)}))
@@ -194,7 +194,7 @@ func (m loggingMux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.ServeMux.ServeHTTP(w, r)
 }
 
-func TestMuxThatIsEmbeddedIsLookedThrough(t *testing.T) {
+func TestEmbeddedMuxIsUsed(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	mux := loggingMux{http.NewServeMux(), io.Discard}
 	mux.HandleFunc("GET /orders/{id}", ok)
@@ -207,7 +207,7 @@ type unwrapping struct{ http.ResponseWriter }
 
 func (u unwrapping) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
-func TestRequestThatComesThroughTwoMiddlewaresIsOneCall(t *testing.T) {
+func TestRequestThroughTwoMiddlewaresIsOneCall(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 2))
 	other, _ := newEngine(t, core.Config{})
 	use := func(engine *core.Engine, resource string) func(http.Handler) http.Handler {
@@ -227,7 +227,7 @@ func TestRequestThatComesThroughTwoMiddlewaresIsOneCall(t *testing.T) {
 	assert.EqualValues(t, 2, requireEnded(t, other, orders, 2).Passed, "another engine")
 }
 
-func TestMiddlewareDirectlyAroundItselfCountsARequestOnce(t *testing.T) {
+func TestMiddlewareAroundItselfCountsARequestOnce(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 2))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", ok)

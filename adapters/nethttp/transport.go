@@ -11,36 +11,36 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// Transport guards outgoing requests. A request that is refused is not sent:
-// its error is what [core.Engine.Entry] returned, and [errors.As] finds the
-// [*core.BlockError] in what a [http.Client] makes of it.
+// Transport guards outgoing requests. A refused request is not sent. Its error is
+// that of [core.Engine.Entry]; [errors.As] finds the [*core.BlockError] in the error
+// of a [http.Client], too.
 //
-// The call lasts until the body of the response was read to its end or closed.
-// It is a failure when there is no response, when the body cannot be read, or
-// when the status is 500 or above, unless the caller had cancelled it before. The
-// zero value is ready; do not change the
-// fields once it is in use. It is safe for concurrent use if Base is.
+// The call lasts until the body of the response was read to its end or closed. It
+// counts as failed if there is no response, if the body cannot be read, or if the
+// status is 500 or above, unless the caller had cancelled it before. The zero value
+// is ready to use; do not change the fields once it is in use. It is safe for
+// concurrent use if Base is.
 type Transport struct {
 	// Base sends the requests. Defaults to [http.DefaultTransport].
 	Base http.RoundTripper
 
-	// Engine is asked to let them out. Defaults to [penstock.Default].
+	// Engine guards the requests. Defaults to [penstock.Default].
 	Engine *core.Engine
 
-	// Resource names the resource that a request is a call of; where it returns
-	// "", the request is not guarded. Defaults to "METHOD:host", the host with
-	// its port if the URL has one. If others choose the hosts, their number is
-	// bounded only by the engine's MaxResources.
+	// Resource returns the name of the resource of a request, or "" if the request
+	// is not to be guarded. Defaults to "METHOD:host", with the port if the URL has
+	// one. If others choose the hosts, only the engine's MaxResources bounds the
+	// number of names.
 	Resource func(*http.Request) string
 
-	// Tokens is how many tokens of its rules a call takes, from 1. Defaults to 1
-	// for every call.
+	// Tokens returns how many tokens a call takes from its rules, at least 1.
+	// Defaults to 1 for every call.
 	Tokens func(*http.Request) int
 
-	// Failure says whether a call failed that was answered with the status, 0 if
-	// it was not answered. The error is why there was no response or why its
-	// body could not be read, [ErrCanceled] if the caller had cancelled the call,
-	// else nil. A panic of Base always counts. Defaults to [IsFailure].
+	// Failure returns whether a call counts as failed that was answered with the
+	// status, or 0 without a response. The error is why there was no response or
+	// why its body could not be read, [ErrCanceled] if the caller had cancelled
+	// the call, else nil. A panic of Base always counts. Defaults to [IsFailure].
 	Failure func(status int, err error) bool
 }
 
@@ -62,7 +62,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	var err error
 	if call.guard, err = t.engine().Entry(r.Context(), resource, opts...); err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // a RoundTripper has to; the error to tell is the refusal
+			_ = r.Body.Close() // a RoundTripper must close it; the refusal matters more than an error
 		}
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (t *Transport) resource(r *http.Request) string {
 	return boundedMethod(r.Method) + ":" + r.URL.Host
 }
 
-// outgoing is a call that was let out.
+// outgoing is a call that passed.
 type outgoing struct {
 	guard     core.Guard
 	ctx       context.Context // of the request
@@ -120,7 +120,7 @@ func (o *outgoing) send(base http.RoundTripper, r *http.Request) (*http.Response
 	return response, err
 }
 
-// failure returns the error to tell the guard of, if the call ended with err.
+// failure returns the error for Guard.Fail of a call that ended with err.
 func (o *outgoing) failure(err error) error {
 	if (err != nil || o.status >= http.StatusInternalServerError) && Canceled(o.ctx) {
 		err = ErrCanceled
@@ -145,7 +145,7 @@ func (o *outgoing) follow(response *http.Response) {
 	response.Body = body
 }
 
-// end ends the call with an error or none. What its status told of it stays.
+// end ends the call with an error or nil. A failure by its status stays recorded.
 func (o *outgoing) end(err error) {
 	if err == nil {
 		o.exit(nil)

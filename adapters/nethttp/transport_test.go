@@ -26,7 +26,7 @@ func dial(server *httptest.Server, engine *core.Engine) (client *http.Client, re
 		"GET:" + strings.TrimPrefix(server.URL, "http://")
 }
 
-func TestOutgoingCallLastsAsLongAsItsBody(t *testing.T) {
+func TestOutgoingCallLastsUntilItsBodyIsRead(t *testing.T) {
 	for name, finish := range map[string]func(io.ReadCloser) error{
 		"read to the end": func(body io.ReadCloser) error {
 			_, err := io.Copy(io.Discard, body)
@@ -133,7 +133,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestPanicOfTheBaseIsAFailureAndGoesOn(t *testing.T) {
+func TestPanicOfTheBaseIsAFailureAndIsPassedOn(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	transport := &nethttp.Transport{Engine: engine, Base: roundTrip(func(*http.Request) (*http.Response, error) {
 		panic("boom")

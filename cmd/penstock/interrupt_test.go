@@ -43,7 +43,7 @@ func open(t *testing.T, path string) *os.File {
 		var err error
 		pipe, err = os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 		return err == nil
-	}, patience, time.Millisecond)
+	}, eventTimeout, time.Millisecond)
 	t.Cleanup(func() { _ = pipe.Close() })
 	return pipe
 }
@@ -168,8 +168,8 @@ func TestSignalEndsWaitingForInstances(t *testing.T) {
 	}
 }
 
-// TestSignalEndsACommandWhoseAnswerNobodyReads blocks standard output.
-func TestSignalEndsACommandWhoseAnswerNobodyReads(t *testing.T) {
+// TestSignalEndsACommandWithBlockedOutput blocks standard output.
+func TestSignalEndsACommandWithBlockedOutput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.json")
 	list := strings.Repeat(`,{"resource": "a", "count": 1}`, 5_000)
 	require.NoError(t, os.WriteFile(path, []byte("["+list[1:]+"]"), 0o600))

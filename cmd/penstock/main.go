@@ -1,5 +1,5 @@
-// Command penstock proves rules before they ship, ships them and shows what
-// became of them: see penstock --help.
+// Command penstock tests rules, publishes them to etcd, and shows which instances
+// run them: see penstock --help.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	context.AfterFunc(ctx, func() {
 		stop() // a second signal ends the process at once
 		time.Sleep(grace)
-		os.Exit(command.ExitFailed) // somebody does not read what is written to them
+		os.Exit(command.ExitFailed) // for instance, nobody reads a full pipe
 	})
 	env := command.Env{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv,
@@ -30,6 +30,6 @@ func main() {
 		OutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		ErrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
-	env.Width, _, _ = term.GetSize(int(os.Stdout.Fd())) // 0 when it is none
+	env.Width, _, _ = term.GetSize(int(os.Stdout.Fd())) // 0 without a terminal
 	os.Exit(command.Run(ctx, env, os.Args[1:]))
 }

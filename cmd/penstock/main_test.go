@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is longer than anything here takes on a busy machine.
-const patience = time.Minute
+// eventTimeout is longer than any step of a test takes on a busy machine.
+const eventTimeout = time.Minute
 
 // asCommand is the variable of the environment that makes the binary of the test
 // penstock itself.
@@ -79,7 +79,7 @@ func (p *process) code() int {
 	select {
 	case <-p.ended:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(patience):
+	case <-time.After(eventTimeout):
 		require.Fail(p.t, "it has not ended", "%v: %s", p.cmd.Args[1:], p.err.String())
 		return 0
 	}
@@ -88,7 +88,7 @@ func (p *process) code() int {
 // until returns once the process has written the text to standard error.
 func (p *process) until(text string) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { return strings.Contains(p.err.String(), text) }, patience, 5*time.Millisecond, text)
+	require.Eventually(p.t, func() bool { return strings.Contains(p.err.String(), text) }, eventTimeout, 5*time.Millisecond, text)
 }
 
 // output is what a process wrote so far.

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// backoff draws the pauses between attempts: from zero to a limit that doubles
-// with each failure.
+// backoff is exponential backoff with full jitter: each pause between attempts
+// is random, from zero to a limit that doubles with each failure.
 type backoff struct {
 	min, max time.Duration
-	limit    time.Duration // of the pause drawn last; 0 at first
+	limit    time.Duration // of the previous pause; 0 before the first
 }
 
-// next returns how long to pause after another failure.
+// next doubles the limit and returns how long to pause after a failure.
 func (b *backoff) next() time.Duration {
 	// The comparison is with half the maximum so that doubling cannot overflow.
 	if b.limit > b.max/2 {
@@ -24,11 +24,11 @@ func (b *backoff) next() time.Duration {
 	return rand.N(b.limit + 1) //nolint:gosec // spreads load, guards no secret
 }
 
-// reset makes the next pause a short one.
+// reset makes the limit start at its minimum again.
 func (b *backoff) reset() { b.limit = 0 }
 
-// wait pauses for d and returns whether ctx still lasts.
-func (s *Source) wait(ctx context.Context, d time.Duration) bool {
+// sleep waits for d. It returns false at once when ctx ends first.
+func (s *Source) sleep(ctx context.Context, d time.Duration) bool {
 	timer := s.opts.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {

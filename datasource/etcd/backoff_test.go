@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestBackoffDoublesToItsMaximumAndStartsAnew(t *testing.T) {
+func TestBackoffDoublesToItsMaximumAndResets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shortest := rapid.Int64Range(1, 1<<62).Draw(t, "min")
 		longest := rapid.Int64Range(shortest, 1<<62).Draw(t, "max")
@@ -31,7 +31,7 @@ func TestBackoffDoublesToItsMaximumAndStartsAnew(t *testing.T) {
 	})
 }
 
-func TestBackoffSpreads(t *testing.T) {
+func TestBackoffPausesAreSpread(t *testing.T) {
 	b := backoff{min: time.Hour, max: time.Hour}
 	shortest, longest := time.Hour, time.Duration(0)
 	for range 1000 {

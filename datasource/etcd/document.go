@@ -9,7 +9,8 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// document returns the document that a key and its value are.
+// document converts a key and its value to a document. A value that is too long
+// becomes a document with an error.
 func (s *Source) document(pair *mvccpb.KeyValue) core.Document {
 	d := core.Document{Name: s.documentName(pair), Revision: pair.ModRevision, Created: pair.CreateRevision}
 	if len(pair.Value) > MaxDocumentSize {
@@ -25,8 +26,8 @@ func (s *Source) documentName(pair *mvccpb.KeyValue) string {
 	return string(pair.Key[len(s.keys.Documents):])
 }
 
-// add adds what a key and its value say to a change.
-func (s *Source) add(c *core.Change, pair *mvccpb.KeyValue) {
+// addPair adds a key and its value to a change: a document or a confirmation.
+func (s *Source) addPair(c *core.Change, pair *mvccpb.KeyValue) {
 	switch {
 	case !s.isConfirmationKey(pair):
 		c.Documents = append(c.Documents, s.document(pair))
@@ -35,16 +36,16 @@ func (s *Source) add(c *core.Change, pair *mvccpb.KeyValue) {
 	}
 }
 
-// isConfirmationKey says whether the key is that of [Keys.Confirmation], which comes
-// before those of all documents.
+// isConfirmationKey reports whether the key is that of [Keys.Confirmation], which
+// sorts before those of all documents.
 func (s *Source) isConfirmationKey(pair *mvccpb.KeyValue) bool {
 	return len(pair.Key) == len(s.keys.Documents)
 }
 
-// confirms says whether the value at that key confirms anything.
+// confirms reports whether the value at the confirmation key is a confirmation.
 func confirms(pair *mvccpb.KeyValue) bool { return bytes.HasPrefix(pair.Value, []byte(confirmation)) }
 
-// change returns what events say in one, at most one event for each key.
+// change converts events to one change. There is at most one event for each key.
 func (s *Source) change(events []*mvccpb.Event) core.Change {
 	var c core.Change
 	for _, event := range events {
@@ -52,7 +53,7 @@ func (s *Source) change(events []*mvccpb.Event) core.Change {
 		if event.Type == mvccpb.Event_DELETE {
 			c.Removed = append(c.Removed, s.documentName(event.Kv))
 		} else {
-			s.add(&c, event.Kv)
+			s.addPair(&c, event.Kv)
 		}
 	}
 	return c

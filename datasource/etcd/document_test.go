@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-func TestOfSeveralEventsOnOneKeyTheLatestCounts(t *testing.T) {
+func TestLatestEventOfAKeyIsApplied(t *testing.T) {
 	put := func(name, value string, revision int64) *mvccpb.Event {
 		return &mvccpb.Event{Kv: &mvccpb.KeyValue{Key: []byte("/p/" + name), Value: []byte(value), ModRevision: revision}}
 	}
@@ -50,7 +50,7 @@ func TestOfSeveralEventsOnOneKeyTheLatestCounts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var n news
+			var n eventSet
 			n.add(&pb.WatchResponse{Events: test.events})
 			assert.Equal(t, test.want, (&Source{keys: Keys{Documents: "/p/"}}).change(n.after(0)))
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
 
-// The rules of a service come from etcd: from now on, and as they change.
+// A service loads its rules from etcd and follows their changes.
 func ExampleOpen() {
 	follow := func(ctx context.Context, engine *core.Engine, secure *tls.Config) error {
 		source, err := etcd.Open(clientv3.Config{
@@ -26,7 +26,7 @@ func ExampleOpen() {
 	_ = follow
 }
 
-// A service that has an etcd client already shares it with the source.
+// A service that already has an etcd client shares it with the source.
 func ExampleNew() {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"localhost:2379"}})
 	if err != nil {

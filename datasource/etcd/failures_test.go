@@ -2,7 +2,7 @@ package etcd_test
 
 import "github.com/penstock-go/penstock/core"
 
-// failures is a sink that passes on why a source is disconnected.
+// failures is a sink that receives the errors of a source.
 type failures chan error
 
 func (f failures) Apply(core.Change)                         {}

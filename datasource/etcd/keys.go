@@ -8,7 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Prefix returns where the documents of an application are by convention:
+// Prefix returns the conventional prefix of an application's documents,
 // "/penstock/<app>/".
 func Prefix(app string) string { return "/penstock/" + app + "/" }
 
@@ -17,10 +17,10 @@ const (
 	instancesSuffix = ".instances/"
 )
 
-// Keys tells where in etcd what belongs to an application is. Each field is a
-// prefix that ends in a slash, and none is a prefix of another: whoever follows
-// the documents sees neither history nor reports. That is so only as long as the
-// documents of no application are below those of another one.
+// Keys are the prefixes below which an application's data are in etcd. Each ends in
+// a slash and none is a prefix of another, so a source that follows the documents
+// sees neither history nor reports. The documents of one application must not be
+// below those of another.
 type Keys struct {
 	Documents string // as in "/penstock/shop/"
 	History   string // as in "/penstock/shop.history/"
@@ -30,18 +30,19 @@ type Keys struct {
 // confirmation begins the value at [Keys.Confirmation].
 const confirmation = "removals confirmed"
 
-// Confirmation returns the key and the value by which somebody confirms that rules
-// may go, whatever share of them it is: written together with the change that takes
-// them out, or after it was held back. See [core.Config.MaxRemoval].
+// Confirmation returns the key and the value that confirm a removal of rules,
+// however many. Write them together with the change that removes the rules, or
+// after it was held back. See [core.Config.MaxRemoval].
 //
-// The key is the prefix of the documents itself, which names none. A value that
-// does not begin like this one confirms nothing.
+// The key is the prefix of the documents itself, which is not the key of a document.
+// A value that does not begin like this one confirms nothing.
 func (k Keys) Confirmation(author string) (key, value string) {
 	return k.Documents, confirmation + " by " + author
 }
 
-// KeysOf returns the keys that belong to the documents below a prefix. A slash
-// is added to a prefix that does not end in one.
+// KeysOf returns the keys of an application from the prefix of its documents. It
+// adds a slash to a prefix that does not end in one. It returns an error if the
+// prefix is empty, has an empty part, or is reserved.
 func KeysOf(prefix string) (Keys, error) {
 	base := strings.TrimSuffix(prefix, "/")
 	documents := base + "/"
@@ -58,8 +59,7 @@ func KeysOf(prefix string) (Keys, error) {
 	}
 }
 
-// DocumentRange returns the least key that a document can have and the least
-// one after those of all documents.
+// DocumentRange returns the half-open range of keys that documents can have.
 func (k Keys) DocumentRange() (first, end string) {
 	return k.Documents + "\x00", clientv3.GetPrefixRangeEnd(k.Documents)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
 
-func TestWhatBelongsToAnApplicationIsBesideItsDocuments(t *testing.T) {
+func TestHistoryAndInstancesAreOutsideTheDocuments(t *testing.T) {
 	want := etcd.Keys{
 		Documents: "/penstock/shop/", History: "/penstock/shop.history/", Instances: "/penstock/shop.instances/",
 	}
@@ -28,7 +28,7 @@ func TestWhatBelongsToAnApplicationIsBesideItsDocuments(t *testing.T) {
 	}
 }
 
-func TestPrefixesThatAreNotForDocuments(t *testing.T) {
+func TestReservedAndEmptyPrefixesAreErrors(t *testing.T) {
 	for prefix, says := range map[string]string{
 		"":                          "the prefix is empty",
 		"//":                        "the prefix is empty",
@@ -42,8 +42,8 @@ func TestPrefixesThatAreNotForDocuments(t *testing.T) {
 	}
 }
 
-// Whatever the prefix: none of the keys is among those that belong to something
-// else, so that whoever follows documents sees documents.
+// For every prefix: no key is in the range of the documents, and none is a prefix
+// of another.
 func FuzzKeysOf(f *testing.F) {
 	for _, prefix := range []string{"", "/", "/penstock/shop", "a.history/b", "/a.instances/", "a//", ".history", "\xff"} {
 		f.Add(prefix)

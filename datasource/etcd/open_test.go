@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-func TestOpenSetsWhatIsLeftOut(t *testing.T) {
+func TestOpenSetsDefaults(t *testing.T) {
 	endpoints := []string{"127.0.0.1:1"}
 	source, err := Open(clientv3.Config{Endpoints: endpoints}, Prefix("shop"), Options{})
 	require.NoError(t, err)

@@ -14,19 +14,19 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// MaxDocumentSize is the longest document in bytes that the source hands on. A
-// longer one is reported as a faulty document.
+// MaxDocumentSize is the longest document, in bytes, that the source delivers. A
+// longer one is delivered as a document with an error.
 const MaxDocumentSize = rules.MaxDocumentSize
 
 const maxInstance = 256 // bytes in the name of an instance
 
-// Options of a source. The zero value serves.
+// Options configure a source. The zero value is ready to use.
 type Options struct {
 	// PageSize is how many documents are read in one request. Defaults to 500.
 	PageSize int
 
-	// MaxDocuments is how many documents the prefix may hold. With more of them
-	// none is applied, and the source counts as disconnected until there are
+	// MaxDocuments is how many documents the prefix may hold. If there are more,
+	// the source applies none of them and counts as disconnected until there are
 	// fewer. Defaults to 10,000.
 	MaxDocuments int
 
@@ -35,8 +35,8 @@ type Options struct {
 	RequestTimeout time.Duration
 
 	// WatchTimeout is the longest that a watch may be silent before the source
-	// counts as disconnected. The server is asked for a sign of life after each
-	// third of it. Defaults to 30 s.
+	// counts as disconnected. The source probes a silent server after each third
+	// of it. Defaults to 30 s.
 	WatchTimeout time.Duration
 
 	// CompareInterval is about how often the revisions of all documents are
@@ -45,48 +45,48 @@ type Options struct {
 	CompareInterval time.Duration
 
 	// MinBackoff and MaxBackoff bound the pause before another attempt. A pause
-	// is drawn at random from zero to a limit, so that the instances of a
-	// service do not return all at once; the limit starts at MinBackoff and
-	// doubles with each failure up to MaxBackoff. It starts anew after a
-	// connection that has lasted for MaxBackoff. Default to 100 ms and 5 s.
+	// is random, from zero to a limit, so that the instances of a service do not
+	// reconnect all at once. The limit starts at MinBackoff, doubles with each
+	// failure up to MaxBackoff, and starts again after a connection that has
+	// lasted for MaxBackoff. Default to 100 ms and 5 s.
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 
 	// Instance, when set, makes each run report under this name which documents
 	// are in force in this process: see [Report]. It must be unique among the
-	// processes that follow the prefix, as the name of a host with a port or of a
-	// pod is. At most 256 bytes, without slashes and control characters. Defaults
-	// to no reports.
+	// processes that follow the prefix, such as host:port or the name of a pod. At
+	// most 256 bytes, without slashes and control characters. Defaults to no
+	// reports.
 	Instance string
 
-	// TLS, when set, takes the place of the TLS in the configuration given to
-	// [Open], and is called before each connection that the source makes: where
-	// certificates are renewed on the disk, the method ClientConfig of a TLSInfo
-	// of go.etcd.io/etcd/client/pkg/v3/transport reads them again. A connection
-	// that stands is kept. Not for [New]. Defaults to the configuration's.
+	// TLS, when set, replaces the TLS in the configuration given to [Open]. It is
+	// called before each connection that the source makes. Where certificates are
+	// renewed on disk, use the method ClientConfig of a TLSInfo of
+	// go.etcd.io/etcd/client/pkg/v3/transport, which reads them again. Open
+	// connections are kept. Not for [New]. Defaults to the configuration's.
 	TLS func() (*tls.Config, error)
 
 	// Token, when set, returns the token that a source made by [Open] logs in with,
 	// instead of the one in the configuration, which can never be renewed. It is
 	// called for each request, by several goroutines at once: [TokenFile] reads it
-	// from a file that is renewed from outside. While it fails, or the token has
-	// expired, the source counts as disconnected as soon as it makes a request for
-	// the documents, and tries again. Not beside a user name, which renews its
-	// tokens itself. Defaults to the configuration's.
+	// from a file that another program renews. If it fails, or the token has
+	// expired, the source counts as disconnected from its next request for the
+	// documents on, and tries again. It excludes a user name, whose tokens the
+	// client renews itself. Defaults to the configuration's.
 	Token func() (string, error)
 
-	// Logger is warned when the cluster was restored from a backup or replaced
-	// by another, and when reports cannot be made. That the source is connected or not is the engine's to log.
-	// Documents and credentials are never logged. Defaults to [slog.Default].
+	// Logger receives a warning when the cluster was restored from a backup or
+	// replaced by another, and when reports cannot be made. The engine logs whether
+	// the source is connected. Documents and credentials are never logged. Defaults
+	// to [slog.Default].
 	Logger *slog.Logger
 
-	// Clock times the pauses, the silence of a watch, the comparisons and the
-	// reports. Defaults to [clock.System].
+	// Clock times the pauses, the watch timeout, the comparisons and the reports.
+	// Defaults to [clock.System].
 	Clock clock.Clock
 }
 
-// complete returns the options with every field that was left out filled in, or
-// what is wrong with them.
+// complete returns the options with the defaults filled in, or all their mistakes.
 func (o Options) complete() (Options, error) {
 	var faults []error
 	for _, field := range []struct {
@@ -125,7 +125,7 @@ func (o Options) complete() (Options, error) {
 	return o, errors.Join(faults...)
 }
 
-// checkInstance returns why a name cannot be that of an instance.
+// checkInstance returns an error if a name cannot be that of an instance.
 func checkInstance(name string) error {
 	switch {
 	case len(name) > maxInstance:

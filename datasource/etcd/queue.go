@@ -6,17 +6,17 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
-// maxQueued is how many responses wait while documents are read or applied. More
-// of them wait at the server, which then sends many in one.
+// maxQueued is how many responses are buffered while documents are read or applied.
+// The server buffers the others and then sends many of them in one response.
 const maxQueued = 64
 
-// received is what came from the server: a response, or why there is none.
+// received is a response of the server, or the error of the stream.
 type received struct {
 	response *pb.WatchResponse
 	err      error
 }
 
-// receive passes on what the server sends until ctx or the stream ends.
+// receive sends what the server sends to a channel until ctx or the stream ends.
 func receive(ctx context.Context, stream pb.Watch_WatchClient, to chan<- received) {
 	for {
 		response, err := stream.Recv()
@@ -31,8 +31,9 @@ func receive(ctx context.Context, stream pb.Watch_WatchClient, to chan<- receive
 	}
 }
 
-// queued returns what has come, in order: the first and those behind it.
-func queued(first received, rest <-chan received) []received {
+// drain returns the first response and those that are in the channel, in order.
+// It does not wait for more.
+func drain(first received, rest <-chan received) []received {
 	all := []received{first}
 	for range len(rest) {
 		all = append(all, <-rest)

@@ -23,32 +23,32 @@ type contents struct {
 	header   *pb.ResponseHeader
 }
 
-// readAll reads all documents. The read is later than since.
-func (r *run) readAll(ctx context.Context, kv pb.KVClient, since moment) (all contents, err error) {
+// readAll reads all documents at one revision. It returns errReplaced if the
+// cluster is at a position before since.
+func (r *run) readAll(ctx context.Context, kv pb.KVClient, since position) (all contents, err error) {
 	all.versions = make(map[string]int64)
 	all.header, err = r.readPages(ctx, kv, &pb.RangeRequest{}, since, func(pair *mvccpb.KeyValue) {
 		all.versions[r.documentName(pair)] = pair.ModRevision
-		r.add(&all.change, pair)
+		r.addPair(&all.change, pair)
 	})
 	all.change.Complete, all.change.Revision = true, all.header.GetRevision()
 	return all, err
 }
 
-// readPages reads all keys that are followed, page by page as the request says,
-// and calls do with each. The first page settles the revision that the others
-// are read at. The header is that of the first page.
+// readPages reads all keys that are followed, page by page, and calls do with each.
+// All pages are read at the revision of the first page, whose header it returns.
 func (r *run) readPages(
-	ctx context.Context, kv pb.KVClient, request *pb.RangeRequest, since moment, do func(*mvccpb.KeyValue),
+	ctx context.Context, kv pb.KVClient, request *pb.RangeRequest, since position, do func(*mvccpb.KeyValue),
 ) (header *pb.ResponseHeader, err error) {
 	request.Key, request.RangeEnd = r.followedRange()
 	request.Limit = int64(r.opts.PageSize)
 	for {
-		page, err := r.readSomewhere(ctx, kv, request)
+		page, err := r.readFromAnyMember(ctx, kv, request)
 		if err != nil {
 			return nil, err
 		}
-		// The same revision means other documents in another history.
-		now := momentOf(page.Header)
+		// After a restore the same revision may stand for other documents.
+		now := positionOf(page.Header)
 		if !since.precedes(now) {
 			return nil, errReplaced
 		}
@@ -70,10 +70,10 @@ func (r *run) readPages(
 	}
 }
 
-// readSomewhere reads a page from a member that can. Requests go to one member
-// after the other: without a second chance, one that is cut off or hangs would
-// spoil every read that has as many pages as there are members.
-func (r *run) readSomewhere(ctx context.Context, kv pb.KVClient, request *pb.RangeRequest) (page *pb.RangeResponse, err error) {
+// readFromAnyMember reads a page and tries each member once. Requests go to the members
+// in turn: without retries, one that is partitioned or hangs would fail every read
+// that has as many pages as there are members.
+func (r *run) readFromAnyMember(ctx context.Context, kv pb.KVClient, request *pb.RangeRequest) (page *pb.RangeResponse, err error) {
 	for range r.members {
 		page, err = r.readPage(ctx, kv, request)
 		if !unreachable(err) || ctx.Err() != nil {
@@ -90,8 +90,8 @@ func (r *run) readPage(ctx context.Context, kv pb.KVClient, request *pb.RangeReq
 	return page, rpctypes.Error(err)
 }
 
-// unreachable tells whether a member is to blame for an error, for being away,
-// cut off or too slow: another one may do better.
+// unreachable reports whether an error means that the member is down, partitioned
+// or too slow, so that another member may answer.
 func unreachable(err error) bool {
 	code := status.Code(err)
 	if known, ok := errors.AsType[rpctypes.EtcdError](err); ok {
@@ -100,7 +100,7 @@ func unreachable(err error) bool {
 	return errors.Is(err, errSilent) || code == codes.Unavailable || code == codes.DeadlineExceeded
 }
 
-// countDocuments returns how many documents there are, going by the first page.
+// countDocuments returns how many documents there are, by the first page.
 func (r *run) countDocuments(first *pb.RangeResponse) int {
 	if len(first.Kvs) > 0 && r.isConfirmationKey(first.Kvs[0]) {
 		return int(first.Count) - 1
@@ -116,8 +116,7 @@ func (r *run) checkCount(count int) error {
 	return nil
 }
 
-// followedRange is the range of the keys that documents can have and of that of
-// the confirmation, which comes first.
+// followedRange is the range of keys that documents and the confirmation can have.
 func (s *Source) followedRange() (first, end []byte) {
 	_, to := s.keys.DocumentRange()
 	return []byte(s.keys.Documents), []byte(to)

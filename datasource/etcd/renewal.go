@@ -11,24 +11,24 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// renewals is a stream on which a lease is renewed. It stays open as long as it
-// can: the client has its password checked for every stream that it opens.
+// renewals is a stream on which a lease is renewed. It is kept open as long as
+// possible, because the server checks the password for every new stream.
 type renewals struct {
-	conn    *grpc.ClientConn // that it was opened on
-	stream  pb.Lease_LeaseKeepAliveClient
-	cancel  context.CancelFunc
-	answers chan renewal  // closed when the stream has ended
-	heard   clock.Instant // when the server has answered last, or the stream was opened
+	conn       *grpc.ClientConn // of the stream
+	stream     pb.Lease_LeaseKeepAliveClient
+	cancel     context.CancelFunc
+	answers    chan renewal  // closed when the stream has ended
+	lastAnswer clock.Instant // time of the last answer, at first of opening
 }
 
-// renewal is what the server has answered, or why it does not.
+// renewal is an answer of the server, or the error of the stream.
 type renewal struct {
 	lease int64
-	ttl   int64 // in seconds; 0 or less when the lease is gone
+	ttl   int64 // in seconds; 0 or less if the lease has expired
 	err   error
 }
 
-// openRenewals opens a stream, which outlives ctx: whoever opens it closes it.
+// openRenewals opens a stream. The stream outlives ctx: the caller closes it.
 func openRenewals(ctx context.Context, conn *grpc.ClientConn, timeout time.Duration, now clock.Instant) (*renewals, error) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	late := time.AfterFunc(timeout, cancel)
@@ -36,12 +36,12 @@ func openRenewals(ctx context.Context, conn *grpc.ClientConn, timeout time.Durat
 	stream, err := pb.NewLeaseClient(conn).LeaseKeepAlive(lasting)
 	switch inTime := late.Stop(); {
 	case !inTime:
-		err = unconnected(fmt.Errorf("%w: no answer within %v", errSilent, timeout), err)
+		err = withDialReason(fmt.Errorf("%w: no answer within %v", errSilent, timeout), err)
 	case err != nil:
 	case !ended():
 		err = ctx.Err()
 	default:
-		r := &renewals{conn: conn, stream: stream, cancel: cancel, answers: make(chan renewal, 1), heard: now}
+		r := &renewals{conn: conn, stream: stream, cancel: cancel, answers: make(chan renewal, 1), lastAnswer: now}
 		go r.receive(lasting)
 		return r, nil
 	}
@@ -50,7 +50,7 @@ func openRenewals(ctx context.Context, conn *grpc.ClientConn, timeout time.Durat
 	return nil, err
 }
 
-// receive passes on the server's answers until the stream ends.
+// receive sends the server's answers to the channel until the stream ends.
 func (r *renewals) receive(ctx context.Context) {
 	defer close(r.answers)
 	for {
@@ -66,12 +66,12 @@ func (r *renewals) receive(ctx context.Context) {
 	}
 }
 
-// renew asks the server to renew the lease. An error is explained by the answer.
+// renew asks the server to renew the lease. An error shows in the answer.
 func (r *renewals) renew(lease int64) { _ = r.stream.Send(&pb.LeaseKeepAliveRequest{ID: lease}) }
 
-// close ends the stream in order, or by force when the server has not ended its
-// side in time. A server of etcd 3.4 counts a stream that is cut off as one that
-// failed for want of a leader.
+// close closes the stream gracefully, and cancels it if the server does not end its
+// side in time. A server of etcd 3.4 counts a cancelled stream as one that failed
+// for lack of a leader.
 func (r *renewals) close(timeout time.Duration) {
 	defer r.cancel()
 	_ = r.stream.CloseSend()

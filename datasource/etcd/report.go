@@ -15,61 +15,61 @@ const (
 	maxRejectionText = 1 << 10 // bytes, of a document's name and of an error
 )
 
-// Report tells which documents are in force in one instance of a service. A run
-// with [Options.Instance] puts it, as JSON, at [Keys].Instances followed by the
+// Report says which documents are in force in one instance of a service. A run
+// with [Options.Instance] writes it, as JSON, to [Keys].Instances followed by the
 // name, and again when it changes: at once after a change of the documents,
-// within five seconds otherwise. It is under a lease of 15 seconds: the report
-// of a process that ends, dies or is cut off is gone after that, and at once
-// when the run ends in order.
+// within five seconds otherwise. It is attached to a lease of 15 seconds, so the
+// report of a process that crashes or is partitioned expires. A run that ends
+// normally removes its report at once.
 //
-// Reports are made beside the watch and never hold it up. What keeps them from
-// being made is logged once, and tried again until it is over.
+// Reports are written in the background and never delay the watch. A failure is
+// logged once and retried until it is over.
 type Report struct {
 	Instance   string    `json:"instance"`
-	Host       string    `json:"host"` // as the operating system calls it
+	Host       string    `json:"host"` // host name of the machine
 	PID        int       `json:"pid"`
 	Started    time.Time `json:"started"`    // when the run began
 	ReportedAt time.Time `json:"reportedAt"` // on the clock of the instance
 
-	// Revision is that of the source as it was applied last; 0 before the first
-	// time. Rejected documents do not hold it back.
+	// Revision is the revision of the source that was applied last; 0 before the
+	// first. It advances even if documents were rejected.
 	Revision  int64 `json:"revision"`
 	Rules     int   `json:"rules"`     // in force
 	Documents int   `json:"documents"` // that the source has
 
-	// CopiedAt is set when what is in force is a copy of what the source held then:
-	// the instance can write its report, but could not read the documents yet.
+	// CopiedAt is set when the rules in force are a copy of those of the source at
+	// that time: the instance can write its report but has not read the documents yet.
 	CopiedAt time.Time `json:"copiedAt,omitzero"`
 
-	// HeldBack says why nothing of what the source holds now is put in force, "" if
-	// it is: too many rules would go at once. See core.Config.MaxRemoval.
+	// HeldBack says why the present documents of the source are not put in force:
+	// they would remove too many rules at once. Empty if they are in force. See
+	// core.Config.MaxRemoval.
 	HeldBack string `json:"heldBack,omitempty"`
 
-	// Rejected are the documents whose present versions are not in force for
-	// another reason, by name: the first hundred of them. MoreRejected counts the
-	// others.
+	// Rejected are the first hundred documents, by name, whose present versions are
+	// not in force for another reason. MoreRejected counts the others.
 	Rejected     []Rejection `json:"rejected,omitempty"`
 	MoreRejected int         `json:"moreRejected,omitempty"`
 }
 
-// Rejection tells why a version of a document is not in force. Texts longer
-// than 1 KiB are cut.
+// Rejection says why a version of a document is not in force. Texts longer than
+// 1 KiB are truncated.
 type Rejection struct {
 	Document string `json:"document"`
 	Revision int64  `json:"revision"` // of the version that was rejected
 	Error    string `json:"error"`
 }
 
-// identity returns a report that tells who makes it and no more.
+// identity returns a report with only the fields that identify the instance.
 func (s *Source) identity() Report {
-	host, _ := os.Hostname() // a machine without a name may report as well
+	host, _ := os.Hostname() // "" on a machine without a name
 	return Report{
 		Instance: s.opts.Instance, Host: host, PID: os.Getpid(), Started: s.opts.Clock.Now().Time(),
 	}
 }
 
-// fill returns the report with what the status tells.
-func (r Report) fill(status core.SourceStatus) Report {
+// withStatus returns the report with the fields that depend on the status.
+func (r Report) withStatus(status core.SourceStatus) Report {
 	r.Revision, r.Documents = status.Revision, len(status.Documents)
 	if status.HeldBack != nil {
 		r.HeldBack = status.HeldBack.Error()
@@ -85,15 +85,15 @@ func (r Report) fill(status core.SourceStatus) Report {
 			r.MoreRejected++
 		default:
 			r.Rejected = append(r.Rejected, Rejection{
-				Document: cut(d.Name), Revision: d.RejectedRevision, Error: cut(d.Rejected.Error()),
+				Document: truncate(d.Name), Revision: d.RejectedRevision, Error: truncate(d.Rejected.Error()),
 			})
 		}
 	}
 	return r
 }
 
-// cut returns the text, or as much of it as fits into a report.
-func cut(text string) string {
+// truncate returns the text, truncated to what fits into a report.
+func truncate(text string) string {
 	text = strings.ToValidUTF8(text, string(utf8.RuneError))
 	if len(text) <= maxRejectionText {
 		return text

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-func TestReportTellsWhatIsInForce(t *testing.T) {
+func TestReportShowsRulesInForceAndRejections(t *testing.T) {
 	status := core.SourceStatus{Revision: 7, Documents: []core.DocumentStatus{
 		{Name: "a", Rules: 2}, {Name: "b", Rules: 3, Rejected: errors.New("limit is negative"), RejectedRevision: 6}, {Name: "c"},
 	}}
@@ -22,11 +22,11 @@ func TestReportTellsWhatIsInForce(t *testing.T) {
 		Instance: "i", Revision: 7, Rules: 5, Documents: 3,
 		Rejected: []Rejection{{Document: "b", Revision: 6, Error: "limit is negative"}},
 	}
-	assert.Equal(t, want, Report{Instance: "i"}.fill(status))
+	assert.Equal(t, want, Report{Instance: "i"}.withStatus(status))
 
 	status.CopiedAt = 7
 	want.CopiedAt = status.CopiedAt.Time()
-	assert.Equal(t, want, Report{Instance: "i"}.fill(status))
+	assert.Equal(t, want, Report{Instance: "i"}.withStatus(status))
 }
 
 func TestReportIsBounded(t *testing.T) {
@@ -36,7 +36,7 @@ func TestReportIsBounded(t *testing.T) {
 			Name: fmt.Sprintf("%04d%s", i, strings.Repeat("\x01", 10_000)), Rejected: errors.New(strings.Repeat("\x02", 10_000)),
 		})
 	}
-	report := Report{}.fill(status)
+	report := Report{}.withStatus(status)
 	assert.Len(t, report.Rejected, 100)
 	assert.Equal(t, 4900, report.MoreRejected)
 	value, err := json.Marshal(report)
@@ -44,7 +44,7 @@ func TestReportIsBounded(t *testing.T) {
 	assert.Less(t, len(value), 3<<19, "what etcd takes in one request")
 }
 
-func TestLongTextsAreCutBetweenCharacters(t *testing.T) {
+func TestLongTextsAreTruncatedBetweenCharacters(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "",
 		"short":                    "short",
@@ -54,7 +54,7 @@ func TestLongTextsAreCutBetweenCharacters(t *testing.T) {
 		strings.Repeat("é", 513):   strings.Repeat("é", 510) + "…",
 		strings.Repeat("\xff", 99): "\uFFFD",
 	} {
-		assert.Equal(t, want, cut(text))
-		assert.True(t, utf8.ValidString(cut(text)))
+		assert.Equal(t, want, truncate(text))
+		assert.True(t, utf8.ValidString(truncate(text)))
 	}
 }

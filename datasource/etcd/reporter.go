@@ -21,51 +21,53 @@ import (
 )
 
 const (
-	reportTTL      = 15 * time.Second // of the lease that a report is under
-	reportInterval = reportTTL / 3    // between two looks at it
-	revokeTimeout  = time.Second      // at the most, when a run ends
+	reportTTL      = 15 * time.Second // of the lease of a report
+	reportInterval = reportTTL / 3    // between two checks of the report
+	revokeTimeout  = time.Second      // longest wait when a run ends
 )
 
-// reporter keeps the report of a run in etcd. A nil one does nothing. Its fields
-// belong to the goroutine that use starts, but for those used by the run.
+// reporter keeps the report of a run in etcd up to date. A nil reporter does
+// nothing. The run calls setConnection, notify and wait; all else belongs to the
+// goroutine that setConnection starts.
 type reporter struct {
-	source  *Source
-	sink    core.Sink
-	self    Report
-	conn    atomic.Pointer[grpc.ClientConn] // of the run at present; nil before there is one
-	changed chan struct{}                   // holds one when the status may have changed
-	running sync.WaitGroup                  // the goroutine
+	source   *Source
+	sink     core.Sink
+	identity Report
+	conn     atomic.Pointer[grpc.ClientConn] // of the run at present; nil before the first
+	changed  chan struct{}                   // signals that the status may have changed
+	running  sync.WaitGroup                  // waits for the goroutine
 
-	lease    int64     // 0: there is none
-	renewals *renewals // of the lease; nil when there is no stream for them
-	there    Report    // as it was put last; zero when it is not there
+	lease    int64     // 0 if there is none
+	renewals *renewals // of the lease; nil if no stream is open
+	written  Report    // as written last; zero if it is not in etcd
 	failing  bool
-	logged   complaint
+	logged   errorLog
 }
 
-// newReporter returns the reporter of a run, nil if none is wanted.
+// newReporter returns the reporter of a run, nil if the source has no instance name.
 func newReporter(source *Source, sink core.Sink) *reporter {
 	if source.opts.Instance == "" {
 		return nil
 	}
-	return &reporter{source: source, sink: sink, self: source.identity(), changed: make(chan struct{}, 1)}
+	return &reporter{source: source, sink: sink, identity: source.identity(), changed: make(chan struct{}, 1)}
 }
 
-// use makes reports go through the connection, from now on and until ctx ends.
-func (r *reporter) use(ctx context.Context, conn *grpc.ClientConn) {
+// setConnection sets the connection for reports. The first call starts the goroutine, which
+// runs until ctx ends.
+func (r *reporter) setConnection(ctx context.Context, conn *grpc.ClientConn) {
 	if r != nil && r.conn.Swap(conn) == nil {
 		r.running.Go(func() { r.run(ctx) })
 	}
 }
 
-// stir has the reporter look whether there is something new. It never blocks.
-func (r *reporter) stir() {
+// notify tells the reporter that the status may have changed. It never blocks.
+func (r *reporter) notify() {
 	if r == nil {
 		return
 	}
 	select {
 	case r.changed <- struct{}{}:
-	default: // it is about to look
+	default: // a notification is pending
 	}
 }
 
@@ -77,7 +79,7 @@ func (r *reporter) wait() {
 }
 
 func (r *reporter) run(ctx context.Context) {
-	defer r.retire(ctx)
+	defer r.withdraw(ctx)
 	timer := r.source.opts.Clock.NewTimer(reportInterval)
 	defer timer.Stop()
 	r.attempt(ctx, r.refresh)
@@ -87,58 +89,59 @@ func (r *reporter) run(ctx context.Context) {
 		case <-r.changed:
 			r.attempt(ctx, r.refresh)
 		case answer := <-r.answers():
-			r.take(ctx, answer)
+			r.handleRenewal(ctx, answer)
 		case <-timer.C():
 			timer.Reset(reportInterval)
 			select {
-			case answer := <-r.answers(): // it was there before the look, which asks how old the last one is
-				r.take(ctx, answer)
+			case answer := <-r.answers(): // handled first, because the check asks how old the last answer is
+				r.handleRenewal(ctx, answer)
 			default:
 			}
-			r.attempt(ctx, r.look)
+			r.attempt(ctx, r.check)
 		}
 	}
 }
 
-// attempt looks after the report and logs why that fails. That the run has replaced
-// the connection, and closed the one in use, is no reason: the next attempt has another.
-func (r *reporter) attempt(ctx context.Context, look func(context.Context) error) {
+// attempt calls a function that updates the report and logs its error. It ignores
+// the error if the run has replaced and closed the connection meanwhile: the next
+// attempt uses the new one.
+func (r *reporter) attempt(ctx context.Context, step func(context.Context) error) {
 	conn := r.conn.Load()
-	err := look(ctx)
+	err := step(ctx)
 	if status.Code(err) == codes.Canceled && r.conn.Load() != conn {
 		return
 	}
-	r.judge(ctx, err)
+	r.logError(ctx, err)
 }
 
-// judge logs an error that begins a series or has another cause than the one before:
-// a right that is missing is one cause, whether it fails to read or to write.
-func (r *reporter) judge(ctx context.Context, err error) {
+// logError logs an error unless it has the same cause as the one logged before. A
+// missing permission is one cause, whether reading or writing fails.
+func (r *reporter) logError(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	if r.failing = err != nil; !r.failing {
-		r.logged = complaint{}
-	} else if r.logged.next(errors.Unwrap(err), r.source.opts.Clock.Now()) {
+		r.logged = errorLog{}
+	} else if r.logged.shouldLog(errors.Unwrap(err), r.source.opts.Clock.Now()) {
 		r.source.opts.Logger.Warn("penstock: this instance cannot report to etcd, its rules are not affected",
-			slog.String("source", r.source.Name()), slog.String("instance", r.self.Instance), slog.Any("error", err))
+			slog.String("source", r.source.Name()), slog.String("instance", r.identity.Instance), slog.Any("error", err))
 	}
 }
 
-// look has the lease renewed and sees to it that the report is there and true. Its
-// error wraps what the step that failed has failed for.
-func (r *reporter) look(ctx context.Context) error {
+// check renews the lease and makes sure that the report is in etcd and up to date.
+// Its error wraps the cause.
+func (r *reporter) check(ctx context.Context) error {
 	if err := r.renew(ctx); err != nil {
 		return fmt.Errorf("renewing the lease: %w", rpctypes.Error(err))
 	}
-	if err := r.find(ctx); err != nil {
+	if err := r.checkExists(ctx); err != nil {
 		return fmt.Errorf("reading %s: %w", r.key(), rpctypes.Error(err))
 	}
 	return r.refresh(ctx)
 }
 
-// refresh sees to it that the report is there, as far as is known, and true. Its
-// error is like that of look.
+// refresh writes the report if it differs from the one written last. Its error
+// wraps the cause.
 func (r *reporter) refresh(ctx context.Context) error {
 	isNew := r.lease == 0
 	if isNew {
@@ -146,11 +149,11 @@ func (r *reporter) refresh(ctx context.Context) error {
 			return fmt.Errorf("obtaining a lease: %w", rpctypes.Error(err))
 		}
 	}
-	report := r.self.fill(r.sink.Status())
-	if reflect.DeepEqual(report, r.there) {
+	report := r.identity.withStatus(r.sink.Status())
+	if reflect.DeepEqual(report, r.written) {
 		return nil
 	}
-	r.there = Report{} // a request that fails may still have been carried out
+	r.written = Report{} // a failed request may still have been carried out
 	if err := rpctypes.Error(r.put(ctx, report)); err != nil {
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) && !isNew {
 			r.lease = 0
@@ -158,16 +161,16 @@ func (r *reporter) refresh(ctx context.Context) error {
 		}
 		return fmt.Errorf("writing %s: %w", r.key(), err)
 	}
-	r.there = report
+	r.written = report
 	return nil
 }
 
-// renew asks for a renewal of the lease, if there is one. The answer comes by
-// itself: from a proxy after up to five seconds.
+// renew asks for a renewal of the lease, if there is one. It does not wait for the
+// answer, which a proxy sends after up to five seconds.
 func (r *reporter) renew(ctx context.Context) error {
 	opts, conn := r.source.opts, r.conn.Load()
 	now := opts.Clock.Now()
-	if r.renewals != nil && (r.renewals.conn != conn || now.Sub(r.renewals.heard) >= reportTTL) {
+	if r.renewals != nil && (r.renewals.conn != conn || now.Sub(r.renewals.lastAnswer) >= reportTTL) {
 		r.closeRenewals()
 	}
 	if r.lease == 0 {
@@ -184,7 +187,7 @@ func (r *reporter) renew(ctx context.Context) error {
 	return nil
 }
 
-// answers returns where the answers to renewals come; nil when none can come.
+// answers returns the channel of answers to renewals, nil without a stream.
 func (r *reporter) answers() <-chan renewal {
 	if r.renewals == nil {
 		return nil
@@ -192,15 +195,15 @@ func (r *reporter) answers() <-chan renewal {
 	return r.renewals.answers
 }
 
-// take takes note of the answer to a renewal.
-func (r *reporter) take(ctx context.Context, answer renewal) {
+// handleRenewal handles the answer to a renewal.
+func (r *reporter) handleRenewal(ctx context.Context, answer renewal) {
 	if answer.err != nil {
-		r.closeRenewals() // the next look opens another stream, and knows why it cannot
+		r.closeRenewals() // the next check opens another stream, or returns why it cannot
 		return
 	}
-	r.renewals.heard = r.source.opts.Clock.Now()
+	r.renewals.lastAnswer = r.source.opts.Clock.Now()
 	if answer.ttl <= 0 && answer.lease == r.lease {
-		r.lease, r.there = 0, Report{} // both are gone
+		r.lease, r.written = 0, Report{} // the lease has expired, and the report with it
 		r.attempt(ctx, r.refresh)
 	}
 }
@@ -212,13 +215,13 @@ func (r *reporter) closeRenewals() {
 	}
 }
 
-// find looks whether the report is still there.
-func (r *reporter) find(ctx context.Context) error {
+// checkExists checks whether the report is still in etcd.
+func (r *reporter) checkExists(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.source.opts.RequestTimeout)
 	defer cancel()
 	found, err := pb.NewKVClient(r.conn.Load()).Range(ctx, &pb.RangeRequest{Key: []byte(r.key()), CountOnly: true})
 	if err == nil && found.Count == 0 {
-		r.there = Report{}
+		r.written = Report{}
 	}
 	return err
 }
@@ -230,7 +233,7 @@ func (r *reporter) grant(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.lease, r.there = granted.ID, Report{}
+	r.lease, r.written = granted.ID, Report{}
 	return nil
 }
 
@@ -246,9 +249,9 @@ func (r *reporter) put(ctx context.Context, report Report) error {
 	return err
 }
 
-// retire takes the report away, now that the run has ended. One that cannot be
-// taken away goes with its lease.
-func (r *reporter) retire(ctx context.Context) {
+// withdraw removes the report when the run ends. If that fails, the report expires
+// with its lease.
+func (r *reporter) withdraw(ctx context.Context) {
 	if r.lease != 0 && !r.failing {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.endTimeout())
 		defer cancel()
@@ -257,9 +260,9 @@ func (r *reporter) retire(ctx context.Context) {
 	r.closeRenewals()
 }
 
-// endTimeout is how long the end of something may take.
+// endTimeout is how long revoking the lease or closing a stream may take.
 func (r *reporter) endTimeout() time.Duration {
 	return min(revokeTimeout, r.source.opts.RequestTimeout)
 }
 
-func (r *reporter) key() string { return r.source.keys.Instances + r.self.Instance }
+func (r *reporter) key() string { return r.source.keys.Instances + r.identity.Instance }

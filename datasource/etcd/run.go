@@ -14,29 +14,29 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// run is one run of a source. It belongs to the goroutine of Run.
+// run is the state of one call of [Source.Run]. Only its goroutine uses it.
 type run struct {
 	*Source
 	sink     core.Sink
-	pause    backoff
-	reporter *reporter // nil without an instance
+	backoff  backoff
+	reporter *reporter // nil without an instance name
 
-	dialled *clientv3.Client // with the configuration of Open
-	suspect bool             // dialled is to be replaced
-	members int              // of the cluster, as far as the client knows
-	failing bool             // the last attempt failed, and none has succeeded since
-	since   clock.Instant    // of the connection; 0 while there is none
-	why     error            // there is none, as it was reported last
-	at      moment           // that was read or applied last
+	ownClient   *clientv3.Client // made by this run; nil with a client of the caller
+	redial      bool             // ownClient is to be replaced
+	members     int              // of the cluster, as far as the client knows
+	failing     bool             // the last attempt failed
+	connectedAt clock.Instant    // when the documents were last read; 0 while disconnected
+	lastErr     error            // the disconnection, as reported last; nil while connected
+	position    position         // read or applied last
 
-	// versions are the revisions of the documents that there are, by name, and
-	// that of the confirmation, under "".
+	// versions are the revisions of the documents, by name, and that of the
+	// confirmation, under "".
 	versions map[string]int64
 }
 
-// session reads all documents and follows them until that fails. It returns
-// why.
-func (r *run) session(ctx context.Context) error {
+// connectAndFollow reads all documents and follows their changes until an error occurs,
+// which it returns.
+func (r *run) connectAndFollow(ctx context.Context) error {
 	client, err := r.dial(ctx)
 	if err != nil {
 		return err
@@ -47,62 +47,61 @@ func (r *run) session(ctx context.Context) error {
 	conn := client.ActiveConnection()
 	r.members = max(1, len(client.Endpoints()))
 	if r.failing {
-		// The connection's own backoff grows to minutes. That of the source
-		// counts.
+		// The connection's own backoff grows to minutes. Only that of the source
+		// applies.
 		conn.ResetConnectBackoff()
 	}
-	r.reporter.use(ctx, conn)
+	r.reporter.setConnection(ctx, conn)
 	err = r.follow(ctx, conn)
 	switch {
 	case client.Ctx().Err() != nil:
 		return ErrClientClosed
 	case unreachable(err):
-		// A new connection may end at a member that can, where one address
-		// stands for several, and shows what certificates there are by then.
-		r.suspect = true
+		// If one address stands for several members, a new connection may reach
+		// another one. It also uses renewed certificates.
+		r.redial = true
 	}
 	return err
 }
 
-// checkHistory warns when the cluster that was read is not the one it was or has
-// gone back.
-func (r *run) checkHistory(read moment) {
-	if !r.at.precedes(read) {
+// checkHistory logs a warning if the cluster was replaced or restored since the
+// last read.
+func (r *run) checkHistory(read position) {
+	if !r.position.precedes(read) {
 		r.opts.Logger.Warn("penstock: etcd cluster was restored or replaced, its documents are taken as they are",
 			slog.String("source", r.Name()),
-			slog.Int64("revision", read.revision), slog.Int64("previous", r.at.revision))
+			slog.Int64("revision", read.revision), slog.Int64("previous", r.position.revision))
 	}
-	r.at = read
+	r.position = read
 }
 
-// apply hands on a change and has it reported.
+// apply delivers a change to the sink and notifies the reporter.
 func (r *run) apply(change core.Change) {
 	r.sink.Apply(change)
-	r.reporter.stir()
+	r.reporter.notify()
 }
 
-// connected notes that the documents can be read.
-func (r *run) connected() { r.failing, r.since, r.why = false, r.opts.Clock.Now(), nil }
+// markConnected notes that the documents have been read.
+func (r *run) markConnected() { r.failing, r.connectedAt, r.lastErr = false, r.opts.Clock.Now(), nil }
 
-// reason returns the error to report. While attempts fail for the same reason that
-// is the same error, whatever numbers are in it: whoever logs what is new does not
-// take another port for another reason.
-func (r *run) reason(err error) error {
-	if r.why == nil || meaning(r.why) != meaning(err) {
-		r.why = err
+// stableError returns the error to report. It returns the same error as before if only
+// the digits differ, so that a log of new errors does not repeat for every port.
+func (r *run) stableError(err error) error {
+	if r.lastErr == nil || withoutDigits(r.lastErr) != withoutDigits(err) {
+		r.lastErr = err
 	}
-	return r.why
+	return r.lastErr
 }
 
-// lost notes that they cannot be read any longer and returns how long to pause.
-// Only a connection that has lasted makes the pause a short one again: one that
-// is lost right after each read would otherwise mean many reads a second.
-func (r *run) lost() (pause time.Duration) {
-	if r.since != 0 && r.opts.Clock.Now().Sub(r.since) >= r.opts.MaxBackoff {
-		r.pause.reset()
+// connectionLost notes that the connection is lost and returns how long to pause. Only a
+// connection that lasted for MaxBackoff resets the pause: one that is lost right
+// after each read would otherwise cause many reads a second.
+func (r *run) connectionLost() (pause time.Duration) {
+	if r.connectedAt != 0 && r.opts.Clock.Now().Sub(r.connectedAt) >= r.opts.MaxBackoff {
+		r.backoff.reset()
 	}
-	r.failing, r.since = true, 0
-	return r.pause.next()
+	r.failing, r.connectedAt = true, 0
+	return r.backoff.next()
 }
 
 // documents returns how many documents there are.
@@ -113,25 +112,25 @@ func (r *run) documents() int {
 	return len(r.versions)
 }
 
-// dial returns the caller's client or one of the run's own.
+// dial returns the caller's client, or one that it makes for this run.
 func (r *run) dial(ctx context.Context) (*clientv3.Client, error) {
 	if r.client != nil {
 		return r.client, nil
 	}
-	if r.dialled != nil && !r.suspect {
-		return r.dialled, nil
+	if r.ownClient != nil && !r.redial {
+		return r.ownClient, nil
 	}
-	client, err := r.dialAnew(ctx)
+	client, err := r.newClient(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("etcd: connecting: %w", err)
 	}
-	r.reporter.use(ctx, client.ActiveConnection()) // before the other one is closed
-	r.hangUp()
-	r.dialled, r.suspect = client, false
+	r.reporter.setConnection(ctx, client.ActiveConnection()) // before the other one is closed
+	r.closeOwnClient()
+	r.ownClient, r.redial = client, false
 	return client, nil
 }
 
-func (r *run) dialAnew(ctx context.Context) (*clientv3.Client, error) {
+func (r *run) newClient(ctx context.Context) (*clientv3.Client, error) {
 	config := r.config
 	config.Context = ctx
 	if r.opts.TLS != nil {
@@ -144,15 +143,15 @@ func (r *run) dialAnew(ctx context.Context) (*clientv3.Client, error) {
 	return clientv3.New(config)
 }
 
-// hangUp closes the run's own client, if there is one.
-func (r *run) hangUp() {
-	if r.dialled != nil {
-		_ = r.dialled.Close()
+// closeOwnClient closes the client that this run has made, if any.
+func (r *run) closeOwnClient() {
+	if r.ownClient != nil {
+		_ = r.ownClient.Close()
 	}
 }
 
-// callOptions make the first request fail at once when there is no connection,
-// with the reason, and later ones wait until there is.
+// callOptions make the first request without a connection fail at once, with the
+// reason, and the requests of later attempts wait for a connection.
 func (r *run) callOptions() []grpc.CallOption {
 	return []grpc.CallOption{
 		grpc.WaitForReady(r.failing),

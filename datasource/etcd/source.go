@@ -15,47 +15,46 @@ import (
 // has been closed.
 var ErrClientClosed = errors.New("etcd: the client has been closed")
 
-// Source is an etcd prefix as a source of rule documents. It keeps nothing
-// between runs: an engine may follow it again, and several engines may follow
-// it at once.
+// Source delivers the rule documents below an etcd prefix. It keeps no state
+// between runs: an engine may follow it again, and several engines may follow it
+// at once.
 type Source struct {
 	keys   Keys
 	opts   Options
-	client *clientv3.Client // of the caller; nil when each run dials
-	config clientv3.Config  // to dial with
+	client *clientv3.Client // of the caller; nil if each run makes its own
+	config clientv3.Config  // for the clients that runs make
 }
 
 var _ core.Source = (*Source)(nil)
 
-// New returns the source of the documents below the prefix, read with the
-// caller's client, which stays the caller's to close. A slash is added to a
-// prefix that does not end in one, so that "/penstock/shop" has no part in
-// "/penstock/shopping/".
+// New returns a source of the documents below the prefix that uses the caller's
+// client. The caller closes the client. New adds a slash to a prefix that does not
+// end in one, so that "/penstock/shop" does not match "/penstock/shopping/".
 //
 // The source uses the client's connection and credentials directly: wrappers
-// put around the client's KV or Watcher, as package namespace does, have no
-// effect on it. The prefix is the whole one.
+// around the client's KV or Watcher, as in package namespace, have no effect. Give
+// the complete prefix.
 func New(client *clientv3.Client, prefix string, opts Options) (*Source, error) {
 	if client == nil || client.ActiveConnection() == nil {
 		return nil, errors.New("etcd: the client has no connection: make it with clientv3.New")
 	}
 	if opts.TLS != nil {
-		return nil, errors.New("etcd: Options.TLS is of no use to a client that is there already: leave it out, or use Open")
+		return nil, errors.New("etcd: Options.TLS has no effect on an existing client: leave it out, or use Open")
 	}
 	if opts.Token != nil {
-		return nil, errors.New("etcd: Options.Token is of no use to a client that is there already: leave it out, or use Open")
+		return nil, errors.New("etcd: Options.Token has no effect on an existing client: leave it out, or use Open")
 	}
 	return newSource(Source{client: client}, prefix, opts)
 }
 
-// Open returns the source of the documents below the prefix, read with a client
-// of its own. The client is made when a run begins and closed when it ends; a
-// cluster that is not there yet or refuses the password is tried again.
+// Open returns a source of the documents below the prefix that uses a client of
+// its own. A run makes the client when it begins and closes it when it ends. It
+// tries again while the cluster cannot be reached or refuses the password.
 //
-// Of the configuration, these are set where they are left out: DialTimeout to
-// 5 s, DialKeepAliveTime to 10 s, DialKeepAliveTimeout to 3 s, Logger to one
-// that is silent, because the source reports what fails. Its Context is that of
-// the run.
+// Open sets these fields of the configuration if they are left out: DialTimeout to
+// 5 s, DialKeepAliveTime to 10 s, DialKeepAliveTimeout to 3 s, and Logger to one
+// that discards, because the source reports errors itself. Context is that of the
+// run.
 func Open(config clientv3.Config, prefix string, opts Options) (*Source, error) {
 	if len(config.Endpoints) == 0 {
 		return nil, errors.New("etcd: Config.Endpoints is empty: name the members of the cluster")
@@ -88,29 +87,29 @@ func newSource(s Source, prefix string, opts Options) (*Source, error) {
 // Name returns "etcd:" and the prefix.
 func (s *Source) Name() string { return "etcd:" + s.keys.Documents }
 
-// Run implements [core.Source]. It returns when ctx has ended, with ctx.Err(),
-// and when the caller's client has been closed, with [ErrClientClosed]. It
-// tries again after every other error, be it a missing right or a wrong
-// password: operators set these right.
+// Run implements [core.Source]. It returns ctx.Err() when ctx has ended and
+// [ErrClientClosed] when the caller's client has been closed. It tries again after
+// every other error, including a missing permission or a wrong password, which
+// operators can correct meanwhile.
 func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 	r := &run{
-		Source: s, sink: sink, pause: backoff{min: s.opts.MinBackoff, max: s.opts.MaxBackoff},
+		Source: s, sink: sink, backoff: backoff{min: s.opts.MinBackoff, max: s.opts.MaxBackoff},
 		reporter: newReporter(s, sink),
 	}
-	defer r.hangUp()
+	defer r.closeOwnClient()
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.reporter.wait()
 	defer cancel()
 	for {
-		err := r.session(ctx)
+		err := r.connectAndFollow(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		sink.Disconnected(r.reason(err))
+		sink.Disconnected(r.stableError(err))
 		if errors.Is(err, ErrClientClosed) {
 			return err
 		}
-		if !r.wait(ctx, r.lost()) {
+		if !r.sleep(ctx, r.connectionLost()) {
 			return ctx.Err()
 		}
 	}

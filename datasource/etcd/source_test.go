@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var nowhere = clientv3.Config{Endpoints: []string{"127.0.0.1:1"}}
 
-func TestNameIsTheWholePrefix(t *testing.T) {
+func TestSourceNameIsTheCompletePrefix(t *testing.T) {
 	for _, prefix := range []string{"/penstock/shop/", "/penstock/shop", etcd.Prefix("shop")} {
 		source, err := etcd.Open(nowhere, prefix, etcd.Options{})
 		require.NoError(t, err)
@@ -26,7 +26,7 @@ func TestNameIsTheWholePrefix(t *testing.T) {
 	}
 }
 
-func TestWhatCannotWorkIsRefused(t *testing.T) {
+func TestInvalidArgumentsAreErrors(t *testing.T) {
 	const prefix = "/penstock/shop/"
 	for name, test := range map[string]struct {
 		prefix string
@@ -58,7 +58,7 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 	}
 }
 
-func TestClientThatCannotWorkIsRefused(t *testing.T) {
+func TestUnusableClientIsAnError(t *testing.T) {
 	_, err := etcd.New(nil, etcd.Prefix("shop"), etcd.Options{})
 	require.ErrorContains(t, err, "no connection")
 	_, err = etcd.New(clientv3.NewCtxClient(t.Context()), etcd.Prefix("shop"), etcd.Options{})
@@ -73,14 +73,14 @@ func TestClientThatCannotWorkIsRefused(t *testing.T) {
 	}
 }
 
-func TestOneBackoffGivenIsEnough(t *testing.T) {
+func TestEitherBackoffAloneIsValid(t *testing.T) {
 	for _, opts := range []etcd.Options{{MaxBackoff: time.Millisecond}, {MinBackoff: time.Minute}} {
 		_, err := etcd.Open(nowhere, etcd.Prefix("shop"), opts)
 		require.NoError(t, err)
 	}
 }
 
-func TestRunReturnsWithItsContext(t *testing.T) {
+func TestRunReturnsWhenItsContextEnds(t *testing.T) {
 	source, err := etcd.Open(nowhere, etcd.Prefix("shop"), etcd.Options{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -15,30 +15,30 @@ import (
 // watchStream is a stream on which the server has confirmed the watch of the
 // documents.
 //
-// It speaks the watch protocol itself because the client's own watcher
-// reconnects behind the caller's back and resumes where it was, which is wrong
-// for a cluster that was restored meanwhile.
+// It implements the watch protocol itself because the client's own watcher
+// silently reconnects and resumes where it was, which is wrong if the cluster was
+// restored meanwhile.
 type watchStream struct {
 	pb.Watch_WatchClient
-	id     int64
-	opened moment // of the member; zero if a proxy in between does not tell
-	key    []byte // that probes watch
-	probes int64  // made so far
+	id       int64
+	openedAt position // of the member; zero if a proxy does not report it
+	key      []byte   // watched by probes
+	probes   int64    // sent so far
 }
 
-// openWatch returns a stream on which the server has confirmed the watch of
-// whatever changes from now on.
+// openWatch opens a stream and returns once the server has confirmed the watch of
+// all changes from then on.
 func (r *run) openWatch(
 	ctx context.Context, cancel context.CancelCauseFunc, client pb.WatchClient,
 ) (*watchStream, error) {
-	late := time.AfterFunc(r.opts.RequestTimeout, func() { cancel(r.unanswered()) })
+	late := time.AfterFunc(r.opts.RequestTimeout, func() { cancel(r.noAnswerError()) })
 	defer late.Stop()
 	stream, err := client.Watch(ctx, r.callOptions()...)
 	if err != nil {
-		return nil, unconnected(watchError(ctx, err), err)
+		return nil, withDialReason(watchError(ctx, err), err)
 	}
 	first, end := r.followedRange()
-	// A failed Send is explained by the Recv that follows.
+	// If Send fails, the Recv that follows returns the reason.
 	_ = stream.Send(createWatch(&pb.WatchCreateRequest{Key: first, RangeEnd: end}))
 	created, err := stream.Recv()
 	if err != nil {
@@ -46,8 +46,8 @@ func (r *run) openWatch(
 	}
 	w := &watchStream{Watch_WatchClient: stream, id: created.WatchId, key: first}
 	if cluster := created.Header.GetClusterId(); cluster != 0 {
-		// Not the term: that of a member that was cut off may be ahead for a while.
-		w.opened = moment{cluster: cluster, revision: created.Header.Revision}
+		// Without the term: that of a partitioned member may be ahead for a while.
+		w.openedAt = position{cluster: cluster, revision: created.Header.Revision}
 	}
 	if created.Canceled {
 		return nil, cancelled(created.CancelReason)
@@ -59,22 +59,22 @@ func createWatch(create *pb.WatchCreateRequest) *pb.WatchRequest {
 	return &pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: create}}
 }
 
-// probe asks the server to answer on this stream. It does so by opening another
-// watch, which answered closes: that is answered by every version of etcd and by
-// its proxy, while requests for progress are ignored by the proxy, and by etcd on
-// a watch that nothing was written to yet. To refuse it, because the token of the
-// stream has expired, is an answer too.
+// probe asks the server to answer on this stream. It opens another watch, which
+// handleProbeAnswer closes. Every version of etcd and its proxy answer that, while the proxy
+// ignores requests for progress, as does etcd on a watch that has had no event yet.
+// A refusal, because the token of the stream has expired, is an answer too.
 func (w *watchStream) probe() {
 	w.probes++
-	// The number is given: in some versions of etcd 3.4 and 3.5 a refusal has that of
-	// the request, and hides the watch of that number.
+	// The ID is set explicitly: in some versions of etcd 3.4 and 3.5 a refusal has
+	// the ID of the request and hides the watch with that ID.
 	//
-	// A failed Send is explained by the Recv that waits for responses.
+	// If Send fails, the Recv that waits for responses returns the reason.
 	_ = w.Send(createWatch(&pb.WatchCreateRequest{Key: w.key, WatchId: w.id + w.probes}))
 }
 
-// answered returns whether a response answers a probe, and ends the watch of that.
-func (w *watchStream) answered(response *pb.WatchResponse) bool {
+// handleProbeAnswer reports whether a response answers a probe, and if so closes the watch
+// that the probe has opened.
+func (w *watchStream) handleProbeAnswer(response *pb.WatchResponse) bool {
 	if response.Created && !response.Canceled {
 		_ = w.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CancelRequest{
 			CancelRequest: &pb.WatchCancelRequest{WatchId: response.WatchId},
@@ -83,7 +83,7 @@ func (w *watchStream) answered(response *pb.WatchResponse) bool {
 	return response.Created
 }
 
-// ended returns why the server ended the watch, nil if it did not.
+// ended returns the reason if the response ends the watch, nil otherwise.
 func (w *watchStream) ended(response *pb.WatchResponse) error {
 	switch {
 	case response.Created || response.WatchId >= 0 && response.WatchId != w.id: // of a probe
@@ -97,8 +97,8 @@ func (w *watchStream) ended(response *pb.WatchResponse) error {
 	}
 }
 
-// cancelled returns the reason that the server gives in the client's terms, if it
-// has any.
+// cancelled converts the server's reason to an error of the client library, if
+// there is one for it.
 func cancelled(reason string) error {
 	_, text, isStatus := strings.Cut(reason, " desc = ")
 	if !isStatus {
@@ -110,14 +110,14 @@ func cancelled(reason string) error {
 	return errors.New("cancelled by the server: " + reason)
 }
 
-// unanswered is why a watch is given up on which no answer came in time.
-func (r *run) unanswered() error {
+// noAnswerError is the error of a watch on which no answer came in time.
+func (r *run) noAnswerError() error {
 	return fmt.Errorf("%w: no answer within %v", errSilent, r.opts.RequestTimeout)
 }
 
-// unconnected returns the error with which a stream could not be opened, with
-// what kept the connection from being made, if it waited for one in vain.
-func unconnected(err, of error) error {
+// withDialReason adds to an error of opening a stream why there was no connection, if
+// it waited for one in vain.
+func withDialReason(err, of error) error {
 	_, reason, found := strings.Cut(status.Convert(of).Message(), "latest balancer error: ")
 	if !found || !errors.Is(err, errSilent) {
 		return err
@@ -125,8 +125,8 @@ func unconnected(err, of error) error {
 	return fmt.Errorf("%w: %s", err, reason)
 }
 
-// watchError returns what the source itself ended the watch for, or else the
-// error in the client's terms.
+// watchError returns the cause if the source itself ended the watch. Otherwise it
+// converts the error to one of the client library.
 func watchError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -13,7 +13,8 @@ import (
 )
 
 // TokenFile returns a function for [Options.Token] that reads the token from a
-// file, without spaces and line ends around it.
+// file and trims white space around it. The function returns an error if the file
+// cannot be read or is empty.
 func TokenFile(path string) func() (string, error) {
 	return func() (string, error) {
 		data, err := os.ReadFile(path) //nolint:gosec // the caller names the file
@@ -28,13 +29,13 @@ func TokenFile(path string) func() (string, error) {
 	}
 }
 
-// withToken returns the configuration with the token sent along with each request.
+// withToken returns the configuration with the token added to each request.
 func withToken(config clientv3.Config, token func() (string, error)) clientv3.Config {
 	config.DialOptions = append(slices.Clone(config.DialOptions), grpc.WithPerRPCCredentials(tokenCredentials(token)))
 	return config
 }
 
-// tokenCredentials ask for the token of each request anew.
+// tokenCredentials call the function for the token of each request.
 type tokenCredentials func() (string, error)
 
 func (t tokenCredentials) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
@@ -45,6 +46,6 @@ func (t tokenCredentials) GetRequestMetadata(context.Context, ...string) (map[st
 	return map[string]string{rpctypes.TokenFieldNameGRPC: token}, nil
 }
 
-// RequireTransportSecurity is false, as for the client's own tokens: whether the
-// connection is encrypted is for the configuration to say.
+// RequireTransportSecurity returns false, as for the client's own tokens: the
+// configuration decides whether the connection is encrypted.
 func (tokenCredentials) RequireTransportSecurity() bool { return false }

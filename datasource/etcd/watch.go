@@ -13,12 +13,11 @@ import (
 	"google.golang.org/grpc"
 )
 
-// follow applies all documents and then what changes, until that fails. It
-// returns why.
+// follow applies all documents and then their changes until an error occurs, which
+// it returns.
 //
-// A member that cannot be watched must not be the one that every watch is opened
-// on: as requests go to one member after the other, a session may well come to
-// the same member each time.
+// It tries to open the watch once for each member: requests go to the members in
+// turn, and otherwise every session could start with the same unreachable member.
 func (r *run) follow(ctx context.Context, conn *grpc.ClientConn) (err error) {
 	for range r.members {
 		var opened bool
@@ -30,15 +29,15 @@ func (r *run) follow(ctx context.Context, conn *grpc.ClientConn) (err error) {
 	return err
 }
 
-// followMember watches one member and applies what it reads and what changes. It
-// returns whether the watch could be opened, and why it has ended.
+// followMember watches one member and applies all documents and then their changes.
+// It returns whether the watch could be opened, and the error that ended it.
 //
-// The watch is opened before the documents are read. What is read counts only if
-// the server answers on the stream of the watch afterwards: then the server has
-// been there all the time, with one history, and nothing that was written since
-// can be missed. Were the watch opened afterwards, at the revision after that of
-// the read, it could be one of another history, which came in between and has
-// gone past that revision.
+// The watch is opened before the documents are read. A read counts only if the
+// server answers on the stream of the watch afterwards: then the server was
+// connected all the time, with one history, and no later write can be missed. A
+// watch that is opened after the read, at the next revision, could belong to another
+// history, of a cluster that was restored in between and is already past that
+// revision.
 func (r *run) followMember(ctx context.Context, conn *grpc.ClientConn) (opened bool, err error) {
 	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx))
 	var background sync.WaitGroup
@@ -47,58 +46,58 @@ func (r *run) followMember(ctx context.Context, conn *grpc.ClientConn) (opened b
 
 	watch, err := r.openWatch(ctx, cancel, pb.NewWatchClient(conn))
 	if err != nil {
-		return false, r.watching(err)
+		return false, r.wrapWatchError(err)
 	}
 	responses := make(chan received, maxQueued)
 	background.Go(func() { receive(ctx, watch, responses) })
 	kv := pb.NewKVClient(conn)
-	all, err := r.readAll(ctx, kv, watch.opened)
+	all, err := r.readAll(ctx, kv, watch.openedAt)
 	if err != nil {
 		return true, fmt.Errorf("etcd: reading %s: %w", r.keys.Documents, err)
 	}
-	since, err := r.awaitAnswer(ctx, watch, responses)
+	pending, err := r.awaitAnswer(ctx, watch, responses)
 	if err != nil {
-		return true, r.watching(err)
+		return true, r.wrapWatchError(err)
 	}
 	r.applyAll(all)
-	if err := r.applyNews(since); err != nil {
-		return true, r.watching(err)
+	if err := r.applyEvents(pending); err != nil {
+		return true, r.wrapWatchError(err)
 	}
-	life := &signsOfLife{run: r, kv: kv, watch: watch, answers: make(chan answer, 1), reading: &background}
-	return true, r.watching(r.applyChanges(ctx, life, responses))
+	beat := &heartbeat{run: r, kv: kv, watch: watch, answers: make(chan answer, 1), readers: &background}
+	return true, r.wrapWatchError(r.applyChanges(ctx, beat, responses))
 }
 
-func (r *run) watching(err error) error {
+func (r *run) wrapWatchError(err error) error {
 	return fmt.Errorf("etcd: watching %s: %w", r.keys.Documents, err)
 }
 
-// awaitAnswer has the server answer on the watch and returns what the watch has
-// brought up to then.
-func (r *run) awaitAnswer(ctx context.Context, watch *watchStream, responses <-chan received) (since news, err error) {
+// awaitAnswer sends a probe, waits for its answer, and returns the events that the
+// watch has delivered until then.
+func (r *run) awaitAnswer(ctx context.Context, watch *watchStream, responses <-chan received) (pending eventSet, err error) {
 	watch.probe()
 	late := time.NewTimer(r.opts.RequestTimeout)
 	defer late.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return news{}, context.Cause(ctx)
+			return eventSet{}, context.Cause(ctx)
 		case <-late.C:
-			return news{}, r.unanswered()
+			return eventSet{}, r.noAnswerError()
 		case next := <-responses:
-			answered, err := watch.take(&since, next)
+			answered, err := watch.collect(&pending, next)
 			if err == nil {
-				err = since.check(r.opts.MaxDocuments)
+				err = pending.check(r.opts.MaxDocuments)
 			}
 			if err != nil || answered {
-				return since, err
+				return pending, err
 			}
 		}
 	}
 }
 
-// take adds what was received to the news. It returns whether that answers a
-// probe, and why the watch has ended, if it has.
-func (w *watchStream) take(n *news, next received) (answered bool, ended error) {
+// collect adds the events of a response. It returns whether the response answers a
+// probe, and the reason if it ends the watch.
+func (w *watchStream) collect(to *eventSet, next received) (answered bool, ended error) {
 	if next.err != nil {
 		return false, next.err
 	}
@@ -106,22 +105,22 @@ func (w *watchStream) take(n *news, next received) (answered bool, ended error) 
 		return false, err
 	}
 	if next.response.WatchId == w.id {
-		n.add(next.response)
+		to.add(next.response)
 	}
-	if !w.answered(next.response) {
+	if !w.handleProbeAnswer(next.response) {
 		return false, nil
 	}
-	n.revision = max(n.revision, next.response.Header.GetRevision())
+	to.revision = max(to.revision, next.response.Header.GetRevision())
 	return true, nil
 }
 
-// applyChanges applies responses until one says that the watch has ended or
-// none has come for too long.
-func (r *run) applyChanges(ctx context.Context, life *signsOfLife, responses <-chan received) error {
-	interval := r.opts.WatchTimeout / askTimes
+// applyChanges applies responses until one ends the watch or none has arrived for
+// too long. It returns the error that ended the watch.
+func (r *run) applyChanges(ctx context.Context, beat *heartbeat, responses <-chan received) error {
+	interval := r.opts.WatchTimeout / maxProbes
 	timer := r.opts.Clock.NewTimer(interval)
 	defer timer.Stop()
-	compared := newComparison(life)
+	compared := newComparison(beat)
 	defer compared.timer.Stop()
 	for {
 		var err error
@@ -129,58 +128,57 @@ func (r *run) applyChanges(ctx context.Context, life *signsOfLife, responses <-c
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case first := <-responses:
-			err = r.applyQueued(life, queued(first, responses))
+			err = r.applyQueued(beat, drain(first, responses))
 		case <-timer.C():
-			err = life.ask(ctx)
-		case answer := <-life.answers:
-			err = life.take(answer)
+			err = beat.probe(ctx)
+		case answer := <-beat.answers:
+			err = beat.handleAnswer(answer)
 		case <-compared.timer.C():
-			if err = compared.next(ctx); err == nil {
-				continue // that is no sign of life
+			if err = compared.onTimer(ctx); err == nil {
+				continue // does not show that the watch is alive
 			}
 		case found := <-compared.found:
-			if err = compared.take(found); err == nil {
+			if err = compared.handleResult(found); err == nil {
 				continue
 			}
 		}
 		if err != nil {
 			return err
 		}
-		if !life.asking {
+		if !beat.reading {
 			timer.Reset(interval)
 		}
 	}
 }
 
-// applyQueued applies the news among responses, all at once, and returns why the
-// watch has ended, if it has. Of events that came in the meantime only what they
-// lead to is applied: a source that is written to faster than documents can be
-// applied does not fall behind.
-func (r *run) applyQueued(life *signsOfLife, responses []received) (ended error) {
-	var n news
+// applyQueued applies the events of all queued responses as one change, so that a
+// source does not fall behind when documents are written faster than they can be
+// applied. It returns the reason if a response ends the watch.
+func (r *run) applyQueued(beat *heartbeat, responses []received) (ended error) {
+	var pending eventSet
 	for _, next := range responses {
-		if _, ended = life.watch.take(&n, next); ended != nil {
+		if _, ended = beat.watch.collect(&pending, next); ended != nil {
 			break
 		}
 	}
-	if err := r.applyNews(n); err != nil {
+	if err := r.applyEvents(pending); err != nil {
 		return err
 	}
-	life.heard(n.revision)
+	beat.markSeen(pending.revision)
 	return ended
 }
 
-// applyAll applies all documents, as they were read.
+// applyAll applies the result of a complete read.
 func (r *run) applyAll(all contents) {
-	r.checkHistory(momentOf(all.header))
+	r.checkHistory(positionOf(all.header))
 	r.versions = all.versions
-	r.connected()
+	r.markConnected()
 	r.apply(all.change)
 }
 
-// applyNews applies what is later than what was applied before.
-func (r *run) applyNews(n news) error {
-	events := n.after(r.at.revision)
+// applyEvents applies the events that are later than what was applied before.
+func (r *run) applyEvents(pending eventSet) error {
+	events := pending.after(r.position.revision)
 	for _, event := range events {
 		if event.Type == mvccpb.Event_DELETE {
 			delete(r.versions, r.documentName(event.Kv))
@@ -193,7 +191,7 @@ func (r *run) applyNews(n news) error {
 		return nil
 	}
 	change := r.change(events)
-	r.at.revision = change.Revision
+	r.position.revision = change.Revision
 	if err := r.checkCount(r.documents()); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/file"
 )
 
-func TestPathThatIsMissingAtFirst(t *testing.T) {
+func TestSourceConnectsOnceItsPathExists(t *testing.T) {
 	for name, create := range map[string]func(t *testing.T, path string){
 		"file": func(t *testing.T, path string) { write(t, path, "1") },
 		"directory": func(t *testing.T, path string) {
@@ -23,24 +23,24 @@ func TestPathThatIsMissingAtFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "rules.yaml")
-			follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
+			follow(t, path, file.Options{}, func(t *testing.T, b *fixture) {
 				require.Len(t, b.errs, 1)
 				require.ErrorContains(t, b.errs[0], "file: stat "+path+": no such file")
 				require.ErrorIs(t, b.errs[0], os.ErrNotExist)
-				b.look(2 + 4 + 8 + 8 + 8)
-				assert.Len(t, b.errs, 6, "it looks less often")
+				b.poll(2 + 4 + 8 + 8 + 8)
+				assert.Len(t, b.errs, 6, "it polls less often")
 				assert.Empty(t, b.changes)
 
 				create(t, path)
-				b.look(8)
-				b.holds(1, map[string]string{"rules.yaml": "1"})
+				b.poll(8)
+				b.requireDocuments(1, map[string]string{"rules.yaml": "1"})
 				assert.True(t, b.changes[0].Complete)
 			})
 		})
 	}
 }
 
-func TestAbsenceChangesNoDocument(t *testing.T) {
+func TestMissingPathKeepsAllDocuments(t *testing.T) {
 	for name, test := range map[string]struct {
 		single bool
 		hide   func(t *testing.T, path string)
@@ -66,48 +66,48 @@ func TestAbsenceChangesNoDocument(t *testing.T) {
 				document, name = filepath.Join(path, "a.yaml"), "a.yaml"
 			}
 			write(t, document, "1")
-			follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
-				b.settle()
+			follow(t, path, file.Options{}, func(t *testing.T, b *fixture) {
+				b.passCoarseTime()
 				require.NoError(t, os.Rename(path, aside))
 				test.hide(t, path)
-				b.look(1)
+				b.poll(1)
 				require.False(t, b.connected)
 				require.ErrorContains(t, b.errs[0], test.says)
-				b.look(50)
+				b.poll(50)
 				require.Len(t, b.changes, 1)
 				require.Equal(t, map[string]string{name: "1"}, b.documents)
 
 				require.NoError(t, os.RemoveAll(path))
 				require.NoError(t, os.Rename(aside, path))
-				b.look(8)
-				b.holds(2, map[string]string{name: "1"})
+				b.poll(8)
+				b.requireDocuments(2, map[string]string{name: "1"})
 				assert.Equal(t, core.Change{}, b.changes[1], "it only says that the source is back")
 
 				write(t, document, "2")
-				b.look(2)
-				b.holds(3, map[string]string{name: "2"})
+				b.poll(2)
+				b.requireDocuments(3, map[string]string{name: "2"})
 			})
 		})
 	}
 }
 
-func TestDocumentMissingAfterAnAbsenceMustBeMissingTwice(t *testing.T) {
+func TestDocumentMissingAfterReconnectIsRemovedAfterTwoPolls(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rules")
 	require.NoError(t, os.Mkdir(dir, 0o750))
 	a, c := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "c.yaml")
 	write(t, a, "1")
 	write(t, c, "1")
-	follow(t, dir, file.Options{}, func(_ *testing.T, b *bench) {
-		b.settle()
+	follow(t, dir, file.Options{}, func(_ *testing.T, b *fixture) {
+		b.passCoarseTime()
 		require.NoError(t, os.Rename(dir, dir+"2"))
-		b.look(1)
+		b.poll(1)
 		remove(t, filepath.Join(dir+"2", "a.yaml"))
 		require.NoError(t, os.Rename(dir+"2", dir))
-		b.look(2)
+		b.poll(2)
 		require.False(t, b.connected)
 		require.Len(t, b.changes, 1)
-		b.look(1)
-		b.holds(2, map[string]string{"c.yaml": "1"})
+		b.poll(1)
+		b.requireDocuments(2, map[string]string{"c.yaml": "1"})
 	})
 }
 
@@ -117,16 +117,16 @@ func TestTooManyDocumentsAreNotApplied(t *testing.T) {
 		write(t, filepath.Join(dir, fmt.Sprintf("%d.yaml", i)), "1")
 	}
 	write(t, filepath.Join(dir, "no-document"), "1")
-	follow(t, dir, file.Options{MaxDocuments: 2}, func(t *testing.T, b *bench) {
+	follow(t, dir, file.Options{MaxDocuments: 2}, func(t *testing.T, b *fixture) {
 		require.ErrorContains(t, b.errs[0], "MaxDocuments allows, which is 2")
 		require.Empty(t, b.changes)
 
 		remove(t, filepath.Join(dir, "0.yaml"))
-		b.look(2)
-		b.holds(1, map[string]string{"1.yaml": "1", "2.yaml": "1"})
+		b.poll(2)
+		b.requireDocuments(1, map[string]string{"1.yaml": "1", "2.yaml": "1"})
 
 		write(t, filepath.Join(dir, "3.yaml"), "1")
-		b.look(1)
+		b.poll(1)
 		require.False(t, b.connected)
 		assert.Equal(t, map[string]string{"1.yaml": "1", "2.yaml": "1"}, b.documents)
 	})

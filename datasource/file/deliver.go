@@ -8,52 +8,54 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// restless is the fault of a document that never is the same twice.
-const restless = "file: keeps changing while it is read: write it under another name and rename it"
+// unstableFault is the error of a document that changes at every poll.
+const unstableFault = "file: keeps changing while it is read: write it under another name and rename it"
 
-// compare notes which files differ from the look before and from what was
-// delivered. It returns whether there is no such file, but for those that never
-// come to rest, and none has just gone.
-func (f *follower) compare(present map[string]*found) (atRest bool) {
-	atRest = true
+// compare counts for each file in how many polls it was unstable: different both
+// from the poll before and from what was delivered. It returns whether all files are
+// stable and none has just disappeared. It ignores files that were unstable for too
+// long.
+func (f *follower) compare(present map[string]*fileState) (stable bool) {
+	stable = true
 	for name, file := range present {
 		before := f.previous[name]
 		switch {
-		case f.has(name, file.version), before != nil && file.same(before):
-			file.unrest = 0
+		case f.hasDelivered(name, file.version), before != nil && file.same(before):
+			file.unstablePolls = 0
 		case before != nil:
-			file.unrest = before.unrest + 1
+			file.unstablePolls = before.unstablePolls + 1
 		default:
-			file.unrest = 1
+			file.unstablePolls = 1
 		}
-		atRest = atRest && (file.unrest == 0 || file.unrest > maxHeld)
+		stable = stable && (file.unstablePolls == 0 || file.unstablePolls > maxUnstablePolls)
 	}
 	for name := range f.delivered {
-		atRest = atRest && (present[name] != nil || f.previous[name] == nil)
+		stable = stable && (present[name] != nil || f.previous[name] == nil)
 	}
-	return atRest
+	return stable
 }
 
-// has tells whether the sink has this version of the document.
-func (f *follower) has(name string, v version) bool {
+// hasDelivered reports whether this version of the document was delivered.
+func (f *follower) hasDelivered(name string, v version) bool {
 	delivered, ok := f.delivered[name]
 	return ok && delivered == v
 }
 
-// deliver hands on what came to rest and is news.
-func (f *follower) deliver(present map[string]*found) {
+// deliver delivers the stable files that differ from what was delivered before, and
+// an error for each file that was unstable for too long.
+func (f *follower) deliver(present map[string]*fileState) {
 	change := core.Change{Complete: f.delivered == nil}
 	if change.Complete {
 		f.delivered = make(map[string]version)
 	}
 	for name, file := range present {
 		v := file.version
-		if file.unrest > maxHeld {
-			v = version{fault: restless}
-		} else if file.unrest > 0 {
+		if file.unstablePolls > maxUnstablePolls {
+			v = version{fault: unstableFault}
+		} else if file.unstablePolls > 0 {
 			continue
 		}
-		if !f.has(name, v) {
+		if !f.hasDelivered(name, v) {
 			change.Documents = append(change.Documents, document(name, v, file.data))
 			f.delivered[name] = v
 		}

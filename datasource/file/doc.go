@@ -16,44 +16,43 @@
 //
 // # Changes
 //
-// The source looks at the path at an interval. It does not ask the operating
-// system to be notified, because that takes a third-party library, has limits
-// of its own and does not work for network file systems. A look costs a stat
-// per file; a file is read again only when its identity, its size, the time of
-// its modification or that of its last change of any kind (not on Windows) is
-// another, and for two seconds after that, for as long as file systems with
-// coarse times may hide another change. What is read and equals what was
-// delivered is no change.
+// The source polls the path at an interval. It does not use notifications of the
+// operating system, because they need a third-party library, have limits of their
+// own and do not work on network file systems. A poll costs one stat per file. A
+// file is read again only if its identity, size, modification time or inode change
+// time (not on Windows) differs, and for two seconds after that, because file
+// systems with coarse times may hide another change. Reading the same bytes as were
+// delivered is not a change.
 //
-// Of more than 250 documents that are at rest, a look is at the directory and at
-// a sixteenth of them, and at all again as soon as anything differs. What is
-// created, removed or replaced is seen at the next look all the same; a file that
-// is written in place may be seen fifteen looks later.
+// If there are more than 250 documents and they are stable, a poll checks the
+// directory and a sixteenth of the documents, and all of them again as soon as
+// anything differs. Files that are created, removed or replaced are still seen at
+// the next poll; a write in place may be seen fifteen polls later.
 //
-// All that changed between two looks is one change. It is delivered once two
-// successive looks found the same, so that a file is not read while it is being
-// written, several files that are replaced together take effect together, and a
-// file that is deleted and written anew is never missing. If the path does not
-// come to rest for eight looks, what did is delivered without the rest, and a
-// file that differed in every one of them is reported as faulty. The first look
-// is believed at once unless a file was modified within the last interval.
+// All changes between two polls are one change. It is delivered once two successive
+// polls have found the same, so that a file is not read while it is being written,
+// several files that are replaced together take effect together, and a file that is
+// deleted and recreated is never missing. If the path is not stable for eight polls,
+// the stable files are delivered without the others, and a file that differed at
+// every poll is reported as faulty. The first poll is delivered at once unless a
+// file was modified within the last interval.
 //
 // To replace a document safely, write it under another name and rename it. A
-// writer that pauses for longer than an interval in the middle of a document is
-// taken for one that has finished. Volumes of Kubernetes ConfigMaps are swapped
-// whole and so are read whole.
+// writer that pauses for longer than an interval in the middle of a document counts
+// as finished. Volumes of Kubernetes ConfigMaps are replaced atomically and so are
+// read consistently.
 //
 // # Failures
 //
 // A document that cannot be read or is too long is faulty: the engine reports
-// it and keeps the last good version. So is a directory, a pipe, a socket or a
-// device with the name of a document; it is not waited for. An empty file is delivered like any
-// other; the engine refuses it.
+// it and keeps the last good version. The same applies to a directory, a pipe, a
+// socket or a device with the name of a document, which never block the source. An
+// empty file is delivered like any other; the engine rejects it.
 //
-// A path that does not exist or cannot be read is no change: the engine is told
-// that the source is disconnected and keeps all rules. So it is when a single
-// file is deleted, and when a directory has given way to another one that is
-// empty, as happens when a file system is unmounted. A document is gone only
-// when its directory can be read and does not hold it, or when the path has come to
-// be a single file.
+// If the path does not exist or cannot be read, the source is reported as
+// disconnected and the engine keeps all rules. The same applies when a single file
+// is deleted, and when a directory is replaced by another one that is empty, as
+// happens when a file system is unmounted. A document is removed only when its
+// directory can be read and does not contain it, or when the path has become a
+// single file.
 package file

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/file"
 )
 
-func TestEngineGoesByTheRulesInADirectory(t *testing.T) {
+func TestEngineEnforcesTheRulesInADirectory(t *testing.T) {
 	const patience = 20 * time.Second
 	dir := t.TempDir()
 	path := filepath.Join(dir, "orders.yaml")

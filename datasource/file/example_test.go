@@ -11,8 +11,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/file"
 )
 
-// The rules of a service are files in a directory: those there are now, and as
-// they change.
+// A service loads its rules from a directory and follows their changes.
 func Example() {
 	dir, err := os.MkdirTemp("", "rules")
 	if err != nil {

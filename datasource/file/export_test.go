@@ -2,5 +2,5 @@ package file
 
 import "io/fs"
 
-// Changed is changed, for tests from outside.
-func Changed(info fs.FileInfo) int64 { return changed(info) }
+// Changed exports changed for tests.
+func Changed(info fs.FileInfo) int64 { return changeTime(info) }

@@ -11,63 +11,63 @@ import (
 )
 
 const (
-	// coarsest is the coarsest modification time that file systems keep: a file
-	// may change without a trace for as long after it was first seen.
-	coarsest = 2 * time.Second
+	// coarsest is the coarsest resolution of modification times in file systems. For
+	// that long after a file was first seen, a change of it may not show.
+	coarsestTime = 2 * time.Second
 
-	// maxHeld is for how many looks a change waits for the path to come to rest.
-	maxHeld = 8
+	// maxHeld is how many polls a change waits for the path to become stable.
+	maxUnstablePolls = 8
 )
 
-// follower is one run of a source. It belongs to the goroutine of Run.
+// follower is the state of one call of [Source.Run]. Only its goroutine uses it.
 type follower struct {
 	source *Source
 	sink   core.Sink
 
-	self      fs.FileInfo        // the path at the last look that succeeded
-	selfSince clock.Instant      // when it was first found like that
-	previous  map[string]*found  // what that look found; nil before
-	delivered map[string]version // what the sink has; nil before it has anything
-	held      int                // for how many looks a change has been waiting
-	connected bool               // the sink was not told otherwise since it had something
-	watched   []place            // the documents while it is enough to look at a part of them; else empty
-	next      int                // the first of them for the next look
+	self          fs.FileInfo           // of the path, at the last successful poll
+	selfSince     clock.Instant         // when the path was first found like that
+	previous      map[string]*fileState // files of the last successful poll; nil before
+	delivered     map[string]version    // what the sink has received; nil before the first delivery
+	unstablePolls int                   // number of polls that a change has been waiting
+	connected     bool                  // something was delivered since the last failure
+	partial       []location            // all documents while polls check a part of them; else empty
+	nextInPartial int                   // index in watched of the first document for the next poll
 }
 
-// look looks at the path once and delivers what came to rest. The error is why
-// the path cannot be read.
-func (f *follower) look() error {
+// poll polls the path once and delivers the changes that are stable. It returns an
+// error if the path cannot be read.
+func (f *follower) poll() error {
 	now := f.source.opts.Clock.Now()
-	if f.calm(now) {
+	if f.unchangedInPart(now) {
 		return nil
 	}
 	present, err := f.scan(now)
 	if err != nil {
 		f.connected = false
-		f.watched = nil
+		f.partial = nil
 		return err
 	}
-	if f.previous == nil && !f.recent(present, now) {
+	if f.previous == nil && !f.recentlyModified(present, now) {
 		f.previous = present
 	}
-	if atRest := f.compare(present); atRest {
-		f.held = 0
+	if stable := f.compare(present); stable {
+		f.unstablePolls = 0
 	} else {
-		f.held++
+		f.unstablePolls++
 	}
-	if f.held == 0 || f.held > maxHeld {
+	if f.unstablePolls == 0 || f.unstablePolls > maxUnstablePolls {
 		f.deliver(present)
 	}
 	for _, file := range present {
 		file.data = nil
 	}
 	f.previous = present
-	f.watch(present, now)
+	f.planPartialScan(present, now)
 	return nil
 }
 
-// scan returns the files that there are.
-func (f *follower) scan(now clock.Instant) (map[string]*found, error) {
+// scan returns all documents that are there, by name.
+func (f *follower) scan(now clock.Instant) (map[string]*fileState, error) {
 	self, err := os.Stat(f.source.path)
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)
@@ -76,7 +76,7 @@ func (f *follower) scan(now clock.Instant) (map[string]*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	present := make(map[string]*found, len(paths))
+	present := make(map[string]*fileState, len(paths))
 	for name, path := range paths {
 		if file := f.find(name, path, now); file != nil {
 			present[name] = file
@@ -93,15 +93,15 @@ func (f *follower) scan(now clock.Instant) (map[string]*found, error) {
 	return present, nil
 }
 
-// find returns the file, read unless it is known for sure to be what it was;
-// nil if it is gone.
-func (f *follower) find(name, path string, now clock.Instant) *found {
+// find returns the state of a file; nil if there is none. It reads the file unless
+// it is certainly unchanged.
+func (f *follower) find(name, path string, now clock.Instant) *fileState {
 	file, before := stat(path), f.previous[name]
 	if file == nil || file.fault != "" {
 		return file
 	}
 	if before != nil && before.sameFile(file) && before.version == f.delivered[name] &&
-		now.Sub(before.since) >= coarsest {
+		now.Sub(before.since) >= coarsestTime {
 		return before
 	}
 	if file = read(path); file == nil {
@@ -114,8 +114,9 @@ func (f *follower) find(name, path string, now clock.Instant) *found {
 	return file
 }
 
-// recent tells whether a file may just be being written.
-func (f *follower) recent(present map[string]*found, now clock.Instant) bool {
+// recentlyModified reports whether a file was modified within the last interval, so that a
+// program may still be writing it.
+func (f *follower) recentlyModified(present map[string]*fileState, now clock.Instant) bool {
 	for _, file := range present {
 		if file.info != nil && now.Time().Sub(file.info.ModTime()) <= f.source.opts.Interval {
 			return true

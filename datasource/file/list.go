@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// listed is how many entries of a directory are read at a time.
-const listed = 1000
+// listBatch is how many directory entries are read at a time.
+const listBatch = 1000
 
-// paths returns the paths of the files that may be documents, by their names.
+// paths returns the paths of the documents by name, by the names of files alone.
 func (s *Source) paths(self fs.FileInfo) (map[string]string, error) {
 	switch {
 	case self.IsDir():
@@ -25,8 +25,8 @@ func (s *Source) paths(self fs.FileInfo) (map[string]string, error) {
 	}
 }
 
-// list returns the paths in the directory. It reads no further than to the
-// first document too many.
+// list returns the paths of the documents in the directory by name. It stops with an
+// error as soon as there are too many.
 func (s *Source) list() (map[string]string, error) {
 	directory, err := open(s.path)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Source) list() (map[string]string, error) {
 	defer directory.Close()
 	paths := make(map[string]string)
 	for {
-		entries, err := directory.ReadDir(listed)
+		entries, err := directory.ReadDir(listBatch)
 		for _, entry := range entries {
 			if name := entry.Name(); isDocument(name) {
 				paths[name] = s.join(name)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A pipe may take the place of a file between the look at it and its opening.
-func TestPipeIsNotWaitedForWhenItIsOpened(t *testing.T) {
+// A pipe may replace a file between stat and open.
+func TestOpeningAPipeDoesNotBlock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
 	assert.Contains(t, read(path).fault, path+" is no regular file (p")

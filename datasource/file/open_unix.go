@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// open opens a file for reading, and does not wait for a pipe that has just taken
-// its place.
+// open opens a file for reading. It does not block if the path is a pipe.
 func open(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // the path is the operator's
 }

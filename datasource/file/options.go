@@ -8,27 +8,26 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// MaxDocumentSize is the longest document in bytes that the source reads. A
-// longer one is reported as a faulty document.
+// MaxDocumentSize is the longest document, in bytes, that the source delivers. A
+// longer one is delivered as a document with an error.
 const MaxDocumentSize = rules.MaxDocumentSize
 
-// Options of a source. The zero value serves.
+// Options configure a source. The zero value is ready to use.
 type Options struct {
-	// Interval is the time from one look to the next. While the path cannot be
-	// read it doubles with each look, up to eightfold. Defaults to 250 ms.
+	// Interval is the time between two polls. While the path cannot be read it
+	// doubles with each poll, up to eight times. Defaults to 250 ms.
 	Interval time.Duration
 
-	// MaxDocuments is how many documents the directory may hold. With more of
-	// them none is applied, and the source counts as disconnected until there
-	// are fewer. Defaults to 10,000.
+	// MaxDocuments is how many documents the directory may hold. If there are more,
+	// the source applies none of them and counts as disconnected until there are
+	// fewer. Defaults to 10,000.
 	MaxDocuments int
 
-	// Clock times the looks. Defaults to [clock.System].
+	// Clock times the polls. Defaults to [clock.System].
 	Clock clock.Clock
 }
 
-// complete returns the options with every field that was left out filled in, or
-// what is wrong with them.
+// complete returns the options with the defaults filled in, or all their mistakes.
 func (o Options) complete() (Options, error) {
 	var faults []error
 	if o.Interval < 0 {

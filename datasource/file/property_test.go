@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// model is a directory that is written to in every way, good and bad, and a
-// follower of it whose every delivery is judged.
+// model is a directory that is written to in every way, safe and unsafe, and a
+// follower whose every delivery is checked.
 type model struct {
 	dir      string
 	clock    *clock.Virtual
@@ -24,12 +24,12 @@ type model struct {
 	written  time.Time
 
 	documents map[string]string // as delivered
-	before    map[string]string // what the directory held at the look before
-	present   map[string]string // what it holds at this look
+	before    map[string]string // content of the directory at the poll before
+	present   map[string]string // content at this poll
 }
 
-// newModel returns the model of a directory in which more documents than the
-// given number are many.
+// newModel returns the model of a directory. Above the given number of documents
+// polls check only a part of them.
 func newModel(t *rapid.T, dir string, many int) *model {
 	m := &model{
 		dir:       dir,
@@ -41,16 +41,16 @@ func newModel(t *rapid.T, dir string, many int) *model {
 	}
 	source, err := New(dir, Options{Clock: m.clock})
 	require.NoError(t, err)
-	source.many = many
-	m.follower = follower{source: source, sink: judge{t, m}}
-	m.look(t)
+	source.partialScanAbove = many
+	m.follower = follower{source: source, sink: checkingSink{t, m}}
+	m.poll(t)
 	return m
 }
 
-func (m *model) look(t *rapid.T) {
+func (m *model) poll(t *rapid.T) {
 	m.clock.Advance(250 * time.Millisecond)
 	m.before, m.present = m.present, m.contents(t)
-	require.NoError(t, m.follower.look())
+	require.NoError(t, m.follower.poll())
 }
 
 func (m *model) contents(t *rapid.T) map[string]string {
@@ -67,53 +67,55 @@ func (m *model) contents(t *rapid.T) map[string]string {
 
 func (m *model) write(t *rapid.T, path, content string) {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-	m.date(t, path)
-	m.date(t, m.dir)
+	m.setTimes(t, path)
+	m.setTimes(t, m.dir)
 }
 
-// date dates a file or directory: the clock of the test is faster than that of the
-// file system, which would not tell two changes apart.
-func (m *model) date(t *rapid.T, path string) {
+// setTimes sets the times of a file or directory, because the test makes changes faster
+// than the resolution of times in the file system.
+func (m *model) setTimes(t *rapid.T, path string) {
 	m.written = m.written.Add(time.Second)
 	require.NoError(t, os.Chtimes(path, m.written, m.written))
 }
 
-// judge takes what the follower delivers.
-type judge struct {
+// checkingSink is a sink that checks each delivery.
+type checkingSink struct {
 	t *rapid.T
 	*model
 }
 
-func (j judge) Disconnected(err error) { require.NoError(j.t, err) }
+func (j checkingSink) Disconnected(err error) { require.NoError(j.t, err) }
 
-func (j judge) Status() core.SourceStatus { return core.SourceStatus{Connected: true} }
+func (j checkingSink) Status() core.SourceStatus { return core.SourceStatus{Connected: true} }
 
-func (j judge) Document(string) (core.DocumentStatus, bool) { return core.DocumentStatus{}, false }
+func (j checkingSink) Document(string) (core.DocumentStatus, bool) {
+	return core.DocumentStatus{}, false
+}
 
-func (j judge) Apply(change core.Change) {
+func (j checkingSink) Apply(change core.Change) {
 	for _, d := range change.Documents {
 		if d.Err != nil {
 			require.ErrorContains(j.t, d.Err, "keeps changing")
 			continue
 		}
 		require.Equal(j.t, j.present[d.Name], string(d.Data), "what is delivered is there")
-		require.Contains(j.t, j.before, d.Name, "and was there a look ago")
-		require.Equal(j.t, j.before[d.Name], string(d.Data), "and was the same a look ago")
+		require.Contains(j.t, j.before, d.Name, "and existed one poll ago")
+		require.Equal(j.t, j.before[d.Name], string(d.Data), "and was the same one poll ago")
 		j.documents[d.Name] = string(d.Data)
 	}
 	for _, name := range change.Removed {
 		require.NotContains(j.t, j.present, name, "what is removed is gone")
-		require.NotContains(j.t, j.before, name, "and was gone a look ago")
+		require.NotContains(j.t, j.before, name, "and was missing one poll ago")
 		delete(j.documents, name)
 	}
 }
 
-func TestWhateverIsWrittenHoweverIsDeliveredInTheEnd(t *testing.T) {
-	t.Run("few", func(t *testing.T) { whateverIsWritten(t, many, 3) })
-	t.Run("many", func(t *testing.T) { whateverIsWritten(t, 0, parts+2) })
+func TestEveryWriteIsDeliveredEventually(t *testing.T) {
+	t.Run("few", func(t *testing.T) { checkEveryWriteIsDelivered(t, partialScanAbove, 3) })
+	t.Run("many", func(t *testing.T) { checkEveryWriteIsDelivered(t, 0, scanParts+2) })
 }
 
-func whateverIsWritten(t *testing.T, many, looks int) {
+func checkEveryWriteIsDelivered(t *testing.T, many, polls int) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "penstock")
@@ -127,26 +129,26 @@ func whateverIsWritten(t *testing.T, many, looks int) {
 			return strings.Repeat(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "of"), rapid.IntRange(0, 2).Draw(t, "length"))
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"look": m.look,
+			"poll": m.poll,
 			"long": func(t *rapid.T) {
 				for range 20 {
-					m.look(t)
+					m.poll(t)
 				}
 			},
 			"write": func(t *rapid.T) { m.write(t, path(t), content(t)) },
 			"remove": func(t *rapid.T) {
 				_ = os.Remove(path(t))
-				m.date(t, dir)
+				m.setTimes(t, dir)
 			},
 			"replace": func(t *rapid.T) {
 				hidden := filepath.Join(dir, ".hidden")
 				m.write(t, hidden, content(t))
 				require.NoError(t, os.Rename(hidden, path(t)))
-				m.date(t, dir)
+				m.setTimes(t, dir)
 			},
-			"rest": func(t *rapid.T) {
-				for range looks {
-					m.look(t)
+			"quiet": func(t *rapid.T) {
+				for range polls {
+					m.poll(t)
 				}
 				require.True(t, maps.Equal(m.present, m.documents), "%v was delivered of %v", m.documents, m.present)
 			},

@@ -16,24 +16,24 @@ import (
 	"github.com/penstock-go/penstock/datasource/file"
 )
 
-func TestChangeIsSeenThoughIdentityLengthAndTimeAreTheSame(t *testing.T) {
+func TestChangeIsSeenByChangeTimeAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	write(t, path, "1")
 	same := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(path, same, same))
-	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
-		b.settle()
+	follow(t, path, file.Options{}, func(t *testing.T, b *fixture) {
+		b.passCoarseTime()
 		changedLater(t, path, func() {
 			require.NoError(t, os.WriteFile(path, []byte("2"), 0o600))
 			require.NoError(t, os.Chtimes(path, same, same))
 		})
-		b.look(2)
-		b.holds(2, map[string]string{"a.yaml": "2"})
+		b.poll(2)
+		b.requireDocuments(2, map[string]string{"a.yaml": "2"})
 	})
 }
 
-// changedLater does something to a file until the file system tells it from what
-// was there before: it may keep times no finer than its own clock ticks.
+// changedLater repeats a change of a file until the file system shows another time
+// for it: its times may be as coarse as its clock ticks.
 func changedLater(t *testing.T, path string, do func()) {
 	t.Helper()
 	changed := func() int64 {
@@ -69,20 +69,20 @@ func TestPipeOrSocketInPlaceOfADocumentBlocksNothing(t *testing.T) {
 			a, other := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")
 			write(t, a, "1")
 			write(t, other, "1")
-			follow(t, dir, file.Options{}, func(t *testing.T, b *bench) {
-				b.settle()
+			follow(t, dir, file.Options{}, func(t *testing.T, b *fixture) {
+				b.passCoarseTime()
 				remove(t, a)
 				put(t, a)
 				replace(t, other, "2")
-				b.look(2)
-				b.holds(2, map[string]string{"a.yaml": "1", "b.yaml": "2"})
+				b.poll(2)
+				b.requireDocuments(2, map[string]string{"a.yaml": "1", "b.yaml": "2"})
 				require.ErrorContains(t, b.faulty["a.yaml"], "file: "+a+" is no regular file (")
 				require.ErrorContains(t, b.faulty["a.yaml"], "): put a file there or remove it")
 
 				remove(t, a)
 				write(t, a, "3")
-				b.look(2)
-				b.holds(3, map[string]string{"a.yaml": "3", "b.yaml": "2"})
+				b.poll(2)
+				b.requireDocuments(3, map[string]string{"a.yaml": "3", "b.yaml": "2"})
 				assert.Empty(t, b.faulty)
 			})
 		})
@@ -92,11 +92,11 @@ func TestPipeOrSocketInPlaceOfADocumentBlocksNothing(t *testing.T) {
 func TestPipeInPlaceOfTheOnlyDocumentBlocksNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rules")
 	write(t, path, "1")
-	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
-		b.settle()
+	follow(t, path, file.Options{}, func(t *testing.T, b *fixture) {
+		b.passCoarseTime()
 		remove(t, path)
 		require.NoError(t, syscall.Mkfifo(path, 0o600))
-		b.look(1)
+		b.poll(1)
 		require.False(t, b.connected)
 		require.ErrorContains(t, b.errs[0], path+" is neither a directory nor a regular file (p")
 		assert.Equal(t, map[string]string{"rules": "1"}, b.documents)

@@ -10,24 +10,24 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// maxSlowdown is how many times the interval the pause between two looks grows
-// to while the path cannot be read.
+// maxSlowdown limits the pause between two polls while the path cannot be read, as a
+// multiple of the interval.
 const maxSlowdown = 8
 
-// Source is a directory or a file as a source of rule documents. It keeps
-// nothing between runs: an engine may follow it again, and several engines may
-// follow it at once.
+// Source delivers the rule documents in a directory or a file. It keeps no state
+// between runs: an engine may follow it again, and several engines may follow it at
+// once.
 type Source struct {
-	path string
-	opts Options
-	many int // documents: see the constant
+	path             string
+	opts             Options
+	partialScanAbove int // see the constant; lower in tests
 }
 
 var _ core.Source = (*Source)(nil)
 
-// New returns the source of the documents in the directory, or of the one in
-// the file, at path. The path need not exist yet. A relative one is taken from
-// the present working directory.
+// New returns a source of the documents in the directory at path, or of the one
+// document if path is a file. The path need not exist yet. A relative path is
+// resolved against the current working directory.
 func New(path string, opts Options) (*Source, error) {
 	if path == "" {
 		return nil, errors.New("file: the path is empty: name a directory or a file")
@@ -40,19 +40,19 @@ func New(path string, opts Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{path: absolute, opts: opts, many: many}, nil
+	return &Source{path: absolute, opts: opts, partialScanAbove: partialScanAbove}, nil
 }
 
 // Name returns "file:" and the absolute path.
 func (s *Source) Name() string { return "file:" + s.path }
 
-// Run implements [core.Source]. It returns when ctx has ended, and then
-// ctx.Err(): there is no failure after which it would give up.
+// Run implements [core.Source]. It returns ctx.Err() when ctx has ended. It retries
+// after every error.
 func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 	f := follower{source: s, sink: sink}
 	pause := s.opts.Interval
 	for ctx.Err() == nil {
-		if err := f.look(); err != nil {
+		if err := f.poll(); err != nil {
 			sink.Disconnected(err)
 			pause = min(2*pause, maxSlowdown*s.opts.Interval)
 		} else {

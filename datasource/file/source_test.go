@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/file"
 )
 
-func TestDirectoryIsDeliveredAtOnceAndWhole(t *testing.T) {
+func TestDirectoryIsDeliveredAtOnceAsOneChange(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"b.yml", "a.yaml", "c.json"} {
 		write(t, filepath.Join(dir, name), "in "+name)
@@ -26,40 +26,40 @@ func TestDirectoryIsDeliveredAtOnceAndWhole(t *testing.T) {
 	}
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "directory"), 0o750))
 	write(t, filepath.Join(dir, "directory", "deeper.yaml"), "ignored")
-	follow(t, dir, file.Options{}, func(t *testing.T, b *bench) {
+	follow(t, dir, file.Options{}, func(t *testing.T, b *fixture) {
 		assert.Equal(t, []core.Change{{Complete: true, Documents: []core.Document{
 			{Name: "a.yaml", Data: []byte("in a.yaml")},
 			{Name: "b.yml", Data: []byte("in b.yml")},
 			{Name: "c.json", Data: []byte("in c.json")},
 		}}}, b.changes)
-		b.settle()
+		b.passCoarseTime()
 		assert.Len(t, b.changes, 1, "what does not change is not delivered again")
 	})
 }
 
 func TestEmptyDirectoryIsComplete(t *testing.T) {
-	follow(t, t.TempDir(), file.Options{}, func(t *testing.T, b *bench) {
+	follow(t, t.TempDir(), file.Options{}, func(t *testing.T, b *fixture) {
 		assert.Equal(t, []core.Change{{Complete: true}}, b.changes)
 	})
 }
 
-func TestFileIsADocumentWhateverItsName(t *testing.T) {
+func TestSingleFileIsADocumentWithAnyName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".rules")
 	write(t, path, "1")
-	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
-		b.holds(1, map[string]string{".rules": "1"})
+	follow(t, path, file.Options{}, func(t *testing.T, b *fixture) {
+		b.requireDocuments(1, map[string]string{".rules": "1"})
 		replace(t, path, "2")
-		b.look(2)
-		b.holds(2, map[string]string{".rules": "2"})
+		b.poll(2)
+		b.requireDocuments(2, map[string]string{".rules": "2"})
 	})
 }
 
-func TestDocumentsComeChangeAndGo(t *testing.T) {
+func TestDocumentsAreAddedChangedAndRemoved(t *testing.T) {
 	dir := t.TempDir()
 	a, c := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "c.yaml")
 	write(t, a, "1")
-	follow(t, dir, file.Options{}, func(t *testing.T, b *bench) {
-		b.settle()
+	follow(t, dir, file.Options{}, func(t *testing.T, b *fixture) {
+		b.passCoarseTime()
 		for i, step := range []struct {
 			do   func()
 			want map[string]string
@@ -72,60 +72,60 @@ func TestDocumentsComeChangeAndGo(t *testing.T) {
 			{func() { remove(t, a) }, map[string]string{}},
 		} {
 			step.do()
-			b.look(1)
+			b.poll(1)
 			require.Len(t, b.changes, i+1, "step %d: nothing is believed that was seen once", i)
-			b.look(1)
-			b.holds(i+2, step.want)
+			b.poll(1)
+			b.requireDocuments(i+2, step.want)
 			assert.False(t, b.changes[i+1].Complete)
 		}
 	})
 }
 
-func TestTouchedFileIsNoChange(t *testing.T) {
+func TestTouchedFileIsNotAChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	write(t, path, "1")
-	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
+	follow(t, path, file.Options{}, func(t *testing.T, b *fixture) {
 		for range 5 {
-			b.settle()
-			b.now(path)
-			b.look(5)
+			b.passCoarseTime()
+			b.touch(path)
+			b.poll(5)
 			replace(t, path, "1")
 		}
-		b.holds(1, map[string]string{"a.yaml": "1"})
+		b.requireDocuments(1, map[string]string{"a.yaml": "1"})
 	})
 }
 
-// A file system may keep times to the second or two: a file that changes again
-// in that time, at the same length, looks as it did.
-func TestChangeThatLeavesNoTraceIsSeenWithinTheCoarsestTime(t *testing.T) {
+// Times in a file system may have a resolution of two seconds: a file that changes
+// again in that time, with the same length, looks unchanged.
+func TestChangeWithSameTimeAndLengthIsSeenWithinTwoSeconds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	write(t, path, "1")
 	same := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(path, same, same))
-	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
-		b.look(5)
+	follow(t, path, file.Options{}, func(t *testing.T, b *fixture) {
+		b.poll(5)
 		write(t, path, "2")
 		require.NoError(t, os.Chtimes(path, same, same))
-		b.look(2)
-		b.holds(2, map[string]string{"a.yaml": "2"})
+		b.poll(2)
+		b.requireDocuments(2, map[string]string{"a.yaml": "2"})
 	})
 }
 
-func TestChangeOfLengthIsSeenWhateverTheTime(t *testing.T) {
+func TestChangeOfLengthIsSeenWithTheSameTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	write(t, path, "1")
 	same := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(path, same, same))
-	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
-		b.settle()
+	follow(t, path, file.Options{}, func(t *testing.T, b *fixture) {
+		b.passCoarseTime()
 		write(t, path, "12")
 		require.NoError(t, os.Chtimes(path, same, same))
-		b.look(2)
-		b.holds(2, map[string]string{"a.yaml": "12"})
+		b.poll(2)
+		b.requireDocuments(2, map[string]string{"a.yaml": "12"})
 	})
 }
 
-func TestReplacementIsSeenWhateverTheTime(t *testing.T) {
+func TestReplacementIsSeenWithTheSameTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	other := filepath.Join(filepath.Dir(path), "b")
 	same := time.Now().Add(-time.Hour)
@@ -133,15 +133,15 @@ func TestReplacementIsSeenWhateverTheTime(t *testing.T) {
 	write(t, other, "2")
 	require.NoError(t, os.Chtimes(path, same, same))
 	require.NoError(t, os.Chtimes(other, same, same))
-	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
-		b.settle()
+	follow(t, path, file.Options{}, func(t *testing.T, b *fixture) {
+		b.passCoarseTime()
 		require.NoError(t, os.Rename(other, path))
-		b.look(2)
-		b.holds(2, map[string]string{"a.yaml": "2"})
+		b.poll(2)
+		b.requireDocuments(2, map[string]string{"a.yaml": "2"})
 	})
 }
 
-func TestDocumentThatCannotBeReadIsFaulty(t *testing.T) {
+func TestUnreadableDocumentIsFaulty(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil func(t *testing.T, path string)
 		says  string
@@ -172,39 +172,39 @@ func TestDocumentThatCannotBeReadIsFaulty(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.yaml")
 			write(t, path, "1")
-			follow(t, filepath.Dir(path), file.Options{}, func(t *testing.T, b *bench) {
-				b.settle()
+			follow(t, filepath.Dir(path), file.Options{}, func(t *testing.T, b *fixture) {
+				b.passCoarseTime()
 				test.spoil(t, path)
-				b.look(2)
-				b.holds(2, map[string]string{"a.yaml": "1"})
+				b.poll(2)
+				b.requireDocuments(2, map[string]string{"a.yaml": "1"})
 				require.ErrorContains(t, b.faulty["a.yaml"], test.says)
 				require.ErrorContains(t, b.faulty["a.yaml"], "file: ")
-				b.settle()
+				b.passCoarseTime()
 				assert.Len(t, b.changes, 2, "it is reported once")
 
 				remove(t, path)
 				replace(t, path, "2")
-				b.look(2)
-				b.holds(3, map[string]string{"a.yaml": "2"})
+				b.poll(2)
+				b.requireDocuments(3, map[string]string{"a.yaml": "2"})
 				assert.Empty(t, b.faulty)
 			})
 		})
 	}
 }
 
-func TestMissingPermissionThatIsGranted(t *testing.T) {
+func TestDocumentIsReadOnceItsPermissionIsGranted(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")
 	}
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	write(t, path, "1")
 	require.NoError(t, os.Chmod(path, 0))
-	follow(t, path, file.Options{}, func(t *testing.T, b *bench) {
+	follow(t, path, file.Options{}, func(t *testing.T, b *fixture) {
 		require.ErrorContains(t, b.faulty["a.yaml"], "permission denied")
-		b.settle()
+		b.passCoarseTime()
 		require.NoError(t, os.Chmod(path, 0o600))
-		b.look(2)
-		b.holds(2, map[string]string{"a.yaml": "1"})
+		b.poll(2)
+		b.requireDocuments(2, map[string]string{"a.yaml": "1"})
 	})
 }
 
@@ -212,12 +212,12 @@ func TestLongestDocumentIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	longest := strings.Repeat("x", file.MaxDocumentSize)
 	write(t, path, longest)
-	follow(t, path, file.Options{}, func(_ *testing.T, b *bench) {
-		b.holds(1, map[string]string{"a.yaml": longest})
+	follow(t, path, file.Options{}, func(_ *testing.T, b *fixture) {
+		b.requireDocuments(1, map[string]string{"a.yaml": longest})
 	})
 }
 
-func TestManyDocuments(t *testing.T) {
+func TestManyDocumentsAreDelivered(t *testing.T) {
 	dir := t.TempDir()
 	want := make(map[string]string)
 	for i := range 2500 {
@@ -225,7 +225,7 @@ func TestManyDocuments(t *testing.T) {
 		want[name] = name
 		write(t, filepath.Join(dir, name), name)
 	}
-	follow(t, dir, file.Options{}, func(_ *testing.T, b *bench) { b.holds(1, want) })
+	follow(t, dir, file.Options{}, func(_ *testing.T, b *fixture) { b.requireDocuments(1, want) })
 }
 
 func TestSourceCanBeFollowedTwiceAtOnce(t *testing.T) {
@@ -247,7 +247,7 @@ func TestSourceCanBeFollowedTwiceAtOnce(t *testing.T) {
 	require.ErrorIs(t, <-ended, context.Canceled)
 }
 
-// firstChange is a sink that passes on changes.
+// firstChange is a sink that sends changes to a channel.
 type firstChange chan core.Change
 
 func (f firstChange) Apply(change core.Change)                  { f <- change }
@@ -256,7 +256,7 @@ func (firstChange) Document(string) (core.DocumentStatus, bool) { return core.Do
 
 func (f firstChange) Status() core.SourceStatus { return core.SourceStatus{} }
 
-func TestName(t *testing.T) {
+func TestNameIsTheAbsolutePath(t *testing.T) {
 	source, err := file.New("/etc/shop//rules/", file.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, "file:/etc/shop/rules", source.Name())
@@ -269,7 +269,7 @@ func TestName(t *testing.T) {
 	assert.Equal(t, "file:"+filepath.Join(here, "rules"), source.Name())
 }
 
-func TestWhatCannotWorkIsRefused(t *testing.T) {
+func TestInvalidArgumentsAreErrors(t *testing.T) {
 	for says, do := range map[string]func() (*file.Source, error){
 		"path is empty":            func() (*file.Source, error) { return file.New("", file.Options{}) },
 		"Interval is negative":     func() (*file.Source, error) { return file.New("a", file.Options{Interval: -1}) },

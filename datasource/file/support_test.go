@@ -22,8 +22,7 @@ const interval = 250 * time.Millisecond
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sink records what a source delivers and keeps the documents as an engine
-// would.
+// sink records what a source delivers and keeps the documents, as an engine does.
 type sink struct {
 	changes   []core.Change
 	documents map[string]string
@@ -61,20 +60,20 @@ func (*sink) Document(string) (core.DocumentStatus, bool) { return core.Document
 
 func (s *sink) Status() core.SourceStatus { return core.SourceStatus{Connected: s.connected} }
 
-// bench is a source that is followed, on a clock that the test moves. Between
-// two looks the source stands still, so that the test may read the sink.
-type bench struct {
+// fixture runs a source on a clock that the test advances. Between two polls the
+// source is idle, so that the test may read the sink.
+type fixture struct {
 	*sink
 	t     *testing.T
 	clock *clock.Virtual
 }
 
-// follow runs do with a source that has looked once. The files that there are
-// by then were written long before.
-func follow(t *testing.T, path string, opts file.Options, do func(t *testing.T, b *bench)) {
+// follow runs do with a source that has polled once. Files that exist by then count
+// as written long before.
+func follow(t *testing.T, path string, opts file.Options, do func(t *testing.T, b *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{sink: &sink{}, t: t, clock: clock.NewVirtual(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC))}
+		b := &fixture{sink: &sink{}, t: t, clock: clock.NewVirtual(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC))}
 		opts.Clock = b.clock
 		source, err := file.New(path, opts)
 		require.NoError(t, err)
@@ -89,44 +88,44 @@ func follow(t *testing.T, path string, opts file.Options, do func(t *testing.T, 
 	})
 }
 
-// look lets the source look n times.
-func (b *bench) look(n int) {
+// poll makes the source poll n times.
+func (b *fixture) poll(n int) {
 	for range n {
 		b.clock.Advance(interval)
 		synctest.Wait()
 	}
 }
 
-// settle lets so much time pass that the source trusts modification times.
-func (b *bench) settle() { b.look(20) }
+// passCoarseTime advances the clock until the source relies on modification times.
+func (b *fixture) passCoarseTime() { b.poll(20) }
 
-// now dates a file to the present of the clock.
-func (b *bench) now(path string) {
+// touch sets the modification time of a file to the time of the clock.
+func (b *fixture) touch(path string) {
 	require.NoError(b.t, os.Chtimes(path, time.Time{}, b.clock.Now().Time()))
 }
 
-// holds asserts that the source is connected and these are its documents, after
+// requireDocuments asserts that the source is connected and these are its documents, after
 // n changes.
-func (b *bench) holds(changes int, documents map[string]string) {
+func (b *fixture) requireDocuments(changes int, documents map[string]string) {
 	b.t.Helper()
 	require.True(b.t, b.connected)
 	require.Len(b.t, b.changes, changes)
 	require.True(b.t, maps.Equal(documents, b.documents), "%v", b.documents)
 }
 
-// writes counts what was written.
+// writes counts writes.
 var writes atomic.Int64
 
-// write writes the file and dates it a second after the one before: the clock of
-// a test is faster than that of the file system, which would not tell two
-// writes apart.
+// write writes the file and sets its modification time one second after that of the
+// write before, because the test writes faster than the resolution of times in the
+// file system.
 func write(t require.TestingT, path, content string) {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	at := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(writes.Add(1)) * time.Second)
 	require.NoError(t, os.Chtimes(path, at, at))
 }
 
-// replace writes the file as one should: under another name first.
+// replace replaces the file safely: it writes another file and renames it.
 func replace(t require.TestingT, path, content string) {
 	hidden := filepath.Join(filepath.Dir(path), ".new")
 	write(t, hidden, content)

@@ -8,20 +8,21 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// contents are what a copy tells: the documents of a source that were in force.
+// contents are the decoded contents of a copy: the documents of a source that were
+// in force.
 type contents struct {
 	app, source string
 	revision    int64         // of the source as a whole
-	at          clock.Instant // until which it is known that the source held this
+	at          clock.Instant // last time at which the source is known to have had these
 	documents   []core.Document
 }
 
-// change returns the contents as an engine takes them.
+// change converts the contents to a change for the engine.
 func (c *contents) change() core.Change {
 	return core.Change{Complete: true, Documents: c.documents, Revision: c.revision, CopiedAt: c.at}
 }
 
-// same says whether two copies tell the same, but for the time.
+// same reports whether two copies are equal apart from the time.
 func (c *contents) same(other *contents) bool {
 	return other != nil && c.app == other.app && c.source == other.source && c.revision == other.revision &&
 		slices.EqualFunc(c.documents, other.documents, func(a, b core.Document) bool {
@@ -29,8 +30,8 @@ func (c *contents) same(other *contents) bool {
 		})
 }
 
-// twice returns a name that two documents have, if there is one.
-func twice(documents []core.Document) (name string, ok bool) {
+// duplicate returns a name that occurs twice, if there is one.
+func duplicate(documents []core.Document) (name string, ok bool) {
 	seen := make(map[string]struct{}, len(documents))
 	for _, d := range documents {
 		if _, ok := seen[d.Name]; ok {

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/lastgood"
 )
 
-// rewrite makes of a copy what the function makes of its bytes.
+// rewrite changes the bytes of a copy.
 func rewrite(change func(data []byte) []byte) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
 		data, err := os.ReadFile(path)
@@ -28,7 +28,7 @@ func rewrite(change func(data []byte) []byte) func(t *testing.T, path string) {
 	}
 }
 
-// reseal changes what a copy tells, with a checksum that is right.
+// reseal changes the contents of a copy and corrects its checksum.
 func reseal(old, fresh string) func(t *testing.T, path string) {
 	return rewrite(func(data []byte) []byte {
 		_, body, _ := bytes.Cut(data, []byte("\n"))
@@ -40,7 +40,7 @@ func by(copied lastgood.Copy) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) { require.NoError(t, copied.Save(path)) }
 }
 
-// damages are what can be wrong with a copy, and what is said of it.
+// damages are the ways to damage a copy, with the errors that they cause.
 func damages() map[string]struct {
 	damage func(t *testing.T, path string)
 	says   string
@@ -134,9 +134,8 @@ func TestDamagedCopyIsReportedIgnoredAndReplaced(t *testing.T) {
 	}
 }
 
-// Whatever bit of a copy is wrong, and wherever it was cut off, nothing of it is
-// believed.
-func TestEveryBitOfACopyCounts(t *testing.T) {
+// A copy with any bit flipped, or truncated anywhere, is rejected.
+func TestCopyWithAnyFlippedBitIsRejected(t *testing.T) {
 	path := copyPath(t)
 	c := lastgood.Copy{App: "shop", Source: "script", Revision: 7, At: begin(), Documents: []core.Document{
 		rule("a", "1", 5), {Name: "\xff", Data: []byte{0, 0xff, '\n'}},
@@ -158,7 +157,7 @@ func TestEveryBitOfACopyCounts(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestReadableByOthersIsNoDamage(t *testing.T) {
+func TestCopyReadableByOthersIsAccepted(t *testing.T) {
 	path := copyPath(t)
 	savedBy(t, path, twoDocuments())
 	require.NoError(t, os.Chmod(path, 0o644))
@@ -172,7 +171,7 @@ func TestReadableByOthersIsNoDamage(t *testing.T) {
 	})
 }
 
-func TestDirectoryBehindALinkIsNoDamage(t *testing.T) {
+func TestCopyInALinkedDirectoryIsAccepted(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(t.TempDir(), link))
 	path := filepath.Join(link, "rules.copy")
@@ -184,7 +183,7 @@ func TestDirectoryBehindALinkIsNoDamage(t *testing.T) {
 	})
 }
 
-func TestCommandThatIsAdvisedMakesTheCopyBelieved(t *testing.T) {
+func TestSuggestedCommandMakesTheCopyUsable(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "it's a directory; $HOME")
 	require.NoError(t, os.Mkdir(directory, 0o700))
 	path := filepath.Join(directory, "rules.copy")

@@ -10,11 +10,11 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// decode returns what a copy tells, or why it cannot be believed.
+// decode parses and checks a copy.
 func decode(data []byte) (*contents, error) {
 	first, body, _ := bytes.Cut(data, []byte("\n"))
-	if !bytes.Equal(data, append(head(body), body...)) {
-		return nil, doubt(first)
+	if !bytes.Equal(data, append(headLine(body), body...)) {
+		return nil, headError(first)
 	}
 	var j contentsJSON
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -33,15 +33,14 @@ func decode(data []byte) (*contents, error) {
 			Name: string(d.Name), Revision: d.Revision, Created: d.Created, Data: []byte(d.Data),
 		})
 	}
-	if name, ok := twice(c.documents); ok {
+	if name, ok := duplicate(c.documents); ok {
 		return nil, fmt.Errorf("it is whole but has %q twice", name)
 	}
 	return c, nil
 }
 
-// doubt returns what is wrong with a copy that has a first line other than it
-// should.
-func doubt(first []byte) error {
+// headError returns the error for a copy whose first line does not match its body.
+func headError(first []byte) error {
 	var h headJSON
 	switch err := json.Unmarshal(first, &h); {
 	case err != nil || h.Penstock != title || h.Format < 1:

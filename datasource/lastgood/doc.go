@@ -1,5 +1,5 @@
-// Package lastgood keeps a copy of a source's rules in a file, so that a service
-// that is started while the source is away still has its rules.
+// Package lastgood wraps a source so that a service can start while the source is
+// down: it keeps a copy of the rules in force in a file.
 //
 //	source, err := etcd.Open(config, etcd.Prefix("shop"), etcd.Options{Instance: hostname})
 //	if err != nil {
@@ -14,69 +14,69 @@
 // # When the copy is used
 //
 // A copy is applied at most once in a run. When the source reports that it cannot
-// be read, when it gives up, or when it has said nothing for [Options.Patience],
-// the engine goes by the copy: it then counts as ready, its status tells when the
-// copy was true (core.SourceStatus.CopiedAt), and the source stays disconnected.
-// What the source delivers later replaces the copy as a whole.
+// be read, when it returns, or when it has reported nothing for [Options.Patience],
+// the engine applies the copy. The engine then counts as ready, its status shows the
+// time of the copy (core.SourceStatus.CopiedAt), and the source stays disconnected.
+// What the source delivers later replaces the copy completely.
 //
-// When the source delivers in time, the copy is applied right before, as that which
-// the engine holds the delivery against: a document that is broken now keeps its
-// last good version, and a change that takes out too many rules is held back
-// (core.Config.MaxRemoval), though the process was started anew in between. The
-// engine is not ready before what the source delivers is in force, and a disk that
-// hangs holds that up for no longer than the patience.
+// When the source delivers in time, the copy is applied just before, so that the
+// engine compares the delivery with it as if the process had not restarted: a
+// document that is broken now keeps its last good version, and a change that removes
+// too many rules is held back (core.Config.MaxRemoval). The engine is not ready
+// until the delivery is in force. A disk that hangs delays that by at most
+// [Options.Patience].
 //
 // An engine that has rules of the source already, because it followed it before,
-// needs no copy and gets none.
+// gets no copy.
 //
 // # What the copy holds
 //
-// The documents that are in force, byte by byte: of one that was rejected the
-// last good version, of one that was never accepted none. What the program
-// refuses of a copy, because it is another version than the one that saved it,
-// is reported by the engine like any other document. While the engine runs on a
-// copy nothing is saved: nothing new is known.
+// The documents that are in force, byte for byte: the last good version of a
+// document that was rejected, and nothing of one that was never accepted. If the
+// program rejects a document of the copy, because another version of it saved the
+// copy, the engine reports that as for any other document. While the engine runs on
+// a copy, nothing is saved.
 //
-// The copy is saved when that has changed, once in [Options.Interval] at the
-// most, and when a run ends. While the source can be read it is also saved once
-// an hour, and at the end of a run, so that the time in it is at most an hour too
-// early.
-// A process that is killed may leave a copy that lacks the changes of the last
-// interval. Rules of other sources and of the code are in no copy.
+// The copy is saved when the documents in force have changed, at most once in
+// [Options.Interval], and when a run ends. While the source can be read it is also
+// saved once an hour, so that the time in it is at most an hour too early. A process
+// that is killed may leave a copy without the changes of the last interval. The copy
+// does not contain rules of other sources or of the code.
 //
-// A copy that somebody removes while the source is followed is noticed within ten
-// seconds and written again, also while the engine runs on it.
+// If somebody removes the copy while the source is followed, it is written again
+// within ten seconds, also while the engine runs on it.
 //
-// A save writes another file in the same directory, forces it to the disk,
-// renames it and forces the directory to the disk: whenever the process or the
-// machine stops, the file is the old copy or the new one. What a process that was
-// killed left of that other file is removed by the next one. A save that fails
-// is logged when it begins to fail and whenever the reason changes; it is tried
-// again and never touches the rules.
+// A save writes a temporary file in the same directory, syncs it, renames it and
+// syncs the directory: whenever the process or the machine stops, the file is the
+// old copy or the new one. The next process removes a temporary file that a killed
+// one has left. A failing save is logged at first and whenever the reason changes;
+// it is retried and never affects the rules.
 //
 // # The file
 //
-// The first line tells the format and the SHA-256 of all that follows, which is
-// JSON: the application, the source with its revision, when this was the truth,
-// and the documents. Bytes that are not UTF-8 are in base64. To look at it:
+// The first line contains the format and the SHA-256 of the rest. The rest is JSON:
+// the application, the source with its revision, the time at which the source had
+// these documents, and the documents. Bytes that are not UTF-8 are in base64. To
+// print the documents:
 //
 //	tail -n +2 rules.copy | jq -r '.documents[].data'
 //
-// It has at most [MaxSize] bytes; while more is in force the copy stays what it
-// was and that is reported. The documents are also held in memory once.
+// The file has at most [MaxSize] bytes. If the documents in force need more, the
+// copy stays as it is and the error is logged. The documents are also kept in memory
+// once.
 //
-// # What is not believed
+// # Copies that are ignored
 //
-// A copy that was cut off or changed, that a later version wrote, that belongs to
-// another application or source, or that is too large is reported and ignored as
-// a whole. The service then starts without it, and the next save replaces it.
+// A copy that was truncated or changed, that a later version wrote, that belongs to
+// another application or source, or that is too large is reported and ignored
+// completely. The service then starts without it, and the next save replaces it.
 //
-// The checksum guards against accidents, not against people. So a copy is also
-// ignored when it is no regular file, when its group or others may write to it,
-// and when neither root nor the user of the process owns it (the last two not
-// on Windows). That others may read it is no reason: the next save makes it
-// readable to its owner alone.
+// The checksum detects accidents, not tampering. A copy is therefore also ignored if
+// it is not a regular file, if its group or others may write to it, or if neither
+// root nor the user of the process owns it (the last two not on Windows). A copy
+// that others may read is accepted; the next save makes it readable to its owner
+// only.
 //
-// One path is for one source in one process. Two that share a path replace each
-// other's copies.
+// Use one path for one source in one process. Two sources with the same path
+// overwrite each other's copies.
 package lastgood

@@ -8,14 +8,13 @@ import (
 	"fmt"
 )
 
-// encode returns the copy as it stands in its file. The error is that it would be
-// too large.
+// encode returns the bytes of the copy. It returns an error if they are too many.
 func encode(c *contents) ([]byte, error) {
 	size := 0
 	for _, d := range c.documents {
 		size += len(d.Data)
 	}
-	if size > MaxSize { // do not spend memory on it
+	if size > MaxSize { // before memory is spent on encoding
 		return nil, tooLarge(size)
 	}
 	j := contentsJSON{
@@ -29,7 +28,7 @@ func encode(c *contents) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lastgood: encoding the copy: %w", err)
 	}
-	data := append(head(body), body...)
+	data := append(headLine(body), body...)
 	if len(data) > MaxSize {
 		return nil, tooLarge(len(data))
 	}
@@ -40,18 +39,18 @@ func tooLarge(size int) error {
 	return fmt.Errorf("lastgood: the copy would have %d bytes, at most %d are kept: the one before stays", size, MaxSize)
 }
 
-// head returns the first line of the copy with that body.
-func head(body []byte) []byte {
+// headLine returns the first line of a copy with the body.
+func headLine(body []byte) []byte {
 	sum := sha256.Sum256(body)
 	line, _ := marshal(headJSON{Penstock: title, Format: format, SHA256: hex.EncodeToString(sum[:])}, "")
 	return line
 }
 
-// marshal returns the value as JSON that ends in a newline.
+// marshal encodes the value as JSON with a final newline.
 func marshal(value any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // rules are full of angle brackets, and this is no page
+	encoder.SetEscapeHTML(false) // keeps angle brackets readable
 	encoder.SetIndent("", indent)
 	err := encoder.Encode(value)
 	return b.Bytes(), err

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/lastgood"
 )
 
-// etcd stands for a source that is away or not.
+// etcd stands for a source that may be down.
 type etcd struct{ away bool }
 
 func (etcd) Name() string { return "etcd:/penstock/shop/" }
@@ -29,7 +29,7 @@ func (s etcd) Run(ctx context.Context, sink core.Sink) error {
 	return ctx.Err()
 }
 
-// A service is started while etcd can be read, and again when it cannot.
+// A service starts while etcd can be read, and again while it cannot.
 func Example() {
 	dir, err := os.MkdirTemp("", "shop")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// Load reads a copy, whoever it is of.
+// Load reads a copy of any application and source.
 func Load(path string) (core.Change, error) {
 	c, err := load(path)
 	if err != nil {
@@ -16,7 +16,7 @@ func Load(path string) (core.Change, error) {
 	return c.change(), nil
 }
 
-// Copy is a copy of anything.
+// Copy is a copy with any contents.
 type Copy struct {
 	App, Source string
 	Revision    int64
@@ -42,5 +42,5 @@ func Decode(data []byte) (Copy, error) {
 	return Copy{c.app, c.source, c.revision, c.at.Time(), c.documents}, nil
 }
 
-// NeverLook returns the sink of a run that never comes to read its copy.
-func NeverLook(source *Source, engine core.Sink) core.Sink { return newRun(source, engine) }
+// NeverRead returns the sink of a run that never reads its copy.
+func NeverRead(source *Source, engine core.Sink) core.Sink { return newRun(source, engine) }

@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// The file: a line that tells the format and the checksum of what follows, and
-// the contents.
+// The file is a line with the format and the checksum, followed by the contents.
 const (
 	title  = "last good copy of rules"
 	format = 1
@@ -21,10 +20,10 @@ const MaxSize = 64 << 20
 type headJSON struct {
 	Penstock string `json:"penstock"` // title
 	Format   int    `json:"format"`
-	SHA256   string `json:"sha256"` // of all that follows the line, in hexadecimal
+	SHA256   string `json:"sha256"` // of everything after the line, in hexadecimal
 }
 
-// contentsJSON is what follows it.
+// contentsJSON is the rest of a copy.
 type contentsJSON struct {
 	App       text           `json:"app"`
 	Source    text           `json:"source"`
@@ -40,8 +39,8 @@ type documentJSON struct {
 	Data     text  `json:"data"`
 }
 
-// text is bytes that a person should be able to read: a string if that gives them
-// back exactly, as it does if they are UTF-8, else base64 in an object.
+// text is bytes that are readable in JSON if possible: a string if they are UTF-8,
+// else an object with base64.
 type text string
 
 type base64JSON struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/lastgood"
 )
 
-// What older versions wrote has to be read for good.
+// sample of older versions must stay readable.
 const sample = `{"penstock":"last good copy of rules","format":1,"sha256":"SUM"}
 {
  "app": "shop",
@@ -51,13 +51,13 @@ func sampleCopy() lastgood.Copy {
 	}
 }
 
-// seal returns a copy with that body.
+// seal returns a copy with the body and its checksum.
 func seal(body []byte) []byte {
 	head := fmt.Sprintf("{\"penstock\":\"last good copy of rules\",\"format\":1,\"sha256\":\"%x\"}\n", sha256.Sum256(body))
 	return append([]byte(head), body...)
 }
 
-func TestFormatOfTheFile(t *testing.T) {
+func TestFileFormatIsStable(t *testing.T) {
 	path := copyPath(t)
 	require.NoError(t, sampleCopy().Save(path))
 	_, body, _ := bytes.Cut([]byte(sample), []byte("\n"))
@@ -70,7 +70,7 @@ func TestFormatOfTheFile(t *testing.T) {
 	assert.Equal(t, sampleCopy(), read)
 }
 
-func TestBytesComeBackExactly(t *testing.T) {
+func TestBytesAreRestoredExactly(t *testing.T) {
 	path := copyPath(t)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A disk that is full takes a part of a file, and then nothing.
-func TestSaveThatIsCutShortLeavesTheCopy(t *testing.T) {
+// A full disk accepts a part of a file, and then nothing.
+func TestInterruptedSaveKeepsTheOldCopy(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ) // a write beyond the limit then fails
 	defer signal.Reset(syscall.SIGXFSZ)
 	run(t, func(t *testing.T, s *service) {
@@ -35,7 +35,7 @@ func TestSaveThatIsCutShortLeavesTheCopy(t *testing.T) {
 	})
 }
 
-// limitFiles bounds the size of the files that the process writes until lift.
+// limitFiles limits the size of files that the process writes, until lift is called.
 func limitFiles(t *testing.T, size uint64) (lift func()) {
 	var before syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before))

@@ -13,9 +13,9 @@ import (
 	"github.com/penstock-go/penstock/datasource/lastgood"
 )
 
-// Whatever is in the file, reading it does not panic, and what it returns has the
-// checksum that the file tells. Each input is tried as it is and as the body of a
-// copy whose checksum is right.
+// Reading any bytes does not panic, and what is returned has the checksum in the
+// file. Each input is tried as it is and as the body of a copy with a correct
+// checksum.
 func FuzzReadCopy(f *testing.F) {
 	_, body, _ := bytes.Cut([]byte(sample), []byte("\n"))
 	f.Add([]byte(sample))

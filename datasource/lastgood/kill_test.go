@@ -20,19 +20,18 @@ import (
 	"github.com/penstock-go/penstock/datasource/lastgood"
 )
 
-// saveForever is the environment variable that makes of this test a process that
-// does nothing but save copies: "number path" of the first one.
+// saveForever is the environment variable that turns this test into a process that
+// only saves copies. Its value is "number path" of the first one.
 const saveForever = "PENSTOCK_TEST_SAVE_FOREVER"
 
-// numbered is a document that is so long that its save can be interrupted.
+// numbered returns a document that is long enough for its save to be interrupted.
 func numbered(name string, n int) core.Document {
 	padding := strings.Repeat("# padding\n", 20_000)
 	return core.Document{Name: name, Data: fmt.Appendf(nil, "flow: [{resource: %s, limit: %d}]\n%s", name, n, padding)}
 }
 
-// saveUntilKilled saves copies with the number, then with the next, and so on, in
-// both of their documents. It prints each number before its save begins and after
-// it has ended.
+// saveUntilKilled saves copies with ascending numbers in both of their documents. It
+// prints each number before its save begins and after it has ended.
 func saveUntilKilled(order string) {
 	var n int
 	var path string
@@ -56,14 +55,14 @@ func saveUntilKilled(order string) {
 		}
 		<-applied
 		fmt.Println("begin", n)
-		engine.Close() // and save
+		engine.Close() // saves
 		fmt.Println("end", n)
 	}
 }
 
-// A process that is killed at any moment leaves the copy that it had or the one
-// that it was about to have, whole, and no rubbish for long.
-func TestCopyIsWholeWhenTheProcessIsKilled(t *testing.T) {
+// A process that is killed at any time leaves the old copy or the new one, complete.
+// The next process removes its temporary files.
+func TestCopyIsCompleteWhenTheProcessIsKilled(t *testing.T) {
 	path := copyPath(t)
 	before, old, fresh, unfinished := 0, 0, 0, 0
 	for range 100 {
@@ -114,8 +113,8 @@ func killWhileSaving(t *testing.T, path string, before int) (ended, begun int) {
 	return ended, begun
 }
 
-// numberInCopy returns the number that both documents of a whole copy have; 0
-// without a copy.
+// numberInCopy returns the number that both documents of the copy have; 0 without a
+// copy.
 func numberInCopy(t *testing.T, path string) int {
 	t.Helper()
 	c, err := lastgood.Load(path)

@@ -11,37 +11,36 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// Options of a copy. Path and App are needed.
+// Options configure a copy. Path and App are required.
 type Options struct {
-	// Path is the file that holds the copy. Its directory must exist, on a disk
-	// that outlives the process; nobody else should be able to write there. A
-	// relative path is taken from the present working directory.
+	// Path is the file of the copy. Its directory must exist, on a disk that
+	// outlives the process, and nobody else should be able to write there. A
+	// relative path is resolved against the current working directory.
 	Path string
 
-	// App names the application whose rules these are. A copy that was saved under
-	// another name is ignored.
+	// App is the name of the application. A copy that was saved under another name
+	// is ignored.
 	App string
 
-	// Patience is how long a run waits for the source before it goes by the copy.
+	// Patience is how long a run waits for the source before it applies the copy.
 	// Defaults to 2 s.
 	Patience time.Duration
 
-	// Interval is the time from a change to the save, and the shortest one between
-	// two saves. A save that failed is tried again after longer and longer, up to
-	// 32 times the interval. Defaults to 1 s.
+	// Interval is the time from a change to the save, and the shortest time between
+	// two saves. A failed save is retried after growing pauses, up to 32 times the
+	// interval. Defaults to 1 s.
 	Interval time.Duration
 
-	// Logger is told of copies that are missing or cannot be used and of saves that
-	// fail. That a copy is used is the engine's to log. Documents are never logged.
-	// Defaults to [slog.Default].
+	// Logger receives copies that are missing or unusable, and saves that fail. The
+	// engine logs that a copy is used. Documents are never logged. Defaults to
+	// [slog.Default].
 	Logger *slog.Logger
 
-	// Clock times the patience and the saves. Defaults to [clock.System].
+	// Clock times the wait for the source and the saves. Defaults to [clock.System].
 	Clock clock.Clock
 }
 
-// complete returns the options with every field that was left out filled in, or
-// what is wrong with them.
+// complete returns the options with the defaults filled in, or all their mistakes.
 func (o Options) complete() (Options, error) {
 	var faults []error
 	if o.App == "" {
@@ -53,7 +52,7 @@ func (o Options) complete() (Options, error) {
 	if o.Interval < 0 {
 		faults = append(faults, errors.New("lastgood: Options.Interval is negative: leave it out for the default"))
 	}
-	path, err := usable(o.Path)
+	path, err := checkPath(o.Path)
 	faults = append(faults, err)
 	o.Path = path
 	if o.Patience == 0 {
@@ -71,8 +70,8 @@ func (o Options) complete() (Options, error) {
 	return o, errors.Join(faults...)
 }
 
-// usable returns the path made absolute, or why no copy can be kept there.
-func usable(path string) (string, error) {
+// checkPath returns the absolute path, or an error if no copy can be kept there.
+func checkPath(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("lastgood: Options.Path is empty: name the file for the copy")
 	}

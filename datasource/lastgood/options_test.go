@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/lastgood"
 )
 
-func TestWhatCannotWorkIsRefused(t *testing.T) {
+func TestInvalidOptionsAreErrors(t *testing.T) {
 	directory := t.TempDir()
 	file := filepath.Join(directory, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
@@ -36,7 +36,7 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 	}
 }
 
-func TestRelativePathIsFromTheDirectoryOfTheBeginning(t *testing.T) {
+func TestRelativePathIsResolvedAtTheStart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	here, err := os.Getwd()
 	require.NoError(t, err)

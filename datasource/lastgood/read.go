@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// read returns the copy as a change. The error, which says what to do, is
-// [fs.ErrNotExist] if there is no copy.
+// read returns the copy as a change. The error is [fs.ErrNotExist] if there is no
+// copy; any other error says what to do.
 func (s *Source) read() (core.Change, error) {
 	c, err := load(s.opts.Path)
 	switch {
@@ -27,51 +27,51 @@ func (s *Source) read() (core.Change, error) {
 	return core.Change{}, fmt.Errorf("lastgood: %s: %w: restore it or let the next save replace it", s.opts.Path, err)
 }
 
-// load reads the file at path if it is one that can be trusted.
+// load reads and decodes the file at path, if it can be trusted.
 func load(path string) (*contents, error) {
 	found, err := os.Lstat(path)
 	if err != nil {
-		return nil, cause(err)
+		return nil, withoutPath(err)
 	}
-	if err := distrust(path, found); err != nil {
+	if err := checkTrust(path, found); err != nil {
 		return nil, err
 	}
 	file, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0) //nolint:gosec // the path is the operator's
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, denied(path, cause(err))
+		return nil, permissionHint(path, withoutPath(err))
 	}
 	if err != nil {
-		return nil, cause(err)
+		return nil, withoutPath(err)
 	}
 	defer file.Close()
-	opened, err := file.Stat() // it may have been replaced
+	opened, err := file.Stat() // the file may have been replaced since Lstat
 	if err != nil {
-		return nil, cause(err)
+		return nil, withoutPath(err)
 	}
-	if err := distrust(path, opened); err != nil {
+	if err := checkTrust(path, opened); err != nil {
 		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
 	switch {
 	case err != nil:
-		return nil, cause(err)
+		return nil, withoutPath(err)
 	case len(data) > MaxSize:
 		return nil, fmt.Errorf("it has more than %d bytes", MaxSize)
 	}
 	return decode(data)
 }
 
-// distrust returns why a file may be something else than what was saved, nil if
-// nothing speaks for it.
-func distrust(path string, info fs.FileInfo) error {
+// checkTrust returns an error if the file is not regular, or if another user can have
+// written it.
+func checkTrust(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("it is no regular file (%v)", info.Mode())
 	}
-	return distrustOwner(path, info)
+	return checkOwner(path, info)
 }
 
-// cause returns the error less the names of the file and of what was tried.
-func cause(err error) error {
+// withoutPath returns the error without the path and the operation.
+func withoutPath(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
 	switch {

@@ -24,7 +24,7 @@ type event struct {
 	Kind     string
 	Document string
 	Rules    string        // the names of the rules in a document or in the code
-	Pause    time.Duration // after it
+	Pause    time.Duration // after the event
 }
 
 func events() *rapid.Generator[[]event] {
@@ -40,144 +40,143 @@ func events() *rapid.Generator[[]event] {
 	}), 1, 30)
 }
 
-// faults are what was found to be wrong: a bubble cannot fail the check around it.
+// faults collects failures, because a synctest bubble cannot fail the check around it.
 type faults []string
 
 func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
-// theatre plays events. It knows what was in force at the last save from the
-// rules of the engine alone.
-type theatre struct {
+// model executes events. It derives what was in force at the last save only from
+// the rules of the engine.
+type model struct {
 	*service
-	faults  faults
-	world   map[string]core.Document // what the source holds
-	edition int                      // makes each rule differ from those before
-	read    bool                     // the source was, in this run
-	code    rules.Set                // loaded
-	file    os.FileInfo              // the copy as it was seen last; nil if there is none
-	saved   map[string]string        // what was in force then
+	faults    faults
+	documents map[string]core.Document // documents of the source
+	edition   int                      // makes each rule differ from those before
+	read      bool                     // the source was read in this run
+	code      rules.Set                // loaded from code
+	file      os.FileInfo              // of the copy at the last check; nil if there is none
+	saved     map[string]string        // what was in force at the last save
 }
 
-// Whatever happens, a service that starts without its source has in force what
-// was in force when the copy was saved last, and that is what there was half a
-// minute before at the latest.
-func TestServiceStartsWithWhatWasInForceAtTheLastSave(t *testing.T) {
+// After any events, a service that starts without its source enforces what was in
+// force at the last save, which is at most half a minute old.
+func TestServiceStartsWithTheRulesOfTheLastSave(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		plan := events().Draw(rt, "events")
 		path := copyPath(t)
 		var found faults
 		synctest.Test(t, func(t *testing.T) {
-			th := &theatre{service: start(t, path, begin()), world: map[string]core.Document{}}
+			m := &model{service: start(t, path, begin()), documents: map[string]core.Document{}}
 			for _, e := range append(plan, event{Kind: "restart"}) {
-				th.play(e)
-				th.pass(e.Pause)
-				th.look(e)
+				m.execute(e)
+				m.pass(e.Pause)
+				m.recordSave(e)
 			}
-			found = th.faults
+			found = m.faults
 		})
 		require.Empty(rt, found)
 	})
 }
 
-func (th *theatre) play(e event) {
+func (m *model) execute(e event) {
 	switch e.Kind {
 	case "write":
-		th.edition++
+		m.edition++
 		var text strings.Builder
 		text.WriteString("flow: [")
 		for _, name := range e.Rules {
-			fmt.Fprintf(&text, "{name: %c, resource: %s, limit: %d},", name, e.Document, th.edition)
+			fmt.Fprintf(&text, "{name: %c, resource: %s, limit: %d},", name, e.Document, m.edition)
 		}
-		th.put(core.Document{Name: e.Document, Data: []byte(text.String() + "]")})
+		m.put(core.Document{Name: e.Document, Data: []byte(text.String() + "]")})
 	case "break":
-		th.put(core.Document{Name: e.Document, Data: []byte("flow: [")})
+		m.put(core.Document{Name: e.Document, Data: []byte("flow: [")})
 	case "hide":
-		th.put(core.Document{Name: e.Document, Err: os.ErrPermission})
+		m.put(core.Document{Name: e.Document, Err: os.ErrPermission})
 	case "remove":
-		delete(th.world, e.Document)
-		th.tell(core.Change{Removed: []string{e.Document}})
+		delete(m.documents, e.Document)
+		m.deliverChange(core.Change{Removed: []string{e.Document}})
 	case "reread":
-		th.read = false
-		th.tell(core.Change{})
+		m.read = false
+		m.deliverChange(core.Change{})
 	case "lose":
-		th.lose("no route")
+		m.lose("no route")
 	case "code":
 		var set rules.Set
 		for _, name := range e.Rules {
 			set.Flow = append(set.Flow, flow.Rule{Name: string(name), Resource: "code", Limit: 1})
 		}
-		th.code = set
-		require.NoError(th.t, th.Load(set))
+		m.code = set
+		require.NoError(m.t, m.Load(set))
 	default:
-		th.restart(e.Kind)
+		m.restart(e.Kind)
 	}
 }
 
-func (th *theatre) put(d core.Document) {
-	th.world[d.Name] = d
-	th.tell(core.Change{Documents: []core.Document{d}})
+func (m *model) put(d core.Document) {
+	m.documents[d.Name] = d
+	m.deliverChange(core.Change{Documents: []core.Document{d}})
 }
 
-// tell delivers a change, or everything if nothing was delivered before.
-func (th *theatre) tell(change core.Change) {
-	if !th.read {
-		change = core.Change{Complete: true, Documents: slices.Collect(maps.Values(th.world))}
+// deliverChange delivers a change, or all documents if nothing was delivered before.
+func (m *model) deliverChange(change core.Change) {
+	if !m.read {
+		change = core.Change{Complete: true, Documents: slices.Collect(maps.Values(m.documents))}
 	}
-	th.read = true
-	th.deliver(change)
+	m.read = true
+	m.deliver(change)
 }
 
-// look notes whether there was a save. Nothing changes while the clock is moved,
-// so what was in force then is what is now.
-func (th *theatre) look(e event) {
-	info, err := os.Stat(th.path)
-	if err == nil && (th.file == nil || !os.SameFile(th.file, info)) {
-		th.file, th.saved = info, th.inForce()
+// recordSave records whether there was a save. Nothing changes while the clock is advanced,
+// so the save has what is in force now.
+func (m *model) recordSave(e event) {
+	info, err := os.Stat(m.path)
+	if err == nil && (m.file == nil || !os.SameFile(m.file, info)) {
+		m.file, m.saved = info, m.inForce()
 	}
-	if e.Pause >= time.Minute && th.read {
-		assert.Equal(&th.faults, th.inForce(), th.saved, "it was not saved in time")
+	if e.Pause >= time.Minute && m.read {
+		assert.Equal(&m.faults, m.inForce(), m.saved, "it was not saved in time")
 	}
 }
 
-// restart ends the service, in order or not, and starts another one while the
-// source is away.
-func (th *theatre) restart(how string) {
-	before := contentsOf(th.t, th.path)
-	th.drain()
+// restart stops the service, gracefully or not, and starts another one while the
+// source is down.
+func (m *model) restart(how string) {
+	before := contentsOf(m.t, m.path)
+	m.drain()
 	switch {
 	case how == "kill" && before == nil:
-		require.NoError(th.t, removeIfThere(th.path))
+		require.NoError(m.t, removeIfThere(m.path))
 	case how == "kill":
-		require.NoError(th.t, os.WriteFile(th.path, before, 0o600))
-	case th.read:
-		th.saved = th.inForce()
+		require.NoError(m.t, os.WriteFile(m.path, before, 0o600))
+	case m.read:
+		m.saved = m.inForce()
 	}
-	th.Close()
-	th.service, th.read = start(th.t, th.path, th.clock.Now().Time()), false
-	require.NoError(th.t, th.Load(th.code))
-	th.lose("no route")
-	assert.Equal(&th.faults, th.saved != nil, th.status().Ready)
-	if th.saved != nil {
-		assert.Equal(&th.faults, th.saved, th.inForce())
+	m.Close()
+	m.service, m.read = start(m.t, m.path, m.clock.Now().Time()), false
+	require.NoError(m.t, m.Load(m.code))
+	m.lose("no route")
+	assert.Equal(&m.faults, m.saved != nil, m.status().Ready)
+	if m.saved != nil {
+		assert.Equal(&m.faults, m.saved, m.inForce())
 	}
-	th.file = nil
-	if contentsOf(th.t, th.path) != nil {
-		th.file = identity(th.t, th.path)
+	m.file = nil
+	if contentsOf(m.t, m.path) != nil {
+		m.file = identity(m.t, m.path)
 	}
 }
 
-// inForce returns the limits of the rules that are in force of the source when the
-// code has none of their names, and which of its documents have versions in force.
-func (th *theatre) inForce() map[string]string {
-	require.NoError(th.t, th.Load(rules.Set{}))
-	defer func() { require.NoError(th.t, th.Load(th.code)) }()
+// inForce returns the limits of the source's rules that are in force when the code
+// has no rules with their names, and which of its documents have versions in force.
+func (m *model) inForce() map[string]string {
+	require.NoError(m.t, m.Load(rules.Set{}))
+	defer func() { require.NoError(m.t, m.Load(m.code)) }()
 	found := map[string]string{}
-	for _, d := range th.status().Documents {
+	for _, d := range m.status().Documents {
 		if d.AppliedAt != 0 {
 			found[d.Name] = fmt.Sprint(d.Rules)
 		}
 	}
-	for _, r := range th.Snapshot().Resources {
+	for _, r := range m.Snapshot().Resources {
 		for _, f := range r.Flow {
 			if r.Name != "code" {
 				found[r.Name+" "+f.Rule.Name] = fmt.Sprint(f.Rule.Limit)

@@ -8,38 +8,38 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// run is one run of a source: the sink of the source that is kept, which hands
-// everything on to that of the engine, and what keeps the copy beside it.
+// run is the state of one call of [Source.Run]. It is the sink of the wrapped source
+// and forwards everything to the sink of the engine.
 type run struct {
 	*Source
 	engine core.Sink
 
-	spoken  chan struct{} // closed when the source has first said anything
-	looked  chan struct{} // closed when the copy has been read, or is not needed
-	changed chan struct{} // holds one when there may be something to save
-	ended   chan struct{} // closed when the source has returned
+	seen     chan struct{} // closed when the source has first delivered or failed
+	copyRead chan struct{} // closed when the copy has been read, or is not needed
+	changed  chan struct{} // signals that there may be something to save
+	ended    chan struct{} // closed when the source has returned
 
-	// mu makes calls of the engine's Apply and Disconnected follow one another,
-	// and guards the holdings and what follows.
+	// mu serializes the calls of the engine's Apply and Disconnected, and guards
+	// the versions and the fields below.
 	mu        sync.Mutex
-	spoke     bool
-	delivered bool         // the source has
-	before    *core.Change // the copy, until it is applied; nil if none can be
+	isSeen    bool         // seen is closed
+	delivered bool         // the source has delivered
+	copy      *core.Change // the copy until it is applied; nil without a usable one
 }
 
 func newRun(source *Source, sink core.Sink) *run {
 	return &run{
 		Source: source, engine: sink,
-		spoken: make(chan struct{}), looked: make(chan struct{}),
+		seen: make(chan struct{}), copyRead: make(chan struct{}),
 		changed: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 }
 
-// keep goes by the copy if it has to, and saves what is in force until the
+// maintainCopy applies the copy if necessary, and saves the documents in force until the
 // source has returned.
-func (r *run) keep(ctx context.Context) {
-	r.recall(ctx)
-	(&saver{run: r}).work()
+func (r *run) maintainCopy(ctx context.Context) {
+	r.applyCopyIfNeeded(ctx)
+	(&saver{run: r}).loop()
 }
 
 // Apply implements [core.Sink].
@@ -52,7 +52,7 @@ func (r *run) Apply(change core.Change) {
 	}
 	r.delivered = true
 	r.apply(change)
-	r.speak()
+	r.markSeen()
 }
 
 // Disconnected implements [core.Sink].
@@ -60,7 +60,7 @@ func (r *run) Disconnected(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engine.Disconnected(err)
-	r.speak()
+	r.markSeen()
 }
 
 // Status implements [core.Sink].
@@ -69,23 +69,23 @@ func (r *run) Status() core.SourceStatus { return r.engine.Status() }
 // Document implements [core.Sink].
 func (r *run) Document(name string) (core.DocumentStatus, bool) { return r.engine.Document(name) }
 
-// apply hands a change on. The caller holds mu.
+// apply forwards a change to the engine. The caller holds mu.
 func (r *run) apply(change core.Change) {
-	r.holdings.take(change)
+	r.versions.add(change)
 	r.engine.Apply(change)
-	r.settle(change)
+	r.pruneVersions(change)
 	select {
 	case r.changed <- struct{}{}:
-	default: // the saver is about to look
+	default: // a notification is pending
 	}
 }
 
-// settle settles what the change has touched, which is now in force or not. To ask
-// for the status of everything takes the longer the more there is. The caller
-// holds mu.
-func (r *run) settle(change core.Change) {
+// pruneVersions drops old versions of the documents in the change. It asks the engine only
+// for the status of these documents unless the change is complete, because the
+// status of all is costly. The caller holds mu.
+func (r *run) pruneVersions(change core.Change) {
 	if change.Complete {
-		r.holdings.settle(r.engine.Status())
+		r.versions.prune(r.engine.Status())
 		return
 	}
 	names := slices.Clone(change.Removed)
@@ -94,35 +94,36 @@ func (r *run) settle(change core.Change) {
 	}
 	for _, name := range names {
 		status, _ := r.engine.Document(name)
-		r.holdings.settleDocument(name, status.Digest)
+		r.versions.pruneDocument(name, status.Digest)
 	}
 }
 
-// speak notes that the source has said something. The caller holds mu.
-func (r *run) speak() {
-	if !r.spoke {
-		r.spoke = true
-		close(r.spoken)
+// markSeen notes that the source has delivered or failed. The caller holds mu.
+func (r *run) markSeen() {
+	if !r.isSeen {
+		r.isSeen = true
+		close(r.seen)
 	}
 }
 
-// present returns what of the source is in force and is to be saved; nil if that
-// is nothing, because it was not read yet or, unless that is wanted too, is a copy
-// itself. Unsettled says that it may change without a word of the source.
-func (r *run) present(copied bool) (now *contents, unsettled bool, err error) {
+// inForce returns the documents of the source that are in force, for a save. It
+// returns nil if the source was not read yet, or if the engine runs on the copy and
+// copied is false. differs says that they may change without a change of the
+// source.
+func (r *run) inForce(copied bool) (now *contents, differs bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	status := r.engine.Status()
-	unsettled = r.holdings.settle(status)
+	differs = r.versions.prune(status)
 	if !status.Ready || status.CopiedAt != 0 && !copied {
-		return nil, unsettled, nil
+		return nil, differs, nil
 	}
-	documents, err := r.holdings.inForce(status)
+	documents, err := r.versions.inForce(status)
 	if err != nil {
-		return nil, unsettled, err
+		return nil, differs, err
 	}
 	return &contents{
 		app: r.opts.App, source: r.Name(), revision: status.Revision,
 		at: status.KnownUntil(r.opts.Clock.Now()), documents: documents,
-	}, unsettled, nil
+	}, differs, nil
 }

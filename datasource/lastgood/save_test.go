@@ -26,7 +26,7 @@ func run(t *testing.T, do func(t *testing.T, s *service)) {
 	synctest.Test(t, func(t *testing.T) { do(t, start(t, path, begin())) })
 }
 
-// requireSaved asserts which versions are saved: those that rule makes.
+// requireSaved asserts that exactly the documents that rule makes are saved.
 func (s *service) requireSaved(limits map[string]string) {
 	s.t.Helper()
 	want := map[string]string{}
@@ -40,7 +40,7 @@ func broken(name string) core.Document {
 	return core.Document{Name: name, Data: []byte("flow: [")}
 }
 
-func TestChangesAreSavedOnceInAnInterval(t *testing.T) {
+func TestChangesAreSavedAtMostOnceInAnInterval(t *testing.T) {
 	run(t, func(t *testing.T, s *service) {
 		s.deliver(all(1, rule("a", "1", 1)))
 		s.pass(time.Second - 1)
@@ -64,7 +64,7 @@ func TestChangesAreSavedOnceInAnInterval(t *testing.T) {
 	})
 }
 
-func TestWhatDidNotChangeIsNotSaved(t *testing.T) {
+func TestUnchangedDocumentsAreNotSaved(t *testing.T) {
 	run(t, func(t *testing.T, s *service) {
 		change := all(1, rule("a", "1", 1))
 		s.deliver(change)
@@ -85,7 +85,7 @@ func TestWhatDidNotChangeIsNotSaved(t *testing.T) {
 	})
 }
 
-func TestWhatWasDeliveredLastIsSavedWhenTheRunEnds(t *testing.T) {
+func TestLastDeliveryIsSavedWhenTheRunEnds(t *testing.T) {
 	run(t, func(t *testing.T, s *service) {
 		s.deliver(all(1, rule("a", "1", 1)))
 		s.drain()
@@ -94,7 +94,7 @@ func TestWhatWasDeliveredLastIsSavedWhenTheRunEnds(t *testing.T) {
 	})
 }
 
-func TestTimeOfTheCopyKeepsUpWhileTheSourceCanBeRead(t *testing.T) {
+func TestTimeOfTheCopyIsUpdatedWhileTheSourceCanBeRead(t *testing.T) {
 	at := func(s *service) time.Duration {
 		c, err := lastgood.Load(s.path)
 		require.NoError(s.t, err)
@@ -124,13 +124,13 @@ func TestTimeOfTheCopyKeepsUpWhileTheSourceCanBeRead(t *testing.T) {
 	})
 }
 
-func TestOnlyWhatIsInForceIsSaved(t *testing.T) {
+func TestOnlyDocumentsInForceAreSaved(t *testing.T) {
 	run(t, func(_ *testing.T, s *service) {
 		s.deliver(all(1, rule("a", "1", 1), rule("b", "1", 1), broken("c"), core.Document{Name: "d", Err: errors.New("unreadable")}))
 		s.pass(time.Second)
 		s.requireSaved(map[string]string{"a": "1", "b": "1"})
 
-		// What is rejected, or cannot be read, keeps its last good version …
+		// A document that is rejected, or unreadable, keeps its last good version …
 		s.deliver(some(2, broken("a"), core.Document{Name: "b", Err: errors.New("unreadable")}, rule("c", "2", 2)))
 		s.pass(time.Second)
 		s.requireSaved(map[string]string{"a": "1", "b": "1", "c": "2"})
@@ -138,7 +138,7 @@ func TestOnlyWhatIsInForceIsSaved(t *testing.T) {
 		s.pass(time.Second)
 		s.requireSaved(map[string]string{"a": "1", "b": "1", "c": "2"})
 
-		// … until it is gone.
+		// … until it is removed.
 		s.deliver(core.Change{Removed: []string{"a"}, Revision: 4})
 		s.pass(time.Second)
 		s.requireSaved(map[string]string{"b": "1", "c": "2"})
@@ -151,9 +151,9 @@ func TestOnlyWhatIsInForceIsSaved(t *testing.T) {
 	})
 }
 
-// A version whose rules wait for their names is saved as it is: after a restart
-// they wait for them again.
-func TestDocumentWhoseRulesWaitIsSaved(t *testing.T) {
+// A document whose rules lost a name conflict is saved as it is: after a restart
+// they conflict again.
+func TestDocumentThatLostANameConflictIsSaved(t *testing.T) {
 	run(t, func(t *testing.T, s *service) {
 		require.NoError(t, s.Load(rules.Set{Flow: []flow.Rule{{Resource: "a", Limit: 9}}}))
 		s.deliver(all(1, rule("a", "1", 1), rule("b", "1", 1)))
@@ -168,9 +168,9 @@ func TestDocumentWhoseRulesWaitIsSaved(t *testing.T) {
 	})
 }
 
-// The engine may put in force what was held, and then be given something else,
-// before anybody looks.
-func TestWhatCameInForceUnseenIsKept(t *testing.T) {
+// The engine may apply a version that was held back, and then receive another one,
+// between two checks.
+func TestVersionAppliedBetweenTwoChecksIsSaved(t *testing.T) {
 	run(t, func(t *testing.T, s *service) {
 		require.NoError(t, s.Load(rules.Set{Flow: []flow.Rule{{Resource: "a", Limit: 9}}}))
 		s.deliver(all(1, rule("a", "1", 1)))
@@ -182,7 +182,7 @@ func TestWhatCameInForceUnseenIsKept(t *testing.T) {
 	})
 }
 
-func TestSourceMayUseItsBytesAgain(t *testing.T) {
+func TestSourceMayReuseItsBuffers(t *testing.T) {
 	run(t, func(_ *testing.T, s *service) {
 		d := rule("a", "1", 1)
 		s.deliver(all(1, d))
@@ -195,7 +195,7 @@ func TestSourceMayUseItsBytesAgain(t *testing.T) {
 	})
 }
 
-func TestWhatIsInForceAndWasNeverDeliveredIsNoCopy(t *testing.T) {
+func TestDocumentsDeliveredByAnotherRunAreNotSaved(t *testing.T) {
 	run(t, func(t *testing.T, s *service) {
 		s.drain()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -216,7 +216,7 @@ func TestWhatIsInForceAndWasNeverDeliveredIsNoCopy(t *testing.T) {
 	})
 }
 
-func TestSaveThatFailsIsLoggedOnceAndTriedAgain(t *testing.T) {
+func TestFailedSaveIsLoggedOnceAndRetried(t *testing.T) {
 	run(t, func(t *testing.T, s *service) {
 		directory := filepath.Dir(s.path)
 		require.NoError(t, os.Remove(directory))
@@ -248,7 +248,7 @@ func TestSaveThatFailsIsLoggedOnceAndTriedAgain(t *testing.T) {
 	})
 }
 
-func TestCopyThatIsRemovedIsWrittenAgain(t *testing.T) {
+func TestRemovedCopyIsWrittenAgain(t *testing.T) {
 	run(t, func(t *testing.T, s *service) {
 		s.deliver(all(1, rule("a", "1", 1)))
 		s.pass(time.Second)
@@ -260,7 +260,7 @@ func TestCopyThatIsRemovedIsWrittenAgain(t *testing.T) {
 		}
 		assert.Equal(t, 2, s.log.count("level=WARN", "was removed and is written again", s.path))
 
-		// It cannot be, for a while.
+		// For a while it cannot be written.
 		require.NoError(t, os.RemoveAll(filepath.Dir(s.path)))
 		for range 60 {
 			s.pass(time.Second)
@@ -273,7 +273,7 @@ func TestCopyThatIsRemovedIsWrittenAgain(t *testing.T) {
 	})
 }
 
-func TestCopyThatIsRemovedWhileItIsInForceIsWrittenAgain(t *testing.T) {
+func TestCopyRemovedWhileInForceIsWrittenAgain(t *testing.T) {
 	path := copyPath(t)
 	savedBy(t, path, all(1, rule("a", "1", 1)))
 	synctest.Test(t, func(t *testing.T) {
@@ -290,7 +290,7 @@ func TestCopyThatIsRemovedWhileItIsInForceIsWrittenAgain(t *testing.T) {
 	})
 }
 
-func TestCopyThatNeverWasIsNotMissed(t *testing.T) {
+func TestMissingCopyIsNotReportedBeforeTheFirstSave(t *testing.T) {
 	run(t, func(t *testing.T, s *service) {
 		s.lose("no route")
 		s.pass(time.Minute)
@@ -299,7 +299,7 @@ func TestCopyThatNeverWasIsNotMissed(t *testing.T) {
 	})
 }
 
-func TestCopyThatWouldBeTooLargeIsNotSaved(t *testing.T) {
+func TestTooLargeCopyIsNotSaved(t *testing.T) {
 	path := copyPath(t)
 	c := lastgood.Copy{App: "shop", Source: "script", At: begin(), Documents: []core.Document{rule("a", "1", 1)}}
 	require.NoError(t, c.Save(path))
@@ -311,7 +311,7 @@ func TestCopyThatWouldBeTooLargeIsNotSaved(t *testing.T) {
 	assert.Len(t, saved(t, path), 1)
 }
 
-func TestUnfinishedFilesAreRemoved(t *testing.T) {
+func TestTemporaryFilesOfAKilledProcessAreRemoved(t *testing.T) {
 	path := copyPath(t)
 	directory := filepath.Dir(path)
 	others := []string{".rules.copy.b.1.unfinished", ".other.1.unfinished", ".rules.copy.2", "rules.copy.3.unfinished"}

@@ -9,38 +9,39 @@ import (
 )
 
 const (
-	// maxSlowdown is how many times the interval the pause grows to before what
-	// could not be saved, or may change unseen, is looked at again.
+	// maxSlowdown limits the pause before another attempt, as a multiple of the
+	// interval, after a failed save or while the documents in force may change
+	// without notice.
 	maxSlowdown = 32
 
-	// lookInterval is how often it is made sure that the copy is still there.
-	lookInterval = 10 * time.Second
+	// lookInterval is how often the saver checks that the copy still exists.
+	checkInterval = 10 * time.Second
 
-	// maxAge is how far the time in a copy falls behind while the source can be
-	// read and does not change.
+	// maxAge is how old the time in a copy may get while the source can be read and
+	// does not change.
 	maxAge = time.Hour
 )
 
-// saver saves what is in force in one run. It belongs to one goroutine.
+// saver saves the documents in force during one run. Only one goroutine uses it.
 type saver struct {
 	*run
 	saved     *contents // nil before the first save
-	gone      bool      // somebody has removed the copy
-	complaint string    // what was logged and still holds, "" if nothing is wrong
+	missing   bool      // somebody has removed the copy
+	loggedErr string    // the error as logged last; "" if the last save succeeded
 }
 
-// work saves what changes until the source has returned, and then once more.
-func (s *saver) work() {
-	removeUnfinished(s.opts.Path)
-	timer, look := s.opts.Clock.NewTimer(maxAge), s.opts.Clock.NewTimer(lookInterval)
+// loop saves changes until the source has returned, and then once more.
+func (s *saver) loop() {
+	removeTempFiles(s.opts.Path)
+	timer, look := s.opts.Clock.NewTimer(maxAge), s.opts.Clock.NewTimer(checkInterval)
 	defer timer.Stop()
 	defer look.Stop()
 	pause, soon := s.opts.Interval, false
 	for {
 		select {
 		case <-look.C():
-			look.Reset(lookInterval)
-			if s.miss() && !soon {
+			look.Reset(checkInterval)
+			if s.checkMissing() && !soon {
 				timer.Reset(s.opts.Interval)
 				soon = true
 			}
@@ -65,32 +66,32 @@ func (s *saver) work() {
 	}
 }
 
-// save saves what is in force if that has changed, or if what was saved is older
-// than that by the given age. It returns whether there is nothing more to do
-// until the next change.
+// save saves the documents in force if they have changed, if the copy is missing, or
+// if the time in it is older by at least age. It returns whether there is nothing
+// more to do until the next change.
 func (s *saver) save(age time.Duration) (done bool) {
-	now, unsettled, err := s.present(s.gone)
-	if err == nil && now != nil && (s.gone || !now.same(s.saved) || now.at.Sub(s.saved.at) >= age) {
+	now, differs, err := s.inForce(s.missing)
+	if err == nil && now != nil && (s.missing || !now.same(s.saved) || now.at.Sub(s.saved.at) >= age) {
 		if err = s.write(now); err == nil {
-			s.saved, s.gone = now, false
+			s.saved, s.missing = now, false
 		}
 	}
-	s.complain(err)
-	return err == nil && !unsettled
+	s.logError(err)
+	return err == nil && !differs
 }
 
-// miss looks whether the copy is still there, if it was, and tells whether it has
-// just been found missing.
-func (s *saver) miss() bool {
-	if _, err := os.Lstat(s.opts.Path); s.gone || !errors.Is(err, fs.ErrNotExist) {
+// checkMissing checks whether the copy still exists. It returns whether it has just
+// disappeared.
+func (s *saver) checkMissing() bool {
+	if _, err := os.Lstat(s.opts.Path); s.missing || !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	s.gone = s.saved != nil || s.engine.Status().CopiedAt != 0
-	if s.gone {
+	s.missing = s.saved != nil || s.engine.Status().CopiedAt != 0
+	if s.missing {
 		s.opts.Logger.Warn("penstock: the last good copy of the source was removed and is written again",
 			slog.String("source", s.Name()), slog.String("path", s.opts.Path))
 	}
-	return s.gone
+	return s.missing
 }
 
 func (s *saver) write(now *contents) error {
@@ -101,19 +102,19 @@ func (s *saver) write(now *contents) error {
 	return replace(s.opts.Path, data)
 }
 
-// complain logs why the copy cannot be saved, once, and that it can be again.
-func (s *saver) complain(err error) {
-	var complaint string
+// logError logs an error of a save once, and later that saves succeed again.
+func (s *saver) logError(err error) {
+	var text string
 	if err != nil {
-		complaint = err.Error()
+		text = err.Error()
 	}
 	switch {
-	case complaint == s.complaint:
+	case text == s.loggedErr:
 	case err != nil:
 		s.opts.Logger.Warn("penstock: the last good copy of the source cannot be saved, its rules are not affected",
 			slog.String("source", s.Name()), slog.Any("error", err))
 	default:
 		s.opts.Logger.Info("penstock: the last good copy of the source is saved again", slog.String("source", s.Name()))
 	}
-	s.complaint = complaint
+	s.loggedErr = text
 }

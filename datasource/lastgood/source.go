@@ -10,22 +10,22 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// Source is another source with a copy of what is in force of it. It is made by
-// [Keep]. An engine may follow it again, but one run at a time: a copy is of one
-// engine's rules.
+// Source wraps another source and keeps a copy of its documents in force. [Keep]
+// makes it. An engine may follow it again, but only one run at a time is possible,
+// because the copy is of one engine's rules.
 type Source struct {
-	kept core.Source
-	opts Options
+	source core.Source
+	opts   Options
 
 	running  atomic.Bool
-	holdings holdings // of the run that there is, or of the last one
+	versions versionStore // of the present run, or of the last one
 }
 
 var _ core.Source = (*Source)(nil)
 
-// Keep returns the source with a copy of its rules in a file. The error tells
-// what is wrong with the options: whether the file can be written shows only
-// when it is.
+// Keep wraps a source so that a service can start while the source is down: it keeps
+// a copy of the rules in force in a file. It returns an error if the options are
+// invalid. Whether the file can be written shows only at the first save.
 func Keep(source core.Source, opts Options) (*Source, error) {
 	opts, err := opts.complete()
 	if source == nil {
@@ -34,14 +34,14 @@ func Keep(source core.Source, opts Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{kept: source, opts: opts, holdings: make(holdings)}, nil
+	return &Source{source: source, opts: opts, versions: make(versionStore)}, nil
 }
 
-// Name returns the name of the source that is kept.
-func (s *Source) Name() string { return s.kept.Name() }
+// Name returns the name of the wrapped source.
+func (s *Source) Name() string { return s.source.Name() }
 
-// Run implements [core.Source]. It runs the source that is kept and returns what
-// that returns, after a last save.
+// Run implements [core.Source]. It runs the wrapped source, saves once more when
+// that returns, and returns its error.
 func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 	if !s.running.CompareAndSwap(false, true) {
 		return fmt.Errorf("lastgood: %s is run already: each engine needs a copy of its own", s.Name())
@@ -51,6 +51,6 @@ func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 	var keeping sync.WaitGroup
 	defer keeping.Wait()
 	defer close(r.ended)
-	keeping.Go(func() { r.keep(ctx) })
-	return s.kept.Run(ctx, r)
+	keeping.Go(func() { r.maintainCopy(ctx) })
+	return s.source.Run(ctx, r)
 }

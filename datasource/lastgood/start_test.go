@@ -14,9 +14,9 @@ import (
 	"github.com/penstock-go/penstock/datasource/lastgood"
 )
 
-const later = 90 * time.Minute // from the last good moment to the start of a service
+const later = 90 * time.Minute // from the time of the copy to the start of a service
 
-// restart starts a service with a copy of the documents, later.
+// restart starts a service some time after a copy of the documents was saved.
 func restart(t *testing.T, change core.Change, do func(t *testing.T, s *service)) {
 	t.Helper()
 	path := copyPath(t)
@@ -26,7 +26,7 @@ func restart(t *testing.T, change core.Change, do func(t *testing.T, s *service)
 
 func twoDocuments() core.Change { return all(7, rule("a", "1", 5), rule("b", "2", 7)) }
 
-func TestServiceStartsOnTheCopyWhenTheSourceSaysNothing(t *testing.T) {
+func TestServiceStartsFromTheCopyWhenTheSourceIsSilent(t *testing.T) {
 	restart(t, twoDocuments(), func(t *testing.T, s *service) {
 		s.pass(2*time.Second - 1)
 		require.Empty(t, s.limits())
@@ -46,7 +46,7 @@ func TestServiceStartsOnTheCopyWhenTheSourceSaysNothing(t *testing.T) {
 	})
 }
 
-func TestServiceStartsOnTheCopyAtOnceWhenTheSourceCannotBeRead(t *testing.T) {
+func TestServiceStartsFromTheCopyAtOnceWhenTheSourceFails(t *testing.T) {
 	restart(t, twoDocuments(), func(t *testing.T, s *service) {
 		s.lose("no route")
 		require.Equal(t, map[string]float64{"a": 1, "b": 2}, s.limits())
@@ -58,7 +58,7 @@ func TestServiceStartsOnTheCopyAtOnceWhenTheSourceCannotBeRead(t *testing.T) {
 	})
 }
 
-func TestServiceStartsOnTheCopyWhenTheSourceGivesUp(t *testing.T) {
+func TestServiceStartsFromTheCopyWhenTheSourceReturns(t *testing.T) {
 	restart(t, twoDocuments(), func(t *testing.T, s *service) {
 		s.source.end = errors.New("pointless")
 		s.do(nil)
@@ -67,7 +67,7 @@ func TestServiceStartsOnTheCopyWhenTheSourceGivesUp(t *testing.T) {
 	})
 }
 
-func TestWhatTheSourceDeliversReplacesTheCopy(t *testing.T) {
+func TestDeliveryReplacesTheCopy(t *testing.T) {
 	restart(t, twoDocuments(), func(t *testing.T, s *service) {
 		s.lose("no route")
 		s.deliver(all(9, rule("b", "3", 8), rule("c", "4", 9)))
@@ -93,9 +93,9 @@ func TestCopyIsNotAppliedOnceTheSourceHasDelivered(t *testing.T) {
 	})
 }
 
-// A source and the patience of the keeper may come to their ends at the same
-// moment: whichever is first, the source has the last word.
-func TestSourceThatDeliversWhileTheCopyIsRead(t *testing.T) {
+// The source may deliver just when the wait for it ends: in either order, what the
+// source delivers is in force in the end.
+func TestDeliveryDuringTheReadOfTheCopyWins(t *testing.T) {
 	path := copyPath(t)
 	savedBy(t, path, twoDocuments())
 	copies := 0
@@ -113,7 +113,7 @@ func TestSourceThatDeliversWhileTheCopyIsRead(t *testing.T) {
 	t.Logf("%d of 200 went by the copy first", copies)
 }
 
-func TestContextThatEndsBeforeThePatience(t *testing.T) {
+func TestCopyIsNotAppliedAfterTheContextEnds(t *testing.T) {
 	restart(t, twoDocuments(), func(t *testing.T, s *service) {
 		s.drain()
 		s.pass(time.Minute)
@@ -133,7 +133,7 @@ func TestEngineThatHasRulesOfTheSourceGetsNoCopy(t *testing.T) {
 		s.pass(time.Minute)
 		require.Zero(t, s.status().CopiedAt)
 
-		// What was in force before the second run is still known in it.
+		// The second run still has the documents of the first.
 		s.deliver(all(8, core.Document{Name: "a", Data: []byte("flow: [")}, rule("b", "3", 8)))
 		s.pass(time.Second)
 		require.Equal(t, map[string]float64{"a": 1, "b": 3}, s.limits())
@@ -143,7 +143,7 @@ func TestEngineThatHasRulesOfTheSourceGetsNoCopy(t *testing.T) {
 	})
 }
 
-func TestCopyThatTheProgramRefusesIsTheEnginesToReport(t *testing.T) {
+func TestRejectedDocumentOfTheCopyIsReportedByTheEngine(t *testing.T) {
 	path := copyPath(t)
 	c := lastgood.Copy{App: "shop", Source: "script", At: begin(), Documents: []core.Document{
 		rule("a", "1", 0), {Name: "b", Data: []byte("flow: [{resource: b, limit: -1}]")},
@@ -161,7 +161,7 @@ func TestCopyThatTheProgramRefusesIsTheEnginesToReport(t *testing.T) {
 	})
 }
 
-func TestMissingCopyIsNormal(t *testing.T) {
+func TestMissingCopyIsNotAnError(t *testing.T) {
 	path := copyPath(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, path, begin())
@@ -173,13 +173,13 @@ func TestMissingCopyIsNormal(t *testing.T) {
 	})
 }
 
-func TestNameIsThatOfTheSource(t *testing.T) {
+func TestNameIsThatOfTheWrappedSource(t *testing.T) {
 	kept, err := lastgood.Keep(newScript(), lastgood.Options{Path: copyPath(t), App: "shop"})
 	require.NoError(t, err)
 	assert.Equal(t, "script", kept.Name())
 }
 
-func TestOneRunAtATime(t *testing.T) {
+func TestSecondConcurrentRunIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, copyPath(t), begin())
 		err := s.kept.Run(context.Background(), nil)

@@ -19,9 +19,9 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// Whoever reads the copy while everything else happens finds a whole one, of one
-// moment: both documents are always changed together.
-func TestCopiesAreOfOneMoment(t *testing.T) {
+// A copy that is read at any time is complete and consistent: both documents are
+// always changed together.
+func TestCopiesAreConsistentUnderConcurrentChanges(t *testing.T) {
 	path := copyPath(t)
 	source := newScript()
 	quiet := slog.New(slog.DiscardHandler)

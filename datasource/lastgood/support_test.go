@@ -29,10 +29,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// begin is where clocks stand at first.
+// begin is the initial time of the clocks.
 func begin() time.Time { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// script is a source that does what the test says.
+// script is a source that executes the steps of a test.
 type script struct {
 	name  string
 	steps chan func(core.Sink)
@@ -57,7 +57,7 @@ func (s *script) Run(ctx context.Context, sink core.Sink) error {
 	}
 }
 
-// log is what was logged.
+// log collects log lines.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -69,7 +69,7 @@ func (l *log) Write(line []byte) (int, error) {
 	return l.text.Write(line)
 }
 
-// count returns how many lines have all the texts.
+// count returns how many lines contain all the texts.
 func (l *log) count(texts ...string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,8 +85,8 @@ func (l *log) count(texts ...string) (n int) {
 	return n
 }
 
-// service is an engine that follows a script with a copy, on a clock that the
-// test moves. It is at rest between what the test does.
+// service is an engine that follows a script with a copy, on a clock that the test
+// advances. It is idle between the steps of the test.
 type service struct {
 	*core.Engine
 	t      *testing.T
@@ -106,7 +106,7 @@ func start(t *testing.T, path string, at time.Time, opts ...func(*lastgood.Optio
 	return s
 }
 
-// prepare makes a service that does not follow its source yet.
+// prepare returns a service that does not follow its source yet.
 func prepare(t *testing.T, path string, at time.Time, opts ...func(*lastgood.Options)) *service {
 	t.Helper()
 	s := &service{t: t, clock: clock.NewVirtual(at), source: newScript(), path: path, log: new(log)}
@@ -130,7 +130,7 @@ func (s *service) follow() {
 	s.drain = func() { cancel(); synctest.Wait() }
 }
 
-// do has the source do something.
+// do makes the source execute a step.
 func (s *service) do(step func(core.Sink)) {
 	s.source.steps <- step
 	synctest.Wait()
@@ -142,7 +142,7 @@ func (s *service) lose(reason string) {
 	s.do(func(sink core.Sink) { sink.Disconnected(errors.New(reason)) })
 }
 
-// pass moves the clock.
+// pass advances the clock.
 func (s *service) pass(d time.Duration) {
 	s.clock.Advance(d)
 	synctest.Wait()
@@ -161,7 +161,7 @@ func (s *service) limits() map[string]float64 {
 	return limits
 }
 
-// all is a change that says what all documents are.
+// all returns a complete change.
 func all(revision int64, documents ...core.Document) core.Change {
 	return core.Change{Complete: true, Revision: revision, Documents: documents}
 }
@@ -170,15 +170,14 @@ func some(revision int64, documents ...core.Document) core.Change {
 	return core.Change{Revision: revision, Documents: documents}
 }
 
-// rule is a document with one rule for the resource of its name.
+// rule returns a document with one rule for the resource of the same name.
 func rule(name, limit string, revision int64) core.Document {
 	return core.Document{
 		Name: name, Revision: revision, Data: []byte("flow: [{resource: " + name + ", limit: " + limit + "}] # -> \"é\"\n"),
 	}
 }
 
-// saved returns the documents in the copy as a tool reads them; nil without a
-// copy.
+// saved returns the documents in the copy, read as JSON; nil without a copy.
 func saved(t require.TestingT, path string) map[string]string {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -195,7 +194,7 @@ func saved(t require.TestingT, path string) map[string]string {
 	return documents
 }
 
-// identity returns what tells one save from the next.
+// identity returns file information that differs after each save.
 func identity(t *testing.T, path string) os.FileInfo {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -208,7 +207,7 @@ func copyPath(t *testing.T) string {
 	return filepath.Join(t.TempDir(), "rules.copy")
 }
 
-// savedBy makes a copy of the documents, last true at the beginning.
+// savedBy saves a copy of the documents with the initial time.
 func savedBy(t *testing.T, path string, change core.Change) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

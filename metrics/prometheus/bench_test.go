@@ -11,7 +11,7 @@ import (
 	penstockprom "github.com/penstock-go/penstock/metrics/prometheus"
 )
 
-// BenchmarkScrape measures a scrape of an engine with so many resources.
+// BenchmarkScrape measures a scrape by the number of resources of the engine.
 func BenchmarkScrape(b *testing.B) {
 	for _, resources := range []int{10, 500, 10_000} {
 		b.Run(fmt.Sprint(resources), func(b *testing.B) {

@@ -1,6 +1,7 @@
 package penstockprom_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	penstockprom "github.com/penstock-go/penstock/metrics/prometheus"
@@ -27,7 +29,7 @@ func isCounter(key string) bool {
 	return false
 }
 
-// assertGrowth asserts that no counter went down that is there again.
+// assertGrowth asserts that no counter that still exists went down.
 func assertGrowth(t assert.TestingT, before, now series) {
 	for key, value := range now {
 		if was, there := before[key]; there && isCounter(key) {
@@ -36,9 +38,9 @@ func assertGrowth(t assert.TestingT, before, now series) {
 	}
 }
 
-func TestNamesWithoutNumberMakeABoundedNumberOfSeries(t *testing.T) {
+func TestSeriesAreBoundedForUnboundedNames(t *testing.T) {
 	const names, room = 10_000, 20
-	s := newService(t, core.Config{},
+	s := newService(t, core.Config{Checks: []core.Check{check{"audit", core.Admit()}}}, // which makes no name a ruled one
 		flow.Rule{Resource: "ruled", Limit: 1}, flow.Rule{Resource: "never called", Limit: 1})
 	defer s.Close()
 	for i := range names {
@@ -76,7 +78,7 @@ func TestResourceKeepsItsSeriesWhileItIsCalled(t *testing.T) {
 	assert.InDelta(t, 1000, now[passed("(other)")], 0)
 }
 
-func TestForgottenResourceMakesRoom(t *testing.T) {
+func TestEvictedResourceFreesItsSeries(t *testing.T) {
 	s := newService(t, core.Config{})
 	defer s.Close()
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: 1})
@@ -96,7 +98,7 @@ func TestForgottenResourceMakesRoom(t *testing.T) {
 	assert.InDelta(t, 1, now[passed("second")], 0)
 }
 
-func TestRuleGivesItsResourceSeriesOfItsOwn(t *testing.T) {
+func TestResourceNamedByARuleHasItsOwnSeries(t *testing.T) {
 	s := newService(t, core.Config{})
 	defer s.Close()
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: 1})
@@ -121,7 +123,7 @@ func TestRuleGivesItsResourceSeriesOfItsOwn(t *testing.T) {
 	assert.InDelta(t, 1, last[passed("a")], 0)
 }
 
-func TestResourceForgottenBetweenScrapesGoesOnCounting(t *testing.T) {
+func TestResourceEvictedBetweenScrapesKeepsCounting(t *testing.T) {
 	s := newService(t, core.Config{})
 	defer s.Close()
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: 1})
@@ -160,7 +162,7 @@ func TestOverflowOfTheEngineIsCountedOnce(t *testing.T) {
 	assert.InDelta(t, 18, now.sum(passedTotal), 0)
 }
 
-func TestRemovedRuleTakesItsSeriesAlong(t *testing.T) {
+func TestSeriesOfARemovedRuleEnd(t *testing.T) {
 	qps, paid := flow.Rule{Name: "qps", Resource: "r", Limit: 1}, flow.Rule{Name: "paid", Resource: "r", Limit: 100}
 	s := newService(t, core.Config{}, qps, paid)
 	defer s.Close()
@@ -177,7 +179,7 @@ func TestRemovedRuleTakesItsSeriesAlong(t *testing.T) {
 	assert.Len(t, now.of("penstock_flow_ceiling_tokens_per_second"), 1)
 }
 
-func TestReplacedRuleGoesOnCounting(t *testing.T) {
+func TestReplacedRuleKeepsCounting(t *testing.T) {
 	const refused = `penstock_rule_blocked_total{kind="flow",resource="r",rule="r"}`
 	s := newService(t, core.Config{}, flow.Rule{Resource: "r", Limit: 0})
 	defer s.Close()
@@ -189,8 +191,18 @@ func TestReplacedRuleGoesOnCounting(t *testing.T) {
 	assert.InDelta(t, 7, scrape(t, collector)[refused], 0)
 }
 
-func TestUnreadableNamesAreMendedAndShareSeries(t *testing.T) {
-	s := newService(t, core.Config{}, flow.Rule{Name: "closed", Match: "*", Limit: 0})
+// check returns the same verdict for every call.
+type check struct {
+	name    string
+	verdict core.Verdict
+}
+
+func (c check) Name() string                                                     { return c.name }
+func (c check) Exit(core.CallInfo, core.Outcome)                                 {}
+func (c check) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict { return c.verdict }
+
+func TestInvalidUTF8InNamesIsReplacedAndSharesSeries(t *testing.T) {
+	s := newService(t, core.Config{Checks: []core.Check{check{"\xfe", core.Refuse(0)}, check{"\xff", core.Refuse(0)}}})
 	defer s.Close()
 	s.calls("a\xfe", 2)
 	s.calls("a\xff", 3)
@@ -199,19 +211,19 @@ func TestUnreadableNamesAreMendedAndShareSeries(t *testing.T) {
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
 	before := scrape(t, collector)
 	assert.InDelta(t, 5, before[`penstock_blocked_total{resource="a�"}`], 0)
-	assert.InDelta(t, 5, before[`penstock_rule_blocked_total{kind="flow",resource="a�",rule="closed"}`], 0)
+	assert.InDelta(t, 5, before[`penstock_rule_blocked_total{kind="check",resource="a�",rule="�"}`], 0)
 	assert.Contains(t, before, `penstock_source_connected{source="etcd�"}`)
 
 	s.clock.Advance(50 * time.Second)
 	s.calls("a\xff", 1)
 	scrape(t, collector)
-	s.clock.Advance(50 * time.Second) // only the first of the two is forgotten
+	s.clock.Advance(50 * time.Second) // evicts only the first of the two
 	now := scrape(t, collector)
 	assertGrowth(t, before, now)
 	assert.InDelta(t, 6, now[`penstock_blocked_total{resource="a�"}`], 0)
 }
 
-func TestAResourceThatIsNamedAsTheRestIsCountsAmongIt(t *testing.T) {
+func TestResourceNamedLikeTheOverflowIsCountedInIt(t *testing.T) {
 	s := newService(t, core.Config{})
 	defer s.Close()
 	s.calls("(other)", 3)
@@ -222,9 +234,9 @@ func TestAResourceThatIsNamedAsTheRestIsCountsAmongIt(t *testing.T) {
 	assert.InDelta(t, 1, now[passed("a")], 0)
 }
 
-func TestBucketsStayInOrderWhenTheyAreEstimates(t *testing.T) {
-	// The engine counts from 98,304 ns to 102,400 ns in one bucket. Of 5 calls
-	// in there, it takes 2 and 3 to be up to these bounds; of 6 calls 3 and 3.
+func TestEstimatedBucketsStayInOrder(t *testing.T) {
+	// The engine has one bucket from 98,304 ns to 102,400 ns. Of 5 calls in it,
+	// it estimates 2 and 3 up to these bounds; of 6 calls 3 and 3.
 	const bucket = 98_304
 	s := newService(t, core.Config{})
 	defer s.Close()
@@ -243,14 +255,14 @@ func TestBucketsStayInOrderWhenTheyAreEstimates(t *testing.T) {
 	assertOrderedHistograms(t, now)
 }
 
-// Whatever comes, every call is counted once, no counter goes down, series are
-// bounded and histograms are in order.
-func TestProperty_SeriesAreSoundWhateverComes(t *testing.T) {
+// For any sequence of calls, rule changes and scrapes: every call is counted once, no
+// counter goes down, series are bounded and histograms are in order.
+func TestProperty_SeriesAreExactBoundedAndMonotonic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const room = 2
 		s := newService(t, core.Config{MaxResources: rapid.IntRange(1, 6).Draw(t, "engine's room")})
 		defer s.Close()
-		// Bounds so near to one another that the engine cannot tell them apart.
+		// Bounds that are closer together than the engine's buckets.
 		buckets := []time.Duration{1000, 1010, 1020, 1030, 1040, time.Millisecond}
 		collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: room, Buckets: buckets})
 		names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "\xfe", "\xff"})
@@ -278,7 +290,7 @@ func TestProperty_SeriesAreSoundWhateverComes(t *testing.T) {
 				now := scrape(t, collector)
 				assertGrowth(t, before, now)
 				for _, key := range now.of(passedTotal) {
-					counted += now[key] - before[key] // the increase, as Prometheus would have it
+					counted += now[key] - before[key] // the increase, as Prometheus computes it
 				}
 				require.InDelta(t, calls, counted, 0)
 				require.LessOrEqual(t, len(now.of(passedTotal)), room+ruled+1)
@@ -305,7 +317,7 @@ func assertOrderedHistograms(t assert.TestingT, s series) {
 	}
 }
 
-func TestNamesThatMatchAPatternMakeABoundedNumberOfSeries(t *testing.T) {
+func TestSeriesAreBoundedForNamesThatMatchAPattern(t *testing.T) {
 	const room = 20
 	s := newService(t, core.Config{MaxResources: 100}, flow.Rule{Name: "each", Match: "*", Limit: 1})
 	defer s.Close()
@@ -322,7 +334,7 @@ func TestNamesThatMatchAPatternMakeABoundedNumberOfSeries(t *testing.T) {
 	assert.InDelta(t, 2002-101, now.sum("penstock_rule_blocked_total"), 0)
 }
 
-func TestNamesThatAreMendedIntoTheSameDoNotSpoilAScrape(t *testing.T) {
+func TestNamesWithTheSameLabelDoNotFailAScrape(t *testing.T) {
 	s := newService(t, core.Config{}, flow.Rule{Name: "each", Match: "*", Limit: 1})
 	defer s.Close()
 	s.calls("\xff", 1)
@@ -331,7 +343,7 @@ func TestNamesThatAreMendedIntoTheSameDoNotSpoilAScrape(t *testing.T) {
 	assert.InDelta(t, 2, now[passed("\uFFFD")], 0)
 }
 
-func TestWhatShadowRulesWouldHaveBlocked(t *testing.T) {
+func TestShadowRulesCountWhatTheyWouldHaveBlocked(t *testing.T) {
 	rule := flow.Rule{Name: "try", Resource: "orders", Limit: 1, Shadow: true}
 	s := newService(t, core.Config{}, rule)
 	defer s.Close()

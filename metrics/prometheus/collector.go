@@ -9,41 +9,41 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// Collector exposes one engine. It is made by [NewCollector] and safe for
-// concurrent use.
+// Collector exposes one engine. [NewCollector] makes it. It is safe for concurrent
+// use.
 type Collector struct {
 	engine   *core.Engine
 	families families
 
-	// mu is held while the engine is read, too: what is booked must not be
-	// older than what was booked before.
-	mu     sync.Mutex
-	ledger ledger
+	// mu guards the accumulator. It is held while the engine is read, too, so that
+	// concurrent scrapes add their snapshots in order.
+	mu          sync.Mutex
+	accumulator accumulator
 }
 
-// NewCollector returns a collector, to be registered once. The engine nil stands
-// for [penstock.Default]. Registering it tells what may be wrong with the
-// options' labels.
+// NewCollector returns a collector for the engine, or for [penstock.Default] if that
+// is nil. Register it once. Registering returns an error if the constant labels are
+// invalid.
 func NewCollector(engine *core.Engine, options Options) *Collector {
 	if engine == nil {
 		engine = penstock.Default()
 	}
 	options = options.withDefaults()
 	return &Collector{
-		engine:   engine,
-		families: newFamilies(engine.Kinds(), options.ConstLabels),
-		ledger:   newLedger(options.MaxResources, options.Buckets),
+		engine:      engine,
+		families:    newFamilies(engine.Kinds(), options.ConstLabels),
+		accumulator: newAccumulator(options.MaxResources, options.Buckets),
 	}
 }
 
-// Describe is the collector's side of [prometheus.Collector].
+// Describe implements [prometheus.Collector].
 func (c *Collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, desc := range c.families.all {
 		descs <- desc
 	}
 }
 
-// Collect is the collector's side of [prometheus.Collector].
+// Collect implements [prometheus.Collector].
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	for _, metric := range c.scrape() {
 		metrics <- metric
@@ -54,13 +54,13 @@ func (c *Collector) scrape() []prometheus.Metric {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	snapshot := c.engine.Snapshot()
-	c.ledger.book(snapshot.Resources)
+	c.accumulator.update(snapshot.Resources)
 
 	e := exposition{families: &c.families}
-	for name, account := range c.ledger.accounts {
-		e.resource(name, account, c.ledger.buckets)
+	for name, series := range c.accumulator.series {
+		e.resource(name, series, c.accumulator.buckets)
 	}
-	e.rulesOn(snapshot.Resources, c.ledger.shown)
+	e.rulesOn(snapshot.Resources, c.accumulator.separate)
 	e.rules(&snapshot)
 	e.sources(&snapshot)
 	return e.metrics

@@ -24,7 +24,7 @@ import (
 	penstockprom "github.com/penstock-go/penstock/metrics/prometheus"
 )
 
-// source holds documents and never changes.
+// source delivers its documents once.
 type source struct {
 	name      string
 	documents map[string]string
@@ -47,7 +47,7 @@ func (s source) Run(ctx context.Context, sink core.Sink) error {
 	return ctx.Err()
 }
 
-// busyService has something to tell of every kind.
+// busyService returns a service with a value other than 0 for every metric.
 func busyService(t *testing.T) service {
 	s := newService(t, core.Config{},
 		flow.Rule{Name: "orders-qps", Resource: "orders", Limit: 3},
@@ -84,7 +84,7 @@ penstock_documents_rejected_total 0
 penstock_failed_total{resource="mail"} 0
 penstock_failed_total{resource="orders"} 0
 penstock_failed_total{resource="search"} 1
-# HELP penstock_flow_ceiling_tokens_per_second Present ceiling of a flow rule.
+# HELP penstock_flow_ceiling_tokens_per_second Effective limit of a flow rule: lower than its limit during warm-up.
 # TYPE penstock_flow_ceiling_tokens_per_second gauge
 penstock_flow_ceiling_tokens_per_second{resource="mail",rule="mail-pace"} 2
 penstock_flow_ceiling_tokens_per_second{resource="orders",rule="orders-per-minute"} 10
@@ -99,7 +99,7 @@ penstock_in_flight{resource="search"} 0
 penstock_passed_total{resource="mail"} 2
 penstock_passed_total{resource="orders"} 3
 penstock_passed_total{resource="search"} 1
-# HELP penstock_response_time_seconds Response times of the calls that ended, without their wait for a turn.
+# HELP penstock_response_time_seconds Response times of the calls that ended, without their time in a queue.
 # TYPE penstock_response_time_seconds histogram
 penstock_response_time_seconds_bucket{resource="mail",le="0.001"} 2
 penstock_response_time_seconds_bucket{resource="mail",le="0.1"} 2
@@ -136,7 +136,7 @@ penstock_rules_revision 1
 # HELP penstock_rules_unmatched Rules in force that no call has matched.
 # TYPE penstock_rules_unmatched gauge
 penstock_rules_unmatched 0
-# HELP penstock_wait_seconds Waits for a turn, however they ended.
+# HELP penstock_wait_seconds Times in a queue, however they ended.
 # TYPE penstock_wait_seconds summary
 penstock_wait_seconds_sum{resource="mail"} 0.5
 penstock_wait_seconds_count{resource="mail"} 1
@@ -144,7 +144,7 @@ penstock_wait_seconds_sum{resource="orders"} 0
 penstock_wait_seconds_count{resource="orders"} 0
 penstock_wait_seconds_sum{resource="search"} 0
 penstock_wait_seconds_count{resource="search"} 0
-# HELP penstock_waiting Calls that wait for their turn.
+# HELP penstock_waiting Calls that wait in a queue.
 # TYPE penstock_waiting gauge
 penstock_waiting{resource="mail"} 0
 penstock_waiting{resource="orders"} 0
@@ -155,14 +155,14 @@ func coarse() penstockprom.Options {
 	return penstockprom.Options{Buckets: []time.Duration{time.Second, time.Millisecond, time.Second, 100 * time.Millisecond}}
 }
 
-func TestCollectorExposesWhatTheEngineKnows(t *testing.T) {
+func TestCollectorExposesAllMetricsOfTheEngine(t *testing.T) {
 	collector := penstockprom.NewCollector(busyService(t).Engine, coarse())
-	for range 2 { // the second scrape tells the same
+	for range 2 { // the second scrape returns the same
 		assert.NoError(t, testutil.CollectAndCompare(collector, strings.NewReader(busyExposition)))
 	}
 }
 
-func TestMetricsKeepToTheConventions(t *testing.T) {
+func TestMetricsFollowTheConventions(t *testing.T) {
 	problems, err := testutil.CollectAndLint(penstockprom.NewCollector(busyService(t).Engine, penstockprom.Options{}))
 	require.NoError(t, err)
 	assert.Empty(t, problems)
@@ -177,7 +177,7 @@ func TestCollectorServesARealScrape(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-func TestScrapeSeesWhatIsUnderWay(t *testing.T) {
+func TestScrapeShowsCallsInFlightAndWaiting(t *testing.T) {
 	s := newService(t, core.Config{}, flow.Rule{Resource: "mail", Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute})
 	defer s.Close()
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
@@ -198,7 +198,7 @@ func TestScrapeSeesWhatIsUnderWay(t *testing.T) {
 	assert.Zero(t, now[`penstock_waiting{resource="mail"}`])
 }
 
-func TestCeilingFollowsTheWarmUp(t *testing.T) {
+func TestEffectiveLimitFollowsTheWarmUp(t *testing.T) {
 	s := newService(t, core.Config{}, flow.Rule{
 		Name: "warm", Resource: "orders", Limit: 300, WarmUp: flow.WarmUp{Period: 10 * time.Second, ColdFactor: 3},
 	})
@@ -213,7 +213,7 @@ func TestCeilingFollowsTheWarmUp(t *testing.T) {
 	assert.InDelta(t, 300, scrape(t, collector)[ceiling], 1)
 }
 
-func TestCollectorTellsHowSourcesAre(t *testing.T) {
+func TestCollectorExposesTheStateOfSources(t *testing.T) {
 	s := newService(t, core.Config{})
 	defer s.Close()
 	require.NoError(t, s.Follow(t.Context(), source{name: "sound", documents: map[string]string{
@@ -242,7 +242,7 @@ func TestCollectorTellsHowSourcesAre(t *testing.T) {
 	}
 }
 
-// silent is a source that never says anything.
+// silent is a source that never delivers or fails.
 type silent struct{}
 
 func (silent) Name() string { return "silent" }
@@ -252,7 +252,7 @@ func (silent) Run(ctx context.Context, _ core.Sink) error {
 	return ctx.Err()
 }
 
-func TestCollectorTellsHowOldWhatIsKnownOfSourcesIs(t *testing.T) {
+func TestCollectorExposesTheStalenessOfSources(t *testing.T) {
 	s := newService(t, core.Config{})
 	defer s.Close()
 	now := s.clock.Now()
@@ -281,7 +281,7 @@ func TestCollectorTellsHowOldWhatIsKnownOfSourcesIs(t *testing.T) {
 	}
 }
 
-// shrinking is a source whose rules vanish.
+// shrinking is a source that removes its rules.
 type shrinking struct{}
 
 func (shrinking) Name() string { return "shrinking" }
@@ -294,7 +294,7 @@ func (shrinking) Run(ctx context.Context, sink core.Sink) error {
 	return ctx.Err()
 }
 
-func TestCollectorTellsWhatIsHeldBack(t *testing.T) {
+func TestCollectorExposesHeldBackSources(t *testing.T) {
 	s := newService(t, core.Config{MaxRemoval: 0.5})
 	defer s.Close()
 	require.NoError(t, s.Follow(t.Context(), source{name: "sound"}))
@@ -331,7 +331,7 @@ func TestEnginesInOneRegistryNeedLabels(t *testing.T) {
 	`), "penstock_passed_total"))
 }
 
-func TestNoEngineIsTheDefaultEngine(t *testing.T) {
+func TestNilEngineIsTheDefaultEngine(t *testing.T) {
 	const name = "of the default engine"
 	collector := penstockprom.NewCollector(nil, penstockprom.Options{})
 	before := scrape(t, collector)[passed(name)]

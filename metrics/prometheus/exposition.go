@@ -10,9 +10,9 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// exposition gathers what a scrape exposes. Nothing that an engine can hold
-// makes one of its metrics invalid: labels have been made UTF-8, and a faulty
-// set of constant labels is not registered.
+// exposition collects the metrics of a scrape. Creating them cannot fail: label
+// values are valid UTF-8, and a collector with invalid constant labels cannot be
+// registered.
 type exposition struct {
 	families *families
 	metrics  []prometheus.Metric
@@ -29,14 +29,14 @@ func (e *exposition) gauge(family *prometheus.Desc, value float64, labels ...str
 		prometheus.MustNewConstMetric(family, prometheus.GaugeValue, value, labels...))
 }
 
-func (e *exposition) resource(name string, a *account, buckets []time.Duration) {
+func (e *exposition) resource(name string, series *resourceSeries, buckets []time.Duration) {
 	f := e.families
-	e.counter(f.passed, a.counts[passed], name)
-	e.counter(f.blocked, a.counts[blocked], name)
-	e.counter(f.failed, a.counts[failed], name)
-	e.gauge(f.inFlight, float64(a.inFlight), name)
-	e.gauge(f.waiting, float64(a.waiting), name)
-	for by, count := range a.refusals {
+	e.counter(f.passed, series.counts[passed], name)
+	e.counter(f.blocked, series.counts[blocked], name)
+	e.counter(f.failed, series.counts[failed], name)
+	e.gauge(f.inFlight, float64(series.inFlight), name)
+	e.gauge(f.waiting, float64(series.waiting), name)
+	for by, count := range series.refusals {
 		family := f.ruleBlocked
 		if by.shadow {
 			family = f.shadowBlocked
@@ -45,32 +45,32 @@ func (e *exposition) resource(name string, a *account, buckets []time.Duration) 
 	}
 	e.metrics = append(e.metrics,
 		prometheus.MustNewConstHistogram(f.responseTime,
-			a.counts[completed], seconds(a.counts[responseTime]), a.histogram(buckets), name),
+			series.counts[completed], seconds(series.counts[responseTime]), series.histogram(buckets), name),
 		prometheus.MustNewConstSummary(f.wait,
-			a.counts[waited], seconds(a.counts[waitTime]), nil, name))
+			series.counts[waited], seconds(series.counts[waitTime]), nil, name))
 }
 
 // histogram returns the cumulative counts by upper bound in seconds.
-func (a *account) histogram(buckets []time.Duration) map[float64]uint64 {
+func (s *resourceSeries) histogram(buckets []time.Duration) map[float64]uint64 {
 	cumulative := make(map[float64]uint64, len(buckets))
 	var upTo uint64
 	for i, bound := range buckets {
-		// Counts in a bucket that is finer than what the engine keeps are
-		// estimates. In sums over time they may be out of order by a call.
-		upTo = max(upTo, a.counts[firstBucket+i])
+		// Counts of a bucket that is finer than those of the engine are
+		// estimates. Sums of them may be out of order by one call.
+		upTo = max(upTo, s.counts[firstBucket+i])
 		cumulative[bound.Seconds()] = upTo
 	}
 	return cumulative
 }
 
-// rulesOn exposes the rules on the resources that have accounts of their own.
-func (e *exposition) rulesOn(resources []core.ResourceSnapshot, shown map[string]bool) {
+// rulesOn exposes the state of the rules on resources that have their own series.
+func (e *exposition) rulesOn(resources []core.ResourceSnapshot, separate map[string]bool) {
 	e.shared = make(map[rule.Key]bool)
 	exposed := make(map[string]bool, len(resources))
 	for i := range resources {
 		r := &resources[i]
 		name := label(r.Name)
-		if (shown[r.Name] || r.Name == core.Overflow) && !exposed[name] { // else mended into the same
+		if (separate[r.Name] || r.Name == core.Overflow) && !exposed[name] { // otherwise another name has the same label
 			exposed[name] = true
 			for j := range r.Rules {
 				e.rule(name, &r.Rules[j])
@@ -80,12 +80,12 @@ func (e *exposition) rulesOn(resources []core.ResourceSnapshot, shown map[string
 }
 
 // rule exposes the state of a rule on a resource. A limiter that several resources share
-// is exposed once, under the rule's pattern.
+// is exposed once, under the pattern of the rule.
 func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
 	f := e.families.kinds[of.Kind]
 	name := label(of.Name)
-	if of.Quota != nil && f.ceiling != nil {
-		e.gauge(f.ceiling, of.Quota.Effective/of.Quota.Window.Seconds(), resource, name)
+	if of.Quota != nil && f.effectiveLimit != nil {
+		e.gauge(f.effectiveLimit, of.Quota.Effective/of.Quota.Window.Seconds(), resource, name)
 	}
 	if target := of.Rule.Target(); target.Shared {
 		key := rule.Key{Kind: of.Kind, Name: of.Name}
@@ -99,7 +99,7 @@ func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
 		e.gauge(gauge, of.Gauges[i], resource, name)
 	}
 	for _, state := range of.Rule.Type().States() {
-		e.gauge(f.state, truth(state == of.State), resource, name, state)
+		e.gauge(f.state, boolValue(state == of.State), resource, name, state)
 	}
 	for _, t := range of.Transitions {
 		e.counter(f.transitions, t.Count, resource, name, t.From, t.To)
@@ -122,7 +122,7 @@ func (e *exposition) sources(snapshot *core.Snapshot) {
 		s := &sources[i]
 		name := label(s.Name)
 		if exposed[name] {
-			continue // another one's name was mended into the same
+			continue // the name of another source has the same label
 		}
 		exposed[name] = true
 		rejected := 0
@@ -131,26 +131,26 @@ func (e *exposition) sources(snapshot *core.Snapshot) {
 				rejected++
 			}
 		}
-		e.gauge(e.families.connected, truth(s.Connected), name)
+		e.gauge(e.families.connected, boolValue(s.Connected), name)
 		e.gauge(e.families.staleness, staleness(s, snapshot.At).Seconds(), name)
-		e.gauge(e.families.onCopy, truth(s.CopiedAt != 0), name)
-		e.gauge(e.families.heldBack, truth(s.HeldBack != nil), name)
+		e.gauge(e.families.onCopy, boolValue(s.CopiedAt != 0), name)
+		e.gauge(e.families.heldBack, boolValue(s.HeldBack != nil), name)
 		e.gauge(e.families.sourceRevision, float64(s.Revision), name)
 		e.gauge(e.families.sourceRejectedDocuments, float64(rejected), name)
 	}
 }
 
-// staleness returns for how long it has not been known what a source holds; of
-// one that was never read, for how long it has been wanted in vain.
+// staleness returns the time since the state of a source was last known, or since
+// it was followed if it was never read.
 func staleness(s *core.SourceStatus, now clock.Instant) time.Duration {
 	since := s.KnownUntil(now)
 	if since == 0 {
 		since = s.Since
 	}
-	return max(0, now.Sub(since)) // a copy may be from a machine whose clock is fast
+	return max(0, now.Sub(since)) // a copy may come from a machine whose clock is ahead
 }
 
-func truth(b bool) float64 {
+func boolValue(b bool) float64 {
 	if b {
 		return 1
 	}

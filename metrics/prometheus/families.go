@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// families are the metrics that there are.
+// families are the descriptions of all metrics.
 type families struct {
 	passed, blocked, failed *prometheus.Desc
 	inFlight, waiting       *prometheus.Desc
@@ -27,7 +27,7 @@ type families struct {
 
 // kindFamilies are the metrics of the rules of one kind.
 type kindFamilies struct {
-	ceiling            *prometheus.Desc // of kinds that limit how much passes in a time; else nil
+	effectiveLimit     *prometheus.Desc // of kinds that limit how much passes in a time; else nil
 	state, transitions *prometheus.Desc // of kinds that have states; else nil
 	gauges             []*prometheus.Desc
 }
@@ -43,10 +43,10 @@ func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) familie
 	f.blocked = family("blocked_total", "Calls that were refused.", "resource")
 	f.failed = family("failed_total", "Calls that ended with a failure.", "resource")
 	f.inFlight = family("in_flight", "Calls under way.", "resource")
-	f.waiting = family("waiting", "Calls that wait for their turn.", "resource")
+	f.waiting = family("waiting", "Calls that wait in a queue.", "resource")
 	f.responseTime = family("response_time_seconds",
-		"Response times of the calls that ended, without their wait for a turn.", "resource")
-	f.wait = family("wait_seconds", "Waits for a turn, however they ended.", "resource")
+		"Response times of the calls that ended, without their time in a queue.", "resource")
+	f.wait = family("wait_seconds", "Times in a queue, however they ended.", "resource")
 
 	f.ruleBlocked = family("rule_blocked_total", "Calls that a rule in force refused.", "resource", "kind", "rule")
 	f.shadowBlocked = family("rule_shadow_blocked_total",
@@ -62,10 +62,10 @@ func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) familie
 	f.rejections = family("documents_rejected_total", "Rule documents that could not be applied.")
 	f.connected = family("source_connected", "Whether a source of rules could be read when last tried.", "source")
 	f.staleness = family("source_staleness_seconds",
-		"Time since it was known what a source holds: 0 while it is connected.", "source")
+		"Time since the state of a source was last known: 0 while it is connected.", "source")
 	f.onCopy = family("source_on_copy", "Whether the rules in force of a source are those of a copy.", "source")
 	f.heldBack = family("source_held_back",
-		"Whether what a source holds is not put in force, for too many rules would go at once.", "source")
+		"Whether a change of a source is held back because it would remove too many rules at once.", "source")
 	f.sourceRevision = family("source_revision", "Revision of a source as a whole, as last read.", "source")
 	f.sourceRejectedDocuments = family("source_rejected_documents",
 		"Documents of a source whose present version is not in force.", "source")
@@ -74,15 +74,16 @@ func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) familie
 
 func newKindFamilies(kind rule.Definition, family func(name, help string, labels ...string) *prometheus.Desc) kindFamilies {
 	var f kindFamilies
-	prefix := snakeCase(string(kind.Kind())) + "_"
+	name := string(kind.Kind())
+	prefix := snakeCase(name) + "_"
 	if kind.Phase() == rule.PhaseRate {
-		f.ceiling = family(prefix+"ceiling_tokens_per_second",
-			"Effective limit of a rule of kind "+string(kind.Kind())+".", "resource", "rule")
+		f.effectiveLimit = family(prefix+"ceiling_tokens_per_second",
+			"Effective limit of a "+name+" rule: lower than its limit during warm-up.", "resource", "rule")
 	}
 	if len(kind.States()) > 0 {
-		f.state = family(prefix+"state", "State of a rule of kind "+string(kind.Kind())+": 1 for the present one, 0 for others.",
+		f.state = family(prefix+"state", "State of a "+name+" rule: 1 for the present one, 0 for the others.",
 			"resource", "rule", "state")
-		f.transitions = family(prefix+"transitions_total", "Changes of the state of a rule of kind "+string(kind.Kind())+".",
+		f.transitions = family(prefix+"transitions_total", "Changes of the state of a "+name+" rule.",
 			"resource", "rule", "from", "to")
 	}
 	for _, gauge := range kind.Gauges() {

@@ -7,26 +7,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// DefaultMaxResources is how many resources that no rule names have series of
-// their own unless the options say otherwise.
+// DefaultMaxResources is the default of [Options.MaxResources].
 const DefaultMaxResources = 500
 
-// Options of a collector. The zero value is a good one.
+// Options configure a collector. The zero value is ready to use.
 type Options struct {
-	// MaxResources bounds the resources that have series of their own, beside
-	// those that rules name, which always have. Each has about 25 series, most
-	// of them buckets of its histogram. Defaults to [DefaultMaxResources].
+	// MaxResources bounds how many resources that no rule names have series of
+	// their own. Resources that rules name always have. Each resource has about 25
+	// series, most of them buckets of its histogram. Defaults to
+	// [DefaultMaxResources].
 	MaxResources int
 
 	// Buckets are the upper bounds of the histogram of response times, in any
 	// order. The engine keeps response times in buckets of its own, at most a
-	// sixteenth of their value wide; what is in the one that a bound parts is
-	// divided in proportion. Defaults to [prometheus.DefBuckets], 5 ms to 10 s,
+	// sixteenth of their value wide; a bound inside such a bucket divides its
+	// count in proportion. Defaults to [prometheus.DefBuckets], 5 ms to 10 s,
 	// extended downward to 100 µs.
 	Buckets []time.Duration
 
-	// ConstLabels are on every series. They tell engines apart that are
-	// exposed in one registry. Defaults to none.
+	// ConstLabels are added to every series. They distinguish engines in one
+	// registry. Defaults to none.
 	ConstLabels prometheus.Labels
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// service is an engine with a clock that stands still until it is moved.
+// service is an engine with a clock that the test advances.
 type service struct {
 	*core.Engine
 	clock *clock.Virtual
@@ -39,8 +39,8 @@ func (s service) load(t require.TestingT, limits ...flow.Rule) {
 	require.NoError(t, s.Load(rules.Set{Flow: limits}))
 }
 
-// call makes a call that lasts for a time, and fails if err is not nil. It
-// returns whether it was let through.
+// call makes a call that takes the given time, and fails if err is not nil. It
+// returns whether it passed.
 func (s service) call(resource string, took time.Duration, err error) bool {
 	guard, refusal := s.Entry(context.Background(), resource)
 	if refusal != nil {
@@ -59,8 +59,8 @@ func (s service) calls(resource string, n int) {
 	}
 }
 
-// series is what a scrape yields: values by what stands before them in the
-// exposition, such as `penstock_passed_total{resource="orders"}`.
+// series is the result of a scrape: values by name and labels in exposition format,
+// such as `penstock_passed_total{resource="orders"}`.
 type series map[string]float64
 
 // scrape gathers what a collector exposes.

@@ -2,14 +2,14 @@ package etcdtest
 
 import "net"
 
-// addresses are the host:port pairs that a server listens on. The server wants
-// to know them before it listens.
+// addresses are the host:port pairs that a server listens on. They must be known
+// before the server starts.
 type addresses struct {
 	client string
 	peer   string
 }
 
-// freeAddresses returns addresses of loopback that are free at present.
+// freeAddresses returns loopback addresses that are free at present.
 func freeAddresses() (addresses, error) {
 	client, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// secured starts a server that demands passwords and returns a client that may
-// do everything. The user "reader" has a password and no rights.
+// secured starts a server with authentication and returns a client of the user
+// root. The user "reader" has a password and no permissions.
 func secured(t *testing.T, opts etcdtest.Options) (*etcdtest.Server, *clientv3.Client) {
 	t.Helper()
 	configure := opts.Configure
@@ -64,12 +64,12 @@ func reader(t *testing.T, endpoint, password string) core.Source {
 	t.Helper()
 	source, err := etcd.Open(clientv3.Config{
 		Endpoints: []string{endpoint}, Username: "reader", Password: password,
-	}, prefix, eager())
+	}, prefix, shortBackoff())
 	require.NoError(t, err)
 	return source
 }
 
-func TestMissingRightThatIsGranted(t *testing.T) {
+func TestSourceConnectsOnceAMissingPermissionIsGranted(t *testing.T) {
 	server, root := secured(t, etcdtest.Options{})
 	_, err := root.Put(t.Context(), prefix+"a", "1")
 	require.NoError(t, err)
@@ -85,8 +85,8 @@ func TestMissingRightThatIsGranted(t *testing.T) {
 	s.awaitDocuments(t, map[string]string{"a": "2"})
 }
 
-// etcd asks for the right to watch when a watch begins, and not again.
-func TestRightThatIsTakenAwayDoesNotEndTheWatch(t *testing.T) {
+// etcd checks the permission when a watch begins, and not again.
+func TestRevokedPermissionDoesNotEndTheWatch(t *testing.T) {
 	server, root := secured(t, etcdtest.Options{})
 	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestRightThatIsTakenAwayDoesNotEndTheWatch(t *testing.T) {
 	assert.Equal(t, map[string]string{"a": "1"}, s.current())
 }
 
-func TestWrongPasswordThatIsSetRight(t *testing.T) {
+func TestSourceConnectsOnceThePasswordIsCorrected(t *testing.T) {
 	server, root := secured(t, etcdtest.Options{})
 	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
 	require.NoError(t, err)
@@ -117,14 +117,14 @@ func TestWrongPasswordThatIsSetRight(t *testing.T) {
 	s.awaitDocuments(t, map[string]string{})
 }
 
-func TestMissingLogin(t *testing.T) {
+func TestMissingLoginIsReported(t *testing.T) {
 	server, _ := secured(t, etcdtest.Options{})
-	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
 	s.awaitError(t, is(rpctypes.ErrUserEmpty))
 }
 
-// The server's tokens survive neither its restart nor their time to live.
-func TestTokenThatIsNoLongerValid(t *testing.T) {
+// The server's tokens become invalid when it restarts and when they expire.
+func TestSourceLogsInAgainAfterItsTokenExpires(t *testing.T) {
 	server, root := secured(t, etcdtest.Options{
 		Dir:       t.TempDir(),
 		Configure: func(c *embed.Config) { c.AuthTokenTTL = 1 },
@@ -143,10 +143,10 @@ func TestTokenThatIsNoLongerValid(t *testing.T) {
 	})
 
 	t.Run("after its time", func(t *testing.T) {
-		// A token that is used lives on: the looks at this one, which is as old
-		// as that of the source or younger, are further apart than its life.
+		// Using a token extends its life. The checks of this one, which is at most
+		// as old as that of the source, are further apart than its lifetime.
 		token := tokenOf(t, server)
-		require.Eventually(t, func() bool { return !valid(server, token) }, patience, 2500*time.Millisecond)
+		require.Eventually(t, func() bool { return !valid(server, token) }, eventTimeout, 2500*time.Millisecond)
 		network.cutOff()
 		_, err := root.Put(t.Context(), prefix+"a", "2")
 		require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestTokenThatIsNoLongerValid(t *testing.T) {
 	})
 }
 
-// A token that others renew is read for each request.
+// A token that another program renews is read for each request.
 func TestTokenInAFileIsRenewed(t *testing.T) {
 	server, root := secured(t, etcdtest.Options{Dir: t.TempDir()})
 	_, err := root.RoleGrantPermission(t.Context(), "rules", instances,
@@ -178,10 +178,10 @@ func TestTokenInAFileIsRenewed(t *testing.T) {
 	awaitReport(t, root, "a", anyReport)
 
 	before := len(s.disconnections())
-	require.NoError(t, server.Restart()) // its tokens do not survive that
+	require.NoError(t, server.Restart()) // invalidates its tokens
 	require.Eventually(t, func() bool {
 		return slices.ContainsFunc(s.disconnections()[before:], is(rpctypes.ErrInvalidAuthToken))
-	}, patience, time.Millisecond)
+	}, eventTimeout, time.Millisecond)
 	require.NoError(t, os.WriteFile(file, []byte(tokenOf(t, server)), 0o600))
 	_, err = root.Put(t.Context(), prefix+"a", "1")
 	require.NoError(t, err)
@@ -204,20 +204,19 @@ func valid(server *etcdtest.Server, token string) bool {
 		return false
 	}
 	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
 	defer cancel()
 	_, err = client.Get(ctx, prefix)
 	return err == nil
 }
 
-// What is asked of the server on a watch that stands may be refused: that the server
-// says so is a sign of life.
-func TestRightThatIsTakenAwayIsNoSilence(t *testing.T) {
+// The server may refuse a probe on an open watch. The refusal shows that it is alive.
+func TestRefusedProbeCountsAsAnswer(t *testing.T) {
 	server, root := secured(t, etcdtest.Options{})
 	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
 	require.NoError(t, err)
 	virtual := clock.NewVirtual(time.Now())
-	opts := eager()
+	opts := shortBackoff()
 	opts.Clock = virtual
 	var refused atomic.Int64
 	source, err := etcd.Open(clientv3.Config{
@@ -242,7 +241,7 @@ func TestRightThatIsTakenAwayIsNoSilence(t *testing.T) {
 				virtual.Advance(10 * time.Second) // a third of the watch's timeout
 			}
 			return false
-		}, patience, 10*time.Millisecond)
+		}, eventTimeout, 10*time.Millisecond)
 	}
 	_, err = root.Put(t.Context(), prefix+"a", "1")
 	require.NoError(t, err)

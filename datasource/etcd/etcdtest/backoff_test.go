@@ -18,9 +18,9 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// mortal makes watches end with the response that follows the first change, or
-// follows anything from then on.
-func mortal(dying *atomic.Bool) grpc.DialOption {
+// failingWatches makes watches fail with the first response after the documents were
+// applied, while dying is true.
+func failingWatches(dying *atomic.Bool) grpc.DialOption {
 	return grpc.WithChainStreamInterceptor(func(
 		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
 		open grpc.Streamer, opts ...grpc.CallOption,
@@ -29,19 +29,19 @@ func mortal(dying *atomic.Bool) grpc.DialOption {
 		if !strings.HasSuffix(method, "/Watch") {
 			return stream, err
 		}
-		return &mortalStream{ClientStream: stream, dying: dying}, err
+		return &failingStream{ClientStream: stream, failing: dying}, err
 	})
 }
 
-type mortalStream struct {
+type failingStream struct {
 	grpc.ClientStream
-	dying    *atomic.Bool
-	answered bool // the probe, after which documents are applied
+	failing  *atomic.Bool
+	answered bool // the probe was answered; then the documents are applied
 }
 
-func (m *mortalStream) RecvMsg(message any) error {
+func (m *failingStream) RecvMsg(message any) error {
 	err := m.ClientStream.RecvMsg(message)
-	if m.answered && m.dying.Load() {
+	if m.answered && m.failing.Load() {
 		return status.Error(codes.Unavailable, "the connection is gone")
 	}
 	if response, ok := message.(*pb.WatchResponse); ok && err == nil && response.Created && response.WatchId > 0 {
@@ -50,26 +50,26 @@ func (m *mortalStream) RecvMsg(message any) error {
 	return err
 }
 
-// A connection that is lost right after each read does not bring about many reads:
-// the pause grows all the same, until a connection has lasted.
+// A connection that is lost right after each read does not cause many reads: the
+// pause grows until a connection has lasted.
 func TestPausesGrowUntilAConnectionHasLasted(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "a", "1")
 	virtual := clock.NewVirtual(time.Now())
-	opts := eager()
+	opts := shortBackoff()
 	opts.Clock, opts.MinBackoff, opts.MaxBackoff = virtual, 100*time.Millisecond, 5*time.Second
 	var dying atomic.Bool
 	dying.Store(true)
-	s := follow(t, newSource(t, server.Endpoint(), opts, mortal(&dying)))
+	s := follow(t, newSource(t, server.Endpoint(), opts, failingWatches(&dying)))
 	paused := func(after int) {
 		require.Eventually(t, func() bool {
 			return len(s.disconnections()) == after && virtual.Timers() == 1
-		}, patience, 100*time.Microsecond, "pause %d", after)
+		}, eventTimeout, 100*time.Microsecond, "pause %d", after)
 	}
-	// end returns how long the pause is.
+	// end ends the pause and returns how long it was.
 	end := func() (pause time.Duration) {
 		lost := len(s.disconnections())
-		for virtual.Timers() == 1 && len(s.disconnections()) == lost { // or it is the next pause already
+		for virtual.Timers() == 1 && len(s.disconnections()) == lost { // otherwise the next pause has begun
 			virtual.Advance(10 * time.Millisecond)
 			pause += 10 * time.Millisecond
 		}
@@ -86,10 +86,10 @@ func TestPausesGrowUntilAConnectionHasLasted(t *testing.T) {
 		}
 		paused100 += end()
 	}
-	// A pause is 2.5 s on average: 100 s are ten standard deviations less.
+	// A pause is 2.5 s on average: 100 s is ten standard deviations below.
 	assert.Greater(t, paused100, 100*time.Second)
 
-	require.Eventually(t, func() bool { return len(s.applied()) == losses+1 && virtual.Timers() == 2 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.applied()) == losses+1 && virtual.Timers() == 2 }, eventTimeout, time.Millisecond)
 	virtual.Advance(opts.MaxBackoff)
 	dying.Store(true)
 	put(t, server, "a", "2")

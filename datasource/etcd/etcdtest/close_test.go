@@ -16,10 +16,10 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// The engine, the client and the context that the source is followed with end in
-// any order, at any moment, some of them twice, while documents are written and
-// the network fails. TestMain sees that nothing is left of them.
-func TestClosingInAnyOrderAtAnyMoment(t *testing.T) {
+// The engine, the client and the context of Follow end in any order, at any time,
+// some of them twice, while documents are written and the network fails. TestMain
+// checks that no goroutine is left.
+func TestClosingInAnyOrderLeaksNothing(t *testing.T) {
 	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	network := newProxy(t, server)
@@ -43,7 +43,7 @@ func TestClosingInAnyOrderAtAnyMoment(t *testing.T) {
 			network.restore()
 		}
 		client := dial(t, network.endpoint())
-		opts := impatient()
+		opts := shortTimeouts()
 		if round%2 == 0 {
 			opts.Instance = "shop-1"
 		}
@@ -65,7 +65,7 @@ func TestClosingInAnyOrderAtAnyMoment(t *testing.T) {
 		select {
 		case err := <-source.ended:
 			assert.True(t, is(context.Canceled)(err) || is(etcd.ErrClientClosed)(err), "%v", err)
-		case <-time.After(patience):
+		case <-time.After(eventTimeout):
 			require.Fail(t, "Run hangs")
 		}
 		closing.Wait()
@@ -74,7 +74,7 @@ func TestClosingInAnyOrderAtAnyMoment(t *testing.T) {
 	network.restore()
 }
 
-// ending is a source that tells when its run has ended.
+// ending is a source that signals when its run has ended.
 type ending struct {
 	core.Source
 	ended chan error
@@ -91,7 +91,7 @@ func TestClosingTheEngineEndsTheRunOfASourceWithItsOwnClient(t *testing.T) {
 	for range 20 {
 		source := &ending{Source: open(t, reporting("shop-1"), server.Endpoint()), ended: make(chan error, 1)}
 		engine := newEngineOf(t, source)
-		time.Sleep(rand.N(5 * time.Millisecond)) // any moment
+		time.Sleep(rand.N(5 * time.Millisecond)) // any time
 		engine.Close()
 		require.Len(t, source.ended, 1, "Close waits for the run")
 		require.ErrorIs(t, <-source.ended, context.Canceled)

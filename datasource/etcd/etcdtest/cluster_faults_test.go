@@ -22,10 +22,10 @@ func open(t *testing.T, opts etcd.Options, endpoints ...string) *etcd.Source {
 	return source
 }
 
-func TestMembersOfAClusterFail(t *testing.T) {
+func TestSourceSurvivesFailingMembers(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
-	others := map[string]string{} // documents, more of them than members
+	others := map[string]string{} // more documents than members
 	for i := range 7 {
 		others[fmt.Sprintf("document-%d", i)] = "x"
 	}
@@ -39,7 +39,7 @@ func TestMembersOfAClusterFail(t *testing.T) {
 	}
 
 	t.Run("leader is lost", func(t *testing.T) {
-		s := follow(t, open(t, eager(), c.endpoints()...))
+		s := follow(t, open(t, shortBackoff(), c.endpoints()...))
 		c.put(t, -1, "a", "1")
 		s.awaitDocuments(t, with("1"))
 		lost := c.leader(t)
@@ -49,10 +49,10 @@ func TestMembersOfAClusterFail(t *testing.T) {
 		require.NoError(t, c[lost].Restart())
 	})
 
-	// Each in turn, for the watch is on one of them.
+	// Each member in turn, because the watch is on one of them.
 	for i := range c {
 		t.Run(fmt.Sprintf("member %d is cut off", i), func(t *testing.T) {
-			opts := eager()
+			opts := shortBackoff()
 			opts.PageSize = 1 // so that every member is asked for a page
 			c.put(t, -1, "a", "before")
 			client, err := clientv3.New(clientv3.Config{Endpoints: c.endpoints(), Logger: zap.NewNop()})
@@ -76,7 +76,7 @@ func TestMembersOfAClusterFail(t *testing.T) {
 		t.Run("the only member that is known is cut off, a "+name, func(t *testing.T) {
 			only := member()
 			c.put(t, only, "a", "before")
-			s := follow(t, open(t, eager(), c[only].Endpoint()))
+			s := follow(t, open(t, shortBackoff(), c[only].Endpoint()))
 			s.awaitDocuments(t, with("before"))
 
 			c.isolate(only)
@@ -92,7 +92,7 @@ func TestMembersOfAClusterFail(t *testing.T) {
 	t.Run("an address leads to a member that is cut off, and from then on to another one", func(t *testing.T) {
 		c.put(t, -1, "a", "before")
 		network := newProxy(t, c[0])
-		s := follow(t, open(t, eager(), network.endpoint()))
+		s := follow(t, open(t, shortBackoff(), network.endpoint()))
 		s.awaitDocuments(t, with("before"))
 		c.isolate(0)
 		defer c.mend(0)

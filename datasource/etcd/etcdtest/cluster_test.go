@@ -35,12 +35,12 @@ func startCluster(t *testing.T) *cluster {
 			return c
 		}
 		c.stop()
-		// Another process may take a port between its choice and its use.
+		// Another process may take a port before the member listens on it.
 		require.ErrorIs(t, err, syscall.EADDRINUSE)
 	}
 }
 
-// tryCluster starts those members that it can.
+// tryCluster starts the members. After an error it returns those that have started.
 func tryCluster(t *testing.T) (*cluster, error) {
 	t.Helper()
 	var peers [len(cluster{})]url.URL
@@ -99,14 +99,14 @@ func (c *cluster) leader(t *testing.T) (leader int) {
 			}
 		}
 		return false
-	}, patience, time.Millisecond)
+	}, eventTimeout, time.Millisecond)
 	return leader
 }
 
-// isolate makes the network between a member and the others drop everything.
+// isolate partitions a member from the others.
 func (c *cluster) isolate(member int) { c.partition(member, (*etcdserver.EtcdServer).CutPeer) }
 
-// mend ends that.
+// mend ends the partition.
 func (c *cluster) mend(member int) { c.partition(member, (*etcdserver.EtcdServer).MendPeer) }
 
 func (c *cluster) partition(member int, do func(*etcdserver.EtcdServer, types.ID)) {
@@ -119,7 +119,7 @@ func (c *cluster) partition(member int, do func(*etcdserver.EtcdServer, types.ID
 	}
 }
 
-// put writes a document through members other than the one.
+// put writes a document through the members other than without.
 func (c *cluster) put(t *testing.T, without int, name, value string) {
 	t.Helper()
 	c.commit(t, without, clientv3.OpPut(prefix+name, value))
@@ -141,5 +141,5 @@ func (c *cluster) commit(t *testing.T, without int, ops ...clientv3.Op) {
 		defer cancel()
 		_, err := client.Txn(ctx).Then(ops...).Commit()
 		return err == nil
-	}, patience, 10*time.Millisecond)
+	}, eventTimeout, 10*time.Millisecond)
 }

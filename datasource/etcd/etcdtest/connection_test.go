@@ -15,21 +15,21 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// impatient are options under which silence is noticed soon.
-func impatient() etcd.Options {
-	opts := eager()
+// shortTimeouts returns options with short timeouts.
+func shortTimeouts() etcd.Options {
+	opts := shortBackoff()
 	opts.WatchTimeout, opts.RequestTimeout = 300*time.Millisecond, 300*time.Millisecond
 	return opts
 }
 
-func TestFirstReadThatHangs(t *testing.T) {
+func TestHangingFirstReadIsReportedAndRetried(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "orders.yaml", closed)
 	network := newProxy(t, server)
 	network.stall()
-	engine := newEngineOf(t, newSource(t, network.endpoint(), impatient()))
+	engine := newEngineOf(t, newSource(t, network.endpoint(), shortTimeouts()))
 
-	require.Eventually(t, func() bool { return engine.Status().Sources[0].Err != nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return engine.Status().Sources[0].Err != nil }, eventTimeout, time.Millisecond)
 	status := engine.Status().Sources[0]
 	assert.False(t, status.Ready || status.Connected)
 	require.ErrorContains(t, status.Err, "etcd: watching /penstock/shop/: ")
@@ -43,9 +43,9 @@ func TestFirstReadThatHangs(t *testing.T) {
 	assert.False(t, passes(t, engine))
 }
 
-// Whatever happens to the connection is noticed, changes nothing, and is over
-// when the network is well again.
-func TestConnectionThatFails(t *testing.T) {
+// Every failure of the connection is reported, changes no documents, and is over
+// once the network works again.
+func TestSourceRecoversFromConnectionFailures(t *testing.T) {
 	for name, fail := range map[string]func(network *proxy, server *etcdtest.Server) error{
 		"cut": func(network *proxy, _ *etcdtest.Server) error {
 			network.cutOff()
@@ -73,10 +73,10 @@ func TestConnectionThatFails(t *testing.T) {
 			server := start(t, etcdtest.Options{Dir: t.TempDir()})
 			network := newProxy(t, server)
 			put(t, server, "a", "1")
-			s := follow(t, open(t, impatient(), network.endpoint()))
+			s := follow(t, open(t, shortTimeouts(), network.endpoint()))
 			s.awaitDocuments(t, map[string]string{"a": "1"})
 			put(t, server, "a", "2")
-			s.awaitDocuments(t, map[string]string{"a": "2"}) // the watch stands
+			s.awaitDocuments(t, map[string]string{"a": "2"}) // the watch works
 
 			require.NoError(t, fail(network, server))
 			long := strings.Repeat("x", 100_000)
@@ -96,12 +96,11 @@ func TestConnectionThatFails(t *testing.T) {
 	}
 }
 
-// A dead peer that says nothing is left for another one: at once by a source
-// that has its own client.
-func TestDeadConnectionIsLeft(t *testing.T) {
+// A source with its own client leaves a peer that no longer answers for another one.
+func TestDeadConnectionIsReplaced(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	dead, alive := newProxy(t, server), newProxy(t, server)
-	s := follow(t, open(t, impatient(), dead.endpoint(), alive.endpoint()))
+	s := follow(t, open(t, shortTimeouts(), dead.endpoint(), alive.endpoint()))
 	s.awaitDocuments(t, map[string]string{})
 	for i, network := range []*proxy{dead, alive, dead} {
 		network.stall()

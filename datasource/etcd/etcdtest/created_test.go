@@ -11,10 +11,10 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// Two documents have a rule of the same name. An engine that saw them come and one
-// that starts when all is over have the same one in force: that of the document that
-// was created first, although it was edited last.
-func TestInstancesAgreeOnTheRuleOfAName(t *testing.T) {
+// Two documents have a rule of the same name. An engine that received them one by
+// one and an engine that starts later enforce the same one: that of the document
+// that was created first, although it was edited last.
+func TestInstancesAgreeOnConflictingRuleNames(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	limit := func(e *core.Engine) (limit float64) {
 		for _, of := range e.Explain("r") {
@@ -25,7 +25,7 @@ func TestInstancesAgreeOnTheRuleOfAName(t *testing.T) {
 	following := func() *core.Engine {
 		e := core.New(core.Config{})
 		t.Cleanup(e.Close)
-		require.NoError(t, e.Follow(t.Context(), newSource(t, server.Endpoint(), eager())))
+		require.NoError(t, e.Follow(t.Context(), newSource(t, server.Endpoint(), shortBackoff())))
 		require.NoError(t, e.Ready(t.Context()))
 		return e
 	}
@@ -33,7 +33,7 @@ func TestInstancesAgreeOnTheRuleOfAName(t *testing.T) {
 	early := following()
 	put(t, server, "a", "flow: [{resource: r, limit: 2}]")
 	put(t, server, "b", "flow: [{resource: r, limit: 3}]")
-	require.Eventually(t, func() bool { return limit(early) == 3 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return limit(early) == 3 }, eventTimeout, time.Millisecond)
 	late := following()
 	assert.InDelta(t, 3, limit(late), 0)
 	for _, e := range []*core.Engine{early, late} {

@@ -1,6 +1,6 @@
-// Package etcdtest runs a real etcd server inside the process, on loopback:
-// for tests, for demonstrations, for trying things out without installing
-// anything. It is up in a fraction of a second.
+// Package etcdtest runs a real etcd server inside the process, on loopback, for
+// tests and demonstrations. It starts in a fraction of a second and needs no
+// installation.
 //
 //	server, err := etcdtest.Start(etcdtest.Options{})
 //	if err != nil {
@@ -14,6 +14,6 @@
 // module graph. For the same reason the tests of the etcd source against a
 // real server live here and not with the source.
 //
-// It is no server for production: it has one member, knows no security unless
-// configured, and does not force writes to the disk.
+// It is not for production: it has one member, no security unless configured, and
+// does not sync writes to disk.
 package etcdtest

@@ -18,10 +18,10 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// broken are documents that no engine takes.
+// broken are documents that every engine rejects.
 var broken = []string{"", "flow: [", "flow: [{resource: orders, limit: -1}]", "flow: [{resource: orders, limt: 1}]", "\xff\xfe"}
 
-func TestBrokenDocumentsBetweenGoodOnes(t *testing.T) {
+func TestBrokenDocumentKeepsItsLastVersionWhileOthersApply(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "a", broken[0])
 	put(t, server, "b", limited("b", 1))
@@ -29,7 +29,7 @@ func TestBrokenDocumentsBetweenGoodOnes(t *testing.T) {
 	require.Equal(t, map[string]float64{"b": 1}, limits(engine))
 
 	for i := range 3 * len(broken) {
-		// The good ones go in force beside it, the broken one keeps what was.
+		// The valid documents are applied; the broken one keeps its last version.
 		revision := commit(t, server,
 			clientv3.OpPut(prefix+"a", broken[i%len(broken)]),
 			clientv3.OpPut(prefix+"b", limited("b", i+2)))
@@ -51,7 +51,7 @@ func TestBrokenDocumentsBetweenGoodOnes(t *testing.T) {
 	}
 }
 
-func TestKeysThatAreDeletedAndMadeAgain(t *testing.T) {
+func TestKeysCanBeDeletedAndRecreated(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	network := newProxy(t, server)
 	put(t, server, "a", limited("a", 1))
@@ -70,7 +70,7 @@ func TestKeysThatAreDeletedAndMadeAgain(t *testing.T) {
 	}
 }
 
-func TestApplicationsWhoseNamesBeginAlike(t *testing.T) {
+func TestApplicationsWithACommonNamePrefixAreSeparate(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	apps := map[string]int{"/penstock/shop/": 1, "/penstock/shop2/": 2, "/penstock/sho/": 3, "/penstock/shop.eu/": 4, "/penstock/shop-2/": 5}
 	for key, limit := range apps {
@@ -80,13 +80,13 @@ func TestApplicationsWhoseNamesBeginAlike(t *testing.T) {
 		commit(t, server, clientv3.OpPut(key, limited("stray", 1)))
 	}
 	for _, given := range []string{"/penstock/shop/", "/penstock/shop", "/penstock/shop2", "/penstock/sho", "/penstock/shop.eu", "/penstock/shop-2/"} {
-		source, err := etcd.New(dial(t, server.Endpoint()), given, eager())
+		source, err := etcd.New(dial(t, server.Endpoint()), given, shortBackoff())
 		require.NoError(t, err)
 		engine := newEngineOf(t, source)
 		ready(t, engine)
 		app := source.Name()[len("etcd:"):]
 		require.Equal(t, map[string]float64{"a": float64(apps[app])}, limits(engine), given)
-		for key := range apps { // those that write later are others too
+		for key := range apps { // including applications that have not written yet
 			apps[key] += 10
 			commit(t, server, clientv3.OpPut(key+"a", limited("a", apps[key])))
 		}
@@ -95,9 +95,8 @@ func TestApplicationsWhoseNamesBeginAlike(t *testing.T) {
 	}
 }
 
-// Neither an older number of the revision nor an older one of a document makes
-// news look old.
-func TestEngineGoesByWhatWasRestored(t *testing.T) {
+// A restored cluster has lower revisions. Its documents are applied all the same.
+func TestEngineAppliesRestoredDocumentsWithOlderRevisions(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	for i := range 20 {
 		put(t, server, "a", limited("a", i+1))
@@ -107,8 +106,8 @@ func TestEngineGoesByWhatWasRestored(t *testing.T) {
 	require.Equal(t, map[string]float64{"a": 20, "b": 1}, limits(engine))
 	before := engine.Status().Sources[0].Revision
 
-	server.Stop() // the data go with it
-	require.Eventually(t, func() bool { return !engine.Status().Sources[0].Connected }, patience, time.Millisecond)
+	server.Stop() // removes the data
+	require.Eventually(t, func() bool { return !engine.Status().Sources[0].Connected }, eventTimeout, time.Millisecond)
 	assert.Equal(t, map[string]float64{"a": 20, "b": 1}, limits(engine))
 	require.NoError(t, server.Restart())
 	restored := put(t, server, "a", limited("a", 5))
@@ -119,8 +118,8 @@ func TestEngineGoesByWhatWasRestored(t *testing.T) {
 	assert.Less(t, engine.Status().Sources[0].Revision, before)
 }
 
-// Who is out of space takes no more keys and lets go of those it has.
-func TestServerThatIsOutOfSpaceIsStillRead(t *testing.T) {
+// A server without space rejects writes and still serves reads and deletions.
+func TestServerWithoutSpaceIsStillRead(t *testing.T) {
 	server := start(t, etcdtest.Options{Configure: func(c *embed.Config) { c.QuotaBackendBytes = 2 << 20 }})
 	put(t, server, "a", limited("a", 1))
 	put(t, server, "b", limited("b", 1))
@@ -128,7 +127,7 @@ func TestServerThatIsOutOfSpaceIsStillRead(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := server.Client().Put(t.Context(), "/elsewhere", strings.Repeat("x", 1<<19))
 		return errors.Is(err, rpctypes.ErrNoSpace)
-	}, patience, time.Millisecond)
+	}, eventTimeout, time.Millisecond)
 
 	require.Equal(t, map[string]float64{"a": 1, "b": 1}, limits(newEngine(t, server.Endpoint())))
 	remove(t, server, "b")
@@ -138,6 +137,6 @@ func TestServerThatIsOutOfSpaceIsStillRead(t *testing.T) {
 
 func awaitLimits(t *testing.T, engine *core.Engine, want map[string]float64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return maps.Equal(want, limits(engine)) }, patience, time.Millisecond,
+	require.Eventually(t, func() bool { return maps.Equal(want, limits(engine)) }, eventTimeout, time.Millisecond,
 		"the engine did not come to %v", want)
 }

@@ -19,7 +19,7 @@ const closed = "flow:\n  - resource: orders\n    limit: 0\n"
 // them.
 func newEngine(t *testing.T, endpoint string) *core.Engine {
 	t.Helper()
-	engine := newEngineOf(t, newSource(t, endpoint, eager()))
+	engine := newEngineOf(t, newSource(t, endpoint, shortBackoff()))
 	ready(t, engine)
 	return engine
 }
@@ -35,7 +35,7 @@ func newEngineOf(t *testing.T, source core.Source) *core.Engine {
 
 func ready(t *testing.T, engine *core.Engine) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 	defer cancel()
 	require.NoError(t, engine.Ready(ctx))
 }
@@ -53,10 +53,10 @@ func passes(t *testing.T, engine *core.Engine) bool {
 
 func awaitPasses(t *testing.T, engine *core.Engine, want bool) {
 	t.Helper()
-	require.Eventually(t, func() bool { return passes(t, engine) == want }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return passes(t, engine) == want }, eventTimeout, time.Millisecond)
 }
 
-func TestEngineGoesByTheRulesInEtcd(t *testing.T) {
+func TestEngineEnforcesTheRulesInEtcd(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	engine := newEngine(t, server.Endpoint())
 	require.True(t, passes(t, engine))
@@ -68,7 +68,7 @@ func TestEngineGoesByTheRulesInEtcd(t *testing.T) {
 		revision := put(t, server, "orders.yaml", faulty)
 		require.Eventually(t, func() bool {
 			return engine.Status().Sources[0].Documents[0].RejectedRevision == revision
-		}, patience, time.Millisecond)
+		}, eventTimeout, time.Millisecond)
 		assert.False(t, passes(t, engine), "a faulty document changes nothing")
 	}
 
@@ -76,18 +76,18 @@ func TestEngineGoesByTheRulesInEtcd(t *testing.T) {
 	awaitPasses(t, engine, true)
 }
 
-func TestEngineKeepsItsRulesWhileEtcdIsAway(t *testing.T) {
+func TestEngineKeepsItsRulesWhileEtcdIsDown(t *testing.T) {
 	server := start(t, etcdtest.Options{Dir: t.TempDir()})
 	put(t, server, "orders.yaml", closed)
 	engine := newEngine(t, server.Endpoint())
 	require.False(t, passes(t, engine))
 
 	server.Stop()
-	require.Eventually(t, func() bool { return !engine.Status().Sources[0].Connected }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return !engine.Status().Sources[0].Connected }, eventTimeout, time.Millisecond)
 	assert.False(t, passes(t, engine))
 
 	require.NoError(t, server.Restart())
-	require.Eventually(t, func() bool { return engine.Status().Sources[0].Connected }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return engine.Status().Sources[0].Connected }, eventTimeout, time.Millisecond)
 	assert.False(t, passes(t, engine))
 	remove(t, server, "orders.yaml")
 	awaitPasses(t, engine, true)

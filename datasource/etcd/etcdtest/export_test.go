@@ -2,7 +2,7 @@ package etcdtest
 
 import "go.etcd.io/etcd/server/v3/embed"
 
-// Etcd returns the server itself, for what tests do to members of a cluster.
+// Etcd returns the embedded server, for tests that manipulate members of a cluster.
 func (s *Server) Etcd() *embed.Etcd {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,10 +33,10 @@ func is(target error) func(error) bool {
 
 func anyError(error) bool { return true }
 
-func TestServerThatComesUpLater(t *testing.T) {
+func TestSourceConnectsToAServerThatStartsLater(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	server.Stop()
-	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
 	s.awaitError(t, says("connection refused"))
 	assert.Empty(t, s.applied())
 
@@ -46,10 +46,10 @@ func TestServerThatComesUpLater(t *testing.T) {
 	s.awaitDocuments(t, map[string]string{"a": "1"})
 }
 
-func TestServerThatStopsAndComesBack(t *testing.T) {
+func TestSourceReconnectsAfterAServerRestart(t *testing.T) {
 	server := start(t, etcdtest.Options{Dir: t.TempDir()})
 	put(t, server, "a", "1")
-	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
 	s.awaitDocuments(t, map[string]string{"a": "1"})
 
 	server.Stop()
@@ -62,10 +62,10 @@ func TestServerThatStopsAndComesBack(t *testing.T) {
 	s.awaitDocuments(t, map[string]string{"a": "2"})
 }
 
-// A cluster that comes back empty, or from a backup, counts its revisions anew.
-// To resume the watch at the next revision would miss what was written before
-// the source was back, and all that is gone.
-func TestClusterThatComesBackWithOtherDocuments(t *testing.T) {
+// A cluster that comes back empty, or from a backup, starts at a lower revision. A
+// watch that resumes at the next revision would miss what was written before the
+// source reconnected, and all deletions.
+func TestDocumentsOfARestoredClusterAreRead(t *testing.T) {
 	for name, writes := range map[string]int{"at a lower revision": 0, "at a higher revision": 20} {
 		t.Run(name, func(t *testing.T) {
 			server := start(t, etcdtest.Options{})
@@ -73,11 +73,11 @@ func TestClusterThatComesBackWithOtherDocuments(t *testing.T) {
 			put(t, server, "gone", "1")
 			put(t, server, "a", "1")
 			put(t, server, "a", "2")
-			s := follow(t, newSource(t, network.endpoint(), eager()))
+			s := follow(t, newSource(t, network.endpoint(), shortBackoff()))
 			s.awaitDocuments(t, map[string]string{"gone": "1", "a": "2"})
 
 			network.cutOff()
-			server.Stop() // the data go with it
+			server.Stop() // removes the data
 			require.NoError(t, server.Restart())
 			put(t, server, "a", "3")
 			for range writes {
@@ -93,9 +93,9 @@ func TestClusterThatComesBackWithOtherDocuments(t *testing.T) {
 	}
 }
 
-// The revision of the first page is one of the other history too, with other
+// The revision of the first page exists in the other cluster too, with other
 // documents.
-func TestClusterThatIsReplacedBetweenTwoPages(t *testing.T) {
+func TestClusterReplacedBetweenTwoPagesIsReadAgain(t *testing.T) {
 	for name, replace := range map[string]func(config *embed.Config){
 		"by another":         func(config *embed.Config) { config.InitialClusterToken = "another" },
 		"by its former self": func(*embed.Config) {},
@@ -107,21 +107,21 @@ func TestClusterThatIsReplacedBetweenTwoPages(t *testing.T) {
 					replace(config)
 				}
 			}})
-			require.NoError(t, server.Restart()) // each has a leader of a later term
+			require.NoError(t, server.Restart()) // each restart begins a later term
 			require.NoError(t, server.Restart())
 			put(t, server, "a", "1")
 			put(t, server, "b", "1")
-			opts := eager()
+			opts := shortBackoff()
 			opts.PageSize = 1
 			var client *clientv3.Client
 			client = dial(t, server.Endpoint(), afterRange(1, func() {
 				replaced = true
-				server.Stop() // the data go with it
+				server.Stop() // removes the data
 				assert.NoError(t, server.Restart())
 				put(t, server, "b", "2")
 				put(t, server, "a", "2")
 				put(t, server, "c", "2")
-				_, err := client.Get(t.Context(), prefix) // and the connection stands again
+				_, err := client.Get(t.Context(), prefix) // waits for the connection
 				assert.NoError(t, err)
 			}))
 			source, err := etcd.New(client, prefix, opts)
@@ -135,19 +135,19 @@ func TestClusterThatIsReplacedBetweenTwoPages(t *testing.T) {
 	}
 }
 
-func TestLogTellsOfARestoredClusterAndOfNothingElse(t *testing.T) {
+func TestOnlyARestoredClusterIsLogged(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "a", "secret")
 	put(t, server, "a", "secret")
-	var log strings.Builder // the source writes to it; read when that has ended
-	opts := eager()
+	var log strings.Builder // read only after the source has ended
+	opts := shortBackoff()
 	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	source := newSource(t, server.Endpoint(), opts)
 
 	t.Run("following", func(t *testing.T) {
 		s := follow(t, source)
 		s.awaitDocuments(t, map[string]string{"a": "secret"})
-		server.Stop() // the data go with it
+		server.Stop() // removes the data
 		s.awaitError(t, anyError)
 		require.NoError(t, server.Restart())
 		s.awaitDocuments(t, map[string]string{})
@@ -159,12 +159,12 @@ func TestLogTellsOfARestoredClusterAndOfNothingElse(t *testing.T) {
 	assert.NotContains(t, log.String(), "secret")
 }
 
-func TestConnectionThatIsCut(t *testing.T) {
+func TestSourceReconnectsAfterTheConnectionIsCut(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	network := newProxy(t, server)
 	put(t, server, "a", "1")
 	put(t, server, "b", "1")
-	s := follow(t, newSource(t, network.endpoint(), eager()))
+	s := follow(t, newSource(t, network.endpoint(), shortBackoff()))
 	s.awaitDocuments(t, map[string]string{"a": "1", "b": "1"})
 
 	network.cutOff()
@@ -175,12 +175,12 @@ func TestConnectionThatIsCut(t *testing.T) {
 	s.awaitDocuments(t, map[string]string{"a": "2"})
 }
 
-func TestCompactionWhileDisconnected(t *testing.T) {
+func TestChangesCompactedWhileDisconnectedAreRead(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	network := newProxy(t, server)
 	put(t, server, "a", "1")
 	put(t, server, "b", "1")
-	s := follow(t, newSource(t, network.endpoint(), eager()))
+	s := follow(t, newSource(t, network.endpoint(), shortBackoff()))
 	s.awaitDocuments(t, map[string]string{"a": "1", "b": "1"})
 
 	network.cutOff()
@@ -196,7 +196,7 @@ func TestCompactionBetweenTwoPagesIsFollowedByACompleteRead(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "a", "1")
 	put(t, server, "b", "1")
-	opts := eager()
+	opts := shortBackoff()
 	opts.PageSize = 1
 	s := follow(t, newSource(t, server.Endpoint(), opts, afterRange(1, func() {
 		remove(t, server, "a")
@@ -209,8 +209,8 @@ func TestCompactionBetweenTwoPagesIsFollowedByACompleteRead(t *testing.T) {
 	assert.True(t, changes[len(changes)-1].Complete)
 }
 
-// A watch that stands before anything is read has nothing to catch up with.
-func TestCompactionBesideTheReadIsNoFault(t *testing.T) {
+// The watch is open before anything is read, so it needs no compacted revisions.
+func TestCompactionDuringTheReadIsNotAnError(t *testing.T) {
 	for name, where := range map[string]func(do func()) grpc.DialOption{
 		"before the watch":    func(do func()) grpc.DialOption { return beforeWatch(1, do) },
 		"after the last page": func(do func()) grpc.DialOption { return afterRange(2, do) },
@@ -219,7 +219,7 @@ func TestCompactionBesideTheReadIsNoFault(t *testing.T) {
 			server := start(t, etcdtest.Options{})
 			put(t, server, "a", "1")
 			put(t, server, "b", "1")
-			opts := eager()
+			opts := shortBackoff()
 			opts.PageSize = 1
 			s := follow(t, newSource(t, server.Endpoint(), opts, where(func() {
 				remove(t, server, "a")
@@ -231,16 +231,16 @@ func TestCompactionBesideTheReadIsNoFault(t *testing.T) {
 	}
 }
 
-func TestConnectionThatStallsIsNoticed(t *testing.T) {
+func TestStalledConnectionIsReported(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	network := newProxy(t, server)
 	put(t, server, "a", "1")
-	opts := eager()
+	opts := shortBackoff()
 	opts.WatchTimeout, opts.RequestTimeout = 300*time.Millisecond, 300*time.Millisecond
 	s := follow(t, newSource(t, network.endpoint(), opts))
 	s.awaitDocuments(t, map[string]string{"a": "1"})
 	put(t, server, "a", "2")
-	s.awaitDocuments(t, map[string]string{"a": "2"}) // the watch stands
+	s.awaitDocuments(t, map[string]string{"a": "2"}) // the watch works
 
 	network.stall()
 	s.awaitError(t, says("silent for 300ms"))
@@ -250,10 +250,10 @@ func TestConnectionThatStallsIsNoticed(t *testing.T) {
 	s.awaitDocuments(t, map[string]string{"a": "3"})
 }
 
-func TestWatchThatIsNotConfirmedIsNoticed(t *testing.T) {
+func TestUnconfirmedWatchTimesOut(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	network := newProxy(t, server)
-	opts := eager()
+	opts := shortBackoff()
 	opts.RequestTimeout = 300 * time.Millisecond
 	s := follow(t, newSource(t, network.endpoint(), opts, beforeWatch(1, network.stall)))
 	s.awaitError(t, says("no answer within 300ms"))
@@ -261,17 +261,17 @@ func TestWatchThatIsNotConfirmedIsNoticed(t *testing.T) {
 	s.awaitDocuments(t, map[string]string{})
 }
 
-func TestIdleWatchIsNotTakenForAStalledOne(t *testing.T) {
+func TestIdleWatchStaysConnected(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	idle(t, server, server.Endpoint())
 }
 
-// idle lets time pass over a watch that brings nothing.
+// idle advances the clock over a watch without events.
 func idle(t *testing.T, server *etcdtest.Server, endpoint string) {
 	t.Helper()
 	put(t, server, "a", "1")
 	virtual := clock.NewVirtual(time.Now())
-	opts := eager()
+	opts := shortBackoff()
 	opts.Clock = virtual
 	var answers atomic.Int64
 	s := follow(t, newSource(t, endpoint, opts, onResponse(func(r *pb.WatchResponse) {
@@ -287,16 +287,16 @@ func idle(t *testing.T, server *etcdtest.Server, endpoint string) {
 				if answers.Load() > before {
 					return true
 				}
-				// The source may have set its timer anew for the answer before, just
-				// as it fired for this one.
-				if virtual.Timers() == 2 { // that, and the one for the next comparison
+				// The source may reset its timer for the previous answer just as
+				// it fires for this one.
+				if virtual.Timers() == 2 { // that timer and the one of the comparison
 					virtual.Advance(10 * time.Second) // a third of the watch's timeout
 				}
 				return false
-			}, patience, 10*time.Millisecond, "answer %d", asked)
+			}, eventTimeout, 10*time.Millisecond, "answer %d", asked)
 		}
 	}
-	pass() // nothing was written since the watch was opened
+	pass() // nothing has been written since the watch was opened
 	_, err := server.Client().Put(t.Context(), "/elsewhere", "")
 	require.NoError(t, err)
 	pass()
@@ -306,7 +306,7 @@ func idle(t *testing.T, server *etcdtest.Server, endpoint string) {
 	assert.Len(t, s.applied(), 2, "what is read again is not applied again")
 }
 
-// The connection's own backoff would let it wait for ever longer.
+// With the connection's own backoff the pauses would grow to minutes.
 func TestEveryAttemptDials(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	server.Stop()
@@ -315,10 +315,10 @@ func TestEveryAttemptDials(t *testing.T) {
 		dials.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(address, "http://"))
 	})
-	opts := eager()
+	opts := shortBackoff()
 	opts.MaxBackoff, opts.RequestTimeout = time.Millisecond, 20*time.Millisecond
 	s := follow(t, newSource(t, server.Endpoint(), opts, counting))
-	// By its own backoff it dials less than ten times within the patience of a test.
-	require.Eventually(t, func() bool { return dials.Load() >= 20 }, patience, time.Millisecond)
+	// With its own backoff it would dial less than ten times within the timeout.
+	require.Eventually(t, func() bool { return dials.Load() >= 20 }, eventTimeout, time.Millisecond)
 	assert.GreaterOrEqual(t, len(s.disconnections()), 10)
 }

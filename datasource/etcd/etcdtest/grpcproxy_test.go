@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// newGRPCProxy returns the endpoint of a proxy of etcd's own in front of the
-// server, as "etcd grpc-proxy start" runs it.
+// newGRPCProxy starts etcd's gRPC proxy in front of the server, as "etcd
+// grpc-proxy start" does, and returns its endpoint.
 func newGRPCProxy(t *testing.T, server *etcdtest.Server) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -49,14 +49,14 @@ func newGRPCProxy(t *testing.T, server *etcdtest.Server) string {
 	return "http://" + listener.Addr().String()
 }
 
-// Several instances behind one proxy, which makes one watch of theirs.
-func TestInstancesBehindAProxyOfEtcd(t *testing.T) {
+// The proxy merges the watches of several instances into one.
+func TestInstancesBehindGRPCProxyReceiveChanges(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "a", "1")
 	endpoint := newGRPCProxy(t, server)
 	var all []*sink
 	for range 3 {
-		s := follow(t, newSource(t, endpoint, eager()))
+		s := follow(t, newSource(t, endpoint, shortBackoff()))
 		s.awaitDocuments(t, map[string]string{"a": "1"})
 		all = append(all, s)
 	}
@@ -70,17 +70,17 @@ func TestInstancesBehindAProxyOfEtcd(t *testing.T) {
 }
 
 // The proxy ignores requests for progress.
-func TestIdleWatchBehindAProxyOfEtcdIsNotTakenForAStalledOne(t *testing.T) {
+func TestIdleWatchBehindGRPCProxyStaysConnected(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	idle(t, server, newGRPCProxy(t, server))
 }
 
-// The proxy's own watch goes on at whatever cluster is there.
-func TestClusterThatIsRestoredBehindAProxyOfEtcd(t *testing.T) {
+// The proxy resumes its own watch at the restored cluster.
+func TestClusterRestoredBehindGRPCProxyIsReadAgain(t *testing.T) {
 	b := newBackup(t)
 	b.writeUntil(t, 14, "read")
 	virtual := clock.NewVirtual(time.Now())
-	opts := eager()
+	opts := shortBackoff()
 	opts.Clock = virtual
 	s := follow(t, newSource(t, newGRPCProxy(t, b.Server), opts))
 	s.awaitDocuments(t, map[string]string{"a": "read", "b": "read", "c": "read"})
@@ -91,17 +91,17 @@ func TestClusterThatIsRestoredBehindAProxyOfEtcd(t *testing.T) {
 	require.Eventually(t, func() bool {
 		virtual.Advance(time.Second)
 		return maps.Equal(s.current(), map[string]string{"a": "old", "b": "old", "c": "old"})
-	}, patience, 10*time.Millisecond)
+	}, eventTimeout, 10*time.Millisecond)
 	put(t, b.Server, "a", "new")
 	require.Eventually(t, func() bool {
 		virtual.Advance(time.Second)
 		return maps.Equal(s.current(), map[string]string{"a": "new", "b": "old", "c": "old"})
-	}, patience, 10*time.Millisecond)
+	}, eventTimeout, 10*time.Millisecond)
 }
 
-// The proxy answers a renewal when it renews the lease itself the next time: every
-// five seconds, by a clock of its own.
-func TestReportsBehindAProxyOfEtcd(t *testing.T) {
+// The proxy renews leases every five seconds, by its own clock, and answers
+// renewals only then.
+func TestReportsBehindGRPCProxyAreRenewed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a quarter of a minute")
 	}
@@ -114,7 +114,7 @@ func TestReportsBehindAProxyOfEtcd(t *testing.T) {
 	require.Eventually(t, func() (renewed bool) {
 		streams.note(func() { renewed = streams.renewed >= 3 })
 		return renewed
-	}, 3*patience, 10*time.Millisecond)
+	}, 3*eventTimeout, 10*time.Millisecond)
 	_, same, there := reported(t, server.Client(), "a")
 	assert.True(t, there)
 	assert.Equal(t, lease, same)
@@ -125,5 +125,5 @@ func TestReportsBehindAProxyOfEtcd(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, _, there := reported(t, server.Client(), "a")
 		return there
-	}, patience, 10*time.Millisecond, "a report that is lost is written anew")
+	}, eventTimeout, 10*time.Millisecond, "a report that is lost is written anew")
 }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// afterRange calls do after the n-th page that a client has read.
+// afterRange calls do after a client has read its n-th page.
 func afterRange(n int64, do func()) grpc.DialOption {
 	var pages atomic.Int64
 	return onRange(func(*pb.RangeRequest) {
@@ -20,7 +20,7 @@ func afterRange(n int64, do func()) grpc.DialOption {
 	})
 }
 
-// onRange calls do with each request for a page, after it was answered.
+// onRange calls do with each range request after it was answered.
 func onRange(do func(*pb.RangeRequest)) grpc.DialOption {
 	return grpc.WithChainUnaryInterceptor(func(
 		ctx context.Context, method string, request, reply any, cc *grpc.ClientConn,
@@ -34,7 +34,7 @@ func onRange(do func(*pb.RangeRequest)) grpc.DialOption {
 	})
 }
 
-// beforeRange calls do before the n-th page that a client reads.
+// beforeRange calls do before a client reads its n-th page.
 func beforeRange(n int64, do func()) grpc.DialOption {
 	var pages atomic.Int64
 	return onRequest(func(request any) {
@@ -113,8 +113,8 @@ func (a asking) SendMsg(message any) error {
 	return a.ClientStream.SendMsg(message)
 }
 
-// repeated delivers each response on a watch that has events twice, and the
-// first of them again after every other.
+// repeated delivers each watch response with events twice, and repeats the first
+// such response after every other.
 func repeated() grpc.DialOption {
 	return grpc.WithChainStreamInterceptor(func(
 		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,
@@ -128,7 +128,7 @@ func repeated() grpc.DialOption {
 type repeating struct {
 	grpc.ClientStream
 	first []*mvccpb.Event
-	again [][]*mvccpb.Event // to come once more
+	again [][]*mvccpb.Event // to be delivered again
 }
 
 func (r *repeating) RecvMsg(message any) error {

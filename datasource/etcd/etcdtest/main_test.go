@@ -9,8 +9,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain fails when goroutines are left over. Connections between members of a
-// cluster that has ended take up to five seconds to notice.
+// TestMain fails if goroutines are left. After a cluster has ended, the connections
+// between its members take up to five seconds to close.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 
 func awaitQuiet() (code int) {
 	var left error
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(eventTimeout); time.Now().Before(end); {
 		if left = goleak.Find(); left == nil {
 			return 0
 		}

@@ -9,31 +9,31 @@ import (
 	"go.uber.org/zap"
 )
 
-// Options of a server. The zero value is a server without security whose data
-// vanish with it.
+// Options configure a server. With the zero value it has no security and its data
+// are removed when it stops.
 type Options struct {
-	// Dir is the directory of the data. They outlive the server in it. Defaults
-	// to a temporary directory that Stop removes.
+	// Dir is the directory of the data, which are kept when the server stops.
+	// Defaults to a temporary directory that Stop removes.
 	Dir string
 
-	// Fsync makes the server force what it writes to the disk, as one in
-	// production does. Off by default: slower, and of use only to those who pull
-	// the plug.
+	// Fsync makes the server sync its writes to disk, as in production. It is
+	// slower and matters only if the machine crashes. Off by default.
 	Fsync bool
 
-	// TLS makes the server speak TLS with its clients and, with ClientCertAuth,
-	// know them by their certificates. Off by default.
+	// TLS makes the server use TLS and, with ClientCertAuth, authenticate clients
+	// by their certificates. Off by default.
 	TLS transport.TLSInfo
 
-	// Configure changes the configuration right before each start, for what the
-	// other fields do not offer: the lifetime of tokens, the size of requests.
+	// Configure changes the configuration right before each start, for settings
+	// that have no field here, such as the lifetime of tokens or the size of
+	// requests.
 	Configure func(*embed.Config)
 }
 
 func (o Options) tls() bool { return !o.TLS.Empty() }
 
-// config returns the server's configuration: one member, quick to elect
-// itself, and silent.
+// config returns the server's configuration: one member, a short election timeout,
+// no log.
 func (s *Server) config() (*embed.Config, error) {
 	client, err := url.Parse(s.Endpoint())
 	if err != nil {

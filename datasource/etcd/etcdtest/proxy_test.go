@@ -13,28 +13,29 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// proxy is a network between a source and a server that can fail.
+// proxy forwards connections between a source and a server, and simulates failures
+// of the network.
 type proxy struct {
 	listener net.Listener
 	traffic  sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	changed sync.Cond  // signalled when state changes
 	state   network
-	server  string // that new connections go to
+	server  string // address for new connections
 	conns   map[net.Conn]struct{}
 	carried int // bytes from the server
 }
 
-// network is how a network is.
+// network is the state of the simulated network.
 type network struct {
 	cut     bool          // connections are closed
-	stalled bool          // connections stay and nothing comes through, not even their end
-	perByte time.Duration // from the server; 0 for no limit
-	resetAt int           // when so many bytes have come from the server; 0 for never
+	stalled bool          // connections stay open but forward nothing, not even a close
+	perByte time.Duration // delay for each byte from the server; 0 for none
+	resetAt int           // bytes from the server after which connections are reset; 0 for never
 }
 
-// newProxy returns a network to the server that works.
+// newProxy starts a proxy to the server whose network works.
 func newProxy(t *testing.T, server *etcdtest.Server) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,24 +54,24 @@ func newProxy(t *testing.T, server *etcdtest.Server) *proxy {
 
 func (p *proxy) endpoint() string { return "http://" + p.listener.Addr().String() }
 
-// leadTo makes new connections go to the server.
+// leadTo forwards new connections to the server.
 func (p *proxy) leadTo(server *etcdtest.Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, p.server, _ = strings.Cut(server.Endpoint(), "://")
 }
 
-// cutOff closes all connections and those to come.
+// cutOff closes all connections, present and new.
 func (p *proxy) cutOff() { p.set(network{cut: true}) }
 
-// stall keeps all connections and lets nothing through.
+// stall keeps all connections open and forwards nothing.
 func (p *proxy) stall() { p.set(network{stalled: true}) }
 
-// trickle lets through a byte of the server's in each interval.
+// trickle forwards one byte from the server per interval.
 func (p *proxy) trickle(perByte time.Duration) { p.set(network{perByte: perByte}) }
 
-// resetAfter lets through so many bytes of the server's, and then resets all
-// connections, once.
+// resetAfter forwards that many bytes from the server, and then resets all
+// connections once.
 func (p *proxy) resetAfter(bytes int) {
 	p.mu.Lock()
 	at := p.carried + bytes
@@ -78,7 +79,7 @@ func (p *proxy) resetAfter(bytes int) {
 	p.set(network{resetAt: at})
 }
 
-// restore lets everything through, what was stalled first.
+// restore makes the network work again. Stalled data are forwarded first.
 func (p *proxy) restore() { p.set(network{}) }
 
 func (p *proxy) set(state network) {
@@ -115,8 +116,8 @@ func (p *proxy) accept() {
 	}
 }
 
-// connect connects to the server once there is something to say: one that is
-// stopped waits for those who have connected and said nothing.
+// connect connects to the server when the first byte arrives, because a server that
+// stops waits for connections on which no data was sent.
 func (p *proxy) connect(near net.Conn) {
 	defer p.hangUp(near)
 	data := make([]byte, 1<<10)
@@ -138,7 +139,7 @@ func (p *proxy) connect(near net.Conn) {
 	_ = far.Close()
 }
 
-// carry passes on what comes from either side until one of them ends.
+// carry forwards data in both directions until either side closes.
 func (p *proxy) carry(near, far net.Conn) {
 	p.mu.Lock()
 	p.conns[far] = struct{}{}
@@ -173,7 +174,7 @@ func (p *proxy) awaitFlow() {
 	}
 }
 
-// upstream is the way to the server.
+// upstream forwards data to the server.
 type upstream struct {
 	proxy *proxy
 	net.Conn
@@ -186,7 +187,7 @@ func (u upstream) Write(data []byte) (int, error) {
 	return u.Conn.Write(data)
 }
 
-// downstream is the way from the server.
+// downstream forwards data from the server.
 type downstream struct{ upstream }
 
 func (d downstream) Write(data []byte) (written int, err error) {
@@ -201,8 +202,8 @@ func (d downstream) Write(data []byte) (written int, err error) {
 	return written, err
 }
 
-// admit waits until some of the bytes may go, and returns how many, and whether
-// a reset is to follow.
+// admit waits until some of the bytes may be forwarded. It returns how many, and
+// whether a reset follows.
 func (p *proxy) admit(bytes int) (admitted int, last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

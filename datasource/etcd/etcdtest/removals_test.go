@@ -16,9 +16,9 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
-// guarded returns an engine that follows four documents and lets half of them go at
-// once.
-func guarded(t *testing.T, server *etcdtest.Server, opts etcd.Options) *core.Engine {
+// newLimitedEngine returns an engine that follows four documents and allows half of its rules
+// to be removed at once.
+func newLimitedEngine(t *testing.T, server *etcdtest.Server, opts etcd.Options) *core.Engine {
 	t.Helper()
 	for i := range 4 {
 		put(t, server, fmt.Sprint("document", i), fmt.Sprintf("flow: [{resource: r%d, limit: 1}]", i))
@@ -33,20 +33,20 @@ func guarded(t *testing.T, server *etcdtest.Server, opts etcd.Options) *core.Eng
 
 func awaitRules(t *testing.T, engine *core.Engine, want int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return engine.Status().Rules == want }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return engine.Status().Rules == want }, eventTimeout, time.Millisecond)
 }
 
 func awaitHeldBack(t *testing.T, engine *core.Engine) {
 	t.Helper()
-	require.Eventually(t, func() bool { return engine.Status().Sources[0].HeldBack != nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return engine.Status().Sources[0].HeldBack != nil }, eventTimeout, time.Millisecond)
 	require.Equal(t, 4, engine.Status().Rules)
 }
 
-func TestAnEmptiedPrefixIsHeldBackUntilSomebodyConfirms(t *testing.T) {
+func TestEmptiedPrefixIsHeldBackUntilConfirmed(t *testing.T) {
 	server := start(t, etcdtest.Options{})
-	opts := eager()
+	opts := shortBackoff()
 	opts.Instance = "one"
-	engine := guarded(t, server, opts)
+	engine := newLimitedEngine(t, server, opts)
 	rules := newStore(t, server)
 
 	commit(t, server, clientv3.OpDelete(prefix, clientv3.WithPrefix()))
@@ -54,7 +54,7 @@ func TestAnEmptiedPrefixIsHeldBackUntilSomebodyConfirms(t *testing.T) {
 	require.Eventually(t, func() bool {
 		reports, err := rules.Instances(t.Context())
 		return err == nil && len(reports) == 1 && reports[0].HeldBack != "" && len(reports[0].Rejected) == 0
-	}, patience, 10*time.Millisecond)
+	}, eventTimeout, 10*time.Millisecond)
 
 	key, _ := etcd.Keys{Documents: prefix}.Confirmation("")
 	commit(t, server, clientv3.OpPut(key, "something else"))
@@ -69,9 +69,9 @@ func TestAnEmptiedPrefixIsHeldBackUntilSomebodyConfirms(t *testing.T) {
 	assert.Empty(t, pull(t, rules).Documents)
 }
 
-func TestAPushThatIsConfirmedIsNotHeldBack(t *testing.T) {
+func TestConfirmedPushIsNotHeldBack(t *testing.T) {
 	server := start(t, etcdtest.Options{})
-	engine := guarded(t, server, eager())
+	engine := newLimitedEngine(t, server, shortBackoff())
 	rules := newStore(t, server)
 	contents := pull(t, rules)
 	push := store.Push{Expect: contents.Revision, Documents: contents.Documents[:1], ConfirmRemovals: true}
@@ -82,15 +82,14 @@ func TestAPushThatIsConfirmedIsNotHeldBack(t *testing.T) {
 	push = store.Push{Expect: done.Revision, Documents: nil}
 	_, err = rules.Push(t.Context(), push)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return engine.Status().Sources[0].HeldBack != nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return engine.Status().Sources[0].HeldBack != nil }, eventTimeout, time.Millisecond)
 	assert.Equal(t, 1, engine.Status().Rules)
 }
 
-// A cluster that comes back empty does not take the rules out, and counts its
-// revisions anew.
-func TestAnEmptyClusterInPlaceOfTheOldOneIsHeldBack(t *testing.T) {
+// An empty cluster, with lower revisions, does not remove the rules.
+func TestEmptyReplacementClusterIsHeldBack(t *testing.T) {
 	server := start(t, etcdtest.Options{})
-	engine := guarded(t, server, eager())
+	engine := newLimitedEngine(t, server, shortBackoff())
 	server.Stop()
 	require.NoError(t, server.Restart())
 	awaitHeldBack(t, engine)

@@ -21,9 +21,9 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// leaseStreams tells what becomes of the streams on which leases are renewed.
+// leaseStreams counts how the streams for renewals of leases are opened and closed.
 type leaseStreams struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	opened  int
 	renewed int
 	ends    []error
@@ -74,9 +74,9 @@ func (l leaseStream) RecvMsg(message any) error {
 	return err
 }
 
-// A stream costs the server a password check, and one that is cut off counts as a
-// failure at a server of etcd 3.4.
-func TestLeaseIsRenewedOnOneStreamThatIsEndedInOrder(t *testing.T) {
+// Each stream costs the server a password check, and etcd 3.4 counts a cancelled
+// stream as a failure.
+func TestLeaseIsRenewedOnOneStreamThatIsClosedGracefully(t *testing.T) {
 	server, root := secured(t, etcdtest.Options{})
 	_, err := root.RoleGrantPermission(t.Context(), "rules", instances,
 		clientv3.GetPrefixRangeEnd(instances), clientv3.PermissionType(clientv3.PermReadWrite))
@@ -101,11 +101,11 @@ func TestLeaseIsRenewedOnOneStreamThatIsEndedInOrder(t *testing.T) {
 	awaitReport(t, root, "a", anyReport)
 
 	for n := 1; n <= 20; n++ {
-		virtual.Advance(reportInterval) // once: a server that is slow to answer is not one that does not
+		virtual.Advance(reportInterval) // once: a slow answer must not count as a missing one
 		require.Eventually(t, func() (renewed bool) {
 			streams.note(func() { renewed = streams.renewed >= n })
 			return renewed
-		}, patience, time.Millisecond)
+		}, eventTimeout, time.Millisecond)
 	}
 	stop()
 	_, _, there := reported(t, root, "a")
@@ -118,9 +118,9 @@ func TestLeaseIsRenewedOnOneStreamThatIsEndedInOrder(t *testing.T) {
 	})
 }
 
-// A lease that is gone, a report that is gone, a stream that is cut: each is
-// noticed, whatever comes first.
-func TestStreamOfRenewalsThatBreaksIsOpenedAgain(t *testing.T) {
+// An expired lease, a deleted report and a broken stream are each repaired, in any
+// order.
+func TestBrokenRenewalStreamIsReopened(t *testing.T) {
 	server := start(t, etcdtest.Options{Dir: t.TempDir()})
 	network := newProxy(t, server)
 	var streams leaseStreams
@@ -138,7 +138,7 @@ func TestStreamOfRenewalsThatBreaksIsOpenedAgain(t *testing.T) {
 		require.Eventually(t, func() bool {
 			virtual.Advance(time.Second)
 			return renewed() > before
-		}, patience, 10*time.Millisecond)
+		}, eventTimeout, 10*time.Millisecond)
 	}
 	for range 3 {
 		awaitRenewal()
@@ -156,5 +156,5 @@ func TestStreamOfRenewalsThatBreaksIsOpenedAgain(t *testing.T) {
 			virtual.Advance(time.Second)
 		}
 		return there && again != lease
-	}, patience, 10*time.Millisecond)
+	}, eventTimeout, 10*time.Millisecond)
 }

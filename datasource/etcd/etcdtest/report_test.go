@@ -26,18 +26,17 @@ const (
 	reportInterval = 5 * time.Second
 )
 
-// reporting are options of a source that reports under the name.
+// reporting returns options with an instance name.
 func reporting(name string) etcd.Options {
-	opts := eager()
+	opts := shortBackoff()
 	opts.Instance = name
 	return opts
 }
 
-// reported returns what is reported under the name and the lease that it is
-// under; false if nothing is.
+// reported returns the report of an instance and its lease; false if there is none.
 func reported(t *testing.T, client *clientv3.Client, name string) (report etcd.Report, lease clientv3.LeaseID, there bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
 	defer cancel()
 	found, err := client.Get(ctx, instances+name)
 	require.NoError(t, err)
@@ -48,20 +47,20 @@ func reported(t *testing.T, client *clientv3.Client, name string) (report etcd.R
 	return report, clientv3.LeaseID(found.Kvs[0].Lease), true
 }
 
-// awaitReport waits until a report is there that is as wanted, and returns it.
+// awaitReport waits for a report for which wanted returns true, and returns it.
 func awaitReport(t *testing.T, client *clientv3.Client, name string, wanted func(etcd.Report) bool) (report etcd.Report) {
 	t.Helper()
 	require.Eventually(t, func() (there bool) {
 		report, _, there = reported(t, client, name)
 		return there && wanted(report)
-	}, patience, 5*time.Millisecond)
+	}, eventTimeout, 5*time.Millisecond)
 	return report
 }
 
 func anyReport(etcd.Report) bool { return true }
 
-// since says whether the revision is applied. A complete read has the revision at
-// which it was done, perhaps a later one.
+// since matches reports of the revision or a later one: a complete read reports the
+// revision at which it was made.
 func since(revision int64) func(etcd.Report) bool {
 	return func(r etcd.Report) bool { return r.Revision >= revision }
 }
@@ -74,7 +73,7 @@ func report(t *testing.T, source core.Source) (engine *core.Engine, stop func())
 	return engine, engine.Close
 }
 
-func TestInstanceReportsWhatIsInForceThere(t *testing.T) {
+func TestInstanceReportsItsRulesInForce(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T, endpoint string) *etcd.Source{
 		"with the caller's client": func(t *testing.T, endpoint string) *etcd.Source {
 			return newSource(t, endpoint, reporting("shop-1"))
@@ -124,7 +123,7 @@ func TestInstanceReportsWhatIsInForceThere(t *testing.T) {
 	}
 }
 
-func TestReportsAreUnderALease(t *testing.T) {
+func TestReportsAreAttachedToALease(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	report(t, newSource(t, server.Endpoint(), reporting("a")))
 	awaitReport(t, server.Client(), "a", anyReport)
@@ -134,9 +133,9 @@ func TestReportsAreUnderALease(t *testing.T) {
 	assert.Equal(t, int64(15), granted.GrantedTTL)
 }
 
-func TestNothingIsReportedWithoutAName(t *testing.T) {
+func TestSourceWithoutInstanceNameReportsNothing(t *testing.T) {
 	server := start(t, etcdtest.Options{})
-	follow(t, newSource(t, server.Endpoint(), eager())).awaitDocuments(t, map[string]string{})
+	follow(t, newSource(t, server.Endpoint(), shortBackoff())).awaitDocuments(t, map[string]string{})
 	follow(t, newSource(t, server.Endpoint(), reporting("a"))).awaitDocuments(t, map[string]string{})
 	awaitReport(t, server.Client(), "a", anyReport)
 	found, err := server.Client().Get(t.Context(), instances, clientv3.WithPrefix(), clientv3.WithCountOnly())
@@ -144,7 +143,7 @@ func TestNothingIsReportedWithoutAName(t *testing.T) {
 	assert.Equal(t, int64(1), found.Count)
 }
 
-func TestReportThatIsLostIsMadeAgain(t *testing.T) {
+func TestLostReportIsWrittenAgain(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, server *etcdtest.Server, lease clientv3.LeaseID){
 		"with its lease": func(t *testing.T, server *etcdtest.Server, lease clientv3.LeaseID) {
 			_, err := server.Client().Revoke(t.Context(), lease)
@@ -154,7 +153,7 @@ func TestReportThatIsLostIsMadeAgain(t *testing.T) {
 			commit(t, server, clientv3.OpDelete(instances+"a"))
 		},
 		"with the cluster": func(t *testing.T, server *etcdtest.Server, _ clientv3.LeaseID) {
-			server.Stop() // the data go with it
+			server.Stop() // removes the data
 			require.NoError(t, server.Restart())
 		},
 	} {
@@ -176,7 +175,7 @@ func TestReportThatIsLostIsMadeAgain(t *testing.T) {
 					virtual.Advance(reportInterval)
 				}
 				return there
-			}, patience, 100*time.Millisecond)
+			}, eventTimeout, 100*time.Millisecond)
 			assert.True(t, want.Started.Equal(got.Started))
 		})
 	}
@@ -204,15 +203,15 @@ func TestLeaseIsRenewedAsLongAsTheRunLasts(t *testing.T) {
 		require.NoError(t, err)
 		return response.TTL
 	}
-	require.Eventually(t, func() bool { return left() < 14 }, patience, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return left() < 14 }, eventTimeout, 50*time.Millisecond)
 	require.Eventually(t, func() bool {
 		virtual.Advance(reportInterval)
 		return left() >= 14
-	}, patience, 100*time.Millisecond)
+	}, eventTimeout, 100*time.Millisecond)
 }
 
-// What other sources change may change what is in force of this one.
-func TestStatusThatChangesWithoutAChangeOfTheSourceIsReported(t *testing.T) {
+// A change of another source may change which rules of this one are in force.
+func TestStatusChangedByAnotherSourceIsReported(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	virtual := clock.NewVirtual(time.Now())
 	opts := reporting("a")
@@ -227,10 +226,10 @@ func TestStatusThatChangesWithoutAChangeOfTheSourceIsReported(t *testing.T) {
 		virtual.Advance(reportInterval)
 		got, _, _ := reported(t, server.Client(), "a")
 		return got.Revision == 2
-	}, patience, 100*time.Millisecond)
+	}, eventTimeout, 100*time.Millisecond)
 }
 
-func TestReportsThatHangDoNotHoldUpTheDocuments(t *testing.T) {
+func TestHangingReportsDoNotDelayTheDocuments(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	release := make(chan struct{})
 	var held atomic.Int64
@@ -241,7 +240,7 @@ func TestReportsThatHangDoNotHoldUpTheDocuments(t *testing.T) {
 		}
 	})
 	s := follow(t, newSource(t, server.Endpoint(), reporting("a"), hang))
-	require.Eventually(t, func() bool { return held.Load() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return held.Load() == 1 }, eventTimeout, time.Millisecond)
 	for _, text := range []string{"1", "2", "3"} {
 		put(t, server, "a", text)
 		s.awaitDocuments(t, map[string]string{"a": text})
@@ -251,7 +250,7 @@ func TestReportsThatHangDoNotHoldUpTheDocuments(t *testing.T) {
 	awaitReport(t, server.Client(), "a", anyReport)
 }
 
-func TestRunEndsAtOnceWhenItsReportCannotBeTakenBack(t *testing.T) {
+func TestRunEndsAtOnceWhenItsReportCannotBeRemoved(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	network := newProxy(t, server)
 	_, stop := report(t, newSource(t, network.endpoint(), reporting("a")))
@@ -264,14 +263,14 @@ func TestRunEndsAtOnceWhenItsReportCannotBeTakenBack(t *testing.T) {
 	}()
 	select {
 	case <-stopped:
-	case <-time.After(patience):
+	case <-time.After(eventTimeout):
 		assert.Fail(t, "the run does not end while the network is stalled")
 	}
 	network.restore()
 	<-stopped
 }
 
-func TestMissingRightToReportIsLoggedOnceAndAffectsNothing(t *testing.T) {
+func TestMissingReportPermissionIsLoggedOnce(t *testing.T) {
 	server, root := secured(t, etcdtest.Options{})
 	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
 	require.NoError(t, err)
@@ -287,13 +286,13 @@ func TestMissingRightToReportIsLoggedOnceAndAffectsNothing(t *testing.T) {
 	t.Run("following", func(t *testing.T) {
 		s := follow(t, source)
 		s.awaitDocuments(t, map[string]string{})
-		for _, text := range []string{"1", "2", "3"} { // each has it try again
+		for _, text := range []string{"1", "2", "3"} { // each causes an attempt
 			_, err = root.Put(t.Context(), prefix+"a", text)
 			require.NoError(t, err)
 			s.awaitDocuments(t, map[string]string{"a": text})
 		}
 		assert.Empty(t, s.disconnections())
-		require.Eventually(t, func() bool { return log.String() != "" }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return log.String() != "" }, eventTimeout, time.Millisecond)
 		_, err = root.RoleGrantPermission(t.Context(), "rules", instances,
 			clientv3.GetPrefixRangeEnd(instances), clientv3.PermissionType(clientv3.PermReadWrite))
 		require.NoError(t, err)
@@ -301,7 +300,7 @@ func TestMissingRightToReportIsLoggedOnceAndAffectsNothing(t *testing.T) {
 			virtual.Advance(reportInterval)
 			_, _, there := reported(t, root, "a")
 			return there
-		}, patience, 100*time.Millisecond)
+		}, eventTimeout, 100*time.Millisecond)
 	})
 	assert.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
 	assert.Contains(t, log.String(), "this instance cannot report to etcd")

@@ -20,9 +20,8 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// backup is a server that can be restored to what it held at revision 4, with
-// documents a and b. Every start begins a term: a restored server is in the same
-// term as the one before it.
+// backup is a server that can be restored to revision 4, with the documents a and b.
+// Every start begins a term, so a restored server has the same term as before.
 type backup struct {
 	*etcdtest.Server
 	dir, copied string
@@ -41,8 +40,8 @@ func newBackup(t *testing.T) *backup {
 	return b
 }
 
-// writeUntil writes documents until the server is at the revision. Both a and b
-// are written last, in one transaction.
+// writeUntil writes until the server is at the revision. The last transaction
+// writes both a and b.
 func (b *backup) writeUntil(t *testing.T, revision int64, value string) {
 	t.Helper()
 	for commit(t, b.Server, clientv3.OpPut(prefix+"c", value)) < revision-1 {
@@ -67,9 +66,9 @@ func (b *backup) position(t *testing.T) [2]uint64 {
 	return [2]uint64{found.Header.ClusterId, found.Header.RaftTerm}
 }
 
-// A cluster is restored and written on, past the revision that it had, at any
-// point of a read: neither its number nor its term nor its revision tells.
-func TestClusterThatIsRestoredAndWrittenOnDuringARead(t *testing.T) {
+// A cluster is restored at any point of a read and written to, past the revision
+// that it had: neither cluster ID nor term nor revision show the restore.
+func TestClusterRestoredDuringAReadIsReadAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		pageSize int
 		where    func(do func()) grpc.DialOption
@@ -84,13 +83,13 @@ func TestClusterThatIsRestoredAndWrittenOnDuringARead(t *testing.T) {
 			b := newBackup(t)
 			b.writeUntil(t, 14, "read")
 			before := b.position(t)
-			opts := eager()
+			opts := shortBackoff()
 			opts.PageSize = test.pageSize
 			var client *clientv3.Client
 			client = dial(t, b.Endpoint(), test.where(func() {
 				b.restore(t)
 				b.writeUntil(t, 43, "restored")
-				_, err := client.Get(t.Context(), prefix) // and the connection stands again
+				_, err := client.Get(t.Context(), prefix) // waits for the connection
 				assert.NoError(t, err)
 			}))
 			source, err := etcd.New(client, prefix, opts)
@@ -111,9 +110,8 @@ func TestClusterThatIsRestoredAndWrittenOnDuringARead(t *testing.T) {
 	}
 }
 
-// The watch of a proxy goes on at whatever cluster is there, and nothing tells the
-// source.
-func TestChangesThatTheWatchMissesAreFoundByAComparison(t *testing.T) {
+// A proxy resumes its watch at a restored cluster without telling the source.
+func TestMissedChangesAreFoundByComparison(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, server *etcdtest.Server){
 		"written": func(t *testing.T, server *etcdtest.Server) { put(t, server, "a", "2") },
 		"added":   func(t *testing.T, server *etcdtest.Server) { put(t, server, "c", "2") },
@@ -130,7 +128,7 @@ func TestChangesThatTheWatchMissesAreFoundByAComparison(t *testing.T) {
 			put(t, server, "a", "1")
 			put(t, server, "b", "1")
 			virtual := clock.NewVirtual(time.Now())
-			opts := eager()
+			opts := shortBackoff()
 			opts.Clock, opts.WatchTimeout = virtual, 24*time.Hour
 			opts.PageSize = 1
 			var deaf atomic.Bool
@@ -148,12 +146,12 @@ func TestChangesThatTheWatchMissesAreFoundByAComparison(t *testing.T) {
 				})))
 			s.awaitDocuments(t, map[string]string{"a": "1", "b": "1"})
 			pass := func(d time.Duration) {
-				require.Eventually(t, func() bool { return virtual.Timers() == 2 }, patience, time.Millisecond)
+				require.Eventually(t, func() bool { return virtual.Timers() == 2 }, eventTimeout, time.Millisecond)
 				virtual.Advance(d)
 			}
-			for n := range int64(3) { // nothing has changed: nothing is read again
+			for n := range int64(3) { // without changes nothing is read again
 				pass(75 * time.Second) // the longest pause
-				require.Eventually(t, func() bool { return compared.Load() == 2*(n+1) }, patience, time.Millisecond)
+				require.Eventually(t, func() bool { return compared.Load() == 2*(n+1) }, eventTimeout, time.Millisecond)
 			}
 			deaf.Store(true)
 			change(t, server)
@@ -165,7 +163,7 @@ func TestChangesThatTheWatchMissesAreFoundByAComparison(t *testing.T) {
 				deaf.Store(false)
 				virtual.Advance(time.Second) // the pause before the next attempt
 				return len(s.applied()) == 2
-			}, patience, 10*time.Millisecond)
+			}, eventTimeout, 10*time.Millisecond)
 			require.Len(t, s.disconnections(), 1)
 			require.ErrorContains(t, s.disconnections()[0], "the watch has missed a change")
 			found, err := server.Client().Get(t.Context(), prefix, clientv3.WithPrefix())
@@ -176,15 +174,15 @@ func TestChangesThatTheWatchMissesAreFoundByAComparison(t *testing.T) {
 	}
 }
 
-// A change that is on its way is not taken for one that the watch has missed.
-func TestChangesThatAreOnTheirWayAreNotMissed(t *testing.T) {
+// A change that the watch has not delivered yet is not reported as missed.
+func TestDelayedChangesAreNotReportedAsMissed(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "a", "0")
 	virtual := clock.NewVirtual(time.Now())
-	opts := eager()
+	opts := shortBackoff()
 	opts.Clock, opts.WatchTimeout = virtual, 24*time.Hour
 	comparisons := make(chan struct{})
-	var gate sync.Mutex // closed to what the watch brings
+	var gate sync.Mutex // delays the responses of the watch
 	s := follow(t, newSource(t, server.Endpoint(), opts,
 		onResponse(func(*pb.WatchResponse) {
 			gate.Lock()
@@ -209,22 +207,22 @@ func TestChangesThatAreOnTheirWayAreNotMissed(t *testing.T) {
 				virtual.Advance(5 * time.Second)
 				return false
 			}
-		}, patience, 10*time.Millisecond)
+		}, eventTimeout, 10*time.Millisecond)
 		gate.Unlock()
 		s.awaitDocuments(t, map[string]string{"a": text, "b": text})
-		require.Eventually(t, func() bool { return virtual.Timers() == 2 }, patience, time.Millisecond)
-		virtual.Advance(20 * time.Second) // the time that a change may take has passed
+		require.Eventually(t, func() bool { return virtual.Timers() == 2 }, eventTimeout, time.Millisecond)
+		virtual.Advance(20 * time.Second) // past the grace period of the comparison
 	}
 	assert.Empty(t, s.disconnections())
 }
 
-// While documents are read, changes wait at the server.
-func TestChangesThatQueueUpDuringAReadAreBounded(t *testing.T) {
+// While documents are read, the server queues the changes.
+func TestQueuedChangesDuringAReadAreBounded(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "a", "0")
 	reading, goOn := make(chan struct{}), make(chan struct{})
 	var responses atomic.Int64
-	s := follow(t, newSource(t, server.Endpoint(), eager(),
+	s := follow(t, newSource(t, server.Endpoint(), shortBackoff(),
 		afterRange(1, func() {
 			close(reading)
 			<-goOn
@@ -236,8 +234,8 @@ func TestChangesThatQueueUpDuringAReadAreBounded(t *testing.T) {
 		put(t, server, "b", fmt.Sprint(i, value))
 	}
 	last := put(t, server, "b", "last")
-	const queued = 64 + 1 + 1 // that wait, the one that waits for room, the confirmation of the watch
-	require.Eventually(t, func() bool { return responses.Load() == queued }, patience, time.Millisecond)
+	const queued = 64 + 1 + 1 // in the channel, blocked on the channel, the confirmation of the watch
+	require.Eventually(t, func() bool { return responses.Load() == queued }, eventTimeout, time.Millisecond)
 	close(goOn)
 	s.awaitDocuments(t, map[string]string{"a": "0", "b": "last"})
 	changes := s.applied()

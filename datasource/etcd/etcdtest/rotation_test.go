@@ -15,10 +15,10 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// secrets are the files of one who takes part in TLS.
-type secrets struct{ dir string }
+// keyFiles are the files of a TLS certificate and its key.
+type keyFiles struct{ dir string }
 
-func (s secrets) info() transport.TLSInfo {
+func (s keyFiles) info() transport.TLSInfo {
 	return transport.TLSInfo{
 		CertFile: filepath.Join(s.dir, "certificate"), KeyFile: filepath.Join(s.dir, "key"),
 		TrustedCAFile: filepath.Join(s.dir, "authority"), ClientCertAuth: true,
@@ -26,7 +26,7 @@ func (s secrets) info() transport.TLSInfo {
 }
 
 // renew replaces the files by new ones of the authority.
-func (s secrets) renew(t *testing.T, by *authority, name string) {
+func (s keyFiles) renew(t *testing.T, by *authority, name string) {
 	t.Helper()
 	certificate, key := by.issue(t, name)
 	for to, from := range map[string]string{"certificate": certificate, "key": key, "authority": by.file} {
@@ -36,13 +36,13 @@ func (s secrets) renew(t *testing.T, by *authority, name string) {
 	}
 }
 
-func TestCertificatesThatAreRenewed(t *testing.T) {
-	ours, theirs := secrets{t.TempDir()}, secrets{t.TempDir()}
+func TestRenewedCertificatesAreUsed(t *testing.T) {
+	ours, theirs := keyFiles{t.TempDir()}, keyFiles{t.TempDir()}
 	first, second := newAuthority(t), newAuthority(t)
 	ours.renew(t, first, "client")
 	theirs.renew(t, first, "server")
 	server := start(t, etcdtest.Options{Dir: t.TempDir(), TLS: theirs.info()})
-	opts := eager()
+	opts := shortBackoff()
 	opts.TLS = ours.info().ClientConfig
 	s := follow(t, open(t, opts, server.Endpoint()))
 	s.awaitDocuments(t, map[string]string{})
@@ -74,12 +74,12 @@ func TestCertificatesThatAreRenewed(t *testing.T) {
 	assert.Equal(t, []string{"1", "2", "3"}, s.history("a"))
 }
 
-func TestCertificatesThatCannotBeReadAreReadAgain(t *testing.T) {
-	ours, theirs := secrets{t.TempDir()}, secrets{t.TempDir()}
+func TestUnreadableCertificatesAreRetried(t *testing.T) {
+	ours, theirs := keyFiles{t.TempDir()}, keyFiles{t.TempDir()}
 	authority := newAuthority(t)
 	theirs.renew(t, authority, "server")
 	server := start(t, etcdtest.Options{TLS: theirs.info()})
-	opts := eager()
+	opts := shortBackoff()
 	opts.TLS = ours.info().ClientConfig
 	s := follow(t, open(t, opts, server.Endpoint()))
 	s.awaitError(t, says("etcd: connecting: "))
@@ -87,9 +87,9 @@ func TestCertificatesThatCannotBeReadAreReadAgain(t *testing.T) {
 	s.awaitDocuments(t, map[string]string{})
 }
 
-func TestClientThatIsThereTakesNoCertificates(t *testing.T) {
+func TestTLSOptionIsAnErrorForACallersClient(t *testing.T) {
 	server := start(t, etcdtest.Options{})
-	opts := eager()
+	opts := shortBackoff()
 	opts.TLS = transport.TLSInfo{}.ClientConfig
 	_, err := etcd.New(dial(t, server.Endpoint()), prefix, opts)
 	require.ErrorContains(t, err, "Options.TLS")

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	attempts     = 10 // to find free ports, or to get those that were used before
+	attempts     = 10 // to listen on free ports, or on those of before a restart
 	portInterval = 200 * time.Millisecond
-	readyTimeout = 30 * time.Second // for the server to elect itself
+	readyTimeout = 30 * time.Second // for the election of the leader
 
 	// silentTimeout is how long a server that stops waits, twice, for connections
-	// on which nothing was ever said.
+	// on which no data was ever sent.
 	silentTimeout = 2 * time.Second
 )
 
@@ -31,15 +31,15 @@ type Server struct {
 	opts      Options
 	addresses addresses
 
-	mu     sync.Mutex // guards what follows: all of it changes with Stop and Restart
-	dir    string     // where the data are; "" when stopped and nothing is kept
+	mu     sync.Mutex // guards the fields below, which Stop and Restart change
+	dir    string     // of the data; "" if stopped without data
 	etcd   *embed.Etcd
 	grpc   *grpc.Server
 	client *clientv3.Client
 }
 
-// Start starts a server on free ports of 127.0.0.1 and returns once it serves.
-// The caller stops it.
+// Start starts a server on free ports of 127.0.0.1 and returns once it serves
+// requests. The caller must stop it.
 func Start(opts Options) (*Server, error) {
 	s := &Server{opts: opts}
 	for attempt := 1; ; attempt++ {
@@ -47,7 +47,7 @@ func Start(opts Options) (*Server, error) {
 		if err == nil {
 			return s, nil
 		}
-		// Another process may take a port between its choice and its use.
+		// Another process may take a port before the server listens on it.
 		if attempt == attempts || !errors.Is(err, syscall.EADDRINUSE) {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func (s *Server) Endpoint() string {
 
 // Client returns a client of the server, without credentials. It belongs to the
 // server: Stop closes it, Restart makes a new one. It is nil while the server
-// is stopped. A server that demands TLS wants a client of the caller's making.
+// is stopped. For a server with TLS the caller must make a client.
 func (s *Server) Client() *clientv3.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,15 +82,15 @@ func (s *Server) Client() *clientv3.Client {
 }
 
 // Restart stops the server, if it runs, and starts it on the same ports with
-// the same data. Data in a temporary directory do not survive a Stop: Restart
-// after it begins with an empty cluster.
+// the same data. After a Stop that removed the data (see [Options.Dir]), Restart
+// starts an empty cluster.
 func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.halt()
 	for attempt := 1; ; attempt++ {
 		err := s.begin()
-		// Somebody else's connection may have been given one of the ports.
+		// The system may have given one of the ports to another connection.
 		if attempt == attempts || !errors.Is(err, syscall.EADDRINUSE) {
 			return err
 		}
@@ -98,7 +98,7 @@ func (s *Server) Restart() error {
 	}
 }
 
-// begin starts the server, or leaves nothing of it.
+// begin starts the server. If that fails, it stops what has started.
 func (s *Server) begin() error {
 	dir := s.dir
 	if err := s.start(); err != nil {
@@ -111,11 +111,10 @@ func (s *Server) begin() error {
 	return nil
 }
 
-// Stop ends the server and waits until all of it has ended. Requests and
-// watches under way are cut off. Connections on which nothing was ever said are
-// waited for no longer than four seconds; a goroutine of etcd stays with them until
-// they are closed. Without [Options.Dir] Stop removes the data. It may be called
-// again.
+// Stop stops the server and waits until it has ended. Requests and watches under
+// way are aborted. For connections on which no data was ever sent Stop waits no
+// longer than four seconds; a goroutine of etcd remains until they are closed.
+// Without [Options.Dir] Stop removes the data. Further calls do nothing.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +149,7 @@ func (s *Server) start() (err error) {
 	return err
 }
 
-// halt ends what runs and keeps the data.
+// halt stops the server and keeps the data.
 func (s *Server) halt() {
 	if s.client != nil {
 		_ = s.client.Close()
@@ -167,9 +166,9 @@ func (s *Server) halt() {
 	}
 }
 
-// closeEtcd returns when the server has ended: its ports are free and its data are
-// closed. Left to itself, etcd first waits for those who have connected and never
-// said anything, for as long as they stay.
+// closeEtcd closes the server and waits until its ports are free and its data are
+// closed. By itself etcd would wait for connections on which no data was ever sent,
+// for as long as they are open.
 func closeEtcd(server *embed.Etcd) {
 	closed := make(chan struct{})
 	go func() {
@@ -189,7 +188,7 @@ func closeEtcd(server *embed.Etcd) {
 	within(silentTimeout, closed)
 }
 
-// within returns whether something is done within a time.
+// within reports whether done is closed within the time limit.
 func within(limit time.Duration, done <-chan struct{}) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -201,7 +200,7 @@ func within(limit time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-// clean removes the data if they are not to be kept.
+// clean removes the data if they are in a temporary directory.
 func (s *Server) clean() {
 	if s.opts.Dir == "" && s.dir != "" {
 		_ = os.RemoveAll(s.dir)

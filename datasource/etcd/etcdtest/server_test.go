@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-func TestServerIsUpWhenStartReturns(t *testing.T) {
+func TestServerServesWhenStartReturns(t *testing.T) {
 	began := time.Now()
 	server := start(t, etcdtest.Options{})
 	t.Logf("up after %v", time.Since(began))
@@ -30,7 +30,7 @@ func TestServerIsUpWhenStartReturns(t *testing.T) {
 	assert.Equal(t, "127.0.0.1", endpoint.Hostname())
 }
 
-func TestStopEndsAtOnceWhateverIsOpenAndMayBeRepeated(t *testing.T) {
+func TestStopEndsOpenWatchesAndIsIdempotent(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	watch := dial(t, server.Endpoint()).Watch(clientv3.WithRequireLeader(t.Context()), "a", clientv3.WithCreatedNotify())
 	require.True(t, (<-watch).Created)
@@ -42,7 +42,7 @@ func TestStopEndsAtOnceWhateverIsOpenAndMayBeRepeated(t *testing.T) {
 	server.Stop()
 }
 
-func TestStopEndsInSpiteOfConnectionsThatNeverSpeak(t *testing.T) {
+func TestStopEndsDespiteSilentConnections(t *testing.T) {
 	peers := make(chan string, 10)
 	server := start(t, etcdtest.Options{Dir: t.TempDir(), Configure: func(c *embed.Config) { peers <- c.ListenPeerUrls[0].Host }})
 	put(t, server, "a", "1")
@@ -60,7 +60,7 @@ func TestStopEndsInSpiteOfConnectionsThatNeverSpeak(t *testing.T) {
 	}()
 	select {
 	case <-stopped:
-	case <-time.After(patience):
+	case <-time.After(eventTimeout):
 		require.Fail(t, "Stop hangs")
 	}
 	require.NoError(t, server.Restart(), "ports and data are free")
@@ -103,7 +103,7 @@ func TestRestartWaitsForItsPort(t *testing.T) {
 	assert.Len(t, response.Kvs, 1)
 }
 
-func TestDataInATemporaryDirectoryGoWithTheServer(t *testing.T) {
+func TestTemporaryDataAreRemovedByStop(t *testing.T) {
 	var dir string
 	server := start(t, etcdtest.Options{Configure: func(c *embed.Config) { dir = c.Dir }})
 	put(t, server, "a", "1")
@@ -121,7 +121,7 @@ func TestDataInATemporaryDirectoryGoWithTheServer(t *testing.T) {
 	assert.Empty(t, response.Kvs)
 }
 
-func TestServersDoNotMeet(t *testing.T) {
+func TestServersAreIsolated(t *testing.T) {
 	const servers = 4
 	var wg sync.WaitGroup
 	started := make(chan *etcdtest.Server, servers)
@@ -144,7 +144,7 @@ func TestServersDoNotMeet(t *testing.T) {
 	assert.Len(t, endpoints, servers)
 }
 
-func TestServerThatCannotStartSaysWhy(t *testing.T) {
+func TestFailedStartReturnsTheReason(t *testing.T) {
 	t.Run("directory is a file", func(t *testing.T) {
 		file := t.TempDir() + "/file"
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
@@ -157,7 +157,7 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 	})
 }
 
-func TestServersComeAndGo(t *testing.T) {
+func TestServersCanBeStartedAndStoppedRepeatedly(t *testing.T) {
 	for range 10 {
 		server, err := etcdtest.Start(etcdtest.Options{})
 		require.NoError(t, err)

@@ -13,13 +13,12 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+// eventTimeout is how long a test waits for an expected event.
+const eventTimeout = 20 * time.Second
 
-// sink records what a source delivers and keeps the documents as an engine
-// would.
+// sink records what a source delivers and keeps the documents, as an engine does.
 type sink struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	changes   []core.Change
 	documents map[string]string
 	faulty    map[string]error
@@ -95,7 +94,7 @@ func (s *sink) current() map[string]string {
 	return maps.Clone(s.documents)
 }
 
-// fault returns what is wrong with the document.
+// fault returns the error of the document.
 func (s *sink) fault(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +109,7 @@ func (s *sink) awaitDocuments(t *testing.T, want map[string]string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.connected && maps.Equal(s.documents, want)
-	}, patience, time.Millisecond, "the source did not come to %v", want)
+	}, eventTimeout, time.Millisecond, "the source did not come to %v", want)
 }
 
 // awaitError waits until the source has reported an error that matches.
@@ -118,7 +117,7 @@ func (s *sink) awaitError(t *testing.T, matches func(error) bool) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return slices.ContainsFunc(s.disconnections(), matches)
-	}, patience, time.Millisecond, "the source did not report the error")
+	}, eventTimeout, time.Millisecond, "the source did not report the error")
 }
 
 // follow runs the source until the test ends.
@@ -135,8 +134,8 @@ func follow(t *testing.T, source core.Source) *sink {
 	return s
 }
 
-// inOrder fails when a change is older than one before it, or is no news. It is
-// for sources whose cluster never went back.
+// inOrder fails if a change is older than the one before it, or changes nothing. It
+// is for tests whose cluster is never restored.
 func (s *sink) inOrder(t require.TestingT) {
 	var revision int64
 	versions := map[string]int64{}

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-func TestFirstReadIsCompleteHoweverManyPages(t *testing.T) {
+func TestFirstReadIsCompleteForAnyPageSize(t *testing.T) {
 	for name, pageSize := range map[string]int{"one page": 500, "several pages": 7, "full last page": 10, "page of one": 1} {
 		t.Run(name, func(t *testing.T) {
 			server := start(t, etcdtest.Options{})
@@ -27,7 +27,7 @@ func TestFirstReadIsCompleteHoweverManyPages(t *testing.T) {
 			revision := put(t, server, "last", "x")
 			want["last"] = "x"
 
-			opts := eager()
+			opts := shortBackoff()
 			opts.PageSize = pageSize
 			s := follow(t, newSource(t, server.Endpoint(), opts))
 
@@ -45,7 +45,7 @@ func TestFirstReadIsCompleteHoweverManyPages(t *testing.T) {
 
 func TestFirstReadOfAnEmptyPrefixIsComplete(t *testing.T) {
 	server := start(t, etcdtest.Options{})
-	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
 	s.awaitDocuments(t, map[string]string{})
 	assert.True(t, s.applied()[0].Complete)
 
@@ -53,10 +53,10 @@ func TestFirstReadOfAnEmptyPrefixIsComplete(t *testing.T) {
 	s.awaitDocuments(t, map[string]string{"a": "1"})
 }
 
-func TestPagesAreReadAtOneRevisionAndNothingInBetweenIsMissed(t *testing.T) {
+func TestPagesAreReadAtOneRevision(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	before := putMany(t, server, 10)
-	opts := eager()
+	opts := shortBackoff()
 	opts.PageSize = 3
 	writeInBetween := afterRange(1, func() {
 		commit(t, server,
@@ -83,11 +83,11 @@ func TestPagesAreReadAtOneRevisionAndNothingInBetweenIsMissed(t *testing.T) {
 func TestReadsAreLinearizable(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	putMany(t, server, 3)
-	opts := eager()
+	opts := shortBackoff()
 	opts.PageSize = 1
 	serializable := make(chan bool, 10)
 	s := follow(t, newSource(t, server.Endpoint(), opts, onRange(func(r *pb.RangeRequest) { serializable <- r.Serializable })))
-	require.Eventually(t, func() bool { return len(s.applied()) == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.applied()) == 1 }, eventTimeout, time.Millisecond)
 	require.Len(t, serializable, 3)
 	for range 3 {
 		assert.False(t, <-serializable)
@@ -97,7 +97,7 @@ func TestReadsAreLinearizable(t *testing.T) {
 func TestTransactionIsOneChange(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "old", "1")
-	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
 	s.awaitDocuments(t, map[string]string{"old": "1"})
 
 	revision := commit(t, server,
@@ -116,9 +116,9 @@ func TestTransactionIsOneChange(t *testing.T) {
 	}, changes[1])
 }
 
-func TestDocumentsComeAndGo(t *testing.T) {
+func TestDocumentsAreAddedChangedAndRemoved(t *testing.T) {
 	server := start(t, etcdtest.Options{})
-	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
 	s.awaitDocuments(t, map[string]string{})
 
 	put(t, server, "a", "1")
@@ -136,13 +136,13 @@ func TestDocumentsComeAndGo(t *testing.T) {
 	assert.Empty(t, s.disconnections())
 }
 
-func TestNeighboursOfThePrefixAreIgnored(t *testing.T) {
+func TestKeysOutsideThePrefixAreIgnored(t *testing.T) {
 	neighbours := []string{"/penstock/shop", "/penstock/shop/", "/penstock/shopping/a", "/penstock/shop0", "/penstock/", "/a", "z"}
 	server := start(t, etcdtest.Options{})
 	for _, key := range neighbours {
 		commit(t, server, clientv3.OpPut(key, "before"))
 	}
-	source, err := etcd.New(dial(t, server.Endpoint()), "/penstock/shop", eager())
+	source, err := etcd.New(dial(t, server.Endpoint()), "/penstock/shop", shortBackoff())
 	require.NoError(t, err)
 	s := follow(t, source)
 	s.awaitDocuments(t, map[string]string{})
@@ -155,25 +155,25 @@ func TestNeighboursOfThePrefixAreIgnored(t *testing.T) {
 	assert.Len(t, s.applied(), 2)
 }
 
-func TestDocumentThatIsTooLongIsFaulty(t *testing.T) {
+func TestTooLongDocumentIsDeliveredWithAnError(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	longest := strings.Repeat("x", etcd.MaxDocumentSize)
 	put(t, server, "longest", longest)
 	put(t, server, "longer", longest+"x")
-	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
 	s.awaitDocuments(t, map[string]string{"longest": longest})
 	require.ErrorContains(t, s.fault("longer"), "at most 1048576")
 
 	put(t, server, "longer", "short")
 	s.awaitDocuments(t, map[string]string{"longest": longest, "longer": "short"})
 	put(t, server, "longer", longest+"x")
-	require.Eventually(t, func() bool { return len(s.applied()) == 3 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.applied()) == 3 }, eventTimeout, time.Millisecond)
 	assert.Error(t, s.applied()[2].Documents[0].Err)
 }
 
 func TestTooManyDocumentsAreNotApplied(t *testing.T) {
 	tooMany := func(err error) bool { return strings.Contains(err.Error(), "MaxDocuments") }
-	opts := eager()
+	opts := shortBackoff()
 	opts.MaxDocuments = 2
 
 	t.Run("at the first read", func(t *testing.T) {
@@ -208,14 +208,13 @@ func TestTooManyDocumentsAreNotApplied(t *testing.T) {
 	})
 }
 
-// That changes arrive at once is seen from how they do: the watch brings them,
-// and the server does not have to look for them in what was written before, for
-// which it takes up to 100 ms.
-func TestChangesArriveAtOnce(t *testing.T) {
+// Changes arrive as new events of the watch. The server need not search for them in
+// earlier writes, which takes it up to 100 ms.
+func TestChangesArriveWithoutDelay(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	var reads atomic.Int64
 	watches := make(chan *pb.WatchCreateRequest, 10)
-	s := follow(t, newSource(t, server.Endpoint(), eager(),
+	s := follow(t, newSource(t, server.Endpoint(), shortBackoff(),
 		onRange(func(*pb.RangeRequest) { reads.Add(1) }),
 		onWatchRequest(func(r *pb.WatchRequest) {
 			if created := r.GetCreateRequest(); created != nil {
@@ -239,11 +238,11 @@ func TestChangesArriveAtOnce(t *testing.T) {
 	assert.Empty(t, s.disconnections())
 }
 
-func TestManyDocuments(t *testing.T) {
+func TestManyDocumentsAreDelivered(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	want := putMany(t, server, 5000)
 	began := time.Now()
-	s := follow(t, newSource(t, server.Endpoint(), eager()))
+	s := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
 	s.awaitDocuments(t, want)
 	t.Logf("5000 documents after %v", time.Since(began))
 	assert.Len(t, s.applied(), 1)
@@ -253,7 +252,7 @@ func TestSourceCanBeFollowedTwiceAtOnceAndAgain(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "a", "1")
 	want := map[string]string{"a": "1"}
-	source := newSource(t, server.Endpoint(), eager())
+	source := newSource(t, server.Endpoint(), shortBackoff())
 	follow(t, source).awaitDocuments(t, want)
 	follow(t, source).awaitDocuments(t, want)
 
@@ -268,7 +267,7 @@ func TestRunEndsWhenTheCallersClientIsClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := start(t, etcdtest.Options{})
 			client := dial(t, server.Endpoint())
-			source, err := etcd.New(client, prefix, eager())
+			source, err := etcd.New(client, prefix, shortBackoff())
 			require.NoError(t, err)
 			s := &sink{}
 			if closeBefore {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
-func TestHistoryTellsThePushesNewestFirst(t *testing.T) {
+func TestHistoryListsPushesNewestFirst(t *testing.T) {
 	s := newStore(t, start(t, etcdtest.Options{}))
 	assert.Empty(t, history(t, s))
 	var want []store.Revision
@@ -68,7 +68,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	assert.Len(t, history(t, s), 1)
 }
 
-func TestWhatOtherToolsWroteIsRecorded(t *testing.T) {
+func TestWritesOfOtherToolsAreRecorded(t *testing.T) {
 	put := func(name, value string) clientv3.Op { return clientv3.OpPut(prefix+name, value) }
 	removal := func(name string) clientv3.Op { return clientv3.OpDelete(prefix + name) }
 	for name, test := range map[string]struct {
@@ -144,7 +144,7 @@ func TestWhatOtherToolsWroteIsRecorded(t *testing.T) {
 	}
 }
 
-func TestHistoryThatSomebodyElseHasWrittenTo(t *testing.T) {
+func TestForeignKeyInTheHistoryIsAnError(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	s := newStore(t, server)
 	revision := push(t, s, map[string]string{"a": "1"})
@@ -169,7 +169,7 @@ func TestHistoryThatSomebodyElseHasWrittenTo(t *testing.T) {
 	assert.Len(t, history(t, s), 2, "anew: what was found, and the push")
 }
 
-func TestHistoriesOfNeighboursAreTheirOwn(t *testing.T) {
+func TestHistoriesOfApplicationsAreSeparate(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	neighbours := []string{"/penstock/shopping", "/penstock/sho", "/penstock/shop.x", "/penstock/shop0"}
 	for _, p := range append(neighbours, prefix) {
@@ -190,7 +190,7 @@ func TestHistoriesOfNeighboursAreTheirOwn(t *testing.T) {
 	}
 }
 
-// archive is a model of a store: what is there and what was.
+// archive is a model of a store: its documents and their history.
 type archive struct {
 	store   *store.Store
 	client  *clientv3.Client
@@ -260,7 +260,7 @@ func (a *archive) check(t *rapid.T) {
 	}
 }
 
-func TestHistoryRestoresExactlyWhateverWasDone(t *testing.T) {
+func TestHistoryRestoresEveryRevisionExactly(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	client := dial(t, server.Endpoint())
 	names := rapid.SampledFrom([]string{"a", "b", "c/d", "c/e.yaml", "ü"})

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
-// instance is a sink that has applied no revision later than its limit.
+// instance is a sink that applies no revision later than its limit.
 type instance struct {
 	sink
 	limit atomic.Int64
@@ -51,7 +51,7 @@ func run(t *testing.T, source core.Source, to core.Sink) (stop func()) {
 	return stop
 }
 
-// lag starts an instance that goes no further than the revision.
+// lag starts an instance that applies no revision later than the limit.
 func lag(t *testing.T, server *etcdtest.Server, name string, limit int64) (i *instance, stop func()) {
 	t.Helper()
 	i = &instance{}
@@ -87,7 +87,7 @@ func TestInstancesAreThoseThatReport(t *testing.T) {
 	assert.Equal(t, []string{"a", "c:8080 (canary)"}, waitedFor(found))
 }
 
-func TestWhatIsNoReportIsNamedAndLeftOut(t *testing.T) {
+func TestUnreadableReportsAreListedSeparately(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	s := newStore(t, server)
 	lag(t, server, "a", 1<<62)
@@ -137,7 +137,7 @@ func TestWaitForInstancesThatLagStopAndStart(t *testing.T) {
 	for _, i := range []*instance{slow, late} {
 		i.limit.Store(1 << 62)
 	}
-	push(t, s, nil) // has them report
+	push(t, s, nil) // makes them report
 	for {
 		select {
 		case left := <-waiting: // one of them may be seen first
@@ -149,7 +149,7 @@ func TestWaitForInstancesThatLagStopAndStart(t *testing.T) {
 	}
 }
 
-func TestWaitForEndsWithItsContext(t *testing.T) {
+func TestWaitForReturnsWhenItsContextEnds(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	s := newStore(t, server)
 	lag(t, server, "slow", 0)
@@ -162,13 +162,13 @@ func TestWaitForEndsWithItsContext(t *testing.T) {
 	assert.ErrorContains(t, err, "waiting for instances")
 }
 
-func TestEngineGoesByWhatIsPushedAndRolledBack(t *testing.T) {
+func TestEngineAppliesPushesAndRollbacks(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	s := newStore(t, server)
 	engine, _ := report(t, newSource(t, server.Endpoint(), reporting("a")))
 	awaitReport(t, server.Client(), "a", anyReport)
 	apply := func(documents []store.Document) store.Revision {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 		defer cancel()
 		pushed, err := s.Push(ctx, store.Push{Documents: documents, Expect: pull(t, s).Revision})
 		require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestWaitForSurvivesARestartOfTheServer(t *testing.T) {
 	slow, _ := lag(t, server, "slow", 0)
 	done, waiting := make(chan error, 1), make(chan struct{}, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
 		defer cancel()
 		done <- s.WaitFor(ctx, 1, func([]etcd.Report) {
 			select {

@@ -66,7 +66,7 @@ func TestPushThatChangesNothingWritesNothing(t *testing.T) {
 	assert.Equal(t, before, pull(t, s).Revision)
 }
 
-func TestOfPushesAtOnceExactlyOneIsMade(t *testing.T) {
+func TestExactlyOneOfConcurrentPushesSucceeds(t *testing.T) {
 	const pushes, rounds = 16, 10
 	server := start(t, etcdtest.Options{})
 	s := newStore(t, server)
@@ -144,7 +144,7 @@ func TestPushAfterSomebodyElseHasWrittenIsAConflict(t *testing.T) {
 	}
 }
 
-func TestRevisionsThatEtcdDoesNotKnow(t *testing.T) {
+func TestUnknownRevisionsAreErrors(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	s := newStore(t, server)
 	expect := put(t, server, "a", "1")
@@ -167,7 +167,7 @@ func TestThousandsOfDocumentsAreOneTransaction(t *testing.T) {
 	for i := range 3000 {
 		many[fmt.Sprintf("team-%02d/rules-%04d.yaml", i%30, i)] = fmt.Sprintf("flow:\n  - {resource: r%d, limit: %d}\n", i, i)
 	}
-	watching := follow(t, newSource(t, server.Endpoint(), eager()))
+	watching := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
 	watching.awaitDocuments(t, map[string]string{})
 
 	began := time.Now()
@@ -186,7 +186,7 @@ func TestThousandsOfDocumentsAreOneTransaction(t *testing.T) {
 	assert.Empty(t, watching.disconnections())
 }
 
-func TestDeletionsAreNoticedAmongManyDocumentsToo(t *testing.T) {
+func TestDeletionAmongManyDocumentsIsAConflict(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	many := putMany(t, server, 1000)
 	expect := pull(t, newStore(t, server)).Revision
@@ -195,8 +195,8 @@ func TestDeletionsAreNoticedAmongManyDocumentsToo(t *testing.T) {
 	assert.Equal(t, &store.ConflictError{Expect: expect, Documents: []string{"document-00900"}}, err)
 }
 
-// The package comment says what cannot be seen; nothing is lost even then.
-func TestDeletionThatSlipsThroughStands(t *testing.T) {
+// The package comment describes this gap; nothing is lost even then.
+func TestUnnoticedDeletionStaysInEffect(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	many := putMany(t, server, 300)
 	s := newStore(t, server, beforeTxn(2, func() { remove(t, server, "document-00299") }))
@@ -212,7 +212,7 @@ func TestDeletionThatSlipsThroughStands(t *testing.T) {
 	assert.Equal(t, many, at(t, s, history(t, s)[1].Revision), "what was found")
 }
 
-func TestPushThatIsTooLargeSaysWhatToDo(t *testing.T) {
+func TestTooLargePushSaysWhatToDo(t *testing.T) {
 	for name, test := range map[string]struct {
 		documents int // of 100 kB each
 		server    uint
@@ -242,7 +242,7 @@ func TestPushThatIsTooLargeSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestServerThatTakesFewerOperations(t *testing.T) {
+func TestServerWithLowerOperationLimitIsExplained(t *testing.T) {
 	server := start(t, etcdtest.Options{Configure: func(c *embed.Config) { c.MaxTxnOps = 32 }})
 	s := newStore(t, server)
 	push(t, s, map[string]string{"a": "1"})
@@ -255,7 +255,7 @@ func TestServerThatTakesFewerOperations(t *testing.T) {
 	require.ErrorContains(t, err, "--max-txn-ops")
 }
 
-func TestPushWithoutTheRight(t *testing.T) {
+func TestPushWithoutPermissionFails(t *testing.T) {
 	server, root := secured(t, etcdtest.Options{})
 	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ func newStore(t *testing.T, server *etcdtest.Server, opts ...grpc.DialOption) *s
 	return s
 }
 
-// documents returns documents as a push takes them.
+// documents converts texts by name to documents.
 func documents(texts map[string]string) []store.Document {
 	var list []store.Document
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -30,7 +30,7 @@ func documents(texts map[string]string) []store.Document {
 	return list
 }
 
-// texts returns documents as documents takes them.
+// texts is the inverse of documents.
 func texts(contents store.Contents) map[string]string {
 	found := make(map[string]string, len(contents.Documents))
 	for _, d := range contents.Documents {
@@ -45,7 +45,7 @@ func pull(t require.TestingT, s *store.Store) store.Contents {
 	return contents
 }
 
-// push makes these the documents, whatever there was.
+// push replaces all documents by these.
 func push(t require.TestingT, s *store.Store, wanted map[string]string) store.Revision {
 	revision, err := s.Push(context.Background(), store.Push{Documents: documents(wanted), Expect: pull(t, s).Revision})
 	require.NoError(t, err)

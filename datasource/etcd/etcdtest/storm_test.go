@@ -21,7 +21,7 @@ func limited(name string, limit int) string {
 	return fmt.Sprintf("flow: [{resource: %s, limit: %d}]", name, limit)
 }
 
-// limits returns the limits in force by resource, all as of one moment.
+// limits returns the limits in force by resource, of one snapshot.
 func limits(engine *core.Engine) map[string]float64 {
 	found := map[string]float64{}
 	for _, r := range engine.Snapshot().Resources {
@@ -32,10 +32,10 @@ func limits(engine *core.Engine) map[string]float64 {
 	return found
 }
 
-// Two documents that one transaction writes lie on different pages of a read. Readers
-// come while it is written again and again: none sees one document without the
+// Two documents that one transaction writes are on different pages of a read. Sources
+// read while it is written again and again: none sees one document without the
 // other.
-func TestReadOfManyDocumentsIsOfOneMomentWhateverIsWritten(t *testing.T) {
+func TestReadIsConsistentDuringWrites(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	others := putMany(t, server, 5000)
 	first, last := "document-00000", "document-04999"
@@ -50,10 +50,10 @@ func TestReadOfManyDocumentsIsOfOneMomentWhateverIsWritten(t *testing.T) {
 		}
 	})
 	for _, pageSize := range []int{500, 5000, 1700} {
-		opts := eager()
+		opts := shortBackoff()
 		opts.PageSize = pageSize
 		s := follow(t, newSource(t, server.Endpoint(), opts))
-		require.Eventually(t, func() bool { return len(s.applied()) >= 20 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return len(s.applied()) >= 20 }, eventTimeout, time.Millisecond)
 		changes := s.applied()
 		assert.Len(t, changes[0].Documents, len(others))
 		documents := map[string]string{}
@@ -69,10 +69,10 @@ func TestReadOfManyDocumentsIsOfOneMomentWhateverIsWritten(t *testing.T) {
 	}
 }
 
-// A thousand writes a second: the engine ends at what was written last, and what
-// it goes through is in order. What waits meanwhile is bounded: see
-// TestChangesThatQueueUpDuringAReadAreBounded.
-func TestEngineKeepsUpWithAStorm(t *testing.T) {
+// With a thousand writes a second the engine applies the last one in the end, and
+// all in order. The queue is bounded: see
+// TestQueuedChangesDuringAReadAreBounded.
+func TestEngineKeepsUpWithAThousandWritesASecond(t *testing.T) {
 	t.Parallel()
 	const names, perSecond = 10, 1000
 	seconds := 5
@@ -94,7 +94,7 @@ func TestEngineKeepsUpWithAStorm(t *testing.T) {
 		}
 	}}})
 	t.Cleanup(engine.Close)
-	require.NoError(t, engine.Follow(t.Context(), newSource(t, server.Endpoint(), eager())))
+	require.NoError(t, engine.Follow(t.Context(), newSource(t, server.Endpoint(), shortBackoff())))
 	ready(t, engine)
 
 	want := map[string]float64{}
@@ -111,7 +111,7 @@ func TestEngineKeepsUpWithAStorm(t *testing.T) {
 			})
 		}
 		writers.Wait()
-		time.Sleep(time.Until(began.Add(time.Duration(second+1) * time.Second))) // the rate, not a wait for anything
+		time.Sleep(time.Until(began.Add(time.Duration(second+1) * time.Second))) // sets the rate of writes
 	}
 	awaitLimits(t, engine, want)
 	assert.NoError(t, engine.Status().Sources[0].Err)

@@ -27,8 +27,8 @@ func start(t *testing.T, opts etcdtest.Options) *etcdtest.Server {
 	return server
 }
 
-// eager are options whose pauses are too short for a test to notice.
-func eager() etcd.Options {
+// shortBackoff returns options with very short backoff.
+func shortBackoff() etcd.Options {
 	return etcd.Options{
 		MaxBackoff:     50 * time.Millisecond,
 		RequestTimeout: 2 * time.Second,
@@ -67,20 +67,20 @@ func remove(t *testing.T, server *etcdtest.Server, name string) {
 	commit(t, server, clientv3.OpDelete(prefix+name))
 }
 
-// commit does the operations in one transaction and returns its revision.
+// commit executes the operations in one transaction and returns its revision.
 func commit(t *testing.T, server *etcdtest.Server, ops ...clientv3.Op) int64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
 	defer cancel()
 	response, err := server.Client().Txn(ctx).Then(ops...).Commit()
 	require.NoError(t, err)
 	return response.Header.Revision
 }
 
-// compact makes the server forget what was before the revision.
+// compact compacts the server's history up to the revision.
 func compact(t *testing.T, server *etcdtest.Server, revision int64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
 	defer cancel()
 	_, err := server.Client().Compact(ctx, revision)
 	require.NoError(t, err)

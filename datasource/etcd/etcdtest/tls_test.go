@@ -36,7 +36,7 @@ func TestTLSWithClientCertificates(t *testing.T) {
 	known := &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 
 	open := func(config *tls.Config) *sink {
-		source, err := etcd.Open(clientv3.Config{Endpoints: []string{server.Endpoint()}, TLS: config}, prefix, eager())
+		source, err := etcd.Open(clientv3.Config{Endpoints: []string{server.Endpoint()}, TLS: config}, prefix, shortBackoff())
 		require.NoError(t, err)
 		return follow(t, source)
 	}

@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// Confirm tells the instances that have held back what there is now, for it would
-// take out too many rules at once, to put it in force: see core.Config.MaxRemoval.
-// It returns the revision of the confirmation. What is taken out after that is not
-// confirmed.
+// Confirm makes instances apply the present documents even if they held them back
+// because they remove too many rules at once: see core.Config.MaxRemoval. It
+// returns the revision of the confirmation. Later removals are not confirmed.
 func (s *Store) Confirm(ctx context.Context, author string) (revision int64, err error) {
 	key, value := s.keys.Confirmation(author)
 	put, err := s.client.Put(ctx, key, value)

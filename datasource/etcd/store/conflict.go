@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// ErrConflict is what a [*ConflictError] is.
+// ErrConflict matches every [*ConflictError] with errors.Is.
 var ErrConflict = errors.New("store: somebody else has written")
 
 // ConflictError says that a push was not made because somebody has written since
-// the revision that it expected. Nothing has changed. Pull, look at what is new,
-// and push again.
+// the revision that it expected. Nothing has changed. Pull, review the changes, and
+// push again.
 type ConflictError struct {
-	Expect int64 // as in the push
+	Expect int64 // Push.Expect
 
 	// Documents are those that were written or deleted since, by name.
 	Documents []string
 
-	// Pushed is the latest push since; nil when it was done with other tools.
+	// Pushed is the latest push since; nil if other tools have written.
 	Pushed *Revision
 
-	// Compacted says that etcd no longer knows the expected revision, so that
-	// what was written since cannot be told; the other fields are empty.
+	// Compacted says that etcd no longer has the expected revision, so what was
+	// written since is unknown. The other fields are empty.
 	Compacted bool
 }
 
@@ -46,5 +46,5 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("store: %s has written since revision %d: pull and push again%s", who, e.Expect, what)
 }
 
-// Is says that it is an [ErrConflict].
+// Is reports whether the target is [ErrConflict].
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }

@@ -8,15 +8,15 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Contents are all documents as they were at one time.
+// Contents are all documents at one revision.
 type Contents struct {
-	// Revision is the one of etcd that they were read at, or that of an entry of
-	// the history.
+	// Revision is the revision of etcd at which they were read, or that of an entry
+	// of the history.
 	Revision  int64
 	Documents []Document // by name
 }
 
-// Pull returns the documents that there are.
+// Pull returns the present documents.
 func (s *Store) Pull(ctx context.Context) (Contents, error) {
 	first, end := s.keys.DocumentRange()
 	found, err := s.client.Get(ctx, first, clientv3.WithRange(end))

@@ -1,13 +1,13 @@
-// Package store changes the rule documents that are in etcd: it pushes complete
-// sets of them, keeps their history, and tells what the instances that follow
-// them report. The source, package etcd, only reads.
+// Package store changes the rule documents in etcd: it pushes complete sets of
+// them, keeps their history, and reads the reports of the instances that follow
+// them. The source, package etcd, only reads documents.
 //
 //	s, err := store.New(client, etcd.Prefix("shop"))
 //	...
 //	found, err := s.Pull(ctx)
 //	...
 //	revision, err := s.Push(ctx, store.Push{
-//		Documents: changed, Expect: found.Revision, Author: "alice", Message: "more room for orders",
+//		Documents: changed, Expect: found.Revision, Author: "alice", Message: "higher limit for orders",
 //	})
 //	...
 //	err = s.WaitFor(ctx, revision.Revision, nil)
@@ -16,28 +16,28 @@
 //
 // A push is one transaction of etcd: all of it is done or none. It fails with a
 // [*ConflictError] when somebody has written to the documents since the revision
-// that the push expects, be it with another push or with other tools. Of pushes
-// that expect the same revision exactly one is done.
+// that the push expects, whether with another push or with other tools. Of
+// concurrent pushes that expect the same revision exactly one succeeds.
 //
-// What cannot be seen: etcd compares the keys that there are. A document that
-// other tools delete while a push is under way, after its last look and before
-// its transaction, is noticed only if it is among those that the transaction
-// compares one by one: 126 of them in a push that writes up to 120, 62 in one that
-// writes up to 4,000, 40 in a larger one. The documents that the push leaves alone
-// come first, for the others are written or deleted in any case. A deletion that
-// slips through stands, while the entry of that push has the document still.
+// There is one gap: etcd compares existing keys only. If other tools delete a
+// document during a push, after its last read and before its transaction, the push
+// notices only if it is among the documents that the transaction compares one by
+// one: 126 of them in a push that writes up to 120, 62 in one that writes up to
+// 4,000, 40 in a larger one. Documents that the push does not change are compared
+// first, because it writes or deletes the others in any case. A deletion that goes
+// unnoticed stays in effect, while the push's entry still contains the document.
 //
 // A push that is too large for one request, of 1.5 MiB by default with the
 // history included, fails and changes nothing.
 //
 // # History
 //
-// Each push leaves an entry with all documents as they were after it. What other
-// tools wrote is recorded as an entry of its own by the push that comes after it.
-// To roll back is to push what [Store.At] returns.
+// Each push adds an entry with all documents as they were after it. Writes of other
+// tools are recorded as an entry of their own by the next push. To roll back, push
+// what [Store.At] returns.
 //
-// # Rights
+// # Permissions
 //
-// The client's user needs the rights to read and write the documents and the
+// The client's user needs permission to read and write the documents and the
 // history, and to read the instances: see [etcd.Keys].
 package store

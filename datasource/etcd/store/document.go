@@ -17,17 +17,17 @@ const MaxName = 512
 
 // Document is a rule document.
 type Document struct {
-	// Name is the part of the key below the prefix. Pushes take names that are
-	// like paths: UTF-8 of at most [MaxName] bytes, with parts between slashes
-	// that are neither empty nor "." nor "..", and without control characters.
+	// Name is the part of the key below the prefix. A push accepts names that are
+	// like paths: UTF-8 of at most [MaxName] bytes, without control characters,
+	// and with no part between slashes that is empty, "." or "..".
 	Name string
 
 	// Data is the document, YAML or JSON, of at most [etcd.MaxDocumentSize]
-	// bytes. The store does not look into it.
+	// bytes. The store does not parse it.
 	Data []byte
 }
 
-// check returns why the document cannot be pushed.
+// check returns an error if the document cannot be pushed.
 func (d Document) check() error {
 	parts := strings.Split(d.Name, "/")
 	odd := func(part string) bool { return part == "" || part == "." || part == ".." }
@@ -45,7 +45,7 @@ func (d Document) check() error {
 	}
 }
 
-// sorted returns the documents by name, or all that is wrong with them.
+// sorted returns the documents sorted by name, or all their mistakes.
 func sorted(documents []Document) ([]Document, error) {
 	documents = slices.SortedStableFunc(slices.Values(documents), func(a, b Document) int { return cmp.Compare(a.Name, b.Name) })
 	var faults []error

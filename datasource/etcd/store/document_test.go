@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
 
-func TestNamesAreLikePaths(t *testing.T) {
+func TestDocumentNamesMustBeLikePaths(t *testing.T) {
 	for _, name := range []string{"a", "orders.yaml", "a/b/c.json", "…", "a b", ".hidden", "..a", strings.Repeat("x", MaxName)} {
 		assert.NoError(t, Document{Name: name}.check(), name)
 	}
@@ -22,7 +22,7 @@ func TestNamesAreLikePaths(t *testing.T) {
 	}
 }
 
-func TestAllMistakesInDocumentsAreToldAtOnce(t *testing.T) {
+func TestAllMistakesInDocumentsAreReported(t *testing.T) {
 	_, err := sorted([]Document{
 		{Name: "twice"},
 		{Name: "a//b"},
@@ -36,7 +36,7 @@ func TestAllMistakesInDocumentsAreToldAtOnce(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(err.Error(), "\n"), "three mistakes")
 }
 
-func TestMistakesInAPushAreToldAtOnce(t *testing.T) {
+func TestAllMistakesInAPushAreReported(t *testing.T) {
 	_, err := Push{Documents: []Document{{}}, Keep: -1}.complete()
 	for _, says := range []string{"Push.Expect is 0", "Push.Keep is negative", `the name ""`} {
 		assert.ErrorContains(t, err, says)

@@ -13,36 +13,36 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// ErrNoRevision is what [Store.At] returns for a revision that the history does
-// not have.
+// ErrNoRevision is returned by [Store.At] for a revision that the history does not
+// have.
 var ErrNoRevision = errors.New("store: the history has no such revision")
 
-const foundMessage = "found, written by other means"
+const foreignMessage = "found, written by other means"
 
 // Revision is an entry of the history.
 type Revision struct {
-	// Revision is the one of etcd that the push made. An entry for what was
-	// found has the highest one of the documents, or, when they were only
-	// deleted, the one at which that was found out.
+	// Revision is the revision of etcd that the push has created. An entry for
+	// writes of other tools has the highest revision of the documents. If they were
+	// only deleted, it has the revision at which the next push found that out.
 	Revision int64     `json:"revision,omitempty"`
-	Time     time.Time `json:"time"` // of the push, on the clock of who made it
+	Time     time.Time `json:"time"` // of the push, by the pusher's clock
 	Author   string    `json:"author,omitempty"`
 	Message  string    `json:"message,omitempty"`
 
-	Documents int `json:"documents"` // that there were after it
+	Documents int `json:"documents"` // number after the push
 	Added     int `json:"added"`
 	Changed   int `json:"changed"`
 	Removed   int `json:"removed"`
 }
 
-// entry is an entry of the history and where it is.
+// entry is an entry of the history with its place in etcd.
 type entry struct {
 	Revision
-	sequence uint64 // counts the entries
-	written  int64  // the revision of etcd at which it was
+	sequence uint64 // number of the entry, part of its keys
+	written  int64  // revision of etcd that wrote it
 }
 
-// History returns the entries that are kept, the newest first.
+// History returns the entries of the history, the newest first.
 func (s *Store) History(ctx context.Context) ([]Revision, error) {
 	entries, err := s.entries(ctx)
 	if err != nil {
@@ -55,9 +55,9 @@ func (s *Store) History(ctx context.Context) ([]Revision, error) {
 	return revisions, nil
 }
 
-// At returns the documents as they were at a revision of the history, byte by
-// byte. It returns [ErrNoRevision] for one that the history does not have, or no
-// longer has.
+// At returns the documents as they were at a revision of the history, byte for
+// byte. It returns [ErrNoRevision] if the history does not have that revision, or
+// no longer has it.
 func (s *Store) At(ctx context.Context, revision int64) (Contents, error) {
 	entries, err := s.entries(ctx)
 	if err != nil {
@@ -124,5 +124,5 @@ func (s *Store) entryKey(sequence uint64) string { return s.entriesPrefix() + nu
 
 func (s *Store) snapshotKey(sequence uint64) string { return s.snapshotsPrefix() + number(sequence) }
 
-// number writes a sequence number so that keys are in its order.
+// number formats a sequence number so that keys sort by it.
 func number(sequence uint64) string { return fmt.Sprintf("%020d", sequence) }

@@ -16,22 +16,22 @@ import (
 
 const pollInterval = 200 * time.Millisecond // while waiting for instances
 
-// Reports are what is found where instances report.
+// Reports are the values below [etcd.Keys].Instances.
 type Reports struct {
 	Instances  []etcd.Report // by instance
 	Unreadable []Unreadable  // by key
 }
 
-// Unreadable is a value that no instance has written. It stands for none, and does
-// no harm but to be in the way.
+// Unreadable is a value that is not a report. It does not count as an instance and
+// can be deleted.
 type Unreadable struct {
 	Key string
 	Err error // what is wrong with the value
 }
 
-// Reports returns the reports of the instances that follow the documents and
-// report, and names the keys among them that hold no report. An instance that
-// dies without a word is among them for up to 15 seconds more.
+// Reports returns the reports of the instances that follow the documents, and the
+// keys whose values are not reports. An instance that crashes is included for up to
+// 15 seconds more.
 func (s *Store) Reports(ctx context.Context) (Reports, error) {
 	found, err := s.client.Get(ctx, s.keys.Instances, clientv3.WithPrefix())
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Store) Reports(ctx context.Context) (Reports, error) {
 	return reports, nil
 }
 
-// parseReport returns the report of an instance.
+// parseReport decodes the report of an instance.
 func parseReport(instance string, value []byte) (report etcd.Report, err error) {
 	if err := json.Unmarshal(value, &report); err != nil {
 		return etcd.Report{}, fmt.Errorf("store: no report of an instance: %w", err)
@@ -60,20 +60,20 @@ func parseReport(instance string, value []byte) (report etcd.Report, err error) 
 	return report, nil
 }
 
-// Instances returns the reports of the instances alone. See [Store.Reports].
+// Instances returns the reports without unreadable values. See [Store.Reports].
 func (s *Store) Instances(ctx context.Context) ([]etcd.Report, error) {
 	reports, err := s.Reports(ctx)
 	return reports.Instances, err
 }
 
 // WaitFor returns when every instance reports the revision or a later one; at
-// once if there are no instances. An instance that stops meanwhile drops out, one
-// that starts counts. It looks five times a second, and progress, unless it is
-// nil, is told which instances are still waited for: first of all, and when that
-// or what they report changes. When ctx ends, the error names those.
+// once if there are no instances. An instance that stops meanwhile is no longer
+// waited for; one that starts is. WaitFor polls five times a second. It calls
+// progress, unless it is nil, with the reports of the instances that are still
+// behind: at first, and whenever these change. When ctx ends, the error names them.
 //
-// An instance that reports a revision has applied it, but may have rejected
-// documents of it: [Store.Instances] tells.
+// An instance that reports a revision has applied it, but may have rejected some of
+// its documents: see [Store.Instances].
 func (s *Store) WaitFor(ctx context.Context, revision int64, progress func(waiting []etcd.Report)) error {
 	timer := s.clock.NewTimer(0)
 	defer timer.Stop()
@@ -103,7 +103,7 @@ func (s *Store) WaitFor(ctx context.Context, revision int64, progress func(waiti
 	}
 }
 
-// names names the first of the instances.
+// names lists the names of up to ten instances and counts the others.
 func names(reports []etcd.Report) string {
 	const most = 10
 	var names []string

@@ -10,15 +10,15 @@ import (
 type plan struct {
 	operations []clientv3.Op
 	revision   Revision
-	same       []string // keys of the documents that it leaves alone
-	other      []string // keys of those that it changes or deletes
-	documents  int      // bytes of documents to be written
-	history    int      // and of history
+	unchanged  []string // keys of the documents that it does not change
+	changed    []string // keys of those that it changes or deletes
+	documents  int      // bytes of documents that it writes
+	history    int      // bytes of history that it writes
 }
 
 func (p *plan) empty() bool { return len(p.operations) == 0 }
 
-// plan compares what there is with what shall be.
+// plan compares the present documents with those of the push.
 func (s *Store) plan(now state, push Push) plan {
 	p := plan{revision: Revision{
 		Time: s.clock.Now().Time(), Author: push.Author, Message: push.Message, Documents: len(push.Documents),
@@ -31,11 +31,11 @@ func (s *Store) plan(now state, push Push) plan {
 		key := string(pair.Key)
 		data, keep := wanted[key]
 		if keep && bytes.Equal(data, pair.Value) {
-			p.same = append(p.same, key)
+			p.unchanged = append(p.unchanged, key)
 			delete(wanted, key)
 			continue
 		}
-		p.other = append(p.other, key)
+		p.changed = append(p.changed, key)
 		if keep {
 			p.revision.Changed++
 		} else {
@@ -51,7 +51,7 @@ func (s *Store) plan(now state, push Push) plan {
 			p.documents += len(key) + len(data)
 		}
 	}
-	if push.ConfirmRemovals && len(p.other) > 0 {
+	if push.ConfirmRemovals && len(p.changed) > 0 {
 		key, value := s.keys.Confirmation(push.Author)
 		p.operations = append(p.operations, clientv3.OpPut(key, value))
 	}

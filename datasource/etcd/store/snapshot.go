@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// pack returns documents as the history keeps them. Names and data may be any
-// bytes: other tools may have written them.
+// pack encodes documents for the history. Names and data may be any bytes, because
+// other tools may have written them.
 func pack(documents []Document) ([]byte, error) {
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)
@@ -21,7 +21,7 @@ func pack(documents []Document) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// unpack returns the documents that were packed.
+// unpack decodes what pack has encoded.
 func unpack(packed []byte) ([]Document, error) {
 	zipped, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

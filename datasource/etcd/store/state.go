@@ -11,17 +11,17 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// state is what a push finds, at one revision.
+// state is what is in etcd before a push, at one revision.
 type state struct {
 	revision  int64
 	documents []*mvccpb.KeyValue // by key
-	last      *entry             // of the history; nil when there is none
+	lastEntry *entry             // of the history; nil if the history is empty
 	expected  []*mvccpb.KeyValue // keys of the documents at the revision that the push expects
 }
 
-// look reads the state. When the expected revision is no longer known, it returns
-// a *ConflictError.
-func (s *Store) look(ctx context.Context, expect int64) (state, error) {
+// readState reads the state. It returns a *ConflictError if the expected revision has
+// been compacted.
+func (s *Store) readState(ctx context.Context, expect int64) (state, error) {
 	first, end := s.keys.DocumentRange()
 	read, err := s.client.Txn(ctx).Then(
 		clientv3.OpGet(first, clientv3.WithRange(end)),
@@ -46,7 +46,7 @@ func (s *Store) look(ctx context.Context, expect int64) (state, error) {
 		if err != nil {
 			return state{}, err
 		}
-		now.last = &last
+		now.lastEntry = &last
 	}
 	return now, nil
 }
@@ -68,8 +68,8 @@ func (s *Store) conflict(now state, expect int64) error {
 	}
 	slices.Sort(names)
 	var pushed *Revision
-	if now.last != nil && now.last.written > expect {
-		pushed = &now.last.Revision
+	if now.lastEntry != nil && now.lastEntry.written > expect {
+		pushed = &now.lastEntry.Revision
 	}
 	if pushed == nil && len(names) == 0 {
 		return nil
@@ -77,8 +77,8 @@ func (s *Store) conflict(now state, expect int64) error {
 	return &ConflictError{Expect: expect, Documents: names, Pushed: pushed}
 }
 
-// latest is the highest revision of a document that is there; 0 without any.
-func (s state) latest() int64 {
+// latestRevision returns the highest revision of a document; 0 without any.
+func (s state) latestRevision() int64 {
 	var latest int64
 	for _, pair := range s.documents {
 		latest = max(latest, pair.ModRevision)
@@ -86,23 +86,23 @@ func (s state) latest() int64 {
 	return latest
 }
 
-// recorded says whether the documents are as the last push left them: nothing was
-// written to etcd after it, or no document was and none is missing.
-func (s state) recorded() bool {
-	if s.last == nil {
+// isRecorded reports whether the documents are as the last push left them: nothing
+// was written to etcd after it, or no document was written and none is missing.
+func (s state) isRecorded() bool {
+	if s.lastEntry == nil {
 		return len(s.documents) == 0
 	}
-	return s.revision == s.last.written || s.latest() <= s.last.written && len(s.documents) == s.last.Documents
+	return s.revision == s.lastEntry.written || s.latestRevision() <= s.lastEntry.written && len(s.documents) == s.lastEntry.Documents
 }
 
-// found is the entry for documents that were written by other means. Of one that
-// was deleted and written again it counts both.
-func (s state) found() Revision {
-	r := Revision{Message: foundMessage, Documents: len(s.documents)}
+// foreignRevision returns the entry for documents that other tools have written. A document
+// that was deleted and written again counts as removed and as added.
+func (s state) foreignRevision() Revision {
+	r := Revision{Message: foreignMessage, Documents: len(s.documents)}
 	var before Revision
 	var written int64
-	if s.last != nil {
-		before, written = s.last.Revision, s.last.written
+	if s.lastEntry != nil {
+		before, written = s.lastEntry.Revision, s.lastEntry.written
 	}
 	for _, pair := range s.documents {
 		switch {
@@ -113,9 +113,9 @@ func (s state) found() Revision {
 		}
 	}
 	r.Removed = before.Documents + r.Added - r.Documents
-	// When documents were only deleted, nothing tells when that was: the entry
-	// has the revision at which they were found gone.
-	if r.Revision = s.latest(); r.Revision <= written {
+	// If documents were only deleted, etcd does not say when. The entry then has
+	// the revision at which this was found out.
+	if r.Revision = s.latestRevision(); r.Revision <= written {
 		r.Revision = s.revision
 	}
 	return r

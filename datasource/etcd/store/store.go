@@ -9,18 +9,18 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
 
-// Store is the rule documents below a prefix, with their history and the reports
-// of the instances that follow them. It keeps no state: its methods may be called
-// concurrently, and any number of stores may work on one prefix. A method that
-// finds the cluster away tries for a while; how long is for its context to say.
+// Store gives access to the rule documents below a prefix, their history and the
+// reports of the instances that follow them. It keeps no state: its methods may be
+// called concurrently, and any number of stores may use one prefix. While the
+// cluster cannot be reached, a method waits until its context ends.
 type Store struct {
 	client *clientv3.Client
 	keys   etcd.Keys
 	clock  clock.Clock
 }
 
-// New returns the store of the documents below the prefix. The client stays the
-// caller's to close. A slash is added to a prefix that does not end in one.
+// New returns a store of the documents below the prefix. The caller closes the
+// client. New adds a slash to a prefix that does not end in one.
 func New(client *clientv3.Client, prefix string) (*Store, error) {
 	if client == nil || client.ActiveConnection() == nil {
 		return nil, errors.New("store: the client has no connection: make it with clientv3.New")

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestWhatCannotWorkIsRefused(t *testing.T) {
+func TestInvalidArgumentsAreErrors(t *testing.T) {
 	_, err := store.New(nil, etcd.Prefix("shop"))
 	require.ErrorContains(t, err, "no connection")
 	_, err = store.New(clientv3.NewCtxClient(t.Context()), etcd.Prefix("shop"))
@@ -30,7 +30,7 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A limit is raised by whoever finds that nobody has changed it meanwhile.
+// A push fails with a conflict if somebody has changed the documents since the pull.
 func Example() {
 	raise := func(ctx context.Context, client *clientv3.Client, raised []byte) error {
 		rules, err := store.New(client, etcd.Prefix("shop"))

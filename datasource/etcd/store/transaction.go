@@ -11,15 +11,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// maxOps is how many operations, and how many comparisons, etcd takes in a
-// transaction unless configured otherwise. What a transaction has of either, the
-// larger number, is taken from what those nested in it may have.
+// maxOps is how many operations, and how many comparisons, etcd accepts in a
+// transaction by default. Nested transactions share the limit: the larger of the two
+// numbers of a transaction is subtracted from what those nested in it may have.
 const maxOps = 128
 
-// nest packs operations into nested transactions, if there are too many for one,
-// so that those on each level are no more than the width returned and the widths
-// of all levels are no more than the limit: 64 × 64 for more than 128, 42 × 42 × 42
-// for more than 4096.
+// nest packs operations into nested transactions if there are too many for one. No
+// transaction has more operations than the width returned, and the widths of all
+// levels add up to at most the limit: 64 × 64 for more than 128 operations,
+// 42 × 42 × 42 for more than 4096.
 func nest(operations []clientv3.Op, limit int) (packed []clientv3.Op, width int) {
 	depth := 1
 	for capacity := 0; capacity < len(operations); depth++ {
@@ -38,16 +38,16 @@ func nest(operations []clientv3.Op, limit int) (packed []clientv3.Op, width int)
 	return operations, width
 }
 
-// unchanged compares what a push may not find changed: no document and no entry
-// of the history has been written since the expected revision, and no document,
-// of as many as the limit allows, is gone.
-func (s *Store) unchanged(p plan, expect int64, limit int) []clientv3.Cmp {
+// conditions returns the conditions of a push: no document and no entry of the
+// history has been written since the expected revision, and no document has been
+// deleted, of as many as the limit allows to compare.
+func (s *Store) conditions(p plan, expect int64, limit int) []clientv3.Cmp {
 	first, end := s.keys.DocumentRange()
 	comparisons := []clientv3.Cmp{
 		clientv3.Compare(clientv3.ModRevision(first).WithRange(end), "<", expect+1),
 		clientv3.Compare(clientv3.ModRevision(s.entriesPrefix()).WithPrefix(), "<", expect+1),
 	}
-	for _, key := range slices.Concat(p.same, p.other) {
+	for _, key := range slices.Concat(p.unchanged, p.changed) {
 		if len(comparisons) == limit {
 			break
 		}
@@ -56,8 +56,8 @@ func (s *Store) unchanged(p plan, expect int64, limit int) []clientv3.Cmp {
 	return comparisons
 }
 
-// explain says what to do about an error of the transaction.
-func (p *plan) explain(err error) error {
+// wrapError wraps an error of the transaction and says what to do about it.
+func (p *plan) wrapError(err error) error {
 	const tooLarge = "store: the push is too large for one request, with %d bytes of documents and %d of history: " +
 		"push fewer changes at a time if the documents are the larger part, keep fewer or smaller documents otherwise, " +
 		"or raise etcd's --max-request-bytes, 1.5 MiB by default, and the client's MaxCallSendMsgSize: %w"

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// levels checks that no transaction in the operations is wider than the width,
-// and returns how deep they are nested and the keys in their order.
+// levels checks that no nested transaction has more operations than width, and
+// returns the depth of nesting and the keys in order.
 func levels(t require.TestingT, operations []clientv3.Op, width int) (depth int, keys []string) {
 	require.LessOrEqual(t, len(operations), width)
 	for _, op := range operations {
@@ -69,14 +69,14 @@ func TestErrorsOfATransactionSayWhatToDo(t *testing.T) {
 		"lost connection":          {status.Error(codes.Unavailable, "gone"), "whether the push was made is not known"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := (&plan{documents: 5, history: 7}).explain(test.err)
+			err := (&plan{documents: 5, history: 7}).wrapError(test.err)
 			require.ErrorIs(t, err, test.err)
 			assert.ErrorContains(t, err, test.says)
 		})
 	}
 }
 
-func TestConflictsTellWhoAndWhat(t *testing.T) {
+func TestConflictNamesAuthorAndDocuments(t *testing.T) {
 	many := make([]string, 12)
 	for i := range many {
 		many[i] = fmt.Sprint("d", i)

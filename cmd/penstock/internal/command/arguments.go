@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// arguments is for commands that take so many arguments. The question is put to
-// those who give fewer.
+// arguments accepts from least to most arguments. The question is the error if there
+// are fewer.
 func arguments(least, most int, question string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
@@ -23,7 +23,7 @@ func arguments(least, most int, question string) cobra.PositionalArgs {
 	}
 }
 
-// documentPaths is for commands that read documents.
+// documentPaths accepts the paths of documents, at least one.
 func documentPaths() cobra.PositionalArgs {
 	return arguments(1, math.MaxInt, "which documents? Name files, directories, or - for standard input")
 }

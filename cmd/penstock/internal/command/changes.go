@@ -10,16 +10,15 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// tellChanges writes changes for a reader: rule by rule, then the documents, then
-// how many there are.
-func (env Env) tellChanges(changes documents.Changes) {
+// printChanges prints changes: rule by rule, then the documents, then the counts.
+func (env Env) printChanges(changes documents.Changes) {
 	if changes.None() {
 		fmt.Fprintln(env.Out, "no differences")
 		return
 	}
 	p := env.painter()
 	for _, change := range changes.Rules {
-		p.tellRule(env, change)
+		p.printRule(env, change)
 	}
 	fmt.Fprintln(env.Out, "documents:")
 	for _, change := range changes.Documents {
@@ -28,24 +27,24 @@ func (env Env) tellChanges(changes documents.Changes) {
 	fmt.Fprintf(env.Out, "%s; %s\n", countRules(changes.Rules), countDocuments(changes.Documents))
 }
 
-func (p painter) tellRule(env Env, c documents.RuleChange) {
+func (p painter) printRule(env Env, c documents.RuleChange) {
 	title := wording.Printable(fmt.Sprintf("%s %s", c.Kind, c.Name))
-	home := wording.Printable(fmt.Sprintf(" (%s)", travel(c)))
+	home := wording.Printable(fmt.Sprintf(" (%s)", documentsOf(c)))
 	switch {
 	case c.Moved:
 		fmt.Fprintln(env.Out, p.paint(cyan, "> "+title)+home)
 	case c.Change == rules.Changed:
 		fmt.Fprintln(env.Out, p.sign(c.Change, title)+home)
 		for _, f := range c.Fields {
-			fmt.Fprintf(env.Out, "    %s: %s → %s\n", f.Field, said(f.From), said(f.To))
+			fmt.Fprintf(env.Out, "    %s: %s → %s\n", f.Field, orNone(f.From), orNone(f.To))
 		}
 	default:
 		fmt.Fprintf(env.Out, "%s%s: %s\n", p.sign(c.Change, title), home, allFields(c.Difference))
 	}
 }
 
-// travel names the document of a rule, both when it goes to another.
-func travel(c documents.RuleChange) string {
+// documentsOf returns the document of a rule, or both documents if it moves.
+func documentsOf(c documents.RuleChange) string {
 	if c.From != "" && c.To != "" && c.From != c.To {
 		return c.From + " → " + c.To
 	}
@@ -55,20 +54,20 @@ func travel(c documents.RuleChange) string {
 func allFields(d rules.Difference) string {
 	fields := make([]string, len(d.Fields))
 	for i, f := range d.Fields {
-		fields[i] = f.Field + " " + said(cmp.Or(f.To, f.From))
+		fields[i] = f.Field + " " + orNone(cmp.Or(f.To, f.From))
 	}
 	return strings.Join(fields, ", ")
 }
 
-func said(value string) string { return cmp.Or(wording.Printable(value), "none") }
+func orNone(value string) string { return cmp.Or(wording.Printable(value), "none") }
 
-// countRules says how many rules changed in which way.
+// countRules returns the number of rules by kind of change.
 func countRules(changes []documents.RuleChange) string {
 	count := make(map[string]int)
 	for _, c := range changes {
 		count[c.Word()]++
 	}
-	return tally("rule", "rules do not change", count, "added", "changed", "removed", "moved")
+	return joinCounts("rule", "rules do not change", count, "added", "changed", "removed", "moved")
 }
 
 func countDocuments(changes []documents.DocumentChange) string {
@@ -76,11 +75,11 @@ func countDocuments(changes []documents.DocumentChange) string {
 	for _, c := range changes {
 		count[c.Change.String()]++
 	}
-	return tally("document", "documents do not change", count, "added", "changed", "removed")
+	return joinCounts("document", "documents do not change", count, "added", "changed", "removed")
 }
 
-// tally returns "1 rule added, 2 changed", or none when nothing is counted.
-func tally(thing, none string, count map[string]int, words ...string) string {
+// joinCounts returns text such as "1 rule added, 2 changed", or none if all counts are 0.
+func joinCounts(thing, none string, count map[string]int, words ...string) string {
 	var parts []string
 	for _, word := range words {
 		switch n := count[word]; {
@@ -104,7 +103,7 @@ type ruleJSON struct {
 	Kind   rules.Kind  `json:"kind"`
 	Name   string      `json:"name"`
 	Change string      `json:"change"` // added, changed, removed, moved
-	From   string      `json:"from"`   // the document
+	From   string      `json:"from"`   // document; To as well
 	To     string      `json:"to"`
 	Fields []fieldJSON `json:"fields"`
 }
@@ -114,7 +113,8 @@ type documentJSON struct {
 	Change string `json:"change"`
 }
 
-// changesJSON returns changes for machines; revision is that of etcd, 0 without.
+// changesJSON returns changes for JSON. revision is that of etcd, 0 if not compared
+// with etcd.
 func changesJSON(changes documents.Changes, revision int64) any {
 	rules := make([]ruleJSON, len(changes.Rules))
 	for i, c := range changes.Rules {

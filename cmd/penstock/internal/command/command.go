@@ -1,4 +1,4 @@
-// Package command holds the commands of penstock, a file each.
+// Package command contains the commands of penstock, one file each.
 package command
 
 import (
@@ -14,33 +14,33 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 )
 
-// Env is what commands meet in the process that runs them.
+// Env is the environment of a command: its streams and variables.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
 
-	// InIsTerminal and the others tell that a person types and reads there.
+	// InIsTerminal and the others say whether the stream is a terminal.
 	InIsTerminal, OutIsTerminal, ErrIsTerminal bool
 
-	// Width is how many columns the terminal at Out has, 0 when that is unknown.
+	// Width is the number of columns of the terminal at Out, 0 if unknown.
 	Width int
 }
 
 // The exit codes of penstock.
 const (
-	ExitDone     = 0 // it is done, and the answer is yes
-	ExitNo       = 1 // the answer is no: mistakes in documents, tests that failed
-	ExitUsage    = 2 // the command line is wrong
-	ExitFailed   = 3 // something outside failed: a file, the network, etcd; or a signal came
+	ExitDone     = 0 // success
+	ExitNo       = 1 // a negative result: mistakes in documents, failed tests
+	ExitUsage    = 2 // invalid command line
+	ExitFailed   = 3 // an error of a file, the network or etcd; or a signal
 	ExitConflict = 4 // somebody else wrote meanwhile
-	ExitNobody   = 5 // nobody is there: no instance reports, nothing is held back
+	ExitNobody   = 5 // no instance reports, or none holds anything back
 )
 
 // failure is an error with the code that the process exits with.
 type failure struct {
 	code int
-	err  error // nil when the command has said all there is to say
+	err  error // nil if the command has already printed the reason
 }
 
 func (f failure) Error() string {
@@ -52,11 +52,11 @@ func (f failure) Error() string {
 
 func (f failure) Unwrap() error { return f.err }
 
-// Run runs penstock with its arguments, without its name, and returns the exit
-// code. Errors are written to env.Err. When ctx ends it returns soon, though not
-// while env.Out takes nothing.
+// Run runs penstock with the arguments, without the program name, and returns the exit
+// code. It writes errors to env.Err. When ctx ends, it returns soon, unless a write to
+// env.Out blocks.
 func Run(ctx context.Context, env Env, args []string) int {
-	out := &answer{to: env.Out}
+	out := &errWriter{to: env.Out}
 	env.Out = out
 	root := newRoot(env)
 	root.SetArgs(args)
@@ -71,7 +71,7 @@ func Run(ctx context.Context, env Env, args []string) int {
 	case ctx.Err() != nil:
 		fmt.Fprintf(env.Err, "penstock: %s\n", interruption(err))
 		return ExitFailed
-	case !errors.As(err, &f): // the command line: names of commands, flags, settings
+	case !errors.As(err, &f): // an error in commands, flags or settings
 		fmt.Fprintf(env.Err, "penstock: %v\nSee %s --help.\n", err, cmd.CommandPath())
 		return ExitUsage
 	case f.err != nil:
@@ -80,8 +80,8 @@ func Run(ctx context.Context, env Env, args []string) int {
 	return f.code
 }
 
-// interruption says that a command was broken off, and what it has to say
-// besides, if that is anything else.
+// interruption returns the message for an interrupted command, with the text of the
+// error if it says more than that.
 func interruption(err error) string {
 	text := strings.TrimSuffix(strings.TrimSuffix(err.Error(), context.Canceled.Error()), ": ")
 	if text == "" || strings.HasPrefix(text, connection.Interrupted) {
@@ -93,14 +93,14 @@ func interruption(err error) string {
 func newRoot(env Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "penstock",
-		Short: "Prove rules before they ship, ship them, and see what became of them",
-		Long: `Penstock proves rules before they ship, ships them to etcd, and shows what became
-of them. Each command has examples: see penstock COMMAND --help.`,
+		Short: "Test rules, publish them, and see which instances run them",
+		Long: `Penstock tests rules, publishes them to etcd, and shows which instances run them.
+Each command has examples: see penstock COMMAND --help.`,
 		Example: `  penstock example                              # what do rules look like?
   penstock validate rules/                      # any mistakes?
   penstock diff rules/ --app shop               # what would change?
-  penstock push rules/ --app shop --wait        # ship it, until all instances have it
-  penstock status --app shop                    # who runs what?`,
+  penstock push rules/ --app shop --wait        # publish it and wait for all instances
+  penstock status --app shop                    # which instance runs what?`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -108,7 +108,7 @@ of them. Each command has examples: see penstock COMMAND --help.`,
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
-	addGroup(root, "Prove rules:",
+	addGroup(root, "Test rules:",
 		newExample(env),
 		newValidate(env),
 		newExplain(env),
@@ -130,8 +130,8 @@ of them. Each command has examples: see penstock COMMAND --help.`,
 	return root
 }
 
-// completeHelp makes the command for help fail for commands that there are not,
-// instead of showing its own as if all were well.
+// completeHelp makes the help command return an error for unknown commands. By default
+// it would print its own help.
 func completeHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
@@ -150,8 +150,8 @@ func completeHelp(root *cobra.Command) {
 	}
 }
 
-// completeCompletion makes the command for completions refuse shells that it
-// does not know, instead of showing its help as if all were well.
+// completeCompletion makes the completion command return an error for unknown shells.
+// By default it would print its help.
 func completeCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -162,12 +162,12 @@ func completeCompletion(root *cobra.Command) {
 	}
 }
 
-// addGroup adds commands below a title of the help.
+// addGroup adds commands under a title in the help.
 func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: title, Title: title})
 	for _, cmd := range commands {
 		cmd.GroupID = title
-		cmd.Flags().SortFlags = false // in the order of their weight
+		cmd.Flags().SortFlags = false // in order of importance
 		cmd.DisableFlagsInUseLine = true
 	}
 	root.AddCommand(commands...)

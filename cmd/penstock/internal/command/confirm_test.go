@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-func TestWhatAnInstanceHoldsBackIsShownAndConfirmed(t *testing.T) {
+func TestHeldBackChangeIsShownAndConfirmed(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "push", before(t), "--yes").code)
 	startCareful(t, server, "careful", 0.5)
@@ -30,11 +30,11 @@ func TestWhatAnInstanceHoldsBackIsShownAndConfirmed(t *testing.T) {
 	got = u.run(t, "confirm")
 	assert.Equal(t, command.ExitDone, got.code, got.err)
 	assert.Regexp(t, `^/penstock/shop/ in etcd: removals up to revision \d+ are confirmed\n$`, got.out)
-	require.Eventually(t, func() bool { return u.run(t, "status").code == command.ExitDone }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return u.run(t, "status").code == command.ExitDone }, eventTimeout, 10*time.Millisecond)
 	assert.NotContains(t, u.run(t, "status").out, "held back")
 }
 
-func TestWhoAgreesOnATerminalOrSaysSoIsNotHeldBack(t *testing.T) {
+func TestConfirmedPushIsNotHeldBack(t *testing.T) {
 	for name, agree := range map[string]func(u user, t *testing.T) answer{
 		"on a terminal": func(u user, t *testing.T) answer {
 			u.terminal, u.types = true, "y\n"
@@ -55,7 +55,7 @@ func TestWhoAgreesOnATerminalOrSaysSoIsNotHeldBack(t *testing.T) {
 	}
 }
 
-func TestConfirmWhereNobodyHoldsAnythingBack(t *testing.T) {
+func TestConfirmWithoutAHeldBackChangeExitsWith5(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	for name, test := range map[string]struct {
 		args []string

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
-// conflict says who has written meanwhile, and what to do.
-func conflict(c *store.ConflictError) error {
+// conflictError describes a conflict and says what to do.
+func conflictError(c *store.ConflictError) error {
 	const advice = "nothing was changed; compare again with penstock diff, then push"
 	if c.Compacted {
 		return fmt.Errorf("what was written since revision %d cannot be told, etcd has forgotten it: %s", c.Expect, advice)

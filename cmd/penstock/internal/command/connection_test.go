@@ -24,7 +24,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-func TestEtcdThatCannotBeReached(t *testing.T) {
+func TestUnreachableEtcdIsExplained(t *testing.T) {
 	got := user{}.run(t, "status", "--app=shop", "--endpoints=127.0.0.1:1,http://127.0.0.1:2")
 	assert.Equal(t, command.ExitFailed, got.code)
 	assert.Contains(t, got.err, "penstock: etcd cannot be reached:\n")
@@ -33,7 +33,7 @@ func TestEtcdThatCannotBeReached(t *testing.T) {
 	assert.Contains(t, got.err, "The endpoints are those of --endpoints.\n")
 }
 
-func TestSomethingThatIsNotEtcd(t *testing.T) {
+func TestSilentServerIsExplained(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never says a word
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
@@ -44,7 +44,7 @@ func TestSomethingThatIsNotEtcd(t *testing.T) {
 	assert.Contains(t, got.err, "The endpoints are those of PENSTOCK_ENDPOINTS.")
 }
 
-func TestAnotherServiceThanEtcd(t *testing.T) {
+func TestServiceOtherThanEtcdIsExplained(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true) // as a proxy may speak it
@@ -55,7 +55,7 @@ func TestAnotherServiceThanEtcd(t *testing.T) {
 	assert.Contains(t, got.err, "penstock: "+server.URL+" answers, but not as etcd does: is it a proxy, or another service?")
 }
 
-func TestAnInterruptEndsTheWait(t *testing.T) {
+func TestInterruptEndsTheWait(t *testing.T) {
 	_, u := startEtcd(t, etcdtest.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -67,7 +67,7 @@ func TestAnInterruptEndsTheWait(t *testing.T) {
 	assert.Equal(t, "penstock: interrupted\n", errs.String())
 }
 
-func TestAnInterruptIsToldWithWhatItEnded(t *testing.T) {
+func TestInterruptMessageNamesWhatWasInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	in, writer := io.Pipe()
@@ -109,7 +109,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-func TestCertificatesOfClients(t *testing.T) {
+func TestClientCertificatesAreUsed(t *testing.T) {
 	own, err := transport.SelfCert(zap.NewNop(), t.TempDir(), []string{"127.0.0.1:0"}, 1, x509.ExtKeyUsageClientAuth)
 	require.NoError(t, err)
 	own.TrustedCAFile, own.ClientCertAuth = own.CertFile, true

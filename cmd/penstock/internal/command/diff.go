@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
 )
 
-// againstEtcd is what --against says for the rules in etcd.
+// againstEtcd is the value of --against for the rules in etcd.
 const againstEtcd = "etcd"
 
 func newDiff(env Env) *cobra.Command {
@@ -20,10 +20,10 @@ another path, and shows what a push of them would change:
   + a rule that is added, with its fields
   ~ a rule that changes: field: before → after
   - a rule that is removed
-  > a rule that moves to another document as it is
+  > a rule that moves unchanged to another document
 
-Below are the documents that differ, be it in comments alone. Colours are used
-on a terminal; NO_COLOR turns them off.
+The documents that differ, even if only in comments, follow. Colours are used on
+a terminal; NO_COLOR turns them off.
 
 Exit code: 0, with or without differences (with --exit-code: 1 when there are
 any), 1 when documents have mistakes, 2 for a wrong command line, 3 when a file
@@ -40,11 +40,11 @@ or etcd cannot be read.
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
-		to, err := env.judgeNamed(cmd.Context(), paths)
+		to, err := env.readNamed(cmd.Context(), paths)
 		if err != nil {
 			return err
 		}
-		from, revision, err := env.judgeOther(cmd, *against)
+		from, revision, err := env.readOther(cmd, *against)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ or etcd cannot be read.
 		if *output == asJSON {
 			env.writeJSON(changesJSON(changes, revision))
 		} else {
-			env.tellChanges(changes)
+			env.printChanges(changes)
 			if revision > 0 {
 				env.note("compared with etcd at revision %d", revision)
 			}
@@ -65,10 +65,11 @@ or etcd cannot be read.
 	return cmd
 }
 
-// judgeOther reads what to compare with, and its revision if it is in etcd.
-func (env Env) judgeOther(cmd *cobra.Command, against string) (documents.Collection, int64, error) {
+// readOther reads the documents to compare with, and their revision if they are in
+// etcd.
+func (env Env) readOther(cmd *cobra.Command, against string) (documents.Collection, int64, error) {
 	if against != againstEtcd {
-		c, err := env.judgeNamed(cmd.Context(), []string{against})
+		c, err := env.readNamed(cmd.Context(), []string{against})
 		return c, 0, err
 	}
 	s, err := env.open(cmd)
@@ -77,5 +78,5 @@ func (env Env) judgeOther(cmd *cobra.Command, against string) (documents.Collect
 	}
 	defer s.close()
 	contents, err := s.pull(cmd.Context())
-	return env.judgeStored(contents.Documents), contents.Revision, err
+	return env.parseStored(contents.Documents), contents.Revision, err
 }

@@ -52,7 +52,7 @@ func TestDiffOfDirectories(t *testing.T) {
 	assert.Equal(t, answer{"no differences\n", "", command.ExitDone}, user{}.run(t, "diff", to, "--against", to, "--exit-code"))
 }
 
-func TestDiffForMachines(t *testing.T) {
+func TestDiffAsJSON(t *testing.T) {
 	got := user{}.run(t, "diff", after(t), "--against", before(t), "--output", "json", "--exit-code")
 	assert.Equal(t, command.ExitNo, got.code)
 	golden(t, "diff.json", got.out, "")
@@ -63,7 +63,7 @@ func TestDiffForMachines(t *testing.T) {
 	assert.JSONEq(t, `{"revision": 0, "rules": [], "documents": []}`, got.out)
 }
 
-func TestDiffIsColouredOnATerminalUnlessUnwanted(t *testing.T) {
+func TestDiffIsColouredOnATerminalUnlessNoColorIsSet(t *testing.T) {
 	from, to := before(t), after(t)
 	plain := user{}.run(t, "diff", to, "--against", from).out
 	assert.NotContains(t, plain, "\x1b")
@@ -93,7 +93,7 @@ func TestDiffAgainstEtcd(t *testing.T) {
 	assert.Contains(t, got.out, "+ flow create (shop.yaml)")
 }
 
-func TestDiffOfMistakenDocuments(t *testing.T) {
+func TestDiffOfDocumentsWithMistakesFails(t *testing.T) {
 	for _, args := range [][]string{{before(t), "--against", mistaken(t)}, {mistaken(t), "--against", before(t)}} {
 		got := user{}.run(t, append([]string{"diff"}, args...)...)
 		assert.Equal(t, command.ExitNo, got.code)

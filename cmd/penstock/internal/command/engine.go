@@ -16,10 +16,10 @@ import (
 
 const (
 	engineTimeout = 10 * time.Second
-	maxAnswer     = 16 << 20 // bytes of what a service says
+	maxAnswer     = 16 << 20 // bytes of a response
 )
 
-// askEngine asks a running service about a call.
+// askEngine gets the explanation of a call from a running service.
 func askEngine(ctx context.Context, address string, call inspect.Call) (inspect.Explanation, error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
@@ -56,7 +56,7 @@ func fetch(ctx context.Context, at *url.URL, answer any) error {
 	decoder := json.NewDecoder(io.LimitReader(response.Body, maxAnswer))
 	if response.StatusCode != http.StatusOK {
 		var why inspect.Failure
-		if decoder.Decode(&why) != nil || why.Error == "" { // it may be anybody
+		if decoder.Decode(&why) != nil || why.Error == "" { // it may be another service
 			why.Error = "does it serve the handler of the package inspect, and under that path?"
 		}
 		return fmt.Errorf("it answers %s to %s: %s", response.Status, at.Redacted(), why.Error)

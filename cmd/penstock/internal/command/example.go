@@ -14,9 +14,9 @@ func newExample(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "example [KIND...] [flags]",
 		Short: "Show what a rule document looks like",
-		Long: `Example prints a rule document in YAML with every field that rules may have, what
-it says and its default: of all kinds of rules, or of those that are named. The
-document has no mistakes, so it is one to begin with.
+		Long: `Example prints a rule document in YAML with every field of rules, its meaning and
+its default: for all kinds of rules, or for the kinds given. The document is
+valid, so you can start from it.
 
 Exit code: 0 when it is printed, 2 for a wrong command line.`,
 		Example: `  penstock example
@@ -32,7 +32,7 @@ Exit code: 0 when it is printed, 2 for a wrong command line.`,
 		if err != nil {
 			return err
 		}
-		_, _ = env.Out.Write(document) // Run looks at what fails
+		_, _ = env.Out.Write(document) // Run checks the error
 		return nil
 	}
 	return cmd

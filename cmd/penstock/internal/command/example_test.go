@@ -20,7 +20,7 @@ func TestExampleIsADocumentWithoutMistakes(t *testing.T) {
 	assert.Equal(t, got.out, user{}.run(t, "example", "flow").out)
 }
 
-func TestExampleOfAKindThatIsNone(t *testing.T) {
+func TestExampleOfAnUnknownKindIsAnError(t *testing.T) {
 	got := user{}.run(t, "example", "flwo")
 	assert.Equal(t, command.ExitUsage, got.code)
 	assert.Contains(t, got.err, `there is no kind "flwo" of rules: there are flow`)

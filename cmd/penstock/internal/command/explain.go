@@ -15,15 +15,15 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// explanation is what is known of a call.
+// explanation is the result of the command.
 type explanation struct {
 	inspect.Explanation
 
-	// NotApplied are rules that guard the resource, for other calls.
+	// NotApplied are rules for the resource that do not apply to the call.
 	NotApplied []nearMiss `json:"notApplied,omitempty"`
 }
 
-// nearMiss is a rule that guards the resource of a call and does not apply to it.
+// nearMiss is a rule for the resource of a call that does not apply to the call.
 type nearMiss struct {
 	inspect.Rule
 	Reason string `json:"reason"`
@@ -32,18 +32,18 @@ type nearMiss struct {
 func newExplain(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain RESOURCE [flags]",
-		Short: "Show which rules a call is held against",
-		Long: `Explain shows which rules a call of the resource is held against, in the order in
-which they are asked, what they say and where they stand. No call is made.
+		Short: "Show which rules apply to a call",
+		Long: `Explain shows which rules apply to a call of the resource, in the order in which
+they are checked, with their fields and their places. No call is made.
 
-The rules are those of the documents at --rules, or those in force in a running
-service, which is asked by --engine, or else those in etcd. The service tells
-how each rule is at the moment, too; it has to serve the handler of the package
-inspect, and --engine is the address of that: the host and port, or a URL.
+The rules are those of the documents at --rules, those in force in a running
+service at --engine, or else those in etcd. A service also shows the present state
+of each rule. It must serve the handler of the package inspect; --engine is its
+address, as host and port or as a URL.
 
-Of documents, those rules are shown as well that guard the resource and do not
-apply to such a call, with the reason. In JSON, the window and the reset of a
-state are numbers of seconds.
+For documents, explain also shows the rules for the resource that do not apply to
+the call, with the reason. In JSON, the window and the reset of a state are in
+seconds.
 
 Exit code: 0 with or without rules, 1 when documents have mistakes, 2 for a wrong
 command line, 3 when a file, the service or etcd cannot be read.
@@ -80,14 +80,14 @@ command line, 3 when a file, the service or etcd cannot be read.
 		case *output == asJSON:
 			env.writeJSON(found)
 		default:
-			env.tellExplanation(found)
+			env.printExplanation(found)
 		}
 		return nil
 	}
 	return cmd
 }
 
-// explain asks whom the flags say about the call.
+// explain explains the call with the rules that the flags select.
 func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, engine string) (explanation, error) {
 	if engine != "" {
 		e, err := askEngine(cmd.Context(), engine, call)
@@ -109,10 +109,10 @@ func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, en
 	if err != nil {
 		return explanation{}, err
 	}
-	return explainSet(env.judgeStored(contents.Documents).Rules, call)
+	return explainSet(env.parseStored(contents.Documents).Rules, call)
 }
 
-// explainSet asks an engine of its own that has the rules.
+// explainSet explains the call with a new engine that has the rules.
 func explainSet(set rules.Set, call inspect.Call) (explanation, error) {
 	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
 	defer engine.Close()
@@ -122,7 +122,7 @@ func explainSet(set rules.Set, call inspect.Call) (explanation, error) {
 	found := explanation{Explanation: inspect.Explain(engine, call)}
 	applied := make(map[rule.Key]bool)
 	for i := range found.Rules {
-		found.Rules[i].State = nil // nobody called this engine
+		found.Rules[i].State = nil // this engine has seen no calls
 		locate(&found.Rules[i], set)
 		applied[rule.Key{Kind: found.Rules[i].Kind, Name: found.Rules[i].Name}] = true
 	}

@@ -39,7 +39,7 @@ func writeRules(t *testing.T, document string) string {
 	return path
 }
 
-func TestExplainOfDocumentsTellsRulesAndNearMisses(t *testing.T) {
+func TestExplainShowsRulesAndNearMisses(t *testing.T) {
 	path := writeRules(t, explained)
 	stdout, stderr, code := execute(t, "", "explain", "orders:create", "--rules", path, "--origin", "mobile", "--arg", "7")
 	assert.Equal(t, command.ExitDone, code)
@@ -67,7 +67,7 @@ Not held against:
 `, strings.ReplaceAll(stdout, path, "orders.yaml"))
 }
 
-func TestExplainSaysPlainlyThatNoRuleApplies(t *testing.T) {
+func TestExplainSaysThatNoRuleApplies(t *testing.T) {
 	stdout, _, code := execute(t, "", "explain", "stock", "--rules", writeRules(t, explained))
 	assert.Equal(t, command.ExitDone, code)
 	assert.Equal(t, "No rule applies to a call of stock by a caller who is not named: it passes and is counted.\n", stdout)
@@ -88,7 +88,7 @@ func TestExplainOfAResourceThatRulesOnlyRelateTo(t *testing.T) {
 	assert.NotContains(t, stdout, "Not held against")
 }
 
-func TestExplainForMachines(t *testing.T) {
+func TestExplainAsJSON(t *testing.T) {
 	path := writeRules(t, explained)
 	stdout, _, code := execute(t, "", "explain", "orders:list", "--rules", path, "--output", "json")
 	assert.Equal(t, command.ExitDone, code)
@@ -105,7 +105,7 @@ func TestExplainForMachines(t *testing.T) {
 	}}}, answer)
 }
 
-func TestExplainAsksARunningEngine(t *testing.T) {
+func TestExplainReadsFromARunningEngine(t *testing.T) {
 	now := clock.NewVirtual(time.Unix(1_700_000_000, 0))
 	engine := core.New(core.Config{Clock: now, Logger: slog.New(slog.DiscardHandler)})
 	defer engine.Close()
@@ -147,7 +147,7 @@ func TestExplainAsksARunningEngine(t *testing.T) {
 	assert.EqualValues(t, 3, answer.Rules[0].State.Refused)
 }
 
-func TestExplainAsksEtcd(t *testing.T) {
+func TestExplainReadsFromEtcd(t *testing.T) {
 	server, err := etcdtest.Start(etcdtest.Options{})
 	require.NoError(t, err)
 	defer server.Stop()
@@ -158,7 +158,7 @@ func TestExplainAsksEtcd(t *testing.T) {
 	assert.Contains(t, stdout, "1. flow rule \"users\", orders.yaml:7:5\n   resource users, limit 1\n")
 }
 
-func TestExplainOfWhatCannotBeAsked(t *testing.T) {
+func TestExplainErrors(t *testing.T) {
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/text/") {
 			_, _ = w.Write([]byte("hello"))

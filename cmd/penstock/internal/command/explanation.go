@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// whyNot tells why a rule on the resource does not apply to the call: it is for
+// whyNot returns why a rule for the resource does not apply to the call: it is for
 // other callers.
 func whyNot(target rule.Target, call inspect.Call) string {
 	if target.Origin == rule.OtherOrigins {
@@ -23,8 +23,8 @@ func whyNot(target rule.Target, call inspect.Call) string {
 	return fmt.Sprintf("is only for calls of %q", target.Origin)
 }
 
-// tellExplanation writes an explanation for people.
-func (env Env) tellExplanation(of explanation) {
+// printExplanation prints an explanation as text.
+func (env Env) printExplanation(of explanation) {
 	var text bytes.Buffer
 	caller := "by a caller who is not named"
 	if of.Origin != "" {
@@ -37,26 +37,26 @@ func (env Env) tellExplanation(of explanation) {
 			of.Resource, caller, wording.Count(len(of.Rules), "rule"))
 	}
 	for i, rule := range of.Rules {
-		fmt.Fprintf(&text, "\n%d. %s\n   %s\n", i+1, heading(rule), says(rule))
+		fmt.Fprintf(&text, "\n%d. %s\n   %s\n", i+1, heading(rule), fieldList(rule))
 		if rule.Shadow {
 			fmt.Fprintln(&text, "   a shadow: it refuses nothing")
 		}
 		if rule.State != nil {
-			fmt.Fprintf(&text, "   %s\n", stands(*rule.State))
+			fmt.Fprintf(&text, "   %s\n", describeState(*rule.State))
 		}
 	}
 	for i, miss := range of.NotApplied {
 		if i == 0 {
 			fmt.Fprintln(&text, "\nNot held against:")
 		}
-		fmt.Fprintf(&text, "\n- %s\n  %s\n  %s\n", heading(miss.Rule), says(miss.Rule), miss.Reason)
+		fmt.Fprintf(&text, "\n- %s\n  %s\n  %s\n", heading(miss.Rule), fieldList(miss.Rule), miss.Reason)
 	}
 	for line := range bytes.Lines(text.Bytes()) {
 		fmt.Fprintln(env.Out, wording.Printable(strings.TrimSuffix(string(line), "\n")))
 	}
 }
 
-// heading names a rule and its place.
+// heading returns the name of a rule and its place.
 func heading(rule inspect.Rule) string {
 	place := "made in code"
 	if rule.Document != "" {
@@ -68,7 +68,7 @@ func heading(rule inspect.Rule) string {
 	return fmt.Sprintf("%s rule %q, %s", rule.Kind, rule.Name, place)
 }
 
-func says(rule inspect.Rule) string {
+func fieldList(rule inspect.Rule) string {
 	fields := make([]string, len(rule.Fields))
 	for i, f := range rule.Fields {
 		fields[i] = f.Name + " " + cmp.Or(f.Value, `""`)
@@ -107,12 +107,12 @@ func stands(s inspect.State) string {
 
 func count(calls uint64) string { return wording.Count(int(calls), "call") }
 
-// duration returns a number of seconds, rounded to what people read.
+// duration converts seconds to a duration, rounded to 0.1 ms.
 func duration(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond / 10)
 }
 
-// decimal writes a number with at most three decimals.
+// decimal formats a number with at most three decimals.
 func decimal(v float64) string {
 	return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64)
 }

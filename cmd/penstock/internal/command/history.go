@@ -17,10 +17,10 @@ func newHistory(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [flags]",
 		Short: "List the revisions that were pushed",
-		Long: `History lists what was pushed, the newest first: the revision, when (UTC), how many
-documents it has and how many of them were added (+), changed (~) and removed
-(-), who pushed it and why. penstock rollback brings a revision back, penstock
-pull --rev fetches it.
+		Long: `History lists the pushes, the newest first: the revision, the time (UTC), the number
+of documents and how many of them were added (+), changed (~) and removed (-),
+the author and the message. penstock rollback restores a revision, penstock pull
+--rev fetches it.
 
 Exit code: 0 when it is done, 2 for a wrong command line, 3 when etcd failed.
 
@@ -51,14 +51,14 @@ Exit code: 0 when it is done, 2 for a wrong command line, 3 when etcd failed.
 		if *output == asJSON {
 			env.writeJSON(historyJSON(revisions))
 		} else {
-			env.tellHistory(s, revisions)
+			env.printHistory(s, revisions)
 		}
 		return nil
 	}
 	return cmd
 }
 
-func (env Env) tellHistory(s *session, revisions []store.Revision) {
+func (env Env) printHistory(s *session, revisions []store.Revision) {
 	if len(revisions) == 0 {
 		fmt.Fprintf(env.Out, "nothing was pushed to %s yet\n", s.place())
 		return
@@ -72,7 +72,7 @@ func (env Env) tellHistory(s *session, revisions []store.Revision) {
 	_ = table.Flush()
 }
 
-// signs returns how many documents were added, changed and removed.
+// signs returns the number of documents added, changed and removed.
 func signs(r store.Revision) string {
 	return fmt.Sprintf("+%d ~%d -%d", r.Added, r.Changed, r.Removed)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// format is how an answer is written.
+// format is the format of the output.
 type format string
 
 const (
@@ -19,7 +19,7 @@ const (
 	asSVG  format = "svg"
 )
 
-// formatFlag gives a command the flag --output, for text, JSON and the further
+// formatFlag adds the flag --output to a command, for text, JSON and the further
 // formats.
 func formatFlag(cmd *cobra.Command, further ...format) *format {
 	known := append([]format{asText, asJSON}, further...)
@@ -28,7 +28,7 @@ func formatFlag(cmd *cobra.Command, further ...format) *format {
 		flag.known = append(flag.known, string(f))
 	}
 	cmd.Flags().VarP(flag, "output", "o", "write the answer as `"+flag.Type()+"`")
-	// It fails for a flag that is not there or has completions already.
+	// It fails only if the flag does not exist or has completions already.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(flag.known, cobra.ShellCompDirectiveNoFileComp))
 	return &flag.chosen
 }
@@ -53,22 +53,22 @@ func (v *formatValue) Set(text string) error {
 
 func (v *formatValue) Type() string { return strings.Join(v.known, "|") }
 
-// writeJSON writes a value for machines.
+// writeJSON writes a value as JSON.
 func (env Env) writeJSON(value any) {
 	encoder := json.NewEncoder(env.Out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(value) // it fails as env.Out does, which Run looks at
+	_ = encoder.Encode(value) // fails only if env.Out does, which Run checks
 }
 
-// answer is where commands write to. It remembers the first error, so that no
-// answer that is cut short passes for a whole one.
-type answer struct {
+// errWriter is the output of commands. It keeps the first error, so that truncated output
+// does not count as success.
+type errWriter struct {
 	to  io.Writer
 	err error
 }
 
-func (a *answer) Write(p []byte) (int, error) {
+func (a *errWriter) Write(p []byte) (int, error) {
 	if a.err != nil {
 		return 0, a.err
 	}

@@ -2,10 +2,11 @@ package command
 
 import "github.com/penstock-go/penstock/rules"
 
-// painter colours text for a terminal, or leaves it alone.
+// painter colours text for a terminal, or returns it unchanged.
 type painter struct{ colours bool }
 
-// painter colours where that is welcome: see no-color.org.
+// painter returns a painter that uses colours only on a terminal, and not if NO_COLOR
+// is set: see no-color.org.
 func (env Env) painter() painter {
 	return painter{env.OutIsTerminal && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb"}
 }

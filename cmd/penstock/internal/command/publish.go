@@ -18,35 +18,34 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
-// publishing is how documents are to be written to etcd: the flags that push and
-// rollback share.
-type publishing struct {
+// publishOptions is the flags that push and rollback share.
+type publishOptions struct {
 	message, author   string
 	expect            int64
 	yes, dryRun, wait bool
 	confirmRemovals   bool
-	patience
+	waitOptions
 }
 
-func publishingFlags(cmd *cobra.Command) *publishing {
-	var p publishing
+func addPublishFlags(cmd *cobra.Command) *publishOptions {
+	var p publishOptions
 	flags := cmd.Flags()
 	flags.StringVarP(&p.message, "message", "m", "", "why, for the history")
 	flags.StringVar(&p.author, "author", "", "who, for the history (default user@host)")
-	flags.BoolVarP(&p.yes, "yes", "y", false, "do not ask; needed where nobody can be asked")
+	flags.BoolVarP(&p.yes, "yes", "y", false, "do not ask; required without a terminal")
 	flags.BoolVar(&p.confirmRemovals, "confirm-removals", false,
-		"let any share of the rules go where instances hold such changes back; an answer of yes says so too")
+		"allow the removal of any number of rules where instances would hold it back; answering yes does so too")
 	flags.BoolVar(&p.dryRun, "dry-run", false, "show what would change and write nothing")
 	flags.Int64Var(&p.expect, "expect-rev", 0, "fail if anybody wrote after this `revision` (default the one that the changes are shown against)")
-	flags.BoolVar(&p.wait, "wait", false, "wait until every live instance runs by the new revision")
-	patienceFlags(cmd, &p.patience)
+	flags.BoolVar(&p.wait, "wait", false, "wait until every live instance runs the new revision")
+	addWaitFlags(cmd, &p.waitOptions)
 	connection.AddFlags(flags)
 	return &p
 }
 
-// check finds what is wrong with the flags before anything is done.
-func (p *publishing) check(cmd *cobra.Command, env Env) error {
-	if err := p.patience.check(cmd, p.wait); err != nil {
+// check returns an error if the flags are invalid.
+func (p *publishOptions) check(cmd *cobra.Command, env Env) error {
+	if err := p.waitOptions.check(cmd, p.wait); err != nil {
 		return err
 	}
 	switch {
@@ -61,11 +60,10 @@ func (p *publishing) check(cmd *cobra.Command, env Env) error {
 	}
 }
 
-// publish shows what the documents change, asks, writes them, and waits, as far
-// as it is to.
-func (p *publishing) publish(ctx context.Context, env Env, s *session, current store.Contents, next documents.Collection) error {
-	changes := documents.Compare(env.judgeStored(current.Documents), next)
-	env.tellChanges(changes)
+// publish shows the changes, asks, writes the documents, and waits, as the flags say.
+func (p *publishOptions) publish(ctx context.Context, env Env, s *session, current store.Contents, next documents.Collection) error {
+	changes := documents.Compare(env.parseStored(current.Documents), next)
+	env.printChanges(changes)
 	push := store.Push{Expect: cmp.Or(p.expect, current.Revision), Message: p.message, Author: cmp.Or(p.author, whoami())}
 	for _, d := range next.Documents {
 		push.Documents = append(push.Documents, store.Document{Name: d.Name, Data: d.Data})
@@ -98,13 +96,13 @@ func (p *publishing) publish(ctx context.Context, env Env, s *session, current s
 		fmt.Fprintf(env.Out, "%s is at revision %d now\n", s.place(), revision.Revision)
 	}
 	if p.wait {
-		return env.awaitRevision(ctx, s, revision.Revision, p.patience)
+		return env.awaitRevision(ctx, s, revision.Revision, p.waitOptions)
 	}
 	return nil
 }
 
-// confirm asks whether to go ahead, where that has not been said.
-func (p *publishing) confirm(ctx context.Context, env Env, s *session, changes documents.Changes) error {
+// confirm asks whether to write, unless --yes is set.
+func (p *publishOptions) confirm(ctx context.Context, env Env, s *session, changes documents.Changes) error {
 	if p.yes {
 		return nil
 	}
@@ -129,7 +127,7 @@ func (p *publishing) confirm(ctx context.Context, env Env, s *session, changes d
 	return failure{ExitNo, errors.New("nothing was written")}
 }
 
-// whoami returns user@host, as far as that can be told.
+// whoami returns user@host, with "unknown" for what is not known.
 func whoami() string {
 	name, host := "unknown", "unknown"
 	if u, err := user.Current(); err == nil {

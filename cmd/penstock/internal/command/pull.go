@@ -18,16 +18,16 @@ func newPull(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull [DIRECTORY] [flags]",
 		Short: "Fetch the documents in etcd",
-		Long: `Pull makes a directory hold the documents that are in etcd, a file each, which is
-replaced in one step. A directory that holds other documents, or other versions,
-is left alone unless --force is given; then they are replaced and removed. Files
-that are no documents are never touched, nor anything outside the directory.
+		Long: `Pull writes the documents in etcd to a directory, one file each, and replaces files
+atomically. If the directory contains other documents or other versions, it is
+not changed, unless --force is given: then they are removed or replaced. Files
+that are not documents are never touched, nor anything outside the directory.
 
 Without a directory, or for "-", the documents are written to standard output as
 one stream of YAML, each after a line "--- # NAME".
 
-Exit code: 0 when it is done, 1 when the directory holds other documents or etcd
-none, 2 for a wrong command line, 3 when a file or etcd failed.
+Exit code: 0 when it is done, 1 when the directory contains other documents or
+etcd none, 2 for a wrong command line, 3 when a file or etcd failed.
 
 ` + connection.Help,
 		Example: `  penstock pull rules/ --app shop
@@ -60,8 +60,7 @@ none, 2 for a wrong command line, 3 when a file or etcd failed.
 	return cmd
 }
 
-// pullOf reads a revision of the history, or what is in etcd now for 0, as the
-// revision that made it so.
+// pullOf reads a revision of the history, or the present documents for 0.
 func (s *session) pullOf(ctx context.Context, revision int64) (store.Contents, error) {
 	if revision != 0 {
 		return s.at(ctx, revision)

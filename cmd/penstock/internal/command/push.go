@@ -10,32 +10,33 @@ func newPush(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "push PATH... [flags]",
 		Short: "Write documents to etcd, all in one transaction",
-		Long: `Push makes the documents in etcd those at the paths: it validates them, shows what
-would change, asks, and writes all of them in one transaction. Documents that
-are in etcd and not at the paths are deleted; they are listed before. What was
-there stays in the history: see penstock history and penstock rollback.
+		Long: `Push replaces the documents in etcd by those at the paths: it validates them, shows
+what would change, asks, and writes all of them in one transaction. Documents
+that are in etcd but not at the paths are listed and deleted. The earlier
+documents stay in the history: see penstock history and penstock rollback.
 
-When somebody else writes between the comparison and the writing, nothing is
-written, and the exit code is 4.
+If somebody else writes between the comparison and the write, nothing is written,
+and the exit code is 4.
 
-On a terminal push asks before it writes. Where nobody can be asked, in scripts,
-it wants --yes and fails at once without.
+On a terminal push asks before it writes. Without a terminal, as in scripts, it
+needs --yes and fails at once without it.
 
-Instances that are told to hold back changes that take out too many rules at once
-(core.Config.MaxRemoval) let those pass that somebody has agreed to on a terminal,
-or with --confirm-removals. See penstock confirm for what was held back already.
+Instances can hold back changes that remove too many rules at once
+(core.Config.MaxRemoval). They apply such a change if it was confirmed on a
+terminal, or with --confirm-removals. For a change that is already held back, see
+penstock confirm.
 
-With --wait it returns when every live instance has reported the new revision,
-and exits with 1 if one did not in time or has rejected a document, with 5 if no
-instance reports at all. With --min-instances it waits until so many have; 0 says
-that there may be none.
+With --wait push returns when every live instance has reported the new revision.
+It exits with 1 if one does not in time or rejects a document, and with 5 if no
+instance reports at all. With --min-instances it waits until so many have
+reported; 0 means that there may be none.
 
-With --dry-run and --expect-rev it tells whether somebody wrote after the revision.
+With --dry-run and --expect-rev it checks whether somebody wrote after the revision.
 
-Exit code: 0 when etcd holds the documents, 1 when they have mistakes, when the
-answer was no or when --wait was in vain, 2 for a wrong command line, 3 when a
-file or etcd failed, 4 when somebody else wrote meanwhile, 5 when --wait found
-nobody to wait for.
+Exit code: 0 when etcd has the documents, 1 when they have mistakes, when the
+answer was no or when --wait timed out, 2 for a wrong command line, 3 when a file
+or etcd failed, 4 when somebody else wrote meanwhile, 5 when --wait found no
+instance to wait for.
 
 ` + connection.Help,
 		Example: `  penstock push rules/ --app shop --dry-run
@@ -43,12 +44,12 @@ nobody to wait for.
   penstock push rules/ --app shop --yes --wait --timeout 30s   # in a pipeline`,
 		Args: documentPaths(),
 	}
-	p := publishingFlags(cmd)
+	p := addPublishFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		if err := p.check(cmd, env); err != nil {
 			return err
 		}
-		next, err := env.judgeNamed(cmd.Context(), paths)
+		next, err := env.readNamed(cmd.Context(), paths)
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func (u user) stored(t *testing.T) map[string]string {
 	return read(t, directory)
 }
 
-func TestPushMakesEtcdHoldTheDocumentsAndNoOthers(t *testing.T) {
+func TestPushReplacesAllDocuments(t *testing.T) {
 	_, u := startEtcd(t, etcdtest.Options{})
 	from, to := before(t), after(t)
 	got := u.run(t, "push", from, "--yes")
@@ -70,7 +70,7 @@ func TestPushMakesEtcdHoldTheDocumentsAndNoOthers(t *testing.T) {
 	assert.Equal(t, answer{"no differences\nnothing to write: /penstock/shop/ in etcd is at revision 3\n", "", command.ExitDone}, again)
 }
 
-func TestPushOfMistakenDocumentsWritesNothing(t *testing.T) {
+func TestPushOfDocumentsWithMistakesWritesNothing(t *testing.T) {
 	_, u := startEtcd(t, etcdtest.Options{})
 	got := u.run(t, "push", mistaken(t), "--yes")
 	assert.Equal(t, command.ExitNo, got.code)
@@ -106,7 +106,7 @@ func TestPushAsksOnATerminal(t *testing.T) {
 	assert.Equal(t, command.ExitDone, u.run(t, "push", to).code, "nobody is asked about nothing")
 }
 
-func TestOfPushesAtOnceOneIsDone(t *testing.T) {
+func TestOneOfConcurrentPushesSucceeds(t *testing.T) {
 	_, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 0), "--yes").code)
 	const n = 5
@@ -224,7 +224,7 @@ func TestPullToStandardOutput(t *testing.T) {
 	assert.Equal(t, want, u.run(t, "pull", "-"))
 }
 
-func TestDryRunTellsWhetherSomebodyWroteAfterTheExpectedRevision(t *testing.T) {
+func TestDryRunFailsIfSomebodyWroteAfterTheExpectedRevision(t *testing.T) {
 	_, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
 	got := u.run(t, "push", one(t, 3), "--dry-run", "--expect-rev=2")
@@ -270,14 +270,14 @@ func TestInterruptAtTheQuestionWritesNothing(t *testing.T) {
 			In: typed, Out: &out, Err: &errs, Getenv: func(name string) string { return u.env[name] }, InIsTerminal: true,
 		}, []string{"push", directory})
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(errs.String(), "[y/N] ") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(errs.String(), "[y/N] ") }, eventTimeout, time.Millisecond)
 	cancel()
 	assert.Equal(t, command.ExitFailed, <-done)
 	assert.Contains(t, errs.String(), "[y/N] \npenstock: interrupted: nothing was written\n")
 	assert.Empty(t, u.stored(t))
 }
 
-func TestWhoSitsAtATerminalIsToldThatItIsRead(t *testing.T) {
+func TestReadingFromATerminalPrintsANote(t *testing.T) {
 	got := user{terminal: true, types: "flow: []\n"}.run(t, "validate", "-")
 	assert.Equal(t, answer{"1 document, 0 rules, no mistakes\n", "reading from the terminal: end with Ctrl-D, or stop with Ctrl-C\n", command.ExitDone}, got)
 }

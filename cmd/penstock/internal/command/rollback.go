@@ -16,15 +16,15 @@ import (
 func newRollback(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback REVISION [flags]",
-		Short: "Bring the documents of an earlier revision back",
-		Long: `Rollback writes the documents of a revision of the history once more, byte for
-byte, as a new revision. It shows what changes and asks, as push does, and knows
-the same flags. See penstock history for the revisions.
+		Short: "Restore the documents of an earlier revision",
+		Long: `Rollback writes the documents of a revision of the history again, byte for byte, as
+a new revision. It shows what changes and asks, as push does, and has the same
+flags. penstock history lists the revisions.
 
-Exit code: 0 when etcd holds the documents, 1 when they have mistakes, when the
-answer was no or when --wait was in vain, 2 for a wrong command line, 3 when etcd
+Exit code: 0 when etcd has the documents, 1 when they have mistakes, when the
+answer was no or when --wait timed out, 2 for a wrong command line, 3 when etcd
 failed or the history has no such revision, 4 when somebody else wrote meanwhile,
-5 when --wait found nobody to wait for.
+5 when --wait found no instance to wait for.
 
 ` + connection.Help,
 		Example: `  penstock history --app shop
@@ -32,7 +32,7 @@ failed or the history has no such revision, 4 when somebody else wrote meanwhile
   penstock rollback 57 --app shop --yes --wait`,
 		Args: arguments(1, 1, "to which revision? penstock history lists them"),
 	}
-	p := publishingFlags(cmd)
+	p := addPublishFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		revision, err := parseRevision(args[0])
 		if err == nil {
@@ -54,7 +54,7 @@ failed or the history has no such revision, 4 when somebody else wrote meanwhile
 	return cmd
 }
 
-func (p *publishing) rollBack(ctx context.Context, env Env, s *session, revision int64) error {
+func (p *publishOptions) rollBack(ctx context.Context, env Env, s *session, revision int64) error {
 	earlier, err := s.at(ctx, revision)
 	if err != nil {
 		return err

@@ -7,14 +7,14 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/scenario"
 )
 
-// seconds is the value of a flag for a time: in seconds or with a unit, as loads
-// have it.
+// seconds is the value of a flag for a time, in seconds or with a unit, as in load
+// files.
 type seconds time.Duration
 
 // String, Set and Type implement pflag.Value.
 func (s *seconds) String() string {
 	if *s == 0 {
-		return "" // the help of the flag tells the default
+		return "" // the help of the flag states the default
 	}
 	return time.Duration(*s).String()
 }

@@ -17,17 +17,17 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
-// requestTimeout is how long etcd may take for what a command asks of it.
+// requestTimeout is how long etcd may take for a request.
 const requestTimeout = 30 * time.Second
 
-// session is the rules in etcd, for as long as a command runs.
+// session is the connection of a command to the rules in etcd.
 type session struct {
 	settings connection.Settings
 	client   *clientv3.Client
 	store    *store.Store
 }
 
-// open connects to etcd as the flags of a command say.
+// open connects to etcd with the settings of a command.
 func (env Env) open(cmd *cobra.Command) (*session, error) {
 	settings, err := connection.Find(cmd.Context(), cmd.Flags(), env.Getenv)
 	if err != nil {
@@ -50,15 +50,15 @@ func (env Env) open(cmd *cobra.Command) (*session, error) {
 
 func (s *session) close() { _ = s.client.Close() }
 
-// place names the rules in etcd for the user.
+// place describes the rules in etcd for messages.
 func (s *session) place() string { return fmt.Sprintf("%s in etcd", s.settings.Keys.Documents) }
 
-// pull reads what is in etcd.
+// pull reads the present documents in etcd.
 func (s *session) pull(ctx context.Context) (store.Contents, error) {
 	return request(ctx, s, s.store.Pull)
 }
 
-// request asks etcd for something, within a time, and explains what fails.
+// request makes a request to etcd with a timeout and explains its error.
 func request[T any](ctx context.Context, s *session, ask func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -66,37 +66,37 @@ func request[T any](ctx context.Context, s *session, ask func(context.Context) (
 	return answer, s.fail(err)
 }
 
-// fail returns the failure that an error of etcd is to the user.
+// fail converts an error of etcd to one with an exit code.
 func (s *session) fail(err error) error {
 	var overtaken *store.ConflictError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &overtaken):
-		return failure{ExitConflict, conflict(overtaken)}
+		return failure{ExitConflict, conflictError(overtaken)}
 	default:
 		return failure{ExitFailed, s.settings.Explain(err)}
 	}
 }
 
-// input is standard input for a command that reads documents there. Who sits at
-// a terminal is told that it waits for them.
+// input is standard input for a command that reads documents from it. On a terminal it
+// prints a note that the command is waiting for input.
 func (env Env) input() io.Reader {
 	if !env.InIsTerminal {
 		return env.In
 	}
-	return &typed{env: env}
+	return &terminalInput{env: env}
 }
 
-// typed is what somebody types.
-type typed struct {
-	env  Env
-	told bool
+// terminalInput is input from a terminal.
+type terminalInput struct {
+	env   Env
+	noted bool
 }
 
-func (t *typed) Read(p []byte) (int, error) {
-	if !t.told {
-		t.told = true
+func (t *terminalInput) Read(p []byte) (int, error) {
+	if !t.noted {
+		t.noted = true
 		t.env.note("reading from the terminal: end with Ctrl-D, or stop with Ctrl-C")
 	}
 	return t.env.In.Read(p)
@@ -106,14 +106,14 @@ func (env Env) warn(text string) {
 	fmt.Fprintf(env.Err, "penstock: warning: %s\n", wording.Printable(text))
 }
 
-// note tells how it goes on, beside the answer.
+// note prints a progress message to standard error.
 func (env Env) note(format string, args ...any) {
 	fmt.Fprintln(env.Err, wording.Printable(fmt.Sprintf(format, args...)))
 }
 
-// judgeStored reads what documents of etcd say. Their mistakes are not the
-// user's: those documents count as having no rules, which is said.
-func (env Env) judgeStored(stored []store.Document) documents.Collection {
+// parseStored parses documents of etcd. It prints a warning about mistakes and leaves
+// out the rules of those documents.
+func (env Env) parseStored(stored []store.Document) documents.Collection {
 	c := documents.Judge(fromStore(stored))
 	if len(c.Problems) > 0 {
 		env.warn("etcd holds documents with mistakes, whose rules are left out here: " + c.Summary())
@@ -122,9 +122,9 @@ func (env Env) judgeStored(stored []store.Document) documents.Collection {
 	return c
 }
 
-// judgeNamed is [Env.judgeSound] for documents that have to have names of their
-// own, as in etcd.
-func (env Env) judgeNamed(ctx context.Context, paths []string) (documents.Collection, error) {
+// readNamed is like [Env.judgeSound], and returns an error unless the documents have
+// different names, as they must in etcd.
+func (env Env) readNamed(ctx context.Context, paths []string) (documents.Collection, error) {
 	if slices.Contains(paths, "-") {
 		return documents.Collection{}, errors.New("standard input has no name that a document could have in etcd: name files or directories")
 	}
@@ -138,8 +138,8 @@ func (env Env) judgeNamed(ctx context.Context, paths []string) (documents.Collec
 	return c, nil
 }
 
-// judgeSound reads the documents at paths. With mistakes, it shows them and
-// fails.
+// judgeSound reads and parses the documents at paths. If they have mistakes, it prints
+// them and returns an error.
 func (env Env) judgeSound(ctx context.Context, paths []string) (documents.Collection, error) {
 	read, err := documents.Read(ctx, env.input(), paths...)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-func TestStatusOfNobody(t *testing.T) {
+func TestStatusWithoutInstances(t *testing.T) {
 	_, u := startEtcd(t, etcdtest.Options{})
 	got := u.run(t, "status")
 	assert.Equal(t, command.ExitDone, got.code)
@@ -30,7 +30,7 @@ func TestStatusOfNobody(t *testing.T) {
 	}
 }
 
-func TestWaitingForSoManyInstances(t *testing.T) {
+func TestWaitForAMinimumOfInstances(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	startInstance(t, server, "a")
 	var seen notes
@@ -42,17 +42,17 @@ func TestWaitingForSoManyInstances(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		return regexp.MustCompile(`waiting for 1 instance more to report revision \d+; at it: a\n`).MatchString(seen.String())
-	}, patience, 10*time.Millisecond)
+	}, eventTimeout, 10*time.Millisecond)
 	startInstance(t, server, "b")
 	select {
 	case code := <-done:
 		assert.Equal(t, command.ExitDone, code, seen.String())
-	case <-time.After(patience):
+	case <-time.After(eventTimeout):
 		require.Fail(t, "still waiting though both are there", seen.String())
 	}
 }
 
-func TestWaitingForSoManyInstancesInVainSaysWhoIsMissing(t *testing.T) {
+func TestWaitForAMinimumOfInstancesNamesTheMissing(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
 	report := func(name string, revision int) {
@@ -71,7 +71,7 @@ func TestWaitingForSoManyInstancesInVainSaysWhoIsMissing(t *testing.T) {
 	assert.Contains(t, got.out, "\nold ", "how it stands is shown all the same")
 }
 
-func TestStatusNamesWhatIsNoReport(t *testing.T) {
+func TestStatusNamesUnreadableReports(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	startInstance(t, server, "a")
 	_, err := server.Client().Put(t.Context(), "/penstock/shop.instances/b\n", "garbage")
@@ -111,7 +111,7 @@ func TestPushWaitsForInstancesAndStatusShowsThem(t *testing.T) {
 	assert.Contains(t, got.out, "\nc ")
 }
 
-func TestStatusWaitsUntilInstancesComeOrGo(t *testing.T) {
+func TestStatusWaitsUntilInstancesReachTheRevisionOrStop(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	stop := startInstance(t, server, "a")
 	type result struct {
@@ -126,18 +126,18 @@ func TestStatusWaitsUntilInstancesComeOrGo(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		return strings.Contains(seen.String(), "waiting for 1 instance to come to revision 1000: a (at ")
-	}, patience, 10*time.Millisecond)
+	}, eventTimeout, 10*time.Millisecond)
 	stop()
 	select {
 	case r := <-done:
 		assert.Equal(t, command.ExitNobody, r.code)
 		assert.Contains(t, r.out, "no live instance reports")
-	case <-time.After(patience):
+	case <-time.After(eventTimeout):
 		require.Fail(t, "still waiting for an instance that has gone")
 	}
 }
 
-func TestInstancesThatAreBehind(t *testing.T) {
+func TestStatusShowsInstancesThatAreBehind(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
 	_, err := server.Client().Put(t.Context(), "/penstock/shop.instances/old", `{"instance": "old", "revision": 1}`)
@@ -159,7 +159,7 @@ func TestInstancesThatAreBehind(t *testing.T) {
 	assert.Contains(t, got.err, "not every instance came to revision 4 in 1s: old (at 1)")
 }
 
-func TestInstancesOnACopy(t *testing.T) {
+func TestStatusShowsInstancesOnACopy(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
 	_, err := server.Client().Put(t.Context(), "/penstock/shop.instances/old",
@@ -172,7 +172,7 @@ func TestInstancesOnACopy(t *testing.T) {
 	assert.Contains(t, u.run(t, "status", "-o", "json").out, `"copiedAt": "2030-01-01T00:00:00Z"`)
 }
 
-func TestDocumentsThatOtherToolsDeletedAreNotPutDownToThePush(t *testing.T) {
+func TestDeletionsByOtherToolsAreNotAttributedToThePush(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
 	require.Regexp(t, `: revision \d+, 1 document, pushed .* by `, u.run(t, "status").out)
@@ -181,7 +181,7 @@ func TestDocumentsThatOtherToolsDeletedAreNotPutDownToThePush(t *testing.T) {
 	require.Regexp(t, `: revision \d+, 0 documents, written by other tools than penstock\n`, u.run(t, "status").out)
 }
 
-func TestWhatSeveralInstancesRejectIsToldOnce(t *testing.T) {
+func TestRejectionsOfSeveralInstancesAreCombined(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	for i := range 12 {
 		report := fmt.Sprintf(`{"instance": "i%02d", "revision": 9, "rejected": [`+
@@ -199,7 +199,7 @@ func TestWhatSeveralInstancesRejectIsToldOnce(t *testing.T) {
 		"\ni11 rejected b of revision 9:\n  no\n", told)
 }
 
-func TestInstancesThatRejectDocuments(t *testing.T) {
+func TestStatusShowsRejectedDocuments(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	startInstance(t, server, "a")
 	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes", "--wait").code)

@@ -24,17 +24,17 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// patience is longer than anything here takes.
-const patience = 30 * time.Second
+// eventTimeout is longer than any step of a test takes on a busy machine.
+const eventTimeout = 30 * time.Second
 
-// user is somebody who runs penstock.
+// user runs penstock with the given terminal and environment.
 type user struct {
 	env      map[string]string
 	types    string // on standard input
 	terminal bool   // rather than a script
 }
 
-// answer is what a user gets.
+// answer is the output and the exit code of a command.
 type answer struct {
 	out, err string
 	code     int
@@ -47,7 +47,7 @@ func (u user) run(t *testing.T, args ...string) answer {
 	return answer{out, notes.String(), code}
 }
 
-// runBeside lets others read what is written to standard error meanwhile.
+// runBeside runs penstock with standard error written to notes, which others may read meanwhile.
 func (u user) runBeside(t *testing.T, notes io.Writer, args ...string) (out string, code int) {
 	var buffer bytes.Buffer
 	code = command.Run(t.Context(), command.Env{
@@ -76,7 +76,7 @@ func (n *notes) String() string {
 	return n.buffer.String()
 }
 
-// tree makes a directory with the files.
+// tree creates a directory with the files.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	directory := t.TempDir()
@@ -90,7 +90,7 @@ func tree(t *testing.T, files map[string]string) string {
 
 var timeOfDay = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`)
 
-// golden compares with a file of testdata, but for times and the directory of
+// golden compares with a file of testdata, ignoring times and the directory of
 // the test. With UPDATE_GOLDEN set it writes the file.
 func golden(t *testing.T, name, got, directory string) {
 	t.Helper()
@@ -124,8 +124,8 @@ func startInstance(t *testing.T, server *etcdtest.Server, name string) (stop fun
 	return startCareful(t, server, name, 0)
 }
 
-// startCareful starts one that lets no more than that share of its rules go at
-// once.
+// startCareful starts an instance with MaxRemoval: it holds back changes that remove more of
+// its rules at once.
 func startCareful(t *testing.T, server *etcdtest.Server, name string, maxRemoval float64) (stop func()) {
 	t.Helper()
 	silent := slog.New(slog.DiscardHandler)
@@ -135,12 +135,12 @@ func startCareful(t *testing.T, server *etcdtest.Server, name string, maxRemoval
 	engine := core.New(core.Config{Logger: silent, MaxRemoval: maxRemoval})
 	t.Cleanup(engine.Close)
 	require.NoError(t, engine.Follow(t.Context(), source))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 	defer cancel()
 	require.NoError(t, engine.Ready(ctx))
 	require.Eventually(t, func() bool {
 		found, err := server.Client().Get(ctx, "/penstock/shop.instances/"+name)
 		return err == nil && len(found.Kvs) == 1
-	}, patience, 10*time.Millisecond)
+	}, eventTimeout, 10*time.Millisecond)
 	return engine.Close
 }

@@ -14,15 +14,15 @@ func newValidate(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate PATH... [flags]",
 		Short: "Find every mistake in rule documents",
-		Long: `Validate reads rule documents and tells every mistake at once: the place, what
-is wrong and what to do about it. A rule whose name another document has taken
-is a mistake, too.
+		Long: `Validate reads rule documents and shows every mistake at once: the place, what is
+wrong and what to do about it. Two rules with the same name in different documents
+are a mistake, too.
 
-A PATH is a file, a directory or "-" for standard input. Of a directory, the files
-in it that end in .yaml, .yml or .json are documents; what begins with a dot is
-passed over. These are the files that a service reads which follows the directory
-(datasource/file). What else looks like a document, in a folder below, is told to
-be ignored; with --recursive it is read as well, as penstock push reads it.
+A PATH is a file, a directory or "-" for standard input. In a directory, the files
+that end in .yaml, .yml or .json and do not begin with a dot are documents. These
+are the files that a service reads that follows the directory (datasource/file).
+Files in subdirectories that look like documents are listed as ignored; with
+--recursive they are read, too, as by penstock push.
 
 Exit code: 0 without mistakes, 1 with, 2 for a wrong command line, 3 when a file
 cannot be read.`,
@@ -47,13 +47,13 @@ cannot be read.`,
 		if err != nil {
 			return failure{ExitFailed, err}
 		}
-		return env.tellMistakes(documents.Judge(read), ignored, *output)
+		return env.printMistakes(documents.Judge(read), ignored, *output)
 	}
 	return cmd
 }
 
-// tellMistakes writes what was found in documents, and which were ignored.
-func (env Env) tellMistakes(c documents.Collection, ignored []string, output format) error {
+// printMistakes prints the mistakes in documents, and which files were ignored.
+func (env Env) printMistakes(c documents.Collection, ignored []string, output format) error {
 	if len(ignored) > 0 {
 		env.note("ignored, as by a service that follows the directory: %s (penstock push takes what is in folders below: --recursive reads it)",
 			wording.List(ignored))

@@ -46,7 +46,7 @@ func TestValidateShowsEveryMistake(t *testing.T) {
 	golden(t, "validate.txt", got.out, directory)
 }
 
-func TestValidateForMachines(t *testing.T) {
+func TestValidateAsJSON(t *testing.T) {
 	directory := mistaken(t)
 	got := user{}.run(t, "validate", "--recursive", directory, "--output", "json")
 	assert.Equal(t, command.ExitNo, got.code)
@@ -67,7 +67,7 @@ func TestValidateForMachines(t *testing.T) {
 	assert.Contains(t, p.Message, "is -3: must be from 0")
 }
 
-func TestValidateOfSoundDocuments(t *testing.T) {
+func TestValidateOfValidDocuments(t *testing.T) {
 	sound := tree(t, map[string]string{
 		"a.yaml": "flow: [{resource: a, limit: 1}]", "b.json": `{"flow": []}`, "notes.txt": "flow: [",
 	})
@@ -79,7 +79,7 @@ func TestValidateOfSoundDocuments(t *testing.T) {
 	assert.JSONEq(t, `{"documents": 2, "rules": 1, "problems": []}`, got.out)
 }
 
-func TestValidateOfWhatCannotBeRead(t *testing.T) {
+func TestValidateOfUnreadableFilesFails(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(t.TempDir(), "nothing"): "no such file",
 		"":                                    "a path is empty: is a variable not set?",
@@ -138,7 +138,7 @@ func TestValidatePointsAtEveryMistakeOfEveryMalformedDocument(t *testing.T) {
 	}
 }
 
-func TestValidateTakesDocumentsOfOneNameFromSeveralDirectories(t *testing.T) {
+func TestValidateAcceptsTheSameNameInSeveralDirectories(t *testing.T) {
 	directory := tree(t, map[string]string{
 		"one/limits.yaml": "flow: [{resource: a, limit: 1}]\n", "two/limits.yaml": "flow: [{resource: b, limit: 2}]\n",
 	})
@@ -190,14 +190,14 @@ func TestValidateReadsTheFilesThatAServiceReads(t *testing.T) {
 	assert.Empty(t, got.err)
 }
 
-func TestValidateOfADirectoryWithNothingButFolders(t *testing.T) {
+func TestValidateOfADirectoryWithSubdirectoriesOnly(t *testing.T) {
 	directory := tree(t, map[string]string{"eu/a.yaml": "flow: []"})
 	got := user{}.run(t, "validate", directory)
 	assert.Equal(t, command.ExitFailed, got.code)
 	assert.Contains(t, got.err, "holds no documents: their names end in .yaml, .yml, .json; below it are "+directory+"/eu/a.yaml (--recursive reads them)")
 }
 
-func TestValidateOfADocumentThatIsADirectory(t *testing.T) {
+func TestValidateOfADirectoryNamedLikeADocument(t *testing.T) {
 	directory := tree(t, map[string]string{"a.yaml/b.yaml": "flow: []", "c.yaml": "flow: []"})
 	got := user{}.run(t, "validate", directory)
 	assert.Equal(t, command.ExitFailed, got.code)

@@ -10,9 +10,9 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
 
-// awaitRevision waits until the instances have reported the revision, and fails if
-// that takes too long or one of them rejected a document or held all back.
-func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, p patience) error {
+// awaitRevision waits until the instances have reported the revision. It returns an
+// error if that takes too long, or if one rejected a document or held the change back.
+func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, p waitOptions) error {
 	if err := env.await(ctx, s, revision, p); err != nil {
 		return err
 	}
@@ -20,23 +20,23 @@ func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, p 
 	if err != nil {
 		return err
 	}
-	env.tellRejections(reports)
-	switch rejecting, holding := withRejections(reports), holdingBack(reports); {
+	env.printRejections(reports)
+	switch rejecting, holding := countRejecting(reports), countHoldingBack(reports); {
 	case holding > 0:
 		return failure{ExitNo, fmt.Errorf("%s held the change back: see penstock confirm", wording.Count(holding, "instance"))}
 	case rejecting > 0:
 		return failure{ExitNo, fmt.Errorf("%s rejected documents", wording.Count(rejecting, "instance"))}
 	case len(reports) == 0:
-		env.note(nobody)
+		env.note(noInstances)
 	default:
 		fmt.Fprintf(env.Out, "%s at revision %d\n", wording.Count(len(reports), "instance"), revision)
 	}
 	return nil
 }
 
-// awaitWanted waits for a revision, 0 for the present one, without judging what
-// instances report of it.
-func (env Env) awaitWanted(ctx context.Context, s *session, wanted int64, p patience) error {
+// awaitWanted waits until the instances have reported the revision, or the present one
+// if it is 0, even if they rejected documents.
+func (env Env) awaitWanted(ctx context.Context, s *session, wanted int64, p waitOptions) error {
 	if wanted == 0 {
 		found, err := s.present(ctx)
 		if err != nil {
@@ -47,17 +47,17 @@ func (env Env) awaitWanted(ctx context.Context, s *session, wanted int64, p pati
 	return env.await(ctx, s, wanted, p)
 }
 
-// nobody says that there are no instances to wait for or to show.
-const nobody = "no live instance reports: services do when etcd.Options.Instance names them"
+// noInstances is the message if no instance reports.
+const noInstances = "no live instance reports: services do when etcd.Options.Instance names them"
 
-// await returns when every instance that reports has come to the revision, and as
-// many as there have to be. It tells whom it waits for whenever that changes.
-func (env Env) await(ctx context.Context, s *session, revision int64, p patience) error {
+// await waits until every instance that reports, and enough of them, have reached the
+// revision. It prints the instances that it waits for whenever they change.
+func (env Env) await(ctx context.Context, s *session, revision int64, p waitOptions) error {
 	limited, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	w := wait{env: env, revision: revision, patience: p, seen: make(map[string]bool)}
+	w := waiter{env: env, revision: revision, waitOptions: p, seen: make(map[string]bool)}
 	for {
-		err := s.store.WaitFor(limited, revision, w.tell)
+		err := s.store.WaitFor(limited, revision, w.showBehind)
 		var reports []etcd.Report
 		if err == nil {
 			reports, err = s.store.Instances(limited)
@@ -67,12 +67,12 @@ func (env Env) await(ctx context.Context, s *session, revision int64, p patience
 			if reports, err = request(ctx, s, s.store.Instances); err != nil {
 				return err
 			}
-			return failure{ExitNo, w.late(reports)}
+			return failure{ExitNo, w.timeoutError(reports)}
 		case err != nil:
 			return s.fail(err)
-		case len(reports) == 0 && !p.given:
-			return failure{ExitNobody, fmt.Errorf("%s; nobody is known to run by revision %d (--min-instances says how many have to)", nobody, revision)}
-		case w.come(reports):
+		case len(reports) == 0 && !p.minSet:
+			return failure{ExitNobody, fmt.Errorf("%s; nobody is known to run by revision %d (--min-instances says how many have to)", noInstances, revision)}
+		case w.done(reports):
 			return nil
 		}
 		select {
@@ -82,7 +82,7 @@ func (env Env) await(ctx context.Context, s *session, revision int64, p patience
 	}
 }
 
-// names lists instances with their revisions.
+// names returns a list of instances with their revisions.
 func names(reports []etcd.Report) string {
 	list := make([]string, len(reports))
 	for i, r := range reports {
@@ -91,7 +91,7 @@ func names(reports []etcd.Report) string {
 	return wording.List(list)
 }
 
-func withRejections(reports []etcd.Report) int {
+func countRejecting(reports []etcd.Report) int {
 	n := 0
 	for _, r := range reports {
 		if len(r.Rejected) > 0 {
@@ -101,8 +101,8 @@ func withRejections(reports []etcd.Report) int {
 	return n
 }
 
-// holdingBack returns how many instances do not put in force what etcd holds.
-func holdingBack(reports []etcd.Report) int {
+// countHoldingBack returns how many instances hold the present documents back.
+func countHoldingBack(reports []etcd.Report) int {
 	n := 0
 	for _, r := range reports {
 		if r.HeldBack != "" {
@@ -112,13 +112,13 @@ func holdingBack(reports []etcd.Report) int {
 	return n
 }
 
-// tellRejections writes what instances held back, which documents they rejected,
-// and why: once for all instances of which the same is to be told.
-func (env Env) tellRejections(reports []etcd.Report) {
-	var texts []string // in the order in which they came up
+// printRejections prints what instances held back, which documents they rejected, and
+// why. Instances with the same text are combined.
+func (env Env) printRejections(reports []etcd.Report) {
+	var texts []string // in order of occurrence
 	instances := make(map[string][]string)
 	for _, r := range reports {
-		for _, text := range remarks(r) {
+		for _, text := range reportTexts(r) {
 			if instances[text] == nil {
 				texts = append(texts, text)
 			}
@@ -130,8 +130,8 @@ func (env Env) tellRejections(reports []etcd.Report) {
 	}
 }
 
-// remarks returns what there is to tell of an instance, to be put after its name.
-func remarks(r etcd.Report) (texts []string) {
+// reportTexts returns the texts about an instance, to be printed after its name.
+func reportTexts(r etcd.Report) (texts []string) {
 	if r.HeldBack != "" {
 		texts = append(texts, ": "+wording.Printable(r.HeldBack))
 	}

@@ -14,17 +14,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Interrupted is the text of the error of a request that was broken off.
+// Interrupted is the text of the error of a request that was interrupted.
 const Interrupted = "interrupted"
 
-// Connect returns a client of the etcd cluster, which has answered. The caller
-// closes it.
+// Connect returns a client of the etcd cluster, after the cluster has answered a
+// request. The caller closes it.
 func (s Settings) Connect(ctx context.Context) (*clientv3.Client, error) {
 	tls, err := s.tls(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.reach(ctx, tls); err != nil {
+	if err := s.checkReachable(ctx, tls); err != nil {
 		return nil, s.Explain(err)
 	}
 	client, err := clientv3.New(clientv3.Config{
@@ -35,10 +35,10 @@ func (s Settings) Connect(ctx context.Context) (*clientv3.Client, error) {
 		DialTimeout:          s.timeout,
 		DialKeepAliveTime:    10 * time.Second,
 		DialKeepAliveTimeout: 3 * time.Second,
-		Logger:               zap.NewNop(), // errors are told by who meets them
+		Logger:               zap.NewNop(), // the commands report errors
 	})
 	if err == nil {
-		err = s.ask(ctx, client)
+		err = s.ping(ctx, client)
 	}
 	switch {
 	case err == nil:
@@ -47,13 +47,13 @@ func (s Settings) Connect(ctx context.Context) (*clientv3.Client, error) {
 		_ = client.Close()
 	}
 	if ctx.Err() == nil && isTimeout(err) {
-		return nil, s.silent(tls != nil)
+		return nil, s.noAnswerError(tls != nil)
 	}
 	return nil, s.Explain(err)
 }
 
-// ask waits for an answer, whatever it is.
-func (s Settings) ask(ctx context.Context, client *clientv3.Client) error {
+// ping makes a request and returns its error.
+func (s Settings) ping(ctx context.Context, client *clientv3.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	_, err := client.Get(ctx, s.Keys.Documents, clientv3.WithCountOnly())
@@ -64,8 +64,8 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded
 }
 
-// Explain returns an error of a request with what to do about it. Those of
-// Connect are explained already.
+// Explain adds to an error of a request what to do about it. Errors of Connect are
+// already explained.
 func (s Settings) Explain(err error) error {
 	user := fmt.Sprintf("the user %q", s.user)
 	if s.user == "" {
@@ -79,7 +79,7 @@ func (s Settings) Explain(err error) error {
 	case is(err, rpctypes.ErrUserEmpty):
 		return errors.New("etcd asks for a user: set --user or PENSTOCK_USER, and its password by PENSTOCK_PASSWORD or --password-file")
 	case is(err, rpctypes.ErrAuthFailed):
-		return fmt.Errorf("etcd does not know %s (%s) with that password (%s)", user, s.values["user"].from, s.secret.from)
+		return fmt.Errorf("etcd does not know %s (%s) with that password (%s)", user, s.values["user"].from, s.passwordFrom.from)
 	case is(err, rpctypes.ErrPermissionDenied):
 		return fmt.Errorf("etcd does not allow %s to do this: it needs the right to read, and to change rules that to write, all keys that begin with %q: %w",
 			user, strings.TrimSuffix(s.Keys.Documents, "/"), err)
@@ -92,7 +92,7 @@ func (s Settings) Explain(err error) error {
 	}
 }
 
-// is tells whether an error of etcd is the one, however it was handed on.
+// is reports whether an error is the given one of etcd, wrapped or as text.
 func is(err, target error) bool {
 	return errors.Is(err, target) || strings.Contains(err.Error(), rpctypes.ErrorDesc(target))
 }

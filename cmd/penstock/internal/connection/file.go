@@ -20,18 +20,17 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
 )
 
-// file is a file of settings, empty when there is none.
+// file is a settings file; the zero value if there is none.
 type file struct {
 	path   string
 	values map[string]string
 }
 
-// readFile reads the file that the user names, or the one at the usual place if
-// it exists.
+// readFile reads the file that the user names, or the default file if it exists.
 func readFile(ctx context.Context, flags *pflag.FlagSet, getenv func(string) string) (file, error) {
 	named, _ := flags.GetString(configFlag)
 	named = cmp.Or(named, getenv("PENSTOCK_CONFIG"))
-	path := cmp.Or(named, usualPath(getenv))
+	path := cmp.Or(named, defaultPath(getenv))
 	if path == "" {
 		return file{}, nil
 	}
@@ -46,7 +45,7 @@ func readFile(ctx context.Context, flags *pflag.FlagSet, getenv func(string) str
 	return file{path, settings}, err
 }
 
-func usualPath(getenv func(string) string) string {
+func defaultPath(getenv func(string) string) string {
 	directory := getenv("XDG_CONFIG_HOME")
 	if home := getenv("HOME"); directory == "" && home != "" {
 		directory = filepath.Join(home, ".config")
@@ -57,7 +56,8 @@ func usualPath(getenv func(string) string) string {
 	return filepath.Join(directory, "penstock", "config.yaml")
 }
 
-// parseFile reads settings. Errors never hold values, one may be a password.
+// parseFile parses settings. Errors never contain values, because one may be a
+// password.
 func parseFile(path string, data []byte) (map[string]string, error) {
 	settings := make(map[string]string)
 	mapping, err := readMapping(path, data)
@@ -76,7 +76,7 @@ func parseFile(path string, data []byte) (map[string]string, error) {
 	return settings, errors.Join(faults...)
 }
 
-// readMapping returns what a file holds, nil when that is nothing.
+// readMapping returns the mapping in a file, nil if the file is empty.
 func readMapping(path string, data []byte) (*yaml.Node, error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
 	if err != nil {
@@ -84,7 +84,7 @@ func readMapping(path string, data []byte) (*yaml.Node, error) {
 	}
 	var root, another yaml.Node
 	if err := loader.Load(&root); errors.Is(err, io.EOF) {
-		return nil, nil //nolint:nilnil // an empty file is as good as none
+		return nil, nil //nolint:nilnil // an empty file has no settings
 	} else if err != nil {
 		return nil, unreadable(path, err)
 	}
@@ -107,7 +107,7 @@ func unreadable(path string, err error) error {
 	return fmt.Errorf("%s: cannot be read as YAML", path)
 }
 
-// readSetting returns the value of a setting, or what is wrong with it.
+// readSetting returns the value of a setting, or its mistake.
 func readSetting(earlier map[string]string, name string, content *yaml.Node) (text, fault string) {
 	var known []string
 	for _, o := range options() {
@@ -132,14 +132,14 @@ func readSetting(earlier map[string]string, name string, content *yaml.Node) (te
 	}
 }
 
-// secret tells whether the file holds a password.
-func (f file) secret() bool {
+// hasPassword reports whether the file contains a password.
+func (f file) hasPassword() bool {
 	return f.values["password"] != "" || strings.Contains(f.values["user"], ":")
 }
 
-// warning tells of a file with a password that others may read, "" when all is
-// well.
-func warning(path string) string {
+// fileWarning returns a warning if others may read the file, which contains a password;
+// otherwise "".
+func fileWarning(path string) string {
 	info, err := os.Stat(path)
 	if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0 {
 		return ""

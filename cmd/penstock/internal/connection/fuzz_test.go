@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 )
 
-// Whatever a file of settings holds, it makes sound settings or an error.
+// Every settings file results in valid settings or an error.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		"", "app: a", "app: [a]", "- a", "endpoints: [a:1, 'b:2']", "app: &x a\nprefix: *x", "? [a]\n: b", "<<: {app: a}", "app: a\n---\napp: b", "user: a:b:c",

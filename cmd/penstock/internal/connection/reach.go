@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// reach finds out whether any endpoint answers, faster and in plainer words than
-// a client does.
-func (s Settings) reach(ctx context.Context, config *tls.Config) error {
+// checkReachable checks whether any endpoint accepts connections. It is faster than a client
+// and returns clearer errors.
+func (s Settings) checkReachable(ctx context.Context, config *tls.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	answers := make(chan error, len(s.Endpoints))
 	for _, endpoint := range s.Endpoints {
-		go func() { answers <- knock(ctx, endpoint, config) }()
+		go func() { answers <- tryConnect(ctx, endpoint, config) }()
 	}
 	var faults []string
 	for range s.Endpoints {
@@ -30,11 +30,11 @@ func (s Settings) reach(ctx context.Context, config *tls.Config) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
-	return s.unreachable(faults)
+	return s.unreachableError(faults)
 }
 
-// knock opens a connection to an endpoint and closes it.
-func knock(ctx context.Context, endpoint string, config *tls.Config) error {
+// tryConnect opens a connection to an endpoint and closes it.
+func tryConnect(ctx context.Context, endpoint string, config *tls.Config) error {
 	hostPort, err := address(endpoint)
 	if err != nil {
 		return err
@@ -47,13 +47,13 @@ func knock(ctx context.Context, endpoint string, config *tls.Config) error {
 	}
 	conn, err := dialer.DialContext(ctx, "tcp", hostPort)
 	if err != nil {
-		return fmt.Errorf("%s: %w", endpoint, plain(err))
+		return fmt.Errorf("%s: %w", endpoint, shortError(err))
 	}
 	return conn.Close()
 }
 
-// plain cuts from an error what the endpoint tells already.
-func plain(err error) error {
+// shortError shortens an error of a connection.
+func shortError(err error) error {
 	var record tls.RecordHeaderError
 	var untrusted *tls.CertificateVerificationError
 	var op *net.OpError
@@ -71,26 +71,26 @@ func plain(err error) error {
 	}
 }
 
-// unreachable says that etcd cannot be reached, why, and what to try.
-func (s Settings) unreachable(faults []string) error {
-	return fmt.Errorf("etcd cannot be reached:\n  %s\nIs it running there? %s", strings.Join(faults, "\n  "), s.whence())
+// unreachableError returns the error if no endpoint accepts connections.
+func (s Settings) unreachableError(faults []string) error {
+	return fmt.Errorf("etcd cannot be reached:\n  %s\nIs it running there? %s", strings.Join(faults, "\n  "), s.endpointsHint())
 }
 
-// silent says that something is there that does not answer as etcd does.
-func (s Settings) silent(tls bool) error {
+// noAnswerError returns the error if an endpoint accepts connections but does not answer.
+func (s Settings) noAnswerError(tls bool) error {
 	advice := "Does it ask for TLS (https:// endpoints, --cacert), or has the cluster no leader?"
 	if tls {
 		advice = "Does it ask for a certificate (--cert and --key), or has the cluster no leader?"
 	}
 	return fmt.Errorf("%s takes connections but gave no answer in %v.\n%s %s",
-		strings.Join(s.Endpoints, ", "), s.timeout, advice, s.whence())
+		strings.Join(s.Endpoints, ", "), s.timeout, advice, s.endpointsHint())
 }
 
-// whence says where the endpoints come from, and how to set others.
-func (s Settings) whence() string {
+// endpointsHint says how the endpoints were set.
+func (s Settings) endpointsHint() string {
 	v := s.values["endpoints"]
 	if v.level == byDefault {
-		return "This is the default; --endpoints, PENSTOCK_ENDPOINTS or a file of settings name others."
+		return "This is the default; set others with --endpoints, PENSTOCK_ENDPOINTS or a settings file."
 	}
 	return fmt.Sprintf("The endpoints are those of %s.", v.from)
 }

@@ -15,27 +15,28 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
 
-// Settings say how to reach etcd and what of it is meant.
+// Settings are the settings of the connection to etcd, and the keys of the
+// application.
 type Settings struct {
 	Keys      etcd.Keys
 	Endpoints []string
 	Warnings  []string // for the user, about the settings themselves
 
-	values   values
-	timeout  time.Duration
-	user     string
-	password string
-	secret   value // where the password came from
+	values       values
+	timeout      time.Duration
+	user         string
+	password     string
+	passwordFrom value // the setting that contains the password
 }
 
-// Find returns the settings that flags, environment and file make, or all that
-// is wrong with them. The error never holds a password.
+// Find returns the settings from flags, environment and file, or all their mistakes.
+// The error never contains a password.
 func Find(ctx context.Context, flags *pflag.FlagSet, getenv func(string) string) (Settings, error) {
 	config, err := readFile(ctx, flags, getenv)
 	if err != nil {
 		return Settings{}, err
 	}
-	s := Settings{values: gather(flags, getenv, config)}
+	s := Settings{values: collect(flags, getenv, config)}
 	return s, errors.Join(s.findPrefix(), s.findEndpoints(), s.findTimeout(), s.findUser(ctx, config), s.checkCertificates())
 }
 
@@ -70,7 +71,7 @@ func (s *Settings) findEndpoints() error {
 	return nil
 }
 
-// address returns what to dial for an endpoint.
+// address returns the host and port of an endpoint.
 func address(endpoint string) (hostPort string, err error) {
 	scheme, hostPort, isURL := strings.Cut(endpoint, "://")
 	if isURL {
@@ -80,7 +81,7 @@ func address(endpoint string) (hostPort string, err error) {
 	}
 	host, port, err := net.SplitHostPort(hostPort)
 	switch {
-	case strings.Contains(endpoint, "@"): // it may hold a password
+	case strings.Contains(endpoint, "@"): // it may contain a password
 		return "", errors.New("an endpoint holds a user: set --user instead")
 	case err != nil, host == "", port == "", !slices.Contains([]string{"", "http", "https"}, scheme):
 		return "", fmt.Errorf("the endpoint %q must be HOST:PORT, or a URL such as https://etcd-1:2379", endpoint)
@@ -98,8 +99,8 @@ func (s *Settings) findTimeout() error {
 	return nil
 }
 
-// findUser settles the user and the password, which may come with the name or by
-// itself.
+// findUser determines the user and the password, which may be joined to the name or
+// be set separately.
 func (s *Settings) findUser(ctx context.Context, config file) error {
 	user := s.values["user"]
 	name, password, joined := strings.Cut(user.text, ":")
@@ -113,23 +114,23 @@ func (s *Settings) findUser(ctx context.Context, config file) error {
 	}
 	switch {
 	case joined && user.level > chosen.level:
-		s.password, s.secret = password, user
+		s.password, s.passwordFrom = password, user
 	case own == "password":
-		s.password, s.secret = chosen.text, chosen
+		s.password, s.passwordFrom = chosen.text, chosen
 	case own == "password-file":
 		data, err := files.Read(ctx, chosen.text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", chosen.from, err)
 		}
-		s.password, s.secret = strings.TrimRight(string(data), "\r\n"), chosen
+		s.password, s.passwordFrom = strings.TrimRight(string(data), "\r\n"), chosen
 		s.warn(chosen.text)
 	}
-	if config.secret() {
+	if config.hasPassword() {
 		s.warn(config.path)
 	}
 	switch {
-	case s.user == "" && s.secret.level > unset:
-		return fmt.Errorf("%s sets a password without a user: say --user NAME", s.secret.from)
+	case s.user == "" && s.passwordFrom.level > unset:
+		return fmt.Errorf("%s sets a password without a user: say --user NAME", s.passwordFrom.from)
 	case s.user != "" && s.password == "":
 		return fmt.Errorf("the user %q (%s) has no password: set PENSTOCK_PASSWORD or --password-file FILE", s.user, user.from)
 	}
@@ -137,7 +138,7 @@ func (s *Settings) findUser(ctx context.Context, config file) error {
 }
 
 func (s *Settings) warn(path string) {
-	if text := warning(path); text != "" {
+	if text := fileWarning(path); text != "" {
 		s.Warnings = append(s.Warnings, text)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 )
 
-// world is what settings are found in.
+// world is the flags, the environment and the file of a test.
 type world struct {
 	args   []string
 	env    map[string]string
@@ -44,7 +44,7 @@ func write(t *testing.T, path, data string, mode os.FileMode) string {
 	return path
 }
 
-func TestFlagsCountMoreThanTheEnvironmentAndThatMoreThanTheFile(t *testing.T) {
+func TestFlagsOverrideEnvironmentOverridesFile(t *testing.T) {
 	config := "app: file\nendpoints: [file-1:1, file-2:2]\n"
 	env := map[string]string{"PENSTOCK_APP": "env", "PENSTOCK_ENDPOINTS": "env:1"}
 	for name, test := range map[string]struct {
@@ -75,7 +75,7 @@ func TestFlagsCountMoreThanTheEnvironmentAndThatMoreThanTheFile(t *testing.T) {
 	}
 }
 
-func TestTheFileMayBeElsewhere(t *testing.T) {
+func TestSettingsFileCanBeNamed(t *testing.T) {
 	named := write(t, filepath.Join(t.TempDir(), "x.yaml"), "app: named", 0o600)
 	xdg := t.TempDir()
 	write(t, filepath.Join(xdg, "penstock", "config.yaml"), "app: xdg", 0o600)
@@ -91,7 +91,7 @@ func TestTheFileMayBeElsewhere(t *testing.T) {
 	require.ErrorContains(t, err, "/nowhere/x.yaml", "a file that was named must be there")
 }
 
-func TestWrongSettingsAreToldWithTheirSource(t *testing.T) {
+func TestErrorsOfSettingsNameTheirSource(t *testing.T) {
 	for name, test := range map[string]struct {
 		world world
 		want  string
@@ -123,7 +123,7 @@ func TestWrongSettingsAreToldWithTheirSource(t *testing.T) {
 	}
 }
 
-func TestErrorsNeverHoldPasswords(t *testing.T) {
+func TestErrorsNeverContainPasswords(t *testing.T) {
 	const secret = "hunter2"
 	file := write(t, filepath.Join(t.TempDir(), "password"), secret, 0o600)
 	for name, w := range map[string]world{
@@ -146,7 +146,7 @@ func TestErrorsNeverHoldPasswords(t *testing.T) {
 	}
 }
 
-func TestFilesWithPasswordsThatOthersMayReadAreWarnedAbout(t *testing.T) {
+func TestReadableFilesWithPasswordsCauseAWarning(t *testing.T) {
 	open := func(data string, mode os.FileMode) string {
 		path := write(t, filepath.Join(t.TempDir(), "x.yaml"), data, mode)
 		require.NoError(t, os.Chmod(path, mode)) // whatever the umask

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
 )
 
-// tls returns how to talk TLS, nil when neither an endpoint nor a certificate
-// asks for it.
+// tls returns the TLS configuration, nil if neither an endpoint nor a certificate
+// requires TLS.
 func (s Settings) tls(ctx context.Context) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	wanted := ""
@@ -34,7 +34,7 @@ func (s Settings) tls(ctx context.Context) (*tls.Config, error) {
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
-	return s.agree(config, wanted)
+	return s.checkConsistent(config, wanted)
 }
 
 // keyPair reads a certificate and its key.
@@ -50,9 +50,9 @@ func keyPair(ctx context.Context, cert, key string) (tls.Certificate, error) {
 	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
-// agree makes sure that all endpoints use TLS or none does: those with a plain
-// URL would be spoken to without, passwords included.
-func (s Settings) agree(config *tls.Config, wanted string) (*tls.Config, error) {
+// checkConsistent returns an error if some endpoints use TLS and others do not: passwords would
+// be sent in plain text to those with a plain URL.
+func (s Settings) checkConsistent(config *tls.Config, wanted string) (*tls.Config, error) {
 	var plain string
 	for _, endpoint := range s.Endpoints {
 		switch {
@@ -64,7 +64,7 @@ func (s Settings) agree(config *tls.Config, wanted string) (*tls.Config, error) 
 	}
 	switch {
 	case wanted == "":
-		return nil, nil //nolint:nilnil // no configuration is what the client takes for plain text
+		return nil, nil //nolint:nilnil // without a configuration the client uses plain text
 	case plain != "":
 		return nil, fmt.Errorf("%s asks for TLS and %s for none: make all endpoints https://, or none", wanted, plain)
 	default:

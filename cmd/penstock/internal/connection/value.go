@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// level is how much a setting counts: one of a higher level replaces another.
+// level is the precedence of a setting: a higher level overrides a lower one.
 type level int
 
 const (
@@ -17,18 +17,19 @@ const (
 	byFlag
 )
 
-// value is what an option has been set to.
+// value is the value of an option.
 type value struct {
 	text  string
 	level level
-	from  string // as the user knows it, such as "PENSTOCK_USER"
+	from  string // source, for messages, such as "PENSTOCK_USER"
 }
 
-// values is what the options have been set to, by their names.
+// values are the values of the options, by name.
 type values map[string]value
 
-// gather finds each option where it counts most.
-func gather(flags *pflag.FlagSet, getenv func(string) string, config file) values {
+// collect returns the value of each option. Flags override the environment, which
+// overrides the file.
+func collect(flags *pflag.FlagSet, getenv func(string) string, config file) values {
 	all := make(values)
 	for _, o := range options() {
 		flag := flags.Lookup(o.name)
@@ -46,8 +47,7 @@ func gather(flags *pflag.FlagSet, getenv func(string) string, config file) value
 	return all
 }
 
-// either returns that of two options, of which only one can count, that was set
-// at the higher level.
+// either returns the one of two exclusive options that was set at the higher level.
 func (v values) either(a, b string) (name string, chosen value, err error) {
 	va, vb := v[a], v[b]
 	switch {

@@ -8,25 +8,24 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// Changes is what makes one collection of another.
+// Changes are the differences between two collections.
 type Changes struct {
 	Rules     []RuleChange     // added, changed, removed, then moved, each by name
 	Documents []DocumentChange // by name
 }
 
-// RuleChange is a rule that was added, changed, removed, or moved to another
-// document as it is.
+// RuleChange is a rule that was added, changed, removed, or moved unchanged to another
+// document.
 type RuleChange struct {
 	rules.Difference
-	Moved bool // and no more than that: Change means nothing then
+	Moved bool // moved unchanged; Change has no meaning then
 
-	// From and To are the documents that the rule stands in, "" when it is not
-	// there. They differ when a changed rule moves, too.
+	// From and To are the documents that contain the rule, "" if none does. They
+	// also differ if a changed rule moves.
 	From, To string
 }
 
-// Word returns what became of the rule: "added", "changed", "removed" or
-// "moved".
+// Word returns "added", "changed", "removed" or "moved".
 func (c RuleChange) Word() string {
 	if c.Moved {
 		return "moved"
@@ -34,18 +33,18 @@ func (c RuleChange) Word() string {
 	return c.Change.String()
 }
 
-// DocumentChange is a document that is not the same, be it in comments alone.
+// DocumentChange is a document that differs, perhaps only in comments.
 type DocumentChange struct {
 	Name   string
 	Change rules.Change
 }
 
-// Compare returns what has to be done to make one collection of the other.
+// Compare returns the changes from one collection to another.
 func Compare(from, to Collection) Changes {
 	return Changes{Rules: compareRules(from, to), Documents: compareDocuments(from.Documents, to.Documents)}
 }
 
-// None tells whether the collections are the same, byte for byte.
+// None reports whether the collections are equal, byte for byte.
 func (c Changes) None() bool { return len(c.Rules) == 0 && len(c.Documents) == 0 }
 
 // Removed returns how many documents are deleted.
@@ -61,15 +60,15 @@ func (c Changes) Removed() int {
 
 func compareRules(from, to Collection) []RuleChange {
 	var changes []RuleChange
-	told := make(map[rules.Key]bool)
+	compared := make(map[rules.Key]bool)
 	for _, d := range rules.Diff(from.Rules, to.Rules) {
-		told[rules.Key{Kind: d.Kind, Name: d.Name}] = true
-		changes = append(changes, RuleChange{Difference: d, From: from.home(d.Kind, d.Name), To: to.home(d.Kind, d.Name)})
+		compared[rules.Key{Kind: d.Kind, Name: d.Name}] = true
+		changes = append(changes, RuleChange{Difference: d, From: from.documentOf(d.Kind, d.Name), To: to.documentOf(d.Kind, d.Name)})
 	}
 	var moved []RuleChange
 	for key := range to.Rules.Keys() {
-		before, after := from.home(key.Kind, key.Name), to.home(key.Kind, key.Name)
-		if !told[key] && before != after {
+		before, after := from.documentOf(key.Kind, key.Name), to.documentOf(key.Kind, key.Name)
+		if !compared[key] && before != after {
 			d := rules.Difference{Kind: key.Kind, Name: key.Name}
 			moved = append(moved, RuleChange{Difference: d, Moved: true, From: before, To: after})
 		}

@@ -1,5 +1,5 @@
-// Package documents holds rule documents as the commands of penstock meet them:
-// in files and directories, on standard input, in etcd.
+// Package documents reads, compares and saves the rule documents that the commands
+// of penstock work on: in files and directories, on standard input, in etcd.
 package documents
 
 import (
@@ -12,12 +12,11 @@ import (
 
 // Document is one rule document.
 type Document struct {
-	// Name is what the document is called in etcd: its path below the directory
-	// it was found in, with slashes, or the name of the file.
+	// Name is the name of the document in etcd: its path below the directory that
+	// was read, with slashes, or the name of the file.
 	Name string
 
-	// Place is what the user knows the document by, which messages name: the
-	// path of the file. Empty is the same as the name.
+	// Place is the path of the file, for messages. Empty means the name.
 	Place string
 
 	Data []byte
@@ -25,15 +24,16 @@ type Document struct {
 
 func (d Document) place() string { return cmp.Or(d.Place, d.Name) }
 
-// endings are those of the files in a directory that are documents.
-func endings() []string { return []string{".yaml", ".yml", ".json"} }
+// extensions are the file name extensions of documents.
+func extensions() []string { return []string{".yaml", ".yml", ".json"} }
 
-// IsDocument tells whether a file in a directory is taken for a document.
+// IsDocument reports whether a file in a directory is a document, by its name.
 func IsDocument(name string) bool {
-	return !strings.HasPrefix(path.Base(name), ".") && slices.Contains(endings(), path.Ext(name))
+	return !strings.HasPrefix(path.Base(name), ".") && slices.Contains(extensions(), path.Ext(name))
 }
 
-// Distinct fails when two documents have one name, as they cannot in etcd.
+// Distinct returns an error if two documents have the same name, which is impossible
+// in etcd.
 func Distinct(documents []Document) error {
 	places := make(map[string]string, len(documents))
 	for _, d := range documents {

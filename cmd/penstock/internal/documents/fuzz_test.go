@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
 )
 
-// Whatever a document holds, its mistakes can be shown: each with its message,
-// and with nothing that steers the terminal.
+// The mistakes of any document can be shown: each with its message,
+// and without control characters for the terminal.
 func FuzzShow(f *testing.F) {
 	for _, seed := range []string{
 		"flow: [{resource: 日本, limit: -1}]", "flow:\r\n\t- a\r", "\ufeff", "flow: [\x1b[2J", "{\"flow\":\t[{}]}", "a\u202eb: \xff",

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// judge judges documents given as name, data, and so on.
+// judge calls Judge with documents given as alternating names and data.
 func judge(pairs ...string) documents.Collection {
 	var read []documents.Document
 	for i := 0; i < len(pairs); i += 2 {
@@ -54,7 +54,7 @@ func TestJudgeOfTenThousandRules(t *testing.T) {
 	assert.Equal(t, "5 documents, 10000 rules, no mistakes", c.Summary())
 }
 
-func TestCompareTellsRulesAndDocuments(t *testing.T) {
+func TestCompareListsRulesAndDocuments(t *testing.T) {
 	from := judge(
 		"gone.yaml", "flow: [{resource: gone, limit: 1}]",
 		"shop.yaml", "flow: [{resource: pay, limit: 1}, {resource: kept, limit: 1}, {resource: both, limit: 1}, {resource: still, limit: 1}]",

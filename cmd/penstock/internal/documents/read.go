@@ -19,20 +19,19 @@ import (
 // stdin is the path that stands for standard input.
 const stdin = "-"
 
-// Read reads the documents at the paths and returns them by name. A path is a
-// file, a directory or, unless in is nil, "-" for standard input. Of a directory,
-// the files below it that end in .yaml, .yml or .json are documents, at any
-// depth; what begins with a dot is passed over. To name a document twice is an
-// error. Two documents may have one name: see [Distinct].
+// Read reads the documents at the paths and returns them sorted by name. A path is a
+// file, a directory or, unless in is nil, "-" for standard input. In a directory, all
+// files that end in .yaml, .yml or .json are documents, at any depth, except those
+// whose path has a part that begins with a dot. Naming a file twice is an error. Two
+// documents may have the same name: see [Distinct].
 func Read(ctx context.Context, in io.Reader, paths ...string) ([]Document, error) {
 	r := reader{ctx: ctx, in: in}
 	return r.read(paths)
 }
 
-// ReadFlat reads documents as [Read] does, but of a directory those alone that a
-// service reads which is given it (datasource/file): no others than those in the
-// directory itself. It returns also the places of files that look like documents
-// and are none for such a service.
+// ReadFlat is like [Read], but reads only the files that a service reads from a
+// directory (datasource/file): those in the directory itself, not below it. It also
+// returns the places of files that look like documents but are ignored by a service.
 func ReadFlat(ctx context.Context, in io.Reader, paths ...string) (read []Document, ignored []string, err error) {
 	r := reader{ctx: ctx, in: in, flat: true}
 	read, err = r.read(paths)
@@ -43,7 +42,7 @@ func ReadFlat(ctx context.Context, in io.Reader, paths ...string) (read []Docume
 type reader struct {
 	ctx  context.Context //nolint:containedctx // it lives as long as one call
 	in   io.Reader
-	flat bool // not below the directories that are named
+	flat bool // read no subdirectories
 
 	ignored []string
 }
@@ -94,7 +93,7 @@ func (r *reader) readPath(path string) ([]Document, error) {
 func (r *reader) readDirectory(directory string) ([]Document, error) {
 	documents, err := r.scan(directory)
 	if err == nil && len(documents) == 0 {
-		err = fmt.Errorf("%s holds no documents: their names end in %s", directory, strings.Join(endings(), ", "))
+		err = fmt.Errorf("%s holds no documents: their names end in %s", directory, strings.Join(extensions(), ", "))
 		if len(r.ignored) > 0 {
 			err = fmt.Errorf("%w; below it are %s (--recursive reads them)", err, wording.List(r.ignored))
 		}
@@ -102,7 +101,7 @@ func (r *reader) readDirectory(directory string) ([]Document, error) {
 	return documents, err
 }
 
-// scan returns the documents below a directory, perhaps none.
+// scan returns the documents in a directory, perhaps none.
 func (r *reader) scan(directory string) ([]Document, error) {
 	var documents []Document
 	below := os.DirFS(directory)
@@ -120,14 +119,14 @@ func (r *reader) scan(directory string) ([]Document, error) {
 		case hidden || entry.IsDir() && (!r.flat || !IsDocument(name)):
 			return nil
 		}
-		info, err := fs.Stat(below, name) // of what a link leads to
+		info, err := fs.Stat(below, name) // follows links
 		if r.flat && r.ignores(name, place, info) {
 			return nil
 		}
 		switch {
 		case err == nil && info.IsDir() && !r.flat:
-			// To follow it may lead in circles, to pass over it may leave rules
-			// out unseen.
+			// Following it may lead to cycles; ignoring it may silently leave
+			// out rules.
 			return fmt.Errorf("%s is a link to a directory, which is not followed: name that directory, or begin the link's name with a dot", place)
 		case !IsDocument(name):
 			return nil
@@ -149,9 +148,9 @@ func (r *reader) scan(directory string) ([]Document, error) {
 	return documents, nil
 }
 
-// ignores tells whether a service that is given the directory does not read what
-// is there, and notes it if it looks like a document or leads to some. Info is nil
-// if it cannot be read.
+// ignores reports whether a service does not read the file. It records the file if it
+// looks like a document, or is a link to a directory. info is nil if the file cannot
+// be read.
 func (r *reader) ignores(name, place string, info fs.FileInfo) bool {
 	if IsDocument(name) && !strings.Contains(name, "/") {
 		return false

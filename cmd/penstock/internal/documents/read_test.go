@@ -46,14 +46,14 @@ func TestReadOfADirectoryNamesDocumentsByTheirPathsBelowIt(t *testing.T) {
 	assert.Equal(t, filepath.Join(directory, "admin.yml"), read[0].Place)
 }
 
-func TestReadTakesFilesWhateverTheirNamesAndStandardInput(t *testing.T) {
+func TestReadAcceptsNamedFilesAndStandardInput(t *testing.T) {
 	directory := tree(t, map[string]string{"limits": "1", "sub/b.yaml": "2"})
 	read, err := documents.Read(t.Context(), strings.NewReader("3"), filepath.Join(directory, "limits"), filepath.Join(directory, "sub"), "-")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"limits": "1", "b.yaml": "2", "stdin": "3"}, contents(read))
 }
 
-func TestReadFollowsLinksToFilesAsConfigMapsHaveThem(t *testing.T) {
+func TestReadFollowsLinksToFilesAsInConfigMaps(t *testing.T) {
 	directory := tree(t, map[string]string{"..2026/shop.yaml": "1"})
 	require.NoError(t, os.Symlink("..2026", filepath.Join(directory, "..data")))
 	require.NoError(t, os.Symlink("..data/shop.yaml", filepath.Join(directory, "shop.yaml")))
@@ -62,7 +62,7 @@ func TestReadFollowsLinksToFilesAsConfigMapsHaveThem(t *testing.T) {
 	assert.Equal(t, map[string]string{"shop.yaml": "1"}, contents(read))
 }
 
-func TestReadPassesNothingOverInSilence(t *testing.T) {
+func TestReadIgnoresNothingSilently(t *testing.T) {
 	directory := tree(t, map[string]string{
 		"empty/README.md": "", "a/shop.yaml": "", "b/shop.yaml": "", "linked/x.yaml": "", "dangling/x.yaml": "",
 	})
@@ -89,7 +89,7 @@ func TestReadPassesNothingOverInSilence(t *testing.T) {
 	}
 }
 
-func TestReadOfTooLongAnInputIsRefusedByJudge(t *testing.T) {
+func TestTooLongInputIsAMistake(t *testing.T) {
 	read, err := documents.Read(t.Context(), strings.NewReader(strings.Repeat("#", rules.MaxDocumentSize+10)), "-")
 	require.NoError(t, err)
 	c := documents.Judge(read)
@@ -97,7 +97,7 @@ func TestReadOfTooLongAnInputIsRefusedByJudge(t *testing.T) {
 	assert.Contains(t, c.Problems[0].Message, "the most is 1048576")
 }
 
-func TestDistinctRefusesTwoDocumentsOfOneName(t *testing.T) {
+func TestDistinctRejectsTwoDocumentsOfOneName(t *testing.T) {
 	directory := tree(t, map[string]string{"a/shop.yaml": "", "b/shop.yaml": "", "b/else.yaml": ""})
 	read, err := documents.Read(t.Context(), nil, filepath.Join(directory, "a"), filepath.Join(directory, "b"))
 	require.NoError(t, err)

@@ -7,8 +7,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
-// Show writes the mistakes for a reader, each with the line it stands in and a
-// caret below the place.
+// Show prints the mistakes, each with its line and a caret below the column.
 func (c Collection) Show(w io.Writer) {
 	lines := make(map[string][]string)
 	for _, d := range c.Documents {
@@ -24,7 +23,7 @@ func (c Collection) Show(w io.Writer) {
 	}
 }
 
-// Summary tells in a line what the documents hold.
+// Summary returns one line with the number of documents, rules and mistakes.
 func (c Collection) Summary() string {
 	documents := wording.Count(len(c.Documents), "document")
 	if len(c.Problems) > 0 {

@@ -24,7 +24,7 @@ func shown(t *testing.T, document string) (line, caret string) {
 	return line, caret
 }
 
-func TestShowPutsTheCaretBelowThePlace(t *testing.T) {
+func TestShowPutsTheCaretBelowTheColumn(t *testing.T) {
 	for name, test := range map[string]struct{ document, line, caret string }{
 		"plain":          {"flow:\n  - resource: a\n    limit: -1\n", "    limit: -1", "           ^"},
 		"tabs":           {"{\"flow\":\t[{\"resource\":\t\"a\", \"limit\": -1}]}", "{\"flow\":\t[{\"resource\":\t\"a\", \"limit\": -1}]}", "        \t             \t              ^"},
@@ -45,7 +45,7 @@ func TestShowPutsTheCaretBelowThePlace(t *testing.T) {
 	}
 }
 
-func TestShowCutsLongLinesAroundThePlace(t *testing.T) {
+func TestShowShortensLongLinesAroundTheColumn(t *testing.T) {
 	names := strings.Repeat("x", 300)
 	for _, document := range []string{
 		"flow: [{limit: -1, resource: a, name: " + names + "}]",

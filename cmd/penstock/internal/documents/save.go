@@ -12,11 +12,11 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// Save makes a directory hold the documents and no others, and returns what it
-// changed. A directory where that would lose a document is left as it is, with
-// an [UnsavedError], unless it may overwrite. Nothing is written outside the
-// directory, whatever the documents are called and wherever links lead. Each
-// file is replaced in one step.
+// Save writes the documents to a directory, removes all other documents from it, and
+// returns the changes. If that would lose a document, it changes nothing and returns
+// an [UnsavedError], unless overwrite is set. It never writes outside the directory,
+// whatever the names of documents and the targets of links are. Each file is replaced
+// atomically.
 func Save(ctx context.Context, directory string, documents []Document, overwrite bool) ([]DocumentChange, error) {
 	for _, d := range documents {
 		if !fs.ValidPath(d.Name) || d.Name == "." || !filepath.IsLocal(filepath.FromSlash(d.Name)) {
@@ -42,8 +42,8 @@ func Save(ctx context.Context, directory string, documents []Document, overwrite
 	return changes, apply(root, changes, documents)
 }
 
-// find returns the documents in the directory, and the files that have the names
-// of those to save.
+// find returns the documents in the directory, and other files with the names of
+// documents to save.
 func find(ctx context.Context, root *os.Root, directory string, documents []Document) ([]Document, error) {
 	there, err := (&reader{ctx: ctx}).scan(directory)
 	if err != nil {
@@ -91,8 +91,7 @@ func apply(root *os.Root, changes []DocumentChange, documents []Document) error 
 	return nil
 }
 
-// replace writes a file under another name and renames it, so that nobody reads
-// half of it.
+// replace writes a temporary file and renames it, so that nobody reads a partial file.
 func replace(root *os.Root, name string, data []byte) error {
 	directory, base := path.Split(name)
 	if directory != "" {

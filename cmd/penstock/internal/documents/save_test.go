@@ -32,7 +32,7 @@ func files(t *testing.T, directory string) map[string]string {
 // some returns documents given as name, data, and so on.
 func some(pairs ...string) []documents.Document { return judge(pairs...).Documents }
 
-func TestSaveMakesTheDirectoryAndTheFiles(t *testing.T) {
+func TestSaveCreatesTheDirectoryAndTheFiles(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "new", "rules")
 	changes, err := documents.Save(t.Context(), directory, some("a.yaml", "1\r\n\x00", "eu/de/b.json", "2", "README", "3"), false)
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestSaveAgainWritesNothing(t *testing.T) {
 	assert.Empty(t, changes)
 }
 
-func TestSaveLosesNothingUnlessItMay(t *testing.T) {
+func TestSaveLosesNothingWithoutOverwrite(t *testing.T) {
 	before := map[string]string{"a.yaml": "mine", "b.yaml": "2", "eu/other.yml": "3", "LIMITS": "4", "notes.md": "5", ".x.yaml": "6"}
 	directory := tree(t, before)
 	wanted := some("a.yaml", "1", "b.yaml", "2", "c.yaml", "3", "LIMITS", "new")
@@ -72,7 +72,7 @@ func TestSaveLosesNothingUnlessItMay(t *testing.T) {
 	}, files(t, directory))
 }
 
-func TestSaveNeverLeavesTheDirectory(t *testing.T) {
+func TestSaveNeverWritesOutsideTheDirectory(t *testing.T) {
 	for _, name := range []string{"../x.yaml", "/etc/x.yaml", "a/../../x.yaml", "a/../x.yaml", "./x.yaml", "a//x.yaml", "", ".", "..", "a/"} {
 		parent := t.TempDir()
 		_, err := documents.Save(t.Context(), filepath.Join(parent, "rules"), some("good.yaml", "1", name, "2"), true)
@@ -98,7 +98,7 @@ func TestSaveDoesNotFollowLinksOutOfTheDirectory(t *testing.T) {
 	assert.Equal(t, "mine", string(data))
 }
 
-func TestSaveRefusesAFileForADirectory(t *testing.T) {
+func TestSaveToAFileIsAnError(t *testing.T) {
 	directory := tree(t, map[string]string{"a": "1"})
 	_, err := documents.Save(t.Context(), filepath.Join(directory, "a"), some("x.yaml", "1"), true)
 	require.Error(t, err)

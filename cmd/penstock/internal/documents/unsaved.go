@@ -8,11 +8,11 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// UnsavedError says which documents of a directory [Save] would lose.
+// UnsavedError lists the documents in a directory that [Save] would lose.
 type UnsavedError struct {
 	Directory string
-	Changed   []string // the names of those that say something else
-	Others    []string // the names of those that are not to be there
+	Changed   []string // names of documents with other content
+	Others    []string // names of documents that are not to be saved
 }
 
 func (e *UnsavedError) Error() string {
@@ -26,7 +26,7 @@ func (e *UnsavedError) Error() string {
 	return fmt.Sprintf("%s holds %s", e.Directory, strings.Join(parts, "; and "))
 }
 
-// unsaved returns an [UnsavedError] if the changes lose anything.
+// unsaved returns an [UnsavedError] if the changes would lose documents.
 func unsaved(directory string, changes []DocumentChange) error {
 	e := &UnsavedError{Directory: directory}
 	for _, c := range changes {

@@ -1,4 +1,4 @@
-// Package files reads what users name: files, pipes, devices.
+// Package files reads files, pipes and devices that users name.
 package files
 
 import (
@@ -9,30 +9,29 @@ import (
 	"os"
 )
 
-// Most is how many bytes are read at most: far more than anything here may have,
-// and nothing against a device that never ends.
+// Most is the highest number of bytes to read: far more than any valid input has, but
+// bounded for a device that never ends.
 const Most = 16 << 20
 
-// Read returns what a file holds. It fails if that is more than [Most], and with
-// the error of ctx as soon as that ends: a pipe may have no writer, or one that
-// has nothing to say.
+// Read returns the content of a file. It returns an error if that is more than [Most],
+// and the error of ctx as soon as that ends, because reading a pipe may block.
 func Read(ctx context.Context, path string) ([]byte, error) {
-	return unlessDone(ctx, func() ([]byte, error) { return read(path) })
+	return readWithContext(ctx, func() ([]byte, error) { return read(path) })
 }
 
-// ReadInput returns what standard input has. It fails as [Read] does.
+// ReadInput returns the content of standard input, with the same errors as [Read].
 func ReadInput(ctx context.Context, in io.Reader) ([]byte, error) {
-	data, err := unlessDone(ctx, func() ([]byte, error) { return readAll(in) })
+	data, err := readWithContext(ctx, func() ([]byte, error) { return readAll(in) })
 	if err != nil {
 		return nil, fmt.Errorf("reading standard input: %w", err)
 	}
 	return data, nil
 }
 
-// unlessDone returns what reading returns, or the error of ctx if that ends
-// before. Nothing can end a read that waits for a pipe: it is left behind, until
-// the process ends or somebody writes.
-func unlessDone(ctx context.Context, reading func() ([]byte, error)) ([]byte, error) {
+// readWithContext returns the result of reading, or the error of ctx if that ends first. A
+// read that blocks on a pipe cannot be interrupted: its goroutine remains until the
+// process ends or somebody writes.
+func readWithContext(ctx context.Context, reading func() ([]byte, error)) ([]byte, error) {
 	type result struct {
 		data []byte
 		err  error

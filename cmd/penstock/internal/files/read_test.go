@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
 )
 
-func TestReadTakesWholeFiles(t *testing.T) {
+func TestReadReturnsCompleteFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	for _, size := range []int{0, 1, files.Most} {
 		require.NoError(t, os.WriteFile(path, make([]byte, size), 0o600))
@@ -25,7 +25,7 @@ func TestReadTakesWholeFiles(t *testing.T) {
 	}
 }
 
-func TestReadRefusesWhatIsTooLong(t *testing.T) {
+func TestReadOfTooLongInputIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	require.NoError(t, os.Truncate(path, files.Most+1))
@@ -35,12 +35,12 @@ func TestReadRefusesWhatIsTooLong(t *testing.T) {
 	require.EqualError(t, err, "reading standard input: it is longer than 16 MiB: is it the right one?")
 }
 
-// endless is a device such as /dev/zero.
+// endless is an infinite reader, such as /dev/zero.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-func TestReadSaysWhatFailed(t *testing.T) {
+func TestReadErrorsNameTheFile(t *testing.T) {
 	_, err := files.Read(t.Context(), filepath.Join(t.TempDir(), "nothing"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = files.Read(t.Context(), t.TempDir())

@@ -1,4 +1,4 @@
-// Package wording puts numbers, names and the texts of others into messages.
+// Package wording formats numbers, names and untrusted text for messages.
 package wording
 
 import (
@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// Printable returns text with whatever could steer a terminal, turn the text
-// around or begin another line replaced: names and messages come from others.
-// Tabs stay.
+// Printable replaces characters that control a terminal, change the direction of text
+// or begin another line, because names and messages may come from others. It keeps
+// tabs.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp) && r != '\t' || r == '\ufeff' {
@@ -20,11 +20,11 @@ func Printable(text string) string {
 	}, text)
 }
 
-// Cell returns text that stands in one cell of a table: printable, and without
-// tabs and blanks in a row.
+// Cell returns text for one cell of a table: printable, without tabs and repeated
+// spaces.
 func Cell(text string) string { return Printable(strings.Join(strings.Fields(text), " ")) }
 
-// Quote returns text in quotes, cut to what a message can bear.
+// Quote returns text in quotes, truncated to 60 characters.
 func Quote(text string) string {
 	const most = 60
 	if runes := []rune(text); len(runes) > most {
@@ -33,7 +33,7 @@ func Quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// Count returns a number of things: "1 rule", "2 rules".
+// Count returns a number with a noun: "1 rule", "2 rules".
 func Count(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -41,7 +41,7 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// List joins names, ten of them at most: "a, b and 3 more".
+// List joins at most ten names: "a, b and 3 more".
 func List(names []string) string {
 	const most = 10
 	text := strings.Join(names[:min(most, len(names))], ", ")

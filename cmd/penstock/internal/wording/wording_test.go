@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
-func TestPrintableLeavesNothingThatSteersATerminal(t *testing.T) {
+func TestPrintableRemovesControlCharacters(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\x1b[31m\nb\tc\u202ed 日本":         "a\ufffd[31m\ufffdb\tc\ufffdd 日本",
 		"two\u2028lines\u2029and\u0085more": "two\ufffdlines\ufffdand\ufffdmore",
@@ -22,17 +22,17 @@ func TestCellsHaveNoTabs(t *testing.T) {
 	assert.Equal(t, "a b \ufffd", wording.Cell(" a\tb\n \x1b"))
 }
 
-func TestQuoteCutsLongTexts(t *testing.T) {
+func TestQuoteTruncatesLongTexts(t *testing.T) {
 	assert.Equal(t, `"a\"b"`, wording.Quote(`a"b`))
 	assert.Equal(t, `"`+strings.Repeat("日", 60)+`…"`, wording.Quote(strings.Repeat("日", 61)))
 }
 
-func TestCountKnowsOneFromMany(t *testing.T) {
+func TestCountUsesSingularAndPlural(t *testing.T) {
 	assert.Equal(t, "0 rules, 1 rule, 2 rules",
 		wording.Count(0, "rule")+", "+wording.Count(1, "rule")+", "+wording.Count(2, "rule"))
 }
 
-func TestListNamesTenAtMost(t *testing.T) {
+func TestListHasAtMostTenNames(t *testing.T) {
 	assert.Equal(t, "a, b", wording.List([]string{"a", "b"}))
 	assert.Equal(t, strings.Repeat("x, ", 9)+"x and 2 more", wording.List(strings.Split("xxxxxxxxxxxx", "")))
 }

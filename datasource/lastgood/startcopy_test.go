@@ -13,10 +13,10 @@ import (
 	"github.com/penstock-go/penstock/datasource/lastgood"
 )
 
-// restartGuarded starts a service with a copy of the documents that holds back
-// what takes out more than half of the rules, and tells how ready it was at each
-// swap of the rules.
-func restartGuarded(t *testing.T, change core.Change, do func(t *testing.T, s *service, ready *[]bool)) {
+// restartWithMaxRemoval starts a service with a copy of the documents that holds back
+// changes that remove more than half of the rules. It records whether the engine was
+// ready at each swap.
+func restartWithMaxRemoval(t *testing.T, change core.Change, do func(t *testing.T, s *service, ready *[]bool)) {
 	t.Helper()
 	path := copyPath(t)
 	savedBy(t, path, change)
@@ -33,8 +33,8 @@ func restartGuarded(t *testing.T, change core.Change, do func(t *testing.T, s *s
 	})
 }
 
-func TestBrokenDocumentKeepsItsLastGoodVersionOverARestart(t *testing.T) {
-	restartGuarded(t, twoDocuments(), func(t *testing.T, s *service, ready *[]bool) {
+func TestBrokenDocumentKeepsItsLastGoodVersionAcrossARestart(t *testing.T) {
+	restartWithMaxRemoval(t, twoDocuments(), func(t *testing.T, s *service, ready *[]bool) {
 		s.deliver(all(9, broken("a"), rule("b", "3", 9)))
 		require.Equal(t, map[string]float64{"a": 1, "b": 3}, s.limits())
 		require.Error(t, s.status().Documents[0].Rejected)
@@ -47,8 +47,8 @@ func TestBrokenDocumentKeepsItsLastGoodVersionOverARestart(t *testing.T) {
 	})
 }
 
-func TestChangeIsHeldBackOverARestart(t *testing.T) {
-	restartGuarded(t, twoDocuments(), func(t *testing.T, s *service, _ *[]bool) {
+func TestChangeIsHeldBackAcrossARestart(t *testing.T) {
+	restartWithMaxRemoval(t, twoDocuments(), func(t *testing.T, s *service, _ *[]bool) {
 		s.deliver(all(9))
 		require.Equal(t, map[string]float64{"a": 1, "b": 2}, s.limits())
 		require.NotNil(t, s.status().HeldBack)
@@ -63,9 +63,9 @@ func TestChangeIsHeldBackOverARestart(t *testing.T) {
 	})
 }
 
-func TestChangeThatWasConfirmedWhileTheServiceWasAwayIsNotHeldBack(t *testing.T) {
+func TestChangeConfirmedWhileTheServiceWasDownIsNotHeldBack(t *testing.T) {
 	for at, goes := range map[int64]bool{8: true, 7: false, 0: false} { // the copy is of revision 7
-		restartGuarded(t, twoDocuments(), func(t *testing.T, s *service, _ *[]bool) {
+		restartWithMaxRemoval(t, twoDocuments(), func(t *testing.T, s *service, _ *[]bool) {
 			change := all(9)
 			change.ConfirmedAt = at
 			s.deliver(change)
@@ -74,8 +74,8 @@ func TestChangeThatWasConfirmedWhileTheServiceWasAwayIsNotHeldBack(t *testing.T)
 	}
 }
 
-func TestEngineThatHasTheRulesIsNotRemindedOfThem(t *testing.T) {
-	restartGuarded(t, twoDocuments(), func(t *testing.T, s *service, ready *[]bool) {
+func TestEngineWithRulesOfTheSourceIgnoresTheCopy(t *testing.T) {
+	restartWithMaxRemoval(t, twoDocuments(), func(t *testing.T, s *service, ready *[]bool) {
 		s.deliver(all(9, rule("a", "5", 9), rule("b", "6", 9)))
 		s.drain()
 		s.follow()
@@ -85,7 +85,7 @@ func TestEngineThatHasTheRulesIsNotRemindedOfThem(t *testing.T) {
 	})
 }
 
-func TestDiskThatHangsKeepsNoRulesAway(t *testing.T) {
+func TestHangingDiskDoesNotBlockTheRules(t *testing.T) {
 	path := copyPath(t)
 	savedBy(t, path, twoDocuments())
 	synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestDiskThatHangsKeepsNoRulesAway(t *testing.T) {
 		require.NoError(t, s.Follow(t.Context(), s.source))
 		go func() {
 			s.source.steps <- func(sink core.Sink) {
-				lastgood.NeverLook(s.kept, sink).Apply(all(9, rule("c", "3", 9)))
+				lastgood.NeverRead(s.kept, sink).Apply(all(9, rule("c", "3", 9)))
 			}
 		}()
 		synctest.Wait()

@@ -21,9 +21,9 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// budget is how long the world is mistreated: PENSTOCK_FAULTS=10m, with
-// -rapid.checks=100000 and -timeout=0, for more than the usual.
-func budget(t *testing.T) time.Duration {
+// faultDuration is how long faults are injected. Set PENSTOCK_FAULTS=10m, with
+// -rapid.checks=100000 and -timeout=0, for a longer run.
+func faultDuration(t *testing.T) time.Duration {
 	t.Helper()
 	if text := os.Getenv("PENSTOCK_FAULTS"); text != "" {
 		longer, err := time.ParseDuration(text)
@@ -36,15 +36,15 @@ func budget(t *testing.T) time.Duration {
 	return 12 * time.Second
 }
 
-// Whatever is done to the documents, to etcd and to the network: the engine only
-// ever has what etcd once held, as a whole and in order, and when all is well
-// again it has what etcd holds.
-func TestWhateverHappensRulesAreThoseOfEtcd(t *testing.T) {
+// Random faults are injected into the documents, etcd and the network. The engine
+// only ever enforces states that etcd has had, complete and in order, and after the
+// faults it enforces the present one.
+func TestRulesMatchEtcdAfterAnyFaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := start(t, etcdtest.Options{Dir: dir})
 	network := newProxy(t, server)
-	end := time.Now().Add(budget(t))
+	end := time.Now().Add(faultDuration(t))
 	rounds, failed := 0, false
 	var slowest time.Duration
 	rapid.Check(t, func(t *rapid.T) {
@@ -52,7 +52,7 @@ func TestWhateverHappensRulesAreThoseOfEtcd(t *testing.T) {
 			return
 		}
 		rounds++
-		w := newWorld(t, server, network, dir, etcd.Prefix(fmt.Sprintf("shop-%d", rounds)))
+		w := newFaultModel(t, server, network, dir, etcd.Prefix(fmt.Sprintf("shop-%d", rounds)))
 		defer w.engine.Close()
 		failed = true
 		t.Repeat(map[string]func(*rapid.T){
@@ -60,7 +60,7 @@ func TestWhateverHappensRulesAreThoseOfEtcd(t *testing.T) {
 			"burst":   w.burst,
 			"compact": w.compact,
 			"stop": func(t *rapid.T) {
-				w.up(t)
+				w.requireServer(t)
 				server.Stop()
 			},
 			"start":   w.start,
@@ -75,36 +75,36 @@ func TestWhateverHappensRulesAreThoseOfEtcd(t *testing.T) {
 			"pass": func(t *rapid.T) {
 				time.Sleep(time.Duration(rapid.IntRange(0, 20).Draw(t, "milliseconds")) * time.Millisecond)
 			},
-			"heal": func(t *rapid.T) { slowest = max(slowest, w.heal(t)) },
+			"recover": func(t *rapid.T) { slowest = max(slowest, w.recoverAndCheck(t)) },
 		})
-		slowest = max(slowest, w.heal(t))
+		slowest = max(slowest, w.recoverAndCheck(t))
 		failed = false
 	})
 	t.Logf("%d rounds, healed within %v", rounds, slowest)
 }
 
-// world is an etcd, an engine that goes by it, and what is known of both.
-type world struct {
+// faultModel is an etcd server, an engine that follows it, and a model of both.
+type faultModel struct {
 	server  *etcdtest.Server
 	network *proxy
 	dir     string // of the server
 	prefix  string
 
-	version int                 // counts the documents written
-	held    map[string]string   // documents in etcd
-	past    []map[string]string // that etcd has held, in order
+	version   int                 // counts the documents written
+	documents map[string]string   // documents in etcd
+	states    []map[string]string // states that etcd has had, in order
 
 	engine *core.Engine
 	source *recorded
-	swaps  []map[string]float64 // that the engine had; Swapped comes before Apply returns
+	swaps  []map[string]float64 // limits after each swap; Swapped is called before Apply returns
 }
 
-func newWorld(t *rapid.T, server *etcdtest.Server, network *proxy, dir, prefix string) *world {
-	client, err := etcd.Open(clientv3.Config{Endpoints: []string{network.endpoint()}}, prefix, impatient())
+func newFaultModel(t *rapid.T, server *etcdtest.Server, network *proxy, dir, prefix string) *faultModel {
+	client, err := etcd.Open(clientv3.Config{Endpoints: []string{network.endpoint()}}, prefix, shortTimeouts())
 	require.NoError(t, err)
-	w := &world{
+	w := &faultModel{
 		server: server, network: network, dir: dir, prefix: prefix, source: &recorded{Source: client},
-		held: map[string]string{}, past: []map[string]string{{}},
+		documents: map[string]string{}, states: []map[string]string{{}},
 	}
 	w.engine = core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Observer: core.Observer{
 		Swapped: func(core.Swap) { w.source.note(func() { w.swaps = append(w.swaps, limits(w.engine)) }) },
@@ -114,41 +114,41 @@ func newWorld(t *rapid.T, server *etcdtest.Server, network *proxy, dir, prefix s
 	return w
 }
 
-// up skips what needs a server that runs.
-func (w *world) up(t *rapid.T) {
+// requireServer skips the step if the server is down.
+func (w *faultModel) requireServer(t *rapid.T) {
 	if w.server.Client() == nil {
 		t.Skip("the server is down")
 	}
 }
 
-func (w *world) start(t *rapid.T) {
+func (w *faultModel) start(t *rapid.T) {
 	if w.server.Client() == nil {
 		require.NoError(t, w.server.Restart())
 	}
 }
 
-func (w *world) restart(t *rapid.T) { require.NoError(t, w.server.Restart()) }
+func (w *faultModel) restart(t *rapid.T) { require.NoError(t, w.server.Restart()) }
 
-// wipe makes the cluster begin anew, without data.
-func (w *world) wipe(t *rapid.T) {
+// wipe restarts the cluster without data.
+func (w *faultModel) wipe(t *rapid.T) {
 	w.server.Stop()
 	require.NoError(t, os.RemoveAll(filepath.Join(w.dir, "member")))
 	require.NoError(t, w.server.Restart())
-	w.held = map[string]string{}
-	w.past = append(w.past, w.held)
+	w.documents = map[string]string{}
+	w.states = append(w.states, w.documents)
 }
 
-func (w *world) compact(t *rapid.T) {
-	w.up(t)
+func (w *faultModel) compact(t *rapid.T) {
+	w.requireServer(t)
 	status, err := w.server.Client().Get(context.Background(), "/")
 	require.NoError(t, err)
 	_, _ = w.server.Client().Compact(context.Background(), status.Header.Revision) // an error if it is compacted already
 }
 
 // write changes some documents in one transaction.
-func (w *world) write(t *rapid.T) {
-	w.up(t)
-	next := maps.Clone(w.held)
+func (w *faultModel) write(t *rapid.T) {
+	w.requireServer(t)
+	next := maps.Clone(w.documents)
 	var ops []clientv3.Op
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 1, 3, rapid.ID).Draw(t, "names") {
 		w.version++
@@ -166,26 +166,26 @@ func (w *world) write(t *rapid.T) {
 	}
 	_, err := w.server.Client().Txn(context.Background()).Then(ops...).Commit()
 	require.NoError(t, err)
-	w.held = next
-	w.past = append(w.past, next)
+	w.documents = next
+	w.states = append(w.states, next)
 }
 
-func (w *world) burst(t *rapid.T) {
+func (w *faultModel) burst(t *rapid.T) {
 	for range 20 {
 		w.write(t)
 	}
 }
 
-// heal makes all well again, sees that the engine comes to what etcd holds and that
-// it came there as it should, and returns how long it took.
-func (w *world) heal(t *rapid.T) time.Duration {
+// recoverAndCheck ends all faults, waits until the engine enforces the documents in etcd,
+// checks the states in between, and returns how long it took.
+func (w *faultModel) recoverAndCheck(t *rapid.T) time.Duration {
 	w.start(t)
 	w.network.restore()
 	began := time.Now()
-	w.await(t) // without anything written
+	w.await(t) // without a further write
 	took := time.Since(began)
-	// The engine may have held the same before, and be on its way through what came
-	// after that. What is written now was never held.
+	// The engine may have been in the same state before, with later changes still
+	// to be applied. The state written now is new.
 	w.put(t, "healed")
 	w.await(t)
 
@@ -194,8 +194,8 @@ func (w *world) heal(t *rapid.T) time.Duration {
 	want := []map[string]float64{inForce}
 	for _, change := range changes {
 		held = applied(held, change)
-		was := slices.IndexFunc(w.past[at:], func(past map[string]string) bool { return maps.Equal(past, held) })
-		require.GreaterOrEqual(t, was, 0, "%v was not held after %v", held, w.past[:at+1])
+		was := slices.IndexFunc(w.states[at:], func(past map[string]string) bool { return maps.Equal(past, held) })
+		require.GreaterOrEqual(t, was, 0, "%v was not held after %v", held, w.states[:at+1])
 		at += was
 		inForce = enforced(inForce, held)
 		want = append(want, inForce)
@@ -207,21 +207,23 @@ func (w *world) heal(t *rapid.T) time.Duration {
 	return took
 }
 
-// await waits until the source has delivered what etcd holds.
-func (w *world) await(t *rapid.T) {
-	require.Eventually(t, func() bool { return maps.Equal(w.source.documents(), w.held) && w.engine.Status().Sources[0].Connected },
-		patience, time.Millisecond)
+// await waits until the source has delivered the present documents.
+func (w *faultModel) await(t *rapid.T) {
+	require.Eventually(t, func() bool {
+		return maps.Equal(w.source.documents(), w.documents) && w.engine.Status().Sources[0].Connected
+	},
+		eventTimeout, time.Millisecond)
 }
 
-// put writes a version of a document that there was not before.
-func (w *world) put(t *rapid.T, name string) {
+// put writes a new version of a document.
+func (w *faultModel) put(t *rapid.T, name string) {
 	w.version++
-	next := maps.Clone(w.held)
+	next := maps.Clone(w.documents)
 	next[name] = limited(name, w.version)
 	_, err := w.server.Client().Put(context.Background(), w.prefix+name, next[name])
 	require.NoError(t, err)
-	w.held = next
-	w.past = append(w.past, next)
+	w.documents = next
+	w.states = append(w.states, next)
 }
 
 // applied returns the documents after a change.
@@ -239,8 +241,8 @@ func applied(documents map[string]string, change core.Change) map[string]string 
 	return after
 }
 
-// enforced returns the limits in force after documents have changed: those of a
-// broken one are as they were.
+// enforced returns the limits in force after documents have changed. A broken
+// document keeps its last limit.
 func enforced(before map[string]float64, documents map[string]string) map[string]float64 {
 	after := map[string]float64{}
 	for name, text := range documents {
@@ -254,7 +256,7 @@ func enforced(before map[string]float64, documents map[string]string) map[string
 	return after
 }
 
-// distinct returns the states without those that are as the one before.
+// distinct returns the states without consecutive duplicates.
 func distinct(states []map[string]float64) []map[string]float64 {
 	return slices.CompactFunc(slices.Clone(states), maps.Equal)
 }
@@ -263,9 +265,9 @@ func distinct(states []map[string]float64) []map[string]float64 {
 type recorded struct {
 	core.Source
 
-	mu      sync.Mutex // guards what follows, and what is noted
+	mu      sync.Mutex // guards the fields below and what note changes
 	changes []core.Change
-	held    map[string]string
+	current map[string]string
 }
 
 func (r *recorded) Run(ctx context.Context, sink core.Sink) error {
@@ -284,7 +286,7 @@ func (r *recorded) applied() (changes []core.Change) {
 }
 
 func (r *recorded) documents() (held map[string]string) {
-	r.note(func() { held = maps.Clone(r.held) })
+	r.note(func() { held = maps.Clone(r.current) })
 	return held
 }
 
@@ -296,5 +298,5 @@ type recorder struct {
 
 func (r recorder) Apply(change core.Change) {
 	r.Sink.Apply(change)
-	r.note(func() { r.changes, r.held = append(r.changes, change), applied(r.held, change) })
+	r.note(func() { r.changes, r.current = append(r.changes, change), applied(r.current, change) })
 }

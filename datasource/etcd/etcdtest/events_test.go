@@ -17,9 +17,9 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-func TestEventsThatArriveAgainAreNotAppliedAgain(t *testing.T) {
+func TestRepeatedEventsAreAppliedOnce(t *testing.T) {
 	server := start(t, etcdtest.Options{})
-	s := follow(t, newSource(t, server.Endpoint(), eager(), repeated()))
+	s := follow(t, newSource(t, server.Endpoint(), shortBackoff(), repeated()))
 	s.awaitDocuments(t, map[string]string{})
 	var want []string
 	for i := range 20 {
@@ -36,7 +36,7 @@ func TestEventsThatArriveAgainAreNotAppliedAgain(t *testing.T) {
 	assert.Len(t, s.applied(), 1+20+1+1)
 }
 
-// slowSink takes its time.
+// slowSink blocks in Apply until the test releases it.
 type slowSink struct {
 	sink
 	entered, leave chan struct{}
@@ -48,25 +48,25 @@ func (s *slowSink) Apply(change core.Change) {
 	<-s.leave
 }
 
-func TestWhatComesWhileAChangeIsAppliedIsOneChange(t *testing.T) {
+func TestEventsDuringAChangeAreMergedIntoOne(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	s := &slowSink{entered: make(chan struct{}, 100), leave: make(chan struct{})}
 	var events atomic.Int64
-	run(t, newSource(t, server.Endpoint(), eager(), onResponse(func(r *pb.WatchResponse) {
+	run(t, newSource(t, server.Endpoint(), shortBackoff(), onResponse(func(r *pb.WatchResponse) {
 		events.Add(int64(len(r.Events)))
 	})), s)
 	<-s.entered
 	s.leave <- struct{}{}
 	put(t, server, "a", "0")
-	<-s.entered         // and holds up what follows
-	for i := range 15 { // as much as the queue holds
+	<-s.entered         // and blocks the changes that follow
+	for i := range 15 { // as many as the queue holds
 		put(t, server, "a", fmt.Sprint(i))
 		put(t, server, fmt.Sprint(i), "x")
 		remove(t, server, fmt.Sprint(i))
 	}
 	put(t, server, "b", "1")
 	last := put(t, server, "a", "last")
-	require.Eventually(t, func() bool { return events.Load() == 1+15*3+2 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return events.Load() == 1+15*3+2 }, eventTimeout, time.Millisecond)
 	close(s.leave)
 	s.awaitDocuments(t, map[string]string{"a": "last", "b": "1"})
 	changes := s.applied()
@@ -75,14 +75,14 @@ func TestWhatComesWhileAChangeIsAppliedIsOneChange(t *testing.T) {
 	s.inOrder(t)
 }
 
-// A member may go on sending when what it has is old: one whose disk hangs still
-// has a leader, and answers.
-func TestWatchThatLagsBehindIsNoticed(t *testing.T) {
+// A member with stale data may go on sending: one whose disk hangs still has a
+// leader, and answers.
+func TestLaggingWatchIsReported(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "a", "1")
 	var lagging atomic.Bool
 	var frozen atomic.Int64
-	opts := eager()
+	opts := shortBackoff()
 	opts.WatchTimeout = 300 * time.Millisecond
 	s := follow(t, newSource(t, server.Endpoint(), opts, onResponse(func(r *pb.WatchResponse) {
 		if lagging.Load() {
@@ -102,7 +102,7 @@ func TestWatchThatLagsBehindIsNoticed(t *testing.T) {
 	s.awaitDocuments(t, map[string]string{"a": "4"})
 }
 
-func TestReadsThatHangDoNotHoldUpWhatTheWatchBrings(t *testing.T) {
+func TestHangingReadsDoNotDelayTheWatch(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	var watching atomic.Bool
 	hung, release := make(chan struct{}, 10), make(chan struct{})
@@ -113,9 +113,9 @@ func TestReadsThatHangDoNotHoldUpWhatTheWatchBrings(t *testing.T) {
 			<-release
 		}
 	})
-	opts := eager()
+	opts := shortBackoff()
 	opts.WatchTimeout = time.Second
-	opts.RequestTimeout = patience
+	opts.RequestTimeout = eventTimeout
 	s := follow(t, newSource(t, server.Endpoint(), opts, hang))
 	s.awaitDocuments(t, map[string]string{})
 	watching.Store(true)
@@ -126,7 +126,7 @@ func TestReadsThatHangDoNotHoldUpWhatTheWatchBrings(t *testing.T) {
 	watching.Store(false)
 }
 
-func TestRunLeavesNothingBehindWheneverItEnds(t *testing.T) {
+func TestRunLeaksNothingWheneverItEnds(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "a", "1")
 	before := goleak.IgnoreCurrent()
@@ -137,5 +137,5 @@ func TestRunLeavesNothingBehindWheneverItEnds(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}
-	require.Eventually(t, func() bool { return goleak.Find(before) == nil }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return goleak.Find(before) == nil }, eventTimeout, 10*time.Millisecond)
 }

@@ -7,18 +7,18 @@ import (
 	"log/slog"
 )
 
-// recall reads the copy and goes by it if the source does not deliver in time.
-func (r *run) recall(ctx context.Context) {
+// applyCopyIfNeeded reads the copy, and applies it if the source does not deliver in time.
+func (r *run) applyCopyIfNeeded(ctx context.Context) {
 	if r.engine.Status().Ready {
-		close(r.looked)
+		close(r.copyRead)
 		return
 	}
 	timer := r.opts.Clock.NewTimer(r.opts.Patience)
 	defer timer.Stop()
-	r.look()
+	r.loadCopy()
 	select {
 	case <-timer.C():
-	case <-r.spoken:
+	case <-r.seen:
 	case <-r.ended:
 	case <-ctx.Done():
 	}
@@ -29,9 +29,9 @@ func (r *run) recall(ctx context.Context) {
 	}
 }
 
-// look reads the copy and reports what is wrong with it.
-func (r *run) look() {
-	defer close(r.looked)
+// loadCopy reads the copy and logs an error of it.
+func (r *run) loadCopy() {
+	defer close(r.copyRead)
 	change, err := r.read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -43,37 +43,37 @@ func (r *run) look() {
 	default:
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.before = &change
+		r.copy = &change
 	}
 }
 
-// awaitCopy returns when the copy has been read, or at the end of the patience: a
-// disk that hangs keeps no rules away.
+// awaitCopy waits until the copy has been read, but no longer than Options.Patience,
+// so that a disk that hangs does not block the rules.
 func (r *run) awaitCopy() {
 	select {
-	case <-r.looked:
+	case <-r.copyRead:
 		return
 	default:
 	}
 	timer := r.opts.Clock.NewTimer(r.opts.Patience)
 	defer timer.Stop()
 	select {
-	case <-r.looked:
+	case <-r.copyRead:
 	case <-timer.C():
 	}
 }
 
-// applyCopy applies the copy, if there is one that had not its turn yet. Complete
-// says that it has to do. Otherwise it is for the engine to hold against it what the
-// source delivers right after: a document that is broken now keeps its last good
-// version, and what takes out too many rules is held back, as if the process had not
-// been started anew. The caller holds mu.
+// applyCopy applies the copy, if there is one and it was not applied yet. If complete
+// is set, the copy stands in for the source. Otherwise the source delivers right
+// after it, and the engine compares that with the copy as if the process had not
+// restarted: a document that is broken now keeps its last good version, and a change
+// that removes too many rules is held back. The caller holds mu.
 func (r *run) applyCopy(complete bool) {
-	if r.before == nil {
+	if r.copy == nil {
 		return
 	}
-	before := *r.before
-	before.Complete = complete
-	r.before = nil
-	r.apply(before)
+	copied := *r.copy
+	copied.Complete = complete
+	r.copy = nil
+	r.apply(copied)
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
-// standing is what etcd holds and who runs by it.
-type standing struct {
-	revision  int64           // that made the documents what they are; 0 when there never were any
-	pushed    *store.Revision // the push that made them so; nil when other tools did
+// fleetStatus is the revision in etcd and the instances that follow it.
+type fleetStatus struct {
+	revision  int64           // of the present documents; 0 if there were never any
+	pushed    *store.Revision // push of that revision; nil if other tools have written
 	documents int
 	instances []etcd.Report
 
-	unreadable []store.Unreadable // among the reports of instances
+	unreadable []store.Unreadable // values that are not reports
 }
 
-func (s standing) behind(r etcd.Report) bool { return r.Revision < s.revision }
+func (s fleetStatus) behind(r etcd.Report) bool { return r.Revision < s.revision }
 
-// good tells whether every instance runs by the revision, with all documents, and
-// not on a copy.
-func (s standing) good() bool {
+// upToDate reports whether every instance runs the revision, with all documents, and not
+// on a copy.
+func (s fleetStatus) upToDate() bool {
 	for _, r := range s.instances {
 		if s.behind(r) || r.HeldBack != "" || len(r.Rejected) > 0 || !r.CopiedAt.IsZero() {
 			return false
@@ -36,23 +36,23 @@ func (s standing) good() bool {
 	return true
 }
 
-// standing reads what etcd holds and what instances report.
-func (s *session) standing(ctx context.Context) (standing, error) {
+// fleetStatus reads the revision in etcd and the reports of the instances.
+func (s *session) fleetStatus(ctx context.Context) (fleetStatus, error) {
 	found, err := s.present(ctx)
 	if err != nil {
-		return standing{}, err
+		return fleetStatus{}, err
 	}
 	reports, err := request(ctx, s, s.store.Reports)
 	found.instances, found.unreadable = reports.Instances, reports.Unreadable
 	return found, err
 }
 
-// present reads what etcd holds: the latest of what was pushed and of what other
-// tools wrote.
-func (s *session) present(ctx context.Context) (standing, error) {
+// present reads the revision in etcd: the later one of the last push and the last write
+// of other tools.
+func (s *session) present(ctx context.Context) (fleetStatus, error) {
 	history, err := request(ctx, s, s.store.History)
 	if err != nil {
-		return standing{}, err
+		return fleetStatus{}, err
 	}
 	first, end := s.settings.Keys.DocumentRange()
 	latest, err := request(ctx, s, func(ctx context.Context) (*clientv3.GetResponse, error) {
@@ -60,22 +60,22 @@ func (s *session) present(ctx context.Context) (standing, error) {
 			clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend))
 	})
 	if err != nil {
-		return standing{}, err
+		return fleetStatus{}, err
 	}
-	found := standing{documents: int(latest.Count)}
+	found := fleetStatus{documents: int(latest.Count)}
 	if len(latest.Kvs) > 0 {
 		found.revision = latest.Kvs[0].ModRevision
 	}
 	if len(history) > 0 && history[0].Revision >= found.revision {
 		found.revision = history[0].Revision
-		if history[0].Documents == found.documents { // else other tools have deleted some since
+		if history[0].Documents == found.documents { // otherwise other tools have deleted some since
 			found.pushed = &history[0]
 		}
 	}
 	return found, nil
 }
 
-func (env Env) tellStanding(s *session, found standing, output format) {
+func (env Env) printStatus(s *session, found fleetStatus, output format) {
 	for _, u := range found.unreadable {
 		env.warn(fmt.Sprintf("the value at %q is left out: %v: delete it unless somebody needs it", u.Key, u.Err))
 	}
@@ -85,7 +85,7 @@ func (env Env) tellStanding(s *session, found standing, output format) {
 	}
 	fmt.Fprintf(env.Out, "%s: %s\n", s.place(), found)
 	if len(found.instances) == 0 {
-		fmt.Fprintln(env.Out, nobody)
+		fmt.Fprintln(env.Out, noInstances)
 		return
 	}
 	fmt.Fprintln(env.Out)
@@ -96,14 +96,14 @@ func (env Env) tellStanding(s *session, found standing, output format) {
 			r.Revision, r.Documents, r.Rules, r.ReportedAt.UTC().Format(time.DateTime), found.state(r))
 	}
 	_ = table.Flush()
-	env.tellRejections(found.instances)
-	if holdingBack(found.instances) > 0 {
+	env.printRejections(found.instances)
+	if countHoldingBack(found.instances) > 0 {
 		fmt.Fprintln(env.Out, "\nWhat is held back is put in force by penstock confirm, or put right by penstock push or rollback.")
 	}
 }
 
-// String tells what etcd holds.
-func (s standing) String() string {
+// String describes the revision in etcd.
+func (s fleetStatus) String() string {
 	if s.revision == 0 {
 		return "there are no documents"
 	}
@@ -118,7 +118,7 @@ func (s standing) String() string {
 	return what
 }
 
-func (s standing) state(r etcd.Report) string {
+func (s fleetStatus) state(r etcd.Report) string {
 	rejected := len(r.Rejected) + r.MoreRejected
 	switch {
 	case !r.CopiedAt.IsZero():
@@ -144,7 +144,7 @@ type unreadableJSON struct {
 	Error string `json:"error"`
 }
 
-func (s standing) json() any {
+func (s fleetStatus) json() any {
 	list := make([]instanceJSON, len(s.instances))
 	for i, r := range s.instances {
 		list[i] = instanceJSON{r, s.behind(r)}

@@ -14,20 +14,20 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// live opens and closes engines until ctx ends.
-func (s *soak) live(ctx context.Context, random *rand.Rand) {
+// churnEngines opens and closes engines until ctx ends.
+func (s *soak) churnEngines(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
-		if err := s.life(time.Duration(random.IntN(30)) * time.Millisecond); err != nil {
-			s.wrong.add("an engine that is closed: %v", err)
+		if err := s.runEngine(time.Duration(random.IntN(30)) * time.Millisecond); err != nil {
+			s.findings.add("an engine that is closed: %v", err)
 		}
-		s.lives.Add(1)
+		s.engines.Add(1)
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// life is that of one engine, which is closed while callers wait for turns that
-// would come in hours.
-func (s *soak) life(length time.Duration) error {
+// runEngine opens an engine and closes it while callers wait in queues that would take
+// hours.
+func (s *soak) runEngine(length time.Duration) error {
 	e := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), MaxResources: 4})
 	defer e.Close()
 	source, err := newSource(s.dir)

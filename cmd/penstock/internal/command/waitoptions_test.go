@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
 
-func TestInstancesThatAreMissingAreNamed(t *testing.T) {
+func TestTimeoutNamesMissingInstances(t *testing.T) {
 	a, b, old := etcd.Report{Instance: "a", Revision: 7}, etcd.Report{Instance: "b", Revision: 8}, etcd.Report{Instance: "old", Revision: 6}
 	for name, test := range map[string]struct {
 		least int
@@ -35,21 +35,21 @@ func TestInstancesThatAreMissingAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var notes bytes.Buffer
-			w := wait{
+			w := waiter{
 				env: Env{Err: &notes}, revision: 7, seen: make(map[string]bool),
-				patience: patience{timeout: 30 * time.Second, least: test.least, given: true},
+				waitOptions: waitOptions{timeout: 30 * time.Second, minInstances: test.least, minSet: true},
 			}
-			w.tell(test.seen)
-			require.False(t, w.come(test.last))
-			require.EqualError(t, w.late(test.last), test.want)
+			w.showBehind(test.seen)
+			require.False(t, w.done(test.last))
+			require.EqualError(t, w.timeoutError(test.last), test.want)
 			assert.NotEmpty(t, notes.String())
 		})
 	}
 }
 
-func TestEnoughInstancesAreThereWhenNoneIsBehind(t *testing.T) {
-	w := wait{env: Env{Err: &bytes.Buffer{}}, revision: 7, seen: make(map[string]bool), patience: patience{least: 1, given: true}}
-	assert.False(t, w.come(nil))
-	assert.False(t, w.come([]etcd.Report{{Instance: "a", Revision: 7}, {Instance: "b", Revision: 6}}))
-	assert.True(t, w.come([]etcd.Report{{Instance: "a", Revision: 7}, {Instance: "b", Revision: 7}}))
+func TestWaitEndsWithEnoughInstancesAndNoneBehind(t *testing.T) {
+	w := waiter{env: Env{Err: &bytes.Buffer{}}, revision: 7, seen: make(map[string]bool), waitOptions: waitOptions{minInstances: 1, minSet: true}}
+	assert.False(t, w.done(nil))
+	assert.False(t, w.done([]etcd.Report{{Instance: "a", Revision: 7}, {Instance: "b", Revision: 6}}))
+	assert.True(t, w.done([]etcd.Report{{Instance: "a", Revision: 7}, {Instance: "b", Revision: 7}}))
 }

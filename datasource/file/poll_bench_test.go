@@ -13,17 +13,17 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// nobody is a sink that takes whatever is delivered.
-type nobody struct{}
+// discardSink is a sink that ignores everything.
+type discardSink struct{}
 
-func (nobody) Apply(core.Change)                           {}
-func (nobody) Disconnected(error)                          {}
-func (nobody) Status() core.SourceStatus                   { return core.SourceStatus{} }
-func (nobody) Document(string) (core.DocumentStatus, bool) { return core.DocumentStatus{}, false }
+func (discardSink) Apply(core.Change)                           {}
+func (discardSink) Disconnected(error)                          {}
+func (discardSink) Status() core.SourceStatus                   { return core.SourceStatus{} }
+func (discardSink) Document(string) (core.DocumentStatus, bool) { return core.DocumentStatus{}, false }
 
-// BenchmarkIdleLook measures a look at documents of which none has changed for
-// long. There are four in a second.
-func BenchmarkIdleLook(b *testing.B) {
+// BenchmarkIdlePoll measures a poll of documents that have not changed for a while.
+// By default there are four polls a second.
+func BenchmarkIdlePoll(b *testing.B) {
 	for _, n := range []int{10, 500, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			dir := b.TempDir()
@@ -33,17 +33,17 @@ func BenchmarkIdleLook(b *testing.B) {
 			time := clock.NewVirtual(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC))
 			source, err := New(dir, Options{Clock: time})
 			require.NoError(b, err)
-			f := follower{source: source, sink: nobody{}}
-			look := func() {
+			f := follower{source: source, sink: discardSink{}}
+			poll := func() {
 				time.Advance(source.opts.Interval)
-				require.NoError(b, f.look())
+				require.NoError(b, f.poll())
 			}
 			for range 20 {
-				look()
+				poll()
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				look()
+				poll()
 			}
 		})
 	}

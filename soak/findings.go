@@ -6,31 +6,31 @@ import (
 	"sync"
 )
 
-// told is how many findings are printed in words.
-const told = 20
+// maxPrinted is how many findings are printed.
+const maxPrinted = 20
 
-// wrong is what was found to be wrong.
-type wrong struct {
+// findings collects findings.
+type findings struct {
 	out   io.Writer
 	mu    sync.Mutex
 	count int
 }
 
-func (w *wrong) add(format string, args ...any) {
+func (w *findings) add(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.count++; w.count <= told {
+	if w.count++; w.count <= maxPrinted {
 		fmt.Fprintf(w.out, "WRONG: "+format+"\n", args...)
 	}
 }
 
-func (w *wrong) total() int {
+func (w *findings) total() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.count
 }
 
-func (w *wrong) err() error {
+func (w *findings) err() error {
 	if n := w.total(); n > 0 {
 		return fmt.Errorf("%d findings are not what was promised", n)
 	}

@@ -20,12 +20,12 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-func TestErrorIsLoggedAgainWhenItSaysSomethingElse(t *testing.T) {
+func TestErrorIsLoggedAgainWhenItsTextChanges(t *testing.T) {
 	reset := func(port int) error {
 		return fmt.Errorf("read tcp 127.0.0.1:%d: connection reset by peer", port)
 	}
 	denied := errors.New("etcdserver: permission denied")
-	var c complaint
+	var c errorLog
 	var now clock.Instant
 	for _, step := range []struct {
 		after time.Duration
@@ -43,12 +43,12 @@ func TestErrorIsLoggedAgainWhenItSaysSomethingElse(t *testing.T) {
 		{time.Millisecond, denied, true},
 	} {
 		now = now.Add(step.after)
-		assert.Equal(t, step.want, c.next(step.err, now), "%v at %v", step.err, now)
+		assert.Equal(t, step.want, c.shouldLog(step.err, now), "%v at %v", step.err, now)
 	}
 	lines := 0
 	for i := range 10_000 {
 		now = now.Add(time.Millisecond)
-		if c.next([]error{reset(i), denied}[i%2], now) {
+		if c.shouldLog([]error{reset(i), denied}[i%2], now) {
 			lines++
 		}
 	}
@@ -56,38 +56,38 @@ func TestErrorIsLoggedAgainWhenItSaysSomethingElse(t *testing.T) {
 	assert.GreaterOrEqual(t, lines, 5)
 }
 
-func TestSameReasonIsReportedInTheSameWords(t *testing.T) {
+func TestErrorsThatDifferOnlyInDigitsAreReportedAsOne(t *testing.T) {
 	first, other := errors.New("read tcp 127.0.0.1:41234: EOF"), errors.New("permission denied")
 	r := &run{Source: &Source{opts: Options{Clock: clock.System()}}}
-	assert.Equal(t, first, r.reason(first))
-	assert.Equal(t, first, r.reason(errors.New("read tcp 127.0.0.1:51235: EOF")))
-	assert.Equal(t, other, r.reason(other))
-	assert.Equal(t, first, r.reason(first))
-	r.connected()
+	assert.Equal(t, first, r.stableError(first))
+	assert.Equal(t, first, r.stableError(errors.New("read tcp 127.0.0.1:51235: EOF")))
+	assert.Equal(t, other, r.stableError(other))
+	assert.Equal(t, first, r.stableError(first))
+	r.markConnected()
 	again := errors.New("read tcp 127.0.0.1:51236: EOF")
-	assert.Equal(t, again, r.reason(again))
+	assert.Equal(t, again, r.stableError(again))
 }
 
-// Documents that change have the report written, and it is looked at in between:
-// each fails for the same cause.
-func TestReportThatCannotBeReadNorWrittenIsLoggedOnce(t *testing.T) {
+// A change of the documents writes the report, and the periodic check reads it:
+// both fail for the same cause.
+func TestMissingPermissionIsLoggedOnceForReadAndWrite(t *testing.T) {
 	var log bytes.Buffer
 	virtual := clock.NewVirtual(time.Now())
 	r := reporter{source: &Source{opts: Options{Clock: virtual, Logger: slog.New(slog.NewTextHandler(&log, nil))}}}
 	denied, away := errors.New("etcdserver: permission denied"), errors.New("connection refused")
 	for range 10 {
-		r.judge(t.Context(), fmt.Errorf("reading it: %w", denied))
+		r.logError(t.Context(), fmt.Errorf("reading it: %w", denied))
 		virtual.Advance(time.Minute)
-		r.judge(t.Context(), fmt.Errorf("writing it: %w", denied))
+		r.logError(t.Context(), fmt.Errorf("writing it: %w", denied))
 		virtual.Advance(time.Minute)
 	}
 	assert.Equal(t, 1, bytes.Count(log.Bytes(), []byte("\n")), log.String())
-	r.judge(t.Context(), fmt.Errorf("writing it: %w", away))
+	r.logError(t.Context(), fmt.Errorf("writing it: %w", away))
 	assert.Equal(t, 2, bytes.Count(log.Bytes(), []byte("\n")), log.String())
 	assert.Contains(t, log.String(), "writing it: connection refused")
 }
 
-func TestConnectionThatTheRunReplacesIsNoReasonToComplain(t *testing.T) {
+func TestErrorOnReplacedConnectionIsNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	r := reporter{source: &Source{opts: Options{Clock: clock.System(), Logger: slog.New(slog.NewTextHandler(&log, nil))}}}
 	replacing := func(code codes.Code) func(context.Context) error {
@@ -102,7 +102,7 @@ func TestConnectionThatTheRunReplacesIsNoReasonToComplain(t *testing.T) {
 	assert.Contains(t, log.String(), "Unavailable")
 }
 
-func TestLeaseIsNotRenewedByAServerThatHangsAndTheErrorSaysSo(t *testing.T) {
+func TestRenewalOnHangingServerFailsWithTimeout(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = silent.Close() }()

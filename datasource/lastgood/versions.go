@@ -9,19 +9,19 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// holdings are the bytes of every version of a document that is in force or may
-// come to be, by the document's name.
+// versionStore keep, by name of the document, every version of it that is in force or
+// may still come into force.
 //
-// A version that is not in force when it is delivered may be so later: when
-// another source gives up the name of a rule, or when an operator confirms. So
-// of each document there are at most two versions between two changes: the one in
-// force, and the one that the source holds.
-type holdings map[string]*document
+// A version that is not in force when it is delivered may be later: when another
+// source releases the name of a rule, or when an operator confirms a removal. Between
+// two changes there are therefore at most two versions of a document: the one in
+// force, and the latest one of the source.
+type versionStore map[string]*document
 
-// document is what there is of one document.
+// document is the versions of one document.
 type document struct {
 	versions []version
-	held     bool // the source holds the last of the versions
+	current  bool // the last version is the present one of the source
 }
 
 type version struct {
@@ -31,12 +31,12 @@ type version struct {
 
 type digest = [sha256.Size]byte
 
-// take takes up what a change brings, before the engine does: nothing that was
-// held is dropped, whether it is in force or not is only known afterwards.
-func (h holdings) take(change core.Change) {
+// add adds the documents of a change, before the engine applies it. It drops no
+// version, because only afterwards is it known which ones are in force.
+func (h versionStore) add(change core.Change) {
 	if change.Complete {
 		for _, d := range h {
-			d.held = false
+			d.current = false
 		}
 	}
 	for _, found := range change.Documents {
@@ -45,19 +45,19 @@ func (h holdings) take(change core.Change) {
 			d = new(document)
 			h[found.Name] = d
 		}
-		if d.held = found.Err == nil; d.held {
-			d.take(found.Data)
+		if d.current = found.Err == nil; d.current {
+			d.add(found.Data)
 		}
 	}
 	for _, name := range change.Removed {
 		if d := h[name]; d != nil {
-			d.held = false
+			d.current = false
 		}
 	}
 }
 
-// take puts a version last.
-func (d *document) take(data []byte) {
+// add makes data the last version.
+func (d *document) add(data []byte) {
 	sum := sha256.Sum256(data)
 	at := slices.IndexFunc(d.versions, func(v version) bool { return v.digest == sum })
 	if at < 0 {
@@ -68,33 +68,33 @@ func (d *document) take(data []byte) {
 	d.versions = append(slices.Delete(d.versions, at, at+1), v)
 }
 
-// settle drops what is neither in force nor held by the source. It returns
-// whether the two differ anywhere: what is in force may then change without a word
-// of the source.
-func (h holdings) settle(status core.SourceStatus) (unsettled bool) {
+// prune drops the versions that are neither in force nor the latest of the source.
+// It returns whether these two differ for any document: the documents in force may
+// then change without a change of the source.
+func (h versionStore) prune(status core.SourceStatus) (differs bool) {
 	inForce := make(map[string]digest, len(status.Documents))
 	for _, d := range status.Documents {
 		inForce[d.Name] = d.Digest
 	}
 	for name := range h {
-		unsettled = h.settleDocument(name, inForce[name]) || unsettled
+		differs = h.pruneDocument(name, inForce[name]) || differs
 	}
-	return unsettled
+	return differs
 }
 
-// settleDocument is settle for one document. The version in force is none if the
-// engine has none, or does not know the document.
-func (h holdings) settleDocument(name string, inForce digest) (unsettled bool) {
+// pruneDocument is prune for one document. inForce is zero if no version of it is
+// in force.
+func (h versionStore) pruneDocument(name string, inForce digest) (differs bool) {
 	d := h[name]
 	if d == nil {
 		return false
 	}
 	last := len(d.versions) - 1
-	if d.held && last == 0 && d.versions[0].digest == inForce {
-		return false // as it mostly is
+	if d.current && last == 0 && d.versions[0].digest == inForce {
+		return false // the common case
 	}
 	var latest digest
-	if d.held {
+	if d.current {
 		latest = d.versions[last].digest
 	}
 	d.versions = slices.DeleteFunc(d.versions, func(v version) bool {
@@ -106,12 +106,12 @@ func (h holdings) settleDocument(name string, inForce digest) (unsettled bool) {
 	return true
 }
 
-// inForce returns the documents that are in force according to the status.
-func (h holdings) inForce(status core.SourceStatus) ([]core.Document, error) {
+// inForce returns the documents that are in force by the status.
+func (h versionStore) inForce(status core.SourceStatus) ([]core.Document, error) {
 	documents := make([]core.Document, 0, len(status.Documents))
 	for _, s := range status.Documents {
 		if s.AppliedAt == 0 {
-			continue // nothing of it ever was
+			continue // no version was ever in force
 		}
 		data, ok := h[s.Name].find(s.Digest)
 		if !ok {
@@ -122,7 +122,7 @@ func (h holdings) inForce(status core.SourceStatus) ([]core.Document, error) {
 	return documents, nil
 }
 
-// find returns the bytes with that digest.
+// find returns the bytes of the version with the digest.
 func (d *document) find(sum digest) ([]byte, bool) {
 	if d == nil {
 		return nil, false
