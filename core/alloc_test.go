@@ -27,9 +27,9 @@ func TestNoCallAllocates(t *testing.T) {
 	all := []flow.Rule{
 		{Resource: "reject", Limit: 1e9},
 		{Resource: "warm", Limit: 1e9, WarmUp: warm},
-		{Resource: "throttle", Limit: 1e9, Control: flow.Throttle},
+		{Resource: "throttle", Limit: 1e9, Algorithm: flow.Throttle},
 		{Resource: "closed", Limit: 0},
-		{Resource: "closed queue", Limit: 0, Control: flow.Throttle},
+		{Resource: "closed queue", Limit: 0, Algorithm: flow.Throttle},
 	}
 	all = append(all, flow.Rule{Match: "pattern*", Limit: 1e9},
 		flow.Rule{Name: "closed pattern", Match: "closed pattern", Limit: 0},
@@ -41,12 +41,12 @@ func TestNoCallAllocates(t *testing.T) {
 		flow.Rule{Resource: "fixed", Limit: 1e9, Algorithm: flow.FixedWindow},
 	)
 	all = append(all, many("ten windows", flow.Rule{Limit: 1e9})...)
-	all = append(all, many("two queues", flow.Rule{Limit: 1e9, Control: flow.Throttle})[:2]...)
+	all = append(all, many("two queues", flow.Rule{Limit: 1e9, Algorithm: flow.Throttle})[:2]...)
 	all = append(all, many("closed windows", flow.Rule{Limit: 0})...)
-	all = append(all, many("closed behind queues", flow.Rule{Limit: 1e9, Control: flow.Throttle, MaxWait: time.Second})[:2]...)
-	all = append(all, many("closed queues", flow.Rule{Limit: 0, Control: flow.Throttle})[:3]...)
+	all = append(all, many("closed behind queues", flow.Rule{Limit: 1e9, Algorithm: flow.Throttle, MaxWait: time.Second})[:2]...)
+	all = append(all, many("closed queues", flow.Rule{Limit: 0, Algorithm: flow.Throttle})[:3]...)
 	all = append(all, flow.Rule{Name: "closed behind", Resource: "closed behind queues"},
-		flow.Rule{Name: "before closed", Resource: "closed behind a queue", Limit: 1e9, Control: flow.Throttle},
+		flow.Rule{Name: "before closed", Resource: "closed behind a queue", Limit: 1e9, Algorithm: flow.Throttle},
 		flow.Rule{Name: "closed behind one", Resource: "closed behind a queue"},
 		flow.Rule{Name: "shared", Match: "shared*", Shared: true, Limit: 1e9},
 		flow.Rule{Name: "shared too", Match: "shared ?", Shared: true, Limit: 1e9},

@@ -13,7 +13,7 @@ import (
 )
 
 func TestAnArrivalSaysWhatItWaitsFor(t *testing.T) {
-	e, c := newEngine(t, flow.Rule{Resource: "r", Limit: 10, Control: flow.Throttle, MaxWait: time.Second})
+	e, c := newEngine(t, flow.Rule{Resource: "r", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second})
 	woken := make([]int, 3)
 	arrivals := make([]*core.Arrival, 3)
 	for i := range arrivals {

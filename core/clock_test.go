@@ -17,7 +17,7 @@ func TestAnEngineWhoseClockStandsElsewhere(t *testing.T) {
 		c := clock.NewVirtual(start)
 		e := core.New(core.Config{Clock: c, Logger: quiet})
 		load(t, e, flow.Rule{Resource: "sliding", Limit: 3}, flow.Rule{Resource: "fixed", Limit: 3, Algorithm: flow.FixedWindow},
-			flow.Rule{Resource: "bucket", Limit: 3, Algorithm: flow.TokenBucket}, flow.Rule{Resource: "throttle", Limit: 1, Control: flow.Throttle})
+			flow.Rule{Resource: "bucket", Limit: 3, Algorithm: flow.TokenBucket}, flow.Rule{Resource: "throttle", Limit: 1, Algorithm: flow.Throttle})
 		for range 3 {
 			for name, want := range map[string]int{"sliding": 3, "fixed": 3, "bucket": 3, "throttle": 1} {
 				assert.Equal(t, want, enter(e, name, 5), "%s at %v", name, c.Now().Time())

@@ -26,7 +26,7 @@ func (c *free) Now() clock.Instant {
 func BenchmarkEntryOfSeveralRules(b *testing.B) {
 	many := func(n int, rule flow.Rule) (rules []flow.Rule) {
 		for i := range n {
-			rule.Name, rule.Resource = fmt.Sprint(rule.Control, i), "r"
+			rule.Name, rule.Resource = fmt.Sprint(rule.Algorithm, i), "r"
 			rules = append(rules, rule)
 		}
 		return rules

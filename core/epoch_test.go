@@ -20,10 +20,10 @@ func TestRulesHoldFromTheEpochOn(t *testing.T) {
 		"strict window":   {Limit: 10, Strict: true},
 		"fixed window":    {Limit: 10, Algorithm: flow.FixedWindow},
 		"token bucket":    {Limit: 10, Algorithm: flow.TokenBucket, Burst: 5},
-		"throttle":        {Limit: 10, Control: flow.Throttle},
+		"throttle":        {Limit: 10, Algorithm: flow.Throttle},
 		"warm-up":         {Limit: 10, WarmUp: flow.WarmUp{Period: 5 * time.Second}},
 		"warming bucket":  {Limit: 10, Algorithm: flow.TokenBucket, WarmUp: flow.WarmUp{Period: 5 * time.Second}},
-		"cold throttle":   {Limit: 10, Control: flow.Throttle, WarmUp: flow.WarmUp{Period: 5 * time.Second}},
+		"cold throttle":   {Limit: 10, Algorithm: flow.Throttle, WarmUp: flow.WarmUp{Period: 5 * time.Second}},
 		"several seconds": {Limit: 10, Window: 3 * time.Second},
 	} {
 		rule.Resource = "r"

@@ -73,7 +73,7 @@ func TestSixtyFourGoroutinesNeverExceedTheCeiling(t *testing.T) {
 		{{Resource: "r", Limit: limit}},
 		{{Resource: "r", Limit: limit, Strict: true}},
 		{{Resource: "r", Limit: limit}, {Name: "other", Resource: "r", Limit: limit + 1}},
-		{{Resource: "r", Limit: limit}, {Name: "throttle", Resource: "r", Limit: 5000, Control: flow.Throttle}},
+		{{Resource: "r", Limit: limit}, {Name: "throttle", Resource: "r", Limit: 5000, Algorithm: flow.Throttle}},
 	} {
 		t.Run(fmt.Sprintf("%d rules, strict %v", len(rules), rules[0].Strict), func(t *testing.T) {
 			recorder := &passes{}

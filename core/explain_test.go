@@ -15,7 +15,7 @@ func TestExplainTellsWhatACallIsHeldAgainst(t *testing.T) {
 	e, _ := newEngine(t,
 		flow.Rule{Name: "shadow", Match: "orders:*", Limit: 1, Shadow: true},
 		flow.Rule{Name: "window", Resource: "orders:create", Limit: 10},
-		flow.Rule{Name: "queue", Match: "~create", Limit: 5, Control: flow.Throttle, MaxWait: time.Second},
+		flow.Rule{Name: "queue", Match: "~create", Limit: 5, Algorithm: flow.Throttle, MaxWait: time.Second},
 		flow.Rule{Name: "mobile", Resource: "orders:create", Limit: 3, Origin: "mobile"},
 	)
 	explain := func(resource string, opts ...core.Option) (names []string) {

@@ -20,7 +20,7 @@ func TestCallsDoNotBlockEachOtherWhileTheirQueuesChangeOrderOrKind(t *testing.T)
 	first.Origin = "x"
 	one := rules.Set{Flow: []flow.Rule{first, second, third}}
 	first.Origin, second.Origin = "", "x"
-	third.Control, third.Algorithm = flow.Reject, flow.TokenBucket
+	third.Algorithm = flow.TokenBucket
 	other := rules.Set{Flow: []flow.Rule{first, second, third}}
 
 	e := core.New(core.Config{Logger: quiet})

@@ -32,9 +32,9 @@ func apart(t *testing.T, passes []clock.Instant, distance time.Duration, queue s
 }
 
 func TestPassesKeepTheirDistanceInEveryQueue(t *testing.T) {
-	own := flow.Rule{Name: "own", Match: "*", Limit: 10, Control: flow.Throttle, MaxWait: time.Second}
-	shared := flow.Rule{Name: "shared", Match: "*", Shared: true, Limit: 100, Control: flow.Throttle, MaxWait: time.Second}
-	half := flow.Rule{Name: "half", Match: "[a-e]*", Shared: true, Limit: 40, Control: flow.Throttle, MaxWait: time.Second}
+	own := flow.Rule{Name: "own", Match: "*", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second}
+	shared := flow.Rule{Name: "shared", Match: "*", Shared: true, Limit: 100, Algorithm: flow.Throttle, MaxWait: time.Second}
+	half := flow.Rule{Name: "half", Match: "[a-e]*", Shared: true, Limit: 40, Algorithm: flow.Throttle, MaxWait: time.Second}
 	for _, list := range [][]flow.Rule{{own, shared}, {shared, own}, {half, shared, own}} {
 		t.Run(list[0].Name, func(t *testing.T) {
 			r := newTraffic(t, list...)
@@ -164,7 +164,7 @@ func TestAWindowThatRefusesAtTheTurnLosesNoTurnOfAnyQueue(t *testing.T) {
 // gives up and whatever rules change meanwhile.
 func TestCallsInSeveralQueuesNeverWaitForEachOther(t *testing.T) {
 	queue := func(name, match string, shared bool, limit float64) flow.Rule {
-		return flow.Rule{Name: name, Match: match, Shared: shared, Limit: limit, Control: flow.Throttle, MaxWait: 20 * time.Second}
+		return flow.Rule{Name: name, Match: match, Shared: shared, Limit: limit, Algorithm: flow.Throttle, MaxWait: 20 * time.Second}
 	}
 	rules := func(i float64) []flow.Rule {
 		return []flow.Rule{
@@ -231,8 +231,8 @@ func TestManyGoroutinesKeepTheDistanceInEveryQueue(t *testing.T) {
 		}
 		assert.Greater(t, len(all), 300)
 	},
-		flow.Rule{Name: "own", Match: "*", Limit: 20, Control: flow.Throttle, MaxWait: 300 * time.Millisecond},
-		flow.Rule{Name: "shared", Match: "*", Shared: true, Limit: 100, Control: flow.Throttle, MaxWait: 300 * time.Millisecond},
+		flow.Rule{Name: "own", Match: "*", Limit: 20, Algorithm: flow.Throttle, MaxWait: 300 * time.Millisecond},
+		flow.Rule{Name: "shared", Match: "*", Shared: true, Limit: 100, Algorithm: flow.Throttle, MaxWait: 300 * time.Millisecond},
 	)
 }
 
@@ -272,7 +272,7 @@ func TestWaitersOfAQueueThatGoesPassByTheOther(t *testing.T) {
 // resource, unless refusals count twice.
 func TestAThrottleAmongOthersCountsWhatItRefusesOnce(t *testing.T) {
 	cold := flow.Rule{
-		Name: "cold", Resource: "r", Limit: 100, Control: flow.Throttle,
+		Name: "cold", Resource: "r", Limit: 100, Algorithm: flow.Throttle,
 		WarmUp: flow.WarmUp{Period: 5 * time.Second, ColdFactor: 10},
 	}
 	e, c := newEngine(t, cold, named("other", throttle("r", 1e6, 0)))

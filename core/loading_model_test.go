@@ -99,7 +99,7 @@ func (m *loaded) drawRule(name string) flow.Rule {
 	switch rapid.IntRange(0, 6).Draw(m.t, "kind") {
 	case 0, 1:
 		if r.Limit, r.Window = 1e6, time.Second; strings.ContainsAny(name, "024") { // the one never becomes the other
-			r.Control = flow.Throttle
+			r.Algorithm = flow.Throttle
 		} else {
 			r.Algorithm = flow.TokenBucket
 		}
@@ -164,11 +164,7 @@ func ruleText(r flow.Rule) string {
 	}
 	add("limit: %v", int(r.Limit))
 	add("window: %v", r.Window)
-	if r.Control == flow.Throttle {
-		add("control: %v", r.Control)
-	} else {
-		add("algorithm: %v", r.Algorithm)
-	}
+	add("algorithm: %v", r.Algorithm)
 	if r.Origin != "" {
 		add("origin: %v", r.Origin)
 	}

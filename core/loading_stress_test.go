@@ -35,7 +35,7 @@ func stormed(prefix string, round int) (set []flow.Rule) {
 		case 3:
 			r.Resource, r.Related = "both", "other"
 		case 4:
-			r.Resource, r.Control, r.MaxWait, r.Limit = "both", flow.Throttle, time.Second, min(limit, 5)
+			r.Resource, r.Algorithm, r.MaxWait, r.Limit = "both", flow.Throttle, time.Second, min(limit, 5)
 		}
 		set = append(set, r)
 	}
@@ -134,7 +134,7 @@ func TestCallsInAStormOfChanges(t *testing.T) {
 
 // Those who wait under a rule are let go whatever becomes of it, and at once.
 func TestWaitersOfRulesThatGo(t *testing.T) {
-	queue := flow.Rule{Name: "queue", Match: "q*", Limit: 1, Window: time.Hour, Control: flow.Throttle, MaxWait: 24 * time.Hour}
+	queue := flow.Rule{Name: "queue", Match: "q*", Limit: 1, Window: time.Hour, Algorithm: flow.Throttle, MaxWait: 24 * time.Hour}
 	exact := queue
 	exact.Match, exact.Resource = "", "q1"
 	window := flow.Rule{Name: "queue", Match: "q*", Limit: 1000}

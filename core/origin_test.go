@@ -44,7 +44,7 @@ func TestAnOriginIsNamedPerResource(t *testing.T) {
 
 func TestQueuesAreForOriginsToo(t *testing.T) {
 	e, _ := newEngine(t,
-		flow.Rule{Name: "slow", Resource: "r", Limit: 1, Control: flow.Throttle, Origin: "batch"},
+		flow.Rule{Name: "slow", Resource: "r", Limit: 1, Algorithm: flow.Throttle, Origin: "batch"},
 		flow.Rule{Name: "bucket", Resource: "r", Limit: 2, Burst: 4, Algorithm: flow.TokenBucket, Origin: flow.OtherOrigins},
 	)
 	assert.Equal(t, 1, enter(e, "r", 5, core.Origin("batch")))

@@ -31,7 +31,7 @@ func TestANameThatLeavesTheOverflowGetsNoSecondCeiling(t *testing.T) {
 		"a fraction":        {flow.Rule{Limit: 2.5}, 2, time.Second, 2},
 		"token bucket":      {flow.Rule{Limit: 5, Burst: 10, Algorithm: flow.TokenBucket}, 10, time.Second, 5},
 		"overdraft":         {flow.Rule{Limit: 5, Algorithm: flow.TokenBucket, Overdraft: true}, 6, time.Second, 5},
-		"throttle":          {flow.Rule{Limit: 2, Control: flow.Throttle}, 1, 500 * time.Millisecond, 1},
+		"throttle":          {flow.Rule{Limit: 2, Algorithm: flow.Throttle}, 1, 500 * time.Millisecond, 1},
 		"shared":            {flow.Rule{Limit: 5, Shared: true}, 5, time.Second, 5},
 		"warming up":        {flow.Rule{Limit: 30, WarmUp: flow.WarmUp{Period: 10 * time.Second}}, 10, time.Second, 10},
 		"warming bucket": {

@@ -31,8 +31,8 @@ func TestNoCallSeesHalfASetOfPatterns(t *testing.T) {
 			{{Name: "a", Match: "n*", Limit: closed, Algorithm: flow.TokenBucket}}, {{Name: "a", Match: "n*", Limit: closed}},
 		},
 		"a queue or a window": {
-			{{Name: "a", Match: "n*", Limit: closed, Control: flow.Throttle}, {Name: "b", Match: "*", Limit: open}},
-			{{Name: "a", Match: "n*", Limit: open, Control: flow.Throttle, MaxWait: time.Hour}, {Name: "b", Match: "*", Limit: closed}},
+			{{Name: "a", Match: "n*", Limit: closed, Algorithm: flow.Throttle}, {Name: "b", Match: "*", Limit: open}},
+			{{Name: "a", Match: "n*", Limit: open, Algorithm: flow.Throttle, MaxWait: time.Hour}, {Name: "b", Match: "*", Limit: closed}},
 		},
 		"origins": {
 			{{Name: "a", Match: "n*", Limit: closed, Origin: "me"}, {Name: "b", Match: "n*", Limit: open, Origin: flow.OtherOrigins}},

@@ -80,10 +80,10 @@ func TestAPatternAppliesToResourcesThatAreKnownAlready(t *testing.T) {
 }
 
 func TestQueuesOfPatterns(t *testing.T) {
-	e, _ := newEngine(t, flow.Rule{Match: "q*", Limit: 10, Control: flow.Throttle})
+	e, _ := newEngine(t, flow.Rule{Match: "q*", Limit: 10, Algorithm: flow.Throttle})
 	assert.Equal(t, 1, enter(e, "q1", 5))
 	assert.Equal(t, 1, enter(e, "q2", 5))
-	load(t, e, flow.Rule{Match: "q*", Limit: 10, Control: flow.Throttle, Shared: true})
+	load(t, e, flow.Rule{Match: "q*", Limit: 10, Algorithm: flow.Throttle, Shared: true})
 	assert.Equal(t, 1, enter(e, "q1", 5))
 	assert.Equal(t, 0, enter(e, "q2", 5))
 }

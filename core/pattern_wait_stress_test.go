@@ -20,7 +20,7 @@ import (
 func TestQueuesOfPatternsUnderStress(t *testing.T) {
 	e := core.New(core.Config{Logger: quiet, MaxResources: 4})
 	defer e.Close()
-	queue := flow.Rule{Name: "q", Match: "n*", Limit: 5000, Control: flow.Throttle, MaxWait: 20 * time.Millisecond}
+	queue := flow.Rule{Name: "q", Match: "n*", Limit: 5000, Algorithm: flow.Throttle, MaxWait: 20 * time.Millisecond}
 	bucket := flow.Rule{Name: "b", Match: "*", Limit: 20_000, Algorithm: flow.TokenBucket, Burst: 5, MaxWait: 10 * time.Millisecond}
 	load(t, e, queue, bucket)
 	var guards sync.Map

@@ -47,7 +47,7 @@ func waitersOf(t *testing.T, e *core.Engine, names []string, each int) (end func
 }
 
 func TestWaitersInTheQueuesOfPatterns(t *testing.T) {
-	queue := flow.Rule{Name: "q", Match: "n*", Limit: 1, Control: flow.Throttle, MaxWait: time.Hour}
+	queue := flow.Rule{Name: "q", Match: "n*", Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Hour}
 	changed := func(change func(r *flow.Rule)) []flow.Rule {
 		r := queue
 		change(&r)
@@ -69,7 +69,7 @@ func TestWaitersInTheQueuesOfPatterns(t *testing.T) {
 		"it is shared":        {changed(func(r *flow.Rule) { r.Shared = true }), 8 * time.Second, map[string]int{"passed": 12}},
 		"another pattern":     {changed(func(r *flow.Rule) { r.Match = "x*" }), 0, map[string]int{"passed": 12}},
 		"another limiter": {
-			changed(func(r *flow.Rule) { r.Control, r.Algorithm = flow.Reject, flow.TokenBucket }), 5 * time.Second,
+			changed(func(r *flow.Rule) { r.Algorithm = flow.TokenBucket }), 5 * time.Second,
 			map[string]int{"passed": 12},
 		},
 		"a window instead": {
@@ -106,7 +106,7 @@ func TestWaitersInTheQueuesOfPatterns(t *testing.T) {
 func TestCloseWakesTheWaitersOfPatterns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := core.New(core.Config{Logger: quiet, MaxResources: 1})
-		load(t, e, flow.Rule{Match: "n*", Limit: 1, Control: flow.Throttle, MaxWait: time.Hour},
+		load(t, e, flow.Rule{Match: "n*", Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Hour},
 			flow.Rule{Name: "bucket", Match: "n*", Limit: 1, Algorithm: flow.TokenBucket, MaxWait: time.Hour, Shared: true})
 		end := waitersOf(t, e, []string{"n0", "n1", "n2"}, 3)
 		start := time.Now()

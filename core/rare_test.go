@@ -25,7 +25,7 @@ func TestARareCallUnderAPatternThatWarmsUpPasses(t *testing.T) {
 		{Limit: 0.05},
 		{Limit: 2, Window: time.Minute},
 		{Limit: 1.5, Window: time.Minute, Algorithm: flow.FixedWindow},
-		{Limit: 2, Control: flow.Throttle},
+		{Limit: 2, Algorithm: flow.Throttle},
 		{Limit: 2, Algorithm: flow.TokenBucket},
 	} {
 		rule.Match, rule.WarmUp.Period = "*", 10*time.Second
@@ -139,7 +139,7 @@ func anyRareRule(t *rapid.T) flow.Rule {
 	case 1:
 		rule.Algorithm = flow.FixedWindow
 	case 2:
-		rule.Control = flow.Throttle
+		rule.Algorithm = flow.Throttle
 	case 3:
 		rule.Algorithm = flow.TokenBucket
 	}

@@ -83,7 +83,7 @@ func TestARuleThatMovesToAnotherResource(t *testing.T) {
 	load(t, e, flow.Rule{Name: "n", Resource: "b", Limit: 1})
 	assert.Equal(t, 5, enter(e, "a", 5))
 	assert.Equal(t, 1, enter(e, "b", 5))
-	load(t, e, flow.Rule{Name: "n", Resource: "b", Limit: 1, Control: flow.Throttle})
+	load(t, e, flow.Rule{Name: "n", Resource: "b", Limit: 1, Algorithm: flow.Throttle})
 	assert.Equal(t, 0, enter(e, "b", 5), "the call that the window let through was this second")
 	c.Advance(time.Second)
 	assert.Equal(t, 1, enter(e, "b", 5))

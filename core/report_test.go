@@ -57,7 +57,7 @@ func TestASwapTellsWhatChanged(t *testing.T) {
 func TestASnapshotHasWhatIsKnown(t *testing.T) {
 	e, c := newEngine(t,
 		flow.Rule{Name: "window", Resource: "b", Limit: 3},
-		flow.Rule{Name: "queue", Resource: "b", Limit: 10, Control: flow.Throttle, MaxWait: time.Second})
+		flow.Rule{Name: "queue", Resource: "b", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second})
 	enter(e, "a", 2)
 	for range 5 {
 		enter(e, "b", 1)

@@ -25,8 +25,8 @@ func TestQuotaHoldsHoweverOftenItIsReplacedAndPutBack(t *testing.T) {
 		"by other parts":          {Resource: "r", Limit: hour, Window: time.Hour, Buckets: 6},
 		"by a strict window":      {Resource: "r", Limit: hour, Window: time.Hour, Strict: true},
 		"by a window of the hour": {Resource: "r", Limit: hour, Window: time.Hour, Algorithm: flow.FixedWindow},
-		"by a throttle":           {Resource: "r", Limit: 10, Window: time.Minute, Control: flow.Throttle},
-		"by a closed throttle":    {Resource: "r", Limit: 0, Control: flow.Throttle},
+		"by a throttle":           {Resource: "r", Limit: 10, Window: time.Minute, Algorithm: flow.Throttle},
+		"by a closed throttle":    {Resource: "r", Limit: 0, Algorithm: flow.Throttle},
 		"by a token bucket":       {Resource: "r", Limit: 20, Window: time.Hour, Algorithm: flow.TokenBucket},
 		"by a warm-up":            {Resource: "r", Limit: 10, WarmUp: flow.WarmUp{Period: time.Minute}, Window: 10 * time.Second},
 	} {
@@ -68,7 +68,7 @@ func TestQuotaHoldsUnderCallsWhileItChangesItsShape(t *testing.T) {
 		{Resource: "r", Limit: quota, Window: time.Hour},
 		{Resource: "r", Limit: quota, Window: time.Hour, Buckets: 60},
 		{Resource: "r", Limit: quota, Window: time.Minute},
-		{Resource: "r", Limit: quota, Window: time.Second, Control: flow.Throttle},
+		{Resource: "r", Limit: quota, Window: time.Second, Algorithm: flow.Throttle},
 		{Resource: "r", Limit: quota, Window: time.Hour, Strict: true},
 		{Resource: "r", Limit: quota, Window: time.Hour, Algorithm: flow.TokenBucket},
 	}
@@ -128,7 +128,7 @@ func TestRuleThatIsTakenOutAndComesBackCountsWhatHasPassed(t *testing.T) {
 
 	load(t, e)
 	throttled := quota
-	throttled.Buckets, throttled.Control = 0, flow.Throttle
+	throttled.Buckets, throttled.Algorithm = 0, flow.Throttle
 	load(t, e, throttled)
 	assert.Zero(t, enter(e, "r", 1), "its last call was just now")
 	load(t, e)

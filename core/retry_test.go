@@ -42,7 +42,7 @@ func TestRetryAfterIsThatOfTheRuleThatTakesLongest(t *testing.T) {
 		"the first window":               {[]flow.Rule{perHour, perSecond}, 10, "hour", left},
 		"one that has room does not":     {[]flow.Rule{one, perHour}, 1, "second", time.Second},
 		"a queue before a window":        {[]flow.Rule{slow, one}, 1, "slow", time.Minute},
-		"a window behind a queue":        {[]flow.Rule{{Name: "q", Resource: "r", Limit: 1, Control: flow.Throttle}, {Name: "hour", Resource: "r", Limit: 1, Window: time.Hour, Buckets: 1}}, 1, "q", left},
+		"a window behind a queue":        {[]flow.Rule{{Name: "q", Resource: "r", Limit: 1, Algorithm: flow.Throttle}, {Name: "hour", Resource: "r", Limit: 1, Window: time.Hour, Buckets: 1}}, 1, "q", left},
 		"a token bucket and a window":    {[]flow.Rule{bucket, {Name: "w", Resource: "r", Limit: 10, Buckets: 1}}, 10, "bucket", 10 * time.Minute},
 		"a queue behind a queue":         {[]flow.Rule{throttle("r", 1, 0), slow}, 1, "r", time.Minute},
 		"a rule that blocks all":         {[]flow.Rule{one, {Name: "closed", Resource: "r"}}, 0, "closed", core.Never},
@@ -70,7 +70,7 @@ func TestACallPassesAfterItsRetryAfter(t *testing.T) {
 		flow.Rule{Name: "minute", Resource: "r", Limit: 10, Window: time.Minute},
 		flow.Rule{Name: "hour", Match: "*", Shared: true, Limit: 40, Window: time.Hour, Algorithm: flow.FixedWindow},
 		flow.Rule{Name: "bucket", Resource: "r", Limit: 5, Burst: 5, Algorithm: flow.TokenBucket},
-		flow.Rule{Name: "queue", Resource: "r", Limit: 50, Control: flow.Throttle},
+		flow.Rule{Name: "queue", Resource: "r", Limit: 50, Algorithm: flow.Throttle},
 	)
 	told := 0
 	for range 200 {
@@ -89,7 +89,7 @@ func TestACallPassesAfterItsRetryAfter(t *testing.T) {
 func TestCallsThatCanNeverPassAreToldSo(t *testing.T) {
 	e, _ := newEngine(t,
 		flow.Rule{Resource: "closed"},
-		flow.Rule{Resource: "closed queue", Control: flow.Throttle},
+		flow.Rule{Resource: "closed queue", Algorithm: flow.Throttle},
 		flow.Rule{Resource: "window", Limit: 5},
 		flow.Rule{Resource: "bucket", Limit: 5, Burst: 5, Algorithm: flow.TokenBucket},
 		flow.Rule{Resource: "cold", Limit: 9, WarmUp: flow.WarmUp{Period: time.Minute}},

@@ -56,7 +56,7 @@ func drawManner(t *rapid.T, r *flow.Rule) {
 		r.Burst = rapid.SampledFrom([]float64{0, 1, 4, 12}).Draw(t, "burst")
 		r.Overdraft = rapid.Bool().Draw(t, "overdraft")
 	case 0:
-		r.Control, r.MaxWait = flow.Throttle, wait
+		r.Algorithm, r.MaxWait = flow.Throttle, wait
 	case 5:
 		r.Buckets = 2
 		r.Related = rapid.SampledFrom(modelNames).Filter(func(name string) bool { return name != r.Resource }).Draw(t, "related")

@@ -32,7 +32,7 @@ func TestAShadowRuleDecidesAndLetsThrough(t *testing.T) {
 		"window":       {Limit: 3},
 		"fixed window": {Limit: 3, Algorithm: flow.FixedWindow},
 		"token bucket": {Limit: 3, Algorithm: flow.TokenBucket},
-		"throttle":     {Limit: 1, Control: flow.Throttle, MaxWait: 2 * time.Second},
+		"throttle":     {Limit: 1, Algorithm: flow.Throttle, MaxWait: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule.Name, rule.Resource, rule.Shadow = "shadow", "r", true
@@ -84,8 +84,8 @@ func TestAShadowThatGoesLiveKeepsWhatItCounted(t *testing.T) {
 
 func TestAShadowQueueBesideARealOneMakesNobodyWait(t *testing.T) {
 	e, _ := newEngine(t,
-		flow.Rule{Name: "real", Resource: "r", Limit: 1e9, Control: flow.Throttle, MaxWait: time.Second},
-		flow.Rule{Name: "shadow", Resource: "r", Limit: 1, Control: flow.Throttle, MaxWait: time.Hour, Shadow: true},
+		flow.Rule{Name: "real", Resource: "r", Limit: 1e9, Algorithm: flow.Throttle, MaxWait: time.Second},
+		flow.Rule{Name: "shadow", Resource: "r", Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Hour, Shadow: true},
 	)
 	assert.Equal(t, 1, enter(e, "r", 1))
 	assert.Zero(t, e.Resource("r").Snapshot().Waited)

@@ -111,7 +111,7 @@ func TestQuietCallersPassBesideOneWhoseOwnWindowIsFull(t *testing.T) {
 		"a window for one name": {shared, {Name: "loud", Resource: "loud", Limit: 10}},
 		"fixed windows":         {shared, {Name: "each", Match: "*", Limit: 10, Algorithm: flow.FixedWindow}},
 		"a limit of 0":          {shared, {Name: "loud", Resource: "loud"}},
-		"throttles for each":    {shared, {Name: "each", Match: "*", Limit: 10, Control: flow.Throttle, MaxWait: 50 * time.Millisecond}},
+		"throttles for each":    {shared, {Name: "each", Match: "*", Limit: 10, Algorithm: flow.Throttle, MaxWait: 50 * time.Millisecond}},
 		"buckets for each":      {shared, {Name: "each", Match: "*", Limit: 10, Burst: 1, Algorithm: flow.TokenBucket, MaxWait: 50 * time.Millisecond}},
 	}
 	for name, list := range tests {

@@ -37,8 +37,8 @@ func TestAClockThatIsMovedOnceATimerIsArmedEndsTheWait(t *testing.T) {
 // A turn that was granted under the set before is worth nothing under one whose
 // queue refuses every call: either set keeps the second call from passing now.
 func TestATurnOfTheSetBeforeDoesNotOpenAClosedQueue(t *testing.T) {
-	first := flow.Rule{Name: "first", Resource: "r", Limit: 1e6, Control: flow.Throttle, MaxWait: time.Minute}
-	second := flow.Rule{Name: "second", Resource: "r", Limit: 1, Control: flow.Throttle, MaxWait: time.Minute}
+	first := flow.Rule{Name: "first", Resource: "r", Limit: 1e6, Algorithm: flow.Throttle, MaxWait: time.Minute}
+	second := flow.Rule{Name: "second", Resource: "r", Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute}
 	e, c := newEngine(t, first, second)
 	enter(e, "r", 1)
 	c.Advance(time.Millisecond)

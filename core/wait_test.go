@@ -28,7 +28,7 @@ func inBubble(t *testing.T, test func(t *testing.T, e *core.Engine), flowRules .
 }
 
 func throttle(resource string, limit float64, maxWait time.Duration) flow.Rule {
-	return flow.Rule{Resource: resource, Limit: limit, Control: flow.Throttle, MaxWait: maxWait}
+	return flow.Rule{Resource: resource, Limit: limit, Algorithm: flow.Throttle, MaxWait: maxWait}
 }
 
 // comeInOrder makes a call of "r" for each place in passed, all at one time and

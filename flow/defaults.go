@@ -9,8 +9,7 @@ func (r Rule) WithDefaults() Rule {
 	setDefault(&r.Name, r.Match)
 	setDefault(&r.Window, DefaultWindow)
 	setDefault(&r.Algorithm, SlidingWindow)
-	setDefault(&r.Control, Reject)
-	if r.slides() {
+	if r.Algorithm == SlidingWindow {
 		setDefault(&r.Buckets, defaultBuckets(r.Window))
 	}
 	if r.WarmUp.Period != 0 {
@@ -23,9 +22,6 @@ func (r Rule) WithDefaults() Rule {
 	}
 	return r
 }
-
-// slides says whether the rule has a sliding window.
-func (r Rule) slides() bool { return r.Control == Reject && r.Algorithm == SlidingWindow }
 
 func setDefault[T comparable](field *T, value T) {
 	var zero T

@@ -10,8 +10,8 @@ import (
 
 func ExampleRule() {
 	rule := flow.Rule{Resource: "orders:create", Limit: 1000}.WithDefaults()
-	fmt.Printf("%s: %v per %v in %d buckets, then %s\n", rule.Name, rule.Limit, rule.Window, rule.Buckets, rule.Control)
-	// Output: orders:create: 1000 per 1s in 10 buckets, then reject
+	fmt.Printf("%s: %v per %v in %d buckets, %s\n", rule.Name, rule.Limit, rule.Window, rule.Buckets, rule.Algorithm)
+	// Output: orders:create: 1000 per 1s in 10 buckets, slidingWindow
 }
 
 func ExampleRule_Validate() {
@@ -21,7 +21,7 @@ func ExampleRule_Validate() {
 	}
 	// Output:
 	// limit is -1: must be from 0 (blocks all) to 1000000000 tokens per window
-	// maxWait has no effect on a window: remove it, or set control to "throttle" or algorithm to "tokenBucket"
+	// maxWait has no effect on a window: remove it, or set algorithm to "throttle" or "tokenBucket"
 }
 
 func ExampleWindow() {
@@ -41,7 +41,7 @@ func ExampleWindow() {
 }
 
 func ExampleQueue() {
-	rule := flow.Rule{Resource: "orders:create", Limit: 10, Control: flow.Throttle, MaxWait: time.Second}
+	rule := flow.Rule{Resource: "orders:create", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second}
 	terms := flow.Compile(rule.WithDefaults(), 1)
 	now := clock.Instant(0)
 	queue := flow.NewQueue(terms, now)

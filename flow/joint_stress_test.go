@@ -41,7 +41,7 @@ func TestTakingOverFromAQueueDoesNotBlockCallsThatStillAskIt(t *testing.T) {
 	for range 3000 {
 		rule := throttle(1000, time.Minute)
 		old, other := newLine(t, rule), newLine(t, rule)
-		rule.Control, rule.Algorithm = flow.Reject, flow.TokenBucket
+		rule.Algorithm = flow.TokenBucket
 		terms := compile(t, rule, 2)
 		next := flow.NewQueue(terms, epoch)
 		next.Follow(old.queue)

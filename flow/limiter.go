@@ -17,10 +17,10 @@ const (
 
 // Limiter returns what enforces the rule.
 func (r Rule) Limiter() Limiter {
-	switch {
-	case r.Control == Throttle:
+	switch r.Algorithm {
+	case Throttle:
 		return ThrottleLimiter
-	case r.Algorithm == TokenBucket:
+	case TokenBucket:
 		return BucketLimiter
 	}
 	return WindowLimiter

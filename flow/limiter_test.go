@@ -11,8 +11,8 @@ import (
 func TestLimiterOfARule(t *testing.T) {
 	t.Parallel()
 	for want, rules := range map[flow.Limiter][]flow.Rule{
-		flow.WindowLimiter:   {{}, {Control: flow.Reject}, {Algorithm: flow.SlidingWindow}, {Algorithm: flow.FixedWindow}},
-		flow.ThrottleLimiter: {{Control: flow.Throttle}, {Control: flow.Throttle, WarmUp: flow.WarmUp{Period: 1}}},
+		flow.WindowLimiter:   {{}, {Algorithm: flow.SlidingWindow}, {Algorithm: flow.FixedWindow}},
+		flow.ThrottleLimiter: {{Algorithm: flow.Throttle}, {Algorithm: flow.Throttle, WarmUp: flow.WarmUp{Period: 1}}},
 		flow.BucketLimiter:   {{Algorithm: flow.TokenBucket}, {Algorithm: flow.TokenBucket, WarmUp: flow.WarmUp{Period: 1}}},
 	} {
 		for _, rule := range rules {

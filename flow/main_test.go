@@ -24,7 +24,7 @@ func reject(limit float64) flow.Rule { return flow.Rule{Resource: "r", Limit: li
 
 // throttle returns a rule of control throttle.
 func throttle(limit float64, maxWait time.Duration) flow.Rule {
-	return flow.Rule{Resource: "r", Limit: limit, Control: flow.Throttle, MaxWait: maxWait}
+	return flow.Rule{Resource: "r", Limit: limit, Algorithm: flow.Throttle, MaxWait: maxWait}
 }
 
 // compile returns the terms of a rule that has to be sound.

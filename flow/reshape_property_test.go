@@ -112,7 +112,7 @@ func (l *limiterUnderTest) forget(next flow.Rule) {
 
 // shapeOf returns what of a rule makes its shape.
 func shapeOf(r flow.Rule) flow.Rule {
-	return flow.Rule{Window: r.Window, Buckets: max(1, r.Buckets), Strict: r.Strict, Control: r.Control}
+	return flow.Rule{Window: r.Window, Buckets: max(1, r.Buckets), Strict: r.Strict}
 }
 
 // held returns what is in the window of the rule in force, by the times at which it
@@ -146,7 +146,7 @@ func (l *limiterUnderTest) take(t *rapid.T, n int32) flow.Decision {
 	queue := l.queue
 	ticket, decision := queue.Take(terms, now, n)
 	if decision == flow.Passed {
-		if last := len(l.passes) - 1; l.rule.Control == flow.Throttle && last >= 0 && l.now.Sub(l.passes[last].at) < l.reach {
+		if last := len(l.passes) - 1; l.rule.Algorithm == flow.Throttle && last >= 0 && l.now.Sub(l.passes[last].at) < l.reach {
 			gap := float64(n) * float64(l.rule.Window) / l.rule.Limit
 			require.Greater(t, float64(now.Sub(l.passes[last].at)), gap-1, "%+v at %v", l.rule, now.Sub(epoch))
 		}
@@ -172,7 +172,7 @@ var shapes = map[string]flow.Rule{
 }
 
 var queueShapes = map[string]flow.Rule{
-	"a throttle":       {Window: time.Minute, Control: flow.Throttle},
+	"a throttle":       {Window: time.Minute, Algorithm: flow.Throttle},
 	"a token bucket":   {Window: time.Minute, Algorithm: flow.TokenBucket},
 	"a warming bucket": {Window: time.Minute, Algorithm: flow.TokenBucket, WarmUp: flow.WarmUp{Period: time.Minute}},
 }

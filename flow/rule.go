@@ -2,22 +2,10 @@ package flow
 
 import "time"
 
-// Control says what becomes of a call that comes too early.
-type Control string
-
-// The ways to control a flow.
-const (
-	// Reject refuses what the algorithm has no room for.
-	Reject Control = "reject"
-	// Throttle queues calls and lets them go evenly spaced, first come, first
-	// served: the leaky bucket as a queue.
-	Throttle Control = "throttle"
-)
-
 // Algorithm says how calls are counted against the limit.
 type Algorithm string
 
-// The algorithms of a rule whose control is [Reject].
+// The algorithms.
 const (
 	// SlidingWindow counts the calls of the last window, bucket by bucket.
 	SlidingWindow Algorithm = "slidingWindow"
@@ -27,6 +15,9 @@ const (
 	// TokenBucket saves up what is not used, up to Burst tokens, so that a call
 	// takes from the past; with MaxWait it also waits for what is to come.
 	TokenBucket Algorithm = "tokenBucket"
+	// Throttle spaces calls evenly, first come, first served: the leaky bucket as
+	// a queue. With MaxWait a call waits for its turn.
+	Throttle Algorithm = "throttle"
 )
 
 // OtherOrigins is the [Rule.Origin] of a rule for the callers that no other
@@ -87,8 +78,7 @@ type Rule struct {
 	// the Unix epoch: one of a day at midnight UTC.
 	Window time.Duration
 
-	// Algorithm says how calls are counted. Defaults to [SlidingWindow]. Reject
-	// only.
+	// Algorithm says how calls are counted. Defaults to [SlidingWindow].
 	Algorithm Algorithm
 
 	// Buckets is how many parts the sliding window has: more are smoother and
@@ -100,10 +90,6 @@ type Rule struct {
 	// aligned to buckets or not. It costs up to 1/(Buckets+1) of the
 	// throughput under overload. Sliding window only.
 	Strict bool
-
-	// Control says what becomes of a call that comes too early. Defaults to
-	// [Reject].
-	Control Control
 
 	// MaxWait is the longest that a call may wait for its turn. Throttle and
 	// token bucket only; the default, zero, lets no call wait.

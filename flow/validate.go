@@ -57,43 +57,34 @@ func (r *Rule) validateTarget(f *faults) {
 	}
 }
 
-// shortestWindow is that of a sliding window for rules that say nothing else.
+// shortestWindow is that of a sliding window for algorithms that are not known.
 func (r *Rule) shortestWindow() time.Duration {
-	if r.Control == Throttle || r.Algorithm == FixedWindow || r.Algorithm == TokenBucket {
+	switch r.Algorithm {
+	case FixedWindow, TokenBucket, Throttle:
 		return MinFixedWindow
 	}
 	return MinWindow
 }
 
-// validateAlgorithm says whether the algorithm and the control go together, so
-// that it makes sense to ask which fields go with them.
+// validateAlgorithm says whether the algorithm is known, so that it makes sense to
+// ask which fields go with it.
 func (r *Rule) validateAlgorithm(f *faults) bool {
-	known := r.Algorithm == SlidingWindow || r.Algorithm == FixedWindow || r.Algorithm == TokenBucket
-	if !known {
-		f.add("algorithm", "is %q: must be %q, %q or %q", r.Algorithm, SlidingWindow, FixedWindow, TokenBucket)
+	switch r.Algorithm {
+	case SlidingWindow, FixedWindow, TokenBucket, Throttle:
+		return true
 	}
-	controlled := r.Control == Reject || r.Control == Throttle
-	if !controlled {
-		f.add("control", "is %q: must be %q or %q", r.Control, Reject, Throttle)
-	}
-	if !known || !controlled {
-		return false
-	}
-	if r.Control == Throttle && r.Algorithm != SlidingWindow {
-		f.add("algorithm", "has no effect with control %q: remove it or set control to %q", Throttle, Reject)
-		return false
-	}
-	return true
+	f.add("algorithm", "is %q: must be %q, %q, %q or %q", r.Algorithm, SlidingWindow, FixedWindow, TokenBucket, Throttle)
+	return false
 }
 
 // validateSliding judges the fields of the sliding window.
 func (r *Rule) validateSliding(f *faults) {
-	if !r.slides() {
+	if r.Algorithm != SlidingWindow {
 		if r.Buckets != 0 {
-			f.add("buckets", "has no effect with %s: remove it", r.manner())
+			f.add("buckets", "has no effect with algorithm %q: remove it", r.Algorithm)
 		}
 		if r.Strict {
-			f.add("strict", "has no effect with %s: remove it", r.manner())
+			f.add("strict", "has no effect with algorithm %q: remove it", r.Algorithm)
 		}
 		return
 	}
@@ -109,12 +100,4 @@ func (r *Rule) validateSliding(f *faults) {
 			f.add("buckets", "is %d: does not part a window of %v evenly; choose a divisor", r.Buckets, r.Window)
 		}
 	}
-}
-
-// manner names what decides which other fields make sense.
-func (r *Rule) manner() string {
-	if r.Control == Throttle {
-		return `control "throttle"`
-	}
-	return `algorithm "` + string(r.Algorithm) + `"`
 }

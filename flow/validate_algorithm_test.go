@@ -18,13 +18,13 @@ func TestWithDefaultsOfOtherAlgorithms(t *testing.T) {
 			flow.Rule{Match: "orders:*", Limit: 5},
 			flow.Rule{
 				Name: "orders:*", Match: "orders:*", Limit: 5, Window: time.Second,
-				Algorithm: flow.SlidingWindow, Buckets: 10, Control: flow.Reject,
+				Algorithm: flow.SlidingWindow, Buckets: 10,
 			},
 		},
 		"fixed window": {
 			flow.Rule{Resource: "r", Limit: 5, Algorithm: flow.FixedWindow, WarmUp: warm},
 			flow.Rule{
-				Name: "r", Resource: "r", Limit: 5, Window: time.Second, Algorithm: flow.FixedWindow, Control: flow.Reject,
+				Name: "r", Resource: "r", Limit: 5, Window: time.Second, Algorithm: flow.FixedWindow,
 				WarmUp: flow.WarmUp{Period: time.Minute, ColdFactor: 3, Step: time.Second},
 			},
 		},
@@ -32,20 +32,20 @@ func TestWithDefaultsOfOtherAlgorithms(t *testing.T) {
 			flow.Rule{Resource: "r", Limit: 5.5, Algorithm: flow.TokenBucket},
 			flow.Rule{
 				Name: "r", Resource: "r", Limit: 5.5, Burst: 5.5, Window: time.Second,
-				Algorithm: flow.TokenBucket, Control: flow.Reject,
+				Algorithm: flow.TokenBucket,
 			},
 		},
 		"token bucket of a small limit": {
 			flow.Rule{Resource: "r", Limit: 0.5, Algorithm: flow.TokenBucket},
 			flow.Rule{
 				Name: "r", Resource: "r", Limit: 0.5, Burst: 1, Window: time.Second,
-				Algorithm: flow.TokenBucket, Control: flow.Reject,
+				Algorithm: flow.TokenBucket,
 			},
 		},
 		"token bucket that warms up": {
 			flow.Rule{Resource: "r", Limit: 5, Algorithm: flow.TokenBucket, WarmUp: warm},
 			flow.Rule{
-				Name: "r", Resource: "r", Limit: 5, Window: time.Second, Algorithm: flow.TokenBucket, Control: flow.Reject,
+				Name: "r", Resource: "r", Limit: 5, Window: time.Second, Algorithm: flow.TokenBucket,
 				WarmUp: flow.WarmUp{Period: time.Minute, ColdFactor: 3},
 			},
 		},
@@ -66,7 +66,7 @@ func TestValidateFindsFieldsThatDoNotGoTogether(t *testing.T) {
 	sliding := flow.Rule{Resource: "r", Limit: 5}
 	fixed := flow.Rule{Resource: "r", Limit: 5, Algorithm: flow.FixedWindow}
 	bucket := flow.Rule{Resource: "r", Limit: 5, Algorithm: flow.TokenBucket}
-	queue := flow.Rule{Resource: "r", Limit: 5, Control: flow.Throttle}
+	queue := flow.Rule{Resource: "r", Limit: 5, Algorithm: flow.Throttle}
 	pattern := flow.Rule{Match: "orders:*", Limit: 5}
 	warming := flow.Rule{Resource: "r", Limit: 5, Algorithm: flow.TokenBucket, WarmUp: flow.WarmUp{Period: time.Minute}}
 	tests := map[string]struct {
@@ -80,9 +80,7 @@ func TestValidateFindsFieldsThatDoNotGoTogether(t *testing.T) {
 		"shared":             {pattern, func(r *flow.Rule) { r.Shared = true }, nil},
 		"shared of one":      {sliding, func(r *flow.Rule) { r.Shared = true }, []string{"perResource"}},
 
-		"throttled bucket":       {bucket, func(r *flow.Rule) { r.Control = flow.Throttle }, []string{"algorithm"}},
-		"throttled fixed window": {fixed, func(r *flow.Rule) { r.Control = flow.Throttle }, []string{"algorithm"}},
-		"throttled by name":      {sliding, func(r *flow.Rule) { r.Control = flow.Throttle }, nil},
+		"throttled by name": {sliding, func(r *flow.Rule) { r.Algorithm = flow.Throttle }, nil},
 
 		"fixed shortest":    {fixed, func(r *flow.Rule) { r.Window = time.Millisecond }, nil},
 		"fixed too short":   {fixed, func(r *flow.Rule) { r.Window = time.Millisecond - 1 }, []string{"window"}},
@@ -165,10 +163,12 @@ func TestFaultsOfAlgorithmsSayWhatToDo(t *testing.T) {
 		`has no effect with warmUp, which says what the bucket holds: remove one of them`: {
 			Resource: "r", Algorithm: flow.TokenBucket, Burst: 5, WarmUp: flow.WarmUp{Period: time.Minute},
 		},
-		`has no effect with control "throttle": remove it or set control to "reject"`: {
-			Resource: "r", Algorithm: flow.FixedWindow, Control: flow.Throttle,
+		`is "leaky": must be "slidingWindow", "fixedWindow", "tokenBucket" or "throttle"`:       {Resource: "r", Algorithm: "leaky"},
+		`has no effect on a window: remove it, or set algorithm to "throttle" or "tokenBucket"`: {Resource: "r", MaxWait: 1},
+		`has no effect with algorithm "throttle": remove it or set algorithm to "tokenBucket"`:  {Resource: "r", Algorithm: flow.Throttle, Burst: 5},
+		`has no effect with algorithm "throttle", which cannot count what passes elsewhere: remove it or use a window`: {
+			Resource: "r", Algorithm: flow.Throttle, Related: "s",
 		},
-		`is "leaky": must be "slidingWindow", "fixedWindow" or "tokenBucket"`: {Resource: "r", Algorithm: "leaky"},
 	} {
 		faults := rule.Validate()
 		if assert.Len(t, faults, 1, want) {

@@ -6,7 +6,7 @@ import "time"
 func (r *Rule) validateWait(f *faults) {
 	if r.Limiter() == WindowLimiter {
 		if r.MaxWait != 0 {
-			f.add("maxWait", "has no effect on a window: remove it, or set control to %q or algorithm to %q", Throttle, TokenBucket)
+			f.add("maxWait", "has no effect on a window: remove it, or set algorithm to %q or %q", Throttle, TokenBucket)
 		}
 		return
 	}
@@ -20,10 +20,10 @@ func (r *Rule) validateBucket(f *faults) {
 	switch {
 	case r.Limiter() != BucketLimiter:
 		if r.Burst != 0 {
-			f.add("burst", "has no effect with %s: remove it or set algorithm to %q", r.manner(), TokenBucket)
+			f.add("burst", "has no effect with algorithm %q: remove it or set algorithm to %q", r.Algorithm, TokenBucket)
 		}
 		if r.Overdraft {
-			f.add("overdraft", "has no effect with %s: remove it or set algorithm to %q", r.manner(), TokenBucket)
+			f.add("overdraft", "has no effect with algorithm %q: remove it or set algorithm to %q", r.Algorithm, TokenBucket)
 		}
 	case r.WarmUp.Period != 0:
 		if r.Burst != 0 {
@@ -72,6 +72,6 @@ func (r *Rule) validateRelated(f *faults) {
 		f.add("related", noName, OtherResources)
 	}
 	if r.Limiter() != WindowLimiter {
-		f.add("related", "has no effect with %s, which cannot count what passes elsewhere: remove it or use a window", r.manner())
+		f.add("related", "has no effect with algorithm %q, which cannot count what passes elsewhere: remove it or use a window", r.Algorithm)
 	}
 }

@@ -17,20 +17,20 @@ func TestWithDefaultsFillsIn(t *testing.T) {
 			flow.Rule{Resource: "r", Limit: 5},
 			flow.Rule{
 				Name: "r", Resource: "r", Limit: 5, Window: time.Second,
-				Algorithm: flow.SlidingWindow, Buckets: 10, Control: flow.Reject,
+				Algorithm: flow.SlidingWindow, Buckets: 10,
 			},
 		},
 		"throttle has no buckets": {
-			flow.Rule{Resource: "r", Control: flow.Throttle},
+			flow.Rule{Resource: "r", Algorithm: flow.Throttle},
 			flow.Rule{
 				Name: "r", Resource: "r", Window: time.Second,
-				Algorithm: flow.SlidingWindow, Control: flow.Throttle,
+				Algorithm: flow.Throttle,
 			},
 		},
 		"a warm-up that is on": {
-			flow.Rule{Resource: "r", Control: flow.Throttle, WarmUp: flow.WarmUp{Period: time.Minute}},
+			flow.Rule{Resource: "r", Algorithm: flow.Throttle, WarmUp: flow.WarmUp{Period: time.Minute}},
 			flow.Rule{
-				Name: "r", Resource: "r", Window: time.Second, Algorithm: flow.SlidingWindow, Control: flow.Throttle,
+				Name: "r", Resource: "r", Window: time.Second, Algorithm: flow.Throttle,
 				WarmUp: flow.WarmUp{Period: time.Minute, ColdFactor: 3, Step: time.Second},
 			},
 		},
@@ -38,7 +38,7 @@ func TestWithDefaultsFillsIn(t *testing.T) {
 			flow.Rule{Resource: "r", Window: 10 * time.Millisecond},
 			flow.Rule{
 				Name: "r", Resource: "r", Window: 10 * time.Millisecond,
-				Algorithm: flow.SlidingWindow, Buckets: 10, Control: flow.Reject,
+				Algorithm: flow.SlidingWindow, Buckets: 10,
 			},
 		},
 	}
@@ -59,7 +59,7 @@ func TestWithDefaultsLeavesWhatIsSet(t *testing.T) {
 	t.Parallel()
 	rule := flow.Rule{
 		Name: "n", Resource: "r", Limit: 2.5, Window: time.Minute, Algorithm: flow.SlidingWindow, Buckets: 6,
-		Strict: true, Control: flow.Reject,
+		Strict: true,
 		WarmUp: flow.WarmUp{Period: time.Minute, ColdFactor: 2, Step: 100 * time.Millisecond},
 	}
 	assert.Equal(t, rule, rule.WithDefaults())
@@ -71,7 +71,7 @@ func TestValidateFindsFaults(t *testing.T) {
 	type change func(r *flow.Rule)
 	throttled := func(more change) change {
 		return func(r *flow.Rule) {
-			r.Control = flow.Throttle
+			r.Algorithm = flow.Throttle
 			more(r)
 		}
 	}
@@ -106,7 +106,6 @@ func TestValidateFindsFaults(t *testing.T) {
 
 		"algorithm":         {func(r *flow.Rule) { r.Algorithm = "slidingWindow" }, nil},
 		"algorithm unknown": {func(r *flow.Rule) { r.Algorithm = "SlidingWindow" }, []string{"algorithm"}},
-		"control unknown":   {func(r *flow.Rule) { r.Control = "wait" }, []string{"control"}},
 
 		"buckets fewest":      {func(r *flow.Rule) { r.Buckets = 1 }, nil},
 		"buckets negative":    {func(r *flow.Rule) { r.Buckets = -1 }, []string{"buckets"}},
@@ -117,7 +116,7 @@ func TestValidateFindsFaults(t *testing.T) {
 		"buckets of throttle": {throttled(func(r *flow.Rule) { r.Buckets = 10 }), []string{"buckets"}},
 		"strict":              {func(r *flow.Rule) { r.Strict = true }, nil},
 		"strict of throttle":  {throttled(func(r *flow.Rule) { r.Strict = true }), []string{"strict"}},
-		"wait of reject":      {func(r *flow.Rule) { r.MaxWait = time.Second }, []string{"maxWait"}},
+		"wait of a window":    {func(r *flow.Rule) { r.MaxWait = time.Second }, []string{"maxWait"}},
 		"wait":                {throttled(func(r *flow.Rule) { r.MaxWait = time.Second }), nil},
 		"wait longest":        {throttled(func(r *flow.Rule) { r.MaxWait = 24 * time.Hour }), nil},
 		"wait too long":       {throttled(func(r *flow.Rule) { r.MaxWait = 24*time.Hour + 1 }), []string{"maxWait"}},
@@ -141,9 +140,9 @@ func TestValidateFindsFaults(t *testing.T) {
 		"step negative":       {warming(func(w *flow.WarmUp) { w.Step = -time.Second }), []string{"warmUp.step"}},
 		"many at once, in the order of the fields": {
 			func(r *flow.Rule) {
-				*r = flow.Rule{Limit: -1, Window: -1, Algorithm: "x", Control: "y", WarmUp: flow.WarmUp{Period: -1, ColdFactor: 1, Step: 1}}
+				*r = flow.Rule{Limit: -1, Window: -1, Algorithm: "x", WarmUp: flow.WarmUp{Period: -1, ColdFactor: 1, Step: 1}}
 			},
-			[]string{"resource", "limit", "window", "algorithm", "control", "warmUp.period", "warmUp.coldFactor", "warmUp.step"},
+			[]string{"resource", "limit", "window", "algorithm", "warmUp.period", "warmUp.coldFactor", "warmUp.step"},
 		},
 	}
 	for name, test := range tests {
@@ -167,10 +166,10 @@ func TestFaultsSayWhatToDo(t *testing.T) {
 		rule flow.Rule
 		want string
 	}{
-		"resource": {flow.Rule{}, "is missing: name the resource that the rule guards, or write a pattern in match"},
-		"limit":    {flow.Rule{Resource: "r", Limit: -1}, "is -1: must be from 0 (blocks all) to 1000000000 tokens per window"},
-		"control":  {flow.Rule{Resource: "r", Control: "wait"}, `is "wait": must be "reject" or "throttle"`},
-		"buckets":  {flow.Rule{Resource: "r", Buckets: 7}, "is 7: does not part a window of 1s evenly; choose a divisor"},
+		"resource":  {flow.Rule{}, "is missing: name the resource that the rule guards, or write a pattern in match"},
+		"limit":     {flow.Rule{Resource: "r", Limit: -1}, "is -1: must be from 0 (blocks all) to 1000000000 tokens per window"},
+		"algorithm": {flow.Rule{Resource: "r", Algorithm: "wait"}, `is "wait": must be "slidingWindow", "fixedWindow", "tokenBucket" or "throttle"`},
+		"buckets":   {flow.Rule{Resource: "r", Buckets: 7}, "is 7: does not part a window of 1s evenly; choose a divisor"},
 	} {
 		assert.Equal(t, []flow.Fault{{Field: field, Message: test.want}}, test.rule.Validate())
 	}

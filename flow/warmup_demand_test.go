@@ -403,7 +403,7 @@ func TestThrottleGetsWarmUnderOverloadAndKeepsItsDistance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rule, n := anyWarmUp(t)
-		rule.Control = flow.Throttle
+		rule.Algorithm = flow.Throttle
 		perSecond := rule.Limit / rule.Window.Seconds()
 		spacing := seconds(float64(n) / perSecond)
 		rule.MaxWait = min(time.Minute, time.Duration(rapid.Float64Range(0, 10).Draw(t, "maxWait in turns")*float64(spacing)))

@@ -67,7 +67,7 @@ func TestExplainTellsRulesInOrderWithTheirState(t *testing.T) {
 	engine, server := newEngine(t,
 		flow.Rule{Name: "shadow", Match: "orders:*", Limit: 1, Shadow: true},
 		flow.Rule{Name: "window", Resource: "orders:create", Limit: 2, Window: time.Minute},
-		flow.Rule{Name: "queue", Resource: "orders:create", Limit: 50, Control: flow.Throttle, MaxWait: time.Second},
+		flow.Rule{Name: "queue", Resource: "orders:create", Limit: 50, Algorithm: flow.Throttle, MaxWait: time.Second},
 		flow.Rule{Name: "batch", Resource: "orders:create", Limit: 1, Origin: "batch"},
 	)
 	for range 4 {

@@ -102,6 +102,10 @@ type Exit struct {
 	Now    clock.Instant
 	Start  clock.Instant // when it passed
 	Failed bool
+
+	// Ignored says that the end tells neither success nor failure, for the caller gave
+	// up or a guard further down refused the call. Failed is false then.
+	Ignored bool
 }
 
 // Took returns the response time.

@@ -13,7 +13,7 @@ import (
 
 func BenchmarkParse10000Rules(b *testing.B) {
 	for name, row := range map[string]string{
-		"Resources": `{"resource": "orders:%d", "limit": 100, "control": "throttle", "maxWait": "1s"}`,
+		"Resources": `{"resource": "orders:%d", "limit": 100, "algorithm": "throttle", "maxWait": "1s"}`,
 		"Globs":     `{"match": "orders:[a-z]*:%d", "limit": 9, "burst": 12, "algorithm": "tokenBucket"}`,
 		"Regexps":   `{"match": "~^orders:(get|put):%d$", "limit": 100, "algorithm": "fixedWindow"}`,
 	} {

@@ -20,14 +20,14 @@ import (
 func TestDiffTellsWhatChangedInARule(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"nothing", "resource: a, limit: 1", "limit: 1.0, resource: 'a'", ""},
-		{"a default written out", "resource: a, limit: 1", "resource: a, limit: 1, name: a, window: 1s, buckets: 10, control: reject, strict: false", ""},
-		{"other defaults", "resource: a, limit: 1, window: 1s", "resource: a, limit: 1, control: throttle", "control reject -> throttle"},
+		{"a default written out", "resource: a, limit: 1", "resource: a, limit: 1, name: a, window: 1s, buckets: 10, algorithm: slidingWindow, strict: false", ""},
+		{"other defaults", "resource: a, limit: 1, window: 1s", "resource: a, limit: 1, algorithm: throttle", "algorithm slidingWindow -> throttle"},
 		{"a limit", "resource: a, limit: 1", "resource: a, limit: 0", "limit 1 -> 0"},
 		{"a default left", "resource: a, limit: 1", "resource: a, limit: 1, window: 90s, buckets: 20", "window 1s -> 1m30s, buckets 10 -> 20"},
 		{"a default taken", "resource: a, limit: 1, strict: true, window: 2s", "resource: a, limit: 1", "window 2s -> 1s, strict true -> false"},
 		{"what has no default", "resource: a, limit: 1", "resource: a, limit: 1, origin: web, shadow: true", "origin none -> web, shadow false -> true"},
-		{"a wait", "resource: a, limit: 1, control: throttle", "resource: a, limit: 1, control: throttle, maxWait: 500ms", "maxWait none -> 500ms"},
-		{"a wait no more", "resource: a, limit: 1, control: throttle, maxWait: 1h", "resource: a, limit: 1, control: throttle", "maxWait 1h -> none"},
+		{"a wait", "resource: a, limit: 1, algorithm: throttle", "resource: a, limit: 1, algorithm: throttle, maxWait: 500ms", "maxWait none -> 500ms"},
+		{"a wait no more", "resource: a, limit: 1, algorithm: throttle, maxWait: 1h", "resource: a, limit: 1, algorithm: throttle", "maxWait 1h -> none"},
 		{
 			"a warm-up", "resource: a, limit: 1", "resource: a, limit: 1, warmUp: {period: 10s, coldFactor: 4}",
 			"warmUp.period none -> 10s, warmUp.coldFactor none -> 4",

@@ -10,10 +10,9 @@
 //	    resource: orders:create   # or match: "orders:*" and perResource: true
 //	    limit: 1000               # required; tokens per window, 0 blocks all
 //	    window: 1s
-//	    algorithm: slidingWindow  # or fixedWindow or tokenBucket
+//	    algorithm: slidingWindow  # or fixedWindow, tokenBucket, throttle
 //	    buckets: 10               # slidingWindow
 //	    strict: false             # slidingWindow
-//	    control: reject           # or throttle
 //	    maxWait: 500ms            # throttle and tokenBucket
 //	    burst: 2000               # tokenBucket
 //	    overdraft: false          # tokenBucket

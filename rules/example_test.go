@@ -16,7 +16,7 @@ flow:
   - name: pay-evenly
     resource: orders:pay
     limit: 5
-    control: throttle
+    algorithm: throttle
     maxWait: 500ms
 `))
 	if err != nil {
@@ -43,14 +43,14 @@ flow:
 
   - resource: orders:pay
     limt: 5
-    control: thottle
+    algorithm: thottle
 `))
 	fmt.Println(err)
 	// Output:
 	// rules: limits.yaml:5:12: flow rule "create": limit is -3: must be from 0 (blocks all) to 1000000000 tokens per window
 	// rules: limits.yaml:6:13: flow rule "create": window is 10: write a duration with a unit, such as "500ms" or "1s"
 	// rules: limits.yaml:9:5: flow rule "orders:pay": unknown field "limt": did you mean "limit"?
-	// rules: limits.yaml:10:14: flow rule "orders:pay": control is "thottle": did you mean "throttle"?
+	// rules: limits.yaml:10:16: flow rule "orders:pay": algorithm is "thottle": did you mean "throttle"?
 }
 
 // A tool that shows mistakes in its own way takes them one by one.
@@ -81,11 +81,11 @@ func ExampleDiff() {
 	inForce, _ := rules.Parse("old.yaml", []byte(`
 flow:
   - {resource: orders:create, limit: 1000}
-  - {resource: orders:pay, limit: 5, control: throttle}
+  - {resource: orders:pay, limit: 5, algorithm: throttle}
 `))
 	next, _ := rules.Parse("new.yaml", []byte(`
 flow:
-  - {resource: orders:pay, limit: 10, control: throttle, maxWait: 500ms}
+  - {resource: orders:pay, limit: 10, algorithm: throttle, maxWait: 500ms}
   - {match: "admin:*", limit: 2, shadow: true}
 `))
 	for _, d := range rules.Diff(inForce, next) {

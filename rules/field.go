@@ -112,6 +112,30 @@ func (f field[R]) otherwise(byDefault string) field[R] {
 	return f
 }
 
+// accepts makes documents able to write the value in another way. It is written
+// back as the value.
+func (f field[R]) accepts(other, value string) field[R] {
+	read := f.read
+	f.read = func(rule *R, n node) string {
+		if n.kind == kindText && n.text == other {
+			n.text = value
+		}
+		return read(rule, n)
+	}
+	return f
+}
+
+// A formerField is one that older documents have and that is never written: another
+// field says now what it said.
+type formerField[R any] struct {
+	path string // without a dot
+	now  string // the field that says it now
+
+	// read takes the value over into the field that says it now, after all other
+	// fields have been read. The fault may be that the two contradict each other.
+	read func(*R, node) (fault string)
+}
+
 // fields is what a rule has, in the order of writing.
 type fields[R any] []field[R]
 

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/penstock-go/penstock/flow"
@@ -28,37 +30,57 @@ func flowRules() section {
 			numberField("limit", func(r *flow.Rule) *float64 { return &r.Limit }).
 				required("is missing: write how many tokens may pass in a window, 0 to block all").
 				says("tokens per window, a call takes one; 0 blocks all, 0.5 is one in two windows"),
-			durationField("window", func(r *flow.Rule) *time.Duration { return &r.Window }).given("control", "algorithm").
+			durationField("window", func(r *flow.Rule) *time.Duration { return &r.Window }).given("algorithm").
 				says("the time that the limit speaks of"),
 			choiceField("algorithm", func(r *flow.Rule) *flow.Algorithm { return &r.Algorithm },
-				flow.SlidingWindow, flow.FixedWindow, flow.TokenBucket).
-				says("slidingWindow, fixedWindow or tokenBucket"),
-			wholeField("buckets", func(r *flow.Rule) *int { return &r.Buckets }).given("window", "control", "algorithm").
+				flow.SlidingWindow, flow.FixedWindow, flow.TokenBucket, flow.Throttle).accepts("leakyBucket", string(flow.Throttle)).
+				says("slidingWindow, fixedWindow, tokenBucket, or throttle, which spaces calls evenly"),
+			wholeField("buckets", func(r *flow.Rule) *int { return &r.Buckets }).given("window", "algorithm").
 				says("the parts of a slidingWindow"),
-			booleanField("strict", func(r *flow.Rule) *bool { return &r.Strict }).given("control", "algorithm").
+			booleanField("strict", func(r *flow.Rule) *bool { return &r.Strict }).given("algorithm").
 				says("slidingWindow: the limit holds over every interval, aligned to buckets or not"),
-			choiceField("control", func(r *flow.Rule) *flow.Control { return &r.Control }, flow.Reject, flow.Throttle).
-				says("reject refuses what comes too early, throttle lets it wait for its turn"),
-			durationField("maxWait", func(r *flow.Rule) *time.Duration { return &r.MaxWait }).given("control", "algorithm").
+			durationField("maxWait", func(r *flow.Rule) *time.Duration { return &r.MaxWait }).given("algorithm").
 				says("throttle and tokenBucket: the longest that a call may wait"),
-			numberField("burst", func(r *flow.Rule) *float64 { return &r.Burst }).given("limit", "control", "algorithm", "overdraft").
+			numberField("burst", func(r *flow.Rule) *float64 { return &r.Burst }).given("limit", "algorithm", "overdraft").
 				says("tokenBucket: how many tokens it holds, and has at the start").otherwise("the limit, at least 1"),
-			booleanField("overdraft", func(r *flow.Rule) *bool { return &r.Overdraft }).given("control", "algorithm").
+			booleanField("overdraft", func(r *flow.Rule) *bool { return &r.Overdraft }).given("algorithm").
 				says("tokenBucket: a call goes when nothing is owed, whatever it takes; those behind it pay"),
 			durationField("warmUp.period", func(r *flow.Rule) *time.Duration { return &r.WarmUp.Period }).
 				says("how long a cold resource takes to become warm under full load").otherwise("off"),
 			numberField("warmUp.coldFactor", func(r *flow.Rule) *float64 { return &r.WarmUp.ColdFactor }).
 				says("how much lower the ceiling is at first"),
-			durationField("warmUp.step", func(r *flow.Rule) *time.Duration { return &r.WarmUp.Step }).given("control", "algorithm").
+			durationField("warmUp.step", func(r *flow.Rule) *time.Duration { return &r.WarmUp.Step }).given("algorithm").
 				says("how often the ceiling is computed anew; not for tokenBucket"),
 			nameField("origin", func(r *flow.Rule) *string { return &r.Origin }).
 				says("only calls of this caller; other: of callers that no rule names").otherwise("all calls"),
-			nameField("related", func(r *flow.Rule) *string { return &r.Related }).given("resource", "control", "algorithm").
+			nameField("related", func(r *flow.Rule) *string { return &r.Related }).given("resource", "algorithm").
 				says("windows: count the passes of that resource instead").otherwise("none"),
 			booleanField("shadow", func(r *flow.Rule) *bool { return &r.Shadow }).
 				says("decide and count, but let every call through"),
 		},
+		formerFields: []formerField[flow.Rule]{{path: "control", now: "algorithm", read: readControl}},
 	}
+}
+
+// readControl reads the field "control" of older documents, where a throttle was
+// "control: throttle" without an algorithm.
+func readControl(rule *flow.Rule, n node) string {
+	const reject, throttle = "reject", string(flow.Throttle)
+	control, fault := readChoice(n, []string{reject, throttle})
+	algorithm := cmp.Or(rule.Algorithm, flow.SlidingWindow)
+	switch {
+	case fault != "":
+		return fault
+	case control == "":
+		return "is empty: remove the field"
+	case control == reject && algorithm == flow.Throttle:
+		return fmt.Sprintf("is %q, but algorithm is %q: remove control", control, algorithm)
+	case control == throttle && algorithm != flow.SlidingWindow && algorithm != flow.Throttle:
+		return fmt.Sprintf("is %q, but algorithm is %q: remove control, or set algorithm to %q", control, algorithm, throttle)
+	case control == throttle:
+		rule.Algorithm = flow.Throttle
+	}
+	return ""
 }
 
 // flowExamples are rules that have every field between them.
@@ -66,14 +88,14 @@ func flowExamples() []example[flow.Rule] {
 	return []example[flow.Rule]{{
 		about:  "A ceiling: what comes beyond it is refused.",
 		rule:   flow.Rule{Name: "create-qps", Resource: "orders:create", Limit: 1000},
-		fields: []string{"name", "resource", "limit", "window", "algorithm", "buckets", "strict", "control", "shadow"},
+		fields: []string{"name", "resource", "limit", "window", "algorithm", "buckets", "strict", "shadow"},
 	}, {
 		about: "Even spacing: calls wait for their turn. A cold cache warms up first.",
 		rule: flow.Rule{
-			Resource: "reports:render", Limit: 5, Control: flow.Throttle, MaxWait: 500 * time.Millisecond,
+			Resource: "reports:render", Limit: 5, Algorithm: flow.Throttle, MaxWait: 500 * time.Millisecond,
 			WarmUp: flow.WarmUp{Period: 10 * time.Second},
 		},
-		fields: []string{"resource", "limit", "control", "maxWait", "warmUp.period", "warmUp.coldFactor", "warmUp.step"},
+		fields: []string{"resource", "limit", "algorithm", "maxWait", "warmUp.period", "warmUp.coldFactor", "warmUp.step"},
 	}, {
 		about:  "A bucket for each user, and for one kind of callers.",
 		rule:   flow.Rule{Match: "user:*", Limit: 5, Algorithm: flow.TokenBucket, Burst: 20, Origin: "mobile"},

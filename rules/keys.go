@@ -16,8 +16,8 @@ type keyed struct {
 
 // judgeKeys parts the entries of a mapping whose names are known from those
 // whose are not. The path leads to the mapping, as in "warmUp."; it is empty at
-// the top.
-func judgeKeys(m node, path string, known []string) keyed {
+// the top. Former names are known, too, but no message advises to use them.
+func judgeKeys(m node, path string, known []string, former ...string) keyed {
 	var k keyed
 	first := make(map[string]place)
 	for _, e := range m.entries {
@@ -30,7 +30,7 @@ func judgeKeys(m node, path string, known []string) keyed {
 		case key.kind == kindList || key.kind == kindMapping:
 			k.hidden = true
 			k.fail(key, "", fmt.Sprintf("the field's name is %v: the fields here are %s", key, strings.Join(known, ", ")))
-		case !slices.Contains(known, key.text):
+		case !slices.Contains(known, key.text) && !slices.Contains(former, key.text):
 			k.unknown(key, path, known)
 		case twice:
 			k.fail(key, path+key.text, fmt.Sprintf("is given twice, first on line %d: remove one", earlier.line))

@@ -169,7 +169,7 @@ func TestParseSaysWhatIsWrongWithTheFieldsOfARule(t *testing.T) {
 		}},
 		{"of other systems", "flow:\n- {resource: a, limit: 1, grade: 1}", []string{
 			`2:27 flow rule "a": unknown field "grade": the fields here are name, resource, match, perResource, limit, window, algorithm, buckets, ` +
-				`strict, control, maxWait, burst, overdraft, warmUp, origin, related, shadow`,
+				`strict, maxWait, burst, overdraft, warmUp, origin, related, shadow`,
 		}},
 		{"a path for a name", "flow:\n- {resource: a, limit: 1, warmUp.period: 5s}", []string{
 			`2:27 flow rule "a": unknown field "warmUp.period": write warmUp: {period: …}`,
@@ -198,8 +198,8 @@ func TestParseSaysWhatIsWrongWithTheFieldsOfARule(t *testing.T) {
 			`7:12 flow[0]: control is "thottle": did you mean "throttle"?`,
 			`8:11 flow[0]: warmUp is "5s": must be a mapping with some of the fields period, coldFactor, step`,
 		}},
-		{"nothing that only follows from another mistake", "flow:\n- resource: a\n  limit: 1\n  contrl: throttle\n  maxWait: 1s\n- resource: b\n  limit: 1\n  window: 60\n  buckets: 7", []string{
-			`4:3 flow rule "a": unknown field "contrl": did you mean "control"?`,
+		{"nothing that only follows from another mistake", "flow:\n- resource: a\n  limit: 1\n  algorith: throttle\n  maxWait: 1s\n- resource: b\n  limit: 1\n  window: 60\n  buckets: 7", []string{
+			`4:3 flow rule "a": unknown field "algorith": did you mean "algorithm"?`,
 			`8:11 flow rule "b": window is 60: write a duration`,
 		}},
 	} {

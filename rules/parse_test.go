@@ -26,7 +26,7 @@ flow:
 
   - resource: orders:pay
     limit: 2.5
-    control: throttle
+    algorithm: throttle
     maxWait: 500ms
 
   - match: "orders:*"
@@ -59,7 +59,7 @@ const everyFieldJSON = `{
       "strict": true,
       "control": "reject",
       "warmUp": {"period": "10s", "coldFactor": 4, "step": "500ms"}
-    }, {"resource": "orders:pay", "limit": 2.5, "control": "throttle", "maxWait": "500ms"},
+    }, {"resource": "orders:pay", "limit": 2.5, "algorithm": "throttle", "maxWait": "500ms"},
     {"match": "orders:*", "perResource": false, "limit": 100, "algorithm": "tokenBucket", "burst": 150,
       "overdraft": true, "maxWait": "1s", "origin": "mobile", "shadow": true},
     {"name": "reads-yield", "match": "~^orders:(get|list)$", "limit": 50, "window": "1m", "algorithm": "fixedWindow",
@@ -71,21 +71,21 @@ func everyFieldRules() []flow.Rule {
 	return []flow.Rule{
 		{
 			Name: "create-qps", Resource: "orders:create", Limit: 1000, Window: 2 * time.Second,
-			Algorithm: flow.SlidingWindow, Buckets: 20, Strict: true, Control: flow.Reject,
+			Algorithm: flow.SlidingWindow, Buckets: 20, Strict: true,
 			WarmUp: flow.WarmUp{Period: 10 * time.Second, ColdFactor: 4, Step: 500 * time.Millisecond},
 		},
 		{
 			Name: "orders:pay", Resource: "orders:pay", Limit: 2.5, Window: time.Second,
-			Algorithm: flow.SlidingWindow, Control: flow.Throttle, MaxWait: 500 * time.Millisecond,
+			Algorithm: flow.Throttle, MaxWait: 500 * time.Millisecond,
 		},
 		{
 			Name: "orders:*", Match: "orders:*", Shared: true, Limit: 100, Window: time.Second,
-			Algorithm: flow.TokenBucket, Burst: 150, Overdraft: true, Control: flow.Reject, MaxWait: time.Second,
+			Algorithm: flow.TokenBucket, Burst: 150, Overdraft: true, MaxWait: time.Second,
 			Origin: "mobile", Shadow: true,
 		},
 		{
 			Name: "reads-yield", Match: "~^orders:(get|list)$", Limit: 50, Window: time.Minute,
-			Algorithm: flow.FixedWindow, Control: flow.Reject, Related: "orders:create",
+			Algorithm: flow.FixedWindow, Related: "orders:create",
 		},
 	}
 }
@@ -105,7 +105,7 @@ func TestParseReadsEveryField(t *testing.T) {
 		"YAML that looks like JSON": `{"flow": [
 			{name: create-qps, resource: "orders:create", limit: 1000, window: 2s, buckets: 20, strict: True,
 				"warmUp": {period: 10s, coldFactor: 4, step: 500ms,},},
-			{"resource":"orders:pay","limit":2.5,control: throttle, "maxWait":500ms},
+			{"resource":"orders:pay","limit":2.5,algorithm: throttle, "maxWait":500ms},
 			{match: "orders:*", perResource: False, limit: 100, algorithm: tokenBucket, burst: 150, overdraft: TRUE, maxWait: 1000ms,
 				origin: mobile, shadow: true},
 			{"name":"reads-yield",match: '~^orders:(get|list)$', limit: 50, window: 60s, algorithm: fixedWindow, related: "orders:create"}]}`,

@@ -117,7 +117,7 @@ func bucket(t *rapid.T, rule *flow.Rule) {
 }
 
 func throttle(t *rapid.T, rule *flow.Rule) {
-	rule.Control = flow.Throttle
+	rule.Algorithm = flow.Throttle
 	rule.Window = duration(flow.MinWindow, flow.MaxWindow).Draw(t, "window")
 	rule.MaxWait = duration(0, flow.MaxMaxWait).Draw(t, "maxWait")
 }
@@ -154,7 +154,7 @@ func TestYAMLAndJSONSayTheSame(t *testing.T) {
 		list := []map[string]any{}
 		for _, r := range set.Flow {
 			rule := map[string]any{
-				"name": r.Name, "limit": r.Limit, "window": r.Window.String(), "control": r.Control, "algorithm": r.Algorithm,
+				"name": r.Name, "limit": r.Limit, "window": r.Window.String(), "algorithm": r.Algorithm,
 				"strict": r.Strict, "maxWait": r.MaxWait.String(), "perResource": !r.Shared, "overdraft": r.Overdraft, "shadow": r.Shadow,
 			}
 			for field, value := range map[string]any{

@@ -40,6 +40,7 @@ type reader[R any] struct {
 	start    place            // where the rule begins
 	rule     R                // as far as it has been read, complete at the end
 	places   map[string]place // of the values given, by their paths
+	former   map[string]node  // the values given of former fields, by their paths
 	unsound  map[string]bool  // paths whose values cannot be read
 	hidden   bool             // some fields cannot be read at all
 	problems Problems         // without the rule's name as yet
@@ -48,6 +49,7 @@ type reader[R any] struct {
 // read returns the name of the rule, "" when it cannot be told.
 func (r *reader[R]) read(item node) (name string) {
 	r.places = make(map[string]place)
+	r.former = make(map[string]node)
 	r.unsound = make(map[string]bool)
 	if item.fault != "" {
 		r.report(item.place, "", "the rule "+item.fault)
@@ -71,7 +73,7 @@ func (r *reader[R]) read(item node) (name string) {
 
 // readMapping reads the fields of the mapping that the prefix leads to.
 func (r *reader[R]) readMapping(prefix string, m node) {
-	keys := judgeKeys(m, prefix, r.fields.names(prefix))
+	keys := judgeKeys(m, prefix, r.fields.names(prefix), r.formerNames(prefix)...)
 	r.problems = append(r.problems, keys.problems...)
 	r.hidden = r.hidden || keys.hidden
 	for _, e := range keys.entries {
@@ -98,6 +100,8 @@ func (r *reader[R]) readField(path string, value node) {
 		if fault := f.read(&r.rule, value); fault != "" {
 			r.fail(path, fault)
 		}
+	case r.isFormer(path):
+		r.former[path] = value
 	case value.kind != kindMapping || len(value.entries) == 0:
 		r.fail(path, fmt.Sprintf("is %v: must be a mapping with some of the fields %s",
 			value, strings.Join(r.fields.names(path+"."), ", ")))
@@ -106,8 +110,35 @@ func (r *reader[R]) readField(path string, value node) {
 	}
 }
 
+func (s schema[R]) isFormer(path string) bool { return slices.Contains(s.formerNames(""), path) }
+
+// formerNames returns what may stand in the mapping that the prefix leads to in
+// older documents.
+func (s schema[R]) formerNames(prefix string) (names []string) {
+	if prefix == "" {
+		for _, f := range s.formerFields {
+			names = append(names, f.path)
+		}
+	}
+	return names
+}
+
+// readFormer takes the values of former fields over. What depends on a field is not
+// judged while it cannot be read what a former one says of it.
+func (r *reader[R]) readFormer() {
+	for _, f := range r.formerFields {
+		if value, given := r.former[f.path]; given {
+			if fault := f.read(&r.rule, value); fault != "" {
+				r.fail(f.path, fault)
+			}
+		}
+		r.unsound[f.now] = r.unsound[f.now] || r.unsound[f.path]
+	}
+}
+
 // judge completes the rule and finds what is wrong with it as a whole.
 func (r *reader[R]) judge() {
+	r.readFormer()
 	given := r.rule
 	r.rule = r.fill(given)
 	for _, f := range r.fields {

@@ -44,12 +44,13 @@ func sections() []section {
 
 // schema is the section of the rules of type R.
 type schema[R any] struct {
-	kind   Kind
-	rules  func(*Set) *[]R // where a set keeps them
-	nameOf func(R) string  // of a complete rule
-	fill   func(R) R       // completes a rule with its defaults
-	judge  func(R) []flow.Fault
-	fields fields[R]
+	kind         Kind
+	rules        func(*Set) *[]R // where a set keeps them
+	nameOf       func(R) string  // of a complete rule
+	fill         func(R) R       // completes a rule with its defaults
+	judge        func(R) []flow.Fault
+	fields       fields[R]
+	formerFields []formerField[R]
 
 	examples func() []example[R]
 }

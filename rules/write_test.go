@@ -17,7 +17,7 @@ func TestYAMLLeavesDefaultsOut(t *testing.T) {
 	set := rules.Set{Flow: []flow.Rule{
 		flow.Rule{Resource: "orders:create"}.WithDefaults(),
 		{
-			Name: "pay", Resource: "orders:pay", Limit: 0.5, Window: time.Minute, Control: flow.Throttle, MaxWait: 90 * time.Second,
+			Name: "pay", Resource: "orders:pay", Limit: 0.5, Window: time.Minute, Algorithm: flow.Throttle, MaxWait: 90 * time.Second,
 			WarmUp: flow.WarmUp{Period: time.Hour, ColdFactor: 3, Step: 2 * time.Second},
 		},
 		{
@@ -37,7 +37,7 @@ func TestYAMLLeavesDefaultsOut(t *testing.T) {
     resource: orders:pay
     limit: 0.5
     window: 1m
-    control: throttle
+    algorithm: throttle
     maxWait: 1m30s
     warmUp:
       period: 1h

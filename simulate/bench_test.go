@@ -15,7 +15,7 @@ func BenchmarkAMinute(b *testing.B) {
 	warmUp := flow.WarmUp{Period: 10 * time.Second}
 	rules := map[string]flow.Rule{
 		"window":   {Limit: 5000, WarmUp: warmUp},
-		"throttle": {Limit: 5000, WarmUp: warmUp, Control: flow.Throttle, MaxWait: 5 * time.Second},
+		"throttle": {Limit: 5000, WarmUp: warmUp, Algorithm: flow.Throttle, MaxWait: 5 * time.Second},
 		"bucket":   {Limit: 5000, WarmUp: warmUp, Algorithm: flow.TokenBucket, MaxWait: 5 * time.Second},
 	}
 	load := streams(simulate.Stream{Rate: 10_000, ServiceTime: 10 * time.Millisecond})

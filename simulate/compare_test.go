@@ -122,7 +122,7 @@ func drawPacer(t *rapid.T) flow.Rule {
 	most := rapid.SampledFrom([]float64{0, 1, 2.5, 10, 50}).Draw(t, "maxWait")
 	rule.MaxWait = time.Duration(each * most)
 	if rapid.Bool().Draw(t, "throttle") {
-		rule.Control = flow.Throttle
+		rule.Algorithm = flow.Throttle
 		return rule
 	}
 	if each != math.Trunc(each) {

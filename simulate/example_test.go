@@ -31,7 +31,7 @@ func ExampleRun() {
 // What becomes of each call: a burst of three under a rule that spaces them.
 func ExampleRun_events() {
 	set := rules.Set{Flow: []flow.Rule{
-		{Resource: "mail", Limit: 10, Control: flow.Throttle, MaxWait: 100 * time.Millisecond},
+		{Resource: "mail", Limit: 10, Algorithm: flow.Throttle, MaxWait: 100 * time.Millisecond},
 	}}
 	load := simulate.Load{Streams: []simulate.Stream{
 		{Resource: "mail", Times: []time.Duration{time.Second, time.Second, time.Second}},

@@ -13,9 +13,9 @@ func newPacer(rule flow.Rule) pacer {
 	switch {
 	case rule.Limit == 0:
 		return closedPacer{}
-	case rule.Control == flow.Throttle && rule.WarmUp.Period > 0:
+	case rule.Algorithm == flow.Throttle && rule.WarmUp.Period > 0:
 		return &warmThrottle{mother: newMother(rule), maxWait: int64(rule.MaxWait), last: math.MinInt64 / 2}
-	case rule.Control == flow.Throttle:
+	case rule.Algorithm == flow.Throttle:
 		return &throttle{scale: scaleOf(rule), last: math.MinInt64 / 2}
 	case rule.WarmUp.Period > 0:
 		return newTrapezoid(rule)

@@ -381,7 +381,7 @@ func (o *oracle) applying(call offer) (rules []flow.Rule) {
 }
 
 func isPaced(rule flow.Rule) bool {
-	return rule.Control == flow.Throttle || rule.Algorithm == flow.TokenBucket
+	return rule.Algorithm == flow.Throttle || rule.Algorithm == flow.TokenBucket
 }
 
 func stateKey(rule flow.Rule, resource string) string {

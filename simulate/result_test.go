@@ -24,7 +24,7 @@ func marshal(t T, result simulate.Result) string {
 
 func TestTheJSONOfAResult(t *testing.T) {
 	t.Parallel()
-	set := flowRules(flow.Rule{Name: "one", Limit: 1.5, Window: 500 * time.Millisecond, Control: flow.Throttle, MaxWait: 400 * time.Millisecond})
+	set := flowRules(flow.Rule{Name: "one", Limit: 1.5, Window: 500 * time.Millisecond, Algorithm: flow.Throttle, MaxWait: 400 * time.Millisecond})
 	load := simulate.Load{Streams: []simulate.Stream{{Resource: "r", Times: at(0, 0, 0.5)}, {Resource: "s", Times: at(0)}}}
 	assert.JSONEq(t, `{"seconds":[`+
 		`{"second":0,"resource":"r","offered":3,"passed":2,"blocked":1,"waited":1,"ceiling":3},`+
@@ -62,7 +62,7 @@ func anyRule(t *rapid.T) flow.Rule {
 	wait := time.Duration(rapid.IntRange(0, 2000).Draw(t, "maxWait")) * time.Millisecond
 	switch rapid.IntRange(0, 4).Draw(t, "limiter") {
 	case 0:
-		rule.Control, rule.MaxWait = flow.Throttle, wait
+		rule.Algorithm, rule.MaxWait = flow.Throttle, wait
 	case 1:
 		rule.Algorithm, rule.MaxWait = flow.TokenBucket, wait
 	case 2:

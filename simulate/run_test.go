@@ -70,7 +70,7 @@ func TestRowsForEverySecondAndResource(t *testing.T) {
 
 func TestACallCountsInTheSecondInWhichItPasses(t *testing.T) {
 	t.Parallel()
-	set := flowRules(flow.Rule{Limit: 1, Control: flow.Throttle, MaxWait: 2 * time.Second})
+	set := flowRules(flow.Rule{Limit: 1, Algorithm: flow.Throttle, MaxWait: 2 * time.Second})
 	result := run(t, set, streams(simulate.Stream{Times: at(500, 500, 500, 500)}), 2*time.Second)
 	one := 1.0
 	assert.Equal(t, []simulate.Second{
@@ -88,7 +88,7 @@ func TestACallCountsInTheSecondInWhichItPasses(t *testing.T) {
 func TestACallRefusedAfterAWaitIsBlockedInTheSecondOfItsArrival(t *testing.T) {
 	t.Parallel()
 	set := flowRules(
-		flow.Rule{Name: "spaced", Limit: 1, Control: flow.Throttle, MaxWait: 10 * time.Second},
+		flow.Rule{Name: "spaced", Limit: 1, Algorithm: flow.Throttle, MaxWait: 10 * time.Second},
 		flow.Rule{Name: "counted", Match: "*", Shared: true, Limit: 2, Window: 10 * time.Second},
 	)
 	result := run(t, set, streams(
@@ -103,7 +103,7 @@ func TestACallRefusedAfterAWaitIsBlockedInTheSecondOfItsArrival(t *testing.T) {
 
 func TestEventsAreInOrderOfArrivalHoweverLongCallsWait(t *testing.T) {
 	t.Parallel()
-	set := flowRules(flow.Rule{Resource: "slow", Limit: 1, Control: flow.Throttle, MaxWait: time.Minute})
+	set := flowRules(flow.Rule{Resource: "slow", Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute})
 	load := simulate.Load{Streams: []simulate.Stream{
 		{Resource: "slow", Times: at(0, 100, 200)},
 		{Resource: "fast", Times: at(150, 2500)},
@@ -115,7 +115,7 @@ func TestEventsAreInOrderOfArrivalHoweverLongCallsWait(t *testing.T) {
 func TestTurnsFallDueBeforeCallsArrive(t *testing.T) {
 	t.Parallel()
 	set := flowRules(
-		flow.Rule{Resource: "writes", Limit: 10, Control: flow.Throttle, MaxWait: time.Second},
+		flow.Rule{Resource: "writes", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second},
 		flow.Rule{Resource: "reads", Limit: 2, Related: "writes"},
 	)
 	load := simulate.Load{Streams: []simulate.Stream{
@@ -164,7 +164,7 @@ func TestTheCeilingIsTheLowestOfTheEnforcedRulesPerSecond(t *testing.T) {
 		"of an origin that does not":  {[]flow.Rule{second, mobile}, []string{"web"}, []float64{20, 20}},
 		"that blocks all":             {[]flow.Rule{{Limit: 0}}, []string{""}, []float64{0, 0}},
 		"of a cold resource":          {[]flow.Rule{{Limit: 30, WarmUp: flow.WarmUp{Period: time.Minute}}}, []string{""}, []float64{10, 10.007}},
-		"of a throttle":               {[]flow.Rule{{Limit: 7, Control: flow.Throttle}}, []string{""}, []float64{7, 7}},
+		"of a throttle":               {[]flow.Rule{{Limit: 7, Algorithm: flow.Throttle}}, []string{""}, []float64{7, 7}},
 		"of a token bucket":           {[]flow.Rule{{Limit: 7, Algorithm: flow.TokenBucket}}, []string{""}, []float64{7, 7}},
 		"of a pattern, its own":       {[]flow.Rule{{Match: "*", Limit: 7}}, []string{""}, []float64{7, 7}},
 		"of a pattern, all resources": {[]flow.Rule{{Match: "*", Limit: 7, Shared: true}}, []string{""}, []float64{7, 7}},
@@ -217,7 +217,7 @@ func TestTheDeadlineOfARunIsNoneOfItsCalls(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(time.Hour))
 	defer cancel()
-	set := flowRules(flow.Rule{Limit: 1, Window: 10 * time.Hour, Control: flow.Throttle, MaxWait: 24 * time.Hour})
+	set := flowRules(flow.Rule{Limit: 1, Window: 10 * time.Hour, Algorithm: flow.Throttle, MaxWait: 24 * time.Hour})
 	result, err := simulate.Run(ctx, set, streams(simulate.Stream{Times: at(0, 0)}), simulate.Options{Events: true})
 	require.NoError(t, err)
 	assert.Equal(t, []float64{0, 36_000}, waits(result))

@@ -104,7 +104,7 @@ func TestASmallLimitWarmsUp(t *testing.T) {
 	t.Run("also spaced", func(t *testing.T) {
 		t.Parallel()
 		spaced := rule
-		spaced.Control, spaced.MaxWait = flow.Throttle, 10*time.Second
+		spaced.Algorithm, spaced.MaxWait = flow.Throttle, 10*time.Second
 		got := run(t, flowRules(spaced), streams(simulate.Stream{Rate: 50}), 5*time.Minute).Passed("r")
 		assert.InDelta(t, 8, sum(got[:12]), 1, "%v", got)
 		assert.InDelta(t, 120, sum(got[240:]), 1, "%v", got)

@@ -29,7 +29,7 @@ func TestTheMotherBucketIsByTheBook(t *testing.T) {
 			}).Draw(t, "warm-up"),
 		}
 		if rapid.Bool().Draw(t, "throttle") {
-			rule.Control = flow.Throttle
+			rule.Algorithm = flow.Throttle
 			rule.MaxWait = rapid.SampledFrom([]time.Duration{0, 500 * time.Millisecond, 3 * time.Second}).Draw(t, "maxWait")
 		}
 		const duration = 14 * time.Second

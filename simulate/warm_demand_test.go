@@ -42,7 +42,7 @@ func TestCallsOfSeveralTokensWarmAResourceUp(t *testing.T) {
 			for second, passed := range got[20:] {
 				assert.Equal(t, test.warm, passed, "second %d", 20+second)
 			}
-			rule.Control, rule.MaxWait = flow.Throttle, time.Second
+			rule.Algorithm, rule.MaxWait = flow.Throttle, time.Second
 			got = tokensPassed(t, rule, test.tokens, 60*time.Second)
 			assert.InDelta(t, 40*test.limit, sum(got[20:]), float64(test.tokens), "spaced, %v", got)
 		})
@@ -64,7 +64,7 @@ func TestTurnsThatWaitWarmASmallLimitUp(t *testing.T) {
 		t.Run(fmt.Sprintf("%v, factor %v, maxWait %v", test.limit, test.coldFactor, test.maxWait), func(t *testing.T) {
 			t.Parallel()
 			rule := flow.Rule{
-				Limit: test.limit, Control: flow.Throttle, MaxWait: test.maxWait,
+				Limit: test.limit, Algorithm: flow.Throttle, MaxWait: test.maxWait,
 				WarmUp: flow.WarmUp{Period: time.Second, ColdFactor: test.coldFactor},
 			}
 			got := tokensPassed(t, rule, 1, 2*time.Minute)

@@ -35,7 +35,7 @@ func (s *soak) life(length time.Duration) error {
 		return err
 	}
 	err = errors.Join(e.Follow(context.Background(), source), e.Load(rules.Set{Flow: []flow.Rule{
-		{Match: "wait:*", Limit: 1, Window: time.Hour, Control: flow.Throttle, MaxWait: 24 * time.Hour},
+		{Match: "wait:*", Limit: 1, Window: time.Hour, Algorithm: flow.Throttle, MaxWait: 24 * time.Hour},
 		{Name: "window", Match: "*", Limit: 100},
 	}}))
 	if err != nil {

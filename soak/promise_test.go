@@ -36,7 +36,7 @@ func TestAPromiseThatIsBroken(t *testing.T) {
 	strict.Strict = true
 	fixed.Algorithm = flow.FixedWindow
 	bucket := flow.Rule{Resource: "r", Limit: 100, Algorithm: flow.TokenBucket, Burst: 2}
-	throttle := flow.Rule{Resource: "r", Limit: 100, Control: flow.Throttle}
+	throttle := flow.Rule{Resource: "r", Limit: 100, Algorithm: flow.Throttle}
 	for name, test := range map[string]struct {
 		rule         flow.Rule
 		broken, kept [][2]int

@@ -35,11 +35,11 @@ func steadyRules() []flow.Rule {
 		{Resource: "patient", Limit: 400, Algorithm: flow.TokenBucket, Burst: 20, MaxWait: 50 * ms},
 		{Resource: "overdraft", Limit: 300, Algorithm: flow.TokenBucket, Burst: 20, Overdraft: true, MaxWait: 20 * ms},
 		{Resource: "cold bucket", Limit: 400, Algorithm: flow.TokenBucket, WarmUp: flow.WarmUp{Period: 5 * time.Second}},
-		{Resource: "throttle", Limit: 500, Control: flow.Throttle, MaxWait: 100 * ms},
-		{Resource: "impatient", Limit: 500, Control: flow.Throttle},
-		{Resource: "cold throttle", Limit: 400, Control: flow.Throttle, MaxWait: 50 * ms, WarmUp: flow.WarmUp{Period: 5 * time.Second}},
-		{Resource: lineName, Limit: 200, Control: flow.Throttle, MaxWait: 300 * ms},
-		{Name: "layers: throttle", Resource: "layers", Limit: 600, Control: flow.Throttle, MaxWait: 50 * ms},
+		{Resource: "throttle", Limit: 500, Algorithm: flow.Throttle, MaxWait: 100 * ms},
+		{Resource: "impatient", Limit: 500, Algorithm: flow.Throttle},
+		{Resource: "cold throttle", Limit: 400, Algorithm: flow.Throttle, MaxWait: 50 * ms, WarmUp: flow.WarmUp{Period: 5 * time.Second}},
+		{Resource: lineName, Limit: 200, Algorithm: flow.Throttle, MaxWait: 300 * ms},
+		{Name: "layers: throttle", Resource: "layers", Limit: 600, Algorithm: flow.Throttle, MaxWait: 50 * ms},
 		{Name: "layers: window", Resource: "layers", Limit: 300},
 		{Name: "layers: bucket", Resource: "layers", Limit: 400, Algorithm: flow.TokenBucket, Burst: 40},
 		{Name: "api: mobile", Resource: "api", Limit: 40, Origin: "mobile"},
@@ -65,7 +65,7 @@ func changingRules(i int) []flow.Rule {
 		{Resource: "changing", Limit: 200 * part},
 		{Resource: "changing strictly", Limit: 200 * part, Strict: true},
 		{Resource: "changing bucket", Limit: 300 * part, Algorithm: flow.TokenBucket, Burst: 60 * part, MaxWait: 20 * ms},
-		{Resource: "changing throttle", Limit: 400 * part, Control: flow.Throttle, MaxWait: time.Duration(i%5*10) * ms},
+		{Resource: "changing throttle", Limit: 400 * part, Algorithm: flow.Throttle, MaxWait: time.Duration(i%5*10) * ms},
 	}
 }
 
@@ -75,7 +75,7 @@ func passingRules(random *rand.Rand) (passing []flow.Rule) {
 	for _, r := range []flow.Rule{
 		{Name: "passing: all", Match: "*", Limit: 1e6 + float64(random.IntN(3))},
 		{Name: "passing: shadow", Match: "each:*", Limit: 1, Shadow: true},
-		{Name: "passing: queue", Match: "name:*", Limit: 5000, Control: flow.Throttle, MaxWait: 10 * ms, Shared: random.IntN(2) == 0},
+		{Name: "passing: queue", Match: "name:*", Limit: 5000, Algorithm: flow.Throttle, MaxWait: 10 * ms, Shared: random.IntN(2) == 0},
 		{Name: "passing: bucket", Match: "~^name:.*[02468]$", Limit: 500, Algorithm: flow.TokenBucket, MaxWait: 5 * ms},
 		{Name: "passing: name", Resource: fmt.Sprint("name:", random.IntN(200)), Limit: 5},
 		{Name: "passing: related", Resource: "name:1", Related: "sliding", Limit: 100},
@@ -106,7 +106,7 @@ func setOf(i int, random *rand.Rand) rules.Set {
 func inWords(r flow.Rule) string {
 	kind := "sliding"
 	switch {
-	case r.Control == flow.Throttle:
+	case r.Algorithm == flow.Throttle:
 		kind = "throttle"
 	case r.Algorithm == flow.TokenBucket && r.Burst > 0:
 		kind = fmt.Sprintf("bucket of %v", r.Burst)

@@ -167,7 +167,7 @@ func TestClosedEngineAnswersUnavailable(t *testing.T) {
 
 func TestClientThatGoesWhileItWaitsIsLoggedAs499(t *testing.T) {
 	engine, virtual := newEngine(t, core.Config{},
-		flow.Rule{Name: "turns", Resource: orders, Limit: 1, Control: flow.Throttle, MaxWait: time.Minute})
+		flow.Rule{Name: "turns", Resource: orders, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute})
 	statuses := make(chan int, 2)
 	r := gin.New()
 	r.Use(func(c *gin.Context) {
@@ -244,7 +244,7 @@ func TestRequestThatComesThroughTwoMiddlewaresIsOneCall(t *testing.T) {
 func TestClientWithABodyThatLeavesGivesItsTurnBack(t *testing.T) {
 	const resource = "POST:/orders"
 	engine, virtual := newEngine(t, core.Config{},
-		flow.Rule{Name: "turns", Resource: resource, Limit: 1, Control: flow.Throttle, MaxWait: time.Minute})
+		flow.Rule{Name: "turns", Resource: resource, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute})
 	r := gin.New()
 	r.Use(penstockgin.Middleware(engine, penstockgin.Options{BufferBody: 1 << 10}))
 	r.POST("/orders", ok)

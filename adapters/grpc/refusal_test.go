@@ -195,7 +195,7 @@ func TestSenselessArgumentsAreInternal(t *testing.T) {
 
 // slow is a rule under which the first call passes and the next one waits.
 func slow(resource string) flow.Rule {
-	return flow.Rule{Resource: resource, Limit: 1, Control: flow.Throttle, MaxWait: time.Minute}
+	return flow.Rule{Resource: resource, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute}
 }
 
 func TestCallThatIsCancelledWhileItWaitsIsCanceled(t *testing.T) {

@@ -182,7 +182,7 @@ func TestPoliciesOfAnyRulesFollowTheGrammar(t *testing.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[!-~éß]{1,20}`), 1, 5, rapid.ID).Draw(t, "names")
 		for _, name := range names {
 			set.Flow = append(set.Flow, flow.Rule{
-				Name: name, Resource: orders, Control: flow.Throttle,
+				Name: name, Resource: orders, Algorithm: flow.Throttle,
 				Limit:  rapid.Float64Range(0, flow.MaxLimit).Draw(t, "limit"),
 				Window: time.Duration(rapid.Int64Range(int64(flow.MinWindow), int64(flow.MaxWindow)).Draw(t, "window")),
 			})

@@ -234,7 +234,7 @@ func TestBlockedWritesTheAnswerOfARefusal(t *testing.T) {
 
 // queue is a rule that lets one call a second pass and the others wait.
 func queue() flow.Rule {
-	return flow.Rule{Name: "turns", Resource: orders, Limit: 1, Control: flow.Throttle, MaxWait: time.Minute}
+	return flow.Rule{Name: "turns", Resource: orders, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute}
 }
 
 func TestCallPassesWhenItsTurnHasCome(t *testing.T) {

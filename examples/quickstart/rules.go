@@ -38,6 +38,6 @@ flow:
 `
 	inventoryDocument = `# Reservations queue for their turn: one every 20 ms, nobody waits longer than half a second.
 flow:
-  - {name: reserve-spacing, resource: /shop.Inventory/Reserve, limit: 50, control: throttle, maxWait: 500ms}
+  - {name: reserve-spacing, resource: /shop.Inventory/Reserve, limit: 50, algorithm: throttle, maxWait: 500ms}
 `
 )

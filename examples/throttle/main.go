@@ -17,10 +17,10 @@ import (
 
 func main() {
 	err := penstock.Load(penstock.Rules{Flow: []penstock.FlowRule{{
-		Resource: "reports:render",
-		Limit:    10, // one every 100 ms
-		Control:  flow.Throttle,
-		MaxWait:  time.Second,
+		Resource:  "reports:render",
+		Limit:     10, // one every 100 ms
+		Algorithm: flow.Throttle,
+		MaxWait:   time.Second,
 	}}})
 	if err != nil {
 		log.Fatal(err)

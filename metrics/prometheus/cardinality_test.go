@@ -186,7 +186,7 @@ func TestReplacedRuleGoesOnCounting(t *testing.T) {
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
 	s.calls("r", 5)
 	require.InDelta(t, 5, scrape(t, collector)[refused], 0)
-	s.load(t, flow.Rule{Resource: "r", Limit: 0, Control: flow.Throttle}) // has counts of its own
+	s.load(t, flow.Rule{Resource: "r", Limit: 0, Algorithm: flow.Throttle}) // has counts of its own
 	s.calls("r", 2)
 	assert.InDelta(t, 7, scrape(t, collector)[refused], 0)
 }

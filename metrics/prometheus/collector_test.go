@@ -52,7 +52,7 @@ func busyService(t *testing.T) service {
 	s := newService(t, core.Config{},
 		flow.Rule{Name: "orders-qps", Resource: "orders", Limit: 3},
 		flow.Rule{Name: "orders-per-minute", Resource: "orders", Limit: 600, Window: time.Minute},
-		flow.Rule{Name: "mail-pace", Resource: "mail", Limit: 2, Control: flow.Throttle, MaxWait: time.Minute},
+		flow.Rule{Name: "mail-pace", Resource: "mail", Limit: 2, Algorithm: flow.Throttle, MaxWait: time.Minute},
 	)
 	t.Cleanup(s.Close)
 	for _, took := range []time.Duration{50 * time.Microsecond, 3 * time.Millisecond, 40 * time.Millisecond} {
@@ -178,7 +178,7 @@ func TestCollectorServesARealScrape(t *testing.T) {
 }
 
 func TestScrapeSeesWhatIsUnderWay(t *testing.T) {
-	s := newService(t, core.Config{}, flow.Rule{Resource: "mail", Limit: 1, Control: flow.Throttle, MaxWait: time.Minute})
+	s := newService(t, core.Config{}, flow.Rule{Resource: "mail", Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute})
 	defer s.Close()
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
 	guard, err := s.Entry(t.Context(), "mail")

@@ -50,7 +50,7 @@ func coarse(settings Settings) Limiter {
 
 func penstockQueue(settings Settings) Limiter {
 	return penstock(Baseline, settings,
-		flow.Rule{Resource: resource, Control: flow.Throttle, MaxWait: longestWait}, byName)
+		flow.Rule{Resource: resource, Algorithm: flow.Throttle, MaxWait: longestWait}, byName)
 }
 
 // penstock returns a limiter that enforces the rule on calls that come that way.
@@ -118,7 +118,7 @@ func (p penstockGuards) Prepare(set []Rule) func() error {
 		case WarmUp:
 			native[i].WarmUp = flow.WarmUp{Period: warmUpPeriod}
 		case Throttle:
-			native[i].Control, native[i].MaxWait = flow.Throttle, longestWait
+			native[i].Algorithm, native[i].MaxWait = flow.Throttle, longestWait
 		case Reject:
 		}
 	}

@@ -18,7 +18,7 @@ func before(t *testing.T) string {
 	return tree(t, map[string]string{
 		"shop.yaml": `flow:
   - {name: create, resource: orders:create, limit: 1000}
-  - {resource: orders:pay, limit: 5, control: throttle, maxWait: 500ms}
+  - {resource: orders:pay, limit: 5, algorithm: throttle, maxWait: 500ms}
   - {resource: search, limit: 100}
   - {resource: login, limit: 3}
 `,

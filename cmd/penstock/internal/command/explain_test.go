@@ -26,7 +26,7 @@ const explained = `flow:
   - {name: all, resource: orders:create, limit: 100}
   - {name: mobile, resource: orders:create, limit: 3, origin: mobile}
   - {name: others, match: "orders:*", limit: 2, window: 1m, origin: other}
-  - {name: queue, match: "~create$", limit: 5, control: throttle, maxWait: 1s}
+  - {name: queue, match: "~create$", limit: 5, algorithm: throttle, maxWait: 1s}
   - {name: trial, resource: orders:create, limit: 1, shadow: true}
   - {name: users, resource: users, limit: 1}
 `
@@ -47,7 +47,7 @@ func TestExplainOfDocumentsTellsRulesAndNearMisses(t *testing.T) {
 	assert.Equal(t, `A call of orders:create by mobile is held against 4 rules, in this order:
 
 1. flow rule "queue", orders.yaml:5:5
-   match ~create$, limit 5, control throttle, maxWait 1s
+   match ~create$, limit 5, algorithm throttle, maxWait 1s
 
 2. flow rule "mobile", orders.yaml:3:5
    resource orders:create, limit 3, origin mobile

@@ -22,7 +22,7 @@ func peak(t *testing.T) string {
 	t.Helper()
 	return tree(t, map[string]string{
 		"rules/orders.yaml": "flow:\n- {resource: orders, limit: 1000, warmUp: {period: 10s}}\n",
-		"rules/carts.yaml":  "flow:\n- {name: queue, resource: carts, limit: 5, control: throttle, maxWait: 300ms}\n",
+		"rules/carts.yaml":  "flow:\n- {name: queue, resource: carts, limit: 5, algorithm: throttle, maxWait: 300ms}\n",
 		"load.yaml":         "streams:\n- {resource: orders, rate: 2000, until: 20s}\n",
 		"burst.yaml":        "streams:\n- {resource: carts, times: [0.5, 0.5, 0.5]}\n- {resource: free, times: [1.25]}\n",
 		"endless.yaml":      "streams:\n- {resource: carts, rate: 2}\n",

@@ -19,7 +19,7 @@ func suites(t *testing.T) string {
 	t.Helper()
 	return tree(t, map[string]string{
 		"rules/orders.yaml": "flow:\n- {resource: orders, limit: 1000, warmUp: {period: 10s}}\n",
-		"rules/carts.yaml":  "flow:\n- {name: queue, resource: carts, limit: 5, control: throttle, maxWait: 300ms}\n",
+		"rules/carts.yaml":  "flow:\n- {name: queue, resource: carts, limit: 5, algorithm: throttle, maxWait: 300ms}\n",
 		"tests/good_test.yaml": `rules: ../rules
 cases:
   - name: a cold start warms up

@@ -15,7 +15,7 @@ const shop = `
 rules:
   flow:
     - {name: cold, resource: orders, limit: 1000, warmUp: {period: 10s}}
-    - {name: queue, resource: carts, limit: 5, control: throttle, maxWait: 450ms}
+    - {name: queue, resource: carts, limit: 5, algorithm: throttle, maxWait: 450ms}
     - {name: bucket, resource: stock, limit: 5, algorithm: tokenBucket, maxWait: 10s, warmUp: {period: 1500ms}}
     - {name: few, resource: stock, limit: 2, origin: mobile}
     - {name: parcels, match: "parcel:*", perResource: false, limit: 3}

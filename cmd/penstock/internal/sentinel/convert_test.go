@@ -38,7 +38,7 @@ func TestRulesKeepTheirMeaning(t *testing.T) {
 		return rule
 	}
 	queue := func(d, wait time.Duration) flow.Rule {
-		return flow.Rule{Resource: "r", Limit: 10, Window: d, Control: flow.Throttle, MaxWait: wait}
+		return flow.Rule{Resource: "r", Limit: 10, Window: d, Algorithm: flow.Throttle, MaxWait: wait}
 	}
 	for fields, want := range map[string]flow.Rule{
 		`"threshold": 10`:                                            second,
@@ -75,7 +75,7 @@ func TestRulesKeepTheirMeaning(t *testing.T) {
 		`"count": 10, "controlBehavior": 2`:              queue(time.Second, 500*time.Millisecond),
 		`"count": 0.5, "controlBehavior": 2`:             with(queue(time.Second, 500*time.Millisecond), func(r *flow.Rule) { r.Limit = 0.5 }),
 		`"count": 2, "controlBehavior": 3, "maxQueueingTimeMs": 1`: {
-			Resource: "r", Limit: 2, Window: time.Second, Control: flow.Throttle, MaxWait: time.Millisecond,
+			Resource: "r", Limit: 2, Window: time.Second, Algorithm: flow.Throttle, MaxWait: time.Millisecond,
 			WarmUp: flow.WarmUp{Period: 10 * time.Second},
 		},
 		`"count": 10, "controlBehavior": 3`:                    with(queue(time.Second, 500*time.Millisecond), func(r *flow.Rule) { r.WarmUp.Period = 10 * time.Second }),

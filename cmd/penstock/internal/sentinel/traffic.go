@@ -53,7 +53,7 @@ func (t traffic) rule(o *object) flow.Rule {
 	}
 	switch {
 	case t.throttle:
-		rule.Control, rule.MaxWait = flow.Throttle, t.maxWait
+		rule.Algorithm, rule.MaxWait = flow.Throttle, t.maxWait
 	case t.buckets == 1:
 		rule.Algorithm = flow.FixedWindow
 	default:

@@ -1,0 +1,37 @@
+package breaker
+
+import (
+	"slices"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// change is a change of state that is to be reported.
+type change struct {
+	report   func(at clock.Instant, from, to string)
+	at       clock.Instant
+	from, to string
+}
+
+// unlock releases the mutex and reports the changes of state, each once and in their
+// order: if somebody else is reporting, he reports these too.
+func (b *breaker) unlock() {
+	defer b.mu.Unlock()
+	if b.reporting {
+		return
+	}
+	b.reporting = true
+	defer func() { b.reporting = false }() // also when a report panics
+	for len(b.changes) > 0 {
+		next := b.changes[0]
+		b.changes = slices.Delete(b.changes, 0, 1)
+		b.report(next)
+	}
+}
+
+// report releases the mutex while it reports.
+func (b *breaker) report(c change) {
+	b.mu.Unlock()
+	defer b.mu.Lock()
+	c.report(c.at, c.from, c.to)
+}

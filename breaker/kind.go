@@ -1,0 +1,163 @@
+package breaker
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Kind returns what the engine knows of circuit breakers.
+func Kind() *rule.Type[Rule] {
+	return rule.Define(rule.Spec[Rule]{
+		Kind:     "breaker",
+		Phase:    rule.PhaseHealth,
+		Reason:   rule.Unavailable,
+		Common:   common,
+		Fields:   fields(),
+		Examples: examples(),
+		Defaults: withDefaults,
+		Validate: validate,
+		New:      newLimiter,
+		Adopt:    adopt,
+		Gauges: []rule.Gauge{
+			{Name: "calls", Help: "Calls that have ended in the window of a closed breaker."},
+			{Name: "bad_calls", Help: "Calls among them that failed, or were slow if the rule is about slow calls."},
+			{Name: "open_seconds", Help: "Seconds until an open breaker lets a probe pass; 0 if it is forced."},
+			{Name: "forced", Help: "1 while an operator forces the state, otherwise 0."},
+		},
+		States:   []string{Closed, Open, HalfOpen},
+		Controls: []string{Closed, Open},
+	})
+}
+
+func common(r *Rule) rule.Common {
+	return rule.Common{
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
+	}
+}
+
+func fields() []rule.Field[Rule] {
+	own := []rule.Field[Rule]{
+		rule.ChoiceField("strategy", func(r *Rule) *Strategy { return &r.Strategy }, SlowRatio, ErrorRatio, ErrorCount).
+			Says("what opens it: a share of calls that are slow, a share that fail, or a number that fail"),
+		rule.NumberField("threshold", func(r *Rule) *float64 { return &r.Threshold }).Given("strategy").
+			Required("is missing: write which share of bad calls opens the breaker, such as 0.5, or for errorCount how many").
+			Says("the share of bad calls that opens it, up to 1; errorCount: their number"),
+		rule.DurationField("slowAfter", func(r *Rule) *time.Duration { return &r.SlowAfter }).Given("strategy").
+			Says("slowRatio: calls that take longer are slow").Otherwise("required with slowRatio"),
+		rule.DurationField("window", func(r *Rule) *time.Duration { return &r.Window }).
+			Says("the time whose calls count, in 10 buckets; they count when they end"),
+		rule.WholeField("minCalls", func(r *Rule) *int { return &r.MinCalls }).Given("strategy").
+			Says("it does not open before so many calls have ended in the window").Otherwise("20; with errorCount 1"),
+		rule.DurationField("openFor", func(r *Rule) *time.Duration { return &r.OpenFor }).
+			Says("how long it refuses all calls before it probes"),
+		rule.DurationField("maxOpenFor", func(r *Rule) *time.Duration { return &r.MaxOpenFor }).Given("openFor").
+			Says("openFor doubles after each failed probing, up to this").Otherwise("openFor: it does not double"),
+		rule.WholeField("probes", func(r *Rule) *int { return &r.Probes }).
+			Says("how many calls pass to probe, and must end well for it to close"),
+		rule.DurationField("probeTimeout", func(r *Rule) *time.Duration { return &r.ProbeTimeout }).Given("window").
+			Says("a probe that has not ended by then counts as bad").Otherwise("the window"),
+	}
+	list := append(rule.TargetFields(common), own...)
+	return append(list, rule.ScopeFields(common)...)
+}
+
+// examples are rules that have every field between them.
+func examples() []rule.Example[Rule] {
+	return []rule.Example[Rule]{{
+		About: "Half of the payments fail: stop calling for 5 s, then probe, less and less often.",
+		Rule: Rule{
+			Name: "pay-errors", Resource: "pay:charge", Strategy: ErrorRatio, Threshold: 0.5,
+			OpenFor: 5 * time.Second, MaxOpenFor: time.Minute,
+		},
+		Fields: []string{
+			"name", "resource", "strategy", "threshold", "window", "minCalls", "openFor", "maxOpenFor",
+			"probes", "probeTimeout", "shadow",
+		},
+	}, {
+		About:  "A breaker for each host: most of its answers are slow.",
+		Rule:   Rule{Match: "host:*", Strategy: SlowRatio, Threshold: 0.8, SlowAfter: 300 * time.Millisecond, Origin: "mobile"},
+		Fields: []string{"match", "perResource", "strategy", "threshold", "slowAfter", "origin"},
+	}}
+}
+
+func withDefaults(r Rule) Rule {
+	rule.SetDefault(&r.Strategy, ErrorRatio)
+	rule.SetDefault(&r.Window, DefaultWindow)
+	if r.Strategy == ErrorCount {
+		rule.SetDefault(&r.MinCalls, 1)
+	}
+	rule.SetDefault(&r.MinCalls, DefaultMinCalls)
+	rule.SetDefault(&r.OpenFor, DefaultOpenFor)
+	rule.SetDefault(&r.MaxOpenFor, r.OpenFor)
+	rule.SetDefault(&r.Probes, DefaultProbes)
+	rule.SetDefault(&r.ProbeTimeout, r.Window)
+	return r
+}
+
+func validate(r Rule) []rule.Fault {
+	var f rule.Faults
+	switch r.Strategy {
+	case SlowRatio, ErrorRatio, ErrorCount:
+		validateThreshold(&f, r)
+		validateSlowAfter(&f, r)
+	default:
+		f.Add("strategy", "is %q: must be %q, %q or %q", r.Strategy, SlowRatio, ErrorRatio, ErrorCount)
+	}
+	validateDuration(&f, "window", r.Window, MinWindow)
+	if r.Window%Buckets != 0 {
+		f.Add("window", "is %v: must be a multiple of %v, for it has %d equal buckets", r.Window, time.Duration(Buckets), Buckets)
+	}
+	validateNumber(&f, "minCalls", r.MinCalls, MaxCalls)
+	validateDuration(&f, "openFor", r.OpenFor, MinOpenFor)
+	switch {
+	case r.MaxOpenFor == r.OpenFor: // what is wrong with both has been said of openFor
+	case r.MaxOpenFor < r.OpenFor && rule.Within(r.OpenFor, MinOpenFor, MaxDuration):
+		f.Add("maxOpenFor", "is %v: must be at least openFor, %v; leave it out for an openFor that does not grow", r.MaxOpenFor, r.OpenFor)
+	default:
+		validateDuration(&f, "maxOpenFor", r.MaxOpenFor, MinOpenFor)
+	}
+	validateNumber(&f, "probes", r.Probes, MaxProbes)
+	if r.ProbeTimeout != r.Window || rule.Within(r.Window, MinWindow, MaxDuration) { // else it has been said of the window
+		validateDuration(&f, "probeTimeout", r.ProbeTimeout, MinProbeTimeout)
+	}
+	return f
+}
+
+func validateThreshold(f *rule.Faults, r Rule) {
+	if r.Strategy != ErrorCount {
+		if !rule.Within(r.Threshold, MinRatio, 1) {
+			f.Add("threshold", "is %v: must be a share of the calls from %v to 1", r.Threshold, MinRatio)
+		}
+		return
+	}
+	if !rule.Within(r.Threshold, 1, MaxCalls) || r.Threshold != float64(int(r.Threshold)) {
+		f.Add("threshold", "is %v: must be a whole number of calls from 1 to %d with strategy %q",
+			r.Threshold, MaxCalls, ErrorCount)
+	}
+}
+
+func validateSlowAfter(f *rule.Faults, r Rule) {
+	switch {
+	case r.Strategy != SlowRatio:
+		if r.SlowAfter != 0 {
+			f.Add("slowAfter", "has no effect with strategy %q: remove it or set strategy to %q", r.Strategy, SlowRatio)
+		}
+	case r.SlowAfter == 0:
+		f.Add("slowAfter", "is missing: write how long a call may take and not be slow, such as 300ms")
+	default:
+		validateDuration(f, "slowAfter", r.SlowAfter, MinSlowAfter)
+	}
+}
+
+func validateDuration(f *rule.Faults, field string, value, least time.Duration) {
+	if !rule.Within(value, least, MaxDuration) {
+		f.Add(field, "is %v: must be from %v to %v", value, least, MaxDuration)
+	}
+}
+
+func validateNumber(f *rule.Faults, field string, value, most int) {
+	if !rule.Within(value, 1, most) {
+		f.Add(field, "is %d: must be from 1 to %d", value, most)
+	}
+}

@@ -1,0 +1,132 @@
+package breaker
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Strategy says which calls are bad, and when there are too many of them.
+type Strategy string
+
+// The strategies.
+const (
+	// SlowRatio opens the breaker when too large a share of the calls is slow, which is
+	// longer than [Rule.SlowAfter]. Whether they failed does not matter.
+	SlowRatio Strategy = "slowRatio"
+	// ErrorRatio opens it when too large a share of the calls has failed. How long they
+	// took does not matter.
+	ErrorRatio Strategy = "errorRatio"
+	// ErrorCount opens it when too many calls have failed.
+	ErrorCount Strategy = "errorCount"
+)
+
+// The states of a breaker. [Closed] and [Open] can also be forced.
+const (
+	// Closed lets all calls pass.
+	Closed = "closed"
+	// Open refuses all calls.
+	Open = "open"
+	// HalfOpen lets a few calls pass as probes and refuses all others.
+	HalfOpen = "halfOpen"
+)
+
+// What a rule's fields may hold and what they are when left out.
+const (
+	DefaultWindow   = 10 * time.Second
+	DefaultMinCalls = 20
+	DefaultOpenFor  = 5 * time.Second
+	DefaultProbes   = 5
+
+	MinRatio        = 0.001 // the least threshold of a ratio; the most is 1
+	MaxCalls        = 1_000_000_000
+	MaxProbes       = 1000
+	MinWindow       = 10 * time.Millisecond
+	MinSlowAfter    = time.Microsecond
+	MinOpenFor      = time.Millisecond
+	MinProbeTimeout = time.Millisecond
+	MaxDuration     = 24 * time.Hour // of each of them
+
+	// Buckets is how many parts a window has. It moves on by one part at a time.
+	Buckets = 10
+)
+
+// Rule is one circuit breaker on one resource. It is a plain value: copies share
+// nothing, and two rules are the same rule when they are equal.
+type Rule struct {
+	// Name identifies the rule in errors, logs and metrics, and over reloads: a rule
+	// that keeps its name and resource keeps its state. Unique among breaker rules.
+	// Defaults to the resource, or to the pattern.
+	Name string
+
+	// Resource is the exact name of the guarded resource. A rule has either a Resource
+	// or a Match.
+	Resource string
+
+	// Match guards every resource whose name matches the pattern: a glob, or after a
+	// "~" a regular expression. See the package match.
+	Match string
+
+	// Shared makes all resources that match have one breaker together, rather than each
+	// its own. It is "perResource: false" in documents. Match only.
+	Shared bool
+
+	// Strategy says which calls are bad. Defaults to [ErrorRatio].
+	Strategy Strategy
+
+	// Threshold opens the breaker: the share of bad calls in the window, from
+	// [MinRatio] to 1, or with [ErrorCount] their number, a whole number from 1 to
+	// [MaxCalls]. Reaching it is enough: 5 bad calls of 10 reach 0.5. The comparison is
+	// exact, by the decimal that Threshold is written as. Required.
+	Threshold float64
+
+	// SlowAfter is how long a call may take and not be slow, from [MinSlowAfter] to
+	// [MaxDuration]. Required with [SlowRatio], and of no use otherwise.
+	SlowAfter time.Duration
+
+	// Window is the time whose calls are counted, when they end, in [Buckets] parts
+	// that are aligned to the Unix epoch: the present part and those before it.
+	// Defaults to ten seconds; from [MinWindow] to [MaxDuration], and a multiple of
+	// ten nanoseconds.
+	Window time.Duration
+
+	// MinCalls is how many calls must have ended in the window for the breaker to
+	// open, from 1 to [MaxCalls]. Defaults to 20; with [ErrorCount] to 1, so that the
+	// threshold alone decides.
+	MinCalls int
+
+	// OpenFor is how long the breaker stays open, from [MinOpenFor] to [MaxDuration].
+	// The first call after that is a probe. Defaults to five seconds.
+	OpenFor time.Duration
+
+	// MaxOpenFor is the most that OpenFor grows to: after each failed probing the
+	// breaker stays open for twice as long as before, until it has closed. From OpenFor
+	// to [MaxDuration]. Defaults to OpenFor: then it does not grow.
+	MaxOpenFor time.Duration
+
+	// Probes is how many calls pass while the breaker is half-open, and must end well
+	// for it to close. Defaults to 5; from 1 to [MaxProbes].
+	Probes int
+
+	// ProbeTimeout is how long after it passed a probe may end: one that is still under
+	// way then counts as bad. Defaults to the window; from [MinProbeTimeout] to
+	// [MaxDuration].
+	ProbeTimeout time.Duration
+
+	// Origin restricts the rule to calls of that caller, see core.Origin;
+	// [rule.OtherOrigins] to those of callers that no rule on the resource names,
+	// unnamed ones included. Left out, the rule is for all calls.
+	Origin string
+
+	// Shadow makes the rule decide and count, but let every call through.
+	Shadow bool
+}
+
+// WithDefaults returns the rule with every field that was left out filled in. The
+// receiver stays as it is.
+func (r Rule) WithDefaults() Rule { return Kind().WithDefaults(r) }
+
+// Validate returns every mistake in the rule, none when it is sound. It judges the rule
+// as [Rule.WithDefaults] completes it. A field that would have no effect is a mistake
+// too.
+func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }

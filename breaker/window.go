@@ -1,0 +1,133 @@
+package breaker
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// window counts the calls that have ended in the present bucket and the nine before.
+//
+// What ends in the present bucket is added to one atomic word, without a lock. Whoever
+// holds the breaker's mutex can freeze that word: what it held is then in the ring,
+// nobody adds to it, and all else may be changed. Resuming gives the word another
+// stamp, so that a swap succeeds only if nothing has changed since the word was read.
+type window struct {
+	recent atomic.Uint64 // outcomes that are not in the ring yet, and the stamp
+
+	// These change only while recent is frozen.
+	start      atomic.Int64 // of the present bucket
+	calls, bad atomic.Uint64
+
+	// The breaker's mutex guards the rest.
+	bucket  time.Duration  // the length of one
+	present int64          // the number of the present bucket since the epoch
+	ring    [Buckets]tally // bucket n is at n modulo Buckets
+	stamp   uint64         // of recent
+}
+
+// tally is a number of calls and how many of them were bad.
+type tally struct{ calls, bad uint64 }
+
+// A word of recent outcomes has, from the top, the mark that it is frozen, 23 bits of
+// its stamp, 20 of calls and 20 of bad calls.
+const (
+	countBits = 20
+	mostCalls = 1<<countBits - 1
+
+	oneBad  uint64 = 1
+	oneCall uint64 = 1 << countBits
+	frozen  uint64 = 1 << 63
+
+	stampShift = 2 * countBits
+	stampMask  = frozen>>stampShift - 1
+)
+
+func unpack(recent uint64) tally {
+	return tally{calls: recent >> countBits & mostCalls, bad: recent & mostCalls}
+}
+
+// freeze moves the recent outcomes to the ring and keeps others out. It changes
+// nothing if that is so already.
+func (w *window) freeze() {
+	recent := w.recent.Swap(frozen)
+	if recent&frozen != 0 {
+		return
+	}
+	w.add(w.present, unpack(recent))
+}
+
+// resume lets outcomes be added without a lock again.
+func (w *window) resume() {
+	w.stamp = (w.stamp + 1) & stampMask
+	w.recent.Store(w.stamp << stampShift)
+}
+
+// clear makes the window empty, with buckets of that length. It has to be frozen.
+func (w *window) clear(now clock.Instant, bucket time.Duration) {
+	w.ring = [Buckets]tally{}
+	w.calls.Store(0)
+	w.bad.Store(0)
+	w.bucket = bucket
+	w.begin(w.number(now))
+}
+
+// count adds an outcome, and returns false if its bucket has left the window. It has to
+// be frozen.
+func (w *window) count(now clock.Instant, o outcome) bool {
+	n := w.number(now)
+	if n > w.present {
+		w.advance(n)
+	}
+	if n <= w.present-Buckets {
+		return false
+	}
+	one := tally{calls: 1}
+	if o == bad {
+		one.bad = 1
+	}
+	w.add(n, one)
+	return true
+}
+
+// advance begins bucket n, which is later than the present one.
+func (w *window) advance(n int64) {
+	for passed := max(w.present+1, n-Buckets+1); passed <= n; passed++ {
+		slot := &w.ring[uint64(passed)%Buckets]
+		w.calls.Add(-slot.calls)
+		w.bad.Add(-slot.bad)
+		*slot = tally{}
+	}
+	w.begin(n)
+}
+
+func (w *window) begin(n int64) {
+	w.present = n
+	w.start.Store(n * int64(w.bucket))
+}
+
+func (w *window) add(n int64, t tally) {
+	slot := &w.ring[uint64(n)%Buckets]
+	slot.calls += t.calls
+	slot.bad += t.bad
+	w.calls.Add(t.calls)
+	w.bad.Add(t.bad)
+}
+
+// at returns what the window holds at an instant, which changes nothing.
+func (w *window) at(now clock.Instant) tally {
+	var total tally
+	latest := max(w.number(now), w.present)
+	for n := max(latest-Buckets+1, w.present-Buckets+1); n <= w.present; n++ {
+		total.calls += w.ring[uint64(n)%Buckets].calls
+		total.bad += w.ring[uint64(n)%Buckets].bad
+	}
+	if recent := w.recent.Load(); recent&frozen == 0 && latest < w.present+Buckets {
+		total.calls += unpack(recent).calls
+		total.bad += unpack(recent).bad
+	}
+	return total
+}
+
+func (w *window) number(now clock.Instant) int64 { return int64(now) / int64(w.bucket) }
