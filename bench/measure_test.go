@@ -32,6 +32,13 @@ func hardlyAnyPass(b *testing.B, passed int) {
 	}
 }
 
+func nonePass(b *testing.B, passed int) {
+	b.Helper()
+	if passed != 0 {
+		b.Fatalf("%d of %d calls passed, and none should", passed, b.N)
+	}
+}
+
 // measure reports the price of a call in one goroutine and in several. Both start
 // with what set up returns.
 func measure(b *testing.B, name string, expect expectation, setUp func() (peer.Try, error)) {

@@ -109,6 +109,67 @@ func TestFrameworksWarmUp(t *testing.T) {
 	}
 }
 
+func TestProtectionsLetCallsPass(t *testing.T) {
+	for kind, protections := range protections() {
+		for _, p := range protections {
+			t.Run(kind+"/"+p.Name, func(t *testing.T) {
+				t.Cleanup(func() { require.NoError(t, Reset()) })
+				try, err := p.Passing()
+				require.NoError(t, err)
+				for i := range 100 {
+					require.True(t, try(i), "call %d", i)
+				}
+			})
+		}
+	}
+}
+
+func TestProtectionsRefuseAllCalls(t *testing.T) {
+	for kind, protections := range protections() {
+		for _, p := range protections {
+			if p.Refusing == nil {
+				continue
+			}
+			t.Run(kind+"/"+p.Name, func(t *testing.T) {
+				t.Cleanup(func() { require.NoError(t, Reset()) })
+				try, err := p.Refusing()
+				require.NoError(t, err)
+				for i := range 100 {
+					require.False(t, try(i), "call %d", i)
+				}
+			})
+		}
+	}
+}
+
+func TestResetRemovesTheRulesOfSentinel(t *testing.T) {
+	for _, p := range []Protection{sentinelIsolation(), sentinelBreaker()} {
+		_, err := p.Refusing()
+		require.NoError(t, err)
+		require.False(t, sentinelCall(0))
+		require.NoError(t, Reset())
+		assert.True(t, sentinelCall(0))
+	}
+	require.NoError(t, Reset())
+}
+
+func TestPenstockRulesLetCallsPass(t *testing.T) {
+	for _, rules := range PenstockRules() {
+		t.Run(rules.Name, func(t *testing.T) {
+			engine, err := rules.NewEngine()
+			require.NoError(t, err)
+			try := byName(engine)
+			for i := range 100 {
+				require.True(t, try(i), "call %d", i)
+			}
+		})
+	}
+}
+
+func protections() map[string][]Protection {
+	return map[string][]Protection{"isolation": Isolations(), "breaker": Breakers(), "composition": Compositions()}
+}
+
 // fresh returns a new limiter that is gone when the test ends.
 func fresh(t *testing.T, limiter Limiter, limit int) Try {
 	t.Helper()

@@ -1,13 +1,16 @@
 package peer
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/alibaba/sentinel-golang/api"
+	"github.com/alibaba/sentinel-golang/core/circuitbreaker"
 	"github.com/alibaba/sentinel-golang/core/config"
 	"github.com/alibaba/sentinel-golang/core/flow"
+	"github.com/alibaba/sentinel-golang/core/isolation"
 	"github.com/alibaba/sentinel-golang/core/stat"
 	"github.com/alibaba/sentinel-golang/util"
 
@@ -35,12 +38,13 @@ func Start() (stop func(), err error) {
 	return func() { _ = os.RemoveAll(dir) }, nil
 }
 
-// Reset takes out what Sentinel holds, rules and statistics. It keeps them for the
-// whole process, where they would weigh on what is measured next. What its exporter
-// of metrics remembers of each name stays.
+// Reset removes Sentinel's rules and statistics. They are global to the process and
+// would slow down what is measured next. What its exporter of metrics has stored for
+// each name stays.
 func Reset() error {
 	util.SetClock(util.NewRealClock())
-	if err := flow.ClearRules(); err != nil {
+	err := errors.Join(flow.ClearRules(), isolation.ClearRules(), circuitbreaker.ClearRules())
+	if err != nil {
 		return fmt.Errorf("peer: clear the rules of sentinel: %w", err)
 	}
 	stat.ResetResourceNodeMap()

@@ -13,10 +13,13 @@ import (
 func peers() map[string]string {
 	return map[string]string{
 		"github.com/alibaba/sentinel-golang": "sentinel-golang",
+		"github.com/cep21/circuit/v4":        "cep21/circuit",
 		"github.com/failsafe-go/failsafe-go": "failsafe-go",
 		"github.com/go-kratos/aegis":         "kratos aegis",
+		"github.com/sony/gobreaker/v2":       "sony/gobreaker",
 		"github.com/throttled/throttled/v2":  "throttled",
 		"go.uber.org/ratelimit":              "uber ratelimit",
+		"golang.org/x/sync":                  "x/sync",
 		"golang.org/x/time":                  "x/time",
 	}
 }
