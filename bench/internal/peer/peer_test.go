@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestLimitersLetPassWhatTheLimitAllows(t *testing.T) {
-	limiters := slices.Concat(Limiters(Settings{}), PenstockWays(Settings{}), Queues(Settings{}))
+	limiters := slices.Concat(Limiters(Settings{}), PenstockVariants(Settings{}), Queues(Settings{}))
 	for _, limiter := range limiters {
 		t.Run(limiter.Name, func(t *testing.T) {
 			try := fresh(t, limiter, Huge)
@@ -37,7 +37,7 @@ func TestLimitersLetPassWhatTheLimitAllows(t *testing.T) {
 }
 
 func TestLimitersRefuseWhatExceedsTheLimit(t *testing.T) {
-	for _, limiter := range append(Limiters(Settings{}), PenstockWays(Settings{})...) {
+	for _, limiter := range append(Limiters(Settings{}), PenstockVariants(Settings{})...) {
 		if limiter.Name == "uber.Take" || limiter.Name == Adaptive {
 			continue // the one waits, the other has no limit
 		}
@@ -104,7 +104,7 @@ func TestFrameworksWarmUp(t *testing.T) {
 					passed++
 				}
 			}
-			assert.InDelta(t, limit/3, passed, 10, "cold, and by the clock that it was given")
+			assert.InDelta(t, limit/3, passed, 10, "at the start of the warm-up, by the clock in the settings")
 		})
 	}
 }

@@ -19,10 +19,10 @@ import (
 
 const sentinelName = "sentinel"
 
-// Start starts Sentinel as its users have it, statistics, collectors and metric log
-// at their defaults, but for two things: nothing goes to its record log, and the
-// metric log is in a folder that stop removes. It is called once in a process,
-// before anything of Sentinel is used.
+// Start starts Sentinel as its users run it, with statistics, collectors and metric log
+// at their defaults. There are two exceptions: nothing goes to its record log, and the
+// metric log is in a folder that stop removes. Call it once in a process, before
+// anything else of Sentinel.
 func Start() (stop func(), err error) {
 	dir, err := os.MkdirTemp("", "sentinel-")
 	if err != nil {
@@ -66,7 +66,7 @@ func sentinelWith(settings Settings, kind Kind) Limiter {
 	}}
 }
 
-// applyToSentinel does what can be done of the settings: Sentinel has no bound of
+// applyToSentinel applies the settings that Sentinel has. It has no bound on
 // resources.
 func (s Settings) applyToSentinel() {
 	if s.Clock != nil {
@@ -74,11 +74,11 @@ func (s Settings) applyToSentinel() {
 	}
 }
 
-// sentinel is no more than a name: all that it does is global.
+// sentinel has no fields: the state of Sentinel is global.
 type sentinel struct{}
 
-// Prepare makes rules for LoadRules, which is what Sentinel's data sources call
-// whatever changed.
+// Prepare makes rules for LoadRules, which Sentinel's data sources call after every
+// change.
 func (sentinel) Prepare(set []Rule) func() error {
 	native := make([]*flow.Rule, len(set))
 	for i, rule := range set {
@@ -117,7 +117,7 @@ func (sentinel) Enter(resource string) (func(), error) {
 	return func() { entry.Exit() }, nil
 }
 
-// sentinelClock is a clock in the form that Sentinel takes.
+// sentinelClock adapts a clock to the interface of Sentinel.
 type sentinelClock struct{ clock clock.Clock }
 
 func (c sentinelClock) Now() time.Time            { return c.clock.Now().Time() }
@@ -130,7 +130,7 @@ func (c sentinelClock) Sleep(d time.Duration) {
 	<-timer.C()
 }
 
-// silent is a logger for nobody.
+// silent is a logger that discards everything.
 type silent struct{}
 
 func (silent) Debug(string, ...any)        {}
