@@ -15,7 +15,7 @@ import (
 // large a limit, and returns what is wrong with them.
 func (b *batch) removeInvalid() []Finding {
 	var findings []Finding
-	if set := (rules.Set{Flow: rulesOf(b.flow)}); !set.Sound() { // which is much faster than to look at each
+	if set := (rules.Set{Flow: rulesOf(b.flow)}); set.Validate() != nil { // which is much faster than to look at each
 		b.flow = valid(b.flow, flowFaults, &findings)
 	}
 	b.isolation = valid(b.isolation, isolation.Kind().Faults, &findings)
