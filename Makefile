@@ -9,7 +9,7 @@ FUZZTIME ?= 30000x
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
 .PHONY: all check build vet lint format test race fuzz soak quickstart tidy clean
-.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-test bench-rooms
+.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-test bench-packages
 
 all: check
 
@@ -77,7 +77,7 @@ bench-speed bench-growth:
 	done && \
 	go run ./cmd/table -docs "$(BENCHDOCS)" results/$@.txt
 
-# What is no time per call; MEASURE holds flags, such as "-for 1s".
+# Everything but the time per call; MEASURE has flags, such as "-for 1s".
 bench-exactness bench-evenness bench-reload bench-memory: bench-%:
 	cd bench && GOWORK=off go run ./cmd/$* -docs "$(BENCHDOCS)" $(MEASURE)
 
@@ -85,9 +85,9 @@ bench-exactness bench-evenness bench-reload bench-memory: bench-%:
 bench-test:
 	cd bench && GOWORK=off go vet ./... && GOWORK=off go test ./...
 
-# The price of single steps; compare with benchstat.
-bench-rooms:
-	go test -run '^$$' -bench . -benchmem -count 6 ./core ./flow ./stat
+# Benchmarks of single packages; compare with benchstat.
+bench-packages:
+	go test -run '^$$' -bench . -benchmem -count 6 ./core ./flow ./isolation ./breaker ./stat
 
 # The demonstration: nothing to install.
 quickstart:

@@ -1,7 +1,7 @@
-// Package bench measures Penstock beside its peers: the same work in the same
-// run. It has benchmarks, and programs below cmd for what is no time per call;
-// each writes its tables into docs/performance.md. See "make bench".
+// Package bench compares Penstock with other libraries: all of them do the same work
+// in the same run. Benchmarks measure the time per call, the programs below cmd
+// everything else. Each writes its tables into docs/performance.md. See "make bench".
 //
-// It is a module of its own, outside of go.work, so that only who measures
-// needs the peers.
+// It is a module of its own, outside of go.work, so that only those who measure need
+// the other libraries.
 package bench

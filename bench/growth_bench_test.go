@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-go/penstock/bench/internal/peer"
 )
 
-// BenchmarkGrowth is what a call of Penstock costs when there is more of something.
+// BenchmarkGrowth is a call of Penstock, with more and more rules or resources.
 func BenchmarkGrowth(b *testing.B) {
 	for _, count := range []int{1, 2, 5, 10, 20} {
 		called := peer.Names("guarded", 1)

@@ -10,7 +10,7 @@ import (
 // BenchmarkOneRulePassing is a call under one limit that is never reached.
 func BenchmarkOneRulePassing(b *testing.B) {
 	limiters := peer.Limiters(peer.Settings{})
-	limiters = append(limiters, peer.PenstockWays(peer.Settings{})...)
+	limiters = append(limiters, peer.PenstockVariants(peer.Settings{})...)
 	for _, limiter := range limiters {
 		measure(b, limiter.Name, allPass, func() (peer.Try, error) { return limiter.New(peer.Huge) })
 	}
@@ -21,7 +21,7 @@ func BenchmarkOneRuleBlocking(b *testing.B) {
 	never := []string{"uber.Take", peer.Adaptive}
 	for _, limiter := range peer.Limiters(peer.Settings{}) {
 		if !slices.Contains(never, limiter.Name) {
-			measure(b, limiter.Name, hardlyAnyPass, func() (peer.Try, error) { return limiter.New(1) })
+			measure(b, limiter.Name, onePerSecond, func() (peer.Try, error) { return limiter.New(1) })
 		}
 	}
 }

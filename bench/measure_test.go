@@ -13,7 +13,7 @@ import (
 // goroutines is how many call at once in what is measured in parallel.
 const goroutines = 8
 
-// expectation judges, after the measurement, how many of its calls passed.
+// expectation checks, after the measurement, how many of its calls passed.
 type expectation func(b *testing.B, passed int)
 
 func allPass(b *testing.B, passed int) {
@@ -23,17 +23,24 @@ func allPass(b *testing.B, passed int) {
 	}
 }
 
-// hardlyAnyPass is what a limit of one per second lets through: one a second, and a
+// onePerSecond is what a limit of one per second lets through: one a second, and a
 // burst at the beginning.
-func hardlyAnyPass(b *testing.B, passed int) {
+func onePerSecond(b *testing.B, passed int) {
 	b.Helper()
 	if most := 2 + 2*int(b.Elapsed().Seconds()); passed > most {
 		b.Fatalf("%d of %d calls passed, and no more than %d should", passed, b.N, most)
 	}
 }
 
-// measure reports the price of a call in one goroutine and in several. Both start
-// with what set up returns.
+func nonePass(b *testing.B, passed int) {
+	b.Helper()
+	if passed != 0 {
+		b.Fatalf("%d of %d calls passed, and none should", passed, b.N)
+	}
+}
+
+// measure reports the time per call in one goroutine and in several. Both call what
+// setUp returns.
 func measure(b *testing.B, name string, expect expectation, setUp func() (peer.Try, error)) {
 	b.Run(name, func(b *testing.B) {
 		b.Run("serial", func(b *testing.B) {
@@ -53,7 +60,7 @@ func measure(b *testing.B, name string, expect expectation, setUp func() (peer.T
 			b.SetParallelism(max(1, goroutines/runtime.GOMAXPROCS(0)))
 			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
-				call, mine := int(started.Add(1))*1_000_003, 0 // each goes round the resources from elsewhere
+				call, mine := int(started.Add(1))*1_000_003, 0 // each starts at another resource
 				for pb.Next() {
 					if try(call) {
 						mine++
@@ -75,7 +82,7 @@ func prepare(b *testing.B, setUp func() (peer.Try, error)) peer.Try {
 	b.Cleanup(func() { require.NoError(b, peer.Reset()) })
 	try, err := setUp()
 	require.NoError(b, err)
-	try(0)       // what is made on the first call is no part of the others
-	runtime.GC() // nor what was measured before
+	try(0)       // the first call allocates what later calls use
+	runtime.GC() // of the garbage of earlier benchmarks
 	return try
 }

@@ -1,6 +1,5 @@
-// Command evenness shows how evenly queues let calls go when more wait than may pass:
-// of each library, the rate that comes of it and the gaps between one call and the
-// next.
+// Command evenness shows how evenly queues release calls under overload: for each
+// library, the resulting rate and the gaps between consecutive calls.
 package main
 
 import (
@@ -58,8 +57,8 @@ func run(duration time.Duration, goroutines int, document string) error {
 	return report.Publish(document, "evenness", report.Environment(report.Command()), tables...)
 }
 
-// describe returns the cells of a row: the rate and the gaps between calls, which are
-// in order.
+// describe returns the cells of a row: the rate and the gaps between calls. The calls
+// are sorted by time.
 func describe(passes []load.Pass) []string {
 	if len(passes) < 2 {
 		return []string{"–", "–", "–", "–", "–"}

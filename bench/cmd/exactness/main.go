@@ -1,9 +1,8 @@
-// Command exactness shows how many calls really pass in a second when a limit says
-// how many may: of each library, under a load that many goroutines make without a
-// pause, and under one that comes in bursts.
+// Command exactness shows how many calls pass in a second under a limit: for each
+// library, under the steady load of many goroutines and under bursts.
 //
-// Only calls count of which it is certain that they passed within the second: those
-// that had begun and ended in it. What is shown is therefore never too much.
+// A call counts for a second only if it began and ended within it, so no figure is too
+// high.
 package main
 
 import (
@@ -51,7 +50,7 @@ func run(o options, document string) error {
 			"bursts: worst calendar second", "worst second of all",
 		},
 	}
-	c := clock.System() // the limiters that can be told go by the clock that judges them
+	c := clock.System() // limiters that take a clock share it with the measurement
 	for _, limiter := range peer.Limiters(peer.Settings{Clock: c}) {
 		if limiter.Name == peer.Adaptive {
 			continue // has no limit

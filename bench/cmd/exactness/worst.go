@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-go/penstock/bench/internal/load"
 )
 
-// worstCalendarSecond returns the most passes that certainly were in one second of
+// worstCalendarSecond returns the most passes that began and ended in one second of
 // the calendar.
 func worstCalendarSecond(passes []load.Pass) (most int) {
 	seconds := make(map[int64]int)
@@ -21,7 +21,7 @@ func worstCalendarSecond(passes []load.Pass) (most int) {
 	return most
 }
 
-// worstSecond returns the most passes that certainly were in one second, wherever it
+// worstSecond returns the most passes that began and ended in one second, wherever it
 // begins.
 func worstSecond(passes []load.Pass) (most int) {
 	passes = slices.SortedFunc(slices.Values(passes), func(a, b load.Pass) int { return cmp.Compare(a.Before, b.Before) })

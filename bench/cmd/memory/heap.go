@@ -12,9 +12,9 @@ import (
 // heap is what is alive on the heap.
 type heap struct{ bytes, objects float64 }
 
-// measure returns by how much the heap grows when a fresh framework guards so many
-// resources that are used like that. Their names begin with the prefix, and should be
-// new: Sentinel keeps something of each that it has ever seen.
+// measure returns by how much the heap grows when a new framework guards a number of
+// resources and use has called them. Their names begin with the prefix and should be
+// new: Sentinel keeps something for every name that it has ever seen.
 func measure(framework peer.Framework, use use, prefix string, resources int) (heap, error) {
 	time := clock.NewVirtual(time.Now())
 	before := read()
@@ -27,8 +27,8 @@ func measure(framework peer.Framework, use use, prefix string, resources int) (h
 	return heap{after.bytes - before.bytes, after.objects - before.objects}, peer.Reset()
 }
 
-// read collects garbage and returns what is left. The least of several readings
-// counts: what goroutines of the frameworks are just about is no part of it.
+// read collects garbage and returns what is left. It returns the least of several
+// readings, so that what the frameworks' own goroutines are doing does not count.
 func read() (least heap) {
 	for i := range 5 {
 		runtime.GC()

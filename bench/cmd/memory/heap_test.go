@@ -31,7 +31,7 @@ func TestMeasureFindsWhatIsKept(t *testing.T) {
 	assert.InDelta(t, 2000, cost.objects, 200)
 }
 
-// stopwatch is a framework that notes when resources are entered and left.
+// stopwatch is a framework that records when resources are entered and left.
 type stopwatch struct {
 	peer.Guards
 	clock clock.Clock

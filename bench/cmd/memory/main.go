@@ -1,5 +1,5 @@
-// Command memory shows what the statistics and the rules of resources cost, in bytes
-// and objects of the heap, names included.
+// Command memory shows how much memory the statistics and the rules of resources take,
+// in bytes and objects of the heap, names included.
 package main
 
 import (

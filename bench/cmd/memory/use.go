@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-go/penstock/bench/internal/peer"
 )
 
-// use is what is done with resources.
+// use calls resources, so that they have statistics.
 type use func(guards peer.Guards, time *clock.Virtual, resources []string) error
 
 func calledOnce(guards peer.Guards, _ *clock.Virtual, resources []string) error {

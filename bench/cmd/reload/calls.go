@@ -51,8 +51,8 @@ func reload(ctx context.Context, sets [2]func() error) (loads int, err error) {
 	return loads, nil
 }
 
-// observe calls a resource, again and again, and returns how long each call took.
-// None may be refused.
+// observe calls a resource repeatedly and returns how long each call took. A refused
+// call is an error.
 func observe(guards peer.Guards, resource string, duration time.Duration) (*latencies, error) {
 	var took latencies
 	for began, now := time.Now(), time.Now(); now.Sub(began) < duration; {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// latencies are the times that calls took, each to the nanosecond. They take little
-// memory, so that the garbage collector works as it would without them: most calls
-// are short, and those are only counted.
+// latencies are the times that calls took, each to the nanosecond. Most calls are
+// short, and those are only counted: it takes little memory, so that measuring does not
+// disturb the garbage collector.
 type latencies struct {
 	short [4096]int // by nanoseconds
 	long  []time.Duration
@@ -23,10 +23,10 @@ func (l *latencies) add(took time.Duration) {
 	}
 }
 
-// quantile returns the time that so large a part of the calls did not exceed; there is
-// at least one.
-func (l *latencies) quantile(part float64) time.Duration {
-	rank := int(part * float64(l.count-1))
+// quantile returns the time that a share of the calls, from 0 to 1, did not exceed.
+// There must be at least one call.
+func (l *latencies) quantile(share float64) time.Duration {
+	rank := int(share * float64(l.count-1))
 	for took, count := range l.short {
 		if rank < count {
 			return time.Duration(took)

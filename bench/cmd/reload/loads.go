@@ -29,8 +29,8 @@ func addLoads(table *report.Table, framework peer.Framework, rounds int) error {
 	return nil
 }
 
-// load returns the median time to load rules of which so many have changed since they
-// were loaded last. Every resource has been called.
+// load returns the median time to load rules of which a number has changed since the
+// last load. Every resource has been called.
 func load(guards peer.Guards, count, changed, rounds int) (time.Duration, error) {
 	resources := peer.Names("guarded", count)
 	sets := twoSets(guards, resources, changed)
@@ -42,7 +42,7 @@ func load(guards peer.Guards, count, changed, rounds int) (time.Duration, error)
 	}
 	var took stats.Sample
 	for round := range rounds {
-		runtime.GC() // a load pays for what it leaves behind itself, not for the one before
+		runtime.GC() // so that a load does not pay for the garbage of the one before
 		began := time.Now()
 		if err := sets[round%2](); err != nil {
 			return 0, err

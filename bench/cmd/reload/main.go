@@ -1,5 +1,5 @@
 // Command reload shows what it costs to change rules while a service runs: how long
-// it takes to load them, and what calls feel of it.
+// it takes to load them, and how much longer calls take meanwhile.
 package main
 
 import (
@@ -49,8 +49,8 @@ func run(rounds int, duration time.Duration, document string) error {
 	return report.Publish(document, "reload", report.Environment(report.Command()), loads, calls)
 }
 
-// twoSets returns rules on the resources, twice, ready to be loaded. The two differ in
-// the limits of the first so many.
+// twoSets returns two sets of rules on the resources, ready to be loaded. They differ
+// in the limits of the first rules.
 func twoSets(guards peer.Guards, resources []string, changed int) (sets [2]func() error) {
 	for i := range sets {
 		rules := peer.RulesOn(resources, peer.Reject)

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-go/penstock/bench/internal/report"
 )
 
-// growth returns a table for each thing that there can be more of: a row for each
-// number of it, a column for each variant and number of cores.
+// growth returns a table for each thing whose number grows, such as rules: a row for
+// each number, a column for each variant and number of cores.
 func (r *results) growth() (tables []*report.Table) {
 	keys := r.of(growth)
 	for _, what := range distinct(keys, func(k key) string { return cut(k.subject) }) {
@@ -37,7 +37,7 @@ func (r *results) growth() (tables []*report.Table) {
 	return tables
 }
 
-// cut returns what a subject such as "rules=10" is about.
+// cut returns "rules" for a subject such as "rules=10".
 func cut(subject string) string {
 	what, _, _ := strings.Cut(subject, "=")
 	return what

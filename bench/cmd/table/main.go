@@ -1,5 +1,6 @@
 // Command table reads what benchmarks of this module printed and makes tables of
-// it: medians, beside Penstock and beside rate.Allow.
+// it: medians, beside Penstock and beside rate.Allow, and how they compare with the
+// targets of the project.
 //
 //	go run ./cmd/table [-docs FILE] RESULTS…
 package main
@@ -26,7 +27,7 @@ func run(files []string, document string) error {
 	if err != nil {
 		return err
 	}
-	if tables := results.scenarios(); len(tables) > 0 {
+	if tables := append(results.scenarios(), results.targets()...); len(tables) > 0 {
 		if err := report.Publish(document, "speed", results.environment, tables...); err != nil {
 			return err
 		}

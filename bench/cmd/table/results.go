@@ -23,8 +23,8 @@ type results struct {
 	samples     map[key]map[string][]float64 // by unit: "sec/op", "B/op", "allocs/op"
 }
 
-// read reads files of benchmark results. A failed benchmark is an error: its figures
-// would be missing without notice.
+// read reads files of benchmark results. A failed benchmark is an error, since its
+// figures would be missing from the tables.
 func read(files []string) (*results, error) {
 	r := &results{samples: make(map[key]map[string][]float64)}
 	in := benchfmt.Files{Paths: files, AllowStdin: true}
@@ -89,7 +89,7 @@ func (r *results) median(k key, unit string) (benchmath.Summary, bool) {
 	return benchmath.AssumeNothing.Summary(sample, 0.95), true
 }
 
-// distinct returns what the chosen part of the keys can be, in order.
+// distinct returns the distinct values of a part of the keys, in order of appearance.
 func distinct[T comparable](keys []key, part func(key) T) (list []T) {
 	for _, k := range keys {
 		if p := part(k); !slices.Contains(list, p) {

@@ -11,15 +11,15 @@ import (
 	"github.com/penstock-go/penstock/bench/internal/report"
 )
 
-// growth is the scenario that has tables of its own kind.
+// growth is the scenario whose tables have another form.
 const growth = "Growth"
 
-// yardstick is the scenario whose rate.Allow all others are set beside.
+// yardstick is the scenario whose rate.Allow all other measurements are compared with.
 const yardstick = "OneRulePassing"
 
 // scenarios returns a table for each scenario: a row for each library and number of
-// cores; for each variant the median with its spread, and how many times that of
-// Penstock in the same scenario, and of rate.Allow, it is.
+// cores; for each variant the median with its spread and its ratios to Penstock in the
+// same scenario and to rate.Allow.
 func (r *results) scenarios() (tables []*report.Table) {
 	for _, scenario := range distinct(r.order, func(k key) string { return k.scenario }) {
 		if scenario != growth {
@@ -49,8 +49,8 @@ func (r *results) scenario(name string) *report.Table {
 	return table
 }
 
-// compared returns the cells of one measurement: itself, beside Penstock, beside the
-// yardstick.
+// compared returns the cells of one measurement: its median and its ratios to Penstock
+// and to the yardstick.
 func (r *results) compared(k key) []string {
 	time, measured := r.median(k, "sec/op")
 	if !measured {
@@ -70,15 +70,15 @@ func (r *results) compared(k key) []string {
 	return cells
 }
 
-// allocated returns the cells of what a call allocates.
+// allocated returns the cells for the bytes and objects that a call allocates.
 func (r *results) allocated(k key) []string {
 	bytes, _ := r.median(k, "B/op")
 	objects, _ := r.median(k, "allocs/op")
 	return []string{fmt.Sprintf("%.0f", bytes.Center), fmt.Sprintf("%.0f", objects.Center)}
 }
 
-// nanoseconds returns a median and how far the truth may be from it, see benchstat;
-// that takes six rounds.
+// nanoseconds returns a median with its confidence interval, as benchstat does. An
+// interval takes six rounds.
 func nanoseconds(time benchmath.Summary) string {
 	text := fmt.Sprintf("%.3g", time.Center*1e9)
 	if ns := time.Center * 1e9; ns >= 100 {

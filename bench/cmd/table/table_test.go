@@ -30,7 +30,7 @@ func TestTables(t *testing.T) {
 	assert.Equal(t, string(want), string(got))
 }
 
-func TestResultsThatAreNone(t *testing.T) {
+func TestFilesWithoutValidResultsAreErrors(t *testing.T) {
 	tests := map[string]struct{ results, problem string }{
 		"empty":                 {"PASS\n", "no results in"},
 		"names of another kind": {"BenchmarkA/b \t 1 \t 2 ns/op\n", `"A/b" is not named scenario/subject/variant`},

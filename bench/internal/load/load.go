@@ -1,4 +1,4 @@
-// Package load calls limiters from many goroutines and notes what passed when.
+// Package load calls limiters from many goroutines and records when calls passed.
 package load
 
 import (
@@ -10,19 +10,19 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// Pass is a call that passed, at some moment from Before to After.
+// Pass is a call that passed, at some time from Before to After.
 type Pass struct{ Before, After clock.Instant }
 
-// Shape says when a load calls: so long after its start, it returns how long the
-// load pauses, 0 if it does not. It is called concurrently.
+// Shape says when a load calls: given the time since the start of the load, it returns
+// how long the load pauses, 0 if it does not. It is called concurrently.
 type Shape func(elapsed time.Duration) (pause time.Duration)
 
-// Steady is the load that never pauses.
+// Steady is a load that never pauses.
 func Steady(time.Duration) time.Duration { return 0 }
 
-// Bursts is a load that pauses but for a few short bursts, chosen to find the weak
-// spot of a window of one second: just before and just after the place where buckets
-// of half a second, buckets of a tenth, and the calendar's second begin anew.
+// Bursts is a load of a few short bursts with pauses between them. They come where a
+// window of one second may let too much pass: just before and just after the
+// boundaries of buckets of half a second, of a tenth, and of the calendar's second.
 func Bursts(elapsed time.Duration) time.Duration {
 	const cycle, length = 4 * time.Second, 20 * time.Millisecond
 	at := elapsed % cycle
@@ -38,8 +38,8 @@ func Bursts(elapsed time.Duration) time.Duration {
 	return cycle - at
 }
 
-// Run has goroutines call try for so long, beginning with a second of the calendar,
-// and returns what passed in that time, in the order of the ends.
+// Run calls try from several goroutines, from the start of the next second of the
+// calendar, for the duration. It returns what passed in that time, sorted by the end.
 func Run(c clock.Clock, goroutines int, duration time.Duration, shape Shape, try func(call int) bool) []Pass {
 	start := nextSecond(c)
 	passes := make([][]Pass, goroutines)

@@ -3,10 +3,10 @@ package load
 import (
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
 )
@@ -30,22 +30,28 @@ func TestBurstsPauseUntilTheNextOne(t *testing.T) {
 	assert.Equal(t, want, open)
 }
 
-func TestRunNotesEveryPass(t *testing.T) {
-	var calls, passed atomic.Int64
-	try := func(int) bool {
-		if calls.Add(1)%3 != 0 {
-			return false
+func TestRunReturnsEveryPassInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const goroutines, calls, perCall = 4, 10, time.Millisecond
+		var called, passed atomic.Int64
+		try := func(int) bool {
+			time.Sleep(perCall)
+			call := called.Add(1)
+			pass := call%3 == 0
+			if pass && call <= goroutines*(calls-1) { // the last calls end when the load does
+				passed.Add(1)
+			}
+			return pass
 		}
-		passed.Add(1)
-		return true
-	}
-	passes := Run(clock.System(), 4, 10*time.Millisecond, Steady, try)
-	require.NotEmpty(t, passes)
-	assert.InDelta(t, passed.Load(), len(passes), 4, "the last of each goroutine may be too late")
-	for i, pass := range passes {
-		assert.LessOrEqual(t, pass.Before, pass.After)
-		if i > 0 {
-			assert.LessOrEqual(t, passes[i-1].After, pass.After, "in order")
+		passes := Run(clock.System(), goroutines, calls*perCall, Steady, try)
+		assert.EqualValues(t, goroutines*calls, called.Load())
+		assert.Len(t, passes, int(passed.Load()))
+		assert.EqualValues(t, goroutines*(calls-1)/3, passed.Load())
+		for i, pass := range passes {
+			assert.Equal(t, perCall, pass.After.Sub(pass.Before))
+			if i > 0 {
+				assert.LessOrEqual(t, passes[i-1].After, pass.After, "in order")
+			}
 		}
-	}
+	})
 }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// What rules of a kind have in common.
+// The settings that the rules of one kind share.
 const (
 	warmUpPeriod = 10 * time.Second
 	longestWait  = time.Minute // in a queue: longer than any measurement lasts
 )
 
-// Kind is how a rule controls a flow.
+// Kind says what a rule does with calls over the limit.
 type Kind int
 
 // The kinds of rules that every framework has.
@@ -21,7 +21,7 @@ const (
 	Throttle
 )
 
-// Rule is one rate ceiling on one resource, in calls per second.
+// Rule is a rate limit on one resource, in calls per second.
 type Rule struct {
 	Resource string
 	Limit    float64
@@ -32,15 +32,15 @@ type Rule struct {
 type Framework struct {
 	Name string
 
-	// New returns it anew, without rules. Sentinel anew is the same with other
-	// settings; see [Reset].
+	// New returns a new instance without rules. Sentinel has only one, to which New
+	// applies the settings; see [Reset].
 	New func(Settings) Guards
 }
 
-// Guards is a framework at work.
+// Guards is an instance of a framework.
 type Guards interface {
-	// Prepare puts rules into the framework's own form. What it returns loads them,
-	// in place of all that were loaded before.
+	// Prepare translates rules into the framework's own. It returns a function that
+	// loads them and thereby replaces all rules that were loaded before.
 	Prepare(set []Rule) (load func() error)
 
 	// Call enters the resource and exits it. It returns false when it was refused.
@@ -62,7 +62,7 @@ func Frameworks() []Framework {
 	}
 }
 
-// Names returns so many names of resources, all with that prefix.
+// Names returns names of resources with that prefix.
 func Names(prefix string, count int) []string {
 	list := make([]string, count)
 	for i := range list {

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Yardstick is the name of the limiter that most know the price of.
+// Yardstick is the name of the limiter that all others are compared with.
 const Yardstick = "rate.Allow"
 
-// Adaptive is the name of the limiter that has no limit but refuses when the
+// Adaptive is the name of the limiter that has no limit but refuses calls when the
 // machine is overloaded.
 const Adaptive = "kratos-bbr"
 
@@ -68,9 +68,9 @@ func take(limiter uber.Limiter) Try {
 	}
 }
 
-// newThrottled returns throttled's limiter on the store that its manual has. It may
-// try as often as it needs to: by default it gives up, with an error that is no
-// refusal, when ten others were quicker.
+// newThrottled returns throttled's limiter on the store that its manual recommends. It
+// may retry without a bound: by default it returns an error that is not a refusal after
+// ten lost races.
 func newThrottled(limit int) (Try, error) {
 	store, err := memstore.NewCtx(65536)
 	if err != nil {
@@ -88,7 +88,7 @@ func newThrottled(limit int) (Try, error) {
 	}, nil
 }
 
-// adapt returns a limiter that takes no load of the machine for an overload.
+// adapt returns a limiter that never considers the machine overloaded.
 func adapt() Try {
 	limiter := bbr.NewLimiter(bbr.WithCPUThreshold(math.MaxInt64))
 	return func(int) bool {

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestLimitersLetPassWhatTheLimitAllows(t *testing.T) {
-	limiters := slices.Concat(Limiters(Settings{}), PenstockWays(Settings{}), Queues(Settings{}))
+	limiters := slices.Concat(Limiters(Settings{}), PenstockVariants(Settings{}), Queues(Settings{}))
 	for _, limiter := range limiters {
 		t.Run(limiter.Name, func(t *testing.T) {
 			try := fresh(t, limiter, Huge)
@@ -37,7 +37,7 @@ func TestLimitersLetPassWhatTheLimitAllows(t *testing.T) {
 }
 
 func TestLimitersRefuseWhatExceedsTheLimit(t *testing.T) {
-	for _, limiter := range append(Limiters(Settings{}), PenstockWays(Settings{})...) {
+	for _, limiter := range append(Limiters(Settings{}), PenstockVariants(Settings{})...) {
 		if limiter.Name == "uber.Take" || limiter.Name == Adaptive {
 			continue // the one waits, the other has no limit
 		}
@@ -104,9 +104,70 @@ func TestFrameworksWarmUp(t *testing.T) {
 					passed++
 				}
 			}
-			assert.InDelta(t, limit/3, passed, 10, "cold, and by the clock that it was given")
+			assert.InDelta(t, limit/3, passed, 10, "at the start of the warm-up, by the clock in the settings")
 		})
 	}
+}
+
+func TestProtectionsLetCallsPass(t *testing.T) {
+	for kind, protections := range protections() {
+		for _, p := range protections {
+			t.Run(kind+"/"+p.Name, func(t *testing.T) {
+				t.Cleanup(func() { require.NoError(t, Reset()) })
+				try, err := p.Passing()
+				require.NoError(t, err)
+				for i := range 100 {
+					require.True(t, try(i), "call %d", i)
+				}
+			})
+		}
+	}
+}
+
+func TestProtectionsRefuseAllCalls(t *testing.T) {
+	for kind, protections := range protections() {
+		for _, p := range protections {
+			if p.Refusing == nil {
+				continue
+			}
+			t.Run(kind+"/"+p.Name, func(t *testing.T) {
+				t.Cleanup(func() { require.NoError(t, Reset()) })
+				try, err := p.Refusing()
+				require.NoError(t, err)
+				for i := range 100 {
+					require.False(t, try(i), "call %d", i)
+				}
+			})
+		}
+	}
+}
+
+func TestResetRemovesTheRulesOfSentinel(t *testing.T) {
+	for _, p := range []Protection{sentinelIsolation(), sentinelBreaker()} {
+		_, err := p.Refusing()
+		require.NoError(t, err)
+		require.False(t, sentinelCall(0))
+		require.NoError(t, Reset())
+		assert.True(t, sentinelCall(0))
+	}
+	require.NoError(t, Reset())
+}
+
+func TestPenstockRulesLetCallsPass(t *testing.T) {
+	for _, rules := range PenstockRules() {
+		t.Run(rules.Name, func(t *testing.T) {
+			engine, err := rules.NewEngine()
+			require.NoError(t, err)
+			try := byName(engine)
+			for i := range 100 {
+				require.True(t, try(i), "call %d", i)
+			}
+		})
+	}
+}
+
+func protections() map[string][]Protection {
+	return map[string][]Protection{"isolation": Isolations(), "breaker": Breakers(), "composition": Compositions()}
 }
 
 // fresh returns a new limiter that is gone when the test ends.

@@ -18,7 +18,7 @@ const Baseline = "penstock"
 // caller is the origin that the calls of a rule with an origin come from.
 const caller = "mobile"
 
-// penstockLimiters are the ways of counting that Penstock has.
+// penstockLimiters returns the algorithms that Penstock has.
 func penstockLimiters(settings Settings) []Limiter {
 	return []Limiter{
 		penstock(Baseline, settings, flow.Rule{Resource: resource}, byName),
@@ -28,9 +28,9 @@ func penstockLimiters(settings Settings) []Limiter {
 	}
 }
 
-// PenstockWays returns the ways that a call can come to a limiter of Penstock, other
-// than by name: each is to be seen beside the baseline.
-func PenstockWays(settings Settings) []Limiter {
+// PenstockVariants returns other ways to call Penstock and to name resources in rules,
+// for comparison with the baseline.
+func PenstockVariants(settings Settings) []Limiter {
 	return []Limiter{
 		penstock("penstock-resolved", settings, flow.Rule{Resource: resource}, resolved),
 		penstock("penstock-pattern", settings, flow.Rule{Match: "bench:*"}, byName),
@@ -39,8 +39,8 @@ func PenstockWays(settings Settings) []Limiter {
 	}
 }
 
-// coarse is Penstock at its quickest: a resource looked up once, and a clock that
-// is read every millisecond.
+// coarse returns Penstock at its fastest: with a resource that is looked up once and a
+// clock that reads the time once a millisecond.
 func coarse(settings Settings) Limiter {
 	return Limiter{Name: "penstock-coarse", New: func(limit int) (Try, error) {
 		settings.Clock = clock.NewCoarse(time.Millisecond) // runs until the process ends
@@ -53,7 +53,7 @@ func penstockQueue(settings Settings) Limiter {
 		flow.Rule{Resource: resource, Algorithm: flow.Throttle, MaxWait: longestWait}, byName)
 }
 
-// penstock returns a limiter that enforces the rule on calls that come that way.
+// penstock returns a limiter that enforces the rule. The try is made by way.
 func penstock(name string, settings Settings, rule flow.Rule, way func(*core.Engine) Try) Limiter {
 	return Limiter{Name: name, New: func(limit int) (Try, error) {
 		engine := newEngine(settings)

@@ -1,13 +1,16 @@
 package peer
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/alibaba/sentinel-golang/api"
+	"github.com/alibaba/sentinel-golang/core/circuitbreaker"
 	"github.com/alibaba/sentinel-golang/core/config"
 	"github.com/alibaba/sentinel-golang/core/flow"
+	"github.com/alibaba/sentinel-golang/core/isolation"
 	"github.com/alibaba/sentinel-golang/core/stat"
 	"github.com/alibaba/sentinel-golang/util"
 
@@ -16,10 +19,10 @@ import (
 
 const sentinelName = "sentinel"
 
-// Start starts Sentinel as its users have it, statistics, collectors and metric log
-// at their defaults, but for two things: nothing goes to its record log, and the
-// metric log is in a folder that stop removes. It is called once in a process,
-// before anything of Sentinel is used.
+// Start starts Sentinel as its users run it, with statistics, collectors and metric log
+// at their defaults. There are two exceptions: nothing goes to its record log, and the
+// metric log is in a folder that stop removes. Call it once in a process, before
+// anything else of Sentinel.
 func Start() (stop func(), err error) {
 	dir, err := os.MkdirTemp("", "sentinel-")
 	if err != nil {
@@ -35,12 +38,13 @@ func Start() (stop func(), err error) {
 	return func() { _ = os.RemoveAll(dir) }, nil
 }
 
-// Reset takes out what Sentinel holds, rules and statistics. It keeps them for the
-// whole process, where they would weigh on what is measured next. What its exporter
-// of metrics remembers of each name stays.
+// Reset removes Sentinel's rules and statistics. They are global to the process and
+// would slow down what is measured next. What its exporter of metrics has stored for
+// each name stays.
 func Reset() error {
 	util.SetClock(util.NewRealClock())
-	if err := flow.ClearRules(); err != nil {
+	err := errors.Join(flow.ClearRules(), isolation.ClearRules(), circuitbreaker.ClearRules())
+	if err != nil {
 		return fmt.Errorf("peer: clear the rules of sentinel: %w", err)
 	}
 	stat.ResetResourceNodeMap()
@@ -62,7 +66,7 @@ func sentinelWith(settings Settings, kind Kind) Limiter {
 	}}
 }
 
-// applyToSentinel does what can be done of the settings: Sentinel has no bound of
+// applyToSentinel applies the settings that Sentinel has. It has no bound on
 // resources.
 func (s Settings) applyToSentinel() {
 	if s.Clock != nil {
@@ -70,11 +74,11 @@ func (s Settings) applyToSentinel() {
 	}
 }
 
-// sentinel is no more than a name: all that it does is global.
+// sentinel has no fields: the state of Sentinel is global.
 type sentinel struct{}
 
-// Prepare makes rules for LoadRules, which is what Sentinel's data sources call
-// whatever changed.
+// Prepare makes rules for LoadRules, which Sentinel's data sources call after every
+// change.
 func (sentinel) Prepare(set []Rule) func() error {
 	native := make([]*flow.Rule, len(set))
 	for i, rule := range set {
@@ -113,7 +117,7 @@ func (sentinel) Enter(resource string) (func(), error) {
 	return func() { entry.Exit() }, nil
 }
 
-// sentinelClock is a clock in the form that Sentinel takes.
+// sentinelClock adapts a clock to the interface of Sentinel.
 type sentinelClock struct{ clock clock.Clock }
 
 func (c sentinelClock) Now() time.Time            { return c.clock.Now().Time() }
@@ -126,7 +130,7 @@ func (c sentinelClock) Sleep(d time.Duration) {
 	<-timer.C()
 }
 
-// silent is a logger for nobody.
+// silent is a logger that discards everything.
 type silent struct{}
 
 func (silent) Debug(string, ...any)        {}

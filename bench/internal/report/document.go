@@ -24,7 +24,7 @@ func Publish(document, section, environment string, tables ...*Table) error {
 	if document == "" {
 		return nil
 	}
-	old, err := os.ReadFile(document) //nolint:gosec // the document is named by who measures
+	old, err := os.ReadFile(document) //nolint:gosec // the user names the document
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}

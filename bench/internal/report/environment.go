@@ -9,19 +9,22 @@ import (
 	"time"
 )
 
-// peers are the modules whose versions are told, by what they are called in tables.
+// peers returns the modules whose versions are published, with their names in tables.
 func peers() map[string]string {
 	return map[string]string{
 		"github.com/alibaba/sentinel-golang": "sentinel-golang",
+		"github.com/cep21/circuit/v4":        "cep21/circuit",
 		"github.com/failsafe-go/failsafe-go": "failsafe-go",
 		"github.com/go-kratos/aegis":         "kratos aegis",
+		"github.com/sony/gobreaker/v2":       "sony/gobreaker",
 		"github.com/throttled/throttled/v2":  "throttled",
 		"go.uber.org/ratelimit":              "uber ratelimit",
+		"golang.org/x/sync":                  "x/sync",
 		"golang.org/x/time":                  "x/time",
 	}
 }
 
-// Environment says, in one line, where the figures of this process come from: the
+// Environment returns one line about where the figures of this process come from: the
 // machine, the versions, the date and the command.
 func Environment(command string) string {
 	return fmt.Sprintf("Measured on %s with `%s` on %s, %d cores, %s/%s, %s, beside %s.",
@@ -36,8 +39,8 @@ func Command() string {
 	return strings.Join(append([]string{"go run ./cmd/" + filepath.Base(os.Args[0])}, os.Args[1:]...), " ")
 }
 
-// versions returns the peers with their versions. They are read from go.mod, in
-// whose folder everything here is run: binaries of tests do not know them.
+// versions returns the peers with their versions. It reads them from go.mod in the
+// working directory, since test binaries have no build information about modules.
 func versions() (list []string) {
 	module, _ := os.ReadFile("go.mod")
 	names := peers()
@@ -49,7 +52,7 @@ func versions() (list []string) {
 	return list
 }
 
-// processor returns the model of the processor where the system tells, else its
+// processor returns the model of the processor if the system knows it, otherwise its
 // architecture.
 func processor() string {
 	info, _ := os.ReadFile("/proc/cpuinfo")

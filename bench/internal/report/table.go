@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Table is a table of Markdown which is as easily read as it stands.
+// Table is a table in Markdown, aligned so that its source is readable too.
 type Table struct {
 	Title string // a line above it; may be empty
 	Head  []string

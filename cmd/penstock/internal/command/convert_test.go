@@ -41,7 +41,7 @@ func TestConvertReadsStandardInput(t *testing.T) {
 		stdout, stderr, code := execute(t, `[{"resource": "a", "count": 3}]`, args...)
 		assert.Equal(t, command.ExitDone, code)
 		assert.Empty(t, stderr)
-		assert.Equal(t, "# Flow rules of Sentinel, converted by penstock convert from\n#   stdin\n\n"+
+		assert.Equal(t, "# Rules of Sentinel, converted by penstock convert from\n#   stdin\n\n"+
 			"flow:\n  - resource: a\n    limit: 3\n    buckets: 2\n", stdout)
 	}
 }
@@ -67,8 +67,8 @@ func TestConvertWritesNothingWhenSomethingIsLeftOut(t *testing.T) {
 		args         []string
 	}{
 		"a rule": {
-			file:   `[{"resource": "a", "count": 3}, {"resource": "b", "count": 3, "grade": 0}]`,
-			stderr: "stdin:1:72: rule on \"b\": left out: it limits the calls that run at the same time",
+			file:   `[{"resource": "a", "count": 3}, {"resource": "b", "count": 3, "clusterMode": true}]`,
+			stderr: "stdin:1:78: rule on \"b\": left out: it is a limit of the whole cluster",
 		},
 		"a field": {
 			file:   `[{"resource": "a", "count": 3, "warmup": 3}]`,

@@ -12,20 +12,40 @@ import (
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/sentinel"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
 )
 
-// convert converts one rule, r for short the resource.
-func convert(t *testing.T, fields string) ([]flow.Rule, []string) {
+// convertRule converts one rule on the resource r. It returns the findings without the
+// notes about all rules of a kind.
+func convertRule(t *testing.T, fields string) (sentinel.Rules, []string) {
 	t.Helper()
 	c := sentinel.Convert(sentinel.File{Name: "f", Data: []byte(`[{"resource": "r", ` + fields + `}]`)})
 	var findings []string
 	for _, f := range c.Findings {
-		findings = append(findings, f.String())
+		if f.Kind != sentinel.Differs || f.Resource != "" {
+			findings = append(findings, f.String())
+		}
 	}
-	return c.Rules.Flow, findings
+	return c.Rules, findings
 }
 
-func TestRulesKeepTheirMeaning(t *testing.T) {
+func setOf(t *testing.T, c sentinel.Conversion) rules.Set {
+	t.Helper()
+	set, err := c.Rules.Set()
+	require.NoError(t, err)
+	return set
+}
+
+// convert is convertRule for flow rules.
+func convert(t *testing.T, fields string) ([]flow.Rule, []string) {
+	t.Helper()
+	rules, findings := convertRule(t, fields)
+	assert.Empty(t, rules.Isolation)
+	assert.Empty(t, rules.Breaker)
+	return rules.Flow, findings
+}
+
+func TestConvertedFlowRulesDoTheSame(t *testing.T) {
 	window := func(limit float64, d time.Duration, buckets int) flow.Rule {
 		return flow.Rule{Resource: "r", Limit: limit, Window: d, Buckets: buckets}
 	}
@@ -93,7 +113,7 @@ func TestRulesKeepTheirMeaning(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftOutIsTold(t *testing.T) {
+func TestFlowRulesThatCannotBeConvertedAreReported(t *testing.T) {
 	for fields, want := range map[string]string{
 		`"controlBehavior": 0`:                                    `f:1:2: rule on "r": left out: there is neither a threshold (Go) nor a count (Java)`,
 		`"threshold": null`:                                       `f:1:2: rule on "r": left out: there is neither a threshold`,
@@ -111,25 +131,20 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 		`"threshold": 1, "relationStrategy": 1`:                   `left out: Sentinel ignores a rule on a related resource without refResource`,
 		`"threshold": 1, "relationStrategy": 2`:                   `left out: relationStrategy is 2`,
 		`"threshold": 1, "relationStrategy": 1, "refResource": 5`: `left out: refResource is 5: must be text`,
-		`"threshold": 1, "controlBehavior": 1, "relationStrategy": 1, "refResource": "w"`: `left out: a queue counts nothing, so that the related resource "w" has no part in it`,
-		`"threshold": 0.2, "retryTimeoutMs": 20, "strategy": 1`:                           `f:1:56: rule on "r": left out: it is a circuit breaker (it has retryTimeoutMs), and only flow rules are converted`,
-		`"count": 100, "timeWindow": 10, "grade": 0`:                                      `left out: it is a circuit breaker (it has timeWindow)`,
-		`"count": 100, "paramIdx": 0`:                                                     `left out: it is a rule for hot parameters (it has paramIdx)`,
-		`"count": 100, "intervalSec": 1`:                                                  `left out: it is a gateway rule (it has intervalSec)`,
-		`"MetricType": 0, "Threshold": 100`:                                               `left out: it is an isolation rule (it has metricType)`,
-		`"highestSystemLoad": 3`:                                                          `left out: it is a system rule (it has highestSystemLoad)`,
-		`"count": 1, "grade": 0`:                                                          `left out: it limits the calls that run at the same time (grade 0)`,
-		`"count": 1, "metricType": 0`:                                                     `left out: it limits the calls that run at the same time (metricType 0)`,
-		`"count": 1, "grade": 2`:                                                          `left out: grade is 2, which Sentinel does not know`,
-		`"count": 1, "strategy": 2, "refResource": "web"`:                                 `left out: it counts the calls that come by the entrance "web" (strategy 2, chain)`,
-		`"count": 1, "clusterMode": true`:                                                 `left out: it is a limit of the whole cluster (clusterMode)`,
-		`"count": 1, "clusterMode": "yes"`:                                                `left out: clusterMode is "yes": must be true or false`,
-		`"count": 1, "controlBehavior": 2, "maxQueueingTimeMs": 0`:                        `left out: Sentinel ignores a rule that queues with maxQueueingTimeMs 0`,
-		`"count": 1, "controlBehavior": 1, "warmUpPeriodSec": 0`:                          `left out: Sentinel ignores a rule that warms up without`,
-		`"count": 1, "controlBehavior": 4`:                                                `left out: controlBehavior is 4, which Sentinel does not know`,
-		`"count": 1, "regex": true, "controlBehavior": 1`:                                 `left out: Sentinel ignores a rule with regex whose controlBehavior is not 0`,
-		`"threshold": 1, "relationStrategy": 1, "refResource": "a\u0007b"`:                `left out: as a rule here, related`,
-		`"threshold": 1, "controlBehavior": 1, "maxQueueingTimeMs": 4000000000`:           `left out: as a rule here, maxWait`,
+		`"threshold": 1, "controlBehavior": 1, "relationStrategy": 1, "refResource": "w"`: `left out: a rule that queues does not look at the related resource "w" (relationStrategy 1)`,
+		`"count": 100, "paramIdx": 0`:                                           `left out: it is a rule for hot parameters (it has paramIdx), which is not converted`,
+		`"count": 100, "intervalSec": 1`:                                        `left out: it is a gateway rule (it has intervalSec)`,
+		`"highestSystemLoad": 3`:                                                `left out: it is a system rule (it has highestSystemLoad)`,
+		`"count": 1, "grade": 2`:                                                `left out: grade is 2, which Sentinel does not know`,
+		`"count": 1, "strategy": 2, "refResource": "web"`:                       `left out: it counts the calls that come by the entrance "web" (strategy 2, chain)`,
+		`"count": 1, "clusterMode": true`:                                       `left out: it is a limit of the whole cluster (clusterMode)`,
+		`"count": 1, "clusterMode": "yes"`:                                      `left out: clusterMode is "yes": must be true or false`,
+		`"count": 1, "controlBehavior": 2, "maxQueueingTimeMs": 0`:              `left out: Sentinel ignores a rule that queues with maxQueueingTimeMs 0`,
+		`"count": 1, "controlBehavior": 1, "warmUpPeriodSec": 0`:                `left out: Sentinel ignores a rule that warms up without`,
+		`"count": 1, "controlBehavior": 4`:                                      `left out: controlBehavior is 4, which Sentinel does not know`,
+		`"count": 1, "regex": true, "controlBehavior": 1`:                       `left out: Sentinel ignores a rule with regex whose controlBehavior is not 0`,
+		`"threshold": 1, "relationStrategy": 1, "refResource": "a\u0007b"`:      `left out: as a rule here, related`,
+		`"threshold": 1, "controlBehavior": 1, "maxQueueingTimeMs": 4000000000`: `left out: as a rule here, maxWait`,
 	} {
 		t.Run(fields, func(t *testing.T) {
 			rules, findings := convert(t, fields)
@@ -148,7 +163,7 @@ func TestUnknownFieldsAreLeftOutOfTheirRule(t *testing.T) {
 	}, findings)
 }
 
-func TestWhatDiffersIsToldAndCarriedOver(t *testing.T) {
+func TestFlowRulesThatBehaveDifferentlyAreReported(t *testing.T) {
 	for fields, want := range map[string]string{
 		`"threshold": 2.5`:                       `f:1:33: rule on "r": differs: Sentinel lets 2 pass in 1s; here the fraction adds up`,
 		`"count": 0.5`:                           `Sentinel lets 0 pass in 1s`,
@@ -158,7 +173,7 @@ func TestWhatDiffersIsToldAndCarriedOver(t *testing.T) {
 		`"threshold": 5, "statIntervalInMs": 5000, "tokenCalculateStrategy": 1, "warmUpPeriodSec": 5`: `Sentinel warms up as though the threshold were per second`,
 		`"threshold": 5, "statIntervalInMs": 60000, "relationStrategy": 1, "refResource": "w"`:        `Sentinel counts the calls of the guarded resource for this interval; here those of "w" are counted`,
 		`"threshold": 5, "regex": true`:   `in sentinel-golang the counter of a pattern sees no calls`,
-		`"count": 5, "limitApp": "other"`: `in Sentinel each caller that no rule names has the limit for itself`,
+		`"count": 5, "limitApp": "other"`: `in Sentinel each caller that no rule names has a limit of its own`,
 	} {
 		t.Run(fields, func(t *testing.T) {
 			rules, findings := convert(t, fields)
@@ -170,12 +185,12 @@ func TestWhatDiffersIsToldAndCarriedOver(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreNoLists(t *testing.T) {
+func TestFilesThatAreNotListsAreUnreadable(t *testing.T) {
 	for data, want := range map[string]string{
 		"":                    "f:1:1: unreadable: the file cannot be read as JSON: unexpected end of JSON input",
 		"[{\n  \"count\": x]": "f:2:12: unreadable: the file cannot be read as JSON: invalid character 'x'",
 		"[]\n[]":              "f:2:1: unreadable: the file cannot be read as JSON: invalid character '['",
-		"\n {\"rules\": []}":  "f:2:2: unreadable: the file holds an object: must be a list of flow rules",
+		"\n {\"rules\": []}":  "f:2:2: unreadable: the file holds an object: must be a list of rules",
 		"null":                "f:1:1: unreadable: the file holds null: must be a list",
 		strings.Repeat("[", 30) + strings.Repeat("]", 30): "f:1:22: unreadable: the file cannot be read as JSON: lists and objects are nested too deep",
 	} {
@@ -186,7 +201,7 @@ func TestFilesThatAreNoLists(t *testing.T) {
 	}
 }
 
-func TestFindingsStandInTheOrderOfTheFile(t *testing.T) {
+func TestFindingsAreInTheOrderOfTheFile(t *testing.T) {
 	c := sentinel.Convert(
 		sentinel.File{Name: "one", Data: []byte("\ufeff[\n  {\"resource\": \"日本\", \"count\": true},\r\n  7,\n  {\"foo\": 1, \"count\": 1}]")},
 		sentinel.File{Name: "two", Data: []byte("[")},
@@ -199,36 +214,37 @@ func TestFindingsStandInTheOrderOfTheFile(t *testing.T) {
 	assert.Equal(t, []string{"one:2:31", "one:3:3", "one:4:3", "one:4:4", "two:1:1"}, places)
 }
 
-func TestNamesAreTakenOnce(t *testing.T) {
+func TestNamesAreUnique(t *testing.T) {
 	c := sentinel.Convert(sentinel.File{Name: "f", Data: []byte(`[
 		{"resource": "a", "count": 1}, {"resource": "a", "count": 2}, {"resource": "a-2", "count": 3},
 		{"resource": "a", "threshold": 4, "id": "a-3"}, {"resource": "a", "count": 5}, {"resource": "b", "threshold": 6, "id": "a"}
 	]`)})
-	require.NoError(t, c.Rules.Validate())
+	set := setOf(t, c)
+	require.NoError(t, set.Validate())
 	var names []string
-	for _, rule := range c.Rules.WithDefaults().Flow {
+	for _, rule := range set.WithDefaults().Flow {
 		names = append(names, rule.Name)
 	}
 	assert.Equal(t, []string{"a", "a-4", "a-2", "a-3", "a-5", "a-6"}, names)
 }
 
-func TestLongNamesAreCutWhenTheyAreNumbered(t *testing.T) {
+func TestLongNamesAreShortenedForTheirNumber(t *testing.T) {
 	rule := `{"resource": "` + strings.Repeat("é", 512) + `", "count": 1}`
 	c := sentinel.Convert(sentinel.File{Name: "f", Data: []byte("[" + rule + "," + rule + "]")})
-	require.NoError(t, c.Rules.Validate())
+	require.NoError(t, setOf(t, c).Validate())
 	assert.Equal(t, strings.Repeat("é", 511)+"-2", c.Rules.Flow[1].Name)
 }
 
-func TestPatternsThatWouldYieldAreTold(t *testing.T) {
+func TestPatternsThatMatchResourcesWithRulesAreReported(t *testing.T) {
 	c := sentinel.Convert(sentinel.File{Name: "f", Data: []byte(
 		`[{"resource": "/u/.*", "count": 1, "regex": true}, {"resource": "/u/a", "count": 2}, {"resource": "x/u/a", "count": 2}]`)})
 	require.Len(t, c.Findings, 1)
 	assert.Equal(t, sentinel.Differs, c.Findings[0].Kind)
-	assert.Contains(t, c.Findings[0].Message, `here "/u/a" is held to both`)
+	assert.Contains(t, c.Findings[0].Message, `here it also applies to "/u/a"`)
 }
 
-func TestTheDocumentTellsWhatIsMissing(t *testing.T) {
-	list := `{"resource": "kept", "count": 1}` + strings.Repeat(`,{"resource": "a\u001b[31m\u2028b", "grade": 0, "count": 1}`, 102)
+func TestTheDocumentListsWhatIsMissing(t *testing.T) {
+	list := `{"resource": "kept", "count": 1}` + strings.Repeat(`,{"resource": "a\u001b[31m\u2028b", "grade": 1, "count": -1}`, 102)
 	c := sentinel.Convert(sentinel.File{Name: "evil\nname", Data: []byte("[" + list + "]")})
 	document, err := c.YAML()
 	require.NoError(t, err)
@@ -239,8 +255,8 @@ func TestTheDocumentTellsWhatIsMissing(t *testing.T) {
 	assert.Contains(t, string(document), "\nflow:\n  - resource: kept\n")
 }
 
-// TestConvertingManyRulesCostsNoMoreForEach holds that what a rule costs does not
-// rise with their number, nor contains anything that is needed once for all.
+// TestConvertingManyRulesCostsNoMoreForEach counts allocations: those for a rule do not
+// grow with the number of rules.
 func TestConvertingManyRulesCostsNoMoreForEach(t *testing.T) {
 	cost := func(n int) float64 {
 		var list strings.Builder
@@ -260,7 +276,7 @@ func TestConvertingManyRulesCostsNoMoreForEach(t *testing.T) {
 	assert.InDelta(t, few, many, 5)
 }
 
-func TestRulesThatDoNotFitAreFoundAmongMany(t *testing.T) {
+func TestInvalidRulesAreFoundAmongMany(t *testing.T) {
 	var list []string
 	for i := range 100 {
 		count := "3"

@@ -1,13 +1,12 @@
-// Package sentinel turns flow rules of Sentinel into those of Penstock.
+// Package sentinel converts rules of Sentinel into rules of Penstock: flow rules,
+// isolation rules and circuit breakers.
 //
-// It reads the JSON that the data sources of Sentinel hold: lists of rules with
-// the field names of sentinel-golang 1 (threshold, tokenCalculateStrategy), of
-// sentinel-golang 0 (metricType, count) and of Java (grade, count, strategy).
-// The rules of one list need not speak the same dialect. Names of fields may be
-// written in either case, as Sentinel reads them.
+// It reads the JSON that the data sources of Sentinel have: lists of rules with the
+// field names of sentinel-golang 1 (threshold, strategy), of sentinel-golang 0
+// (metricType, count) and of Java (grade, count). A list may mix kinds and versions.
+// The case of field names does not matter, as in Sentinel.
 //
-// A rule is carried over with what it means in Sentinel, not with what its
-// numbers would mean here: its window has the buckets that Sentinel counts in.
-// What cannot be carried over is left out and told, and so is what will behave
-// otherwise than it did.
+// A converted rule does what the rule does in Sentinel, even where the same numbers
+// would mean something else here: its window has the buckets that Sentinel counts in.
+// Findings report what cannot be converted and what will behave differently.
 package sentinel

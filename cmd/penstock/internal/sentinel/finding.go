@@ -9,40 +9,40 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
-// Kind says how grave a finding is.
+// Kind says how serious a finding is.
 type Kind string
 
 // The kinds of findings.
 const (
-	// Unreadable is said of a file: nothing of it was converted.
+	// Unreadable is for a file: nothing of it was converted.
 	Unreadable Kind = "unreadable"
-	// LeftOut is said of a rule or of one of its fields: the document does
-	// without it.
+	// LeftOut is for a rule or one of its fields: the document does not have it.
 	LeftOut Kind = "left out"
-	// Differs is said of a rule that was converted and will not behave in every
-	// case as it did in Sentinel.
+	// Differs is for a rule that was converted and will in some cases behave
+	// differently than in Sentinel.
 	Differs Kind = "differs"
 )
 
-// Finding is something that whoever converts rules has to know.
+// Finding is something that people who convert rules have to know.
 type Finding struct {
 	Kind Kind
 
-	// File, Line and Column tell the place that is meant. Line and Column count
-	// from 1, the column in characters.
+	// File, Line and Column are the position. Line and Column count from 1, the column
+	// in characters.
 	File         string
 	Line, Column int
 
-	// Resource is the one that the rule guards, as far as it says.
+	// Resource is the one that the rule guards; "" if it names none, or if the finding
+	// is about more than one rule.
 	Resource string
 
-	// Message says what it is and what to do.
+	// Message says what the problem is and what to do.
 	Message string
 
-	offset int // of the place, in bytes
+	offset int // of the position, in bytes
 }
 
-// String returns the finding as one line, without what could steer a terminal.
+// String returns the finding as one line, without control characters.
 func (f Finding) String() string {
 	subject := ""
 	if f.Resource != "" {
@@ -51,9 +51,9 @@ func (f Finding) String() string {
 	return wording.Printable(fmt.Sprintf("%s:%d:%d: %s%s: %s", f.File, f.Line, f.Column, subject, f.Kind, f.Message))
 }
 
-// place tells the lines and columns of the findings in a file and brings them in
-// the order in which they stand there.
-func place(findings []Finding, data []byte) {
+// locate sets the lines and columns of the findings in a file and sorts them by
+// position.
+func locate(findings []Finding, data []byte) {
 	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(a.offset, b.offset) })
 	line, column, at := 1, 1, 0
 	for i := range findings {

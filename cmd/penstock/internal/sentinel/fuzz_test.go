@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// FuzzConvert holds that whatever comes out is a document that says the same.
+// FuzzConvert checks that every conversion makes a valid document with the same rules.
 func FuzzConvert(f *testing.F) {
 	samples, err := filepath.Glob("../command/testdata/convert/*.json")
 	require.NoError(f, err)
@@ -23,7 +23,14 @@ func FuzzConvert(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(data)
 	}
-	f.Add([]byte(`[{"resource": "r", "count": 1, "regex": true, "strategy": 1, "refResource": "r"}, {"resource": "r", "threshold": 1e9}]`))
+	for _, seed := range []string{
+		`{"resource": "r", "count": 1, "regex": true, "strategy": 1, "refResource": "r"}, {"resource": "r", "threshold": 1e9}`,
+		`{"resource": "r", "count": 1, "grade": 0}, {"resource": "r", "metricType": 0, "threshold": 3, "id": "x"}`,
+		`{"resource": "r", "count": 0.5, "grade": 1, "timeWindow": 1}, {"resource": "r", "grade": 0, "count": 9.5, "timeWindow": 1, "regex": true}`,
+		`{"resource": "r", "strategy": 2, "threshold": 9, "statIntervalMs": 1000, "retryTimeoutMs": 1, "probeNum": 2}`,
+	} {
+		f.Add([]byte("[" + seed + "]"))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := sentinel.Convert(sentinel.File{Name: "fuzz", Data: data})
 		for _, finding := range c.Findings {
@@ -31,13 +38,23 @@ func FuzzConvert(f *testing.F) {
 			assert.Positive(t, finding.Column)
 			assert.NotEmpty(t, finding.Message)
 		}
+		for _, r := range c.Rules.Isolation {
+			assert.Empty(t, r.Validate())
+		}
+		for _, r := range c.Rules.Breaker {
+			assert.Empty(t, r.Validate())
+		}
+		set, err := c.Rules.Set()
+		if err != nil {
+			return // isolation rules or breakers
+		}
 		document, err := c.YAML()
 		if err != nil {
-			require.NotErrorAs(t, err, new(rules.Problems), "a set that was converted is sound: %v", errors.Unwrap(err))
+			require.NotErrorAs(t, err, new(rules.Problems), "a converted set is valid: %v", errors.Unwrap(err))
 			return // too long
 		}
 		back, err := rules.Parse("fuzz", document)
 		require.NoError(t, err)
-		assert.Equal(t, c.Rules.WithDefaults().Flow, back.WithDefaults().Flow)
+		assert.Equal(t, set.WithDefaults().Flow, back.WithDefaults().Flow)
 	})
 }

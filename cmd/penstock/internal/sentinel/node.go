@@ -12,7 +12,7 @@ import (
 // maxDepth is how deep lists and objects may be nested. Rules need three levels.
 const maxDepth = 20
 
-// errTooDeep is the mistake of a file that is nested deeper than maxDepth.
+// errTooDeep is the error for a file that is nested deeper than maxDepth.
 var errTooDeep = errors.New("lists and objects are nested too deep")
 
 // node is a value of a JSON file and the offset at which it begins.
@@ -43,7 +43,8 @@ func (n node) String() string {
 	}
 }
 
-// parse returns the value of a JSON file, or where it stops to be one and why.
+// parse returns the value of a JSON file, or the offset of the first error and the
+// error.
 func parse(data []byte) (node, int, error) {
 	var raw json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
@@ -119,7 +120,7 @@ func (r *reader) object(depth int) ([]entry, error) {
 	return entries, nil
 }
 
-// next returns the offset of the token to come.
+// next returns the offset of the next token.
 func (r *reader) next() int {
 	offset := int(r.decoder.InputOffset())
 	for offset < len(r.data) && bytes.IndexByte([]byte(" \t\r\n,:"), r.data[offset]) >= 0 {

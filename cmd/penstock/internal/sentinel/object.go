@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
-// object is a rule of Sentinel on its way to one of Penstock. Fields are named as
-// Sentinel documents them and found in either case.
+// object is a rule of Sentinel that is being converted. Fields are named as Sentinel
+// documents them; their case does not matter.
 type object struct {
 	offset   int
 	entries  []entry
 	resource string
 	findings []Finding
-	dropped  bool // the rule cannot be carried over
+	notes    []string // see [source]
+	dropped  bool     // the rule cannot be converted
 }
 
 func newObject(n node) *object {
@@ -58,7 +59,8 @@ func (o *object) has(names ...string) bool {
 	return false
 }
 
-// at returns where to point a message about a field that may be missing.
+// at returns the offset for a message about a field, that of the rule if the field is
+// missing.
 func (o *object) at(name string) int {
 	if e := o.find(name); e != nil {
 		return e.node.offset
@@ -66,31 +68,43 @@ func (o *object) at(name string) int {
 	return o.offset
 }
 
-func (o *object) number(name string, otherwise float64) float64 {
+// number returns what a field holds; the default when it is missing or not valid, which
+// leaves the rule out.
+func (o *object) number(name string, byDefault float64) float64 {
 	e := o.find(name)
 	if e == nil {
-		return otherwise
+		return byDefault
 	}
 	number, ok := e.node.value.(json.Number)
 	if !ok {
 		o.mistype(e, "a number")
-		return otherwise
+		return byDefault
 	}
 	v, err := strconv.ParseFloat(number.String(), 64)
 	if err != nil || v < 0 {
 		o.drop(e.node.offset, "%s is %v: must be a number from 0", name, e.node)
-		return otherwise
+		return byDefault
 	}
 	return v
 }
 
-func (o *object) whole(name string, otherwise int) int {
-	v := o.number(name, float64(otherwise))
+func (o *object) whole(name string, byDefault int) int {
+	v := o.number(name, float64(byDefault))
 	if v != math.Trunc(v) || v > math.MaxUint32 {
 		o.drop(o.at(name), "%s is %v: must be a whole number of at most %d", name, o.find(name).node, math.MaxUint32)
-		return otherwise
+		return byDefault
 	}
 	return int(v)
+}
+
+// positive is whole for a field without which Sentinel ignores the rule.
+func (o *object) positive(name string, byDefault int) int {
+	before := len(o.findings)
+	v := o.whole(name, byDefault)
+	if v == 0 && len(o.findings) == before {
+		o.drop(o.at(name), "Sentinel ignores a rule whose %s is missing or 0: write one or remove the rule", name)
+	}
+	return v
 }
 
 func (o *object) text(name string) string {
@@ -127,7 +141,15 @@ func (o *object) drop(offset int, format string, args ...any) {
 	o.add(LeftOut, offset, format, args...)
 }
 
-// differ notes what will not be as it was.
+// source returns the rule for a [batch].
+func (o *object) source(pattern string) source {
+	return source{o.offset, o.resource, pattern, o.notes}
+}
+
+// note says what all rules like this one do differently. It is reported once a file.
+func (o *object) note(text string) { o.notes = append(o.notes, text) }
+
+// differ reports what will behave differently.
 func (o *object) differ(offset int, format string, args ...any) {
 	o.add(Differs, offset, format, args...)
 }

@@ -8,16 +8,20 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// YAML returns the rules as one document, headed by a comment that tells where
-// they come from and what of it is missing. It fails if the document would be
-// longer than [rules.MaxDocumentSize].
+// YAML returns the rules as one document. A comment at its top says which files they
+// come from and what was left out. YAML fails if the document would be longer than
+// [rules.MaxDocumentSize].
 func (c Conversion) YAML() ([]byte, error) {
-	body, err := c.Rules.YAML()
+	set, err := c.Rules.Set()
+	if err != nil {
+		return nil, err
+	}
+	body, err := set.YAML()
 	if err != nil {
 		return nil, err
 	}
 	var document bytes.Buffer
-	c.head(&document)
+	c.writeHead(&document)
 	document.Write(body)
 	if _, err := rules.Parse("the converted document", document.Bytes()); err != nil {
 		return nil, err
@@ -25,27 +29,27 @@ func (c Conversion) YAML() ([]byte, error) {
 	return document.Bytes(), nil
 }
 
-func (c Conversion) head(to *bytes.Buffer) {
-	fmt.Fprintln(to, "# Flow rules of Sentinel, converted by penstock convert from")
+func (c Conversion) writeHead(to *bytes.Buffer) {
+	fmt.Fprintln(to, "# Rules of Sentinel, converted by penstock convert from")
 	for _, name := range c.files {
 		fmt.Fprintf(to, "#   %s\n", wording.Printable(name))
 	}
 	const most = 100
-	told := 0
+	count := 0
 	for _, f := range c.Findings {
 		if f.Kind != LeftOut {
 			continue
 		}
-		switch told++; {
-		case told == 1:
-			fmt.Fprintln(to, "# What could not be carried over is missing:")
+		switch count++; {
+		case count == 1:
+			fmt.Fprintln(to, "# These could not be converted and are missing:")
 			fallthrough
-		case told <= most:
+		case count <= most:
 			fmt.Fprintf(to, "#   %s\n", f)
 		}
 	}
-	if told > most {
-		fmt.Fprintf(to, "#   and %d more\n", told-most)
+	if count > most {
+		fmt.Fprintf(to, "#   and %d more\n", count-most)
 	}
 	fmt.Fprintln(to)
 }

@@ -6,22 +6,20 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 )
 
-// readGo reads a rule of sentinel-golang 1.
-func readGo(o *object) traffic {
-	t := traffic{
+// convertGoFlow converts a flow rule of sentinel-golang 1.
+func convertGoFlow(o *object, to *batch) {
+	r := flowRule{
+		name:      nameOf(o),
 		threshold: limit{"threshold", o.number("threshold", 0)},
 		interval:  time.Second, buckets: 2, needsOne: true,
 		maxWait:    milliseconds(o.whole("maxQueueingTimeMs", 0)),
 		period:     seconds(o.whole("warmUpPeriodSec", 0)),
 		coldFactor: o.whole("warmUpColdFactor", 0),
 	}
-	if e := o.find("id"); e != nil {
-		t.name, _ = e.node.value.(string)
-	}
 	switch o.whole("tokenCalculateStrategy", 0) {
 	case 0:
 	case 1:
-		t.warmUp = true
+		r.warmUp = true
 	case 2:
 		o.drop(o.at("tokenCalculateStrategy"),
 			"its threshold follows the memory in use (tokenCalculateStrategy 2), which no rule here does: choose a fixed limit")
@@ -31,43 +29,43 @@ func readGo(o *object) traffic {
 	switch o.whole("controlBehavior", 0) {
 	case 0:
 	case 1:
-		t.throttle = true
+		r.throttle = true
 	default:
 		o.unknown("controlBehavior")
 	}
-	readRelation(o, &t, "relationStrategy")
-	readInterval(o, &t)
-	readGoRegex(o, &t)
-	return t
+	readRelation(o, &r, "relationStrategy")
+	readInterval(o, &r)
+	readGoRegex(o, &r)
+	r.convert(o, to)
 }
 
-// readInterval reads the window, and parts it as Sentinel does: the statistics
-// of a resource have buckets of half a second over ten seconds, and a window that
-// is no multiple of those counts in one piece of its own.
-func readInterval(o *object, t *traffic) {
+// readInterval reads the window and divides it into buckets as Sentinel does: the
+// statistics of a resource have buckets of half a second for ten seconds, and a window
+// that is not made of those is counted as a single bucket.
+func readInterval(o *object, r *flowRule) {
 	const bucket, most = 500, 10_000
 	ms := o.whole("statIntervalInMs", 0)
 	if ms == 0 {
 		return
 	}
-	t.interval, t.buckets = milliseconds(ms), 1
+	r.interval, r.buckets = milliseconds(ms), 1
 	if ms >= bucket && ms <= most && ms%bucket == 0 {
-		t.buckets = ms / bucket
+		r.buckets = ms / bucket
 	}
-	if t.warmUp && t.interval != time.Second {
+	if r.warmUp && r.interval != time.Second {
 		o.differ(o.at("statIntervalInMs"),
-			"Sentinel warms up as though the threshold were per second; here it is per %v there, too", t.interval)
+			"Sentinel warms up as though the threshold were per second; here it is per %v there, too", r.interval)
 	}
-	if shared := most%ms == 0 && ms%bucket == 0; t.related != "" && !t.throttle && !shared {
+	if shared := most%ms == 0 && ms%bucket == 0; r.related != "" && !r.throttle && !shared {
 		o.differ(o.at("statIntervalInMs"),
-			"Sentinel counts the calls of the guarded resource for this interval; here those of %s are counted", wording.Quote(t.related))
+			"Sentinel counts the calls of the guarded resource for this interval; here those of %s are counted", wording.Quote(r.related))
 	}
 }
 
 // readGoRegex reads a field that came after sentinel-golang 1.0.4.
-func readGoRegex(o *object, t *traffic) {
+func readGoRegex(o *object, r *flowRule) {
 	if o.flag("regex") {
-		t.pattern = o.resource
+		r.match = "~" + o.resource
 		o.differ(o.at("regex"), "in sentinel-golang the counter of a pattern sees no calls; here each resource that matches has the limit")
 	}
 }

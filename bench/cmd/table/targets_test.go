@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTargetsSayWhatWasMissedAndWhatWasNotMeasured(t *testing.T) {
+	r := resultsOf(t, `
+BenchmarkOneRulePassing/rate.Allow/serial 1 100 ns/op
+BenchmarkOneRulePassing/rate.Allow/serial-2 1 100 ns/op
+BenchmarkOneRulePassing/penstock/serial 1 125 ns/op
+BenchmarkOneRulePassing/penstock/serial-2 1 126 ns/op
+BenchmarkEntryAndExit/no-rule/entry 1 60 ns/op
+BenchmarkEntryAndExit/isolation/entry 1 85 ns/op
+BenchmarkEntryAndExit/breaker/entry 1 85 ns/op
+BenchmarkLimitIsolationAndBreaker/penstock/serial-2 1 200 ns/op
+BenchmarkLimitIsolationAndBreaker/sentinel/serial-2 1 1600 ns/op
+BenchmarkLimitIsolationAndBreaker/failsafe-executor/serial-2 1 799.8 ns/op
+`)
+	tables := r.targets()
+	require.Len(t, tables, 1)
+	rows := make(map[string][]string)
+	for _, row := range tables[0].Rows {
+		rows[row[0]] = row[1:]
+	}
+	assert.Equal(t, map[string][]string{
+		"flow: a call passes":               {"at most 1.25 × rate.Allow", "1.25", "1.26 (missed)"},
+		"flow: a call passes, coarse clock": {"at most 0.6 × rate.Allow", "–", "–"},
+		"flow: a call is refused":           {"at most 0.75 × rate.Allow", "–", "–"},
+		"isolation: Entry":                  {"at most 25 ns more", "25.0", "–"},
+		"isolation: Exit":                   {"at most 25 ns more", "–", "–"},
+		"breaker, closed: Entry":            {"at most 20 ns more", "25.0 (missed)", "–"},
+		"breaker, closed: Exit":             {"at most 30 ns more", "–", "–"},
+		"breaker, open: a call is refused":  {"at most 0.6 × rate.Allow", "–", "–"},
+		"all three: sentinel":               {"at least 8 × penstock", "–", "8.00"},
+		"all three: failsafe-executor":      {"at least 4 × penstock", "–", "4.00 (missed)"},
+	}, rows)
+}
+
+func TestResultsWithoutAnyTargetHaveNoTable(t *testing.T) {
+	assert.Empty(t, resultsOf(t, "\nBenchmarkGrowth/rules=1/serial 1 100 ns/op\n").targets())
+}
+
+func TestTargetsAreOfBenchmarksThatExist(t *testing.T) {
+	files, err := filepath.Glob("../../*_bench_test.go")
+	require.NoError(t, err)
+	var source strings.Builder
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		source.Write(data)
+	}
+	for _, target := range targets() {
+		assert.Contains(t, source.String(), "func Benchmark"+target.measured.scenario+"(b *testing.B)")
+		assert.Contains(t, source.String(), "func Benchmark"+target.other.scenario+"(b *testing.B)")
+	}
+}
+
+func resultsOf(t *testing.T, text string) *results {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "results.txt")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	r, err := read([]string{file})
+	require.NoError(t, err)
+	return r
+}

@@ -1,0 +1,87 @@
+package sentinel
+
+import (
+	"slices"
+	"strings"
+)
+
+// format is how one version of Sentinel writes one kind of rule.
+type format struct {
+	name    string // of the version
+	kind    string // of rule
+	fields  []string
+	convert func(*object, *batch)
+}
+
+// formatOf recognizes the format of a rule by its fields.
+func formatOf(o *object) format {
+	switch {
+	case o.has("retryTimeoutMs", "statSlidingWindowBucketCount", "maxAllowedRtMs", "probeNum"),
+		o.has("threshold") && o.has("minRequestAmount", "statIntervalMs"):
+		return format{"sentinel-golang", "circuit breakers", []string{
+			"id", "resource", "strategy", "retryTimeoutMs", "minRequestAmount", "statIntervalMs", "statSlidingWindowBucketCount",
+			"maxAllowedRtMs", "threshold", "probeNum",
+		}, convertGoBreaker}
+	case o.has("timeWindow", "slowRatioThreshold", "minRequestAmount", "statIntervalMs"):
+		return format{"Sentinel for Java", "degrade rules", []string{
+			"id", "app", "ip", "port", "gmtCreate", "gmtModified", "resource", "limitApp", "grade", "count", "timeWindow",
+			"minRequestAmount", "slowRatioThreshold", "statIntervalMs", "regex",
+		}, convertJavaBreaker}
+	case o.has("metricType") && o.has("threshold"):
+		return format{"sentinel-golang", "isolation rules", []string{"id", "resource", "metricType", "threshold"}, convertGoIsolation}
+	default:
+		return flowFormatOf(o)
+	}
+}
+
+func flowFormatOf(o *object) format {
+	switch {
+	case o.has("threshold", "tokenCalculateStrategy", "statIntervalInMs"):
+		return format{"sentinel-golang", "flow rules", []string{
+			"id", "resource", "tokenCalculateStrategy", "controlBehavior", "threshold", "relationStrategy", "refResource",
+			"maxQueueingTimeMs", "warmUpPeriodSec", "warmUpColdFactor", "statIntervalInMs", "regex",
+			"lowMemUsageThreshold", "highMemUsageThreshold", "memLowWaterMarkBytes", "memHighWaterMarkBytes",
+		}, convertGoFlow}
+	case o.has("metricType", "relationStrategy", "limitOrigin", "warmUpColdFactor"):
+		return format{"sentinel-golang 0", "flow rules", []string{
+			"id", "resource", "limitOrigin", "metricType", "count", "relationStrategy", "controlBehavior", "refResource",
+			"maxQueueingTimeMs", "warmUpPeriodSec", "warmUpColdFactor", "clusterMode", "clusterConfig",
+		}, convertOldGoFlow}
+	default:
+		return format{"Sentinel for Java", "flow rules", []string{
+			"id", "app", "ip", "port", "gmtCreate", "gmtModified", "resource", "limitApp", "grade", "count", "strategy",
+			"controlBehavior", "refResource", "warmUpPeriodSec", "maxQueueingTimeMs", "clusterMode", "clusterConfig", "regex",
+		}, convertJavaFlow}
+	}
+}
+
+// reportUnknownFields reports fields that rules of the format do not have.
+func (f format) reportUnknownFields(o *object) {
+	for _, e := range o.entries {
+		if !slices.ContainsFunc(f.fields, func(known string) bool { return strings.EqualFold(known, e.name()) }) {
+			o.add(LeftOut, e.key.offset, "the field %v: %s of %s have none of that name", e.key, f.kind, f.name)
+		}
+	}
+}
+
+// unsupported returns which kind of rule it is, and the field that shows it, if rules
+// of that kind are not converted.
+func unsupported(o *object) (kind, field string) {
+	for _, of := range []struct {
+		kind   string
+		fields []string
+	}{
+		{"a gateway rule", []string{"resourceMode", "intervalSec", "paramItem"}},
+		{"a rule for hot parameters", []string{
+			"paramIndex", "paramIdx", "paramKey", "paramFlowItemList", "specificItems", "paramsMaxCapacity", "durationInSec",
+		}},
+		{"a system rule", []string{"triggerCount", "highestSystemLoad", "highestCpuUsage", "avgRt", "maxThread"}},
+	} {
+		for _, field := range of.fields {
+			if o.has(field) {
+				return of.kind, field
+			}
+		}
+	}
+	return "", ""
+}
