@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/bench/internal/peer"
 )
 
 func TestTargetsSayWhatWasMissedAndWhatWasNotMeasured(t *testing.T) {
@@ -60,6 +62,29 @@ func TestTargetsAreOfBenchmarksThatExist(t *testing.T) {
 		assert.Contains(t, source.String(), "func Benchmark"+target.measured.scenario+"(b *testing.B)")
 		assert.Contains(t, source.String(), "func Benchmark"+target.other.scenario+"(b *testing.B)")
 	}
+}
+
+func TestTargetsAreOfSubjectsThatExist(t *testing.T) {
+	subjects := map[string][]string{
+		"OneRulePassing": names(append(peer.Limiters(peer.Settings{}), peer.PenstockVariants(peer.Settings{})...),
+			func(l peer.Limiter) string { return l.Name }),
+		"OneRuleBlocking":          names(peer.Limiters(peer.Settings{}), func(l peer.Limiter) string { return l.Name }),
+		"EntryAndExit":             names(peer.PenstockRules(), func(r peer.PenstockRule) string { return r.Name }),
+		"BreakerOpen":              names(peer.Breakers(), func(p peer.Protection) string { return p.Name }),
+		"LimitIsolationAndBreaker": names(peer.Compositions(), func(p peer.Protection) string { return p.Name }),
+	}
+	for _, target := range targets() {
+		for _, k := range []key{target.measured, target.other} {
+			assert.Contains(t, subjects[k.scenario], k.subject, k.scenario)
+		}
+	}
+}
+
+func names[T any](list []T, name func(T) string) (names []string) {
+	for _, one := range list {
+		names = append(names, name(one))
+	}
+	return names
 }
 
 func resultsOf(t *testing.T, text string) *results {

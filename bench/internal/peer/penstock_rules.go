@@ -1,8 +1,12 @@
 package peer
 
 import (
+	"context"
+
+	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -16,17 +20,77 @@ type PenstockRule struct {
 }
 
 // NewEngine returns an engine under the rules.
-func (r PenstockRule) NewEngine() (*core.Engine, error) {
-	engine := newEngine(Settings{})
-	return engine, engine.Load(r.Set)
-}
+func (r PenstockRule) NewEngine() (*core.Engine, error) { return engineWith(r.Set) }
 
 // PenstockRules returns no rule, and one of each kind.
 func PenstockRules() []PenstockRule {
 	return []PenstockRule{
 		{Name: "no-rule"},
-		{"flow", rules.Set{Flow: passingFlow()}},
+		{"flow", rules.Set{Flow: flowRules()}},
+		{"isolation", rules.Set{Isolation: isolationRules(manyPlaces)}},
+		{"breaker", rules.Set{Breaker: breakerRules(fewestCalls)}},
 	}
 }
 
-func passingFlow() []flow.Rule { return []flow.Rule{{Resource: resource, Limit: Huge}} }
+func penstockIsolation() Protection {
+	return Protection{
+		Name:    Baseline,
+		Passing: func() (Try, error) { return penstockUnder(rules.Set{Isolation: isolationRules(manyPlaces)}) },
+		Refusing: func() (Try, error) {
+			engine, err := engineWith(rules.Set{Isolation: isolationRules(1)})
+			if err != nil {
+				return nil, err
+			}
+			_, err = engine.Entry(context.Background(), resource) // it has the place as long as the engine exists
+			return byName(engine), err
+		},
+	}
+}
+
+func penstockBreaker() Protection {
+	return Protection{
+		Name:    Baseline,
+		Passing: func() (Try, error) { return penstockUnder(rules.Set{Breaker: breakerRules(fewestCalls)}) },
+		Refusing: func() (Try, error) {
+			engine, err := engineWith(rules.Set{Breaker: breakerRules(1)})
+			if err != nil {
+				return nil, err
+			}
+			guard, err := engine.Entry(context.Background(), resource)
+			guard.Fail(errFailed)
+			guard.Exit()
+			return byName(engine), err
+		},
+	}
+}
+
+func penstockComposition() Protection {
+	return Protection{Name: Baseline, Passing: func() (Try, error) {
+		return penstockUnder(rules.Set{
+			Flow: flowRules(), Isolation: isolationRules(manyPlaces), Breaker: breakerRules(fewestCalls),
+		})
+	}}
+}
+
+func penstockUnder(set rules.Set) (Try, error) {
+	engine, err := engineWith(set)
+	return byName(engine), err
+}
+
+func engineWith(set rules.Set) (*core.Engine, error) {
+	engine := newEngine(Settings{})
+	return engine, engine.Load(set)
+}
+
+func flowRules() []flow.Rule { return []flow.Rule{{Resource: resource, Limit: Huge}} }
+
+func isolationRules(limit int) []isolation.Rule {
+	return []isolation.Rule{{Resource: resource, Limit: limit}}
+}
+
+func breakerRules(minCalls int) []breaker.Rule {
+	return []breaker.Rule{{
+		Resource: resource, Strategy: breaker.ErrorRatio, Threshold: failureRatio, Window: failureWindow,
+		MinCalls: minCalls, OpenFor: staysOpenFor,
+	}}
+}

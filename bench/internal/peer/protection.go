@@ -39,17 +39,17 @@ var (
 // Isolations returns the concurrency limits. Those that refuse have one place, which
 // is taken.
 func Isolations() []Protection {
-	return append([]Protection{sentinelIsolation()}, otherIsolations()...)
+	return append([]Protection{penstockIsolation(), sentinelIsolation()}, otherIsolations()...)
 }
 
 // Breakers returns the circuit breakers. Those that let calls pass are closed, and no
 // call fails; those that refuse are open.
 func Breakers() []Protection {
-	return append([]Protection{sentinelBreaker()}, otherBreakers()...)
+	return append([]Protection{penstockBreaker(), sentinelBreaker()}, otherBreakers()...)
 }
 
 // Compositions returns a rate limit, a concurrency limit and a circuit breaker that a
 // call passes one after the other.
 func Compositions() []Protection {
-	return append([]Protection{sentinelComposition()}, otherCompositions()...)
+	return append([]Protection{penstockComposition(), sentinelComposition()}, otherCompositions()...)
 }

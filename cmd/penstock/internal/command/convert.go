@@ -16,18 +16,20 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/sentinel"
 )
 
-const convertLong = `Convert turns files of Sentinel flow rules into one rule document of Penstock,
+const convertLong = `Convert turns files of Sentinel rules into one rule document of Penstock,
 written to standard output or to the file named by --file.
 
-A file is the JSON list that a data source of Sentinel holds, with the field
-names of Go or of Java; "-" and no file at all stand for standard input. Every
-rule keeps its meaning: its window has the buckets that Sentinel counts in.
+A file is the JSON list that a data source of Sentinel has, with the field names
+of Go or of Java; "-" and no file at all stand for standard input. Flow rules,
+isolation rules and circuit breakers (degrade rules) are converted, also from
+one list. A converted rule does what it does in Sentinel: its window has the
+buckets that Sentinel counts in.
 
-What cannot be carried over (limits of a cluster, of concurrency or of a call
-chain, thresholds that follow memory, unknown fields) is told on standard error
-with its line, and nothing is written, lest a limit be missing unnoticed. With
---partial the rest is written, headed by a comment that tells what is missing.
-What will behave otherwise than in Sentinel is told, too, and written.
+What cannot be converted (limits of a cluster or of a call chain, thresholds
+that follow memory, unknown fields) is reported on standard error with its line.
+Then nothing is written, so that no limit goes missing unnoticed. With --partial
+the rest is written, below a comment that lists what is missing. What will
+behave differently than in Sentinel is reported, too, and written.
 
 Exit code: 0 when the document is written, 1 when something was left out (without
 --partial) or cannot be read as rules, 2 for a wrong command line, 3 when a file
@@ -38,7 +40,7 @@ func newConvert(env Env) *cobra.Command {
 	var partial bool
 	c := &cobra.Command{
 		Use:   "convert [FILE...] [flags]",
-		Short: "Turn flow rules of Sentinel into a rule document",
+		Short: "Turn rules of Sentinel into a rule document",
 		Long:  convertLong,
 		Example: `  penstock convert flow-rules.json --file rules/orders.yaml
   kubectl get configmap sentinel -o jsonpath='{.data.flow}' | penstock convert --partial`,
@@ -60,7 +62,7 @@ func newConvert(env Env) *cobra.Command {
 	c.Flags().StringVarP(&file, "file", "f", "", "write the document to this `file`")
 	c.Flags().StringVarP(&output, "output", "o", "", "what --file is, in earlier versions")
 	_ = c.Flags().MarkHidden("output") // it fails for a flag that is not there
-	c.Flags().BoolVar(&partial, "partial", false, "write what can be carried over even if something is left out")
+	c.Flags().BoolVar(&partial, "partial", false, "write what can be converted even if something is left out")
 	return c
 }
 

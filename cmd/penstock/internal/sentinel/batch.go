@@ -7,6 +7,7 @@ import (
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // batch is the converted rules of one or more files.
@@ -40,16 +41,16 @@ func (b *batch) add(other batch) {
 	b.breaker = append(b.breaker, other.breaker...)
 }
 
-func (b *batch) rules() Rules {
-	return Rules{Flow: rulesOf(b.flow), Isolation: rulesOf(b.isolation), Breaker: rulesOf(b.breaker)}
+func (b *batch) rules() rules.Set {
+	return rules.Set{Flow: rulesOf(b.flow), Isolation: rulesOf(b.isolation), Breaker: rulesOf(b.breaker)}
 }
 
 // rulesOf returns nil for no rules, as a document without them does.
-func rulesOf[R any](list []converted[R]) (rules []R) {
+func rulesOf[R any](list []converted[R]) (of []R) {
 	for i := range list {
-		rules = append(rules, list[i].rule)
+		of = append(of, list[i].rule)
 	}
-	return rules
+	return of
 }
 
 // notes reports what all rules of a kind do differently, once for each file.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/penstock-go/penstock/rules"
 )
 
 // File is a file of rules of Sentinel.
@@ -15,7 +17,7 @@ type File struct {
 // Conversion is the result of converting files.
 type Conversion struct {
 	// Rules are the converted rules, in the order of the files.
-	Rules Rules
+	Rules rules.Set
 
 	// Findings report what was left out and what will behave differently, in the order
 	// of the files.
@@ -42,7 +44,7 @@ func Convert(files ...File) Conversion {
 		c.Findings = append(c.Findings, findings...)
 	}
 	c.Rules = all.rules()
-	c.Rules.makeNamesUnique()
+	nameUniquely(&c.Rules)
 	return c
 }
 

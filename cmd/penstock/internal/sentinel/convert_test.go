@@ -17,7 +17,7 @@ import (
 
 // convertRule converts one rule on the resource r. It returns the findings without the
 // notes about all rules of a kind.
-func convertRule(t *testing.T, fields string) (sentinel.Rules, []string) {
+func convertRule(t *testing.T, fields string) (rules.Set, []string) {
 	t.Helper()
 	c := sentinel.Convert(sentinel.File{Name: "f", Data: []byte(`[{"resource": "r", ` + fields + `}]`)})
 	var findings []string
@@ -27,13 +27,6 @@ func convertRule(t *testing.T, fields string) (sentinel.Rules, []string) {
 		}
 	}
 	return c.Rules, findings
-}
-
-func setOf(t *testing.T, c sentinel.Conversion) rules.Set {
-	t.Helper()
-	set, err := c.Rules.Set()
-	require.NoError(t, err)
-	return set
 }
 
 // convert is convertRule for flow rules.
@@ -219,10 +212,9 @@ func TestNamesAreUnique(t *testing.T) {
 		{"resource": "a", "count": 1}, {"resource": "a", "count": 2}, {"resource": "a-2", "count": 3},
 		{"resource": "a", "threshold": 4, "id": "a-3"}, {"resource": "a", "count": 5}, {"resource": "b", "threshold": 6, "id": "a"}
 	]`)})
-	set := setOf(t, c)
-	require.NoError(t, set.Validate())
+	require.NoError(t, c.Rules.Validate())
 	var names []string
-	for _, rule := range set.WithDefaults().Flow {
+	for _, rule := range c.Rules.WithDefaults().Flow {
 		names = append(names, rule.Name)
 	}
 	assert.Equal(t, []string{"a", "a-4", "a-2", "a-3", "a-5", "a-6"}, names)
@@ -231,7 +223,7 @@ func TestNamesAreUnique(t *testing.T) {
 func TestLongNamesAreShortenedForTheirNumber(t *testing.T) {
 	rule := `{"resource": "` + strings.Repeat("é", 512) + `", "count": 1}`
 	c := sentinel.Convert(sentinel.File{Name: "f", Data: []byte("[" + rule + "," + rule + "]")})
-	require.NoError(t, setOf(t, c).Validate())
+	require.NoError(t, c.Rules.Validate())
 	assert.Equal(t, strings.Repeat("é", 511)+"-2", c.Rules.Flow[1].Name)
 }
 

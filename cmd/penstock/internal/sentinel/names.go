@@ -11,12 +11,12 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// makeNamesUnique gives rules that would have the same name, mostly because they guard
-// the same resource, names with a number: "orders", "orders-2", "orders-3".
-func (r *Rules) makeNamesUnique() {
-	makeNamesUnique(r.Flow, func(r *flow.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
-	makeNamesUnique(r.Isolation, func(r *isolation.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
-	makeNamesUnique(r.Breaker, func(r *breaker.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
+// nameUniquely gives rules of a kind that would have the same name, mostly because they
+// guard the same resource, names with a number: "orders", "orders-2", "orders-3".
+func nameUniquely(set *rules.Set) {
+	makeNamesUnique(set.Flow, func(r *flow.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
+	makeNamesUnique(set.Isolation, func(r *isolation.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
+	makeNamesUnique(set.Breaker, func(r *breaker.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
 }
 
 // makeNamesUnique works on the rules of one kind. nameOf returns where a rule keeps its

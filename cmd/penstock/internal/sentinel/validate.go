@@ -1,23 +1,19 @@
 package sentinel
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/rules"
 )
 
 // removeInvalid removes the rules that documents do not allow, such as one with too
 // large a limit, and returns what is wrong with them.
 func (b *batch) removeInvalid() []Finding {
 	var findings []Finding
-	if set := (rules.Set{Flow: rulesOf(b.flow)}); set.Validate() != nil { // which is much faster than to look at each
-		b.flow = valid(b.flow, flowFaults, &findings)
-	}
+	b.flow = valid(b.flow, flow.Kind().Faults, &findings)
 	b.isolation = valid(b.isolation, isolation.Kind().Faults, &findings)
 	b.breaker = valid(b.breaker, breaker.Kind().Faults, &findings)
 	return findings
@@ -34,14 +30,4 @@ func valid[R any](list []converted[R], faults func(R) []rule.Fault, findings *[]
 		}
 		return len(found) > 0
 	})
-}
-
-func flowFaults(r flow.Rule) []rule.Fault {
-	var problems rules.Problems
-	errors.As(rules.Set{Flow: []flow.Rule{r}}.Validate(), &problems)
-	var faults []rule.Fault
-	for _, p := range problems {
-		faults = append(faults, rule.Fault{Field: p.Field, Message: p.Message})
-	}
-	return faults
 }

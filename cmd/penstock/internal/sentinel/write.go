@@ -12,11 +12,7 @@ import (
 // come from and what was left out. YAML fails if the document would be longer than
 // [rules.MaxDocumentSize].
 func (c Conversion) YAML() ([]byte, error) {
-	set, err := c.Rules.Set()
-	if err != nil {
-		return nil, err
-	}
-	body, err := set.YAML()
+	body, err := c.Rules.YAML()
 	if err != nil {
 		return nil, err
 	}
