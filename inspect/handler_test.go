@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -76,7 +77,7 @@ func TestExplainTellsRulesInOrderWithTheirState(t *testing.T) {
 		}
 		engine.Clock().(*clock.Virtual).Advance(time.Second)
 	}
-	e := explain(t, server, inspect.Call{Resource: "orders:create", Origin: "mobile", Args: []string{"7", "x"}})
+	e := explain(t, server, inspect.Call{Resource: "orders:create", Origin: "mobile", Attributes: map[string]string{"user": "7"}})
 	var names []string
 	for _, rule := range e.Rules {
 		names = append(names, rule.Name)
@@ -87,10 +88,10 @@ func TestExplainTellsRulesInOrderWithTheirState(t *testing.T) {
 	window := e.Rules[1]
 	assert.Equal(t, rules.KindFlow, window.Kind)
 	assert.Equal(t, []inspect.Field{{Name: "resource", Value: "orders:create"}, {Name: "limit", Value: "2"}, {Name: "window", Value: "1m"}}, window.Fields)
-	assert.Equal(t, inspect.State{Ceiling: 2, Window: 60, Remaining: 0, Reset: window.State.Reset, Refused: 2}, *window.State)
+	assert.Equal(t, inspect.State{Quota: &inspect.Quota{Effective: 2, Window: 60, Remaining: 0, Reset: window.State.Reset}, Blocked: 2}, *window.State)
 	assert.InDelta(t, 56, window.State.Reset, 6)
 	assert.True(t, e.Rules[2].Shadow)
-	assert.InDelta(t, 50, e.Rules[0].State.Ceiling, 0)
+	assert.InDelta(t, 50, e.Rules[0].State.Effective, 0)
 }
 
 func TestExplainingRemembersNothing(t *testing.T) {
@@ -127,8 +128,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{http.MethodGet, "/explain?resource=a&orign=b", http.StatusBadRequest, `"orign" is unknown or given twice`},
 		{http.MethodGet, "/explain?resource=" + long, http.StatusBadRequest, "1025 bytes long: the most is 1024"},
 		{http.MethodGet, "/explain?resource=a&origin=" + long, http.StatusBadRequest, "1025 bytes long"},
-		{http.MethodGet, "/explain?resource=a&arg=" + long, http.StatusBadRequest, "1025 bytes long"},
-		{http.MethodGet, "/explain?resource=a" + strings.Repeat("&arg=1", inspect.MaxArgs+1), http.StatusBadRequest, "33 arguments: the most is 32"},
+		{http.MethodGet, "/explain?resource=a&attr=a=" + long, http.StatusBadRequest, "1025 bytes long"},
+		{http.MethodGet, "/explain?resource=a" + manyAttributes(inspect.MaxAttributes+1), http.StatusBadRequest, "33 attributes: the most is 32"},
 	} {
 		var failure inspect.Failure
 		assert.Equal(t, c.code, ask(t, server, c.method, c.target, &failure), c.target)
@@ -205,7 +206,7 @@ func FuzzCallsComeThroughTheirQuery(f *testing.F) {
 	f.Add("orders:create", "mobile", "7")
 	f.Add("日本", "", "")
 	f.Fuzz(func(t *testing.T, resource, origin, arg string) {
-		call := inspect.Call{Resource: resource, Origin: origin, Args: []string{arg}}
+		call := inspect.Call{Resource: resource, Origin: origin, Attributes: map[string]string{"key": arg}}
 		engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
 		defer engine.Close()
 		recorder := httptest.NewRecorder()
@@ -220,4 +221,12 @@ func FuzzCallsComeThroughTheirQuery(f *testing.F) {
 		require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &answer))
 		assert.Equal(t, string([]rune(resource)), answer.Resource)
 	})
+}
+
+// manyAttributes returns so many parameters of a query.
+func manyAttributes(count int) (query string) {
+	for i := range count {
+		query += fmt.Sprintf("&attr=a%d=1", i)
+	}
+	return query
 }

@@ -127,8 +127,10 @@ func validateCustom(s Set) (problems Problems) {
 		if r == nil {
 			problems = append(problems, Problem{Message: fmt.Sprintf("Custom[%d] is nil: remove it", i)})
 		} else if l := NewTable().find(r.Type().Kind()); l != nil {
-			problems = append(problems, Problem{Kind: r.Type().Kind(), Index: i, Rule: r.Key().Name,
-				Message: "is among the custom rules: put it into the list of its kind"})
+			problems = append(problems, Problem{
+				Kind: r.Type().Kind(), Index: i, Rule: r.Key().Name,
+				Message: "is among the custom rules: put it into the list of its kind",
+			})
 		}
 	}
 	return problems

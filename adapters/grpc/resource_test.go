@@ -49,7 +49,7 @@ func TestOptionsTellResourceAndOrigin(t *testing.T) {
 		ctx := context.WithValue(t.Context(), origin{}, "mobile")
 		ctx = metadata.AppendToOutgoingContext(ctx, "caller", "mobile")
 		require.NoError(t, s.call(ctx, guard(t, at, engine, options, service{finish: succeed})))
-		assert.EqualValues(t, 4, totals(engine, "orders:"+s.method).Flow[0].Remaining, "the rule is for mobile")
+		assert.EqualValues(t, 4, totals(engine, "orders:"+s.method).Rules[0].Quota.Remaining, "the rule is for mobile")
 	})
 }
 

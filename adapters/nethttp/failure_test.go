@@ -339,7 +339,7 @@ func TestOptionsOfATransportTellWhatACallTakesAndWhatIsAFailure(t *testing.T) {
 	require.NoError(t, err)
 	resources := engine.Snapshot().Resources
 	require.Len(t, resources, 1)
-	assert.EqualValues(t, 13, resources[0].Flow[0].Remaining)
+	assert.EqualValues(t, 13, resources[0].Rules[0].Quota.Remaining)
 	assert.EqualValues(t, 1, resources[0].Failed)
 	_, err = transport.RoundTrip(request) //nolint:bodyclose // there is no response
 	require.ErrorIs(t, err, lost)

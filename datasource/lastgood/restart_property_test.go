@@ -177,9 +177,9 @@ func (m *model) inForce() map[string]string {
 		}
 	}
 	for _, r := range m.Snapshot().Resources {
-		for _, f := range r.Flow {
+		for _, f := range r.Rules {
 			if r.Name != "code" {
-				found[r.Name+" "+f.Rule.Name] = fmt.Sprint(f.Rule.Limit)
+				found[r.Name+" "+f.Name] = fmt.Sprint(f.Quota.Limit)
 			}
 		}
 	}

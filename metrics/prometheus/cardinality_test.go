@@ -1,7 +1,6 @@
 package penstockprom_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	penstockprom "github.com/penstock-go/penstock/metrics/prometheus"
@@ -40,7 +38,7 @@ func assertGrowth(t assert.TestingT, before, now series) {
 
 func TestSeriesAreBoundedForUnboundedNames(t *testing.T) {
 	const names, room = 10_000, 20
-	s := newService(t, core.Config{Checks: []core.Check{check{"audit", core.Admit()}}}, // which makes no name a ruled one
+	s := newService(t, core.Config{},
 		flow.Rule{Resource: "ruled", Limit: 1}, flow.Rule{Resource: "never called", Limit: 1})
 	defer s.Close()
 	for i := range names {
@@ -191,19 +189,10 @@ func TestReplacedRuleKeepsCounting(t *testing.T) {
 	assert.InDelta(t, 7, scrape(t, collector)[refused], 0)
 }
 
-// check returns the same verdict for every call.
-type check struct {
-	name    string
-	verdict core.Verdict
-}
-
-func (c check) Name() string                                                     { return c.name }
-func (c check) Exit(core.CallInfo, core.Outcome)                                 {}
-func (c check) Enter(context.Context, core.CallInfo, clock.Instant) core.Verdict { return c.verdict }
-
 func TestInvalidUTF8InNamesIsReplacedAndSharesSeries(t *testing.T) {
-	s := newService(t, core.Config{Checks: []core.Check{check{"\xfe", core.Refuse(0)}, check{"\xff", core.Refuse(0)}}})
+	s := newService(t, core.Config{})
 	defer s.Close()
+	s.load(t, flow.Rule{Name: "closed", Match: "a*", Limit: 0})
 	s.calls("a\xfe", 2)
 	s.calls("a\xff", 3)
 	require.NoError(t, s.Follow(t.Context(), source{name: "etcd\xfe"}))
@@ -211,7 +200,7 @@ func TestInvalidUTF8InNamesIsReplacedAndSharesSeries(t *testing.T) {
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
 	before := scrape(t, collector)
 	assert.InDelta(t, 5, before[`penstock_blocked_total{resource="a�"}`], 0)
-	assert.InDelta(t, 5, before[`penstock_rule_blocked_total{kind="check",resource="a�",rule="�"}`], 0)
+	assert.InDelta(t, 5, before[`penstock_rule_blocked_total{kind="flow",resource="a�",rule="closed"}`], 0)
 	assert.Contains(t, before, `penstock_source_connected{source="etcd�"}`)
 
 	s.clock.Advance(50 * time.Second)

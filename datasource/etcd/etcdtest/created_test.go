@@ -18,7 +18,7 @@ func TestInstancesAgreeOnConflictingRuleNames(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	limit := func(e *core.Engine) (limit float64) {
 		for _, of := range e.Explain("r") {
-			limit = of.Rule.Limit
+			limit = of.Quota.Limit
 		}
 		return limit
 	}

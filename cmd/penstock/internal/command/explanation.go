@@ -76,8 +76,8 @@ func fieldList(rule inspect.Rule) string {
 	return strings.Join(fields, ", ")
 }
 
-// stands tells how a rule is.
-func stands(s inspect.State) string {
+// describeState returns the state of a rule as text.
+func describeState(s inspect.State) string {
 	var parts []string
 	if s.State != "" {
 		parts = append(parts, s.State)
