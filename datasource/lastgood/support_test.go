@@ -154,8 +154,8 @@ func (s *service) status() core.SourceStatus { return s.Status().Sources[0] }
 func (s *service) limits() map[string]float64 {
 	limits := map[string]float64{}
 	for _, r := range s.Snapshot().Resources {
-		for _, f := range r.Flow {
-			limits[r.Name] = f.Rule.Limit
+		for _, f := range r.Rules {
+			limits[r.Name] = f.Quota.Limit
 		}
 	}
 	return limits

@@ -25,8 +25,8 @@ func limited(name string, limit int) string {
 func limits(engine *core.Engine) map[string]float64 {
 	found := map[string]float64{}
 	for _, r := range engine.Snapshot().Resources {
-		for _, f := range r.Flow {
-			found[r.Name] = f.Rule.Limit
+		for _, f := range r.Rules {
+			found[r.Name] = f.Quota.Limit
 		}
 	}
 	return found

@@ -144,7 +144,7 @@ func TestExplainReadsFromARunningEngine(t *testing.T) {
 	stdout, _, _ := execute(t, "", "explain", "orders:create", "--engine", server.URL+"/debug/penstock", "-o", "json")
 	var answer inspect.Explanation
 	require.NoError(t, json.Unmarshal([]byte(stdout), &answer))
-	assert.EqualValues(t, 3, answer.Rules[0].State.Refused)
+	assert.EqualValues(t, 3, answer.Rules[0].State.Blocked)
 }
 
 func TestExplainReadsFromEtcd(t *testing.T) {
