@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,4 +68,29 @@ func TestLinksOfTheDocsResolve(t *testing.T) {
 			assert.True(t, anchor == "" || anchors[target+"#"+anchor], "%s: there is no %s", path, found[1])
 		}
 	}
+}
+
+// Prose is wrapped at 120 columns. Tables, code and what programs write are not.
+func TestProseOfTheDocsIsWrapped(t *testing.T) {
+	generated := regexp.MustCompile(`(?s)<!-- (bench:\w+) -->.*?<!-- /bench`)
+	pages := 0
+	require.NoError(t, filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" || strings.Contains(path, "testdata") {
+			return err
+		}
+		pages++
+		text, err := os.ReadFile(path)
+		isCode := false
+		for line := range strings.Lines(generated.ReplaceAllString(string(text), "")) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				isCode = !isCode
+			}
+			if !isCode && !strings.HasPrefix(line, "|") {
+				assert.LessOrEqual(t, utf8.RuneCountInString(line), 120, "%s: wrap at 120 columns: %s", path, line)
+			}
+		}
+		return err
+	}))
+	require.Greater(t, pages, 10)
 }

@@ -1,0 +1,150 @@
+package penstock_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// openPackages are the packages, with those below them, that work with rules of every
+// kind alike, those of users included. They must not name a kind.
+var openPackages = []string{"core", "inspect", "simulate", "metrics", "adapters", "cmd"}
+
+// namesKinds are the files and folders of the open packages that name kinds of rules,
+// and why. It should stay this short.
+var namesKinds = []string{
+	"core/chain.go", // calls go to flow rules directly: that is what makes them fast
+
+	"cmd/penstock/internal/sentinel",           // translates Sentinel's kinds of rules into those here
+	"cmd/penstock/internal/command/convert.go", // says which
+	"cmd/penstock/internal/command/example.go", // shows how to ask for the example of one kind
+}
+
+// otherMeanings are identifiers of other modules that have nothing to do with a kind.
+var otherMeanings = []string{"FlowStyle"} // of YAML
+
+func TestEngineNamesNoKindOfRules(t *testing.T) {
+	names, visited := kindNames(t), 0
+	eachFile(t, func(t *testing.T, file sourceFile) {
+		if file.test || !within(openPackages, file.pkg) {
+			return
+		}
+		visited++
+		if within(namesKinds, file.path) {
+			return
+		}
+		for _, found := range mentions(file, names) {
+			assert.Fail(t, "a kind of rules is named outside of its folder", "%s %s", file.path, found)
+		}
+	})
+	require.Greater(t, visited, 50, "the packages were not found")
+}
+
+// Each exception still names a kind: one that does not has to go.
+func TestExceptionsNameKindsOfRules(t *testing.T) {
+	names, used := kindNames(t), map[string]bool{}
+	eachFile(t, func(_ *testing.T, file sourceFile) {
+		for _, exception := range namesKinds {
+			if !file.test && within([]string{exception}, file.path) && len(mentions(file, names)) > 0 {
+				used[exception] = true
+			}
+		}
+	})
+	for _, exception := range namesKinds {
+		assert.True(t, used[exception], "%s names no kind of rules: remove it from the exceptions", exception)
+	}
+}
+
+func TestMentionsOfKindsAreFound(t *testing.T) {
+	names := []string{"flow", "breaker"}
+	for name, want := range map[string]bool{
+		"flow": true, "FlowRule": true, "newFlowRule": true, "KindFlow": true, "penstock_flow_limit": true,
+		"breaker:": true, "write `flow: []`": true, "circuitBreakers": true,
+		"overflow": false, "Overflow": false, "workflow": false, "follow": false, "limit": false, "flowing": false,
+	} {
+		_, found := kindIn(name, names)
+		assert.Equal(t, want, found, name)
+	}
+}
+
+// kindNames returns the kinds of rules that come with Penstock, which are the names of
+// their folders.
+func kindNames(t *testing.T) (names []string) {
+	t.Helper()
+	eachFile(t, func(_ *testing.T, file sourceFile) {
+		if layerOf(file.pkg) == kinds && !slices.Contains(names, kindFolder(file.pkg)) {
+			names = append(names, kindFolder(file.pkg))
+		}
+	})
+	require.Contains(t, names, "flow")
+	return names
+}
+
+// mentions returns what in a file names a kind: imports, identifiers and texts.
+func mentions(file sourceFile, names []string) (found []string) {
+	for _, imported := range file.ownImports() {
+		if slices.Contains(names, kindFolder(imported)) {
+			found = append(found, "imports "+imported)
+		}
+	}
+	seen := map[string]bool{}
+	ast.Inspect(file.syntax, func(node ast.Node) bool {
+		text := ""
+		switch n := node.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.Ident:
+			text = n.Name
+		case *ast.BasicLit:
+			if n.Kind == token.STRING {
+				text, _ = strconv.Unquote(n.Value)
+			}
+		}
+		word, named := kindIn(text, names)
+		if !named || seen[text] || slices.Contains(otherMeanings, text) {
+			return true
+		}
+		seen[text] = true
+		if len(text) > 80 {
+			text = "… " + word + " …"
+		}
+		found = append(found, fmt.Sprintf("says %q", text))
+		return true
+	})
+	return found
+}
+
+// kindIn returns the first word of a text, or of an identifier in camel case, that is
+// the name of a kind, in the plural or not.
+func kindIn(text string, names []string) (string, bool) {
+	for _, word := range words(text) {
+		word = strings.ToLower(word)
+		if slices.Contains(names, word) || slices.Contains(names, strings.TrimSuffix(word, "s")) {
+			return word, true
+		}
+	}
+	return "", false
+}
+
+// words splits a text at everything that is no letter, and before capital letters.
+func words(text string) []string {
+	var separated strings.Builder
+	for _, r := range text {
+		switch {
+		case !unicode.IsLetter(r):
+			r = ' '
+		case unicode.IsUpper(r):
+			separated.WriteRune(' ')
+		}
+		separated.WriteRune(r)
+	}
+	return strings.Fields(separated.String())
+}
