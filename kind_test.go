@@ -229,8 +229,8 @@ func TestCustomKindComesFromDocumentsAndKeepsItsState(t *testing.T) {
 	status := e.Status()
 	assert.Equal(t, 1, status.Rules, "the last good version stays")
 	assert.EqualError(t, status.Sources[0].Documents[0].Rejected,
-		`rules: gates.yaml:1:47: gate rule "g": unknown field "capasity": did you mean "capacity"?`+"\n"+
-			`rules: gates.yaml:1:33: gate rule "g": capacity is -3: must be at least 0`)
+		`rules: gates.yaml:1:41: gate rule "g": capacity is -3: must be at least 0`+"\n"+
+			`rules: gates.yaml:1:45: gate rule "g": unknown field "capasity": did you mean "capacity"?`)
 }
 
 func TestCustomKindHasOriginsPatternsShadowsAndAttributes(t *testing.T) {

@@ -26,7 +26,7 @@ type admission struct {
 	call     rule.Call
 	noWait   bool
 	held     heldTickets
-	flow     flowAdmission
+	rates    rateAdmission
 
 	waiter    rule.Waiter  // in the queue of waitsFor; nil if it waits in none
 	waitsFor  *step        // in whose queue that is
@@ -70,7 +70,7 @@ func (r *resource) admit(ctx context.Context, name string, now clock.Instant, to
 
 func (a *admission) begin(r *resource, name string, call rule.Call, opts []Option) {
 	a.resource, a.name, a.call, a.noWait = r, name, call, isNoWait(opts)
-	a.flow = flowAdmission{Tokens: call.Tokens, NoWait: a.noWait}
+	a.rates = rateAdmission{Tokens: call.Tokens, NoWait: a.noWait}
 }
 
 // proceed goes on with the call at call.Now until it has passed, is refused, or has to
@@ -100,11 +100,11 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 				a.passed = c
 				return 0, nil
 			}
-			a.flow.GiveBack()
+			a.rates.GiveBack()
 			a.held.giveBack(a, c, len(c.steps))
 		case rule.Stale: // a rule has seen a later instant, or is a newer one
 			a.held.giveBack(a, c, len(c.steps))
-			a.call.Now = c.flow.LaterThan(max(a.call.Now, a.resource.engine.clock.Now()))
+			a.call.Now = c.rates.LaterThan(max(a.call.Now, a.resource.engine.clock.Now()))
 		}
 	}
 }
@@ -125,13 +125,13 @@ func (a *admission) walk(ctx context.Context, c *chain, opts []Option) (rule.Dec
 		a.held.add(s, ticket)
 	}
 	patience := a.patience(ctx)
-	which, wait, decision := a.flow.Acquire(&c.flow, a.call.Now, patience)
+	which, wait, decision := a.rates.Acquire(&c.rates, a.call.Now, patience)
 	if decision == rule.Wait {
 		if err := ctx.Err(); err != nil {
 			return decision, err
 		}
 		a.held.giveBack(a, c, len(c.steps))
-		which, wait, decision = a.flow.Join(&c.flow, a.call.Now, patience, a.waker())
+		which, wait, decision = a.rates.Join(&c.rates, a.call.Now, patience, a.waker())
 		if decision == rule.Pass {
 			return rule.Wait, nil // no more
 		}
@@ -140,7 +140,7 @@ func (a *admission) walk(ctx context.Context, c *chain, opts []Option) (rule.Dec
 		}
 	}
 	if decision == rule.Block {
-		return decision, a.block(c.refuseByFlow(which, wait, &a.call, opts, &a.held))
+		return decision, a.block(c.refuseByRate(which, wait, &a.call, opts, &a.held))
 	}
 	return decision, nil
 }
@@ -176,8 +176,8 @@ func (a *admission) stopAt(
 
 // refuse refuses the call for a step.
 func (a *admission) refuse(ctx context.Context, c *chain, i int, opts []Option) error {
-	flowWait := a.flow.RetryAfter(&c.flow, a.call.Now, a.patience(ctx))
-	return a.block(c.refuseByStep(i, flowWait, &a.call, opts, &a.held))
+	rateWait := a.rates.RetryAfter(&c.rates, a.call.Now, a.patience(ctx))
+	return a.block(c.refuseByStep(i, rateWait, &a.call, opts, &a.held))
 }
 
 func (a *admission) block(err *BlockError) error { return a.resource.block(a.call.Now, err) }
@@ -191,8 +191,8 @@ func (a *admission) refusedWaiting(ctx context.Context, c *chain, opts []Option)
 			return a.refuse(ctx, c, i, opts)
 		}
 	}
-	if which, wait, refused := a.flow.Refused(&c.flow, a.call.Now, a.patience(ctx)); refused {
-		return a.block(c.refuseByFlow(which, wait, &a.call, opts, &a.held))
+	if which, wait, refused := a.rates.Refused(&c.rates, a.call.Now, a.patience(ctx)); refused {
+		return a.block(c.refuseByRate(which, wait, &a.call, opts, &a.held))
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (a *admission) refusedWaiting(ctx context.Context, c *chain, opts []Option)
 // that.
 func (a *admission) stillWaits() (after time.Duration, waits bool) {
 	if a.waiter == nil {
-		return a.flow.Turn(a.call.Now)
+		return a.rates.Turn(a.call.Now)
 	}
 	ticket, after, decision := a.waiter.Turn(a.call.Now)
 	switch decision {
@@ -228,7 +228,7 @@ func (a *admission) guard(opts []Option) (g Guard) {
 	} else {
 		g = newGuard(a.resource, a.call.Now, a.call.Tokens, &c.extras)
 	}
-	queued := a.flow.Granted(a.call.Now)
+	queued := a.rates.Granted(a.call.Now)
 	switch {
 	case queued == a.call.Now:
 	case g.extras.record != nil:
@@ -253,7 +253,7 @@ func (a *admission) end() {
 		a.waiter.Leave(a.call.Now)
 		a.waiter = nil
 	}
-	a.flow.Leave(a.call.Now)
+	a.rates.Leave(a.call.Now)
 	for _, h := range slices.Backward(a.held.list) {
 		h.limiter.GiveBack(a.call.Now, h.ticket, a.call.Tokens)
 	}

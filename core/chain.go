@@ -19,7 +19,7 @@ type chain struct {
 	extended bool // there are steps, or flow rules that calls can wait for
 	followed bool // something follows on a pass: shadow rules, or counters, or a record
 
-	flow     flow.Chain
+	rates    flow.Chain
 	refusals []*refusals // of the flow rules, by their index
 	steps    []step
 	shadows  []step
@@ -74,27 +74,27 @@ func waitOrderOf(limiter versionedLimiter) waitOrder {
 
 // What the way of a call through flow rules is made of.
 type (
-	flowMember       = flow.Member
-	flowTicket       = flow.Ticket
-	flowReservations = flow.Reservations
-	flowAdmission    = flow.Admission
+	rateMember       = flow.Member
+	rateTicket       = flow.Ticket
+	rateReservations = flow.Reservations
+	rateAdmission    = flow.Admission
 )
 
 // add adds a rule to the chain, a flow rule to its members.
-func (c *chain) add(members []flowMember, entry *plannedEntry, wide bool) []flowMember {
+func (c *chain) add(members []rateMember, entry *plannedEntry, wide bool) []rateMember {
 	limiter, isFlow := entry.limiter.Limiter.(*flow.Limiter)
 	if !isFlow {
 		c.steps = append(c.steps, newStep(entry))
 		return members
 	}
 	c.refusals = append(c.refusals, &entry.state.refusals)
-	return append(members, flowMember{Limiter: limiter, Wide: wide})
+	return append(members, rateMember{Limiter: limiter, Wide: wide})
 }
 
 // finish completes the chain.
-func (c *chain) finish(members []flowMember) {
-	c.flow = flow.NewChain(members)
-	c.extended = len(c.steps) > 0 || c.flow.CanWait()
+func (c *chain) finish(members []rateMember) {
+	c.rates = flow.NewChain(members)
+	c.extended = len(c.steps) > 0 || c.rates.CanWait()
 	c.recorded = len(c.shadows) > 0
 	for i := range c.steps {
 		c.recorded = c.recorded || c.steps[i].finisher != nil || c.steps[i].settler != nil
@@ -191,24 +191,24 @@ func (c *chain) indexOf(first rule.Limiter) int {
 // refuseByWindow refuses a call for the flow rule of an index, in a chain of nothing
 // but windows.
 func (c *chain) refuseByWindow(which int, now clock.Instant, tokens int32) *BlockError {
-	return c.refusals[which].refuse(c.flow.RetryAfter(which, now, tokens, 0))
+	return c.refusals[which].refuse(c.rates.RetryAfter(which, now, tokens, 0))
 }
 
-// refuseByFlow refuses a call for the flow rule of an index. The error tells of the
+// refuseByRate refuses a call for the flow rule of an index. The error tells of the
 // longest wait that any of the rules demands which would refuse the call now; of flow
 // rules that is the given one.
-func (c *chain) refuseByFlow(which int, wait time.Duration, call *rule.Call, opts []Option, held *heldTickets) *BlockError {
+func (c *chain) refuseByRate(which int, wait time.Duration, call *rule.Call, opts []Option, held *heldTickets) *BlockError {
 	return c.refusals[which].refuse(c.longest(-1, wait, call, opts, held))
 }
 
 // refuseByStep refuses a call for the step of an index, which has returned its ticket.
 // FlowWait is the wait that flow rules demand.
-func (c *chain) refuseByStep(which int, flowWait time.Duration, call *rule.Call, opts []Option, held *heldTickets) *BlockError {
+func (c *chain) refuseByStep(which int, rateWait time.Duration, call *rule.Call, opts []Option, held *heldTickets) *BlockError {
 	s := &c.steps[which]
 	if s.denies {
 		return s.refusals.refuse(0)
 	}
-	wait := max(flowWait, s.retryAfter(call, opts))
+	wait := max(rateWait, s.retryAfter(call, opts))
 	if len(c.steps) == 1 {
 		return s.refusals.refuse(wait)
 	}
@@ -234,7 +234,7 @@ func (c *chain) settle(g *Guard, now clock.Instant, tokens int32) {
 	if queued == 0 {
 		queued = g.start
 	}
-	c.flow.Settle(now, g.start, queued, tokens)
+	c.rates.Settle(now, g.start, queued, tokens)
 	record := g.extras.record
 	if record == nil {
 		return

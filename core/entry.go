@@ -32,16 +32,16 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 			}
 			return r.enterQueue(ctx, name, now, tokens, opts, c)
 		}
-		switch which, decision := c.flow.Take(now, tokens); decision {
+		switch which, decision := c.rates.Take(now, tokens); decision {
 		case rule.Pass:
 			if r.pass(now) {
 				return c.guard(r, now, tokens, opts, nil), nil
 			}
-			c.flow.GiveBack(now, tokens)
+			c.rates.GiveBack(now, tokens)
 		case rule.Block:
 			return Guard{}, r.block(now, c.refuseByWindow(which, now, tokens))
 		default: // a window has seen another goroutine's later instant, or newer rules
-			now = c.flow.LaterThan(e.clock.Now())
+			now = c.rates.LaterThan(e.clock.Now())
 		}
 		r = r.again(name)
 	}
@@ -54,19 +54,19 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 func (r *resource) enterQueue(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
-	if !c.flow.HasOneQueue() {
+	if !c.rates.HasOneQueue() {
 		return r.enterQueues(ctx, name, now, tokens, opts, c)
 	}
 	noWait := isNoWait(opts)
-	ticket, which, decision := c.flow.TryTakeOne(now, tokens, noWait)
+	ticket, which, decision := c.rates.TryTakeOne(now, tokens, noWait)
 	switch decision {
 	case rule.Pass:
 		if r.pass(now) {
 			return c.guard(r, now, tokens, opts, nil), nil
 		}
-		c.flow.GiveBackAll(now, tokens, ticket, nil)
+		c.rates.GiveBackAll(now, tokens, ticket, nil)
 	case rule.Block:
-		wait := c.flow.RetryAfterTicket(which, ticket, now, tokens, r.engine.patience(ctx, noWait))
+		wait := c.rates.RetryAfterTicket(which, ticket, now, tokens, r.engine.patience(ctx, noWait))
 		return Guard{}, r.block(now, c.refusals[which].refuse(wait))
 	}
 	return r.admit(ctx, name, now, tokens, opts)
@@ -76,16 +76,16 @@ func (r *resource) enterQueue(
 func (r *resource) enterQueues(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
-	var reserved flowReservations
-	ticket, which, decision := c.flow.TryTakeAll(now, tokens, isNoWait(opts), &reserved)
+	var reserved rateReservations
+	ticket, which, decision := c.rates.TryTakeAll(now, tokens, isNoWait(opts), &reserved)
 	switch decision {
 	case rule.Pass:
 		if r.pass(now) {
 			return c.guard(r, now, tokens, opts, nil), nil
 		}
-		c.flow.GiveBackAll(now, tokens, ticket, &reserved)
+		c.rates.GiveBackAll(now, tokens, ticket, &reserved)
 	case rule.Block:
-		wait := c.flow.RetryAfterTicket(which, ticket, now, tokens, r.engine.patience(ctx, isNoWait(opts)))
+		wait := c.rates.RetryAfterTicket(which, ticket, now, tokens, r.engine.patience(ctx, isNoWait(opts)))
 		return Guard{}, r.block(now, c.refusals[which].refuse(wait))
 	}
 	return r.admit(ctx, name, now, tokens, opts)
@@ -104,31 +104,31 @@ func (r *resource) enterSteps(
 	which, decision := c.acquire(&call, opts, tickets)
 	switch {
 	case decision == rule.Pass:
-		return r.enterFlow(ctx, name, &call, opts, c, tickets)
+		return r.enterRates(ctx, name, &call, opts, c, tickets)
 	case decision == rule.Block, decision == rule.Wait && isNoWait(opts):
-		flowWait := time.Duration(0)
-		if c.flow.Len() > 0 {
-			flowWait = c.flow.RetryAfter(-1, now, tokens, r.engine.patience(ctx, isNoWait(opts)))
+		rateWait := time.Duration(0)
+		if c.rates.Len() > 0 {
+			rateWait = c.rates.RetryAfter(-1, now, tokens, r.engine.patience(ctx, isNoWait(opts)))
 		}
-		return Guard{}, r.block(now, c.refuseByStep(which, flowWait, &call, opts, nil))
+		return Guard{}, r.block(now, c.refuseByStep(which, rateWait, &call, opts, nil))
 	}
 	return r.admit(ctx, name, now, tokens, opts)
 }
 
-// enterFlow goes on with a call that all steps have let pass.
-func (r *resource) enterFlow(
+// enterRates goes on with a call that all steps have let pass.
+func (r *resource) enterRates(
 	ctx context.Context, name string, call *rule.Call, opts []Option, c *chain, tickets []rule.Ticket,
 ) (Guard, error) {
-	var ticket flowTicket
+	var ticket rateTicket
 	var which int
 	decision := rule.Wait
 	switch {
-	case c.flow.Len() == 0:
+	case c.rates.Len() == 0:
 		decision = rule.Pass
-	case !c.flow.CanWait():
-		which, decision = c.flow.Take(call.Now, call.Tokens)
-	case c.flow.HasOneQueue():
-		ticket, which, decision = c.flow.TryTakeOne(call.Now, call.Tokens, isNoWait(opts))
+	case !c.rates.CanWait():
+		which, decision = c.rates.Take(call.Now, call.Tokens)
+	case c.rates.HasOneQueue():
+		ticket, which, decision = c.rates.TryTakeOne(call.Now, call.Tokens, isNoWait(opts))
 	}
 	if decision == rule.Pass {
 		if r.pass(call.Now) {
@@ -137,7 +137,7 @@ func (r *resource) enterFlow(
 			}
 			return newGuard(r, call.Now, call.Tokens, &c.extras), nil
 		}
-		c.flow.GiveBackAll(call.Now, call.Tokens, ticket, nil)
+		c.rates.GiveBackAll(call.Now, call.Tokens, ticket, nil)
 		decision = rule.Stale
 	}
 	c.giveBack(len(c.steps), call.Now, call.Tokens, tickets)
@@ -145,12 +145,12 @@ func (r *resource) enterFlow(
 		return r.admit(ctx, name, call.Now, call.Tokens, opts)
 	}
 	var wait time.Duration
-	if patience := r.engine.patience(ctx, isNoWait(opts)); c.flow.CanWait() {
-		wait = c.flow.RetryAfterTicket(which, ticket, call.Now, call.Tokens, patience)
+	if patience := r.engine.patience(ctx, isNoWait(opts)); c.rates.CanWait() {
+		wait = c.rates.RetryAfterTicket(which, ticket, call.Now, call.Tokens, patience)
 	} else {
-		wait = c.flow.RetryAfter(which, call.Now, call.Tokens, patience)
+		wait = c.rates.RetryAfter(which, call.Now, call.Tokens, patience)
 	}
-	return Guard{}, r.block(call.Now, c.refuseByFlow(which, wait, call, opts, nil))
+	return Guard{}, r.block(call.Now, c.refuseByRate(which, wait, call, opts, nil))
 }
 
 // guard returns the guard of a call that has passed at now, with the tickets of the

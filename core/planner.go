@@ -114,7 +114,7 @@ func (p *planner) plan(since uint64) *plan {
 // chain makes a chain that of the calls of one origin.
 func (p *planner) chain(c *chain, origin string) {
 	c.counters = p.counters
-	var members []flowMember
+	var members []rateMember
 	for i := range p.active {
 		if entry := &p.active[i]; entry.isFor(origin) {
 			members = c.add(members, entry, p.isWide(entry))

@@ -96,5 +96,5 @@ func TestRetiredQueueReleasesItsWaiters(t *testing.T) {
 	assert.Equal(t, flow.Outdated, decision)
 	newer := compile(t, throttle(100, time.Minute), 9)
 	_, decision = l.queue.Join(newer, l.now, 1, time.Minute, unwoken())
-	assert.Equal(t, flow.Passed, decision, "the rule has come back")
+	assert.Equal(t, flow.Queued, decision, "the rule has come back")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // problem is what a client reads of a problem body.
@@ -50,15 +51,15 @@ func TestRefusalByAFlowRuleNamesTheExceededQuota(t *testing.T) {
 func TestRefusalByAnotherKindIsAPlainProblem(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	nethttp.WriteProblem(recorder, &core.BlockError{
-		Resource: orders, Kind: "toy", Rule: "probe", RetryAfter: 1500 * time.Millisecond,
+		Resource: orders, Kind: "toy", Rule: "probe", Reason: rule.Unavailable, RetryAfter: 1500 * time.Millisecond,
 	})
-	assert.Equal(t, http.StatusTooManyRequests, recorder.Code)
+	assert.Equal(t, http.StatusServiceUnavailable, recorder.Code)
 	var written problem
 	require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &written))
 	assert.Equal(t, problem{
 		Type:   "about:blank",
-		Title:  "Too Many Requests",
-		Status: 429,
+		Title:  "Service Unavailable",
+		Status: 503,
 		Detail: `The call of "GET:/orders/{id}" was refused by toy "probe"; try again in 1.5s.`,
 	}, written)
 	assert.NotContains(t, recorder.Header(), "Ratelimit")
