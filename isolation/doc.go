@@ -15,8 +15,12 @@
 //   - A wait ends with a place, after MaxWait, or when the caller gives up. A place
 //     that is freed at exactly the end of MaxWait is still handed over.
 //
-// Names beyond an engine's bound on resources share one limiter under a pattern. A name
-// that comes to have a resource of its own starts there with no calls under way; its
-// earlier calls are counted by the shared limiter until they end. Until then up to Limit
-// calls more can be under way: Limit for all such names together, not for each.
+// A call keeps its place while it waits for rules that are asked later, such as a
+// throttle.
+//
+// Names beyond an engine's bound on resources share one limiter under a pattern. When
+// such a name comes to have a resource of its own, its limiter starts with no calls under
+// way; the shared one counts the earlier calls until they end. Until then more than Limit
+// calls of the name can be under way. The excess is at most Limit for all such names
+// together, as the shared limiter never lets more pass.
 package isolation

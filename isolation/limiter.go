@@ -64,8 +64,6 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 			return 0, l.acquireSlow(c.Now, word-places)
 		case places >= l.limit:
 			return 0, l.atFull
-		case c.Now >= clock.Instant(p.minuteEnd.Load()):
-			return 0, l.acquireLocked(c.Now)
 		case p.word.CompareAndSwap(word, word+1):
 			p.raiseHighest(places + 1)
 			return 0, rule.Pass
@@ -90,7 +88,7 @@ func (l *limiter) acquireLocked(now clock.Instant) rule.Decision {
 	p.lock(now)
 	defer p.unlock()
 	switch {
-	case p.isStale(l, now):
+	case !p.activate(l, now):
 		return rule.Stale
 	case p.takeIfFree():
 		return rule.Pass
@@ -120,7 +118,7 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 	p.lock(c.Now)
 	defer p.unlock()
 	switch {
-	case p.isStale(l, c.Now):
+	case !p.activate(l, c.Now):
 		return nil, 0, rule.Stale
 	case p.takeIfFree():
 		return nil, 0, rule.Pass
@@ -140,7 +138,7 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 func (l *limiter) Activate(now clock.Instant) {
 	l.pool.lock(now)
 	defer l.pool.unlock()
-	l.pool.isStale(l, now)
+	l.pool.activate(l, now)
 }
 
 // Retire ends all waits, for the rule is gone. Calls under way keep their places
@@ -148,7 +146,7 @@ func (l *limiter) Activate(now clock.Instant) {
 func (l *limiter) Retire(now clock.Instant) {
 	l.pool.lock(now)
 	defer l.pool.unlock()
-	if !l.pool.isStale(l, now) {
+	if l.pool.activate(l, now) {
 		l.pool.retired = true
 		l.pool.finishAll(released)
 	}

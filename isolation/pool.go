@@ -105,13 +105,13 @@ func (p *pool) releaseLocked(now clock.Instant) {
 
 // The methods below are called between lock and unlock.
 
-// isStale says whether a version of the rule is not in force. A version that is newer
-// than the one in force replaces it.
-func (p *pool) isStale(l *limiter, now clock.Instant) bool {
+// activate puts a version in force if it is newer than the one that is. It returns
+// whether the version is in force.
+func (p *pool) activate(l *limiter, now clock.Instant) bool {
 	if l.version > p.current.version {
 		p.replace(l, now)
 	}
-	return l.version < p.current.version || p.retired
+	return l.version == p.current.version && !p.retired
 }
 
 // replace puts a newer version of the rule in force. Waiting calls stay in the queue
@@ -184,8 +184,9 @@ func (p *pool) finishAll(state uint32) {
 const minute = clock.Instant(time.Minute)
 
 // beginMinute begins another minute of the clock if now is in a later one. It is called
-// before anything changes in a minute, so the number of calls under way at the
-// beginning of the minute is the present one.
+// before a call ends. As long as none does, calls that pass only raise the number under
+// way, so the present number is the highest since the minute began, and that of all
+// minutes without a call that ended.
 func (p *pool) beginMinute(now clock.Instant) {
 	end := clock.Instant(p.minuteEnd.Load())
 	if now < end {
