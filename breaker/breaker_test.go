@@ -523,11 +523,12 @@ func TestReportMayCallTheBreaker(t *testing.T) {
 	var l limiter
 	r := errorRatio().WithDefaults()
 	l = breaker.Kind().Of(r).NewLimiter(rule.Env{Now: epoch, Changed: func(at clock.Instant, _, to string) {
-		states = append(states, to, l.Status(at).State)
+		states = append(states, "begin "+to)
 		l.Control(at, breaker.Closed)
+		states = append(states, "end "+to, l.Status(at).State)
 	}}).(limiter)
 	l.Control(epoch, breaker.Open)
-	assert.Equal(t, []string{"open", "open", "closed", "closed"}, states)
+	assert.Equal(t, []string{"begin open", "end open", "closed", "begin closed", "end closed", "closed"}, states)
 }
 
 func TestBreakerGoesOnAfterAReportPanicked(t *testing.T) {
