@@ -242,7 +242,7 @@ func drawRule(t *rapid.T) breaker.Rule {
 }
 
 func newMachine(t *rapid.T) *machine {
-	m := &machine{now: epoch}
+	m := &machine{now: rapid.SampledFrom([]clock.Instant{0, epoch}).Draw(t, "start")}
 	r := drawRule(t)
 	require.Empty(t, r.Validate())
 	m.model = model{rule: r, ruled: m.now, state: breaker.Closed, since: m.now}

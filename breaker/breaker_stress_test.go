@@ -99,14 +99,48 @@ func (c *crowd) checkChanges(t *testing.T) {
 	require.Equal(t, c.limiter().Status(at).State, state)
 }
 
-func TestNoOutcomeIsLost(t *testing.T) {
+// counting returns a rule that opens at one more bad call than the test makes.
+func counting(bad int) breaker.Rule {
+	return breaker.Rule{Resource: "r", Strategy: breaker.ErrorCount, Threshold: float64(bad + 1), Window: 10 * time.Second}
+}
+
+// checkCounted asserts that the window holds all calls, and that one more bad one opens.
+func (c *crowd) checkCounted(t *testing.T, calls, bad int) {
+	t.Helper()
+	status := c.limiter().Status(c.time())
+	assert.Equal(t, breaker.Closed, status.State)
+	assert.Equal(t, []float64{float64(calls), float64(bad)}, status.Gauges[:2])
+	l, ticket, start, _ := c.acquire()
+	l.Done(ticket, rule.Exit{Now: start, Start: start, Failed: true})
+	assert.Equal(t, breaker.Open, l.Status(start).State, "one more")
+	c.checkChanges(t)
+}
+
+// Some outcomes are of an earlier bucket, which takes a lock each time; most are not.
+func TestNoOutcomeIsLostAmongGoroutines(t *testing.T) {
 	t.Parallel()
-	const times = 2000
-	const bad = callers * times / 4
-	r := breaker.Rule{Resource: "r", Strategy: breaker.ErrorCount, Threshold: bad + 1, Window: 10 * time.Second}
+	const times = 20_000
+	c := newCrowd(counting(callers * times / 4))
+	c.now.Add(int64(time.Second))
+	l := c.limiter()
+	c.run(times, func(caller, i int) {
+		now := epoch.Add(time.Second)
+		if caller%8 == 0 && i%16 == 0 {
+			now = epoch
+		}
+		ticket, _ := l.Acquire(rule.Call{Now: now})
+		l.Done(ticket, rule.Exit{Now: now, Start: now, Failed: i%4 == 0})
+	})
+	c.checkCounted(t, callers*times, callers*times/4)
+}
+
+func TestNoOutcomeIsLostOverBucketsAndReloads(t *testing.T) {
+	t.Parallel()
+	const times = 5000
+	r := counting(callers * times / 4)
 	c := newCrowd(r)
 	c.run(times, func(caller, i int) {
-		if caller == 0 && i%20 == 0 {
+		if caller == 0 {
 			r.MinCalls = 1 + i
 			c.reload(r, uint64(2+i))
 		}
@@ -115,7 +149,7 @@ func TestNoOutcomeIsLost(t *testing.T) {
 			t.Error("a closed breaker refuses")
 			return
 		}
-		if caller == 1 && i < 9 { // all buckets of the window
+		if caller == 1 && i%(times/10) == times/20 && i > times/10 { // nine times: all buckets of the window
 			c.now.Add(int64(time.Second))
 		}
 		l.Done(ticket, rule.Exit{Now: c.time(), Start: start, Failed: i%4 == 0})
@@ -123,14 +157,8 @@ func TestNoOutcomeIsLost(t *testing.T) {
 			l.Status(c.time())
 		}
 	})
-	status := c.limiter().Status(c.time())
-	assert.Equal(t, breaker.Closed, status.State)
-	assert.Equal(t, []float64{callers * times, bad}, status.Gauges[:2])
-
-	_, ticket, start, _ := c.acquire()
-	c.limiter().Done(ticket, rule.Exit{Now: start, Start: start, Failed: true})
-	assert.Equal(t, breaker.Open, c.limiter().Status(start).State, "one more")
-	c.checkChanges(t)
+	assert.Equal(t, epoch.Add(9*time.Second), c.time())
+	c.checkCounted(t, callers*times, callers*times/4)
 }
 
 func TestBreakerOpensByTheOutcomeThatIsOneTooMany(t *testing.T) {
