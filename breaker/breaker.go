@@ -31,7 +31,7 @@ type breaker struct {
 	// The mutex guards the rest.
 	since     clock.Instant // when the state began
 	doublings int           // how often the open time has doubled
-	ruledAt   clock.Instant // when the version in force came into force
+	inForceAt clock.Instant // when the current version came into force
 
 	// These are for a half-open breaker.
 	probes    []clock.Instant // when the probes under way passed; noProbe where a place is free
@@ -52,7 +52,7 @@ const (
 func (b *breaker) present() state { return state(b.state.Load()) }
 
 func newBreaker(l *limiter, now clock.Instant) *breaker {
-	b := &breaker{since: now, ruledAt: now, probes: l.spare, changes: make([]change, 0, 4)}
+	b := &breaker{since: now, inForceAt: now, probes: l.spare, changes: make([]change, 0, 4)}
 	l.spare = nil
 	b.current.Store(l)
 	b.refuseUntil.Store(int64(past))
@@ -216,7 +216,7 @@ func (b *breaker) bringIntoForce(l *limiter, now clock.Instant) bool {
 		b.window.clear(now, l.bucket) // the outcomes were judged or dated differently
 	}
 	b.current.Store(l)
-	b.ruledAt = max(b.ruledAt, now)
+	b.inForceAt = max(b.inForceAt, now)
 	b.updateRefusal()
 	if isClosed {
 		b.window.resume()

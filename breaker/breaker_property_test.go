@@ -26,7 +26,7 @@ type modelCall struct {
 	ignore  bool // it passed while the breaker was forced closed
 }
 
-// model is a breaker that remembers every outcome and reckons everything anew.
+// model is a breaker that remembers every outcome and computes everything from them.
 type model struct {
 	rule      breaker.Rule
 	ruled     clock.Instant // when it came
@@ -182,7 +182,7 @@ func (m *model) closeIfProbed(now clock.Instant) {
 
 func (m *model) giveBack(c *modelCall, now clock.Instant) {
 	if !c.probe {
-		return // that does not even look at the time
+		return // not an event for the breaker
 	}
 	m.timeOut(now)
 	if c.period == m.period {
@@ -210,7 +210,7 @@ func (m *model) control(state string, now clock.Instant) {
 	}
 }
 
-// machine is a breaker, its model, and one who plays all the callers.
+// machine is a breaker, its model, and all of its callers.
 type machine struct {
 	model    model
 	limiters []limiter // all versions; the last may not be in force yet

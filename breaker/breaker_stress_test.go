@@ -170,7 +170,7 @@ func TestBreakerOpensByTheOutcomeThatIsOneTooMany(t *testing.T) {
 		for i := range tickets {
 			_, tickets[i], _, _ = c.acquire()
 		}
-		c.run(1, func(caller, _ int) { // whoever is last makes them half
+		c.run(1, func(caller, _ int) { // the last outcome reaches the threshold
 			c.limiter().Done(tickets[caller], rule.Exit{Now: epoch, Start: epoch, Failed: caller%2 == 0})
 		})
 		require.Equal(t, breaker.Open, c.limiter().Status(epoch).State)
@@ -260,8 +260,8 @@ func TestProbesUnderWayNeverExceedTheRule(t *testing.T) {
 	assert.Equal(t, breaker.HalfOpen, c.limiter().Status(c.time()).State)
 }
 
-// Everything at once: what is left of it is that the reports are a chain and the breaker
-// works.
+// Calls, reloads, forced states and the clock race. The reports still form a chain, and
+// the breaker still works afterwards.
 func TestStormOfEverything(t *testing.T) {
 	t.Parallel()
 	rules := []breaker.Rule{

@@ -437,7 +437,7 @@ func TestCallsOfAnEarlierStateDoNotCount(t *testing.T) {
 	s.reported("0s closed to open", "5s open to halfOpen", "5s halfOpen to open", "15s open to halfOpen", "15s halfOpen to closed")
 }
 
-func TestOutcomesOfTheInstantOrderOfTwoGoroutinesCount(t *testing.T) {
+func TestOutcomesThatArriveOutOfOrderCountInTheirBucket(t *testing.T) {
 	t.Parallel()
 	s := newService(t, errorRatio())
 	s.at(20 * time.Second)
@@ -452,7 +452,7 @@ func TestOutcomesOfTheInstantOrderOfTwoGoroutinesCount(t *testing.T) {
 	s.is(breaker.Closed, 1, 0)
 }
 
-func TestBreakerOpensAgainAtOnceNeverBeforeItsLastChange(t *testing.T) {
+func TestChangeIsNeverDatedBeforeThePreviousOne(t *testing.T) {
 	t.Parallel()
 	s := newService(t, errorRatio())
 	s.at(10 * time.Second)

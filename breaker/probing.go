@@ -81,7 +81,7 @@ func (b *breaker) due() clock.Instant {
 			first = min(first, passed)
 		}
 	}
-	return max(first.Add(b.current.Load().probeTimeout), b.ruledAt)
+	return max(first.Add(b.current.Load().probeTimeout), b.inForceAt)
 }
 
 // reopen opens the breaker after a failed probing, and doubles the open time.
