@@ -10,51 +10,53 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// breaker is the state that the versions of a rule share.
+// breaker is the state that all versions of a rule share.
 //
-// A closed breaker is asked, and counts outcomes, without a lock; so does an open one
-// refuse. Everything else happens under the mutex. Time is what callers bring: there is
-// no timer, so a probe that has timed out is found with the next call, end or Status.
+// A closed breaker lets calls pass and counts outcomes without a lock, and an open one
+// refuses calls without a lock. Everything else happens under the mutex. Time is a
+// parameter and there is no timer: the next call, end of a call or Status finds that a
+// probe has timed out, and dates the change back.
 type breaker struct {
-	// Every call reads these. They are written under the mutex, and so that whoever
-	// reads the state first and then refuseUntil refuses nobody for too long.
+	// Every call reads these; they are written under the mutex. A call reads state
+	// before refuseUntil. A change of state writes them in the opposite order, so a
+	// call that finds the breaker open also finds until when.
 	current     atomic.Pointer[limiter] // the version in force
-	state       atomic.Uint64           // a state
-	refuseUntil atomic.Int64            // earlier calls are refused, unless it is closed
-	_           [40]byte                // so that writing the window does not touch their cache line
+	state       atomic.Uint64           // see the type state
+	refuseUntil atomic.Int64            // unless it is closed, calls before this instant are refused
+	_           [40]byte                // keeps the window, which every end of a call writes, off this cache line
 
-	window window // written at the end of every call
+	window window
 
 	mu sync.Mutex
 	// The mutex guards the rest.
 	since     clock.Instant // when the state began
-	doublings int           // of the time for which it is open
-	ruled     clock.Instant // when the version in force came
+	doublings int           // how often the open time has doubled
+	inForceAt clock.Instant // when the current version came into force
 
-	// Of a half-open breaker.
-	probes    []clock.Instant // when those under way passed; noProbe for free places
-	underWay  int             // how many they are
-	endedWell int             // how many others ended well
-	lastProbe clock.Instant   // when it was last asked for a probe, or one ended
+	// These are for a half-open breaker.
+	probes    []clock.Instant // when the probes under way passed; noProbe where a place is free
+	underWay  int             // how many of them there are
+	endedWell int             // how many other probes have ended well
+	lastProbe clock.Instant   // when a probe was last asked for, or ended
 
-	changes   []change // to be reported
-	reporting bool     // somebody does
+	changes   []change // not reported yet
+	reporting bool     // a goroutine is reporting changes
 }
 
 const (
-	always  = clock.Instant(math.MaxInt64)
-	never   = clock.Instant(math.MinInt64)
-	noProbe = never
+	past    = clock.Instant(math.MinInt64)
+	future  = clock.Instant(math.MaxInt64)
+	noProbe = past
 )
 
 func (b *breaker) present() state { return state(b.state.Load()) }
 
 // newBreaker returns a breaker that is closed, or forced to be as an operator said.
 func newBreaker(l *limiter, now clock.Instant, forced string) *breaker {
-	b := &breaker{since: now, ruled: now, probes: l.spare, changes: make([]change, 0, 4)}
+	b := &breaker{since: now, inForceAt: now, probes: l.spare, changes: make([]change, 0, 4)}
 	l.spare = nil
 	b.current.Store(l)
-	b.refuseUntil.Store(int64(never))
+	b.refuseUntil.Store(int64(past))
 	b.state.Store(uint64(closed.next(closed)))
 	b.window.recent.Store(frozen)
 	b.window.clear(now, l.bucket)
@@ -69,7 +71,7 @@ func newBreaker(l *limiter, now clock.Instant, forced string) *breaker {
 	return b
 }
 
-// admit decides on a call that is not simply let through or refused.
+// admit decides on a call that Acquire could not decide on without a lock.
 func (b *breaker) admit(l *limiter, now clock.Instant) (rule.Ticket, rule.Decision) {
 	b.mu.Lock()
 	defer b.unlock()
@@ -93,12 +95,12 @@ func (b *breaker) admit(l *limiter, now clock.Instant) (rule.Ticket, rule.Decisi
 	return b.probe(now)
 }
 
-// count counts how a call has ended, without a lock. It returns false when that takes
-// one: the state changes, or has changed, or another bucket begins.
+// count counts the outcome of a call without a lock. It returns false when that needs a
+// lock: the breaker opens, the state has changed, or the outcome belongs to another bucket.
 func (b *breaker) count(t rule.Ticket, e rule.Exit) bool {
 	w := &b.window
 	for {
-		// This is read first: if anything else changes after it, the swap fails.
+		// This has to be read first: if anything below changes after it, the swap fails.
 		recent := w.recent.Load()
 		if b.state.Load() != uint64(t) || recent&frozen != 0 {
 			return false
@@ -122,14 +124,14 @@ func (b *breaker) count(t rule.Ticket, e rule.Exit) bool {
 	}
 }
 
-// end is how a call ends that cannot just be counted.
+// end handles the end of a call that count could not handle.
 func (b *breaker) end(t rule.Ticket, e rule.Exit) {
 	if s := b.present(); !isOf(t, s) && s.code() != halfOpen {
 		return // the call passed before the state last changed
 	}
 	b.mu.Lock()
 	defer b.unlock()
-	b.timeOut(e.Now - 1) // one that ends just when it would time out has ended in time
+	b.timeOut(e.Now - 1) // a probe that ends at the instant of its timeout is in time
 	if !isOf(t, b.present()) {
 		return
 	}
@@ -140,7 +142,8 @@ func (b *breaker) end(t rule.Ticket, e rule.Exit) {
 	}
 }
 
-// endCall counts an outcome of a closed breaker, which opens if it is one too many.
+// endCall counts an outcome of a closed breaker, and opens it if that reaches the
+// threshold.
 func (b *breaker) endCall(now clock.Instant, o outcome) {
 	w := &b.window
 	w.freeze()
@@ -151,7 +154,7 @@ func (b *breaker) endCall(now clock.Instant, o outcome) {
 	w.resume()
 }
 
-// enter changes the state. What passed before does not count from now on.
+// enter changes the state. Calls that passed before do not count any more.
 func (b *breaker) enter(code state, at clock.Instant) {
 	l := b.current.Load()
 	before := b.present()
@@ -178,29 +181,29 @@ func (b *breaker) enter(code state, at clock.Instant) {
 	}
 }
 
-// refuse brings refuseUntil up to date.
-func (b *breaker) refuse() {
+// updateRefusal brings refuseUntil up to date within a state.
+func (b *breaker) updateRefusal() {
 	b.refuseUntil.Store(int64(b.refusal(b.present().code())))
 }
 
-// refusal returns until when all calls are refused in a state.
+// refusal returns the instant before which all calls are refused in a state.
 func (b *breaker) refusal(code state) clock.Instant {
 	l := b.current.Load()
 	switch code {
 	case open:
 		return b.since.Add(l.openTime(b.doublings))
 	case forcedOpen:
-		return always
+		return future
 	case halfOpen:
 		if b.underWay > 0 && b.underWay+b.endedWell >= l.probes {
-			return b.due() // it may have opened then
+			return b.due() // the breaker opens then
 		}
 	}
-	return never
+	return past
 }
 
-// bringIntoForce makes the breaker go by another version of the rule; false if that is
-// older than the present one.
+// bringIntoForce makes another version the one in force. It returns false if that
+// version is older than the present one.
 func (b *breaker) bringIntoForce(l *limiter, now clock.Instant) bool {
 	old := b.current.Load()
 	if old == l {
@@ -218,11 +221,11 @@ func (b *breaker) bringIntoForce(l *limiter, now clock.Instant) bool {
 	isClosed := b.present().code() == closed
 	b.window.freeze()
 	if old.bucket != l.bucket || old.slowAfter != l.slowAfter {
-		b.window.clear(now, l.bucket) // what it counted was counted otherwise
+		b.window.clear(now, l.bucket) // the outcomes were judged or dated differently
 	}
 	b.current.Store(l)
-	b.ruled = max(b.ruled, now)
-	b.refuse()
+	b.inForceAt = max(b.inForceAt, now)
+	b.updateRefusal()
 	if isClosed {
 		b.window.resume()
 	}
@@ -260,7 +263,7 @@ func (b *breaker) timedOut(now clock.Instant) state {
 func (b *breaker) status(now clock.Instant) rule.Status {
 	b.mu.Lock()
 	defer b.unlock()
-	b.timeOut(now - 1) // it may still end at this instant
+	b.timeOut(now - 1) // a probe may still end at this instant
 	var left time.Duration
 	var forced float64
 	s := b.present()
@@ -280,12 +283,12 @@ func (b *breaker) status(now clock.Instant) rule.Status {
 	}
 }
 
-// forgetAfter is how long a breaker that is not closed is remembered although nobody
-// calls, from when it could have probed. Otherwise resources that nobody calls any more
-// would be kept for ever.
+// forgetAfter is how long after it could have probed a breaker that nobody calls counts
+// as idle although it is not closed. Without it, failing resources that nobody calls any
+// more would be kept for ever.
 const forgetAfter = 10 * time.Minute
 
-// idle changes nothing and reports nothing: the engine looks while it is locked itself.
+// idle changes and reports nothing: the engine may hold locks of its own.
 func (b *breaker) idle(now clock.Instant) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

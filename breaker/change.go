@@ -6,15 +6,16 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// change is a change of state that is to be reported.
+// change is a change of state that has to be reported.
 type change struct {
 	report   func(at clock.Instant, from, to string)
 	at       clock.Instant
 	from, to string
 }
 
-// unlock releases the mutex and reports the changes of state, each once and in their
-// order: if somebody else is reporting, he reports these too.
+// unlock reports the changes of state and releases the mutex. Changes are reported one
+// at a time, in their order and without the mutex. If another goroutine is reporting, it
+// reports these changes too.
 func (b *breaker) unlock() {
 	defer b.mu.Unlock()
 	if b.reporting {
@@ -29,7 +30,7 @@ func (b *breaker) unlock() {
 	}
 }
 
-// report releases the mutex while it reports.
+// report reports one change, and releases the mutex meanwhile.
 func (b *breaker) report(c change) {
 	b.mu.Unlock()
 	defer b.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// limiter is one version of a rule, compiled. Its versions share a breaker, which has
+// limiter is one version of a rule, compiled. All versions share one breaker, which has
 // the state.
 type limiter struct {
 	breaker *breaker
@@ -18,8 +18,8 @@ type limiter struct {
 	changed func(at clock.Instant, from, to string)
 
 	minCalls uint64
-	// The share of bad calls that opens is num/den; a number of them is num, and den
-	// is 0.
+	// The breaker opens at a share of bad calls of num/den or, if den is 0, at num bad
+	// calls.
 	num, den     uint64
 	slowAfter    time.Duration // 0 if the rule is about failures
 	bucket       time.Duration
@@ -28,7 +28,7 @@ type limiter struct {
 	probes       int
 	probeTimeout time.Duration
 
-	// spare has room for the probes of this version, if the breaker needs it.
+	// spare is a table for the probes of this version, until it comes into force.
 	spare []clock.Instant
 }
 
@@ -82,7 +82,7 @@ func fraction(ratio float64) (num, den uint64) {
 	return exact.Num().Uint64(), exact.Denom().Uint64()
 }
 
-// opens says whether so many bad calls among so many are too many.
+// opens says whether bad calls among so many reach the threshold.
 func (l *limiter) opens(calls, bad uint64) bool {
 	if calls < l.minCalls || bad == 0 {
 		return false
@@ -95,24 +95,24 @@ func (l *limiter) opens(calls, bad uint64) bool {
 	return high > thresholdHigh || high == thresholdHigh && low >= thresholdLow
 }
 
-// judge says how a call has ended.
+// judge returns the outcome of a call, by what the rule is about.
 func (l *limiter) judge(e rule.Exit) outcome {
 	switch {
 	case l.slowAfter > 0 && e.Took() > l.slowAfter, l.slowAfter == 0 && e.Failed:
 		return bad
 	case e.Ignored:
-		return unknown // it was not slow yet, or had not failed yet
+		return unknown // it was not slow, or had not failed, so far
 	}
 	return good
 }
 
-// outcome is how a call has ended, by what the rule is about.
+// outcome is how a call ended.
 type outcome uint8
 
 const (
 	good outcome = iota
 	bad
-	unknown // it does not count
+	unknown // does not count
 )
 
 // openTime returns how long the breaker stays open after so many doublings.
@@ -125,7 +125,7 @@ func (l *limiter) openTime(doublings int) time.Duration {
 }
 
 // Acquire lets calls pass while the breaker is closed, and probes while it is
-// half-open. It takes no lock in the first case, nor to refuse.
+// half-open. It takes a lock only to let a probe pass, and at a change of state.
 func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	b := l.breaker
 	if b.current.Load() == l {
@@ -141,22 +141,22 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	return b.admit(l, c.Now)
 }
 
-// Done counts how a call has ended, unless the state has changed since it passed.
+// Done counts the outcome of a call, unless the state has changed since the call passed.
 func (l *limiter) Done(t rule.Ticket, e rule.Exit) {
 	if !l.breaker.count(t, e) {
 		l.breaker.end(t, e)
 	}
 }
 
-// GiveBack frees the place of a probe. Nothing else is taken of a breaker.
+// GiveBack frees the place of a probe. Other calls take nothing.
 func (l *limiter) GiveBack(now clock.Instant, t rule.Ticket, _ int32) {
 	if isProbe(t) {
 		l.breaker.giveBack(t, now)
 	}
 }
 
-// RetryAfter returns what is left of the time for which the breaker is open, and Never
-// if it is forced open. While it is half-open that is 0: nobody knows how probes end.
+// RetryAfter returns how long an open breaker stays open, Never if it is forced open, and
+// otherwise 0: how the probes of a half-open breaker will end is unknown.
 func (l *limiter) RetryAfter(c rule.Call) time.Duration {
 	b := l.breaker
 	s := b.present()
@@ -174,11 +174,11 @@ func (l *limiter) RetryAfter(c rule.Call) time.Duration {
 	return 0
 }
 
-// Status tells the state. It may find that a probe has timed out, and report that.
+// Status returns the state. If a probe has timed out it reports that the breaker opened.
 func (l *limiter) Status(now clock.Instant) rule.Status { return l.breaker.status(now) }
 
-// Idle says whether a new breaker would do as well: it is closed and no outcome counts
-// any more, or nobody has called for a long time since it could have probed.
+// Idle says whether a new breaker would do as well: it is closed and its window is empty,
+// or it could have probed for ten minutes and nobody has called.
 func (l *limiter) Idle(now clock.Instant) bool { return l.breaker.idle(now) }
 
 // Activate brings this version of the rule into force, unless a later one is.
@@ -190,11 +190,11 @@ func (l *limiter) Activate(now clock.Instant) {
 }
 
 // Control forces the breaker closed or open. An empty state releases it, which closes
-// it with an empty window; a breaker that is not forced stays as it is. Other states
-// change nothing.
+// it with an empty window. Releasing a breaker that is not forced does nothing, and
+// neither does any other state.
 func (l *limiter) Control(now clock.Instant, state string) { l.breaker.control(now, state) }
 
-// The engine finds these by their methods.
+// The engine looks for these interfaces.
 var (
 	_ rule.Finisher     = (*limiter)(nil)
 	_ rule.Activator    = (*limiter)(nil)

@@ -7,12 +7,12 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// newProbes returns so many free places for probes.
+// newProbes returns a table with that many free places for probes.
 func newProbes(places int) []clock.Instant {
 	return slices.Repeat([]clock.Instant{noProbe}, places)
 }
 
-// probe lets a call pass if it is among the first while the breaker is half-open.
+// probe lets a call pass if a half-open breaker has a place for a probe.
 func (b *breaker) probe(now clock.Instant) (rule.Ticket, rule.Decision) {
 	b.lastProbe = max(b.lastProbe, now)
 	if b.underWay+b.endedWell >= b.current.Load().probes {
@@ -21,11 +21,11 @@ func (b *breaker) probe(now clock.Instant) (rule.Ticket, rule.Decision) {
 	place := slices.Index(b.probes, noProbe)
 	b.probes[place] = now
 	b.underWay++
-	b.refuse()
+	b.updateRefusal()
 	return probeTicket(b.present(), place), rule.Pass
 }
 
-// endProbe frees the place of a probe and judges the probing.
+// endProbe frees the place of a probe, and closes or opens the breaker if that decides.
 func (b *breaker) endProbe(t rule.Ticket, now clock.Instant, o outcome) {
 	b.probes[t&codeMask-1] = noProbe
 	b.underWay--
@@ -37,7 +37,7 @@ func (b *breaker) endProbe(t rule.Ticket, now clock.Instant, o outcome) {
 	case good:
 		b.endedWell++
 	}
-	b.refuse()
+	b.updateRefusal()
 	b.closeIfProbed(now)
 }
 
@@ -58,7 +58,8 @@ func (b *breaker) closeIfProbed(now clock.Instant) {
 	}
 }
 
-// timeOut opens a half-open breaker of which a probe has timed out, at that time.
+// timeOut opens a half-open breaker at the instant at which a probe timed out, if that
+// is not after now.
 func (b *breaker) timeOut(now clock.Instant) {
 	if b.present().code() != halfOpen {
 		return
@@ -68,21 +69,22 @@ func (b *breaker) timeOut(now clock.Instant) {
 	}
 }
 
-// due returns when the first of the probes that are under way times out.
+// due returns when the first of the probes under way times out. A version of the rule
+// does not make them time out before it came into force.
 func (b *breaker) due() clock.Instant {
 	if b.underWay == 0 {
-		return always
+		return future
 	}
-	first := always
+	first := future
 	for _, passed := range b.probes {
 		if passed != noProbe {
 			first = min(first, passed)
 		}
 	}
-	return max(first.Add(b.current.Load().probeTimeout), b.ruled)
+	return max(first.Add(b.current.Load().probeTimeout), b.inForceAt)
 }
 
-// reopen opens the breaker after it has probed, for longer than before.
+// reopen opens the breaker after a failed probing, and doubles the open time.
 func (b *breaker) reopen(at clock.Instant) {
 	if l := b.current.Load(); l.openTime(b.doublings) < l.maxOpenFor {
 		b.doublings++

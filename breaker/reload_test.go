@@ -86,6 +86,20 @@ func TestReloadKeepsTheBreakerOpen(t *testing.T) {
 	s.reported("0s closed to open", "5s open to halfOpen", "5s halfOpen to open")
 }
 
+func TestReloadToGrowingOpenTimeBeginsWithOpenFor(t *testing.T) {
+	t.Parallel()
+	r := errorRatio()
+	r.MaxOpenFor = 0
+	s := newService(t, r)
+	s.open()
+	for range 3 { // it has not been doubled
+		s.now = s.now.Add(5 * time.Second)
+		s.pass().fail()
+	}
+	s.reload(func(r *breaker.Rule) { r.MaxOpenFor = time.Minute })
+	s.refused(5 * time.Second)
+}
+
 func TestReloadKeepsProbesUnderWay(t *testing.T) {
 	t.Parallel()
 	s := newService(t, errorRatio())

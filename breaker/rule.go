@@ -47,7 +47,7 @@ const (
 	MinProbeTimeout = time.Millisecond
 	MaxDuration     = 24 * time.Hour // of each of them
 
-	// Buckets is how many parts a window has. It moves on by one part at a time.
+	// Buckets is how many buckets a window has. It moves on by one at a time.
 	Buckets = 10
 )
 
@@ -80,12 +80,12 @@ type Rule struct {
 	// exact, by the decimal that Threshold is written as. Required.
 	Threshold float64
 
-	// SlowAfter is how long a call may take and not be slow, from [MinSlowAfter] to
-	// [MaxDuration]. Required with [SlowRatio], and of no use otherwise.
+	// SlowAfter is the time beyond which a call is slow, from [MinSlowAfter] to
+	// [MaxDuration]. Required with [SlowRatio]; a mistake with the others.
 	SlowAfter time.Duration
 
-	// Window is the time whose calls are counted, when they end, in [Buckets] parts
-	// that are aligned to the Unix epoch: the present part and those before it.
+	// Window is the time whose calls count. They count when they end, in ten equal
+	// buckets that are aligned to the Unix epoch: the present one and the nine before.
 	// Defaults to ten seconds; from [MinWindow] to [MaxDuration], and a multiple of
 	// ten nanoseconds.
 	Window time.Duration
@@ -108,8 +108,8 @@ type Rule struct {
 	// for it to close. Defaults to 5; from 1 to [MaxProbes].
 	Probes int
 
-	// ProbeTimeout is how long after it passed a probe may end: one that is still under
-	// way then counts as bad. Defaults to the window; from [MinProbeTimeout] to
+	// ProbeTimeout is how long a probe may take. The breaker opens at that instant if the
+	// probe is still under way. Defaults to the window; from [MinProbeTimeout] to
 	// [MaxDuration].
 	ProbeTimeout time.Duration
 

@@ -2,8 +2,8 @@ package breaker
 
 import "github.com/penstock-go/penstock/rule"
 
-// state is a code and how often the state has changed. The state of a closed breaker is
-// also the ticket of the calls that pass.
+// state is a code in the low 16 bits, and above them how often the state has changed.
+// The state of a closed breaker is also the ticket of the calls that pass.
 type state uint64
 
 const (
@@ -24,7 +24,7 @@ func (s state) ticket() rule.Ticket { return rule.Ticket(s) }
 // next returns the state after this one.
 func (s state) next(code state) state { return (s>>codeBits+1)<<codeBits | code }
 
-// name returns the name that the state has outside.
+// name returns the state as users see it.
 func (s state) name() string {
 	switch s.code() {
 	case open, forcedOpen:
@@ -35,10 +35,11 @@ func (s state) name() string {
 	return Closed
 }
 
-// Tickets hold how often the state had changed when the call passed and, of a probe,
-// its place, counted from 1.
-const notCounted rule.Ticket = 0 // of calls that pass while the breaker is forced closed
+// notCounted is the ticket of calls that pass while the breaker is forced closed.
+const notCounted rule.Ticket = 0
 
+// probeTicket returns the ticket of a probe: how often the state has changed, and the
+// place of the probe, counted from 1.
 func probeTicket(s state, place int) rule.Ticket {
 	return rule.Ticket(s&^codeMask) | rule.Ticket(place+1)
 }

@@ -9,16 +9,16 @@ import (
 
 // window counts the calls that have ended in the present bucket and the nine before.
 //
-// What ends in the present bucket is added to one atomic word, without a lock. Whoever
-// holds the breaker's mutex can freeze that word: what it held is then in the ring,
-// nobody adds to it, and all else may be changed. Resuming gives the word another
-// stamp, so that a swap succeeds only if nothing has changed since the word was read.
+// Outcomes of the present bucket are added to one atomic word without a lock, by
+// compare-and-swap. The holder of the breaker's mutex can freeze that word: its outcomes
+// move to the ring, swaps fail, and everything else may change. Resuming gives the word a
+// new stamp. So a swap succeeds only if nothing has changed since the word was read.
 type window struct {
-	recent atomic.Uint64 // outcomes that are not in the ring yet, and the stamp
+	recent atomic.Uint64 // the stamp, and outcomes that are not in the ring yet
 
 	// These change only while recent is frozen.
-	start      atomic.Int64 // of the present bucket
-	calls, bad atomic.Uint64
+	start      atomic.Int64  // of the present bucket
+	calls, bad atomic.Uint64 // all that is in the ring
 
 	// The breaker's mutex guards the rest.
 	bucket  time.Duration  // the length of one
@@ -48,8 +48,8 @@ func unpack(recent uint64) tally {
 	return tally{calls: recent >> countBits & mostCalls, bad: recent & mostCalls}
 }
 
-// freeze moves the recent outcomes to the ring and keeps others out. It changes
-// nothing if that is so already.
+// freeze moves the recent outcomes to the ring and makes swaps fail. It does nothing if
+// the window is frozen.
 func (w *window) freeze() {
 	recent := w.recent.Swap(frozen)
 	if recent&frozen != 0 {
@@ -58,13 +58,13 @@ func (w *window) freeze() {
 	w.add(w.present, unpack(recent))
 }
 
-// resume lets outcomes be added without a lock again.
+// resume allows swaps again.
 func (w *window) resume() {
 	w.stamp = (w.stamp + 1) & stampMask
 	w.recent.Store(w.stamp << stampShift)
 }
 
-// clear makes the window empty, with buckets of that length. It has to be frozen.
+// clear empties the window and sets the length of its buckets. It must be frozen.
 func (w *window) clear(now clock.Instant, bucket time.Duration) {
 	w.ring = [Buckets]tally{}
 	w.calls.Store(0)
@@ -73,8 +73,8 @@ func (w *window) clear(now clock.Instant, bucket time.Duration) {
 	w.begin(w.number(now))
 }
 
-// count adds an outcome, and returns false if its bucket has left the window. It has to
-// be frozen.
+// count adds an outcome to a frozen window. It returns false, and adds nothing, if the
+// outcome is too old for the window.
 func (w *window) count(now clock.Instant, o outcome) bool {
 	n := w.number(now)
 	if n > w.present {
@@ -91,10 +91,10 @@ func (w *window) count(now clock.Instant, o outcome) bool {
 	return true
 }
 
-// advance begins bucket n, which is later than the present one.
+// advance makes a later bucket the present one.
 func (w *window) advance(n int64) {
 	for passed := max(w.present+1, n-Buckets+1); passed <= n; passed++ {
-		slot := &w.ring[uint64(passed)%Buckets]
+		slot := w.tally(passed)
 		w.calls.Add(-slot.calls)
 		w.bad.Add(-slot.bad)
 		*slot = tally{}
@@ -108,20 +108,20 @@ func (w *window) begin(n int64) {
 }
 
 func (w *window) add(n int64, t tally) {
-	slot := &w.ring[uint64(n)%Buckets]
+	slot := w.tally(n)
 	slot.calls += t.calls
 	slot.bad += t.bad
 	w.calls.Add(t.calls)
 	w.bad.Add(t.bad)
 }
 
-// at returns what the window holds at an instant, which changes nothing.
+// at returns what the window holds at an instant, and changes nothing.
 func (w *window) at(now clock.Instant) tally {
 	var total tally
 	latest := max(w.number(now), w.present)
-	for n := max(latest-Buckets+1, w.present-Buckets+1); n <= w.present; n++ {
-		total.calls += w.ring[uint64(n)%Buckets].calls
-		total.bad += w.ring[uint64(n)%Buckets].bad
+	for n := latest - Buckets + 1; n <= w.present; n++ {
+		total.calls += w.tally(n).calls
+		total.bad += w.tally(n).bad
 	}
 	if recent := w.recent.Load(); recent&frozen == 0 && latest < w.present+Buckets {
 		total.calls += unpack(recent).calls
@@ -129,5 +129,9 @@ func (w *window) at(now clock.Instant) tally {
 	}
 	return total
 }
+
+// tally returns the counts of bucket n. A window that begins at the epoch has buckets
+// with negative numbers.
+func (w *window) tally(n int64) *tally { return &w.ring[(n%Buckets+Buckets)%Buckets] }
 
 func (w *window) number(now clock.Instant) int64 { return int64(now) / int64(w.bucket) }
