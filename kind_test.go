@@ -107,7 +107,7 @@ func (l *gateLimiter) GiveBack(clock.Instant, rule.Ticket, int32) {
 	l.passed--
 }
 
-func (l *gateLimiter) RetryAfter(c rule.Call) time.Duration {
+func (l *gateLimiter) RetryAfter(rule.Call) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.passed >= l.rule.Capacity {
@@ -140,7 +140,7 @@ func (l *gateLimiter) Control(_ clock.Instant, state string) {
 	l.forced = state == "full"
 }
 
-func (l *gateLimiter) Join(c rule.Call, p rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
+func (l *gateLimiter) Join(c rule.Call, _ rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
 	return &gateWaiter{l, c}, 0, rule.Wait
 }
 

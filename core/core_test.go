@@ -59,10 +59,10 @@ const (
 )
 
 func limiterOf(r flow.Rule) string {
-	switch {
-	case r.Algorithm == flow.Throttle:
+	switch r.Algorithm {
+	case flow.Throttle:
 		return byThrottle
-	case r.Algorithm == flow.TokenBucket:
+	case flow.TokenBucket:
 		return byBucket
 	}
 	return byWindow
