@@ -41,7 +41,7 @@ func writeRules(t *testing.T, document string) string {
 
 func TestExplainShowsRulesAndNearMisses(t *testing.T) {
 	path := writeRules(t, explained)
-	stdout, stderr, code := execute(t, "", "explain", "orders:create", "--rules", path, "--origin", "mobile", "--arg", "7")
+	stdout, stderr, code := execute(t, "", "explain", "orders:create", "--rules", path, "--origin", "mobile", "--attr", "user=7")
 	assert.Equal(t, command.ExitDone, code)
 	assert.Empty(t, stderr)
 	assert.Equal(t, `A call of orders:create by mobile is held against 4 rules, in this order:
@@ -129,12 +129,12 @@ func TestExplainReadsFromARunningEngine(t *testing.T) {
 
 1. flow rule "all", made in code
    resource orders:create, limit 2
-   now 2 per 1s: room for 0 more, and for others in 1s; has refused 3 calls
+   now 2 per 1s, 0 remaining, more in 1s; has refused 3 calls
 
 2. flow rule "trial", made in code
    resource orders:create, limit 1, shadow true
    a shadow: it refuses nothing
-   now 1 per 1s: room for 0 more, and for others in 1s; would have refused 1 call
+   now 1 per 1s, 0 remaining, more in 1s; would have refused 1 call
 `
 	for _, address := range []string{server.URL + "/debug/penstock", strings.TrimPrefix(server.URL, "http://") + "/debug/penstock/"} {
 		stdout, stderr, code := execute(t, "", "explain", "orders:create", "--engine", address)
