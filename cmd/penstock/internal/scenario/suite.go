@@ -90,7 +90,7 @@ func (r *reader) rules(root, n *yaml.Node) (rules.Set, []string) {
 		}
 	}
 	if len(items(n)) == 0 {
-		r.fail(placeOf(n), "rules", "is an empty list: name a file, or write one with an empty list for no rules")
+		r.fail(placeOf(n), "rules", "is an empty list: name a file, or write %s: [] for no rules", rules.Kinds()[0])
 	}
 	return rules.Set{}, files
 }
