@@ -30,12 +30,12 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	if !ok {
 		return nil
 	}
-	terms := Compile(r, env.Version)
+	compiled := Compile(r, env.Version)
 	switch {
-	case terms.CanFollow(before.terms):
-		return before.WithTerms(terms)
-	case terms.CountsLike(before.terms):
-		next := NewLimiter(terms, env.Now)
+	case compiled.CanFollow(before.compiled):
+		return before.WithVersion(compiled)
+	case compiled.CountsLike(before.compiled):
+		next := NewLimiter(compiled, env.Now)
 		next.Follow(before)
 		return next
 	}

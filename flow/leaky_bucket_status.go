@@ -22,12 +22,12 @@ const maxLookahead = 1000
 // endOfTime is later than every instant.
 const endOfTime = clock.Instant(math.MaxInt64)
 
-func (s *leakyBucket) status(l *line, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
+func (s *leakyBucket) status(waiters *waiterList, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
 	state := s.warmUp // a copy
-	if limit = state.queueLimit(s.terms, now); limit == 0 {
+	if limit = state.queueLimit(s.compiled, now); limit == 0 {
 		return 0, 0, 0
 	}
-	o := forecast{leakyBucket: *s, head: l.head, behind: l.behind, maxWait: maxWait}
+	o := forecast{leakyBucket: *s, head: waiters.head, behind: waiters.behind, maxWait: maxWait}
 	remaining = o.remaining(now)
 	return limit, remaining, o.reset(now, remaining)
 }
@@ -39,7 +39,7 @@ type arrivals struct {
 	free  bool    // the first goes at once, so that the second is the first to wait
 }
 
-func (o *forecast) turns(now clock.Instant) arrivals {
+func (o *forecast) passTimes(now clock.Instant) arrivals {
 	if o.head != nil {
 		each := o.each(o.last.at)
 		first := o.planned.after(each * float64(o.behind+1)).notBefore(now)
@@ -53,7 +53,7 @@ func (o *forecast) turns(now clock.Instant) arrivals {
 // each returns the time that a token takes at the limit of an instant, in nanoseconds.
 func (o *forecast) each(at clock.Instant) float64 {
 	state := o.warmUp // a copy: nobody comes at that instant
-	return min(o.terms.cost(1, state.queueLimit(o.terms, at)), float64(forever))
+	return min(o.compiled.cost(1, state.queueLimit(o.compiled, at)), float64(forever))
 }
 
 // at returns the turn of the call that has so many before it.
@@ -66,7 +66,7 @@ func (t arrivals) at(before int64) clock.Instant {
 
 // remaining returns how many calls of one token that came at now would get a turn.
 func (o *forecast) remaining(now clock.Instant) int64 {
-	t, latest := o.turns(now), now.Add(o.maxWait)
+	t, latest := o.passTimes(now), now.Add(o.maxWait)
 	if t.first.at > latest {
 		return 0
 	}
@@ -84,7 +84,7 @@ func (o *forecast) remaining(now clock.Instant) int64 {
 func (o *forecast) reset(now clock.Instant, remaining int64) time.Duration {
 	at := now
 	for range maxLookahead {
-		t, event := o.turns(at), o.event(at)
+		t, event := o.passTimes(at), o.event(at)
 		if more := t.at(remaining).Add(-o.maxWait); more <= t.first.at && !t.free && more < event {
 			return more.Sub(now)
 		}
@@ -97,7 +97,7 @@ func (o *forecast) reset(now clock.Instant, remaining int64) time.Duration {
 			return at.Sub(now)
 		}
 		const cooling = 3 // steps after which what has passed makes it no warmer
-		if t.free && o.terms.curve.Step(at)-o.terms.curve.Step(max(now, o.last.at)) > cooling {
+		if t.free && o.compiled.curve.Step(at)-o.compiled.curve.Step(max(now, o.last.at)) > cooling {
 			return 0
 		}
 	}
@@ -108,21 +108,21 @@ func (o *forecast) reset(now clock.Instant, remaining int64) time.Duration {
 // the next step begins. Without a warm-up they do not change.
 func (o *forecast) event(at clock.Instant) clock.Instant {
 	switch {
-	case !o.terms.warmsUp():
+	case !o.compiled.warmsUp():
 		return endOfTime
 	case o.head != nil:
 		return o.planned.at
 	}
-	return o.terms.curve.StepStart(o.terms.curve.Step(max(o.last.at, at)) + 1)
+	return o.compiled.curve.StepStart(o.compiled.curve.Step(max(o.last.at, at)) + 1)
 }
 
 // advance grants the turns that have come by an instant, see [Queue.advance].
 func (o *forecast) advance(at clock.Instant) {
 	for o.head != nil && o.planned.at <= at {
-		turn := o.planned.at
-		o.grant(turn, turn, o.head.tokens)
+		passAt := o.planned.at
+		o.grant(passAt, passAt, o.head.tokens)
 		for o.leave(); o.head != nil; o.leave() {
-			next, ok := o.next(max(turn, o.head.arrived), o.head.tokens)
+			next, ok := o.next(max(passAt, o.head.arrived), o.head.tokens)
 			if ok && next.Sub(o.head.arrived) <= o.maxWait {
 				break
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestQueueUnderAChangedRule(t *testing.T) {
@@ -38,7 +39,7 @@ func TestQueueUnderAChangedRule(t *testing.T) {
 				want[i] = seconds(at)
 			}
 			assert.Equal(t, want, l.times())
-			assert.NoError(t, l.queue.CheckLine(0), "nobody hangs")
+			assert.NoError(t, l.queue.CheckWaiters(0), "nobody hangs")
 		})
 	}
 }
@@ -60,9 +61,9 @@ func TestQueueKnowsOutdatedTerms(t *testing.T) {
 	old := l.terms
 	l.change(func(r *flow.Rule) { r.Limit = 100 })
 	_, decision := l.queue.Take(old, l.now, 1)
-	assert.Equal(t, flow.Outdated, decision)
+	assert.Equal(t, rule.Stale, decision)
 	_, decision = l.queue.Join(old, l.now, 1, time.Minute, unwoken())
-	assert.Equal(t, flow.Outdated, decision)
+	assert.Equal(t, rule.Stale, decision)
 	l.queue.Adopt(old, l.now)
 	l.call(3)
 	l.moveTo(time.Second)
@@ -74,9 +75,9 @@ func TestQueueTakesOverNewerTermsWithACall(t *testing.T) {
 	l := newTestQueue(t, throttle(1, time.Minute))
 	newer := compile(t, throttle(100, time.Minute), 2)
 	_, decision := l.queue.Take(newer, l.now, 1)
-	assert.Equal(t, flow.Passed, decision)
+	assert.Equal(t, rule.Pass, decision)
 	_, decision = l.queue.Take(l.terms, l.now, 1)
-	assert.Equal(t, flow.Outdated, decision)
+	assert.Equal(t, rule.Stale, decision)
 }
 
 func TestRetiredQueueReleasesItsWaiters(t *testing.T) {
@@ -86,15 +87,15 @@ func TestRetiredQueueReleasesItsWaiters(t *testing.T) {
 	l.queue.Retire()
 	for _, c := range l.waiting {
 		assert.Len(t, c.woken, 1, "woken")
-		_, _, decision := l.queue.Turn(l.now, c.waiter)
-		assert.Equal(t, flow.Outdated, decision)
+		_, _, decision := l.queue.Poll(l.now, c.waiter)
+		assert.Equal(t, rule.Stale, decision)
 		_, left := l.queue.Leave(l.now, c.waiter)
 		assert.True(t, left, "there is no turn to give back")
 	}
-	assert.NoError(t, l.queue.CheckLine(0))
+	assert.NoError(t, l.queue.CheckWaiters(0))
 	_, decision := l.queue.Take(l.terms, l.now, 1)
-	assert.Equal(t, flow.Outdated, decision)
+	assert.Equal(t, rule.Stale, decision)
 	newer := compile(t, throttle(100, time.Minute), 9)
 	_, decision = l.queue.Join(newer, l.now, 1, time.Minute, unwoken())
-	assert.Equal(t, flow.Queued, decision, "the rule has come back")
+	assert.Equal(t, rule.Wait, decision, "the rule has come back")
 }

@@ -6,28 +6,28 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// pace decides when tokens may pass, for a queue, whose mutex guards it.
-type pace interface {
+// schedule decides when tokens may pass, for a queue, whose mutex guards it.
+type schedule interface {
 	// next returns when n tokens that come at now may pass if nobody waits before them:
 	// now or later. It returns false if they never can.
 	next(now clock.Instant, n int32) (turn clock.Instant, ok bool)
 
-	// behind is next for calls that come behind others that wait.
-	behind(l *line, now clock.Instant, n int32) (turn clock.Instant, ok bool)
+	// nextBehind is next for calls that come behind others that wait.
+	nextBehind(l *waiterList, now clock.Instant, n int32) (turn clock.Instant, ok bool)
 
 	// delay notes that a call of n tokens that came at now has a later turn: it waits for
 	// it, or is refused.
 	delay(now, turn clock.Instant, n int32)
 
 	// grant takes n tokens at now for a turn, which may be a later one.
-	grant(now, turn clock.Instant, n int32) Ticket
+	grant(now, turn clock.Instant, n int32) Reservation
 
 	// takeBack takes back a turn that was not used. It returns whether calls that wait may
 	// pass earlier for it.
-	takeBack(ticket Ticket) bool
+	takeBack(ticket Reservation) bool
 
 	// adopt returns the pace under a newer version of the rule, which goes on from this one.
-	adopt(t *Terms, now clock.Instant) pace
+	adopt(t *Compiled, now clock.Instant) schedule
 
 	// resume makes a new pace go on at now as if it had let everything in the log pass.
 	resume(log *passLog, now clock.Instant)
@@ -39,25 +39,25 @@ type pace interface {
 	// status returns the effective limit at now, how many calls of one token could come
 	// behind those that wait and get a turn within maxWait, and how long it takes until
 	// one more could, 0 if never.
-	status(l *line, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration)
+	status(l *waiterList, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration)
 
 	// isNew says whether a pace made at now would decide alike on calls that take no more
 	// than the limit.
 	isNew(now clock.Instant) bool
 
 	// copyAt returns a copy, which is cold at now if the rule warms up.
-	copyAt(now clock.Instant) pace
+	copyAt(now clock.Instant) schedule
 }
 
-// newPace returns the pace of a queue that nothing has passed yet.
-func newPace(t *Terms, now clock.Instant) pace {
+// newSchedule returns the pace of a queue that nothing has passed yet.
+func newSchedule(r *Compiled, now clock.Instant) schedule {
 	switch {
-	case t.rule.limiterKind() == throttleLimiter:
-		return &leakyBucket{terms: t, warmUp: newWarmUpState(t, now), last: rounded{at: longAgo}}
-	case t.warmsUp():
-		return newWarmingBucket(t, now, 1)
+	case r.rule.limiterKind() == throttleLimiter:
+		return &leakyBucket{compiled: r, warmUp: newWarmUpState(r, now), last: rounded{at: longAgo}}
+	case r.warmsUp():
+		return newWarmingBucket(r, now, 1)
 	}
-	return newTokenBucket(t, now, 1)
+	return newTokenBucket(r, now, 1)
 }
 
 // atOnce is how long, in nanoseconds, the tokens that a call lacks when it passes may
