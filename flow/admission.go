@@ -18,7 +18,7 @@ type Admission struct {
 
 	granted    grants           // by queues
 	places     []admissionPlace // in queues, while it waits to be granted passage by all of them
-	refusedBy  *Queue           // the queue that ended its wait, until Refused has told so
+	refusedBy  *Queue           // the queue that ended its wait, until Refused has reported it
 	taken      *Chain           // whose windows have given tokens, at takenAt; or nil
 	takenAt    clock.Instant
 	waiting    bool
@@ -29,15 +29,16 @@ type Admission struct {
 	waiter     *Waiter
 }
 
-// grant is a ticket and the queue that granted it, to a call that came under a version
-// of the rule.
+// grant is a reservation that has come due, with the queue that granted it and the
+// version of the rule under which it was asked for.
 type grant struct {
 	queueRule
 	reservation Reservation
 	waited      bool // for it
 }
 
-// admissionPlace is the place of a call in one of several queues.
+// admissionPlace is the place of a call in one of several queues, with the version of
+// the rule under which it was taken.
 type admissionPlace struct {
 	queueRule
 	queuePlace
@@ -68,7 +69,7 @@ func (a *Admission) retryWindow(c *Chain, which int, now clock.Instant, patience
 	return c.longest(which, wait, a.blocked(now, patience))
 }
 
-// retryQueue returns when a call can pass that a queue refuses with a ticket.
+// retryQueue returns when a call can pass that a queue refuses with a reservation that is too late.
 func (a *Admission) retryQueue(c *Chain, which int, reservation Reservation, now clock.Instant, patience time.Duration) time.Duration {
 	wait := c.queues[which].compiled.RetryAfter(reservation, now, patience)
 	return c.longest(which, wait, a.blocked(now, patience))
@@ -114,7 +115,7 @@ func (a *Admission) acquireQueues(
 }
 
 // tryQueue asks a queue to let the call pass at now, unless a window is full: then it
-// says Wait instead, with the ticket that the call would get.
+// says Wait instead, with the reservation that the call would get.
 func (a *Admission) tryQueue(c *Chain, q *queueRule, now clock.Instant) (Reservation, rule.Decision) {
 	if c.fullWindow(now, a.Tokens) < 0 {
 		return q.queue.Take(q.compiled, now, a.Tokens)
@@ -127,7 +128,7 @@ func (a *Admission) tryQueue(c *Chain, q *queueRule, now clock.Instant) (Reserva
 }
 
 // mayJoin says Wait to a call that is to join a queue which lets it pass at the instant
-// of the ticket, unless a window will refuse it then, or it does not want to wait.
+// of the reservation, unless a window will refuse it then, or it does not want to wait.
 func (a *Admission) mayJoin(
 	c *Chain, which int, reservation Reservation, now clock.Instant, patience time.Duration,
 ) (int, time.Duration, rule.Decision) {
@@ -220,8 +221,8 @@ func (a *Admission) tryAll(
 }
 
 // Join has the call wait that Acquire said Wait to. Wait: it waits, see
-// [Admission.Turn]. Pass: it need not; Acquire is to be called again. Block and Stale
-// as for Acquire. Wake is called when Turn should be, also under locks.
+// [Admission.Poll]. Pass: it need not; Acquire is to be called again. Block and Stale
+// as for Acquire. Wake is called when Poll should be, perhaps under locks.
 func (a *Admission) Join(
 	c *Chain, now clock.Instant, patience time.Duration, wake func(),
 ) (which int, retryAfter time.Duration, decision rule.Decision) {
@@ -290,7 +291,7 @@ func (a *Admission) passSeveral(c *Chain, now clock.Instant) (which int, retryAf
 	return 0, 0, rule.Pass
 }
 
-// Poll tells whether the call still waits at now, and then after which time Turn is to
+// Poll tells whether the call still waits at now, and then after which time Poll is to
 // be called again, if that is not 0 and the call was not woken before. When it waits no
 // more, Acquire or Refused tells what has come of it.
 func (a *Admission) Poll(now clock.Instant) (after time.Duration, waits bool) {

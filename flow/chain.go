@@ -11,14 +11,14 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Chain is the flow rules that the calls of one resource, or of one origin there, are
-// held against: rules with queues, in which calls wait, before rules with windows,
+// Chain is the flow rules that the calls of one resource, or of one origin there, have
+// to pass: rules with queues, in which calls wait, before rules with windows,
 // which count the instant of passing. A call passes all of them at one instant, or
 // takes nothing.
 //
 // A chain without queues decides at once, by [Chain.Take]. With queues,
 // [Chain.TryTakeOne] or [Chain.TryTakeAll] decide on most calls; an [Admission] on those
-// that may have to wait. Rules are told apart by their index, queues first.
+// that may have to wait. A rule is named by its index, queues first.
 //
 // A chain never changes. It is safe for concurrent use.
 type Chain struct {
@@ -33,7 +33,7 @@ type Chain struct {
 type Member struct {
 	Limiter *Limiter
 
-	// Shared is set if calls of other resources, too, take from the limiter.
+	// Shared is set if calls of other resources take from the limiter, too.
 	Shared bool
 }
 
@@ -43,10 +43,10 @@ type windowRule struct {
 	window   *Window
 	related  bool // the window counts the passes of another resource
 
-	// wide: calls that other rules apply to, too, take from the window. So it may be
-	// asked while a call of another resource holds tokens that it may give back.
+	// shared: calls of other resources take from the window, too. So it may be asked
+	// while one of them has tokens that it may give back.
 	shared      bool
-	mayGiveBack bool // it is wide, and is not the last that a call asks
+	mayGiveBack bool // it is shared and not the last that a call asks: a call may give back what it took
 }
 
 // NewChain returns the chain of these rules, which keep their order. Those with queues
@@ -158,8 +158,8 @@ func (c *Chain) takeInOrder(now clock.Instant, n int32) (int, rule.Decision) {
 	return 0, rule.Pass
 }
 
-// endPending says to the first count windows that the call keeps nothing that it may
-// give back.
+// endPending ends what takeInOrder has begun on the first count windows: the call has
+// nothing of them that it may still give back.
 func (c *Chain) endPending(count int) {
 	if !c.anyMayGiveBack {
 		return
@@ -241,7 +241,7 @@ func (r *windowRule) wanted(n int32) int32 {
 	return int32(min(int64(n)+max(0, r.window.promised.Load()), math.MaxInt32))
 }
 
-// promises says whether what waiting calls will take of the window can be told.
+// promises says whether it is known what waiting calls will take of the window.
 func (r *windowRule) promises() bool { return !r.shared && !r.related }
 
 // promise notes that a call that waits will take n tokens of the windows, or, if n is
@@ -268,8 +268,8 @@ func (c *Chain) RetryAfter(which int, now clock.Instant, n int32, patience time.
 	return c.longest(which, wait, &blockedCall{now: now, tokens: n, patience: patience})
 }
 
-// RetryAfterReservation is RetryAfter for a call that TryTakeOne or TryTakeAll refused with a
-// ticket.
+// RetryAfterReservation is RetryAfter for a call that TryTakeOne or TryTakeAll refused
+// with a reservation that is too late.
 func (c *Chain) RetryAfterReservation(
 	which int, reservation Reservation, now clock.Instant, n int32, patience time.Duration,
 ) time.Duration {
@@ -335,7 +335,7 @@ func (c *Chain) indexOf(queue *Queue) int {
 type Reservations struct{ list [4]Reservation }
 
 // TryTakeOne takes n tokens of every rule of a chain with one queue at now, for a call
-// that has to wait for none. Pass: all is taken; the ticket is for [Chain.GiveBackAll].
+// that has to wait for none. Pass: all is taken; the reservation is for [Chain.GiveBackAll].
 // Block: the rule of the index which refuses, see [Chain.RetryAfterTicket]. Wait: the
 // call may be able to wait, which an [Admission] finds out; nothing is taken.
 func (c *Chain) TryTakeOne(now clock.Instant, n int32, noWait bool) (reservation Reservation, which int, decision rule.Decision) {
@@ -357,8 +357,8 @@ func (c *Chain) TryTakeOne(now clock.Instant, n int32, noWait bool) (reservation
 	return reservation, 0, decision
 }
 
-// refuseOrWait decides on a call while a window is full: it is refused unless there may
-// be room when the queue would let it pass.
+// refuseOrWait decides on a call while a window is full: it is refused unless tokens may
+// remain when the queue would let it pass.
 func (c *Chain) refuseOrWait(q *queueRule, now clock.Instant, n int32) (reservation Reservation, which int, decision rule.Decision) {
 	reservation, decision = q.queue.expect(q.compiled, now, n, endless)
 	if decision == rule.Pass || decision == rule.Wait {

@@ -100,7 +100,7 @@ func (q *Queue) CheckWaiters(want int) error {
 		last = w
 		count++
 	}
-	if s, ok := q.schedule.(*leakyBucket); ok && count > 0 && q.waiters.head.reservation.at <= s.last.at {
+	if s, ok := q.schedule.(*leakyBucket); ok && count > 0 && q.waiters.head.reservation.at <= s.lastPass.at {
 		return fmt.Errorf("the head's turn is not after the last one")
 	}
 	switch {
@@ -115,7 +115,7 @@ func (q *Queue) CheckWaiters(want int) error {
 }
 
 // Tokens returns how many tokens the ticket took.
-func (t Reservation) Tokens() int32 { return t.tokens }
+func (r Reservation) Tokens() int32 { return r.tokens }
 
 // Logged returns how many entries the window keeps of what has passed, for other
 // shapes of its rule.
@@ -127,3 +127,7 @@ func (w *Window) Logged() int {
 	}
 	return cap(w.log.entries)
 }
+
+func (w *Window) Follow(before predecessor) { w.follow(before) }
+
+func (q *Queue) Follow(before predecessor) { q.follow(before) }

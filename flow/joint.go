@@ -7,32 +7,31 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// A call that several queues apply to passes at one instant, at which each of
-// them grants it a turn; so every queue keeps its distances. The queues of a call
-// have an order, and two queues have the same order in all calls. A call that has
-// to wait joins them one after the other: it keeps the first place in those whose
-// turn has come, without taking the turn, while it waits in the next. Places are
-// only ever kept while waiting for a queue that comes later in the order, so that
-// somebody can always go on.
+// A call that several queues apply to passes all of them at one instant, so that every
+// queue keeps its schedule. The queues of a call have an order, and two queues have the
+// same order in all calls. A call that has to wait joins them one after the other: where
+// it is the first and may pass, it keeps that place without passing, and waits in the
+// next queue. A call that keeps a place only waits for queues that come later in the
+// order, so calls cannot wait for each other in a circle.
 
-// queueRule is a queue that a call needs a turn of, and the terms of its rule.
+// queueRule is a queue and the version of its rule under which a call asks it.
 type queueRule struct {
 	queue    *Queue
 	compiled *Compiled
 }
 
-// queuePlace is what a call that needs a turn of several queues has in one of them.
+// queuePlace is the place of a call in one of the several queues that it has to pass.
 // It belongs to the goroutine of the call.
 type queuePlace struct {
 	queue  *Queue
 	waiter *Waiter
 }
 
-// takeAll asks several queues, in their order, for a turn at now, for n tokens.
-// Passed: tickets holds the turns, in the same order. Otherwise nothing was
-// taken: Refused or Outdated is said by the queue of the index which; Refused if
-// the wait for it would be longer than patience; Queued tells that [Queue.hold]
-// may get the turns. The ticket is that of the queue, or with Queued the latest.
+// takeAll takes n tokens of several queues at now. Pass: reservations has theirs, in
+// the same order. Otherwise nothing was taken. Block and Stale are said by the queue of
+// the index which; Block if the wait for it would be longer than patience. Wait: the call
+// may wait, see [Queue.takePlace]. The reservation tells when that queue, or with Wait
+// the last of the queues, would let the call pass.
 func takeAll(
 	queues []queueRule, now clock.Instant, n int32, patience time.Duration, reservations []Reservation,
 ) (which int, reservation Reservation, decision rule.Decision) {
@@ -77,11 +76,11 @@ func expectAll(
 	return planAll(queues, now, n, patience)
 }
 
-// takePlace asks for a place in the queue for a call that began to wait at since and
-// needs turns of others, too: Passed if it is the first and its turn has come,
-// which it does not take; Queued if it has to wait until [queuePlace.ready]; Refused if
-// that would take longer than patience, which is to allow for all of the queues;
-// Outdated. The ticket tells when the turn is expected.
+// takePlace takes a place in the queue for a call that began to wait at since and has
+// to pass other queues, too. Pass: it is the first and may pass now, but has not passed
+// yet. Wait: it has to wait, see [queuePlace.ready]. Block: that would take longer than
+// patience, which has to allow for all of the queues. Stale as for Take. The
+// reservation tells when the call is expected to pass.
 func (q *Queue) takePlace(
 	r *Compiled, now, since clock.Instant, n int32, patience time.Duration, w *Waiter,
 ) (queuePlace, Reservation, rule.Decision) {
@@ -92,7 +91,7 @@ func (q *Queue) takePlace(
 		q.schedule.delay(now, passAt, n)
 	}
 	if decision == rule.Pass || decision == rule.Wait {
-		*w = Waiter{wake: w.wake, state: queued, tokens: n, arrived: now, since: since, joint: true, deadline: longAfter}
+		*w = Waiter{wake: w.wake, state: queued, tokens: n, arrived: now, since: since, joint: true, deadline: noDeadline}
 		if patience < forever {
 			w.deadline = now.Add(patience)
 		}
@@ -105,13 +104,13 @@ func (q *Queue) takePlace(
 }
 
 // longAfter is the deadline of a call that has none.
-const longAfter = clock.Instant(2 * forever)
+const noDeadline = clock.Instant(2 * forever)
 
-// ready asks at now how a place stands: Passed if it is the first and its turn has
-// come; Queued with the time until its turn, or until it has to give up if others
-// are before it: it is woken when it has become the first; Refused if it would have
-// to wait longer than it may; Outdated when the rule is gone or has become one
-// for other calls.
+// ready tells how a place stands at now. Pass: it is the first, and its time has come.
+// Wait: the duration is how long it takes until then or, if others are before it, until
+// the call has to give up; it is woken when it has become the first. Block: it would
+// have to wait longer than it may. Stale: the rule is gone or has become one for other
+// calls.
 func (p queuePlace) ready(now clock.Instant) (after time.Duration, decision rule.Decision) {
 	q, w := p.queue, p.waiter
 	q.mu.Lock()
@@ -132,27 +131,27 @@ func (p queuePlace) ready(now clock.Instant) (after time.Duration, decision rule
 	return w.deadline.Sub(now) + 1, rule.Wait
 }
 
-// expect notes when the call is expected to pass, so that those who come behind it
-// know how long they have to wait.
+// expect notes when the call is expected to pass, so that calls behind it know how long
+// they have to wait.
 func (p queuePlace) expect(passAt clock.Instant) {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
 	p.waiter.expected = passAt
 }
 
-// leave gives the place up at now; those behind it move up.
+// leave gives the place up at now; the calls behind it move up.
 func (p queuePlace) leave(now clock.Instant) {
-	// It was granted no turn, except by a rule that has become a shadow: then
-	// nobody's depends on it.
+	// Nothing was granted, except by a rule that has become a shadow: then no other
+	// call depends on it.
 	if reservation, left := p.queue.Leave(now, p.waiter); !left {
 		p.queue.GiveBack(now, reservation)
 	}
 }
 
-// passAll takes the turns, all at the instant at which the last of them came but not
-// before the given one, of a call that is the first in all of its queues. Passed:
-// tickets holds them. Queued tells that one has not come by now, or that a place was
-// lost: see [queuePlace.ready].
+// passAll lets a call pass that is the first in all of its queues, at the instant at
+// which the last of them lets it pass, but not before the given one. Pass: reservations
+// has theirs. Wait: the time of one has not come by now, or a place was lost; see
+// [queuePlace.ready].
 func passAll(queues []queueRule, places []queuePlace, notBefore, now clock.Instant, reservations []Reservation) rule.Decision {
 	lockAll(queues)
 	defer unlockAll(queues)

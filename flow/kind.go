@@ -17,7 +17,7 @@ func Kind() *rule.Type[Rule] {
 		Former:   []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
 		Defaults: defaults, Validate: validate,
 		New: func(r Rule, env rule.Env) rule.Limiter {
-			return NewLimiter(Compile(r, env.Version), env.Now)
+			return newLimiter(Compile(r, env.Version), env.Now)
 		},
 		Adopt: adopt,
 	})
@@ -32,11 +32,11 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	}
 	compiled := Compile(r, env.Version)
 	switch {
-	case compiled.CanFollow(before.compiled):
-		return before.WithVersion(compiled)
-	case compiled.CountsLike(before.compiled):
-		next := NewLimiter(compiled, env.Now)
-		next.Follow(before)
+	case compiled.canFollow(before.compiled):
+		return before.withVersion(compiled)
+	case compiled.countsLike(before.compiled):
+		next := newLimiter(compiled, env.Now)
+		next.follow(before)
 		return next
 	}
 	return nil

@@ -15,8 +15,8 @@ type forecast struct {
 	maxWait time.Duration
 }
 
-// maxLookahead is how many turns and steps of a warm-up a forecast goes through at most
-// to find when more calls can pass.
+// maxLookahead bounds how many calls and steps of a warm-up a forecast goes through to
+// find when more calls can pass.
 const maxLookahead = 1000
 
 // endOfTime is later than every instant.
@@ -32,7 +32,8 @@ func (s *leakyBucket) status(waiters *waiterList, now clock.Instant, maxWait tim
 	return limit, remaining, o.reset(now, remaining)
 }
 
-// arrivals are calls of one token that come at one instant, and their turns.
+// arrivals are calls of one token that come at one instant, and when each of them would
+// pass.
 type arrivals struct {
 	first rounded
 	each  float64 // nanoseconds
@@ -41,12 +42,12 @@ type arrivals struct {
 
 func (o *forecast) passTimes(now clock.Instant) arrivals {
 	if o.head != nil {
-		each := o.each(o.last.at)
-		first := o.planned.after(each * float64(o.behind+1)).notBefore(now)
+		each := o.each(o.lastPass.at)
+		first := o.plannedPass.after(each * float64(o.behind+1)).notBefore(now)
 		return arrivals{first, each, false}
 	}
-	each := o.each(max(o.last.at, now))
-	first := o.last.after(each).notBefore(now)
+	each := o.each(max(o.lastPass.at, now))
+	first := o.lastPass.after(each).notBefore(now)
 	return arrivals{first, each, first.at == now}
 }
 
@@ -56,7 +57,7 @@ func (o *forecast) each(at clock.Instant) float64 {
 	return min(o.compiled.cost(1, state.queueLimit(o.compiled, at)), float64(forever))
 }
 
-// at returns the turn of the call that has so many before it.
+// at returns when the call passes that has so many before it.
 func (t arrivals) at(before int64) clock.Instant {
 	if t.free && before > 0 {
 		return t.first.after(t.each).after(t.each * float64(before-1)).at
@@ -64,7 +65,7 @@ func (t arrivals) at(before int64) clock.Instant {
 	return t.first.after(t.each * float64(before)).at
 }
 
-// remaining returns how many calls of one token that came at now would get a turn.
+// remaining returns how many calls of one token that came at now would pass in time.
 func (o *forecast) remaining(now clock.Instant) int64 {
 	t, latest := o.passTimes(now), now.Add(o.maxWait)
 	if t.first.at > latest {
@@ -80,7 +81,8 @@ func (o *forecast) remaining(now clock.Instant) int64 {
 	return last + 1
 }
 
-// reset returns how long after now more than so many calls would get a turn, 0 if never.
+// reset returns how long after now more than so many calls would pass in time, 0 if
+// never.
 func (o *forecast) reset(now clock.Instant, remaining int64) time.Duration {
 	at := now
 	for range maxLookahead {
@@ -97,29 +99,30 @@ func (o *forecast) reset(now clock.Instant, remaining int64) time.Duration {
 			return at.Sub(now)
 		}
 		const cooling = 3 // steps after which what has passed makes it no warmer
-		if t.free && o.compiled.curve.Step(at)-o.compiled.curve.Step(max(now, o.last.at)) > cooling {
+		if t.free && o.compiled.curve.Step(at)-o.compiled.curve.Step(max(now, o.lastPass.at)) > cooling {
 			return 0
 		}
 	}
 	return 0
 }
 
-// event returns when turns may change after an instant: when the head passes, or when
-// the next step begins. Without a warm-up they do not change.
+// event returns when the plan may change after an instant: when the head passes, or
+// when the next step begins. Without a warm-up it does not change.
 func (o *forecast) event(at clock.Instant) clock.Instant {
 	switch {
 	case !o.compiled.warmsUp():
 		return endOfTime
 	case o.head != nil:
-		return o.planned.at
+		return o.plannedPass.at
 	}
-	return o.compiled.curve.StepStart(o.compiled.curve.Step(max(o.last.at, at)) + 1)
+	return o.compiled.curve.StepStart(o.compiled.curve.Step(max(o.lastPass.at, at)) + 1)
 }
 
-// advance grants the turns that have come by an instant, see [Queue.advance].
+// advance lets the waiting calls pass whose time has come by an instant, see
+// [Queue.advance].
 func (o *forecast) advance(at clock.Instant) {
-	for o.head != nil && o.planned.at <= at {
-		passAt := o.planned.at
+	for o.head != nil && o.plannedPass.at <= at {
+		passAt := o.plannedPass.at
 		o.grant(passAt, passAt, o.head.tokens)
 		for o.leave(); o.head != nil; o.leave() {
 			next, ok := o.next(max(passAt, o.head.arrived), o.head.tokens)
@@ -130,7 +133,7 @@ func (o *forecast) advance(at clock.Instant) {
 	}
 }
 
-// leave takes the head out of the line.
+// leave takes the head out of the queue.
 func (o *forecast) leave() {
 	if o.head = o.head.next; o.head != nil {
 		o.behind -= int64(o.head.tokens)

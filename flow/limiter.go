@@ -28,13 +28,13 @@ func (r Rule) limiterKind() limiterKind {
 	return windowLimiter
 }
 
-// Limiter enforces one version of a flow rule, on one resource or on all that share
-// the rule. What has been counted is in a window or a queue that the versions of the
-// rule have in common.
+// Limiter enforces one version of a flow rule, on one resource or on all that share the
+// rule. What has been counted is in a window or a queue that the versions of the rule
+// have in common.
 //
-// The rules that calls are held against are asked together, by a [Chain]. By itself,
-// through the methods of [rule.Limiter], a Limiter is asked on behalf of a shadow rule:
-// a call never waits for it.
+// The engine asks the rules of a call together, by a [Chain]. By itself, through the
+// methods of [rule.Limiter], it asks a Limiter for a shadow rule: a call never waits
+// for that.
 type Limiter struct {
 	compiled *Compiled
 	window   *Window // nil if the rule has a queue
@@ -42,9 +42,9 @@ type Limiter struct {
 	related  bool    // the window counts the passes of another resource
 }
 
-// NewLimiter returns a limiter that has counted nothing yet, cold at now if the rule
+// newLimiter returns a limiter that has counted nothing yet, cold at now if the rule
 // warms up.
-func NewLimiter(r *Compiled, now clock.Instant) *Limiter {
+func newLimiter(r *Compiled, now clock.Instant) *Limiter {
 	l := &Limiter{compiled: r, related: r.rule.Related != ""}
 	if r.rule.limiterKind() == windowLimiter {
 		l.window = NewWindow(r, now)
@@ -54,27 +54,27 @@ func NewLimiter(r *Compiled, now clock.Instant) *Limiter {
 	return l
 }
 
-// WithVersion returns the limiter of another version of the rule, which goes on from what
-// this one has counted. See [Terms.CanFollow].
-func (l *Limiter) WithVersion(r *Compiled) *Limiter {
+// withVersion returns the limiter of another version of the rule, which goes on from
+// what this one has counted. See [Compiled.canFollow].
+func (l *Limiter) withVersion(r *Compiled) *Limiter {
 	if l.compiled == r {
 		return l
 	}
 	return &Limiter{compiled: r, window: l.window, queue: l.queue, related: l.related}
 }
 
-// Follow makes a new limiter count what has passed another one whose rule it takes over
-// from, see [Terms.CountsLike]. The other one goes on until the first call comes to this
-// one, or until Activate; from then on it says Stale.
-func (l *Limiter) Follow(before *Limiter) {
+// follow makes a new limiter count what has passed another one whose rule it takes over
+// from, see [Compiled.countsLike]. The other one goes on until the first call comes to
+// this one, or until Activate; from then on it says Stale.
+func (l *Limiter) follow(before *Limiter) {
 	if l.queue != nil {
-		l.queue.Follow(before.predecessor())
+		l.queue.follow(before.asPredecessor())
 	} else {
-		l.window.Follow(before.predecessor())
+		l.window.follow(before.asPredecessor())
 	}
 }
 
-func (l *Limiter) predecessor() predecessor {
+func (l *Limiter) asPredecessor() predecessor {
 	if l.queue != nil {
 		return l.queue
 	}

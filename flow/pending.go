@@ -9,20 +9,20 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// pendingCalls counts the calls that have taken from a window but may give back, because
-// they have to ask another window first. Its upper half counts how often one began.
+// pendingCalls counts the calls that have taken tokens of a window but may give them
+// back, because they have to ask another window first. The upper half of the word counts
+// how many there have been.
 type pendingCalls struct{ word atomic.Uint64 }
 
-// beginPending says that a call is about to take tokens that it may give back soon.
-// [Window.end] is to follow.
+// beginPending notes that a call is about to take tokens that it may give back.
+// [Window.endPending] must follow.
 func (w *Window) beginPending() { w.pending.word.Add(1<<32 + 1) }
 
-// endPending says that the call keeps what it took, or has given it back.
+// endPending notes that the call keeps what it took, or has given it back.
 func (w *Window) endPending() { w.pending.word.Add(^uint64(0)) }
 
-// reallyFull says at now whether the window had no room for n tokens at an instant
-// at which nobody held tokens between [Window.begin] and [Window.end]; false when
-// that cannot be told, or when there is room.
+// reallyFull says whether fewer than n tokens remained at an instant at which no call
+// was pending; false when that is not known, or when n tokens remain at now.
 func (w *Window) reallyFull(r *Compiled, now clock.Instant, n int32) bool {
 	before := w.pending.word.Load()
 	if before == 0 { // nobody ever did
@@ -37,10 +37,9 @@ func (r *Compiled) leaves(now, later clock.Instant) bool {
 	return later >= r.bucketStart(r.bucketOf(now)).Add(r.spanLength())
 }
 
-// fullUntil returns when n tokens that the window has no room for at now can pass
-// if nobody else comes, so that a call that has to wait anyway need not if it is
-// refused in the end. It is not later than that, but may be earlier: now if it
-// cannot be told, as that depends on how warm the resource will be.
+// fullUntil returns when n tokens can pass that exceed what remains at now, if no other
+// call comes. A call that has to wait anyway need not wait if it is refused in the end.
+// The instant is never too late, but may be too early: it is now if the rule warms up.
 func (w *Window) fullUntil(r *Compiled, now clock.Instant, n int32) clock.Instant {
 	if r.warmsUp() || w.compiled.Load() != r {
 		return now
@@ -54,7 +53,7 @@ func (w *Window) fullUntil(r *Compiled, now clock.Instant, n int32) clock.Instan
 		w.mu.Unlock()
 	}
 	if wait == Never {
-		return longAfter
+		return noDeadline
 	}
 	if r.rule.Limit != math.Trunc(r.rule.Limit) && r.rule.Limit > 1 {
 		wait = min(wait, r.bucket) // a saved token may come before others leave

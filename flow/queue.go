@@ -8,39 +8,35 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Queue enforces a rule that may make calls wait: the line of those who wait,
-// first come, first served, and the pace at which they go. That is even spacing
-// for a throttle,
+// Queue enforces a rule that may make calls wait, first come, first served: a throttle,
+// which spaces calls evenly, or a token bucket. It can be used without the engine; see
+// [Chain] for what the engine does with several rules.
 //
-//	turn = max(arrival, last turn + tokens / ceiling · window)
-//
-// and for a token bucket as many tokens as it holds, then as they flow in.
-//
-// The queue only reckons; waiting is the caller's. A [Waiter] is told when to
-// look again, and when its turn will be. It is safe for concurrent use; one mutex
-// guards all of it.
+// A queue computes when calls may pass. It does not wait itself: a call that has to
+// wait gets a [Waiter], which is woken, and is asked by [Queue.Poll]. Queues are safe
+// for concurrent use; one mutex guards each.
 type Queue struct {
 	mu       sync.Mutex
 	compiled *Compiled
 	schedule schedule
-	waiters  waiterList // the head's turn is planned
+	waiters  waiterList // it is planned when the head passes
 	retired  bool
 
 	log    *passLog    // of a rule that counted in another way before; else nil
 	before predecessor // to take over from, with the first call; else nil
 }
 
-// NewQueue returns a queue that nothing has gone through yet: the first call of
-// a throttle may go at once, a token bucket is full. It is stone-cold if the
-// terms warm up.
+// NewQueue returns a queue that nothing has passed yet: the first call of a throttle
+// may pass at once, a token bucket is full. If the rule warms up the resource is cold
+// at now.
 func NewQueue(r *Compiled, now clock.Instant) *Queue {
 	return &Queue{compiled: r, schedule: newSchedule(r, now)}
 }
 
-// Take asks for a turn at now, for n tokens under the given terms. Passed comes
-// with a ticket; Queued says that Join may get one; Refused that the wait would
-// be longer than the rule's MaxWait, with a ticket for [Terms.RetryAfter]; Outdated
-// that the terms are.
+// Take takes n tokens at now under a version of the rule. Pass: they are taken, as the
+// reservation tells. Wait: the call may pass later, see Join. Block: it would have to
+// wait longer than the rule's MaxWait; the reservation is for [Compiled.RetryAfter].
+// Stale: there is a newer version of the rule, or the rule is gone.
 func (q *Queue) Take(r *Compiled, now clock.Instant, n int32) (Reservation, rule.Decision) {
 	return q.take(r, now, n, r.rule.MaxWait)
 }
@@ -61,8 +57,8 @@ func (q *Queue) take(r *Compiled, now clock.Instant, n int32, maxWait time.Durat
 	return reservation, decision
 }
 
-// expect says what Join would say to such a call, and takes nothing: the ticket
-// tells when the turn would be.
+// expect says what Join would say to such a call, and takes nothing. The reservation
+// tells when the call would pass.
 func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, patience time.Duration) (Reservation, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -70,8 +66,8 @@ func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, patience time.Du
 	return Reservation{at: passAt}, decision
 }
 
-// Join asks for a turn like Take and puts w into the queue if it has to wait
-// for it, for no longer than the rule's MaxWait nor patience.
+// Join is Take for a call that can wait, for no longer than the rule's MaxWait nor
+// patience. Wait: w is in the queue.
 func (q *Queue) Join(r *Compiled, now clock.Instant, n int32, patience time.Duration, w *Waiter) (Reservation, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -86,15 +82,15 @@ func (q *Queue) Join(r *Compiled, now clock.Instant, n int32, patience time.Dura
 		*w = Waiter{wake: w.wake, state: queued, tokens: n, arrived: now, since: now}
 		q.waiters.push(w)
 		if w == q.waiters.head {
-			q.place(now) // it asks for its turn itself
+			q.place(now) // which is not planned by another call
 		}
 	}
 	return Reservation{at: passAt}, decision
 }
 
-// Reserve takes a turn for a call that does not wait for it, because its rule only
-// says what it would do: Passed if the turn, perhaps a later one, is within the
-// rule's MaxWait; Refused or Outdated. Whoever still waits may go at once.
+// Reserve takes n tokens for a call that does not wait for them, because its rule is a
+// shadow: Pass if the call could pass within the rule's MaxWait; Block or Stale. Calls
+// that still wait may pass at once.
 func (q *Queue) Reserve(r *Compiled, now clock.Instant, n int32) rule.Decision {
 	_, decision := q.reserve(r, now, n)
 	return decision
@@ -115,10 +111,11 @@ func (q *Queue) reserve(r *Compiled, now clock.Instant, n int32) (taken clock.In
 	return q.grant(now, passAt, n).undoAt, rule.Pass
 }
 
-// Poll asks at now how a waiter stands: Passed with its ticket; Queued with the
-// time until its turn if it is the first in the queue, else 0: it is woken when
-// it has become the first; Refused if a changed rule would make it wait longer
-// than it may; Outdated when the rule is gone or has become one for other calls.
+// Poll tells how a waiter stands at now. Pass: it has its reservation. Wait: the
+// duration is how long it takes until it can pass, if it is the first in the queue;
+// else 0, and it is woken when it has become the first. Block: a changed rule would
+// make it wait longer than it may. Stale: the rule is gone or has become one for other
+// calls.
 func (q *Queue) Poll(now clock.Instant, w *Waiter) (Reservation, time.Duration, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -138,8 +135,8 @@ func (q *Queue) Poll(now clock.Instant, w *Waiter) (Reservation, time.Duration, 
 }
 
 // Leave takes a waiter that gives up at now out of the queue; those behind it move up.
-// It returns false when the waiter's turn came first: the ticket is valid. Turns that
-// have come by now are granted, whoever has asked for them.
+// It returns false if the time of the waiter had come first: then the reservation is
+// valid. All calls whose time has come by now pass.
 func (q *Queue) Leave(now clock.Instant, w *Waiter) (Reservation, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -154,9 +151,9 @@ func (q *Queue) Leave(now clock.Instant, w *Waiter) (Reservation, bool) {
 	return w.reservation, w.state != granted
 }
 
-// GiveBack returns at now a turn that was not used after all; those behind move
-// up. A token bucket gets its tokens back. The turn of a throttle can be given to
-// another only as long as no later one was granted.
+// GiveBack returns at now a reservation that was not used after all; those behind move
+// up. A token bucket gets its tokens back. What a throttle has granted can go to
+// another call only as long as nothing later was granted.
 func (q *Queue) GiveBack(now clock.Instant, reservation Reservation) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -169,14 +166,15 @@ func (q *Queue) GiveBack(now clock.Instant, reservation Reservation) {
 	}
 }
 
-// Adopt goes over to newer terms: the waiting get their turns by them.
+// Adopt goes over to a newer version of the rule, by which the waiting calls pass from
+// now on.
 func (q *Queue) Adopt(r *Compiled, now clock.Instant) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.adopt(r, now)
 }
 
-// Retire ends the queue: its rule is gone. Those who wait are let go, Outdated.
+// Retire ends the queue: its rule is gone. Waiting calls get Stale.
 func (q *Queue) Retire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -194,8 +192,9 @@ func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) t
 	return q.compiled.RetryAfter(Reservation{at: passAt}, now, patience)
 }
 
-// RetryAfter is [Queue.RetryAfter] for a call that the queue refused at now, under
-// these terms and with that ticket. The queue is not asked again, which is 15 ns.
+// RetryAfter is [Queue.RetryAfter] for a call that the queue refused at now, under this
+// version of the rule and with that reservation. It does not ask the queue again, which
+// saves 15 ns.
 func (r *Compiled) RetryAfter(refused Reservation, now clock.Instant, patience time.Duration) time.Duration {
 	if refused.at == 0 {
 		return Never
@@ -204,10 +203,11 @@ func (r *Compiled) RetryAfter(refused Reservation, now clock.Instant, patience t
 	return max(1, refused.at.Sub(now)-patience)
 }
 
-// Status returns the ceiling in force at now, in tokens per window; how many calls
-// of one token that came now, one after the other, would get a turn within the
-// rule's MaxWait; and how long it takes until that is more if nobody comes, 0 if it
-// never is, to within a nanosecond for each call that waits. It grants turns that have come by now, and changes nothing else.
+// Status returns the effective limit at now, in tokens per window; how many calls of
+// one token that came now, one after the other, would pass within the rule's MaxWait;
+// and how long it takes until more would if no other call comes, 0 if never, to within
+// a nanosecond for each call that waits. Calls whose time has come by now pass; nothing
+// else changes.
 func (q *Queue) Status(now clock.Instant) (limit float64, remaining int64, reset time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

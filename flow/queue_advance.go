@@ -7,24 +7,26 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Reservation is a turn that was granted. Four words, which the compiler keeps in
-// registers: 30 ns a call.
+// Reservation is what a queue has granted a call: tokens, and the instant at which the
+// call may pass. It has four words, which the compiler keeps in registers: that saves
+// 30 ns a call.
 type Reservation struct {
 	at     clock.Instant
 	tokens int32
 
-	// By what it is given back. Throttle: the turn granted before it. Token bucket:
-	// when the tokens were taken and, if it warms up, how many were stored ones.
+	// What takes it back. Throttle: the instant at which the call before passes, and
+	// the fraction of a nanosecond that this was rounded up by. Token bucket: when the
+	// tokens were taken and, if it warms up, how many of them had been stored.
 	undoAt     clock.Instant
 	undoAmount float64
 }
 
-// Time returns when the turn is; 0 of a ticket that came with Refused says that
-// there can be none.
-func (t Reservation) Time() clock.Instant { return t.at }
+// Time returns when the call may pass; 0 if it never can, in a reservation that comes
+// with Block.
+func (r Reservation) Time() clock.Instant { return r.at }
 
-// plan decides on a call that comes at now, and when its turn would be, 0 if never,
-// without doing anything about it.
+// plan decides on a call that comes at now, and returns when it could pass, 0 if never.
+// It takes nothing.
 func (q *Queue) plan(r *Compiled, now clock.Instant, n int32, patience time.Duration) (passAt clock.Instant, decision rule.Decision) {
 	if r.version < q.compiled.version || q.retired && r.version == q.compiled.version {
 		return 0, rule.Stale
@@ -50,8 +52,8 @@ func (q *Queue) plan(r *Compiled, now clock.Instant, n int32, patience time.Dura
 	return passAt, rule.Wait
 }
 
-// passTimeOf returns when n tokens may go that come at now, behind all others; false
-// if they never can.
+// passTimeOf returns when n tokens that come at now can pass, behind all calls that
+// wait; false if they never can.
 func (q *Queue) passTimeOf(now clock.Instant, n int32) (passAt clock.Instant, ok bool) {
 	if q.waiters.head == nil {
 		return q.schedule.next(now, n)
@@ -59,7 +61,7 @@ func (q *Queue) passTimeOf(now clock.Instant, n int32) (passAt clock.Instant, ok
 	return q.schedule.nextBehind(&q.waiters, now, n)
 }
 
-// advance grants every turn that has come by now, in order.
+// advance lets the waiting calls pass whose time has come by now, in order.
 func (q *Queue) advance(now clock.Instant) {
 	for w := q.waiters.head; w != nil && !w.joint && w.reservation.at <= now; w = q.waiters.head {
 		passAt := w.reservation.at
@@ -69,7 +71,7 @@ func (q *Queue) advance(now clock.Instant) {
 	}
 }
 
-// promote plans the turn of the first in the queue and wakes it to wait for it.
+// promote plans when the first call in the queue passes, and wakes it to wait for that.
 func (q *Queue) promote(now clock.Instant) {
 	q.place(now)
 	if q.waiters.head != nil {
@@ -77,9 +79,9 @@ func (q *Queue) promote(now clock.Instant) {
 	}
 }
 
-// place plans the turn of the first in the queue, which became the first, or got
-// another turn to follow, at the given instant: not earlier than that. Who can
-// have none or would have to wait longer than the rule allows is refused.
+// place plans when the first call in the queue passes, which has become the first, or
+// has another call to follow, at the given instant: not earlier than that. A call that
+// can never pass, or would have to wait longer than the rule allows, is refused.
 func (q *Queue) place(now clock.Instant) {
 	for w := q.waiters.head; w != nil; w = q.waiters.head {
 		passAt, ok := q.schedule.next(max(now, w.arrived), w.tokens)
@@ -114,8 +116,8 @@ func (q *Queue) adopt(r *Compiled, now clock.Instant) {
 	q.promote(now)
 }
 
-// admitAll grants the turns of all who wait, though they have not come yet: the rule
-// does not make calls wait any longer.
+// admitAll grants all waiting calls their reservations at now, before their time: the
+// rule does not make calls wait any longer.
 func (q *Queue) admitAll(now clock.Instant) {
 	for w := q.waiters.head; w != nil; w = q.waiters.head {
 		passAt, ok := q.schedule.next(now, w.tokens)
@@ -127,14 +129,14 @@ func (q *Queue) admitAll(now clock.Instant) {
 	}
 }
 
-// releaseAll lets go of those who wait, without a turn.
+// releaseAll takes all calls out of the queue, without reservations.
 func (q *Queue) releaseAll() {
 	for w := q.waiters.head; w != nil; w = q.waiters.head {
 		q.finish(w, released)
 	}
 }
 
-// finish takes a waiter out of the line and tells it how it stands.
+// finish takes a waiter out of the queue, sets its state and wakes it.
 func (q *Queue) finish(w *Waiter, state waiterState) {
 	q.waiters.remove(w)
 	w.state = state

@@ -10,14 +10,14 @@ import (
 // because its rule has changed the algorithm.
 type predecessor interface {
 	// handOver ends the limiter and returns the log of what it has let pass, as far as
-	// that is known. Calls that still come are Outdated.
+	// that is known. Calls that still come get Stale.
 	handOver(now clock.Instant) *passLog
 }
 
-// Follow makes the window count what another limiter has let pass. It is called before
-// the window is used. The other limiter goes on until the first call comes to the window,
-// or until Adopt; from then on its calls are Outdated.
-func (w *Window) Follow(before predecessor) {
+// follow makes the window count what another limiter has let pass. It is called before
+// the window is used. The other limiter goes on until the first call comes to the
+// window, or until Adopt; from then on its calls get Stale.
+func (w *Window) follow(before predecessor) {
 	w.before = before
 	pending := *w.compiled.Load() // no call brings these: the first one adopts its own
 	w.compiled.Store(&pending)
@@ -130,8 +130,8 @@ func (w *Window) handOver(now clock.Instant) *passLog {
 	return log
 }
 
-// Follow makes the queue count what another limiter has let pass, see [Window.Follow].
-func (q *Queue) Follow(before predecessor) { q.before = before }
+// follow makes the queue count what another limiter has let pass, see [Window.follow].
+func (q *Queue) follow(before predecessor) { q.before = before }
 
 // takeOver goes on from what the predecessor has let pass.
 func (q *Queue) takeOver(now clock.Instant) {
@@ -141,7 +141,7 @@ func (q *Queue) takeOver(now clock.Instant) {
 	q.schedule.resume(q.log, now)
 }
 
-// grant takes n tokens at now for a turn.
+// grant takes n tokens at now for a call that passes then, or at a later instant.
 func (q *Queue) grant(now, passAt clock.Instant, n int32) Reservation {
 	reservation := q.schedule.grant(now, passAt, n)
 	if q.log != nil {
@@ -153,7 +153,7 @@ func (q *Queue) grant(now, passAt clock.Instant, n int32) Reservation {
 	return reservation
 }
 
-// handOver implements [predecessor]. Calls that still wait are released, Outdated.
+// handOver implements [predecessor]. Calls that still wait get Stale.
 func (q *Queue) handOver(now clock.Instant) *passLog {
 	q.mu.Lock()
 	defer q.mu.Unlock()

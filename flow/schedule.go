@@ -15,45 +15,47 @@ type schedule interface {
 	// nextBehind is next for calls that come behind others that wait.
 	nextBehind(l *waiterList, now clock.Instant, n int32) (turn clock.Instant, ok bool)
 
-	// delay notes that a call of n tokens that came at now has a later turn: it waits for
-	// it, or is refused.
+	// delay notes that a call of n tokens that came at now can pass no earlier than at
+	// a later instant: it waits for that, or is refused.
 	delay(now, turn clock.Instant, n int32)
 
-	// grant takes n tokens at now for a turn, which may be a later one.
+	// grant takes n tokens at now for a call that passes then, or at a later instant.
 	grant(now, turn clock.Instant, n int32) Reservation
 
-	// takeBack takes back a turn that was not used. It returns whether calls that wait may
-	// pass earlier for it.
+	// takeBack takes back a reservation that was not used. It returns whether calls
+	// that wait may pass earlier for it.
 	takeBack(ticket Reservation) bool
 
-	// adopt returns the pace under a newer version of the rule, which goes on from this one.
+	// adopt returns the schedule of a newer version of the rule, which goes on from
+	// this one.
 	adopt(t *Compiled, now clock.Instant) schedule
 
-	// resume makes a new pace go on at now as if it had let everything in the log pass.
+	// resume makes a new schedule go on at now as if it had let everything in the log
+	// pass.
 	resume(log *passLog, now clock.Instant)
 
 	// recent returns what is known of the calls that passed, as tokens that passed at one
 	// instant; 0 if none of them matter any more.
 	recent(now clock.Instant) (at clock.Instant, tokens int64)
 
-	// status returns the effective limit at now, how many calls of one token could come
-	// behind those that wait and get a turn within maxWait, and how long it takes until
-	// one more could, 0 if never.
+	// status returns the effective limit at now, how many calls of one token that came
+	// behind those that wait would pass within maxWait, and how long it takes until one
+	// more would, 0 if never.
 	status(l *waiterList, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration)
 
-	// isNew says whether a pace made at now would decide alike on calls that take no more
-	// than the limit.
+	// isNew says whether a schedule made at now would decide alike on calls that take
+	// no more than the limit.
 	isNew(now clock.Instant) bool
 
 	// copyAt returns a copy, which is cold at now if the rule warms up.
 	copyAt(now clock.Instant) schedule
 }
 
-// newSchedule returns the pace of a queue that nothing has passed yet.
+// newSchedule returns the schedule of a queue that nothing has passed yet.
 func newSchedule(r *Compiled, now clock.Instant) schedule {
 	switch {
 	case r.rule.limiterKind() == throttleLimiter:
-		return &leakyBucket{compiled: r, warmUp: newWarmUpState(r, now), last: rounded{at: longAgo}}
+		return &leakyBucket{compiled: r, warmUp: newWarmUpState(r, now), lastPass: rounded{at: beforeAll}}
 	case r.warmsUp():
 		return newWarmingBucket(r, now, 1)
 	}

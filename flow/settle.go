@@ -42,11 +42,11 @@ func (q *Queue) settle(now, taken clock.Instant, n int32) {
 // settle puts the next call off by the time that n more tokens take, counted from the
 // last one. Tokens are not given back: whoever passed has waited for them already.
 func (s *leakyBucket) settle(n int32) {
-	limit := s.warmUp.queueLimit(s.compiled, s.last.at)
+	limit := s.warmUp.queueLimit(s.compiled, s.lastPass.at)
 	if n < 0 || limit == 0 {
 		return
 	}
-	s.last = s.last.after(s.compiled.cost(int64(n), limit))
-	s.warmUp.queueLimit(s.compiled, s.last.at) // enter the step that it falls in
-	s.warmUp.passed(s.compiled, int64(n), s.last.at)
+	s.lastPass = s.lastPass.after(s.compiled.cost(int64(n), limit))
+	s.warmUp.queueLimit(s.compiled, s.lastPass.at) // enter the step that it falls in
+	s.warmUp.passed(s.compiled, int64(n), s.lastPass.at)
 }

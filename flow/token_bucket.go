@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// tokenBucket is the pace of a token bucket:
+// tokenBucket is the schedule of a token bucket:
 //
 //	tokens = min(burst, tokens + elapsed · limit / window)
 //
@@ -51,7 +51,7 @@ func (s accrual) in(burst float64) accrual {
 func newTokenBucket(r *Compiled, now clock.Instant, share float64) *tokenBucket {
 	tokens := r.rule.Burst * share
 	return &tokenBucket{
-		compiled: r, rate: r.perNanosecond(), at: now, tokens: tokens, full: longAgo, given: accrual{tokens, r.rule.Burst},
+		compiled: r, rate: r.perNanosecond(), at: now, tokens: tokens, full: beforeAll, given: accrual{tokens, r.rule.Burst},
 	}
 }
 
@@ -83,8 +83,8 @@ func (b *tokenBucket) nextBehind(waiters *waiterList, now clock.Instant, n int32
 	return b.passTime(max(now, waiters.head.expected), waiters.tokens(), n)
 }
 
-// passTime returns when n tokens may be taken with so many ahead of them. Calls ahead take
-// theirs as soon as they can, so the bucket does not overflow meanwhile.
+// passTime returns when n tokens can be taken with so many ahead of them. Calls ahead
+// take theirs as soon as they can, so the bucket does not overflow meanwhile.
 func (b *tokenBucket) passTime(now clock.Instant, ahead int64, n int32) (clock.Instant, bool) {
 	rule := &b.compiled.rule
 	needed := float64(ahead)

@@ -7,9 +7,10 @@ import (
 	"github.com/penstock-go/penstock/warmup"
 )
 
-// warmingBucket is the pace of a token bucket that warms up, as Guava's SmoothWarmingUp.
-// The tokens of a call cost time, the more the colder the resource is, and the next call
-// waits until that time has passed. A call itself passes whatever it takes.
+// warmingBucket is the schedule of a token bucket that warms up, as Guava's
+// SmoothWarmingUp. The tokens of a call cost time, the more the colder the resource is,
+// and the next call waits until that time has passed. A call itself passes whatever it
+// takes.
 type warmingBucket struct {
 	compiled *Compiled
 	costs    warmup.CostCurve
@@ -25,7 +26,7 @@ type warmingBucket struct {
 func newWarmingBucket(r *Compiled, now clock.Instant, share float64) *warmingBucket {
 	stored := r.costs.Maximum() * share
 	return &warmingBucket{
-		compiled: r, costs: r.costs, at: now, stored: stored, idle: longAgo,
+		compiled: r, costs: r.costs, at: now, stored: stored, idle: beforeAll,
 		rate: r.perNanosecond(), given: accrual{stored, r.costs.Maximum()},
 	}
 }
@@ -48,8 +49,8 @@ func (z *warmingBucket) nextBehind(waiters *waiterList, now clock.Instant, n int
 	return z.passTime(max(now, waiters.head.expected), waiters.tokens(), n)
 }
 
-// passTime returns when a call may pass with so many tokens ahead of it. Its own tokens do
-// not matter: the calls behind it wait for them.
+// passTime returns when a call can pass with so many tokens ahead of it. Its own tokens
+// do not matter: the calls behind it wait for them.
 func (z *warmingBucket) passTime(now clock.Instant, ahead int64, _ int32) (clock.Instant, bool) {
 	if z.compiled.rule.Limit == 0 {
 		return 0, false

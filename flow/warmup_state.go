@@ -49,7 +49,8 @@ func (s *warmUpState) refused(r *Compiled, n int64) {
 }
 
 // delayed notes that a call of n tokens that came at now can pass no earlier than at a
-// later turn: it waits for that, or is refused if the rule does not let it wait so long.
+// later instant: it waits for that, or is refused if the rule does not let it wait so
+// long.
 func (s *warmUpState) delayed(r *Compiled, n int64, now, passAt clock.Instant) {
 	switch {
 	case !r.warmsUp() || passAt <= now:

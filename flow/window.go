@@ -13,9 +13,11 @@ import (
 // Window enforces a rule with a sliding window, or with a fixed one, which is a window
 // of a single bucket. Its buckets never hold more than the limit. While the rule warms
 // up they hold more than the effective limit only by what was left unused before: the
-// fraction of a token, and what is saved for large calls. A Window is safe for concurrent
-// use. Taking, refusing, checking, counting and giving back are lock-free, except for the
-// first call of each bucket and for large calls.
+// fraction of a token, and what is saved for large calls. It can be used without the
+// engine; see [Chain] for what the engine does with several rules.
+//
+// A Window is safe for concurrent use. Taking, refusing, checking, counting and giving
+// back are lock-free, except for the first call of each bucket and for large calls.
 type Window struct {
 	compiled atomic.Pointer[Compiled] // those that counts was opened under
 	counts   *stat.Window
@@ -42,7 +44,7 @@ type Window struct {
 	log          *passLog    // nil if there is nothing to remember
 	restored     int64       // the bucket that was open when the window was last filled from the log
 	restoredOpen int64       // tokens of that bucket that are in the log
-	shaped       uint64      // the version of the terms that it was filled for
+	shaped       uint64      // the version of the rule that it was filled for
 	before       predecessor // to take over from, with the first call; else nil
 }
 
@@ -57,14 +59,15 @@ func NewWindow(r *Compiled, now clock.Instant) *Window {
 	return w
 }
 
-// Take takes n tokens at now under the given terms: Passed, Refused or
-// Outdated.
+// Take takes n tokens at now under a version of the rule. Pass: they are taken. Block:
+// fewer remain. Stale: there is a newer version of the rule, or the window has seen an
+// instant of a later bucket; nothing is taken.
 func (w *Window) Take(r *Compiled, now clock.Instant, n int32) rule.Decision {
 	bucket := r.bucketOf(now)
 	for {
 		if w.compiled.Load() == r {
 			outcome := w.counts.Take(bucket, n)
-			// Terms never come back. Those that are still in force now were so
+			// A version never comes back. One that is still in force now was so
 			// when the outcome was found.
 			switch still := w.compiled.Load() == r; {
 			case outcome == stat.Taken && still:
@@ -87,7 +90,7 @@ func (w *Window) Take(r *Compiled, now clock.Instant, n int32) rule.Decision {
 	}
 }
 
-// Check is Take without taking anything: Passed tells that n tokens remain.
+// Check is Take without taking anything: Pass says that n tokens remain.
 func (w *Window) Check(r *Compiled, now clock.Instant, n int32) rule.Decision {
 	bucket := r.bucketOf(now)
 	for {
@@ -121,8 +124,8 @@ func (w *Window) Count(r *Compiled, now clock.Instant, n int32) {
 	w.counts.TryCount(w.counts.OpenBucket(), n)
 }
 
-// GiveBack returns n tokens that Take took at now under the given terms, also if
-// the window has other buckets now. What has left the window since needs no return.
+// GiveBack returns n tokens that Take took at now under that version of the rule, also
+// if the window has other buckets now. What has left the window since needs no return.
 func (w *Window) GiveBack(r *Compiled, now clock.Instant, n int32) {
 	bucket := r.bucketOf(now)
 	isLarge := n > 1 && int64(n) > w.large.above.Load() // what was saved for it is not for others
@@ -162,8 +165,8 @@ func (w *Window) RetryAfter(now clock.Instant, n int32) time.Duration {
 	return r.fromNow(w.retryAfter(r, n, w.counts.Remaining()), now)
 }
 
-// Opened returns when the present bucket began: a call that brought an earlier
-// instant is Outdated.
+// Opened returns when the present bucket began: calls that bring an earlier instant get
+// Stale.
 func (w *Window) Opened() clock.Instant {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,8 +8,9 @@ import (
 	"github.com/penstock-go/penstock/warmup"
 )
 
-// Compiled are a compiled rule: the rule and what limiters compute from it. They never
-// change. A changed rule is compiled again, and the same limiter goes over to the result.
+// Compiled is a compiled version of a rule: the rule, and what limiters compute from
+// it. It never changes. A changed rule is compiled again, and its limiter goes over to
+// the result.
 type Compiled struct {
 	rule    Rule
 	version uint64
@@ -24,8 +25,9 @@ type Compiled struct {
 	costs warmup.CostCurve // token bucket
 }
 
-// Compile compiles a rule, which must be valid and complete. A limiter tells versions of
-// its rule apart by version: the higher one is newer.
+// Compile compiles a rule, which must be valid and complete: see [Rule.Validate] and
+// [Rule.WithDefaults]. Limiters tell versions of their rule apart by version: the
+// higher one is newer.
 func Compile(rule Rule, version uint64) *Compiled {
 	r := &Compiled{rule: rule, version: version, seconds: rule.Window.Seconds()}
 	r.most = int64(math.Ceil(rule.Limit - roundingError))
@@ -65,21 +67,15 @@ func (r *Compiled) spanLength() time.Duration { return time.Duration(r.span) * r
 // Rule returns the rule that was compiled.
 func (r *Compiled) Rule() Rule { return r.rule }
 
-// Name returns the name of the rule.
-func (r *Compiled) Name() string { return r.rule.Name }
-
-// Same says whether both were compiled from the same rule.
-func (r *Compiled) Same(other *Compiled) bool { return r.rule == other.rule }
-
-// CanFollow says whether a limiter of the present version can go on with this one: both
+// canFollow says whether a limiter of the present version can go on with this one: both
 // count the same calls, by the same kind of limiter.
-func (r *Compiled) CanFollow(present *Compiled) bool {
-	return r.CountsLike(present) && r.rule.limiterKind() == present.rule.limiterKind()
+func (r *Compiled) canFollow(present *Compiled) bool {
+	return r.countsLike(present) && r.rule.limiterKind() == present.rule.limiterKind()
 }
 
-// CountsLike says whether this version of the rule counts the same calls as the present
+// countsLike says whether this version of the rule counts the same calls as the present
 // one, be it by another kind of limiter, see [predecessor].
-func (r *Compiled) CountsLike(present *Compiled) bool {
+func (r *Compiled) countsLike(present *Compiled) bool {
 	from, to := &present.rule, &r.rule
 	return from.Resource == to.Resource && from.Match == to.Match &&
 		from.Shared == to.Shared && from.Related == to.Related
@@ -87,7 +83,7 @@ func (r *Compiled) CountsLike(present *Compiled) bool {
 
 func (r *Compiled) warmsUp() bool { return r.rule.WarmUp.Period > 0 }
 
-// cost returns the time that n tokens take at a ceiling in tokens per window, in
+// cost returns the time that n tokens take at a limit in tokens per window, in
 // nanoseconds.
 func (r *Compiled) cost(n int64, limit float64) float64 {
 	return float64(n) * r.seconds * 1e9 / limit
@@ -99,5 +95,6 @@ func (r *Compiled) perNanosecond() float64 { return r.rule.Limit / r.seconds / 1
 // forever is a cost beyond every MaxWait that can still be added to an instant.
 const forever = 100 * 365 * 24 * time.Hour
 
-// longAgo is the turn before the first one.
-const longAgo = clock.Instant(-2 * forever)
+// beforeAll is the instant at which a call is taken to have passed that came before the
+// first one.
+const beforeAll = clock.Instant(-2 * forever)
