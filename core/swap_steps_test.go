@@ -167,7 +167,7 @@ func TestASweepIsDoneInSmallSlices(t *testing.T) {
 }
 
 // A full engine makes room slice by slice, as new names come.
-func TestAFullEngineMakesRoomAsNewNamesCome(t *testing.T) {
+func TestAFullEngineForgetsIdleNamesAsNewOnesCome(t *testing.T) {
 	const names = 5000
 	e, refusedBy := stepEngine(t, names)
 	for i := range names + 10 {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-func TestSeveralQueuesGrantOneInstant(t *testing.T) {
+func TestSeveralQueuesLetACallPassAtOneInstant(t *testing.T) {
 	t.Parallel()
 	slow, fast := newTestQueue(t, throttle(1, time.Minute)), newTestQueue(t, throttle(10, time.Minute))
 	queues := []flow.QueueRule{{Queue: slow.queue, Compiled: slow.terms}, {Queue: fast.queue, Compiled: fast.terms}}
@@ -51,7 +51,7 @@ func TestSeveralQueuesGrantOneInstant(t *testing.T) {
 	assert.Equal(t, epoch.Add(1100*time.Millisecond), latest.Time())
 }
 
-func TestAPlaceThatIsLeftIsThatOfTheNext(t *testing.T) {
+func TestNextWaiterMovesUpWhenAPlaceIsLeft(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	require.Equal(t, rule.Pass, l.arrive(1))

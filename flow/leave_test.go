@@ -12,7 +12,7 @@ import (
 
 // A waiter whose turn has come, but who has not asked for it, gives up, or another
 // one does, or a turn is given back: those behind lose no time.
-func TestTurnsThatHaveComeAreGrantedBeforeAWaiterLeaves(t *testing.T) {
+func TestDueWaitersPassBeforeAWaiterLeaves(t *testing.T) {
 	t.Parallel()
 	rules := map[string]flow.Rule{"throttle": throttle(1, time.Hour), "bucket": patient(bucket(1, 1), time.Hour)}
 	for name, r := range rules {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-func TestWindowIsReallyFullOnlyWhenNobodyMayGiveBack(t *testing.T) {
+func TestWindowIsReallyFullOnlyWhenNoCallMayGiveBack(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(5))
 	assert.Equal(t, 5, g.pass(5))

@@ -68,7 +68,7 @@ func TestQueueWaiterCanBeUsedAgain(t *testing.T) {
 	}
 }
 
-func TestQueueGrantsTurnsThatNobodyAskedFor(t *testing.T) {
+func TestQueueLetsDueWaitersPassThoughTheyDidNotPoll(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	l.call(4)
@@ -91,7 +91,7 @@ func TestQueueRetryAfter(t *testing.T) {
 	assert.Equal(t, 300*time.Millisecond, l.queue.RetryAfter(l.now, 1, -time.Second))
 }
 
-func TestTheTicketOfARefusalTellsWhenToRetry(t *testing.T) {
+func TestReservationOfARefusalTellsWhenToRetry(t *testing.T) {
 	t.Parallel()
 	rules := map[string]flow.Rule{
 		"throttle": throttle(10, 250*time.Millisecond), "bucket": bucket(10, 2), "closed": throttle(0, time.Hour),

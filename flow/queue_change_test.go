@@ -44,7 +44,7 @@ func TestQueueUnderAChangedRule(t *testing.T) {
 	}
 }
 
-func TestQueueKeepsItsLastTurnOverAChangedRule(t *testing.T) {
+func TestQueueKeepsItsLastPassOverAChangedRule(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	l.arrive(1)
@@ -55,7 +55,7 @@ func TestQueueKeepsItsLastTurnOverAChangedRule(t *testing.T) {
 	assert.Equal(t, []time.Duration{0, 500 * time.Millisecond}, l.times())
 }
 
-func TestQueueKnowsOutdatedTerms(t *testing.T) {
+func TestQueueAnswersAnOlderVersionWithStale(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	old := l.terms
@@ -70,7 +70,7 @@ func TestQueueKnowsOutdatedTerms(t *testing.T) {
 	assert.Equal(t, every(10*time.Millisecond, 3), l.times(), "by the newer terms")
 }
 
-func TestQueueTakesOverNewerTermsWithACall(t *testing.T) {
+func TestQueueAdoptsANewerVersionWithACall(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	newer := compile(t, throttle(100, time.Minute), 2)

@@ -48,7 +48,7 @@ func TestQueueCancelledWaits(t *testing.T) {
 	}
 }
 
-func TestQueueCancelledTooLate(t *testing.T) {
+func TestWaiterCancelledTooLateHasItsReservation(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	l.call(3)

@@ -265,7 +265,7 @@ func TestQueueBehavesLikeItsModel(t *testing.T) {
 
 // Whatever the limit and the times of arrival: turns are as far apart as their
 // tokens take, in the order of arrival, and never further off than MaxWait.
-func TestQueueTurnsAreSpaced(t *testing.T) {
+func TestQueueSpacesItsPasses(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Float64Range(0.1, 2000).Draw(t, "limit")

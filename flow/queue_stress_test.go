@@ -48,7 +48,7 @@ func await(ctx context.Context, c clock.Clock, q *flow.Queue, compiled *flow.Com
 	}
 }
 
-func TestQueueOfGoroutinesGoesInTurn(t *testing.T) {
+func TestQueueServesGoroutinesInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const callers, spacing = 200, 10 * time.Millisecond
@@ -72,7 +72,7 @@ func TestQueueOfGoroutinesGoesInTurn(t *testing.T) {
 	})
 }
 
-func TestQueueOfGoroutinesLosesNoTurnToWhoGivesUp(t *testing.T) {
+func TestQueueLosesNoPassToGoroutinesThatGiveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const callers, spacing = 200, 10 * time.Millisecond

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-func TestQueueSpacesTurnsEvenly(t *testing.T) {
+func TestQueueSpacesPassesEvenly(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []float64{0.1, 0.5, 1, 2.5, 3, 7, 100, 333.3, 1000, 5000, 123_456.7, 700_000, 123_456_789} {
 		const calls = 2000
@@ -56,7 +56,7 @@ func TestQueueOfOtherWindows(t *testing.T) {
 	}
 }
 
-func TestQueueTurnIsNoEarlierThanTheArrival(t *testing.T) {
+func TestQueueLetsNoCallPassBeforeItsArrival(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Second))
 	for _, at := range []float64{0, 0.2, 5, 5.9, 6.5, 100} {

@@ -54,7 +54,7 @@ func TestReserveDecidesLikeJoin(t *testing.T) {
 	}
 }
 
-func TestReserveOfOutdatedTerms(t *testing.T) {
+func TestReserveOfAnOlderVersionIsStale(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(10, time.Second))
 	old := l.terms
@@ -66,7 +66,7 @@ func TestReserveOfOutdatedTerms(t *testing.T) {
 
 // A rule that becomes a shadow lets everyone go; one that ceases to be one goes
 // on behind the turns that were reserved.
-func TestReserveAndWaitInTurn(t *testing.T) {
+func TestWaitersPassAfterReservations(t *testing.T) {
 	t.Parallel()
 	for name, of := range queues(time.Minute) {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestReserveAndWaitInTurn(t *testing.T) {
 	}
 }
 
-func TestReserveGrantsTheTurnsOfWaiters(t *testing.T) {
+func TestReserveLetsWaitersPass(t *testing.T) {
 	t.Parallel()
 	for name, r := range queues(time.Minute) {
 		l := newTestQueue(t, r)

@@ -96,7 +96,7 @@ func TestWindowStatusIsWhatPasses(t *testing.T) {
 }
 
 // The same of queues: as many calls as they say get a turn in time.
-func TestQueueStatusIsWhatGetsATurn(t *testing.T) {
+func TestQueueStatusIsWhatPasses(t *testing.T) {
 	t.Parallel()
 	rules := map[string]func(limit float64) flow.Rule{
 		"throttle":             func(limit float64) flow.Rule { return throttle(limit, 0) },

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-func TestBucketLetsTheBurstGoAndThenAsTokensFlowIn(t *testing.T) {
+func TestBucketPassesTheBurstAndThenItsRate(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, patient(bucket(10, 3), time.Second))
 	l.call(20)
@@ -31,7 +31,7 @@ func TestBucketDoesNotLetSmallCallsOvertake(t *testing.T) {
 	assert.IsIncreasing(t, l.ids())
 }
 
-func TestBucketWithOverdraftMakesThoseBehindPay(t *testing.T) {
+func TestOverdraftDelaysTheCallsBehind(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, patient(overdraft(10, 3), time.Minute))
 	for _, n := range []int32{10, 20, 1, 1} {

@@ -138,7 +138,7 @@ func TestBucketBehavesLikeItsModel(t *testing.T) {
 
 // In any interval of length t no more than burst + limit·t tokens pass, a
 // nanosecond's worth aside, whatever the rule and the times.
-func TestBucketHoldsItsCeilingOverEveryInterval(t *testing.T) {
+func TestBucketHoldsItsLimitOverEveryInterval(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := bucket(rapid.Float64Range(0.01, 5000).Draw(t, "limit"), rapid.Float64Range(1, 50).Draw(t, "burst"))

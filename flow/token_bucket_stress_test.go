@@ -60,7 +60,7 @@ func TestBucketPassesItsTokensToManyGoroutinesExactly(t *testing.T) {
 
 // Many goroutines move the time on themselves, so that instants come in any
 // order: what has passed in the end is what the rule allows.
-func TestBucketHoldsItsCeilingWhateverTheInterleaving(t *testing.T) {
+func TestBucketHoldsItsLimitWhateverTheInterleaving(t *testing.T) {
 	t.Parallel()
 	const callers, calls, limit, burst = 64, 400, 10_000, 50
 	compiled := compile(t, bucket(limit, burst), 1)
@@ -83,7 +83,7 @@ func TestBucketHoldsItsCeilingWhateverTheInterleaving(t *testing.T) {
 	assert.Greater(t, float64(passed.Load()), want-burst-1, "nothing is lost: it never was full again")
 }
 
-func TestBucketOfGoroutinesGoesInTurn(t *testing.T) {
+func TestBucketServesGoroutinesInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const callers, spacing = 200, 10 * time.Millisecond

@@ -184,7 +184,7 @@ func TestWarmingBucketOfLimitZero(t *testing.T) {
 
 // The room is how many calls get a turn within the time that they may wait, and
 // it is one more when it is said to be.
-func TestWarmingBucketRoomIsWhatPasses(t *testing.T) {
+func TestWarmingBucketRemainingIsWhatPasses(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := warmingBucket(rapid.Float64Range(0.5, 100).Draw(t, "limit"), 5*time.Second)

@@ -245,7 +245,7 @@ func TestRefusedCallsAloneDoNotWarm(t *testing.T) {
 	assert.Less(t, limit, 60.0, "10 a second have passed for 20 s, and it takes 50 s to warm it up")
 }
 
-func TestThrottleWarmsUpHoweverFewTurnsAStepHas(t *testing.T) {
+func TestThrottleWarmsUpWithFewCallsInAStep(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		limit, coldFactor float64
@@ -317,7 +317,7 @@ func warmAfter(rule flow.Rule, n int32) time.Duration {
 
 // Whatever the rule and however large its calls, under overload as much passes in the
 // end as the limit has room for in whole calls, and never more than the ceilings allow.
-func TestWindowGetsWarmUnderOverloadAndStaysBelowItsCeilings(t *testing.T) {
+func TestWindowUnderOverloadWarmsUpWithinItsEffectiveLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rule, n := anyWarmUp(t)

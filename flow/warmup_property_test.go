@@ -14,7 +14,7 @@ import (
 
 // Whatever happens, the ceiling stays between cold and warm, and what the
 // window holds below the highest that it had while it filled.
-func TestWarmingWindowStaysBelowItsCeiling(t *testing.T) {
+func TestWarmingWindowStaysWithinItsEffectiveLimit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := flow.Rule{

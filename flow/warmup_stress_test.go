@@ -14,7 +14,7 @@ import (
 
 // However many goroutines make calls of however many tokens, and give some back: no
 // window holds more than the limit, and on average not more than the ceiling passes.
-func TestCeilingsHoldForLargeCallsOfManyGoroutines(t *testing.T) {
+func TestLimitsHoldForLargeCallsOfManyGoroutines(t *testing.T) {
 	t.Parallel()
 	const (
 		limit, buckets = 100, 10

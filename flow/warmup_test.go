@@ -32,7 +32,7 @@ func TestWindowWarmsUpByTheVectors(t *testing.T) {
 }
 
 // No second, of whatever phase, passes more than the ceilings it spans.
-func TestWindowStaysBelowTheCeilingFromAnyPhase(t *testing.T) {
+func TestWarmingWindowStaysWithinItsLimitFromAnyPhase(t *testing.T) {
 	t.Parallel()
 	ceilings := []int{334, 350, 368, 389, 414}
 	for phase := range 10 {
@@ -168,7 +168,7 @@ func TestWindowGivenBackDoesNotWarm(t *testing.T) {
 }
 
 // Every rule that validation lets through has ceilings that are numbers.
-func TestEveryValidWarmUpHasACeiling(t *testing.T) {
+func TestEveryValidWarmUpHasAnEffectiveLimit(t *testing.T) {
 	t.Parallel()
 	limits := []float64{math.SmallestNonzeroFloat64, 1e-300, 1e-100, 1e-12, 1e-6, 0.1, 1, 1000, flow.MaxLimit}
 	factors := []float64{math.Nextafter(1, 2), 1 + 1e-12, 1 + 1e-6, 1.1, 3, 1e6, 1e100, 1e300, math.MaxFloat64}

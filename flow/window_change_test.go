@@ -25,7 +25,7 @@ func TestWindowUnderAChangedLimit(t *testing.T) {
 	assert.Equal(t, 1, g.pass(9), "eight have left, two are in it")
 }
 
-func TestWindowAdoptsTermsAtOnce(t *testing.T) {
+func TestWindowAdoptsANewVersionAtOnce(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(10))
 	g.change(func(r *flow.Rule) { r.Limit = 3 })
@@ -35,7 +35,7 @@ func TestWindowAdoptsTermsAtOnce(t *testing.T) {
 	assert.Equal(t, int64(3), remaining)
 }
 
-func TestWindowKnowsWhatIsOutdated(t *testing.T) {
+func TestWindowAnswersAnOlderVersionWithStale(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(10))
 	g.moveTo(550 * time.Millisecond)
@@ -61,7 +61,7 @@ func TestWindowKnowsWhatIsOutdated(t *testing.T) {
 	assert.Equal(t, rule.Stale, g.take(1), "newer terms, but of an earlier bucket")
 }
 
-func TestWindowGeometryChanges(t *testing.T) {
+func TestWindowKeepsItsCountOverChangedBuckets(t *testing.T) {
 	t.Parallel()
 	type step struct {
 		at   float64 // seconds

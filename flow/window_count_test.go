@@ -51,7 +51,7 @@ func TestWindowCountsWhatPassedElsewhere(t *testing.T) {
 	assert.Equal(t, rule.Pass, check(5), "it leaves with its bucket")
 }
 
-func TestWindowCountNeverFails(t *testing.T) {
+func TestWindowCountsAlsoBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(5))
 	old, early := g.compiled, g.now

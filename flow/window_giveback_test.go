@@ -75,7 +75,7 @@ func TestWindowGiveBack(t *testing.T) {
 
 // A token that was taken before a change of geometry may be given back in a
 // later bucket than the one it was moved to.
-func TestWindowGiveBackOverAChangeOfGeometry(t *testing.T) {
+func TestWindowGiveBackReachesChangedBuckets(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, flow.Rule{Resource: "r", Limit: 5, Buckets: 1})
 	old := g.compiled

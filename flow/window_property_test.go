@@ -116,7 +116,7 @@ func TestWindowBehavesLikeItsModel(t *testing.T) {
 
 // Over any change of its geometry, a window counts what it held no shorter
 // than it was going to, and once that has left it is exact again.
-func TestWindowNeverOverAdmitsOverAChangeOfGeometry(t *testing.T) {
+func TestWindowNeverExceedsItsLimitOverChangedBuckets(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := &book{gate: newGate(t, reject(8))}

@@ -103,7 +103,7 @@ func TestWindowBeforeTheEpochOfClocks(t *testing.T) {
 	}
 }
 
-func TestTermsKnowTheirRule(t *testing.T) {
+func TestCompiledRuleReturnsItsRule(t *testing.T) {
 	t.Parallel()
 	rule := reject(5).WithDefaults()
 	assert.Equal(t, rule, flow.Compile(rule, 1).Rule())
