@@ -150,7 +150,7 @@ type gateWaiter struct {
 	call rule.Call
 }
 
-func (w *gateWaiter) Turn(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
+func (w *gateWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
 	if opens := clock.Instant(w.of.rule.OpensAt); now < opens {
 		return 0, opens.Sub(now), rule.Wait
 	}

@@ -15,24 +15,24 @@ import (
 // and counts the same calls, whatever else of it changes. What it counts for each
 // resource by itself is in the ruleStates of the resources.
 type activeRule struct {
-	key     rule.Key
-	pattern *match.Pattern // of a rule that has one
-	related string         // the resource whose passes it counts, if not its own
-	shares  bool           // it has one limiter for all of its resources
-	matched atomic.Bool    // a call, as far as anybody has looked
+	key           rule.Key
+	pattern       *match.Pattern // of a rule that has one
+	related       string         // the resource whose passes it counts, if not its own
+	sharesLimiter bool           // it has one limiter for all of its resources
+	matched       atomic.Bool    // a call, as far as anybody has looked
 
 	forced      atomic.Pointer[string] // the state that an operator has forced; nil for none
 	transitions *transitions           // of the shared limiter, of a kind that has states; else nil
 
 	// ruleStore.mu guards what follows.
-	rule   rule.Rule   // the version in force, or about to be
-	target rule.Target // of it
-	gone   bool
+	rule    rule.Rule   // the version in force, or about to be
+	target  rule.Target // of it
+	removed bool
 
 	// registry.upkeep guards what follows.
-	shared        versionedLimiter // for all resources together; none when each has its own
-	guarded, busy *resource        // that it names, as the guarded and as the related one
-	present       *ruleState       // while a plan is made: its state for that resource
+	shared                           versionedLimiter // for all resources together; none when each has its own
+	guardedResource, relatedResource *resource        // that it names, as the guarded and as the related one
+	present                          *ruleState       // while a plan is made: its state for that resource
 }
 
 // newActiveRule returns a rule that comes into force.
@@ -44,8 +44,8 @@ func newActiveRule(r rule.Rule) *activeRule {
 		pattern, _ := match.Compile(a.target.Match)
 		a.pattern = &pattern
 	}
-	a.shares = a.pattern == nil || a.target.Shared || a.related != ""
-	if a.shares {
+	a.sharesLimiter = a.pattern == nil || a.target.Shared || a.related != ""
+	if a.sharesLimiter {
 		a.transitions = newTransitions(r)
 	}
 	return a
@@ -62,7 +62,7 @@ func newTransitions(r rule.Rule) *transitions {
 
 func (a *activeRule) hasPattern() bool { return a.pattern != nil }
 
-func (a *activeRule) isGone() bool { return a.gone }
+func (a *activeRule) isRemoved() bool { return a.removed }
 
 // sharedName is the resource that changes of the shared limiter's state are reported
 // for: the one resource, or the pattern.
@@ -143,7 +143,7 @@ type removedRule struct {
 // keep remembers a rule that was removed, and forgets those that have nothing to tell
 // any more, or are too many.
 func (r *removedRules) keep(a *activeRule, now clock.Instant) {
-	if !a.shares || a.related != "" {
+	if !a.sharesLimiter || a.related != "" {
 		return
 	}
 	if r.byKey == nil {
@@ -204,7 +204,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 			c.changed++
 			present.rule, present.target = change.To, change.To.Target()
 			c.updated = append(c.updated, present)
-			c.mark(present)
+			c.notePattern(present)
 		default:
 			c.changed++
 			before := e.rules.removed.take(change.Key, change.To.Target()) // it may come back
@@ -215,7 +215,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 		}
 	}
 	if c.hasPatterns() {
-		e.rules.patterns = slices.DeleteFunc(e.rules.patterns, (*activeRule).isGone)
+		e.rules.patterns = slices.DeleteFunc(e.rules.patterns, (*activeRule).isRemoved)
 		slices.SortFunc(e.rules.patterns, byKey)
 	}
 	return c
@@ -224,7 +224,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 // addRule puts a rule in force, which goes on from a removed one if there is one.
 func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activeRule {
 	a := newActiveRule(r)
-	if a.shares {
+	if a.sharesLimiter {
 		env := limiterEnv{e, c.version, c.now}
 		if before == nil || !env.restore(a, before) {
 			a.shared = env.newLimiter(a, r, a.sharedName(), a.transitions)
@@ -235,22 +235,22 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activ
 		e.rules.patterns = append(e.rules.patterns, a)
 	}
 	c.entering = append(c.entering, a)
-	c.mark(a)
+	c.notePattern(a)
 	return a
 }
 
 func (e *Engine) dropRule(c *ruleChange, a *activeRule) {
-	a.gone = true
+	a.removed = true
 	if delete(e.rules.active, a.key); len(e.rules.active) == 0 {
 		e.rules.active = make(map[rule.Key]*activeRule) // a map does not get smaller
 	}
 	e.rules.removed.keep(a, c.now)
 	c.leaving = append(c.leaving, a)
-	c.mark(a)
+	c.notePattern(a)
 }
 
-// mark notes the pattern of a rule that changes.
-func (c *ruleChange) mark(a *activeRule) {
+// notePattern notes the pattern of a rule that changes.
+func (c *ruleChange) notePattern(a *activeRule) {
 	if a.hasPattern() {
 		c.patterns = append(c.patterns, *a.pattern)
 	}

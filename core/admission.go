@@ -81,7 +81,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 		if after, waits := a.stillWaits(); waits {
 			return after, nil
 		}
-		a.resource = a.resource.again(a.name)
+		a.resource = a.resource.lookUpAgain(a.name)
 		plan := a.resource.planNow()
 		if plan == nil {
 			return 0, ErrClosed
@@ -201,9 +201,9 @@ func (a *admission) refusedWaiting(ctx context.Context, c *chain, opts []Option)
 // that.
 func (a *admission) stillWaits() (after time.Duration, waits bool) {
 	if a.waiter == nil {
-		return a.rates.Turn(a.call.Now)
+		return a.rates.Poll(a.call.Now)
 	}
-	ticket, after, decision := a.waiter.Turn(a.call.Now)
+	ticket, after, decision := a.waiter.Poll(a.call.Now)
 	switch decision {
 	case rule.Wait:
 		return after, true
@@ -359,9 +359,9 @@ func (e *Engine) patience(ctx context.Context, noWait bool) time.Duration {
 	return endless
 }
 
-// givenUp returns why a call need not wait any longer: the error of its context, or
+// waitError returns why a call need not wait any longer: the error of its context, or
 // ErrClosed; nil when it has to.
-func (e *Engine) givenUp(ctx context.Context) error {
+func (e *Engine) waitError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (a *Arrival) Proceed() (after time.Duration, done bool) {
 	a.admission.call.Now = engine.clock.Now()
 	after, a.err = a.admission.proceed(a.ctx, a.opts)
 	if a.admission.passed == nil && a.err == nil { // it waits
-		a.err = engine.givenUp(a.ctx)
+		a.err = engine.waitError(a.ctx)
 	}
 	if a.done = a.err != nil || a.admission.passed != nil; a.done {
 		a.admission.end()

@@ -13,22 +13,22 @@ type attachments struct {
 // caller holds g.upkeep, as for all that follows.
 func (g *registry) attach(a *activeRule) {
 	if name := a.target.Resource; name != "" {
-		a.guarded = g.named(name)
-		a.guarded.attached.guards = append(a.guarded.attached.guards, a)
+		a.guardedResource = g.resourceOfRule(name)
+		a.guardedResource.attached.guards = append(a.guardedResource.attached.guards, a)
 	}
 	if a.related != "" {
-		a.busy = g.named(a.related)
-		a.busy.attached.counts = append(a.busy.attached.counts, a)
+		a.relatedResource = g.resourceOfRule(a.related)
+		a.relatedResource.attached.counts = append(a.relatedResource.attached.counts, a)
 	}
 }
 
-// named returns the resource of a name that a rule names.
-func (g *registry) named(name string) *resource {
+// resourceOfRule returns the resource of a name that a rule names.
+func (g *registry) resourceOfRule(name string) *resource {
 	var made *resource
-	book := g.spill.patterns.Load()
+	patterns := g.overflow.patterns.Load()
 	r := g.table.get(name) // nobody forgets it now
 	if r == nil || r.evicted.Load() {
-		made = g.newcomer(name, book)
+		made = g.newResourceFor(name, patterns)
 	}
 	if made == nil && r.attached != nil {
 		return r
@@ -38,22 +38,22 @@ func (g *registry) named(name string) *resource {
 	if made != nil {
 		if r = g.present(name); r == nil {
 			r = made
-			g.put(r, book, g.engine.clock.Now())
+			g.put(r, patterns, g.engine.clock.Now())
 		}
 	}
 	r.attached = new(attachments)
-	g.ruled++
+	g.attachedCount++
 	return r
 }
 
 // detach removes the rules that are gone from a resource, all at once.
 func (g *registry) detach(r *resource) {
-	r.attached.guards = slices.DeleteFunc(r.attached.guards, (*activeRule).isGone)
-	r.attached.counts = slices.DeleteFunc(r.attached.counts, (*activeRule).isGone)
+	r.attached.guards = slices.DeleteFunc(r.attached.guards, (*activeRule).isRemoved)
+	r.attached.counts = slices.DeleteFunc(r.attached.counts, (*activeRule).isRemoved)
 	if len(r.attached.guards)+len(r.attached.counts) == 0 {
 		r.attached = nil
 		g.mu.Lock()
-		g.ruled--
+		g.attachedCount--
 		g.mu.Unlock()
 	}
 }

@@ -75,7 +75,7 @@ func waitOrderOf(limiter versionedLimiter) waitOrder {
 // What the way of a call through flow rules is made of.
 type (
 	rateMember       = flow.Member
-	rateTicket       = flow.Ticket
+	rateTicket       = flow.Reservation
 	rateReservations = flow.Reservations
 	rateAdmission    = flow.Admission
 )
@@ -88,7 +88,7 @@ func (c *chain) add(members []rateMember, entry *plannedEntry, wide bool) []rate
 		return members
 	}
 	c.refusals = append(c.refusals, &entry.state.refusals)
-	return append(members, rateMember{Limiter: limiter, Wide: wide})
+	return append(members, rateMember{Limiter: limiter, Shared: wide})
 }
 
 // finish completes the chain.

@@ -45,7 +45,7 @@ func TestDocumentCreatedFirstKeepsItsNamesWhenItIsEdited(t *testing.T) {
 	assert.EqualValues(t, 4, status[1].Created)
 }
 
-func TestDocumentMadeAgainWithTheSameBytesIsANewcomer(t *testing.T) {
+func TestDocumentMadeAgainWithTheSameBytesIsANewOne(t *testing.T) {
 	source := newMemory("memory")
 	e, rejected := follow(t, source)
 	same := []byte(text("x", 1))

@@ -19,7 +19,7 @@ import (
 // is refused has a window that is full when all have been decided. What a call took
 // and had to give back is missed by nobody; of shared windows that overlap, only if
 // the scheduler stops the call in between.
-func TestConcurrentCallsLeaveNoRoomThatOneOfThemWasRefused(t *testing.T) {
+func TestNoCallIsRefusedATokenThatAnotherGivesBack(t *testing.T) {
 	own := flow.Rule{Name: "own", Match: "*", Limit: 3}
 	all := flow.Rule{Name: "all", Match: "*", Shared: true, Limit: 20}
 	some := flow.Rule{Name: "some", Match: "[ab]*", Shared: true, Limit: 7, Algorithm: flow.FixedWindow}

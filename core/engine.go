@@ -33,7 +33,7 @@ type Engine struct {
 	journal    journal
 
 	rules   ruleStore
-	sources sourceBook
+	sources sourceList
 	running sync.WaitGroup // the goroutines of the engine
 }
 
@@ -132,8 +132,8 @@ func (r *Resource) Entry(ctx context.Context, opts ...Option) (Guard, error) {
 // if there was no room for it.
 func (r *Resource) current() *resource {
 	present := r.present.Load()
-	if present.evicted.Load() || present.account == r.engine.resources.overflow.account {
-		present = r.engine.resources.find(r.name)
+	if present.evicted.Load() || present.resourceStats == r.engine.resources.overflowResource.resourceStats {
+		present = r.engine.resources.getOrAdd(r.name)
 		r.present.Store(present)
 	}
 	return present

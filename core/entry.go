@@ -43,7 +43,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		default: // a window has seen another goroutine's later instant, or newer rules
 			now = c.rates.LaterThan(e.clock.Now())
 		}
-		r = r.again(name)
+		r = r.lookUpAgain(name)
 	}
 }
 
@@ -66,7 +66,7 @@ func (r *resource) enterQueue(
 		}
 		c.rates.GiveBackAll(now, tokens, ticket, nil)
 	case rule.Block:
-		wait := c.rates.RetryAfterTicket(which, ticket, now, tokens, r.engine.patience(ctx, noWait))
+		wait := c.rates.RetryAfterReservation(which, ticket, now, tokens, r.engine.patience(ctx, noWait))
 		return Guard{}, r.block(now, c.refusals[which].refuse(wait))
 	}
 	return r.admit(ctx, name, now, tokens, opts)
@@ -85,7 +85,7 @@ func (r *resource) enterQueues(
 		}
 		c.rates.GiveBackAll(now, tokens, ticket, &reserved)
 	case rule.Block:
-		wait := c.rates.RetryAfterTicket(which, ticket, now, tokens, r.engine.patience(ctx, isNoWait(opts)))
+		wait := c.rates.RetryAfterReservation(which, ticket, now, tokens, r.engine.patience(ctx, isNoWait(opts)))
 		return Guard{}, r.block(now, c.refusals[which].refuse(wait))
 	}
 	return r.admit(ctx, name, now, tokens, opts)
@@ -146,7 +146,7 @@ func (r *resource) enterRates(
 	}
 	var wait time.Duration
 	if patience := r.engine.patience(ctx, isNoWait(opts)); c.rates.CanWait() {
-		wait = c.rates.RetryAfterTicket(which, ticket, call.Now, call.Tokens, patience)
+		wait = c.rates.RetryAfterReservation(which, ticket, call.Now, call.Tokens, patience)
 	} else {
 		wait = c.rates.RetryAfter(which, call.Now, call.Tokens, patience)
 	}
@@ -198,7 +198,7 @@ func (c *chain) followUp(r *resource, call *rule.Call, opts []Option, tickets []
 // room has found one: then nothing is counted.
 func (r *resource) pass(now clock.Instant) bool {
 	r.node.Pass(now)
-	if r.evicted.Load() && !r.isOutside() {
+	if r.evicted.Load() && !r.stillOverflows() {
 		r.node.TakeBack(now)
 		return false
 	}

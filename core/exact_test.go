@@ -66,7 +66,7 @@ func (p *passes) worst(window, alignment time.Duration) (worst int) {
 	return worst
 }
 
-func TestSixtyFourGoroutinesNeverExceedTheCeiling(t *testing.T) {
+func TestSixtyFourGoroutinesNeverExceedTheLimit(t *testing.T) {
 	const limit, seconds = 1000, 5
 	for _, rules := range [][]flow.Rule{
 		{{Resource: "r", Limit: limit}},
@@ -106,7 +106,7 @@ func TestSixtyFourGoroutinesNeverExceedTheCeiling(t *testing.T) {
 	}
 }
 
-func TestTheStatisticsOfASecondAgreeWithItsCeiling(t *testing.T) {
+func TestStatisticsOfASecondAgreeWithItsLimit(t *testing.T) {
 	ticks := newTicking(time.Microsecond)
 	e := core.New(core.Config{Clock: ticks, Logger: quiet})
 	defer e.Close()

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-func TestExplainTellsWhatACallIsHeldAgainst(t *testing.T) {
+func TestExplainTellsTheRulesOfACall(t *testing.T) {
 	e, _ := newEngine(t,
 		flow.Rule{Name: "shadow", Match: "orders:*", Limit: 1, Shadow: true},
 		flow.Rule{Name: "window", Resource: "orders:create", Limit: 10},
@@ -44,7 +44,7 @@ func TestExplainingRemembersNoNames(t *testing.T) {
 	assert.Empty(t, e.Snapshot().Resources)
 }
 
-func TestOnlyOriginsThatRulesNameAreTold(t *testing.T) {
+func TestExplainShowsOnlyOriginsThatRulesName(t *testing.T) {
 	e, _ := newEngine(t,
 		flow.Rule{Name: "mobile", Resource: "orders:create", Limit: 3, Origin: "mobile"},
 		flow.Rule{Name: "others", Resource: "orders:create", Limit: 1, Origin: flow.OtherOrigins},

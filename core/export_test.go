@@ -18,8 +18,8 @@ type Imposed struct {
 func (e *Engine) Impose(resource string, rules ...Imposed) {
 	r := e.resources.get(resource)
 	g := &e.resources
-	g.upkeep.Lock()
-	defer g.upkeep.Unlock()
+	g.swapMu.Lock()
+	defer g.swapMu.Unlock()
 	var p planner
 	for _, of := range rules {
 		state := &ruleState{limiter: versionedLimiter{of.Limiter, of.Limiter}}

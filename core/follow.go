@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 )
 
-// followed is a source that is followed, and the sink that it writes to.
-type followed struct {
+// followedSource is a source that is followed, and the sink that it writes to.
+type followedSource struct {
 	engine *Engine
 	name   string
 	index  int // among the sources of the engine
@@ -54,7 +54,7 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 	}
 	f := e.sources.find(source.Name())
 	if f == nil {
-		f = &followed{engine: e, name: source.Name(), index: len(e.sources.list), since: e.clock.Now()}
+		f = &followedSource{engine: e, name: source.Name(), index: len(e.sources.list), since: e.clock.Now()}
 		f.source = e.rules.book.Source(f.name)
 		e.sources.list = append(e.sources.list, f)
 	}
@@ -76,9 +76,9 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 }
 
 // Apply is the engine's side of [Sink].
-func (f *followed) Apply(change Change) { f.engine.report(f.apply(change)) }
+func (f *followedSource) Apply(change Change) { f.engine.report(f.apply(change)) }
 
-func (f *followed) apply(change Change) outcome {
+func (f *followedSource) apply(change Change) outcome {
 	e := f.engine
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
@@ -113,7 +113,7 @@ func delivery(change Change) ruleset.Delivery {
 }
 
 // Disconnected is the engine's side of [Sink].
-func (f *followed) Disconnected(err error) {
+func (f *followedSource) Disconnected(err error) {
 	defer f.engine.journal.flush(f.engine.clock.Now(), false)
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
@@ -124,7 +124,7 @@ func (f *followed) Disconnected(err error) {
 }
 
 // connect notes that the source could be read, or why not.
-func (f *followed) connect(err error) {
+func (f *followedSource) connect(err error) {
 	now := f.engine.clock.Now()
 	switch connected := err == nil; {
 	case connected && !f.connected:
@@ -143,7 +143,7 @@ func (f *followed) connect(err error) {
 }
 
 // ended notes that the source is not followed any longer, and why.
-func (f *followed) ended(err error) {
+func (f *followedSource) ended(err error) {
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
 	if f.connected || f.ctx.Err() == nil {

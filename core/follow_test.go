@@ -117,7 +117,7 @@ func TestDocumentsComeAndGo(t *testing.T) {
 	assert.Empty(t, *rejected)
 }
 
-func TestABadDocumentKeepsItsLastGoodVersionAndHoldsNobodyBack(t *testing.T) {
+func TestABadDocumentKeepsItsLastGoodVersionAndDelaysNoOther(t *testing.T) {
 	source := newMemory("memory")
 	e, rejected := follow(t, source)
 	source.put(complete(

@@ -31,7 +31,7 @@ func apart(t *testing.T, passes []clock.Instant, distance time.Duration, queue s
 	}
 }
 
-func TestPassesKeepTheirDistanceInEveryQueue(t *testing.T) {
+func TestPassesAreSpacedInEveryQueue(t *testing.T) {
 	own := flow.Rule{Name: "own", Match: "*", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second}
 	shared := flow.Rule{Name: "shared", Match: "*", Shared: true, Limit: 100, Algorithm: flow.Throttle, MaxWait: time.Second}
 	half := flow.Rule{Name: "half", Match: "[a-e]*", Shared: true, Limit: 40, Algorithm: flow.Throttle, MaxWait: time.Second}
@@ -70,7 +70,7 @@ func TestPassesKeepTheirDistanceInEveryQueue(t *testing.T) {
 	}
 }
 
-func TestSeveralQueuesLetCallsPassAtThePaceOfTheSlowest(t *testing.T) {
+func TestSeveralQueuesPassAtTheRateOfTheSlowest(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		passed := make([]time.Duration, 10)
 		comeInOrder(t, e, passed).Wait()
@@ -112,7 +112,7 @@ func TestNoQueueLetsACallWaitLongerThanItsMaxWait(t *testing.T) {
 	)
 }
 
-func TestACancelledCallLosesNoTurnOfAnyQueue(t *testing.T) {
+func TestACancelledCallLosesNoPassOfAnyQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		const callers = 10
 		start := time.Now()
@@ -145,7 +145,7 @@ func TestACancelledCallLosesNoTurnOfAnyQueue(t *testing.T) {
 	}, named("a", throttle("r", 2, time.Minute)), named("b", throttle("r", 1, time.Minute)))
 }
 
-func TestAWindowThatRefusesAtTheTurnLosesNoTurnOfAnyQueue(t *testing.T) {
+func TestAWindowThatRefusesAfterTheWaitLosesNoPassOfAnyQueue(t *testing.T) {
 	r := newTraffic(t,
 		named("a", throttle("r", 10, time.Second)), named("b", throttle("r", 5, time.Second)),
 		flow.Rule{Name: "window", Match: "*", Shared: true, Limit: 2, Algorithm: flow.FixedWindow},
@@ -203,7 +203,7 @@ func TestCallsInSeveralQueuesNeverWaitForEachOther(t *testing.T) {
 	}, rules(0)...)
 }
 
-func TestManyGoroutinesKeepTheDistanceInEveryQueue(t *testing.T) {
+func TestManyGoroutinesAreSpacedInEveryQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		var mu sync.Mutex
 		var all []clock.Instant

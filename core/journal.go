@@ -28,7 +28,7 @@ type journal struct {
 	swapsAt    clock.Instant
 	swaps      int // that are not logged yet
 	swap       Swap
-	origin     origin
+	cause      swapCause
 	many       bool
 	rejections map[ruleset.DocumentKey]*rejections
 	scheduled  bool // somebody will flush it within a second, and again while there is more
@@ -41,8 +41,8 @@ type rejections struct {
 	pending  *Rejection // to be logged when its time has come
 }
 
-// origin says what brought about a swap.
-type origin struct {
+// swapCause says what brought about a swap.
+type swapCause struct {
 	sources   []string // "code" for rules from code
 	documents []string // with their revisions, the first few
 	more      int      // documents that are not among these
@@ -51,20 +51,20 @@ type origin struct {
 
 // isMany says whether so many removed rules are worth a warning: half of what there
 // was, or a hundred.
-func (o origin) isMany(removed int) bool {
+func (o swapCause) isMany(removed int) bool {
 	return removed >= manyRemovals || removed > 0 && 2*removed >= o.rules
 }
 
-// swapOrigin returns the origin of a change.
-func swapOrigin(from ruleset.Origin) origin {
-	o := origin{sources: []string{from.Source}, rules: from.Rules}
+// causeOf returns the origin of a change.
+func causeOf(from ruleset.Origin) swapCause {
+	o := swapCause{sources: []string{from.Source}, rules: from.Rules}
 	for _, name := range from.Documents {
 		o.addName(name)
 	}
 	return o
 }
 
-func (o *origin) addName(name string) {
+func (o *swapCause) addName(name string) {
 	if len(o.documents) < loggedNames {
 		o.documents = append(o.documents, name)
 	} else {
@@ -72,7 +72,7 @@ func (o *origin) addName(name string) {
 	}
 }
 
-func (o *origin) add(next origin) {
+func (o *swapCause) add(next swapCause) {
 	for _, source := range next.sources {
 		if !slices.Contains(o.sources, source) {
 			o.sources = append(o.sources, source)
@@ -85,7 +85,7 @@ func (o *origin) add(next origin) {
 }
 
 // addSwap takes note of a swap.
-func (j *journal) addSwap(swap Swap, from origin) {
+func (j *journal) addSwap(swap Swap, from swapCause) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.many = j.many || from.isMany(swap.Removed)
@@ -93,7 +93,7 @@ func (j *journal) addSwap(swap Swap, from origin) {
 	swap.Changed += j.swap.Changed
 	swap.Removed += j.swap.Removed
 	j.swap = swap
-	j.origin.add(from)
+	j.cause.add(from)
 	j.swaps++
 }
 
@@ -176,7 +176,7 @@ func (j *journal) due(now clock.Instant, all bool) (lines []line) {
 	defer j.mu.Unlock()
 	if j.swaps > 0 && (all || isDue(j.swapsAt, now)) {
 		lines = append(lines, j.swapLine())
-		j.swapsAt, j.swaps, j.swap, j.origin, j.many = now, 0, Swap{}, origin{}, false
+		j.swapsAt, j.swaps, j.swap, j.cause, j.many = now, 0, Swap{}, swapCause{}, false
 	}
 	for key, of := range j.rejections {
 		switch {
@@ -200,7 +200,7 @@ func isDue(last, now clock.Instant) bool {
 func (j *journal) swapLine() line {
 	l := line{level: slog.LevelInfo, message: "penstock: rules swapped", attrs: []slog.Attr{
 		slog.Uint64("revision", j.swap.Revision),
-		slog.String("source", strings.Join(j.origin.sources, ", ")),
+		slog.String("source", strings.Join(j.cause.sources, ", ")),
 		slog.Int("rules", j.swap.Rules),
 		slog.Int("added", j.swap.Added),
 		slog.Int("changed", j.swap.Changed),
@@ -210,11 +210,11 @@ func (j *journal) swapLine() line {
 	if j.many {
 		l.level, l.message = slog.LevelWarn, "penstock: rules swapped, many were removed"
 	}
-	if len(j.origin.documents) > 0 {
-		l.attrs = append(l.attrs, slog.Any("documents", j.origin.documents))
+	if len(j.cause.documents) > 0 {
+		l.attrs = append(l.attrs, slog.Any("documents", j.cause.documents))
 	}
-	if j.origin.more > 0 {
-		l.attrs = append(l.attrs, slog.Int("moreDocuments", j.origin.more))
+	if j.cause.more > 0 {
+		l.attrs = append(l.attrs, slog.Int("moreDocuments", j.cause.more))
 	}
 	if j.swaps > 1 {
 		l.attrs = append(l.attrs, slog.Int("swaps", j.swaps))

@@ -16,9 +16,9 @@ func TestWhatACallWritesIsInOneCacheLine(t *testing.T) {
 		t.Skip("words of 64 bits")
 	}
 	const line = 64
-	size := unsafe.Sizeof(account{})
+	size := unsafe.Sizeof(resourceStats{})
 	require.True(t, 480 < size && size <= 512, "%d bytes are allotted another amount", size)
-	a := new(account)
+	a := new(resourceStats)
 	for range 4 {
 		counter := uintptr(unsafe.Pointer(newTally(&a.node).refused)) - uintptr(unsafe.Pointer(a))
 		assert.Less(t, counter, uintptr(line), "a refusal is counted beside the blocked call")

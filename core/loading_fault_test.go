@@ -71,7 +71,7 @@ func TestAPatternHoldsOnlyWhatItMatchesWhenItComesBetween(t *testing.T) {
 }
 
 // When a rule comes to name a name that had a place, there is a place for another.
-func TestANameThatARuleComesToNameMakesRoom(t *testing.T) {
+func TestANameThatARuleComesToNameFreesItsSlot(t *testing.T) {
 	c := clock.NewVirtual(begin)
 	e := core.New(core.Config{Clock: c, Logger: quiet, MaxResources: 1})
 	defer e.Close()
@@ -227,7 +227,7 @@ func TestAHeldBackSourceThatEndsAndIsFollowedAgain(t *testing.T) {
 
 // A copy is one version of the source like another: what it would have removed had it been
 // read is held back.
-func TestWhatIsReadAfterACopyIsHeldAgainstIt(t *testing.T) {
+func TestWhatIsReadAfterACopyIsComparedWithIt(t *testing.T) {
 	source := newMemory("memory")
 	e, rejected := guarded(t, source)
 	source.put(core.Change{Complete: true, Revision: 9, CopiedAt: 1, Documents: letters(9, "a", "b", "c", "d")})

@@ -18,7 +18,7 @@ import (
 // Whatever an engine was given before, and in whatever order, calls are held
 // against what is in force now, in its order, and rules that stayed have kept what
 // they counted.
-func TestAnEngineIsAsIfItHadBeenGivenWhatIsInForceOnly(t *testing.T) {
+func TestStateDependsOnlyOnTheRulesInForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newLoaded(t)
 		defer m.engine.Close()

@@ -21,7 +21,7 @@ func TestRulesForTheCallsOfOneOrigin(t *testing.T) {
 	assert.Equal(t, 0, enter(e, "r", 5, core.Origin("batch")), "the others share the ceiling")
 }
 
-func TestTheCeilingForAllHoldsForNamedOriginsToo(t *testing.T) {
+func TestTheLimitForAllHoldsForNamedOriginsToo(t *testing.T) {
 	e, _ := newEngine(t,
 		flow.Rule{Name: "all", Resource: "r", Limit: 3},
 		flow.Rule{Name: "mobile", Resource: "r", Limit: 2, Origin: "mobile"},
@@ -51,7 +51,7 @@ func TestQueuesAreForOriginsToo(t *testing.T) {
 	assert.Equal(t, 4, enter(e, "r", 5, core.Origin("web")))
 }
 
-func TestCeilingsAreThoseOfTheCall(t *testing.T) {
+func TestLimitsOfTheOriginOfTheCallAreReturned(t *testing.T) {
 	e, _ := newEngine(t,
 		flow.Rule{Name: "all", Resource: "r", Limit: 10},
 		flow.Rule{Name: "mobile", Resource: "r", Limit: 2, Origin: "mobile"},

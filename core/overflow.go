@@ -18,14 +18,14 @@ const overflowNames = 1024
 // one account, and under each rule with a pattern one ceiling.
 type overflow struct {
 	seed      maphash.Seed
-	patterns  atomic.Pointer[patternBook]
+	patterns  atomic.Pointer[patternSet]
 	names     [overflowNames]atomic.Pointer[resource] // by the hash of the name
 	unmatched *resource                               // stands for all names while there are no patterns
 }
 
-// patternBook is the rules with patterns that are in force, by kind and name. It never
+// patternSet is the rules with patterns that are in force, by kind and name. It never
 // changes.
-type patternBook struct {
+type patternSet struct {
 	version uint64       // the generation in which it came into force
 	index   *match.Index // of the patterns
 	rules   []patternRule
@@ -40,19 +40,19 @@ type patternRule struct {
 	tally   *tally           // of what the rule refuses of them
 }
 
-// newPatternBook returns the book of the rules with patterns, which are those of the
+// newPatternSet returns the book of the rules with patterns, which are those of the
 // overflow.
-func (g *registry) newPatternBook(index *match.Index, version uint64) *patternBook {
-	book := &patternBook{version: version, index: index, rules: make([]patternRule, 0, len(g.overflow.states))}
-	for _, state := range g.overflow.states {
+func (g *registry) newPatternSet(index *match.Index, version uint64) *patternSet {
+	patterns := &patternSet{version: version, index: index, rules: make([]patternRule, 0, len(g.overflowResource.states))}
+	for _, state := range g.overflowResource.states {
 		a := state.rule
-		book.rules = append(book.rules, patternRule{a, a.rule, a.target, state.limiter, state.refusals.tally})
+		patterns.rules = append(patterns.rules, patternRule{a, a.rule, a.target, state.limiter, state.refusals.tally})
 	}
-	return book
+	return patterns
 }
 
 // matching calls each with the rules that guard the resource of a name.
-func (b *patternBook) matching(name string, each func(*patternRule)) {
+func (b *patternSet) matching(name string, each func(*patternRule)) {
 	if len(b.rules) == 0 {
 		return
 	}
@@ -64,29 +64,29 @@ func (b *patternBook) matching(name string, each func(*patternRule)) {
 	}
 }
 
-// forgetOverflowing lets go of the names that are remembered: they would keep older
+// forgetOverflowNames lets go of the names that are remembered: they would keep older
 // books alive.
-func (g *registry) forgetOverflowing() {
-	for i := range g.spill.names {
-		g.spill.names[i].Store(nil)
+func (g *registry) forgetOverflowNames() {
+	for i := range g.overflow.names {
+		g.overflow.names[i].Store(nil)
 	}
 }
 
-// overflowing returns a resource for a name that found no room: the same for all
+// overflowResourceFor returns a resource for a name that found no room: the same for all
 // if no rule can match, else one that bears the name and the rules that match it.
-func (g *registry) overflowing(name string) *resource {
-	book := g.spill.patterns.Load()
-	if len(book.rules) == 0 {
-		return g.spill.unmatched
+func (g *registry) overflowResourceFor(name string) *resource {
+	patterns := g.overflow.patterns.Load()
+	if len(patterns.rules) == 0 {
+		return g.overflow.unmatched
 	}
 	if len(name) > rule.MaxNameLength { // not worth remembering
-		return g.passing(name, book)
+		return g.newOverflowResource(name, patterns)
 	}
-	slot := &g.spill.names[maphash.String(g.spill.seed, name)%overflowNames]
-	if r := slot.Load(); r != nil && r.name == name && r.patterns == book {
+	slot := &g.overflow.names[maphash.String(g.overflow.seed, name)%overflowNames]
+	if r := slot.Load(); r != nil && r.name == name && r.patterns == patterns {
 		return r
 	}
-	r := g.passing(strings.Clone(name), book)
+	r := g.newOverflowResource(strings.Clone(name), patterns)
 	for i := range r.plan.Load().rules {
 		r.plan.Load().rules[i].state.rule.matched.Store(true)
 	}
@@ -94,14 +94,14 @@ func (g *registry) overflowing(name string) *resource {
 	return r
 }
 
-// passing returns a resource with the account of the overflow, under the rules
+// newOverflowResource returns a resource with the account of the overflow, under the rules
 // that match the name.
-func (g *registry) passing(name string, book *patternBook) *resource {
-	r := g.newResource(name, g.overflow.account)
-	r.patterns = book
+func (g *registry) newOverflowResource(name string, patterns *patternSet) *resource {
+	r := g.newResource(name, g.overflowResource.resourceStats)
+	r.patterns = patterns
 	r.evicted.Store(true) // whoever passes sees to it that the name has still found no room
 	p := planner{overflow: true}
-	book.matching(name, func(of *patternRule) {
+	patterns.matching(name, func(of *patternRule) {
 		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter}
 		state.refusals.init(name, of.version, of.tally)
 		p.add(planned{of.version, of.target, state, of.limiter})
@@ -110,13 +110,13 @@ func (g *registry) passing(name string, book *patternBook) *resource {
 	return r
 }
 
-// newcomer returns a resource for a new name, under the rules of a book whose
+// newResourceFor returns a resource for a new name, under the rules of a book whose
 // patterns match it.
-func (g *registry) newcomer(name string, book *patternBook) *resource {
-	r := g.newResource(strings.Clone(name), new(account)) // the name may be a part of something larger
+func (g *registry) newResourceFor(name string, patterns *patternSet) *resource {
+	r := g.newResource(strings.Clone(name), new(resourceStats)) // the name may be a part of something larger
 	var p planner
-	env := limiterEnv{g.engine, book.version, g.engine.clock.Now()}
-	book.matching(name, func(of *patternRule) {
+	env := limiterEnv{g.engine, patterns.version, g.engine.clock.Now()}
+	patterns.matching(name, func(of *patternRule) {
 		state := env.newState(of.activeRule, of.version, of.limiter, r)
 		p.add(planned{of.version, of.target, state, state.limiter})
 	})
@@ -129,27 +129,27 @@ func (g *registry) newcomer(name string, book *patternBook) *resource {
 
 // inherit has a newcomer that was made by a book begin with what the overflow has
 // counted, for its name may have been one of those there.
-func (g *registry) inherit(r *resource, book *patternBook, now clock.Instant) {
+func (g *registry) inherit(r *resource, patterns *patternSet, now clock.Instant) {
 	i := 0
 	for _, state := range r.states { // in the order of the book
-		for book.rules[i].activeRule != state.rule {
+		for patterns.rules[i].activeRule != state.rule {
 			i++
 		}
 		if own, ok := state.limiter.Limiter.(rule.Inheritor); ok && state.isOwn() {
-			own.Inherit(book.rules[i].limiter.Limiter, now)
+			own.Inherit(patterns.rules[i].limiter.Limiter, now)
 		}
 	}
 }
 
-// isOutside says whether the resource shares the account of the overflow and its name
+// stillOverflows says whether the resource shares the account of the overflow and its name
 // has still found no room. It is asked when a call was counted there: a name that comes
 // to have a resource of its own begins with what was counted before.
-func (r *resource) isOutside() bool {
+func (r *resource) stillOverflows() bool {
 	g := &r.engine.resources
-	if r.account != g.overflow.account {
+	if r.resourceStats != g.overflowResource.resourceStats {
 		return false
 	}
-	settled := !g.admitting.Load()
+	settled := !g.adding.Load()
 	switch own := g.table.get(r.name); {
 	case settled && own == nil:
 		return true
@@ -161,11 +161,11 @@ func (r *resource) isOutside() bool {
 	return g.present(r.name) == nil
 }
 
-// again returns the resource of the name, the same one unless it was forgotten or
+// lookUpAgain returns the resource of the name, the same one unless it was forgotten or
 // had found no room: then it may have rules of its own by now, or others.
-func (r *resource) again(name string) *resource {
-	if r.evicted.Load() || r.account == r.engine.resources.overflow.account {
-		return r.engine.resources.find(name)
+func (r *resource) lookUpAgain(name string) *resource {
+	if r.evicted.Load() || r.resourceStats == r.engine.resources.overflowResource.resourceStats {
+		return r.engine.resources.getOrAdd(name)
 	}
 	return r
 }

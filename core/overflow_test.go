@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-func TestANameThatLeavesTheOverflowGetsNoSecondCeiling(t *testing.T) {
+func TestANameThatLeavesTheOverflowGetsNoSecondLimit(t *testing.T) {
 	for name, test := range map[string]struct {
 		rule  flow.Rule
 		first int           // how many pass at once
@@ -62,7 +62,7 @@ func TestANameThatLeavesTheOverflowGetsNoSecondCeiling(t *testing.T) {
 }
 
 // What the overflow has not counted is no concern of a new name.
-func TestANameThatComesAfterTheOverflowIsIdleHasAFullCeiling(t *testing.T) {
+func TestANameThatComesAfterTheOverflowIsIdleHasAFullLimit(t *testing.T) {
 	c := clock.NewVirtual(begin)
 	e := core.New(core.Config{Clock: c, Logger: quiet, MaxResources: 1})
 	defer e.Close()
@@ -91,7 +91,7 @@ func TestExplainTellsWhatTheOverflowHasCountedOfANewName(t *testing.T) {
 
 // Names go to and fro between the overflow and resources of their own while calls of
 // them are on their way: nothing that was counted here is free there.
-func TestNamesThatChangeAccountsKeepTheirCeilings(t *testing.T) {
+func TestNamesThatEnterAndLeaveTheOverflowKeepTheirLimits(t *testing.T) {
 	const limit, count = 25, 12
 	for name, rule := range map[string]flow.Rule{
 		"window": {Limit: limit, Window: 24 * time.Hour, Buckets: 1},

@@ -18,7 +18,7 @@ import (
 
 // A call sees one set or the other, whichever way its resource comes by its
 // rules: each set refuses every call by one of its rules.
-func TestNoCallSeesHalfASetOfPatterns(t *testing.T) {
+func TestACallSeesASetOfPatternsWhole(t *testing.T) {
 	closed, open := 0.0, 1e6
 	for name, sets := range map[string][2][]flow.Rule{
 		"limits cross": {
@@ -77,7 +77,7 @@ func TestNoCallSeesHalfASetOfPatterns(t *testing.T) {
 
 // Every call is the first of its name, at any moment of a swap over many names, and
 // each set refuses it, some by a rule that comes to name it.
-func TestNewNamesInTheMidstOfASwapSeeAWholeSet(t *testing.T) {
+func TestNewNamesDuringASwapSeeAWholeSet(t *testing.T) {
 	e := core.New(core.Config{Logger: quiet, MaxResources: 1_000_000})
 	defer e.Close()
 	set := func(i int) rules.Set {

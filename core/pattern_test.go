@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-func TestEachMatchingResourceHasACeilingOfItsOwn(t *testing.T) {
+func TestEachMatchingResourceHasItsOwnLimit(t *testing.T) {
 	for _, pattern := range []string{"orders:*", "~^orders:.*$"} {
 		e, c := newEngine(t, flow.Rule{Match: pattern, Limit: 3})
 		assert.Equal(t, 3, enter(e, "orders:create", 5))
@@ -25,7 +25,7 @@ func TestEachMatchingResourceHasACeilingOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestMatchingResourcesMayShareOneCeiling(t *testing.T) {
+func TestMatchingResourcesMayShareOneLimit(t *testing.T) {
 	e, _ := newEngine(t, flow.Rule{Match: "orders:*", Limit: 3, Shared: true})
 	assert.Equal(t, 2, enter(e, "orders:create", 2))
 	assert.Equal(t, 1, enter(e, "orders:list", 5))

@@ -17,13 +17,13 @@ const Overflow = rule.OtherResources
 
 // resource is one name that was called or that a rule names.
 type resource struct {
-	*account
+	*resourceStats
 	engine  *Engine
 	name    string
 	plan    atomic.Pointer[plan] // never nil
 	evicted atomic.Bool          // forgotten, or without room: look the name up again
 
-	patterns *patternBook // of a name that found no room: where its rules come from
+	patterns *patternSet // of a name that found no room: where its rules come from
 
 	// registry.upkeep guards what follows, once others can find the resource.
 	attached   *attachments // nil while no rule in force names it
@@ -31,51 +31,51 @@ type resource struct {
 	affectedIn uint64       // the generation in which its plan last changed
 }
 
-// account is what is known of the calls of a resource. The runtime allots it 512 bytes
+// resourceStats is what is known of the calls of a resource. The runtime allots it 512 bytes
 // and lays it where a cache line begins, which is what its node wants.
-type account struct {
+type resourceStats struct {
 	node   stat.Node
 	logged atomic.Int64 // the second in which a refusal was last logged, plus one; 0 before the first
 }
 
 // registry knows the resources by their names.
 type registry struct {
-	engine   *Engine
-	table    nameTable
-	full     atomic.Bool // there is no room for more names
-	overflow *resource
-	spill    overflow
-	noRules  plan
-	max      int // resources that no rule names
+	engine           *Engine
+	table            nameTable
+	full             atomic.Bool // there is no room for more names
+	overflowResource *resource
+	overflow         overflow
+	noRules          plan
+	max              int // resources that no rule names
 
-	admitting atomic.Bool // a name is being added, with what the overflow has counted
+	adding atomic.Bool // a name is being added, with what the overflow has counted
 
-	// upkeep is held by who swaps rules or looks for idle resources, one after the
+	// swapMu is held by who swaps rules or looks for idle resources, one after the
 	// other and however long that takes: calls do not wait for it.
-	upkeep sync.Mutex
+	swapMu sync.Mutex
 	sweep  sweep
 
 	// mu guards what follows, and changes of the table. It is held for as long as it
 	// takes to add a name, or to copy a part of the table.
-	mu        sync.Mutex
-	count     int // resources in the table
-	ruled     int // of them, those that have attachments
-	swapping  bool
-	newcomers []*resource // that came while rules are swapped
+	mu              sync.Mutex
+	count           int // resources in the table
+	attachedCount   int // of them, those that have attachments
+	swapping        bool
+	addedDuringSwap []*resource // that came while rules are swapped
 }
 
 func (g *registry) init(e *Engine, limit int) {
 	g.engine, g.max = e, limit
 	g.table.init()
-	g.spill.seed = maphash.MakeSeed()
-	g.spill.patterns.Store(&patternBook{index: new(match.Index)})
-	g.overflow = g.newResource(Overflow, new(account))
-	g.spill.unmatched = g.newResource(Overflow, g.overflow.account)
+	g.overflow.seed = maphash.MakeSeed()
+	g.overflow.patterns.Store(&patternSet{index: new(match.Index)})
+	g.overflowResource = g.newResource(Overflow, new(resourceStats))
+	g.overflow.unmatched = g.newResource(Overflow, g.overflowResource.resourceStats)
 	g.sweep.due.Store(int64(e.clock.Now().Add(sweepInterval)))
 }
 
-func (g *registry) newResource(name string, account *account) *resource {
-	r := &resource{engine: g.engine, name: name, account: account}
+func (g *registry) newResource(name string, stats *resourceStats) *resource {
+	r := &resource{engine: g.engine, name: name, resourceStats: stats}
 	r.plan.Store(&g.noRules)
 	return r
 }
@@ -86,28 +86,28 @@ func (g *registry) get(name string) *resource {
 	if r := g.table.get(name); r != nil {
 		return r
 	}
-	return g.find(name)
+	return g.getOrAdd(name)
 }
 
-// find is get, for a name that is new, has found no room, or whose resource was
+// getOrAdd is get, for a name that is new, has found no room, or whose resource was
 // forgotten.
-func (g *registry) find(name string) *resource {
+func (g *registry) getOrAdd(name string) *resource {
 	now := g.engine.clock.Now()
 	g.sweepSome(now)
 	for {
-		book := g.spill.patterns.Load()
+		patterns := g.overflow.patterns.Load()
 		r, hasRoom := g.lookUp(name)
 		switch {
 		case r != nil:
 			return r
 		case !hasRoom:
-			return g.overflowing(name)
+			return g.overflowResourceFor(name)
 		}
 		// Not under the lock, for it takes as long as rules match the name.
-		made := g.newcomer(name, book)
+		made := g.newResourceFor(name, patterns)
 		states := made.states // guarded by upkeep from now on
-		if r = g.add(made, book, now); r == made {
-			g.forceNewcomer(states)
+		if r = g.add(made, patterns, now); r == made {
+			g.applyForcedStates(states)
 		}
 		if r != nil {
 			return r
@@ -123,11 +123,11 @@ func (g *registry) peek(name string) *resource {
 	case r != nil:
 		return r
 	case !hasRoom:
-		return g.overflowing(name)
+		return g.overflowResourceFor(name)
 	}
-	book := g.spill.patterns.Load()
-	r = g.newcomer(name, book)
-	g.inherit(r, book, g.engine.clock.Now())
+	patterns := g.overflow.patterns.Load()
+	r = g.newResourceFor(name, patterns)
+	g.inherit(r, patterns, g.engine.clock.Now())
 	return r
 }
 
@@ -137,7 +137,7 @@ func (g *registry) lookUp(name string) (r *resource, hasRoom bool) {
 	if r = g.table.get(name); r != nil && !r.evicted.Load() {
 		return r, true
 	}
-	if g.full.Load() || g.isOutside(name) {
+	if g.full.Load() || g.mustOverflow(name) {
 		return nil, false
 	}
 	g.mu.Lock()
@@ -156,43 +156,43 @@ func (g *registry) present(name string) *resource {
 
 // hasRoom says whether there is room for one more name. The caller holds g.mu.
 func (g *registry) hasRoom() bool {
-	isFull := g.count-g.ruled >= g.max
+	isFull := g.count-g.attachedCount >= g.max
 	if isFull {
 		g.full.Store(true)
 	}
 	return !isFull
 }
 
-// isOutside says whether a name that no rule names is never to be one of its own:
+// mustOverflow says whether a name that no rule names is never to be one of its own:
 // it is too long, or that of the overflow.
-func (g *registry) isOutside(name string) bool {
+func (g *registry) mustOverflow(name string) bool {
 	return len(name) > rule.MaxNameLength || name == Overflow
 }
 
 // add adds a newcomer that was made by a book and returns it, or the one of its name
 // that was quicker; nil when that is the book no longer or there is no room.
-func (g *registry) add(r *resource, book *patternBook, now clock.Instant) *resource {
+func (g *registry) add(r *resource, patterns *patternSet, now clock.Instant) *resource {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if present := g.present(r.name); present != nil {
 		return present
 	}
-	if g.spill.patterns.Load() != book || !g.hasRoom() {
+	if g.overflow.patterns.Load() != patterns || !g.hasRoom() {
 		return nil
 	}
-	g.put(r, book, now)
+	g.put(r, patterns, now)
 	return r
 }
 
 // put adds a newcomer, of which who swaps rules learns. The caller holds g.mu.
-func (g *registry) put(r *resource, book *patternBook, now clock.Instant) {
-	g.admitting.Store(true)
-	g.inherit(r, book, now)
+func (g *registry) put(r *resource, patterns *patternSet, now clock.Instant) {
+	g.adding.Store(true)
+	g.inherit(r, patterns, now)
 	g.table.put(r)
-	g.admitting.Store(false)
+	g.adding.Store(false)
 	g.count++
 	if g.swapping {
-		g.newcomers = append(g.newcomers, r)
+		g.addedDuringSwap = append(g.addedDuringSwap, r)
 	}
 }
 
@@ -200,5 +200,5 @@ func (g *registry) put(r *resource, book *patternBook, now clock.Instant) {
 // name, and the one for overflow.
 func (g *registry) all(now clock.Instant) []*resource {
 	g.sweepAll(now)
-	return append(g.table.all(), g.overflow)
+	return append(g.table.all(), g.overflowResource)
 }

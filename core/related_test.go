@@ -47,7 +47,7 @@ func TestARelatedRuleOnAPatternCountsOnce(t *testing.T) {
 	assert.Equal(t, 9, enter(e, "read:b", 9))
 }
 
-func TestATellingOfRelatedPassesLosesNone(t *testing.T) {
+func TestEveryPassOfTheRelatedResourceIsCounted(t *testing.T) {
 	const calls, goroutines = 2000, 16
 	ticks := newTicking(time.Microsecond)
 	e := core.New(core.Config{Clock: ticks, Logger: quiet})

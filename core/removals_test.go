@@ -101,7 +101,7 @@ func TestNothingOfASourceThatIsHeldBackIsHalfApplied(t *testing.T) {
 	assert.Len(t, *rejected, 2, "held back anew: told anew")
 }
 
-func TestWhoEmptiesAPrefixAndSaysSoIsBelieved(t *testing.T) {
+func TestAConfirmedRemovalIsApplied(t *testing.T) {
 	source := newMemory("memory")
 	e, rejected := guarded(t, source)
 	source.put(core.Change{Complete: true, Revision: 1, Documents: letters(1, "a", "b", "c", "d")})

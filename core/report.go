@@ -49,7 +49,7 @@ func (r *resource) markLogged(now clock.Instant) bool {
 func (e *Engine) report(o outcome) {
 	o.limiters.finish(e.clock.Now())
 	if o.swap != (Swap{}) {
-		e.journal.addSwap(o.swap, swapOrigin(o.Origin))
+		e.journal.addSwap(o.swap, causeOf(o.Origin))
 	}
 	for _, key := range o.Accepted {
 		e.journal.forget(key)

@@ -86,7 +86,7 @@ func TestACallPassesAfterItsRetryAfter(t *testing.T) {
 	assert.Greater(t, told, 50)
 }
 
-func TestCallsThatCanNeverPassAreToldSo(t *testing.T) {
+func TestRetryAfterOfACallThatCanNeverPassIsNever(t *testing.T) {
 	e, _ := newEngine(t,
 		flow.Rule{Resource: "closed"},
 		flow.Rule{Resource: "closed queue", Algorithm: flow.Throttle},
@@ -105,7 +105,7 @@ func TestCallsThatCanNeverPassAreToldSo(t *testing.T) {
 	assert.Equal(t, 2*time.Second, large.RetryAfter, "then six more are saved up at the cold rate of three a second")
 }
 
-func TestRefusedWaiterIsToldOfAllRules(t *testing.T) {
+func TestRefusedWaiterGetsTheRetryAfterOfAllRules(t *testing.T) {
 	e, _ := newEngine(t,
 		throttle("r", 1, time.Second),
 		flow.Rule{Name: "day", Resource: "r", Limit: 1, Window: 24 * time.Hour, Algorithm: flow.FixedWindow},

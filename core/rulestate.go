@@ -22,7 +22,7 @@ type ruleState struct {
 }
 
 // isOwn says whether the limiter is the resource's own.
-func (s *ruleState) isOwn() bool { return !s.rule.shares }
+func (s *ruleState) isOwn() bool { return !s.rule.sharesLimiter }
 
 // newState returns the state of a version of a rule for a resource that the rule did
 // not apply to before. shared is the limiter of a rule that has one for all.

@@ -35,7 +35,7 @@ func (e *SourcePanicError) Unwrap() error {
 
 // run runs the source until it returns. When it panics it is started again, after a
 // pause that doubles each time unless it has run for long.
-func (f *followed) run(source Source) error {
+func (f *followedSource) run(source Source) error {
 	pause := minRestart
 	for {
 		begun := f.engine.clock.Now()
@@ -57,7 +57,7 @@ func (f *followed) run(source Source) error {
 }
 
 // runOnce runs the source and returns a panic as a [*SourcePanicError].
-func (f *followed) runOnce(source Source) (err error) {
+func (f *followedSource) runOnce(source Source) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &SourcePanicError{Source: f.name, Value: value, Stack: debug.Stack()}
@@ -66,7 +66,7 @@ func (f *followed) runOnce(source Source) (err error) {
 	return source.Run(f.ctx, f)
 }
 
-func (f *followed) reportPanic(err *SourcePanicError) {
+func (f *followedSource) reportPanic(err *SourcePanicError) {
 	f.engine.log.Error("penstock: source panicked, the rules in force stay, it is started again",
 		slog.String("source", f.name), slog.Any("error", err), slog.String("stack", string(err.Stack)))
 	f.Disconnected(err)

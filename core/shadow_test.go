@@ -82,7 +82,7 @@ func TestAShadowThatGoesLiveKeepsWhatItCounted(t *testing.T) {
 	assert.Equal(t, 1, enter(e, "r", 5))
 }
 
-func TestAShadowQueueBesideARealOneMakesNobodyWait(t *testing.T) {
+func TestAShadowQueueBesideARealOneDelaysNoCall(t *testing.T) {
 	e, _ := newEngine(t,
 		flow.Rule{Name: "real", Resource: "r", Limit: 1e9, Algorithm: flow.Throttle, MaxWait: time.Second},
 		flow.Rule{Name: "shadow", Resource: "r", Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Hour, Shadow: true},

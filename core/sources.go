@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// sourceBook is what the engine knows of the sources it follows. It is guarded
+// sourceList is what the engine knows of the sources it follows. It is guarded
 // by ruleStore.mu.
-type sourceBook struct {
-	list   []*followed   // in the order in which they were first followed
-	change chan struct{} // closed and renewed with every change of what is in here
+type sourceList struct {
+	list   []*followedSource // in the order in which they were first followed
+	change chan struct{}     // closed and renewed with every change of what is in here
 	ctx    context.Context
 	cancel context.CancelFunc
 }
 
-func (b *sourceBook) init() {
+func (b *sourceList) init() {
 	b.change = make(chan struct{})
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 }
 
 // changed wakes those who wait for a change.
-func (b *sourceBook) changed() {
+func (b *sourceList) changed() {
 	close(b.change)
 	b.change = make(chan struct{})
 }
 
-func (b *sourceBook) find(name string) *followed {
+func (b *sourceList) find(name string) *followedSource {
 	for _, f := range b.list {
 		if f.name == name {
 			return f
@@ -58,7 +58,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 }
 
 // missing describes the sources that were not read yet.
-func (b *sourceBook) missing() []string {
+func (b *sourceList) missing() []string {
 	var missing []string
 	for _, f := range b.list {
 		switch {

@@ -103,7 +103,7 @@ func (r *traffic) advance(d time.Duration) {
 
 // A caller whose own window is used up does not stand in the queue that it shares
 // with others, where its calls could only be refused when their turns come.
-func TestQuietCallersPassBesideOneWhoseOwnWindowIsFull(t *testing.T) {
+func TestQuietOriginsPassWhileTheWindowOfAnotherIsFull(t *testing.T) {
 	shared := throttle("", 100, 50*time.Millisecond)
 	shared.Name, shared.Match, shared.Shared = "shared", "*", true
 	tests := map[string][]flow.Rule{
@@ -142,7 +142,7 @@ func TestQuietCallersPassBesideOneWhoseOwnWindowIsFull(t *testing.T) {
 // Ten quiet callers that come at random use most of what the queue lets pass. Beside
 // them, one whose own window lets a twentieth of a percent of its calls through costs
 // them no more than what it passes itself.
-func TestManyQuietCallersLoseLittleToALoudOne(t *testing.T) {
+func TestManyQuietOriginsLoseLittleToALoudOne(t *testing.T) {
 	shared := throttle("", 100, 50*time.Millisecond)
 	shared.Name, shared.Match, shared.Shared = "shared", "*", true
 	pass := func(loud bool) (passed int) {

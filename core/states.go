@@ -100,17 +100,17 @@ func (e *Engine) force(key rule.Key, state string) (limiters []rule.Controllable
 	if a.forced.Store(&state); state == "" {
 		a.forced.Store(nil)
 	}
-	e.resources.upkeep.Lock()
-	defer e.resources.upkeep.Unlock()
+	e.resources.swapMu.Lock()
+	defer e.resources.swapMu.Unlock()
 	return e.resources.limitersOf(a), nil
 }
 
 // limitersOf returns all limiters of a rule. The caller holds g.upkeep.
 func (g *registry) limitersOf(a *activeRule) (limiters []rule.Controllable) {
-	if a.shares {
+	if a.sharesLimiter {
 		return []rule.Controllable{a.shared.Limiter.(rule.Controllable)}
 	}
-	for _, r := range append(g.table.all(), g.overflow) {
+	for _, r := range append(g.table.all(), g.overflowResource) {
 		for _, s := range r.states {
 			if s.rule == a {
 				limiters = append(limiters, s.limiter.Limiter.(rule.Controllable))
@@ -120,17 +120,17 @@ func (g *registry) limitersOf(a *activeRule) (limiters []rule.Controllable) {
 	return limiters
 }
 
-// forceNewcomer forces the states of a newcomer's limiters that were forced after they
+// applyForcedStates forces the states of a newcomer's limiters that were forced after they
 // were made.
-func (g *registry) forceNewcomer(rules []*ruleState) {
+func (g *registry) applyForcedStates(rules []*ruleState) {
 	for _, s := range rules {
 		forced := s.rule.forced.Load()
 		if forced == nil || !s.isOwn() {
 			continue
 		}
-		g.upkeep.Lock()
+		g.swapMu.Lock()
 		limiter := s.limiter.Limiter.(rule.Controllable)
-		g.upkeep.Unlock()
+		g.swapMu.Unlock()
 		limiter.Control(g.engine.clock.Now(), *forced)
 	}
 }

@@ -84,13 +84,13 @@ func (e *Engine) Status() Status {
 }
 
 // Status is the engine's side of [Sink].
-func (f *followed) Status() SourceStatus {
+func (f *followedSource) Status() SourceStatus {
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
 	return f.status()
 }
 
-func (f *followed) status() SourceStatus {
+func (f *followedSource) status() SourceStatus {
 	s := SourceStatus{
 		Name: f.name, Ready: f.read, Connected: f.connected, Since: f.since, Err: f.err, Revision: f.source.Revision(),
 		CopiedAt: f.copiedAt, HeldBack: (*HeldBackError)(f.source.HeldBack()),
@@ -102,7 +102,7 @@ func (f *followed) status() SourceStatus {
 }
 
 // Document is the engine's side of [Sink].
-func (f *followed) Document(name string) (DocumentStatus, bool) {
+func (f *followedSource) Document(name string) (DocumentStatus, bool) {
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
 	d, ok := f.source.Document(name)

@@ -326,7 +326,7 @@ func TestACallWaitsInTheQueueOfAStep(t *testing.T) {
 }
 
 // What lets a call pass has to do so at the instant of passing, not before the wait.
-func TestWaitingCallIsHeldAgainstAllRulesWhenItGoesOn(t *testing.T) {
+func TestACallThatHasWaitedHasToPassAllRulesAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := core.New(core.Config{Logger: quiet})
 		defer e.Close()

@@ -27,13 +27,13 @@ func (e *Engine) swapRules(changes []ruleset.Change, since clock.Instant) (Swap,
 // that it affects its plan for it.
 func (e *Engine) apply(c *ruleChange) limiterChanges {
 	g := &e.resources
-	g.upkeep.Lock()
+	g.swapMu.Lock()
 	s := swap{
 		ruleChange: c, registry: g, matching: e.rules.patterns,
 		affected: make([]*resource, 0, len(c.leaving)+len(c.entering)+len(c.updated)),
 	}
 	s.run()
-	g.upkeep.Unlock()
+	g.swapMu.Unlock()
 	return s.limiterChanges
 }
 
@@ -78,8 +78,8 @@ func (s *swap) run() {
 	s.changeRules()
 	s.findAffected()
 	s.makePlans()
-	book := s.nextBook()
-	for !s.finish(book) {
+	patterns := s.nextPatterns()
+	for !s.finish(patterns) {
 		s.makePlans()
 	}
 	for _, r := range s.affected {
@@ -88,7 +88,7 @@ func (s *swap) run() {
 		r.plan.Load().before.Store(nil)
 	}
 	if s.hasPatterns() {
-		s.registry.forgetOverflowing()
+		s.registry.forgetOverflowNames()
 	}
 }
 
@@ -96,7 +96,7 @@ func (s *swap) run() {
 // a plan for the present generation, like all others.
 func (s *swap) begin() {
 	g := s.registry
-	if s.index = g.spill.patterns.Load().index; s.hasPatterns() {
+	if s.index = g.overflow.patterns.Load().index; s.hasPatterns() {
 		s.index = indexOf(s.matching)
 	}
 	s.changing = match.NewIndex(s.patterns)
@@ -117,8 +117,8 @@ func indexOf(rules []*activeRule) *match.Index {
 // versions of their shared limiters.
 func (s *swap) changeRules() {
 	for _, a := range s.leaving {
-		s.mark(a.guarded)
-		s.mark(a.busy)
+		s.markAffected(a.guardedResource)
+		s.markAffected(a.relatedResource)
 		s.retireLimiter(a.shared)
 	}
 	for _, r := range s.affected {
@@ -126,14 +126,14 @@ func (s *swap) changeRules() {
 	}
 	for _, a := range s.entering {
 		s.registry.attach(a)
-		s.mark(a.guarded)
-		s.mark(a.busy)
+		s.markAffected(a.guardedResource)
+		s.markAffected(a.relatedResource)
 		s.activateLimiter(a.shared)
 	}
 	for _, a := range s.updated {
-		s.mark(a.guarded)
-		s.mark(a.busy)
-		if a.shares {
+		s.markAffected(a.guardedResource)
+		s.markAffected(a.relatedResource)
+		if a.sharesLimiter {
 			a.shared = s.nextLimiter(a, a.sharedName(), a.transitions, a.shared)
 		}
 	}
@@ -165,8 +165,8 @@ func (s *swap) retireLimiter(limiter versionedLimiter) {
 	}
 }
 
-// mark notes that the plan of a resource changes; nil is none.
-func (s *swap) mark(r *resource) {
+// markAffected notes that the plan of a resource changes; nil is none.
+func (s *swap) markAffected(r *resource) {
 	if r != nil && r.affectedIn != s.version {
 		r.affectedIn = s.version
 		s.affected = append(s.affected, r)
@@ -179,10 +179,10 @@ func (s *swap) findAffected() {
 	if !s.hasPatterns() {
 		return
 	}
-	s.mark(s.registry.overflow)
+	s.markAffected(s.registry.overflowResource)
 	for _, r := range s.registry.table.all() {
 		if s.affects(r) {
-			s.mark(r)
+			s.markAffected(r)
 		}
 	}
 }
@@ -203,33 +203,33 @@ func (s *swap) makePlans() {
 	}
 }
 
-// nextBook returns the pattern book of the coming generation.
-func (s *swap) nextBook() *patternBook {
+// nextPatterns returns the pattern book of the coming generation.
+func (s *swap) nextPatterns() *patternSet {
 	if !s.hasPatterns() {
-		return s.registry.spill.patterns.Load()
+		return s.registry.overflow.patterns.Load()
 	}
-	return s.registry.newPatternBook(s.index, s.version)
+	return s.registry.newPatternSet(s.index, s.version)
 }
 
 // finish moves the engine on to the coming generation, unless names have come that
 // this affects: then they are marked and it returns false.
-func (s *swap) finish(book *patternBook) bool {
+func (s *swap) finish(patterns *patternSet) bool {
 	g := s.registry
 	g.mu.Lock()
-	newcomers := g.newcomers
-	g.newcomers = nil
-	if len(newcomers) == 0 {
+	added := g.addedDuringSwap
+	g.addedDuringSwap = nil
+	if len(added) == 0 {
 		defer g.mu.Unlock()
 		g.swapping = false
 		g.engine.generation.Store(s.version) // from here on every call acts by the new set
-		g.spill.patterns.Store(book)
+		g.overflow.patterns.Store(patterns)
 		g.full.Store(false) // a rule has come to name a name: there may be space for another
 		return true
 	}
 	g.mu.Unlock()
-	for _, r := range newcomers {
+	for _, r := range added {
 		if s.affects(r) {
-			s.mark(r)
+			s.markAffected(r)
 		}
 	}
 	return false
@@ -238,7 +238,7 @@ func (s *swap) finish(book *patternBook) bool {
 // plan makes the plan of a resource and notes which limiters begin and end with it.
 func (s *swap) plan(r *resource) *plan {
 	p := &s.planner
-	p.reset(r == s.registry.overflow)
+	p.reset(r == s.registry.overflowResource)
 	for _, state := range r.states {
 		state.rule.present = state
 	}
@@ -277,7 +277,7 @@ func (s *swap) plan(r *resource) *plan {
 
 // rulesFor returns the rules that apply to the resource, by kind and name.
 func (s *swap) rulesFor(r *resource) []*activeRule {
-	if r == s.registry.overflow {
+	if r == s.registry.overflowResource {
 		return s.matching
 	}
 	s.apply = s.apply[:0]

@@ -87,8 +87,8 @@ func TestANewNameBetweenTheStepsOfASwapHasAWholeSet(t *testing.T) {
 			names = append(names, fmt.Sprint("n", i), fmt.Sprint("m", i), fmt.Sprint("x", i))
 			check(step.name, "old", "", "")
 		}
-		book := s.nextBook()
-		for i := 0; !s.finish(book); i++ {
+		patterns := s.nextPatterns()
+		for i := 0; !s.finish(patterns); i++ {
 			require.Less(t, i, 2)
 			check("not finished", "old", "", "")
 			s.makePlans()
@@ -119,11 +119,11 @@ func TestNoStepOfASwapHoldsTheLockThatNewNamesTake(t *testing.T) {
 		for _, step := range steps[1:] {
 			step.do()
 		}
-		s.nextBook()
+		s.nextPatterns()
 	}()
 	<-ended
 	e.resources.mu.Unlock()
-	assert.True(t, s.finish(s.nextBook()))
+	assert.True(t, s.finish(s.nextPatterns()))
 	assert.Greater(t, len(s.affected), 100)
 }
 
@@ -167,7 +167,7 @@ func TestASweepIsDoneInSmallSlices(t *testing.T) {
 }
 
 // A full engine makes room slice by slice, as new names come.
-func TestAFullEngineMakesRoomAsNewNamesCome(t *testing.T) {
+func TestAFullEngineForgetsIdleNamesAsNewOnesCome(t *testing.T) {
 	const names = 5000
 	e, refusedBy := stepEngine(t, names)
 	for i := range names + 10 {
@@ -179,6 +179,6 @@ func TestAFullEngineMakesRoomAsNewNamesCome(t *testing.T) {
 	for i := range names {
 		refusedBy(fmt.Sprint("m", i))
 	}
-	beyond := g.overflow.node.Totals().Passed
+	beyond := g.overflowResource.node.Totals().Passed
 	assert.EqualValues(t, 10, beyond, "those of before")
 }

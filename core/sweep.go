@@ -32,8 +32,8 @@ func (g *registry) sweepDue(now clock.Instant) bool { return int64(now) >= g.swe
 
 // sweepSome does one slice of a sweep if it is due and nobody else is at it.
 func (g *registry) sweepSome(now clock.Instant) {
-	if g.sweepDue(now) && g.upkeep.TryLock() {
-		defer g.upkeep.Unlock()
+	if g.sweepDue(now) && g.swapMu.TryLock() {
+		defer g.swapMu.Unlock()
 		g.sweepSlice(now)
 	}
 }
@@ -41,9 +41,9 @@ func (g *registry) sweepSome(now clock.Instant) {
 // sweepAll goes on until all is done that is due.
 func (g *registry) sweepAll(now clock.Instant) {
 	for g.sweepDue(now) {
-		g.upkeep.Lock()
+		g.swapMu.Lock()
 		g.sweepSlice(now)
-		g.upkeep.Unlock()
+		g.swapMu.Unlock()
 	}
 }
 

@@ -232,7 +232,7 @@ func (p *places) retire() {
 	p.waiting = nil
 }
 
-func (w *placeWaiter) Turn(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
+func (w *placeWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
 	switch {

@@ -37,7 +37,7 @@ func (r *resource) noteMatched() {
 // beyond the bound, whose rules are noted when they are looked up.
 func (e *Engine) noteMatched() {
 	for _, r := range e.resources.all(e.clock.Now()) {
-		if r != e.resources.overflow {
+		if r != e.resources.overflowResource {
 			r.noteMatched()
 		}
 	}

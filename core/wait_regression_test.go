@@ -36,7 +36,7 @@ func TestAClockThatIsMovedOnceATimerIsArmedEndsTheWait(t *testing.T) {
 
 // A turn that was granted under the set before is worth nothing under one whose
 // queue refuses every call: either set keeps the second call from passing now.
-func TestATurnOfTheSetBeforeDoesNotOpenAClosedQueue(t *testing.T) {
+func TestAReservationOfAnEarlierSetDoesNotPassARuleThatBlocks(t *testing.T) {
 	first := flow.Rule{Name: "first", Resource: "r", Limit: 1e6, Algorithm: flow.Throttle, MaxWait: time.Minute}
 	second := flow.Rule{Name: "second", Resource: "r", Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute}
 	e, c := newEngine(t, first, second)
@@ -55,7 +55,7 @@ func TestATurnOfTheSetBeforeDoesNotOpenAClosedQueue(t *testing.T) {
 
 // Whoever waits in the queue of a rule that has become one for other callers is
 // not refused by it.
-func TestARuleForOthersRefusesNobodyWhoWaits(t *testing.T) {
+func TestARuleThatBecomesOneForOthersRefusesNoWaiter(t *testing.T) {
 	rule := throttle("r", 1, 5*time.Second)
 	e, c := newEngine(t, rule)
 	enter(e, "r", 1)

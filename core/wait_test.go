@@ -120,7 +120,7 @@ func TestAWaitHonoursItsContext(t *testing.T) {
 	}, throttle("r", 1, time.Minute))
 }
 
-func TestACancelledWaitLosesNoTurn(t *testing.T) {
+func TestACancelledWaitLosesNoPass(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		const callers = 10
 		start := time.Now()
@@ -199,7 +199,7 @@ func TestAWaitComesBeforeTheWindowIsCounted(t *testing.T) {
 	}, throttle("r", 20, 2*time.Second), reject)
 }
 
-func TestATurnThatAnotherRuleRefusesIsGivenBack(t *testing.T) {
+func TestAReservationThatAnotherRuleRefusesIsGivenBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		for range 100 {
 			require.Equal(t, 0, enter(e, "r", 1))
@@ -209,7 +209,7 @@ func TestATurnThatAnotherRuleRefusesIsGivenBack(t *testing.T) {
 	}, throttle("r", 1, 0), flow.Rule{Name: "closed", Resource: "r", Limit: 0})
 }
 
-func TestACallThatHasItsTurnNeedsNoOther(t *testing.T) {
+func TestACallThatHasWaitedKeepsItsReservation(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		start := time.Now()
 		_, err := e.Entry(t.Context(), "r")
@@ -219,7 +219,7 @@ func TestACallThatHasItsTurnNeedsNoOther(t *testing.T) {
 	}, throttle("r", 1, time.Minute), flow.Rule{Name: "closed", Resource: "r", Limit: 0})
 }
 
-func TestARuleThatGoesLetsItsWaitersGo(t *testing.T) {
+func TestARemovedRuleReleasesItsWaiters(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		require.Equal(t, 1, enter(e, "r", 1))
 		start := time.Now()

@@ -16,30 +16,31 @@ type Admission struct {
 	Tokens int32
 	NoWait bool // refused instead of waiting
 
-	granted    grants      // by queues
-	places     []heldPlace // in queues, while it waits to be granted passage by all of them
-	refusedBy  *Queue      // the queue that ended its wait, until Refused has told so
-	taken      *Chain      // whose windows have given tokens, at takenAt; or nil
+	granted    grants           // by queues
+	places     []admissionPlace // in queues, while it waits to be granted passage by all of them
+	refusedBy  *Queue           // the queue that ended its wait, until Refused has reported it
+	taken      *Chain           // whose windows have given tokens, at takenAt; or nil
 	takenAt    clock.Instant
 	waiting    bool
 	since      clock.Instant // when the wait began
 	freed      clock.Instant // when a queue that it waited in last went
 	promisedBy *Chain        // whose windows have promised it tokens
-	queue      ask           // in which waiter is; its queue is nil when it is in none
+	queue      queueRule     // in which waiter is; its queue is nil when it is in none
 	waiter     *Waiter
 }
 
-// grant is a ticket and the queue that granted it, to a call that came under a version
-// of the rule.
+// grant is a reservation that has come due, with the queue that granted it and the
+// version of the rule under which it was asked for.
 type grant struct {
-	ask
-	ticket Ticket
-	waited bool // for it
+	queueRule
+	reservation Reservation
+	waited      bool // for it
 }
 
-// heldPlace is the place of a call in one of several queues.
-type heldPlace struct {
-	ask
+// admissionPlace is the place of a call in one of several queues, with the version of
+// the rule under which it was taken.
+type admissionPlace struct {
+	queueRule
 	queuePlace
 }
 
@@ -68,9 +69,9 @@ func (a *Admission) retryWindow(c *Chain, which int, now clock.Instant, patience
 	return c.longest(which, wait, a.blocked(now, patience))
 }
 
-// retryQueue returns when a call can pass that a queue refuses with a ticket.
-func (a *Admission) retryQueue(c *Chain, which int, ticket Ticket, now clock.Instant, patience time.Duration) time.Duration {
-	wait := c.queues[which].terms.RetryAfter(ticket, now, patience)
+// retryQueue returns when a call can pass that a queue refuses with a reservation that is too late.
+func (a *Admission) retryQueue(c *Chain, which int, reservation Reservation, now clock.Instant, patience time.Duration) time.Duration {
+	wait := c.queues[which].compiled.RetryAfter(reservation, now, patience)
 	return c.longest(which, wait, a.blocked(now, patience))
 }
 
@@ -101,42 +102,42 @@ func (a *Admission) acquireQueues(
 	if a.isGranted(q, now) {
 		return 0, 0, rule.Pass
 	}
-	ticket, decision := a.tryQueue(c, q, now)
+	reservation, decision := a.tryQueue(c, q, now)
 	switch decision {
 	case rule.Pass:
-		a.granted.add(grant{*q, ticket, false})
+		a.granted.add(grant{*q, reservation, false})
 	case rule.Block:
-		retryAfter = a.retryQueue(c, 0, ticket, now, patience)
+		retryAfter = a.retryQueue(c, 0, reservation, now, patience)
 	case rule.Wait:
-		return a.mayJoin(c, 0, ticket, now, patience)
+		return a.mayJoin(c, 0, reservation, now, patience)
 	}
 	return 0, retryAfter, decision
 }
 
 // tryQueue asks a queue to let the call pass at now, unless a window is full: then it
-// says Wait instead, with the ticket that the call would get.
-func (a *Admission) tryQueue(c *Chain, q *ask, now clock.Instant) (Ticket, rule.Decision) {
+// says Wait instead, with the reservation that the call would get.
+func (a *Admission) tryQueue(c *Chain, q *queueRule, now clock.Instant) (Reservation, rule.Decision) {
 	if c.fullWindow(now, a.Tokens) < 0 {
-		return q.queue.Take(q.terms, now, a.Tokens)
+		return q.queue.Take(q.compiled, now, a.Tokens)
 	}
-	ticket, decision := q.queue.expect(q.terms, now, a.Tokens, endless)
+	reservation, decision := q.queue.expect(q.compiled, now, a.Tokens, endless)
 	if decision == rule.Pass {
 		decision = rule.Wait
 	}
-	return ticket, decision
+	return reservation, decision
 }
 
 // mayJoin says Wait to a call that is to join a queue which lets it pass at the instant
-// of the ticket, unless a window will refuse it then, or it does not want to wait.
+// of the reservation, unless a window will refuse it then, or it does not want to wait.
 func (a *Admission) mayJoin(
-	c *Chain, which int, ticket Ticket, now clock.Instant, patience time.Duration,
+	c *Chain, which int, reservation Reservation, now clock.Instant, patience time.Duration,
 ) (int, time.Duration, rule.Decision) {
-	if full := c.fullAt(now, ticket.turn, a.Tokens); full >= 0 {
+	if full := c.fullAt(now, reservation.at, a.Tokens); full >= 0 {
 		full += len(c.queues)
 		return full, a.retryWindow(c, full, now, patience), rule.Block
 	}
 	if a.NoWait {
-		return which, a.retryQueue(c, which, ticket, now, 0), rule.Block
+		return which, a.retryQueue(c, which, reservation, now, 0), rule.Block
 	}
 	return which, 0, rule.Wait
 }
@@ -144,15 +145,15 @@ func (a *Admission) mayJoin(
 // isGranted says whether the queue has granted the call passage under the rule. What an
 // earlier version granted does not count, unless the call has waited for it and the
 // rule still lets calls through: then it is given back.
-func (a *Admission) isGranted(q *ask, now clock.Instant) bool {
+func (a *Admission) isGranted(q *queueRule, now clock.Instant) bool {
 	g := a.granted.of(q.queue)
 	if g == nil {
 		return false
 	}
-	if g.terms == q.terms || g.waited && q.terms.rule.Limit > 0 {
+	if g.compiled == q.compiled || g.waited && q.compiled.rule.Limit > 0 {
 		return true
 	}
-	q.queue.GiveBack(now, g.ticket)
+	q.queue.GiveBack(now, g.reservation)
 	a.granted.remove(g)
 	return false
 }
@@ -192,36 +193,36 @@ func (a *Admission) isGrantedByAll(c *Chain, now clock.Instant) bool {
 func (a *Admission) tryAll(
 	c *Chain, now clock.Instant, patience time.Duration,
 ) (which int, retryAfter time.Duration, decision rule.Decision) {
-	var few [len(a.granted.few)]Ticket
-	tickets := few[:]
-	if len(c.queues) > len(tickets) {
-		tickets = make([]Ticket, len(c.queues))
+	var few [len(a.granted.few)]Reservation
+	reservations := few[:]
+	if len(c.queues) > len(reservations) {
+		reservations = make([]Reservation, len(c.queues))
 	}
 	joint := a.jointPatience(c, now, patience)
 	isFull := c.fullWindow(now, a.Tokens) >= 0
-	var ticket Ticket
+	var reservation Reservation
 	if isFull {
-		which, ticket, decision = expectAll(c.queues, now, a.Tokens, joint)
+		which, reservation, decision = expectAll(c.queues, now, a.Tokens, joint)
 	} else {
-		which, ticket, decision = takeAll(c.queues, now, a.Tokens, joint, tickets)
+		which, reservation, decision = takeAll(c.queues, now, a.Tokens, joint, reservations)
 	}
 	switch {
 	case decision == rule.Block:
-		return which, a.retryQueue(c, which, ticket, now, joint), rule.Block
+		return which, a.retryQueue(c, which, reservation, now, joint), rule.Block
 	case decision == rule.Stale:
 		return which, 0, rule.Stale
 	case decision == rule.Pass && !isFull:
 		for i, q := range c.queues {
-			a.granted.add(grant{q, tickets[i], false})
+			a.granted.add(grant{q, reservations[i], false})
 		}
 		return 0, 0, rule.Pass
 	}
-	return a.mayJoin(c, which, ticket, now, patience)
+	return a.mayJoin(c, which, reservation, now, patience)
 }
 
 // Join has the call wait that Acquire said Wait to. Wait: it waits, see
-// [Admission.Turn]. Pass: it need not; Acquire is to be called again. Block and Stale
-// as for Acquire. Wake is called when Turn should be, also under locks.
+// [Admission.Poll]. Pass: it need not; Acquire is to be called again. Block and Stale
+// as for Acquire. Wake is called when Poll should be, perhaps under locks.
 func (a *Admission) Join(
 	c *Chain, now clock.Instant, patience time.Duration, wake func(),
 ) (which int, retryAfter time.Duration, decision rule.Decision) {
@@ -230,12 +231,12 @@ func (a *Admission) Join(
 	}
 	q := c.queues[0]
 	waiter := NewWaiter(wake)
-	ticket, decision := q.queue.Join(q.terms, now, a.Tokens, patience, waiter)
+	reservation, decision := q.queue.Join(q.compiled, now, a.Tokens, patience, waiter)
 	switch decision {
 	case rule.Pass:
-		a.granted.add(grant{q, ticket, false})
+		a.granted.add(grant{q, reservation, false})
 	case rule.Block:
-		retryAfter = a.retryQueue(c, 0, ticket, now, patience)
+		retryAfter = a.retryQueue(c, 0, reservation, now, patience)
 	case rule.Wait:
 		a.beginWait(c, now)
 		a.queue, a.waiter = q, waiter
@@ -255,17 +256,17 @@ func (a *Admission) joinSeveral(
 	for i := len(a.places); i < len(c.queues); i++ {
 		q := c.queues[i]
 		joint := a.jointPatience(c, now, patience)
-		place, ticket, decision := q.queue.hold(q.terms, now, a.since, a.Tokens, joint, NewWaiter(wake))
+		place, reservation, decision := q.queue.takePlace(q.compiled, now, a.since, a.Tokens, joint, NewWaiter(wake))
 		switch decision {
 		case rule.Block:
-			return i, a.retryQueue(c, i, ticket, now, joint), rule.Block
+			return i, a.retryQueue(c, i, reservation, now, joint), rule.Block
 		case rule.Stale:
 			return i, 0, rule.Stale
 		}
-		a.places = append(a.places, heldPlace{q, place})
+		a.places = append(a.places, admissionPlace{q, place})
 		if decision == rule.Wait {
 			for _, before := range a.places[:i] {
-				before.expect(ticket.turn)
+				before.expect(reservation.at)
 			}
 			return i, 0, rule.Wait
 		}
@@ -275,56 +276,56 @@ func (a *Admission) joinSeveral(
 
 // passSeveral passes the queues, in all of which the call has a place.
 func (a *Admission) passSeveral(c *Chain, now clock.Instant) (which int, retryAfter time.Duration, decision rule.Decision) {
-	places, tickets := make([]queuePlace, len(a.places)), make([]Ticket, len(a.places))
+	places, reservations := make([]queuePlace, len(a.places)), make([]Reservation, len(a.places))
 	for i, p := range a.places {
 		places[i] = p.queuePlace
 	}
-	if passAll(c.queues, places, a.freed, now, tickets) != rule.Pass {
+	if passAll(c.queues, places, a.freed, now, reservations) != rule.Pass {
 		return 0, 0, rule.Wait
 	}
 	a.places = a.places[:0]
 	a.leaveQueues(now)
 	for i, q := range c.queues {
-		a.granted.add(grant{q, tickets[i], true})
+		a.granted.add(grant{q, reservations[i], true})
 	}
 	return 0, 0, rule.Pass
 }
 
-// Turn tells whether the call still waits at now, and then after which time Turn is to
+// Poll tells whether the call still waits at now, and then after which time Poll is to
 // be called again, if that is not 0 and the call was not woken before. When it waits no
 // more, Acquire or Refused tells what has come of it.
-func (a *Admission) Turn(now clock.Instant) (after time.Duration, waits bool) {
+func (a *Admission) Poll(now clock.Instant) (after time.Duration, waits bool) {
 	if len(a.places) > 0 {
-		return a.turnOfPlaces(now)
+		return a.pollPlaces(now)
 	}
 	q := a.queue
 	if q.queue == nil {
 		return 0, false
 	}
-	ticket, after, decision := q.queue.Turn(now, a.waiter)
+	reservation, after, decision := q.queue.Poll(now, a.waiter)
 	if decision == rule.Wait {
 		return after, true
 	}
-	a.queue = ask{} // it is in the queue no longer
+	a.queue = queueRule{} // it is in the queue no longer
 	a.leaveQueues(now)
 	switch decision {
 	case rule.Pass:
-		a.granted.add(grant{q, ticket, true})
+		a.granted.add(grant{q, reservation, true})
 	case rule.Block:
 		a.refusedBy = q.queue
 	}
 	return 0, false
 }
 
-// turnOfPlaces tells whether a call that has places in queues still has to wait, and
+// pollPlaces tells whether a call that has places in queues still has to wait, and
 // how long at the most before it looks again. A call that is refused by one of them has
 // places in none; the place in one whose rule is gone is given up.
-func (a *Admission) turnOfPlaces(now clock.Instant) (after time.Duration, waits bool) {
+func (a *Admission) pollPlaces(now clock.Instant) (after time.Duration, waits bool) {
 	for i, p := range a.places {
 		left, decision := p.ready(now)
 		switch decision {
 		case rule.Block:
-			a.refusedBy = p.ask.queue
+			a.refusedBy = p.queueRule.queue
 			a.leaveQueues(now)
 			return 0, false
 		case rule.Stale: // what becomes of the others depends on the rules that are there now
@@ -364,7 +365,7 @@ func (a *Admission) Refused(
 func (a *Admission) keepPlacesOf(c *Chain, now clock.Instant) {
 	kept := a.places[:0]
 	for _, p := range a.places {
-		if c.indexOf(p.ask.queue) >= 0 {
+		if c.indexOf(p.queueRule.queue) >= 0 {
 			kept = append(kept, p)
 		} else {
 			p.leave(now)
@@ -372,11 +373,11 @@ func (a *Admission) keepPlacesOf(c *Chain, now clock.Instant) {
 	}
 	a.places = kept
 	for i := range a.places {
-		if a.places[i].ask.queue != c.queues[i].queue {
+		if a.places[i].queueRule.queue != c.queues[i].queue {
 			a.leavePlaces(i, now)
 			return
 		}
-		a.places[i].ask = c.queues[i]
+		a.places[i].queueRule = c.queues[i]
 	}
 }
 
@@ -406,10 +407,10 @@ func (a *Admission) beginWait(c *Chain, now clock.Instant) {
 func (a *Admission) leaveQueues(now clock.Instant) {
 	a.leavePlaces(0, now)
 	if q := a.queue.queue; q != nil {
-		if ticket, left := q.Leave(now, a.waiter); !left {
-			q.GiveBack(now, ticket)
+		if reservation, left := q.Leave(now, a.waiter); !left {
+			q.GiveBack(now, reservation)
 		}
-		a.queue = ask{}
+		a.queue = queueRule{}
 	}
 	if a.waiting {
 		a.promisedBy.promise(-a.Tokens)
@@ -437,7 +438,7 @@ func (a *Admission) Leave(now clock.Instant) {
 // if there is none.
 func (a *Admission) Granted(now clock.Instant) clock.Instant {
 	for i := range a.granted.count {
-		now = min(now, a.granted.at(i).ticket.turn)
+		now = min(now, a.granted.at(i).reservation.at)
 	}
 	return now
 }
@@ -445,7 +446,7 @@ func (a *Admission) Granted(now clock.Instant) clock.Instant {
 // hasIn says whether the queue has granted the call passage, or it has a place in it.
 func (a *Admission) hasIn(queue *Queue) bool {
 	return a.granted.of(queue) != nil ||
-		slices.ContainsFunc(a.places, func(p heldPlace) bool { return p.ask.queue == queue })
+		slices.ContainsFunc(a.places, func(p admissionPlace) bool { return p.queueRule.queue == queue })
 }
 
 // grants are those of one call. The first few are kept in place, so that a call that
@@ -490,7 +491,7 @@ func (g *grants) remove(which *grant) {
 // giveBack returns all of them to their queues, the last first.
 func (g *grants) giveBack(now clock.Instant) {
 	for i := g.count - 1; i >= 0; i-- {
-		g.at(i).queue.GiveBack(now, g.at(i).ticket)
+		g.at(i).queue.GiveBack(now, g.at(i).reservation)
 	}
 	g.count = 0
 }

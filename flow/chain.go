@@ -11,42 +11,42 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Chain is the flow rules that the calls of one resource, or of one origin there, are
-// held against: rules with queues, in which calls wait, before rules with windows,
+// Chain is the flow rules that the calls of one resource, or of one origin there, have
+// to pass: rules with queues, in which calls wait, before rules with windows,
 // which count the instant of passing. A call passes all of them at one instant, or
 // takes nothing.
 //
 // A chain without queues decides at once, by [Chain.Take]. With queues,
 // [Chain.TryTakeOne] or [Chain.TryTakeAll] decide on most calls; an [Admission] on those
-// that may have to wait. Rules are told apart by their index, queues first.
+// that may have to wait. A rule is named by its index, queues first.
 //
 // A chain never changes. It is safe for concurrent use.
 type Chain struct {
-	queues  []ask
+	queues  []queueRule
 	windows []windowRule
 
-	anyHolds bool          // one of the windows does
-	fullLast *atomic.Int32 // the window, counted from 1, that refused last; nil if there are not several
+	anyMayGiveBack bool          // one of the windows does
+	fullLast       *atomic.Int32 // the window, counted from 1, that refused last; nil if there are not several
 }
 
 // Member is a rule of a chain.
 type Member struct {
 	Limiter *Limiter
 
-	// Wide is set if calls of other resources, too, take from the limiter.
-	Wide bool
+	// Shared is set if calls of other resources take from the limiter, too.
+	Shared bool
 }
 
 // windowRule is a rule with a window in a chain.
 type windowRule struct {
-	terms   *Terms
-	window  *Window
-	related bool // the window counts the passes of another resource
+	compiled *Compiled
+	window   *Window
+	related  bool // the window counts the passes of another resource
 
-	// wide: calls that other rules apply to, too, take from the window. So it may be
-	// asked while a call of another resource holds tokens that it may give back.
-	wide  bool
-	holds bool // it is wide, and is not the last that a call asks
+	// shared: calls of other resources take from the window, too. So it may be asked
+	// while one of them has tokens that it may give back.
+	shared      bool
+	mayGiveBack bool // it is shared and not the last that a call asks: a call may give back what it took
 }
 
 // NewChain returns the chain of these rules, which keep their order. Those with queues
@@ -56,17 +56,17 @@ func NewChain(members []Member) Chain {
 	for _, m := range members {
 		l := m.Limiter
 		if l.queue != nil {
-			c.queues = append(c.queues, ask{l.queue, l.terms})
+			c.queues = append(c.queues, queueRule{l.queue, l.compiled})
 		} else {
-			c.windows = append(c.windows, windowRule{terms: l.terms, window: l.window, related: l.related, wide: m.Wide})
+			c.windows = append(c.windows, windowRule{compiled: l.compiled, window: l.window, related: l.related, shared: m.Shared})
 		}
 	}
 	if len(c.windows) > 1 {
 		c.fullLast = new(atomic.Int32)
 	}
 	for i := range max(0, len(c.windows)-1) {
-		if r := &c.windows[i]; r.wide && !r.related {
-			r.holds, c.anyHolds = true, true
+		if r := &c.windows[i]; r.shared && !r.related {
+			r.mayGiveBack, c.anyMayGiveBack = true, true
 		}
 	}
 	return c
@@ -85,7 +85,7 @@ func (c *Chain) HasOneQueue() bool { return len(c.queues) == 1 }
 // the index which; then nothing is taken.
 func (c *Chain) Take(now clock.Instant, n int32) (which int, decision rule.Decision) {
 	i, decision := c.tryWindows(now, n)
-	if decision == rule.Block && c.windows[i].wide {
+	if decision == rule.Block && c.windows[i].shared {
 		i, decision = c.tryAgain(i, now, n)
 	}
 	return len(c.queues) + i, decision
@@ -103,9 +103,9 @@ func (c *Chain) tryWindows(now clock.Instant, n int32) (i int, decision rule.Dec
 
 func (r *windowRule) take(now clock.Instant, n int32) rule.Decision {
 	if r.related {
-		return r.window.Check(r.terms, now, n)
+		return r.window.Check(r.compiled, now, n)
 	}
-	return r.window.Take(r.terms, now, n)
+	return r.window.Take(r.compiled, now, n)
 }
 
 // tryAgain tries to take from the windows, of which one was full, until it is sure that
@@ -114,7 +114,7 @@ func (c *Chain) tryAgain(i int, now clock.Instant, n int32) (int, rule.Decision)
 	decision := rule.Block
 	for range maxTries {
 		r := &c.windows[i]
-		if decision != rule.Block || !r.wide || r.window.reallyFull(r.terms, now, n) {
+		if decision != rule.Block || !r.shared || r.window.reallyFull(r.compiled, now, n) {
 			break
 		}
 		runtime.Gosched()
@@ -133,7 +133,7 @@ const maxTries = 1000
 func (c *Chain) takeInOrder(now clock.Instant, n int32) (int, rule.Decision) {
 	if last := int(c.fullLast.Load()) - 1; last >= 0 {
 		r := &c.windows[last]
-		if r.window.Check(r.terms, now, n) == rule.Block {
+		if r.window.Check(r.compiled, now, n) == rule.Block {
 			if first := c.fullWindow(now, n); first >= 0 {
 				last = first
 			}
@@ -142,31 +142,31 @@ func (c *Chain) takeInOrder(now clock.Instant, n int32) (int, rule.Decision) {
 	}
 	for i := range c.windows {
 		r := &c.windows[i]
-		if r.holds {
-			r.window.begin()
+		if r.mayGiveBack {
+			r.window.beginPending()
 		}
 		if decision := r.take(now, n); decision != rule.Pass {
 			c.giveBackWindows(i, now, n)
-			c.endHolding(i + 1)
+			c.endPending(i + 1)
 			if decision == rule.Block {
 				c.fullLast.Store(int32(i + 1))
 			}
 			return i, decision
 		}
 	}
-	c.endHolding(len(c.windows))
+	c.endPending(len(c.windows))
 	return 0, rule.Pass
 }
 
-// endHolding says to the first count windows that the call keeps nothing that it may
-// give back.
-func (c *Chain) endHolding(count int) {
-	if !c.anyHolds {
+// endPending ends what takeInOrder has begun on the first count windows: the call has
+// nothing of them that it may still give back.
+func (c *Chain) endPending(count int) {
+	if !c.anyMayGiveBack {
 		return
 	}
 	for i := range c.windows[:count] {
-		if r := &c.windows[i]; r.holds {
-			r.window.end()
+		if r := &c.windows[i]; r.mayGiveBack {
+			r.window.endPending()
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (c *Chain) GiveBack(now clock.Instant, n int32) { c.giveBackWindows(len(c.w
 func (c *Chain) giveBackWindows(count int, now clock.Instant, n int32) {
 	for i := range c.windows[:count] {
 		if r := &c.windows[i]; !r.related {
-			r.window.GiveBack(r.terms, now, n)
+			r.window.GiveBack(r.compiled, now, n)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (c *Chain) Settle(now, start, queued clock.Instant, tokens int32) {
 	}
 	for i := range c.windows {
 		if r := &c.windows[i]; !r.related {
-			r.window.settleTokens(r.terms, now, start, tokens)
+			r.window.settleTokens(r.compiled, now, start, tokens)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func (c *Chain) LaterThan(now clock.Instant) clock.Instant {
 // there is none.
 func (c *Chain) fullWindow(now clock.Instant, n int32) int {
 	for i := range c.windows {
-		if r := &c.windows[i]; r.window.Check(r.terms, now, n) == rule.Block {
+		if r := &c.windows[i]; r.window.Check(r.compiled, now, n) == rule.Block {
 			return i
 		}
 	}
@@ -223,10 +223,10 @@ func (c *Chain) fullAt(now, later clock.Instant, n int32) int {
 	for i := range c.windows {
 		r := &c.windows[i]
 		wanted := r.wanted(n)
-		if r.window.Check(r.terms, now, wanted) == rule.Block &&
-			r.window.fullUntil(r.terms, now, wanted) > later &&
-			(wanted == n || !r.terms.leaves(now, later)) &&
-			(!r.wide || r.window.reallyFull(r.terms, now, n)) {
+		if r.window.Check(r.compiled, now, wanted) == rule.Block &&
+			r.window.fullUntil(r.compiled, now, wanted) > later &&
+			(wanted == n || !r.compiled.leaves(now, later)) &&
+			(!r.shared || r.window.reallyFull(r.compiled, now, n)) {
 			return i
 		}
 	}
@@ -241,8 +241,8 @@ func (r *windowRule) wanted(n int32) int32 {
 	return int32(min(int64(n)+max(0, r.window.promised.Load()), math.MaxInt32))
 }
 
-// promises says whether what waiting calls will take of the window can be told.
-func (r *windowRule) promises() bool { return !r.wide && !r.related }
+// promises says whether it is known what waiting calls will take of the window.
+func (r *windowRule) promises() bool { return !r.shared && !r.related }
 
 // promise notes that a call that waits will take n tokens of the windows, or, if n is
 // negative, that it does not wait any longer.
@@ -268,21 +268,21 @@ func (c *Chain) RetryAfter(which int, now clock.Instant, n int32, patience time.
 	return c.longest(which, wait, &blockedCall{now: now, tokens: n, patience: patience})
 }
 
-// RetryAfterTicket is RetryAfter for a call that TryTakeOne or TryTakeAll refused with a
-// ticket.
-func (c *Chain) RetryAfterTicket(
-	which int, ticket Ticket, now clock.Instant, n int32, patience time.Duration,
+// RetryAfterReservation is RetryAfter for a call that TryTakeOne or TryTakeAll refused
+// with a reservation that is too late.
+func (c *Chain) RetryAfterReservation(
+	which int, reservation Reservation, now clock.Instant, n int32, patience time.Duration,
 ) time.Duration {
 	switch {
 	case c.Len() == 1:
-		return c.queues[which].terms.RetryAfter(ticket, now, patience)
+		return c.queues[which].compiled.RetryAfter(reservation, now, patience)
 	case which >= len(c.queues):
 		return c.RetryAfter(which, now, n, patience)
 	}
 	if len(c.queues) > 1 {
 		patience = c.patience(patience)
 	}
-	wait := c.queues[which].terms.RetryAfter(ticket, now, patience)
+	wait := c.queues[which].compiled.RetryAfter(reservation, now, patience)
 	return c.longest(which, wait, &blockedCall{now: now, tokens: n, patience: patience})
 }
 
@@ -301,13 +301,13 @@ func (c *Chain) longest(which int, wait time.Duration, r *blockedCall) time.Dura
 		if i == which || r.has != nil && r.has.hasIn(q.queue) {
 			continue
 		}
-		if ticket, decision := q.queue.expect(q.terms, r.now, r.tokens, r.patience); decision == rule.Block {
-			wait = max(wait, q.terms.RetryAfter(ticket, r.now, r.patience))
+		if reservation, decision := q.queue.expect(q.compiled, r.now, r.tokens, r.patience); decision == rule.Block {
+			wait = max(wait, q.compiled.RetryAfter(reservation, r.now, r.patience))
 		}
 	}
 	for i := range c.windows {
 		w := &c.windows[i]
-		if len(c.queues)+i != which && w.window.Check(w.terms, r.now, r.tokens) == rule.Block {
+		if len(c.queues)+i != which && w.window.Check(w.compiled, r.now, r.tokens) == rule.Block {
 			wait = max(wait, w.window.RetryAfter(r.now, r.tokens))
 		}
 	}
@@ -317,7 +317,7 @@ func (c *Chain) longest(which int, wait time.Duration, r *blockedCall) time.Dura
 // patience returns how long a call that can wait for so long may wait for its queues.
 func (c *Chain) patience(patience time.Duration) time.Duration {
 	for i := range c.queues {
-		patience = min(patience, c.queues[i].terms.rule.MaxWait)
+		patience = min(patience, c.queues[i].compiled.rule.MaxWait)
 	}
 	return patience
 }
@@ -332,79 +332,79 @@ func (c *Chain) indexOf(queue *Queue) int {
 }
 
 // Reservations are what TryTakeAll gets of the queues of one call. The zero value has nothing.
-type Reservations struct{ tickets [4]Ticket }
+type Reservations struct{ list [4]Reservation }
 
 // TryTakeOne takes n tokens of every rule of a chain with one queue at now, for a call
-// that has to wait for none. Pass: all is taken; the ticket is for [Chain.GiveBackAll].
+// that has to wait for none. Pass: all is taken; the reservation is for [Chain.GiveBackAll].
 // Block: the rule of the index which refuses, see [Chain.RetryAfterTicket]. Wait: the
 // call may be able to wait, which an [Admission] finds out; nothing is taken.
-func (c *Chain) TryTakeOne(now clock.Instant, n int32, noWait bool) (ticket Ticket, which int, decision rule.Decision) {
+func (c *Chain) TryTakeOne(now clock.Instant, n int32, noWait bool) (reservation Reservation, which int, decision rule.Decision) {
 	q := &c.queues[0]
 	if len(c.windows) > 0 && c.fullWindow(now, n) >= 0 {
 		return c.refuseOrWait(q, now, n)
 	}
-	maxWait := q.terms.rule.MaxWait
+	maxWait := q.compiled.rule.MaxWait
 	if noWait {
 		maxWait = 0
 	}
-	ticket, decision = q.queue.take(q.terms, now, n, maxWait)
+	reservation, decision = q.queue.take(q.compiled, now, n, maxWait)
 	if decision == rule.Pass && len(c.windows) > 0 {
 		if _, said := c.Take(now, n); said != rule.Pass {
-			q.queue.GiveBack(now, ticket)
-			return Ticket{}, 0, rule.Wait
+			q.queue.GiveBack(now, reservation)
+			return Reservation{}, 0, rule.Wait
 		}
 	}
-	return ticket, 0, decision
+	return reservation, 0, decision
 }
 
-// refuseOrWait decides on a call while a window is full: it is refused unless there may
-// be room when the queue would let it pass.
-func (c *Chain) refuseOrWait(q *ask, now clock.Instant, n int32) (ticket Ticket, which int, decision rule.Decision) {
-	ticket, decision = q.queue.expect(q.terms, now, n, endless)
+// refuseOrWait decides on a call while a window is full: it is refused unless tokens may
+// remain when the queue would let it pass.
+func (c *Chain) refuseOrWait(q *queueRule, now clock.Instant, n int32) (reservation Reservation, which int, decision rule.Decision) {
+	reservation, decision = q.queue.expect(q.compiled, now, n, endless)
 	if decision == rule.Pass || decision == rule.Wait {
-		if full := c.fullAt(now, ticket.turn, n); full >= 0 {
-			return ticket, 1 + full, rule.Block
+		if full := c.fullAt(now, reservation.at, n); full >= 0 {
+			return reservation, 1 + full, rule.Block
 		}
 		decision = rule.Wait
 	}
-	return ticket, 0, decision
+	return reservation, 0, decision
 }
 
 // TryTakeAll is TryTakeOne for a chain with several queues. What they give is put into
 // reserved. If there are more than reserved has space for, it says Wait.
 func (c *Chain) TryTakeAll(
 	now clock.Instant, n int32, noWait bool, reserved *Reservations,
-) (ticket Ticket, which int, decision rule.Decision) {
-	if len(c.queues) > len(reserved.tickets) || c.fullWindow(now, n) >= 0 {
-		return Ticket{}, 0, rule.Wait
+) (reservation Reservation, which int, decision rule.Decision) {
+	if len(c.queues) > len(reserved.list) || c.fullWindow(now, n) >= 0 {
+		return Reservation{}, 0, rule.Wait
 	}
 	patience := endless
 	if noWait {
 		patience = 0
 	}
-	which, ticket, decision = takeAll(c.queues, now, n, patience, reserved.tickets[:])
+	which, reservation, decision = takeAll(c.queues, now, n, patience, reserved.list[:])
 	if decision == rule.Pass {
 		if _, said := c.Take(now, n); said != rule.Pass {
-			c.giveBackReserved(now, Ticket{}, reserved)
-			return Ticket{}, 0, rule.Wait
+			c.giveBackReserved(now, Reservation{}, reserved)
+			return Reservation{}, 0, rule.Wait
 		}
 	}
-	return ticket, which, decision
+	return reservation, which, decision
 }
 
 // GiveBackAll returns what TryTakeOne or TryTakeAll took at now.
-func (c *Chain) GiveBackAll(now clock.Instant, n int32, ticket Ticket, reserved *Reservations) {
+func (c *Chain) GiveBackAll(now clock.Instant, n int32, reservation Reservation, reserved *Reservations) {
 	c.GiveBack(now, n)
-	c.giveBackReserved(now, ticket, reserved)
+	c.giveBackReserved(now, reservation, reserved)
 }
 
-func (c *Chain) giveBackReserved(now clock.Instant, ticket Ticket, reserved *Reservations) {
+func (c *Chain) giveBackReserved(now clock.Instant, reservation Reservation, reserved *Reservations) {
 	if len(c.queues) == 1 {
-		c.queues[0].queue.GiveBack(now, ticket)
+		c.queues[0].queue.GiveBack(now, reservation)
 		return
 	}
 	for i, q := range slices.Backward(c.queues) {
-		q.queue.GiveBack(now, reserved.tickets[i])
+		q.queue.GiveBack(now, reserved.list[i])
 	}
 }
 

@@ -7,9 +7,14 @@
 //     throttle, which spaces calls evenly; a token bucket, which lets bursts pass; and a
 //     token bucket that warms up, whose tokens take the longer the colder the resource.
 //
-// A rule is compiled into [Terms], which never change. When a rule changes, its limiter
-// goes over to the new terms and keeps what it has counted, as long as [Rule.Limiter]
-// stays the same.
+// Most programs only need the Rule, and give it to an engine. A program without an
+// engine can use a Window or a Queue by itself: [Compile] a rule, make the limiter, and
+// pass the compiled rule with each call. A rule that has changed is compiled again,
+// with a higher version, and the same limiter goes over to it and keeps what it has
+// counted, as long as its algorithm stays the same.
+//
+// [Limiter], [Chain], [Member], [Admission] and [Reservations] are for the engine,
+// which asks all flow rules of a call at once and without an interface call.
 //
 // Time is a parameter: nothing here reads a clock or waits. Limiters are safe for
 // concurrent use.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func ExampleRule() {
@@ -25,12 +26,12 @@ func ExampleRule_Validate() {
 }
 
 func ExampleWindow() {
-	rule := flow.Rule{Resource: "orders:create", Limit: 2}
-	terms := flow.Compile(rule.WithDefaults(), 1)
+	r := flow.Rule{Resource: "orders:create", Limit: 2}
+	compiled := flow.Compile(r.WithDefaults(), 1)
 	now := clock.Instant(0)
-	window := flow.NewWindow(terms, now)
+	window := flow.NewWindow(compiled, now)
 	for range 3 {
-		fmt.Println(window.Take(terms, now, 1) == flow.Passed)
+		fmt.Println(window.Take(compiled, now, 1) == rule.Pass)
 	}
 	fmt.Println("retry after", window.RetryAfter(now, 1))
 	// Output:
@@ -41,27 +42,27 @@ func ExampleWindow() {
 }
 
 func ExampleQueue() {
-	rule := flow.Rule{Resource: "orders:create", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second}
-	terms := flow.Compile(rule.WithDefaults(), 1)
+	r := flow.Rule{Resource: "orders:create", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second}
+	compiled := flow.Compile(r.WithDefaults(), 1)
 	now := clock.Instant(0)
-	queue := flow.NewQueue(terms, now)
-	_, first := queue.Take(terms, now, 1)
+	queue := flow.NewQueue(compiled, now)
+	_, first := queue.Take(compiled, now, 1)
 
 	waiter := flow.NewWaiter(func() {})
-	_, second := queue.Join(terms, now, 1, time.Minute, waiter)
-	_, until, _ := queue.Turn(now, waiter)
-	fmt.Println(first == flow.Passed, second == flow.Queued, until)
+	_, second := queue.Join(compiled, now, 1, time.Minute, waiter)
+	_, until, _ := queue.Poll(now, waiter)
+	fmt.Println(first == rule.Pass, second == rule.Wait, until)
 	// Output: true true 100ms
 }
 
 func ExampleQueue_tokenBucket() {
-	rule := flow.Rule{Resource: "orders:create", Limit: 10, Burst: 3, Algorithm: flow.TokenBucket}
-	terms := flow.Compile(rule.WithDefaults(), 1)
+	r := flow.Rule{Resource: "orders:create", Limit: 10, Burst: 3, Algorithm: flow.TokenBucket}
+	compiled := flow.Compile(r.WithDefaults(), 1)
 	now := clock.Instant(0)
-	queue := flow.NewQueue(terms, now)
+	queue := flow.NewQueue(compiled, now)
 	for range 4 {
-		_, decision := queue.Take(terms, now, 1)
-		fmt.Println(decision == flow.Passed)
+		_, decision := queue.Take(compiled, now, 1)
+		fmt.Println(decision == rule.Pass)
 	}
 	fmt.Println("retry after", queue.RetryAfter(now, 1, 0))
 	// Output:
@@ -74,13 +75,13 @@ func ExampleQueue_tokenBucket() {
 
 // A related resource is counted, and the guarded one waits until there is room.
 func ExampleWindow_Check() {
-	rule := flow.Rule{Resource: "orders:read", Related: "orders:write", Limit: 2}
-	terms := flow.Compile(rule.WithDefaults(), 1)
+	r := flow.Rule{Resource: "orders:read", Related: "orders:write", Limit: 2}
+	compiled := flow.Compile(r.WithDefaults(), 1)
 	now := clock.Instant(0)
-	window := flow.NewWindow(terms, now)
-	fmt.Println(window.Check(terms, now, 1) == flow.Passed)
-	window.Count(terms, now, 2) // two writes
-	fmt.Println(window.Check(terms, now, 1) == flow.Passed)
+	window := flow.NewWindow(compiled, now)
+	fmt.Println(window.Check(compiled, now, 1) == rule.Pass)
+	window.Count(compiled, now, 2) // two writes
+	fmt.Println(window.Check(compiled, now, 1) == rule.Pass)
 	// Output:
 	// true
 	// false

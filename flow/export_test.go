@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // What tests of several queues and of full windows use.
@@ -21,77 +22,77 @@ const (
 
 func (r Rule) LimiterKind() LimiterKind { return r.limiterKind() }
 
-type Ask struct {
-	Queue *Queue
-	Terms *Terms
+type QueueRule struct {
+	Queue    *Queue
+	Compiled *Compiled
 }
 
-func asksOf(asks []Ask) []ask {
-	of := make([]ask, len(asks))
-	for i, a := range asks {
-		of[i] = ask{a.Queue, a.Terms}
+func rulesOf(queues []QueueRule) []queueRule {
+	of := make([]queueRule, len(queues))
+	for i, a := range queues {
+		of[i] = queueRule{a.Queue, a.Compiled}
 	}
 	return of
 }
 
-func TakeAll(asks []Ask, now clock.Instant, n int32, patience time.Duration, tickets []Ticket) (int, Ticket, Decision) {
-	return takeAll(asksOf(asks), now, n, patience, tickets)
+func TakeAll(queues []QueueRule, now clock.Instant, n int32, patience time.Duration, reservations []Reservation) (int, Reservation, rule.Decision) {
+	return takeAll(rulesOf(queues), now, n, patience, reservations)
 }
 
-func ExpectAll(asks []Ask, now clock.Instant, n int32, patience time.Duration) (int, Ticket, Decision) {
-	return expectAll(asksOf(asks), now, n, patience)
+func ExpectAll(queues []QueueRule, now clock.Instant, n int32, patience time.Duration) (int, Reservation, rule.Decision) {
+	return expectAll(rulesOf(queues), now, n, patience)
 }
 
-func PassAll(asks []Ask, places []Place, notBefore, now clock.Instant, tickets []Ticket) Decision {
+func PassAll(queues []QueueRule, places []Place, notBefore, now clock.Instant, reservations []Reservation) rule.Decision {
 	of := make([]queuePlace, len(places))
 	for i, p := range places {
 		of[i] = p.queuePlace
 	}
-	return passAll(asksOf(asks), of, notBefore, now, tickets)
+	return passAll(rulesOf(queues), of, notBefore, now, reservations)
 }
 
-func (q *Queue) Hold(
-	t *Terms, now, since clock.Instant, n int32, patience time.Duration, w *Waiter,
-) (Place, Ticket, Decision) {
-	p, ticket, decision := q.hold(t, now, since, n, patience, w)
-	return Place{p}, ticket, decision
+func (q *Queue) TakePlace(
+	r *Compiled, now, since clock.Instant, n int32, patience time.Duration, w *Waiter,
+) (Place, Reservation, rule.Decision) {
+	p, reservation, decision := q.takePlace(r, now, since, n, patience, w)
+	return Place{p}, reservation, decision
 }
 
-func (q *Queue) Expect(t *Terms, now clock.Instant, n int32, patience time.Duration) (Ticket, Decision) {
-	return q.expect(t, now, n, patience)
+func (q *Queue) Expect(r *Compiled, now clock.Instant, n int32, patience time.Duration) (Reservation, rule.Decision) {
+	return q.expect(r, now, n, patience)
 }
 
-func (p Place) Ready(now clock.Instant) (time.Duration, Decision) { return p.ready(now) }
+func (p Place) Ready(now clock.Instant) (time.Duration, rule.Decision) { return p.ready(now) }
 
-func (p Place) Expect(turn clock.Instant) { p.expect(turn) }
+func (p Place) Expect(passAt clock.Instant) { p.expect(passAt) }
 
 func (p Place) Leave(now clock.Instant) { p.leave(now) }
 
-func (w *Window) Begin() { w.begin() }
+func (w *Window) BeginPending() { w.beginPending() }
 
-func (w *Window) End() { w.end() }
+func (w *Window) EndPending() { w.endPending() }
 
-func (w *Window) ReallyFull(t *Terms, now clock.Instant, n int32) bool {
-	return w.reallyFull(t, now, n)
+func (w *Window) ReallyFull(r *Compiled, now clock.Instant, n int32) bool {
+	return w.reallyFull(r, now, n)
 }
 
-func (w *Window) FullUntil(t *Terms, now clock.Instant, n int32) clock.Instant {
-	return w.fullUntil(t, now, n)
+func (w *Window) FullUntil(r *Compiled, now clock.Instant, n int32) clock.Instant {
+	return w.fullUntil(r, now, n)
 }
 
-// CheckLine returns what is wrong with the line of those who wait, of whom
+// CheckWaiters returns what is wrong with the line of those who wait, of whom
 // there should be so many.
-func (q *Queue) CheckLine(want int) error {
+func (q *Queue) CheckWaiters(want int) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var count int
 	var tokens int64
 	var last *Waiter
-	for w := q.line.head; w != nil; w = w.next {
+	for w := q.waiters.head; w != nil; w = w.next {
 		switch {
 		case w.prev != last:
 			return fmt.Errorf("waiter %d: not linked to the one before", count)
-		case w.state != inQueue:
+		case w.state != queued:
 			return fmt.Errorf("waiter %d: in the line, but in state %d", count, w.state)
 		case last != nil:
 			tokens += int64(w.tokens)
@@ -99,14 +100,14 @@ func (q *Queue) CheckLine(want int) error {
 		last = w
 		count++
 	}
-	if s, ok := q.pace.(*leakyBucket); ok && count > 0 && q.line.head.ticket.turn <= s.last.at {
+	if s, ok := q.schedule.(*leakyBucket); ok && count > 0 && q.waiters.head.reservation.at <= s.lastPass.at {
 		return fmt.Errorf("the head's turn is not after the last one")
 	}
 	switch {
-	case q.line.tail != last && count > 0:
+	case q.waiters.tail != last && count > 0:
 		return fmt.Errorf("the tail is not the last of %d", count)
-	case q.line.behind != tokens:
-		return fmt.Errorf("%d tokens are behind the head, counted as %d", tokens, q.line.behind)
+	case q.waiters.behind != tokens:
+		return fmt.Errorf("%d tokens are behind the head, counted as %d", tokens, q.waiters.behind)
 	case count != want:
 		return fmt.Errorf("%d wait, not %d", count, want)
 	}
@@ -114,7 +115,7 @@ func (q *Queue) CheckLine(want int) error {
 }
 
 // Tokens returns how many tokens the ticket took.
-func (t Ticket) Tokens() int32 { return t.tokens }
+func (r Reservation) Tokens() int32 { return r.tokens }
 
 // Logged returns how many entries the window keeps of what has passed, for other
 // shapes of its rule.
@@ -126,3 +127,7 @@ func (w *Window) Logged() int {
 	}
 	return cap(w.log.entries)
 }
+
+func (w *Window) Follow(before predecessor) { w.follow(before) }
+
+func (q *Queue) Follow(before predecessor) { q.follow(before) }

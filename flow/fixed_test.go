@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // fixed returns a rule with a fixed window.
@@ -95,13 +96,13 @@ func TestFixedWindowBehavesLikeItsModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
 				n := rapid.Int32Range(1, 4).Draw(t, "n")
-				want := flow.Refused
+				want := rule.Block
 				if counts[present()]+int64(n) <= limit {
-					want = flow.Passed
+					want = rule.Pass
 					counts[present()] += int64(n)
 					passages = append(passages, passage{g.now, n})
 				}
-				assert.Equal(t, want, g.window.Check(g.terms, g.now, n))
+				assert.Equal(t, want, g.window.Check(g.compiled, g.now, n))
 				assert.Equal(t, want, g.take(n))
 			},
 			"give back": func(t *rapid.T) {
@@ -112,7 +113,7 @@ func TestFixedWindowBehavesLikeItsModel(t *testing.T) {
 				p := passages[i]
 				passages = append(passages[:i:i], passages[i+1:]...)
 				counts[int64(p.at)/int64(window)] -= int64(p.n)
-				g.window.GiveBack(g.terms, p.at, p.n)
+				g.window.GiveBack(g.compiled, p.at, p.n)
 			},
 			"time passes": func(t *rapid.T) {
 				g.wait(time.Duration(rapid.Int64Range(0, int64(2*window)).Draw(t, "time")))
@@ -168,9 +169,9 @@ func TestFixedWindowOfTheLargestLimit(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, fixed(flow.MaxLimit, time.Millisecond))
 	for range 3 {
-		assert.Equal(t, flow.Refused, g.take(math.MaxInt32))
-		assert.Equal(t, flow.Passed, g.take(flow.MaxLimit))
-		assert.Equal(t, flow.Refused, g.take(1))
+		assert.Equal(t, rule.Block, g.take(math.MaxInt32))
+		assert.Equal(t, rule.Pass, g.take(flow.MaxLimit))
+		assert.Equal(t, rule.Block, g.take(1))
 		g.wait(time.Millisecond)
 	}
 }

@@ -90,11 +90,11 @@ func (c *fractionCarry) spend(bucket int64, end clock.Instant, tokens int64) {
 // bucket. They do not count against the whole tokens of its limit. It is 0 if the limit
 // has no fraction, unless they were saved for a large call, and never so much that the
 // limit of the rule would be exceeded.
-func (c *fractionCarry) inWindow(whole int64, fraction float64, t *Terms, bucket int64) int64 {
-	if fraction <= roundingError && c.spent <= 1 || bucket-c.spentIn >= int64(t.span) {
+func (c *fractionCarry) inWindow(whole int64, fraction float64, r *Compiled, bucket int64) int64 {
+	if fraction <= roundingError && c.spent <= 1 || bucket-c.spentIn >= int64(r.span) {
 		return 0
 	}
-	return max(0, min(c.spent, t.most-whole))
+	return max(0, min(c.spent, r.most-whole))
 }
 
 // refund saves tokens again that were spent, when others are given back that passed in
@@ -117,7 +117,7 @@ func (c *fractionCarry) unspend(tokens int64) {
 // adopt goes over to a changed rule at the start of the present bucket. What is saved is
 // limited to what the new rule would have saved since the last change, so that a change
 // that is taken back yields nothing.
-func (c *fractionCarry) adopt(from, to *Terms, now clock.Instant) {
+func (c *fractionCarry) adopt(from, to *Compiled, now clock.Instant) {
 	c.adoptWanted(from, to)
 	_, most := split(to.rule.Limit)
 	switch {
@@ -132,7 +132,7 @@ func (c *fractionCarry) adopt(from, to *Terms, now clock.Instant) {
 
 // reshape goes over to buckets of another length at now. What passed before an instant
 // is not known: tokens spent before it are in no window any more.
-func (c *fractionCarry) reshape(from, to *Terms, known, now clock.Instant) {
+func (c *fractionCarry) reshape(from, to *Compiled, known, now clock.Instant) {
 	switch {
 	case c.spentIn != never && c.spentAt < known:
 		c.spentIn, c.spent = never, 0

@@ -116,7 +116,7 @@ func TestCarriedTokenThatIsGivenBackIsNotSpentTwice(t *testing.T) {
 	assert.Equal(t, 1, g.pass(9))
 	g.moveTo(800 * time.Millisecond)
 	assert.Zero(t, g.pass(9))
-	g.window.GiveBack(g.terms, taken, 1)
+	g.window.GiveBack(g.compiled, taken, 1)
 	assert.Equal(t, 1, g.pass(9))
 	for g.now < epoch.Add(1700*time.Millisecond) {
 		g.wait(100 * time.Millisecond)

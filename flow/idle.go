@@ -8,11 +8,11 @@ import "github.com/penstock-go/penstock/clock"
 func (w *Window) Idle(now clock.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.terms.Load()
-	w.rollTo(t, t.bucketOf(now))
+	r := w.compiled.Load()
+	w.rollTo(r, r.bucketOf(now))
 	return w.before == nil && w.counts.Held(w.counts.OpenBucket()) == 0 && w.log.isEmpty(now) &&
-		w.warmUp.isCold(t) && w.history.isConstant() && w.carry.isInitial(w.limit) &&
-		w.carry.wanted == 0 && (!t.warmsUp() || w.refused.Load() == 0)
+		w.warmUp.isCold(r) && w.history.isConstant() && w.carry.isInitial(w.limit) &&
+		w.carry.wanted == 0 && (!r.warmsUp() || w.refused.Load() == 0)
 }
 
 // Idle says whether the queue could be removed at now: nobody waits, and a new one would
@@ -20,5 +20,5 @@ func (w *Window) Idle(now clock.Instant) bool {
 func (q *Queue) Idle(now clock.Instant) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.before == nil && q.line.head == nil && q.log.isEmpty(now) && q.pace.isNew(now)
+	return q.before == nil && q.waiters.head == nil && q.log.isEmpty(now) && q.schedule.isNew(now)
 }

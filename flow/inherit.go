@@ -6,32 +6,32 @@ import "github.com/penstock-go/penstock/clock"
 // one holds at now. A resource that shared a limit with others and gets one of its own
 // thus cannot pass more in the meantime. The new window is cold.
 func (w *Window) Inherit(shared *Window, now clock.Instant) {
-	t := w.terms.Load()
+	r := w.compiled.Load()
 	w.copyCounts(shared, now)
-	w.update(t, now)
+	w.update(r, now)
 }
 
 func (w *Window) copyCounts(shared *Window, now clock.Instant) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	t := shared.terms.Load()
-	shared.rollTo(t, t.bucketOf(now))
-	shared.close(t)
+	r := shared.compiled.Load()
+	shared.rollTo(r, r.bucketOf(now))
+	shared.close(r)
 	if shared.before != nil {
-		shared.takeOver(t, now)
+		shared.takeOver(r, now)
 	}
 	bucket := shared.counts.OpenBucket()
 	w.counts, w.counted, w.carry = shared.counts.Clone(), shared.counted, shared.carry
 	w.log, w.restored, w.restoredOpen, w.shaped = shared.log.clone(), shared.restored, shared.restoredOpen, shared.shaped
-	shared.open(t, bucket)
+	shared.open(r, bucket)
 
-	w.warmUp, w.history = newWarmUpState(t, t.bucketStart(bucket)), limitHistory{}
-	fresh := newFractionCarry(w.limitOf(&w.warmUp, &w.history, t, bucket))
+	w.warmUp, w.history = newWarmUpState(r, r.bucketStart(bucket)), limitHistory{}
+	fresh := newFractionCarry(w.limitOf(&w.warmUp, &w.history, r, bucket))
 	w.carry.wanted = 0 // nobody has asked for it here
 	w.carry.limitTo(fresh.saved)
-	w.terms.Store(t)
-	w.noteRefusals(t)
-	w.open(t, bucket)
+	w.compiled.Store(r)
+	w.noteRefusals(r)
+	w.open(r, bucket)
 }
 
 // Inherit makes a new queue go on from the calls that a shared one has let pass, see
@@ -42,23 +42,23 @@ func (q *Queue) Inherit(shared *Queue, now clock.Instant) {
 	if shared.before != nil {
 		shared.takeOver(now)
 	}
-	t := q.terms
-	q.terms, q.pace, q.log = shared.terms, shared.pace.copyAt(now), shared.log.clone()
-	q.adopt(t, now)
+	r := q.compiled
+	q.compiled, q.schedule, q.log = shared.compiled, shared.schedule.copyAt(now), shared.log.clone()
+	q.adopt(r, now)
 }
 
-func (b *tokenBucket) copyAt(clock.Instant) pace {
+func (b *tokenBucket) copyAt(clock.Instant) schedule {
 	c := *b
 	return &c
 }
 
-func (s *leakyBucket) copyAt(now clock.Instant) pace {
+func (s *leakyBucket) copyAt(now clock.Instant) schedule {
 	c := *s
-	c.warmUp = newWarmUpState(s.terms, now)
+	c.warmUp = newWarmUpState(s.compiled, now)
 	return &c
 }
 
-func (z *warmingBucket) copyAt(clock.Instant) pace {
+func (z *warmingBucket) copyAt(clock.Instant) schedule {
 	c := *z
 	c.stored = c.costs.Maximum()
 	return &c

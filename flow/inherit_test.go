@@ -14,7 +14,7 @@ func heir(t *testing.T, from *gate, rule flow.Rule) *gate {
 	t.Helper()
 	g := newGate(t, rule)
 	g.now = from.now
-	g.window = flow.NewWindow(g.terms, g.now)
+	g.window = flow.NewWindow(g.compiled, g.now)
 	g.window.Inherit(from.window, g.now)
 	return g
 }
@@ -66,8 +66,8 @@ func TestInheritedWindowGoesOverToItsOwnRule(t *testing.T) {
 	shared := newGate(t, reject(5))
 	assert.Equal(t, 5, shared.pass(9))
 	own := newGate(t, reject(5))
-	own.terms = flow.Compile(flow.Rule{Resource: "r", Limit: 7, Buckets: 2}.WithDefaults(), 99)
-	own.window = flow.NewWindow(own.terms, own.now)
+	own.compiled = flow.Compile(flow.Rule{Resource: "r", Limit: 7, Buckets: 2}.WithDefaults(), 99)
+	own.window = flow.NewWindow(own.compiled, own.now)
 	own.window.Inherit(shared.window, own.now)
 	assert.Equal(t, 2, own.pass(9))
 }

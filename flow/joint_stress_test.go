@@ -9,15 +9,15 @@ import (
 )
 
 // askOften has callers ask for turns of the queues of one of the lists at the same time.
-func askOften(rounds int, lists ...[]flow.Ask) {
+func askOften(rounds int, lists ...[]flow.QueueRule) {
 	var callers sync.WaitGroup
 	begin := make(chan struct{})
-	for _, asks := range lists {
+	for _, queues := range lists {
 		callers.Go(func() {
-			tickets := make([]flow.Ticket, len(asks))
+			reservations := make([]flow.Reservation, len(queues))
 			<-begin
 			for range rounds {
-				flow.TakeAll(asks, epoch, 1, time.Hour, tickets)
+				flow.TakeAll(queues, epoch, 1, time.Hour, reservations)
 			}
 		})
 	}
@@ -27,13 +27,13 @@ func askOften(rounds int, lists ...[]flow.Ask) {
 
 func TestCallsThatAskTheSameQueuesInAnotherOrderDoNotBlockEachOther(t *testing.T) {
 	t.Parallel()
-	var asks []flow.Ask
+	var queues []flow.QueueRule
 	for range 3 {
 		l := newTestQueue(t, throttle(1000, time.Minute))
-		asks = append(asks, flow.Ask{Queue: l.queue, Terms: l.terms})
+		queues = append(queues, flow.QueueRule{Queue: l.queue, Compiled: l.terms})
 	}
-	a, b, c := asks[0], asks[1], asks[2]
-	askOften(50_000, []flow.Ask{a, b, c}, []flow.Ask{c, b, a}, []flow.Ask{b, c, a}, []flow.Ask{a, c})
+	a, b, c := queues[0], queues[1], queues[2]
+	askOften(50_000, []flow.QueueRule{a, b, c}, []flow.QueueRule{c, b, a}, []flow.QueueRule{b, c, a}, []flow.QueueRule{a, c})
 }
 
 func TestTakingOverFromAQueueDoesNotBlockCallsThatStillAskIt(t *testing.T) {
@@ -42,12 +42,12 @@ func TestTakingOverFromAQueueDoesNotBlockCallsThatStillAskIt(t *testing.T) {
 		rule := throttle(1000, time.Minute)
 		old, other := newTestQueue(t, rule), newTestQueue(t, rule)
 		rule.Algorithm = flow.TokenBucket
-		terms := compile(t, rule, 2)
-		next := flow.NewQueue(terms, epoch)
+		compiled := compile(t, rule, 2)
+		next := flow.NewQueue(compiled, epoch)
 		next.Follow(old.queue)
-		inOther := flow.Ask{Queue: other.queue, Terms: other.terms}
+		inOther := flow.QueueRule{Queue: other.queue, Compiled: other.terms}
 		askOften(50,
-			[]flow.Ask{{Queue: old.queue, Terms: old.terms}, inOther},
-			[]flow.Ask{{Queue: next, Terms: terms}, inOther})
+			[]flow.QueueRule{{Queue: old.queue, Compiled: old.terms}, inOther},
+			[]flow.QueueRule{{Queue: next, Compiled: compiled}, inOther})
 	}
 }

@@ -17,7 +17,7 @@ func Kind() *rule.Type[Rule] {
 		Former:   []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
 		Defaults: defaults, Validate: validate,
 		New: func(r Rule, env rule.Env) rule.Limiter {
-			return NewLimiter(Compile(r, env.Version), env.Now)
+			return newLimiter(Compile(r, env.Version), env.Now)
 		},
 		Adopt: adopt,
 	})
@@ -30,13 +30,13 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	if !ok {
 		return nil
 	}
-	terms := Compile(r, env.Version)
+	compiled := Compile(r, env.Version)
 	switch {
-	case terms.CanFollow(before.terms):
-		return before.WithTerms(terms)
-	case terms.CountsLike(before.terms):
-		next := NewLimiter(terms, env.Now)
-		next.Follow(before)
+	case compiled.canFollow(before.compiled):
+		return before.withVersion(compiled)
+	case compiled.countsLike(before.compiled):
+		next := newLimiter(compiled, env.Now)
+		next.follow(before)
 		return next
 	}
 	return nil

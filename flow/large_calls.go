@@ -25,55 +25,55 @@ func (l *largeCalls) mayPass(n int32, remaining int64) bool {
 
 // takeSaved takes n tokens in the open bucket if they are a large call for which
 // enough is saved.
-func (w *Window) takeSaved(t *Terms, bucket int64, n int32) bool {
-	return w.large.mayPass(n, w.counts.Remaining()) && w.takeSavedSlowly(t, bucket, int64(n))
+func (w *Window) takeSaved(r *Compiled, bucket int64, n int32) bool {
+	return w.large.mayPass(n, w.counts.Remaining()) && w.takeSavedSlowly(r, bucket, int64(n))
 }
 
-func (w *Window) takeSavedSlowly(t *Terms, bucket, n int64) bool {
+func (w *Window) takeSavedSlowly(r *Compiled, bucket, n int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.terms.Load() != t || w.counts.OpenBucket() != bucket {
+	if w.compiled.Load() != r || w.counts.OpenBucket() != bucket {
 		return false
 	}
-	w.close(t)
-	defer w.open(t, bucket)
+	w.close(r)
+	defer w.open(r, bucket)
 	held := w.counts.Held(bucket)
-	if n <= w.whole || w.spare(t, bucket) < held+n-w.whole {
+	if n <= w.whole || w.spare(r, bucket) < held+n-w.whole {
 		return false
 	}
 	w.counts.GiveBack(bucket, -int32(n))
-	w.warmUp.passed(t, n, t.bucketStart(bucket))
+	w.warmUp.passed(r, n, r.bucketStart(bucket))
 	w.counted += n
-	w.carry.spend(bucket, t.bucketEnd(bucket), held+n-w.whole)
+	w.carry.spend(bucket, r.bucketEnd(bucket), held+n-w.whole)
 	return true
 }
 
 // spare returns how many saved tokens a large call may take in a bucket.
-func (w *Window) spare(t *Terms, bucket int64) int64 {
-	if w.carry.wanted == 0 || w.carry.inWindow(w.whole, w.fraction, t, bucket) > 0 {
+func (w *Window) spare(r *Compiled, bucket int64) int64 {
+	if w.carry.wanted == 0 || w.carry.inWindow(w.whole, w.fraction, r, bucket) > 0 {
 		return 0
 	}
-	return min(int64(w.carry.saved+roundingError), t.most-w.whole)
+	return min(int64(w.carry.saved+roundingError), r.most-w.whole)
 }
 
 // openForLarge computes what large calls may take in a bucket that is being opened.
-func (w *Window) openForLarge(t *Terms, bucket int64) {
+func (w *Window) openForLarge(r *Compiled, bucket int64) {
 	w.large.above.Store(w.whole)
-	w.large.spare.Store(max(0, w.spare(t, bucket)-w.carry.available(w.fraction)))
+	w.large.spare.Store(max(0, w.spare(r, bucket)-w.carry.available(w.fraction)))
 }
 
 // largeHeld returns how many tokens the window that ends with a bucket holds beyond its
 // effective limit, for a large call.
-func (w *Window) largeHeld(t *Terms, bucket int64) int64 {
+func (w *Window) largeHeld(r *Compiled, bucket int64) int64 {
 	if w.carry.spent <= 1 {
 		return 0
 	}
-	return w.carry.inWindow(w.whole, w.fraction, t, bucket)
+	return w.carry.inWindow(w.whole, w.fraction, r, bucket)
 }
 
 // noteRefusals notes refused calls from now on, if the rule warms up.
-func (w *Window) noteRefusals(t *Terms) {
-	if t.warmsUp() {
+func (w *Window) noteRefusals(r *Compiled) {
+	if r.warmsUp() {
 		w.refused.Store(0)
 	} else {
 		w.refused.Store(math.MaxInt32) // no call is larger
@@ -82,8 +82,8 @@ func (w *Window) noteRefusals(t *Terms) {
 
 // noteRefused notes that a call of n tokens was refused, if it is the largest since the
 // bucket was opened. A call that can never pass does not count.
-func (w *Window) noteRefused(t *Terms, n int32) {
-	for known := w.refused.Load(); n > known && int64(n) <= t.most; known = w.refused.Load() {
+func (w *Window) noteRefused(r *Compiled, n int32) {
+	for known := w.refused.Load(); n > known && int64(n) <= r.most; known = w.refused.Load() {
 		if w.refused.CompareAndSwap(known, n) {
 			return
 		}
@@ -92,15 +92,15 @@ func (w *Window) noteRefused(t *Terms, n int32) {
 
 // accountForRefused accounts for the calls that were refused in a bucket, which is
 // closed: the resource was not idle, and there may be a large call to save for.
-func (w *Window) accountForRefused(t *Terms, bucket int64) {
+func (w *Window) accountForRefused(r *Compiled, bucket int64) {
 	if c := &w.carry; c.spent > 1 && c.spentIn == bucket {
 		c.unspend(max(0, c.spent-max(0, w.counts.Held(bucket)-w.whole))) // what was given back since
 	}
-	if !t.warmsUp() || w.refused.Load() == 0 {
+	if !r.warmsUp() || w.refused.Load() == 0 {
 		return
 	}
 	n := int64(w.refused.Swap(0))
-	w.warmUp.refused(t, n)
+	w.warmUp.refused(r, n)
 	w.carry.want(n, w.whole, bucket)
 }
 
@@ -114,9 +114,9 @@ func (c *fractionCarry) want(n, whole, bucket int64) {
 
 // unused returns how many tokens of a limit the buckets from the open one to the one
 // before the given one leave, in all, if nothing else is taken.
-func (w *Window) unused(c *fractionCarry, t *Terms, bucket int64, limit float64) float64 {
+func (w *Window) unused(c *fractionCarry, r *Compiled, bucket int64, limit float64) float64 {
 	open := w.counts.OpenBucket()
-	saved := c.spent * max(0, min(bucket, c.spentIn+int64(t.span))-open)
+	saved := c.spent * max(0, min(bucket, c.spentIn+int64(r.span))-open)
 	return max(0, limit*float64(bucket-open)-float64(w.counts.HeldOver(bucket)-saved))
 }
 
@@ -131,7 +131,7 @@ func (c *fractionCarry) lapse(limit float64, whole, bucket int64, span int) {
 
 // adoptWanted goes over to a changed rule: what is saved for a large call is a share of
 // the limit.
-func (c *fractionCarry) adoptWanted(from, to *Terms) {
+func (c *fractionCarry) adoptWanted(from, to *Compiled) {
 	if c.wanted == 0 {
 		return
 	}
@@ -145,18 +145,18 @@ func (c *fractionCarry) adoptWanted(from, to *Terms) {
 
 // freeIn returns after how many buckets from the open one n tokens can be taken, saved
 // ones included, if nobody else comes.
-func (w *Window) freeIn(t *Terms, n int64) int64 {
-	c, span := w.carry, int64(t.span)
-	w.spendExtra(&c, t, w.counts.Taken())
+func (w *Window) freeIn(r *Compiled, n int64) int64 {
+	c, span := w.carry, int64(r.span)
+	w.spendExtra(&c, r, w.counts.Taken())
 	most := span + 1 + int64(min(math.Ceil(float64(n)/w.limit*float64(span)), 1<<40))
 	return 1 + int64(sort.Search(int(most), func(k int) bool {
 		bucket := w.counts.OpenBucket() + 1 + int64(k)
-		spent := c.inWindow(w.whole, w.fraction, t, bucket)
+		spent := c.inWindow(w.whole, w.fraction, r, bucket)
 		remaining := w.whole + spent - w.counts.Held(bucket)
 		if spent > 0 || n <= w.whole {
 			return n <= remaining
 		}
-		saved := w.unused(&c, t, bucket, w.limit) / float64(span)
-		return n <= remaining+min(int64(c.saved+saved+roundingError), t.most-w.whole)
+		saved := w.unused(&c, r, bucket, w.limit) / float64(span)
+		return n <= remaining+min(int64(c.saved+saved+roundingError), r.most-w.whole)
 	}))
 }

@@ -7,18 +7,19 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// leakyBucket is the pace of a throttle, the leaky bucket as a queue. A call passes when
-// its tokens have leaked at the effective limit since the last call passed:
+// leakyBucket is the schedule of a throttle, the leaky bucket as a queue. A call passes
+// when its tokens have leaked at the effective limit since the last call passed:
 //
-//	turn = max(arrival, last turn + tokens / limit · window)
+//	passes at = max(arrival, last pass + tokens / effective limit · window)
 //
-// Turns are whole nanoseconds, distances need not be. What a turn is rounded up by is
-// taken off the distance to the next one, so that rounding does not add up.
+// Calls pass at whole nanoseconds, though the distances need not be whole. What an
+// instant is rounded up by is taken off the next distance, so that rounding does not
+// add up.
 type leakyBucket struct {
-	terms   *Terms
-	warmUp  warmUpState
-	last    rounded // the turn that was granted last
-	planned rounded // the turn that was planned last for the first call in the queue
+	compiled    *Compiled
+	warmUp      warmUpState
+	lastPass    rounded // when the last call passes that was granted
+	plannedPass rounded // when the first call in the queue is to pass
 }
 
 // rounded is an instant and what it was rounded up by, in nanoseconds.
@@ -41,12 +42,12 @@ func (r rounded) after(nanoseconds float64) rounded {
 
 // next plans with the limit of the step in which the call becomes the first.
 func (s *leakyBucket) next(now clock.Instant, n int32) (clock.Instant, bool) {
-	limit := s.warmUp.queueLimit(s.terms, max(s.last.at, now))
+	limit := s.warmUp.queueLimit(s.compiled, max(s.lastPass.at, now))
 	if limit == 0 {
 		return 0, false
 	}
-	s.planned = s.last.after(s.terms.cost(int64(n), limit)).notBefore(now)
-	return s.planned.at, true
+	s.plannedPass = s.lastPass.after(s.compiled.cost(int64(n), limit)).notBefore(now)
+	return s.plannedPass.at, true
 }
 
 func (r rounded) notBefore(now clock.Instant) rounded {
@@ -56,67 +57,68 @@ func (r rounded) notBefore(now clock.Instant) rounded {
 	return r
 }
 
-// behind plans with the limit of the step in which the first call in the queue became
-// the first: the warm-up goes from step to step in the order of turns.
-func (s *leakyBucket) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
-	limit := s.warmUp.queueLimit(s.terms, s.last.at)
-	planned := s.planned
-	if expected := l.head.expected; expected > planned.at {
+// nextBehind plans with the limit of the step in which the first call in the queue
+// became the first: the warm-up goes from step to step in the order in which calls
+// pass.
+func (s *leakyBucket) nextBehind(waiters *waiterList, now clock.Instant, n int32) (clock.Instant, bool) {
+	limit := s.warmUp.queueLimit(s.compiled, s.lastPass.at)
+	planned := s.plannedPass
+	if expected := waiters.head.expected; expected > planned.at {
 		planned = rounded{at: expected}
 	}
-	return planned.after(s.terms.cost(l.behind+int64(n), limit)).notBefore(now).at, true
+	return planned.after(s.compiled.cost(waiters.behind+int64(n), limit)).notBefore(now).at, true
 }
 
-// delay notes the demand. Turns are far apart because the throttle keeps them so, which
-// does not mean that the resource is idle.
-func (s *leakyBucket) delay(now, turn clock.Instant, n int32) {
-	s.warmUp.delayed(s.terms, int64(n), now, turn)
+// delay notes the demand. Calls pass far apart because the throttle keeps them so,
+// which does not mean that the resource is idle.
+func (s *leakyBucket) delay(now, passAt clock.Instant, n int32) {
+	s.warmUp.delayed(s.compiled, int64(n), now, passAt)
 }
 
-func (s *leakyBucket) grant(_, turn clock.Instant, n int32) Ticket {
-	s.warmUp.queueLimit(s.terms, turn) // enter the step that it falls in
-	s.warmUp.passed(s.terms, int64(n), turn)
-	ticket := Ticket{turn: turn, tokens: n, since: s.last.at, part: s.last.by}
-	s.last = rounded{at: turn}
-	if s.planned.at == turn {
-		s.last = s.planned
+func (s *leakyBucket) grant(_, passAt clock.Instant, n int32) Reservation {
+	s.warmUp.queueLimit(s.compiled, passAt) // enter the step that it falls in
+	s.warmUp.passed(s.compiled, int64(n), passAt)
+	reservation := Reservation{at: passAt, tokens: n, undoAt: s.lastPass.at, undoAmount: s.lastPass.by}
+	s.lastPass = rounded{at: passAt}
+	if s.plannedPass.at == passAt {
+		s.lastPass = s.plannedPass
 	}
-	return ticket
+	return reservation
 }
 
-// takeBack takes back the last turn. An earlier turn cannot be given to another call: the
-// one behind it has kept its distance already.
-func (s *leakyBucket) takeBack(ticket Ticket) bool {
-	if s.last.at != ticket.turn {
+// takeBack takes back the last reservation. An earlier one cannot be given to another
+// call: the call behind it has kept its distance already.
+func (s *leakyBucket) takeBack(reservation Reservation) bool {
+	if s.lastPass.at != reservation.at {
 		return false
 	}
-	s.last = rounded{ticket.since, ticket.part}
-	s.warmUp.passed(s.terms, -int64(ticket.tokens), ticket.turn)
+	s.lastPass = rounded{reservation.undoAt, reservation.undoAmount}
+	s.warmUp.passed(s.compiled, -int64(reservation.tokens), reservation.at)
 	return true
 }
 
-func (s *leakyBucket) adopt(t *Terms, now clock.Instant) pace {
-	s.warmUp.adopt(s.terms, t, now)
-	s.terms = t
+func (s *leakyBucket) adopt(r *Compiled, now clock.Instant) schedule {
+	s.warmUp.adopt(s.compiled, r, now)
+	s.compiled = r
 	return s
 }
 
 func (s *leakyBucket) resume(log *passLog, _ clock.Instant) {
 	if at, ok := log.last(); ok {
-		s.last = rounded{at: at}
+		s.lastPass = rounded{at: at}
 	}
 }
 
-// recent returns a token for the last turn: it is only known when that was.
+// recent returns a token for the last pass: only its instant is known.
 func (s *leakyBucket) recent(now clock.Instant) (at clock.Instant, tokens int64) {
-	if s.last.at == longAgo {
+	if s.lastPass.at == beforeAll {
 		return 0, 0
 	}
-	return min(s.last.at, now), 1
+	return min(s.lastPass.at, now), 1
 }
 
 func (s *leakyBucket) isNew(now clock.Instant) bool {
 	ahead := *s
-	turn, ok := ahead.next(now, int32(max(1, math.Ceil(s.terms.rule.Limit))))
-	return (!ok || turn == now) && ahead.warmUp.isCold(s.terms)
+	passAt, ok := ahead.next(now, int32(max(1, math.Ceil(s.compiled.rule.Limit))))
+	return (!ok || passAt == now) && ahead.warmUp.isCold(s.compiled)
 }

@@ -15,48 +15,49 @@ type forecast struct {
 	maxWait time.Duration
 }
 
-// maxLookahead is how many turns and steps of a warm-up a forecast goes through at most
-// to find when more calls can pass.
+// maxLookahead bounds how many calls and steps of a warm-up a forecast goes through to
+// find when more calls can pass.
 const maxLookahead = 1000
 
 // endOfTime is later than every instant.
 const endOfTime = clock.Instant(math.MaxInt64)
 
-func (s *leakyBucket) status(l *line, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
+func (s *leakyBucket) status(waiters *waiterList, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
 	state := s.warmUp // a copy
-	if limit = state.queueLimit(s.terms, now); limit == 0 {
+	if limit = state.queueLimit(s.compiled, now); limit == 0 {
 		return 0, 0, 0
 	}
-	o := forecast{leakyBucket: *s, head: l.head, behind: l.behind, maxWait: maxWait}
+	o := forecast{leakyBucket: *s, head: waiters.head, behind: waiters.behind, maxWait: maxWait}
 	remaining = o.remaining(now)
 	return limit, remaining, o.reset(now, remaining)
 }
 
-// arrivals are calls of one token that come at one instant, and their turns.
+// arrivals are calls of one token that come at one instant, and when each of them would
+// pass.
 type arrivals struct {
 	first rounded
 	each  float64 // nanoseconds
 	free  bool    // the first goes at once, so that the second is the first to wait
 }
 
-func (o *forecast) turns(now clock.Instant) arrivals {
+func (o *forecast) passTimes(now clock.Instant) arrivals {
 	if o.head != nil {
-		each := o.each(o.last.at)
-		first := o.planned.after(each * float64(o.behind+1)).notBefore(now)
+		each := o.each(o.lastPass.at)
+		first := o.plannedPass.after(each * float64(o.behind+1)).notBefore(now)
 		return arrivals{first, each, false}
 	}
-	each := o.each(max(o.last.at, now))
-	first := o.last.after(each).notBefore(now)
+	each := o.each(max(o.lastPass.at, now))
+	first := o.lastPass.after(each).notBefore(now)
 	return arrivals{first, each, first.at == now}
 }
 
 // each returns the time that a token takes at the limit of an instant, in nanoseconds.
 func (o *forecast) each(at clock.Instant) float64 {
 	state := o.warmUp // a copy: nobody comes at that instant
-	return min(o.terms.cost(1, state.queueLimit(o.terms, at)), float64(forever))
+	return min(o.compiled.cost(1, state.queueLimit(o.compiled, at)), float64(forever))
 }
 
-// at returns the turn of the call that has so many before it.
+// at returns when the call passes that has so many before it.
 func (t arrivals) at(before int64) clock.Instant {
 	if t.free && before > 0 {
 		return t.first.after(t.each).after(t.each * float64(before-1)).at
@@ -64,9 +65,9 @@ func (t arrivals) at(before int64) clock.Instant {
 	return t.first.after(t.each * float64(before)).at
 }
 
-// remaining returns how many calls of one token that came at now would get a turn.
+// remaining returns how many calls of one token that came at now would pass in time.
 func (o *forecast) remaining(now clock.Instant) int64 {
-	t, latest := o.turns(now), now.Add(o.maxWait)
+	t, latest := o.passTimes(now), now.Add(o.maxWait)
 	if t.first.at > latest {
 		return 0
 	}
@@ -80,11 +81,12 @@ func (o *forecast) remaining(now clock.Instant) int64 {
 	return last + 1
 }
 
-// reset returns how long after now more than so many calls would get a turn, 0 if never.
+// reset returns how long after now more than so many calls would pass in time, 0 if
+// never.
 func (o *forecast) reset(now clock.Instant, remaining int64) time.Duration {
 	at := now
 	for range maxLookahead {
-		t, event := o.turns(at), o.event(at)
+		t, event := o.passTimes(at), o.event(at)
 		if more := t.at(remaining).Add(-o.maxWait); more <= t.first.at && !t.free && more < event {
 			return more.Sub(now)
 		}
@@ -97,32 +99,33 @@ func (o *forecast) reset(now clock.Instant, remaining int64) time.Duration {
 			return at.Sub(now)
 		}
 		const cooling = 3 // steps after which what has passed makes it no warmer
-		if t.free && o.terms.curve.Step(at)-o.terms.curve.Step(max(now, o.last.at)) > cooling {
+		if t.free && o.compiled.curve.Step(at)-o.compiled.curve.Step(max(now, o.lastPass.at)) > cooling {
 			return 0
 		}
 	}
 	return 0
 }
 
-// event returns when turns may change after an instant: when the head passes, or when
-// the next step begins. Without a warm-up they do not change.
+// event returns when the plan may change after an instant: when the head passes, or
+// when the next step begins. Without a warm-up it does not change.
 func (o *forecast) event(at clock.Instant) clock.Instant {
 	switch {
-	case !o.terms.warmsUp():
+	case !o.compiled.warmsUp():
 		return endOfTime
 	case o.head != nil:
-		return o.planned.at
+		return o.plannedPass.at
 	}
-	return o.terms.curve.StepStart(o.terms.curve.Step(max(o.last.at, at)) + 1)
+	return o.compiled.curve.StepStart(o.compiled.curve.Step(max(o.lastPass.at, at)) + 1)
 }
 
-// advance grants the turns that have come by an instant, see [Queue.advance].
+// advance lets the waiting calls pass whose time has come by an instant, see
+// [Queue.advance].
 func (o *forecast) advance(at clock.Instant) {
-	for o.head != nil && o.planned.at <= at {
-		turn := o.planned.at
-		o.grant(turn, turn, o.head.tokens)
+	for o.head != nil && o.plannedPass.at <= at {
+		passAt := o.plannedPass.at
+		o.grant(passAt, passAt, o.head.tokens)
 		for o.leave(); o.head != nil; o.leave() {
-			next, ok := o.next(max(turn, o.head.arrived), o.head.tokens)
+			next, ok := o.next(max(passAt, o.head.arrived), o.head.tokens)
 			if ok && next.Sub(o.head.arrived) <= o.maxWait {
 				break
 			}
@@ -130,7 +133,7 @@ func (o *forecast) advance(at clock.Instant) {
 	}
 }
 
-// leave takes the head out of the line.
+// leave takes the head out of the queue.
 func (o *forecast) leave() {
 	if o.head = o.head.next; o.head != nil {
 		o.behind -= int64(o.head.tokens)

@@ -7,35 +7,36 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // A waiter whose turn has come, but who has not asked for it, gives up, or another
 // one does, or a turn is given back: those behind lose no time.
-func TestTurnsThatHaveComeAreGrantedBeforeAWaiterLeaves(t *testing.T) {
+func TestDueWaitersPassBeforeAWaiterLeaves(t *testing.T) {
 	t.Parallel()
 	rules := map[string]flow.Rule{"throttle": throttle(1, time.Hour), "bucket": patient(bucket(1, 1), time.Hour)}
-	for name, rule := range rules {
+	for name, r := range rules {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := func() *testQueue {
-				l := newTestQueue(t, rule)
+				l := newTestQueue(t, r)
 				l.call(5) // turns at 0, 1, 2, 3 and 4 s
 				l.now = epoch.Add(2500 * time.Millisecond)
 				return l
 			}
 			turn := func(l *testQueue, id int) time.Duration {
-				ticket, until, decision := l.queue.Turn(l.now, l.waiting[id-1].waiter)
-				if decision == flow.Passed {
-					return ticket.Turn().Sub(epoch)
+				reservation, until, decision := l.queue.Poll(l.now, l.waiting[id-1].waiter)
+				if decision == rule.Pass {
+					return reservation.Time().Sub(epoch)
 				}
 				return l.now.Add(until).Sub(epoch)
 			}
 			t.Run("the first", func(t *testing.T) {
 				t.Parallel()
 				l := start()
-				ticket, left := l.queue.Leave(l.now, l.waiting[0].waiter)
+				reservation, left := l.queue.Leave(l.now, l.waiting[0].waiter)
 				assert.False(t, left, "its turn was at 1 s")
-				assert.Equal(t, epoch.Add(time.Second), ticket.Turn())
+				assert.Equal(t, epoch.Add(time.Second), reservation.Time())
 				assert.Equal(t, 2*time.Second, turn(l, 2))
 				assert.Equal(t, 3*time.Second, turn(l, 3))
 			})

@@ -17,14 +17,14 @@ type limitHistory struct {
 
 // add adds the limit of a bucket, the last one that was added or a later one. It
 // returns the limit of the window that ends with that bucket.
-func (h *limitHistory) add(t *Terms, bucket int64, limit float64) float64 {
-	if !t.outlastsStep() {
+func (h *limitHistory) add(r *Compiled, bucket int64, limit float64) float64 {
+	if !r.outlastsStep() {
 		return limit
 	}
 	if h.limits == nil {
-		h.limits = slices.Repeat([]float64{limit}, t.span)
+		h.limits = slices.Repeat([]float64{limit}, r.span)
 	}
-	for b := max(h.bucket, bucket-int64(t.span)) + 1; b < bucket; b++ {
+	for b := max(h.bucket, bucket-int64(r.span)) + 1; b < bucket; b++ {
 		h.limits[h.slot(b)] = limit // no call came in it
 	}
 	h.limits[h.slot(bucket)] = limit
@@ -32,7 +32,7 @@ func (h *limitHistory) add(t *Terms, bucket int64, limit float64) float64 {
 	for _, each := range h.limits {
 		sum += each
 	}
-	h.bucket, h.last, h.mean = bucket, limit, sum/float64(t.span)
+	h.bucket, h.last, h.mean = bucket, limit, sum/float64(r.span)
 	return h.mean
 }
 

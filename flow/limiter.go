@@ -28,53 +28,53 @@ func (r Rule) limiterKind() limiterKind {
 	return windowLimiter
 }
 
-// Limiter enforces one version of a flow rule, on one resource or on all that share
-// the rule. What has been counted is in a window or a queue that the versions of the
-// rule have in common.
+// Limiter enforces one version of a flow rule, on one resource or on all that share the
+// rule. What has been counted is in a window or a queue that the versions of the rule
+// have in common.
 //
-// The rules that calls are held against are asked together, by a [Chain]. By itself,
-// through the methods of [rule.Limiter], a Limiter is asked on behalf of a shadow rule:
-// a call never waits for it.
+// The engine asks the rules of a call together, by a [Chain]. By itself, through the
+// methods of [rule.Limiter], it asks a Limiter for a shadow rule: a call never waits
+// for that.
 type Limiter struct {
-	terms   *Terms
-	window  *Window // nil if the rule has a queue
-	queue   *Queue  // nil if it has a window
-	related bool    // the window counts the passes of another resource
+	compiled *Compiled
+	window   *Window // nil if the rule has a queue
+	queue    *Queue  // nil if it has a window
+	related  bool    // the window counts the passes of another resource
 }
 
-// NewLimiter returns a limiter that has counted nothing yet, cold at now if the rule
+// newLimiter returns a limiter that has counted nothing yet, cold at now if the rule
 // warms up.
-func NewLimiter(t *Terms, now clock.Instant) *Limiter {
-	l := &Limiter{terms: t, related: t.rule.Related != ""}
-	if t.rule.limiterKind() == windowLimiter {
-		l.window = NewWindow(t, now)
+func newLimiter(r *Compiled, now clock.Instant) *Limiter {
+	l := &Limiter{compiled: r, related: r.rule.Related != ""}
+	if r.rule.limiterKind() == windowLimiter {
+		l.window = NewWindow(r, now)
 	} else {
-		l.queue = NewQueue(t, now)
+		l.queue = NewQueue(r, now)
 	}
 	return l
 }
 
-// WithTerms returns the limiter of another version of the rule, which goes on from what
-// this one has counted. See [Terms.CanFollow].
-func (l *Limiter) WithTerms(t *Terms) *Limiter {
-	if l.terms == t {
+// withVersion returns the limiter of another version of the rule, which goes on from
+// what this one has counted. See [Compiled.canFollow].
+func (l *Limiter) withVersion(r *Compiled) *Limiter {
+	if l.compiled == r {
 		return l
 	}
-	return &Limiter{terms: t, window: l.window, queue: l.queue, related: l.related}
+	return &Limiter{compiled: r, window: l.window, queue: l.queue, related: l.related}
 }
 
-// Follow makes a new limiter count what has passed another one whose rule it takes over
-// from, see [Terms.CountsLike]. The other one goes on until the first call comes to this
-// one, or until Activate; from then on it says Stale.
-func (l *Limiter) Follow(before *Limiter) {
+// follow makes a new limiter count what has passed another one whose rule it takes over
+// from, see [Compiled.countsLike]. The other one goes on until the first call comes to
+// this one, or until Activate; from then on it says Stale.
+func (l *Limiter) follow(before *Limiter) {
 	if l.queue != nil {
-		l.queue.Follow(before.predecessor())
+		l.queue.follow(before.asPredecessor())
 	} else {
-		l.window.Follow(before.predecessor())
+		l.window.follow(before.asPredecessor())
 	}
 }
 
-func (l *Limiter) predecessor() predecessor {
+func (l *Limiter) asPredecessor() predecessor {
 	if l.queue != nil {
 		return l.queue
 	}
@@ -89,7 +89,7 @@ func (l *Limiter) CanWait() bool { return l.queue != nil }
 // calls wait.
 func (l *Limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.queue != nil {
-		since, decision := l.queue.reserve(l.terms, c.Now, c.Tokens)
+		since, decision := l.queue.reserve(l.compiled, c.Now, c.Tokens)
 		return rule.Ticket(since), decision
 	}
 	now := c.Now
@@ -103,9 +103,9 @@ func (l *Limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 
 func (l *Limiter) takeWindow(now clock.Instant, n int32) rule.Decision {
 	if l.related {
-		return l.window.Check(l.terms, now, n)
+		return l.window.Check(l.compiled, now, n)
 	}
-	return l.window.Take(l.terms, now, n)
+	return l.window.Take(l.compiled, now, n)
 }
 
 // GiveBack returns what Acquire took.
@@ -122,7 +122,7 @@ func (l *Limiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) {
 	case l.queue != nil:
 		l.queue.settle(now, taken, tokens)
 	case !l.related:
-		l.window.settleTokens(l.terms, now, taken, tokens)
+		l.window.settleTokens(l.compiled, now, taken, tokens)
 	}
 }
 
@@ -130,12 +130,12 @@ func (l *Limiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) {
 // that can wait as long as the rule lets it.
 func (l *Limiter) RetryAfter(c rule.Call) time.Duration {
 	if l.queue != nil {
-		if _, decision := l.queue.expect(l.terms, c.Now, c.Tokens, endless); decision != rule.Block {
+		if _, decision := l.queue.expect(l.compiled, c.Now, c.Tokens, endless); decision != rule.Block {
 			return 0
 		}
 		return l.queue.RetryAfter(c.Now, c.Tokens, endless)
 	}
-	if l.window.Check(l.terms, c.Now, c.Tokens) != rule.Block {
+	if l.window.Check(l.compiled, c.Now, c.Tokens) != rule.Block {
 		return 0
 	}
 	return l.window.RetryAfter(c.Now, c.Tokens)
@@ -143,7 +143,7 @@ func (l *Limiter) RetryAfter(c rule.Call) time.Duration {
 
 // Status returns the effective limit and what remains of it. See [rule.Quota].
 func (l *Limiter) Status(now clock.Instant) rule.Status {
-	quota := rule.Quota{Limit: l.terms.rule.Limit, Window: l.terms.rule.Window}
+	quota := rule.Quota{Limit: l.compiled.rule.Limit, Window: l.compiled.rule.Window}
 	if l.queue != nil {
 		quota.Effective, quota.Remaining, quota.Reset = l.queue.Status(now)
 	} else {
@@ -165,9 +165,9 @@ func (l *Limiter) Idle(now clock.Instant) bool {
 // call.
 func (l *Limiter) Activate(now clock.Instant) {
 	if l.queue != nil {
-		l.queue.Adopt(l.terms, now)
+		l.queue.Adopt(l.compiled, now)
 	} else {
-		l.window.Adopt(l.terms, now)
+		l.window.Adopt(l.compiled, now)
 	}
 }
 
@@ -193,5 +193,5 @@ func (l *Limiter) Inherit(shared rule.Limiter, now clock.Instant) {
 
 // CountPass counts a call that passed on the resource that the rule is related to.
 func (l *Limiter) CountPass(now clock.Instant, tokens int32) {
-	l.window.Count(l.terms, now, tokens)
+	l.window.Count(l.compiled, now, tokens)
 }

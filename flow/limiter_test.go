@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-func TestLimiterOfARule(t *testing.T) {
+func TestAlgorithmDecidesTheLimiter(t *testing.T) {
 	t.Parallel()
 	for want, rules := range map[flow.LimiterKind][]flow.Rule{
 		flow.WindowLimiter:   {{}, {Algorithm: flow.SlidingWindow}, {Algorithm: flow.FixedWindow}},

@@ -8,21 +8,22 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
-func TestWindowIsReallyFullOnlyWhenNobodyMayGiveBack(t *testing.T) {
+func TestWindowIsReallyFullOnlyWhenNoCallMayGiveBack(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(5))
 	assert.Equal(t, 5, g.pass(5))
-	assert.True(t, g.window.ReallyFull(g.terms, g.now, 1))
-	g.window.Begin()
-	assert.False(t, g.window.ReallyFull(g.terms, g.now, 1), "somebody may give back")
-	g.window.End()
-	assert.True(t, g.window.ReallyFull(g.terms, g.now, 1), "nobody did")
-	g.window.Begin()
-	g.window.GiveBack(g.terms, g.now, 1)
-	g.window.End()
-	assert.False(t, g.window.ReallyFull(g.terms, g.now, 1), "there is room")
+	assert.True(t, g.window.ReallyFull(g.compiled, g.now, 1))
+	g.window.BeginPending()
+	assert.False(t, g.window.ReallyFull(g.compiled, g.now, 1), "somebody may give back")
+	g.window.EndPending()
+	assert.True(t, g.window.ReallyFull(g.compiled, g.now, 1), "nobody did")
+	g.window.BeginPending()
+	g.window.GiveBack(g.compiled, g.now, 1)
+	g.window.EndPending()
+	assert.False(t, g.window.ReallyFull(g.compiled, g.now, 1), "there is room")
 }
 
 // A call that is refused could not have passed sooner than FullUntil says, and if
@@ -45,21 +46,21 @@ func TestWindowFullUntilIsNotTooLate(t *testing.T) {
 			"time passes": b.letTimePass,
 			"wait": func(t *rapid.T) {
 				n := n.Draw(t, "n")
-				if b.take(n) == flow.Passed {
+				if b.take(n) == rule.Pass {
 					t.Skip("it was not refused")
 				}
-				until := b.window.FullUntil(b.terms, b.now, n)
+				until := b.window.FullUntil(b.compiled, b.now, n)
 				if until.Sub(b.now) > time.Hour {
 					assert.Equal(t, flow.Never, b.window.RetryAfter(b.now, n))
 					return
 				}
 				if until > b.now {
 					b.now = until - 1
-					assert.Equal(t, flow.Refused, b.take(n), "there was room before")
+					assert.Equal(t, rule.Block, b.take(n), "there was room before")
 				}
 				if limit == float64(int(limit)) {
 					b.now = until
-					assert.Equal(t, flow.Passed, b.take(n))
+					assert.Equal(t, rule.Pass, b.take(n))
 				}
 			},
 		})

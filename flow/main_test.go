@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // epoch is the start of a calendar minute, at which tests begin.
@@ -28,35 +29,35 @@ func throttle(limit float64, maxWait time.Duration) flow.Rule {
 }
 
 // compile returns the terms of a rule that has to be sound.
-func compile(t require.TestingT, rule flow.Rule, version uint64) *flow.Terms {
+func compile(t require.TestingT, rule flow.Rule, version uint64) *flow.Compiled {
 	require.Empty(t, rule.Validate())
 	return flow.Compile(rule.WithDefaults(), version)
 }
 
 // gate is a window and one caller, who has time to himself.
 type gate struct {
-	t       require.TestingT
-	rule    flow.Rule
-	terms   *flow.Terms
-	version uint64
-	window  *flow.Window
-	now     clock.Instant
+	t        require.TestingT
+	rule     flow.Rule
+	compiled *flow.Compiled
+	version  uint64
+	window   *flow.Window
+	now      clock.Instant
 }
 
 func newGate(t require.TestingT, rule flow.Rule) *gate {
-	terms := compile(t, rule, 1)
+	compiled := compile(t, rule, 1)
 	return &gate{
-		t: t, rule: rule.WithDefaults(), terms: terms, version: 1,
-		window: flow.NewWindow(terms, epoch), now: epoch,
+		t: t, rule: rule.WithDefaults(), compiled: compiled, version: 1,
+		window: flow.NewWindow(compiled, epoch), now: epoch,
 	}
 }
 
-func (g *gate) take(n int32) flow.Decision { return g.window.Take(g.terms, g.now, n) }
+func (g *gate) take(n int32) rule.Decision { return g.window.Take(g.compiled, g.now, n) }
 
 // pass makes a number of calls and returns how many of them pass.
 func (g *gate) pass(calls int) (passed int) {
 	for range calls {
-		if g.take(1) == flow.Passed {
+		if g.take(1) == rule.Pass {
 			passed++
 		}
 	}
@@ -73,7 +74,7 @@ func (g *gate) moveTo(d time.Duration) { g.now = epoch.Add(d) }
 func (g *gate) change(how func(r *flow.Rule)) {
 	how(&g.rule)
 	g.version++
-	g.terms = compile(g.t, g.rule, g.version)
+	g.compiled = compile(g.t, g.rule, g.version)
 }
 
 // offer makes calls, evenly spread, for some seconds, and returns how many of

@@ -45,22 +45,22 @@ const (
 
 // reach returns how far back the rule counts: what passed before does not matter to what
 // may pass now.
-func (t *Terms) reach() time.Duration {
-	if t.rule.Limit == 0 {
-		return t.spanLength() // nothing passes, whatever has
+func (r *Compiled) reach() time.Duration {
+	if r.rule.Limit == 0 {
+		return r.spanLength() // nothing passes, whatever has
 	}
-	perToken := min(t.cost(1, t.rule.Limit), float64(maxReach))
-	reach := t.spanLength()
-	switch t.rule.limiterKind() {
+	perToken := min(r.cost(1, r.rule.Limit), float64(maxReach))
+	reach := r.spanLength()
+	switch r.rule.limiterKind() {
 	case windowLimiter:
-		if t.rule.Limit < 1 {
+		if r.rule.Limit < 1 {
 			reach = max(reach, time.Duration(perToken))
 		}
 	case throttleLimiter:
 		reach = time.Duration(perToken)
 	case bucketLimiter:
-		full := min(t.rule.Burst/t.perNanosecond(), float64(maxReach))
-		reach = max(time.Duration(perToken), time.Duration(full), t.rule.WarmUp.Period)
+		full := min(r.rule.Burst/r.perNanosecond(), float64(maxReach))
+		reach = max(time.Duration(perToken), time.Duration(full), r.rule.WarmUp.Period)
 	}
 	return min(reach, maxReach)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestQueueWakesTheNextWaiter(t *testing.T) {
@@ -22,19 +23,19 @@ func TestQueueWakesTheNextWaiter(t *testing.T) {
 			return false
 		}
 	}
-	turn := func(id int) (time.Duration, flow.Decision) {
-		_, until, decision := l.queue.Turn(l.now, l.waiting[id-1].waiter)
+	turn := func(id int) (time.Duration, rule.Decision) {
+		_, until, decision := l.queue.Poll(l.now, l.waiting[id-1].waiter)
 		return until, decision
 	}
 	assert.False(t, woken(1), "the first of all asks by itself")
 	assert.False(t, woken(2))
 	until, decision := turn(2)
-	assert.Equal(t, flow.Queued, decision)
+	assert.Equal(t, rule.Wait, decision)
 	assert.Zero(t, until, "it does not know yet")
 
 	l.now = epoch.Add(time.Second)
 	_, decision = turn(1)
-	assert.Equal(t, flow.Passed, decision)
+	assert.Equal(t, rule.Pass, decision)
 	assert.True(t, woken(1), "its turn has come")
 	assert.True(t, woken(2), "it is the first now")
 	assert.False(t, woken(3))
@@ -56,26 +57,26 @@ func TestQueueWaiterCanBeUsedAgain(t *testing.T) {
 	for i := range 5 {
 		_, decision := l.queue.Join(l.terms, l.now, 1, time.Minute, w)
 		if i == 0 {
-			assert.Equal(t, flow.Passed, decision)
+			assert.Equal(t, rule.Pass, decision)
 			continue
 		}
-		assert.Equal(t, flow.Queued, decision)
+		assert.Equal(t, rule.Wait, decision)
 		l.now = l.now.Add(time.Second)
-		ticket, _, decision := l.queue.Turn(l.now, w)
-		assert.Equal(t, flow.Passed, decision)
-		assert.Equal(t, l.now, ticket.Turn())
+		reservation, _, decision := l.queue.Poll(l.now, w)
+		assert.Equal(t, rule.Pass, decision)
+		assert.Equal(t, l.now, reservation.Time())
 	}
 }
 
-func TestQueueGrantsTurnsThatNobodyAskedFor(t *testing.T) {
+func TestQueueLetsDueWaitersPassThoughTheyDidNotPoll(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	l.call(4)
 	l.now = epoch.Add(10 * time.Second)
 	for i, c := range l.waiting {
-		ticket, _, decision := l.queue.Turn(l.now, c.waiter)
-		assert.Equal(t, flow.Passed, decision)
-		assert.Equal(t, epoch.Add(time.Duration(i+1)*time.Second), ticket.Turn(), "woken late or not")
+		reservation, _, decision := l.queue.Poll(l.now, c.waiter)
+		assert.Equal(t, rule.Pass, decision)
+		assert.Equal(t, epoch.Add(time.Duration(i+1)*time.Second), reservation.Time(), "woken late or not")
 	}
 }
 
@@ -83,35 +84,35 @@ func TestQueueRetryAfter(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(10, 250*time.Millisecond))
 	l.call(3)
-	assert.Equal(t, flow.Refused, l.arrive(1))
+	assert.Equal(t, rule.Block, l.arrive(1))
 	assert.Equal(t, 50*time.Millisecond, l.queue.RetryAfter(l.now, 1, time.Hour))
 	assert.Equal(t, 150*time.Millisecond, l.queue.RetryAfter(l.now, 2, time.Hour), "a heavier call later")
 	assert.Equal(t, 200*time.Millisecond, l.queue.RetryAfter(l.now, 1, 100*time.Millisecond), "and one of less patience")
 	assert.Equal(t, 300*time.Millisecond, l.queue.RetryAfter(l.now, 1, -time.Second))
 }
 
-func TestTheTicketOfARefusalTellsWhenToRetry(t *testing.T) {
+func TestReservationOfARefusalTellsWhenToRetry(t *testing.T) {
 	t.Parallel()
 	rules := map[string]flow.Rule{
 		"throttle": throttle(10, 250*time.Millisecond), "bucket": bucket(10, 2), "closed": throttle(0, time.Hour),
 	}
-	for name, rule := range rules {
+	for name, r := range rules {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			terms := compile(t, rule, 1)
-			queue := flow.NewQueue(terms, epoch)
-			decision := flow.Passed
-			for decision != flow.Refused {
-				_, decision = queue.Join(terms, epoch, 1, time.Hour, unwoken())
+			compiled := compile(t, r, 1)
+			queue := flow.NewQueue(compiled, epoch)
+			decision := rule.Pass
+			for decision != rule.Block {
+				_, decision = queue.Join(compiled, epoch, 1, time.Hour, unwoken())
 			}
 			for _, patience := range []time.Duration{-time.Second, 0, 100 * time.Millisecond, time.Hour} {
-				taken, decision := queue.Take(terms, epoch, 1)
-				require.Equal(t, flow.Refused, decision)
-				joined, decision := queue.Join(terms, epoch, 1, patience, unwoken())
-				require.Equal(t, flow.Refused, decision)
+				taken, decision := queue.Take(compiled, epoch, 1)
+				require.Equal(t, rule.Block, decision)
+				joined, decision := queue.Join(compiled, epoch, 1, patience, unwoken())
+				require.Equal(t, rule.Block, decision)
 				want := queue.RetryAfter(epoch, 1, patience)
-				assert.Equal(t, want, terms.RetryAfter(taken, epoch, patience), "patience %v", patience)
-				assert.Equal(t, want, terms.RetryAfter(joined, epoch, patience), "patience %v", patience)
+				assert.Equal(t, want, compiled.RetryAfter(taken, epoch, patience), "patience %v", patience)
+				assert.Equal(t, want, compiled.RetryAfter(joined, epoch, patience), "patience %v", patience)
 			}
 		})
 	}
@@ -121,8 +122,8 @@ func TestQueueStatus(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(10, 250*time.Millisecond))
 	status := func() []any {
-		ceiling, room, reset := l.queue.Status(l.now)
-		return []any{ceiling, room, reset}
+		limit, remaining, reset := l.queue.Status(l.now)
+		return []any{limit, remaining, reset}
 	}
 	l.call(1)
 	assert.Equal(t, []any{10.0, int64(2), 50 * time.Millisecond}, status())

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestQueueUnderAChangedRule(t *testing.T) {
@@ -38,12 +39,12 @@ func TestQueueUnderAChangedRule(t *testing.T) {
 				want[i] = seconds(at)
 			}
 			assert.Equal(t, want, l.times())
-			assert.NoError(t, l.queue.CheckLine(0), "nobody hangs")
+			assert.NoError(t, l.queue.CheckWaiters(0), "nobody hangs")
 		})
 	}
 }
 
-func TestQueueKeepsItsLastTurnOverAChangedRule(t *testing.T) {
+func TestQueueKeepsItsLastPassOverAChangedRule(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	l.arrive(1)
@@ -54,29 +55,29 @@ func TestQueueKeepsItsLastTurnOverAChangedRule(t *testing.T) {
 	assert.Equal(t, []time.Duration{0, 500 * time.Millisecond}, l.times())
 }
 
-func TestQueueKnowsOutdatedTerms(t *testing.T) {
+func TestQueueAnswersAnOlderVersionWithStale(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	old := l.terms
 	l.change(func(r *flow.Rule) { r.Limit = 100 })
 	_, decision := l.queue.Take(old, l.now, 1)
-	assert.Equal(t, flow.Outdated, decision)
+	assert.Equal(t, rule.Stale, decision)
 	_, decision = l.queue.Join(old, l.now, 1, time.Minute, unwoken())
-	assert.Equal(t, flow.Outdated, decision)
+	assert.Equal(t, rule.Stale, decision)
 	l.queue.Adopt(old, l.now)
 	l.call(3)
 	l.moveTo(time.Second)
 	assert.Equal(t, every(10*time.Millisecond, 3), l.times(), "by the newer terms")
 }
 
-func TestQueueTakesOverNewerTermsWithACall(t *testing.T) {
+func TestQueueAdoptsANewerVersionWithACall(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	newer := compile(t, throttle(100, time.Minute), 2)
 	_, decision := l.queue.Take(newer, l.now, 1)
-	assert.Equal(t, flow.Passed, decision)
+	assert.Equal(t, rule.Pass, decision)
 	_, decision = l.queue.Take(l.terms, l.now, 1)
-	assert.Equal(t, flow.Outdated, decision)
+	assert.Equal(t, rule.Stale, decision)
 }
 
 func TestRetiredQueueReleasesItsWaiters(t *testing.T) {
@@ -86,15 +87,15 @@ func TestRetiredQueueReleasesItsWaiters(t *testing.T) {
 	l.queue.Retire()
 	for _, c := range l.waiting {
 		assert.Len(t, c.woken, 1, "woken")
-		_, _, decision := l.queue.Turn(l.now, c.waiter)
-		assert.Equal(t, flow.Outdated, decision)
+		_, _, decision := l.queue.Poll(l.now, c.waiter)
+		assert.Equal(t, rule.Stale, decision)
 		_, left := l.queue.Leave(l.now, c.waiter)
 		assert.True(t, left, "there is no turn to give back")
 	}
-	assert.NoError(t, l.queue.CheckLine(0))
+	assert.NoError(t, l.queue.CheckWaiters(0))
 	_, decision := l.queue.Take(l.terms, l.now, 1)
-	assert.Equal(t, flow.Outdated, decision)
+	assert.Equal(t, rule.Stale, decision)
 	newer := compile(t, throttle(100, time.Minute), 9)
 	_, decision = l.queue.Join(newer, l.now, 1, time.Minute, unwoken())
-	assert.Equal(t, flow.Queued, decision, "the rule has come back")
+	assert.Equal(t, rule.Wait, decision, "the rule has come back")
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestQueueCancelledWaits(t *testing.T) {
@@ -43,23 +43,23 @@ func TestQueueCancelledWaits(t *testing.T) {
 			for i, at := range test.times {
 				assert.Equal(t, seconds(at), l.times()[i], "turn %d", i)
 			}
-			assert.NoError(t, l.queue.CheckLine(0))
+			assert.NoError(t, l.queue.CheckWaiters(0))
 		})
 	}
 }
 
-func TestQueueCancelledTooLate(t *testing.T) {
+func TestWaiterCancelledTooLateHasItsReservation(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	l.call(3)
 	l.now = epoch.Add(time.Second)
 	_, decision := l.queue.Take(l.terms, l.now, 1)
-	assert.Equal(t, flow.Queued, decision)
+	assert.Equal(t, rule.Wait, decision)
 
-	ticket, left := l.queue.Leave(l.now, l.waiting[0].waiter)
+	reservation, left := l.queue.Leave(l.now, l.waiting[0].waiter)
 	assert.False(t, left, "its turn has come before")
-	assert.Equal(t, epoch.Add(time.Second), ticket.Turn())
-	l.queue.GiveBack(l.now, ticket)
+	assert.Equal(t, epoch.Add(time.Second), reservation.Time())
+	l.queue.GiveBack(l.now, reservation)
 	l.waiting = l.waiting[1:]
 	l.moveTo(time.Minute)
 	assert.Equal(t, []time.Duration{0, time.Second}, l.times(), "the one behind took it")
@@ -72,8 +72,8 @@ func TestQueueGiveBack(t *testing.T) {
 		l := newTestQueue(t, throttle(1, 0))
 		l.arrive(1)
 		l.giveBackLast()
-		assert.Equal(t, flow.Passed, l.arrive(1))
-		assert.Equal(t, flow.Refused, l.arrive(1), "but only once")
+		assert.Equal(t, rule.Pass, l.arrive(1))
+		assert.Equal(t, rule.Block, l.arrive(1), "but only once")
 	})
 	t.Run("those behind move up", func(t *testing.T) {
 		t.Parallel()
@@ -112,8 +112,8 @@ func TestQueueGiveBack(t *testing.T) {
 		l.moveTo(2 * time.Second)
 		l.giveBackLast()
 		l.giveBackLast()
-		assert.Equal(t, flow.Passed, l.arrive(1))
-		assert.Equal(t, flow.Queued, l.arrive(1))
+		assert.Equal(t, rule.Pass, l.arrive(1))
+		assert.Equal(t, rule.Wait, l.arrive(1))
 	})
 	t.Run("not once a later turn was granted", func(t *testing.T) {
 		t.Parallel()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // caller is a call that waits in a queue.
@@ -20,14 +21,14 @@ type caller struct {
 type turn struct {
 	id     int
 	at     time.Duration // since the epoch
-	ticket flow.Ticket
+	ticket flow.Reservation
 }
 
 // testQueue is a queue with all of its callers.
 type testQueue struct {
 	t       require.TestingT
 	rule    flow.Rule
-	terms   *flow.Terms
+	terms   *flow.Compiled
 	version uint64
 	queue   *flow.Queue
 	now     clock.Instant
@@ -37,34 +38,34 @@ type testQueue struct {
 }
 
 func newTestQueue(t require.TestingT, rule flow.Rule) *testQueue {
-	terms := compile(t, rule, 1)
+	compiled := compile(t, rule, 1)
 	return &testQueue{
-		t: t, rule: rule.WithDefaults(), terms: terms, version: 1,
-		queue: flow.NewQueue(terms, epoch), now: epoch,
+		t: t, rule: rule.WithDefaults(), terms: compiled, version: 1,
+		queue: flow.NewQueue(compiled, epoch), now: epoch,
 	}
 }
 
 // arrive makes a call that waits if it has to, as long as it may. It is known
 // by the number of the call.
-func (l *testQueue) arrive(n int32) flow.Decision { return l.arriveFor(n, time.Duration(1<<62)) }
+func (l *testQueue) arrive(n int32) rule.Decision { return l.arriveFor(n, time.Duration(1<<62)) }
 
 // arriveFor makes a call of limited patience.
-func (l *testQueue) arriveFor(n int32, patience time.Duration) flow.Decision {
+func (l *testQueue) arriveFor(n int32, patience time.Duration) rule.Decision {
 	waiter, woken := newWaiter()
 	id := l.calls
 	l.calls++
-	ticket, decision := l.queue.Join(l.terms, l.now, n, patience, waiter)
+	reservation, decision := l.queue.Join(l.terms, l.now, n, patience, waiter)
 	switch decision {
-	case flow.Passed:
-		l.went(id, ticket)
-	case flow.Queued:
+	case rule.Pass:
+		l.went(id, reservation)
+	case rule.Wait:
 		l.waiting = append(l.waiting, caller{id, waiter, woken})
 	}
 	return decision
 }
 
-func (l *testQueue) went(id int, ticket flow.Ticket) {
-	l.turns = append(l.turns, turn{id, l.now.Sub(epoch), ticket})
+func (l *testQueue) went(id int, reservation flow.Reservation) {
+	l.turns = append(l.turns, turn{id, l.now.Sub(epoch), reservation})
 }
 
 // call makes so many calls of one token.
@@ -78,10 +79,10 @@ func (l *testQueue) call(times int) {
 func (l *testQueue) moveTo(d time.Duration) {
 	end := epoch.Add(d)
 	for len(l.waiting) > 0 {
-		ticket, until, decision := l.queue.Turn(l.now, l.waiting[0].waiter)
-		if decision != flow.Queued {
-			if decision == flow.Passed {
-				l.went(l.waiting[0].id, ticket)
+		reservation, until, decision := l.queue.Poll(l.now, l.waiting[0].waiter)
+		if decision != rule.Wait {
+			if decision == rule.Pass {
+				l.went(l.waiting[0].id, reservation)
 			}
 			l.waiting = l.waiting[1:]
 			continue

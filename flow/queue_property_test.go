@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // modelCall is a call as the model sees it: waiting, or with a turn.
@@ -18,7 +19,7 @@ type modelCall struct {
 	n        int64
 	arrived  clock.Instant
 	turn     clock.Instant
-	ticket   flow.Ticket
+	ticket   flow.Reservation
 	notified bool // the call knows about its turn
 }
 
@@ -43,11 +44,11 @@ func (m *queueModel) cost(n int64) time.Duration {
 // next returns the turn of a call that follows another with the given turn, if
 // there is one.
 func (m *queueModel) next(c *modelCall, last *clock.Instant) clock.Instant {
-	turn := max(c.arrived, m.since)
+	passAt := max(c.arrived, m.since)
 	if last != nil {
-		turn = max(turn, last.Add(m.cost(c.n)))
+		passAt = max(passAt, last.Add(m.cost(c.n)))
 	}
-	return turn
+	return passAt
 }
 
 func (m *queueModel) last() *clock.Instant {
@@ -61,13 +62,13 @@ func (m *queueModel) last() *clock.Instant {
 func (m *queueModel) advance(now clock.Instant) {
 	for len(m.waiting) > 0 {
 		head := m.waiting[0]
-		switch turn := m.next(head, m.last()); {
-		case m.limit == 0 || turn.Sub(head.arrived) > m.maxWait:
+		switch passAt := m.next(head, m.last()); {
+		case m.limit == 0 || passAt.Sub(head.arrived) > m.maxWait:
 			m.refused = append(m.refused, head)
-		case turn > now:
+		case passAt > now:
 			return
 		default:
-			head.turn = turn
+			head.turn = passAt
 			m.granted = append(m.granted, head)
 		}
 		m.waiting = m.waiting[1:]
@@ -78,29 +79,29 @@ func (m *queueModel) advance(now clock.Instant) {
 func (m *queueModel) planned(c *modelCall) clock.Instant {
 	last := m.last()
 	for _, w := range m.waiting {
-		turn := m.next(w, last)
-		last = &turn
+		passAt := m.next(w, last)
+		last = &passAt
 	}
 	return m.next(c, last)
 }
 
 // arrive decides on a call.
-func (m *queueModel) arrive(c *modelCall, patience time.Duration) flow.Decision {
+func (m *queueModel) arrive(c *modelCall, patience time.Duration) rule.Decision {
 	m.advance(c.arrived)
 	if m.limit == 0 {
-		return flow.Refused
+		return rule.Block
 	}
-	turn := m.planned(c)
+	passAt := m.planned(c)
 	switch {
-	case len(m.waiting) == 0 && turn <= c.arrived:
-		c.turn = turn
+	case len(m.waiting) == 0 && passAt <= c.arrived:
+		c.turn = passAt
 		m.granted = append(m.granted, c)
-		return flow.Passed
-	case turn.Sub(c.arrived) > min(patience, m.maxWait):
-		return flow.Refused
+		return rule.Pass
+	case passAt.Sub(c.arrived) > min(patience, m.maxWait):
+		return rule.Block
 	}
 	m.waiting = append(m.waiting, c)
-	return flow.Queued
+	return rule.Wait
 }
 
 // replan is told that the turns of those who wait change now.
@@ -113,7 +114,7 @@ func (m *queueModel) replan(now clock.Instant) {
 type queueMachine struct {
 	model   queueModel
 	queue   *flow.Queue
-	terms   *flow.Terms
+	terms   *flow.Compiled
 	version uint64
 	now     clock.Instant
 }
@@ -124,8 +125,8 @@ func (q *queueMachine) rule() flow.Rule { return throttle(float64(q.model.limit)
 func (q *queueMachine) poll(t *rapid.T) {
 	q.model.advance(q.now)
 	for i, c := range q.model.waiting {
-		_, until, decision := q.queue.Turn(q.now, c.waiter)
-		assert.Equal(t, flow.Queued, decision)
+		_, until, decision := q.queue.Poll(q.now, c.waiter)
+		assert.Equal(t, rule.Wait, decision)
 		if i == 0 {
 			assert.Equal(t, q.model.next(c, q.model.last()).Sub(q.now), until, "the first one's turn")
 		} else {
@@ -136,27 +137,27 @@ func (q *queueMachine) poll(t *rapid.T) {
 		if c.notified {
 			continue
 		}
-		ticket, _, decision := q.queue.Turn(q.now, c.waiter)
-		assert.Equal(t, flow.Passed, decision)
-		assert.Equal(t, c.turn, ticket.Turn())
-		c.ticket, c.notified = ticket, true
+		reservation, _, decision := q.queue.Poll(q.now, c.waiter)
+		assert.Equal(t, rule.Pass, decision)
+		assert.Equal(t, c.turn, reservation.Time())
+		c.ticket, c.notified = reservation, true
 	}
 	for _, c := range q.model.refused {
-		_, _, decision := q.queue.Turn(q.now, c.waiter)
-		assert.Equal(t, flow.Refused, decision)
+		_, _, decision := q.queue.Poll(q.now, c.waiter)
+		assert.Equal(t, rule.Block, decision)
 	}
-	assert.NoError(t, q.queue.CheckLine(len(q.model.waiting)))
+	assert.NoError(t, q.queue.CheckWaiters(len(q.model.waiting)))
 }
 
 func (q *queueMachine) arrive(t *rapid.T) {
 	c := &modelCall{waiter: unwoken(), n: int64(rapid.IntRange(1, 3).Draw(t, "n")), arrived: q.now}
 	patience := rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "patience")
 	want := q.model.arrive(c, patience)
-	ticket, decision := q.queue.Join(q.terms, q.now, int32(c.n), patience, c.waiter)
+	reservation, decision := q.queue.Join(q.terms, q.now, int32(c.n), patience, c.waiter)
 	assert.Equal(t, want, decision)
-	if decision == flow.Passed {
-		assert.Equal(t, c.turn, ticket.Turn())
-		c.ticket, c.notified = ticket, true
+	if decision == rule.Pass {
+		assert.Equal(t, c.turn, reservation.Time())
+		c.ticket, c.notified = reservation, true
 	}
 }
 
@@ -198,7 +199,7 @@ func (q *queueMachine) change(t *rapid.T) {
 	q.terms = compile(t, q.rule(), q.version)
 	q.queue.Adopt(q.terms, q.now)
 	_, decision := q.queue.Take(old, q.now, 1)
-	assert.Equal(t, flow.Outdated, decision)
+	assert.Equal(t, rule.Stale, decision)
 }
 
 func (q *queueMachine) letTimePass(t *rapid.T) {
@@ -207,10 +208,10 @@ func (q *queueMachine) letTimePass(t *rapid.T) {
 }
 
 // take asks for a turn that does not wait.
-func (q *queueMachine) take(n int32) flow.Decision {
-	ticket, decision := q.queue.Take(q.terms, q.now, n)
-	if decision == flow.Passed {
-		c := &modelCall{n: int64(n), arrived: q.now, ticket: ticket, notified: true}
+func (q *queueMachine) take(n int32) rule.Decision {
+	reservation, decision := q.queue.Take(q.terms, q.now, n)
+	if decision == rule.Pass {
+		c := &modelCall{n: int64(n), arrived: q.now, ticket: reservation, notified: true}
 		q.model.advance(q.now)
 		c.turn = q.model.planned(c)
 		q.model.granted = append(q.model.granted, c)
@@ -222,7 +223,7 @@ func (q *queueMachine) take(n int32) flow.Decision {
 func (q *queueMachine) retry(t *rapid.T) {
 	q.poll(t)
 	n := rapid.Int32Range(1, 3).Draw(t, "n")
-	if q.take(n) != flow.Refused {
+	if q.take(n) != rule.Block {
 		t.Skip("it is not refused")
 	}
 	alone := len(q.model.waiting) == 0
@@ -234,10 +235,10 @@ func (q *queueMachine) retry(t *rapid.T) {
 	require.Positive(t, wait)
 	q.now = q.now.Add(wait - 1)
 	if wait > 1 && alone { // of those before it, some may be refused in time
-		assert.Equal(t, flow.Refused, q.take(n), "a nanosecond too early")
+		assert.Equal(t, rule.Block, q.take(n), "a nanosecond too early")
 	}
 	q.now = q.now.Add(1)
-	assert.NotEqual(t, flow.Refused, q.take(n), "after %v", wait)
+	assert.NotEqual(t, rule.Block, q.take(n), "after %v", wait)
 }
 
 func TestQueueBehavesLikeItsModel(t *testing.T) {
@@ -264,7 +265,7 @@ func TestQueueBehavesLikeItsModel(t *testing.T) {
 
 // Whatever the limit and the times of arrival: turns are as far apart as their
 // tokens take, in the order of arrival, and never further off than MaxWait.
-func TestQueueTurnsAreSpaced(t *testing.T) {
+func TestQueueSpacesItsPasses(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Float64Range(0.1, 2000).Draw(t, "limit")
@@ -280,7 +281,7 @@ func TestQueueTurnsAreSpaced(t *testing.T) {
 			l.arrive(n)
 		}
 		l.moveTo(time.Hour)
-		assert.NoError(t, l.queue.CheckLine(0))
+		assert.NoError(t, l.queue.CheckWaiters(0))
 		for i, turn := range l.turns {
 			assert.LessOrEqual(t, turn.at-arrived[turn.id], maxWait)
 			if i > 0 {

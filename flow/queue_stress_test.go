@@ -14,20 +14,21 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // await is how a goroutine gets through a queue: it joins, and waits for its
 // turn or the end of its context.
-func await(ctx context.Context, c clock.Clock, q *flow.Queue, terms *flow.Terms) (flow.Ticket, bool) {
+func await(ctx context.Context, c clock.Clock, q *flow.Queue, compiled *flow.Compiled) (flow.Reservation, bool) {
 	w, woken := newWaiter()
-	ticket, decision := q.Join(terms, c.Now(), 1, time.Hour, w)
-	if decision != flow.Queued {
-		return ticket, decision == flow.Passed
+	reservation, decision := q.Join(compiled, c.Now(), 1, time.Hour, w)
+	if decision != rule.Wait {
+		return reservation, decision == rule.Pass
 	}
 	for {
-		ticket, until, decision := q.Turn(c.Now(), w)
-		if decision != flow.Queued {
-			return ticket, decision == flow.Passed
+		reservation, until, decision := q.Poll(c.Now(), w)
+		if decision != rule.Wait {
+			return reservation, decision == rule.Pass
 		}
 		var over <-chan time.Time
 		if until > 0 {
@@ -39,29 +40,29 @@ func await(ctx context.Context, c clock.Clock, q *flow.Queue, terms *flow.Terms)
 		case <-woken:
 		case <-over:
 		case <-ctx.Done():
-			if ticket, left := q.Leave(c.Now(), w); !left {
-				q.GiveBack(c.Now(), ticket)
+			if reservation, left := q.Leave(c.Now(), w); !left {
+				q.GiveBack(c.Now(), reservation)
 			}
-			return flow.Ticket{}, false
+			return flow.Reservation{}, false
 		}
 	}
 }
 
-func TestQueueOfGoroutinesGoesInTurn(t *testing.T) {
+func TestQueueServesGoroutinesInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const callers, spacing = 200, 10 * time.Millisecond
 		c := clock.System()
-		terms := compile(t, throttle(100, time.Hour), 1)
-		q := flow.NewQueue(terms, c.Now())
+		compiled := compile(t, throttle(100, time.Hour), 1)
+		q := flow.NewQueue(compiled, c.Now())
 		start := c.Now()
 		went := make([]time.Duration, callers)
 		var calling sync.WaitGroup
 		for i := range callers {
 			calling.Go(func() {
-				ticket, ok := await(t.Context(), c, q, terms)
+				reservation, ok := await(t.Context(), c, q, compiled)
 				assert.True(t, ok)
-				assert.Equal(t, c.Now(), ticket.Turn(), "it goes when its turn is")
+				assert.Equal(t, c.Now(), reservation.Time(), "it goes when its turn is")
 				went[i] = c.Now().Sub(start)
 			})
 			synctest.Wait() // they come one after the other
@@ -71,13 +72,13 @@ func TestQueueOfGoroutinesGoesInTurn(t *testing.T) {
 	})
 }
 
-func TestQueueOfGoroutinesLosesNoTurnToWhoGivesUp(t *testing.T) {
+func TestQueueLosesNoPassToGoroutinesThatGiveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const callers, spacing = 200, 10 * time.Millisecond
 		c := clock.System()
-		terms := compile(t, throttle(100, time.Hour), 1)
-		q := flow.NewQueue(terms, c.Now())
+		compiled := compile(t, throttle(100, time.Hour), 1)
+		q := flow.NewQueue(compiled, c.Now())
 		start := c.Now()
 		var mu sync.Mutex
 		var went []time.Duration
@@ -90,7 +91,7 @@ func TestQueueOfGoroutinesLosesNoTurnToWhoGivesUp(t *testing.T) {
 			calling.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
-				if _, ok := await(ctx, c, q, terms); ok {
+				if _, ok := await(ctx, c, q, compiled); ok {
 					mu.Lock()
 					defer mu.Unlock()
 					went = append(went, c.Now().Sub(start))
@@ -102,7 +103,7 @@ func TestQueueOfGoroutinesLosesNoTurnToWhoGivesUp(t *testing.T) {
 		assert.Greater(t, len(went), callers/2)
 		assert.Less(t, len(went), callers, "some have given up")
 		assert.Equal(t, every(spacing, len(went)), went)
-		assert.NoError(t, q.CheckLine(0))
+		assert.NoError(t, q.CheckWaiters(0))
 	})
 }
 
@@ -110,13 +111,13 @@ func TestWaitersAreReleasedWhenTheRuleIsRemoved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.System()
-		terms := compile(t, throttle(1, time.Hour), 1)
-		q := flow.NewQueue(terms, c.Now())
+		compiled := compile(t, throttle(1, time.Hour), 1)
+		q := flow.NewQueue(compiled, c.Now())
 		var passed, let atomic.Int64
 		var calling sync.WaitGroup
 		for range 50 {
 			calling.Go(func() {
-				if _, ok := await(t.Context(), c, q, terms); ok {
+				if _, ok := await(t.Context(), c, q, compiled); ok {
 					passed.Add(1)
 				} else {
 					let.Add(1)
@@ -134,7 +135,7 @@ func TestWaitersAreReleasedWhenTheRuleIsRemoved(t *testing.T) {
 // jostle is many goroutines in one queue, on a time that they move themselves.
 type jostle struct {
 	queue *flow.Queue
-	terms atomic.Pointer[flow.Terms]
+	terms atomic.Pointer[flow.Compiled]
 	now   atomic.Int64
 
 	mu    sync.Mutex
@@ -146,26 +147,26 @@ func (j *jostle) time() clock.Instant { return clock.Instant(j.now.Load()) }
 // call goes through the queue once. Some give up, some give back.
 func (j *jostle) call(i int) {
 	w := unwoken()
-	ticket, decision := j.queue.Join(j.terms.Load(), j.time(), 1, time.Hour, w)
-	for turns := 0; decision == flow.Queued; turns++ {
+	reservation, decision := j.queue.Join(j.terms.Load(), j.time(), 1, time.Hour, w)
+	for turns := 0; decision == rule.Wait; turns++ {
 		if i%5 == 0 && turns == 3 {
 			var left bool
-			if ticket, left = j.queue.Leave(j.time(), w); left {
+			if reservation, left = j.queue.Leave(j.time(), w); left {
 				return
 			}
-			decision = flow.Passed
+			decision = rule.Pass
 			break
 		}
 		j.now.Add(int64(100 * time.Microsecond))
-		ticket, _, decision = j.queue.Turn(j.time(), w)
+		reservation, _, decision = j.queue.Poll(j.time(), w)
 	}
 	switch {
-	case decision != flow.Passed:
+	case decision != rule.Pass:
 	case i%7 == 0:
-		j.queue.GiveBack(j.time(), ticket)
+		j.queue.GiveBack(j.time(), reservation)
 	default:
 		j.mu.Lock()
-		j.turns = append(j.turns, ticket.Turn())
+		j.turns = append(j.turns, reservation.Time())
 		j.mu.Unlock()
 	}
 }
@@ -187,7 +188,7 @@ func TestQueueKeepsItsSpacingWhateverTheInterleaving(t *testing.T) {
 	}
 	calling.Wait()
 
-	require.NoError(t, j.queue.CheckLine(0))
+	require.NoError(t, j.queue.CheckWaiters(0))
 	slices.Sort(j.turns)
 	assert.Greater(t, len(j.turns), callers*calls/2)
 	for i := 1; i < len(j.turns); i++ {
@@ -224,7 +225,7 @@ func TestQueueSurvivesReloadsUnderLoad(t *testing.T) {
 	calling.Wait()
 	done.Store(true)
 	reloading.Wait()
-	require.NoError(t, j.queue.CheckLine(0))
+	require.NoError(t, j.queue.CheckWaiters(0))
 	used := len(j.turns)
 	slices.Sort(j.turns)
 	assert.Len(t, slices.Compact(j.turns), used, "nobody shares a turn")

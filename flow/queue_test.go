@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
-func TestQueueSpacesTurnsEvenly(t *testing.T) {
+func TestQueueSpacesPassesEvenly(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []float64{0.1, 0.5, 1, 2.5, 3, 7, 100, 333.3, 1000, 5000, 123_456.7, 700_000, 123_456_789} {
 		const calls = 2000
@@ -55,7 +56,7 @@ func TestQueueOfOtherWindows(t *testing.T) {
 	}
 }
 
-func TestQueueTurnIsNoEarlierThanTheArrival(t *testing.T) {
+func TestQueueLetsNoCallPassBeforeItsArrival(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Second))
 	for _, at := range []float64{0, 0.2, 5, 5.9, 6.5, 100} {
@@ -71,13 +72,13 @@ func TestQueueTurnIsNoEarlierThanTheArrival(t *testing.T) {
 func TestQueueRefusesWhatWouldWaitTooLong(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(10, 250*time.Millisecond))
-	want := []flow.Decision{flow.Passed, flow.Queued, flow.Queued, flow.Refused, flow.Refused}
+	want := []rule.Decision{rule.Pass, rule.Wait, rule.Wait, rule.Block, rule.Block}
 	for i, decision := range want {
 		assert.Equal(t, decision, l.arrive(1), "call %d", i)
 	}
 	l.moveTo(50 * time.Millisecond)
-	assert.Equal(t, flow.Queued, l.arrive(1), "exactly as long as it may")
-	assert.Equal(t, flow.Refused, l.arrive(1))
+	assert.Equal(t, rule.Wait, l.arrive(1), "exactly as long as it may")
+	assert.Equal(t, rule.Block, l.arrive(1))
 	l.moveTo(time.Second)
 	assert.Equal(t, every(100*time.Millisecond, 4), l.times(), "the refused left no gap")
 }
@@ -85,42 +86,42 @@ func TestQueueRefusesWhatWouldWaitTooLong(t *testing.T) {
 func TestQueueWithoutPatience(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(10, 0))
-	assert.Equal(t, flow.Passed, l.arrive(1))
-	assert.Equal(t, flow.Refused, l.arrive(1), "nobody waits by default")
+	assert.Equal(t, rule.Pass, l.arrive(1))
+	assert.Equal(t, rule.Block, l.arrive(1), "nobody waits by default")
 	l.moveTo(100*time.Millisecond - 1)
-	assert.Equal(t, flow.Refused, l.arrive(1))
+	assert.Equal(t, rule.Block, l.arrive(1))
 	l.moveTo(100 * time.Millisecond)
-	assert.Equal(t, flow.Passed, l.arrive(1))
+	assert.Equal(t, rule.Pass, l.arrive(1))
 
 	patient := newTestQueue(t, throttle(10, time.Second))
-	assert.Equal(t, flow.Passed, patient.arriveFor(1, -time.Second), "a call that need not wait may have none")
-	assert.Equal(t, flow.Refused, patient.arriveFor(1, 99*time.Millisecond))
-	assert.Equal(t, flow.Queued, patient.arriveFor(1, 100*time.Millisecond))
-	assert.Equal(t, flow.Refused, patient.arriveFor(1, -time.Second))
+	assert.Equal(t, rule.Pass, patient.arriveFor(1, -time.Second), "a call that need not wait may have none")
+	assert.Equal(t, rule.Block, patient.arriveFor(1, 99*time.Millisecond))
+	assert.Equal(t, rule.Wait, patient.arriveFor(1, 100*time.Millisecond))
+	assert.Equal(t, rule.Block, patient.arriveFor(1, -time.Second))
 }
 
 func TestQueueTakeDoesNotWait(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(10, 150*time.Millisecond))
-	take := func() flow.Decision {
+	take := func() rule.Decision {
 		_, decision := l.queue.Take(l.terms, l.now, 1)
 		return decision
 	}
-	assert.Equal(t, flow.Passed, take())
-	assert.Equal(t, flow.Queued, take(), "it would have to join")
-	assert.Equal(t, flow.Queued, take(), "and has not")
-	assert.Equal(t, flow.Queued, l.arrive(1))
-	assert.Equal(t, flow.Refused, take())
-	assert.NoError(t, l.queue.CheckLine(1))
+	assert.Equal(t, rule.Pass, take())
+	assert.Equal(t, rule.Wait, take(), "it would have to join")
+	assert.Equal(t, rule.Wait, take(), "and has not")
+	assert.Equal(t, rule.Wait, l.arrive(1))
+	assert.Equal(t, rule.Block, take())
+	assert.NoError(t, l.queue.CheckWaiters(1))
 }
 
 func TestQueueOfLimitZero(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(0, time.Hour))
-	assert.Equal(t, flow.Refused, l.arrive(1))
+	assert.Equal(t, rule.Block, l.arrive(1))
 	assert.Equal(t, flow.Never, l.queue.RetryAfter(l.now, 1, time.Hour))
-	ceiling, room, reset := l.queue.Status(l.now)
-	assert.Equal(t, []any{0.0, int64(0), time.Duration(0)}, []any{ceiling, room, reset})
+	limit, remaining, reset := l.queue.Status(l.now)
+	assert.Equal(t, []any{0.0, int64(0), time.Duration(0)}, []any{limit, remaining, reset})
 }
 
 func TestQueueOfTheLargestLimit(t *testing.T) {
@@ -150,11 +151,11 @@ func TestQueueAllocatesNothing(t *testing.T) {
 	w := unwoken()
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
 		l.now = l.now.Add(700 * time.Microsecond)
-		if ticket, decision := l.queue.Take(l.terms, l.now, 1); decision == flow.Passed {
-			l.queue.GiveBack(l.now, ticket)
+		if reservation, decision := l.queue.Take(l.terms, l.now, 1); decision == rule.Pass {
+			l.queue.GiveBack(l.now, reservation)
 		}
-		if _, decision := l.queue.Join(l.terms, l.now, 1, time.Second, w); decision == flow.Queued {
-			l.queue.Turn(l.now, w)
+		if _, decision := l.queue.Join(l.terms, l.now, 1, time.Second, w); decision == rule.Wait {
+			l.queue.Poll(l.now, w)
 			l.queue.Leave(l.now, w)
 		}
 	}))

@@ -19,14 +19,14 @@ import (
 func naiveTurns(r flow.Rule, calls int) (turns []clock.Instant) {
 	curve := warmup.NewCurve(r.Limit/r.Window.Seconds(), r.WarmUp.Period, r.WarmUp.ColdFactor, r.WarmUp.Step).JudgedByCalls()
 	bucket := warmup.NewBucket(curve, curve.Step(epoch))
-	elapsed, turn := 0.0, epoch // nanoseconds
+	elapsed, passAt := 0.0, epoch // nanoseconds
 	for range calls {
-		turns = append(turns, turn)
-		bucket.Sync(curve, curve.Step(turn))
-		bucket.AddPassed(curve.Step(turn), 1)
-		elapsed += 1e9 / bucket.Ceiling(curve)
-		turn = epoch.Add(time.Duration(math.Ceil(elapsed - 1e-4)))
-		bucket.KeepBusyUntil(curve.Step(turn)) // the next one does
+		turns = append(turns, passAt)
+		bucket.Sync(curve, curve.Step(passAt))
+		bucket.AddPassed(curve.Step(passAt), 1)
+		elapsed += 1e9 / bucket.Limit(curve)
+		passAt = epoch.Add(time.Duration(math.Ceil(elapsed - 1e-4)))
+		bucket.KeepBusyUntil(curve.Step(passAt)) // the next one does
 	}
 	return turns
 }
@@ -48,8 +48,8 @@ func turnsOf(t *testing.T, rule flow.Rule, calls int, within time.Duration) (tur
 	l.call(calls)
 	l.moveTo(within)
 	for _, turn := range l.turns {
-		assert.Equal(t, turn.ticket.Turn(), epoch.Add(turn.at))
-		turns = append(turns, turn.ticket.Turn())
+		assert.Equal(t, turn.ticket.Time(), epoch.Add(turn.at))
+		turns = append(turns, turn.ticket.Time())
 	}
 	return turns
 }

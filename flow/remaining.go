@@ -6,46 +6,47 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// tokenSchedule is a pace for which it only matters how many tokens are ahead.
+// tokenSchedule is a schedule for which it only matters how many tokens are ahead of a
+// call.
 type tokenSchedule interface {
-	turn(now clock.Instant, ahead int64, n int32) (turn clock.Instant, ok bool)
+	passTime(now clock.Instant, ahead int64, n int32) (turn clock.Instant, ok bool)
 
-	// drained returns the pace as it will be when all waiting calls have passed, which
-	// take so many tokens and of which the last passes at an instant.
+	// drained returns the schedule as it will be when all waiting calls have passed,
+	// which take so many tokens and of which the last passes at an instant.
 	drained(now, last clock.Instant, tokens int64) tokenSchedule
 }
 
 // remainingOf returns how many calls of one token that come at now, behind those that
-// wait, get a turn within maxWait, and how long it takes until more would, 0 if never.
-func remainingOf(p tokenSchedule, l *line, now clock.Instant, maxWait time.Duration) (remaining int64, reset time.Duration) {
-	ahead := l.tokens()
+// wait, pass within maxWait, and how long it takes until more would, 0 if never.
+func remainingOf(p tokenSchedule, waiters *waiterList, now clock.Instant, maxWait time.Duration) (remaining int64, reset time.Duration) {
+	ahead := waiters.tokens()
 	for tooMany := int64(1) << 50; remaining < tooMany; { // more than pass in the longest of waits
 		middle := (remaining + tooMany) / 2
-		if turn, ok := p.turn(now, ahead+middle, 1); ok && turn.Sub(now) <= maxWait {
+		if passAt, ok := p.passTime(now, ahead+middle, 1); ok && passAt.Sub(now) <= maxWait {
 			remaining = middle + 1
 		} else {
 			tooMany = middle
 		}
 	}
-	if l.head == nil {
+	if waiters.head == nil {
 		return remaining, resetOf(p, remaining, now, maxWait)
 	}
-	last, _ := p.turn(now, ahead-int64(l.tail.tokens), l.tail.tokens)
+	last, _ := p.passTime(now, ahead-int64(waiters.tail.tokens), waiters.tail.tokens)
 	return remaining, resetOf(p.drained(now, last, ahead), remaining, now, maxWait)
 }
 
-// resetOf returns how long it takes until more than so many calls get a turn, if nobody
-// waits before them.
+// resetOf returns how long it takes until more than so many calls pass within maxWait,
+// if no call waits before them.
 func resetOf(p tokenSchedule, remaining int64, now clock.Instant, maxWait time.Duration) time.Duration {
-	turn, ok := p.turn(now, remaining, 1)
+	passAt, ok := p.passTime(now, remaining, 1)
 	if !ok {
 		return 0
 	}
-	// Turns are whole nanoseconds. How they are rounded depends on the instant of asking.
-	about := turn.Sub(now) - maxWait
+	// Calls pass at whole nanoseconds. How they are rounded depends on the instant of asking.
+	about := passAt.Sub(now) - maxWait
 	for reset := max(1, about-1); reset <= about+1; reset++ {
 		then := now.Add(reset)
-		if turn, _ := p.turn(then, remaining, 1); turn.Sub(then) <= maxWait {
+		if passAt, _ := p.passTime(then, remaining, 1); passAt.Sub(then) <= maxWait {
 			return reset
 		}
 	}

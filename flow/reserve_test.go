@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // queues are rules that may make calls wait, of every kind.
@@ -26,18 +27,18 @@ func queues(maxWait time.Duration) map[string]flow.Rule {
 // What a rule that only pretends would do is what it does.
 func TestReserveDecidesLikeJoin(t *testing.T) {
 	t.Parallel()
-	for name, rule := range queues(time.Second) {
+	for name, r := range queues(time.Second) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
-				l := newTestQueue(t, rule)
+				l := newTestQueue(t, r)
 				pretended := flow.NewQueue(l.terms, epoch)
 				for range 50 {
 					l.moveTo(l.now.Sub(epoch) + time.Duration(rapid.IntRange(0, 400).Draw(t, "ms"))*time.Millisecond)
 					n := rapid.Int32Range(1, 3).Draw(t, "n")
-					want := flow.Passed
-					if l.arrive(n) == flow.Refused {
-						want = flow.Refused
+					want := rule.Pass
+					if l.arrive(n) == rule.Block {
+						want = rule.Block
 					}
 					if name == "warming throttle" {
 						// Who waits is planned with the ceiling at which it becomes the
@@ -47,30 +48,30 @@ func TestReserveDecidesLikeJoin(t *testing.T) {
 					}
 					assert.Equal(t, want, pretended.Reserve(l.terms, l.now, n))
 				}
-				assert.NoError(t, pretended.CheckLine(0))
+				assert.NoError(t, pretended.CheckWaiters(0))
 			})
 		})
 	}
 }
 
-func TestReserveOfOutdatedTerms(t *testing.T) {
+func TestReserveOfAnOlderVersionIsStale(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(10, time.Second))
 	old := l.terms
 	l.change(func(r *flow.Rule) { r.Limit = 20 })
-	assert.Equal(t, flow.Outdated, l.queue.Reserve(old, l.now, 1))
+	assert.Equal(t, rule.Stale, l.queue.Reserve(old, l.now, 1))
 	l.queue.Retire()
-	assert.Equal(t, flow.Outdated, l.queue.Reserve(l.terms, l.now, 1))
+	assert.Equal(t, rule.Stale, l.queue.Reserve(l.terms, l.now, 1))
 }
 
 // A rule that becomes a shadow lets everyone go; one that ceases to be one goes
 // on behind the turns that were reserved.
-func TestReserveAndWaitInTurn(t *testing.T) {
+func TestWaitersPassAfterReservations(t *testing.T) {
 	t.Parallel()
-	for name, rule := range queues(time.Minute) {
+	for name, of := range queues(time.Minute) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newTestQueue(t, rule)
+			l := newTestQueue(t, of)
 			l.arrive(6)
 			l.call(3)
 			l.moveTo(10 * time.Millisecond)
@@ -83,27 +84,27 @@ func TestReserveAndWaitInTurn(t *testing.T) {
 			assert.Equal(t, 10*time.Millisecond, l.times()[3])
 
 			for range 5 {
-				assert.Equal(t, flow.Passed, l.queue.Reserve(l.terms, l.now, 1))
+				assert.Equal(t, rule.Pass, l.queue.Reserve(l.terms, l.now, 1))
 			}
 			l.change(func(r *flow.Rule) { r.Shadow = false })
-			assert.Equal(t, flow.Queued, l.arrive(1))
-			_, until, _ := l.queue.Turn(l.now, l.waiting[0].waiter)
+			assert.Equal(t, rule.Wait, l.arrive(1))
+			_, until, _ := l.queue.Poll(l.now, l.waiting[0].waiter)
 			assert.Greater(t, until, 500*time.Millisecond)
 			l.moveTo(time.Minute)
-			assert.NoError(t, l.queue.CheckLine(0))
+			assert.NoError(t, l.queue.CheckWaiters(0))
 		})
 	}
 }
 
-func TestReserveGrantsTheTurnsOfWaiters(t *testing.T) {
+func TestReserveLetsWaitersPass(t *testing.T) {
 	t.Parallel()
-	for name, rule := range queues(time.Minute) {
-		l := newTestQueue(t, rule)
+	for name, r := range queues(time.Minute) {
+		l := newTestQueue(t, r)
 		l.arrive(6)
 		l.call(3)
-		assert.Equal(t, flow.Passed, l.queue.Reserve(l.terms, l.now, 1))
+		assert.Equal(t, rule.Pass, l.queue.Reserve(l.terms, l.now, 1))
 		l.moveTo(0)
 		assert.Len(t, l.turns, 4, name)
-		assert.NoError(t, l.queue.CheckLine(0))
+		assert.NoError(t, l.queue.CheckWaiters(0))
 	}
 }

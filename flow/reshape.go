@@ -10,36 +10,36 @@ import (
 // because its rule has changed the algorithm.
 type predecessor interface {
 	// handOver ends the limiter and returns the log of what it has let pass, as far as
-	// that is known. Calls that still come are Outdated.
+	// that is known. Calls that still come get Stale.
 	handOver(now clock.Instant) *passLog
 }
 
-// Follow makes the window count what another limiter has let pass. It is called before
-// the window is used. The other limiter goes on until the first call comes to the window,
-// or until Adopt; from then on its calls are Outdated.
-func (w *Window) Follow(before predecessor) {
+// follow makes the window count what another limiter has let pass. It is called before
+// the window is used. The other limiter goes on until the first call comes to the
+// window, or until Adopt; from then on its calls get Stale.
+func (w *Window) follow(before predecessor) {
 	w.before = before
-	pending := *w.terms.Load() // no call brings these: the first one adopts its own
-	w.terms.Store(&pending)
+	pending := *w.compiled.Load() // no call brings these: the first one adopts its own
+	w.compiled.Store(&pending)
 }
 
 // takeOver counts what the predecessor has let pass. The window is closed.
-func (w *Window) takeOver(t *Terms, now clock.Instant) {
+func (w *Window) takeOver(r *Compiled, now clock.Instant) {
 	log := w.before.handOver(now)
 	w.before = nil
-	log.reach = max(log.reach, t.reach())
+	log.reach = max(log.reach, r.reach())
 	w.log = log
-	opened := max(w.counts.OpenBucket(), t.bucketOf(now))
-	w.restore(t, opened)
+	opened := max(w.counts.OpenBucket(), r.bucketOf(now))
+	w.restore(r, opened)
 	if _, ok := log.last(); ok {
-		_, fraction := split(t.rule.Limit)
-		w.carry.limitTo(log.balance(1, fraction/t.seconds/1e9, now))
+		_, fraction := split(r.rule.Limit)
+		w.carry.limitTo(log.balance(1, fraction/r.seconds/1e9, now))
 	}
 }
 
 // reshape goes over to buckets of another length or number at now. The window is
 // closed.
-func (w *Window) reshape(from, to *Terms, now clock.Instant) {
+func (w *Window) reshape(from, to *Compiled, now clock.Instant) {
 	w.logHeld(from, now)
 	w.log.reach = max(w.log.reach, from.reach(), to.reach())
 	w.carry.reshape(from, to, w.log.since, now)
@@ -48,55 +48,55 @@ func (w *Window) reshape(from, to *Terms, now clock.Instant) {
 }
 
 // restore fills the window with the entries of the log that still count in it.
-func (w *Window) restore(t *Terms, opened int64) {
-	w.counts.Resize(t.span, opened)
+func (w *Window) restore(r *Compiled, opened int64) {
+	w.counts.Resize(r.span, opened)
 	for _, entry := range w.log.entries {
-		w.counts.Put(t.bucketOf(entry.at), entry.tokens)
+		w.counts.Put(r.bucketOf(entry.at), entry.tokens)
 	}
-	w.restored, w.restoredOpen, w.shaped = opened, w.counts.TakenIn(opened), t.version
+	w.restored, w.restoredOpen, w.shaped = opened, w.counts.TakenIn(opened), r.version
 	w.counted = w.counts.Close()
 }
 
 // logHeld logs what the closed window has counted since it was last restored.
-func (w *Window) logHeld(t *Terms, now clock.Instant) {
-	w.beginLog(t)
+func (w *Window) logHeld(r *Compiled, now clock.Instant) {
+	w.beginLog(r)
 	open := w.counts.OpenBucket()
-	w.logBuckets(t, open-int64(t.span)+1, open, now)
+	w.logBuckets(r, open-int64(r.span)+1, open, now)
 }
 
 // beginLog starts a log of what leaves the window from now on.
-func (w *Window) beginLog(t *Terms) {
+func (w *Window) beginLog(r *Compiled) {
 	if w.log == nil {
-		w.log = &passLog{reach: t.reach(), since: t.bucketStart(w.counts.OpenBucket() - int64(t.span) + 1)}
+		w.log = &passLog{reach: r.reach(), since: r.bucketStart(w.counts.OpenBucket() - int64(r.span) + 1)}
 		w.restored = never
 	}
 }
 
 // logBuckets logs what was counted from the first to the last bucket, up to an instant.
 // What was restored is in the log already.
-func (w *Window) logBuckets(t *Terms, first, last int64, until clock.Instant) {
+func (w *Window) logBuckets(r *Compiled, first, last int64, until clock.Instant) {
 	for bucket := max(first, w.restored); bucket <= last; bucket++ {
 		tokens := w.counts.TakenIn(bucket)
 		if bucket == w.restored {
 			tokens -= w.restoredOpen
 		}
 		if tokens > 0 {
-			w.log.add(min(t.bucketEnd(bucket), until), tokens)
+			w.log.add(min(r.bucketEnd(bucket), until), tokens)
 		}
 	}
 }
 
 // logLeaving logs what leaves the closed window when it moves on to a bucket: a longer
 // window of the rule may still count it.
-func (w *Window) logLeaving(t *Terms, bucket int64) {
-	open, span, now := w.counts.OpenBucket(), int64(t.span), t.bucketStart(bucket)
-	w.logBuckets(t, open-span+1, min(open, bucket-span), now)
+func (w *Window) logLeaving(r *Compiled, bucket int64) {
+	open, span, now := w.counts.OpenBucket(), int64(r.span), r.bucketStart(bucket)
+	w.logBuckets(r, open-span+1, min(open, bucket-span), now)
 	w.log.trim(now)
 }
 
 // giveBackLogged returns tokens that passed before the window was last restored, or
 // have left it since. The window is closed.
-func (w *Window) giveBackLogged(t *Terms, passed clock.Instant, n int64) {
+func (w *Window) giveBackLogged(r *Compiled, passed clock.Instant, n int64) {
 	if w.log == nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (w *Window) giveBackLogged(t *Terms, passed clock.Instant, n int64) {
 	if returned == 0 {
 		return
 	}
-	if in, ok := w.counts.Put(t.bucketOf(at), -returned); ok && in == w.restored {
+	if in, ok := w.counts.Put(r.bucketOf(at), -returned); ok && in == w.restored {
 		w.restoredOpen -= returned
 	}
 }
@@ -113,47 +113,47 @@ func (w *Window) giveBackLogged(t *Terms, passed clock.Instant, n int64) {
 func (w *Window) handOver(now clock.Instant) *passLog {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.terms.Load()
-	w.close(t)
+	r := w.compiled.Load()
+	w.close(r)
 	if w.before != nil {
-		w.takeOver(t, now)
+		w.takeOver(r, now)
 	}
-	w.logHeld(t, now)
+	w.logHeld(r, now)
 	log := w.log
 	w.log = nil // the other limiter has it now
-	log.reach = max(log.reach, t.reach())
+	log.reach = max(log.reach, r.reach())
 	log.trim(now)
-	last := *t
+	last := *r
 	last.version = math.MaxUint64 // nobody brings newer ones
-	w.terms.Store(&last)
+	w.compiled.Store(&last)
 	w.open(&last, w.counts.OpenBucket())
 	return log
 }
 
-// Follow makes the queue count what another limiter has let pass, see [Window.Follow].
-func (q *Queue) Follow(before predecessor) { q.before = before }
+// follow makes the queue count what another limiter has let pass, see [Window.follow].
+func (q *Queue) follow(before predecessor) { q.before = before }
 
 // takeOver goes on from what the predecessor has let pass.
 func (q *Queue) takeOver(now clock.Instant) {
 	q.log = q.before.handOver(now)
 	q.before = nil
-	q.log.reach = max(q.log.reach, q.terms.reach())
-	q.pace.resume(q.log, now)
+	q.log.reach = max(q.log.reach, q.compiled.reach())
+	q.schedule.resume(q.log, now)
 }
 
-// grant takes n tokens at now for a turn.
-func (q *Queue) grant(now, turn clock.Instant, n int32) Ticket {
-	ticket := q.pace.grant(now, turn, n)
+// grant takes n tokens at now for a call that passes then, or at a later instant.
+func (q *Queue) grant(now, passAt clock.Instant, n int32) Reservation {
+	reservation := q.schedule.grant(now, passAt, n)
 	if q.log != nil {
-		q.log.add(turn, int64(n))
+		q.log.add(passAt, int64(n))
 		if len(q.log.entries) > max(q.log.most, minLog) {
 			q.log.trim(now)
 		}
 	}
-	return ticket
+	return reservation
 }
 
-// handOver implements [predecessor]. Calls that still wait are released, Outdated.
+// handOver implements [predecessor]. Calls that still wait get Stale.
 func (q *Queue) handOver(now clock.Instant) *passLog {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -162,16 +162,16 @@ func (q *Queue) handOver(now clock.Instant) *passLog {
 	}
 	q.advance(now)
 	q.retired = true
-	q.release()
+	q.releaseAll()
 	log := q.log
 	q.log = nil // the other limiter has it now
 	if log == nil {
 		log = &passLog{since: now}
-		if at, tokens := q.pace.recent(now); tokens > 0 {
+		if at, tokens := q.schedule.recent(now); tokens > 0 {
 			log.add(at, tokens)
 		}
 	}
-	log.reach = max(log.reach, q.terms.reach())
+	log.reach = max(log.reach, q.compiled.reach())
 	log.trim(now)
 	return log
 }

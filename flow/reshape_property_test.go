@@ -12,13 +12,14 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // limiterUnderTest is the limiter of one rule that changes in every way it can, and
 // everything that has passed it.
 type limiterUnderTest struct {
 	rule     flow.Rule
-	terms    *flow.Terms
+	terms    *flow.Compiled
 	version  uint64
 	window   *flow.Window
 	queue    *flow.Queue
@@ -132,25 +133,25 @@ func (l *limiterUnderTest) holds(p pass) bool {
 }
 
 // take makes a call and holds it against the promise of the rule in force.
-func (l *limiterUnderTest) take(t *rapid.T, n int32) flow.Decision {
-	terms, now := l.terms, l.now
+func (l *limiterUnderTest) take(t *rapid.T, n int32) rule.Decision {
+	compiled, now := l.terms, l.now
 	if l.window != nil {
 		window := l.window
-		decision := window.Take(terms, now, n)
-		if decision == flow.Passed {
-			l.passes = append(l.passes, pass{now, int64(n), func() { window.GiveBack(terms, now, n) }})
+		decision := window.Take(compiled, now, n)
+		if decision == rule.Pass {
+			l.passes = append(l.passes, pass{now, int64(n), func() { window.GiveBack(compiled, now, n) }})
 			require.LessOrEqual(t, float64(l.held()), math.Ceil(l.rule.Limit), "%+v at %v", l.rule, now.Sub(epoch))
 		}
 		return decision
 	}
 	queue := l.queue
-	ticket, decision := queue.Take(terms, now, n)
-	if decision == flow.Passed {
+	reservation, decision := queue.Take(compiled, now, n)
+	if decision == rule.Pass {
 		if last := len(l.passes) - 1; l.rule.Algorithm == flow.Throttle && last >= 0 && l.now.Sub(l.passes[last].at) < l.reach {
 			gap := float64(n) * float64(l.rule.Window) / l.rule.Limit
 			require.Greater(t, float64(now.Sub(l.passes[last].at)), gap-1, "%+v at %v", l.rule, now.Sub(epoch))
 		}
-		l.passes = append(l.passes, pass{now, int64(n), func() { queue.GiveBack(now, ticket) }})
+		l.passes = append(l.passes, pass{now, int64(n), func() { queue.GiveBack(now, reservation) }})
 	}
 	return decision
 }
@@ -203,7 +204,7 @@ func (l *limiterUnderTest) actions(shapes ...map[string]flow.Rule) map[string]fu
 		"take": func(t *rapid.T) { l.take(t, rapid.Int32Range(1, 3).Draw(t, "n")) },
 		"fill": func(t *rapid.T) {
 			for range 50 {
-				if l.take(t, 1) != flow.Passed {
+				if l.take(t, 1) != rule.Pass {
 					break
 				}
 			}
@@ -219,12 +220,12 @@ func (l *limiterUnderTest) actions(shapes ...map[string]flow.Rule) map[string]fu
 		},
 		"retry": func(t *rapid.T) {
 			n := rapid.Int32Range(1, 8).Draw(t, "n")
-			if l.window == nil || l.rule.WarmUp.Period > 0 || l.take(t, n) == flow.Passed {
+			if l.window == nil || l.rule.WarmUp.Period > 0 || l.take(t, n) == rule.Pass {
 				return
 			}
 			if wait := l.window.RetryAfter(l.now, n); wait != flow.Never {
 				l.now = l.now.Add(wait)
-				require.Equal(t, flow.Passed, l.take(t, n), "after %v", wait)
+				require.Equal(t, rule.Pass, l.take(t, n), "after %v", wait)
 			}
 		},
 		"time passes": func(t *rapid.T) { l.now = l.now.Add(rapid.SampledFrom(pauses).Draw(t, "pause")) },
@@ -268,7 +269,7 @@ func TestPassLogIsDroppedInTime(t *testing.T) {
 		l.change(t, flow.Rule{Resource: "r", Limit: 8, Window: time.Minute})
 		l.now = l.now.Add(3 * time.Hour)
 		passed := 0
-		for l.take(t, 1) == flow.Passed {
+		for l.take(t, 1) == rule.Pass {
 			passed++
 		}
 		assert.Equal(t, 8, passed)

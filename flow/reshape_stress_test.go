@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Many goroutines take and give back while the rule goes through all its shapes:
@@ -18,7 +19,7 @@ func TestNoTokenIsTakenTwiceWhileAWindowChangesItsShape(t *testing.T) {
 	t.Parallel()
 	const limit = 500
 	windows := []time.Duration{time.Hour, time.Minute, time.Second, time.Hour, 10 * time.Millisecond}
-	var present atomic.Pointer[flow.Terms]
+	var present atomic.Pointer[flow.Compiled]
 	present.Store(compile(t, flow.Rule{Resource: "r", Limit: limit, Window: time.Hour}, 1))
 	w := flow.NewWindow(present.Load(), epoch)
 	var now, held atomic.Int64
@@ -27,12 +28,12 @@ func TestNoTokenIsTakenTwiceWhileAWindowChangesItsShape(t *testing.T) {
 	for g := range 8 {
 		callers.Go(func() {
 			for i := range 5000 {
-				terms, at := present.Load(), clock.Instant(now.Load())
-				if w.Take(terms, at, 1) != flow.Passed {
+				compiled, at := present.Load(), clock.Instant(now.Load())
+				if w.Take(compiled, at, 1) != rule.Pass {
 					continue
 				}
 				if (g+i)%3 == 0 {
-					w.GiveBack(terms, at, 1)
+					w.GiveBack(compiled, at, 1)
 					continue
 				}
 				held.Add(1)
@@ -47,7 +48,7 @@ func TestNoTokenIsTakenTwiceWhileAWindowChangesItsShape(t *testing.T) {
 	for version := uint64(2); ; version++ {
 		select {
 		case <-done:
-			for w.Take(present.Load(), clock.Instant(now.Load()), 1) == flow.Passed {
+			for w.Take(present.Load(), clock.Instant(now.Load()), 1) == rule.Pass {
 				held.Add(1)
 			}
 			assert.Equal(t, int64(limit), held.Load())
@@ -55,8 +56,8 @@ func TestNoTokenIsTakenTwiceWhileAWindowChangesItsShape(t *testing.T) {
 		default:
 			// Not so far that the shortest of the windows may forget.
 			now.Store(int64(epoch.Add(min(9*time.Millisecond, time.Duration(version)*10*time.Microsecond))))
-			rule := flow.Rule{Resource: "r", Limit: limit, Window: windows[version%uint64(len(windows))]}
-			present.Store(compile(t, rule, version))
+			r := flow.Rule{Resource: "r", Limit: limit, Window: windows[version%uint64(len(windows))]}
+			present.Store(compile(t, r, version))
 			w.Adopt(present.Load(), clock.Instant(now.Load()))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestWindowOfUnchangedShapeKeepsNoLog(t *testing.T) {
@@ -53,8 +54,8 @@ func TestPassLogIsBounded(t *testing.T) {
 }
 
 func room(g *gate) int64 {
-	_, room, _ := g.window.Status(g.now)
-	return room
+	_, remaining, _ := g.window.Status(g.now)
+	return remaining
 }
 
 // A window of up to sixteen parts comes back as it was, to the bucket.
@@ -98,7 +99,7 @@ func TestFractionIsNotSavedUpUnderAnotherShape(t *testing.T) {
 func TestGiveBackReachesWhatAnotherShapeHasCounted(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, flow.Rule{Resource: "r", Limit: 5, Window: time.Hour})
-	old, taken := g.terms, g.now
+	old, taken := g.compiled, g.now
 	assert.Equal(t, 5, g.pass(9))
 	g.change(func(r *flow.Rule) { r.Window = time.Minute })
 	assert.Zero(t, g.pass(1))
@@ -118,13 +119,13 @@ func TestGiveBackReachesWhatAnotherShapeHasCounted(t *testing.T) {
 func TestSpentCarriedTokenThatLeftTheWindowDoesNotComeBack(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, flow.Rule{Resource: "r", Limit: 0.5, Window: 10 * time.Millisecond})
-	require.Equal(t, flow.Passed, g.take(1))
+	require.Equal(t, rule.Pass, g.take(1))
 	g.wait(6*time.Minute - 1)
 	g.change(func(r *flow.Rule) { r.Window = time.Hour })
-	require.Equal(t, flow.Passed, g.take(1), "the token that was saved since")
-	require.Equal(t, flow.Refused, g.take(1))
+	require.Equal(t, rule.Pass, g.take(1), "the token that was saved since")
+	require.Equal(t, rule.Block, g.take(1))
 	wait := g.window.RetryAfter(g.now, 1)
 	assert.InDelta(t, 2*time.Hour, wait, float64(6*time.Minute), "one in two hours")
 	g.wait(wait)
-	assert.Equal(t, flow.Passed, g.take(1))
+	assert.Equal(t, rule.Pass, g.take(1))
 }

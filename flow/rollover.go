@@ -8,33 +8,33 @@ import (
 
 // update brings the window up to the instant and the version of the rule of a call. It
 // returns false if the window is ahead of them.
-func (w *Window) update(t *Terms, now clock.Instant) bool {
+func (w *Window) update(r *Compiled, now clock.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	bucket := t.bucketOf(now)
-	if present := w.terms.Load(); present != t {
-		if t.version < present.version {
+	bucket := r.bucketOf(now)
+	if present := w.compiled.Load(); present != r {
+		if r.version < present.version {
 			return false
 		}
-		w.adopt(present, t, now)
+		w.adopt(present, r, now)
 	}
-	w.rollTo(t, bucket)
+	w.rollTo(r, bucket)
 	return bucket == w.counts.OpenBucket()
 }
 
 // rollTo opens a bucket unless it is open or the window is past it.
-func (w *Window) rollTo(t *Terms, bucket int64) {
+func (w *Window) rollTo(r *Compiled, bucket int64) {
 	if bucket > w.counts.OpenBucket() {
-		w.close(t)
+		w.close(r)
 		if w.log != nil {
-			w.logLeaving(t, bucket)
+			w.logLeaving(r, bucket)
 		}
-		w.open(t, bucket)
+		w.open(r, bucket)
 	}
 }
 
 // adopt goes over to another version of the rule and keeps what is counted.
-func (w *Window) adopt(from, to *Terms, now clock.Instant) {
+func (w *Window) adopt(from, to *Compiled, now clock.Instant) {
 	now = max(now, from.bucketStart(w.counts.OpenBucket()))
 	if !from.sameBuckets(to) {
 		w.beginLog(from)
@@ -52,84 +52,84 @@ func (w *Window) adopt(from, to *Terms, now clock.Instant) {
 	w.warmUp.adopt(from, to, to.bucketStart(opened))
 	w.history = limitHistory{}
 	w.carry.adopt(from, to, to.bucketStart(opened))
-	w.terms.Store(to)
+	w.compiled.Store(to)
 	w.noteRefusals(to)
 	w.open(to, opened)
 }
 
 // close shuts the open bucket and accounts for what was taken in it.
-func (w *Window) close(t *Terms) {
+func (w *Window) close(r *Compiled) {
 	taken := w.counts.Close()
 	bucket := w.counts.OpenBucket()
-	w.warmUp.passed(t, taken-w.counted, t.bucketStart(bucket))
+	w.warmUp.passed(r, taken-w.counted, r.bucketStart(bucket))
 	w.counted = taken
-	w.accountForRefused(t, bucket)
-	w.spendExtra(&w.carry, t, taken)
+	w.accountForRefused(r, bucket)
+	w.spendExtra(&w.carry, r, taken)
 }
 
 // spendExtra spends the token that was carried over if it is among those that were
 // taken in the open bucket.
-func (w *Window) spendExtra(c *fractionCarry, t *Terms, taken int64) {
+func (w *Window) spendExtra(c *fractionCarry, r *Compiled, taken int64) {
 	bucket := w.counts.OpenBucket()
-	if c.inWindow(w.whole, w.fraction, t, bucket) == 0 && c.available(w.fraction) == 1 &&
+	if c.inWindow(w.whole, w.fraction, r, bucket) == 0 && c.available(w.fraction) == 1 &&
 		taken > 0 && w.counts.Held(bucket) > w.whole {
-		c.spend(bucket, t.bucketEnd(bucket), 1)
+		c.spend(bucket, r.bucketEnd(bucket), 1)
 	}
 }
 
 // open computes how many tokens may be taken in a bucket, and opens it.
-func (w *Window) open(t *Terms, bucket int64) {
+func (w *Window) open(r *Compiled, bucket int64) {
 	if bucket > w.counts.OpenBucket() {
 		w.counted = 0
 	}
-	limit := w.limitOf(&w.warmUp, &w.history, t, bucket)
-	w.saveUnused(&w.carry, t, bucket, limit)
+	limit := w.limitOf(&w.warmUp, &w.history, r, bucket)
+	w.saveUnused(&w.carry, r, bucket, limit)
 	w.limit = limit
 	w.whole, w.fraction = split(limit)
-	w.openForLarge(t, bucket)
-	spent := w.carry.inWindow(w.whole, w.fraction, t, bucket)
+	w.openForLarge(r, bucket)
+	spent := w.carry.inWindow(w.whole, w.fraction, r, bucket)
 	w.counts.Open(bucket, w.whole+max(spent, w.carry.available(w.fraction)))
 	// When a call is refused nothing remains, whatever does now.
-	w.wait.Store(int64(w.retryAfter(t, 1, min(0, w.counts.Remaining()))))
+	w.wait.Store(int64(w.retryAfter(r, 1, min(0, w.counts.Remaining()))))
 }
 
 // saveUnused carries over what was not used from the open bucket to a bucket of that
 // limit, the open one or a later one.
-func (w *Window) saveUnused(c *fractionCarry, t *Terms, bucket int64, limit float64) {
+func (w *Window) saveUnused(c *fractionCarry, r *Compiled, bucket int64, limit float64) {
 	whole, fraction := split(limit)
 	passed := bucket - w.counts.OpenBucket()
 	unused := fraction * float64(passed)
 	if passed > 0 && c.wanted > 0 {
-		unused = w.unused(c, t, bucket, min(w.limit, limit))
+		unused = w.unused(c, r, bucket, min(w.limit, limit))
 	}
-	c.lapse(limit, whole, bucket, t.span)
-	c.save(limit, unused/float64(t.span))
+	c.lapse(limit, whole, bucket, r.span)
+	c.save(limit, unused/float64(r.span))
 }
 
 // limitOf returns the effective limit of the window that ends with a bucket, the open
 // one or a later one, in tokens per window.
-func (w *Window) limitOf(state *warmUpState, history *limitHistory, t *Terms, bucket int64) float64 {
-	return history.add(t, bucket, state.windowLimit(t, t.bucketStart(bucket)))
+func (w *Window) limitOf(state *warmUpState, history *limitHistory, r *Compiled, bucket int64) float64 {
+	return history.add(r, bucket, state.windowLimit(r, r.bucketStart(bucket)))
 }
 
 // retryAfter returns how long after the start of the open bucket n tokens can be taken,
 // given that so many remain and nobody else comes.
-func (w *Window) retryAfter(t *Terms, n int32, remaining int64) time.Duration {
+func (w *Window) retryAfter(r *Compiled, n int32, remaining int64) time.Duration {
 	var buckets int64
 	switch isLarge := int64(n) > w.whole; {
-	case int64(n) > t.most:
+	case int64(n) > r.most:
 		return Never
-	case w.largeHeld(t, w.counts.OpenBucket()) > 0, isLarge && n > 1 && t.warmsUp():
-		buckets = w.freeIn(t, int64(n))
+	case w.largeHeld(r, w.counts.OpenBucket()) > 0, isLarge && n > 1 && r.warmsUp():
+		buckets = w.freeIn(r, int64(n))
 	case !isLarge:
 		buckets = w.counts.FreeIn(n, remaining, w.carry.spentIn)
 	default: // all the whole tokens and one that was carried over
 		if int64(n)-1 > remaining {
 			buckets = w.counts.FreeIn(n-1, remaining, w.carry.spentIn)
 		}
-		buckets = max(buckets, w.carry.nextIn(w.fraction, w.counts.OpenBucket(), t.span))
+		buckets = max(buckets, w.carry.nextIn(w.fraction, w.counts.OpenBucket(), r.span))
 	}
-	return time.Duration(min(buckets, int64(forever/t.bucket))) * t.bucket
+	return time.Duration(min(buckets, int64(forever/r.bucket))) * r.bucket
 }
 
 // retryStep is what [Window.RetryAfter] is rounded to, or the bucket if that is shorter.
@@ -137,24 +137,24 @@ const retryStep = 100 * time.Millisecond
 
 // fromNow returns what is left of a wait that is counted from the start of the
 // present bucket.
-func (t *Terms) fromNow(wait time.Duration, now clock.Instant) time.Duration {
-	if t.bucket <= retryStep || wait == Never {
+func (r *Compiled) fromNow(wait time.Duration, now clock.Instant) time.Duration {
+	if r.bucket <= retryStep || wait == Never {
 		return wait
 	}
-	elapsed := max(0, now.Sub(t.bucketStart(t.bucketOf(now))))
+	elapsed := max(0, now.Sub(r.bucketStart(r.bucketOf(now))))
 	return max(retryStep, wait-elapsed/retryStep*retryStep)
 }
 
 // sameBuckets says whether both versions of a rule have the same buckets.
-func (t *Terms) sameBuckets(other *Terms) bool {
-	return t.bucket == other.bucket && t.span == other.span
+func (r *Compiled) sameBuckets(other *Compiled) bool {
+	return r.bucket == other.bucket && r.span == other.span
 }
 
-func (t *Terms) bucketOf(now clock.Instant) int64 { return int64(now) / int64(t.bucket) }
+func (r *Compiled) bucketOf(now clock.Instant) int64 { return int64(now) / int64(r.bucket) }
 
-func (t *Terms) bucketStart(bucket int64) clock.Instant {
-	return clock.Instant(bucket * int64(t.bucket))
+func (r *Compiled) bucketStart(bucket int64) clock.Instant {
+	return clock.Instant(bucket * int64(r.bucket))
 }
 
 // bucketEnd returns the last instant of a bucket.
-func (t *Terms) bucketEnd(bucket int64) clock.Instant { return t.bucketStart(bucket+1) - 1 }
+func (r *Compiled) bucketEnd(bucket int64) clock.Instant { return r.bucketStart(bucket+1) - 1 }

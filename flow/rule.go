@@ -20,7 +20,7 @@ const (
 	// MaxWait a call also waits for tokens that are still to flow in.
 	TokenBucket Algorithm = "tokenBucket"
 	// Throttle spaces calls evenly, first come, first served: the leaky bucket as
-	// a queue. With MaxWait a call waits for its turn.
+	// a queue. With MaxWait a call waits until it may pass.
 	Throttle Algorithm = "throttle"
 )
 
@@ -95,7 +95,7 @@ type Rule struct {
 	// throughput under overload. Sliding window only.
 	Strict bool
 
-	// MaxWait is the longest that a call may wait for its turn. Throttle and
+	// MaxWait is the longest that a call may wait. Throttle and
 	// token bucket only; the default, zero, lets no call wait.
 	MaxWait time.Duration
 

@@ -8,12 +8,12 @@ import (
 
 // settleTokens adds n tokens at now to what a call took at an instant, whatever remains
 // of the limit, or gives some of them back if n is negative.
-func (w *Window) settleTokens(t *Terms, now, taken clock.Instant, n int32) {
+func (w *Window) settleTokens(r *Compiled, now, taken clock.Instant, n int32) {
 	switch {
 	case n > 0:
-		w.Count(t, now, n)
+		w.Count(r, now, n)
 	case n < 0:
-		w.GiveBack(t, taken, -max(n, -math.MaxInt32))
+		w.GiveBack(r, taken, -max(n, -math.MaxInt32))
 	}
 }
 
@@ -26,12 +26,12 @@ func (q *Queue) settle(now, taken clock.Instant, n int32) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.advance(now)
-	if throttle, ok := q.pace.(*leakyBucket); ok {
+	if throttle, ok := q.schedule.(*leakyBucket); ok {
 		throttle.settle(n)
 	} else if n > 0 {
 		q.grant(now, now, n)
 	} else {
-		q.pace.takeBack(Ticket{tokens: -n, since: taken})
+		q.schedule.takeBack(Reservation{tokens: -n, undoAt: taken})
 		if q.log != nil {
 			q.log.giveBack(taken, -int64(n))
 		}
@@ -42,11 +42,11 @@ func (q *Queue) settle(now, taken clock.Instant, n int32) {
 // settle puts the next call off by the time that n more tokens take, counted from the
 // last one. Tokens are not given back: whoever passed has waited for them already.
 func (s *leakyBucket) settle(n int32) {
-	ceiling := s.warmUp.queueLimit(s.terms, s.last.at)
-	if n < 0 || ceiling == 0 {
+	limit := s.warmUp.queueLimit(s.compiled, s.lastPass.at)
+	if n < 0 || limit == 0 {
 		return
 	}
-	s.last = s.last.after(s.terms.cost(int64(n), ceiling))
-	s.warmUp.queueLimit(s.terms, s.last.at) // enter the step that it falls in
-	s.warmUp.passed(s.terms, int64(n), s.last.at)
+	s.lastPass = s.lastPass.after(s.compiled.cost(int64(n), limit))
+	s.warmUp.queueLimit(s.compiled, s.lastPass.at) // enter the step that it falls in
+	s.warmUp.passed(s.compiled, int64(n), s.lastPass.at)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // status is what the limiter of a rule says of itself.
@@ -17,22 +18,22 @@ type status func(now clock.Instant) (ceiling float64, room int64, reset time.Dur
 
 // checkReset holds when there is said to be more against what is said then.
 func checkReset(t *rapid.T, status status, now clock.Instant, horizon time.Duration) {
-	_, room, reset := status(now)
-	require.GreaterOrEqual(t, room, int64(0))
+	_, remaining, reset := status(now)
+	require.GreaterOrEqual(t, remaining, int64(0))
 	require.GreaterOrEqual(t, reset, time.Duration(0))
 	roomIn := func(d time.Duration) int64 {
-		_, room, _ := status(now.Add(d))
-		return room
+		_, remaining, _ := status(now.Add(d))
+		return remaining
 	}
 	before := horizon
 	if reset > 0 {
-		require.Greater(t, roomIn(reset), room, "in %v", reset)
-		require.LessOrEqual(t, roomIn(reset-1), room, "a nanosecond before %v", reset)
+		require.Greater(t, roomIn(reset), remaining, "in %v", reset)
+		require.LessOrEqual(t, roomIn(reset-1), remaining, "a nanosecond before %v", reset)
 		before = reset
 	}
 	for range 5 {
 		at := time.Duration(rapid.Int64Range(0, int64(before)-1).Draw(t, "before"))
-		require.LessOrEqual(t, roomIn(at), room, "in %v, said to be %v", at, reset)
+		require.LessOrEqual(t, roomIn(at), remaining, "in %v, said to be %v", at, reset)
 	}
 }
 
@@ -49,34 +50,34 @@ func drawLimit(t *rapid.T) float64 {
 func TestWindowStatusIsWhatPasses(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		rule := flow.Rule{
+		of := flow.Rule{
 			Resource: "r", Limit: drawLimit(t),
 			Buckets: rapid.SampledFrom([]int{1, 2, 5, 10}).Draw(t, "buckets"), Strict: rapid.Bool().Draw(t, "strict"),
 		}
 		if rapid.IntRange(0, 3).Draw(t, "warm") == 0 {
-			rule.WarmUp = flow.WarmUp{Period: 3 * time.Second, Step: rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(t, "step")}
+			of.WarmUp = flow.WarmUp{Period: 3 * time.Second, Step: rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(t, "step")}
 		}
-		b := &book{gate: newGate(t, rule)}
+		b := &book{gate: newGate(t, of)}
 		t.Repeat(map[string]func(*rapid.T){
 			"take":        func(t *rapid.T) { b.take(rapid.Int32Range(1, 3).Draw(t, "n")) },
 			"give back":   b.giveBack,
 			"time passes": b.letTimePass,
-			"another rule": func(t *rapid.T) {
+			"another of": func(t *rapid.T) {
 				b.change(func(r *flow.Rule) {
 					r.Limit = drawLimit(t)
 					r.Buckets = rapid.SampledFrom([]int{1, 2, 5, 10}).Draw(t, "buckets")
 				})
-				b.window.Adopt(b.terms, b.now)
+				b.window.Adopt(b.compiled, b.now)
 			},
 			"reset": func(t *rapid.T) {
 				if b.rule.WarmUp.Period == 0 {
 					checkReset(t, b.window.Status, b.now, 30*time.Second)
 					return
 				}
-				_, room, reset := b.window.Status(b.now)
+				_, remaining, reset := b.window.Status(b.now)
 				if reset > 0 {
 					_, then, _ := b.window.Status(b.now.Add(reset))
-					require.Greater(t, then, room)
+					require.Greater(t, then, remaining)
 				}
 			},
 			"all that is left": func(t *rapid.T) {
@@ -84,18 +85,18 @@ func TestWindowStatusIsWhatPasses(t *testing.T) {
 					_, _, reset := b.window.Status(b.now)
 					b.wait(reset)
 				}
-				_, room, _ := b.window.Status(b.now)
-				assert.Equal(t, int(room), b.pass(int(room)))
-				assert.Equal(t, flow.Refused, b.take(1))
-				_, room, _ = b.window.Status(b.now)
-				assert.Zero(t, room)
+				_, remaining, _ := b.window.Status(b.now)
+				assert.Equal(t, int(remaining), b.pass(int(remaining)))
+				assert.Equal(t, rule.Block, b.take(1))
+				_, remaining, _ = b.window.Status(b.now)
+				assert.Zero(t, remaining)
 			},
 		})
 	})
 }
 
 // The same of queues: as many calls as they say get a turn in time.
-func TestQueueStatusIsWhatGetsATurn(t *testing.T) {
+func TestQueueStatusIsWhatPasses(t *testing.T) {
 	t.Parallel()
 	rules := map[string]func(limit float64) flow.Rule{
 		"throttle":             func(limit float64) flow.Rule { return throttle(limit, 0) },
@@ -110,9 +111,9 @@ func TestQueueStatusIsWhatGetsATurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
-				rule := of(drawLimit(t))
-				rule.MaxWait = rapid.SampledFrom([]time.Duration{0, 300 * time.Millisecond, time.Second, 2500 * time.Millisecond}).Draw(t, "max wait")
-				l := newTestQueue(t, rule)
+				r := of(drawLimit(t))
+				r.MaxWait = rapid.SampledFrom([]time.Duration{0, 300 * time.Millisecond, time.Second, 2500 * time.Millisecond}).Draw(t, "max wait")
+				l := newTestQueue(t, r)
 				t.Repeat(map[string]func(*rapid.T){
 					"arrive": func(t *rapid.T) { l.arrive(rapid.Int32Range(1, 3).Draw(t, "n")) },
 					"time passes": func(t *rapid.T) {
@@ -121,29 +122,29 @@ func TestQueueStatusIsWhatGetsATurn(t *testing.T) {
 						}).Draw(t, "time"))
 					},
 					"reset": func(t *rapid.T) {
-						_, room, reset := l.queue.Status(l.now)
+						_, remaining, reset := l.queue.Status(l.now)
 						if reset > 0 {
 							slack := time.Duration(len(l.waiting))
 							l.moveTo(l.now.Sub(epoch) + max(0, reset-1-slack))
 							_, before, _ := l.queue.Status(l.now)
-							require.LessOrEqual(t, before, room, "before %v", reset)
+							require.LessOrEqual(t, before, remaining, "before %v", reset)
 							l.moveTo(l.now.Sub(epoch) + 1 + 2*slack) // as turns are whole nanoseconds
 							_, then, _ := l.queue.Status(l.now)
-							require.Greater(t, then, room, "in %v", reset)
+							require.Greater(t, then, remaining, "in %v", reset)
 							return
 						}
 						for range 8 {
 							l.moveTo(l.now.Sub(epoch) + 700*time.Millisecond)
 							_, then, _ := l.queue.Status(l.now)
-							require.LessOrEqual(t, then, room, "it was said to be the most")
+							require.LessOrEqual(t, then, remaining, "it was said to be the most")
 						}
 					},
 					"all that is left": func(t *rapid.T) {
-						_, room, _ := l.queue.Status(l.now)
-						for i := range room {
-							require.NotEqual(t, flow.Refused, l.arrive(1), "call %d of %d", i, room)
+						_, remaining, _ := l.queue.Status(l.now)
+						for i := range remaining {
+							require.NotEqual(t, rule.Block, l.arrive(1), "call %d of %d", i, remaining)
 						}
-						require.Equal(t, flow.Refused, l.arrive(1), "after %d", room)
+						require.Equal(t, rule.Block, l.arrive(1), "after %d", remaining)
 					},
 				})
 			})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // mostWithin returns the most of ascending instants that any interval of a
@@ -28,21 +29,21 @@ func TestStrictHoldsOverEveryInterval(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 40).Draw(t, "limit")
-		rule := flow.Rule{
+		r := flow.Rule{
 			Resource: "r", Limit: float64(limit), Strict: true,
 			Buckets: rapid.SampledFrom([]int{1, 2, 5, 10, 20}).Draw(t, "buckets"),
 			Window:  rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(t, "window"),
 		}
-		g := newGate(t, rule)
+		g := newGate(t, r)
 		var passed []clock.Instant
-		gap := rapid.Int64Range(0, 3*int64(rule.Window)/int64(limit))
+		gap := rapid.Int64Range(0, 3*int64(r.Window)/int64(limit))
 		for range 200 {
 			g.wait(time.Duration(gap.Draw(t, "gap")))
-			if g.take(1) == flow.Passed {
+			if g.take(1) == rule.Pass {
 				passed = append(passed, g.now)
 			}
 		}
-		assert.LessOrEqual(t, mostWithin(passed, rule.Window), limit)
+		assert.LessOrEqual(t, mostWithin(passed, r.Window), limit)
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// tokenBucket is the pace of a token bucket:
+// tokenBucket is the schedule of a token bucket:
 //
 //	tokens = min(burst, tokens + elapsed · limit / window)
 //
@@ -18,12 +18,12 @@ import (
 // The bucket is brought up to date only when tokens are taken, and nothing is rounded:
 // however many calls there are, no part of a token is lost.
 type tokenBucket struct {
-	terms  *Terms
-	rate   float64       // tokens per nanosecond
-	at     clock.Instant // when there were so many:
-	tokens float64       // below zero if some are owed
-	full   clock.Instant // when a call last found it full
-	given  accrual
+	compiled *Compiled
+	rate     float64       // tokens per nanosecond
+	at       clock.Instant // when there were so many:
+	tokens   float64       // below zero if some are owed
+	full     clock.Instant // when a call last found it full
+	given    accrual
 }
 
 // accrual is what a token bucket would hold by now if it had always been as large as it
@@ -48,19 +48,19 @@ func (s accrual) in(burst float64) accrual {
 }
 
 // newTokenBucket returns a bucket that holds a share of its burst.
-func newTokenBucket(t *Terms, now clock.Instant, share float64) *tokenBucket {
-	tokens := t.rule.Burst * share
+func newTokenBucket(r *Compiled, now clock.Instant, share float64) *tokenBucket {
+	tokens := r.rule.Burst * share
 	return &tokenBucket{
-		terms: t, rate: t.perNanosecond(), at: now, tokens: tokens, full: longAgo, given: accrual{tokens, t.rule.Burst},
+		compiled: r, rate: r.perNanosecond(), at: now, tokens: tokens, full: beforeAll, given: accrual{tokens, r.rule.Burst},
 	}
 }
 
 // newTokenBucketOf returns a bucket that holds a share of its burst, but no more than has
 // accrued.
-func newTokenBucketOf(t *Terms, now clock.Instant, share float64, given accrual) *tokenBucket {
-	b := newTokenBucket(t, now, share)
+func newTokenBucketOf(r *Compiled, now clock.Instant, share float64, given accrual) *tokenBucket {
+	b := newTokenBucket(r, now, share)
 	b.tokens = min(b.tokens, max(0, given.tokens))
-	b.given = given.in(t.rule.Burst)
+	b.given = given.in(r.rule.Burst)
 	return b
 }
 
@@ -72,21 +72,21 @@ func (b *tokenBucket) flowed(now clock.Instant) float64 {
 // balance returns the tokens at an instant. If a call has brought a later one, it is the
 // tokens at that.
 func (b *tokenBucket) balance(now clock.Instant) float64 {
-	return min(b.terms.rule.Burst, b.tokens+b.flowed(now))
+	return min(b.compiled.rule.Burst, b.tokens+b.flowed(now))
 }
 
 func (b *tokenBucket) next(now clock.Instant, n int32) (clock.Instant, bool) {
-	return b.turn(now, 0, n)
+	return b.passTime(now, 0, n)
 }
 
-func (b *tokenBucket) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
-	return b.turn(max(now, l.head.expected), l.tokens(), n)
+func (b *tokenBucket) nextBehind(waiters *waiterList, now clock.Instant, n int32) (clock.Instant, bool) {
+	return b.passTime(max(now, waiters.head.expected), waiters.tokens(), n)
 }
 
-// turn returns when n tokens may be taken with so many ahead of them. Calls ahead take
-// theirs as soon as they can, so the bucket does not overflow meanwhile.
-func (b *tokenBucket) turn(now clock.Instant, ahead int64, n int32) (clock.Instant, bool) {
-	rule := &b.terms.rule
+// passTime returns when n tokens can be taken with so many ahead of them. Calls ahead
+// take theirs as soon as they can, so the bucket does not overflow meanwhile.
+func (b *tokenBucket) passTime(now clock.Instant, ahead int64, n int32) (clock.Instant, bool) {
+	rule := &b.compiled.rule
 	needed := float64(ahead)
 	if !rule.Overdraft {
 		needed += float64(n)
@@ -103,59 +103,59 @@ func (b *tokenBucket) turn(now clock.Instant, ahead int64, n int32) (clock.Insta
 
 func (*tokenBucket) delay(clock.Instant, clock.Instant, int32) {}
 
-func (b *tokenBucket) grant(now, turn clock.Instant, n int32) Ticket {
+func (b *tokenBucket) grant(now, passAt clock.Instant, n int32) Reservation {
 	flowed := b.flowed(now)
-	tokens := min(b.terms.rule.Burst, b.tokens+flowed)
+	tokens := min(b.compiled.rule.Burst, b.tokens+flowed)
 	b.given.tokens = min(b.given.most, b.given.tokens+flowed) - float64(n)
 	b.at = max(b.at, now)
-	if tokens >= b.terms.rule.Burst*(1-1e-12) { // sums of fractions may fall short of it
+	if tokens >= b.compiled.rule.Burst*(1-1e-12) { // sums of fractions may fall short of it
 		b.full = b.at
 	}
 	b.tokens = tokens - float64(n)
-	return Ticket{turn: turn, tokens: n, since: b.at}
+	return Reservation{at: passAt, tokens: n, undoAt: b.at}
 }
 
 // takeBack returns the tokens as though they had never been taken. If the bucket has been
 // full since, they would have overflowed.
-func (b *tokenBucket) takeBack(ticket Ticket) bool {
-	if ticket.since >= b.full {
-		b.tokens += float64(ticket.tokens)
-		b.given = b.given.after(float64(ticket.tokens))
+func (b *tokenBucket) takeBack(reservation Reservation) bool {
+	if reservation.undoAt >= b.full {
+		b.tokens += float64(reservation.tokens)
+		b.given = b.given.after(float64(reservation.tokens))
 	}
 	return true
 }
 
-func (b *tokenBucket) adopt(t *Terms, now clock.Instant) pace {
+func (b *tokenBucket) adopt(r *Compiled, now clock.Instant) schedule {
 	tokens, given := b.balance(now), b.given.after(b.flowed(now))
-	share := max(0, tokens) / b.terms.rule.Burst
+	share := max(0, tokens) / b.compiled.rule.Burst
 	now = max(now, b.at)
-	if t.warmsUp() {
-		z := newWarmingBucket(t, now, share)
+	if r.warmsUp() {
+		z := newWarmingBucket(r, now, share)
 		if b.rate > 0 {
 			z.owed = max(0, -tokens/b.rate)
 		}
 		z.given = given.in(z.costs.Maximum())
 		return z
 	}
-	adopted := newTokenBucketOf(t, now, share, given)
+	adopted := newTokenBucketOf(r, now, share, given)
 	adopted.tokens += min(0, tokens) // what is owed stays
 	adopted.full = b.full
 	return adopted
 }
 
 func (b *tokenBucket) resume(log *passLog, now clock.Instant) {
-	b.tokens = log.balance(b.terms.rule.Burst, b.rate, now)
+	b.tokens = log.balance(b.compiled.rule.Burst, b.rate, now)
 	b.given.tokens = b.tokens
 }
 
 // recent returns how many tokens are missing in the bucket.
 func (b *tokenBucket) recent(now clock.Instant) (at clock.Instant, tokens int64) {
-	return now, int64(math.Ceil(b.terms.rule.Burst - b.balance(now)))
+	return now, int64(math.Ceil(b.compiled.rule.Burst - b.balance(now)))
 }
 
-func (b *tokenBucket) status(l *line, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
-	remaining, reset = remainingOf(b, l, now, maxWait)
-	return b.terms.rule.Limit, remaining, reset
+func (b *tokenBucket) status(waiters *waiterList, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
+	remaining, reset = remainingOf(b, waiters, now, maxWait)
+	return b.compiled.rule.Limit, remaining, reset
 }
 
 func (b *tokenBucket) drained(now, last clock.Instant, tokens int64) tokenSchedule {
@@ -166,5 +166,5 @@ func (b *tokenBucket) drained(now, last clock.Instant, tokens int64) tokenSchedu
 }
 
 func (b *tokenBucket) isNew(now clock.Instant) bool {
-	return b.rate == 0 || b.balance(now) >= b.terms.rule.Burst
+	return b.rate == 0 || b.balance(now) >= b.compiled.rule.Burst
 }

@@ -12,22 +12,22 @@ func BenchmarkBucketTake(b *testing.B) {
 		"plain": bucket(1000, 10), "overdraft": overdraft(1000, 10), "warming up": warmingBucket(1000, time.Second),
 	} {
 		rule.MaxWait = 0
-		terms := compile(b, rule, 1)
+		compiled := compile(b, rule, 1)
 		b.Run(name, func(b *testing.B) {
-			q := flow.NewQueue(terms, epoch)
+			q := flow.NewQueue(compiled, epoch)
 			now := epoch
 			b.ReportAllocs()
 			for b.Loop() {
 				now = now.Add(time.Millisecond)
-				q.Take(terms, now, 1)
+				q.Take(compiled, now, 1)
 			}
 		})
 		b.Run(name+", refused in parallel", func(b *testing.B) {
-			q := flow.NewQueue(terms, epoch)
+			q := flow.NewQueue(compiled, epoch)
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					q.Take(terms, epoch, 1)
+					q.Take(compiled, epoch, 1)
 				}
 			})
 		})
@@ -46,12 +46,12 @@ func BenchmarkBucketStatus(b *testing.B) {
 }
 
 func BenchmarkWindowCheckAndCount(b *testing.B) {
-	terms := compile(b, fixed(flow.MaxLimit, 24*time.Hour), 1)
-	w := flow.NewWindow(terms, epoch)
+	compiled := compile(b, fixed(flow.MaxLimit, 24*time.Hour), 1)
+	w := flow.NewWindow(compiled, epoch)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			w.Check(terms, epoch, 1)
-			w.Count(terms, epoch, 1)
+			w.Check(compiled, epoch, 1)
+			w.Count(compiled, epoch, 1)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // A burst that is made smaller and larger again, however often, yields no more
@@ -18,22 +19,22 @@ func TestChangingTheBurstYieldsNoTokens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := rapid.SampledFrom([]float64{0.5, 1, 10, 1000})
 		bursts := rapid.SampledFrom([]float64{1, 2.5, 10, 100, 1000})
-		rule := bucket(limits.Draw(t, "limit"), bursts.Draw(t, "burst"))
-		l := newTestQueue(t, rule)
-		given, most := rule.Burst, rule.Burst // by time, in the largest bucket so far
+		of := bucket(limits.Draw(t, "limit"), bursts.Draw(t, "burst"))
+		l := newTestQueue(t, of)
+		given, most := of.Burst, of.Burst // by time, in the largest bucket so far
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
 				n := rapid.SampledFrom([]int32{1, 3, 10, 50}).Draw(t, "n")
-				if l.arrive(n) == flow.Passed {
+				if l.arrive(n) == rule.Pass {
 					given -= float64(n)
 					require.GreaterOrEqual(t, given, -1e-6*most)
 				}
 			},
 			"drain": func(t *rapid.T) {
-				_, room, _ := l.queue.Status(l.now)
-				if room > 0 {
-					require.Equal(t, flow.Passed, l.arrive(int32(room)))
-					given -= float64(room)
+				_, remaining, _ := l.queue.Status(l.now)
+				if remaining > 0 {
+					require.Equal(t, rule.Pass, l.arrive(int32(remaining)))
+					given -= float64(remaining)
 				}
 				require.GreaterOrEqual(t, given, -1e-6*most)
 			},
@@ -65,24 +66,24 @@ func TestChangingTheBurstYieldsNoTokens(t *testing.T) {
 func TestBurstLoweredAndRaisedAgainKeepsItsTokens(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, bucket(1, 1000))
-	require.Equal(t, flow.Passed, l.arrive(400))
+	require.Equal(t, rule.Pass, l.arrive(400))
 	for range 20 {
 		l.change(func(r *flow.Rule) { r.Burst = 10 })
 		l.change(func(r *flow.Rule) { r.Burst = 1000 })
 	}
-	_, room, _ := l.queue.Status(l.now)
-	assert.Equal(t, int64(600), room)
+	_, remaining, _ := l.queue.Status(l.now)
+	assert.Equal(t, int64(600), remaining)
 
 	l.change(func(r *flow.Rule) { r.Burst = 10 })
-	require.Equal(t, flow.Passed, l.arrive(6), "six tenths of it")
-	require.Equal(t, flow.Refused, l.arrive(1))
+	require.Equal(t, rule.Pass, l.arrive(6), "six tenths of it")
+	require.Equal(t, rule.Block, l.arrive(1))
 	l.moveTo(5 * time.Second)
 	l.change(func(r *flow.Rule) { r.Burst = 1000 })
-	_, room, _ = l.queue.Status(l.now)
-	assert.Equal(t, int64(500), room, "the share that the small one had")
+	_, remaining, _ = l.queue.Status(l.now)
+	assert.Equal(t, int64(500), remaining, "the share that the small one had")
 	l.change(func(r *flow.Rule) { r.Burst = 10 })
 	l.moveTo(10 * time.Second)
 	l.change(func(r *flow.Rule) { r.Burst = 1000 })
-	_, room, _ = l.queue.Status(l.now)
-	assert.Equal(t, int64(604), room, "what time has given: no more")
+	_, remaining, _ = l.queue.Status(l.now)
+	assert.Equal(t, int64(604), remaining, "what time has given: no more")
 }

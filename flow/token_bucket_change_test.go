@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestBucketKeepsItsShareOverAChangedRule(t *testing.T) {
@@ -39,8 +40,8 @@ func TestBucketKeepsItsShareOverAChangedRule(t *testing.T) {
 				l.arrive(test.take)
 			}
 			l.change(test.change)
-			_, room, _ := l.queue.Status(l.now)
-			assert.Equal(t, test.room, room)
+			_, remaining, _ := l.queue.Status(l.now)
+			assert.Equal(t, test.room, remaining)
 		})
 	}
 }
@@ -77,7 +78,7 @@ func TestBucketUnderAChangedRule(t *testing.T) {
 				want[i] = seconds(at)
 			}
 			assert.Equal(t, want, l.times())
-			assert.NoError(t, l.queue.CheckLine(0), "nobody hangs")
+			assert.NoError(t, l.queue.CheckWaiters(0), "nobody hangs")
 		})
 	}
 }
@@ -92,7 +93,7 @@ func TestLoweredBurstRefusesWaitersThatNeedMore(t *testing.T) {
 	l.change(func(r *flow.Rule) { r.Burst = 5 })
 	l.moveTo(time.Minute)
 	assert.Equal(t, []int{0, 2}, l.ids())
-	assert.NoError(t, l.queue.CheckLine(0))
+	assert.NoError(t, l.queue.CheckWaiters(0))
 }
 
 func TestBucketStaysAsWarmAsItWas(t *testing.T) {
@@ -100,8 +101,8 @@ func TestBucketStaysAsWarmAsItWas(t *testing.T) {
 	rule := patient(bucket(5, 0), time.Hour)
 	rule.WarmUp.Period = 1500 * time.Millisecond
 	ceiling := func(l *testQueue) float64 {
-		ceiling, _, _ := l.queue.Status(l.now)
-		return ceiling
+		limit, _, _ := l.queue.Status(l.now)
+		return limit
 	}
 	l := newTestQueue(t, rule)
 	assert.InDelta(t, 5.0/3, ceiling(l), 1e-9)
@@ -114,8 +115,8 @@ func TestBucketStaysAsWarmAsItWas(t *testing.T) {
 	l.change(func(r *flow.Rule) { r.WarmUp.Period = time.Hour })
 	assert.InDelta(t, 100*half, ceiling(l), 1e-6)
 	l.change(func(r *flow.Rule) { r.Limit = 5; r.WarmUp = flow.WarmUp{}; r.MaxWait = 0 })
-	_, room, _ := l.queue.Status(l.now)
-	assert.Zero(t, room, "what was owed is owed in tokens")
+	_, remaining, _ := l.queue.Status(l.now)
+	assert.Zero(t, remaining, "what was owed is owed in tokens")
 }
 
 func TestBucketKeepsItsNextFreeInstantOverAChangedWarmUp(t *testing.T) {
@@ -124,9 +125,9 @@ func TestBucketKeepsItsNextFreeInstantOverAChangedWarmUp(t *testing.T) {
 	rule.WarmUp.Period = 1500 * time.Millisecond
 	l := newTestQueue(t, rule)
 	l.call(2)
-	_, until, _ := l.queue.Turn(l.now, l.waiting[0].waiter)
+	_, until, _ := l.queue.Poll(l.now, l.waiting[0].waiter)
 	l.change(func(r *flow.Rule) { r.Limit = 1000 })
-	_, still, _ := l.queue.Turn(l.now, l.waiting[0].waiter)
+	_, still, _ := l.queue.Poll(l.now, l.waiting[0].waiter)
 	assert.InDelta(t, until, still, 1)
 }
 
@@ -138,7 +139,7 @@ func TestBucketKnowsOverAChangedRuleThatItWasFull(t *testing.T) {
 	l.arrive(5)
 	l.change(func(r *flow.Rule) { r.Limit = 2 })
 	l.queue.GiveBack(l.now, l.turns[0].ticket)
-	assert.Equal(t, flow.Refused, l.arrive(1), "it would have flowed over")
+	assert.Equal(t, rule.Block, l.arrive(1), "it would have flowed over")
 	l.queue.GiveBack(l.now, l.turns[1].ticket)
-	assert.Equal(t, flow.Passed, l.arrive(5))
+	assert.Equal(t, rule.Pass, l.arrive(5))
 }

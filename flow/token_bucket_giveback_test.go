@@ -7,9 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
-func TestBucketLetsTheBurstGoAndThenAsTokensFlowIn(t *testing.T) {
+func TestBucketPassesTheBurstAndThenItsRate(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, patient(bucket(10, 3), time.Second))
 	l.call(20)
@@ -30,7 +31,7 @@ func TestBucketDoesNotLetSmallCallsOvertake(t *testing.T) {
 	assert.IsIncreasing(t, l.ids())
 }
 
-func TestBucketWithOverdraftMakesThoseBehindPay(t *testing.T) {
+func TestOverdraftDelaysTheCallsBehind(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, patient(overdraft(10, 3), time.Minute))
 	for _, n := range []int32{10, 20, 1, 1} {
@@ -83,7 +84,7 @@ func TestBucketCancelledWaits(t *testing.T) {
 			for i, at := range test.times {
 				assert.Equal(t, seconds(at), l.times()[i], "turn %d", i)
 			}
-			assert.NoError(t, l.queue.CheckLine(0))
+			assert.NoError(t, l.queue.CheckWaiters(0))
 		})
 	}
 }
@@ -91,16 +92,16 @@ func TestBucketCancelledWaits(t *testing.T) {
 func TestBucketGiveBack(t *testing.T) {
 	t.Parallel()
 	room := func(l *testQueue) int64 {
-		_, room, _ := l.queue.Status(l.now)
-		return room
+		_, remaining, _ := l.queue.Status(l.now)
+		return remaining
 	}
 	t.Run("the next comer takes the tokens", func(t *testing.T) {
 		t.Parallel()
 		l := newTestQueue(t, bucket(1, 5))
 		l.arrive(5)
 		l.giveBackLast()
-		assert.Equal(t, flow.Passed, l.arrive(5))
-		assert.Equal(t, flow.Refused, l.arrive(1))
+		assert.Equal(t, rule.Pass, l.arrive(5))
+		assert.Equal(t, rule.Block, l.arrive(1))
 	})
 	t.Run("also when others have taken since", func(t *testing.T) {
 		t.Parallel()
@@ -117,8 +118,8 @@ func TestBucketGiveBack(t *testing.T) {
 		l.moveTo(3 * time.Second)
 		l.giveBackLast()
 		assert.Equal(t, int64(5), room(l))
-		assert.Equal(t, flow.Passed, l.arrive(5))
-		assert.Equal(t, flow.Refused, l.arrive(1))
+		assert.Equal(t, rule.Pass, l.arrive(5))
+		assert.Equal(t, rule.Block, l.arrive(1))
 	})
 	t.Run("not what would have flowed over", func(t *testing.T) {
 		t.Parallel()
@@ -145,7 +146,7 @@ func TestBucketGiveBack(t *testing.T) {
 		t.Parallel()
 		l := newTestQueue(t, overdraft(1, 5))
 		l.arrive(100)
-		assert.Equal(t, flow.Refused, l.arrive(1))
+		assert.Equal(t, rule.Block, l.arrive(1))
 		l.giveBackLast()
 		assert.Equal(t, int64(6), room(l))
 	})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // bucketModel is a token bucket in whole numbers: of a token there are as many
@@ -67,17 +68,17 @@ func (m *bucketModel) take(c *modelCall) {
 func (m *bucketModel) advance(now clock.Instant) {
 	for len(m.waiting) > 0 {
 		c := m.waiting[0]
-		turn, ok := m.turn(c.n)
+		passAt, ok := m.turn(c.n)
 		switch {
-		case !ok || turn.Sub(c.arrived) > m.maxWait:
+		case !ok || passAt.Sub(c.arrived) > m.maxWait:
 			m.refused = append(m.refused, c)
-		case turn > now:
+		case passAt > now:
 			m.flowTo(now)
 			return
 		default:
-			m.flowTo(turn)
+			m.flowTo(passAt)
 			m.take(c)
-			c.turn = turn
+			c.turn = passAt
 			m.granted = append(m.granted, c)
 		}
 		m.waiting = m.waiting[1:]
@@ -89,30 +90,30 @@ func (m *bucketModel) advance(now clock.Instant) {
 func (m *bucketModel) planned(c *modelCall) (clock.Instant, bool) {
 	ahead := *m
 	for _, w := range m.waiting {
-		turn, _ := ahead.turn(w.n)
-		ahead.flowTo(turn)
+		passAt, _ := ahead.turn(w.n)
+		ahead.flowTo(passAt)
 		ahead.take(w)
 	}
 	return ahead.turn(c.n)
 }
 
 // arrive decides on a call.
-func (m *bucketModel) arrive(c *modelCall, patience time.Duration) flow.Decision {
+func (m *bucketModel) arrive(c *modelCall, patience time.Duration) rule.Decision {
 	m.advance(c.arrived)
-	turn, ok := m.planned(c)
+	passAt, ok := m.planned(c)
 	switch {
 	case !ok:
-		return flow.Refused
-	case len(m.waiting) == 0 && turn == c.arrived:
+		return rule.Block
+	case len(m.waiting) == 0 && passAt == c.arrived:
 		m.take(c)
-		c.turn = turn
+		c.turn = passAt
 		m.granted = append(m.granted, c)
-		return flow.Passed
-	case turn.Sub(c.arrived) > min(patience, m.maxWait):
-		return flow.Refused
+		return rule.Pass
+	case passAt.Sub(c.arrived) > min(patience, m.maxWait):
+		return rule.Block
 	}
 	m.waiting = append(m.waiting, c)
-	return flow.Queued
+	return rule.Wait
 }
 
 // giveBack returns the tokens of a call that has gone.

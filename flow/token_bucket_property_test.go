@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // bucketMachine is a queue of a token bucket, its model, and one who plays all
@@ -16,7 +17,7 @@ import (
 type bucketMachine struct {
 	model bucketModel
 	queue *flow.Queue
-	terms *flow.Terms
+	terms *flow.Compiled
 	now   clock.Instant
 }
 
@@ -38,11 +39,11 @@ func (m *bucketMachine) arrive(t *rapid.T) {
 	c := &modelCall{waiter: unwoken(), n: rapid.Int64Range(1, 5).Draw(t, "n"), arrived: m.now}
 	patience := rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "patience")
 	want := m.model.arrive(c, patience)
-	ticket, decision := m.queue.Join(m.terms, m.now, int32(c.n), patience, c.waiter)
+	reservation, decision := m.queue.Join(m.terms, m.now, int32(c.n), patience, c.waiter)
 	assert.Equal(t, want, decision)
-	if decision == flow.Passed {
-		assert.Equal(t, c.turn, ticket.Turn())
-		c.ticket, c.notified = ticket, true
+	if decision == rule.Pass {
+		assert.Equal(t, c.turn, reservation.Time())
+		c.ticket, c.notified = reservation, true
 	}
 }
 
@@ -50,10 +51,10 @@ func (m *bucketMachine) arrive(t *rapid.T) {
 func (m *bucketMachine) poll(t *rapid.T) {
 	m.model.advance(m.now)
 	for i, c := range m.model.waiting {
-		_, until, decision := m.queue.Turn(m.now, c.waiter)
-		assert.Equal(t, flow.Queued, decision)
-		if turn, _ := m.model.turn(c.n); i == 0 {
-			assert.Equal(t, turn.Sub(m.now), until, "the first one's turn")
+		_, until, decision := m.queue.Poll(m.now, c.waiter)
+		assert.Equal(t, rule.Wait, decision)
+		if passAt, _ := m.model.turn(c.n); i == 0 {
+			assert.Equal(t, passAt.Sub(m.now), until, "the first one's turn")
 		} else {
 			assert.Zero(t, until, "only the first knows")
 		}
@@ -62,13 +63,13 @@ func (m *bucketMachine) poll(t *rapid.T) {
 		if c.notified {
 			continue
 		}
-		ticket, _, decision := m.queue.Turn(m.now, c.waiter)
-		assert.Equal(t, flow.Passed, decision)
-		assert.Equal(t, c.turn, ticket.Turn())
-		c.ticket, c.notified = ticket, true
+		reservation, _, decision := m.queue.Poll(m.now, c.waiter)
+		assert.Equal(t, rule.Pass, decision)
+		assert.Equal(t, c.turn, reservation.Time())
+		c.ticket, c.notified = reservation, true
 	}
 	assert.Empty(t, m.model.refused, "nobody who may wait is refused")
-	assert.NoError(t, m.queue.CheckLine(len(m.model.waiting)))
+	assert.NoError(t, m.queue.CheckWaiters(len(m.model.waiting)))
 }
 
 func (m *bucketMachine) leave(t *rapid.T) {
@@ -101,21 +102,21 @@ func (m *bucketMachine) letTimePass(t *rapid.T) {
 // ask compares the answers with what then comes true.
 func (m *bucketMachine) ask(t *rapid.T) {
 	m.poll(t)
-	_, room, _ := m.queue.Status(m.now)
+	_, remaining, _ := m.queue.Status(m.now)
 	want := int64(0)
 	copied := m.model
-	for copied.arrive(&modelCall{n: 1, arrived: m.now}, time.Hour) != flow.Refused {
+	for copied.arrive(&modelCall{n: 1, arrived: m.now}, time.Hour) != rule.Block {
 		want++
 	}
-	assert.Equal(t, want, room)
+	assert.Equal(t, want, remaining)
 
 	n := rapid.Int64Range(1, 5).Draw(t, "n")
-	turn, ok := m.model.planned(&modelCall{n: n, arrived: m.now})
+	passAt, ok := m.model.planned(&modelCall{n: n, arrived: m.now})
 	if !ok {
 		assert.Equal(t, flow.Never, m.queue.RetryAfter(m.now, int32(n), time.Hour))
 		return
 	}
-	assert.Equal(t, max(1, turn.Sub(m.now)-m.model.maxWait), m.queue.RetryAfter(m.now, int32(n), time.Hour))
+	assert.Equal(t, max(1, passAt.Sub(m.now)-m.model.maxWait), m.queue.RetryAfter(m.now, int32(n), time.Hour))
 }
 
 func TestBucketBehavesLikeItsModel(t *testing.T) {
@@ -137,31 +138,31 @@ func TestBucketBehavesLikeItsModel(t *testing.T) {
 
 // In any interval of length t no more than burst + limit·t tokens pass, a
 // nanosecond's worth aside, whatever the rule and the times.
-func TestBucketHoldsItsCeilingOverEveryInterval(t *testing.T) {
+func TestBucketHoldsItsLimitOverEveryInterval(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		rule := bucket(rapid.Float64Range(0.01, 5000).Draw(t, "limit"), rapid.Float64Range(1, 50).Draw(t, "burst"))
-		rule.Window = rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Hour}).Draw(t, "window")
-		rule.MaxWait = rapid.SampledFrom([]time.Duration{0, rule.Window}).Draw(t, "max wait")
-		perSecond := rule.Limit / rule.Window.Seconds()
-		l := newTestQueue(t, rule)
+		r := bucket(rapid.Float64Range(0.01, 5000).Draw(t, "limit"), rapid.Float64Range(1, 50).Draw(t, "burst"))
+		r.Window = rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Hour}).Draw(t, "window")
+		r.MaxWait = rapid.SampledFrom([]time.Duration{0, r.Window}).Draw(t, "max wait")
+		perSecond := r.Limit / r.Window.Seconds()
+		l := newTestQueue(t, r)
 		weight := map[int]float64{}
 		for range 60 {
 			gap := rapid.Float64Range(0, 3/perSecond).Draw(t, "gap")
 			l.moveTo(l.now.Sub(epoch) + seconds(min(gap, 1e6)))
 			n := rapid.Int32Range(1, 3).Draw(t, "n")
 			weight[l.calls] = float64(n)
-			if l.arrive(n) == flow.Passed && rapid.Bool().Draw(t, "give back") {
+			if l.arrive(n) == rule.Pass && rapid.Bool().Draw(t, "give back") {
 				l.giveBackLast()
 			}
 		}
-		l.moveTo(l.now.Sub(epoch) + 2*rule.Window)
+		l.moveTo(l.now.Sub(epoch) + 2*r.Window)
 		for i := range l.turns {
 			var passed float64
 			for _, turn := range l.turns[i:] {
 				passed += weight[turn.id]
 				length := (turn.at - l.turns[i].at + 1).Seconds()
-				assert.LessOrEqual(t, passed, (rule.Burst+perSecond*length)*(1+1e-9))
+				assert.LessOrEqual(t, passed, (r.Burst+perSecond*length)*(1+1e-9))
 			}
 		}
 	})

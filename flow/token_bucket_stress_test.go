@@ -12,18 +12,19 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestBucketPassesItsTokensToManyGoroutinesExactly(t *testing.T) {
 	t.Parallel()
 	const callers, burst = 64, 1000
-	for name, rule := range map[string]flow.Rule{"plain": bucket(100, burst), "overdraft": overdraft(100, burst)} {
+	for name, r := range map[string]flow.Rule{"plain": bucket(100, burst), "overdraft": overdraft(100, burst)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			terms := compile(t, rule, 1)
-			q := flow.NewQueue(terms, epoch)
+			compiled := compile(t, r, 1)
+			q := flow.NewQueue(compiled, epoch)
 			want := burst
-			if rule.Overdraft {
+			if r.Overdraft {
 				want++ // the one that goes into debt
 			}
 			for second := range 20 {
@@ -33,11 +34,11 @@ func TestBucketPassesItsTokensToManyGoroutinesExactly(t *testing.T) {
 				for c := range callers {
 					calling.Go(func() {
 						for i := range 40 {
-							ticket, decision := q.Take(terms, now, 1)
+							reservation, decision := q.Take(compiled, now, 1)
 							switch {
-							case decision != flow.Passed:
+							case decision != rule.Pass:
 							case (c+i)%4 == 0:
-								q.GiveBack(now, ticket)
+								q.GiveBack(now, reservation)
 							default:
 								taken.Add(1)
 							}
@@ -45,8 +46,8 @@ func TestBucketPassesItsTokensToManyGoroutinesExactly(t *testing.T) {
 					})
 				}
 				calling.Wait()
-				for decision := flow.Passed; decision == flow.Passed; { // what was given back
-					if _, decision = q.Take(terms, now, 1); decision == flow.Passed {
+				for decision := rule.Pass; decision == rule.Pass; { // what was given back
+					if _, decision = q.Take(compiled, now, 1); decision == rule.Pass {
 						taken.Add(1)
 					}
 				}
@@ -59,18 +60,18 @@ func TestBucketPassesItsTokensToManyGoroutinesExactly(t *testing.T) {
 
 // Many goroutines move the time on themselves, so that instants come in any
 // order: what has passed in the end is what the rule allows.
-func TestBucketHoldsItsCeilingWhateverTheInterleaving(t *testing.T) {
+func TestBucketHoldsItsLimitWhateverTheInterleaving(t *testing.T) {
 	t.Parallel()
 	const callers, calls, limit, burst = 64, 400, 10_000, 50
-	terms := compile(t, bucket(limit, burst), 1)
-	q := flow.NewQueue(terms, epoch)
+	compiled := compile(t, bucket(limit, burst), 1)
+	q := flow.NewQueue(compiled, epoch)
 	var now, passed atomic.Int64
 	var calling sync.WaitGroup
 	for range callers {
 		calling.Go(func() {
 			for range calls {
 				at := epoch.Add(time.Duration(now.Add(int64(20 * time.Microsecond))))
-				if _, decision := q.Take(terms, at, 1); decision == flow.Passed {
+				if _, decision := q.Take(compiled, at, 1); decision == rule.Pass {
 					passed.Add(1)
 				}
 			}
@@ -82,19 +83,19 @@ func TestBucketHoldsItsCeilingWhateverTheInterleaving(t *testing.T) {
 	assert.Greater(t, float64(passed.Load()), want-burst-1, "nothing is lost: it never was full again")
 }
 
-func TestBucketOfGoroutinesGoesInTurn(t *testing.T) {
+func TestBucketServesGoroutinesInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const callers, spacing = 200, 10 * time.Millisecond
 		c := clock.System()
-		terms := compile(t, patient(bucket(100, 10), time.Hour), 1)
-		q := flow.NewQueue(terms, c.Now())
+		compiled := compile(t, patient(bucket(100, 10), time.Hour), 1)
+		q := flow.NewQueue(compiled, c.Now())
 		start := c.Now()
 		went := make([]time.Duration, callers)
 		var calling sync.WaitGroup
 		for i := range callers {
 			calling.Go(func() {
-				_, ok := await(t.Context(), c, q, terms)
+				_, ok := await(t.Context(), c, q, compiled)
 				assert.True(t, ok)
 				went[i] = c.Now().Sub(start)
 			})
@@ -121,11 +122,11 @@ func TestBucketSurvivesReloadsUnderLoad(t *testing.T) {
 	reloading.Go(func() {
 		for !done.Load() {
 			version++
-			rule := patient(bucket(float64(version%4)*1000, 0), time.Hour)
-			rule.Overdraft = version%2 == 0
-			rule.WarmUp.Period = time.Duration(version%3) * time.Second
-			rule.Shadow = version%5 == 0
-			j.terms.Store(compile(t, rule, version))
+			r := patient(bucket(float64(version%4)*1000, 0), time.Hour)
+			r.Overdraft = version%2 == 0
+			r.WarmUp.Period = time.Duration(version%3) * time.Second
+			r.Shadow = version%5 == 0
+			j.terms.Store(compile(t, r, version))
 			j.queue.Adopt(j.terms.Load(), j.time())
 			j.queue.Status(j.time())
 			j.queue.RetryAfter(j.time(), 1, time.Second)
@@ -142,18 +143,18 @@ func TestBucketSurvivesReloadsUnderLoad(t *testing.T) {
 	calling.Wait()
 	done.Store(true)
 	reloading.Wait()
-	require.NoError(t, j.queue.CheckLine(0))
+	require.NoError(t, j.queue.CheckWaiters(0))
 
-	terms := compile(t, bucket(10, 5), version+1)
+	compiled := compile(t, bucket(10, 5), version+1)
 	now := j.time().Add(24 * 365 * time.Hour) // whatever was owed
 	var passed int
-	for decision := flow.Passed; decision == flow.Passed; passed++ {
-		_, decision = j.queue.Take(terms, now, 1)
+	for decision := rule.Pass; decision == rule.Pass; passed++ {
+		_, decision = j.queue.Take(compiled, now, 1)
 	}
 	assert.LessOrEqual(t, passed-1, 5)
 	now = now.Add(time.Hour)
-	_, decision := j.queue.Take(terms, now, 5)
-	assert.Equal(t, flow.Passed, decision)
-	_, decision = j.queue.Take(terms, now, 1)
-	assert.Equal(t, flow.Refused, decision)
+	_, decision := j.queue.Take(compiled, now, 5)
+	assert.Equal(t, rule.Pass, decision)
+	_, decision = j.queue.Take(compiled, now, 1)
+	assert.Equal(t, rule.Block, decision)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // bucket returns a rule with a token bucket.
@@ -95,9 +96,9 @@ func TestBucketTimelines(t *testing.T) {
 			l := newTestQueue(t, test.rule)
 			for i, s := range test.steps {
 				l.moveTo(seconds(s.at))
-				want := flow.Refused
+				want := rule.Block
 				if s.ok {
-					want = flow.Passed
+					want = rule.Pass
 				}
 				assert.Equal(t, want, l.arrive(s.n), "step %d: %d at %v s", i, s.n, s.at)
 			}
@@ -109,15 +110,15 @@ func TestBucketTimelines(t *testing.T) {
 // there, and what was owed of the last one is not forgotten.
 func TestBucketPassesWhatLacksLessThanANanosecond(t *testing.T) {
 	t.Parallel()
-	for name, rule := range map[string]flow.Rule{"plain": bucket(3, 1), "overdraft": overdraft(3, 1)} {
-		l := newTestQueue(t, rule)
-		for l.arrive(1) == flow.Passed {
+	for name, r := range map[string]flow.Rule{"plain": bucket(3, 1), "overdraft": overdraft(3, 1)} {
+		l := newTestQueue(t, r)
+		for l.arrive(1) == rule.Pass {
 		}
 		for i, want := range []time.Duration{333_333_333, 666_666_666, 1_000_000_000, 1_333_333_333} {
 			l.now = epoch.Add(want - 1)
-			assert.Equal(t, flow.Refused, l.arrive(1), "%s: token %d", name, i)
+			assert.Equal(t, rule.Block, l.arrive(1), "%s: token %d", name, i)
 			l.now = epoch.Add(want)
-			assert.Equal(t, flow.Passed, l.arrive(1), "%s: token %d", name, i)
+			assert.Equal(t, rule.Pass, l.arrive(1), "%s: token %d", name, i)
 		}
 	}
 }
@@ -125,15 +126,15 @@ func TestBucketPassesWhatLacksLessThanANanosecond(t *testing.T) {
 func TestBucketKeepsItsRateUnderOverload(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []float64{0.1, 0.667, 3, 333.3, 1000, 700_000, 1_234_567} {
-		for name, rule := range map[string]flow.Rule{"plain": bucket(limit, 2), "overdraft": overdraft(limit, 2)} {
+		for name, r := range map[string]flow.Rule{"plain": bucket(limit, 2), "overdraft": overdraft(limit, 2)} {
 			const calls = 200_000
 			gap := time.Duration(1e9 / limit / 1.7)
-			terms := compile(t, rule, 1)
-			q := flow.NewQueue(terms, epoch)
+			compiled := compile(t, r, 1)
+			q := flow.NewQueue(compiled, epoch)
 			now, passed := epoch, 0
 			for range calls {
 				now = now.Add(gap)
-				if _, decision := q.Take(terms, now, 1); decision == flow.Passed {
+				if _, decision := q.Take(compiled, now, 1); decision == rule.Pass {
 					passed++
 				}
 			}
@@ -146,29 +147,29 @@ func TestBucketKeepsItsRateUnderOverload(t *testing.T) {
 func TestBucketOfTheLargestLimit(t *testing.T) {
 	t.Parallel()
 	for _, window := range []time.Duration{time.Millisecond, time.Second, 24 * time.Hour} {
-		rule := bucket(flow.MaxLimit, 0)
-		rule.Window = window
-		l := newTestQueue(t, rule)
-		assert.Equal(t, flow.Refused, l.arrive(math.MaxInt32))
-		assert.Equal(t, flow.Passed, l.arrive(flow.MaxLimit))
-		assert.Equal(t, flow.Refused, l.arrive(1e6))
+		r := bucket(flow.MaxLimit, 0)
+		r.Window = window
+		l := newTestQueue(t, r)
+		assert.Equal(t, rule.Block, l.arrive(math.MaxInt32))
+		assert.Equal(t, rule.Pass, l.arrive(flow.MaxLimit))
+		assert.Equal(t, rule.Block, l.arrive(1e6))
 		l.moveTo(window / 2)
-		assert.Equal(t, flow.Refused, l.arrive(flow.MaxLimit/2+1e6))
-		assert.Equal(t, flow.Passed, l.arrive(flow.MaxLimit/2))
+		assert.Equal(t, rule.Block, l.arrive(flow.MaxLimit/2+1e6))
+		assert.Equal(t, rule.Pass, l.arrive(flow.MaxLimit/2))
 	}
 }
 
 func TestBucketOfTinyLimits(t *testing.T) {
 	t.Parallel()
 	for exponent := -300.0; exponent <= -3; exponent++ {
-		for _, rule := range []flow.Rule{bucket(math.Pow(10, exponent), 1), overdraft(math.Pow(10, exponent), 1)} {
-			l := newTestQueue(t, patient(rule, time.Second))
+		for _, r := range []flow.Rule{bucket(math.Pow(10, exponent), 1), overdraft(math.Pow(10, exponent), 1)} {
+			l := newTestQueue(t, patient(r, time.Second))
 			l.arrive(1)
 			l.arrive(1) // it has overdraft, or not
-			assert.Equal(t, flow.Refused, l.arrive(1))
+			assert.Equal(t, rule.Block, l.arrive(1))
 			assert.Greater(t, l.queue.RetryAfter(l.now, 1, time.Hour), time.Second)
-			_, room, reset := l.queue.Status(l.now)
-			assert.Zero(t, room)
+			_, remaining, reset := l.queue.Status(l.now)
+			assert.Zero(t, remaining)
 			assert.GreaterOrEqual(t, reset, time.Duration(0))
 		}
 	}
@@ -180,19 +181,19 @@ func TestBucketOfCallsThatOvertakeOneAnother(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, bucket(1000, 10))
 	l.now = epoch.Add(time.Second)
-	assert.Equal(t, flow.Passed, l.arrive(4))
+	assert.Equal(t, rule.Pass, l.arrive(4))
 	l.now = epoch.Add(time.Second - 5*time.Millisecond)
-	assert.Equal(t, flow.Passed, l.arrive(4), "as if it came with the one before")
+	assert.Equal(t, rule.Pass, l.arrive(4), "as if it came with the one before")
 	l.giveBackLast()
-	assert.Equal(t, flow.Passed, l.arrive(4))
-	assert.Equal(t, flow.Refused, l.arrive(4))
+	assert.Equal(t, rule.Pass, l.arrive(4))
+	assert.Equal(t, rule.Block, l.arrive(4))
 	l.now = epoch.Add(time.Second)
-	assert.Equal(t, flow.Refused, l.arrive(3), "that time has not come twice")
-	assert.Equal(t, flow.Passed, l.arrive(2))
+	assert.Equal(t, rule.Block, l.arrive(3), "that time has not come twice")
+	assert.Equal(t, rule.Pass, l.arrive(2))
 
 	cold := newTestQueue(t, warmingBucket(1000, time.Second))
 	cold.now = epoch.Add(time.Second)
-	assert.Equal(t, flow.Passed, cold.arrive(100))
+	assert.Equal(t, rule.Pass, cold.arrive(100))
 	free := cold.now.Add(cold.queue.RetryAfter(cold.now, 1, 0))
 	early := cold.now.Add(-5 * time.Millisecond)
 	assert.Equal(t, free, early.Add(cold.queue.RetryAfter(early, 1, 0)))
@@ -227,12 +228,12 @@ func TestBucketAnswers(t *testing.T) {
 			t.Parallel()
 			l := newTestQueue(t, test.rule)
 			for _, n := range test.taken {
-				require.Equal(t, flow.Passed, l.arrive(n))
+				require.Equal(t, rule.Pass, l.arrive(n))
 			}
 			for range 2 { // asking changes nothing
-				ceiling, room, reset := l.queue.Status(l.now)
-				assert.InDelta(t, test.rule.Limit, ceiling, 1e-9)
-				assert.Equal(t, test.want, answer{room, reset, l.queue.RetryAfter(l.now, 1, time.Hour)})
+				limit, remaining, reset := l.queue.Status(l.now)
+				assert.InDelta(t, test.rule.Limit, limit, 1e-9)
+				assert.Equal(t, test.want, answer{remaining, reset, l.queue.RetryAfter(l.now, 1, time.Hour)})
 			}
 		})
 	}
@@ -241,23 +242,23 @@ func TestBucketAnswers(t *testing.T) {
 func TestBucketNeverPromisesWhatItCannotHold(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, patient(bucket(10, 5), time.Hour))
-	assert.Equal(t, flow.Refused, l.arrive(6))
+	assert.Equal(t, rule.Block, l.arrive(6))
 	assert.Equal(t, flow.Never, l.queue.RetryAfter(l.now, 6, time.Hour))
 	l.arrive(5)
-	assert.Equal(t, flow.Queued, l.arrive(5))
-	assert.Equal(t, flow.Refused, l.arrive(6), "behind others neither")
+	assert.Equal(t, rule.Wait, l.arrive(5))
+	assert.Equal(t, rule.Block, l.arrive(6), "behind others neither")
 }
 
 func TestBucketBeforeTheEpochOfClocks(t *testing.T) {
 	t.Parallel()
-	terms := compile(t, bucket(10, 5), 1)
+	compiled := compile(t, bucket(10, 5), 1)
 	now := clock.Instant(0).Add(-time.Hour)
-	q := flow.NewQueue(terms, now)
+	q := flow.NewQueue(compiled, now)
 	for range 100 {
 		now = now.Add(time.Minute)
 		var passed int
-		for decision := flow.Passed; decision == flow.Passed; passed++ {
-			_, decision = q.Take(terms, now, 1)
+		for decision := rule.Pass; decision == rule.Pass; passed++ {
+			_, decision = q.Take(compiled, now, 1)
 		}
 		assert.Equal(t, 5, passed-1)
 	}
@@ -266,16 +267,16 @@ func TestBucketBeforeTheEpochOfClocks(t *testing.T) {
 func TestBucketAllocatesNothing(t *testing.T) {
 	warm := bucket(1000, 0)
 	warm.WarmUp.Period = time.Second
-	for name, rule := range map[string]flow.Rule{"plain": bucket(1000, 1), "overdraft": overdraft(1000, 1), "warming up": warm} {
-		l := newTestQueue(t, patient(rule, time.Millisecond))
+	for name, r := range map[string]flow.Rule{"plain": bucket(1000, 1), "overdraft": overdraft(1000, 1), "warming up": warm} {
+		l := newTestQueue(t, patient(r, time.Millisecond))
 		w := unwoken()
 		assert.Zero(t, testing.AllocsPerRun(1000, func() {
 			l.now = l.now.Add(700 * time.Microsecond)
-			if ticket, decision := l.queue.Take(l.terms, l.now, 1); decision == flow.Passed {
-				l.queue.GiveBack(l.now, ticket)
+			if reservation, decision := l.queue.Take(l.terms, l.now, 1); decision == rule.Pass {
+				l.queue.GiveBack(l.now, reservation)
 			}
-			if _, decision := l.queue.Join(l.terms, l.now, 1, time.Second, w); decision == flow.Queued {
-				l.queue.Turn(l.now, w)
+			if _, decision := l.queue.Join(l.terms, l.now, 1, time.Second, w); decision == rule.Wait {
+				l.queue.Poll(l.now, w)
 				l.queue.Leave(l.now, w)
 			}
 			l.queue.Reserve(l.terms, l.now, 1)

@@ -7,26 +7,27 @@ import (
 	"github.com/penstock-go/penstock/warmup"
 )
 
-// warmingBucket is the pace of a token bucket that warms up, as Guava's SmoothWarmingUp.
-// The tokens of a call cost time, the more the colder the resource is, and the next call
-// waits until that time has passed. A call itself passes whatever it takes.
+// warmingBucket is the schedule of a token bucket that warms up, as Guava's
+// SmoothWarmingUp. The tokens of a call cost time, the more the colder the resource is,
+// and the next call waits until that time has passed. A call itself passes whatever it
+// takes.
 type warmingBucket struct {
-	terms  *Terms
-	costs  warmup.CostCurve
-	at     clock.Instant // when it stood so:
-	stored float64       // tokens: the more, the colder
-	owed   float64       // nanoseconds until the next call may pass
-	idle   clock.Instant // when a call last came later than it had to
-	rate   float64       // tokens per nanosecond of a warm resource
-	given  accrual       // for the bucket that the rule may become again
+	compiled *Compiled
+	costs    warmup.CostCurve
+	at       clock.Instant // when it stood so:
+	stored   float64       // tokens: the more, the colder
+	owed     float64       // nanoseconds until the next call may pass
+	idle     clock.Instant // when a call last came later than it had to
+	rate     float64       // tokens per nanosecond of a warm resource
+	given    accrual       // for the bucket that the rule may become again
 }
 
 // newWarmingBucket returns a bucket that stores a share of its tokens: 1 is cold.
-func newWarmingBucket(t *Terms, now clock.Instant, share float64) *warmingBucket {
-	stored := t.costs.Maximum() * share
+func newWarmingBucket(r *Compiled, now clock.Instant, share float64) *warmingBucket {
+	stored := r.costs.Maximum() * share
 	return &warmingBucket{
-		terms: t, costs: t.costs, at: now, stored: stored, idle: longAgo,
-		rate: t.perNanosecond(), given: accrual{stored, t.costs.Maximum()},
+		compiled: r, costs: r.costs, at: now, stored: stored, idle: beforeAll,
+		rate: r.perNanosecond(), given: accrual{stored, r.costs.Maximum()},
 	}
 }
 
@@ -41,17 +42,17 @@ func (z *warmingBucket) balance(now clock.Instant) (stored, owed float64) {
 }
 
 func (z *warmingBucket) next(now clock.Instant, n int32) (clock.Instant, bool) {
-	return z.turn(now, 0, n)
+	return z.passTime(now, 0, n)
 }
 
-func (z *warmingBucket) behind(l *line, now clock.Instant, n int32) (clock.Instant, bool) {
-	return z.turn(max(now, l.head.expected), l.tokens(), n)
+func (z *warmingBucket) nextBehind(waiters *waiterList, now clock.Instant, n int32) (clock.Instant, bool) {
+	return z.passTime(max(now, waiters.head.expected), waiters.tokens(), n)
 }
 
-// turn returns when a call may pass with so many tokens ahead of it. Its own tokens do
-// not matter: the calls behind it wait for them.
-func (z *warmingBucket) turn(now clock.Instant, ahead int64, _ int32) (clock.Instant, bool) {
-	if z.terms.rule.Limit == 0 {
+// passTime returns when a call can pass with so many tokens ahead of it. Its own tokens
+// do not matter: the calls behind it wait for them.
+func (z *warmingBucket) passTime(now clock.Instant, ahead int64, _ int32) (clock.Instant, bool) {
+	if z.compiled.rule.Limit == 0 {
 		return 0, false
 	}
 	stored, owed := z.balance(now)
@@ -64,7 +65,7 @@ func (z *warmingBucket) turn(now clock.Instant, ahead int64, _ int32) (clock.Ins
 
 func (*warmingBucket) delay(clock.Instant, clock.Instant, int32) {}
 
-func (z *warmingBucket) grant(now, turn clock.Instant, n int32) Ticket {
+func (z *warmingBucket) grant(now, passAt clock.Instant, n int32) Reservation {
 	stored, owed := z.balance(now)
 	taken := min(stored, float64(n)) // the others are fresh
 	z.stored, z.owed = stored-taken, owed+z.costs.Cost(stored, float64(n))*1e9
@@ -73,34 +74,34 @@ func (z *warmingBucket) grant(now, turn clock.Instant, n int32) Ticket {
 	if owed == 0 {
 		z.idle = z.at
 	}
-	return Ticket{turn: turn, tokens: n, since: z.at, part: taken}
+	return Reservation{at: passAt, tokens: n, undoAt: z.at, undoAmount: taken}
 }
 
 // takeBack returns the tokens that were stored, and the time that all of them cost, unless
 // that has passed and no call had to wait for it.
-func (z *warmingBucket) takeBack(ticket Ticket) bool {
-	returned := min(ticket.part, z.costs.Maximum()-z.stored)
+func (z *warmingBucket) takeBack(reservation Reservation) bool {
+	returned := min(reservation.undoAmount, z.costs.Maximum()-z.stored)
 	z.stored += returned
 	z.given = z.given.after(returned)
-	if ticket.since >= z.idle {
-		fresh := float64(ticket.tokens) - ticket.part
+	if reservation.undoAt >= z.idle {
+		fresh := float64(reservation.tokens) - reservation.undoAmount
 		z.owed -= (z.costs.Cost(z.stored, returned) + z.costs.Cost(0, fresh)) * 1e9
 	}
 	return true
 }
 
-func (z *warmingBucket) adopt(t *Terms, now clock.Instant) pace {
+func (z *warmingBucket) adopt(r *Compiled, now clock.Instant) schedule {
 	stored, owed := z.balance(now)
 	given := z.givenAt(now)
 	share := min(1, stored/z.costs.Maximum())
 	now = max(now, z.at)
-	if t.warmsUp() {
-		adopted := newWarmingBucket(t, now, share)
+	if r.warmsUp() {
+		adopted := newWarmingBucket(r, now, share)
 		adopted.owed = owed
 		adopted.given = given.in(adopted.costs.Maximum())
 		return adopted
 	}
-	adopted := newTokenBucketOf(t, now, share, given)
+	adopted := newTokenBucketOf(r, now, share, given)
 	if owed > 0 {
 		adopted.tokens = -owed * adopted.rate
 	}
@@ -126,13 +127,13 @@ func (z *warmingBucket) recent(now clock.Instant) (at clock.Instant, tokens int6
 	return 0, 0
 }
 
-func (z *warmingBucket) status(l *line, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
-	if z.terms.rule.Limit == 0 {
+func (z *warmingBucket) status(waiters *waiterList, now clock.Instant, maxWait time.Duration) (limit float64, remaining int64, reset time.Duration) {
+	if z.compiled.rule.Limit == 0 {
 		return 0, 0, 0
 	}
 	stored, _ := z.balance(now)
-	remaining, reset = remainingOf(z, l, now, maxWait)
-	return z.costs.Ceiling(stored) * z.terms.seconds, remaining, reset
+	remaining, reset = remainingOf(z, waiters, now, maxWait)
+	return z.costs.Limit(stored) * z.compiled.seconds, remaining, reset
 }
 
 func (z *warmingBucket) drained(now, last clock.Instant, tokens int64) tokenSchedule {

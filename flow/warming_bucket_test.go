@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // warmingBucket returns a rule with a token bucket that warms up.
@@ -26,8 +27,8 @@ func (l *testQueue) waits(weights ...int32) (waits []float64) {
 		began := l.now
 		l.arrive(n)
 		for len(l.waiting) > 0 {
-			_, until, decision := l.queue.Turn(l.now, l.waiting[0].waiter)
-			require.Equal(l.t, flow.Queued, decision)
+			_, until, decision := l.queue.Poll(l.now, l.waiting[0].waiter)
+			require.Equal(l.t, rule.Wait, decision)
 			l.moveTo(l.now.Add(until).Sub(epoch))
 		}
 		waits = append(waits, l.now.Sub(began).Seconds())
@@ -72,17 +73,17 @@ func TestWarmingBucketWarmsUpAlongTheIdealCurve(t *testing.T) {
 func TestWarmingBucketKeepsItsRateUnderOverload(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []float64{3, 333.3, 700_000} {
-		rule := warmingBucket(limit, time.Millisecond)
-		rule.MaxWait = 0
-		terms := compile(t, rule, 1)
-		q := flow.NewQueue(terms, epoch)
+		r := warmingBucket(limit, time.Millisecond)
+		r.MaxWait = 0
+		compiled := compile(t, r, 1)
+		q := flow.NewQueue(compiled, epoch)
 		const calls = 100_000
 		gap := time.Duration(1e9 / limit / 1.7)
 		model := newGuava(limit, 0.001, 3)
 		now, passed, want := epoch, 0, 0
 		for range calls {
 			now = now.Add(gap)
-			if _, decision := q.Take(terms, now, 1); decision == flow.Passed {
+			if _, decision := q.Take(compiled, now, 1); decision == rule.Pass {
 				passed++
 			}
 			if at := now.Sub(epoch).Seconds(); model.free-at < 0.999e-9 {
@@ -160,49 +161,49 @@ func TestWarmingBucketBehavesLikeItsModel(t *testing.T) {
 
 func TestWarmingBucketWithoutPatience(t *testing.T) {
 	t.Parallel()
-	rule := warmingBucket(5, 1500*time.Millisecond)
-	rule.MaxWait = 0
-	l := newTestQueue(t, rule)
-	assert.Equal(t, flow.Passed, l.arrive(100))
-	assert.Equal(t, flow.Refused, l.arrive(1))
+	r := warmingBucket(5, 1500*time.Millisecond)
+	r.MaxWait = 0
+	l := newTestQueue(t, r)
+	assert.Equal(t, rule.Pass, l.arrive(100))
+	assert.Equal(t, rule.Block, l.arrive(1))
 	wait := l.queue.RetryAfter(l.now, 1, time.Hour)
 	l.now = l.now.Add(wait - 1)
-	assert.Equal(t, flow.Refused, l.arrive(1))
+	assert.Equal(t, rule.Block, l.arrive(1))
 	l.now = l.now.Add(1)
-	assert.Equal(t, flow.Passed, l.arrive(1))
+	assert.Equal(t, rule.Pass, l.arrive(1))
 }
 
 func TestWarmingBucketOfLimitZero(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, warmingBucket(0, time.Second))
-	assert.Equal(t, flow.Refused, l.arrive(1))
+	assert.Equal(t, rule.Block, l.arrive(1))
 	assert.Equal(t, flow.Never, l.queue.RetryAfter(l.now, 1, time.Hour))
-	ceiling, room, reset := l.queue.Status(l.now)
-	assert.Equal(t, []any{0.0, int64(0), time.Duration(0)}, []any{ceiling, room, reset})
+	limit, remaining, reset := l.queue.Status(l.now)
+	assert.Equal(t, []any{0.0, int64(0), time.Duration(0)}, []any{limit, remaining, reset})
 }
 
 // The room is how many calls get a turn within the time that they may wait, and
 // it is one more when it is said to be.
-func TestWarmingBucketRoomIsWhatPasses(t *testing.T) {
+func TestWarmingBucketRemainingIsWhatPasses(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		rule := warmingBucket(rapid.Float64Range(0.5, 100).Draw(t, "limit"), 5*time.Second)
-		rule.MaxWait = time.Duration(rapid.Int64Range(0, int64(3*time.Second)).Draw(t, "max wait"))
-		l := newTestQueue(t, rule)
+		r := warmingBucket(rapid.Float64Range(0.5, 100).Draw(t, "limit"), 5*time.Second)
+		r.MaxWait = time.Duration(rapid.Int64Range(0, int64(3*time.Second)).Draw(t, "max wait"))
+		l := newTestQueue(t, r)
 		l.call(rapid.IntRange(0, 100).Draw(t, "before"))
 		l.moveTo(time.Duration(rapid.Int64Range(0, int64(4*time.Second)).Draw(t, "time")))
-		ceiling, room, reset := l.queue.Status(l.now)
-		assert.LessOrEqual(t, ceiling, rule.Limit*(1+1e-9))
-		assert.GreaterOrEqual(t, ceiling, rule.Limit/3*(1-1e-9))
+		limit, remaining, reset := l.queue.Status(l.now)
+		assert.LessOrEqual(t, limit, r.Limit*(1+1e-9))
+		assert.GreaterOrEqual(t, limit, r.Limit/3*(1-1e-9))
 		if reset > 0 {
 			_, later, _ := l.queue.Status(l.now.Add(reset))
-			assert.Equal(t, room+1, later)
+			assert.Equal(t, remaining+1, later)
 		}
 		var passed int64
-		for l.queue.Reserve(l.terms, l.now, 1) == flow.Passed {
+		for l.queue.Reserve(l.terms, l.now, 1) == rule.Pass {
 			passed++
 		}
-		assert.Equal(t, room, passed)
+		assert.Equal(t, remaining, passed)
 	})
 }
 
@@ -235,16 +236,16 @@ func TestWarmingBucketGiveBack(t *testing.T) {
 		t.Parallel()
 		l := newTestQueue(t, warmingBucket(5, 1500*time.Millisecond))
 		for range 4 {
-			assert.Equal(t, flow.Passed, l.queue.Reserve(l.terms, l.now, 1))
+			assert.Equal(t, rule.Pass, l.queue.Reserve(l.terms, l.now, 1))
 		}
-		_, before, _ := l.queue.Turn(l.now, joined(l))
+		_, before, _ := l.queue.Poll(l.now, joined(l))
 		other := newTestQueue(t, warmingBucket(5, 1500*time.Millisecond))
-		ticket, _ := other.queue.Take(other.terms, other.now, 1)
+		reservation, _ := other.queue.Take(other.terms, other.now, 1)
 		for range 4 {
 			other.queue.Reserve(other.terms, other.now, 1)
 		}
-		other.queue.GiveBack(other.now, ticket)
-		_, after, _ := other.queue.Turn(other.now, joined(other))
+		other.queue.GiveBack(other.now, reservation)
+		_, after, _ := other.queue.Poll(other.now, joined(other))
 		assert.InDelta(t, before, after, 2, "four have gone")
 	})
 	t.Run("not the time that has passed", func(t *testing.T) {
@@ -254,9 +255,9 @@ func TestWarmingBucketGiveBack(t *testing.T) {
 		l.moveTo(10 * time.Second)
 		l.arrive(1)
 		l.queue.GiveBack(l.now, l.turns[0].ticket)
-		ceiling, _, _ := l.queue.Status(l.now)
-		assert.InDelta(t, 5.0/3, ceiling, 1e-9, "it is no colder than cold")
-		assert.Equal(t, flow.Queued, l.arrive(1), "the second is still to be paid")
+		limit, _, _ := l.queue.Status(l.now)
+		assert.InDelta(t, 5.0/3, limit, 1e-9, "it is no colder than cold")
+		assert.Equal(t, rule.Wait, l.arrive(1), "the second is still to be paid")
 	})
 }
 
@@ -264,6 +265,6 @@ func TestWarmingBucketGiveBack(t *testing.T) {
 func joined(l *testQueue) *flow.Waiter {
 	w := unwoken()
 	_, decision := l.queue.Join(l.terms, l.now, 1, time.Hour, w)
-	require.Equal(l.t, flow.Queued, decision)
+	require.Equal(l.t, rule.Wait, decision)
 	return w
 }

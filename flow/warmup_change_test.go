@@ -59,8 +59,8 @@ func TestWindowThatIsColdStaysSoUnderALowerLimit(t *testing.T) {
 		g.offer(2000, 1)
 		g.change(func(r *flow.Rule) { r.Limit = 10 })
 		g.offer(2000, 2)
-		ceiling, _, _ := g.window.Status(g.now)
-		assert.Less(t, ceiling, 5.0, "step %v", step)
+		limit, _, _ := g.window.Status(g.now)
+		assert.Less(t, limit, 5.0, "step %v", step)
 	}
 }
 

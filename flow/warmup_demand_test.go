@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // demand makes calls of n tokens, evenly spread, for some seconds, and returns how
@@ -22,7 +23,7 @@ func (g *gate) demand(n int32, perSecond float64, seconds int) []int {
 	for k := range int(perSecond * float64(seconds)) {
 		elapsed := time.Duration(float64(k) * 1e9 / perSecond)
 		g.now = start.Add(elapsed)
-		if g.take(n) == flow.Passed {
+		if g.take(n) == rule.Pass {
 			passed[elapsed/time.Second] += int(n)
 		}
 	}
@@ -95,12 +96,12 @@ func TestLargeCallsPassAtTheColdRateOnAverage(t *testing.T) {
 func TestSmallCallsDoNotTakeWhatIsSavedForALargeOne(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, flow.Rule{Resource: "r", Limit: 90, WarmUp: flow.WarmUp{Period: time.Hour}})
-	assert.Equal(t, flow.Refused, g.take(90))
+	assert.Equal(t, rule.Block, g.take(90))
 	g.wait(2500 * time.Millisecond)
 	assert.Equal(t, 30, g.pass(100), "the ceiling")
-	assert.Equal(t, flow.Refused, g.take(90), "the window has no room for all of it")
+	assert.Equal(t, rule.Block, g.take(90), "the window has no room for all of it")
 	g.wait(time.Second)
-	assert.Equal(t, flow.Passed, g.take(90))
+	assert.Equal(t, rule.Pass, g.take(90))
 	assert.Zero(t, g.pass(100))
 }
 
@@ -109,23 +110,23 @@ func TestSmallCallsDoNotTakeWhatIsSavedForALargeOne(t *testing.T) {
 func TestLargeCallPassesAfterItsRetryAfter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		rule := flow.Rule{
+		r := flow.Rule{
 			Resource: "r", Limit: rapid.Float64Range(2, 200).Draw(t, "limit"),
 			WarmUp: flow.WarmUp{Period: time.Minute, ColdFactor: rapid.Float64Range(1.1, 20).Draw(t, "cold factor")},
 		}
-		g := newGate(t, rule)
+		g := newGate(t, r)
 		g.wait(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
 		g.pass(rapid.IntRange(0, 50).Draw(t, "small calls"))
-		n := int32(rapid.IntRange(2, int(rule.Limit)).Draw(t, "tokens"))
+		n := int32(rapid.IntRange(2, int(r.Limit)).Draw(t, "tokens"))
 		for range 3 {
-			if g.take(n) == flow.Passed {
+			if g.take(n) == rule.Pass {
 				continue
 			}
 			after := g.window.RetryAfter(g.now, n)
 			require.Positive(t, after)
-			require.LessOrEqual(t, after.Seconds(), 2.2+float64(n)*rule.WarmUp.ColdFactor/rule.Limit)
+			require.LessOrEqual(t, after.Seconds(), 2.2+float64(n)*r.WarmUp.ColdFactor/r.Limit)
 			g.wait(after)
-			require.Equal(t, flow.Passed, g.take(n), "after %v", after)
+			require.Equal(t, rule.Pass, g.take(n), "after %v", after)
 		}
 	})
 }
@@ -137,14 +138,14 @@ func TestLargeCallThatIsGivenBackIsSavedAgain(t *testing.T) {
 		g.take(90)
 		g.wait(2500 * time.Millisecond)
 		taken := g.now
-		require.Equal(t, flow.Passed, g.take(90))
+		require.Equal(t, rule.Pass, g.take(90))
 		g.wait(later)
 		if later > 0 {
-			assert.Equal(t, flow.Refused, g.take(1))
+			assert.Equal(t, rule.Block, g.take(1))
 		}
-		g.window.GiveBack(g.terms, taken, 90)
+		g.window.GiveBack(g.compiled, taken, 90)
 		g.wait(100 * time.Millisecond)
-		assert.Equal(t, flow.Passed, g.take(90), "after %v", later)
+		assert.Equal(t, rule.Pass, g.take(90), "after %v", later)
 		assert.Zero(t, g.pass(9))
 	}
 }
@@ -155,8 +156,8 @@ func TestSmallCallsDoNotTakeWhatALargeOneGaveBack(t *testing.T) {
 	g.take(90)
 	g.wait(2500 * time.Millisecond)
 	for range 3 {
-		require.Equal(t, flow.Passed, g.take(90))
-		g.window.GiveBack(g.terms, g.now, 90)
+		require.Equal(t, rule.Pass, g.take(90))
+		g.window.GiveBack(g.compiled, g.now, 90)
 	}
 	assert.Equal(t, 30, g.pass(100))
 }
@@ -165,12 +166,12 @@ func TestSavingForALargeCallEndsWhenItDoesNotComeAgain(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, flow.Rule{Resource: "r", Limit: 90, WarmUp: flow.WarmUp{Period: time.Hour}})
 	assert.True(t, g.window.Idle(g.now))
-	assert.Equal(t, flow.Refused, g.take(90))
+	assert.Equal(t, rule.Block, g.take(90))
 	g.wait(3 * time.Second)
 	assert.False(t, g.window.Idle(g.now), "a new one would have nothing saved")
 	g.wait(time.Minute)
 	assert.True(t, g.window.Idle(g.now))
-	assert.Equal(t, flow.Refused, g.take(90))
+	assert.Equal(t, rule.Block, g.take(90))
 }
 
 // What was saved under a higher limit is no more than its share under a lower one.
@@ -194,7 +195,7 @@ func TestTokensSavedForALargeCallFollowAChangedLimit(t *testing.T) {
 			large := int32(g.rule.Limit)
 			var passed int
 			for range 100 {
-				if large > 0 && g.take(large) == flow.Passed {
+				if large > 0 && g.take(large) == rule.Pass {
 					passed += int(large)
 				}
 				passed += g.pass(1)
@@ -210,10 +211,10 @@ func TestTokensSavedForALargeCallFollowAChangedLimit(t *testing.T) {
 func TestCallsThatCannotPassDoNotKeepAResourceWarm(t *testing.T) {
 	t.Parallel()
 	for name, attack := range map[string]func(g *gate){
-		"larger than the limit": func(g *gate) { require.Equal(t, flow.Refused, g.take(1001)) },
+		"larger than the limit": func(g *gate) { require.Equal(t, rule.Block, g.take(1001)) },
 		"refused elsewhere": func(g *gate) {
-			require.Equal(t, flow.Passed, g.take(300))
-			g.window.GiveBack(g.terms, g.now, 300)
+			require.Equal(t, rule.Pass, g.take(300))
+			g.window.GiveBack(g.compiled, g.now, 300)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,8 +226,8 @@ func TestCallsThatCannotPassDoNotKeepAResourceWarm(t *testing.T) {
 				attack(g)
 				g.wait(100 * time.Millisecond)
 			}
-			ceiling, _, _ := g.window.Status(g.now)
-			assert.InDelta(t, 1000.0/3, ceiling, 0.1)
+			limit, _, _ := g.window.Status(g.now)
+			assert.InDelta(t, 1000.0/3, limit, 0.1)
 		})
 	}
 }
@@ -237,14 +238,14 @@ func TestRefusedCallsAloneDoNotWarm(t *testing.T) {
 	g := newGate(t, flow.Rule{Resource: "r", Limit: 100, WarmUp: flow.WarmUp{Period: 10 * time.Second}})
 	for range 200 {
 		require.Equal(t, 1, g.pass(1))
-		require.Equal(t, flow.Refused, g.take(100))
+		require.Equal(t, rule.Block, g.take(100))
 		g.wait(100 * time.Millisecond)
 	}
-	ceiling, _, _ := g.window.Status(g.now)
-	assert.Less(t, ceiling, 60.0, "10 a second have passed for 20 s, and it takes 50 s to warm it up")
+	limit, _, _ := g.window.Status(g.now)
+	assert.Less(t, limit, 60.0, "10 a second have passed for 20 s, and it takes 50 s to warm it up")
 }
 
-func TestThrottleWarmsUpHoweverFewTurnsAStepHas(t *testing.T) {
+func TestThrottleWarmsUpWithFewCallsInAStep(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		limit, coldFactor float64
@@ -287,8 +288,8 @@ func TestThrottleThatRefusesIsNotIdle(t *testing.T) {
 	// At 18 a second nothing is refused.
 	l := newTestQueue(t, rule)
 	assert.Equal(t, 18*600, sum(l.demand(1, 18, 600)))
-	ceiling, _, _ := l.queue.Status(l.now)
-	assert.InDelta(t, 20, ceiling, 1)
+	limit, _, _ := l.queue.Status(l.now)
+	assert.InDelta(t, 20, limit, 1)
 }
 
 // anyWarmUp draws a rule that warms up, and the tokens of its calls.
@@ -316,7 +317,7 @@ func warmAfter(rule flow.Rule, n int32) time.Duration {
 
 // Whatever the rule and however large its calls, under overload as much passes in the
 // end as the limit has room for in whole calls, and never more than the ceilings allow.
-func TestWindowGetsWarmUnderOverloadAndStaysBelowItsCeilings(t *testing.T) {
+func TestWindowUnderOverloadWarmsUpWithinItsEffectiveLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rule, n := anyWarmUp(t)
@@ -375,7 +376,7 @@ func newOverload(t *rapid.T, rule flow.Rule, n int32, times float64) *overload {
 
 func (o *overload) run(d time.Duration) (passed int64) {
 	for end := o.now.Add(d); o.now < end; o.wait(o.apart) {
-		if o.take(o.n) != flow.Passed {
+		if o.take(o.n) != rule.Pass {
 			continue
 		}
 		passed += int64(o.n)
@@ -386,14 +387,14 @@ func (o *overload) run(d time.Duration) (passed int64) {
 
 func (o *overload) check(t require.TestingT, now clock.Instant) {
 	bucket := int64(now) / int64(o.bucket)
-	ceiling, _, _ := o.window.Status(now)
+	limit, _, _ := o.window.Status(now)
 	o.passed[bucket] += int64(o.n)
 	var held int64
 	for b := bucket - int64(o.span) + 1; b <= bucket; b++ {
 		held += o.passed[b]
 	}
 	require.LessOrEqual(t, held, int64(math.Ceil(o.rule.Limit-1e-9)), "a window never holds more than the limit")
-	o.highest = max(o.highest, ceiling)
+	o.highest = max(o.highest, limit)
 	o.ahead = max(0, o.ahead-o.highest/float64(o.span)*float64(bucket-o.last)) + float64(o.n)
 	o.last = bucket
 	require.LessOrEqual(t, o.ahead, (o.highest+float64(o.n)+1)*(1+1e-9), "on average, no more passes than at the ceiling")
@@ -453,8 +454,8 @@ func TestLoadBelowTheColdRateLeavesAResourceCold(t *testing.T) {
 			g.take(1)
 			g.wait(seconds(1 / rate))
 		}
-		ceiling, _, _ := g.window.Status(g.now)
+		limit, _, _ := g.window.Status(g.now)
 		curve := rule.Limit / rule.WarmUp.ColdFactor
-		assert.LessOrEqual(t, ceiling, max(curve*1.5, curve+0.2*(rule.Limit-curve)))
+		assert.LessOrEqual(t, limit, max(curve*1.5, curve+0.2*(rule.Limit-curve)))
 	})
 }

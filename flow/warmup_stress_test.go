@@ -9,11 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // However many goroutines make calls of however many tokens, and give some back: no
 // window holds more than the limit, and on average not more than the ceiling passes.
-func TestCeilingsHoldForLargeCallsOfManyGoroutines(t *testing.T) {
+func TestLimitsHoldForLargeCallsOfManyGoroutines(t *testing.T) {
 	t.Parallel()
 	const (
 		limit, buckets = 100, 10
@@ -29,11 +30,11 @@ func TestCeilingsHoldForLargeCallsOfManyGoroutines(t *testing.T) {
 			wg.Go(func() {
 				n := []int32{40, 100, 1, 60}[(worker+round/100)%4]
 				for range 5 {
-					if g.window.Take(g.terms, g.now, n) != flow.Passed {
+					if g.window.Take(g.compiled, g.now, n) != rule.Pass {
 						continue
 					}
 					if worker == 1 {
-						g.window.GiveBack(g.terms, g.now, n)
+						g.window.GiveBack(g.compiled, g.now, n)
 					} else {
 						taken.Add(int64(n))
 					}
@@ -46,8 +47,8 @@ func TestCeilingsHoldForLargeCallsOfManyGoroutines(t *testing.T) {
 		require.LessOrEqual(t, sum(passed[max(0, round-buckets+1):round+1]), limit, "round %d", round)
 		g.wait(100 * time.Millisecond)
 	}
-	ceiling, _, _ := g.window.Status(g.now)
+	effective, _, _ := g.window.Status(g.now)
 	const seconds = rounds / buckets
-	require.LessOrEqual(t, float64(total), ceiling*seconds+ceiling+limit)
+	require.LessOrEqual(t, float64(total), effective*seconds+effective+limit)
 	require.GreaterOrEqual(t, float64(total), limit/3.0*seconds*0.8)
 }

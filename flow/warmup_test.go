@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // warming returns a rule of 1000 per second that warms up in ten seconds.
@@ -31,7 +32,7 @@ func TestWindowWarmsUpByTheVectors(t *testing.T) {
 }
 
 // No second, of whatever phase, passes more than the ceilings it spans.
-func TestWindowStaysBelowTheCeilingFromAnyPhase(t *testing.T) {
+func TestWarmingWindowStaysWithinItsLimitFromAnyPhase(t *testing.T) {
 	t.Parallel()
 	ceilings := []int{334, 350, 368, 389, 414}
 	for phase := range 10 {
@@ -157,17 +158,17 @@ func TestWindowGivenBackDoesNotWarm(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, warming())
 	for range 200 {
-		if g.take(1) == flow.Passed {
-			g.window.GiveBack(g.terms, g.now, 1)
+		if g.take(1) == rule.Pass {
+			g.window.GiveBack(g.compiled, g.now, 1)
 		}
 		g.wait(100 * time.Millisecond)
 	}
-	ceiling, _, _ := g.window.Status(g.now)
-	assert.InDelta(t, 1000/3.0, ceiling, 1)
+	limit, _, _ := g.window.Status(g.now)
+	assert.InDelta(t, 1000/3.0, limit, 1)
 }
 
 // Every rule that validation lets through has ceilings that are numbers.
-func TestEveryValidWarmUpHasACeiling(t *testing.T) {
+func TestEveryValidWarmUpHasAnEffectiveLimit(t *testing.T) {
 	t.Parallel()
 	limits := []float64{math.SmallestNonzeroFloat64, 1e-300, 1e-100, 1e-12, 1e-6, 0.1, 1, 1000, flow.MaxLimit}
 	factors := []float64{math.Nextafter(1, 2), 1 + 1e-12, 1 + 1e-6, 1.1, 3, 1e6, 1e100, 1e300, math.MaxFloat64}
@@ -182,8 +183,8 @@ func TestEveryValidWarmUpHasACeiling(t *testing.T) {
 				ok := true
 				for range 20 {
 					g.take(1)
-					ceiling, room, reset := g.window.Status(g.now)
-					ok = ok && ceiling >= 0 && ceiling <= limit*(1+1e-9) && room >= 0 && reset >= 0
+					effective, remaining, reset := g.window.Status(g.now)
+					ok = ok && effective >= 0 && effective <= limit*(1+1e-9) && remaining >= 0 && reset >= 0
 					g.wait(700 * time.Millisecond)
 				}
 				assert.True(t, ok, "limit %v, factor %v, period %v", limit, factor, period)

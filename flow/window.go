@@ -6,20 +6,23 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
 
 // Window enforces a rule with a sliding window, or with a fixed one, which is a window
 // of a single bucket. Its buckets never hold more than the limit. While the rule warms
 // up they hold more than the effective limit only by what was left unused before: the
-// fraction of a token, and what is saved for large calls. A Window is safe for concurrent
-// use. Taking, refusing, checking, counting and giving back are lock-free, except for the
-// first call of each bucket and for large calls.
+// fraction of a token, and what is saved for large calls. It can be used without the
+// engine; see [Chain] for what the engine does with several rules.
+//
+// A Window is safe for concurrent use. Taking, refusing, checking, counting and giving
+// back are lock-free, except for the first call of each bucket and for large calls.
 type Window struct {
-	terms  atomic.Pointer[Terms] // those that counts was opened under
-	counts *stat.Window
+	compiled atomic.Pointer[Compiled] // those that counts was opened under
+	counts   *stat.Window
 
-	held    held         // by calls that may give it back
+	pending pendingCalls // by calls that may give it back
 	wait    atomic.Int64 // how long a token refused in the open bucket has to wait, ns
 	refused atomic.Int32 // the largest call refused in it, tokens; see noteRefused
 	large   largeCalls   // see there
@@ -41,67 +44,68 @@ type Window struct {
 	log          *passLog    // nil if there is nothing to remember
 	restored     int64       // the bucket that was open when the window was last filled from the log
 	restoredOpen int64       // tokens of that bucket that are in the log
-	shaped       uint64      // the version of the terms that it was filled for
+	shaped       uint64      // the version of the rule that it was filled for
 	before       predecessor // to take over from, with the first call; else nil
 }
 
 // NewWindow returns an empty window, cold if the rule warms up.
-func NewWindow(t *Terms, now clock.Instant) *Window {
-	bucket := t.bucketOf(now)
-	w := &Window{counts: stat.NewWindow(t.span, bucket), warmUp: newWarmUpState(t, t.bucketStart(bucket))}
-	w.carry = newFractionCarry(w.limitOf(&w.warmUp, &w.history, t, bucket))
-	w.terms.Store(t)
-	w.noteRefusals(t)
-	w.open(t, bucket)
+func NewWindow(r *Compiled, now clock.Instant) *Window {
+	bucket := r.bucketOf(now)
+	w := &Window{counts: stat.NewWindow(r.span, bucket), warmUp: newWarmUpState(r, r.bucketStart(bucket))}
+	w.carry = newFractionCarry(w.limitOf(&w.warmUp, &w.history, r, bucket))
+	w.compiled.Store(r)
+	w.noteRefusals(r)
+	w.open(r, bucket)
 	return w
 }
 
-// Take takes n tokens at now under the given terms: Passed, Refused or
-// Outdated.
-func (w *Window) Take(t *Terms, now clock.Instant, n int32) Decision {
-	bucket := t.bucketOf(now)
+// Take takes n tokens at now under a version of the rule. Pass: they are taken. Block:
+// fewer remain. Stale: there is a newer version of the rule, or the window has seen an
+// instant of a later bucket; nothing is taken.
+func (w *Window) Take(r *Compiled, now clock.Instant, n int32) rule.Decision {
+	bucket := r.bucketOf(now)
 	for {
-		if w.terms.Load() == t {
+		if w.compiled.Load() == r {
 			outcome := w.counts.Take(bucket, n)
-			// Terms never come back. Those that are still in force now were so
+			// A version never comes back. One that is still in force now was so
 			// when the outcome was found.
-			switch still := w.terms.Load() == t; {
+			switch still := w.compiled.Load() == r; {
 			case outcome == stat.Taken && still:
-				return Passed
+				return rule.Pass
 			case outcome == stat.Full && still:
-				if n > 1 && w.takeSaved(t, bucket, n) {
-					return Passed
+				if n > 1 && w.takeSaved(r, bucket, n) {
+					return rule.Pass
 				}
 				if n > w.refused.Load() { // mostly it is noted
-					w.noteRefused(t, n)
+					w.noteRefused(r, n)
 				}
-				return Refused
+				return rule.Block
 			case outcome == stat.Taken:
-				w.GiveBack(t, now, n)
+				w.GiveBack(r, now, n)
 			}
 		}
-		if !w.update(t, now) {
-			return Outdated
+		if !w.update(r, now) {
+			return rule.Stale
 		}
 	}
 }
 
-// Check is Take without taking anything: Passed tells that n tokens remain.
-func (w *Window) Check(t *Terms, now clock.Instant, n int32) Decision {
-	bucket := t.bucketOf(now)
+// Check is Take without taking anything: Pass says that n tokens remain.
+func (w *Window) Check(r *Compiled, now clock.Instant, n int32) rule.Decision {
+	bucket := r.bucketOf(now)
 	for {
-		if w.terms.Load() == t {
+		if w.compiled.Load() == r {
 			outcome := w.counts.Check(bucket, n)
-			if outcome != stat.NotOpen && w.terms.Load() == t { // see Take
+			if outcome != stat.NotOpen && w.compiled.Load() == r { // see Take
 				if outcome == stat.Full && !w.large.mayPass(n, w.counts.Remaining()) {
-					w.noteRefused(t, n)
-					return Refused
+					w.noteRefused(r, n)
+					return rule.Block
 				}
-				return Passed
+				return rule.Pass
 			}
 		}
-		if !w.update(t, now) {
-			return Outdated
+		if !w.update(r, now) {
+			return rule.Stale
 		}
 	}
 }
@@ -109,30 +113,30 @@ func (w *Window) Check(t *Terms, now clock.Instant, n int32) Decision {
 // Count counts n tokens that passed at now without having been taken here, however many
 // remain. It never fails: what comes too late for its bucket is counted in the present
 // one, also under an earlier version of the rule.
-func (w *Window) Count(t *Terms, now clock.Instant, n int32) {
-	if w.terms.Load() == t && w.counts.TryCount(t.bucketOf(now), n) {
+func (w *Window) Count(r *Compiled, now clock.Instant, n int32) {
+	if w.compiled.Load() == r && w.counts.TryCount(r.bucketOf(now), n) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	present := w.terms.Load()
+	present := w.compiled.Load()
 	w.rollTo(present, present.bucketOf(now))
 	w.counts.TryCount(w.counts.OpenBucket(), n)
 }
 
-// GiveBack returns n tokens that Take took at now under the given terms, also if
-// the window has other buckets now. What has left the window since needs no return.
-func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
-	bucket := t.bucketOf(now)
+// GiveBack returns n tokens that Take took at now under that version of the rule, also
+// if the window has other buckets now. What has left the window since needs no return.
+func (w *Window) GiveBack(r *Compiled, now clock.Instant, n int32) {
+	bucket := r.bucketOf(now)
 	isLarge := n > 1 && int64(n) > w.large.above.Load() // what was saved for it is not for others
-	if !isLarge && w.terms.Load() == t && w.counts.TryGiveBack(bucket, n) {
+	if !isLarge && w.compiled.Load() == r && w.counts.TryGiveBack(bucket, n) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	present := w.terms.Load()
+	present := w.compiled.Load()
 	w.close(present)
-	if t.version < w.shaped || !w.counts.GiveBack(bucket, n) {
+	if r.version < w.shaped || !w.counts.GiveBack(bucket, n) {
 		w.giveBackLogged(present, now, int64(n))
 	} else {
 		w.warmUp.passed(present, -int64(n), present.bucketStart(bucket))
@@ -145,7 +149,7 @@ func (w *Window) GiveBack(t *Terms, now clock.Instant, n int32) {
 }
 
 // Adopt goes over to a newer version of the rule at once, rather than with the next call.
-func (w *Window) Adopt(t *Terms, now clock.Instant) { w.update(t, now) }
+func (w *Window) Adopt(r *Compiled, now clock.Instant) { w.update(r, now) }
 
 // RetryAfter returns how long it takes from now until n tokens that were refused can pass
 // if nobody else comes; [Never] if the rule never lets them pass. It is rounded up to
@@ -153,18 +157,18 @@ func (w *Window) Adopt(t *Terms, now clock.Instant) { w.update(t, now) }
 // moment are alike. For a single token it is lock-free.
 func (w *Window) RetryAfter(now clock.Instant, n int32) time.Duration {
 	if n == 1 && w.counts.Remaining() >= 0 {
-		return w.terms.Load().fromNow(time.Duration(w.wait.Load()), now)
+		return w.compiled.Load().fromNow(time.Duration(w.wait.Load()), now)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.terms.Load()
-	return t.fromNow(w.retryAfter(t, n, w.counts.Remaining()), now)
+	r := w.compiled.Load()
+	return r.fromNow(w.retryAfter(r, n, w.counts.Remaining()), now)
 }
 
-// Opened returns when the present bucket began: a call that brought an earlier
-// instant is Outdated.
+// Opened returns when the present bucket began: calls that bring an earlier instant get
+// Stale.
 func (w *Window) Opened() clock.Instant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.terms.Load().bucketStart(w.counts.OpenBucket())
+	return w.compiled.Load().bucketStart(w.counts.OpenBucket())
 }

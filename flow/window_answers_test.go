@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestWindowRetryAfter(t *testing.T) {
@@ -37,7 +38,7 @@ func TestWindowRetryAfter(t *testing.T) {
 				g.moveTo(time.Duration(i) * g.bucketLength())
 				assert.Equal(t, n, g.pass(n))
 			}
-			assert.Equal(t, flow.Refused, g.take(test.n))
+			assert.Equal(t, rule.Block, g.take(test.n))
 			assert.Equal(t, test.want, g.window.RetryAfter(g.now, test.n))
 		})
 	}
@@ -50,17 +51,17 @@ func TestWindowRetryAfterIsHonestWhileASavedTokenIsOut(t *testing.T) {
 		g.moveTo(seconds(d))
 		assert.Equal(t, 1, g.pass(1), "call %d", i)
 	}
-	assert.Equal(t, flow.Refused, g.take(1))
+	assert.Equal(t, rule.Block, g.take(1))
 	g.wait(g.window.RetryAfter(g.now, 1))
-	assert.Equal(t, flow.Passed, g.take(1))
+	assert.Equal(t, rule.Pass, g.take(1))
 }
 
 func TestWindowStatus(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(5))
 	status := func() []any {
-		ceiling, room, reset := g.window.Status(g.now)
-		return []any{ceiling, room, reset}
+		limit, remaining, reset := g.window.Status(g.now)
+		return []any{limit, remaining, reset}
 	}
 	assert.Equal(t, int64(5), status()[1])
 
@@ -82,6 +83,6 @@ func TestWindowStatus(t *testing.T) {
 	assert.Equal(t, 3, g.pass(9), "looking ahead did not open a bucket")
 
 	g.change(func(r *flow.Rule) { r.Limit = 1 })
-	g.window.Adopt(g.terms, g.now)
+	g.window.Adopt(g.compiled, g.now)
 	assert.Equal(t, int64(0), status()[1], "room is never below zero")
 }

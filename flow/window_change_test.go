@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestWindowUnderAChangedLimit(t *testing.T) {
@@ -24,17 +25,17 @@ func TestWindowUnderAChangedLimit(t *testing.T) {
 	assert.Equal(t, 1, g.pass(9), "eight have left, two are in it")
 }
 
-func TestWindowAdoptsTermsAtOnce(t *testing.T) {
+func TestWindowAdoptsANewVersionAtOnce(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(10))
 	g.change(func(r *flow.Rule) { r.Limit = 3 })
-	g.window.Adopt(g.terms, g.now)
-	ceiling, room, _ := g.window.Status(g.now)
-	assert.InDelta(t, 3, ceiling, 1e-9)
-	assert.Equal(t, int64(3), room)
+	g.window.Adopt(g.compiled, g.now)
+	limit, remaining, _ := g.window.Status(g.now)
+	assert.InDelta(t, 3, limit, 1e-9)
+	assert.Equal(t, int64(3), remaining)
 }
 
-func TestWindowKnowsWhatIsOutdated(t *testing.T) {
+func TestWindowAnswersAnOlderVersionWithStale(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(10))
 	g.moveTo(550 * time.Millisecond)
@@ -42,25 +43,25 @@ func TestWindowKnowsWhatIsOutdated(t *testing.T) {
 	assert.Equal(t, epoch.Add(500*time.Millisecond), g.window.Opened())
 
 	g.moveTo(510 * time.Millisecond)
-	assert.Equal(t, flow.Passed, g.take(1), "earlier, but of the same bucket")
+	assert.Equal(t, rule.Pass, g.take(1), "earlier, but of the same bucket")
 	g.moveTo(499 * time.Millisecond)
-	assert.Equal(t, flow.Outdated, g.take(1), "of an earlier bucket")
-	assert.Equal(t, flow.Outdated, g.take(100), "even if it could not pass")
+	assert.Equal(t, rule.Stale, g.take(1), "of an earlier bucket")
+	assert.Equal(t, rule.Stale, g.take(100), "even if it could not pass")
 
 	g.moveTo(600 * time.Millisecond)
-	old := g.terms
+	old := g.compiled
 	g.change(func(r *flow.Rule) { r.Limit = 5 })
 	assert.Equal(t, 3, g.pass(9))
-	assert.Equal(t, flow.Outdated, g.window.Take(old, g.now, 1), "terms that are no longer in force")
+	assert.Equal(t, rule.Stale, g.window.Take(old, g.now, 1), "terms that are no longer in force")
 	g.window.Adopt(old, g.now)
 	assert.Zero(t, g.pass(9), "and they are not adopted again")
 
 	g.change(func(r *flow.Rule) { r.Limit = 100 })
 	g.moveTo(400 * time.Millisecond)
-	assert.Equal(t, flow.Outdated, g.take(1), "newer terms, but of an earlier bucket")
+	assert.Equal(t, rule.Stale, g.take(1), "newer terms, but of an earlier bucket")
 }
 
-func TestWindowGeometryChanges(t *testing.T) {
+func TestWindowKeepsItsCountOverChangedBuckets(t *testing.T) {
 	t.Parallel()
 	type step struct {
 		at   float64 // seconds

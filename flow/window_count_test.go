@@ -11,64 +11,65 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestWindowCheckTakesNothing(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(5))
-	check := func(n int32) flow.Decision { return g.window.Check(g.terms, g.now, n) }
+	check := func(n int32) rule.Decision { return g.window.Check(g.compiled, g.now, n) }
 	for range 10 {
-		assert.Equal(t, flow.Passed, check(5))
-		assert.Equal(t, flow.Refused, check(6))
+		assert.Equal(t, rule.Pass, check(5))
+		assert.Equal(t, rule.Block, check(6))
 	}
 	assert.Equal(t, 5, g.pass(9))
-	assert.Equal(t, flow.Refused, check(1))
+	assert.Equal(t, rule.Block, check(1))
 	g.moveTo(time.Second)
-	assert.Equal(t, flow.Passed, check(5), "the window has moved on")
-	assert.Equal(t, flow.Outdated, g.window.Check(g.terms, g.now.Add(-time.Second), 1))
-	old := g.terms
+	assert.Equal(t, rule.Pass, check(5), "the window has moved on")
+	assert.Equal(t, rule.Stale, g.window.Check(g.compiled, g.now.Add(-time.Second), 1))
+	old := g.compiled
 	g.change(func(r *flow.Rule) { r.Limit = 7 })
-	assert.Equal(t, flow.Passed, check(7), "by the newer terms")
-	assert.Equal(t, flow.Outdated, g.window.Check(old, g.now, 1))
+	assert.Equal(t, rule.Pass, check(7), "by the newer terms")
+	assert.Equal(t, rule.Stale, g.window.Check(old, g.now, 1))
 }
 
 func TestWindowCountsWhatPassedElsewhere(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(5))
-	check := func(n int32) flow.Decision { return g.window.Check(g.terms, g.now, n) }
-	g.window.Count(g.terms, g.now, 3)
-	assert.Equal(t, flow.Passed, check(2))
-	assert.Equal(t, flow.Refused, check(3))
-	g.window.Count(g.terms, g.now, 30)
-	_, room, reset := g.window.Status(g.now)
-	assert.Zero(t, room)
+	check := func(n int32) rule.Decision { return g.window.Check(g.compiled, g.now, n) }
+	g.window.Count(g.compiled, g.now, 3)
+	assert.Equal(t, rule.Pass, check(2))
+	assert.Equal(t, rule.Block, check(3))
+	g.window.Count(g.compiled, g.now, 30)
+	_, remaining, reset := g.window.Status(g.now)
+	assert.Zero(t, remaining)
 	assert.Equal(t, time.Second, reset)
 	assert.Equal(t, time.Second, g.window.RetryAfter(g.now, 1))
 	g.moveTo(900 * time.Millisecond)
-	assert.Equal(t, flow.Refused, check(1))
+	assert.Equal(t, rule.Block, check(1))
 	g.moveTo(time.Second)
-	assert.Equal(t, flow.Passed, check(5), "it leaves with its bucket")
+	assert.Equal(t, rule.Pass, check(5), "it leaves with its bucket")
 }
 
-func TestWindowCountNeverFails(t *testing.T) {
+func TestWindowCountsAlsoBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(5))
-	old, early := g.terms, g.now
+	old, early := g.compiled, g.now
 	g.moveTo(10 * time.Second)
 	g.change(func(r *flow.Rule) { r.Limit = 6 })
 	assert.Equal(t, 1, g.pass(1))
-	g.window.Count(g.terms, early, 1)
+	g.window.Count(g.compiled, early, 1)
 	g.window.Count(old, g.now, 1)
 	g.window.Count(old, early, 1)
 	assert.Equal(t, 2, g.pass(9), "what came too late counts now")
 
 	g.change(func(r *flow.Rule) { r.Buckets = 5 })
 	g.moveTo(20 * time.Second)
-	g.window.Count(g.terms, g.now, 4) // the first to bring the newer terms
+	g.window.Count(g.compiled, g.now, 4) // the first to bring the newer terms
 	assert.Equal(t, 2, g.pass(9))
 
 	for range 10 {
-		g.window.Count(g.terms, g.now, math.MaxInt32)
+		g.window.Count(g.compiled, g.now, math.MaxInt32)
 	}
 	assert.Zero(t, g.pass(9))
 	g.moveTo(21 * time.Second)
@@ -78,13 +79,13 @@ func TestWindowCountNeverFails(t *testing.T) {
 func TestWindowRetryAfterOfAnOverfullWindow(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(5))
-	g.window.Count(g.terms, g.now, 3)
+	g.window.Count(g.compiled, g.now, 3)
 	g.moveTo(500 * time.Millisecond)
-	g.window.Count(g.terms, g.now, 8)
-	assert.Equal(t, flow.Refused, g.take(1))
+	g.window.Count(g.compiled, g.now, 8)
+	assert.Equal(t, rule.Block, g.take(1))
 	assert.Equal(t, time.Second, g.window.RetryAfter(g.now, 1), "the first three are not enough")
 	g.moveTo(1500 * time.Millisecond)
-	assert.Equal(t, flow.Passed, g.take(1))
+	assert.Equal(t, rule.Pass, g.take(1))
 }
 
 // Whatever is counted and when, there is room for what the window does not hold.
@@ -98,16 +99,16 @@ func TestWindowCountBehavesLikeItsModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"count": func(t *rapid.T) {
 				n := rapid.Int32Range(1, 8).Draw(t, "n")
-				b.window.Count(b.terms, b.now, n)
-				b.passages = append(b.passages, passage{b.now, b.terms, int64(n)})
+				b.window.Count(b.compiled, b.now, n)
+				b.passages = append(b.passages, passage{b.now, b.compiled, int64(n)})
 			},
 			"check": func(t *rapid.T) {
 				n := rapid.Int32Range(1, 4).Draw(t, "n")
-				want := flow.Refused
+				want := rule.Block
 				if b.held()+int64(n) <= limit {
-					want = flow.Passed
+					want = rule.Pass
 				}
-				assert.Equal(t, want, b.window.Check(b.terms, b.now, n))
+				assert.Equal(t, want, b.window.Check(b.compiled, b.now, n))
 			},
 			"time passes": b.letTimePass,
 		})
@@ -126,7 +127,7 @@ func TestWindowCountsEverythingWhateverTheInterleaving(t *testing.T) {
 			if step > 0 { // all of the time of the test is in one window
 				rule = flow.Rule{Resource: "r", Limit: flow.MaxLimit, Window: 100 * time.Second, Buckets: 1000}
 			}
-			var terms atomic.Pointer[flow.Terms]
+			var terms atomic.Pointer[flow.Compiled]
 			terms.Store(compile(t, rule, 1))
 			w := flow.NewWindow(terms.Load(), epoch)
 			var now atomic.Int64
@@ -151,8 +152,8 @@ func TestWindowCountsEverythingWhateverTheInterleaving(t *testing.T) {
 			last := compile(t, rule, version.Add(1))
 			end := epoch.Add(time.Duration(now.Load()))
 			w.Adopt(last, end)
-			_, room, _ := w.Status(end)
-			assert.Equal(t, int64(flow.MaxLimit-callers*calls), room)
+			_, remaining, _ := w.Status(end)
+			assert.Equal(t, int64(flow.MaxLimit-callers*calls), remaining)
 		})
 	}
 }

@@ -15,7 +15,7 @@ func TestWindowGiveBack(t *testing.T) {
 		t.Parallel()
 		g := newGate(t, reject(5))
 		assert.Equal(t, 5, g.pass(9))
-		g.window.GiveBack(g.terms, g.now, 2)
+		g.window.GiveBack(g.compiled, g.now, 2)
 		assert.Equal(t, 2, g.pass(9))
 	})
 	t.Run("is room in a later bucket", func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestWindowGiveBack(t *testing.T) {
 		assert.Equal(t, 5, g.pass(9))
 		g.moveTo(500 * time.Millisecond)
 		assert.Zero(t, g.pass(1))
-		g.window.GiveBack(g.terms, taken, 2)
+		g.window.GiveBack(g.compiled, taken, 2)
 		assert.Equal(t, 2, g.pass(9))
 		g.moveTo(time.Second)
 		assert.Equal(t, 3, g.pass(9), "the other two came half a second later")
@@ -37,13 +37,13 @@ func TestWindowGiveBack(t *testing.T) {
 		assert.Equal(t, 5, g.pass(9))
 		g.moveTo(time.Second)
 		assert.Equal(t, 5, g.pass(9))
-		g.window.GiveBack(g.terms, taken, 5)
+		g.window.GiveBack(g.compiled, taken, 5)
 		assert.Zero(t, g.pass(1))
 	})
 	t.Run("works under newer terms", func(t *testing.T) {
 		t.Parallel()
 		g := newGate(t, reject(5))
-		old, taken := g.terms, g.now
+		old, taken := g.compiled, g.now
 		assert.Equal(t, 5, g.pass(9))
 		g.change(func(r *flow.Rule) { r.Limit = 6 })
 		assert.Equal(t, 1, g.pass(9))
@@ -57,7 +57,7 @@ func TestWindowGiveBack(t *testing.T) {
 		assert.Equal(t, 1, g.pass(9))
 		g.moveTo(300 * time.Millisecond)
 		assert.Zero(t, g.pass(1))
-		g.window.GiveBack(g.terms, taken, 1)
+		g.window.GiveBack(g.compiled, taken, 1)
 		assert.Equal(t, 1, g.pass(9))
 	})
 	t.Run("of any token is room while a saved one is out", func(t *testing.T) {
@@ -68,17 +68,17 @@ func TestWindowGiveBack(t *testing.T) {
 		assert.Equal(t, 2, g.pass(2))
 		g.moveTo(2500 * time.Millisecond)
 		assert.Equal(t, 1, g.pass(9), "the saved one")
-		g.window.GiveBack(g.terms, taken, 1)
+		g.window.GiveBack(g.compiled, taken, 1)
 		assert.Equal(t, 1, g.pass(9))
 	})
 }
 
 // A token that was taken before a change of geometry may be given back in a
 // later bucket than the one it was moved to.
-func TestWindowGiveBackOverAChangeOfGeometry(t *testing.T) {
+func TestWindowGiveBackReachesChangedBuckets(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, flow.Rule{Resource: "r", Limit: 5, Buckets: 1})
-	old := g.terms
+	old := g.compiled
 	g.moveTo(200 * time.Millisecond)
 	taken := g.now
 	assert.Equal(t, 5, g.pass(9))

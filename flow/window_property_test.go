@@ -10,12 +10,13 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // passage is a call that passed.
 type passage struct {
 	at    clock.Instant
-	terms *flow.Terms
+	terms *flow.Compiled
 	n     int64
 }
 
@@ -40,10 +41,10 @@ func (b *book) held() (tokens int64) {
 	return tokens
 }
 
-func (b *book) take(n int32) flow.Decision {
+func (b *book) take(n int32) rule.Decision {
 	decision := b.gate.take(n)
-	if decision == flow.Passed {
-		b.passages = append(b.passages, passage{b.now, b.terms, int64(n)})
+	if decision == rule.Pass {
+		b.passages = append(b.passages, passage{b.now, b.compiled, int64(n)})
 	}
 	return decision
 }
@@ -81,32 +82,32 @@ func TestWindowBehavesLikeItsModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
 				n := rapid.Int32Range(1, 4).Draw(t, "n")
-				want := flow.Refused
+				want := rule.Block
 				if b.held()+int64(n) <= int64(b.rule.Limit) {
-					want = flow.Passed
+					want = rule.Pass
 				}
 				assert.Equal(t, want, b.take(n))
 			},
 			"take before the present bucket": func(t *rapid.T) {
 				b.take(1)
 				early := b.bucketStart().Add(-time.Duration(rapid.Int64Range(1, int64(time.Second)).Draw(t, "early")))
-				assert.Equal(t, flow.Outdated, b.window.Take(b.terms, early, 1))
+				assert.Equal(t, rule.Stale, b.window.Take(b.compiled, early, 1))
 			},
 			"give back":   b.giveBack,
 			"time passes": b.letTimePass,
 			"another limit": func(t *rapid.T) {
-				old := b.terms
+				old := b.compiled
 				b.change(func(r *flow.Rule) { r.Limit = float64(limits.Draw(t, "limit")) })
 				if rapid.Bool().Draw(t, "adopt") {
-					b.window.Adopt(b.terms, b.now)
-					assert.Equal(t, flow.Outdated, b.window.Take(old, b.now, 1))
+					b.window.Adopt(b.compiled, b.now)
+					assert.Equal(t, rule.Stale, b.window.Take(old, b.now, 1))
 				}
 			},
 			"ask": func(t *rapid.T) {
-				b.window.Adopt(b.terms, b.now)
-				ceiling, room, reset := b.window.Status(b.now)
-				assert.InDelta(t, b.rule.Limit, ceiling, 1e-9)
-				assert.Equal(t, max(0, int64(b.rule.Limit)-b.held()), room)
+				b.window.Adopt(b.compiled, b.now)
+				limit, remaining, reset := b.window.Status(b.now)
+				assert.InDelta(t, b.rule.Limit, limit, 1e-9)
+				assert.Equal(t, max(0, int64(b.rule.Limit)-b.held()), remaining)
 				assert.GreaterOrEqual(t, reset, time.Duration(0))
 			},
 		})
@@ -115,7 +116,7 @@ func TestWindowBehavesLikeItsModel(t *testing.T) {
 
 // Over any change of its geometry, a window counts what it held no shorter
 // than it was going to, and once that has left it is exact again.
-func TestWindowNeverOverAdmitsOverAChangeOfGeometry(t *testing.T) {
+func TestWindowNeverExceedsItsLimitOverChangedBuckets(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := &book{gate: newGate(t, reject(8))}
@@ -131,12 +132,12 @@ func TestWindowNeverOverAdmitsOverAChangeOfGeometry(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
 				n := rapid.Int32Range(1, 4).Draw(t, "n")
-				if b.take(n) == flow.Passed {
+				if b.take(n) == rule.Pass {
 					assert.LessOrEqual(t, b.held(), int64(8))
 				}
 			},
 			"fill": func(t *rapid.T) {
-				for b.take(1) == flow.Passed {
+				for b.take(1) == rule.Pass {
 					assert.LessOrEqual(t, b.held(), int64(8))
 				}
 			},
@@ -150,7 +151,7 @@ func TestWindowNeverOverAdmitsOverAChangeOfGeometry(t *testing.T) {
 					}).Draw(t, "window")
 					r.Buckets = rapid.SampledFrom([]int{1, 2, 5, 10, 20}).Draw(t, "buckets")
 				})
-				b.window.Adopt(b.terms, b.now)
+				b.window.Adopt(b.compiled, b.now)
 			},
 			"a window passes": func(t *rapid.T) {
 				b.wait(10*time.Second + 2*b.rule.Window)
@@ -181,7 +182,7 @@ func TestWindowRetryAfterIsHonest(t *testing.T) {
 			"time passes": b.letTimePass,
 			"retry": func(t *rapid.T) {
 				n := n.Draw(t, "n")
-				if b.take(n) == flow.Passed {
+				if b.take(n) == rule.Pass {
 					t.Skip("it was not refused")
 				}
 				wait := b.window.RetryAfter(b.now, n)
@@ -191,15 +192,15 @@ func TestWindowRetryAfterIsHonest(t *testing.T) {
 				}
 				assert.Positive(t, wait)
 				b.now = b.now.Add(wait)
-				assert.Equal(t, flow.Passed, b.take(n), "after %v", wait)
+				assert.Equal(t, rule.Pass, b.take(n), "after %v", wait)
 			},
 			"retry too early": func(t *rapid.T) {
-				if b.take(1) == flow.Passed || limit < 1 || limit != math.Floor(limit) {
+				if b.take(1) == rule.Pass || limit < 1 || limit != math.Floor(limit) {
 					t.Skip("it was not refused, or waits for a fraction")
 				}
 				step := min(b.bucketLength(), 100*time.Millisecond) // in which it is told
 				b.now = b.now.Add(max(0, b.window.RetryAfter(b.now, 1)-step-1))
-				assert.Equal(t, flow.Refused, b.take(1))
+				assert.Equal(t, rule.Block, b.take(1))
 			},
 		})
 	})
@@ -218,9 +219,9 @@ func TestFractionalWindowStaysBetweenWholeNumbers(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
 				n := rapid.Int32Range(1, 3).Draw(t, "n")
-				room := int64(math.Floor(b.rule.Limit)) - b.held()
-				if b.take(n) == flow.Refused {
-					assert.Greater(t, int64(n), room, "there was room")
+				remaining := int64(math.Floor(b.rule.Limit)) - b.held()
+				if b.take(n) == rule.Block {
+					assert.Greater(t, int64(n), remaining, "there was room")
 				}
 				assert.LessOrEqual(t, b.held(), int64(math.Ceil(b.rule.Limit)))
 			},

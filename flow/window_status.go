@@ -16,49 +16,49 @@ import (
 func (w *Window) Status(now clock.Instant) (limit float64, remaining int64, reset time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.terms.Load()
-	bucket := max(t.bucketOf(now), w.counts.OpenBucket())
-	limit, remaining = w.lookAhead(t, bucket)
-	if more, ok := w.growsIn(t, bucket, max(0, remaining)); ok {
-		reset = t.bucketStart(more).Sub(now)
+	r := w.compiled.Load()
+	bucket := max(r.bucketOf(now), w.counts.OpenBucket())
+	limit, remaining = w.lookAhead(r, bucket)
+	if more, ok := w.growsIn(r, bucket, max(0, remaining)); ok {
+		reset = r.bucketStart(more).Sub(now)
 	}
 	return limit, max(0, remaining), reset
 }
 
 // lookAhead returns the effective limit of a bucket, the open one or a later one, and
 // how many tokens remain in it if nobody comes before.
-func (w *Window) lookAhead(t *Terms, bucket int64) (limit float64, remaining int64) {
+func (w *Window) lookAhead(r *Compiled, bucket int64) (limit float64, remaining int64) {
 	open := w.counts.OpenBucket()
 	if bucket == open {
 		return w.limit, w.counts.Remaining()
 	}
-	warmUp, history, carry := w.warmUp, w.history.clone(), w.closedCarry(t)
-	warmUp.passed(t, w.counts.Taken()-w.counted, t.bucketStart(open))
-	warmUp.refused(t, int64(w.refused.Load()))
-	limit = w.limitOf(&warmUp, &history, t, bucket)
-	w.saveUnused(&carry, t, bucket, limit)
+	warmUp, history, carry := w.warmUp, w.history.clone(), w.closedCarry(r)
+	warmUp.passed(r, w.counts.Taken()-w.counted, r.bucketStart(open))
+	warmUp.refused(r, int64(w.refused.Load()))
+	limit = w.limitOf(&warmUp, &history, r, bucket)
+	w.saveUnused(&carry, r, bucket, limit)
 	whole, fraction := split(limit)
-	extra := max(carry.inWindow(whole, fraction, t, bucket), carry.available(fraction))
+	extra := max(carry.inWindow(whole, fraction, r, bucket), carry.available(fraction))
 	return limit, whole + extra - w.counts.Held(bucket)
 }
 
 // closedCarry returns what is carried over as it will be when the open bucket is closed.
-func (w *Window) closedCarry(t *Terms) fractionCarry {
+func (w *Window) closedCarry(r *Compiled) fractionCarry {
 	carry := w.carry
-	if t.warmsUp() {
+	if r.warmsUp() {
 		carry.want(int64(w.refused.Load()), w.whole, w.counts.OpenBucket())
 	}
-	w.spendExtra(&carry, t, w.counts.Taken())
+	w.spendExtra(&carry, r, w.counts.Taken())
 	return carry
 }
 
 // growsIn returns the first bucket after the given one in which more than so many
 // tokens remain, if nobody comes: false if there is none.
-func (w *Window) growsIn(t *Terms, bucket, remaining int64) (more int64, ok bool) {
+func (w *Window) growsIn(r *Compiled, bucket, remaining int64) (more int64, ok bool) {
 	const mostOccasions = 100
-	span, open := int64(t.span), w.counts.OpenBucket()
-	saved := w.savedIn(t)
-	held, most := w.counts.Held(bucket), int64(math.Ceil(t.rule.Limit))
+	span, open := int64(r.span), w.counts.OpenBucket()
+	saved := w.savedIn(r)
+	held, most := w.counts.Held(bucket), int64(math.Ceil(r.rule.Limit))
 	occasions := 0
 	for b := bucket + 1; b <= bucket+span && occasions < mostOccasions; b++ {
 		leaves := int64(0)
@@ -68,17 +68,17 @@ func (w *Window) growsIn(t *Terms, bucket, remaining int64) (more int64, ok bool
 			leaves = w.counts.Taken()
 		}
 		held -= leaves
-		warms := t.warmsUp() && t.curve.Step(t.bucketStart(b)) != t.curve.Step(t.bucketStart(b-1))
+		warms := r.warmsUp() && r.curve.Step(r.bucketStart(b)) != r.curve.Step(r.bucketStart(b-1))
 		if leaves == 0 && b != saved && !warms || most-held <= remaining {
 			continue
 		}
 		occasions++
-		if _, then := w.lookAhead(t, b); then > remaining {
+		if _, then := w.lookAhead(r, b); then > remaining {
 			return b, true
 		}
 	}
 	if saved > bucket+span {
-		_, then := w.lookAhead(t, saved)
+		_, then := w.lookAhead(r, saved)
 		return saved, then > remaining
 	}
 	return 0, false
@@ -86,13 +86,13 @@ func (w *Window) growsIn(t *Terms, bucket, remaining int64) (more int64, ok bool
 
 // savedIn returns the bucket from which on there is a token saved, 0 if there is
 // already or never will be.
-func (w *Window) savedIn(t *Terms) int64 {
-	carry := w.closedCarry(t)
+func (w *Window) savedIn(r *Compiled) int64 {
+	carry := w.closedCarry(r)
 	if w.fraction <= roundingError || carry.available(w.fraction) == 1 {
 		return 0
 	}
-	buckets := math.Ceil((1-carry.saved-roundingError)*float64(t.span)/w.fraction - roundingError)
-	if buckets > float64(forever/t.bucket) {
+	buckets := math.Ceil((1-carry.saved-roundingError)*float64(r.span)/w.fraction - roundingError)
+	if buckets > float64(forever/r.bucket) {
 		return 0
 	}
 	return w.counts.OpenBucket() + max(1, int64(buckets))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 const stressBuckets = 400
@@ -17,7 +18,7 @@ const stressBuckets = 400
 // rush is many goroutines at one window, on a time that they move themselves.
 type rush struct {
 	window *flow.Window
-	terms  atomic.Pointer[flow.Terms]
+	terms  atomic.Pointer[flow.Compiled]
 	bucket time.Duration
 	now    atomic.Int64                // since the epoch
 	passed [stressBuckets]atomic.Int64 // by bucket
@@ -37,16 +38,16 @@ func (r *rush) call(i int) {
 	for {
 		since := time.Duration(r.now.Load())
 		at := epoch.Add(since)
-		terms := r.terms.Load()
-		switch r.window.Take(terms, at, n) {
-		case flow.Passed:
+		compiled := r.terms.Load()
+		switch r.window.Take(compiled, at, n) {
+		case rule.Pass:
 			if i%10 == 0 {
-				r.window.GiveBack(terms, at, n)
+				r.window.GiveBack(compiled, at, n)
 				return
 			}
 			r.passed[since/r.bucket].Add(int64(n))
 			return
-		case flow.Refused:
+		case rule.Block:
 			return
 		}
 	}
@@ -104,7 +105,7 @@ func TestWindowNeverPassesMoreThanItsLimitToManyGoroutines(t *testing.T) {
 				held += r.passed[b].Load()
 			}
 			var rest int64
-			for r.window.Take(r.terms.Load(), epoch.Add(time.Duration(r.now.Load())), 1) == flow.Passed {
+			for r.window.Take(r.terms.Load(), epoch.Add(time.Duration(r.now.Load())), 1) == rule.Pass {
 				rest++
 			}
 			assert.Equal(t, int64(limit), held+rest)
@@ -115,8 +116,8 @@ func TestWindowNeverPassesMoreThanItsLimitToManyGoroutines(t *testing.T) {
 func TestWindowPassesExactlyWhatRemainsToManyGoroutines(t *testing.T) {
 	t.Parallel()
 	const callers, limit = 64, 1000
-	terms := compile(t, reject(limit), 1)
-	w := flow.NewWindow(terms, epoch)
+	compiled := compile(t, reject(limit), 1)
+	w := flow.NewWindow(compiled, epoch)
 	passed := make([]int64, 30)
 	for b := range passed {
 		now := epoch.Add(time.Duration(b) * 100 * time.Millisecond)
@@ -129,11 +130,11 @@ func TestWindowPassesExactlyWhatRemainsToManyGoroutines(t *testing.T) {
 		for c := range callers {
 			calling.Go(func() {
 				for i := range 10 * (c%3 + b%2) {
-					if w.Take(terms, now, 1) != flow.Passed {
+					if w.Take(compiled, now, 1) != rule.Pass {
 						continue
 					}
 					if i%4 == 0 {
-						w.GiveBack(terms, now, 1)
+						w.GiveBack(compiled, now, 1)
 						continue
 					}
 					taken.Add(1)
@@ -141,7 +142,7 @@ func TestWindowPassesExactlyWhatRemainsToManyGoroutines(t *testing.T) {
 			})
 		}
 		calling.Wait()
-		for b%3 == 0 && w.Take(terms, now, 1) == flow.Passed {
+		for b%3 == 0 && w.Take(compiled, now, 1) == rule.Pass {
 			taken.Add(1) // to the last token
 		}
 		passed[b] = taken.Load()
@@ -161,9 +162,9 @@ func TestWindowKeepsItsLimitOverReloadsUnderLoad(t *testing.T) {
 	reloading.Go(func() {
 		for version := uint64(2); !done.Load(); version++ {
 			rule := reject([]float64{100, highest, 0, 250}[version%4])
-			terms := compile(t, rule, version)
-			r.terms.Store(terms)
-			r.window.Adopt(terms, epoch.Add(time.Duration(r.now.Load())))
+			compiled := compile(t, rule, version)
+			r.terms.Store(compiled)
+			r.window.Adopt(compiled, epoch.Add(time.Duration(r.now.Load())))
 			r.window.Status(epoch.Add(time.Duration(r.now.Load())))
 			r.window.RetryAfter(epoch.Add(time.Duration(r.now.Load())), 2)
 		}
@@ -199,13 +200,13 @@ func TestWindowSurvivesAnyReloadUnderLoad(t *testing.T) {
 	reloading.Wait()
 
 	now := epoch.Add(time.Duration(r.now.Load()) + time.Minute)
-	terms := compile(t, reject(limit), version+1)
-	assert.Equal(t, limit, passUntilRefused(r.window, terms, now))
-	assert.Equal(t, limit, passUntilRefused(r.window, terms, now.Add(time.Second)))
+	compiled := compile(t, reject(limit), version+1)
+	assert.Equal(t, limit, passUntilRefused(r.window, compiled, now))
+	assert.Equal(t, limit, passUntilRefused(r.window, compiled, now.Add(time.Second)))
 }
 
-func passUntilRefused(w *flow.Window, terms *flow.Terms, now clock.Instant) (passed int) {
-	for w.Take(terms, now, 1) == flow.Passed {
+func passUntilRefused(w *flow.Window, compiled *flow.Compiled, now clock.Instant) (passed int) {
+	for w.Take(compiled, now, 1) == rule.Pass {
 		passed++
 	}
 	return passed

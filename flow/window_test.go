@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestWindowTimelines(t *testing.T) {
@@ -65,23 +66,23 @@ func TestWindowTimelines(t *testing.T) {
 func TestWindowWeighsTokens(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(10))
-	assert.Equal(t, flow.Passed, g.take(7))
-	assert.Equal(t, flow.Refused, g.take(4), "one token too many")
-	assert.Equal(t, flow.Passed, g.take(3), "a refusal takes nothing")
-	assert.Equal(t, flow.Refused, g.take(1))
+	assert.Equal(t, rule.Pass, g.take(7))
+	assert.Equal(t, rule.Block, g.take(4), "one token too many")
+	assert.Equal(t, rule.Pass, g.take(3), "a refusal takes nothing")
+	assert.Equal(t, rule.Block, g.take(1))
 	g.moveTo(time.Second)
-	assert.Equal(t, flow.Refused, g.take(11), "more than there ever is")
-	assert.Equal(t, flow.Passed, g.take(10))
+	assert.Equal(t, rule.Block, g.take(11), "more than there ever is")
+	assert.Equal(t, rule.Pass, g.take(10))
 }
 
 func TestWindowOfTheLargestLimit(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, reject(flow.MaxLimit))
-	assert.Equal(t, flow.Refused, g.take(math.MaxInt32))
-	assert.Equal(t, flow.Passed, g.take(flow.MaxLimit-1))
+	assert.Equal(t, rule.Block, g.take(math.MaxInt32))
+	assert.Equal(t, rule.Pass, g.take(flow.MaxLimit-1))
 	assert.Equal(t, 1, g.pass(3))
 	g.change(func(r *flow.Rule) { r.Limit = 1 })
-	assert.Equal(t, flow.Refused, g.take(1))
+	assert.Equal(t, rule.Block, g.take(1))
 	g.moveTo(time.Second)
 	assert.Equal(t, 1, g.pass(3))
 }
@@ -91,18 +92,18 @@ func TestWindowBeforeTheEpochOfClocks(t *testing.T) {
 	fine := warming()
 	fine.WarmUp.Step = 100 * time.Millisecond
 	for name, rule := range map[string]flow.Rule{"plain": reject(333), "strict": {Resource: "r", Limit: 333, Strict: true}, "warming up": fine} {
-		terms := compile(t, rule, 1)
+		compiled := compile(t, rule, 1)
 		now := clock.Instant(0).Add(-time.Hour)
-		w := flow.NewWindow(terms, now)
+		w := flow.NewWindow(compiled, now)
 		for range 20 {
-			passed := passUntilRefused(w, terms, now)
+			passed := passUntilRefused(w, compiled, now)
 			assert.InDelta(t, 333, passed, 20, name)
 			now = now.Add(2 * time.Second)
 		}
 	}
 }
 
-func TestTermsKnowTheirRule(t *testing.T) {
+func TestCompiledRuleReturnsItsRule(t *testing.T) {
 	t.Parallel()
 	rule := reject(5).WithDefaults()
 	assert.Equal(t, rule, flow.Compile(rule, 1).Rule())
@@ -110,18 +111,18 @@ func TestTermsKnowTheirRule(t *testing.T) {
 
 func TestWindowTakeAllocatesNothing(t *testing.T) {
 	for name, limit := range map[string]float64{"passed": flow.MaxLimit, "refused": 0, "both": 3, "warm-up": 2.5} {
-		rule := reject(limit)
+		r := reject(limit)
 		if name == "warm-up" {
-			rule.WarmUp.Period = 10 * time.Second
+			r.WarmUp.Period = 10 * time.Second
 		}
-		g := newGate(t, rule)
+		g := newGate(t, r)
 		assert.Zero(t, testing.AllocsPerRun(1000, func() {
 			g.wait(7 * time.Millisecond)
-			if g.take(1) == flow.Refused {
+			if g.take(1) == rule.Block {
 				g.window.RetryAfter(g.now, 1)
 			}
-			if g.take(1) == flow.Passed {
-				g.window.GiveBack(g.terms, g.now, 1)
+			if g.take(1) == rule.Pass {
+				g.window.GiveBack(g.compiled, g.now, 1)
 			}
 		}), name)
 	}

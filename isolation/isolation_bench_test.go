@@ -94,7 +94,7 @@ func BenchmarkWait(b *testing.B) {
 					queue[(i+waiters)%len(queue)] = w
 				}
 				l.Done(0, exit)
-				queue[i%len(queue)].Turn(epoch)
+				queue[i%len(queue)].Poll(epoch)
 			}
 		})
 	}

@@ -216,7 +216,7 @@ func (r *run) turnOnBoth(t *rapid.T) {
 	}
 	c := rapid.SampledFrom(r.asked).Draw(t, "call")
 	want := r.turn(c)
-	ticket, remaining, decision := c.waiter.Turn(r.now)
+	ticket, remaining, decision := c.waiter.Poll(r.now)
 	got := name(decision)
 	if decision == rule.Wait {
 		got = fmt.Sprint("wait ", remaining)
@@ -347,7 +347,7 @@ func TestInstantsInAnyOrderNeverRaiseTheLimit(t *testing.T) {
 			},
 			"turns": func(*rapid.T) {
 				waiters = slices.DeleteFunc(waiters, func(w rule.Waiter) bool {
-					_, _, decision := w.Turn(instant())
+					_, _, decision := w.Poll(instant())
 					if decision == rule.Pass {
 						underWay++
 					}

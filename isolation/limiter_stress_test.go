@@ -122,7 +122,7 @@ func (d *load) wait(w rule.Waiter, wake <-chan struct{}, patience time.Duration)
 		gaveUp = time.After(patience)
 	}
 	for {
-		ticket, remaining, decision := w.Turn(d.clock.Now())
+		ticket, remaining, decision := w.Poll(d.clock.Now())
 		if decision != rule.Wait {
 			return ticket, decision
 		}
@@ -368,7 +368,7 @@ func TestTenThousandWaitersPassInOrder(t *testing.T) {
 	require.Equal(t, rule.Block, decision, "the queue is full")
 	for i, w := range queue {
 		l.Done(0, rule.Exit{Now: epoch})
-		_, _, decision := w.Turn(epoch)
+		_, _, decision := w.Poll(epoch)
 		require.Equal(t, rule.Pass, decision)
 		require.Len(t, woken, i+1, "an end wakes one waiter")
 	}

@@ -30,8 +30,8 @@ const (
 	left            // Turn has returned the place, or the caller has given up
 )
 
-// Turn tells how the wait stands.
-func (w *waiter) Turn(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
+// Poll tells how the wait stands.
+func (w *waiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
 	if w.state.Load() == queued {
 		if remaining := w.endAtDeadline(now); remaining > 0 {
 			return 0, remaining, rule.Wait

@@ -126,10 +126,10 @@ func TestVersionThatIsNeverActivatedChangesNothing(t *testing.T) {
 	r := pooled()
 	r.Limit = 0
 	adopt(t, l, r, 2)
-	_, _, decision := waiter.Turn(epoch)
+	_, _, decision := waiter.Poll(epoch)
 	assert.Equal(t, rule.Wait, decision)
 	l.Done(0, rule.Exit{Now: epoch})
-	_, _, decision = waiter.Turn(epoch)
+	_, _, decision = waiter.Poll(epoch)
 	assert.Equal(t, rule.Pass, decision)
 }
 
@@ -160,9 +160,9 @@ func TestMaxWaitChangedToZeroEndsAllWaits(t *testing.T) {
 	first, _, _ := l.Join(call, patience(func() {}))
 	second, _, _ := l.Join(call, patience(func() {}))
 	adopt(t, l, two(), 2).Activate(epoch)
-	_, _, decision := first.Turn(epoch)
+	_, _, decision := first.Poll(epoch)
 	assert.Equal(t, rule.Pass, decision, "the raised limit has a place for one")
-	_, _, decision = second.Turn(epoch)
+	_, _, decision = second.Poll(epoch)
 	assert.Equal(t, rule.Block, decision)
 }
 
@@ -252,7 +252,7 @@ func TestRetiringAnOldVersionLeavesTheNewOneInForce(t *testing.T) {
 	next.Acquire(call)
 	waiter, _, _ := next.Join(call, patience(func() {}))
 	old.Retire(epoch)
-	_, _, decision := waiter.Turn(epoch)
+	_, _, decision := waiter.Poll(epoch)
 	assert.Equal(t, rule.Wait, decision)
 }
 

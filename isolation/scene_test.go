@@ -127,7 +127,7 @@ func (s *scene) goOn(what string, c *sceneCall) string {
 	case "wakes":
 		return strconv.Itoa(c.wakes)
 	case "turn":
-		ticket, remaining, decision := c.waiter.Turn(s.now)
+		ticket, remaining, decision := c.waiter.Poll(s.now)
 		c.ticket = ticket
 		if decision == rule.Wait {
 			return "wait " + remaining.String()

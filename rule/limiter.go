@@ -58,11 +58,11 @@ type Patience struct {
 // Waiter is a call that waits in a queue. Its methods are called by one goroutine at a
 // time.
 type Waiter interface {
-	// Turn tells how the wait stands. Pass: the call has its ticket and has left the
+	// Poll tells how the wait stands. Pass: the call has its ticket and has left the
 	// queue. Wait: it goes on; Turn is to be asked again when the call is woken, and
 	// after the duration if that is not 0. Block: the wait has ended without a ticket.
 	// Stale: the rule has changed or is gone, and the call has left the queue.
-	Turn(now clock.Instant) (Ticket, time.Duration, Decision)
+	Poll(now clock.Instant) (Ticket, time.Duration, Decision)
 
 	// Leave ends the wait of a call that has given up. What was granted to it and not
 	// collected yet is given back.

@@ -74,7 +74,7 @@ func (b *Bucket) drain(c Curve, elapsed, passed float64) float64 {
 		return passed
 	}
 	b.backlog += passed
-	drained := min(b.backlog, b.Ceiling(c)*elapsed*c.step.Seconds())
+	drained := min(b.backlog, b.Limit(c)*elapsed*c.step.Seconds())
 	b.backlog -= drained
 	return drained
 }
@@ -132,7 +132,7 @@ func (b *Bucket) KeepBusy(c Curve, n int64) {
 	if c.limit == 0 {
 		return
 	}
-	busy := max(c.window.Seconds(), float64(n)/b.Ceiling(c)) / c.step.Seconds()
+	busy := max(c.window.Seconds(), float64(n)/b.Limit(c)) / c.step.Seconds()
 	busy = math.Ceil(min(max(1, busy), maxSteps) - roundingError)
 	b.held, b.pending = max(b.held, busy), min(b.pending, -busy)
 }
@@ -158,9 +158,9 @@ func (b *Bucket) AddPassed(step, n int64) {
 	}
 }
 
-// Ceiling returns the tokens per second that the bucket allows, on the curve that Sync
+// Limit returns the tokens per second that the bucket allows, on the curve that Sync
 // was last called with.
-func (b *Bucket) Ceiling(c Curve) float64 { return c.Ceiling(b.stored) }
+func (b *Bucket) Limit(c Curve) float64 { return c.Ceiling(b.stored) }
 
 // IsFull says whether the bucket is as a new one: the resource is cold, and no load is
 // being judged.

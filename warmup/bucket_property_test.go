@@ -61,7 +61,7 @@ func TestBucketBehavesLikeItsModel(t *testing.T) {
 				f.pass(-rapid.Int64Range(0, f.naive.passed[f.step]).Draw(t, "n"))
 			},
 			"": func(t *rapid.T) {
-				ceiling := f.bucket.Ceiling(f.curve)
+				ceiling := f.bucket.Limit(f.curve)
 				assert.InEpsilon(t, r.ceiling(f.naive.stored), ceiling, 1e-6)
 				assert.LessOrEqual(t, ceiling, r.limit)
 				assert.GreaterOrEqual(t, ceiling, r.limit/r.coldFactor*(1-1e-9))
@@ -83,7 +83,7 @@ func TestCeilingIsAlwaysANumber(t *testing.T) {
 		f := newTraffic(r)
 		for range 50 {
 			f.offer(r.limit * rapid.Float64Range(0, 2).Draw(t, "offered"))
-			ceiling := f.bucket.Ceiling(f.curve)
+			ceiling := f.bucket.Limit(f.curve)
 			assert.False(t, math.IsNaN(ceiling) || math.IsInf(ceiling, 0), "%+v: %v", r, ceiling)
 			assert.LessOrEqual(t, ceiling, r.limit*(1+1e-9))
 			assert.GreaterOrEqual(t, ceiling, r.limit/r.coldFactor*(1-1e-6))
@@ -102,6 +102,6 @@ func TestRescaleKeepsTheShare(t *testing.T) {
 		}
 		f.bucket.Rescale(f.curve, to.curve())
 		want := to.ceiling(f.naive.stored * to.maximum() / from.maximum())
-		assert.InEpsilon(t, want, f.bucket.Ceiling(to.curve()), 1e-6)
+		assert.InEpsilon(t, want, f.bucket.Limit(to.curve()), 1e-6)
 	})
 }

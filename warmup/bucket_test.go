@@ -146,12 +146,12 @@ func TestBucketKeepsItsShareOverAChangedRule(t *testing.T) {
 				change(&to)
 				f.bucket.Rescale(f.curve, to.curve())
 				want := to.ceiling(f.naive.stored * to.maximum() / f.rule.maximum())
-				assert.InEpsilon(t, want, f.bucket.Ceiling(to.curve()), 1e-6)
+				assert.InEpsilon(t, want, f.bucket.Limit(to.curve()), 1e-6)
 
 				step := f.step * int64(time.Second) / int64(to.step)
 				f.bucket.Sync(to.curve(), step)
 				f.bucket.Sync(to.curve(), step+1)
-				assert.LessOrEqual(t, f.bucket.Ceiling(to.curve()), to.limit)
+				assert.LessOrEqual(t, f.bucket.Limit(to.curve()), to.limit)
 			})
 		}
 	}
@@ -170,7 +170,7 @@ func TestBucketKeepsItsShareOfWhatIsNotDrainedYet(t *testing.T) {
 			f.bucket.Rescale(f.curve, to.curve())
 			f.bucket.Sync(to.curve(), f.step)
 			f.naive.sync(f.step)
-			assert.InEpsilon(t, f.rule.ceiling(f.naive.stored)*factor, f.bucket.Ceiling(to.curve()), 0.01,
+			assert.InEpsilon(t, f.rule.ceiling(f.naive.stored)*factor, f.bucket.Limit(to.curve()), 0.01,
 				"%v times the limit after %d s", factor, warmedFor)
 		}
 	}
@@ -184,9 +184,9 @@ func TestBucketOfARuleThatBlockedAllStartsCold(t *testing.T) {
 	f.offerFor(1000, time.Minute)
 	c := standard().curve()
 	f.bucket.Rescale(f.curve, c)
-	assert.InEpsilon(t, 1000/3.0, f.bucket.Ceiling(c), 1e-9)
+	assert.InEpsilon(t, 1000/3.0, f.bucket.Limit(c), 1e-9)
 	f.bucket.Rescale(c, nothing.curve())
-	assert.Zero(t, f.bucket.Ceiling(nothing.curve()))
+	assert.Zero(t, f.bucket.Limit(nothing.curve()))
 }
 
 // judged returns a bucket that is judged over a second, in steps of a tenth.
@@ -203,7 +203,7 @@ func (f *traffic) load(rate float64, d time.Duration) (passed float64) {
 	for range d / f.rule.step {
 		f.step++
 		f.bucket.Sync(f.curve, f.step)
-		f.fraction += min(rate, f.bucket.Ceiling(f.curve)) * f.rule.step.Seconds()
+		f.fraction += min(rate, f.bucket.Limit(f.curve)) * f.rule.step.Seconds()
 		tokens := math.Floor(f.fraction)
 		f.fraction -= tokens
 		f.bucket.AddPassed(f.step, int64(tokens))
@@ -272,10 +272,10 @@ func TestBucketJudgedOverAWindowKeepsItsShareOverAChangedLimit(t *testing.T) {
 		to := standard()
 		to.limit *= factor
 		to.step = f.rule.step
-		want := f.bucket.Ceiling(f.curve) * factor
+		want := f.bucket.Limit(f.curve) * factor
 		curve := to.curve().JudgedOver(time.Second)
 		f.bucket.Rescale(f.curve, curve)
-		assert.InEpsilon(t, want, f.bucket.Ceiling(curve), 1e-6, "%v times the limit", factor)
+		assert.InEpsilon(t, want, f.bucket.Limit(curve), 1e-6, "%v times the limit", factor)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestBucketOfAThrottleWarmsUpIfCallsWait(t *testing.T) {
 		for f.step < start+90 {
 			f.bucket.Sync(f.curve, f.step)
 			f.bucket.AddPassed(f.step, weight)
-			at += float64(weight) / f.bucket.Ceiling(f.curve)
+			at += float64(weight) / f.bucket.Limit(f.curve)
 			f.bucket.KeepBusyUntil(int64(at))
 			f.step = int64(at)
 		}
@@ -345,7 +345,7 @@ func TestBucketIsColdBelowTheColdRateWhateverTheLimit(t *testing.T) {
 			f.offerFor(rate, seconds((r.maximum()+4)/(r.limit-rate))+seconds(10/cold)+3*r.step)
 			// A token lowers the bucket until the next ones come.
 			stored := r.maximum() - 3 - 2*rate*r.step.Seconds()
-			assert.LessOrEqual(t, f.bucket.Ceiling(f.curve), r.ceiling(stored)*(1+1e-9), "warm at first: %v", isWarm)
+			assert.LessOrEqual(t, f.bucket.Limit(f.curve), r.ceiling(stored)*(1+1e-9), "warm at first: %v", isWarm)
 		}
 	})
 }

@@ -60,8 +60,8 @@ func (z CostCurve) Restored(stored, seconds float64) float64 {
 	return min(z.maximum, stored+seconds*z.restore)
 }
 
-// Ceiling returns the tokens per second that pass at so many stored tokens.
-func (z CostCurve) Ceiling(stored float64) float64 {
+// Limit returns the tokens per second that pass at so many stored tokens.
+func (z CostCurve) Limit(stored float64) float64 {
 	above := max(0, (stored-z.threshold)/z.depth)
 	return 1 / (z.stable + 2*above*z.excess/z.depth)
 }

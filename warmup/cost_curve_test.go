@@ -54,9 +54,9 @@ func TestCostCurveOfFivePerSecond(t *testing.T) {
 	assert.InDelta(t, 0.3, z.Cost(0.5, 1.5), 1e-12, "a third of it stored")
 	assert.InDelta(t, 7.5, z.Restored(0, 1.5), 1e-9, "the period restores all of it")
 	assert.InDelta(t, 7.5, z.Restored(7, 60), 1e-9, "and no more")
-	assert.InDelta(t, 5.0/3, z.Ceiling(7.5), 1e-9)
-	assert.InDelta(t, 5, z.Ceiling(3.75), 1e-9)
-	assert.InDelta(t, 5, z.Ceiling(0), 1e-9)
+	assert.InDelta(t, 5.0/3, z.Limit(7.5), 1e-9)
+	assert.InDelta(t, 5, z.Limit(3.75), 1e-9)
+	assert.InDelta(t, 5, z.Limit(0), 1e-9)
 }
 
 func TestCostCurveCostIsTheAreaUnderTheInterval(t *testing.T) {
@@ -74,7 +74,7 @@ func TestCostCurveCostIsTheAreaUnderTheInterval(t *testing.T) {
 			area += model.interval(stored-n*(float64(i)+0.5)/slices) * n / slices
 		}
 		assert.InEpsilon(t, area, z.Cost(stored, n), 1e-4)
-		assert.InEpsilon(t, 1/model.interval(stored), z.Ceiling(stored), 1e-6)
+		assert.InEpsilon(t, 1/model.interval(stored), z.Limit(stored), 1e-6)
 	})
 }
 
@@ -112,7 +112,7 @@ func TestCostCurveIsAlwaysANumber(t *testing.T) {
 			for _, factor := range []float64{1.0000001, 3, 1000} {
 				z := warmup.NewCostCurve(limit, period, factor)
 				for _, n := range []float64{0, 1, 1e9} {
-					for _, x := range []float64{z.Cost(z.Maximum(), n), z.Cost(0, n), z.Restored(0, n), z.Ceiling(n)} {
+					for _, x := range []float64{z.Cost(z.Maximum(), n), z.Cost(0, n), z.Restored(0, n), z.Limit(n)} {
 						assert.False(t, math.IsNaN(x) || math.IsInf(x, 0), "%v %v %v: %v", limit, period, factor, x)
 						assert.GreaterOrEqual(t, x, 0.0)
 					}

@@ -34,7 +34,7 @@ func TestCurveOfNothingAllowsNothing(t *testing.T) {
 	bucket := warmup.NewBucket(c, 0)
 	for step := range int64(30) {
 		bucket.Sync(c, step)
-		assert.Zero(t, bucket.Ceiling(c))
+		assert.Zero(t, bucket.Limit(c))
 	}
 	assert.Zero(t, c.Ceiling(0))
 }
@@ -64,7 +64,7 @@ func ExampleCurve() {
 	bucket := warmup.NewBucket(curve, 0)
 	for second := range int64(13) {
 		bucket.Sync(curve, second)
-		ceiling := bucket.Ceiling(curve)
+		ceiling := bucket.Limit(curve)
 		fmt.Printf("%.0f ", ceiling)
 		bucket.AddPassed(second, int64(ceiling))
 	}

@@ -120,8 +120,8 @@ func (f *traffic) refuse() {
 // offer offers a rate of calls for one step and returns how many pass.
 func (f *traffic) offer(rate float64) (passed int64) {
 	f.sync()
-	f.fraction += min(rate, f.bucket.Ceiling(f.curve)) * f.rule.step.Seconds()
-	if rate > f.bucket.Ceiling(f.curve) {
+	f.fraction += min(rate, f.bucket.Limit(f.curve)) * f.rule.step.Seconds()
+	if rate > f.bucket.Limit(f.curve) {
 		f.refuse()
 	}
 	passed = int64(f.fraction + 1e-9)
@@ -148,7 +148,7 @@ func (f *traffic) idle(d time.Duration) {
 // warmth returns how far between cold and warm the ceiling is, from 0 to 1.
 func (f *traffic) warmth() float64 {
 	cold := f.rule.limit / f.rule.coldFactor
-	return (f.bucket.Ceiling(f.curve) - cold) / (f.rule.limit - cold)
+	return (f.bucket.Limit(f.curve) - cold) / (f.rule.limit - cold)
 }
 
 // seconds returns a number of seconds as a duration.

@@ -74,7 +74,7 @@ func document(rules []flow.Rule) []byte {
 
 // Whatever comes in whatever order, the rules in force are those of the model, the
 // changes lead from one state to the next, and what cannot be applied is reported.
-func TestRulesInForceFollowFromWhatCodeAndSourcesHold(t *testing.T) {
+func TestRulesInForceDependOnlyOnWhatCodeAndSourcesHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		book := ruleset.New(ruleset.Config{Table: rules.NewTable(), MaxRemoval: 1})
 		m := &model{owners: map[string][]flow.Rule{}, documents: map[ruleset.DocumentKey]modelDocument{}}

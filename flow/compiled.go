@@ -1,0 +1,100 @@
+package flow
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/warmup"
+)
+
+// Compiled is a compiled version of a rule: the rule, and what limiters compute from
+// it. It never changes. A changed rule is compiled again, and its limiter goes over to
+// the result.
+type Compiled struct {
+	rule    Rule
+	version uint64
+
+	seconds float64       // the window, in seconds
+	most    int64         // the tokens of the largest call that can ever pass a window
+	bucket  time.Duration // windows: the length of a bucket
+	span    int           // windows: the number of buckets that the limit holds over
+
+	// Of a rule that warms up:
+	curve warmup.Curve     // windows and throttle
+	costs warmup.CostCurve // token bucket
+}
+
+// Compile compiles a rule, which must be valid and complete: see [Rule.Validate] and
+// [Rule.WithDefaults]. Limiters tell versions of their rule apart by version: the
+// higher one is newer.
+func Compile(rule Rule, version uint64) *Compiled {
+	r := &Compiled{rule: rule, version: version, seconds: rule.Window.Seconds()}
+	r.most = int64(math.Ceil(rule.Limit - roundingError))
+	if rule.limiterKind() == windowLimiter {
+		parts := max(1, rule.Buckets) // a fixed window is not parted
+		r.bucket, r.span = rule.Window/time.Duration(parts), parts
+		if rule.Strict {
+			// An unaligned interval touches one bucket more than its length has.
+			r.span++
+		}
+	}
+	if r.warmsUp() {
+		r.compileWarmUp()
+	}
+	return r
+}
+
+func (r *Compiled) compileWarmUp() {
+	w, perSecond := r.rule.WarmUp, r.rule.Limit/r.seconds
+	switch r.rule.limiterKind() {
+	case bucketLimiter:
+		r.costs = warmup.NewCostCurve(perSecond, w.Period, w.ColdFactor)
+	case throttleLimiter:
+		r.curve = warmup.NewCurve(perSecond, w.Period, w.ColdFactor, w.Step).JudgedByCalls()
+	case windowLimiter:
+		r.curve = warmup.NewCurve(r.rule.Limit/r.spanLength().Seconds(), w.Period, w.ColdFactor, w.Step).
+			JudgedOver(r.spanLength())
+	}
+}
+
+// outlastsStep says whether the window of a rule that warms up is longer than a step.
+func (r *Compiled) outlastsStep() bool { return r.warmsUp() && r.spanLength() > r.rule.WarmUp.Step }
+
+// spanLength returns the time in which no more than the limit passes a window.
+func (r *Compiled) spanLength() time.Duration { return time.Duration(r.span) * r.bucket }
+
+// Rule returns the rule that was compiled.
+func (r *Compiled) Rule() Rule { return r.rule }
+
+// canFollow says whether a limiter of the present version can go on with this one: both
+// count the same calls, by the same kind of limiter.
+func (r *Compiled) canFollow(present *Compiled) bool {
+	return r.countsLike(present) && r.rule.limiterKind() == present.rule.limiterKind()
+}
+
+// countsLike says whether this version of the rule counts the same calls as the present
+// one, be it by another kind of limiter, see [predecessor].
+func (r *Compiled) countsLike(present *Compiled) bool {
+	from, to := &present.rule, &r.rule
+	return from.Resource == to.Resource && from.Match == to.Match &&
+		from.Shared == to.Shared && from.Related == to.Related
+}
+
+func (r *Compiled) warmsUp() bool { return r.rule.WarmUp.Period > 0 }
+
+// cost returns the time that n tokens take at a limit in tokens per window, in
+// nanoseconds.
+func (r *Compiled) cost(n int64, limit float64) float64 {
+	return float64(n) * r.seconds * 1e9 / limit
+}
+
+// perNanosecond returns the limit in tokens per nanosecond.
+func (r *Compiled) perNanosecond() float64 { return r.rule.Limit / r.seconds / 1e9 }
+
+// forever is a cost beyond every MaxWait that can still be added to an instant.
+const forever = 100 * 365 * 24 * time.Hour
+
+// beforeAll is the instant at which a call is taken to have passed that came before the
+// first one.
+const beforeAll = clock.Instant(-2 * forever)

@@ -1,0 +1,144 @@
+package flow
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Reservation is what a queue has granted a call: tokens, and the instant at which the
+// call may pass. It has four words, which the compiler keeps in registers: that saves
+// 30 ns a call.
+type Reservation struct {
+	at     clock.Instant
+	tokens int32
+
+	// What takes it back. Throttle: the instant at which the call before passes, and
+	// the fraction of a nanosecond that this was rounded up by. Token bucket: when the
+	// tokens were taken and, if it warms up, how many of them had been stored.
+	undoAt     clock.Instant
+	undoAmount float64
+}
+
+// Time returns when the call may pass; 0 if it never can, in a reservation that comes
+// with Block.
+func (r Reservation) Time() clock.Instant { return r.at }
+
+// plan decides on a call that comes at now, and returns when it could pass, 0 if never.
+// It takes nothing.
+func (q *Queue) plan(r *Compiled, now clock.Instant, n int32, patience time.Duration) (passAt clock.Instant, decision rule.Decision) {
+	if r.version < q.compiled.version || q.retired && r.version == q.compiled.version {
+		return 0, rule.Stale
+	}
+	if q.before != nil {
+		q.takeOver(now)
+	}
+	if r != q.compiled {
+		q.adopt(r, now)
+	}
+	if q.waiters.head != nil {
+		q.advance(now)
+	}
+	passAt, ok := q.passTimeOf(now, n)
+	switch {
+	case !ok:
+		return 0, rule.Block
+	case passAt <= now && q.waiters.head == nil:
+		return passAt, rule.Pass
+	case passAt.Sub(now) > patience:
+		return passAt, rule.Block
+	}
+	return passAt, rule.Wait
+}
+
+// passTimeOf returns when n tokens that come at now can pass, behind all calls that
+// wait; false if they never can.
+func (q *Queue) passTimeOf(now clock.Instant, n int32) (passAt clock.Instant, ok bool) {
+	if q.waiters.head == nil {
+		return q.schedule.next(now, n)
+	}
+	return q.schedule.nextBehind(&q.waiters, now, n)
+}
+
+// advance lets the waiting calls pass whose time has come by now, in order.
+func (q *Queue) advance(now clock.Instant) {
+	for w := q.waiters.head; w != nil && !w.joint && w.reservation.at <= now; w = q.waiters.head {
+		passAt := w.reservation.at
+		w.reservation = q.grant(passAt, passAt, w.tokens)
+		q.finish(w, granted)
+		q.promote(passAt)
+	}
+}
+
+// promote plans when the first call in the queue passes, and wakes it to wait for that.
+func (q *Queue) promote(now clock.Instant) {
+	q.place(now)
+	if q.waiters.head != nil {
+		q.waiters.head.wake()
+	}
+}
+
+// place plans when the first call in the queue passes, which has become the first, or
+// has another call to follow, at the given instant: not earlier than that. A call that
+// can never pass, or would have to wait longer than the rule allows, is refused.
+func (q *Queue) place(now clock.Instant) {
+	for w := q.waiters.head; w != nil; w = q.waiters.head {
+		passAt, ok := q.schedule.next(max(now, w.arrived), w.tokens)
+		if ok && passAt.Sub(w.since) <= q.compiled.rule.MaxWait && (!w.joint || passAt <= w.deadline) {
+			w.reservation = Reservation{at: passAt}
+			q.schedule.delay(max(now, w.arrived), passAt, w.tokens)
+			return
+		}
+		q.finish(w, refused)
+	}
+}
+
+func (q *Queue) adopt(r *Compiled, now clock.Instant) {
+	if q.before != nil {
+		q.takeOver(now)
+	}
+	if r.version <= q.compiled.version {
+		return
+	}
+	q.advance(now)
+	if r.rule.Origin != q.compiled.rule.Origin {
+		q.releaseAll() // it may be no rule for those who wait
+	}
+	q.schedule = q.schedule.adopt(r, now)
+	q.compiled, q.retired = r, false // a rule that was removed may come back
+	if q.log != nil {
+		q.log.reach = max(q.log.reach, r.reach())
+	}
+	if r.rule.Shadow {
+		q.admitAll(now)
+	}
+	q.promote(now)
+}
+
+// admitAll grants all waiting calls their reservations at now, before their time: the
+// rule does not make calls wait any longer.
+func (q *Queue) admitAll(now clock.Instant) {
+	for w := q.waiters.head; w != nil; w = q.waiters.head {
+		passAt, ok := q.schedule.next(now, w.tokens)
+		if !ok {
+			passAt = now
+		}
+		w.reservation = q.grant(now, passAt, w.tokens)
+		q.finish(w, granted)
+	}
+}
+
+// releaseAll takes all calls out of the queue, without reservations.
+func (q *Queue) releaseAll() {
+	for w := q.waiters.head; w != nil; w = q.waiters.head {
+		q.finish(w, released)
+	}
+}
+
+// finish takes a waiter out of the queue, sets its state and wakes it.
+func (q *Queue) finish(w *Waiter, state waiterState) {
+	q.waiters.remove(w)
+	w.state = state
+	w.wake()
+}
