@@ -17,8 +17,9 @@ import (
 //
 // The call counts as failed if the handlers set a status of 500 or above, if they
 // added to c.Errors without setting a 4xx, which blames the client, or if one of
-// them panicked. It does not count as failed if the client had disconnected before.
-// The panic is passed on: use gin.Recovery as usual, before or after this middleware.
+// them panicked. If the client had disconnected before, or if the handlers pass a
+// refusal on, by [nethttp.WriteProblem], [nethttp.MarkRefused] or in c.Errors, it counts
+// neither as failed nor as a success. The panic is passed on: use gin.Recovery as usual, before or after this middleware.
 //
 // A request that passes two such middlewares with the same engine and the same
 // resource is one call. The inner one finds the outer one through c.Writer: wrappers
@@ -71,10 +72,10 @@ func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 	defer func() {
 		switch {
 		case returned:
-			if m.failureOf(c, w, before) != nil {
-				guard.MarkFailed()
-			}
-		case !nethttp.Canceled(w.ctx):
+			nethttp.MarkOutcome(guard, m.options.Failure, c.Writer.Status(), m.cause(c, w, before))
+		case nethttp.Canceled(w.ctx):
+			guard.MarkIgnored()
+		default:
 			guard.MarkFailed()
 		}
 		c.Writer = w.ResponseWriter
@@ -89,6 +90,9 @@ func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 func (m *middleware) refuse(c *gin.Context, err error, origin string) {
 	c.Abort()
 	block, _ := err.(*core.BlockError) //nolint:errorlint // Entry does not wrap it, and errors.As allocates
+	if block != nil {
+		nethttp.MarkRefused(c.Writer) // of the calls further out
+	}
 	switch {
 	case block == nil && m.options.EntryError != nil:
 		m.options.EntryError(c, err)
@@ -102,30 +106,25 @@ func (m *middleware) refuse(c *gin.Context, err error, origin string) {
 	}
 }
 
-// failureOf returns the error for Guard.Fail, nil if the call did not fail. before is
-// the number of c.Errors when it began.
-func (m *middleware) failureOf(c *gin.Context, w *writer, before int) error {
-	var err error
-	status := c.Writer.Status()
+// cause returns why a call ended that counts neither as failed nor as a success, else
+// the error that the handlers added to c.Errors, nil if they added none. before is the
+// number of c.Errors when the call began.
+func (m *middleware) cause(c *gin.Context, w *writer, before int) error {
 	switch {
 	// The error may be newer than the status, and caused by a client that has disconnected since.
-	case w.canceled, status < http.StatusInternalServerError && nethttp.Canceled(w.ctx):
-		err = nethttp.ErrCanceled
+	case w.canceled, c.Writer.Status() < http.StatusInternalServerError && nethttp.Canceled(w.ctx):
+		return nethttp.ErrCanceled
+	case w.refused:
+		return core.ErrBlocked
 	case len(c.Errors) > before:
-		err = c.Errors.Last()
+		return c.Errors.Last()
 	}
-	switch {
-	case !m.options.Failure(status, err):
-		return nil
-	case err != nil:
-		return err
-	}
-	return nethttp.StatusError(status)
+	return nil
 }
 
 // IsFailure is the default of [Options.Failure]: a call failed if the status is
 // 500 or above, or if err is not nil and the status is not a 4xx, unless err is
-// [nethttp.ErrCanceled].
+// [nethttp.ErrCanceled] or the refusal of a call further down, [core.ErrBlocked].
 func IsFailure(status int, err error) bool {
 	clientError := status >= http.StatusBadRequest && status < http.StatusInternalServerError
 	return !clientError && nethttp.IsFailure(status, err)

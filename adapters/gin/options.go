@@ -44,8 +44,10 @@ type Options struct {
 	// Failure returns whether a call that was answered with the status counts as
 	// failed. The error is [nethttp.ErrCanceled] if the client had disconnected
 	// before the status was set, or before the handlers returned if the status is
-	// below 500. Otherwise it is the last that the handlers added to c.Errors, or
-	// nil. A panic always counts, unless the client had disconnected. Defaults to
+	// below 500, and [core.ErrBlocked] if the handlers passed a refusal on, see
+	// [nethttp.MarkRefused]. Otherwise it is the last that the handlers added to
+	// c.Errors, or nil. Calls with one of the first two, or with a refusal in c.Errors,
+	// that did not fail do not count as successes either. A panic always counts, unless the client had disconnected. Defaults to
 	// [IsFailure].
 	Failure func(status int, err error) bool
 

@@ -19,7 +19,11 @@ type writer struct {
 	resource string
 	ctx      context.Context // of the request
 	canceled bool            // the client had disconnected when the status was set
+	refused  bool            // the response passes a refusal on
 }
+
+// PassRefusal notes that the response passes a refusal on, for [nethttp.MarkRefused].
+func (w *writer) PassRefusal() { w.refused = true }
 
 // WriteHeader sets the status.
 func (w *writer) WriteHeader(status int) {

@@ -103,6 +103,6 @@ func (s *clientStream) end(err error) {
 func (s *clientStream) exit(err error) {
 	s.exited.Do(func() {
 		defer s.guard.Exit() // also if Failure panics
-		s.gate.markFailure(&s.guard, s.from, err)
+		s.gate.markOutcome(&s.guard, s.from, err)
 	})
 }

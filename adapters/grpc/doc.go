@@ -30,9 +30,11 @@
 // of a guarded client, can distinguish a refusal of their own engine from an error
 // of the server with errors.As and errors.Is:
 //
-//   - refused by a rule: ResourceExhausted. The details are a QuotaFailure with
-//     the resource as its subject and the rule in its description, unless
-//     Options.HideRules is set, and a RetryInfo, if the rule knows the time.
+//   - refused by a rule: by its reason ResourceExhausted (too many calls in a time),
+//     Unavailable (too many calls at once, or what is called fails) or PermissionDenied.
+//     The details are a RetryInfo, if the rule knows the time, and with
+//     ResourceExhausted a QuotaFailure with the resource as its subject and the rule in
+//     its description, unless Options.HideRules is set.
 //   - the context ended while the call waited: Canceled or DeadlineExceeded.
 //   - the engine is closed: Unavailable.
 //   - the number of tokens made no sense, see [Options.Tokens]: Internal.
@@ -62,6 +64,9 @@
 // context has ended, the status that the caller sees counts, whatever the handler
 // returned: Canceled, which is not a failure, if the caller cancelled the call, and
 // DeadlineExceeded, which is one, if it was under way at its deadline.
+//
+// A call that was cancelled, or that ends with the refusal of a guard further down, is
+// not a success either: a circuit breaker does not count it.
 //
 // A client whose deadline has passed cancels the call, and a server cannot
 // distinguish this from a client that disconnects. Therefore a call that is cancelled

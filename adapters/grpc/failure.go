@@ -8,13 +8,17 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/penstock-go/penstock/core"
 )
 
 // IsFailure returns whether a call that ended with err failed because of the server:
 // with Unknown, DeadlineExceeded, Unimplemented, Internal, Unavailable, DataLoss or a
 // code that gRPC does not define. Codes that blame the caller are not failures, and
 // neither is ResourceExhausted: a server that enforces a quota works correctly. The
-// codes are those that OpenTelemetry uses for the spans of servers.
+// codes are those that OpenTelemetry uses for the spans of servers. A refusal of this
+// process, [core.ErrBlocked], is not a failure whatever its code is, unless that is
+// DeadlineExceeded.
 //
 // If the context of the call has ended, err is that: Canceled if the caller cancelled
 // it before the deadline, else DeadlineExceeded.
@@ -27,8 +31,10 @@ func IsFailure(err error) bool {
 		codes.PermissionDenied, codes.ResourceExhausted, codes.FailedPrecondition, codes.Aborted,
 		codes.OutOfRange, codes.Unauthenticated:
 		return false
-	default:
+	case codes.DeadlineExceeded:
 		return true
+	default:
+		return !errors.Is(err, core.ErrBlocked)
 	}
 }
 

@@ -93,8 +93,10 @@ func TestFailureOptionDecidesWhatIsAFailure(t *testing.T) {
 // recovered are server options that stop panics and keep what they were of.
 func recovered(note func(any)) []any {
 	stop := func(err *error) {
-		note(recover())
-		*err = status.Error(codes.Internal, "recovered")
+		if v := recover(); v != nil {
+			note(v)
+			*err = status.Error(codes.Internal, "recovered")
+		}
 	}
 	return []any{
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {

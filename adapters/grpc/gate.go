@@ -83,19 +83,25 @@ func (g *gate) answer(ctx context.Context, fullMethod string, block *core.BlockE
 func (g *gate) call(from caller, guard *core.Guard, fn func() error) error {
 	failure := errPanicked // unless fn returns
 	defer guard.Exit()     // also if Failure panics
-	defer func() { g.markFailure(guard, from, failure) }()
+	defer func() { g.markOutcome(guard, from, failure) }()
 	err := fn()
 	failure = err
 	return err
 }
 
-// markFailure marks a call as failed if it ended with err and that is a failure.
-func (g *gate) markFailure(guard *core.Guard, from caller, err error) {
+// markOutcome marks how a call ended that ended with err: as failed, or as one that does
+// not count if its caller cancelled it or a guard further down refused it.
+func (g *gate) markOutcome(guard *core.Guard, from caller, err error) {
 	err = g.outcome(from, err)
-	if err == nil {
-		return
-	}
-	if errors.Is(err, errPanicked) && codeOf(err) != codes.Canceled || g.options.Failure(err) {
+	canceled := codeOf(err) == codes.Canceled
+	switch {
+	case err == nil:
+		if g.inbound && from.ctx.Err() != nil {
+			guard.MarkIgnored() // nobody wants the reply any more
+		}
+	case errors.Is(err, errPanicked) && !canceled, g.options.Failure(err):
 		guard.MarkFailed()
+	case canceled, errors.Is(err, core.ErrBlocked):
+		guard.MarkIgnored()
 	}
 }

@@ -45,7 +45,9 @@ type Options struct {
 	// Failure returns whether a call that ended with err, never nil, counts as
 	// failed. If the caller cancelled the call, err has the code Canceled; if it was
 	// under way at its deadline, DeadlineExceeded. A panic always counts, unless the
-	// caller had cancelled the call. Defaults to [IsFailure].
+	// caller had cancelled the call. A call that did not fail does not count as a success
+	// either if the code is Canceled or if err is a refusal, [core.ErrBlocked]. Defaults
+	// to [IsFailure].
 	Failure func(err error) bool
 
 	// MaxPushback is the longest wait after which a refused call may be retried by a

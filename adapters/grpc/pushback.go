@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // pushbackKey is the trailer with which a server tells a client with a retry policy
@@ -16,9 +17,10 @@ import (
 // use it only if the server has not sent headers before.
 const pushbackKey = "grpc-retry-pushback-ms"
 
-// retryAfter returns after what time such a call can pass, if that is known.
+// retryAfter returns after what time such a call can pass, if that is known and the
+// caller may call at all.
 func retryAfter(block *core.BlockError) (after time.Duration, known bool) {
-	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != core.Never
+	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != core.Never && block.Reason != rule.Denied
 }
 
 // pushback returns the trailer of a refused call: not to retry, unless the wait is

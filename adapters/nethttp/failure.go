@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/penstock-go/penstock/core"
 )
 
-var (
-	// ErrPanicked is the failure of a call whose handler panicked, or whose
-	// transport did.
-	ErrPanicked = errors.New("nethttp: the handler panicked")
-
-	// ErrCanceled is passed to [Options.Failure] if the caller had cancelled the
-	// call before it was answered: on a server, if the client had disconnected.
-	ErrCanceled = errors.New("nethttp: the caller cancelled the call")
-)
+// ErrCanceled is passed to [Options.Failure] if the caller had cancelled the
+// call before it was answered: on a server, if the client had disconnected.
+var ErrCanceled = errors.New("nethttp: the caller cancelled the call")
 
 // StatusError is the failure of a call that was answered with that status.
 type StatusError int
@@ -36,9 +32,27 @@ func Failure(status int) error {
 
 // IsFailure is the default of [Options.Failure] and [Transport.Failure]: a call
 // failed if err is not nil or the status is 500 or above, unless err is
-// [ErrCanceled].
+// [ErrCanceled] or the refusal of a call further down, [core.ErrBlocked].
 func IsFailure(status int, err error) bool {
-	return !errors.Is(err, ErrCanceled) && (err != nil || status >= http.StatusInternalServerError)
+	return !isInconclusive(err) && (err != nil || status >= http.StatusInternalServerError)
+}
+
+// isInconclusive returns whether a call that ended with err tells nothing of what was
+// called: its caller had left, or a guard further down refused it.
+func isInconclusive(err error) bool {
+	return errors.Is(err, ErrCanceled) || errors.Is(err, core.ErrBlocked)
+}
+
+// MarkOutcome marks how a call ended: as failed if isFailure says so, as one that does
+// not count, see [core.Guard.MarkIgnored], if it does not and err is [ErrCanceled] or
+// [core.ErrBlocked]. It is for adapters.
+func MarkOutcome(guard *core.Guard, isFailure func(status int, err error) bool, status int, err error) {
+	switch {
+	case isFailure(status, err):
+		guard.MarkFailed()
+	case isInconclusive(err):
+		guard.MarkIgnored()
+	}
 }
 
 // Canceled reports whether ctx was cancelled before its deadline, if it has one: the
@@ -50,15 +64,4 @@ func Canceled(ctx context.Context) bool {
 	}
 	deadline, ok := ctx.Deadline()
 	return !ok || time.Until(deadline) > 0
-}
-
-// failureOf returns the error for Guard.Fail, nil if the call did not fail.
-func failureOf(isFailure func(int, error) bool, status int, err error) error {
-	switch {
-	case !isFailure(status, err):
-		return nil
-	case err != nil:
-		return err
-	}
-	return StatusError(status)
 }

@@ -63,9 +63,10 @@ func (f Fields) SetPassed(header http.Header, engine *core.Engine, resource stri
 	setField(header, limitFieldName, nearestLimit(quotas))
 }
 
-// retryAfter returns after what time such a call can pass, if that is known.
+// retryAfter returns after what time such a call can pass, if that is known and the
+// caller may call at all.
 func retryAfter(block *core.BlockError) (after time.Duration, known bool) {
-	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != core.Never
+	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != core.Never && block.Reason != rule.Denied
 }
 
 // resetOf is retryAfter, 0 if it is not known.

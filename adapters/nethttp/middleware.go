@@ -12,7 +12,9 @@ import (
 // Middleware returns a middleware that makes every request a guarded call of
 // the engine, of [penstock.Default] if that is nil. The call lasts until the
 // handler returns. It counts as failed if the status is 500 or above, or if the
-// handler panics, unless the client had disconnected before. The panic is passed on.
+// handler panics. If the client had disconnected before, or if the handler passes a
+// refusal on, see [MarkRefused], it counts neither as failed nor as a success. The panic
+// is passed on.
 //
 // Put it directly around a [http.ServeMux] or around single handlers that a mux
 // calls, which saves one look-up of the pattern. Around anything else the route is
@@ -105,10 +107,10 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string,
 		switch {
 		case returned:
 			status, err := recorder.answered()
-			if failureOf(h.options.Failure, status, err) != nil {
-				guard.MarkFailed()
-			}
-		case !Canceled(r.Context()):
+			MarkOutcome(guard, h.options.Failure, status, err)
+		case Canceled(r.Context()):
+			guard.MarkIgnored()
+		default:
 			guard.MarkFailed()
 		}
 	}()
@@ -147,6 +149,9 @@ func (m *middleware) warnOfRoutes(r *http.Request, resource string) {
 
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error, origin string) {
 	block := blockOf(err)
+	if block != nil {
+		MarkRefused(w) // of the calls further out
+	}
 	switch {
 	case block == nil && h.options.EntryError != nil:
 		h.options.EntryError(w, r, err)

@@ -45,9 +45,10 @@ type Options struct {
 
 	// Failure returns whether a call that was answered with the status counts as
 	// failed. The error is [ErrCanceled] if the client had disconnected before the
-	// response began, else nil. A panic always counts, unless the client had
-	// disconnected. Defaults to [IsFailure]: 500 or above, unless the client had
-	// disconnected.
+	// response began, [core.ErrBlocked] if the handler passes a refusal on, see
+	// [MarkRefused], else nil. Calls with one of the two that did not fail do not count
+	// as successes either. A panic always counts, unless the client had disconnected.
+	// Defaults to [IsFailure]: 500 or above without an error.
 	Failure func(status int, err error) bool
 
 	// Fields selects the responses with RateLimit fields, and whether refusals

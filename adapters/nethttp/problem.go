@@ -49,12 +49,16 @@ type problem struct {
 //     499, for logs: the client has gone;
 //   - anything else is a mistake of the program, and a 500.
 //
-// The caller sets the header fields, see [Fields.SetRefused]. For refusals that name
+// A refusal that a handler passes on so does not make its own call a failed one, see
+// [MarkRefused]. The caller sets the header fields, see [Fields.SetRefused]. For refusals that name
 // no rule see [FieldsNever] and [Answers].
 func WriteProblem(w http.ResponseWriter, err error) {
 	if errors.Is(err, context.Canceled) {
 		w.WriteHeader(statusClientClosedRequest)
 		return
+	}
+	if errors.Is(err, core.ErrBlocked) {
+		MarkRefused(w)
 	}
 	p := problemOf(err)
 	w.Header().Set("Content-Type", problemType)

@@ -21,6 +21,7 @@ type recorder struct {
 
 	status   int  // 0 until the header is written
 	canceled bool // the client had disconnected by then
+	refused  bool // the response passes a refusal on, see MarkRefused
 }
 
 // guarded is implemented by all the writers below.
@@ -48,6 +49,28 @@ func isGuarded(w http.ResponseWriter, engine *core.Engine, resource string) bool
 		w = wrapped.Unwrap()
 	}
 }
+
+// MarkRefused says that the response passes on the refusal of a call that the handler
+// made: the guarded calls of the request do not count as failed then, whatever the
+// status is. [WriteProblem] and [Answers.WriteRefused] do it by themselves; it is for
+// handlers that answer a refusal in another way. It finds the calls through the
+// ResponseWriter: wrappers in between must have a method Unwrap.
+func MarkRefused(w http.ResponseWriter) {
+	for {
+		if call, ok := w.(interface{ PassRefusal() }); ok {
+			call.PassRefusal()
+		}
+		wrapped, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return
+		}
+		w = wrapped.Unwrap()
+	}
+}
+
+// PassRefusal notes what MarkRefused says. The adapter for gin has writers with this
+// method too.
+func (r *recorder) PassRefusal() { r.refused = true }
 
 // record returns the recorder, and the writer for the handler, which has the same
 // optional interfaces as the original.
@@ -110,11 +133,15 @@ func (r *recorder) written(status int) {
 }
 
 // answered returns the status, which is 200 if the handler has written nothing, and
-// [ErrCanceled] if the client had disconnected before.
+// [ErrCanceled] if the client had disconnected before, or [core.ErrBlocked] if the
+// response passes a refusal on.
 func (r *recorder) answered() (status int, err error) {
 	r.written(http.StatusOK)
-	if r.canceled {
+	switch {
+	case r.canceled:
 		err = ErrCanceled
+	case r.refused:
+		err = core.ErrBlocked
 	}
 	return r.status, err
 }

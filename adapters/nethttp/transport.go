@@ -17,7 +17,8 @@ import (
 //
 // The call lasts until the body of the response was read to its end or closed. It
 // counts as failed if there is no response, if the body cannot be read, or if the
-// status is 500 or above, unless the caller had cancelled it before. The zero value
+// status is 500 or above. If the caller had cancelled it before, or if a guard further
+// down refused it, it counts neither as failed nor as a success. The zero value
 // is ready to use; do not change the fields once it is in use. It is safe for
 // concurrent use if Base is.
 type Transport struct {
@@ -40,7 +41,9 @@ type Transport struct {
 	// Failure returns whether a call counts as failed that was answered with the
 	// status, or 0 without a response. The error is why there was no response or
 	// why its body could not be read, [ErrCanceled] if the caller had cancelled
-	// the call, else nil. A panic of Base always counts. Defaults to [IsFailure].
+	// the call, else nil. A panic of Base always counts. A call that did not fail does
+	// not count as a success either if the error is ErrCanceled or a refusal,
+	// [core.ErrBlocked]. Defaults to [IsFailure].
 	Failure func(status int, err error) bool
 }
 
@@ -96,14 +99,16 @@ type outgoing struct {
 	ctx       context.Context // of the request
 	isFailure func(status int, err error) bool
 	once      sync.Once
-	status    int // 0 until there is a response
+	status    int  // 0 until there is a response
+	failed    bool // by the status
 }
 
 func (o *outgoing) send(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 	panicked := true // the transport, or Failure
 	defer func() {
 		if panicked {
-			o.exit(ErrPanicked)
+			o.guard.MarkFailed()
+			o.guard.Exit()
 		}
 	}()
 	response, err := base.RoundTrip(r)
@@ -111,27 +116,26 @@ func (o *outgoing) send(base http.RoundTripper, r *http.Request) (*http.Response
 		o.end(err)
 	} else {
 		o.status = response.StatusCode
-		if o.failure(nil) != nil {
-			o.guard.MarkFailed()
-		}
+		o.failed = o.isFailure(o.status, o.cause(nil))
 		o.follow(response)
 	}
 	panicked = false
 	return response, err
 }
 
-// failure returns the error for Guard.Fail of a call that ended with err.
-func (o *outgoing) failure(err error) error {
+// cause returns why a call ended that ended with err: [ErrCanceled] if its caller had
+// cancelled it.
+func (o *outgoing) cause(err error) error {
 	if (err != nil || o.status >= http.StatusInternalServerError) && Canceled(o.ctx) {
-		err = ErrCanceled
+		return ErrCanceled
 	}
-	return failureOf(o.isFailure, o.status, err)
+	return err
 }
 
 // follow makes the call last as long as the body of its response.
 func (o *outgoing) follow(response *http.Response) {
 	if response.Body == nil || response.Body == http.NoBody {
-		o.exit(nil)
+		o.end(nil)
 		return
 	}
 	body := &guardedBody{response.Body, o}
@@ -145,22 +149,18 @@ func (o *outgoing) follow(response *http.Response) {
 	response.Body = body
 }
 
-// end ends the call with an error or nil. A failure by its status stays recorded.
+// end ends the call with an error or nil, once: a body may be closed while it is being
+// read.
 func (o *outgoing) end(err error) {
-	if err == nil {
-		o.exit(nil)
-		return
-	}
-	o.exit(o.failure(err))
-}
-
-// exit exits the guard, once: a body may be closed while it is being read.
-func (o *outgoing) exit(failure error) {
 	o.once.Do(func() {
-		if failure != nil {
+		defer o.guard.Exit() // also if Failure panics
+		if o.failed {
 			o.guard.MarkFailed()
+			return
 		}
-		o.guard.Exit()
+		if err = o.cause(err); err != nil {
+			MarkOutcome(&o.guard, o.isFailure, o.status, err)
+		}
 	})
 }
 

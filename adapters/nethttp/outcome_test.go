@@ -1,0 +1,246 @@
+package nethttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// canceled is a context whose caller has left.
+func canceled(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+// serveOnce has the handler of a guarded route answer one request. A panic is caught.
+func serveOnce(ctx context.Context, engine *core.Engine, options nethttp.Options, handler http.HandlerFunc) {
+	defer func() { _ = recover() }()
+	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/orders/7", http.NoBody)
+	guardOrders(engine, options, handler).ServeHTTP(httptest.NewRecorder(), request)
+}
+
+func refusal() error {
+	return &core.BlockError{Resource: "db", Kind: "isolation", Rule: "pool", Reason: rule.Overloaded}
+}
+
+// passRefusalOn answers with a refusal that the handler got.
+func passRefusalOn(w http.ResponseWriter, _ *http.Request) {
+	nethttp.WriteProblem(w, fmt.Errorf("query: %w", refusal()))
+}
+
+func TestOutcomeOfARequestForRules(t *testing.T) {
+	leaves := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
+	for _, test := range []struct {
+		name    string
+		left    bool // the client, before the handler was called
+		handler http.HandlerFunc
+		want    string
+	}{
+		{"answered", false, ok, "ended well"},
+		{"status 404", false, statusHandler(http.StatusNotFound), "ended well"},
+		{"status 500", false, statusHandler(http.StatusInternalServerError), "failed"},
+		{"panic", false, func(http.ResponseWriter, *http.Request) { panic("boom") }, "failed"},
+		{"refusal of a call further down", false, passRefusalOn, "ignored"},
+		{"refusal that is answered otherwise", false, func(w http.ResponseWriter, _ *http.Request) {
+			nethttp.MarkRefused(w)
+			w.WriteHeader(http.StatusBadGateway)
+		}, "ignored"},
+		{"closed engine further down", false, func(w http.ResponseWriter, _ *http.Request) {
+			nethttp.WriteProblem(w, core.ErrClosed)
+		}, "failed"},
+		{"client left, status 500", true, leaves, "ignored"},
+		{"client left, status 200", true, ok, "ignored"},
+		{"client left, panic", true, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "ignored"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := new(probe)
+			ctx := t.Context()
+			if test.left {
+				ctx = canceled(t)
+			}
+			serveOnce(ctx, p.newEngine(t, ""), nethttp.Options{}, test.handler)
+			assert.Equal(t, []string{test.want}, p.outcomes())
+		})
+	}
+}
+
+func TestFailureOptionDecidesAboutRefusalsAndClientsThatLeft(t *testing.T) {
+	p := new(probe)
+	engine := p.newEngine(t, "")
+	var asked []error
+	options := nethttp.Options{Failure: func(_ int, err error) bool {
+		asked = append(asked, err)
+		return true
+	}}
+	serveOnce(t.Context(), engine, options, passRefusalOn)
+	serveOnce(canceled(t), engine, options, ok)
+	assert.Equal(t, []error{core.ErrBlocked, nethttp.ErrCanceled}, asked)
+	assert.Equal(t, []string{"failed", "failed"}, p.outcomes())
+}
+
+func TestRefusalByAnInnerMiddlewareIsIgnoredByTheOuterOne(t *testing.T) {
+	for name, blocked := range map[string]func(http.ResponseWriter, *http.Request, *core.BlockError){
+		"default answer": nil,
+		"answer of its own": func(w http.ResponseWriter, _ *http.Request, _ *core.BlockError) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outer, inner := new(probe), &probe{reason: rule.Overloaded, refuses: time.Second}
+			handler := nethttp.Middleware(inner.newEngine(t, ""), nethttp.Options{Blocked: blocked})(http.HandlerFunc(ok))
+			serveOnce(t.Context(), outer.newEngine(t, ""), nethttp.Options{}, handler.ServeHTTP)
+			assert.Equal(t, []string{"ignored"}, outer.outcomes())
+		})
+	}
+}
+
+func TestOutcomeOfAnOutgoingCallForRules(t *testing.T) {
+	cut := io.NopCloser(io.MultiReader(strings.NewReader("so"), failingReader{}))
+	for _, test := range []struct {
+		name   string
+		left   bool // the caller, before the call ended
+		status int
+		body   io.ReadCloser
+		err    error
+		want   string
+	}{
+		{"answered", false, 200, http.NoBody, nil, "ended well"},
+		{"status 429", false, 429, http.NoBody, nil, "ended well"},
+		{"status 503", false, 503, http.NoBody, nil, "failed"},
+		{"no response", false, 0, nil, errors.New("connection refused"), "failed"},
+		{"body that breaks off", false, 200, cut, nil, "failed"},
+		{"deadline", false, 0, nil, context.DeadlineExceeded, "failed"},
+		{"refused by a transport further in", false, 0, nil, fmt.Errorf("retry: %w", refusal()), "ignored"},
+		{"cancelled without a response", true, 0, nil, context.Canceled, "ignored"},
+		{"cancelled with a status 500", true, 500, http.NoBody, nil, "ignored"},
+		{"cancelled while the body is read", true, 200, cut, nil, "ignored"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := new(probe)
+			transport := &nethttp.Transport{Engine: p.newEngine(t, ""), Base: roundTrip(func(*http.Request) (*http.Response, error) {
+				if test.err != nil {
+					return nil, test.err
+				}
+				return &http.Response{StatusCode: test.status, Body: test.body}, nil
+			})}
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			request := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://host/", http.NoBody)
+			transport.Base = leaving(transport.Base, test.left, leave)
+			if response, err := transport.RoundTrip(request); err == nil {
+				_, _ = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+			assert.Equal(t, []string{test.want}, p.outcomes())
+		})
+	}
+}
+
+// leaving returns a transport whose caller leaves when the call was sent, if it does.
+func leaving(base http.RoundTripper, leaves bool, leave func()) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		if leaves {
+			leave()
+		}
+		return base.RoundTrip(r)
+	})
+}
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, errors.New("connection reset") }
+
+func TestFailureByItsStatusStaysOneWhenTheCallerLeavesLater(t *testing.T) {
+	p := new(probe)
+	ctx, leave := context.WithCancel(t.Context())
+	transport := &nethttp.Transport{Engine: p.newEngine(t, ""), Base: roundTrip(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusInternalServerError, Body: io.NopCloser(failingReader{})}, nil
+	})}
+	response, err := transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "http://host/", http.NoBody))
+	require.NoError(t, err)
+	leave()
+	_, err = io.ReadAll(response.Body)
+	require.Error(t, err)
+	require.NoError(t, response.Body.Close())
+	assert.Equal(t, []string{"failed"}, p.outcomes())
+}
+
+// loadBreaker puts a breaker before all calls that opens at the first failure.
+func loadBreaker(t *testing.T, engine *core.Engine) {
+	t.Helper()
+	require.NoError(t, engine.Load(rules.Set{Breaker: []breaker.Rule{{
+		Name: "b", Match: "*", Shared: true, Strategy: breaker.ErrorCount, Threshold: 1, OpenFor: time.Second, Probes: 1,
+	}}}))
+}
+
+// stateOf returns the state of the breaker of [loadBreaker].
+func stateOf(t *testing.T, engine *core.Engine) string {
+	t.Helper()
+	explained := engine.Explain(orders)
+	require.Len(t, explained, 1)
+	return explained[0].State
+}
+
+func TestCallsThatClientsLeaveNeitherOpenNorCloseABreaker(t *testing.T) {
+	engine, virtual := newEngine(t, core.Config{})
+	loadBreaker(t, engine)
+	inconclusive := func() {
+		serveOnce(canceled(t), engine, nethttp.Options{}, statusHandler(http.StatusInternalServerError))
+		serveOnce(canceled(t), engine, nethttp.Options{}, ok)
+		serveOnce(t.Context(), engine, nethttp.Options{}, passRefusalOn)
+	}
+	inconclusive()
+	require.Equal(t, breaker.Closed, stateOf(t, engine))
+	serveOnce(t.Context(), engine, nethttp.Options{}, statusHandler(http.StatusInternalServerError))
+	require.Equal(t, breaker.Open, stateOf(t, engine))
+	virtual.Advance(time.Second)
+	inconclusive() // probes
+	require.Equal(t, breaker.HalfOpen, stateOf(t, engine))
+	serveOnce(t.Context(), engine, nethttp.Options{}, ok)
+	assert.Equal(t, breaker.Closed, stateOf(t, engine))
+}
+
+func TestOutgoingCallsThatAreCancelledNeitherOpenNorCloseABreaker(t *testing.T) {
+	engine, virtual := newEngine(t, core.Config{})
+	loadBreaker(t, engine)
+	send := func(status int, left bool) {
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		transport := &nethttp.Transport{Engine: engine, Base: leaving(roundTrip(func(r *http.Request) (*http.Response, error) {
+			if err := r.Context().Err(); err != nil {
+				return nil, err
+			}
+			return &http.Response{StatusCode: status, Body: http.NoBody}, nil
+		}), left, leave)}
+		if response, err := transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "http://host/", http.NoBody)); err == nil {
+			response.Body.Close()
+		}
+	}
+	send(0, true)
+	require.Equal(t, breaker.Closed, stateOf(t, engine))
+	send(http.StatusInternalServerError, false)
+	require.Equal(t, breaker.Open, stateOf(t, engine))
+	virtual.Advance(time.Second)
+	send(0, true)
+	send(0, true)
+	require.Equal(t, breaker.HalfOpen, stateOf(t, engine))
+	send(http.StatusOK, false)
+	assert.Equal(t, breaker.Closed, stateOf(t, engine))
+}
