@@ -105,7 +105,7 @@ func validate(r Rule) []rule.Fault {
 		f.Add("strategy", "is %q: must be %q, %q or %q", r.Strategy, SlowRatio, ErrorRatio, ErrorCount)
 	}
 	validateDuration(&f, "window", r.Window, MinWindow)
-	if r.Window%Buckets != 0 {
+	if rule.Within(r.Window, MinWindow, MaxDuration) && r.Window%Buckets != 0 {
 		f.Add("window", "is %v: must be a multiple of %v, for it has %d equal buckets", r.Window, time.Duration(Buckets), Buckets)
 	}
 	validateNumber(&f, "minCalls", r.MinCalls, MaxCalls)

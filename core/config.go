@@ -78,8 +78,8 @@ type Observer struct {
 	// Swapped is called after another set of rules was put in force.
 	Swapped func(swap Swap)
 
-	// Rejected is called when a document, or a source as a whole, could not be
-	// applied; what was in force of it stays.
+	// Rejected is called when a document, a source as a whole, or what an owner has
+	// loaded could not be applied, or not all of it; what was in force of it stays.
 	Rejected func(rejection Rejection)
 }
 
@@ -92,7 +92,9 @@ type Swap struct {
 	Took                    time.Duration // to compile and to put in force
 }
 
-// Rejection tells of a document that was not applied, or not all of it.
+// Rejection tells of a document that was not applied, or not all of it. It also tells of
+// rules from code that are not in force because another owner has their names, see
+// [Engine.LoadAs]: Source is "code" then, and Document the owner.
 type Rejection struct {
 	Source   string
 	Document string // "" for a change that was held back as a whole, see Config.MaxRemoval, or a source that panicked

@@ -224,7 +224,10 @@ func (j *journal) swapLine() line {
 
 func (r *rejections) line() line {
 	message := "penstock: rule document rejected, what was in force of it stays"
-	if r.pending.Document == "" {
+	switch {
+	case r.pending.Source == ruleset.SourceCode:
+		message = "penstock: rules from code wait, other owners have their names"
+	case r.pending.Document == "":
 		message = "penstock: change of a source held back, its rules in force stay"
 	}
 	l := line{level: slog.LevelError, message: message, attrs: []slog.Attr{

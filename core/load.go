@@ -55,7 +55,9 @@ func (e *Engine) Load(set rules.Set) error { return e.LoadAs("", set) }
 // LoadAs is [Engine.Load] for one of several owners of rules in the code, such as a
 // library: it takes the place of what the same owner has loaded before, and leaves that
 // of others alone. An empty set takes the owner's rules out. When two owners have a
-// rule of the same kind and name, that of the first by name is in force.
+// rule of the same kind and name, that of the first by name is in force. The other
+// waits until that is gone, which is logged as an error and reported to
+// [Observer.Rejected]; LoadAs returns nil. Give rules names that begin with the owner's.
 func (e *Engine) LoadAs(owner string, set rules.Set) error {
 	outcome, err := e.load(owner, set)
 	e.report(outcome)

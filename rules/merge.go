@@ -51,7 +51,7 @@ func Clash(set Set, key Key, index int, by string) Problem {
 	return problem
 }
 
-// Clashes says which names of a set, which is complete, other rules have: [Problems]
+// Clashes says which names of a set other rules have: [Problems]
 // like those of [Merge], nil if there are none. By describes the other rule that has
 // a key, such as "the rule at b.yaml:3:5", and returns "" if there is none. What it
 // costs does not depend on how many other rules there are.
@@ -59,8 +59,9 @@ func (t *Table) Clashes(set Set, by func(Key) string) error {
 	var problems Problems
 	for _, l := range t.of(set).lists {
 		for i, r := range l.all(set) {
-			if other := by(r.Key()); other != "" {
-				problems = append(problems, Clash(set, r.Key(), i, other))
+			key := r.WithDefaults().Key()
+			if other := by(key); other != "" {
+				problems = append(problems, Clash(set, key, i, other))
 			}
 		}
 	}

@@ -175,6 +175,7 @@ func (r *reader) judge() {
 		switch {
 		case !present && f.Missing != "":
 			r.judged(f.Path, f.Missing)
+			r.unsound[f.Path] = true // nothing more is said of its value
 		case present && !given.SameField(f.Path, r.rule):
 			r.judged(f.Path, fmt.Sprintf("is %v: leave the field out for the default, %v",
 				given.Get(f.Path), r.rule.Get(f.Path)))

@@ -278,13 +278,6 @@ func (o *oracle) queuesOf(call *oracleCall) (queues []*oracleQueue) {
 			queues = append(queues, o.queue(rule, call.resource))
 		}
 	}
-	slices.SortFunc(queues, func(a, b *oracleQueue) int {
-		return cmp.Or(
-			cmp.Compare(breadth(a.rule), breadth(b.rule)),
-			cmp.Compare(len(b.rule.Match), len(a.rule.Match)),
-			cmp.Compare(a.rule.Name, b.rule.Name),
-		)
-	})
 	return queues
 }
 
@@ -376,7 +369,13 @@ func (o *oracle) applying(call offer) (rules []flow.Rule) {
 			rules = append(rules, rule)
 		}
 	}
-	slices.SortStableFunc(rules, func(a, b flow.Rule) int { return cmp.Compare(breadth(a), breadth(b)) })
+	slices.SortFunc(rules, func(a, b flow.Rule) int {
+		return cmp.Or(
+			cmp.Compare(breadth(a), breadth(b)),
+			cmp.Compare(len(b.Match), len(a.Match)),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
 	return rules
 }
 

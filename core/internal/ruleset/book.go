@@ -126,7 +126,7 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 		return Outcome{}, err
 	}
 	e := b.begin()
-	e.origin = Origin{Source: "code", Rules: g.given.Len()}
+	e.origin = Origin{Source: SourceCode, Rules: g.given.Len()}
 	b.config.Table.Assign(&g.given, set)
 	e.replace(g, gone, come)
 	b.owners[owner] = g
@@ -208,23 +208,28 @@ func (b *Book) conflict(d *document) error {
 		return nil
 	}
 	if d.conflict == nil || d.conflictAt != b.edits {
-		d.conflict, d.conflictAt = b.describeConflict(d), b.edits
+		d.conflict, d.conflictAt = b.describeConflict(&d.group), b.edits
 	}
 	return d.conflict
 }
 
-func (b *Book) describeConflict(d *document) error {
-	return b.config.Table.Clashes(d.group.given, func(key rule.Key) (by string) {
+// describeConflict says which rules of a group are not in force.
+func (b *Book) describeConflict(g *group) error {
+	return b.config.Table.Clashes(g.given, func(key rule.Key) (by string) {
 		holder := b.active[key].group
-		switch {
-		case holder == nil || holder == &d.group:
+		if holder == nil || holder == g {
 			return ""
+		}
+		at := b.config.Table.Whereabouts(holder.given, key)
+		switch {
+		case g.document == nil:
+			return fmt.Sprintf("%s%s, which comes first: this one%s waits until that is gone", at, ofOwner(holder.owner), ofOwner(g.owner))
 		case holder.document == nil:
 			return fmt.Sprintf("%s%s, which comes before documents: this one, of source %q, waits until that is gone",
-				b.config.Table.Whereabouts(holder.given, key), ofOwner(holder.owner), d.source.name)
+				at, ofOwner(holder.owner), g.document.source.name)
 		}
 		return fmt.Sprintf("%s of source %q, which comes first: this one, of source %q, waits until that is gone",
-			b.config.Table.Whereabouts(holder.given, key), holder.document.source.name, d.source.name)
+			at, holder.document.source.name, g.document.source.name)
 	})
 }
 

@@ -23,16 +23,19 @@ type Change struct {
 
 // Origin says what brought about a change.
 type Origin struct {
-	Source    string   // "code" for rules from code
+	Source    string   // [SourceCode] for rules from code
 	Documents []string // that have changed, with their revisions
 	Rules     int      // that the source, or the owner, had before
 }
 
-// DocumentKey identifies a document.
+// SourceCode stands for the code where the name of a source is expected.
+const SourceCode = "code"
+
+// DocumentKey identifies a document, or an owner of rules from code.
 type DocumentKey struct{ Source, Document string }
 
-// Rejection says that a document was not applied, or not all of it. Document is "" for
-// a change of a source that was held back as a whole.
+// Rejection says that a document, or what an owner loaded, was not applied, or not all
+// of it. Document is "" for a change of a source that was held back as a whole.
 type Rejection struct {
 	DocumentKey
 	Revision int64
@@ -47,7 +50,9 @@ type edit struct {
 	touched []rule.Key // whose rules may change, in the order in which they were found
 	before  map[rule.Key]standing
 
-	displaced map[*document]struct{} // of which a rule now waits that did not, or was not there
+	// Of these a rule now waits that did not, or was not there.
+	displaced       map[*document]struct{}
+	displacedOwners []*group
 }
 
 // standing is who had a key before the edit.
@@ -117,8 +122,12 @@ func (e *edit) finish() Outcome {
 		}
 		for _, c := range e.book.waiting[key] {
 			c.group.waiting++
-			if c.group.document != nil && !slices.Contains(was.waiting, c.group) {
+			switch {
+			case slices.Contains(was.waiting, c.group):
+			case c.group.document != nil:
 				e.displaced[c.group.document] = struct{}{}
+			case !slices.Contains(e.displacedOwners, c.group):
+				e.displacedOwners = append(e.displacedOwners, c.group)
 			}
 		}
 	}

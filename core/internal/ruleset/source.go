@@ -238,8 +238,12 @@ func (e *edit) report(d *document, o *Outcome) {
 	o.Rejections = append(o.Rejections, Rejection{d.key(), d.held.revision, why})
 }
 
-// reportDisplaced reports the documents of which a rule waits now that did not before.
+// reportDisplaced reports the owners and documents of which a rule waits now that did
+// not before.
 func (e *edit) reportDisplaced(o *Outcome) {
+	for _, g := range slices.SortedFunc(slices.Values(e.displacedOwners), (*group).compare) {
+		o.Rejections = append(o.Rejections, Rejection{DocumentKey{SourceCode, g.owner}, 0, e.book.describeConflict(g)})
+	}
 	for _, d := range sortedDocuments(maps.Keys(e.displaced)) {
 		e.report(d, o)
 	}

@@ -2,10 +2,14 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -44,7 +48,7 @@ func (r *reader) stateWant(n *yaml.Node) stateWant {
 	found := r.mapping(n, "a change of state",
 		field{"at", func(n *yaml.Node) { w.at = r.want(n, "at", seconds()) }},
 		field{"rule", func(n *yaml.Node) { w.rule = r.text(n, "rule") }},
-		field{"to", func(n *yaml.Node) { w.to = r.text(n, "to") }},
+		field{"to", func(n *yaml.Node) { w.to = r.state(n) }},
 	)
 	for _, required := range []struct{ field, advice string }{
 		{"rule", "name the rule whose state changes"},
@@ -55,6 +59,23 @@ func (r *reader) stateWant(n *yaml.Node) stateWant {
 		}
 	}
 	return w
+}
+
+// state reads the name of a state that a kind of rule has.
+func (r *reader) state(n *yaml.Node) string {
+	state := r.text(n, "to")
+	var known []string
+	for _, kind := range rules.NewTable().Definitions() {
+		known = append(known, kind.States()...)
+	}
+	if meant := rule.Nearest(state, known); isScalar(n) && !slices.Contains(known, state) {
+		advice := "must be " + strings.Join(known, ", ")
+		if meant != "" {
+			advice = "did you mean " + wording.Quote(meant) + "?"
+		}
+		r.fail(placeOf(n), "to", "is %s: %s", describe(n), advice)
+	}
+	return state
 }
 
 func compareStates(expected []stateWant, open bool, o observation) *Failure {

@@ -70,3 +70,13 @@ func TestExpectedStatesAreComparedInOrder(t *testing.T) {
 		assert.Equal(t, "are not as expected", failure.Message)
 	}
 }
+
+func TestUnknownStateIsAMistake(t *testing.T) {
+	t.Parallel()
+	r, root := open("d", []byte("x: [{rule: a, to: opened}, {rule: a, to: broken}, {rule: a, to: [open]}]"))
+	require.NotNil(t, root)
+	r.expectStates(root.Content[1])
+	assert.EqualError(t, r.err(), "rules: d:1:19: to is \"opened\": did you mean \"open\"?\n"+
+		"rules: d:1:42: to is \"broken\": must be closed, open, halfOpen\n"+
+		"rules: d:1:65: to is a list: must be text")
+}
