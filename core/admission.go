@@ -223,11 +223,7 @@ func (a *admission) guard(opts []Option) (g Guard) {
 	for i := range c.steps {
 		tickets[i] = a.held.list[a.held.indexOf(c.steps[i].first)].ticket
 	}
-	if c.followed {
-		g = c.followUp(a.resource, &a.call, opts, tickets)
-	} else {
-		g = newGuard(a.resource, a.call.Now, a.call.Tokens, &c.extras)
-	}
+	g = c.guardOf(a.resource, &a.call, opts, tickets)
 	queued := a.rates.Granted(a.call.Now)
 	switch {
 	case queued == a.call.Now:
