@@ -140,16 +140,14 @@ func (s *step) ask(call *rule.Call, opts []Option) (rule.Ticket, rule.Decision) 
 	if s.attribute == "" {
 		return s.limiter.Acquire(*call)
 	}
-	return s.askWithAttribute(*call, opts)
-}
-
-func (s *step) askWithAttribute(call rule.Call, opts []Option) (rule.Ticket, rule.Decision) {
-	call.Attribute = attributeOf(opts, s.attribute)
-	return s.limiter.Acquire(call)
+	return s.limiter.Acquire(s.callOf(*call, opts))
 }
 
 // retryAfter returns how long the limiter has such a call wait.
 func (s *step) retryAfter(call *rule.Call, opts []Option) time.Duration {
+	if s.attribute == "" {
+		return s.limiter.RetryAfter(*call)
+	}
 	return s.limiter.RetryAfter(s.callOf(*call, opts))
 }
 

@@ -101,7 +101,8 @@ func (r *resource) enterSteps(
 		tickets = make([]rule.Ticket, len(c.steps))
 	}
 	tickets = tickets[:len(c.steps)]
-	call := callOf(now, tokens, opts)
+	var call rule.Call
+	setCall(&call, now, tokens, opts)
 	which, decision := c.acquire(&call, opts, tickets)
 	switch {
 	case decision != rule.Pass:
@@ -167,7 +168,8 @@ func (c *chain) guard(r *resource, now clock.Instant, tokens int32, opts []Optio
 	if !c.followed {
 		return newGuard(r, now, tokens, &c.extras)
 	}
-	call := callOf(now, tokens, opts)
+	var call rule.Call
+	setCall(&call, now, tokens, opts)
 	return c.guardOf(r, &call, opts, nil)
 }
 
