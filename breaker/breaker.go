@@ -102,7 +102,7 @@ func (b *breaker) count(t rule.Ticket, e rule.Exit) bool {
 	for {
 		// This has to be read first: if anything below changes after it, the swap fails.
 		recent := w.recent.Load()
-		if b.state.Load() != uint64(t) || recent&frozen != 0 {
+		if !isClosedSince(t, b.present()) || recent&frozen != 0 {
 			return false
 		}
 		l := b.current.Load()

@@ -27,7 +27,7 @@ func (b *breaker) probe(now clock.Instant) (rule.Ticket, rule.Decision) {
 
 // endProbe frees the place of a probe, and closes or opens the breaker if that decides.
 func (b *breaker) endProbe(t rule.Ticket, now clock.Instant, o outcome) {
-	b.probes[t&codeMask-1] = noProbe
+	b.probes[placeOf(t)] = noProbe
 	b.underWay--
 	b.lastProbe = max(b.lastProbe, now)
 	switch o {

@@ -50,7 +50,7 @@ func (r *resource) admit(ctx context.Context, name string, now clock.Instant, to
 		ctx = context.Background()
 	}
 	var a admission
-	a.begin(r, name, callOf(now, tokens, opts), opts)
+	a.begin(r, name, now, tokens, opts)
 	defer a.end()
 	for {
 		after, err := a.proceed(ctx, opts)
@@ -68,9 +68,10 @@ func (r *resource) admit(ctx context.Context, name string, now clock.Instant, to
 	}
 }
 
-func (a *admission) begin(r *resource, name string, call rule.Call, opts []Option) {
-	a.resource, a.name, a.call, a.noWait = r, name, call, isNoWait(opts)
-	a.rates = rateAdmission{Tokens: call.Tokens, NoWait: a.noWait}
+func (a *admission) begin(r *resource, name string, now clock.Instant, tokens int32, opts []Option) {
+	a.resource, a.name, a.noWait = r, name, isNoWait(opts)
+	setCall(&a.call, now, tokens, opts)
+	a.rates = rateAdmission{Tokens: tokens, NoWait: a.noWait}
 }
 
 // proceed goes on with the call at call.Now until it has passed, is refused, or has to
@@ -223,11 +224,7 @@ func (a *admission) guard(opts []Option) (g Guard) {
 	for i := range c.steps {
 		tickets[i] = a.held.list[a.held.indexOf(c.steps[i].first)].ticket
 	}
-	if c.followed {
-		g = c.followUp(a.resource, &a.call, opts, tickets)
-	} else {
-		g = newGuard(a.resource, a.call.Now, a.call.Tokens, &c.extras)
-	}
+	g = c.guardOf(a.resource, &a.call, opts, tickets)
 	queued := a.rates.Granted(a.call.Now)
 	switch {
 	case queued == a.call.Now:

@@ -26,7 +26,7 @@ func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts 
 	a := &Arrival{ctx: ctx, opts: slices.Clone(opts)}
 	tokens, err := tokensOf(opts)
 	a.err, a.done = err, err != nil
-	a.admission.begin(e.resources.get(resource), resource, callOf(e.clock.Now(), tokens, a.opts), a.opts)
+	a.admission.begin(e.resources.get(resource), resource, e.clock.Now(), tokens, a.opts)
 	a.admission.wait.wake = wake
 	return a
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -17,14 +18,14 @@ import (
 // A chain never changes. The zero value lets all calls pass.
 type chain struct {
 	extended bool // there are steps, or flow rules that calls can wait for
-	followed bool // something follows on a pass: shadow rules, or counters, or a record
+	followed bool // something follows on a pass: shadow rules, or counters
 
 	rates    flow.Chain
 	refusals []*refusals // of the flow rules, by their index
 	steps    []step
 	shadows  []step
 	counters []rule.PassCounter // of rules on other resources that count the passes
-	recorded bool               // guards need a record
+	tickets  bool               // steps need their tickets when the call ends, or is settled
 
 	extras guardExtras // of guards that need no others
 }
@@ -95,11 +96,10 @@ func (c *chain) add(members []rateMember, entry *plannedEntry, wide bool) []rate
 func (c *chain) finish(members []rateMember) {
 	c.rates = flow.NewChain(members)
 	c.extended = len(c.steps) > 0 || c.rates.CanWait()
-	c.recorded = len(c.shadows) > 0
+	c.followed = len(c.shadows) > 0 || len(c.counters) > 0
 	for i := range c.steps {
-		c.recorded = c.recorded || c.steps[i].finisher != nil || c.steps[i].settler != nil
+		c.tickets = c.tickets || c.steps[i].finisher != nil || c.steps[i].settler != nil
 	}
-	c.followed = c.recorded || len(c.counters) > 0
 	c.extras.chain = c
 }
 
@@ -140,16 +140,14 @@ func (s *step) ask(call *rule.Call, opts []Option) (rule.Ticket, rule.Decision) 
 	if s.attribute == "" {
 		return s.limiter.Acquire(*call)
 	}
-	return s.askWithAttribute(*call, opts)
-}
-
-func (s *step) askWithAttribute(call rule.Call, opts []Option) (rule.Ticket, rule.Decision) {
-	call.Attribute = attributeOf(opts, s.attribute)
-	return s.limiter.Acquire(call)
+	return s.limiter.Acquire(s.callOf(*call, opts))
 }
 
 // retryAfter returns how long the limiter has such a call wait.
 func (s *step) retryAfter(call *rule.Call, opts []Option) time.Duration {
+	if s.attribute == "" {
+		return s.limiter.RetryAfter(*call)
+	}
 	return s.limiter.RetryAfter(s.callOf(*call, opts))
 }
 
@@ -235,13 +233,14 @@ func (c *chain) settle(g *Guard, now clock.Instant, tokens int32) {
 		queued = g.start
 	}
 	c.rates.Settle(now, g.start, queued, tokens)
-	record := g.extras.record
-	if record == nil {
+	if record := g.extras.record; record != nil {
+		record.settle(c, now, g.start, tokens)
 		return
 	}
-	for i := range len(c.steps) + len(c.shadows) {
-		if s, slot := c.slotStep(i), record.slot(i); s.settler != nil && slot.held {
-			s.settler.Settle(now, g.start, slot.ticket, tokens)
+	word := atomic.LoadUint32(&g.state.word)
+	for i := range c.steps {
+		if s := &c.steps[i]; s.settler != nil {
+			s.settler.Settle(now, g.start, carriedTicket(word, i), tokens)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		switch which, decision := c.rates.Take(now, tokens); decision {
 		case rule.Pass:
 			if r.pass(now) {
-				return c.guard(r, now, tokens, opts, nil), nil
+				return c.guard(r, now, tokens, opts), nil
 			}
 			c.rates.GiveBack(now, tokens)
 		case rule.Block:
@@ -62,7 +62,7 @@ func (r *resource) enterQueue(
 	switch decision {
 	case rule.Pass:
 		if r.pass(now) {
-			return c.guard(r, now, tokens, opts, nil), nil
+			return c.guard(r, now, tokens, opts), nil
 		}
 		c.rates.GiveBackAll(now, tokens, ticket, nil)
 	case rule.Block:
@@ -81,7 +81,7 @@ func (r *resource) enterQueues(
 	switch decision {
 	case rule.Pass:
 		if r.pass(now) {
-			return c.guard(r, now, tokens, opts, nil), nil
+			return c.guard(r, now, tokens, opts), nil
 		}
 		c.rates.GiveBackAll(now, tokens, ticket, &reserved)
 	case rule.Block:
@@ -100,19 +100,34 @@ func (r *resource) enterSteps(
 	if len(c.steps) > len(tickets) {
 		tickets = make([]rule.Ticket, len(c.steps))
 	}
-	call := callOf(now, tokens, opts)
+	tickets = tickets[:len(c.steps)]
+	var call rule.Call
+	setCall(&call, now, tokens, opts)
 	which, decision := c.acquire(&call, opts, tickets)
 	switch {
-	case decision == rule.Pass:
+	case decision != rule.Pass:
+		return r.stopAtStep(ctx, name, &call, opts, c, which, decision)
+	case c.rates.Len() > 0:
 		return r.enterRates(ctx, name, &call, opts, c, tickets)
-	case decision == rule.Block, decision == rule.Wait && isNoWait(opts):
-		rateWait := time.Duration(0)
-		if c.rates.Len() > 0 {
-			rateWait = c.rates.RetryAfter(-1, now, tokens, r.engine.patience(ctx, isNoWait(opts)))
-		}
-		return Guard{}, r.block(now, c.refuseByStep(which, rateWait, &call, opts, nil))
+	case r.pass(now):
+		return c.guardOf(r, &call, opts, tickets), nil
 	}
+	c.giveBack(len(tickets), now, tokens, tickets)
 	return r.admit(ctx, name, now, tokens, opts)
+}
+
+// stopAtStep ends the way of a call that a step did not let pass.
+func (r *resource) stopAtStep(
+	ctx context.Context, name string, call *rule.Call, opts []Option, c *chain, which int, decision rule.Decision,
+) (Guard, error) {
+	if decision == rule.Stale || decision == rule.Wait && !isNoWait(opts) {
+		return r.admit(ctx, name, call.Now, call.Tokens, opts)
+	}
+	rateWait := time.Duration(0)
+	if c.rates.Len() > 0 {
+		rateWait = c.rates.RetryAfter(-1, call.Now, call.Tokens, r.engine.patience(ctx, isNoWait(opts)))
+	}
+	return Guard{}, r.block(call.Now, c.refuseByStep(which, rateWait, call, opts, nil))
 }
 
 // enterRates goes on with a call that all steps have let pass.
@@ -123,8 +138,6 @@ func (r *resource) enterRates(
 	var which int
 	decision := rule.Wait
 	switch {
-	case c.rates.Len() == 0:
-		decision = rule.Pass
 	case !c.rates.CanWait():
 		which, decision = c.rates.Take(call.Now, call.Tokens)
 	case c.rates.HasOneQueue():
@@ -132,15 +145,12 @@ func (r *resource) enterRates(
 	}
 	if decision == rule.Pass {
 		if r.pass(call.Now) {
-			if c.followed {
-				return c.followUp(r, call, opts, tickets), nil
-			}
-			return newGuard(r, call.Now, call.Tokens, &c.extras), nil
+			return c.guardOf(r, call, opts, tickets), nil
 		}
 		c.rates.GiveBackAll(call.Now, call.Tokens, ticket, nil)
 		decision = rule.Stale
 	}
-	c.giveBack(len(c.steps), call.Now, call.Tokens, tickets)
+	c.giveBack(len(tickets), call.Now, call.Tokens, tickets)
 	if decision != rule.Block {
 		return r.admit(ctx, name, call.Now, call.Tokens, opts)
 	}
@@ -153,25 +163,38 @@ func (r *resource) enterRates(
 	return Guard{}, r.block(call.Now, c.refuseByRate(which, wait, call, opts, nil))
 }
 
-// guard returns the guard of a call that has passed at now, with the tickets of the
-// steps.
-func (c *chain) guard(r *resource, now clock.Instant, tokens int32, opts []Option, tickets []rule.Ticket) Guard {
+// guard returns the guard of a call that has passed at now a chain without steps.
+func (c *chain) guard(r *resource, now clock.Instant, tokens int32, opts []Option) Guard {
 	if !c.followed {
 		return newGuard(r, now, tokens, &c.extras)
 	}
-	call := callOf(now, tokens, opts)
-	return c.followUp(r, &call, opts, tickets)
+	var call rule.Call
+	setCall(&call, now, tokens, opts)
+	return c.guardOf(r, &call, opts, nil)
 }
 
-// followUp has rules on other resources count a call that has passed, and shadow rules
-// say what they would have done: each as if it were the only one.
-func (c *chain) followUp(r *resource, call *rule.Call, opts []Option, tickets []rule.Ticket) (g Guard) {
-	for _, counter := range c.counters {
-		counter.CountPass(call.Now, call.Tokens)
+// guardOf returns the guard of a call that has passed, with the tickets of the steps.
+func (c *chain) guardOf(r *resource, call *rule.Call, opts []Option, tickets []rule.Ticket) (g Guard) {
+	if c.followed {
+		for _, counter := range c.counters {
+			counter.CountPass(call.Now, call.Tokens)
+		}
 	}
-	if !c.recorded {
-		return newGuard(r, call.Now, call.Tokens, &c.extras)
+	word := uint32(0)
+	if c.tickets {
+		word = carry(tickets)
 	}
+	if word == notCarried || len(c.shadows) > 0 {
+		return c.recordedGuard(r, call, opts, tickets)
+	}
+	g = newGuard(r, call.Now, call.Tokens, &c.extras)
+	g.state.word = word
+	return
+}
+
+// recordedGuard returns the guard with a record of the tickets, and has shadow rules say
+// what they would have done: each as if it were the only one.
+func (c *chain) recordedGuard(r *resource, call *rule.Call, opts []Option, tickets []rule.Ticket) (g Guard) {
 	record := r.engine.newRecord(c)
 	for i := range c.steps {
 		*record.slot(i) = ticketSlot{tickets[i], true}

@@ -25,7 +25,7 @@ type Guard struct {
 // guardState is one word of a guard.
 type guardState struct {
 	_      noCopy
-	word   uint32 // a state and, of a guard with a record, hasRecord and the record's generation; atomic
+	word   uint32 // a state, and where the tickets of the call are; atomic
 	tokens int32  // that the call is charged with
 }
 
@@ -43,9 +43,21 @@ const (
 	ignored   // under way, and known to end neither well nor badly
 	stateMask = 3
 
-	hasRecord       = 4
-	generationShift = 3
+	// Tickets of rules that learn of the end of the call. Most guards carry them: all but
+	// one are 0, and the word has that one and the index of its rule. Other guards have
+	// a record, and the word has its generation. With neither there are no such rules.
+	hasTickets = 1 << 2
+	hasRecord  = 1 << 3
+
+	generationShift = 4
 	maxGeneration   = 1<<(32-generationShift) - 1
+
+	indexShift  = 4
+	indexMask   = inlineSlots - 1
+	ticketShift = 7
+	maxCarried  = 1<<(32-ticketShift) - 1
+
+	notCarried = hasTickets | hasRecord // a word that no guard has
 )
 
 // guardExtras is what the guards of some calls have in common, or what one has by
@@ -54,7 +66,7 @@ type guardExtras struct {
 	chain      *chain        // that the call passed; nil if there are no rules
 	wouldBlock *BlockError   // by a shadow rule
 	queued     clock.Instant // when the call took its place in queues, if that was before it passed; else 0
-	record     *guardRecord  // that the extras are of; nil for calls of whose end no rule learns
+	record     *guardRecord  // that the extras are of; nil for guards without one
 }
 
 // newGuard returns the guard of a call that has passed and that nothing follows on.
@@ -80,8 +92,8 @@ func (g *Guard) generation() uint32 { return atomic.LoadUint32(&g.state.word) >>
 
 // Fail marks the call as failed if err counts as a failure, see [Config.IsFailure]. Any
 // other error, such as the caller's own cancellation, says that the end tells nothing of
-// what was called: a circuit breaker does not count it. nil marks nothing. It must not run at the same time as Exit, and does nothing after
-// it.
+// what was called: a circuit breaker does not count it. nil marks nothing. It must not
+// run at the same time as Exit, and does nothing after it.
 func (g *Guard) Fail(err error) {
 	if g.resource == nil || err == nil {
 		return
@@ -151,11 +163,53 @@ func (g *Guard) Exit() {
 	word := atomic.SwapUint32(&g.state.word, exited)
 	switch {
 	case word&stateMask == exited:
+	case word&hasTickets != 0:
+		g.exitSteps(now, word)
 	case word&hasRecord != 0:
 		g.exitRecord(now, word)
 	default:
 		g.resource.node.Done(g.start, now, word == failed)
 	}
+}
+
+// exitSteps ends a call of which the guard itself has the tickets. Rules learn of it in
+// the reverse of the order in which they let the call pass.
+func (g *Guard) exitSteps(now clock.Instant, word uint32) {
+	exit := rule.Exit{Now: now, Start: g.start, Failed: word&stateMask == failed, Ignored: word&stateMask == ignored}
+	g.resource.node.Done(g.start, now, exit.Failed)
+	steps := g.extras.chain.steps
+	for i := len(steps) - 1; i >= 0; i-- {
+		if finisher := steps[i].finisher; finisher != nil {
+			finisher.Done(carriedTicket(word, i), exit)
+		}
+	}
+}
+
+// carry returns the word of a guard that carries the tickets itself; notCarried if they
+// are too many or too large for that.
+func carry(tickets []rule.Ticket) uint32 {
+	if len(tickets) > inlineSlots {
+		return notCarried
+	}
+	word := uint32(hasTickets)
+	for i, ticket := range tickets {
+		if ticket == 0 {
+			continue
+		}
+		if word != hasTickets || ticket > maxCarried {
+			return notCarried
+		}
+		word |= uint32(i)<<indexShift | uint32(ticket)<<ticketShift
+	}
+	return word
+}
+
+// carriedTicket returns the ticket of the rule of an index.
+func carriedTicket(word uint32, i int) rule.Ticket {
+	if word>>indexShift&indexMask != uint32(i) {
+		return 0
+	}
+	return rule.Ticket(word >> ticketShift)
 }
 
 // exitRecord ends a call of whose end rules learn.
@@ -241,6 +295,15 @@ func (r *guardRecord) done(c *chain, exit rule.Exit) {
 	for i := len(c.steps) + len(c.shadows) - 1; i >= 0; i-- {
 		if s, slot := c.slotStep(i), r.slot(i); s.finisher != nil && slot.held {
 			s.finisher.Done(slot.ticket, exit)
+		}
+	}
+}
+
+// settle adds tokens to what the call took of the rules that count them.
+func (r *guardRecord) settle(c *chain, now, start clock.Instant, tokens int32) {
+	for i := range len(c.steps) + len(c.shadows) {
+		if s, slot := c.slotStep(i), r.slot(i); s.settler != nil && slot.held {
+			s.settler.Settle(now, start, slot.ticket, tokens)
 		}
 	}
 }
