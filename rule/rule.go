@@ -56,8 +56,9 @@ type Rule interface {
 
 // typedRule is a rule with its type.
 type typedRule[R comparable] struct {
-	of   *Type[R]
-	rule R
+	of       *Type[R]
+	rule     R
+	complete bool // what was left out is filled in
 }
 
 func (r *typedRule[R]) Type() Definition { return r.of }
@@ -80,19 +81,27 @@ func (r *typedRule[R]) Equal(other Rule) bool {
 	return ok && same.of.spec.Kind == r.of.spec.Kind && same.rule == r.rule
 }
 
-func (r *typedRule[R]) WithDefaults() Rule { return r.of.Of(r.of.WithDefaults(r.rule)) }
+func (r *typedRule[R]) WithDefaults() Rule { return r.of.Complete(r.rule) }
 
 func (r *typedRule[R]) Clone() Rule { return r.of.Of(r.rule) }
 
-func (r *typedRule[R]) Faults() []Fault { return r.of.Faults(r.rule) }
+func (r *typedRule[R]) Faults() []Fault {
+	complete := r
+	if !r.complete {
+		complete = r.of.Complete(r.rule).(*typedRule[R])
+	}
+	return r.of.faults(&r.rule, &complete.rule)
+}
 
 func (r *typedRule[R]) Get(path string) Value { return r.of.field(path).write(&r.rule) }
 
 func (r *typedRule[R]) Set(path string, value Value) (fault string) {
+	r.complete = false
 	return r.of.field(path).read(&r.rule, value)
 }
 
 func (r *typedRule[R]) SetFormer(path string, value Value) (fault string) {
+	r.complete = false
 	for _, f := range r.of.spec.Former {
 		if f.Path == path {
 			return f.Read(&r.rule, value)
@@ -101,7 +110,10 @@ func (r *typedRule[R]) SetFormer(path string, value Value) (fault string) {
 	return ""
 }
 
-func (r *typedRule[R]) Reset(path string) { r.of.field(path).reset(&r.rule) }
+func (r *typedRule[R]) Reset(path string) {
+	r.complete = false
+	r.of.field(path).reset(&r.rule)
+}
 
 func (r *typedRule[R]) SameField(path string, other Rule) bool {
 	same, ok := other.(*typedRule[R])

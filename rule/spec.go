@@ -165,35 +165,41 @@ func (t *Type[R]) Examples() []ExampleRule {
 }
 
 // Of returns a rule as one of whatever kind.
-func (t *Type[R]) Of(rule R) Rule { return &typedRule[R]{t, rule} }
+func (t *Type[R]) Of(rule R) Rule { return &typedRule[R]{of: t, rule: rule} }
 
-// NameOf returns the name of a rule, "" if it leaves it out.
-func (t *Type[R]) NameOf(rule *R) string { return *t.spec.Common(rule).Name }
+// Complete returns a rule as one of whatever kind, with what it leaves out filled in.
+func (t *Type[R]) Complete(rule R) Rule {
+	r := &typedRule[R]{of: t, rule: rule, complete: true}
+	t.spec.Common(&r.rule).SetName()
+	if t.spec.Defaults != nil {
+		r.rule = t.spec.Defaults(r.rule)
+	}
+	return r
+}
+
+// NameOf returns the name of a rule: the resource or the pattern if it leaves it out.
+func (t *Type[R]) NameOf(rule *R) string { return t.spec.Common(rule).fullName() }
 
 // WithDefaults returns the rule with what it leaves out filled in.
-func (t *Type[R]) WithDefaults(rule R) R {
-	t.spec.Common(&rule).SetName()
-	if t.spec.Defaults != nil {
-		rule = t.spec.Defaults(rule)
-	}
-	return rule
-}
+func (t *Type[R]) WithDefaults(rule R) R { return t.Complete(rule).(*typedRule[R]).rule }
 
 // Faults returns every mistake in a rule, none when it is sound. It judges the rule as
 // WithDefaults completes it.
-func (t *Type[R]) Faults(rule R) []Fault {
-	complete := t.WithDefaults(rule)
+func (t *Type[R]) Faults(rule R) []Fault { return t.Of(rule).Faults() }
+
+// faults returns the mistakes of a rule, given as it was written and complete.
+func (t *Type[R]) faults(given, complete *R) []Fault {
 	var faults Faults
-	t.spec.Common(&complete).target().validate(&faults)
+	t.spec.Common(complete).target().validate(&faults)
 	if t.spec.Validate != nil {
-		faults = append(faults, t.spec.Validate(complete)...)
+		faults = append(faults, t.spec.Validate(*complete)...)
 	}
 	for i := range t.spec.Fields {
 		f := &t.spec.Fields[i]
 		if f.check == nil {
 			continue
 		}
-		message := f.check(&rule)
+		message := f.check(given)
 		if message == "" || slices.ContainsFunc(faults, func(fault Fault) bool { return fault.Field == f.Path }) {
 			continue
 		}

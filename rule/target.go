@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"unicode"
@@ -72,10 +73,9 @@ func (c Common) target() Target {
 }
 
 // SetName fills in the name of a rule that leaves it out: the resource or the pattern.
-func (c Common) SetName() {
-	SetDefault(c.Name, *c.Resource)
-	SetDefault(c.Name, *c.Match)
-}
+func (c Common) SetName() { *c.Name = c.fullName() }
+
+func (c Common) fullName() string { return cmp.Or(*c.Name, *c.Resource, *c.Match) }
 
 // validate judges which calls the rule is for.
 func (t Target) validate(f *Faults) {

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
@@ -43,13 +44,7 @@ type Set struct {
 }
 
 // Len returns how many rules the set has, of all kinds.
-func (s Set) Len() int {
-	count := len(s.Custom)
-	for _, l := range standard() {
-		count += l.count(s)
-	}
-	return count
-}
+func (s Set) Len() int { return NewTable().Len(s) }
 
 // All yields all rules of the set, complete: by kind, then as they stand.
 func (s Set) All() iter.Seq[rule.Rule] { return NewTable().All(s) }
@@ -161,15 +156,32 @@ func (s Set) WithDefaults() Set {
 	return complete
 }
 
-// Replaced returns the rules, complete, that one set has and not, at the same place,
-// the other: those that are gone and those that have come. A rule that has only moved
-// is in both. It costs about as much as comparing the sets.
-func (t *Table) Replaced(from, to Set) (gone, come []rule.Rule) {
+// Replaced compares two sets place by place. Of the places where they differ it returns
+// the keys that the one has there, and the complete rules of the other. A rule that has
+// only moved is in both.
+func (t *Table) Replaced(from, to Set) (gone []Key, come []rule.Rule) {
 	for _, l := range t.of(from, to).lists {
-		less, more := l.replaced(from, to)
-		gone, come = append(gone, less...), append(come, more...)
+		names, more := l.replaced(from, to)
+		gone = slices.Grow(gone, len(names))
+		for _, name := range names {
+			gone = append(gone, Key{Kind: l.kind().Kind(), Name: name})
+		}
+		if come == nil {
+			come = more
+		} else {
+			come = append(come, more...)
+		}
 	}
 	return gone, come
+}
+
+// Len returns how many rules a set has, of all kinds.
+func (t *Table) Len(s Set) int {
+	count := 0
+	for _, l := range t.of(s).lists {
+		count += l.count(s)
+	}
+	return count
 }
 
 // Assign makes a set a copy of another that shares no rules with it.

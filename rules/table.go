@@ -99,8 +99,9 @@ type list interface {
 	// add adds a rule of the kind.
 	add(*Set, rule.Rule)
 
-	// replaced returns the complete rules at places where two sets have different ones.
-	replaced(from, to Set) (gone, come []rule.Rule)
+	// replaced returns, of the places where two sets have different rules, the names
+	// that the one has there and the complete rules of the other.
+	replaced(from, to Set) (gone []string, come []rule.Rule)
 
 	// assign makes the list of a set a copy of that of another, in its own memory.
 	assign(to *Set, from Set)
@@ -142,17 +143,17 @@ func (l typedList[R]) add(s *Set, r rule.Rule) {
 	*rules = append(*rules, r.Value().(R))
 }
 
-func (l typedList[R]) replaced(from, to Set) (gone, come []rule.Rule) {
+func (l typedList[R]) replaced(from, to Set) (gone []string, come []rule.Rule) {
 	before, after := *l.rules(&from), *l.rules(&to)
 	for i := range max(len(before), len(after)) {
 		if i < len(before) && i < len(after) && before[i] == after[i] {
 			continue
 		}
 		if i < len(before) {
-			gone = append(gone, l.of.Of(l.of.WithDefaults(before[i])))
+			gone = append(gone, l.of.NameOf(&before[i]))
 		}
 		if i < len(after) {
-			come = append(come, l.of.Of(l.of.WithDefaults(after[i])))
+			come = append(come, l.of.Complete(after[i]))
 		}
 	}
 	return gone, come
@@ -209,7 +210,7 @@ func (l customList) names(s Set) iter.Seq[string] {
 
 func (l customList) add(s *Set, r rule.Rule) { s.Custom = append(s.Custom, r) }
 
-func (l customList) replaced(from, to Set) (gone, come []rule.Rule) {
+func (l customList) replaced(from, to Set) (gone []string, come []rule.Rule) {
 	next, stop := iter.Pull2(l.all(to))
 	defer stop()
 	for _, before := range l.all(from) {
@@ -217,7 +218,7 @@ func (l customList) replaced(from, to Set) (gone, come []rule.Rule) {
 		if more && before.Equal(after) {
 			continue
 		}
-		gone = append(gone, before.WithDefaults())
+		gone = append(gone, before.WithDefaults().Key().Name)
 		if more {
 			come = append(come, after.WithDefaults())
 		}

@@ -126,11 +126,11 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 		return Outcome{}, err
 	}
 	e := b.begin()
-	e.origin = Origin{Source: SourceCode, Rules: g.given.Len()}
+	e.origin = Origin{Source: SourceCode, Rules: b.config.Table.Len(g.given)}
 	b.config.Table.Assign(&g.given, set)
 	e.replace(g, gone, come)
 	b.owners[owner] = g
-	if set.Len() == 0 {
+	if b.config.Table.Len(set) == 0 {
 		delete(b.owners, owner)
 	}
 	o := e.finish()
@@ -140,25 +140,23 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 
 // judge says what is wrong with a set that is to be an owner's. It looks at the rules
 // that differ; only if one of them is wrong it looks for all there are.
-func (b *Book) judge(g *group, set rules.Set, gone, come []rule.Rule) error {
+func (b *Book) judge(g *group, set rules.Set, gone []rule.Key, come []rule.Rule) error {
 	for _, r := range set.Custom {
 		if !slices.Contains(b.config.Table.Kinds(), r.Type().Kind()) {
 			return fmt.Errorf("core: the engine does not know rules of kind %q: give it the kind in Config.Kinds", r.Type().Kind())
 		}
 	}
-	goes := make(map[rule.Key]struct{}, len(gone))
-	for _, r := range gone {
-		goes[r.Key()] = struct{}{}
+	moves := make(map[rule.Key]bool, max(len(gone), len(come))) // false: gone; true: come
+	for _, key := range gone {
+		moves[key] = false
 	}
-	comes := make(map[rule.Key]struct{}, len(come))
 	for _, r := range come {
 		key := r.Key()
-		_, twice := comes[key]
-		_, free := goes[key]
-		if twice || !free && b.has(g, key) || len(r.Faults()) > 0 {
+		hasCome, isGone := moves[key]
+		if hasCome || !isGone && b.has(g, key) || len(r.Faults()) > 0 {
 			return set.Validate()
 		}
-		comes[key] = struct{}{}
+		moves[key] = true
 	}
 	return nil
 }

@@ -47,8 +47,8 @@ type edit struct {
 	book   *Book
 	origin Origin
 
-	touched []rule.Key // whose rules may change, in the order in which they were found
-	before  map[rule.Key]standing
+	touched []standing // keys whose rules may change, in the order in which they were found
+	seen    map[rule.Key]struct{}
 
 	// Of these a rule now waits that did not, or was not there.
 	displaced       map[*document]struct{}
@@ -57,6 +57,7 @@ type edit struct {
 
 // standing is who had a key before the edit.
 type standing struct {
+	key     rule.Key
 	active  claim
 	waiting []*group
 }
@@ -64,31 +65,36 @@ type standing struct {
 // begin begins an edit.
 func (b *Book) begin() *edit {
 	b.edits++
-	return &edit{book: b, before: make(map[rule.Key]standing), displaced: make(map[*document]struct{})}
+	return &edit{book: b, seen: make(map[rule.Key]struct{}), displaced: make(map[*document]struct{})}
 }
 
 func (e *edit) touch(key rule.Key) {
-	if _, seen := e.before[key]; seen {
+	if _, seen := e.seen[key]; seen {
 		return
 	}
-	was := standing{active: e.book.active[key]}
+	e.seen[key] = struct{}{}
+	was := standing{key: key, active: e.book.active[key]}
 	for _, c := range e.book.waiting[key] {
 		was.waiting = append(was.waiting, c.group)
 		c.group.waiting--
 	}
-	e.before[key] = was
-	e.touched = append(e.touched, key)
+	e.touched = append(e.touched, was)
 }
 
 // replace takes rules out of a group and puts others in.
-func (e *edit) replace(g *group, gone, come []rule.Rule) {
-	for _, r := range gone {
-		e.touch(r.Key())
-		e.book.remove(r.Key(), g)
+func (e *edit) replace(g *group, gone []rule.Key, come []rule.Rule) {
+	if most := max(len(gone), len(come)); len(e.seen) == 0 && most > 0 {
+		e.seen = make(map[rule.Key]struct{}, most)
+		e.touched = make([]standing, 0, most)
+	}
+	for _, key := range gone {
+		e.touch(key)
+		e.book.remove(key, g)
 	}
 	for _, r := range come {
-		e.touch(r.Key())
-		e.book.add(r.Key(), claim{g, r})
+		key := r.Key()
+		e.touch(key)
+		e.book.add(key, claim{g, r})
 	}
 }
 
@@ -112,9 +118,10 @@ func (e *edit) rank(g *group, created int64) {
 
 // finish returns what the edit has changed.
 func (e *edit) finish() Outcome {
-	o := Outcome{Origin: e.origin}
-	for _, key := range e.touched {
-		was, is := e.before[key], e.book.active[key]
+	o := Outcome{Origin: e.origin, Changes: make([]Change, 0, len(e.touched))}
+	for _, was := range e.touched {
+		key := was.key
+		is := e.book.active[key]
 		switch {
 		case was.active.rule == nil && is.rule == nil:
 		case was.active.rule == nil || is.rule == nil || !was.active.rule.Equal(is.rule):

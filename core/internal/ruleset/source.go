@@ -73,6 +73,7 @@ type version struct {
 	created  int64 // 0 where the source does not tell
 	digest   [sha256.Size]byte
 	rules    rules.Set
+	count    int   // of the rules
 	gone     bool  // the source has the document no longer
 	err      error // why there are no rules: not readable, or not sound
 	at       instant
@@ -131,7 +132,9 @@ func (d *document) receive(found Document) {
 	if next.err != nil {
 		next.digest = [sha256.Size]byte{} // nothing was read
 	} else {
-		next.rules, next.err = d.source.book.config.Table.Parse(d.name, found.Data)
+		table := d.source.book.config.Table
+		next.rules, next.err = table.Parse(d.name, found.Data)
+		next.count = table.Len(next.rules)
 	}
 	d.held, d.reported = next, false
 }
@@ -204,7 +207,7 @@ func (e *edit) apply(d *document, now instant) {
 	if at == 0 || d.inForce.digest != d.held.digest {
 		at = now
 	}
-	d.source.rules += d.held.rules.Len() - d.inForce.rules.Len()
+	d.source.rules += d.held.count - d.inForce.count
 	d.inForce = d.held
 	d.inForce.at = at
 	d.conflict = nil
@@ -286,7 +289,7 @@ func (s *Source) Document(name string) (DocumentStatus, bool) {
 
 func (d *document) status() DocumentStatus {
 	status := DocumentStatus{
-		Name: d.name, Rules: d.inForce.rules.Len() - d.group.waiting,
+		Name: d.name, Rules: d.inForce.count - d.group.waiting,
 		Revision: d.inForce.revision, Created: d.inForce.created, Digest: d.inForce.digest, AppliedAt: d.inForce.at,
 	}
 	if why := cmp.Or(d.problem, d.source.book.conflict(d)); why != nil {
