@@ -16,8 +16,9 @@ func Kind() *rule.Type[Rule] {
 		Common: common, Fields: fields(), Examples: examples(),
 		Former:   []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
 		Defaults: defaults, Validate: validate,
-		New: func(r Rule, env rule.Env) rule.Limiter {
-			return newLimiter(Compile(r, env.Version), env.Now)
+		Compile: func(r Rule, version uint64) any { return Compile(r, version) },
+		New: func(_ Rule, env rule.Env) rule.Limiter {
+			return newLimiter(env.Compiled.(*Compiled), env.Now)
 		},
 		Adopt: adopt,
 	})
@@ -25,12 +26,12 @@ func Kind() *rule.Type[Rule] {
 
 // adopt returns the limiter of a changed rule: the same one, another one that
 // follows it if the rule counts in another way now, or nil if it counts other calls.
-func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+func adopt(present rule.Limiter, _ Rule, env rule.Env) rule.Limiter {
 	before, ok := present.(*Limiter)
 	if !ok {
 		return nil
 	}
-	compiled := Compile(r, env.Version)
+	compiled := env.Compiled.(*Compiled)
 	switch {
 	case compiled.canFollow(before.compiled):
 		return before.withVersion(compiled)

@@ -132,6 +132,9 @@ type Env struct {
 	// Version numbers the versions of rules: a later one is higher.
 	Version uint64
 
+	// Compiled is what [Spec.Compile] has made of the rule; nil for kinds without it.
+	Compiled any
+
 	// Now is the present instant.
 	Now clock.Instant
 

@@ -1,5 +1,7 @@
 package rule
 
+import "sync/atomic"
+
 // Rule is a rule of whatever kind. It is made by [Type.Of]. It never changes, but for
 // Set and Reset, which are for whoever has just made it.
 type Rule interface {
@@ -25,7 +27,7 @@ type Rule interface {
 	// WithDefaults returns a copy with what is left out filled in.
 	WithDefaults() Rule
 
-	// Clone returns a copy.
+	// Clone returns a copy, of which nothing is compiled yet.
 	Clone() Rule
 
 	// Faults returns the mistakes of the rule.
@@ -59,6 +61,7 @@ type typedRule[R comparable] struct {
 	of       *Type[R]
 	rule     R
 	complete bool // what was left out is filled in
+	compiled atomic.Pointer[any]
 }
 
 func (r *typedRule[R]) Type() Definition { return r.of }
@@ -83,7 +86,9 @@ func (r *typedRule[R]) Equal(other Rule) bool {
 
 func (r *typedRule[R]) WithDefaults() Rule { return r.of.Complete(r.rule) }
 
-func (r *typedRule[R]) Clone() Rule { return r.of.Of(r.rule) }
+func (r *typedRule[R]) Clone() Rule {
+	return &typedRule[R]{of: r.of, rule: r.rule, complete: r.complete}
+}
 
 func (r *typedRule[R]) Faults() []Fault {
 	complete := r
@@ -120,11 +125,30 @@ func (r *typedRule[R]) SameField(path string, other Rule) bool {
 	return ok && r.of.field(path).equal(&r.rule, &same.rule)
 }
 
-func (r *typedRule[R]) NewLimiter(env Env) Limiter { return r.of.spec.New(r.rule, env) }
+// compile returns what the kind compiles of the rule, once for all of its limiters.
+func (r *typedRule[R]) compile(version uint64) any {
+	if r.of.spec.Compile == nil {
+		return nil
+	}
+	if compiled := r.compiled.Load(); compiled != nil {
+		return *compiled
+	}
+	compiled := r.of.spec.Compile(r.rule, version)
+	if !r.compiled.CompareAndSwap(nil, &compiled) { // another goroutine was quicker
+		return *r.compiled.Load()
+	}
+	return compiled
+}
+
+func (r *typedRule[R]) NewLimiter(env Env) Limiter {
+	env.Compiled = r.compile(env.Version)
+	return r.of.spec.New(r.rule, env)
+}
 
 func (r *typedRule[R]) Adopt(present Limiter, env Env) Limiter {
 	if r.of.spec.Adopt == nil {
 		return nil
 	}
+	env.Compiled = r.compile(env.Version)
 	return r.of.spec.Adopt(present, r.rule, env)
 }

@@ -37,6 +37,11 @@ type Spec[R comparable] struct {
 	// in "user"; "" if none. nil for kinds that look at none.
 	Attribute func(R) string
 
+	// Compile returns what the limiters of a rule have in common, which New and Adopt
+	// find in [Env.Compiled]. It is called once for each version of a rule, however many
+	// limiters that has. nil for kinds that compile nothing.
+	Compile func(rule R, version uint64) any
+
 	// New returns the limiter of a rule, which is valid and complete, on a resource
 	// that it did not apply to before.
 	New func(R, Env) Limiter
