@@ -29,7 +29,7 @@ type activeRule struct {
 	target  rule.Target // of it
 	removed bool
 
-	// registry.upkeep guards what follows.
+	// registry.swapMu guards what follows.
 	shared                           versionedLimiter // for all resources together; none when each has its own
 	guardedResource, relatedResource *resource        // that it names, as the guarded and as the related one
 	present                          *ruleState       // while a plan is made: its state for that resource

@@ -9,8 +9,8 @@ type attachments struct {
 	counts []*activeRule // rules on others that count its passes, in no order
 }
 
-// attach binds a rule to the resources that it names, however many there are. The
-// caller holds g.upkeep, as for all that follows.
+// attach links a rule to the resources that it names, however many there are. The
+// caller holds g.swapMu, as for all that follows.
 func (g *registry) attach(a *activeRule) {
 	if name := a.target.Resource; name != "" {
 		a.guardedResource = g.resourceOfRule(name)
@@ -22,7 +22,8 @@ func (g *registry) attach(a *activeRule) {
 	}
 }
 
-// resourceOfRule returns the resource of a name that a rule names.
+// resourceOfRule returns the resource of a name that a rule names, and adds it if there
+// is none.
 func (g *registry) resourceOfRule(name string) *resource {
 	var made *resource
 	patterns := g.overflow.patterns.Load()

@@ -21,12 +21,12 @@ type Engine struct {
 	observer Observer
 
 	isFailure func(error) bool
-	records   sync.Pool // of *guardRecord, for calls of whose end rules learn
+	records   sync.Pool // of *guardRecord
 
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.
 	generation atomic.Uint64
-	closed     chan struct{} // closed by Close, to wake who waits
+	closed     chan struct{} // closed by Close, to wake what waits
 	resources  registry
 
 	rejections atomic.Uint64 // documents rejected
@@ -67,8 +67,8 @@ func New(config Config) *Engine {
 	return e
 }
 
-// Close ends the engine: calls that wait for their turn and calls that come
-// later get [ErrClosed], sources are no longer followed. Calls under way may
+// Close ends the engine: calls that wait and calls that come later get
+// [ErrClosed], sources are no longer followed. Calls under way may
 // still exit. Close returns when every goroutine of the engine has ended; a
 // second Close does nothing but wait for the same.
 func (e *Engine) Close() {
@@ -94,7 +94,7 @@ func (e *Engine) Kinds() []rule.Definition { return e.rules.book.Kinds() }
 // exited when the call has ended, or the reason why the call must not be made:
 //
 //   - a [*BlockError], which matches [ErrBlocked], when a rule refuses it;
-//   - the error of ctx, when that ended while the call waited for its turn;
+//   - the error of ctx, when that ended while the call waited;
 //   - [ErrClosed], or an error that matches [ErrInvalid].
 //
 // Entry waits only where a rule lets calls wait. A wait for which ctx leaves too
@@ -128,8 +128,8 @@ func (r *Resource) Entry(ctx context.Context, opts ...Option) (Guard, error) {
 	return r.engine.enter(ctx, r.current(), r.name, opts)
 }
 
-// current looks the name up again if the resource was forgotten meanwhile, or
-// if there was no room for it.
+// current looks the name up again if the resource was evicted meanwhile, or is one of
+// the overflow.
 func (r *Resource) current() *resource {
 	present := r.present.Load()
 	if present.evicted.Load() || present.resourceStats == r.engine.resources.overflowResource.resourceStats {

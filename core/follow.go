@@ -36,7 +36,7 @@ type followedSource struct {
 // tells when what the sources hold is in force, [Engine.Status] how they are.
 //
 // Any number of sources can be followed, each name once. A document that has a
-// mistake, or a rule whose name is taken, is rejected: it is logged, told to the
+// mistake, or a rule whose name is taken, is rejected: it is logged, reported to the
 // observer, shown in the status, and what was in force of it stays in force, as
 // do all others. A source that panics is reported likewise and started again, after
 // 0.1 s at first and 5 s at most.
@@ -101,7 +101,7 @@ func (f *followedSource) apply(change Change) outcome {
 	return e.put(result, now)
 }
 
-// delivery returns a change as the rule book takes it.
+// delivery returns a change as package ruleset takes it.
 func delivery(change Change) ruleset.Delivery {
 	d := ruleset.Delivery{
 		Complete: change.Complete, Removed: change.Removed, Revision: change.Revision, ConfirmedAt: change.ConfirmedAt,

@@ -83,8 +83,8 @@ type outcome struct {
 	ruleset.Outcome
 }
 
-// put puts in force what the rule book says. The caller holds rules.mu and has seen
-// that the engine is open; the change began at an instant.
+// put puts a change of the rules in force. The caller holds rules.mu and has seen that
+// the engine is open; the change began at an instant.
 func (e *Engine) put(change ruleset.Outcome, since clock.Instant) outcome {
 	result := outcome{Outcome: change}
 	if len(change.Changes) == 0 {

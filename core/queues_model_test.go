@@ -40,8 +40,8 @@ func (m *model) passTimeOf(call *modelCall) (passAt clock.Instant, known bool) {
 	return max(m.clock.Now(), last.at.Add(gap)), last.only && !others && !forgotten(rule, last.at, m.clock.Now())
 }
 
-// tooLate checks that a call which its queue has refused could only pass when it could
-// not wait for.
+// tooLate checks that a call which its queue has refused would have had to wait longer
+// than it can.
 func (m *model) tooLate(call *modelCall, passAt clock.Instant, block *core.BlockError) {
 	rule, _ := m.queueOf(call)
 	if block.Rule != rule.Name {

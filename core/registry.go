@@ -21,37 +21,37 @@ type resource struct {
 	engine  *Engine
 	name    string
 	plan    atomic.Pointer[plan] // never nil
-	evicted atomic.Bool          // forgotten, or without room: look the name up again
+	evicted atomic.Bool          // no longer in the table, or never was: look the name up again
 
-	patterns *patternSet // of a name that found no room: where its rules come from
+	patterns *patternSet // of a name in the overflow: where its rules come from
 
-	// registry.upkeep guards what follows, once others can find the resource.
+	// registry.swapMu guards what follows, once others can find the resource.
 	attached   *attachments // nil while no rule in force names it
 	states     []*ruleState // of the rules in force, by kind and name
 	affectedIn uint64       // the generation in which its plan last changed
 }
 
-// resourceStats is what is known of the calls of a resource. The runtime allots it 512 bytes
-// and lays it where a cache line begins, which is what its node wants.
+// resourceStats is what is counted of the calls of a resource. The runtime allots it
+// 512 bytes and lays it where a cache line begins, which is what its node wants.
 type resourceStats struct {
 	node   stat.Node
 	logged atomic.Int64 // the second in which a refusal was last logged, plus one; 0 before the first
 }
 
-// registry knows the resources by their names.
+// registry finds the resources by their names.
 type registry struct {
 	engine           *Engine
 	table            nameTable
-	full             atomic.Bool // there is no room for more names
+	full             atomic.Bool // there is no space for more names
 	overflowResource *resource
 	overflow         overflow
 	noRules          plan
 	max              int // resources that no rule names
 
-	adding atomic.Bool // a name is being added, with what the overflow has counted
+	adding atomic.Bool // a name is being added, and inherits from the overflow
 
-	// swapMu is held by who swaps rules or looks for idle resources, one after the
-	// other and however long that takes: calls do not wait for it.
+	// swapMu is held while rules are swapped and while idle resources are looked for,
+	// however long that takes: calls do not wait for it.
 	swapMu sync.Mutex
 	sweep  sweep
 
@@ -61,7 +61,7 @@ type registry struct {
 	count           int // resources in the table
 	attachedCount   int // of them, those that have attachments
 	swapping        bool
-	addedDuringSwap []*resource // that came while rules are swapped
+	addedDuringSwap []*resource // that were added while rules are swapped
 }
 
 func (g *registry) init(e *Engine, limit int) {
@@ -80,8 +80,8 @@ func (g *registry) newResource(name string, stats *resourceStats) *resource {
 	return r
 }
 
-// get returns the resource of a name, one that shares the account of the
-// overflow when there are too many.
+// get returns the resource of a name. If there are too many names, it is one that
+// shares the statistics of the overflow.
 func (g *registry) get(name string) *resource {
 	if r := g.table.get(name); r != nil {
 		return r
@@ -89,23 +89,23 @@ func (g *registry) get(name string) *resource {
 	return g.getOrAdd(name)
 }
 
-// getOrAdd is get, for a name that is new, has found no room, or whose resource was
-// forgotten.
+// getOrAdd is get for a name that is not in the table, or whose resource was evicted:
+// it adds the name if there is space.
 func (g *registry) getOrAdd(name string) *resource {
 	now := g.engine.clock.Now()
 	g.sweepSome(now)
 	for {
 		patterns := g.overflow.patterns.Load()
-		r, hasRoom := g.lookUp(name)
+		r, hasSpace := g.lookUp(name)
 		switch {
 		case r != nil:
 			return r
-		case !hasRoom:
+		case !hasSpace:
 			return g.overflowResourceFor(name)
 		}
 		// Not under the lock, for it takes as long as rules match the name.
 		made := g.newResourceFor(name, patterns)
-		states := made.states // guarded by upkeep from now on
+		states := made.states // guarded by swapMu from now on
 		if r = g.add(made, patterns, now); r == made {
 			g.applyForcedStates(states)
 		}
@@ -115,14 +115,13 @@ func (g *registry) getOrAdd(name string) *resource {
 	}
 }
 
-// peek returns the resource of a name without remembering a new one: that gets
-// what a call would find.
+// peek returns what a call of the name would find, without adding a new name.
 func (g *registry) peek(name string) *resource {
-	r, hasRoom := g.lookUp(name)
+	r, hasSpace := g.lookUp(name)
 	switch {
 	case r != nil:
 		return r
-	case !hasRoom:
+	case !hasSpace:
 		return g.overflowResourceFor(name)
 	}
 	patterns := g.overflow.patterns.Load()
@@ -132,8 +131,8 @@ func (g *registry) peek(name string) *resource {
 }
 
 // lookUp returns the resource of a name, nil if there is none, and then whether there
-// is room for one.
-func (g *registry) lookUp(name string) (r *resource, hasRoom bool) {
+// is space for one.
+func (g *registry) lookUp(name string) (r *resource, hasSpace bool) {
 	if r = g.table.get(name); r != nil && !r.evicted.Load() {
 		return r, true
 	}
@@ -142,7 +141,7 @@ func (g *registry) lookUp(name string) (r *resource, hasRoom bool) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.present(name), g.hasRoom()
+	return g.present(name), g.hasSpace()
 }
 
 // present returns the resource of a name unless it was forgotten. The caller holds
@@ -154,8 +153,8 @@ func (g *registry) present(name string) *resource {
 	return nil
 }
 
-// hasRoom says whether there is room for one more name. The caller holds g.mu.
-func (g *registry) hasRoom() bool {
+// hasSpace says whether there is space for one more name. The caller holds g.mu.
+func (g *registry) hasSpace() bool {
 	isFull := g.count-g.attachedCount >= g.max
 	if isFull {
 		g.full.Store(true)
@@ -163,28 +162,30 @@ func (g *registry) hasRoom() bool {
 	return !isFull
 }
 
-// mustOverflow says whether a name that no rule names is never to be one of its own:
-// it is too long, or that of the overflow.
+// mustOverflow says whether a name never gets a resource of its own: it is too long, or
+// that of the overflow.
 func (g *registry) mustOverflow(name string) bool {
 	return len(name) > rule.MaxNameLength || name == Overflow
 }
 
-// add adds a newcomer that was made by a book and returns it, or the one of its name
-// that was quicker; nil when that is the book no longer or there is no room.
+// add adds a new resource that was made with a set of patterns. It returns the
+// resource, or the one of the same name that another goroutine has added meanwhile; nil
+// if that is the set no longer or there is no space.
 func (g *registry) add(r *resource, patterns *patternSet, now clock.Instant) *resource {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if present := g.present(r.name); present != nil {
 		return present
 	}
-	if g.overflow.patterns.Load() != patterns || !g.hasRoom() {
+	if g.overflow.patterns.Load() != patterns || !g.hasSpace() {
 		return nil
 	}
 	g.put(r, patterns, now)
 	return r
 }
 
-// put adds a newcomer, of which who swaps rules learns. The caller holds g.mu.
+// put adds a new resource, and notes it for a swap that is under way. The caller holds
+// g.mu.
 func (g *registry) put(r *resource, patterns *patternSet, now clock.Instant) {
 	g.adding.Store(true)
 	g.inherit(r, patterns, now)

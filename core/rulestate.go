@@ -2,8 +2,9 @@ package core
 
 import "github.com/penstock-go/penstock/rule"
 
-// versionedLimiter is the limiter of one version of a rule. Versions that go on from each
-// other have the same first one, by which calls know what they hold of any of them.
+// versionedLimiter is the limiter of one version of a rule. Versions that go on from
+// each other have the same first one, by which a call recognizes the tickets that it
+// has of any of them.
 type versionedLimiter struct {
 	rule.Limiter
 	first rule.Limiter

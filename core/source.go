@@ -90,7 +90,7 @@ type Source interface {
 
 	// Run delivers the documents to the sink until ctx ends: first all of them,
 	// as a Complete change, then whatever changes. It retries what fails, with
-	// backoff, tells the sink of it, and returns only when ctx has ended or
+	// backoff, reports it to the sink, and returns only when ctx has ended or
 	// when trying again is pointless; then with the reason.
 	Run(ctx context.Context, sink Sink) error
 }

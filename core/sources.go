@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// sourceList is what the engine knows of the sources it follows. It is guarded
-// by ruleStore.mu.
+// sourceList is the sources that the engine follows. ruleStore.mu guards it.
 type sourceList struct {
 	list   []*followedSource // in the order in which they were first followed
 	change chan struct{}     // closed and renewed with every change of what is in here
@@ -20,7 +19,7 @@ func (b *sourceList) init() {
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 }
 
-// changed wakes those who wait for a change.
+// changed wakes the goroutines that wait for a change.
 func (b *sourceList) changed() {
 	close(b.change)
 	b.change = make(chan struct{})

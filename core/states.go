@@ -77,8 +77,8 @@ func (e *Engine) Control(key rule.Key, state string) error {
 	return err
 }
 
-// force notes the state that is forced and returns the limiters that are there. Those
-// that are made from now on begin with it, see also [registry.find].
+// force notes the state that is forced and returns the limiters that exist. Those that
+// are made from now on begin with it, see also [registry.getOrAdd].
 func (e *Engine) force(key rule.Key, state string) (limiters []rule.Controllable, err error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
@@ -105,7 +105,7 @@ func (e *Engine) force(key rule.Key, state string) (limiters []rule.Controllable
 	return e.resources.limitersOf(a), nil
 }
 
-// limitersOf returns all limiters of a rule. The caller holds g.upkeep.
+// limitersOf returns all limiters of a rule. The caller holds g.swapMu.
 func (g *registry) limitersOf(a *activeRule) (limiters []rule.Controllable) {
 	if a.sharesLimiter {
 		return []rule.Controllable{a.shared.Limiter.(rule.Controllable)}
@@ -120,8 +120,8 @@ func (g *registry) limitersOf(a *activeRule) (limiters []rule.Controllable) {
 	return limiters
 }
 
-// applyForcedStates forces the states of a newcomer's limiters that were forced after they
-// were made.
+// applyForcedStates forces states on the limiters of a new resource that were forced
+// after these were made.
 func (g *registry) applyForcedStates(rules []*ruleState) {
 	for _, s := range rules {
 		forced := s.rule.forced.Load()

@@ -116,7 +116,7 @@ func documentStatus(d ruleset.DocumentStatus) DocumentStatus {
 	}
 }
 
-// publicError returns an error of the rule book as the engine reports it.
+// publicError returns an error of package ruleset as the engine reports it.
 func publicError(err error) error {
 	if heldBack := (*ruleset.HeldBack)(nil); errors.As(err, &heldBack) {
 		return (*HeldBackError)(heldBack)

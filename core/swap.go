@@ -43,8 +43,8 @@ type limiterChanges struct {
 	retire   []rule.Retirer
 }
 
-// finish tells the limiters. It is called without a lock: they may report changes of
-// state to the observer, who may ask the engine.
+// finish activates and retires the limiters. It is called without a lock: they may
+// report changes of state to the observer, which may call the engine.
 func (c limiterChanges) finish(now clock.Instant) {
 	for _, limiter := range c.activate {
 		limiter.Activate(now)
@@ -55,7 +55,7 @@ func (c limiterChanges) finish(now clock.Instant) {
 }
 
 // swap is a change of rules on its way into force: the resources whose plans change,
-// and the limiters that begin and end. It is guarded by registry.upkeep; calls go on
+// and the limiters that begin and end. registry.swapMu guards it. Calls go on
 // meanwhile, also first calls of new names.
 type swap struct {
 	*ruleChange
@@ -92,8 +92,8 @@ func (s *swap) run() {
 	}
 }
 
-// begin has the registry report the names that are new from now on. They come with
-// a plan for the present generation, like all others.
+// begin has the registry note the names that are added from now on. They come with a
+// plan for the present generation, like all others.
 func (s *swap) begin() {
 	g := s.registry
 	if s.index = g.overflow.patterns.Load().index; s.hasPatterns() {
@@ -203,7 +203,7 @@ func (s *swap) makePlans() {
 	}
 }
 
-// nextPatterns returns the pattern book of the coming generation.
+// nextPatterns returns the pattern set of the coming generation.
 func (s *swap) nextPatterns() *patternSet {
 	if !s.hasPatterns() {
 		return s.registry.overflow.patterns.Load()
@@ -211,8 +211,8 @@ func (s *swap) nextPatterns() *patternSet {
 	return s.registry.newPatternSet(s.index, s.version)
 }
 
-// finish moves the engine on to the coming generation, unless names have come that
-// this affects: then they are marked and it returns false.
+// finish moves the engine on to the coming generation, unless names were added that the
+// change affects: then it marks them and returns false.
 func (s *swap) finish(patterns *patternSet) bool {
 	g := s.registry
 	g.mu.Lock()

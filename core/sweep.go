@@ -17,9 +17,8 @@ const (
 	sweepSize = 512
 )
 
-// sweep is a search for idle resources. It goes over the whole table in small
-// slices: whoever calls a new name while one is due does one slice. registry.upkeep
-// guards it.
+// sweep is a search for idle resources. It goes over the whole table in small slices: a
+// call of a new name does one slice when a sweep is due. registry.swapMu guards it.
 type sweep struct {
 	due     atomic.Int64 // the instant from which a slice is due
 	started clock.Instant
@@ -96,10 +95,10 @@ func (g *registry) evictIdle(r *resource, now clock.Instant) bool {
 	return r.attached == nil && r.isIdle(now) && g.evict(r, g.engine.clock.Now())
 }
 
-// evict forgets a resource if it is idle. It is marked first: whoever passes it at the
-// same time has either been counted, which is seen here, or sees the mark, takes the
-// pass back and looks the name up again; that has to wait for the lock, and so
-// finds how this ended.
+// evict forgets a resource if it is idle. The resource is marked first. A call that
+// passes it at the same time has either been counted, which is seen here, or it sees
+// the mark, takes the pass back and looks the name up again; that has to wait for the
+// lock, and so finds the result.
 func (g *registry) evict(r *resource, now clock.Instant) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -114,8 +113,8 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 	return true
 }
 
-// isIdle says whether nothing is lost when the resource is forgotten and its name
-// comes again. The caller holds registry.upkeep.
+// isIdle says whether nothing is lost when the resource is forgotten and its name comes
+// again. The caller holds registry.swapMu.
 func (r *resource) isIdle(now clock.Instant) bool {
 	return r.node.Idle(now) && !slices.ContainsFunc(r.states, func(s *ruleState) bool { return s.isOwn() && !s.limiter.Idle(now) })
 }
