@@ -2,13 +2,6 @@ package core
 
 import "slices"
 
-// attachments are the rules in force that name a resource. Such a resource is never
-// forgotten.
-type attachments struct {
-	guards []*activeRule // rules on the resource
-	counts []*activeRule // rules on others that count its passes, in no order
-}
-
 // attach links a rule to the resources that it names, however many there are. The
 // caller holds g.swapMu, as for all that follows.
 func (g *registry) attach(a *activeRule) {

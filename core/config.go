@@ -99,3 +99,17 @@ type Rejection struct {
 	Revision int64
 	Err      error // [rules.Problems] if the document was read, [*HeldBackError], [*SourcePanicError]
 }
+
+// StateChange says that a limiter has changed its state, as when a circuit breaker
+// opens.
+type StateChange struct {
+	At clock.Instant
+
+	// Resource is the resource that the limiter guards, or the pattern of a rule that
+	// several resources share.
+	Resource string
+
+	Kind     rule.Kind
+	Rule     string
+	From, To string // of the states that the kind has
+}

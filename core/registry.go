@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/match"
@@ -38,6 +39,13 @@ type resourceStats struct {
 	logged atomic.Int64 // the second in which a refusal was last logged, plus one; 0 before the first
 }
 
+// attachments are the rules in force that name a resource. Such a resource is never
+// forgotten.
+type attachments struct {
+	guards []*activeRule // rules on the resource
+	counts []*activeRule // rules on others that count its passes, in no order
+}
+
 // registry finds the resources by their names.
 type registry struct {
 	engine           *Engine
@@ -64,6 +72,32 @@ type registry struct {
 	addedDuringSwap []*resource // that were added while rules are swapped
 }
 
+// overflowNames is how many of the names in the overflow are remembered with their
+// rules, so that a call of one need not be matched against the patterns again.
+const overflowNames = 1024
+
+// overflow stands for the names for which the registry has no space. They share one set
+// of statistics and, under each rule with a pattern, one limiter.
+type overflow struct {
+	seed      maphash.Seed
+	patterns  atomic.Pointer[patternSet]
+	names     [overflowNames]atomic.Pointer[resource] // by the hash of the name
+	unmatched *resource                               // stands for all names while there are no patterns
+}
+
+// sweepInterval is how often, at the most, idle resources are looked for.
+const sweepInterval = 10 * time.Second
+
+// sweep is a search for idle resources. It goes over the whole table in small slices: a
+// call of a new name does one slice when a sweep is due. registry.swapMu guards it.
+type sweep struct {
+	due     atomic.Int64 // the instant from which a slice is due
+	started clock.Instant
+	part    int        // that is being looked at
+	rest    []nameSlot // of its slots
+	found   bool       // that one of the part was idle
+}
+
 func (g *registry) init(e *Engine, limit int) {
 	g.engine, g.max = e, limit
 	g.table.init()
@@ -78,70 +112,6 @@ func (g *registry) newResource(name string, stats *resourceStats) *resource {
 	r := &resource{engine: g.engine, name: name, resourceStats: stats}
 	r.plan.Store(&g.noRules)
 	return r
-}
-
-// get returns the resource of a name. If there are too many names, it is one that
-// shares the statistics of the overflow.
-func (g *registry) get(name string) *resource {
-	if r := g.table.get(name); r != nil {
-		return r
-	}
-	return g.getOrAdd(name)
-}
-
-// getOrAdd is get for a name that is not in the table, or whose resource was evicted:
-// it adds the name if there is space.
-func (g *registry) getOrAdd(name string) *resource {
-	now := g.engine.clock.Now()
-	g.sweepSome(now)
-	for {
-		patterns := g.overflow.patterns.Load()
-		r, hasSpace := g.lookUp(name)
-		switch {
-		case r != nil:
-			return r
-		case !hasSpace:
-			return g.overflowResourceFor(name)
-		}
-		// Not under the lock, for it takes as long as rules match the name.
-		made := g.newResourceFor(name, patterns)
-		states := made.states // guarded by swapMu from now on
-		if r = g.add(made, patterns, now); r == made {
-			g.applyForcedStates(states)
-		}
-		if r != nil {
-			return r
-		}
-	}
-}
-
-// peek returns what a call of the name would find, without adding a new name.
-func (g *registry) peek(name string) *resource {
-	r, hasSpace := g.lookUp(name)
-	switch {
-	case r != nil:
-		return r
-	case !hasSpace:
-		return g.overflowResourceFor(name)
-	}
-	patterns := g.overflow.patterns.Load()
-	r = g.newResourceFor(name, patterns)
-	g.inherit(r, patterns, g.engine.clock.Now())
-	return r
-}
-
-// lookUp returns the resource of a name, nil if there is none, and then whether there
-// is space for one.
-func (g *registry) lookUp(name string) (r *resource, hasSpace bool) {
-	if r = g.table.get(name); r != nil && !r.evicted.Load() {
-		return r, true
-	}
-	if g.full.Load() || g.mustOverflow(name) {
-		return nil, false
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.present(name), g.hasSpace()
 }
 
 // present returns the resource of a name unless it was forgotten. The caller holds
@@ -166,40 +136,4 @@ func (g *registry) hasSpace() bool {
 // that of the overflow.
 func (g *registry) mustOverflow(name string) bool {
 	return len(name) > rule.MaxNameLength || name == Overflow
-}
-
-// add adds a new resource that was made with a set of patterns. It returns the
-// resource, or the one of the same name that another goroutine has added meanwhile; nil
-// if that is the set no longer or there is no space.
-func (g *registry) add(r *resource, patterns *patternSet, now clock.Instant) *resource {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if present := g.present(r.name); present != nil {
-		return present
-	}
-	if g.overflow.patterns.Load() != patterns || !g.hasSpace() {
-		return nil
-	}
-	g.put(r, patterns, now)
-	return r
-}
-
-// put adds a new resource, and notes it for a swap that is under way. The caller holds
-// g.mu.
-func (g *registry) put(r *resource, patterns *patternSet, now clock.Instant) {
-	g.adding.Store(true)
-	g.inherit(r, patterns, now)
-	g.table.put(r)
-	g.adding.Store(false)
-	g.count++
-	if g.swapping {
-		g.addedDuringSwap = append(g.addedDuringSwap, r)
-	}
-}
-
-// all returns the resources, those of the last minute and those that rules
-// name, and the one for overflow.
-func (g *registry) all(now clock.Instant) []*resource {
-	g.sweepAll(now)
-	return append(g.table.all(), g.overflowResource)
 }

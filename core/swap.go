@@ -9,6 +9,24 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
+// outcome is what came of new rules.
+type outcome struct {
+	swap     Swap // the zero Swap if nothing changed
+	limiters limiterChanges
+	ruleset.Outcome
+}
+
+// put puts a change of the rules in force. The caller holds rules.mu and has seen that
+// the engine is open; the change began at an instant.
+func (e *Engine) put(change ruleset.Outcome, since clock.Instant) outcome {
+	result := outcome{Outcome: change}
+	if len(change.Changes) == 0 {
+		return result
+	}
+	result.swap, result.limiters = e.swapRules(change.Changes, since)
+	return result
+}
+
 // swapRules puts changes of rules in force and returns what that changed. A set of
 // rules is swapped for all resources at once, see [plan]. The caller holds rules.mu;
 // the change began at an instant.
@@ -151,7 +169,7 @@ func (s *swap) nextLimiter(a *activeRule, resource string, counts *transitions, 
 	return next
 }
 
-func (s *swap) env() limiterEnv { return limiterEnv{s.registry.engine, s.version, s.now} }
+func (s *swap) env() limiterEnv { return limiterEnv{s.registry.engine.stateChanged, s.version, s.now} }
 
 func (s *swap) activateLimiter(limiter versionedLimiter) {
 	if l, ok := limiter.Limiter.(rule.Activator); ok {
@@ -208,7 +226,7 @@ func (s *swap) nextPatterns() *patternSet {
 	if !s.hasPatterns() {
 		return s.registry.overflow.patterns.Load()
 	}
-	return s.registry.newPatternSet(s.index, s.version)
+	return newPatternSet(s.registry.overflowResource.states, s.index, s.version)
 }
 
 // finish moves the engine on to the coming generation, unless names were added that the

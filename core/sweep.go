@@ -2,30 +2,13 @@ package core
 
 import (
 	"slices"
-	"sync/atomic"
-	"time"
 
 	"github.com/penstock-go/penstock/clock"
 )
 
-const (
-	// sweepInterval is how often, at the most, idle resources are looked for.
-	sweepInterval = 10 * time.Second
-
-	// sweepSize is how much one call that comes upon it looks at: so many parts of
-	// the table, resources, and rules that hold something of one.
-	sweepSize = 512
-)
-
-// sweep is a search for idle resources. It goes over the whole table in small slices: a
-// call of a new name does one slice when a sweep is due. registry.swapMu guards it.
-type sweep struct {
-	due     atomic.Int64 // the instant from which a slice is due
-	started clock.Instant
-	part    int        // that is being looked at
-	rest    []nameSlot // of its slots
-	found   bool       // that one of the part was idle
-}
+// sweepSize bounds how much one call looks at: so many parts of the table, resources,
+// and rules that hold something of one.
+const sweepSize = 512
 
 func (g *registry) sweepDue(now clock.Instant) bool { return int64(now) >= g.sweep.due.Load() }
 
@@ -117,4 +100,25 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 // again. The caller holds registry.swapMu.
 func (r *resource) isIdle(now clock.Instant) bool {
 	return r.node.Idle(now) && !slices.ContainsFunc(r.states, func(s *ruleState) bool { return s.isOwn() && !s.limiter.Idle(now) })
+}
+
+// all returns the resources, those of the last minute and those that rules
+// name, and the one for overflow.
+func (g *registry) all(now clock.Instant) []*resource {
+	g.sweepAll(now)
+	return append(g.table.all(), g.overflowResource)
+}
+
+// noteMatched takes note of the rules that calls of the resource have matched.
+func (r *resource) noteMatched() {
+	p := r.plan.Load()
+	if len(p.rules) == 0 {
+		return
+	}
+	calls := r.node.Calls()
+	for i := range p.rules {
+		if state := p.rules[i].state; calls > state.before {
+			state.rule.matched.Store(true)
+		}
+	}
 }
