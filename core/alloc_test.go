@@ -70,7 +70,7 @@ func TestNoCallAllocates(t *testing.T) {
 		options["resource"] = func(string) (core.Guard, error) { return handle.Entry(context.Background()) }
 		for name, entry := range options {
 			assert.Zero(t, testing.AllocsPerRun(100, func() {
-				c.Advance(1000) // long enough for the turns of a throttle
+				c.Advance(1000) // long enough for the spacing of a throttle
 				guard, _ := entry(r)
 				guard.Exit()
 			}), "%s, %s", r, name)

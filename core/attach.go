@@ -2,15 +2,8 @@ package core
 
 import "slices"
 
-// attachments are the rules in force that name a resource. Such a resource is never
-// forgotten.
-type attachments struct {
-	guards []*activeRule // rules on the resource
-	counts []*activeRule // rules on others that count its passes, in no order
-}
-
-// attach binds a rule to the resources that it names, however many there are. The
-// caller holds g.upkeep, as for all that follows.
+// attach links a rule to the resources that it names, however many there are. The
+// caller holds g.swapMu, as for all that follows.
 func (g *registry) attach(a *activeRule) {
 	if name := a.target.Resource; name != "" {
 		a.guardedResource = g.resourceOfRule(name)
@@ -22,7 +15,8 @@ func (g *registry) attach(a *activeRule) {
 	}
 }
 
-// resourceOfRule returns the resource of a name that a rule names.
+// resourceOfRule returns the resource of a name that a rule names, and adds it if there
+// is none.
 func (g *registry) resourceOfRule(name string) *resource {
 	var made *resource
 	patterns := g.overflow.patterns.Load()

@@ -73,12 +73,12 @@ func (m *model) enter(ctx context.Context, call *modelCall) {
 	call.cancel()
 	call.cancelled = true
 	call.queues = len(m.queuesOf(call)) > 1
-	turn, known := m.turnOf(call)
+	passAt, known := m.passTimeOf(call)
 	guard, err := m.engine.Entry(ctx, call.name, core.Origin(call.origin), core.Tokens(call.tokens))
 	if err == nil {
 		m.inOrder(call)
 	}
-	m.decided(call, &guard, err, turn, known)
+	m.decided(call, &guard, err, passAt, known)
 }
 
 // comeBack makes calls like the last ones, after a pause in which what nobody calls
@@ -95,7 +95,7 @@ func (m *model) comeBack() {
 func (m *model) proceed(call *modelCall) {
 	call.woken = false
 	call.queues = call.queues || len(m.queuesOf(call)) > 1
-	turn, known := m.turnOf(call)
+	passAt, known := m.passTimeOf(call)
 	after, done := call.arrival.Proceed()
 	if !done {
 		require.False(m.t, call.cancelled, "a cancelled call waits")
@@ -104,7 +104,7 @@ func (m *model) proceed(call *modelCall) {
 			call.joined = m.loads
 		}
 		if known {
-			require.InDelta(m.t, turn.Sub(m.clock.Now()), after, 2, "nanoseconds until the turn of %+v", call)
+			require.InDelta(m.t, passAt.Sub(m.clock.Now()), after, 2, "nanoseconds until the pass of %+v", call)
 		}
 		call.waited = true
 		call.due = 0
@@ -123,10 +123,10 @@ func (m *model) proceed(call *modelCall) {
 	if call.waited {
 		m.want.Waiting--
 	}
-	m.decided(call, guard, err, turn, known)
+	m.decided(call, guard, err, passAt, known)
 }
 
-func (m *model) decided(call *modelCall, guard *core.Guard, err error, turn clock.Instant, known bool) {
+func (m *model) decided(call *modelCall, guard *core.Guard, err error, passAt clock.Instant, known bool) {
 	var block *core.BlockError
 	switch {
 	case err == nil:
@@ -137,7 +137,7 @@ func (m *model) decided(call *modelCall, guard *core.Guard, err error, turn cloc
 	case errors.As(err, &block):
 		m.want.Blocked++
 		if known {
-			m.tooLate(call, turn, block)
+			m.tooLate(call, passAt, block)
 		}
 		m.blocked(call, m.account(), block)
 	default:
@@ -184,7 +184,7 @@ func (m *model) settle() {
 	}
 }
 
-// advance moves time from one turn to the next.
+// advance moves time from one pass to the next.
 func (m *model) advance(d time.Duration) {
 	end := m.clock.Now().Add(d)
 	for m.clock.Now() < end {

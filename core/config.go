@@ -9,11 +9,11 @@ import (
 )
 
 // DefaultMaxResources is how many resource names an engine keeps statistics of
-// unless it is told otherwise.
+// by default.
 const DefaultMaxResources = 10_000
 
-// DefaultRemovalWindow is the time over which [Config.MaxRemoval] counts unless it
-// is told otherwise.
+// DefaultRemovalWindow is the time over which [Config.MaxRemoval] counts by
+// default.
 const DefaultRemovalWindow = time.Minute
 
 // Config configures an engine. The zero value is a good one.
@@ -26,7 +26,7 @@ type Config struct {
 	// most once a second per resource, refusals. Defaults to [slog.Default].
 	Logger *slog.Logger
 
-	// Observer is told of events. Defaults to nobody.
+	// Observer receives events. Defaults to none.
 	Observer Observer
 
 	// Kinds are kinds of rules beside those that come with Penstock; see the package
@@ -60,12 +60,12 @@ type Config struct {
 	// for a minute, 4 KiB if that is 100,000 times a second with events of every
 	// kind; a rule on it about 1.6 KiB. One that no rule names is forgotten when
 	// nobody called it for a minute and no rule that matches it counts anything.
-	// Under each rule with a pattern the names beyond the bound share one ceiling.
+	// Under each rule with a pattern the names beyond the bound share one limit.
 	MaxResources int
 }
 
-// Observer is told of events by the goroutine in which they happen, so its
-// functions must be quick and safe for concurrent use. Those that are nil are
+// Observer receives events in the goroutine in which they happen, so its functions
+// must be quick and safe for concurrent use. Those that are nil are
 // not called.
 type Observer struct {
 	// Refused is called for every call that is refused.
@@ -83,7 +83,7 @@ type Observer struct {
 	Rejected func(rejection Rejection)
 }
 
-// Swap tells of a change of the rules in force.
+// Swap is a change of the rules in force.
 type Swap struct {
 	Revision                uint64 // of the rule set, counted by the engine
 	At                      clock.Instant
@@ -100,4 +100,18 @@ type Rejection struct {
 	Document string // "" for a change that was held back as a whole, see Config.MaxRemoval, or a source that panicked
 	Revision int64
 	Err      error // [rules.Problems] if the document was read, [*HeldBackError], [*SourcePanicError]
+}
+
+// StateChange says that a limiter has changed its state, as when a circuit breaker
+// opens.
+type StateChange struct {
+	At clock.Instant
+
+	// Resource is the resource that the limiter guards, or the pattern of a rule that
+	// several resources share.
+	Resource string
+
+	Kind     rule.Kind
+	Rule     string
+	From, To string // of the states that the kind has
 }

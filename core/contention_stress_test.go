@@ -45,12 +45,12 @@ func TestNoCallIsRefusedATokenThatAnotherGivesBack(t *testing.T) {
 			if test.overlaps {
 				wrong -= 300 * 39 / 100
 			}
-			assert.LessOrEqual(t, wrong, 0, "calls were refused and there was room")
+			assert.LessOrEqual(t, wrong, 0, "calls were refused though tokens remained")
 		})
 	}
 }
 
-// callAtOnce makes 39 calls and returns how many were refused though there is room.
+// callAtOnce makes 39 calls and returns how many were refused though tokens remain.
 func callAtOnce(t *testing.T, e *core.Engine) (wrong int) {
 	type answer struct {
 		resource string

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"errors"
 )
 
 // Do runs fn as a guarded call of the resource. It returns the error that
@@ -28,9 +27,4 @@ func Call[T any](ctx context.Context, e *Engine, resource string, fn func(contex
 	value, err := fn(ctx)
 	guard.ended(err)
 	return value, err
-}
-
-// isFailure is what [Config.IsFailure] defaults to.
-func isFailure(err error) bool {
-	return !errors.Is(err, context.Canceled) && !errors.Is(err, ErrBlocked)
 }

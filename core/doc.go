@@ -1,12 +1,13 @@
-// Package core is the engine: it knows the resources of a service, holds the
-// rules in force, and decides on every call.
+// Package core is the engine: it keeps the resources of a service, puts rules in force,
+// and decides on every call.
 //
-// The way of a call is in entry.go, top to bottom: [Engine.Entry] finds the
-// resource and its plan, the plan's rules decide, the statistics are told, and
-// [Guard.Exit] closes the account. The way of a rule is in follow.go and
-// load.go: a [Source] delivers documents, what is sound becomes the rule set,
-// plans are compiled for the resources that it changes, and one atomic step
-// puts all of them in force.
+// The way of a call: [Engine.Entry] finds the resource and its plan (entry.go), the
+// rules of the plan decide (chain.go), a call that has to wait gets an admission
+// (admission.go), and [Guard.Exit] ends the call (guard.go). The way of a rule: a
+// [Source] delivers documents (follow.go), or the code calls [Engine.Load] (load.go);
+// internal/ruleset decides which rules are in force; a swap compiles plans for the
+// resources that these change and puts all of them in force in one atomic step
+// (swap.go).
 //
 // Engines are independent of one another; two in one process share nothing.
 package core

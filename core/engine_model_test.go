@@ -68,7 +68,7 @@ func TestTheEngineBehavesLikeItsModel(t *testing.T) {
 func (m *model) explain() {
 	for _, name := range modelNames {
 		for _, origin := range modelOrigins {
-			var want, enforced, got, ceilings []string
+			var want, enforced, got, limits []string
 			for _, r := range applying(m.rules, name, origin) {
 				want = append(want, r.Name)
 				if !r.Shadow {
@@ -79,10 +79,10 @@ func (m *model) explain() {
 				got = append(got, a.Name)
 			}
 			for _, c := range m.engine.Quotas(name, core.Origin(origin)) {
-				ceilings = append(ceilings, c.Name)
+				limits = append(limits, c.Name)
 			}
 			require.Equal(m.t, want, got, "%s from %q", name, origin)
-			require.Equal(m.t, enforced, ceilings, "%s from %q", name, origin)
+			require.Equal(m.t, enforced, limits, "%s from %q", name, origin)
 		}
 	}
 }

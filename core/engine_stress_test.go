@@ -16,7 +16,7 @@ import (
 )
 
 // Sixty-four goroutines, patterns, reloads, eviction and more names than there is
-// room for: each ceiling holds, and every call is accounted for.
+// room for: each limit holds, and every call is accounted for.
 func TestLimitsHoldUnderEverythingAtOnce(t *testing.T) {
 	const limit, shared, goroutines, calls = 40, 300, 64, 4000
 	ticks := newTicking(5 * time.Millisecond) // minutes pass

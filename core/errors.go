@@ -1,10 +1,12 @@
 package core
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -73,3 +75,48 @@ func (e *BlockError) retryText() string {
 
 // Is makes every BlockError match [ErrBlocked].
 func (e *BlockError) Is(target error) bool { return target == ErrBlocked }
+
+// HeldBackError says that what a source holds is not put in force because it would
+// remove more rules than [Config.MaxRemoval] allows. What was in force stays until the
+// source holds most of them again or [Engine.Confirm] is called.
+type HeldBackError struct {
+	Source  string
+	Removed int // rules that would go, and those that went within Within
+	Rules   int // rules of the source that are in force, and those that went within Within
+	Most    float64
+	Within  time.Duration // Config.RemovalWindow if rules that went before are counted; else 0
+}
+
+// Error tells how many rules would go.
+func (e *HeldBackError) Error() string { return (*ruleset.HeldBack)(e).Error() }
+
+// isFailure is what [Config.IsFailure] defaults to.
+func isFailure(err error) bool {
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, ErrBlocked)
+}
+
+// SourcePanicError says that a source has panicked. It is started again.
+type SourcePanicError struct {
+	Source string
+	Value  any    // that it panicked with
+	Stack  []byte // of its goroutine
+}
+
+// Error tells the value.
+func (e *SourcePanicError) Error() string {
+	return fmt.Sprintf("core: source %q panicked: %v", e.Source, e.Value)
+}
+
+// Unwrap returns the value if it is an error.
+func (e *SourcePanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// publicError returns an error of package ruleset as the engine reports it.
+func publicError(err error) error {
+	if heldBack := (*ruleset.HeldBack)(nil); errors.As(err, &heldBack) {
+		return (*HeldBackError)(heldBack)
+	}
+	return err
+}

@@ -6,10 +6,47 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"runtime/debug"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 )
+
+// How long the engine waits before it starts a source again that has panicked.
+const (
+	minRestart = 100 * time.Millisecond
+	maxRestart = 5 * time.Second
+)
+
+// sourceList is the sources that the engine follows. ruleStore.mu guards it.
+type sourceList struct {
+	list   []*followedSource // in the order in which they were first followed
+	change chan struct{}     // closed and renewed with every change of what is in here
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func (b *sourceList) init() {
+	b.change = make(chan struct{})
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+}
+
+// changed wakes the goroutines that wait for a change.
+func (b *sourceList) changed() {
+	close(b.change)
+	b.change = make(chan struct{})
+}
+
+func (b *sourceList) find(name string) *followedSource {
+	for _, f := range b.list {
+		if f.name == name {
+			return f
+		}
+	}
+	return nil
+}
 
 // followedSource is a source that is followed, and the sink that it writes to.
 type followedSource struct {
@@ -36,7 +73,7 @@ type followedSource struct {
 // tells when what the sources hold is in force, [Engine.Status] how they are.
 //
 // Any number of sources can be followed, each name once. A document that has a
-// mistake, or a rule whose name is taken, is rejected: it is logged, told to the
+// mistake, or a rule whose name is taken, is rejected: it is logged, reported to the
 // observer, shown in the status, and what was in force of it stays in force, as
 // do all others. A source that panics is reported likewise and started again, after
 // 0.1 s at first and 5 s at most.
@@ -75,6 +112,64 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 	return nil
 }
 
+// run runs the source until it returns. When it panics it is started again, after a
+// pause that doubles each time unless it has run for long.
+func (f *followedSource) run(source Source) error {
+	pause := minRestart
+	for {
+		begun := f.engine.clock.Now()
+		err := f.runOnce(source)
+		panicked := (*SourcePanicError)(nil)
+		if !errors.As(err, &panicked) || panicked.Source != f.name {
+			return err
+		}
+		f.reportPanic(panicked)
+		now := f.engine.clock.Now()
+		if now.Sub(begun) >= maxRestart {
+			pause = minRestart
+		}
+		if err := f.engine.pause(f.ctx, now, pause, nil); err != nil {
+			return err
+		}
+		pause = min(2*pause, maxRestart)
+	}
+}
+
+// runOnce runs the source and returns a panic as a [*SourcePanicError].
+func (f *followedSource) runOnce(source Source) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &SourcePanicError{Source: f.name, Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return source.Run(f.ctx, f)
+}
+
+func (f *followedSource) reportPanic(err *SourcePanicError) {
+	f.engine.log.Error("penstock: source panicked, the rules in force stay, it is started again",
+		slog.String("source", f.name), slog.Any("error", err), slog.String("stack", string(err.Stack)))
+	f.Disconnected(err)
+	if f.engine.observer.Rejected != nil {
+		f.engine.observer.Rejected(Rejection{Source: f.name, Err: err})
+	}
+}
+
+// ended notes that the source is not followed any longer, and why.
+func (f *followedSource) ended(err error) {
+	f.engine.rules.mu.Lock()
+	defer f.engine.rules.mu.Unlock()
+	if f.connected || f.ctx.Err() == nil {
+		f.since = f.engine.clock.Now()
+	}
+	f.running, f.connected = false, false
+	if f.ctx.Err() == nil {
+		f.err = fmt.Errorf("core: source %q gave up: %w", f.name, cmp.Or(err, errors.New("no reason given")))
+		f.engine.log.Error("penstock: source gave up, the rules in force stay",
+			slog.String("source", f.name), slog.Any("error", err))
+	}
+	f.engine.sources.changed()
+}
+
 // Apply is the engine's side of [Sink].
 func (f *followedSource) Apply(change Change) { f.engine.report(f.apply(change)) }
 
@@ -101,7 +196,7 @@ func (f *followedSource) apply(change Change) outcome {
 	return e.put(result, now)
 }
 
-// delivery returns a change as the rule book takes it.
+// delivery returns a change as package ruleset takes it.
 func delivery(change Change) ruleset.Delivery {
 	d := ruleset.Delivery{
 		Complete: change.Complete, Removed: change.Removed, Revision: change.Revision, ConfirmedAt: change.ConfirmedAt,
@@ -142,18 +237,11 @@ func (f *followedSource) connect(err error) {
 	f.connected, f.err = err == nil, err
 }
 
-// ended notes that the source is not followed any longer, and why.
-func (f *followedSource) ended(err error) {
-	f.engine.rules.mu.Lock()
-	defer f.engine.rules.mu.Unlock()
-	if f.connected || f.ctx.Err() == nil {
-		f.since = f.engine.clock.Now()
+// isNil says whether a source is nil, or a nil pointer.
+func isNil(source Source) bool {
+	if source == nil {
+		return true
 	}
-	f.running, f.connected = false, false
-	if f.ctx.Err() == nil {
-		f.err = fmt.Errorf("core: source %q gave up: %w", f.name, cmp.Or(err, errors.New("no reason given")))
-		f.engine.log.Error("penstock: source gave up, the rules in force stay",
-			slog.String("source", f.name), slog.Any("error", err))
-	}
-	f.engine.sources.changed()
+	v := reflect.ValueOf(source)
+	return v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -31,7 +31,7 @@ type journal struct {
 	cause      swapCause
 	many       bool
 	rejections map[ruleset.DocumentKey]*rejections
-	scheduled  bool // somebody will flush it within a second, and again while there is more
+	scheduled  bool // it will be flushed within a second, and again while there is more
 }
 
 // rejections are those of one document.
@@ -55,7 +55,7 @@ func (o swapCause) isMany(removed int) bool {
 	return removed >= manyRemovals || removed > 0 && 2*removed >= o.rules
 }
 
-// causeOf returns the origin of a change.
+// causeOf returns the cause of a change.
 func causeOf(from ruleset.Origin) swapCause {
 	o := swapCause{sources: []string{from.Source}, rules: from.Rules}
 	for _, name := range from.Documents {

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// ledgerKey is what has a ceiling of its own: one life of a rule, on one
+// ledgerKey is what has a limit of its own: one life of a rule, on one
 // resource, or on "" for all together.
 type ledgerKey struct {
 	rule     string
@@ -17,7 +17,7 @@ type ledgerKey struct {
 	resource string
 }
 
-// ledger is what passed under a ceiling.
+// ledger is what passed under a limit.
 type ledger struct {
 	passes  []ledgerPass
 	changed int           // how many passed before the rule was last changed
@@ -113,7 +113,7 @@ func (l *ledger) overdrawn(r flow.Rule, now clock.Instant, n int) string {
 		p := l.passes[i]
 		tokens += float64(p.tokens)
 		if !p.only {
-			return "" // it had another queue: passes are later than turns
+			return "" // it had another queue: calls pass later than planned
 		}
 		if most := burst + rate*float64(now.Sub(p.at)); tokens > most+1e-6+2*rate {
 			return fmt.Sprintf("%v tokens in %v, where %v are due", tokens, now.Sub(p.at), most)

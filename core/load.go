@@ -1,36 +1,8 @@
 package core
 
 import (
-	"cmp"
-	"sync"
-
-	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/core/internal/ruleset"
-	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
-
-// ruleStore is the rules in force, and what the code and the sources hold.
-type ruleStore struct {
-	mu        sync.Mutex // guards every change of rules, also those of sources
-	book      *ruleset.Book
-	active    map[rule.Key]*activeRule // in force
-	patterns  []*activeRule            // those that have one, by kind and name
-	removed   removedRules
-	revision  uint64
-	appliedAt clock.Instant
-}
-
-func (s *ruleStore) init(config Config) {
-	most := config.MaxRemoval
-	if !(most > 0) {
-		most = 1
-	}
-	s.book = ruleset.New(ruleset.Config{
-		Table: rules.NewTable(config.Kinds...), MaxRemoval: most, RemovalWindow: max(0, cmp.Or(config.RemovalWindow, DefaultRemovalWindow)),
-	})
-	s.active = make(map[rule.Key]*activeRule)
-}
 
 // Load puts the rules that come from code in force, in place of those of the
 // last Load; rules of sources and of other owners stay. It is [Engine.LoadAs] for the
@@ -76,22 +48,4 @@ func (e *Engine) load(owner string, set rules.Set) (outcome, error) {
 		return outcome{}, err
 	}
 	return e.put(change, now), nil
-}
-
-// outcome is what came of new rules.
-type outcome struct {
-	swap     Swap // the zero Swap if nothing changed
-	limiters limiterChanges
-	ruleset.Outcome
-}
-
-// put puts in force what the rule book says. The caller holds rules.mu and has seen
-// that the engine is open; the change began at an instant.
-func (e *Engine) put(change ruleset.Outcome, since clock.Instant) outcome {
-	result := outcome{Outcome: change}
-	if len(change.Changes) == 0 {
-		return result
-	}
-	result.swap, result.limiters = e.swapRules(change.Changes, since)
-	return result
 }

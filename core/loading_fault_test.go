@@ -56,7 +56,7 @@ func (c *countdown) Now() clock.Instant {
 	return c.Virtual.Now()
 }
 
-// A call of a name that found no room is on its way while the first pattern is put
+// A call of a name that found no slot is on its way while the first pattern is put
 // in force: one that does not match it does not touch it.
 func TestAPatternHoldsOnlyWhatItMatchesWhenItComesBetween(t *testing.T) {
 	for reading := range 4 {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	loadedRoom   = 4              // names that have room beside those that rules name
+	loadedRoom   = 4              // names that have a slot beside those that rules name
 	loadedWindow = 24 * time.Hour // in which nothing that a test counts is forgotten
 )
 

@@ -224,7 +224,7 @@ func (m *loaded) tryAgain() {
 	}
 }
 
-// removeAll takes all rules out; then there is room again for as many names as
+// removeAll takes all rules out; then a slot is free again for as many names as
 // there should be.
 func (m *loaded) removeAll() {
 	m.load(nil)

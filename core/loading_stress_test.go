@@ -128,7 +128,7 @@ func TestCallsInAStormOfChanges(t *testing.T) {
 		for i := range 5 {
 			enter(e, fmt.Sprint("new", i), 1)
 		}
-		assert.Len(t, e.Snapshot().Resources, 3+1, "there is room for three")
+		assert.Len(t, e.Snapshot().Resources, 3+1, "three have a slot")
 	})
 }
 

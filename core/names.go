@@ -25,9 +25,9 @@ type namePart struct {
 	used  int
 }
 
-// nameSlot holds a resource and the hash of its name, which is written before the first
-// resource and stays: other names, whose resources are elsewhere in memory, are told
-// from it without a look at them.
+// nameSlot holds a resource and the hash of its name. The hash is written before the
+// first resource and stays, so that most other names are ruled out without a look at
+// their resources, which are elsewhere in memory.
 type nameSlot struct {
 	resource atomic.Pointer[resource]
 	hash     uint64

@@ -46,7 +46,7 @@ func TestNamesThatClientsChooseAreBounded(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("makes a million calls and more")
 	}
-	const names = 1000 // have room
+	const names = 1000 // have a slot
 	long := strings.Repeat("x", 100_000)
 	user := func(i int) string { return fmt.Sprint("user:", i) }
 	for _, test := range []struct {

@@ -18,7 +18,7 @@ func TestRulesForTheCallsOfOneOrigin(t *testing.T) {
 	assert.Equal(t, 2, enter(e, "r", 5, core.Origin("mobile")))
 	assert.Equal(t, 2, enter(e, "r", 2, core.Origin("web")))
 	assert.Equal(t, 1, enter(e, "r", 5), "a call without origin is one of the others")
-	assert.Equal(t, 0, enter(e, "r", 5, core.Origin("batch")), "the others share the ceiling")
+	assert.Equal(t, 0, enter(e, "r", 5, core.Origin("batch")), "the others share the effective limit")
 }
 
 func TestTheLimitForAllHoldsForNamedOriginsToo(t *testing.T) {

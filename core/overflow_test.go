@@ -21,7 +21,7 @@ func TestANameThatLeavesTheOverflowGetsNoSecondLimit(t *testing.T) {
 	for name, test := range map[string]struct {
 		rule  flow.Rule
 		first int           // how many pass at once
-		after time.Duration // has passed, there is room again
+		after time.Duration // has passed, a slot is free again
 		then  int
 	}{
 		"window":            {flow.Rule{Limit: 5}, 5, time.Second, 5},
@@ -44,7 +44,7 @@ func TestANameThatLeavesTheOverflowGetsNoSecondLimit(t *testing.T) {
 			defer e.Close()
 			test.rule.Name, test.rule.Match = "all", "*"
 			load(t, e, test.rule)
-			e.Resource("first") // takes the room
+			e.Resource("first") // takes the slot
 			assert.Equal(t, test.first, enter(e, "x", 20))
 			assert.NotContains(t, names(e), "x")
 
@@ -84,7 +84,7 @@ func TestExplainTellsWhatTheOverflowHasCountedOfANewName(t *testing.T) {
 	e.Resource("first")
 	enter(e, "x", 3)
 	c.Advance(2 * time.Minute)
-	assert.Empty(t, e.Snapshot().Resources[1:], "there is room")
+	assert.Empty(t, e.Snapshot().Resources[1:], "tokens remain")
 	assert.EqualValues(t, 2, e.Explain("y")[0].Quota.Remaining)
 	assert.Equal(t, 2, enter(e, "y", 9))
 }

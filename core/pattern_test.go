@@ -88,7 +88,7 @@ func TestQueuesOfPatterns(t *testing.T) {
 	assert.Equal(t, 0, enter(e, "q2", 5))
 }
 
-// Names that clients choose: the first few have ceilings of their own, the others
+// Names that clients choose: the first few have limits of their own, the others
 // share one, and none goes without.
 func TestPatternsHoldBeyondTheBoundOnNames(t *testing.T) {
 	for _, shared := range []bool{false, true} {

@@ -16,7 +16,7 @@ import (
 )
 
 // Waiters that give up, reloads that take their queues away, and callers of many
-// names: nobody hangs, nothing stays under way, no turn is too early.
+// names: nobody hangs, nothing stays under way, no call passes too early.
 func TestQueuesOfPatternsUnderStress(t *testing.T) {
 	e := core.New(core.Config{Logger: quiet, MaxResources: 4})
 	defer e.Close()

@@ -75,7 +75,7 @@ func TestWaitersInTheQueuesOfPatterns(t *testing.T) {
 		"a window instead": {
 			[]flow.Rule{{Name: "q", Match: "n*", Limit: 2}}, 0, map[string]int{"passed": 3 + 3, "blocked": 6},
 		},
-		// Whoever is refused gives the turn back, and those behind move up.
+		// Whoever is refused gives its reservation back, and those behind move up.
 		"a closed pattern beside it": {
 			[]flow.Rule{queue, {Name: "closed", Match: "*", Limit: 0}}, time.Second, map[string]int{"passed": 3, "blocked": 9},
 		},

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/rule"
@@ -75,3 +76,6 @@ func (p *plan) chainForOrigin(origin string) *chain {
 func (p *planned) isFor(origin string) bool {
 	return p.target.Origin == "" || p.target.Origin == origin
 }
+
+// closedGeneration is the generation of an engine that was closed.
+const closedGeneration = math.MaxUint64

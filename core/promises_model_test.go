@@ -103,7 +103,7 @@ func (m *model) blocked(call *modelCall, account string, block *core.BlockError)
 		}
 		require.False(m.t, r.Shadow, "refused by a shadow")
 		if l := m.ledger(r, account); l.exact(r, m.clock.Now()) {
-			require.True(m.t, l.full(r, m.clock.Now(), call.tokens+m.promised(call, r)), "%s refused though there is room: %+v", call.name, r)
+			require.True(m.t, l.full(r, m.clock.Now(), call.tokens+m.promised(call, r)), "%s refused though tokens remain: %+v", call.name, r)
 		}
 		return
 	}

@@ -26,10 +26,10 @@ func (m *model) queueOf(call *modelCall) (rule flow.Rule, of *ledger) {
 	return queues[0], m.ledger(queues[0], call.name)
 }
 
-// turnOf returns the turn that a call which comes now must get of a throttle that
+// passTimeOf returns when a call which comes now must pass a throttle that
 // nobody waits for: it keeps its distance from the last call that has passed, and
 // from none that was refused or has given up.
-func (m *model) turnOf(call *modelCall) (turn clock.Instant, known bool) {
+func (m *model) passTimeOf(call *modelCall) (passAt clock.Instant, known bool) {
 	rule, l := m.queueOf(call)
 	if l == nil || call.waited || limiterOf(rule) != byThrottle || rule.WarmUp.Period > 0 || rule.Limit == 0 || len(l.passes) == l.changed {
 		return 0, false
@@ -40,9 +40,9 @@ func (m *model) turnOf(call *modelCall) (turn clock.Instant, known bool) {
 	return max(m.clock.Now(), last.at.Add(gap)), last.only && !others && !forgotten(rule, last.at, m.clock.Now())
 }
 
-// tooLate checks that a call which its queue has refused had a turn that it could
-// not wait for.
-func (m *model) tooLate(call *modelCall, turn clock.Instant, block *core.BlockError) {
+// tooLate checks that a call which its queue has refused would have had to wait longer
+// than it can.
+func (m *model) tooLate(call *modelCall, passAt clock.Instant, block *core.BlockError) {
 	rule, _ := m.queueOf(call)
 	if block.Rule != rule.Name {
 		return
@@ -51,7 +51,7 @@ func (m *model) tooLate(call *modelCall, turn clock.Instant, block *core.BlockEr
 	if call.patience > 0 {
 		patience = min(patience, call.patience)
 	}
-	require.Greater(m.t, turn.Sub(m.clock.Now())+2, patience, "%+v is refused by %+v", call, rule)
+	require.Greater(m.t, passAt.Sub(m.clock.Now())+2, patience, "%+v is refused by %+v", call, rule)
 }
 
 // inOrder checks that a call which passes overtakes nobody who came before it and

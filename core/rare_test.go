@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// A cold resource whose ceiling is below one token a window is called rarely, so that
+// A cold resource whose limit is below one token a window is called rarely, so that
 // it is forgotten between its calls.
 func TestARareCallUnderAPatternThatWarmsUpPasses(t *testing.T) {
 	for _, rule := range []flow.Rule{
@@ -42,7 +42,7 @@ func TestARareCallUnderAPatternThatWarmsUpPasses(t *testing.T) {
 	}
 }
 
-// A call that is larger than the cold ceiling comes rarely, so that its resource would be
+// A call that is larger than the cold limit comes rarely, so that its resource would be
 // forgotten before the bucket ends in which it was refused.
 func TestALargeCallUnderAPatternWithALongWindowThatWarmsUpPasses(t *testing.T) {
 	for _, algorithm := range []flow.Algorithm{flow.FixedWindow, flow.SlidingWindow} {

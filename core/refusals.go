@@ -62,7 +62,7 @@ func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
 	made := r.made.Load()
 	if made == nil {
 		made = new(madeRefusals)
-		r.made.Store(made) // in place of another's, perhaps, who has made one or two
+		r.made.Store(made) // perhaps in place of another goroutine's, with one or two
 	}
 	const golden = 0x9E3779B97F4A7C15 // spreads the lengths over the cache
 	slot := &made[uint64(retryAfter)*golden>>(64-cacheBits)]

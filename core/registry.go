@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/match"
@@ -21,37 +22,44 @@ type resource struct {
 	engine  *Engine
 	name    string
 	plan    atomic.Pointer[plan] // never nil
-	evicted atomic.Bool          // forgotten, or without room: look the name up again
+	evicted atomic.Bool          // no longer in the table, or never was: look the name up again
 
-	patterns *patternSet // of a name that found no room: where its rules come from
+	patterns *patternSet // of a name in the overflow: where its rules come from
 
-	// registry.upkeep guards what follows, once others can find the resource.
+	// registry.swapMu guards what follows, once others can find the resource.
 	attached   *attachments // nil while no rule in force names it
 	states     []*ruleState // of the rules in force, by kind and name
 	affectedIn uint64       // the generation in which its plan last changed
 }
 
-// resourceStats is what is known of the calls of a resource. The runtime allots it 512 bytes
-// and lays it where a cache line begins, which is what its node wants.
+// resourceStats is what is counted of the calls of a resource. The runtime allots it
+// 512 bytes and lays it where a cache line begins, which is what its node wants.
 type resourceStats struct {
 	node   stat.Node
 	logged atomic.Int64 // the second in which a refusal was last logged, plus one; 0 before the first
 }
 
-// registry knows the resources by their names.
+// attachments are the rules in force that name a resource. Such a resource is never
+// forgotten.
+type attachments struct {
+	guards []*activeRule // rules on the resource
+	counts []*activeRule // rules on others that count its passes, in no order
+}
+
+// registry finds the resources by their names.
 type registry struct {
 	engine           *Engine
 	table            nameTable
-	full             atomic.Bool // there is no room for more names
+	full             atomic.Bool // there is no space for more names
 	overflowResource *resource
 	overflow         overflow
 	noRules          plan
 	max              int // resources that no rule names
 
-	adding atomic.Bool // a name is being added, with what the overflow has counted
+	adding atomic.Bool // a name is being added, and inherits from the overflow
 
-	// swapMu is held by who swaps rules or looks for idle resources, one after the
-	// other and however long that takes: calls do not wait for it.
+	// swapMu is held while rules are swapped and while idle resources are looked for,
+	// however long that takes: calls do not wait for it.
 	swapMu sync.Mutex
 	sweep  sweep
 
@@ -61,7 +69,33 @@ type registry struct {
 	count           int // resources in the table
 	attachedCount   int // of them, those that have attachments
 	swapping        bool
-	addedDuringSwap []*resource // that came while rules are swapped
+	addedDuringSwap []*resource // that were added while rules are swapped
+}
+
+// overflowNames is how many of the names in the overflow are remembered with their
+// rules, so that a call of one need not be matched against the patterns again.
+const overflowNames = 1024
+
+// overflow stands for the names for which the registry has no space. They share one set
+// of statistics and, under each rule with a pattern, one limiter.
+type overflow struct {
+	seed      maphash.Seed
+	patterns  atomic.Pointer[patternSet]
+	names     [overflowNames]atomic.Pointer[resource] // by the hash of the name
+	unmatched *resource                               // stands for all names while there are no patterns
+}
+
+// sweepInterval is how often, at the most, idle resources are looked for.
+const sweepInterval = 10 * time.Second
+
+// sweep is a search for idle resources. It goes over the whole table in small slices: a
+// call of a new name does one slice when a sweep is due. registry.swapMu guards it.
+type sweep struct {
+	due     atomic.Int64 // the instant from which a slice is due
+	started clock.Instant
+	part    int        // that is being looked at
+	rest    []nameSlot // of its slots
+	found   bool       // that one of the part was idle
 }
 
 func (g *registry) init(e *Engine, limit int) {
@@ -80,71 +114,6 @@ func (g *registry) newResource(name string, stats *resourceStats) *resource {
 	return r
 }
 
-// get returns the resource of a name, one that shares the account of the
-// overflow when there are too many.
-func (g *registry) get(name string) *resource {
-	if r := g.table.get(name); r != nil {
-		return r
-	}
-	return g.getOrAdd(name)
-}
-
-// getOrAdd is get, for a name that is new, has found no room, or whose resource was
-// forgotten.
-func (g *registry) getOrAdd(name string) *resource {
-	now := g.engine.clock.Now()
-	g.sweepSome(now)
-	for {
-		patterns := g.overflow.patterns.Load()
-		r, hasRoom := g.lookUp(name)
-		switch {
-		case r != nil:
-			return r
-		case !hasRoom:
-			return g.overflowResourceFor(name)
-		}
-		// Not under the lock, for it takes as long as rules match the name.
-		made := g.newResourceFor(name, patterns)
-		states := made.states // guarded by upkeep from now on
-		if r = g.add(made, patterns, now); r == made {
-			g.applyForcedStates(states)
-		}
-		if r != nil {
-			return r
-		}
-	}
-}
-
-// peek returns the resource of a name without remembering a new one: that gets
-// what a call would find.
-func (g *registry) peek(name string) *resource {
-	r, hasRoom := g.lookUp(name)
-	switch {
-	case r != nil:
-		return r
-	case !hasRoom:
-		return g.overflowResourceFor(name)
-	}
-	patterns := g.overflow.patterns.Load()
-	r = g.newResourceFor(name, patterns)
-	g.inherit(r, patterns, g.engine.clock.Now())
-	return r
-}
-
-// lookUp returns the resource of a name, nil if there is none, and then whether there
-// is room for one.
-func (g *registry) lookUp(name string) (r *resource, hasRoom bool) {
-	if r = g.table.get(name); r != nil && !r.evicted.Load() {
-		return r, true
-	}
-	if g.full.Load() || g.mustOverflow(name) {
-		return nil, false
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.present(name), g.hasRoom()
-}
-
 // present returns the resource of a name unless it was forgotten. The caller holds
 // g.mu.
 func (g *registry) present(name string) *resource {
@@ -154,8 +123,8 @@ func (g *registry) present(name string) *resource {
 	return nil
 }
 
-// hasRoom says whether there is room for one more name. The caller holds g.mu.
-func (g *registry) hasRoom() bool {
+// hasSpace says whether there is space for one more name. The caller holds g.mu.
+func (g *registry) hasSpace() bool {
 	isFull := g.count-g.attachedCount >= g.max
 	if isFull {
 		g.full.Store(true)
@@ -163,42 +132,8 @@ func (g *registry) hasRoom() bool {
 	return !isFull
 }
 
-// mustOverflow says whether a name that no rule names is never to be one of its own:
-// it is too long, or that of the overflow.
+// mustOverflow says whether a name never gets a resource of its own: it is too long, or
+// that of the overflow.
 func (g *registry) mustOverflow(name string) bool {
 	return len(name) > rule.MaxNameLength || name == Overflow
-}
-
-// add adds a newcomer that was made by a book and returns it, or the one of its name
-// that was quicker; nil when that is the book no longer or there is no room.
-func (g *registry) add(r *resource, patterns *patternSet, now clock.Instant) *resource {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if present := g.present(r.name); present != nil {
-		return present
-	}
-	if g.overflow.patterns.Load() != patterns || !g.hasRoom() {
-		return nil
-	}
-	g.put(r, patterns, now)
-	return r
-}
-
-// put adds a newcomer, of which who swaps rules learns. The caller holds g.mu.
-func (g *registry) put(r *resource, patterns *patternSet, now clock.Instant) {
-	g.adding.Store(true)
-	g.inherit(r, patterns, now)
-	g.table.put(r)
-	g.adding.Store(false)
-	g.count++
-	if g.swapping {
-		g.addedDuringSwap = append(g.addedDuringSwap, r)
-	}
-}
-
-// all returns the resources, those of the last minute and those that rules
-// name, and the one for overflow.
-func (g *registry) all(now clock.Instant) []*resource {
-	g.sweepAll(now)
-	return append(g.table.all(), g.overflowResource)
 }

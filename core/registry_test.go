@@ -26,11 +26,11 @@ func TestNamesBeyondTheBoundShareStatisticsAndNothingElse(t *testing.T) {
 	c := clock.NewVirtual(begin)
 	e := core.New(core.Config{Clock: c, Logger: quiet, MaxResources: 10})
 	defer e.Close()
-	early := e.Resource("late") // before there is no room
+	early := e.Resource("late") // before there is no slot
 	for i := range 1000 {
 		enter(e, fmt.Sprint("name", i), 1)
 	}
-	handle := e.Resource("ruled") // has no room either
+	handle := e.Resource("ruled") // has no slot either
 
 	all := e.Snapshot().Resources
 	require.Len(t, all, 11)

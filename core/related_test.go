@@ -17,7 +17,7 @@ func TestCallsAreRefusedWhileARelatedResourceIsBusy(t *testing.T) {
 		e, c := newEngine(t, flow.Rule{Resource: "read", Limit: 5, Related: "write", Algorithm: algorithm})
 		assert.Equal(t, 20, enter(e, "read", 20), "its own passes do not count")
 		assert.Equal(t, 4, enter(e, "write", 4))
-		assert.Equal(t, 20, enter(e, "read", 20), "there is room for one more")
+		assert.Equal(t, 20, enter(e, "read", 20), "one more can pass")
 		assert.Equal(t, 3, enter(e, "write", 3), "the busy one is not limited")
 		assert.Equal(t, 0, enter(e, "read", 20))
 		c.Advance(time.Second)

@@ -67,12 +67,12 @@ func TestARuleKeepsItsStateOverReloads(t *testing.T) {
 	load(t, e, rule, warm, queue)
 	assert.Equal(t, 10, enter(e, "r", 200), "the window's counts")
 	assert.Equal(t, 10, enter(e, "warm", 200), "warm stays warm")
-	assert.Equal(t, 0, enter(e, "queue", 2), "the last turn")
+	assert.Equal(t, 0, enter(e, "queue", 2), "the last pass")
 	c.Advance(time.Second)
-	assert.Equal(t, 1, enter(e, "queue", 2), "a turn comes sooner now: 909 ms after the last")
+	assert.Equal(t, 1, enter(e, "queue", 2), "a call passes sooner now: 909 ms after the last")
 
 	load(t, e)
-	assert.Equal(t, 50, enter(e, "r", 50), "no rule, no ceiling")
+	assert.Equal(t, 50, enter(e, "r", 50), "no rule, no limit")
 	load(t, e, rule)
 	assert.Equal(t, 110, enter(e, "r", 200), "a rule that was gone starts anew")
 }

@@ -44,8 +44,8 @@ func (r *resource) markLogged(now clock.Instant) bool {
 	return r.logged.CompareAndSwap(last, next)
 }
 
-// report tells what came of putting rules in force. Like every report it is made
-// without a lock, so that the observer may ask the engine.
+// report logs what came of a change of the rules and reports it to the observer. It is
+// called without a lock, so that the observer may call the engine.
 func (e *Engine) report(o outcome) {
 	o.limiters.finish(e.clock.Now())
 	if o.swap != (Swap{}) {

@@ -124,7 +124,7 @@ func TestRuleThatIsTakenOutAndComesBackCountsWhatHasPassed(t *testing.T) {
 	load(t, e, quota, shared, each)
 	assert.Equal(t, 40, enter(e, "r", 200))
 	assert.Equal(t, 40, enter(e, "s2", 200))
-	assert.Equal(t, 100, enter(e, "e1", 200), "a ceiling of a resource among others starts anew")
+	assert.Equal(t, 100, enter(e, "e1", 200), "a limit of a resource among others starts anew")
 
 	load(t, e)
 	throttled := quota

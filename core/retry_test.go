@@ -112,6 +112,6 @@ func TestRefusedWaiterGetsTheRetryAfterOfAllRules(t *testing.T) {
 	)
 	require.Equal(t, 1, enter(e, "r", 1))
 	block := refusedBy(t, e, "r")
-	assert.Equal(t, "day", block.Rule, "the turn would come in a second, the window is full for longer")
+	assert.Equal(t, "day", block.Rule, "the queue would let it pass in a second, the window is full for longer")
 	assert.Greater(t, block.RetryAfter, time.Hour)
 }

@@ -43,12 +43,6 @@ type RuleSnapshot struct {
 	Transitions []Transition
 }
 
-// Transition is a change from one state to another, and how often that happened.
-type Transition struct {
-	From, To string
-	Count    uint64
-}
-
 // Snapshot returns what the engine knows now. It slows no call but those that
 // are just opening a bucket of a window.
 func (e *Engine) Snapshot() Snapshot {

@@ -90,7 +90,60 @@ type Source interface {
 
 	// Run delivers the documents to the sink until ctx ends: first all of them,
 	// as a Complete change, then whatever changes. It retries what fails, with
-	// backoff, tells the sink of it, and returns only when ctx has ended or
+	// backoff, reports it to the sink, and returns only when ctx has ended or
 	// when trying again is pointless; then with the reason.
 	Run(ctx context.Context, sink Sink) error
+}
+
+// SourceStatus tells how a source is.
+type SourceStatus struct {
+	Name      string
+	Ready     bool          // all of its documents were read once, from itself or from a copy
+	Connected bool          // it could be read when last tried
+	Since     clock.Instant // when Connected last changed, or when it was followed
+	Err       error         // why it is not connected
+	Revision  int64         // of the source as a whole, as last read
+
+	// CopiedAt is set when what is in force was not read from the source but
+	// from a copy of what it held at that instant.
+	CopiedAt clock.Instant
+
+	// HeldBack is set while what the source holds is not put in force, for it would
+	// take out too many rules at once.
+	HeldBack *HeldBackError
+
+	Documents []DocumentStatus
+}
+
+// KnownUntil returns the instant until which it is known what the source holds:
+// now while it is connected, else when it was lost, or copied; 0 if it was never
+// read.
+func (s SourceStatus) KnownUntil(now clock.Instant) clock.Instant {
+	switch {
+	case s.Connected:
+		return now
+	case s.CopiedAt != 0:
+		return s.CopiedAt
+	case s.Ready:
+		return s.Since
+	default:
+		return 0
+	}
+}
+
+// DocumentStatus tells what of a document is in force.
+type DocumentStatus struct {
+	Name      string
+	Rules     int           // in force
+	Revision  int64         // of the version in force
+	Created   int64         // of the version in force, see Document.Created
+	Digest    [32]byte      // the SHA-256 of the version in force
+	AppliedAt clock.Instant // when that version was put in force; 0 if none ever was
+
+	// Rejected says why the version that the source holds now, of revision
+	// RejectedRevision, is not the one in force, or which of its rules are not, for
+	// the code or documents that come first have rules of their names; nil when
+	// all of it is in force.
+	Rejected         error
+	RejectedRevision int64
 }

@@ -86,7 +86,7 @@ func (r *traffic) settle() {
 	}
 }
 
-// advance moves time from one turn to the next.
+// advance moves time from one pass to the next.
 func (r *traffic) advance(d time.Duration) {
 	end := r.clock.Now().Add(d)
 	for r.clock.Now() < end {
@@ -102,7 +102,7 @@ func (r *traffic) advance(d time.Duration) {
 }
 
 // A caller whose own window is used up does not stand in the queue that it shares
-// with others, where its calls could only be refused when their turns come.
+// with others, where its calls could only be refused when they may pass.
 func TestQuietOriginsPassWhileTheWindowOfAnotherIsFull(t *testing.T) {
 	shared := throttle("", 100, 50*time.Millisecond)
 	shared.Name, shared.Match, shared.Shared = "shared", "*", true

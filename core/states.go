@@ -5,25 +5,9 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
-
-// StateChange says that a limiter has changed its state, as when a circuit breaker
-// opens.
-type StateChange struct {
-	At clock.Instant
-
-	// Resource is the resource that the limiter guards, or the pattern of a rule that
-	// several resources share.
-	Resource string
-
-	Kind     rule.Kind
-	Rule     string
-	From, To string // of the states that the kind has
-}
 
 // stateChanged reports a change of state to the observer and the log.
 func (e *Engine) stateChanged(change StateChange) {
@@ -36,32 +20,6 @@ func (e *Engine) stateChanged(change StateChange) {
 	if e.observer.StateChanged != nil {
 		e.observer.StateChanged(change)
 	}
-}
-
-// transitions counts changes of state.
-type transitions struct {
-	mu     sync.Mutex
-	counts []Transition
-}
-
-func (t *transitions) add(from, to string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	i := slices.IndexFunc(t.counts, func(c Transition) bool { return c.From == from && c.To == to })
-	if i < 0 {
-		i = len(t.counts)
-		t.counts = append(t.counts, Transition{From: from, To: to})
-	}
-	t.counts[i].Count++
-}
-
-func (t *transitions) snapshot() []Transition {
-	if t == nil {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.counts)
 }
 
 // Control forces the state of a rule, on all resources that it guards, until it is
@@ -77,8 +35,8 @@ func (e *Engine) Control(key rule.Key, state string) error {
 	return err
 }
 
-// force notes the state that is forced and returns the limiters that are there. Those
-// that are made from now on begin with it, see also [registry.find].
+// force notes the state that is forced and returns the limiters that exist. Those that
+// are made from now on begin with it, see also [registry.getOrAdd].
 func (e *Engine) force(key rule.Key, state string) (limiters []rule.Controllable, err error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
@@ -105,7 +63,7 @@ func (e *Engine) force(key rule.Key, state string) (limiters []rule.Controllable
 	return e.resources.limitersOf(a), nil
 }
 
-// limitersOf returns all limiters of a rule. The caller holds g.upkeep.
+// limitersOf returns all limiters of a rule. The caller holds g.swapMu.
 func (g *registry) limitersOf(a *activeRule) (limiters []rule.Controllable) {
 	if a.sharesLimiter {
 		return []rule.Controllable{a.shared.Limiter.(rule.Controllable)}
@@ -118,19 +76,4 @@ func (g *registry) limitersOf(a *activeRule) (limiters []rule.Controllable) {
 		}
 	}
 	return limiters
-}
-
-// applyForcedStates forces the states of a newcomer's limiters that were forced after they
-// were made.
-func (g *registry) applyForcedStates(rules []*ruleState) {
-	for _, s := range rules {
-		forced := s.rule.forced.Load()
-		if forced == nil || !s.isOwn() {
-			continue
-		}
-		g.swapMu.Lock()
-		limiter := s.limiter.Limiter.(rule.Controllable)
-		g.swapMu.Unlock()
-		limiter.Control(g.engine.clock.Now(), *forced)
-	}
 }

@@ -347,7 +347,7 @@ func TestACallThatHasWaitedHasToPassAllRulesAnew(t *testing.T) {
 	})
 }
 
-// A call that waits for its turn of a throttle keeps its place in the pool before it.
+// A call that waits for a throttle keeps its place in the pool before it.
 func TestPlaceIsKeptWhileACallWaitsForALaterRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := core.New(core.Config{Logger: quiet})

@@ -9,6 +9,24 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
+// outcome is what came of new rules.
+type outcome struct {
+	swap     Swap // the zero Swap if nothing changed
+	limiters limiterChanges
+	ruleset.Outcome
+}
+
+// put puts a change of the rules in force. The caller holds rules.mu and has seen that
+// the engine is open; the change began at an instant.
+func (e *Engine) put(change ruleset.Outcome, since clock.Instant) outcome {
+	result := outcome{Outcome: change}
+	if len(change.Changes) == 0 {
+		return result
+	}
+	result.swap, result.limiters = e.swapRules(change.Changes, since)
+	return result
+}
+
 // swapRules puts changes of rules in force and returns what that changed. A set of
 // rules is swapped for all resources at once, see [plan]. The caller holds rules.mu;
 // the change began at an instant.
@@ -43,8 +61,8 @@ type limiterChanges struct {
 	retire   []rule.Retirer
 }
 
-// finish tells the limiters. It is called without a lock: they may report changes of
-// state to the observer, who may ask the engine.
+// finish activates and retires the limiters. It is called without a lock: they may
+// report changes of state to the observer, which may call the engine.
 func (c limiterChanges) finish(now clock.Instant) {
 	for _, limiter := range c.activate {
 		limiter.Activate(now)
@@ -55,7 +73,7 @@ func (c limiterChanges) finish(now clock.Instant) {
 }
 
 // swap is a change of rules on its way into force: the resources whose plans change,
-// and the limiters that begin and end. It is guarded by registry.upkeep; calls go on
+// and the limiters that begin and end. registry.swapMu guards it. Calls go on
 // meanwhile, also first calls of new names.
 type swap struct {
 	*ruleChange
@@ -92,8 +110,8 @@ func (s *swap) run() {
 	}
 }
 
-// begin has the registry report the names that are new from now on. They come with
-// a plan for the present generation, like all others.
+// begin has the registry note the names that are added from now on. They come with a
+// plan for the present generation, like all others.
 func (s *swap) begin() {
 	g := s.registry
 	if s.index = g.overflow.patterns.Load().index; s.hasPatterns() {
@@ -151,7 +169,7 @@ func (s *swap) nextLimiter(a *activeRule, resource string, counts *transitions, 
 	return next
 }
 
-func (s *swap) env() limiterEnv { return limiterEnv{s.registry.engine, s.version, s.now} }
+func (s *swap) env() limiterEnv { return limiterEnv{s.registry.engine.stateChanged, s.version, s.now} }
 
 func (s *swap) activateLimiter(limiter versionedLimiter) {
 	if l, ok := limiter.Limiter.(rule.Activator); ok {
@@ -203,16 +221,16 @@ func (s *swap) makePlans() {
 	}
 }
 
-// nextPatterns returns the pattern book of the coming generation.
+// nextPatterns returns the pattern set of the coming generation.
 func (s *swap) nextPatterns() *patternSet {
 	if !s.hasPatterns() {
 		return s.registry.overflow.patterns.Load()
 	}
-	return s.registry.newPatternSet(s.index, s.version)
+	return newPatternSet(s.registry.overflowResource.states, s.index, s.version)
 }
 
-// finish moves the engine on to the coming generation, unless names have come that
-// this affects: then they are marked and it returns false.
+// finish moves the engine on to the coming generation, unless names were added that the
+// change affects: then it marks them and returns false.
 func (s *swap) finish(patterns *patternSet) bool {
 	g := s.registry
 	g.mu.Lock()

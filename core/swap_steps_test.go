@@ -166,7 +166,7 @@ func TestASweepIsDoneInSmallSlices(t *testing.T) {
 	assert.Equal(t, 1, g.count)
 }
 
-// A full engine makes room slice by slice, as new names come.
+// A full engine frees slots slice by slice, as new names come.
 func TestAFullEngineForgetsIdleNamesAsNewOnesCome(t *testing.T) {
 	const names = 5000
 	e, refusedBy := stepEngine(t, names)

@@ -2,31 +2,13 @@ package core
 
 import (
 	"slices"
-	"sync/atomic"
-	"time"
 
 	"github.com/penstock-go/penstock/clock"
 )
 
-const (
-	// sweepInterval is how often, at the most, idle resources are looked for.
-	sweepInterval = 10 * time.Second
-
-	// sweepSize is how much one call that comes upon it looks at: so many parts of
-	// the table, resources, and rules that hold something of one.
-	sweepSize = 512
-)
-
-// sweep is a search for idle resources. It goes over the whole table in small
-// slices: whoever calls a new name while one is due does one slice. registry.upkeep
-// guards it.
-type sweep struct {
-	due     atomic.Int64 // the instant from which a slice is due
-	started clock.Instant
-	part    int        // that is being looked at
-	rest    []nameSlot // of its slots
-	found   bool       // that one of the part was idle
-}
+// sweepSize bounds how much one call looks at: so many parts of the table, resources,
+// and rules that hold something of one.
+const sweepSize = 512
 
 func (g *registry) sweepDue(now clock.Instant) bool { return int64(now) >= g.sweep.due.Load() }
 
@@ -96,10 +78,10 @@ func (g *registry) evictIdle(r *resource, now clock.Instant) bool {
 	return r.attached == nil && r.isIdle(now) && g.evict(r, g.engine.clock.Now())
 }
 
-// evict forgets a resource if it is idle. It is marked first: whoever passes it at the
-// same time has either been counted, which is seen here, or sees the mark, takes the
-// pass back and looks the name up again; that has to wait for the lock, and so
-// finds how this ended.
+// evict forgets a resource if it is idle. The resource is marked first. A call that
+// passes it at the same time has either been counted, which is seen here, or it sees
+// the mark, takes the pass back and looks the name up again; that has to wait for the
+// lock, and so finds the result.
 func (g *registry) evict(r *resource, now clock.Instant) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -114,8 +96,29 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 	return true
 }
 
-// isIdle says whether nothing is lost when the resource is forgotten and its name
-// comes again. The caller holds registry.upkeep.
+// isIdle says whether nothing is lost when the resource is forgotten and its name comes
+// again. The caller holds registry.swapMu.
 func (r *resource) isIdle(now clock.Instant) bool {
 	return r.node.Idle(now) && !slices.ContainsFunc(r.states, func(s *ruleState) bool { return s.isOwn() && !s.limiter.Idle(now) })
+}
+
+// all returns the resources, those of the last minute and those that rules
+// name, and the one for overflow.
+func (g *registry) all(now clock.Instant) []*resource {
+	g.sweepAll(now)
+	return append(g.table.all(), g.overflowResource)
+}
+
+// noteMatched takes note of the rules that calls of the resource have matched.
+func (r *resource) noteMatched() {
+	p := r.plan.Load()
+	if len(p.rules) == 0 {
+		return
+	}
+	calls := r.node.Calls()
+	for i := range p.rules {
+		if state := p.rules[i].state; calls > state.before {
+			state.rule.matched.Store(true)
+		}
+	}
 }

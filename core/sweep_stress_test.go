@@ -16,7 +16,7 @@ import (
 )
 
 // Names are called for the first time in two minutes while idle ones are looked for:
-// however these meet, no ceiling is exceeded, for none is counted twice.
+// however these meet, no limit is exceeded, for none is counted twice.
 func TestEvictionNeverLetsMorePassThanTheLimit(t *testing.T) {
 	const rounds, names, callers = 1500, 4, 2
 	c := clock.NewVirtual(begin)

@@ -19,20 +19,6 @@ type Unmatched struct {
 	Rules []rules.Key // the first hundred, by kind and name
 }
 
-// noteMatched takes note of the rules that calls of the resource have matched.
-func (r *resource) noteMatched() {
-	p := r.plan.Load()
-	if len(p.rules) == 0 {
-		return
-	}
-	calls := r.node.Calls()
-	for i := range p.rules {
-		if state := p.rules[i].state; calls > state.before {
-			state.rule.matched.Store(true)
-		}
-	}
-}
-
 // noteMatched takes note of the rules that calls have matched, but for those of names
 // beyond the bound, whose rules are noted when they are looked up.
 func (e *Engine) noteMatched() {

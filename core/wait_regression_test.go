@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// A waiter arms one timer for its turn. One that armed it anew could miss that
+// A waiter arms one timer. One that armed it anew could miss that
 // the clock was moved in between.
 func TestAClockThatIsMovedOnceATimerIsArmedEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestAClockThatIsMovedOnceATimerIsArmedEndsTheWait(t *testing.T) {
 	})
 }
 
-// A turn that was granted under the set before is worth nothing under one whose
+// A reservation that was granted under the set before is worth nothing under one whose
 // queue refuses every call: either set keeps the second call from passing now.
 func TestAReservationOfAnEarlierSetDoesNotPassARuleThatBlocks(t *testing.T) {
 	first := flow.Rule{Name: "first", Resource: "r", Limit: 1e6, Algorithm: flow.Throttle, MaxWait: time.Minute}

@@ -56,8 +56,8 @@ func TestThrottleSpacesCallsExactly(t *testing.T) {
 				passed := make([]time.Duration, 50)
 				comeInOrder(t, e, passed).Wait()
 				for i, at := range passed {
-					turn := time.Duration(float64(i) * float64(time.Second) / limit)
-					assert.InDelta(t, turn, at, 50, "caller %d of %v per second", i, limit)
+					passAt := time.Duration(float64(i) * float64(time.Second) / limit)
+					assert.InDelta(t, passAt, at, 50, "caller %d of %v per second", i, limit)
 				}
 			}, throttle("r", limit, 200*time.Second))
 		})
@@ -103,7 +103,7 @@ func TestAWaitHonoursItsContext(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		_, err := e.Entry(short, "r")
-		require.ErrorIs(t, err, core.ErrBlocked, "the turn is a second off")
+		require.ErrorIs(t, err, core.ErrBlocked, "it would pass in a second")
 		assert.Equal(t, start, time.Now(), "at once")
 
 		long, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
@@ -171,7 +171,7 @@ func TestCloseWakesWaiters(t *testing.T) {
 	}, throttle("r", 1, time.Minute))
 }
 
-// A ceiling must hold when calls really pass, which is after their wait.
+// A limit must hold when calls really pass, which is after their wait.
 func TestAWaitComesBeforeTheWindowIsCounted(t *testing.T) {
 	reject := flow.Rule{Name: "reject", Resource: "r", Limit: 10, Buckets: 10}
 	inBubble(t, func(t *testing.T, e *core.Engine) {
@@ -209,7 +209,7 @@ func TestAReservationThatAnotherRuleRefusesIsGivenBack(t *testing.T) {
 	}, throttle("r", 1, 0), flow.Rule{Name: "closed", Resource: "r", Limit: 0})
 }
 
-func TestACallThatHasWaitedKeepsItsReservation(t *testing.T) {
+func TestACallThatIsRefusedAnywayDoesNotWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		start := time.Now()
 		_, err := e.Entry(t.Context(), "r")
@@ -257,7 +257,7 @@ func TestWaitersFollowAChangedLimit(t *testing.T) {
 		callers.Wait()
 		assert.Equal(t, []time.Duration{
 			0, time.Second, 1500 * time.Millisecond, 1600 * time.Millisecond, 1700 * time.Millisecond,
-		}, passed, "the turn after the second one has come long since")
+		}, passed, "the time of the one after the second has come long since")
 	}, throttle("r", 1, time.Minute))
 }
 

@@ -73,7 +73,7 @@ func ExampleQueue_tokenBucket() {
 	// retry after 100ms
 }
 
-// A related resource is counted, and the guarded one waits until there is room.
+// A related resource is counted, and the guarded one waits until it has a slot.
 func ExampleWindow_Check() {
 	r := flow.Rule{Resource: "orders:read", Related: "orders:write", Limit: 2}
 	compiled := flow.Compile(r.WithDefaults(), 1)

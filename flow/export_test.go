@@ -101,7 +101,7 @@ func (q *Queue) CheckWaiters(want int) error {
 		count++
 	}
 	if s, ok := q.schedule.(*leakyBucket); ok && count > 0 && q.waiters.head.reservation.at <= s.lastPass.at {
-		return fmt.Errorf("the head's turn is not after the last one")
+		return fmt.Errorf("the head does not pass after the last one")
 	}
 	switch {
 	case q.waiters.tail != last && count > 0:

@@ -30,7 +30,7 @@ func TestQueueIsIdleWhenANewOneWouldBeTheSame(t *testing.T) {
 	assert.True(t, newTestQueue(t, throttle(0, 0)).queue.Idle(epoch))
 }
 
-// A call of several tokens keeps as many times the distance: the last turn must not
+// A call of several tokens keeps as many times the distance: the last pass must not
 // be forgotten when that of a single one is over.
 func TestThrottleIsNotIdleBeforeItsWindowIsOver(t *testing.T) {
 	t.Parallel()

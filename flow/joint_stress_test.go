@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-// askOften has callers ask for turns of the queues of one of the lists at the same time.
+// askOften has callers ask the queues of one of the lists at the same time.
 func askOften(rounds int, lists ...[]flow.QueueRule) {
 	var callers sync.WaitGroup
 	begin := make(chan struct{})
@@ -30,7 +30,7 @@ func TestCallsThatAskTheSameQueuesInAnotherOrderDoNotBlockEachOther(t *testing.T
 	var queues []flow.QueueRule
 	for range 3 {
 		l := newTestQueue(t, throttle(1000, time.Minute))
-		queues = append(queues, flow.QueueRule{Queue: l.queue, Compiled: l.terms})
+		queues = append(queues, flow.QueueRule{Queue: l.queue, Compiled: l.compiled})
 	}
 	a, b, c := queues[0], queues[1], queues[2]
 	askOften(50_000, []flow.QueueRule{a, b, c}, []flow.QueueRule{c, b, a}, []flow.QueueRule{b, c, a}, []flow.QueueRule{a, c})
@@ -45,9 +45,9 @@ func TestTakingOverFromAQueueDoesNotBlockCallsThatStillAskIt(t *testing.T) {
 		compiled := compile(t, rule, 2)
 		next := flow.NewQueue(compiled, epoch)
 		next.Follow(old.queue)
-		inOther := flow.QueueRule{Queue: other.queue, Compiled: other.terms}
+		inOther := flow.QueueRule{Queue: other.queue, Compiled: other.compiled}
 		askOften(50,
-			[]flow.QueueRule{{Queue: old.queue, Compiled: old.terms}, inOther},
+			[]flow.QueueRule{{Queue: old.queue, Compiled: old.compiled}, inOther},
 			[]flow.QueueRule{{Queue: next, Compiled: compiled}, inOther})
 	}
 }

@@ -14,7 +14,7 @@ import (
 func TestSeveralQueuesLetACallPassAtOneInstant(t *testing.T) {
 	t.Parallel()
 	slow, fast := newTestQueue(t, throttle(1, time.Minute)), newTestQueue(t, throttle(10, time.Minute))
-	queues := []flow.QueueRule{{Queue: slow.queue, Compiled: slow.terms}, {Queue: fast.queue, Compiled: fast.terms}}
+	queues := []flow.QueueRule{{Queue: slow.queue, Compiled: slow.compiled}, {Queue: fast.queue, Compiled: fast.compiled}}
 	reservations := make([]flow.Reservation, 2)
 
 	_, _, decision := flow.TakeAll(queues, epoch, 1, time.Hour, reservations)
@@ -29,14 +29,14 @@ func TestSeveralQueuesLetACallPassAtOneInstant(t *testing.T) {
 
 	// It has the first place in the fast queue half a second before the slow one is due.
 	now := epoch.Add(500 * time.Millisecond)
-	inSlow, _, decision := slow.queue.TakePlace(slow.terms, now, now, 1, time.Minute, flow.NewWaiter(func() {}))
+	inSlow, _, decision := slow.queue.TakePlace(slow.compiled, now, now, 1, time.Minute, flow.NewWaiter(func() {}))
 	require.Equal(t, rule.Wait, decision)
-	inFast, _, decision := fast.queue.TakePlace(fast.terms, now, now, 1, time.Minute, flow.NewWaiter(func() {}))
+	inFast, _, decision := fast.queue.TakePlace(fast.compiled, now, now, 1, time.Minute, flow.NewWaiter(func() {}))
 	require.Equal(t, rule.Pass, decision)
 	places := []flow.Place{inSlow, inFast}
 	assert.Equal(t, rule.Wait, flow.PassAll(queues, places, epoch, now, reservations))
 	inFast.Expect(epoch.Add(time.Second))
-	behind, decision := fast.queue.Expect(fast.terms, now, 1, time.Hour)
+	behind, decision := fast.queue.Expect(fast.compiled, now, 1, time.Hour)
 	assert.Equal(t, rule.Wait, decision)
 	assert.Equal(t, epoch.Add(1100*time.Millisecond), behind.Time(), "behind the one that waits for the slow queue")
 
@@ -55,9 +55,9 @@ func TestNextWaiterMovesUpWhenAPlaceIsLeft(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	require.Equal(t, rule.Pass, l.arrive(1))
-	first, _, _ := l.queue.TakePlace(l.terms, l.now, l.now, 1, time.Minute, flow.NewWaiter(func() {}))
+	first, _, _ := l.queue.TakePlace(l.compiled, l.now, l.now, 1, time.Minute, flow.NewWaiter(func() {}))
 	woken := false
-	second, _, _ := l.queue.TakePlace(l.terms, l.now, l.now, 1, time.Minute, flow.NewWaiter(func() { woken = true }))
+	second, _, _ := l.queue.TakePlace(l.compiled, l.now, l.now, 1, time.Minute, flow.NewWaiter(func() { woken = true }))
 	after, _ := second.Ready(l.now)
 	assert.Equal(t, time.Minute+1, after, "it gives up when its time is over")
 	first.Leave(l.now)

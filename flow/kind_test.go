@@ -98,20 +98,20 @@ func TestSettledTokensAreThoseThatCount(t *testing.T) {
 	} {
 		l := flow.Kind().Of(r).WithDefaults().NewLimiter(rule.Env{Version: 1, Now: epoch}).(*flow.Limiter)
 		remaining := func() int64 { return l.Status(epoch).Quota.Remaining }
-		ticket, decision := l.Acquire(rule.Call{Now: epoch, Tokens: 10})
+		reserved, decision := l.Acquire(rule.Call{Now: epoch, Tokens: 10})
 		require.Equal(t, rule.Pass, decision)
 		require.EqualValues(t, 90, remaining(), name)
-		l.Settle(epoch, epoch, ticket, 25) // it cost 35
+		l.Settle(epoch, epoch, reserved, 25) // it cost 35
 		assert.EqualValues(t, 65, remaining(), name)
-		l.Settle(epoch, epoch, ticket, -30) // no, 5
+		l.Settle(epoch, epoch, reserved, -30) // no, 5
 		assert.EqualValues(t, 95, remaining(), name)
-		l.Settle(epoch, epoch, ticket, 145) // no, 150: more than the limit
+		l.Settle(epoch, epoch, reserved, 145) // no, 150: more than the limit
 		assert.EqualValues(t, 0, remaining(), name)
 		_, decision = l.Acquire(rule.Call{Now: epoch, Tokens: 1})
 		assert.Equal(t, rule.Block, decision, name)
-		l.Settle(epoch, epoch, ticket, -51)
+		l.Settle(epoch, epoch, reserved, -51)
 		assert.EqualValues(t, 1, remaining(), name)
-		l.GiveBack(epoch, ticket, 99)
+		l.GiveBack(epoch, reserved, 99)
 		assert.EqualValues(t, 100, remaining(), name)
 	}
 }
@@ -120,12 +120,12 @@ func TestSettledTokensAreThoseThatCount(t *testing.T) {
 func TestThrottleIsPutOffByWhatACallCostMore(t *testing.T) {
 	t.Parallel()
 	l := flow.Kind().Of(throttle(10, 0)).WithDefaults().NewLimiter(rule.Env{Version: 1, Now: epoch}).(*flow.Limiter)
-	ticket, decision := l.Acquire(rule.Call{Now: epoch, Tokens: 1})
+	reserved, decision := l.Acquire(rule.Call{Now: epoch, Tokens: 1})
 	require.Equal(t, rule.Pass, decision)
 	next := rule.Call{Now: epoch, Tokens: 1}
 	assert.Equal(t, 100*time.Millisecond, l.RetryAfter(next))
-	l.Settle(epoch, epoch, ticket, 9)
+	l.Settle(epoch, epoch, reserved, 9)
 	assert.Equal(t, time.Second, l.RetryAfter(next))
-	l.Settle(epoch, epoch, ticket, -9)
+	l.Settle(epoch, epoch, reserved, -9)
 	assert.Equal(t, time.Second, l.RetryAfter(next), "nobody passes sooner for it")
 }

@@ -28,7 +28,7 @@ func throttle(limit float64, maxWait time.Duration) flow.Rule {
 	return flow.Rule{Resource: "r", Limit: limit, Algorithm: flow.Throttle, MaxWait: maxWait}
 }
 
-// compile returns the terms of a rule that has to be sound.
+// compile returns a rule compiled that has to be sound.
 func compile(t require.TestingT, rule flow.Rule, version uint64) *flow.Compiled {
 	require.Empty(t, rule.Validate())
 	return flow.Compile(rule.WithDefaults(), version)

@@ -23,30 +23,30 @@ func TestQueueWakesTheNextWaiter(t *testing.T) {
 			return false
 		}
 	}
-	turn := func(id int) (time.Duration, rule.Decision) {
+	passAt := func(id int) (time.Duration, rule.Decision) {
 		_, until, decision := l.queue.Poll(l.now, l.waiting[id-1].waiter)
 		return until, decision
 	}
 	assert.False(t, woken(1), "the first of all asks by itself")
 	assert.False(t, woken(2))
-	until, decision := turn(2)
+	until, decision := passAt(2)
 	assert.Equal(t, rule.Wait, decision)
 	assert.Zero(t, until, "it does not know yet")
 
 	l.now = epoch.Add(time.Second)
-	_, decision = turn(1)
+	_, decision = passAt(1)
 	assert.Equal(t, rule.Pass, decision)
-	assert.True(t, woken(1), "its turn has come")
+	assert.True(t, woken(1), "its time has come")
 	assert.True(t, woken(2), "it is the first now")
 	assert.False(t, woken(3))
-	until, _ = turn(2)
+	until, _ = passAt(2)
 	assert.Equal(t, time.Second, until)
 
 	l.queue.Leave(l.now, l.waiting[1].waiter)
 	assert.True(t, woken(3))
 	l.change(func(r *flow.Rule) { r.Limit = 4 })
-	assert.True(t, woken(3), "its turn is another")
-	until, _ = turn(3)
+	assert.True(t, woken(3), "it passes at another time")
+	until, _ = passAt(3)
 	assert.Equal(t, 250*time.Millisecond, until)
 }
 
@@ -55,7 +55,7 @@ func TestQueueWaiterCanBeUsedAgain(t *testing.T) {
 	l := newTestQueue(t, throttle(1, time.Minute))
 	w := unwoken()
 	for i := range 5 {
-		_, decision := l.queue.Join(l.terms, l.now, 1, time.Minute, w)
+		_, decision := l.queue.Join(l.compiled, l.now, 1, time.Minute, w)
 		if i == 0 {
 			assert.Equal(t, rule.Pass, decision)
 			continue

@@ -58,7 +58,7 @@ func TestQueueKeepsItsLastPassOverAChangedRule(t *testing.T) {
 func TestQueueAnswersAnOlderVersionWithStale(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
-	old := l.terms
+	old := l.compiled
 	l.change(func(r *flow.Rule) { r.Limit = 100 })
 	_, decision := l.queue.Take(old, l.now, 1)
 	assert.Equal(t, rule.Stale, decision)
@@ -67,7 +67,7 @@ func TestQueueAnswersAnOlderVersionWithStale(t *testing.T) {
 	l.queue.Adopt(old, l.now)
 	l.call(3)
 	l.moveTo(time.Second)
-	assert.Equal(t, every(10*time.Millisecond, 3), l.times(), "by the newer terms")
+	assert.Equal(t, every(10*time.Millisecond, 3), l.times(), "by the newer version")
 }
 
 func TestQueueAdoptsANewerVersionWithACall(t *testing.T) {
@@ -76,7 +76,7 @@ func TestQueueAdoptsANewerVersionWithACall(t *testing.T) {
 	newer := compile(t, throttle(100, time.Minute), 2)
 	_, decision := l.queue.Take(newer, l.now, 1)
 	assert.Equal(t, rule.Pass, decision)
-	_, decision = l.queue.Take(l.terms, l.now, 1)
+	_, decision = l.queue.Take(l.compiled, l.now, 1)
 	assert.Equal(t, rule.Stale, decision)
 }
 
@@ -90,10 +90,10 @@ func TestRetiredQueueReleasesItsWaiters(t *testing.T) {
 		_, _, decision := l.queue.Poll(l.now, c.waiter)
 		assert.Equal(t, rule.Stale, decision)
 		_, left := l.queue.Leave(l.now, c.waiter)
-		assert.True(t, left, "there is no turn to give back")
+		assert.True(t, left, "there is no reservation to give back")
 	}
 	assert.NoError(t, l.queue.CheckWaiters(0))
-	_, decision := l.queue.Take(l.terms, l.now, 1)
+	_, decision := l.queue.Take(l.compiled, l.now, 1)
 	assert.Equal(t, rule.Stale, decision)
 	newer := compile(t, throttle(100, time.Minute), 9)
 	_, decision = l.queue.Join(newer, l.now, 1, time.Minute, unwoken())

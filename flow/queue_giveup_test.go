@@ -41,7 +41,7 @@ func TestQueueCancelledWaits(t *testing.T) {
 			l.moveTo(time.Minute)
 			assert.Equal(t, test.ids, l.ids())
 			for i, at := range test.times {
-				assert.Equal(t, seconds(at), l.times()[i], "turn %d", i)
+				assert.Equal(t, seconds(at), l.times()[i], "pass %d", i)
 			}
 			assert.NoError(t, l.queue.CheckWaiters(0))
 		})
@@ -53,11 +53,11 @@ func TestWaiterCancelledTooLateHasItsReservation(t *testing.T) {
 	l := newTestQueue(t, throttle(1, time.Minute))
 	l.call(3)
 	l.now = epoch.Add(time.Second)
-	_, decision := l.queue.Take(l.terms, l.now, 1)
+	_, decision := l.queue.Take(l.compiled, l.now, 1)
 	assert.Equal(t, rule.Wait, decision)
 
 	reservation, left := l.queue.Leave(l.now, l.waiting[0].waiter)
-	assert.False(t, left, "its turn has come before")
+	assert.False(t, left, "its time had come before")
 	assert.Equal(t, epoch.Add(time.Second), reservation.Time())
 	l.queue.GiveBack(l.now, reservation)
 	l.waiting = l.waiting[1:]
@@ -67,7 +67,7 @@ func TestWaiterCancelledTooLateHasItsReservation(t *testing.T) {
 
 func TestQueueGiveBack(t *testing.T) {
 	t.Parallel()
-	t.Run("the next comer takes the turn", func(t *testing.T) {
+	t.Run("the next call takes its place", func(t *testing.T) {
 		t.Parallel()
 		l := newTestQueue(t, throttle(1, 0))
 		l.arrive(1)
@@ -115,12 +115,12 @@ func TestQueueGiveBack(t *testing.T) {
 		assert.Equal(t, rule.Pass, l.arrive(1))
 		assert.Equal(t, rule.Wait, l.arrive(1))
 	})
-	t.Run("not once a later turn was granted", func(t *testing.T) {
+	t.Run("not once a later reservation was granted", func(t *testing.T) {
 		t.Parallel()
 		l := newTestQueue(t, throttle(1, time.Minute))
 		l.call(3)
 		l.moveTo(time.Second)
-		l.queue.GiveBack(l.now, l.turns[0].ticket)
+		l.queue.GiveBack(l.now, l.passes[0].reservation)
 		l.moveTo(time.Minute)
 		assert.Equal(t, every(time.Second, 3), l.times())
 	})

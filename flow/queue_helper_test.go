@@ -17,30 +17,30 @@ type caller struct {
 	woken  <-chan struct{}
 }
 
-// turn is when a call went.
-type turn struct {
-	id     int
-	at     time.Duration // since the epoch
-	ticket flow.Reservation
+// passedCall is when a call went.
+type passedCall struct {
+	id          int
+	at          time.Duration // since the epoch
+	reservation flow.Reservation
 }
 
 // testQueue is a queue with all of its callers.
 type testQueue struct {
-	t       require.TestingT
-	rule    flow.Rule
-	terms   *flow.Compiled
-	version uint64
-	queue   *flow.Queue
-	now     clock.Instant
-	calls   int
-	waiting []caller
-	turns   []turn // in the order in which they were told
+	t        require.TestingT
+	rule     flow.Rule
+	compiled *flow.Compiled
+	version  uint64
+	queue    *flow.Queue
+	now      clock.Instant
+	calls    int
+	waiting  []caller
+	passes   []passedCall // in the order in which they were told
 }
 
 func newTestQueue(t require.TestingT, rule flow.Rule) *testQueue {
 	compiled := compile(t, rule, 1)
 	return &testQueue{
-		t: t, rule: rule.WithDefaults(), terms: compiled, version: 1,
+		t: t, rule: rule.WithDefaults(), compiled: compiled, version: 1,
 		queue: flow.NewQueue(compiled, epoch), now: epoch,
 	}
 }
@@ -54,7 +54,7 @@ func (l *testQueue) arriveFor(n int32, patience time.Duration) rule.Decision {
 	waiter, woken := newWaiter()
 	id := l.calls
 	l.calls++
-	reservation, decision := l.queue.Join(l.terms, l.now, n, patience, waiter)
+	reservation, decision := l.queue.Join(l.compiled, l.now, n, patience, waiter)
 	switch decision {
 	case rule.Pass:
 		l.went(id, reservation)
@@ -65,7 +65,7 @@ func (l *testQueue) arriveFor(n int32, patience time.Duration) rule.Decision {
 }
 
 func (l *testQueue) went(id int, reservation flow.Reservation) {
-	l.turns = append(l.turns, turn{id, l.now.Sub(epoch), reservation})
+	l.passes = append(l.passes, passedCall{id, l.now.Sub(epoch), reservation})
 }
 
 // call makes so many calls of one token.
@@ -87,7 +87,7 @@ func (l *testQueue) moveTo(d time.Duration) {
 			l.waiting = l.waiting[1:]
 			continue
 		}
-		require.Positive(l.t, until, "the first in the queue knows when its turn is")
+		require.Positive(l.t, until, "the first in the queue knows when it passes")
 		if l.now.Add(until) > end {
 			break
 		}
@@ -109,33 +109,33 @@ func (l *testQueue) cancel(id int) {
 	require.Fail(l.t, "nobody to cancel")
 }
 
-// giveBackLast returns the turn that was granted last.
+// giveBackLast returns the reservation that was granted last.
 func (l *testQueue) giveBackLast() {
-	last := len(l.turns) - 1
-	l.queue.GiveBack(l.now, l.turns[last].ticket)
-	l.turns = l.turns[:last]
+	last := len(l.passes) - 1
+	l.queue.GiveBack(l.now, l.passes[last].reservation)
+	l.passes = l.passes[:last]
 }
 
 // change goes over to a changed rule at once.
 func (l *testQueue) change(how func(r *flow.Rule)) {
 	how(&l.rule)
 	l.version++
-	l.terms = compile(l.t, l.rule, l.version)
-	l.queue.Adopt(l.terms, l.now)
+	l.compiled = compile(l.t, l.rule, l.version)
+	l.queue.Adopt(l.compiled, l.now)
 }
 
 // ids returns who went, in order.
 func (l *testQueue) ids() (ids []int) {
-	for _, turn := range l.turns {
-		ids = append(ids, turn.id)
+	for _, p := range l.passes {
+		ids = append(ids, p.id)
 	}
 	return ids
 }
 
 // times returns when calls went.
 func (l *testQueue) times() (times []time.Duration) {
-	for _, turn := range l.turns {
-		times = append(times, turn.at)
+	for _, p := range l.passes {
+		times = append(times, p.at)
 	}
 	return times
 }

@@ -13,23 +13,23 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// modelCall is a call as the model sees it: waiting, or with a turn.
+// modelCall is a call as the model sees it: waiting, or passed.
 type modelCall struct {
-	waiter   *flow.Waiter
-	n        int64
-	arrived  clock.Instant
-	turn     clock.Instant
-	ticket   flow.Reservation
-	notified bool // the call knows about its turn
+	waiter      *flow.Waiter
+	n           int64
+	arrived     clock.Instant
+	passAt      clock.Instant
+	reservation flow.Reservation
+	notified    bool // the call knows that it has passed
 }
 
-// queueModel reckons every turn anew, one call after the other.
+// queueModel computes every pass anew, one call after the other.
 type queueModel struct {
 	limit   int64 // tokens per second
 	maxWait time.Duration
 
-	since   clock.Instant // no turn was planned anew before
-	granted []*modelCall  // the last of them still holds its turn
+	since   clock.Instant // no pass was planned anew before
+	granted []*modelCall  // the last of them can still give back
 	waiting []*modelCall
 	refused []*modelCall // by a change of the rule
 }
@@ -41,7 +41,7 @@ func (m *queueModel) cost(n int64) time.Duration {
 	return time.Duration(n) * time.Second / time.Duration(m.limit)
 }
 
-// next returns the turn of a call that follows another with the given turn, if
+// next returns when a call passes that follows another which passed then, if
 // there is one.
 func (m *queueModel) next(c *modelCall, last *clock.Instant) clock.Instant {
 	passAt := max(c.arrived, m.since)
@@ -55,7 +55,7 @@ func (m *queueModel) last() *clock.Instant {
 	if len(m.granted) == 0 {
 		return nil
 	}
-	return &m.granted[len(m.granted)-1].turn
+	return &m.granted[len(m.granted)-1].passAt
 }
 
 // advance refuses and grants what it has to by now.
@@ -68,14 +68,14 @@ func (m *queueModel) advance(now clock.Instant) {
 		case passAt > now:
 			return
 		default:
-			head.turn = passAt
+			head.passAt = passAt
 			m.granted = append(m.granted, head)
 		}
 		m.waiting = m.waiting[1:]
 	}
 }
 
-// planned returns the turn that one more call would get.
+// planned returns when one more call would pass.
 func (m *queueModel) planned(c *modelCall) clock.Instant {
 	last := m.last()
 	for _, w := range m.waiting {
@@ -94,7 +94,7 @@ func (m *queueModel) arrive(c *modelCall, patience time.Duration) rule.Decision 
 	passAt := m.planned(c)
 	switch {
 	case len(m.waiting) == 0 && passAt <= c.arrived:
-		c.turn = passAt
+		c.passAt = passAt
 		m.granted = append(m.granted, c)
 		return rule.Pass
 	case passAt.Sub(c.arrived) > min(patience, m.maxWait):
@@ -104,7 +104,7 @@ func (m *queueModel) arrive(c *modelCall, patience time.Duration) rule.Decision 
 	return rule.Wait
 }
 
-// replan is told that the turns of those who wait change now.
+// replan plans the waiting calls anew from now on.
 func (m *queueModel) replan(now clock.Instant) {
 	m.since = now
 	m.advance(now - 1) // refuses, if need be, but grants nothing
@@ -112,11 +112,11 @@ func (m *queueModel) replan(now clock.Instant) {
 
 // queueMachine is a queue, its model, and one who plays all the callers.
 type queueMachine struct {
-	model   queueModel
-	queue   *flow.Queue
-	terms   *flow.Compiled
-	version uint64
-	now     clock.Instant
+	model    queueModel
+	queue    *flow.Queue
+	compiled *flow.Compiled
+	version  uint64
+	now      clock.Instant
 }
 
 func (q *queueMachine) rule() flow.Rule { return throttle(float64(q.model.limit), q.model.maxWait) }
@@ -128,7 +128,7 @@ func (q *queueMachine) poll(t *rapid.T) {
 		_, until, decision := q.queue.Poll(q.now, c.waiter)
 		assert.Equal(t, rule.Wait, decision)
 		if i == 0 {
-			assert.Equal(t, q.model.next(c, q.model.last()).Sub(q.now), until, "the first one's turn")
+			assert.Equal(t, q.model.next(c, q.model.last()).Sub(q.now), until, "when the first one passes")
 		} else {
 			assert.Zero(t, until, "only the first knows")
 		}
@@ -139,8 +139,8 @@ func (q *queueMachine) poll(t *rapid.T) {
 		}
 		reservation, _, decision := q.queue.Poll(q.now, c.waiter)
 		assert.Equal(t, rule.Pass, decision)
-		assert.Equal(t, c.turn, reservation.Time())
-		c.ticket, c.notified = reservation, true
+		assert.Equal(t, c.passAt, reservation.Time())
+		c.reservation, c.notified = reservation, true
 	}
 	for _, c := range q.model.refused {
 		_, _, decision := q.queue.Poll(q.now, c.waiter)
@@ -153,11 +153,11 @@ func (q *queueMachine) arrive(t *rapid.T) {
 	c := &modelCall{waiter: unwoken(), n: int64(rapid.IntRange(1, 3).Draw(t, "n")), arrived: q.now}
 	patience := rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "patience")
 	want := q.model.arrive(c, patience)
-	reservation, decision := q.queue.Join(q.terms, q.now, int32(c.n), patience, c.waiter)
+	reservation, decision := q.queue.Join(q.compiled, q.now, int32(c.n), patience, c.waiter)
 	assert.Equal(t, want, decision)
 	if decision == rule.Pass {
-		assert.Equal(t, c.turn, reservation.Time())
-		c.ticket, c.notified = reservation, true
+		assert.Equal(t, c.passAt, reservation.Time())
+		c.reservation, c.notified = reservation, true
 	}
 }
 
@@ -179,10 +179,10 @@ func (q *queueMachine) giveBack(t *rapid.T) {
 	q.poll(t)
 	last := len(q.model.granted) - 1
 	if last < 0 {
-		t.Skip("nobody has had a turn")
+		t.Skip("nothing has passed")
 	}
 	i := rapid.IntRange(max(0, last-1), last).Draw(t, "who")
-	q.queue.GiveBack(q.now, q.model.granted[i].ticket)
+	q.queue.GiveBack(q.now, q.model.granted[i].reservation)
 	if i == last {
 		q.model.granted = q.model.granted[:last]
 		q.model.replan(q.now)
@@ -194,10 +194,10 @@ func (q *queueMachine) change(t *rapid.T) {
 	q.model.limit = rapid.SampledFrom([]int64{0, 1, 2, 5, 10, 1000}).Draw(t, "limit")
 	q.model.maxWait = rapid.SampledFrom([]time.Duration{0, time.Second, 10 * time.Second}).Draw(t, "max wait")
 	q.model.replan(q.now)
-	old := q.terms
+	old := q.compiled
 	q.version++
-	q.terms = compile(t, q.rule(), q.version)
-	q.queue.Adopt(q.terms, q.now)
+	q.compiled = compile(t, q.rule(), q.version)
+	q.queue.Adopt(q.compiled, q.now)
 	_, decision := q.queue.Take(old, q.now, 1)
 	assert.Equal(t, rule.Stale, decision)
 }
@@ -207,13 +207,13 @@ func (q *queueMachine) letTimePass(t *rapid.T) {
 	q.now = q.now.Add(time.Duration(ms) * time.Millisecond)
 }
 
-// take asks for a turn that does not wait.
+// take asks for a reservation without waiting.
 func (q *queueMachine) take(n int32) rule.Decision {
-	reservation, decision := q.queue.Take(q.terms, q.now, n)
+	reservation, decision := q.queue.Take(q.compiled, q.now, n)
 	if decision == rule.Pass {
-		c := &modelCall{n: int64(n), arrived: q.now, ticket: reservation, notified: true}
+		c := &modelCall{n: int64(n), arrived: q.now, reservation: reservation, notified: true}
 		q.model.advance(q.now)
-		c.turn = q.model.planned(c)
+		c.passAt = q.model.planned(c)
 		q.model.granted = append(q.model.granted, c)
 	}
 	return decision
@@ -248,8 +248,8 @@ func TestQueueBehavesLikeItsModel(t *testing.T) {
 			model: queueModel{limit: rapid.SampledFrom([]int64{1, 2, 10}).Draw(t, "limit"), maxWait: 10 * time.Second},
 			now:   epoch,
 		}
-		q.terms = compile(t, q.rule(), 0)
-		q.queue = flow.NewQueue(q.terms, epoch)
+		q.compiled = compile(t, q.rule(), 0)
+		q.queue = flow.NewQueue(q.compiled, epoch)
 		t.Repeat(map[string]func(*rapid.T){
 			"arrive":      q.arrive,
 			"leave":       q.leave,
@@ -263,7 +263,7 @@ func TestQueueBehavesLikeItsModel(t *testing.T) {
 	})
 }
 
-// Whatever the limit and the times of arrival: turns are as far apart as their
+// Whatever the limit and the times of arrival: calls pass as far apart as their
 // tokens take, in the order of arrival, and never further off than MaxWait.
 func TestQueueSpacesItsPasses(t *testing.T) {
 	t.Parallel()
@@ -282,12 +282,12 @@ func TestQueueSpacesItsPasses(t *testing.T) {
 		}
 		l.moveTo(time.Hour)
 		assert.NoError(t, l.queue.CheckWaiters(0))
-		for i, turn := range l.turns {
-			assert.LessOrEqual(t, turn.at-arrived[turn.id], maxWait)
+		for i, p := range l.passes {
+			assert.LessOrEqual(t, p.at-arrived[p.id], maxWait)
 			if i > 0 {
-				// Turns are whole nanoseconds, their distances are not.
-				assert.Greater(t, (turn.at - l.turns[i-1].at + 1).Seconds(), weight[turn.id]/limit*(1-1e-12))
-				assert.Greater(t, turn.id, l.turns[i-1].id)
+				// Calls pass at whole nanoseconds, their distances are not.
+				assert.Greater(t, (p.at - l.passes[i-1].at + 1).Seconds(), weight[p.id]/limit*(1-1e-12))
+				assert.Greater(t, p.id, l.passes[i-1].id)
 			}
 		}
 	})

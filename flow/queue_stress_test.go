@@ -18,7 +18,7 @@ import (
 )
 
 // await is how a goroutine gets through a queue: it joins, and waits for its
-// turn or the end of its context.
+// pass or the end of its context.
 func await(ctx context.Context, c clock.Clock, q *flow.Queue, compiled *flow.Compiled) (flow.Reservation, bool) {
 	w, woken := newWaiter()
 	reservation, decision := q.Join(compiled, c.Now(), 1, time.Hour, w)
@@ -62,7 +62,7 @@ func TestQueueServesGoroutinesInOrder(t *testing.T) {
 			calling.Go(func() {
 				reservation, ok := await(t.Context(), c, q, compiled)
 				assert.True(t, ok)
-				assert.Equal(t, c.Now(), reservation.Time(), "it goes when its turn is")
+				assert.Equal(t, c.Now(), reservation.Time(), "it passes when it may")
 				went[i] = c.Now().Sub(start)
 			})
 			synctest.Wait() // they come one after the other
@@ -134,12 +134,12 @@ func TestWaitersAreReleasedWhenTheRuleIsRemoved(t *testing.T) {
 
 // jostle is many goroutines in one queue, on a time that they move themselves.
 type jostle struct {
-	queue *flow.Queue
-	terms atomic.Pointer[flow.Compiled]
-	now   atomic.Int64
+	queue    *flow.Queue
+	compiled atomic.Pointer[flow.Compiled]
+	now      atomic.Int64
 
-	mu    sync.Mutex
-	turns []clock.Instant // those that were used
+	mu     sync.Mutex
+	passes []clock.Instant // those that were used
 }
 
 func (j *jostle) time() clock.Instant { return clock.Instant(j.now.Load()) }
@@ -147,9 +147,9 @@ func (j *jostle) time() clock.Instant { return clock.Instant(j.now.Load()) }
 // call goes through the queue once. Some give up, some give back.
 func (j *jostle) call(i int) {
 	w := unwoken()
-	reservation, decision := j.queue.Join(j.terms.Load(), j.time(), 1, time.Hour, w)
-	for turns := 0; decision == rule.Wait; turns++ {
-		if i%5 == 0 && turns == 3 {
+	reservation, decision := j.queue.Join(j.compiled.Load(), j.time(), 1, time.Hour, w)
+	for polls := 0; decision == rule.Wait; polls++ {
+		if i%5 == 0 && polls == 3 {
 			var left bool
 			if reservation, left = j.queue.Leave(j.time(), w); left {
 				return
@@ -166,7 +166,7 @@ func (j *jostle) call(i int) {
 		j.queue.GiveBack(j.time(), reservation)
 	default:
 		j.mu.Lock()
-		j.turns = append(j.turns, reservation.Time())
+		j.passes = append(j.passes, reservation.Time())
 		j.mu.Unlock()
 	}
 }
@@ -176,8 +176,8 @@ func TestQueueKeepsItsSpacingWhateverTheInterleaving(t *testing.T) {
 	const callers, calls, spacing = 32, 60, time.Millisecond
 	j := &jostle{}
 	j.now.Store(int64(epoch))
-	j.terms.Store(compile(t, throttle(1000, time.Hour), 1))
-	j.queue = flow.NewQueue(j.terms.Load(), epoch)
+	j.compiled.Store(compile(t, throttle(1000, time.Hour), 1))
+	j.queue = flow.NewQueue(j.compiled.Load(), epoch)
 	var calling sync.WaitGroup
 	for c := range callers {
 		calling.Go(func() {
@@ -189,10 +189,10 @@ func TestQueueKeepsItsSpacingWhateverTheInterleaving(t *testing.T) {
 	calling.Wait()
 
 	require.NoError(t, j.queue.CheckWaiters(0))
-	slices.Sort(j.turns)
-	assert.Greater(t, len(j.turns), callers*calls/2)
-	for i := 1; i < len(j.turns); i++ {
-		assert.GreaterOrEqual(t, j.turns[i].Sub(j.turns[i-1]), spacing, "turn %d", i)
+	slices.Sort(j.passes)
+	assert.Greater(t, len(j.passes), callers*calls/2)
+	for i := 1; i < len(j.passes); i++ {
+		assert.GreaterOrEqual(t, j.passes[i].Sub(j.passes[i-1]), spacing, "pass %d", i)
 	}
 }
 
@@ -201,16 +201,16 @@ func TestQueueSurvivesReloadsUnderLoad(t *testing.T) {
 	const callers, calls = 32, 60
 	j := &jostle{}
 	j.now.Store(int64(epoch))
-	j.terms.Store(compile(t, throttle(1000, time.Hour), 1))
-	j.queue = flow.NewQueue(j.terms.Load(), epoch)
+	j.compiled.Store(compile(t, throttle(1000, time.Hour), 1))
+	j.queue = flow.NewQueue(j.compiled.Load(), epoch)
 	var calling, reloading sync.WaitGroup
 	var done atomic.Bool
 	reloading.Go(func() {
 		for version := uint64(2); !done.Load(); version++ {
 			rule := throttle(float64(version%4)*1000, time.Hour)
 			rule.WarmUp.Period = time.Duration(version%3) * time.Second
-			j.terms.Store(compile(t, rule, version))
-			j.queue.Adopt(j.terms.Load(), j.time())
+			j.compiled.Store(compile(t, rule, version))
+			j.queue.Adopt(j.compiled.Load(), j.time())
 			j.queue.Status(j.time())
 			j.queue.RetryAfter(j.time(), 1, time.Second)
 		}
@@ -226,7 +226,7 @@ func TestQueueSurvivesReloadsUnderLoad(t *testing.T) {
 	done.Store(true)
 	reloading.Wait()
 	require.NoError(t, j.queue.CheckWaiters(0))
-	used := len(j.turns)
-	slices.Sort(j.turns)
-	assert.Len(t, slices.Compact(j.turns), used, "nobody shares a turn")
+	used := len(j.passes)
+	slices.Sort(j.passes)
+	assert.Len(t, slices.Compact(j.passes), used, "no two pass at one instant")
 }

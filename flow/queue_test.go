@@ -19,10 +19,10 @@ func TestQueueSpacesPassesEvenly(t *testing.T) {
 		l := newTestQueue(t, throttle(limit, flow.MaxMaxWait))
 		l.call(calls)
 		l.moveTo(seconds(calls / limit))
-		require.Len(t, l.turns, calls, "limit %v", limit)
-		for k, turn := range l.turns {
+		require.Len(t, l.passes, calls, "limit %v", limit)
+		for k, p := range l.passes {
 			// Rounded up to the nanosecond, which does not add up.
-			require.InDelta(t, float64(k)*1e9/limit, float64(turn.at), 1.001, "limit %v, turn %d", limit, k)
+			require.InDelta(t, float64(k)*1e9/limit, float64(p.at), 1.001, "limit %v, pass %d", limit, k)
 		}
 		assert.IsIncreasing(t, l.ids(), "limit %v: first come, first served", limit)
 	}
@@ -37,7 +37,7 @@ func TestQueueKeepsItsRateUnderOverload(t *testing.T) {
 			l.moveTo(seconds(float64(k) / (3 * max(1, limit))))
 			l.arrive(1)
 		}
-		assert.InDelta(t, limit*span, len(l.turns), 1+limit*span/100, "limit %v", limit)
+		assert.InDelta(t, limit*span, len(l.passes), 1+limit*span/100, "limit %v", limit)
 		assert.IsIncreasing(t, l.ids(), "limit %v", limit)
 	}
 }
@@ -104,7 +104,7 @@ func TestQueueTakeDoesNotWait(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(10, 150*time.Millisecond))
 	take := func() rule.Decision {
-		_, decision := l.queue.Take(l.terms, l.now, 1)
+		_, decision := l.queue.Take(l.compiled, l.now, 1)
 		return decision
 	}
 	assert.Equal(t, rule.Pass, take())
@@ -131,7 +131,7 @@ func TestQueueOfTheLargestLimit(t *testing.T) {
 	l.moveTo(time.Microsecond)
 	assert.Equal(t, every(time.Nanosecond, 100), l.times())
 	l.arrive(math.MaxInt32)
-	assert.Len(t, l.turns, 100, "too many at once")
+	assert.Len(t, l.passes, 100, "too many at once")
 }
 
 func TestQueueWeighsTokens(t *testing.T) {
@@ -151,10 +151,10 @@ func TestQueueAllocatesNothing(t *testing.T) {
 	w := unwoken()
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
 		l.now = l.now.Add(700 * time.Microsecond)
-		if reservation, decision := l.queue.Take(l.terms, l.now, 1); decision == rule.Pass {
+		if reservation, decision := l.queue.Take(l.compiled, l.now, 1); decision == rule.Pass {
 			l.queue.GiveBack(l.now, reservation)
 		}
-		if _, decision := l.queue.Join(l.terms, l.now, 1, time.Second, w); decision == rule.Wait {
+		if _, decision := l.queue.Join(l.compiled, l.now, 1, time.Second, w); decision == rule.Wait {
 			l.queue.Poll(l.now, w)
 			l.queue.Leave(l.now, w)
 		}

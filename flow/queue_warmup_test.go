@@ -14,21 +14,21 @@ import (
 	"github.com/penstock-go/penstock/warmup"
 )
 
-// naiveTurns returns when calls go that all came at the epoch: each follows the
-// one before at the ceiling of the second in which that one went.
-func naiveTurns(r flow.Rule, calls int) (turns []clock.Instant) {
+// naivePasses returns when calls go that all came at the epoch: each follows the
+// one before at the effective limit of the second in which that one went.
+func naivePasses(r flow.Rule, calls int) (passes []clock.Instant) {
 	curve := warmup.NewCurve(r.Limit/r.Window.Seconds(), r.WarmUp.Period, r.WarmUp.ColdFactor, r.WarmUp.Step).JudgedByCalls()
 	bucket := warmup.NewBucket(curve, curve.Step(epoch))
 	elapsed, passAt := 0.0, epoch // nanoseconds
 	for range calls {
-		turns = append(turns, passAt)
+		passes = append(passes, passAt)
 		bucket.Sync(curve, curve.Step(passAt))
 		bucket.AddPassed(curve.Step(passAt), 1)
 		elapsed += 1e9 / bucket.Limit(curve)
 		passAt = epoch.Add(time.Duration(math.Ceil(elapsed - 1e-4)))
 		bucket.KeepBusyUntil(curve.Step(passAt)) // the next one does
 	}
-	return turns
+	return passes
 }
 
 // perSecond counts instants by the second since the epoch.
@@ -42,23 +42,23 @@ func perSecond(instants []clock.Instant, seconds int) []int {
 	return counts
 }
 
-// turnsOf lets calls, that all come at the epoch, take their turns.
-func turnsOf(t *testing.T, rule flow.Rule, calls int, within time.Duration) (turns []clock.Instant) {
+// passesOf lets calls, that all come at the epoch, pass in order.
+func passesOf(t *testing.T, rule flow.Rule, calls int, within time.Duration) (passes []clock.Instant) {
 	l := newTestQueue(t, rule)
 	l.call(calls)
 	l.moveTo(within)
-	for _, turn := range l.turns {
-		assert.Equal(t, turn.ticket.Time(), epoch.Add(turn.at))
-		turns = append(turns, turn.ticket.Time())
+	for _, p := range l.passes {
+		assert.Equal(t, p.reservation.Time(), epoch.Add(p.at))
+		passes = append(passes, p.reservation.Time())
 	}
-	return turns
+	return passes
 }
 
 func TestQueueWarmsUp(t *testing.T) {
 	t.Parallel()
 	rule := throttle(1000, flow.MaxMaxWait)
 	rule.WarmUp.Period = 10 * time.Second
-	passed := perSecond(turnsOf(t, rule, 12_000, 15*time.Second), 14)
+	passed := perSecond(passesOf(t, rule, 12_000, 15*time.Second), 14)
 	for second, want := range []int{333, 348, 366, 387, 412, 442, 479, 528, 594, 692, 856, 1000, 1000, 1000} {
 		assert.InDelta(t, want, passed[second], 3, "second %d", second)
 	}
@@ -68,7 +68,7 @@ func TestQueueWithAFineStepFollowsTheIdealCurve(t *testing.T) {
 	t.Parallel()
 	rule := throttle(1000, flow.MaxMaxWait)
 	rule.WarmUp = flow.WarmUp{Period: 10 * time.Second, Step: 100 * time.Millisecond}
-	passed := perSecond(turnsOf(t, rule, 12_000, 15*time.Second), 14)
+	passed := perSecond(passesOf(t, rule, 12_000, 15*time.Second), 14)
 	for second, want := range []int{341, 358, 378, 402, 431, 467, 514, 579, 677, 854, 1000, 1000} {
 		assert.InEpsilon(t, want, passed[second], 0.04, "second %d", second)
 	}
@@ -80,11 +80,11 @@ func TestQueueWarmsUpAtTwoPerSecond(t *testing.T) {
 	t.Parallel()
 	rule := throttle(2, flow.MaxMaxWait)
 	rule.WarmUp.Period = 10 * time.Second
-	turns := turnsOf(t, rule, 100, time.Minute)
-	assert.Len(t, turns, 100)
-	assert.Equal(t, 1500*time.Millisecond, turns[1].Sub(turns[0]), "cold")
-	assert.Equal(t, 500*time.Millisecond, turns[99].Sub(turns[98]), "warm")
-	for second, passed := range perSecond(turns, 40)[15:] {
+	passes := passesOf(t, rule, 100, time.Minute)
+	assert.Len(t, passes, 100)
+	assert.Equal(t, 1500*time.Millisecond, passes[1].Sub(passes[0]), "cold")
+	assert.Equal(t, 500*time.Millisecond, passes[99].Sub(passes[98]), "warm")
+	for second, passed := range perSecond(passes, 40)[15:] {
 		assert.Equal(t, 2, passed, "second %d", second+15)
 	}
 }
@@ -97,10 +97,10 @@ func TestQueueCoolsDown(t *testing.T) {
 		l := newTestQueue(t, rule)
 		l.call(int(limit) * 20)
 		l.moveTo(time.Hour)
-		first := len(l.turns)
+		first := len(l.passes)
 		l.call(2)
 		l.moveTo(2 * time.Hour)
-		assert.InEpsilon(t, 3/limit, (l.turns[first+1].at - l.turns[first].at).Seconds(), 0.001, "limit %v", limit)
+		assert.InEpsilon(t, 3/limit, (l.passes[first+1].at - l.passes[first].at).Seconds(), 0.001, "limit %v", limit)
 	}
 }
 
@@ -112,16 +112,16 @@ func TestQueueKeepsItsWarmthOverAChangedLimit(t *testing.T) {
 	l.call(20_000)
 	l.moveTo(15 * time.Second)
 	l.change(func(r *flow.Rule) { r.Limit = 1001 })
-	before := len(l.turns)
+	before := len(l.passes)
 	l.moveTo(16 * time.Second)
-	assert.InDelta(t, 1001, len(l.turns)-before, 2)
+	assert.InDelta(t, 1001, len(l.passes)-before, 2)
 	l.change(func(r *flow.Rule) { r.Limit = 10 })
-	before = len(l.turns)
+	before = len(l.passes)
 	l.moveTo(26 * time.Second)
-	assert.InDelta(t, 100, len(l.turns)-before, 2)
+	assert.InDelta(t, 100, len(l.passes)-before, 2)
 }
 
-// Under full load turns follow the ceiling of the second, to the nanosecond,
+// Under full load calls follow the effective limit of the second, to the nanosecond,
 // whatever the rule.
 func TestWarmingQueueBehavesLikeItsModel(t *testing.T) {
 	t.Parallel()
@@ -133,13 +133,13 @@ func TestWarmingQueueBehavesLikeItsModel(t *testing.T) {
 			Step:       rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(t, "step"),
 		}
 		const calls = 200
-		want := naiveTurns(rule.WithDefaults(), calls)
+		want := naivePasses(rule.WithDefaults(), calls)
 		l := newTestQueue(t, rule)
 		l.call(calls)
 		l.moveTo(24 * time.Hour)
-		require.Len(t, l.turns, calls)
-		for i, turn := range l.turns {
-			require.InDelta(t, want[i].Sub(epoch), turn.at, 10, "turn %d", i)
+		require.Len(t, l.passes, calls)
+		for i, p := range l.passes {
+			require.InDelta(t, want[i].Sub(epoch), p.at, 10, "pass %d", i)
 		}
 	})
 }
@@ -155,8 +155,8 @@ func TestQueueWarmsUpUnderHeavyCalls(t *testing.T) {
 			l.arrive(weight)
 		}
 		l.moveTo(time.Minute)
-		last := len(l.turns) - 1
-		spacing := l.turns[last].at - l.turns[last-1].at
+		last := len(l.passes) - 1
+		spacing := l.passes[last].at - l.passes[last-1].at
 		assert.InEpsilon(t, float64(weight)/10, spacing.Seconds(), 0.01, "%d tokens each", weight)
 	}
 }

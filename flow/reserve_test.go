@@ -32,7 +32,7 @@ func TestReserveDecidesLikeJoin(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
 				l := newTestQueue(t, r)
-				pretended := flow.NewQueue(l.terms, epoch)
+				pretended := flow.NewQueue(l.compiled, epoch)
 				for range 50 {
 					l.moveTo(l.now.Sub(epoch) + time.Duration(rapid.IntRange(0, 400).Draw(t, "ms"))*time.Millisecond)
 					n := rapid.Int32Range(1, 3).Draw(t, "n")
@@ -41,12 +41,12 @@ func TestReserveDecidesLikeJoin(t *testing.T) {
 						want = rule.Block
 					}
 					if name == "warming throttle" {
-						// Who waits is planned with the ceiling at which it becomes the
-						// first; a reserved turn with that of the present.
-						pretended.Reserve(l.terms, l.now, n)
+						// Who waits is planned with the effective limit at which it becomes the
+						// first; a reservation with that of the present.
+						pretended.Reserve(l.compiled, l.now, n)
 						continue
 					}
-					assert.Equal(t, want, pretended.Reserve(l.terms, l.now, n))
+					assert.Equal(t, want, pretended.Reserve(l.compiled, l.now, n))
 				}
 				assert.NoError(t, pretended.CheckWaiters(0))
 			})
@@ -57,15 +57,15 @@ func TestReserveDecidesLikeJoin(t *testing.T) {
 func TestReserveOfAnOlderVersionIsStale(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(10, time.Second))
-	old := l.terms
+	old := l.compiled
 	l.change(func(r *flow.Rule) { r.Limit = 20 })
 	assert.Equal(t, rule.Stale, l.queue.Reserve(old, l.now, 1))
 	l.queue.Retire()
-	assert.Equal(t, rule.Stale, l.queue.Reserve(l.terms, l.now, 1))
+	assert.Equal(t, rule.Stale, l.queue.Reserve(l.compiled, l.now, 1))
 }
 
 // A rule that becomes a shadow lets everyone go; one that ceases to be one goes
-// on behind the turns that were reserved.
+// on behind the reservations.
 func TestWaitersPassAfterReservations(t *testing.T) {
 	t.Parallel()
 	for name, of := range queues(time.Minute) {
@@ -84,7 +84,7 @@ func TestWaitersPassAfterReservations(t *testing.T) {
 			assert.Equal(t, 10*time.Millisecond, l.times()[3])
 
 			for range 5 {
-				assert.Equal(t, rule.Pass, l.queue.Reserve(l.terms, l.now, 1))
+				assert.Equal(t, rule.Pass, l.queue.Reserve(l.compiled, l.now, 1))
 			}
 			l.change(func(r *flow.Rule) { r.Shadow = false })
 			assert.Equal(t, rule.Wait, l.arrive(1))
@@ -102,9 +102,9 @@ func TestReserveLetsWaitersPass(t *testing.T) {
 		l := newTestQueue(t, r)
 		l.arrive(6)
 		l.call(3)
-		assert.Equal(t, rule.Pass, l.queue.Reserve(l.terms, l.now, 1))
+		assert.Equal(t, rule.Pass, l.queue.Reserve(l.compiled, l.now, 1))
 		l.moveTo(0)
-		assert.Len(t, l.turns, 4, name)
+		assert.Len(t, l.passes, 4, name)
 		assert.NoError(t, l.queue.CheckWaiters(0))
 	}
 }

@@ -19,7 +19,7 @@ import (
 // everything that has passed it.
 type limiterUnderTest struct {
 	rule     flow.Rule
-	terms    *flow.Compiled
+	compiled *flow.Compiled
 	version  uint64
 	window   *flow.Window
 	queue    *flow.Queue
@@ -48,17 +48,17 @@ func (l *limiterUnderTest) change(t *rapid.T, rule flow.Rule) {
 	l.forget(rule.WithDefaults())
 	l.rule = rule.WithDefaults()
 	l.version++
-	l.terms = compile(t, rule, l.version)
+	l.compiled = compile(t, rule, l.version)
 	switch {
 	case l.version > 1 && before.LimiterKind() == l.rule.LimiterKind():
 	case l.rule.LimiterKind() == flow.WindowLimiter:
-		window := flow.NewWindow(l.terms, l.now)
+		window := flow.NewWindow(l.compiled, l.now)
 		if l.queue != nil {
 			window.Follow(l.queue)
 		}
 		l.window, l.queue = window, nil
 	default:
-		queue := flow.NewQueue(l.terms, l.now)
+		queue := flow.NewQueue(l.compiled, l.now)
 		if l.window != nil {
 			queue.Follow(l.window)
 		} else if l.queue != nil {
@@ -68,9 +68,9 @@ func (l *limiterUnderTest) change(t *rapid.T, rule flow.Rule) {
 	}
 	if rapid.Bool().Draw(t, "adopt at once") {
 		if l.window != nil {
-			l.window.Adopt(l.terms, l.now)
+			l.window.Adopt(l.compiled, l.now)
 		} else {
-			l.queue.Adopt(l.terms, l.now)
+			l.queue.Adopt(l.compiled, l.now)
 		}
 	} else {
 		l.take(t, 1) // the first call adopts
@@ -134,7 +134,7 @@ func (l *limiterUnderTest) holds(p pass) bool {
 
 // take makes a call and holds it against the promise of the rule in force.
 func (l *limiterUnderTest) take(t *rapid.T, n int32) rule.Decision {
-	compiled, now := l.terms, l.now
+	compiled, now := l.compiled, l.now
 	if l.window != nil {
 		window := l.window
 		decision := window.Take(compiled, now, n)

@@ -46,14 +46,14 @@ func TestPassLogIsBounded(t *testing.T) {
 		}
 		g.change(toDay)
 		passed += g.pass(1)
-		assert.EqualValues(t, 1e9-passed, room(g), "none is forgotten")
+		assert.EqualValues(t, 1e9-passed, remainingOf(g), "none is forgotten")
 	}
 	assert.Positive(t, most)
 	assert.Less(t, most, 1024)
 	t.Logf("at most %d entries", most)
 }
 
-func room(g *gate) int64 {
+func remainingOf(g *gate) int64 {
 	_, remaining, _ := g.window.Status(g.now)
 	return remaining
 }
@@ -73,7 +73,7 @@ func TestWindowIsRestoredWhenItsShapeIsChangedBack(t *testing.T) {
 		changed.take(1000)
 	}
 	for range 10 {
-		assert.Equal(t, room(kept), room(changed))
+		assert.Equal(t, remainingOf(kept), remainingOf(changed))
 		both(func(g *gate) { g.wait(6 * time.Minute) })
 	}
 }

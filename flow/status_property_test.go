@@ -14,7 +14,7 @@ import (
 )
 
 // status is what the limiter of a rule says of itself.
-type status func(now clock.Instant) (ceiling float64, room int64, reset time.Duration)
+type status func(now clock.Instant) (limit float64, room int64, reset time.Duration)
 
 // checkReset holds when there is said to be more against what is said then.
 func checkReset(t *rapid.T, status status, now clock.Instant, horizon time.Duration) {
@@ -95,7 +95,7 @@ func TestWindowStatusIsWhatPasses(t *testing.T) {
 	})
 }
 
-// The same of queues: as many calls as they say get a turn in time.
+// The same of queues: as many calls as they say pass in time.
 func TestQueueStatusIsWhatPasses(t *testing.T) {
 	t.Parallel()
 	rules := map[string]func(limit float64) flow.Rule{
@@ -128,7 +128,7 @@ func TestQueueStatusIsWhatPasses(t *testing.T) {
 							l.moveTo(l.now.Sub(epoch) + max(0, reset-1-slack))
 							_, before, _ := l.queue.Status(l.now)
 							require.LessOrEqual(t, before, remaining, "before %v", reset)
-							l.moveTo(l.now.Sub(epoch) + 1 + 2*slack) // as turns are whole nanoseconds
+							l.moveTo(l.now.Sub(epoch) + 1 + 2*slack) // as calls pass at whole nanoseconds
 							_, then, _ := l.queue.Status(l.now)
 							require.Greater(t, then, remaining, "in %v", reset)
 							return

@@ -39,10 +39,10 @@ func TestChangingTheBurstYieldsNoTokens(t *testing.T) {
 				require.GreaterOrEqual(t, given, -1e-6*most)
 			},
 			"give back": func(t *rapid.T) {
-				if len(l.turns) == 0 || l.turns[len(l.turns)-1].at != l.now.Sub(epoch) {
+				if len(l.passes) == 0 || l.passes[len(l.passes)-1].at != l.now.Sub(epoch) {
 					t.Skip("nothing was taken just now")
 				}
-				given += float64(l.turns[len(l.turns)-1].ticket.Tokens())
+				given += float64(l.passes[len(l.passes)-1].reservation.Tokens())
 				l.giveBackLast()
 			},
 			"time passes": func(t *rapid.T) {

@@ -100,20 +100,20 @@ func TestBucketStaysAsWarmAsItWas(t *testing.T) {
 	t.Parallel()
 	rule := patient(bucket(5, 0), time.Hour)
 	rule.WarmUp.Period = 1500 * time.Millisecond
-	ceiling := func(l *testQueue) float64 {
+	limit := func(l *testQueue) float64 {
 		limit, _, _ := l.queue.Status(l.now)
 		return limit
 	}
 	l := newTestQueue(t, rule)
-	assert.InDelta(t, 5.0/3, ceiling(l), 1e-9)
+	assert.InDelta(t, 5.0/3, limit(l), 1e-9)
 	l.call(2)
 	l.moveTo(600 * time.Millisecond)
-	half := ceiling(l)
+	half := limit(l)
 	assert.Greater(t, half, 2.0)
 	l.change(func(r *flow.Rule) { r.Limit = 500 })
-	assert.InDelta(t, 100*half, ceiling(l), 1e-6, "the share of stored tokens is kept")
+	assert.InDelta(t, 100*half, limit(l), 1e-6, "the share of stored tokens is kept")
 	l.change(func(r *flow.Rule) { r.WarmUp.Period = time.Hour })
-	assert.InDelta(t, 100*half, ceiling(l), 1e-6)
+	assert.InDelta(t, 100*half, limit(l), 1e-6)
 	l.change(func(r *flow.Rule) { r.Limit = 5; r.WarmUp = flow.WarmUp{}; r.MaxWait = 0 })
 	_, remaining, _ := l.queue.Status(l.now)
 	assert.Zero(t, remaining, "what was owed is owed in tokens")
@@ -138,8 +138,8 @@ func TestBucketKnowsOverAChangedRuleThatItWasFull(t *testing.T) {
 	l.moveTo(10 * time.Second)
 	l.arrive(5)
 	l.change(func(r *flow.Rule) { r.Limit = 2 })
-	l.queue.GiveBack(l.now, l.turns[0].ticket)
+	l.queue.GiveBack(l.now, l.passes[0].reservation)
 	assert.Equal(t, rule.Block, l.arrive(1), "it would have flowed over")
-	l.queue.GiveBack(l.now, l.turns[1].ticket)
+	l.queue.GiveBack(l.now, l.passes[1].reservation)
 	assert.Equal(t, rule.Pass, l.arrive(5))
 }

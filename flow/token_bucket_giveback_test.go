@@ -82,7 +82,7 @@ func TestBucketCancelledWaits(t *testing.T) {
 			l.moveTo(time.Minute)
 			assert.Equal(t, test.ids, l.ids())
 			for i, at := range test.times {
-				assert.Equal(t, seconds(at), l.times()[i], "turn %d", i)
+				assert.Equal(t, seconds(at), l.times()[i], "pass %d", i)
 			}
 			assert.NoError(t, l.queue.CheckWaiters(0))
 		})
@@ -108,7 +108,7 @@ func TestBucketGiveBack(t *testing.T) {
 		l := newTestQueue(t, bucket(1, 5))
 		l.arrive(3)
 		l.arrive(2)
-		l.queue.GiveBack(l.now, l.turns[0].ticket)
+		l.queue.GiveBack(l.now, l.passes[0].reservation)
 		assert.Equal(t, int64(3), room(l))
 	})
 	t.Run("no more than the bucket holds", func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestBucketGiveBack(t *testing.T) {
 		l.arrive(5)
 		l.moveTo(10 * time.Second)
 		l.arrive(5)
-		l.queue.GiveBack(l.now, l.turns[0].ticket)
+		l.queue.GiveBack(l.now, l.passes[0].reservation)
 		assert.Zero(t, room(l), "five have passed in this instant")
 	})
 	t.Run("those who wait move up", func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestBucketGiveBack(t *testing.T) {
 		l.arrive(2)
 		l.call(4)
 		l.moveTo(500 * time.Millisecond)
-		l.queue.GiveBack(l.now, l.turns[0].ticket)
+		l.queue.GiveBack(l.now, l.passes[0].reservation)
 		l.moveTo(time.Minute)
 		assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, l.ids())
 		assert.Equal(t, []time.Duration{0, 0, seconds(0.5), seconds(0.5), seconds(0.5), seconds(1)}, l.times())

@@ -41,9 +41,9 @@ func (m *bucketModel) flowTo(now clock.Instant) {
 	m.units = min(m.units, m.burst*unitsPerToken)
 }
 
-// turn returns when n tokens may go: when what is lacking takes less than a
+// passTime returns when n tokens may go: when what is lacking takes less than a
 // nanosecond to flow in.
-func (m *bucketModel) turn(n int64) (clock.Instant, bool) {
+func (m *bucketModel) passTime(n int64) (clock.Instant, bool) {
 	lacking := -m.units
 	if !m.overdraft {
 		lacking += n * unitsPerToken
@@ -64,11 +64,11 @@ func (m *bucketModel) take(c *modelCall) {
 	m.units -= c.n * unitsPerToken
 }
 
-// advance lets everyone go whose turn has come by now.
+// advance lets every call pass whose time has come by now.
 func (m *bucketModel) advance(now clock.Instant) {
 	for len(m.waiting) > 0 {
 		c := m.waiting[0]
-		passAt, ok := m.turn(c.n)
+		passAt, ok := m.passTime(c.n)
 		switch {
 		case !ok || passAt.Sub(c.arrived) > m.maxWait:
 			m.refused = append(m.refused, c)
@@ -78,7 +78,7 @@ func (m *bucketModel) advance(now clock.Instant) {
 		default:
 			m.flowTo(passAt)
 			m.take(c)
-			c.turn = passAt
+			c.passAt = passAt
 			m.granted = append(m.granted, c)
 		}
 		m.waiting = m.waiting[1:]
@@ -86,15 +86,15 @@ func (m *bucketModel) advance(now clock.Instant) {
 	m.flowTo(now)
 }
 
-// planned returns the turn of one more call: everybody before it goes first.
+// planned returns when one more call passes: everything before it goes first.
 func (m *bucketModel) planned(c *modelCall) (clock.Instant, bool) {
 	ahead := *m
 	for _, w := range m.waiting {
-		passAt, _ := ahead.turn(w.n)
+		passAt, _ := ahead.passTime(w.n)
 		ahead.flowTo(passAt)
 		ahead.take(w)
 	}
-	return ahead.turn(c.n)
+	return ahead.passTime(c.n)
 }
 
 // arrive decides on a call.
@@ -106,7 +106,7 @@ func (m *bucketModel) arrive(c *modelCall, patience time.Duration) rule.Decision
 		return rule.Block
 	case len(m.waiting) == 0 && passAt == c.arrived:
 		m.take(c)
-		c.turn = passAt
+		c.passAt = passAt
 		m.granted = append(m.granted, c)
 		return rule.Pass
 	case passAt.Sub(c.arrived) > min(patience, m.maxWait):
@@ -120,7 +120,7 @@ func (m *bucketModel) arrive(c *modelCall, patience time.Duration) rule.Decision
 func (m *bucketModel) giveBack(i int) {
 	c := m.granted[i]
 	m.granted = append(m.granted[:i:i], m.granted[i+1:]...)
-	if c.turn >= m.full {
+	if c.passAt >= m.full {
 		m.units += c.n * unitsPerToken
 	}
 	m.flowTo(m.at)

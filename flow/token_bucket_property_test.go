@@ -15,10 +15,10 @@ import (
 // bucketMachine is a queue of a token bucket, its model, and one who plays all
 // the callers.
 type bucketMachine struct {
-	model bucketModel
-	queue *flow.Queue
-	terms *flow.Compiled
-	now   clock.Instant
+	model    bucketModel
+	queue    *flow.Queue
+	compiled *flow.Compiled
+	now      clock.Instant
 }
 
 func newBucketMachine(t *rapid.T, waits []time.Duration) *bucketMachine {
@@ -30,8 +30,8 @@ func newBucketMachine(t *rapid.T, waits []time.Duration) *bucketMachine {
 		at:        epoch,
 	}}
 	m.model.units = m.model.burst * unitsPerToken
-	m.terms = compile(t, m.model.rule(), 1)
-	m.queue = flow.NewQueue(m.terms, epoch)
+	m.compiled = compile(t, m.model.rule(), 1)
+	m.queue = flow.NewQueue(m.compiled, epoch)
 	return m
 }
 
@@ -39,11 +39,11 @@ func (m *bucketMachine) arrive(t *rapid.T) {
 	c := &modelCall{waiter: unwoken(), n: rapid.Int64Range(1, 5).Draw(t, "n"), arrived: m.now}
 	patience := rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "patience")
 	want := m.model.arrive(c, patience)
-	reservation, decision := m.queue.Join(m.terms, m.now, int32(c.n), patience, c.waiter)
+	reservation, decision := m.queue.Join(m.compiled, m.now, int32(c.n), patience, c.waiter)
 	assert.Equal(t, want, decision)
 	if decision == rule.Pass {
-		assert.Equal(t, c.turn, reservation.Time())
-		c.ticket, c.notified = reservation, true
+		assert.Equal(t, c.passAt, reservation.Time())
+		c.reservation, c.notified = reservation, true
 	}
 }
 
@@ -53,8 +53,8 @@ func (m *bucketMachine) poll(t *rapid.T) {
 	for i, c := range m.model.waiting {
 		_, until, decision := m.queue.Poll(m.now, c.waiter)
 		assert.Equal(t, rule.Wait, decision)
-		if passAt, _ := m.model.turn(c.n); i == 0 {
-			assert.Equal(t, passAt.Sub(m.now), until, "the first one's turn")
+		if passAt, _ := m.model.passTime(c.n); i == 0 {
+			assert.Equal(t, passAt.Sub(m.now), until, "when the first one passes")
 		} else {
 			assert.Zero(t, until, "only the first knows")
 		}
@@ -65,8 +65,8 @@ func (m *bucketMachine) poll(t *rapid.T) {
 		}
 		reservation, _, decision := m.queue.Poll(m.now, c.waiter)
 		assert.Equal(t, rule.Pass, decision)
-		assert.Equal(t, c.turn, reservation.Time())
-		c.ticket, c.notified = reservation, true
+		assert.Equal(t, c.passAt, reservation.Time())
+		c.reservation, c.notified = reservation, true
 	}
 	assert.Empty(t, m.model.refused, "nobody who may wait is refused")
 	assert.NoError(t, m.queue.CheckWaiters(len(m.model.waiting)))
@@ -86,10 +86,10 @@ func (m *bucketMachine) leave(t *rapid.T) {
 func (m *bucketMachine) giveBack(t *rapid.T) {
 	m.poll(t)
 	if len(m.model.granted) == 0 {
-		t.Skip("nobody has had a turn")
+		t.Skip("nothing has passed")
 	}
 	i := rapid.IntRange(0, len(m.model.granted)-1).Draw(t, "who")
-	m.queue.GiveBack(m.now, m.model.granted[i].ticket)
+	m.queue.GiveBack(m.now, m.model.granted[i].reservation)
 	m.model.giveBack(i)
 }
 
@@ -157,11 +157,11 @@ func TestBucketHoldsItsLimitOverEveryInterval(t *testing.T) {
 			}
 		}
 		l.moveTo(l.now.Sub(epoch) + 2*r.Window)
-		for i := range l.turns {
+		for i := range l.passes {
 			var passed float64
-			for _, turn := range l.turns[i:] {
-				passed += weight[turn.id]
-				length := (turn.at - l.turns[i].at + 1).Seconds()
+			for _, p := range l.passes[i:] {
+				passed += weight[p.id]
+				length := (p.at - l.passes[i].at + 1).Seconds()
 				assert.LessOrEqual(t, passed, (r.Burst+perSecond*length)*(1+1e-9))
 			}
 		}

@@ -114,8 +114,8 @@ func TestBucketSurvivesReloadsUnderLoad(t *testing.T) {
 	const callers, calls = 32, 60
 	j := &jostle{}
 	j.now.Store(int64(epoch))
-	j.terms.Store(compile(t, patient(bucket(1000, 10), time.Hour), 1))
-	j.queue = flow.NewQueue(j.terms.Load(), epoch)
+	j.compiled.Store(compile(t, patient(bucket(1000, 10), time.Hour), 1))
+	j.queue = flow.NewQueue(j.compiled.Load(), epoch)
 	var calling, reloading sync.WaitGroup
 	var done atomic.Bool
 	version := uint64(1)
@@ -126,8 +126,8 @@ func TestBucketSurvivesReloadsUnderLoad(t *testing.T) {
 			r.Overdraft = version%2 == 0
 			r.WarmUp.Period = time.Duration(version%3) * time.Second
 			r.Shadow = version%5 == 0
-			j.terms.Store(compile(t, r, version))
-			j.queue.Adopt(j.terms.Load(), j.time())
+			j.compiled.Store(compile(t, r, version))
+			j.queue.Adopt(j.compiled.Load(), j.time())
 			j.queue.Status(j.time())
 			j.queue.RetryAfter(j.time(), 1, time.Second)
 			j.queue.Idle(j.time())

@@ -272,14 +272,14 @@ func TestBucketAllocatesNothing(t *testing.T) {
 		w := unwoken()
 		assert.Zero(t, testing.AllocsPerRun(1000, func() {
 			l.now = l.now.Add(700 * time.Microsecond)
-			if reservation, decision := l.queue.Take(l.terms, l.now, 1); decision == rule.Pass {
+			if reservation, decision := l.queue.Take(l.compiled, l.now, 1); decision == rule.Pass {
 				l.queue.GiveBack(l.now, reservation)
 			}
-			if _, decision := l.queue.Join(l.terms, l.now, 1, time.Second, w); decision == rule.Wait {
+			if _, decision := l.queue.Join(l.compiled, l.now, 1, time.Second, w); decision == rule.Wait {
 				l.queue.Poll(l.now, w)
 				l.queue.Leave(l.now, w)
 			}
-			l.queue.Reserve(l.terms, l.now, 1)
+			l.queue.Reserve(l.compiled, l.now, 1)
 			l.queue.RetryAfter(l.now, 1, time.Second)
 			l.queue.Status(l.now)
 		}), name)

@@ -62,8 +62,8 @@ func TestWarmingBucketWarmsUpAlongTheIdealCurve(t *testing.T) {
 	l.call(12_000)
 	l.moveTo(14 * time.Second)
 	passed := make([]int, 15)
-	for _, turn := range l.turns {
-		passed[turn.at/time.Second]++
+	for _, p := range l.passes {
+		passed[p.at/time.Second]++
 	}
 	for second, want := range []int{341, 358, 378, 402, 431, 467, 514, 579, 677, 854, 1000, 1000, 1000} {
 		assert.InDelta(t, want, passed[second], 2, "second %d", second)
@@ -152,9 +152,9 @@ func TestWarmingBucketBehavesLikeItsModel(t *testing.T) {
 			l.arrive(n)
 		}
 		l.moveTo(l.now.Sub(epoch) + 24*time.Hour)
-		require.Len(t, l.turns, len(want))
-		for i, turn := range l.turns {
-			assert.InDelta(t, want[i], turn.at.Seconds(), 1e-6, "turn %d", i)
+		require.Len(t, l.passes, len(want))
+		for i, p := range l.passes {
+			assert.InDelta(t, want[i], p.at.Seconds(), 1e-6, "pass %d", i)
 		}
 	})
 }
@@ -182,7 +182,7 @@ func TestWarmingBucketOfLimitZero(t *testing.T) {
 	assert.Equal(t, []any{0.0, int64(0), time.Duration(0)}, []any{limit, remaining, reset})
 }
 
-// The room is how many calls get a turn within the time that they may wait, and
+// The room is how many calls pass within the time that they may wait, and
 // it is one more when it is said to be.
 func TestWarmingBucketRemainingIsWhatPasses(t *testing.T) {
 	t.Parallel()
@@ -200,7 +200,7 @@ func TestWarmingBucketRemainingIsWhatPasses(t *testing.T) {
 			assert.Equal(t, remaining+1, later)
 		}
 		var passed int64
-		for l.queue.Reserve(l.terms, l.now, 1) == rule.Pass {
+		for l.queue.Reserve(l.compiled, l.now, 1) == rule.Pass {
 			passed++
 		}
 		assert.Equal(t, remaining, passed)
@@ -228,7 +228,7 @@ func TestWarmingBucketGiveBack(t *testing.T) {
 		l.moveTo(100 * time.Millisecond)
 		l.giveBackLast()
 		l.moveTo(time.Minute)
-		require.Len(t, l.turns, 3)
+		require.Len(t, l.passes, 3)
 		assert.Equal(t, 100*time.Millisecond, l.times()[0])
 		assert.InDelta(t, 0.547, (l.times()[1] - l.times()[0]).Seconds(), 0.002)
 	})
@@ -236,13 +236,13 @@ func TestWarmingBucketGiveBack(t *testing.T) {
 		t.Parallel()
 		l := newTestQueue(t, warmingBucket(5, 1500*time.Millisecond))
 		for range 4 {
-			assert.Equal(t, rule.Pass, l.queue.Reserve(l.terms, l.now, 1))
+			assert.Equal(t, rule.Pass, l.queue.Reserve(l.compiled, l.now, 1))
 		}
 		_, before, _ := l.queue.Poll(l.now, joined(l))
 		other := newTestQueue(t, warmingBucket(5, 1500*time.Millisecond))
-		reservation, _ := other.queue.Take(other.terms, other.now, 1)
+		reservation, _ := other.queue.Take(other.compiled, other.now, 1)
 		for range 4 {
-			other.queue.Reserve(other.terms, other.now, 1)
+			other.queue.Reserve(other.compiled, other.now, 1)
 		}
 		other.queue.GiveBack(other.now, reservation)
 		_, after, _ := other.queue.Poll(other.now, joined(other))
@@ -254,7 +254,7 @@ func TestWarmingBucketGiveBack(t *testing.T) {
 		l.arrive(5)
 		l.moveTo(10 * time.Second)
 		l.arrive(1)
-		l.queue.GiveBack(l.now, l.turns[0].ticket)
+		l.queue.GiveBack(l.now, l.passes[0].reservation)
 		limit, _, _ := l.queue.Status(l.now)
 		assert.InDelta(t, 5.0/3, limit, 1e-9, "it is no colder than cold")
 		assert.Equal(t, rule.Wait, l.arrive(1), "the second is still to be paid")
@@ -264,7 +264,7 @@ func TestWarmingBucketGiveBack(t *testing.T) {
 // joined puts a call into the queue.
 func joined(l *testQueue) *flow.Waiter {
 	w := unwoken()
-	_, decision := l.queue.Join(l.terms, l.now, 1, time.Hour, w)
+	_, decision := l.queue.Join(l.compiled, l.now, 1, time.Hour, w)
 	require.Equal(l.t, rule.Wait, decision)
 	return w
 }

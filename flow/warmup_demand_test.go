@@ -34,14 +34,14 @@ func (g *gate) demand(n int32, perSecond float64, seconds int) []int {
 // demand is the same for a queue.
 func (l *testQueue) demand(n int32, perSecond float64, seconds int) []int {
 	passed := make([]int, seconds)
-	start, first := l.now.Sub(epoch), len(l.turns)
+	start, first := l.now.Sub(epoch), len(l.passes)
 	for k := range int(perSecond * float64(seconds)) {
 		l.moveTo(start + time.Duration(float64(k)*1e9/perSecond))
 		l.arrive(n)
 	}
 	l.moveTo(start + time.Duration(seconds)*time.Second)
-	for _, turn := range l.turns[first:] {
-		passed[min(int((turn.at-start)/time.Second), seconds-1)] += int(n)
+	for _, p := range l.passes[first:] {
+		passed[min(int((p.at-start)/time.Second), seconds-1)] += int(n)
 	}
 	return passed
 }
@@ -76,8 +76,8 @@ func TestWindowWarmsUpWhenCallsTakeSeveralTokens(t *testing.T) {
 	}
 }
 
-// A cold resource gets calls that are larger than its ceiling as often as the
-// ceiling allows on average, and a window never holds more than the limit.
+// A cold resource gets calls that are larger than its effective limit as often as the
+// limit allows on average, and a window never holds more than the limit.
 func TestLargeCallsPassAtTheColdRateOnAverage(t *testing.T) {
 	t.Parallel()
 	for _, coldFactor := range []float64{2, 3, 7, 100} {
@@ -98,15 +98,15 @@ func TestSmallCallsDoNotTakeWhatIsSavedForALargeOne(t *testing.T) {
 	g := newGate(t, flow.Rule{Resource: "r", Limit: 90, WarmUp: flow.WarmUp{Period: time.Hour}})
 	assert.Equal(t, rule.Block, g.take(90))
 	g.wait(2500 * time.Millisecond)
-	assert.Equal(t, 30, g.pass(100), "the ceiling")
+	assert.Equal(t, 30, g.pass(100), "the effective limit")
 	assert.Equal(t, rule.Block, g.take(90), "the window has no room for all of it")
 	g.wait(time.Second)
 	assert.Equal(t, rule.Pass, g.take(90))
 	assert.Zero(t, g.pass(100))
 }
 
-// What RetryAfter says holds if nobody else comes and the ceiling does not fall. Where
-// a window is longer than a step, its ceiling may fall while nobody calls.
+// What RetryAfter says holds if nobody else comes and the effective limit does not fall. Where
+// a window is longer than a step, its effective limit may fall while nobody calls.
 func TestLargeCallPassesAfterItsRetryAfter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -308,7 +308,7 @@ func anyWarmUp(t *rapid.T) (flow.Rule, int32) {
 }
 
 // warmAfter is how long overload by calls of n tokens may take to warm a resource up:
-// three times the period, as whole calls may leave half of a ceiling unused, the time that
+// three times the period, as whole calls may leave half of a limit unused, the time that
 // five calls take at the cold rate, and some windows and steps.
 func warmAfter(rule flow.Rule, n int32) time.Duration {
 	perSecond := rule.Limit / rule.Window.Seconds()
@@ -316,7 +316,7 @@ func warmAfter(rule flow.Rule, n int32) time.Duration {
 }
 
 // Whatever the rule and however large its calls, under overload as much passes in the
-// end as the limit has room for in whole calls, and never more than the ceilings allow.
+// end as the limit has room for in whole calls, and never more than the limits allow.
 func TestWindowUnderOverloadWarmsUpWithinItsEffectiveLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -355,8 +355,8 @@ type overload struct {
 	span   int
 
 	passed  map[int64]int64 // tokens, by bucket
-	highest float64         // ceiling so far
-	ahead   float64         // tokens by which more has passed than at the ceilings of the buckets
+	highest float64         // limit so far
+	ahead   float64         // tokens by which more has passed than at the effective limits of the buckets
 	last    int64
 }
 
@@ -397,7 +397,7 @@ func (o *overload) check(t require.TestingT, now clock.Instant) {
 	o.highest = max(o.highest, limit)
 	o.ahead = max(0, o.ahead-o.highest/float64(o.span)*float64(bucket-o.last)) + float64(o.n)
 	o.last = bucket
-	require.LessOrEqual(t, o.ahead, (o.highest+float64(o.n)+1)*(1+1e-9), "on average, no more passes than at the ceiling")
+	require.LessOrEqual(t, o.ahead, (o.highest+float64(o.n)+1)*(1+1e-9), "on average, no more passes than at the effective limit")
 }
 
 func TestThrottleGetsWarmUnderOverloadAndKeepsItsDistance(t *testing.T) {
@@ -407,7 +407,7 @@ func TestThrottleGetsWarmUnderOverloadAndKeepsItsDistance(t *testing.T) {
 		rule.Algorithm = flow.Throttle
 		perSecond := rule.Limit / rule.Window.Seconds()
 		spacing := seconds(float64(n) / perSecond)
-		rule.MaxWait = min(time.Minute, time.Duration(rapid.Float64Range(0, 10).Draw(t, "maxWait in turns")*float64(spacing)))
+		rule.MaxWait = min(time.Minute, time.Duration(rapid.Float64Range(0, 10).Draw(t, "maxWait in spacings")*float64(spacing)))
 		times := rapid.Float64Range(2, 4).Draw(t, "overload")
 		if rapid.Bool().Draw(t, "no wait") {
 			rule.MaxWait = 0
@@ -420,16 +420,16 @@ func TestThrottleGetsWarmUnderOverloadAndKeepsItsDistance(t *testing.T) {
 			}
 		}
 		calls(warmAfter(rule, n) + rule.MaxWait)
-		first := len(l.turns) - 1
+		first := len(l.passes) - 1
 		calls(max(20*spacing, 5*time.Second))
-		mean := (l.turns[len(l.turns)-1].at - l.turns[first].at) / time.Duration(len(l.turns)-1-first)
+		mean := (l.passes[len(l.passes)-1].at - l.passes[first].at) / time.Duration(len(l.passes)-1-first)
 		most := spacing
 		if rule.MaxWait < spacing { // whoever comes next may come late
 			most += seconds(float64(n) / times / perSecond)
 		}
 		require.LessOrEqual(t, mean.Seconds(), 1.05*most.Seconds())
-		for i := 1; i < len(l.turns); i++ {
-			require.GreaterOrEqual(t, l.turns[i].at-l.turns[i-1].at, spacing-time.Microsecond)
+		for i := 1; i < len(l.passes); i++ {
+			require.GreaterOrEqual(t, l.passes[i].at-l.passes[i-1].at, spacing-time.Microsecond)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Whatever happens, the ceiling stays between cold and warm, and what the
+// Whatever happens, the effective limit stays between cold and warm, and what the
 // window holds below the highest that it had while it filled.
 func TestWarmingWindowStaysWithinItsEffectiveLimit(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestWarmingWindowStaysWithinItsEffectiveLimit(t *testing.T) {
 					assert.LessOrEqual(t, b.held(), int64(math.Ceil(limit)))
 				}
 				limit, _, _ = b.window.Status(b.now)
-				assert.GreaterOrEqual(t, b.held(), int64(math.Floor(limit)), "refused, though there was room")
+				assert.GreaterOrEqual(t, b.held(), int64(math.Floor(limit)), "refused, though tokens remained")
 			},
 			"take": func(*rapid.T) { b.take(1) },
 			"time passes": func(t *rapid.T) {
@@ -45,8 +45,8 @@ func TestWarmingWindowStaysWithinItsEffectiveLimit(t *testing.T) {
 				ahead, remaining, _ := b.window.Status(b.now)
 				b.window.Adopt(b.compiled, b.now) // opens the bucket
 				limit, opened, _ := b.window.Status(b.now)
-				assert.InEpsilon(t, limit, ahead, 1e-9, "the ceiling")
-				assert.Contains(t, []int64{0, 1}, opened-remaining, "the room, a saved token aside")
+				assert.InEpsilon(t, limit, ahead, 1e-9, "the effective limit")
+				assert.Contains(t, []int64{0, 1}, opened-remaining, "what remains, a saved token aside")
 			},
 			"": func(t *rapid.T) {
 				limit, remaining, _ := b.window.Status(b.now)

@@ -13,7 +13,7 @@ import (
 )
 
 // However many goroutines make calls of however many tokens, and give some back: no
-// window holds more than the limit, and on average not more than the ceiling passes.
+// window holds more than the limit, and on average not more than the effective limit passes.
 func TestLimitsHoldForLargeCallsOfManyGoroutines(t *testing.T) {
 	t.Parallel()
 	const (

@@ -31,15 +31,15 @@ func TestWindowWarmsUpByTheVectors(t *testing.T) {
 	}
 }
 
-// No second, of whatever phase, passes more than the ceilings it spans.
+// No second, of whatever phase, passes more than the effective limits it spans.
 func TestWarmingWindowStaysWithinItsLimitFromAnyPhase(t *testing.T) {
 	t.Parallel()
-	ceilings := []int{334, 350, 368, 389, 414}
+	limits := []int{334, 350, 368, 389, 414}
 	for phase := range 10 {
 		g := newGate(t, warming())
 		g.moveTo(time.Duration(phase) * 100 * time.Millisecond)
 		for second, passed := range g.offer(2000, 4) {
-			assert.LessOrEqual(t, passed, ceilings[second+1], "phase %d, second %d", phase, second)
+			assert.LessOrEqual(t, passed, limits[second+1], "phase %d, second %d", phase, second)
 			assert.GreaterOrEqual(t, passed, 300, "phase %d, second %d", phase, second)
 		}
 	}
@@ -151,7 +151,7 @@ func TestWindowWithAFineStepCoolsDown(t *testing.T) {
 	g := newGate(t, rule)
 	g.offer(2000, 20)
 	g.wait(time.Minute)
-	assert.LessOrEqual(t, sum(g.offer(2000, 1)), 360, "the ceilings of a minute ago are over")
+	assert.LessOrEqual(t, sum(g.offer(2000, 1)), 360, "the effective limits of a minute ago are over")
 }
 
 func TestWindowGivenBackDoesNotWarm(t *testing.T) {
@@ -167,7 +167,7 @@ func TestWindowGivenBackDoesNotWarm(t *testing.T) {
 	assert.InDelta(t, 1000/3.0, limit, 1)
 }
 
-// Every rule that validation lets through has ceilings that are numbers.
+// Every rule that validation lets through has limits that are numbers.
 func TestEveryValidWarmUpHasAnEffectiveLimit(t *testing.T) {
 	t.Parallel()
 	limits := []float64{math.SmallestNonzeroFloat64, 1e-300, 1e-100, 1e-12, 1e-6, 0.1, 1, 1000, flow.MaxLimit}

@@ -84,5 +84,5 @@ func TestWindowStatus(t *testing.T) {
 
 	g.change(func(r *flow.Rule) { r.Limit = 1 })
 	g.window.Adopt(g.compiled, g.now)
-	assert.Equal(t, int64(0), status()[1], "room is never below zero")
+	assert.Equal(t, int64(0), status()[1], "what remains is never below zero")
 }

@@ -52,13 +52,13 @@ func TestWindowAnswersAnOlderVersionWithStale(t *testing.T) {
 	old := g.compiled
 	g.change(func(r *flow.Rule) { r.Limit = 5 })
 	assert.Equal(t, 3, g.pass(9))
-	assert.Equal(t, rule.Stale, g.window.Take(old, g.now, 1), "terms that are no longer in force")
+	assert.Equal(t, rule.Stale, g.window.Take(old, g.now, 1), "a version that is no longer in force")
 	g.window.Adopt(old, g.now)
 	assert.Zero(t, g.pass(9), "and they are not adopted again")
 
 	g.change(func(r *flow.Rule) { r.Limit = 100 })
 	g.moveTo(400 * time.Millisecond)
-	assert.Equal(t, rule.Stale, g.take(1), "newer terms, but of an earlier bucket")
+	assert.Equal(t, rule.Stale, g.take(1), "a newer version, but of an earlier bucket")
 }
 
 func TestWindowKeepsItsCountOverChangedBuckets(t *testing.T) {

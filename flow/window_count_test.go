@@ -29,7 +29,7 @@ func TestWindowCheckTakesNothing(t *testing.T) {
 	assert.Equal(t, rule.Stale, g.window.Check(g.compiled, g.now.Add(-time.Second), 1))
 	old := g.compiled
 	g.change(func(r *flow.Rule) { r.Limit = 7 })
-	assert.Equal(t, rule.Pass, check(7), "by the newer terms")
+	assert.Equal(t, rule.Pass, check(7), "by the newer version")
 	assert.Equal(t, rule.Stale, g.window.Check(old, g.now, 1))
 }
 
@@ -65,7 +65,7 @@ func TestWindowCountsAlsoBeyondTheLimit(t *testing.T) {
 
 	g.change(func(r *flow.Rule) { r.Buckets = 5 })
 	g.moveTo(20 * time.Second)
-	g.window.Count(g.compiled, g.now, 4) // the first to bring the newer terms
+	g.window.Count(g.compiled, g.now, 4) // the first to bring the newer version
 	assert.Equal(t, 2, g.pass(9))
 
 	for range 10 {
@@ -88,7 +88,7 @@ func TestWindowRetryAfterOfAnOverfullWindow(t *testing.T) {
 	assert.Equal(t, rule.Pass, g.take(1))
 }
 
-// Whatever is counted and when, there is room for what the window does not hold.
+// Whatever is counted and when, it has a slot for what the window does not hold.
 func TestWindowCountBehavesLikeItsModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -127,9 +127,9 @@ func TestWindowCountsEverythingWhateverTheInterleaving(t *testing.T) {
 			if step > 0 { // all of the time of the test is in one window
 				rule = flow.Rule{Resource: "r", Limit: flow.MaxLimit, Window: 100 * time.Second, Buckets: 1000}
 			}
-			var terms atomic.Pointer[flow.Compiled]
-			terms.Store(compile(t, rule, 1))
-			w := flow.NewWindow(terms.Load(), epoch)
+			var compiled atomic.Pointer[flow.Compiled]
+			compiled.Store(compile(t, rule, 1))
+			w := flow.NewWindow(compiled.Load(), epoch)
 			var now atomic.Int64
 			var version atomic.Uint64
 			version.Store(1)
@@ -138,12 +138,12 @@ func TestWindowCountsEverythingWhateverTheInterleaving(t *testing.T) {
 				calling.Go(func() {
 					for i := range calls {
 						at := epoch.Add(time.Duration(now.Add(int64(step))))
-						w.Check(terms.Load(), at, 1)
-						w.Count(terms.Load(), at, 1)
+						w.Check(compiled.Load(), at, 1)
+						w.Count(compiled.Load(), at, 1)
 						if c == 0 && i%10 == 0 {
 							rule := rule
 							rule.Limit -= float64(i)
-							terms.Store(compile(t, rule, version.Add(1)))
+							compiled.Store(compile(t, rule, version.Add(1)))
 						}
 					}
 				})

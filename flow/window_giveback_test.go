@@ -40,7 +40,7 @@ func TestWindowGiveBack(t *testing.T) {
 		g.window.GiveBack(g.compiled, taken, 5)
 		assert.Zero(t, g.pass(1))
 	})
-	t.Run("works under newer terms", func(t *testing.T) {
+	t.Run("works under a newer version", func(t *testing.T) {
 		t.Parallel()
 		g := newGate(t, reject(5))
 		old, taken := g.compiled, g.now

@@ -15,9 +15,9 @@ import (
 
 // passage is a call that passed.
 type passage struct {
-	at    clock.Instant
-	terms *flow.Compiled
-	n     int64
+	at       clock.Instant
+	compiled *flow.Compiled
+	n        int64
 }
 
 // book is a gate that remembers every call that passed.
@@ -57,7 +57,7 @@ func (b *book) giveBack(t *rapid.T) {
 	}
 	p := &b.passages[len(b.passages)-back]
 	n := rapid.Int64Range(1, p.n).Draw(t, "n")
-	b.window.GiveBack(p.terms, p.at, int32(n))
+	b.window.GiveBack(p.compiled, p.at, int32(n))
 	p.n -= n
 }
 
@@ -207,7 +207,7 @@ func TestWindowRetryAfterIsHonest(t *testing.T) {
 }
 
 // A fractional limit lets no window hold more than the next whole number, and
-// refuses nothing that its whole tokens have room for.
+// refuses nothing that its whole tokens have a slot for.
 func TestFractionalWindowStaysBetweenWholeNumbers(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -221,7 +221,7 @@ func TestFractionalWindowStaysBetweenWholeNumbers(t *testing.T) {
 				n := rapid.Int32Range(1, 3).Draw(t, "n")
 				remaining := int64(math.Floor(b.rule.Limit)) - b.held()
 				if b.take(n) == rule.Block {
-					assert.Greater(t, int64(n), remaining, "there was room")
+					assert.Greater(t, int64(n), remaining, "tokens remained")
 				}
 				assert.LessOrEqual(t, b.held(), int64(math.Ceil(b.rule.Limit)))
 			},

@@ -17,17 +17,17 @@ const stressBuckets = 400
 
 // rush is many goroutines at one window, on a time that they move themselves.
 type rush struct {
-	window *flow.Window
-	terms  atomic.Pointer[flow.Compiled]
-	bucket time.Duration
-	now    atomic.Int64                // since the epoch
-	passed [stressBuckets]atomic.Int64 // by bucket
+	window   *flow.Window
+	compiled atomic.Pointer[flow.Compiled]
+	bucket   time.Duration
+	now      atomic.Int64                // since the epoch
+	passed   [stressBuckets]atomic.Int64 // by bucket
 }
 
 func newRush(t *testing.T, rule flow.Rule) *rush {
 	r := &rush{bucket: rule.WithDefaults().Window / time.Duration(rule.WithDefaults().Buckets)}
-	r.terms.Store(compile(t, rule, 1))
-	r.window = flow.NewWindow(r.terms.Load(), epoch)
+	r.compiled.Store(compile(t, rule, 1))
+	r.window = flow.NewWindow(r.compiled.Load(), epoch)
 	return r
 }
 
@@ -38,7 +38,7 @@ func (r *rush) call(i int) {
 	for {
 		since := time.Duration(r.now.Load())
 		at := epoch.Add(since)
-		compiled := r.terms.Load()
+		compiled := r.compiled.Load()
 		switch r.window.Take(compiled, at, n) {
 		case rule.Pass:
 			if i%10 == 0 {
@@ -105,7 +105,7 @@ func TestWindowNeverPassesMoreThanItsLimitToManyGoroutines(t *testing.T) {
 				held += r.passed[b].Load()
 			}
 			var rest int64
-			for r.window.Take(r.terms.Load(), epoch.Add(time.Duration(r.now.Load())), 1) == rule.Pass {
+			for r.window.Take(r.compiled.Load(), epoch.Add(time.Duration(r.now.Load())), 1) == rule.Pass {
 				rest++
 			}
 			assert.Equal(t, int64(limit), held+rest)
@@ -163,7 +163,7 @@ func TestWindowKeepsItsLimitOverReloadsUnderLoad(t *testing.T) {
 		for version := uint64(2); !done.Load(); version++ {
 			rule := reject([]float64{100, highest, 0, 250}[version%4])
 			compiled := compile(t, rule, version)
-			r.terms.Store(compiled)
+			r.compiled.Store(compiled)
 			r.window.Adopt(compiled, epoch.Add(time.Duration(r.now.Load())))
 			r.window.Status(epoch.Add(time.Duration(r.now.Load())))
 			r.window.RetryAfter(epoch.Add(time.Duration(r.now.Load())), 2)
@@ -191,8 +191,8 @@ func TestWindowSurvivesAnyReloadUnderLoad(t *testing.T) {
 			rule.Buckets = []int{10, 5, 20}[version%3]
 			rule.Strict = version%5 == 0
 			rule.WarmUp.Period = time.Duration(version%4) * time.Second
-			r.terms.Store(compile(t, rule, version))
-			r.window.Adopt(r.terms.Load(), epoch.Add(time.Duration(r.now.Load())))
+			r.compiled.Store(compile(t, rule, version))
+			r.window.Adopt(r.compiled.Load(), epoch.Add(time.Duration(r.now.Load())))
 		}
 	})
 	r.run(32, 400)

@@ -2,24 +2,7 @@ package core
 
 import (
 	"fmt"
-	"time"
-
-	"github.com/penstock-go/penstock/core/internal/ruleset"
 )
-
-// HeldBackError says that what a source holds is not put in force because it would
-// remove more rules than [Config.MaxRemoval] allows. What was in force stays until the
-// source holds most of them again or [Engine.Confirm] is called.
-type HeldBackError struct {
-	Source  string
-	Removed int // rules that would go, and those that went within Within
-	Rules   int // rules of the source that are in force, and those that went within Within
-	Most    float64
-	Within  time.Duration // Config.RemovalWindow if rules that went before are counted; else 0
-}
-
-// Error tells how many rules would go.
-func (e *HeldBackError) Error() string { return (*ruleset.HeldBack)(e).Error() }
 
 // Confirm puts in force what the source of that name holds, however many of its
 // rules that removes, after it was held back for that; see [Config.MaxRemoval].

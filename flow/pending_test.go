@@ -23,7 +23,7 @@ func TestWindowIsReallyFullOnlyWhenNoCallMayGiveBack(t *testing.T) {
 	g.window.BeginPending()
 	g.window.GiveBack(g.compiled, g.now, 1)
 	g.window.EndPending()
-	assert.False(t, g.window.ReallyFull(g.compiled, g.now, 1), "there is room")
+	assert.False(t, g.window.ReallyFull(g.compiled, g.now, 1), "tokens remain")
 }
 
 // A call that is refused could not have passed sooner than FullUntil says, and if
@@ -56,7 +56,7 @@ func TestWindowFullUntilIsNotTooLate(t *testing.T) {
 				}
 				if until > b.now {
 					b.now = until - 1
-					assert.Equal(t, rule.Block, b.take(n), "there was room before")
+					assert.Equal(t, rule.Block, b.take(n), "tokens remained before")
 				}
 				if limit == float64(int(limit)) {
 					b.now = until

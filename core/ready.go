@@ -6,35 +6,6 @@ import (
 	"strings"
 )
 
-// sourceList is what the engine knows of the sources it follows. It is guarded
-// by ruleStore.mu.
-type sourceList struct {
-	list   []*followedSource // in the order in which they were first followed
-	change chan struct{}     // closed and renewed with every change of what is in here
-	ctx    context.Context
-	cancel context.CancelFunc
-}
-
-func (b *sourceList) init() {
-	b.change = make(chan struct{})
-	b.ctx, b.cancel = context.WithCancel(context.Background())
-}
-
-// changed wakes those who wait for a change.
-func (b *sourceList) changed() {
-	close(b.change)
-	b.change = make(chan struct{})
-}
-
-func (b *sourceList) find(name string) *followedSource {
-	for _, f := range b.list {
-		if f.name == name {
-			return f
-		}
-	}
-	return nil
-}
-
 // Ready waits until every source that is followed has delivered all of its
 // documents once and what is sound of them is in force; without sources it
 // returns at once. The error is that of ctx, naming the sources that are

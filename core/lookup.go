@@ -1,0 +1,143 @@
+package core
+
+import (
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// get returns the resource of a name. If there are too many names, it is one that
+// shares the statistics of the overflow.
+func (g *registry) get(name string) *resource {
+	if r := g.table.get(name); r != nil {
+		return r
+	}
+	return g.getOrAdd(name)
+}
+
+// getOrAdd is get for a name that is not in the table, or whose resource was evicted:
+// it adds the name if there is space.
+func (g *registry) getOrAdd(name string) *resource {
+	now := g.engine.clock.Now()
+	g.sweepSome(now)
+	for {
+		patterns := g.overflow.patterns.Load()
+		r, hasSpace := g.lookUp(name)
+		switch {
+		case r != nil:
+			return r
+		case !hasSpace:
+			return g.overflowResourceFor(name)
+		}
+		// Not under the lock, for it takes as long as rules match the name.
+		made := g.newResourceFor(name, patterns)
+		states := made.states // guarded by swapMu from now on
+		if r = g.add(made, patterns, now); r == made {
+			g.applyForcedStates(states)
+		}
+		if r != nil {
+			return r
+		}
+	}
+}
+
+// applyForcedStates forces states on the limiters of a new resource that were forced
+// after these were made.
+func (g *registry) applyForcedStates(rules []*ruleState) {
+	for _, s := range rules {
+		forced := s.rule.forced.Load()
+		if forced == nil || !s.isOwn() {
+			continue
+		}
+		g.swapMu.Lock()
+		limiter := s.limiter.Limiter.(rule.Controllable)
+		g.swapMu.Unlock()
+		limiter.Control(g.engine.clock.Now(), *forced)
+	}
+}
+
+// peek returns what a call of the name would find, without adding a new name.
+func (g *registry) peek(name string) *resource {
+	r, hasSpace := g.lookUp(name)
+	switch {
+	case r != nil:
+		return r
+	case !hasSpace:
+		return g.overflowResourceFor(name)
+	}
+	patterns := g.overflow.patterns.Load()
+	r = g.newResourceFor(name, patterns)
+	g.inherit(r, patterns, g.engine.clock.Now())
+	return r
+}
+
+// lookUp returns the resource of a name, nil if there is none, and then whether there
+// is space for one.
+func (g *registry) lookUp(name string) (r *resource, hasSpace bool) {
+	if r = g.table.get(name); r != nil && !r.evicted.Load() {
+		return r, true
+	}
+	if g.full.Load() || g.mustOverflow(name) {
+		return nil, false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.present(name), g.hasSpace()
+}
+
+// add adds a new resource that was made with a set of patterns. It returns the
+// resource, or the one of the same name that another goroutine has added meanwhile; nil
+// if that is the set no longer or there is no space.
+func (g *registry) add(r *resource, patterns *patternSet, now clock.Instant) *resource {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if present := g.present(r.name); present != nil {
+		return present
+	}
+	if g.overflow.patterns.Load() != patterns || !g.hasSpace() {
+		return nil
+	}
+	g.put(r, patterns, now)
+	return r
+}
+
+// put adds a new resource, and notes it for a swap that is under way. The caller holds
+// g.mu.
+func (g *registry) put(r *resource, patterns *patternSet, now clock.Instant) {
+	g.adding.Store(true)
+	g.inherit(r, patterns, now)
+	g.table.put(r)
+	g.adding.Store(false)
+	g.count++
+	if g.swapping {
+		g.addedDuringSwap = append(g.addedDuringSwap, r)
+	}
+}
+
+// lookUpAgain returns the resource of the name: the same one, unless it was evicted or
+// belongs to the overflow. Then the name may have another one by now.
+func (r *resource) lookUpAgain(name string) *resource {
+	if r.evicted.Load() || r.resourceStats == r.engine.resources.overflowResource.resourceStats {
+		return r.engine.resources.getOrAdd(name)
+	}
+	return r
+}
+
+// stillOverflows says whether the resource is one of the overflow and its name still
+// has no other. It is asked after a call was counted there: a name that gets a resource
+// of its own begins with what was counted before.
+func (r *resource) stillOverflows() bool {
+	g := &r.engine.resources
+	if r.resourceStats != g.overflowResource.resourceStats {
+		return false
+	}
+	isStable := !g.adding.Load() // no name is leaving the overflow just now
+	switch own := g.table.get(r.name); {
+	case isStable && own == nil:
+		return true
+	case isStable && !own.evicted.Load():
+		return false
+	}
+	g.mu.Lock() // until the name is added, or forgotten
+	defer g.mu.Unlock()
+	return g.present(r.name) == nil
+}

@@ -1,0 +1,94 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// ruleChange is what becomes of the rules in force in one swap.
+type ruleChange struct {
+	version  uint64 // the coming generation
+	now      clock.Instant
+	entering []*activeRule
+	updated  []*activeRule
+	leaving  []*activeRule
+	patterns []match.Pattern // of all of these
+
+	added, changed, removed int
+}
+
+func (c *ruleChange) hasPatterns() bool { return len(c.patterns) > 0 }
+
+// notePattern notes the pattern of a rule that changes.
+func (c *ruleChange) notePattern(a *activeRule) {
+	if a.hasPattern() {
+		c.patterns = append(c.patterns, *a.pattern)
+	}
+}
+
+// resolve turns changes of rules into changes of the rules in force. The caller holds
+// rules.mu.
+func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChange {
+	c := &ruleChange{version: e.generation.Load() + 1, now: now}
+	for _, change := range changes {
+		present := e.rules.active[change.Key]
+		switch {
+		case change.From == nil:
+			c.added++
+			e.addRule(c, change.To, e.rules.removed.take(change.Key, change.To.Target()))
+		case change.To == nil:
+			c.removed++
+			e.dropRule(c, present)
+		case change.To.Target().CountsLike(present.target):
+			c.changed++
+			present.rule, present.target = change.To.Clone(), change.To.Target()
+			c.updated = append(c.updated, present)
+			c.notePattern(present)
+		default:
+			c.changed++
+			before := e.rules.removed.take(change.Key, change.To.Target()) // it may come back
+			e.dropRule(c, present)
+			next := e.addRule(c, change.To, before)
+			next.matched.Store(next.target.Resource == present.target.Resource && next.target.Match == present.target.Match &&
+				present.matched.Load())
+		}
+	}
+	if c.hasPatterns() {
+		e.rules.patterns = slices.DeleteFunc(e.rules.patterns, (*activeRule).isRemoved)
+		slices.SortFunc(e.rules.patterns, byKey)
+	}
+	return c
+}
+
+// addRule puts a rule in force, which goes on from a removed one if there is one.
+func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activeRule {
+	r = r.Clone() // what is compiled of it is of this version
+	a := newActiveRule(r)
+	if a.sharesLimiter {
+		env := limiterEnv{e.stateChanged, c.version, c.now}
+		if before == nil || !env.restore(a, before) {
+			a.shared = env.newLimiter(a, r, a.sharedName(), a.transitions)
+		}
+	}
+	e.rules.active[a.key] = a
+	if a.hasPattern() {
+		e.rules.patterns = append(e.rules.patterns, a)
+	}
+	c.entering = append(c.entering, a)
+	c.notePattern(a)
+	return a
+}
+
+func (e *Engine) dropRule(c *ruleChange, a *activeRule) {
+	a.removed = true
+	if delete(e.rules.active, a.key); len(e.rules.active) == 0 {
+		e.rules.active = make(map[rule.Key]*activeRule) // a map does not get smaller
+	}
+	e.rules.removed.keep(a, c.now)
+	c.leaving = append(c.leaving, a)
+	c.notePattern(a)
+}
