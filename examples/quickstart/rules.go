@@ -8,6 +8,7 @@ const (
 	browse  = "GET:/orders/:id"
 	create  = "POST:/orders"
 	reserve = "/shop.Inventory/Reserve"
+	pay     = "pay:charge" // named by the program
 )
 
 // What the rules say, to hold against what is seen.
@@ -20,9 +21,14 @@ const (
 	createLimitLate = 40
 
 	reserveLimit = 50
+
+	payRule    = "pay-errors"
+	payWindow  = 2 * time.Second
+	payMaxOpen = 2 * time.Second
+	payProbes  = 3
 )
 
-// Two documents, as an operator would keep them in etcd.
+// The documents, as an operator would keep them in etcd.
 const (
 	prefix = "/penstock/quickstart/"
 
@@ -39,5 +45,9 @@ flow:
 	inventoryDocument = `# Reservations queue for their turn: one every 20 ms, nobody waits longer than half a second.
 flow:
   - {name: reserve-spacing, resource: /shop.Inventory/Reserve, limit: 50, algorithm: throttle, maxWait: 500ms}
+`
+	paymentsDocument = `# Payments are not called for a while when half of the calls of the last 2 s have failed.
+breaker:
+  - {name: pay-errors, resource: "pay:charge", threshold: 0.5, window: 2s, openFor: 1s, maxOpenFor: 2s, probes: 3}
 `
 )

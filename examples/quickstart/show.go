@@ -4,17 +4,21 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/stat"
 )
 
 const (
 	duration = 20 // seconds of load
 	pushAt   = 11 // the second in which the rule is pushed
+	breakAt  = 4  // the second in which the payment service breaks
+	healAt   = 9  // and in which it heals
 )
 
 // record is what the show has seen.
@@ -27,6 +31,9 @@ type record struct {
 	gaps     []time.Duration          // between the calls of the gRPC service, as it saw them
 	refusal  string                   // as an HTTP client sees it
 	scraped  int                      // series of metrics
+
+	broke, healed clock.Instant      // the payment service
+	states        []core.StateChange // of the breaker before it
 }
 
 // show runs the load against the shop, printing a line each second, and pushes
@@ -54,7 +61,7 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 	defer load.Wait()
 	defer stop()
 
-	printHead(out, r.streams)
+	printHead(out, r.inTable())
 	for second := range duration {
 		if second == pushAt {
 			if r.pushed, err = s.push(ctx); err != nil {
@@ -62,6 +69,7 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 			}
 			fmt.Fprintf(out, "     etcd put: create-ceiling is 40 from now on, in force after %.1f ms\n", milliseconds(r.pushed))
 		}
+		r.breakAndHeal(out, s, second)
 		begin := start.Add(time.Duration(second) * time.Second)
 		if err := s.sleepUntil(ctx, begin.Add(time.Second/2)); err != nil {
 			return nil, err
@@ -72,6 +80,7 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 		}
 		r.noteSecond(s, begin)
 		r.printSecond(out, second)
+		r.noteStates(out, s, start)
 	}
 	stop()
 	load.Wait()
@@ -142,6 +151,20 @@ func (r *record) noteSecond(s *shop, begin clock.Instant) {
 	}
 }
 
+// noteStates keeps and prints the changes of state of a second that is over.
+func (r *record) noteStates(out io.Writer, s *shop, start clock.Instant) {
+	for _, change := range s.states.take() {
+		r.states = append(r.states, change)
+		fmt.Fprintf(out, "     %s is %s, was %s: after %.2f s\n", change.Rule, change.To, change.From, change.At.Sub(start).Seconds())
+	}
+}
+
+// inTable returns the streams that have a column: all but the payments, which tell of
+// their breaker instead.
+func (r *record) inTable() []*stream {
+	return slices.DeleteFunc(slices.Clone(r.streams), func(s *stream) bool { return s.resource == pay })
+}
+
 func printHead(out io.Writer, streams []*stream) {
 	fmt.Fprint(out, "    ")
 	for _, s := range streams {
@@ -152,7 +175,7 @@ func printHead(out io.Writer, streams []*stream) {
 
 func (r *record) printSecond(out io.Writer, second int) {
 	fmt.Fprintf(out, "%3d  ", second)
-	for _, s := range r.streams {
+	for _, s := range r.inTable() {
 		seen := r.seconds[s.resource][second]
 		bar := strings.Repeat("▇", int(seen.Passed*10/uint64(s.perSecond())))
 		fmt.Fprintf(out, "│ %4d %-12s %5d %7d  ", seen.Passed, bar, seen.Blocked, seen.Waited)

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -36,6 +39,7 @@ func (r *record) judge(out io.Writer) (wrong int) {
 	r.judgeWarmUp(v)
 	r.judgeCeiling(v)
 	r.judgeQueue(v)
+	r.judgeBreaker(v)
 	r.judgeClients(v)
 	return v.wrong
 }
@@ -99,6 +103,50 @@ func (r *record) judgeQueue(v *verdict) {
 	mean := waits.WaitTime / time.Duration(max(1, waits.Waited))
 	v.say(waits.Blocked == 0 && waits.Waited > 0, "%d of them waited, %.0f ms in the mean, and none was refused",
 		waits.Waited, milliseconds(mean))
+}
+
+// slack is how much later than the rule says something may have happened: calls come
+// every 20 ms, from a machine that has other things to do.
+const slack = 1500 * time.Millisecond
+
+func (r *record) judgeBreaker(v *verdict) {
+	opened := slices.IndexFunc(r.states, func(c core.StateChange) bool { return c.To == breaker.Open })
+	closed := slices.IndexFunc(r.states, func(c core.StateChange) bool { return c.To == breaker.Closed })
+	if opened < 0 || closed < opened {
+		v.say(false, "%s did not open and close again: its states changed %d times", payRule, len(r.states))
+		return
+	}
+	after := r.states[opened].At.Sub(r.broke)
+	v.say(after > 0 && after < payWindow+slack, "%s opened %.1f s after the payment service broke; the window is %v",
+		payRule, after.Seconds(), payWindow)
+
+	probings := 0
+	for _, change := range r.states {
+		if change.To == breaker.HalfOpen {
+			probings++
+		}
+	}
+	passed, refused := r.between(r.states[opened].At, r.states[closed].At)
+	v.say(passed <= payProbes*probings && refused > 0,
+		"while it was not closed, %d calls passed and %d were refused; it probed %d times, the rule allows %d probes each",
+		passed, refused, probings, payProbes)
+
+	after = r.states[closed].At.Sub(r.healed)
+	last := counts(r.seconds[pay])[duration-1]
+	v.say(after > 0 && after < payMaxOpen+slack && last > 0 && r.states[len(r.states)-1].To == breaker.Closed,
+		"it closed %.1f s after the service had healed; the rule probes at least every %v; %.0f calls passed in the last second",
+		after.Seconds(), payMaxOpen, last)
+}
+
+// between counts the payments in the whole seconds from one instant to another.
+func (r *record) between(from, until clock.Instant) (passed, refused int) {
+	for _, second := range r.seconds[pay] {
+		if second.Start >= from && second.Start.Add(time.Second) <= until {
+			passed += int(second.Passed)
+			refused += int(second.Blocked)
+		}
+	}
+	return passed, refused
 }
 
 // judgeClients holds the engine's counts against those of its clients.
