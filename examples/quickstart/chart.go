@@ -10,11 +10,11 @@ import (
 )
 
 // draw prints what passed in each second as charts and, where colours tell them
-// apart, the ceilings that were in force, or what the breaker refused.
+// apart, the limits that were in force, or what the breaker refused.
 func (r *record) draw(out io.Writer, colours bool) {
 	titles := map[string]string{
-		browse:  "warm-up: the ceiling rises from 67 to 200 within about 8 s",
-		create:  fmt.Sprintf("reject: a ceiling of 100, and of 40 once second %d has begun", pushAt),
+		browse:  "warm-up: the effective limit rises from 67 to 200 within about 8 s",
+		create:  fmt.Sprintf("a limit of 100, and of 40 once second %d has begun", pushAt),
 		reserve: "throttle: ten calls at once, four times a second, leave at 50 per second at the most",
 		pay:     fmt.Sprintf("breaker: the service fails in seconds %d to %d, and is not called meanwhile but for probes", breakAt, healAt-1),
 	}
@@ -25,7 +25,7 @@ func (r *record) draw(out io.Writer, colours bool) {
 		}
 		series := [][]float64{counts(r.seconds[s.resource])}
 		if colours {
-			other, legend := r.ceilings[s.resource], "ceiling"
+			other, legend := r.limits[s.resource], "limit"
 			if s.resource == pay {
 				other, legend = refusals(r.seconds[s.resource]), "refused"
 			}

@@ -101,7 +101,7 @@ func (s *shop) put(ctx context.Context, name, document string) error {
 func (s *shop) followRules(ctx context.Context) error {
 	s.engine = core.New(core.Config{
 		Logger:   quietLogger(),
-		Observer: core.Observer{Swapped: s.noteSwap, StateChanged: s.states.add},
+		Observer: core.Observer{Swapped: s.recordSwap, StateChanged: s.states.add},
 	})
 	source, err := etcd.New(s.client, prefix, etcd.Options{Logger: quietLogger()})
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *shop) followRules(ctx context.Context) error {
 	return s.engine.Ready(ctx)
 }
 
-func (s *shop) noteSwap(swap core.Swap) {
+func (s *shop) recordSwap(swap core.Swap) {
 	select {
 	case s.swaps <- swap:
 	default: // nobody is interested any more

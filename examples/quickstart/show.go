@@ -23,14 +23,14 @@ const (
 
 // record is what the show has seen.
 type record struct {
-	streams  []*stream
-	seconds  map[string][]stat.Second // by resource, one for each second of load
-	ceilings map[string][]float64     // likewise, as in force in the midst of each
-	totals   map[string]stat.Totals   // likewise, when all was over
-	pushed   time.Duration            // from the put to the rule being in force
-	gaps     []time.Duration          // between the calls of the gRPC service, as it saw them
-	refusal  string                   // as an HTTP client sees it
-	scraped  int                      // series of metrics
+	streams []*stream
+	seconds map[string][]stat.Second // by resource, one for each second of load
+	limits  map[string][]float64     // likewise, as in force in the midst of each
+	totals  map[string]stat.Totals   // likewise, when all was over
+	pushed  time.Duration            // from the put to the rule being in force
+	gaps    []time.Duration          // between the calls of the gRPC service, as it saw them
+	refusal string                   // as an HTTP client sees it
+	scraped int                      // series of metrics
 
 	broke, healed clock.Instant      // the payment service
 	states        []core.StateChange // of the breaker before it
@@ -46,7 +46,7 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 	defer c.close()
 	r := &record{
 		streams: c.streams(), seconds: map[string][]stat.Second{},
-		ceilings: map[string][]float64{}, totals: map[string]stat.Totals{},
+		limits: map[string][]float64{}, totals: map[string]stat.Totals{},
 	}
 
 	start, err := s.nextSecond(ctx)
@@ -67,20 +67,20 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 			if r.pushed, err = s.push(ctx); err != nil {
 				return nil, err
 			}
-			fmt.Fprintf(out, "     etcd put: create-ceiling is 40 from now on, in force after %.1f ms\n", milliseconds(r.pushed))
+			fmt.Fprintf(out, "     etcd put: create-limit is 40 from now on, in force after %.1f ms\n", milliseconds(r.pushed))
 		}
 		r.breakAndHeal(out, s, second)
 		begin := start.Add(time.Duration(second) * time.Second)
 		if err := s.sleepUntil(ctx, begin.Add(time.Second/2)); err != nil {
 			return nil, err
 		}
-		r.noteCeilings(s)
+		r.recordLimits(s)
 		if err := s.sleepUntil(ctx, begin.Add(time.Second)); err != nil {
 			return nil, err
 		}
-		r.noteSecond(s, begin)
+		r.recordSecond(s, begin)
 		r.printSecond(out, second)
-		r.noteStates(out, s, start)
+		r.recordStates(out, s, start)
 	}
 	stop()
 	load.Wait()
@@ -131,17 +131,17 @@ func (s *shop) push(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// noteCeilings keeps the ceilings that are in force.
-func (r *record) noteCeilings(s *shop) {
+// recordLimits keeps the effective limits that are in force.
+func (r *record) recordLimits(s *shop) {
 	for _, stream := range r.streams {
 		for _, rule := range s.engine.Quotas(stream.resource) {
-			r.ceilings[stream.resource] = append(r.ceilings[stream.resource], rule.Quota.Effective)
+			r.limits[stream.resource] = append(r.limits[stream.resource], rule.Quota.Effective)
 		}
 	}
 }
 
-// noteSecond keeps what happened in a second that is over.
-func (r *record) noteSecond(s *shop, begin clock.Instant) {
+// recordSecond keeps what happened in a second that is over.
+func (r *record) recordSecond(s *shop, begin clock.Instant) {
 	for _, stream := range r.streams {
 		for _, seen := range s.engine.Resource(stream.resource).Minute() {
 			if seen.Start == begin {
@@ -151,8 +151,8 @@ func (r *record) noteSecond(s *shop, begin clock.Instant) {
 	}
 }
 
-// noteStates keeps and prints the changes of state of a second that is over.
-func (r *record) noteStates(out io.Writer, s *shop, start clock.Instant) {
+// recordStates keeps and prints the changes of state of a second that is over.
+func (r *record) recordStates(out io.Writer, s *shop, start clock.Instant) {
 	for _, change := range s.states.take() {
 		r.states = append(r.states, change)
 		fmt.Fprintf(out, "     %s is %s, was %s: after %.2f s\n", change.Rule, change.To, change.From, change.At.Sub(start).Seconds())

@@ -17,7 +17,7 @@ import (
 // rules.
 func asTheRulesSay() *record {
 	r := &record{
-		seconds: map[string][]stat.Second{}, ceilings: map[string][]float64{}, scraped: 1,
+		seconds: map[string][]stat.Second{}, limits: map[string][]float64{}, scraped: 1,
 		totals: map[string]stat.Totals{reserve: {Waited: 10, WaitTime: time.Second}},
 	}
 	r.broke, r.healed = second(breakAt), second(healAt)
@@ -30,12 +30,12 @@ func asTheRulesSay() *record {
 		{At: second(10), From: breaker.Open, To: breaker.HalfOpen},
 		{At: second(10) + 1, From: breaker.HalfOpen, To: breaker.Closed},
 	}
-	for i, ceiling := range warmUp(browseLimit, browsePeriod, coldFactor, duration) {
+	for i, limit := range warmUp(browseLimit, browsePeriod, coldFactor, duration) {
 		created := uint64(createLimit)
 		if i >= pushAt {
 			created = createLimitLate
 		}
-		r.seconds[browse] = append(r.seconds[browse], stat.Second{Passed: uint64(ceiling)})
+		r.seconds[browse] = append(r.seconds[browse], stat.Second{Passed: uint64(limit)})
 		r.seconds[create] = append(r.seconds[create], stat.Second{Passed: created})
 		r.seconds[reserve] = append(r.seconds[reserve], stat.Second{Passed: 40})
 		r.gaps = append(r.gaps, 20*time.Millisecond)
