@@ -34,8 +34,8 @@ func ExampleHandler() {
 		return
 	}
 	for _, rule := range explanation.Rules {
-		fmt.Printf("%s: %v, room for %d\n", rule.Name, rule.Fields, rule.State.Remaining)
+		fmt.Printf("%s: %v, remaining: %d\n", rule.Name, rule.Fields, rule.State.Remaining)
 	}
 	// Output:
-	// orders:create: [{resource orders:create} {limit 0}], room for 0
+	// orders:create: [{resource orders:create} {limit 0}], remaining: 0
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock-go/penstock/inspect"
 )
 
-// shelf is a source that does what it is told.
+// shelf is a source that does what the test says.
 type shelf struct {
 	name  string
 	steps chan func(core.Sink)

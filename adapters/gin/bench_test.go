@@ -16,7 +16,7 @@ import (
 // without it.
 func BenchmarkMiddleware(b *testing.B) {
 	guard := func(limit float64, options penstockgin.Options) gin.HandlerFunc {
-		engine, _ := newEngine(b, core.Config{}, ceiling("reads", orders, limit))
+		engine, _ := newEngine(b, core.Config{}, rateLimit("reads", orders, limit))
 		return penstockgin.Middleware(engine, options)
 	}
 	for _, bench := range []struct {

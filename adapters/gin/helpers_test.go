@@ -43,8 +43,8 @@ func newEngine(tb testing.TB, config core.Config, ruleList ...flow.Rule) (*core.
 	return engine, virtual
 }
 
-// ceiling returns a rule of so many calls a second.
-func ceiling(name, resource string, limit float64) flow.Rule {
+// rateLimit returns a rule of so many calls a second.
+func rateLimit(name, resource string, limit float64) flow.Rule {
 	return flow.Rule{Name: name, Resource: resource, Limit: limit}
 }
 

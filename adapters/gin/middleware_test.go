@@ -23,8 +23,8 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-func TestCeilingHoldsExactlyUnderConcurrency(t *testing.T) {
-	engine, virtual := newEngine(t, core.Config{}, ceiling("reads", orders, 50))
+func TestLimitHoldsExactlyUnderConcurrency(t *testing.T) {
+	engine, virtual := newEngine(t, core.Config{}, rateLimit("reads", orders, 50))
 	var handled atomic.Int64
 	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
 		handled.Add(1)
@@ -57,7 +57,7 @@ func TestCeilingHoldsExactlyUnderConcurrency(t *testing.T) {
 }
 
 func TestRefusalDescribesTheQuotaAndStopsTheChain(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 0.5))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 0.5))
 	var handled atomic.Int64
 	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
 		handled.Add(1)
@@ -78,7 +78,7 @@ func TestRefusalDescribesTheQuotaAndStopsTheChain(t *testing.T) {
 }
 
 func TestBlockedWritesTheResponseToARefusal(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 0))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 0))
 	server := serve(t, router(engine, penstockgin.Options{
 		Fields: nethttp.FieldsNever,
 		Blocked: func(c *gin.Context, block *core.BlockError) {
@@ -92,7 +92,7 @@ func TestBlockedWritesTheResponseToARefusal(t *testing.T) {
 }
 
 func TestFieldsAlwaysAreOnResponsesOfCallsThatPassed(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 2))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 2))
 	server := serve(t, router(engine, penstockgin.Options{Fields: nethttp.FieldsAlways}, ok))
 	passed := get(t, server, "/orders/7")
 	assert.Equal(t, http.StatusOK, passed.status)
@@ -205,7 +205,7 @@ func TestEntryErrorWritesTheResponseToACallThatIsNotMade(t *testing.T) {
 }
 
 func TestTokensOptionSetsTheTokensOfACall(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 10))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 10))
 	server := serve(t, router(engine, penstockgin.Options{
 		Tokens: func(c *gin.Context) int { return len(c.Request.URL.RawQuery) },
 	}, ok))
@@ -217,7 +217,7 @@ func TestTokensOptionSetsTheTokensOfACall(t *testing.T) {
 }
 
 func TestFieldsNeverNameNoRuleOrResource(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("secret", orders, 0))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("secret", orders, 0))
 	refused := get(t, serve(t, router(engine, penstockgin.Options{Fields: nethttp.FieldsNever}, ok)), "/orders/7")
 	assert.Equal(t, http.StatusTooManyRequests, refused.status)
 	assert.NotContains(t, refused.body, "secret")
@@ -226,7 +226,7 @@ func TestFieldsNeverNameNoRuleOrResource(t *testing.T) {
 }
 
 func TestRequestThroughTwoMiddlewaresIsOneCall(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 2))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 2))
 	other, _ := newEngine(t, core.Config{})
 	r := gin.New()
 	r.Use(penstockgin.Middleware(engine, penstockgin.Options{}), penstockgin.Middleware(other, penstockgin.Options{}))
@@ -302,7 +302,7 @@ func TestRefusingAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the pools of gin and of the middleware forget at random")
 	}
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 0))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 0))
 	handler := router(engine, penstockgin.Options{}, ok)
 	request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
 	writer := &discardWriter{http.Header{}}
@@ -321,7 +321,7 @@ func TestPassingAllocatesNothing(t *testing.T) {
 		writer := &discardWriter{http.Header{}}
 		return testing.AllocsPerRun(1000, func() { r.ServeHTTP(writer, request) })
 	}
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1e9))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 1e9))
 	guard := penstockgin.Middleware(engine, penstockgin.Options{
 		Origin: func(c *gin.Context) string { return c.Request.Host },
 	})

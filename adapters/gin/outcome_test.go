@@ -90,6 +90,14 @@ func TestRefusalByAnInnerMiddlewareIsIgnoredByTheOuterOne(t *testing.T) {
 	}
 }
 
+func TestRefusalInGinIsIgnoredByTheNetHTTPMiddlewareAroundIt(t *testing.T) {
+	outer, inner := new(probe), &probe{reason: rule.Overloaded, refuses: time.Second}
+	around := nethttp.Middleware(outer.newEngine(t, ""), nethttp.Options{Resource: func(*http.Request) string { return "all" }})
+	handler := around(router(inner.newEngine(t, ""), penstockgin.Options{}, ok))
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody))
+	assert.Equal(t, []string{"ignored"}, outer.outcomes())
+}
+
 func TestPooledWriterForgetsTheRefusal(t *testing.T) {
 	p := new(probe)
 	handler := penstockgin.Middleware(p.newEngine(t, ""), penstockgin.Options{})

@@ -48,7 +48,7 @@ func TestMethodThatIsNotAllowedIsUnmatched(t *testing.T) {
 }
 
 func TestUnmatchedPathsShareALimit(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("scans", nethttp.Unmatched, 2))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("scans", nethttp.Unmatched, 2))
 	server := serve(t, router(engine, penstockgin.Options{}, ok))
 	var statuses []int
 	for _, path := range []string{"/.env", "/wp-login.php", "/admin"} {

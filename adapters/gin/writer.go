@@ -22,7 +22,7 @@ type writer struct {
 	refused  bool            // the response passes a refusal on
 }
 
-// PassRefusal notes that the response passes a refusal on, for [nethttp.MarkRefused].
+// PassRefusal records that the response passes a refusal on, for [nethttp.MarkRefused].
 func (w *writer) PassRefusal() { w.refused = true }
 
 // WriteHeader sets the status.

@@ -52,7 +52,7 @@ func endings() []ending {
 		{"wrapped status", fmt.Errorf("query: %w", status.Error(codes.NotFound, "no row")), false},
 	}
 	for code, failure := range failures {
-		all = append(all, ending{code.String(), status.Error(code, "as told"), failure})
+		all = append(all, ending{code.String(), status.Error(code, "some message"), failure})
 	}
 	return all
 }

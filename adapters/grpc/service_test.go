@@ -9,8 +9,8 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 )
 
-// service has a method of each shape. All of them do what the service is told
-// to do in the end.
+// service has a method of each shape. All of them call finish in the end,
+// and return what it returns.
 type service struct {
 	testpb.UnimplementedTestServiceServer
 	finish func(context.Context) error

@@ -42,13 +42,13 @@ func assertAsWritten(t *testing.T, engine *core.Engine, block *core.BlockError, 
 }
 
 func TestCachedAnswerEqualsANewOne(t *testing.T) {
-	mobile := ceiling("mobile", orders, 0)
+	mobile := rateLimit("mobile", orders, 0)
 	mobile.Origin = "mobile"
 	sets := []rules.Set{
-		{Flow: []flow.Rule{ceiling("all", orders, 0)}},
-		{Flow: []flow.Rule{ceiling("all", orders, 0), ceiling("more", orders, 7)}},
-		{Flow: []flow.Rule{ceiling("all", orders, 0), mobile}},
-		{Flow: []flow.Rule{ceiling("other", orders, 0)}},
+		{Flow: []flow.Rule{rateLimit("all", orders, 0)}},
+		{Flow: []flow.Rule{rateLimit("all", orders, 0), rateLimit("more", orders, 7)}},
+		{Flow: []flow.Rule{rateLimit("all", orders, 0), mobile}},
+		{Flow: []flow.Rule{rateLimit("other", orders, 0)}},
 	}
 	engine, _ := newEngine(t, core.Config{})
 	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal)
@@ -66,7 +66,7 @@ func TestCachedAnswerEqualsANewOne(t *testing.T) {
 }
 
 func TestAnswersToManyOriginsAreCorrect(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("all", orders, 0))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("all", orders, 0))
 	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal)
 	for i := range 5000 { // more than are remembered
 		block, answer := refuse(t, engine, answers, fmt.Sprint(i))
@@ -75,7 +75,7 @@ func TestAnswersToManyOriginsAreCorrect(t *testing.T) {
 }
 
 func TestChangingAResponseDoesNotChangeTheCachedAnswer(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("all", orders, 0.5))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("all", orders, 0.5))
 	guard, err := engine.Entry(t.Context(), orders)
 	require.NoError(t, err)
 	guard.Exit()
@@ -91,7 +91,7 @@ func TestChangingAResponseDoesNotChangeTheCachedAnswer(t *testing.T) {
 }
 
 func TestAnswersAreSafeForConcurrentUse(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("all", orders, 0))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("all", orders, 0))
 	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
 	var all sync.WaitGroup
 	for i := range 4 {
@@ -113,7 +113,7 @@ func TestPoliciesOfPassedCallsFollowTheRules(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
 	for _, limit := range []float64{5, 6, 5} {
-		require.NoError(t, engine.Load(rules.Set{Flow: []flow.Rule{ceiling("all", orders, limit)}}))
+		require.NoError(t, engine.Load(rules.Set{Flow: []flow.Rule{rateLimit("all", orders, limit)}}))
 		for range 3 {
 			engine.Resource(orders)
 			want, got := http.Header{}, http.Header{}
@@ -126,7 +126,7 @@ func TestPoliciesOfPassedCallsFollowTheRules(t *testing.T) {
 }
 
 func TestAnswersDoNotCacheLongNames(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("all", "r", 0))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("all", "r", 0))
 	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
 	origin := strings.Repeat("o", 1<<20)
 	before := heapInUse()
@@ -164,7 +164,7 @@ func TestCachedNamesDoNotRetainLargerBuffers(t *testing.T) {
 
 func TestRefusingCallersWhomNoRuleNamesAllocatesNothing(t *testing.T) {
 	partner := flow.Rule{Name: "partner", Resource: orders, Origin: "partner", Limit: 1}
-	engine, _ := newEngine(t, core.Config{}, partner, ceiling("all", orders, 0))
+	engine, _ := newEngine(t, core.Config{}, partner, rateLimit("all", orders, 0))
 	var callers [5000]string
 	for i := range callers {
 		callers[i] = "caller-" + strconv.Itoa(i)

@@ -18,10 +18,10 @@ func BenchmarkMiddleware(b *testing.B) {
 	mux := http.NewServeMux()
 	mux.Handle(pattern, nothing)
 	open := func(options nethttp.Options, next http.Handler) http.Handler {
-		engine, _ := newEngine(b, core.Config{}, ceiling("reads", orders, 1e9))
+		engine, _ := newEngine(b, core.Config{}, rateLimit("reads", orders, 1e9))
 		return nethttp.Middleware(engine, options)(next)
 	}
-	closed, _ := newEngine(b, core.Config{}, ceiling("reads", orders, 0))
+	closed, _ := newEngine(b, core.Config{}, rateLimit("reads", orders, 0))
 	for _, bench := range []struct {
 		name    string
 		handler http.Handler

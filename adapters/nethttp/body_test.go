@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// Without BufferBody the call would wait until its turn: the server does not
+// Without BufferBody the call would wait in the queue: the server does not
 // notice that the client has left.
 func TestClientWithABodyThatDisconnectsLeavesTheQueue(t *testing.T) {
 	turns := queue()

@@ -42,9 +42,15 @@ func TestOutgoingCallIsNotInbound(t *testing.T) {
 	engine := p.newEngine(t, "")
 	server := serve(t, http.HandlerFunc(ok))
 	client, _ := dial(server, engine)
-	client.Transport.(*nethttp.Transport).Tokens = func(*http.Request) int { return 3 }
+	transport := client.Transport.(*nethttp.Transport)
+	transport.Tokens = func(*http.Request) int { return 3 }
+	transport.Attributes = func(r *http.Request) []core.Option {
+		return []core.Option{core.String("user", r.Method), core.Priority(core.PriorityHigh)}
+	}
 	response, err := client.Get(server.URL)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
-	assert.Equal(t, rule.Call{Now: engine.Clock().Now(), Tokens: 3}, p.call())
+	assert.Equal(t, rule.Call{
+		Now: engine.Clock().Now(), Tokens: 3, Priority: rule.PriorityHigh, Attribute: rule.String(http.MethodGet),
+	}, p.call())
 }

@@ -19,8 +19,8 @@ import (
 func TestRefusalNamesItsRuleAndListsAllPolicies(t *testing.T) {
 	engine, virtual := newEngine(t, core.Config{},
 		flow.Rule{Name: "per-minute", Resource: orders, Limit: 5, Window: time.Minute, Buckets: 60},
-		ceiling("per-second", orders, 2),
-		ceiling("another", "GET:/", 1),
+		rateLimit("per-second", orders, 2),
+		rateLimit("another", "GET:/", 1),
 	)
 	server := serve(t, guardOrders(engine, nethttp.Options{}, ok))
 	for range 2 {
@@ -49,7 +49,7 @@ func TestRefusalNamesItsRuleAndListsAllPolicies(t *testing.T) {
 func TestFieldsAlwaysDescribeTheRuleWithTheLeastQuotaLeft(t *testing.T) {
 	engine, virtual := newEngine(t, core.Config{},
 		flow.Rule{Name: "per-minute", Resource: orders, Limit: 5, Window: time.Minute, Buckets: 60},
-		ceiling("per-second", orders, 3),
+		rateLimit("per-second", orders, 3),
 	)
 	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways}, ok))
 	for _, step := range []struct {
@@ -85,7 +85,7 @@ func TestFieldsAlwaysAreLeftOutWithoutRules(t *testing.T) {
 }
 
 func TestFieldsNeverLeaveRetryAfterAndNameNothing(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("secret", orders, 1))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("secret", orders, 1))
 	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsNever}, ok))
 	get(t, server, "/orders/7")
 	refused := get(t, server, "/orders/7")
@@ -103,7 +103,7 @@ func TestFieldsNeverLeaveRetryAfterAndNameNothing(t *testing.T) {
 }
 
 func TestRuleThatBlocksAllAnnouncesNoQuota(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("closed", orders, 0))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("closed", orders, 0))
 	refused := get(t, serve(t, guardOrders(engine, nethttp.Options{}, ok)), "/orders/7")
 	assert.Equal(t, http.StatusTooManyRequests, refused.status)
 	assert.NotContains(t, refused.header, "Retry-After")
@@ -196,12 +196,12 @@ func TestPoliciesOfAnyRulesFollowTheGrammar(t *testing.T) {
 }
 
 func TestFieldsListTheRulesForTheCaller(t *testing.T) {
-	mobile := ceiling("mobile", orders, 5)
+	mobile := rateLimit("mobile", orders, 5)
 	mobile.Origin = "mobile"
 	pattern := flow.Rule{Name: "pattern", Match: "GET:*", Limit: 7, Algorithm: flow.TokenBucket}
-	shadow := ceiling("shadow", orders, 1)
+	shadow := rateLimit("shadow", orders, 1)
 	shadow.Shadow = true
-	engine, _ := newEngine(t, core.Config{}, ceiling("all", orders, 9), mobile, pattern, shadow)
+	engine, _ := newEngine(t, core.Config{}, rateLimit("all", orders, 9), mobile, pattern, shadow)
 	server := serve(t, guardOrders(engine, nethttp.Options{
 		Fields: nethttp.FieldsAlways,
 		Origin: func(r *http.Request) string { return r.URL.Query().Get("app") },

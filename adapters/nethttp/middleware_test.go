@@ -21,8 +21,8 @@ import (
 
 const orders = "GET:/orders/{id}"
 
-// ceiling returns a rule of so many calls a second.
-func ceiling(name, resource string, limit float64) flow.Rule {
+// rateLimit returns a rule of so many calls a second.
+func rateLimit(name, resource string, limit float64) flow.Rule {
 	return flow.Rule{Name: name, Resource: resource, Limit: limit}
 }
 
@@ -33,8 +33,8 @@ func guardOrders(engine *core.Engine, options nethttp.Options, handler http.Hand
 	return nethttp.Middleware(engine, options)(mux)
 }
 
-func TestCeilingHoldsExactlyUnderConcurrency(t *testing.T) {
-	engine, virtual := newEngine(t, core.Config{}, ceiling("reads", orders, 50))
+func TestLimitHoldsExactlyUnderConcurrency(t *testing.T) {
+	engine, virtual := newEngine(t, core.Config{}, rateLimit("reads", orders, 50))
 	var handled atomic.Int64
 	server := serve(t, guardOrders(engine, nethttp.Options{}, func(w http.ResponseWriter, r *http.Request) {
 		handled.Add(1)
@@ -163,7 +163,7 @@ func TestServerRecoversAPanicByItself(t *testing.T) {
 }
 
 func TestCallHasTheOriginThatTheOptionTells(t *testing.T) {
-	closed := ceiling("closed", orders, 0)
+	closed := rateLimit("closed", orders, 0)
 	closed.Origin = "mobile"
 	engine, _ := newEngine(t, core.Config{}, closed)
 	server := serve(t, guardOrders(engine, nethttp.Options{
@@ -184,7 +184,7 @@ func TestNilEngineIsTheDefaultEngine(t *testing.T) {
 }
 
 func TestBlockedWritesTheResponseToARefusal(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 0.5))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 0.5))
 	server := serve(t, guardOrders(engine, nethttp.Options{
 		Blocked: func(w http.ResponseWriter, r *http.Request, block *core.BlockError) {
 			http.Error(w, r.PathValue("id")+r.URL.Path+" "+block.Rule, http.StatusServiceUnavailable)
@@ -265,7 +265,7 @@ func TestEntryErrorWritesTheResponseToACallThatIsNotMade(t *testing.T) {
 }
 
 func TestTokensOptionSetsTheTokensOfACall(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 10))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 10))
 	server := serve(t, guardOrders(engine, nethttp.Options{
 		Tokens: func(r *http.Request) int { return len(r.URL.RawQuery) },
 	}, ok))
@@ -286,7 +286,7 @@ func TestRefusingAllocatesNothing(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 0))
+			engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 0))
 			handler := nethttp.Middleware(engine, options)(http.HandlerFunc(ok))
 			request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
 			request.Pattern = "GET /orders/{id}"
@@ -297,7 +297,7 @@ func TestRefusingAllocatesNothing(t *testing.T) {
 }
 
 func TestPassingAllocatesNothingButTheRecorder(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1e9))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 1e9))
 	handler := nethttp.Middleware(engine, nethttp.Options{
 		Origin: func(r *http.Request) string { return r.Host },
 	})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// probe is a kind of rule for tests. It notes what rules get to know of calls, and
-// refuses them if it is told to.
+// probe is a kind of rule for tests. It records what rules get to know of calls, and
+// refuses them if refuses is set.
 type probe struct {
 	reason  rule.Reason
 	refuses time.Duration // after which calls could pass; 0 lets all pass

@@ -79,7 +79,7 @@ func problemOf(err error) problem {
 	case errors.Is(err, core.ErrClosed):
 		return plainProblem(http.StatusServiceUnavailable, "The service is shutting down.")
 	case errors.Is(err, context.DeadlineExceeded):
-		return plainProblem(http.StatusServiceUnavailable, "The time for the request ended while it waited for its turn.")
+		return plainProblem(http.StatusServiceUnavailable, "The deadline of the request passed while it waited in a queue.")
 	}
 	return plainProblem(http.StatusInternalServerError, err.Error())
 }

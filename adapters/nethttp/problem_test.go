@@ -34,7 +34,7 @@ func problemOf(t *testing.T, response answer) problem {
 }
 
 func TestRefusalByAFlowRuleNamesTheExceededQuota(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 1))
 	server := serve(t, guardOrders(engine, nethttp.Options{}, ok))
 	get(t, server, "/orders/7")
 	refused := get(t, server, "/orders/7")

@@ -56,7 +56,7 @@ func TestRefusalIsAnsweredByItsReason(t *testing.T) {
 
 func TestFieldsOfARefusalAreSetByItsReason(t *testing.T) {
 	for _, reason := range []rule.Reason{rule.RateLimited, rule.Overloaded, rule.Unavailable, rule.Denied, rule.Injected} {
-		engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1))
+		engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 1))
 		header := http.Header{}
 		nethttp.FieldsOnRefusal.SetRefused(header, engine, &core.BlockError{
 			Resource: orders, Rule: "reads", Reason: reason, RetryAfter: time.Second,

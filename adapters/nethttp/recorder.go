@@ -68,7 +68,7 @@ func MarkRefused(w http.ResponseWriter) {
 	}
 }
 
-// PassRefusal notes what MarkRefused says. The adapter for gin has writers with this
+// PassRefusal records what MarkRefused says. The adapter for gin has writers with this
 // method too.
 func (r *recorder) PassRefusal() { r.refused = true }
 

@@ -189,7 +189,7 @@ func TestWriterHasTheInterfacesOfTheOriginal(t *testing.T) {
 }
 
 func TestGuardWorksOverHTTP2(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 1))
 	server := httptest.NewUnstartedServer(guardOrders(engine, nethttp.Options{}, func(w http.ResponseWriter, r *http.Request) {
 		_, hijacks := w.(http.Hijacker)
 		assert.False(t, hijacks)

@@ -166,7 +166,7 @@ func TestPathsAndMethodsOverTheWireNeverBecomeNames(t *testing.T) {
 }
 
 func TestUnmatchedPathsOfAServerShareALimit(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("scans", nethttp.Unmatched, 2))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("scans", nethttp.Unmatched, 2))
 	server := serve(t, nethttp.Middleware(engine, nethttp.Options{})(http.NewServeMux()))
 	var statuses []int
 	for _, path := range []string{"/.env", "/wp-login.php", "/admin"} {

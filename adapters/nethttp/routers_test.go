@@ -170,7 +170,7 @@ func TestMiddlewareLogsNothingIfRoutesAreKnownOrNothingMatches(t *testing.T) {
 }
 
 func TestRouteResourceWorksWithAnyRouter(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 1))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 1))
 	router := routers()["router that keeps its route to itself"]
 	handler := router(nethttp.Middleware(engine, nethttp.Options{Resource: nethttp.RouteResource(routeOf)}))
 	var statuses []int
@@ -208,7 +208,7 @@ type unwrapping struct{ http.ResponseWriter }
 func (u unwrapping) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
 func TestRequestThroughTwoMiddlewaresIsOneCall(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 2))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 2))
 	other, _ := newEngine(t, core.Config{})
 	use := func(engine *core.Engine, resource string) func(http.Handler) http.Handler {
 		return nethttp.Middleware(engine, nethttp.Options{Resource: func(*http.Request) string { return resource }})
@@ -228,7 +228,7 @@ func TestRequestThroughTwoMiddlewaresIsOneCall(t *testing.T) {
 }
 
 func TestMiddlewareAroundItselfCountsARequestOnce(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, ceiling("reads", orders, 2))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 2))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", ok)
 	use := nethttp.Middleware(engine, nethttp.Options{})

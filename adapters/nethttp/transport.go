@@ -38,6 +38,11 @@ type Transport struct {
 	// Defaults to 1 for every call.
 	Tokens func(*http.Request) int
 
+	// Attributes returns what rules may look at, made by [core.String] and [core.Int],
+	// and other options of the call, such as [core.Priority] and [core.NoWait].
+	// Defaults to nothing.
+	Attributes func(*http.Request) []core.Option
+
 	// Failure returns whether a call counts as failed that was answered with the
 	// status, or 0 without a response. The error is why there was no response or
 	// why its body could not be read, [ErrCanceled] if the caller had cancelled
@@ -57,10 +62,13 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.Failure == nil {
 		call.isFailure = IsFailure
 	}
-	var few [1]core.Option
+	var few [4]core.Option
 	opts := few[:0]
 	if t.Tokens != nil {
 		opts = append(opts, core.Tokens(t.Tokens(r)))
+	}
+	if t.Attributes != nil {
+		opts = append(opts, t.Attributes(r)...)
 	}
 	var err error
 	if call.guard, err = t.engine().Entry(r.Context(), resource, opts...); err != nil {

@@ -65,7 +65,7 @@ func TestRefusedRequestIsNotSent(t *testing.T) {
 	var arrived atomic.Int64
 	server := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
 	resource := "POST:" + strings.TrimPrefix(server.URL, "http://")
-	engine, _ := newEngine(t, core.Config{}, ceiling("writes", resource, 1))
+	engine, _ := newEngine(t, core.Config{}, rateLimit("writes", resource, 1))
 	client, _ := dial(server, engine)
 	response, err := client.Post(server.URL, "text/plain", strings.NewReader("first"))
 	require.NoError(t, err)

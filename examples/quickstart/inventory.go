@@ -10,7 +10,7 @@ import (
 )
 
 // inventory is a small gRPC service: Reserve takes the name of an article and
-// returns the number of the reservation. It notes when it is called.
+// returns the number of the reservation. It records when it is called.
 type inventory struct {
 	mu     sync.Mutex
 	called []time.Time

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/penstock-go/penstock/core"
 )
 
 // stream is a load on one resource: so many calls at once, again and again,
@@ -69,6 +72,7 @@ func (s *stream) callOnce() {
 // client makes the calls, over real connections.
 type client struct {
 	http *http.Client
+	pay  *http.Client // guarded
 	grpc *grpc.ClientConn
 	shop *shop
 
@@ -82,6 +86,7 @@ func newClient(s *shop) (*client, error) {
 	}
 	return &client{
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+		pay:  newPayClient(s.engine),
 		grpc: connection,
 		shop: s,
 	}, nil
@@ -89,16 +94,19 @@ func newClient(s *shop) (*client, error) {
 
 func (c *client) close() {
 	c.http.CloseIdleConnections()
+	c.pay.CloseIdleConnections()
 	_ = c.grpc.Close()
 }
 
 // streams returns the load: more than the limit on the HTTP resources, and on
-// the gRPC service less than the limit, but in bursts.
+// the gRPC service less than the limit, but in bursts. The payment service could do
+// it all, if it did not break.
 func (c *client) streams() []*stream {
 	return []*stream{
 		{resource: browse, every: 20 * time.Millisecond, calls: 6, call: c.browse},
 		{resource: create, every: 20 * time.Millisecond, calls: 3, call: c.create},
 		{resource: reserve, every: 250 * time.Millisecond, calls: 10, call: c.reserve},
+		{resource: pay, every: 20 * time.Millisecond, calls: 1, call: c.charge},
 	}
 }
 
@@ -145,4 +153,22 @@ func (c *client) reserve(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// charge calls the payment service, which may fail. Only the breaker refuses.
+func (c *client) charge(ctx context.Context) (bool, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.shop.payments.address+"/charge", http.NoBody)
+	if err != nil {
+		return false, err
+	}
+	response, err := c.pay.Do(request)
+	switch {
+	case errors.Is(err, core.ErrBlocked):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return true, err
 }

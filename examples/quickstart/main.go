@@ -1,6 +1,6 @@
 // Quickstart shows Penstock at work, with nothing to install: an etcd server, a
-// gin service and a gRPC service in one process, guarded by rules from etcd,
-// under load over real connections. It prints what happens second by second,
+// gin service, a gRPC service and a payment service that breaks and heals in one
+// process, guarded by rules from etcd, under load over real connections. It prints what happens second by second,
 // draws it, says in words what was seen, and exits with status 1 if that is not
 // what the rules say.
 //
@@ -32,7 +32,7 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer, keep bool) error {
-	fmt.Fprintln(out, "Starting an etcd server, a gin service and a gRPC service in this process …")
+	fmt.Fprintln(out, "Starting an etcd server, a gin service, a gRPC service and a payment service in this process …")
 	s, err := openShop(ctx)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func run(ctx context.Context, out io.Writer, keep bool) error {
 	if keep {
 		return serve(ctx, out, s)
 	}
-	fmt.Fprintf(out, "etcd at %s holds these rules:\n\n%s%s\n", s.etcd.Endpoint(), ordersDocument, inventoryDocument)
+	fmt.Fprintf(out, "etcd at %s holds these rules:\n\n%s%s%s\n", s.etcd.Endpoint(), ordersDocument, inventoryDocument, paymentsDocument)
 	record, err := show(ctx, out, s)
 	if err != nil {
 		return err

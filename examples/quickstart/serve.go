@@ -36,7 +36,7 @@ Try another rule, and watch POST /orders:
 		load.Go(func() { stream.run(ctx) })
 	}
 	defer load.Wait()
-	fmt.Fprintf(out, "%8s  %18s  %18s  %18s  %s\n", "time", "GET /orders/:id", "POST /orders", "Reserve", "rules")
+	fmt.Fprintf(out, "%8s  %18s  %18s  %18s  %18s  %s\n", "time", "GET /orders/:id", "POST /orders", "Reserve", pay, "rules")
 	start, err := s.nextSecond(ctx)
 	for err == nil {
 		next := start.Add(time.Second)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -29,12 +30,35 @@ type shop struct {
 	client *clientv3.Client
 	engine *core.Engine
 	swaps  chan core.Swap
+	states stateChanges
 
 	httpAddress string
 	http        *http.Server
 	grpcAddress string
 	grpc        *grpc.Server
 	inventory   inventory
+	payments    payments
+}
+
+// stateChanges are those of the circuit breaker.
+type stateChanges struct {
+	mu   sync.Mutex
+	list []core.StateChange
+}
+
+func (c *stateChanges) add(change core.StateChange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, change)
+}
+
+// take returns what has been added since it was called last.
+func (c *stateChanges) take() []core.StateChange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := c.list
+	c.list = nil
+	return list
 }
 
 // openShop starts it all and returns when the rules are in force.
@@ -49,7 +73,9 @@ func openShop(ctx context.Context) (s *shop, err error) {
 		return s, err
 	}
 	s.client = s.etcd.Client()
-	for name, document := range map[string]string{"orders.yaml": ordersDocument, "inventory.yaml": inventoryDocument} {
+	for name, document := range map[string]string{
+		"orders.yaml": ordersDocument, "inventory.yaml": inventoryDocument, "payments.yaml": paymentsDocument,
+	} {
 		if err = s.put(ctx, name, document); err != nil {
 			return s, err
 		}
@@ -58,6 +84,9 @@ func openShop(ctx context.Context) (s *shop, err error) {
 		return s, err
 	}
 	if err = s.serveHTTP(ctx); err != nil {
+		return s, err
+	}
+	if err = s.payments.start(ctx); err != nil {
 		return s, err
 	}
 	return s, s.serveGRPC(ctx)
@@ -72,7 +101,7 @@ func (s *shop) put(ctx context.Context, name, document string) error {
 func (s *shop) followRules(ctx context.Context) error {
 	s.engine = core.New(core.Config{
 		Logger:   quietLogger(),
-		Observer: core.Observer{Swapped: s.noteSwap},
+		Observer: core.Observer{Swapped: s.recordSwap, StateChanged: s.states.add},
 	})
 	source, err := etcd.New(s.client, prefix, etcd.Options{Logger: quietLogger()})
 	if err != nil {
@@ -84,7 +113,7 @@ func (s *shop) followRules(ctx context.Context) error {
 	return s.engine.Ready(ctx)
 }
 
-func (s *shop) noteSwap(swap core.Swap) {
+func (s *shop) recordSwap(swap core.Swap) {
 	select {
 	case s.swaps <- swap:
 	default: // nobody is interested any more
@@ -138,8 +167,10 @@ func (s *shop) close() {
 	if s.grpc != nil {
 		s.grpc.Stop()
 	}
-	if s.http != nil {
-		_ = s.http.Close()
+	for _, server := range []*http.Server{s.http, s.payments.server} {
+		if server != nil {
+			_ = server.Close()
+		}
 	}
 	if s.engine != nil {
 		s.engine.Close()

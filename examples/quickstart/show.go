@@ -4,29 +4,36 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/stat"
 )
 
 const (
 	duration = 20 // seconds of load
 	pushAt   = 11 // the second in which the rule is pushed
+	breakAt  = 4  // the second in which the payment service breaks
+	healAt   = 9  // and in which it heals
 )
 
 // record is what the show has seen.
 type record struct {
-	streams  []*stream
-	seconds  map[string][]stat.Second // by resource, one for each second of load
-	ceilings map[string][]float64     // likewise, as in force in the midst of each
-	totals   map[string]stat.Totals   // likewise, when all was over
-	pushed   time.Duration            // from the put to the rule being in force
-	gaps     []time.Duration          // between the calls of the gRPC service, as it saw them
-	refusal  string                   // as an HTTP client sees it
-	scraped  int                      // series of metrics
+	streams []*stream
+	seconds map[string][]stat.Second // by resource, one for each second of load
+	limits  map[string][]float64     // likewise, as in force in the midst of each
+	totals  map[string]stat.Totals   // likewise, when all was over
+	pushed  time.Duration            // from the put to the rule being in force
+	gaps    []time.Duration          // between the calls of the gRPC service, as it saw them
+	refusal string                   // as an HTTP client sees it
+	scraped int                      // series of metrics
+
+	broke, healed clock.Instant      // the payment service
+	states        []core.StateChange // of the breaker before it
 }
 
 // show runs the load against the shop, printing a line each second, and pushes
@@ -39,7 +46,7 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 	defer c.close()
 	r := &record{
 		streams: c.streams(), seconds: map[string][]stat.Second{},
-		ceilings: map[string][]float64{}, totals: map[string]stat.Totals{},
+		limits: map[string][]float64{}, totals: map[string]stat.Totals{},
 	}
 
 	start, err := s.nextSecond(ctx)
@@ -54,24 +61,26 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 	defer load.Wait()
 	defer stop()
 
-	printHead(out, r.streams)
+	printHead(out, r.inTable())
 	for second := range duration {
 		if second == pushAt {
 			if r.pushed, err = s.push(ctx); err != nil {
 				return nil, err
 			}
-			fmt.Fprintf(out, "     etcd put: create-ceiling is 40 from now on, in force after %.1f ms\n", milliseconds(r.pushed))
+			fmt.Fprintf(out, "     etcd put: create-limit is 40 from now on, in force after %.1f ms\n", milliseconds(r.pushed))
 		}
+		r.breakAndHeal(out, s, second)
 		begin := start.Add(time.Duration(second) * time.Second)
 		if err := s.sleepUntil(ctx, begin.Add(time.Second/2)); err != nil {
 			return nil, err
 		}
-		r.noteCeilings(s)
+		r.recordLimits(s)
 		if err := s.sleepUntil(ctx, begin.Add(time.Second)); err != nil {
 			return nil, err
 		}
-		r.noteSecond(s, begin)
+		r.recordSecond(s, begin)
 		r.printSecond(out, second)
+		r.recordStates(out, s, start)
 	}
 	stop()
 	load.Wait()
@@ -122,17 +131,17 @@ func (s *shop) push(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// noteCeilings keeps the ceilings that are in force.
-func (r *record) noteCeilings(s *shop) {
+// recordLimits keeps the effective limits that are in force.
+func (r *record) recordLimits(s *shop) {
 	for _, stream := range r.streams {
 		for _, rule := range s.engine.Quotas(stream.resource) {
-			r.ceilings[stream.resource] = append(r.ceilings[stream.resource], rule.Quota.Effective)
+			r.limits[stream.resource] = append(r.limits[stream.resource], rule.Quota.Effective)
 		}
 	}
 }
 
-// noteSecond keeps what happened in a second that is over.
-func (r *record) noteSecond(s *shop, begin clock.Instant) {
+// recordSecond keeps what happened in a second that is over.
+func (r *record) recordSecond(s *shop, begin clock.Instant) {
 	for _, stream := range r.streams {
 		for _, seen := range s.engine.Resource(stream.resource).Minute() {
 			if seen.Start == begin {
@@ -140,6 +149,20 @@ func (r *record) noteSecond(s *shop, begin clock.Instant) {
 			}
 		}
 	}
+}
+
+// recordStates keeps and prints the changes of state of a second that is over.
+func (r *record) recordStates(out io.Writer, s *shop, start clock.Instant) {
+	for _, change := range s.states.take() {
+		r.states = append(r.states, change)
+		fmt.Fprintf(out, "     %s is %s, was %s: after %.2f s\n", change.Rule, change.To, change.From, change.At.Sub(start).Seconds())
+	}
+}
+
+// inTable returns the streams that have a column: all but the payments, which tell of
+// their breaker instead.
+func (r *record) inTable() []*stream {
+	return slices.DeleteFunc(slices.Clone(r.streams), func(s *stream) bool { return s.resource == pay })
 }
 
 func printHead(out io.Writer, streams []*stream) {
@@ -152,7 +175,7 @@ func printHead(out io.Writer, streams []*stream) {
 
 func (r *record) printSecond(out io.Writer, second int) {
 	fmt.Fprintf(out, "%3d  ", second)
-	for _, s := range r.streams {
+	for _, s := range r.inTable() {
 		seen := r.seconds[s.resource][second]
 		bar := strings.Repeat("▇", int(seen.Passed*10/uint64(s.perSecond())))
 		fmt.Fprintf(out, "│ %4d %-12s %5d %7d  ", seen.Passed, bar, seen.Blocked, seen.Waited)

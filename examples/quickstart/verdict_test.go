@@ -7,6 +7,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -14,21 +17,39 @@ import (
 // rules.
 func asTheRulesSay() *record {
 	r := &record{
-		seconds: map[string][]stat.Second{}, ceilings: map[string][]float64{}, scraped: 1,
+		seconds: map[string][]stat.Second{}, limits: map[string][]float64{}, scraped: 1,
 		totals: map[string]stat.Totals{reserve: {Waited: 10, WaitTime: time.Second}},
 	}
-	for second, ceiling := range warmUp(browseLimit, browsePeriod, coldFactor, duration) {
+	r.broke, r.healed = second(breakAt), second(healAt)
+	r.states = []core.StateChange{
+		{At: second(5), From: breaker.Closed, To: breaker.Open},
+		{At: second(6), From: breaker.Open, To: breaker.HalfOpen},
+		{At: second(6) + 1, From: breaker.HalfOpen, To: breaker.Open},
+		{At: second(8), From: breaker.Open, To: breaker.HalfOpen},
+		{At: second(8) + 1, From: breaker.HalfOpen, To: breaker.Open},
+		{At: second(10), From: breaker.Open, To: breaker.HalfOpen},
+		{At: second(10) + 1, From: breaker.HalfOpen, To: breaker.Closed},
+	}
+	for i, limit := range warmUp(browseLimit, browsePeriod, coldFactor, duration) {
 		created := uint64(createLimit)
-		if second >= pushAt {
+		if i >= pushAt {
 			created = createLimitLate
 		}
-		r.seconds[browse] = append(r.seconds[browse], stat.Second{Passed: uint64(ceiling)})
+		r.seconds[browse] = append(r.seconds[browse], stat.Second{Passed: uint64(limit)})
 		r.seconds[create] = append(r.seconds[create], stat.Second{Passed: created})
 		r.seconds[reserve] = append(r.seconds[reserve], stat.Second{Passed: 40})
 		r.gaps = append(r.gaps, 20*time.Millisecond)
+		paid := stat.Second{Start: second(i), Passed: 50}
+		if i >= 5 && i < 10 {
+			paid.Passed, paid.Blocked = uint64(i%2), 50-uint64(i%2)
+		}
+		r.seconds[pay] = append(r.seconds[pay], paid)
 	}
 	return r
 }
+
+// second returns the beginning of a second of the show.
+func second(i int) clock.Instant { return clock.Instant(time.Duration(1_000_000+i) * time.Second) }
 
 func TestTheVerdict(t *testing.T) {
 	tests := map[string]struct {
@@ -47,8 +68,18 @@ func TestTheVerdict(t *testing.T) {
 				r.gaps[i] = time.Millisecond
 			}
 		}, 1},
-		"nobody waited": {func(r *record) { r.totals[reserve] = stat.Totals{} }, 1},
-		"no metrics":    {func(r *record) { r.scraped = 0 }, 1},
+		"nobody waited":                  {func(r *record) { r.totals[reserve] = stat.Totals{} }, 1},
+		"a breaker that never opens":     {func(r *record) { r.states = nil }, 1},
+		"a breaker that never closes":    {func(r *record) { r.states = r.states[:6] }, 1},
+		"a breaker that opens by itself": {func(r *record) { r.broke = second(6) }, 1},
+		"a breaker that opens late":      {func(r *record) { r.broke = second(0) }, 1},
+		"a breaker that closes late":     {func(r *record) { r.healed = second(6) }, 1},
+		"a breaker that opens again": {func(r *record) {
+			r.states = append(r.states, core.StateChange{At: second(15), From: breaker.Closed, To: breaker.Open})
+		}, 1},
+		"an open breaker that lets calls pass":     {func(r *record) { r.seconds[pay][7].Passed = 10 }, 1},
+		"a breaker that lets none pass in the end": {func(r *record) { r.seconds[pay][duration-1].Passed = 0 }, 1},
+		"no metrics": {func(r *record) { r.scraped = 0 }, 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

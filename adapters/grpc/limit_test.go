@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-go/penstock/flow"
 )
 
-func TestCeilingHoldsExactlyUnderConcurrency(t *testing.T) {
+func TestLimitHoldsExactlyUnderConcurrency(t *testing.T) {
 	const callers, each, limit = 20, 10, 77
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		engine := newEngine(t, flow.Rule{Resource: s.method, Limit: limit})
