@@ -65,8 +65,9 @@ type Config struct {
 }
 
 // Observer is told of events by the goroutine in which they happen, so its
-// functions must be quick and safe for concurrent use. Those that are nil are
-// not called.
+// functions must be quick and safe for concurrent use. No lock is held meanwhile: they
+// may call the engine, except for [Engine.Close] in Swapped and Rejected, which would
+// wait for the source that reports to them. Those that are nil are not called.
 type Observer struct {
 	// Refused is called for every call that is refused.
 	Refused func(err *BlockError)

@@ -1,12 +1,15 @@
-// Package core is the engine: it knows the resources of a service, holds the
-// rules in force, and decides on every call.
+// Package core is the engine: it knows the resources of a service, holds the rules in
+// force, and decides on every call.
 //
-// The way of a call is in entry.go, top to bottom: [Engine.Entry] finds the
-// resource and its plan, the plan's rules decide, the statistics are told, and
-// [Guard.Exit] closes the account. The way of a rule is in follow.go and
-// load.go: a [Source] delivers documents, what is sound becomes the rule set,
-// plans are compiled for the resources that it changes, and one atomic step
-// puts all of them in force.
+// A call: [Engine.Entry] (entry.go) finds the resource and its plan. The plan has a
+// chain, which is the rules that apply to the call (chain.go). A call that has to wait
+// is an admission (admission.go). [Guard.Exit] (guard.go) ends the call.
 //
-// Engines are independent of one another; two in one process share nothing.
+// A rule: [Engine.Load] (load.go) takes rules from code, [Engine.Follow] (follow.go)
+// documents from a [Source]. Package ruleset decides which rules are in force. A swap
+// (swap.go) makes plans for the resources that a change affects, and puts all of them
+// in force in one atomic step.
+//
+// docs/architecture.md has both at length. Engines are independent of one another; two
+// in one process share nothing.
 package core
