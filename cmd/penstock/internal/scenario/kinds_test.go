@@ -28,7 +28,7 @@ func TestRulesOfSeveralKindsAreToldApart(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"{blockedBy: {flow pay: 4, isolation pay: 1, breaker pay: 1}, states: [{rule: pay, to: open}]}": "",
-		"{states: [{at: 5s, rule: breaker pay, to: open}]}":                                              "",
+		"{states: [{at: 5s, rule: breaker pay, to: open}]}":                                             "",
 		"{blockedBy: pay}": `3 rules are called "pay": write "flow pay" or "isolation pay" or "breaker pay": got 0, want 1..` + "\n" +
 			`by "breaker pay": got 1, want 0` + "\n" + `by "flow pay": got 4, want 0` + "\n" + `by "isolation pay": got 1, want 0`,
 		"{states: [{rule: isolation pay, to: open}]}": `change 1: got 5s pay open, want _ isolation pay open`,
