@@ -64,9 +64,10 @@ type Config struct {
 	MaxResources int
 }
 
-// Observer receives events in the goroutine in which they happen, so its functions
-// must be quick and safe for concurrent use. Those that are nil are
-// not called.
+// Observer receives events in the goroutine in which they happen, so its
+// functions must be quick and safe for concurrent use. No lock is held meanwhile: they
+// may call the engine, except for [Engine.Close] in Swapped and Rejected, which would
+// wait for the source that reports to them. Those that are nil are not called.
 type Observer struct {
 	// Refused is called for every call that is refused.
 	Refused func(err *BlockError)

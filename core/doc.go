@@ -1,13 +1,15 @@
-// Package core is the engine: it keeps the resources of a service, puts rules in force,
-// and decides on every call.
+// Package core is the engine: it knows the resources of a service, holds the rules in
+// force, and decides on every call.
 //
-// The way of a call: [Engine.Entry] finds the resource and its plan (entry.go), the
-// rules of the plan decide (chain.go), a call that has to wait gets an admission
-// (admission.go), and [Guard.Exit] ends the call (guard.go). The way of a rule: a
-// [Source] delivers documents (follow.go), or the code calls [Engine.Load] (load.go);
-// internal/ruleset decides which rules are in force; a swap compiles plans for the
-// resources that these change and puts all of them in force in one atomic step
-// (swap.go).
+// A call: [Engine.Entry] (entry.go) finds the resource and its plan. The plan has a
+// chain, which is the rules that apply to the call (chain.go). A call that has to wait
+// is an admission (admission.go). [Guard.Exit] (guard.go) ends the call.
 //
-// Engines are independent of one another; two in one process share nothing.
+// A rule: [Engine.Load] (load.go) takes rules from code, [Engine.Follow] (follow.go)
+// documents from a [Source]. Package ruleset decides which rules are in force. A swap
+// (swap.go) makes plans for the resources that a change affects, and puts all of them
+// in force in one atomic step.
+//
+// docs/architecture.md has both at length. Engines are independent of one another; two
+// in one process share nothing.
 package core

@@ -203,9 +203,11 @@ func (c *chain) recordedGuard(r *resource, call *rule.Call, opts []Option, ticke
 		s := &c.shadows[i]
 		ticket, decision := s.ask(call, opts)
 		*record.slot(len(c.steps) + i) = ticketSlot{ticket, decision == rule.Pass}
-		if decision == rule.Pass || s.understood(decision) != rule.Block {
+		if decision == rule.Pass || decision == rule.Stale {
 			continue
 		}
+		// Where the call would have to wait, nobody knows whether it would have passed:
+		// it counts as refused, so that the shadow promises no more than the rule keeps.
 		if would := s.refusals.wouldRefuse(s.retryAfter(call, opts)); record.refusal.Load() == nil {
 			record.refusal.Store(would)
 		}

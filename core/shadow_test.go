@@ -10,6 +10,8 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // wouldBlock makes n calls, none of which may be refused, and returns how many
@@ -89,4 +91,30 @@ func TestAShadowQueueBesideARealOneDelaysNoCall(t *testing.T) {
 	)
 	assert.Equal(t, 1, enter(e, "r", 1))
 	assert.Zero(t, e.Resource("r").Snapshot().Waited)
+}
+
+// A shadow makes no call wait, so nobody knows whether a place would have become free
+// in time. It must not look as if the rule refused nothing.
+func TestShadowCountsCallsThatWouldWaitForAPlace(t *testing.T) {
+	e, _ := newEngine(t)
+	require.NoError(t, e.Load(rules.Set{Isolation: []isolation.Rule{
+		{Resource: "r", Limit: 2, MaxWait: time.Second, MaxQueue: 3, Shadow: true},
+	}}))
+	var guards []*core.Guard
+	for i := range 10 {
+		guard, err := e.Entry(t.Context(), "r")
+		require.NoError(t, err)
+		assert.Equal(t, i >= 2, guard.WouldBlock() != nil, "call %d", i)
+		guards = append(guards, &guard)
+	}
+	of := e.Resource("r").Snapshot().Rules[0]
+	assert.EqualValues(t, 8, of.WouldBlock)
+	assert.Equal(t, []float64{2, 0, 2, 2}, of.Gauges, "two have places, none waits")
+	for _, guard := range guards {
+		guard.Exit()
+	}
+	guard, err := e.Entry(t.Context(), "r")
+	require.NoError(t, err)
+	assert.Nil(t, guard.WouldBlock(), "all places are free")
+	guard.Exit()
 }

@@ -13,7 +13,7 @@ import (
 type Snapshot struct {
 	At        clock.Instant
 	Status    Status
-	Rejected  uint64             // documents that were rejected so far
+	Rejected  uint64             // documents, and sets of owners, that were rejected so far
 	Resources []ResourceSnapshot // by name
 }
 

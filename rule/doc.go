@@ -14,5 +14,6 @@
 //	}
 //
 // and given to the engine in core.Config.Kinds. Rules of it then come from documents,
-// in a list of that name, or from code, by [Type.Of].
+// in a list of that name, or from code, by [Type.Of]. The examples of package penstock
+// have a whole kind.
 package rule

@@ -106,7 +106,7 @@ func (f Field[R]) Accepts(other, value string) Field[R] {
 }
 
 // Required returns the field with the complaint about documents that lack it: "is
-// missing: write …".
+// missing: write …". Rules from code may still lack it: [Spec.Validate] judges these.
 func (f Field[R]) Required(missing string) Field[R] {
 	f.Missing = missing
 	return f

@@ -8,7 +8,8 @@ import (
 
 // Limiter enforces one version of one rule, on one resource or on all that share the
 // rule. Limiters are used concurrently. Acquire, GiveBack and Done are on the way of
-// every call: they must not allocate, and should not block.
+// every call: they must not allocate, and should not block. They must not panic either:
+// of a call whose end makes one panic, the limiters that would be told next do not learn.
 //
 // A limiter that can do more has the methods of [Queue], [Finisher], [Settler],
 // [Activator], [Retirer], [Inheritor], [PassCounter] or [Controllable] too.
@@ -36,7 +37,8 @@ type Limiter interface {
 	Idle(now clock.Instant) bool
 }
 
-// Queue is a limiter that lets calls wait.
+// Queue is a limiter that lets calls wait. For a shadow rule no call waits: one that
+// Acquire says Wait to passes, and counts as one that the rule would refuse.
 type Queue interface {
 	Limiter
 

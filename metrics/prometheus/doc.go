@@ -13,9 +13,9 @@
 //	penstock_blocked_total          counter    calls that were refused
 //	penstock_failed_total           counter    calls that ended with a failure
 //	penstock_in_flight              gauge      calls under way
-//	penstock_waiting                gauge      calls that wait for their turn
-//	penstock_response_time_seconds  histogram  of the calls that ended, without their wait for a turn
-//	penstock_wait_seconds           summary    waits for a turn, however they ended; no quantiles
+//	penstock_waiting                gauge      calls that wait
+//	penstock_response_time_seconds  histogram  of the calls that ended, without the time that they waited
+//	penstock_wait_seconds           summary    waits, however they ended; no quantiles
 //
 // Of each rule in force:
 //

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -55,14 +56,25 @@ func compareBlockers(expected map[string]want, o observation) *Failure {
 	return &failure
 }
 
-// unknownRule returns a message about a name that no rule has, "" if one has it.
-func (o observation) unknownRule(name string) string {
-	if slices.Contains(o.rules, name) {
-		return ""
+// unknownRule returns a message about a label that no rule has, "" if one has it.
+func (o observation) unknownRule(label string) string {
+	var labels, meant []string
+	for _, key := range o.rules {
+		of := o.label(key)
+		if of == label {
+			return ""
+		}
+		labels = append(labels, of)
+		if key.Name == label {
+			meant = append(meant, wording.Quote(of))
+		}
 	}
-	message := "no rule is called " + wording.Quote(name)
-	if meant := rule.Nearest(name, o.rules); meant != "" {
-		message += ": did you mean " + wording.Quote(meant) + "?"
+	if len(meant) > 0 {
+		return fmt.Sprintf("%d rules are called %s: write %s", len(meant), wording.Quote(label), strings.Join(meant, " or "))
+	}
+	message := "no rule is called " + wording.Quote(label)
+	if near := rule.Nearest(label, labels); near != "" {
+		message += ": did you mean " + wording.Quote(near) + "?"
 	}
 	return message
 }

@@ -3,6 +3,7 @@ package scenario
 import (
 	"math"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -11,8 +12,8 @@ import (
 type observation struct {
 	seconds  []simulate.Second
 	waits    []float64      // of the calls that passed, by arrival
-	blockers map[string]int // how many calls each rule refused
-	rules    []string       // the names of all rules
+	blockers map[string]int // how many calls each rule refused, by its label
+	rules    []rule.Key     // all of them
 	states   []simulate.StateChange
 }
 
@@ -20,7 +21,7 @@ type observation struct {
 func observe(result simulate.Result, resource string, set rules.Set) observation {
 	o := observation{blockers: make(map[string]int)}
 	for key := range set.Keys() {
-		o.rules = append(o.rules, key.Name)
+		o.rules = append(o.rules, key)
 	}
 	for _, s := range result.Seconds {
 		if resource == "" || s.Resource == resource {
@@ -33,7 +34,7 @@ func observe(result simulate.Result, resource string, set rules.Set) observation
 		case e.Outcome == simulate.Pass:
 			o.waits = append(o.waits, e.Wait)
 		default:
-			o.blockers[e.Rule]++
+			o.blockers[o.label(rule.Key{Kind: rule.Kind(e.Kind), Name: e.Rule})]++
 		}
 	}
 	for _, s := range result.States {
@@ -42,6 +43,17 @@ func observe(result simulate.Result, resource string, set rules.Set) observation
 		}
 	}
 	return o
+}
+
+// label is what tests call a rule: by its name, or by its kind and name if rules of
+// several kinds have that name.
+func (o observation) label(key rule.Key) string {
+	for _, other := range o.rules {
+		if other.Name == key.Name && other.Kind != key.Kind {
+			return string(key.Kind) + " " + key.Name
+		}
+	}
+	return key.Name
 }
 
 // add adds a row to those of its second. Of ceilings it keeps the lowest. What is

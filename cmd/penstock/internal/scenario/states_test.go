@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -18,7 +19,7 @@ func broken() observation {
 		{T: 8.25, Resource: "pay", Rule: "pay-errors", Kind: "breaker", From: "halfOpen", To: "closed"},
 		{T: 9, Resource: "other", Rule: "other-errors", Kind: "breaker", From: "closed", To: "open"},
 	}}, "pay", rules.Set{})
-	o.rules = []string{"pay-errors", "other-errors"}
+	o.rules = []rule.Key{{Kind: "breaker", Name: "pay-errors"}, {Kind: "breaker", Name: "other-errors"}}
 	return o
 }
 
