@@ -106,17 +106,6 @@ func (c *chain) finish(members []rateMember) {
 // acquire asks the steps for a ticket each. If one does not let the call pass it
 // returns which, and gives back the tickets of those before.
 func (c *chain) acquire(call *rule.Call, opts []Option, tickets []rule.Ticket) (which int, decision rule.Decision) {
-	if len(c.steps) > 1 {
-		return c.acquireSeveral(call, opts, tickets)
-	}
-	s := &c.steps[0]
-	if tickets[0], decision = s.ask(call, opts); decision != rule.Pass {
-		decision = s.understood(decision)
-	}
-	return 0, decision
-}
-
-func (c *chain) acquireSeveral(call *rule.Call, opts []Option, tickets []rule.Ticket) (which int, decision rule.Decision) {
 	passed := 0
 	defer func() {
 		if passed < len(c.steps) { // also when a limiter panics
@@ -162,10 +151,10 @@ func (s *step) callOf(call rule.Call, opts []Option) rule.Call {
 // understood returns what a decision of the limiter means: calls cannot wait for one
 // that is no queue.
 func (s *step) understood(decision rule.Decision) rule.Decision {
-	if decision == rule.Stale || decision == rule.Wait && s.queue != nil {
-		return decision
+	if decision == rule.Wait && s.queue == nil || decision > rule.Stale {
+		return rule.Block
 	}
-	return rule.Block
+	return decision
 }
 
 // giveBack returns the tickets of the first count steps, the last first.

@@ -103,7 +103,13 @@ func (r *resource) enterSteps(
 	tickets = tickets[:len(c.steps)]
 	var call rule.Call
 	setCall(&call, now, tokens, opts)
-	which, decision := c.acquire(&call, opts, tickets)
+	which, decision := 0, rule.Pass
+	if s := &c.steps[0]; len(c.steps) == 1 && s.attribute == "" { // most are so, and this is quicker
+		tickets[0], decision = s.limiter.Acquire(call)
+		decision = s.understood(decision)
+	} else {
+		which, decision = c.acquire(&call, opts, tickets)
+	}
 	switch {
 	case decision != rule.Pass:
 		return r.stopAtStep(ctx, name, &call, opts, c, which, decision)
