@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,7 @@ type chain struct {
 	shadows  []step
 	counters []rule.PassCounter // of rules on other resources that count the passes
 	tickets  bool               // steps need their tickets when the call ends, or is settled
+	ends     []end              // of steps that learn how calls end, the last first
 
 	extras guardExtras // of guards that need no others
 }
@@ -52,6 +54,12 @@ func newStep(entry *plannedEntry) step {
 	s.finisher, _ = limiter.(rule.Finisher)
 	s.settler, _ = limiter.(rule.Settler)
 	return s
+}
+
+// end is a step that learns how calls end.
+type end struct {
+	finisher rule.Finisher
+	step     int // its index
 }
 
 // waitOrder says whether calls can wait for a rule.
@@ -97,8 +105,12 @@ func (c *chain) finish(members []rateMember) {
 	c.rates = flow.NewChain(members)
 	c.extended = len(c.steps) > 0 || c.rates.CanWait()
 	c.followed = len(c.shadows) > 0 || len(c.counters) > 0
-	for i := range c.steps {
-		c.tickets = c.tickets || c.steps[i].finisher != nil || c.steps[i].settler != nil
+	for i := range slices.Backward(c.steps) {
+		s := &c.steps[i]
+		if s.finisher != nil {
+			c.ends = append(c.ends, end{s.finisher, i})
+		}
+		c.tickets = c.tickets || s.finisher != nil || s.settler != nil
 	}
 	c.extras.chain = c
 }

@@ -103,7 +103,8 @@ func (r *resource) enterSteps(
 	tickets = tickets[:len(c.steps)]
 	var call rule.Call
 	setCall(&call, now, tokens, opts)
-	which, decision := 0, rule.Pass
+	var which int
+	var decision rule.Decision
 	if s := &c.steps[0]; len(c.steps) == 1 && s.attribute == "" { // most are so, and this is quicker
 		tickets[0], decision = s.limiter.Acquire(call)
 		decision = s.understood(decision)
