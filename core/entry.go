@@ -112,6 +112,8 @@ func (r *resource) enterSteps(
 		which, decision = c.acquire(&call, opts, tickets)
 	}
 	switch {
+	case decision == rule.Block && c.rates.Len() == 0: // what stopAtStep does, but for a detour
+		return Guard{}, r.block(now, c.refuseByStep(which, 0, &call, opts, nil))
 	case decision != rule.Pass:
 		return r.stopAtStep(ctx, name, &call, opts, c, which, decision)
 	case c.rates.Len() > 0:
