@@ -63,4 +63,4 @@ func placeOf(t rule.Ticket) int { return int(t>>placeShift) - 1 }
 func isOf(t rule.Ticket, s state) bool { return uint64(t&changesMask) == s.changes() }
 
 // isClosedSince says whether the breaker is closed and has been since the call passed.
-func isClosedSince(t rule.Ticket, s state) bool { return s == state(t)<<codeBits|closed }
+func isClosedSince(t rule.Ticket, s state) bool { return s.code() == closed && isOf(t, s) }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,7 @@ type chain struct {
 	shadows  []step
 	counters []rule.PassCounter // of rules on other resources that count the passes
 	tickets  bool               // steps need their tickets when the call ends, or is settled
+	ends     []end              // of steps that learn how calls end, the last first
 
 	extras guardExtras // of guards that need no others
 }
@@ -52,6 +54,12 @@ func newStep(entry *plannedEntry) step {
 	s.finisher, _ = limiter.(rule.Finisher)
 	s.settler, _ = limiter.(rule.Settler)
 	return s
+}
+
+// end is a step that learns how calls end.
+type end struct {
+	finisher rule.Finisher
+	step     int // its index
 }
 
 // waitOrder says whether calls can wait for a rule.
@@ -97,8 +105,12 @@ func (c *chain) finish(members []rateMember) {
 	c.rates = flow.NewChain(members)
 	c.extended = len(c.steps) > 0 || c.rates.CanWait()
 	c.followed = len(c.shadows) > 0 || len(c.counters) > 0
-	for i := range c.steps {
-		c.tickets = c.tickets || c.steps[i].finisher != nil || c.steps[i].settler != nil
+	for i := range slices.Backward(c.steps) {
+		s := &c.steps[i]
+		if s.finisher != nil {
+			c.ends = append(c.ends, end{s.finisher, i})
+		}
+		c.tickets = c.tickets || s.finisher != nil || s.settler != nil
 	}
 	c.extras.chain = c
 }
@@ -106,17 +118,6 @@ func (c *chain) finish(members []rateMember) {
 // acquire asks the steps for a ticket each. If one does not let the call pass it
 // returns which, and gives back the tickets of those before.
 func (c *chain) acquire(call *rule.Call, opts []Option, tickets []rule.Ticket) (which int, decision rule.Decision) {
-	if len(c.steps) > 1 {
-		return c.acquireSeveral(call, opts, tickets)
-	}
-	s := &c.steps[0]
-	if tickets[0], decision = s.ask(call, opts); decision != rule.Pass {
-		decision = s.understood(decision)
-	}
-	return 0, decision
-}
-
-func (c *chain) acquireSeveral(call *rule.Call, opts []Option, tickets []rule.Ticket) (which int, decision rule.Decision) {
 	passed := 0
 	defer func() {
 		if passed < len(c.steps) { // also when a limiter panics
@@ -162,10 +163,10 @@ func (s *step) callOf(call rule.Call, opts []Option) rule.Call {
 // understood returns what a decision of the limiter means: calls cannot wait for one
 // that is no queue.
 func (s *step) understood(decision rule.Decision) rule.Decision {
-	if decision == rule.Stale || decision == rule.Wait && s.queue != nil {
-		return decision
+	if decision == rule.Wait && s.queue == nil || decision > rule.Stale {
+		return rule.Block
 	}
-	return rule.Block
+	return decision
 }
 
 // giveBack returns the tickets of the first count steps, the last first.

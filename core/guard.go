@@ -12,7 +12,7 @@ import (
 // ended, as a rule with defer.
 //
 // A Guard is a value and must not be copied once it is in use; hand on a
-// pointer to it. The zero Guard, which comes with an error, stands for nothing:
+// pointer to it. A copy that exits, too, ends the call a second time. The zero Guard, which comes with an error, stands for nothing:
 // its methods do nothing.
 type Guard struct {
 	// Four words, which the compiler returns in registers: 10 ns a call.
@@ -177,11 +177,8 @@ func (g *Guard) Exit() {
 func (g *Guard) exitSteps(now clock.Instant, word uint32) {
 	exit := rule.Exit{Now: now, Start: g.start, Failed: word&stateMask == failed, Ignored: word&stateMask == ignored}
 	g.resource.node.Done(g.start, now, exit.Failed)
-	steps := g.extras.chain.steps
-	for i := len(steps) - 1; i >= 0; i-- {
-		if finisher := steps[i].finisher; finisher != nil {
-			finisher.Done(carriedTicket(word, i), exit)
-		}
+	for _, end := range g.extras.chain.ends {
+		end.finisher.Done(carriedTicket(word, end.step), exit)
 	}
 }
 

@@ -104,7 +104,7 @@ func isNoWait(opts []Option) bool {
 }
 
 // setCall sets what rules get to know of a call, but for its attributes. It sets the
-// fields in place: a copy of a struct just written stalls the processor, 8 ns.
+// fields in place: to copy a struct that was just written field by field costs 3 ns.
 func setCall(call *rule.Call, now clock.Instant, tokens int32, opts []Option) {
 	call.Now, call.Tokens = now, tokens
 	if len(opts) > 0 {
