@@ -270,22 +270,23 @@ func leaves(rule flow.Rule, now, later int64) bool {
 	return later/bucket >= now/bucket+span
 }
 
-// queuesOf returns the queues that a call has to wait in, in their order: those for
-// fewer calls come first.
+// queuesOf returns the queues that a call has to wait in, in their order.
 func (o *oracle) queuesOf(call *oracleCall) (queues []*oracleQueue) {
 	for _, rule := range o.applying(call.offer) {
 		if isQueued(rule) {
 			queues = append(queues, o.queue(rule, call.resource))
 		}
 	}
-	slices.SortFunc(queues, func(a, b *oracleQueue) int {
-		return cmp.Or(
-			cmp.Compare(breadth(a.rule), breadth(b.rule)),
-			cmp.Compare(len(b.rule.Match), len(a.rule.Match)),
-			cmp.Compare(a.rule.Name, b.rule.Name),
-		)
-	})
 	return queues
+}
+
+// compareOrder orders the rules of a call: those for fewer calls come first.
+func compareOrder(a, b flow.Rule) int {
+	return cmp.Or(
+		cmp.Compare(breadth(a), breadth(b)),
+		cmp.Compare(len(b.Match), len(a.Match)),
+		cmp.Compare(a.Name, b.Name),
+	)
 }
 
 func breadth(rule flow.Rule) int {
@@ -376,7 +377,7 @@ func (o *oracle) applying(call offer) (rules []flow.Rule) {
 			rules = append(rules, rule)
 		}
 	}
-	slices.SortStableFunc(rules, func(a, b flow.Rule) int { return cmp.Compare(breadth(a), breadth(b)) })
+	slices.SortFunc(rules, compareOrder)
 	return rules
 }
 
