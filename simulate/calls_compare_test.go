@@ -186,9 +186,9 @@ func drawTarget(t *rapid.T) (resource, match string, shared bool, origin string)
 	return resource, match, shared, rapid.SampledFrom([]string{"", "", "a"}).Draw(t, "rule's origin")
 }
 
-func drawIsolation(t *rapid.T) isolation.Rule {
+func drawIsolation(t *rapid.T, name string) isolation.Rule {
 	r := isolation.Rule{
-		Name:    "pool",
+		Name:    name,
 		Limit:   rapid.SampledFrom([]int{0, 1, 1, 2, 3, 5, 10}).Draw(t, "limit"),
 		MaxWait: milliseconds(t, "maxWait", 0, 5, 10, 50, 100, 500, 2000),
 		Shadow:  rapid.IntRange(0, 5).Draw(t, "shadow") == 0,
@@ -201,9 +201,9 @@ func drawIsolation(t *rapid.T) isolation.Rule {
 	return r
 }
 
-func drawBreaker(t *rapid.T) breaker.Rule {
+func drawBreaker(t *rapid.T, name string) breaker.Rule {
 	r := breaker.Rule{
-		Name:         "circuit",
+		Name:         name,
 		Strategy:     rapid.SampledFrom([]breaker.Strategy{"", breaker.SlowRatio, breaker.ErrorRatio, breaker.ErrorCount}).Draw(t, "strategy"),
 		Window:       milliseconds(t, "window", 10, 100, 300, 1000, 5000),
 		MinCalls:     rapid.SampledFrom([]int{0, 1, 2, 3, 5, 10}).Draw(t, "minCalls"),
@@ -279,21 +279,33 @@ func TestCallThatGetsAPlaceIsRefusedByABreakerThatOpensAtTheSameInstant(t *testi
 
 func TestIsolationMatchesTheOracle(t *testing.T) {
 	t.Parallel()
-	compareCalls(t, func(t *rapid.T, set *rules.Set) { set.Isolation = append(set.Isolation, drawIsolation(t)) })
+	compareCalls(t, func(t *rapid.T, set *rules.Set) { set.Isolation = append(set.Isolation, drawIsolation(t, "pool")) })
 }
 
 func TestBreakersMatchTheOracle(t *testing.T) {
 	t.Parallel()
-	compareCalls(t, func(t *rapid.T, set *rules.Set) { set.Breaker = append(set.Breaker, drawBreaker(t)) })
+	compareCalls(t, func(t *rapid.T, set *rules.Set) { set.Breaker = append(set.Breaker, drawBreaker(t, "circuit")) })
 }
 
 func TestBreakerIsolationAndFlowMatchTheOracle(t *testing.T) {
 	t.Parallel()
 	compareCalls(t, func(t *rapid.T, set *rules.Set) {
-		set.Isolation = append(set.Isolation, drawIsolation(t))
-		set.Breaker = append(set.Breaker, drawBreaker(t))
+		set.Isolation = append(set.Isolation, drawIsolation(t, "pool"))
+		set.Breaker = append(set.Breaker, drawBreaker(t, "circuit"))
 		if rapid.Bool().Draw(t, "with flow") {
 			set.Flow = append(set.Flow, drawFlow(t))
+		}
+	})
+}
+
+func TestSeveralBreakersAndIsolationRulesMatchTheOracle(t *testing.T) {
+	t.Parallel()
+	compareCalls(t, func(t *rapid.T, set *rules.Set) {
+		for _, name := range []string{"a", "b", "c"}[:rapid.IntRange(1, 3).Draw(t, "isolation rules")] {
+			set.Isolation = append(set.Isolation, drawIsolation(t, name))
+		}
+		for _, name := range []string{"a", "b", "c"}[:rapid.IntRange(0, 3).Draw(t, "breakers")] {
+			set.Breaker = append(set.Breaker, drawBreaker(t, name))
 		}
 	})
 }

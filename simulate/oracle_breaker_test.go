@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 
 	"github.com/penstock-go/penstock/breaker"
@@ -34,7 +35,8 @@ type circuitTicket struct {
 	probe   bool
 }
 
-func (o *callOracle) circuitOf(c *tracedCall, shadow bool) *oracleCircuit {
+// circuitsOf returns the breakers for a call, in their order.
+func (o *callOracle) circuitsOf(c *tracedCall, shadow bool) (list []*oracleCircuit) {
 	for _, r := range o.breakers {
 		if r.Shadow != shadow || !applies(r.Resource, r.Origin, c) {
 			continue
@@ -49,9 +51,13 @@ func (o *callOracle) circuitOf(c *tracedCall, shadow bool) *oracleCircuit {
 				rule: r, resource: resource, state: breaker.Closed, outcomes: map[int64]tally{}, openFor: int64(r.OpenFor),
 			}
 		}
-		return o.circuits[key]
+		list = append(list, o.circuits[key])
 	}
-	return nil
+	slices.SortFunc(list, func(a, b *oracleCircuit) int {
+		p, q := a.rule, b.rule
+		return compareTargets(p.Shared, q.Shared, p.Origin, q.Origin, p.Match, q.Match, p.Name, q.Name)
+	})
+	return list
 }
 
 func (b *oracleCircuit) change(o *callOracle, to string) {

@@ -36,8 +36,11 @@ type tracedCall struct {
 	resource, origin             string
 	fails                        bool
 	server                       *oracleServer
-	waits                        int // of the wait that a timer is for
-	pool                         *oraclePool
+	waits                        int             // of the wait that a timer is for
+	since                        int64           // when it began to wait
+	waited                       bool            // it has
+	pools                        []*oraclePool   // of which it has a place, in their order
+	waitsFor                     *oraclePool     // for a place of it
 	throttle                     *oracleThrottle // in whose queue it waits
 	granted, refused             bool            // how its wait for a place has ended
 	passed                       int64
@@ -132,10 +135,9 @@ func (o *callOracle) process(e oracleEvent) {
 		}
 		if c := e.call; c.throttle != nil { // its slot has come
 			o.walk(c)
-		} else if !c.granted {
-			pool := o.poolOf(c, false)
-			pool.queue = slices.DeleteFunc(pool.queue, func(w *tracedCall) bool { return w == c })
-			o.refuse(c, pool.rule.Name, "isolation")
+		} else {
+			c.waitsFor.queue = slices.DeleteFunc(c.waitsFor.queue, func(w *tracedCall) bool { return w == c })
+			o.refuse(c, c.waitsFor.rule.Name, "isolation")
 		}
 	}
 }
@@ -143,32 +145,35 @@ func (o *callOracle) process(e oracleEvent) {
 // walk asks the rules one after the other, for a call that arrives or that need not
 // wait any longer.
 func (o *callOracle) walk(c *tracedCall) {
+	if c.refused {
+		o.refuse(c, c.waitsFor.rule.Name, "isolation")
+		return
+	}
+	if c.granted {
+		c.pools, c.granted = append(c.pools, c.waitsFor), false
+	}
+	c.waitsFor = nil
 	var tickets []circuitTicket
 	giveBack := func() {
 		for _, t := range slices.Backward(tickets) {
 			t.circuit.giveBack(c, t)
 		}
 	}
-	pool := o.poolOf(c, false)
-	if c.refused {
-		o.refuse(c, pool.rule.Name, "isolation")
-		return
-	}
-	if circuit := o.circuitOf(c, false); circuit != nil {
+	for _, circuit := range o.circuitsOf(c, false) {
 		ticket, ok := circuit.acquire(o, c)
 		if !ok {
+			giveBack()
 			o.refuse(c, circuit.rule.Name, "breaker")
 			return
 		}
 		tickets = append(tickets, ticket)
 	}
-	if pool != nil && c.pool == nil {
+	for _, pool := range o.poolsOf(c, false) {
 		switch {
-		case c.granted:
-			c.pool = pool
+		case slices.Contains(c.pools, pool):
 		case pool.underWay < pool.rule.Limit:
 			pool.underWay++
-			c.pool = pool
+			c.pools = append(c.pools, pool)
 		default:
 			giveBack()
 			o.joinPool(c, pool)
@@ -190,7 +195,11 @@ func (o *callOracle) walk(c *tracedCall) {
 // joinPool has a call wait for a place, if it may.
 func (o *callOracle) joinPool(c *tracedCall, pool *oraclePool) {
 	r := pool.rule
-	if r.MaxWait == 0 || r.Limit == 0 || r.Order == isolation.FIFO && len(pool.queue) >= r.MaxQueue {
+	if !c.waited {
+		c.since = o.now
+	}
+	deadline := c.since + int64(r.MaxWait)
+	if deadline <= o.now || r.Limit == 0 || r.Order == isolation.FIFO && len(pool.queue) >= r.MaxQueue {
 		o.refuse(c, r.Name, "isolation")
 		return
 	}
@@ -201,8 +210,9 @@ func (o *callOracle) joinPool(c *tracedCall, pool *oraclePool) {
 		o.ready = append(o.ready, oldest)
 	}
 	pool.queue = append(pool.queue, c)
+	c.waited, c.waitsFor = true, pool
 	c.waits++
-	o.add(oracleEvent{at: o.now + int64(r.MaxWait), kind: oracleWaitOver, call: c, wait: c.waits})
+	o.add(oracleEvent{at: deadline, kind: oracleWaitOver, call: c, wait: c.waits})
 }
 
 // askFlow asks the flow rule for the call: it returns the rule if that refuses.
@@ -245,11 +255,13 @@ func (o *callOracle) askFlow(c *tracedCall, giveBack func()) (kind, rule string)
 
 func (o *callOracle) pass(c *tracedCall) {
 	c.passed, c.underWay, c.pass, c.wait = o.now, true, true, o.now-c.at
-	if p := o.poolOf(c, true); p != nil && p.underWay < p.rule.Limit {
-		p.underWay++
-		c.shadows = append(c.shadows, p)
+	for _, p := range o.poolsOf(c, true) {
+		if p.underWay < p.rule.Limit {
+			p.underWay++
+			c.shadows = append(c.shadows, p)
+		}
 	}
-	if b := o.circuitOf(c, true); b != nil {
+	for _, b := range o.circuitsOf(c, true) {
 		if ticket, ok := b.acquire(o, c); ok {
 			c.tickets = append(c.tickets, ticket)
 		}
@@ -281,11 +293,7 @@ func (o *callOracle) endCall(c *tracedCall, failed bool) {
 	for _, t := range slices.Backward(c.tickets) {
 		t.circuit.ended(o, c, t)
 	}
-	for _, p := range append(c.shadows, c.pool) {
-		if p != nil {
-			p.release(o)
-		}
-	}
+	c.leavePools(o)
 }
 
 // refuse refuses a call; what it has goes back.
@@ -294,11 +302,13 @@ func (o *callOracle) refuse(c *tracedCall, rule, kind string) {
 	if c.throttle != nil {
 		c.throttle.leave(o, c)
 	}
-	if c.pool == nil && c.granted {
-		c.pool = o.poolOf(c, false)
-	}
-	if c.pool != nil {
-		c.pool.release(o)
+	c.leavePools(o)
+}
+
+// leavePools frees the places of a call, the last first.
+func (c *tracedCall) leavePools(o *callOracle) {
+	for _, p := range slices.Backward(append(c.pools, c.shadows...)) {
+		p.release(o)
 	}
 }
 
@@ -315,17 +325,31 @@ func keyOf(name string, shared bool, c *tracedCall) string {
 	return name + "\x00" + c.resource
 }
 
-func (o *callOracle) poolOf(c *tracedCall, shadow bool) *oraclePool {
+// compareTargets orders rules: those for fewer calls come first.
+func compareTargets(sharedA, sharedB bool, originA, originB, matchA, matchB, nameA, nameB string) int {
+	return compareOrder(
+		flow.Rule{Shared: sharedA, Origin: originA, Match: matchA, Name: nameA},
+		flow.Rule{Shared: sharedB, Origin: originB, Match: matchB, Name: nameB},
+	)
+}
+
+// poolsOf returns the isolation rules for a call, in their order.
+func (o *callOracle) poolsOf(c *tracedCall, shadow bool) (list []*oraclePool) {
 	for _, r := range o.isolation {
-		if r.Shadow == shadow && applies(r.Resource, r.Origin, c) {
-			key := keyOf(r.Name, r.Shared, c)
-			if o.pools[key] == nil {
-				o.pools[key] = &oraclePool{rule: r}
-			}
-			return o.pools[key]
+		if r.Shadow != shadow || !applies(r.Resource, r.Origin, c) {
+			continue
 		}
+		key := keyOf(r.Name, r.Shared, c)
+		if o.pools[key] == nil {
+			o.pools[key] = &oraclePool{rule: r}
+		}
+		list = append(list, o.pools[key])
 	}
-	return nil
+	slices.SortFunc(list, func(a, b *oraclePool) int {
+		p, q := a.rule, b.rule
+		return compareTargets(p.Shared, q.Shared, p.Origin, q.Origin, p.Match, q.Match, p.Name, q.Name)
+	})
+	return list
 }
 
 // oraclePool is an isolation rule at work.
