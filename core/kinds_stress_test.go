@@ -391,3 +391,86 @@ func TestChangesOfABreakerUnderLoadAreReportedOnceAndInOrder(t *testing.T) {
 	}
 	assert.Empty(t, counts)
 }
+
+// A change of state is found by a call, the end of a call, a reload, a look at the
+// engine or an operator. In each case the observer may use the engine.
+func TestObserverMayUseTheEngineWhateverFoundTheChange(t *testing.T) {
+	key := rule.Key{Kind: "breaker", Name: "circuit"}
+	r := breaker.Rule{
+		Name: "circuit", Resource: "r", Threshold: 0.5, MinCalls: 1, Probes: 3,
+		OpenFor: time.Second, ProbeTimeout: time.Second,
+	}
+	for name, find := range map[string]func(t *testing.T, e *core.Engine, c *clock.Virtual){
+		"reload": func(t *testing.T, e *core.Engine, _ *clock.Virtual) {
+			assert.Equal(t, 1, enter(e, "r", 1), "one of three probes ends well")
+			next := r
+			next.Probes = 1 // so one is enough
+			loadBreaker(t, e, next)
+		},
+		"reload after a timeout": func(t *testing.T, e *core.Engine, c *clock.Virtual) {
+			_, err := e.Entry(t.Context(), "r")
+			require.NoError(t, err)
+			c.Advance(2 * time.Second)
+			next := r
+			next.MinCalls = 2
+			loadBreaker(t, e, next)
+		},
+		"snapshot": func(t *testing.T, e *core.Engine, c *clock.Virtual) {
+			_, err := e.Entry(t.Context(), "r")
+			require.NoError(t, err)
+			c.Advance(2 * time.Second)
+			assert.NotEmpty(t, e.Snapshot().Resources)
+		},
+		"explanation": func(t *testing.T, e *core.Engine, c *clock.Virtual) {
+			_, err := e.Entry(t.Context(), "r")
+			require.NoError(t, err)
+			c.Advance(2 * time.Second)
+			assert.Len(t, e.Explain("r"), 1)
+		},
+		"operator": func(t *testing.T, e *core.Engine, _ *clock.Virtual) {
+			assert.NoError(t, e.Control(key, breaker.Open))
+		},
+		"the rule goes": func(t *testing.T, e *core.Engine, c *clock.Virtual) {
+			guard, err := e.Entry(t.Context(), "r")
+			require.NoError(t, err)
+			guard.MarkFailed()
+			guard.Exit()
+			c.Advance(time.Second)
+			assert.NoError(t, e.Load(rules.Set{}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := clock.NewVirtual(begin)
+			var e *core.Engine
+			changes := 0
+			e = core.New(core.Config{Clock: c, Logger: quiet, Observer: core.Observer{StateChanged: func(core.StateChange) {
+				if changes++; changes < 3 {
+					return // it opens, and probes
+				}
+				assert.NotNil(t, e.Snapshot())
+				assert.NotEmpty(t, e.Status())
+				assert.Len(t, e.Explain("r"), 1)
+				assert.NoError(t, e.LoadAs("another", rules.Set{Isolation: []isolation.Rule{{Resource: "new", Limit: changes}}}))
+				assert.NoError(t, e.Control(key, breaker.Closed))
+				guard, err := e.Entry(context.Background(), "new")
+				assert.NoError(t, err)
+				guard.Exit()
+			}}})
+			defer e.Close()
+			loadBreaker(t, e, r)
+			guard, err := e.Entry(t.Context(), "r")
+			require.NoError(t, err)
+			guard.MarkFailed()
+			guard.Exit()
+			c.Advance(time.Second)
+			given, err := e.Entry(t.Context(), "r")
+			require.NoError(t, err, "a probe")
+			defer given.Exit()
+			given.Fail(context.Canceled)
+			given.Exit()
+			require.Equal(t, 2, changes)
+			find(t, e, c)
+			assert.GreaterOrEqual(t, changes, 3)
+		})
+	}
+}
