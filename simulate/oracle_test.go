@@ -270,8 +270,7 @@ func leaves(rule flow.Rule, now, later int64) bool {
 	return later/bucket >= now/bucket+span
 }
 
-// queuesOf returns the queues that a call has to wait in, in their order: those for
-// fewer calls come first.
+// queuesOf returns the queues that a call has to wait in, in their order.
 func (o *oracle) queuesOf(call *oracleCall) (queues []*oracleQueue) {
 	for _, rule := range o.applying(call.offer) {
 		if isQueued(rule) {
@@ -279,6 +278,15 @@ func (o *oracle) queuesOf(call *oracleCall) (queues []*oracleQueue) {
 		}
 	}
 	return queues
+}
+
+// compareOrder orders the rules of a call: those for fewer calls come first.
+func compareOrder(a, b flow.Rule) int {
+	return cmp.Or(
+		cmp.Compare(breadth(a), breadth(b)),
+		cmp.Compare(len(b.Match), len(a.Match)),
+		cmp.Compare(a.Name, b.Name),
+	)
 }
 
 func breadth(rule flow.Rule) int {
@@ -369,13 +377,7 @@ func (o *oracle) applying(call offer) (rules []flow.Rule) {
 			rules = append(rules, rule)
 		}
 	}
-	slices.SortFunc(rules, func(a, b flow.Rule) int {
-		return cmp.Or(
-			cmp.Compare(breadth(a), breadth(b)),
-			cmp.Compare(len(b.Match), len(a.Match)),
-			cmp.Compare(a.Name, b.Name),
-		)
-	})
+	slices.SortFunc(rules, compareOrder)
 	return rules
 }
 

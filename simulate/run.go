@@ -51,8 +51,10 @@ type simulation struct {
 	now      time.Duration // where the clock stands
 	arrivals heap[*source]
 	queue    eventQueue
-	woken    []*call // to be proceeded with before time moves
-	pending  int     // calls that wait or are served
+	pending  int // calls that wait or are served
+
+	woken     []*call // to be proceeded with before time moves, from proceeded on
+	proceeded int
 
 	began       time.Duration // the present second
 	utilisation float64       // of the servers in the second before
@@ -98,6 +100,12 @@ func newSimulation(load Load, options Options) *simulation {
 func (s *simulation) run(ctx context.Context) error {
 	s.queue.add(queuedEvent{kind: secondBegins})
 	for ctx.Err() == nil {
+		if len(s.woken) > 0 && !s.endsNow() {
+			if err := s.proceedWoken(); err != nil {
+				return err
+			}
+			continue
+		}
 		at, arrives := s.next()
 		if at == endless {
 			return s.end()
@@ -120,6 +128,13 @@ func (s *simulation) end() error {
 	return nil
 }
 
+// endsNow says whether there are events of this instant that come before those of
+// waiting calls: ends and timeouts. Rules learn of them first, so that a call does not
+// pass a circuit breaker that opens at the same instant.
+func (s *simulation) endsNow() bool {
+	return s.queue.len() > 0 && s.queue.top().at == s.now && s.queue.top().kind < waitOver
+}
+
 // next returns when the next event is due, and whether it is an arrival, which
 // come after all other events of the same instant.
 func (s *simulation) next() (at time.Duration, arrives bool) {
@@ -133,23 +148,23 @@ func (s *simulation) next() (at time.Duration, arrives bool) {
 	return at, false
 }
 
-// step processes the next event, and the calls that it wakes.
+// step processes the next event.
 func (s *simulation) step(arrives bool) error {
 	if arrives {
-		if err := s.arrive(); err != nil {
-			return err
-		}
-	} else if err := s.process(s.queue.pop()); err != nil {
-		return err
+		return s.arrive()
 	}
-	for i := 0; i < len(s.woken); i++ { // which may grow
-		s.woken[i].woken = false
-		if err := s.proceed(s.woken[i]); err != nil {
-			return err
-		}
+	return s.process(s.queue.pop())
+}
+
+// proceedWoken proceeds with the call that was woken first.
+func (s *simulation) proceedWoken() error {
+	c := s.woken[s.proceeded]
+	s.woken[s.proceeded] = nil
+	if s.proceeded++; s.proceeded == len(s.woken) {
+		s.woken, s.proceeded = s.woken[:0], 0
 	}
-	s.woken = s.woken[:0]
-	return nil
+	c.woken = false
+	return s.proceed(c)
 }
 
 // process processes an event of the queue.

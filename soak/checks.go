@@ -115,7 +115,8 @@ func (s *soak) checkTotals() {
 		}
 	}
 	for what, n := range map[string]uint64{
-		"reloads": s.reloads.Load(), "documents": s.writes.Load(), "engines": s.engines.Load(), "sets in force": s.main.swaps.Load(),
+		"reloads": s.reloads.Load(), "documents": s.writes.Load(), "engines": s.engines.Load(),
+		"calls of other kinds": s.kindCalls.Load(), "sets in force": s.main.swaps.Load(),
 	} {
 		if n == 0 {
 			s.findings.add("no %s: nothing was tested", what)

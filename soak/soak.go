@@ -29,7 +29,7 @@ type soak struct {
 	crowded *subject // with more names than MaxResources
 	heap    []heapSample
 
-	reloads, writes, engines atomic.Uint64
+	reloads, writes, engines, kindCalls atomic.Uint64
 }
 
 // resources is MaxResources of the main engine.
@@ -76,7 +76,7 @@ func (s *soak) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.duration)
 	defer cancel()
 	var background sync.WaitGroup
-	for i, task := range []func(context.Context, *rand.Rand){s.reload, s.write, s.churnEngines} {
+	for i, task := range []func(context.Context, *rand.Rand){s.reload, s.write, s.churnEngines, s.testKinds} {
 		background.Go(func() { task(ctx, s.random(uint64(i))) })
 	}
 	background.Go(func() { s.printProgress(ctx) })
