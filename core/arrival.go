@@ -20,7 +20,7 @@ type Arrival struct {
 
 // Arrive begins a call of the resource that arrives at the engine's present
 // instant. Wake is called when the call, waiting in a queue, should go on before
-// time demands it, by whoever moved the queue and perhaps under its lock: it
+// time demands it, by the goroutine that moved the queue, perhaps under its lock: it
 // must neither block nor call the engine.
 func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts ...Option) *Arrival {
 	a := &Arrival{ctx: ctx, opts: slices.Clone(opts)}

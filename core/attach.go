@@ -20,7 +20,7 @@ func (g *registry) attach(a *activeRule) {
 func (g *registry) resourceOfRule(name string) *resource {
 	var made *resource
 	patterns := g.overflow.patterns.Load()
-	r := g.table.get(name) // nobody forgets it now
+	r := g.table.get(name) // it cannot be evicted now
 	if r == nil || r.evicted.Load() {
 		made = g.newResourceFor(name, patterns)
 	}

@@ -59,7 +59,7 @@ type Config struct {
 	// A resource costs about 900 bytes once it is called, and 2.7 KiB when it is called
 	// for a minute, 4 KiB if that is 100,000 times a second with events of every
 	// kind; a rule on it about 1.6 KiB. One that no rule names is forgotten when
-	// nobody called it for a minute and no rule that matches it counts anything.
+	// it was not called for a minute and no rule that matches it counts anything.
 	// Under each rule with a pattern the names beyond the bound share one limit.
 	MaxResources int
 }

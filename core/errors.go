@@ -39,7 +39,7 @@ type BlockError struct {
 	Reason rule.Reason
 
 	// RetryAfter is how long it takes until such a call can pass all of its
-	// rules if nobody else comes, rounded up: the longest of the waits for those
+	// rules if no other call comes, rounded up: the longest of the waits for those
 	// that would refuse it now, whichever of them is named in Rule. It is 0 when
 	// that is unknown, and [Never] when such a call cannot pass under the
 	// present rules.

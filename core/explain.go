@@ -12,9 +12,9 @@ type Applied struct {
 }
 
 // Explain returns the rules that a call of the resource with these options would
-// be held against, in the order in which it is: shadow rules come last. It
-// neither calls the resource nor remembers its name. It is for people who ask,
-// and takes longer than a call.
+// have to pass, in the order in which they are asked: shadow rules come last. It
+// neither calls the resource nor adds its name. It is for people, and takes longer
+// than a call.
 func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 	var applied []Applied
 	now := e.clock.Now()
@@ -32,7 +32,7 @@ func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 }
 
 // Quotas returns the state of the rules that limit how much passes in a time, of those
-// that a call of the resource with these options is held against; shadow rules left
+// that a call of the resource with these options has to pass; shadow rules left
 // out. Their Quota is set. It is what an adapter tells its callers of the limits that
 // they are under.
 func (e *Engine) Quotas(resource string, opts ...Option) []RuleSnapshot {

@@ -130,7 +130,7 @@ func (j *journal) flush(now clock.Instant, all bool) {
 	}
 }
 
-// schedule returns whether there is something left to log that nobody is to flush
+// schedule returns whether there is something left to log that is not scheduled
 // yet. A caller that gets true flushes it a second later, and calls proceed.
 func (j *journal) schedule() bool {
 	j.mu.Lock()

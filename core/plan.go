@@ -56,7 +56,7 @@ func (r *resource) planBefore() *plan {
 	}
 }
 
-// chainFor returns the rules that a call with these options is held against.
+// chainFor returns the rules that a call with these options has to pass.
 func (p *plan) chainFor(opts []Option) *chain {
 	if p.origins == nil {
 		return &p.others

@@ -83,7 +83,7 @@ func roundUp(d time.Duration) time.Duration {
 	switch {
 	case d <= 0:
 		return 0
-	case d > Never/2: // nobody waits for more than a hundred years
+	case d > Never/2: // no call waits for more than a hundred years
 		return Never
 	}
 	unit := time.Millisecond

@@ -48,15 +48,15 @@ type Change struct {
 	Revision int64
 
 	// ConfirmedAt is the last revision of the source at which somebody confirmed
-	// that rules may go, 0 if nobody has: [Config.MaxRemoval] holds nothing back if
+	// that rules may go, 0 if that was never confirmed: [Config.MaxRemoval] holds nothing back if
 	// that came after the revision in force. A source may say so again and again.
 	ConfirmedAt int64
 
 	// CopiedAt, when set, says that the documents were not read from the source
 	// now but are a copy of what it held at that instant. They are put in force
 	// like others; that the source cannot be read is not changed by them. A copy
-	// that is not Complete is only what the source's own documents, which follow at
-	// once, are held against: the engine says nothing of it.
+	// that is not Complete only serves to be compared with the source's own documents,
+	// which follow at once: the engine does not report it.
 	CopiedAt clock.Instant
 }
 

@@ -12,7 +12,7 @@ const sweepSize = 512
 
 func (g *registry) sweepDue(now clock.Instant) bool { return int64(now) >= g.sweep.due.Load() }
 
-// sweepSome does one slice of a sweep if it is due and nobody else is at it.
+// sweepSome does one slice of a sweep if it is due and no other goroutine is at it.
 func (g *registry) sweepSome(now clock.Instant) {
 	if g.sweepDue(now) && g.swapMu.TryLock() {
 		defer g.swapMu.Unlock()
@@ -29,9 +29,9 @@ func (g *registry) sweepAll(now clock.Instant) {
 	}
 }
 
-// sweepSlice forgets resources that no rule names, nobody called for a minute, and of
-// which no rule with a pattern holds anything. It returns how much it has looked at,
-// which is not much more than sweepSize.
+// sweepSlice forgets resources that no rule names, that were not called for a minute,
+// and of which no rule with a pattern has counted anything that still counts. It
+// returns how much it has looked at, which is not much more than sweepSize.
 func (g *registry) sweepSlice(now clock.Instant) (looked int) {
 	s := &g.sweep
 	for looked < sweepSize {

@@ -13,7 +13,7 @@ const maxUnmatched = 100
 // Unmatched are the rules in force that no call has matched since they came into
 // force: perhaps their resource is misspelled, or nothing guards it. A rule matches a
 // call of a resource that it guards, whatever the call's origin. That a name was
-// called is forgotten with the name, when nobody asks for a minute.
+// called is forgotten with the name, when it is not called for a minute.
 type Unmatched struct {
 	Count int
 	Rules []rules.Key // the first hundred, by kind and name

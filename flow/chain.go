@@ -109,7 +109,7 @@ func (r *windowRule) take(now clock.Instant, n int32) rule.Decision {
 }
 
 // tryAgain tries to take from the windows, of which one was full, until it is sure that
-// nothing remained but tokens that somebody else gives back.
+// nothing remained but tokens that another call gives back.
 func (c *Chain) tryAgain(i int, now clock.Instant, n int32) (int, rule.Decision) {
 	decision := rule.Block
 	for range maxTries {
@@ -217,7 +217,7 @@ func (c *Chain) fullWindow(now clock.Instant, n int32) int {
 }
 
 // fullAt returns the first window in which less than n tokens remain at now, beside
-// those promised to calls that wait, and will remain at a later instant, whoever comes
+// those promised to calls that wait, and will remain at a later instant, whatever comes
 // or does not come until then; -1 if there is none.
 func (c *Chain) fullAt(now, later clock.Instant, n int32) int {
 	for i := range c.windows {
@@ -254,7 +254,7 @@ func (c *Chain) promise(n int32) {
 	}
 }
 
-// RetryAfter returns how long it takes until a call passes all rules if nobody else
+// RetryAfter returns how long it takes until a call passes all rules if no other call
 // comes, for a call without queues that the rule of the index which refused, or -1 if
 // none did: the longest of what those demand that would refuse it now.
 func (c *Chain) RetryAfter(which int, now clock.Instant, n int32, patience time.Duration) time.Duration {

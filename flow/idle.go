@@ -15,7 +15,7 @@ func (w *Window) Idle(now clock.Instant) bool {
 		w.carry.wanted == 0 && (!r.warmsUp() || w.refused.Load() == 0)
 }
 
-// Idle says whether the queue could be removed at now: nobody waits, and a new one would
+// Idle says whether the queue could be removed at now: no call waits, and a new one would
 // decide alike on calls that take no more than the limit.
 func (q *Queue) Idle(now clock.Instant) bool {
 	q.mu.Lock()

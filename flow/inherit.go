@@ -2,7 +2,7 @@ package flow
 
 import "github.com/penstock-go/penstock/clock"
 
-// Inherit makes a new window, which nobody else uses yet, start with all that a shared
+// Inherit makes a new window, which is not in use yet, start with all that a shared
 // one holds at now. A resource that shared a limit with others and gets one of its own
 // thus cannot pass more in the meantime. The new window is cold.
 func (w *Window) Inherit(shared *Window, now clock.Instant) {
@@ -27,7 +27,7 @@ func (w *Window) copyCounts(shared *Window, now clock.Instant) {
 
 	w.warmUp, w.history = newWarmUpState(r, r.bucketStart(bucket)), limitHistory{}
 	fresh := newFractionCarry(w.limitOf(&w.warmUp, &w.history, r, bucket))
-	w.carry.wanted = 0 // nobody has asked for it here
+	w.carry.wanted = 0 // no call has asked for it here
 	w.carry.limitTo(fresh.saved)
 	w.compiled.Store(r)
 	w.noteRefusals(r)

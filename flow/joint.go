@@ -185,7 +185,7 @@ func lockAll(queues []queueRule) {
 }
 
 // tryLockOthers locks all queues but the first, which is locked, and returns -1; or it
-// unlocks all and returns which one was locked by somebody else.
+// unlocks all and returns which one was locked already.
 func tryLockOthers(queues []queueRule, first int) (busy int) {
 	for i := range queues {
 		if i == first || queues[i].queue.mu.TryLock() {

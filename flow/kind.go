@@ -75,9 +75,9 @@ func fields() []rule.Field[Rule] {
 		rule.DurationField("warmUp.period", func(r *Rule) *time.Duration { return &r.WarmUp.Period }).
 			Says("how long a cold resource takes to become warm under full load").Otherwise("off"),
 		rule.NumberField("warmUp.coldFactor", func(r *Rule) *float64 { return &r.WarmUp.ColdFactor }).
-			Says("how much lower the ceiling is at first"),
+			Says("how much lower the effective limit is at first"),
 		rule.DurationField("warmUp.step", func(r *Rule) *time.Duration { return &r.WarmUp.Step }).Given("algorithm").
-			Says("how often the ceiling is computed anew; not for tokenBucket"),
+			Says("how often the effective limit is computed anew; not for tokenBucket"),
 	}, slices.Insert(rule.ScopeFields(common), 1,
 		rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "algorithm").
 			Says("windows: count the passes of that resource instead").Otherwise("none"),
@@ -108,7 +108,7 @@ func readControl(r *Rule, v rule.Value) string {
 // examples are rules that have every field between them.
 func examples() []rule.Example[Rule] {
 	return []rule.Example[Rule]{{
-		About:  "A ceiling: what comes beyond it is refused.",
+		About:  "A limit: what comes beyond it is refused.",
 		Rule:   Rule{Name: "create-qps", Resource: "orders:create", Limit: 1000},
 		Fields: []string{"name", "resource", "limit", "window", "algorithm", "buckets", "strict", "shadow"},
 	}, {

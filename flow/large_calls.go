@@ -144,7 +144,7 @@ func (c *fractionCarry) adoptWanted(from, to *Compiled) {
 }
 
 // freeIn returns after how many buckets from the open one n tokens can be taken, saved
-// ones included, if nobody else comes.
+// ones included, if no other call comes.
 func (w *Window) freeIn(r *Compiled, n int64) int64 {
 	c, span := w.carry, int64(r.span)
 	w.spendExtra(&c, r, w.counts.Taken())

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// forecast is a copy of a throttle that goes on as if nobody came, to look ahead with.
+// forecast is a copy of a throttle that goes on as if no call came, to look ahead with.
 type forecast struct {
 	leakyBucket
 	head    *Waiter // the first call that still waits
@@ -53,7 +53,7 @@ func (o *forecast) passTimes(now clock.Instant) arrivals {
 
 // each returns the time that a token takes at the limit of an instant, in nanoseconds.
 func (o *forecast) each(at clock.Instant) float64 {
-	state := o.warmUp // a copy: nobody comes at that instant
+	state := o.warmUp // a copy: no call comes at that instant
 	return min(o.compiled.cost(1, state.queueLimit(o.compiled, at)), float64(forever))
 }
 

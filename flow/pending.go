@@ -25,7 +25,7 @@ func (w *Window) endPending() { w.pending.word.Add(^uint64(0)) }
 // was pending; false when that is not known, or when n tokens remain at now.
 func (w *Window) reallyFull(r *Compiled, now clock.Instant, n int32) bool {
 	before := w.pending.word.Load()
-	if before == 0 { // nobody ever did
+	if before == 0 { // no call ever did
 		return true
 	}
 	return uint32(before) == 0 && w.Check(r, now, n) == rule.Block && w.pending.word.Load() == before

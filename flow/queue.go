@@ -183,7 +183,7 @@ func (q *Queue) Retire() {
 }
 
 // RetryAfter returns how long after now a call of n tokens that was refused
-// could join the queue, if nobody else comes and it can wait as long as the
+// could join the queue, if no other call comes and it can wait as long as the
 // rule allows but no longer than patience; [Never] when it cannot.
 func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) time.Duration {
 	q.mu.Lock()

@@ -124,7 +124,7 @@ func (w *Window) handOver(now clock.Instant) *passLog {
 	log.reach = max(log.reach, r.reach())
 	log.trim(now)
 	last := *r
-	last.version = math.MaxUint64 // nobody brings newer ones
+	last.version = math.MaxUint64 // no call brings a newer one
 	w.compiled.Store(&last)
 	w.open(&last, w.counts.OpenBucket())
 	return log

@@ -8,7 +8,7 @@ import (
 
 // schedule decides when tokens may pass, for a queue, whose mutex guards it.
 type schedule interface {
-	// next returns when n tokens that come at now may pass if nobody waits before them:
+	// next returns when n tokens that come at now may pass if no call waits before them:
 	// now or later. It returns false if they never can.
 	next(now clock.Instant, n int32) (turn clock.Instant, ok bool)
 

@@ -40,7 +40,7 @@ func (q *Queue) settle(now, taken clock.Instant, n int32) {
 }
 
 // settle puts the next call off by the time that n more tokens take, counted from the
-// last one. Tokens are not given back: whoever passed has waited for them already.
+// last one. Tokens are not given back: calls that passed have waited for them already.
 func (s *leakyBucket) settle(n int32) {
 	limit := s.warmUp.queueLimit(s.compiled, s.lastPass.at)
 	if n < 0 || limit == 0 {

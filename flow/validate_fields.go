@@ -56,7 +56,7 @@ func (r *Rule) validateWarmUp(f *rule.Faults) {
 	}
 	if r.limiterKind() == bucketLimiter {
 		if w.Step != 0 {
-			f.Add("warmUp.step", "has no effect with algorithm %q, whose ceiling follows every call: remove it", TokenBucket)
+			f.Add("warmUp.step", "has no effect with algorithm %q, whose effective limit follows every call: remove it", TokenBucket)
 		}
 		return
 	}

@@ -152,7 +152,7 @@ func (w *Window) GiveBack(r *Compiled, now clock.Instant, n int32) {
 func (w *Window) Adopt(r *Compiled, now clock.Instant) { w.update(r, now) }
 
 // RetryAfter returns how long it takes from now until n tokens that were refused can pass
-// if nobody else comes; [Never] if the rule never lets them pass. It is rounded up to
+// if no other call comes; [Never] if the rule never lets them pass. It is rounded up to
 // buckets, or to tenths of a second if buckets are longer, so that refusals of the same
 // moment are alike. For a single token it is lock-free.
 func (w *Window) RetryAfter(now clock.Instant, n int32) time.Duration {

@@ -9,7 +9,7 @@ import (
 
 // Status returns the effective limit at now, in tokens per window; how many calls of
 // one token that came now, one after the other, would pass; and how long it takes until
-// more would pass if nobody comes, 0 if never. It changes nothing.
+// more would pass if no call comes, 0 if never. It changes nothing.
 //
 // For a rule that warms up it looks ahead by one window, and at most at a hundred
 // buckets in which that may change: reset is 0 if more pass in none of them.
@@ -26,7 +26,7 @@ func (w *Window) Status(now clock.Instant) (limit float64, remaining int64, rese
 }
 
 // lookAhead returns the effective limit of a bucket, the open one or a later one, and
-// how many tokens remain in it if nobody comes before.
+// how many tokens remain in it if no call comes before.
 func (w *Window) lookAhead(r *Compiled, bucket int64) (limit float64, remaining int64) {
 	open := w.counts.OpenBucket()
 	if bucket == open {
@@ -53,7 +53,7 @@ func (w *Window) closedCarry(r *Compiled) fractionCarry {
 }
 
 // growsIn returns the first bucket after the given one in which more than so many
-// tokens remain, if nobody comes: false if there is none.
+// tokens remain, if no call comes: false if there is none.
 func (w *Window) growsIn(r *Compiled, bucket, remaining int64) (more int64, ok bool) {
 	const mostOccasions = 100
 	span, open := int64(r.span), w.counts.OpenBucket()

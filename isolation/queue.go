@@ -24,10 +24,10 @@ type waiter struct {
 // The states of a waiter.
 const (
 	queued   uint32 = iota
-	granted         // it has a place, which Turn has not returned yet
+	granted         // it has a place, which Poll has not returned yet
 	refused         // it may not wait any longer
 	released        // the rule has changed or is gone
-	left            // Turn has returned the place, or the caller has given up
+	left            // Poll has returned the place, or the caller has given up
 )
 
 // Poll tells how the wait stands.
@@ -63,7 +63,7 @@ func (w *waiter) endAtDeadline(now clock.Instant) time.Duration {
 	return 0
 }
 
-// Leave ends the wait. A place that Turn has not returned yet is given back.
+// Leave ends the wait. A place that Poll has not returned yet is given back.
 func (w *waiter) Leave(now clock.Instant) {
 	if w.state.Load() == queued {
 		w.leaveQueue(now)

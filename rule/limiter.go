@@ -52,7 +52,7 @@ type Patience struct {
 	Since clock.Instant // when the call began to wait, for this rule or for another
 	Until clock.Instant // when its context ends; the last instant there is if never
 
-	// Wake is called when Turn should be asked, perhaps more often than need be and
+	// Wake is called when Poll should be called, perhaps more often than need be and
 	// perhaps while the limiter is locked. It neither blocks nor calls the limiter.
 	Wake func()
 }
@@ -61,7 +61,7 @@ type Patience struct {
 // time.
 type Waiter interface {
 	// Poll tells how the wait stands. Pass: the call has its ticket and has left the
-	// queue. Wait: it goes on; Turn is to be asked again when the call is woken, and
+	// queue. Wait: it goes on; Poll is to be called again when the call is woken, and
 	// after the duration if that is not 0. Block: the wait has ended without a ticket.
 	// Stale: the rule has changed or is gone, and the call has left the queue.
 	Poll(now clock.Instant) (Ticket, time.Duration, Decision)

@@ -68,7 +68,7 @@ func (b *Bucket) advance(c Curve, elapsed, passed float64) {
 
 // drain returns how many tokens to drain after so many steps. A window that is longer
 // than a step may let all its tokens pass in one step and none in the next ones: they
-// are drained at the pace of the ceiling.
+// are drained at the rate of the limit.
 func (b *Bucket) drain(c Curve, elapsed, passed float64) float64 {
 	if c.window <= c.step {
 		return passed
@@ -126,7 +126,7 @@ func (b *Bucket) idleAtLength(c Curve, elapsed, load, most float64) (idle float6
 }
 
 // KeepBusy notes that a window refused a call of n tokens in the present step, which may
-// pass when the resource is warm. The steps that these tokens take at the present ceiling,
+// pass when the resource is warm. The steps that these tokens take at the present limit,
 // and at least the time by which the load is judged, are then not idle.
 func (b *Bucket) KeepBusy(c Curve, n int64) {
 	if c.limit == 0 {
@@ -160,7 +160,7 @@ func (b *Bucket) AddPassed(step, n int64) {
 
 // Limit returns the tokens per second that the bucket allows, on the curve that Sync
 // was last called with.
-func (b *Bucket) Limit(c Curve) float64 { return c.Ceiling(b.stored) }
+func (b *Bucket) Limit(c Curve) float64 { return c.Limit(b.stored) }
 
 // IsFull says whether the bucket is as a new one: the resource is cold, and no load is
 // being judged.

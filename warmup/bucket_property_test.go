@@ -29,10 +29,10 @@ func TestCurveFollowsTheFormula(t *testing.T) {
 		r := rules().Draw(t, "rule")
 		c := r.curve()
 		stored := r.maximum() * rapid.Float64Range(0, 1).Draw(t, "share")
-		assert.InEpsilon(t, r.ceiling(stored), c.Ceiling(stored), 1e-9)
-		assert.InEpsilon(t, r.limit/r.coldFactor, c.Ceiling(r.maximum()), 1e-9, "cold")
-		assert.InEpsilon(t, r.limit, c.Ceiling(0), 1e-9, "warm")
-		assert.LessOrEqual(t, c.Ceiling(stored*1.01), c.Ceiling(stored)*(1+1e-9), "colder is never higher")
+		assert.InEpsilon(t, r.ceiling(stored), c.Limit(stored), 1e-9)
+		assert.InEpsilon(t, r.limit/r.coldFactor, c.Limit(r.maximum()), 1e-9, "cold")
+		assert.InEpsilon(t, r.limit, c.Limit(0), 1e-9, "warm")
+		assert.LessOrEqual(t, c.Limit(stored*1.01), c.Limit(stored)*(1+1e-9), "colder is never higher")
 	})
 }
 
@@ -70,7 +70,7 @@ func TestBucketBehavesLikeItsModel(t *testing.T) {
 	})
 }
 
-// However extreme the rule, the ceiling is a number that makes sense.
+// However extreme the rule, the limit is a number that makes sense.
 func TestCeilingIsAlwaysANumber(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

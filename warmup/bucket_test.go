@@ -197,7 +197,7 @@ func judged(r rule) *traffic {
 	return f
 }
 
-// load loads the bucket for a time with what its ceiling allows but no more
+// load loads the bucket for a time with what its limit allows but no more
 // than a rate, and returns how many tokens passed.
 func (f *traffic) load(rate float64, d time.Duration) (passed float64) {
 	for range d / f.rule.step {

@@ -7,14 +7,14 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// Curve computes the ceiling, in tokens per second, that a number of stored tokens
+// Curve computes the limit, in tokens per second, that a number of stored tokens
 // allows. It is a value and never changes. With T the limit per second, W the period in
 // seconds and c the cold factor:
 //
 //	warning = W·T / (c − 1)
 //	max     = warning + 2·W·T / (1 + c)
 //	slope   = (c − 1) / T / (max − warning)
-//	ceiling = 1 / ((stored − warning)·slope + 1/T)   above the warning line, else T
+//	limit = 1 / ((stored − warning)·slope + 1/T)   above the warning line, else T
 type Curve struct {
 	limit   float64 // T, tokens per second
 	factor  float64 // c
@@ -34,7 +34,7 @@ type Curve struct {
 
 // NewCurve returns the curve for a limit in tokens per second (0 or more), the
 // period in which a cold resource becomes warm under full load, a cold factor
-// greater than 1, and the step at which the ceiling is computed anew.
+// greater than 1, and the step at which the limit is computed anew.
 func NewCurve(limit float64, period time.Duration, coldFactor float64, step time.Duration) Curve {
 	volume := period.Seconds() * limit
 	depth := 2 * volume / (1 + coldFactor) // from max down to warning
@@ -86,8 +86,8 @@ func (c Curve) busyAfter(tokens float64) float64 {
 // steps returns a time in steps.
 func (c Curve) steps(d time.Duration) float64 { return d.Seconds() / c.step.Seconds() }
 
-// Ceiling returns the tokens per second that so many stored tokens allow.
-func (c Curve) Ceiling(stored float64) float64 {
+// Limit returns the tokens per second that so many stored tokens allow.
+func (c Curve) Limit(stored float64) float64 {
 	if stored <= c.warning || c.limit == 0 {
 		return c.limit
 	}

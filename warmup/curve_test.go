@@ -24,7 +24,7 @@ func TestCurveCeiling(t *testing.T) {
 		7500:   500,
 		10_000: 1000 / 3.0,
 	} {
-		assert.InEpsilon(t, want, c.Ceiling(stored), 1e-9, "%v stored", stored)
+		assert.InEpsilon(t, want, c.Limit(stored), 1e-9, "%v stored", stored)
 	}
 }
 
@@ -36,7 +36,7 @@ func TestCurveOfNothingAllowsNothing(t *testing.T) {
 		bucket.Sync(c, step)
 		assert.Zero(t, bucket.Limit(c))
 	}
-	assert.Zero(t, c.Ceiling(0))
+	assert.Zero(t, c.Limit(0))
 }
 
 func TestCurveSteps(t *testing.T) {

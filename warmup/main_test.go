@@ -145,7 +145,7 @@ func (f *traffic) idle(d time.Duration) {
 	f.sync()
 }
 
-// warmth returns how far between cold and warm the ceiling is, from 0 to 1.
+// warmth returns how far between cold and warm the limit is, from 0 to 1.
 func (f *traffic) warmth() float64 {
 	cold := f.rule.limit / f.rule.coldFactor
 	return (f.bucket.Limit(f.curve) - cold) / (f.rule.limit - cold)

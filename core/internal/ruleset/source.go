@@ -37,7 +37,7 @@ type Delivery struct {
 	Revision  int64    // of the source as a whole
 
 	// ConfirmedAt is the last revision of the source at which somebody confirmed that
-	// rules may go; 0 if nobody has.
+	// rules may go; 0 for none.
 	ConfirmedAt int64
 }
 
@@ -63,7 +63,7 @@ type document struct {
 	reported bool  // what is wrong with held was reported
 	rejected bool  // it was not in force as a whole when last looked at
 
-	conflict   error // see Book.conflict; nil until somebody asks
+	conflict   error // see Book.conflict; nil until it is asked for
 	conflictAt uint64
 }
 
