@@ -69,6 +69,14 @@ func newActiveRule(r rule.Rule) *activeRule {
 	return a
 }
 
+// forcedState returns the state that an operator has forced; "" for none.
+func (a *activeRule) forcedState() string {
+	if forced := a.forced.Load(); forced != nil {
+		return *forced
+	}
+	return ""
+}
+
 func (a *activeRule) hasPattern() bool { return a.pattern != nil }
 
 func (a *activeRule) isRemoved() bool { return a.removed }
@@ -108,10 +116,7 @@ func (l limiterEnv) adopt(
 }
 
 func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
-	env := rule.Env{Version: l.generation, Now: l.now, Changed: func(clock.Instant, string, string) {}}
-	if forced := a.forced.Load(); forced != nil {
-		env.Forced = *forced
-	}
+	env := rule.Env{Version: l.generation, Now: l.now, Changed: func(clock.Instant, string, string) {}, Forced: a.forcedState()}
 	if counts != nil {
 		env.Changed = func(at clock.Instant, from, to string) {
 			counts.add(from, to)

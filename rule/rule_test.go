@@ -52,6 +52,13 @@ func TestDefineRefusesIncompleteKinds(t *testing.T) {
 		"no common": func(s *rule.Spec[pool]) { s.Common = nil },
 		"no fields": func(s *rule.Spec[pool]) { s.Fields = nil },
 		"no New":    func(s *rule.Spec[pool]) { s.New = nil },
+		"no origin": func(s *rule.Spec[pool]) {
+			s.Common = func(p *pool) rule.Common {
+				c := common(p)
+				c.Origin = nil
+				return c
+			}
+		},
 	} {
 		s := spec()
 		spoil(&s)

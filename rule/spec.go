@@ -86,6 +86,11 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 	case spec.Common == nil || spec.New == nil || len(spec.Fields) == 0:
 		panic(fmt.Sprintf("rule: Define of kind %q: Common, Fields and New are required", spec.Kind))
 	}
+	var none R
+	if c := spec.Common(&none); c.Name == nil || c.Resource == nil || c.Match == nil || c.Shared == nil ||
+		c.Origin == nil || c.Shadow == nil {
+		panic(fmt.Sprintf("rule: Define of kind %q: Common lacks a pointer: only Related may be nil", spec.Kind))
+	}
 	t := &Type[R]{spec: spec}
 	for _, f := range spec.Fields {
 		t.fields = append(t.fields, FieldInfo{f.Path, f.About, f.Default, f.Missing, f.Needs})
