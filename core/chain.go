@@ -160,8 +160,8 @@ func (s *step) callOf(call rule.Call, opts []Option) rule.Call {
 	return call
 }
 
-// understood returns what a decision of the limiter means: calls cannot wait for one
-// that is no queue.
+// understood returns what a decision of the limiter means for the call: a limiter that is
+// no queue cannot have it wait.
 func (s *step) understood(decision rule.Decision) rule.Decision {
 	if decision == rule.Wait && s.queue == nil || decision > rule.Stale {
 		return rule.Block
@@ -200,8 +200,8 @@ func (c *chain) refuseByRate(which int, wait time.Duration, call *rule.Call, opt
 	return c.refusals[which].refuse(c.longest(-1, wait, call, opts, held))
 }
 
-// refuseByStep refuses a call for the step of an index, which has returned its ticket.
-// FlowWait is the wait that flow rules demand.
+// refuseByStep refuses a call for the step of an index. rateWait is the wait that flow
+// rules demand.
 func (c *chain) refuseByStep(which int, rateWait time.Duration, call *rule.Call, opts []Option, held *heldTickets) *BlockError {
 	s := &c.steps[which]
 	if s.denies {

@@ -8,9 +8,9 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// enter decides on one call: the whole way down. The name is that of the
-// resource, or one of those that share the resource for overflow. If r is nil, it is
-// looked up: here rather than in Entry, which so is short enough to be inlined, 2 ns.
+// enter decides on one call. A name beyond the bound has a resource that it shares with
+// others, so the name is passed beside the resource. If r is nil, it is looked up here
+// rather than in Entry, which stays short enough to be inlined: 2 ns.
 func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Option) (Guard, error) {
 	tokens, err := tokensOf(opts)
 	if err != nil {
@@ -47,10 +47,9 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 	}
 }
 
-// enterQueue decides on a call that can wait for a flow rule. Like most that rules of
-// other kinds apply to, most of those are spared an admission, which keeps account of
-// what a call has taken while it waits: all rules let them pass at once, or one refuses
-// without having asked them to wait.
+// enterQueue decides on a call that can wait for a flow rule. Most such calls need no
+// admission, which is for calls that wait: all rules let them pass at once, or one
+// refuses them at once.
 func (r *resource) enterQueue(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
@@ -91,7 +90,8 @@ func (r *resource) enterQueues(
 	return r.admit(ctx, name, now, tokens, opts)
 }
 
-// enterSteps decides on a call that rules of other kinds than flow apply to.
+// enterSteps decides on a call that rules of other kinds than flow apply to: those are
+// asked first. Most such calls need no admission either.
 func (r *resource) enterSteps(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
@@ -112,7 +112,7 @@ func (r *resource) enterSteps(
 		which, decision = c.acquire(&call, opts, tickets)
 	}
 	switch {
-	case decision == rule.Block && c.rates.Len() == 0: // what stopAtStep does, but for a detour
+	case decision == rule.Block && c.rates.Len() == 0: // as stopAtStep does, but quicker
 		return Guard{}, r.block(now, c.refuseByStep(which, 0, &call, opts, nil))
 	case decision != rule.Pass:
 		return r.stopAtStep(ctx, name, &call, opts, c, which, decision)
@@ -125,7 +125,7 @@ func (r *resource) enterSteps(
 	return r.admit(ctx, name, now, tokens, opts)
 }
 
-// stopAtStep ends the way of a call that a step did not let pass.
+// stopAtStep refuses a call that a step did not let pass, or has it wait.
 func (r *resource) stopAtStep(
 	ctx context.Context, name string, call *rule.Call, opts []Option, c *chain, which int, decision rule.Decision,
 ) (Guard, error) {
@@ -201,8 +201,8 @@ func (c *chain) guardOf(r *resource, call *rule.Call, opts []Option, tickets []r
 	return
 }
 
-// recordedGuard returns the guard with a record of the tickets, and has shadow rules say
-// what they would have done: each as if it were the only one.
+// recordedGuard returns the guard with a record of the tickets. It asks the shadow rules,
+// each as if it were the only one, and notes the first that would have refused the call.
 func (c *chain) recordedGuard(r *resource, call *rule.Call, opts []Option, tickets []rule.Ticket) (g Guard) {
 	record := r.engine.newRecord(c)
 	for i := range c.steps {
@@ -227,9 +227,9 @@ func (c *chain) recordedGuard(r *resource, call *rule.Call, opts []Option, ticke
 	return
 }
 
-// pass counts a call that is let through at now. It returns false when the
-// resource has just been forgotten, as nobody called it, or a name that had found no
-// room has found one: then nothing is counted.
+// pass counts a call that passes at now. It returns false, and counts nothing, when the
+// resource has just been evicted, or when a name beyond the bound has just got a resource
+// of its own.
 func (r *resource) pass(now clock.Instant) bool {
 	r.node.Pass(now)
 	if r.evicted.Load() && !r.stillOverflows() {
@@ -239,7 +239,7 @@ func (r *resource) pass(now clock.Instant) bool {
 	return true
 }
 
-// block accounts for a refused call.
+// block counts and reports a refused call.
 func (r *resource) block(now clock.Instant, err *BlockError) error {
 	r.node.Block(now)
 	r.reportRefusal(now, err)

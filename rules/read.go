@@ -77,7 +77,7 @@ type reader struct {
 	problems Problems         // without the rule's name as yet
 }
 
-// read returns the name of the rule, "" when it cannot be told.
+// read returns the name of the rule, "" when it cannot be read.
 func (r *reader) read(item node) (name string) {
 	r.places = make(map[string]place)
 	r.given = make(map[string]node)

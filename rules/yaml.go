@@ -48,7 +48,7 @@ func (r yamlReader) place(line, column int) place {
 	return place{max(1, line), max(1, column)}
 }
 
-// node returns a tree. Plain scalars are told apart here, not by the parser,
+// node returns a tree. The types of plain scalars are found here, not by the parser,
 // which holds on to some of YAML 1.1.
 func (r yamlReader) node(y *yaml.Node) node {
 	n := node{place: r.place(y.Line, y.Column), text: y.Value, fault: unsupported(y)}
