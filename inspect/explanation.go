@@ -97,9 +97,7 @@ func stateOf(of *core.RuleSnapshot) *State {
 	if q := of.Quota; q != nil {
 		s.Quota = &Quota{q.Effective, q.Window.Seconds(), q.Remaining, max(0, q.Reset).Seconds()}
 	}
-	for i, gauge := range of.Rule.Type().Gauges() {
-		s.Gauges = append(s.Gauges, Gauge{gauge.Name, of.Gauges[i]})
-	}
+	s.Gauges = gaugesOf(of)
 	return s
 }
 

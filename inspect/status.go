@@ -20,6 +20,10 @@ type Status struct {
 	// UnmatchedRules names the first hundred.
 	Unmatched      int      `json:"unmatched,omitempty"`
 	UnmatchedRules []string `json:"unmatchedRules,omitempty"`
+
+	// Limiters are the states of circuit breakers, of limits on concurrency and the
+	// like, at most [MaxLimiters]: breakers that are not closed come first.
+	Limiters []Limiter `json:"limiters,omitempty"`
 }
 
 // Source tells how a source is.
@@ -71,6 +75,7 @@ func StatusOf(engine *core.Engine) Status {
 	for i, s := range of.Sources {
 		status.Sources[i] = sourceOf(s, now)
 	}
+	status.Limiters = limitersOf(engine)
 	return status
 }
 
