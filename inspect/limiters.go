@@ -60,7 +60,7 @@ func limitersOf(engine *core.Engine) []Limiter {
 			return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Rule, b.Rule))
 		})
 	}
-	limiters := append(changed, usual...)
+	limiters := slices.Concat(changed, usual)
 	return limiters[:min(len(limiters), MaxLimiters)]
 }
 
