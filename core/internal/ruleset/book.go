@@ -90,17 +90,6 @@ func (b *Book) Kinds() []rule.Definition { return b.config.Table.Definitions() }
 // Len returns how many rules are in force.
 func (b *Book) Len() int { return len(b.active) }
 
-// Rules yields the rules in force, in no order.
-func (b *Book) Rules() iter.Seq[rule.Rule] {
-	return func(yield func(rule.Rule) bool) {
-		for _, c := range b.active {
-			if !yield(c.rule) {
-				return
-			}
-		}
-	}
-}
-
 // Where returns the source and the place in a document that a rule in force comes
 // from; an empty source for a rule from code.
 func (b *Book) Where(key rule.Key) (source string, at rules.Position) {
