@@ -39,6 +39,11 @@ type Config struct {
 	// further down, [ErrBlocked]. Adapters judge their calls by an option of their own.
 	IsFailure func(error) bool
 
+	// Seed makes repeatable what limiters choose at random, such as where they keep the
+	// state of a value: simulations set it. Whoever knows it can choose values that
+	// collide. Defaults to 0: every limiter chooses at random.
+	Seed uint64
+
 	// MaxRemoval is the largest share of a source's rules, from 0 to 1, that may be
 	// taken out within RemovalWindow: 0.5 lets half of them go, at once or one after the
 	// other. A change that takes out more, such as a prefix or a directory that was

@@ -144,6 +144,10 @@ type Env struct {
 	// an operator has forced it; "" for none. See [Controllable].
 	Forced string
 
+	// Seed is what all follows from that the limiter chooses at random, so that
+	// simulations can be repeated; 0 if it is to choose itself.
+	Seed uint64
+
 	// Changed reports a change of state, for kinds that have [Spec.States]. It is
 	// called without a lock of the limiter, once for each change. It is never nil.
 	Changed func(at clock.Instant, from, to string)
