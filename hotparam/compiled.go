@@ -24,6 +24,7 @@ type compiled struct {
 	patterns []int     // the classes of values.patterns
 
 	rates *table.Rates       // of the classes; nil unless the algorithm is TokenBucket or Throttle
+	now   []*table.Rate      // of the classes, for calls that do not wait
 	terms *table.WindowTerms // nil unless it is SlidingWindow
 
 	// keeps is how long after a call the state of its value is as new, at the latest.
@@ -48,6 +49,9 @@ func compile(r Rule, version uint64) *compiled {
 	switch r.Algorithm {
 	case TokenBucket, Throttle:
 		c.rates, _ = compileRates(&r, version, c.limits)
+		for class := range c.limits {
+			c.now = append(c.now, c.rates.Class(class).Immediate())
+		}
 	case SlidingWindow:
 		c.terms = table.CompileWindow(version, r.Window)
 	}

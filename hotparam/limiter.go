@@ -122,18 +122,18 @@ func (l *limiter) subjectOf(value *rule.Attribute) (s subject, decision rule.Dec
 }
 
 // tablesOf returns the table that has the state of a value.
-func (l *limiter) tablesOf(s *subject) *tables {
+func (l *limiter) tablesOf(s *subject, now clock.Instant) *tables {
 	if s.isOwn {
-		return l.ownTables()
+		return l.ownTables(now)
 	}
-	return l.mainTables()
+	return l.mainTables(now)
 }
 
-func (l *limiter) mainTables() *tables {
+func (l *limiter) mainTables(now clock.Instant) *tables {
 	if t := l.main.Load(); t != nil {
 		return t
 	}
-	t := l.state.main.tablesFor(l.compiled, l.rule.MaxValues)
+	t := l.state.main.tablesFor(l.compiled, l.rule.MaxValues, now)
 	l.main.Store(t)
 	return t
 }
@@ -142,11 +142,11 @@ func (l *limiter) mainTables() *tables {
 // so each of them finds one.
 const ownSpace = 4
 
-func (l *limiter) ownTables() *tables {
+func (l *limiter) ownTables(now clock.Instant) *tables {
 	if t := l.own.Load(); t != nil {
 		return t
 	}
-	t := l.state.own.tablesFor(l.compiled, ownSpace*(len(l.exact)+1))
+	t := l.state.own.tablesFor(l.compiled, ownSpace*(len(l.exact)+1), now)
 	l.own.Store(t)
 	return t
 }
@@ -173,11 +173,11 @@ func (l *limiter) take(s *subject, c *rule.Call) (ticket rule.Ticket, outcome ta
 	if l.penalties != nil && l.penalties.left(s.key, c.Now) > 0 {
 		return 0, table.Refused
 	}
-	t := l.tablesOf(s)
+	t := l.tablesOf(s, c.Now)
 	var place table.Place
 	switch {
 	case t.buckets != nil:
-		place, outcome = t.buckets.Take(s.key, l.rates.Class(s.class), c.Now, c.Tokens)
+		place, outcome = t.buckets.Take(s.key, l.now[s.class], c.Now, c.Tokens)
 	case t.windows != nil:
 		place, outcome = t.windows.Take(s.key, l.terms, int64(l.limits[s.class]), c.Now, c.Tokens)
 	default:
@@ -224,16 +224,16 @@ func (t *tables) ticket(p table.Place, isOwn bool) rule.Ticket {
 
 // placeOf returns where a ticket says that a call was counted. A call that has waited
 // while the size of the table was changed has no place any more.
-func (l *limiter) placeOf(ticket rule.Ticket) (*tables, table.Place) {
-	t := l.mainTables
+func (l *limiter) placeOf(now clock.Instant, ticket rule.Ticket) (t *tables, place table.Place) {
 	if ticket&ownTicket != 0 {
-		t = l.ownTables
+		t = l.ownTables(now)
+	} else {
+		t = l.mainTables(now)
 	}
-	tables, place := t(), table.Place(ticket&placeMask)
-	if uint64(ticket)>>numberShift&numberMask != tables.number&numberMask {
-		place = 0
+	if uint64(ticket)>>numberShift&numberMask != t.number&numberMask {
+		return t, 0
 	}
-	return tables, place
+	return t, table.Place(ticket & placeMask)
 }
 
 // GiveBack undoes an Acquire: another rule refused the call.
@@ -241,7 +241,7 @@ func (l *limiter) GiveBack(now clock.Instant, ticket rule.Ticket, tokens int32) 
 	if ticket == 0 {
 		return // the rule does not limit the call
 	}
-	switch t, place := l.placeOf(ticket); {
+	switch t, place := l.placeOf(now, ticket); {
 	case t.buckets != nil:
 		t.buckets.GiveBack(place, now, tokens)
 	case t.windows != nil:
@@ -259,7 +259,7 @@ func (l *limiter) settle(now clock.Instant, ticket rule.Ticket, tokens int32) {
 	if tokens > 0 {
 		l.state.keep(now, addDuration(l.keeps, durationOf(float64(tokens)*l.slowest)))
 	}
-	if t, place := l.placeOf(ticket); t.buckets != nil {
+	if t, place := l.placeOf(now, ticket); t.buckets != nil {
 		t.buckets.Settle(place, now, tokens)
 	} else {
 		t.windows.Settle(place, now, tokens)
@@ -277,37 +277,40 @@ func (l *concurrencyLimiter) Done(ticket rule.Ticket, e rule.Exit) { l.GiveBack(
 // RetryAfter returns how long it takes until such a call passes: the rest of a penalty, or
 // until the limit lets it pass, whichever is longer. When calls end, and a place becomes
 // free, is unknown.
-func (l *limiter) RetryAfter(c rule.Call) time.Duration {
+func (l *limiter) RetryAfter(c rule.Call) time.Duration { return max(l.retryAfter(&c)) }
+
+// retryAfter returns how long it takes until the limit lets such a call pass without
+// waiting, and the rest of a penalty.
+func (l *limiter) retryAfter(c *rule.Call) (wait, penalty time.Duration) {
 	s, decision := l.subjectOf(&c.Attribute)
 	switch decision {
 	case rule.Pass:
-		return 0
+		return 0, 0
 	case rule.Block:
-		return rule.Never
+		return rule.Never, 0
 	}
-	var wait time.Duration
-	switch t, limit := l.tablesOf(&s), l.limits[s.class]; {
+	switch t, limit := l.tablesOf(&s, c.Now), l.limits[s.class]; {
 	case limit == 0:
-		return rule.Never
+		wait = rule.Never
 	case t.buckets != nil:
-		wait = t.buckets.RetryAfter(s.key, l.rates.Class(s.class), c.Now, c.Tokens)
+		wait = t.buckets.RetryAfter(s.key, l.now[s.class], c.Now, c.Tokens)
 	case t.windows != nil:
 		wait = t.windows.RetryAfter(s.key, l.terms, int64(limit), c.Now, c.Tokens)
 	}
 	if l.penalties != nil {
-		wait = max(wait, l.penalties.left(s.key, c.Now))
+		penalty = l.penalties.left(s.key, c.Now)
 	}
-	return wait
+	return wait, penalty
 }
 
 // Activate puts this version in force, unless a newer one is.
 func (l *limiter) Activate(now clock.Instant) {
 	s := l.state
 	if s.main.present() != nil {
-		l.mainTables().activate(l.compiled, now)
+		l.mainTables(now).activate(l.compiled, now)
 	}
 	if s.own.present() != nil {
-		l.ownTables().activate(l.compiled, now)
+		l.ownTables(now).activate(l.compiled, now)
 	}
 	if l.penalties != nil {
 		l.penalties.configure(l.rule.Penalty, l.version)

@@ -102,14 +102,14 @@ type tables struct {
 }
 
 // tablesFor returns the table for a version of the rule, with space for so many values.
-func (s *slots) tablesFor(c *compiled, size int) *tables {
+func (s *slots) tablesFor(c *compiled, size int, now clock.Instant) *tables {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.tables == nil:
 		s.tables = newTables(c, size)
 	case c.version > s.version:
-		s.tables = s.tables.adopt(c, size)
+		s.tables = s.tables.adopt(c, size, now)
 	default:
 		return s.tables // calls of an earlier version are stale there
 	}
@@ -135,11 +135,11 @@ func newTables(c *compiled, size int) *tables {
 }
 
 // adopt returns the table for a newer version of the rule.
-func (t *tables) adopt(c *compiled, size int) *tables {
+func (t *tables) adopt(c *compiled, size int, now clock.Instant) *tables {
 	next := *t
 	switch {
 	case t.buckets != nil:
-		next.buckets = t.buckets.Adopt(size, c.rates)
+		next.buckets = t.buckets.Adopt(size, now)
 	case t.windows != nil:
 		next.windows = t.windows.Adopt(size, c.terms)
 	default:

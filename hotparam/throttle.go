@@ -29,13 +29,13 @@ func (l *throttle) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	return 0, rule.Block
 }
 
-// delay returns how long it takes until a call passes if it waits for its turn.
+// delay returns how long it takes until a call passes if it waits for its turn; Never if
+// that cannot be, or the value is refused outright.
 func (l *throttle) delay(s *subject, c *rule.Call) time.Duration {
-	wait := l.tablesOf(s).buckets.Delay(s.key, l.rates.Class(s.class), c.Now, c.Tokens)
 	if l.penalties != nil && l.penalties.left(s.key, c.Now) > 0 {
 		return rule.Never
 	}
-	return wait
+	return l.tablesOf(s, c.Now).buckets.RetryAfter(s.key, l.now[s.class], c.Now, c.Tokens)
 }
 
 // Join reserves the turn of a call.
@@ -49,7 +49,7 @@ func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.
 		l.refuse(&s, &c)
 		return nil, 0, rule.Block
 	}
-	t := l.tablesOf(&s)
+	t := l.tablesOf(&s, c.Now)
 	place, at, outcome := t.buckets.Reserve(s.key, l.rates.Class(s.class), c.Now, c.Tokens)
 	switch {
 	case outcome == table.Stale:
@@ -58,7 +58,7 @@ func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.
 		l.refuse(&s, &c)
 		return nil, 0, rule.Block
 	case at > max(latest, c.Now): // another call was quicker
-		t.buckets.GiveBack(place, c.Now, c.Tokens)
+		t.buckets.Cancel(place, c.Now, at, c.Tokens)
 		l.refuse(&s, &c)
 		return nil, 0, rule.Block
 	}
@@ -72,24 +72,28 @@ func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.
 	return w, 0, rule.Wait
 }
 
-// RetryAfter returns how long it takes until such a call passes, or may wait for its turn
-// if it would have to wait too long now.
+// RetryAfter returns how long it takes until such a call passes; if it would have to wait
+// for too long now, until it may wait.
 func (l *throttle) RetryAfter(c rule.Call) time.Duration {
-	s, decision := l.subjectOf(&c.Attribute)
-	switch decision {
-	case rule.Pass:
-		return 0
-	case rule.Block:
-		return rule.Never
-	}
-	wait := l.tablesOf(&s).buckets.Delay(s.key, l.rates.Class(s.class), c.Now, c.Tokens)
+	wait, penalty := l.retryAfter(&c)
 	if wait > l.rule.MaxWait && wait != rule.Never {
 		wait -= l.rule.MaxWait
 	}
-	if l.penalties != nil {
-		wait = max(wait, l.penalties.left(s.key, c.Now))
+	return max(wait, penalty)
+}
+
+// GiveBack gives back the turn of a call that another rule refused, if the call passed at
+// that instant and no later turn was reserved.
+func (l *throttle) GiveBack(now clock.Instant, ticket rule.Ticket, tokens int32) {
+	l.cancel(now, now, ticket, tokens)
+}
+
+// cancel gives back the turn of a call that was to pass at an instant.
+func (l *throttle) cancel(now, at clock.Instant, ticket rule.Ticket, tokens int32) {
+	if ticket != 0 {
+		t, place := l.placeOf(now, ticket)
+		t.buckets.Cancel(place, now, at, tokens)
 	}
-	return wait
 }
 
 // Settle puts the next call of the value off by the time that more tokens take. It gives
@@ -120,7 +124,7 @@ type waiter struct {
 func (w *waiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
 	switch waiters := &w.limiter.state.waiters; {
 	case waiters.isReleased(w):
-		w.limiter.GiveBack(now, w.ticket, w.tokens)
+		w.limiter.cancel(now, w.at, w.ticket, w.tokens)
 		return 0, 0, rule.Stale
 	case now < w.at:
 		return 0, w.at.Sub(now), rule.Wait
@@ -134,7 +138,7 @@ func (w *waiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decis
 // last one that was reserved.
 func (w *waiter) Leave(now clock.Instant) {
 	w.limiter.state.waiters.remove(w)
-	w.limiter.GiveBack(now, w.ticket, w.tokens)
+	w.limiter.cancel(now, w.at, w.ticket, w.tokens)
 }
 
 // waiters are the calls that wait for their turns.

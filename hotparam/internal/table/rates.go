@@ -344,7 +344,7 @@ func (r *Rate) costOf(tokens int64) int64 {
 // from converts what a value of another rate has used, so that as many tokens are used, or
 // the last pass was at the same instant.
 func (r *Rate) from(other *Rate, ahead int64) int64 {
-	if ahead <= 0 || r == other {
+	if ahead <= 0 || r.rates == other.rates && r.class == other.class {
 		return ahead
 	}
 	if r.floor > 0 {
