@@ -88,7 +88,6 @@ func waitOrderOf(limiter versionedLimiter) waitOrder {
 // What the way of a call through flow rules is made of.
 type (
 	rateMember       = flow.Member
-	rateTicket       = flow.Reservation
 	rateReservations = flow.Reservations
 	rateAdmission    = flow.Admission
 )

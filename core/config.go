@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -32,6 +33,10 @@ type Config struct {
 	// Kinds are kinds of rules beside those that come with Penstock; see the package
 	// rule. Documents of sources may have rules of them, and so may sets from code.
 	Kinds []rule.Definition
+
+	// Lists are the lists that rules refer to by name. Engines may share them. Defaults
+	// to lists of the engine's own, see [Engine.Lists].
+	Lists *list.Registry
 
 	// IsFailure says whether an error makes a call a failed one, for [Guard.Fail],
 	// [Engine.Do] and [Call]. It must be safe for concurrent use. Defaults to any error
