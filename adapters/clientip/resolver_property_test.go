@@ -113,7 +113,6 @@ func slowTrusts(ip net.IP) bool {
 
 var (
 	slowIPv4 = regexp.MustCompile(`^([0-9.]+)(:([0-9]{1,5}|_[A-Za-z0-9._-]+))?$`)
-	slowIPv6 = regexp.MustCompile(`^([0-9A-Fa-f:.]+)(%[^%][^\0]*)?$`)
 	slowBoth = regexp.MustCompile(`^\[([^\]]*)\](:([0-9]{1,5}|_[A-Za-z0-9._-]+))?$`)
 )
 

@@ -16,7 +16,8 @@ import (
 func proxies() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:ffff::/48"),
-		netip.MustParsePrefix("::ffff:192.168.0.0/112"), {}, // the same as 192.168.0.0/16, and nothing
+		netip.MustParsePrefix("::ffff:192.168.0.0/112"),
+		{}, // the same as 192.168.0.0/16, and nothing
 	}
 }
 

@@ -89,7 +89,7 @@ func RouteResource() func(*gin.Context) string {
 }
 
 // optionCount is the highest number of options of a call.
-const optionCount = 6
+const optionCount = 5
 
 // origin returns the name of the caller.
 func (o *Options) origin(c *gin.Context) string {

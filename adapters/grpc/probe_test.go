@@ -109,3 +109,41 @@ func (p *probe) outcomes() []string {
 	}
 	return list
 }
+
+// silentProbe is a rule on everything that looks at an attribute and allocates nothing.
+type silentProbe struct {
+	key  string
+	seen bool
+	text string
+}
+
+func (p *silentProbe) newEngine(tb testing.TB) *core.Engine {
+	tb.Helper()
+	common := func(r *probeRule) rule.Common {
+		return rule.Common{
+			Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
+		}
+	}
+	kind := rule.Define(rule.Spec[probeRule]{
+		Kind: "probe", Common: common, Fields: rule.TargetFields(common),
+		Attributes: func(probeRule) []string { return []string{p.key} },
+		New:        func(probeRule, rule.Env) rule.Limiter { return p },
+	})
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Kinds: []rule.Definition{kind}})
+	tb.Cleanup(engine.Close)
+	require.NoError(tb, engine.Load(rules.Set{Custom: []rule.Rule{kind.Of(probeRule{Name: "mine", Match: "*"})}}))
+	return engine
+}
+
+func (p *silentProbe) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	p.text, p.seen = c.Attribute.Text()
+	return 0, rule.Pass
+}
+
+func (p *silentProbe) GiveBack(clock.Instant, rule.Ticket, int32) {}
+
+func (p *silentProbe) RetryAfter(rule.Call) time.Duration { return 0 }
+
+func (p *silentProbe) Status(clock.Instant) rule.Status { return rule.Status{} }
+
+func (p *silentProbe) Idle(clock.Instant) bool { return true }

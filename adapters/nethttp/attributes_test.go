@@ -171,7 +171,7 @@ func TestPeerOnUnixSocketIsLocalWhateverItsPathIs(t *testing.T) {
 	listener, err := net.Listen("unix", "server")
 	require.NoError(t, err)
 	server := httptest.NewUnstartedServer(nethttp.Middleware(p.newEngine(t, ""), options)(http.HandlerFunc(ok)))
-	server.Listener.Close()
+	require.NoError(t, server.Listener.Close())
 	server.Listener = listener
 	server.Start()
 	defer server.Close()
@@ -251,7 +251,7 @@ func FuzzParam(f *testing.F) {
 		if !registers(mux, pattern, handler) {
 			return
 		}
-		r := &http.Request{Method: "GET", URL: parsed, Host: "example.com", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+		r := &http.Request{Method: http.MethodGet, URL: parsed, Host: "example.com", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 		p := &silentProbe{key: "param:id"}
 		nethttp.Middleware(p.newEngine(t), nethttp.Options{Logger: discardLogger()})(mux).ServeHTTP(httptest.NewRecorder(), r)
 		if served {

@@ -89,7 +89,7 @@ type Options struct {
 }
 
 // optionCount is the highest number of options of a call.
-const optionCount = 6
+const optionCount = 5
 
 // origin returns the name of the caller.
 func (o *Options) origin(r *http.Request) string {

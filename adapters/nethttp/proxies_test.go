@@ -20,10 +20,9 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// raw sends a request as it stands and returns what comes back.
-func raw(t *testing.T, conn net.Conn, request string) *http.Response {
+// raw sends a request as it stands, which must be answered well.
+func raw(t *testing.T, conn net.Conn, request string) {
 	t.Helper()
-	defer conn.Close()
 	_, err := io.WriteString(conn, request)
 	require.NoError(t, err)
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -31,7 +30,8 @@ func raw(t *testing.T, conn net.Conn, request string) *http.Response {
 	_, err = io.Copy(io.Discard, response.Body)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
-	return response
+	require.NoError(t, conn.Close())
+	require.Equal(t, http.StatusOK, response.StatusCode)
 }
 
 // listenOn starts a server on a loopback address.
@@ -42,7 +42,7 @@ func listenOn(t *testing.T, address string, handler http.Handler) *httptest.Serv
 		t.Skipf("NOT TESTED: this machine has no %s: %v", address, err)
 	}
 	server := httptest.NewUnstartedServer(handler)
-	server.Listener.Close()
+	require.NoError(t, server.Listener.Close())
 	server.Listener = listener
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetHTTP1(true)
@@ -124,7 +124,7 @@ func TestClientBehindRealProxiesCannotChooseItsAddress(t *testing.T) {
 				for _, line := range test.header {
 					request += line + "\r\n"
 				}
-				assert.Equal(t, http.StatusOK, raw(t, conn, request+"\r\n").StatusCode)
+				raw(t, conn, request+"\r\n")
 				assert.Equal(t, rule.String(want), p.call().Attribute, address)
 			}
 		})
