@@ -19,12 +19,26 @@ func (a *attributes) Attribute(call any, key string) rule.Attribute {
 	if c == nil {
 		return rule.Attribute{}
 	}
-	name, isParam := strings.CutPrefix(key, "param:")
-	if !isParam {
-		return a.ofRequest.Attribute(c.Request, key)
+	if name, ok := strings.CutPrefix(key, "param:"); ok {
+		if value, ok := c.Params.Get(name); ok {
+			return attribute.Text(value)
+		}
+		return rule.Attribute{}
 	}
-	if value, ok := c.Params.Get(name); ok {
-		return attribute.Text(value)
+	found := a.ofRequest.Attribute(c.Request, key)
+	if name, ok := strings.CutPrefix(key, "cookie:"); ok {
+		return unescaped(found, c, name)
 	}
-	return rule.Attribute{}
+	return found
+}
+
+// unescaped returns the value of a cookie as [gin.Context.Cookie] does: one that is
+// escaped in different ways is one value.
+func unescaped(cookie rule.Attribute, c *gin.Context, name string) rule.Attribute {
+	if text, _ := cookie.Text(); strings.ContainsAny(text, "%+") || len(text) > attribute.MaxLength {
+		if value, err := c.Cookie(name); err == nil {
+			return attribute.Text(value)
+		}
+	}
+	return cookie
 }

@@ -35,6 +35,8 @@ func TestRulesLookAtAttributesOfRequests(t *testing.T) {
 		{"query:q", penstockgin.Options{}, nil, rule.String("1 2")},
 		{"header:x-tenant", penstockgin.Options{}, http.Header{"X-Tenant": {"a", "b"}}, rule.String("a")},
 		{"cookie:sid", penstockgin.Options{}, http.Header{"Cookie": {"sid=1"}}, rule.String("1")},
+		{"cookie:sid", penstockgin.Options{}, http.Header{"Cookie": {"sid=%31"}}, rule.String("1")},
+		{"cookie:sid", penstockgin.Options{}, http.Header{"Cookie": {"a=1"}}, rule.Attribute{}},
 		{"user", penstockgin.Options{}, nil, rule.Attribute{}},
 		{"user", penstockgin.Options{Attributes: func(c *gin.Context) []core.Option {
 			return []core.Option{core.String("user", c.Param("id"))}

@@ -92,7 +92,9 @@ func (a *Attributes) named(r *http.Request, key string) (text string, ok bool) {
 	case "query":
 		return queryValue(r.URL.RawQuery, name)
 	case "param":
-		return a.param(r, name)
+		if a.clients != nil {
+			return a.param(r, name)
+		}
 	}
 	return "", false
 }
