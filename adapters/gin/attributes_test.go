@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +14,9 @@ import (
 
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 func TestRulesLookAtAttributesOfRequests(t *testing.T) {
@@ -94,4 +97,19 @@ func TestReadingAttributesAllocatesNothing(t *testing.T) {
 		assert.Equal(t, key != "user", p.seen, key)
 		assert.Zero(t, testing.AllocsPerRun(200, func() { router.ServeHTTP(writer, request) }), key)
 	}
+}
+
+func TestEachValueOfAParameterHasALimit(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	require.NoError(t, engine.Load(rules.Set{HotParam: []hotparam.Rule{
+		{Match: "*", Param: rule.StringsOf("param:id", "ip"), Limit: 1e-6, Burst: 2},
+	}}))
+	server := serve(t, router(engine, penstockgin.Options{}, ok))
+	passed := 0
+	for i := range 20 {
+		if get(t, server, "/orders/"+strconv.Itoa(i%5)).status == http.StatusOK {
+			passed++
+		}
+	}
+	assert.Equal(t, 10, passed)
 }

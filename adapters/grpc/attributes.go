@@ -31,9 +31,9 @@ func (a *serverAttributes) Attribute(call any, key string) rule.Attribute {
 		return rule.Attribute{}
 	}
 	switch key {
-	case "ip":
+	case rule.KeyIP:
 		return rule.String(a.clients.Text(a.client(ctx)))
-	case "ipPrefix":
+	case rule.KeyIPPrefix:
 		return rule.String(a.clients.PrefixText(a.client(ctx)))
 	}
 	if name, ok := strings.CutPrefix(key, metadataPrefix); ok {

@@ -18,7 +18,9 @@ import (
 
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 func TestRulesLookAtMetadataAndMethod(t *testing.T) {
@@ -203,4 +205,31 @@ func TestAttributesAllocateAtMostTheirMetadata(t *testing.T) {
 	} {
 		assert.LessOrEqual(t, allocated(test.key, test.options), none+test.most, fmt.Sprint(test))
 	}
+}
+
+func TestEachValueOfMetadataAndEachClientHasALimit(t *testing.T) {
+	everywhere(t, func(t *testing.T, at side, s shape) {
+		if at == atClient && s.name != "unary" {
+			t.Skip("the same")
+		}
+		engine := newEngine(t)
+		require.NoError(t, engine.Load(rules.Set{HotParam: []hotparam.Rule{
+			{Name: "tenant", Match: "*", Param: rule.StringsOf("metadata:tenant"), Limit: 1e-6, Burst: 2},
+			{Name: "client", Match: "*", Param: rule.StringsOf("ip"), Limit: 1e-6, Burst: 5},
+		}}))
+		options := penstockgrpc.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+		client := guard(t, at, engine, options, service{finish: succeed})
+		passed := 0
+		for i := range 30 {
+			ctx := metadata.AppendToOutgoingContext(t.Context(), "tenant", fmt.Sprint(i%5), "x-forwarded-for", fmt.Sprintf("2001:db8::%x", i))
+			if s.call(ctx, client) == nil {
+				passed++
+			}
+		}
+		want := 5 // of one client
+		if at == atClient {
+			want = 10 // of five tenants: clients know no addresses
+		}
+		assert.Equal(t, want, passed)
+	})
 }

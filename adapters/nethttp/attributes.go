@@ -58,11 +58,11 @@ func (a *Attributes) Attribute(call any, key string) rule.Attribute {
 
 func (a *Attributes) of(r *http.Request, key string) rule.Attribute {
 	switch key {
-	case "ip":
+	case rule.KeyIP:
 		if a.clients != nil {
 			return rule.String(a.clients.Text(a.client(r)))
 		}
-	case "ipPrefix":
+	case rule.KeyIPPrefix:
 		if a.clients != nil {
 			return rule.String(a.clients.PrefixText(a.client(r)))
 		}
