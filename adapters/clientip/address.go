@@ -113,4 +113,14 @@ func isNotObfuscated(c rune) bool {
 }
 
 // trim removes the spaces and tabs around a text.
-func trim(text string) string { return strings.Trim(text, " \t") }
+func trim(text string) string {
+	for text != "" && isSpace(text[0]) {
+		text = text[1:]
+	}
+	for text != "" && isSpace(text[len(text)-1]) {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' }

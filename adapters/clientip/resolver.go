@@ -94,12 +94,12 @@ func (r *Resolver) Trusts(address Address) bool {
 // anything malformed), at the first address, after 64 addresses and after 16 KiB. The
 // result then is the last address that was reached: a trusted proxy.
 func (r *Resolver) Client(peer Address, lines []string) Address {
+	if !r.Trusts(peer) {
+		return peer
+	}
 	client := peer
 	walk := walk{lines: lines, budget: maxBytes, quotes: r.useForwarded}
 	for range maxHops {
-		if !r.Trusts(client) {
-			break
-		}
 		element, ok := walk.next()
 		if !ok {
 			break
@@ -109,6 +109,9 @@ func (r *Resolver) Client(peer Address, lines []string) Address {
 			break
 		}
 		client = hop
+		if !r.Trusts(client) {
+			break
+		}
 	}
 	return client
 }
