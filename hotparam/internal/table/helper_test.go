@@ -19,6 +19,9 @@ type reference struct {
 func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
 
 func (r *reference) rate() *big.Rat { // tokens per nanosecond
+	if r.limit.Limit == 0 { // what was used is forgotten as with a limit of 1
+		return big.NewRat(1, int64(r.limit.Window))
+	}
 	return new(big.Rat).Quo(decimal(r.limit.Limit), rat(int64(r.limit.Window)))
 }
 
