@@ -1,6 +1,7 @@
 package table
 
 import (
+	"flag"
 	"math/big"
 	"time"
 
@@ -103,3 +104,6 @@ func perSecond(limit, burst float64) Limit {
 }
 
 const start = clock.Instant(1_700_000_000_000_000_000)
+
+// distinctValues is how many values [TestEndlessNewValuesTakeNoMemory] goes through.
+var distinctValues = flag.Uint64("distinct", 0, "distinct values of the test of flat memory; default 1,000,000")
