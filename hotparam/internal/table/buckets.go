@@ -67,7 +67,8 @@ type bucketState struct {
 	before  *Rates // of the words in others
 	serial  uint64 // counts the versions; from 1
 	parity  uint64 // of the words in blocks that are up to date: parityBit or 0
-	closed  bool   // another table has taken over
+	since   clock.Instant
+	closed  bool // another table has taken over
 }
 
 const (

@@ -124,8 +124,8 @@ func (r *Rates) Exact() bool { return r.exact }
 // at least three times the time in which a bucket fills. What would go beyond it is
 // dropped.
 func (r *Rates) MaxDebt() time.Duration {
-	any := &r.classes[0]
-	return time.Duration(any.toTime.times(uint64(any.room)))
+	s := &r.classes[0].scale
+	return time.Duration(s.toTime.timesUp(s.room))
 }
 
 // CompileRates compiles the limits of a table's classes, of which there are 1 to
