@@ -1,6 +1,7 @@
 package hotparam
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"time"
 
@@ -100,13 +101,13 @@ func (l *limiter) subjectOf(value *rule.Attribute) (s subject, decision rule.Dec
 	if !value.IsSet() {
 		switch l.rule.Missing {
 		case MissingShare:
-			return subject{missingKey ^ l.state.salt, 0, true}, limited
+			return subject{(missingKey ^ l.state.salt) & keyMask, 0, true}, limited
 		case MissingBlock:
 			return s, rule.Block
 		}
 		return s, rule.Pass
 	}
-	s.key = l.state.hasher.hash(*value) ^ l.state.salt
+	s.key = (l.state.hasher.hash(value) ^ l.state.salt) & keyMask
 	if len(l.exact) > 0 {
 		if entry := l.values.exactOf(*value); entry >= 0 {
 			s.class, s.isOwn = l.exact[entry], true
@@ -187,7 +188,7 @@ func (l *limiter) take(s *subject, c *rule.Call) (ticket rule.Ticket, outcome ta
 		return 0, outcome
 	}
 	l.pass(s, c)
-	return t.ticket(place, s.isOwn), table.Taken
+	return l.ticket(t, place, s), table.Taken
 }
 
 // pass notes that a call passes.
@@ -207,19 +208,40 @@ func (l *limiter) refuse(s *subject, c *rule.Call) {
 
 // A ticket is the place of a call in a table, and says which table that is. Those of the
 // main table, as long as its size has not changed, are as small as the place.
+//
+// Once the program has settled a call, a ticket has the key and the class of the value in
+// place of that: the value may have been forgotten when the next call is settled. Such
+// tickets are too large for a guard to carry, which makes calls slower.
 const (
+	keyTicket   = 1 << 63
 	ownTicket   = 1 << 62
+	classShift  = 56
+	classMask   = 1<<5 - 1
 	numberShift = 50
 	numberMask  = 1<<8 - 1
 	placeMask   = 1<<numberShift - 1
+
+	// Keys have space for what a ticket has beside them.
+	ticketShift = 24
+	keyMask     = ^uint64(0xFF << ticketShift)
 )
 
-func (t *tables) ticket(p table.Place, isOwn bool) rule.Ticket {
-	ticket := rule.Ticket(p) | rule.Ticket(t.number&numberMask)<<numberShift
-	if isOwn {
-		ticket |= ownTicket
+func (l *limiter) ticket(t *tables, p table.Place, s *subject) rule.Ticket {
+	own := rule.Ticket(0)
+	if s.isOwn {
+		own = ownTicket
 	}
-	return ticket
+	if l.state.settles.Load() && t.concurrency == nil {
+		class := min(s.class, classMask) // of buckets, there are no more
+		key := bits.RotateLeft64(s.key, -ticketShift-8)
+		return keyTicket | own | rule.Ticket(class)<<classShift | rule.Ticket(key)
+	}
+	return rule.Ticket(p) | rule.Ticket(t.number&numberMask)<<numberShift | own
+}
+
+// keyOf returns the key and the class of the value, of a ticket that has them.
+func keyOf(ticket rule.Ticket) (key uint64, class int) {
+	return bits.RotateLeft64(uint64(ticket)<<8>>8, ticketShift+8), int(ticket >> classShift & classMask)
 }
 
 // placeOf returns where a ticket says that a call was counted. A call that has waited
@@ -230,16 +252,25 @@ func (l *limiter) placeOf(now clock.Instant, ticket rule.Ticket) (t *tables, pla
 	} else {
 		t = l.mainTables(now)
 	}
-	if uint64(ticket)>>numberShift&numberMask != t.number&numberMask {
-		return t, 0
+	switch {
+	case ticket&keyTicket != 0:
+		if key, _ := keyOf(ticket); t.buckets != nil {
+			place = t.buckets.PlaceOf(key)
+		}
+	case uint64(ticket)>>numberShift&numberMask == t.number&numberMask:
+		place = table.Place(ticket & placeMask)
 	}
-	return t, table.Place(ticket & placeMask)
+	return t, place
 }
 
 // GiveBack undoes an Acquire: another rule refused the call.
 func (l *limiter) GiveBack(now clock.Instant, ticket rule.Ticket, tokens int32) {
 	if ticket == 0 {
 		return // the rule does not limit the call
+	}
+	if ticket&keyTicket != 0 {
+		l.charge(now, now, ticket, -tokens)
+		return
 	}
 	switch t, place := l.placeOf(now, ticket); {
 	case t.buckets != nil:
@@ -251,13 +282,35 @@ func (l *limiter) GiveBack(now clock.Instant, ticket rule.Ticket, tokens int32) 
 	}
 }
 
+// charge adds tokens to what a value has used, or takes off some that were taken at an
+// instant.
+func (l *limiter) charge(now, taken clock.Instant, ticket rule.Ticket, tokens int32) {
+	states := &l.state.main
+	if ticket&ownTicket != 0 {
+		states = &l.state.own
+	}
+	key, class := keyOf(ticket)
+	if t := states.present(); t.buckets != nil { // the latest one
+		t.buckets.Charge(key, class, now, tokens)
+	} else {
+		t.windows.Charge(key, now, taken, tokens)
+	}
+}
+
 // settle adds tokens to what a call took, or gives some back if the number is negative.
-func (l *limiter) settle(now clock.Instant, ticket rule.Ticket, tokens int32) {
+func (l *limiter) settle(now, start clock.Instant, ticket rule.Ticket, tokens int32) {
 	if ticket == 0 {
 		return
 	}
+	if !l.state.settles.Load() {
+		l.state.settles.Store(true)
+	}
 	if tokens > 0 {
 		l.state.keep(now, addDuration(l.keeps, durationOf(float64(tokens)*l.slowest)))
+	}
+	if ticket&keyTicket != 0 {
+		l.charge(now, start, ticket, tokens)
+		return
 	}
 	if t, place := l.placeOf(now, ticket); t.buckets != nil {
 		t.buckets.Settle(place, now, tokens)
@@ -267,8 +320,8 @@ func (l *limiter) settle(now clock.Instant, ticket rule.Ticket, tokens int32) {
 }
 
 // Settle corrects what a call took.
-func (l *rateLimiter) Settle(now, _ clock.Instant, ticket rule.Ticket, tokens int32) {
-	l.settle(now, ticket, tokens)
+func (l *rateLimiter) Settle(now, start clock.Instant, ticket rule.Ticket, tokens int32) {
+	l.settle(now, start, ticket, tokens)
 }
 
 // Done ends a call.

@@ -52,6 +52,8 @@ type resourceState struct {
 	// busyUntil is an instant by which the states of all values are as new. It moves on
 	// by large steps, so that most calls only read it.
 	busyUntil atomic.Int64
+
+	settles atomic.Bool // the program settles calls
 }
 
 func (s *states) newResource() *resourceState {
