@@ -12,8 +12,8 @@ import (
 
 // limiter is one version of a rule on one resource. All versions share the state.
 //
-// The engine gets a rateLimiter, a throttle or a concurrencyLimiter, which have what not
-// all algorithms can do.
+// It is the limiter of a token bucket or a sliding window. The others are a throttle or a
+// concurrencyLimiter.
 type limiter struct {
 	*compiled
 	state     *resourceState
@@ -24,14 +24,13 @@ type limiter struct {
 }
 
 type (
-	rateLimiter        struct{ limiter }
 	throttle           struct{ limiter }
 	concurrencyLimiter struct{ limiter }
 )
 
 var (
-	_ rule.Settler   = (*rateLimiter)(nil)
-	_ rule.Activator = (*rateLimiter)(nil)
+	_ rule.Settler   = (*limiter)(nil)
+	_ rule.Activator = (*limiter)(nil)
 	_ rule.Settler   = (*throttle)(nil)
 	_ rule.Queue     = (*throttle)(nil)
 	_ rule.Retirer   = (*throttle)(nil)
@@ -71,7 +70,7 @@ func (c *compiled) limiter(state *resourceState) rule.Limiter {
 		l.init(c, state)
 		return l
 	}
-	l := new(rateLimiter)
+	l := new(limiter)
 	l.init(c, state)
 	return l
 }
@@ -153,19 +152,24 @@ func (l *limiter) ownTables(now clock.Instant) *tables {
 }
 
 // Acquire decides on a call and takes what it takes, in one step.
-func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) { return l.acquire(&c) }
+
+// Acquire takes a place for a call.
+func (l *concurrencyLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) { return l.acquire(&c) }
+
+func (l *limiter) acquire(c *rule.Call) (rule.Ticket, rule.Decision) {
 	s, decision := l.subjectOf(&c.Attribute)
 	if decision != limited {
 		return 0, decision
 	}
-	ticket, outcome := l.take(&s, &c)
+	ticket, outcome := l.take(&s, c)
 	switch outcome {
 	case table.Taken:
 		return ticket, rule.Pass
 	case table.Stale:
 		return 0, rule.Stale
 	}
-	l.refuse(&s, &c)
+	l.refuse(&s, c)
 	return 0, rule.Block
 }
 
@@ -320,9 +324,12 @@ func (l *limiter) settle(now, start clock.Instant, ticket rule.Ticket, tokens in
 }
 
 // Settle corrects what a call took.
-func (l *rateLimiter) Settle(now, start clock.Instant, ticket rule.Ticket, tokens int32) {
+func (l *limiter) Settle(now, start clock.Instant, ticket rule.Ticket, tokens int32) {
 	l.settle(now, start, ticket, tokens)
 }
+
+// Settle does nothing: a call takes one place, whatever its tokens.
+func (*concurrencyLimiter) Settle(_, _ clock.Instant, _ rule.Ticket, _ int32) {}
 
 // Done ends a call.
 func (l *concurrencyLimiter) Done(ticket rule.Ticket, e rule.Exit) { l.GiveBack(e.Now, ticket, 1) }
