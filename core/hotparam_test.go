@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -36,7 +35,7 @@ func enters(t *testing.T, e *core.Engine, resource string, opts ...core.Option) 
 		guard, err := e.Entry(context.Background(), resource, opts...)
 		guard.Exit()
 		if err != nil {
-			require.True(t, errors.As(err, &refused), "%v", err)
+			require.ErrorAs(t, err, &refused)
 			return passed, refused
 		}
 		passed++

@@ -37,7 +37,7 @@ var (
 	_ rule.Finisher  = (*concurrencyLimiter)(nil)
 )
 
-func newLimiter(r Rule, env rule.Env) rule.Limiter {
+func newLimiter(_ Rule, env rule.Env) rule.Limiter {
 	c := env.Compiled.(*compiled)
 	return c.limiter(c.statesFor(nil, env).newResource())
 }
@@ -106,7 +106,7 @@ func (l *limiter) subjectOf(value *rule.Attribute) (s subject, decision rule.Dec
 		}
 		return s, rule.Pass
 	}
-	s.key = (l.state.hasher.hash(value) ^ l.state.salt) & keyMask
+	s.key = l.keyOf(value)
 	if len(l.exact) > 0 {
 		if entry := l.values.exactOf(*value); entry >= 0 {
 			s.class, s.isOwn = l.exact[entry], true
@@ -121,6 +121,11 @@ func (l *limiter) subjectOf(value *rule.Attribute) (s subject, decision rule.Dec
 	return s, limited
 }
 
+// keyOf returns the key of a value.
+func (l *limiter) keyOf(value *rule.Attribute) uint64 {
+	return (l.state.hasher.hash(value) ^ l.state.salt) & keyMask
+}
+
 // tablesOf returns the table that has the state of a value.
 func (l *limiter) tablesOf(s *subject, now clock.Instant) *tables {
 	if s.isOwn {
@@ -133,9 +138,7 @@ func (l *limiter) mainTables(now clock.Instant) *tables {
 	if t := l.main.Load(); t != nil {
 		return t
 	}
-	t := l.state.main.tablesFor(l.compiled, l.rule.MaxValues, now)
-	l.main.Store(t)
-	return t
+	return l.bind(now)
 }
 
 // ownSpace is how many times more slots there are than values with a state of their own:
@@ -146,6 +149,7 @@ func (l *limiter) ownTables(now clock.Instant) *tables {
 	if t := l.own.Load(); t != nil {
 		return t
 	}
+	l.mainTables(now)
 	t := l.state.own.tablesFor(l.compiled, ownSpace*(len(l.exact)+1), now)
 	l.own.Store(t)
 	return t
@@ -186,7 +190,8 @@ func (l *limiter) take(s *subject, c *rule.Call) (ticket rule.Ticket, outcome ta
 	case t.windows != nil:
 		place, outcome = t.windows.Take(s.key, l.terms, int64(l.limits[s.class]), c.Now, c.Tokens)
 	default:
-		place, outcome = t.concurrency.Acquire(s.key, l.version, int64(l.limits[s.class]))
+		limit := int64(l.limits[s.class]) - l.elsewhere(s, c.Now)
+		place, outcome = t.concurrency.Acquire(s.key, l.version, limit)
 	}
 	if outcome != table.Taken {
 		return 0, outcome
@@ -243,8 +248,8 @@ func (l *limiter) ticket(t *tables, p table.Place, s *subject) rule.Ticket {
 	return rule.Ticket(p) | rule.Ticket(t.number&numberMask)<<numberShift | own
 }
 
-// keyOf returns the key and the class of the value, of a ticket that has them.
-func keyOf(ticket rule.Ticket) (key uint64, class int) {
+// keyIn returns the key and the class of the value, of a ticket that has them.
+func keyIn(ticket rule.Ticket) (key uint64, class int) {
 	return bits.RotateLeft64(uint64(ticket)<<8>>8, ticketShift+8), int(ticket >> classShift & classMask)
 }
 
@@ -258,7 +263,7 @@ func (l *limiter) placeOf(now clock.Instant, ticket rule.Ticket) (t *tables, pla
 	}
 	switch {
 	case ticket&keyTicket != 0:
-		if key, _ := keyOf(ticket); t.buckets != nil {
+		if key, _ := keyIn(ticket); t.buckets != nil {
 			place = t.buckets.PlaceOf(key)
 		}
 	case uint64(ticket)>>numberShift&numberMask == t.number&numberMask:
@@ -293,7 +298,7 @@ func (l *limiter) charge(now, taken clock.Instant, ticket rule.Ticket, tokens in
 	if ticket&ownTicket != 0 {
 		states = &l.state.own
 	}
-	key, class := keyOf(ticket)
+	key, class := keyIn(ticket)
 	if t := states.present(); t.buckets != nil { // the latest one
 		t.buckets.Charge(key, class, now, tokens)
 	} else {
