@@ -40,6 +40,7 @@ type Buckets struct {
 	groups  []bucketGroup
 	headers []atomic.Uint64 // one for each block
 	cells   instants
+	settled atomic.Int64 // the latest instant that Settle has brought into the sketch
 	stripes []stripe
 	blocks  []sync.Mutex // block i is guarded by the one at i modulo their number
 
@@ -57,7 +58,8 @@ type stripe struct {
 	sync.Mutex
 	forgotten   uint64
 	withoutSlot uint64
-	_           [40]byte // a cache line of its own
+	until       int64    // Buckets: when all that the sketch has counted of these values is as new
+	_           [32]byte // a cache line of its own
 }
 
 // bucketState is a version of the rule in a table. It never changes.

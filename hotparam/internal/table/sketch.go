@@ -46,9 +46,3 @@ func raise(n *atomic.Int64, to int64) {
 		}
 	}
 }
-
-// add moves the cells of a value further ahead by so many nanoseconds.
-func (s instants) add(cells uint64, now clock.Instant, by int64) {
-	at := int64(now) + s.ahead(cells, now) + by
-	s.raise(cells, clock.Instant(at))
-}
