@@ -40,7 +40,6 @@ type Buckets struct {
 	groups  []bucketGroup
 	headers []atomic.Uint64 // one for each block
 	cells   instants
-	settled atomic.Int64 // the latest instant that Settle has brought into the sketch
 	stripes []stripe
 	blocks  []sync.Mutex // block i is guarded by the one at i modulo their number
 
@@ -58,8 +57,7 @@ type stripe struct {
 	sync.Mutex
 	forgotten   uint64
 	withoutSlot uint64
-	until       int64    // Buckets: when all that the sketch has counted of these values is as new
-	_           [32]byte // a cache line of its own
+	_           [40]byte // a cache line of its own
 }
 
 // bucketState is a version of the rule in a table. It never changes.
@@ -93,7 +91,7 @@ func newBuckets(maxValues int) *Buckets {
 		geometry:  g,
 		groups:    make([]bucketGroup, g.groups),
 		headers:   make([]atomic.Uint64, (g.groups+blockGroups-1)/blockGroups),
-		cells:     make(instants, g.slots()/4),
+		cells:     instants{cells: make([]atomic.Int64, g.slots()/4)},
 		stripes:   make([]stripe, g.stripes),
 		blocks:    make([]sync.Mutex, blockLocks),
 		maxValues: maxValues,

@@ -33,7 +33,7 @@ func (b *Buckets) takeSlowly(hash uint64, k key, r *Rate, now clock.Instant, tok
 // takeWithoutSlot gives a value a slot, or judges it by the sketch if there is none.
 func (b *Buckets) takeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now clock.Instant, tokens int32) (Place, int64, Outcome) {
 	state, cells := b.state.Load(), b.geometry.cells(k)
-	ahead := b.estimate(s, hash, cells, r.rates, r, now)
+	ahead := b.estimate(hash, cells, r.rates, r, now)
 	next, pass := r.after(ahead, tokens)
 	used := next
 	if !pass {
@@ -55,9 +55,7 @@ func (b *Buckets) takeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now cl
 	if !pass {
 		return 0, 0, Refused
 	}
-	until := int64(now) + r.toTime.timesUp(next)
-	b.cells.raise(cells, clock.Instant(until))
-	s.until = max(s.until, until)
+	b.cells.raise(cells, clock.Instant(int64(now)+r.toTime.timesUp(next)))
 	return sketchPlace(cells), next, Taken
 }
 
@@ -103,10 +101,8 @@ func (r *Rates) classOf(word uint64) *Rate {
 
 // estimate returns how far ahead a value without a slot is at most, in units of a rate. The
 // sketch is of other rates, or the same.
-func (b *Buckets) estimate(s *stripe, hash, cells uint64, of *Rates, r *Rate, now clock.Instant) (ahead int64) {
-	if int64(now) < max(s.until, b.settled.Load()) {
-		ahead = min(r.room, r.toUnits.timesUp(r.rates.estimateFrom(of, b.cells.ahead(cells, now))))
-	}
+func (b *Buckets) estimate(hash, cells uint64, of *Rates, r *Rate, now clock.Instant) int64 {
+	ahead := min(r.room, r.toUnits.timesUp(r.rates.estimateFrom(of, b.cells.ahead(cells, now))))
 	previous := b.previous.Load()
 	switch {
 	case previous == nil:
@@ -193,7 +189,7 @@ func (b *Buckets) used(hash uint64, r *Rate, now clock.Instant) int64 {
 	}
 	_, ahead, word, _ := b.lookUp(state, k, r, now)
 	if word == 0 {
-		ahead = b.estimate(s, hash, b.geometry.cells(k), state.rates, r, now)
+		ahead = b.estimate(hash, b.geometry.cells(k), state.rates, r, now)
 	}
 	return ahead
 }
@@ -207,7 +203,8 @@ func (b *Buckets) GiveBack(p Place, now clock.Instant, tokens int32) {
 }
 
 // Settle adds tokens to what a call took, even beyond what the bucket holds, or gives some
-// back if the number is negative. Debt is bounded by [Rates.MaxDebt].
+// back if the number is negative, if the value still has its slot: it may have lost it once
+// it was as new. Debt is bounded by [Rates.MaxDebt].
 func (b *Buckets) Settle(p Place, now clock.Instant, tokens int32) {
 	b.correct(p, now, int64(tokens))
 }
@@ -238,9 +235,7 @@ func (b *Buckets) correctEstimate(cells uint64, now clock.Instant, tokens int64)
 		r := &rates.classes[i]
 		most = max(most, r.toTime.timesUp(min(r.room, r.costOf(tokens))))
 	}
-	until := int64(now) + b.cells.ahead(cells, now) + most
-	raise(&b.settled, until)
-	b.cells.raise(cells, clock.Instant(until))
+	b.cells.raise(cells, clock.Instant(int64(now)+b.cells.ahead(cells, now)+most))
 }
 
 // Cancel undoes a Reserve of so many tokens, for a call that was to pass at an instant. If
@@ -291,10 +286,10 @@ func (b *Buckets) update(p Place, now clock.Instant, change func(r *Rate, ahead 
 		r := state.rates.classOf(present)
 		units := r.units(at)
 		ahead := r.ahead(present, units)
-		if ahead == 0 {
+		changed := change(r, ahead, at)
+		if changed == ahead {
 			return
 		}
-		changed := change(r, ahead, at)
 		if word.CompareAndSwap(present, r.moved(present, units+uint64(changed))) {
 			if state.closed {
 				raise(&b.until, int64(at)+r.toTime.timesUp(changed))

@@ -80,7 +80,7 @@ func TestNothingAllocatesAfterMaking(t *testing.T) {
 func TestTablesTakeFewBytesPerValue(t *testing.T) {
 	for _, values := range []int{1000, 100_000, 1_000_000} {
 		b := newBuckets(values)
-		bytes := len(b.groups)*64 + len(b.headers)*8 + len(b.cells)*8 + len(b.stripes)*int(unsafe.Sizeof(stripe{})) + len(b.blocks)*8
+		bytes := len(b.groups)*64 + len(b.headers)*8 + len(b.cells.cells)*8 + len(b.stripes)*int(unsafe.Sizeof(stripe{})) + len(b.blocks)*8
 		assert.LessOrEqual(t, float64(bytes)/float64(values), 13.0, "%d values", values)
 		c := newConcurrency(values)
 		bytes = len(c.groups)*64 + len(c.cells)*8 + len(c.stripes)*int(unsafe.Sizeof(stripe{}))

@@ -363,6 +363,9 @@ func (r *Rate) from(other *Rate, ahead int64) int64 {
 
 // lastPass converts a distance to now from units of another rate.
 func (r *Rate) lastPass(other *Rate, distance int64) int64 {
+	if r.toUnits == other.toUnits {
+		return min(r.room, distance)
+	}
 	if distance < 0 {
 		return -int64(r.toUnits.times(other.toTime.times(uint64(-distance))))
 	}
