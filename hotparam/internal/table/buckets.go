@@ -91,7 +91,7 @@ func newBuckets(maxValues int) *Buckets {
 		geometry:  g,
 		groups:    make([]bucketGroup, g.groups),
 		headers:   make([]atomic.Uint64, (g.groups+blockGroups-1)/blockGroups),
-		cells:     make(instants, g.slots()/4),
+		cells:     instants{cells: make([]atomic.Int64, g.slots()/4)},
 		stripes:   make([]stripe, g.stripes),
 		blocks:    make([]sync.Mutex, blockLocks),
 		maxValues: maxValues,

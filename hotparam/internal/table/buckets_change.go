@@ -87,11 +87,12 @@ func (b *Buckets) goOver(to bucketState, now clock.Instant) {
 	b.lockAll()
 	defer b.unlockAll()
 	state := b.state.Load()
-	for i := range b.cells {
-		if ahead := b.cells[i].Load() - int64(now); ahead > 0 {
-			b.cells[i].Store(int64(now) + to.rates.estimateFrom(state.rates, ahead))
+	b.cells.convert(func(at int64) int64 {
+		if ahead := at - int64(now); ahead > 0 {
+			return int64(now) + to.rates.estimateFrom(state.rates, ahead)
 		}
-	}
+		return at
+	})
 	to.before, to.since = state.rates, now
 	to.serial, to.parity = state.serial+1, state.parity^parityBit
 	b.until.Store(int64(now.Add(to.rates.MaxDebt())))
@@ -156,11 +157,7 @@ func (b *Buckets) handOver(hash uint64, r *Rate, now clock.Instant) int64 {
 // which is mostly earlier than they could be.
 func (b *Buckets) expire(now clock.Instant) {
 	state := b.state.Load()
-	latest := int64(now)
-	for i := range b.cells {
-		latest = max(latest, b.cells[i].Load())
-	}
-	b.until.Store(latest)
+	b.until.Store(max(int64(now), b.cells.latest.Load()))
 	for group := range b.groups {
 		at := b.refresh(uint64(group), now)
 		for i := range b.groups[group] {

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/clock"
 )
 
 // What a value has used stays used over changes of limits, classes and size: a table
@@ -187,9 +189,10 @@ func TestSketchKeepsWhatWasUsedWhenTheRateChanges(t *testing.T) {
 	for v := range uint64(values) {
 		require.Equal(t, Refused, first(larger.Take(hashOf(v), rates.Class(0), start, 1)))
 	}
-	require.True(t, larger == larger.Adopt(5000, start), "not before what was taken over is as new")
-	require.True(t, larger == larger.Adopt(5000, start.Add(time.Minute)), "that is not known yet")
+	keepsSize := func(now clock.Instant) bool { return larger.Adopt(5000, now) == larger }
+	require.True(t, keepsSize(start), "not before what was taken over is as new")
+	require.True(t, keepsSize(start.Add(time.Minute)), "that is not known yet")
 	larger.Activate(rates, start)
-	require.True(t, larger == larger.Adopt(5000, start))
-	require.True(t, larger != larger.Adopt(5000, start.Add(time.Minute)))
+	require.True(t, keepsSize(start))
+	require.False(t, keepsSize(start.Add(time.Minute)))
 }

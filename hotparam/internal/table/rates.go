@@ -248,7 +248,9 @@ func newScale(unit *big.Rat, exact bool, timeBits uint) scale {
 		toTime: fixedPoint(unit, false), toUnits: fixedPoint(new(big.Rat).Inv(unit), true),
 		timeBits: timeBits, timeMask: 1<<timeBits - 1, classMask: 1<<stateBits - 1<<timeBits,
 	}
-	for s.epoch = 62; s.toUnits.timesUp(1<<s.epoch) > 1<<(timeBits-4)-2; s.epoch-- { //nolint:revive // the loop finds the epoch
+	s.epoch = 62
+	for s.toUnits.timesUp(1<<s.epoch) > 1<<(timeBits-4)-2 {
+		s.epoch--
 	}
 	s.slack = 2 * (s.toUnits.timesUp(1<<s.epoch) + 1)
 	s.room = 1<<timeBits - 2*s.slack
