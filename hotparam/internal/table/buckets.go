@@ -62,13 +62,13 @@ type stripe struct {
 
 // bucketState is a version of the rule in a table. It never changes.
 type bucketState struct {
-	accepts *Rates // calls with other rates are stale, or newer; nil if the table is not in use
-	rates   *Rates // of the words in blocks that are up to date
-	before  *Rates // of the words in others
-	serial  uint64 // counts the versions; from 1
-	parity  uint64 // of the words in blocks that are up to date: parityBit or 0
-	since   clock.Instant
-	closed  bool // another table has taken over
+	accepts *Rates        // calls with other rates are stale, or newer; nil if the table is not in use
+	rates   *Rates        // of the words in blocks that are up to date
+	before  *Rates        // of the words in others
+	serial  uint64        // counts the versions; from 1
+	parity  uint64        // of the words in blocks that are up to date: parityBit or 0
+	since   clock.Instant // when the table went over to these rates
+	closed  bool          // another table has taken over
 }
 
 const (

@@ -114,66 +114,44 @@ func (b *Buckets) estimate(hash, cells uint64, of *Rates, r *Rate, now clock.Ins
 	return max(ahead, previous.handOver(hash, r, now))
 }
 
-// enoughFree is how many slots of a value's first group must be free for the second one not
-// to be looked at. Most calls then find their value in the first group, and yet only one in
-// a hundred values finds no slot when nine of ten are taken.
-const enoughFree = 4
-
-// insert gives a value a slot that is free or that nobody needs: one whose instant came
-// longest ago, in the first group or the one with more of them. It returns false if there
-// is none. The caller holds the stripe of the value.
+// insert gives a value a slot that is free, or else the one of the value that has been as new
+// for longest. It returns false if there is none. The caller holds the stripe of the value.
 func (b *Buckets) insert(state *bucketState, k key, r *Rate, now clock.Instant, ahead int64) (slot uint64, forgot, ok bool) {
 	for {
 		now = b.refreshBoth(k, now)
 		units := r.units(now)
-		first, many := b.victim(r, k.first, units)
-		second, more := b.victim(r, k.second, units)
-		if many == 0 && more == 0 {
+		if slot, ok = choose(b.candidate(r, k.first, units), b.candidate(r, k.second, units)); !ok {
 			return 0, false, false
 		}
-		if many < enoughFree && more > many {
-			first = second
-		}
-		if first, forgot, ok = b.insertAt(state, first, k, r, now, ahead); ok {
-			return first, forgot, true
+		if forgot, ok = b.insertAt(state, slot, k, r, now, ahead); ok {
+			return slot, forgot, true
 		}
 	}
 }
 
-func (b *Buckets) insertAt(state *bucketState, slot uint64, k key, r *Rate, now clock.Instant, ahead int64) (_ uint64, forgot, ok bool) {
+func (b *Buckets) insertAt(state *bucketState, slot uint64, k key, r *Rate, now clock.Instant, ahead int64) (forgot, ok bool) {
 	block := slot / (groupSize * blockGroups)
 	lock := &b.blocks[block%blockLocks]
 	lock.Lock()
 	defer lock.Unlock()
 	units, word := r.units(now), b.word(slot).Load()
 	if b.headers[block].Load() != state.header(r, now) || word != 0 && r.behind(word, units) > 0 {
-		return 0, false, false
+		return false, false
 	}
 	added := state.parity | k.tag<<stateBits | r.class | (units+uint64(ahead))&r.timeMask
 	if !b.word(slot).CompareAndSwap(word, added) {
-		return 0, false, false
+		return false, false
 	}
-	return slot, word != 0, true
+	return word != 0, true
 }
 
-// victim returns the slot of a group to give to another value, and how many there are.
-func (b *Buckets) victim(r *Rate, group, units uint64) (slot uint64, many int) {
-	longest := int64(1)
+func (b *Buckets) candidate(r *Rate, group, units uint64) candidate {
+	c := candidate{idle: -1}
 	for i := range b.groups[group] {
 		word := b.groups[group][i].Load()
-		behind := -2 * r.slack // a free slot comes first
-		if word != 0 {
-			behind = r.behind(word, units)
-		}
-		if behind > 0 {
-			continue
-		}
-		many++
-		if behind < longest {
-			slot, longest = group*groupSize+uint64(i), behind
-		}
+		c.consider(group*groupSize+uint64(i), word == 0, -r.behind(word, units))
 	}
-	return slot, many
+	return c
 }
 
 // used returns how far ahead a value is, in units of the rate, which may be older or newer
