@@ -75,6 +75,9 @@ func (r *resource) enterSteps(ctx context.Context, q *request, opts []Option, c 
 		which, decision = c.acquire(q, opts, tickets)
 	}
 	if decision == rule.Block && c.rates.Len() == 0 { // as stopAtStep does, but quicker
+		if len(c.steps) == 1 {
+			return Guard{}, r.block(q.Now, c.refuseAtOnce(tickets[0], q, opts))
+		}
 		return Guard{}, r.block(q.Now, c.refuseByStep(which, 0, q, opts, nil))
 	}
 	if decision != rule.Pass {

@@ -30,6 +30,7 @@ type (
 
 var (
 	_ rule.Settler   = (*limiter)(nil)
+	_ rule.Refuser   = (*limiter)(nil)
 	_ rule.Activator = (*limiter)(nil)
 	_ rule.Settler   = (*throttle)(nil)
 	_ rule.Queue     = (*throttle)(nil)
@@ -164,40 +165,57 @@ func (l *concurrencyLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 func (l *limiter) acquire(c *rule.Call) (rule.Ticket, rule.Decision) {
 	s, decision := l.subjectOf(&c.Attribute)
 	if decision != limited {
-		return 0, decision
+		return undecided(decision)
 	}
-	ticket, outcome := l.take(&s, c)
+	ticket, wait, outcome := l.take(&s, c)
 	switch outcome {
 	case table.Taken:
 		return ticket, rule.Pass
 	case table.Stale:
 		return 0, rule.Stale
 	}
-	l.refuse(&s, c)
-	return 0, rule.Block
+	return l.refuse(&s, c, wait)
 }
 
-// take takes what a call takes, if it may pass now.
-func (l *limiter) take(s *subject, c *rule.Call) (ticket rule.Ticket, outcome table.Outcome) {
-	if l.penalties != nil && l.penalties.left(s.key, c.Now) > 0 {
-		return 0, table.Refused
+// undecided returns the decision on a call without a value.
+func undecided(decision rule.Decision) (rule.Ticket, rule.Decision) {
+	if decision == rule.Block {
+		return rule.Ticket(rule.Never), decision
 	}
-	t := l.tablesOf(s, c.Now)
+	return 0, decision
+}
+
+// take takes what a call takes, if it may pass now. Of a call that is refused it tells how
+// long it takes until such a call passes, but for a penalty.
+func (l *limiter) take(s *subject, c *rule.Call) (ticket rule.Ticket, wait time.Duration, outcome table.Outcome) {
+	if l.isPenalised(s, c.Now) {
+		wait, _ = l.retryAfter(c)
+		return 0, wait, table.Refused
+	}
+	t, limit := l.tablesOf(s, c.Now), int64(l.limits[s.class])
 	var place table.Place
 	switch {
 	case t.buckets != nil:
-		place, outcome = t.buckets.Take(s.key, l.now[s.class], c.Now, c.Tokens)
+		place, wait, outcome = t.buckets.TakeOrWait(s.key, l.now[s.class], c.Now, c.Tokens)
 	case t.windows != nil:
-		place, outcome = t.windows.Take(s.key, l.terms, int64(l.limits[s.class]), c.Now, c.Tokens)
+		if place, outcome = t.windows.Take(s.key, l.terms, limit, c.Now, c.Tokens); outcome == table.Refused {
+			wait = t.windows.RetryAfter(s.key, l.terms, limit, c.Now, c.Tokens)
+		}
 	default:
-		limit := int64(l.limits[s.class]) - l.elsewhere(s, c.Now)
-		place, outcome = t.concurrency.Acquire(s.key, l.version, limit)
+		if place, outcome = t.concurrency.Acquire(s.key, l.version, limit-l.elsewhere(s, c.Now)); limit == 0 {
+			wait = rule.Never
+		}
 	}
 	if outcome != table.Taken {
-		return 0, outcome
+		return 0, wait, outcome
 	}
 	l.pass(s, c)
-	return l.ticket(t, place, s), table.Taken
+	return l.ticket(t, place, s), 0, table.Taken
+}
+
+// isPenalised says whether a value is refused outright.
+func (l *limiter) isPenalised(s *subject, now clock.Instant) bool {
+	return l.penalties != nil && l.penalties.left(s.key, now) > 0
 }
 
 // pass notes that a call passes.
@@ -206,14 +224,22 @@ func (l *limiter) pass(s *subject, c *rule.Call) {
 	l.state.hottest.count(l.state, c.Now, s.key, &c.Attribute, true)
 }
 
-// refuse notes that a call is refused.
-func (l *limiter) refuse(s *subject, c *rule.Call) {
-	if l.penalties != nil && l.penalties.left(s.key, c.Now) == 0 {
-		l.penalties.refused(s.key, c.Now)
-		l.state.keep(c.Now, l.keeps)
+// refuse notes that a call is refused. It returns how long it takes until such a call
+// passes, as a ticket.
+func (l *limiter) refuse(s *subject, c *rule.Call, wait time.Duration) (rule.Ticket, rule.Decision) {
+	if l.penalties != nil {
+		if l.penalties.left(s.key, c.Now) == 0 {
+			l.penalties.refused(s.key, c.Now)
+			l.state.keep(c.Now, l.keeps)
+		}
+		wait = max(wait, l.penalties.left(s.key, c.Now))
 	}
 	l.state.hottest.count(l.state, c.Now, s.key, &c.Attribute, false)
+	return rule.Ticket(wait), rule.Block
 }
+
+// RefusedFor returns what RetryAfter would have.
+func (*limiter) RefusedFor(ticket rule.Ticket) time.Duration { return time.Duration(ticket) }
 
 // A ticket is the place of a call in a table, and says which table that is. Those of the
 // main table, as long as its size has not changed, are as small as the place.

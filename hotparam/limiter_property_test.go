@@ -326,6 +326,10 @@ func compareWithModel(t *rapid.T, r hotparam.Rule) {
 		default:
 			ticket, decision := s.limiter.Acquire(s.call(user(name), tokens))
 			require.Equal(t, m.ask(name, s.now, tokens), decision == rule.Pass, "%s takes %d at %d", name, tokens, s.now)
+			if decision == rule.Block {
+				told := s.limiter.(rule.Refuser).RefusedFor(ticket)
+				require.Equal(t, s.limiter.RetryAfter(s.call(user(name), tokens)), told)
+			}
 			if decision != rule.Pass {
 				continue
 			}

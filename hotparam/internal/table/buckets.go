@@ -105,6 +105,18 @@ func (b *Buckets) Take(hash uint64, r *Rate, now clock.Instant, tokens int32) (P
 	return p, outcome
 }
 
+// TakeOrWait is [Buckets.Take] that tells of a refused call what [Buckets.RetryAfter] would.
+func (b *Buckets) TakeOrWait(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, time.Duration, Outcome) {
+	p, at, next, outcome := b.take(hash, r, now, tokens)
+	switch {
+	case outcome != Refused:
+		return p, 0, outcome
+	case int64(tokens) > r.most:
+		return 0, rule.Never, Refused
+	}
+	return 0, at.Sub(now) + time.Duration(r.toTime.timesUp(max(0, next-r.top))), Refused
+}
+
 // Reserve reserves a turn of a value's throttle and returns when the call passes: now or
 // later. It is refused if that is later than the rate's MaxWait. The rate must be for a
 // [Throttle]. A call of more tokens than the limit, rounded up, never passes.
@@ -122,7 +134,8 @@ func (r *Rate) wait(next int64) time.Duration {
 }
 
 // take returns how far ahead the instant of the value is after the call: of now, or of a
-// later instant that the table has seen.
+// later instant that the table has seen. Of a call that is refused, it is where the instant
+// would have to be; 0 if the call is larger than any that passes.
 func (b *Buckets) take(hash uint64, r *Rate, now clock.Instant, tokens int32) (p Place, at clock.Instant, next int64, outcome Outcome) {
 	if int64(tokens) > r.most {
 		return 0, now, 0, Refused
@@ -141,7 +154,7 @@ func (b *Buckets) take(hash uint64, r *Rate, now clock.Instant, tokens int32) (p
 		next, pass := r.after(r.ahead(word, units), tokens)
 		if !pass {
 			if b.word(slot).Load() == word {
-				return 0, now, 0, Refused
+				return 0, now, next, Refused
 			}
 			continue
 		}

@@ -21,7 +21,7 @@ func (b *Buckets) takeSlowly(hash uint64, k key, r *Rate, now clock.Instant, tok
 		}
 		next, pass := r.after(ahead, tokens)
 		if !pass {
-			return 0, at, 0, Refused
+			return 0, at, next, Refused
 		}
 		changed := state.parity | k.tag<<stateBits | r.class | (r.units(at)+uint64(next))&r.timeMask
 		if b.word(slot).CompareAndSwap(word, changed) {
@@ -46,14 +46,14 @@ func (b *Buckets) takeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now cl
 		}
 		switch {
 		case !pass && ok:
-			return 0, 0, Refused
+			return 0, next, Refused
 		case ok:
 			return b.place(slot, k.tag), next, Taken
 		}
 	}
 	s.withoutSlot++
 	if !pass {
-		return 0, 0, Refused
+		return 0, next, Refused
 	}
 	b.cells.raise(cells, clock.Instant(int64(now)+r.toTime.timesUp(next)))
 	return sketchPlace(cells), next, Taken
