@@ -98,8 +98,18 @@ func TestOverridesOfValuesAndPatterns(t *testing.T) {
 		value rule.Attribute
 		want  int
 	}{
-		{user("vip"), 30}, {user("vap"), 5}, {user("sp"), 7}, {user("a"), 10}, {rule.Int(7), 3}, {user("7"), 10},
-		{rule.Bool(true), 2}, {rule.Bool(false), 10}, {user("banned"), 0}, {user("re42"), 4}, {user("re"), 10}, {user("*"), 6},
+		{user("vip"), 30},
+		{user("vap"), 5},
+		{user("sp"), 7},
+		{user("a"), 10},
+		{rule.Int(7), 3},
+		{user("7"), 10},
+		{rule.Bool(true), 2},
+		{rule.Bool(false), 10},
+		{user("banned"), 0},
+		{user("re42"), 4},
+		{user("re"), 10},
+		{user("*"), 6},
 	} {
 		assert.Equal(t, c.want, s.passes(c.value), "%v", c.value)
 	}
@@ -116,9 +126,14 @@ func TestOverridesOfCompositeValuesMatchPartByPart(t *testing.T) {
 		value rule.Attribute
 		want  int
 	}{
-		{composite(user("acme"), user("u1")), 3}, {composite(user("acme"), rule.Int(9)), 3}, {composite(user("x"), rule.Int(7)), 4},
-		{composite(user("x"), user("7")), 4}, {composite(user("a/b"), user("c")), 5}, {composite(user("a"), user("b/c")), 10},
-		{composite(user("t"), rule.Bool(true)), 6}, {composite(rule.Int(1), rule.Int(2)), 10},
+		{composite(user("acme"), user("u1")), 3},
+		{composite(user("acme"), rule.Int(9)), 3},
+		{composite(user("x"), rule.Int(7)), 4},
+		{composite(user("x"), user("7")), 4},
+		{composite(user("a/b"), user("c")), 5},
+		{composite(user("a"), user("b/c")), 10},
+		{composite(user("t"), rule.Bool(true)), 6},
+		{composite(rule.Int(1), rule.Int(2)), 10},
 	} {
 		assert.Equal(t, c.want, s.passes(c.value), "%v", c.value)
 	}
