@@ -26,6 +26,7 @@ var layers = map[string]int{
 	"match":      0,
 	"stat":       1,
 	"warmup":     1,
+	"list":       1, // addresses and texts to look up
 	"rule":       2, // the contract between the engine and a kind of rule
 	"rules":      4,
 	"core":       5,

@@ -1,0 +1,70 @@
+package list
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Registry has lists by name. It is safe for concurrent use. Make one with
+// [NewRegistry].
+type Registry struct {
+	mu      sync.RWMutex // guards handles
+	handles map[string]*Handle
+}
+
+// NewRegistry returns a registry without lists.
+func NewRegistry() *Registry { return &Registry{handles: make(map[string]*Handle)} }
+
+// Handle stands for the list of one name, whichever that is at the time, or for none. It
+// is safe for concurrent use.
+type Handle struct{ list atomic.Pointer[List] }
+
+// List returns the present list of the name; nil if there is none. It costs as much as
+// one atomic load. The list stays as it is, also when another one takes its place; it is
+// freed when nobody holds it any more.
+func (h *Handle) List() *List { return h.list.Load() }
+
+// Handle returns the handle of a name. There need not be a list of that name, now or
+// ever. All handles of a name are the same one, for as long as the registry lives.
+func (r *Registry) Handle(name string) *Handle {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.handles[name]
+	if h == nil {
+		h = new(Handle)
+		r.handles[name] = h
+	}
+	return h
+}
+
+// Set gives a name another list, for all calls from now on.
+func (r *Registry) Set(name string, l *List) { r.Handle(name).list.Store(l) }
+
+// Delete takes the list of a name away, if there is one.
+func (r *Registry) Delete(name string) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if h := r.handles[name]; h != nil {
+		h.list.Store(nil)
+	}
+}
+
+// Get returns the present list of a name; nil if there is none.
+func (r *Registry) Get(name string) *List {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if h := r.handles[name]; h != nil {
+		return h.list.Load()
+	}
+	return nil
+}
+
+// Names returns the names that have a list, sorted.
+func (r *Registry) Names() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	names := slices.Sorted(maps.Keys(r.handles))
+	return slices.DeleteFunc(names, func(name string) bool { return r.handles[name].list.Load() == nil })
+}
