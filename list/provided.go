@@ -111,9 +111,11 @@ func (r *Registry) Reject(name string, from Provider, err error, at clock.Instan
 func (r *Registry) Withdraw(name string, from Provider) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.provided[name] = slices.DeleteFunc(r.provided[name], func(e *entry) bool { return e.Provider == from })
-	if len(r.provided[name]) == 0 {
+	rest := slices.DeleteFunc(r.provided[name], func(e *entry) bool { return e.Provider == from })
+	if len(rest) == 0 {
 		delete(r.provided, name)
+	} else {
+		r.provided[name] = rest
 	}
 	r.resolve(name)
 }

@@ -88,3 +88,6 @@ func (c Config) complete() (Config, error) {
 	}
 	return c, errors.Join(faults...)
 }
+
+// DigestOf returns the digest of a text.
+func DigestOf(text []byte) Digest { return sha256.Sum256(text) }

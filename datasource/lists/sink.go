@@ -28,7 +28,7 @@ func (s sink) Apply(change core.Change) {
 	}
 	s.setConnected(true, nil)
 	for _, document := range change.Documents {
-		s.update(document, change.Complete)
+		s.update(document)
 	}
 	for _, name := range change.Removed {
 		s.remove(name)
@@ -82,9 +82,9 @@ func (w *Watch) retain(present []core.Document) {
 	}
 }
 
-// update takes over the present version of a document. Complete says that the source
-// has been read anew, so that a list that could not be read is tried at once.
-func (w *Watch) update(present core.Document, complete bool) {
+// update takes over the present version of a document. A list that could not be read is
+// tried again at once: something has been written, or the source is connected again.
+func (w *Watch) update(present core.Document) {
 	d := w.documents[present.Name]
 	if d == nil {
 		d = &document{
@@ -110,7 +110,7 @@ func (w *Watch) update(present core.Document, complete bool) {
 	case d.hasVersion && d.loaded == wanted:
 		d.wanted, d.pending = wanted, false
 		w.accept(d)
-	case d.wanted != wanted, complete && d.pending:
+	case d.wanted != wanted, d.pending:
 		d.wanted, d.pending, d.due = wanted, true, w.config.Clock.Now()
 		d.retry.reset()
 	}
