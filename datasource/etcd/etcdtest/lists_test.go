@@ -179,11 +179,7 @@ func TestHalfOfAnUploadIsNeverPutInForce(t *testing.T) {
 	w := watchLists(t, newSource(t, server.Endpoint(), shortBackoff()))
 	w.awaitReady(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	killed := newStore(t, server, onRequest(func(request any) {
-		if r, ok := request.(*pb.PutRequest); ok && strings.HasSuffix(string(r.Key), "/000002") {
-			cancel()
-		}
-	}), failTransactions())
+	killed := newStore(t, server, beforePut("/000002", cancel), failDeletions())
 	_, err := killed.PushList(ctx, store.ListPush{Name: "l", Text: strings.NewReader(listOf("b", several))})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, chunkKeys(t, server, "l"), 3, "one of the present list, two of the upload")
@@ -196,27 +192,40 @@ func TestHalfOfAnUploadIsNeverPutInForce(t *testing.T) {
 	assert.Len(t, chunkKeys(t, server, "l"), 1, "the next push has removed what was left")
 }
 
-// failTransactions makes all transactions of a client fail, as if it was gone.
-func failTransactions() grpc.DialOption {
+// failDeletions makes all transactions of a client fail that delete something, as if it
+// had been killed.
+func failDeletions() grpc.DialOption {
 	return grpc.WithChainUnaryInterceptor(func(
 		ctx context.Context, method string, request, reply any, cc *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) error {
-		if _, ok := request.(*pb.TxnRequest); ok {
-			return errors.New("killed")
+		r, _ := request.(*pb.TxnRequest)
+		for _, op := range r.GetSuccess() {
+			if op.GetRequestDeleteRange() != nil {
+				return errors.New("killed")
+			}
 		}
 		return invoke(ctx, method, request, reply, cc, opts...)
+	})
+}
+
+// beforePut calls do once, before the first transaction that writes a key with the part.
+func beforePut(part string, do func()) grpc.DialOption {
+	var once sync.Once
+	return onRequest(func(request any) {
+		r, _ := request.(*pb.TxnRequest)
+		for _, op := range r.GetSuccess() {
+			if strings.Contains(string(op.GetRequestPut().GetKey()), part) {
+				once.Do(do)
+			}
+		}
 	})
 }
 
 func TestCancelledPushCleansUpAfterItself(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
-	s := newStore(t, server, onRequest(func(request any) {
-		if r, ok := request.(*pb.PutRequest); ok && strings.HasSuffix(string(r.Key), "/000002") {
-			cancel()
-		}
-	}))
+	s := newStore(t, server, beforePut("/000002", cancel))
 	_, err := s.PushList(ctx, store.ListPush{Name: "l", Text: strings.NewReader(listOf("b", several))})
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Empty(t, chunkKeys(t, server, "l"))
@@ -264,7 +273,7 @@ func TestDamagedListIsNotPutInForceAndAPushRepairsIt(t *testing.T) {
 				}
 				return found
 			}
-			damaging := newStore(t, server, beforeTxn(1, func() { test.damage(t, server, keys()) }))
+			damaging := newStore(t, server, beforePut("/manifest/", func() { test.damage(t, server, keys()) }))
 			pushed := pushList(t, damaging, "l", text)
 			w.awaitError(t, "l", test.says)
 			assert.True(t, w.has("l", "a"))
@@ -424,7 +433,7 @@ func TestOneOfConcurrentPushesOfAListSucceeds(t *testing.T) {
 func TestPushNoticesThatItsChunksWereDeleted(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	other := newStore(t, server)
-	s := newStore(t, server, beforeTxn(1, func() {
+	s := newStore(t, server, beforePut("/manifest/", func() {
 		pushList(t, other, "l", "a\n")
 		_, err := other.DeleteList(context.Background(), "l", 0)
 		require.NoError(t, err)

@@ -143,13 +143,14 @@ func (u *upload) run(ctx context.Context) (revision int64, err error) {
 }
 
 // conditions are those under which the push may go on: nobody has written the manifest,
-// and nobody has deleted or rewritten the chunks.
+// and nobody has deleted or rewritten the chunks written so far.
 func (u *upload) conditions() []clientv3.Cmp {
-	first := listformat.ChunkKey(u.keys.Lists, u.push.Name, u.manifest.Digest, 0)
-	return []clientv3.Cmp{
-		clientv3.Compare(clientv3.ModRevision(u.manifestKey(u.push.Name)), "=", u.replaces),
-		clientv3.Compare(clientv3.ModRevision(first), "=", u.first),
+	unchanged := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(u.manifestKey(u.push.Name)), "=", u.replaces)}
+	if u.first != 0 {
+		first := listformat.ChunkKey(u.keys.Lists, u.push.Name, u.manifest.Digest, 0)
+		unchanged = append(unchanged, clientv3.Compare(clientv3.ModRevision(first), "=", u.first))
 	}
+	return unchanged
 }
 
 // writeChunks writes the chunks, one after the other.
@@ -185,12 +186,14 @@ func (u *upload) writeChunk(ctx context.Context, index int, text []byte) error {
 		return fmt.Errorf("store: compressing list %q: %w", u.push.Name, err)
 	}
 	key := listformat.ChunkKey(u.keys.Lists, u.push.Name, u.manifest.Digest, index)
-	put, err := u.client.Put(ctx, key, string(packed))
-	if err != nil {
+	done, err := u.client.Txn(ctx).If(u.conditions()...).Then(clientv3.OpPut(key, string(packed))).Commit()
+	switch {
+	case err != nil:
 		return fmt.Errorf("store: list %q was not pushed, the present one stays: writing %s: %w", u.push.Name, key, err)
-	}
-	if index == 0 {
-		u.first = put.Header.Revision
+	case !done.Succeeded:
+		return &ListConflictError{Name: u.push.Name, Expect: u.replaces}
+	case index == 0:
+		u.first = done.Header.Revision
 	}
 	return nil
 }
