@@ -40,8 +40,8 @@ func denyKind() *rule.Type[denyRule] {
 			}
 			return faults
 		},
-		Attribute: func(denyRule) string { return "user" },
-		New:       func(r denyRule, _ rule.Env) rule.Limiter { return denyLimiter{r} },
+		Attributes: func(denyRule) []string { return []string{"user"} },
+		New:        func(r denyRule, _ rule.Env) rule.Limiter { return denyLimiter{r} },
 	})
 }
 

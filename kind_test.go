@@ -57,7 +57,7 @@ func gateKind() *rule.Type[gate] {
 			}
 			return faults
 		},
-		Attribute: func(gate) string { return "user" },
+		Attributes: func(gate) []string { return []string{"user"} },
 		New: func(g gate, env rule.Env) rule.Limiter {
 			return &gateLimiter{rule: g, env: env, gateState: new(gateState)}
 		},

@@ -95,6 +95,9 @@ func String(key, value string) Option { return core.String(key, value) }
 // Int is [String] for an attribute that is a whole number.
 func Int(key string, value int64) Option { return core.Int(key, value) }
 
+// Bool is [String] for an attribute that is true or false.
+func Bool(key string, value bool) Option { return core.Bool(key, value) }
+
 // Priority says how important the call is.
 func Priority(p rule.Priority) Option { return core.Priority(p) }
 

@@ -2,6 +2,8 @@ package core
 
 import (
 	"cmp"
+	"fmt"
+	"hash/fnv"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
@@ -95,7 +97,7 @@ func byKey(a, b *activeRule) int {
 
 // limiterEnv is what limiters are made with.
 type limiterEnv struct {
-	changed    func(StateChange) // reports a change of a limiter's state
+	engine     *Engine
 	generation uint64
 	now        clock.Instant
 }
@@ -116,14 +118,27 @@ func (l limiterEnv) adopt(
 }
 
 func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
-	env := rule.Env{Version: l.generation, Now: l.now, Changed: func(clock.Instant, string, string) {}, Forced: a.forcedState()}
+	env := rule.Env{
+		Version: l.generation, Now: l.now, Forced: a.forcedState(), Lists: l.engine.lists, Seed: l.seed(a, resource),
+		Changed: func(clock.Instant, string, string) {},
+	}
 	if counts != nil {
 		env.Changed = func(at clock.Instant, from, to string) {
 			counts.add(from, to)
-			l.changed(StateChange{At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to})
+			l.engine.stateChanged(StateChange{At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to})
 		}
 	}
 	return env
+}
+
+// seed returns the seed of a limiter of a rule on a resource, 0 if the engine has none.
+func (l limiterEnv) seed(a *activeRule, resource string) uint64 {
+	if l.engine.seed == 0 {
+		return 0
+	}
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%d %q %q %q", l.engine.seed, a.key.Kind, a.key.Name, resource)
+	return max(1, hash.Sum64())
 }
 
 // newState returns the state of a version of a rule for a resource that the rule did

@@ -23,8 +23,6 @@ import (
 type admission struct {
 	resource *resource
 	name     string
-	call     rule.Call
-	noWait   bool
 	held     heldTickets
 	rates    rateAdmission
 
@@ -44,42 +42,41 @@ type wait struct {
 	woken chan struct{} // receives then, if nobody has set wake
 }
 
-// admit decides on a call that arrived at now, and waits if rules demand it.
-func (r *resource) admit(ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option) (Guard, error) {
+// admit decides on a call that arrived at q.now, and waits if rules demand it.
+func (r *resource) admit(ctx context.Context, name string, q *request) (Guard, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	var a admission
-	a.begin(r, name, now, tokens, opts)
-	defer a.end()
+	a.begin(r, name, q)
+	defer a.end(q)
 	for {
-		after, err := a.proceed(ctx, opts)
+		after, err := a.proceed(ctx, q)
 		if err != nil {
 			return Guard{}, err
 		}
 		if a.passed != nil {
-			return a.guard(opts), nil
+			return a.guard(q), nil
 		}
-		err = r.engine.pause(ctx, a.call.Now, after, a.wait.woken)
-		a.call.Now = r.engine.clock.Now()
+		err = r.engine.pause(ctx, q.now, after, a.wait.woken)
+		q.now = r.engine.clock.Now()
 		if err != nil {
 			return Guard{}, err
 		}
 	}
 }
 
-func (a *admission) begin(r *resource, name string, now clock.Instant, tokens int32, opts []Option) {
-	a.resource, a.name, a.noWait = r, name, isNoWait(opts)
-	setCall(&a.call, now, tokens, opts)
-	a.rates = rateAdmission{Tokens: tokens, NoWait: a.noWait}
+func (a *admission) begin(r *resource, name string, q *request) {
+	a.resource, a.name = r, name
+	a.rates = rateAdmission{Tokens: q.tokens, NoWait: q.noWait}
 }
 
-// proceed goes on with the call at call.Now until it has passed, is refused, or has to
+// proceed goes on with the call at q.now until it has passed, is refused, or has to
 // wait: then it is to be called again when the time it returns has passed, if that is
 // not 0, or when the call is woken.
-func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Duration, err error) {
+func (a *admission) proceed(ctx context.Context, q *request) (after time.Duration, err error) {
 	for {
-		if after, waits := a.stillWaits(); waits {
+		if after, waits := a.stillWaits(q); waits {
 			return after, nil
 		}
 		a.resource = a.resource.lookUpAgain(a.name)
@@ -87,84 +84,82 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 		if plan == nil {
 			return 0, ErrClosed
 		}
-		c := plan.chainFor(opts)
-		if err := a.refusedWaiting(ctx, c, opts); err != nil {
+		c := plan.chainFor(q.opts)
+		if err := a.refusedWaiting(ctx, q, c); err != nil {
 			return 0, err
 		}
-		decision, err := a.walk(ctx, c, opts)
+		decision, err := a.walk(ctx, q, c)
 		if err != nil {
 			return 0, err
 		}
 		switch decision {
 		case rule.Pass:
-			if a.resource.pass(a.call.Now) {
+			if a.resource.pass(q.now) {
 				a.passed = c
 				return 0, nil
 			}
 			a.rates.GiveBack()
-			a.held.giveBack(a, c, len(c.steps))
+			a.held.giveBack(q, c, len(c.steps))
 		case rule.Stale: // a rule has seen a later instant, or is a newer one
-			a.held.giveBack(a, c, len(c.steps))
-			a.call.Now = c.rates.LaterThan(max(a.call.Now, a.resource.engine.clock.Now()))
+			a.held.giveBack(q, c, len(c.steps))
+			q.now = c.rates.LaterThan(max(q.now, a.resource.engine.clock.Now()))
 		}
 	}
 }
 
 // walk asks the rules one after the other. Pass: all let the call pass now. Wait: it
 // waits, or need not any more; else Stale, or an error.
-func (a *admission) walk(ctx context.Context, c *chain, opts []Option) (rule.Decision, error) {
-	a.held.keep(a, c)
+func (a *admission) walk(ctx context.Context, q *request, c *chain) (rule.Decision, error) {
+	a.held.keep(q, c)
 	for i := range c.steps {
 		s := &c.steps[i]
 		if a.held.indexOf(s.first) >= 0 {
 			continue
 		}
-		ticket, decision := s.ask(&a.call, opts)
+		ticket, decision := s.ask(q)
 		if decision != rule.Pass {
-			return a.stopAt(ctx, c, i, s.understood(decision), opts)
+			return a.stopAt(ctx, q, c, i, decision)
 		}
 		a.held.add(s, ticket)
 	}
-	patience := a.patience(ctx)
-	which, wait, decision := a.rates.Acquire(&c.rates, a.call.Now, patience)
+	patience := a.patience(ctx, q)
+	which, wait, decision := a.rates.Acquire(&c.rates, q.now, patience)
 	if decision == rule.Wait {
 		if err := ctx.Err(); err != nil {
 			return decision, err
 		}
-		a.held.giveBack(a, c, len(c.steps))
-		which, wait, decision = a.rates.Join(&c.rates, a.call.Now, patience, a.waker())
+		a.held.giveBack(q, c, len(c.steps))
+		which, wait, decision = a.rates.Join(&c.rates, q.now, patience, a.waker())
 		if decision == rule.Pass {
 			return rule.Wait, nil // no more
 		}
 		if decision == rule.Wait {
-			a.beginWait()
+			a.beginWait(q)
 		}
 	}
 	if decision == rule.Block {
-		return decision, a.block(c.refuseByRate(which, wait, &a.call, opts, &a.held))
+		return decision, a.block(q, c.refuseByRate(which, wait, q, &a.held))
 	}
 	return decision, nil
 }
 
 // stopAt ends a walk at a step that did not let the call pass.
-func (a *admission) stopAt(
-	ctx context.Context, c *chain, i int, decision rule.Decision, opts []Option,
-) (rule.Decision, error) {
+func (a *admission) stopAt(ctx context.Context, q *request, c *chain, i int, decision rule.Decision) (rule.Decision, error) {
 	s := &c.steps[i]
-	if decision == rule.Wait && !a.noWait {
+	if decision == rule.Wait && !q.noWait {
 		if err := ctx.Err(); err != nil {
 			return decision, err
 		}
-		a.held.giveBack(a, c, i)
+		a.held.giveBack(q, c, i)
 		var ticket rule.Ticket
 		var waiter rule.Waiter
-		waiter, ticket, decision = s.queue.Join(s.callOf(a.call, opts), a.patienceOf(ctx))
+		waiter, ticket, decision = s.join(q, a.patienceOf(ctx, q))
 		switch decision {
 		case rule.Pass:
 			a.held.add(s, ticket)
 			return rule.Wait, nil // no more
 		case rule.Wait:
-			a.beginWait()
+			a.beginWait(q)
 			a.waiter, a.waitsFor = waiter, s
 			return rule.Wait, nil
 		}
@@ -172,39 +167,39 @@ func (a *admission) stopAt(
 	if decision == rule.Stale {
 		return decision, nil
 	}
-	return rule.Block, a.refuse(ctx, c, i, opts)
+	return rule.Block, a.refuse(ctx, q, c, i)
 }
 
 // refuse refuses the call for a step.
-func (a *admission) refuse(ctx context.Context, c *chain, i int, opts []Option) error {
-	rateWait := a.rates.RetryAfter(&c.rates, a.call.Now, a.patience(ctx))
-	return a.block(c.refuseByStep(i, rateWait, &a.call, opts, &a.held))
+func (a *admission) refuse(ctx context.Context, q *request, c *chain, i int) error {
+	rateWait := a.rates.RetryAfter(&c.rates, q.now, a.patience(ctx, q))
+	return a.block(q, c.refuseByStep(i, rateWait, q, &a.held))
 }
 
-func (a *admission) block(err *BlockError) error { return a.resource.block(a.call.Now, err) }
+func (a *admission) block(q *request, err *BlockError) error { return a.resource.block(q.now, err) }
 
 // refusedWaiting refuses the call if a queue has ended its wait and still is one of its
 // rules.
-func (a *admission) refusedWaiting(ctx context.Context, c *chain, opts []Option) error {
+func (a *admission) refusedWaiting(ctx context.Context, q *request, c *chain) error {
 	if by := a.refusedBy; by != nil {
 		a.refusedBy = nil
 		if i := c.indexOf(by); i >= 0 {
-			return a.refuse(ctx, c, i, opts)
+			return a.refuse(ctx, q, c, i)
 		}
 	}
-	if which, wait, refused := a.rates.Refused(&c.rates, a.call.Now, a.patience(ctx)); refused {
-		return a.block(c.refuseByRate(which, wait, &a.call, opts, &a.held))
+	if which, wait, refused := a.rates.Refused(&c.rates, q.now, a.patience(ctx, q)); refused {
+		return a.block(q, c.refuseByRate(which, wait, q, &a.held))
 	}
 	return nil
 }
 
 // stillWaits tells whether the call has to wait, and for how long if only time can end
 // that.
-func (a *admission) stillWaits() (after time.Duration, waits bool) {
+func (a *admission) stillWaits(q *request) (after time.Duration, waits bool) {
 	if a.waiter == nil {
-		return a.rates.Poll(a.call.Now)
+		return a.rates.Poll(q.now)
 	}
-	ticket, after, decision := a.waiter.Poll(a.call.Now)
+	ticket, after, decision := a.waiter.Poll(q.now)
 	switch decision {
 	case rule.Wait:
 		return after, true
@@ -218,16 +213,16 @@ func (a *admission) stillWaits() (after time.Duration, waits bool) {
 }
 
 // guard returns the guard of the call, which has passed.
-func (a *admission) guard(opts []Option) (g Guard) {
+func (a *admission) guard(q *request) (g Guard) {
 	c := a.passed
 	tickets := make([]rule.Ticket, len(c.steps))
 	for i := range c.steps {
 		tickets[i] = a.held.list[a.held.indexOf(c.steps[i].first)].ticket
 	}
-	g = c.guardOf(a.resource, &a.call, opts, tickets)
-	queued := a.rates.Granted(a.call.Now)
+	g = c.guard(a.resource, q, tickets)
+	queued := a.rates.Granted(q.now)
 	switch {
-	case queued == a.call.Now:
+	case queued == q.now:
 	case g.extras.record != nil:
 		g.extras.queued = queued
 	default:
@@ -238,28 +233,28 @@ func (a *admission) guard(opts []Option) (g Guard) {
 
 // end ends the wait, and gives back all that the call has taken unless it has passed:
 // it was refused, has given up, or a limiter panicked.
-func (a *admission) end() {
+func (a *admission) end(q *request) {
 	if a.wait.node != nil {
-		a.wait.node.EndWait(a.wait.since, a.call.Now)
+		a.wait.node.EndWait(a.wait.since, q.now)
 		a.wait.node = nil
 	}
 	if a.passed != nil {
 		return
 	}
 	if a.waiter != nil {
-		a.waiter.Leave(a.call.Now)
+		a.waiter.Leave(q.now)
 		a.waiter = nil
 	}
-	a.rates.Leave(a.call.Now)
+	a.rates.Leave(q.now)
 	for _, h := range slices.Backward(a.held.list) {
-		h.limiter.GiveBack(a.call.Now, h.ticket, a.call.Tokens)
+		h.limiter.GiveBack(q.now, h.ticket, q.tokens)
 	}
 	a.held.list = nil
 }
 
-func (a *admission) beginWait() {
+func (a *admission) beginWait(q *request) {
 	if a.wait.node == nil {
-		a.wait.node, a.wait.since = &a.resource.node, a.call.Now
+		a.wait.node, a.wait.since = &a.resource.node, q.now
 		a.wait.node.BeginWait()
 	}
 }
@@ -280,19 +275,19 @@ func (a *admission) waker() func() {
 }
 
 // patienceOf returns how the call can wait in the queue of a step.
-func (a *admission) patienceOf(ctx context.Context) rule.Patience {
-	p := rule.Patience{Since: a.call.Now, Until: math.MaxInt64, Wake: a.waker()}
+func (a *admission) patienceOf(ctx context.Context, q *request) rule.Patience {
+	p := rule.Patience{Since: q.now, Until: math.MaxInt64, Wake: a.waker()}
 	if a.wait.node != nil {
 		p.Since = a.wait.since
 	}
-	if patience := a.patience(ctx); patience < endless {
-		p.Until = a.call.Now.Add(patience)
+	if patience := a.patience(ctx, q); patience < endless {
+		p.Until = q.now.Add(patience)
 	}
 	return p
 }
 
-func (a *admission) patience(ctx context.Context) time.Duration {
-	return a.resource.engine.patience(ctx, a.noWait)
+func (a *admission) patience(ctx context.Context, q *request) time.Duration {
+	return a.resource.engine.patience(ctx, q.noWait)
 }
 
 // heldTickets are the tickets of steps that a call holds while it goes through the
@@ -318,22 +313,22 @@ func (h *heldTickets) indexOf(first rule.Limiter) int {
 
 // keep gives back the tickets of limiters that are not of the chain: the rule is gone, or
 // has begun anew. A ticket of an earlier version counts for a later one.
-func (h *heldTickets) keep(a *admission, c *chain) {
-	h.giveBackIf(a, func(held *heldTicket) bool { return c.indexOf(held.first) < 0 })
+func (h *heldTickets) keep(q *request, c *chain) {
+	h.giveBackIf(q, func(held *heldTicket) bool { return c.indexOf(held.first) < 0 })
 }
 
 // giveBack gives back the tickets of rules that are no queues and of queues that come
 // after so many steps of the chain.
-func (h *heldTickets) giveBack(a *admission, c *chain, before int) {
-	h.giveBackIf(a, func(held *heldTicket) bool { return !held.isQueue || c.indexOf(held.first) >= before })
+func (h *heldTickets) giveBack(q *request, c *chain, before int) {
+	h.giveBackIf(q, func(held *heldTicket) bool { return !held.isQueue || c.indexOf(held.first) >= before })
 }
 
 // giveBackIf gives back some of the tickets, the last first.
-func (h *heldTickets) giveBackIf(a *admission, which func(*heldTicket) bool) {
+func (h *heldTickets) giveBackIf(q *request, which func(*heldTicket) bool) {
 	for i, held := range slices.Backward(h.list) {
 		if which(&held) {
 			h.list = slices.Delete(h.list, i, i+1)
-			held.limiter.GiveBack(a.call.Now, held.ticket, a.call.Tokens)
+			held.limiter.GiveBack(q.now, held.ticket, q.tokens)
 		}
 	}
 }

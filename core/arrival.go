@@ -10,8 +10,8 @@ import (
 // [Engine.Entry], for programs that move time themselves: simulations. It goes
 // through the very same rules. It must not be used concurrently.
 type Arrival struct {
+	request   request
 	admission admission
-	opts      []Option
 	ctx       context.Context // of this one call
 	guard     Guard
 	err       error
@@ -23,10 +23,11 @@ type Arrival struct {
 // time demands it, by the goroutine that moved the queue, perhaps under its lock: it
 // must neither block nor call the engine.
 func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts ...Option) *Arrival {
-	a := &Arrival{ctx: ctx, opts: slices.Clone(opts)}
+	a := &Arrival{ctx: ctx}
 	tokens, err := tokensOf(opts)
 	a.err, a.done = err, err != nil
-	a.admission.begin(e.resources.get(resource), resource, e.clock.Now(), tokens, a.opts)
+	a.request = newRequest(e.clock.Now(), tokens, slices.Clone(opts))
+	a.admission.begin(e.resources.get(resource), resource, &a.request)
 	a.admission.wait.wake = wake
 	return a
 }
@@ -39,16 +40,16 @@ func (a *Arrival) Proceed() (after time.Duration, done bool) {
 		return 0, true
 	}
 	engine := a.admission.resource.engine
-	a.admission.call.Now = engine.clock.Now()
-	after, a.err = a.admission.proceed(a.ctx, a.opts)
+	a.request.now = engine.clock.Now()
+	after, a.err = a.admission.proceed(a.ctx, &a.request)
 	if a.admission.passed == nil && a.err == nil { // it waits
 		a.err = engine.waitError(a.ctx)
 	}
 	if a.done = a.err != nil || a.admission.passed != nil; a.done {
-		a.admission.end()
+		a.admission.end(&a.request)
 	}
 	if a.err == nil && a.done {
-		a.guard = a.admission.guard(a.opts)
+		a.guard = a.admission.guard(&a.request)
 	}
 	return after, a.done
 }

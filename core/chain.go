@@ -2,6 +2,7 @@ package core
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,8 +19,7 @@ import (
 //
 // A chain never changes. The zero value lets all calls pass.
 type chain struct {
-	extended bool // there are steps, or flow rules that calls can wait for
-	followed bool // something follows on a pass: shadow rules, or counters
+	onlyWindows bool // there is nothing but flow rules that calls cannot wait for
 
 	rates    flow.Chain
 	refusals []*refusals // of the flow rules, by their index
@@ -34,21 +34,25 @@ type chain struct {
 
 // step is a rule of a chain with what its limiter can do.
 type step struct {
-	limiter   rule.Limiter
-	first     rule.Limiter  // of its versions, see versionedLimiter
-	queue     rule.Queue    // nil if calls cannot wait
-	finisher  rule.Finisher // nil if it need not learn how calls end
-	settler   rule.Settler  // nil if it counts no tokens
-	attribute string        // that the rule looks at; "" if none
-	denies    bool          // what it refuses cannot pass later either
-	refusals  *refusals
+	limiter  rule.Limiter
+	first    rule.Limiter  // of its versions, see versionedLimiter
+	queue    rule.Queue    // nil if calls cannot wait
+	finisher rule.Finisher // nil if it need not learn how calls end
+	settler  rule.Settler  // nil if it counts no tokens
+	keys     []string      // of the attributes that the rule looks at
+	parts    *sync.Pool    // of *[rule.MaxKeys]rule.Attribute, if there are several keys
+	denies   bool          // what it refuses cannot pass later either
+	refusals *refusals
 }
 
 func newStep(entry *plannedEntry) step {
 	limiter := entry.limiter.Limiter
 	s := step{
-		limiter: limiter, first: entry.limiter.first, attribute: entry.rule.Attribute(),
+		limiter: limiter, first: entry.limiter.first, keys: entry.rule.Attributes(),
 		denies: entry.rule.Type().Reason() == rule.Denied, refusals: &entry.state.refusals,
+	}
+	if len(s.keys) > 1 {
+		s.parts = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
 	}
 	s.queue, _ = limiter.(rule.Queue)
 	s.finisher, _ = limiter.(rule.Finisher)
@@ -84,7 +88,6 @@ func waitOrderOf(limiter versionedLimiter) waitOrder {
 // What the way of a call through flow rules is made of.
 type (
 	rateMember       = flow.Member
-	rateTicket       = flow.Reservation
 	rateReservations = flow.Reservations
 	rateAdmission    = flow.Admission
 )
@@ -103,8 +106,7 @@ func (c *chain) add(members []rateMember, entry *plannedEntry, wide bool) []rate
 // finish completes the chain.
 func (c *chain) finish(members []rateMember) {
 	c.rates = flow.NewChain(members)
-	c.extended = len(c.steps) > 0 || c.rates.CanWait()
-	c.followed = len(c.shadows) > 0 || len(c.counters) > 0
+	c.onlyWindows = !c.rates.CanWait() && len(c.steps)+len(c.shadows)+len(c.counters) == 0
 	for i := range slices.Backward(c.steps) {
 		s := &c.steps[i]
 		if s.finisher != nil {
@@ -117,18 +119,17 @@ func (c *chain) finish(members []rateMember) {
 
 // acquire asks the steps for a ticket each. If one does not let the call pass it
 // returns which, and gives back the tickets of those before.
-func (c *chain) acquire(call *rule.Call, opts []Option, tickets []rule.Ticket) (which int, decision rule.Decision) {
+func (c *chain) acquire(q *request, tickets []rule.Ticket) (which int, decision rule.Decision) {
 	passed := 0
 	defer func() {
 		if passed < len(c.steps) { // also when a limiter panics
-			c.giveBack(passed, call.Now, call.Tokens, tickets)
+			c.giveBack(passed, q, tickets)
 		}
 	}()
 	for passed < len(c.steps) {
-		s := &c.steps[passed]
-		ticket, decision := s.ask(call, opts)
+		ticket, decision := c.steps[passed].ask(q)
 		if decision != rule.Pass {
-			return passed, s.understood(decision)
+			return passed, decision
 		}
 		tickets[passed] = ticket
 		passed++
@@ -136,43 +137,63 @@ func (c *chain) acquire(call *rule.Call, opts []Option, tickets []rule.Ticket) (
 	return 0, rule.Pass
 }
 
-// ask asks the limiter for a ticket.
-func (s *step) ask(call *rule.Call, opts []Option) (rule.Ticket, rule.Decision) {
-	if s.attribute == "" {
-		return s.limiter.Acquire(*call)
+// ask asks the limiter for a ticket. A limiter that is no queue cannot have the call
+// wait.
+func (s *step) ask(q *request) (ticket rule.Ticket, decision rule.Decision) {
+	switch len(s.keys) {
+	case 0:
+		ticket, decision = s.limiter.Acquire(q.call(rule.Attribute{}))
+	case 1:
+		ticket, decision = s.limiter.Acquire(q.call(q.attribute(s.keys[0])))
+	default:
+		s.withComposite(q, func(call rule.Call) { ticket, decision = s.limiter.Acquire(call) })
 	}
-	return s.limiter.Acquire(s.callOf(*call, opts))
+	if decision == rule.Wait && s.queue == nil || decision > rule.Stale {
+		decision = rule.Block
+	}
+	return ticket, decision
 }
 
 // retryAfter returns how long the limiter has such a call wait.
-func (s *step) retryAfter(call *rule.Call, opts []Option) time.Duration {
-	if s.attribute == "" {
-		return s.limiter.RetryAfter(*call)
-	}
-	return s.limiter.RetryAfter(s.callOf(*call, opts))
+func (s *step) retryAfter(q *request) (wait time.Duration) {
+	s.withCall(q, func(call rule.Call) { wait = s.limiter.RetryAfter(call) })
+	return wait
 }
 
-// callOf returns the call with the attribute that the rule looks at.
-func (s *step) callOf(call rule.Call, opts []Option) rule.Call {
-	if s.attribute != "" {
-		call.Attribute = attributeOf(opts, s.attribute)
-	}
-	return call
+// join has the call wait in the queue of the step.
+func (s *step) join(q *request, patience rule.Patience) (
+	waiter rule.Waiter, ticket rule.Ticket, decision rule.Decision,
+) {
+	s.withCall(q, func(call rule.Call) { waiter, ticket, decision = s.queue.Join(call, patience) })
+	return waiter, ticket, decision
 }
 
-// understood returns what a decision of the limiter means for the call: a limiter that is
-// no queue cannot have it wait.
-func (s *step) understood(decision rule.Decision) rule.Decision {
-	if decision == rule.Wait && s.queue == nil || decision > rule.Stale {
-		return rule.Block
+// withCall calls fn with the call and the attributes that the rule looks at.
+func (s *step) withCall(q *request, fn func(rule.Call)) {
+	switch len(s.keys) {
+	case 0:
+		fn(q.call(rule.Attribute{}))
+	case 1:
+		fn(q.call(q.attribute(s.keys[0])))
+	default:
+		s.withComposite(q, fn)
 	}
-	return decision
+}
+
+func (s *step) withComposite(q *request, fn func(rule.Call)) {
+	parts, _ := s.parts.Get().(*[rule.MaxKeys]rule.Attribute)
+	for i, key := range s.keys {
+		parts[i] = q.attribute(key)
+	}
+	fn(q.call(rule.Composite(parts, len(s.keys))))
+	*parts = [rule.MaxKeys]rule.Attribute{} // keeps nothing of the call alive
+	s.parts.Put(parts)
 }
 
 // giveBack returns the tickets of the first count steps, the last first.
-func (c *chain) giveBack(count int, now clock.Instant, tokens int32, tickets []rule.Ticket) {
+func (c *chain) giveBack(count int, q *request, tickets []rule.Ticket) {
 	for i := count - 1; i >= 0; i-- {
-		c.steps[i].limiter.GiveBack(now, tickets[i], tokens)
+		c.steps[i].limiter.GiveBack(q.now, tickets[i], q.tokens)
 	}
 }
 
@@ -196,33 +217,33 @@ func (c *chain) refuseByWindow(which int, now clock.Instant, tokens int32) *Bloc
 // refuseByRate refuses a call for the flow rule of an index. The error tells of the
 // longest wait that any of the rules demands which would refuse the call now; of flow
 // rules that is the given one.
-func (c *chain) refuseByRate(which int, wait time.Duration, call *rule.Call, opts []Option, held *heldTickets) *BlockError {
-	return c.refusals[which].refuse(c.longest(-1, wait, call, opts, held))
+func (c *chain) refuseByRate(which int, wait time.Duration, q *request, held *heldTickets) *BlockError {
+	return c.refusals[which].refuse(c.longest(-1, wait, q, held))
 }
 
 // refuseByStep refuses a call for the step of an index. rateWait is the wait that flow
 // rules demand.
-func (c *chain) refuseByStep(which int, rateWait time.Duration, call *rule.Call, opts []Option, held *heldTickets) *BlockError {
+func (c *chain) refuseByStep(which int, rateWait time.Duration, q *request, held *heldTickets) *BlockError {
 	s := &c.steps[which]
 	if s.denies {
 		return s.refusals.refuse(0)
 	}
-	wait := max(rateWait, s.retryAfter(call, opts))
+	wait := max(rateWait, s.retryAfter(q))
 	if len(c.steps) == 1 {
 		return s.refusals.refuse(wait)
 	}
-	return s.refusals.refuse(c.longest(which, wait, call, opts, held))
+	return s.refusals.refuse(c.longest(which, wait, q, held))
 }
 
 // longest returns the longest of a wait and those that steps demand, other than the one
 // of an index and those of which the call holds a ticket.
-func (c *chain) longest(but int, wait time.Duration, call *rule.Call, opts []Option, held *heldTickets) time.Duration {
+func (c *chain) longest(but int, wait time.Duration, q *request, held *heldTickets) time.Duration {
 	for i := range c.steps {
 		s := &c.steps[i]
 		if i == but || s.denies || held != nil && held.indexOf(s.first) >= 0 {
 			continue
 		}
-		wait = max(wait, s.retryAfter(call, opts))
+		wait = max(wait, s.retryAfter(q))
 	}
 	return wait
 }

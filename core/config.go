@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -33,11 +34,20 @@ type Config struct {
 	// rule. Documents of sources may have rules of them, and so may sets from code.
 	Kinds []rule.Definition
 
+	// Lists are the lists that rules refer to by name. Engines may share them. Defaults
+	// to lists of the engine's own, see [Engine.Lists].
+	Lists *list.Registry
+
 	// IsFailure says whether an error makes a call a failed one, for [Guard.Fail],
 	// [Engine.Do] and [Call]. It must be safe for concurrent use. Defaults to any error
 	// but the caller's own cancellation, [context.Canceled], and the refusal of a call
 	// further down, [ErrBlocked]. Adapters judge their calls by an option of their own.
 	IsFailure func(error) bool
+
+	// Seed makes repeatable what limiters choose at random, such as where they keep the
+	// state of a value: simulations set it. Whoever knows it can choose values that
+	// collide. Defaults to 0: every limiter chooses at random.
+	Seed uint64
 
 	// MaxRemoval is the largest share of a source's rules, from 0 to 1, that may be
 	// taken out within RemovalWindow: 0.5 lets half of them go, at once or one after the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -19,6 +20,8 @@ type Engine struct {
 	observer Observer
 
 	isFailure func(error) bool
+	lists     *list.Registry
+	seed      uint64    // of what limiters choose at random; 0 for none
 	records   sync.Pool // of *guardRecord
 
 	// generation numbers the rule set in force; a call acts by one generation
@@ -46,10 +49,15 @@ func New(config Config) *Engine {
 	if config.MaxResources <= 0 {
 		config.MaxResources = DefaultMaxResources
 	}
+	if config.Lists == nil {
+		config.Lists = list.NewRegistry()
+	}
 	e := &Engine{
 		clock:    config.Clock,
 		log:      config.Logger,
 		observer: config.Observer,
+		lists:    config.Lists,
+		seed:     config.Seed,
 		closed:   make(chan struct{}),
 	}
 	if e.isFailure = config.IsFailure; e.isFailure == nil {
@@ -61,6 +69,10 @@ func New(config Config) *Engine {
 	e.sources.init()
 	return e
 }
+
+// Lists returns the lists that rules refer to by name. What is set there is in force at
+// once.
+func (e *Engine) Lists() *list.Registry { return e.lists }
 
 // Close ends the engine: calls that wait and calls that come later get
 // [ErrClosed], sources are no longer followed. Calls under way may

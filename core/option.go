@@ -1,10 +1,6 @@
 package core
 
 import (
-	"fmt"
-	"math"
-
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -15,6 +11,8 @@ type Option struct {
 	number int64
 	key    string
 	text   string
+	source rule.AttributeSource
+	call   any // that the source reads
 }
 
 type optionKind uint8
@@ -27,6 +25,8 @@ const (
 	optionNoWait
 	optionString
 	optionInt
+	optionBool
+	optionSource
 )
 
 // Tokens makes the call take n tokens, at least 1, instead of one.
@@ -56,83 +56,26 @@ const (
 func NoWait() Option { return Option{kind: optionNoWait} }
 
 // String names an attribute of the call, such as a user, that rules can look at. The
-// last of several of the same key counts, be it a String or an [Int].
+// last of several of the same key counts, be it a String, an [Int] or a [Bool].
 func String(key, value string) Option { return Option{kind: optionString, key: key, text: value} }
 
 // Int names an attribute of the call that is a number. To rules, 7 and "7" differ.
 func Int(key string, value int64) Option { return Option{kind: optionInt, key: key, number: value} }
 
-// tokensOf returns how many tokens a call with these options takes. Most have none.
-func tokensOf(opts []Option) (int32, error) {
-	if len(opts) == 0 {
-		return 1, nil
+// Bool names an attribute of the call that is true or false. To rules, true and "true"
+// differ.
+func Bool(key string, value bool) Option {
+	o := Option{kind: optionBool, key: key}
+	if value {
+		o.number = 1
 	}
-	return tokensIn(opts)
+	return o
 }
 
-func tokensIn(opts []Option) (int32, error) {
-	tokens := int32(1)
-	for i := range opts {
-		if o := &opts[i]; o.kind == optionTokens {
-			if o.number < 1 || o.number > math.MaxInt32 {
-				return 0, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, o.number, math.MaxInt32)
-			}
-			tokens = int32(o.number)
-		}
-	}
-	return tokens, nil
-}
-
-// originOf returns who is calling, "" if the caller did not say.
-func originOf(opts []Option) string {
-	origin := ""
-	for i := range opts {
-		if o := &opts[i]; o.kind == optionOrigin {
-			origin = o.text
-		}
-	}
-	return origin
-}
-
-func isNoWait(opts []Option) bool {
-	for i := range opts {
-		if opts[i].kind == optionNoWait {
-			return true
-		}
-	}
-	return false
-}
-
-// setCall sets what rules get to know of a call, but for its attributes. It sets the
-// fields in place: to copy a struct that was just written field by field costs 3 ns.
-func setCall(call *rule.Call, now clock.Instant, tokens int32, opts []Option) {
-	call.Now, call.Tokens = now, tokens
-	if len(opts) > 0 {
-		setOptions(call, opts)
-	}
-}
-
-func setOptions(call *rule.Call, opts []Option) {
-	for i := range opts {
-		switch o := &opts[i]; o.kind {
-		case optionInbound:
-			call.Inbound = true
-		case optionPriority:
-			call.Priority = rule.Priority(min(max(o.number, int64(PrioritySheddable)), int64(PriorityCritical)))
-		}
-	}
-}
-
-// attributeOf returns the attribute of a key.
-func attributeOf(opts []Option, key string) rule.Attribute {
-	for i := len(opts) - 1; i >= 0; i-- {
-		switch o := &opts[i]; {
-		case o.key != key:
-		case o.kind == optionString:
-			return rule.String(o.text)
-		case o.kind == optionInt:
-			return rule.Int(o.number)
-		}
-	}
-	return rule.Attribute{}
+// Attributes gives the call all attributes that a source reads from it, such as the
+// header fields of a request: only those that a rule in force asks for are read, and
+// only while the call enters. Attributes that [String], [Int] or [Bool] name come before
+// them. It is for adapters; of several the last one counts.
+func Attributes(source rule.AttributeSource, call any) Option {
+	return Option{kind: optionSource, source: source, call: call}
 }

@@ -59,7 +59,7 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 func (g *registry) newResourceFor(name string, patterns *patternSet) *resource {
 	r := g.newResource(strings.Clone(name), new(resourceStats)) // the name may be a part of something larger
 	var p planner
-	env := limiterEnv{g.engine.stateChanged, patterns.version, g.engine.clock.Now()}
+	env := limiterEnv{g.engine, patterns.version, g.engine.clock.Now()}
 	patterns.matching(name, func(of *patternRule) {
 		state := env.newState(of.activeRule, of.version, of.limiter, r)
 		p.add(planned{of.version, of.target, state, state.limiter})

@@ -69,7 +69,7 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activ
 	r = r.Clone() // what is compiled of it is of this version
 	a := newActiveRule(r)
 	if a.sharesLimiter {
-		env := limiterEnv{e.stateChanged, c.version, c.now}
+		env := limiterEnv{e, c.version, c.now}
 		if before == nil || !env.restore(a, before) {
 			a.shared = env.newLimiter(a, r, a.sharedName(), a.transitions)
 		}

@@ -117,7 +117,7 @@ func steps(n int, refuse bool) (rules []core.Imposed) {
 		if refuse && i == n-1 {
 			l = &refusing{}
 		}
-		rules = append(rules, imposed(rule.PhaseHealth, rule.Unavailable, toyConfig{Name: fmt.Sprint(i), Attribute: "user"}, l))
+		rules = append(rules, imposed(rule.PhaseHealth, rule.Unavailable, toyConfig{Name: fmt.Sprint(i), Attributes: "user"}, l))
 	}
 	return rules
 }

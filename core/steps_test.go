@@ -250,7 +250,7 @@ func TestStepsLearnWhatTheOptionsSay(t *testing.T) {
 	e, c := newEngine(t)
 	user := &toy{}
 	plain := &toy{}
-	e.Impose("r", imposed(rule.PhaseAccess, rule.Denied, toyConfig{Name: "1", Attribute: "user"}, user), toyRule("2", plain))
+	e.Impose("r", imposed(rule.PhaseAccess, rule.Denied, toyConfig{Name: "1", Attributes: "user"}, user), toyRule("2", plain))
 	enter(e, "r", 1, core.String("user", "a"), core.String("tenant", "t"), core.Int("user", 7), core.Tokens(3),
 		core.Priority(core.PriorityLow), core.Inbound())
 	enter(e, "r", 1, core.Int("user", 7), core.String("user", "b"), core.Priority(100))

@@ -169,7 +169,7 @@ func (s *swap) nextLimiter(a *activeRule, resource string, counts *transitions, 
 	return next
 }
 
-func (s *swap) env() limiterEnv { return limiterEnv{s.registry.engine.stateChanged, s.version, s.now} }
+func (s *swap) env() limiterEnv { return limiterEnv{s.registry.engine, s.version, s.now} }
 
 func (s *swap) activateLimiter(limiter versionedLimiter) {
 	if l, ok := limiter.Limiter.(rule.Activator); ok {

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -15,7 +16,7 @@ type toyConfig struct {
 	Shared                bool
 	Origin                string
 	Shadow                bool
-	Attribute             string
+	Attributes            string // separated by spaces
 }
 
 // toyKind returns a kind that is asked in a phase and refuses for a reason.
@@ -27,8 +28,8 @@ func toyKind(phase rule.Phase, reason rule.Reason) *rule.Type[toyConfig] {
 	}
 	return rule.Define(rule.Spec[toyConfig]{
 		Kind: "toy", Phase: phase, Reason: reason, Common: common, Fields: rule.TargetFields(common),
-		Attribute: func(c toyConfig) string { return c.Attribute },
-		New:       func(toyConfig, rule.Env) rule.Limiter { return new(toy) },
+		Attributes: func(c toyConfig) []string { return strings.Fields(c.Attributes) },
+		New:        func(toyConfig, rule.Env) rule.Limiter { return new(toy) },
 	})
 }
 

@@ -16,9 +16,8 @@ import (
 // which count the instant of passing. A call passes all of them at one instant, or
 // takes nothing.
 //
-// A chain without queues decides at once, by [Chain.Take]. With queues,
-// [Chain.TryTakeOne] or [Chain.TryTakeAll] decide on most calls; an [Admission] on those
-// that may have to wait. A rule is named by its index, queues first.
+// A chain without queues decides at once, by [Chain.Take]. With queues, [Chain.TryTake]
+// decides on most calls; an [Admission] on those that may have to wait. A rule is named by its index, queues first.
 //
 // A chain never changes. It is safe for concurrent use.
 type Chain struct {
@@ -77,9 +76,6 @@ func (c *Chain) Len() int { return len(c.queues) + len(c.windows) }
 
 // CanWait says whether calls can wait for one of the rules.
 func (c *Chain) CanWait() bool { return len(c.queues) > 0 }
-
-// HasOneQueue says whether calls can wait for exactly one of the rules.
-func (c *Chain) HasOneQueue() bool { return len(c.queues) == 1 }
 
 // Take takes n tokens of every window at now. Block and Stale are said by the rule of
 // the index which; then nothing is taken.
@@ -268,12 +264,14 @@ func (c *Chain) RetryAfter(which int, now clock.Instant, n int32, patience time.
 	return c.longest(which, wait, &blockedCall{now: now, tokens: n, patience: patience})
 }
 
-// RetryAfterReservation is RetryAfter for a call that TryTakeOne or TryTakeAll refused
-// with a reservation that is too late.
+// RetryAfterReservation is RetryAfter for a call that TryTake refused
+// perhaps with a reservation that is too late.
 func (c *Chain) RetryAfterReservation(
 	which int, reservation Reservation, now clock.Instant, n int32, patience time.Duration,
 ) time.Duration {
 	switch {
+	case len(c.queues) == 0:
+		return c.RetryAfter(which, now, n, patience)
 	case c.Len() == 1:
 		return c.queues[which].compiled.RetryAfter(reservation, now, patience)
 	case which >= len(c.queues):
@@ -331,14 +329,32 @@ func (c *Chain) indexOf(queue *Queue) int {
 	return -1
 }
 
-// Reservations are what TryTakeAll gets of the queues of one call. The zero value has nothing.
+// Reservations are what TryTake gets of the queues of one call. The zero value has nothing.
 type Reservations struct{ list [4]Reservation }
 
-// TryTakeOne takes n tokens of every rule of a chain with one queue at now, for a call
+// TryTake takes n tokens of every rule at now, for a call that has to wait for none.
+// Pass: all is taken; the reservation is for [Chain.GiveBackAll], as is what is put into
+// reserved. Block: the rule of the index which refuses, see
+// [Chain.RetryAfterReservation]. Wait: the call may be able to wait, which an
+// [Admission] finds out. Stale: see [Chain.Take]. With these nothing is taken.
+func (c *Chain) TryTake(
+	now clock.Instant, n int32, noWait bool, reserved *Reservations,
+) (reservation Reservation, which int, decision rule.Decision) {
+	switch len(c.queues) {
+	case 0:
+		which, decision = c.Take(now, n)
+		return Reservation{}, which, decision
+	case 1:
+		return c.tryTakeOne(now, n, noWait)
+	}
+	return c.tryTakeAll(now, n, noWait, reserved)
+}
+
+// tryTakeOne takes n tokens of every rule of a chain with one queue at now, for a call
 // that has to wait for none. Pass: all is taken; the reservation is for [Chain.GiveBackAll].
-// Block: the rule of the index which refuses, see [Chain.RetryAfterTicket]. Wait: the
+// Block: the rule of the index which refuses, see [Chain.RetryAfterReservation]. Wait: the
 // call may be able to wait, which an [Admission] finds out; nothing is taken.
-func (c *Chain) TryTakeOne(now clock.Instant, n int32, noWait bool) (reservation Reservation, which int, decision rule.Decision) {
+func (c *Chain) tryTakeOne(now clock.Instant, n int32, noWait bool) (reservation Reservation, which int, decision rule.Decision) {
 	q := &c.queues[0]
 	if len(c.windows) > 0 && c.fullWindow(now, n) >= 0 {
 		return c.refuseOrWait(q, now, n)
@@ -370,9 +386,9 @@ func (c *Chain) refuseOrWait(q *queueRule, now clock.Instant, n int32) (reservat
 	return reservation, 0, decision
 }
 
-// TryTakeAll is TryTakeOne for a chain with several queues. What they give is put into
+// tryTakeAll is tryTakeOne for a chain with several queues. What they give is put into
 // reserved. If there are more than reserved has space for, it says Wait.
-func (c *Chain) TryTakeAll(
+func (c *Chain) tryTakeAll(
 	now clock.Instant, n int32, noWait bool, reserved *Reservations,
 ) (reservation Reservation, which int, decision rule.Decision) {
 	if len(c.queues) > len(reserved.list) || c.fullWindow(now, n) >= 0 {
@@ -392,7 +408,7 @@ func (c *Chain) TryTakeAll(
 	return reservation, which, decision
 }
 
-// GiveBackAll returns what TryTakeOne or TryTakeAll took at now.
+// GiveBackAll returns what TryTake took at now.
 func (c *Chain) GiveBackAll(now clock.Instant, n int32, reservation Reservation, reserved *Reservations) {
 	c.GiveBack(now, n)
 	c.giveBackReserved(now, reservation, reserved)

@@ -14,7 +14,7 @@ type Call struct {
 	Tokens    int32 // that the call takes, at least 1
 	Priority  Priority
 	Inbound   bool      // it comes from outside
-	Attribute Attribute // the one that the rule asked for, see [Spec.Attribute]
+	Attribute Attribute // what the rule asked for, see [Spec.Attributes]
 }
 
 // Priority says how important a call is. The zero value is PriorityNormal.
@@ -44,37 +44,6 @@ func (p Priority) String() string {
 	}
 	return "sheddable"
 }
-
-// Attribute is the value of one attribute of a call: a string, an integer, or nothing
-// when the call does not have it.
-type Attribute struct {
-	text   string
-	number int64
-	kind   attributeKind
-}
-
-type attributeKind uint8
-
-const (
-	noAttribute attributeKind = iota
-	textAttribute
-	numberAttribute
-)
-
-// String returns an attribute with a text.
-func String(text string) Attribute { return Attribute{text: text, kind: textAttribute} }
-
-// Int returns an attribute with a number. It differs from the text of that number.
-func Int(number int64) Attribute { return Attribute{number: number, kind: numberAttribute} }
-
-// IsSet says whether the call has the attribute.
-func (a Attribute) IsSet() bool { return a.kind != noAttribute }
-
-// Text returns the text; false if the attribute is not a text.
-func (a Attribute) Text() (string, bool) { return a.text, a.kind == textAttribute }
-
-// Number returns the number; false if the attribute is not a number.
-func (a Attribute) Number() (int64, bool) { return a.number, a.kind == numberAttribute }
 
 // Decision is what a limiter says to a call.
 type Decision uint8

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/list"
 )
 
 // Limiter enforces one version of one rule, on one resource or on all that share the
@@ -143,6 +144,13 @@ type Env struct {
 	// Forced is the state, one of [Spec.Controls], in which the limiter begins because
 	// an operator has forced it; "" for none. See [Controllable].
 	Forced string
+
+	// Lists are the lists that rules refer to by name. It is never nil.
+	Lists *list.Registry
+
+	// Seed is what all follows from that the limiter chooses at random, so that
+	// simulations can be repeated; 0 if it is to choose itself.
+	Seed uint64
 
 	// Changed reports a change of state, for kinds that have [Spec.States]. It is
 	// called without a lock of the limiter, once for each change. It is never nil.

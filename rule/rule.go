@@ -14,9 +14,9 @@ type Rule interface {
 	// Target returns which calls the rule is for.
 	Target() Target
 
-	// Attribute returns the key of the attribute of calls that it looks at; "" if
+	// Attributes returns the keys of the attributes of calls that it looks at; nil if
 	// none.
-	Attribute() string
+	Attributes() []string
 
 	// Value returns the rule as its kind has it, such as a flow.Rule.
 	Value() any
@@ -70,11 +70,11 @@ func (r *typedRule[R]) Key() Key { return Key{r.of.spec.Kind, *r.of.spec.Common(
 
 func (r *typedRule[R]) Target() Target { return r.of.spec.Common(&r.rule).target() }
 
-func (r *typedRule[R]) Attribute() string {
-	if r.of.spec.Attribute == nil {
-		return ""
+func (r *typedRule[R]) Attributes() []string {
+	if r.of.spec.Attributes == nil {
+		return nil
 	}
-	return r.of.spec.Attribute(r.rule)
+	return r.of.spec.Attributes(r.rule)
 }
 
 func (r *typedRule[R]) Value() any { return r.rule }

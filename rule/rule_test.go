@@ -127,8 +127,87 @@ func TestAttributesDifferByTheirType(t *testing.T) {
 	number, ok := rule.Int(7).Number()
 	assert.True(t, ok)
 	assert.EqualValues(t, 7, number)
+	assert.NotEqual(t, rule.Int(1), rule.Bool(true))
+	value, ok := rule.Bool(true).Boolean()
+	assert.True(t, value && ok)
+	_, ok = rule.Int(1).Boolean()
+	assert.False(t, ok)
 	assert.False(t, rule.Attribute{}.IsSet())
 	assert.True(t, rule.String("").IsSet())
+	assert.Nil(t, rule.String("a").Parts())
+}
+
+func TestCompositeAttributeHasAllParts(t *testing.T) {
+	parts := [rule.MaxKeys]rule.Attribute{rule.String("a/b"), rule.Bool(false)}
+	assert.Equal(t, parts[:2], rule.Composite(&parts, 2).Parts())
+	assert.Equal(t, "a/b/false", rule.Composite(&parts, 2).String())
+	assert.False(t, rule.Composite(&parts, 3).IsSet())
+}
+
+func TestCollectionsKeepTheirEntries(t *testing.T) {
+	texts := []string{"a", "", "b:1", "12:", "ü"}
+	list := rule.StringsOf(texts...)
+	assert.Equal(t, texts, slices.Collect(list.All()))
+	assert.Equal(t, 5, list.Len())
+	assert.Equal(t, rule.StringsOf(texts...), list)
+	assert.NotEqual(t, rule.StringsOf("ab"), rule.StringsOf("a", "b"))
+
+	entries := []rule.NumberEntry{
+		{Key: rule.Scalar{Type: rule.Text, Text: "7"}, Value: 1.5},
+		{Key: rule.Scalar{Type: rule.Number, Text: "7"}, Value: 1e-9},
+		{Key: rule.Scalar{Type: rule.Boolean, Text: "true"}, Value: 0},
+	}
+	m := rule.NumberMapOf(entries...)
+	assert.Equal(t, entries, slices.Collect(m.All()))
+	assert.Equal(t, 3, m.Len())
+	assert.Zero(t, rule.NumberMap{})
+}
+
+// loud is a rule with the collections.
+type loud struct {
+	name, resource, match string
+	shared                bool
+	origin                string
+	shadow                bool
+	list                  rule.Strings
+	values                rule.NumberMap
+}
+
+func TestCollectionsInDocuments(t *testing.T) {
+	text := func(s string) rule.Value { return rule.Value{Type: rule.Text, Text: s} }
+	number := func(s string) rule.Value { return rule.Value{Type: rule.Number, Text: s} }
+	draft := rule.Define(rule.Spec[loud]{
+		Kind: "loud",
+		Common: func(r *loud) rule.Common {
+			return rule.Common{
+				Name: &r.name, Resource: &r.resource, Match: &r.match, Shared: &r.shared, Origin: &r.origin, Shadow: &r.shadow,
+			}
+		},
+		Fields: []rule.Field[loud]{
+			rule.StringsField("list", func(r *loud) *rule.Strings { return &r.list }),
+			rule.NumberMapField("values", func(r *loud) *rule.NumberMap { return &r.values }),
+		},
+		New: func(loud, rule.Env) rule.Limiter { return nil },
+	}).Draft()
+	assert.Empty(t, draft.Set("list", text("one")))
+	assert.Equal(t, rule.Value{Type: rule.List, Items: []rule.Value{text("one")}}, draft.Get("list"))
+	two := rule.Value{Type: rule.List, Items: []rule.Value{text("a"), text("b")}}
+	assert.Empty(t, draft.Set("list", two))
+	assert.Equal(t, two, draft.Get("list"))
+	assert.Equal(t, `has an entry 2 that is 7: must be text; put it in quotes, "7"`,
+		draft.Set("list", rule.Value{Type: rule.List, Items: []rule.Value{text("a"), number("7")}}))
+
+	values := rule.Value{Type: rule.Mapping, Entries: []rule.Entry{
+		{Key: "7", KeyType: rule.Text, Value: number("10")},
+		{Key: "7", KeyType: rule.Number, Value: number("0.5")},
+	}}
+	assert.Empty(t, draft.Set("values", values))
+	assert.Equal(t, values, draft.Get("values"))
+	values.Entries = append(values.Entries, values.Entries[0])
+	assert.Equal(t, `has the key "7" twice: remove one`, draft.Set("values", values))
+	assert.Equal(t, `has an entry 7 that is "x": must be a number, such as 100 or 2.5`,
+		draft.Set("values", rule.Value{Type: rule.Mapping, Entries: []rule.Entry{{Key: "7", KeyType: rule.Number, Value: text("x")}}}))
+	assert.Equal(t, `is "x": must be a mapping to numbers, such as {vip: 1000}`, draft.Set("values", text("x")))
 }
 
 func TestExitTookTheTimeSinceItsStart(t *testing.T) {

@@ -33,9 +33,11 @@ type Spec[R comparable] struct {
 	// that every kind has. nil if there cannot be any.
 	Validate func(R) []Fault
 
-	// Attribute returns the key of the attribute of calls that the rule looks at, as
-	// in "user"; "" if none. nil for kinds that look at none.
-	Attribute func(R) string
+	// Attributes returns the keys of the attributes of calls that the rule looks at, as
+	// in "user", at most [MaxKeys]; nil if none. [Call.Attribute] is the attribute of
+	// the one key, or composite if there are several. The key "origin" is the caller's
+	// name, unless the call has an attribute of that key. nil for kinds that look at none.
+	Attributes func(R) []string
 
 	// Compile returns what the limiters of a rule have in common, which New and Adopt
 	// find in [Env.Compiled]. It is called once for each version of a rule, however many

@@ -12,6 +12,18 @@ type Status struct {
 
 	// Gauges are the present values of [Spec.Gauges], in the same order.
 	Gauges []float64
+
+	// Values are the values of attributes that the limiter has seen most often of
+	// late, the most frequent first, at most ten; nil for kinds that do not tell
+	// values apart.
+	Values []ValueStatus
+}
+
+// ValueStatus tells of the calls with one value of an attribute.
+type ValueStatus struct {
+	Value   string // for people, perhaps cut or masked
+	Passed  uint64 // calls that the rule let pass of late; an estimate
+	Refused uint64
 }
 
 // Quota is the state of a limit on how much passes in a time.

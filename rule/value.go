@@ -21,8 +21,9 @@ type Value struct {
 
 // Entry is one entry of a mapping.
 type Entry struct {
-	Key   string
-	Value Value
+	Key     string
+	KeyType ValueType // how the key is written: "7" is Text, 7 is Number
+	Value   Value
 }
 
 // ValueType is what a value looks like.

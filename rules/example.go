@@ -68,7 +68,9 @@ func showRule(to *bytes.Buffer, e rule.ExampleRule, explained map[string]bool) e
 	indent, within := "  - ", ""
 	for _, path := range e.Fields {
 		f := fields(complete.Type().Fields()).find(path)
-		value, err := yaml.Dump(toYAML(complete.Get(path)))
+		shown := toYAML(complete.Get(path))
+		shown.Style |= yaml.FlowStyle // on one line
+		value, err := yaml.Dump(shown)
 		if err != nil {
 			return fmt.Errorf("rules: writing YAML: %w", err)
 		}

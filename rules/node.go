@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/penstock-go/penstock/rule"
@@ -48,7 +49,23 @@ func (n node) value() rule.Value {
 		v.Items = append(v.Items, item.value())
 	}
 	for _, e := range n.entries {
-		v.Entries = append(v.Entries, rule.Entry{Key: e.key.text, Value: e.value.value()})
+		v.Entries = append(v.Entries, rule.Entry{Key: e.key.text, KeyType: e.key.kind, Value: e.value.value()})
 	}
 	return v
+}
+
+// nestedFault returns the first thing that is wrong with the way in which something
+// within the value is written, "" if nothing is.
+func (n node) nestedFault() string {
+	for _, e := range n.entries {
+		if fault := cmp.Or(e.key.fault, e.value.fault, e.value.nestedFault()); fault != "" {
+			return fault
+		}
+	}
+	for _, item := range n.items {
+		if fault := cmp.Or(item.fault, item.nestedFault()); fault != "" {
+			return fault
+		}
+	}
+	return ""
 }

@@ -127,6 +127,8 @@ func (r *reader) readField(path string, value node) {
 	case value.kind == kindUnread:
 	case value.kind == rule.Null:
 		r.fail(path, "is left empty: write a value or remove the field")
+	case f != nil && value.nestedFault() != "":
+		r.fail(path, "has an entry that "+value.nestedFault())
 	case f != nil:
 		if fault := r.rule.Set(path, value.value()); fault != "" {
 			r.fail(path, fault)

@@ -108,7 +108,7 @@ func toYAML(v rule.Value) *yaml.Node {
 	case rule.Mapping:
 		y.Kind = yaml.MappingNode
 		for _, e := range v.Entries {
-			y.Content = append(y.Content, toYAML(rule.TextValue(e.Key)), toYAML(e.Value))
+			y.Content = append(y.Content, toYAML(keyOf(e)), toYAML(e.Value))
 		}
 	case rule.List:
 		y.Kind = yaml.SequenceNode
@@ -122,4 +122,12 @@ func toYAML(v rule.Value) *yaml.Node {
 		}
 	}
 	return y
+}
+
+// keyOf returns the key of an entry. Fields have keys without a type, which are text.
+func keyOf(e rule.Entry) rule.Value {
+	if e.KeyType == rule.Null {
+		return rule.TextValue(e.Key)
+	}
+	return rule.Value{Type: e.KeyType, Text: e.Key}
 }

@@ -1,0 +1,102 @@
+package core_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// fields is a source of attributes: a call is a map of them.
+type fields struct{ asked []string }
+
+func (f *fields) Attribute(call any, key string) rule.Attribute {
+	f.asked = append(f.asked, key)
+	if value, ok := call.(map[string]string)[key]; ok {
+		return rule.String(value)
+	}
+	return rule.Attribute{}
+}
+
+// watcher is a rule that looks at attributes, with a limiter that lets all calls pass
+// and remembers what it saw of them.
+func watcher(keys string) (*toy, core.Imposed) {
+	seen := &toy{}
+	return seen, imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: keys, Attributes: keys}, seen)
+}
+
+func TestSourceIsAskedForWhatRulesLookAtOnly(t *testing.T) {
+	e, _ := newEngine(t)
+	source := &fields{}
+	call := map[string]string{"ip": "10.0.0.1", "user": "from the source"}
+	enter(e, "r", 1, core.Attributes(source, call))
+	assert.Empty(t, source.asked, "no rule looks at an attribute")
+
+	ip, ipRule := watcher("ip")
+	user, userRule := watcher("user")
+	missing, missingRule := watcher("tenant")
+	e.Impose("r", ipRule, userRule, missingRule)
+	enter(e, "r", 1, core.Attributes(source, call), core.String("user", "named"))
+	assert.ElementsMatch(t, []string{"ip", "tenant"}, source.asked)
+	assert.Equal(t, rule.String("10.0.0.1"), ip.calls[0].Attribute)
+	assert.Equal(t, rule.String("named"), user.calls[0].Attribute, "a named attribute comes first")
+	assert.False(t, missing.calls[0].Attribute.IsSet())
+}
+
+func TestOriginIsAnAttribute(t *testing.T) {
+	e, _ := newEngine(t)
+	origin, originRule := watcher("origin")
+	e.Impose("r", originRule)
+	enter(e, "r", 1, core.Origin("mobile"))
+	enter(e, "r", 1, core.Origin("mobile"), core.String("origin", "web"))
+	enter(e, "r", 1)
+	assert.Equal(t, rule.String("mobile"), origin.calls[0].Attribute)
+	assert.Equal(t, rule.String("web"), origin.calls[1].Attribute)
+	assert.False(t, origin.calls[2].Attribute.IsSet())
+}
+
+func TestSeveralAttributesAreComposite(t *testing.T) {
+	e, _ := newEngine(t)
+	var seen []string
+	l := &toy{decide: func(c rule.Call) rule.Decision {
+		seen = append(seen, c.Attribute.String())
+		return rule.Pass
+	}}
+	e.Impose("r", imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "1", Attributes: "tenant user beta"}, l))
+	enter(e, "r", 1, core.String("tenant", "acme"), core.Int("user", 7), core.Bool("beta", true))
+	enter(e, "r", 1, core.String("tenant", "acme"), core.Int("user", 7))
+	assert.Equal(t, []string{"acme/7/true", ""}, seen, "a composite lacks what one of its parts lacks")
+}
+
+func TestReadingAttributesAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	e, _ := newEngine(t)
+	e.Impose("r",
+		imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "one", Attributes: "user"}, pass{}),
+		imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "two", Attributes: "tenant user"}, pass{}),
+	)
+	source := core.Attributes(textSource{}, t)
+	ctx := context.Background()
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
+		guard, _ := e.Entry(ctx, "r", source, core.Int("tenant", 1000))
+		guard.Exit()
+	}))
+}
+
+// textSource is a source that has every attribute.
+type textSource struct{}
+
+func (textSource) Attribute(_ any, key string) rule.Attribute { return rule.String(key) }
+
+// pass is a limiter that lets all calls pass.
+type pass struct{ rule.Limiter }
+
+func (pass) Acquire(rule.Call) (rule.Ticket, rule.Decision) { return 0, rule.Pass }
+
+func (pass) Idle(clock.Instant) bool { return true }
