@@ -180,7 +180,17 @@ func (w *Watch) reject(d *document, err error) {
 	d.logged = text
 	w.config.Logger.Error("penstock: list is not put in force, the last good version stays",
 		slog.String("list", d.list), slog.String("source", w.config.Source.Name()), slog.String("document", d.name),
-		slog.Any("error", err))
+		slog.String("error", logText(err)))
+}
+
+// logText returns the text of an error without the entries that mistakes in a list quote,
+// which may be secrets.
+func logText(err error) string {
+	var mistakes *list.Error
+	if !errors.As(err, &mistakes) || len(mistakes.Mistakes) == 0 {
+		return err.Error()
+	}
+	return fmt.Sprintf("list: %d mistakes, the first one in line %d: its status says more", mistakes.Count, mistakes.Mistakes[0].Line)
 }
 
 // accept notes that the present version of a document is in force.
