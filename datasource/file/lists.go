@@ -139,7 +139,7 @@ func openRegular(path string) (*os.File, error) {
 		err = irregularError(path, info)
 	}
 	if err != nil {
-		opened.Close()
+		_ = opened.Close()
 		return nil, err
 	}
 	return opened, nil

@@ -158,7 +158,8 @@ func TestDamagedListIsShown(t *testing.T) {
 func TestListsOptionReadsTheListsOfADirectory(t *testing.T) {
 	rules := one(t, 5)
 	for _, args := range [][]string{
-		{"validate", rules}, {"explain", "orders", "--rules", rules},
+		{"validate", rules},
+		{"explain", "orders", "--rules", rules},
 		{"simulate", "--rules", rules, "--load", filepath.Join(tree(t, map[string]string{"load.yaml": "streams: [orders 1/s for 1s]"}), "load.yaml")},
 		{"test", tree(t, map[string]string{"a_test.yaml": "rules: " + rules + "\ncases: [{name: x, load: orders 1/s for 1s, expect: {passed: 1}}]\n"})},
 	} {
