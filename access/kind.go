@@ -133,7 +133,7 @@ func validateEntries(f *rule.Faults, field string, r Rule, entries rule.Strings)
 	for entry := range entries.All() {
 		switch fault := entryFault(r.Attribute, entry); {
 		case fault != "":
-			f.Add(field, "has an entry %s", fault)
+			f.Add(field, "has a mistake: %s", fault)
 		case given[entry]:
 			f.Add(field, "has %s twice: remove one", rule.Quote(entry))
 		}
@@ -145,7 +145,7 @@ func validateEntries(f *rule.Faults, field string, r Rule, entries rule.Strings)
 func entryFault(attribute, entry string) string {
 	if attribute == IP {
 		if err := list.CheckAddr(entry); err != nil {
-			return "that is no address and no prefix: " + err.Error()
+			return err.Error()
 		}
 		return ""
 	}
@@ -154,7 +154,7 @@ func entryFault(attribute, entry string) string {
 	}
 	_, err := match.Compile(entry)
 	if mistake := (*match.Error)(nil); errors.As(err, &mistake) {
-		return "that is no pattern: " + mistake.Fault()
+		return "the pattern " + mistake.Fault()
 	}
 	return ""
 }

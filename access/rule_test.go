@@ -31,17 +31,17 @@ func TestMistakesInARuleAreAllReported(t *testing.T) {
 		{"as many as there may be", access.Rule{Attribute: "user", Deny: texts(many[1:]...)}, nil},
 		{"nothing", access.Rule{}, []string{"deny is missing, and so are allow and list: write who may not call, or who may"}},
 		{"bits beyond the length", access.Rule{Deny: texts("10.1.2.3/8")}, []string{
-			`deny has an entry that is no address and no prefix: "10.1.2.3/8" has bits beyond its length: write 10.0.0.0/8 if the network is meant, 10.1.2.3 if the address is`,
+			`deny has a mistake: "10.1.2.3/8" has bits beyond its length: write 10.0.0.0/8 if the network is meant, 10.1.2.3 if the address is`,
 		}},
 		{"several", access.Rule{Allow: texts("acme", "fe80::1%eth0"), Deny: texts("10.0.0.300")}, []string{
-			`allow has an entry that is no address and no prefix: "acme" is no address and no prefix: write one such as 192.0.2.1, 10.0.0.0/8 or 2001:db8::/32`,
-			`allow has an entry that is no address and no prefix: "fe80::1%eth0" has a zone, which means something on one machine only: write fe80::1`,
-			`deny has an entry that is no address and no prefix: "10.0.0.300" is no address: IPv4 field has value >255`,
+			`allow has a mistake: "acme" is no address and no prefix: write one such as 192.0.2.1, 10.0.0.0/8 or 2001:db8::/32`,
+			`allow has a mistake: "fe80::1%eth0" has a zone, which means something on one machine only: write fe80::1`,
+			`deny has a mistake: "10.0.0.300" is no address: IPv4 field has value >255`,
 		}},
 		{"a pattern for addresses", access.Rule{Deny: texts("10.*")}, []string{
-			`deny has an entry that is no address and no prefix: "10.*" is no address and no prefix: write one such as 192.0.2.1, 10.0.0.0/8 or 2001:db8::/32`,
+			`deny has a mistake: "10.*" is no address and no prefix: write one such as 192.0.2.1, 10.0.0.0/8 or 2001:db8::/32`,
 		}},
-		{"a broken pattern", access.Rule{Attribute: "user", Deny: texts("[a", "b")}, []string{`deny has an entry that is no pattern: "[a", character 1: `}},
+		{"a broken pattern", access.Rule{Attribute: "user", Deny: texts("[a", "b")}, []string{`deny has a mistake: the pattern "[a", character 1: `}},
 		{"an entry twice", access.Rule{Deny: texts("::1", "::1")}, []string{`deny has "::1" twice: remove one`}},
 		{"too many entries", access.Rule{Attribute: "user", Deny: texts(many...)}, []string{`deny has 1001 entries: must have at most 1000; put them in a list and name that in list`}},
 		{"an action without a list", access.Rule{Deny: texts("::1"), ListAction: access.Deny}, []string{`listAction has no effect without list: remove it or name a list`}},
@@ -101,6 +101,6 @@ func ExampleRule_Validate() {
 		fmt.Println(fault.Field, fault.Message)
 	}
 	// Output:
-	// deny has an entry that is no address and no prefix: "10.1.2.3/8" has bits beyond its length: write 10.0.0.0/8 if the network is meant, 10.1.2.3 if the address is
+	// deny has a mistake: "10.1.2.3/8" has bits beyond its length: write 10.0.0.0/8 if the network is meant, 10.1.2.3 if the address is
 	// listAction has no effect without list: remove it or name a list
 }
