@@ -4,107 +4,68 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/file"
 	"github.com/penstock-go/penstock/list"
-	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
 
-// listed is a kind of rule of the tests: it refuses the calls of users in a list.
-type listed struct {
-	Name, Resource, Match, Origin string
-	Shared, Shadow                bool
-	List                          string
-}
-
-func listedKind() *rule.Type[listed] {
-	common := func(r *listed) rule.Common {
-		return rule.Common{
-			Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
-		}
-	}
-	return rule.Define(rule.Spec[listed]{
-		Kind: "listed", Phase: rule.PhaseAccess, Reason: rule.Denied, Common: common,
-		Fields: slices.Concat(rule.TargetFields(common), []rule.Field[listed]{
-			rule.TextField("list", func(r *listed) *string { return &r.List }),
-		}, rule.ScopeFields(common)),
-		Attributes: func(listed) []string { return []string{"user"} },
-		Lists: func(r listed) []string {
-			if r.List == "" {
-				return nil
-			}
-			return []string{r.List}
-		},
-		New: func(r listed, env rule.Env) rule.Limiter { return listedLimiter{env.Lists.Handle(r.List)} },
-	})
-}
-
-type listedLimiter struct{ list *list.Handle }
-
-func (l listedLimiter) Acquire(call rule.Call) (rule.Ticket, rule.Decision) {
-	user, _ := call.Attribute.Text()
-	if present := l.list.List(); present != nil && present.ContainsText(user) {
-		return 0, rule.Block
-	}
-	return 0, rule.Pass
-}
-
-func (listedLimiter) RetryAfter(rule.Call) time.Duration         { return 0 }
-func (listedLimiter) GiveBack(clock.Instant, rule.Ticket, int32) {}
-func (listedLimiter) Status(clock.Instant) rule.Status           { return rule.Status{} }
-func (listedLimiter) Idle(clock.Instant) bool                    { return true }
-
-func listedRules(t *testing.T, kind *rule.Type[listed]) (s rules.Set) {
+// noScrapers refuses the orders of users in the list of scrapers.
+func noScrapers(t *testing.T) rules.Set {
 	t.Helper()
-	s, err := rules.NewTable(kind).Parse("a.yaml", []byte("listed: [{name: one, resource: orders, list: scrapers}]"))
+	set, err := rules.Parse("a.yaml", []byte(`
+access: [{name: no-scrapers, resource: orders, attribute: user, list: scrapers}]
+flow: [{resource: orders, limit: 1000}]
+`))
 	require.NoError(t, err)
-	return s
+	return set
+}
+
+// scrapers returns a directory with the list of scrapers.
+func scrapers(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "scrapers.txt"), []byte("eve\n"), 0o600))
+	return dir
 }
 
 func TestRulesTellWhichListsTheyReferTo(t *testing.T) {
-	kind := listedKind()
-	for r := range listedRules(t, kind).All() {
-		assert.Equal(t, []string{"scrapers"}, r.Lists())
-		assert.Equal(t, []string{"scrapers"}, r.WithDefaults().Lists())
+	found := map[string][]string{}
+	for r := range noScrapers(t).All() {
+		found[r.Key().Name] = r.Lists()
 	}
-	assert.Empty(t, kind.Of(listed{}).Lists())
-	assert.Empty(t, denyKind().Of(denyRule{}).Lists(), "a kind that refers to none")
+	assert.Equal(t, map[string][]string{"no-scrapers": {"scrapers"}, "orders": nil}, found)
 }
 
 func TestSimulationsHaveLists(t *testing.T) {
-	kind := listedKind()
 	load := simulate.Load{Streams: []simulate.Stream{{
 		Resource: "orders", Times: []time.Duration{0}, Attrs: []simulate.Attr{{Name: "user", Values: []any{"eve"}}},
 	}}}
-	lists := list.NewRegistry()
-	for _, passed := range []int{1, 0} {
-		result, err := simulate.Run(t.Context(), listedRules(t, kind), load, simulate.Options{
-			Kinds: []rule.Definition{kind}, Lists: lists,
-		})
+	passed := func(lists *list.Registry) int {
+		result, err := simulate.Run(t.Context(), noScrapers(t), load, simulate.Options{Lists: lists})
 		require.NoError(t, err)
-		assert.EqualValues(t, passed, result.Seconds[0].Passed)
-		dir := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "scrapers.txt"), []byte("eve\n"), 0o600))
-		require.NoError(t, file.ReadLists(t.Context(), lists, dir))
+		return result.Seconds[0].Passed
 	}
+	lists := list.NewRegistry()
+	assert.EqualValues(t, 1, passed(nil))
+	assert.EqualValues(t, 1, passed(lists))
+	require.NoError(t, file.ReadLists(t.Context(), lists, scrapers(t)))
+	assert.Zero(t, passed(lists))
 }
 
-// A list of a file decides the calls of an engine, from the moment at which it is there.
+// A list of a file decides the calls of an engine, for as long as the file is there.
 func TestListOfAFileDecidesCalls(t *testing.T) {
-	kind := listedKind()
-	engine := core.New(core.Config{Kinds: []rule.Definition{kind}, Logger: slog.New(slog.DiscardHandler)})
+	silent := slog.New(slog.DiscardHandler)
+	engine := core.New(core.Config{Logger: silent})
 	defer engine.Close()
-	require.NoError(t, engine.Load(listedRules(t, kind)))
+	require.NoError(t, engine.Load(noScrapers(t)))
 	enter := func() error {
 		guard, err := engine.Entry(t.Context(), "orders", core.String("user", "eve"))
 		guard.Exit()
@@ -112,9 +73,8 @@ func TestListOfAFileDecidesCalls(t *testing.T) {
 	}
 	require.NoError(t, enter())
 
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "scrapers.txt"), []byte("eve\n"), 0o600))
-	watch, err := file.WatchLists(t.Context(), engine.Lists(), dir, file.Options{Interval: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	dir := scrapers(t)
+	watch, err := file.WatchLists(t.Context(), engine.Lists(), dir, file.Options{Interval: time.Millisecond, Logger: silent})
 	require.NoError(t, err)
 	defer watch.Close()
 	require.NoError(t, watch.Ready(t.Context()))

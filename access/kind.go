@@ -20,6 +20,7 @@ func Kind() *rule.Type[Rule] {
 		Defaults:   withDefaults,
 		Validate:   validate,
 		Attributes: func(r Rule) []string { return []string{r.Attribute} },
+		Lists:      lists,
 		Compile:    func(r Rule, version uint64) any { return compile(r, version) },
 		New:        newLimiter,
 		Adopt:      adopt,
@@ -28,6 +29,14 @@ func Kind() *rule.Type[Rule] {
 		},
 		States: []string{Ready, ListMissing},
 	})
+}
+
+// lists returns the name of the list that a rule refers to, if any.
+func lists(r Rule) []string {
+	if r.List == "" {
+		return nil
+	}
+	return []string{r.List}
 }
 
 func common(r *Rule) rule.Common {
@@ -102,6 +111,10 @@ func validate(r Rule) []rule.Fault {
 		f.Add("listAction", "has no effect without list: remove it or name a list")
 	case r.List != "" && r.ListAction != Deny && r.ListAction != Allow:
 		f.Add("listAction", "is %q: must be %q or %q", r.ListAction, Deny, Allow)
+	}
+	if r.List != "" && list.CheckName(r.List) != nil {
+		f.Add("list", "is %q: must be a name as lists have it: at most %d bytes, no dot at its start, no slashes, no control characters",
+			r.List, list.MaxName)
 	}
 	if r.Missing != Pass && r.Missing != Block {
 		f.Add("missing", "is %q: must be %q or %q", r.Missing, Pass, Block)

@@ -175,3 +175,74 @@ func TestListsOptionReadsTheListsOfADirectory(t *testing.T) {
 		assert.Equal(t, command.ExitFailed, gone.code, args)
 	}
 }
+
+// accessRules returns a directory with rules that name two lists.
+func accessRules(t *testing.T) string {
+	t.Helper()
+	return tree(t, map[string]string{"access.yaml": `access:
+  - {name: no-scrapers, resource: orders, attribute: user, list: scrapers}
+  - {name: partners-only, resource: pay, attribute: user, list: partners, listAction: allow}
+`})
+}
+
+const twoMissing = "penstock: warning: access rule \"no-scrapers\" names list \"scrapers\", which is not %[1]s\n" +
+	"penstock: warning: access rule \"partners-only\" names list \"partners\", which is not %[1]s\n"
+
+func TestSimulationUsesTheListsOfADirectory(t *testing.T) {
+	load := filepath.Join(tree(t, map[string]string{"load.yaml": `streams:
+  - {resource: orders, times: [0, 0, 0], attrs: {user: [eve, ann, ann]}}
+  - {resource: pay, times: [0, 0, 0], attrs: {user: [eve, ann, ann]}}
+`}), "load.yaml")
+	lists := tree(t, map[string]string{"scrapers.txt": "eve\n", "partners.list": "ann\nbob\n"})
+	run := func(more ...string) (orders, pay string, got answer) {
+		got = user{}.run(t, append([]string{"simulate", "--rules", accessRules(t), "--load", load, "--output", "json"}, more...)...)
+		require.Equal(t, command.ExitDone, got.code, got.err)
+		passed := regexp.MustCompile(`"resource":"(\w+)","offered":3,"passed":(\d)`).FindAllStringSubmatch(got.out, -1)
+		require.Len(t, passed, 2, got.out)
+		return passed[0][2], passed[1][2], got
+	}
+	orders, pay, got := run("--lists", lists)
+	assert.Equal(t, []string{"2", "2", ""}, []string{orders, pay, got.err})
+	orders, pay, got = run()
+	assert.Equal(t, []string{"3", "0"}, []string{orders, pay}, "a missing list denies nobody and allows nobody")
+	assert.Equal(t, fmt.Sprintf(twoMissing, "there: --lists names a directory with lists"), got.err)
+}
+
+func TestTestsUseTheListsOfADirectory(t *testing.T) {
+	suite := tree(t, map[string]string{"a_test.yaml": "rules: " + accessRules(t) + `
+cases:
+  - name: scrapers are refused
+    load: [{resource: orders, times: [0, 0], attrs: {user: [eve, ann]}}]
+    expect: {passed: 1}
+`})
+	lists := tree(t, map[string]string{"scrapers.txt": "eve\n", "partners.txt": "ann\n"})
+	got := user{}.run(t, "test", suite, "--lists", lists)
+	assert.Equal(t, command.ExitDone, got.code, got.out)
+	got = user{}.run(t, "test", suite)
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, `access rule "no-scrapers" names list "scrapers"`)
+}
+
+func TestValidateAndExplainWarnOfMissingListsWhereTheyCanKnow(t *testing.T) {
+	rules, lists := accessRules(t), tree(t, map[string]string{"other.txt": "eve\n"})
+	got := user{}.run(t, "validate", rules)
+	assert.Equal(t, answer{"1 document, 2 rules, no mistakes\n", "", command.ExitDone}, got)
+	got = user{}.run(t, "validate", rules, "--lists", lists)
+	assert.Equal(t, answer{"1 document, 2 rules, no mistakes\n", fmt.Sprintf(twoMissing, "at "+lists), command.ExitDone}, got)
+	got = user{}.run(t, "validate", rules, "--lists", lists, "--output", "json")
+	assert.Contains(t, got.out, `"access rule \"no-scrapers\" names list \"scrapers\", which is not at `+lists)
+	got = user{}.run(t, "explain", "orders", "--rules", rules, "--lists", lists)
+	assert.Equal(t, fmt.Sprintf(twoMissing, "at "+lists), got.err)
+}
+
+func TestPushWarnsOfListsThatAreNotInEtcd(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	rules := accessRules(t)
+	got := u.run(t, "push", rules, "--yes")
+	assert.Equal(t, command.ExitDone, got.code)
+	assert.Equal(t, fmt.Sprintf(twoMissing, "in etcd, below /penstock/shop.lists/"), got.err)
+	for _, name := range []string{"scrapers", "partners"} {
+		require.Equal(t, command.ExitDone, u.run(t, "lists", "push", name, listFile(t, "a\n"), "--yes").code)
+	}
+	assert.Empty(t, u.run(t, "push", rules, "--yes").err)
+}
