@@ -54,8 +54,8 @@ func TestSimulationsHaveLists(t *testing.T) {
 		return result.Seconds[0].Passed
 	}
 	lists := list.NewRegistry()
-	assert.EqualValues(t, 1, passed(nil))
-	assert.EqualValues(t, 1, passed(lists))
+	assert.Equal(t, 1, passed(nil))
+	assert.Equal(t, 1, passed(lists))
 	require.NoError(t, file.ReadLists(t.Context(), lists, scrapers(t)))
 	assert.Zero(t, passed(lists))
 }
