@@ -32,6 +32,14 @@ func Kind() *rule.Type[Rule] {
 	})
 }
 
+// lists returns the name of the list that a rule refers to, if any.
+func lists(r Rule) []string {
+	if r.List == "" {
+		return nil
+	}
+	return []string{r.List}
+}
+
 func common(r *Rule) rule.Common {
 	return rule.Common{
 		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
@@ -117,6 +125,10 @@ func validate(r Rule) []rule.Fault {
 		f.Add("listAction", "has no effect without list: remove it or name a list")
 	case r.List != "" && r.ListAction != Deny && r.ListAction != Allow:
 		f.Add("listAction", "is %q: must be %q or %q", r.ListAction, Deny, Allow)
+	}
+	if r.List != "" && list.CheckName(r.List) != nil {
+		f.Add("list", "is %q: must be a name as lists have it: at most %d bytes, no dot at its start, no slashes, no control characters",
+			r.List, list.MaxName)
 	}
 	if r.Missing != Pass && r.Missing != Block {
 		f.Add("missing", "is %q: must be %q or %q", r.Missing, Pass, Block)

@@ -25,7 +25,7 @@ In etcd they are below /penstock/APP.lists/, in chunks, because a value there ha
 have either the one or the other, whole.
 
 Etcd keeps what was replaced or deleted until it is compacted. It needs room for
-several versions: about a third of the text for each.`,
+several versions: about half of the text for each.`,
 		Example: `  penstock lists push scrapers scrapers.txt --app shop
   penstock lists list --app shop
   penstock lists pull scrapers --app shop > scrapers.txt
