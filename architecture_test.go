@@ -60,7 +60,9 @@ var sameLayer = map[string][]string{
 	"adapters/gin":     {"adapters/nethttp", "adapters/clientip", "adapters/attribute"},
 	"adapters/grpc":    {"adapters/clientip", "adapters/attribute"},
 
-	"datasource/etcd/store": {"datasource/etcd"},
+	"datasource/etcd":       {"datasource/lists"},
+	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},
+	"datasource/file":       {"datasource/lists"},
 }
 
 // thirdParties lists what packages of the root module import beside the standard

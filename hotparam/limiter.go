@@ -192,16 +192,18 @@ func (l *limiter) take(s *subject, c *rule.Call) (ticket rule.Ticket, wait time.
 		wait, _ = l.retryAfter(c)
 		return 0, wait, table.Refused
 	}
-	t, limit := l.tablesOf(s, c.Now), int64(l.limits[s.class])
+	t := l.tablesOf(s, c.Now)
 	var place table.Place
 	switch {
 	case t.buckets != nil:
 		place, wait, outcome = t.buckets.TakeOrWait(s.key, l.now[s.class], c.Now, c.Tokens)
 	case t.windows != nil:
+		limit := int64(l.limits[s.class])
 		if place, outcome = t.windows.Take(s.key, l.terms, limit, c.Now, c.Tokens); outcome == table.Refused {
 			wait = t.windows.RetryAfter(s.key, l.terms, limit, c.Now, c.Tokens)
 		}
 	default:
+		limit := int64(l.limits[s.class])
 		if place, outcome = t.concurrency.Acquire(s.key, l.version, limit-l.elsewhere(s, c.Now)); limit == 0 {
 			wait = rule.Never
 		}

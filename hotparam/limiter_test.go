@@ -454,3 +454,31 @@ func TestStatusCountsValues(t *testing.T) {
 	assert.Zero(t, got["penalised"])
 	assert.InDelta(t, 1, got["penalties"], 0)
 }
+
+// Nothing grows with the number of values: no call allocates, whether its value is new or
+// not.
+func TestNewValuesTakeNoMemory(t *testing.T) {
+	for name, change := range map[string]func(*hotparam.Rule){
+		"token bucket":   nil,
+		"sliding window": func(r *hotparam.Rule) { r.Algorithm = hotparam.SlidingWindow },
+		"throttle":       func(r *hotparam.Rule) { r.Algorithm = hotparam.Throttle },
+		"concurrency":    func(r *hotparam.Rule) { r.Limit, r.Concurrency = 0, 1 },
+		"penalty": func(r *hotparam.Rule) {
+			r.Limit, r.Penalty = 0, hotparam.Penalty{After: 1, Within: time.Second, For: time.Minute}
+			r.Values = rule.NumberMapOf(text("x", 1))
+		},
+	} {
+		s := newService(t, perUser(func(r *hotparam.Rule) {
+			if r.MaxValues = 1000; change != nil {
+				change(r)
+			}
+		}))
+		s.ask(rule.Int(-1))
+		next := int64(0)
+		assert.Zero(t, testing.AllocsPerRun(20_000, func() {
+			next++
+			s.now++
+			s.ask(rule.Int(next))
+		}), name)
+	}
+}
