@@ -242,8 +242,7 @@ func TestExplainTellsWhichAttributesRulesLookAt(t *testing.T) {
 func TestStatusTellsOfLists(t *testing.T) {
 	engine, server := newRationed(t)
 	var b list.Builder
-	b.AddText("x")
-	b.AddText("y")
+	require.NoError(t, errors.Join(b.AddText("x"), b.AddText("y")))
 	l, err := b.Build(t.Context())
 	require.NoError(t, err)
 	now := engine.Clock().Now()

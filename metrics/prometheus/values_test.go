@@ -79,7 +79,7 @@ func TestNoLabelHasAValueOrAnEntryOfAList(t *testing.T) {
 		guard.Exit()
 	}
 	var b list.Builder
-	b.AddText(secret)
+	require.NoError(t, b.AddText(secret))
 	banned, err := b.Build(t.Context())
 	require.NoError(t, err)
 	s.Lists().Set("banned", banned)
@@ -101,7 +101,7 @@ func TestListsAreExposed(t *testing.T) {
 	listOf := func(entries ...string) *list.List {
 		var b list.Builder
 		for _, entry := range entries {
-			b.AddText(entry)
+			require.NoError(t, b.AddText(entry))
 		}
 		l, err := b.Build(t.Context())
 		require.NoError(t, err)

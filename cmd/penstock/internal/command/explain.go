@@ -36,6 +36,10 @@ func newExplain(env Env) *cobra.Command {
 		Long: `Explain shows which rules apply to a call of the resource, in the order in which
 they are checked, with their fields and their places. No call is made.
 
+For rules that look at attributes of calls, such as the user, explain shows what they
+find in those at --attr. There 7 is a number and true a boolean. All else is text, and
+so is what is in double quotes: --attr 'user="7"'. Adapters give only text.
+
 The rules are those of the documents at --rules, those in force in a running
 service at --engine, or else those in etcd. A service also shows the present state
 of each rule. It must serve the handler of the package inspect; --engine is its
@@ -50,7 +54,7 @@ command line, 3 when a file, the service or etcd cannot be read.
 
 ` + connection.Help,
 		Example: `  penstock explain orders:create --rules rules/ --origin mobile
-  penstock explain orders:create --engine 127.0.0.1:6060
+  penstock explain orders:create --engine 127.0.0.1:6060 --attr user=alice
   penstock explain orders:create --app shop --output json | jq '.rules[].name'`,
 		Args: arguments(1, 1, "which resource? Name the one that is called"),
 	}
@@ -90,8 +94,9 @@ command line, 3 when a file, the service or etcd cannot be read.
 // explain explains the call with the rules that the flags select.
 func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, engine string) (explanation, error) {
 	if engine != "" {
-		e, err := askEngine(cmd.Context(), engine, call)
-		return explanation{Explanation: e}, err
+		var e explanation
+		err := askEngine(cmd.Context(), engine, "explain", call.Query(), &e.Explanation)
+		return e, err
 	}
 	if len(paths) > 0 {
 		c, err := env.judgeSound(cmd.Context(), paths)
