@@ -16,7 +16,7 @@ func texts(t *testing.T, entries ...string) *list.List {
 	t.Helper()
 	var b list.Builder
 	for _, entry := range entries {
-		b.AddText(entry)
+		require.NoError(t, b.AddText(entry))
 	}
 	l, err := b.Build(t.Context())
 	require.NoError(t, err)

@@ -17,6 +17,11 @@ import (
 	"github.com/penstock-go/penstock/list"
 )
 
+// maxListRetry limits the pause before a list is read again, as a multiple of
+// [Options.MaxBackoff]: a damaged list of every instance costs a lot to read. After a lost
+// connection there is no pause.
+const maxListRetry = 120
+
 // WatchLists keeps the lists of the application, below [Keys].Lists, in the registry,
 // which is that of an engine (Engine.Lists), until ctx ends or the watch is closed. It
 // uses a connection of its own if the source was made by [Open], else the caller's
@@ -44,7 +49,7 @@ func (s *Source) WatchLists(ctx context.Context, registry *list.Registry) (*list
 		Source:   &from,
 		Open:     from.openList,
 		MinRetry: s.opts.MinBackoff,
-		MaxRetry: max(s.opts.MinBackoff, 12*s.opts.MaxBackoff),
+		MaxRetry: maxListRetry * s.opts.MaxBackoff,
 		Logger:   s.opts.Logger,
 		Clock:    s.opts.Clock,
 	})
@@ -91,16 +96,21 @@ func (s *Source) openList(ctx context.Context, document lists.Document) (lists.T
 	return lists.Text{ReadCloser: text, Digest: lists.Digest(text.Manifest.Digest)}, nil
 }
 
-// readRange makes one request on the present connection and tries each member once.
+// chunkAttempts is how often a chunk is asked for before the list is read anew.
+const chunkAttempts = 4
+
+// readRange makes one request on the present connection. It tries again, on other members
+// if there are any, because a list has many chunks and one that is not answered in time
+// should not cost all others.
 func (s *Source) readRange(ctx context.Context, request *pb.RangeRequest) (found *pb.RangeResponse, err error) {
-	kv, members := s.connection.get()
-	for range members {
+	pause := backoff{min: s.opts.MinBackoff, max: s.opts.MaxBackoff}
+	for attempt := 1; ; attempt++ {
+		kv, members := s.connection.get()
 		found, err = s.readOnce(ctx, kv, request, grpc.WaitForReady(true))
-		if !unreachable(err) || ctx.Err() != nil {
-			break
+		if !unreachable(err) || attempt >= max(chunkAttempts, members) || !s.sleep(ctx, pause.next()) {
+			return found, err
 		}
 	}
-	return found, err
 }
 
 // readOnce makes one request.

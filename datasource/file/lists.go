@@ -2,12 +2,16 @@ package file
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/datasource/lists"
 	"github.com/penstock-go/penstock/list"
 )
@@ -50,7 +54,7 @@ func WatchLists(ctx context.Context, registry *list.Registry, path string, opts 
 		Registry: registry,
 		Source:   source,
 		Open:     source.openList,
-		ListName: func(document string) string { return strings.TrimSuffix(document, filepath.Ext(document)) },
+		ListName: listName,
 		Logger:   source.opts.Logger,
 		Clock:    source.opts.Clock,
 	})
@@ -62,17 +66,81 @@ func (s *Source) openList(_ context.Context, document lists.Document) (lists.Tex
 	if info, err := os.Stat(s.path); err == nil && !info.IsDir() {
 		path = s.path
 	}
-	text, err := open(path)
+	text, err := openRegular(path)
 	if err != nil {
 		return lists.Text{}, fmt.Errorf("file: %w", err)
 	}
-	info, err := text.Stat()
+	return lists.Text{ReadCloser: text, Digest: document.Digest}, nil
+}
+
+// ReadLists reads the lists in a directory, or in one file, into the registry once, by the
+// same rules as [WatchLists]. It returns an error with everything that is wrong with them;
+// those without mistakes are then in the registry. It is for programs that end soon, such
+// as tests.
+func ReadLists(ctx context.Context, registry *list.Registry, path string) error {
+	source, err := newSource(path, Options{}, listDocuments())
+	if err != nil {
+		return err
+	}
+	self, err := os.Stat(source.path)
+	if err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	paths, err := source.paths(self)
+	if err == nil && len(paths) == 0 {
+		err = fmt.Errorf("file: %s holds no lists: their names end in %s", path, strings.Join(source.format.extensions, " or "))
+	}
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, document := range slices.Sorted(maps.Keys(paths)) {
+		name := listName(document)
+		err := list.CheckName(name)
+		if err == nil {
+			err = readList(ctx, registry, name, list.Provider{Source: source.Name(), Document: document}, paths[document])
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", paths[document], err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// readList reads one list into the registry.
+func readList(ctx context.Context, registry *list.Registry, name string, from list.Provider, path string) error {
+	text, err := openRegular(path)
+	if err != nil {
+		return err
+	}
+	defer text.Close()
+	parsed, digest, err := lists.Parse(ctx, text, list.Options{})
+	if err != nil {
+		return err
+	}
+	registry.Put(name, from, list.Version{List: parsed, Digest: digest, At: clock.System().Now()})
+	return nil
+}
+
+// listName returns the name of the list in a file.
+func listName(document string) string { return strings.TrimSuffix(document, filepath.Ext(document)) }
+
+// openRegular opens a regular file. It does not block if the path is something else.
+func openRegular(path string) (*os.File, error) {
+	opened, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := opened.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = irregularError(path, info)
 	}
 	if err != nil {
-		text.Close()
-		return lists.Text{}, fmt.Errorf("file: %w", err)
+		_ = opened.Close()
+		return nil, err
 	}
-	return lists.Text{ReadCloser: text, Digest: document.Digest}, nil
+	return opened, nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"log/slog"
 	"time"
@@ -61,7 +62,7 @@ func (w *Watch) next() (due *document, wanted Digest, wait time.Duration) {
 // load loads the present version of a document.
 func (w *Watch) load(ctx context.Context, d *document, wanted Digest) {
 	begun := w.config.Clock.Now()
-	built, err := w.parse(ctx, Document{d.name, wanted})
+	built, err := w.open(ctx, Document{d.name, wanted})
 	if ctx.Err() != nil {
 		return
 	}
@@ -96,33 +97,28 @@ type mistakeError struct{ error }
 
 func (e *mistakeError) Unwrap() error { return e.error }
 
-// parse reads and parses the text of a document. The text is read to its end even if it
-// has mistakes: only of the right text they are final.
-func (w *Watch) parse(ctx context.Context, document Document) (built, error) {
+// open opens and parses the text of a document. Only of the right text mistakes are
+// final.
+func (w *Watch) open(ctx context.Context, document Document) (built, error) {
 	text, err := w.config.Open(ctx, document)
 	if err != nil {
 		return built{}, err
 	}
 	defer text.Close()
-	sum := sha256.New()
-	counted := &reader{ctx: ctx, from: io.TeeReader(text, sum)}
-	parsed, mistakes := list.Parse(ctx, counted, list.Options{})
-	if counted.err == nil {
-		_, _ = io.Copy(io.Discard, counted)
-	}
-	switch digest := Digest(sum.Sum(nil)); {
-	case !errors.Is(counted.err, io.EOF):
-		return built{}, counted.err
-	case digest != text.Digest:
+	counted := &reader{ctx: ctx, from: text, sum: sha256.New()}
+	parsed, digest, err := counted.parse(list.Options{})
+	var mistake *mistakeError
+	if (err == nil || errors.As(err, &mistake)) && digest != text.Digest {
 		return built{}, fmt.Errorf("lists: the text has the SHA-256 %.8x…, not %.8x…: it was changed while it was read, or is damaged",
 			digest, text.Digest)
-	case counted.size == 0:
-		return built{}, &mistakeError{errEmpty}
-	case mistakes != nil:
-		return built{}, &mistakeError{mistakes}
-	default:
-		return built{parsed, digest, counted.size}, nil
 	}
+	return built{parsed, digest, counted.size}, err
+}
+
+// Parse reads the text of a list to its end and returns the list and the digest of the
+// text. It is [list.Parse], but for an empty text, which is a mistake.
+func Parse(ctx context.Context, text io.Reader, opts list.Options) (*list.List, Digest, error) {
+	return (&reader{ctx: ctx, from: text, sum: sha256.New()}).parse(opts)
 }
 
 // put puts a version in force.
@@ -142,14 +138,17 @@ func (w *Watch) put(d *document, b built, begun clock.Instant) {
 		slog.String("sha256", fmt.Sprintf("%x", b.digest[:8])), slog.Duration("took", now.Sub(begun)))
 }
 
-// reader reads until ctx ends. It counts the bytes and keeps the error that ended it.
+// reader reads a text until ctx ends. It counts the bytes, computes their digest and keeps
+// the error that ended it.
 type reader struct {
 	ctx  context.Context //nolint:containedctx // it lives as long as one call
 	from io.Reader
+	sum  hash.Hash
 	size int64
 	err  error
 }
 
+// Read implements [io.Reader].
 func (r *reader) Read(p []byte) (int, error) {
 	if r.err == nil {
 		r.err = r.ctx.Err()
@@ -158,7 +157,31 @@ func (r *reader) Read(p []byte) (int, error) {
 		return 0, r.err
 	}
 	n, err := r.from.Read(p)
+	r.sum.Write(p[:n])
 	r.size += int64(n)
 	r.err = err
 	return n, err
+}
+
+// parse parses the text and reads it to its end even if it has mistakes, which are a
+// [mistakeError].
+func (r *reader) parse(opts list.Options) (*list.List, Digest, error) {
+	parsed, mistakes := list.Parse(r.ctx, r, opts)
+	if r.err == nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(r, list.MaxSize))
+	}
+	var digest Digest
+	r.sum.Sum(digest[:0])
+	switch {
+	case r.err != nil && !errors.Is(r.err, io.EOF):
+		return nil, digest, r.err
+	case r.ctx.Err() != nil:
+		return nil, digest, r.ctx.Err()
+	case r.size == 0:
+		return nil, digest, &mistakeError{errEmpty}
+	case mistakes != nil:
+		return nil, digest, &mistakeError{mistakes}
+	default:
+		return parsed, digest, nil
+	}
 }

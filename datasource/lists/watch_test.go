@@ -300,7 +300,9 @@ func TestReadyWaitsForWhatCanBeReadOnly(t *testing.T) {
 		f.holds("bad", strings.Repeat("x", 1<<20))
 		f.holds("good", "a\n")
 		f.apply(core.Change{Complete: true, Documents: []core.Document{
-			document("bad", strings.Repeat("x", 1<<20)), document("good", "a\n"), {Name: "faulty", Err: errors.New("test: faulty")},
+			document("bad", strings.Repeat("x", 1<<20)),
+			document("good", "a\n"),
+			{Name: "faulty", Err: errors.New("test: faulty")},
 			document("away", "b\n"),
 		}})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -338,7 +340,7 @@ func TestListsOfTwoSourcesAreInForceByTheNameOfTheSource(t *testing.T) {
 		other := list.Provider{Source: "another", Document: "l"}
 		f.put("l", "a\n")
 		b := list.Builder{}
-		b.AddText("b")
+		require.NoError(t, b.AddText("b"))
 		another, err := b.Build(t.Context())
 		require.NoError(t, err)
 		assert.True(t, f.registry.Put("l", other, list.Version{List: another}))

@@ -32,16 +32,19 @@ type ListInfo struct {
 	// Revision is the revision of etcd that the push has created.
 	Revision int64 `json:"revision"`
 
-	// Err is set by [Store.Lists] if the manifest of the list cannot be read; most of
-	// the other fields are then empty.
+	// Err is set if the manifest of the list is damaged. All fields but the name and the
+	// revision are then empty.
 	Err error `json:"-"`
 }
 
 func listInfo(name string, m listformat.Manifest, revision int64) ListInfo {
-	return ListInfo{
-		Name: name, Digest: m.Digest.String(), Size: m.Size, Entries: m.Entries,
-		Time: m.Time, Author: m.Author, Message: m.Message, Revision: revision,
+	info := ListInfo{
+		Name: name, Size: m.Size, Entries: m.Entries, Time: m.Time, Author: m.Author, Message: m.Message, Revision: revision,
 	}
+	if m.Digest != (listformat.Digest{}) {
+		info.Digest = m.Digest.String()
+	}
+	return info
 }
 
 // Lists returns the lists in etcd, by name.
@@ -57,7 +60,7 @@ func (s *Store) Lists(ctx context.Context) ([]ListInfo, error) {
 		manifest, err := listformat.ParseManifest(pair.Value)
 		info := listInfo(name, manifest, pair.ModRevision)
 		if err != nil {
-			info = ListInfo{Name: name, Revision: pair.ModRevision, Err: fmt.Errorf("store: key %s: %w", pair.Key, err)}
+			info.Err = fmt.Errorf("store: key %s: %w", pair.Key, err)
 		}
 		all = append(all, info)
 	}
@@ -73,7 +76,7 @@ func (s *Store) List(ctx context.Context, name string) (ListInfo, error) {
 	case now.revision == 0:
 		return ListInfo{}, fmt.Errorf("%w: %q", ErrNoList, name)
 	case now.err != nil:
-		return ListInfo{}, now.err
+		return ListInfo{Name: name, Revision: now.revision, Err: now.err}, nil
 	default:
 		return listInfo(name, now.Manifest, now.revision), nil
 	}
