@@ -109,7 +109,7 @@ func stateOfList(l inspect.List) string {
 		state = "not in force"
 	}
 	if l.Error != "" {
-		state += "; rejected: " + l.Error
+		state += ", present version rejected"
 	}
 	return state
 }
@@ -143,7 +143,29 @@ func writeStatus(text io.Writer, s inspect.Status) {
 		}
 		_ = table.Flush()
 	}
+	writeRejections(text, s)
 	writeLimiters(text, inspect.Limiters{Limiters: s.Limiters, MoreLimiters: s.MoreLimiters, MoreValues: s.MoreValues})
+}
+
+// writeRejections writes what is wrong with documents and lists that are not in force.
+func writeRejections(text io.Writer, s inspect.Status) {
+	write := func(what, source, message string) {
+		if message == "" {
+			return
+		}
+		fmt.Fprintf(text, "\n%s of %s is rejected:\n", what, source)
+		for line := range strings.Lines(message) {
+			fmt.Fprintf(text, "  %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+	for _, source := range s.Sources {
+		for _, d := range source.Documents {
+			write(wording.Cell(d.Name), wording.Cell(source.Name), d.Rejected)
+		}
+	}
+	for _, l := range s.Lists {
+		write("list "+wording.Cell(l.Name), wording.Cell(sourceOfList(l)), l.Error)
+	}
 }
 
 // unmatched names at most ten of the rules that no call has matched.

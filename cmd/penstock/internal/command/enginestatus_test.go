@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -10,8 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // serving returns the address of a service that answers one path.
@@ -81,13 +85,14 @@ func TestStatusOfOneRuleOfARunningService(t *testing.T) {
 
 func TestStatusOfAServiceThatIsNotInOrderExitsWithOne(t *testing.T) {
 	for want, change := range map[string]func(*inspect.Status){
-		"held back: 9 of 10 rules":       func(s *inspect.Status) { s.Sources[0].HeldBack = "9 of 10 rules" },
-		"not connected: no route":        func(s *inspect.Status) { s.Sources[0].Connected, s.Sources[0].Error = false, "no route" },
-		"not connected: not read yet":    func(s *inspect.Status) { s.Sources[0].Connected = false },
-		"on a copy of 2024-05-01 12:00":  func(s *inspect.Status) { s.Sources[0].CopiedAt = s.Time },
-		"1 document rejected":            func(s *inspect.Status) { s.Sources[0].Documents[0].Rejected = "line 3" },
-		"in force; rejected: line 9":     func(s *inspect.Status) { s.Lists[1].Error = "line 9" },
-		"not in force; rejected: line 9": func(s *inspect.Status) { s.Lists[1].InForce, s.Lists[1].Error = false, "line 9" },
+		"held back: 9 of 10 rules":      func(s *inspect.Status) { s.Sources[0].HeldBack = "9 of 10 rules" },
+		"not connected: no route":       func(s *inspect.Status) { s.Sources[0].Connected, s.Sources[0].Error = false, "no route" },
+		"not connected: not read yet":   func(s *inspect.Status) { s.Sources[0].Connected = false },
+		"on a copy of 2024-05-01 12:00": func(s *inspect.Status) { s.Sources[0].CopiedAt = s.Time },
+		"1 document rejected":           func(s *inspect.Status) { s.Sources[0].Documents[0].Rejected = "line 3\nline 4" },
+		"\na.yaml of etcd:/penstock/shop/ is rejected:\n  line 3\n  line 4\n":                                          func(s *inspect.Status) { s.Sources[0].Documents[0].Rejected = "line 3\nline 4" },
+		"in force, present version rejected\n\nlist scrapers of file:/etc/lists scrapers.txt is rejected:\n  line 9\n": func(s *inspect.Status) { s.Lists[1].Error = "line 9" },
+		"not in force, present version rejected\n":                                                                     func(s *inspect.Status) { s.Lists[1].InForce, s.Lists[1].Error = false, "line 9" },
 	} {
 		status := seen()
 		change(&status)
@@ -137,4 +142,36 @@ func TestExplainShowsWhatRulesFindInAttributes(t *testing.T) {
 	got := user{}.run(t, "explain", "orders", "--attr", "user=alice", "--engine", serving(t, "/explain", answer))
 	assert.Equal(t, command.ExitDone, got.code, got.err)
 	golden(t, "explain_attributes.txt", got.out, "")
+}
+
+// The hottest users of a running service, from its engine to the terminal.
+func TestStatusAndExplainShowTheHottestUsersOfAnEngine(t *testing.T) {
+	now := clock.NewVirtual(time.Unix(1_700_000_000, 0))
+	engine := core.New(core.Config{Clock: now, Logger: slog.New(slog.DiscardHandler)})
+	defer engine.Close()
+	set, err := rules.Parse("code", []byte("hotParam: [{name: per-user, resource: orders, param: user, limit: 2}]"))
+	require.NoError(t, err)
+	require.NoError(t, engine.Load(set))
+	for _, user := range []string{"alice", "alice", "alice", "bob"} {
+		if guard, err := engine.Entry(t.Context(), "orders", core.String("user", user)); err == nil {
+			guard.Exit()
+		}
+	}
+	server := httptest.NewServer(inspect.Handler(engine))
+	defer server.Close()
+	const table = "VALUE  PASSED  REFUSED\n  alice  2       1\n  bob    1       0\n"
+	for _, args := range [][]string{{"status"}, {"status", "--rule", "per-user"}} {
+		stdout, stderr, code := execute(t, "", append(args, "--engine", server.URL)...)
+		assert.Equal(t, command.ExitDone, code, stderr)
+		assert.Contains(t, stdout, `hotParam rule "per-user" on orders: values 2, max values 100000`)
+		assert.Contains(t, stdout, table)
+	}
+	stdout, stderr, code := execute(t, "", "explain", "orders", "--engine", server.URL, "--attr", "user=alice")
+	assert.Equal(t, command.ExitDone, code, stderr)
+	assert.Contains(t, stdout, "\n   looks at user: \"alice\"\n")
+	assert.Contains(t, stdout, "; has refused 1 call; a call with these attributes passes in 500ms\n")
+	stdout, _, _ = execute(t, "", "explain", "orders", "--engine", server.URL, "--attr", "user=7")
+	assert.Contains(t, stdout, "looks at user: the number 7\n")
+	stdout, _, _ = execute(t, "", "explain", "orders", "--engine", server.URL)
+	assert.Contains(t, stdout, "looks at user, which the call does not have\n")
 }
