@@ -63,7 +63,7 @@ func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.
 		return nil, 0, rule.Block
 	}
 	l.pass(&s, &c)
-	ticket := t.ticket(place, s.isOwn)
+	ticket := l.ticket(t, place, &s)
 	if at <= c.Now {
 		return nil, ticket, rule.Pass
 	}
@@ -98,9 +98,9 @@ func (l *throttle) cancel(now, at clock.Instant, ticket rule.Ticket, tokens int3
 
 // Settle puts the next call of the value off by the time that more tokens take. It gives
 // nothing back: the calls behind have waited already.
-func (l *throttle) Settle(now, _ clock.Instant, ticket rule.Ticket, tokens int32) {
+func (l *throttle) Settle(now, start clock.Instant, ticket rule.Ticket, tokens int32) {
 	if tokens > 0 {
-		l.settle(now, ticket, tokens)
+		l.settle(now, start, ticket, tokens)
 	}
 }
 

@@ -67,7 +67,8 @@ type bucketState struct {
 	before  *Rates // of the words in others
 	serial  uint64 // counts the versions; from 1
 	parity  uint64 // of the words in blocks that are up to date: parityBit or 0
-	closed  bool   // another table has taken over
+	since   clock.Instant
+	closed  bool // another table has taken over
 }
 
 const (
@@ -90,7 +91,7 @@ func newBuckets(maxValues int) *Buckets {
 		geometry:  g,
 		groups:    make([]bucketGroup, g.groups),
 		headers:   make([]atomic.Uint64, (g.groups+blockGroups-1)/blockGroups),
-		cells:     make(instants, g.slots()/4),
+		cells:     instants{cells: make([]atomic.Int64, g.slots()/4)},
 		stripes:   make([]stripe, g.stripes),
 		blocks:    make([]sync.Mutex, blockLocks),
 		maxValues: maxValues,

@@ -234,7 +234,8 @@ func (c *Concurrency) acquireWithoutSlot(s *stripe, k key, limit int64) (Place, 
 	return sketchPlace(cells), Taken
 }
 
-// victim returns a slot without a call under way, in the group that has more of them.
+// victim returns a slot without a call under way, in the first group or the one that has
+// more of them.
 func (c *Concurrency) victim(k key) (slot, word uint64, ok bool) {
 	most := 0
 	for _, group := range [...]uint64{k.first, k.second} {
@@ -248,6 +249,9 @@ func (c *Concurrency) victim(k key) (slot, word uint64, ok bool) {
 		}
 		if many > most {
 			slot, word, ok, most = found, content, true, many
+		}
+		if many >= enoughFree {
+			break
 		}
 	}
 	return slot, word, ok

@@ -124,8 +124,8 @@ func (r *Rates) Exact() bool { return r.exact }
 // at least three times the time in which a bucket fills. What would go beyond it is
 // dropped.
 func (r *Rates) MaxDebt() time.Duration {
-	any := &r.classes[0]
-	return time.Duration(any.toTime.times(uint64(any.room)))
+	s := &r.classes[0].scale
+	return time.Duration(s.toTime.timesUp(s.room))
 }
 
 // CompileRates compiles the limits of a table's classes, of which there are 1 to
@@ -248,7 +248,9 @@ func newScale(unit *big.Rat, exact bool, timeBits uint) scale {
 		toTime: fixedPoint(unit, false), toUnits: fixedPoint(new(big.Rat).Inv(unit), true),
 		timeBits: timeBits, timeMask: 1<<timeBits - 1, classMask: 1<<stateBits - 1<<timeBits,
 	}
-	for s.epoch = 62; s.toUnits.timesUp(1<<s.epoch) > 1<<(timeBits-4)-2; s.epoch-- { //nolint:revive // the loop finds the epoch
+	s.epoch = 62
+	for s.toUnits.timesUp(1<<s.epoch) > 1<<(timeBits-4)-2 {
+		s.epoch--
 	}
 	s.slack = 2 * (s.toUnits.timesUp(1<<s.epoch) + 1)
 	s.room = 1<<timeBits - 2*s.slack
@@ -361,6 +363,9 @@ func (r *Rate) from(other *Rate, ahead int64) int64 {
 
 // lastPass converts a distance to now from units of another rate.
 func (r *Rate) lastPass(other *Rate, distance int64) int64 {
+	if r.toUnits == other.toUnits {
+		return min(r.room, distance)
+	}
 	if distance < 0 {
 		return -int64(r.toUnits.times(other.toTime.times(uint64(-distance))))
 	}

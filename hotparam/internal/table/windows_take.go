@@ -125,7 +125,7 @@ func (w *Windows) takeWithoutSlot(hash uint64, k key, terms *WindowTerms, limit 
 }
 
 // victim returns a slot that is free or that nobody needs: the one whose window was over
-// first, in the group with more of them.
+// first, in the first group or the one with more of them.
 func (w *Windows) victim(k key, number int64) (slot uint64, ok bool) {
 	most := 0
 	for _, group := range [...]uint64{k.first, k.second} {
@@ -144,6 +144,9 @@ func (w *Windows) victim(k key, number int64) (slot uint64, ok bool) {
 		}
 		if many > most {
 			slot, ok, most = found, true, many
+		}
+		if many >= enoughFree {
+			break
 		}
 	}
 	return slot, ok
