@@ -17,8 +17,11 @@ const MaxAttributes = 32
 
 // Call is a call that is asked about. It is not made.
 type Call struct {
-	Resource   string            `json:"resource"`
-	Origin     string            `json:"origin,omitempty"` // "" when the caller does not say
+	Resource string `json:"resource"`
+	Origin   string `json:"origin,omitempty"` // "" when the caller does not say
+
+	// Attributes are by name, as people write them, see [rule.ParseAttribute]: 7 is a
+	// number, true a boolean, u1 a text, and "7" in double quotes a text, too.
 	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
@@ -102,7 +105,15 @@ func (c Call) options() []core.Option {
 		options = append(options, core.Origin(c.Origin))
 	}
 	for key, value := range c.Attributes {
-		options = append(options, core.String(key, value))
+		attribute := rule.ParseAttribute(value)
+		if number, ok := attribute.Number(); ok {
+			options = append(options, core.Int(key, number))
+		} else if boolean, ok := attribute.Boolean(); ok {
+			options = append(options, core.Bool(key, boolean))
+		} else {
+			text, _ := attribute.Text()
+			options = append(options, core.String(key, text))
+		}
 	}
 	return options
 }

@@ -21,6 +21,9 @@ type Rule struct {
 	Fields []Field    `json:"fields"` // in the order of a document, without the name and defaults
 	Shadow bool       `json:"shadow"` // it refuses nothing
 
+	// LooksAt are the keys of the attributes of calls that the rule looks at.
+	LooksAt []string `json:"looksAt,omitempty"`
+
 	// Source is where the rule comes from, "" for one from code, and Document,
 	// Line and Column the place in there at which it begins.
 	Source   string `json:"source,omitempty"`
@@ -104,7 +107,7 @@ func stateOf(of *core.RuleSnapshot) *State {
 // RuleOf returns what a rule says, without place and state.
 func RuleOf(r rule.Rule) Rule {
 	r = r.WithDefaults()
-	of := Rule{Kind: r.Key().Kind, Name: r.Key().Name, Shadow: r.Target().Shadow}
+	of := Rule{Kind: r.Key().Kind, Name: r.Key().Name, Shadow: r.Target().Shadow, LooksAt: r.Attributes()}
 	for _, f := range rules.Written(r) {
 		of.Fields = append(of.Fields, Field{f.Field, f.Value})
 	}

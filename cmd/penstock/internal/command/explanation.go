@@ -38,6 +38,9 @@ func (env Env) printExplanation(of explanation) {
 	}
 	for i, rule := range of.Rules {
 		fmt.Fprintf(&text, "\n%d. %s\n   %s\n", i+1, heading(rule), fieldList(rule))
+		if len(rule.LooksAt) > 0 {
+			fmt.Fprintf(&text, "   looks at %s\n", lookedAt(rule.LooksAt, of.Call))
+		}
 		if rule.Shadow {
 			fmt.Fprintln(&text, "   a shadow: it refuses nothing")
 		}
@@ -74,6 +77,22 @@ func fieldList(rule inspect.Rule) string {
 		fields[i] = f.Name + " " + cmp.Or(f.Value, `""`)
 	}
 	return strings.Join(fields, ", ")
+}
+
+// lookedAt returns the attributes that a rule looks at, with their values.
+func lookedAt(keys []string, call inspect.Call) string {
+	parts := make([]string, len(keys))
+	for i, key := range keys {
+		value, given := call.Attributes[key]
+		if key == "origin" && !given {
+			value, given = call.Origin, call.Origin != ""
+		}
+		parts[i] = key + "=" + value
+		if !given {
+			parts[i] = key + ", which the call does not have"
+		}
+	}
+	return strings.Join(parts, " and ")
 }
 
 // describeState returns the state of a rule as text.
