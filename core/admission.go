@@ -21,8 +21,8 @@ import (
 // anew, past the queues of which it holds a ticket. So a call never passes by what a
 // window or a circuit breaker said before it waited.
 type admission struct {
+	request
 	resource *resource
-	name     string
 	held     heldTickets
 	rates    rateAdmission
 
@@ -42,41 +42,41 @@ type wait struct {
 	woken chan struct{} // receives then, if nobody has set wake
 }
 
-// admit decides on a call that arrived at q.now, and waits if rules demand it.
-func (r *resource) admit(ctx context.Context, name string, q *request) (Guard, error) {
+// admit decides on a call that arrived at a.Now, and waits if rules demand it.
+func (r *resource) admit(ctx context.Context, q *request, opts []Option) (Guard, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	var a admission
-	a.begin(r, name, q)
-	defer a.end(q)
+	a.begin(r, q)
+	defer a.end()
 	for {
-		after, err := a.proceed(ctx, q)
+		after, err := a.proceed(ctx, opts)
 		if err != nil {
 			return Guard{}, err
 		}
 		if a.passed != nil {
-			return a.guard(q), nil
+			return a.guard(opts), nil
 		}
-		err = r.engine.pause(ctx, q.now, after, a.wait.woken)
-		q.now = r.engine.clock.Now()
+		err = r.engine.pause(ctx, a.Now, after, a.wait.woken)
+		a.Now = r.engine.clock.Now()
 		if err != nil {
 			return Guard{}, err
 		}
 	}
 }
 
-func (a *admission) begin(r *resource, name string, q *request) {
-	a.resource, a.name = r, name
-	a.rates = rateAdmission{Tokens: q.tokens, NoWait: q.noWait}
+func (a *admission) begin(r *resource, q *request) {
+	a.resource, a.request = r, *q
+	a.rates = rateAdmission{Tokens: q.Tokens, NoWait: q.noWait}
 }
 
 // proceed goes on with the call at q.now until it has passed, is refused, or has to
 // wait: then it is to be called again when the time it returns has passed, if that is
 // not 0, or when the call is woken.
-func (a *admission) proceed(ctx context.Context, q *request) (after time.Duration, err error) {
+func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Duration, err error) {
 	for {
-		if after, waits := a.stillWaits(q); waits {
+		if after, waits := a.stillWaits(); waits {
 			return after, nil
 		}
 		a.resource = a.resource.lookUpAgain(a.name)
@@ -84,82 +84,82 @@ func (a *admission) proceed(ctx context.Context, q *request) (after time.Duratio
 		if plan == nil {
 			return 0, ErrClosed
 		}
-		c := plan.chainFor(q.opts)
-		if err := a.refusedWaiting(ctx, q, c); err != nil {
+		c := plan.chainFor(opts)
+		if err := a.refusedWaiting(ctx, opts, c); err != nil {
 			return 0, err
 		}
-		decision, err := a.walk(ctx, q, c)
+		decision, err := a.walk(ctx, opts, c)
 		if err != nil {
 			return 0, err
 		}
 		switch decision {
 		case rule.Pass:
-			if a.resource.pass(q.now) {
+			if a.resource.pass(a.Now) {
 				a.passed = c
 				return 0, nil
 			}
 			a.rates.GiveBack()
-			a.held.giveBack(q, c, len(c.steps))
+			a.held.giveBack(&a.request, c, len(c.steps))
 		case rule.Stale: // a rule has seen a later instant, or is a newer one
-			a.held.giveBack(q, c, len(c.steps))
-			q.now = c.rates.LaterThan(max(q.now, a.resource.engine.clock.Now()))
+			a.held.giveBack(&a.request, c, len(c.steps))
+			a.Now = c.rates.LaterThan(max(a.Now, a.resource.engine.clock.Now()))
 		}
 	}
 }
 
 // walk asks the rules one after the other. Pass: all let the call pass now. Wait: it
 // waits, or need not any more; else Stale, or an error.
-func (a *admission) walk(ctx context.Context, q *request, c *chain) (rule.Decision, error) {
-	a.held.keep(q, c)
+func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Decision, error) {
+	a.held.keep(&a.request, c)
 	for i := range c.steps {
 		s := &c.steps[i]
 		if a.held.indexOf(s.first) >= 0 {
 			continue
 		}
-		ticket, decision := s.ask(q)
+		ticket, decision := s.ask(&a.request, opts)
 		if decision != rule.Pass {
-			return a.stopAt(ctx, q, c, i, decision)
+			return a.stopAt(ctx, opts, c, i, decision)
 		}
 		a.held.add(s, ticket)
 	}
-	patience := a.patience(ctx, q)
-	which, wait, decision := a.rates.Acquire(&c.rates, q.now, patience)
+	patience := a.patience(ctx)
+	which, wait, decision := a.rates.Acquire(&c.rates, a.Now, patience)
 	if decision == rule.Wait {
 		if err := ctx.Err(); err != nil {
 			return decision, err
 		}
-		a.held.giveBack(q, c, len(c.steps))
-		which, wait, decision = a.rates.Join(&c.rates, q.now, patience, a.waker())
+		a.held.giveBack(&a.request, c, len(c.steps))
+		which, wait, decision = a.rates.Join(&c.rates, a.Now, patience, a.waker())
 		if decision == rule.Pass {
 			return rule.Wait, nil // no more
 		}
 		if decision == rule.Wait {
-			a.beginWait(q)
+			a.beginWait()
 		}
 	}
 	if decision == rule.Block {
-		return decision, a.block(q, c.refuseByRate(which, wait, q, &a.held))
+		return decision, a.block(c.refuseByRate(which, wait, &a.request, opts, &a.held))
 	}
 	return decision, nil
 }
 
 // stopAt ends a walk at a step that did not let the call pass.
-func (a *admission) stopAt(ctx context.Context, q *request, c *chain, i int, decision rule.Decision) (rule.Decision, error) {
+func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, i int, decision rule.Decision) (rule.Decision, error) {
 	s := &c.steps[i]
-	if decision == rule.Wait && !q.noWait {
+	if decision == rule.Wait && !a.noWait {
 		if err := ctx.Err(); err != nil {
 			return decision, err
 		}
-		a.held.giveBack(q, c, i)
+		a.held.giveBack(&a.request, c, i)
 		var ticket rule.Ticket
 		var waiter rule.Waiter
-		waiter, ticket, decision = s.join(q, a.patienceOf(ctx, q))
+		waiter, ticket, decision = s.join(&a.request, opts, a.patienceOf(ctx))
 		switch decision {
 		case rule.Pass:
 			a.held.add(s, ticket)
 			return rule.Wait, nil // no more
 		case rule.Wait:
-			a.beginWait(q)
+			a.beginWait()
 			a.waiter, a.waitsFor = waiter, s
 			return rule.Wait, nil
 		}
@@ -167,39 +167,39 @@ func (a *admission) stopAt(ctx context.Context, q *request, c *chain, i int, dec
 	if decision == rule.Stale {
 		return decision, nil
 	}
-	return rule.Block, a.refuse(ctx, q, c, i)
+	return rule.Block, a.refuse(ctx, opts, c, i)
 }
 
 // refuse refuses the call for a step.
-func (a *admission) refuse(ctx context.Context, q *request, c *chain, i int) error {
-	rateWait := a.rates.RetryAfter(&c.rates, q.now, a.patience(ctx, q))
-	return a.block(q, c.refuseByStep(i, rateWait, q, &a.held))
+func (a *admission) refuse(ctx context.Context, opts []Option, c *chain, i int) error {
+	rateWait := a.rates.RetryAfter(&c.rates, a.Now, a.patience(ctx))
+	return a.block(c.refuseByStep(i, rateWait, &a.request, opts, &a.held))
 }
 
-func (a *admission) block(q *request, err *BlockError) error { return a.resource.block(q.now, err) }
+func (a *admission) block(err *BlockError) error { return a.resource.block(a.Now, err) }
 
 // refusedWaiting refuses the call if a queue has ended its wait and still is one of its
 // rules.
-func (a *admission) refusedWaiting(ctx context.Context, q *request, c *chain) error {
+func (a *admission) refusedWaiting(ctx context.Context, opts []Option, c *chain) error {
 	if by := a.refusedBy; by != nil {
 		a.refusedBy = nil
 		if i := c.indexOf(by); i >= 0 {
-			return a.refuse(ctx, q, c, i)
+			return a.refuse(ctx, opts, c, i)
 		}
 	}
-	if which, wait, refused := a.rates.Refused(&c.rates, q.now, a.patience(ctx, q)); refused {
-		return a.block(q, c.refuseByRate(which, wait, q, &a.held))
+	if which, wait, refused := a.rates.Refused(&c.rates, a.Now, a.patience(ctx)); refused {
+		return a.block(c.refuseByRate(which, wait, &a.request, opts, &a.held))
 	}
 	return nil
 }
 
 // stillWaits tells whether the call has to wait, and for how long if only time can end
 // that.
-func (a *admission) stillWaits(q *request) (after time.Duration, waits bool) {
+func (a *admission) stillWaits() (after time.Duration, waits bool) {
 	if a.waiter == nil {
-		return a.rates.Poll(q.now)
+		return a.rates.Poll(a.Now)
 	}
-	ticket, after, decision := a.waiter.Poll(q.now)
+	ticket, after, decision := a.waiter.Poll(a.Now)
 	switch decision {
 	case rule.Wait:
 		return after, true
@@ -213,16 +213,16 @@ func (a *admission) stillWaits(q *request) (after time.Duration, waits bool) {
 }
 
 // guard returns the guard of the call, which has passed.
-func (a *admission) guard(q *request) (g Guard) {
+func (a *admission) guard(opts []Option) (g Guard) {
 	c := a.passed
 	tickets := make([]rule.Ticket, len(c.steps))
 	for i := range c.steps {
 		tickets[i] = a.held.list[a.held.indexOf(c.steps[i].first)].ticket
 	}
-	g = c.guard(a.resource, q, tickets)
-	queued := a.rates.Granted(q.now)
+	g = c.guard(a.resource, &a.request, opts, tickets)
+	queued := a.rates.Granted(a.Now)
 	switch {
-	case queued == q.now:
+	case queued == a.Now:
 	case g.extras.record != nil:
 		g.extras.queued = queued
 	default:
@@ -233,28 +233,28 @@ func (a *admission) guard(q *request) (g Guard) {
 
 // end ends the wait, and gives back all that the call has taken unless it has passed:
 // it was refused, has given up, or a limiter panicked.
-func (a *admission) end(q *request) {
+func (a *admission) end() {
 	if a.wait.node != nil {
-		a.wait.node.EndWait(a.wait.since, q.now)
+		a.wait.node.EndWait(a.wait.since, a.Now)
 		a.wait.node = nil
 	}
 	if a.passed != nil {
 		return
 	}
 	if a.waiter != nil {
-		a.waiter.Leave(q.now)
+		a.waiter.Leave(a.Now)
 		a.waiter = nil
 	}
-	a.rates.Leave(q.now)
+	a.rates.Leave(a.Now)
 	for _, h := range slices.Backward(a.held.list) {
-		h.limiter.GiveBack(q.now, h.ticket, q.tokens)
+		h.limiter.GiveBack(a.Now, h.ticket, a.Tokens)
 	}
 	a.held.list = nil
 }
 
-func (a *admission) beginWait(q *request) {
+func (a *admission) beginWait() {
 	if a.wait.node == nil {
-		a.wait.node, a.wait.since = &a.resource.node, q.now
+		a.wait.node, a.wait.since = &a.resource.node, a.Now
 		a.wait.node.BeginWait()
 	}
 }
@@ -275,19 +275,19 @@ func (a *admission) waker() func() {
 }
 
 // patienceOf returns how the call can wait in the queue of a step.
-func (a *admission) patienceOf(ctx context.Context, q *request) rule.Patience {
-	p := rule.Patience{Since: q.now, Until: math.MaxInt64, Wake: a.waker()}
+func (a *admission) patienceOf(ctx context.Context) rule.Patience {
+	p := rule.Patience{Since: a.Now, Until: math.MaxInt64, Wake: a.waker()}
 	if a.wait.node != nil {
 		p.Since = a.wait.since
 	}
-	if patience := a.patience(ctx, q); patience < endless {
-		p.Until = q.now.Add(patience)
+	if patience := a.patience(ctx); patience < endless {
+		p.Until = a.Now.Add(patience)
 	}
 	return p
 }
 
-func (a *admission) patience(ctx context.Context, q *request) time.Duration {
-	return a.resource.engine.patience(ctx, q.noWait)
+func (a *admission) patience(ctx context.Context) time.Duration {
+	return a.resource.engine.patience(ctx, a.noWait)
 }
 
 // heldTickets are the tickets of steps that a call holds while it goes through the
@@ -328,7 +328,7 @@ func (h *heldTickets) giveBackIf(q *request, which func(*heldTicket) bool) {
 	for i, held := range slices.Backward(h.list) {
 		if which(&held) {
 			h.list = slices.Delete(h.list, i, i+1)
-			held.limiter.GiveBack(q.now, held.ticket, q.tokens)
+			held.limiter.GiveBack(q.Now, held.ticket, q.Tokens)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // [Engine.Entry], for programs that move time themselves: simulations. It goes
 // through the very same rules. It must not be used concurrently.
 type Arrival struct {
-	request   request
+	opts      []Option
 	admission admission
 	ctx       context.Context // of this one call
 	guard     Guard
@@ -26,8 +26,10 @@ func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts 
 	a := &Arrival{ctx: ctx}
 	tokens, err := tokensOf(opts)
 	a.err, a.done = err, err != nil
-	a.request = newRequest(e.clock.Now(), tokens, slices.Clone(opts))
-	a.admission.begin(e.resources.get(resource), resource, &a.request)
+	a.opts = slices.Clone(opts)
+	var q request
+	q.init(resource, e.clock.Now(), tokens, a.opts)
+	a.admission.begin(e.resources.get(resource), &q)
 	a.admission.wait.wake = wake
 	return a
 }
@@ -40,16 +42,16 @@ func (a *Arrival) Proceed() (after time.Duration, done bool) {
 		return 0, true
 	}
 	engine := a.admission.resource.engine
-	a.request.now = engine.clock.Now()
-	after, a.err = a.admission.proceed(a.ctx, &a.request)
+	a.admission.Now = engine.clock.Now()
+	after, a.err = a.admission.proceed(a.ctx, a.opts)
 	if a.admission.passed == nil && a.err == nil { // it waits
 		a.err = engine.waitError(a.ctx)
 	}
 	if a.done = a.err != nil || a.admission.passed != nil; a.done {
-		a.admission.end(&a.request)
+		a.admission.end()
 	}
 	if a.err == nil && a.done {
-		a.guard = a.admission.guard(&a.request)
+		a.guard = a.admission.guard(a.opts)
 	}
 	return after, a.done
 }

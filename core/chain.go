@@ -119,7 +119,7 @@ func (c *chain) finish(members []rateMember) {
 
 // acquire asks the steps for a ticket each. If one does not let the call pass it
 // returns which, and gives back the tickets of those before.
-func (c *chain) acquire(q *request, tickets []rule.Ticket) (which int, decision rule.Decision) {
+func (c *chain) acquire(q *request, opts []Option, tickets []rule.Ticket) (which int, decision rule.Decision) {
 	passed := 0
 	defer func() {
 		if passed < len(c.steps) { // also when a limiter panics
@@ -127,7 +127,7 @@ func (c *chain) acquire(q *request, tickets []rule.Ticket) (which int, decision 
 		}
 	}()
 	for passed < len(c.steps) {
-		ticket, decision := c.steps[passed].ask(q)
+		ticket, decision := c.steps[passed].ask(q, opts)
 		if decision != rule.Pass {
 			return passed, decision
 		}
@@ -137,63 +137,64 @@ func (c *chain) acquire(q *request, tickets []rule.Ticket) (which int, decision 
 	return 0, rule.Pass
 }
 
-// ask asks the limiter for a ticket. A limiter that is no queue cannot have the call
-// wait.
-func (s *step) ask(q *request) (ticket rule.Ticket, decision rule.Decision) {
-	switch len(s.keys) {
-	case 0:
-		ticket, decision = s.limiter.Acquire(q.call(rule.Attribute{}))
-	case 1:
-		ticket, decision = s.limiter.Acquire(q.call(q.attribute(s.keys[0])))
-	default:
-		s.withComposite(q, func(call rule.Call) { ticket, decision = s.limiter.Acquire(call) })
+// ask asks the limiter for a ticket.
+func (s *step) ask(q *request, opts []Option) (ticket rule.Ticket, decision rule.Decision) {
+	if len(s.keys) == 0 {
+		ticket, decision = s.limiter.Acquire(q.Call)
+	} else {
+		s.withAttribute(q, opts, func(call rule.Call) { ticket, decision = s.limiter.Acquire(call) })
 	}
+	return ticket, s.understood(decision)
+}
+
+// understood returns what a decision of the limiter means for the call: a limiter that is
+// no queue cannot have it wait.
+func (s *step) understood(decision rule.Decision) rule.Decision {
 	if decision == rule.Wait && s.queue == nil || decision > rule.Stale {
-		decision = rule.Block
+		return rule.Block
 	}
-	return ticket, decision
+	return decision
 }
 
 // retryAfter returns how long the limiter has such a call wait.
-func (s *step) retryAfter(q *request) (wait time.Duration) {
-	s.withCall(q, func(call rule.Call) { wait = s.limiter.RetryAfter(call) })
+func (s *step) retryAfter(q *request, opts []Option) (wait time.Duration) {
+	if len(s.keys) == 0 {
+		return s.limiter.RetryAfter(q.Call)
+	}
+	s.withAttribute(q, opts, func(call rule.Call) { wait = s.limiter.RetryAfter(call) })
 	return wait
 }
 
 // join has the call wait in the queue of the step.
-func (s *step) join(q *request, patience rule.Patience) (
+func (s *step) join(q *request, opts []Option, patience rule.Patience) (
 	waiter rule.Waiter, ticket rule.Ticket, decision rule.Decision,
 ) {
-	s.withCall(q, func(call rule.Call) { waiter, ticket, decision = s.queue.Join(call, patience) })
+	s.withAttribute(q, opts, func(call rule.Call) { waiter, ticket, decision = s.queue.Join(call, patience) })
 	return waiter, ticket, decision
 }
 
-// withCall calls fn with the call and the attributes that the rule looks at.
-func (s *step) withCall(q *request, fn func(rule.Call)) {
+// withAttribute calls fn with the call and what the rule looks at.
+func (s *step) withAttribute(q *request, opts []Option, fn func(rule.Call)) {
 	switch len(s.keys) {
 	case 0:
-		fn(q.call(rule.Attribute{}))
+		fn(q.Call)
 	case 1:
-		fn(q.call(q.attribute(s.keys[0])))
+		fn(q.with(attributeOf(opts, s.keys[0])))
 	default:
-		s.withComposite(q, fn)
+		parts, _ := s.parts.Get().(*[rule.MaxKeys]rule.Attribute)
+		for i, key := range s.keys {
+			parts[i] = attributeOf(opts, key)
+		}
+		fn(q.with(rule.Composite(parts, len(s.keys))))
+		*parts = [rule.MaxKeys]rule.Attribute{} // keeps nothing of the call alive
+		s.parts.Put(parts)
 	}
-}
-
-func (s *step) withComposite(q *request, fn func(rule.Call)) {
-	parts, _ := s.parts.Get().(*[rule.MaxKeys]rule.Attribute)
-	for i, key := range s.keys {
-		parts[i] = q.attribute(key)
-	}
-	fn(q.call(rule.Composite(parts, len(s.keys))))
-	*parts = [rule.MaxKeys]rule.Attribute{} // keeps nothing of the call alive
-	s.parts.Put(parts)
 }
 
 // giveBack returns the tickets of the first count steps, the last first.
 func (c *chain) giveBack(count int, q *request, tickets []rule.Ticket) {
 	for i := count - 1; i >= 0; i-- {
-		c.steps[i].limiter.GiveBack(q.now, tickets[i], q.tokens)
+		c.steps[i].limiter.GiveBack(q.Now, tickets[i], q.Tokens)
 	}
 }
 
@@ -217,33 +218,33 @@ func (c *chain) refuseByWindow(which int, now clock.Instant, tokens int32) *Bloc
 // refuseByRate refuses a call for the flow rule of an index. The error tells of the
 // longest wait that any of the rules demands which would refuse the call now; of flow
 // rules that is the given one.
-func (c *chain) refuseByRate(which int, wait time.Duration, q *request, held *heldTickets) *BlockError {
-	return c.refusals[which].refuse(c.longest(-1, wait, q, held))
+func (c *chain) refuseByRate(which int, wait time.Duration, q *request, opts []Option, held *heldTickets) *BlockError {
+	return c.refusals[which].refuse(c.longest(-1, wait, q, opts, held))
 }
 
 // refuseByStep refuses a call for the step of an index. rateWait is the wait that flow
 // rules demand.
-func (c *chain) refuseByStep(which int, rateWait time.Duration, q *request, held *heldTickets) *BlockError {
+func (c *chain) refuseByStep(which int, rateWait time.Duration, q *request, opts []Option, held *heldTickets) *BlockError {
 	s := &c.steps[which]
 	if s.denies {
 		return s.refusals.refuse(0)
 	}
-	wait := max(rateWait, s.retryAfter(q))
+	wait := max(rateWait, s.retryAfter(q, opts))
 	if len(c.steps) == 1 {
 		return s.refusals.refuse(wait)
 	}
-	return s.refusals.refuse(c.longest(which, wait, q, held))
+	return s.refusals.refuse(c.longest(which, wait, q, opts, held))
 }
 
 // longest returns the longest of a wait and those that steps demand, other than the one
 // of an index and those of which the call holds a ticket.
-func (c *chain) longest(but int, wait time.Duration, q *request, held *heldTickets) time.Duration {
+func (c *chain) longest(but int, wait time.Duration, q *request, opts []Option, held *heldTickets) time.Duration {
 	for i := range c.steps {
 		s := &c.steps[i]
 		if i == but || s.denies || held != nil && held.indexOf(s.first) >= 0 {
 			continue
 		}
-		wait = max(wait, s.retryAfter(q))
+		wait = max(wait, s.retryAfter(q, opts))
 	}
 	return wait
 }

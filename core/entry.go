@@ -27,8 +27,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		}
 		c := plan.chainFor(opts)
 		if !c.onlyWindows {
-			q := newRequest(now, tokens, opts)
-			return r.enterChain(ctx, name, &q, c)
+			return r.enterChain(ctx, name, now, tokens, opts, c)
 		}
 		switch which, decision := c.rates.Take(now, tokens); decision {
 		case rule.Pass:
@@ -48,101 +47,124 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 // enterChain decides on a call by rules of whatever kinds. Most calls need no admission,
 // which is for calls that wait: all rules let them pass at once, or one refuses them at
 // once.
-func (r *resource) enterChain(ctx context.Context, name string, q *request, c *chain) (Guard, error) {
+func (r *resource) enterChain(
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
+) (Guard, error) {
+	var q request
+	q.init(name, now, tokens, opts)
+	if len(c.steps) == 0 {
+		return r.enterRates(ctx, &q, opts, c, nil)
+	}
+	return r.enterSteps(ctx, &q, opts, c)
+}
+
+// enterSteps decides on a call that rules of other kinds than flow apply to: those are
+// asked first.
+func (r *resource) enterSteps(ctx context.Context, q *request, opts []Option, c *chain) (Guard, error) {
 	var few [inlineSlots]rule.Ticket
 	tickets := few[:]
 	if len(c.steps) > len(tickets) {
 		tickets = make([]rule.Ticket, len(c.steps))
 	}
 	tickets = tickets[:len(c.steps)]
-	which, decision := c.acquire(q, tickets)
+	var which int
+	var decision rule.Decision
+	if s := &c.steps[0]; len(c.steps) == 1 && len(s.keys) == 0 { // most are so, and this is quicker
+		tickets[0], decision = s.limiter.Acquire(q.Call)
+		decision = s.understood(decision)
+	} else {
+		which, decision = c.acquire(q, opts, tickets)
+	}
+	if decision == rule.Block && c.rates.Len() == 0 { // as stopAtStep does, but quicker
+		return Guard{}, r.block(q.Now, c.refuseByStep(which, 0, q, opts, nil))
+	}
 	if decision != rule.Pass {
-		return r.stopAtStep(ctx, name, q, c, which, decision)
+		return r.stopAtStep(ctx, q, opts, c, which, decision)
 	}
 	if c.rates.Len() > 0 {
-		return r.enterRates(ctx, name, q, c, tickets)
+		return r.enterRates(ctx, q, opts, c, tickets)
 	}
-	if r.pass(q.now) {
-		return c.guard(r, q, tickets), nil
+	if r.pass(q.Now) {
+		return c.guard(r, q, opts, tickets), nil
 	}
 	c.giveBack(len(tickets), q, tickets)
-	return r.admit(ctx, name, q)
+	return r.admit(ctx, q, opts)
 }
 
 // stopAtStep refuses a call that a step did not let pass, or has it wait.
 func (r *resource) stopAtStep(
-	ctx context.Context, name string, q *request, c *chain, which int, decision rule.Decision,
+	ctx context.Context, q *request, opts []Option, c *chain, which int, decision rule.Decision,
 ) (Guard, error) {
 	if decision == rule.Stale || decision == rule.Wait && !q.noWait {
-		return r.admit(ctx, name, q)
+		return r.admit(ctx, q, opts)
 	}
 	rateWait := time.Duration(0)
 	if c.rates.Len() > 0 {
-		rateWait = c.rates.RetryAfter(-1, q.now, q.tokens, r.engine.patience(ctx, q.noWait))
+		rateWait = c.rates.RetryAfter(-1, q.Now, q.Tokens, r.engine.patience(ctx, q.noWait))
 	}
-	return Guard{}, r.block(q.now, c.refuseByStep(which, rateWait, q, nil))
+	return Guard{}, r.block(q.Now, c.refuseByStep(which, rateWait, q, opts, nil))
 }
 
 // enterRates goes on with a call that all steps have let pass.
 func (r *resource) enterRates(
-	ctx context.Context, name string, q *request, c *chain, tickets []rule.Ticket,
+	ctx context.Context, q *request, opts []Option, c *chain, tickets []rule.Ticket,
 ) (Guard, error) {
 	var reserved rateReservations
-	ticket, which, decision := c.rates.TryTake(q.now, q.tokens, q.noWait, &reserved)
+	ticket, which, decision := c.rates.TryTake(q.Now, q.Tokens, q.noWait, &reserved)
 	if decision == rule.Pass {
-		if r.pass(q.now) {
-			return c.guard(r, q, tickets), nil
+		if r.pass(q.Now) {
+			return c.guard(r, q, opts, tickets), nil
 		}
-		c.rates.GiveBackAll(q.now, q.tokens, ticket, &reserved)
+		c.rates.GiveBackAll(q.Now, q.Tokens, ticket, &reserved)
 		decision = rule.Stale
 	}
 	c.giveBack(len(tickets), q, tickets)
 	if decision != rule.Block {
-		return r.admit(ctx, name, q)
+		return r.admit(ctx, q, opts)
 	}
-	wait := c.rates.RetryAfterReservation(which, ticket, q.now, q.tokens, r.engine.patience(ctx, q.noWait))
-	return Guard{}, r.block(q.now, c.refuseByRate(which, wait, q, nil))
+	wait := c.rates.RetryAfterReservation(which, ticket, q.Now, q.Tokens, r.engine.patience(ctx, q.noWait))
+	return Guard{}, r.block(q.Now, c.refuseByRate(which, wait, q, opts, nil))
 }
 
 // guard returns the guard of a call that has passed, with the tickets of the steps.
-func (c *chain) guard(r *resource, q *request, tickets []rule.Ticket) (g Guard) {
+func (c *chain) guard(r *resource, q *request, opts []Option, tickets []rule.Ticket) (g Guard) {
 	for _, counter := range c.counters {
-		counter.CountPass(q.now, q.tokens)
+		counter.CountPass(q.Now, q.Tokens)
 	}
 	word := uint32(0)
 	if c.tickets {
 		word = carry(tickets)
 	}
 	if word == notCarried || len(c.shadows) > 0 {
-		return c.recordedGuard(r, q, tickets)
+		return c.recordedGuard(r, q, opts, tickets)
 	}
-	g = newGuard(r, q.now, q.tokens, &c.extras)
+	g = newGuard(r, q.Now, q.Tokens, &c.extras)
 	g.state.word = word
 	return
 }
 
 // recordedGuard returns the guard with a record of the tickets. It asks the shadow rules,
 // each as if it were the only one, and notes the first that would have refused the call.
-func (c *chain) recordedGuard(r *resource, q *request, tickets []rule.Ticket) (g Guard) {
+func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []rule.Ticket) (g Guard) {
 	record := r.engine.newRecord(c)
 	for i := range c.steps {
 		*record.slot(i) = ticketSlot{tickets[i], true}
 	}
 	for i := range c.shadows {
 		s := &c.shadows[i]
-		ticket, decision := s.ask(q)
+		ticket, decision := s.ask(q, opts)
 		*record.slot(len(c.steps) + i) = ticketSlot{ticket, decision == rule.Pass}
 		if decision == rule.Pass || decision == rule.Stale {
 			continue
 		}
 		// Where the call would have to wait, nobody knows whether it would have passed:
 		// it counts as refused, so that the shadow promises no more than the rule keeps.
-		if would := s.refusals.wouldRefuse(s.retryAfter(q)); record.refusal.Load() == nil {
+		if would := s.refusals.wouldRefuse(s.retryAfter(q, opts)); record.refusal.Load() == nil {
 			record.refusal.Store(would)
 		}
 	}
 	record.queued = 0
-	g = newGuard(r, q.now, q.tokens, &record.guardExtras)
+	g = newGuard(r, q.Now, q.Tokens, &record.guardExtras)
 	g.state.word = record.generation.Load()<<generationShift | hasRecord
 	return
 }
