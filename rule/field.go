@@ -1,6 +1,9 @@
 package rule
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Field is one field of the rules of type R: how a document spells it and where a rule
 // keeps it. Fields are made by [TextField] and its likes.
@@ -14,8 +17,9 @@ type Field[R any] struct {
 	About, Default string
 
 	// Missing is the complaint about a document that lacks the field; empty when it
-	// may be left out.
-	Missing string
+	// may be left out. Instead is a field that documents may have in its place; "" if
+	// none.
+	Missing, Instead string
 
 	// Needs are the fields that its range depends on. While one of them cannot be
 	// read, nothing is said of the range.
@@ -109,6 +113,27 @@ func (f Field[R]) Accepts(other, value string) Field[R] {
 // missing: write …". Rules from code may still lack it: [Spec.Validate] judges these.
 func (f Field[R]) Required(missing string) Field[R] {
 	f.Missing = missing
+	return f
+}
+
+// Unless returns a required field that documents may leave out if they have another one.
+func (f Field[R]) Unless(instead string) Field[R] {
+	f.Instead = instead
+	return f
+}
+
+// NotZero returns the field so that documents cannot give it its zero value, which would
+// be the same as to leave it out. The advice says what to write: "must be from 1 …".
+func (f Field[R]) NotZero(advice string) Field[R] {
+	read := f.read
+	f.read = func(rule *R, v Value) string {
+		fault := read(rule, v)
+		var zero R
+		if fault == "" && f.equal(rule, &zero) {
+			return fmt.Sprintf("is %v: %s", v, advice)
+		}
+		return fault
+	}
 	return f
 }
 

@@ -95,7 +95,7 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 	}
 	t := &Type[R]{spec: spec}
 	for _, f := range spec.Fields {
-		t.fields = append(t.fields, FieldInfo{f.Path, f.About, f.Default, f.Missing, f.Needs})
+		t.fields = append(t.fields, FieldInfo{f.Path, f.About, f.Default, f.Missing, f.Instead, f.Needs})
 	}
 	for _, f := range spec.Former {
 		t.former = append(t.former, FormerInfo{f.Path, f.Now})
@@ -123,8 +123,8 @@ type Definition interface {
 
 // FieldInfo is a [Field] of whatever rules.
 type FieldInfo struct {
-	Path, About, Default, Missing string
-	Needs                         []string
+	Path, About, Default, Missing, Instead string
+	Needs                                  []string
 }
 
 // FormerInfo is a [FormerField] of whatever rules.

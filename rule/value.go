@@ -114,6 +114,9 @@ func ReadChoice[V ~string](v Value, values []V) (V, string) {
 		return "", fmt.Sprintf("is %v: did you mean %q?", v, meant)
 	}
 	last := len(quoted) - 1
+	if last == 0 {
+		return "", fmt.Sprintf("is %v: must be %s", v, quoted[0])
+	}
 	return "", fmt.Sprintf("is %v: must be %s or %s", v, strings.Join(quoted[:last], ", "), quoted[last])
 }
 

@@ -3,6 +3,9 @@ package rules
 import (
 	"cmp"
 	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-go/penstock/rule"
 )
@@ -83,7 +86,22 @@ func fieldText(f rule.FieldInfo, r rule.Rule) string {
 	if f.Missing == "" && written.Type != rule.Boolean && r.SameField(f.Path, r.Type().Draft()) {
 		return ""
 	}
-	return written.Text
+	return textOf(written)
+}
+
+// textOf returns a value as a document writes it on one line, less quotes if it is a
+// scalar.
+func textOf(v rule.Value) string {
+	if v.Type != rule.List && v.Type != rule.Mapping {
+		return v.Text
+	}
+	y := toYAML(v)
+	y.Style |= yaml.FlowStyle
+	text, err := yaml.Dump(y)
+	if err != nil {
+		return v.String()
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // FieldValue is a field of a rule as its document writes it, less quotes.

@@ -95,7 +95,10 @@ func showRule(to *bytes.Buffer, e rule.ExampleRule, explained map[string]bool) e
 
 // without says what it means to leave a field out.
 func without(f *rule.FieldInfo, r rule.Rule) string {
-	if f.Missing != "" {
+	switch {
+	case f.Missing != "" && f.Instead != "":
+		return "required, or " + f.Instead
+	case f.Missing != "":
 		return "required"
 	}
 	r = r.Clone()

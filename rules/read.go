@@ -174,8 +174,9 @@ func (r *reader) judge() {
 	r.rule = given.WithDefaults()
 	for _, f := range r.fields {
 		_, present := r.places[f.Path]
+		_, instead := r.places[f.Instead]
 		switch {
-		case !present && f.Missing != "":
+		case !present && f.Missing != "" && !instead:
 			r.judged(f.Path, f.Missing)
 			r.unsound[f.Path] = true // nothing more is said of its value
 		case present && !given.SameField(f.Path, r.rule):

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -33,6 +34,9 @@ type Set struct {
 
 	// Breaker holds the circuit breakers.
 	Breaker []breaker.Rule
+
+	// HotParam holds the limits for each value of an attribute.
+	HotParam []hotparam.Rule
 
 	// Custom holds rules of kinds that do not come with Penstock, as [rule.Type.Of]
 	// makes them. The engine has to know the kinds: see core.Config.Kinds.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -17,6 +18,7 @@ func standard() []list {
 		typedList[flow.Rule]{flow.Kind(), func(s *Set) *[]flow.Rule { return &s.Flow }},
 		typedList[isolation.Rule]{isolation.Kind(), func(s *Set) *[]isolation.Rule { return &s.Isolation }},
 		typedList[breaker.Rule]{breaker.Kind(), func(s *Set) *[]breaker.Rule { return &s.Breaker }},
+		typedList[hotparam.Rule]{hotparam.Kind(), func(s *Set) *[]hotparam.Rule { return &s.HotParam }},
 	}
 }
 
@@ -25,6 +27,7 @@ const (
 	KindFlow      Kind = "flow"
 	KindIsolation Kind = "isolation"
 	KindBreaker   Kind = "breaker"
+	KindHotParam  Kind = "hotParam"
 )
 
 // Table is the kinds of rules that there are: those that come with Penstock and a

@@ -71,14 +71,15 @@ func writeRule(r rule.Rule) rule.Value {
 	return written
 }
 
-// says tells whether the document of a complete rule has to have the field: it
-// is required, or not what it would be by default. nil is no rule.
+// says tells whether the document of a complete rule has to have the field: it is
+// required and the rule has no other in its place, or it is not what it would be by
+// default. nil is no rule.
 func says(f rule.FieldInfo, r rule.Rule) bool {
 	if r == nil {
 		return false
 	}
 	if f.Missing != "" {
-		return true
+		return f.Instead == "" || r.SameField(f.Instead, r.Type().Draft())
 	}
 	without := r.WithDefaults() // a copy
 	without.Reset(f.Path)

@@ -1,0 +1,220 @@
+package hotparam
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+const (
+	hottestSize   = 64   // values that a summary counts
+	hottestShown  = 10   // values that status shows
+	nameLength    = 64   // bytes of a value that are kept
+	countedEach   = 2048 // calls of a minute of which each is counted
+	sampleOne     = 16   // beyond these one in so many is
+	summaryPeriod = time.Minute
+)
+
+// hottest counts the calls of the values that are called most, of all resources of a
+// rule. The counts are estimates: a value that has a place counts fully, one that takes
+// the place of another begins with its count, so that no hot value is overlooked (the
+// space-saving algorithm of Metwally, Agrawal and El Abbadi). There is one summary for
+// this minute of the clock and one for the minute before.
+//
+// Counting never makes a call wait: a call that finds another one counting is not counted.
+type hottest struct {
+	sampling atomic.Bool // only one call in sampleOne is counted
+
+	mu sync.Mutex
+	// The mutex guards the rest.
+	minute  int64
+	calls   int // that were counted in this minute, up to countedEach
+	present summary
+	before  summary
+}
+
+// summary is the values of a minute.
+type summary struct {
+	keys    [hottestSize]uint64
+	totals  [hottestSize]uint64 // calls, with those of the values that had the place before
+	entries [hottestSize]hotValue
+	size    int
+}
+
+// hotValue is one of them.
+type hotValue struct {
+	of      *resourceState // whose value it is
+	passed  uint64
+	refused uint64
+	length  int
+	isCut   bool
+	name    [nameLength]byte
+}
+
+// count counts a call of a value, whose key is the same for the same value and resource.
+func (h *hottest) count(of *resourceState, now clock.Instant, key uint64, value *rule.Attribute, passes bool) {
+	weight := uint64(1)
+	if h.sampling.Load() {
+		if scramble(uint64(now)^key)%sampleOne != 0 {
+			return
+		}
+		weight = sampleOne
+	}
+	if !h.mu.TryLock() {
+		return
+	}
+	defer h.mu.Unlock()
+	h.rotate(now)
+	if h.calls++; h.calls == countedEach {
+		h.sampling.Store(true)
+	}
+	place := h.present.place(key, of, value)
+	h.present.totals[place] += weight
+	if entry := &h.present.entries[place]; passes {
+		entry.passed += weight
+	} else {
+		entry.refused += weight
+	}
+}
+
+// rotate begins a new minute if it is time.
+func (h *hottest) rotate(now clock.Instant) {
+	minute := int64(now) / int64(summaryPeriod)
+	if minute <= h.minute {
+		return
+	}
+	if minute == h.minute+1 {
+		h.before = h.present
+	} else {
+		h.before.size = 0
+	}
+	h.minute, h.calls, h.present.size = minute, 0, 0
+	h.sampling.Store(false)
+}
+
+// place returns the place of a value. If there is none left, that is the place of the
+// value with the fewest calls, whose count it takes over.
+func (s *summary) place(key uint64, of *resourceState, value *rule.Attribute) int {
+	for i := range s.size {
+		if s.keys[i] == key {
+			return i
+		}
+	}
+	place := s.size
+	if s.size == hottestSize {
+		place = s.coldest()
+	} else {
+		s.totals[place] = 0
+		s.size++
+	}
+	s.keys[place] = key
+	s.entries[place] = hotValue{of: of}
+	s.entries[place].setName(value)
+	return place
+}
+
+func (s *summary) coldest() int {
+	coldest := 0
+	for i := 1; i < s.size; i++ {
+		if s.totals[i] < s.totals[coldest] {
+			coldest = i
+		}
+	}
+	return coldest
+}
+
+// missingName stands for the calls without the attribute.
+const missingName = "(missing)"
+
+// setName keeps the beginning of a value, in memory of its own.
+func (v *hotValue) setName(value *rule.Attribute) {
+	parts := value.Parts()
+	switch {
+	case !value.IsSet():
+		v.write(missingName)
+	case len(parts) == 0:
+		v.writePart(value)
+	}
+	for i := range parts {
+		if i > 0 {
+			v.write("/")
+		}
+		v.writePart(&parts[i])
+	}
+}
+
+func (v *hotValue) writePart(part *rule.Attribute) {
+	if text, ok := part.Text(); ok {
+		v.write(text)
+	} else if number, ok := part.Number(); ok {
+		var digits [20]byte
+		v.write(string(strconv.AppendInt(digits[:0], number, 10)))
+	} else if truth, ok := part.Boolean(); ok {
+		v.write(strconv.FormatBool(truth))
+	}
+}
+
+func (v *hotValue) write(text string) {
+	n := copy(v.name[v.length:], text)
+	v.length += n
+	v.isCut = v.isCut || n < len(text)
+}
+
+// shown returns the value as status shows it: in one line, and with a mark if it was cut.
+func (v *hotValue) shown() string {
+	text := strings.ToValidUTF8(string(v.name[:v.length]), "�")
+	text = strings.Map(func(r rune) rune {
+		if rule.IsInvisible(r) {
+			return '�'
+		}
+		return r
+	}, text)
+	if v.isCut {
+		text = strings.TrimRight(text, "�") + "…"
+	}
+	return text
+}
+
+// of returns the hottest values of a resource in this minute and the one before.
+func (h *hottest) of(state *resourceState, now clock.Instant, isMasked bool) []rule.ValueStatus {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rotate(now)
+	var found []rule.ValueStatus
+	places := make(map[uint64]int)
+	for _, s := range []*summary{&h.present, &h.before} {
+		for i := range s.size {
+			entry := &s.entries[i]
+			if entry.of != state {
+				continue
+			}
+			place, known := places[s.keys[i]]
+			if !known {
+				place = len(found)
+				places[s.keys[i]] = place
+				found = append(found, rule.ValueStatus{Value: shownValue(entry, s.keys[i], isMasked)})
+			}
+			found[place].Passed += entry.passed
+			found[place].Refused += entry.refused
+		}
+	}
+	slices.SortStableFunc(found, func(a, b rule.ValueStatus) int {
+		return cmp.Or(cmp.Compare(b.Passed+b.Refused, a.Passed+a.Refused), cmp.Compare(a.Value, b.Value))
+	})
+	return found[:min(len(found), hottestShown)]
+}
+
+func shownValue(v *hotValue, key uint64, isMasked bool) string {
+	if isMasked {
+		return fmt.Sprintf("#%016x", scramble(key^v.of.salt))
+	}
+	return v.shown()
+}

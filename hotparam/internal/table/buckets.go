@@ -1,0 +1,208 @@
+package table
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Buckets is a table of token buckets or throttles, one 64-bit word per value:
+//
+//	parity, 1 bit | tag, 18 bits | class, up to 5 bits | instant, 45 bits less the class
+//
+// The instant is when the value is as new, see [Rate]. A word whose instant has come may be
+// dropped or given to another value.
+//
+// What guards what:
+//
+//   - A word is changed by compare-and-swap only. A call on a value that has a slot does
+//     nothing else: it loads the state of the table, the word and the header of its block,
+//     in that order, and swaps the word. A refusal loads the word again instead.
+//   - The mutex of a value's stripe guards that the value has no second slot: only under
+//     it a value is given one, and judged by the sketch. It also keeps the table's version.
+//   - The mutex of a block guards its header, and that words appear in it. The header says
+//     of which version the words are and in which epoch instants that have come were last
+//     dropped from it. A call that finds another version or epoch there first brings the
+//     block up to date. So words are always decoded within two epochs of their block's,
+//     however long no call came, and need no more bits of time than that.
+//   - A change of the version holds the mutexes of all stripes for as long as it takes to
+//     convert the sketch. Words are converted block by block, by the calls that need them
+//     and by Activate. The parity of each word changes with that, so that the
+//     compare-and-swap of a call with the older version fails.
+//
+// Locks are taken in the order change, stripe, stripe of the table before, block.
+type Buckets struct {
+	geometry
+	state   atomic.Pointer[bucketState]
+	groups  []bucketGroup
+	headers []atomic.Uint64 // one for each block
+	cells   instants
+	stripes []stripe
+	blocks  []sync.Mutex // block i is guarded by the one at i modulo their number
+
+	change    sync.Mutex              // held by who changes the version
+	previous  atomic.Pointer[Buckets] // the table that this one takes over from
+	successor *Buckets                // the table that has taken over
+	until     atomic.Int64            // while another table takes over: when all that is here is as new
+	maxValues int
+}
+
+type bucketGroup [groupSize]atomic.Uint64
+
+// stripe is the lock of some of the values, and what was counted under it.
+type stripe struct {
+	sync.Mutex
+	forgotten   uint64
+	withoutSlot uint64
+	_           [40]byte // a cache line of its own
+}
+
+// bucketState is a version of the rule in a table. It never changes.
+type bucketState struct {
+	accepts *Rates // calls with other rates are stale, or newer; nil if the table is not in use
+	rates   *Rates // of the words in blocks that are up to date
+	before  *Rates // of the words in others
+	serial  uint64 // counts the versions; from 1
+	parity  uint64 // of the words in blocks that are up to date: parityBit or 0
+	closed  bool   // another table has taken over
+}
+
+const (
+	blockGroups = 64 // groups of a block
+	blockLocks  = 64
+	serialBits  = 24 // of a header; the rest is the epoch
+)
+
+// NewBuckets makes a table that holds at least maxValues values at a time, as long as they
+// spread evenly. It takes about 12 bytes a value.
+func NewBuckets(maxValues int, rates *Rates) *Buckets {
+	b := newBuckets(maxValues)
+	b.state.Store(&bucketState{accepts: rates, rates: rates, before: rates, serial: 1})
+	return b
+}
+
+func newBuckets(maxValues int) *Buckets {
+	g := newGeometry(maxValues)
+	return &Buckets{
+		geometry:  g,
+		groups:    make([]bucketGroup, g.groups),
+		headers:   make([]atomic.Uint64, (g.groups+blockGroups-1)/blockGroups),
+		cells:     make(instants, g.slots()/4),
+		stripes:   make([]stripe, g.stripes),
+		blocks:    make([]sync.Mutex, blockLocks),
+		maxValues: maxValues,
+	}
+}
+
+// Take takes tokens from the bucket of a value if it holds as many. The rate must be for a
+// [TokenBucket]. A call of more tokens than the burst never passes.
+func (b *Buckets) Take(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, Outcome) {
+	p, _, _, outcome := b.take(hash, r, now, tokens)
+	return p, outcome
+}
+
+// Reserve reserves a turn of a value's throttle and returns when the call passes: now or
+// later. It is refused if that is later than the rate's MaxWait. The rate must be for a
+// [Throttle]. A call of more tokens than the limit, rounded up, never passes.
+func (b *Buckets) Reserve(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, clock.Instant, Outcome) {
+	p, at, next, outcome := b.take(hash, r, now, tokens)
+	if outcome != Taken {
+		return 0, now, outcome
+	}
+	return p, at.Add(r.wait(next)), Taken
+}
+
+// wait returns how long a call waits that moved the instant of its value so far ahead.
+func (r *Rate) wait(next int64) time.Duration {
+	return time.Duration(r.toTime.timesUp(max(0, next-r.floor-r.rounds)))
+}
+
+// take returns how far ahead the instant of the value is after the call: of now, or of a
+// later instant that the table has seen.
+func (b *Buckets) take(hash uint64, r *Rate, now clock.Instant, tokens int32) (p Place, at clock.Instant, next int64, outcome Outcome) {
+	if int64(tokens) > r.most {
+		return 0, now, 0, Refused
+	}
+	k := b.key(hash, tagMask)
+	state := b.state.Load()
+	if state.accepts != r.rates {
+		return b.takeSlowly(hash, k, r, now, tokens)
+	}
+	units, header := r.units(now), state.header(r, now)
+	for {
+		slot, word, ok := b.find(k, state.parity>>stateBits|k.tag)
+		if !ok || b.headers[slot/(groupSize*blockGroups)].Load() != header || word&r.classMask != r.class {
+			return b.takeSlowly(hash, k, r, now, tokens)
+		}
+		next, pass := r.after(r.ahead(word, units), tokens)
+		if !pass {
+			if b.word(slot).Load() == word {
+				return 0, now, 0, Refused
+			}
+			continue
+		}
+		if b.word(slot).CompareAndSwap(word, r.moved(word, units+uint64(next))) {
+			return b.place(slot, k.tag), now, next, Taken
+		}
+	}
+}
+
+// header returns the header of a block that is up to date.
+func (s *bucketState) header(r *Rate, now clock.Instant) uint64 {
+	return uint64(now)>>r.epoch<<serialBits | s.serial&(1<<serialBits-1)
+}
+
+// moved returns a word with another instant.
+func (r *Rate) moved(word, instant uint64) uint64 {
+	return word&^r.timeMask | instant&r.timeMask
+}
+
+func (b *Buckets) word(slot uint64) *atomic.Uint64 {
+	return &b.groups[slot/groupSize][slot%groupSize]
+}
+
+// find returns the slot of a value. Want is the parity and the
+// tag.
+func (b *Buckets) find(k key, want uint64) (slot, word uint64, ok bool) {
+	for i := range b.groups[k.first] {
+		if w := b.groups[k.first][i].Load(); w>>stateBits == want {
+			return k.first*groupSize + uint64(i), w, true
+		}
+	}
+	for i := range b.groups[k.second] {
+		if w := b.groups[k.second][i].Load(); w>>stateBits == want {
+			return k.second*groupSize + uint64(i), w, true
+		}
+	}
+	return 0, 0, false
+}
+
+// RetryAfter returns how long it takes until such a call passes if nobody else comes: 0 if
+// it would pass now, [rule.Never] if it cannot pass at all.
+func (b *Buckets) RetryAfter(hash uint64, r *Rate, now clock.Instant, tokens int32) time.Duration {
+	if int64(tokens) > r.most {
+		return rule.Never
+	}
+	next, _ := r.after(b.used(hash, r, now), tokens)
+	return time.Duration(r.toTime.timesUp(max(0, next-r.top)))
+}
+
+// Remaining returns how many tokens the bucket of a value holds, less than 0 if it is in
+// debt; of a throttle, how many calls of one token would pass within MaxWait.
+func (b *Buckets) Remaining(hash uint64, r *Rate, now clock.Instant) float64 {
+	if r.most == 0 {
+		return 0
+	}
+	ahead := b.used(hash, r, now)
+	if r.floor == 0 {
+		return float64(r.top-r.lack-ahead) / float64(r.cost)
+	}
+	first, pass := r.after(ahead, 1)
+	if !pass {
+		return 0
+	}
+	return float64(1 + (r.top-first)/r.cost)
+}

@@ -1,0 +1,94 @@
+package table
+
+import "math/bits"
+
+const (
+	groupSize = 8 // words of a cache line
+
+	// A word of [Buckets] is parity, 1 bit | tag | class of the value and instant.
+	stateBits = 45
+	tagBits   = 18
+	tagMask   = 1<<tagBits - 1
+	parityBit = 1 << (stateBits + tagBits)
+
+	golden = 0x9e3779b97f4a7c15 // 2⁶⁴ divided by the golden ratio
+)
+
+// geometry says where a table keeps a value: in one of two groups of slots, under a tag.
+//
+// Two values that have a tag and one group in common have the other group in common too.
+// For the table they are one value: they find the same slot, lock the same stripe and have
+// the same cells of the sketch. So no value ever leaves its state for that of another one.
+type geometry struct {
+	groups   uint64
+	stripes  uint64 // a power of two
+	slotBits int    // of a Place, for the number of the slot
+	cellBits int    // of a Place, for a value without a slot
+}
+
+func newGeometry(maxValues int) geometry {
+	slots := max(2*groupSize, (maxValues*10+8)/9)
+	g := geometry{groups: uint64(slots+groupSize-1) / groupSize, stripes: 8, cellBits: smallPlace}
+	for g.stripes < 256 && g.stripes*256 < g.slots() {
+		g.stripes *= 2
+	}
+	g.slotBits = bits.Len64(g.slots())
+	if g.slotBits > smallSlots {
+		g.cellBits = 40
+	}
+	return g
+}
+
+func (g *geometry) slots() uint64 { return g.groups * groupSize }
+
+// key is a value as a table knows it.
+type key struct{ first, second, tag uint64 }
+
+// key returns the key of a value. The mask has as many bits as tags have.
+func (g *geometry) key(hash, mask uint64) key {
+	tag := max(1, hash&mask) // a word with a tag is never 0
+	first, _ := bits.Mul64(hash, g.groups)
+	sum, _ := bits.Mul64(tag*golden, g.groups)
+	second := sum - first
+	if first > sum {
+		second += g.groups
+	}
+	return key{first, second, tag}
+}
+
+// cells returns a number from which follow the cells of the sketch for a value.
+func (g *geometry) cells(k key) uint64 {
+	return mix(min(k.first, k.second)<<32|k.tag) >> (64 - g.cellBits)
+}
+
+// mix returns a number of which each bit depends on each bit of another.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+const (
+	smallPlace = 24 // bits of a Place but for the lowest, in a table of up to 2^smallSlots-1 slots
+	smallSlots = 20
+)
+
+// place returns where a value with a slot is counted: the slot, and as many bits of its tag
+// as there is room for.
+func (g *geometry) place(slot, tag uint64) Place {
+	room := smallPlace
+	if g.slotBits > smallSlots {
+		room = 47
+	}
+	tag &= 1<<min(tagBits, room-g.slotBits) - 1
+	return Place((tag<<g.slotBits | (slot + 1)) << 1)
+}
+
+// slot returns the number of the slot of a place.
+func (g *geometry) slot(p Place) uint64 { return uint64(p>>1)&(1<<g.slotBits-1) - 1 }
+
+// sketchPlace returns where a value without a slot is counted.
+func sketchPlace(cells uint64) Place { return Place(cells<<1 | 1) }
+
+// withoutSlot returns the number that [geometry.cells] gave, if the place is in the sketch.
+func (p Place) withoutSlot() (cells uint64, yes bool) { return uint64(p >> 1), p&1 == 1 }

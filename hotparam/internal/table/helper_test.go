@@ -1,0 +1,102 @@
+package table
+
+import (
+	"math/big"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// reference is one value of an unbounded table in exact arithmetic: what it has used, as
+// tokens that are missing (TokenBucket), or when its last call passed (Throttle).
+type reference struct {
+	limit   Limit
+	missing *big.Rat
+	at      clock.Instant
+	last    *big.Rat // nil: never
+}
+
+func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
+
+func (r *reference) rate() *big.Rat { // tokens per nanosecond
+	return new(big.Rat).Quo(decimal(r.limit.Limit), rat(int64(r.limit.Window)))
+}
+
+func (r *reference) flow(now clock.Instant) {
+	if r.missing == nil {
+		r.missing = new(big.Rat)
+	}
+	if now > r.at {
+		r.missing.Sub(r.missing, new(big.Rat).Mul(r.rate(), rat(int64(now.Sub(r.at)))))
+		if r.missing.Sign() < 0 {
+			r.missing.SetInt64(0)
+		}
+		r.at = now
+	}
+}
+
+// lacking returns how many nanoseconds a call lacks: it may pass if that is less than 0.999.
+func (r *reference) lacking(now clock.Instant, tokens int32) *big.Rat {
+	r.flow(now)
+	lack := new(big.Rat).Add(r.missing, rat(int64(tokens)))
+	lack.Sub(lack, decimal(r.limit.Burst))
+	return lack.Quo(lack, r.rate())
+}
+
+// take decides as the token bucket does.
+func (r *reference) take(now clock.Instant, tokens int32) bool {
+	if r.limit.Limit == 0 || decimal(r.limit.Burst).Cmp(rat(int64(tokens))) < 0 {
+		return false
+	}
+	if r.lacking(now, tokens).Cmp(big.NewRat(999, 1000)) >= 0 {
+		return false
+	}
+	r.missing.Add(r.missing, rat(int64(tokens)))
+	return true
+}
+
+// add makes the value have used more tokens, or fewer.
+func (r *reference) add(now clock.Instant, tokens int64) {
+	r.flow(now)
+	if r.missing.Add(r.missing, rat(tokens)); r.missing.Sign() < 0 {
+		r.missing.SetInt64(0)
+	}
+}
+
+// reserve decides as a throttle does.
+func (r *reference) reserve(now clock.Instant, tokens int32) (clock.Instant, bool) {
+	if r.limit.Limit == 0 || int64(tokens) > r.limit.largestThrottled() {
+		return 0, false
+	}
+	passes := rat(int64(now))
+	if r.last != nil {
+		next := new(big.Rat).Quo(rat(int64(tokens)), r.rate())
+		next.Add(next, r.last)
+		if next.Cmp(passes) > 0 {
+			passes = next
+		}
+	}
+	at := clock.Instant(ceiling(passes))
+	if at.Sub(now) > r.limit.MaxWait {
+		return 0, false
+	}
+	r.last = passes
+	return at, true
+}
+
+// hashOf returns a hash of a number that is spread as those of a seeded hash are.
+func hashOf(n uint64) uint64 { return mix(n*golden + 0x1234567) }
+
+func mustCompile(version uint64, algorithm Algorithm, limits ...Limit) *Rates {
+	r, err := CompileRates(version, algorithm, limits)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+func perSecond(limit, burst float64) Limit {
+	return Limit{Limit: limit, Window: time.Second, Burst: burst}
+}
+
+const start = clock.Instant(1_700_000_000_000_000_000)

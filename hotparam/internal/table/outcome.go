@@ -1,0 +1,38 @@
+package table
+
+// Outcome is what became of an attempt to take from a table.
+type Outcome uint8
+
+const (
+	// Taken tells that the call passes and is counted.
+	Taken Outcome = iota
+
+	// Refused tells that the value has used up its limit. Nothing is counted.
+	Refused
+
+	// Stale tells that the table has gone over to a newer version of the rule. Nothing
+	// is counted; the caller has to ask the limiter of the newer version.
+	Stale
+)
+
+// Place says where a call was counted, so that it can be given back, settled or released.
+// The zero value is nowhere: there is nothing to give back. Places take at most 25 bits in
+// tables of up to 1,048,575 slots ([Stats.Capacity]), else at most 48.
+type Place uint64
+
+// Stats are counts of a table.
+type Stats struct {
+	// Capacity is the number of slots.
+	Capacity int
+
+	// Occupied is the number of slots with a value whose state is not as new.
+	Occupied int
+
+	// Forgotten is how often a slot was given to another value since the table was
+	// made. Only values whose state was as new are forgotten.
+	Forgotten uint64
+
+	// WithoutSlot is how many decisions were made by the sketch since the table was
+	// made, because a value found no slot.
+	WithoutSlot uint64
+}

@@ -1,0 +1,126 @@
+package hotparam
+
+import (
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Kind returns what the engine knows of limits for each value.
+func Kind() *rule.Type[Rule] {
+	return rule.Define(rule.Spec[Rule]{
+		Kind:       "hotParam",
+		Phase:      rule.PhaseValue,
+		Reason:     rule.RateLimited,
+		Common:     common,
+		Fields:     fields(),
+		Former:     []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
+		Examples:   examples(),
+		Defaults:   withDefaults,
+		Validate:   validate,
+		Attributes: func(r Rule) []string { return slices.Collect(r.Param.All()) },
+		Compile:    func(r Rule, version uint64) any { return compile(r, version) },
+		New:        newLimiter,
+		Adopt:      adopt,
+		Gauges:     gauges(),
+	})
+}
+
+func common(r *Rule) rule.Common {
+	return rule.Common{
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
+	}
+}
+
+func fields() []rule.Field[Rule] {
+	own := []rule.Field[Rule]{
+		rule.StringsField("param", func(r *Rule) *rule.Strings { return &r.Param }).
+			Required("is missing: write the attribute whose values the rule limits, such as user or ip").
+			Says("the attribute whose values are limited, or a list of several for a composite value"),
+		rule.NumberField("limit", func(r *Rule) *float64 { return &r.Limit }).Given("concurrency", "algorithm").
+			Required("is missing: write how many tokens each value may take in a window, or concurrency").Unless("concurrency").
+			Says("tokens per window and value, a call takes one; 0 blocks all"),
+		rule.WholeField("concurrency", func(r *Rule) *int { return &r.Concurrency }).Given("limit").
+			NotZero("must be from 1 to 1000000 calls under way; to block all, write limit: 0").
+			Says("instead of a limit: how many calls of a value may be under way at once").Otherwise("limit instead"),
+		rule.DurationField("window", func(r *Rule) *time.Duration { return &r.Window }).Given("algorithm", "concurrency").
+			Says("the time that the limit is for"),
+		rule.ChoiceField("algorithm", func(r *Rule) *Algorithm { return &r.Algorithm }, TokenBucket, SlidingWindow, Throttle).
+			Given("concurrency").
+			Says("tokenBucket, slidingWindow, or throttle, which spaces the calls of a value evenly"),
+		rule.NumberField("burst", func(r *Rule) *float64 { return &r.Burst }).Given("limit", "algorithm", "concurrency").
+			Says("tokenBucket: how many tokens a value has at the start and can save").Otherwise("the limit, at least 1"),
+		rule.DurationField("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).Given("algorithm", "concurrency").
+			Says("throttle: the longest that a call may wait").Otherwise("no waiting"),
+		rule.WholeField("maxValues", func(r *Rule) *int { return &r.MaxValues }).
+			Says("how many values have a state of their own; the others share some, which is stricter"),
+		rule.NumberMapField("values", func(r *Rule) *rule.NumberMap { return &r.Values }).
+			Given("param", "limit", "concurrency", "algorithm").
+			Says("other limits for some values: exact ones, then patterns in their order").Otherwise("none"),
+		rule.WholeField("penalty.after", func(r *Rule) *int { return &r.Penalty.After }).
+			Given("penalty.within", "penalty.for").
+			Says("a value that is refused so often is refused outright for a while").Otherwise("off"),
+		rule.DurationField("penalty.within", func(r *Rule) *time.Duration { return &r.Penalty.Within }).
+			Given("penalty.after", "penalty.for").
+			Says("within this time").Otherwise("required with penalty"),
+		rule.DurationField("penalty.for", func(r *Rule) *time.Duration { return &r.Penalty.For }).
+			Given("penalty.after", "penalty.within").
+			Says("for so long").Otherwise("required with penalty"),
+		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingShare, MissingBlock).
+			Says("a call without the attribute: pass, share (all of them one limit) or block"),
+		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).
+			Says("hash: status shows a hash in place of each value").Otherwise("values are shown"),
+	}
+	return slices.Concat(rule.TargetFields(common), own, rule.ScopeFields(common))
+}
+
+// readControl reads the field "control", as flow rules have it: "control: throttle" means
+// "algorithm: throttle".
+func readControl(r *Rule, v rule.Value) string {
+	const reject, throttle = "reject", string(Throttle)
+	control, fault := rule.ReadChoice(v, []string{reject, throttle})
+	switch {
+	case fault != "":
+		return fault
+	case control == "":
+		return "is empty: remove the field"
+	case control == reject && r.Algorithm == Throttle:
+		return `is "reject", but algorithm is "throttle": remove control`
+	case control == throttle && r.Algorithm != "" && r.Algorithm != Throttle:
+		return `is "throttle", but algorithm is "` + string(r.Algorithm) + `": remove control, or set algorithm to "throttle"`
+	case control == throttle:
+		r.Algorithm = Throttle
+	}
+	return ""
+}
+
+// examples are rules that have every field between them.
+func examples() []rule.Example[Rule] {
+	entry := func(text string, limit float64) rule.NumberEntry {
+		return rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: text}, Value: limit}
+	}
+	return []rule.Example[Rule]{{
+		About: "10 orders a second for each user, 20 at once; who is refused 100 times in a minute is out for 10.",
+		Rule: Rule{
+			Name: "per-user", Resource: "orders:create", Param: rule.StringsOf("user"), Limit: 10, Burst: 20,
+			Values:  rule.NumberMapOf(entry("vip-1", 1000), entry("test-*", 1), entry("banned", 0)),
+			Penalty: Penalty{After: 100, Within: time.Minute, For: 10 * time.Minute},
+		},
+		Fields: []string{
+			"name", "resource", "param", "limit", "window", "algorithm", "burst", "maxValues", "values",
+			"penalty.after", "penalty.within", "penalty.for", "missing", "shadow",
+		},
+	}, {
+		About: "The calls of a user of a tenant are spaced evenly: they wait up to half a second.",
+		Rule: Rule{
+			Match: "reports:*", Param: rule.StringsOf("tenant", "user"), Limit: 5, Algorithm: Throttle,
+			MaxWait: 500 * time.Millisecond, Mask: MaskHash,
+		},
+		Fields: []string{"match", "perResource", "param", "limit", "algorithm", "maxWait", "mask"},
+	}, {
+		About:  "At most 3 calls of an address at once.",
+		Rule:   Rule{Name: "per-address", Resource: "reports:render", Param: rule.StringsOf("ip"), Concurrency: 3, Origin: "mobile"},
+		Fields: []string{"name", "resource", "param", "concurrency", "origin"},
+	}}
+}

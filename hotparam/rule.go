@@ -1,0 +1,204 @@
+package hotparam
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Algorithm says how the calls of a value are counted against the limit.
+type Algorithm string
+
+// The algorithms.
+const (
+	// TokenBucket keeps what a value does not use, up to Burst tokens, for bursts. A
+	// value starts with a full bucket.
+	TokenBucket Algorithm = "tokenBucket"
+	// SlidingWindow counts the calls of the last window, in ten aligned buckets.
+	SlidingWindow Algorithm = "slidingWindow"
+	// Throttle spaces the calls of a value evenly. With MaxWait a call waits until it
+	// may pass.
+	Throttle Algorithm = "throttle"
+)
+
+// Missing says what happens to a call that does not have the attribute.
+type Missing string
+
+// What can happen to it.
+const (
+	// MissingPass lets the call through: the rule is not for it.
+	MissingPass Missing = "pass"
+	// MissingShare makes all such calls share one limit, as if they had one value.
+	MissingShare Missing = "share"
+	// MissingBlock refuses the call.
+	MissingBlock Missing = "block"
+)
+
+// Mask says how status shows values.
+type Mask string
+
+// MaskHash shows a hash in place of a value. It is another one after each restart.
+const MaskHash Mask = "hash"
+
+// The defaults and the ranges of a rule's fields.
+const (
+	DefaultWindow    = time.Second
+	DefaultMaxValues = 100_000
+
+	MaxParams      = rule.MaxKeys  // keys of a composite value
+	MaxLimit       = 1_000_000_000 // tokens per window
+	MinLimit       = 1e-6          // tokens per window, unless it is 0
+	MaxConcurrency = 1_000_000
+	MinWindow      = time.Millisecond
+	MinSliding     = 10 * time.Millisecond // the shortest sliding window
+	MaxWindow      = 24 * time.Hour
+	MaxMaxWait     = 24 * time.Hour
+	MinMaxValues   = 100
+	MaxMaxValues   = 10_000_000
+	MaxEntries     = 1000 // of Values
+	MaxPatterns    = 100  // among them
+	MaxLimits      = 31   // different limits among them, unless a window or concurrency counts
+	MaxAfter       = 1_000_000_000
+	MinPenalty     = time.Millisecond // the shortest For
+
+	// Buckets is how many buckets a sliding window has, and the window of a penalty.
+	// It moves on by one at a time.
+	Buckets = 10
+)
+
+// Rule is a limit for each value of an attribute, such as each user or each client
+// address. It is a plain value: copies share nothing, and two rules are the same rule
+// when they are equal.
+type Rule struct {
+	// Name identifies the rule in errors, logs and metrics, and over reloads: a rule
+	// that keeps its name and resource keeps the state of its values. Unique among
+	// hotParam rules. Defaults to the resource, or to the pattern.
+	Name string
+
+	// Resource is the exact name of the guarded resource. A rule has either a Resource
+	// or a Match.
+	Resource string
+
+	// Match guards every resource whose name matches the pattern: a glob, or after a
+	// "~" a regular expression. See the package match.
+	Match string
+
+	// Shared makes all resources that match count the calls of a value together, rather
+	// than each its own. It is "perResource: false" in documents. Match only.
+	Shared bool
+
+	// Param is the key of the attribute, such as "user". With several keys the value is
+	// composite: each combination has a limit of its own, and a call that lacks one of
+	// them has no value. At most [MaxParams]. Required.
+	Param rule.Strings
+
+	// Limit is how many tokens each value may take in one window. A call takes one
+	// token unless it says otherwise. 0 blocks all; otherwise from [MinLimit] to
+	// [MaxLimit]. It may be fractional, but not of a [SlidingWindow].
+	Limit float64
+
+	// Concurrency is how many calls of each value may be under way at once, in place of
+	// Limit: from 1 to [MaxConcurrency]. A call takes one place, whatever its tokens.
+	Concurrency int
+
+	// Window is the time that Limit is for. Defaults to one second; from [MinWindow] to
+	// [MaxWindow]. A [SlidingWindow] is at least [MinSliding] long and a multiple of ten
+	// nanoseconds. Not with Concurrency.
+	Window time.Duration
+
+	// Algorithm says how calls are counted. Defaults to [TokenBucket]. Not with
+	// Concurrency.
+	Algorithm Algorithm
+
+	// Burst is how many tokens the bucket of a value holds, and has at the start. A
+	// call that takes more is always refused. Defaults to the limit, at least 1; then
+	// that of an entry of Values follows its own limit. From 1 to [MaxLimit].
+	// [TokenBucket] only.
+	Burst float64
+
+	// MaxWait is the longest that a call may wait. The default, zero, lets no call wait.
+	// At most [MaxMaxWait]. [Throttle] only.
+	MaxWait time.Duration
+
+	// MaxValues is how many values have a state of their own at the same time, over all
+	// resources of the rule. The state of a value is forgotten only when it is as that
+	// of a new one. Values that find no place share states, which is stricter and never
+	// looser. Defaults to [DefaultMaxValues]; from [MinMaxValues] to [MaxMaxValues].
+	MaxValues int
+
+	// Values has other limits, or with Concurrency other numbers of calls, for some
+	// values. A key is a value, or a pattern of texts, see the package match. Values come
+	// before patterns; of several patterns that match, the first one counts. The text
+	// "7" and the number 7 differ. A composite value is written as its parts with
+	// slashes between them, as in "acme/*"; each part is a pattern of the text of that
+	// part. At most [MaxEntries]
+	// entries, [MaxPatterns] of them patterns, with at most [MaxLimits] different limits.
+	Values rule.NumberMap
+
+	// Penalty refuses a value outright for a while after it was refused too often. The
+	// zero value is off.
+	Penalty Penalty
+
+	// Missing says what happens to a call without the attribute. Defaults to
+	// [MissingPass].
+	Missing Missing
+
+	// Mask says how status shows values. The default shows them as they are.
+	Mask Mask
+
+	// Origin restricts the rule to calls of that caller; [rule.OtherOrigins] to those
+	// of callers that no rule on the resource names, unnamed ones included. Left out,
+	// the rule is for all calls.
+	Origin string
+
+	// Shadow makes the rule decide and count, but let every call through.
+	Shadow bool
+}
+
+// Penalty refuses all calls of a value for a time after many of them were refused.
+// Either all of its fields are set or none.
+type Penalty struct {
+	// After is how many refusals within Within bring the penalty, from 1 to [MaxAfter].
+	After int
+
+	// Within is the time whose refusals count, in ten equal buckets that are aligned to
+	// the Unix epoch: the present one and the nine before. From [MinSliding] to
+	// [MaxWindow], and a multiple of ten nanoseconds.
+	Within time.Duration
+
+	// For is how long the value is refused, from the refusal that brings the penalty.
+	// Refusals meanwhile do not count, and counting starts anew afterwards. From
+	// [MinPenalty] to [MaxWindow].
+	For time.Duration
+}
+
+// WithDefaults returns the rule with every field that was left out filled in. The
+// receiver stays as it is.
+func (r Rule) WithDefaults() Rule { return Kind().WithDefaults(r) }
+
+// Validate returns every mistake in the rule, none when it is sound. It judges the rule
+// as [Rule.WithDefaults] completes it. A field that would have no effect is a mistake
+// too.
+func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
+
+func withDefaults(r Rule) Rule {
+	rule.SetDefault(&r.MaxValues, DefaultMaxValues)
+	rule.SetDefault(&r.Missing, MissingPass)
+	if r.Concurrency != 0 {
+		return r
+	}
+	rule.SetDefault(&r.Window, DefaultWindow)
+	rule.SetDefault(&r.Algorithm, TokenBucket)
+	if r.Algorithm == TokenBucket {
+		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
+	}
+	return r
+}
+
+// defaultBurst is the limit, or 1 where no call could pass otherwise.
+func defaultBurst(limit float64) float64 {
+	if limit > 1 && limit <= MaxLimit {
+		return limit
+	}
+	return 1
+}

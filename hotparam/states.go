@@ -1,0 +1,175 @@
+package hotparam
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/hotparam/internal/table"
+)
+
+// states is the state of the values of a rule: of all its versions, and of all resources
+// that it guards. So its size does not depend on how many resources there are.
+type states struct {
+	hasher  *hasher
+	seed    uint64 // of the salts
+	salts   atomic.Uint64
+	main    slots // of all values but those that have states of their own
+	hottest hottest
+
+	penalties atomic.Pointer[penalties] // nil until a version of the rule has a penalty
+	waiters   waiters
+
+	statsMu sync.Mutex
+	// statsMu guards the rest.
+	stats    table.Stats // of main
+	statsFor clock.Instant
+}
+
+// statsAt returns the counts of the table. It reads the table once for all limiters that
+// ask for an instant.
+func (s *states) statsAt(now clock.Instant) table.Stats {
+	s.statsMu.Lock()
+	defer s.statsMu.Unlock()
+	if t := s.main.present(); t != nil && s.statsFor != now {
+		s.stats, s.statsFor = t.stats(now), now
+	}
+	return s.stats
+}
+
+func newStates(seed uint64) *states {
+	h := newHasher(seed)
+	return &states{hasher: h, seed: h.text("")}
+}
+
+// resourceState is what all versions of a limiter have in common.
+type resourceState struct {
+	*states
+	salt uint64 // tells the values of this limiter from those of others
+	own  slots  // of the values that the rule names, and of calls without a value
+
+	// busyUntil is an instant by which the states of all values are as new. It moves on
+	// by large steps, so that most calls only read it.
+	busyUntil atomic.Int64
+}
+
+func (s *states) newResource() *resourceState {
+	return &resourceState{states: s, salt: scramble(s.seed + s.salts.Add(1)*prime2)}
+}
+
+// keep notes that a value may have state until so long after now.
+func (s *resourceState) keep(now clock.Instant, keeps time.Duration) {
+	for {
+		until := s.busyUntil.Load()
+		if int64(addTo(now, keeps)) <= until {
+			return
+		}
+		step := max(keeps/8, time.Second)
+		if s.busyUntil.CompareAndSwap(until, int64(addTo(now, keeps+step))) {
+			return
+		}
+	}
+}
+
+// penaltiesFor returns the penalties of the rule's values.
+func (s *states) penaltiesFor(c *compiled) *penalties {
+	r := &c.rule
+	if r.Penalty == (Penalty{}) {
+		return nil
+	}
+	if present := s.penalties.Load(); present != nil {
+		return present
+	}
+	s.penalties.CompareAndSwap(nil, newPenalties(r.MaxValues, r.Penalty, c.version))
+	return s.penalties.Load()
+}
+
+// slots is a table of the states of values. It is made when the first call needs it.
+type slots struct {
+	mu sync.Mutex
+	// The mutex guards the rest.
+	version uint64 // of the rule, the latest that the table is made for
+	tables  *tables
+}
+
+// tables is the table for an algorithm. The others are nil.
+type tables struct {
+	buckets     *table.Buckets
+	windows     *table.Windows
+	concurrency *table.Concurrency
+	number      uint64 // differs from that of tables of another size
+}
+
+// tablesFor returns the table for a version of the rule, with space for so many values.
+func (s *slots) tablesFor(c *compiled, size int, now clock.Instant) *tables {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.tables == nil:
+		s.tables = newTables(c, size)
+	case c.version > s.version:
+		s.tables = s.tables.adopt(c, size, now)
+	default:
+		return s.tables // calls of an earlier version are stale there
+	}
+	s.version = c.version
+	return s.tables
+}
+
+// present returns the table, nil if there is none yet.
+func (s *slots) present() *tables {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tables
+}
+
+func newTables(c *compiled, size int) *tables {
+	switch {
+	case c.rates != nil:
+		return &tables{buckets: table.NewBuckets(size, c.rates)}
+	case c.terms != nil:
+		return &tables{windows: table.NewWindows(size, c.terms)}
+	}
+	return &tables{concurrency: table.NewConcurrency(size, c.version)}
+}
+
+// adopt returns the table for a newer version of the rule.
+func (t *tables) adopt(c *compiled, size int, now clock.Instant) *tables {
+	next := *t
+	switch {
+	case t.buckets != nil:
+		next.buckets = t.buckets.Adopt(size, now)
+	case t.windows != nil:
+		next.windows = t.windows.Adopt(size, c.terms)
+	default:
+		next.concurrency = t.concurrency.Adopt(size, c.version)
+	}
+	if next == *t {
+		return t
+	}
+	next.number++
+	return &next
+}
+
+// activate goes over to a version of the rule.
+func (t *tables) activate(c *compiled, now clock.Instant) {
+	switch {
+	case t.buckets != nil:
+		t.buckets.Activate(c.rates, now)
+	case t.windows != nil:
+		t.windows.Activate(c.terms, now)
+	default:
+		t.concurrency.Activate(c.version)
+	}
+}
+
+func (t *tables) stats(now clock.Instant) table.Stats {
+	switch {
+	case t.buckets != nil:
+		return t.buckets.Stats(now)
+	case t.windows != nil:
+		return t.windows.Stats(now)
+	}
+	return t.concurrency.Stats()
+}

@@ -1,0 +1,202 @@
+package hotparam
+
+import (
+	"sync"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/hotparam/internal/table"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Acquire lets a call pass at once, or says whether it may wait. Nothing is reserved for a
+// call that may wait.
+func (l *throttle) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	s, decision := l.subjectOf(&c.Attribute)
+	if decision != limited {
+		return 0, decision
+	}
+	ticket, outcome := l.take(&s, &c)
+	switch {
+	case outcome == table.Taken:
+		return ticket, rule.Pass
+	case outcome == table.Stale:
+		return 0, rule.Stale
+	case l.rule.MaxWait > 0 && l.delay(&s, &c) <= l.rule.MaxWait:
+		return 0, rule.Wait
+	}
+	l.refuse(&s, &c)
+	return 0, rule.Block
+}
+
+// delay returns how long it takes until a call passes if it waits for its turn; Never if
+// that cannot be, or the value is refused outright.
+func (l *throttle) delay(s *subject, c *rule.Call) time.Duration {
+	if l.penalties != nil && l.penalties.left(s.key, c.Now) > 0 {
+		return rule.Never
+	}
+	return l.tablesOf(s, c.Now).buckets.RetryAfter(s.key, l.now[s.class], c.Now, c.Tokens)
+}
+
+// Join reserves the turn of a call.
+func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
+	s, decision := l.subjectOf(&c.Attribute)
+	if decision != limited {
+		return nil, 0, decision
+	}
+	latest := min(patience.Until, addTo(patience.Since, l.rule.MaxWait))
+	if delay := l.delay(&s, &c); delay > 0 && addTo(c.Now, delay) > latest {
+		l.refuse(&s, &c)
+		return nil, 0, rule.Block
+	}
+	t := l.tablesOf(&s, c.Now)
+	place, at, outcome := t.buckets.Reserve(s.key, l.rates.Class(s.class), c.Now, c.Tokens)
+	switch {
+	case outcome == table.Stale:
+		return nil, 0, rule.Stale
+	case outcome == table.Refused:
+		l.refuse(&s, &c)
+		return nil, 0, rule.Block
+	case at > max(latest, c.Now): // another call was quicker
+		t.buckets.Cancel(place, c.Now, at, c.Tokens)
+		l.refuse(&s, &c)
+		return nil, 0, rule.Block
+	}
+	l.pass(&s, &c)
+	ticket := t.ticket(place, s.isOwn)
+	if at <= c.Now {
+		return nil, ticket, rule.Pass
+	}
+	w := &waiter{limiter: l, at: at, ticket: ticket, tokens: c.Tokens, wake: patience.Wake}
+	l.state.waiters.add(w)
+	return w, 0, rule.Wait
+}
+
+// RetryAfter returns how long it takes until such a call passes; if it would have to wait
+// for too long now, until it may wait.
+func (l *throttle) RetryAfter(c rule.Call) time.Duration {
+	wait, penalty := l.retryAfter(&c)
+	if wait > l.rule.MaxWait && wait != rule.Never {
+		wait -= l.rule.MaxWait
+	}
+	return max(wait, penalty)
+}
+
+// GiveBack gives back the turn of a call that another rule refused, if the call passed at
+// that instant and no later turn was reserved.
+func (l *throttle) GiveBack(now clock.Instant, ticket rule.Ticket, tokens int32) {
+	l.cancel(now, now, ticket, tokens)
+}
+
+// cancel gives back the turn of a call that was to pass at an instant.
+func (l *throttle) cancel(now, at clock.Instant, ticket rule.Ticket, tokens int32) {
+	if ticket != 0 {
+		t, place := l.placeOf(now, ticket)
+		t.buckets.Cancel(place, now, at, tokens)
+	}
+}
+
+// Settle puts the next call of the value off by the time that more tokens take. It gives
+// nothing back: the calls behind have waited already.
+func (l *throttle) Settle(now, _ clock.Instant, ticket rule.Ticket, tokens int32) {
+	if tokens > 0 {
+		l.settle(now, ticket, tokens)
+	}
+}
+
+// Retire lets go of the calls that wait, for the rule is gone.
+func (l *throttle) Retire(clock.Instant) { l.state.waiters.releaseAll(l.state) }
+
+// waiter is a call that waits for its turn, which is reserved.
+type waiter struct {
+	limiter *throttle
+	at      clock.Instant
+	ticket  rule.Ticket
+	tokens  int32
+	wake    func()
+
+	// The mutex of the waiters guards the rest.
+	previous, next *waiter
+	released       bool // the rule is gone
+}
+
+// Poll tells how the wait stands.
+func (w *waiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
+	switch waiters := &w.limiter.state.waiters; {
+	case waiters.isReleased(w):
+		w.limiter.cancel(now, w.at, w.ticket, w.tokens)
+		return 0, 0, rule.Stale
+	case now < w.at:
+		return 0, w.at.Sub(now), rule.Wait
+	default:
+		waiters.remove(w)
+		return w.ticket, 0, rule.Pass
+	}
+}
+
+// Leave ends the wait of a call that has given up. Its turn is given back if it is the
+// last one that was reserved.
+func (w *waiter) Leave(now clock.Instant) {
+	w.limiter.state.waiters.remove(w)
+	w.limiter.cancel(now, w.at, w.ticket, w.tokens)
+}
+
+// waiters are the calls that wait for their turns.
+type waiters struct {
+	mu sync.Mutex
+	// The mutex guards the rest.
+	first *waiter
+}
+
+// add adds a call.
+func (w *waiters) add(call *waiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	call.next = w.first
+	if w.first != nil {
+		w.first.previous = call
+	}
+	w.first = call
+}
+
+// remove removes a call.
+func (w *waiters) remove(call *waiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !call.released {
+		w.unlink(call)
+	}
+}
+
+func (w *waiters) isReleased(call *waiter) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return call.released
+}
+
+func (w *waiters) unlink(call *waiter) {
+	if call.previous == nil {
+		w.first = call.next
+	} else {
+		call.previous.next = call.next
+	}
+	if call.next != nil {
+		call.next.previous = call.previous
+	}
+	call.previous, call.next = nil, nil
+}
+
+// releaseAll lets go of the calls that wait for a limiter: its rule is gone.
+func (w *waiters) releaseAll(of *resourceState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for call := w.first; call != nil; {
+		next := call.next
+		if call.limiter.state == of {
+			w.unlink(call)
+			call.released = true
+			call.wake()
+		}
+		call = next
+	}
+}

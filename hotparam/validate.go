@@ -1,0 +1,180 @@
+package hotparam
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// validate returns the mistakes of a complete rule in the fields that only this kind has.
+func validate(r Rule) []rule.Fault {
+	var f rule.Faults
+	r.validateParam(&f)
+	if r.Concurrency != 0 {
+		r.validateConcurrency(&f)
+	} else {
+		r.validateRate(&f)
+	}
+	if !rule.Within(r.MaxValues, MinMaxValues, MaxMaxValues) {
+		f.Add("maxValues", "is %d: must be from %d to %d", r.MaxValues, MinMaxValues, MaxMaxValues)
+	}
+	r.validateValues(&f)
+	r.validatePenalty(&f)
+	switch r.Missing {
+	case MissingPass, MissingShare, MissingBlock:
+	default:
+		f.Add("missing", "is %q: must be %q, %q or %q", r.Missing, MissingPass, MissingShare, MissingBlock)
+	}
+	if r.Mask != "" && r.Mask != MaskHash {
+		f.Add("mask", "is %q: must be %q; leave it out to show values", r.Mask, MaskHash)
+	}
+	return f
+}
+
+func (r *Rule) validateParam(f *rule.Faults) {
+	switch n := r.Param.Len(); {
+	case n == 0:
+		f.Add("param", "is missing: write the attribute whose values the rule limits, such as user or ip")
+	case n > MaxParams:
+		f.Add("param", "has %d keys: must have at most %d", n, MaxParams)
+	}
+	seen := make(map[string]bool)
+	for key := range r.Param.All() {
+		if key == "" {
+			f.Add("param", `has a key "": name an attribute, such as user or ip`)
+		} else if seen[key] {
+			f.Add("param", "has %s twice: remove one", rule.Quote(key))
+		}
+		seen[key] = true
+	}
+}
+
+// validateConcurrency judges a rule that limits how many calls are under way.
+func (r *Rule) validateConcurrency(f *rule.Faults) {
+	if !rule.Within(r.Concurrency, 1, MaxConcurrency) {
+		f.Add("concurrency", "is %d: must be from 1 to %d calls under way", r.Concurrency, MaxConcurrency)
+	}
+	const noEffect = "has no effect beside concurrency: remove one of them"
+	if r.Limit != 0 {
+		f.Add("limit", "stands beside concurrency: a rule has one or the other; remove one")
+	}
+	if r.Window != 0 {
+		f.Add("window", noEffect)
+	}
+	if r.Algorithm != "" {
+		f.Add("algorithm", noEffect)
+	}
+	if r.Burst != 0 {
+		f.Add("burst", noEffect)
+	}
+	if r.MaxWait != 0 {
+		f.Add("maxWait", noEffect)
+	}
+}
+
+// validateRate judges a rule that limits how much passes in a time.
+func (r *Rule) validateRate(f *rule.Faults) {
+	if fault := r.limitFault(r.Limit); fault != "" {
+		f.Add("limit", "is %v: %s", r.Limit, fault)
+	}
+	switch r.Algorithm {
+	case TokenBucket, Throttle:
+		if !rule.Within(r.Window, MinWindow, MaxWindow) {
+			f.Add("window", "is %v: must be from %v to %v", r.Window, MinWindow, MaxWindow)
+		}
+	case SlidingWindow:
+		validateBuckets(f, "window", r.Window)
+	default:
+		f.Add("algorithm", "is %q: must be %q, %q or %q", r.Algorithm, TokenBucket, SlidingWindow, Throttle)
+		return
+	}
+	switch {
+	case r.Algorithm != TokenBucket:
+		if r.Burst != 0 {
+			f.Add("burst", "has no effect with algorithm %q: remove it or set algorithm to %q", r.Algorithm, TokenBucket)
+		}
+	case !rule.Within(r.Burst, 1, MaxLimit):
+		f.Add("burst", "is %v: must be from 1 to %d tokens", r.Burst, MaxLimit)
+	}
+	switch {
+	case r.Algorithm != Throttle:
+		if r.MaxWait != 0 {
+			f.Add("maxWait", "has no effect with algorithm %q: remove it or set algorithm to %q", r.Algorithm, Throttle)
+		}
+	case !rule.Within(r.MaxWait, 0, MaxMaxWait):
+		f.Add("maxWait", "is %v: must be from 0s (no waiting) to %v", r.MaxWait, MaxMaxWait)
+	}
+}
+
+// limitFault returns what is wrong with a limit, that of the rule or of one of its
+// values; "" if nothing is.
+func (r *Rule) limitFault(limit float64) string {
+	switch {
+	case r.Concurrency != 0:
+		if !rule.Within(limit, 0, MaxConcurrency) || limit != math.Trunc(limit) {
+			return "must be a whole number from 0 (blocks all) to 1000000 calls under way"
+		}
+	case !rule.Within(limit, 0, MaxLimit):
+		return "must be from 0 (blocks all) to 1000000000 tokens per window"
+	case limit != 0 && limit < MinLimit:
+		return "must be 0 (blocks all) or at least 0.000001 tokens per window"
+	case r.Algorithm == SlidingWindow && limit != math.Trunc(limit):
+		return `must be a whole number with algorithm "slidingWindow"`
+	}
+	return ""
+}
+
+// validateBuckets judges a time that is counted in buckets.
+func validateBuckets(f *rule.Faults, field string, window time.Duration) {
+	switch {
+	case !rule.Within(window, MinSliding, MaxWindow):
+		f.Add(field, "is %v: must be from %v to %v", window, MinSliding, MaxWindow)
+	case window%Buckets != 0:
+		f.Add(field, "is %v: must be a multiple of %v, for it has %d equal buckets", window, time.Duration(Buckets), Buckets)
+	}
+}
+
+func (r *Rule) validateValues(f *rule.Faults) {
+	if n := r.Values.Len(); n > MaxEntries {
+		f.Add("values", "has %d entries: must have at most %d", n, MaxEntries)
+		return
+	}
+	_, faults := parseValues(r)
+	for _, fault := range faults {
+		f.Add("values", "%s", fault)
+	}
+	if len(faults) == 0 && (r.Algorithm == TokenBucket || r.Algorithm == Throttle) {
+		r.validateLimits(f)
+	}
+}
+
+// validateLimits judges whether one table can hold the states of values with all limits.
+func (r *Rule) validateLimits(f *rule.Faults) {
+	limits := []float64{r.Limit}
+	for entry := range r.Values.All() {
+		if !slices.Contains(limits, entry.Value) {
+			limits = append(limits, entry.Value)
+		}
+	}
+	if n := len(limits) - 1; n > MaxLimits {
+		f.Add("values", "has %d different limits: must have at most %d", n, MaxLimits)
+	} else if _, err := compileRates(r, 1, limits); err != nil && len(*f) == 0 {
+		f.Add("values", "has limits that differ too much from each other or from limit: use rules of their own for some (%v)", err)
+	}
+}
+
+func (r *Rule) validatePenalty(f *rule.Faults) {
+	p := r.Penalty
+	if p == (Penalty{}) {
+		return
+	}
+	if !rule.Within(p.After, 1, MaxAfter) {
+		f.Add("penalty.after", "is %d: must be from 1 to %d refusals", p.After, MaxAfter)
+	}
+	validateBuckets(f, "penalty.within", p.Within)
+	if !rule.Within(p.For, MinPenalty, MaxWindow) {
+		f.Add("penalty.for", "is %v: must be from %v to %v", p.For, MinPenalty, MaxWindow)
+	}
+}

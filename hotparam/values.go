@@ -1,0 +1,194 @@
+package hotparam
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// values are the entries of [Rule.Values]: those that name one value, and patterns. They
+// never change.
+type values struct {
+	texts    map[string]int // entries by their value
+	numbers  map[int64]int
+	booleans map[bool]int
+	exact    []float64 // limits of these entries
+
+	patterns []valuePattern // in order
+}
+
+// valuePattern is an entry for all values that match.
+type valuePattern struct {
+	parts []partPattern // one, or one for each part of a composite value
+	limit float64
+}
+
+// partPattern is a pattern of a value or of a part of one.
+type partPattern struct {
+	pattern match.Pattern
+	literal string // the pattern as written
+	any     bool   // it matches all values, numbers and booleans too
+}
+
+// exactOf returns the entry that names a value; -1 if none does.
+func (v *values) exactOf(value rule.Attribute) int {
+	entry, found := -1, false
+	if text, ok := value.Text(); ok {
+		entry, found = lookUp(v.texts, text)
+	} else if number, ok := value.Number(); ok {
+		entry, found = lookUp(v.numbers, number)
+	} else if truth, ok := value.Boolean(); ok {
+		entry, found = lookUp(v.booleans, truth)
+	}
+	if !found {
+		return -1
+	}
+	return entry
+}
+
+func lookUp[K comparable](entries map[K]int, key K) (int, bool) {
+	if len(entries) == 0 {
+		return 0, false
+	}
+	entry, found := entries[key]
+	return entry, found
+}
+
+// patternOf returns the first pattern that matches a value; -1 if none does.
+func (v *values) patternOf(value rule.Attribute) int {
+	for i := range v.patterns {
+		if v.patterns[i].matches(value) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (p *valuePattern) matches(value rule.Attribute) bool {
+	parts := value.Parts()
+	if len(parts) == 0 {
+		text, ok := value.Text()
+		return ok && p.parts[0].pattern.Matches(text)
+	}
+	if len(parts) != len(p.parts) {
+		return false
+	}
+	for i, part := range parts {
+		if !p.parts[i].matchesPart(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchesPart says whether a part of a composite value matches. Numbers and booleans
+// match if they are written like the pattern, or if that is for all values.
+func (p *partPattern) matchesPart(part rule.Attribute) bool {
+	if text, ok := part.Text(); ok {
+		return p.pattern.Matches(text)
+	}
+	if p.any {
+		return true
+	}
+	if number, ok := part.Number(); ok {
+		written, err := strconv.ParseInt(p.literal, 10, 64)
+		return err == nil && written == number
+	}
+	truth, ok := part.Boolean()
+	return ok && p.literal == strconv.FormatBool(truth)
+}
+
+// parseValues reads the entries of a rule and returns what is wrong with them.
+func parseValues(r *Rule) (v *values, faults []string) {
+	v = &values{texts: make(map[string]int), numbers: make(map[int64]int), booleans: make(map[bool]int)}
+	for entry := range r.Values.All() {
+		if fault := r.limitFault(entry.Value); fault != "" {
+			faults = append(faults, fmt.Sprintf("gives %v the limit %v: %s", entry.Key, entry.Value, fault))
+		}
+		if fault := v.add(r, entry.Key, entry.Value); fault != "" {
+			faults = append(faults, fmt.Sprintf("has a key %v that %s", entry.Key, fault))
+		}
+	}
+	if len(v.patterns) > MaxPatterns {
+		faults = append(faults, fmt.Sprintf("has %d patterns: must have at most %d", len(v.patterns), MaxPatterns))
+	}
+	return v, faults
+}
+
+// add adds an entry and returns what is wrong with its key.
+func (v *values) add(r *Rule, key rule.Scalar, limit float64) (fault string) {
+	if r.Param.Len() > 1 {
+		return v.addComposite(r.Param.Len(), key, limit)
+	}
+	switch key.Type {
+	case rule.Text:
+		if isPattern(key.Text) {
+			return v.addPattern([]string{key.Text}, limit)
+		}
+		return addExact(v, v.texts, key.Text, limit)
+	case rule.Number:
+		number, err := strconv.ParseInt(key.Text, 10, 64)
+		if err != nil {
+			return "is no whole number: no value equals it; put a text in quotes"
+		}
+		return addExact(v, v.numbers, number, limit)
+	case rule.Boolean:
+		return addExact(v, v.booleans, strings.EqualFold(key.Text, "true"), limit)
+	}
+	return "is no value: write a text, a whole number, true or false"
+}
+
+// addComposite adds an entry for composite values: a pattern for each part.
+func (v *values) addComposite(count int, key rule.Scalar, limit float64) (fault string) {
+	parts := splitParts(key.Text)
+	if key.Type != rule.Text || len(parts) != count {
+		return fmt.Sprintf(`must have %d parts with a / between them, one for each key of param, as in "a/*"`, count)
+	}
+	return v.addPattern(parts, limit)
+}
+
+func addExact[K comparable](v *values, entries map[K]int, key K, limit float64) (fault string) {
+	if _, taken := entries[key]; taken {
+		return "stands there twice: remove one"
+	}
+	entries[key] = len(v.exact)
+	v.exact = append(v.exact, limit)
+	return ""
+}
+
+func (v *values) addPattern(parts []string, limit float64) (fault string) {
+	p := valuePattern{limit: limit}
+	for _, part := range parts {
+		compiled, err := match.Compile(part)
+		if err != nil {
+			return err.(*match.Error).Fault() //nolint:errorlint // Compile returns nothing else
+		}
+		p.parts = append(p.parts, partPattern{compiled, part, strings.Trim(part, "*") == ""})
+	}
+	v.patterns = append(v.patterns, p)
+	return ""
+}
+
+// isPattern tells patterns of texts from texts.
+func isPattern(text string) bool {
+	return strings.HasPrefix(text, "~") || strings.ContainsAny(text, `*?[\`)
+}
+
+// splitParts splits the key of a composite value at its slashes. A backslash keeps the
+// slash behind it in its part.
+func splitParts(key string) (parts []string) {
+	start := 0
+	for i := 0; i < len(key); i++ {
+		switch key[i] {
+		case '\\':
+			i++
+		case '/':
+			parts = append(parts, key[start:i])
+			start = i + 1
+		}
+	}
+	return append(parts, key[start:])
+}
