@@ -79,8 +79,8 @@ func convertRule(o *object, to *batch) {
 	if o.dropped {
 		return
 	}
-	if kind, field := unsupported(o); kind != "" {
-		o.drop(o.at(field), "it is %s (it has %s), which is not converted", kind, field)
+	if field, ok := isSystem(o); ok {
+		o.drop(o.at(field), "it is a system rule (it has %s), which is not converted", field)
 		return
 	}
 	if strings.TrimSpace(o.resource) == "" {
