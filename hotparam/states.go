@@ -141,9 +141,9 @@ func (t *tables) adopt(c *compiled, size int, now clock.Instant) *tables {
 	case t.buckets != nil:
 		next.buckets = t.buckets.Adopt(size, now)
 	case t.windows != nil:
-		next.windows = t.windows.Adopt(size, c.terms)
+		next.windows = t.windows.Adopt(size, now)
 	default:
-		next.concurrency = t.concurrency.Adopt(size, c.version)
+		next.concurrency = t.concurrency.Adopt(size)
 	}
 	if next == *t {
 		return t

@@ -1,31 +1,386 @@
 package table
 
-// Concurrency is a table of the calls under way per value.
-type Concurrency struct{}
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+)
 
-// NewConcurrency makes a table that holds at least maxValues values at a time. It takes
-// about 12 bytes a value.
-func NewConcurrency(maxValues int, version uint64) *Concurrency { return &Concurrency{} }
+// Concurrency is a table of the calls under way per value, one 64-bit word each:
+//
+//	closed, 1 bit | tag, 31 bits | calls, 32 bits
+//
+// What guards what:
+//
+//   - A word is changed by compare-and-swap only. A call on a value that has a slot does
+//     nothing else.
+//   - The mutex of a value's stripe guards that the value has no second slot: only under it
+//     a value is given one, and counted in the sketch. A slot is given to another value
+//     only when no call is under way.
+//   - While a table takes over from another one, the calls under way in both count. So each
+//     call locks the stripe of its value then, first here and then in the table before,
+//     and closes the value's word there, so that a call that was under way there fails to
+//     change it.
+type Concurrency struct {
+	geometry
+	groups  []bucketGroup
+	cells   []atomic.Int64 // a sketch: each cell counts the calls of all values that have it
+	stripes []stripe
+	version atomic.Uint64 // calls with an older one are stale
+	closed  atomic.Bool   // another table has taken over; set under all stripes
 
-// Adopt returns the table for another version of the rule: this one, or, for another
-// maxValues, a new one that takes over from it, as [Buckets.Adopt] does. Calls that were
-// acquired here are released here.
-func (c *Concurrency) Adopt(maxValues int, version uint64) *Concurrency { return c }
-
-// Activate makes calls with older versions stale.
-func (c *Concurrency) Activate(version uint64) {}
-
-// Acquire counts a call of a value if fewer than limit are under way. It is then to be
-// released with the place, once, also if it is given back.
-func (c *Concurrency) Acquire(hash uint64, version uint64, limit int64) (Place, Outcome) {
-	return 0, Refused
+	change    sync.Mutex // held by who takes over, or looks for what is left to be taken over
+	previous  atomic.Pointer[Concurrency]
+	successor *Concurrency
+	drained   uint64 // groups and cells of a closed table in which no call is under way
+	maxValues int
 }
 
-// Release ends a call.
-func (c *Concurrency) Release(p Place) {}
+const (
+	countBits     = 32
+	countMask     = 1<<countBits - 1
+	countTagMask  = 1<<31 - 1
+	closedBit     = 1 << 63
+	notInUse      = math.MaxUint64 // the version of a table before its first call, and of a closed one
+	drainAtATime  = 64
+	countTagShift = countBits
+)
 
-// InFlight returns how many calls of a value are under way.
-func (c *Concurrency) InFlight(hash uint64) int64 { return 0 }
+// NewConcurrency makes a table that holds at least maxValues values at a time, as long as
+// they spread evenly. It takes about 12 bytes a value.
+func NewConcurrency(maxValues int, version uint64) *Concurrency {
+	c := newConcurrency(maxValues)
+	c.version.Store(version)
+	return c
+}
+
+func newConcurrency(maxValues int) *Concurrency {
+	g := newGeometry(maxValues)
+	return &Concurrency{
+		geometry:  g,
+		groups:    make([]bucketGroup, g.groups),
+		cells:     make([]atomic.Int64, g.slots()/4),
+		stripes:   make([]stripe, g.stripes),
+		maxValues: maxValues,
+	}
+}
+
+// Adopt returns the table for another version of the rule: this one, or, for another
+// maxValues, a new one that takes over from it. Nothing changes until the new version is
+// activated or a call comes with it. Calls that were acquired here are released here, and
+// count in both tables. While they are under way the new table cannot be taken over
+// itself: then the size stays.
+func (c *Concurrency) Adopt(maxValues int) *Concurrency {
+	c.change.Lock()
+	defer c.change.Unlock()
+	if c.successor != nil {
+		return c.successor.Adopt(maxValues)
+	}
+	previous := c.previous.Load()
+	if previous != nil && c.version.Load() != notInUse && previous.drain(math.MaxInt) {
+		c.previous.Store(nil)
+		previous = nil
+	}
+	if maxValues == c.maxValues || previous != nil {
+		return c
+	}
+	next := newConcurrency(maxValues)
+	next.version.Store(notInUse)
+	next.previous.Store(c)
+	return next
+}
+
+// Activate makes calls with older versions stale.
+func (c *Concurrency) Activate(version uint64) { c.enter(version) }
+
+// enter goes over to a newer version. It returns false if the version is older than the
+// present one, or if another table has taken over.
+func (c *Concurrency) enter(version uint64) bool {
+	c.change.Lock()
+	defer c.change.Unlock()
+	if c.closed.Load() {
+		return false
+	}
+	present := c.version.Load()
+	if present != notInUse && present >= version {
+		return present == version
+	}
+	if previous := c.previous.Load(); previous != nil && present == notInUse {
+		previous, closed := previous.close(c, version)
+		if !closed {
+			return false
+		}
+		c.previous.Store(previous)
+	}
+	c.version.Store(version)
+	return true
+}
+
+// close makes all further calls stale. If another table has taken over already, that one
+// is closed. It returns the table that was closed.
+func (c *Concurrency) close(successor *Concurrency, version uint64) (*Concurrency, bool) {
+	c.change.Lock()
+	defer c.change.Unlock()
+	if c.successor != nil {
+		return c.successor.close(successor, version)
+	}
+	if present := c.version.Load(); present == notInUse || present >= version {
+		return nil, false
+	}
+	for i := range c.stripes {
+		c.stripes[i].Lock()
+	}
+	c.closed.Store(true)
+	c.version.Store(notInUse)
+	for i := range c.stripes {
+		c.stripes[i].Unlock()
+	}
+	c.successor = successor
+	return c, true
+}
+
+// Acquire counts a call of a value if fewer than limit are under way; no more than 2³²−1
+// can be. The call is to be released with the place, once.
+func (c *Concurrency) Acquire(hash, version uint64, limit int64) (Place, Outcome) {
+	k := c.key(hash, countTagMask)
+	limit = min(limit, countMask)
+	if c.version.Load() != version || c.previous.Load() != nil {
+		return c.acquireSlowly(hash, k, version, limit)
+	}
+	for {
+		slot, word, ok := c.find(k, k.tag)
+		if !ok {
+			return c.acquireSlowly(hash, k, version, limit)
+		}
+		if int64(word&countMask) >= limit {
+			return 0, Refused
+		}
+		if c.word(slot).CompareAndSwap(word, word+1) {
+			return Place((slot + 1) << 1), Taken
+		}
+	}
+}
+
+func (c *Concurrency) word(slot uint64) *atomic.Uint64 {
+	return &c.groups[slot/groupSize][slot%groupSize]
+}
+
+// find returns the slot of a value. Want is its tag, and the bit of closed words if the
+// word is closed.
+func (c *Concurrency) find(k key, want uint64) (slot, word uint64, ok bool) {
+	for _, group := range [...]uint64{k.first, k.second} {
+		for i := range c.groups[group] {
+			if w := c.groups[group][i].Load(); w>>countTagShift == want {
+				return group*groupSize + uint64(i), w, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+func (c *Concurrency) acquireSlowly(hash uint64, k key, version uint64, limit int64) (Place, Outcome) {
+	s := &c.stripes[k.tag&(c.geometry.stripes-1)]
+	for {
+		s.Lock()
+		if c.version.Load() == version && !c.closed.Load() {
+			break
+		}
+		s.Unlock()
+		if !c.enter(version) {
+			return 0, Stale
+		}
+	}
+	defer s.Unlock()
+	limit -= c.elsewhere(hash)
+	for {
+		slot, word, ok := c.find(k, k.tag)
+		if !ok {
+			return c.acquireWithoutSlot(s, k, limit)
+		}
+		if int64(word&countMask) >= limit {
+			return 0, Refused
+		}
+		if c.word(slot).CompareAndSwap(word, word+1) {
+			return Place((slot + 1) << 1), Taken
+		}
+	}
+}
+
+// acquireWithoutSlot gives a value a slot. If there is none, or if calls of the value may be
+// under way that the sketch has counted, the sketch judges.
+func (c *Concurrency) acquireWithoutSlot(s *stripe, k key, limit int64) (Place, Outcome) {
+	cells := c.geometry.cells(k)
+	present := c.estimate(cells)
+	if present >= limit {
+		if present > 0 {
+			s.withoutSlot++
+		}
+		return 0, Refused
+	}
+	for present == 0 {
+		slot, word, ok := c.victim(k)
+		if !ok {
+			break
+		}
+		if c.word(slot).CompareAndSwap(word, k.tag<<countTagShift|1) {
+			if word != 0 {
+				s.forgotten++
+			}
+			return Place((slot + 1) << 1), Taken
+		}
+	}
+	s.withoutSlot++
+	c.count(cells, 1)
+	return sketchPlace(cells), Taken
+}
+
+// victim returns a slot without a call under way, in the group that has more of them.
+func (c *Concurrency) victim(k key) (slot, word uint64, ok bool) {
+	most := 0
+	for _, group := range [...]uint64{k.first, k.second} {
+		many, found, content := 0, uint64(0), uint64(0)
+		for i := range c.groups[group] {
+			if w := c.groups[group][i].Load(); w&countMask == 0 {
+				if many++; many == 1 || w == 0 {
+					found, content = group*groupSize+uint64(i), w
+				}
+			}
+		}
+		if many > most {
+			slot, word, ok, most = found, content, true, many
+		}
+	}
+	return slot, word, ok
+}
+
+// estimate returns how many calls of a value without a slot are under way, at most.
+func (c *Concurrency) estimate(cells uint64) int64 {
+	least := c.cells[cellOf(cells, 0, len(c.cells))].Load()
+	for i := 1; i < sketchRows; i++ {
+		least = min(least, c.cells[cellOf(cells, i, len(c.cells))].Load())
+	}
+	return least
+}
+
+func (c *Concurrency) count(cells uint64, calls int64) {
+	for i := range sketchRows {
+		c.cells[cellOf(cells, i, len(c.cells))].Add(calls)
+	}
+}
+
+// Release ends a call. It does nothing for a place that is nowhere.
+func (c *Concurrency) Release(p Place) {
+	if p == 0 {
+		return
+	}
+	if cells, yes := p.withoutSlot(); yes {
+		c.count(cells, -1)
+		return
+	}
+	c.word(c.slot(p)).Add(math.MaxUint64)
+}
+
+// InFlight returns how many calls of a value are under way, at most.
+func (c *Concurrency) InFlight(hash uint64) int64 {
+	k := c.key(hash, countTagMask)
+	s := &c.stripes[k.tag&(c.geometry.stripes-1)]
+	s.Lock()
+	defer s.Unlock()
+	here := c.estimate(c.geometry.cells(k))
+	for _, want := range [...]uint64{k.tag, k.tag | closedBit>>countTagShift} {
+		if _, word, ok := c.find(k, want); ok {
+			here += int64(word & countMask)
+		}
+	}
+	if previous := c.previous.Load(); previous != nil {
+		here += previous.InFlight(hash)
+	}
+	return here
+}
+
+// elsewhere returns how many calls of a value are under way in the table that this one takes
+// over from, where no more can come. The caller holds the stripe of the value.
+func (c *Concurrency) elsewhere(hash uint64) int64 {
+	previous := c.previous.Load()
+	if previous == nil {
+		return 0
+	}
+	if c.change.TryLock() { // or somebody else is looking
+		if previous.drain(drainAtATime) {
+			c.previous.Store(nil)
+		}
+		c.change.Unlock()
+	}
+	return previous.left(hash)
+}
+
+// left returns how many calls of a value are under way in a closed table, and closes its
+// word, so that none can come any more.
+func (c *Concurrency) left(hash uint64) int64 {
+	k := c.key(hash, countTagMask)
+	s := &c.stripes[k.tag&(c.geometry.stripes-1)]
+	s.Lock()
+	defer s.Unlock()
+	left := c.estimate(c.geometry.cells(k)) + c.elsewhere(hash)
+	for {
+		slot, word, ok := c.find(k, k.tag)
+		if ok && !c.word(slot).CompareAndSwap(word, word|closedBit) {
+			continue
+		}
+		if !ok {
+			_, word, ok = c.find(k, k.tag|closedBit>>countTagShift)
+		}
+		if ok {
+			left += int64(word & countMask)
+		}
+		return left
+	}
+}
+
+// drain goes on looking, in so many groups, whether calls are under way in a closed table. It
+// returns true when there are none. The one who calls holds the change of the successor.
+func (c *Concurrency) drain(groups int) bool {
+	if previous := c.previous.Load(); previous != nil {
+		return false
+	}
+	for ; groups > 0 && c.drained < uint64(len(c.groups)); groups-- {
+		for i := range c.groups[c.drained] {
+			word := &c.groups[c.drained][i]
+			present := word.Load()
+			for !word.CompareAndSwap(present, present|closedBit) {
+				present = word.Load()
+			}
+			if present&countMask != 0 {
+				return false
+			}
+		}
+		c.drained++
+	}
+	for ; groups > 0 && c.drained < uint64(len(c.groups)+len(c.cells)); groups-- {
+		if c.cells[c.drained-uint64(len(c.groups))].Load() != 0 {
+			return false
+		}
+		c.drained++
+	}
+	return c.drained == uint64(len(c.groups)+len(c.cells))
+}
 
 // Stats returns the counts of the table. It reads all of it.
-func (c *Concurrency) Stats() Stats { return Stats{} }
+func (c *Concurrency) Stats() Stats {
+	stats := Stats{Capacity: int(c.slots())}
+	for group := range c.groups {
+		for i := range c.groups[group] {
+			if c.groups[group][i].Load()&countMask > 0 {
+				stats.Occupied++
+			}
+		}
+	}
+	for i := range c.stripes {
+		s := &c.stripes[i]
+		s.Lock()
+		stats.Forgotten += s.forgotten
+		stats.WithoutSlot += s.withoutSlot
+		s.Unlock()
+	}
+	return stats
+}

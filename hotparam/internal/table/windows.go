@@ -1,62 +1,145 @@
 package table
 
 import (
+	"math"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
 )
 
-// WindowTerms are what all values of a table of [Windows] have in common, of one version
-// of a rule. They never change.
+// WindowTerms are what all values of a table of [Windows] have in common in one version of
+// a rule. They never change.
 type WindowTerms struct {
 	version uint64
 	bucket  int64 // nanoseconds
 }
 
-// CompileWindow compiles a window of at least 10 ns. The version is higher than that of
-// all earlier ones of the same table.
+// windowBuckets is how many buckets a window has.
+const windowBuckets = 10
+
+// CompileWindow compiles a window; a bucket is a tenth of it, in whole nanoseconds, at least
+// one. Buckets are numbered modulo 2⁴⁴: for windows of 1 ms or more that is 55 years. The version is higher than that of all earlier terms of the same table.
 func CompileWindow(version uint64, window time.Duration) *WindowTerms {
-	return &WindowTerms{version: version, bucket: int64(window / 10)}
+	return &WindowTerms{version: version, bucket: max(1, int64(window/windowBuckets))}
 }
+
+// number returns the number of the bucket that is open at an instant.
+func (t *WindowTerms) number(now clock.Instant) int64 { return int64(max(0, now)) / t.bucket }
 
 // Windows is a table of sliding windows: ten buckets per value, each a tenth of the window
 // long and aligned to instant 0. A call passes if the present bucket and the nine before
 // it count no more than the limit with it.
-type Windows struct{}
+//
+// A value has 48 bytes: a word, which is the tag, 20 bits, and the number of its newest
+// bucket, 44 bits; and ten counters. The mutex of a stripe of groups guards all that is in
+// them. A call on a value that has its slot in the first of its two groups locks that; all
+// other calls lock both, in the order of their stripes. So a value never has two slots. A
+// slot is given to another value only when all ten buckets have left the window. Cells of
+// the sketch have a mutex each.
+//
+// A change of the window converts the groups of a stripe when the first call locks it
+// afterwards, and those of all others in Activate.
+type Windows struct {
+	geometry
+	words   []windowGroup
+	counts  []windowCounts
+	stripes []windowStripe
+	cells   []windowCell
+	terms   atomic.Pointer[WindowTerms] // of calls that are not stale; nil: not in use yet, or closed
 
-// NewWindows makes a table that holds at least maxValues values at a time. It takes about
-// 60 bytes a value.
-func NewWindows(maxValues int, terms *WindowTerms) *Windows { return &Windows{} }
+	// Guarded by all stripes:
+	present  *WindowTerms  // of the cells
+	closedAt clock.Instant // when another table took over; 0: none has
 
-// Adopt returns the table for another version of the rule, as [Buckets.Adopt] does. What
-// a value has used stays used. When the window changes, what was counted in a bucket
-// stays at the instant at which that bucket ended.
-func (w *Windows) Adopt(maxValues int, terms *WindowTerms) *Windows { return w }
-
-// Activate goes over to newer terms, as [Buckets.Activate] does.
-func (w *Windows) Activate(terms *WindowTerms, now clock.Instant) {}
-
-// Take counts tokens for a value if they and those in its window are no more than the
-// limit, at most 2³²−1.
-func (w *Windows) Take(hash uint64, terms *WindowTerms, limit int64, now clock.Instant, tokens int32) (Place, Outcome) {
-	return 0, Refused
+	change    sync.Mutex              // held by who changes the terms
+	previous  atomic.Pointer[Windows] // the table that this one takes over from
+	until     atomic.Int64            // of a closed table: when all windows are over
+	successor *Windows
+	maxValues int
 }
 
-// GiveBack undoes a Take of so many tokens, if the value still has its slot and the bucket
-// in which they count is still in the window.
-func (w *Windows) GiveBack(p Place, now clock.Instant, tokens int32) {}
+type (
+	windowGroup  [groupSize]uint64
+	windowCounts [windowBuckets]uint32
+)
 
-// Settle adds tokens to the bucket in which the call counts, even over the limit, or takes
-// some off if the number is negative, if that bucket is still in the window.
-func (w *Windows) Settle(p Place, now clock.Instant, tokens int32) {}
-
-// RetryAfter is [Buckets.RetryAfter].
-func (w *Windows) RetryAfter(hash uint64, terms *WindowTerms, limit int64, now clock.Instant, tokens int32) time.Duration {
-	return 0
+// windowStripe is the lock of some of the groups.
+type windowStripe struct {
+	sync.Mutex
+	terms       *WindowTerms // of what is in the groups
+	forgotten   uint64
+	withoutSlot uint64
 }
 
-// Used returns how many tokens the window of a value counts.
-func (w *Windows) Used(hash uint64, terms *WindowTerms, now clock.Instant) int64 { return 0 }
+// windowCell is a cell of the sketch: it counts the calls of all values that have it.
+type windowCell struct {
+	sync.Mutex
+	window
+}
 
-// Stats returns the counts of the table. It reads all of it.
-func (w *Windows) Stats(now clock.Instant) Stats { return Stats{} }
+// window is the state of a value: its newest bucket, and what the ten buckets up to it
+// count.
+type window struct {
+	newest int64
+	counts windowCounts
+}
+
+const (
+	windowTagBits  = 20
+	windowTagMask  = 1<<windowTagBits - 1
+	numberBits     = 64 - windowTagBits
+	numberMask     = 1<<numberBits - 1
+	stripeOfGroups = 16 // groups of a stripe
+	bucketBits     = 4  // of a place
+)
+
+// roll moves the newest bucket on and empties those that come into the window.
+func (w *window) roll(to int64) {
+	if to-w.newest >= windowBuckets {
+		w.counts, w.newest = windowCounts{}, to
+		return
+	}
+	for ; w.newest < to; w.newest++ {
+		w.counts[(w.newest+1)%windowBuckets] = 0
+	}
+}
+
+// sum returns what the window counts.
+func (w *window) sum() (sum int64) {
+	for _, n := range w.counts {
+		sum += int64(n)
+	}
+	return sum
+}
+
+// add counts tokens in a bucket of the window, or takes some off.
+func (w *window) add(number, tokens int64) {
+	count := &w.counts[number%windowBuckets]
+	*count = uint32(min(math.MaxUint32, max(0, int64(*count)+tokens)))
+}
+
+// NewWindows makes a table that holds at least maxValues values at a time, as long as they
+// spread evenly. It takes about 72 bytes a value.
+func NewWindows(maxValues int, terms *WindowTerms) *Windows {
+	w := newWindows(maxValues)
+	w.terms.Store(terms)
+	w.present = terms
+	for i := range w.stripes {
+		w.stripes[i].terms = terms
+	}
+	return w
+}
+
+func newWindows(maxValues int) *Windows {
+	g := newGeometry(maxValues)
+	return &Windows{
+		geometry:  g,
+		words:     make([]windowGroup, g.groups),
+		counts:    make([]windowCounts, g.slots()),
+		stripes:   make([]windowStripe, (g.groups+stripeOfGroups-1)/stripeOfGroups),
+		cells:     make([]windowCell, g.slots()/4),
+		maxValues: maxValues,
+	}
+}

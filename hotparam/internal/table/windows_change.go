@@ -1,0 +1,203 @@
+package table
+
+import (
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Adopt returns the table for another version of the rule: this one, or, for another
+// maxValues, a new one that takes over from it. Nothing changes until the new terms are
+// activated or a call comes with them. Until all that a table has taken over has left the
+// window, it cannot be taken over itself: then the size stays.
+//
+// What a value has used stays used. When the window changes, what a bucket counts is taken
+// to have been used when that bucket ended, or, if it is open, at the change.
+func (w *Windows) Adopt(maxValues int, now clock.Instant) *Windows {
+	w.change.Lock()
+	defer w.change.Unlock()
+	if w.successor != nil {
+		return w.successor.Adopt(maxValues, now)
+	}
+	previous := w.previous.Load()
+	if previous != nil && w.terms.Load() != nil && int64(now) >= previous.until.Load() {
+		w.previous.CompareAndSwap(previous, nil)
+		previous = nil
+	}
+	if maxValues == w.maxValues || previous != nil {
+		return w
+	}
+	next := newWindows(maxValues)
+	next.previous.Store(w)
+	return next
+}
+
+// Activate goes over to newer terms. Calls with older ones are stale from then on. It takes
+// some milliseconds for a million values if the window has changed, in which calls go on.
+// It does nothing if the terms are not newer.
+func (w *Windows) Activate(terms *WindowTerms, now clock.Instant) {
+	if !w.enter(terms, now) {
+		return
+	}
+	for i := range w.stripes {
+		s := &w.stripes[i]
+		s.Lock()
+		if w.terms.Load() == terms {
+			w.convertStripe(s, terms, uint64(i)*stripeOfGroups, now)
+		}
+		s.Unlock()
+	}
+}
+
+// enter goes over to newer terms, but for the slots. It returns false if the terms are
+// older than the present ones, or if another table has taken over.
+func (w *Windows) enter(terms *WindowTerms, now clock.Instant) bool {
+	w.change.Lock()
+	defer w.change.Unlock()
+	present := w.terms.Load()
+	if present == terms {
+		return true
+	}
+	if w.successor != nil || present != nil && terms.version <= present.version {
+		return false
+	}
+	if previous := w.previous.Load(); previous != nil && present == nil {
+		previous, closed := previous.close(w, terms, now)
+		if !closed {
+			return false
+		}
+		w.previous.Store(previous)
+	}
+	w.lockAll()
+	defer w.unlockAll()
+	for i := range w.cells {
+		if cell := &w.cells[i]; w.present != nil {
+			cell.window = cell.in(terms, w.present, now, now)
+		}
+	}
+	w.present = terms
+	w.terms.Store(terms)
+	return true
+}
+
+// close makes all further calls stale, because another table takes over. If one has done so
+// already, that one is closed. It returns the table that was closed.
+func (w *Windows) close(successor *Windows, terms *WindowTerms, now clock.Instant) (*Windows, bool) {
+	w.change.Lock()
+	defer w.change.Unlock()
+	if w.successor != nil {
+		return w.successor.close(successor, terms, now)
+	}
+	present := w.terms.Load()
+	if present == nil || terms.version <= present.version {
+		return nil, false
+	}
+	w.lockAll()
+	defer w.unlockAll()
+	w.terms.Store(nil)
+	w.successor, w.closedAt = successor, now
+	// What counts last is in the bucket that is open now, or in a later one that calls
+	// have seen.
+	w.until.Store(int64(now) + (2*windowBuckets)*max(present.bucket, terms.bucket))
+	return w, true
+}
+
+func (w *Windows) lockAll() {
+	for i := range w.stripes {
+		w.stripes[i].Lock()
+	}
+}
+
+func (w *Windows) unlockAll() {
+	for i := range w.stripes {
+		w.stripes[i].Unlock()
+	}
+}
+
+// lockBoth locks the stripes of a value's groups.
+func (w *Windows) lockBoth(k key) {
+	first, second := w.stripe(min(k.first, k.second)), w.stripe(max(k.first, k.second))
+	first.Lock()
+	if second != first {
+		second.Lock()
+	}
+}
+
+func (w *Windows) unlockBoth(k key) {
+	first, second := w.stripe(k.first), w.stripe(k.second)
+	first.Unlock()
+	if second != first {
+		second.Unlock()
+	}
+}
+
+func (w *Windows) convertBoth(k key, terms *WindowTerms, now clock.Instant) {
+	w.convertStripe(w.stripe(k.first), terms, k.first, now)
+	w.convertStripe(w.stripe(k.second), terms, k.second, now)
+}
+
+// convertStripe brings the slots of a stripe, that of a group, to the table's terms.
+func (w *Windows) convertStripe(s *windowStripe, terms *WindowTerms, group uint64, now clock.Instant) {
+	if s.terms == terms {
+		return
+	}
+	of := s.terms
+	s.terms = terms
+	if of == nil || of.bucket == terms.bucket {
+		return
+	}
+	from := group / stripeOfGroups * stripeOfGroups
+	for g := from; g < min(from+stripeOfGroups, w.groups); g++ {
+		for i, word := range w.words[g] {
+			if word == 0 {
+				continue
+			}
+			slot := g*groupSize + uint64(i)
+			state := w.read(slot, of, now).in(terms, of, now, now)
+			if state.sum() == 0 {
+				w.words[g][i] = 0
+				continue
+			}
+			w.write(slot, word>>numberBits, &state)
+		}
+	}
+}
+
+// in returns a window in other terms. Nothing has been counted in it after an instant, which
+// is now or earlier.
+func (w window) in(terms, of *WindowTerms, now, last clock.Instant) window {
+	if terms.bucket == of.bucket {
+		return w
+	}
+	converted := window{newest: terms.number(now)}
+	for i := range int64(windowBuckets) {
+		number := w.newest - i
+		if number < 0 {
+			break
+		}
+		end := clock.Instant((number+1)*of.bucket - 1)
+		if to := terms.number(min(end, last)); converted.newest-to < windowBuckets {
+			converted.add(to, int64(w.counts[number%windowBuckets]))
+		}
+	}
+	return converted
+}
+
+// Stats returns the counts of the table. It reads all of it.
+func (w *Windows) Stats(now clock.Instant) Stats {
+	stats := Stats{Capacity: int(w.slots())}
+	for i := range w.stripes {
+		s := &w.stripes[i]
+		s.Lock()
+		stats.Forgotten += s.forgotten
+		stats.WithoutSlot += s.withoutSlot
+		for group := uint64(i) * stripeOfGroups; group < min((uint64(i)+1)*stripeOfGroups, w.groups) && s.terms != nil; group++ {
+			number := s.terms.number(now)
+			for _, word := range w.words[group] {
+				if word != 0 && number-newest(word, number) < windowBuckets {
+					stats.Occupied++
+				}
+			}
+		}
+		s.Unlock()
+	}
+	return stats
+}

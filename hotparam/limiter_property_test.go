@@ -1,0 +1,341 @@
+package hotparam_test
+
+import (
+	"fmt"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// model is a rule with a state for each value, however many there are, in exact
+// arithmetic and without a thought for speed.
+type model struct {
+	rule   hotparam.Rule
+	limits map[string]float64 // of values with a limit of their own
+	values map[string]*modelValue
+}
+
+type modelValue struct {
+	at       clock.Instant
+	tokens   *big.Rat        // of a token bucket, at at
+	lastPass *big.Rat        // of a throttle, in nanoseconds
+	passes   []modelPass     // of a sliding window
+	refusals []clock.Instant // that count for a penalty
+	outUntil clock.Instant   // the end of the penalty
+	underWay int             // of a concurrency
+}
+
+type modelPass struct {
+	at     clock.Instant
+	tokens int64
+}
+
+func newModel(r hotparam.Rule) *model {
+	m := &model{limits: map[string]float64{}, values: map[string]*modelValue{}}
+	m.change(r)
+	return m
+}
+
+// change goes over to another version of the rule. What was used stays used, in tokens.
+func (m *model) change(r hotparam.Rule) {
+	before := m.rule
+	for name, v := range m.values {
+		if v.tokens != nil {
+			m.refill(name, v.at)
+			used := new(big.Rat).Sub(m.burst(name), v.tokens)
+			m.rule = r.WithDefaults()
+			m.limits = limitsOf(m.rule)
+			v.tokens = used.Sub(m.burst(name), used)
+			m.rule = before
+			m.limits = limitsOf(before)
+		}
+	}
+	m.rule = r.WithDefaults()
+	m.limits = limitsOf(m.rule)
+}
+
+func limitsOf(r hotparam.Rule) map[string]float64 {
+	limits := map[string]float64{}
+	for e := range r.Values.All() {
+		limits[e.Key.Text] = e.Value
+	}
+	return limits
+}
+
+func rat(f float64) *big.Rat {
+	r, _ := new(big.Rat).SetString(fmt.Sprint(f))
+	return r
+}
+
+func (m *model) limit(name string) float64 {
+	if limit, ok := m.limits[name]; ok {
+		return limit
+	}
+	return m.rule.Limit
+}
+
+func (m *model) burst(name string) *big.Rat {
+	if m.rule.Burst == max(1, m.rule.Limit) {
+		return rat(max(1, m.limit(name)))
+	}
+	return rat(m.rule.Burst)
+}
+
+// rate is in tokens per nanosecond.
+func (m *model) rate(name string) *big.Rat {
+	return new(big.Rat).Quo(rat(m.limit(name)), new(big.Rat).SetInt64(int64(m.rule.Window)))
+}
+
+func (m *model) value(name string, now clock.Instant) *modelValue {
+	v := m.values[name]
+	if v == nil {
+		v = &modelValue{at: now}
+		if m.rule.Algorithm == hotparam.TokenBucket {
+			v.tokens = m.burst(name)
+		}
+		m.values[name] = v
+	}
+	return v
+}
+
+// refill lets tokens flow into the bucket of a value until an instant.
+func (m *model) refill(name string, now clock.Instant) {
+	v := m.values[name]
+	flowed := new(big.Rat).Mul(m.rate(name), new(big.Rat).SetInt64(int64(now-v.at)))
+	v.tokens = new(big.Rat).Add(v.tokens, flowed)
+	if burst := m.burst(name); v.tokens.Cmp(burst) > 0 {
+		v.tokens = burst
+	}
+	v.at = now
+}
+
+// passAt returns when a call of a throttle passes, in nanoseconds.
+func (m *model) passAt(name string, now clock.Instant, tokens int32) *big.Rat {
+	at, v := new(big.Rat).SetInt64(int64(now)), m.value(name, now)
+	if v.lastPass == nil {
+		return at
+	}
+	spacing := new(big.Rat).Quo(new(big.Rat).SetInt64(int64(tokens)), m.rate(name))
+	if due := spacing.Add(spacing, v.lastPass); due.Cmp(at) > 0 {
+		return due
+	}
+	return at
+}
+
+// used returns the tokens in the window of a value.
+func (m *model) used(name string, now clock.Instant) (used int64) {
+	bucket := int64(m.rule.Window) / hotparam.Buckets
+	for _, p := range m.value(name, now).passes {
+		if int64(p.at)/bucket > int64(now)/bucket-hotparam.Buckets {
+			used += p.tokens
+		}
+	}
+	return used
+}
+
+// acquire decides on a call, without a penalty.
+func (m *model) acquire(name string, now clock.Instant, tokens int32) bool {
+	v, limit := m.value(name, now), m.limit(name)
+	switch {
+	case limit == 0 && m.rule.Concurrency == 0:
+		return false
+	case m.rule.Concurrency != 0:
+		if v.underWay >= m.rule.Concurrency {
+			return false
+		}
+		v.underWay++
+	case m.rule.Algorithm == hotparam.TokenBucket:
+		m.refill(name, now)
+		atOnce := new(big.Rat).Mul(m.rate(name), big.NewRat(999, 1000))
+		lacking := new(big.Rat).Sub(new(big.Rat).SetInt64(int64(tokens)), v.tokens)
+		if lacking.Cmp(atOnce) >= 0 || new(big.Rat).SetInt64(int64(tokens)).Cmp(m.burst(name)) > 0 {
+			return false
+		}
+		v.tokens = new(big.Rat).Neg(lacking)
+	case m.rule.Algorithm == hotparam.SlidingWindow:
+		if m.used(name, now)+int64(tokens) > int64(limit) {
+			return false
+		}
+		v.passes = append(v.passes, modelPass{now, int64(tokens)})
+	default:
+		at := m.passAt(name, now, tokens)
+		if float64(tokens) > max(1, limit) || at.Cmp(new(big.Rat).SetInt64(int64(now))) > 0 {
+			return false
+		}
+		v.lastPass = at
+	}
+	return true
+}
+
+// ask decides on a call, with a penalty.
+func (m *model) ask(name string, now clock.Instant, tokens int32) bool {
+	v, p := m.value(name, now), m.rule.Penalty
+	if now < v.outUntil {
+		return false
+	}
+	if m.acquire(name, now, tokens) {
+		return true
+	}
+	if p.After > 0 {
+		v.refusals = append(v.refusals, now)
+		bucket, count := int64(p.Within)/hotparam.Buckets, 0
+		for _, at := range v.refusals {
+			if int64(at)/bucket > int64(now)/bucket-hotparam.Buckets {
+				count++
+			}
+		}
+		if count >= p.After {
+			v.outUntil, v.refusals = now.Add(p.For), nil
+		}
+	}
+	return false
+}
+
+// giveBack undoes a call that has just passed.
+func (m *model) giveBack(name string, now clock.Instant, tokens int32) {
+	v := m.value(name, now)
+	switch {
+	case v.tokens != nil:
+		v.tokens = new(big.Rat).Add(v.tokens, new(big.Rat).SetInt64(int64(tokens)))
+	case m.rule.Concurrency != 0:
+		v.underWay--
+	case m.rule.Algorithm == hotparam.SlidingWindow:
+		v.passes = v.passes[:len(v.passes)-1]
+	}
+}
+
+// modelRule draws a rule of an algorithm. Limits are such that a token takes a whole part
+// of a nanosecond, or thirds and sevenths of one.
+func modelRule(t *rapid.T, algorithm hotparam.Algorithm) hotparam.Rule {
+	r := perUser(func(r *hotparam.Rule) { r.Algorithm = algorithm })
+	r.Limit = float64(rapid.SampledFrom([]int{1, 2, 3, 7, 10, 1000, 21_000}).Draw(t, "limit"))
+	r.Window = rapid.SampledFrom([]time.Duration{10 * time.Millisecond, time.Second, time.Minute}).Draw(t, "window")
+	if algorithm == hotparam.TokenBucket {
+		r.Limit = rapid.SampledFrom([]float64{r.Limit, 0.5, 2.5}).Draw(t, "fraction")
+		r.Burst = rapid.SampledFrom([]float64{0, 1, 1.5, 5, 30}).Draw(t, "burst")
+	}
+	if rapid.Bool().Draw(t, "values") {
+		r.Values = rule.NumberMapOf(text("a", 4), text("b", 0), text("c", 100))
+	}
+	if rapid.Bool().Draw(t, "penalty") {
+		r.Penalty = hotparam.Penalty{After: rapid.IntRange(1, 5).Draw(t, "after"), Within: 100 * time.Millisecond, For: 333 * time.Millisecond}
+	}
+	return r
+}
+
+// step draws how far the time moves: often to the very instant at which something passes.
+func (m *model) step(t *rapid.T, now clock.Instant) clock.Instant {
+	spacing := int64(float64(m.rule.Window) / max(m.rule.Limit, 0.1))
+	steps := []int64{0, 0, 1, spacing, spacing - 1, spacing + 1, spacing / 3, spacing * 5, int64(m.rule.Window) / 10, int64(m.rule.Window), int64(time.Hour)}
+	return now + clock.Instant(rapid.SampledFrom(steps).Draw(t, "step"))
+}
+
+func TestLimitersDecideAsTheModelDoes(t *testing.T) {
+	t.Parallel()
+	for _, algorithm := range []hotparam.Algorithm{hotparam.TokenBucket, hotparam.SlidingWindow, hotparam.Throttle} {
+		t.Run(string(algorithm), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) { compareWithModel(t, modelRule(t, algorithm)) })
+		})
+	}
+	t.Run("concurrency", func(t *testing.T) {
+		t.Parallel()
+		rapid.Check(t, func(t *rapid.T) {
+			r := perUser(func(r *hotparam.Rule) { r.Limit, r.Concurrency = 0, rapid.IntRange(1, 4).Draw(t, "concurrency") })
+			compareWithModel(t, r)
+		})
+	})
+}
+
+func compareWithModel(t *rapid.T, r hotparam.Rule) {
+	s := &service{t: t, now: epoch + clock.Instant(rapid.IntRange(0, 1e9).Draw(t, "start")), seed: 1}
+	s.start(r)
+	m := newModel(r)
+	names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
+	type underWay struct {
+		limiter rule.Limiter
+		name    string
+		ticket  rule.Ticket
+	}
+	var calls []underWay
+	for range rapid.IntRange(1, 60).Draw(t, "steps") {
+		s.now = m.step(t, s.now)
+		name, tokens := names.Draw(t, "name"), rapid.SampledFrom([]int32{1, 1, 1, 2, 3, 5}).Draw(t, "tokens")
+		switch rapid.SampledFrom([]string{"call", "call", "call", "give back", "retry", "done", "reload"}).Draw(t, "do") {
+		case "done":
+			if l, ok := s.limiter.(rule.Finisher); ok && len(calls) > 0 {
+				i := rapid.IntRange(0, len(calls)-1).Draw(t, "which")
+				calls[i].limiter.(rule.Finisher).Done(calls[i].ticket, rule.Exit{Now: s.now})
+				m.value(calls[i].name, s.now).underWay--
+				calls = append(calls[:i], calls[i+1:]...)
+				_ = l
+			}
+		case "reload":
+			reloadBoth(t, s, m)
+		case "retry":
+			wait := s.limiter.RetryAfter(s.call(user(name), tokens))
+			if wait == rule.Never || s.rule.Concurrency != 0 {
+				continue
+			}
+			passes := func(at clock.Instant) bool { return m.wouldPass(name, at, tokens) }
+			require.True(t, passes(s.now.Add(wait)), "%s passes %v later", name, wait)
+			require.True(t, wait == 0 || !passes(s.now.Add(wait-2)), "%s does not pass before", name)
+		default:
+			ticket, decision := s.limiter.Acquire(s.call(user(name), tokens))
+			require.Equal(t, m.ask(name, s.now, tokens), decision == rule.Pass, "%s takes %d at %d", name, tokens, s.now)
+			if decision != rule.Pass {
+				continue
+			}
+			if s.rule.Algorithm != hotparam.Throttle && rapid.Bool().Draw(t, "give back") {
+				s.limiter.GiveBack(s.now, ticket, tokens)
+				m.giveBack(name, s.now, tokens)
+			} else if s.rule.Concurrency != 0 {
+				calls = append(calls, underWay{s.limiter, name, ticket})
+			}
+		}
+	}
+}
+
+// wouldPass says whether a call would pass at an instant, and takes nothing.
+func (m *model) wouldPass(name string, now clock.Instant, tokens int32) bool {
+	copied := *m
+	copied.values = map[string]*modelValue{}
+	if v := m.values[name]; v != nil {
+		value := *v
+		copied.values[name] = &value
+	}
+	return now >= copied.value(name, now).outUntil && copied.acquire(name, now, tokens)
+}
+
+// reloadBoth changes what keeps the state of values.
+func reloadBoth(t *rapid.T, s *service, m *model) {
+	for name := range m.values {
+		if m.values[name].tokens != nil {
+			m.refill(name, s.now)
+		}
+	}
+	require.True(t, s.reload(func(r *hotparam.Rule) {
+		switch rapid.SampledFrom([]string{"limit", "burst", "size", "nothing"}).Draw(t, "change") {
+		case "limit":
+			if r.Concurrency != 0 {
+				r.Concurrency = rapid.IntRange(1, 5).Draw(t, "concurrency")
+			} else {
+				r.Limit = float64(rapid.SampledFrom([]int{1, 2, 3, 10, 500}).Draw(t, "limit"))
+			}
+		case "burst":
+			if r.Algorithm == hotparam.TokenBucket {
+				r.Burst = rapid.SampledFrom([]float64{0, 1, 4, 12}).Draw(t, "burst")
+			}
+		case "size":
+			r.MaxValues = rapid.IntRange(100, 2000).Draw(t, "size")
+		}
+	}))
+	m.change(s.rule)
+}
