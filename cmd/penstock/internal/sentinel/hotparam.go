@@ -15,7 +15,7 @@ import (
 // What all rules for hot parameters do differently.
 const (
 	noteRefill = "hot parameters and gateway rules: in Sentinel tokens come back all at once, when an interval is over; here they flow in " +
-		"evenly, so that some calls pass earlier. Over longer times it is as many"
+		"evenly, so that calls pass earlier. In the long run neither lets more than the threshold pass in an interval"
 	noteSpacing = "hot parameters and gateway rules that throttle: Sentinel spaces calls by whole milliseconds; here the distance is exact, " +
 		"and a call whose wait is exactly the longest passes"
 	noteForgets = "hot parameters: of more values than it keeps, Sentinel forgets the one that it has not seen for the longest time, and what " +

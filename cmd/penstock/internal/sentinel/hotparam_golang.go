@@ -1,6 +1,9 @@
 package sentinel
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // convertGoHotParam converts a hotspot rule of sentinel-golang 1.
 func convertGoHotParam(o *object, to *batch) {
@@ -29,6 +32,14 @@ func convertGoHotParam(o *object, to *batch) {
 		r.addGoItem(o, item)
 	}
 	r.convert(o, to)
+	if r.concurrency && r.blocks() && !o.dropped {
+		o.differ(o.at("threshold"), "Sentinel lets the first call of a value pass even if its limit of calls under way is 0; here none passes")
+	}
+}
+
+// blocks says whether all calls of some value are refused.
+func (r hotRule) blocks() bool {
+	return r.threshold == 0 || slices.ContainsFunc(r.items, func(item hotItem) bool { return item.threshold == 0 })
 }
 
 // goParam reads which attribute the rule looks at.

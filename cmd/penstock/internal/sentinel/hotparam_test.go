@@ -61,7 +61,6 @@ func TestConvertedHotParamRulesDoTheSame(t *testing.T) {
 		`"metricType": 1, "threshold": 10, "durationInSec": 1, "controlBehavior": 1, "maxQueueingTimeMs": 500`: throttle,
 		`"metricType": 0, "threshold": 3, "paramIndex": 0`:                                                     atOnce(3),
 		`"metricType": 0, "threshold": 3, "paramIndex": 0, "controlBehavior": 1, "burstCount": 9`:              atOnce(3), // without effect
-		`"metricType": 0, "threshold": 0, "paramIndex": 0`:                                                     with(func(r *hotparam.Rule) { r.Limit, r.Window = 0, 0 }),
 		items(`{"valKind": 0, "valStr": "7", "threshold": 1}, {"valKind": 1, "valStr": "7", "threshold": 2}`): with(func(r *hotparam.Rule) {
 			r.Values = rule.NumberMapOf(
 				rule.NumberEntry{Key: rule.Scalar{Type: rule.Number, Text: "7"}, Value: 1},
@@ -195,6 +194,18 @@ func TestHotParamRulesThatBehaveDifferentlyAreReported(t *testing.T) {
 			assert.Contains(t, findings[0], want)
 		})
 	}
+}
+
+func TestNoCallPassesALimitOfNoneAtOnce(t *testing.T) {
+	const note = `differs: Sentinel lets the first call of a value pass even if its limit of calls under way is 0; here none passes`
+	rules, findings := convertRule(t, `"metricType": 0, "threshold": 0, "paramIndex": 0`)
+	assert.Equal(t, []hotparam.Rule{hot("arg0", func(r *hotparam.Rule) { r.Limit, r.Window = 0, 0 })}, rules.HotParam)
+	require.Len(t, findings, 1)
+	assert.Contains(t, findings[0], note)
+	rules, findings = convertRule(t, `"metricType": 0, "threshold": 3, "specificItems": [{"valKind": 1, "valStr": "u", "threshold": 0}]`)
+	assert.Equal(t, values("u", 0), rules.HotParam[0].Values)
+	require.Len(t, findings, 1)
+	assert.Contains(t, findings[0], note)
 }
 
 func TestTheAttributeOfAnArgumentIsExplainedOnce(t *testing.T) {
