@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
@@ -93,4 +94,18 @@ func TestRulesSeeTheAttributesThatTheyAskFor(t *testing.T) {
 	t.Parallel()
 	_, attributes, _ := draw(t, 0)
 	assert.Equal(t, []string{"a/true", "7/false", "a/true", "7/false"}, attributes[:4])
+}
+
+// A rule that keeps fewer values than there are chooses where it keeps them.
+func TestTheSameSeedGivesTheSameResultForMoreValuesThanARuleKeeps(t *testing.T) {
+	t.Parallel()
+	set := rules.Set{HotParam: []hotparam.Rule{{Resource: "r", Param: rule.StringsOf("user"), Limit: 2, MaxValues: hotparam.MinMaxValues}}}
+	result := func(seed uint64) string {
+		load := streams(simulate.Stream{Rate: 10_000, Until: 2 * time.Second, Attrs: []simulate.Attr{{Name: "user", Count: 1000}}})
+		load.Seed = seed
+		return marshal(t, run(t, set, load, 0))
+	}
+	first := result(1)
+	assert.Equal(t, first, result(1))
+	assert.NotEqual(t, first, result(2))
 }

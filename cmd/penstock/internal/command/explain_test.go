@@ -179,9 +179,9 @@ func TestExplainShowsTheAttributesThatARuleLooksAt(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		{nil, "user, which the call does not have and origin, which the call does not have and paid, which the call does not have"},
+		{nil, "user (the call has none) and origin (the call has none) and paid (the call has none)"},
 		{[]string{"--attr", `user="7"`, "--attr", "paid=true", "--origin", "mobile"}, `user="7" and origin=mobile and paid=true`},
-		{[]string{"--attr", "user=", "--attr", "origin=web", "--origin", "mobile"}, "user= and origin=web and paid, which the call does not have"},
+		{[]string{"--attr", "user=", "--attr", "origin=web", "--origin", "mobile"}, "user= and origin=web and paid (the call has none)"},
 	} {
 		stdout, stderr, code := execute(t, "", append([]string{"explain", "gate", "--engine", server.URL}, test.flags...)...)
 		assert.Equal(t, command.ExitDone, code, stderr)

@@ -89,7 +89,7 @@ func lookedAt(keys []string, call inspect.Call) string {
 		}
 		parts[i] = key + "=" + value
 		if !given {
-			parts[i] = key + ", which the call does not have"
+			parts[i] = key + " (the call has none)"
 		}
 	}
 	return strings.Join(parts, " and ")
