@@ -57,7 +57,9 @@ var sameLayer = map[string][]string{
 	".":            {"core"},
 	"adapters/gin": {"adapters/nethttp"},
 
-	"datasource/etcd/store": {"datasource/etcd"},
+	"datasource/etcd":       {"datasource/lists"},
+	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},
+	"datasource/file":       {"datasource/lists"},
 }
 
 // thirdParties lists what packages of the root module import beside the standard

@@ -2,39 +2,111 @@ package list
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/netip"
+)
+
+// What a list may have.
+const (
+	MaxEntries = 10_000_000
+	MaxText    = 1024 // bytes of an exact text
 )
 
 // Builder collects the entries of a list. The zero value has none. It must not be used
 // concurrently.
-type Builder struct{ list List }
-
-// AddPrefix adds all addresses of a prefix, which must be valid. Bits beyond its length
-// count for nothing.
-func (b *Builder) AddPrefix(p netip.Prefix) {
-	b.list.nets = append(b.list.nets, p.Masked())
-	b.list.entries++
+type Builder struct {
+	max    int // entries; 0: MaxEntries
+	list   List
+	v4, v6 familyBuilder
+	kind   entryKind // of the entries that Add was given without quotes
+	first  string    // of these, to quote
 }
 
-// AddText adds an exact text of at most [MaxText] bytes.
-func (b *Builder) AddText(text string) {
-	if b.list.texts == nil {
-		b.list.texts = make(map[string]struct{})
+// Add adds an entry as the text of a list has it: an address, a prefix, a text, or a
+// text in quotes. See the package comment.
+func (b *Builder) Add(entry string) error {
+	if err := b.addEntry([]byte(entry)); err != nil {
+		return fmt.Errorf("list: %w", err)
 	}
-	b.list.texts[text] = struct{}{}
-	b.list.entries++
+	return nil
 }
+
+// AddPrefix adds all addresses of a prefix. Bits beyond its length count for nothing.
+func (b *Builder) AddPrefix(p netip.Prefix) error {
+	if !p.IsValid() {
+		return errors.New("list: the prefix is not valid")
+	}
+	addr, length := p.Addr(), p.Bits()
+	if addr.Is4() {
+		return b.addPrefix(wordsOf4(addr).masked(length), length, true)
+	}
+	if addr.Is4In6() && length >= 96 {
+		return b.addPrefix(wordsOf4(addr).masked(length-96), length-96, true)
+	}
+	return b.addPrefix(wordsOf6(addr).masked(length), length, false)
+}
+
+// AddText adds an exact text of at most [MaxText] bytes, whatever it looks like.
+func (b *Builder) AddText(text string) error { return b.addText([]byte(text)) }
 
 // Len returns how many entries have been added.
 func (b *Builder) Len() int { return b.list.entries }
 
 // Build returns the list, and leaves the builder empty. The error is that of a context
-// that ends meanwhile.
+// that ends meanwhile; it is looked at every few thousand entries, but not while entries
+// are sorted, which takes a few seconds for millions.
 func (b *Builder) Build(ctx context.Context) (*List, error) {
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
-	}
 	built := b.list
-	b.list = List{}
+	var err error
+	if built.v4, err = b.v4.build(ctx); err == nil {
+		if built.v6, err = b.v6.build(ctx); err == nil {
+			err = built.texts.index(ctx, built.entries-built.addrs)
+		}
+	}
+	*b = Builder{max: b.max}
+	if err != nil {
+		return nil, fmt.Errorf("list: building was given up: %w", err)
+	}
 	return &built, nil
+}
+
+// addPrefix adds a prefix without bits beyond its length.
+func (b *Builder) addPrefix(addr words, length int, is4 bool) error {
+	if err := b.count(); err != nil {
+		return err
+	}
+	b.list.addrs++
+	if is4 {
+		b.v4.add(addr, length)
+	} else {
+		b.v6.add(addr, length)
+	}
+	return nil
+}
+
+func (b *Builder) addText(text []byte) error {
+	if len(text) > MaxText {
+		return fmt.Errorf("%s has %d bytes: a text has at most %d", quote(string(text)), len(text), MaxText)
+	}
+	if err := b.count(); err != nil {
+		return err
+	}
+	b.list.texts.add(text)
+	return nil
+}
+
+// errFull says that there are too many entries.
+var errFull = errors.New("too many entries")
+
+func (b *Builder) count() error {
+	most := b.max
+	if most == 0 {
+		most = MaxEntries
+	}
+	if b.list.entries >= most {
+		return fmt.Errorf("%w: the most is %d", errFull, most)
+	}
+	b.list.entries++
+	return nil
 }

@@ -10,8 +10,9 @@ import (
 // Registry has lists by name. It is safe for concurrent use. Make one with
 // [NewRegistry].
 type Registry struct {
-	mu      sync.RWMutex // guards handles
-	handles map[string]*Handle
+	mu       sync.RWMutex // guards the fields below
+	handles  map[string]*Handle
+	provided map[string]provided // see provided.go
 }
 
 // NewRegistry returns a registry without lists.
@@ -31,6 +32,11 @@ func (h *Handle) List() *List { return h.list.Load() }
 func (r *Registry) Handle(name string) *Handle {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.handle(name)
+}
+
+// handle is [Registry.Handle] for a caller that holds r.mu.
+func (r *Registry) handle(name string) *Handle {
 	h := r.handles[name]
 	if h == nil {
 		h = new(Handle)
@@ -39,17 +45,12 @@ func (r *Registry) Handle(name string) *Handle {
 	return h
 }
 
-// Set gives a name another list, for all calls from now on.
-func (r *Registry) Set(name string, l *List) { r.Handle(name).list.Store(l) }
+// Set gives a name a list made by the code of the program, for all calls from now on. It
+// comes before lists of the same name that sources have.
+func (r *Registry) Set(name string, l *List) { r.Put(name, Provider{}, Version{List: l}) }
 
-// Delete takes the list of a name away, if there is one.
-func (r *Registry) Delete(name string) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if h := r.handles[name]; h != nil {
-		h.list.Store(nil)
-	}
-}
+// Delete takes away the list that [Registry.Set] gave to a name, if there is one.
+func (r *Registry) Delete(name string) { r.Withdraw(name, Provider{}) }
 
 // Get returns the present list of a name; nil if there is none.
 func (r *Registry) Get(name string) *List {

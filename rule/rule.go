@@ -18,6 +18,9 @@ type Rule interface {
 	// none.
 	Attributes() []string
 
+	// Lists returns the names of the lists that it refers to; nil if none.
+	Lists() []string
+
 	// Value returns the rule as its kind has it, such as a flow.Rule.
 	Value() any
 
@@ -75,6 +78,13 @@ func (r *typedRule[R]) Attributes() []string {
 		return nil
 	}
 	return r.of.spec.Attributes(r.rule)
+}
+
+func (r *typedRule[R]) Lists() []string {
+	if r.of.spec.Lists == nil {
+		return nil
+	}
+	return r.of.spec.Lists(r.rule)
 }
 
 func (r *typedRule[R]) Value() any { return r.rule }

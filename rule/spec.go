@@ -39,6 +39,10 @@ type Spec[R comparable] struct {
 	// name, unless the call has an attribute of that key. nil for kinds that look at none.
 	Attributes func(R) []string
 
+	// Lists returns the names of the lists that the rule refers to, which its limiters
+	// find in [Env.Lists]; nil if none. nil for kinds that refer to none.
+	Lists func(R) []string
+
 	// Compile returns what the limiters of a rule have in common, which New and Adopt
 	// find in [Env.Compiled]. It is called once for each version of a rule, however many
 	// limiters that has. nil for kinds that compile nothing.

@@ -3,6 +3,7 @@ package simulate
 import (
 	"time"
 
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -19,6 +20,9 @@ type Options struct {
 	// Kinds are kinds of rules beside those that come with Penstock, see
 	// core.Config.Kinds.
 	Kinds []rule.Definition
+
+	// Lists are the lists that rules refer to by name. Defaults to none.
+	Lists *list.Registry
 
 	// Progress, when set, is called once for each virtual second that is over,
 	// with how much of the duration is done, by the goroutine that runs.

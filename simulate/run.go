@@ -84,6 +84,7 @@ func newSimulation(load Load, options Options) *simulation {
 		MaxResources: max(core.DefaultMaxResources, len(rows.resources)),
 		Kinds:        options.Kinds,
 		Seed:         limiterSeed(load),
+		Lists:        options.Lists,
 		Observer:     core.Observer{StateChanged: s.stateChanged},
 	})
 	served := servedBy(load)

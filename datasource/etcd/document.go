@@ -18,6 +18,9 @@ func (s *Source) document(pair *mvccpb.KeyValue) core.Document {
 			pair.Key, len(pair.Value), MaxDocumentSize)
 		return d
 	}
+	if s.connection != nil {
+		return listDocument(d, pair)
+	}
 	d.Data = pair.Value
 	return d
 }

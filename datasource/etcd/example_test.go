@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -22,6 +23,22 @@ func ExampleOpen() {
 			return err
 		}
 		return engine.Follow(ctx, source)
+	}
+	_ = follow
+}
+
+// A service keeps the lists in etcd that its access rules name, by the connection settings
+// of its rules.
+func ExampleSource_WatchLists() {
+	follow := func(ctx context.Context, engine *core.Engine, source *etcd.Source) error {
+		if err := engine.Follow(ctx, source); err != nil {
+			return err
+		}
+		lists, err := source.WatchLists(ctx, engine.Lists())
+		if err != nil {
+			return err
+		}
+		return errors.Join(engine.Ready(ctx), lists.Ready(ctx))
 	}
 	_ = follow
 }

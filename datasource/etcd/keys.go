@@ -15,16 +15,18 @@ func Prefix(app string) string { return "/penstock/" + app + "/" }
 const (
 	historySuffix   = ".history/"
 	instancesSuffix = ".instances/"
+	listsSuffix     = ".lists/"
 )
 
 // Keys are the prefixes below which an application's data are in etcd. Each ends in
 // a slash and none is a prefix of another, so a source that follows the documents
-// sees neither history nor reports. The documents of one application must not be
+// sees neither history nor reports nor lists. The documents of one application must not be
 // below those of another.
 type Keys struct {
 	Documents string // as in "/penstock/shop/"
 	History   string // as in "/penstock/shop.history/"
 	Instances string // as in "/penstock/shop.instances/"
+	Lists     string // as in "/penstock/shop.lists/"
 }
 
 // confirmation begins the value at [Keys.Confirmation].
@@ -51,11 +53,13 @@ func KeysOf(prefix string) (Keys, error) {
 		return Keys{}, errors.New("etcd: the prefix is empty: name the application, as in etcd.Prefix(\"shop\")")
 	case strings.Contains(documents, "//"):
 		return Keys{}, fmt.Errorf("etcd: the prefix %q has an empty part: is the application's name missing?", prefix)
-	case strings.HasSuffix(documents, historySuffix), strings.HasSuffix(documents, instancesSuffix):
-		return Keys{}, fmt.Errorf("etcd: the prefix %q is not for documents: names that end in %q or %q are kept for what belongs to others",
-			prefix, strings.TrimSuffix(historySuffix, "/"), strings.TrimSuffix(instancesSuffix, "/"))
+	case strings.HasSuffix(documents, historySuffix), strings.HasSuffix(documents, instancesSuffix), strings.HasSuffix(documents, listsSuffix):
+		return Keys{}, fmt.Errorf("etcd: the prefix %q is not for documents: names that end in %q, %q or %q are kept for what belongs to others",
+			prefix, strings.TrimSuffix(historySuffix, "/"), strings.TrimSuffix(instancesSuffix, "/"), strings.TrimSuffix(listsSuffix, "/"))
 	default:
-		return Keys{Documents: documents, History: base + historySuffix, Instances: base + instancesSuffix}, nil
+		return Keys{
+			Documents: documents, History: base + historySuffix, Instances: base + instancesSuffix, Lists: base + listsSuffix,
+		}, nil
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -84,10 +83,7 @@ func (r *run) readFromAnyMember(ctx context.Context, kv pb.KVClient, request *pb
 }
 
 func (r *run) readPage(ctx context.Context, kv pb.KVClient, request *pb.RangeRequest) (*pb.RangeResponse, error) {
-	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), r.opts.RequestTimeout)
-	defer cancel()
-	page, err := kv.Range(ctx, request, r.callOptions()...)
-	return page, rpctypes.Error(err)
+	return r.readOnce(ctx, kv, request, r.callOptions()...)
 }
 
 // unreachable reports whether an error means that the member is down, partitioned

@@ -52,6 +52,9 @@ func (r *run) connectAndFollow(ctx context.Context) error {
 		conn.ResetConnectBackoff()
 	}
 	r.reporter.setConnection(ctx, conn)
+	if r.connection != nil {
+		r.connection.set(conn, r.members)
+	}
 	err = r.follow(ctx, conn)
 	switch {
 	case client.Ctx().Err() != nil:

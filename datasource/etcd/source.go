@@ -23,6 +23,8 @@ type Source struct {
 	opts   Options
 	client *clientv3.Client // of the caller; nil if each run makes its own
 	config clientv3.Config  // for the clients that runs make
+
+	connection *connection // of a source of lists; nil of one of rules
 }
 
 var _ core.Source = (*Source)(nil)

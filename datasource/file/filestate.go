@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -22,9 +23,9 @@ type fileState struct {
 	version
 	info  fs.FileInfo   // nil if the file is faulty, so that it is always read again
 	since clock.Instant // when the file was first found like that
-	data  []byte        // what was read; nil after the poll
+	data  []byte        // what is delivered; nil after the poll
 
-	// unrest is how many successive polls found the file different from the poll
+	// unstablePolls is how many successive polls found the file different from the poll
 	// before.
 	unstablePolls int
 }
@@ -51,8 +52,9 @@ func irregularError(path string, info fs.FileInfo) error {
 	return fmt.Errorf("%s is no regular file (%v): put a file there or remove it", path, info.Mode())
 }
 
-// read returns the state of the file at path with its content; nil if there is none.
-func read(path string) *fileState {
+// read returns the state of the file at path with its content, or only the checksum of
+// it; nil if there is none.
+func (f format) read(path string) *fileState {
 	file, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -68,15 +70,25 @@ func read(path string) *fileState {
 	if !info.Mode().IsRegular() {
 		return faulty(irregularError(path, info))
 	}
-	data, err := io.ReadAll(io.LimitReader(file, MaxDocumentSize+1))
+	var data bytes.Buffer
+	sum := sha256.New()
+	to := io.MultiWriter(sum, &data)
+	if f.checksumOnly {
+		to = sum
+	}
+	size, err := io.Copy(to, io.LimitReader(file, f.maxSize+1))
 	switch {
 	case err != nil:
 		return faulty(err)
-	case len(data) > MaxDocumentSize:
-		return faulty(fmt.Errorf("%s has more than %d bytes: split the document", path, MaxDocumentSize))
-	default:
-		return &fileState{version: version{sum: sha256.Sum256(data)}, info: info, data: data}
+	case size > f.maxSize:
+		return faulty(fmt.Errorf("%s has more than %d bytes: %s", path, f.maxSize, f.tooLong))
 	}
+	state := &fileState{info: info, data: data.Bytes()}
+	sum.Sum(state.sum[:0])
+	if f.checksumOnly {
+		state.data = state.sum[:]
+	}
+	return state
 }
 
 func faulty(err error) *fileState {

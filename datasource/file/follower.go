@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// coarsest is the coarsest resolution of modification times in file systems. For
+	// coarsestTime is the coarsest resolution of modification times in file systems. For
 	// that long after a file was first seen, a change of it may not show.
 	coarsestTime = 2 * time.Second
 
-	// maxHeld is how many polls a change waits for the path to become stable.
+	// maxUnstablePolls is how many polls a change waits for the path to become stable.
 	maxUnstablePolls = 8
 )
 
@@ -104,7 +104,7 @@ func (f *follower) find(name, path string, now clock.Instant) *fileState {
 		now.Sub(before.since) >= coarsestTime {
 		return before
 	}
-	if file = read(path); file == nil {
+	if file = f.source.format.read(path); file == nil {
 		return nil
 	}
 	file.since = now

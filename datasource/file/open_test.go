@@ -15,7 +15,7 @@ import (
 func TestOpeningAPipeDoesNotBlock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	assert.Contains(t, read(path).fault, path+" is no regular file (p")
+	assert.Contains(t, ruleDocuments().read(path).fault, path+" is no regular file (p")
 
 	source, err := New(path, Options{})
 	require.NoError(t, err)

@@ -2,6 +2,7 @@ package file
 
 import (
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -15,13 +16,18 @@ const MaxDocumentSize = rules.MaxDocumentSize
 // Options configure a source. The zero value is ready to use.
 type Options struct {
 	// Interval is the time between two polls. While the path cannot be read it
-	// doubles with each poll, up to eight times. Defaults to 250 ms.
+	// doubles with each poll, up to eight times. Defaults to 250 ms, for lists to a
+	// second.
 	Interval time.Duration
 
 	// MaxDocuments is how many documents the directory may hold. If there are more,
 	// the source applies none of them and counts as disconnected until there are
 	// fewer. Defaults to 10,000.
 	MaxDocuments int
+
+	// Logger is told, by [WatchLists], which lists come into force, which do not and
+	// why. Entries of lists are not logged. Defaults to [slog.Default].
+	Logger *slog.Logger
 
 	// Clock times the polls. Defaults to [clock.System].
 	Clock clock.Clock

@@ -20,6 +20,7 @@ const maxSlowdown = 8
 type Source struct {
 	path             string
 	opts             Options
+	format           format
 	partialScanAbove int // see the constant; lower in tests
 }
 
@@ -29,6 +30,10 @@ var _ core.Source = (*Source)(nil)
 // document if path is a file. The path need not exist yet. A relative path is
 // resolved against the current working directory.
 func New(path string, opts Options) (*Source, error) {
+	return newSource(path, opts, ruleDocuments())
+}
+
+func newSource(path string, opts Options, format format) (*Source, error) {
 	if path == "" {
 		return nil, errors.New("file: the path is empty: name a directory or a file")
 	}
@@ -40,11 +45,11 @@ func New(path string, opts Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{path: absolute, opts: opts, partialScanAbove: partialScanAbove}, nil
+	return &Source{path: absolute, opts: opts, format: format, partialScanAbove: partialScanAbove}, nil
 }
 
 // Name returns "file:" and the absolute path.
-func (s *Source) Name() string { return "file:" + s.path }
+func (s *Source) Name() string { return s.format.name + s.path }
 
 // Run implements [core.Source]. It returns ctx.Err() when ctx has ended. It retries
 // after every error.

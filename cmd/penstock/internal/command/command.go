@@ -124,6 +124,7 @@ Each command has examples: see penstock COMMAND --help.`,
 		newRollback(env),
 		newConfirm(env),
 		newStatus(env),
+		newLists(env),
 	)
 	completeCompletion(root)
 	completeHelp(root)

@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -63,12 +64,16 @@ command line, 3 when a file, the service or etcd cannot be read.
 	cmd.Flags().StringVar(&call.Origin, "origin", "", "the `caller` who makes the call")
 	attributes := cmd.Flags().StringArray("attr", nil, "an attribute of the call, as `key=value`: 7 is a number, true a boolean, \"7\" in quotes a text; may be repeated")
 	paths := cmd.Flags().StringArray("rules", nil, "the `path` of documents, as for push; may be repeated")
+	lists := listsFlag(cmd)
 	engine := cmd.Flags().String("engine", "", "the `address` of a running service")
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(*paths) > 0 && *engine != "" {
+		switch {
+		case len(*paths) > 0 && *engine != "":
 			return errors.New("--rules and --engine are two places to look at: leave one out")
+		case *lists != "" && *engine != "":
+			return errors.New("a service at --engine has lists of its own: leave --lists out")
 		}
 		call.Resource = args[0]
 		var err error
@@ -78,7 +83,7 @@ command line, 3 when a file, the service or etcd cannot be read.
 		if err := call.Validate(); err != nil {
 			return err
 		}
-		found, err := env.explain(cmd, call, *paths, *engine)
+		found, err := env.explain(cmd, call, *paths, *engine, *lists)
 		switch {
 		case err != nil:
 			return err
@@ -93,17 +98,24 @@ command line, 3 when a file, the service or etcd cannot be read.
 }
 
 // explain explains the call with the rules that the flags select.
-func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, engine string) (explanation, error) {
+func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, engine, lists string) (explanation, error) {
 	if engine != "" {
 		e, err := askEngine(cmd.Context(), engine, call)
 		return explanation{Explanation: e}, err
+	}
+	registry, err := env.readLists(cmd.Context(), lists)
+	if err != nil {
+		return explanation{}, err
 	}
 	if len(paths) > 0 {
 		c, err := env.judgeSound(cmd.Context(), paths)
 		if err != nil {
 			return explanation{}, err
 		}
-		return explainSet(c.Rules, call)
+		if lists != "" {
+			env.warnOfLists(c.Rules, registry, lists)
+		}
+		return explainSet(c.Rules, registry, call)
 	}
 	s, err := env.open(cmd)
 	if err != nil {
@@ -114,12 +126,12 @@ func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, en
 	if err != nil {
 		return explanation{}, err
 	}
-	return explainSet(env.parseStored(contents.Documents).Rules, call)
+	return explainSet(env.parseStored(contents.Documents).Rules, registry, call)
 }
 
-// explainSet explains the call with a new engine that has the rules.
-func explainSet(set rules.Set, call inspect.Call) (explanation, error) {
-	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
+// explainSet explains the call with a new engine that has the rules and the lists.
+func explainSet(set rules.Set, lists *list.Registry, call inspect.Call) (explanation, error) {
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Lists: lists})
 	defer engine.Close()
 	if err := engine.Load(set); err != nil {
 		return explanation{}, failure{ExitNo, err}

@@ -15,8 +15,13 @@ type progress struct {
 	begun, told time.Time
 }
 
-// show tells how much is done, ten times a second at most.
+// show tells how much of a simulation is done.
 func (p *progress) show(done, of time.Duration) {
+	p.tell(fmt.Sprintf("simulating: %.0f of %.0f s", done.Seconds(), of.Seconds()))
+}
+
+// tell tells what is being done and how far it is, ten times a second at most.
+func (p *progress) tell(text string) {
 	now := time.Now()
 	if p.begun.IsZero() {
 		p.begun = now
@@ -25,7 +30,7 @@ func (p *progress) show(done, of time.Duration) {
 		return
 	}
 	p.told = now
-	fmt.Fprintf(p.out, "\rsimulating: %.0f of %.0f s", done.Seconds(), of.Seconds())
+	fmt.Fprintf(p.out, "\r%s", text)
 }
 
 // end wipes out what was told.

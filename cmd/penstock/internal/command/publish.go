@@ -64,6 +64,7 @@ func (p *publishOptions) check(cmd *cobra.Command, env Env) error {
 func (p *publishOptions) publish(ctx context.Context, env Env, s *session, current store.Contents, next documents.Collection) error {
 	changes := documents.Compare(env.parseStored(current.Documents), next)
 	env.printChanges(changes)
+	env.warnOfMissing(ctx, s, next.Rules)
 	push := store.Push{Expect: cmp.Or(p.expect, current.Revision), Message: p.message, Author: cmp.Or(p.author, whoami())}
 	for _, d := range next.Documents {
 		push.Documents = append(push.Documents, store.Document{Name: d.Name, Data: d.Data})
@@ -109,7 +110,16 @@ func (p *publishOptions) confirm(ctx context.Context, env Env, s *session, chang
 	if removed := changes.Removed(); removed > 0 {
 		fmt.Fprintf(env.Err, "This deletes %s. ", wording.Count(removed, "document"))
 	}
-	fmt.Fprintf(env.Err, "Write it to %s at %s? [y/N] ", s.settings.Keys.Documents, strings.Join(s.settings.Endpoints, ", "))
+	if !env.ask(ctx, fmt.Sprintf("Write it to %s at %s?", s.settings.Keys.Documents, strings.Join(s.settings.Endpoints, ", "))) {
+		return failure{ExitNo, errors.New("nothing was written")}
+	}
+	p.confirmRemovals = true
+	return nil
+}
+
+// ask asks a question on the terminal and returns whether the answer is yes.
+func (env Env) ask(ctx context.Context, question string) (yes bool) {
+	fmt.Fprintf(env.Err, "%s [y/N] ", question)
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(env.In).ReadString('\n') // no answer is no
@@ -118,13 +128,10 @@ func (p *publishOptions) confirm(ctx context.Context, env Env, s *session, chang
 	select {
 	case <-ctx.Done(): // the reader above ends with the process
 		fmt.Fprintln(env.Err)
+		return false
 	case said := <-answer:
-		if said == "y" || said == "yes" {
-			p.confirmRemovals = true
-			return nil
-		}
+		return said == "y" || said == "yes"
 	}
-	return failure{ExitNo, errors.New("nothing was written")}
 }
 
 // whoami returns user@host, with "unknown" for what is not known.

@@ -16,7 +16,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 	assert.Equal(t, command.ExitDone, help.code)
 	for _, name := range []string{
 		"example", "validate", "simulate", "test", "convert", "explain",
-		"diff", "push", "pull", "history", "rollback", "confirm", "status", "completion",
+		"diff", "push", "pull", "history", "rollback", "confirm", "status", "lists", "completion",
 	} {
 		assert.Contains(t, help.out, "\n  "+name+" ")
 	}
@@ -35,6 +35,19 @@ func TestHelpOfCommands(t *testing.T) {
 		assert.Contains(t, help.out, "\nExit code: 0", name)
 		assert.Contains(t, help.out, "\nExamples:\n", name)
 		golden(t, "help/"+name+".txt", help.out, "")
+	}
+}
+
+func TestHelpOfListCommands(t *testing.T) {
+	golden(t, "help/lists.txt", user{}.run(t, "lists").out, "")
+	for _, name := range []string{"push", "list", "pull", "delete"} {
+		help := user{}.run(t, "lists", name, "--help")
+		assert.Equal(t, command.ExitDone, help.code)
+		assert.Empty(t, help.err)
+		assert.Contains(t, help.out, "\nExit code: 0", name)
+		assert.Contains(t, help.out, "\nExamples:\n", name)
+		assert.Equal(t, help, user{}.run(t, "help", "lists", name))
+		golden(t, "help/lists_"+name+".txt", help.out, "")
 	}
 }
 
@@ -114,6 +127,15 @@ func TestWrongCommandLinesExitWith2AndSayWhatIsWrong(t *testing.T) {
 		"an unknown shell":             {[]string{"completion", "tcsh"}, `unexpected argument "tcsh"`},
 		"a diff of standard input":     {[]string{"diff", "-"}, "standard input has no name"},
 		"a negative limit":             {[]string{"history", "--limit=-1"}, "--limit must not be negative"},
+		"an unknown command of lists":  {[]string{"lists", "show"}, `unexpected argument "show"`},
+		"a push of no list":            {[]string{"lists", "push", "l"}, "which list, and which file?"},
+		"a list without a name":        {[]string{"lists", "push", "", "l.txt", "--yes"}, "the name of the list is empty"},
+		"a list from standard input":   {[]string{"lists", "push", "l", "-", "--yes"}, "standard input cannot be read twice"},
+		"a push of a list unasked":     {[]string{"lists", "push", "l", "l.txt"}, "say --yes to go ahead, or --dry-run to look only"},
+		"a list's revision below 0":    {[]string{"lists", "push", "l", "l.txt", "--yes", "--expect-rev=-1"}, "--expect-rev must be a revision"},
+		"a pull of no list":            {[]string{"lists", "pull"}, "which list? penstock lists list shows them"},
+		"a deletion unasked":           {[]string{"lists", "delete", "l"}, "there is no terminal to ask on: say --yes"},
+		"lists beside an engine":       {[]string{"explain", "x", "--engine", "localhost:1", "--lists", "x"}, "leave --lists out"},
 		"no application":               {[]string{"history"}, "which rules are meant?"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -69,9 +69,14 @@ func request[T any](ctx context.Context, s *session, ask func(context.Context) (
 // fail converts an error of etcd to one with an exit code.
 func (s *session) fail(err error) error {
 	var overtaken *store.ConflictError
+	var replaced *store.ListConflictError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &replaced):
+		return failure{ExitConflict, err}
+	case errors.Is(err, store.ErrNoList):
+		return failure{ExitNo, err}
 	case errors.As(err, &overtaken):
 		return failure{ExitConflict, conflictError(overtaken)}
 	default:

@@ -62,6 +62,7 @@ Exit code: 0 when it is done, 1 when there are mistakes in the rules or the load
 type simulation struct {
 	rules      []string
 	load, file string
+	lists      *string
 	duration   seconds
 	events     bool
 	output     *format
@@ -87,6 +88,7 @@ func newSimulate(env Env) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&s.rules, "rules", "r", nil, "take the rules of this `path`: a file or a directory; may be given again")
 	flags.StringVarP(&s.load, "load", "l", "", "send the calls that this `file` describes")
+	s.lists = listsFlag(cmd)
 	flags.VarP(&s.duration, "duration", "d", "simulate for this long (default until the last call)")
 	flags.BoolVar(&s.events, "events", false, "list each call and its outcome")
 	s.output = formatFlag(cmd, asSVG)
@@ -117,13 +119,18 @@ func (s simulation) run(cmd *cobra.Command, env Env) error {
 	if err != nil {
 		return err
 	}
+	lists, err := env.readLists(cmd.Context(), *s.lists)
+	if err != nil {
+		return err
+	}
+	env.warnOfLists(set.Rules, lists, *s.lists)
 	load, source, err := s.readLoad(cmd.Context(), env)
 	if err != nil {
 		return err
 	}
 	bar := progress{out: env.Err, patience: 500 * time.Millisecond, silent: !env.ErrIsTerminal}
 	result, err := simulate.Run(cmd.Context(), set.Rules, load.Load,
-		simulate.Options{Duration: time.Duration(s.duration), Events: s.events, Progress: bar.show})
+		simulate.Options{Duration: time.Duration(s.duration), Events: s.events, Lists: lists, Progress: bar.show})
 	bar.end()
 	if err != nil {
 		return env.mistaken(source, load.Explain(err))

@@ -33,6 +33,7 @@ command line or when there is nothing to test, 3 when a test file cannot be read
 type testFlags struct {
 	verbose bool
 	run     string
+	lists   *string
 	output  *format
 }
 
@@ -51,6 +52,7 @@ func newTest(env Env) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "list the cases that pass, too")
 	cmd.Flags().StringVar(&t.run, "run", "", "run only cases whose name matches this `regexp`")
+	t.lists = listsFlag(cmd)
 	t.output = formatFlag(cmd)
 	return cmd
 }
@@ -64,12 +66,17 @@ func (t testFlags) test(ctx context.Context, env Env, paths []string) error {
 	if err != nil {
 		return err
 	}
+	lists, err := env.readLists(ctx, *t.lists)
+	if err != nil {
+		return err
+	}
 	var report testReport
 	for _, path := range files {
-		file, err := runTestFile(ctx, path, wanted)
+		file, err := runTestFile(ctx, path, wanted, lists)
 		if err != nil {
 			return failure{ExitFailed, err}
 		}
+		env.warnOfLists(file.rules, lists, *t.lists)
 		report.add(file)
 		if *t.output == asText {
 			file.write(env, t.verbose)

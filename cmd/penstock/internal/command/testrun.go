@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/scenario"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -31,6 +32,7 @@ type testFile struct {
 	Cases    []testCase    `json:"cases"`
 
 	found documents.Collection // the mistakes and what they stand in
+	rules rules.Set            // without mistakes
 }
 
 // testCase is the outcome of one case.
@@ -71,7 +73,7 @@ func (f testFile) failed() bool {
 
 // runTestFile runs the cases of a file whose names are wanted. It fails only
 // when the file cannot be read, or the user interrupts.
-func runTestFile(ctx context.Context, path string, wanted *regexp.Regexp) (testFile, error) {
+func runTestFile(ctx context.Context, path string, wanted *regexp.Regexp, lists *list.Registry) (testFile, error) {
 	begun := time.Now()
 	data, err := files.Read(ctx, path)
 	if err != nil {
@@ -87,10 +89,12 @@ func runTestFile(ctx context.Context, path string, wanted *regexp.Regexp) (testF
 		file.reject(err)
 		return file, nil
 	}
+	file.rules = suite.Rules
 	for _, c := range suite.Cases {
 		if !wanted.MatchString(c.Name) {
 			continue
 		}
+		c.Lists = lists
 		result := runCase(ctx, c, suite.Rules)
 		if ctx.Err() != nil {
 			return testFile{}, fmt.Errorf("%s: %s: %w", path, c.Name, ctx.Err())

@@ -24,6 +24,9 @@ are the files that a service reads that follows the directory (datasource/file).
 Files in subdirectories that look like documents are listed as ignored; with
 --recursive they are read, too, as by penstock push.
 
+With --lists it warns of rules that name a list which is not there, and reads the
+lists, whose mistakes count.
+
 Exit code: 0 without mistakes, 1 with, 2 for a wrong command line, 3 when a file
 cannot be read.`,
 		Example: `  penstock validate rules/
@@ -34,6 +37,7 @@ cannot be read.`,
 		Args: documentPaths(),
 	}
 	recursive := cmd.Flags().Bool("recursive", false, "read folders below a directory, too, as push does")
+	lists := listsFlag(cmd)
 	output := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		var read []documents.Document
@@ -47,20 +51,32 @@ cannot be read.`,
 		if err != nil {
 			return failure{ExitFailed, err}
 		}
-		return env.printMistakes(documents.Judge(read), ignored, *output)
+		registry, err := env.readLists(cmd.Context(), *lists)
+		if err != nil {
+			return err
+		}
+		judged := documents.Judge(read)
+		var warnings []string
+		if *lists != "" {
+			warnings = missingLists(judged.Rules, registry.Names(), "at "+*lists)
+		}
+		return env.printMistakes(judged, ignored, warnings, *output)
 	}
 	return cmd
 }
 
-// printMistakes prints the mistakes in documents, and which files were ignored.
-func (env Env) printMistakes(c documents.Collection, ignored []string, output format) error {
+// printMistakes prints the mistakes in documents, warnings, and which files were ignored.
+func (env Env) printMistakes(c documents.Collection, ignored, warnings []string, output format) error {
 	if len(ignored) > 0 {
 		env.note("ignored, as by a service that follows the directory: %s (penstock push takes what is in folders below: --recursive reads it)",
 			wording.List(ignored))
 	}
 	if output == asJSON {
-		env.writeJSON(mistakesJSON(c, ignored))
+		env.writeJSON(mistakesJSON(c, ignored, warnings))
 	} else {
+		for _, warning := range warnings {
+			env.warn(warning)
+		}
 		c.Show(env.Out)
 		fmt.Fprintln(env.Out, c.Summary())
 	}
@@ -80,13 +96,14 @@ type problemJSON struct {
 	Message  string     `json:"message"`
 }
 
-func mistakesJSON(c documents.Collection, ignored []string) any {
+func mistakesJSON(c documents.Collection, ignored, warnings []string) any {
 	return struct {
 		Documents int           `json:"documents"`
 		Rules     int           `json:"rules"` // of documents without mistakes
 		Problems  []problemJSON `json:"problems"`
 		Ignored   []string      `json:"ignored,omitempty"` // the paths of files
-	}{len(c.Documents), c.Rules.Len(), problemsJSON(c.Problems), ignored}
+		Warnings  []string      `json:"warnings,omitempty"`
+	}{len(c.Documents), c.Rules.Len(), problemsJSON(c.Problems), ignored, warnings}
 }
 
 func problemsJSON(problems rules.Problems) []problemJSON {

@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -14,6 +15,9 @@ import (
 type Case struct {
 	Name string
 	Line int // where the case begins
+
+	// Lists are the lists that rules name; nil if there are none.
+	Lists *list.Registry
 
 	column       int
 	load         Load
@@ -24,7 +28,7 @@ type Case struct {
 // Run runs the case under the rules and returns the expectations that do not hold.
 // The error is that of a simulation that could not be run.
 func (c Case) Run(ctx context.Context, set rules.Set) ([]Failure, error) {
-	result, err := simulate.Run(ctx, set, c.load.Load, simulate.Options{Duration: c.duration, Events: c.asksEvents()})
+	result, err := simulate.Run(ctx, set, c.load.Load, simulate.Options{Duration: c.duration, Events: c.asksEvents(), Lists: c.Lists})
 	if err != nil {
 		return nil, c.load.Explain(err)
 	}

@@ -6,8 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"slices"
-	"strings"
 )
 
 // listBatch is how many directory entries are read at a time.
@@ -37,7 +35,7 @@ func (s *Source) list() (map[string]string, error) {
 	for {
 		entries, err := directory.ReadDir(listBatch)
 		for _, entry := range entries {
-			if name := entry.Name(); isDocument(name) {
+			if name := entry.Name(); s.format.matches(name) {
 				paths[name] = s.join(name)
 			}
 		}
@@ -55,7 +53,3 @@ func (s *Source) list() (map[string]string, error) {
 
 // join returns the path of a file in the directory.
 func (s *Source) join(name string) string { return filepath.Join(s.path, name) }
-
-func isDocument(name string) bool {
-	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
-}

@@ -1,0 +1,177 @@
+package command_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+)
+
+// listFile returns the path of a file with a list.
+func listFile(t *testing.T, text string) string {
+	t.Helper()
+	return filepath.Join(tree(t, map[string]string{"l.txt": text}), "l.txt")
+}
+
+// longList returns the text of a list that takes several chunks.
+func longList(seed uint64) string {
+	random := rand.New(rand.NewPCG(1, seed))
+	var text strings.Builder
+	for range 100_000 {
+		fmt.Fprintf(&text, "%016x%016x\n", random.Uint64(), random.Uint64())
+	}
+	return text.String()
+}
+
+func TestListsArePushedListedPulledAndDeleted(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	assert.Equal(t, answer{"there are no lists below /penstock/shop.lists/\n", "", command.ExitDone}, u.run(t, "lists", "list"))
+	text := longList(1)
+	path := listFile(t, text)
+	got := u.run(t, "lists", "push", "tokens", path, "--yes", "--author", "alice", "--message", "from the feed")
+	require.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Equal(t, "list tokens: new, 100000 entries\nlist tokens in etcd is at revision 6 now\n", got.out)
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "scrapers", listFile(t, "10.0.0.0/8\n"), "--yes", "--author", "bob").code)
+
+	got = u.run(t, "lists", "push", "tokens", path, "--yes")
+	assert.Equal(t, answer{"list tokens: no differences, 100000 entries\nnothing to write: list tokens is at revision 6\n", "", command.ExitDone}, got)
+	golden(t, "lists.txt", u.run(t, "lists", "list").out, "")
+	timeOfPush := regexp.MustCompile(`"time": ".*"`)
+	golden(t, "lists.json", timeOfPush.ReplaceAllString(u.run(t, "lists", "list", "-o", "json").out, `"time": "…"`), "")
+	assert.Empty(t, u.stored(t), "lists are no rule documents")
+
+	got = u.run(t, "lists", "pull", "tokens")
+	assert.Equal(t, answer{text, "", command.ExitDone}, got)
+	to := filepath.Join(t.TempDir(), "pulled.txt")
+	got = u.run(t, "lists", "pull", "tokens", to)
+	assert.Equal(t, answer{to + ": 100000 entries of revision 6\n", "", command.ExitDone}, got)
+	assert.Equal(t, map[string]string{"pulled.txt": text}, read(t, filepath.Dir(to)))
+	got = u.run(t, "lists", "pull", "scrapers", to)
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, "replace it with --force")
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "pull", "scrapers", to, "--force").code)
+	assert.Equal(t, map[string]string{"pulled.txt": "10.0.0.0/8\n"}, read(t, filepath.Dir(to)))
+
+	got = u.run(t, "lists", "delete", "tokens", "--yes")
+	assert.Equal(t, answer{"list tokens is deleted: it had 100000 entries (revision 6)\n", "", command.ExitDone}, got)
+	left, err := server.Client().Get(t.Context(), "/penstock/shop.lists/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	require.NoError(t, err)
+	assert.Equal(t, int64(2), left.Count, "the manifest and the one chunk of the other list")
+}
+
+func TestListThatIsNotThere(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	for _, args := range [][]string{{"pull", "l"}, {"pull", "l", filepath.Join(t.TempDir(), "x")}, {"delete", "l", "--yes"}} {
+		got := u.run(t, append([]string{"lists"}, args...)...)
+		assert.Equal(t, answer{"", "penstock: store: there is no such list: \"l\"\n", command.ExitNo}, got)
+		if len(args) == 3 && args[0] == "pull" {
+			assert.Empty(t, read(t, filepath.Dir(args[2])), "no file is left")
+		}
+	}
+}
+
+func TestListWithMistakesIsNotPushed(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	path := listFile(t, "10.0.0.0/8\n10.1.2.3/8\n300.0.0.0/8\n")
+	got := u.run(t, "lists", "push", "l", path, "--yes")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, path+":2: ")
+	assert.Contains(t, got.err, path+":3: ")
+	assert.Contains(t, got.err, "2 mistakes in "+path)
+	for text, says := range map[string]string{"": "is empty"} {
+		got = u.run(t, "lists", "push", "l", listFile(t, text), "--yes")
+		assert.Equal(t, command.ExitFailed, got.code)
+		assert.Contains(t, got.err, says)
+	}
+	got = u.run(t, "lists", "push", "l", t.TempDir(), "--yes")
+	assert.Equal(t, command.ExitFailed, got.code)
+	assert.Contains(t, got.err, "is no regular file")
+	assert.Contains(t, u.run(t, "lists", "list").out, "there are no lists")
+}
+
+func TestListCommandsAskOnATerminal(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", listFile(t, "a\n"), "--yes").code)
+	other := listFile(t, "b\nc\n")
+	u.terminal = true
+	u.types = "n\n"
+	got := u.run(t, "lists", "push", "l", other)
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Equal(t, "list l: 1 → 2 entries\n", got.out)
+	assert.Contains(t, got.err, "Write it to /penstock/shop.lists/ at "+u.env["PENSTOCK_ENDPOINTS"]+"? [y/N] ")
+	got = u.run(t, "lists", "delete", "l")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, "Delete list l with 1 entry from /penstock/shop.lists/? [y/N] ")
+	assert.Contains(t, got.err, "nothing was deleted")
+	assert.Equal(t, "a\n", u.run(t, "lists", "pull", "l").out)
+
+	assert.Equal(t, answer{"list l: 1 → 2 entries\n", "", command.ExitDone}, u.run(t, "lists", "push", "l", other, "--dry-run"))
+	assert.Equal(t, "a\n", u.run(t, "lists", "pull", "l").out)
+	u.types = "y\n"
+	assert.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", other).code)
+	assert.Equal(t, "b\nc\n", u.run(t, "lists", "pull", "l").out)
+	assert.Equal(t, command.ExitDone, u.run(t, "lists", "delete", "l").code)
+}
+
+func TestPushOfAListThatSomebodyElseHasWrittenExitsWith4(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", listFile(t, "a\n"), "--yes").code)
+	for _, args := range [][]string{{"--expect-rev", "2"}, {"--expect-rev", "2", "--dry-run"}} {
+		got := u.run(t, append([]string{"lists", "push", "l", listFile(t, "b\n"), "--yes"}, args...)...)
+		assert.Equal(t, command.ExitConflict, got.code)
+		assert.Contains(t, got.err, `somebody has written or deleted list "l" since revision 2`)
+	}
+	assert.Equal(t, "a\n", u.run(t, "lists", "pull", "l").out)
+}
+
+func TestDamagedListIsShown(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "good", listFile(t, "a\n"), "--yes").code)
+	_, err := server.Client().Put(context.Background(), "/penstock/shop.lists/manifest/bad", "x")
+	require.NoError(t, err)
+	got := u.run(t, "lists", "list")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.out, "bad   damaged")
+	assert.Contains(t, got.out, "good  1  ")
+	assert.Contains(t, got.err, "key /penstock/shop.lists/manifest/bad: the manifest is damaged")
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "bad", listFile(t, "b\n"), "--yes").code)
+	assert.Equal(t, "b\n", u.run(t, "lists", "pull", "bad").out)
+	_, err = server.Client().Delete(context.Background(), "/penstock/shop.lists/chunk/", clientv3.WithPrefix())
+	require.NoError(t, err)
+	to := filepath.Join(t.TempDir(), "x.txt")
+	got = u.run(t, "lists", "pull", "good", to)
+	assert.Equal(t, command.ExitFailed, got.code)
+	assert.Contains(t, got.err, "only 0 of the 1 chunks")
+	assert.Empty(t, read(t, filepath.Dir(to)))
+}
+
+func TestListsOptionReadsTheListsOfADirectory(t *testing.T) {
+	rules := one(t, 5)
+	for _, args := range [][]string{
+		{"validate", rules},
+		{"explain", "orders", "--rules", rules},
+		{"simulate", "--rules", rules, "--load", filepath.Join(tree(t, map[string]string{"load.yaml": "streams: [orders 1/s for 1s]"}), "load.yaml")},
+		{"test", tree(t, map[string]string{"a_test.yaml": "rules: " + rules + "\ncases: [{name: x, load: orders 1/s for 1s, expect: {passed: 1}}]\n"})},
+	} {
+		good := user{}.run(t, append(args, "--lists", tree(t, map[string]string{"l.txt": "a\n"}))...)
+		assert.Equal(t, command.ExitDone, good.code, "%v: %s", args, good.err)
+		bad := user{}.run(t, append(args, "--lists", tree(t, map[string]string{"l.txt": "10.0.0.0/8\n10.0.0.0/99\n"}))...)
+		assert.Equal(t, command.ExitNo, bad.code, args)
+		assert.Contains(t, bad.err, "line 2", args)
+		none := user{}.run(t, append(args, "--lists", t.TempDir())...)
+		assert.Equal(t, command.ExitFailed, none.code, args)
+		assert.Contains(t, none.err, "holds no lists: their names end in .txt or .list", args)
+		gone := user{}.run(t, append(args, "--lists", filepath.Join(t.TempDir(), "x"))...)
+		assert.Equal(t, command.ExitFailed, gone.code, args)
+	}
+}

@@ -1,0 +1,93 @@
+package lists
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/list"
+)
+
+// Digest is the SHA-256 of the text of a list.
+type Digest [sha256.Size]byte
+
+// Document is a document as the source has delivered it.
+type Document struct {
+	Name   string
+	Digest Digest
+}
+
+// Text is the text of a list.
+type Text struct {
+	io.ReadCloser
+
+	// Digest is what the text has to have, or it is not put in force.
+	Digest Digest
+}
+
+// Config says where a [Watch] gets lists from and where it puts them.
+type Config struct {
+	// Registry receives the lists. Required.
+	Registry *list.Registry
+
+	// Source has one document for each list. Its data are the SHA-256 of the text.
+	// Required.
+	Source core.Source
+
+	// Open opens the text of a document, in the version given or in a newer one.
+	// Required.
+	Open func(ctx context.Context, document Document) (Text, error)
+
+	// ListName returns the name of the list that a document contains. Defaults to the
+	// name of the document.
+	ListName func(document string) string
+
+	// MinRetry and MaxRetry bound the pause before a list that could not be read is
+	// read again. It doubles with each failure. Default to 100 ms and a minute.
+	MinRetry, MaxRetry time.Duration
+
+	// Logger is told which lists come into force, which do not and why. Entries of
+	// lists are not logged. Defaults to [slog.Default].
+	Logger *slog.Logger
+
+	// Clock times the pauses. Defaults to [clock.System].
+	Clock clock.Clock
+}
+
+// complete returns the configuration with the defaults filled in, or all its mistakes.
+func (c Config) complete() (Config, error) {
+	var faults []error
+	if c.Registry == nil {
+		faults = append(faults, errors.New("lists: the registry is nil: pass that of an engine, Engine.Lists()"))
+	}
+	if c.Source == nil || c.Open == nil {
+		faults = append(faults, errors.New("lists: Config.Source and Config.Open are required"))
+	}
+	if c.MinRetry < 0 || c.MaxRetry < 0 {
+		faults = append(faults, errors.New("lists: Config.MinRetry and MaxRetry must not be negative: leave them out for the defaults"))
+	}
+	if c.ListName == nil {
+		c.ListName = func(document string) string { return document }
+	}
+	if c.MaxRetry == 0 {
+		c.MaxRetry = max(c.MinRetry, time.Minute)
+	}
+	if c.MinRetry == 0 {
+		c.MinRetry = min(c.MaxRetry, 100*time.Millisecond)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Clock == nil {
+		c.Clock = clock.System()
+	}
+	return c, errors.Join(faults...)
+}
+
+// DigestOf returns the digest of a text.
+func DigestOf(text []byte) Digest { return sha256.Sum256(text) }

@@ -1,0 +1,190 @@
+package list
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// entryKind is what the entries of a list are that are not in quotes.
+type entryKind uint8
+
+const (
+	noEntries entryKind = iota
+	addrEntries
+	textEntries
+)
+
+// addEntry adds an entry of a text, without white space and comments around it.
+func (b *Builder) addEntry(entry []byte) error {
+	if len(entry) > 0 && entry[0] == '"' {
+		text, err := strconv.Unquote(string(entry))
+		if err != nil {
+			return fmt.Errorf("%s has quotes that do not match or a backslash that means nothing: write quotes as in Go, \\\" for one in the text", quote(string(entry)))
+		}
+		return b.addText([]byte(text))
+	}
+	if addr, length, is4, ok := parsePrefix(entry); ok {
+		if err := b.setKind(addrEntries, entry); err != nil {
+			return err
+		}
+		return b.addPrefix(addr, length, is4)
+	}
+	if err := checkText(string(entry), b.kind == addrEntries); err != nil {
+		return err
+	}
+	if err := b.setKind(textEntries, entry); err != nil {
+		return err
+	}
+	return b.addText(entry)
+}
+
+// setKind notes what the list has, or says that it has something else.
+func (b *Builder) setKind(kind entryKind, entry []byte) error {
+	switch {
+	case b.kind == kind:
+		return nil
+	case b.kind == noEntries:
+		b.kind, b.first = kind, string(entry[:min(len(entry), 4*maxQuoted)])
+		return nil
+	}
+	return fmt.Errorf("%s is an address, but %s, an entry before it, is not: a list has addresses or texts; put it in quotes if it is a text",
+		quote(string(entry)), quote(b.first))
+}
+
+// checkText returns what is wrong with an entry that is no sound address or prefix: it
+// was meant to be one, or is no text that a call could have.
+func checkText(entry string, amongAddrs bool) error {
+	if entry == "" {
+		return errors.New("the entry is empty: write \"\" if the empty text is meant")
+	}
+	if !utf8.ValidString(entry) {
+		return fmt.Errorf("%s is not UTF-8: write the text in UTF-8", quote(entry))
+	}
+	if i := strings.IndexFunc(entry, isInvisible); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(entry[i:])
+		return fmt.Errorf("%s has a character %U, which cannot be seen: remove it", quote(entry), r)
+	}
+	if strings.Contains(entry, "*") {
+		return fmt.Errorf("%s has a *: lists have no patterns; write a prefix such as 10.0.0.0/8, put the pattern in the rule, or put the text in quotes", quote(entry))
+	}
+	if err := checkAddr(entry); err != nil {
+		return err
+	}
+	if amongAddrs {
+		return fmt.Errorf("%s is no address and no prefix, as the entries before it are: a list has addresses or texts; put it in quotes if it is a text", quote(entry))
+	}
+	return nil
+}
+
+// CheckAddr returns what is wrong with an entry that should be an address or a prefix;
+// nil if it is one.
+func CheckAddr(entry string) error {
+	if _, _, _, ok := parsePrefix(entry); ok {
+		return nil
+	}
+	if err := checkAddr(entry); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s is no address and no prefix: write one such as 192.0.2.1, 10.0.0.0/8 or 2001:db8::/32", quote(entry))
+}
+
+// checkAddr returns what is wrong with an entry that was meant to be an address or a
+// prefix, but is no sound one.
+func checkAddr(entry string) error {
+	prefix, prefixErr := netip.ParsePrefix(entry)
+	addr, addrErr := netip.ParseAddr(entry)
+	host, _, _ := strings.Cut(entry, "/")
+	switch {
+	case prefixErr == nil && prefix.Addr().Is4In6() && prefix.Bits() < 96:
+		return fmt.Errorf("%s is an IPv4 address written as IPv6, of which a prefix has at least 96 bits: write it as IPv4", quote(entry))
+	case prefixErr == nil:
+		return fmt.Errorf("%s has bits beyond its length: write %v if the network is meant, %v if the address is",
+			quote(entry), prefix.Masked(), prefix.Addr())
+	case addrErr == nil:
+		return fmt.Errorf("%s has a zone, which means something on one machine only: write %v", quote(entry), addr.WithZone(""))
+	case !looksLikeAddr(host):
+		return nil
+	case strings.Contains(entry, "/"):
+		return fmt.Errorf("%s is no prefix: %s; put it in quotes if a text is meant", quote(entry), reason(prefixErr))
+	}
+	return fmt.Errorf("%s is no address: %s; put it in quotes if a text is meant", quote(entry), reason(addrErr))
+}
+
+// reason returns what netip says of an address, without the address.
+func reason(err error) string {
+	text := err.Error()
+	if i := strings.LastIndex(text, "): "); i >= 0 {
+		text = text[i+len("): "):]
+	}
+	if i := strings.Index(text, " (at "); i >= 0 {
+		text = text[:i]
+	}
+	return text
+}
+
+// looksLikeAddr says whether a text can hardly be anything but an address, sound or not:
+// it has three dots among digits, or :: among hexadecimal digits.
+func looksLikeAddr(text string) bool {
+	text, _, _ = strings.Cut(text, "%")
+	dots, others := 0, 0
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '.':
+			dots++
+		case c == ':', c == '-', isHex(c):
+			if c < '0' || c > '9' {
+				others++
+			}
+		default:
+			return false
+		}
+	}
+	return dots == 3 && others == 0 || strings.Contains(text, "::") || dots == 6 && strings.Contains(text, "-")
+}
+
+// isInvisible tells characters that can hide in a text.
+func isInvisible(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff'
+}
+
+// withoutComment returns a line without its comment and the white space around.
+func withoutComment(line []byte) []byte {
+	line = bytes.TrimSpace(line)
+	if len(line) > 0 && line[0] == '"' {
+		quoted, err := strconv.QuotedPrefix(string(line))
+		if err != nil {
+			return line // the mistake is reported
+		}
+		if rest := line[len(quoted):]; len(withoutComment(rest)) > 0 || len(rest) > 0 && rest[0] == '#' {
+			return line
+		}
+		return line[:len(quoted)]
+	}
+	for from := 0; ; {
+		i := bytes.IndexByte(line[from:], '#')
+		if i < 0 {
+			return line
+		}
+		i += from
+		if i == 0 || line[i-1] == ' ' || line[i-1] == '\t' {
+			return bytes.TrimSpace(line[:i])
+		}
+		from = i + 1
+	}
+}
+
+const maxQuoted = 60 // characters of an entry in a message
+
+// quote returns an entry in quotes, cut to what a message can bear.
+func quote(text string) string {
+	if runes := []rune(text); len(runes) > maxQuoted {
+		text = string(runes[:maxQuoted]) + "…"
+	}
+	return strconv.Quote(text)
+}

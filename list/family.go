@@ -1,0 +1,183 @@
+package list
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"math/bits"
+	"net/netip"
+)
+
+// family is a set of prefixes of IPv4 or of IPv6 addresses.
+//
+// It is cut into levels of 16 bits: a prefix of 33 to 48 bits stands in level 2, where
+// its first 32 bits find, in a hash table, the range of the next 16 bits that it covers.
+// So a look-up takes one step for each level that has any prefixes, two at most for
+// IPv4 and eight for IPv6, however many prefixes there are. The steps do not depend on
+// each other, so a processor waits for their memory at the same time.
+type family struct {
+	seeds seeds
+
+	narrow [narrowLevels]table[uint64] // prefixes of up to 80 bits
+	wide   [wideLevels]table[words]    // longer ones
+	filled bool
+}
+
+const (
+	levelBits    = 16
+	narrowLevels = 5 // those whose keys, the bits before, fit in 64
+	wideLevels   = 3
+)
+
+// words are the 128 bits of an address, the first ones first. IPv4 addresses have 32.
+type words struct{ high, low uint64 }
+
+func wordsOf4(addr netip.Addr) words {
+	b := addr.As4()
+	return words{high: uint64(binary.BigEndian.Uint32(b[:])) << 32}
+}
+
+func wordsOf6(addr netip.Addr) words {
+	b := addr.As16()
+	return words{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
+}
+
+func (w words) bytes() (b [16]byte) {
+	binary.BigEndian.PutUint64(b[:8], w.high)
+	binary.BigEndian.PutUint64(b[8:], w.low)
+	return b
+}
+
+// masked returns the first bits, and 0 for all others.
+func (w words) masked(length int) words {
+	if length < 64 {
+		return words{high: w.high &^ (1<<(64-length) - 1)}
+	}
+	return words{w.high, w.low &^ (1<<(128-length) - 1)}
+}
+
+// narrowKey returns the bits before a narrow level, and those of the level.
+func (w words) narrowKey(level int) (key uint64, own uint16) {
+	if level == narrowLevels-1 {
+		return w.high, uint16(w.low >> 48)
+	}
+	shift := 64 - levelBits*level // 64 makes a key of 0
+	return w.high >> shift, uint16(w.high >> (shift - levelBits))
+}
+
+// wideKey returns the bits before a wide level, and those of the level.
+func (w words) wideKey(level int) (key words, own uint16) {
+	shift := 48 - levelBits*level
+	return words{w.high, w.low >> shift}, uint16(w.low >> (shift - levelBits))
+}
+
+// contains looks at every level at which there are prefixes. It first reads the slots at
+// which the searches begin, which depend on nothing but the address: so the processor
+// waits for all of them at once.
+func (f *family) contains(addr words) bool {
+	if !f.filled {
+		return false
+	}
+	var narrow [narrowLevels]int
+	var wide [wideLevels]int
+	any := unused
+	for i := range f.narrow {
+		if t := &f.narrow[i]; len(t.slots) > 0 {
+			key, _ := addr.narrowKey(i)
+			narrow[i] = t.home(f.seeds.narrowHash(key))
+			any |= t.slots[narrow[i]].ranges
+		}
+	}
+	for i := range f.wide {
+		if t := &f.wide[i]; len(t.slots) > 0 {
+			key, _ := addr.wideKey(i)
+			wide[i] = t.home(f.seeds.wideHash(key))
+			any |= t.slots[wide[i]].ranges
+		}
+	}
+	return any != unused && f.containsFrom(addr, &narrow, &wide)
+}
+
+// containsFrom goes on from the slots at which the searches begin.
+func (f *family) containsFrom(addr words, narrow *[narrowLevels]int, wide *[wideLevels]int) bool {
+	for i := range f.narrow {
+		if t := &f.narrow[i]; len(t.slots) > 0 {
+			if key, own := addr.narrowKey(i); t.contains(narrow[i], key, own) {
+				return true
+			}
+		}
+	}
+	for i := range f.wide {
+		if t := &f.wide[i]; len(t.slots) > 0 {
+			if key, own := addr.wideKey(i); t.contains(wide[i], key, own) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (f *family) size() (bytes int64) {
+	for i := range f.narrow {
+		bytes += f.narrow[i].size()
+	}
+	for i := range f.wide {
+		bytes += f.wide[i].size()
+	}
+	return bytes
+}
+
+func (s *seeds) narrowHash(key uint64) uint64 { return mix(key^s.a, s.b) }
+
+func (s *seeds) wideHash(key words) uint64 { return mix(key.high^mix(key.low^s.b, s.a), s.b) }
+
+// mix returns both halves of a product, one over the other.
+func mix(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	return high ^ low
+}
+
+// familyBuilder collects the prefixes of a family.
+type familyBuilder struct {
+	narrow [narrowLevels]pieces[slot[uint64]]
+	wide   [wideLevels]pieces[slot[words]]
+}
+
+// add adds the prefix of so many bits that an address begins with. Its other bits are 0.
+func (b *familyBuilder) add(addr words, length int) {
+	level := max(length-1, 0) / levelBits
+	span := uint16(1<<(levelBits*(level+1)-length) - 1) // 0xffff for a length of 0
+	if level < narrowLevels {
+		key, own := addr.narrowKey(level)
+		b.narrow[level].add(slot[uint64]{key: key, first: own, last: own | span, ranges: single})
+		return
+	}
+	level -= narrowLevels
+	key, own := addr.wideKey(level)
+	b.wide[level].add(slot[words]{key: key, first: own, last: own | span, ranges: single})
+}
+
+// build returns the set, and leaves the builder empty.
+func (b *familyBuilder) build(ctx context.Context) (f family, err error) {
+	f.seeds = newSeeds()
+	for i := range b.narrow {
+		if f.narrow[i], err = newTable(ctx, &b.narrow[i], cmp.Compare[uint64], f.seeds.narrowHash); err != nil {
+			return family{}, err
+		}
+		f.filled = f.filled || len(f.narrow[i].slots) > 0
+	}
+	for i := range b.wide {
+		if f.wide[i], err = newTable(ctx, &b.wide[i], compareWords, f.seeds.wideHash); err != nil {
+			return family{}, err
+		}
+		f.filled = f.filled || len(f.wide[i].slots) > 0
+	}
+	return f, nil
+}
+
+func compareWords(a, b words) int {
+	if c := cmp.Compare(a.high, b.high); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.low, b.low)
+}

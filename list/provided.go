@@ -1,0 +1,167 @@
+package list
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// MaxName is how many bytes the name of a list may have.
+const MaxName = 256
+
+// CheckName returns an error if a list cannot have the name: it is empty, is longer than
+// [MaxName] bytes, begins with a dot, or has slashes or control characters. Such names
+// are names of files, and parts of keys in etcd.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("list: the name of the list is empty")
+	case len(name) > MaxName:
+		return fmt.Errorf("list: the name %.40q… has %d bytes: shorten it to %d", name, len(name), MaxName)
+	case strings.HasPrefix(name, "."), strings.ContainsAny(name, `/\`):
+		return fmt.Errorf("list: the name %q begins with a dot or has slashes: leave them out", name)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("list: the name %q has control characters or is not UTF-8: leave them out", name)
+	default:
+		return nil
+	}
+}
+
+// Provider is where a list comes from: a document of a source. The zero value stands for
+// the code of the program.
+type Provider struct{ Source, Document string }
+
+func (p Provider) compare(q Provider) int {
+	return cmp.Or(cmp.Compare(p.Source, q.Source), cmp.Compare(p.Document, q.Document))
+}
+
+// Version is a list as a provider has it.
+type Version struct {
+	List   *List
+	Digest [32]byte      // SHA-256 of the text; zero if the list was made in code
+	At     clock.Instant // when it was put in force
+}
+
+// Status is how the list of a provider is.
+type Status struct {
+	Name string // of the list
+	Provider
+
+	// InForce says that calls are decided by the list of this provider. It is false if
+	// there is none yet, and if another provider of the name comes first: the code, then
+	// sources and their documents in the order of their names.
+	InForce bool
+
+	Entries int           // of the last good version, 0 without one
+	Size    int64         // of it in memory, in bytes, about
+	Digest  [32]byte      // of its text
+	Since   clock.Instant // when it was put in force; 0 without one
+
+	// Err says why the present version of the document is not the last good one, and
+	// FailedAt since when.
+	Err      error
+	FailedAt clock.Instant
+}
+
+// provided is what the providers of one name have, in order.
+type provided []*entry
+
+type entry struct {
+	Provider
+	Version
+	err      error
+	failedAt clock.Instant
+}
+
+// Put takes over a good version of a list. Sources call it; [Registry.Set] is for code.
+// When several providers have a list of one name, that of the first is in force: the
+// code, then sources and their documents in the order of their names. So it is the same
+// in every instance of a service, whatever came first. Put returns whether this one is
+// in force.
+func (r *Registry) Put(name string, from Provider, v Version) (inForce bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entry(name, from)
+	e.Version, e.err, e.failedAt = v, nil, 0
+	return r.resolve(name) == v.List
+}
+
+// Reject notes why the present version of a provider's list cannot be put in force: the
+// last good one stays. A nil error takes that back.
+func (r *Registry) Reject(name string, from Provider, err error, at clock.Instant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entry(name, from)
+	if err == nil {
+		at = 0
+	} else if e.err != nil {
+		at = e.failedAt
+	}
+	e.err, e.failedAt = err, at
+}
+
+// Withdraw takes away the list of a provider, which no longer has one.
+func (r *Registry) Withdraw(name string, from Provider) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rest := slices.DeleteFunc(r.provided[name], func(e *entry) bool { return e.Provider == from })
+	if len(rest) == 0 {
+		delete(r.provided, name)
+	} else {
+		r.provided[name] = rest
+	}
+	r.resolve(name)
+}
+
+// Status returns how the lists of all providers are, by name, those of one name in the
+// order in which they come into force.
+func (r *Registry) Status() []Status {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var all []Status
+	for _, name := range slices.Sorted(maps.Keys(r.provided)) {
+		taken := false
+		for _, e := range r.provided[name] {
+			s := Status{Name: name, Provider: e.Provider, Digest: e.Digest, Since: e.At, Err: e.err, FailedAt: e.failedAt}
+			if e.List != nil {
+				s.InForce, taken = !taken, true
+				s.Entries, s.Size = e.List.Len(), e.List.Size()
+			}
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// entry returns what is known of a provider's list, in place. The caller holds r.mu.
+func (r *Registry) entry(name string, from Provider) *entry {
+	all := r.provided[name]
+	at, found := slices.BinarySearchFunc(all, from, func(e *entry, p Provider) int { return e.compare(p) })
+	if !found {
+		if r.provided == nil {
+			r.provided = make(map[string]provided)
+		}
+		all = slices.Insert(all, at, &entry{Provider: from})
+		r.provided[name] = all
+	}
+	return all[at]
+}
+
+// resolve puts the list of the first provider in force and returns it. The caller holds
+// r.mu.
+func (r *Registry) resolve(name string) (first *List) {
+	for _, e := range r.provided[name] {
+		if first = e.List; first != nil {
+			break
+		}
+	}
+	r.handle(name).list.Store(first)
+	return first
+}

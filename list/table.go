@@ -1,0 +1,261 @@
+package list
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"math"
+	"math/bits"
+	"reflect"
+	"slices"
+)
+
+// table has, for each key, the ranges of 16-bit numbers that belong to it. It is an open
+// hash table, of which at most five slots of eight are used.
+type table[K comparable] struct {
+	slots []slot[K]
+
+	// words has the ranges of keys with more than one, as their bounds in ascending
+	// order: where a range begins, where it has ended, where the next one begins, and so
+	// on. Of keys with very many it has a bit for each number.
+	words []uint16
+}
+
+// slot is one key.
+type slot[K comparable] struct {
+	key         K
+	first, last uint16 // of all of its numbers
+	ranges      ranges
+}
+
+// ranges says how many ranges a key has, and where in the words of the table they stand
+// if there are several. Up to 126 are counted here, so that they are found at once.
+type ranges uint32
+
+const (
+	unused   ranges = 0
+	single   ranges = 1           // first to last is the one range
+	many            = 1<<7 - 1    // the word at the place says how many bounds there are, or bitmap
+	bitmap          = 0xffff      // bits follow
+	bits16          = 1 << 16     // how many
+	bitWords        = bits16 / 16 // in so many words
+)
+
+func (r ranges) count() int { return int(r & many) }
+func (r ranges) place() int { return int(r >> 7) }
+
+// contains says whether a number belongs to a key, for which the search begins at a slot.
+func (t *table[K]) contains(home int, key K, number uint16) bool {
+	for at := home; ; at++ {
+		if at == len(t.slots) {
+			at = 0
+		}
+		s := &t.slots[at]
+		if s.ranges == unused {
+			return false
+		}
+		if s.key != key {
+			continue
+		}
+		if number < s.first || number > s.last {
+			return false
+		}
+		return s.ranges == single || t.isInRanges(s, number)
+	}
+}
+
+// home returns the slot at which the search for a hash begins.
+func (t *table[K]) home(hash uint64) int {
+	at, _ := bits.Mul64(hash, uint64(len(t.slots)))
+	return int(at)
+}
+
+func (t *table[K]) isInRanges(s *slot[K], number uint16) bool {
+	place, count := s.ranges.place(), 2*s.ranges.count()
+	if s.last == math.MaxUint16 {
+		count-- // the last range has no end
+	}
+	if s.ranges.count() == many {
+		count = int(t.words[place])
+		place++
+	}
+	if count == bitmap {
+		return t.words[place+int(number/16)]>>(number%16)&1 != 0
+	}
+	bounds := t.words[place : place+count]
+	if from, to := window(uint32(count), uint32(number-s.first), uint32(s.last-s.first)); bounds[from] <= number && number < bounds[to] {
+		return (from+boundsUpTo(bounds[from:to], number))%2 != 0
+	}
+	return boundsUpTo(bounds, number)%2 != 0
+}
+
+// window returns where, among so many bounds, the number at an offset stands if the
+// bounds are spread evenly: within about two cache lines.
+func window(count, offset, last uint32) (from, to int) {
+	const half = 24
+	guess := int(offset * count / (last + 1))
+	return max(guess-half, 0), min(guess+half, int(count)-1)
+}
+
+// boundsUpTo returns how many of the bounds are not above the number. If that is odd it
+// is in a range, which has begun and not ended.
+func boundsUpTo(bounds []uint16, number uint16) int {
+	count := 0
+	for left := len(bounds); left > 0; {
+		half := (left + 1) / 2
+		if bounds[count+half-1] <= number {
+			count += half
+		}
+		left -= half
+	}
+	return count
+}
+
+func (t *table[K]) size() int64 {
+	return int64(len(t.slots))*int64(reflect.TypeFor[slot[K]]().Size()) + 2*int64(cap(t.words))
+}
+
+// newTable makes a table of ranges, each in a slot, and frees the pieces.
+func newTable[K comparable](
+	ctx context.Context, given *pieces[slot[K]], compare func(a, b K) int, hash func(K) uint64,
+) (t table[K], err error) {
+	sorted := given.join()
+	if len(sorted) == 0 {
+		return t, nil
+	}
+	if err := context.Cause(ctx); err != nil {
+		return t, err
+	}
+	slices.SortFunc(sorted, func(a, b slot[K]) int {
+		if c := compare(a.key, b.key); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.first, b.first)
+	})
+	if err := context.Cause(ctx); err != nil {
+		return t, err
+	}
+	return tableOf(ctx, mergeRanges(sorted), hash)
+}
+
+// tableOf makes a table of sorted ranges that do not touch.
+func tableOf[K comparable](ctx context.Context, sorted []slot[K], hash func(K) uint64) (t table[K], err error) {
+	keys, words := 0, 0
+	for group := range groups(sorted) {
+		keys++
+		words += wordsFor(len(group))
+	}
+	t.slots = make([]slot[K], slotsFor(keys))
+	t.words = make([]uint16, 0, words)
+	done := 0
+	for group := range groups(sorted) {
+		if done%checkEvery == 0 {
+			if err := context.Cause(ctx); err != nil {
+				return table[K]{}, err
+			}
+		}
+		done++
+		t.put(t.slotOf(group), hash(group[0].key))
+	}
+	return t, nil
+}
+
+// checkEvery is after how many entries the end of a context is looked for.
+const checkEvery = 1 << 12
+
+// slotsFor returns how many slots a table for so many keys has. One is free at least.
+func slotsFor(keys int) int { return keys + keys*3/5 + 1 }
+
+// mergeRanges returns sorted ranges without those that other ones of their keys contain
+// or adjoin. It uses the memory of the given ones.
+func mergeRanges[K comparable](sorted []slot[K]) []slot[K] {
+	merged := sorted[:1]
+	for _, next := range sorted[1:] {
+		last := &merged[len(merged)-1]
+		if next.key == last.key && int(next.first) <= int(last.last)+1 {
+			last.last = max(last.last, next.last)
+		} else {
+			merged = append(merged, next)
+		}
+	}
+	return merged
+}
+
+// groups yields the ranges of each key.
+func groups[K comparable](sorted []slot[K]) iter.Seq[[]slot[K]] {
+	return func(yield func([]slot[K]) bool) {
+		for rest := sorted; len(rest) > 0; {
+			count := 1
+			for count < len(rest) && rest[count].key == rest[0].key {
+				count++
+			}
+			if !yield(rest[:count]) {
+				return
+			}
+			rest = rest[count:]
+		}
+	}
+}
+
+// wordsFor returns how many words so many ranges take at the most.
+func wordsFor(ranges int) int {
+	switch {
+	case ranges == 1:
+		return 0 // the slot has it
+	case ranges < many:
+		return 2 * ranges
+	}
+	return 1 + min(2*ranges, bitWords)
+}
+
+// slotOf returns the slot of a key with these ranges.
+func (t *table[K]) slotOf(of []slot[K]) slot[K] {
+	s := slot[K]{key: of[0].key, first: of[0].first, last: of[len(of)-1].last, ranges: single}
+	if len(of) == 1 {
+		return s
+	}
+	s.ranges = ranges(len(t.words)<<7 | min(len(of), many))
+	switch {
+	case len(of) < many:
+		t.addBounds(of)
+	case 2*len(of) <= bitWords:
+		at := len(t.words)
+		t.words = append(t.words, 0)
+		t.addBounds(of)
+		t.words[at] = uint16(len(t.words) - at - 1)
+	default:
+		t.words = append(t.words, bitmap)
+		t.addBits(of)
+	}
+	return s
+}
+
+func (t *table[K]) addBounds(of []slot[K]) {
+	for _, r := range of {
+		t.words = append(t.words, r.first)
+		if r.last != math.MaxUint16 {
+			t.words = append(t.words, r.last+1)
+		}
+	}
+}
+
+func (t *table[K]) addBits(of []slot[K]) {
+	t.words = append(t.words, make([]uint16, bitWords)...)
+	words := t.words[len(t.words)-bitWords:]
+	for _, r := range of {
+		for n := int(r.first); n <= int(r.last); n++ {
+			words[n/16] |= 1 << (n % 16)
+		}
+	}
+}
+
+// put puts a key that the table does not have in a free slot.
+func (t *table[K]) put(s slot[K], hash uint64) {
+	at := t.home(hash)
+	for t.slots[at].ranges != unused {
+		if at++; at == len(t.slots) {
+			at = 0
+		}
+	}
+	t.slots[at] = s
+}
