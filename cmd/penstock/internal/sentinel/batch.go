@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
@@ -17,6 +18,7 @@ type batch struct {
 	isolation []converted[isolation.Rule]
 	breaker   []converted[breaker.Rule]
 	hotParam  []converted[hotparam.Rule]
+	access    []converted[access.Rule]
 }
 
 // converted is a rule and what it was converted from.
@@ -42,11 +44,13 @@ func (b *batch) add(other batch) {
 	b.isolation = append(b.isolation, other.isolation...)
 	b.breaker = append(b.breaker, other.breaker...)
 	b.hotParam = append(b.hotParam, other.hotParam...)
+	b.access = append(b.access, other.access...)
 }
 
 func (b *batch) rules() rules.Set {
 	return rules.Set{
 		Flow: rulesOf(b.flow), Isolation: rulesOf(b.isolation), Breaker: rulesOf(b.breaker), HotParam: rulesOf(b.hotParam),
+		Access: rulesOf(b.access),
 	}
 }
 
@@ -60,7 +64,8 @@ func rulesOf[R any](list []converted[R]) (of []R) {
 
 // notes reports what all rules of a kind do differently, once for each file.
 func (b *batch) notes() []Finding {
-	sources := slices.Concat(sourcesOf(b.flow), sourcesOf(b.isolation), sourcesOf(b.breaker), sourcesOf(b.hotParam))
+	sources := slices.Concat(sourcesOf(b.flow), sourcesOf(b.isolation), sourcesOf(b.breaker), sourcesOf(b.hotParam),
+		sourcesOf(b.access))
 	slices.SortFunc(sources, func(a, b source) int { return cmp.Compare(a.offset, b.offset) })
 	var findings []Finding
 	reported := make(map[string]bool)

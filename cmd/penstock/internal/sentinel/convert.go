@@ -86,7 +86,7 @@ func convertRule(o *object, to *batch) {
 	if strings.TrimSpace(o.resource) == "" {
 		o.drop(o.at("resource"), "the resource is missing: name what the rule guards")
 	}
-	if !o.has("threshold", "count") {
+	if !o.has("threshold", "count") && !isAuthority(o) {
 		o.drop(o.offset, "there is neither a threshold (Go) nor a count (Java): write how many calls may pass, 0 to block all")
 		return
 	}

@@ -16,6 +16,8 @@ type format struct {
 // formatOf recognizes the format of a rule by its fields.
 func formatOf(o *object) format {
 	switch {
+	case isAuthority(o):
+		return format{"Sentinel for Java", "authority rules", authorityFields(), convertAuthority}
 	case isGateway(o):
 		return format{"Sentinel for Java", "gateway rules", []string{
 			"id", "app", "ip", "port", "gmtCreate", "gmtModified", "resource", "resourceMode", "grade", "count", "intervalSec", "interval",
@@ -68,6 +70,19 @@ func flowFormatOf(o *object) format {
 			"controlBehavior", "refResource", "warmUpPeriodSec", "maxQueueingTimeMs", "clusterMode", "clusterConfig", "regex",
 		}, convertJavaFlow}
 	}
+}
+
+func authorityFields() []string {
+	return []string{"id", "app", "ip", "port", "gmtCreate", "gmtModified", "resource", "limitApp", "strategy", "regex"}
+}
+
+// isAuthority says whether it is an authority rule: rules of other kinds that have limitApp
+// have more.
+func isAuthority(o *object) bool {
+	other := func(e entry) bool {
+		return !slices.ContainsFunc(authorityFields(), func(known string) bool { return strings.EqualFold(known, e.name()) })
+	}
+	return o.find("limitApp") != nil && !slices.ContainsFunc(o.entries, other)
 }
 
 func isGateway(o *object) bool {

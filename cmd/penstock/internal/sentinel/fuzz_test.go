@@ -38,6 +38,7 @@ func FuzzConvert(f *testing.F) {
 		`"count": 2, "intervalSec": 1, "controlBehavior": 2, "paramItem": {"parseStrategy": 2, "fieldName": "T", "pattern": "[a-", "matchStrategy": 2}`,
 		`"count": 2, "interval": 1, "intervalUnit": 3, "grade": 0, "paramItem": {"parseStrategy": 1, "pattern": "A?*", "matchStrategy": 3}`,
 		`"count": 2, "resourceMode": 1, "burst": 3`,
+		`"limitApp": "a, ~b,*", "strategy": 1`, `"limitApp": "a", "regex": true`,
 	} {
 		f.Add([]byte(`[{"resource": "r", ` + seed + `}]`))
 	}
@@ -60,5 +61,6 @@ func FuzzConvert(f *testing.F) {
 		assert.Equal(t, want.Isolation, got.Isolation)
 		assert.Equal(t, want.Breaker, got.Breaker)
 		assert.Equal(t, want.HotParam, got.HotParam)
+		assert.Equal(t, want.Access, got.Access)
 	})
 }

@@ -13,7 +13,7 @@ import (
 // keeps flow and isolation rules together and the other kinds apart.
 func (b *batch) patternFindings() []Finding {
 	flows := append(sourcesOf(b.flow), sourcesOf(b.isolation)...)
-	return slices.Concat(overlaps(flows), overlaps(sourcesOf(b.breaker)), overlaps(sourcesOf(b.hotParam)))
+	return slices.Concat(overlaps(flows), overlaps(sourcesOf(b.breaker)), overlaps(sourcesOf(b.hotParam)), overlaps(sourcesOf(b.access)))
 }
 
 func overlaps(sources []source) []Finding {

@@ -3,6 +3,7 @@ package sentinel
 import (
 	"slices"
 
+	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
@@ -18,6 +19,7 @@ func (b *batch) removeInvalid() []Finding {
 	b.isolation = valid(b.isolation, isolation.Kind().Faults, &findings)
 	b.breaker = valid(b.breaker, breaker.Kind().Faults, &findings)
 	b.hotParam = valid(b.hotParam, hotparam.Kind().Faults, &findings)
+	b.access = valid(b.access, access.Kind().Faults, &findings)
 	return findings
 }
 
