@@ -8,6 +8,7 @@ require (
 	github.com/cep21/circuit/v4 v4.1.0
 	github.com/failsafe-go/failsafe-go v0.9.8
 	github.com/go-chi/httprate v0.16.1
+	github.com/gaissmai/bart v0.30.0
 	github.com/go-kratos/aegis v0.2.0
 	github.com/penstock-go/penstock v0.0.0
 	github.com/sony/gobreaker/v2 v2.4.0
@@ -17,6 +18,7 @@ require (
 	go.uber.org/ratelimit v0.3.1
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
 	golang.org/x/sync v0.24.0
+	golang.org/x/sys v0.48.0
 	golang.org/x/time v0.16.0
 	pgregory.net/rapid v1.3.0
 )
@@ -46,7 +48,6 @@ require (
 	github.com/zeebo/xxh3 v1.0.2 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	go.yaml.in/yaml/v4 v4.0.0 // indirect
-	golang.org/x/sys v0.48.0 // indirect
 	google.golang.org/protobuf v1.36.4 // indirect
 	gopkg.in/yaml.v2 v2.3.0 // indirect
 )

@@ -71,22 +71,45 @@ func (w words) wideKey(level int) (key words, own uint16) {
 	return words{w.high, w.low >> shift}, uint16(w.low >> (shift - levelBits))
 }
 
+// contains looks at every level at which there are prefixes. It first reads the slots at
+// which the searches begin, which depend on nothing but the address: so the processor
+// waits for all of them at once.
 func (f *family) contains(addr words) bool {
 	if !f.filled {
 		return false
 	}
+	var narrow [narrowLevels]int
+	var wide [wideLevels]int
+	any := unused
 	for i := range f.narrow {
 		if t := &f.narrow[i]; len(t.slots) > 0 {
-			key, own := addr.narrowKey(i)
-			if t.contains(key, f.seeds.narrowHash(key), own) {
+			key, _ := addr.narrowKey(i)
+			narrow[i] = t.home(f.seeds.narrowHash(key))
+			any |= t.slots[narrow[i]].ranges
+		}
+	}
+	for i := range f.wide {
+		if t := &f.wide[i]; len(t.slots) > 0 {
+			key, _ := addr.wideKey(i)
+			wide[i] = t.home(f.seeds.wideHash(key))
+			any |= t.slots[wide[i]].ranges
+		}
+	}
+	return any != unused && f.containsFrom(addr, &narrow, &wide)
+}
+
+// containsFrom goes on from the slots at which the searches begin.
+func (f *family) containsFrom(addr words, narrow *[narrowLevels]int, wide *[wideLevels]int) bool {
+	for i := range f.narrow {
+		if t := &f.narrow[i]; len(t.slots) > 0 {
+			if key, own := addr.narrowKey(i); t.contains(narrow[i], key, own) {
 				return true
 			}
 		}
 	}
 	for i := range f.wide {
 		if t := &f.wide[i]; len(t.slots) > 0 {
-			key, own := addr.wideKey(i)
-			if t.contains(key, f.seeds.wideHash(key), own) {
+			if key, own := addr.wideKey(i); t.contains(wide[i], key, own) {
 				return true
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"math"
 	"math/bits"
 	"reflect"
 	"slices"
@@ -14,31 +15,38 @@ import (
 type table[K comparable] struct {
 	slots []slot[K]
 
-	// ranges are those of keys with more than one: how many bounds there are, and the
-	// bounds, in ascending order: where a range begins, where it has ended, where the
-	// next one begins, and so on. Of keys with very many it is [bitmap] and a bit for
-	// each number.
-	ranges []uint16
+	// words has the ranges of keys with more than one, as their bounds in ascending
+	// order: where a range begins, where it has ended, where the next one begins, and so
+	// on. Of keys with very many it has a bit for each number.
+	words []uint16
 }
 
 // slot is one key.
 type slot[K comparable] struct {
 	key         K
 	first, last uint16 // of all of its numbers
-	ranges      uint32 // unused, single, or 2 more than where its ranges stand
+	ranges      ranges
 }
 
-const (
-	unused = 0
-	single = 1 // first to last is the one range
+// ranges says how many ranges a key has, and where in the words of the table they stand
+// if there are several. Up to 126 are counted here, so that they are found at once.
+type ranges uint32
 
-	bitmap      = 0xffff
-	bitmapWords = 1 << 16 / 16
+const (
+	unused   ranges = 0
+	single   ranges = 1           // first to last is the one range
+	many            = 1<<7 - 1    // the word at the place says how many bounds there are, or bitmap
+	bitmap          = 0xffff      // bits follow
+	bits16          = 1 << 16     // how many
+	bitWords        = bits16 / 16 // in so many words
 )
 
-// contains says whether a number belongs to a key.
-func (t *table[K]) contains(key K, hash uint64, number uint16) bool {
-	for at := t.home(hash); ; at++ {
+func (r ranges) count() int { return int(r & many) }
+func (r ranges) place() int { return int(r >> 7) }
+
+// contains says whether a number belongs to a key, for which the search begins at a slot.
+func (t *table[K]) contains(home int, key K, number uint16) bool {
+	for at := home; ; at++ {
 		if at == len(t.slots) {
 			at = 0
 		}
@@ -52,7 +60,7 @@ func (t *table[K]) contains(key K, hash uint64, number uint16) bool {
 		if number < s.first || number > s.last {
 			return false
 		}
-		return s.ranges == single || t.isInRanges(s.ranges-2, number)
+		return s.ranges == single || t.isInRanges(s, number)
 	}
 }
 
@@ -62,26 +70,49 @@ func (t *table[K]) home(hash uint64) int {
 	return int(at)
 }
 
-func (t *table[K]) isInRanges(at uint32, number uint16) bool {
-	count := t.ranges[at]
+func (t *table[K]) isInRanges(s *slot[K], number uint16) bool {
+	place, count := s.ranges.place(), 2*s.ranges.count()
+	if s.last == math.MaxUint16 {
+		count-- // the last range has no end
+	}
+	if s.ranges.count() == many {
+		count = int(t.words[place])
+		place++
+	}
 	if count == bitmap {
-		return t.ranges[at+1+uint32(number/16)]>>(number%16)&1 != 0
+		return t.words[place+int(number/16)]>>(number%16)&1 != 0
 	}
-	bounds := t.ranges[at+1 : at+1+uint32(count)]
-	low, high := 0, len(bounds) // of the bounds, how many are not above the number
-	for low < high {
-		middle := int(uint(low+high) / 2)
-		if bounds[middle] <= number {
-			low = middle + 1
-		} else {
-			high = middle
+	bounds := t.words[place : place+count]
+	if from, to := window(uint32(count), uint32(number-s.first), uint32(s.last-s.first)); bounds[from] <= number && number < bounds[to] {
+		return (from+boundsUpTo(bounds[from:to], number))%2 != 0
+	}
+	return boundsUpTo(bounds, number)%2 != 0
+}
+
+// window returns where, among so many bounds, the number at an offset stands if the
+// bounds are spread evenly: within about two cache lines.
+func window(count, offset, last uint32) (from, to int) {
+	const half = 24
+	guess := int(offset * count / (last + 1))
+	return max(guess-half, 0), min(guess+half, int(count)-1)
+}
+
+// boundsUpTo returns how many of the bounds are not above the number. If that is odd it
+// is in a range, which has begun and not ended.
+func boundsUpTo(bounds []uint16, number uint16) int {
+	count := 0
+	for left := len(bounds); left > 0; {
+		half := (left + 1) / 2
+		if bounds[count+half-1] <= number {
+			count += half
 		}
+		left -= half
 	}
-	return low%2 != 0
+	return count
 }
 
 func (t *table[K]) size() int64 {
-	return int64(len(t.slots))*int64(reflect.TypeFor[slot[K]]().Size()) + 2*int64(len(t.ranges))
+	return int64(len(t.slots))*int64(reflect.TypeFor[slot[K]]().Size()) + 2*int64(cap(t.words))
 }
 
 // newTable makes a table of ranges, each in a slot, and frees the pieces.
@@ -115,7 +146,7 @@ func tableOf[K comparable](ctx context.Context, sorted []slot[K], hash func(K) u
 		words += wordsFor(len(group))
 	}
 	t.slots = make([]slot[K], slotsFor(keys))
-	t.ranges = make([]uint16, 0, words)
+	t.words = make([]uint16, 0, words)
 	done := 0
 	for group := range groups(sorted) {
 		if done%checkEvery == 0 {
@@ -166,12 +197,15 @@ func groups[K comparable](sorted []slot[K]) iter.Seq[[]slot[K]] {
 	}
 }
 
-// wordsFor returns how much of [table.ranges] so many ranges take at the most.
+// wordsFor returns how many words so many ranges take at the most.
 func wordsFor(ranges int) int {
-	if ranges == 1 {
+	switch {
+	case ranges == 1:
 		return 0 // the slot has it
+	case ranges < many:
+		return 2 * ranges
 	}
-	return 1 + min(2*ranges, bitmapWords)
+	return 1 + min(2*ranges, bitWords)
 }
 
 // slotOf returns the slot of a key with these ranges.
@@ -180,27 +214,34 @@ func (t *table[K]) slotOf(of []slot[K]) slot[K] {
 	if len(of) == 1 {
 		return s
 	}
-	s.ranges = uint32(len(t.ranges)) + 2
-	if 2*len(of) > bitmapWords {
-		t.addBitmap(of)
-		return s
+	s.ranges = ranges(len(t.words)<<7 | min(len(of), many))
+	switch {
+	case len(of) < many:
+		t.addBounds(of)
+	case 2*len(of) <= bitWords:
+		at := len(t.words)
+		t.words = append(t.words, 0)
+		t.addBounds(of)
+		t.words[at] = uint16(len(t.words) - at - 1)
+	default:
+		t.words = append(t.words, bitmap)
+		t.addBits(of)
 	}
-	t.ranges = append(t.ranges, 0)
-	count := len(t.ranges) - 1
-	for _, r := range of {
-		t.ranges = append(t.ranges, r.first)
-		if r.last != 0xffff { // else it never ends
-			t.ranges = append(t.ranges, r.last+1)
-		}
-	}
-	t.ranges[count] = uint16(len(t.ranges) - 1 - count)
 	return s
 }
 
-func (t *table[K]) addBitmap(of []slot[K]) {
-	t.ranges = append(t.ranges, bitmap)
-	t.ranges = append(t.ranges, make([]uint16, bitmapWords)...)
-	words := t.ranges[len(t.ranges)-bitmapWords:]
+func (t *table[K]) addBounds(of []slot[K]) {
+	for _, r := range of {
+		t.words = append(t.words, r.first)
+		if r.last != math.MaxUint16 {
+			t.words = append(t.words, r.last+1)
+		}
+	}
+}
+
+func (t *table[K]) addBits(of []slot[K]) {
+	t.words = append(t.words, make([]uint16, bitWords)...)
+	words := t.words[len(t.words)-bitWords:]
 	for _, r := range of {
 		for n := int(r.first); n <= int(r.last); n++ {
 			words[n/16] |= 1 << (n % 16)

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
@@ -37,6 +38,9 @@ type Set struct {
 
 	// HotParam holds the limits for each value of an attribute.
 	HotParam []hotparam.Rule
+
+	// Access holds who may call at all.
+	Access []access.Rule
 
 	// Custom holds rules of kinds that do not come with Penstock, as [rule.Type.Of]
 	// makes them. The engine has to know the kinds: see core.Config.Kinds.

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
@@ -19,6 +20,7 @@ func standard() []list {
 		typedList[isolation.Rule]{isolation.Kind(), func(s *Set) *[]isolation.Rule { return &s.Isolation }},
 		typedList[breaker.Rule]{breaker.Kind(), func(s *Set) *[]breaker.Rule { return &s.Breaker }},
 		typedList[hotparam.Rule]{hotparam.Kind(), func(s *Set) *[]hotparam.Rule { return &s.HotParam }},
+		typedList[access.Rule]{access.Kind(), func(s *Set) *[]access.Rule { return &s.Access }},
 	}
 }
 
@@ -28,6 +30,7 @@ const (
 	KindIsolation Kind = "isolation"
 	KindBreaker   Kind = "breaker"
 	KindHotParam  Kind = "hotParam"
+	KindAccess    Kind = "access"
 )
 
 // Table is the kinds of rules that there are: those that come with Penstock and a

@@ -37,14 +37,15 @@ func newExplain(env Env) *cobra.Command {
 		Long: `Explain shows which rules apply to a call of the resource, in the order in which
 they are checked, with their fields and their places. No call is made.
 
-For rules that look at attributes of calls, such as the user, explain shows what they
-find in those at --attr. There 7 is a number and true a boolean. All else is text, and
-so is what is in double quotes: --attr 'user="7"'. Adapters give only text.
-
 The rules are those of the documents at --rules, those in force in a running
 service at --engine, or else those in etcd. A service also shows the present state
 of each rule. It must serve the handler of the package inspect; --engine is its
 address, as host and port or as a URL.
+
+Rules may look at attributes of the call, such as who the user is: --attr says which
+it has. A value is text unless it is a whole number, true or false; in double quotes
+it is always text: --attr 'id="7"'. Adapters give only text. For such rules a service
+also shows when the call passes, and the values that are called most.
 
 For documents, explain also shows the rules for the resource that do not apply to
 the call, with the reason. In JSON, the window and the reset of a state are in
@@ -61,7 +62,7 @@ command line, 3 when a file, the service or etcd cannot be read.
 	}
 	var call inspect.Call
 	cmd.Flags().StringVar(&call.Origin, "origin", "", "the `caller` who makes the call")
-	attributes := cmd.Flags().StringArray("attr", nil, "an attribute of the call, as `key=value`; may be repeated")
+	attributes := cmd.Flags().StringArray("attr", nil, "an attribute of the call, as `key=value`: 7 is a number, true a boolean, \"7\" in quotes a text; may be repeated")
 	paths := cmd.Flags().StringArray("rules", nil, "the `path` of documents, as for push; may be repeated")
 	lists := listsFlag(cmd)
 	engine := cmd.Flags().String("engine", "", "the `address` of a running service")

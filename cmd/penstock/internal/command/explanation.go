@@ -38,11 +38,11 @@ func (env Env) printExplanation(of explanation) {
 	}
 	for i, rule := range of.Rules {
 		fmt.Fprintf(&text, "\n%d. %s\n   %s\n", i+1, heading(rule), fieldList(rule))
-		if rule.Shadow {
-			fmt.Fprintln(&text, "   a shadow: it refuses nothing")
-		}
 		if len(rule.Attributes) > 0 {
 			fmt.Fprintf(&text, "   looks at %s\n", describeAttributes(rule.Attributes))
+		}
+		if rule.Shadow {
+			fmt.Fprintln(&text, "   a shadow: it refuses nothing")
 		}
 		if rule.State != nil {
 			fmt.Fprintf(&text, "   %s\n", describeState(*rule.State))
@@ -80,20 +80,20 @@ func fieldList(rule inspect.Rule) string {
 	return strings.Join(fields, ", ")
 }
 
-// describeAttributes returns what a rule finds in the attributes of a call.
+// describeAttributes returns what a rule finds in the attributes of a call, written as
+// --attr takes it.
 func describeAttributes(attributes []inspect.Attribute) string {
 	texts := make([]string, len(attributes))
 	for i, a := range attributes {
-		switch a.Type {
-		case "":
-			texts[i] = a.Key + ", which the call does not have"
-		case inspect.TypeText:
-			texts[i] = fmt.Sprintf("%s: %s", a.Key, wording.Quote(a.Value))
-		default:
-			texts[i] = fmt.Sprintf("%s: the %s %s", a.Key, a.Type, a.Value)
+		texts[i] = a.Key + "=" + a.Value
+		switch {
+		case a.Type == "":
+			texts[i] = a.Key + " (the call has none)"
+		case a.Type == inspect.TypeText && rule.ParseAttribute(a.Value) != rule.String(a.Value): // it looks like another type
+			texts[i] = a.Key + "=" + strconv.Quote(a.Value)
 		}
 	}
-	return strings.Join(texts, "; ")
+	return strings.Join(texts, " and ")
 }
 
 // describeState returns the state of a rule as text.

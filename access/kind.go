@@ -1,0 +1,145 @@
+package access
+
+import (
+	"errors"
+
+	"github.com/penstock-go/penstock/list"
+	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Kind returns what the engine knows of access rules.
+func Kind() *rule.Type[Rule] {
+	return rule.Define(rule.Spec[Rule]{
+		Kind:       "access",
+		Phase:      rule.PhaseAccess,
+		Reason:     rule.Denied,
+		Common:     common,
+		Fields:     fields(),
+		Examples:   examples(),
+		Defaults:   withDefaults,
+		Validate:   validate,
+		Attributes: func(r Rule) []string { return []string{r.Attribute} },
+		Compile:    func(r Rule, version uint64) any { return compile(r, version) },
+		New:        newLimiter,
+		Adopt:      adopt,
+		Gauges: []rule.Gauge{
+			{Name: "list_entries", Help: "Entries of the list, 0 if there is none."},
+		},
+		States: []string{Ready, ListMissing},
+	})
+}
+
+func common(r *Rule) rule.Common {
+	return rule.Common{
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
+	}
+}
+
+func fields() []rule.Field[Rule] {
+	own := []rule.Field[Rule]{
+		rule.TextField("attribute", func(r *Rule) *string { return &r.Attribute }).
+			Says("what is looked at: ip, origin, or any attribute of a call, such as header:X-Tenant").Otherwise("ip"),
+		rule.StringsField("allow", func(r *Rule) *rule.Strings { return &r.Allow }).Given("attribute").
+			Says("who may call, and nobody else: addresses and prefixes, or for other attributes texts and patterns"),
+		rule.StringsField("deny", func(r *Rule) *rule.Strings { return &r.Deny }).Given("attribute").
+			Says("who may not call, even if allowed: as in allow"),
+		rule.TextField("list", func(r *Rule) *string { return &r.List }).
+			Says("the name of a list that has such entries, up to ten million; it is loaded on its own"),
+		rule.ChoiceField("listAction", func(r *Rule) *Action { return &r.ListAction }, Deny, Allow).Given("list").
+			Says("what the entries of the list mean: deny or allow").Otherwise("deny"),
+		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, Pass, Block).Given("allow", "listAction").
+			Says("what happens to a call without the attribute").Otherwise("block if anything is allowed, else pass"),
+	}
+	list := append(rule.TargetFields(common), own...)
+	return append(list, rule.ScopeFields(common)...)
+}
+
+// examples are rules that have every field between them.
+func examples() []rule.Example[Rule] {
+	return []rule.Example[Rule]{{
+		About: "The administration is for the company's network, but not for its guests.",
+		Rule: Rule{
+			Name: "admin-network", Match: "admin:*",
+			Allow: rule.StringsOf("10.0.0.0/8", "2001:db8:1::/48"), Deny: rule.StringsOf("10.9.0.0/16"),
+		},
+		Fields: []string{"name", "match", "perResource", "allow", "deny", "missing", "shadow"},
+	}, {
+		About:  "Nobody on the list of scrapers may call anything.",
+		Rule:   Rule{Name: "no-scrapers", Match: "*", List: "scrapers"},
+		Fields: []string{"name", "match", "attribute", "list", "listAction"},
+	}, {
+		About: "Test clients may not pay.",
+		Rule: Rule{
+			Name: "no-tests", Resource: "pay:charge", Attribute: "header:X-Client",
+			Deny: rule.StringsOf("test-*"), Origin: "mobile",
+		},
+		Fields: []string{"name", "resource", "attribute", "deny", "origin"},
+	}}
+}
+
+func withDefaults(r Rule) Rule {
+	rule.SetDefault(&r.Attribute, IP)
+	if r.List != "" {
+		rule.SetDefault(&r.ListAction, Deny)
+	}
+	if r.allowsOnly() {
+		rule.SetDefault(&r.Missing, Block)
+	}
+	rule.SetDefault(&r.Missing, Pass)
+	return r
+}
+
+func validate(r Rule) []rule.Fault {
+	var f rule.Faults
+	if (r.Allow == rule.Strings{} && r.Deny == rule.Strings{} && r.List == "") {
+		f.Add("deny", "is missing, and so are allow and list: write who may not call, or who may")
+	}
+	validateEntries(&f, "allow", r, r.Allow)
+	validateEntries(&f, "deny", r, r.Deny)
+	switch {
+	case r.ListAction != "" && r.List == "":
+		f.Add("listAction", "has no effect without list: remove it or name a list")
+	case r.List != "" && r.ListAction != Deny && r.ListAction != Allow:
+		f.Add("listAction", "is %q: must be %q or %q", r.ListAction, Deny, Allow)
+	}
+	if r.Missing != Pass && r.Missing != Block {
+		f.Add("missing", "is %q: must be %q or %q", r.Missing, Pass, Block)
+	}
+	return f
+}
+
+func validateEntries(f *rule.Faults, field string, r Rule, entries rule.Strings) {
+	if count := entries.Len(); count > MaxEntries {
+		f.Add(field, "has %d entries: must have at most %d; put them in a list and name that in list", count, MaxEntries)
+		return
+	}
+	given := make(map[string]bool)
+	for entry := range entries.All() {
+		switch fault := entryFault(r.Attribute, entry); {
+		case fault != "":
+			f.Add(field, "has an entry %s", fault)
+		case given[entry]:
+			f.Add(field, "has %s twice: remove one", rule.Quote(entry))
+		}
+		given[entry] = true
+	}
+}
+
+// entryFault returns what is wrong with an entry, "" if it is sound.
+func entryFault(attribute, entry string) string {
+	if attribute == IP {
+		if err := list.CheckAddr(entry); err != nil {
+			return "that is no address and no prefix: " + err.Error()
+		}
+		return ""
+	}
+	if !isPattern(entry) {
+		return "" // names are checked like other texts
+	}
+	_, err := match.Compile(entry)
+	if mistake := (*match.Error)(nil); errors.As(err, &mistake) {
+		return "that is no pattern: " + mistake.Fault()
+	}
+	return ""
+}
