@@ -41,7 +41,7 @@ func TestTheFirstNameBeyondTheBoundIsLoggedOnce(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(text.String(), "\n"), text.String())
 	for _, part := range []string{
 		"level=WARN", "more resource names than MaxResources", "say who calls by an attribute", "raise MaxResources",
-		"maxResources=3", "resource=user:1", "kindsByValue=[toy]",
+		"maxResources=3", "resource=user:1", `kindsByValue="[hotParam toy]"`,
 	} {
 		assert.Contains(t, text.String(), part)
 	}
