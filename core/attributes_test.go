@@ -59,6 +59,27 @@ func TestOriginIsAnAttribute(t *testing.T) {
 	assert.False(t, origin.calls[2].Attribute.IsSet())
 }
 
+func TestPrefixOfAnAddressIsTheAddressIfNothingElseIsKnown(t *testing.T) {
+	e, _ := newEngine(t)
+	prefix, prefixRule := watcher(rule.KeyIPPrefix)
+	ip, ipRule := watcher(rule.KeyIP)
+	e.Impose("r", prefixRule, ipRule)
+	both := map[string]string{"ip": "2001:db8::7", "ipPrefix": "2001:db8::/64"}
+	enter(e, "r", 1, core.Attributes(&fields{}, both))
+	enter(e, "r", 1, core.Attributes(&fields{}, map[string]string{"ip": "192.0.2.7"}))
+	enter(e, "r", 1, core.Attributes(&fields{}, both), core.String("ip", "named"))
+	enter(e, "r", 1, core.String("ipPrefix", "named"))
+	enter(e, "r", 1)
+	texts := func(l *toy) (list []string) {
+		for _, call := range l.calls {
+			list = append(list, call.Attribute.String())
+		}
+		return list
+	}
+	assert.Equal(t, []string{"2001:db8::/64", "192.0.2.7", "named", "named", ""}, texts(prefix))
+	assert.Equal(t, []string{"2001:db8::7", "192.0.2.7", "named", "", ""}, texts(ip))
+}
+
 func TestSeveralAttributesAreComposite(t *testing.T) {
 	e, _ := newEngine(t)
 	var seen []string
