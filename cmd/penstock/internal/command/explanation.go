@@ -84,8 +84,12 @@ func lookedAt(keys []string, call inspect.Call) string {
 	parts := make([]string, len(keys))
 	for i, key := range keys {
 		value, given := call.Attributes[key]
-		if key == "origin" && !given {
+		switch {
+		case given:
+		case key == "origin":
 			value, given = call.Origin, call.Origin != ""
+		case key == rule.KeyIPPrefix: // for which the address stands in
+			value, given = call.Attributes[rule.KeyIP]
 		}
 		parts[i] = key + "=" + value
 		if !given {
