@@ -326,3 +326,34 @@ func TestFloodOfOneValueGainsNothing(t *testing.T) {
 		})
 	}
 }
+
+// So many accounts call once each that honest newcomers find no slot, and are refused for
+// what the others used. Nobody has a penalty for that: all have done what they may. Once a
+// newcomer gets a slot, what others used is in it for 10 seconds, which is up to 3 calls.
+func TestRefusalsForWhatOthersUsedBringNoPenalty(t *testing.T) {
+	for _, algorithm := range []hotparam.Algorithm{hotparam.TokenBucket, hotparam.SlidingWindow, hotparam.Throttle} {
+		t.Run(string(algorithm), func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, 3, hotparam.Rule{
+				Limit: 5, Window: 10 * time.Second, Algorithm: algorithm, MaxValues: 500,
+				Penalty: hotparam.Penalty{After: 5, Within: time.Minute, For: time.Hour},
+			})
+			refused := 0
+			for i := range 60_000 {
+				s.call(core.String("user", fmt.Sprint("account-", i)))
+				for user := 0; i%2000 == 0 && i > 20_000 && user < 50; user++ { // each comes every 4 seconds
+					if !s.call(core.String("user", fmt.Sprint("newcomer-", user))) {
+						refused++
+					}
+				}
+				s.clock.Advance(2 * time.Millisecond)
+			}
+			s.clock.Advance(time.Minute)
+			assert.Positive(t, refused)
+			assert.Zero(t, s.gauge("penalised"))
+			for user := range 50 {
+				assert.True(t, s.call(core.String("user", fmt.Sprint("newcomer-", user))))
+			}
+		})
+	}
+}

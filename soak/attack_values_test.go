@@ -122,9 +122,12 @@ func TestCompositeValuesThatTryToBeEqualHaveLimitsOfTheirOwn(t *testing.T) {
 			both("a", "b/c"), both("a/b", "c"), both("a", "b\\/c"), both("a\\", "b/c"), both("a/b/c", ""), both("", "a/b/c"), both("", ""),
 			both("ab", "c"), both("a", "bc"), both("b", "a"), both("a", "b"), both("a\x00", "b"), both("a", "\x00b"), both("a", "a"),
 			both("b", "b"), both("c", "c"), both("7", "7"), both("(missing)", "b"),
-			{core.Int("tenant", 7), core.Int("user", 7)}, {core.Int("tenant", 7), core.String("user", "7")},
-			{core.String("tenant", "7"), core.Int("user", 7)}, {core.Bool("tenant", true), core.Bool("user", true)},
-			{core.Bool("tenant", false), core.Bool("user", true)}, {core.Bool("tenant", true), core.Bool("user", false)},
+			{core.Int("tenant", 7), core.Int("user", 7)},
+			{core.Int("tenant", 7), core.String("user", "7")},
+			{core.String("tenant", "7"), core.Int("user", 7)},
+			{core.Bool("tenant", true), core.Bool("user", true)},
+			{core.Bool("tenant", false), core.Bool("user", true)},
+			{core.Bool("tenant", true), core.Bool("user", false)},
 		}
 		for round := range 3 {
 			for i, v := range values {

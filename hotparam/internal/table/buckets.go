@@ -125,7 +125,7 @@ func (b *Buckets) TakeOrWait(hash uint64, r *Rate, now clock.Instant, tokens int
 	case int64(tokens) > r.most:
 		return 0, rule.Never, Refused
 	}
-	return 0, at.Sub(now) + time.Duration(r.toTime.timesUp(max(0, next-r.top))), Refused
+	return p, at.Sub(now) + time.Duration(r.toTime.timesUp(max(0, next-r.top))), Refused
 }
 
 // Reserve reserves a turn of a value's throttle and returns when the call passes: now or

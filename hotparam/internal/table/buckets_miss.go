@@ -56,7 +56,7 @@ func (b *Buckets) takeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now cl
 	}
 	s.withoutSlot++
 	if !pass {
-		return 0, next, Refused
+		return sketchPlace(cells), next, Refused
 	}
 	b.cells.raise(cells, clock.Instant(int64(now)+r.toTime.timesUp(next)))
 	return sketchPlace(cells), next, Taken
