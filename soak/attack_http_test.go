@@ -14,9 +14,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // site is a service behind a trusted proxy at 10.0.0.1, which adds the address of whoever
@@ -26,9 +28,9 @@ type site struct {
 	handler http.Handler
 }
 
-func newSite(t *testing.T, forwarded bool, limit hotparam.Rule) *site {
+func newSite(t *testing.T, forwarded bool, limits ...hotparam.Rule) *site {
 	t.Helper()
-	s := newService(t, 0, limit)
+	s := newService(t, 0, limits...)
 	options := nethttp.Options{
 		Resource:       func(*http.Request) string { return "login" },
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
@@ -148,6 +150,50 @@ func TestOddHeaderFieldsAreNoWayAroundTheLimit(t *testing.T) {
 		}
 		for i := range 10 { // what follows the first field does not matter
 			require.False(t, s.get("203.0.113.9:1", "X-Key: a", fmt.Sprint("X-Key: ", i)))
+		}
+	}
+}
+
+// Who is on a list of denied addresses is refused, and who is not on one of allowed
+// addresses, whatever they say and however their address is written.
+func TestForgedAddressesDoNotPassAccessRules(t *testing.T) {
+	for name, r := range map[string]access.Rule{
+		"denied":      {Deny: rule.StringsOf("203.0.113.0/24", "2001:db8:5::/48")},
+		"not allowed": {Allow: rule.StringsOf("198.51.100.0/24", "2001:db8:6::/48")},
+	} {
+		for _, forwarded := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", Forwarded: ", forwarded), func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, forwarded)
+				r.Resource = "login"
+				require.NoError(t, s.engine.Load(rules.Set{Access: []access.Rule{r}}))
+				field := "X-Forwarded-For: %s"
+				if forwarded {
+					field = `Forwarded: for="%s"`
+				}
+				bracketed := func(as string) string {
+					if forwarded && strings.Count(as, ":") > 1 && as[0] != '[' {
+						return "[" + as + "]"
+					}
+					return as
+				}
+				random := rand.New(rand.NewPCG(1, 2))
+				for range 2000 {
+					forged := append(forgeries(random), "X-Forwarded-For: 198.51.100.1", "Forwarded: for=198.51.100.1")
+					for _, as := range []string{
+						"203.0.113.9", "203.0.113.9:80", "::ffff:203.0.113.9", "::ffff:cb00:7109", "2001:db8:5::1", "2001:DB8:5:0::1",
+						"[2001:db8:5::1]:80", "2001:0db8:0005::1",
+					} {
+						require.False(t, s.get("10.0.0.1:1", append(forged, fmt.Sprintf(field, bracketed(as)))...), "%s, %q", as, forged)
+					}
+					for _, peer := range []string{"203.0.113.9:1", "[::ffff:203.0.113.9]:1", "[2001:db8:5::2]:1", "[2001:db8:5::2%eth0]:1"} {
+						require.False(t, s.get(peer, forged...), "%s, %q", peer, forged)
+					}
+					for _, as := range []string{"198.51.100.7", "2001:db8:6::1"} {
+						require.True(t, s.get("10.0.0.1:1", fmt.Sprintf(field, bracketed(as))), as)
+					}
+				}
+			})
 		}
 	}
 }
