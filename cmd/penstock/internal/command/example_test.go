@@ -17,7 +17,7 @@ func TestExampleIsADocumentWithoutMistakes(t *testing.T) {
 	assert.Contains(t, got.out, "warmUp:\n      period: ")
 	judged := user{types: got.out}.run(t, "validate", "-")
 	assert.Equal(t, command.ExitDone, judged.code, judged.out)
-	assert.Equal(t, got.out, user{}.run(t, "example", "flow", "isolation", "breaker").out)
+	assert.Equal(t, got.out, user{}.run(t, "example", "flow", "isolation", "breaker", "hotParam", "access").out)
 }
 
 func TestExampleOfAnUnknownKindIsAnError(t *testing.T) {
