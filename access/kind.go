@@ -2,6 +2,7 @@ package access
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/match"
@@ -45,6 +46,14 @@ func common(r *Rule) rule.Common {
 	}
 }
 
+// lists returns the name of the list that a rule refers to.
+func lists(r Rule) []string {
+	if r.List == "" {
+		return nil
+	}
+	return []string{r.List}
+}
+
 func fields() []rule.Field[Rule] {
 	own := []rule.Field[Rule]{
 		rule.TextField("attribute", func(r *Rule) *string { return &r.Attribute }).
@@ -60,8 +69,8 @@ func fields() []rule.Field[Rule] {
 		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, Pass, Block).Given("allow", "listAction").
 			Says("what happens to a call without the attribute").Otherwise("block if anything is allowed, else pass"),
 	}
-	list := append(rule.TargetFields(common), own...)
-	return append(list, rule.ScopeFields(common)...)
+	all := append(rule.TargetFields(common), own...)
+	return append(all, rule.ScopeFields(common)...)
 }
 
 // examples are rules that have every field between them.
@@ -106,6 +115,11 @@ func validate(r Rule) []rule.Fault {
 	}
 	validateEntries(&f, "allow", r, r.Allow)
 	validateEntries(&f, "deny", r, r.Deny)
+	if r.List != "" {
+		if err := list.CheckName(r.List); err != nil {
+			f.Add("list", "is no name of a list: %s", strings.TrimPrefix(err.Error(), "list: "))
+		}
+	}
 	switch {
 	case r.ListAction != "" && r.List == "":
 		f.Add("listAction", "has no effect without list: remove it or name a list")
@@ -131,7 +145,7 @@ func validateEntries(f *rule.Faults, field string, r Rule, entries rule.Strings)
 	for entry := range entries.All() {
 		switch fault := entryFault(r.Attribute, entry); {
 		case fault != "":
-			f.Add(field, "has an entry %s", fault)
+			f.Add(field, "has a mistake: %s", fault)
 		case given[entry]:
 			f.Add(field, "has %s twice: remove one", rule.Quote(entry))
 		}
@@ -143,7 +157,7 @@ func validateEntries(f *rule.Faults, field string, r Rule, entries rule.Strings)
 func entryFault(attribute, entry string) string {
 	if attribute == IP {
 		if err := list.CheckAddr(entry); err != nil {
-			return "that is no address and no prefix: " + err.Error()
+			return err.Error()
 		}
 		return ""
 	}
@@ -152,7 +166,7 @@ func entryFault(attribute, entry string) string {
 	}
 	_, err := match.Compile(entry)
 	if mistake := (*match.Error)(nil); errors.As(err, &mistake) {
-		return "that is no pattern: " + mistake.Fault()
+		return "the pattern " + mistake.Fault()
 	}
 	return ""
 }

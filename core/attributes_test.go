@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -121,3 +122,40 @@ type pass struct{ rule.Limiter }
 func (pass) Acquire(rule.Call) (rule.Ticket, rule.Decision) { return 0, rule.Pass }
 
 func (pass) Idle(clock.Instant) bool { return true }
+
+func TestExplainTellsWhatRulesFindInTheAttributesOfACall(t *testing.T) {
+	e, _ := newEngine(t)
+	user, userRule := watcher("user")
+	pair, pairRule := watcher("tenant user")
+	_, noneRule := watcher("")
+	e.Impose("r", userRule, pairRule, noneRule)
+	u1 := rule.String("u1")
+	user.retry, user.decide = 3*time.Second, func(c rule.Call) rule.Decision {
+		if c.Attribute == u1 && c.Tokens == 2 {
+			return rule.Block
+		}
+		return rule.Pass
+	}
+	var parts []rule.Attribute
+	pair.retry, pair.decide = core.Never, func(c rule.Call) rule.Decision {
+		parts = append(parts, c.Attribute.Parts()...)
+		return rule.Block
+	}
+	explained := make(map[string]core.Applied)
+	for _, a := range e.Explain("r", core.String("user", "u1"), core.Int("tenant", 7), core.Tokens(2)) {
+		explained[a.Name] = a
+	}
+	assert.Equal(t, []core.AppliedAttribute{{Key: "user", Value: u1}}, explained["user"].Attributes)
+	assert.Equal(t, 3*time.Second, explained["user"].RetryAfter)
+	assert.Equal(t, []core.AppliedAttribute{{Key: "tenant", Value: rule.Int(7)}, {Key: "user", Value: u1}}, explained["tenant user"].Attributes)
+	assert.Equal(t, core.Never, explained["tenant user"].RetryAfter)
+	assert.Equal(t, []rule.Attribute{rule.Int(7), u1}, parts)
+	assert.Nil(t, explained[""].Attributes)
+	assert.Empty(t, user.calls, "no call was made")
+
+	for _, a := range e.Explain("r") {
+		for _, attribute := range a.Attributes {
+			assert.False(t, attribute.Value.IsSet(), a.Name)
+		}
+	}
+}

@@ -74,7 +74,7 @@ func checkText(entry string, amongAddrs bool) error {
 		return fmt.Errorf("%s has a *: lists have no patterns; write a prefix such as 10.0.0.0/8, put the pattern in the rule, or put the text in quotes", quote(entry))
 	}
 	if err := checkAddr(entry); err != nil {
-		return err
+		return fmt.Errorf("%w; put it in quotes if it is a text", err)
 	}
 	if amongAddrs {
 		return fmt.Errorf("%s is no address and no prefix, as the entries before it are: a list has addresses or texts; put it in quotes if it is a text", quote(entry))
@@ -107,13 +107,17 @@ func checkAddr(entry string) error {
 		return fmt.Errorf("%s has bits beyond its length: write %v if the network is meant, %v if the address is",
 			quote(entry), prefix.Masked(), prefix.Addr())
 	case addrErr == nil:
-		return fmt.Errorf("%s has a zone, which means something on one machine only: write %v", quote(entry), addr.WithZone(""))
+		bare := addr.WithZone("").String()
+		if _, length, isPrefix := strings.Cut(addr.Zone(), "/"); isPrefix {
+			bare += "/" + length
+		}
+		return fmt.Errorf("%s has a zone, which means something on one machine only: write %s", quote(entry), bare)
 	case !looksLikeAddr(host):
 		return nil
 	case strings.Contains(entry, "/"):
-		return fmt.Errorf("%s is no prefix: %s; put it in quotes if a text is meant", quote(entry), reason(prefixErr))
+		return fmt.Errorf("%s is no prefix: %s", quote(entry), reason(prefixErr))
 	}
-	return fmt.Errorf("%s is no address: %s; put it in quotes if a text is meant", quote(entry), reason(addrErr))
+	return fmt.Errorf("%s is no address: %s", quote(entry), reason(addrErr))
 }
 
 // reason returns what netip says of an address, without the address.
