@@ -32,14 +32,6 @@ func Kind() *rule.Type[Rule] {
 	})
 }
 
-// lists returns the name of the list that a rule refers to, if any.
-func lists(r Rule) []string {
-	if r.List == "" {
-		return nil
-	}
-	return []string{r.List}
-}
-
 func common(r *Rule) rule.Common {
 	return rule.Common{
 		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
