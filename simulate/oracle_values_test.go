@@ -273,8 +273,19 @@ func requireLikeValueOracle(t T, set rules.Set, load simulate.Load, duration tim
 			want.End = number(float64(c.at+c.service) / 1e9)
 			heap.Push(&ends, valueEvent{c.at + c.service, c})
 		}
+		want.Attrs = c.attributes(t, got.Events[i])
 		require.Equal(t, want, got.Events[i], "call %d", i)
 	}
+}
+
+// attributes returns those of an event, which have to be the call's, in any order.
+func (c *valueCall) attributes(t T, e simulate.Event) simulate.AttrValues {
+	t.Helper()
+	require.Len(t, e.Attrs, len(c.attrs))
+	for name, value := range c.attrs {
+		require.Equal(t, value, e.Attrs.Get(name), name)
+	}
+	return e.Attrs
 }
 
 // drawValueLoad draws streams of calls with attributes, many of them at one instant or at
@@ -418,6 +429,7 @@ func TestThrottlesForEachValueAreByTheBook(t *testing.T) {
 			} else if limited {
 				last[user] = turn
 			}
+			want.Attrs = c.attributes(t, got.Events[i])
 			require.Equal(t, want, got.Events[i], "call %d", i)
 		}
 	})

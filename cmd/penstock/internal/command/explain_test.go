@@ -160,7 +160,7 @@ func tollKind() *rule.Type[toll] {
 	}
 	return rule.Define(rule.Spec[toll]{
 		Kind: "toll", Phase: rule.PhaseAccess, Reason: rule.Denied, Common: common, Fields: rule.TargetFields(common),
-		Attributes: func(toll) []string { return []string{"user", "origin", "paid"} },
+		Attributes: func(toll) []string { return []string{"user", "origin", "paid", rule.KeyIPPrefix} },
 		New:        func(toll, rule.Env) rule.Limiter { return tollLimiter{} },
 	})
 }
@@ -180,9 +180,9 @@ func TestExplainShowsTheAttributesThatARuleLooksAt(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		{nil, "user (the call has none) and origin (the call has none) and paid (the call has none)"},
-		{[]string{"--attr", `user="7"`, "--attr", "paid=true", "--origin", "mobile"}, `user="7" and origin=mobile and paid=true`},
-		{[]string{"--attr", "user=", "--attr", "origin=web", "--origin", "mobile"}, "user= and origin=web and paid (the call has none)"},
+		{nil, "user (the call has none) and origin (the call has none) and paid (the call has none) and ipPrefix (the call has none)"},
+		{[]string{"--attr", `user="7"`, "--attr", "paid=true", "--attr", "ip=10.0.0.1", "--origin", "mobile"}, `user="7" and origin=mobile and paid=true and ipPrefix=10.0.0.1`},
+		{[]string{"--attr", "user=", "--attr", "origin=web", "--attr", "ipPrefix=a", "--attr", "ip=b"}, "user= and origin=web and paid (the call has none) and ipPrefix=a"},
 	} {
 		stdout, stderr, code := execute(t, "", append([]string{"explain", "gate", "--engine", server.URL}, test.flags...)...)
 		assert.Equal(t, command.ExitDone, code, stderr)

@@ -42,14 +42,15 @@ func TestConvertedAuthorityRulesDoTheSame(t *testing.T) {
 }
 
 func TestAuthorityRulesThatCannotBeConvertedAreReported(t *testing.T) {
+	long, many := strings.Repeat("a", 1025), strings.Join(manyNames(1001), ",")
 	for fields, want := range map[string]string{
-		`"limitApp": "", "strategy": 1`:                            `left out: limitApp is "" and names nobody: name the callers, or remove the rule`,
-		`"limitApp": ",", "strategy": 1`:                           `left out: limitApp is "," and names nobody`,
-		`"limitApp": 5, "strategy": 1`:                             `left out: limitApp is 5: must be text`,
-		`"limitApp": "a", "strategy": 2`:                           `left out: strategy is 2, which Sentinel does not know`,
-		`"limitApp": "a` + strings.Repeat("a", 1024) + `"`:         `left out: as a rule here, allow has an entry that`,
-		`"limitApp": "` + strings.Join(manyNames(1001), ",") + `"`: `left out: as a rule here, allow has 1001 entries`,
-		`"strategy": 1`:                                            `left out: there is neither a threshold (Go) nor a count (Java)`,
+		`"limitApp": "", "strategy": 1`:  `left out: limitApp is "" and names nobody: name the callers, or remove the rule`,
+		`"limitApp": ",", "strategy": 1`: `left out: limitApp is "," and names nobody`,
+		`"limitApp": 5, "strategy": 1`:   `left out: limitApp is 5: must be text`,
+		`"limitApp": "a", "strategy": 2`: `left out: strategy is 2, which Sentinel does not know`,
+		`"limitApp": "` + long + `"`:     `left out: as a rule here, allow has an entry that`,
+		`"limitApp": "` + many + `"`:     `left out: as a rule here, allow has 1001 entries`,
+		`"strategy": 1`:                  `left out: there is neither a threshold (Go) nor a count (Java)`,
 	} {
 		t.Run(fields[:min(40, len(fields))], func(t *testing.T) {
 			rules, findings := convertRule(t, fields)

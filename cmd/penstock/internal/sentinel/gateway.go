@@ -15,8 +15,8 @@ import (
 const (
 	noteGateway = "gateway rules: in Sentinel a resource is a route or a group of paths of the gateway; here it is what the program or an " +
 		"adapter calls it: change resource, or write match"
-	noteAddress = "gateway rules: the attribute ip is the address of the peer, unless the options of the adapter name trusted proxies; " +
-		"ipPrefix instead counts all addresses of an IPv6 network as one"
+	noteAddress = "gateway rules: the client is the peer, unless the options of the adapter name trusted proxies; all addresses of an IPv6 " +
+		"network are one client here (IPv6Prefix)"
 	noteHost = "gateway rules: the attribute host is in lower case and has no port; header:Host is as the client sends it"
 )
 
@@ -90,6 +90,10 @@ func (r *hotRule) readParamItem(o, item *object) {
 	pattern := item.text("pattern")
 	if pattern != "" && !item.dropped {
 		r.restrict(item, pattern)
+	}
+	if r.param == "ip" && strings.Contains(pattern, ":") {
+		item.differ(item.at("pattern"), "an IPv6 client is its network here, such as 2001:db8:1:2::/64, and is never like %s: change the pattern",
+			wording.Quote(pattern))
 	}
 	if r.param == "host" && (strings.Contains(pattern, ":") || strings.ToLower(pattern) != pattern) {
 		item.differ(item.at("pattern"), "no host is like %s here, in lower case and without port: change the pattern, or write param: header:Host",

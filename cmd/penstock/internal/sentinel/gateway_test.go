@@ -109,6 +109,7 @@ func TestGatewayRulesThatBehaveDifferentlyAreReported(t *testing.T) {
 		`"paramItem": {"parseStrategy": 0, "pattern": "10.", "matchStrategy": 1}`:                              `Sentinel ignores a pattern with matchStrategy 1 (prefix) and limits every value; here only values that begin with "10." have the limit`,
 		`"paramItem": {"parseStrategy": 0, "pattern": "10.", "matchStrategy": 3}, "burst": 5`:                  `in Sentinel a value may save 5 more than the threshold; here no more than the threshold`,
 		`"paramItem": {"parseStrategy": 1, "pattern": "Shop.example"}`:                                         `no host is like "Shop.example" here`,
+		`"paramItem": {"parseStrategy": 0, "pattern": "2001:db8::7"}`:                                          `an IPv6 client is its network here, such as 2001:db8:1:2::/64, and is never like "2001:db8::7"`,
 		`"paramItem": {"parseStrategy": 1, "pattern": "shop:80"}`:                                              `no host is like "shop:80" here`,
 		`"paramItem": {"parseStrategy": 0}, "controlBehavior": 2, "intervalSec": 1, "burst": 1, "count": 1001`: `Sentinel throttles nothing here`,
 	} {
