@@ -118,10 +118,6 @@ func validate(r Rule) []rule.Fault {
 	case r.List != "" && r.ListAction != Deny && r.ListAction != Allow:
 		f.Add("listAction", "is %q: must be %q or %q", r.ListAction, Deny, Allow)
 	}
-	if r.List != "" && list.CheckName(r.List) != nil {
-		f.Add("list", "is %q: must be a name as lists have it: at most %d bytes, no dot at its start, no slashes, no control characters",
-			r.List, list.MaxName)
-	}
 	if r.Missing != Pass && r.Missing != Block {
 		f.Add("missing", "is %q: must be %q or %q", r.Missing, Pass, Block)
 	}
