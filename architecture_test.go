@@ -54,8 +54,11 @@ const kinds = 3
 
 // sameLayer lists the imports within a layer that are intended.
 var sameLayer = map[string][]string{
-	".":            {"core"},
-	"adapters/gin": {"adapters/nethttp"},
+	".": {"core"},
+	// The adapters have in common how they find clients and bound what those choose.
+	"adapters/nethttp": {"adapters/clientip", "adapters/attribute"},
+	"adapters/gin":     {"adapters/nethttp", "adapters/clientip", "adapters/attribute"},
+	"adapters/grpc":    {"adapters/clientip", "adapters/attribute"},
 
 	"datasource/etcd":       {"datasource/lists"},
 	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},

@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -59,6 +60,27 @@ func TestOriginIsAnAttribute(t *testing.T) {
 	assert.False(t, origin.calls[2].Attribute.IsSet())
 }
 
+func TestPrefixOfAnAddressIsTheAddressIfNothingElseIsKnown(t *testing.T) {
+	e, _ := newEngine(t)
+	prefix, prefixRule := watcher(rule.KeyIPPrefix)
+	ip, ipRule := watcher(rule.KeyIP)
+	e.Impose("r", prefixRule, ipRule)
+	both := map[string]string{"ip": "2001:db8::7", "ipPrefix": "2001:db8::/64"}
+	enter(e, "r", 1, core.Attributes(&fields{}, both))
+	enter(e, "r", 1, core.Attributes(&fields{}, map[string]string{"ip": "192.0.2.7"}))
+	enter(e, "r", 1, core.Attributes(&fields{}, both), core.String("ip", "named"))
+	enter(e, "r", 1, core.String("ipPrefix", "named"))
+	enter(e, "r", 1)
+	texts := func(l *toy) (list []string) {
+		for _, call := range l.calls {
+			list = append(list, call.Attribute.String())
+		}
+		return list
+	}
+	assert.Equal(t, []string{"2001:db8::/64", "192.0.2.7", "named", "named", ""}, texts(prefix))
+	assert.Equal(t, []string{"2001:db8::7", "192.0.2.7", "named", "", ""}, texts(ip))
+}
+
 func TestSeveralAttributesAreComposite(t *testing.T) {
 	e, _ := newEngine(t)
 	var seen []string
@@ -100,3 +122,40 @@ type pass struct{ rule.Limiter }
 func (pass) Acquire(rule.Call) (rule.Ticket, rule.Decision) { return 0, rule.Pass }
 
 func (pass) Idle(clock.Instant) bool { return true }
+
+func TestExplainTellsWhatRulesFindInTheAttributesOfACall(t *testing.T) {
+	e, _ := newEngine(t)
+	user, userRule := watcher("user")
+	pair, pairRule := watcher("tenant user")
+	_, noneRule := watcher("")
+	e.Impose("r", userRule, pairRule, noneRule)
+	u1 := rule.String("u1")
+	user.retry, user.decide = 3*time.Second, func(c rule.Call) rule.Decision {
+		if c.Attribute == u1 && c.Tokens == 2 {
+			return rule.Block
+		}
+		return rule.Pass
+	}
+	var parts []rule.Attribute
+	pair.retry, pair.decide = core.Never, func(c rule.Call) rule.Decision {
+		parts = append(parts, c.Attribute.Parts()...)
+		return rule.Block
+	}
+	explained := make(map[string]core.Applied)
+	for _, a := range e.Explain("r", core.String("user", "u1"), core.Int("tenant", 7), core.Tokens(2)) {
+		explained[a.Name] = a
+	}
+	assert.Equal(t, []core.AppliedAttribute{{Key: "user", Value: u1}}, explained["user"].Attributes)
+	assert.Equal(t, 3*time.Second, explained["user"].RetryAfter)
+	assert.Equal(t, []core.AppliedAttribute{{Key: "tenant", Value: rule.Int(7)}, {Key: "user", Value: u1}}, explained["tenant user"].Attributes)
+	assert.Equal(t, core.Never, explained["tenant user"].RetryAfter)
+	assert.Equal(t, []rule.Attribute{rule.Int(7), u1}, parts)
+	assert.Nil(t, explained[""].Attributes)
+	assert.Empty(t, user.calls, "no call was made")
+
+	for _, a := range e.Explain("r") {
+		for _, attribute := range a.Attributes {
+			assert.False(t, attribute.Value.IsSet(), a.Name)
+		}
+	}
+}

@@ -69,13 +69,15 @@ func (r *resource) enterSteps(ctx context.Context, q *request, opts []Option, c 
 	tickets = tickets[:len(c.steps)]
 	var which int
 	var decision rule.Decision
-	if s := &c.steps[0]; len(c.steps) == 1 && len(s.keys) == 0 { // most are so, and this is quicker
-		tickets[0], decision = s.limiter.Acquire(q.Call)
-		decision = s.understood(decision)
+	if len(c.steps) == 1 { // most are so, and this is quicker
+		tickets[0], decision = c.steps[0].ask(q, opts)
 	} else {
 		which, decision = c.acquire(q, opts, tickets)
 	}
 	if decision == rule.Block && c.rates.Len() == 0 { // as stopAtStep does, but quicker
+		if len(c.steps) == 1 {
+			return Guard{}, r.block(q.Now, c.refuseAtOnce(tickets[0], q, opts))
+		}
 		return Guard{}, r.block(q.Now, c.refuseByStep(which, 0, q, opts, nil))
 	}
 	if decision != rule.Pass {

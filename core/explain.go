@@ -1,14 +1,34 @@
 package core
 
-import "github.com/penstock-go/penstock/rule"
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
 
 // Applied is a rule as it applies to a call.
 type Applied struct {
 	RuleSnapshot
 
+	// Attributes are the attributes that the rule looks at, in its order, as the call
+	// has them; nil for rules that look at none.
+	Attributes []AppliedAttribute
+
+	// RetryAfter is how long it takes until such a call passes the rule if nobody else
+	// comes, for rules that look at attributes: 0 if it would pass now or the time is
+	// unknown, [Never] if it cannot pass.
+	RetryAfter time.Duration
+
 	Source       string // that the rule comes from; "" for one from code
 	Document     string // and where it begins in there
 	Line, Column int
+}
+
+// AppliedAttribute is an attribute that a rule looks at.
+type AppliedAttribute struct {
+	Key   string
+	Value rule.Attribute // nothing if the call does not have it
 }
 
 // Explain returns the rules that a call of the resource with these options would
@@ -19,7 +39,9 @@ func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 	var applied []Applied
 	now := e.clock.Now()
 	for _, p := range e.applying(resource, opts) {
-		applied = append(applied, Applied{RuleSnapshot: p.snapshot(now)})
+		a := Applied{RuleSnapshot: p.snapshot(now)}
+		a.Attributes, a.RetryAfter = p.lookAt(now, opts)
+		applied = append(applied, a)
 	}
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
@@ -29,6 +51,31 @@ func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 		a.Source, a.Document, a.Line, a.Column = source, at.Document, at.Line, at.Column
 	}
 	return applied
+}
+
+// lookAt returns what the rule finds when it looks at the attributes of a call, and when
+// such a call passes.
+func (p *planned) lookAt(now clock.Instant, opts []Option) (found []AppliedAttribute, retryAfter time.Duration) {
+	keys := p.rule.Attributes()
+	if len(keys) == 0 {
+		return nil, 0
+	}
+	parts := new([rule.MaxKeys]rule.Attribute)
+	for i, key := range keys {
+		parts[i] = attributeOf(opts, key)
+		found = append(found, AppliedAttribute{key, parts[i]})
+	}
+	value := parts[0]
+	if len(keys) > 1 {
+		value = rule.Composite(parts, len(keys))
+	}
+	tokens, err := tokensOf(opts)
+	if err != nil {
+		tokens = 1
+	}
+	var q request
+	q.init("", now, tokens, opts)
+	return found, p.limiter.RetryAfter(q.with(value))
 }
 
 // Quotas returns the state of the rules that limit how much passes in a time, of those

@@ -26,6 +26,7 @@ func (g *registry) getOrAdd(name string) *resource {
 		case r != nil:
 			return r
 		case !hasSpace:
+			g.warnOfOverflow(name)
 			return g.overflowResourceFor(name)
 		}
 		// Not under the lock, for it takes as long as rules match the name.

@@ -2,11 +2,33 @@ package core
 
 import (
 	"hash/maphash"
+	"log/slog"
 	"strings"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
+
+// warnOfOverflow logs, once, that a name finds no space. Most often that means that
+// clients choose names.
+func (g *registry) warnOfOverflow(name string) {
+	if g.overflow.warned.Load() || g.mustOverflow(name) || !g.overflow.warned.CompareAndSwap(false, true) {
+		return
+	}
+	attributes := []any{slog.Int("maxResources", g.max), slog.String("resource", name)}
+	var byValue []string
+	for _, kind := range g.engine.Kinds() {
+		if kind.Phase() == rule.PhaseValue {
+			byValue = append(byValue, string(kind.Kind()))
+		}
+	}
+	if len(byValue) > 0 {
+		attributes = append(attributes, slog.Any("kindsByValue", byValue))
+	}
+	g.engine.log.Warn("penstock: there are more resource names than MaxResources: those beyond share one set of statistics"+
+		" and, under each rule with a pattern, one limit; if clients choose names, such as users or addresses, give calls one name"+
+		" and say who calls by an attribute, which rules can limit by value; if not, raise MaxResources", attributes...)
+}
 
 // forgetOverflowNames drops the names that are remembered: they would keep older
 // pattern sets alive.

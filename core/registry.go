@@ -83,6 +83,7 @@ type overflow struct {
 	patterns  atomic.Pointer[patternSet]
 	names     [overflowNames]atomic.Pointer[resource] // by the hash of the name
 	unmatched *resource                               // stands for all names while there are no patterns
+	warned    atomic.Bool                             // the log has been told that there are such names
 }
 
 // sweepInterval is how often, at the most, idle resources are looked for.

@@ -77,12 +77,15 @@ const originKey = "origin"
 
 // attributeOf returns the attribute of a key.
 func attributeOf(opts []Option, key string) rule.Attribute {
-	source := -1
+	source, alias := -1, key
+	if key == rule.KeyIPPrefix {
+		alias = rule.KeyIP
+	}
 	for i := len(opts) - 1; i >= 0; i-- {
 		switch o := &opts[i]; {
 		case o.kind == optionSource:
 			source = max(source, i)
-		case o.key != key:
+		case o.key != key && o.key != alias:
 		case o.kind == optionString:
 			return rule.String(o.text)
 		case o.kind == optionInt:
@@ -92,7 +95,11 @@ func attributeOf(opts []Option, key string) rule.Attribute {
 		}
 	}
 	if source >= 0 {
-		if a := opts[source].source.Attribute(opts[source].call, key); a.IsSet() {
+		a := opts[source].source.Attribute(opts[source].call, key)
+		if !a.IsSet() && alias != key {
+			a = opts[source].source.Attribute(opts[source].call, alias)
+		}
+		if a.IsSet() {
 			return a
 		}
 	}

@@ -119,8 +119,8 @@ func examples() []rule.Example[Rule] {
 		},
 		Fields: []string{"resource", "limit", "algorithm", "maxWait", "warmUp.period", "warmUp.coldFactor", "warmUp.step"},
 	}, {
-		About:  "A bucket for each user, and for one kind of callers.",
-		Rule:   Rule{Match: "user:*", Limit: 5, Algorithm: TokenBucket, Burst: 20, Origin: "mobile"},
+		About:  "A bucket for each resource of the administration, and for one kind of callers.",
+		Rule:   Rule{Match: "admin:*", Limit: 5, Algorithm: TokenBucket, Burst: 20, Origin: "mobile"},
 		Fields: []string{"match", "perResource", "limit", "algorithm", "burst", "overdraft", "origin"},
 	}, {
 		About:  "Reads give way to writes.",

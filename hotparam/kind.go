@@ -19,12 +19,22 @@ func Kind() *rule.Type[Rule] {
 		Examples:   examples(),
 		Defaults:   withDefaults,
 		Validate:   validate,
-		Attributes: func(r Rule) []string { return slices.Collect(r.Param.All()) },
+		Attributes: attributes,
 		Compile:    func(r Rule, version uint64) any { return compile(r, version) },
 		New:        newLimiter,
 		Adopt:      adopt,
 		Gauges:     gauges(),
 	})
+}
+
+// attributes returns the keys whose values are limited. Of the address of a client, that
+// is what identifies the client: with IPv6 it has many addresses.
+func attributes(r Rule) []string {
+	keys := slices.Collect(r.Param.All())
+	if i := slices.Index(keys, rule.KeyIP); i >= 0 {
+		keys[i] = rule.KeyIPPrefix
+	}
+	return keys
 }
 
 func common(r *Rule) rule.Common {

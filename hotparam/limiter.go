@@ -1,6 +1,7 @@
 package hotparam
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 
 // limiter is one version of a rule on one resource. All versions share the state.
 //
-// The engine gets a rateLimiter, a throttle or a concurrencyLimiter, which have what not
-// all algorithms can do.
+// It is the limiter of a token bucket or a sliding window. The others are a throttle or a
+// concurrencyLimiter.
 type limiter struct {
 	*compiled
 	state     *resourceState
@@ -23,21 +24,21 @@ type limiter struct {
 }
 
 type (
-	rateLimiter        struct{ limiter }
 	throttle           struct{ limiter }
 	concurrencyLimiter struct{ limiter }
 )
 
 var (
-	_ rule.Settler   = (*rateLimiter)(nil)
-	_ rule.Activator = (*rateLimiter)(nil)
+	_ rule.Settler   = (*limiter)(nil)
+	_ rule.Refuser   = (*limiter)(nil)
+	_ rule.Activator = (*limiter)(nil)
 	_ rule.Settler   = (*throttle)(nil)
 	_ rule.Queue     = (*throttle)(nil)
 	_ rule.Retirer   = (*throttle)(nil)
 	_ rule.Finisher  = (*concurrencyLimiter)(nil)
 )
 
-func newLimiter(r Rule, env rule.Env) rule.Limiter {
+func newLimiter(_ Rule, env rule.Env) rule.Limiter {
 	c := env.Compiled.(*compiled)
 	return c.limiter(c.statesFor(nil, env).newResource())
 }
@@ -70,7 +71,7 @@ func (c *compiled) limiter(state *resourceState) rule.Limiter {
 		l.init(c, state)
 		return l
 	}
-	l := new(rateLimiter)
+	l := new(limiter)
 	l.init(c, state)
 	return l
 }
@@ -100,13 +101,13 @@ func (l *limiter) subjectOf(value *rule.Attribute) (s subject, decision rule.Dec
 	if !value.IsSet() {
 		switch l.rule.Missing {
 		case MissingShare:
-			return subject{missingKey ^ l.state.salt, 0, true}, limited
+			return subject{(missingKey ^ l.state.salt) & keyMask, 0, true}, limited
 		case MissingBlock:
 			return s, rule.Block
 		}
 		return s, rule.Pass
 	}
-	s.key = l.state.hasher.hash(*value) ^ l.state.salt
+	s.key = l.keyOf(value)
 	if len(l.exact) > 0 {
 		if entry := l.values.exactOf(*value); entry >= 0 {
 			s.class, s.isOwn = l.exact[entry], true
@@ -121,6 +122,11 @@ func (l *limiter) subjectOf(value *rule.Attribute) (s subject, decision rule.Dec
 	return s, limited
 }
 
+// keyOf returns the key of a value.
+func (l *limiter) keyOf(value *rule.Attribute) uint64 {
+	return (l.state.hasher.hash(value) ^ l.state.salt) & keyMask
+}
+
 // tablesOf returns the table that has the state of a value.
 func (l *limiter) tablesOf(s *subject, now clock.Instant) *tables {
 	if s.isOwn {
@@ -133,9 +139,7 @@ func (l *limiter) mainTables(now clock.Instant) *tables {
 	if t := l.main.Load(); t != nil {
 		return t
 	}
-	t := l.state.main.tablesFor(l.compiled, l.rule.MaxValues, now)
-	l.main.Store(t)
-	return t
+	return l.bind(now)
 }
 
 // ownSpace is how many times more slots there are than values with a state of their own:
@@ -146,48 +150,74 @@ func (l *limiter) ownTables(now clock.Instant) *tables {
 	if t := l.own.Load(); t != nil {
 		return t
 	}
+	l.mainTables(now)
 	t := l.state.own.tablesFor(l.compiled, ownSpace*(len(l.exact)+1), now)
 	l.own.Store(t)
 	return t
 }
 
 // Acquire decides on a call and takes what it takes, in one step.
-func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) { return l.acquire(&c) }
+
+// Acquire takes a place for a call.
+func (l *concurrencyLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) { return l.acquire(&c) }
+
+func (l *limiter) acquire(c *rule.Call) (rule.Ticket, rule.Decision) {
 	s, decision := l.subjectOf(&c.Attribute)
 	if decision != limited {
-		return 0, decision
+		return undecided(decision)
 	}
-	ticket, outcome := l.take(&s, &c)
+	ticket, wait, outcome := l.take(&s, c)
 	switch outcome {
 	case table.Taken:
 		return ticket, rule.Pass
 	case table.Stale:
 		return 0, rule.Stale
 	}
-	l.refuse(&s, &c)
-	return 0, rule.Block
+	return l.refuse(&s, c, wait)
 }
 
-// take takes what a call takes, if it may pass now.
-func (l *limiter) take(s *subject, c *rule.Call) (ticket rule.Ticket, outcome table.Outcome) {
-	if l.penalties != nil && l.penalties.left(s.key, c.Now) > 0 {
-		return 0, table.Refused
+// undecided returns the decision on a call without a value.
+func undecided(decision rule.Decision) (rule.Ticket, rule.Decision) {
+	if decision == rule.Block {
+		return rule.Ticket(rule.Never), decision
+	}
+	return 0, decision
+}
+
+// take takes what a call takes, if it may pass now. Of a call that is refused it tells how
+// long it takes until such a call passes, but for a penalty.
+func (l *limiter) take(s *subject, c *rule.Call) (ticket rule.Ticket, wait time.Duration, outcome table.Outcome) {
+	if l.isPenalised(s, c.Now) {
+		wait, _ = l.retryAfter(c)
+		return 0, wait, table.Refused
 	}
 	t := l.tablesOf(s, c.Now)
 	var place table.Place
 	switch {
 	case t.buckets != nil:
-		place, outcome = t.buckets.Take(s.key, l.now[s.class], c.Now, c.Tokens)
+		place, wait, outcome = t.buckets.TakeOrWait(s.key, l.now[s.class], c.Now, c.Tokens)
 	case t.windows != nil:
-		place, outcome = t.windows.Take(s.key, l.terms, int64(l.limits[s.class]), c.Now, c.Tokens)
+		limit := int64(l.limits[s.class])
+		if place, outcome = t.windows.Take(s.key, l.terms, limit, c.Now, c.Tokens); outcome == table.Refused {
+			wait = t.windows.RetryAfter(s.key, l.terms, limit, c.Now, c.Tokens)
+		}
 	default:
-		place, outcome = t.concurrency.Acquire(s.key, l.version, int64(l.limits[s.class]))
+		limit := int64(l.limits[s.class])
+		if place, outcome = t.concurrency.Acquire(s.key, l.version, limit-l.elsewhere(s, c.Now)); limit == 0 {
+			wait = rule.Never
+		}
 	}
 	if outcome != table.Taken {
-		return 0, outcome
+		return 0, wait, outcome
 	}
 	l.pass(s, c)
-	return t.ticket(place, s.isOwn), table.Taken
+	return l.ticket(t, place, s), 0, table.Taken
+}
+
+// isPenalised says whether a value is refused outright.
+func (l *limiter) isPenalised(s *subject, now clock.Instant) bool {
+	return l.penalties != nil && l.penalties.left(s.key, now) > 0
 }
 
 // pass notes that a call passes.
@@ -196,30 +226,59 @@ func (l *limiter) pass(s *subject, c *rule.Call) {
 	l.state.hottest.count(l.state, c.Now, s.key, &c.Attribute, true)
 }
 
-// refuse notes that a call is refused.
-func (l *limiter) refuse(s *subject, c *rule.Call) {
-	if l.penalties != nil && l.penalties.left(s.key, c.Now) == 0 {
-		l.penalties.refused(s.key, c.Now)
-		l.state.keep(c.Now, l.keeps)
+// refuse notes that a call is refused. It returns how long it takes until such a call
+// passes, as a ticket.
+func (l *limiter) refuse(s *subject, c *rule.Call, wait time.Duration) (rule.Ticket, rule.Decision) {
+	if l.penalties != nil {
+		if l.penalties.left(s.key, c.Now) == 0 {
+			l.penalties.refused(s.key, c.Now)
+			l.state.keep(c.Now, l.keeps)
+		}
+		wait = max(wait, l.penalties.left(s.key, c.Now))
 	}
 	l.state.hottest.count(l.state, c.Now, s.key, &c.Attribute, false)
+	return rule.Ticket(wait), rule.Block
 }
+
+// RefusedFor returns what RetryAfter would have.
+func (*limiter) RefusedFor(ticket rule.Ticket) time.Duration { return time.Duration(ticket) }
 
 // A ticket is the place of a call in a table, and says which table that is. Those of the
 // main table, as long as its size has not changed, are as small as the place.
+//
+// Once the program has settled a call, a ticket has the key and the class of the value in
+// place of that: the value may have been forgotten when the next call is settled. Such
+// tickets are too large for a guard to carry, which makes calls slower.
 const (
+	keyTicket   = 1 << 63
 	ownTicket   = 1 << 62
+	classShift  = 56
+	classMask   = 1<<5 - 1
 	numberShift = 50
 	numberMask  = 1<<8 - 1
 	placeMask   = 1<<numberShift - 1
+
+	// Keys have space for what a ticket has beside them.
+	ticketShift = 24
+	keyMask     = ^uint64(0xFF << ticketShift)
 )
 
-func (t *tables) ticket(p table.Place, isOwn bool) rule.Ticket {
-	ticket := rule.Ticket(p) | rule.Ticket(t.number&numberMask)<<numberShift
-	if isOwn {
-		ticket |= ownTicket
+func (l *limiter) ticket(t *tables, p table.Place, s *subject) rule.Ticket {
+	own := rule.Ticket(0)
+	if s.isOwn {
+		own = ownTicket
 	}
-	return ticket
+	if l.state.settles.Load() && t.concurrency == nil {
+		class := min(s.class, classMask) // of buckets, there are no more
+		key := bits.RotateLeft64(s.key, -ticketShift-8)
+		return keyTicket | own | rule.Ticket(class)<<classShift | rule.Ticket(key)
+	}
+	return rule.Ticket(p) | rule.Ticket(t.number&numberMask)<<numberShift | own
+}
+
+// keyIn returns the key and the class of the value, of a ticket that has them.
+func keyIn(ticket rule.Ticket) (key uint64, class int) {
+	return bits.RotateLeft64(uint64(ticket)<<8>>8, ticketShift+8), int(ticket >> classShift & classMask)
 }
 
 // placeOf returns where a ticket says that a call was counted. A call that has waited
@@ -230,16 +289,25 @@ func (l *limiter) placeOf(now clock.Instant, ticket rule.Ticket) (t *tables, pla
 	} else {
 		t = l.mainTables(now)
 	}
-	if uint64(ticket)>>numberShift&numberMask != t.number&numberMask {
-		return t, 0
+	switch {
+	case ticket&keyTicket != 0:
+		if key, _ := keyIn(ticket); t.buckets != nil {
+			place = t.buckets.PlaceOf(key)
+		}
+	case uint64(ticket)>>numberShift&numberMask == t.number&numberMask:
+		place = table.Place(ticket & placeMask)
 	}
-	return t, table.Place(ticket & placeMask)
+	return t, place
 }
 
 // GiveBack undoes an Acquire: another rule refused the call.
 func (l *limiter) GiveBack(now clock.Instant, ticket rule.Ticket, tokens int32) {
 	if ticket == 0 {
 		return // the rule does not limit the call
+	}
+	if ticket&keyTicket != 0 {
+		l.charge(now, now, ticket, -tokens)
+		return
 	}
 	switch t, place := l.placeOf(now, ticket); {
 	case t.buckets != nil:
@@ -251,13 +319,35 @@ func (l *limiter) GiveBack(now clock.Instant, ticket rule.Ticket, tokens int32) 
 	}
 }
 
+// charge adds tokens to what a value has used, or takes off some that were taken at an
+// instant.
+func (l *limiter) charge(now, taken clock.Instant, ticket rule.Ticket, tokens int32) {
+	states := &l.state.main
+	if ticket&ownTicket != 0 {
+		states = &l.state.own
+	}
+	key, class := keyIn(ticket)
+	if t := states.present(); t.buckets != nil { // the latest one
+		t.buckets.Charge(key, class, now, tokens)
+	} else {
+		t.windows.Charge(key, now, taken, tokens)
+	}
+}
+
 // settle adds tokens to what a call took, or gives some back if the number is negative.
-func (l *limiter) settle(now clock.Instant, ticket rule.Ticket, tokens int32) {
+func (l *limiter) settle(now, start clock.Instant, ticket rule.Ticket, tokens int32) {
 	if ticket == 0 {
 		return
 	}
+	if !l.state.settles.Load() {
+		l.state.settles.Store(true)
+	}
 	if tokens > 0 {
 		l.state.keep(now, addDuration(l.keeps, durationOf(float64(tokens)*l.slowest)))
+	}
+	if ticket&keyTicket != 0 {
+		l.charge(now, start, ticket, tokens)
+		return
 	}
 	if t, place := l.placeOf(now, ticket); t.buckets != nil {
 		t.buckets.Settle(place, now, tokens)
@@ -267,9 +357,12 @@ func (l *limiter) settle(now clock.Instant, ticket rule.Ticket, tokens int32) {
 }
 
 // Settle corrects what a call took.
-func (l *rateLimiter) Settle(now, _ clock.Instant, ticket rule.Ticket, tokens int32) {
-	l.settle(now, ticket, tokens)
+func (l *limiter) Settle(now, start clock.Instant, ticket rule.Ticket, tokens int32) {
+	l.settle(now, start, ticket, tokens)
 }
+
+// Settle does nothing: a call takes one place, whatever its tokens.
+func (*concurrencyLimiter) Settle(_, _ clock.Instant, _ rule.Ticket, _ int32) {}
 
 // Done ends a call.
 func (l *concurrencyLimiter) Done(ticket rule.Ticket, e rule.Exit) { l.GiveBack(e.Now, ticket, 1) }

@@ -211,6 +211,26 @@ func (m *model) giveBack(name string, now clock.Instant, tokens int32) {
 	}
 }
 
+// settle corrects by a token what a call took that passed at an instant.
+func (m *model) settle(name string, now, start clock.Instant, tokens int32) {
+	v := m.value(name, now)
+	if v.tokens != nil {
+		m.refill(name, now)
+		v.tokens = new(big.Rat).Sub(v.tokens, new(big.Rat).SetInt64(int64(tokens)))
+		return
+	}
+	if tokens > 0 {
+		start = now
+	}
+	v.passes = append(v.passes, modelPass{start, int64(tokens)})
+}
+
+// owes says whether a value owes tokens already.
+func (m *model) owes(name string) bool {
+	v := m.values[name]
+	return v.tokens != nil && v.tokens.Sign() < 0 || v.tokens == nil && len(v.passes) > 50
+}
+
 // modelRule draws a rule of an algorithm. Limits are such that a token takes a whole part
 // of a nanosecond, or thirds and sevenths of one.
 func modelRule(t *rapid.T, algorithm hotparam.Algorithm) hotparam.Rule {
@@ -263,19 +283,35 @@ func compareWithModel(t *rapid.T, r hotparam.Rule) {
 		limiter rule.Limiter
 		name    string
 		ticket  rule.Ticket
+		start   clock.Instant
 	}
 	var calls []underWay
+	settler, settles := s.limiter.(rule.Settler)
+	if settles = settles && r.Algorithm != hotparam.Throttle; settles { // from now on it reckons with it
+		ticket, _ := settler.Acquire(s.call(user("first"), 1))
+		settler.Settle(s.now, s.now, ticket, 1)
+	}
 	for range rapid.IntRange(1, 60).Draw(t, "steps") {
 		s.now = m.step(t, s.now)
 		name, tokens := names.Draw(t, "name"), rapid.SampledFrom([]int32{1, 1, 1, 2, 3, 5}).Draw(t, "tokens")
-		switch rapid.SampledFrom([]string{"call", "call", "call", "give back", "retry", "done", "reload"}).Draw(t, "do") {
+		switch rapid.SampledFrom([]string{"call", "call", "call", "give back", "retry", "done", "settle", "reload"}).Draw(t, "do") {
 		case "done":
-			if l, ok := s.limiter.(rule.Finisher); ok && len(calls) > 0 {
+			if _, ok := s.limiter.(rule.Finisher); ok && len(calls) > 0 {
 				i := rapid.IntRange(0, len(calls)-1).Draw(t, "which")
 				calls[i].limiter.(rule.Finisher).Done(calls[i].ticket, rule.Exit{Now: s.now})
 				m.value(calls[i].name, s.now).underWay--
 				calls = append(calls[:i], calls[i+1:]...)
-				_ = l
+			}
+		case "settle":
+			if len(calls) > 0 && settles {
+				i := rapid.IntRange(0, len(calls)-1).Draw(t, "which")
+				call := calls[i]
+				calls = append(calls[:i], calls[i+1:]...)
+				more := rapid.SampledFrom([]int32{-1, 1}).Draw(t, "more")
+				if more < 0 || !m.owes(call.name) {
+					call.limiter.(rule.Settler).Settle(s.now, call.start, call.ticket, more)
+					m.settle(call.name, s.now, call.start, more)
+				}
 			}
 		case "reload":
 			reloadBoth(t, s, m)
@@ -290,14 +326,18 @@ func compareWithModel(t *rapid.T, r hotparam.Rule) {
 		default:
 			ticket, decision := s.limiter.Acquire(s.call(user(name), tokens))
 			require.Equal(t, m.ask(name, s.now, tokens), decision == rule.Pass, "%s takes %d at %d", name, tokens, s.now)
+			if decision == rule.Block {
+				told := s.limiter.(rule.Refuser).RefusedFor(ticket)
+				require.Equal(t, s.limiter.RetryAfter(s.call(user(name), tokens)), told)
+			}
 			if decision != rule.Pass {
 				continue
 			}
 			if s.rule.Algorithm != hotparam.Throttle && rapid.Bool().Draw(t, "give back") {
 				s.limiter.GiveBack(s.now, ticket, tokens)
 				m.giveBack(name, s.now, tokens)
-			} else if s.rule.Concurrency != 0 {
-				calls = append(calls, underWay{s.limiter, name, ticket})
+			} else if s.rule.Concurrency != 0 || settles {
+				calls = append(calls, underWay{s.limiter, name, ticket, s.now})
 			}
 		}
 	}
@@ -324,9 +364,12 @@ func reloadBoth(t *rapid.T, s *service, m *model) {
 	require.True(t, s.reload(func(r *hotparam.Rule) {
 		switch rapid.SampledFrom([]string{"limit", "burst", "size", "nothing"}).Draw(t, "change") {
 		case "limit":
-			if r.Concurrency != 0 {
+			switch {
+			case r.Algorithm == hotparam.Throttle: // keeps the last pass to a nanosecond only
+				r.MaxValues = 500
+			case r.Concurrency != 0:
 				r.Concurrency = rapid.IntRange(1, 5).Draw(t, "concurrency")
-			} else {
+			default:
 				r.Limit = float64(rapid.SampledFrom([]int{1, 2, 3, 10, 500}).Draw(t, "limit"))
 			}
 		case "burst":

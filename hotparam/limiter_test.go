@@ -98,8 +98,18 @@ func TestOverridesOfValuesAndPatterns(t *testing.T) {
 		value rule.Attribute
 		want  int
 	}{
-		{user("vip"), 30}, {user("vap"), 5}, {user("sp"), 7}, {user("a"), 10}, {rule.Int(7), 3}, {user("7"), 10},
-		{rule.Bool(true), 2}, {rule.Bool(false), 10}, {user("banned"), 0}, {user("re42"), 4}, {user("re"), 10}, {user("*"), 6},
+		{user("vip"), 30},
+		{user("vap"), 5},
+		{user("sp"), 7},
+		{user("a"), 10},
+		{rule.Int(7), 3},
+		{user("7"), 10},
+		{rule.Bool(true), 2},
+		{rule.Bool(false), 10},
+		{user("banned"), 0},
+		{user("re42"), 4},
+		{user("re"), 10},
+		{user("*"), 6},
 	} {
 		assert.Equal(t, c.want, s.passes(c.value), "%v", c.value)
 	}
@@ -116,9 +126,14 @@ func TestOverridesOfCompositeValuesMatchPartByPart(t *testing.T) {
 		value rule.Attribute
 		want  int
 	}{
-		{composite(user("acme"), user("u1")), 3}, {composite(user("acme"), rule.Int(9)), 3}, {composite(user("x"), rule.Int(7)), 4},
-		{composite(user("x"), user("7")), 4}, {composite(user("a/b"), user("c")), 5}, {composite(user("a"), user("b/c")), 10},
-		{composite(user("t"), rule.Bool(true)), 6}, {composite(rule.Int(1), rule.Int(2)), 10},
+		{composite(user("acme"), user("u1")), 3},
+		{composite(user("acme"), rule.Int(9)), 3},
+		{composite(user("x"), rule.Int(7)), 4},
+		{composite(user("x"), user("7")), 4},
+		{composite(user("a/b"), user("c")), 5},
+		{composite(user("a"), user("b/c")), 10},
+		{composite(user("t"), rule.Bool(true)), 6},
+		{composite(rule.Int(1), rule.Int(2)), 10},
 	} {
 		assert.Equal(t, c.want, s.passes(c.value), "%v", c.value)
 	}
@@ -438,4 +453,32 @@ func TestStatusCountsValues(t *testing.T) {
 	assert.Zero(t, got["values"])
 	assert.Zero(t, got["penalised"])
 	assert.InDelta(t, 1, got["penalties"], 0)
+}
+
+// Nothing grows with the number of values: no call allocates, whether its value is new or
+// not.
+func TestNewValuesTakeNoMemory(t *testing.T) {
+	for name, change := range map[string]func(*hotparam.Rule){
+		"token bucket":   nil,
+		"sliding window": func(r *hotparam.Rule) { r.Algorithm = hotparam.SlidingWindow },
+		"throttle":       func(r *hotparam.Rule) { r.Algorithm = hotparam.Throttle },
+		"concurrency":    func(r *hotparam.Rule) { r.Limit, r.Concurrency = 0, 1 },
+		"penalty": func(r *hotparam.Rule) {
+			r.Limit, r.Penalty = 0, hotparam.Penalty{After: 1, Within: time.Second, For: time.Minute}
+			r.Values = rule.NumberMapOf(text("x", 1))
+		},
+	} {
+		s := newService(t, perUser(func(r *hotparam.Rule) {
+			if r.MaxValues = 1000; change != nil {
+				change(r)
+			}
+		}))
+		s.ask(rule.Int(-1))
+		next := int64(0)
+		assert.Zero(t, testing.AllocsPerRun(20_000, func() {
+			next++
+			s.now++
+			s.ask(rule.Int(next))
+		}), name)
+	}
 }

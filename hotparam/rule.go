@@ -89,7 +89,8 @@ type Rule struct {
 
 	// Param is the key of the attribute, such as "user". With several keys the value is
 	// composite: each combination has a limit of its own, and a call that lacks one of
-	// them has no value. At most [MaxParams]. Required.
+	// them has no value. "ip" stands for what identifies a client, which is the network
+	// of an IPv6 address: see [rule.KeyIPPrefix]. At most [MaxParams]. Required.
 	Param rule.Strings
 
 	// Limit is how many tokens each value may take in one window. A call takes one

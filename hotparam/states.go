@@ -52,6 +52,17 @@ type resourceState struct {
 	// busyUntil is an instant by which the states of all values are as new. It moves on
 	// by large steps, so that most calls only read it.
 	busyUntil atomic.Int64
+
+	settles atomic.Bool // the program settles calls
+
+	// moved says that a change of the rule has given values a state of their own, or taken
+	// it, while calls of them may have been under way.
+	moved atomic.Bool
+
+	bindMu sync.Mutex
+	// bindMu guards the rest.
+	version uint64         // the latest that a call has come to, or that was activated
+	ownKeys map[uint64]int // of the values with a state of their own, to their classes
 }
 
 func (s *states) newResource() *resourceState {
@@ -109,7 +120,7 @@ func (s *slots) tablesFor(c *compiled, size int, now clock.Instant) *tables {
 	case s.tables == nil:
 		s.tables = newTables(c, size)
 	case c.version > s.version:
-		s.tables = s.tables.adopt(c, size, now)
+		s.tables = s.tables.adopt(size, now)
 	default:
 		return s.tables // calls of an earlier version are stale there
 	}
@@ -135,7 +146,7 @@ func newTables(c *compiled, size int) *tables {
 }
 
 // adopt returns the table for a newer version of the rule.
-func (t *tables) adopt(c *compiled, size int, now clock.Instant) *tables {
+func (t *tables) adopt(size int, now clock.Instant) *tables {
 	next := *t
 	switch {
 	case t.buckets != nil:

@@ -14,25 +14,32 @@ import (
 func (l *throttle) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	s, decision := l.subjectOf(&c.Attribute)
 	if decision != limited {
-		return 0, decision
+		return undecided(decision)
 	}
-	ticket, outcome := l.take(&s, &c)
+	ticket, wait, outcome := l.take(&s, &c)
 	switch {
 	case outcome == table.Taken:
 		return ticket, rule.Pass
 	case outcome == table.Stale:
 		return 0, rule.Stale
-	case l.rule.MaxWait > 0 && l.delay(&s, &c) <= l.rule.MaxWait:
+	case l.rule.MaxWait > 0 && wait <= l.rule.MaxWait && !l.isPenalised(&s, c.Now):
 		return 0, rule.Wait
 	}
-	l.refuse(&s, &c)
-	return 0, rule.Block
+	return l.refuse(&s, &c, l.untilItMayWait(wait))
+}
+
+// untilItMayWait returns when a call may wait that would have to wait for so long.
+func (l *throttle) untilItMayWait(wait time.Duration) time.Duration {
+	if wait > l.rule.MaxWait && wait != rule.Never {
+		return wait - l.rule.MaxWait
+	}
+	return wait
 }
 
 // delay returns how long it takes until a call passes if it waits for its turn; Never if
 // that cannot be, or the value is refused outright.
 func (l *throttle) delay(s *subject, c *rule.Call) time.Duration {
-	if l.penalties != nil && l.penalties.left(s.key, c.Now) > 0 {
+	if l.isPenalised(s, c.Now) {
 		return rule.Never
 	}
 	return l.tablesOf(s, c.Now).buckets.RetryAfter(s.key, l.now[s.class], c.Now, c.Tokens)
@@ -46,7 +53,7 @@ func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.
 	}
 	latest := min(patience.Until, addTo(patience.Since, l.rule.MaxWait))
 	if delay := l.delay(&s, &c); delay > 0 && addTo(c.Now, delay) > latest {
-		l.refuse(&s, &c)
+		l.refuse(&s, &c, 0)
 		return nil, 0, rule.Block
 	}
 	t := l.tablesOf(&s, c.Now)
@@ -55,15 +62,15 @@ func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.
 	case outcome == table.Stale:
 		return nil, 0, rule.Stale
 	case outcome == table.Refused:
-		l.refuse(&s, &c)
+		l.refuse(&s, &c, 0)
 		return nil, 0, rule.Block
 	case at > max(latest, c.Now): // another call was quicker
 		t.buckets.Cancel(place, c.Now, at, c.Tokens)
-		l.refuse(&s, &c)
+		l.refuse(&s, &c, 0)
 		return nil, 0, rule.Block
 	}
 	l.pass(&s, &c)
-	ticket := t.ticket(place, s.isOwn)
+	ticket := l.ticket(t, place, &s)
 	if at <= c.Now {
 		return nil, ticket, rule.Pass
 	}
@@ -76,10 +83,7 @@ func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.
 // for too long now, until it may wait.
 func (l *throttle) RetryAfter(c rule.Call) time.Duration {
 	wait, penalty := l.retryAfter(&c)
-	if wait > l.rule.MaxWait && wait != rule.Never {
-		wait -= l.rule.MaxWait
-	}
-	return max(wait, penalty)
+	return max(l.untilItMayWait(wait), penalty)
 }
 
 // GiveBack gives back the turn of a call that another rule refused, if the call passed at
@@ -98,9 +102,9 @@ func (l *throttle) cancel(now, at clock.Instant, ticket rule.Ticket, tokens int3
 
 // Settle puts the next call of the value off by the time that more tokens take. It gives
 // nothing back: the calls behind have waited already.
-func (l *throttle) Settle(now, _ clock.Instant, ticket rule.Ticket, tokens int32) {
+func (l *throttle) Settle(now, start clock.Instant, ticket rule.Ticket, tokens int32) {
 	if tokens > 0 {
-		l.settle(now, ticket, tokens)
+		l.settle(now, start, ticket, tokens)
 	}
 }
 

@@ -49,6 +49,25 @@ func (v *values) exactOf(value rule.Attribute) int {
 	return entry
 }
 
+// named yields the values that entries name, and the entries.
+func (v *values) named(yield func(rule.Attribute, int) bool) {
+	for text, entry := range v.texts {
+		if !yield(rule.String(text), entry) {
+			return
+		}
+	}
+	for number, entry := range v.numbers {
+		if !yield(rule.Int(number), entry) {
+			return
+		}
+	}
+	for truth, entry := range v.booleans {
+		if !yield(rule.Bool(truth), entry) {
+			return
+		}
+	}
+}
+
 func lookUp[K comparable](entries map[K]int, key K) (int, bool) {
 	if len(entries) == 0 {
 		return 0, false

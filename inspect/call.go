@@ -17,8 +17,11 @@ const MaxAttributes = 32
 
 // Call is a call that is asked about. It is not made.
 type Call struct {
-	Resource   string            `json:"resource"`
-	Origin     string            `json:"origin,omitempty"` // "" when the caller does not say
+	Resource string `json:"resource"`
+	Origin   string `json:"origin,omitempty"` // "" when the caller does not say
+
+	// Attributes are values by key, written as [rule.ParseAttribute] reads them: 7 is a
+	// number, "7" in quotes is a text.
 	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
@@ -63,17 +66,28 @@ func parseCall(query string) (Call, error) {
 	if err != nil {
 		return Call{}, fmt.Errorf("inspect: %w", err)
 	}
-	for name, given := range values {
-		known := slices.Contains([]string{"resource", "origin", "attr"}, name)
-		if !known || len(given) > 1 && name != "attr" {
-			return Call{}, fmt.Errorf("inspect: %q is unknown or given twice: the parameters are resource, origin and attr", name)
-		}
+	attributes := values["attr"] // of which there may be several
+	delete(values, "attr")
+	if err := checkParameters(values, "resource", "origin", "attr"); err != nil {
+		return Call{}, err
 	}
 	call := Call{Resource: values.Get("resource"), Origin: values.Get("origin")}
-	if call.Attributes, err = ParseAttributes(values["attr"]); err != nil {
+	if call.Attributes, err = ParseAttributes(attributes); err != nil {
 		return Call{}, err
 	}
 	return call, call.Validate()
+}
+
+// checkParameters returns an error if a parameter is not a known one, or is given twice.
+func checkParameters(values url.Values, known ...string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(known, name) || len(values[name]) > 1 {
+			last := len(known) - 1
+			return fmt.Errorf("inspect: %q is unknown or given twice: the parameters are %s and %s",
+				name, strings.Join(known[:last], ", "), known[last])
+		}
+	}
+	return nil
 }
 
 // ParseAttributes reads attributes of the form key=value; nil if there are none.
@@ -101,8 +115,20 @@ func (c Call) options() []core.Option {
 	if c.Origin != "" {
 		options = append(options, core.Origin(c.Origin))
 	}
-	for key, value := range c.Attributes {
-		options = append(options, core.String(key, value))
+	if len(c.Attributes) > 0 {
+		options = append(options, core.Attributes(writtenAttributes{}, c.Attributes))
 	}
 	return options
+}
+
+// writtenAttributes reads the attributes of a [Call].
+type writtenAttributes struct{}
+
+// Attribute implements [rule.AttributeSource].
+func (writtenAttributes) Attribute(call any, key string) rule.Attribute {
+	written, ok := call.(map[string]string)[key]
+	if !ok {
+		return rule.Attribute{}
+	}
+	return rule.ParseAttribute(written)
 }

@@ -5,9 +5,11 @@
 // that has a handler for that already.
 //
 // [Handler] only reads, and remembers nothing of what it is asked. It tells names
-// of resources and of callers, limits, and what is wrong with documents, which is
-// not for everybody: mount it on a listener of its own that only the machine
-// itself, or whoever operates it, can reach.
+// of resources and of callers, limits, what is wrong with documents, and of rules for
+// each value of an attribute the values that are called most, such as names of users
+// and addresses of clients. That is not for everybody: mount it on a listener of its own
+// that only the machine itself, or whoever operates it, can reach. A rule whose document
+// says "mask: hash" shows a hash in place of each value.
 //
 //	go http.ListenAndServe("127.0.0.1:6060", inspect.Handler(engine))
 //

@@ -28,9 +28,30 @@ type Rule struct {
 	Line     int    `json:"line,omitempty"`
 	Column   int    `json:"column,omitempty"`
 
+	// Attributes are the attributes that the rule looks at, as the call has them.
+	Attributes []Attribute `json:"attributes,omitempty"`
+
 	// State is nil where no engine was asked.
 	State *State `json:"state,omitempty"`
 }
+
+// Attribute is an attribute of a call that a rule looks at.
+type Attribute struct {
+	Key   string        `json:"key"`
+	Type  AttributeType `json:"type,omitempty"` // "" if the call does not have it
+	Value string        `json:"value,omitempty"`
+}
+
+// AttributeType is how rules tell values apart that look alike: the text "7" is not the
+// number 7.
+type AttributeType string
+
+// The types.
+const (
+	TypeText    AttributeType = "text"
+	TypeNumber  AttributeType = "number"
+	TypeBoolean AttributeType = "boolean"
+)
 
 // Field is a field of a rule as its document writes it, less quotes.
 type Field struct {
@@ -50,6 +71,15 @@ type State struct {
 
 	// Gauges are numbers that the kind shows, such as how many calls are under way.
 	Gauges []Gauge `json:"gauges,omitempty"`
+
+	// Values are the values that the rule has seen most often of late, as in [Limiter].
+	Values []Value `json:"values,omitempty"`
+
+	// RetryAfter is how long it takes, in seconds, until such a call passes, for rules that
+	// look at attributes: 0 if it would pass now or the time is unknown. CannotPass says
+	// that it never does under the present rules.
+	RetryAfter float64 `json:"retryAfter,omitempty"`
+	CannotPass bool    `json:"cannotPass,omitempty"`
 
 	// Blocked counts the calls of the resource that the rule refused, WouldBlock
 	// those that it would have refused while it was a shadow.
@@ -86,18 +116,43 @@ func Explain(engine *core.Engine, call Call) Explanation {
 	for _, applied := range engine.Explain(call.Resource, call.options()...) {
 		of := RuleOf(applied.Rule)
 		of.Source, of.Document, of.Line, of.Column = applied.Source, applied.Document, applied.Line, applied.Column
-		of.State = stateOf(&applied.RuleSnapshot)
+		of.Attributes, of.State = attributesOf(applied.Attributes), stateOf(&applied)
 		e.Rules = append(e.Rules, of)
 	}
 	return e
 }
 
-func stateOf(of *core.RuleSnapshot) *State {
+func attributesOf(found []core.AppliedAttribute) (attributes []Attribute) {
+	for _, a := range found {
+		attributes = append(attributes, Attribute{a.Key, typeOf(a.Value), a.Value.String()})
+	}
+	return attributes
+}
+
+func typeOf(a rule.Attribute) AttributeType {
+	if _, ok := a.Text(); ok {
+		return TypeText
+	}
+	if _, ok := a.Number(); ok {
+		return TypeNumber
+	}
+	if _, ok := a.Boolean(); ok {
+		return TypeBoolean
+	}
+	return ""
+}
+
+func stateOf(of *core.Applied) *State {
 	s := &State{State: of.State, Blocked: of.Blocked, WouldBlock: of.WouldBlock}
 	if q := of.Quota; q != nil {
 		s.Quota = &Quota{q.Effective, q.Window.Seconds(), q.Remaining, max(0, q.Reset).Seconds()}
 	}
-	s.Gauges = gaugesOf(of)
+	s.Gauges, s.Values = gaugesOf(&of.RuleSnapshot), valuesOf(&of.RuleSnapshot)
+	if of.RetryAfter == core.Never {
+		s.CannotPass = true
+	} else {
+		s.RetryAfter = max(0, of.RetryAfter).Seconds()
+	}
 	return s
 }
 

@@ -14,6 +14,7 @@ import (
 // their path:
 //
 //	status                                  a [Status]
+//	limiters?resource=…&kind=…&rule=…       [Limiters]; all parameters may be left out
 //	ready                                   a [Readiness], with the status 503 unless it is ready
 //	explain?resource=…&origin=…&attr=key=…  an [Explanation]
 //
@@ -42,12 +43,14 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path.Base(r.URL.Path) {
 	case "status":
 		answer(w, http.StatusOK, StatusOf(h.engine))
+	case "limiters":
+		h.limiters(w, r)
 	case "ready":
 		h.ready(w)
 	case "explain":
 		h.explain(w, r)
 	default:
-		answer(w, http.StatusNotFound, Failure{"inspect: ask for status, ready or explain?resource=…"})
+		answer(w, http.StatusNotFound, Failure{"inspect: ask for status, ready or explain?resource=…, or for limiters"})
 	}
 }
 
@@ -57,6 +60,15 @@ func (h handler) ready(w http.ResponseWriter) {
 		code = http.StatusServiceUnavailable
 	}
 	answer(w, code, readiness)
+}
+
+func (h handler) limiters(w http.ResponseWriter, r *http.Request) {
+	selection, err := parseSelection(r.URL.RawQuery)
+	if err != nil {
+		answer(w, http.StatusBadRequest, Failure{err.Error()})
+		return
+	}
+	answer(w, http.StatusOK, LimitersOf(h.engine, selection))
 }
 
 func (h handler) explain(w http.ResponseWriter, r *http.Request) {

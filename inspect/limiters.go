@@ -2,18 +2,33 @@ package inspect
 
 import (
 	"cmp"
+	"fmt"
+	"net/url"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
-// MaxLimiters is how many limiters a [Status] has at the most.
-const MaxLimiters = 1000
+const (
+	// MaxLimiters is how many limiters a [Status] has at the most.
+	MaxLimiters = 1000
 
-// Limiter is the state of a rule on a resource, for kinds of rules that have states or
-// gauges, such as circuit breakers and limits on concurrency.
+	// MaxValueLimiters is how many of these have [Limiter.Values].
+	MaxValueLimiters = 100
+
+	// MaxValues is how many values a limiter shows at the most.
+	MaxValues = 10
+
+	// maxValueLength is how many bytes of a value are shown.
+	maxValueLength = 256
+)
+
+// Limiter is the state of a rule on a resource, for kinds of rules that have states,
+// gauges or values, such as circuit breakers and limits on concurrency.
 type Limiter struct {
 	// Resource is the resource that the rule guards, or the pattern of a rule that
 	// several resources share.
@@ -25,43 +40,175 @@ type Limiter struct {
 
 	State  string  `json:"state,omitempty"` // such as "open"; "" for kinds that have no states
 	Gauges []Gauge `json:"gauges,omitempty"`
+
+	// Values are the values of attributes, such as users, that the limiter has seen most
+	// often of late, the most frequent first, at most [MaxValues].
+	Values []Value `json:"values,omitempty"`
 }
 
-// limitersOf returns the limiters of an engine: those that are not in the first of their
-// states before the others, then by resource, kind and rule.
-func limitersOf(engine *core.Engine) []Limiter {
-	var changed, usual []Limiter // those in another state than the first, and the others
-	shared := make(map[rule.Key]bool)
-	for _, r := range engine.Snapshot().Resources {
-		for i := range r.Rules {
-			of := &r.Rules[i]
-			kind := of.Rule.Type()
-			if len(kind.States())+len(kind.Gauges()) == 0 {
-				continue
-			}
-			l := Limiter{Resource: r.Name, Kind: of.Kind, Rule: of.Name, Shadow: of.Shadow, State: of.State}
-			if target := of.Rule.Target(); target.Shared {
-				key := of.Rule.Key()
-				if shared[key] {
-					continue
-				}
-				shared[key], l.Resource = true, target.Match
-			}
-			l.Gauges = gaugesOf(of)
-			if states := kind.States(); len(states) > 0 && of.State != states[0] {
-				changed = append(changed, l)
-			} else {
-				usual = append(usual, l)
-			}
+// Value tells of the calls with one value of an attribute. The counts are estimates.
+type Value struct {
+	Value   string `json:"value"` // perhaps cut, or masked if the rule says so
+	Passed  uint64 `json:"passed"`
+	Refused uint64 `json:"refused"`
+}
+
+// Limiters are the limiters of an engine, or some of them.
+type Limiters struct {
+	// Limiters are at most [MaxLimiters]: those that are not in the first of their
+	// states before the others, then by resource, kind and rule. If there are more,
+	// those that have refused most calls of late are among them.
+	Limiters []Limiter `json:"limiters,omitempty"`
+
+	// MoreLimiters counts those that are left out.
+	MoreLimiters int `json:"moreLimiters,omitempty"`
+
+	// MoreValues counts the limiters whose values are left out: only the
+	// [MaxValueLimiters] that have refused most calls of late have them.
+	MoreValues int `json:"moreValues,omitempty"`
+}
+
+// Selection says of which limiters somebody wants to know. What is "" selects all.
+type Selection struct {
+	Resource string // as in [Limiter.Resource]
+	Kind     rules.Kind
+	Rule     string // the name
+}
+
+// LimitersOf returns limiters of an engine. It takes a time in proportion to the rules on
+// the resources that the engine knows.
+func LimitersOf(engine *core.Engine, s Selection) Limiters {
+	var c limiterCollector
+	for resource, of := range engine.RuleStates(s.includes) {
+		if s.Resource == "" || s.Resource == resource {
+			c.add(resource, &of)
 		}
 	}
-	for _, limiters := range [][]Limiter{changed, usual} {
-		slices.SortFunc(limiters, func(a, b Limiter) int {
-			return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Rule, b.Rule))
-		})
+	return c.result()
+}
+
+// includes says whether limiters of a rule may have something to show, and are selected.
+func (s Selection) includes(r rule.Rule) bool {
+	key, kind := r.Key(), r.Type()
+	return (s.Kind == "" || s.Kind == key.Kind) && (s.Rule == "" || s.Rule == key.Name) &&
+		(len(kind.States()) > 0 || len(kind.Gauges()) > 0 || len(r.Attributes()) > 0)
+}
+
+// parseSelection reads the limiters that a request asks about.
+func parseSelection(query string) (Selection, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return Selection{}, fmt.Errorf("inspect: %w", err)
 	}
-	limiters := slices.Concat(changed, usual)
-	return limiters[:min(len(limiters), MaxLimiters)]
+	if err := checkParameters(values, "resource", "kind", "rule"); err != nil {
+		return Selection{}, err
+	}
+	return Selection{
+		Resource: values.Get("resource"), Kind: rules.Kind(values.Get("kind")), Rule: values.Get("rule"),
+	}, nil
+}
+
+// Query returns the selection as [Handler] takes it.
+func (s Selection) Query() url.Values {
+	query := make(url.Values)
+	for name, value := range map[string]string{"resource": s.Resource, "kind": string(s.Kind), "rule": s.Rule} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query
+}
+
+// limiterCollector keeps the limiters that matter most. It never holds more than twice as
+// many as it returns.
+type limiterCollector struct {
+	limiters []collectedLimiter
+	more     int // were left out
+	values   int // limiters with values, of all
+}
+
+type collectedLimiter struct {
+	Limiter
+	hasChanged bool   // it is in another state than the first
+	refused    uint64 // calls with its values
+	calls      uint64
+}
+
+func (c *limiterCollector) add(resource string, of *core.RuleSnapshot) {
+	l := collectedLimiter{Limiter: Limiter{
+		Resource: resource, Kind: of.Kind, Rule: of.Name, Shadow: of.Shadow, State: of.State,
+		Gauges: gaugesOf(of), Values: valuesOf(of),
+	}}
+	states := of.Rule.Type().States()
+	if len(states)+len(l.Gauges)+len(l.Values) == 0 {
+		return
+	}
+	l.hasChanged = len(states) > 0 && of.State != states[0]
+	for _, v := range l.Values {
+		l.refused += v.Refused
+		l.calls += v.Passed + v.Refused
+	}
+	if len(l.Values) > 0 {
+		c.values++
+	}
+	c.limiters = append(c.limiters, l)
+	if len(c.limiters) >= 2*MaxLimiters {
+		c.prune()
+	}
+}
+
+// prune leaves out all but the limiters that matter most.
+func (c *limiterCollector) prune() {
+	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int {
+		return cmp.Or(a.compareState(&b), a.compareCalls(&b), a.compareName(&b))
+	})
+	if left := len(c.limiters) - MaxLimiters; left > 0 {
+		clear(c.limiters[MaxLimiters:])
+		c.limiters = c.limiters[:MaxLimiters]
+		c.more += left
+	}
+}
+
+func (c *limiterCollector) result() Limiters {
+	c.prune()
+	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int { return cmp.Or(a.compareCalls(&b), a.compareName(&b)) })
+	shown := 0
+	for i := range c.limiters {
+		l := &c.limiters[i]
+		if len(l.Values) > 0 && shown == MaxValueLimiters {
+			l.Values = nil
+		}
+		if len(l.Values) > 0 {
+			shown++
+		}
+	}
+	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int { return cmp.Or(a.compareState(&b), a.compareName(&b)) })
+	found := Limiters{MoreLimiters: c.more, MoreValues: c.values - shown}
+	for i := range c.limiters {
+		found.Limiters = append(found.Limiters, c.limiters[i].Limiter)
+	}
+	return found
+}
+
+// compareState puts limiters that are not in their first state before the others.
+func (l *collectedLimiter) compareState(m *collectedLimiter) int {
+	switch {
+	case l.hasChanged == m.hasChanged:
+		return 0
+	case l.hasChanged:
+		return -1
+	}
+	return 1
+}
+
+// compareCalls puts limiters that have refused more calls of late before the others, then
+// those that have seen more.
+func (l *collectedLimiter) compareCalls(m *collectedLimiter) int {
+	return cmp.Or(cmp.Compare(m.refused, l.refused), cmp.Compare(m.calls, l.calls))
+}
+
+func (l *collectedLimiter) compareName(m *collectedLimiter) int {
+	return cmp.Or(cmp.Compare(l.Resource, m.Resource), cmp.Compare(l.Kind, m.Kind), cmp.Compare(l.Rule, m.Rule))
 }
 
 // gaugesOf returns the gauges of a rule with their names.
@@ -71,4 +218,25 @@ func gaugesOf(of *core.RuleSnapshot) []Gauge {
 		gauges = append(gauges, Gauge{gauge.Name, of.Gauges[i]})
 	}
 	return gauges
+}
+
+// valuesOf returns the values that a rule has seen most often.
+func valuesOf(of *core.RuleSnapshot) []Value {
+	var values []Value
+	for _, v := range of.Values[:min(len(of.Values), MaxValues)] {
+		values = append(values, Value{shorten(v.Value), v.Passed, v.Refused})
+	}
+	return values
+}
+
+// shorten cuts a value that is too long to be shown.
+func shorten(value string) string {
+	if len(value) <= maxValueLength {
+		return strings.ToValidUTF8(value, "\uFFFD")
+	}
+	end := maxValueLength
+	for end > maxValueLength-utf8.UTFMax && !utf8.RuneStart(value[end]) {
+		end--
+	}
+	return strings.ToValidUTF8(value[:end], "\uFFFD") + "…"
 }

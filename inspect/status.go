@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/list"
 )
 
 // Status tells which rules are in force in an engine and how their sources are.
@@ -21,9 +22,37 @@ type Status struct {
 	Unmatched      int      `json:"unmatched,omitempty"`
 	UnmatchedRules []string `json:"unmatchedRules,omitempty"`
 
-	// Limiters are the states of circuit breakers, of limits on concurrency and the
-	// like, at most [MaxLimiters]: breakers that are not closed come first.
-	Limiters []Limiter `json:"limiters,omitempty"`
+	// Lists are those that rules refer to by name, those of one name in the order in which
+	// they come into force.
+	Lists []List `json:"lists,omitempty"`
+
+	// Limiters are the states of circuit breakers, of limits on concurrency, of limits for
+	// each value of an attribute and the like, at most [MaxLimiters]: breakers that are not
+	// closed come first. It is as in [Limiters], with the following two.
+	Limiters     []Limiter `json:"limiters,omitempty"`
+	MoreLimiters int       `json:"moreLimiters,omitempty"`
+	MoreValues   int       `json:"moreValues,omitempty"`
+}
+
+// List tells of a list as one source has it, without its entries.
+type List struct {
+	Name     string `json:"name"`
+	Source   string `json:"source,omitempty"` // that it comes from, "" for one from code
+	Document string `json:"document,omitempty"`
+
+	// InForce says that rules go by it. It is false if there is no good version of it, and
+	// if another source has a list of that name that comes first.
+	InForce bool `json:"inForce"`
+
+	Entries int       `json:"entries"` // of the last good version, as are the following
+	Bytes   int64     `json:"bytes"`   // of memory, about
+	Digest  string    `json:"digest,omitempty"`
+	Since   time.Time `json:"since,omitzero"` // when it was put in force; left out for one from code
+
+	// Error says why the present version is not the last good one, and FailedAt since when
+	// that is so.
+	Error    string    `json:"error,omitempty"`
+	FailedAt time.Time `json:"failedAt,omitzero"`
 }
 
 // Source tells how a source is.
@@ -75,8 +104,23 @@ func StatusOf(engine *core.Engine) Status {
 	for i, s := range of.Sources {
 		status.Sources[i] = sourceOf(s, now)
 	}
-	status.Limiters = limitersOf(engine)
+	for _, l := range engine.Lists().Status() {
+		status.Lists = append(status.Lists, listOf(&l))
+	}
+	limiters := LimitersOf(engine, Selection{})
+	status.Limiters, status.MoreLimiters, status.MoreValues = limiters.Limiters, limiters.MoreLimiters, limiters.MoreValues
 	return status
+}
+
+func listOf(of *list.Status) List {
+	l := List{
+		Name: of.Name, Source: of.Source, Document: of.Document, InForce: of.InForce,
+		Entries: of.Entries, Bytes: of.Size, Since: timeOf(of.Since), Error: textOf(of.Err), FailedAt: timeOf(of.FailedAt),
+	}
+	if of.Digest != [32]byte{} {
+		l.Digest = hex.EncodeToString(of.Digest[:])
+	}
+	return l
 }
 
 func sourceOf(of core.SourceStatus, now clock.Instant) Source {

@@ -18,6 +18,17 @@ type Attribute struct {
 // MaxKeys is how many attributes a rule can ask for.
 const MaxKeys = 4
 
+// The keys of attributes that say where a call comes from.
+const (
+	// KeyIP is the key of the address of the client.
+	KeyIP = "ip"
+
+	// KeyIPPrefix is the key of what identifies the client among others: an IPv4 address
+	// or the network of an IPv6 address, which usually has 2^64 addresses to call from.
+	// A call that has no such attribute has that of KeyIP in its place.
+	KeyIPPrefix = "ipPrefix"
+)
+
 type attributeKind uint8
 
 const (

@@ -13,11 +13,12 @@ import (
 // of a call whose end makes one panic, the limiters that would be told next do not learn.
 //
 // A limiter that can do more has the methods of [Queue], [Finisher], [Settler],
-// [Activator], [Retirer], [Inheritor], [PassCounter] or [Controllable] too.
+// [Refuser], [Activator], [Retirer], [Inheritor], [PassCounter] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass, what the call takes is taken at once, in one
 	// step with the decision: two callers must never both get the last of something.
-	// Wait may only be returned by a [Queue]; nothing is taken then.
+	// Wait may only be returned by a [Queue]; nothing is taken then. With Block the ticket
+	// means nothing, but to a [Refuser].
 	Acquire(Call) (Ticket, Decision)
 
 	// GiveBack undoes an Acquire, as though it had never been: a later rule refused
@@ -88,6 +89,16 @@ type Settler interface {
 	// Settle adds tokens to what a call took that passed at start, or gives some of
 	// them back if the number is negative. It never fails.
 	Settle(now, start clock.Instant, t Ticket, tokens int32)
+}
+
+// Refuser is a limiter that knows, when it refuses a call, when such a call can pass. So the
+// engine need not ask RetryAfter, which may cost as much as Acquire.
+type Refuser interface {
+	Limiter
+
+	// RefusedFor returns what RetryAfter would have returned for a call at the instant at
+	// which Acquire refused it, by the ticket that came with the Block.
+	RefusedFor(Ticket) time.Duration
 }
 
 // Activator is a limiter that has something to do when its version of the rule comes

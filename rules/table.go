@@ -38,15 +38,16 @@ const (
 // not its methods use the kinds that come with Penstock.
 type Table struct{ lists []list }
 
-// NewTable returns the kinds that come with Penstock and others. It panics when two
-// kinds have the same name, which is a mistake of the program.
+// NewTable returns the kinds that come with Penstock and others. The name of a kind is in
+// camel case. NewTable panics when two kinds have the same name, or would have the same
+// metrics (see [rule.MetricName]), which is a mistake of the program.
 func NewTable(custom ...rule.Definition) *Table {
 	t := &Table{lists: standard()}
 	for _, kind := range custom {
-		if t.find(kind.Kind()) != nil {
-			panic("rules: there are two kinds of rules " + rule.Quote(string(kind.Kind())))
-		}
 		t.lists = append(t.lists, customList{kind})
+		if fault := nameFault(t.Definitions()); fault != "" {
+			panic("rules: " + fault)
+		}
 	}
 	return t
 }

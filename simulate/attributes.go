@@ -13,8 +13,8 @@ type Attr struct {
 	Name string
 
 	// Values are used in turn: the k-th call of the stream, counted from 0, has
-	// the value at k modulo their number. Each is a string, an int or an int64;
-	// a number differs from the string of its digits.
+	// the value at k modulo their number. Each is a string, an int, an int64 or a
+	// bool. "7" and 7 differ, and so do "true" and true.
 	Values []any
 
 	// Count makes so many different values, of the form "user-1", and Shape says
@@ -92,7 +92,14 @@ const (
 	randomGaps uint64 = iota
 	randomAttrs
 	randomService
+	randomLimiters
 )
+
+// limiterSeed returns the seed of what limiters choose at random. It is never 0, for
+// then an engine would choose the seed at random.
+func limiterSeed(load Load) uint64 {
+	return max(1, newRandom(load.Seed, randomLimiters, 0, 0).Uint64())
+}
 
 // newRandom returns a sequence of random numbers for a purpose. The indexes tell
 // apart sequences with the same purpose.
@@ -100,11 +107,11 @@ func newRandom(seed, purpose uint64, index, second int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, purpose<<56|uint64(second)<<32|uint64(index))) //nolint:gosec // it is to be reproducible
 }
 
-// plainValue returns an attribute's value as rules compare it: a string or an
-// int64. It is false for what is neither text nor a whole number.
+// plainValue returns an attribute's value as rules compare it: a string, an int64
+// or a bool. It is false for everything else.
 func plainValue(value any) (any, bool) {
 	switch v := value.(type) {
-	case string, int64:
+	case string, int64, bool:
 		return v, true
 	case int:
 		return int64(v), true

@@ -35,11 +35,11 @@ func (s *simulation) arrive() error {
 	}
 	phase := stream.phaseAt(c.arrived)
 	c.serviceTime, c.fails = phase.serviceTime, phase.fails.includes(number)
-	options, value := stream.callOptions(number)
+	options, attrs := stream.callOptions(number)
 	s.rows.at(c.arrived, stream.row).Offered++
 	if s.options.Events {
 		s.events = append(s.events, Event{
-			T: seconds(c.arrived), Resource: stream.resource, Value: value, Priority: stream.priority,
+			T: seconds(c.arrived), Resource: stream.resource, Value: attrs.first(), Attrs: attrs, Priority: stream.priority,
 		})
 	}
 	if s.pending++; s.pending > MaxPending {

@@ -37,22 +37,25 @@ func priorityOf(name string) rule.Priority {
 	return core.PriorityNormal
 }
 
-// callOptions returns the options for the k-th call of the stream, and the value
-// of its first attribute, nil if there is none. It must be called for one call
-// after the other.
-func (s *stream) callOptions(k uint64) (options []core.Option, value any) {
+// callOptions returns the options for the k-th call of the stream, and its
+// attributes. It must be called for one call after the other.
+func (s *stream) callOptions(k uint64) (options []core.Option, attrs AttrValues) {
 	options = s.options
+	if len(s.attrs) == 0 {
+		return options, nil
+	}
+	attrs = make(AttrValues, len(s.attrs))
 	for i := range s.attrs {
-		v := s.attrs[i].value(k)
-		if i == 0 {
-			value = v
-		}
-		switch v := v.(type) {
+		name, value := s.attrs[i].Name, s.attrs[i].value(k)
+		attrs[i] = AttrValue{Name: name, Value: value}
+		switch v := value.(type) {
 		case string:
-			options = append(options, core.String(s.attrs[i].Name, v))
+			options = append(options, core.String(name, v))
 		case int64:
-			options = append(options, core.Int(s.attrs[i].Name, v))
+			options = append(options, core.Int(name, v))
+		case bool:
+			options = append(options, core.Bool(name, v))
 		}
 	}
-	return options, value
+	return options, attrs
 }

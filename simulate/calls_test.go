@@ -196,7 +196,7 @@ func TestAttributesComeInTurnOrAtRandom(t *testing.T) {
 		}
 		return list
 	}
-	assert.Equal(t, []any{"a", int64(7), "7", "a", int64(7)}, values(0, simulate.Attr{Values: []any{"a", 7, "7"}}, 5))
+	assert.Equal(t, []any{"a", int64(7), "7", true, "a"}, values(0, simulate.Attr{Values: []any{"a", 7, "7", true}}, 5))
 	assert.Equal(t, []any{"user-1", "user-2", "user-3", "user-1", "user-2"}, values(0, simulate.Attr{Count: 3}, 5))
 
 	const calls, count = 100_000, 50

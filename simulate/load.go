@@ -37,8 +37,8 @@ type Load struct {
 	Signals []Signal
 
 	// Seed sets everything that is random: the gaps of [Poisson] streams, the
-	// values of attributes and the service times of servers. The same load with
-	// the same seed always gives the same result.
+	// values of attributes, the service times of servers and what limiters choose
+	// at random. The same load with the same seed always gives the same result.
 	Seed uint64
 }
 

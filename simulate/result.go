@@ -70,10 +70,11 @@ type Event struct {
 	End    *float64 `json:"end"`
 	Failed bool     `json:"failed"` // it ended with a failure or by its timeout
 
-	// Value is the value of the call's first attribute, a string or an int64; nil
-	// when it has none.
-	Value    any    `json:"value"`
-	Priority string `json:"priority"` // [PriorityNormal], if the load does not say
+	// Value is the value of the call's first attribute: a string, an int64 or a
+	// bool; nil when it has none.
+	Value    any        `json:"value"`
+	Attrs    AttrValues `json:"attrs,omitempty"` // all attributes of the call
+	Priority string     `json:"priority"`        // [PriorityNormal], if the load does not say
 }
 
 // StateChange is a change of the state of a rule on a resource.

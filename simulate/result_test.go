@@ -36,10 +36,10 @@ func TestTheJSONOfAResult(t *testing.T) {
 		`{"second":0,"resource":"s","offered":1,"passed":1,"blocked":0,"waited":0,`+
 		`"completed":1,"failed":1,"good":0,"inFlight":1,"rtP50":0.25,"rtP99":0.25,"ceiling":null}],`+
 		`"events":[`+
-		`{"t":0,"resource":"r","outcome":"pass","wait":0,"rule":"","kind":"","end":0,"failed":false,"value":"a","priority":"low"},`+
-		`{"t":0,"resource":"r","outcome":"pass","wait":0.333333334,"rule":"","kind":"","end":0.333333334,"failed":false,"value":7,"priority":"low"},`+
+		`{"t":0,"resource":"r","outcome":"pass","wait":0,"rule":"","kind":"","end":0,"failed":false,"value":"a","attrs":{"user":"a","tenant":"x"},"priority":"low"},`+
+		`{"t":0,"resource":"r","outcome":"pass","wait":0.333333334,"rule":"","kind":"","end":0.333333334,"failed":false,"value":7,"attrs":{"user":7,"tenant":"x"},"priority":"low"},`+
 		`{"t":0,"resource":"s","outcome":"pass","wait":0,"rule":"","kind":"","end":0.25,"failed":true,"value":null,"priority":"normal"},`+
-		`{"t":0.0005,"resource":"r","outcome":"block","wait":0,"rule":"one","kind":"flow","end":null,"failed":false,"value":"a","priority":"low"}],`+
+		`{"t":0.0005,"resource":"r","outcome":"block","wait":0,"rule":"one","kind":"flow","end":null,"failed":false,"value":"a","attrs":{"user":"a","tenant":"x"},"priority":"low"}],`+
 		`"states":[],"limits":[]}`,
 		marshal(t, run(t, set, load, 0)))
 }

@@ -83,6 +83,7 @@ func newSimulation(load Load, options Options) *simulation {
 		Logger:       slog.New(slog.DiscardHandler),
 		MaxResources: max(core.DefaultMaxResources, len(rows.resources)),
 		Kinds:        options.Kinds,
+		Seed:         limiterSeed(load),
 		Lists:        options.Lists,
 		Observer:     core.Observer{StateChanged: s.stateChanged},
 	})

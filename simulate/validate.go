@@ -17,7 +17,7 @@ const (
 	MaxRate     = 1e9                // calls per second of a stream
 	MaxDuration = 7 * 24 * time.Hour // of virtual time
 	MaxArrivals = 10_000_000         // calls of all streams
-	MaxEvents   = 2_000_000          // the same where each is reported: about 150 bytes of memory a call
+	MaxEvents   = 2_000_000          // the same where each is reported: about 200 bytes of memory a call
 	MaxRows     = 1_000_000          // seconds × resources
 	MaxPending  = 1_000_000          // calls that wait or are served at one time: up to 1 KiB of memory each
 	MaxWorkers  = 1_000_000          // of a server
@@ -108,7 +108,7 @@ func (s Stream) validateAttrs(check checker) {
 		seen[a.Name] = true
 		for i, v := range a.Values {
 			_, plain := plainValue(v)
-			check(plain, field, "has %T in place %d: must be text or a whole number", v, i+1)
+			check(plain, field, "has %T in place %d: must be text, a whole number or a boolean", v, i+1)
 			if text, ok := v.(string); ok {
 				check(utf8.ValidString(text) && len(text) <= rules.MaxNameLength, field,
 					"has %.60q in place %d: must be at most %d bytes of UTF-8", text, i+1, rules.MaxNameLength)

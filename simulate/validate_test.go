@@ -75,7 +75,7 @@ func TestMistakesInAStream(t *testing.T) {
 			},
 			"attrs.a", "is given twice",
 		},
-		"attribute of another type": {func(s *simulate.Stream) { s.Attrs = attr(simulate.Attr{Name: "a", Values: []any{"x", 2.5}}) }, "attrs.a", "has float64 in place 2: must be text or a whole number"},
+		"attribute of another type": {func(s *simulate.Stream) { s.Attrs = attr(simulate.Attr{Name: "a", Values: []any{"x", 2.5}}) }, "attrs.a", "has float64 in place 2: must be text, a whole number or a boolean"},
 		"attribute not UTF-8":       {func(s *simulate.Stream) { s.Attrs = attr(simulate.Attr{Name: "a", Values: []any{"\xff"}}) }, "attrs.a", "bytes of UTF-8"},
 		"attribute shape":           {func(s *simulate.Stream) { s.Attrs = attr(simulate.Attr{Name: "a", Count: 1, Shape: "x"}) }, "attrs.a.shape", `must be "cycle", "uniform" or "zipf"`},
 		"values and count": {

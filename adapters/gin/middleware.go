@@ -35,6 +35,7 @@ func Middleware(engine *core.Engine, options Options) gin.HandlerFunc {
 		options.Failure = IsFailure
 	}
 	m := &middleware{engine: engine, options: options, answers: nethttp.NewAnswers(engine, options.Fields)}
+	m.attributes.ofRequest = nethttp.NewAttributes(options.clients())
 	m.writers.New = func() any { return new(writer) }
 	return m.handle
 }
@@ -44,6 +45,8 @@ type middleware struct {
 	options Options
 	answers *nethttp.Answers
 	writers sync.Pool // of *writer
+
+	attributes attributes
 }
 
 func (m *middleware) handle(c *gin.Context) {
@@ -54,7 +57,7 @@ func (m *middleware) handle(c *gin.Context) {
 	nethttp.BufferBody(c.Request, m.options.BufferBody)
 	var few [optionCount]core.Option
 	origin := m.options.origin(c)
-	guard, err := m.engine.Entry(c.Request.Context(), resource, m.options.appendTo(few[:0], c, origin)...)
+	guard, err := m.engine.Entry(c.Request.Context(), resource, m.appendTo(few[:0], c, origin)...)
 	if err != nil {
 		m.refuse(c, err, origin)
 		return

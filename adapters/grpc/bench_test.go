@@ -2,9 +2,12 @@ package penstockgrpc_test
 
 import (
 	"context"
+	"net"
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
@@ -44,5 +47,24 @@ func BenchmarkStatus(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		status.Convert(penstockgrpc.Error(refusal))
+	}
+}
+
+// BenchmarkAttributes shows what it costs that a rule looks at an attribute, beside a
+// rule that looks at one which calls do not have.
+func BenchmarkAttributes(b *testing.B) {
+	handler := func(context.Context, any) (any, error) { return nil, nil }
+	for name, key := range map[string]string{"none": "user", "ip": "ip", "method": "method", "metadata": "metadata:tenant"} {
+		b.Run(name, func(b *testing.B) {
+			p := &silentProbe{key: key}
+			intercept := penstockgrpc.UnaryServerInterceptor(p.newEngine(b), penstockgrpc.Options{})
+			from := &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}}
+			ctx := called(b.Context(), from, metadata.Pairs("tenant", "a"))
+			info := &grpc.UnaryServerInfo{FullMethod: "/s/M"}
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = intercept(ctx, nil, info, handler)
+			}
+		})
 	}
 }

@@ -23,6 +23,23 @@
 // it keeps ([core.Config].MaxResources), but Options.Resource should map methods to
 // known names.
 //
+// # Attributes
+//
+// Rules can look at these attributes of a call, which are read only if a rule in force
+// asks for them:
+//
+//   - method: the full method.
+//   - metadata:KEY: the first value of the metadata with the key, in any case: of the
+//     incoming metadata on servers, of the outgoing metadata on clients.
+//   - ip, on servers: the address of the client, see package
+//     [github.com/penstock-go/penstock/adapters/clientip] and Options.TrustedProxies.
+//     A peer on a Unix socket counts as 127.0.0.1, one without an address is "unknown".
+//   - ipPrefix, on servers: what identifies a client: its IPv4 address, or the network of
+//     its IPv6 address, such as "2001:db8:1:2::/64".
+//
+// Texts of more than 1024 bytes are shortened, see package
+// [github.com/penstock-go/penstock/adapters/attribute].
+//
 // # Refused calls
 //
 // A call that does not pass ends with a status error, on clients and servers alike.

@@ -7,17 +7,24 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/penstock-go/penstock"
+	"github.com/penstock-go/penstock/adapters/attribute"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // errPanicked is the failure of a call that panicked.
 var errPanicked = errors.New("penstockgrpc: the guarded call panicked")
+
+// optionCount is how many options a call has at most, with one of [Options.Attributes].
+const optionCount = 6
 
 // gate is what all interceptors use: the engine and the options.
 type gate struct {
 	engine  *core.Engine
 	options Options
 	inbound bool
+
+	attributes rule.AttributeSource
 }
 
 func newGate(engine *core.Engine, options Options, inbound bool) *gate {
@@ -30,7 +37,11 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	if options.Failure == nil {
 		options.Failure = IsFailure
 	}
-	return &gate{engine: engine, options: options, inbound: inbound}
+	g := &gate{engine: engine, options: options, inbound: inbound, attributes: clientAttributes{}}
+	if inbound {
+		g.attributes = newServerAttributes(options.clients())
+	}
+	return g
 }
 
 // enter enters a call. If the call is not to be guarded, the guard stays the zero
@@ -43,7 +54,9 @@ func (g *gate) enter(
 	if resource == "" {
 		return nil, nil
 	}
-	opts := make([]core.Option, 0, 4)
+	opts := make([]core.Option, 0, optionCount)
+	method, _ := attribute.Text(fullMethod).Text()
+	opts = append(opts, core.Attributes(g.attributes, ctx), core.String("method", method))
 	if g.inbound {
 		opts = append(opts, core.Inbound())
 	}

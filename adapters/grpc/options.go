@@ -2,8 +2,10 @@ package penstockgrpc
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/core"
 )
 
@@ -25,11 +27,27 @@ type Options struct {
 	// 1 for every call.
 	Tokens func(ctx context.Context, fullMethod string, request any) int
 
-	// Attributes returns what rules may look at beside the origin, made by
-	// [core.String] and [core.Int], and the priority of the call, see
-	// [core.Priority]. The request is the message of a unary call, nil for a
-	// stream. Defaults to nothing.
+	// Attributes returns attributes of your own that rules may look at, made by
+	// [core.String], [core.Int] and [core.Bool], and the priority of the call, see
+	// [core.Priority]. The request is the message of a unary call, nil for a stream.
+	// They go before those of the call with the same key, which are read only if a rule
+	// asks for them: see the package documentation. Defaults to nothing.
 	Attributes func(ctx context.Context, fullMethod string, request any) []core.Option
+
+	// TrustedProxies are the addresses of proxies in front of the server. The client
+	// of a call from one of them is the one that the metadata "x-forwarded-for" names,
+	// for the attributes "ip" and "ipPrefix": see [clientip.Options]. For servers only.
+	// Defaults to none: the peer is the client.
+	TrustedProxies []netip.Prefix
+
+	// UseForwarded selects the metadata "forwarded" (RFC 7239) in place of
+	// "x-forwarded-for". Set it if it is what the proxies write; the other is never
+	// read. Defaults to false.
+	UseForwarded bool
+
+	// IPv6Prefix is how many bits of an IPv6 address identify a client, for the
+	// attribute "ipPrefix". Defaults to 64.
+	IPv6Prefix int
 
 	// Blocked returns the error of a refused call. If it returns nil, the error is
 	// that of [Error]; the call is not made in any case. Defaults to nil.
@@ -61,4 +79,9 @@ type Options struct {
 	// refusals that handlers return through [Error], too. It does not change errors
 	// that Blocked returns. Defaults to false.
 	HideRules bool
+}
+
+// clients returns the options for finding the clients of calls.
+func (o *Options) clients() clientip.Options {
+	return clientip.Options{TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix}
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"testing"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
@@ -41,6 +42,50 @@ func BenchmarkMiddleware(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				bench.handler.ServeHTTP(writer, request)
+			}
+		})
+	}
+}
+
+// BenchmarkAttributes shows what it costs that a rule looks at an attribute, beside a
+// rule that looks at one which calls do not have.
+func BenchmarkAttributes(b *testing.B) {
+	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	mux := http.NewServeMux()
+	mux.Handle("GET /orders/{id}", nothing)
+	request := httptest.NewRequest(http.MethodGet, "/orders/7?tenant=a", http.NoBody)
+	request.Header = http.Header{
+		"X-Tenant": {"a"}, "Cookie": {"theme=dark; sid=1"}, "X-Forwarded-For": {"198.51.100.7, 192.0.2.7"},
+	}
+	ipv6 := request.Clone(b.Context())
+	ipv6.RemoteAddr = "[2001:db8:1:2:3:4:5:6]:80"
+	trusting := nethttp.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
+	for _, bench := range []struct {
+		name, key string
+		options   nethttp.Options
+		next      http.Handler
+		request   *http.Request
+	}{
+		{"none", "user", nethttp.Options{}, nothing, request},
+		{"ip", "ip", nethttp.Options{}, nothing, request},
+		{"ip of IPv6", "ip", nethttp.Options{}, nothing, ipv6},
+		{"ipPrefix of IPv6", "ipPrefix", nethttp.Options{}, nothing, ipv6},
+		{"ip behind two proxies", "ip", trusting, nothing, request},
+		{"host", "host", nethttp.Options{}, nothing, request},
+		{"header", "header:x-tenant", nethttp.Options{}, nothing, request},
+		{"cookie", "cookie:sid", nethttp.Options{}, nothing, request},
+		{"query", "query:tenant", nethttp.Options{}, nothing, request},
+		{"none, mux", "user", nethttp.Options{}, mux, request},
+		{"param, mux", "param:id", nethttp.Options{}, mux, request},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			p := &silentProbe{key: bench.key}
+			bench.options.Logger = discardLogger()
+			handler := nethttp.Middleware(p.newEngine(b), bench.options)(bench.next)
+			writer := &discardWriter{http.Header{}}
+			b.ReportAllocs()
+			for b.Loop() {
+				handler.ServeHTTP(writer, bench.request)
 			}
 		})
 	}

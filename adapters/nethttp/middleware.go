@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/core"
 )
 
@@ -42,26 +43,29 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 		options.Logger = slog.Default()
 	}
 	m := &middleware{engine: engine, options: options, answers: NewAnswers(engine, options.Fields)}
+	clients := clientip.New(options.clients())
 	return func(next http.Handler) http.Handler {
+		mux := muxWithin(next)
 		h := &handler{middleware: m, next: next, resource: options.Resource}
+		h.attributes = &Attributes{clients: clients, mux: mux, logger: options.Logger, warned: &m.warnedOfParams}
 		if h.resource == nil {
-			h.byDefault = true
-			h.resource, h.byPattern = resourceWithin(next)
+			h.byDefault, h.byPattern = true, mux == nil
+			h.resource = PatternResource()
+			if mux != nil {
+				h.resource = MuxResource(mux)
+			}
 		}
 		return h
 	}
 }
 
-// resourceWithin returns the default of Options.Resource for the handler. byPattern
-// says that it uses the pattern that the request already has.
-func resourceWithin(next http.Handler) (resource func(*http.Request) string, byPattern bool) {
+// muxWithin returns the handler as a mux, nil if it is none.
+func muxWithin(next http.Handler) Mux {
 	for again, ok := next.(*handler); ok; again, ok = next.(*handler) { // a middleware around another
 		next = again.next
 	}
-	if mux, ok := next.(Mux); ok {
-		return MuxResource(mux), false
-	}
-	return PatternResource(), true
+	mux, _ := next.(Mux)
+	return mux
 }
 
 // middleware is what the handlers of one middleware share.
@@ -69,15 +73,18 @@ type middleware struct {
 	engine  *core.Engine
 	options Options
 	answers *Answers
-	warned  atomic.Bool
+	warned  atomic.Bool // of routes
+
+	warnedOfParams atomic.Bool
 }
 
 type handler struct {
 	*middleware
-	next      http.Handler
-	resource  func(*http.Request) string
-	byDefault bool // resource is the default
-	byPattern bool // resource uses the pattern that the request already has
+	next       http.Handler
+	attributes *Attributes
+	resource   func(*http.Request) string
+	byDefault  bool // resource is the default
+	byPattern  bool // resource uses the pattern that the request already has
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -89,7 +96,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	BufferBody(r, h.options.BufferBody)
 	var few [optionCount]core.Option
 	origin := h.options.origin(r)
-	guard, err := h.engine.Entry(r.Context(), resource, h.options.appendTo(few[:0], r, origin)...)
+	guard, err := h.engine.Entry(r.Context(), resource, h.appendTo(few[:0], r, origin)...)
 	if err != nil {
 		h.refuse(w, r, err, origin)
 		return

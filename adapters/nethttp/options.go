@@ -3,7 +3,9 @@ package nethttp
 import (
 	"log/slog"
 	"net/http"
+	"net/netip"
 
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/core"
 )
 
@@ -25,10 +27,26 @@ type Options struct {
 	// EntryError. Defaults to 1 for every call.
 	Tokens func(*http.Request) int
 
-	// Attributes returns what rules may look at beside the origin, made by
-	// [core.String] and [core.Int], and the priority of the call, see
-	// [core.Priority]. Defaults to nothing.
+	// Attributes returns attributes of your own that rules may look at, made by
+	// [core.String], [core.Int] and [core.Bool], and the priority of the call, see
+	// [core.Priority]. They go before those of the request with the same key, see
+	// [Attributes], which are read only if a rule asks for them. Defaults to nothing.
 	Attributes func(*http.Request) []core.Option
+
+	// TrustedProxies are the addresses of proxies in front of the server. The client
+	// of a request from one of them is the one that the field X-Forwarded-For names,
+	// for the attributes "ip" and "ipPrefix": see [clientip.Options]. Defaults to none:
+	// the peer is the client.
+	TrustedProxies []netip.Prefix
+
+	// UseForwarded selects the field Forwarded (RFC 7239) in place of X-Forwarded-For.
+	// Set it if it is what the proxies write; the other field is never read. Defaults
+	// to false.
+	UseForwarded bool
+
+	// IPv6Prefix is how many bits of an IPv6 address identify a client, for the
+	// attribute "ipPrefix". Defaults to 64.
+	IPv6Prefix int
 
 	// Blocked answers a request that was refused: it writes the status and the
 	// body. Retry-After and the fields that Fields selects are already set. The
@@ -71,7 +89,7 @@ type Options struct {
 }
 
 // optionCount is the highest number of options of a call.
-const optionCount = 4
+const optionCount = 5
 
 // origin returns the name of the caller.
 func (o *Options) origin(r *http.Request) string {
@@ -81,9 +99,15 @@ func (o *Options) origin(r *http.Request) string {
 	return o.Origin(r)
 }
 
+// clients returns the options for finding the clients of requests.
+func (o *Options) clients() clientip.Options {
+	return clientip.Options{TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix}
+}
+
 // appendTo appends the options for the call of the request.
-func (o *Options) appendTo(opts []core.Option, r *http.Request, origin string) []core.Option {
-	opts = append(opts, core.Inbound())
+func (h *handler) appendTo(opts []core.Option, r *http.Request, origin string) []core.Option {
+	o := &h.options
+	opts = append(opts, core.Inbound(), core.Attributes(h.attributes, r))
 	if origin != "" {
 		opts = append(opts, core.Origin(origin))
 	}

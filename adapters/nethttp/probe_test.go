@@ -1,6 +1,7 @@
 package nethttp_test
 
 import (
+	"cmp"
 	"log/slog"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 type probe struct {
 	reason  rule.Reason
 	refuses time.Duration // after which calls could pass; 0 lets all pass
+	key     string        // of the attribute that it looks at; "user" if it is empty
 
 	mu    sync.Mutex
 	calls []rule.Call
@@ -31,8 +33,8 @@ type probeRule struct {
 	Shared, Shadow                bool
 }
 
-// newEngine returns an engine with a probe before all calls, which looks at their
-// attribute "user".
+// newEngine returns an engine with a probe before all calls, which looks at one
+// attribute.
 func (p *probe) newEngine(t *testing.T, origin string) *core.Engine {
 	t.Helper()
 	common := func(r *probeRule) rule.Common {
@@ -42,8 +44,8 @@ func (p *probe) newEngine(t *testing.T, origin string) *core.Engine {
 	}
 	kind := rule.Define(rule.Spec[probeRule]{
 		Kind: "probe", Reason: p.reason, Common: common, Fields: rule.TargetFields(common),
-		Attribute: func(probeRule) string { return "user" },
-		New:       func(probeRule, rule.Env) rule.Limiter { return p },
+		Attributes: func(probeRule) []string { return p.keys() },
+		New:        func(probeRule, rule.Env) rule.Limiter { return p },
 	})
 	engine := core.New(core.Config{
 		Clock: clock.NewVirtual(time.Now().Add(-time.Hour)), Logger: slog.New(slog.DiscardHandler),
@@ -53,6 +55,8 @@ func (p *probe) newEngine(t *testing.T, origin string) *core.Engine {
 	require.NoError(t, engine.Load(rules.Set{Custom: []rule.Rule{kind.Of(probeRule{Name: "mine", Match: "*", Origin: origin})}}))
 	return engine
 }
+
+func (p *probe) keys() []string { return []string{cmp.Or(p.key, "user")} }
 
 func (p *probe) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	p.mu.Lock()
@@ -105,3 +109,41 @@ func (p *probe) outcomes() []string {
 	}
 	return list
 }
+
+// silentProbe is a rule on everything that looks at an attribute and allocates nothing.
+type silentProbe struct {
+	key  string
+	seen bool
+	text string
+}
+
+func (p *silentProbe) newEngine(tb testing.TB) *core.Engine {
+	tb.Helper()
+	common := func(r *probeRule) rule.Common {
+		return rule.Common{
+			Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
+		}
+	}
+	kind := rule.Define(rule.Spec[probeRule]{
+		Kind: "probe", Common: common, Fields: rule.TargetFields(common),
+		Attributes: func(probeRule) []string { return []string{p.key} },
+		New:        func(probeRule, rule.Env) rule.Limiter { return p },
+	})
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Kinds: []rule.Definition{kind}})
+	tb.Cleanup(engine.Close)
+	require.NoError(tb, engine.Load(rules.Set{Custom: []rule.Rule{kind.Of(probeRule{Name: "mine", Match: "*"})}}))
+	return engine
+}
+
+func (p *silentProbe) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	p.text, p.seen = c.Attribute.Text()
+	return 0, rule.Pass
+}
+
+func (p *silentProbe) GiveBack(clock.Instant, rule.Ticket, int32) {}
+
+func (p *silentProbe) RetryAfter(rule.Call) time.Duration { return 0 }
+
+func (p *silentProbe) Status(clock.Instant) rule.Status { return rule.Status{} }
+
+func (p *silentProbe) Idle(clock.Instant) bool { return true }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Transport guards outgoing requests. A refused request is not sent. Its error is
@@ -38,9 +39,11 @@ type Transport struct {
 	// Defaults to 1 for every call.
 	Tokens func(*http.Request) int
 
-	// Attributes returns what rules may look at, made by [core.String] and [core.Int],
-	// and other options of the call, such as [core.Priority] and [core.NoWait].
-	// Defaults to nothing.
+	// Attributes returns attributes of your own that rules may look at, made by
+	// [core.String], [core.Int] and [core.Bool], and other options of the call, such as
+	// [core.Priority] and [core.NoWait]. They go before those of the request with the
+	// same key, see [Attributes], which are read only if a rule asks for them: here
+	// method, host, path, header, cookie and query. Defaults to nothing.
 	Attributes func(*http.Request) []core.Option
 
 	// Failure returns whether a call counts as failed that was answered with the
@@ -63,7 +66,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		call.isFailure = IsFailure
 	}
 	var few [4]core.Option
-	opts := few[:0]
+	opts := append(few[:0], core.Attributes(outgoingAttributes{}, r))
 	if t.Tokens != nil {
 		opts = append(opts, core.Tokens(t.Tokens(r)))
 	}
@@ -99,6 +102,13 @@ func (t *Transport) resource(r *http.Request) string {
 		return t.Resource(r)
 	}
 	return boundedMethod(r.Method) + ":" + r.URL.Host
+}
+
+// outgoingAttributes reads attributes of the requests of a client.
+type outgoingAttributes struct{}
+
+func (outgoingAttributes) Attribute(call any, key string) rule.Attribute {
+	return new(Attributes).Attribute(call, key)
 }
 
 // outgoing is a call that passed.

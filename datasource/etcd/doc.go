@@ -1,5 +1,6 @@
 // Package etcd reads rule documents from an etcd cluster and follows every
-// change of them. Each key below a prefix is one document.
+// change of them. Each key below a prefix is one document. [Source.WatchLists] does the
+// same for the lists that rules name.
 //
 //	source, err := etcd.Open(clientv3.Config{
 //		Endpoints: []string{"etcd-1:2379", "etcd-2:2379", "etcd-3:2379"},
@@ -42,7 +43,7 @@
 //
 // The client's user needs permission to read the prefix and no other. With
 // [Options.Instance] set, it also needs permission to read and write the key of its
-// report. The source reports a missing permission and tries again, as with any error.
+// report, and with [Source.WatchLists] to read [Keys].Lists. The source reports a missing permission and tries again, as with any error.
 //
 // The source notices silence within [Options.WatchTimeout], whether the peer died
 // without closing the connection or a member still answers but has fallen behind the

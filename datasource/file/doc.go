@@ -7,6 +7,9 @@
 //	}
 //	err = engine.Follow(ctx, source)
 //
+// [WatchLists] does the same for the lists that rules name: text files, which may be
+// large, in a directory of their own.
+//
 // # Documents
 //
 // Of a directory, each file whose name ends in .yaml, .yml or .json and does not

@@ -72,6 +72,7 @@ func (w *Watch) load(ctx context.Context, d *document, wanted Digest) {
 	superseded := d.wanted != wanted
 	switch {
 	case w.documents[d.name] != d: // removed meanwhile
+	case superseded && !d.pending: // taken back, or replaced by what cannot be read
 	case err == nil:
 		w.put(d, built, begun)
 		d.pending = superseded && d.wanted != built.digest

@@ -276,6 +276,31 @@ func TestVersionThatComesWhileAnotherIsBuiltFollowsIt(t *testing.T) {
 	})
 }
 
+func TestVersionThatIsTakenBackWhileItIsBuiltIsNotPutInForce(t *testing.T) {
+	for name, then := range map[string]core.Document{
+		"the one in force is back": document("l", "a\n"),
+		"it cannot be read":        {Name: "l", Err: errors.New("test: faulty")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			watch(t, func(t *testing.T, f *fixture) {
+				f.put("l", "a\n")
+				blocked, release := io.Pipe()
+				f.holdsReader("l", func() io.ReadCloser { return blocked })
+				f.deliver("l", "b\n")
+				f.apply(core.Change{Documents: []core.Document{then}})
+				_, err := release.Write([]byte("b\n"))
+				require.NoError(t, err)
+				require.NoError(t, release.Close())
+				synctest.Wait()
+				assert.True(t, f.has("l", "a"))
+				assert.Equal(t, then.Err, f.err("l"))
+				f.advance(time.Hour)
+				assert.Equal(t, 2, f.opened())
+			})
+		})
+	}
+}
+
 func TestCloseAbandonsTheListThatIsBeingRead(t *testing.T) {
 	watch(t, func(t *testing.T, f *fixture) {
 		f.holdsReader("l", func() io.ReadCloser { return io.NopCloser(endless{}) })

@@ -63,5 +63,6 @@ func (c *Collector) scrape() []prometheus.Metric {
 	e.rulesOn(snapshot.Resources, c.accumulator.separate)
 	e.rules(&snapshot)
 	e.sources(&snapshot)
+	e.lists(c.engine.Lists().Status())
 	return e.metrics
 }

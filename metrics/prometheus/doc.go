@@ -22,13 +22,15 @@
 //	penstock_rule_blocked_total{resource,kind,rule}         counter  calls that it refused
 //	penstock_rule_shadow_blocked_total{resource,kind,rule}  counter  calls that it would have refused while it was a shadow
 //
-// Of each rule in force, by its kind (flow, isolation, breaker, or a user's own, in
+// Of each rule in force, by its kind (flow, isolation, breaker, hot_param, or a user's own, in
 // snake case):
 //
 //	penstock_flow_ceiling_tokens_per_second{resource,rule}     gauge    effective limit: lower than the rule's while it warms up
 //	penstock_<kind>_state{resource,rule,state}                 gauge    1 for the present state, 0 for the others
 //	penstock_<kind>_transitions_total{resource,rule,from,to}   counter  changes of the state
 //	penstock_<kind>_<gauge>{resource,rule}                     gauge    what the kind shows beside, such as penstock_isolation_in_flight
+//
+// An engine refuses kinds whose metrics would have the names of others.
 //
 // A limiter that several resources share (perResource: false) has one series, with the
 // pattern as its resource; its effective limit is shown for each resource.
@@ -46,6 +48,13 @@
 //	penstock_source_held_back{source}          gauge    1 while what it holds would take out too many rules at once, else 0
 //	penstock_source_revision{source}           gauge    of the source as a whole, as last read
 //	penstock_source_rejected_documents{source} gauge    documents whose present version is not in force
+//
+// Of the lists that rules refer to by name, with the source "code" for those that the
+// program has made:
+//
+//	penstock_list_entries{list,source}                   gauge  entries of the list in force
+//	penstock_list_loaded_timestamp_seconds{list,source}  gauge  when it was put in force, unless by the program
+//	penstock_list_rejected{list,source}                  gauge  1 if the present version is not in force, for it is faulty
 //
 // Staleness is counted from the moment a source was lost; for one that runs on a
 // copy, from the last moment at which the copy is known to have been true; for one
@@ -72,6 +81,9 @@
 //
 // Names that are not UTF-8 are mended with U+FFFD. Resources whose names become
 // the same by that share their series.
+//
+// Values of attributes, such as users or addresses, and entries of lists are in no label
+// and no help text: clients choose them. The status of package inspect shows values.
 //
 // # Several engines
 //

@@ -1,12 +1,14 @@
 package penstockprom
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -113,6 +115,32 @@ func (e *exposition) rules(s *core.Snapshot) {
 	e.gauge(f.revision, float64(s.Status.Revision))
 	e.gauge(f.appliedAt, float64(s.Status.AppliedAt)/float64(time.Second))
 	e.counter(f.rejections, s.Rejected)
+}
+
+// listFromCode is the source of lists that the program itself has made.
+const listFromCode = "code"
+
+// lists exposes the lists in force, and of which lists the present version is not. Entries
+// of lists are never exposed.
+func (e *exposition) lists(lists []list.Status) {
+	type series struct{ name, source string }
+	exposed, rejected := make(map[string]bool), make(map[series]bool)
+	for i := range lists {
+		s := &lists[i]
+		of := series{label(s.Name), label(cmp.Or(s.Source, listFromCode))}
+		rejected[of] = rejected[of] || s.Err != nil // a source may have several documents of a name
+		if !s.InForce || exposed[of.name] {
+			continue
+		}
+		exposed[of.name] = true
+		e.gauge(e.families.listEntries, float64(s.Entries), of.name, of.source)
+		if s.Since != 0 { // unknown of lists from code
+			e.gauge(e.families.listLoadedAt, float64(s.Since)/float64(time.Second), of.name, of.source)
+		}
+	}
+	for of, is := range rejected {
+		e.gauge(e.families.listRejected, boolValue(is), of.name, of.source)
+	}
 }
 
 func (e *exposition) sources(snapshot *core.Snapshot) {

@@ -1,9 +1,6 @@
 package penstockprom
 
 import (
-	"strings"
-	"unicode"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/penstock-go/penstock/rule"
@@ -21,6 +18,7 @@ type families struct {
 	rules, unmatched, revision, appliedAt, rejections  *prometheus.Desc
 	connected, sourceRevision, sourceRejectedDocuments *prometheus.Desc
 	staleness, onCopy, heldBack                        *prometheus.Desc
+	listEntries, listLoadedAt, listRejected            *prometheus.Desc
 
 	all []*prometheus.Desc
 }
@@ -39,6 +37,11 @@ func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) familie
 		f.all = append(f.all, desc)
 		return desc
 	}
+	ofKind := func(kind rule.Definition, name, help string, labels ...string) *prometheus.Desc {
+		desc := prometheus.NewDesc(rule.MetricName(kind.Kind(), name), help, labels, constLabels)
+		f.all = append(f.all, desc)
+		return desc
+	}
 	f.passed = family("passed_total", "Calls that were let through.", "resource")
 	f.blocked = family("blocked_total", "Calls that were refused.", "resource")
 	f.failed = family("failed_total", "Calls that ended with a failure.", "resource")
@@ -52,7 +55,7 @@ func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) familie
 	f.shadowBlocked = family("rule_shadow_blocked_total",
 		"Calls that a rule in force would have refused while it was a shadow.", "resource", "kind", "rule")
 	for _, kind := range kinds {
-		f.kinds[kind.Kind()] = newKindFamilies(kind, family)
+		f.kinds[kind.Kind()] = newKindFamilies(kind, ofKind)
 	}
 
 	f.rules = family("rules", "Rules in force.")
@@ -69,37 +72,30 @@ func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) familie
 	f.sourceRevision = family("source_revision", "Revision of a source as a whole, as last read.", "source")
 	f.sourceRejectedDocuments = family("source_rejected_documents",
 		"Documents of a source whose present version is not in force.", "source")
+	f.listEntries = family("list_entries", "Entries of a list in force.", "list", "source")
+	f.listLoadedAt = family("list_loaded_timestamp_seconds", "When a list was put in force.", "list", "source")
+	f.listRejected = family("list_rejected",
+		"Whether the present version of a list could not be put in force: an earlier one is, or none.", "list", "source")
 	return f
 }
 
-func newKindFamilies(kind rule.Definition, family func(name, help string, labels ...string) *prometheus.Desc) kindFamilies {
+func newKindFamilies(
+	kind rule.Definition, family func(kind rule.Definition, name, help string, labels ...string) *prometheus.Desc,
+) kindFamilies {
 	var f kindFamilies
 	name := string(kind.Kind())
-	prefix := snakeCase(name) + "_"
 	if kind.Phase() == rule.PhaseRate {
-		f.effectiveLimit = family(prefix+"ceiling_tokens_per_second",
+		f.effectiveLimit = family(kind, rule.MetricEffectiveLimit,
 			"Effective limit of a "+name+" rule: lower than its limit during warm-up.", "resource", "rule")
 	}
 	if len(kind.States()) > 0 {
-		f.state = family(prefix+"state", "State of a "+name+" rule: 1 for the present one, 0 for the others.",
+		f.state = family(kind, rule.MetricState, "State of a "+name+" rule: 1 for the present one, 0 for the others.",
 			"resource", "rule", "state")
-		f.transitions = family(prefix+"transitions_total", "Changes of the state of a "+name+" rule.",
+		f.transitions = family(kind, rule.MetricTransitions, "Changes of the state of a "+name+" rule.",
 			"resource", "rule", "from", "to")
 	}
 	for _, gauge := range kind.Gauges() {
-		f.gauges = append(f.gauges, family(prefix+gauge.Name, gauge.Help, "resource", "rule"))
+		f.gauges = append(f.gauges, family(kind, gauge.Name, gauge.Help, "resource", "rule"))
 	}
 	return f
-}
-
-// snakeCase returns a name in camel case as metrics are spelled: hotParam as hot_param.
-func snakeCase(name string) string {
-	var b strings.Builder
-	for i, r := range name {
-		if unicode.IsUpper(r) && i > 0 {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
 }

@@ -43,6 +43,9 @@ func targets() []target {
 		{"breaker, closed: Entry", phase("breaker", "entry"), phase("no-rule", "entry"), nsMore, false, 20},
 		{"breaker, closed: Exit", phase("breaker", "exit"), phase("no-rule", "exit"), nsMore, false, 30},
 		{"breaker, open: a call is refused", serial("BreakerOpen", peer.Baseline), reference, timesRate, false, 0.6},
+		{"hotParam, 10,000 values: a call passes", serial("HotTenThousandValues", peer.Baseline), reference, timesRate, false, 1.5},
+		{"hotParam, a million values: a call passes", serial("HotMillionValues", peer.Baseline), reference, timesRate, false, 2.5},
+		{"hotParam: a call is refused", serial("HotOneValueBlocking", peer.Baseline), reference, timesRate, false, 1},
 		{"all three: sentinel", serial(composition, "sentinel"), penstock, timesPenstock, true, 8},
 		{"all three: failsafe-executor", serial(composition, "failsafe-executor"), penstock, timesPenstock, true, 4},
 	}

@@ -40,8 +40,13 @@ BenchmarkLimitIsolationAndBreaker/failsafe-executor/serial-2 1 799.8 ns/op
 		"breaker, closed: Entry":            {"at most 20 ns more", "25.0 (missed)", "–"},
 		"breaker, closed: Exit":             {"at most 30 ns more", "–", "–"},
 		"breaker, open: a call is refused":  {"at most 0.6 × rate.Allow", "–", "–"},
-		"all three: sentinel":               {"at least 8 × penstock", "–", "8.00"},
-		"all three: failsafe-executor":      {"at least 4 × penstock", "–", "4.00 (missed)"},
+
+		"hotParam, 10,000 values: a call passes":    {"at most 1.5 × rate.Allow", "–", "–"},
+		"hotParam, a million values: a call passes": {"at most 2.5 × rate.Allow", "–", "–"},
+		"hotParam: a call is refused":               {"at most 1 × rate.Allow", "–", "–"},
+
+		"all three: sentinel":          {"at least 8 × penstock", "–", "8.00"},
+		"all three: failsafe-executor": {"at least 4 × penstock", "–", "4.00 (missed)"},
 	}, rows)
 }
 
@@ -71,6 +76,9 @@ func TestTargetsAreOfSubjectsThatExist(t *testing.T) {
 		"OneRuleBlocking":          names(peer.Limiters(peer.Settings{}), func(l peer.Limiter) string { return l.Name }),
 		"EntryAndExit":             names(peer.PenstockRules(), func(r peer.PenstockRule) string { return r.Name }),
 		"BreakerOpen":              names(peer.Breakers(), func(p peer.Protection) string { return p.Name }),
+		"HotTenThousandValues":     names(peer.ValueLimiters(), func(l peer.ValueLimiter) string { return l.Name }),
+		"HotMillionValues":         names(peer.ValueLimiters(), func(l peer.ValueLimiter) string { return l.Name }),
+		"HotOneValueBlocking":      names(peer.ValueLimiters(), func(l peer.ValueLimiter) string { return l.Name }),
 		"LimitIsolationAndBreaker": names(peer.Compositions(), func(p peer.Protection) string { return p.Name }),
 	}
 	for _, target := range targets() {

@@ -68,6 +68,25 @@ func TestQueuesMakeCallsWait(t *testing.T) {
 	}
 }
 
+func TestValueLimitersLimitEachValueByItself(t *testing.T) {
+	for _, limiter := range ValueLimiters() {
+		t.Run(limiter.Name, func(t *testing.T) {
+			t.Cleanup(func() { require.NoError(t, Reset()) })
+			try, err := limiter.New(ValueLimit{Limit: 3, Window: time.Hour, Places: 100})
+			require.NoError(t, err)
+			for _, value := range Values(10) {
+				passed := 0
+				for range 10 {
+					if try(value) {
+						passed++
+					}
+				}
+				assert.Equal(t, 3, passed, value)
+			}
+		})
+	}
+}
+
 func TestFrameworksEnforceTheRulesThatWereLoadedLast(t *testing.T) {
 	for _, framework := range Frameworks() {
 		t.Run(framework.Name, func(t *testing.T) {

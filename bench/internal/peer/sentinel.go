@@ -10,6 +10,7 @@ import (
 	"github.com/alibaba/sentinel-golang/core/circuitbreaker"
 	"github.com/alibaba/sentinel-golang/core/config"
 	"github.com/alibaba/sentinel-golang/core/flow"
+	"github.com/alibaba/sentinel-golang/core/hotspot"
 	"github.com/alibaba/sentinel-golang/core/isolation"
 	"github.com/alibaba/sentinel-golang/core/stat"
 	"github.com/alibaba/sentinel-golang/util"
@@ -43,7 +44,7 @@ func Start() (stop func(), err error) {
 // each name stays.
 func Reset() error {
 	util.SetClock(util.NewRealClock())
-	err := errors.Join(flow.ClearRules(), isolation.ClearRules(), circuitbreaker.ClearRules())
+	err := errors.Join(flow.ClearRules(), isolation.ClearRules(), circuitbreaker.ClearRules(), hotspot.ClearRules())
 	if err != nil {
 		return fmt.Errorf("peer: clear the rules of sentinel: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
@@ -29,19 +29,18 @@ import (
 
 const listsPrefix = "/penstock/shop.lists/"
 
-// listOf returns the text of a list of n random entries, which begins with the given one.
-// Of 100,000 entries it takes more than three chunks.
+// listOf returns the text of a list that begins with the given entry and has n long ones,
+// other ones for each first entry.
 func listOf(entry string, n int) string {
-	random := rand.New(rand.NewPCG(1, uint64(n)))
 	var text strings.Builder
 	text.WriteString(entry + "\n")
-	for range n {
-		fmt.Fprintf(&text, "%016x%016x\n", random.Uint64(), random.Uint64())
+	for i := range n {
+		fmt.Fprintf(&text, "%s-%06d-%s\n", entry, i, strings.Repeat("x", 980))
 	}
 	return text.String()
 }
 
-const several = 100_000 // entries that take several chunks
+const several = 3400 // entries that take four chunks
 
 func pushList(t require.TestingT, s *store.Store, name, text string) store.ListInfo {
 	info, err := s.PushList(context.Background(), store.ListPush{Name: name, Text: strings.NewReader(text)})
@@ -527,25 +526,48 @@ func (c *changing) Seek(int64, int) (int64, error) {
 }
 
 func TestPasswordsAndEntriesAreNotLogged(t *testing.T) {
-	server := start(t, etcdtest.Options{})
-	pushList(t, newStore(t, server), "l", "entry-1\n")
+	server, root := secured(t, etcdtest.Options{})
+	s, err := store.New(root, prefix)
+	require.NoError(t, err)
+	pushList(t, s, "l", "entry-1\n")
 	var log lockedBuffer
 	opts := shortBackoff()
 	opts.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	source, err := etcd.Open(clientv3.Config{
-		Endpoints: []string{"127.0.0.1:1"}, Username: "somebody", Password: "secret-1",
-	}, prefix, opts)
-	require.NoError(t, err)
-	w := watchLists(t, source)
-	require.Eventually(t, func() bool { return w.Status().Err != nil }, eventTimeout, time.Millisecond)
-	w = watchLists(t, newSource(t, server.Endpoint(), opts))
+	open := func(user, password string) watched {
+		source, err := etcd.Open(clientv3.Config{Endpoints: []string{server.Endpoint()}, Username: user, Password: password}, prefix, opts)
+		require.NoError(t, err)
+		return watchLists(t, source)
+	}
+	wrong := open("reader", "secret-1")
+	require.Eventually(t, func() bool { return wrong.Status().Err != nil }, eventTimeout, time.Millisecond)
+	w := open("root", "root")
 	w.awaitReady(t)
-	pushList(t, newStore(t, server), "l", strings.Repeat("entry-2", 1<<17))
+	pushList(t, s, "l", "10.0.0.0/8\nentry-2\n10.0.0.0/entry-3\n")
 	require.Eventually(t, func() bool { return w.registry.Status()[0].Err != nil }, eventTimeout, time.Millisecond)
 	assert.Contains(t, log.String(), "list in force")
 	assert.Contains(t, log.String(), "is not put in force")
 	assert.NotContains(t, log.String(), "secret-1")
 	assert.NotContains(t, log.String(), "entry-")
+}
+
+func TestListIsReadOnceItsPermissionIsGranted(t *testing.T) {
+	server, root := secured(t, etcdtest.Options{})
+	s, err := store.New(root, prefix)
+	require.NoError(t, err)
+	pushList(t, s, "l", "a\n")
+	grant := func(keys string) {
+		_, err := root.RoleGrantPermission(t.Context(), "rules", keys, clientv3.GetPrefixRangeEnd(keys), clientv3.PermissionType(clientv3.PermRead))
+		require.NoError(t, err)
+	}
+	_, err = root.UserGrantRole(t.Context(), "reader", "rules")
+	require.NoError(t, err)
+	w := watchLists(t, reader(t, server.Endpoint(), "reader").(*etcd.Source))
+	require.Eventually(t, func() bool { return errors.Is(w.Status().Err, rpctypes.ErrPermissionDenied) }, eventTimeout, time.Millisecond)
+	grant(listsPrefix + "manifest/")
+	w.awaitError(t, "l", "permission denied")
+	assert.Nil(t, w.registry.Get("l"))
+	grant(listsPrefix)
+	w.await(t, "l", "a")
 }
 
 // lockedBuffer is a buffer that may be read while it is written to.

@@ -36,8 +36,17 @@
 // tools are recorded as an entry of their own by the next push. To roll back, push
 // what [Store.At] returns.
 //
+// # Lists
+//
+// [Store.PushList] replaces a list that rules name, of up to 1 GiB of text. A value in
+// etcd has 1.5 MiB at most, so a list is in chunks, below the SHA-256 of the whole, and a
+// manifest says which version is in force. The chunks are written first. One transaction
+// then writes the manifest and deletes all other chunks, if nobody has interfered. Lists
+// have no history.
+//
 // # Permissions
 //
 // The client's user needs permission to read and write the documents and the
-// history, and to read the instances: see [etcd.Keys].
+// history, and to read the instances; for lists, to read and write those: see
+// [etcd.Keys].
 package store

@@ -3,6 +3,7 @@ package table
 import (
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,4 +91,48 @@ func BenchmarkBucketsOverCapacity(b *testing.B) {
 	}
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)*999/1000]), "p99.9-ns")
+}
+
+func BenchmarkWindowsHit(b *testing.B) {
+	terms := CompileWindow(1, time.Second)
+	table := NewWindows(10_000, terms)
+	all := hashes(8192)
+	b.ReportAllocs()
+	i, now := 0, start
+	for b.Loop() {
+		i++
+		now += 100
+		table.Take(all[i%len(all)], terms, 1_000_000, now, 1)
+	}
+}
+
+func BenchmarkConcurrencyHit(b *testing.B) {
+	table := NewConcurrency(10_000, 1)
+	all := hashes(8192)
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		i++
+		p, _ := table.Acquire(all[i%len(all)], 1, 10)
+		table.Release(p)
+	}
+}
+
+// BenchmarkArrayHit is a compare-and-swap in an array of as many words, and the array of
+// hashes: what the machine takes for that.
+func BenchmarkArrayHit(b *testing.B) {
+	for _, live := range []int{10_000, 1_000_000} {
+		b.Run(strconv.Itoa(live), func(b *testing.B) {
+			words := make([]atomic.Uint64, live)
+			all := hashes(live)
+			next := uint64(1)
+			for b.Loop() {
+				next = next*6364136223846793005 + 1442695040888963407
+				hash := all[(next>>32)%uint64(live)]
+				word := &words[(hash>>32)*uint64(live)>>32]
+				old := word.Load()
+				word.CompareAndSwap(old, old+hash)
+			}
+		})
+	}
 }

@@ -62,12 +62,13 @@ type stripe struct {
 
 // bucketState is a version of the rule in a table. It never changes.
 type bucketState struct {
-	accepts *Rates // calls with other rates are stale, or newer; nil if the table is not in use
-	rates   *Rates // of the words in blocks that are up to date
-	before  *Rates // of the words in others
-	serial  uint64 // counts the versions; from 1
-	parity  uint64 // of the words in blocks that are up to date: parityBit or 0
-	closed  bool   // another table has taken over
+	accepts *Rates        // calls with other rates are stale, or newer; nil if the table is not in use
+	rates   *Rates        // of the words in blocks that are up to date
+	before  *Rates        // of the words in others
+	serial  uint64        // counts the versions; from 1
+	parity  uint64        // of the words in blocks that are up to date: parityBit or 0
+	since   clock.Instant // when the table went over to these rates
+	closed  bool          // another table has taken over
 }
 
 const (
@@ -90,7 +91,7 @@ func newBuckets(maxValues int) *Buckets {
 		geometry:  g,
 		groups:    make([]bucketGroup, g.groups),
 		headers:   make([]atomic.Uint64, (g.groups+blockGroups-1)/blockGroups),
-		cells:     make(instants, g.slots()/4),
+		cells:     instants{cells: make([]atomic.Int64, g.slots()/4)},
 		stripes:   make([]stripe, g.stripes),
 		blocks:    make([]sync.Mutex, blockLocks),
 		maxValues: maxValues,
@@ -102,6 +103,18 @@ func newBuckets(maxValues int) *Buckets {
 func (b *Buckets) Take(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, Outcome) {
 	p, _, _, outcome := b.take(hash, r, now, tokens)
 	return p, outcome
+}
+
+// TakeOrWait is [Buckets.Take] that tells of a refused call what [Buckets.RetryAfter] would.
+func (b *Buckets) TakeOrWait(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, time.Duration, Outcome) {
+	p, at, next, outcome := b.take(hash, r, now, tokens)
+	switch {
+	case outcome != Refused:
+		return p, 0, outcome
+	case int64(tokens) > r.most:
+		return 0, rule.Never, Refused
+	}
+	return 0, at.Sub(now) + time.Duration(r.toTime.timesUp(max(0, next-r.top))), Refused
 }
 
 // Reserve reserves a turn of a value's throttle and returns when the call passes: now or
@@ -121,7 +134,8 @@ func (r *Rate) wait(next int64) time.Duration {
 }
 
 // take returns how far ahead the instant of the value is after the call: of now, or of a
-// later instant that the table has seen.
+// later instant that the table has seen. Of a call that is refused, it is where the instant
+// would have to be; 0 if the call is larger than any that passes.
 func (b *Buckets) take(hash uint64, r *Rate, now clock.Instant, tokens int32) (p Place, at clock.Instant, next int64, outcome Outcome) {
 	if int64(tokens) > r.most {
 		return 0, now, 0, Refused
@@ -140,7 +154,7 @@ func (b *Buckets) take(hash uint64, r *Rate, now clock.Instant, tokens int32) (p
 		next, pass := r.after(r.ahead(word, units), tokens)
 		if !pass {
 			if b.word(slot).Load() == word {
-				return 0, now, 0, Refused
+				return 0, now, next, Refused
 			}
 			continue
 		}

@@ -79,27 +79,36 @@ func (c *conversion) convert(at *atomic.Uint64) {
 
 func (c *conversion) converted(word uint64) uint64 {
 	from := c.old.classOf(word)
-	start := from.units(c.seen)
-	since, passed := int64((word-start)&from.timeMask), c.now.Sub(c.seen)
-	if from.toTime.timesUp(1<<from.timeBits) <= int64(passed) {
-		return 0 // all that was there has come
-	}
-	ahead := since - int64(from.units(c.now)-start)
-	switch {
-	case ahead <= 0:
-		return 0
-	case c.old == c.state.rates:
+	if c.old == c.state.rates {
+		if c.ahead(from, word, c.now) <= 0 {
+			return 0
+		}
 		return word
 	}
-	class := int(from.class >> from.timeBits)
-	if class >= len(c.state.rates.classes) {
-		class = 0
-	}
-	to := &c.state.rates.classes[class]
-	ahead = to.from(from, ahead)
-	if ahead <= 0 {
+	// What was used until the change flows back at the new rate from then on.
+	to, changed := c.state.rates.classLike(from), max(c.state.since, c.seen)
+	ahead := to.from(from, c.ahead(from, word, changed))
+	instant := to.units(changed) + uint64(ahead)
+	if ahead <= 0 || to.toTime.timesUp(ahead) <= int64(c.now.Sub(changed)) {
 		return 0
 	}
-	kept := word & (tagMask << stateBits)
-	return c.state.parity | kept | to.class | (to.units(c.now)+uint64(ahead))&to.timeMask
+	return c.state.parity | word&(tagMask<<stateBits) | to.class | instant&to.timeMask
+}
+
+// ahead returns how far the instant of a word is ahead of another one; 0 if it has come.
+func (c *conversion) ahead(r *Rate, word uint64, at clock.Instant) int64 {
+	passed := at.Sub(c.seen)
+	if r.toTime.timesUp(1<<r.timeBits) <= int64(passed) {
+		return 0 // all that was there has come
+	}
+	start := r.units(c.seen)
+	return max(0, int64((word-start)&r.timeMask)-int64(r.units(at)-start))
+}
+
+// classLike returns the class with the number of another one, or class 0.
+func (r *Rates) classLike(other *Rate) *Rate {
+	if class := other.class >> other.timeBits; class < uint64(len(r.classes)) {
+		return &r.classes[class]
+	}
+	return &r.classes[0]
 }

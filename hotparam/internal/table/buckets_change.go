@@ -12,7 +12,10 @@ import (
 // What a value has used stays used when its limit, window, burst or class changes, in
 // tokens: as many tokens as were missing in its bucket are missing afterwards. So a burst
 // that is raised is there at once, and one that is lowered and raised again yields nothing.
-// Of a throttle the instant of the last pass stays. The algorithm must be the same.
+// Of a throttle the instant of the last pass stays. The algorithm must be the same. From
+// the change to the next call of a value whose class changes, what it has used flows back
+// at the new rate of the class that has the number of its old one, or of class 0 if there
+// is none.
 //
 // Corrections ([Buckets.GiveBack] and the like) of calls that a table let pass before
 // another one took over have no effect on values that have come to the new one.
@@ -35,9 +38,6 @@ func (b *Buckets) Adopt(maxValues int, now clock.Instant) *Buckets {
 	next.previous.Store(b)
 	return next
 }
-
-// clockEnd is the last instant there is.
-const clockEnd = clock.Instant(1<<63 - 1)
 
 // Activate goes over to newer rates. Calls with older ones are stale from then on. It takes
 // a few milliseconds for a million values, in which calls go on. It does nothing if the
@@ -65,46 +65,53 @@ func (b *Buckets) enter(rates *Rates, now clock.Instant) bool {
 		return false
 	}
 	if previous := b.previous.Load(); previous != nil && state.accepts == nil {
-		previous, closed := previous.close(b, rates, now)
+		previous, closed := previous.close(b, rates)
 		if !closed {
 			return false
 		}
 		b.previous.Store(previous)
 	}
-	b.convertAll(now) // words of the version before the present one
-	b.lockAll()
-	defer b.unlockAll()
-	for i := range b.cells {
-		if ahead := b.cells[i].Load() - int64(now); ahead > 0 {
-			b.cells[i].Store(int64(now) + rates.estimateFrom(state.rates, ahead))
-		}
-	}
-	b.state.Store(&bucketState{
-		accepts: rates, rates: rates, before: state.rates,
-		serial: state.serial + 1, parity: state.parity ^ parityBit,
-	})
+	b.goOver(bucketState{accepts: rates, rates: rates}, now)
 	return true
 }
 
-// close makes all further calls stale, because another table takes over with newer rates. If
-// one has done so already, that one is closed. It returns the table that was closed.
-func (b *Buckets) close(successor *Buckets, rates *Rates, now clock.Instant) (*Buckets, bool) {
+// goOver begins to convert the table, and those that it takes over from, to a new state. The
+// caller holds the change.
+func (b *Buckets) goOver(to bucketState, now clock.Instant) {
+	if previous := b.previous.Load(); previous != nil {
+		previous.change.Lock()
+		previous.goOver(bucketState{rates: to.rates, closed: true}, now)
+		previous.change.Unlock()
+	}
+	b.convertAll(now) // words of the version before the present one
+	b.lockAll()
+	defer b.unlockAll()
+	state := b.state.Load()
+	b.cells.convert(func(at int64) int64 {
+		if ahead := at - int64(now); ahead > 0 {
+			return int64(now) + to.rates.estimateFrom(state.rates, ahead)
+		}
+		return at
+	})
+	to.before, to.since = state.rates, now
+	to.serial, to.parity = state.serial+1, state.parity^parityBit
+	b.until.Store(int64(now.Add(to.rates.MaxDebt())))
+	b.state.Store(&to)
+}
+
+// close notes that another table takes over with newer rates, which is then to go over to
+// them with this one. If one has done so already, that one is closed. It returns the table
+// that was closed.
+func (b *Buckets) close(successor *Buckets, rates *Rates) (*Buckets, bool) {
 	b.change.Lock()
 	defer b.change.Unlock()
 	if b.successor != nil {
-		return b.successor.close(successor, rates, now)
+		return b.successor.close(successor, rates)
 	}
 	state := b.state.Load()
 	if state.accepts == nil || rates.version <= state.accepts.version {
 		return nil, false
 	}
-	b.convertAll(now)
-	b.lockAll()
-	defer b.unlockAll()
-	closed := *state
-	closed.accepts, closed.closed = nil, true
-	b.state.Store(&closed)
-	b.until.Store(int64(clockEnd))
 	b.successor = successor
 	return b, true
 }
@@ -131,44 +138,26 @@ func (b *Buckets) unlockAll() {
 	}
 }
 
-// handOver returns how far ahead a value is in a table that another one has taken over,
-// converted to a rate of that one. From then on the value is judged there: its word has the
-// other parity, so that a call that was under way here fails to change it.
+// handOver returns how far ahead a value is in a table that another one has taken over, which
+// has the same rates. Calls that were under way here fail to change the word of the value:
+// it has been converted.
 func (b *Buckets) handOver(hash uint64, r *Rate, now clock.Instant) int64 {
 	k := b.key(hash, tagMask)
 	s := &b.stripes[k.tag&(b.geometry.stripes-1)]
 	s.Lock()
 	defer s.Unlock()
-	state := b.state.Load()
-	for {
-		at := b.refreshBoth(k, now)
-		slot, word, ok := b.find(k, state.parity>>stateBits|k.tag)
-		if ok && !b.word(slot).CompareAndSwap(word, word^parityBit) {
-			continue
-		}
-		if !ok {
-			slot, word, ok = b.find(k, (state.parity^parityBit)>>stateBits|k.tag)
-		}
-		if ok {
-			of := state.rates.classOf(word)
-			ahead := of.ahead(word, of.units(at))
-			return r.from(of, ahead+int64(of.toUnits.timesUp(int64(at-now))))
-		}
-		return b.estimate(hash, b.geometry.cells(k), state.rates, r, now)
+	_, ahead, word, at := b.lookUp(b.state.Load(), k, r, now)
+	if word == 0 {
+		return b.estimate(hash, b.geometry.cells(k), b.state.Load().rates, r, now)
 	}
+	return ahead + int64(r.toUnits.times(uint64(at-now)))
 }
 
-// expire notes when all values of a table that another one has taken over are as new.
+// expire notes when all values of a table that another one has taken over are as new,
+// which is mostly earlier than they could be.
 func (b *Buckets) expire(now clock.Instant) {
 	state := b.state.Load()
-	if !state.closed || b.until.Load() != int64(clockEnd) {
-		return
-	}
-	latest := int64(now)
-	for i := range b.cells {
-		latest = max(latest, b.cells[i].Load())
-	}
-	b.until.Store(latest)
+	b.until.Store(max(int64(now), b.cells.latest.Load()))
 	for group := range b.groups {
 		at := b.refresh(uint64(group), now)
 		for i := range b.groups[group] {

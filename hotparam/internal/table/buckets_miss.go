@@ -21,7 +21,7 @@ func (b *Buckets) takeSlowly(hash uint64, k key, r *Rate, now clock.Instant, tok
 		}
 		next, pass := r.after(ahead, tokens)
 		if !pass {
-			return 0, at, 0, Refused
+			return 0, at, next, Refused
 		}
 		changed := state.parity | k.tag<<stateBits | r.class | (r.units(at)+uint64(next))&r.timeMask
 		if b.word(slot).CompareAndSwap(word, changed) {
@@ -46,14 +46,14 @@ func (b *Buckets) takeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now cl
 		}
 		switch {
 		case !pass && ok:
-			return 0, 0, Refused
+			return 0, next, Refused
 		case ok:
 			return b.place(slot, k.tag), next, Taken
 		}
 	}
 	s.withoutSlot++
 	if !pass {
-		return 0, 0, Refused
+		return 0, next, Refused
 	}
 	b.cells.raise(cells, clock.Instant(int64(now)+r.toTime.timesUp(next)))
 	return sketchPlace(cells), next, Taken
@@ -114,61 +114,44 @@ func (b *Buckets) estimate(hash, cells uint64, of *Rates, r *Rate, now clock.Ins
 	return max(ahead, previous.handOver(hash, r, now))
 }
 
-// insert gives a value a slot that is free or that nobody needs: one whose instant came
-// longest ago, in the group with more of them. It returns false if there is none. The
-// caller holds the stripe of the value.
+// insert gives a value a slot that is free, or else the one of the value that has been as new
+// for longest. It returns false if there is none. The caller holds the stripe of the value.
 func (b *Buckets) insert(state *bucketState, k key, r *Rate, now clock.Instant, ahead int64) (slot uint64, forgot, ok bool) {
 	for {
 		now = b.refreshBoth(k, now)
 		units := r.units(now)
-		first, many := b.victim(r, k.first, units)
-		second, more := b.victim(r, k.second, units)
-		if many == 0 && more == 0 {
+		if slot, ok = choose(b.candidate(r, k.first, units), b.candidate(r, k.second, units)); !ok {
 			return 0, false, false
 		}
-		if more > many {
-			first = second
-		}
-		if first, forgot, ok = b.insertAt(state, first, k, r, now, ahead); ok {
-			return first, forgot, true
+		if forgot, ok = b.insertAt(state, slot, k, r, now, ahead); ok {
+			return slot, forgot, true
 		}
 	}
 }
 
-func (b *Buckets) insertAt(state *bucketState, slot uint64, k key, r *Rate, now clock.Instant, ahead int64) (_ uint64, forgot, ok bool) {
+func (b *Buckets) insertAt(state *bucketState, slot uint64, k key, r *Rate, now clock.Instant, ahead int64) (forgot, ok bool) {
 	block := slot / (groupSize * blockGroups)
 	lock := &b.blocks[block%blockLocks]
 	lock.Lock()
 	defer lock.Unlock()
 	units, word := r.units(now), b.word(slot).Load()
 	if b.headers[block].Load() != state.header(r, now) || word != 0 && r.behind(word, units) > 0 {
-		return 0, false, false
+		return false, false
 	}
 	added := state.parity | k.tag<<stateBits | r.class | (units+uint64(ahead))&r.timeMask
 	if !b.word(slot).CompareAndSwap(word, added) {
-		return 0, false, false
+		return false, false
 	}
-	return slot, word != 0, true
+	return word != 0, true
 }
 
-// victim returns the slot of a group to give to another value, and how many there are.
-func (b *Buckets) victim(r *Rate, group, units uint64) (slot uint64, many int) {
-	longest := int64(1)
+func (b *Buckets) candidate(r *Rate, group, units uint64) candidate {
+	c := candidate{idle: -1}
 	for i := range b.groups[group] {
 		word := b.groups[group][i].Load()
-		behind := -2 * r.slack // a free slot comes first
-		if word != 0 {
-			behind = r.behind(word, units)
-		}
-		if behind > 0 {
-			continue
-		}
-		many++
-		if behind < longest {
-			slot, longest = group*groupSize+uint64(i), behind
-		}
+		c.consider(group*groupSize+uint64(i), word == 0, -r.behind(word, units))
 	}
-	return slot, many
+	return c
 }
 
 // used returns how far ahead a value is, in units of the rate, which may be older or newer
@@ -198,7 +181,8 @@ func (b *Buckets) GiveBack(p Place, now clock.Instant, tokens int32) {
 }
 
 // Settle adds tokens to what a call took, even beyond what the bucket holds, or gives some
-// back if the number is negative. Debt is bounded by [Rates.MaxDebt].
+// back if the number is negative, if the value still has its slot: it may have lost it once
+// it was as new. Debt is bounded by [Rates.MaxDebt].
 func (b *Buckets) Settle(p Place, now clock.Instant, tokens int32) {
 	b.correct(p, now, int64(tokens))
 }
@@ -221,12 +205,15 @@ func (b *Buckets) correctEstimate(cells uint64, now clock.Instant, tokens int64)
 	if tokens <= 0 {
 		return
 	}
+	s := &b.stripes[cells&(b.geometry.stripes-1)] // any of them: the rates must not change
+	s.Lock()
+	defer s.Unlock()
 	rates, most := b.state.Load().rates, int64(0)
 	for i := range rates.classes {
 		r := &rates.classes[i]
 		most = max(most, r.toTime.timesUp(min(r.room, r.costOf(tokens))))
 	}
-	b.cells.add(cells, now, most)
+	b.cells.raise(cells, clock.Instant(int64(now)+b.cells.ahead(cells, now)+most))
 }
 
 // Cancel undoes a Reserve of so many tokens, for a call that was to pass at an instant. If
@@ -277,10 +264,10 @@ func (b *Buckets) update(p Place, now clock.Instant, change func(r *Rate, ahead 
 		r := state.rates.classOf(present)
 		units := r.units(at)
 		ahead := r.ahead(present, units)
-		if ahead == 0 {
+		changed := change(r, ahead, at)
+		if changed == ahead {
 			return
 		}
-		changed := change(r, ahead, at)
 		if word.CompareAndSwap(present, r.moved(present, units+uint64(changed))) {
 			if state.closed {
 				raise(&b.until, int64(at)+r.toTime.timesUp(changed))

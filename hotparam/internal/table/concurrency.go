@@ -218,11 +218,12 @@ func (c *Concurrency) acquireWithoutSlot(s *stripe, k key, limit int64) (Place, 
 		return 0, Refused
 	}
 	for present == 0 {
-		slot, word, ok := c.victim(k)
+		slot, ok := choose(c.candidate(k.first), c.candidate(k.second))
 		if !ok {
 			break
 		}
-		if c.word(slot).CompareAndSwap(word, k.tag<<countTagShift|1) {
+		word := c.word(slot).Load()
+		if word&countMask == 0 && c.word(slot).CompareAndSwap(word, k.tag<<countTagShift|1) {
 			if word != 0 {
 				s.forgotten++
 			}
@@ -234,23 +235,16 @@ func (c *Concurrency) acquireWithoutSlot(s *stripe, k key, limit int64) (Place, 
 	return sketchPlace(cells), Taken
 }
 
-// victim returns a slot without a call under way, in the group that has more of them.
-func (c *Concurrency) victim(k key) (slot, word uint64, ok bool) {
-	most := 0
-	for _, group := range [...]uint64{k.first, k.second} {
-		many, found, content := 0, uint64(0), uint64(0)
-		for i := range c.groups[group] {
-			if w := c.groups[group][i].Load(); w&countMask == 0 {
-				if many++; many == 1 || w == 0 {
-					found, content = group*groupSize+uint64(i), w
-				}
-			}
+func (c *Concurrency) candidate(group uint64) candidate {
+	found := candidate{idle: -1}
+	for i := range c.groups[group] {
+		word, idle := c.groups[group][i].Load(), int64(-1)
+		if word&countMask == 0 {
+			idle = 0
 		}
-		if many > most {
-			slot, word, ok, most = found, content, true, many
-		}
+		found.consider(group*groupSize+uint64(i), word == 0, idle)
 	}
-	return slot, word, ok
+	return found
 }
 
 // estimate returns how many calls of a value without a slot are under way, at most.

@@ -1,6 +1,9 @@
 package table
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 const (
 	groupSize = 8 // words of a cache line
@@ -54,6 +57,43 @@ func (g *geometry) key(hash, mask uint64) key {
 		second += g.groups
 	}
 	return key{first, second, tag}
+}
+
+// candidate is the slot of a group that a new value would get.
+type candidate struct {
+	slot uint64
+	free int   // the slots of the group that no value has
+	idle int64 // how long the value of the slot has been as new; below 0: no slot is to be had
+}
+
+// consider makes a slot that no value has, or one whose value has been as new for so long,
+// the candidate if it is the best one so far.
+func (c *candidate) consider(slot uint64, free bool, idle int64) {
+	switch {
+	case free && c.free == 0:
+		c.slot, c.idle = slot, math.MaxInt64
+	case !free && idle > c.idle:
+		c.slot, c.idle = slot, idle
+	}
+	if free {
+		c.free++
+	}
+}
+
+// enoughFree is how many slots of a value's first group must be free for the second one not
+// to be preferred. Most calls then find their value in the first group, and yet only one
+// in a hundred values finds no slot when nine of ten are taken.
+const enoughFree = 4
+
+// choose returns the better one of the candidates of a value's two groups: the first, unless
+// it has too few free slots and the second one has more, or has an older one to give. It
+// returns false if there is none.
+func choose(first, second candidate) (slot uint64, ok bool) {
+	better := second.free > first.free || second.free == first.free && second.idle > first.idle
+	if better && first.free < enoughFree {
+		first = second
+	}
+	return first.slot, first.idle >= 0
 }
 
 // cells returns a number from which follow the cells of the sketch for a value.

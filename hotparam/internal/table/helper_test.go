@@ -1,6 +1,7 @@
 package table
 
 import (
+	"flag"
 	"math/big"
 	"time"
 
@@ -19,6 +20,9 @@ type reference struct {
 func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
 
 func (r *reference) rate() *big.Rat { // tokens per nanosecond
+	if r.limit.Limit == 0 { // what was used is forgotten as with a limit of 1
+		return big.NewRat(1, int64(r.limit.Window))
+	}
 	return new(big.Rat).Quo(decimal(r.limit.Limit), rat(int64(r.limit.Window)))
 }
 
@@ -100,3 +104,6 @@ func perSecond(limit, burst float64) Limit {
 }
 
 const start = clock.Instant(1_700_000_000_000_000_000)
+
+// distinctValues is how many values [TestEndlessNewValuesTakeNoMemory] goes through.
+var distinctValues = flag.Uint64("distinct", 0, "distinct values of the test of flat memory; default 1,000,000")

@@ -27,7 +27,7 @@ const (
 
 // Limit is what each value of one class may use.
 type Limit struct {
-	Limit   float64       // tokens per window; 0: nothing passes
+	Limit   float64       // tokens per window; 0: nothing passes, and what was used flows back as with 1
 	Window  time.Duration // above 0
 	Burst   float64       // of a token bucket: the tokens of a full one, above 0
 	MaxWait time.Duration // of a throttle: the longest wait, which is still granted
@@ -116,16 +116,17 @@ func (r *Rates) Resolution() float64 { return r.resolution }
 // Exact says whether decisions are those of exact arithmetic: a call passes when what it
 // lacks flows in within 0.999 ns. If not, instants are rounded to the resolution, and a
 // call may pass by up to one unit too early or too late. Such errors do not add up. Rates
-// are exact for most limits that fill a bucket within two hours; otherwise the resolution
-// is about a 6·10¹²th of that time.
+// are exact for most limits that fill a bucket within an hour and a half; otherwise the
+// resolution is about a 6·10¹²th of that time. With several classes it is coarser, by up to
+// 32 times.
 func (r *Rates) Exact() bool { return r.exact }
 
 // MaxDebt returns how long a value can be kept from passing by what [Buckets.Settle] adds:
 // at least three times the time in which a bucket fills. What would go beyond it is
 // dropped.
 func (r *Rates) MaxDebt() time.Duration {
-	any := &r.classes[0]
-	return time.Duration(any.toTime.times(uint64(any.room)))
+	s := &r.classes[0].scale
+	return time.Duration(s.toTime.timesUp(s.room))
 }
 
 // CompileRates compiles the limits of a table's classes, of which there are 1 to
@@ -203,14 +204,11 @@ func decimal(f float64) *big.Rat {
 	return r
 }
 
-// finest is the most units per nanosecond. It keeps epochs longer than a second, so that
-// blocks are not swept all the time.
-const finest = 1 << 12
-
 // chooseUnit returns the unit of time for all classes of a table, in nanoseconds. It is a
 // whole part of a nanosecond, so that all instants and costs are whole numbers, if there is
 // such a unit with which the table holds four times the extents. Otherwise it is the
-// smallest binary part of the first spacing with which it does.
+// smallest binary part of the first spacing with which it does. No unit is so small that an
+// epoch is shorter than a second: blocks are not to be swept all the time.
 func chooseUnit(spacings, extents []*big.Rat, timeBits uint) (unit *big.Rat, exact bool, err error) {
 	longest, whole := new(big.Rat), big.NewInt(1)
 	for i := range spacings {
@@ -226,7 +224,7 @@ func chooseUnit(spacings, extents []*big.Rat, timeBits uint) (unit *big.Rat, exa
 	}
 	smallest := new(big.Rat).Quo(new(big.Rat).SetInt64(4), new(big.Rat).SetInt64(3<<timeBits>>2))
 	smallest.Mul(smallest, longest)
-	if least := big.NewRat(1, finest); smallest.Cmp(least) < 0 {
+	if least := big.NewRat(1, 1<<(timeBits-34)); smallest.Cmp(least) < 0 {
 		smallest = least
 	}
 	if part := new(big.Rat).SetFrac(big.NewInt(1), whole); part.Cmp(smallest) >= 0 {
@@ -248,7 +246,9 @@ func newScale(unit *big.Rat, exact bool, timeBits uint) scale {
 		toTime: fixedPoint(unit, false), toUnits: fixedPoint(new(big.Rat).Inv(unit), true),
 		timeBits: timeBits, timeMask: 1<<timeBits - 1, classMask: 1<<stateBits - 1<<timeBits,
 	}
-	for s.epoch = 62; s.toUnits.timesUp(1<<s.epoch) > 1<<(timeBits-4)-2; s.epoch-- { //nolint:revive // the loop finds the epoch
+	s.epoch = 62
+	for s.toUnits.timesUp(1<<s.epoch) > 1<<(timeBits-4)-2 {
+		s.epoch--
 	}
 	s.slack = 2 * (s.toUnits.timesUp(1<<s.epoch) + 1)
 	s.room = 1<<timeBits - 2*s.slack
@@ -361,6 +361,9 @@ func (r *Rate) from(other *Rate, ahead int64) int64 {
 
 // lastPass converts a distance to now from units of another rate.
 func (r *Rate) lastPass(other *Rate, distance int64) int64 {
+	if r.toUnits == other.toUnits {
+		return min(r.room, distance)
+	}
 	if distance < 0 {
 		return -int64(r.toUnits.times(other.toTime.times(uint64(-distance))))
 	}

@@ -116,7 +116,8 @@ func TestWindowKeepsWhatWasUsedWhenItChanges(t *testing.T) {
 			_, outcome := w.Take(hashOf(0), terms, 1<<30, now, 1)
 			require.Equal(t, Taken, outcome)
 			used[0] = append(used[0], use{now, 1})
-			require.Equal(t, sum+1, w.Used(hashOf(0), terms, now))
+			// More if a longer window is back in which the table before had counted.
+			require.GreaterOrEqual(t, w.Used(hashOf(0), terms, now), sum+1)
 			_, outcome = before.Take(hashOf(1), old, 1<<30, now, 1)
 			require.Equal(t, Stale, outcome)
 		}

@@ -124,29 +124,18 @@ func (w *Windows) takeWithoutSlot(hash uint64, k key, terms *WindowTerms, limit 
 	return sketchPlace(cells), Taken
 }
 
-// victim returns a slot that is free or that nobody needs: the one whose window was over
-// first, in the group with more of them.
+// victim returns a slot that is free, or else the one whose window has been over for
+// longest.
 func (w *Windows) victim(k key, number int64) (slot uint64, ok bool) {
-	most := 0
-	for _, group := range [...]uint64{k.first, k.second} {
-		many, found, longest := 0, uint64(0), int64(windowBuckets-1)
-		for i, word := range w.words[group] {
-			age := int64(numberMask)
-			if word != 0 {
-				age = number - newest(word, number)
-			}
-			if age < windowBuckets {
-				continue
-			}
-			if many++; age > longest {
-				found, longest = group*groupSize+uint64(i), age
-			}
-		}
-		if many > most {
-			slot, ok, most = found, true, many
-		}
+	return choose(w.candidate(k.first, number), w.candidate(k.second, number))
+}
+
+func (w *Windows) candidate(group uint64, number int64) candidate {
+	c := candidate{idle: -1}
+	for i, word := range w.words[group] {
+		c.consider(group*groupSize+uint64(i), word == 0, number-newest(word, number)-windowBuckets)
 	}
-	return slot, ok
+	return c
 }
 
 // estimate returns a window that counts, in each bucket, at least what a value without a

@@ -30,7 +30,11 @@ func Events(w io.Writer, events []simulate.Event) error {
 			if e.End != nil && (e.Failed || *e.End > e.T+e.Wait) {
 				fmt.Fprintf(columns, ", %s at %s s", ending(e.Failed), strconv.FormatFloat(*e.End, 'f', -1, 64))
 			}
-			fmt.Fprintf(columns, "\t%s\n", wording.Cell(e.Resource))
+			fmt.Fprintf(columns, "\t%s", wording.Cell(e.Resource))
+			for _, attr := range e.Attrs {
+				fmt.Fprintf(columns, " %s=%s", wording.Cell(attr.Name), wording.Cell(fmt.Sprint(attr.Value)))
+			}
+			fmt.Fprintln(columns)
 		}
 		if err := columns.Flush(); err != nil {
 			return err

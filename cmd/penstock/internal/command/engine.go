@@ -19,22 +19,21 @@ const (
 	maxAnswer     = 16 << 20 // bytes of a response
 )
 
-// askEngine gets the explanation of a call from a running service.
-func askEngine(ctx context.Context, address string, call inspect.Call) (inspect.Explanation, error) {
+// askEngine gets an answer of the package inspect in a running service.
+func askEngine(ctx context.Context, address, path string, query url.Values, answer any) error {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" {
-		return inspect.Explanation{}, fmt.Errorf("--engine is %q: must be HOST:PORT or a URL", address)
+		return fmt.Errorf("--engine is %q: must be HOST:PORT or a URL", address)
 	}
-	at = at.JoinPath("explain")
-	at.RawQuery = call.Query().Encode()
-	var answer inspect.Explanation
-	if err := fetch(ctx, at, &answer); err != nil {
-		return inspect.Explanation{}, failure{ExitFailed, fmt.Errorf("asking the engine at %s: %w", at.Host, err)}
+	at = at.JoinPath(path)
+	at.RawQuery = query.Encode()
+	if err := fetch(ctx, at, answer); err != nil {
+		return failure{ExitFailed, fmt.Errorf("asking the engine at %s: %w", at.Host, err)}
 	}
-	return answer, nil
+	return nil
 }
 
 // fetch reads the JSON at a URL.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
+	"github.com/penstock-go/penstock/rules"
 )
 
 func TestExampleIsADocumentWithoutMistakes(t *testing.T) {
@@ -17,7 +18,11 @@ func TestExampleIsADocumentWithoutMistakes(t *testing.T) {
 	assert.Contains(t, got.out, "warmUp:\n      period: ")
 	judged := user{types: got.out}.run(t, "validate", "-")
 	assert.Equal(t, command.ExitDone, judged.code, judged.out)
-	assert.Equal(t, got.out, user{}.run(t, "example", "flow", "isolation", "breaker").out)
+	all := []string{"example"}
+	for _, kind := range rules.NewTable().Kinds() {
+		all = append(all, string(kind))
+	}
+	assert.Equal(t, got.out, user{}.run(t, all...).out)
 }
 
 func TestExampleOfAnUnknownKindIsAnError(t *testing.T) {

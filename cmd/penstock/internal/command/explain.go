@@ -42,6 +42,11 @@ service at --engine, or else those in etcd. A service also shows the present sta
 of each rule. It must serve the handler of the package inspect; --engine is its
 address, as host and port or as a URL.
 
+Rules may look at attributes of the call, such as who the user is: --attr says which
+it has. A value is text unless it is a whole number, true or false; in double quotes
+it is always text: --attr 'id="7"'. Adapters give only text. For such rules a service
+also shows when the call passes, and the values that are called most.
+
 For documents, explain also shows the rules for the resource that do not apply to
 the call, with the reason. In JSON, the window and the reset of a state are in
 seconds.
@@ -51,13 +56,13 @@ command line, 3 when a file, the service or etcd cannot be read.
 
 ` + connection.Help,
 		Example: `  penstock explain orders:create --rules rules/ --origin mobile
-  penstock explain orders:create --engine 127.0.0.1:6060
+  penstock explain orders:create --engine 127.0.0.1:6060 --attr user=alice
   penstock explain orders:create --app shop --output json | jq '.rules[].name'`,
 		Args: arguments(1, 1, "which resource? Name the one that is called"),
 	}
 	var call inspect.Call
 	cmd.Flags().StringVar(&call.Origin, "origin", "", "the `caller` who makes the call")
-	attributes := cmd.Flags().StringArray("attr", nil, "an attribute of the call, as `key=value`; may be repeated")
+	attributes := cmd.Flags().StringArray("attr", nil, "an attribute of the call, as `key=value`: 7 is a number, true a boolean, \"7\" in quotes a text; may be repeated")
 	paths := cmd.Flags().StringArray("rules", nil, "the `path` of documents, as for push; may be repeated")
 	lists := listsFlag(cmd)
 	engine := cmd.Flags().String("engine", "", "the `address` of a running service")
@@ -95,8 +100,9 @@ command line, 3 when a file, the service or etcd cannot be read.
 // explain explains the call with the rules that the flags select.
 func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, engine, lists string) (explanation, error) {
 	if engine != "" {
-		e, err := askEngine(cmd.Context(), engine, call)
-		return explanation{Explanation: e}, err
+		var e explanation
+		err := askEngine(cmd.Context(), engine, "explain", call.Query(), &e.Explanation)
+		return e, err
 	}
 	registry, err := env.readLists(cmd.Context(), lists)
 	if err != nil {

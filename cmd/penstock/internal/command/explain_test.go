@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 	"github.com/penstock-go/penstock/inspect"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -145,6 +146,48 @@ func TestExplainReadsFromARunningEngine(t *testing.T) {
 	var answer inspect.Explanation
 	require.NoError(t, json.Unmarshal([]byte(stdout), &answer))
 	assert.EqualValues(t, 3, answer.Rules[0].State.Blocked)
+}
+
+// toll is a rule of a kind that looks at attributes.
+type toll struct {
+	Name, Resource, Match, Origin string
+	Shared, Shadow                bool
+}
+
+func tollKind() *rule.Type[toll] {
+	common := func(r *toll) rule.Common {
+		return rule.Common{Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Origin: &r.Origin, Shared: &r.Shared, Shadow: &r.Shadow}
+	}
+	return rule.Define(rule.Spec[toll]{
+		Kind: "toll", Phase: rule.PhaseAccess, Reason: rule.Denied, Common: common, Fields: rule.TargetFields(common),
+		Attributes: func(toll) []string { return []string{"user", "origin", "paid", rule.KeyIPPrefix} },
+		New:        func(toll, rule.Env) rule.Limiter { return tollLimiter{} },
+	})
+}
+
+type tollLimiter struct{ rule.Limiter }
+
+func (tollLimiter) Status(clock.Instant) rule.Status          { return rule.Status{} }
+func (tollLimiter) RetryAfter(rule.Call) (wait time.Duration) { return 0 }
+
+func TestExplainShowsTheAttributesThatARuleLooksAt(t *testing.T) {
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Kinds: []rule.Definition{tollKind()}})
+	defer engine.Close()
+	require.NoError(t, engine.Load(rules.Set{Custom: []rule.Rule{tollKind().Of(toll{Resource: "gate"})}}))
+	server := httptest.NewServer(inspect.Handler(engine))
+	defer server.Close()
+	for _, test := range []struct {
+		flags []string
+		want  string
+	}{
+		{nil, "user (the call has none) and origin (the call has none) and paid (the call has none) and ipPrefix (the call has none)"},
+		{[]string{"--attr", `user="7"`, "--attr", "paid=true", "--attr", "ip=10.0.0.1", "--origin", "mobile"}, `user="7" and origin=mobile and paid=true and ipPrefix=10.0.0.1`},
+		{[]string{"--attr", "user=", "--attr", "origin=web", "--attr", "ipPrefix=a", "--attr", "ip=b"}, "user= and origin=web and paid (the call has none) and ipPrefix=a"},
+	} {
+		stdout, stderr, code := execute(t, "", append([]string{"explain", "gate", "--engine", server.URL}, test.flags...)...)
+		assert.Equal(t, command.ExitDone, code, stderr)
+		assert.Contains(t, stdout, "1. toll rule \"gate\", made in code\n   resource gate\n   looks at "+test.want+"\n   in force\n")
+	}
 }
 
 func TestExplainReadsFromEtcd(t *testing.T) {

@@ -38,11 +38,15 @@ func (env Env) printExplanation(of explanation) {
 	}
 	for i, rule := range of.Rules {
 		fmt.Fprintf(&text, "\n%d. %s\n   %s\n", i+1, heading(rule), fieldList(rule))
+		if len(rule.Attributes) > 0 {
+			fmt.Fprintf(&text, "   looks at %s\n", describeAttributes(rule.Attributes))
+		}
 		if rule.Shadow {
 			fmt.Fprintln(&text, "   a shadow: it refuses nothing")
 		}
 		if rule.State != nil {
 			fmt.Fprintf(&text, "   %s\n", describeState(*rule.State))
+			writeValues(&text, "   ", rule.State.Values)
 		}
 	}
 	for i, miss := range of.NotApplied {
@@ -76,6 +80,22 @@ func fieldList(rule inspect.Rule) string {
 	return strings.Join(fields, ", ")
 }
 
+// describeAttributes returns what a rule finds in the attributes of a call, written as
+// --attr takes it.
+func describeAttributes(attributes []inspect.Attribute) string {
+	texts := make([]string, len(attributes))
+	for i, a := range attributes {
+		texts[i] = a.Key + "=" + a.Value
+		switch {
+		case a.Type == "":
+			texts[i] = a.Key + " (the call has none)"
+		case a.Type == inspect.TypeText && rule.ParseAttribute(a.Value) != rule.String(a.Value): // it looks like another type
+			texts[i] = a.Key + "=" + strconv.Quote(a.Value)
+		}
+	}
+	return strings.Join(texts, " and ")
+}
+
 // describeState returns the state of a rule as text.
 func describeState(s inspect.State) string {
 	var parts []string
@@ -89,9 +109,7 @@ func describeState(s inspect.State) string {
 		}
 		parts = append(parts, part)
 	}
-	for _, gauge := range s.Gauges {
-		parts = append(parts, fmt.Sprintf("%s %s", strings.ReplaceAll(gauge.Name, "_", " "), decimal(gauge.Value)))
-	}
+	parts = append(parts, describeGauges(s.Gauges)...)
 	text := "now " + strings.Join(parts, ", ")
 	if len(parts) == 0 {
 		text = "in force"
@@ -102,7 +120,20 @@ func describeState(s inspect.State) string {
 	if s.WouldBlock > 0 {
 		text += fmt.Sprintf("; would have refused %s", count(s.WouldBlock))
 	}
+	switch {
+	case s.CannotPass:
+		text += "; a call with these attributes cannot pass"
+	case s.RetryAfter > 0:
+		text += fmt.Sprintf("; a call with these attributes passes in %v", duration(s.RetryAfter))
+	}
 	return text
+}
+
+func describeGauges(gauges []inspect.Gauge) (texts []string) {
+	for _, gauge := range gauges {
+		texts = append(texts, fmt.Sprintf("%s %s", strings.ReplaceAll(gauge.Name, "_", " "), decimal(gauge.Value)))
+	}
+	return texts
 }
 
 func count(calls uint64) string { return wording.Count(int(calls), "call") }

@@ -17,15 +17,15 @@ import (
 func newLists(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lists COMMAND",
-		Short: "Push, list, pull and delete the lists that access rules name",
+		Short: "Push, list, pull and delete the lists that rules name",
 		Long: `Lists are text, one entry a line, of up to 10 million entries: addresses and
-prefixes, or exact values. Access rules refer to them by name (list: scrapers).
+prefixes, or exact values. Rules refer to them by name (list: scrapers).
 In etcd they are below /penstock/APP.lists/, in chunks, because a value there has
 1.5 MiB at most. A push switches from one version to the next at once: instances
 have either the one or the other, whole.
 
 Etcd keeps what was replaced or deleted until it is compacted. It needs room for
-several versions: about a third of the text for each.`,
+several versions: about half of the text for each.`,
 		Example: `  penstock lists push scrapers scrapers.txt --app shop
   penstock lists list --app shop
   penstock lists pull scrapers --app shop > scrapers.txt

@@ -3,7 +3,6 @@ package command_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -23,12 +22,11 @@ func listFile(t *testing.T, text string) string {
 	return filepath.Join(tree(t, map[string]string{"l.txt": text}), "l.txt")
 }
 
-// longList returns the text of a list that takes several chunks.
-func longList(seed uint64) string {
-	random := rand.New(rand.NewPCG(1, seed))
+// longList returns the text of a list of 3400 entries, which takes four chunks.
+func longList() string {
 	var text strings.Builder
-	for range 100_000 {
-		fmt.Fprintf(&text, "%016x%016x\n", random.Uint64(), random.Uint64())
+	for i := range 3400 {
+		fmt.Fprintf(&text, "%06d-%s\n", i, strings.Repeat("x", 980))
 	}
 	return text.String()
 }
@@ -36,15 +34,15 @@ func longList(seed uint64) string {
 func TestListsArePushedListedPulledAndDeleted(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	assert.Equal(t, answer{"there are no lists below /penstock/shop.lists/\n", "", command.ExitDone}, u.run(t, "lists", "list"))
-	text := longList(1)
+	text := longList()
 	path := listFile(t, text)
 	got := u.run(t, "lists", "push", "tokens", path, "--yes", "--author", "alice", "--message", "from the feed")
 	require.Equal(t, command.ExitDone, got.code, got.err)
-	assert.Equal(t, "list tokens: new, 100000 entries\nlist tokens in etcd is at revision 6 now\n", got.out)
+	assert.Equal(t, "list tokens: new, 3400 entries\nlist tokens in etcd is at revision 6 now\n", got.out)
 	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "scrapers", listFile(t, "10.0.0.0/8\n"), "--yes", "--author", "bob").code)
 
 	got = u.run(t, "lists", "push", "tokens", path, "--yes")
-	assert.Equal(t, answer{"list tokens: no differences, 100000 entries\nnothing to write: list tokens is at revision 6\n", "", command.ExitDone}, got)
+	assert.Equal(t, answer{"list tokens: no differences, 3400 entries\nnothing to write: list tokens is at revision 6\n", "", command.ExitDone}, got)
 	golden(t, "lists.txt", u.run(t, "lists", "list").out, "")
 	timeOfPush := regexp.MustCompile(`"time": ".*"`)
 	golden(t, "lists.json", timeOfPush.ReplaceAllString(u.run(t, "lists", "list", "-o", "json").out, `"time": "…"`), "")
@@ -54,7 +52,7 @@ func TestListsArePushedListedPulledAndDeleted(t *testing.T) {
 	assert.Equal(t, answer{text, "", command.ExitDone}, got)
 	to := filepath.Join(t.TempDir(), "pulled.txt")
 	got = u.run(t, "lists", "pull", "tokens", to)
-	assert.Equal(t, answer{to + ": 100000 entries of revision 6\n", "", command.ExitDone}, got)
+	assert.Equal(t, answer{to + ": 3400 entries of revision 6\n", "", command.ExitDone}, got)
 	assert.Equal(t, map[string]string{"pulled.txt": text}, read(t, filepath.Dir(to)))
 	got = u.run(t, "lists", "pull", "scrapers", to)
 	assert.Equal(t, command.ExitNo, got.code)
@@ -63,7 +61,7 @@ func TestListsArePushedListedPulledAndDeleted(t *testing.T) {
 	assert.Equal(t, map[string]string{"pulled.txt": "10.0.0.0/8\n"}, read(t, filepath.Dir(to)))
 
 	got = u.run(t, "lists", "delete", "tokens", "--yes")
-	assert.Equal(t, answer{"list tokens is deleted: it had 100000 entries (revision 6)\n", "", command.ExitDone}, got)
+	assert.Equal(t, answer{"list tokens is deleted: it had 3400 entries (revision 6)\n", "", command.ExitDone}, got)
 	left, err := server.Client().Get(t.Context(), "/penstock/shop.lists/", clientv3.WithPrefix(), clientv3.WithCountOnly())
 	require.NoError(t, err)
 	assert.Equal(t, int64(2), left.Count, "the manifest and the one chunk of the other list")
@@ -174,4 +172,75 @@ func TestListsOptionReadsTheListsOfADirectory(t *testing.T) {
 		gone := user{}.run(t, append(args, "--lists", filepath.Join(t.TempDir(), "x"))...)
 		assert.Equal(t, command.ExitFailed, gone.code, args)
 	}
+}
+
+// accessRules returns a directory with rules that name two lists.
+func accessRules(t *testing.T) string {
+	t.Helper()
+	return tree(t, map[string]string{"access.yaml": `access:
+  - {name: no-scrapers, resource: orders, attribute: user, list: scrapers}
+  - {name: partners-only, resource: pay, attribute: user, list: partners, listAction: allow}
+`})
+}
+
+const twoMissing = "penstock: warning: access rule \"no-scrapers\" names list \"scrapers\", which is not %[1]s\n" +
+	"penstock: warning: access rule \"partners-only\" names list \"partners\", which is not %[1]s\n"
+
+func TestSimulationUsesTheListsOfADirectory(t *testing.T) {
+	load := filepath.Join(tree(t, map[string]string{"load.yaml": `streams:
+  - {resource: orders, times: [0, 0, 0], attrs: {user: [eve, ann, ann]}}
+  - {resource: pay, times: [0, 0, 0], attrs: {user: [eve, ann, ann]}}
+`}), "load.yaml")
+	lists := tree(t, map[string]string{"scrapers.txt": "eve\n", "partners.list": "ann\nbob\n"})
+	run := func(more ...string) (orders, pay string, got answer) {
+		got = user{}.run(t, append([]string{"simulate", "--rules", accessRules(t), "--load", load, "--output", "json"}, more...)...)
+		require.Equal(t, command.ExitDone, got.code, got.err)
+		passed := regexp.MustCompile(`"resource":"(\w+)","offered":3,"passed":(\d)`).FindAllStringSubmatch(got.out, -1)
+		require.Len(t, passed, 2, got.out)
+		return passed[0][2], passed[1][2], got
+	}
+	orders, pay, got := run("--lists", lists)
+	assert.Equal(t, []string{"2", "2", ""}, []string{orders, pay, got.err})
+	orders, pay, got = run()
+	assert.Equal(t, []string{"3", "0"}, []string{orders, pay}, "a missing list denies nobody and allows nobody")
+	assert.Equal(t, fmt.Sprintf(twoMissing, "there: --lists names a directory with lists"), got.err)
+}
+
+func TestTestsUseTheListsOfADirectory(t *testing.T) {
+	suite := tree(t, map[string]string{"a_test.yaml": "rules: " + accessRules(t) + `
+cases:
+  - name: scrapers are refused
+    load: [{resource: orders, times: [0, 0], attrs: {user: [eve, ann]}}]
+    expect: {passed: 1}
+`})
+	lists := tree(t, map[string]string{"scrapers.txt": "eve\n", "partners.txt": "ann\n"})
+	got := user{}.run(t, "test", suite, "--lists", lists)
+	assert.Equal(t, command.ExitDone, got.code, got.out)
+	got = user{}.run(t, "test", suite)
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, `access rule "no-scrapers" names list "scrapers"`)
+}
+
+func TestValidateAndExplainWarnOfMissingListsWhereTheyCanKnow(t *testing.T) {
+	rules, lists := accessRules(t), tree(t, map[string]string{"other.txt": "eve\n"})
+	got := user{}.run(t, "validate", rules)
+	assert.Equal(t, answer{"1 document, 2 rules, no mistakes\n", "", command.ExitDone}, got)
+	got = user{}.run(t, "validate", rules, "--lists", lists)
+	assert.Equal(t, answer{"1 document, 2 rules, no mistakes\n", fmt.Sprintf(twoMissing, "at "+lists), command.ExitDone}, got)
+	got = user{}.run(t, "validate", rules, "--lists", lists, "--output", "json")
+	assert.Contains(t, got.out, `"access rule \"no-scrapers\" names list \"scrapers\", which is not at `+lists)
+	got = user{}.run(t, "explain", "orders", "--rules", rules, "--lists", lists)
+	assert.Equal(t, fmt.Sprintf(twoMissing, "at "+lists), got.err)
+}
+
+func TestPushWarnsOfListsThatAreNotInEtcd(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	rules := accessRules(t)
+	got := u.run(t, "push", rules, "--yes")
+	assert.Equal(t, command.ExitDone, got.code)
+	assert.Equal(t, fmt.Sprintf(twoMissing, "in etcd, below /penstock/shop.lists/"), got.err)
+	for _, name := range []string{"scrapers", "partners"} {
+		require.Equal(t, command.ExitDone, u.run(t, "lists", "push", name, listFile(t, "a\n"), "--yes").code)
+	}
+	assert.Empty(t, u.run(t, "push", rules, "--yes").err)
 }

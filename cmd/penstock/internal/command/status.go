@@ -16,7 +16,7 @@ const present = "present"
 func newStatus(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [flags]",
-		Short: "Show which instances run which revision",
+		Short: "Show which instances run which revision, or the state of one instance",
 		Long: `Status shows the revision in etcd and, for every live instance that reports, the
 revision it runs, how many documents and rules it has, and which documents it
 rejected and why. An instance is behind if it has not reached the revision in etcd
@@ -28,15 +28,22 @@ With --wait it first waits until every live instance has reached the revision in
 etcd, with --wait=REVISION that revision. With --min-instances it waits until so
 many have; 0 means that there may be none.
 
+With --engine it shows the state of one running service instead: its sources, its
+lists, and the state of rules that have one, with the values of attributes that they
+have seen most often of late, such as users. With --rule it shows only the rules of
+that name. The service must serve the handler of the package inspect; --engine is
+its address, as host and port or as a URL.
+
 Exit code: 0 when all instances are up to date (or, without --wait, none reports),
-1 when one is behind, on a copy, holds a change back or has rejected documents, or
-when there are fewer than --min-instances, 2 for a wrong command line, 3 when etcd
-failed, 5 when --wait found no instance to wait for.
+1 when one is behind, on a copy, holds a change back or has rejected documents or
+lists, or when there are fewer than --min-instances, 2 for a wrong command line, 3
+when etcd or the service failed, 5 when --wait found no instance to wait for.
 
 ` + connection.Help,
 		Example: `  penstock status --app shop
   penstock status --app shop --wait --timeout 30s
-  penstock status --app shop --wait=57 --output json`,
+  penstock status --app shop --wait=57 --output json
+  penstock status --engine 127.0.0.1:6060`,
 	}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 && cmd.Flags().Changed("wait") {
@@ -48,9 +55,18 @@ failed, 5 when --wait found no instance to wait for.
 	cmd.Flags().Lookup("wait").NoOptDefVal = present
 	var p waitOptions
 	addWaitFlags(cmd, &p)
+	var one engineStatusOptions
+	cmd.Flags().StringVar(&one.engine, "engine", "", "show the state of the running service at this `address`")
+	cmd.Flags().StringVar(&one.rule, "rule", "", "with --engine: only the rules of this `name`")
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if one.engine != "" || one.rule != "" {
+			if err := one.check(cmd); err != nil {
+				return err
+			}
+			return env.engineStatus(cmd.Context(), one, *output)
+		}
 		var wanted int64
 		if *wait != "" && *wait != present {
 			var err error

@@ -49,6 +49,14 @@ cases:
     load: carts 1/s
     expect: {passed: 1}
 `,
+		"users/some_test.yaml": `rules: ../rules
+cases:
+  - name: each user has a share
+    load: {streams: [{resource: carts, rate: 10, until: 1s, attrs: {user: [u1, u2], tenant: [7]}}]}
+    expect:
+      - {value: u1, passed: 3, total: {blocked: 0}}
+      - {resource: carts, each: [tenant, user], total: {passed: 3..}}
+`,
 		"mistaken/a_test.yaml": "rules: {flow: [{resource: a, limt: 2}]}\ncases: [{name: a, load: a 1/x, expect: {passed: 1,000}}]\n",
 		"mistaken/b_test.yaml": "rules: nowhere.yaml\ncases: [{name: a, load: a at 0, expect: {passed: 1}}]\n",
 		"mistaken/c_test.yaml": "rules: [broken.yaml, ../rules/carts.yaml]\ncases: [{name: a, load: a at 0, expect: {passed: 1}}]\n",
@@ -91,6 +99,14 @@ func TestFailedTestsShowTheDifferences(t *testing.T) {
 	got := user{}.run(t, "test", filepath.Join(directory, "failing"))
 	assert.Equal(t, command.ExitNo, got.code)
 	golden(t, "test_fail.txt", outcome(got.out, directory), directory)
+}
+
+func TestFailedTestsOfSomeCallsSayWhose(t *testing.T) {
+	t.Parallel()
+	directory := suites(t)
+	got := user{}.run(t, "test", filepath.Join(directory, "users"))
+	assert.Equal(t, command.ExitNo, got.code)
+	golden(t, "test_users.txt", outcome(got.out, directory), directory)
 }
 
 func TestMistakesInTestFilesDoNotKeepOthersFromRunning(t *testing.T) {
@@ -176,7 +192,7 @@ func TestTheExamplesOfTheDocumentationWork(t *testing.T) {
 	for _, block := range regexp.MustCompile("(?s)```yaml\n# (\\S+)\n(.*?)```").FindAllStringSubmatch(string(document), -1) {
 		files[block[1]] = block[2]
 	}
-	require.Len(t, files, 4, "every block of YAML names its file")
+	require.Len(t, files, 5, "every block of YAML names its file")
 	directory := tree(t, files)
 	got := user{}.run(t, "test", directory)
 	assert.Zero(t, got.code, got.out+got.err)

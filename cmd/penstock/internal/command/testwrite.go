@@ -50,8 +50,11 @@ func (c testCase) write(env Env, path string, verbose bool) {
 func writeFailure(env Env, path string, f scenario.Failure) {
 	const most = 10 // differences
 	subject := f.Field
+	if f.Calls != "" {
+		subject = "calls of " + f.Calls + ": " + subject
+	}
 	if f.Resource != "" {
-		subject = f.Resource + ": " + f.Field
+		subject = f.Resource + ": " + subject
 	}
 	fmt.Fprintf(env.Out, "    %s:%d:%d: %s %s\n", path, f.Line, f.Column, wording.Printable(subject), f.Message)
 	for _, d := range f.Differences[:min(most, len(f.Differences))] {

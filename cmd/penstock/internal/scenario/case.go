@@ -34,7 +34,8 @@ func (c Case) Run(ctx context.Context, set rules.Set) ([]Failure, error) {
 	}
 	var failures []Failure
 	for _, e := range c.expectations {
-		if failure := e.check(observe(result, e.resource, set)); failure != nil {
+		if failure := e.run(result, set); failure != nil {
+			failure.Calls = e.calls.String()
 			failure.Line, failure.Column, failure.Field, failure.Resource = e.at.line, e.at.column, e.field, e.resource
 			failures = append(failures, *failure)
 		}
@@ -42,9 +43,18 @@ func (c Case) Run(ctx context.Context, set rules.Set) ([]Failure, error) {
 	return failures, nil
 }
 
+// run compares the expectation with the outcome of a simulation.
+func (e expectation) run(result simulate.Result, set rules.Set) *Failure {
+	o := observe(result, e.resource, set)
+	if e.calls.all() {
+		return e.check(o)
+	}
+	return e.checkCalls(result, o)
+}
+
 func (c Case) asksEvents() bool {
 	for _, e := range c.expectations {
-		if e.events {
+		if e.events || !e.calls.all() {
 			return true
 		}
 	}
@@ -86,11 +96,14 @@ func (r *reader) readCase(n *yaml.Node, length time.Duration) Case {
 
 // caseLoad reads a load as load files have it, or its streams alone.
 func (r *reader) caseLoad(n *yaml.Node) Load {
-	if n.Kind == yaml.MappingNode {
-		return r.load(n)
-	}
+	before := len(r.problems)
 	load := Load{document: r.document}
-	r.streams(&load, n)
-	r.validate(load)
+	if n.Kind == yaml.MappingNode {
+		load = r.load(n)
+	} else {
+		r.streams(&load, n)
+		r.validate(load)
+	}
+	load.bad = len(r.problems) > before
 	return load
 }

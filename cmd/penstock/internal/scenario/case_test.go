@@ -31,7 +31,11 @@ func run(t *testing.T, text string) string {
 	require.NoError(t, err)
 	var lines []string
 	for _, f := range failures {
-		lines = append(lines, fmt.Sprintf("%d:%d %s:%s %s", f.Line, f.Column, f.Resource, f.Field, f.Message))
+		field := f.Field
+		if f.Calls != "" {
+			field += " of " + f.Calls
+		}
+		lines = append(lines, fmt.Sprintf("%d:%d %s:%s %s", f.Line, f.Column, f.Resource, field, f.Message))
 		for _, d := range f.Differences {
 			lines = append(lines, fmt.Sprintf("  %s: got %s, want %s", d.Where, d.Got, d.Want))
 		}

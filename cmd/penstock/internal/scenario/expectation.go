@@ -11,8 +11,12 @@ type expectation struct {
 	field    string
 	resource string // "" for all resources together
 	at       place
-	events   bool // it is about single calls
-	each     bool // it is about single resources
+	calls    calls
+
+	events    bool // it is about single calls
+	each      bool // it is about single resources
+	whole     bool // it is about resources, not about some of their calls
+	perSecond bool // it has a number for each second
 
 	// check compares it with the outcome, nil when that is as expected.
 	check func(observation) *Failure
@@ -35,6 +39,7 @@ func (r *reader) expectations(n *yaml.Node, load Load) []expectation {
 func (r *reader) expected(n *yaml.Node, load Load) []expectation {
 	var list []expectation
 	resource := ""
+	var some callsReader
 	add := func(name string, read func(*yaml.Node) expectation) field {
 		return field{name, func(n *yaml.Node) {
 			e := read(n)
@@ -44,6 +49,9 @@ func (r *reader) expected(n *yaml.Node, load Load) []expectation {
 	}
 	fields := []field{
 		{"resource", func(n *yaml.Node) { resource = r.resource(n, load) }},
+		{"value", func(n *yaml.Node) { some.value = n }},
+		{"attrs", func(n *yaml.Node) { some.attrs = n }},
+		{"each", func(n *yaml.Node) { some.each = n }},
 		add("waits", r.expectWaits),
 		add("maxWait", r.expectMaxWait),
 		add("blockedBy", r.expectBlockedBy),
@@ -54,8 +62,12 @@ func (r *reader) expected(n *yaml.Node, load Load) []expectation {
 		fields = append(fields, add(c.name, func(n *yaml.Node) expectation { return r.expectSeconds(n, c) }))
 	}
 	r.mapping(n, "expect", fields...)
+	meant := some.read(r, load, resource)
 	for i, e := range list {
-		list[i].resource = resource
+		list[i].resource, list[i].calls = resource, meant
+		if e.whole && !some.all() {
+			r.fail(e.at, e.field, "is not known of single values: write it without value, attrs and each")
+		}
 		if e.each && resource == "" && len(load.resources()) > 1 {
 			r.fail(e.at, e.field, "is that of a single resource: name it, resource: %s", load.resources()[0])
 		}
@@ -75,7 +87,7 @@ func (r *reader) resource(n *yaml.Node, load Load) string {
 // expectSeconds reads what a column is expected to be, second by second.
 func (r *reader) expectSeconds(n *yaml.Node, c column) expectation {
 	expected := r.wants(n, c.name, c.unit)
-	return expectation{each: c.each, check: func(o observation) *Failure {
+	return expectation{each: c.each, whole: c.whole, perSecond: true, check: func(o observation) *Failure {
 		return compare("second", expected, o.column(c), c.unit)
 	}}
 }

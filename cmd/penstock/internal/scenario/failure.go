@@ -11,6 +11,9 @@ type Failure struct {
 	// Resource is the one that it is about, "" for all of the load.
 	Resource string `json:"resource,omitempty"`
 
+	// Calls are those of the resource that it is about, "" for all of them.
+	Calls string `json:"calls,omitempty"`
+
 	// Field is what was expected: "passed", "total.blocked".
 	Field string `json:"field"`
 
@@ -23,6 +26,8 @@ type Failure struct {
 	// Got is the whole sequence of numbers, written as a test file would have it,
 	// "" for a single number.
 	Got string `json:"got,omitempty"`
+
+	wrongLength bool // there are more or fewer numbers than expected
 }
 
 // Difference is one number that is not as expected.
@@ -56,6 +61,7 @@ func compare(thing string, expected wants, got []float64, u unit) *Failure {
 		}
 	}
 	named := len(expected.list)
+	failure.wrongLength = named > len(got) || named < len(got) && !expected.hold
 	switch wrong := len(failure.Differences); {
 	case named > len(got):
 		failure.Message = fmt.Sprintf("has %d of the %d numbers expected: there is one for each %s", len(got), named, thing)

@@ -35,6 +35,7 @@ func FuzzParseLoad(f *testing.F) {
 func FuzzParseSuite(f *testing.F) {
 	for _, seed := range []string{
 		"", "---", shop, shop + "- name: a\n  load: [a 1/s for 2s, b at 0 x3]\n  duration: 1m\n  seed: 5\n  expect:\n  - {resource: a, passed: 1 2..3 _ 5±5%x3 0… ±1, ceiling: none…}\n  - {waits: 0 1ms, maxWait: ..5s, blockedBy: {x: 1}, total: {passed: 3..}}",
+		"rules: a\ncases:\n- name: a\n  load: {streams: [{resource: a, times: [0], attrs: {\"u\\n\": [1, '1', true, ä], t: {count: 3}}}]}\n  expect: [{value: [1, \"x\\n\"], passed: 1}, {attrs: {t: t-3, x: 1}, each: [\"u\\n\", t], ceiling: 5}]",
 		"rules: [a, b]\ncases:\n- {name: a, load: a 1/s for 1s, expect: {passed: '…'}}", "rules: {flow: [{resource: a}]}\ncases: []",
 		"cases: []\nrules:\n\n    flow:\n    - resource: 日本\n# end", "{rules: {}, cases: {}}", "? rules\n: flow: &a []\n? cases\n: *a",
 		"cases: [{load: {streems}}]", "cases: []\rrules: {flow: [{resource: a}]}", "cases: []\u2028rules:\u0085  flow:\r\n  - a", "duration: 1\r\nrules: {}\r\ncases: []",

@@ -17,6 +17,7 @@ type Load struct {
 	at       place // of the streams
 	streams  []stream
 	fields   given // of servers and signals
+	bad      bool  // not all of it could be read
 }
 
 // ParseLoad reads a load file. The document is what messages call it. The error

@@ -56,7 +56,7 @@ seed: 7
 				Resource: "GET /carts", Rate: 0.5, Shape: simulate.Poisson, From: 1500 * time.Millisecond, Until: time.Minute,
 				Tokens: 3, Origin: "mobile", Inbound: true, Priority: simulate.PriorityLow,
 				Attrs: []simulate.Attr{
-					{Name: "user", Values: []any{"a", 7, "7"}},
+					{Name: "user", Values: []any{"a", int64(7), "7"}},
 					{Name: "tenant", Values: []any{"t1"}},
 					{Name: "size", Values: []any{"2.5"}},
 					{Name: "page", Count: 100, Shape: simulate.Zipf},
@@ -139,7 +139,7 @@ func TestEveryMistakeInALoadIsReportedWithItsPlace(t *testing.T) {
 				`l:4:9: from is "soon": must be in seconds, such as 1.5, or have a unit, such as 500ms` + "\n" +
 				"l:5:11: tokens is 1.5: must be a whole number\n" +
 				`l:6:15: unknown field "b": those here are count, shape` + "\n" +
-				"l:6:26: attrs.d is a list: must be text or a number, a list of them, or {count: 100}\n" +
+				"l:6:26: attrs.d is a list: must be text, a number, true or false, a list of them, or {count: 100}\n" +
 				"l:7:9: shape is left empty: must be text\n" +
 				"l:8:12: inbound is 1: must be true or false\n" +
 				`l:9:20: fails is "many": must be a number, such as 100 or 2.5`,

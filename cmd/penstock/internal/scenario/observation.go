@@ -83,6 +83,7 @@ type column struct {
 	unit  unit
 	total bool // the seconds add up
 	each  bool // it is known of single resources only
+	whole bool // it is not known of some of the calls of a resource
 }
 
 func columns() []column {
@@ -108,6 +109,7 @@ func columns() []column {
 		count("good", func(s simulate.Second) int { return s.Good }),
 		optional("ceiling", counts(), func(s simulate.Second) *float64 { return s.Ceiling }),
 	}
+	list[len(list)-1].whole = true
 	for _, c := range []column{
 		count("inFlight", func(s simulate.Second) int { return s.InFlight }),
 		optional("rtP50", seconds(), func(s simulate.Second) *float64 { return s.RTP50 }),

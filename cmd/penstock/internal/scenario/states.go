@@ -40,7 +40,7 @@ func (r *reader) expectStates(n *yaml.Node) expectation {
 		}
 		expected = append(expected, r.stateWant(item))
 	}
-	return expectation{check: func(o observation) *Failure { return compareStates(expected, open, o) }}
+	return expectation{whole: true, check: func(o observation) *Failure { return compareStates(expected, open, o) }}
 }
 
 func (r *reader) stateWant(n *yaml.Node) stateWant {

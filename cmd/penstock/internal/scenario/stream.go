@@ -3,11 +3,11 @@ package scenario
 import (
 	"fmt"
 	"maps"
-	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -100,10 +100,11 @@ func (r *reader) attributes(n *yaml.Node, nested given) []simulate.Attr {
 	return list
 }
 
-// attribute reads a value of an attribute: a whole number, or else text.
+// attribute reads a value of an attribute: a whole number, true or false, or else
+// text.
 func (r *reader) attribute(n *yaml.Node, path string) any {
 	if !isScalar(n) {
-		r.fail(placeOf(n), path, "is %s: must be text or a number, a list of them, or {count: 100}", describe(n))
+		r.fail(placeOf(n), path, "is %s: must be text, a number, true or false, a list of them, or {count: 100}", describe(n))
 		return ""
 	}
 	if n.Style&quoted != 0 {
@@ -112,11 +113,17 @@ func (r *reader) attribute(n *yaml.Node, path string) any {
 	return parseAttribute(n.Value)
 }
 
+// parseAttribute reads a value as [rule.ParseAttribute] does.
 func parseAttribute(text string) any {
-	if v, err := strconv.Atoi(text); err == nil && strconv.Itoa(v) == text {
-		return v
+	value := rule.ParseAttribute(text)
+	if number, ok := value.Number(); ok {
+		return number
 	}
-	return text
+	if boolean, ok := value.Boolean(); ok {
+		return boolean
+	}
+	plain, _ := value.Text()
+	return plain
 }
 
 func (r *reader) times(n *yaml.Node) []time.Duration {

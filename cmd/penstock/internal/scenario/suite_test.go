@@ -89,7 +89,7 @@ func TestEveryMistakeInASuiteIsReportedWithItsPlace(t *testing.T) {
 				`s:7:15: maxWait has "soon": must be a number, such as 200ms, with a tolerance, as 200ms±5%, a range, as 200ms.., or _ for any` + "\n" +
 				`s:7:28: waits has "-1": must be a number, such as 200ms, with a tolerance, as 200ms±5%, a range, as 200ms.., or _ for any` + "\n" +
 				`s:7:47: blockedBy has "many": must be a number, such as 100, with a tolerance, as 100±5%, a range, as 100.., or _ for any` + "\n" +
-				"s:8:5: expect is 7: must be a mapping of resource, waits, maxWait, blockedBy, states, total, offered, passed, blocked, waited, completed, failed, good, ceiling, inFlight, rtP50, rtP99",
+				"s:8:5: expect is 7: must be a mapping of resource, value, attrs, each, waits, maxWait, blockedBy, states, total, offered, passed, blocked, waited, completed, failed, good, ceiling, inFlight, rtP50, rtP99",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -15,6 +17,8 @@ type batch struct {
 	flow      []converted[flow.Rule]
 	isolation []converted[isolation.Rule]
 	breaker   []converted[breaker.Rule]
+	hotParam  []converted[hotparam.Rule]
+	access    []converted[access.Rule]
 }
 
 // converted is a rule and what it was converted from.
@@ -39,10 +43,15 @@ func (b *batch) add(other batch) {
 	b.flow = append(b.flow, other.flow...)
 	b.isolation = append(b.isolation, other.isolation...)
 	b.breaker = append(b.breaker, other.breaker...)
+	b.hotParam = append(b.hotParam, other.hotParam...)
+	b.access = append(b.access, other.access...)
 }
 
 func (b *batch) rules() rules.Set {
-	return rules.Set{Flow: rulesOf(b.flow), Isolation: rulesOf(b.isolation), Breaker: rulesOf(b.breaker)}
+	return rules.Set{
+		Flow: rulesOf(b.flow), Isolation: rulesOf(b.isolation), Breaker: rulesOf(b.breaker), HotParam: rulesOf(b.hotParam),
+		Access: rulesOf(b.access),
+	}
 }
 
 // rulesOf returns nil for no rules, as a document without them does.
@@ -55,7 +64,8 @@ func rulesOf[R any](list []converted[R]) (of []R) {
 
 // notes reports what all rules of a kind do differently, once for each file.
 func (b *batch) notes() []Finding {
-	sources := slices.Concat(sourcesOf(b.flow), sourcesOf(b.isolation), sourcesOf(b.breaker))
+	sources := slices.Concat(sourcesOf(b.flow), sourcesOf(b.isolation), sourcesOf(b.breaker), sourcesOf(b.hotParam),
+		sourcesOf(b.access))
 	slices.SortFunc(sources, func(a, b source) int { return cmp.Compare(a.offset, b.offset) })
 	var findings []Finding
 	reported := make(map[string]bool)

@@ -79,14 +79,14 @@ func convertRule(o *object, to *batch) {
 	if o.dropped {
 		return
 	}
-	if kind, field := unsupported(o); kind != "" {
-		o.drop(o.at(field), "it is %s (it has %s), which is not converted", kind, field)
+	if field, ok := isSystem(o); ok {
+		o.drop(o.at(field), "it is a system rule (it has %s), which is not converted", field)
 		return
 	}
 	if strings.TrimSpace(o.resource) == "" {
 		o.drop(o.at("resource"), "the resource is missing: name what the rule guards")
 	}
-	if !o.has("threshold", "count") {
+	if !o.has("threshold", "count") && !isAuthority(o) {
 		o.drop(o.offset, "there is neither a threshold (Go) nor a count (Java): write how many calls may pass, 0 to block all")
 		return
 	}

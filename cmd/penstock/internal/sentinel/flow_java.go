@@ -65,11 +65,16 @@ func readCount(o *object) flowRule {
 	default:
 		o.unknown("controlBehavior")
 	}
+	dropCluster(o)
+	return r
+}
+
+// dropCluster leaves out a limit of the whole cluster.
+func dropCluster(o *object) {
 	if o.flag("clusterMode") {
 		o.drop(o.at("clusterMode"), "it is a limit of the whole cluster (clusterMode), and rules here are of one process: "+
 			"write a rule with the share of one instance")
 	}
-	return r
 }
 
 // readGrade reads whether the rule limits the calls under way, and not those in a time.

@@ -16,6 +16,23 @@ type format struct {
 // formatOf recognizes the format of a rule by its fields.
 func formatOf(o *object) format {
 	switch {
+	case isAuthority(o):
+		return format{"Sentinel for Java", "authority rules", authorityFields(), convertAuthority}
+	case isGateway(o):
+		return format{"Sentinel for Java", "gateway rules", []string{
+			"id", "app", "ip", "port", "gmtCreate", "gmtModified", "resource", "resourceMode", "grade", "count", "intervalSec", "interval",
+			"intervalUnit", "controlBehavior", "burst", "maxQueueingTimeoutMs", "paramItem", "clusterMode", "clusterConfig",
+		}, convertGateway}
+	case isGoHotParam(o):
+		return format{"sentinel-golang", "hotspot rules", []string{
+			"id", "resource", "metricType", "controlBehavior", "paramIndex", "paramKey", "threshold", "maxQueueingTimeMs", "burstCount",
+			"durationInSec", "paramsMaxCapacity", "specificItems",
+		}, convertGoHotParam}
+	case isJavaHotParam(o):
+		return format{"Sentinel for Java", "rules for hot parameters", []string{
+			"id", "app", "ip", "port", "gmtCreate", "gmtModified", "resource", "limitApp", "grade", "paramIdx", "count", "controlBehavior",
+			"maxQueueingTimeMs", "burstCount", "durationInSec", "paramFlowItemList", "clusterMode", "clusterConfig", "regex",
+		}, convertJavaHotParam}
 	case o.has("retryTimeoutMs", "statSlidingWindowBucketCount", "maxAllowedRtMs", "probeNum"),
 		o.has("threshold") && o.has("minRequestAmount", "statIntervalMs"):
 		return format{"sentinel-golang", "circuit breakers", []string{
@@ -55,6 +72,31 @@ func flowFormatOf(o *object) format {
 	}
 }
 
+func authorityFields() []string {
+	return []string{"id", "app", "ip", "port", "gmtCreate", "gmtModified", "resource", "limitApp", "strategy", "regex"}
+}
+
+// isAuthority says whether it is an authority rule: rules of other kinds that have limitApp
+// have more.
+func isAuthority(o *object) bool {
+	other := func(e entry) bool {
+		return !slices.ContainsFunc(authorityFields(), func(known string) bool { return strings.EqualFold(known, e.name()) })
+	}
+	return o.find("limitApp") != nil && !slices.ContainsFunc(o.entries, other)
+}
+
+func isGateway(o *object) bool {
+	return o.has("resourceMode", "paramItem", "intervalSec", "intervalUnit", "maxQueueingTimeoutMs")
+}
+
+func isGoHotParam(o *object) bool {
+	return o.has("paramIndex", "paramKey", "specificItems", "paramsMaxCapacity") || o.has("threshold") && o.has("durationInSec", "burstCount")
+}
+
+func isJavaHotParam(o *object) bool {
+	return o.has("paramIdx", "paramFlowItemList") || o.has("count") && o.has("durationInSec", "burstCount")
+}
+
 // reportUnknownFields reports fields that rules of the format do not have.
 func (f format) reportUnknownFields(o *object) {
 	for _, e := range o.entries {
@@ -64,24 +106,13 @@ func (f format) reportUnknownFields(o *object) {
 	}
 }
 
-// unsupported returns which kind of rule it is, and the field that shows it, if rules
-// of that kind are not converted.
-func unsupported(o *object) (kind, field string) {
-	for _, of := range []struct {
-		kind   string
-		fields []string
-	}{
-		{"a gateway rule", []string{"resourceMode", "intervalSec", "paramItem"}},
-		{"a rule for hot parameters", []string{
-			"paramIndex", "paramIdx", "paramKey", "paramFlowItemList", "specificItems", "paramsMaxCapacity", "durationInSec",
-		}},
-		{"a system rule", []string{"triggerCount", "highestSystemLoad", "highestCpuUsage", "avgRt", "maxThread"}},
-	} {
-		for _, field := range of.fields {
-			if o.has(field) {
-				return of.kind, field
-			}
+// isSystem says whether it is a system rule, and returns the field that shows it. Those
+// are not converted.
+func isSystem(o *object) (field string, ok bool) {
+	for _, field := range []string{"triggerCount", "highestSystemLoad", "highestCpuUsage", "avgRt", "maxThread"} {
+		if o.has(field) {
+			return field, true
 		}
 	}
-	return "", ""
+	return "", false
 }

@@ -31,6 +31,17 @@ func FuzzConvert(f *testing.F) {
 	} {
 		f.Add([]byte("[" + seed + "]"))
 	}
+	for _, seed := range []string{
+		`"metricType": 1, "threshold": 3, "durationInSec": 1, "burstCount": 1, "paramIndex": -1, "specificItems": [{"valKind": 1, "valStr": "~a/*", "threshold": 1}, {"valKind": 0, "valStr": "-07", "threshold": 2}, {"valKind": 2, "valStr": "T"}]`,
+		`"metricType": 0, "threshold": 3, "paramKey": "a\tb", "specificItems": [{"valKind": 1, "valStr": "", "threshold": 0}]`,
+		`"paramIdx": 0, "count": 3.5, "regex": true, "controlBehavior": 2, "maxQueueingTimeMs": 5, "paramFlowItemList": [{"object": 7, "count": 1e300, "classType": "int"}, {"object": "\u2028", "count": 2}]`,
+		`"count": 2, "intervalSec": 1, "controlBehavior": 2, "paramItem": {"parseStrategy": 2, "fieldName": "T", "pattern": "[a-", "matchStrategy": 2}`,
+		`"count": 2, "interval": 1, "intervalUnit": 3, "grade": 0, "paramItem": {"parseStrategy": 1, "pattern": "A?*", "matchStrategy": 3}`,
+		`"count": 2, "resourceMode": 1, "burst": 3`,
+		`"limitApp": "a, ~b,*", "strategy": 1`, `"limitApp": "a", "regex": true`,
+	} {
+		f.Add([]byte(`[{"resource": "r", ` + seed + `}]`))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := sentinel.Convert(sentinel.File{Name: "fuzz", Data: data})
 		for _, finding := range c.Findings {
@@ -49,5 +60,7 @@ func FuzzConvert(f *testing.F) {
 		assert.Equal(t, want.Flow, got.Flow)
 		assert.Equal(t, want.Isolation, got.Isolation)
 		assert.Equal(t, want.Breaker, got.Breaker)
+		assert.Equal(t, want.HotParam, got.HotParam)
+		assert.Equal(t, want.Access, got.Access)
 	})
 }

@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -16,6 +18,8 @@ import (
 func nameUniquely(set *rules.Set) {
 	makeNamesUnique(set.Flow, func(r *flow.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
 	makeNamesUnique(set.Isolation, func(r *isolation.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
+	makeNamesUnique(set.Access, func(r *access.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
+	makeNamesUnique(set.HotParam, func(r *hotparam.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
 	makeNamesUnique(set.Breaker, func(r *breaker.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
 }
 

@@ -22,6 +22,11 @@ type object struct {
 func newObject(n node) *object {
 	entries, ok := n.value.([]entry)
 	o := &object{offset: n.offset, entries: entries}
+	if wrapped := o.find("rule"); wrapped != nil && o.find("resource") == nil { // as the dashboard keeps some kinds
+		if inner, isObject := wrapped.node.value.([]entry); isObject {
+			o.entries, entries = inner, inner
+		}
+	}
 	if !ok {
 		o.drop(n.offset, "%v is no rule: must be an object", n)
 		return o

@@ -10,10 +10,10 @@ import (
 
 // patternFindings reports the patterns that match resources with rules of their own.
 // In Sentinel for Java such a pattern does not apply to them, here it does. Sentinel
-// keeps flow and isolation rules together and circuit breakers apart.
+// keeps flow and isolation rules together and the other kinds apart.
 func (b *batch) patternFindings() []Finding {
 	flows := append(sourcesOf(b.flow), sourcesOf(b.isolation)...)
-	return append(overlaps(flows), overlaps(sourcesOf(b.breaker))...)
+	return slices.Concat(overlaps(flows), overlaps(sourcesOf(b.breaker)), overlaps(sourcesOf(b.hotParam)), overlaps(sourcesOf(b.access)))
 }
 
 func overlaps(sources []source) []Finding {

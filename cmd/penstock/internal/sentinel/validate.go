@@ -3,8 +3,10 @@ package sentinel
 import (
 	"slices"
 
+	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -16,6 +18,8 @@ func (b *batch) removeInvalid() []Finding {
 	b.flow = valid(b.flow, flow.Kind().Faults, &findings)
 	b.isolation = valid(b.isolation, isolation.Kind().Faults, &findings)
 	b.breaker = valid(b.breaker, breaker.Kind().Faults, &findings)
+	b.hotParam = valid(b.hotParam, hotparam.Kind().Faults, &findings)
+	b.access = valid(b.access, access.Kind().Faults, &findings)
 	return findings
 }
 

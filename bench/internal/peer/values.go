@@ -1,0 +1,124 @@
+package peer
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/alibaba/sentinel-golang/api"
+	"github.com/alibaba/sentinel-golang/core/hotspot"
+	"github.com/go-chi/httprate"
+	"github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
+	"golang.org/x/time/rate"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// ValueLimit is a limit for each value.
+type ValueLimit struct {
+	Limit  int           // calls in a window
+	Window time.Duration // that the limit is for
+	Places int           // values that have a state of their own, for the libraries that have a bound
+}
+
+// ValueTry makes one call with a value. It returns false when the call was refused. It is
+// safe for concurrent use.
+type ValueTry func(value string) bool
+
+// ValueLimiter is what a library has to limit the calls of each value of an attribute.
+type ValueLimiter struct {
+	Name string // as in the tables
+
+	// New returns a new limiter. That of Sentinel replaces the one before; see [Reset].
+	New func(ValueLimit) (ValueTry, error)
+}
+
+// ValueLimiters returns the limiters of values. Those of Penstock and Sentinel guard a
+// call; the others only decide.
+func ValueLimiters() []ValueLimiter {
+	return []ValueLimiter{
+		{Baseline, penstockValues},
+		{sentinelName, sentinelValues},
+		{"httprate", httprateValues},
+		{"ulule", ululeValues},
+		{"map-of-rate", rateValues},
+	}
+}
+
+func penstockValues(of ValueLimit) (ValueTry, error) {
+	engine := newEngine(Settings{})
+	err := engine.Load(rules.Set{HotParam: []hotparam.Rule{{
+		Resource: resource, Param: rule.StringsOf("user"),
+		Limit: float64(of.Limit), Window: of.Window, MaxValues: of.Places,
+	}}})
+	return func(value string) bool {
+		guard, err := engine.Entry(context.Background(), resource, core.String("user", value))
+		if err != nil {
+			return false
+		}
+		guard.Exit()
+		return true
+	}, err
+}
+
+func sentinelValues(of ValueLimit) (ValueTry, error) {
+	_, err := hotspot.LoadRules([]*hotspot.Rule{{
+		Resource: resource, MetricType: hotspot.QPS, ControlBehavior: hotspot.Reject, ParamIndex: 0,
+		Threshold: int64(of.Limit), DurationInSec: int64(max(1, of.Window/time.Second)), ParamsMaxCapacity: int64(of.Places),
+	}})
+	return func(value string) bool {
+		entry, blocked := api.Entry(resource, api.WithArgs(value))
+		if blocked != nil {
+			return false
+		}
+		entry.Exit()
+		return true
+	}, err
+}
+
+// httprateValues calls the limiter of the middleware, without a server around it.
+func httprateValues(of ValueLimit) (ValueTry, error) {
+	limiter := httprate.NewRateLimiter(of.Limit, of.Window, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))
+	request, err := http.NewRequest(http.MethodGet, "/", http.NoBody)
+	return func(value string) bool { return !limiter.OnLimit(nil, request, value) }, err
+}
+
+func ululeValues(of ValueLimit) (ValueTry, error) {
+	l := limiter.New(memory.NewStore(), limiter.Rate{Period: of.Window, Limit: int64(of.Limit)})
+	return func(value string) bool {
+		result, err := l.Get(context.Background(), value)
+		return err == nil && !result.Reached
+	}, nil
+}
+
+// rateValues is what services write themselves: it has no bound.
+func rateValues(of ValueLimit) (ValueTry, error) {
+	var mu sync.Mutex
+	limiters := make(map[string]*rate.Limiter)
+	perSecond := rate.Limit(float64(of.Limit) / of.Window.Seconds())
+	return func(value string) bool {
+		mu.Lock()
+		l := limiters[value]
+		if l == nil {
+			l = rate.NewLimiter(perSecond, of.Limit)
+			limiters[value] = l
+		}
+		mu.Unlock()
+		return l.Allow()
+	}, nil
+}
+
+// Values returns so many different values.
+func Values(count int) []string {
+	values := make([]string, count)
+	for i := range values {
+		values[i] = "user-" + strconv.Itoa(i)
+	}
+	return values
+}

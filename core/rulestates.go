@@ -1,0 +1,40 @@
+package core
+
+import (
+	"iter"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// RuleStates yields the states of the rules on all resources for which include returns
+// true, each with the name of its resource, in no order. A rule that several resources
+// share comes once, with its pattern in place of a name. Unlike [Engine.Snapshot] it
+// reads no statistics of resources, and it never holds the states of all rules at once.
+func (e *Engine) RuleStates(include func(rule.Rule) bool) iter.Seq2[string, RuleSnapshot] {
+	return func(yield func(string, RuleSnapshot) bool) {
+		now := e.clock.Now()
+		shared := make(map[rule.Key]bool)
+		for _, r := range e.resources.all(now) {
+			p := r.planNow()
+			if p == nil || r == e.resources.overflowResource && r.node.Calls() == 0 {
+				continue
+			}
+			for i := range p.rules {
+				of, name := &p.rules[i], r.name
+				if !include(of.rule) {
+					continue
+				}
+				if of.target.Shared {
+					key := of.rule.Key()
+					if shared[key] {
+						continue
+					}
+					shared[key], name = true, of.target.Match
+				}
+				if !yield(name, of.snapshot(now)) {
+					return
+				}
+			}
+		}
+	}
+}
