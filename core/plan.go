@@ -1,7 +1,6 @@
 package core
 
 import (
-	"math"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/rule"
@@ -73,6 +72,3 @@ func (p *plan) chainForOrigin(origin string) *chain {
 // isFor says whether a rule with that target is for calls of an origin that a rule
 // names, or for [rule.OtherOrigins].
 func isFor(t rule.Target, origin string) bool { return t.Origin == "" || t.Origin == origin }
-
-// closedGeneration is the generation of an engine that was closed.
-const closedGeneration = math.MaxUint64
