@@ -77,7 +77,7 @@ func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 func (p *planned) snapshot(now clock.Instant) RuleSnapshot {
 	key := p.rule.Key()
 	return RuleSnapshot{
-		Kind: key.Kind, Name: key.Name, Shadow: p.target.Shadow, Rule: p.rule, Status: p.limiter.Status(now),
+		Kind: key.Kind, Name: key.Name, Shadow: p.rule.Target().Shadow, Rule: p.rule, Status: p.limiter.Status(now),
 		Blocked: p.state.refusals.tally.refused.Load(), WouldBlock: p.state.refusals.tally.wouldRefuse.Load(),
 		Transitions: p.state.transitions.snapshot(),
 	}
