@@ -587,3 +587,23 @@ func TestConfigSaysWhatAFailureIs(t *testing.T) {
 	})
 	assert.EqualValues(t, 1, never.Resource("r").Snapshot().Failed, "a panic is one, always")
 }
+
+// silent is a limiter whose status lacks what its kind announces.
+type silent struct{ pass }
+
+func (silent) Status(clock.Instant) rule.Status { return rule.Status{} }
+
+func TestGaugesThatALimiterLeavesOutAreZero(t *testing.T) {
+	e, _ := newEngine(t)
+	common := func(c *toyConfig) rule.Common {
+		return rule.Common{
+			Name: &c.Name, Resource: &c.Resource, Match: &c.Match, Shared: &c.Shared, Origin: &c.Origin, Shadow: &c.Shadow,
+		}
+	}
+	kind := rule.Define(rule.Spec[toyConfig]{
+		Kind: "toy", Common: common, Fields: rule.TargetFields(common), Gauges: []rule.Gauge{{Name: "a"}, {Name: "b"}},
+		New: func(toyConfig, rule.Env) rule.Limiter { return silent{} },
+	})
+	e.Impose("r", core.Imposed{Rule: kind.Of(toyConfig{Resource: "r"}), Limiter: silent{}})
+	assert.Equal(t, []float64{0, 0}, e.Explain("r")[0].Gauges)
+}
