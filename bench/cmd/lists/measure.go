@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/netip"
 	"os"
 	"runtime"
@@ -133,8 +132,7 @@ func measure(name, of string, count int) (cost, error) {
 	if err != nil {
 		return c, err
 	}
-	defer os.Remove(file.Name())
-	defer file.Close()
+	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }() // a temporary file
 	if err := kind.writeTo(file, count); err != nil {
 		return c, err
 	}
@@ -158,7 +156,7 @@ func measure(name, of string, count int) (cost, error) {
 // look measures look-ups of values in random order, far more than fit in the caches.
 func (c *cost) look(l lookup, kind kindOfEntries, count int) error {
 	const values = 1 << 20
-	entries, r := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, 4))
+	entries, r := random(1), random(2)
 	var found, others []value
 	for range count {
 		entry := kind.entry(entries)
