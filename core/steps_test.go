@@ -255,12 +255,19 @@ func TestStepsLearnWhatTheOptionsSay(t *testing.T) {
 		core.Priority(core.PriorityLow), core.Inbound())
 	enter(e, "r", 1, core.Int("user", 7), core.String("user", "b"), core.Priority(100))
 	enter(e, "r", 1, core.String("tenant", "t"))
+	call := func(tokens int32, p rule.Priority, inbound bool, a rule.Attribute) rule.Call {
+		of := rule.Call{Now: c.Now(), Tokens: tokens, Attribute: a}
+		of.SetCaller(p, inbound)
+		return of
+	}
 	assert.Equal(t, []rule.Call{
-		{Now: c.Now(), Tokens: 3, Priority: core.PriorityLow, Inbound: true, Attribute: rule.Int(7)},
-		{Now: c.Now(), Tokens: 1, Priority: core.PriorityCritical, Attribute: rule.String("b")},
+		call(3, core.PriorityLow, true, rule.Int(7)),
+		call(1, core.PriorityCritical, false, rule.String("b")),
 		{Now: c.Now(), Tokens: 1},
 	}, user.calls)
-	assert.Equal(t, rule.Call{Now: c.Now(), Tokens: 3, Priority: core.PriorityLow, Inbound: true}, plain.calls[0])
+	assert.Equal(t, core.PriorityLow, user.calls[0].Priority())
+	assert.True(t, user.calls[0].Inbound())
+	assert.Equal(t, call(3, core.PriorityLow, true, rule.Attribute{}), plain.calls[0])
 }
 
 func TestRetryAfterIsTheLongestOfAllRules(t *testing.T) {
