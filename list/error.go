@@ -14,7 +14,7 @@ type Mistake struct {
 	Message string // what is wrong and what to do
 }
 
-// String returns the line and the message: line 3: "10.0.0.300" is no address…
+// String returns the line and the message, as in `line 3: "10.0.0.300" is no address`.
 func (m Mistake) String() string { return fmt.Sprintf("line %d: %s", m.Line, m.Message) }
 
 // Error is what is wrong with a text.

@@ -80,22 +80,22 @@ func (f *family) contains(addr words) bool {
 	}
 	var narrow [narrowLevels]int
 	var wide [wideLevels]int
-	any := unused
+	found := unused
 	for i := range f.narrow {
 		if t := &f.narrow[i]; len(t.slots) > 0 {
 			key, _ := addr.narrowKey(i)
 			narrow[i] = t.home(f.seeds.narrowHash(key))
-			any |= t.slots[narrow[i]].ranges
+			found |= t.slots[narrow[i]].ranges
 		}
 	}
 	for i := range f.wide {
 		if t := &f.wide[i]; len(t.slots) > 0 {
 			key, _ := addr.wideKey(i)
 			wide[i] = t.home(f.seeds.wideHash(key))
-			any |= t.slots[wide[i]].ranges
+			found |= t.slots[wide[i]].ranges
 		}
 	}
-	return any != unused && f.containsFrom(addr, &narrow, &wide)
+	return found != unused && f.containsFrom(addr, &narrow, &wide)
 }
 
 // containsFrom goes on from the slots at which the searches begin.
