@@ -213,3 +213,12 @@ func TestCollectionsInDocuments(t *testing.T) {
 func TestExitTookTheTimeSinceItsStart(t *testing.T) {
 	assert.Equal(t, time.Second, rule.Exit{Start: clock.Instant(5), Now: clock.Instant(5 + time.Second)}.Took())
 }
+
+func TestRuleThatLooksAtTooManyAttributesIsAMistake(t *testing.T) {
+	s := spec()
+	s.Attributes = func(p pool) []string { return make([]string, p.Size) }
+	kind := rule.Define(s)
+	assert.Empty(t, kind.Faults(pool{Resource: "r", Size: rule.MaxKeys}))
+	assert.Equal(t, []rule.Fault{{"name", "is that of a rule that looks at 5 attributes: 4 is the most"}},
+		kind.Faults(pool{Resource: "r", Size: rule.MaxKeys + 1}))
+}
