@@ -58,7 +58,7 @@ func fields() []rule.Field[Rule] {
 			Says("the name of a list that has such entries, up to ten million; it is loaded on its own"),
 		rule.ChoiceField("listAction", func(r *Rule) *Action { return &r.ListAction }, Deny, Allow).Given("list").
 			Says("what the entries of the list mean: deny or allow").Otherwise("deny"),
-		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, Pass, Block).Given("allow", "listAction").
+		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingBlock).Given("allow", "listAction").
 			Says("what happens to a call without the attribute").Otherwise("block if anything is allowed, else pass"),
 	}
 	all := append(rule.TargetFields(common), own...)
@@ -94,9 +94,9 @@ func withDefaults(r Rule) Rule {
 		rule.SetDefault(&r.ListAction, Deny)
 	}
 	if r.allowsOnly() {
-		rule.SetDefault(&r.Missing, Block)
+		rule.SetDefault(&r.Missing, MissingBlock)
 	}
-	rule.SetDefault(&r.Missing, Pass)
+	rule.SetDefault(&r.Missing, MissingPass)
 	return r
 }
 
@@ -118,8 +118,8 @@ func validate(r Rule) []rule.Fault {
 	case r.List != "" && r.ListAction != Deny && r.ListAction != Allow:
 		f.Add("listAction", "is %q: must be %q or %q", r.ListAction, Deny, Allow)
 	}
-	if r.Missing != Pass && r.Missing != Block {
-		f.Add("missing", "is %q: must be %q or %q", r.Missing, Pass, Block)
+	if r.Missing != MissingPass && r.Missing != MissingBlock {
+		f.Add("missing", "is %q: must be %q or %q", r.Missing, MissingPass, MissingBlock)
 	}
 	return f
 }
@@ -149,7 +149,7 @@ func entryFault(attribute, entry string) string {
 		}
 		return ""
 	}
-	if !isPattern(entry) {
+	if !match.IsPattern(entry) {
 		return "" // names are checked like other texts
 	}
 	_, err := match.Compile(entry)

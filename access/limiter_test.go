@@ -49,7 +49,7 @@ func TestValuesThatAreNoAddressesAreRefused(t *testing.T) {
 		"list":       {List: "l"},
 		"allow list": {List: "l", ListAction: access.Allow},
 		"no list":    {List: "none"},
-		"missing":    {Deny: texts("192.0.2.0/24"), Missing: access.Pass},
+		"missing":    {Deny: texts("192.0.2.0/24"), Missing: access.MissingPass},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.Resource = "r"
@@ -70,8 +70,8 @@ func TestMissingAttributesAreWhatTheRuleSays(t *testing.T) {
 		{"deny list", access.Rule{List: "l"}, true},
 		{"allow", access.Rule{Allow: texts("::1")}, false},
 		{"allow list", access.Rule{List: "l", ListAction: access.Allow}, false},
-		{"deny and block", access.Rule{Deny: texts("::1"), Missing: access.Block}, false},
-		{"allow and pass", access.Rule{Allow: texts("::1"), Missing: access.Pass}, true},
+		{"deny and block", access.Rule{Deny: texts("::1"), Missing: access.MissingBlock}, false},
+		{"allow and pass", access.Rule{Allow: texts("::1"), Missing: access.MissingPass}, true},
 		{"deny of a user", access.Rule{Attribute: "user", Deny: texts("*")}, true},
 		{"allow of a user", access.Rule{Attribute: "user", Allow: texts("*")}, false},
 	} {

@@ -229,3 +229,12 @@ func TestUncompiledRuleIsACopyOnceItWasCompiled(t *testing.T) {
 	again.NewLimiter(rule.Env{Version: 3})
 	assert.Equal(t, 2, compiled)
 }
+
+func TestRuleThatLooksAtTooManyAttributesIsAMistake(t *testing.T) {
+	s := spec()
+	s.Attributes = func(p pool) []string { return make([]string, p.Size) }
+	kind := rule.Define(s)
+	assert.Empty(t, kind.Faults(pool{Resource: "r", Size: rule.MaxKeys}))
+	assert.Equal(t, []rule.Fault{{"name", "is that of a rule that looks at 5 attributes: 4 is the most"}},
+		kind.Faults(pool{Resource: "r", Size: rule.MaxKeys + 1}))
+}

@@ -65,7 +65,12 @@ func Start(ctx context.Context, config Config) (*Watch, error) {
 		documents: make(map[string]*document), since: config.Clock.Now(), changed: make(chan struct{}),
 	}
 	w.running.Go(func() {
-		if err := config.Source.Run(ctx, sink{w}); ctx.Err() == nil {
+		err := config.Source.Run(ctx, sink{w})
+		switch {
+		case ctx.Err() != nil:
+		case err == nil:
+			w.disconnected(errors.New("lists: the source has ended"))
+		default:
 			w.disconnected(fmt.Errorf("lists: the source has ended: %w", err))
 		}
 	})
