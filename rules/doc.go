@@ -26,9 +26,11 @@
 //	  - {name: pay-errors, resource: pay:charge, threshold: 0.5, minCalls: 20, openFor: 5s}
 //	hotParam:
 //	  - {name: per-user, resource: orders:create, param: user, limit: 10, values: {vip: 100}}
+//	access:
+//	  - {name: admin-network, match: "admin:*", allow: [10.0.0.0/8]}
 //
 // The types of the rules say what the fields mean: see [flow.Rule], [isolation.Rule],
-// [breaker.Rule] and [hotparam.Rule]; [Example] returns a document with all of them.
+// [breaker.Rule], [hotparam.Rule] and [access.Rule]; [Example] returns a document with all of them.
 // Engines may know more kinds, see [NewTable]. A field that has no effect beside the
 // others is a mistake. A document without rules says so: "flow: []". An empty one is a
 // mistake, so that a file caught while it is being rewritten does not take the rules out.
