@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
@@ -76,8 +77,8 @@ func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 
 func (p *planned) snapshot(now clock.Instant) RuleSnapshot {
 	key, status := p.rule.Key(), p.limiter.Status(now)
-	if count := len(p.rule.Type().Gauges()); len(status.Gauges) != count { // a mistake of the kind
-		status.Gauges = append(slices.Clip(status.Gauges), make([]float64, count)...)[:count]
+	for count := len(p.rule.Type().Gauges()); len(status.Gauges) < count; {
+		status.Gauges = append(slices.Clip(status.Gauges), math.NaN())
 	}
 	return RuleSnapshot{
 		Kind: key.Kind, Name: key.Name, Shadow: p.rule.Target().Shadow, Rule: p.rule, Status: status,

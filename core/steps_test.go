@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -600,7 +601,7 @@ type silent struct{ pass }
 
 func (silent) Status(clock.Instant) rule.Status { return rule.Status{} }
 
-func TestGaugesThatALimiterLeavesOutAreZero(t *testing.T) {
+func TestGaugesThatALimiterLeavesOutAreNotShown(t *testing.T) {
 	e, _ := newEngine(t)
 	common := func(c *toyConfig) rule.Common {
 		return rule.Common{
@@ -612,5 +613,7 @@ func TestGaugesThatALimiterLeavesOutAreZero(t *testing.T) {
 		New: func(toyConfig, rule.Env) rule.Limiter { return silent{} },
 	})
 	e.Impose("r", core.Imposed{Rule: kind.Of(toyConfig{Resource: "r"}), Limiter: silent{}})
-	assert.Equal(t, []float64{0, 0}, e.Explain("r")[0].Gauges)
+	gauges := e.Explain("r")[0].Gauges
+	assert.Len(t, gauges, 2)
+	assert.True(t, math.IsNaN(gauges[0]) && math.IsNaN(gauges[1]))
 }
