@@ -9,7 +9,7 @@ FUZZTIME ?= 30000x
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
 .PHONY: all check build vet lint format test race fuzz soak quickstart tidy clean
-.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-test bench-packages
+.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-test bench-packages
 
 all: check
 
@@ -58,7 +58,7 @@ soak:
 	go run $(SOAKFLAGS) ./soak -for $(SOAKTIME)
 
 # Penstock beside its peers, into docs/performance.md: about an hour, on a machine that does nothing else.
-bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory
+bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists
 
 # BENCHCOUNT rounds of every benchmark, not every benchmark BENCHCOUNT times: a machine that drifts does so for all.
 BENCHCOUNT ?= 6
@@ -78,7 +78,7 @@ bench-speed bench-growth:
 	go run ./cmd/table -docs "$(BENCHDOCS)" results/$@.txt
 
 # Everything but the time per call; MEASURE has flags, such as "-for 1s".
-bench-exactness bench-evenness bench-reload bench-memory: bench-%:
+bench-exactness bench-evenness bench-reload bench-memory bench-lists: bench-%:
 	cd bench && GOWORK=off go run ./cmd/$* -docs "$(BENCHDOCS)" $(MEASURE)
 
 # The tests of the module bench, which is not in go.work.

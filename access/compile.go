@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/list"
@@ -38,7 +37,7 @@ func compile(r Rule, version uint64) *compiledRule {
 		isIP:        r.Attribute == IP,
 		allowsOnly:  r.allowsOnly(),
 		listAllows:  r.ListAction == Allow,
-		passMissing: r.Missing == Pass,
+		passMissing: r.Missing == MissingPass,
 		list:        r.List,
 		version:     version,
 	}
@@ -53,7 +52,7 @@ func compileEntries(r Rule, given rule.Strings) entries {
 		switch {
 		case r.Attribute == IP:
 			err = exact.Add(entry)
-		case isPattern(entry):
+		case match.IsPattern(entry):
 			var p match.Pattern
 			p, err = match.Compile(entry)
 			patterns = append(patterns, p)
@@ -70,11 +69,6 @@ func compileEntries(r Rule, given rule.Strings) entries {
 		e.patterns = match.NewIndex(patterns)
 	}
 	return e
-}
-
-// isPattern says whether an entry is a pattern rather than an exact text.
-func isPattern(entry string) bool {
-	return strings.ContainsAny(entry, `*?[\`) || strings.HasPrefix(entry, "~")
 }
 
 func (e *entries) hasText(text string) bool {

@@ -26,7 +26,7 @@ func Kind() *rule.Type[Rule] {
 		New:        newLimiter,
 		Adopt:      adopt,
 		Gauges: []rule.Gauge{
-			{Name: "list_entries", Help: "Entries of the list, 0 if there is none."},
+			{Name: "list_entries", Help: "Entries of the list, 0 if it is missing."},
 		},
 		States: []string{Ready, ListMissing},
 	})
@@ -51,14 +51,15 @@ func fields() []rule.Field[Rule] {
 		rule.TextField("attribute", func(r *Rule) *string { return &r.Attribute }).
 			Says("what is looked at: ip, origin, or any attribute of a call, such as header:X-Tenant").Otherwise("ip"),
 		rule.StringsField("allow", func(r *Rule) *rule.Strings { return &r.Allow }).Given("attribute").
-			Says("who may call, and nobody else: addresses and prefixes, or for other attributes texts and patterns"),
+			Says("who may call, and nobody else: addresses and prefixes, or for other attributes texts and patterns").
+			Otherwise("everybody"),
 		rule.StringsField("deny", func(r *Rule) *rule.Strings { return &r.Deny }).Given("attribute").
-			Says("who may not call, even if allowed: as in allow"),
+			Says("who may not call, even if allowed: as in allow").Otherwise("nobody"),
 		rule.TextField("list", func(r *Rule) *string { return &r.List }).
-			Says("the name of a list that has such entries, up to ten million; it is loaded on its own"),
+			Says("the name of a list that has such entries, up to ten million; it is loaded on its own").Otherwise("none"),
 		rule.ChoiceField("listAction", func(r *Rule) *Action { return &r.ListAction }, Deny, Allow).Given("list").
 			Says("what the entries of the list mean: deny or allow").Otherwise("deny"),
-		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, Pass, Block).Given("allow", "listAction").
+		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingBlock).Given("allow", "listAction").
 			Says("what happens to a call without the attribute").Otherwise("block if anything is allowed, else pass"),
 	}
 	all := append(rule.TargetFields(common), own...)
@@ -94,9 +95,9 @@ func withDefaults(r Rule) Rule {
 		rule.SetDefault(&r.ListAction, Deny)
 	}
 	if r.allowsOnly() {
-		rule.SetDefault(&r.Missing, Block)
+		rule.SetDefault(&r.Missing, MissingBlock)
 	}
-	rule.SetDefault(&r.Missing, Pass)
+	rule.SetDefault(&r.Missing, MissingPass)
 	return r
 }
 
@@ -118,12 +119,8 @@ func validate(r Rule) []rule.Fault {
 	case r.List != "" && r.ListAction != Deny && r.ListAction != Allow:
 		f.Add("listAction", "is %q: must be %q or %q", r.ListAction, Deny, Allow)
 	}
-	if r.List != "" && list.CheckName(r.List) != nil {
-		f.Add("list", "is %q: must be a name as lists have it: at most %d bytes, no dot at its start, no slashes, no control characters",
-			r.List, list.MaxName)
-	}
-	if r.Missing != Pass && r.Missing != Block {
-		f.Add("missing", "is %q: must be %q or %q", r.Missing, Pass, Block)
+	if r.Missing != MissingPass && r.Missing != MissingBlock {
+		f.Add("missing", "is %q: must be %q or %q", r.Missing, MissingPass, MissingBlock)
 	}
 	return f
 }
@@ -153,7 +150,7 @@ func entryFault(attribute, entry string) string {
 		}
 		return ""
 	}
-	if !isPattern(entry) {
+	if !match.IsPattern(entry) {
 		return "" // names are checked like other texts
 	}
 	_, err := match.Compile(entry)

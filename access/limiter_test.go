@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -49,7 +50,7 @@ func TestValuesThatAreNoAddressesAreRefused(t *testing.T) {
 		"list":       {List: "l"},
 		"allow list": {List: "l", ListAction: access.Allow},
 		"no list":    {List: "none"},
-		"missing":    {Deny: texts("192.0.2.0/24"), Missing: access.Pass},
+		"missing":    {Deny: texts("192.0.2.0/24"), Missing: access.MissingPass},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.Resource = "r"
@@ -70,8 +71,8 @@ func TestMissingAttributesAreWhatTheRuleSays(t *testing.T) {
 		{"deny list", access.Rule{List: "l"}, true},
 		{"allow", access.Rule{Allow: texts("::1")}, false},
 		{"allow list", access.Rule{List: "l", ListAction: access.Allow}, false},
-		{"deny and block", access.Rule{Deny: texts("::1"), Missing: access.Block}, false},
-		{"allow and pass", access.Rule{Allow: texts("::1"), Missing: access.Pass}, true},
+		{"deny and block", access.Rule{Deny: texts("::1"), Missing: access.MissingBlock}, false},
+		{"allow and pass", access.Rule{Allow: texts("::1"), Missing: access.MissingPass}, true},
 		{"deny of a user", access.Rule{Attribute: "user", Deny: texts("*")}, true},
 		{"allow of a user", access.Rule{Attribute: "user", Allow: texts("*")}, false},
 	} {
@@ -183,7 +184,10 @@ func TestReloadDecidesTheNextCallAndReportsOnce(t *testing.T) {
 	s.reported()
 
 	s.reload(access.Rule{Resource: "r", Deny: texts("::3")})
-	s.is(access.Ready, 0)
+	status := s.limiter.Status(epoch)
+	assert.Equal(t, access.Ready, status.State)
+	require.Len(t, status.Gauges, 1)
+	assert.True(t, math.IsNaN(status.Gauges[0]), "a rule without a list has no number of entries")
 	s.reported()
 }
 

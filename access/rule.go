@@ -14,13 +14,15 @@ const (
 	Allow Action = "allow"
 )
 
-// Missing says what happens to a call without the attribute.
+// Missing says what happens to a call that does not have the attribute.
 type Missing string
 
-// What happens to such calls.
+// What can happen to it.
 const (
-	Pass  Missing = "pass"
-	Block Missing = "block"
+	// MissingPass lets the call through: the rule is not for it.
+	MissingPass Missing = "pass"
+	// MissingBlock refuses the call.
+	MissingBlock Missing = "block"
 )
 
 // The states of a rule.
@@ -80,8 +82,8 @@ type Rule struct {
 	// List.
 	ListAction Action
 
-	// Missing says what happens to a call without the attribute. Defaults to [Block] if
-	// anything is allowed, otherwise to [Pass].
+	// Missing says what happens to a call without the attribute. Defaults to [MissingBlock]
+	// if anything is allowed, otherwise to [MissingPass].
 	Missing Missing
 
 	// Origin restricts the rule to calls of that caller, see core.Origin;

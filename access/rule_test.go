@@ -26,7 +26,7 @@ func TestMistakesInARuleAreAllReported(t *testing.T) {
 		{"deny", access.Rule{Deny: texts("10.0.0.0/8")}, nil},
 		{"allow", access.Rule{Allow: texts("::1")}, nil},
 		{"list", access.Rule{List: "scrapers"}, nil},
-		{"all of them", access.Rule{Allow: texts("10.0.0.0/8"), Deny: texts("10.9.0.0/16"), List: "l", ListAction: access.Allow, Missing: access.Pass}, nil},
+		{"all of them", access.Rule{Allow: texts("10.0.0.0/8"), Deny: texts("10.9.0.0/16"), List: "l", ListAction: access.Allow, Missing: access.MissingPass}, nil},
 		{"patterns", access.Rule{Attribute: "user", Deny: texts("test-*", "~^x", `\*`)}, nil},
 		{"as many as there may be", access.Rule{Attribute: "user", Deny: texts(many[1:]...)}, nil},
 		{"nothing", access.Rule{}, []string{"deny is missing, and so are allow and list: write who may not call, or who may"}},
@@ -66,13 +66,13 @@ func TestMistakesInARuleAreAllReported(t *testing.T) {
 
 func TestDefaultsFollowFromWhatIsAllowed(t *testing.T) {
 	deny := access.Rule{Resource: "r", Deny: texts("::1")}.WithDefaults()
-	assert.Equal(t, access.Rule{Name: "r", Resource: "r", Attribute: "ip", Deny: texts("::1"), Missing: access.Pass}, deny)
-	assert.Equal(t, access.Block, access.Rule{Resource: "r", Allow: texts("::1")}.WithDefaults().Missing)
+	assert.Equal(t, access.Rule{Name: "r", Resource: "r", Attribute: "ip", Deny: texts("::1"), Missing: access.MissingPass}, deny)
+	assert.Equal(t, access.MissingBlock, access.Rule{Resource: "r", Allow: texts("::1")}.WithDefaults().Missing)
 	list := access.Rule{Resource: "r", List: "l"}.WithDefaults()
 	assert.Equal(t, access.Deny, list.ListAction)
-	assert.Equal(t, access.Pass, list.Missing)
-	assert.Equal(t, access.Block, access.Rule{Resource: "r", List: "l", ListAction: access.Allow}.WithDefaults().Missing)
-	assert.Equal(t, access.Pass, access.Rule{Resource: "r", List: "l", ListAction: access.Allow, Missing: access.Pass}.WithDefaults().Missing)
+	assert.Equal(t, access.MissingPass, list.Missing)
+	assert.Equal(t, access.MissingBlock, access.Rule{Resource: "r", List: "l", ListAction: access.Allow}.WithDefaults().Missing)
+	assert.Equal(t, access.MissingPass, access.Rule{Resource: "r", List: "l", ListAction: access.Allow, Missing: access.MissingPass}.WithDefaults().Missing)
 }
 
 func TestKindSaysWhatARuleLooksAt(t *testing.T) {

@@ -132,8 +132,8 @@ type Rule struct {
 	// before patterns; of several patterns that match, the first one counts. The text
 	// "7" and the number 7 differ. A composite value is written as its parts with
 	// slashes between them, as in "acme/*"; each part is a pattern of the text of that
-	// part. At most [MaxEntries]
-	// entries, [MaxPatterns] of them patterns, with at most [MaxLimits] different limits.
+	// part. At most [MaxEntries] entries, [MaxPatterns] of them patterns, with at most
+	// [MaxLimits] different limits.
 	Values rule.NumberMap
 
 	// Penalty refuses a value outright for a while after it was refused too often. The

@@ -144,7 +144,7 @@ func (v *values) add(r *Rule, key rule.Scalar, limit float64) (fault string) {
 	}
 	switch key.Type {
 	case rule.Text:
-		if isPattern(key.Text) {
+		if match.IsPattern(key.Text) {
 			return v.addPattern([]string{key.Text}, limit)
 		}
 		return addExact(v, v.texts, key.Text, limit)
@@ -189,11 +189,6 @@ func (v *values) addPattern(parts []string, limit float64) (fault string) {
 	}
 	v.patterns = append(v.patterns, p)
 	return ""
-}
-
-// isPattern tells patterns of texts from texts.
-func isPattern(text string) bool {
-	return strings.HasPrefix(text, "~") || strings.ContainsAny(text, `*?[\`)
 }
 
 // splitParts splits the key of a composite value at its slashes. A backslash keeps the

@@ -99,7 +99,7 @@ func parse6[T chars](text T) (addr words, ok bool) {
 			if !ok || count > 6 {
 				return words{}, false
 			}
-			groups[count], groups[count+1] = uint16(v4>>16), uint16(v4)
+			groups[count], groups[count+1] = uint16(v4>>16), uint16(v4) //nolint:gosec // count is at most 6
 			count, at = count+2, len(text)
 			break
 		}

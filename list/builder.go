@@ -25,12 +25,7 @@ type Builder struct {
 
 // Add adds an entry as the text of a list has it: an address, a prefix, a text, or a
 // text in quotes. See the package comment.
-func (b *Builder) Add(entry string) error {
-	if err := b.addEntry([]byte(entry)); err != nil {
-		return fmt.Errorf("list: %w", err)
-	}
-	return nil
-}
+func (b *Builder) Add(entry string) error { return prefixed(b.addEntry([]byte(entry))) }
 
 // AddPrefix adds all addresses of a prefix. Bits beyond its length count for nothing.
 func (b *Builder) AddPrefix(p netip.Prefix) error {
@@ -38,17 +33,26 @@ func (b *Builder) AddPrefix(p netip.Prefix) error {
 		return errors.New("list: the prefix is not valid")
 	}
 	addr, length := p.Addr(), p.Bits()
-	if addr.Is4() {
-		return b.addPrefix(wordsOf4(addr).masked(length), length, true)
-	}
 	if addr.Is4In6() && length >= 96 {
-		return b.addPrefix(wordsOf4(addr).masked(length-96), length-96, true)
+		addr, length = addr.Unmap(), length-96
 	}
-	return b.addPrefix(wordsOf6(addr).masked(length), length, false)
+	prefix := wordsOf6(addr)
+	if addr.Is4() {
+		prefix = wordsOf4(addr)
+	}
+	return prefixed(b.addPrefix(prefix.masked(length), length, addr.Is4()))
 }
 
 // AddText adds an exact text of at most [MaxText] bytes, whatever it looks like.
-func (b *Builder) AddText(text string) error { return b.addText([]byte(text)) }
+func (b *Builder) AddText(text string) error { return prefixed(b.addText([]byte(text))) }
+
+// prefixed returns an error as exported methods do.
+func prefixed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("list: %w", err)
+}
 
 // Len returns how many entries have been added.
 func (b *Builder) Len() int { return b.list.entries }
@@ -92,7 +96,10 @@ func (b *Builder) addText(text []byte) error {
 	if err := b.count(); err != nil {
 		return err
 	}
-	b.list.texts.add(text)
+	if !b.list.texts.add(text) {
+		b.list.entries--
+		return fmt.Errorf("%w: the texts have more than 4 GiB together", errFull)
+	}
 	return nil
 }
 

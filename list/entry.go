@@ -46,10 +46,10 @@ func (b *Builder) addEntry(entry []byte) error {
 
 // setKind notes what the list has, or says that it has something else.
 func (b *Builder) setKind(kind entryKind, entry []byte) error {
-	switch {
-	case b.kind == kind:
+	switch b.kind {
+	case kind:
 		return nil
-	case b.kind == noEntries:
+	case noEntries:
 		b.kind, b.first = kind, string(entry[:min(len(entry), 4*maxQuoted)])
 		return nil
 	}

@@ -19,6 +19,7 @@ const (
 	placeBits  = 32
 	pieceBits  = 20 // of a place within its piece
 	lengthSize = 2  // bytes of a length
+	maxPieces  = 1 << (placeBits - pieceBits)
 )
 
 func (t *texts) contains(text string) bool {
@@ -63,10 +64,13 @@ func (t *texts) size() int64 {
 	return bytes
 }
 
-// add adds a text of at most MaxText bytes.
-func (t *texts) add(text []byte) {
+// add adds a text of at most MaxText bytes. It returns false if there is no space left.
+func (t *texts) add(text []byte) bool {
 	last := len(t.pieces) - 1
 	if last < 0 || len(t.pieces[last])+lengthSize+len(text) > 1<<pieceBits {
+		if len(t.pieces) == maxPieces {
+			return false
+		}
 		var piece []byte // the first one grows as need be
 		if last >= 0 {
 			piece = make([]byte, 0, 1<<pieceBits)
@@ -76,6 +80,7 @@ func (t *texts) add(text []byte) {
 	}
 	p := binary.LittleEndian.AppendUint16(t.pieces[last], uint16(len(text)))
 	t.pieces[last] = append(p, text...)
+	return true
 }
 
 // index makes the hash table for so many texts, some of which may be the same.

@@ -47,6 +47,13 @@ func (e *Error) Fault() string {
 	return fmt.Sprintf("%q, character %d: %s", pattern, e.Position, e.Message)
 }
 
+// IsPattern says whether a text is to be read as a pattern where a rule may have either
+// exact texts or patterns: it begins with "~", or has a character that means something
+// in a glob.
+func IsPattern(text string) bool {
+	return strings.HasPrefix(text, "~") || strings.ContainsAny(text, `*?[\`)
+}
+
 // Compile compiles a pattern. The error is an [*Error].
 func Compile(pattern string) (Pattern, error) {
 	expression, isExpression := strings.CutPrefix(pattern, "~")

@@ -124,3 +124,16 @@ func TestPatternComparesThePrefixFirst(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, testing.AllocsPerRun(100, func() { p.Matches("payments:1:a") }))
 }
+
+func TestTextsThatMeanMoreThanThemselvesArePatterns(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{"*", "a?", "v[12]", `a\*`, `\~x`, "~orders", "~"} {
+		assert.True(t, match.IsPattern(pattern), pattern)
+	}
+	for _, text := range []string{"", "orders:create", "x~y", "]", "a.b+(c)", "192.0.2.1", "é"} {
+		assert.False(t, match.IsPattern(text), text)
+		if compiled, err := match.Compile(text); err == nil {
+			assert.True(t, compiled.Matches(text), text)
+		}
+	}
+}

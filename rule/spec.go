@@ -221,6 +221,11 @@ func (t *Type[R]) faults(given, complete *R) []Fault {
 		}
 		faults = append(faults, Fault{Field: f.Path, Message: message})
 	}
+	if len(faults) == 0 && t.spec.Attributes != nil {
+		if n := len(t.spec.Attributes(*complete)); n > MaxKeys {
+			faults.Add("name", "is that of a rule that looks at %d attributes: %d is the most", n, MaxKeys)
+		}
+	}
 	return faults
 }
 

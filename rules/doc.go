@@ -26,12 +26,15 @@
 //	  - {name: pay-errors, resource: pay:charge, threshold: 0.5, minCalls: 20, openFor: 5s}
 //	hotParam:
 //	  - {name: per-user, resource: orders:create, param: user, limit: 10, values: {vip: 100}}
+//	access:
+//	  - {name: no-scrapers, match: "*", deny: [192.0.2.0/24], list: scrapers}
 //
 // The types of the rules say what the fields mean: see [flow.Rule], [isolation.Rule],
-// [breaker.Rule] and [hotparam.Rule]; [Example] returns a document with all of them.
-// Engines may know more kinds, see [NewTable]. A field that has no effect beside the
-// others is a mistake. A document without rules says so: "flow: []". An empty one is a
-// mistake, so that a file caught while it is being rewritten does not take the rules out.
+// [breaker.Rule], [hotparam.Rule] and [access.Rule]; [Example] returns a document with
+// all of them. Engines may know more kinds, see [NewTable]. A field that has no effect
+// beside the others is a mistake. A document without rules says so: "flow: []". An empty
+// one is a mistake, so that a file caught while it is being rewritten does not take the
+// rules out.
 //
 // # Syntax
 //

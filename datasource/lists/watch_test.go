@@ -384,3 +384,27 @@ func TestStartNamesAllMistakesOfTheConfiguration(t *testing.T) {
 	require.ErrorContains(t, err, "Config.Source and Config.Open are required")
 	require.ErrorContains(t, err, "must not be negative")
 }
+
+// endedSource ends at once.
+type endedSource struct{ err error }
+
+func (endedSource) Name() string                           { return "ended" }
+func (s endedSource) Run(context.Context, core.Sink) error { return s.err }
+
+func TestSourceThatHasEndedIsInTheStatus(t *testing.T) {
+	for err, want := range map[error]string{
+		nil:                "lists: the source has ended",
+		errors.New("full"): "lists: the source has ended: full",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w, startErr := lists.Start(t.Context(), lists.Config{
+				Registry: list.NewRegistry(), Source: endedSource{err}, Open: new(fixture).open, Logger: slog.New(slog.DiscardHandler),
+			})
+			require.NoError(t, startErr)
+			defer w.Close()
+			synctest.Wait()
+			require.EqualError(t, w.Status().Err, want)
+			require.False(t, w.Status().Connected)
+		})
+	}
+}

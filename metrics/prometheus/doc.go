@@ -22,8 +22,8 @@
 //	penstock_rule_blocked_total{resource,kind,rule}         counter  calls that it refused
 //	penstock_rule_shadow_blocked_total{resource,kind,rule}  counter  calls that it would have refused while it was a shadow
 //
-// Of each rule in force, by its kind (flow, isolation, breaker, hot_param, or a user's own, in
-// snake case):
+// Of each rule in force, by its kind (flow, isolation, breaker, hot_param, access, or a
+// user's own, in snake case):
 //
 //	penstock_flow_ceiling_tokens_per_second{resource,rule}     gauge    effective limit: lower than the rule's while it warms up
 //	penstock_<kind>_state{resource,rule,state}                 gauge    1 for the present state, 0 for the others

@@ -70,6 +70,17 @@ type stripe struct {
 	_           [40]byte // a cache line of its own
 }
 
+// count adds what was counted under the stripes.
+func (s *Stats) count(stripes []stripe) {
+	for i := range stripes {
+		of := &stripes[i]
+		of.Lock()
+		s.Forgotten += of.forgotten
+		s.WithoutSlot += of.withoutSlot
+		of.Unlock()
+	}
+}
+
 // bucketState is a version of the rule in a table. It never changes.
 type bucketState struct {
 	accepts *Rates        // calls with other rates are stale, or newer; nil if the table is not in use
@@ -212,8 +223,7 @@ func (b *Buckets) word(slot uint64) *atomic.Uint64 {
 	return &b.groups[slot/groupSize][slot%groupSize]
 }
 
-// find returns the slot of a value. Want is the parity and the
-// tag.
+// find returns the slot of a value. Want is the parity and the tag.
 func (b *Buckets) find(k key, want uint64) (slot, word uint64, ok bool) {
 	for i := range b.groups[k.first] {
 		if w := b.groups[k.first][i].Load(); w>>stateBits == want {

@@ -184,12 +184,6 @@ func (b *Buckets) Stats(now clock.Instant) Stats {
 			}
 		}
 	}
-	for i := range b.stripes {
-		s := &b.stripes[i]
-		s.Lock()
-		stats.Forgotten += s.forgotten
-		stats.WithoutSlot += s.withoutSlot
-		s.Unlock()
-	}
+	stats.count(b.stripes)
 	return stats
 }

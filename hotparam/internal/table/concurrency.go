@@ -370,12 +370,6 @@ func (c *Concurrency) Stats() Stats {
 			}
 		}
 	}
-	for i := range c.stripes {
-		s := &c.stripes[i]
-		s.Lock()
-		stats.Forgotten += s.forgotten
-		stats.WithoutSlot += s.withoutSlot
-		s.Unlock()
-	}
+	stats.count(c.stripes)
 	return stats
 }

@@ -20,7 +20,8 @@ type WindowTerms struct {
 const windowBuckets = 10
 
 // CompileWindow compiles a window; a bucket is a tenth of it, in whole nanoseconds, at least
-// one. Buckets are numbered modulo 2⁴⁴: for windows of 1 ms or more that is 55 years. The version is higher than that of all earlier terms of the same table.
+// one. Buckets are numbered modulo 2⁴⁴: for windows of 1 ms or more that is 55 years. The
+// version is higher than that of all earlier terms of the same table.
 func CompileWindow(version uint64, window time.Duration) *WindowTerms {
 	return &WindowTerms{version: version, bucket: max(1, int64(window/windowBuckets))}
 }

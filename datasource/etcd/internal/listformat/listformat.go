@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/penstock-go/penstock/list"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 	ChunkSize = 1 << 20
 
 	// MaxSize is how many bytes the text of a list may have.
-	MaxSize = 1 << 30
+	MaxSize = list.MaxSize
 
 	manifestVersion = 1
 )
