@@ -9,7 +9,8 @@ FUZZTIME ?= 30000x
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
 .PHONY: all check build vet lint format test race fuzz soak quickstart tidy clean
-.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-test bench-packages
+.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists
+.PHONY: bench-test bench-packages
 
 all: check
 
@@ -58,7 +59,7 @@ soak:
 	go run $(SOAKFLAGS) ./soak -for $(SOAKTIME)
 
 # Penstock beside its peers, into docs/performance.md: about an hour, on a machine that does nothing else.
-bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory
+bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists
 
 # BENCHCOUNT rounds of every benchmark, not every benchmark BENCHCOUNT times: a machine that drifts does so for all.
 BENCHCOUNT ?= 6
@@ -81,13 +82,17 @@ bench-speed bench-growth:
 bench-exactness bench-evenness bench-reload bench-memory: bench-%:
 	cd bench && GOWORK=off go run ./cmd/$* -docs "$(BENCHDOCS)" $(MEASURE)
 
+# Lists of millions of prefixes: building, memory, look-ups.
+bench-lists:
+	cd bench && GOWORK=off go run ./cmd/lists -docs "$(BENCHDOCS)"
+
 # The tests of the module bench, which is not in go.work.
 bench-test:
 	cd bench && GOWORK=off go vet ./... && GOWORK=off go test ./...
 
 # Benchmarks of single packages; compare with benchstat.
 bench-packages:
-	go test -run '^$$' -bench . -benchmem -count 6 ./core ./flow ./isolation ./breaker ./stat
+	go test -run '^$$' -bench . -benchmem -count 6 ./core ./flow ./isolation ./breaker ./hotparam/... ./access ./list ./stat
 
 # The demonstration: nothing to install.
 quickstart:
