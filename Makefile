@@ -9,7 +9,8 @@ FUZZTIME ?= 30000x
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
 .PHONY: all check build vet lint format test race fuzz soak quickstart tidy clean
-.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-test bench-packages
+.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists
+.PHONY: bench-test bench-packages
 
 all: check
 
@@ -87,7 +88,7 @@ bench-test:
 
 # Benchmarks of single packages; compare with benchstat.
 bench-packages:
-	go test -run '^$$' -bench . -benchmem -count 6 ./core ./flow ./isolation ./breaker ./stat
+	go test -run '^$$' -bench . -benchmem -count 6 ./core ./flow ./isolation ./breaker ./hotparam/... ./access ./list ./stat
 
 # The demonstration: nothing to install.
 quickstart:

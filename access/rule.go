@@ -37,7 +37,7 @@ const (
 
 const (
 	// IP is the attribute that is an address. Entries for it are addresses and prefixes.
-	IP = "ip"
+	IP = rule.KeyIP
 
 	// MaxEntries is how many entries Allow and Deny may have each.
 	MaxEntries = 1000

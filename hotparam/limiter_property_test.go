@@ -277,69 +277,103 @@ func TestLimitersDecideAsTheModelDoes(t *testing.T) {
 func compareWithModel(t *rapid.T, r hotparam.Rule) {
 	s := &service{t: t, now: epoch + clock.Instant(rapid.IntRange(0, 1e9).Draw(t, "start")), seed: 1}
 	s.start(r)
-	m := newModel(r)
-	names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
-	type underWay struct {
-		limiter rule.Limiter
-		name    string
-		ticket  rule.Ticket
-		start   clock.Instant
-	}
-	var calls []underWay
+	c := &comparison{t: t, service: s, model: newModel(r)}
 	settler, settles := s.limiter.(rule.Settler)
-	if settles = settles && r.Algorithm != hotparam.Throttle; settles { // from now on it reckons with it
+	if c.settles = settles && r.Algorithm != hotparam.Throttle; c.settles { // from now on it reckons with it
 		ticket, _ := settler.Acquire(s.call(user("first"), 1))
 		settler.Settle(s.now, s.now, ticket, 1)
 	}
+	names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
 	for range rapid.IntRange(1, 60).Draw(t, "steps") {
-		s.now = m.step(t, s.now)
+		s.now = c.model.step(t, s.now)
 		name, tokens := names.Draw(t, "name"), rapid.SampledFrom([]int32{1, 1, 1, 2, 3, 5}).Draw(t, "tokens")
 		switch rapid.SampledFrom([]string{"call", "call", "call", "give back", "retry", "done", "settle", "reload"}).Draw(t, "do") {
 		case "done":
-			if _, ok := s.limiter.(rule.Finisher); ok && len(calls) > 0 {
-				i := rapid.IntRange(0, len(calls)-1).Draw(t, "which")
-				calls[i].limiter.(rule.Finisher).Done(calls[i].ticket, rule.Exit{Now: s.now})
-				m.value(calls[i].name, s.now).underWay--
-				calls = append(calls[:i], calls[i+1:]...)
-			}
+			c.done()
 		case "settle":
-			if len(calls) > 0 && settles {
-				i := rapid.IntRange(0, len(calls)-1).Draw(t, "which")
-				call := calls[i]
-				calls = append(calls[:i], calls[i+1:]...)
-				more := rapid.SampledFrom([]int32{-1, 1}).Draw(t, "more")
-				if more < 0 || !m.owes(call.name) {
-					call.limiter.(rule.Settler).Settle(s.now, call.start, call.ticket, more)
-					m.settle(call.name, s.now, call.start, more)
-				}
-			}
+			c.settle()
 		case "reload":
-			reloadBoth(t, s, m)
+			reloadBoth(t, s, c.model)
 		case "retry":
-			wait := s.limiter.RetryAfter(s.call(user(name), tokens))
-			if wait == rule.Never || s.rule.Concurrency != 0 {
-				continue
-			}
-			passes := func(at clock.Instant) bool { return m.wouldPass(name, at, tokens) }
-			require.True(t, passes(s.now.Add(wait)), "%s passes %v later", name, wait)
-			require.True(t, wait == 0 || !passes(s.now.Add(wait-2)), "%s does not pass before", name)
+			c.retry(name, tokens)
 		default:
-			ticket, decision := s.limiter.Acquire(s.call(user(name), tokens))
-			require.Equal(t, m.ask(name, s.now, tokens), decision == rule.Pass, "%s takes %d at %d", name, tokens, s.now)
-			if decision == rule.Block {
-				told := s.limiter.(rule.Refuser).RefusedFor(ticket)
-				require.Equal(t, s.limiter.RetryAfter(s.call(user(name), tokens)), told)
-			}
-			if decision != rule.Pass {
-				continue
-			}
-			if s.rule.Algorithm != hotparam.Throttle && rapid.Bool().Draw(t, "give back") {
-				s.limiter.GiveBack(s.now, ticket, tokens)
-				m.giveBack(name, s.now, tokens)
-			} else if s.rule.Concurrency != 0 || settles {
-				calls = append(calls, underWay{s.limiter, name, ticket, s.now})
-			}
+			c.call(name, tokens)
 		}
+	}
+}
+
+// comparison does to a limiter what it does to the model.
+type comparison struct {
+	t       *rapid.T
+	service *service
+	model   *model
+	settles bool
+	calls   []underWay
+}
+
+// underWay is a call that has passed.
+type underWay struct {
+	limiter rule.Limiter
+	name    string
+	ticket  rule.Ticket
+	start   clock.Instant
+}
+
+// take removes one of the calls under way and returns it.
+func (c *comparison) take() underWay {
+	i := rapid.IntRange(0, len(c.calls)-1).Draw(c.t, "which")
+	call := c.calls[i]
+	c.calls = append(c.calls[:i], c.calls[i+1:]...)
+	return call
+}
+
+func (c *comparison) done() {
+	if _, ok := c.service.limiter.(rule.Finisher); ok && len(c.calls) > 0 {
+		call := c.take()
+		call.limiter.(rule.Finisher).Done(call.ticket, rule.Exit{Now: c.service.now})
+		c.model.value(call.name, c.service.now).underWay--
+	}
+}
+
+func (c *comparison) settle() {
+	if !c.settles || len(c.calls) == 0 {
+		return
+	}
+	call := c.take()
+	more := rapid.SampledFrom([]int32{-1, 1}).Draw(c.t, "more")
+	if more < 0 || !c.model.owes(call.name) {
+		call.limiter.(rule.Settler).Settle(c.service.now, call.start, call.ticket, more)
+		c.model.settle(call.name, c.service.now, call.start, more)
+	}
+}
+
+func (c *comparison) retry(name string, tokens int32) {
+	s := c.service
+	wait := s.limiter.RetryAfter(s.call(user(name), tokens))
+	if wait == rule.Never || s.rule.Concurrency != 0 {
+		return
+	}
+	passes := func(at clock.Instant) bool { return c.model.wouldPass(name, at, tokens) }
+	require.True(c.t, passes(s.now.Add(wait)), "%s passes %v later", name, wait)
+	require.True(c.t, wait == 0 || !passes(s.now.Add(wait-2)), "%s does not pass before", name)
+}
+
+func (c *comparison) call(name string, tokens int32) {
+	s := c.service
+	ticket, decision := s.limiter.Acquire(s.call(user(name), tokens))
+	require.Equal(c.t, c.model.ask(name, s.now, tokens), decision == rule.Pass, "%s takes %d at %d", name, tokens, s.now)
+	if decision == rule.Block {
+		told := s.limiter.(rule.Refuser).RefusedFor(ticket)
+		require.Equal(c.t, s.limiter.RetryAfter(s.call(user(name), tokens)), told)
+	}
+	if decision != rule.Pass {
+		return
+	}
+	if s.rule.Algorithm != hotparam.Throttle && rapid.Bool().Draw(c.t, "give back") {
+		s.limiter.GiveBack(s.now, ticket, tokens)
+		c.model.giveBack(name, s.now, tokens)
+	} else if s.rule.Concurrency != 0 || c.settles {
+		c.calls = append(c.calls, underWay{s.limiter, name, ticket, s.now})
 	}
 }
 

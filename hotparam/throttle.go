@@ -36,8 +36,8 @@ func (l *throttle) untilItMayWait(wait time.Duration) time.Duration {
 	return wait
 }
 
-// delay returns how long it takes until a call passes if it waits for its turn; Never if
-// that cannot be, or the value is refused outright.
+// delay returns how long it takes until a call passes if it waits; Never if it cannot pass,
+// or the value is refused outright.
 func (l *throttle) delay(s *subject, c *rule.Call) time.Duration {
 	if l.isPenalised(s, c.Now) {
 		return rule.Never
@@ -45,7 +45,7 @@ func (l *throttle) delay(s *subject, c *rule.Call) time.Duration {
 	return l.tablesOf(s, c.Now).buckets.RetryAfter(s.key, l.now[s.class], c.Now, c.Tokens)
 }
 
-// Join reserves the turn of a call.
+// Join makes a reservation for a call: it passes now, or waits until then.
 func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
 	s, decision := l.subjectOf(&c.Attribute)
 	if decision != limited {
@@ -86,13 +86,13 @@ func (l *throttle) RetryAfter(c rule.Call) time.Duration {
 	return max(l.untilItMayWait(wait), penalty)
 }
 
-// GiveBack gives back the turn of a call that another rule refused, if the call passed at
-// that instant and no later turn was reserved.
+// GiveBack gives back the reservation of a call that another rule refused, if the call
+// passed at that instant and there is no later reservation.
 func (l *throttle) GiveBack(now clock.Instant, ticket rule.Ticket, tokens int32) {
 	l.cancel(now, now, ticket, tokens)
 }
 
-// cancel gives back the turn of a call that was to pass at an instant.
+// cancel gives back the reservation of a call that was to pass at an instant.
 func (l *throttle) cancel(now, at clock.Instant, ticket rule.Ticket, tokens int32) {
 	if ticket != 0 {
 		t, place := l.placeOf(now, ticket)
@@ -111,7 +111,7 @@ func (l *throttle) Settle(now, start clock.Instant, ticket rule.Ticket, tokens i
 // Retire lets go of the calls that wait, for the rule is gone.
 func (l *throttle) Retire(clock.Instant) { l.state.waiters.releaseAll(l.state) }
 
-// waiter is a call that waits for its turn, which is reserved.
+// waiter is a call that waits for the instant of its reservation.
 type waiter struct {
 	limiter *throttle
 	at      clock.Instant
@@ -138,14 +138,14 @@ func (w *waiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decis
 	}
 }
 
-// Leave ends the wait of a call that has given up. Its turn is given back if it is the
-// last one that was reserved.
+// Leave ends the wait of a call that has given up. Its reservation is given back if it is
+// the last one.
 func (w *waiter) Leave(now clock.Instant) {
 	w.limiter.state.waiters.remove(w)
 	w.limiter.cancel(now, w.at, w.ticket, w.tokens)
 }
 
-// waiters are the calls that wait for their turns.
+// waiters are the calls that wait.
 type waiters struct {
 	mu sync.Mutex
 	// The mutex guards the rest.

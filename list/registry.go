@@ -12,7 +12,7 @@ import (
 type Registry struct {
 	mu       sync.RWMutex // guards the fields below
 	handles  map[string]*Handle
-	provided map[string]provided // see provided.go
+	provided map[string]provided // see providers.go
 }
 
 // NewRegistry returns a registry without lists.

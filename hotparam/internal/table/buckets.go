@@ -139,7 +139,7 @@ func (b *Buckets) TakeOrWait(hash uint64, r *Rate, now clock.Instant, tokens int
 	return p, at.Sub(now) + time.Duration(r.toTime.timesUp(max(0, next-r.top))), Refused
 }
 
-// Reserve reserves a turn of a value's throttle and returns when the call passes: now or
+// Reserve makes a reservation at a value's throttle and returns when the call passes: now or
 // later. It is refused if that is later than the rate's MaxWait. The rate must be for a
 // [Throttle]. A call of more tokens than the limit, rounded up, never passes.
 func (b *Buckets) Reserve(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, clock.Instant, Outcome) {

@@ -110,7 +110,7 @@ func (c *conversion) converted(word uint64, hasReturned bool) uint64 {
 // the instant has come before.
 func (c *conversion) ahead(r *Rate, word uint64, at clock.Instant) int64 {
 	if r.around() <= at.Sub(c.seen) {
-		return -r.room // all that was there has come long ago
+		return -r.furthest // all that was there has come long ago
 	}
 	start := r.units(c.seen)
 	return r.behind(word, start) - int64(r.units(at)-start)

@@ -105,7 +105,7 @@ func (r *Rates) classOf(word uint64) *Rate {
 // estimate returns how far ahead a value without a slot is at most, in units of a rate. The
 // sketch is of other rates, or the same.
 func (b *Buckets) estimate(hash, cells uint64, of *Rates, r *Rate, now clock.Instant) int64 {
-	ahead := min(r.room, r.toUnits.timesUp(r.rates.estimateFrom(of, b.cells.ahead(cells, now))))
+	ahead := min(r.furthest, r.toUnits.timesUp(r.rates.estimateFrom(of, b.cells.ahead(cells, now))))
 	previous := b.previous.Load()
 	switch {
 	case previous == nil:
@@ -217,7 +217,7 @@ func (b *Buckets) correct(p Place, now clock.Instant, tokens int64) {
 		if tokens < 0 {
 			return max(0, ahead-r.costOf(-tokens))
 		}
-		return min(r.room, ahead+r.costOf(tokens))
+		return min(r.furthest, ahead+r.costOf(tokens))
 	})
 }
 
@@ -232,13 +232,13 @@ func (b *Buckets) correctEstimate(cells uint64, now clock.Instant, tokens int64)
 	rates, most := b.state.Load().rates, int64(0)
 	for i := range rates.classes {
 		r := &rates.classes[i]
-		most = max(most, r.toTime.timesUp(min(r.room, r.costOf(tokens))))
+		most = max(most, r.toTime.timesUp(min(r.furthest, r.costOf(tokens))))
 	}
 	b.cells.raise(cells, clock.Instant(int64(now)+b.cells.ahead(cells, now)+most))
 }
 
 // Cancel undoes a Reserve of so many tokens, for a call that was to pass at an instant. If
-// another call has reserved a turn since, nothing happens: that one has kept its distance
+// another call has made a reservation since, nothing happens: that one has kept its distance
 // already. It may be called when the instant has come or before.
 func (b *Buckets) Cancel(p Place, now, at clock.Instant, tokens int32) {
 	if _, yes := p.withoutSlot(); yes {

@@ -56,7 +56,7 @@ func (r *Rate) charged(ahead int64, tokens int32) int64 {
 	if tokens < 0 {
 		return max(0, ahead-r.costOf(-int64(tokens)))
 	}
-	return min(r.room, ahead+r.costOf(int64(tokens)))
+	return min(r.furthest, ahead+r.costOf(int64(tokens)))
 }
 
 func (b *Buckets) chargeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now clock.Instant, tokens int32) {

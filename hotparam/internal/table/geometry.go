@@ -114,13 +114,13 @@ const (
 )
 
 // place returns where a value with a slot is counted: the slot, and as many bits of its tag
-// as there is room for.
+// as a place has space for.
 func (g *geometry) place(slot, tag uint64) Place {
-	room := smallPlace
+	width := smallPlace
 	if g.slotBits > smallSlots {
-		room = 47
+		width = 47
 	}
-	tag &= 1<<min(tagBits, room-g.slotBits) - 1
+	tag &= 1<<min(tagBits, width-g.slotBits) - 1
 	return Place((tag<<g.slotBits | (slot + 1)) << 1)
 }
 

@@ -76,7 +76,7 @@ type scale struct {
 	timeMask, classMask uint64
 	epoch               uint  // an epoch is so many nanoseconds, as a power of two
 	slack               int64 // two epochs, in units: how far behind now an instant may lie
-	room                int64 // the furthest that an instant may be ahead of now, in units
+	furthest            int64 // that an instant may be ahead of now, in units
 	timeBits            uint
 	rounds              int64 // units by which a distance may be too long because now is rounded down
 }
@@ -127,7 +127,7 @@ func (r *Rates) Exact() bool { return r.exact }
 // dropped.
 func (r *Rates) MaxDebt() time.Duration {
 	s := &r.classes[0].scale
-	return time.Duration(s.toTime.timesUp(s.room))
+	return time.Duration(s.toTime.timesUp(s.furthest))
 }
 
 // CompileRates compiles the limits of a table's classes, of which there are 1 to
@@ -139,11 +139,11 @@ func CompileRates(version uint64, algorithm Algorithm, limits []Limit) (*Rates, 
 		return nil, err
 	}
 	timeBits := uint(stateBits - bits.Len(uint(len(limits)-1)))
-	spacings, extents := make([]*big.Rat, len(limits)), make([]*big.Rat, len(limits))
+	intervals, extents := make([]*big.Rat, len(limits)), make([]*big.Rat, len(limits))
 	for i, limit := range limits {
-		spacings[i], extents[i] = limit.distances(algorithm)
+		intervals[i], extents[i] = limit.distances(algorithm)
 	}
-	unit, exact, err := chooseUnit(spacings, extents, timeBits)
+	unit, exact, err := chooseUnit(intervals, extents, timeBits)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func CompileRates(version uint64, algorithm Algorithm, limits []Limit) (*Rates, 
 	s := newScale(unit, exact, timeBits)
 	for i, limit := range limits {
 		r.classes[i] = Rate{scale: s, rates: r, class: uint64(i) << timeBits}
-		if err := r.classes[i].compile(algorithm, limit, spacings[i], unit); err != nil {
+		if err := r.classes[i].compile(algorithm, limit, intervals[i], unit); err != nil {
 			return nil, fmt.Errorf("table: limit %d: %w", i, err)
 		}
 	}
@@ -183,17 +183,17 @@ func check(algorithm Algorithm, limits []Limit) error {
 
 // distances returns the time per token and the furthest that a value can be ahead of now
 // without debt, in nanoseconds.
-func (l Limit) distances(algorithm Algorithm) (spacing, extent *big.Rat) {
+func (l Limit) distances(algorithm Algorithm) (interval, extent *big.Rat) {
 	limit := decimal(l.Limit)
 	if l.Limit == 0 {
 		limit.SetInt64(1) // for what was used before, until the limit is raised again
 	}
-	spacing = new(big.Rat).Quo(new(big.Rat).SetInt64(int64(l.Window)), limit)
+	interval = new(big.Rat).Quo(new(big.Rat).SetInt64(int64(l.Window)), limit)
 	if algorithm == TokenBucket {
-		return spacing, new(big.Rat).Mul(spacing, decimal(l.Burst))
+		return interval, new(big.Rat).Mul(interval, decimal(l.Burst))
 	}
-	extent = new(big.Rat).Mul(spacing, new(big.Rat).SetInt64(l.largestThrottled()))
-	return spacing, extent.Add(extent, new(big.Rat).SetInt64(int64(l.MaxWait)))
+	extent = new(big.Rat).Mul(interval, new(big.Rat).SetInt64(l.largestThrottled()))
+	return interval, extent.Add(extent, new(big.Rat).SetInt64(int64(l.MaxWait)))
 }
 
 // largestThrottled returns the tokens of the largest call that a throttle lets pass.
@@ -208,15 +208,15 @@ func decimal(f float64) *big.Rat {
 // chooseUnit returns the unit of time for all classes of a table, in nanoseconds. It is a
 // whole part of a nanosecond, so that all instants and costs are whole numbers, if there is
 // such a unit with which the table holds four times the extents. Otherwise it is the
-// smallest binary part of the first spacing with which it does. No unit is so small that an
+// smallest binary part of the first interval with which it does. No unit is so small that an
 // epoch is shorter than a second: blocks are not to be swept all the time.
-func chooseUnit(spacings, extents []*big.Rat, timeBits uint) (unit *big.Rat, exact bool, err error) {
+func chooseUnit(intervals, extents []*big.Rat, timeBits uint) (unit *big.Rat, exact bool, err error) {
 	longest, whole := new(big.Rat), big.NewInt(1)
-	for i := range spacings {
+	for i := range intervals {
 		if extents[i].Cmp(longest) > 0 {
 			longest = extents[i]
 		}
-		for _, d := range []*big.Int{spacings[i].Denom(), extents[i].Denom()} {
+		for _, d := range []*big.Int{intervals[i].Denom(), extents[i].Denom()} {
 			whole.Mul(whole, new(big.Int).Quo(d, new(big.Int).GCD(nil, nil, whole, d)))
 		}
 	}
@@ -231,7 +231,7 @@ func chooseUnit(spacings, extents []*big.Rat, timeBits uint) (unit *big.Rat, exa
 	if part := new(big.Rat).SetFrac(big.NewInt(1), whole); part.Cmp(smallest) >= 0 {
 		return part, true, nil
 	}
-	unit = new(big.Rat).Set(spacings[0])
+	unit = new(big.Rat).Set(intervals[0])
 	half := big.NewRat(1, 2)
 	for next := new(big.Rat).Mul(unit, half); next.Cmp(smallest) >= 0; next = new(big.Rat).Mul(unit, half) {
 		unit = next
@@ -252,7 +252,7 @@ func newScale(unit *big.Rat, exact bool, timeBits uint) scale {
 		s.epoch--
 	}
 	s.slack = 2 * (s.toUnits.timesUp(1<<s.epoch) + 1)
-	s.room = 1<<timeBits - 2*s.slack
+	s.furthest = 1<<timeBits - 2*s.slack
 	if !exact {
 		s.rounds = 1
 	}
@@ -277,8 +277,8 @@ func fixedPoint(x *big.Rat, up bool) factor {
 // it up makes the limit smaller by less than a thousandth.
 const leastCost = 1 << 10
 
-func (r *Rate) compile(algorithm Algorithm, l Limit, spacing, unit *big.Rat) error {
-	units := new(big.Rat).Quo(spacing, unit)
+func (r *Rate) compile(algorithm Algorithm, l Limit, interval, unit *big.Rat) error {
+	units := new(big.Rat).Quo(interval, unit)
 	r.cost = ceiling(units)
 	if !units.IsInt() && r.cost < leastCost {
 		return errors.New("limits differ by too much to be kept in one table")
@@ -336,10 +336,10 @@ func (r *Rate) after(ahead int64, tokens int32) (next int64, pass bool) {
 	return next, next <= r.top
 }
 
-// costOf returns the cost of tokens in units, but no more than the room.
+// costOf returns the cost of tokens in units, but no more than the furthest that an instant may be ahead.
 func (r *Rate) costOf(tokens int64) int64 {
-	if tokens > r.room/r.cost {
-		return r.room
+	if tokens > r.furthest/r.cost {
+		return r.furthest
 	}
 	return tokens * r.cost
 }
@@ -351,26 +351,26 @@ func (r *Rate) from(other *Rate, ahead int64) int64 {
 		return ahead
 	}
 	if r.floor > 0 {
-		return min(r.room, max(0, r.lastPass(other, ahead-other.floor)+r.floor))
+		return min(r.furthest, max(0, r.lastPass(other, ahead-other.floor)+r.floor))
 	}
 	high, low := bits.Mul64(uint64(ahead), uint64(r.cost))
 	low, carry := bits.Add64(low, uint64(other.cost-1), 0)
 	if high+carry >= uint64(other.cost) {
-		return r.room
+		return r.furthest
 	}
 	used, _ := bits.Div64(high+carry, low, uint64(other.cost))
-	return int64(min(used, uint64(r.room)))
+	return int64(min(used, uint64(r.furthest)))
 }
 
 // lastPass converts a distance to now from units of another rate.
 func (r *Rate) lastPass(other *Rate, distance int64) int64 {
 	if r.toUnits == other.toUnits {
-		return min(r.room, distance)
+		return min(r.furthest, distance)
 	}
 	if distance < 0 {
 		return -int64(r.toUnits.times(other.toTime.times(uint64(-distance))))
 	}
-	return min(r.room, r.toUnits.timesUp(other.toTime.timesUp(distance)))
+	return min(r.furthest, r.toUnits.timesUp(other.toTime.timesUp(distance)))
 }
 
 // estimateFrom converts an estimate of older rates, in nanoseconds ahead of now, so that
@@ -384,7 +384,7 @@ func (r *Rates) estimateFrom(older *Rates, ahead int64) int64 {
 		from := &older.classes[i]
 		for j := range r.classes {
 			to := &r.classes[j]
-			units := min(from.room, from.toUnits.timesUp(ahead))
+			units := min(from.furthest, from.toUnits.timesUp(ahead))
 			most = max(most, to.toTime.timesUp(to.from(from, units)))
 		}
 	}

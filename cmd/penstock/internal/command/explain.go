@@ -69,11 +69,8 @@ command line, 3 when a file, the service or etcd cannot be read.
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(*paths) > 0 && *engine != "":
-			return errors.New("--rules and --engine are two places to look at: leave one out")
-		case *lists != "" && *engine != "":
-			return errors.New("a service at --engine has lists of its own: leave --lists out")
+		if err := checkPlaces(*paths, *engine, *lists); err != nil {
+			return err
 		}
 		call.Resource = args[0]
 		var err error
@@ -84,17 +81,33 @@ command line, 3 when a file, the service or etcd cannot be read.
 			return err
 		}
 		found, err := env.explain(cmd, call, *paths, *engine, *lists)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case *output == asJSON:
-			env.writeJSON(found)
-		default:
-			env.printExplanation(found)
 		}
+		env.showExplanation(found, *output)
 		return nil
 	}
 	return cmd
+}
+
+// checkPlaces returns an error if the flags name two places to look at.
+func checkPlaces(paths []string, engine, lists string) error {
+	switch {
+	case len(paths) > 0 && engine != "":
+		return errors.New("--rules and --engine are two places to look at: leave one out")
+	case lists != "" && engine != "":
+		return errors.New("a service at --engine has lists of its own: leave --lists out")
+	default:
+		return nil
+	}
+}
+
+func (env Env) showExplanation(found explanation, output format) {
+	if output == asJSON {
+		env.writeJSON(found)
+	} else {
+		env.printExplanation(found)
+	}
 }
 
 // explain explains the call with the rules that the flags select.

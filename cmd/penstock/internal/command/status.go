@@ -67,28 +67,34 @@ when etcd or the service failed, 5 when --wait found no instance to wait for.
 			}
 			return env.engineStatus(cmd.Context(), one, *output)
 		}
-		var wanted int64
-		if *wait != "" && *wait != present {
-			var err error
-			if wanted, err = parseRevision(*wait); err != nil {
-				return err
-			}
-		}
-		if err := p.check(cmd, *wait != ""); err != nil {
-			return err
-		}
-		s, err := env.open(cmd)
-		if err != nil {
-			return err
-		}
-		defer s.close()
-		var late error
-		if *wait != "" {
-			late = env.awaitWanted(cmd.Context(), s, wanted, p)
-		}
-		return env.showStatus(cmd.Context(), s, late, *output)
+		return env.fleetStatus(cmd, *wait, p, *output)
 	}
 	return cmd
+}
+
+// fleetStatus prints the status of all instances, after it has waited for the revision
+// that --wait names; "" for none.
+func (env Env) fleetStatus(cmd *cobra.Command, wait string, p waitOptions, output format) error {
+	var wanted int64
+	if wait != "" && wait != present {
+		var err error
+		if wanted, err = parseRevision(wait); err != nil {
+			return err
+		}
+	}
+	if err := p.check(cmd, wait != ""); err != nil {
+		return err
+	}
+	s, err := env.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	var late error
+	if wait != "" {
+		late = env.awaitWanted(cmd.Context(), s, wanted, p)
+	}
+	return env.showStatus(cmd.Context(), s, late, output)
 }
 
 // showStatus prints the status after a wait, whose error is late. It returns an error

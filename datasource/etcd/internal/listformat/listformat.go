@@ -102,6 +102,8 @@ func ParseManifest(value []byte) (Manifest, error) {
 			m.Version, manifestVersion)
 	case m.Size <= 0 || m.Size > MaxSize || m.Chunks != chunks(m.Size):
 		return Manifest{}, fmt.Errorf("the manifest says %d bytes in %d chunks, which cannot be: push the list again", m.Size, m.Chunks)
+	case m.Digest == Digest{}:
+		return Manifest{}, errors.New("the manifest has no digest: push the list again")
 	}
 	return m, nil
 }

@@ -54,6 +54,11 @@ func TestChunkThatIsTooLongIsRefused(t *testing.T) {
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
 }
 
+func TestManifestWithoutDigestIsRefused(t *testing.T) {
+	_, err := listformat.ParseManifest([]byte(`{"version":1,"size":1,"chunks":1}`))
+	require.EqualError(t, err, "the manifest has no digest: push the list again")
+}
+
 // A manifest that is accepted has chunks that add up, and is the same when it is written
 // and read again.
 func FuzzParseManifest(f *testing.F) {
