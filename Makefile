@@ -9,8 +9,7 @@ FUZZTIME ?= 30000x
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
 .PHONY: all check build vet lint format test race fuzz soak quickstart tidy clean
-.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists
-.PHONY: bench-test bench-packages
+.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-test bench-packages
 
 all: check
 
@@ -79,12 +78,8 @@ bench-speed bench-growth:
 	go run ./cmd/table -docs "$(BENCHDOCS)" results/$@.txt
 
 # Everything but the time per call; MEASURE has flags, such as "-for 1s".
-bench-exactness bench-evenness bench-reload bench-memory: bench-%:
+bench-exactness bench-evenness bench-reload bench-memory bench-lists: bench-%:
 	cd bench && GOWORK=off go run ./cmd/$* -docs "$(BENCHDOCS)" $(MEASURE)
-
-# Lists of millions of prefixes: building, memory, look-ups.
-bench-lists:
-	cd bench && GOWORK=off go run ./cmd/lists -docs "$(BENCHDOCS)"
 
 # The tests of the module bench, which is not in go.work.
 bench-test:

@@ -26,7 +26,7 @@ func Kind() *rule.Type[Rule] {
 		New:        newLimiter,
 		Adopt:      adopt,
 		Gauges: []rule.Gauge{
-			{Name: "list_entries", Help: "Entries of the list, 0 if there is none."},
+			{Name: "list_entries", Help: "Entries of the list, 0 if it is missing."},
 		},
 		States: []string{Ready, ListMissing},
 	})
@@ -51,11 +51,12 @@ func fields() []rule.Field[Rule] {
 		rule.TextField("attribute", func(r *Rule) *string { return &r.Attribute }).
 			Says("what is looked at: ip, origin, or any attribute of a call, such as header:X-Tenant").Otherwise("ip"),
 		rule.StringsField("allow", func(r *Rule) *rule.Strings { return &r.Allow }).Given("attribute").
-			Says("who may call, and nobody else: addresses and prefixes, or for other attributes texts and patterns"),
+			Says("who may call, and nobody else: addresses and prefixes, or for other attributes texts and patterns").
+			Otherwise("everybody"),
 		rule.StringsField("deny", func(r *Rule) *rule.Strings { return &r.Deny }).Given("attribute").
-			Says("who may not call, even if allowed: as in allow"),
+			Says("who may not call, even if allowed: as in allow").Otherwise("nobody"),
 		rule.TextField("list", func(r *Rule) *string { return &r.List }).
-			Says("the name of a list that has such entries, up to ten million; it is loaded on its own"),
+			Says("the name of a list that has such entries, up to ten million; it is loaded on its own").Otherwise("none"),
 		rule.ChoiceField("listAction", func(r *Rule) *Action { return &r.ListAction }, Deny, Allow).Given("list").
 			Says("what the entries of the list mean: deny or allow").Otherwise("deny"),
 		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingBlock).Given("allow", "listAction").

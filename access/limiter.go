@@ -1,6 +1,7 @@
 package access
 
 import (
+	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -82,11 +83,14 @@ func (l *limiter) Status(now clock.Instant) rule.Status {
 	if l.monitor.differs(missing) {
 		l.monitor.report(l, now)
 	}
-	entries := 0
-	if of != nil {
-		entries = of.Len()
+	entries := math.NaN() // a rule without a list has no number of entries
+	switch {
+	case of != nil:
+		entries = float64(of.Len())
+	case missing:
+		entries = 0
 	}
-	return rule.Status{State: stateOf(missing), Gauges: []float64{float64(entries)}}
+	return rule.Status{State: stateOf(missing), Gauges: []float64{entries}}
 }
 
 // Idle returns true: there is nothing to forget.

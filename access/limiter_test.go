@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -183,7 +184,10 @@ func TestReloadDecidesTheNextCallAndReportsOnce(t *testing.T) {
 	s.reported()
 
 	s.reload(access.Rule{Resource: "r", Deny: texts("::3")})
-	s.is(access.Ready, 0)
+	status := s.limiter.Status(epoch)
+	assert.Equal(t, access.Ready, status.State)
+	require.Len(t, status.Gauges, 1)
+	assert.True(t, math.IsNaN(status.Gauges[0]), "a rule without a list has no number of entries")
 	s.reported()
 }
 

@@ -133,13 +133,25 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		case s.code() == closed:
 			return s.ticket(), rule.Pass
 		case c.Now < clock.Instant(b.refuseUntil.Load()):
-			return 0, rule.Block
+			return l.refuse(c.Now)
 		case s.code() == forcedClosed:
 			return notCounted, rule.Pass
 		}
 	}
-	return b.admit(l, c.Now)
+	t, decision := b.admit(l, c.Now)
+	if decision == rule.Block {
+		return l.refuse(c.Now)
+	}
+	return t, decision
 }
+
+// refuse refuses a call. The ticket tells how long it takes until such a call passes.
+func (l *limiter) refuse(now clock.Instant) (rule.Ticket, rule.Decision) {
+	return rule.Ticket(l.retryAfter(now)), rule.Block
+}
+
+// RefusedFor returns what RetryAfter would have.
+func (*limiter) RefusedFor(t rule.Ticket) time.Duration { return time.Duration(t) }
 
 // Done counts the outcome of a call, unless the state has changed since the call passed.
 func (l *limiter) Done(t rule.Ticket, e rule.Exit) {
@@ -157,18 +169,20 @@ func (l *limiter) GiveBack(now clock.Instant, t rule.Ticket, _ int32) {
 
 // RetryAfter returns how long an open breaker stays open, Never if it is forced open, and
 // otherwise 0: how the probes of a half-open breaker will end is unknown.
-func (l *limiter) RetryAfter(c rule.Call) time.Duration {
+func (l *limiter) RetryAfter(c rule.Call) time.Duration { return l.retryAfter(c.Now) }
+
+func (l *limiter) retryAfter(now clock.Instant) time.Duration {
 	b := l.breaker
 	s := b.present()
-	if s.code() == halfOpen && c.Now >= clock.Instant(b.refuseUntil.Load()) {
-		s = b.timedOut(c.Now)
+	if s.code() == halfOpen && now >= clock.Instant(b.refuseUntil.Load()) {
+		s = b.timedOut(now)
 	}
 	switch s.code() {
 	case forcedOpen:
 		return rule.Never
 	case open:
-		if until := clock.Instant(b.refuseUntil.Load()); c.Now < until {
-			return until.Sub(c.Now)
+		if until := clock.Instant(b.refuseUntil.Load()); now < until {
+			return until.Sub(now)
 		}
 	}
 	return 0
@@ -199,4 +213,5 @@ var (
 	_ rule.Finisher     = (*limiter)(nil)
 	_ rule.Activator    = (*limiter)(nil)
 	_ rule.Controllable = (*limiter)(nil)
+	_ rule.Refuser      = (*limiter)(nil)
 )

@@ -168,7 +168,9 @@ func TestRefusedAccessIsLoggedOnceASecond(t *testing.T) {
 		}
 		c.Advance(time.Second)
 	}
-	assert.Len(t, logLines(t, &log, "penstock: call refused"), seconds)
+	lines := logLines(t, &log, "penstock: call refused")
+	require.Len(t, lines, seconds)
+	assert.NotContains(t, lines[0], "retryAfter", "waiting does not help")
 	assert.Equal(t, uint64(seconds*100), e.Snapshot().Resources[0].Blocked)
 }
 

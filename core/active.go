@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
@@ -129,6 +130,19 @@ func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rul
 		}
 	}
 	return env
+}
+
+// stateChanged reports a change of state to the observer and the log.
+func (e *Engine) stateChanged(change StateChange) {
+	e.log.Warn("penstock: the state of a rule changed",
+		slog.String("resource", change.Resource),
+		slog.String("kind", string(change.Kind)),
+		slog.String("rule", change.Rule),
+		slog.String("from", change.From),
+		slog.String("to", change.To))
+	if e.observer.StateChanged != nil {
+		e.observer.StateChanged(change)
+	}
 }
 
 // seed returns the seed of a limiter of a rule on a resource, 0 if the engine has none.

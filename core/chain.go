@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// chain is the rules that one call is held against, in the order in which they are
+// chain is the rules that one call has to pass, in the order in which they are
 // asked: steps, which are rules of other kinds than flow; the flow rules, last, those
 // with queues before those with windows; and once the call has passed, shadow rules.
 // Flow rules are asked directly rather than through [rule.Limiter]; this is the one

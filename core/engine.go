@@ -2,6 +2,7 @@ package core
 
 import (
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -37,6 +38,9 @@ type Engine struct {
 	sources sourceList
 	running sync.WaitGroup // the goroutines of the engine
 }
+
+// closedGeneration is the generation of an engine that was closed.
+const closedGeneration = math.MaxUint64
 
 // New returns an engine without rules.
 func New(config Config) *Engine {

@@ -55,12 +55,6 @@ func (r *resource) enterChain(
 	if len(c.steps) == 0 {
 		return r.enterRates(ctx, &q, opts, c, nil)
 	}
-	return r.enterSteps(ctx, &q, opts, c)
-}
-
-// enterSteps decides on a call that rules of other kinds than flow apply to: those are
-// asked first.
-func (r *resource) enterSteps(ctx context.Context, q *request, opts []Option, c *chain) (Guard, error) {
 	var few [inlineSlots]rule.Ticket
 	tickets := few[:]
 	if len(c.steps) > len(tickets) {
@@ -69,28 +63,32 @@ func (r *resource) enterSteps(ctx context.Context, q *request, opts []Option, c 
 	tickets = tickets[:len(c.steps)]
 	var which int
 	var decision rule.Decision
-	if len(c.steps) == 1 { // most are so, and this is quicker
-		tickets[0], decision = c.steps[0].ask(q, opts)
-	} else {
-		which, decision = c.acquire(q, opts, tickets)
+	switch s := &c.steps[0]; {
+	case len(c.steps) > 1:
+		which, decision = c.acquire(&q, opts, tickets)
+	case len(s.keys) == 0: // most are so, and this is quicker
+		tickets[0], decision = s.limiter.Acquire(q.Call)
+		decision = s.understood(decision)
+	default:
+		tickets[0], decision = s.ask(&q, opts)
 	}
 	if decision == rule.Block && c.rates.Len() == 0 { // as stopAtStep does, but quicker
 		if len(c.steps) == 1 {
-			return Guard{}, r.block(q.Now, c.refuseAtOnce(tickets[0], q, opts))
+			return Guard{}, r.block(q.Now, c.refuseAtOnce(tickets[0], &q, opts))
 		}
-		return Guard{}, r.block(q.Now, c.refuseByStep(which, 0, q, opts, nil))
+		return Guard{}, r.block(q.Now, c.refuseByStep(which, 0, &q, opts, nil))
 	}
 	if decision != rule.Pass {
-		return r.stopAtStep(ctx, q, opts, c, which, decision)
+		return r.stopAtStep(ctx, &q, opts, c, which, decision)
 	}
 	if c.rates.Len() > 0 {
-		return r.enterRates(ctx, q, opts, c, tickets)
+		return r.enterRates(ctx, &q, opts, c, tickets)
 	}
 	if r.pass(q.Now) {
-		return c.guard(r, q, opts, tickets), nil
+		return c.guard(r, &q, opts, tickets), nil
 	}
-	c.giveBack(len(tickets), q, tickets)
-	return r.admit(ctx, q, opts)
+	c.giveBack(len(tickets), &q, tickets)
+	return r.admit(ctx, &q, opts)
 }
 
 // stopAtStep refuses a call that a step did not let pass, or has it wait.

@@ -86,7 +86,7 @@ func (e *Engine) Quotas(resource string, opts ...Option) []RuleSnapshot {
 	var states []RuleSnapshot
 	now := e.clock.Now()
 	for _, p := range e.applying(resource, opts) {
-		if p.target.Shadow || p.rule.Type().Phase() != rule.PhaseRate {
+		if p.rule.Target().Shadow || p.rule.Type().Phase() != rule.PhaseRate {
 			continue
 		}
 		if s := p.snapshot(now); s.Quota != nil {
@@ -122,7 +122,7 @@ func (e *Engine) applying(resource string, opts []Option) []planned {
 	}
 	var rules []planned
 	for _, entry := range p.rules {
-		if entry.isFor(origin) {
+		if isFor(entry.rule.Target(), origin) {
 			rules = append(rules, entry)
 		}
 	}

@@ -24,7 +24,7 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 	for _, of := range rules {
 		state := &ruleState{limiter: versionedLimiter{of.Limiter, of.Limiter}}
 		state.refusals.init(resource, of.Rule, newTally(&r.node))
-		p.add(planned{of.Rule, of.Rule.Target(), state, state.limiter})
+		p.add(planned{of.Rule, state, state.limiter}, of.Rule.Target())
 	}
 	r.plan.Store(p.plan(e.generation.Load()))
 }

@@ -70,7 +70,7 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 	patterns.matching(name, func(of *patternRule) {
 		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter}
 		state.refusals.init(name, of.version, of.tally)
-		p.add(planned{of.version, of.target, state, of.limiter})
+		p.add(planned{of.version, state, of.limiter}, of.target)
 	})
 	r.plan.Store(p.plan(0))
 	return r
@@ -84,7 +84,7 @@ func (g *registry) newResourceFor(name string, patterns *patternSet) *resource {
 	env := limiterEnv{g.engine, patterns.version, g.engine.clock.Now()}
 	patterns.matching(name, func(of *patternRule) {
 		state := env.newState(of.activeRule, of.version, of.limiter, r)
-		p.add(planned{of.version, of.target, state, state.limiter})
+		p.add(planned{of.version, state, state.limiter}, of.target)
 	})
 	if len(p.states) > 0 {
 		r.states = p.states

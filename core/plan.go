@@ -1,7 +1,6 @@
 package core
 
 import (
-	"math"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/rule"
@@ -27,7 +26,6 @@ type plan struct {
 // for the resource.
 type planned struct {
 	rule    rule.Rule
-	target  rule.Target
 	state   *ruleState
 	limiter versionedLimiter
 }
@@ -71,11 +69,6 @@ func (p *plan) chainForOrigin(origin string) *chain {
 	return &p.others
 }
 
-// isFor says whether the rule is for calls of an origin that a rule names, or
-// for [rule.OtherOrigins].
-func (p *planned) isFor(origin string) bool {
-	return p.target.Origin == "" || p.target.Origin == origin
-}
-
-// closedGeneration is the generation of an engine that was closed.
-const closedGeneration = math.MaxUint64
+// isFor says whether a rule with that target is for calls of an origin that a rule
+// names, or for [rule.OtherOrigins].
+func isFor(t rule.Target, origin string) bool { return t.Origin == "" || t.Origin == origin }

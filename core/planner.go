@@ -20,6 +20,7 @@ type planner struct {
 // plannedEntry is a planned rule with what its place depends on.
 type plannedEntry struct {
 	planned
+	target  rule.Target
 	phase   rule.Phase
 	waiting waitOrder
 	breadth breadth
@@ -49,13 +50,14 @@ func (p *planner) reset(overflow bool) {
 	*p = planner{overflow: overflow, states: p.states[:0], active: p.active[:0], shadows: p.shadows[:0]}
 }
 
-// add adds a rule that applies to the resource.
-func (p *planner) add(of planned) {
+// add adds a rule that applies to the resource, and says which calls it is for.
+func (p *planner) add(of planned, target rule.Target) {
 	p.states = append(p.states, of.state)
 	entry := plannedEntry{
-		planned: of, phase: of.rule.Type().Phase(), waiting: waitOrderOf(of.limiter), breadth: breadthOf(&of.target),
+		planned: of, target: target, phase: of.rule.Type().Phase(),
+		waiting: waitOrderOf(of.limiter), breadth: breadthOf(&target),
 	}
-	if of.target.Shadow {
+	if target.Shadow {
 		p.shadows = append(p.shadows, entry)
 	} else {
 		p.active = append(p.active, entry)
@@ -116,12 +118,12 @@ func (p *planner) chain(c *chain, origin string) {
 	c.counters = p.counters
 	var members []rateMember
 	for i := range p.active {
-		if entry := &p.active[i]; entry.isFor(origin) {
+		if entry := &p.active[i]; isFor(entry.target, origin) {
 			members = c.add(members, entry, p.isWide(entry))
 		}
 	}
 	for i := range p.shadows {
-		if entry := &p.shadows[i]; entry.isFor(origin) {
+		if entry := &p.shadows[i]; isFor(entry.target, origin) {
 			c.shadows = append(c.shadows, newStep(entry))
 		}
 	}

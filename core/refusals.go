@@ -23,6 +23,7 @@ func newTally(of *stat.Node) *tally { return &tally{refused: of.Counter()} }
 type refusal struct {
 	err    BlockError
 	extras guardExtras
+	above  time.Duration // it is for lengths of RetryAfter from here, exclusive, to that of the error
 }
 
 // refusals holds those of one rule on one resource: one for each length of
@@ -32,8 +33,9 @@ type refusals struct {
 	key      rule.Key
 	reason   rule.Reason
 
-	tally *tally
-	made  atomic.Pointer[madeRefusals] // nil until the first
+	tally  *tally
+	latest atomic.Pointer[refusal]      // nil until the first; most calls need the same again
+	made   atomic.Pointer[madeRefusals] // nil until the first
 }
 
 // madeRefusals are found by a hash of their RetryAfter.
@@ -57,8 +59,19 @@ func (r *refusals) wouldRefuse(retryAfter time.Duration) *refusal {
 	return r.refusalOf(retryAfter)
 }
 
+// refusalOf returns the refusal for a length of RetryAfter.
 func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
-	retryAfter = roundUp(retryAfter)
+	if latest := r.latest.Load(); latest != nil && latest.above < retryAfter && retryAfter <= latest.err.RetryAfter {
+		return latest
+	}
+	found := r.find(retryAfter)
+	r.latest.Store(found)
+	return found
+}
+
+// find finds a refusal among those made, or makes it.
+func (r *refusals) find(retryAfter time.Duration) *refusal {
+	retryAfter, unit := roundUp(retryAfter)
 	made := r.made.Load()
 	if made == nil {
 		made = new(madeRefusals)
@@ -69,7 +82,7 @@ func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
 	if present := slot.Load(); present != nil && present.err.RetryAfter == retryAfter {
 		return present
 	}
-	next := &refusal{err: BlockError{
+	next := &refusal{above: retryAfter - unit, err: BlockError{
 		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: r.reason, RetryAfter: retryAfter,
 	}}
 	next.extras.wouldBlock = &next.err
@@ -77,18 +90,18 @@ func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
 	return next
 }
 
-// roundUp rounds a duration up to two significant digits and at least a
-// millisecond. 0 and [Never] stay what they are.
-func roundUp(d time.Duration) time.Duration {
+// roundUp rounds a duration up to two significant digits and at least a millisecond: to
+// a multiple of the unit that it returns. 0 and [Never] stay what they are.
+func roundUp(d time.Duration) (rounded, unit time.Duration) {
 	switch {
 	case d <= 0:
-		return 0
+		return 0, 1
 	case d > Never/2: // no call waits for more than a hundred years
-		return Never
+		return Never, Never / 2
 	}
-	unit := time.Millisecond
+	unit = time.Millisecond
 	for unit*100 < d {
 		unit *= 10
 	}
-	return (d + unit - 1) / unit * unit
+	return (d + unit - 1) / unit * unit, unit
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // reportRefusal tells the observer of a refusal and, at most once a second per
@@ -17,11 +18,15 @@ func (r *resource) reportRefusal(now clock.Instant, err *BlockError) {
 	if !r.markLogged(now) {
 		return
 	}
-	e.log.Info("penstock: call refused, further refusals in this second are not logged",
+	facts := []any{
 		slog.String("resource", err.Resource),
 		slog.String("kind", string(err.Kind)),
 		slog.String("rule", err.Rule),
-		slog.String("retryAfter", err.retryText()))
+	}
+	if err.RetryAfter != 0 || err.Reason != rule.Denied { // waiting does not make a caller one who may call
+		facts = append(facts, slog.String("retryAfter", err.retryText()))
+	}
+	e.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
 	e.journal.flush(now, false)
 }
 

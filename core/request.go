@@ -24,9 +24,10 @@ func (q *request) init(name string, now clock.Instant, tokens int32, opts []Opti
 	for i := range opts {
 		switch o := &opts[i]; o.kind {
 		case optionInbound:
-			q.Inbound = true
+			q.SetCaller(q.Priority(), true)
 		case optionPriority:
-			q.Priority = rule.Priority(min(max(o.number, int64(PrioritySheddable)), int64(PriorityCritical)))
+			p := min(max(o.number, int64(PrioritySheddable)), int64(PriorityCritical))
+			q.SetCaller(rule.Priority(p), q.Inbound())
 		case optionNoWait:
 			q.noWait = true
 		}

@@ -45,7 +45,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 			e.dropRule(c, present)
 		case change.To.Target().CountsLike(present.target):
 			c.changed++
-			present.rule, present.target = change.To.Clone(), change.To.Target()
+			present.rule, present.target = change.To.Uncompiled(), change.To.Target()
 			c.updated = append(c.updated, present)
 			c.notePattern(present)
 		default:
@@ -66,7 +66,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 
 // addRule puts a rule in force, which goes on from a removed one if there is one.
 func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activeRule {
-	r = r.Clone() // what is compiled of it is of this version
+	r = r.Uncompiled() // what is compiled of it is of this version
 	a := newActiveRule(r)
 	if a.sharesLimiter {
 		env := limiterEnv{e, c.version, c.now}

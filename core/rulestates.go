@@ -24,12 +24,12 @@ func (e *Engine) RuleStates(include func(rule.Rule) bool) iter.Seq2[string, Rule
 				if !include(of.rule) {
 					continue
 				}
-				if of.target.Shared {
+				if target := of.rule.Target(); target.Shared {
 					key := of.rule.Key()
 					if shared[key] {
 						continue
 					}
-					shared[key], name = true, of.target.Match
+					shared[key], name = true, target.Match
 				}
 				if !yield(name, of.snapshot(now)) {
 					return

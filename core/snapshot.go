@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
@@ -75,9 +76,12 @@ func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 }
 
 func (p *planned) snapshot(now clock.Instant) RuleSnapshot {
-	key := p.rule.Key()
+	key, status := p.rule.Key(), p.limiter.Status(now)
+	for count := len(p.rule.Type().Gauges()); len(status.Gauges) < count; {
+		status.Gauges = append(slices.Clip(status.Gauges), math.NaN())
+	}
 	return RuleSnapshot{
-		Kind: key.Kind, Name: key.Name, Shadow: p.target.Shadow, Rule: p.rule, Status: p.limiter.Status(now),
+		Kind: key.Kind, Name: key.Name, Shadow: p.rule.Target().Shadow, Rule: p.rule, Status: status,
 		Blocked: p.state.refusals.tally.refused.Load(), WouldBlock: p.state.refusals.tally.wouldRefuse.Load(),
 		Transitions: p.state.transitions.snapshot(),
 	}

@@ -2,25 +2,11 @@ package core
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/penstock-go/penstock/rule"
 )
-
-// stateChanged reports a change of state to the observer and the log.
-func (e *Engine) stateChanged(change StateChange) {
-	e.log.Warn("penstock: the state of a rule changed",
-		slog.String("resource", change.Resource),
-		slog.String("kind", string(change.Kind)),
-		slog.String("rule", change.Rule),
-		slog.String("from", change.From),
-		slog.String("to", change.To))
-	if e.observer.StateChanged != nil {
-		e.observer.StateChanged(change)
-	}
-}
 
 // Control forces the state of a rule, on all resources that it guards, until it is
 // released with "": as when an operator opens a circuit breaker by hand. The state

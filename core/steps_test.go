@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -255,12 +256,19 @@ func TestStepsLearnWhatTheOptionsSay(t *testing.T) {
 		core.Priority(core.PriorityLow), core.Inbound())
 	enter(e, "r", 1, core.Int("user", 7), core.String("user", "b"), core.Priority(100))
 	enter(e, "r", 1, core.String("tenant", "t"))
+	call := func(tokens int32, p rule.Priority, inbound bool, a rule.Attribute) rule.Call {
+		of := rule.Call{Now: c.Now(), Tokens: tokens, Attribute: a}
+		of.SetCaller(p, inbound)
+		return of
+	}
 	assert.Equal(t, []rule.Call{
-		{Now: c.Now(), Tokens: 3, Priority: core.PriorityLow, Inbound: true, Attribute: rule.Int(7)},
-		{Now: c.Now(), Tokens: 1, Priority: core.PriorityCritical, Attribute: rule.String("b")},
+		call(3, core.PriorityLow, true, rule.Int(7)),
+		call(1, core.PriorityCritical, false, rule.String("b")),
 		{Now: c.Now(), Tokens: 1},
 	}, user.calls)
-	assert.Equal(t, rule.Call{Now: c.Now(), Tokens: 3, Priority: core.PriorityLow, Inbound: true}, plain.calls[0])
+	assert.Equal(t, core.PriorityLow, user.calls[0].Priority())
+	assert.True(t, user.calls[0].Inbound())
+	assert.Equal(t, call(3, core.PriorityLow, true, rule.Attribute{}), plain.calls[0])
 }
 
 func TestRetryAfterIsTheLongestOfAllRules(t *testing.T) {
@@ -586,4 +594,26 @@ func TestConfigSaysWhatAFailureIs(t *testing.T) {
 		_ = never.Do(t.Context(), "r", func(context.Context) error { panic("oops") })
 	})
 	assert.EqualValues(t, 1, never.Resource("r").Snapshot().Failed, "a panic is one, always")
+}
+
+// silent is a limiter whose status lacks what its kind announces.
+type silent struct{ pass }
+
+func (silent) Status(clock.Instant) rule.Status { return rule.Status{} }
+
+func TestGaugesThatALimiterLeavesOutAreNotShown(t *testing.T) {
+	e, _ := newEngine(t)
+	common := func(c *toyConfig) rule.Common {
+		return rule.Common{
+			Name: &c.Name, Resource: &c.Resource, Match: &c.Match, Shared: &c.Shared, Origin: &c.Origin, Shadow: &c.Shadow,
+		}
+	}
+	kind := rule.Define(rule.Spec[toyConfig]{
+		Kind: "toy", Common: common, Fields: rule.TargetFields(common), Gauges: []rule.Gauge{{Name: "a"}, {Name: "b"}},
+		New: func(toyConfig, rule.Env) rule.Limiter { return silent{} },
+	})
+	e.Impose("r", core.Imposed{Rule: kind.Of(toyConfig{Resource: "r"}), Limiter: silent{}})
+	gauges := e.Explain("r")[0].Gauges
+	assert.Len(t, gauges, 2)
+	assert.True(t, math.IsNaN(gauges[0]) && math.IsNaN(gauges[1]))
 }

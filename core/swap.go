@@ -50,6 +50,7 @@ func (e *Engine) apply(c *ruleChange) limiterChanges {
 		ruleChange: c, registry: g, matching: e.rules.patterns,
 		affected: make([]*resource, 0, len(c.leaving)+len(c.entering)+len(c.updated)),
 	}
+	s.activate = make([]rule.Activator, 0, len(c.entering)+len(c.updated))
 	s.run()
 	g.swapMu.Unlock()
 	return s.limiterChanges
@@ -274,7 +275,7 @@ func (s *swap) plan(r *resource) *plan {
 		case state.version != a.rule:
 			state.version, state.limiter = a.rule, s.nextLimiter(a, r.name, state.transitions, state.limiter)
 		}
-		p.add(planned{a.rule, a.target, state, state.limiter})
+		p.add(planned{a.rule, state, state.limiter}, a.target)
 	}
 	if r.attached != nil {
 		for _, a := range r.attached.counts {

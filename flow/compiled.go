@@ -20,7 +20,11 @@ type Compiled struct {
 	bucket  time.Duration // windows: the length of a bucket
 	span    int           // windows: the number of buckets that the limit holds over
 
-	// Of a rule that warms up:
+	*warmUpCurves // nil unless the rule warms up
+}
+
+// warmUpCurves are how the limit of a rule rises.
+type warmUpCurves struct {
 	curve warmup.Curve     // windows and throttle
 	costs warmup.CostCurve // token bucket
 }
@@ -46,6 +50,7 @@ func Compile(rule Rule, version uint64) *Compiled {
 }
 
 func (r *Compiled) compileWarmUp() {
+	r.warmUpCurves = new(warmUpCurves)
 	w, perSecond := r.rule.WarmUp, r.rule.Limit/r.seconds
 	switch r.rule.limiterKind() {
 	case bucketLimiter:

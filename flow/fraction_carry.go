@@ -24,8 +24,9 @@ type fractionCarry struct {
 	savedAtChange float64       // what was saved when the rule last changed, less what was used since
 	changedAt     clock.Instant // when that was
 
-	wanted   int64 // tokens of the largest call to save for; 0 for none
-	wantedIn int64 // the bucket in which such a call last came
+	wanted      int64 // tokens of the largest call to save for; 0 for none
+	wantedIn    int64 // the bucket in which such a call last came
+	wantedAbove int64 // the whole tokens of the limit in it
 }
 
 // roundingError is how far a sum of fractions may fall short of a whole token.

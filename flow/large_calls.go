@@ -12,6 +12,9 @@ import (
 // large calls pass at the effective limit on average. A window may then exceed the
 // effective limit, though never the limit of the rule, by what was unused before. Only
 // large calls can take what is carried over for them.
+//
+// When the effective limit rises to a large call that was refused, the call stays large
+// for one window from then on: later it finds the window empty, if nobody else comes.
 type largeCalls struct {
 	above atomic.Int64 // calls of more tokens than this are large
 	spare atomic.Int64 // what they may take in the open bucket beyond what remains
@@ -38,13 +41,16 @@ func (w *Window) takeSavedSlowly(r *Compiled, bucket, n int64) bool {
 	w.close(r)
 	defer w.open(r, bucket)
 	held := w.counts.Held(bucket)
-	if n <= w.whole || w.spare(r, bucket) < held+n-w.whole {
+	beyond := held + n - w.whole // what remains does not suffice, unless others gave back meanwhile
+	if n <= w.carry.largeAbove(w.whole, bucket, r.span) || w.spare(r, bucket) < beyond {
 		return false
 	}
 	w.counts.GiveBack(bucket, -int32(n))
 	w.warmUp.passed(r, n, r.bucketStart(bucket))
 	w.counted += n
-	w.carry.spend(bucket, r.bucketEnd(bucket), held+n-w.whole)
+	if beyond > 0 {
+		w.carry.spend(bucket, r.bucketEnd(bucket), beyond)
+	}
 	return true
 }
 
@@ -58,7 +64,7 @@ func (w *Window) spare(r *Compiled, bucket int64) int64 {
 
 // openForLarge computes what large calls may take in a bucket that is being opened.
 func (w *Window) openForLarge(r *Compiled, bucket int64) {
-	w.large.above.Store(w.whole)
+	w.large.above.Store(w.carry.largeAbove(w.whole, bucket, r.span))
 	w.large.spare.Store(max(0, w.spare(r, bucket)-w.carry.available(w.fraction)))
 }
 
@@ -104,11 +110,20 @@ func (w *Window) accountForRefused(r *Compiled, bucket int64) {
 	w.carry.want(n, w.whole, bucket)
 }
 
+// largeAbove returns how many tokens a call may take in a bucket that is not a large one,
+// given the whole tokens of the limit.
+func (c *fractionCarry) largeAbove(whole, bucket int64, span int) int64 {
+	if c.wanted > 0 && bucket < c.wantedIn+int64(span) {
+		return min(whole, max(1, c.wantedAbove))
+	}
+	return whole
+}
+
 // want notes that a call of n tokens was refused in a bucket. If it takes more than the
 // whole tokens of the limit, tokens are saved for it.
 func (c *fractionCarry) want(n, whole, bucket int64) {
 	if n > max(1, whole) {
-		c.wanted, c.wantedIn = max(c.wanted, n), bucket
+		c.wanted, c.wantedIn, c.wantedAbove = max(c.wanted, n), bucket, whole
 	}
 }
 
@@ -121,10 +136,11 @@ func (w *Window) unused(c *fractionCarry, r *Compiled, bucket int64, limit float
 }
 
 // lapse stops saving for large calls that have not come again for twice the time that it
-// takes to save for them, or that are no longer large.
+// takes to save for them at a limit, and for those that have not come for a window while
+// the effective limit has risen to them.
 func (c *fractionCarry) lapse(limit float64, whole, bucket int64, span int) {
 	patience := (1 + 2*float64(c.wanted)/limit) * float64(span)
-	if c.wanted <= whole || float64(bucket-c.wantedIn) > patience {
+	if float64(bucket-c.wantedIn) > patience || c.wanted <= whole && bucket >= c.wantedIn+int64(span) {
 		c.wanted = 0
 	}
 }
@@ -135,7 +151,7 @@ func (c *fractionCarry) adoptWanted(from, to *Compiled) {
 	if c.wanted == 0 {
 		return
 	}
-	if !to.warmsUp() || to.rule.Limit == 0 {
+	if !to.warmsUp() || to.most <= 1 {
 		c.wanted = 0
 		return
 	}
@@ -143,20 +159,37 @@ func (c *fractionCarry) adoptWanted(from, to *Compiled) {
 	c.saved *= min(1, to.rule.Limit/from.rule.Limit)
 }
 
+// isLarge says whether a call of n tokens, which was refused, is a large one.
+func (w *Window) isLarge(r *Compiled, n int32) bool {
+	c := w.closedCarry(r)
+	return n > 1 && r.warmsUp() && int64(n) > c.largeAbove(w.whole, w.counts.OpenBucket(), r.span)
+}
+
 // freeIn returns after how many buckets from the open one n tokens can be taken, saved
-// ones included, if no other call comes.
-func (w *Window) freeIn(r *Compiled, n int64) int64 {
-	c, span := w.carry, int64(r.span)
-	w.spendExtra(&c, r, w.counts.Taken())
-	most := span + 1 + int64(min(math.Ceil(float64(n)/w.limit*float64(span)), 1<<40))
-	return 1 + int64(sort.Search(int(most), func(k int) bool {
-		bucket := w.counts.OpenBucket() + 1 + int64(k)
-		spent := c.inWindow(w.whole, w.fraction, r, bucket)
-		remaining := w.whole + spent - w.counts.Held(bucket)
-		if spent > 0 || n <= w.whole {
-			return n <= remaining
-		}
-		saved := w.unused(&c, r, bucket, w.limit) / float64(span)
-		return n <= remaining+min(int64(c.saved+saved+roundingError), r.most-w.whole)
-	}))
+// ones included, given that so many remain and no other call comes.
+func (w *Window) freeIn(r *Compiled, n, remaining int64) int64 {
+	c, open, span := w.closedCarry(r), w.counts.OpenBucket(), int64(r.span)
+	taken := w.counts.Remaining() - remaining               // by others, before
+	toSave := w.counts.HeldOver(open+span) + (taken+n)*span // at most, in tokens times buckets
+	most := span + 1 + int64(min(math.Ceil(float64(toSave)/w.limit), 1<<40))
+	free := func(above int64) int64 { // when calls of more tokens can take saved ones
+		return 1 + int64(sort.Search(int(most), func(k int) bool {
+			bucket := open + 1 + int64(k)
+			spent := c.inWindow(w.whole, w.fraction, r, bucket)
+			left := w.whole + spent - w.counts.Held(bucket)
+			if bucket < open+span {
+				left -= taken
+			}
+			if spent > 0 || n <= above {
+				return n <= left
+			}
+			unused := max(0, w.unused(&c, r, bucket, w.limit)-float64(taken*min(bucket-open, span)))
+			return n <= left+min(int64(c.saved+unused/float64(span)+roundingError), r.most-w.whole)
+		}))
+	}
+	buckets := free(c.largeAbove(w.whole, open, r.span))
+	if n <= w.whole && open+buckets >= c.wantedIn+span {
+		return free(w.whole) // nothing is saved for it any more by then
+	}
+	return buckets
 }

@@ -254,7 +254,7 @@ func TestLimitHoldsOverEveryChangeOfAlgorithm(t *testing.T) {
 	})
 }
 
-// After a time longer than any window was, nothing is held against the rule any more.
+// After a time longer than any window was, nothing that passed counts any more.
 func TestPassLogIsDroppedInTime(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -97,12 +97,12 @@ func (w *Window) open(r *Compiled, bucket int64) {
 // limit, the open one or a later one.
 func (w *Window) saveUnused(c *fractionCarry, r *Compiled, bucket int64, limit float64) {
 	whole, fraction := split(limit)
-	passed := bucket - w.counts.OpenBucket()
+	passed, saving := bucket-w.counts.OpenBucket(), min(w.limit, limit)
 	unused := fraction * float64(passed)
 	if passed > 0 && c.wanted > 0 {
-		unused = w.unused(c, r, bucket, min(w.limit, limit))
+		unused = w.unused(c, r, bucket, saving)
 	}
-	c.lapse(limit, whole, bucket, r.span)
+	c.lapse(saving, whole, bucket, r.span)
 	c.save(limit, unused/float64(r.span))
 }
 
@@ -116,12 +116,12 @@ func (w *Window) limitOf(state *warmUpState, history *limitHistory, r *Compiled,
 // given that so many remain and nobody else comes.
 func (w *Window) retryAfter(r *Compiled, n int32, remaining int64) time.Duration {
 	var buckets int64
-	switch isLarge := int64(n) > w.whole; {
+	switch {
 	case int64(n) > r.most:
 		return Never
-	case w.largeHeld(r, w.counts.OpenBucket()) > 0, isLarge && n > 1 && r.warmsUp():
-		buckets = w.freeIn(r, int64(n))
-	case !isLarge:
+	case w.largeHeld(r, w.counts.OpenBucket()) > 0, w.isLarge(r, n):
+		buckets = w.freeIn(r, int64(n), remaining)
+	case int64(n) <= w.whole:
 		buckets = w.counts.FreeIn(n, remaining, w.carry.spentIn)
 	default: // all the whole tokens and one that was carried over
 		if int64(n)-1 > remaining {

@@ -131,6 +131,114 @@ func TestLargeCallPassesAfterItsRetryAfter(t *testing.T) {
 	})
 }
 
+// The effective limit rises between a refusal and its RetryAfter.
+func TestRetryAfterHoldsWhenTheEffectiveLimitRises(t *testing.T) {
+	t.Parallel()
+	type call struct {
+		at         time.Duration
+		tokens     int32
+		retryAfter time.Duration // 0: it passes
+	}
+	const ms = time.Millisecond
+	for name, test := range map[string]struct {
+		limit, coldFactor float64
+		period            time.Duration
+		calls             []call
+	}{
+		"it takes what was saved for it": { // 95.97 a second, from 1 s on 96.09
+			200, 2.083984375, time.Minute,
+			[]call{{700 * ms, 16, 0}, {700 * ms, 96, 300 * ms}, {1000 * ms, 96, 0}},
+		},
+		"a larger one was refused, too": { // 6.9 a second, from 1 s on 7.11
+			20, 2.9, 5 * time.Second,
+			[]call{{0, 10, 600 * ms}, {500 * ms, 4, 0}, {500 * ms, 7, 600 * ms}, {1100 * ms, 7, 0}},
+		},
+		"a large one has passed, and small ones come": { // 2.22 a second, from 1 s on 3.88
+			10, 4.5, 2 * time.Second,
+			[]call{{0, 4, 900 * ms}, {900 * ms, 4, 0}, {1000 * ms, 1, 0}, {1000 * ms, 1, 900 * ms}, {1900 * ms, 1, 0}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGate(t, flow.Rule{
+				Resource: "r", Limit: test.limit, WarmUp: flow.WarmUp{Period: test.period, ColdFactor: test.coldFactor},
+			})
+			for _, c := range test.calls {
+				g.moveTo(c.at)
+				if c.retryAfter == 0 {
+					require.Equal(t, rule.Pass, g.take(c.tokens), "%+v", c)
+					continue
+				}
+				require.Equal(t, rule.Block, g.take(c.tokens), "%+v", c)
+				require.Equal(t, c.retryAfter, g.window.RetryAfter(g.now, c.tokens), "%+v", c)
+			}
+		})
+	}
+}
+
+// A window that holds far more than its effective limit has nothing to save at first.
+func TestRetryAfterOfALargeCallHoldsAfterTheEffectiveLimitFell(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, flow.Rule{Resource: "r", Limit: 1000, WarmUp: flow.WarmUp{Period: 5 * time.Second, ColdFactor: 20}})
+	g.demand(1, 2000, 60)
+	g.wait(900 * time.Millisecond)
+	require.Equal(t, rule.Pass, g.take(240))
+	g.wait(100 * time.Millisecond)
+	limit, _, _ := g.window.Status(g.now)
+	require.InDelta(t, 95.9, limit, 0.1)
+	require.Equal(t, rule.Block, g.take(105))
+	require.Equal(t, 2400*time.Millisecond, g.window.RetryAfter(g.now, 105))
+	g.wait(2400 * time.Millisecond)
+	assert.Equal(t, rule.Pass, g.take(105))
+}
+
+// Calls of all sizes, some of which come again when RetryAfter has said so.
+func TestRetryAfterHoldsUnlessTheEffectiveLimitFalls(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		r := flow.Rule{
+			Resource: "r", Limit: rapid.Float64Range(2, 200).Draw(t, "limit"),
+			WarmUp: flow.WarmUp{
+				Period:     time.Duration(rapid.IntRange(1, 60).Draw(t, "period")) * time.Second,
+				ColdFactor: rapid.Float64Range(1.1, 20).Draw(t, "cold factor"),
+				Step:       rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(t, "step"),
+			},
+			Strict: rapid.Bool().Draw(t, "strict"),
+		}
+		if !r.Strict && rapid.Bool().Draw(t, "fixed window") {
+			r.Algorithm = flow.FixedWindow
+		}
+		g := newGate(t, r)
+		for range rapid.IntRange(1, 12).Draw(t, "calls") {
+			g.wait(time.Duration(rapid.IntRange(0, 30).Draw(t, "tenths")) * 100 * time.Millisecond)
+			g.pass(rapid.IntRange(0, 50).Draw(t, "small calls"))
+			n := int32(rapid.IntRange(1, int(r.Limit)).Draw(t, "tokens"))
+			if g.take(n) == rule.Pass || rapid.Bool().Draw(t, "does not come again") {
+				continue
+			}
+			after := g.window.RetryAfter(g.now, n)
+			require.Positive(t, after)
+			if !g.limitFalls(after) {
+				g.wait(after)
+				require.Equal(t, rule.Pass, g.take(n), "after %v", after)
+			}
+		}
+	})
+}
+
+// limitFalls says whether the effective limit falls within a time if no call comes.
+func (g *gate) limitFalls(within time.Duration) bool {
+	limit, _, _ := g.window.Status(g.now)
+	for d := time.Duration(0); d <= within; d += 100 * time.Millisecond {
+		then, _, _ := g.window.Status(g.now.Add(d))
+		if then < limit-1e-9 {
+			return true
+		}
+		limit = then
+	}
+	return false
+}
+
 func TestLargeCallThatIsGivenBackIsSavedAgain(t *testing.T) {
 	t.Parallel()
 	for _, later := range []time.Duration{0, 300 * time.Millisecond} {

@@ -85,7 +85,7 @@ const (
 // fixedHash is a hash of a text that depends on the seed alone. It spreads well, but who
 // knows the seed can make texts that collide.
 func fixedHash(seed uint64, text string) uint64 {
-	hash := seed ^ uint64(len(text))
+	hash := seed ^ uint64(len(text))<<56 // the rest of a text has no more than 7 bytes
 	for len(text) >= 8 {
 		word := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
 			uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56

@@ -19,7 +19,7 @@ const (
 	hottestShown  = 10   // values that status shows
 	nameLength    = 64   // bytes of a value that are kept
 	countedEach   = 2048 // calls of a minute of which each is counted
-	sampleOne     = 16   // beyond these one in so many is
+	sampleOne     = 64   // beyond these one in so many is
 	summaryPeriod = time.Minute
 )
 

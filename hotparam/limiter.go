@@ -87,6 +87,8 @@ type subject struct {
 	key   uint64 // its hash, with the salt of the limiter
 	class int
 	isOwn bool // it has a state of its own
+
+	isShared bool // it was refused by counters that it shares with other values
 }
 
 // missingKey is the key of the calls without a value.
@@ -101,7 +103,7 @@ func (l *limiter) subjectOf(value *rule.Attribute) (s subject, decision rule.Dec
 	if !value.IsSet() {
 		switch l.rule.Missing {
 		case MissingShare:
-			return subject{(missingKey ^ l.state.salt) & keyMask, 0, true}, limited
+			return subject{key: (missingKey ^ l.state.salt) & keyMask, isOwn: true}, limited
 		case MissingBlock:
 			return s, rule.Block
 		}
@@ -209,6 +211,7 @@ func (l *limiter) take(s *subject, c *rule.Call) (ticket rule.Ticket, wait time.
 		}
 	}
 	if outcome != table.Taken {
+		s.isShared = place.IsShared()
 		return 0, wait, outcome
 	}
 	l.pass(s, c)
@@ -230,7 +233,7 @@ func (l *limiter) pass(s *subject, c *rule.Call) {
 // passes, as a ticket.
 func (l *limiter) refuse(s *subject, c *rule.Call, wait time.Duration) (rule.Ticket, rule.Decision) {
 	if l.penalties != nil {
-		if l.penalties.left(s.key, c.Now) == 0 {
+		if !s.isShared && l.penalties.left(s.key, c.Now) == 0 {
 			l.penalties.refused(s.key, c.Now)
 			l.state.keep(c.Now, l.keeps)
 		}

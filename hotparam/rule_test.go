@@ -65,6 +65,7 @@ func TestValidateSaysWhatIsWrong(t *testing.T) {
 		{"negative limit", func(r *hotparam.Rule) { r.Limit = -1 }, []string{"limit is -1: must be from 0 (blocks all)"}},
 		{"NaN limit", func(r *hotparam.Rule) { r.Limit = math.NaN() }, []string{"limit is NaN: must be from 0"}},
 		{"tiny limit", func(r *hotparam.Rule) { r.Limit = 1e-9 }, []string{"limit is 1e-09: must be 0 (blocks all) or at least 0.000001"}},
+		{"limit that lasts too long", func(r *hotparam.Rule) { r.Limit, r.Window = 1e-6, time.Hour }, []string{"limit is too small for its window and burst"}},
 		{"fractional window", func(r *hotparam.Rule) { r.Limit, r.Algorithm = 2.5, hotparam.SlidingWindow }, []string{"limit is 2.5: must be a whole number with algorithm"}},
 		{"short window", func(r *hotparam.Rule) { r.Window = time.Microsecond }, []string{"window is 1µs: must be from 1ms to 24h0m0s"}},
 		{"uneven window", func(r *hotparam.Rule) { r.Algorithm, r.Window = hotparam.SlidingWindow, time.Second+1 }, []string{"window is 1.000000001s: must be a multiple of 10ns"}},

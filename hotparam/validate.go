@@ -160,7 +160,13 @@ func (r *Rule) validateLimits(f *rule.Faults) {
 	}
 	if n := len(limits) - 1; n > MaxLimits {
 		f.Add("values", "has %d different limits: must have at most %d", n, MaxLimits)
-	} else if _, err := compileRates(r, 1, limits); err != nil && len(*f) == 0 {
+		return
+	}
+	switch _, err := compileRates(r, 1, limits); {
+	case err == nil || len(*f) > 0:
+	case len(limits) == 1:
+		f.Add("limit", "is too small for its window and burst: raise it, shorten window or lower burst (%v)", err)
+	default:
 		f.Add("values", "has limits that differ too much from each other or from limit: use rules of their own for some (%v)", err)
 	}
 }

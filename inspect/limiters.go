@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -211,11 +212,13 @@ func (l *collectedLimiter) compareName(m *collectedLimiter) int {
 	return cmp.Or(cmp.Compare(l.Resource, m.Resource), cmp.Compare(l.Kind, m.Kind), cmp.Compare(l.Rule, m.Rule))
 }
 
-// gaugesOf returns the gauges of a rule with their names.
+// gaugesOf returns the gauges that a rule has, with their names.
 func gaugesOf(of *core.RuleSnapshot) []Gauge {
 	var gauges []Gauge
 	for i, gauge := range of.Rule.Type().Gauges() {
-		gauges = append(gauges, Gauge{gauge.Name, of.Gauges[i]})
+		if value := of.Gauges[i]; !math.IsNaN(value) {
+			gauges = append(gauges, Gauge{gauge.Name, value})
+		}
 	}
 	return gauges
 }

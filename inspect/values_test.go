@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
@@ -178,6 +179,26 @@ func TestLimitersOfOneRuleAreShownByThemselves(t *testing.T) {
 		assert.Equal(t, http.StatusBadRequest, ask(t, server, http.MethodGet, "/limiters?"+query, &failure), query)
 		assert.Contains(t, failure.Error, "inspect: ")
 	}
+}
+
+// A rule without a list has no number of entries: not 0, which is that of a missing list.
+func TestGaugesThatARuleDoesNotHaveAreNotShown(t *testing.T) {
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
+	defer engine.Close()
+	require.NoError(t, engine.Load(rules.Set{Access: []access.Rule{
+		{Name: "inline", Resource: "r", Deny: rule.StringsOf("10.0.0.0/8")},
+		{Name: "listed", Resource: "r", List: "scrapers"},
+	}}))
+	call(t, engine, "r", "u", 1)
+	server := httptest.NewServer(inspect.Handler(engine))
+	defer server.Close()
+	var found inspect.Limiters
+	require.Equal(t, http.StatusOK, ask(t, server, http.MethodGet, "/limiters", &found))
+	gauges := make(map[string][]inspect.Gauge)
+	for _, l := range found.Limiters {
+		gauges[l.Rule] = l.Gauges
+	}
+	assert.Equal(t, map[string][]inspect.Gauge{"inline": nil, "listed": {{Name: "list_entries", Value: 0}}}, gauges)
 }
 
 // Of very many limiters those are shown that matter: in another state than the first, then

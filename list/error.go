@@ -14,7 +14,7 @@ type Mistake struct {
 	Message string // what is wrong and what to do
 }
 
-// String returns the line and the message, as in `line 3: "10.0.0.300" is no address`.
+// String returns the line and the message, as in: line 3: "10.0.0.300" is no address.
 func (m Mistake) String() string { return fmt.Sprintf("line %d: %s", m.Line, m.Message) }
 
 // Error is what is wrong with a text.
@@ -23,17 +23,20 @@ type Error struct {
 	Count    int       // how many there are altogether
 }
 
-// Error returns the mistakes in one line.
+// Error returns one mistake in a line, several below each other.
 func (e *Error) Error() string {
-	texts := make([]string, len(e.Mistakes))
-	for i, m := range e.Mistakes {
-		texts[i] = m.String()
+	if e.Count == 1 && len(e.Mistakes) == 1 {
+		return "list: " + e.Mistakes[0].String()
 	}
-	text := "list: " + strings.Join(texts, "; ")
+	var text strings.Builder
+	fmt.Fprintf(&text, "list: %d mistakes:", e.Count)
+	for _, m := range e.Mistakes {
+		fmt.Fprintf(&text, "\n  %s", m)
+	}
 	if more := e.Count - len(e.Mistakes); more > 0 {
-		text += fmt.Sprintf("; and %d more mistakes", more)
+		fmt.Fprintf(&text, "\n  and %d more", more)
 	}
-	return text
+	return text.String()
 }
 
 func (e *Error) add(line int, message string) {

@@ -20,7 +20,7 @@ type family struct {
 
 	narrow [narrowLevels]table[uint64] // prefixes of up to 80 bits
 	wide   [wideLevels]table[words]    // longer ones
-	filled bool
+	levels uint8                       // a bit for each level that has any
 }
 
 const (
@@ -75,46 +75,49 @@ func (w words) wideKey(level int) (key words, own uint16) {
 // which the searches begin, which depend on nothing but the address: so the processor
 // waits for all of them at once.
 func (f *family) contains(addr words) bool {
-	if !f.filled {
+	var homes [narrowLevels + wideLevels]int
+	seen := unused
+	for rest := f.levels; rest != 0; rest &= rest - 1 {
+		level := bits.TrailingZeros8(rest) % len(homes)
+		if level < narrowLevels {
+			t, key, _ := f.narrowLevel(level, addr)
+			homes[level] = t.home(f.seeds.narrowHash(key))
+			seen |= t.slots[homes[level]].ranges
+		} else {
+			t, key, _ := f.wideLevel(level, addr)
+			homes[level] = t.home(f.seeds.wideHash(key))
+			seen |= t.slots[homes[level]].ranges
+		}
+	}
+	if seen == unused {
 		return false
 	}
-	var narrow [narrowLevels]int
-	var wide [wideLevels]int
-	found := unused
-	for i := range f.narrow {
-		if t := &f.narrow[i]; len(t.slots) > 0 {
-			key, _ := addr.narrowKey(i)
-			narrow[i] = t.home(f.seeds.narrowHash(key))
-			found |= t.slots[narrow[i]].ranges
+	for rest := f.levels; rest != 0; rest &= rest - 1 {
+		level := bits.TrailingZeros8(rest) % len(homes)
+		found := false
+		if level < narrowLevels {
+			t, key, own := f.narrowLevel(level, addr)
+			found = t.contains(homes[level], key, own)
+		} else {
+			t, key, own := f.wideLevel(level, addr)
+			found = t.contains(homes[level], key, own)
 		}
-	}
-	for i := range f.wide {
-		if t := &f.wide[i]; len(t.slots) > 0 {
-			key, _ := addr.wideKey(i)
-			wide[i] = t.home(f.seeds.wideHash(key))
-			found |= t.slots[wide[i]].ranges
-		}
-	}
-	return found != unused && f.containsFrom(addr, &narrow, &wide)
-}
-
-// containsFrom goes on from the slots at which the searches begin.
-func (f *family) containsFrom(addr words, narrow *[narrowLevels]int, wide *[wideLevels]int) bool {
-	for i := range f.narrow {
-		if t := &f.narrow[i]; len(t.slots) > 0 {
-			if key, own := addr.narrowKey(i); t.contains(narrow[i], key, own) {
-				return true
-			}
-		}
-	}
-	for i := range f.wide {
-		if t := &f.wide[i]; len(t.slots) > 0 {
-			if key, own := addr.wideKey(i); t.contains(wide[i], key, own) {
-				return true
-			}
+		if found {
+			return true
 		}
 	}
 	return false
+}
+
+// narrowLevel returns the table of a level, and what an address has there.
+func (f *family) narrowLevel(level int, addr words) (t *table[uint64], key uint64, own uint16) {
+	key, own = addr.narrowKey(level)
+	return &f.narrow[level], key, own
+}
+
+func (f *family) wideLevel(level int, addr words) (t *table[words], key words, own uint16) {
+	key, own = addr.wideKey(level - narrowLevels)
+	return &f.wide[level-narrowLevels], key, own
 }
 
 func (f *family) size() (bytes int64) {
@@ -164,13 +167,17 @@ func (b *familyBuilder) build(ctx context.Context) (f family, err error) {
 		if f.narrow[i], err = newTable(ctx, &b.narrow[i], cmp.Compare[uint64], f.seeds.narrowHash); err != nil {
 			return family{}, err
 		}
-		f.filled = f.filled || len(f.narrow[i].slots) > 0
+		if len(f.narrow[i].slots) > 0 {
+			f.levels |= 1 << i
+		}
 	}
 	for i := range b.wide {
 		if f.wide[i], err = newTable(ctx, &b.wide[i], compareWords, f.seeds.wideHash); err != nil {
 			return family{}, err
 		}
-		f.filled = f.filled || len(f.wide[i].slots) > 0
+		if len(f.wide[i].slots) > 0 {
+			f.levels |= 1 << (narrowLevels + i)
+		}
 	}
 	return f, nil
 }

@@ -114,8 +114,9 @@ func TestTenMistakesAreReportedInFullAndTheOthersCounted(t *testing.T) {
 	assert.Equal(t, 1234, mistakes.Count)
 	require.Len(t, mistakes.Mistakes, list.MaxMistakes)
 	assert.Equal(t, 11, mistakes.Mistakes[9].Line)
-	assert.True(t, strings.HasPrefix(err.Error(), "list: line 2: "), err)
-	assert.True(t, strings.HasSuffix(err.Error(), "; and 1224 more mistakes"), err)
+	assert.True(t, strings.HasPrefix(err.Error(), "list: 1234 mistakes:\n  line 2: \"10.0.0.300\" is no address"), err)
+	assert.True(t, strings.HasSuffix(err.Error(), "\n  and 1224 more"), err)
+	assert.Equal(t, list.MaxMistakes+1, strings.Count(err.Error(), "\n"), err)
 }
 
 func TestLimitsOfAListAreMistakes(t *testing.T) {

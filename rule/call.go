@@ -8,13 +8,27 @@ import (
 )
 
 // Call is what a limiter gets to know of a call. It is passed by value, so that asking
-// a limiter allocates nothing.
+// a limiter allocates nothing: it fits into registers.
 type Call struct {
 	Now       clock.Instant
-	Tokens    int32 // that the call takes, at least 1
-	Priority  Priority
-	Inbound   bool      // it comes from outside
+	Tokens    int32     // that the call takes, at least 1
+	caller    int8      // its priority and whether it comes from outside
 	Attribute Attribute // what the rule asked for, see [Spec.Attributes]
+}
+
+// Priority returns how important the call is.
+func (c Call) Priority() Priority { return Priority(c.caller >> 1) }
+
+// Inbound says whether the call comes from outside.
+func (c Call) Inbound() bool { return c.caller&1 != 0 }
+
+// SetCaller sets the priority, and whether the call comes from outside. The engine does so
+// before it asks limiters.
+func (c *Call) SetCaller(p Priority, inbound bool) {
+	c.caller = int8(p) << 1
+	if inbound {
+		c.caller |= 1
+	}
 }
 
 // Priority says how important a call is. The zero value is PriorityNormal.

@@ -33,6 +33,9 @@ type Rule interface {
 	// Clone returns a copy, of which nothing is compiled yet.
 	Clone() Rule
 
+	// Uncompiled returns the rule itself if nothing is compiled of it yet, else a copy.
+	Uncompiled() Rule
+
 	// Faults returns the mistakes of the rule.
 	Faults() []Fault
 
@@ -98,6 +101,13 @@ func (r *typedRule[R]) WithDefaults() Rule { return r.of.Complete(r.rule) }
 
 func (r *typedRule[R]) Clone() Rule {
 	return &typedRule[R]{of: r.of, rule: r.rule, complete: r.complete}
+}
+
+func (r *typedRule[R]) Uncompiled() Rule {
+	if r.compiled.Load() == nil {
+		return r
+	}
+	return r.Clone()
 }
 
 func (r *typedRule[R]) Faults() []Fault {

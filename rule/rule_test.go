@@ -214,6 +214,22 @@ func TestExitTookTheTimeSinceItsStart(t *testing.T) {
 	assert.Equal(t, time.Second, rule.Exit{Start: clock.Instant(5), Now: clock.Instant(5 + time.Second)}.Took())
 }
 
+func TestUncompiledRuleIsACopyOnceItWasCompiled(t *testing.T) {
+	compiled := 0
+	of := spec()
+	of.Compile = func(pool, uint64) any { compiled++; return compiled }
+	r := rule.Define(of).Complete(pool{Resource: "r", Size: 1})
+	assert.Same(t, r, r.Uncompiled())
+	r.NewLimiter(rule.Env{Version: 1})
+	r.NewLimiter(rule.Env{Version: 2})
+	assert.Equal(t, 1, compiled, "once for all limiters")
+	again := r.Uncompiled()
+	assert.NotSame(t, r, again)
+	assert.True(t, r.Equal(again))
+	again.NewLimiter(rule.Env{Version: 3})
+	assert.Equal(t, 2, compiled)
+}
+
 func TestRuleThatLooksAtTooManyAttributesIsAMistake(t *testing.T) {
 	s := spec()
 	s.Attributes = func(p pool) []string { return make([]string, p.Size) }

@@ -10,7 +10,9 @@ type Status struct {
 	// Quota is how much may pass in a time, for kinds that limit that; else nil.
 	Quota *Quota
 
-	// Gauges are the present values of [Spec.Gauges], in the same order.
+	// Gauges are the present values of [Spec.Gauges], in the same order. NaN stands for
+	// one that the rule does not have, which is not shown; so do those that are left out
+	// at the end.
 	Gauges []float64
 
 	// Values are the values of attributes that the limiter has seen most often of

@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/breaker"
@@ -164,23 +163,23 @@ func (s Set) WithDefaults() Set {
 	return complete
 }
 
-// Replaced compares two sets place by place. Of the places where they differ it returns
-// the keys that the one has there, and the complete rules of the other. A rule that has
-// only moved is in both.
-func (t *Table) Replaced(from, to Set) (gone []Key, come []rule.Rule) {
+// Replacement is what stands in another set at the place of a rule.
+type Replacement struct {
+	From Key       // of the rule that the one set has there; the zero Key if none
+	To   rule.Rule // that the other has there, complete; nil if none
+}
+
+// Replaced compares two sets place by place and returns where they differ. A rule that
+// has only moved is in From of one place and in To of another.
+func (t *Table) Replaced(from, to Set) (replaced []Replacement) {
 	for _, l := range t.of(from, to).lists {
-		names, more := l.replaced(from, to)
-		gone = slices.Grow(gone, len(names))
-		for _, name := range names {
-			gone = append(gone, Key{Kind: l.kind().Kind(), Name: name})
-		}
-		if come == nil {
-			come = more
+		if more := l.replaced(from, to); replaced == nil {
+			replaced = more
 		} else {
-			come = append(come, more...)
+			replaced = append(replaced, more...)
 		}
 	}
-	return gone, come
+	return replaced
 }
 
 // Len returns how many rules a set has, of all kinds.

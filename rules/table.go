@@ -106,9 +106,8 @@ type list interface {
 	// add adds a rule of the kind.
 	add(*Set, rule.Rule)
 
-	// replaced returns, of the places where two sets have different rules, the names
-	// that the one has there and the complete rules of the other.
-	replaced(from, to Set) (gone []string, come []rule.Rule)
+	// replaced returns the places where two sets have different rules.
+	replaced(from, to Set) []Replacement
 
 	// assign makes the list of a set a copy of that of another, in its own memory.
 	assign(to *Set, from Set)
@@ -150,20 +149,33 @@ func (l typedList[R]) add(s *Set, r rule.Rule) {
 	*rules = append(*rules, r.Value().(R))
 }
 
-func (l typedList[R]) replaced(from, to Set) (gone []string, come []rule.Rule) {
+func (l typedList[R]) replaced(from, to Set) []Replacement {
 	before, after := *l.rules(&from), *l.rules(&to)
-	for i := range max(len(before), len(after)) {
-		if i < len(before) && i < len(after) && before[i] == after[i] {
-			continue
-		}
-		if i < len(before) {
-			gone = append(gone, l.of.NameOf(&before[i]))
-		}
-		if i < len(after) {
-			come = append(come, l.of.Complete(after[i]))
+	both := min(len(before), len(after))
+	count := max(len(before), len(after)) - both
+	for i := range both {
+		if before[i] != after[i] {
+			count++
 		}
 	}
-	return gone, come
+	if count == 0 {
+		return nil
+	}
+	replaced := make([]Replacement, 0, count)
+	for i := range max(len(before), len(after)) {
+		if i < both && before[i] == after[i] {
+			continue
+		}
+		var r Replacement
+		if i < len(before) {
+			r.From = Key{Kind: l.of.Kind(), Name: l.of.NameOf(&before[i])}
+		}
+		if i < len(after) {
+			r.To = l.of.Complete(after[i])
+		}
+		replaced = append(replaced, r)
+	}
+	return replaced
 }
 
 func (l typedList[R]) assign(to *Set, from Set) {
@@ -217,7 +229,7 @@ func (l customList) names(s Set) iter.Seq[string] {
 
 func (l customList) add(s *Set, r rule.Rule) { s.Custom = append(s.Custom, r) }
 
-func (l customList) replaced(from, to Set) (gone []string, come []rule.Rule) {
+func (l customList) replaced(from, to Set) (replaced []Replacement) {
 	next, stop := iter.Pull2(l.all(to))
 	defer stop()
 	for _, before := range l.all(from) {
@@ -225,15 +237,16 @@ func (l customList) replaced(from, to Set) (gone []string, come []rule.Rule) {
 		if more && before.Equal(after) {
 			continue
 		}
-		gone = append(gone, before.WithDefaults().Key().Name)
+		r := Replacement{From: before.WithDefaults().Key()}
 		if more {
-			come = append(come, after.WithDefaults())
+			r.To = after.WithDefaults()
 		}
+		replaced = append(replaced, r)
 	}
 	for _, after, more := next(); more; _, after, more = next() {
-		come = append(come, after.WithDefaults())
+		replaced = append(replaced, Replacement{To: after.WithDefaults()})
 	}
-	return gone, come
+	return replaced
 }
 
 func (l customList) assign(to *Set, from Set) {

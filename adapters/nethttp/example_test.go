@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -87,6 +90,40 @@ func ExampleOptions() {
 	// Output:
 	// /healthz: ""
 	// /orders/7: "\"two-a-second\";r=1;t=1"
+}
+
+// Behind a proxy, the client is the one that the proxy names. What the client itself
+// has written into X-Forwarded-For stands to the left of that, and is not looked at.
+func ExampleOptions_trustedProxies() {
+	engine := core.New(core.Config{Clock: clock.NewVirtual(time.Unix(0, 0)), Logger: discardLogger()})
+	defer engine.Close()
+	_ = engine.Load(rules.Set{HotParam: []hotparam.Rule{
+		{Name: "per-address", Resource: "GET:/search", Param: rule.StringsOf("ip"), Limit: 1},
+	}})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /search", ok)
+	handler := nethttp.Middleware(engine, nethttp.Options{
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+	})(mux)
+
+	for _, c := range []struct{ peer, forwardedFor string }{
+		{"10.1.2.3:443", "203.0.113.7"},
+		{"10.1.2.3:443", "192.0.2.1, 203.0.113.7"}, // 203.0.113.7 again, with a forged entry
+		{"10.1.2.3:443", "203.0.113.8"},
+		{"203.0.113.8:999", "192.0.2.2"}, // no proxy: the peer is the client
+	} {
+		request := httptest.NewRequest(http.MethodGet, "/search", http.NoBody)
+		request.RemoteAddr = c.peer
+		request.Header.Set("X-Forwarded-For", c.forwardedFor)
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, request)
+		fmt.Println(recorder.Code)
+	}
+	// Output:
+	// 200
+	// 429
+	// 200
+	// 429
 }
 
 // Another router's routes become resources the same way.

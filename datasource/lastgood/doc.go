@@ -14,7 +14,7 @@
 // # When the copy is used
 //
 // A copy is applied at most once in a run. When the source reports that it cannot
-// be read, when it returns, or when it has reported nothing for [Options.Patience],
+// be read, when it returns, or when it has reported nothing for [Options.SourceTimeout],
 // the engine applies the copy. The engine then counts as ready, its status shows the
 // time of the copy (core.SourceStatus.CopiedAt), and the source stays disconnected.
 // What the source delivers later replaces the copy completely.
@@ -24,7 +24,7 @@
 // document that is broken now keeps its last good version, and a change that removes
 // too many rules is held back (core.Config.MaxRemoval). The engine is not ready
 // until the delivery is in force. A disk that hangs delays that by at most
-// [Options.Patience].
+// [Options.SourceTimeout].
 //
 // An engine that has rules of the source already, because it followed it before,
 // gets no copy.

@@ -22,9 +22,9 @@ type Options struct {
 	// is ignored.
 	App string
 
-	// Patience is how long a run waits for the source before it applies the copy.
-	// Defaults to 2 s.
-	Patience time.Duration
+	// SourceTimeout is how long a run waits for the first report of the source before
+	// it applies the copy. Defaults to 2 s.
+	SourceTimeout time.Duration
 
 	// Interval is the time from a change to the save, and the shortest time between
 	// two saves. A failed save is retried after growing pauses, up to 32 times the
@@ -46,8 +46,8 @@ func (o Options) complete() (Options, error) {
 	if o.App == "" {
 		faults = append(faults, errors.New("lastgood: Options.App is empty: name the application"))
 	}
-	if o.Patience < 0 {
-		faults = append(faults, errors.New("lastgood: Options.Patience is negative: leave it out for the default"))
+	if o.SourceTimeout < 0 {
+		faults = append(faults, errors.New("lastgood: Options.SourceTimeout is negative: leave it out for the default"))
 	}
 	if o.Interval < 0 {
 		faults = append(faults, errors.New("lastgood: Options.Interval is negative: leave it out for the default"))
@@ -55,8 +55,8 @@ func (o Options) complete() (Options, error) {
 	path, err := checkPath(o.Path)
 	faults = append(faults, err)
 	o.Path = path
-	if o.Patience == 0 {
-		o.Patience = 2 * time.Second
+	if o.SourceTimeout == 0 {
+		o.SourceTimeout = 2 * time.Second
 	}
 	if o.Interval == 0 {
 		o.Interval = time.Second

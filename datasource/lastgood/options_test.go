@@ -23,11 +23,11 @@ func TestInvalidOptionsAreErrors(t *testing.T) {
 		"the directory of the copy must exist: stat /none": func(o *lastgood.Options) core.Source { o.Path = "/none/copy"; return newScript() },
 		file + " is not a directory":                       func(o *lastgood.Options) core.Source { o.Path = file + "/copy"; return newScript() },
 		"Options.App is empty":                             func(o *lastgood.Options) core.Source { o.App = ""; return newScript() },
-		"Options.Patience is negative":                     func(o *lastgood.Options) core.Source { o.Patience = -1; return newScript() },
+		"Options.SourceTimeout is negative":                func(o *lastgood.Options) core.Source { o.SourceTimeout = -1; return newScript() },
 		"Options.Interval is negative":                     func(o *lastgood.Options) core.Source { o.Interval = -1; return newScript() },
 		"the source is nil":                                func(*lastgood.Options) core.Source { return nil },
 	} {
-		options := lastgood.Options{Path: filepath.Join(directory, "copy"), App: "shop", Patience: time.Second}
+		options := lastgood.Options{Path: filepath.Join(directory, "copy"), App: "shop", SourceTimeout: time.Second}
 		source := change(&options)
 		kept, err := lastgood.Keep(source, options)
 		require.ErrorContains(t, err, "lastgood: ")

@@ -13,7 +13,7 @@ func (r *run) applyCopyIfNeeded(ctx context.Context) {
 		close(r.copyRead)
 		return
 	}
-	timer := r.opts.Clock.NewTimer(r.opts.Patience)
+	timer := r.opts.Clock.NewTimer(r.opts.SourceTimeout)
 	defer timer.Stop()
 	r.loadCopy()
 	select {
@@ -47,7 +47,7 @@ func (r *run) loadCopy() {
 	}
 }
 
-// awaitCopy waits until the copy has been read, but no longer than Options.Patience,
+// awaitCopy waits until the copy has been read, but no longer than Options.SourceTimeout,
 // so that a disk that hangs does not block the rules.
 func (r *run) awaitCopy() {
 	select {
@@ -55,7 +55,7 @@ func (r *run) awaitCopy() {
 		return
 	default:
 	}
-	timer := r.opts.Clock.NewTimer(r.opts.Patience)
+	timer := r.opts.Clock.NewTimer(r.opts.SourceTimeout)
 	defer timer.Stop()
 	select {
 	case <-r.copyRead:

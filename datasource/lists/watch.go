@@ -195,7 +195,11 @@ func logText(err error) string {
 	if !errors.As(err, &mistakes) || len(mistakes.Mistakes) == 0 {
 		return err.Error()
 	}
-	return fmt.Sprintf("list: %d mistakes, the first one in line %d: its status says more", mistakes.Count, mistakes.Mistakes[0].Line)
+	first := mistakes.Mistakes[0].Line
+	if mistakes.Count == 1 {
+		return fmt.Sprintf("list: a mistake in line %d: its status says more", first)
+	}
+	return fmt.Sprintf("list: %d mistakes, the first one in line %d: its status says more", mistakes.Count, first)
 }
 
 // accept notes that the present version of a document is in force.

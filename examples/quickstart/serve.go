@@ -19,16 +19,20 @@ func serve(ctx context.Context, out io.Writer, s *shop) error {
 	fmt.Fprintf(out, `
 The shop stays open until Ctrl-C, under the same load.
 
-  orders (gin)        http://%s/orders/4711
-  inventory (gRPC)    %s
-  metrics             %s
-  etcd                %s
+  orders (gin)        http://%[1]s/orders/4711
+  inventory (gRPC)    %[2]s
+  metrics             %[3]s
+  etcd                %[4]s
 
 Try another rule, and watch POST /orders:
 
-  etcdctl --endpoints=%s put %sorders.yaml 'flow: [{resource: "POST:/orders", limit: 5}]'
+  etcdctl --endpoints=%[4]s put %[5]sorders.yaml 'flow: [{resource: "POST:/orders", limit: 50}]'
 
-`, s.httpAddress, s.grpcAddress, s.metricsURL(), s.etcd.Endpoint(), s.etcd.Endpoint(), prefix)
+or a limit for each client, of which this load is one:
+
+  etcdctl --endpoints=%[4]s put %[5]sclients.yaml 'hotParam: [{resource: "POST:/orders", param: ip, limit: 5}]'
+
+`, s.httpAddress, s.grpcAddress, s.metricsURL(), s.etcd.Endpoint(), prefix)
 
 	var load sync.WaitGroup
 	streams := c.streams()

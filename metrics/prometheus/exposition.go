@@ -2,6 +2,7 @@ package penstockprom
 
 import (
 	"cmp"
+	"math"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -98,7 +99,9 @@ func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
 		resource = label(target.Match)
 	}
 	for i, gauge := range f.gauges {
-		e.gauge(gauge, of.Gauges[i], resource, name)
+		if value := of.Gauges[i]; !math.IsNaN(value) {
+			e.gauge(gauge, value, resource, name)
+		}
 	}
 	for _, state := range of.Rule.Type().States() {
 		e.gauge(f.state, boolValue(state == of.State), resource, name, state)

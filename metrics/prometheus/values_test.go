@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/list"
@@ -93,6 +94,19 @@ func TestNoLabelHasAValueOrAnEntryOfAList(t *testing.T) {
 		assert.NotContains(t, name, secret)
 	}
 	assert.NotContains(t, fmt.Sprint(descriptions(collector)), secret)
+}
+
+func TestGaugesThatARuleDoesNotHaveAreNotExposed(t *testing.T) {
+	s := newService(t, core.Config{})
+	defer s.Close()
+	require.NoError(t, s.Load(rules.Set{Access: []access.Rule{
+		{Name: "inline", Resource: "r", Deny: rule.StringsOf("10.0.0.0/8")},
+		{Name: "listed", Resource: "r", List: "scrapers"},
+	}}))
+	s.Resource("r")
+	all := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{}))
+	assert.Len(t, all.of("penstock_access_list_entries"), 1)
+	assert.Contains(t, all, `penstock_access_list_entries{resource="r",rule="listed"}`)
 }
 
 func TestListsAreExposed(t *testing.T) {

@@ -7,11 +7,14 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/netip"
+
+	"github.com/penstock-go/penstock/access"
 )
 
 // kindOfEntries is the entries of a list, made at random but always the same.
 type kindOfEntries struct {
 	name, about string
+	attribute   string // of calls
 	entry       func(*rand.Rand) string
 	found       func(*rand.Rand, string) string // a value that the entry stands for
 	other       func(*rand.Rand) string         // a value that probably no entry stands for
@@ -19,10 +22,10 @@ type kindOfEntries struct {
 
 func entries() []kindOfEntries {
 	return []kindOfEntries{
-		{"ipv4", "IPv4 prefixes, of 22 to 32 bits, three in four of 32", prefix4, within, address4},
-		{"ipv6", "IPv6 prefixes, of 40 to 128 bits, most of them 48, 64 or 128, in 50,000 networks of 32 bits", prefix6, within, address6},
-		{"ipv6-hosts", "IPv6 addresses, in 50,000 networks of 32 bits", host6, within, address6},
-		{"texts", "texts of 12 to 36 bytes", text, same, text},
+		{"ipv4", "IPv4 prefixes, of 22 to 32 bits, three in four of 32", access.IP, prefix4, within, address4},
+		{"ipv6", "IPv6 prefixes, of 40 to 128 bits, most of them 48, 64 or 128, in 50,000 networks of 32 bits", access.IP, prefix6, within, address6},
+		{"ipv6-hosts", "IPv6 addresses, in 50,000 networks of 32 bits", access.IP, host6, within, address6},
+		{"texts", "texts of 12 to 36 bytes", "user", text, same, text},
 	}
 }
 
@@ -101,10 +104,15 @@ func same(_ *rand.Rand, entry string) string { return entry }
 
 // writeTo writes the entries, one a line.
 func (k kindOfEntries) writeTo(w io.Writer, count int) error {
-	r, lines := rand.New(rand.NewPCG(1, 2)), bufio.NewWriterSize(w, 1<<16)
+	r, lines := random(1), bufio.NewWriterSize(w, 1<<16)
 	for range count {
 		_, _ = lines.WriteString(k.entry(r))
 		_ = lines.WriteByte('\n')
 	}
 	return lines.Flush()
+}
+
+// random returns a source of numbers that are the same in every run.
+func random(seed uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // repeatable on purpose
 }

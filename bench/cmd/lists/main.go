@@ -34,6 +34,10 @@ func main() {
 // run measures each list in a process of its own, whose memory is that of the list.
 func run(count int, document string) error {
 	var tables []*report.Table
+	calls := &report.Table{
+		Title: "A call, entry and exit, under an access rule with such a list, in nanoseconds:",
+		Head:  []string{"", "no rule", "list allows it", "list denies it", "list denies others"},
+	}
 	for _, entries := range entries() {
 		table := &report.Table{
 			Title: fmt.Sprintf("%d %s:", count, entries.about),
@@ -49,12 +53,17 @@ func run(count int, document string) error {
 				return fmt.Errorf("%s, %s: %w", library.name, entries.name, err)
 			}
 			table.Add(library.name, fmt.Sprintf("%.1fs", cost.Build.Seconds()), megabytes(cost.Peak), megabytes(cost.Kept),
-				fmt.Sprintf("%.0f", cost.Found), fmt.Sprintf("%.0f", cost.NotFound), fmt.Sprintf("%.0f", cost.Allocs))
+				nanoseconds(cost.Found), nanoseconds(cost.NotFound), fmt.Sprintf("%.0f", cost.Allocs))
+			if cost.Free > 0 {
+				calls.Add(entries.name, nanoseconds(cost.Free), nanoseconds(cost.Allowed), nanoseconds(cost.Refused), nanoseconds(cost.Passed))
+			}
 		}
 		tables = append(tables, table)
 	}
-	return report.Publish(document, "lists", report.Environment(report.Command()), tables...)
+	return report.Publish(document, "lists", report.Environment(report.Command()), append(tables, calls)...)
 }
+
+func nanoseconds(ns float64) string { return fmt.Sprintf("%.0f", ns) }
 
 func megabytes(bytes float64) string { return strconv.Itoa(int(bytes / 1e6)) }
 

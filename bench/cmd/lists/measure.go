@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"log/slog"
 	"net/netip"
 	"os"
 	"runtime"
@@ -18,7 +18,10 @@ import (
 	"github.com/gaissmai/bart"
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock-go/penstock/access"
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/list"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // library makes lists of some kinds of entries.
@@ -27,8 +30,7 @@ type library struct {
 	reads map[string]func(io.Reader) (lookup, error)
 }
 
-// lookup says whether a list has a value. It reads the value as its text, as a rule gets
-// it, where parse is set.
+// lookup says whether a list has a value.
 type lookup struct {
 	has    func(value) bool
 	holder any // what keeps the list alive
@@ -49,7 +51,6 @@ func libraries() []library {
 	return []library{
 		{"penstock", ours},
 		{"bart.Lite", addresses(readLite)},
-		{"bart.Fast", addresses(readFast)},
 		{"map", map[string]func(io.Reader) (lookup, error){"texts": readMap}},
 	}
 }
@@ -73,12 +74,6 @@ func readTexts(r io.Reader) (lookup, error) {
 func readLite(r io.Reader) (lookup, error) {
 	t := new(bart.Lite)
 	err := eachPrefix(r, t.Insert)
-	return lookup{func(v value) bool { return t.Contains(v.addr) }, t}, err
-}
-
-func readFast(r io.Reader) (lookup, error) {
-	t := new(bart.Fast[struct{}])
-	err := eachPrefix(r, func(p netip.Prefix) { t.Insert(p, struct{}{}) })
 	return lookup{func(v value) bool { return t.Contains(v.addr) }, t}, err
 }
 
@@ -117,6 +112,10 @@ type cost struct {
 	Kept            float64       // bytes of the heap after a garbage collection
 	Found, NotFound float64       // nanoseconds of a look-up
 	Allocs          float64       // of a look-up
+
+	// Nanoseconds of a call of an engine, only of Penstock: without a rule, allowed by the
+	// list, refused by it, not in it.
+	Free, Allowed, Refused, Passed float64
 }
 
 func measure(name, of string, count int) (cost, error) {
@@ -133,8 +132,7 @@ func measure(name, of string, count int) (cost, error) {
 	if err != nil {
 		return c, err
 	}
-	defer os.Remove(file.Name())
-	defer file.Close()
+	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }() // a temporary file
 	if err := kind.writeTo(file, count); err != nil {
 		return c, err
 	}
@@ -158,7 +156,7 @@ func measure(name, of string, count int) (cost, error) {
 // look measures look-ups of values in random order, far more than fit in the caches.
 func (c *cost) look(l lookup, kind kindOfEntries, count int) error {
 	const values = 1 << 20
-	entries, r := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, 4))
+	entries, r := random(1), random(2)
 	var found, others []value
 	for range count {
 		entry := kind.entry(entries)
@@ -172,34 +170,85 @@ func (c *cost) look(l lookup, kind kindOfEntries, count int) error {
 		}
 	}
 	r.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+	inOrder(found)
 	for _, v := range found {
 		if !l.has(v) {
 			return errors.New("an entry is not found: " + v.text)
 		}
 	}
-	c.Found, c.NotFound = median(l, found), median(l, others)
-	c.Allocs = allocs(l, found) + allocs(l, others)
+	look := func(v value) { l.has(v) }
+	c.Found, c.NotFound = median(found, look), median(others, look)
+	c.Allocs = allocs(found, look) + allocs(others, look)
+	if ours, ok := l.holder.(*list.List); ok {
+		if err := c.call(ours, kind, found, others); err != nil {
+			return err
+		}
+	}
 	runtime.KeepAlive(l.holder)
+	return nil
+}
+
+// call measures calls of an engine with an access rule that denies what the list has.
+func (c *cost) call(l *list.List, kind kindOfEntries, found, others []value) error {
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
+	defer engine.Close()
+	engine.Lists().Set("l", l)
+	deny := access.Rule{Resource: "listed", Attribute: kind.attribute, List: "l"}
+	allow := access.Rule{Resource: "allowed", Attribute: kind.attribute, List: "l", ListAction: access.Allow}
+	if err := engine.Load(rules.Set{Access: []access.Rule{deny, allow}}); err != nil {
+		return err
+	}
+	wrong := 0
+	call := func(resource string, passes bool) func(value) {
+		return func(v value) {
+			guard, err := engine.Entry(context.Background(), resource, core.String(kind.attribute, v.text))
+			if (err == nil) != passes {
+				wrong++
+			}
+			guard.Exit()
+		}
+	}
+	c.Free = median(others, call("free", true))
+	c.Allowed, c.Refused, c.Passed = median(found, call("allowed", true)), median(found, call("listed", false)), median(others, call("listed", true))
+	if c.Allocs += allocs(found, call("listed", false)) + allocs(others, call("listed", true)); wrong > 0 {
+		return fmt.Errorf("%d calls were decided wrongly", wrong)
+	}
 	return nil
 }
 
 func valueOf(text string) value {
 	addr, _ := netip.ParseAddr(text)
-	return value{strings.Clone(text), addr}
+	return value{text, addr}
 }
 
-// median returns the nanoseconds of a look-up, the median of several rounds. It is
+// inOrder puts the texts one after the other into memory: a call has just read its value,
+// so that waiting for that is not part of a look-up.
+func inOrder(values []value) {
+	var all strings.Builder
+	for _, v := range values {
+		all.WriteString(v.text)
+	}
+	rest := all.String()
+	for i, v := range values {
+		values[i].text, rest = rest[:len(v.text)], rest[len(v.text):]
+	}
+}
+
+// median returns the nanoseconds of a look-up, the median of many short rounds. It is
 // processor time: what else the machine does counts as little as possible.
-func median(l lookup, values []value) float64 {
+func median(values []value, look func(value)) float64 {
+	const round = 1 << 14
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var rounds []float64
-	for range 9 {
-		start := processorTime()
-		for i := range values {
-			l.has(values[i])
+	for range 5 {
+		for part := range slices.Chunk(values, round) {
+			start := processorTime()
+			for i := range part {
+				look(part[i])
+			}
+			rounds = append(rounds, float64(processorTime()-start)/float64(len(part)))
 		}
-		rounds = append(rounds, float64(processorTime()-start)/float64(len(values)))
 	}
 	slices.Sort(rounds)
 	return rounds[len(rounds)/2]
@@ -214,11 +263,11 @@ func processorTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-func allocs(l lookup, values []value) float64 {
+func allocs(values []value, look func(value)) float64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for i := range values {
-		l.has(values[i])
+		look(values[i])
 	}
 	runtime.ReadMemStats(&after)
 	return float64((after.Mallocs - before.Mallocs) / uint64(len(values)))

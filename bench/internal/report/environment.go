@@ -15,6 +15,7 @@ func peers() map[string]string {
 		"github.com/alibaba/sentinel-golang": "sentinel-golang",
 		"github.com/cep21/circuit/v4":        "cep21/circuit",
 		"github.com/failsafe-go/failsafe-go": "failsafe-go",
+		"github.com/gaissmai/bart":           "gaissmai/bart",
 		"github.com/go-chi/httprate":         "go-chi/httprate",
 		"github.com/go-kratos/aegis":         "kratos aegis",
 		"github.com/sony/gobreaker/v2":       "sony/gobreaker",

@@ -30,12 +30,16 @@ type Book struct {
 	owners  map[string]*group
 	sources []*Source
 
-	// active are the rules in force. waiting are the rules whose names others have, by
-	// precedence.
-	active  map[rule.Key]claim
-	waiting map[rule.Key][]claim
+	entries map[rule.Key]*entry
+	waiting int    // how many rules wait, of all keys
+	edits   uint64 // counted, to know when a description of conflicts is out of date
+}
 
-	edits uint64 // counted, to know when a description of conflicts is out of date
+// entry is the rules of one key.
+type entry struct {
+	active  claim   // that in force
+	waiting []claim // those whose name it has, by precedence
+	edit    uint64  // the last edit that concerned them
 }
 
 // claim is a rule that a group has.
@@ -57,8 +61,7 @@ type group struct {
 // New returns an empty book.
 func New(config Config) *Book {
 	return &Book{
-		config: config, owners: make(map[string]*group),
-		active: make(map[rule.Key]claim), waiting: make(map[rule.Key][]claim),
+		config: config, owners: make(map[string]*group), entries: make(map[rule.Key]*entry),
 	}
 }
 
@@ -88,17 +91,18 @@ func (g *group) compare(other *group) int {
 func (b *Book) Kinds() []rule.Definition { return b.config.Table.Definitions() }
 
 // Len returns how many rules are in force.
-func (b *Book) Len() int { return len(b.active) }
+func (b *Book) Len() int { return len(b.entries) }
 
 // Where returns the source and the place in a document that a rule in force comes
 // from; an empty source for a rule from code.
 func (b *Book) Where(key rule.Key) (source string, at rules.Position) {
-	c := b.active[key]
-	if c.group == nil || c.group.document == nil {
+	present := b.entries[key]
+	if present == nil || present.active.group.document == nil {
 		return "", rules.Position{}
 	}
-	at, _ = c.group.given.Position(key.Kind, key.Name)
-	return c.group.document.source.name, at
+	g := present.active.group
+	at, _ = g.given.Position(key.Kind, key.Name)
+	return g.document.source.name, at
 }
 
 // Load takes the rules that an owner in the code has now, in place of those that it
@@ -110,14 +114,14 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 	if g == nil {
 		g = &group{owner: owner}
 	}
-	gone, come := b.config.Table.Replaced(g.given, set)
-	if err := b.judge(g, set, gone, come); err != nil {
+	replaced := b.config.Table.Replaced(g.given, set)
+	if err := b.judge(g, set, replaced); err != nil {
 		return Outcome{}, err
 	}
 	e := b.begin()
 	e.origin = Origin{Source: SourceCode, Rules: b.config.Table.Len(g.given)}
 	b.config.Table.Assign(&g.given, set)
-	e.replace(g, gone, come)
+	e.replace(g, replaced)
 	b.owners[owner] = g
 	if b.config.Table.Len(set) == 0 {
 		delete(b.owners, owner)
@@ -129,20 +133,30 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 
 // judge says what is wrong with a set that is to be an owner's. It looks at the rules
 // that differ; only if one of them is wrong it looks for all there are.
-func (b *Book) judge(g *group, set rules.Set, gone []rule.Key, come []rule.Rule) error {
+func (b *Book) judge(g *group, set rules.Set, replaced []rules.Replacement) error {
 	for _, r := range set.Custom {
 		if !slices.Contains(b.config.Table.Kinds(), r.Type().Kind()) {
 			return fmt.Errorf("core: the engine does not know rules of kind %q: give it the kind in Config.Kinds", r.Type().Kind())
 		}
 	}
-	moves := make(map[rule.Key]bool, max(len(gone), len(come))) // false: gone; true: come
-	for _, key := range gone {
-		moves[key] = false
+	moves := make(map[rule.Key]bool) // of rules that do not stay at their place; false: gone; true: come
+	for _, r := range replaced {
+		if r.To == nil || r.From != r.To.Key() {
+			moves[r.From] = false
+		}
 	}
-	for _, r := range come {
-		key := r.Key()
-		hasCome, isGone := moves[key]
-		if hasCome || !isGone && b.has(g, key) || len(r.Faults()) > 0 {
+	for _, r := range replaced {
+		if r.To == nil {
+			continue
+		}
+		if len(r.To.Faults()) > 0 {
+			return set.Validate()
+		}
+		key := r.To.Key()
+		if key == r.From {
+			continue
+		}
+		if hasCome, isGone := moves[key]; hasCome || !isGone && b.has(g, key) {
 			return set.Validate()
 		}
 		moves[key] = true
@@ -152,39 +166,38 @@ func (b *Book) judge(g *group, set rules.Set, gone []rule.Key, come []rule.Rule)
 
 // has says whether a group has a rule of that key, in force or not.
 func (b *Book) has(g *group, key rule.Key) bool {
-	return b.active[key].group == g || slices.ContainsFunc(b.waiting[key], func(c claim) bool { return c.group == g })
+	present := b.entries[key]
+	return present != nil && (present.active.group == g ||
+		slices.ContainsFunc(present.waiting, func(c claim) bool { return c.group == g }))
 }
 
-// add adds a rule of a group, which has none of its key.
-func (b *Book) add(key rule.Key, c claim) {
-	present, taken := b.active[key]
-	switch {
-	case !taken:
-		b.active[key] = c
+// add adds a rule of a group, which has none of that key.
+func (e *entry) add(c claim) {
+	switch present := e.active; {
+	case present.group == nil:
+		e.active = c
 		return
 	case c.group.precedes(present.group):
-		b.active[key] = c
+		e.active = c
 		c = present
 	}
-	at, _ := slices.BinarySearchFunc(b.waiting[key], c, func(a, b claim) int { return a.group.compare(b.group) })
-	b.waiting[key] = slices.Insert(b.waiting[key], at, c)
+	at, _ := slices.BinarySearchFunc(e.waiting, c, func(a, b claim) int { return a.group.compare(b.group) })
+	e.waiting = slices.Insert(e.waiting, at, c)
 }
 
-// remove removes the rule of that key that a group has. The next one that waits takes
-// its place.
-func (b *Book) remove(key rule.Key, g *group) {
-	waiting := b.waiting[key]
+// remove removes the rule that a group has. The next one that waits takes its place.
+func (e *entry) remove(g *group) {
 	switch {
-	case b.active[key].group != g:
-		waiting = slices.DeleteFunc(waiting, func(c claim) bool { return c.group == g })
-	case len(waiting) > 0:
-		b.active[key] = waiting[0]
-		waiting = slices.Delete(waiting, 0, 1)
+	case e.active.group != g:
+		e.waiting = slices.DeleteFunc(e.waiting, func(c claim) bool { return c.group == g })
+	case len(e.waiting) > 0:
+		e.active = e.waiting[0]
+		e.waiting = slices.Delete(e.waiting, 0, 1)
 	default:
-		delete(b.active, key)
+		e.active = claim{}
 	}
-	if b.waiting[key] = waiting; len(waiting) == 0 {
-		delete(b.waiting, key)
+	if len(e.waiting) == 0 {
+		e.waiting = nil
 	}
 }
 
@@ -203,10 +216,11 @@ func (b *Book) conflict(d *document) error {
 // describeConflict says which rules of a group are not in force.
 func (b *Book) describeConflict(g *group) error {
 	return b.config.Table.Clashes(g.given, func(key rule.Key) (by string) {
-		holder := b.active[key].group
-		if holder == nil || holder == g {
+		present := b.entries[key]
+		if present == nil || present.active.group == g {
 			return ""
 		}
+		holder := present.active.group
 		at := b.config.Table.Whereabouts(holder.given, key)
 		switch {
 		case g.document == nil:

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // Outcome is what comes of new rules.
@@ -47,99 +48,114 @@ type edit struct {
 	book   *Book
 	origin Origin
 
-	touched []standing // keys whose rules may change, in the order in which they were found
-	seen    map[rule.Key]struct{}
+	// The entries that the edit concerns, in the order in which they were found, and
+	// what becomes of the rule in force in each.
+	touched []*entry
+	changes []Change
+	waited  map[*entry][]*group // before the edit, where any did
 
 	// Of these a rule now waits that did not, or was not there.
 	displaced       map[*document]struct{}
 	displacedOwners []*group
 }
 
-// standing is who had a key before the edit.
-type standing struct {
-	key     rule.Key
-	active  claim
-	waiting []*group
-}
-
 // begin begins an edit.
 func (b *Book) begin() *edit {
 	b.edits++
-	return &edit{book: b, seen: make(map[rule.Key]struct{}), displaced: make(map[*document]struct{})}
+	return &edit{book: b, waited: make(map[*entry][]*group), displaced: make(map[*document]struct{})}
 }
 
-func (e *edit) touch(key rule.Key) {
-	if _, seen := e.seen[key]; seen {
-		return
+// touch returns the entry of a key of which rules come or go, and notes what it was.
+func (e *edit) touch(key rule.Key) *entry {
+	of := e.book.entries[key]
+	if of == nil {
+		of = new(entry)
+		e.book.entries[key] = of
 	}
-	e.seen[key] = struct{}{}
-	was := standing{key: key, active: e.book.active[key]}
-	for _, c := range e.book.waiting[key] {
-		was.waiting = append(was.waiting, c.group)
+	if of.edit == e.book.edits {
+		return of
+	}
+	of.edit = e.book.edits
+	e.touched = append(e.touched, of)
+	e.changes = append(e.changes, Change{Key: key, From: of.active.rule})
+	for _, c := range of.waiting {
+		e.waited[of] = append(e.waited[of], c.group)
 		c.group.waiting--
 	}
-	e.touched = append(e.touched, was)
+	return of
 }
 
-// replace takes rules out of a group and puts others in.
-func (e *edit) replace(g *group, gone []rule.Key, come []rule.Rule) {
-	if most := max(len(gone), len(come)); len(e.seen) == 0 && most > 0 {
-		e.seen = make(map[rule.Key]struct{}, most)
-		e.touched = make([]standing, 0, most)
+func (e *edit) add(key rule.Key, c claim) {
+	of := e.touch(key)
+	before := len(of.waiting)
+	of.add(c)
+	e.book.waiting += len(of.waiting) - before
+}
+
+func (e *edit) remove(key rule.Key, g *group) {
+	of := e.touch(key)
+	before := len(of.waiting)
+	of.remove(g)
+	e.book.waiting += len(of.waiting) - before
+}
+
+// replace takes rules out of a group and puts others in their places.
+func (e *edit) replace(g *group, replaced []rules.Replacement) {
+	e.touched, e.changes = slices.Grow(e.touched, len(replaced)), slices.Grow(e.changes, len(replaced))
+	for _, r := range replaced {
+		if r.From != (rule.Key{}) {
+			e.remove(r.From, g)
+		}
 	}
-	for _, key := range gone {
-		e.touch(key)
-		e.book.remove(key, g)
-	}
-	for _, r := range come {
-		key := r.Key()
-		e.touch(key)
-		e.book.add(key, claim{g, r})
+	for _, r := range replaced {
+		if r.To != nil {
+			e.add(r.To.Key(), claim{g, r.To})
+		}
 	}
 }
 
 // rank gives a group another place in the order of precedence.
 func (e *edit) rank(g *group, created int64) {
 	var contested []claim
-	if len(e.book.waiting) > 0 {
+	if e.book.waiting > 0 {
 		for r := range e.book.config.Table.All(g.given) {
-			if key := r.Key(); len(e.book.waiting[key]) > 0 {
+			if key := r.Key(); len(e.book.entries[key].waiting) > 0 {
 				contested = append(contested, claim{g, r})
-				e.touch(key)
-				e.book.remove(key, g)
+				e.remove(key, g)
 			}
 		}
 	}
 	g.created = created
 	for _, c := range contested {
-		e.book.add(c.rule.Key(), c)
+		e.add(c.rule.Key(), c)
 	}
 }
 
 // finish returns what the edit has changed.
 func (e *edit) finish() Outcome {
-	o := Outcome{Origin: e.origin, Changes: make([]Change, 0, len(e.touched))}
-	for _, was := range e.touched {
-		key := was.key
-		is := e.book.active[key]
-		switch {
-		case was.active.rule == nil && is.rule == nil:
-		case was.active.rule == nil || is.rule == nil || !was.active.rule.Equal(is.rule):
-			o.Changes = append(o.Changes, Change{key, was.active.rule, is.rule})
+	changes := e.changes[:0]
+	for i, of := range e.touched {
+		c := e.changes[i]
+		c.To = of.active.rule
+		if c.To == nil {
+			delete(e.book.entries, c.Key)
 		}
-		for _, c := range e.book.waiting[key] {
-			c.group.waiting++
+		if (c.From == nil) != (c.To == nil) || c.From != nil && !c.From.Equal(c.To) {
+			changes = append(changes, c)
+		}
+		for _, w := range of.waiting {
+			w.group.waiting++
 			switch {
-			case slices.Contains(was.waiting, c.group):
-			case c.group.document != nil:
-				e.displaced[c.group.document] = struct{}{}
-			case !slices.Contains(e.displacedOwners, c.group):
-				e.displacedOwners = append(e.displacedOwners, c.group)
+			case slices.Contains(e.waited[of], w.group):
+			case w.group.document != nil:
+				e.displaced[w.group.document] = struct{}{}
+			case !slices.Contains(e.displacedOwners, w.group):
+				e.displacedOwners = append(e.displacedOwners, w.group)
 			}
 		}
 	}
-	if len(e.book.active) == 0 {
-		e.book.active = make(map[rule.Key]claim) // a map does not get smaller
+	if len(e.book.entries) == 0 {
+		e.book.entries = make(map[rule.Key]*entry) // a map does not get smaller
 	}
-	return o
+	return Outcome{Origin: e.origin, Changes: changes}
 }

@@ -136,13 +136,14 @@ func (s *Source) difference(documents []*document) (removed, given map[rule.Key]
 // that key.
 func (s *Source) hasElsewhere(key rule.Key, changing map[*document]struct{}) bool {
 	isElsewhere := func(c claim) bool {
-		if c.group == nil || c.group.document == nil || c.group.document.source != s {
+		if c.group.document == nil || c.group.document.source != s {
 			return false
 		}
 		_, among := changing[c.group.document]
 		return !among
 	}
-	return isElsewhere(s.book.active[key]) || slices.ContainsFunc(s.book.waiting[key], isElsewhere)
+	present := s.book.entries[key]
+	return present != nil && (isElsewhere(present.active) || slices.ContainsFunc(present.waiting, isElsewhere))
 }
 
 // reportHeldBack adds to an outcome that the source is held back, once.

@@ -190,11 +190,11 @@ func (d *document) obstacle() error {
 
 // apply makes what the source holds of a document the rules of its group.
 func (e *edit) apply(d *document, now instant) {
-	gone, come := e.book.config.Table.Replaced(d.group.given, d.held.rules)
-	if len(gone)+len(come) > 0 {
+	replaced := e.book.config.Table.Replaced(d.group.given, d.held.rules)
+	if len(replaced) > 0 {
 		e.origin.Documents = append(e.origin.Documents, d.versionName())
 	}
-	e.replace(&d.group, gone, come)
+	e.replace(&d.group, replaced)
 	d.group.given = d.held.rules
 	if created := cmp.Or(d.held.created, d.held.revision); d.group.created != created {
 		e.rank(&d.group, created)

@@ -45,7 +45,7 @@ func newKeptEngine(t *testing.T, server *etcdtest.Server, path string) (*core.En
 	require.NoError(t, err)
 	log := new(records)
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	kept, err := lastgood.Keep(source, lastgood.Options{Path: path, App: "shop", Patience: eventTimeout, Logger: logger})
+	kept, err := lastgood.Keep(source, lastgood.Options{Path: path, App: "shop", SourceTimeout: eventTimeout, Logger: logger})
 	require.NoError(t, err)
 	engine := core.New(core.Config{Logger: logger})
 	t.Cleanup(engine.Close)

@@ -130,6 +130,48 @@ func TestNearlyFullTableRefusesNobodyWrongly(t *testing.T) {
 	}
 }
 
+// Ten times more values than there are slots use all they may, at ten times the speed that
+// keeps all slots busy. Values that come once in a window lose nothing: they keep their
+// slots, also when they are as new in between, over changes of the rule too.
+func TestValuesThatComeOnceInAWindowLoseNothingToMany(t *testing.T) {
+	const slots, steady, tries = 1000, 100, 5
+	limit := Limit{Limit: tries, Window: loginWindow, Burst: tries}
+	for name, change := range map[string]func(*Limit, int){
+		"same rule": nil,
+		"other burst and limit": func(l *Limit, i int) {
+			l.Burst = float64(tries + i%2)
+			l.Limit = float64(tries + i%3)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rates := mustCompile(1, TokenBucket, limit)
+			b := NewBuckets(slots, rates)
+			step := loginWindow / slots / tries / 10
+			now, other, window := start, uint64(0), 0
+			for i := range int(8 * loginWindow / step) {
+				now = now.Add(step)
+				if next := int(now.Sub(start) / loginWindow); next > max(3, window) && change != nil {
+					window = next
+					changed := limit
+					change(&changed, window)
+					rates = mustCompile(uint64(window)+1, TokenBucket, changed)
+					b.Activate(rates, now)
+				}
+				if every := int(loginWindow/step) / steady; i%every == 0 {
+					_, outcome := b.Take(hashOf(1<<40+uint64(i/every%steady)), rates.Class(0), now, 1)
+					require.Equal(t, Taken, outcome, "window %d", i*int(step)/int(loginWindow))
+				}
+				if now.Sub(start) > 3*loginWindow {
+					b.Take(hashOf(other/tries%(10*slots)), rates.Class(0), now, 1)
+					other++
+				}
+			}
+			require.Positive(t, b.Stats(now).WithoutSlot)
+		})
+	}
+}
+
 // Millions of values come once each. Memory does not grow, and a value that keeps its state
 // in the table loses nothing.
 func TestEndlessNewValuesTakeNoMemory(t *testing.T) {

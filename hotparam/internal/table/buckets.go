@@ -14,7 +14,12 @@ import (
 //	parity, 1 bit | tag, 18 bits | class, up to 5 bits | instant, 45 bits less the class
 //
 // The instant is when the value is as new, see [Rate]. A word whose instant has come may be
-// dropped or given to another value.
+// dropped or given to another value. That of a value which has come again after it was as
+// new is kept for a grace beyond that, which is the longer one of the window and the time
+// of a token, or an epoch: at least a sixth of the time in which the fullest bucket of the
+// table fills. Otherwise those who keep to their limit would be the first to lose their
+// slots to many others. A throttle needs no grace: its values are as new a window after
+// they have passed.
 //
 // What guards what:
 //
@@ -28,6 +33,7 @@ import (
 //     dropped from it. A call that finds another version or epoch there first brings the
 //     block up to date. So words are always decoded within two epochs of their block's,
 //     however long no call came, and need no more bits of time than that.
+//   - A bit in returned is a hint: nobody gets more than the limit whatever it says.
 //   - A change of the version holds the mutexes of all stripes for as long as it takes to
 //     convert the sketch. Words are converted block by block, by the calls that need them
 //     and by Activate. The parity of each word changes with that, so that the
@@ -39,6 +45,10 @@ type Buckets struct {
 	state   atomic.Pointer[bucketState]
 	groups  []bucketGroup
 	headers []atomic.Uint64 // one for each block
+
+	// returned has a bit for each slot: its value has come again after it was as new.
+	returned []atomic.Uint64
+
 	cells   instants
 	stripes []stripe
 	blocks  []sync.Mutex // block i is guarded by the one at i modulo their number
@@ -101,6 +111,7 @@ func newBuckets(maxValues int) *Buckets {
 	return &Buckets{
 		geometry:  g,
 		groups:    make([]bucketGroup, g.groups),
+		returned:  make([]atomic.Uint64, (g.slots()+63)/64),
 		headers:   make([]atomic.Uint64, (g.groups+blockGroups-1)/blockGroups),
 		cells:     instants{cells: make([]atomic.Int64, g.slots()/4)},
 		stripes:   make([]stripe, g.stripes),
@@ -125,7 +136,7 @@ func (b *Buckets) TakeOrWait(hash uint64, r *Rate, now clock.Instant, tokens int
 	case int64(tokens) > r.most:
 		return 0, rule.Never, Refused
 	}
-	return 0, at.Sub(now) + time.Duration(r.toTime.timesUp(max(0, next-r.top))), Refused
+	return p, at.Sub(now) + time.Duration(r.toTime.timesUp(max(0, next-r.top))), Refused
 }
 
 // Reserve makes a reservation at a value's throttle and returns when the call passes: now or
@@ -162,7 +173,8 @@ func (b *Buckets) take(hash uint64, r *Rate, now clock.Instant, tokens int32) (p
 		if !ok || b.headers[slot/(groupSize*blockGroups)].Load() != header || word&r.classMask != r.class {
 			return b.takeSlowly(hash, k, r, now, tokens)
 		}
-		next, pass := r.after(r.ahead(word, units), tokens)
+		ahead := r.ahead(word, units)
+		next, pass := r.after(ahead, tokens)
 		if !pass {
 			if b.word(slot).Load() == word {
 				return 0, now, next, Refused
@@ -170,9 +182,31 @@ func (b *Buckets) take(hash uint64, r *Rate, now clock.Instant, tokens int32) (p
 			continue
 		}
 		if b.word(slot).CompareAndSwap(word, r.moved(word, units+uint64(next))) {
+			if ahead == 0 {
+				b.setReturned(slot)
+			}
 			return b.place(slot, k.tag), now, next, Taken
 		}
 	}
+}
+
+// setReturned notes that the value of a slot has come again after it was as new.
+func (b *Buckets) setReturned(slot uint64) {
+	if bits, bit := &b.returned[slot/64], uint64(1)<<(slot%64); bits.Load()&bit == 0 {
+		bits.Or(bit)
+	}
+}
+
+func (b *Buckets) hasReturned(slot uint64) bool {
+	return b.returned[slot/64].Load()>>(slot%64)&1 == 1
+}
+
+// graceIf returns for how long a value may keep its slot once it is as new.
+func (r *Rate) graceIf(hasReturned bool) int64 {
+	if hasReturned {
+		return r.grace
+	}
+	return 0
 }
 
 // header returns the header of a block that is up to date.

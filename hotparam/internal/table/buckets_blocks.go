@@ -1,7 +1,7 @@
 package table
 
 import (
-	"sync/atomic"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 )
@@ -51,7 +51,7 @@ func (b *Buckets) refreshLocked(block uint64, now clock.Instant) clock.Instant {
 		c := conversion{state: state, old: old, seen: seen, now: now}
 		for group := block * blockGroups; group < min((block+1)*blockGroups, uint64(len(b.groups))); group++ {
 			for i := range b.groups[group] {
-				c.convert(&b.groups[group][i])
+				b.convert(&c, group*groupSize+uint64(i))
 			}
 		}
 	}
@@ -67,43 +67,57 @@ type conversion struct {
 	seen, now clock.Instant
 }
 
-// convert drops a word whose instant has come, and converts one of an older version.
-func (c *conversion) convert(at *atomic.Uint64) {
+// convert drops the word of a slot that another value may have, and converts one of an
+// older version.
+func (b *Buckets) convert(c *conversion, slot uint64) {
+	at := b.word(slot)
 	for {
 		word := at.Load()
-		if word == 0 || at.CompareAndSwap(word, c.converted(word)) {
+		if word == 0 || at.CompareAndSwap(word, c.converted(word, b.hasReturned(slot))) {
 			return
 		}
 	}
 }
 
-func (c *conversion) converted(word uint64) uint64 {
+// converted returns a word of this version.
+func (c *conversion) converted(word uint64, hasReturned bool) uint64 {
 	from := c.old.classOf(word)
 	if c.old == c.state.rates {
-		if c.ahead(from, word, c.now) <= 0 {
+		if c.ahead(from, word, c.now) <= -from.graceIf(hasReturned) {
 			return 0
 		}
 		return word
 	}
 	// What was used until the change flows back at the new rate from then on.
 	to, changed := c.state.rates.classLike(from), max(c.state.since, c.seen)
-	ahead := to.from(from, c.ahead(from, word, changed))
-	instant := to.units(changed) + uint64(ahead)
-	if ahead <= 0 || to.toTime.timesUp(ahead) <= int64(c.now.Sub(changed)) {
+	ahead := c.ahead(from, word, changed)
+	switch {
+	case ahead <= -from.graceIf(hasReturned) || to.around() <= c.now.Sub(changed):
+		return 0
+	case ahead > 0:
+		ahead = to.from(from, ahead)
+	default:
+		ahead = -to.toUnits.timesUp(from.toTime.timesUp(-ahead))
+	}
+	start := to.units(changed)
+	if ahead-int64(to.units(c.now)-start) <= -to.graceIf(hasReturned) {
 		return 0
 	}
-	return c.state.parity | word&(tagMask<<stateBits) | to.class | instant&to.timeMask
+	return c.state.parity | word&(tagMask<<stateBits) | to.class | (start+uint64(ahead))&to.timeMask
 }
 
-// ahead returns how far the instant of a word is ahead of another one; 0 if it has come.
+// ahead returns how far the instant of a word is ahead of another one. It is negative if
+// the instant has come before.
 func (c *conversion) ahead(r *Rate, word uint64, at clock.Instant) int64 {
-	passed := at.Sub(c.seen)
-	if r.toTime.timesUp(1<<r.timeBits) <= int64(passed) {
-		return 0 // all that was there has come
+	if r.around() <= at.Sub(c.seen) {
+		return -r.furthest // all that was there has come long ago
 	}
 	start := r.units(c.seen)
-	return max(0, int64((word-start)&r.timeMask)-int64(r.units(at)-start))
+	return r.behind(word, start) - int64(r.units(at)-start)
 }
+
+// around returns how long instants take to repeat in a word.
+func (s *scale) around() time.Duration { return time.Duration(s.toTime.timesUp(1 << s.timeBits)) }
 
 // classLike returns the class with the number of another one, or class 0.
 func (r *Rates) classLike(other *Rate) *Rate {

@@ -25,6 +25,9 @@ func (b *Buckets) takeSlowly(hash uint64, k key, r *Rate, now clock.Instant, tok
 		}
 		changed := state.parity | k.tag<<stateBits | r.class | (r.units(at)+uint64(next))&r.timeMask
 		if b.word(slot).CompareAndSwap(word, changed) {
+			if ahead == 0 {
+				b.setReturned(slot)
+			}
 			return b.place(slot, k.tag), at, next, Taken
 		}
 	}
@@ -53,7 +56,7 @@ func (b *Buckets) takeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now cl
 	}
 	s.withoutSlot++
 	if !pass {
-		return 0, next, Refused
+		return sketchPlace(cells), next, Refused
 	}
 	b.cells.raise(cells, clock.Instant(int64(now)+r.toTime.timesUp(next)))
 	return sketchPlace(cells), next, Taken
@@ -120,7 +123,11 @@ func (b *Buckets) insert(state *bucketState, k key, r *Rate, now clock.Instant, 
 	for {
 		now = b.refreshBoth(k, now)
 		units := r.units(now)
-		if slot, ok = choose(b.candidate(r, k.first, units), b.candidate(r, k.second, units)); !ok {
+		slot, ok = choose(b.candidate(r, k.first, units), b.candidate(r, k.second, units))
+		if ok && b.hasReturned(slot) {
+			slot, ok = choose(b.overdue(r, k.first, units), b.overdue(r, k.second, units))
+		}
+		if !ok {
 			return 0, false, false
 		}
 		if forgot, ok = b.insertAt(state, slot, k, r, now, ahead); ok {
@@ -135,21 +142,35 @@ func (b *Buckets) insertAt(state *bucketState, slot uint64, k key, r *Rate, now 
 	lock.Lock()
 	defer lock.Unlock()
 	units, word := r.units(now), b.word(slot).Load()
-	if b.headers[block].Load() != state.header(r, now) || word != 0 && r.behind(word, units) > 0 {
+	if b.headers[block].Load() != state.header(r, now) || word != 0 && r.behind(word, units) > -r.rates.classOf(word).graceIf(b.hasReturned(slot)) {
 		return false, false
 	}
 	added := state.parity | k.tag<<stateBits | r.class | (units+uint64(ahead))&r.timeMask
 	if !b.word(slot).CompareAndSwap(word, added) {
 		return false, false
 	}
+	if b.hasReturned(slot) {
+		b.returned[slot/64].And(^(uint64(1) << (slot % 64)))
+	}
 	return word != 0, true
 }
 
+// candidate leaves out of account that values may have a grace.
 func (b *Buckets) candidate(r *Rate, group, units uint64) candidate {
 	c := candidate{idle: -1}
 	for i := range b.groups[group] {
 		word := b.groups[group][i].Load()
 		c.consider(group*groupSize+uint64(i), word == 0, -r.behind(word, units))
+	}
+	return c
+}
+
+// overdue is candidate but for values that have a grace.
+func (b *Buckets) overdue(r *Rate, group, units uint64) candidate {
+	c := candidate{idle: -1}
+	for i := range b.groups[group] {
+		slot, word := group*groupSize+uint64(i), b.groups[group][i].Load()
+		c.consider(slot, word == 0, -r.behind(word, units)-r.rates.classOf(word).graceIf(b.hasReturned(slot)))
 	}
 	return c
 }

@@ -214,6 +214,7 @@ func (c *Concurrency) acquireWithoutSlot(s *stripe, k key, limit int64) (Place, 
 	if present >= limit {
 		if present > 0 {
 			s.withoutSlot++
+			return sketchPlace(cells), Refused
 		}
 		return 0, Refused
 	}

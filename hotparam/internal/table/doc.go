@@ -10,7 +10,8 @@
 //
 // They make one promise: no value ever gets more than its limit allows, whatever other
 // values do. A slot is given to another value only when its state is as new, so that
-// nothing is lost. Values that find no slot are judged by a sketch, which only
+// nothing is lost, and of those that come at least once in a window not even then: who keeps
+// to a limit does not lose a slot to many others ([Concurrency] has no such grace). Values that find no slot are judged by a sketch, which only
 // over-estimates what a value has used. They may be refused for what others used; a value
 // that later gets a slot starts from the sketch's estimate.
 //

@@ -130,5 +130,9 @@ func (g *geometry) slot(p Place) uint64 { return uint64(p>>1)&(1<<g.slotBits-1) 
 // sketchPlace returns where a value without a slot is counted.
 func sketchPlace(cells uint64) Place { return Place(cells<<1 | 1) }
 
+// IsShared says whether the sketch decided, of a call that passed or of one that was refused:
+// the value may have been refused for what others used.
+func (p Place) IsShared() bool { return p&1 == 1 }
+
 // withoutSlot returns the number that [geometry.cells] gave, if the place is in the sketch.
 func (p Place) withoutSlot() (cells uint64, yes bool) { return uint64(p >> 1), p&1 == 1 }

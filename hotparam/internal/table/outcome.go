@@ -7,7 +7,8 @@ const (
 	// Taken tells that the call passes and is counted.
 	Taken Outcome = iota
 
-	// Refused tells that the value has used up its limit. Nothing is counted.
+	// Refused tells that the value has used up its limit, or, if the place
+	// [Place.IsShared], that those may have who share its counters. Nothing is counted.
 	Refused
 
 	// Stale tells that the table has gone over to a newer version of the rule. Nothing

@@ -66,6 +66,7 @@ type Rate struct {
 	floor int64  // Throttle: the span, how long a pass matters to later calls; else 0
 	top   int64  // TokenBucket: the burst, and what may lack; Throttle: the span and MaxWait
 	lack  int64  // TokenBucket: what may lack when a call passes
+	grace int64  // TokenBucket: how long a value may keep its slot once it is as new
 }
 
 // scale is how words of one version hold instants: as units of time, modulo 2^timeBits.
@@ -292,6 +293,8 @@ func (r *Rate) compile(algorithm Algorithm, l Limit, interval, unit *big.Rat) er
 		r.top = new(big.Int).Quo(burst.Num(), burst.Denom()).Int64()
 		r.lack = r.tolerance(unit)
 		r.top += r.lack
+		// Beyond an epoch, an instant that has come cannot be told from one that has not.
+		r.grace = min(l.largestThrottled()*r.cost, r.slack/2-1)
 	}
 	if l.Limit == 0 {
 		r.most = 0

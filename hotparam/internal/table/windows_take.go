@@ -118,7 +118,7 @@ func (w *Windows) takeWithoutSlot(hash uint64, k key, terms *WindowTerms, limit 
 	}
 	s.withoutSlot++
 	if !pass {
-		return 0, Refused
+		return sketchPlace(cells), Refused
 	}
 	w.addToSketch(cells, terms, now, int64(tokens))
 	return sketchPlace(cells), Taken

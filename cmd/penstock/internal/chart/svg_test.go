@@ -215,13 +215,13 @@ func TestWhateverIsDrawnIsWithinThePicture(t *testing.T) {
 		for _, bar := range append(svg.all("rect", "passed"), svg.all("rect", "blocked")...)[1:] {
 			assert.Greater(t, bar.number(t, "width"), 0.0)
 			assert.GreaterOrEqual(t, bar.number(t, "height"), 0.0)
-			assert.LessOrEqual(t, bar.number(t, "y")+bar.number(t, "height"), 200.01)
-			assert.LessOrEqual(t, bar.number(t, "x")+bar.number(t, "width"), 824.01)
+			assert.LessOrEqual(t, bar.number(t, "y")+bar.number(t, "height"), 200.011)
+			assert.LessOrEqual(t, bar.number(t, "x")+bar.number(t, "width"), 824.011)
 		}
 		for _, class := range []string{"open", "closed", "halfOpen"} {
 			for _, band := range svg.all("rect", class) {
 				assert.GreaterOrEqual(t, band.number(t, "width"), 0.0)
-				assert.LessOrEqual(t, band.number(t, "x")+band.number(t, "width"), 824.01)
+				assert.LessOrEqual(t, band.number(t, "x")+band.number(t, "width"), 824.011)
 			}
 		}
 		for _, dot := range svg.all("circle", "offered-dot") {

@@ -77,7 +77,7 @@ func (env Env) warnOfMissing(ctx context.Context, s *session, set rules.Set) {
 	for i, l := range found {
 		present[i] = l.Name
 	}
-	for _, warning := range missingLists(set, present, "in etcd, below "+s.settings.Keys.Lists) {
+	for _, warning := range missingLists(set, present, "in etcd, below "+s.settings.Keys.Lists+": instances may have it from files or code") {
 		env.warn(warning)
 	}
 }

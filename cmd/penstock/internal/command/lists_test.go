@@ -238,7 +238,7 @@ func TestPushWarnsOfListsThatAreNotInEtcd(t *testing.T) {
 	rules := accessRules(t)
 	got := u.run(t, "push", rules, "--yes")
 	assert.Equal(t, command.ExitDone, got.code)
-	assert.Equal(t, fmt.Sprintf(twoMissing, "in etcd, below /penstock/shop.lists/"), got.err)
+	assert.Equal(t, fmt.Sprintf(twoMissing, "in etcd, below /penstock/shop.lists/: instances may have it from files or code"), got.err)
 	for _, name := range []string{"scrapers", "partners"} {
 		require.Equal(t, command.ExitDone, u.run(t, "lists", "push", name, listFile(t, "a\n"), "--yes").code)
 	}
