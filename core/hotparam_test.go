@@ -218,3 +218,31 @@ func TestNoCallWithAValueAllocates(t *testing.T) {
 		}
 	}
 }
+
+func TestNamedValuesKeepAStateOfTheirOwnOverAnyReloads(t *testing.T) {
+	named := func(count int) rule.NumberMap {
+		var entries []rule.NumberEntry
+		for i := range count {
+			entries = append(entries, rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: fmt.Sprint("v", i)}, Value: 4})
+		}
+		return rule.NumberMapOf(entries...)
+	}
+	r := hotparam.Rule{
+		Name: "user", Resource: "orders", Param: rule.StringsOf("user"), Limit: 10, Window: 24 * time.Hour, Values: named(1),
+	}
+	e, c := newValueEngine(t, r)
+	for i, count := range []int{20, 900, 3, 1000} {
+		c.Advance(time.Second)
+		r.Values = named(count)
+		require.NoError(t, e.Load(rules.Set{HotParam: []hotparam.Rule{r}}))
+		refused := 0
+		for v := range count {
+			if guard, err := e.Entry(t.Context(), "orders", core.String("user", fmt.Sprint("v", v))); err != nil {
+				refused++
+			} else {
+				guard.Exit()
+			}
+		}
+		assert.Zero(t, refused, "reload %d", i)
+	}
+}

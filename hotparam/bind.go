@@ -51,7 +51,7 @@ func (l *limiter) move(main *tables, before map[uint64]int, now clock.Instant) {
 	var own *tables
 	both := func() *tables {
 		if own == nil {
-			own = s.own.tablesFor(l.compiled, ownSpace*(len(l.exact)+1), now)
+			own = s.own.tablesFor(l.compiled, l.ownSize(), now)
 			main.activate(l.compiled, now)
 			own.activate(l.compiled, now)
 			s.moved.Store(true)

@@ -144,16 +144,12 @@ func (l *limiter) mainTables(now clock.Instant) *tables {
 	return l.bind(now)
 }
 
-// ownSpace is how many times more slots there are than values with a state of their own:
-// so each of them finds one.
-const ownSpace = 4
-
 func (l *limiter) ownTables(now clock.Instant) *tables {
 	if t := l.own.Load(); t != nil {
 		return t
 	}
 	l.mainTables(now)
-	t := l.state.own.tablesFor(l.compiled, ownSpace*(len(l.exact)+1), now)
+	t := l.state.own.tablesFor(l.compiled, l.ownSize(), now)
 	l.own.Store(t)
 	return t
 }

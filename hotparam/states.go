@@ -66,7 +66,9 @@ type resourceState struct {
 }
 
 func (s *states) newResource() *resourceState {
-	return &resourceState{states: s, salt: scramble(s.seed + s.salts.Add(1)*prime2)}
+	state := &resourceState{states: s, salt: scramble(s.seed + s.salts.Add(1)*prime2)}
+	state.own.keepsSize = true
+	return state
 }
 
 // keep notes that a value may have state until so long after now.
@@ -102,6 +104,26 @@ type slots struct {
 	// The mutex guards the rest.
 	version uint64 // of the rule, the latest that the table is made for
 	tables  *tables
+	size    int
+
+	keepsSize bool // the table never becomes smaller; never changes
+}
+
+// The table of the values with a state of their own has one of two sizes: it becomes larger
+// once at the most, so that no change of its size comes while another is under way. There
+// are ownSpace times more slots than values: so each of them finds one.
+const (
+	ownSpace = 4
+	fewOwn   = 64
+)
+
+// ownSize is the size of the table of the values that the rule names, and of calls without
+// a value.
+func (c *compiled) ownSize() int {
+	if len(c.exact) < fewOwn {
+		return ownSpace * fewOwn
+	}
+	return ownSpace * (MaxEntries + 1)
 }
 
 // tables is the table for an algorithm. The others are nil.
@@ -116,6 +138,9 @@ type tables struct {
 func (s *slots) tablesFor(c *compiled, size int, now clock.Instant) *tables {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.keepsSize {
+		size = max(size, s.size)
+	}
 	switch {
 	case s.tables == nil:
 		s.tables = newTables(c, size)
@@ -124,7 +149,7 @@ func (s *slots) tablesFor(c *compiled, size int, now clock.Instant) *tables {
 	default:
 		return s.tables // calls of an earlier version are stale there
 	}
-	s.version = c.version
+	s.version, s.size = c.version, size
 	return s.tables
 }
 
