@@ -145,7 +145,7 @@ func (s *step) ask(q *request, opts []Option) (ticket rule.Ticket, decision rule
 	case 0:
 		ticket, decision = s.limiter.Acquire(q.Call)
 	case 1: // without a function, which costs 5 ns
-		q.Attribute = attributeOf(opts, s.keys[0])
+		setAttribute(&q.Attribute, opts, s.keys[0])
 		ticket, decision = s.limiter.Acquire(q.Call)
 		q.Attribute = rule.Attribute{}
 	default:
@@ -169,7 +169,7 @@ func (s *step) retryAfter(q *request, opts []Option) (wait time.Duration) {
 	case 0:
 		return s.limiter.RetryAfter(q.Call)
 	case 1:
-		q.Attribute = attributeOf(opts, s.keys[0])
+		setAttribute(&q.Attribute, opts, s.keys[0])
 		wait = s.limiter.RetryAfter(q.Call)
 		q.Attribute = rule.Attribute{}
 	default:
@@ -192,11 +192,13 @@ func (s *step) withAttribute(q *request, opts []Option, fn func(rule.Call)) {
 	case 0:
 		fn(q.Call)
 	case 1:
-		fn(q.with(attributeOf(opts, s.keys[0])))
+		setAttribute(&q.Attribute, opts, s.keys[0])
+		fn(q.Call)
+		q.Attribute = rule.Attribute{}
 	default:
 		parts, _ := s.parts.Get().(*[rule.MaxKeys]rule.Attribute)
 		for i, key := range s.keys {
-			parts[i] = attributeOf(opts, key)
+			setAttribute(&parts[i], opts, key)
 		}
 		fn(q.with(rule.Composite(parts, len(s.keys))))
 		*parts = [rule.MaxKeys]rule.Attribute{} // keeps nothing of the call alive

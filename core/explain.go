@@ -62,7 +62,7 @@ func (p *planned) lookAt(now clock.Instant, opts []Option) (found []AppliedAttri
 	}
 	parts := new([rule.MaxKeys]rule.Attribute)
 	for i, key := range keys {
-		parts[i] = attributeOf(opts, key)
+		setAttribute(&parts[i], opts, key)
 		found = append(found, AppliedAttribute{key, parts[i]})
 	}
 	value := parts[0]

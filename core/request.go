@@ -76,8 +76,8 @@ func originOf(opts []Option) string {
 // originKey is the key under which rules find the name of the caller.
 const originKey = "origin"
 
-// attributeOf returns the attribute of a key.
-func attributeOf(opts []Option, key string) rule.Attribute {
+// setAttribute sets an attribute to that of a key. It does so in place, see [request.init].
+func setAttribute(to *rule.Attribute, opts []Option, key string) {
 	source, alias := -1, key
 	if key == rule.KeyIPPrefix {
 		alias = rule.KeyIP
@@ -88,17 +88,27 @@ func attributeOf(opts []Option, key string) rule.Attribute {
 			source = max(source, i)
 		case o.key != key && o.key != alias:
 		case o.kind == optionString:
-			return rule.String(o.text)
+			*to = rule.String(o.text)
+			return
 		case o.kind == optionInt:
-			return rule.Int(o.number)
+			*to = rule.Int(o.number)
+			return
 		case o.kind == optionBool:
-			return rule.Bool(o.number == 1)
+			*to = rule.Bool(o.number == 1)
+			return
 		}
 	}
+	*to = attributeBeside(opts, source, key, alias)
+}
+
+// attributeBeside returns an attribute that no option names: from a source, which is the
+// option of that index or -1, or the name of the caller.
+func attributeBeside(opts []Option, source int, key, alias string) rule.Attribute {
 	if source >= 0 {
-		a := opts[source].source.Attribute(opts[source].call, key)
+		of := &opts[source]
+		a := of.source.Attribute(of.call, key)
 		if !a.IsSet() && alias != key {
-			a = opts[source].source.Attribute(opts[source].call, alias)
+			a = of.source.Attribute(of.call, alias)
 		}
 		if a.IsSet() {
 			return a
