@@ -24,7 +24,7 @@ func (f *fields) Attribute(call any, key string) rule.Attribute {
 }
 
 // watcher is a rule that looks at attributes, with a limiter that lets all calls pass
-// and remembers what it saw of them.
+// and records what it saw of them.
 func watcher(keys string) (*toy, core.Imposed) {
 	seen := &toy{}
 	return seen, imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: keys, Attributes: keys}, seen)

@@ -151,12 +151,12 @@ func (s *step) ask(q *request, opts []Option) (ticket rule.Ticket, decision rule
 	default:
 		s.withAttribute(q, opts, func(call rule.Call) { ticket, decision = s.limiter.Acquire(call) })
 	}
-	return ticket, s.understood(decision)
+	return ticket, s.allowed(decision)
 }
 
-// understood returns what a decision of the limiter means for the call: a limiter that is
-// no queue cannot have it wait.
-func (s *step) understood(decision rule.Decision) rule.Decision {
+// allowed returns the decision, or Block in place of one that the limiter may not give: one
+// that is no queue cannot have the call wait.
+func (s *step) allowed(decision rule.Decision) rule.Decision {
 	if decision == rule.Wait && s.queue == nil || decision > rule.Stale {
 		return rule.Block
 	}

@@ -68,7 +68,7 @@ func (r *resource) enterChain(
 		which, decision = c.acquire(&q, opts, tickets)
 	case len(s.keys) == 0: // most are so, and this is quicker
 		tickets[0], decision = s.limiter.Acquire(q.Call)
-		decision = s.understood(decision)
+		decision = s.allowed(decision)
 	default:
 		tickets[0], decision = s.ask(&q, opts)
 	}

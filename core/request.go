@@ -73,9 +73,6 @@ func originOf(opts []Option) string {
 	return origin
 }
 
-// originKey is the key under which rules find the name of the caller.
-const originKey = "origin"
-
 // setAttribute sets an attribute to that of a key. It does so in place, see [request.init].
 func setAttribute(to *rule.Attribute, opts []Option, key string) {
 	source, alias := -1, key
@@ -114,7 +111,7 @@ func attributeBeside(opts []Option, source int, key, alias string) rule.Attribut
 			return a
 		}
 	}
-	if key == originKey {
+	if key == rule.KeyOrigin {
 		if origin := originOf(opts); origin != "" {
 			return rule.String(origin)
 		}

@@ -20,6 +20,10 @@ const MaxKeys = 4
 
 // The keys of attributes that say where a call comes from.
 const (
+	// KeyOrigin is the key of the name of the caller. The engine has it from the option
+	// Origin, unless the call has an attribute of that key.
+	KeyOrigin = "origin"
+
 	// KeyIP is the key of the address of the client.
 	KeyIP = "ip"
 

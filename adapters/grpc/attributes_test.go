@@ -210,7 +210,7 @@ func TestAttributesAllocateAtMostTheirMetadata(t *testing.T) {
 func TestEachValueOfMetadataAndEachClientHasALimit(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		if at == atClient && s.name != "unary" {
-			t.Skip("the same")
+			t.Skip("a client has the same attributes whatever the shape of its calls")
 		}
 		engine := newEngine(t)
 		require.NoError(t, engine.Load(rules.Set{HotParam: []hotparam.Rule{

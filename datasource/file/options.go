@@ -25,7 +25,7 @@ type Options struct {
 	// fewer. Defaults to 10,000.
 	MaxDocuments int
 
-	// Logger is told, by [WatchLists], which lists come into force, which do not and
+	// Logger receives from [WatchLists] which lists come into force, which do not and
 	// why. Entries of lists are not logged. Defaults to [slog.Default].
 	Logger *slog.Logger
 

@@ -51,7 +51,7 @@ type Config struct {
 	// read again. It doubles with each failure. Default to 100 ms and a minute.
 	MinRetry, MaxRetry time.Duration
 
-	// Logger is told which lists come into force, which do not and why. Entries of
+	// Logger receives which lists come into force, which do not and why. Entries of
 	// lists are not logged. Defaults to [slog.Default].
 	Logger *slog.Logger
 

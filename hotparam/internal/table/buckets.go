@@ -152,7 +152,7 @@ func (b *Buckets) Reserve(hash uint64, r *Rate, now clock.Instant, tokens int32)
 
 // wait returns how long a call waits that moved the instant of its value so far ahead.
 func (r *Rate) wait(next int64) time.Duration {
-	return time.Duration(r.toTime.timesUp(max(0, next-r.floor-r.rounds)))
+	return time.Duration(r.toTime.timesUp(max(0, next-r.span-r.rounds)))
 }
 
 // take returns how far ahead the instant of the value is after the call: of now, or of a
@@ -255,7 +255,7 @@ func (b *Buckets) Remaining(hash uint64, r *Rate, now clock.Instant) float64 {
 		return 0
 	}
 	ahead := b.used(hash, r, now)
-	if r.floor == 0 {
+	if r.span == 0 {
 		return float64(r.top-r.lack-ahead) / float64(r.cost)
 	}
 	first, pass := r.after(ahead, 1)

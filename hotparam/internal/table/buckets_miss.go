@@ -254,8 +254,8 @@ func (b *Buckets) Cancel(p Place, now, at clock.Instant, tokens int32) {
 
 // lastPassAt returns when the last call passes or has passed.
 func (r *Rate) lastPassAt(ahead int64, now clock.Instant) clock.Instant {
-	if ahead < r.floor {
-		return now - clock.Instant(r.toTime.times(uint64(r.floor-ahead)))
+	if ahead < r.span {
+		return now - clock.Instant(r.toTime.times(uint64(r.span-ahead)))
 	}
 	return now.Add(r.wait(ahead))
 }

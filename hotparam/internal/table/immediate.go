@@ -4,10 +4,10 @@ package table
 // [Buckets.Take] lets a call pass that a throttle lets pass now, and [Buckets.RetryAfter]
 // is the time until such a call passes. Of a token bucket it is the rate itself.
 func (r *Rate) Immediate() *Rate {
-	if r.floor == 0 {
+	if r.span == 0 {
 		return r
 	}
 	immediate := *r
-	immediate.top = r.floor + r.rounds
+	immediate.top = r.span + r.rounds
 	return &immediate
 }

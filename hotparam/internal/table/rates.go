@@ -63,7 +63,7 @@ type Rate struct {
 	class uint64 // the number of the class, where words have it
 	most  int64  // the tokens of the largest call that can pass; 0: nothing passes
 	cost  int64  // units per token
-	floor int64  // Throttle: the span, how long a pass matters to later calls; else 0
+	span  int64  // Throttle: how long a pass matters to later calls; else 0
 	top   int64  // TokenBucket: the burst, and what may lack; Throttle: the span and MaxWait
 	lack  int64  // TokenBucket: what may lack when a call passes
 	grace int64  // TokenBucket: how long a value may keep its slot once it is as new
@@ -285,8 +285,8 @@ func (r *Rate) compile(algorithm Algorithm, l Limit, interval, unit *big.Rat) er
 	}
 	if algorithm == Throttle {
 		r.most = l.largestThrottled()
-		r.floor = r.most * r.cost
-		r.top = r.floor + r.toUnits.timesUp(int64(l.MaxWait)) + r.rounds
+		r.span = r.most * r.cost
+		r.top = r.span + r.toUnits.timesUp(int64(l.MaxWait)) + r.rounds
 	} else {
 		r.most = int64(l.Burst)
 		burst := new(big.Rat).Mul(decimal(l.Burst), new(big.Rat).SetInt64(r.cost))
@@ -332,7 +332,7 @@ func (s *scale) behind(word, now uint64) int64 {
 // after returns how far ahead of now the instant is after a call of so many tokens, and
 // whether the call may pass.
 func (r *Rate) after(ahead int64, tokens int32) (next int64, pass bool) {
-	next = max(r.floor, ahead+int64(tokens)*r.cost)
+	next = max(r.span, ahead+int64(tokens)*r.cost)
 	return next, next <= r.top
 }
 
@@ -350,8 +350,8 @@ func (r *Rate) from(other *Rate, ahead int64) int64 {
 	if ahead <= 0 || r.rates == other.rates && r.class == other.class {
 		return ahead
 	}
-	if r.floor > 0 {
-		return min(r.furthest, max(0, r.lastPass(other, ahead-other.floor)+r.floor))
+	if r.span > 0 {
+		return min(r.furthest, max(0, r.lastPass(other, ahead-other.span)+r.span))
 	}
 	high, low := bits.Mul64(uint64(ahead), uint64(r.cost))
 	low, carry := bits.Add64(low, uint64(other.cost-1), 0)

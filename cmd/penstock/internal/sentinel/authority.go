@@ -12,7 +12,7 @@ import (
 // convertAuthority converts an AuthorityRule of Sentinel for Java. It says which origins
 // may call; calls without an origin pass.
 func convertAuthority(o *object, to *batch) {
-	r := access.Rule{Resource: o.resource, Attribute: "origin"}
+	r := access.Rule{Resource: o.resource, Attribute: rule.KeyOrigin}
 	pattern := ""
 	if o.flag("regex") {
 		r.Match, pattern = javaPattern(o.resource)
