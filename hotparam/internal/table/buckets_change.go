@@ -10,8 +10,8 @@ import (
 // are as new, it cannot be taken over itself: then the size stays.
 //
 // What a value has used stays used when its limit, window, burst or class changes, in
-// tokens: as many tokens as were missing in its bucket are missing afterwards. So a burst
-// that is raised is there at once, and one that is lowered and raised again yields nothing.
+// tokens: as many tokens as were missing in its bucket are missing afterwards, rounded up
+// to whole units of time (see [Rates.Resolution]). So a burst that is raised is there at once, and one that is lowered and raised again yields nothing.
 // Of a throttle the instant of the last pass stays. The algorithm must be the same. From
 // the change to the next call of a value whose class changes, what it has used flows back
 // at the new rate of the class that has the number of its old one, or of class 0 if there
