@@ -126,18 +126,12 @@ func (h *handler) serveWithPriority(
 // priority returns how important a request is; known is false if nobody says that.
 func (h *handler) priority(r *http.Request) (p rule.Priority, known bool) {
 	o := &h.options
-	if chosen, ok := h.priorities.Field(r); ok {
-		var most rule.Priority
-		trusted := false
-		if o.PriorityTrust != nil {
-			most, trusted = o.PriorityTrust(r)
-		}
-		if !trusted {
-			most, trusted = h.priorities.Trust(h.attributes, r)
-		}
-		if trusted {
-			return min(chosen, most), true
-		}
+	var trust func() (rule.Priority, bool)
+	if o.PriorityTrust != nil {
+		trust = func() (rule.Priority, bool) { return o.PriorityTrust(r) }
+	}
+	if p, ok := h.priorities.Chosen(r, h.attributes, trust); ok {
+		return p, true
 	}
 	if o.Priority != nil {
 		return o.Priority(r), true

@@ -3,6 +3,7 @@ package nethttp
 import (
 	"net/http"
 
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -21,18 +22,16 @@ func NewPriorities(header string, callers []priority.Callers) *Priorities {
 	return &Priorities{http.CanonicalHeaderKey(header), priority.NewTrust(callers)}
 }
 
-// Field returns the priority that a request says it has; false if it says none.
-func (p *Priorities) Field(r *http.Request) (chosen rule.Priority, ok bool) {
+// Chosen returns the priority that the caller of a request has chosen, and no higher one
+// than it may choose; false if it has chosen none or is not trusted. trust goes before the
+// address of the caller, which attributes tell; it may be nil.
+func (p *Priorities) Chosen(
+	r *http.Request, attributes *Attributes, trust func() (most rule.Priority, trusted bool),
+) (chosen rule.Priority, ok bool) {
 	if p.header == "" {
 		return rule.PriorityNormal, false
 	}
-	return priority.Parse(r.Header[p.header])
-}
-
-// Trust returns the highest priority that the caller of a request may choose by its address;
-// false if it may not choose.
-func (p *Priorities) Trust(of *Attributes, r *http.Request) (most rule.Priority, trusted bool) {
-	return p.trust.Of(of.client(r))
+	return p.trust.Choose(r.Header[p.header], trust, func() clientip.Address { return attributes.client(r) })
 }
 
 // WithPriority returns a request whose context has the priority, see

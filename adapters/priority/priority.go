@@ -62,6 +62,28 @@ func (t Trust) Of(caller clientip.Address) (most rule.Priority, trusted bool) {
 	return rule.PriorityNormal, false
 }
 
+// Choose returns the priority that a caller has chosen by the values of a header field or
+// of metadata, and no higher one than it may choose: by what trust says, if that is not nil
+// and trusts it, else by its address. It returns false if they say no priority, or if the
+// caller is not trusted. Neither function is called unless the values say a priority.
+func (t Trust) Choose(
+	values []string, trust func() (most rule.Priority, trusted bool), caller func() clientip.Address,
+) (p rule.Priority, ok bool) {
+	chosen, ok := Parse(values)
+	if !ok {
+		return rule.PriorityNormal, false
+	}
+	if trust != nil {
+		if most, trusted := trust(); trusted {
+			return min(chosen, most), true
+		}
+	}
+	if most, trusted := t.Of(caller()); trusted {
+		return min(chosen, most), true
+	}
+	return rule.PriorityNormal, false
+}
+
 // Parse returns the priority that the values of a header field or of metadata say. ok is
 // false unless there is exactly one, which spells a priority, in any case and with spaces
 // around it.
