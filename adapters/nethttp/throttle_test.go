@@ -2,7 +2,6 @@ package nethttp_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -105,7 +104,7 @@ func TestServerThatServesAThirdIsAskedForTwoThirds(t *testing.T) {
 	assert.InEpsilon(t, 2*served.Load(), arrived.Load(), 0.08, "and is asked twice that")
 	snapshot := totals(client.engine, "GET:"+strings.TrimPrefix(client.url, "http://"))
 	assert.Zero(t, snapshot.Blocked, "no rule has refused a call")
-	assert.EqualValues(t, client.stats(t).Accepted+client.stats(t).Rejected, snapshot.Passed, "refused calls are none of the resource")
+	assert.Equal(t, client.stats(t).Accepted+client.stats(t).Rejected, snapshot.Passed, "refused calls are none of the resource")
 }
 
 func TestRetryAfterOfAServerIsObeyed(t *testing.T) {
@@ -259,6 +258,6 @@ func TestThrottledRequestThatTimesOutRejects(t *testing.T) {
 	})
 	_, err := client.get(t.Context())
 	require.Error(t, err)
-	require.False(t, errors.Is(err, core.ErrBlocked))
+	require.NotErrorIs(t, err, core.ErrBlocked)
 	assert.EqualValues(t, 1, client.stats(t).Rejected)
 }

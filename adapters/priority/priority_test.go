@@ -14,16 +14,22 @@ import (
 
 func TestParseUnderstandsOnePriorityOnly(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]rule.Priority{
-		"critical": rule.PriorityCritical, "high": rule.PriorityHigh, "normal": rule.PriorityNormal,
-		"low": rule.PriorityLow, "sheddable": rule.PrioritySheddable, " Critical\t": rule.PriorityCritical,
-	} {
-		p, ok := priority.Parse([]string{text})
-		assert.True(t, ok, text)
-		assert.Equal(t, want, p, text)
+	for _, want := range rule.Priorities() {
+		for _, text := range []string{want.String(), strings.ToUpper(want.String()), " " + want.String() + "\t"} {
+			p, ok := priority.Parse([]string{text})
+			assert.True(t, ok, text)
+			assert.Equal(t, want, p, text)
+		}
 	}
 	for _, values := range [][]string{
-		nil, {""}, {"2"}, {"critical,low"}, {"critical", "low"}, {"critical", "critical"}, {"crítical"}, {"critical;q=1"},
+		nil,
+		{""},
+		{"2"},
+		{"critical,low"},
+		{"critical", "low"},
+		{"critical", "critical"},
+		{"crítical"},
+		{"critical;q=1"},
 		{strings.Repeat(" ", 1000) + "critical"},
 	} {
 		p, ok := priority.Parse(values)
