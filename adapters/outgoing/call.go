@@ -39,7 +39,7 @@ type Answer struct {
 
 // attempts counts the attempts of one call. The context has it.
 type attempts struct {
-	sent    atomic.Int64
+	begun   atomic.Int64 // with those that the budget refused
 	noRetry atomic.Bool
 }
 
@@ -57,7 +57,7 @@ func WithRetries(ctx context.Context) context.Context {
 // know the number of the attempt but not its context.
 func AsRetry(ctx context.Context) context.Context {
 	a := new(attempts)
-	a.sent.Store(1)
+	a.begun.Store(1)
 	return context.WithValue(ctx, attemptsKey{}, a)
 }
 
@@ -97,10 +97,9 @@ func (a *attempts) begin(budget *RetryBudget) *Error {
 	case a.noRetry.Load():
 		budget.refused.Add(1)
 		return budget.notAllowed
-	case a.sent.Add(1) == 1:
+	case a.begun.Add(1) == 1:
 		budget.Call()
 	case !budget.Allow():
-		a.sent.Add(-1)
 		return budget.exhausted
 	}
 	return nil

@@ -86,6 +86,19 @@ func TestRetryBudgetFillsAtEveryRateAndAfterLongRests(t *testing.T) {
 	}
 }
 
+func TestRetryBudgetThatIsOftenAskedLosesNoTime(t *testing.T) {
+	t.Parallel()
+	b, virtual := newBudget(t, outgoing.RetryOptions{MinPerSecond: 0.001, Burst: 1})
+	require.Equal(t, 1, allowed(b))
+	const step = 1500 * time.Microsecond // in 1 ms a millionth of a retry is added
+	for range 1000*time.Second/step - 1 {
+		virtual.Advance(step)
+		require.Zero(t, allowed(b))
+	}
+	virtual.Advance(2 * step)
+	require.Equal(t, 1, allowed(b))
+}
+
 func TestRetryStatsCountEverything(t *testing.T) {
 	t.Parallel()
 	b, _ := newBudget(t, outgoing.RetryOptions{Burst: 3})

@@ -67,6 +67,15 @@ func TestThrottleActsWithinSecondsOfAnOutage(t *testing.T) {
 	}
 }
 
+func TestOneCallInAHundredProbesATargetThatIsDown(t *testing.T) {
+	t.Parallel()
+	const rate, seconds = 10_000, 60
+	c := newClient(t, outgoing.ThrottleOptions{})
+	c.load(30, rate, 0)
+	sent := sum(c.load(seconds, rate, 0)).sent
+	assert.InEpsilon(t, seconds*rate/100+seconds, sent, 0.07)
+}
+
 func TestRecoveryIsNoticedWithinSeconds(t *testing.T) {
 	t.Parallel()
 	for _, priority := range []rule.Priority{rule.PriorityCritical, rule.PriorityNormal, rule.PriorityLow} {
