@@ -59,7 +59,7 @@ const kinds = 3
 
 // sameLayer lists the imports within a layer that are intended.
 var sameLayer = map[string][]string{
-	".": {"core"},
+	".": {"core", "signal"}, // the default engine reads the signals of the system
 	// The adapters have in common how they find clients and bound what those choose.
 	"adapters/nethttp": {"adapters/clientip", "adapters/attribute"},
 	"adapters/gin":     {"adapters/nethttp", "adapters/clientip", "adapters/attribute"},

@@ -27,9 +27,9 @@ type Source interface {
 // read.
 func System() Source {
 	if runtime.GOOS != "linux" {
-		return newSystem(nil, runtime.GOOS, clock.System(), metrics.Read)
+		return newSystem(nil, runtime.GOOS, clock.System())
 	}
-	return newSystem(os.DirFS("/"), runtime.GOOS, clock.System(), metrics.Read)
+	return newSystem(os.DirFS("/"), runtime.GOOS, clock.System())
 }
 
 // system is what System returns.
@@ -41,12 +41,14 @@ type system struct {
 	host    *host.Reader
 	group   *cgroup.Reader
 	process *process.Reader
+	heap    func() (process.Memory, error)
 }
 
 // newSystem returns a source that reads the files below root; nil if the system has no
 // /proc.
-func newSystem(root fs.FS, goos string, c clock.Clock, read func([]metrics.Sample)) *system {
-	s := &system{os: goos, clock: c, process: process.New(read)}
+func newSystem(root fs.FS, goos string, c clock.Clock) *system {
+	golang := process.New(metrics.Read)
+	s := &system{os: goos, clock: c, process: golang, heap: golang.Memory}
 	if root != nil {
 		s.host, s.group = host.New(root), cgroup.New(root)
 	}
@@ -102,7 +104,7 @@ func (s *system) read(signal rule.Signal) (float64, error) {
 // memory returns the share of the limit that is used, of that limit of which it is the
 // greatest. The machine's memory is the limit only if there is no other.
 func (s *system) memory(now clock.Instant) (float64, error) {
-	memory, err := s.process.Memory()
+	memory, err := s.heap()
 	if err != nil {
 		return 0, err
 	}

@@ -56,7 +56,7 @@ func resolve(root fs.FS, controller string) (hierarchy, error) {
 		below = group // old kernels show the root of a namespace under its outer name
 	}
 	tree := hierarchy{v2: v2, top: strings.TrimPrefix(m.point, "/"), groups: groups(below)}
-	if _, err := fs.Stat(root, tree.file(tree.groups[0], "")); err != nil {
+	if err := procfs.Stat(root, tree.file(tree.groups[0], "")); err != nil {
 		return hierarchy{}, fmt.Errorf("the cgroup %s of the process is not to be seen below %s: %w", group, m.point, err)
 	}
 	return tree, nil

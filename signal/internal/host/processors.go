@@ -110,14 +110,14 @@ func parseRanges(list string) (ranges []cpuRange, err error) {
 // usable returns those of the processors that are allowed.
 //
 // In a container whose /proc/stat is made for it (lxcfs), the processors there are the
-// container's own and numbered anew: then there are no more of them than are allowed, or
-// none has the right number, and all count.
+// container's own and numbered anew: then there are as many as are allowed, or none has the
+// right number, and all count.
 func usable(all map[int]ticks, allowed []cpuRange) map[int]ticks {
 	count := int64(0)
 	for _, a := range allowed {
 		count += int64(a.last) - int64(a.first) + 1
 	}
-	if count == 0 || count >= int64(len(all)) {
+	if count == 0 || count == int64(len(all)) {
 		return all
 	}
 	some := make(map[int]ticks, count)

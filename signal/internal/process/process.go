@@ -74,11 +74,17 @@ func (r *Reader) Memory() (Memory, error) {
 	for i, s := range r.memory {
 		n[i] = s.Value.Uint64()
 	}
-	limit, total, released, free, objects, live := n[0], n[1], n[2], n[3], n[4], n[5]
+	return memoryOf(n[0], n[1], n[2], n[3], n[4], n[5]), nil
+}
+
+// memoryOf computes Memory from the limit, all address space of the runtime, what of it was
+// given back to the system, what is free, what objects have, and what they had at the last
+// collection.
+func memoryOf(limit, total, released, free, objects, live uint64) Memory {
 	if limit >= math.MaxInt64 {
 		limit = math.MaxUint64
 	}
 	mapped := total - min(released, total)
 	garbage := min(free+objects-min(live, objects), mapped)
-	return Memory{Limit: limit, Used: mapped - garbage, Garbage: garbage}, nil
+	return Memory{Limit: limit, Used: mapped - garbage, Garbage: garbage}
 }

@@ -22,7 +22,7 @@ func Read(fsys fs.FS, name string) (string, error) {
 	if err != nil {
 		return "", failed(name, err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
 	if err != nil {
 		return "", failed(name, err)
@@ -31,6 +31,14 @@ func Read(fsys fs.FS, name string) (string, error) {
 		return "", fmt.Errorf("read /%s: it has more than %d bytes", name, MaxSize)
 	}
 	return string(data), nil
+}
+
+// Stat returns an error if there is no such file or folder.
+func Stat(fsys fs.FS, name string) error {
+	if _, err := fs.Stat(fsys, name); err != nil {
+		return failed(name, err)
+	}
+	return nil
 }
 
 // failed names the file with its slash in an error that may have it without.
