@@ -34,11 +34,9 @@ func TestReadingAfterAPauseIsThatOfThePause(t *testing.T) {
 // three does not show.
 func TestPeriodsOfTheQuotaDoNotShow(t *testing.T) {
 	m := newMachine(t, container())
-	used := 7.0
 	for step := range 40 { // 2.5 periods each, of which the process runs in the first half
 		periods := float64(step*5/2 + step%2)
-		used = 7 + periods*0.05
-		value := m.after(quarter, cpu2(v2Top, "50000", used, 1), rule.SignalCPU)
+		value := m.after(quarter, cpu2(v2Top, "50000", 7+periods*0.05, 1), rule.SignalCPU)
 		if step >= 4 {
 			require.InDelta(t, 1, value, 0.101, "after %d periods", int(periods))
 		}

@@ -82,21 +82,26 @@ func (s *system) read(signal rule.Signal) (float64, error) {
 	if s.host == nil {
 		return 0, fmt.Errorf("it cannot be read on %s, only on Linux: leave it out of the rules, or give the engine a source that has it, such as a signal.Map", s.os)
 	}
-	if signal == rule.SignalLoad {
+	switch signal {
+	case rule.SignalLoad:
 		return s.host.Load()
+	case rule.SignalThrottled:
+		group, err := s.group.CPU(now, 0)
+		return group.Throttled, err
 	}
+	return s.cpu(now)
+}
+
+// cpu returns the share of the quota that is used, or of all processors if there is none of
+// less than those.
+func (s *system) cpu(now clock.Instant) (float64, error) {
 	use, processors, err := s.host.CPU(now)
 	if processors == 0 {
 		processors = math.MaxInt // unknown: any quota counts
 	}
 	group, groupErr := s.group.CPU(now, processors)
-	switch {
-	case groupErr != nil:
-		return 0, groupErr
-	case signal == rule.SignalThrottled:
-		return group.Throttled, nil
-	case group.Limited:
-		return group.Used, nil
+	if groupErr != nil || group.Limited {
+		return group.Used, groupErr
 	}
 	return use, err
 }

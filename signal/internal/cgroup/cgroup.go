@@ -27,8 +27,7 @@ type Reader struct {
 	memory location
 
 	readings share.Readings
-	limits   map[string]*cpuLimit // by cgroup
-	use      CPU
+	limits   map[string]*cpuLimit // those with a quota, by cgroup
 	err      error
 }
 

@@ -21,6 +21,7 @@ type CPU struct {
 
 // cpuLimit is what is known of a cgroup with a quota.
 type cpuLimit struct {
+	quota           float64 // processors
 	at              clock.Instant
 	begun           bool
 	usage           float64 // processor seconds since the cgroup was made
@@ -32,31 +33,41 @@ type cpuLimit struct {
 // process all processors is none.
 func (r *Reader) CPU(now clock.Instant, processors int) (CPU, error) {
 	if r.readings.Due(now) {
-		if r.use, r.err = r.readCPU(now, processors); r.err != nil {
+		if r.err = r.readCPU(now); r.err != nil {
 			r.cpu.known, r.acct.known = false, false // the process may have been moved
 		}
 	}
-	return r.use, r.err
-}
-
-func (r *Reader) readCPU(now clock.Instant, processors int) (CPU, error) {
-	tree, err := r.cpu.get(r.root, now)
-	if err != nil {
-		return CPU{}, err
+	if r.err != nil {
+		return CPU{}, r.err
 	}
 	var result CPU
+	for _, limit := range r.limits {
+		result.Throttled = max(result.Throttled, limit.throttled.Value())
+		if limit.quota < float64(processors) {
+			result.Limited, result.Used = true, max(result.Used, limit.used.Value())
+		}
+	}
+	return result, nil
+}
+
+// readCPU counts for the cgroups that have a quota, and forgets all others.
+func (r *Reader) readCPU(now clock.Instant) error {
+	tree, err := r.cpu.get(r.root, now)
+	if err != nil {
+		return err
+	}
 	limits := make(map[string]*cpuLimit, len(r.limits))
 	for _, group := range tree.groups {
 		quota, err := r.quota(tree, group)
 		if err != nil {
-			return CPU{}, err
+			return err
 		}
 		if math.IsInf(quota, 1) {
 			continue
 		}
 		usage, stopped, err := r.usage(tree, group, now)
 		if err != nil {
-			return CPU{}, err
+			return err
 		}
 		limit := r.limits[group]
 		if limit == nil {
@@ -64,14 +75,9 @@ func (r *Reader) readCPU(now clock.Instant, processors int) (CPU, error) {
 		}
 		limit.add(now, usage, stopped, quota)
 		limits[group] = limit
-		result.Throttled = max(result.Throttled, limit.throttled.Value())
-		if quota < float64(processors) {
-			result.Limited = true
-			result.Used = max(result.Used, limit.used.Value())
-		}
 	}
 	r.limits = limits
-	return result, nil
+	return nil
 }
 
 // add counts what was used since the reading before. A counter that has gone back is that
@@ -82,7 +88,7 @@ func (l *cpuLimit) add(now clock.Instant, usage, stopped, quota float64) {
 		l.used.Add(l.at, now, usage-l.usage, quota*elapsed)
 		l.throttled.Add(l.at, now, min(stopped-l.stopped, elapsed), elapsed)
 	}
-	l.at, l.begun, l.usage, l.stopped = now, true, usage, stopped
+	l.quota, l.at, l.begun, l.usage, l.stopped = quota, now, true, usage, stopped
 }
 
 // quota returns how many processors a cgroup may use: infinity without a quota.

@@ -2,6 +2,7 @@
 package procfs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,14 +24,17 @@ func Read(fsys fs.FS, name string) (string, error) {
 		return "", failed(name, err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
-	if err != nil {
+	// Large enough for most files to need one read: the kernel makes the text anew for
+	// some of the others.
+	var text bytes.Buffer
+	text.Grow(4096)
+	if _, err := text.ReadFrom(io.LimitReader(file, MaxSize+1)); err != nil {
 		return "", failed(name, err)
 	}
-	if len(data) > MaxSize {
+	if text.Len() > MaxSize {
 		return "", fmt.Errorf("read /%s: it has more than %d bytes", name, MaxSize)
 	}
-	return string(data), nil
+	return text.String(), nil
 }
 
 // Stat returns an error if there is no such file or folder.
