@@ -41,7 +41,7 @@ func TestGarbageOfThisProcessIsNotInUse(t *testing.T) {
 	runtime.GC()
 	start, err := r.Memory()
 	require.NoError(t, err)
-	require.EqualValues(t, 16<<30, start.Limit)
+	require.Equal(t, uint64(16<<30), start.Limit)
 
 	data := make([]byte, size)
 	runtime.GC()
