@@ -27,7 +27,7 @@ type Reader struct {
 	memory location
 
 	readings share.Readings
-	limits   map[string]*cpuLimit // those with a quota, by cgroup
+	limits   map[string]*cpuLimit // cgroups with a quota, by folder
 	err      error
 }
 

@@ -69,12 +69,13 @@ func (r *Reader) readCPU(now clock.Instant) error {
 		if err != nil {
 			return err
 		}
-		limit := r.limits[group]
+		folder := tree.file(group, "")
+		limit := r.limits[folder]
 		if limit == nil {
 			limit = &cpuLimit{}
 		}
 		limit.add(now, usage, stopped, quota)
-		limits[group] = limit
+		limits[folder] = limit
 	}
 	r.limits = limits
 	return nil
@@ -125,7 +126,7 @@ func (r *Reader) quotaV1(tree hierarchy, group string) (float64, error) {
 	if ok, err := exists(err); !ok {
 		return math.Inf(1), err
 	}
-	if strings.HasPrefix(text, "-1") {
+	if strings.TrimSpace(text) == "-1" {
 		return math.Inf(1), nil
 	}
 	quota, err := procfs.Uint(text)
