@@ -50,7 +50,7 @@ func TestRetriesStayWithinTheBudgetUnderConcurrency(t *testing.T) {
 // places, so that budgets are forgotten while they are used.
 func TestRetriesStayWithinTheBudgetWhileTargetsComeAndGo(t *testing.T) {
 	t.Parallel()
-	const targets, burst, rounds = 6, 3, 3000
+	const targets, burst, rounds = 6, 3, 1000
 	virtual := clock.NewVirtual(time.Time{})
 	budgets, err := outgoing.NewRetryBudgets(outgoing.RetryOptions{
 		Burst: burst, MaxTargets: 3, Ratio: 0.5, MinPerSecond: -1, Clock: virtual,
@@ -145,7 +145,7 @@ func TestTargetsStayBoundedUnderConcurrency(t *testing.T) {
 	var all sync.WaitGroup
 	for w := range workers {
 		all.Go(func() {
-			for i := range 2000 {
+			for i := range 300 {
 				call, err := outgoing.Begin(t.Context(), c.throttle, nil, fmt.Sprint(w, i%100), rule.PriorityNormal)
 				if assert.NoError(t, err) {
 					call.End(accepted())

@@ -102,7 +102,7 @@ func TestCallsAreRefusedWithTheProbabilityOfTheFormula(t *testing.T) {
 	// Of 10 calls 3 are accepted: of the next calls (10 − 2·3) / 11 are to be refused. The
 	// first of those is the probe of the second, so the second call is refused with the
 	// square of that.
-	const clients, share = 20_000, 4.0 / 11
+	const clients, share = 5000, 4.0 / 11
 	refused := 0
 	for seed := range uint64(clients) {
 		c := newClient(t, outgoing.ThrottleOptions{Seed: seed + 1})

@@ -55,7 +55,7 @@ func TestOverloadedTargetGetsKTimesWhatItAccepts(t *testing.T) {
 
 func TestThrottleActsWithinSecondsOfAnOutage(t *testing.T) {
 	t.Parallel()
-	for _, rate := range []int{10, 100, 3000} {
+	for _, rate := range []int{10, 100, 1000} {
 		c := newClient(t, outgoing.ThrottleOptions{})
 		c.load(300, rate, 2*float64(rate)) // a long healthy past
 		outage := c.load(30, rate, 0)
@@ -69,21 +69,21 @@ func TestThrottleActsWithinSecondsOfAnOutage(t *testing.T) {
 
 func TestOneCallInAHundredProbesATargetThatIsDown(t *testing.T) {
 	t.Parallel()
-	const rate, seconds = 10_000, 60
+	const rate, seconds = 5000, 60
 	c := newClient(t, outgoing.ThrottleOptions{})
 	c.load(30, rate, 0)
 	sent := sum(c.load(seconds, rate, 0)).sent
-	assert.InEpsilon(t, seconds*rate/100+seconds, sent, 0.07)
+	assert.InEpsilon(t, seconds*rate/100+seconds, sent, 0.09)
 }
 
 func TestRecoveryIsNoticedWithinSeconds(t *testing.T) {
 	t.Parallel()
 	for _, priority := range []rule.Priority{rule.PriorityCritical, rule.PriorityNormal, rule.PriorityLow} {
-		for _, rate := range []int{10, 100, 3000} {
+		for _, rate := range []int{10, 100, 1000} {
 			c := newClient(t, outgoing.ThrottleOptions{})
 			c.priority = priority
 			c.load(60, rate, 2*float64(rate))
-			c.load(600, rate, 0)
+			c.load(200, rate, 0)
 			back := c.load(60, rate, 2*float64(rate))
 			all := sum(back[20:])
 			assert.Equal(t, all.asked, all.sent, "all calls pass 20 s after the end of an outage: %v, %d a second", priority, rate)
@@ -95,7 +95,7 @@ func TestSheddableCallsAloneNoticeARecovery(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, outgoing.ThrottleOptions{})
 	c.priority = rule.PrioritySheddable
-	c.load(600, 100, 0)
+	c.load(200, 100, 0)
 	back := c.load(120, 100, 200)
 	all := sum(back[60:])
 	assert.Equal(t, all.asked, all.sent)
