@@ -52,7 +52,7 @@ func newStep(entry *plannedEntry) step {
 	limiter, reason := entry.limiter.Limiter, entry.rule.Type().Reason()
 	s := step{
 		limiter: limiter, first: entry.limiter.first, keys: entry.rule.Attributes(),
-		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: &entry.state.refusals,
+		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,
 	}
 	if len(s.keys) > 1 {
 		s.parts = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
@@ -103,7 +103,7 @@ func (c *chain) add(members []rateMember, entry *plannedEntry, wide bool) []rate
 		c.steps = append(c.steps, newStep(entry))
 		return members
 	}
-	c.refusals = append(c.refusals, &entry.state.refusals)
+	c.refusals = append(c.refusals, entry.state.refusals)
 	return append(members, rateMember{Limiter: limiter, Shared: wide})
 }
 

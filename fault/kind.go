@@ -19,10 +19,11 @@ func Kind() *rule.Type[Rule] {
 		Validate: validate,
 		New:      newLimiter,
 		Adopt:    adopt,
+		Answer:   func(r Rule) rule.Answer { return rule.Answer(r.Abort) },
 		Gauges: []rule.Gauge{
 			{Name: "delayed", Help: "Calls in an injected delay."},
-			{Name: "injected", Help: "Calls that were delayed or refused."},
-			{Name: "not_delayed", Help: "Calls that were chosen and not delayed, for too many were in a delay."},
+			{Name: "injected", Help: "Calls that were delayed or refused.", Counter: true},
+			{Name: "not_delayed", Help: "Calls that were chosen and not delayed, for too many were in a delay.", Counter: true},
 		},
 		States:   []string{Active, Ended, Off},
 		Controls: []string{Off},

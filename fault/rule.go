@@ -117,7 +117,7 @@ func validate(r Rule) []rule.Fault {
 	if r.Abort.HTTP != 0 && !rule.Within(r.Abort.HTTP, MinHTTP, MaxHTTP) {
 		f.Add("abort.http", "is %d: must be the status of an error, from %d to %d", r.Abort.HTTP, MinHTTP, MaxHTTP)
 	}
-	if fault := rule.CheckChoice(r.Abort.GRPC, codes()); r.Abort.GRPC != "" && fault != "" {
+	if _, fault := rule.ReadChoice(rule.TextValue(r.Abort.GRPC), codes()); fault != "" {
 		f.Add("abort.grpc", "%s", fault)
 	}
 	switch {
