@@ -26,6 +26,7 @@ var namesKinds = []string{
 	"cmd/penstock/internal/sentinel",           // translates Sentinel's kinds of rules into those here
 	"cmd/penstock/internal/command/convert.go", // says which
 	"cmd/penstock/internal/command/example.go", // shows how to ask for the example of one kind
+	"cmd/penstock/internal/command/control.go", // shows how to switch off faults and to open a breaker
 }
 
 // otherMeanings are identifiers of other modules that have nothing to do with a kind.
