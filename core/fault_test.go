@@ -97,7 +97,7 @@ func TestFaultChoosesItsShareOfCallsThatWaitForOtherRules(t *testing.T) {
 					o.all.Wait()
 					assertShare(t, percent, calls, o.injected.Load())
 					assert.EqualValues(t, calls, o.injected.Load()+o.passed.Load())
-					assert.Equal(t, float64(o.injected.Load()), faultOn(t, e, "r").Gauges[1])
+					assert.EqualValues(t, o.injected.Load(), int64(faultOn(t, e, "r").Gauges[1]))
 					assert.EqualValues(t, o.injected.Load(), faultOn(t, e, "r").Blocked)
 				})
 			})
@@ -132,7 +132,7 @@ func TestFaultDelaysItsShareOfCalls(t *testing.T) {
 				}
 				synctest.Wait()
 				assertShare(t, percent, calls, calls-o.passed.Load())
-				assert.Equal(t, float64(calls-o.passed.Load()), faultOn(t, e, "r").Gauges[0])
+				assert.Equal(t, calls-o.passed.Load(), int64(faultOn(t, e, "r").Gauges[0]))
 				o.all.Wait()
 				assert.EqualValues(t, calls, o.passed.Load())
 				assert.Equal(t, 200*time.Millisecond, time.Since(start))
@@ -267,7 +267,8 @@ func TestFaultIsForTheCallsOfItsRuleAlone(t *testing.T) {
 
 	_, err = e.Entry(context.Background(), "one")
 	require.EqualError(t, err, `penstock: "one" blocked by fault "one"`)
-	block := err.(*core.BlockError)
+	var block *core.BlockError
+	require.ErrorAs(t, err, &block)
 	assert.Equal(t, rule.Injected, block.Reason)
 	assert.Equal(t, rule.Answer{HTTP: 503}, block.Answer)
 }
@@ -326,4 +327,15 @@ func TestFaultRuleAllocatesNothingOnTheWayOfACall(t *testing.T) {
 		enter(e, resource, 100)
 		assert.Zero(t, testing.AllocsPerRun(1000, func() { enter(e, resource, 1) }), resource)
 	}
+}
+
+// What an operator forces is in no document: a process that starts does not know of it.
+func TestForcedStateIsThatOfTheProcess(t *testing.T) {
+	c := clock.NewVirtual(begin)
+	set := rules.Set{Fault: []fault.Rule{{Resource: "r", Percent: 100, Abort: fault.Abort{HTTP: 503}}}}
+	e := newFaults(t, c, set)
+	require.NoError(t, e.ControlKind(rules.KindFault, fault.Off))
+	require.Equal(t, 1, enter(e, "r", 1))
+	e.Close()
+	assert.Zero(t, enter(newFaults(t, c, set), "r", 1))
 }

@@ -19,6 +19,7 @@ func Kind() *rule.Type[Rule] {
 		Validate: validate,
 		New:      newLimiter,
 		Adopt:    adopt,
+		Ends:     func(r Rule) time.Time { return r.Until },
 		Answer:   func(r Rule) rule.Answer { return rule.Answer(r.Abort) },
 		Gauges: []rule.Gauge{
 			{Name: "delayed", Help: "Calls in an injected delay."},
@@ -57,9 +58,9 @@ func fields() []rule.Field[Rule] {
 }
 
 func examples() []rule.Example[Rule] {
-	until := time.Date(2026, time.December, 1, 0, 0, 0, 0, time.UTC)
+	until := time.Date(2030, time.June, 1, 0, 0, 0, 0, time.UTC)
 	return []rule.Example[Rule]{{
-		About:  "What if 5 % of the payments were slow? Until December.",
+		About:  "What if 5 % of the payments were slow?",
 		Rule:   Rule{Name: "slow-payments", Resource: "pay:charge", Percent: 5, Delay: 200 * time.Millisecond, Until: until},
 		Fields: []string{"name", "resource", "percent", "delay", "until", "shadow"},
 	}, {

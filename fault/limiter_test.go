@@ -200,7 +200,7 @@ func TestRemovedRuleLetsDelayedCallsGoOn(t *testing.T) {
 	_, _, decision = l.Join(call(2, ms), rule.Patience{Wake: func() {}})
 	assert.Equal(t, rule.Stale, decision, "one that asked before")
 	back := adopt(t, l, fault.Rule{Delay: time.Minute}, changes.env(2))
-	assert.False(t, join(t, back, call(3, ms), nil) == nil, "the rule is back")
+	assert.NotNil(t, join(t, back, call(3, ms), nil), "the rule is back")
 	l.Retire(epoch.Add(2 * ms))
 	assert.Equal(t, rule.Wait, decide(back, call(4, 2*ms)), "only the version in force ends the rule")
 }

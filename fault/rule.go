@@ -129,7 +129,7 @@ func validate(r Rule) []rule.Fault {
 	return f
 }
 
-const missingUntil = "is missing: write when the rule ends, such as 2026-12-01T00:00:00Z; nothing is injected from then on"
+const missingUntil = "is missing: write when the rule ends, such as 2030-06-01T00:00:00Z; nothing is injected from then on"
 
 // codes returns the names of the codes of gRPC that stand for errors.
 func codes() []string {

@@ -192,7 +192,7 @@ func readTime(v Value) (time.Time, string) {
 	at, err := time.Parse(time.RFC3339, v.Text)
 	switch {
 	case v.Type != Text || err != nil:
-		return time.Time{}, fmt.Sprintf("is %v: write a time with its offset from UTC, such as 2026-12-01T00:00:00Z", v)
+		return time.Time{}, fmt.Sprintf("is %v: write a time with its offset from UTC, such as 2030-06-01T00:00:00Z", v)
 	case at.Before(time.Unix(0, 0)) || at.After(time.Unix(0, math.MaxInt64)):
 		return time.Time{}, fmt.Sprintf("is %v: must be from 1970 to 2262", v)
 	}
