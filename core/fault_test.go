@@ -97,7 +97,7 @@ func TestFaultChoosesItsShareOfCallsThatWaitForOtherRules(t *testing.T) {
 					o.all.Wait()
 					assertShare(t, percent, calls, o.injected.Load())
 					assert.EqualValues(t, calls, o.injected.Load()+o.passed.Load())
-					assert.EqualValues(t, o.injected.Load(), int64(faultOn(t, e, "r").Gauges[1]))
+					assert.Equal(t, o.injected.Load(), int64(faultOn(t, e, "r").Gauges[1]))
 					assert.EqualValues(t, o.injected.Load(), faultOn(t, e, "r").Blocked)
 				})
 			})

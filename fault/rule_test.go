@@ -43,10 +43,10 @@ func TestMistakesInRules(t *testing.T) {
 			"abort.http": "is 600: must be the status of an error, from 400 to 599",
 			"until":      "is 2262-04-11T23:47:16Z: must be from 1970 to 2262",
 		}},
-		"nonsense": {func(r *fault.Rule) { r.Percent, r.Delay, r.Abort.GRPC = math.NaN(), -second, "UNAVAILBLE" }, map[string]string{
+		"nonsense": {func(r *fault.Rule) { r.Percent, r.Delay, r.Abort.GRPC = math.NaN(), -second, "UNAVAILABL" }, map[string]string{
 			"percent":    "is NaN: must be from 0.0001 to 100, of 100 calls",
 			"delay":      "is -1s: must be from 1ms to 10m0s",
-			"abort.grpc": `is "UNAVAILBLE": did you mean "UNAVAILABLE"?`,
+			"abort.grpc": `is "UNAVAILABL": did you mean "UNAVAILABLE"?`,
 		}},
 		"a code that is no error": {func(r *fault.Rule) { r.Abort.GRPC = "OK" }, map[string]string{
 			"abort.grpc": `is "OK": must be "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", ` +
@@ -75,5 +75,6 @@ func TestEndsThatAreTheSameInstantAreEqual(t *testing.T) {
 	now := time.Now().In(time.FixedZone("east", 3600)) // with a monotonic reading
 	one := fault.Rule{Resource: "pay", Until: now}.WithDefaults()
 	two := fault.Rule{Resource: "pay", Until: now.Round(0).UTC()}.WithDefaults()
-	assert.True(t, one == two, "%v %v", one, two)
+	same := one == two
+	assert.True(t, same, "%v %v", one, two)
 }
