@@ -115,7 +115,7 @@ func (p queuePlace) ready(now clock.Instant) (after time.Duration, decision rule
 	q, w := p.queue, p.waiter
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.advance(now)
+	q.catchUp(now)
 	switch {
 	case w.state == refused:
 		return 0, rule.Block
@@ -124,7 +124,7 @@ func (p queuePlace) ready(now clock.Instant) (after time.Duration, decision rule
 	case w == q.waiters.head && w.reservation.at <= now:
 		return 0, rule.Pass
 	case w == q.waiters.head:
-		return w.reservation.at.Sub(now), rule.Wait
+		return q.untilHeadPasses(now), rule.Wait
 	case now > w.deadline:
 		return 0, rule.Block
 	}

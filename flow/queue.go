@@ -30,6 +30,7 @@ type Queue struct {
 // may pass at once, a token bucket is full. If the rule warms up the resource is cold
 // at now.
 func NewQueue(r *Compiled, now clock.Instant) *Queue {
+	r = r.inForce()
 	return &Queue{compiled: r, schedule: newSchedule(r, now)}
 }
 
@@ -119,7 +120,7 @@ func (q *Queue) reserve(r *Compiled, now clock.Instant, n int32) (taken clock.In
 func (q *Queue) Poll(now clock.Instant, w *Waiter) (Reservation, time.Duration, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.advance(now)
+	q.catchUp(now)
 	switch w.state {
 	case granted:
 		return w.reservation, 0, rule.Pass
@@ -129,7 +130,7 @@ func (q *Queue) Poll(now clock.Instant, w *Waiter) (Reservation, time.Duration, 
 		return Reservation{}, 0, rule.Stale
 	}
 	if w == q.waiters.head {
-		return Reservation{}, w.reservation.at.Sub(now), rule.Wait
+		return Reservation{}, q.untilHeadPasses(now), rule.Wait
 	}
 	return Reservation{}, 0, rule.Wait
 }
@@ -140,7 +141,7 @@ func (q *Queue) Poll(now clock.Instant, w *Waiter) (Reservation, time.Duration, 
 func (q *Queue) Leave(now clock.Instant, w *Waiter) (Reservation, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.advance(now)
+	q.catchUp(now)
 	if w.state == queued {
 		wasHead := w == q.waiters.head
 		q.waiters.remove(w)
@@ -157,7 +158,7 @@ func (q *Queue) Leave(now clock.Instant, w *Waiter) (Reservation, bool) {
 func (q *Queue) GiveBack(now clock.Instant, reservation Reservation) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.advance(now)
+	q.catchUp(now)
 	if q.log != nil {
 		q.log.giveBack(reservation.at, int64(reservation.tokens))
 	}
@@ -171,7 +172,7 @@ func (q *Queue) GiveBack(now clock.Instant, reservation Reservation) {
 func (q *Queue) Adopt(r *Compiled, now clock.Instant) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.adopt(r, now)
+	q.adopt(r.inForce(), now)
 }
 
 // Retire ends the queue: its rule is gone. Waiting calls get Stale.
@@ -211,6 +212,6 @@ func (r *Compiled) RetryAfter(refused Reservation, now clock.Instant, patience t
 func (q *Queue) Status(now clock.Instant) (limit float64, remaining int64, reset time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.advance(now)
+	q.catchUp(now)
 	return q.schedule.status(&q.waiters, now, q.compiled.rule.MaxWait)
 }

@@ -28,7 +28,8 @@ func (r Reservation) Time() clock.Instant { return r.at }
 // plan decides on a call that comes at now, and returns when it could pass, 0 if never.
 // It takes nothing.
 func (q *Queue) plan(r *Compiled, now clock.Instant, n int32, patience time.Duration) (passAt clock.Instant, decision rule.Decision) {
-	if r.version < q.compiled.version || q.retired && r.version == q.compiled.version {
+	r = r.inForce()
+	if r.isBefore(q.compiled) || q.retired && r.version == q.compiled.version {
 		return 0, rule.Stale
 	}
 	if q.before != nil {
@@ -98,7 +99,7 @@ func (q *Queue) adopt(r *Compiled, now clock.Instant) {
 	if q.before != nil {
 		q.takeOver(now)
 	}
-	if r.version <= q.compiled.version {
+	if !q.compiled.isBefore(r) {
 		return
 	}
 	q.advance(now)
