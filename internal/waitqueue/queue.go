@@ -19,21 +19,19 @@ import (
 	"math/bits"
 )
 
-// The range of priorities, which rule.Priority numbers in the same way. Those outside of
-// it count as the nearest one in it.
-const (
-	Lowest  = -2
-	Highest = 2
-)
+// Levels is how many priorities there are. A queue numbers them from 0, the lowest.
+const Levels = 5
+
+// LevelOf returns the level of a priority that is numbered as rule.Priority is, from -2 to
+// 2. One outside of that range counts as the nearest one in it.
+func LevelOf[P ~int8](priority P) int { return min(max(int(priority)+Levels/2, 0), Levels-1) }
 
 // Share says how many places there are for one that goes to a call of less than the highest
 // priority, while calls of several priorities wait.
 const Share = 8
 
-const (
-	levels    = Highest - Lowest + 1
-	levelBits = 3
-)
+// levelBits is how many bits a level has.
+const levelBits = 3
 
 // Queue is the waiting calls of one limiter, of which W is what the limiter knows of a call.
 // The zero value is an empty queue. A Queue is not safe for concurrent use: the lock of the
@@ -47,7 +45,7 @@ type Queue[W any] struct {
 	passedOver uint8 // places in a row that went to the highest priority while a lower one waited
 	length     int
 	arrivals   uint64 // calls that have ever joined
-	levels     [levels]list[W]
+	levels     [Levels]list[W]
 }
 
 // Node is the place of one call in a queue. The zero value is in none. It can be used
@@ -63,17 +61,12 @@ func (n *Node[W]) level() int { return int(n.order & (1<<levelBits - 1)) }
 // Len returns how many calls wait.
 func (q *Queue[W]) Len() int { return q.length }
 
-// Lowest returns the lowest priority of a call that waits; [Lowest] if none does.
-func (q *Queue[W]) Lowest() int {
-	if q.occupied == 0 {
-		return Lowest
-	}
-	return bits.TrailingZeros8(q.occupied) + Lowest
-}
+// Lowest returns the lowest level at which calls wait. There is one.
+func (q *Queue[W]) Lowest() int { return bits.TrailingZeros8(q.occupied) }
 
-// Push has a call join the queue as the newest of its priority. The node is in no queue.
-func (q *Queue[W]) Push(w *W, n *Node[W], priority int) {
-	level := min(max(priority, Lowest), Highest) - Lowest
+// Push has a call join the queue as the newest of its level, see [LevelOf]. The node is in
+// no queue.
+func (q *Queue[W]) Push(w *W, n *Node[W], level int) {
 	q.arrivals++
 	n.waiter, n.order = w, q.arrivals<<levelBits|uint64(level)
 	q.levels[level].push(n)
@@ -99,7 +92,7 @@ func (q *Queue[W]) Last() *W {
 	if q.occupied == 0 {
 		return nil
 	}
-	return q.levels[bits.TrailingZeros8(q.occupied)].end(!q.NewestFirst).waiter
+	return q.levels[q.Lowest()].end(!q.NewestFirst).waiter
 }
 
 // Serve takes the call out of the queue that First has returned: it has got a place.
@@ -128,7 +121,7 @@ func (q *Queue[W]) Remove(n *Node[W]) {
 // priority. The call that it has yielded may be removed.
 func (q *Queue[W]) All() iter.Seq[*W] {
 	return func(yield func(*W) bool) {
-		for level := levels - 1; level >= 0; level-- {
+		for level := Levels - 1; level >= 0; level-- {
 			for n := q.levels[level].oldest; n != nil; {
 				next := n.newer
 				if !yield(n.waiter) {

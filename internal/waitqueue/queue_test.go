@@ -13,9 +13,9 @@ import (
 )
 
 type waiter struct {
-	name     string
-	priority int
-	node     waitqueue.Node[waiter]
+	name  string
+	level int
+	node  waitqueue.Node[waiter]
 }
 
 type queue = waitqueue.Queue[waiter]
@@ -23,8 +23,8 @@ type queue = waitqueue.Queue[waiter]
 // push has calls join, each of which is the letter of its priority: c, h, n, l or s.
 func push(q *queue, calls string) {
 	for _, c := range calls {
-		w := &waiter{name: string(c), priority: waitqueue.Highest - strings.IndexRune("chnls", c)}
-		q.Push(w, &w.node, w.priority)
+		w := &waiter{name: string(c), level: strings.IndexRune("slnhc", c)}
+		q.Push(w, &w.node, w.level)
 	}
 }
 
@@ -47,7 +47,6 @@ func TestHigherPriorityIsServedFirst(t *testing.T) {
 	assert.Equal(t, "chnls", serve(&q, 9))
 	assert.Nil(t, q.First())
 	assert.Nil(t, q.Last())
-	assert.Equal(t, waitqueue.Lowest, q.Lowest())
 }
 
 func TestEveryEighthPlaceGoesToALowerPriority(t *testing.T) {
@@ -92,15 +91,11 @@ func findNode(q *queue, name string) *waitqueue.Node[waiter] {
 	return nil
 }
 
-func TestPriorityBeyondTheRangeCountsAsTheNearest(t *testing.T) {
+func TestLevelOfAPriority(t *testing.T) {
 	t.Parallel()
-	var q queue
-	low, high := &waiter{name: "low"}, &waiter{name: "high"}
-	q.Push(low, &low.node, -100)
-	q.Push(high, &high.node, 100)
-	assert.Equal(t, waitqueue.Lowest, q.Lowest())
-	assert.Same(t, high, q.First())
-	assert.Same(t, low, q.Last())
+	for priority, want := range map[int8]int{-128: 0, -3: 0, -2: 0, -1: 1, 0: 2, 1: 3, 2: 4, 3: 4, 127: 4} {
+		assert.Equal(t, want, waitqueue.LevelOf(priority), "priority %d", priority)
+	}
 }
 
 // model is the documented order, by a list of all calls.
@@ -110,30 +105,30 @@ type model struct {
 }
 
 func (m *model) highest() int {
-	return slices.MaxFunc(m.waiting, func(a, b *waiter) int { return a.priority - b.priority }).priority
+	return slices.MaxFunc(m.waiting, func(a, b *waiter) int { return a.level - b.level }).level
 }
 
 func (m *model) lowest() int {
-	return slices.MinFunc(m.waiting, func(a, b *waiter) int { return a.priority - b.priority }).priority
+	return slices.MinFunc(m.waiting, func(a, b *waiter) int { return a.level - b.level }).level
 }
 
-// with returns the calls of a priority for which the condition holds.
-func (m *model) with(condition func(priority int) bool) []*waiter {
-	return slices.DeleteFunc(slices.Clone(m.waiting), func(w *waiter) bool { return !condition(w.priority) })
+// with returns the calls of the levels for which the condition holds.
+func (m *model) with(condition func(level int) bool) []*waiter {
+	return slices.DeleteFunc(slices.Clone(m.waiting), func(w *waiter) bool { return !condition(w.level) })
 }
 
 // first returns the call to serve and whether it gets the share of lower priorities.
 func (m *model) first(newestFirst bool) *waiter {
 	highest := m.highest()
-	candidates := m.with(func(p int) bool { return p == highest })
-	if lower := m.with(func(p int) bool { return p < highest }); len(lower) > 0 && m.passedOver == waitqueue.Share-1 {
+	candidates := m.with(func(level int) bool { return level == highest })
+	if lower := m.with(func(level int) bool { return level < highest }); len(lower) > 0 && m.passedOver == waitqueue.Share-1 {
 		candidates = lower
 	}
 	return pick(candidates, newestFirst)
 }
 
 func (m *model) serve(w *waiter) {
-	if w.priority == m.highest() && w.priority != m.lowest() {
+	if w.level == m.highest() && w.level != m.lowest() {
 		m.passedOver++
 	} else {
 		m.passedOver = 0
@@ -160,8 +155,8 @@ func TestQueueServesInTheDocumentedOrder(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
 				for range rapid.IntRange(1, 4).Draw(t, "calls") {
-					w := &waiter{priority: rapid.IntRange(waitqueue.Lowest, waitqueue.Highest).Draw(t, "priority")}
-					q.Push(w, &w.node, w.priority)
+					w := &waiter{level: rapid.IntRange(0, waitqueue.Levels-1).Draw(t, "level")}
+					q.Push(w, &w.node, w.level)
 					m.waiting = append(m.waiting, w)
 				}
 			},
@@ -199,12 +194,12 @@ func (m *model) compare(t *rapid.T, q *queue) {
 		return
 	}
 	want := slices.Clone(m.waiting)
-	slices.SortStableFunc(want, func(a, b *waiter) int { return b.priority - a.priority })
+	slices.SortStableFunc(want, func(a, b *waiter) int { return b.level - a.level })
 	require.Equal(t, want, all)
 	lowest := m.lowest()
 	require.Equal(t, lowest, q.Lowest())
 	require.Same(t, m.first(q.NewestFirst), q.First())
-	require.Same(t, pick(m.with(func(p int) bool { return p == lowest }), !q.NewestFirst), q.Last())
+	require.Same(t, pick(m.with(func(level int) bool { return level == lowest }), !q.NewestFirst), q.Last())
 }
 
 // A flood of more important calls delays a call by at most eight places for each call of
@@ -215,8 +210,8 @@ func TestLowPriorityDoesNotStarve(t *testing.T) {
 		var q queue
 		before := rapid.StringOfN(rapid.RuneFrom([]rune("hnls")), 0, 10, -1).Draw(t, "before")
 		push(&q, before)
-		low := &waiter{name: "low", priority: waitqueue.Lowest}
-		q.Push(low, &low.node, low.priority)
+		low := &waiter{name: "low"}
+		q.Push(low, &low.node, low.level)
 		for places := 1; ; places++ {
 			push(&q, rapid.SampledFrom([]string{"c", "cc", "ccchnl"}).Draw(t, "flood"))
 			w := q.First()
