@@ -61,7 +61,7 @@ func (n *Node[W]) level() int { return int(n.order & (1<<levelBits - 1)) }
 // Len returns how many calls wait.
 func (q *Queue[W]) Len() int { return q.length }
 
-// Lowest returns the lowest level at which calls wait. There is one.
+// Lowest returns the lowest level at which calls wait. It may be called only while some do.
 func (q *Queue[W]) Lowest() int { return bits.TrailingZeros8(q.occupied) }
 
 // Push has a call join the queue as the newest of its level, see [LevelOf]. The node is in
