@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Queue enforces a rule that may make calls wait, first come, first served: a throttle,
-// which spaces calls evenly, or a token bucket. It can be used without the engine; see
+// Queue enforces a rule that may make calls wait: a throttle, which spaces calls evenly, or
+// a token bucket. Calls of one priority are served first come, first served; calls of
+// higher priorities come first, but for a share, see package waitqueue. It can be used without the engine; see
 // [Chain] for what the engine does with several rules.
 //
 // A queue computes when calls may pass. It does not wait itself: a call that has to
@@ -34,23 +36,26 @@ func NewQueue(r *Compiled, now clock.Instant) *Queue {
 	return &Queue{compiled: r, schedule: newSchedule(r, now)}
 }
 
-// Take takes n tokens at now under a version of the rule. Pass: they are taken, as the
+// Take takes n tokens at now under a version of the rule, for a call of normal priority. Pass: they are taken, as the
 // reservation tells. Wait: the call may pass later, see Join. Block: it would have to
 // wait longer than the rule's MaxWait; the reservation is for [Compiled.RetryAfter].
 // Stale: there is a newer version of the rule, or the rule is gone.
 func (q *Queue) Take(r *Compiled, now clock.Instant, n int32) (Reservation, rule.Decision) {
-	return q.take(r, now, n, r.rule.MaxWait)
+	return q.take(r, now, n, normalLevel, r.rule.MaxWait)
 }
 
-// take is Take for a call that waits no longer than maxWait, which is the rule's
+// normalLevel is the level of calls of normal priority.
+const normalLevel = waitqueue.Levels / 2
+
+// take is Take for a call of a level that waits no longer than maxWait, which is the rule's
 // MaxWait or shorter.
-func (q *Queue) take(r *Compiled, now clock.Instant, n int32, maxWait time.Duration) (Reservation, rule.Decision) {
+func (q *Queue) take(r *Compiled, now clock.Instant, n int32, level int, maxWait time.Duration) (Reservation, rule.Decision) {
 	q.mu.Lock()
-	passAt, decision := q.plan(r, now, n, maxWait)
+	passAt, decision := q.plan(r, now, n, level, maxWait)
 	reservation := Reservation{at: passAt}
 	switch decision {
 	case rule.Pass:
-		reservation = q.grant(now, passAt, n)
+		reservation = q.passNow(now, passAt, n)
 	case rule.Block, rule.Wait:
 		q.schedule.delay(now, passAt, n)
 	}
@@ -60,10 +65,10 @@ func (q *Queue) take(r *Compiled, now clock.Instant, n int32, maxWait time.Durat
 
 // expect says what Join would say to such a call, and takes nothing. The reservation
 // tells when the call would pass.
-func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, patience time.Duration) (Reservation, rule.Decision) {
+func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, level int, patience time.Duration) (Reservation, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, min(patience, r.rule.MaxWait))
+	passAt, decision := q.plan(r, now, n, level, min(patience, r.rule.MaxWait))
 	return Reservation{at: passAt}, decision
 }
 
@@ -72,19 +77,16 @@ func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, patience time.Du
 func (q *Queue) Join(r *Compiled, now clock.Instant, n int32, patience time.Duration, w *Waiter) (Reservation, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, min(patience, r.rule.MaxWait))
+	passAt, decision := q.plan(r, now, n, w.level, min(patience, r.rule.MaxWait))
 	switch decision {
 	case rule.Pass:
-		return q.grant(now, passAt, n), rule.Pass
+		return q.passNow(now, passAt, n), rule.Pass
 	case rule.Block:
 		q.schedule.delay(now, passAt, n)
 	case rule.Wait:
 		q.schedule.delay(now, passAt, n)
-		*w = Waiter{wake: w.wake, state: queued, tokens: n, arrived: now, since: now}
-		q.waiters.push(w)
-		if w == q.waiters.head {
-			q.place(now) // which is not planned by another call
-		}
+		*w = w.join(now, n)
+		q.push(w, now)
 	}
 	return Reservation{at: passAt}, decision
 }
@@ -101,7 +103,7 @@ func (q *Queue) Reserve(r *Compiled, now clock.Instant, n int32) rule.Decision {
 func (q *Queue) reserve(r *Compiled, now clock.Instant, n int32) (taken clock.Instant, decision rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, r.rule.MaxWait)
+	passAt, decision := q.plan(r, now, n, normalLevel, r.rule.MaxWait)
 	switch {
 	case decision == rule.Block || decision == rule.Stale:
 		return 0, decision
@@ -114,8 +116,9 @@ func (q *Queue) reserve(r *Compiled, now clock.Instant, n int32) (taken clock.In
 
 // Poll tells how a waiter stands at now. Pass: it has its reservation. Wait: the
 // duration is how long it takes until it can pass, if it is the first in the queue;
-// else 0, and it is woken when it has become the first. Block: a changed rule would
-// make it wait longer than it may. Stale: the rule is gone or has become one for other
+// else until it has waited for as long as it may, or 0 if it can pass before that. It is
+// woken when it has become the first. Block: a changed rule, or more important calls,
+// would make it wait longer than it may. Stale: the rule is gone or has become one for other
 // calls.
 func (q *Queue) Poll(now clock.Instant, w *Waiter) (Reservation, time.Duration, rule.Decision) {
 	q.mu.Lock()
@@ -132,7 +135,15 @@ func (q *Queue) Poll(now clock.Instant, w *Waiter) (Reservation, time.Duration, 
 	if w == q.waiters.head {
 		return Reservation{}, q.untilHeadPasses(now), rule.Wait
 	}
-	return Reservation{}, 0, rule.Wait
+	if !q.waiters.mixed {
+		return Reservation{}, 0, rule.Wait
+	}
+	left := w.since.Add(q.compiled.rule.MaxWait).Sub(now)
+	if left < 0 {
+		q.finish(w, refused)
+		return Reservation{}, 0, rule.Block
+	}
+	return Reservation{}, left + 1, rule.Wait
 }
 
 // Leave takes a waiter that gives up at now out of the queue; those behind it move up.
@@ -144,7 +155,7 @@ func (q *Queue) Leave(now clock.Instant, w *Waiter) (Reservation, bool) {
 	q.catchUp(now)
 	if w.state == queued {
 		wasHead := w == q.waiters.head
-		q.waiters.remove(w)
+		q.waiters.remove(w, false)
 		if wasHead {
 			q.promote(now)
 		}
@@ -185,11 +196,16 @@ func (q *Queue) Retire() {
 
 // RetryAfter returns how long after now a call of n tokens that was refused
 // could join the queue, if no other call comes and it can wait as long as the
-// rule allows but no longer than patience; [Never] when it cannot.
+// rule allows but no longer than patience; [Never] when it cannot. The call has normal
+// priority.
 func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) time.Duration {
+	return q.retryAfter(now, n, normalLevel, patience)
+}
+
+func (q *Queue) retryAfter(now clock.Instant, n int32, level int, patience time.Duration) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, _ := q.passTimeOf(now, n)
+	passAt, _ := q.passTimeOf(now, n, level)
 	return q.compiled.RetryAfter(Reservation{at: passAt}, now, patience)
 }
 

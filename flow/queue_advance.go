@@ -25,9 +25,11 @@ type Reservation struct {
 // with Block.
 func (r Reservation) Time() clock.Instant { return r.at }
 
-// plan decides on a call that comes at now, and returns when it could pass, 0 if never.
-// It takes nothing.
-func (q *Queue) plan(r *Compiled, now clock.Instant, n int32, patience time.Duration) (passAt clock.Instant, decision rule.Decision) {
+// plan decides on a call of a level of priority that comes at now, and returns when it
+// could pass, 0 if never. It takes nothing.
+func (q *Queue) plan(
+	r *Compiled, now clock.Instant, n int32, level int, patience time.Duration,
+) (passAt clock.Instant, decision rule.Decision) {
 	r = r.inForce()
 	if r.isBefore(q.compiled) || q.retired && r.version == q.compiled.version {
 		return 0, rule.Stale
@@ -41,11 +43,11 @@ func (q *Queue) plan(r *Compiled, now clock.Instant, n int32, patience time.Dura
 	if q.waiters.head != nil {
 		q.advance(now)
 	}
-	passAt, ok := q.passTimeOf(now, n)
+	passAt, ok := q.passTimeOf(now, n, level)
 	switch {
 	case !ok:
 		return 0, rule.Block
-	case passAt <= now && q.waiters.head == nil:
+	case passAt <= now && q.waiters.wouldBeHead(level):
 		return passAt, rule.Pass
 	case passAt.Sub(now) > patience:
 		return passAt, rule.Block
@@ -53,13 +55,44 @@ func (q *Queue) plan(r *Compiled, now clock.Instant, n int32, patience time.Dura
 	return passAt, rule.Wait
 }
 
-// passTimeOf returns when n tokens that come at now can pass, behind all calls that
-// wait; false if they never can.
-func (q *Queue) passTimeOf(now clock.Instant, n int32) (passAt clock.Instant, ok bool) {
-	if q.waiters.head == nil {
+// passTimeOf returns when n tokens that come at now can pass, behind the calls that wait
+// and are served before one of that level; false if they never can.
+func (q *Queue) passTimeOf(now clock.Instant, n int32, level int) (passAt clock.Instant, ok bool) {
+	head := q.waiters.head
+	switch {
+	case head == nil:
 		return q.schedule.next(now, n)
+	case q.waiters.wouldBeHead(level):
+		return q.schedule.nextInstead(now, n)
 	}
-	return q.schedule.nextBehind(&q.waiters, now, n)
+	return q.schedule.nextBehind(head, q.waiters.between(level), now, n)
+}
+
+// passNow grants a call that comes at now the reservation that was planned for it. If less
+// important calls wait, it overtakes them.
+func (q *Queue) passNow(now, passAt clock.Instant, n int32) Reservation {
+	reservation := q.grant(now, passAt, n)
+	if q.waiters.head != nil {
+		q.waiters.order.Overtake()
+		q.promote(now)
+	}
+	return reservation
+}
+
+// push has a call join the queue at now.
+func (q *Queue) push(w *Waiter, now clock.Instant) {
+	if q.waiters.push(w) {
+		q.wakeAll() // from now on they can be overtaken, and have to look when to give up
+	}
+	if w == q.waiters.head {
+		q.place(now) // which is not planned by another call
+	}
+}
+
+func (q *Queue) wakeAll() {
+	for w := range q.waiters.order.All() {
+		w.wake()
+	}
 }
 
 // advance lets the waiting calls pass whose time has come by now, in order.
@@ -139,7 +172,7 @@ func (q *Queue) releaseAll() {
 
 // finish takes a waiter out of the queue, sets its state and wakes it.
 func (q *Queue) finish(w *Waiter, state waiterState) {
-	q.waiters.remove(w)
+	q.waiters.remove(w, state == granted)
 	w.state = state
 	w.wake()
 }

@@ -1,10 +1,15 @@
 package flow
 
-import "github.com/penstock-go/penstock/clock"
+import (
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/waitqueue"
+	"github.com/penstock-go/penstock/rule"
+)
 
 // Waiter is a call in a queue. It can be used for one call after another.
 type Waiter struct {
-	wake func()
+	wake  func()
+	level int // of its priority, see package waitqueue
 
 	// The queue's mutex guards what follows.
 	state       waiterState
@@ -12,7 +17,7 @@ type Waiter struct {
 	arrived     clock.Instant
 	since       clock.Instant // the call's wait began: when it arrived here, or in another queue
 	reservation Reservation   // planned for the head, then granted
-	next, prev  *Waiter
+	place       waitqueue.Node[Waiter]
 
 	// Of a call that has to pass several queues at one instant:
 	joint    bool          // it passes all queues at once, see passAll, and is not advanced here
@@ -34,47 +39,124 @@ const (
 // NewWaiter returns a waiter. wake is called when the waiter should call Poll, perhaps
 // more often than need be and while the queue is locked: it must neither block nor call
 // the queue.
-func NewWaiter(wake func()) *Waiter { return &Waiter{wake: wake} }
-
-// waiterList is the waiters of a queue, the first to be served at its head.
-type waiterList struct {
-	head, tail *Waiter
-	behind     int64 // tokens of those behind the head
+func NewWaiter(wake func()) *Waiter {
+	return &Waiter{wake: wake, level: waitqueue.LevelOf(rule.PriorityNormal)}
 }
+
+// WithPriority returns the waiter, which is not in a queue, for calls of a priority. It has
+// that of normal calls at first.
+func (w *Waiter) WithPriority(p rule.Priority) *Waiter {
+	w.level = waitqueue.LevelOf(p)
+	return w
+}
+
+// join returns a waiter that joins a queue at now.
+func (w *Waiter) join(now clock.Instant, n int32) Waiter {
+	return Waiter{wake: w.wake, level: w.level, state: queued, tokens: n, arrived: now, since: now}
+}
+
+// waiterList is the waiters of a queue. The head is the one for which an instant is
+// planned. It is the first in the order of package waitqueue, unless it has to pass other
+// queues, too: then it keeps its place whoever comes.
+type waiterList struct {
+	head   *Waiter
+	order  waitqueue.Queue[Waiter]
+	total  int64 // tokens that they take
+	levels [waitqueue.Levels]levelCount
+	mixed  bool // calls of several priorities have waited since the list was empty
+}
+
+// levelCount is how many calls of a priority wait, and the tokens that they take.
+type levelCount struct{ calls, tokens int64 }
 
 // tokens returns how many tokens the waiting calls take.
-func (l *waiterList) tokens() int64 {
-	if l.head == nil {
-		return 0
-	}
-	return int64(l.head.tokens) + l.behind
+func (l *waiterList) tokens() int64 { return l.total }
+
+// wouldBeHead says whether a call of that level would be the head if it came now.
+func (l *waiterList) wouldBeHead(level int) bool {
+	return l.head == nil || !l.head.joint && l.order.WouldBeFirst(level)
 }
 
-// push appends a waiter.
-func (l *waiterList) push(w *Waiter) {
-	if l.head == nil {
-		l.head, l.tail = w, w
-		return
+// between returns how many tokens those calls take that pass after the head and before a
+// call of that level which comes now, as far as that is known: the shares of less important
+// calls are as large as these calls are on average.
+func (l *waiterList) between(level int) int64 {
+	if !l.mixed && level == l.head.level {
+		return l.total - int64(l.head.tokens)
 	}
-	w.prev, l.tail.next, l.tail = l.tail, w, w
-	l.behind += int64(w.tokens)
-}
-
-// remove takes a waiter out of the list.
-func (l *waiterList) remove(w *Waiter) {
-	if w == l.head {
-		l.head = w.next
-		if l.head != nil {
-			l.behind -= int64(l.head.tokens)
+	var before, below levelCount
+	for i := range l.levels {
+		if to := &below; i < level {
+			to.add(l.levels[i].calls, l.levels[i].tokens)
+		} else {
+			before.add(l.levels[i].calls, l.levels[i].tokens)
 		}
-	} else {
-		w.prev.next = w.next
-		l.behind -= int64(w.tokens)
 	}
-	if w == l.tail {
-		l.tail = w.prev
+	shares := min(l.order.SharedPlaces(before.calls), below.calls)
+	if l.head.level < level {
+		below.add(-1, -int64(l.head.tokens))
+		shares--
 	} else {
-		w.next.prev = w.prev
+		before.tokens -= int64(l.head.tokens)
 	}
-	w.next, w.prev = nil, nil
+	if shares > 0 {
+		before.tokens += (below.tokens*shares + below.calls - 1) / below.calls
+	}
+	return before.tokens
+}
+
+func (c *levelCount) add(calls, tokens int64) { c.calls, c.tokens = c.calls+calls, c.tokens+tokens }
+
+// push adds a waiter, which may become the head. It returns whether there are now calls of
+// several priorities for the first time.
+func (l *waiterList) push(w *Waiter) (becameMixed bool) {
+	isHead := l.wouldBeHead(w.level)
+	becameMixed = !l.mixed && l.head != nil && l.head.level != w.level
+	l.mixed = l.mixed || becameMixed
+	l.order.Push(w, &w.place, w.level)
+	l.levels[w.level].add(1, int64(w.tokens))
+	l.total += int64(w.tokens)
+	if isHead {
+		l.head = w
+	}
+	return becameMixed
+}
+
+// remove takes a waiter out of the list. served tells that it passes.
+func (l *waiterList) remove(w *Waiter, served bool) {
+	if served {
+		l.order.Serve(&w.place)
+	} else {
+		l.order.Remove(&w.place)
+	}
+	l.levels[w.level].add(-1, -int64(w.tokens))
+	l.total -= int64(w.tokens)
+	if w == l.head {
+		l.head = l.order.First()
+	}
+	l.mixed = l.mixed && l.head != nil
+}
+
+// inOrder returns the waiters in the order in which they pass if no other call comes.
+func (l *waiterList) inOrder() []*Waiter {
+	list := make([]*Waiter, 0, l.order.Len())
+	if l.head == nil {
+		return list
+	}
+	list = append(list, l.head)
+	for w := range l.order.Order() {
+		if w != l.head {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// last returns the waiter that passes last if no other call comes.
+func (l *waiterList) last() *Waiter {
+	if l.mixed {
+		list := l.inOrder()
+		return list[len(list)-1]
+	}
+	return l.order.Last()
 }

@@ -79,11 +79,16 @@ func (q *Queue[W]) First() *W {
 	if q.occupied == 0 {
 		return nil
 	}
+	return q.firstNode().waiter
+}
+
+// firstNode returns the node of the call that First returns. There is one.
+func (q *Queue[W]) firstNode() *Node[W] {
 	top := q.top()
 	if q.passedOver < Share-1 || q.occupied == 1<<top {
-		return q.levels[top].end(q.NewestFirst).waiter
+		return q.levels[top].end(q.NewestFirst)
 	}
-	return q.firstBelow(top).waiter
+	return q.firstBelow(top)
 }
 
 // Last returns the call that is the first to go when the queue is too long: the last one,
@@ -97,13 +102,18 @@ func (q *Queue[W]) Last() *W {
 
 // Serve takes the call out of the queue that First has returned: it has got a place.
 func (q *Queue[W]) Serve(n *Node[W]) {
+	q.count(n)
+	q.Remove(n)
+}
+
+// count counts the place that a call gets.
+func (q *Queue[W]) count(n *Node[W]) {
 	switch top := q.top(); {
 	case n.level() < top, q.occupied == 1<<top:
 		q.passedOver = 0
 	default:
 		q.passedOver++
 	}
-	q.Remove(n)
 }
 
 // Remove takes a call out of the queue that has got no place.
