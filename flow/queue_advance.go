@@ -73,7 +73,7 @@ func (q *Queue) passTimeOf(now clock.Instant, n int32, level int) (passAt clock.
 func (q *Queue) passNow(now, passAt clock.Instant, n int32) Reservation {
 	reservation := q.grant(now, passAt, n)
 	if q.waiters.head != nil {
-		q.waiters.order.Overtake()
+		q.waiters.overtake()
 		q.promote(now)
 	}
 	return reservation

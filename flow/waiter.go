@@ -56,8 +56,9 @@ func (w *Waiter) join(now clock.Instant, n int32) Waiter {
 }
 
 // waiterList is the waiters of a queue. The head is the one for which an instant is
-// planned. It is the first in the order of package waitqueue, unless it has to pass other
-// queues, too: then it keeps its place whoever comes.
+// planned. It was the first in the order of package waitqueue when the call before it had
+// passed or left, or when it came. A more important call takes its place unless it has to
+// pass other queues, too.
 type waiterList struct {
 	head   *Waiter
 	order  waitqueue.Queue[Waiter]
@@ -120,6 +121,12 @@ func (l *waiterList) push(w *Waiter) (becameMixed bool) {
 		l.head = w
 	}
 	return becameMixed
+}
+
+// overtake notes that a call passed at once that would have been the head.
+func (l *waiterList) overtake() {
+	l.order.Overtake()
+	l.head = l.order.First()
 }
 
 // remove takes a waiter out of the list. served tells that it passes.

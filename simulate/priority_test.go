@@ -1,11 +1,13 @@
 package simulate_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
@@ -24,6 +26,25 @@ func TestCallsWaitForAPlaceByTheirPriority(t *testing.T) {
 	assert.Equal(t, []string{"100", "-", "-", "200", "300", "400", "500", "-"}, ends(result))
 	assert.Equal(t, simulate.PriorityLow, result.Events[0].Priority)
 	assert.Equal(t, simulate.PriorityNormal, result.Events[5].Priority)
+}
+
+func TestCallsPassAThrottleByTheirPriority(t *testing.T) {
+	t.Parallel()
+	set := rules.Set{Flow: []flow.Rule{{Resource: "r", Limit: 10, Algorithm: flow.Throttle, MaxWait: 350 * ms}}}
+	load := streams(
+		simulate.Stream{Times: at(0, 10, 20, 30, 40), Priority: simulate.PriorityLow}, // the last one is refused at once
+		simulate.Stream{Times: at(150), Priority: simulate.PriorityHigh},              // takes the place of the call of 20
+	)
+	result := run(t, set, load, time.Second)
+	var passed []string
+	for _, e := range result.Events {
+		passed = append(passed, fmt.Sprintf("%s %.0f: %s %.0f", e.Priority, e.T*1000, e.Outcome, (e.T+e.Wait)*1000))
+	}
+	assert.Equal(t, []string{
+		"low 0: pass 0", "low 10: pass 100", "low 20: pass 300",
+		"low 30: block 300", // would have had to wait until 400
+		"low 40: block 40", "high 150: pass 200",
+	}, passed)
 }
 
 // A server with eight workers behind a rule that lets eight calls in, at three times what
