@@ -30,7 +30,9 @@ func TestWindowThatFollowsASignalBehavesLikeItsModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := rapid.SampledFrom([]flow.Rule{
-			reject(1000), {Resource: "r", Limit: 1000, Strict: true}, {Resource: "r", Limit: 1000, Buckets: 1},
+			reject(1000),
+			{Resource: "r", Limit: 1000, Strict: true},
+			{Resource: "r", Limit: 1000, Buckets: 1},
 			{Resource: "r", Limit: 1000, Window: time.Minute},
 		}).Draw(t, "rule")
 		g, signal := newFollowingGate(t, memory(r, 100))

@@ -159,8 +159,9 @@ func (q *rankedMachine) arrive(t *rapid.T) {
 	}
 	c.waiter = unwoken().WithPriority(c.priority)
 	reservation, decision := q.queue.Join(q.compiled, q.now, int32(c.n), time.Hour, c.waiter)
-	switch isTop := !slices.ContainsFunc(m.waiting, func(w *rankedModelCall) bool { return w.priority > c.priority }); {
-	case decision == rule.Pass:
+	isTop := !slices.ContainsFunc(m.waiting, func(w *rankedModelCall) bool { return w.priority > c.priority })
+	switch decision {
+	case rule.Pass:
 		assert.True(t, m.overtakes(c.priority))
 		assert.GreaterOrEqual(t, q.now, m.last.Add(m.cost(c.n)))
 		assert.Equal(t, q.now, reservation.Time())
@@ -170,7 +171,7 @@ func (q *rankedMachine) arrive(t *rapid.T) {
 			m.head = m.first()
 		}
 		m.plan(q.now)
-	case decision == rule.Wait:
+	case rule.Wait:
 		if expected := m.expected(c); q.alike {
 			assert.LessOrEqual(t, expected.Sub(q.now), m.maxWait)
 			assert.False(t, m.overtakes(c.priority) && expected <= q.now, "it need not wait")

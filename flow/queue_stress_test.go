@@ -149,7 +149,7 @@ func (j *jostle) time() clock.Instant { return clock.Instant(j.now.Load()) }
 func (j *jostle) call(i int) {
 	w := unwoken()
 	if j.ranked {
-		w = w.WithPriority(rule.Priorities()[i%len(rule.Priorities())])
+		w = w.WithPriority(rule.Priority(i%5) + rule.PrioritySheddable)
 	}
 	reservation, decision := j.queue.Join(j.compiled.Load(), j.time(), 1, time.Hour, w)
 	for polls := 0; decision == rule.Wait; polls++ {
