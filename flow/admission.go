@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -77,11 +76,8 @@ func (a *Admission) retryQueue(c *Chain, which int, reservation Reservation, now
 	return c.longest(which, wait, a.blocked(now, patience))
 }
 
-// level returns the level of the call's priority.
-func (a *Admission) level() int { return waitqueue.LevelOf(a.Priority) }
-
 func (a *Admission) blocked(now clock.Instant, patience time.Duration) *blockedCall {
-	return &blockedCall{now: now, tokens: a.Tokens, level: a.level(), patience: patience, has: a}
+	return &blockedCall{now: now, tokens: a.Tokens, priority: a.Priority, patience: patience, has: a}
 }
 
 // RetryAfter returns how long it takes until the call passes all rules, for one that
@@ -123,9 +119,9 @@ func (a *Admission) acquireQueues(
 // says Wait instead, with the reservation that the call would get.
 func (a *Admission) tryQueue(c *Chain, q *queueRule, now clock.Instant) (Reservation, rule.Decision) {
 	if c.fullWindow(now, a.Tokens) < 0 {
-		return q.queue.take(q.compiled, now, a.Tokens, a.level(), q.compiled.rule.MaxWait)
+		return q.queue.take(q.compiled, now, a.Tokens, a.Priority, q.compiled.rule.MaxWait)
 	}
-	reservation, decision := q.queue.expect(q.compiled, now, a.Tokens, a.level(), endless)
+	reservation, decision := q.queue.expect(q.compiled, now, a.Tokens, a.Priority, endless)
 	if decision == rule.Pass {
 		decision = rule.Wait
 	}
@@ -207,9 +203,9 @@ func (a *Admission) tryAll(
 	isFull := c.fullWindow(now, a.Tokens) >= 0
 	var reservation Reservation
 	if isFull {
-		which, reservation, decision = expectAll(c.queues, now, a.Tokens, a.level(), joint)
+		which, reservation, decision = expectAll(c.queues, now, a.Tokens, a.Priority, joint)
 	} else {
-		which, reservation, decision = takeAll(c.queues, now, a.Tokens, a.level(), joint, reservations)
+		which, reservation, decision = takeAll(c.queues, now, a.Tokens, a.Priority, joint, reservations)
 	}
 	switch {
 	case decision == rule.Block:
@@ -361,7 +357,7 @@ func (a *Admission) Refused(
 	if which = c.indexOf(queue); which < 0 {
 		return 0, 0, false
 	}
-	wait := queue.retryAfter(now, a.Tokens, a.level(), patience)
+	wait := queue.retryAfter(now, a.Tokens, a.Priority, patience)
 	return which, c.longest(which, wait, a.blocked(now, patience)), true
 }
 

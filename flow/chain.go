@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -262,7 +261,7 @@ func (c *Chain) RetryAfter(which int, now clock.Instant, n int32, p rule.Priorit
 	if which >= 0 {
 		wait = c.windows[which-len(c.queues)].window.RetryAfter(now, n)
 	}
-	return c.longest(which, wait, &blockedCall{now: now, tokens: n, level: waitqueue.LevelOf(p), patience: patience})
+	return c.longest(which, wait, &blockedCall{now: now, tokens: n, priority: p, patience: patience})
 }
 
 // RetryAfterReservation is RetryAfter for a call that TryTake refused
@@ -282,14 +281,14 @@ func (c *Chain) RetryAfterReservation(
 		patience = c.patience(patience)
 	}
 	wait := c.queues[which].compiled.RetryAfter(reservation, now, patience)
-	return c.longest(which, wait, &blockedCall{now: now, tokens: n, level: waitqueue.LevelOf(p), patience: patience})
+	return c.longest(which, wait, &blockedCall{now: now, tokens: n, priority: p, patience: patience})
 }
 
 // blockedCall is a call that one of the rules refuses.
 type blockedCall struct {
 	now      clock.Instant
 	tokens   int32
-	level    int // of its priority
+	priority rule.Priority
 	patience time.Duration
 	has      *Admission // what it has already; or nil
 }
@@ -301,7 +300,7 @@ func (c *Chain) longest(which int, wait time.Duration, r *blockedCall) time.Dura
 		if i == which || r.has != nil && r.has.hasIn(q.queue) {
 			continue
 		}
-		if reservation, decision := q.queue.expect(q.compiled, r.now, r.tokens, r.level, r.patience); decision == rule.Block {
+		if reservation, decision := q.queue.expect(q.compiled, r.now, r.tokens, r.priority, r.patience); decision == rule.Block {
 			wait = max(wait, q.compiled.RetryAfter(reservation, r.now, r.patience))
 		}
 	}
@@ -348,25 +347,25 @@ func (c *Chain) TryTake(
 		which, decision = c.Take(now, n)
 		return Reservation{}, which, decision
 	case 1:
-		return c.tryTakeOne(now, n, waitqueue.LevelOf(p), noWait)
+		return c.tryTakeOne(now, n, p, noWait)
 	}
-	return c.tryTakeAll(now, n, waitqueue.LevelOf(p), noWait, reserved)
+	return c.tryTakeAll(now, n, p, noWait, reserved)
 }
 
 // tryTakeOne takes n tokens of every rule of a chain with one queue at now, for a call
 // that has to wait for none. Pass: all is taken; the reservation is for [Chain.GiveBackAll].
 // Block: the rule of the index which refuses, see [Chain.RetryAfterReservation]. Wait: the
 // call may be able to wait, which an [Admission] finds out; nothing is taken.
-func (c *Chain) tryTakeOne(now clock.Instant, n int32, level int, noWait bool) (reservation Reservation, which int, decision rule.Decision) {
+func (c *Chain) tryTakeOne(now clock.Instant, n int32, p rule.Priority, noWait bool) (reservation Reservation, which int, decision rule.Decision) {
 	q := &c.queues[0]
 	if len(c.windows) > 0 && c.fullWindow(now, n) >= 0 {
-		return c.refuseOrWait(q, now, n, level)
+		return c.refuseOrWait(q, now, n, p)
 	}
 	maxWait := q.compiled.rule.MaxWait
 	if noWait {
 		maxWait = 0
 	}
-	reservation, decision = q.queue.take(q.compiled, now, n, level, maxWait)
+	reservation, decision = q.queue.take(q.compiled, now, n, p, maxWait)
 	if decision == rule.Pass && len(c.windows) > 0 {
 		if _, said := c.Take(now, n); said != rule.Pass {
 			q.queue.GiveBack(now, reservation)
@@ -378,8 +377,8 @@ func (c *Chain) tryTakeOne(now clock.Instant, n int32, level int, noWait bool) (
 
 // refuseOrWait decides on a call while a window is full: it is refused unless tokens may
 // remain when the queue would let it pass.
-func (c *Chain) refuseOrWait(q *queueRule, now clock.Instant, n int32, level int) (reservation Reservation, which int, decision rule.Decision) {
-	reservation, decision = q.queue.expect(q.compiled, now, n, level, endless)
+func (c *Chain) refuseOrWait(q *queueRule, now clock.Instant, n int32, p rule.Priority) (reservation Reservation, which int, decision rule.Decision) {
+	reservation, decision = q.queue.expect(q.compiled, now, n, p, endless)
 	if decision == rule.Pass || decision == rule.Wait {
 		if full := c.fullAt(now, reservation.at, n); full >= 0 {
 			return reservation, 1 + full, rule.Block
@@ -392,7 +391,7 @@ func (c *Chain) refuseOrWait(q *queueRule, now clock.Instant, n int32, level int
 // tryTakeAll is tryTakeOne for a chain with several queues. What they give is put into
 // reserved. If there are more than reserved has space for, it says Wait.
 func (c *Chain) tryTakeAll(
-	now clock.Instant, n int32, level int, noWait bool, reserved *Reservations,
+	now clock.Instant, n int32, p rule.Priority, noWait bool, reserved *Reservations,
 ) (reservation Reservation, which int, decision rule.Decision) {
 	if len(c.queues) > len(reserved.list) || c.fullWindow(now, n) >= 0 {
 		return Reservation{}, 0, rule.Wait
@@ -401,7 +400,7 @@ func (c *Chain) tryTakeAll(
 	if noWait {
 		patience = 0
 	}
-	which, reservation, decision = takeAll(c.queues, now, n, level, patience, reserved.list[:])
+	which, reservation, decision = takeAll(c.queues, now, n, p, patience, reserved.list[:])
 	if decision == rule.Pass {
 		if _, said := c.Take(now, n); said != rule.Pass {
 			c.giveBackReserved(now, Reservation{}, reserved)

@@ -36,11 +36,11 @@ func rulesOf(queues []QueueRule) []queueRule {
 }
 
 func TakeAll(queues []QueueRule, now clock.Instant, n int32, patience time.Duration, reservations []Reservation) (int, Reservation, rule.Decision) {
-	return takeAll(rulesOf(queues), now, n, normalLevel, patience, reservations)
+	return takeAll(rulesOf(queues), now, n, rule.PriorityNormal, patience, reservations)
 }
 
 func ExpectAll(queues []QueueRule, now clock.Instant, n int32, patience time.Duration) (int, Reservation, rule.Decision) {
-	return expectAll(rulesOf(queues), now, n, normalLevel, patience)
+	return expectAll(rulesOf(queues), now, n, rule.PriorityNormal, patience)
 }
 
 func PassAll(queues []QueueRule, places []Place, notBefore, now clock.Instant, reservations []Reservation) rule.Decision {
@@ -59,7 +59,7 @@ func (q *Queue) TakePlace(
 }
 
 func (q *Queue) Expect(r *Compiled, now clock.Instant, n int32, patience time.Duration) (Reservation, rule.Decision) {
-	return q.expect(r, now, n, normalLevel, patience)
+	return q.expect(r, now, n, rule.PriorityNormal, patience)
 }
 
 func (p Place) Ready(now clock.Instant) (time.Duration, rule.Decision) { return p.ready(now) }
@@ -93,7 +93,7 @@ func (q *Queue) CheckWaiters(want int) error {
 		if w.state != queued {
 			return fmt.Errorf("waiter %d: in the queue, but in state %d", count, w.state)
 		}
-		levels[w.level].add(1, int64(w.tokens))
+		levels[w.level()].add(1, int64(w.tokens))
 		total += int64(w.tokens)
 		hasHead = hasHead || w == q.waiters.head
 		count++
@@ -107,7 +107,7 @@ func (q *Queue) CheckWaiters(want int) error {
 		return fmt.Errorf("the head is not one of the %d that wait", count)
 	case levels != q.waiters.levels || total != q.waiters.total:
 		return fmt.Errorf("%d tokens wait, %v by levels, counted as %d, %v", total, levels, q.waiters.total, q.waiters.levels)
-	case !q.waiters.mixed && count > 0 && levels[head.level].calls != int64(count):
+	case !q.waiters.mixed && count > 0 && levels[head.level()].calls != int64(count):
 		return fmt.Errorf("calls of several levels wait, which the queue does not know")
 	case count != want:
 		return fmt.Errorf("%d wait, not %d", count, want)

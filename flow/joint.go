@@ -33,14 +33,17 @@ type queuePlace struct {
 // may wait, see [Queue.takePlace]. The reservation tells when that queue, or with Wait
 // the last of the queues, would let the call pass.
 func takeAll(
-	queues []queueRule, now clock.Instant, n int32, level int, patience time.Duration, reservations []Reservation,
+	queues []queueRule, now clock.Instant, n int32, p rule.Priority, patience time.Duration, reservations []Reservation,
 ) (which int, reservation Reservation, decision rule.Decision) {
 	lockAll(queues)
-	which, reservation, decision = planAll(queues, now, n, level, patience)
+	which, reservation, decision = planAll(queues, now, n, p, patience)
 	switch decision {
 	case rule.Pass:
 		for i, q := range queues {
-			reservations[i] = q.queue.passNow(now, now, n)
+			reservations[i] = q.queue.grant(now, now, n)
+			if q.queue.waiters.head != nil {
+				q.queue.overtake(now)
+			}
 		}
 	case rule.Block:
 		queues[which].queue.schedule.delay(now, reservation.at, n)
@@ -50,10 +53,10 @@ func takeAll(
 }
 
 func planAll(
-	queues []queueRule, now clock.Instant, n int32, level int, patience time.Duration,
+	queues []queueRule, now clock.Instant, n int32, p rule.Priority, patience time.Duration,
 ) (which int, reservation Reservation, decision rule.Decision) {
 	for i, q := range queues {
-		passAt, said := q.queue.plan(q.compiled, now, n, level, min(patience, q.compiled.rule.MaxWait))
+		passAt, said := q.queue.plan(q.compiled, now, n, p, min(patience, q.compiled.rule.MaxWait))
 		switch said {
 		case rule.Block, rule.Stale:
 			return i, Reservation{at: passAt}, said
@@ -69,11 +72,11 @@ func planAll(
 
 // expectAll says what [takeAll] would say, and takes nothing.
 func expectAll(
-	queues []queueRule, now clock.Instant, n int32, level int, patience time.Duration,
+	queues []queueRule, now clock.Instant, n int32, p rule.Priority, patience time.Duration,
 ) (which int, reservation Reservation, decision rule.Decision) {
 	lockAll(queues)
 	defer unlockAll(queues)
-	return planAll(queues, now, n, level, patience)
+	return planAll(queues, now, n, p, patience)
 }
 
 // takePlace takes a place in the queue for a call that began to wait at since and has
@@ -86,12 +89,12 @@ func (q *Queue) takePlace(
 ) (queuePlace, Reservation, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, w.level, patience)
+	passAt, decision := q.plan(r, now, n, w.priority, patience)
 	if decision != rule.Stale {
 		q.schedule.delay(now, passAt, n)
 	}
 	if decision == rule.Pass || decision == rule.Wait {
-		*w = w.join(now, n)
+		w.join(now, n)
 		w.since, w.joint, w.deadline = since, true, noDeadline
 		if patience < forever {
 			w.deadline = now.Add(patience)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -21,11 +20,11 @@ type Queue struct {
 	mu       sync.Mutex
 	compiled *Compiled
 	schedule schedule
-	waiters  waiterList // it is planned when the head passes
 	retired  bool
 
-	log    *passLog    // of a rule that counted in another way before; else nil
-	before predecessor // to take over from, with the first call; else nil
+	log     *passLog    // of a rule that counted in another way before; else nil
+	before  predecessor // to take over from, with the first call; else nil
+	waiters waiterList  // it is planned when the head passes
 }
 
 // NewQueue returns a queue that nothing has passed yet: the first call of a throttle
@@ -41,21 +40,21 @@ func NewQueue(r *Compiled, now clock.Instant) *Queue {
 // wait longer than the rule's MaxWait; the reservation is for [Compiled.RetryAfter].
 // Stale: there is a newer version of the rule, or the rule is gone.
 func (q *Queue) Take(r *Compiled, now clock.Instant, n int32) (Reservation, rule.Decision) {
-	return q.take(r, now, n, normalLevel, r.rule.MaxWait)
+	return q.take(r, now, n, rule.PriorityNormal, r.rule.MaxWait)
 }
 
-// normalLevel is the level of calls of normal priority.
-const normalLevel = waitqueue.Levels / 2
-
-// take is Take for a call of a level that waits no longer than maxWait, which is the rule's
+// take is Take for a call of a priority that waits no longer than maxWait, which is the rule's
 // MaxWait or shorter.
-func (q *Queue) take(r *Compiled, now clock.Instant, n int32, level int, maxWait time.Duration) (Reservation, rule.Decision) {
+func (q *Queue) take(r *Compiled, now clock.Instant, n int32, p rule.Priority, maxWait time.Duration) (Reservation, rule.Decision) {
 	q.mu.Lock()
-	passAt, decision := q.plan(r, now, n, level, maxWait)
+	passAt, decision := q.plan(r, now, n, p, maxWait)
 	reservation := Reservation{at: passAt}
 	switch decision {
 	case rule.Pass:
-		reservation = q.passNow(now, passAt, n)
+		reservation = q.grant(now, passAt, n)
+		if q.waiters.head != nil {
+			q.overtake(now)
+		}
 	case rule.Block, rule.Wait:
 		q.schedule.delay(now, passAt, n)
 	}
@@ -65,10 +64,10 @@ func (q *Queue) take(r *Compiled, now clock.Instant, n int32, level int, maxWait
 
 // expect says what Join would say to such a call, and takes nothing. The reservation
 // tells when the call would pass.
-func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, level int, patience time.Duration) (Reservation, rule.Decision) {
+func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, p rule.Priority, patience time.Duration) (Reservation, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, level, min(patience, r.rule.MaxWait))
+	passAt, decision := q.plan(r, now, n, p, min(patience, r.rule.MaxWait))
 	return Reservation{at: passAt}, decision
 }
 
@@ -77,15 +76,19 @@ func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, level int, patie
 func (q *Queue) Join(r *Compiled, now clock.Instant, n int32, patience time.Duration, w *Waiter) (Reservation, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, w.level, min(patience, r.rule.MaxWait))
+	passAt, decision := q.plan(r, now, n, w.priority, min(patience, r.rule.MaxWait))
 	switch decision {
 	case rule.Pass:
-		return q.passNow(now, passAt, n), rule.Pass
+		reservation := q.grant(now, passAt, n)
+		if q.waiters.head != nil {
+			q.overtake(now)
+		}
+		return reservation, rule.Pass
 	case rule.Block:
 		q.schedule.delay(now, passAt, n)
 	case rule.Wait:
 		q.schedule.delay(now, passAt, n)
-		*w = w.join(now, n)
+		w.join(now, n)
 		q.push(w, now)
 	}
 	return Reservation{at: passAt}, decision
@@ -103,7 +106,7 @@ func (q *Queue) Reserve(r *Compiled, now clock.Instant, n int32) rule.Decision {
 func (q *Queue) reserve(r *Compiled, now clock.Instant, n int32) (taken clock.Instant, decision rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, normalLevel, r.rule.MaxWait)
+	passAt, decision := q.plan(r, now, n, rule.PriorityNormal, r.rule.MaxWait)
 	switch {
 	case decision == rule.Block || decision == rule.Stale:
 		return 0, decision
@@ -199,13 +202,13 @@ func (q *Queue) Retire() {
 // rule allows but no longer than patience; [Never] when it cannot. The call has normal
 // priority.
 func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) time.Duration {
-	return q.retryAfter(now, n, normalLevel, patience)
+	return q.retryAfter(now, n, rule.PriorityNormal, patience)
 }
 
-func (q *Queue) retryAfter(now clock.Instant, n int32, level int, patience time.Duration) time.Duration {
+func (q *Queue) retryAfter(now clock.Instant, n int32, p rule.Priority, patience time.Duration) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, _ := q.passTimeOf(now, n, level)
+	passAt, _ := q.passTimeOf(now, n, p)
 	return q.compiled.RetryAfter(Reservation{at: passAt}, now, patience)
 }
 

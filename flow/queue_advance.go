@@ -25,13 +25,13 @@ type Reservation struct {
 // with Block.
 func (r Reservation) Time() clock.Instant { return r.at }
 
-// plan decides on a call of a level of priority that comes at now, and returns when it
+// plan decides on a call of a priority that comes at now, and returns when it
 // could pass, 0 if never. It takes nothing.
 func (q *Queue) plan(
-	r *Compiled, now clock.Instant, n int32, level int, patience time.Duration,
+	r *Compiled, now clock.Instant, n int32, p rule.Priority, patience time.Duration,
 ) (passAt clock.Instant, decision rule.Decision) {
 	r = r.inForce()
-	if r.isBefore(q.compiled) || q.retired && r.version == q.compiled.version {
+	if r != q.compiled && r.isBefore(q.compiled) || q.retired && r.version == q.compiled.version {
 		return 0, rule.Stale
 	}
 	if q.before != nil {
@@ -43,11 +43,11 @@ func (q *Queue) plan(
 	if q.waiters.head != nil {
 		q.advance(now)
 	}
-	passAt, ok := q.passTimeOf(now, n, level)
+	passAt, ok := q.passTimeOf(now, n, p)
 	switch {
 	case !ok:
 		return 0, rule.Block
-	case passAt <= now && q.waiters.wouldBeHead(level):
+	case passAt <= now && (q.waiters.head == nil || q.waiters.overtakesHead(p)):
 		return passAt, rule.Pass
 	case passAt.Sub(now) > patience:
 		return passAt, rule.Block
@@ -56,27 +56,23 @@ func (q *Queue) plan(
 }
 
 // passTimeOf returns when n tokens that come at now can pass, behind the calls that wait
-// and are served before one of that level; false if they never can.
-func (q *Queue) passTimeOf(now clock.Instant, n int32, level int) (passAt clock.Instant, ok bool) {
+// and are served before one of that priority; false if they never can.
+func (q *Queue) passTimeOf(now clock.Instant, n int32, p rule.Priority) (passAt clock.Instant, ok bool) {
 	head := q.waiters.head
 	switch {
 	case head == nil:
 		return q.schedule.next(now, n)
-	case q.waiters.wouldBeHead(level):
+	case q.waiters.overtakesHead(p):
 		return q.schedule.nextInstead(now, n)
 	}
-	return q.schedule.nextBehind(head, q.waiters.between(level), now, n)
+	return q.schedule.nextBehind(head, q.waiters.between(p), now, n)
 }
 
-// passNow grants a call that comes at now the reservation that was planned for it. If less
-// important calls wait, it overtakes them.
-func (q *Queue) passNow(now, passAt clock.Instant, n int32) Reservation {
-	reservation := q.grant(now, passAt, n)
-	if q.waiters.head != nil {
-		q.waiters.overtake()
-		q.promote(now)
-	}
-	return reservation
+// overtake notes that a call has passed at now that came last, and plans the calls anew
+// that wait and are less important.
+func (q *Queue) overtake(now clock.Instant) {
+	q.waiters.overtake()
+	q.promote(now)
 }
 
 // push has a call join the queue at now.

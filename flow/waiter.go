@@ -8,8 +8,8 @@ import (
 
 // Waiter is a call in a queue. It can be used for one call after another.
 type Waiter struct {
-	wake  func()
-	level int // of its priority, see package waitqueue
+	wake     func()
+	priority rule.Priority
 
 	// The queue's mutex guards what follows.
 	state       waiterState
@@ -39,21 +39,22 @@ const (
 // NewWaiter returns a waiter. wake is called when the waiter should call Poll, perhaps
 // more often than need be and while the queue is locked: it must neither block nor call
 // the queue.
-func NewWaiter(wake func()) *Waiter {
-	return &Waiter{wake: wake, level: waitqueue.LevelOf(rule.PriorityNormal)}
-}
+func NewWaiter(wake func()) *Waiter { return &Waiter{wake: wake} }
 
 // WithPriority returns the waiter, which is not in a queue, for calls of a priority. It has
 // that of normal calls at first.
 func (w *Waiter) WithPriority(p rule.Priority) *Waiter {
-	w.level = waitqueue.LevelOf(p)
+	w.priority = p
 	return w
 }
 
-// join returns a waiter that joins a queue at now.
-func (w *Waiter) join(now clock.Instant, n int32) Waiter {
-	return Waiter{wake: w.wake, level: w.level, state: queued, tokens: n, arrived: now, since: now}
+// join makes the waiter one of a call of n tokens that joins a queue at now.
+func (w *Waiter) join(now clock.Instant, n int32) {
+	*w = Waiter{wake: w.wake, priority: w.priority, state: queued, tokens: n, arrived: now, since: now}
 }
+
+// level returns the level of the priority.
+func (w *Waiter) level() int { return waitqueue.LevelOf(w.priority) }
 
 // waiterList is the waiters of a queue. The head is the one for which an instant is
 // planned. It was the first in the order of package waitqueue when the call before it had
@@ -73,18 +74,23 @@ type levelCount struct{ calls, tokens int64 }
 // tokens returns how many tokens the waiting calls take.
 func (l *waiterList) tokens() int64 { return l.total }
 
-// wouldBeHead says whether a call of that level would be the head if it came now.
-func (l *waiterList) wouldBeHead(level int) bool {
-	return l.head == nil || !l.head.joint && l.order.WouldBeFirst(level)
+// overtakesHead says whether a call of that priority would take the place of the head, of
+// which there is one.
+func (l *waiterList) overtakesHead(p rule.Priority) bool {
+	if !l.mixed && p <= l.head.priority {
+		return false
+	}
+	return !l.head.joint && l.order.WouldBeFirst(waitqueue.LevelOf(p))
 }
 
 // between returns how many tokens those calls take that pass after the head and before a
-// call of that level which comes now, as far as that is known: the shares of less important
-// calls are as large as these calls are on average.
-func (l *waiterList) between(level int) int64 {
-	if !l.mixed && level == l.head.level {
+// call of that priority which comes now, as far as that is known: the shares of less
+// important calls are as large as these calls are on average.
+func (l *waiterList) between(p rule.Priority) int64 {
+	if !l.mixed && p == l.head.priority {
 		return l.total - int64(l.head.tokens)
 	}
+	level := waitqueue.LevelOf(p)
 	var before, below levelCount
 	for i := range l.levels {
 		if to := &below; i < level {
@@ -94,7 +100,7 @@ func (l *waiterList) between(level int) int64 {
 		}
 	}
 	shares := min(l.order.SharedPlaces(before.calls), below.calls)
-	if l.head.level < level {
+	if l.head.level() < level {
 		below.add(-1, -int64(l.head.tokens))
 		shares--
 	} else {
@@ -111,15 +117,18 @@ func (c *levelCount) add(calls, tokens int64) { c.calls, c.tokens = c.calls+call
 // push adds a waiter, which may become the head. It returns whether there are now calls of
 // several priorities for the first time.
 func (l *waiterList) push(w *Waiter) (becameMixed bool) {
-	isHead := l.wouldBeHead(w.level)
-	becameMixed = !l.mixed && l.head != nil && l.head.level != w.level
-	l.mixed = l.mixed || becameMixed
-	l.order.Push(w, &w.place, w.level)
-	l.levels[w.level].add(1, int64(w.tokens))
-	l.total += int64(w.tokens)
-	if isHead {
+	if l.head == nil {
 		l.head = w
+	} else {
+		becameMixed = !l.mixed && l.head.priority != w.priority
+		l.mixed = l.mixed || becameMixed
+		if l.mixed && l.overtakesHead(w.priority) {
+			l.head = w
+		}
 	}
+	l.order.Push(w, &w.place, w.level())
+	l.levels[w.level()].add(1, int64(w.tokens))
+	l.total += int64(w.tokens)
 	return becameMixed
 }
 
@@ -136,7 +145,7 @@ func (l *waiterList) remove(w *Waiter, served bool) {
 	} else {
 		l.order.Remove(&w.place)
 	}
-	l.levels[w.level].add(-1, -int64(w.tokens))
+	l.levels[w.level()].add(-1, -int64(w.tokens))
 	l.total -= int64(w.tokens)
 	if w == l.head {
 		l.head = l.order.First()
