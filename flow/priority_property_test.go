@@ -194,7 +194,7 @@ func (q *rankedMachine) poll(t *rapid.T) {
 	m.advance(q.now)
 	still := q.all[:0]
 	for _, c := range q.all {
-		if !c.passed && !c.refused && c != m.head && m.mixed && q.now.Sub(c.arrived) > m.maxWait {
+		if !c.passed && !c.refused && c != m.head && m.mixed && q.now.Sub(c.arrived) >= m.maxWait {
 			c.refused = true
 			m.remove(c)
 		}
@@ -211,7 +211,7 @@ func (q *rankedMachine) poll(t *rapid.T) {
 		case c == m.head:
 			assert.Equal(t, m.headAt.Sub(q.now), after)
 		case m.mixed:
-			assert.Equal(t, m.maxWait-q.now.Sub(c.arrived)+1, after)
+			assert.Equal(t, m.maxWait-q.now.Sub(c.arrived), after)
 		default:
 			assert.Zero(t, after)
 		}

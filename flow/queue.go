@@ -142,11 +142,11 @@ func (q *Queue) Poll(now clock.Instant, w *Waiter) (Reservation, time.Duration, 
 		return Reservation{}, 0, rule.Wait
 	}
 	left := w.since.Add(q.compiled.rule.MaxWait).Sub(now)
-	if left < 0 {
+	if left <= 0 { // what passes at this instant has passed
 		q.finish(w, refused)
 		return Reservation{}, 0, rule.Block
 	}
-	return Reservation{}, left + 1, rule.Wait
+	return Reservation{}, left, rule.Wait
 }
 
 // Leave takes a waiter that gives up at now out of the queue; those behind it move up.
