@@ -1,7 +1,9 @@
 package core
 
 import (
+	"hash/fnv"
 	"hash/maphash"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +39,8 @@ type resource struct {
 type resourceStats struct {
 	node   stat.Node
 	logged atomic.Int64 // the second in which a refusal was last logged, plus one; 0 before the first
+
+	numbers atomic.Uint64 // of the latest call that has one, see [rule.Call.Number]
 }
 
 // attachments are the rules in force that name a resource. Such a resource is never
@@ -111,8 +115,17 @@ func (g *registry) init(e *Engine, limit int) {
 
 func (g *registry) newResource(name string, stats *resourceStats) *resource {
 	r := &resource{engine: g.engine, name: name, resourceStats: stats}
+	stats.numbers.CompareAndSwap(0, firstNumber(name))
 	r.plan.Store(&g.noRules)
 	return r
+}
+
+// firstNumber returns where the numbers of the calls of a resource begin, so that those
+// of resources that share a limiter differ.
+func firstNumber(name string) uint64 {
+	hash := fnv.New64a()
+	_, _ = io.WriteString(hash, name) // never fails
+	return hash.Sum64()
 }
 
 // present returns the resource of a name unless it was forgotten. The caller holds

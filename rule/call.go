@@ -12,22 +12,41 @@ import (
 type Call struct {
 	Now       clock.Instant
 	Tokens    int32     // that the call takes, at least 1
-	caller    int8      // its priority and whether it comes from outside
+	packed    uint64    // its number, its priority, and whether it comes from outside
 	Attribute Attribute // what the rule asked for, see [Spec.Attributes]
 }
 
+// What the packed word of a call has, beside the bit that says whether the call comes
+// from outside.
+const (
+	inboundBit    = 1
+	priorityShift = 1 // three bits, signed
+	numberShift   = 4
+)
+
 // Priority returns how important the call is.
-func (c Call) Priority() Priority { return Priority(c.caller >> 1) }
+func (c Call) Priority() Priority { return Priority(int8(c.packed<<4) >> 5) }
 
 // Inbound says whether the call comes from outside.
-func (c Call) Inbound() bool { return c.caller&1 != 0 }
+func (c Call) Inbound() bool { return c.packed&inboundBit != 0 }
+
+// Number tells the call from others: it is the same whenever and by whatever limiter the
+// question is asked about one call, however often that is, and differs between the calls
+// that one limiter is asked about. Only calls of rules whose reason is [Injected] have one;
+// that of others is 0.
+func (c Call) Number() uint64 { return c.packed >> numberShift }
+
+// SetNumber sets the number, of which the lower 60 bits count. The engine does so.
+func (c *Call) SetNumber(n uint64) {
+	c.packed = n<<numberShift | c.packed&(1<<numberShift-1)
+}
 
 // SetCaller sets the priority, and whether the call comes from outside. The engine does so
 // before it asks limiters.
 func (c *Call) SetCaller(p Priority, inbound bool) {
-	c.caller = int8(p) << 1
+	c.packed = c.packed>>numberShift<<numberShift | uint64(p&7)<<priorityShift
 	if inbound {
-		c.caller |= 1
+		c.packed |= inboundBit
 	}
 }
 
