@@ -287,7 +287,7 @@ func TestValidateFindsMistakesInFollow(t *testing.T) {
 			{Field: "follow.signal", Message: `is "memmory": did you mean "memory"?`},
 		}},
 		"no least": {func(f *flow.Follow) { f.Least = 0 }, []rule.Fault{
-			{Field: "follow.least", Message: `is missing: write how many tokens may still pass in a window when the signal is at to`},
+			{Field: "follow.least", Message: `is missing or 0: write how many tokens may still pass in a window when the signal is at to`},
 		}},
 		"too much at least": {func(f *flow.Follow) { f.Least = 10 }, []rule.Fault{
 			{Field: "follow.least", Message: `is 10: must be less than the limit, 10; or remove follow`},

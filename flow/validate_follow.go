@@ -26,7 +26,7 @@ func (r *Rule) validateFollow(f *rule.Faults) {
 	}
 	switch {
 	case w.Least == 0:
-		f.Add("follow.least", "is missing: write how many tokens may still pass in a window when the signal is at to")
+		f.Add("follow.least", "is missing or 0: write how many tokens may still pass in a window when the signal is at to")
 	case !rule.Within(w.Least, 0, MaxLimit):
 		f.Add("follow.least", "is %v: must be greater than 0 and less than the limit", w.Least)
 	case w.Least >= r.Limit:
