@@ -68,7 +68,7 @@ func (r *resource) admit(ctx context.Context, q *request, opts []Option) (Guard,
 
 func (a *admission) begin(r *resource, q *request) {
 	a.resource, a.request = r, *q
-	a.rates = rateAdmission{Tokens: q.Tokens, NoWait: q.noWait}
+	a.rates = rateAdmission{Tokens: q.Tokens, Priority: q.Priority(), NoWait: q.noWait}
 }
 
 // proceed goes on with the call at q.now until it has passed, is refused, or has to

@@ -235,7 +235,7 @@ func (c *chain) indexOf(first rule.Limiter) int {
 // refuseByWindow refuses a call for the flow rule of an index, in a chain of nothing
 // but windows.
 func (c *chain) refuseByWindow(which int, now clock.Instant, tokens int32) *BlockError {
-	return c.refusals[which].refuse(c.rates.RetryAfter(which, now, tokens, 0))
+	return c.refusals[which].refuse(c.rates.RetryAfter(which, now, tokens, rule.PriorityNormal, 0))
 }
 
 // refuseByRate refuses a call for the flow rule of an index. The error tells of the

@@ -103,7 +103,7 @@ func (r *resource) stopAtStep(
 	}
 	rateWait := time.Duration(0)
 	if c.rates.Len() > 0 {
-		rateWait = c.rates.RetryAfter(-1, q.Now, q.Tokens, r.engine.patience(ctx, q.noWait))
+		rateWait = c.rates.RetryAfter(-1, q.Now, q.Tokens, q.Priority(), r.engine.patience(ctx, q.noWait))
 	}
 	return Guard{}, r.block(q.Now, c.refuseByStep(which, rateWait, q, opts, nil))
 }
@@ -113,7 +113,7 @@ func (r *resource) enterRates(
 	ctx context.Context, q *request, opts []Option, c *chain, tickets []rule.Ticket,
 ) (Guard, error) {
 	var reserved rateReservations
-	ticket, which, decision := c.rates.TryTake(q.Now, q.Tokens, q.noWait, &reserved)
+	ticket, which, decision := c.rates.TryTake(q.Now, q.Tokens, q.Priority(), q.noWait, &reserved)
 	if decision == rule.Pass {
 		if r.pass(q.Now) {
 			return c.guard(r, q, opts, tickets), nil
@@ -125,7 +125,7 @@ func (r *resource) enterRates(
 	if decision != rule.Block {
 		return r.admit(ctx, q, opts)
 	}
-	wait := c.rates.RetryAfterReservation(which, ticket, q.Now, q.Tokens, r.engine.patience(ctx, q.noWait))
+	wait := c.rates.RetryAfterReservation(which, ticket, q.Now, q.Tokens, q.Priority(), r.engine.patience(ctx, q.noWait))
 	return Guard{}, r.block(q.Now, c.refuseByRate(which, wait, q, opts, nil))
 }
 

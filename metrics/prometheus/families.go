@@ -86,7 +86,7 @@ func newKindFamilies(
 	name := string(kind.Kind())
 	if kind.Phase() == rule.PhaseRate {
 		f.effectiveLimit = family(kind, rule.MetricEffectiveLimit,
-			"Effective limit of a "+name+" rule: lower than its limit during warm-up.", "resource", "rule")
+			"Effective limit of a "+name+" rule: lower than its limit during warm-up, or while a signal that it follows is high.", "resource", "rule")
 	}
 	if len(kind.States()) > 0 {
 		f.state = family(kind, rule.MetricState, "State of a "+name+" rule: 1 for the present one, 0 for the others.",
