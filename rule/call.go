@@ -8,7 +8,7 @@ import (
 )
 
 // Call is what a limiter gets to know of a call. It is passed by value, so that asking
-// a limiter allocates nothing: it fits into registers.
+// a limiter allocates nothing: its four words fit into registers.
 type Call struct {
 	Now       clock.Instant
 	Tokens    int32     // that the call takes, at least 1
