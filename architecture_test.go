@@ -35,11 +35,16 @@ var layers = map[string]int{
 	"datasource": 6,
 	"adapters":   6,
 	"metrics":    6,
+	"signal":     6, // how busy the process, its container and its machine are
 	"simulate":   6,
 	"inspect":    6,
 	"examples":   7,
 	"soak":       7,
 	"bench":      7,
+
+	// What the readers of signals have in common.
+	"signal/internal/procfs": 1,
+	"signal/internal/share":  1,
 
 	// Programs that consist of several packages have layers of their own.
 	"bench/cmd":                     8,
@@ -55,7 +60,7 @@ const kinds = 3
 
 // sameLayer lists the imports within a layer that are intended.
 var sameLayer = map[string][]string{
-	".": {"core"},
+	".": {"core", "signal"}, // the default engine reads the signals of the system
 	// The adapters have in common how they find clients and bound what those choose.
 	"adapters/nethttp": {"adapters/clientip", "adapters/attribute"},
 	"adapters/gin":     {"adapters/nethttp", "adapters/clientip", "adapters/attribute"},

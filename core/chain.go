@@ -27,6 +27,7 @@ type chain struct {
 	shadows  []step
 	counters []rule.PassCounter // of rules on other resources that count the passes
 	tickets  bool               // steps need their tickets when the call ends, or is settled
+	injects  bool               // a step or a shadow injects faults: calls get a number
 	ends     []end              // of steps that learn how calls end, the last first
 
 	extras guardExtras // of guards that need no others
@@ -43,14 +44,15 @@ type step struct {
 	keys     []string      // of the attributes that the rule looks at
 	parts    *sync.Pool    // of *[rule.MaxKeys]rule.Attribute, if there are several keys
 	denies   bool          // what it refuses cannot pass later either
+	injects  bool          // it injects faults: waits are delays, also of calls that do not want to wait
 	refusals *refusals
 }
 
 func newStep(entry *plannedEntry) step {
-	limiter := entry.limiter.Limiter
+	limiter, reason := entry.limiter.Limiter, entry.rule.Type().Reason()
 	s := step{
 		limiter: limiter, first: entry.limiter.first, keys: entry.rule.Attributes(),
-		denies: entry.rule.Type().Reason() == rule.Denied, refusals: &entry.state.refusals,
+		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,
 	}
 	if len(s.keys) > 1 {
 		s.parts = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
@@ -101,7 +103,7 @@ func (c *chain) add(members []rateMember, entry *plannedEntry, wide bool) []rate
 		c.steps = append(c.steps, newStep(entry))
 		return members
 	}
-	c.refusals = append(c.refusals, &entry.state.refusals)
+	c.refusals = append(c.refusals, entry.state.refusals)
 	return append(members, rateMember{Limiter: limiter, Shared: wide})
 }
 
@@ -115,6 +117,9 @@ func (c *chain) finish(members []rateMember) {
 			c.ends = append(c.ends, end{s.finisher, i})
 		}
 		c.tickets = c.tickets || s.finisher != nil || s.settler != nil
+	}
+	for i := range len(c.steps) + len(c.shadows) {
+		c.injects = c.injects || c.slotStep(i).injects
 	}
 	c.extras.chain = c
 }
@@ -156,6 +161,9 @@ func (s *step) askComposite(q *request, opts []Option) (ticket rule.Ticket, deci
 	s.withAttribute(q, opts, func(call rule.Call) { ticket, decision = s.limiter.Acquire(call) })
 	return ticket, s.allowed(decision)
 }
+
+// waits says whether a call that the step says Wait to waits.
+func (s *step) waits(q *request) bool { return !q.noWait || s.injects }
 
 // allowed returns the decision, or Block in place of one that the limiter may not give: one
 // that is no queue cannot have the call wait.

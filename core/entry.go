@@ -52,6 +52,9 @@ func (r *resource) enterChain(
 ) (Guard, error) {
 	var q request
 	q.init(name, now, tokens, opts)
+	if c.injects {
+		q.SetNumber(r.drawNumber())
+	}
 	if len(c.steps) == 0 {
 		return r.enterRates(ctx, &q, opts, c, nil)
 	}
@@ -95,7 +98,7 @@ func (r *resource) enterChain(
 func (r *resource) stopAtStep(
 	ctx context.Context, q *request, opts []Option, c *chain, which int, decision rule.Decision,
 ) (Guard, error) {
-	if decision == rule.Stale || decision == rule.Wait && !q.noWait {
+	if decision == rule.Stale || decision == rule.Wait && c.steps[which].waits(q) {
 		return r.admit(ctx, q, opts)
 	}
 	rateWait := time.Duration(0)

@@ -50,7 +50,8 @@ const (
 	PrioritySheddable = rule.PrioritySheddable
 )
 
-// NoWait has the call refused where it would have to wait; RetryAfter tells how long.
+// NoWait has the call refused where it would have to wait; RetryAfter tells how long. A
+// delay that a rule injects is no such wait: the call has it.
 func NoWait() Option { return Option{kind: optionNoWait} }
 
 // String names an attribute of the call, such as a user, that rules can look at. The

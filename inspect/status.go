@@ -7,6 +7,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/list"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // Status tells which rules are in force in an engine and how their sources are.
@@ -26,12 +27,21 @@ type Status struct {
 	// they come into force.
 	Lists []List `json:"lists,omitempty"`
 
+	// ForcedKinds are the kinds of rules whose state an operator has forced.
+	ForcedKinds []ForcedKind `json:"forcedKinds,omitempty"`
+
 	// Limiters are the states of circuit breakers, of limits on concurrency, of limits for
 	// each value of an attribute and the like, at most [MaxLimiters]: breakers that are not
 	// closed come first. It is as in [Limiters], with the following two.
 	Limiters     []Limiter `json:"limiters,omitempty"`
 	MoreLimiters int       `json:"moreLimiters,omitempty"`
 	MoreValues   int       `json:"moreValues,omitempty"`
+}
+
+// ForcedKind is a kind of rules of which an operator has forced the state of all rules.
+type ForcedKind struct {
+	Kind  rules.Kind `json:"kind"`
+	State string     `json:"state"`
 }
 
 // List tells of a list as one source has it, without its entries.
@@ -106,6 +116,9 @@ func StatusOf(engine *core.Engine) Status {
 	}
 	for _, l := range engine.Lists().Status() {
 		status.Lists = append(status.Lists, listOf(&l))
+	}
+	for _, forced := range of.ForcedKinds {
+		status.ForcedKinds = append(status.ForcedKinds, ForcedKind{forced.Kind, forced.State})
 	}
 	limiters := LimitersOf(engine, Selection{})
 	status.Limiters, status.MoreLimiters, status.MoreValues = limiters.Limiters, limiters.MoreLimiters, limiters.MoreValues

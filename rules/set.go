@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/fault"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/isolation"
@@ -40,6 +41,9 @@ type Set struct {
 
 	// Access holds who may call at all.
 	Access []access.Rule
+
+	// Fault holds the faults to inject.
+	Fault []fault.Rule
 
 	// Custom holds rules of kinds that do not come with Penstock, as [rule.Type.Of]
 	// makes them. The engine has to know the kinds: see core.Config.Kinds.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/fault"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/isolation"
@@ -21,6 +22,7 @@ func standard() []list {
 		typedList[breaker.Rule]{breaker.Kind(), func(s *Set) *[]breaker.Rule { return &s.Breaker }},
 		typedList[hotparam.Rule]{hotparam.Kind(), func(s *Set) *[]hotparam.Rule { return &s.HotParam }},
 		typedList[access.Rule]{access.Kind(), func(s *Set) *[]access.Rule { return &s.Access }},
+		typedList[fault.Rule]{fault.Kind(), func(s *Set) *[]fault.Rule { return &s.Fault }},
 	}
 }
 
@@ -31,6 +33,7 @@ const (
 	KindBreaker   Kind = "breaker"
 	KindHotParam  Kind = "hotParam"
 	KindAccess    Kind = "access"
+	KindFault     Kind = "fault"
 )
 
 // Table is the kinds of rules that there are: those that come with Penstock and a

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Middleware returns a middleware that makes every request a guarded call of
@@ -92,8 +93,8 @@ func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 
 func (m *middleware) refuse(c *gin.Context, err error, origin string) {
 	c.Abort()
-	block, _ := err.(*core.BlockError) //nolint:errorlint // Entry does not wrap it, and errors.As allocates
-	if block != nil {
+	block, _ := err.(*core.BlockError)                 //nolint:errorlint // Entry does not wrap it, and errors.As allocates
+	if block != nil && block.Reason != rule.Injected { // which is as good as a failure
 		nethttp.MarkRefused(c.Writer) // of the calls further out
 	}
 	switch {
@@ -127,7 +128,7 @@ func (m *middleware) cause(c *gin.Context, w *writer, before int) error {
 
 // IsFailure is the default of [Options.Failure]: a call failed if the status is
 // 500 or above, or if err is not nil and the status is not a 4xx, unless err is
-// [nethttp.ErrCanceled] or the refusal of a call further down, [core.ErrBlocked].
+// [nethttp.ErrCanceled] or the refusal of a call further down, [core.IsRefusal].
 func IsFailure(status int, err error) bool {
 	clientError := status >= http.StatusBadRequest && status < http.StatusInternalServerError
 	return !clientError && nethttp.IsFailure(status, err)

@@ -114,7 +114,7 @@ func (g *gate) markOutcome(guard *core.Guard, from caller, err error) {
 		}
 	case errors.Is(err, errPanicked) && !canceled, g.options.Failure(err):
 		guard.MarkFailed()
-	case canceled, errors.Is(err, core.ErrBlocked):
+	case canceled, core.IsRefusal(err):
 		guard.MarkIgnored()
 	}
 }

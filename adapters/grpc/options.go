@@ -64,7 +64,7 @@ type Options struct {
 	// failed. If the caller cancelled the call, err has the code Canceled; if it was
 	// under way at its deadline, DeadlineExceeded. A panic always counts, unless the
 	// caller had cancelled the call. A call that did not fail does not count as a success
-	// either if the code is Canceled or if err is a refusal, [core.ErrBlocked]. Defaults
+	// either if the code is Canceled or if err is a refusal, [core.IsRefusal]. Defaults
 	// to [IsFailure].
 	Failure func(err error) bool
 

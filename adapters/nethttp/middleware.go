@@ -157,7 +157,7 @@ func (m *middleware) warnOfRoutes(r *http.Request, resource string) {
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error, origin string) {
 	block := blockOf(err)
 	if block != nil {
-		MarkRefused(w) // of the calls further out
+		markRefused(w, block) // of the calls further out
 	}
 	switch {
 	case block == nil && h.options.EntryError != nil:

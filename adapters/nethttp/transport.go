@@ -14,7 +14,8 @@ import (
 
 // Transport guards outgoing requests. A refused request is not sent. Its error is
 // that of [core.Engine.Entry]; [errors.As] finds the [*core.BlockError] in the error
-// of a [http.Client], too.
+// of a [http.Client], too. One that is refused by an injected fault has no error but a
+// response, as though the server had failed: see [WriteProblem].
 //
 // The call lasts until the body of the response was read to its end or closed. It
 // counts as failed if there is no response, if the body cannot be read, or if the
@@ -78,7 +79,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			_ = r.Body.Close() // a RoundTripper must close it; the refusal matters more than an error
 		}
-		return nil, err
+		return answerOf(r, err)
 	}
 	return call.send(t.base(), r)
 }
