@@ -28,9 +28,9 @@ func chosen(t *testing.T, percent float64, seed, first uint64, calls int) (count
 
 func TestShareOfChosenCallsIsThatOfTheRule(t *testing.T) {
 	t.Parallel()
-	const calls = 200_000
+	const calls = 100_000
 	for _, percent := range []float64{0.01, 0.5, 1, 5, 20, 50, 99, 99.99} {
-		for seed := range uint64(5) {
+		for seed := range uint64(2) {
 			// Numbers are drawn; a rule must choose well among any of them.
 			for _, first := range []uint64{0, 1 << 20, 1 << 27} {
 				mean := calls * percent / 100
