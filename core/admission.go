@@ -112,7 +112,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Decision, error) {
 	a.held.keep(&a.request, c)
 	if c.injects && a.Number() == 0 {
-		a.SetNumber(a.resource.numbers.Add(1))
+		a.SetNumber(a.resource.drawNumber())
 	}
 	for i := range c.steps {
 		s := &c.steps[i]

@@ -145,17 +145,20 @@ func (c *chain) acquire(q *request, opts []Option, tickets []rule.Ticket) (which
 }
 
 // ask asks the limiter for a ticket.
-func (s *step) ask(q *request, opts []Option) (ticket rule.Ticket, decision rule.Decision) {
-	switch len(s.keys) {
-	case 0:
-		ticket, decision = s.limiter.Acquire(q.Call)
-	case 1: // without a function, which costs 5 ns
-		setAttribute(&q.Attribute, opts, s.keys[0])
-		ticket, decision = s.limiter.Acquire(q.Call)
-		q.Attribute = rule.Attribute{}
-	default:
-		s.withAttribute(q, opts, func(call rule.Call) { ticket, decision = s.limiter.Acquire(call) })
+func (s *step) ask(q *request, opts []Option) (rule.Ticket, rule.Decision) {
+	if len(s.keys) > 1 {
+		return s.askComposite(q, opts)
 	}
+	call := q.Call
+	if len(s.keys) == 1 {
+		call.Attribute = attributeOf(opts, s.keys[0])
+	}
+	ticket, decision := s.limiter.Acquire(call)
+	return ticket, s.allowed(decision)
+}
+
+func (s *step) askComposite(q *request, opts []Option) (ticket rule.Ticket, decision rule.Decision) {
+	s.withAttribute(q, opts, func(call rule.Call) { ticket, decision = s.limiter.Acquire(call) })
 	return ticket, s.allowed(decision)
 }
 
@@ -173,16 +176,7 @@ func (s *step) allowed(decision rule.Decision) rule.Decision {
 
 // retryAfter returns how long the limiter has such a call wait.
 func (s *step) retryAfter(q *request, opts []Option) (wait time.Duration) {
-	switch len(s.keys) {
-	case 0:
-		return s.limiter.RetryAfter(q.Call)
-	case 1:
-		setAttribute(&q.Attribute, opts, s.keys[0])
-		wait = s.limiter.RetryAfter(q.Call)
-		q.Attribute = rule.Attribute{}
-	default:
-		s.withAttribute(q, opts, func(call rule.Call) { wait = s.limiter.RetryAfter(call) })
-	}
+	s.withAttribute(q, opts, func(call rule.Call) { wait = s.limiter.RetryAfter(call) })
 	return wait
 }
 
@@ -200,13 +194,11 @@ func (s *step) withAttribute(q *request, opts []Option, fn func(rule.Call)) {
 	case 0:
 		fn(q.Call)
 	case 1:
-		setAttribute(&q.Attribute, opts, s.keys[0])
-		fn(q.Call)
-		q.Attribute = rule.Attribute{}
+		fn(q.with(attributeOf(opts, s.keys[0])))
 	default:
 		parts, _ := s.parts.Get().(*[rule.MaxKeys]rule.Attribute)
 		for i, key := range s.keys {
-			setAttribute(&parts[i], opts, key)
+			parts[i] = attributeOf(opts, key)
 		}
 		fn(q.with(rule.Composite(parts, len(s.keys))))
 		*parts = [rule.MaxKeys]rule.Attribute{} // keeps nothing of the call alive

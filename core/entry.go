@@ -53,7 +53,7 @@ func (r *resource) enterChain(
 	var q request
 	q.init(name, now, tokens, opts)
 	if c.injects {
-		q.SetNumber(r.numbers.Add(1))
+		q.SetNumber(r.drawNumber())
 	}
 	if len(c.steps) == 0 {
 		return r.enterRates(ctx, &q, opts, c, nil)

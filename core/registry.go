@@ -40,7 +40,7 @@ type resourceStats struct {
 	node   stat.Node
 	logged atomic.Int64 // the second in which a refusal was last logged, plus one; 0 before the first
 
-	numbers atomic.Uint64 // of the latest call that has one, see [rule.Call.Number]
+	numbers atomic.Uint64 // of calls that were drawn a number, from that of the resource on
 }
 
 // attachments are the rules in force that name a resource. Such a resource is never
@@ -120,8 +120,17 @@ func (g *registry) newResource(name string, stats *resourceStats) *resource {
 	return r
 }
 
-// firstNumber returns where the numbers of the calls of a resource begin, so that those
-// of resources that share a limiter differ.
+// drawNumber draws a number for a call, see [rule.Call.Number]. It is that of a place in the
+// sequence of the SplitMix64 generator, so that simulations can be repeated.
+func (s *resourceStats) drawNumber() uint32 {
+	z := s.numbers.Add(1) * 0x9E3779B97F4A7C15
+	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+	z = (z ^ z>>27) * 0x94D049BB133111EB
+	return max(1, uint32(z>>36))
+}
+
+// firstNumber returns where the sequence of a resource begins, so that those of resources
+// that share a limiter differ.
 func firstNumber(name string) uint64 {
 	hash := fnv.New64a()
 	_, _ = io.WriteString(hash, name) // never fails

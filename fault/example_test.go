@@ -21,7 +21,7 @@ func ExampleRule() {
 	})
 	for _, at := range []time.Time{start, start.Add(time.Second)} {
 		chosen := 0
-		for number := range uint64(1000) {
+		for number := range uint32(1000) {
 			call := rule.Call{Now: clock.Instant(at.UnixNano()), Tokens: 1}
 			call.SetNumber(number)
 			if _, decision := limiter.Acquire(call); decision == rule.Wait {

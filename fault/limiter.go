@@ -72,7 +72,7 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 			return 0, decision
 		}
 	}
-	if l.below != 0 && l.draw(c.Number()) >= l.below {
+	if l.below != 0 && l.draw(uint64(c.Number())) >= l.below {
 		return 0, rule.Pass
 	}
 	if l.delay > 0 {

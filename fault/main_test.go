@@ -82,7 +82,7 @@ func adopt(t testing.TB, present limiter, r fault.Rule, env rule.Env) limiter {
 // call returns a call with a number, so long after the epoch.
 func call(number uint64, at time.Duration) rule.Call {
 	c := rule.Call{Now: epoch.Add(at), Tokens: 1}
-	c.SetNumber(number)
+	c.SetNumber(uint32(number))
 	return c
 }
 

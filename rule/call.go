@@ -8,11 +8,11 @@ import (
 )
 
 // Call is what a limiter gets to know of a call. It is passed by value, so that asking
-// a limiter allocates nothing: it fits into registers.
+// a limiter allocates nothing: its four words fit into registers.
 type Call struct {
 	Now       clock.Instant
 	Tokens    int32     // that the call takes, at least 1
-	packed    uint64    // its number, its priority, and whether it comes from outside
+	packed    uint32    // its number, its priority, and whether it comes from outside
 	Attribute Attribute // what the rule asked for, see [Spec.Attributes]
 }
 
@@ -30,21 +30,20 @@ func (c Call) Priority() Priority { return Priority(int8(c.packed<<4) >> 5) }
 // Inbound says whether the call comes from outside.
 func (c Call) Inbound() bool { return c.packed&inboundBit != 0 }
 
-// Number tells the call from others: it is the same whenever and by whatever limiter the
-// question is asked about one call, however often that is, and differs between the calls
-// that one limiter is asked about. Only calls of rules whose reason is [Injected] have one;
-// that of others is 0.
-func (c Call) Number() uint64 { return c.packed >> numberShift }
+// Number is a number from 1 to 2²⁸-1 that was drawn for the call: it is the same whenever
+// and by whatever limiter the question is asked about one call, however often that is. Only
+// calls of rules whose reason is [Injected] have one; that of others is 0.
+func (c Call) Number() uint32 { return c.packed >> numberShift }
 
-// SetNumber sets the number, of which the lower 60 bits count. The engine does so.
-func (c *Call) SetNumber(n uint64) {
+// SetNumber sets the number, of which the lower 28 bits count. The engine does so.
+func (c *Call) SetNumber(n uint32) {
 	c.packed = n<<numberShift | c.packed&(1<<numberShift-1)
 }
 
 // SetCaller sets the priority, and whether the call comes from outside. The engine does so
 // before it asks limiters.
 func (c *Call) SetCaller(p Priority, inbound bool) {
-	c.packed = c.packed>>numberShift<<numberShift | uint64(p&7)<<priorityShift
+	c.packed = c.packed>>numberShift<<numberShift | uint32(p&7)<<priorityShift
 	if inbound {
 		c.packed |= inboundBit
 	}
