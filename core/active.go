@@ -22,8 +22,9 @@ type activeRule struct {
 	sharesLimiter bool           // it has one limiter for all of its resources
 	matched       atomic.Bool    // a call, as far as anybody has looked
 
-	forced      atomic.Pointer[string] // the state that an operator has forced; nil for none
-	transitions *transitions           // of the shared limiter, of a kind that has states; else nil
+	forced       forcedState  // on this rule
+	forcedOnKind *forcedState // on all rules of the kind
+	transitions  *transitions // of the shared limiter, of a kind that has states; else nil
 
 	// ruleStore.mu guards what follows.
 	rule    rule.Rule   // the version in force, or about to be
@@ -57,8 +58,8 @@ type ruleState struct {
 }
 
 // newActiveRule returns a rule that comes into force.
-func newActiveRule(r rule.Rule) *activeRule {
-	a := &activeRule{key: r.Key(), rule: r, target: r.Target()}
+func newActiveRule(r rule.Rule, forcedOnKind *forcedState) *activeRule {
+	a := &activeRule{key: r.Key(), rule: r, target: r.Target(), forcedOnKind: forcedOnKind}
 	a.related = a.target.Related
 	if a.target.Match != "" {
 		// Validated when it was loaded: there is no error.
@@ -74,10 +75,24 @@ func newActiveRule(r rule.Rule) *activeRule {
 
 // forcedState returns the state that an operator has forced; "" for none.
 func (a *activeRule) forcedState() string {
-	if forced := a.forced.Load(); forced != nil {
+	if forced := cmp.Or(a.forced.Load(), a.forcedOnKind.Load()); forced != nil {
 		return *forced
 	}
 	return ""
+}
+
+// applyForced brings limiters of the rule to the state that is forced. No lock is held.
+func (a *activeRule) applyForced(limiters []rule.Controllable, now func() clock.Instant) {
+	for state := a.forcedState(); ; {
+		for _, limiter := range limiters {
+			limiter.Control(now(), state)
+		}
+		latest := a.forcedState() // another goroutine may have forced it meanwhile
+		if latest == state {
+			return
+		}
+		state = latest
+	}
 }
 
 func (a *activeRule) hasPattern() bool { return a.pattern != nil }
@@ -120,7 +135,8 @@ func (l limiterEnv) adopt(
 
 func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
 	env := rule.Env{
-		Version: l.generation, Now: l.now, Forced: a.forcedState(), Lists: l.engine.lists, Seed: l.seed(a, resource),
+		Version: l.generation, Now: l.now, Forced: a.forcedState(),
+		Lists: l.engine.lists, Signals: &l.engine.signals, Seed: l.seed(a, resource),
 		Changed: func(clock.Instant, string, string) {},
 	}
 	if counts != nil {

@@ -17,6 +17,9 @@ const DefaultMaxResources = 10_000
 // default.
 const DefaultRemovalWindow = time.Minute
 
+// DefaultSignalInterval is how often signals are sampled by default.
+const DefaultSignalInterval = 250 * time.Millisecond
+
 // Config configures an engine. The zero value is a good one.
 type Config struct {
 	// Clock is the time that the engine runs on. Defaults to [clock.System].
@@ -37,6 +40,16 @@ type Config struct {
 	// Lists are the lists that rules refer to by name. Engines may share them. Defaults
 	// to lists of the engine's own, see [Engine.Lists].
 	Lists *list.Registry
+
+	// Signals tells what the machine and the process are busy with, for rules that read
+	// signals: see the package signal. Without it no signal can be read; rules that need
+	// one then let calls pass, which the log says. Defaults to none.
+	Signals SignalSource
+
+	// SignalInterval is how often the signals are sampled that rules in force read.
+	// Defaults to [DefaultSignalInterval]; if it is negative, only
+	// [Engine.SampleSignals] samples, as simulations do.
+	SignalInterval time.Duration
 
 	// IsFailure says whether an error makes a call a failed one, for [Guard.Fail],
 	// [Engine.Do] and [Call]. It must be safe for concurrent use. Defaults to any error

@@ -14,7 +14,8 @@ import (
 
 // Engine guards the resources of a service by the rules in force. It is made by
 // [New], is safe for concurrent use, and starts no goroutine but one for each
-// source that it follows and, while something waits to be logged, one for that.
+// source that it follows and, while something waits to be logged, one for that, and one
+// that samples signals while rules read any.
 type Engine struct {
 	clock    clock.Clock
 	log      *slog.Logger
@@ -22,6 +23,7 @@ type Engine struct {
 
 	isFailure func(error) bool
 	lists     *list.Registry
+	signals   signals
 	seed      uint64    // of what limiters choose at random; 0 for none
 	records   sync.Pool // of *guardRecord
 
@@ -70,6 +72,7 @@ func New(config Config) *Engine {
 	e.journal.log, e.journal.rejections = e.log, make(map[ruleset.DocumentKey]*rejections)
 	e.resources.init(e, config.MaxResources)
 	e.rules.init(config)
+	e.signals.init(config)
 	e.sources.init()
 	return e
 }

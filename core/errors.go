@@ -38,6 +38,10 @@ type BlockError struct {
 	// Reason says why rules of that kind refuse: what an adapter answers by.
 	Reason rule.Reason
 
+	// Answer is what the rule wants adapters to answer; the zero Answer leaves that to
+	// the Reason.
+	Answer rule.Answer
+
 	// RetryAfter is how long it takes until such a call can pass all of its
 	// rules if no other call comes, rounded up: the longest of the waits for those
 	// that would refuse it now, whichever of them is named in Rule. It is 0 when

@@ -45,14 +45,13 @@ func (g *registry) getOrAdd(name string) *resource {
 // after these were made.
 func (g *registry) applyForcedStates(rules []*ruleState) {
 	for _, s := range rules {
-		forced := s.rule.forced.Load()
-		if forced == nil || !s.isOwn() {
+		if s.rule.forcedState() == "" || !s.isOwn() {
 			continue
 		}
 		g.swapMu.Lock()
 		limiter := s.limiter.Limiter.(rule.Controllable)
 		g.swapMu.Unlock()
-		limiter.Control(g.engine.clock.Now(), *forced)
+		s.rule.applyForced([]rule.Controllable{limiter}, g.engine.clock.Now)
 	}
 }
 

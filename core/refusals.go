@@ -32,6 +32,7 @@ type refusals struct {
 	resource string
 	key      rule.Key
 	reason   rule.Reason
+	answer   rule.Answer
 
 	tally  *tally
 	latest atomic.Pointer[refusal]      // nil until the first; most calls need the same again
@@ -43,7 +44,7 @@ type madeRefusals [1 << cacheBits]atomic.Pointer[refusal]
 
 // init says what the refusals are of and where they are counted.
 func (r *refusals) init(resource string, of rule.Rule, counted *tally) {
-	r.resource, r.key, r.reason, r.tally = resource, of.Key(), of.Type().Reason(), counted
+	r.resource, r.key, r.reason, r.answer, r.tally = resource, of.Key(), of.Type().Reason(), of.Answer(), counted
 }
 
 // refuse counts one refusal and returns its error.
@@ -83,7 +84,7 @@ func (r *refusals) find(retryAfter time.Duration) *refusal {
 		return present
 	}
 	next := &refusal{above: retryAfter - unit, err: BlockError{
-		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: r.reason, RetryAfter: retryAfter,
+		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: r.reason, Answer: r.answer, RetryAfter: retryAfter,
 	}}
 	next.extras.wouldBlock = &next.err
 	slot.Store(next)

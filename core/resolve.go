@@ -14,6 +14,7 @@ type ruleChange struct {
 	version  uint64 // the coming generation
 	now      clock.Instant
 	entering []*activeRule
+	restored []forcedRule // that go on from removed ones, whose state may have been forced since
 	updated  []*activeRule
 	leaving  []*activeRule
 	patterns []match.Pattern // of all of these
@@ -34,6 +35,7 @@ func (c *ruleChange) notePattern(a *activeRule) {
 // rules.mu.
 func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChange {
 	c := &ruleChange{version: e.generation.Load() + 1, now: now}
+	defer e.watchSignals()
 	for _, change := range changes {
 		present := e.rules.active[change.Key]
 		switch {
@@ -45,6 +47,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 			e.dropRule(c, present)
 		case change.To.Target().CountsLike(present.target):
 			c.changed++
+			e.signals.replace(present.rule, change.To, now)
 			present.rule, present.target = change.To.Uncompiled(), change.To.Target()
 			c.updated = append(c.updated, present)
 			c.notePattern(present)
@@ -67,14 +70,17 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 // addRule puts a rule in force, which goes on from a removed one if there is one.
 func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activeRule {
 	r = r.Uncompiled() // what is compiled of it is of this version
-	a := newActiveRule(r)
+	a := newActiveRule(r, e.rules.forcedKind(r.Key().Kind))
 	if a.sharesLimiter {
 		env := limiterEnv{e, c.version, c.now}
 		if before == nil || !env.restore(a, before) {
 			a.shared = env.newLimiter(a, r, a.sharedName(), a.transitions)
+		} else if limiter, ok := a.shared.Limiter.(rule.Controllable); ok {
+			c.restored = append(c.restored, forcedRule{a, []rule.Controllable{limiter}})
 		}
 	}
 	e.rules.active[a.key] = a
+	e.signals.replace(nil, r, c.now)
 	if a.hasPattern() {
 		e.rules.patterns = append(e.rules.patterns, a)
 	}
@@ -85,6 +91,7 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activ
 
 func (e *Engine) dropRule(c *ruleChange, a *activeRule) {
 	a.removed = true
+	e.signals.replace(a.rule, nil, c.now)
 	if delete(e.rules.active, a.key); len(e.rules.active) == 0 {
 		e.rules.active = make(map[rule.Key]*activeRule) // a map does not get smaller
 	}

@@ -17,6 +17,7 @@ type ruleStore struct {
 	active    map[rule.Key]*activeRule // in force
 	patterns  []*activeRule            // those that have one, by kind and name
 	removed   removedRules
+	forced    map[rule.Kind]*forcedState // on all rules of a kind
 	revision  uint64
 	appliedAt clock.Instant
 }
@@ -30,4 +31,5 @@ func (s *ruleStore) init(config Config) {
 		Table: rules.NewTable(config.Kinds...), MaxRemoval: most, RemovalWindow: max(0, cmp.Or(config.RemovalWindow, DefaultRemovalWindow)),
 	})
 	s.active = make(map[rule.Key]*activeRule)
+	s.forced = make(map[rule.Kind]*forcedState)
 }

@@ -1,73 +1,161 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/penstock-go/penstock/rule"
 )
+
+// forcedState is a state that an operator has forced; nil for none, which the others do.
+type forcedState struct{ atomic.Pointer[string] }
+
+// set forces a state; "" releases it.
+func (f *forcedState) set(state string) {
+	if f.Store(&state); state == "" {
+		f.Store(nil)
+	}
+}
 
 // Control forces the state of a rule, on all resources that it guards, until it is
 // released with "": as when an operator opens a circuit breaker by hand. The state
 // stays forced while the rule keeps its name and what it guards. The error says that
 // there is no such rule in force, or that rules of the kind cannot be forced so.
 func (e *Engine) Control(key rule.Key, state string) error {
-	a, limiters, err := e.force(key, state)
-	if err != nil {
-		return err
-	}
-	for {
-		now := e.clock.Now()
-		for _, limiter := range limiters { // without a lock: the observer may ask the engine
-			limiter.Control(now, state)
-		}
-		latest := a.forcedState() // another goroutine may have forced it meanwhile
-		if latest == state {
-			return nil
-		}
-		state = latest
+	rules, err := e.force(key, state)
+	e.applyForced(rules)
+	return err
+}
+
+// ControlKind forces the state of all rules of a kind, those that come later too, until
+// it is released with "": as when an operator switches off all faults that rules inject.
+// A state that [Engine.Control] has forced on a single rule goes before it. The error
+// says that rules of the kind cannot be forced so.
+func (e *Engine) ControlKind(kind rule.Kind, state string) error {
+	rules, err := e.forceKind(kind, state)
+	e.applyForced(rules)
+	return err
+}
+
+// ForcedKind is a kind of rules whose state an operator has forced.
+type ForcedKind struct {
+	Kind  rule.Kind
+	State string
+}
+
+// forcedRule is a rule whose forced state has changed, with the limiters that exist. Those
+// that are made from now on begin with it, see also [registry.getOrAdd].
+type forcedRule struct {
+	rule     *activeRule
+	limiters []rule.Controllable
+}
+
+// applyForced brings limiters to the states that are forced on them. It is called without
+// a lock: the observer may ask the engine.
+func (e *Engine) applyForced(rules []forcedRule) {
+	for _, forced := range rules {
+		forced.rule.applyForced(forced.limiters, e.clock.Now)
 	}
 }
 
-// force notes the state that is forced and returns the limiters that exist. Those that
-// are made from now on begin with it, see also [registry.getOrAdd].
-func (e *Engine) force(key rule.Key, state string) (a *activeRule, limiters []rule.Controllable, err error) {
+// force notes the state that is forced on a rule.
+func (e *Engine) force(key rule.Key, state string) ([]forcedRule, error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() {
-		return nil, nil, ErrClosed
+		return nil, ErrClosed
 	}
-	if a = e.rules.active[key]; a == nil {
-		return nil, nil, fmt.Errorf("core: no rule %v is in force", key)
+	a := e.rules.active[key]
+	if a == nil {
+		return nil, fmt.Errorf("core: no rule %v is in force", key)
 	}
-	controls := a.rule.Type().Controls()
-	switch {
-	case len(controls) == 0:
-		return nil, nil, fmt.Errorf("core: the state of a rule of kind %q cannot be forced", key.Kind)
-	case state != "" && !slices.Contains(controls, state):
-		return nil, nil, fmt.Errorf("core: rule %v cannot be forced to be %q: the states are %s, and \"\" to release it",
-			key, state, strings.Join(controls, ", "))
+	if err := checkControl(a.rule.Type(), "rule "+key.String(), state); err != nil {
+		return nil, err
 	}
-	if a.forced.Store(&state); state == "" {
-		a.forced.Store(nil)
-	}
-	e.resources.swapMu.Lock()
-	defer e.resources.swapMu.Unlock()
-	return a, e.resources.limitersOf(a), nil
+	a.forced.set(state)
+	return e.forcedRules(func(other *activeRule) bool { return other == a }), nil
 }
 
-// limitersOf returns all limiters of a rule. The caller holds g.swapMu.
-func (g *registry) limitersOf(a *activeRule) (limiters []rule.Controllable) {
-	if a.sharesLimiter {
-		return []rule.Controllable{a.shared.Limiter.(rule.Controllable)}
+// forceKind notes the state that is forced on all rules of a kind.
+func (e *Engine) forceKind(kind rule.Kind, state string) ([]forcedRule, error) {
+	e.rules.mu.Lock()
+	defer e.rules.mu.Unlock()
+	if e.isClosed() {
+		return nil, ErrClosed
+	}
+	kinds := e.rules.book.Kinds()
+	i := slices.IndexFunc(kinds, func(d rule.Definition) bool { return d.Kind() == kind })
+	if i < 0 {
+		return nil, fmt.Errorf("core: there is no kind %q of rules", kind)
+	}
+	if err := checkControl(kinds[i], fmt.Sprintf("kind %q", kind), state); err != nil {
+		return nil, err
+	}
+	e.rules.forcedKind(kind).set(state)
+	return e.forcedRules(func(a *activeRule) bool { return a.key.Kind == kind }), nil
+}
+
+// checkControl returns why a state cannot be forced on rules of a kind.
+func checkControl(of rule.Definition, what, state string) error {
+	switch controls := of.Controls(); {
+	case len(controls) == 0:
+		return fmt.Errorf("core: the state of a rule of kind %q cannot be forced", of.Kind())
+	case state != "" && !slices.Contains(controls, state):
+		return fmt.Errorf("core: %s cannot be forced to be %q: the states are %s, and \"\" to release it",
+			what, state, strings.Join(controls, ", "))
+	}
+	return nil
+}
+
+// forcedKind returns what is forced on the rules of a kind. The caller holds s.mu.
+func (s *ruleStore) forcedKind(kind rule.Kind) *forcedState {
+	if s.forced[kind] == nil {
+		s.forced[kind] = new(forcedState)
+	}
+	return s.forced[kind]
+}
+
+// forcedKinds returns the kinds whose state is forced, by name. The caller holds s.mu.
+func (s *ruleStore) forcedKinds() (list []ForcedKind) {
+	for kind, forced := range maps.All(s.forced) {
+		if state := forced.Load(); state != nil {
+			list = append(list, ForcedKind{kind, *state})
+		}
+	}
+	slices.SortFunc(list, func(a, b ForcedKind) int { return cmp.Compare(a.Kind, b.Kind) })
+	return list
+}
+
+// forcedRules returns some of the rules in force with their limiters. The caller holds
+// rules.mu.
+func (e *Engine) forcedRules(include func(*activeRule) bool) (list []forcedRule) {
+	g := &e.resources
+	g.swapMu.Lock()
+	defer g.swapMu.Unlock()
+	own := make(map[*activeRule]int) // the index of a rule that has a limiter for each resource
+	for _, a := range e.rules.active {
+		switch {
+		case !include(a):
+		case a.sharesLimiter:
+			list = append(list, forcedRule{a, []rule.Controllable{a.shared.Limiter.(rule.Controllable)}})
+		default:
+			own[a] = len(list)
+			list = append(list, forcedRule{rule: a})
+		}
+	}
+	if len(own) == 0 {
+		return list
 	}
 	for _, r := range append(g.table.all(), g.overflowResource) {
 		for _, s := range r.states {
-			if s.rule == a {
-				limiters = append(limiters, s.limiter.Limiter.(rule.Controllable))
+			if i, ok := own[s.rule]; ok {
+				list[i].limiters = append(list[i].limiters, s.limiter.Limiter.(rule.Controllable))
 			}
 		}
 	}
-	return limiters
+	return list
 }

@@ -12,6 +12,9 @@ type Status struct {
 	Rules     int
 	Sources   []SourceStatus // in the order in which they were first followed
 	Unmatched Unmatched      // rules that no call has matched
+
+	Signals     []SignalStatus // that rules in force read, by name
+	ForcedKinds []ForcedKind   // whose state is forced, see [Engine.ControlKind]; by name
 }
 
 // Status returns the present status.
@@ -22,6 +25,7 @@ func (e *Engine) Status() Status {
 	defer e.rules.mu.Unlock()
 	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.book.Len()}
 	status.Unmatched = e.rules.unmatched()
+	status.Signals, status.ForcedKinds = e.signals.status(), e.rules.forcedKinds()
 	for _, f := range e.sources.list {
 		status.Sources = append(status.Sources, f.status())
 	}

@@ -51,6 +51,7 @@ func (e *Engine) apply(c *ruleChange) limiterChanges {
 		affected: make([]*resource, 0, len(c.leaving)+len(c.entering)+len(c.updated)),
 	}
 	s.activate = make([]rule.Activator, 0, len(c.entering)+len(c.updated))
+	s.limiterChanges.restored = c.restored
 	s.run()
 	g.swapMu.Unlock()
 	return s.limiterChanges
@@ -60,11 +61,15 @@ func (e *Engine) apply(c *ruleChange) limiterChanges {
 type limiterChanges struct {
 	activate []rule.Activator
 	retire   []rule.Retirer
+	restored []forcedRule
 }
 
 // finish activates and retires the limiters. It is called without a lock: they may
 // report changes of state to the observer, which may call the engine.
 func (c limiterChanges) finish(now clock.Instant) {
+	for _, forced := range c.restored {
+		forced.rule.applyForced(forced.limiters, func() clock.Instant { return now })
+	}
 	for _, limiter := range c.activate {
 		limiter.Activate(now)
 	}

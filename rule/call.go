@@ -59,6 +59,22 @@ func (p Priority) String() string {
 	return "sheddable"
 }
 
+// Priorities returns all priorities, the most important first.
+func Priorities() [5]Priority {
+	return [...]Priority{PriorityCritical, PriorityHigh, PriorityNormal, PriorityLow, PrioritySheddable}
+}
+
+// ParsePriority returns the priority that a text spells, in the lower case of
+// [Priority.String]; false if it spells none.
+func ParsePriority(text string) (p Priority, ok bool) {
+	for _, p := range Priorities() {
+		if p.String() == text {
+			return p, true
+		}
+	}
+	return PriorityNormal, false
+}
+
 // Decision is what a limiter says to a call.
 type Decision uint8
 

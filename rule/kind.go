@@ -49,6 +49,13 @@ const (
 	Injected
 )
 
+// Answer is what adapters answer to the refusals of a rule, for rules that say that
+// themselves. What is zero is left to the [Reason].
+type Answer struct {
+	HTTP int    // a status code, such as 503
+	GRPC string // the name of a code, such as "UNAVAILABLE"
+}
+
 // String returns the reason as it stands in logs and metrics: "rateLimited".
 func (r Reason) String() string {
 	switch r {

@@ -152,12 +152,16 @@ type Env struct {
 	// Now is the present instant.
 	Now clock.Instant
 
-	// Forced is the state, one of [Spec.Controls], in which the limiter begins because
-	// an operator has forced it; "" for none. See [Controllable].
+	// Forced is the state, one of [Spec.Controls], in which the limiter begins, or goes
+	// on, because an operator has forced it; "" for none. See [Controllable].
 	Forced string
 
 	// Lists are the lists that rules refer to by name. It is never nil.
 	Lists *list.Registry
+
+	// Signals are what limiters read the signals from that [Spec.Signals] names. It is
+	// never nil. Limiters may keep the readings.
+	Signals Signals
 
 	// Seed is what all follows from that the limiter chooses at random, so that
 	// simulations can be repeated; 0 if it is to choose itself.

@@ -21,6 +21,12 @@ type Rule interface {
 	// Lists returns the names of the lists that it refers to; nil if none.
 	Lists() []string
 
+	// Signals returns the signals that it reads; nil if none.
+	Signals() []Signal
+
+	// Answer returns what adapters answer to refusals; zero if the reason says that.
+	Answer() Answer
+
 	// Value returns the rule as its kind has it, such as a flow.Rule.
 	Value() any
 
@@ -88,6 +94,20 @@ func (r *typedRule[R]) Lists() []string {
 		return nil
 	}
 	return r.of.spec.Lists(r.rule)
+}
+
+func (r *typedRule[R]) Signals() []Signal {
+	if r.of.spec.Signals == nil {
+		return nil
+	}
+	return r.of.spec.Signals(r.rule)
+}
+
+func (r *typedRule[R]) Answer() Answer {
+	if r.of.spec.Answer == nil {
+		return Answer{}
+	}
+	return r.of.spec.Answer(r.rule)
 }
 
 func (r *typedRule[R]) Value() any { return r.rule }

@@ -43,6 +43,14 @@ type Spec[R comparable] struct {
 	// find in [Env.Lists]; nil if none. nil for kinds that refer to none.
 	Lists func(R) []string
 
+	// Signals returns the signals that the rule reads, which its limiters find in
+	// [Env.Signals]: only these are sampled. nil for kinds that read none.
+	Signals func(R) []Signal
+
+	// Answer returns what adapters answer to refusals of the rule. nil for kinds that
+	// leave it to the Reason.
+	Answer func(R) Answer
+
 	// Compile returns what the limiters of a rule have in common, which New and Adopt
 	// find in [Env.Compiled]. It is called once for each version of a rule, however many
 	// limiters that has. nil for kinds that compile nothing.
@@ -60,6 +68,10 @@ type Spec[R comparable] struct {
 
 	// Gauges are numbers that limiters of the kind show.
 	Gauges []Gauge
+
+	// LimitMoves says that limiters find their limit themselves: simulations then record
+	// the gauges "limit" and "in_flight", which the kind must have.
+	LimitMoves bool
 
 	// States are the states that a limiter can be in, the first one first; nil if the
 	// kind has none.
@@ -115,6 +127,7 @@ type Definition interface {
 	Fields() []FieldInfo
 	Former() []FormerInfo
 	Gauges() []Gauge
+	LimitMoves() bool
 	States() []string
 	Controls() []string
 
@@ -158,6 +171,9 @@ func (t *Type[R]) Former() []FormerInfo { return t.former }
 
 // Gauges returns the numbers that limiters of the kind show.
 func (t *Type[R]) Gauges() []Gauge { return t.spec.Gauges }
+
+// LimitMoves says that limiters find their limit themselves.
+func (t *Type[R]) LimitMoves() bool { return t.spec.LimitMoves }
 
 // States returns the states that limiters can be in.
 func (t *Type[R]) States() []string { return t.spec.States }

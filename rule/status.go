@@ -48,4 +48,13 @@ type Quota struct {
 type Gauge struct {
 	Name string // in snake case, as in "in_flight"; the metric is penstock_<kind>_<name>
 	Help string // what it is, a sentence
+
+	// Counter says that the number only grows while the limiter lives. The name of the
+	// metric then ends in _total.
+	Counter bool
+
+	// Label and LabelValue tell gauges of one name apart, such as "priority" and "low".
+	// Those of one name stand next to each other and have the same Label; they are
+	// empty for a gauge that is the only one of its name.
+	Label, LabelValue string
 }

@@ -1,0 +1,206 @@
+package core_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// gauge is a kind of rules that refuse calls while a signal is above a half.
+type gauge struct {
+	Name, Resource, Match string
+	Shared                bool
+	Origin                string
+	Shadow                bool
+	Signal                rule.Signal
+}
+
+func gaugeKind() *rule.Type[gauge] {
+	common := func(g *gauge) rule.Common {
+		return rule.Common{
+			Name: &g.Name, Resource: &g.Resource, Match: &g.Match, Shared: &g.Shared, Origin: &g.Origin, Shadow: &g.Shadow,
+		}
+	}
+	return rule.Define(rule.Spec[gauge]{
+		Kind: "gauge", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: common, Fields: rule.TargetFields(common),
+		Signals: func(g gauge) []rule.Signal { return []rule.Signal{g.Signal} },
+		Answer:  func(gauge) rule.Answer { return rule.Answer{HTTP: 529, GRPC: "ABORTED"} },
+		New: func(g gauge, env rule.Env) rule.Limiter {
+			reading := env.Signals.Reading(g.Signal)
+			return &toy{decide: func(rule.Call) rule.Decision {
+				if value, ok := reading.Load(); ok && value > 0.5 {
+					return rule.Block
+				}
+				return rule.Pass
+			}}
+		},
+	})
+}
+
+// readings is a source of signals for tests.
+type readings struct {
+	mu     sync.Mutex
+	values map[rule.Signal]float64
+	reads  map[rule.Signal]int
+}
+
+func (r *readings) Read(signal rule.Signal) (float64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reads[signal]++
+	value, ok := r.values[signal]
+	if !ok {
+		return 0, errors.New("no such signal here")
+	}
+	return value, nil
+}
+
+func (r *readings) set(signal rule.Signal, value float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.values[signal] = value
+}
+
+func (r *readings) forget(signal rule.Signal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.values, signal)
+}
+
+func (r *readings) count(signal rule.Signal) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reads[signal]
+}
+
+func newReadings(values map[rule.Signal]float64) *readings {
+	return &readings{values: values, reads: make(map[rule.Signal]int)}
+}
+
+func loadGauges(t *testing.T, e *core.Engine, gauges ...gauge) {
+	t.Helper()
+	var set rules.Set
+	for _, g := range gauges {
+		set.Custom = append(set.Custom, gaugeKind().Of(g))
+	}
+	require.NoError(t, e.Load(set))
+}
+
+func TestOnlySignalsThatRulesReadAreSampled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newReadings(map[rule.Signal]float64{rule.SignalCPU: 0.9, rule.SignalMemory: 0.9})
+		e := core.New(core.Config{Logger: quiet, Kinds: []rule.Definition{gaugeKind()}, Signals: source})
+		defer e.Close()
+		time.Sleep(time.Minute)
+		require.Zero(t, source.count(rule.SignalCPU))
+		require.Empty(t, e.Status().Signals)
+
+		loadGauges(t, e, gauge{Resource: "r", Signal: rule.SignalCPU})
+		require.Equal(t, 1, enter(e, "r", 1), "nothing is known before the first sample")
+		synctest.Wait()
+		require.Zero(t, enter(e, "r", 1))
+		time.Sleep(time.Second + time.Millisecond)
+		require.Equal(t, 5, source.count(rule.SignalCPU), "at once, and then every 250 ms")
+		require.Zero(t, source.count(rule.SignalMemory))
+		source.set(rule.SignalCPU, 0.2)
+		time.Sleep(250 * time.Millisecond)
+		require.Equal(t, 1, enter(e, "r", 1))
+
+		loadGauges(t, e)
+		time.Sleep(time.Minute)
+		require.Equal(t, 6, source.count(rule.SignalCPU))
+		require.Empty(t, e.Status().Signals)
+
+		loadGauges(t, e, gauge{Resource: "r", Signal: rule.SignalCPU})
+		require.Equal(t, []core.SignalStatus{{
+			Signal: rule.SignalCPU, Err: e.Status().Signals[0].Err, Rules: []string{`gauge "r"`},
+		}}, e.Status().Signals, "what was read a minute ago is forgotten")
+		synctest.Wait()
+		require.InDelta(t, 0.2, e.Status().Signals[0].Value, 0)
+		require.NoError(t, e.Status().Signals[0].Err)
+	})
+}
+
+func TestChangedRuleGoesOnWithTheSignalsItReads(t *testing.T) {
+	source := newReadings(map[rule.Signal]float64{rule.SignalCPU: 0.9})
+	e := core.New(core.Config{
+		Clock: clock.NewVirtual(begin), Logger: quiet, Kinds: []rule.Definition{gaugeKind()}, Signals: source, SignalInterval: -1,
+	})
+	t.Cleanup(e.Close)
+	loadGauges(t, e, gauge{Name: "g", Resource: "r", Signal: rule.SignalCPU})
+	require.Equal(t, 1, enter(e, "r", 1))
+	e.SampleSignals()
+	require.Zero(t, enter(e, "r", 1))
+	for _, changed := range []gauge{
+		{Name: "g", Resource: "r", Signal: rule.SignalCPU, Origin: rule.OtherOrigins}, // the same calls
+		{Name: "g", Match: "r", Signal: rule.SignalCPU},                               // other calls
+		{Name: "h", Resource: "r", Signal: rule.SignalCPU},                            // another rule
+	} {
+		loadGauges(t, e, changed)
+		require.Zero(t, enter(e, "r", 1), "%+v", changed)
+		require.Len(t, e.Status().Signals, 1)
+	}
+	loadGauges(t, e, gauge{Name: "h", Resource: "r", Signal: rule.SignalLoad})
+	require.Equal(t, 1, enter(e, "r", 1))
+	require.Equal(t, rule.SignalLoad, e.Status().Signals[0].Signal)
+}
+
+func TestSignalThatCannotBeReadIsLoggedOnceAndLetsCallsPass(t *testing.T) {
+	var log bytes.Buffer
+	source := newReadings(map[rule.Signal]float64{rule.SignalCPU: 0.9})
+	e := core.New(core.Config{
+		Clock: clock.NewVirtual(begin), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Kinds: []rule.Definition{gaugeKind()}, Signals: source, SignalInterval: -1,
+	})
+	t.Cleanup(e.Close)
+	loadGauges(t, e, gauge{Name: "g", Resource: "r", Signal: rule.SignalCPU})
+	e.SampleSignals()
+	require.Zero(t, enter(e, "r", 1))
+	source.forget(rule.SignalCPU)
+	for range 3 {
+		e.SampleSignals()
+		require.Equal(t, 1, enter(e, "r", 1))
+	}
+	require.ErrorContains(t, e.Status().Signals[0].Err, "no such signal here")
+	require.Equal(t, 1, strings.Count(log.String(), "cannot be read"), log.String())
+	require.Contains(t, log.String(), `gauge \"g\"`)
+	source.set(rule.SignalCPU, 0.8)
+	e.SampleSignals()
+	require.Zero(t, enter(e, "r", 1))
+	require.Equal(t, 1, strings.Count(log.String(), "can be read again"), log.String())
+}
+
+func TestEngineWithoutASourceSaysWhatToDo(t *testing.T) {
+	e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, Kinds: []rule.Definition{gaugeKind()}, SignalInterval: -1})
+	t.Cleanup(e.Close)
+	loadGauges(t, e, gauge{Resource: "r", Signal: rule.SignalCPU})
+	e.SampleSignals()
+	require.Equal(t, 1, enter(e, "r", 1))
+	require.ErrorContains(t, e.Status().Signals[0].Err, "set core.Config.Signals")
+}
+
+func TestRefusalCarriesTheAnswerOfItsRule(t *testing.T) {
+	e := core.New(core.Config{
+		Clock: clock.NewVirtual(begin), Logger: quiet, Kinds: []rule.Definition{gaugeKind()},
+		Signals: newReadings(map[rule.Signal]float64{rule.SignalCPU: 1}), SignalInterval: -1,
+	})
+	t.Cleanup(e.Close)
+	loadGauges(t, e, gauge{Resource: "r", Signal: rule.SignalCPU})
+	e.SampleSignals()
+	_, err := e.Entry(t.Context(), "r")
+	var blocked *core.BlockError
+	require.ErrorAs(t, err, &blocked)
+	require.Equal(t, rule.Answer{HTTP: 529, GRPC: "ABORTED"}, blocked.Answer)
+}
