@@ -17,7 +17,7 @@ func (h *histogram) rankOf(share float64, rotation uint32) uint32 {
 	wanted := share * h.all
 	for level := Levels - 1; level >= 0; level-- {
 		if wanted < h.total[level] {
-			return uint32(level)<<levelShift | h.rankWithin(level, wanted, rotation)
+			return uint32(level)<<levelShift + h.rankWithin(level, wanted, rotation)
 		}
 		wanted -= h.total[level]
 	}

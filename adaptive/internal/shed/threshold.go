@@ -1,7 +1,8 @@
 package shed
 
 import (
-	"math/rand/v2"
+	"hash/maphash"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -46,7 +47,7 @@ type Threshold struct {
 // 0, they are random.
 func New(seed uint64) *Threshold {
 	if seed == 0 {
-		seed = rand.Uint64()
+		seed = maphash.String(maphash.MakeSeed(), "")
 	}
 	return &Threshold{seed: mix(seed), share: 1}
 }
@@ -117,6 +118,16 @@ func (t *Threshold) Refuse(p rule.Priority, seen bool) {
 // Refused returns how many calls of a priority were refused since the beginning.
 func (t *Threshold) Refused(p rule.Priority) uint64 { return t.refused[Level(p)].Load() }
 
+// Totals returns how many calls were refused since the beginning, and how many of these
+// Standing did not see.
+func (t *Threshold) Totals() (refused, unseen uint64) {
+	for level := range Levels {
+		unseen += t.unseen(level)
+		refused += t.refused[level].Load()
+	}
+	return refused, unseen
+}
+
 // Share returns the share of arrivals that are to pass, 1 if all of them are.
 func (t *Threshold) Share() float64 { return t.share }
 
@@ -146,7 +157,9 @@ func (t *Threshold) Stop() {
 }
 
 // Move moves an active threshold to where a share of the arrivals is at or above it, as
-// far as the arrivals of the last moves tell. A share of 1 or more lets all calls pass.
+// far as the arrivals of the last moves tell; priorities above
+// all that came are to pass. A
+// share of 1 or more lets all calls pass.
 func (t *Threshold) Move(now clock.Instant, share float64) {
 	s := t.Load()
 	if !s.Active() {
@@ -158,7 +171,8 @@ func (t *Threshold) Move(now clock.Instant, share float64) {
 		rotation = (rotation + uint32(since/rotationStep%positions)) & positionMask
 		t.rotated = t.rotated.Add(since / rotationStep * rotationStep)
 	}
-	h := t.collect()
+	var h histogram
+	t.collect(&h)
 	rank := h.rankOf(t.share, rotation)
 	edge := max(int(rank>>levelShift), h.lowest())
 	t.word.Store(uint64(makeState(rank, rotation, min(edge, Levels-1))))
@@ -185,9 +199,8 @@ func (t *Threshold) unseen(level int) uint64 {
 	return t.refused[level].Load() - sorted
 }
 
-// collect returns what has arrived.
-func (t *Threshold) collect() *histogram {
-	h := &histogram{}
+// collect fills a histogram with what has arrived.
+func (t *Threshold) collect(h *histogram) {
 	for level := range Levels {
 		unseen := t.unseen(level)
 		if late := int64(unseen - t.settled[level]); late > 0 {
@@ -208,13 +221,12 @@ func (t *Threshold) collect() *histogram {
 			t.weight[level] = h.total[level] / h.all
 		}
 	}
-	return h
 }
 
 // age makes what has arrived count less.
 func (t *Threshold) age() {
 	for level := range Levels {
-		t.unsorted[level] *= retained
+		t.unsorted[level] = math.Floor(t.unsorted[level] * retained)
 		for bucket := range t.arrivals[level] {
 			a := &t.arrivals[level][bucket]
 			if n := a.Load(); n > 0 {
