@@ -13,12 +13,13 @@ type call struct {
 	arrival *core.Arrival // until it is decided
 	guard   *core.Guard   // while it is under way
 	stream  *stream
-	event   int    // the index of its row among the events, if they are asked for
+	event   int // the index of its row among the events, if they are asked for
+	attrs   AttrValues
 	timer   uint64 // the number of the event that ends its wait, 0 if none does
 	woken   bool   // it is among those to proceed with
 	fails   bool   // when it ends
 
-	arrived, passed time.Duration
+	arrived, passed time.Duration // passed: or was refused
 	serviceTime     time.Duration // of a call that no server serves
 }
 
@@ -36,11 +37,10 @@ func (s *simulation) arrive() error {
 	phase := stream.phaseAt(c.arrived)
 	c.serviceTime, c.fails = phase.serviceTime, phase.fails.includes(number)
 	options, attrs := stream.callOptions(number)
+	c.attrs = attrs
 	s.rows.at(c.arrived, stream.row).Offered++
 	if s.options.Events {
-		s.events = append(s.events, Event{
-			T: seconds(c.arrived), Resource: stream.resource, Value: attrs.first(), Attrs: attrs, Priority: stream.priority,
-		})
+		s.events = append(s.events, Event{}) // its place; report fills it in
 	}
 	if s.pending++; s.pending > MaxPending {
 		return fmt.Errorf("more than %d calls wait or are served: lower the rates, maxWait or serviceTime", MaxPending)
@@ -84,17 +84,15 @@ func (s *simulation) decided(c *call) error {
 	if err != nil && blocked == nil {
 		return fmt.Errorf("a call of %q: %w", c.stream.resource, err)
 	}
-	wait := s.now - c.arrived
-	if s.options.Events {
-		s.events[c.event].decide(wait, blocked)
-	}
+	c.passed = s.now
 	if blocked != nil {
 		s.pending--
 		s.rows.at(c.arrived, c.stream.row).Blocked++
+		s.report(c, blocked, false)
 		return nil
 	}
-	c.guard, c.passed = guard, s.now
-	s.rows.pass(s.now, c.stream.row, wait)
+	c.guard = guard
+	s.rows.pass(s.now, c.stream.row, s.now-c.arrived)
 	return s.serve(c)
 }
 
@@ -169,20 +167,32 @@ func (s *simulation) endCall(c *call, failure error) {
 	c.guard.Exit()
 	c.guard = nil
 	s.rows.endCall(s.now, c.stream.row, s.now-c.passed, failure != nil, c.hasLength())
-	if s.options.Events {
-		e := &s.events[c.event]
-		e.End, e.Failed = pointerTo(seconds(s.now)), failure != nil
-	}
+	s.report(c, nil, failure != nil)
 }
 
 // seconds returns the number of seconds that is nearest to the time, which
 // [time.Duration.Seconds] does not always.
 func seconds(d time.Duration) float64 { return float64(d) / float64(time.Second) }
 
-// decide fills in whether the call has passed.
-func (e *Event) decide(wait time.Duration, blocked *core.BlockError) {
-	e.Outcome, e.Wait = Pass, seconds(wait)
+// report tells whoever asked for events what became of a call: it was blocked, or it
+// has ended now.
+func (s *simulation) report(c *call, blocked *core.BlockError, failed bool) {
+	if !s.options.Events && s.options.OnEvent == nil {
+		return
+	}
+	e := Event{
+		T: seconds(c.arrived), Resource: c.stream.resource, Outcome: Pass, Wait: seconds(c.passed - c.arrived), Failed: failed,
+		Value: c.attrs.first(), Attrs: c.attrs, Priority: c.stream.priority,
+	}
 	if blocked != nil {
 		e.Outcome, e.Rule, e.Kind = Block, blocked.Rule, string(blocked.Kind)
+	} else {
+		e.End = pointerTo(seconds(s.now))
+	}
+	if s.options.Events {
+		s.events[c.event] = e
+	}
+	if s.options.OnEvent != nil {
+		s.options.OnEvent(e)
 	}
 }

@@ -32,8 +32,8 @@ type Load struct {
 	// without a server take the ServiceTime of their stream.
 	Servers []Server
 
-	// Signals are what the signals of the system show, by time. They are checked
-	// and kept for rules that read signals; no kind of rule does so yet.
+	// Signals are what the signals of the system show, by time, for rules that read
+	// signals. They do so at the start and then every [SignalInterval].
 	Signals []Signal
 
 	// Seed sets everything that is random: the gaps of [Poisson] streams, the

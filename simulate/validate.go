@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -73,7 +74,11 @@ func (s Stream) validate(check checker) {
 
 // priorities are the names of the priorities.
 func priorities() []string {
-	return []string{PriorityCritical, PriorityHigh, PriorityNormal, PriorityLow, PrioritySheddable}
+	var names []string
+	for _, p := range rule.Priorities() {
+		names = append(names, p.String())
+	}
+	return names
 }
 
 func (s Stream) validatePhases(check checker) {

@@ -94,15 +94,18 @@ func (l Load) validateSignals(check checker) {
 		at := func(field string) string { return fmt.Sprintf("signals[%d].%s", i, field) }
 		check(s.At >= 0 && s.At <= MaxDuration, at("at"), "is %v: must be from 0s to %v", s.At, MaxDuration)
 		check(i == 0 || s.At > l.Signals[i-1].At, at("at"), "is %v: must be later than the one before it", s.At)
-		check(s.CPU != nil || s.Memory != nil || s.Load != nil, at("cpu"), "is missing: give cpu, memory or load")
+		check(s != Signal{At: s.At}, at("cpu"), "is missing: give cpu, load, memory, schedulerDelay, gc or throttled")
 		for _, v := range []struct {
 			field string
 			value *float64
 			most  float64
-		}{{"cpu", s.CPU, 1}, {"memory", s.Memory, 1}, {"load", s.Load, 1e6}} {
+		}{{"cpu", s.CPU, 1}, {"load", s.Load, 1e6}, {"memory", s.Memory, 1}, {"gc", s.GC, 1}, {"throttled", s.Throttled, 1}} {
 			if v.value != nil {
 				check(*v.value >= 0 && *v.value <= v.most, at(v.field), "is %v: must be from 0 to %v", *v.value, v.most)
 			}
+		}
+		if v := s.SchedulerDelay; v != nil {
+			check(*v >= 0 && *v <= MaxDuration, at("schedulerDelay"), "is %v: must be from 0s to %v", *v, MaxDuration)
 		}
 	}
 }

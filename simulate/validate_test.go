@@ -138,6 +138,7 @@ func TestMistakesInServersAndSignals(t *testing.T) {
 	changes := func(list ...simulate.ServiceChange) []simulate.Server {
 		return valid(func(s *simulate.Server) { s.Changes = list })
 	}
+	negative := -time.Second
 	tests := map[string]struct {
 		servers []simulate.Server
 		signals []simulate.Signal
@@ -180,11 +181,14 @@ func TestMistakesInServersAndSignals(t *testing.T) {
 			servers: changes(simulate.ServiceChange{Service: simulate.Service{Shape: simulate.Lognormal}}),
 			want:    "servers[0].changes[0].service.p99 is missing",
 		},
-		"empty signal":     {signals: []simulate.Signal{{}}, want: "signals[0].cpu is missing: give cpu, memory or load"},
+		"empty signal":     {signals: []simulate.Signal{{}}, want: "signals[0].cpu is missing: give cpu, load, memory, schedulerDelay, gc or throttled"},
 		"negative signal":  {signals: []simulate.Signal{{At: -1, CPU: number(1)}}, want: "signals[0].at is -1ns"},
 		"signals in order": {signals: []simulate.Signal{{CPU: number(1)}, {CPU: number(1)}}, want: "signals[1].at is 0s: must be later"},
 		"cpu":              {signals: []simulate.Signal{{CPU: number(1.1)}}, want: "signals[0].cpu is 1.1: must be from 0 to 1"},
 		"memory":           {signals: []simulate.Signal{{Memory: number(math.NaN())}}, want: "signals[0].memory is NaN"},
+		"gc":               {signals: []simulate.Signal{{GC: number(2)}}, want: "signals[0].gc is 2: must be from 0 to 1"},
+		"throttled":        {signals: []simulate.Signal{{Throttled: number(-1)}}, want: "signals[0].throttled is -1: must be from 0 to 1"},
+		"scheduler delay":  {signals: []simulate.Signal{{SchedulerDelay: &negative}}, want: "signals[0].schedulerDelay is -1s: must be from 0s"},
 		"load":             {signals: []simulate.Signal{{Load: number(-1)}}, want: "signals[0].load is -1: must be from 0 to 1e+06"},
 	}
 	for name, test := range tests {

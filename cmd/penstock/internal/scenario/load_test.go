@@ -44,7 +44,7 @@ servers:
     slowdown: 0.02
     changes: [{at: 20s, service: {mean: 40ms}}, {at: 30, service: {mean: 10ms, shape: exponential}}]
   - {resources: ["s?", "stock:*"], workers: 1, service: {mean: 1}}
-signals: [{at: 0s, cpu: 0.3, memory: 0.5, load: 1.0}, {at: 5, cpu: 1}]
+signals: [{at: 0s, cpu: 0.3, memory: 0.5, load: 1.0}, {at: 5, cpu: 1, schedulerDelay: 20ms, gc: 0.1, throttled: 0.2}]
 seed: 7
 `))
 	require.NoError(t, err)
@@ -87,7 +87,9 @@ seed: 7
 			},
 			{Resources: []string{"s?", "stock:*"}, Workers: 1, Service: simulate.Service{Mean: time.Second}},
 		},
-		Signals: []simulate.Signal{{CPU: new(0.3), Memory: new(0.5), Load: new(1.0)}, {At: 5 * time.Second, CPU: new(1.0)}},
+		Signals: []simulate.Signal{{CPU: new(0.3), Memory: new(0.5), Load: new(1.0)}, {
+			At: 5 * time.Second, CPU: new(1.0), SchedulerDelay: new(20 * time.Millisecond), GC: new(0.1), Throttled: new(0.2),
+		}},
 	}, load.Load)
 }
 

@@ -66,6 +66,9 @@ func (r *reader) signals(n *yaml.Node, nested given) []simulate.Signal {
 			field{"cpu", func(n *yaml.Node) { s.CPU = new(r.number(n, "cpu")) }},
 			field{"memory", func(n *yaml.Node) { s.Memory = new(r.number(n, "memory")) }},
 			field{"load", func(n *yaml.Node) { s.Load = new(r.number(n, "load")) }},
+			field{"schedulerDelay", func(n *yaml.Node) { s.SchedulerDelay = new(r.duration(n, "schedulerDelay")) }},
+			field{"gc", func(n *yaml.Node) { s.GC = new(r.number(n, "gc")) }},
+			field{"throttled", func(n *yaml.Node) { s.Throttled = new(r.number(n, "throttled")) }},
 		)
 		nested.add(fmt.Sprintf("signals[%d]", i), item, found)
 		list = append(list, s)
