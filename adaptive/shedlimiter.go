@@ -25,9 +25,6 @@ var (
 	_ rule.Inheritor = (*shedLimiter)(nil)
 )
 
-// notCounted is the ticket of a call that the rule is not about.
-const notCounted rule.Ticket = 1
-
 func newShedLimiter(r Rule, env rule.Env, control shedControl) rule.Limiter {
 	l := &shedLimiter{version: env.Version, rule: r, signals: signalThresholds(r, env)}
 	if r.QPS > 0 {
@@ -54,11 +51,11 @@ func (l *shedLimiter) adopt(r Rule, env rule.Env) rule.Limiter {
 // loads and one compare-and-swap; refusing is a few loads and one addition.
 func (l *shedLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.rule.Inbound && !c.Inbound() {
-		return notCounted, rule.Pass
+		return uncounted, rule.Pass
 	}
 	s := l.state
 	if s.current.Load() != l && !s.activate(l, c.Now) {
-		return 0, rule.Stale
+		return counted, rule.Stale
 	}
 	if int64(c.Now) >= s.next.Load() {
 		s.update(c.Now)
@@ -81,14 +78,14 @@ func (l *shedLimiter) take(c *rule.Call, standing shed.Standing, seen bool) (rul
 		word := s.calls.Load()
 		if underWay(word) >= limit {
 			s.refuse(c, standing, seen)
-			return 0, rule.Block
+			return counted, rule.Block
 		}
 		if s.calls.CompareAndSwap(word, word+1) {
 			break
 		}
 	}
 	if l.qps == nil {
-		return 0, rule.Pass
+		return counted, rule.Pass
 	}
 	decision := l.qps.take(c.Now, c.Tokens, standing)
 	if decision != rule.Pass {
@@ -97,12 +94,12 @@ func (l *shedLimiter) take(c *rule.Call, standing shed.Standing, seen bool) (rul
 			s.refuse(c, standing, seen)
 		}
 	}
-	return 0, decision
+	return counted, decision
 }
 
 // GiveBack undoes an Acquire.
 func (l *shedLimiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
-	if t == notCounted {
+	if t == uncounted {
 		return
 	}
 	l.state.calls.Add(^uint64(0))
@@ -113,7 +110,7 @@ func (l *shedLimiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
 
 // Done counts the end of the call.
 func (l *shedLimiter) Done(t rule.Ticket, e rule.Exit) {
-	if t == notCounted {
+	if t == uncounted {
 		return
 	}
 	s := l.state

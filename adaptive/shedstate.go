@@ -18,8 +18,6 @@ const (
 	// An update waits for so many arrivals, but not longer than that.
 	updateArrivals = 20
 	updateAtLatest = time.Second
-
-	idleAfter = time.Minute
 )
 
 // shedControl decides what a rule lets pass. It is called under the mutex of the shedState.
