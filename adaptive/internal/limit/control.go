@@ -8,15 +8,16 @@ import (
 const (
 	maxVariation = 16   // of response times, squared
 	minResponse  = 1e-6 // seconds
-	headroom     = 1.2  // the limit, in multiples of what is under way without a queue
 	tolerance    = 0.25 // of response times that count as those of the baseline
 	farShorter   = 0.5  // a response time so much shorter is believed sooner
 	farLonger    = 1.0  // and one so much longer
-	saturated    = 0.7  // the share of time at the limit from which on throughput is capacity
-	calmShare    = 0.6  // of the limit: below it calls do not disturb each other
-	jump         = 1.5  // a change of throughput by this factor is one of the service
+	slowly       = 0.1
+	saturated    = 0.7 // the share of time at the limit from which on throughput is capacity
+	calmShare    = 0.6 // of the limit: below it calls do not disturb each other
+	jump         = 1.5 // a change of throughput by this factor is one of the service
 
 	minWindow = 100 * time.Millisecond
+	minGrowth = 20 * time.Millisecond // at the start
 	maxWindow = 10 * time.Second
 )
 
@@ -99,14 +100,17 @@ func (c *Control) Late() float64 { return 2 * c.base.mean }
 func (c *Control) Need() (least, most time.Duration, ends float64) {
 	base := seconds(c.base.mean)
 	if c.probe.phase == noProbe {
-		least = min(max(minWindow, 5*base), maxWindow)
-		return least, maxWindow, 24 * (1 + c.variation)
+		ends = 24 * (1 + c.variation)
+		if c.growing {
+			return min(max(minGrowth, 3*base), maxWindow), maxWindow, ends
+		}
+		return min(max(minWindow, 5*base), maxWindow), maxWindow, ends
 	}
 	most = max(2*time.Second, 10*base)
 	if c.probe.phase == draining {
 		return most, most, 0
 	}
-	return min(5*base, most), most, 80 * (1 + c.variation)
+	return min(max(minWindow, 5*base), most), most, 80 * (1 + c.variation)
 }
 
 // Draining says that a probe waits until no more than [Control.Limit] calls are under
@@ -188,24 +192,53 @@ func (c *Control) observe(w Window) {
 		c.capacity = 0
 		return
 	}
+	if c.growing && c.grow(w) {
+		return
+	}
 	c.last = w
 	jumped := c.follow(w)
-	target := c.greatest * c.base.mean * headroom
+	target := c.target()
 	r := w.response()
 	switch {
 	case !c.base.verified, c.base.awaitsProbe(), w.Over && (jumped || c.now >= c.down.due):
 		c.probeDown()
 	case target < c.limit && !w.Over && r < 1.5*c.base.mean:
+		c.setLimit(c.limit + slowly*(target-c.limit))
 	case target < 0.8*c.limit && c.now >= c.down.earliest:
 		c.probeDown()
-	case w.Over && c.now >= c.up.due && !c.growing:
+	case w.Over && c.now >= c.up.due:
 		c.probeUp()
-	case c.growing && r < (1+tolerance)*c.base.mean:
-		c.setLimit(2 * c.limit)
 	default:
-		c.growing = false
 		c.setLimit(min(target, 2*c.limit))
 	}
+}
+
+// grow doubles the limit as long as response times stay as they are. It returns false, once,
+// when they do not.
+func (c *Control) grow(w Window) bool {
+	b := &c.base
+	if w.response() < (1+tolerance)*b.mean {
+		if c.greatest > 0 { // with half as many calls under way they were as short
+			c.learn(w, false)
+		}
+		c.greatest = max(c.greatest, w.throughput())
+		c.setLimit(2 * c.limit)
+		return true
+	}
+	c.growing = false
+	c.setLimit(c.limit / 2)
+	if b.verified {
+		c.greatest = max(c.greatest, w.throughput())
+		c.setLimit(c.target())
+	}
+	return b.verified
+}
+
+// target returns the limit for what the service can do: what is under way then without a
+// queue (Little's law), and some more, to notice when it can do more.
+func (c *Control) target() float64 {
+	busy := c.greatest * c.base.mean
+	return 1.05*busy + 0.42*math.Sqrt(busy)
 }
 
 // learnCalm learns the baseline from calls that do not disturb each other, and from
@@ -229,7 +262,8 @@ func (c *Control) learnCalm(w Window) {
 
 // learn takes the response time of a window into the baseline.
 func (c *Control) learn(w Window, probe bool) (replaced bool) {
-	replaced = c.base.learn(w.responseNear(c.base.mean), w.Ends, c.variation, probe)
+	most := max(200*(1+c.variation), w.throughput())
+	replaced = c.base.learn(w.responseNear(c.base.mean), w.Ends, most, c.variation, probe)
 	if replaced {
 		c.down.restart(c.now, c.probe.spent)
 	}
@@ -260,7 +294,7 @@ func (c *Control) follow(w Window) (jumped bool) {
 		c.capacity, c.greatest = x, x
 		jumped = true
 	default:
-		c.capacity += (x - c.capacity) * w.Ends / (w.Ends + 64*(1+c.variation))
+		c.capacity += (x - c.capacity) * w.Ends / (w.Ends + max(64*(1+c.variation), c.capacity/4))
 	}
 	c.greatest = max(c.capacity, c.greatest*math.Exp2(-w.Length.Seconds()/10))
 	return jumped

@@ -48,7 +48,6 @@ func (s *schedule) next(now, spent time.Duration) {
 }
 
 func (c *Control) probeDown() {
-	c.growing = c.growing && !c.base.verified
 	c.probe = probe{
 		phase: draining, limit: max(calmShare*c.limit, 1), count: c.probe.count, spent: c.probe.spent,
 	}
@@ -94,7 +93,7 @@ func (c *Control) judgeUp(w Window) {
 	c.base.set(max(c.limit/c.last.throughput(), minResponse), w.Ends)
 	c.down.restart(c.now, c.probe.spent)
 	c.capacity, c.greatest = x, x
-	c.setLimit(min(limit, x*c.base.mean*headroom))
+	c.setLimit(min(limit, c.target()))
 	c.last = w
 	c.probeUp()
 }
@@ -112,7 +111,7 @@ func (c *Control) judgeDown(w Window) {
 		c.endProbe(c.learn(w, true))
 	case near && b.verified:
 		c.learn(w, true)
-		c.setLimit(c.greatest * b.mean * headroom)
+		c.setLimit(c.target())
 		c.endProbe(false)
 	case z > 0.65 || share >= 1: // as much was done with fewer calls under way
 		c.learnShorter(w, true)
@@ -128,7 +127,7 @@ func (c *Control) judgeDown(w Window) {
 		if ratio := b.mean / before; ratio > jump || ratio < 1/jump {
 			c.greatest = c.capacity
 		}
-		c.setLimit(c.greatest * b.mean * headroom)
+		c.setLimit(c.target())
 		c.endProbe(replaced)
 	case c.probe.count < 2:
 		c.probe.count++
