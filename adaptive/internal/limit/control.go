@@ -238,7 +238,7 @@ func (c *Control) grow(w Window) bool {
 // queue (Little's law), and some more, to notice when it can do more.
 func (c *Control) target() float64 {
 	busy := c.greatest * c.base.mean
-	return 1.05*busy + 0.42*math.Sqrt(busy)
+	return busy + 0.57*math.Sqrt(busy)
 }
 
 // learnCalm learns the baseline from calls that do not disturb each other, and from
