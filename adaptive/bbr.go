@@ -2,41 +2,69 @@ package adaptive
 
 import (
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
 
-// bbrLimiter counts the calls under way.
-type bbrLimiter struct{ underWay *atomic.Int64 }
+// bbrHold is how long calls are still limited after the CPU was busy last.
+const bbrHold = time.Second
 
-func newBBR(Rule, rule.Env) rule.Limiter { return bbrLimiter{new(atomic.Int64)} }
-
-func (l bbrLimiter) strategy() Strategy { return BBR }
-
-func (l bbrLimiter) adopt(Rule, rule.Env) rule.Limiter { return l }
-
-// Acquire lets the call pass.
-func (l bbrLimiter) Acquire(rule.Call) (rule.Ticket, rule.Decision) {
-	l.underWay.Add(1)
-	return 0, rule.Pass
+// bbrControl limits calls under way, while the CPU is busy and for a second after, to what
+// the service could do at once in the last ten seconds, see capacity.
+type bbrControl struct {
+	rule     Rule
+	capacity capacity
+	limit    uint32        // what it is while the CPU is busy; 0 if that is not known
+	baseline float64       // seconds
+	until    clock.Instant // when calls stop being limited
 }
 
-// GiveBack undoes an Acquire.
-func (l bbrLimiter) GiveBack(clock.Instant, rule.Ticket, int32) { l.underWay.Add(-1) }
-
-// Done counts the end of the call.
-func (l bbrLimiter) Done(rule.Ticket, rule.Exit) { l.underWay.Add(-1) }
-
-// RetryAfter is unknown.
-func (l bbrLimiter) RetryAfter(rule.Call) time.Duration { return 0 }
-
-// Status returns the gauges.
-func (l bbrLimiter) Status(clock.Instant) rule.Status {
-	return rule.Status{Gauges: []float64{math.NaN(), float64(l.underWay.Load())}}
+func newBBR(r Rule, env rule.Env) rule.Limiter {
+	return newShedLimiter(r, env, &bbrControl{rule: r, baseline: math.NaN(), until: env.Now})
 }
 
-// Idle says whether no call is under way.
-func (l bbrLimiter) Idle(clock.Instant) bool { return l.underWay.Load() == 0 }
+func (b *bbrControl) adopt(r Rule) { b.rule = r }
+
+func (b *bbrControl) update(now clock.Instant, l *shedLimiter, i *interval) verdict {
+	b.capacity.add(now, i)
+	b.limit, b.baseline = 0, math.NaN()
+	if calls, seconds, ok := b.capacity.estimate(now); ok {
+		b.limit, b.baseline = b.rule.clampLimit(math.Floor(calls+0.5)+1), seconds
+	}
+	over, unknown := worst(l.signals)
+	l.state.unknown = unknown
+	if over > 1 {
+		b.until = now.Add(bbrHold)
+	}
+	if b.limit > 0 && now < b.until {
+		return verdict{b.limit, math.Inf(1)}
+	}
+	return verdict{noLimit, math.Inf(1)}
+}
+
+func (b *bbrControl) gauges() (limit, baseline float64) {
+	if b.limit == 0 {
+		return math.NaN(), b.baseline
+	}
+	return float64(b.limit), b.baseline
+}
+
+// clampLimit returns a limit as near as the rule allows.
+func (r *Rule) clampLimit(limit float64) uint32 {
+	return uint32(max(float64(r.MinLimit), min(limit, float64(r.MaxLimit))))
+}
+
+// worst returns the highest of the signals' shares of their thresholds, and how many
+// signals cannot be read: they count for nothing.
+func worst(signals []signalThreshold) (excess float64, unknown int) {
+	for i := range signals {
+		if share, ok := signals[i].excess(); ok {
+			excess = max(excess, share)
+		} else {
+			unknown++
+		}
+	}
+	return excess, unknown
+}

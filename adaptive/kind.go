@@ -21,6 +21,7 @@ func Kind() *rule.Type[Rule] {
 		Attributes: func(r Rule) []string { return []string{r.FairBy} },
 		New:        newLimiter,
 		Adopt:      adopt,
+		Signals:    signalsOf,
 		Gauges:     gauges(),
 	})
 }
@@ -105,12 +106,20 @@ func examples() []rule.Example[Rule] {
 // gauges describes what status returns, in the same order. What a strategy does not have
 // is NaN.
 func gauges() []rule.Gauge {
-	return []rule.Gauge{
+	list := []rule.Gauge{
 		{Name: "limit", Help: "How many calls may be under way at once."},
 		{Name: "in_flight", Help: "Calls under way."},
 		{Name: "queued", Help: "Calls that wait at the rule."},
 		{Name: "baseline_seconds", Help: "The mean response time of the service when it is not busy, as far as it is known."},
+		{Name: "passing_share", Help: "The share of the arriving calls that is not shed by priority and caller; 1 if none is."},
+		{Name: "unreadable_signals", Help: "Signals of the rule that cannot be read: it goes on without them."},
 	}
+	for _, p := range rule.Priorities() {
+		list = append(list, rule.Gauge{
+			Name: "shed", Help: "Calls that were refused.", Counter: true, Label: "priority", LabelValue: p.String(),
+		})
+	}
+	return list
 }
 
 // newLimiter returns the limiter of a rule on a resource that it did not apply to before.
