@@ -9,6 +9,8 @@ const (
 	maxVariation = 16   // of response times, squared
 	minResponse  = 1e-6 // seconds
 	tolerance    = 0.25 // of response times that count as those of the baseline
+	idle         = 0.05 // of response times of a service that is hardly busy
+	crowded      = 2.0  // response times, in multiples of the baseline, of a service with a long queue
 	farShorter   = 0.5  // a response time so much shorter is believed sooner
 	farLonger    = 1.0  // and one so much longer
 	slowly       = 0.1
@@ -32,11 +34,13 @@ type Control struct {
 	// saturated, and the greatest of late.
 	capacity, greatest float64
 
-	calm     Window  // calm windows in a row
-	last     Window  // the last saturated one
-	growing  bool    // since the start, the limit has only been raised
-	suspects float64 // the limit before an outage; 0 if there is none
-	restored restoredLimit
+	calm       Window        // calm windows in a row
+	last       Window        // the last saturated one
+	growing    bool          // since the start, the limit has only been raised
+	suspects   float64       // the limit before an outage; 0 if there is none
+	failingFor time.Duration // since when nearly all calls fail
+	hopeless   bool          // they have done so for long: all failures count as late
+	restored   restoredLimit
 
 	probe probe
 	now   time.Duration // since the control began
@@ -93,7 +97,15 @@ func (c *Control) Rate() float64 {
 
 // Late returns the response time from which on a failed call is a sign of overload, in
 // seconds.
-func (c *Control) Late() float64 { return 2 * c.base.mean }
+func (c *Control) Late() float64 {
+	switch {
+	case c.hopeless:
+		return 0
+	case !c.base.verified:
+		return c.base.mean
+	}
+	return 1.5 * c.base.mean
+}
 
 // Need says when the present window is complete: when it is at least that long and so many
 // calls have ended, or when it has its greatest length.
@@ -110,7 +122,7 @@ func (c *Control) Need() (least, most time.Duration, ends float64) {
 	if c.probe.phase == draining {
 		return most, most, 0
 	}
-	return min(max(minWindow, 5*base), most), most, 80 * (1 + c.variation)
+	return min(max(minWindow, 5*base), most), most, max(80, 8*c.limit) * (1 + c.variation)
 }
 
 // Draining says that a probe waits until no more than [Control.Limit] calls are under
@@ -157,14 +169,20 @@ func (c *Control) closeWithoutEnds(w Window) {
 // isOutage says whether most calls fail, so that there is nothing to learn from them. If
 // they do so late, the limit is lowered until some do not.
 func (c *Control) isOutage(w Window) bool {
-	switch {
-	case w.Failed > w.Ends/2:
+	if w.Failed > w.Ends/2 {
 		c.failing(w)
 		return true
+	}
+	c.hopeless, c.failingFor = false, 0
+	switch {
 	case c.suspects > 0 && w.Ends-w.Failed >= 10:
 		c.restored = restoredLimit{c.now, c.limit}
 		c.setLimit(c.suspects)
 		c.suspects = 0
+		return true
+	case w.Late > w.Ends/3: // response times would be longer if clients were more patient
+		c.endProbe(false)
+		c.setLimit(c.limit / 2)
 		return true
 	}
 	return c.suspects > 0
@@ -173,6 +191,12 @@ func (c *Control) isOutage(w Window) bool {
 func (c *Control) failing(w Window) {
 	c.endProbe(false)
 	c.calm = Window{}
+	if w.Failed < 0.9*w.Ends {
+		c.hopeless, c.failingFor = false, 0
+	}
+	if c.failingFor += w.Length; c.failingFor > 2*time.Second && w.full() >= saturated {
+		c.hopeless = true
+	}
 	if w.Late <= w.Ends/2 {
 		return
 	}
@@ -190,6 +214,9 @@ func (c *Control) observe(w Window) {
 	c.learnCalm(w)
 	if w.full() < saturated {
 		c.capacity = 0
+		if c.base.verified && w.response() > crowded*c.base.mean {
+			c.setLimit(min(c.limit, crowded*max(w.throughput()*c.base.mean, 1)))
+		}
 		return
 	}
 	if c.growing && c.grow(w) {
@@ -208,6 +235,8 @@ func (c *Control) observe(w Window) {
 		c.probeDown()
 	case w.Over && c.now >= c.up.due:
 		c.probeUp()
+	case w.Over && w.inFlight() < (1+idle)*c.base.mean*c.capacity:
+		c.setLimit(max(target, (1+idle)*c.limit))
 	default:
 		c.setLimit(min(target, 2*c.limit))
 	}

@@ -54,7 +54,10 @@ func (c *Control) probeDown() {
 }
 
 func (c *Control) probeUp() {
-	c.probe = probe{phase: measuring, up: true, limit: min(c.limit/calmShare, c.most)}
+	step := min(2*math.Sqrt(c.limit)*math.Exp2(float64(c.probe.count)), c.limit/calmShare-c.limit)
+	c.probe = probe{
+		phase: measuring, up: true, limit: min(c.limit+step, c.most), count: c.probe.count + 1, spent: c.probe.spent,
+	}
 }
 
 // endProbe ends a probe, be it without a result. Another one is due soon if it has replaced
@@ -84,8 +87,8 @@ func (c *Control) judge(w Window) {
 
 // judgeUp keeps the higher limit if much more was done with it.
 func (c *Control) judgeUp(w Window) {
-	x := w.throughput()
-	if x <= 1.35*c.last.throughput() {
+	x, growth := w.throughput(), c.probe.limit/c.limit-1
+	if x <= (1+growth/2)*c.last.throughput() {
 		c.endProbe(false)
 		return
 	}
