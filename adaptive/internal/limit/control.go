@@ -18,6 +18,7 @@ const (
 	calmShare    = 0.6 // of the limit: below it calls do not disturb each other
 	jump         = 1.5 // a change of throughput by this factor is one of the service
 
+	faster    = 1.25 // throughput of a probe down that shows another service, in multiples of that before
 	minWindow = 100 * time.Millisecond
 	minGrowth = 20 * time.Millisecond // at the start
 	maxWindow = 10 * time.Second
@@ -122,7 +123,7 @@ func (c *Control) Need() (least, most time.Duration, ends float64) {
 	if c.probe.phase == draining {
 		return most, most, 0
 	}
-	return min(max(minWindow, 5*base), most), most, max(80, 8*c.limit) * (1 + c.variation)
+	return min(max(minWindow, 5*base), most), most, 80 * (1 + c.variation)
 }
 
 // Draining says that a probe waits until no more than [Control.Limit] calls are under
@@ -320,8 +321,7 @@ func (c *Control) follow(w Window) (jumped bool) {
 	case c.capacity == 0:
 		c.capacity = x
 	case x > c.capacity*max(jump, 1+deviation), x*jump < c.capacity && x < c.capacity*(1-deviation):
-		c.capacity, c.greatest = x, x
-		jumped = true
+		c.capacity, jumped = x, true
 	default:
 		c.capacity += (x - c.capacity) * w.Ends / (w.Ends + max(64*(1+c.variation), c.capacity/4))
 	}

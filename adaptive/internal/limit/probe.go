@@ -12,6 +12,8 @@ type probe struct {
 	limit float64
 	count int           // of probes down in a row that told nothing
 	spent time.Duration // since the probe began
+
+	measured Window // so far
 }
 
 type phase uint8
@@ -76,8 +78,16 @@ func (c *Control) endProbe(replaced bool) {
 	c.probe = probe{}
 }
 
-// judge takes the measurement of a probe.
+// judge takes a part of the measurement of a probe, and judges it when it is long enough. A
+// probe up that does not get more done is over at once: it may be doing harm.
 func (c *Control) judge(w Window) {
+	c.probe.measured = c.probe.measured.plus(w)
+	w = c.probe.measured
+	harmful := c.probe.up && w.throughput() < c.last.throughput()
+	_, most, _ := c.Need()
+	if w.Ends < max(80, 8*c.limit)*(1+c.variation) && w.Length < most && !harmful {
+		return
+	}
 	if c.probe.up {
 		c.judgeUp(w)
 		return
@@ -109,7 +119,13 @@ func (c *Control) judgeDown(w Window) {
 	share := w.inFlight() / c.last.inFlight()
 	z := (w.throughput()/c.last.throughput() - share) / (1 - share)
 	near := math.Abs(r/b.mean-1) <= tolerance
+	c.greatest = max(c.greatest, w.throughput())
 	switch {
+	case w.throughput() > faster*c.last.throughput(): // the service has become faster meanwhile
+		c.capacity = w.throughput()
+		c.learnShorter(w, true)
+		c.setLimit(max(c.limit, c.target()))
+		c.endProbe(true)
 	case w.full() < 0.5: // few calls came
 		c.endProbe(c.learn(w, true))
 	case near && b.verified:
