@@ -12,6 +12,7 @@ import (
 // graph is numbers over time that are drawn below the calls of a resource: an area, and
 // perhaps a line on the same scale.
 type graph struct {
+	of   string    // the rule that it is about, with a colon, or ""
 	name string    // what the area shows
 	area []float64 // a number for each point; NaN where there is none
 	line []float64 // the same; nil if there is none
@@ -21,10 +22,13 @@ type graph struct {
 
 // title says what the graph shows.
 func (g graph) title() string {
-	if g.line == nil {
-		return fmt.Sprintf("%s, up to %s", g.name, figure(highest(g.area)))
+	if math.IsInf(highest(g.area), -1) {
+		return g.of + g.name + ": unknown"
 	}
-	return fmt.Sprintf("%s, up to %s; dashed: %s, %s–%s", g.name, figure(highest(g.area)), g.what,
+	if g.line == nil {
+		return fmt.Sprintf("%s%s, up to %s", g.of, g.name, figure(highest(g.area)))
+	}
+	return fmt.Sprintf("%s%s, up to %s; dashed: %s, %s–%s", g.of, g.name, figure(highest(g.area)), g.what,
 		figure(-highest(negated(g.line))), figure(highest(g.line)))
 }
 
@@ -33,7 +37,7 @@ func (g graph) split() []graph {
 	if g.line == nil {
 		return []graph{g}
 	}
-	line := newGraph(g.what, g.line)
+	line := newGraph(g.of, g.what, g.line)
 	g.line = nil
 	g.most = max(highest(g.area), tiny)
 	return []graph{g, line}
@@ -42,8 +46,8 @@ func (g graph) split() []graph {
 // tiny is a number that stands for the most of a graph that shows nothing.
 const tiny = 1e-9
 
-func newGraph(name string, area []float64) graph {
-	return graph{name: name, area: area, most: max(highest(area), tiny)}
+func newGraph(of, name string, area []float64) graph {
+	return graph{of: of, name: name, area: area, most: max(highest(area), tiny)}
 }
 
 // graphs returns what is drawn of the limits of a resource. Those of several resources
@@ -88,7 +92,7 @@ func (p panel) limitGraphs(name string, rows []simulate.Limit) []graph {
 		values := p.perPoint(len(rows), func(i int) (float64, float64) { return rows[i].T, value(rows[i]) })
 		return values
 	}
-	inFlight := newGraph(name+"calls in flight", of(func(l simulate.Limit) float64 { return float64(l.InFlight) }))
+	inFlight := newGraph(name, "calls in flight", of(func(l simulate.Limit) float64 { return float64(l.InFlight) }))
 	limit := of(func(l simulate.Limit) float64 {
 		if l.Limit == nil {
 			return math.NaN()
@@ -99,9 +103,9 @@ func (p panel) limitGraphs(name string, rows []simulate.Limit) []graph {
 		inFlight.line, inFlight.what, inFlight.most = limit, "limit", max(inFlight.most, most)
 	}
 	list := []graph{inFlight}
-	more := []graph{newGraph(name+"calls waiting", of(func(l simulate.Limit) float64 { return float64(l.Queued) }))}
+	more := []graph{newGraph(name, "calls waiting", of(func(l simulate.Limit) float64 { return float64(l.Queued) }))}
 	for _, priority := range priorities() {
-		more = append(more, newGraph(name+"shed per second, "+priority, of(func(l simulate.Limit) float64 {
+		more = append(more, newGraph(name, "shed per second, "+priority, of(func(l simulate.Limit) float64 {
 			return float64(l.Shed[priority])
 		})))
 	}
@@ -131,7 +135,7 @@ func (p panel) signalGraphs(rows []simulate.SignalValue) []graph {
 	}
 	var list []graph
 	for _, name := range names {
-		list = append(list, newGraph("signal "+name, p.perPoint(len(rows), func(i int) (float64, float64) {
+		list = append(list, newGraph("", "signal "+name, p.perPoint(len(rows), func(i int) (float64, float64) {
 			if rows[i].Signal != name || rows[i].Value == nil {
 				return rows[i].T, math.NaN()
 			}
