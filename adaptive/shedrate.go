@@ -14,6 +14,7 @@ const (
 	lowerDelay = 2 * time.Second
 	lowerMost  = 0.5
 	lowerLeast = 0.97
+	lowerFirst = 0.8 // is the most after the rate was raised: then it is nearly right
 
 	// The rate is never lowered to less than that share of what passes at once, or of what
 	// arrives at all.
@@ -28,13 +29,14 @@ const (
 	raiseMost  = 1.5
 	raiseLeast = 1.1
 
-	// From that share of the rate that was too much the last time on, it is raised slowly.
+	// From that share of the rate that was too much the last time on, it is raised slowly:
+	// by a small share, which grows by a factor with every step.
 	raiseNear   = 0.85
-	raiseSlowly = 1.02
+	raiseSlowly = 0.02
+	raiseGrowth = 1.5
 
-	// While all values are below that share, what was too much counts for less by a factor.
-	forgetBelow  = 0.5
-	forgetFactor = 1.15
+	// A service that shows so little of its threshold has come to rest.
+	atRest = 0.5
 )
 
 // shedRate finds the rate of calls at which no value is above its threshold.
@@ -43,7 +45,8 @@ type shedRate struct {
 	moved   clock.Instant // when the rate was changed last
 	best    float64       // the highest rate of calls that did not fail, halved every minute
 	tooMuch float64       // the rate that was too high the last time
-	rising  bool          // the rate was raised since
+	slowly  float64       // the share by which the rate was raised last near that; 0 after it was lowered
+	rising  bool          // the rate was raised last
 }
 
 // measure is what has been seen at an instant.
@@ -78,19 +81,29 @@ func (s *shedRate) move(now clock.Instant, m measure) (lowered bool) {
 // lower lets fewer calls pass: no more than end well, if that is not only for a moment.
 func (s *shedRate) lower(m measure, first bool) {
 	passing := min(s.rate, m.passing)
-	if s.rising || first {
-		s.tooMuch, s.rising = passing, false
+	if first || m.good > passing/2 { // else it is not known which rate is too high
+		s.tooMuch = passing
 	}
-	s.rate = max(min(passing, m.good), lowerAtOnce*passing) * max(lowerMost, min(1/m.excess, lowerLeast))
+	most := lowerMost
+	if s.rising && !first {
+		most = lowerFirst
+	}
+	s.rate = max(min(passing, m.good), lowerAtOnce*passing) * max(most, min(1/m.excess, lowerLeast))
+	s.rising, s.slowly = false, 0
 }
 
 // raise lets more calls pass: soon nearly as many as were too many the last time, and
 // from there on slowly more.
 func (s *shedRate) raise(excess float64) {
-	if excess < forgetBelow {
-		s.tooMuch *= forgetFactor
+	soon := s.rate * max(raiseLeast, min(raiseBelow/excess, raiseMost))
+	if excess < atRest {
+		soon = max(soon, s.best/2)
 	}
-	soon := max(s.rate*max(raiseLeast, min(raiseBelow/excess, raiseMost)), s.best/2)
-	s.rate = max(s.rate*raiseSlowly, min(soon, raiseNear*s.tooMuch))
+	near := raiseNear * s.tooMuch
+	if s.rate >= near {
+		s.slowly = max(raiseSlowly, min(s.slowly*raiseGrowth, raiseMost-1))
+		near = s.rate * (1 + s.slowly)
+	}
+	s.rate = min(soon, near)
 	s.rising = true
 }

@@ -213,7 +213,7 @@ func (s *shedState) move(now clock.Instant, share float64) {
 func (s *shedState) apply(v verdict, strict bool) {
 	above, edge, below := v.limit, v.limit, v.limit
 	if v.limit != noLimit {
-		reserve := uint32(math.Ceil(1.5 * math.Sqrt(float64(v.limit)*s.shed.WeightAbove())))
+		reserve := uint32(math.Ceil(math.Sqrt(float64(v.limit) * s.shed.WeightAbove())))
 		edge = v.limit - min(reserve, v.limit/2)
 		below = max(edge/2, edge-min(edge, uint32(math.Ceil(math.Sqrt(float64(edge))))))
 	}

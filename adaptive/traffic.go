@@ -52,6 +52,9 @@ func (t *traffic) arrivalRate() float64 { return (t.admitted + t.refused) / t.se
 // gateShare returns the share of the arrivals that is to pass so that not too many of them
 // meet the limit, by the share that was to pass up to now.
 func (t *traffic) gateShare(share float64, limit uint32) float64 {
+	if limit == noLimit {
+		return min(share*release, 1)
+	}
 	full := share*t.unsorted + t.edgeFull
 	room := headroom(float64(limit))
 	expected := 1 - 1/room
