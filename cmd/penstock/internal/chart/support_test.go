@@ -76,7 +76,7 @@ func breaker() simulate.Result {
 // and a rule on one of them that has no limit.
 func adaptive() simulate.Result {
 	result := simulate.Result{
-		Seconds: rows(20, []string{"a", "b"}, func(second, resource int) simulate.Second {
+		Seconds: rows(20, []string{"a", "b"}, func(second, _ int) simulate.Second {
 			s := one(100+200*min(1, second/5), 100, math.NaN())
 			s.InFlight = 4 + second/5
 			return s
