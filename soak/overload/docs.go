@@ -17,9 +17,11 @@ const (
 	sectionEnds   = "<!-- /bench:overload -->"
 )
 
-// writeDocs writes the comparison of all protections into the page overload.md of a
-// folder, and its pictures into the folder images there.
-func writeDocs(ctx context.Context, folder string, seeds int) error {
+// writeDocs writes a comparison of protections into the page overload.md of a folder, and
+// pictures into the folder images there.
+func writeDocs(
+	ctx context.Context, folder string, list []scenario, pictures []image, protections []protection, seeds int,
+) error {
 	page := filepath.Join(folder, "overload.md")
 	text, err := os.ReadFile(page) //nolint:gosec // a file that the user names
 	if err != nil {
@@ -30,12 +32,11 @@ func writeDocs(ctx context.Context, folder string, seeds int) error {
 	if !begins || !ends {
 		return fmt.Errorf("%s: it needs a line %q and below it a line %q", page, strings.TrimSpace(sectionBegins), sectionEnds)
 	}
-	protections := compared()
-	reports, err := runAll(ctx, references(), protections, seeds)
+	reports, err := runAll(ctx, list, protections, seeds)
 	if err != nil {
 		return err
 	}
-	for _, p := range pictures() {
+	for _, p := range pictures {
 		if err := p.write(ctx, folder, protections); err != nil {
 			return err
 		}
@@ -48,12 +49,10 @@ func writeDocs(ctx context.Context, folder string, seeds int) error {
 func markdown(protections []protection, reports [][]report) string {
 	var b strings.Builder
 	b.WriteString("| scenario | goal | want |")
-	rule := "|---|---|---|"
 	for _, p := range protections {
 		b.WriteString(" " + p.name + " |")
-		rule += "---|"
 	}
-	b.WriteString("\n" + rule + "\n")
+	b.WriteString("\n|" + strings.Repeat("---|", 3+len(protections)) + "\n")
 	reached, goals := make([]int, len(protections)), 0
 	for _, row := range reports {
 		for i, g := range row[0].scenario.goals {

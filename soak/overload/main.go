@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if s.docs != "" {
-		return writeDocs(ctx, s.docs, s.seeds)
+		return writeDocs(ctx, s.docs, references(), pictures(), compared(), s.seeds)
 	}
 	reports, err := runAll(ctx, s.scenarios, s.protections, s.seeds)
 	if err != nil {
