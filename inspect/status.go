@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // Status tells which rules are in force in an engine and how their sources are.
@@ -27,6 +28,9 @@ type Status struct {
 	// they come into force.
 	Lists []List `json:"lists,omitempty"`
 
+	// ForcedKinds are the kinds of rules whose state an operator has forced.
+	ForcedKinds []ForcedKind `json:"forcedKinds,omitempty"`
+
 	// Signals are those of the system that rules in force read, by name.
 	Signals []Signal `json:"signals,omitempty"`
 
@@ -36,6 +40,12 @@ type Status struct {
 	Limiters     []Limiter `json:"limiters,omitempty"`
 	MoreLimiters int       `json:"moreLimiters,omitempty"`
 	MoreValues   int       `json:"moreValues,omitempty"`
+}
+
+// ForcedKind is a kind of rules of which an operator has forced the state of all rules.
+type ForcedKind struct {
+	Kind  rules.Kind `json:"kind"`
+	State string     `json:"state"`
 }
 
 // Signal tells what a signal of the system shows, such as how much of the processor is in
@@ -120,6 +130,9 @@ func StatusOf(engine *core.Engine) Status {
 	}
 	for _, l := range engine.Lists().Status() {
 		status.Lists = append(status.Lists, listOf(&l))
+	}
+	for _, forced := range of.ForcedKinds {
+		status.ForcedKinds = append(status.ForcedKinds, ForcedKind{forced.Kind, forced.State})
 	}
 	for _, s := range of.Signals {
 		status.Signals = append(status.Signals, signalOf(&s))

@@ -98,7 +98,7 @@ func newKindFamilies(
 	metric := func(name string) string { return rule.MetricName(kind.Kind(), name) }
 	if kind.Phase() == rule.PhaseRate {
 		f.effectiveLimit = family(metric(rule.MetricEffectiveLimit),
-			"Effective limit of a "+name+" rule: lower than its limit during warm-up.", "resource", "rule")
+			"Effective limit of a "+name+" rule: lower than its limit during warm-up, or while a signal that it follows is high.", "resource", "rule")
 	}
 	if len(kind.States()) > 0 {
 		f.state = family(metric(rule.MetricState), "State of a "+name+" rule: 1 for the present one, 0 for the others.",

@@ -123,6 +123,9 @@ func writeStatus(text io.Writer, s inspect.Status) {
 	if s.Unmatched > 0 {
 		fmt.Fprintf(text, "no call has matched %s: %s\n", wording.Count(s.Unmatched, "rule"), unmatched(s))
 	}
+	for _, forced := range s.ForcedKinds {
+		fmt.Fprintf(text, "all rules of kind %s are forced to be %s\n", wording.Cell(string(forced.Kind)), wording.Cell(forced.State))
+	}
 	if len(s.Sources) > 0 {
 		fmt.Fprintln(text)
 		table := newTable(text)

@@ -89,7 +89,7 @@ func describeAttributes(attributes []inspect.Attribute) string {
 		switch {
 		case a.Type == "":
 			texts[i] = a.Key + " (the call has none)"
-		case a.Type == inspect.TypeText && rule.ParseAttribute(a.Value) != rule.String(a.Value): // it looks like another type
+		case a.Type == inspect.TypeText && !rule.ParseAttribute(a.Value).Equal(rule.String(a.Value)): // it looks like another type
 			texts[i] = a.Key + "=" + strconv.Quote(a.Value)
 		}
 	}
