@@ -13,40 +13,60 @@ type call struct {
 	arrival *core.Arrival // until it is decided
 	guard   *core.Guard   // while it is under way
 	stream  *stream
-	event   int // the index of its row among the events, if they are asked for
-	attrs   AttrValues
+	event   int    // the index of its row among the events, if they are asked for
 	timer   uint64 // the number of the event that ends its wait, 0 if none does
 	woken   bool   // it is among those to proceed with
 	fails   bool   // when it ends
 
 	arrived, passed time.Duration // passed: or was refused
 	serviceTime     time.Duration // of a call that no server serves
+
+	number  uint64 // within its stream
+	retry   int    // 0 for a call that is none
+	options []core.Option
+	attrs   AttrValues
 }
 
-// arrive processes the next arrival.
-func (s *simulation) arrive() error {
+// nextCall returns the call that arrives next.
+func (s *simulation) nextCall() *call {
 	source := s.arrivals.top()
-	number := uint64(source.count - 1) // of the call within its stream
-	stream := &s.streams[source.stream]
-	c := &call{stream: stream, arrived: source.next, event: len(s.events)}
+	c := &call{
+		stream: &s.streams[source.stream], arrived: source.next, number: uint64(source.count - 1),
+	}
 	if source.advance() {
 		s.arrivals.sink()
 	} else {
 		s.arrivals.pop()
 	}
-	phase := stream.phaseAt(c.arrived)
-	c.serviceTime, c.fails = phase.serviceTime, phase.fails.includes(number)
-	options, attrs := stream.callOptions(number)
-	c.attrs = attrs
-	s.rows.at(c.arrived, stream.row).Offered++
+	c.options, c.attrs = c.stream.callOptions(c.number)
+	return c
+}
+
+// retry queues another try of a call that was refused or has failed.
+func (s *simulation) retry(c *call) {
+	at := s.now + c.stream.delay
+	if c.retry == c.stream.retries || at >= s.options.Duration {
+		return
+	}
+	s.queue.add(queuedEvent{at: at, kind: retryArrives, call: &call{
+		stream: c.stream, arrived: at, number: c.number, retry: c.retry + 1, options: c.options, attrs: c.attrs,
+	}})
+}
+
+// arrive processes the arrival of a call.
+func (s *simulation) arrive(c *call) error {
+	phase := c.stream.phaseAt(c.arrived)
+	c.serviceTime, c.fails = phase.serviceTime, phase.fails.includes(c.number+uint64(c.retry))
+	s.rows.at(c.arrived, c.stream.row).Offered++
 	if s.options.Events {
+		c.event = len(s.events)
 		s.events = append(s.events, Event{}) // its place; report fills it in
 	}
 	if s.pending++; s.pending > MaxPending {
 		return fmt.Errorf("more than %d calls wait or are served: lower the rates, maxWait or serviceTime", MaxPending)
 	}
 	// Its own context: the deadline of the run is one of another time.
-	c.arrival = s.engine.Arrive(context.Background(), stream.resource, func() { s.wake(c) }, options...)
+	c.arrival = s.engine.Arrive(context.Background(), c.stream.resource, func() { s.wake(c) }, c.options...)
 	return s.proceed(c)
 }
 
@@ -89,6 +109,7 @@ func (s *simulation) decided(c *call) error {
 		s.pending--
 		s.rows.at(c.arrived, c.stream.row).Blocked++
 		s.report(c, blocked, false)
+		s.retry(c)
 		return nil
 	}
 	c.guard = guard
@@ -168,6 +189,9 @@ func (s *simulation) endCall(c *call, failure error) {
 	c.guard = nil
 	s.rows.endCall(s.now, c.stream.row, s.now-c.passed, failure != nil, c.hasLength())
 	s.report(c, nil, failure != nil)
+	if failure != nil {
+		s.retry(c)
+	}
 }
 
 // seconds returns the number of seconds that is nearest to the time, which
@@ -182,7 +206,7 @@ func (s *simulation) report(c *call, blocked *core.BlockError, failed bool) {
 	}
 	e := Event{
 		T: seconds(c.arrived), Resource: c.stream.resource, Outcome: Pass, Wait: seconds(c.passed - c.arrived), Failed: failed,
-		Value: c.attrs.first(), Attrs: c.attrs, Priority: c.stream.priority,
+		Value: c.attrs.first(), Attrs: c.attrs, Priority: c.stream.priority, Retry: c.retry,
 	}
 	if blocked != nil {
 		e.Outcome, e.Rule, e.Kind = Block, blocked.Rule, string(blocked.Kind)

@@ -27,6 +27,7 @@ const (
 	timeoutOver   // of a call under way
 	secondSampled // the calls under way at the start of a second are counted
 	waitOver      // of a waiting call, if it was not woken before
+	retryArrives  // of a call that was refused or failed
 )
 
 func newEventQueue() eventQueue {

@@ -98,6 +98,13 @@ type Stream struct {
 	// after exactly this time is in time. Defaults to 0: no timeout.
 	Timeout time.Duration
 
+	// Retries is how often a call is tried again when it is refused or fails, at most
+	// [MaxRetries]. A retry is a call of its own that arrives RetryDelay after the call
+	// before it was refused or ended. It has the same attributes, and the n-th of the
+	// k-th call fails if the (k+n)-th call would. Defaults to 0.
+	Retries    int
+	RetryDelay time.Duration
+
 	// Phases change ServiceTime and Fails over time.
 	Phases []Phase
 }

@@ -79,6 +79,7 @@ type Event struct {
 	Value    any        `json:"value"`
 	Attrs    AttrValues `json:"attrs,omitempty"` // all attributes of the call
 	Priority string     `json:"priority"`        // [PriorityNormal], if the load does not say
+	Retry    int        `json:"retry,omitempty"` // 1 for the first retry of a call
 }
 
 // StateChange is a change of the state of a rule on a resource.

@@ -160,7 +160,7 @@ func (s *simulation) next() (at time.Duration, arrives bool) {
 // step processes the next event.
 func (s *simulation) step(arrives bool) error {
 	if arrives {
-		return s.arrive()
+		return s.arrive(s.nextCall())
 	}
 	return s.process(s.queue.pop())
 }
@@ -189,6 +189,8 @@ func (s *simulation) process(e queuedEvent) error {
 		s.timeOut(e.call)
 	case secondSampled:
 		s.rows.sampleAll(s.now)
+	case retryArrives:
+		return s.arrive(e.call)
 	case waitOver:
 		if e.number == e.call.timer { // else it was woken before
 			return s.proceed(e.call)

@@ -15,10 +15,19 @@ type protection struct {
 // the service has.
 func protections() []protection {
 	return []protection{
+		{"latency", adaptiveRule("latency")},
+		{"bbr", adaptiveRule("bbr")},
+		{"gradient", adaptiveRule("gradient")},
+		{"threshold", adaptiveRule("threshold, cpu: 0.9")},
 		{"none", func(int) string { return "{}" }},
 		{"fixed", func(workers int) string { return fixedLimit(rightLimit(workers)) }},
 		{"fixed-3x", func(workers int) string { return fixedLimit(3 * rightLimit(workers)) }},
 	}
+}
+
+// adaptiveRule returns an adaptive rule for all inbound calls.
+func adaptiveRule(strategy string) func(int) string {
+	return func(int) string { return "adaptive: [{strategy: " + strategy + "}]" }
 }
 
 // rightLimit returns how many calls keep all workers busy nearly all of the time, with

@@ -5,7 +5,7 @@ import "math"
 // baseline is what is known of the mean response time of the service when it is not busy.
 type baseline struct {
 	mean     float64 // seconds; 0 before anything is known
-	ends     float64 // calls that it rests on, at most 200 (1 + variation)
+	ends     float64 // calls that it rests on, at most some
 	verified bool    // it was measured when the service was not busy
 
 	probed, seen candidate // of probes, and of what was seen without
@@ -32,7 +32,7 @@ func (b *baseline) set(mean, ends float64) {
 // learn takes a mean response time of some calls into the baseline, measured by a probe or
 // not. One that differs much has to be confirmed first. It returns whether the baseline
 // has been replaced.
-func (b *baseline) learn(mean, ends, variation float64, probe bool) bool {
+func (b *baseline) learn(mean, ends, most, variation float64, probe bool) bool {
 	mean = max(mean, minResponse)
 	deviation := mean/b.mean - 1
 	of, need := &b.seen, 3
@@ -42,11 +42,11 @@ func (b *baseline) learn(mean, ends, variation float64, probe bool) bool {
 	switch {
 	case !b.verified:
 		b.verified = true
-		b.set(mean, min(ends, maxWeight(variation)))
+		b.set(mean, min(ends, most))
 		return true
 	case math.Abs(deviation) <= tolerance, math.Abs(deviation) < 3*math.Sqrt(variation/ends):
 		b.mean += deviation * b.mean * ends / (ends + b.ends)
-		b.ends = min(b.ends+ends, maxWeight(variation))
+		b.ends = min(b.ends+ends, most)
 		*of = candidate{}
 		return false
 	case deviation < -farShorter:
@@ -61,14 +61,10 @@ func (b *baseline) learn(mean, ends, variation float64, probe bool) bool {
 	if of.count++; of.count < need {
 		return false
 	}
-	b.set(mean, min(ends, maxWeight(variation)))
+	b.set(mean, min(ends, most))
 	return true
 }
 
 // awaitsProbe says whether a probe has measured a longer response time that another one
 // has to confirm.
 func (b *baseline) awaitsProbe() bool { return b.probed.direction > 0 }
-
-// maxWeight returns the most calls that a baseline rests on: the higher, the slower it
-// follows.
-func maxWeight(variation float64) float64 { return 200 * (1 + variation) }

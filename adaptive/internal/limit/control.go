@@ -8,15 +8,19 @@ import (
 const (
 	maxVariation = 16   // of response times, squared
 	minResponse  = 1e-6 // seconds
-	headroom     = 1.2  // the limit, in multiples of what is under way without a queue
 	tolerance    = 0.25 // of response times that count as those of the baseline
+	idle         = 0.05 // of response times of a service that is hardly busy
+	crowded      = 2.0  // response times, in multiples of the baseline, of a service with a long queue
 	farShorter   = 0.5  // a response time so much shorter is believed sooner
 	farLonger    = 1.0  // and one so much longer
-	saturated    = 0.7  // the share of time at the limit from which on throughput is capacity
-	calmShare    = 0.6  // of the limit: below it calls do not disturb each other
-	jump         = 1.5  // a change of throughput by this factor is one of the service
+	slowly       = 0.1
+	saturated    = 0.7 // the share of time at the limit from which on throughput is capacity
+	calmShare    = 0.6 // of the limit: below it calls do not disturb each other
+	jump         = 1.5 // a change of throughput by this factor is one of the service
 
+	faster    = 1.25 // throughput of a probe down that shows another service, in multiples of that before
 	minWindow = 100 * time.Millisecond
+	minGrowth = 20 * time.Millisecond // at the start
 	maxWindow = 10 * time.Second
 )
 
@@ -31,11 +35,15 @@ type Control struct {
 	// saturated, and the greatest of late.
 	capacity, greatest float64
 
-	calm     Window  // calm windows in a row
-	last     Window  // the last saturated one
-	growing  bool    // since the start, the limit has only been raised
-	suspects float64 // the limit before an outage; 0 if there is none
-	restored restoredLimit
+	calm       Window // calm windows in a row
+	last       Window // the last saturated one
+	crowds     int    // windows in a row in which calls waited in the service although the limit was not reached
+	growing    bool   // since the start, the limit has only been raised
+	doubled    bool
+	suspects   float64       // the limit before an outage; 0 if there is none
+	failingFor time.Duration // since when nearly all calls fail
+	hopeless   bool          // they have done so for long: all failures count as late
+	restored   restoredLimit
 
 	probe probe
 	now   time.Duration // since the control began
@@ -92,21 +100,32 @@ func (c *Control) Rate() float64 {
 
 // Late returns the response time from which on a failed call is a sign of overload, in
 // seconds.
-func (c *Control) Late() float64 { return 2 * c.base.mean }
+func (c *Control) Late() float64 {
+	switch {
+	case c.hopeless:
+		return 0
+	case !c.base.verified:
+		return c.base.mean
+	}
+	return 1.5 * c.base.mean
+}
 
 // Need says when the present window is complete: when it is at least that long and so many
 // calls have ended, or when it has its greatest length.
 func (c *Control) Need() (least, most time.Duration, ends float64) {
 	base := seconds(c.base.mean)
 	if c.probe.phase == noProbe {
-		least = min(max(minWindow, 5*base), maxWindow)
-		return least, maxWindow, 24 * (1 + c.variation)
+		ends = 24 * (1 + c.variation)
+		if c.growing {
+			return min(max(minGrowth, 3*base), maxWindow), maxWindow, ends
+		}
+		return min(max(minWindow, 5*base), maxWindow), maxWindow, ends
 	}
 	most = max(2*time.Second, 10*base)
 	if c.probe.phase == draining {
 		return most, most, 0
 	}
-	return min(5*base, most), most, 80 * (1 + c.variation)
+	return min(max(minWindow, 5*base), most), most, 80 * (1 + c.variation)
 }
 
 // Draining says that a probe waits until no more than [Control.Limit] calls are under
@@ -119,17 +138,21 @@ func (c *Control) Drained() { c.probe.phase = measuring }
 // Close takes the results of a window that is complete.
 func (c *Control) Close(w Window) {
 	c.now += w.Length
-	c.probe.spent += w.Length
+	if c.probe.phase != noProbe {
+		c.probe.spent += w.Length
+	}
 	if w.Ends == 0 {
 		c.closeWithoutEnds(w)
 		return
 	}
 	c.variation += 0.2 * (w.variation() - c.variation)
+	if c.isOutage(w) {
+		return
+	}
 	if !c.base.known() {
 		c.base.guess(w.response())
 	}
 	switch {
-	case c.isOutage(w):
 	case c.probe.phase == draining:
 		c.endProbe(false) // the calls under way do not end
 	case c.probe.phase == measuring:
@@ -153,14 +176,20 @@ func (c *Control) closeWithoutEnds(w Window) {
 // isOutage says whether most calls fail, so that there is nothing to learn from them. If
 // they do so late, the limit is lowered until some do not.
 func (c *Control) isOutage(w Window) bool {
-	switch {
-	case w.Failed > w.Ends/2:
+	if w.Failed > w.Ends/2 {
 		c.failing(w)
 		return true
+	}
+	c.hopeless, c.failingFor = false, 0
+	switch {
 	case c.suspects > 0 && w.Ends-w.Failed >= 10:
 		c.restored = restoredLimit{c.now, c.limit}
 		c.setLimit(c.suspects)
 		c.suspects = 0
+		return true
+	case w.Late > w.Ends/3: // response times would be longer if clients were more patient
+		c.endProbe(false)
+		c.setLimit(c.limit / 2)
 		return true
 	}
 	return c.suspects > 0
@@ -169,6 +198,12 @@ func (c *Control) isOutage(w Window) bool {
 func (c *Control) failing(w Window) {
 	c.endProbe(false)
 	c.calm = Window{}
+	if w.Failed < 0.9*w.Ends {
+		c.hopeless, c.failingFor = false, 0
+	}
+	if c.failingFor += w.Length; c.failingFor > 2*time.Second && w.full() >= saturated {
+		c.hopeless = true
+	}
 	if w.Late <= w.Ends/2 {
 		return
 	}
@@ -186,26 +221,81 @@ func (c *Control) observe(w Window) {
 	c.learnCalm(w)
 	if w.full() < saturated {
 		c.capacity = 0
+		c.relieve(w)
+		return
+	}
+	c.crowds = 0
+	if c.growing && c.grow(w) {
 		return
 	}
 	c.last = w
 	jumped := c.follow(w)
-	target := c.greatest * c.base.mean * headroom
+	target := c.target()
 	r := w.response()
 	switch {
 	case !c.base.verified, c.base.awaitsProbe(), w.Over && (jumped || c.now >= c.down.due):
 		c.probeDown()
+	case w.inFlight() < c.idleBelow()*c.base.mean*c.capacity:
+		c.setLimit(max(target, 1.05*c.limit))
 	case target < c.limit && !w.Over && r < 1.5*c.base.mean:
+		c.setLimit(c.limit + slowly*(target-c.limit))
 	case target < 0.8*c.limit && c.now >= c.down.earliest:
 		c.probeDown()
-	case w.Over && c.now >= c.up.due && !c.growing:
+	case w.Over && c.now >= c.up.due:
 		c.probeUp()
-	case c.growing && r < (1+tolerance)*c.base.mean:
-		c.setLimit(2 * c.limit)
 	default:
-		c.growing = false
 		c.setLimit(min(target, 2*c.limit))
 	}
+}
+
+// relieve lowers a limit that is not reached although calls have to wait in the service: it
+// is better that they wait at the gate, in the order of their priorities.
+func (c *Control) relieve(w Window) {
+	if !c.base.verified || w.response() < crowded*c.base.mean {
+		c.crowds = 0
+		return
+	}
+	if c.crowds++; c.crowds >= 2 {
+		busy := max(w.throughput()*c.base.mean, 1)
+		c.setLimit(min(c.limit, 2*(busy+math.Sqrt(busy))))
+	}
+}
+
+// grow doubles the limit as long as response times stay as they are: they would double
+// too if the service were busy. It returns false, once, when they do not and there is no
+// verified baseline.
+func (c *Control) grow(w Window) bool {
+	b := &c.base
+	noise := math.Sqrt(c.variation/w.Ends + c.variation/max(b.ends, 48))
+	if w.response() < min(1.5, 1.1+2*noise)*b.mean {
+		if c.doubled { // with half as many calls under way they were as short
+			c.learnMean(w.response(), w, false)
+		}
+		c.doubled = true
+		c.greatest = max(c.greatest, w.throughput())
+		c.setLimit(2 * c.limit)
+		return true
+	}
+	c.growing = false
+	if c.doubled {
+		c.setLimit(c.limit / 2)
+	}
+	if b.verified {
+		c.greatest = max(c.greatest, w.throughput())
+		c.setLimit(c.target())
+	}
+	return b.verified
+}
+
+// idleBelow returns the response time, in multiples of the baseline, below which the
+// service is hardly busy, as far as the baseline is known.
+func (c *Control) idleBelow() float64 { return 1 + idle + math.Sqrt(c.variation/c.base.ends) }
+
+// target returns the limit for what the service can do: what is under way then without a
+// queue (Little's law), and some more, to notice when it can do more.
+func (c *Control) target() float64 {
+	busy := c.greatest * c.base.mean
+	return busy + 0.57*math.Sqrt(busy)
 }
 
 // learnCalm learns the baseline from calls that do not disturb each other, and from
@@ -229,7 +319,12 @@ func (c *Control) learnCalm(w Window) {
 
 // learn takes the response time of a window into the baseline.
 func (c *Control) learn(w Window, probe bool) (replaced bool) {
-	replaced = c.base.learn(w.responseNear(c.base.mean), w.Ends, c.variation, probe)
+	return c.learnMean(w.responseNear(c.base.mean), w, probe)
+}
+
+func (c *Control) learnMean(mean float64, w Window, probe bool) (replaced bool) {
+	most := max(200*(1+c.variation), w.throughput())
+	replaced = c.base.learn(mean, w.Ends, most, c.variation, probe)
 	if replaced {
 		c.down.restart(c.now, c.probe.spent)
 	}
@@ -257,10 +352,9 @@ func (c *Control) follow(w Window) (jumped bool) {
 	case c.capacity == 0:
 		c.capacity = x
 	case x > c.capacity*max(jump, 1+deviation), x*jump < c.capacity && x < c.capacity*(1-deviation):
-		c.capacity, c.greatest = x, x
-		jumped = true
+		c.capacity, jumped = x, true
 	default:
-		c.capacity += (x - c.capacity) * w.Ends / (w.Ends + 64*(1+c.variation))
+		c.capacity += (x - c.capacity) * w.Ends / (w.Ends + max(64*(1+c.variation), c.capacity/4))
 	}
 	c.greatest = max(c.capacity, c.greatest*math.Exp2(-w.Length.Seconds()/10))
 	return jumped

@@ -12,6 +12,8 @@ type probe struct {
 	limit float64
 	count int           // of probes down in a row that told nothing
 	spent time.Duration // since the probe began
+
+	measured Window // so far
 }
 
 type phase uint8
@@ -48,14 +50,16 @@ func (s *schedule) next(now, spent time.Duration) {
 }
 
 func (c *Control) probeDown() {
-	c.growing = c.growing && !c.base.verified
 	c.probe = probe{
 		phase: draining, limit: max(calmShare*c.limit, 1), count: c.probe.count, spent: c.probe.spent,
 	}
 }
 
 func (c *Control) probeUp() {
-	c.probe = probe{phase: measuring, up: true, limit: min(c.limit/calmShare, c.most)}
+	step := min(2*math.Sqrt(c.limit)*math.Exp2(float64(c.probe.count)), c.limit/calmShare-c.limit)
+	c.probe = probe{
+		phase: measuring, up: true, limit: min(c.limit+step, c.most), count: c.probe.count + 1, spent: c.probe.spent,
+	}
 }
 
 // endProbe ends a probe, be it without a result. Another one is due soon if it has replaced
@@ -74,8 +78,16 @@ func (c *Control) endProbe(replaced bool) {
 	c.probe = probe{}
 }
 
-// judge takes the measurement of a probe.
+// judge takes a part of the measurement of a probe, and judges it when it is long enough. A
+// probe up that does not get more done is over at once: it may be doing harm.
 func (c *Control) judge(w Window) {
+	c.probe.measured = c.probe.measured.plus(w)
+	w = c.probe.measured
+	harmful := c.probe.up && w.throughput() < c.last.throughput()
+	_, most, _ := c.Need()
+	if w.Ends < max(80, 8*c.limit)*(1+c.variation) && w.Length < most && !harmful {
+		return
+	}
 	if c.probe.up {
 		c.judgeUp(w)
 		return
@@ -85,8 +97,8 @@ func (c *Control) judge(w Window) {
 
 // judgeUp keeps the higher limit if much more was done with it.
 func (c *Control) judgeUp(w Window) {
-	x := w.throughput()
-	if x <= 1.35*c.last.throughput() {
+	x, growth := w.throughput(), c.probe.limit/c.limit-1
+	if x <= (1+growth/2)*c.last.throughput() {
 		c.endProbe(false)
 		return
 	}
@@ -94,7 +106,7 @@ func (c *Control) judgeUp(w Window) {
 	c.base.set(max(c.limit/c.last.throughput(), minResponse), w.Ends)
 	c.down.restart(c.now, c.probe.spent)
 	c.capacity, c.greatest = x, x
-	c.setLimit(min(limit, x*c.base.mean*headroom))
+	c.setLimit(min(limit, c.target()))
 	c.last = w
 	c.probeUp()
 }
@@ -107,12 +119,18 @@ func (c *Control) judgeDown(w Window) {
 	share := w.inFlight() / c.last.inFlight()
 	z := (w.throughput()/c.last.throughput() - share) / (1 - share)
 	near := math.Abs(r/b.mean-1) <= tolerance
+	c.greatest = max(c.greatest, w.throughput())
 	switch {
+	case w.throughput() > faster*c.last.throughput(): // the service has become faster meanwhile
+		c.capacity = w.throughput()
+		c.learnShorter(w, true)
+		c.setLimit(max(c.limit, c.target()))
+		c.endProbe(true)
 	case w.full() < 0.5: // few calls came
 		c.endProbe(c.learn(w, true))
 	case near && b.verified:
 		c.learn(w, true)
-		c.setLimit(c.greatest * b.mean * headroom)
+		c.setLimit(c.target())
 		c.endProbe(false)
 	case z > 0.65 || share >= 1: // as much was done with fewer calls under way
 		c.learnShorter(w, true)
@@ -128,7 +146,7 @@ func (c *Control) judgeDown(w Window) {
 		if ratio := b.mean / before; ratio > jump || ratio < 1/jump {
 			c.greatest = c.capacity
 		}
-		c.setLimit(c.greatest * b.mean * headroom)
+		c.setLimit(c.target())
 		c.endProbe(replaced)
 	case c.probe.count < 2:
 		c.probe.count++
