@@ -42,6 +42,7 @@ type gate struct {
 	control  *limit.Control
 	limit    uint64
 	begun    counts        // when the window began
+	overdue  clock.Instant // when it has its greatest length
 	fullAt   clock.Instant // since when the gate is full; meaningless while it is open
 	fullTime time.Duration // in the window, up to fullAt
 	isFull   bool
@@ -80,10 +81,14 @@ func (g *gate) init(l *latencyLimiter, env rule.Env) {
 	g.publish()
 }
 
-// lock locks the gate and takes the time since the last event into account.
+// lock locks the gate and takes the time since the last event into account. A window that
+// should be over, but in which no call ends, is closed.
 func (g *gate) lock(now clock.Instant) {
 	g.mu.Lock()
 	g.advance(now)
+	if now >= g.overdue {
+		g.closeWindow(now)
+	}
 }
 
 func (g *gate) advance(now clock.Instant) {
@@ -323,7 +328,8 @@ func (g *gate) openIfIdle(now clock.Instant) {
 func (g *gate) beginWindow(now clock.Instant) {
 	g.begun = g.read(now)
 	g.fullTime, g.fullAt = 0, now
-	least, _, _ := g.control.Need()
+	least, most, _ := g.control.Need()
+	g.overdue = now.Add(most)
 	g.due.Store(int64(now.Add(least)))
 }
 
