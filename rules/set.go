@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/penstock-go/penstock/access"
+	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/fault"
 	"github.com/penstock-go/penstock/flow"
@@ -41,6 +42,9 @@ type Set struct {
 
 	// Access holds who may call at all.
 	Access []access.Rule
+
+	// Adaptive holds what refuses calls while the service is overloaded.
+	Adaptive []adaptive.Rule
 
 	// Fault holds the faults to inject.
 	Fault []fault.Rule

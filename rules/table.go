@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/access"
+	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/fault"
 	"github.com/penstock-go/penstock/flow"
@@ -22,6 +23,7 @@ func standard() []list {
 		typedList[breaker.Rule]{breaker.Kind(), func(s *Set) *[]breaker.Rule { return &s.Breaker }},
 		typedList[hotparam.Rule]{hotparam.Kind(), func(s *Set) *[]hotparam.Rule { return &s.HotParam }},
 		typedList[access.Rule]{access.Kind(), func(s *Set) *[]access.Rule { return &s.Access }},
+		typedList[adaptive.Rule]{adaptive.Kind(), func(s *Set) *[]adaptive.Rule { return &s.Adaptive }},
 		typedList[fault.Rule]{fault.Kind(), func(s *Set) *[]fault.Rule { return &s.Fault }},
 	}
 }
@@ -33,6 +35,7 @@ const (
 	KindBreaker   Kind = "breaker"
 	KindHotParam  Kind = "hotParam"
 	KindAccess    Kind = "access"
+	KindAdaptive  Kind = "adaptive"
 	KindFault     Kind = "fault"
 )
 
