@@ -13,6 +13,7 @@ type target struct {
 	throttled *Error
 
 	window window
+	called atomic.Int64 // number of the bucket of the window in which a call came last
 
 	random atomic.Uint64         // state of SplitMix64
 	probe  atomic.Int64          // instant of the next probe
@@ -31,6 +32,9 @@ func (t *target) allow(now clock.Instant, level int, k float64) *Error {
 		}
 	}
 	t.window.advance(now)
+	if open := t.window.open.Load(); t.called.Load() != open {
+		t.called.Store(open)
+	}
 	share := t.window.refusal(k)
 	if share == 0 || !t.chance(min(share, maxRefusal)) || t.isProbe(now) {
 		return nil

@@ -176,13 +176,14 @@ func (t *Throttle) newTarget(name string, now clock.Instant) *target {
 	of := &target{name: name, throttled: newError(ErrThrottled, "throttle", name, 0)}
 	of.random.Store(mix(t.options.Seed ^ hash(name)))
 	of.window.init(t.options.Window, t.options.MinCalls, now)
+	of.called.Store(of.window.open.Load())
 	return of
 }
 
 // isIdle reports whether a target was not called for the length of the window, so that
 // forgetting it changes nothing.
 func (t *Throttle) isIdle(of *target, now clock.Instant) bool {
-	return of.window.number(now)-of.window.open.Load() >= parts && of.pausedFor(now) == 0
+	return of.window.number(now)-of.called.Load() >= parts && of.pausedFor(now) == 0
 }
 
 // hash is FNV-1a: a seed gives every target the same random numbers in every run.
