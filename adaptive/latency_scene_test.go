@@ -198,4 +198,3 @@ func (s *gateScene) run(rate float64, workers int, took, length time.Duration) (
 	}
 	return passed, refused
 }
-
