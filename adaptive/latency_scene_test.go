@@ -76,7 +76,6 @@ func (s *gateScene) gauges() gates {
 type gateCall struct {
 	scene    *gateScene
 	by       latencyLimiter
-	number   int
 	priority rule.Priority
 	inbound  bool
 	passedAt clock.Instant

@@ -39,7 +39,7 @@ func TestCallsOfManyGoroutinesKeepTheLimit(t *testing.T) {
 		var running sync.WaitGroup
 		for i := range 40 {
 			running.Go(func() {
-				random := rand.New(rand.NewPCG(uint64(i), 1)) //nolint:gosec // a test
+				random := rand.New(rand.NewPCG(uint64(i), 1))
 				for range 300 {
 					call := rule.Call{Now: now.Now(), Tokens: 1}
 					call.SetCaller(rule.Priority(random.IntN(5)-2), true)
