@@ -152,10 +152,10 @@ func (c *Control) Close(w Window) {
 	if !c.base.known() {
 		c.base.guess(w.response())
 	}
-	switch {
-	case c.probe.phase == draining:
+	switch c.probe.phase {
+	case draining:
 		c.endProbe(false) // the calls under way do not end
-	case c.probe.phase == measuring:
+	case measuring:
 		c.judge(w)
 	default:
 		c.observe(w)
