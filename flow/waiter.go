@@ -80,7 +80,7 @@ func (l *waiterList) overtakesHead(p rule.Priority) bool {
 	if !l.mixed && p <= l.head.priority {
 		return false
 	}
-	return !l.head.joint && l.order.WouldBeFirst(waitqueue.LevelOf(p))
+	return !l.head.joint && l.order.WouldOvertake(waitqueue.LevelOf(p))
 }
 
 // between returns how many tokens those calls take that pass after the head and before a

@@ -31,8 +31,9 @@ func (q *Queue[W]) skip(n *Node[W]) {
 	}
 }
 
-// WouldBeFirst says whether a call of that level would be the First if it joined now.
-func (q *Queue[W]) WouldBeFirst(level int) bool {
+// WouldOvertake says whether a call of that level would be the First if it joined now, for it
+// is more important than all that wait or, newest first, as important.
+func (q *Queue[W]) WouldOvertake(level int) bool {
 	switch {
 	case q.occupied == 0:
 		return true
@@ -42,7 +43,7 @@ func (q *Queue[W]) WouldBeFirst(level int) bool {
 	return level > q.top() && q.passedOver < Share-1
 }
 
-// Overtake notes that a place went to a call that would have been the First, and did not
+// Overtake notes that a place went to a call that would overtake all others, and did not
 // have to join. It counts as one that went to the highest priority while others waited.
 func (q *Queue[W]) Overtake() {
 	if q.occupied != 0 && q.passedOver < Share-1 {
