@@ -26,23 +26,24 @@ func sizes() []scenario {
 		refused        float64
 		goodput        float64
 		duration, from time.Duration
+		seeds          int
 	}{
-		{1, 0.02, 0.6, 0.01, 0.85, time.Minute, 20 * second},
-		{2, 0.02, 0.7, 0.01, 0.88, time.Minute, 20 * second},
-		{4, 0.02, 0.8, 0.01, 0.90, 30 * second, 10 * second},
-		{16, 0.02, 0.9, 0.005, 0.92, 30 * second, 10 * second},
-		{32, 0.02, 0.9, 0.001, 0.90, 30 * second, 10 * second},
+		{1, 0.02, 0.6, 0.01, 0.85, time.Minute, 20 * second, 4},
+		{2, 0.02, 0.7, 0.01, 0.87, time.Minute, 20 * second, 4},
+		{4, 0.02, 0.8, 0.01, 0.89, 30 * second, 10 * second, 4},
+		{16, 0.02, 0.9, 0.005, 0.92, 30 * second, 10 * second, 2},
+		{32, 0.02, 0.9, 0.001, 0.90, 30 * second, 10 * second, 1},
 		// 0.02 for each of some fifty calls that wait would make them twice as slow.
-		{128, 0.0025, 0.9, 0.001, 0.93, 15 * second, 5 * second},
-		{256, 0.00125, 0.9, 0.001, 0.93, 12 * second, 5 * second},
+		{128, 0.0025, 0.9, 0.001, 0.93, 15 * second, 5 * second, 1},
+		{256, 0.00125, 0.9, 0.001, 0.93, 12 * second, 5 * second, 1},
 	} {
 		s := reference().with(func(s *service) { s.workers, s.slowdown = size.workers, size.slowdown })
 		list = append(list, scenario{
-			name: fmt.Sprintf("%v ×, %d workers", size.below, size.workers), duration: size.duration, seeds: 1, service: s,
+			name: fmt.Sprintf("%v ×, %d workers", size.below, size.workers), duration: size.duration, seeds: size.seeds, service: s,
 			load:  steady(size.below),
 			goals: []goal{atMost(size.refused, "refused once warm", refusedFrom(size.from))},
 		}, scenario{
-			name: fmt.Sprintf("3 ×, %d workers, warm", size.workers), duration: size.duration, seeds: 1, service: s,
+			name: fmt.Sprintf("3 ×, %d workers, warm", size.workers), duration: size.duration, seeds: size.seeds, service: s,
 			load:  demand(step{0, 0.5}, step{size.from, 3}),
 			goals: []goal{atLeast(size.goodput, "goodput", goodput(size.from, size.duration))},
 		})
