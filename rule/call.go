@@ -118,6 +118,9 @@ const (
 	// has seen a later instant: the engine looks again which rules there are and what
 	// time it is.
 	Stale
+	// NeedsAttribute says that the limiter cannot decide without the attribute of the
+	// call, see [LateReader]. It may only be returned by AcquireUnread.
+	NeedsAttribute
 )
 
 // Ticket is what a limiter gives to a call that passes, and gets back when the call
