@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -33,8 +34,34 @@ func MetricNames(kind Definition) []string {
 		MetricName(kind.Kind(), MetricState),
 		MetricName(kind.Kind(), MetricTransitions),
 	}
-	for _, gauge := range kind.Gauges() {
-		names = append(names, MetricName(kind.Kind(), gauge.Name))
+	gauges := kind.Gauges()
+	for i, gauge := range gauges {
+		if i == 0 || !gauge.sharesMetric(gauges[:i]) {
+			names = append(names, gauge.MetricName(kind.Kind()))
+		}
 	}
 	return names
+}
+
+// MetricName returns the name of the metric of a gauge of rules of a kind; that of a
+// counter ends in "_total".
+func (g Gauge) MetricName(kind Kind) string {
+	if g.Counter {
+		return MetricName(kind, g.Name+"_total")
+	}
+	return MetricName(kind, g.Name)
+}
+
+// sharesMetric says whether the gauge differs from the last of those before it, and from
+// others of that metric, by the value of its label alone.
+func (g Gauge) sharesMetric(before []Gauge) bool {
+	for i, other := range slices.Backward(before) {
+		if other.Name != g.Name || other.Counter != g.Counter {
+			return i < len(before)-1
+		}
+		if g.Label == "" || other.Label != g.Label || other.LabelValue == g.LabelValue {
+			return false
+		}
+	}
+	return true
 }

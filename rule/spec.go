@@ -25,8 +25,8 @@ type Spec[R comparable] struct {
 	// Examples are rules that have every field between them.
 	Examples []Example[R]
 
-	// Defaults fills in what a rule leaves out, but for the name. nil if there is
-	// nothing to fill in.
+	// Defaults fills in what a rule leaves out, but for the name where there is a resource
+	// or a pattern. nil if there is nothing to fill in.
 	Defaults func(R) R
 
 	// Validate returns the mistakes of a complete rule, other than those in the fields
@@ -209,8 +209,15 @@ func (t *Type[R]) Complete(rule R) Rule {
 	return r
 }
 
-// NameOf returns the name of a rule: the resource or the pattern if it leaves it out.
-func (t *Type[R]) NameOf(rule *R) string { return t.spec.Common(rule).fullName() }
+// NameOf returns the name of a rule: the resource or the pattern if it leaves it out, and
+// if it has none of these either, what the kind fills in.
+func (t *Type[R]) NameOf(rule *R) string {
+	if name := t.spec.Common(rule).fullName(); name != "" {
+		return name
+	}
+	complete := t.WithDefaults(*rule)
+	return *t.spec.Common(&complete).Name
+}
 
 // WithDefaults returns the rule with what it leaves out filled in.
 func (t *Type[R]) WithDefaults(rule R) R { return t.Complete(rule).(*typedRule[R]).rule }

@@ -53,6 +53,6 @@ func TestExampleTellsTheDefaultsThatARuleGets(t *testing.T) {
 
 func TestExampleOfAnUnknownKind(t *testing.T) {
 	_, err := rules.Example("floww")
-	require.EqualError(t, err, `rules: there is no kind "floww" of rules: there are flow, isolation, breaker, hotParam, access`)
-	assert.Equal(t, []rules.Kind{rules.KindFlow, rules.KindIsolation, rules.KindBreaker, rules.KindHotParam, rules.KindAccess}, rules.Kinds())
+	require.EqualError(t, err, `rules: there is no kind "floww" of rules: there are flow, isolation, breaker, hotParam, access, adaptive`)
+	assert.Equal(t, []rules.Kind{rules.KindFlow, rules.KindIsolation, rules.KindBreaker, rules.KindHotParam, rules.KindAccess, rules.KindAdaptive}, rules.Kinds())
 }

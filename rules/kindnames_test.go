@@ -16,6 +16,19 @@ type plain struct {
 
 // plainKind returns a kind with gauges.
 func plainKind(name rule.Kind, gauges ...string) rule.Definition {
+	var list []rule.Gauge
+	for _, gauge := range gauges {
+		list = append(list, rule.Gauge{Name: gauge})
+	}
+	return labelledKind(name, list...)
+}
+
+// byTenant returns a counter for one value of a label.
+func byTenant(value string) rule.Gauge {
+	return rule.Gauge{Name: "shed", Counter: true, Label: "tenant", LabelValue: value}
+}
+
+func labelledKind(name rule.Kind, gauges ...rule.Gauge) rule.Definition {
 	common := func(p *plain) rule.Common {
 		return rule.Common{
 			Name: &p.Name, Resource: &p.Resource, Match: &p.Match, Shared: &p.Shared, Origin: &p.Origin, Shadow: &p.Shadow,
@@ -23,10 +36,8 @@ func plainKind(name rule.Kind, gauges ...string) rule.Definition {
 	}
 	spec := rule.Spec[plain]{
 		Kind: name, Common: common, Fields: rule.TargetFields(common),
-		New: func(plain, rule.Env) rule.Limiter { return nil },
-	}
-	for _, gauge := range gauges {
-		spec.Gauges = append(spec.Gauges, rule.Gauge{Name: gauge})
+		New:    func(plain, rule.Env) rule.Limiter { return nil },
+		Gauges: gauges,
 	}
 	return rule.Define(spec)
 }
@@ -63,6 +74,25 @@ func TestKindsWhoseMetricsWouldBeTheSameAreRefused(t *testing.T) {
 		"a gauge in camel case": {
 			[]rule.Definition{plainKind("tenant", "inFlight")},
 			`rules: the kind of rules "tenant": the metric "penstock_tenant_inFlight" is not in snake case: give the gauge another name`,
+		},
+		"a gauge by label": {
+			[]rule.Definition{labelledKind("tenant", rule.Gauge{Name: "left"}, byTenant("a"), byTenant("b"), rule.Gauge{Name: "shed"})}, "",
+		},
+		"a label value twice": {
+			[]rule.Definition{labelledKind("tenant", byTenant("a"), byTenant("b"), byTenant("a"))},
+			`rules: the kind of rules "tenant" has two metrics penstock_tenant_shed_total: give the gauge another name`,
+		},
+		"gauges of a label that are apart": {
+			[]rule.Definition{labelledKind("tenant", byTenant("a"), rule.Gauge{Name: "left"}, byTenant("b"))},
+			`rules: the kind of rules "tenant" has two metrics penstock_tenant_shed_total: give the gauge another name`,
+		},
+		"another label": {
+			[]rule.Definition{labelledKind("tenant", byTenant("a"), rule.Gauge{Name: "shed", Counter: true, Label: "user", LabelValue: "b"})},
+			`rules: the kind of rules "tenant" has two metrics penstock_tenant_shed_total: give the gauge another name`,
+		},
+		"a counter like another metric": {
+			[]rule.Definition{labelledKind("tenant", rule.Gauge{Name: "transitions", Counter: true})},
+			`rules: the kind of rules "tenant" has two metrics penstock_tenant_transitions_total: give the gauge another name`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/penstock-go/penstock/access"
+	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
@@ -40,6 +41,9 @@ type Set struct {
 
 	// Access holds who may call at all.
 	Access []access.Rule
+
+	// Adaptive holds what refuses calls while the service is overloaded.
+	Adaptive []adaptive.Rule
 
 	// Custom holds rules of kinds that do not come with Penstock, as [rule.Type.Of]
 	// makes them. The engine has to know the kinds: see core.Config.Kinds.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/access"
+	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
@@ -21,6 +22,7 @@ func standard() []list {
 		typedList[breaker.Rule]{breaker.Kind(), func(s *Set) *[]breaker.Rule { return &s.Breaker }},
 		typedList[hotparam.Rule]{hotparam.Kind(), func(s *Set) *[]hotparam.Rule { return &s.HotParam }},
 		typedList[access.Rule]{access.Kind(), func(s *Set) *[]access.Rule { return &s.Access }},
+		typedList[adaptive.Rule]{adaptive.Kind(), func(s *Set) *[]adaptive.Rule { return &s.Adaptive }},
 	}
 }
 
@@ -31,6 +33,7 @@ const (
 	KindBreaker   Kind = "breaker"
 	KindHotParam  Kind = "hotParam"
 	KindAccess    Kind = "access"
+	KindAdaptive  Kind = "adaptive"
 )
 
 // Table is the kinds of rules that there are: those that come with Penstock and a

@@ -75,11 +75,12 @@ func newArrivals(load Load, end time.Duration) heap[*source] {
 	return arrivals
 }
 
-// countArrivals returns how many calls of a load come before end, no more than
-// one more than most, and when the last one comes.
+// countArrivals returns how many calls of a load come before end if all are retried as
+// often as they may be, no more than MaxRetries more than most, and when the last one
+// comes that is no retry.
 func countArrivals(load Load, end time.Duration, most int64) (count int64, last time.Duration) {
-	for i := range load.Streams {
-		for s := newSource(load, i, end); count <= most && s.advance(); count++ {
+	for i, of := range load.Streams {
+		for s := newSource(load, i, end); count <= most && s.advance(); count += int64(1 + of.Retries) {
 			last = max(last, s.next)
 		}
 	}

@@ -18,35 +18,55 @@ type call struct {
 	woken   bool   // it is among those to proceed with
 	fails   bool   // when it ends
 
-	arrived, passed time.Duration
+	arrived, passed time.Duration // passed: or was refused
 	serviceTime     time.Duration // of a call that no server serves
+
+	number  uint64 // within its stream
+	retry   int    // 0 for a call that is none
+	options []core.Option
+	attrs   AttrValues
 }
 
-// arrive processes the next arrival.
-func (s *simulation) arrive() error {
+// nextCall returns the call that arrives next.
+func (s *simulation) nextCall() *call {
 	source := s.arrivals.top()
-	number := uint64(source.count - 1) // of the call within its stream
-	stream := &s.streams[source.stream]
-	c := &call{stream: stream, arrived: source.next, event: len(s.events)}
+	c := &call{
+		stream: &s.streams[source.stream], arrived: source.next, number: uint64(source.count - 1),
+	}
 	if source.advance() {
 		s.arrivals.sink()
 	} else {
 		s.arrivals.pop()
 	}
-	phase := stream.phaseAt(c.arrived)
-	c.serviceTime, c.fails = phase.serviceTime, phase.fails.includes(number)
-	options, attrs := stream.callOptions(number)
-	s.rows.at(c.arrived, stream.row).Offered++
+	c.options, c.attrs = c.stream.callOptions(c.number)
+	return c
+}
+
+// retry queues another try of a call that was refused or has failed.
+func (s *simulation) retry(c *call) {
+	at := s.now + c.stream.delay
+	if c.retry == c.stream.retries || at >= s.options.Duration {
+		return
+	}
+	s.queue.add(queuedEvent{at: at, kind: retryArrives, call: &call{
+		stream: c.stream, arrived: at, number: c.number, retry: c.retry + 1, options: c.options, attrs: c.attrs,
+	}})
+}
+
+// arrive processes the arrival of a call.
+func (s *simulation) arrive(c *call) error {
+	phase := c.stream.phaseAt(c.arrived)
+	c.serviceTime, c.fails = phase.serviceTime, phase.fails.includes(c.number+uint64(c.retry))
+	s.rows.at(c.arrived, c.stream.row).Offered++
 	if s.options.Events {
-		s.events = append(s.events, Event{
-			T: seconds(c.arrived), Resource: stream.resource, Value: attrs.first(), Attrs: attrs, Priority: stream.priority,
-		})
+		c.event = len(s.events)
+		s.events = append(s.events, Event{}) // its place; report fills it in
 	}
 	if s.pending++; s.pending > MaxPending {
 		return fmt.Errorf("more than %d calls wait or are served: lower the rates, maxWait or serviceTime", MaxPending)
 	}
 	// Its own context: the deadline of the run is one of another time.
-	c.arrival = s.engine.Arrive(context.Background(), stream.resource, func() { s.wake(c) }, options...)
+	c.arrival = s.engine.Arrive(context.Background(), c.stream.resource, func() { s.wake(c) }, c.options...)
 	return s.proceed(c)
 }
 
@@ -84,17 +104,16 @@ func (s *simulation) decided(c *call) error {
 	if err != nil && blocked == nil {
 		return fmt.Errorf("a call of %q: %w", c.stream.resource, err)
 	}
-	wait := s.now - c.arrived
-	if s.options.Events {
-		s.events[c.event].decide(wait, blocked)
-	}
+	c.passed = s.now
 	if blocked != nil {
 		s.pending--
 		s.rows.at(c.arrived, c.stream.row).Blocked++
+		s.report(c, blocked, false)
+		s.retry(c)
 		return nil
 	}
-	c.guard, c.passed = guard, s.now
-	s.rows.pass(s.now, c.stream.row, wait)
+	c.guard = guard
+	s.rows.pass(s.now, c.stream.row, s.now-c.arrived)
 	return s.serve(c)
 }
 
@@ -169,9 +188,9 @@ func (s *simulation) endCall(c *call, failure error) {
 	c.guard.Exit()
 	c.guard = nil
 	s.rows.endCall(s.now, c.stream.row, s.now-c.passed, failure != nil, c.hasLength())
-	if s.options.Events {
-		e := &s.events[c.event]
-		e.End, e.Failed = pointerTo(seconds(s.now)), failure != nil
+	s.report(c, nil, failure != nil)
+	if failure != nil {
+		s.retry(c)
 	}
 }
 
@@ -179,10 +198,25 @@ func (s *simulation) endCall(c *call, failure error) {
 // [time.Duration.Seconds] does not always.
 func seconds(d time.Duration) float64 { return float64(d) / float64(time.Second) }
 
-// decide fills in whether the call has passed.
-func (e *Event) decide(wait time.Duration, blocked *core.BlockError) {
-	e.Outcome, e.Wait = Pass, seconds(wait)
+// report tells whoever asked for events what became of a call: it was blocked, or it
+// has ended now.
+func (s *simulation) report(c *call, blocked *core.BlockError, failed bool) {
+	if !s.options.Events && s.options.OnEvent == nil {
+		return
+	}
+	e := Event{
+		T: seconds(c.arrived), Resource: c.stream.resource, Outcome: Pass, Wait: seconds(c.passed - c.arrived), Failed: failed,
+		Value: c.attrs.first(), Attrs: c.attrs, Priority: c.stream.priority, Retry: c.retry,
+	}
 	if blocked != nil {
 		e.Outcome, e.Rule, e.Kind = Block, blocked.Rule, string(blocked.Kind)
+	} else {
+		e.End = pointerTo(seconds(s.now))
+	}
+	if s.options.Events {
+		s.events[c.event] = e
+	}
+	if s.options.OnEvent != nil {
+		s.options.OnEvent(e)
 	}
 }

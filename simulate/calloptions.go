@@ -19,22 +19,10 @@ func commonOptions(of Stream) []core.Option {
 	if of.Inbound {
 		options = append(options, core.Inbound())
 	}
-	if of.Priority != "" {
-		options = append(options, core.Priority(priorityOf(of.Priority)))
+	if priority, ok := rule.ParsePriority(of.Priority); ok {
+		options = append(options, core.Priority(priority))
 	}
 	return slices.Clip(options)
-}
-
-// priorityOf returns the priority of a valid name.
-func priorityOf(name string) rule.Priority {
-	for _, p := range []rule.Priority{
-		core.PriorityCritical, core.PriorityHigh, core.PriorityLow, core.PrioritySheddable,
-	} {
-		if p.String() == name {
-			return p
-		}
-	}
-	return core.PriorityNormal
 }
 
 // callOptions returns the options for the k-th call of the stream, and its

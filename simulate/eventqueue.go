@@ -21,11 +21,13 @@ type queuedEvent struct {
 type eventKind uint8
 
 const (
-	secondBegins  eventKind = iota
-	workEnds                // of a call: its response is there
-	timeoutOver             // of a call under way
-	secondSampled           // the calls under way at the start of a second are counted
-	waitOver                // of a waiting call, if it was not woken before
+	signalsSampled eventKind = iota // rules read what signals show
+	secondBegins
+	workEnds      // of a call: its response is there
+	timeoutOver   // of a call under way
+	secondSampled // the calls under way at the start of a second are counted
+	waitOver      // of a waiting call, if it was not woken before
+	retryArrives  // of a call that was refused or failed
 )
 
 func newEventQueue() eventQueue {

@@ -32,8 +32,8 @@ type Load struct {
 	// without a server take the ServiceTime of their stream.
 	Servers []Server
 
-	// Signals are what the signals of the system show, by time. They are checked
-	// and kept for rules that read signals; no kind of rule does so yet.
+	// Signals are what the signals of the system show, by time, for rules that read
+	// signals. They do so at the start and then every [SignalInterval].
 	Signals []Signal
 
 	// Seed sets everything that is random: the gaps of [Poisson] streams, the
@@ -97,6 +97,13 @@ type Stream struct {
 	// of its server; the server does its work nevertheless. A call that ends
 	// after exactly this time is in time. Defaults to 0: no timeout.
 	Timeout time.Duration
+
+	// Retries is how often a call is tried again when it is refused or fails, at most
+	// [MaxRetries]. A retry is a call of its own that arrives RetryDelay after the call
+	// before it was refused or ended. It has the same attributes, and the n-th of the
+	// k-th call fails if the (k+n)-th call would. Defaults to 0.
+	Retries    int
+	RetryDelay time.Duration
 
 	// Phases change ServiceTime and Fails over time.
 	Phases []Phase

@@ -17,6 +17,11 @@ type Options struct {
 	// Events asks for a row for each call, see [Result].
 	Events bool
 
+	// OnEvent, when set, is called for each call when it was refused or has ended, in
+	// that order, by the goroutine that runs: for those who would rather not have all
+	// rows of Events in memory. The Events need not be asked for.
+	OnEvent func(Event)
+
 	// Kinds are kinds of rules beside those that come with Penstock, see
 	// core.Config.Kinds.
 	Kinds []rule.Definition

@@ -16,8 +16,12 @@ type Result struct {
 	// rules that have states.
 	States []StateChange `json:"states"`
 
-	// Limits has a row a second for each rule that finds its limit by itself.
+	// Limits has a row a second for each limiter of a rule that finds its limit by
+	// itself.
 	Limits []Limit `json:"limits"`
+
+	// Signals has a row a second for each signal that rules read; nil if they read none.
+	Signals []SignalValue `json:"signals,omitempty"`
 }
 
 // Second is what happened on a resource in one second. It counts calls, not
@@ -75,6 +79,7 @@ type Event struct {
 	Value    any        `json:"value"`
 	Attrs    AttrValues `json:"attrs,omitempty"` // all attributes of the call
 	Priority string     `json:"priority"`        // [PriorityNormal], if the load does not say
+	Retry    int        `json:"retry,omitempty"` // 1 for the first retry of a call
 }
 
 // StateChange is a change of the state of a rule on a resource.
@@ -87,12 +92,27 @@ type StateChange struct {
 	To       string  `json:"to"`
 }
 
-// Limit is what the limit of a rule was at a time.
+// Limit is what a limiter did in a second.
 type Limit struct {
-	T        float64 `json:"t"` // seconds
-	Rule     string  `json:"rule"`
-	Limit    float64 `json:"limit"`    // calls at once
-	InFlight int     `json:"inFlight"` // calls under way
+	T        float64  `json:"t"` // seconds: when the second began, at which the following were so
+	Rule     string   `json:"rule"`
+	Limit    *float64 `json:"limit"`    // calls at once; nil for a rule that has no such limit
+	InFlight int      `json:"inFlight"` // calls under way
+	Queued   int      `json:"queued"`   // calls that waited
+
+	// Shed is how many calls of each priority were refused in the second; for kinds of
+	// rules that count them. Priorities without any are left out.
+	Shed map[string]int `json:"shed"`
+
+	Kind     string `json:"kind"`     // of the rule
+	Resource string `json:"resource"` // or the pattern of a rule that several resources share
+}
+
+// SignalValue is what a signal showed when a second began.
+type SignalValue struct {
+	T      float64  `json:"t"` // seconds
+	Signal string   `json:"signal"`
+	Value  *float64 `json:"value"` // nil if it could not be read
 }
 
 // The outcomes of calls.

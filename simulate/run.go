@@ -36,7 +36,9 @@ func Run(ctx context.Context, set rules.Set, load Load, options Options) (Result
 		return Result{}, fmt.Errorf("simulate: after %v of %v: %w", s.now, options.Duration, err)
 	}
 	s.finishStates()
-	return Result{Seconds: s.rows.seconds, Events: s.events, States: s.states, Limits: []Limit{}}, nil
+	return Result{
+		Seconds: s.rows.seconds, Events: s.events, States: s.states, Limits: s.limits.rows, Signals: s.limits.signals,
+	}, nil
 }
 
 // simulation is a run in progress.
@@ -46,7 +48,7 @@ type simulation struct {
 	engine  *core.Engine
 	streams []stream
 	servers []*server
-	signals []Signal
+	signals *signals
 
 	now      time.Duration // where the clock stands
 	arrivals heap[*source]
@@ -56,12 +58,10 @@ type simulation struct {
 	woken     []*call // to be proceeded with before time moves, from proceeded on
 	proceeded int
 
-	began       time.Duration // the present second
-	utilisation float64       // of the servers in the second before
-
 	rows   *rows
 	events []Event // of an arrival each, if asked for
 	states []StateChange
+	limits limits
 }
 
 func newSimulation(load Load, options Options) *simulation {
@@ -71,13 +71,14 @@ func newSimulation(load Load, options Options) *simulation {
 		options:  options,
 		clock:    virtual,
 		servers:  newServers(load),
-		signals:  load.Signals,
 		arrivals: newArrivals(load, options.Duration),
 		queue:    newEventQueue(),
 		rows:     rows,
 		events:   []Event{}, // in JSON an empty list, not null
 		states:   []StateChange{},
+		limits:   newLimits(),
 	}
+	s.signals = newSignals(load, s.servers)
 	s.engine = core.New(core.Config{
 		Clock:        virtual,
 		Logger:       slog.New(slog.DiscardHandler),
@@ -86,6 +87,9 @@ func newSimulation(load Load, options Options) *simulation {
 		Seed:         limiterSeed(load),
 		Lists:        options.Lists,
 		Observer:     core.Observer{StateChanged: s.stateChanged},
+
+		Signals:        s.signals,
+		SignalInterval: -1, // sampleSignals does it
 	})
 	served := servedBy(load)
 	for i := range load.Streams {
@@ -101,6 +105,9 @@ func newSimulation(load Load, options Options) *simulation {
 // run processes everything, in order, until there is nothing left.
 func (s *simulation) run(ctx context.Context) error {
 	s.queue.add(queuedEvent{kind: secondBegins})
+	if len(s.engine.Status().Signals) > 0 {
+		s.queue.add(queuedEvent{kind: signalsSampled})
+	}
 	for ctx.Err() == nil {
 		if len(s.woken) > 0 && !s.endsNow() {
 			if err := s.proceedWoken(); err != nil {
@@ -153,7 +160,7 @@ func (s *simulation) next() (at time.Duration, arrives bool) {
 // step processes the next event.
 func (s *simulation) step(arrives bool) error {
 	if arrives {
-		return s.arrive()
+		return s.arrive(s.nextCall())
 	}
 	return s.process(s.queue.pop())
 }
@@ -172,6 +179,8 @@ func (s *simulation) proceedWoken() error {
 // process processes an event of the queue.
 func (s *simulation) process(e queuedEvent) error {
 	switch e.kind {
+	case signalsSampled:
+		s.sampleSignals()
 	case secondBegins:
 		s.beginSecond()
 	case workEnds:
@@ -180,6 +189,8 @@ func (s *simulation) process(e queuedEvent) error {
 		s.timeOut(e.call)
 	case secondSampled:
 		s.rows.sampleAll(s.now)
+	case retryArrives:
+		return s.arrive(e.call)
 	case waitOver:
 		if e.number == e.call.timer { // else it was woken before
 			return s.proceed(e.call)
@@ -188,21 +199,15 @@ func (s *simulation) process(e queuedEvent) error {
 	return nil
 }
 
-// beginSecond notes the ceilings and reports how far the simulation is.
+// beginSecond notes the ceilings and limits and reports how far the simulation is.
 func (s *simulation) beginSecond() {
-	if s.now > 0 {
-		s.utilisation = utilisation(s.servers, s.now, s.now-s.began)
-		if s.options.Progress != nil {
-			s.options.Progress(s.now, s.options.Duration)
-		}
+	if s.now > 0 && s.options.Progress != nil {
+		s.options.Progress(s.now, s.options.Duration)
 	}
-	s.began = s.now
+	s.limits.beginSecond(s.engine, seconds(s.now), s.now == s.options.Duration)
 	if s.now < s.options.Duration {
 		s.rows.begin(s.engine, s.now)
 		s.queue.add(queuedEvent{kind: secondSampled, at: s.now})
 		s.queue.add(queuedEvent{kind: secondBegins, at: min(s.now+time.Second, s.options.Duration)})
 	}
 }
-
-// readSignals returns what the signals of the system show now.
-func (s *simulation) readSignals() reading { return readSignals(s.signals, s.now, s.utilisation) }

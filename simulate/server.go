@@ -1,6 +1,9 @@
 package simulate
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Server serves the calls of some resources with a number of workers. Calls that
 // have passed the rules are served first come, first served. While a call waits
@@ -26,6 +29,17 @@ type Server struct {
 
 	// Changes are what service is like from some times on, by time.
 	Changes []ServiceChange
+
+	// Stalls are times in which all workers stand still, by time and without overlap:
+	// what they are at goes on afterwards. They count as busy meanwhile.
+	Stalls []Stall
+}
+
+// Stall is a time in which a server does nothing, such as a long pause of garbage
+// collection or the failover of a database.
+type Stall struct {
+	At  time.Duration // from 0 to [MaxDuration]
+	For time.Duration // more than 0, at most [MaxDuration]
 }
 
 // Service is a distribution of service times.
@@ -39,6 +53,11 @@ type Service struct {
 	// P99 is the service time that 99 of 100 calls stay within. It belongs to
 	// [Lognormal], which needs it: more than Mean and at most [MaxTail] times Mean.
 	P99 time.Duration
+
+	// SlowShare is the share of calls that are slow, and SlowFactor how many times as
+	// long as the others they take. They belong to [Bimodal], which needs them: a share
+	// between 0 and 1, and a factor of more than 1 and at most [MaxSlowFactor].
+	SlowShare, SlowFactor float64
 }
 
 // ServiceShape is how service times vary.
@@ -49,6 +68,7 @@ const (
 	Constant    ServiceShape = "constant"    // all are the mean
 	Exponential ServiceShape = "exponential" // random, without memory
 	Lognormal   ServiceShape = "lognormal"   // random, with a few that are very long
+	Bimodal     ServiceShape = "bimodal"     // random, one of two: as of a cache that misses now and then
 )
 
 // ServiceChange is a change of a server's service times.
@@ -58,7 +78,7 @@ type ServiceChange struct {
 	At time.Duration
 
 	// Service is what service is like from then on. What is left out stays as it
-	// was; P99 keeps its ratio to the mean.
+	// was; P99 keeps its ratio to the mean, and so do slow and other calls.
 	Service Service
 }
 
@@ -72,6 +92,9 @@ func (s Service) after(before Service) Service {
 	}
 	if s.P99 == 0 && s.Shape == Lognormal && before.Shape == Lognormal && before.Mean > 0 {
 		s.P99 = time.Duration(float64(before.P99) / float64(before.Mean) * float64(s.Mean))
+	}
+	if s.Shape == Bimodal && before.Shape == Bimodal {
+		s.SlowShare, s.SlowFactor = cmp.Or(s.SlowShare, before.SlowShare), cmp.Or(s.SlowFactor, before.SlowFactor)
 	}
 	return s
 }

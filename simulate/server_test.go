@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -51,6 +52,16 @@ func TestAServerServesFirstComeFirstServed(t *testing.T) {
 			}},
 			[]float64{0, 60, 120, 295, 300, 500},
 			[]string{"100", "200", "210", "305", "405", "600"},
+		},
+		{
+			"stalls",
+			simulate.Server{Workers: 2, Service: mean, Stalls: []simulate.Stall{
+				{At: 50 * ms, For: 25 * ms}, {At: 75 * ms, For: 25 * ms}, {At: 300 * ms, For: 100 * ms},
+			}},
+			// The first two stand still for 50 ms, the next two begin then; one arrives in
+			// the midst of a stall, one ends as it begins.
+			[]float64{0, 10, 20, 30, 350, 600},
+			[]string{"150", "160", "250", "260", "500", "700"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -261,4 +272,24 @@ func TestEventsOfOneInstantComeInTheirOrder(t *testing.T) {
 			simulate.Stream{Times: at(0), Origin: "first"}, simulate.Stream{Times: at(0), Origin: "second"})
 		assert.Equal(t, []string{"10", "20"}, ends(run(t, rules.Set{}, load, 0)))
 	})
+}
+
+func TestBimodalServiceHasTwoTimesAndItsMean(t *testing.T) {
+	t.Parallel()
+	server := simulate.Server{Workers: 100, Service: simulate.Service{
+		Mean: 10 * ms, Shape: simulate.Bimodal, SlowShare: 0.1, SlowFactor: 41, // 2 ms and 82 ms
+	}}
+	const calls = 20_000
+	counts := make(map[string]int)
+	_, err := simulate.Run(t.Context(), rules.Set{}, served(server, simulate.Stream{Rate: 1000}), simulate.Options{
+		Duration: calls / 1000 * time.Second,
+		OnEvent:  func(e simulate.Event) { counts[strconv.FormatFloat((*e.End-e.T)*1000, 'f', 0, 64)]++ },
+	})
+	require.NoError(t, err)
+	require.Len(t, counts, 2)
+	assert.Equal(t, calls, counts["2"]+counts["82"])
+	assert.InDelta(t, 0.1*calls, counts["82"], 4*sqrt(0.1*0.9*calls))
+
+	server.Changes = []simulate.ServiceChange{{Service: simulate.Service{Mean: 20 * ms}}, {At: 1, Service: simulate.Service{SlowShare: 0.5}}}
+	assert.Empty(t, served(server, simulate.Stream{Rate: 1}).Validate(), "what a change leaves out stays")
 }

@@ -15,6 +15,7 @@ type server struct {
 	of      Server
 	service Service         // present
 	changes []ServiceChange // to come
+	stalls  []Stall         // that are not over
 	random  *rand.Rand
 
 	busy    int     // workers
@@ -29,7 +30,7 @@ func newServers(load Load) []*server {
 	servers := make([]*server, len(load.Servers))
 	for i, of := range load.Servers {
 		servers[i] = &server{
-			of: of, service: of.Service, changes: of.Changes,
+			of: of, service: of.Service, changes: of.Changes, stalls: of.Stalls,
 			random: newRandom(load.Seed, randomService, i, 0),
 		}
 	}
@@ -108,8 +109,25 @@ func (s *server) work(now time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("server %q would be busy for more than %.0f years: shorten its service or lower the rates",
 			s.of.Name, maxHorizon.Hours()/24/365)
 	}
-	return max(1, time.Duration(math.Round(took))), nil
+	return s.stalled(now, max(1, time.Duration(math.Round(took)))), nil
 }
+
+// stalled returns how long work that begins at now takes with the stalls on its way.
+func (s *server) stalled(now, took time.Duration) time.Duration {
+	for len(s.stalls) > 0 && s.stalls[0].end() <= now {
+		s.stalls = s.stalls[1:]
+	}
+	end := now + took
+	for _, stall := range s.stalls {
+		if stall.At >= end {
+			break
+		}
+		end += stall.end() - max(stall.At, now)
+	}
+	return end - now
+}
+
+func (s Stall) end() time.Duration { return s.At + s.For }
 
 // maxHorizon is the latest time of an event.
 const maxHorizon = 100 * 365 * 24 * time.Hour
@@ -123,6 +141,12 @@ func (s Service) draw(random *rand.Rand) float64 {
 	case Lognormal:
 		sigma := s.sigma()
 		return mean * math.Exp(sigma*random.NormFloat64()-sigma*sigma/2)
+	case Bimodal:
+		quick := mean / (1 + s.SlowShare*(s.SlowFactor-1))
+		if random.Float64() < s.SlowShare {
+			return quick * s.SlowFactor
+		}
+		return quick
 	default:
 		return mean
 	}

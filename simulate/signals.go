@@ -1,46 +1,106 @@
 package simulate
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
 
 // Signal is what the signals of the system show from a time on. Those that are
-// nil stay as they were.
+// nil stay as they were. All but CPU are 0 before they are given.
 type Signal struct {
 	// At is from 0 to [MaxDuration], and later than that of the signal before.
 	At time.Duration
 
 	// CPU is the share of the processors that is in use, from 0 to 1. Before it
 	// is given it is the utilisation of the servers: the share of their workers
-	// that was busy in the last full second, on average; 0 without servers.
+	// that was busy since rules read it before, which is a quarter of a second, on
+	// average; 0 without servers.
 	CPU *float64
 
-	// Memory is the share of the memory that is in use, from 0 to 1. Before it is
-	// given it is 0.
+	// Load is the load average of the machine, divided by its processors; 0 or more.
+	Load *float64
+
+	// Memory is the share of the memory that is in use, from 0 to 1.
 	Memory *float64
 
-	// Load is the load average of the machine, 0 or more. Before it is given it
-	// is 0.
-	Load *float64
+	// SchedulerDelay is how long goroutines wait for a processor, from 0 to
+	// [MaxDuration].
+	SchedulerDelay *time.Duration
+
+	// GC is the share of the processor time that garbage collection takes, from 0 to 1.
+	GC *float64
+
+	// Throttled is the share of the time in which the container had used up its quota of
+	// processor time, from 0 to 1.
+	Throttled *float64
 }
 
-// reading is what all signals show at an instant.
-type reading struct{ cpu, memory, load float64 }
+// SignalInterval is how often rules read signals.
+const SignalInterval = 250 * time.Millisecond
 
-// readSignals returns what the signals of a load show at now, while the servers
-// have the given utilisation.
-func readSignals(signals []Signal, now time.Duration, utilisation float64) reading {
-	r := reading{cpu: utilisation}
-	for _, s := range signals {
-		if s.At > now {
-			break
+// values returns what is given, by the names of signals.
+func (s Signal) values() map[rule.Signal]*float64 {
+	values := map[rule.Signal]*float64{
+		rule.SignalCPU: s.CPU, rule.SignalLoad: s.Load, rule.SignalMemory: s.Memory,
+		rule.SignalGC: s.GC, rule.SignalThrottled: s.Throttled, rule.SignalSchedulerDelay: nil,
+	}
+	if s.SchedulerDelay != nil {
+		values[rule.SignalSchedulerDelay] = pointerTo(s.SchedulerDelay.Seconds())
+	}
+	return values
+}
+
+// signals are the signals of a load at work. They are a core.SignalSource.
+type signals struct {
+	values  map[rule.Signal]float64 // that were given so far
+	changes []Signal                // to come
+	servers []*server
+	now     time.Duration
+	before  time.Duration // when CPU was read last
+}
+
+func newSignals(load Load, servers []*server) *signals {
+	s := &signals{values: make(map[rule.Signal]float64), changes: load.Signals, servers: servers}
+	for name := range (Signal{}).values() {
+		if name != rule.SignalCPU {
+			s.values[name] = 0
 		}
-		for _, v := range []struct {
-			to   *float64
-			from *float64
-		}{{&r.cpu, s.CPU}, {&r.memory, s.Memory}, {&r.load, s.Load}} {
-			if v.from != nil {
-				*v.to = *v.from
+	}
+	return s
+}
+
+// advance moves the signals to a time.
+func (s *signals) advance(now time.Duration) {
+	for s.now = now; len(s.changes) > 0 && s.changes[0].At <= now; s.changes = s.changes[1:] {
+		for name, value := range s.changes[0].values() {
+			if value != nil {
+				s.values[name] = *value
 			}
 		}
 	}
-	return r
+}
+
+// Read returns what a signal shows.
+func (s *signals) Read(name rule.Signal) (float64, error) {
+	value, given := s.values[name]
+	switch {
+	case given:
+		return value, nil
+	case name == rule.SignalCPU:
+		value, s.before = utilisation(s.servers, s.now, s.now-s.before), s.now
+		return value, nil
+	}
+	return 0, fmt.Errorf("simulate: a load has no signal %q", name)
+}
+
+// sampleSignals has rules read the signals that they are about, and comes back for the
+// next time.
+func (s *simulation) sampleSignals() {
+	s.signals.advance(s.now)
+	s.engine.SampleSignals()
+	if s.now < s.options.Duration || s.queue.len() > 0 { // else there is nothing more to come
+		s.queue.add(queuedEvent{kind: signalsSampled, at: s.now + SignalInterval})
+	}
 }

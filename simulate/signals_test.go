@@ -7,58 +7,94 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
-// readings runs a load without rules and returns what the signals show at the
-// start of each second, before anything else of that instant.
-func readings(t *testing.T, load Load, seconds int) []reading {
+// shown runs a load and returns what signals show at the start of each second to rules
+// that read them.
+func shown(t *testing.T, load Load, seconds int, names ...rule.Signal) map[rule.Signal][]float64 {
 	t.Helper()
-	require.Empty(t, load.Validate())
-	var list []reading
-	var s *simulation
-	s = newSimulation(load, Options{Duration: time.Duration(seconds) * time.Second, Progress: func(_, _ time.Duration) {
-		list = append(list, s.readSignals())
-	}})
-	defer s.engine.Close()
-	require.NoError(t, s.engine.Load(rules.Set{}))
-	require.NoError(t, s.run(t.Context()))
-	return list
+	result, err := Run(t.Context(), gatedRules(names...), load, Options{
+		Duration: time.Duration(seconds) * time.Second, Kinds: []rule.Definition{gatedKind()},
+	})
+	require.NoError(t, err)
+	values := make(map[rule.Signal][]float64)
+	for i, row := range result.Signals {
+		require.InDelta(t, i/len(names), row.T, 0)
+		require.NotNil(t, row.Value)
+		values[rule.Signal(row.Signal)] = append(values[rule.Signal(row.Signal)], *row.Value)
+	}
+	return values
 }
 
 func TestSignalsHoldUntilTheNext(t *testing.T) {
 	t.Parallel()
+	delay := 20 * time.Millisecond
 	load := Load{
 		Streams: []Stream{{Resource: "r", Rate: 1}},
 		Signals: []Signal{
-			{At: 2 * time.Second, Memory: pointerTo(0.5)},
-			{At: 3 * time.Second, CPU: pointerTo(0.9), Load: pointerTo(7)},
-			{At: 3500 * time.Millisecond, CPU: pointerTo(0)},
+			{At: time.Second, Memory: pointerTo(0.5), GC: pointerTo(0.1)},
+			{At: 2 * time.Second, CPU: pointerTo(0.9), Load: pointerTo(7), SchedulerDelay: &delay},
+			{At: 2200 * time.Millisecond, CPU: pointerTo(0), Throttled: pointerTo(1)},
 		},
 	}
-	assert.Equal(t, []reading{{}, {memory: 0.5}, {0.9, 0.5, 7}, {0, 0.5, 7}}, readings(t, load, 4))
+	assert.Equal(t, map[rule.Signal][]float64{
+		rule.SignalCPU:            {0, 0, 0.9, 0},
+		rule.SignalLoad:           {0, 0, 7, 7},
+		rule.SignalMemory:         {0, 0.5, 0.5, 0.5},
+		rule.SignalSchedulerDelay: {0, 0, 0.02, 0.02},
+		rule.SignalGC:             {0, 0.1, 0.1, 0.1},
+		rule.SignalThrottled:      {0, 0, 0, 1},
+	}, shown(t, load, 4, rule.SignalCPU, rule.SignalLoad, rule.SignalMemory, rule.SignalSchedulerDelay, rule.SignalGC, rule.SignalThrottled))
 }
 
 func TestCPUIsTheUtilisationOfTheServersUnlessGiven(t *testing.T) {
 	t.Parallel()
 	load := Load{
 		Streams: []Stream{
-			{Resource: "r", Rate: 5, Until: 2 * time.Second},                 // 5 × 100 ms on 2 workers
-			{Resource: "s", Times: []time.Duration{1500 * time.Millisecond}}, // 1 s on one worker
+			{Resource: "q", Rate: 10, Until: 2 * time.Second},                // 100 ms each on 2 workers
+			{Resource: "s", Times: []time.Duration{1850 * time.Millisecond}}, // 1 s on one worker
 			{Resource: "free", Times: []time.Duration{0}, ServiceTime: 1e9},  // nobody's work
-			{Resource: "s", Times: []time.Duration{3000 * time.Millisecond}}, // another second of work
 		},
 		Servers: []Server{
-			{Resources: []string{"r"}, Workers: 2, Service: Service{Mean: 100 * time.Millisecond}},
+			{Resources: []string{"q"}, Workers: 2, Service: Service{Mean: 100 * time.Millisecond}},
 			{Resources: []string{"s"}, Workers: 1, Service: Service{Mean: time.Second}},
 		},
+		Signals: []Signal{{At: 4 * time.Second, CPU: pointerTo(0.3)}},
 	}
-	var got []float64
-	for _, r := range readings(t, load, 5) {
-		got = append(got, r.cpu)
-	}
-	assert.InDeltaSlice(t, []float64{0.5 / 3, (0.5 + 0.5) / 3, 0.5 / 3, 1.0 / 3, 0}, got, 1e-12)
+	// Of the quarter of a second before: one of three workers, one and 0.15 s of another,
+	// none from 2.85 s on.
+	got := shown(t, load, 5, rule.SignalCPU)[rule.SignalCPU]
+	assert.InDeltaSlice(t, []float64{0, 1.0 / 3, (1 + 0.15/0.25) / 3, 0.1 / 0.25 / 3, 0.3}, got, 1e-12)
+}
 
-	load.Signals = []Signal{{CPU: pointerTo(0.3)}}
-	assert.InDelta(t, 0.3, readings(t, load, 1)[0].cpu, 0)
+func TestSignalThatALoadCannotHaveIsNotKnown(t *testing.T) {
+	t.Parallel()
+	result, err := Run(t.Context(), gatedRules("temperature"), Load{Streams: []Stream{{Resource: "r", Rate: 3}}}, Options{
+		Duration: time.Second, Kinds: []rule.Definition{gatedKind()},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []SignalValue{{T: 0, Signal: "temperature"}}, result.Signals)
+	assert.Equal(t, 3, result.Seconds[0].Passed)
+	assert.Nil(t, result.Limits[0].Limit)
+}
+
+func TestRulesReadSignalsEveryQuarterOfASecondWhileCallsAreUnderWay(t *testing.T) {
+	t.Parallel()
+	load := Load{
+		Streams: []Stream{{Resource: "r", Rate: 100, ServiceTime: time.Millisecond}},
+		Signals: []Signal{{At: 0, CPU: pointerTo(1)}, {At: 300 * time.Millisecond, CPU: pointerTo(0)}, {At: 710 * time.Millisecond, CPU: pointerTo(1)}},
+	}
+	passed := []float64{}
+	_, err := Run(t.Context(), gatedRules(rule.SignalCPU), load, Options{
+		Duration: time.Second, Kinds: []rule.Definition{gatedKind()}, OnEvent: func(e Event) {
+			if e.Outcome == Pass {
+				passed = append(passed, e.T)
+			}
+		},
+	})
+	require.NoError(t, err)
+	require.Len(t, passed, 50+25)
+	assert.InDelta(t, 0.49, passed[49], 1e-9)
+	assert.InDelta(t, 0.75, passed[50], 1e-9, "signals change before calls of the same instant arrive")
 }

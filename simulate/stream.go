@@ -16,7 +16,9 @@ type stream struct {
 	priority string
 	attrs    []attribute
 	timeout  time.Duration
-	phases   []phase // those that are left, the present one first; the last is endless
+	retries  int
+	delay    time.Duration // of retries
+	phases   []phase       // those that are left, the present one first; the last is endless
 }
 
 // phase is a part of a stream with what is in force in it.
@@ -35,6 +37,8 @@ func newStream(load Load, index int, rows *rows) stream {
 		priority: of.Priority,
 		attrs:    newAttributes(load, index),
 		timeout:  of.Timeout,
+		retries:  of.Retries,
+		delay:    of.RetryDelay,
 		phases:   newPhases(of),
 	}
 	if s.priority == "" {

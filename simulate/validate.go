@@ -8,22 +8,25 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
 // The bounds of a simulation, so that a slip in a load takes neither all memory
 // nor all day.
 const (
-	MaxRate     = 1e9                // calls per second of a stream
-	MaxDuration = 7 * 24 * time.Hour // of virtual time
-	MaxArrivals = 10_000_000         // calls of all streams
-	MaxEvents   = 2_000_000          // the same where each is reported: about 200 bytes of memory a call
-	MaxRows     = 1_000_000          // seconds × resources
-	MaxPending  = 1_000_000          // calls that wait or are served at one time: up to 1 KiB of memory each
-	MaxWorkers  = 1_000_000          // of a server
-	MaxSlowdown = 1000               // of a server: each waiting call makes service 1000 times slower
-	MaxTail     = 14                 // P99 of a lognormal service time, in means: no such distribution goes beyond 14.97
-	MaxValues   = 10_000_000         // different values of an attribute
+	MaxRate       = 1e9                // calls per second of a stream
+	MaxDuration   = 7 * 24 * time.Hour // of virtual time
+	MaxArrivals   = 10_000_000         // calls of all streams
+	MaxEvents     = 2_000_000          // the same where each is reported: about 200 bytes of memory a call
+	MaxRows       = 1_000_000          // seconds × resources
+	MaxPending    = 1_000_000          // calls that wait or are served at one time: up to 1 KiB of memory each
+	MaxWorkers    = 1_000_000          // of a server
+	MaxSlowdown   = 1000               // of a server: each waiting call makes service 1000 times slower
+	MaxTail       = 14                 // P99 of a lognormal service time, in means: no such distribution goes beyond 14.97
+	MaxRetries    = 10                 // of a call
+	MaxSlowFactor = 10_000             // of a bimodal service time
+	MaxValues     = 10_000_000         // different values of an attribute
 )
 
 // Validate returns every mistake in the load, none when it is valid. [Run] also
@@ -67,13 +70,21 @@ func (s Stream) validate(check checker) {
 		"is %v: must be from 0s (none) to %v", s.Timeout, MaxDuration)
 	check(s.Priority == "" || slices.Contains(priorities(), s.Priority), "priority",
 		"is %.60q: must be %s", s.Priority, strings.Join(priorities(), ", "))
+	check(s.Retries >= 0 && s.Retries <= MaxRetries, "retries", "is %d: must be from 0 to %d", s.Retries, MaxRetries)
+	check(s.RetryDelay >= 0 && s.RetryDelay <= MaxDuration, "retryDelay",
+		"is %v: must be from 0s to %v", s.RetryDelay, MaxDuration)
+	check(s.RetryDelay == 0 || s.Retries > 0, "retryDelay", "has no effect without retries: remove it")
 	s.validatePhases(check)
 	s.validateAttrs(check)
 }
 
 // priorities are the names of the priorities.
 func priorities() []string {
-	return []string{PriorityCritical, PriorityHigh, PriorityNormal, PriorityLow, PrioritySheddable}
+	var names []string
+	for _, p := range rule.Priorities() {
+		names = append(names, p.String())
+	}
+	return names
 }
 
 func (s Stream) validatePhases(check checker) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/penstock-go/penstock/match"
@@ -31,6 +32,7 @@ func (l Load) validateServers(check checker) {
 		check(s.Service.Mean != 0, at("service.mean"), "is missing: say how long a worker needs for a call")
 		s.Service.validate(at("service"), check)
 		s.validateChanges(at, check)
+		s.validateStalls(at, check)
 	}
 }
 
@@ -41,14 +43,34 @@ func (s Service) validate(field string, check checker) {
 	case Lognormal:
 		if s.P99 == 0 {
 			check(false, field+".p99", "is missing: a lognormal service time needs the time that 99 of 100 calls stay within")
-			return
+		} else {
+			check(s.P99 > s.Mean && float64(s.P99) <= MaxTail*float64(s.Mean), field+".p99",
+				"is %v: must be more than the mean (%v) and at most %d times as much", s.P99, s.Mean, MaxTail)
 		}
-		check(s.P99 > s.Mean && float64(s.P99) <= MaxTail*float64(s.Mean), field+".p99",
-			"is %v: must be more than the mean (%v) and at most %d times as much", s.P99, s.Mean, MaxTail)
+	case Bimodal:
+		check(s.SlowShare > 0 && s.SlowShare < 1, field+".slowShare",
+			"is %v: a bimodal service time needs the share of calls that are slow, between 0 and 1", s.SlowShare)
+		check(s.SlowFactor > 1 && s.SlowFactor <= MaxSlowFactor, field+".slowFactor",
+			"is %v: a bimodal service time needs how many times as long slow calls take, more than 1 and at most %d", s.SlowFactor, MaxSlowFactor)
 	case "", Constant, Exponential:
-		check(s.P99 == 0, field+".p99", "has no effect: only a lognormal service time has one; remove it, or set shape: lognormal")
 	default:
-		check(false, field+".shape", "is %.60q: must be %q, %q or %q", s.Shape, Constant, Exponential, Lognormal)
+		check(false, field+".shape", "is %.60q: must be %q, %q, %q or %q", s.Shape, Constant, Exponential, Lognormal, Bimodal)
+		return
+	}
+	const noEffect = "has no effect: only a %s service time has one; remove it, or set shape: %[1]s"
+	check(s.P99 == 0 || s.Shape == Lognormal, field+".p99", noEffect, Lognormal)
+	check(s.SlowShare == 0 || s.Shape == Bimodal, field+".slowShare", noEffect, Bimodal)
+	check(s.SlowFactor == 0 || s.Shape == Bimodal, field+".slowFactor", noEffect, Bimodal)
+}
+
+func (s Server) validateStalls(at func(string) string, check checker) {
+	before := time.Duration(0)
+	for i, stall := range s.Stalls {
+		field := fmt.Sprintf("stalls[%d].", i)
+		check(stall.At >= 0 && stall.At <= MaxDuration, at(field+"at"), "is %v: must be from 0s to %v", stall.At, MaxDuration)
+		check(stall.For > 0 && stall.For <= MaxDuration, at(field+"for"), "is %v: must be longer than 0s and at most %v", stall.For, MaxDuration)
+		check(stall.At >= before, at(field+"at"), "is %v: must not be before the stall before it is over (%v)", stall.At, before)
+		before = max(before, stall.At+stall.For)
 	}
 }
 
@@ -94,15 +116,18 @@ func (l Load) validateSignals(check checker) {
 		at := func(field string) string { return fmt.Sprintf("signals[%d].%s", i, field) }
 		check(s.At >= 0 && s.At <= MaxDuration, at("at"), "is %v: must be from 0s to %v", s.At, MaxDuration)
 		check(i == 0 || s.At > l.Signals[i-1].At, at("at"), "is %v: must be later than the one before it", s.At)
-		check(s.CPU != nil || s.Memory != nil || s.Load != nil, at("cpu"), "is missing: give cpu, memory or load")
+		check(s != Signal{At: s.At}, at("cpu"), "is missing: give cpu, load, memory, schedulerDelay, gc or throttled")
 		for _, v := range []struct {
 			field string
 			value *float64
 			most  float64
-		}{{"cpu", s.CPU, 1}, {"memory", s.Memory, 1}, {"load", s.Load, 1e6}} {
+		}{{"cpu", s.CPU, 1}, {"load", s.Load, 1e6}, {"memory", s.Memory, 1}, {"gc", s.GC, 1}, {"throttled", s.Throttled, 1}} {
 			if v.value != nil {
 				check(*v.value >= 0 && *v.value <= v.most, at(v.field), "is %v: must be from 0 to %v", *v.value, v.most)
 			}
+		}
+		if v := s.SchedulerDelay; v != nil {
+			check(*v >= 0 && *v <= MaxDuration, at("schedulerDelay"), "is %v: must be from 0s to %v", *v, MaxDuration)
 		}
 	}
 }

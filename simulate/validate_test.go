@@ -50,6 +50,9 @@ func TestMistakesInAStream(t *testing.T) {
 		"share above one":     {func(s *simulate.Stream) { s.Fails = 1.5 }, "fails", "is 1.5"},
 		"share not a number":  {func(s *simulate.Stream) { s.Fails = math.NaN() }, "fails", "is NaN"},
 		"negative timeout":    {func(s *simulate.Stream) { s.Timeout = -1 }, "timeout", "is -1ns: must be from 0s"},
+		"too many retries":    {func(s *simulate.Stream) { s.Retries = 11 }, "retries", "is 11: must be from 0 to 10"},
+		"negative delay":      {func(s *simulate.Stream) { s.Retries, s.RetryDelay = 1, -1 }, "retryDelay", "is -1ns: must be from 0s"},
+		"delay of no retries": {func(s *simulate.Stream) { s.RetryDelay = 1 }, "retryDelay", "has no effect without retries"},
 		"unknown priority":    {func(s *simulate.Stream) { s.Priority = "urgent" }, "priority", "must be critical, high, normal, low, sheddable"},
 		"phase without end": {
 			func(s *simulate.Stream) { s.Phases = []simulate.Phase{{}, {Until: 1}} },
@@ -138,6 +141,7 @@ func TestMistakesInServersAndSignals(t *testing.T) {
 	changes := func(list ...simulate.ServiceChange) []simulate.Server {
 		return valid(func(s *simulate.Server) { s.Changes = list })
 	}
+	negative := -time.Second
 	tests := map[string]struct {
 		servers []simulate.Server
 		signals []simulate.Signal
@@ -165,13 +169,26 @@ func TestMistakesInServersAndSignals(t *testing.T) {
 		"slowdown":       {servers: valid(func(s *simulate.Server) { s.Slowdown = math.NaN() }), want: "servers[0].slowdown is NaN: must be from 0 to 1000"},
 		"no mean":        {servers: service(simulate.Service{}), want: "servers[0].service.mean is missing"},
 		"negative mean":  {servers: service(simulate.Service{Mean: -1}), want: "servers[0].service.mean is -1ns"},
-		"shape":          {servers: service(simulate.Service{Mean: 1, Shape: "normal"}), want: `servers[0].service.shape is "normal": must be "constant", "exponential" or "lognormal"`},
+		"shape":          {servers: service(simulate.Service{Mean: 1, Shape: "normal"}), want: `servers[0].service.shape is "normal": must be "constant", "exponential", "lognormal" or "bimodal"`},
 		"no p99":         {servers: service(simulate.Service{Mean: 1, Shape: simulate.Lognormal}), want: "servers[0].service.p99 is missing"},
 		"low p99":        {servers: service(simulate.Service{Mean: 2, Shape: simulate.Lognormal, P99: 2}), want: "servers[0].service.p99 is 2ns: must be more than the mean (2ns)"},
 		"high p99":       {servers: service(simulate.Service{Mean: 2, Shape: simulate.Lognormal, P99: 29}), want: "servers[0].service.p99 is 29ns"},
 		"p99 of another": {servers: service(simulate.Service{Mean: 2, P99: 3}), want: "servers[0].service.p99 has no effect"},
-		"empty change":   {servers: changes(simulate.ServiceChange{At: 1}), want: "servers[0].changes[0].service is missing"},
-		"late change":    {servers: changes(simulate.ServiceChange{At: -1, Service: mean}), want: "servers[0].changes[0].at is -1ns"},
+		"no slow share":  {servers: service(simulate.Service{Mean: 1, Shape: simulate.Bimodal, SlowFactor: 2}), want: "servers[0].service.slowShare is 0: a bimodal service time needs"},
+		"slow share":     {servers: service(simulate.Service{Mean: 1, Shape: simulate.Bimodal, SlowShare: 1, SlowFactor: 2}), want: "servers[0].service.slowShare is 1: a bimodal"},
+		"slow factor":    {servers: service(simulate.Service{Mean: 1, Shape: simulate.Bimodal, SlowShare: 0.1, SlowFactor: 1}), want: "servers[0].service.slowFactor is 1: a bimodal"},
+		"slow of another": {
+			servers: service(simulate.Service{Mean: 1, SlowShare: 0.1}), want: "servers[0].service.slowShare has no effect: only a bimodal service time has one; remove it, or set shape: bimodal",
+		},
+		"stall without a length": {
+			servers: valid(func(s *simulate.Server) { s.Stalls = []simulate.Stall{{At: 1}} }), want: "servers[0].stalls[0].for is 0s: must be longer than 0s",
+		},
+		"stalls that overlap": {
+			servers: valid(func(s *simulate.Server) { s.Stalls = []simulate.Stall{{At: 1, For: 2}, {At: 2, For: 1}} }),
+			want:    "servers[0].stalls[1].at is 2ns: must not be before the stall before it is over (3ns)",
+		},
+		"empty change": {servers: changes(simulate.ServiceChange{At: 1}), want: "servers[0].changes[0].service is missing"},
+		"late change":  {servers: changes(simulate.ServiceChange{At: -1, Service: mean}), want: "servers[0].changes[0].at is -1ns"},
 		"changes out of order": {
 			servers: changes(simulate.ServiceChange{At: 2, Service: mean}, simulate.ServiceChange{At: 2, Service: mean}),
 			want:    "servers[0].changes[1].at is 2ns: must be later than the change before it",
@@ -180,11 +197,14 @@ func TestMistakesInServersAndSignals(t *testing.T) {
 			servers: changes(simulate.ServiceChange{Service: simulate.Service{Shape: simulate.Lognormal}}),
 			want:    "servers[0].changes[0].service.p99 is missing",
 		},
-		"empty signal":     {signals: []simulate.Signal{{}}, want: "signals[0].cpu is missing: give cpu, memory or load"},
+		"empty signal":     {signals: []simulate.Signal{{}}, want: "signals[0].cpu is missing: give cpu, load, memory, schedulerDelay, gc or throttled"},
 		"negative signal":  {signals: []simulate.Signal{{At: -1, CPU: number(1)}}, want: "signals[0].at is -1ns"},
 		"signals in order": {signals: []simulate.Signal{{CPU: number(1)}, {CPU: number(1)}}, want: "signals[1].at is 0s: must be later"},
 		"cpu":              {signals: []simulate.Signal{{CPU: number(1.1)}}, want: "signals[0].cpu is 1.1: must be from 0 to 1"},
 		"memory":           {signals: []simulate.Signal{{Memory: number(math.NaN())}}, want: "signals[0].memory is NaN"},
+		"gc":               {signals: []simulate.Signal{{GC: number(2)}}, want: "signals[0].gc is 2: must be from 0 to 1"},
+		"throttled":        {signals: []simulate.Signal{{Throttled: number(-1)}}, want: "signals[0].throttled is -1: must be from 0 to 1"},
+		"scheduler delay":  {signals: []simulate.Signal{{SchedulerDelay: &negative}}, want: "signals[0].schedulerDelay is -1s: must be from 0s"},
 		"load":             {signals: []simulate.Signal{{Load: number(-1)}}, want: "signals[0].load is -1: must be from 0 to 1e+06"},
 	}
 	for name, test := range tests {

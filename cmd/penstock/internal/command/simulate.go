@@ -41,9 +41,11 @@ The load is YAML:
     - name: db
       resources: ["orders*"]
       workers: 8
-      service: {mean: 10ms, shape: exponential}   # constant, exponential, lognormal with p99
+      service: {mean: 10ms, shape: exponential}   # constant, exponential, lognormal, bimodal
       slowdown: 0.02                 # by each call that waits for a worker
       changes: [{at: 20s, service: {mean: 40ms}}]
+      stalls: [{at: 25s, for: 500ms}]
+  signals: [{at: 10s, cpu: 0.9}]     # what rules read that look at signals of the system
   seed: 7                            # of all that is random
 
 Times are in seconds or have a unit. Without --duration, streams need an until,
@@ -52,8 +54,9 @@ the rules or the load from standard input. docs/testing-rules.md describes every
 field of loads and results.
 
 Text is a chart for the terminal and a table; json has a row for each second and
-resource, for each change of a rule's state and, with --events, for each call,
-with times in seconds; svg is a picture.
+resource, for each change of a rule's state, for each second and limit that a rule
+finds by itself and, with --events, for each call, with times in seconds; svg is a
+picture.
 
 Exit code: 0 when it is done, 1 when there are mistakes in the rules or the load,
 2 for a wrong command line, 3 when a file cannot be read or written.`

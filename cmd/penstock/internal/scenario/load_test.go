@@ -31,6 +31,8 @@ streams:
     serviceTime: 250ms
     fails: 0.3
     timeout: 500ms
+    retries: 2
+    retryDelay: 50ms
     phases: [{until: 10s, serviceTime: 20ms}, {until: 20, fails: 1}, {serviceTime: 0, fails: 0}]
   - {resource: orders, times: [0, 0.1, 0.1, 1500ms], serviceTime: 1}
   - {resource: orders, rate: 90/m, until: 10, inbound: false}
@@ -43,8 +45,8 @@ servers:
     service: {mean: 10ms, shape: lognormal, p99: 60ms}
     slowdown: 0.02
     changes: [{at: 20s, service: {mean: 40ms}}, {at: 30, service: {mean: 10ms, shape: exponential}}]
-  - {resources: ["s?", "stock:*"], workers: 1, service: {mean: 1}}
-signals: [{at: 0s, cpu: 0.3, memory: 0.5, load: 1.0}, {at: 5, cpu: 1}]
+  - {resources: ["s?", "stock:*"], workers: 1, service: {mean: 1, shape: bimodal, slowShare: 0.1, slowFactor: 20}, stalls: [{at: 1, for: 500ms}]}
+signals: [{at: 0s, cpu: 0.3, memory: 0.5, load: 1.0}, {at: 5, cpu: 1, schedulerDelay: 20ms, gc: 0.1, throttled: 0.2}]
 seed: 7
 `))
 	require.NoError(t, err)
@@ -62,6 +64,7 @@ seed: 7
 					{Name: "page", Count: 100, Shape: simulate.Zipf},
 				},
 				ServiceTime: 250 * time.Millisecond, Fails: 0.3, Timeout: 500 * time.Millisecond,
+				Retries: 2, RetryDelay: 50 * time.Millisecond,
 				Phases: []simulate.Phase{
 					{Until: 10 * time.Second, ServiceTime: new(20 * time.Millisecond)},
 					{Until: 20 * time.Second, Fails: new(1.0)},
@@ -85,9 +88,15 @@ seed: 7
 					{At: 30 * time.Second, Service: simulate.Service{Mean: 10 * time.Millisecond, Shape: simulate.Exponential}},
 				},
 			},
-			{Resources: []string{"s?", "stock:*"}, Workers: 1, Service: simulate.Service{Mean: time.Second}},
+			{
+				Resources: []string{"s?", "stock:*"}, Workers: 1,
+				Service: simulate.Service{Mean: time.Second, Shape: simulate.Bimodal, SlowShare: 0.1, SlowFactor: 20},
+				Stalls:  []simulate.Stall{{At: time.Second, For: 500 * time.Millisecond}},
+			},
 		},
-		Signals: []simulate.Signal{{CPU: new(0.3), Memory: new(0.5), Load: new(1.0)}, {At: 5 * time.Second, CPU: new(1.0)}},
+		Signals: []simulate.Signal{{CPU: new(0.3), Memory: new(0.5), Load: new(1.0)}, {
+			At: 5 * time.Second, CPU: new(1.0), SchedulerDelay: new(20 * time.Millisecond), GC: new(0.1), Throttled: new(0.2),
+		}},
 	}, load.Load)
 }
 
@@ -185,7 +194,7 @@ func TestEveryMistakeInALoadIsReportedWithItsPlace(t *testing.T) {
 				"l:4:15: servers[1].resources match no resource of the load: name one that a stream calls\n" +
 				`l:4:42: unknown field "maen": did you mean "mean"?` + "\n" +
 				"l:4:62: servers[1].changes[0].service is missing: say what service is like from then on\n" +
-				"l:5:3: a server is 5: must be a mapping of name, resources, workers, service, slowdown, changes\n" +
+				"l:5:3: a server is 5: must be a mapping of name, resources, workers, service, slowdown, changes, stalls\n" +
 				"l:6:17: signals[0].cpu is 2: must be from 0 to 1\n" +
 				"l:6:26: signals[1].at is 0s: must be later than the one before it\n" +
 				`l:6:37: memory is "much": must be a number, such as 100 or 2.5`,

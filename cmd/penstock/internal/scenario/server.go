@@ -21,6 +21,7 @@ func (r *reader) servers(n *yaml.Node, nested given) []simulate.Server {
 			field{"service", func(n *yaml.Node) { s.Service = r.service(n, path+".service", nested) }},
 			field{"slowdown", func(n *yaml.Node) { s.Slowdown = r.number(n, "slowdown") }},
 			field{"changes", func(n *yaml.Node) { s.Changes = r.changes(n, path+".changes", nested) }},
+			field{"stalls", func(n *yaml.Node) { s.Stalls = r.stalls(n, path+".stalls", nested) }},
 		)
 		nested.add(path, item, found)
 		list = append(list, s)
@@ -35,6 +36,8 @@ func (r *reader) service(n *yaml.Node, path string, nested given) simulate.Servi
 		field{"mean", func(n *yaml.Node) { s.Mean = r.positive(n, "mean") }},
 		field{"shape", func(n *yaml.Node) { s.Shape = simulate.ServiceShape(r.text(n, "shape")) }},
 		field{"p99", func(n *yaml.Node) { s.P99 = r.positive(n, "p99") }},
+		field{"slowShare", func(n *yaml.Node) { s.SlowShare = r.number(n, "slowShare") }},
+		field{"slowFactor", func(n *yaml.Node) { s.SlowFactor = r.number(n, "slowFactor") }},
 	)
 	nested.add(path, n, found)
 	return s
@@ -56,6 +59,21 @@ func (r *reader) changes(n *yaml.Node, path string, nested given) []simulate.Ser
 	return list
 }
 
+// stalls reads when a server stands still.
+func (r *reader) stalls(n *yaml.Node, path string, nested given) []simulate.Stall {
+	var list []simulate.Stall
+	for i, item := range items(n) {
+		var s simulate.Stall
+		found := r.mapping(item, "a stall",
+			field{"at", func(n *yaml.Node) { s.At = r.duration(n, "at") }},
+			field{"for", func(n *yaml.Node) { s.For = r.positive(n, "for") }},
+		)
+		nested.add(fmt.Sprintf("%s[%d]", path, i), item, found)
+		list = append(list, s)
+	}
+	return list
+}
+
 // signals reads what the signals of the system show.
 func (r *reader) signals(n *yaml.Node, nested given) []simulate.Signal {
 	var list []simulate.Signal
@@ -66,6 +84,9 @@ func (r *reader) signals(n *yaml.Node, nested given) []simulate.Signal {
 			field{"cpu", func(n *yaml.Node) { s.CPU = new(r.number(n, "cpu")) }},
 			field{"memory", func(n *yaml.Node) { s.Memory = new(r.number(n, "memory")) }},
 			field{"load", func(n *yaml.Node) { s.Load = new(r.number(n, "load")) }},
+			field{"schedulerDelay", func(n *yaml.Node) { s.SchedulerDelay = new(r.duration(n, "schedulerDelay")) }},
+			field{"gc", func(n *yaml.Node) { s.GC = new(r.number(n, "gc")) }},
+			field{"throttled", func(n *yaml.Node) { s.Throttled = new(r.number(n, "throttled")) }},
 		)
 		nested.add(fmt.Sprintf("signals[%d]", i), item, found)
 		list = append(list, s)

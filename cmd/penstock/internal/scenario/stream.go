@@ -38,6 +38,8 @@ func (r *reader) longStream(n *yaml.Node) stream {
 		field{"serviceTime", func(n *yaml.Node) { s.ServiceTime = r.duration(n, "serviceTime") }},
 		field{"fails", func(n *yaml.Node) { s.Fails = r.number(n, "fails") }},
 		field{"timeout", func(n *yaml.Node) { s.Timeout = r.positive(n, "timeout") }},
+		field{"retries", func(n *yaml.Node) { s.Retries = r.whole(n, "retries") }},
+		field{"retryDelay", func(n *yaml.Node) { s.RetryDelay = r.duration(n, "retryDelay") }},
 		field{"phases", func(n *yaml.Node) { s.Phases = r.phases(n, nested) }},
 		removed("args", argsRemoved, r),
 	)

@@ -1,0 +1,103 @@
+package adaptive
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/adaptive/internal/limit"
+	"github.com/penstock-go/penstock/clock"
+)
+
+// flight counts the calls under way, and what is measured of them. It needs no lock:
+//
+//	calls  = call-time, 44 bits | calls under way, 20 bits
+//	ends   = sum of response times, 40 bits | calls that ended, 24 bits
+//
+// The call-time is the integral of the calls under way over the time, less the number
+// under way times the present time: a call takes the time at which it begins from it, and
+// adds the time at which it ends. All numbers count on and overflow: only differences are
+// used. Times are in units of 1.024 µs.
+type flight struct {
+	calls   atomic.Uint64
+	ends    atomic.Uint64
+	squares atomic.Uint64 // of response times
+	failed  atomic.Uint64 // calls that failed late, 32 bits | calls that failed, 32 bits
+}
+
+const (
+	callsBits = 20
+	callsMask = 1<<callsBits - 1
+	timeMask  = 1<<(64-callsBits) - 1
+	endsBits  = 24
+	endsMask  = 1<<endsBits - 1
+
+	unitShift     = 10 // nanoseconds in a unit of time, as a power of 2
+	unitsASecond  = float64(time.Second) / (1 << unitShift)
+	longestSquare = 1 << 24 // units: no response time counts as longer in the squares
+)
+
+func units(t clock.Instant) uint64 { return uint64(t) >> unitShift }
+
+// underWay returns the number of calls under way.
+func (f *flight) underWay() uint64 { return f.calls.Load() & callsMask }
+
+// begin counts a call that begins if fewer than limit calls are under way.
+func (f *flight) begin(now clock.Instant, limit uint64) bool {
+	for {
+		calls := f.calls.Load()
+		if calls&callsMask >= limit {
+			return false
+		}
+		if f.calls.CompareAndSwap(calls, calls+1-units(now)<<callsBits) {
+			return true
+		}
+	}
+}
+
+// leave counts a call that is not under way any more.
+func (f *flight) leave(now clock.Instant) { f.calls.Add(units(now)<<callsBits - 1) }
+
+// end counts what is measured of a call that ended. Late is the response time from which on
+// a failure is a sign of overload.
+func (f *flight) end(took time.Duration, failed bool, late time.Duration) {
+	response := uint64(max(took, 0)) >> unitShift
+	f.ends.Add(response<<endsBits + 1)
+	short := min(response, longestSquare)
+	f.squares.Add(short * short)
+	if failed {
+		count := uint64(1)
+		if took >= late {
+			count += 1 << 32
+		}
+		f.failed.Add(count)
+	}
+}
+
+// counts are the numbers of a flight at an instant.
+type counts struct {
+	at                              clock.Instant
+	callTime, ends, squares, failed uint64
+}
+
+func (f *flight) read(now clock.Instant) counts {
+	calls := f.calls.Load()
+	return counts{
+		at:       now,
+		callTime: calls>>callsBits + calls&callsMask*units(now),
+		ends:     f.ends.Load(), squares: f.squares.Load(), failed: f.failed.Load(),
+	}
+}
+
+// since returns what calls did between two instants.
+func (c counts) since(before counts) limit.Window {
+	ends, failed := c.ends-before.ends, c.failed-before.failed
+	return limit.Window{
+		Length:  c.at.Sub(before.at),
+		Ends:    float64(ends & endsMask),
+		Times:   float64(ends>>endsBits) / unitsASecond,
+		Squares: float64(c.squares-before.squares) / (unitsASecond * unitsASecond),
+		Failed:  float64(failed & (1<<32 - 1)),
+		Late:    float64(failed >> 32),
+		Calls:   float64((c.callTime-before.callTime)&timeMask) / unitsASecond,
+	}
+}

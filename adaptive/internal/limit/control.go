@@ -1,0 +1,334 @@
+package limit
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	maxVariation = 16   // of response times, squared
+	minResponse  = 1e-6 // seconds
+	tolerance    = 0.25 // of response times that count as those of the baseline
+	idle         = 0.05 // of response times of a service that is hardly busy
+	crowded      = 2.0  // response times, in multiples of the baseline, of a service with a long queue
+	farShorter   = 0.5  // a response time so much shorter is believed sooner
+	farLonger    = 1.0  // and one so much longer
+	slowly       = 0.1
+	saturated    = 0.7 // the share of time at the limit from which on throughput is capacity
+	calmShare    = 0.6 // of the limit: below it calls do not disturb each other
+	jump         = 1.5 // a change of throughput by this factor is one of the service
+
+	faster    = 1.25 // throughput of a probe down that shows another service, in multiples of that before
+	minWindow = 100 * time.Millisecond
+	minGrowth = 20 * time.Millisecond // at the start
+	maxWindow = 10 * time.Second
+)
+
+// Control finds the limit. Its methods must not be called concurrently.
+type Control struct {
+	least, most float64
+	limit       float64
+	base        baseline
+	variation   float64 // squared coefficient of variation of response times
+
+	// Throughput while the service is saturated, calls a second: of late, 0 if it is not
+	// saturated, and the greatest of late.
+	capacity, greatest float64
+
+	calm       Window        // calm windows in a row
+	last       Window        // the last saturated one
+	growing    bool          // since the start, the limit has only been raised
+	suspects   float64       // the limit before an outage; 0 if there is none
+	failingFor time.Duration // since when nearly all calls fail
+	hopeless   bool          // they have done so for long: all failures count as late
+	restored   restoredLimit
+
+	probe probe
+	now   time.Duration // since the control began
+	down  schedule
+	up    schedule
+}
+
+// restoredLimit is a limit that was restored after an outage.
+type restoredLimit struct {
+	at   time.Duration
+	good float64 // the limit at which calls went well
+}
+
+// New returns a control with an initial limit and its bounds.
+func New(initial, least, most int) *Control {
+	c := &Control{limit: float64(initial), variation: 1, growing: true}
+	c.SetBounds(least, most)
+	return c
+}
+
+// SetBounds sets the bounds of the limit.
+func (c *Control) SetBounds(least, most int) {
+	c.least, c.most = float64(least), float64(most)
+	c.setLimit(c.limit)
+}
+
+// Limit returns the limit on calls under way now.
+func (c *Control) Limit() float64 {
+	if c.probe.phase != noProbe {
+		return c.probe.limit
+	}
+	return c.limit
+}
+
+// Baseline returns the mean response time of the service when it is not busy, in seconds;
+// 0 as long as it is unknown.
+func (c *Control) Baseline() float64 { return c.base.mean }
+
+// Variation returns the squared coefficient of variation of response times.
+func (c *Control) Variation() float64 { return c.variation }
+
+// Rate returns how many calls a second are expected to end at the limit; 0 if that is not
+// known.
+func (c *Control) Rate() float64 {
+	if !c.base.known() {
+		return 0
+	}
+	rate := c.limit / c.base.mean
+	if c.capacity > 0 {
+		rate = min(rate, c.capacity)
+	}
+	return rate
+}
+
+// Late returns the response time from which on a failed call is a sign of overload, in
+// seconds.
+func (c *Control) Late() float64 {
+	switch {
+	case c.hopeless:
+		return 0
+	case !c.base.verified:
+		return c.base.mean
+	}
+	return 1.5 * c.base.mean
+}
+
+// Need says when the present window is complete: when it is at least that long and so many
+// calls have ended, or when it has its greatest length.
+func (c *Control) Need() (least, most time.Duration, ends float64) {
+	base := seconds(c.base.mean)
+	if c.probe.phase == noProbe {
+		ends = 24 * (1 + c.variation)
+		if c.growing {
+			return min(max(minGrowth, 3*base), maxWindow), maxWindow, ends
+		}
+		return min(max(minWindow, 5*base), maxWindow), maxWindow, ends
+	}
+	most = max(2*time.Second, 10*base)
+	if c.probe.phase == draining {
+		return most, most, 0
+	}
+	return min(max(minWindow, 5*base), most), most, 80 * (1 + c.variation)
+}
+
+// Draining says that a probe waits until no more than [Control.Limit] calls are under
+// way: then Drained is to be called, and a new window to begin.
+func (c *Control) Draining() bool { return c.probe.phase == draining }
+
+// Drained begins the measurement of a probe.
+func (c *Control) Drained() { c.probe.phase = measuring }
+
+// Close takes the results of a window that is complete.
+func (c *Control) Close(w Window) {
+	c.now += w.Length
+	c.probe.spent += w.Length
+	if w.Ends == 0 {
+		c.closeWithoutEnds(w)
+		return
+	}
+	c.variation += 0.2 * (w.variation() - c.variation)
+	if !c.base.known() {
+		c.base.guess(w.response())
+	}
+	switch {
+	case c.isOutage(w):
+	case c.probe.phase == draining:
+		c.endProbe(false) // the calls under way do not end
+	case c.probe.phase == measuring:
+		c.judge(w)
+	default:
+		c.observe(w)
+	}
+}
+
+// closeWithoutEnds raises the limit when all calls under way have hung for so long that
+// they do not use the capacity of the service.
+func (c *Control) closeWithoutEnds(w Window) {
+	if c.probe.phase != noProbe {
+		c.endProbe(false)
+	}
+	if w.Length >= maxWindow && w.full() >= saturated {
+		c.setLimit(c.limit + max(1, c.limit/8))
+	}
+}
+
+// isOutage says whether most calls fail, so that there is nothing to learn from them. If
+// they do so late, the limit is lowered until some do not.
+func (c *Control) isOutage(w Window) bool {
+	if w.Failed > w.Ends/2 {
+		c.failing(w)
+		return true
+	}
+	c.hopeless, c.failingFor = false, 0
+	switch {
+	case c.suspects > 0 && w.Ends-w.Failed >= 10:
+		c.restored = restoredLimit{c.now, c.limit}
+		c.setLimit(c.suspects)
+		c.suspects = 0
+		return true
+	case w.Late > w.Ends/3: // response times would be longer if clients were more patient
+		c.endProbe(false)
+		c.setLimit(c.limit / 2)
+		return true
+	}
+	return c.suspects > 0
+}
+
+func (c *Control) failing(w Window) {
+	c.endProbe(false)
+	c.calm = Window{}
+	if w.Failed < 0.9*w.Ends {
+		c.hopeless, c.failingFor = false, 0
+	}
+	if c.failingFor += w.Length; c.failingFor > 2*time.Second && w.full() >= saturated {
+		c.hopeless = true
+	}
+	if w.Late <= w.Ends/2 {
+		return
+	}
+	if c.suspects == 0 {
+		c.suspects = c.limit
+		if c.restored.good > 0 && c.now-c.restored.at < 5*time.Second {
+			c.suspects = c.restored.good // it was the limit that made calls fail
+		}
+	}
+	c.setLimit(c.limit / 2)
+}
+
+// observe takes a window without a probe.
+func (c *Control) observe(w Window) {
+	c.learnCalm(w)
+	if w.full() < saturated {
+		c.capacity = 0
+		if c.base.verified && w.response() > crowded*c.base.mean {
+			c.setLimit(min(c.limit, crowded*max(w.throughput()*c.base.mean, 1)))
+		}
+		return
+	}
+	if c.growing && c.grow(w) {
+		return
+	}
+	c.last = w
+	jumped := c.follow(w)
+	target := c.target()
+	r := w.response()
+	switch {
+	case !c.base.verified, c.base.awaitsProbe(), w.Over && (jumped || c.now >= c.down.due):
+		c.probeDown()
+	case target < c.limit && !w.Over && r < 1.5*c.base.mean:
+		c.setLimit(c.limit + slowly*(target-c.limit))
+	case target < 0.8*c.limit && c.now >= c.down.earliest:
+		c.probeDown()
+	case w.Over && c.now >= c.up.due:
+		c.probeUp()
+	case w.Over && w.inFlight() < (1+idle)*c.base.mean*c.capacity:
+		c.setLimit(max(target, (1+idle)*c.limit))
+	default:
+		c.setLimit(min(target, 2*c.limit))
+	}
+}
+
+// grow doubles the limit as long as response times stay as they are. It returns false, once,
+// when they do not.
+func (c *Control) grow(w Window) bool {
+	b := &c.base
+	if w.response() < (1+tolerance)*b.mean {
+		if c.greatest > 0 { // with half as many calls under way they were as short
+			c.learn(w, false)
+		}
+		c.greatest = max(c.greatest, w.throughput())
+		c.setLimit(2 * c.limit)
+		return true
+	}
+	c.growing = false
+	c.setLimit(c.limit / 2)
+	if b.verified {
+		c.greatest = max(c.greatest, w.throughput())
+		c.setLimit(c.target())
+	}
+	return b.verified
+}
+
+// target returns the limit for what the service can do: what is under way then without a
+// queue (Little's law), and some more, to notice when it can do more.
+func (c *Control) target() float64 {
+	busy := c.greatest * c.base.mean
+	return busy + 0.57*math.Sqrt(busy)
+}
+
+// learnCalm learns the baseline from calls that do not disturb each other, and from
+// response times that are clearly shorter.
+func (c *Control) learnCalm(w Window) {
+	b := &c.base
+	r := w.responseNear(b.mean)
+	if w.Full > 0 || w.inFlight() > calmShare*c.limit {
+		c.calm = Window{}
+		if r < b.mean*(1-3*math.Sqrt(c.variation/w.Ends)) {
+			c.learnShorter(w, false)
+		}
+		return
+	}
+	c.calm = c.calm.plus(w)
+	if c.calm.Ends >= 80*(1+c.variation) {
+		c.learn(c.calm, false)
+		c.calm = Window{}
+	}
+}
+
+// learn takes the response time of a window into the baseline.
+func (c *Control) learn(w Window, probe bool) (replaced bool) {
+	most := max(200*(1+c.variation), w.throughput())
+	replaced = c.base.learn(w.responseNear(c.base.mean), w.Ends, most, c.variation, probe)
+	if replaced {
+		c.down.restart(c.now, c.probe.spent)
+	}
+	return replaced
+}
+
+// learnShorter learns from a window in which calls may have disturbed each other: the
+// baseline is not longer than that.
+func (c *Control) learnShorter(w Window, probe bool) {
+	r := w.responseNear(c.base.mean)
+	switch {
+	case r >= c.base.mean:
+	case c.base.verified:
+		c.learn(w, probe)
+	default:
+		c.base.guess(r)
+	}
+}
+
+// follow smooths the throughput. It returns whether that has changed at once.
+func (c *Control) follow(w Window) (jumped bool) {
+	x := w.throughput()
+	deviation := 3 * math.Sqrt(c.variation/w.Ends)
+	switch {
+	case c.capacity == 0:
+		c.capacity = x
+	case x > c.capacity*max(jump, 1+deviation), x*jump < c.capacity && x < c.capacity*(1-deviation):
+		c.capacity, jumped = x, true
+	default:
+		c.capacity += (x - c.capacity) * w.Ends / (w.Ends + max(64*(1+c.variation), c.capacity/4))
+	}
+	c.greatest = max(c.capacity, c.greatest*math.Exp2(-w.Length.Seconds()/10))
+	return jumped
+}
+
+func (c *Control) setLimit(limit float64) { c.limit = min(max(limit, c.least), c.most) }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,66 @@
+package limit
+
+import (
+	"math"
+	"time"
+)
+
+// Window is what calls did in a span of time.
+type Window struct {
+	Length time.Duration
+
+	Ends    float64 // calls that ended
+	Failed  float64 // of these, calls that failed or whose end says nothing
+	Late    float64 // of these, calls that took long all the same, see [Control.Late]
+	Calls   float64 // call-seconds: the integral of the calls under way over the time
+	Times   float64 // sum of the response times of the calls that ended, in seconds
+	Squares float64 // sum of their squares
+
+	// Full is for how long calls found the limit reached.
+	Full time.Duration
+
+	// Over says that calls have been waiting for so long that more come than can pass.
+	Over bool
+}
+
+// plus returns two windows as one.
+func (w Window) plus(o Window) Window {
+	return Window{
+		Length: w.Length + o.Length, Ends: w.Ends + o.Ends, Failed: w.Failed + o.Failed, Late: w.Late + o.Late,
+		Calls: w.Calls + o.Calls, Times: w.Times + o.Times, Squares: w.Squares + o.Squares,
+		Full: w.Full + o.Full, Over: w.Over || o.Over,
+	}
+}
+
+// throughput returns how many calls ended in a second.
+func (w Window) throughput() float64 { return w.Ends / w.Length.Seconds() }
+
+// inFlight returns the mean number of calls under way.
+func (w Window) inFlight() float64 { return w.Calls / w.Length.Seconds() }
+
+// response returns the mean response time in seconds, including calls that are still
+// under way (Little's law). The mean of the calls that ended misses long ones.
+func (w Window) response() float64 { return w.Calls / w.Ends }
+
+// full returns for which share of the time calls found the limit reached.
+func (w Window) full() float64 { return float64(w.Full) / float64(w.Length) }
+
+// variation returns the squared coefficient of variation of the response times.
+func (w Window) variation() float64 {
+	if w.Times <= 0 || w.Ends < 2 {
+		return 0
+	}
+	mean := w.Times / w.Ends
+	return min(maxVariation, max(0, w.Squares/w.Ends/(mean*mean)-1))
+}
+
+// responseNear returns the mean response time that is nearer to an expected one: that of
+// [Window.response], or that of the calls that ended. With a few calls either can be far
+// off by chance.
+func (w Window) responseNear(expected float64) float64 {
+	r, ended := w.response(), w.Times/w.Ends
+	if math.Abs(ended-expected) < math.Abs(r-expected) {
+		return ended
+	}
+	return r
+}

@@ -1,0 +1,74 @@
+package shed
+
+import (
+	"math/bits"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// A rank is a level, a position within it, and a part that is random for every call, by
+// which the threshold can divide the calls of one position. A higher rank is refused later.
+const (
+	// Levels is the number of priorities.
+	Levels = 5
+
+	positions    = 64
+	positionBits = 6
+	randomBits   = 7
+	levelShift   = positionBits + randomBits
+	positionMask = positions - 1
+	randomMask   = 1<<randomBits - 1
+	maxRank      = Levels<<levelShift - 1
+)
+
+// Level returns the index of a priority: 0 for the lowest.
+func Level(p rule.Priority) int {
+	p = max(rule.PrioritySheddable, min(p, rule.PriorityCritical))
+	return int(p - rule.PrioritySheddable)
+}
+
+// PriorityOf returns the priority of a level.
+func PriorityOf(level int) rule.Priority { return rule.Priority(level) + rule.PrioritySheddable }
+
+// bucketOf returns the position of a caller before any rotation, and the random part of
+// the rank of the call. A call whose caller is not known has a random position.
+// The nonce should differ from call to call.
+func bucketOf(seed uint64, caller *rule.Attribute, nonce uint64) (bucket, random uint32) {
+	mixed := mix(seed ^ nonce)
+	random = uint32(mixed) & randomMask
+	if caller.IsSet() {
+		mixed = hash(seed, caller)
+	}
+	return uint32(mixed >> (64 - positionBits)), random
+}
+
+// hash returns a hash of a caller that nobody can foresee who does not know the seed.
+func hash(seed uint64, caller *rule.Attribute) uint64 {
+	if text, ok := caller.Text(); ok {
+		h := seed
+		for i := range len(text) {
+			h = (h ^ uint64(text[i])) * 0x9E3779B97F4A7C15
+			h ^= h >> 29
+		}
+		return mix(h)
+	}
+	if number, ok := caller.Number(); ok {
+		return mix(bits.RotateLeft64(seed, 21) ^ uint64(number))
+	}
+	if truth, ok := caller.Boolean(); ok && truth {
+		return mix(seed + 1)
+	}
+	h := seed
+	parts := caller.Parts()
+	for i := range parts {
+		h = mix(h ^ hash(seed, &parts[i]))
+	}
+	return h
+}
+
+// mix spreads the bits of a number over all of them.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>32) * 0xD6E8FEB86659FD93
+	x = (x ^ x>>32) * 0xD6E8FEB86659FD93
+	return x ^ x>>32
+}

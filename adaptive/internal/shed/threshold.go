@@ -1,0 +1,237 @@
+package shed
+
+import (
+	"hash/maphash"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Rotation is the time in which the position of a caller goes once through all positions.
+const Rotation = time.Minute
+
+const (
+	rotationStep = Rotation / positions
+
+	// Moving the threshold makes earlier arrivals count less by this factor.
+	retained = 0.75
+)
+
+// Threshold divides calls into those that are to pass and those that are to be refused.
+// Make one with [New]. It begins inactive: then all calls are to pass, and arrivals are
+// not counted.
+//
+// Load, Standing, Refuse and Refused are safe for concurrent use with all methods, and
+// allocate nothing. The other methods must be called by one goroutine at a time.
+type Threshold struct {
+	word atomic.Uint64 // a State: all that calls read
+	seed uint64
+	_    [48]byte // calls write what follows
+
+	arrivals [Levels][positions]atomic.Uint32 // by level and bucket, of calls that Standing saw; later ones count more
+	refused  [Levels]atomic.Uint64            // all calls that were refused
+	sorted   [Levels]atomic.Uint64            // of these, those that Standing saw
+
+	// What follows is for whoever moves the threshold.
+	share    float64
+	rotated  clock.Instant   // when the positions were rotated last
+	unsorted [Levels]float64 // arrivals that Standing did not see; later ones count more
+	settled  [Levels]uint64  // refusals that unsorted has
+	weight   [Levels]float64 // share of each level in what arrived
+}
+
+// New returns an inactive threshold. Callers' positions follow from the seed; if that is
+// 0, they are random.
+func New(seed uint64) *Threshold {
+	if seed == 0 {
+		seed = maphash.String(maphash.MakeSeed(), "")
+	}
+	return &Threshold{seed: mix(seed), share: 1}
+}
+
+// State is a threshold at one moment. The zero State is inactive.
+type State uint64
+
+// A state has a rank, the rotation of positions, and the lowest level of which calls are
+// to pass.
+const (
+	rotationShift = 16
+	edgeShift     = 24
+	activeBit     = 1 << 63
+)
+
+func makeState(rank, rotation uint32, edge int) State {
+	return activeBit | State(edge)<<edgeShift | State(rotation)<<rotationShift | State(rank)
+}
+
+// Active says whether arrivals are counted and calls may have to be refused.
+func (s State) Active() bool { return s != 0 }
+
+func (s State) rank() uint32     { return uint32(s) & 0xFFFF }
+func (s State) rotation() uint32 { return uint32(s>>rotationShift) & positionMask }
+func (s State) edge() uint32     { return uint32(s>>edgeShift) & 7 }
+
+// Standing is where a call stands to the threshold.
+type Standing uint8
+
+// The standings, the best first.
+const (
+	// Above: the call is to pass, and there are less important ones that are, too.
+	Above Standing = iota
+	// Edge: the call is to pass, and is of the lowest priority of which calls are.
+	Edge
+	// Below: the call is to be refused.
+	Below
+)
+
+// Load returns the present state.
+func (t *Threshold) Load() State { return State(t.word.Load()) }
+
+// Standing counts the arrival of a call, by an active state, and returns where it stands.
+// The nonce should differ from call to call.
+func (t *Threshold) Standing(s State, c *rule.Call, nonce uint64) Standing {
+	bucket, random := bucketOf(t.seed, &c.Attribute, nonce)
+	level := uint32(Level(c.Priority()))
+	t.arrivals[level][bucket].Add(1)
+	position := (bucket + s.rotation()) & positionMask
+	switch rank := level<<levelShift | position<<randomBits | random; {
+	case rank < s.rank():
+		return Below
+	case level <= s.edge():
+		return Edge
+	}
+	return Above
+}
+
+// Refuse counts a refused call. Seen says whether Standing was asked about it.
+func (t *Threshold) Refuse(p rule.Priority, seen bool) {
+	level := Level(p)
+	t.refused[level].Add(1)
+	if seen {
+		t.sorted[level].Add(1)
+	}
+}
+
+// Refused returns how many calls of a priority were refused since the beginning.
+func (t *Threshold) Refused(p rule.Priority) uint64 { return t.refused[Level(p)].Load() }
+
+// Totals returns how many calls were refused since the beginning, and how many of these
+// Standing did not see.
+func (t *Threshold) Totals() (refused, unseen uint64) {
+	for level := range Levels {
+		unseen += t.unseen(level)
+		refused += t.refused[level].Load()
+	}
+	return refused, unseen
+}
+
+// Share returns the share of arrivals that are to pass, 1 if all of them are.
+func (t *Threshold) Share() float64 { return t.share }
+
+// Start makes the threshold active: arrivals are counted, and all of them are to pass.
+// It does nothing if it is active.
+func (t *Threshold) Start(now clock.Instant) {
+	if t.Load().Active() {
+		return
+	}
+	t.rotated = now
+	for level := range t.settled {
+		t.settled[level] = t.unseen(level)
+	}
+	t.word.Store(uint64(makeState(0, 0, 0)))
+}
+
+// Stop makes the threshold inactive.
+func (t *Threshold) Stop() {
+	t.word.Store(0)
+	t.share = 1
+	for level := range Levels {
+		t.unsorted[level], t.weight[level] = 0, 0
+		for bucket := range t.arrivals[level] {
+			t.arrivals[level][bucket].Store(0)
+		}
+	}
+}
+
+// Move moves an active threshold to where a share of the arrivals is at or above it, as
+// far as the arrivals of the last moves tell; priorities above
+// all that came are to pass. A
+// share of 1 or more lets all calls pass.
+func (t *Threshold) Move(now clock.Instant, share float64) {
+	s := t.Load()
+	if !s.Active() {
+		return
+	}
+	t.share = max(0, min(share, 1))
+	rotation := s.rotation()
+	if since := now.Sub(t.rotated); since >= rotationStep {
+		rotation = (rotation + uint32(since/rotationStep%positions)) & positionMask
+		t.rotated = t.rotated.Add(since / rotationStep * rotationStep)
+	}
+	var h histogram
+	t.collect(&h)
+	rank := h.rankOf(t.share, rotation)
+	edge := max(int(rank>>levelShift), h.lowest())
+	t.word.Store(uint64(makeState(rank, rotation, min(edge, Levels-1))))
+	t.age()
+}
+
+// WeightAbove returns which share of the calls that are to pass is more important than
+// the lowest priority of which calls are, when the threshold was moved last.
+func (t *Threshold) WeightAbove() float64 {
+	s := t.Load()
+	if !s.Active() || t.share == 0 {
+		return 0
+	}
+	above := 0.0
+	for level := int(s.edge()) + 1; level < Levels; level++ {
+		above += t.weight[level]
+	}
+	return min(1, above/t.share)
+}
+
+// unseen returns how many refused calls of a level Standing did not see.
+func (t *Threshold) unseen(level int) uint64 {
+	sorted := t.sorted[level].Load() // first, as calls count there last
+	return t.refused[level].Load() - sorted
+}
+
+// collect fills a histogram with what has arrived.
+func (t *Threshold) collect(h *histogram) {
+	for level := range Levels {
+		unseen := t.unseen(level)
+		if late := int64(unseen - t.settled[level]); late > 0 {
+			t.unsorted[level] += float64(late)
+			t.settled[level] = unseen
+		}
+		for bucket := range t.arrivals[level] {
+			n := float64(t.arrivals[level][bucket].Load())
+			h.buckets[level][bucket] = n
+			h.sorted[level] += n
+		}
+		h.total[level] = h.sorted[level] + t.unsorted[level]
+		h.all += h.total[level]
+	}
+	for level := range Levels {
+		t.weight[level] = 0
+		if h.all > 0 {
+			t.weight[level] = h.total[level] / h.all
+		}
+	}
+}
+
+// age makes what has arrived count less.
+func (t *Threshold) age() {
+	for level := range Levels {
+		t.unsorted[level] = math.Floor(t.unsorted[level] * retained)
+		for bucket := range t.arrivals[level] {
+			a := &t.arrivals[level][bucket]
+			if n := a.Load(); n > 0 {
+				a.Add(-(n - uint32(float64(n)*retained)))
+			}
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package adaptive
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// latencyLimiter is one version of a rule with the strategy [Latency]. It never changes;
+// all versions share a gate.
+type latencyLimiter struct {
+	gate    *gate
+	rule    Rule
+	version uint64
+	inbound bool
+}
+
+var (
+	_ rule.Queue     = (*latencyLimiter)(nil)
+	_ rule.Finisher  = (*latencyLimiter)(nil)
+	_ rule.Refuser   = (*latencyLimiter)(nil)
+	_ rule.Activator = (*latencyLimiter)(nil)
+	_ rule.Retirer   = (*latencyLimiter)(nil)
+)
+
+func newLatency(r Rule, env rule.Env) rule.Limiter {
+	l := &latencyLimiter{gate: new(gate), rule: r, version: env.Version, inbound: r.Inbound}
+	l.gate.init(l, env.Now)
+	return l
+}
+
+func (l *latencyLimiter) strategy() Strategy { return Latency }
+
+func (l *latencyLimiter) adopt(r Rule, env rule.Env) rule.Limiter {
+	return &latencyLimiter{gate: l.gate, rule: r, version: env.Version, inbound: r.Inbound}
+}
+
+// The tickets.
+const (
+	counted   rule.Ticket = iota // the call is one of those under way
+	uncounted                    // the rule is not for the call
+)
+
+// Acquire lets a call pass if the limit is not reached and nobody waits: by one
+// compare-and-swap. Refusing takes two loads.
+func (l *latencyLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	if l.inbound && !c.Inbound() {
+		return uncounted, rule.Pass
+	}
+	word := l.gate.word.Load()
+	if word&full == 0 && l.gate.begin(c.Now, word) {
+		return counted, rule.Pass
+	}
+	return counted, l.gate.acquireFull(c, word)
+}
+
+// GiveBack undoes an Acquire.
+func (l *latencyLimiter) GiveBack(now clock.Instant, t rule.Ticket, _ int32) {
+	if t == counted {
+		l.gate.giveBack(now)
+	}
+}
+
+// Done counts the end of a call.
+func (l *latencyLimiter) Done(t rule.Ticket, exit rule.Exit) {
+	if t == counted {
+		l.gate.done(exit)
+	}
+}
+
+// RetryAfter is unknown: nobody knows when fewer calls come.
+func (l *latencyLimiter) RetryAfter(rule.Call) time.Duration { return 0 }
+
+// RefusedFor is unknown too.
+func (l *latencyLimiter) RefusedFor(rule.Ticket) time.Duration { return 0 }
+
+// Join has a call wait until fewer calls than the limit are under way.
+func (l *latencyLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
+	w, decision := l.gate.join(l, c, patience)
+	return w, counted, decision
+}
+
+// Activate puts this version in force, unless a newer one is.
+func (l *latencyLimiter) Activate(now clock.Instant) {
+	l.gate.lock(now)
+	defer l.gate.unlock()
+	l.gate.activate(l, now)
+}
+
+// Retire ends all waits, for the rule is gone.
+func (l *latencyLimiter) Retire(now clock.Instant) {
+	g := l.gate
+	g.lock(now)
+	defer g.unlock()
+	if g.activate(l, now) {
+		g.retired = true
+		g.finishAll(released)
+		g.openIfIdle(now)
+	}
+}
+
+// Status returns the gauges of all versions of the rule together.
+func (l *latencyLimiter) Status(now clock.Instant) rule.Status {
+	g := l.gate
+	g.lock(now)
+	defer g.unlock()
+	return rule.Status{Gauges: []float64{
+		float64(g.limit), float64(g.underWay()), float64(g.queue.total), g.control.Baseline(),
+	}}
+}
+
+// Idle says whether no call is under way or waits, and none has ended for a while.
+func (l *latencyLimiter) Idle(now clock.Instant) bool {
+	g := l.gate
+	g.lock(now)
+	defer g.unlock()
+	return g.underWay() == 0 && g.queue.total == 0 && now.Sub(g.begun.at) > idleAfter
+}
+
+// idleAfter is how long a limiter remembers its limit without a call.
+const idleAfter = time.Minute

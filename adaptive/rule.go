@@ -1,0 +1,185 @@
+package adaptive
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Strategy is how a rule finds out what the service can do.
+type Strategy string
+
+// The strategies.
+const (
+	// Latency finds the limit on calls under way from response times and throughput.
+	Latency Strategy = "latency"
+	// BBR limits calls under way, while the CPU is busy, to the highest throughput times
+	// the lowest response time of the last ten seconds.
+	BBR Strategy = "bbr"
+	// Gradient lowers the limit on calls under way when response times are longer than
+	// they are in the long run.
+	Gradient Strategy = "gradient"
+	// Threshold sheds calls while a value is above a threshold.
+	Threshold Strategy = "threshold"
+)
+
+// What a rule's fields may hold and what they are when left out.
+const (
+	DefaultMaxDelay = 100 * time.Millisecond
+	MinMaxDelay     = time.Millisecond
+	MaxMaxDelay     = time.Minute
+
+	DefaultMinLimit         = 2
+	DefaultMaxLimit         = 1000
+	DefaultMinLimitGradient = 20
+	DefaultMaxLimitGradient = 200
+	DefaultInitialLimit     = 20
+	MaxLimit                = 1_000_000 // of calls under way, in every field about them
+
+	DefaultCPU        = 0.8 // with [BBR]
+	MaxLoad           = 1000.0
+	MaxQPS            = 1e9
+	MinSchedulerDelay = 10 * time.Microsecond
+	MinAvgRT          = 10 * time.Microsecond
+	MaxDuration       = 24 * time.Hour // of SchedulerDelay and AvgRT
+
+	DefaultInboundName = "inbound" // of a rule for all inbound calls together
+	DefaultFairBy      = rule.KeyOrigin
+
+	inboundMatch = "*"
+)
+
+// Rule refuses calls while a service is overloaded. It is a plain value: copies share
+// nothing, and two rules are the same rule when they are equal.
+type Rule struct {
+	// Name identifies the rule in errors, logs and metrics, and over reloads: a rule
+	// that keeps its name and target keeps what it has found out. Unique among adaptive
+	// rules. Defaults to the resource or the pattern; for all inbound calls together to
+	// [DefaultInboundName].
+	Name string
+
+	// Resource is the exact name of the guarded resource. A rule has a Resource, a Match
+	// or neither. With neither it is for all inbound calls together: then Match is "*",
+	// and Shared and Inbound are true.
+	Resource string
+
+	// Match guards every resource whose name matches the pattern: a glob, or after a
+	// "~" a regular expression. See the package match.
+	Match string
+
+	// Shared makes all resources that match have one limit together, rather than each
+	// its own. It is "perResource: false" in documents. Match only.
+	Shared bool
+
+	// Inbound restricts the rule to calls that come from outside, see core.Inbound. Other
+	// calls pass, and count for nothing.
+	Inbound bool
+
+	// Strategy is how the rule finds out what the service can do. Defaults to [Latency].
+	Strategy Strategy
+
+	// MaxDelay is the longest that calls are meant to wait at the rule, however long the
+	// service takes for them. Defaults to [DefaultMaxDelay]; from [MinMaxDelay] to
+	// [MaxMaxDelay]. Only with [Latency].
+	MaxDelay time.Duration
+
+	// MinLimit and MaxLimit bound the limit on calls under way. MinLimit defaults to
+	// [DefaultMinLimit], with [Gradient] to [DefaultMinLimitGradient]; MaxLimit to
+	// [DefaultMaxLimit], with [Gradient] to [DefaultMaxLimitGradient]. From 1 to
+	// [MaxLimit]. Not with [Threshold].
+	MinLimit, MaxLimit int
+
+	// InitialLimit is the limit before anything is known. Defaults to
+	// [DefaultInitialLimit], or the nearest number that MinLimit and MaxLimit allow. Only
+	// with [Latency] and [Gradient].
+	InitialLimit int
+
+	// CPU is the share of the CPU above which calls are shed, from more than 0 to 1: of
+	// the container's share, else of the host's processors. Defaults to [DefaultCPU] with
+	// [BBR]; with [Threshold] the CPU does not count if it is left out.
+	CPU float64
+
+	// Load is the load average of the last minute, divided by the number of processors,
+	// above which calls are shed. At most [MaxLoad]. Only with [Threshold], as all that
+	// follow; each does not count if it is left out.
+	Load float64
+
+	// Memory is the share of the memory limit above which calls are shed, from more than
+	// 0 to 1.
+	Memory float64
+
+	// SchedulerDelay is the time that goroutines wait to run, 99th percentile, above which
+	// calls are shed, from [MinSchedulerDelay] to [MaxDuration].
+	SchedulerDelay time.Duration
+
+	// Concurrency is how many calls may be under way at once, from 1 to [MaxLimit].
+	Concurrency int
+
+	// QPS is how many calls may pass in a second. At most [MaxQPS].
+	QPS float64
+
+	// AvgRT is the mean response time above which calls are shed, from [MinAvgRT] to
+	// [MaxDuration].
+	AvgRT time.Duration
+
+	// FairBy is the attribute that tells callers apart, see core.String. Where calls of
+	// one priority can pass only in part, the same callers are served for a while, rather
+	// than each call having the same chance. Defaults to [rule.KeyOrigin].
+	FairBy string
+
+	// Origin restricts the rule to calls of that caller, see core.Origin;
+	// [rule.OtherOrigins] to those of callers that no rule on the resource names,
+	// unnamed ones included. Left out, the rule is for all calls.
+	Origin string
+
+	// Shadow makes the rule decide and count, but let every call through. No call waits
+	// for it: one that would have to wait counts as one that would be refused.
+	Shadow bool
+}
+
+// WithDefaults returns the rule with every field that was left out filled in. The
+// receiver stays as it is.
+func (r Rule) WithDefaults() Rule { return Kind().WithDefaults(r) }
+
+// Validate returns every mistake in the rule, none when it is sound. It judges the rule
+// as [Rule.WithDefaults] completes it. A field that would have no effect is a mistake
+// too.
+func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
+
+func withDefaults(r Rule) Rule {
+	if r.Resource == "" && r.Match == "" {
+		r.Match, r.Shared, r.Inbound = inboundMatch, true, true
+	}
+	if r.Match == inboundMatch && r.Shared && r.Inbound && (r.Name == "" || r.Name == inboundMatch) {
+		r.Name = DefaultInboundName
+	}
+	rule.SetDefault(&r.Strategy, Latency)
+	rule.SetDefault(&r.FairBy, DefaultFairBy)
+	switch r.Strategy {
+	case Latency:
+		rule.SetDefault(&r.MaxDelay, DefaultMaxDelay)
+		setLimits(&r, DefaultMinLimit, DefaultMaxLimit)
+		setInitialLimit(&r)
+	case BBR:
+		setLimits(&r, DefaultMinLimit, DefaultMaxLimit)
+		rule.SetDefault(&r.CPU, DefaultCPU)
+	case Gradient:
+		setLimits(&r, DefaultMinLimitGradient, DefaultMaxLimitGradient)
+		setInitialLimit(&r)
+	}
+	return r
+}
+
+// setLimits fills in bounds of the limit. Of two that contradict each other the one that
+// was given counts.
+func setLimits(r *Rule, least, most int) {
+	if r.MaxLimit > 0 {
+		least = min(least, r.MaxLimit)
+	}
+	rule.SetDefault(&r.MinLimit, least)
+	rule.SetDefault(&r.MaxLimit, max(most, min(r.MinLimit, MaxLimit)))
+}
+
+func setInitialLimit(r *Rule) {
+	rule.SetDefault(&r.InitialLimit, min(max(DefaultInitialLimit, r.MinLimit), r.MaxLimit))
+}

@@ -1,0 +1,266 @@
+package adaptive
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/adaptive/internal/shed"
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+const (
+	// updateEvery is the least time between updates.
+	updateEvery = 100 * time.Millisecond
+
+	// An update waits for so many arrivals, but not longer than that.
+	updateArrivals = 20
+	updateAtLatest = time.Second
+)
+
+// shedControl decides what a rule lets pass. It is called under the mutex of the shedState.
+type shedControl interface {
+	// update returns what is to pass from now on, by what has happened since the last time.
+	update(now clock.Instant, l *shedLimiter, i *interval) verdict
+
+	// adopt goes on with another version of the rule.
+	adopt(r Rule)
+
+	// gauges returns the limit on calls under way and the mean response time of the service
+	// when it is not busy; NaN for what is not known.
+	gauges() (limit, baseline float64)
+}
+
+// verdict is what may pass.
+type verdict struct {
+	limit uint32  // calls under way; noLimit for any number
+	rate  float64 // calls in a second; +Inf for any number
+}
+
+// interval is what has happened since the last update.
+type interval struct {
+	length   time.Duration
+	admitted float64
+	ended    float64 // all that ended
+	counted  float64 // of these, those whose response times count
+	took     float64 // the sum of these response times, ns
+	refused  float64
+	underWay float64
+}
+
+// arrived returns how many calls came.
+func (i *interval) arrived() float64 { return i.admitted + i.refused }
+
+// shedState is what all versions of a rule share. Calls are counted without a lock. A call
+// that arrives when an update is due makes it, unless another one does.
+type shedState struct {
+	// Every call reads these; updates write them.
+	current    atomic.Pointer[shedLimiter] // the version in force
+	next       atomic.Int64                // the instant at which an update is due
+	limitsWord atomic.Uint64               // limits
+	failedFrom atomic.Int64                // failed calls count like others if they took longer, ns
+	shed       *shed.Threshold
+	_          [24]byte
+
+	// Every call writes these.
+	calls     atomic.Uint64 // low 32 bits: calls under way; high 32 bits: calls that have ended
+	took      atomic.Uint64 // the sum of response times, ns
+	uncounted atomic.Uint64 // calls that have ended and do not count in it
+	edgeFull  atomic.Uint64 // calls that were refused although the threshold let them pass
+	_         [32]byte
+
+	mu      sync.Mutex // guards what follows, and updates
+	control shedControl
+	before  totals   // at the last update
+	since   interval // what has happened between the last two updates
+	recent  traffic
+	share   float64       // of the arrivals that is to pass so that few meet the limit
+	quiet   clock.Instant // when the threshold was last needed
+	unknown int           // signals that cannot be read
+}
+
+// oneEnd is what a call that ends adds to the word, beside being under way no more.
+const oneEnd = 1 << 32
+
+func underWay(word uint64) uint32 { return uint32(word) }
+
+// totals are counters at one instant.
+type totals struct {
+	at                                 clock.Instant
+	word, took, uncounted              uint64
+	refused, refusedUnsorted, edgeFull uint64
+}
+
+// newShedState gives a new limiter a state of its own.
+func newShedState(l *shedLimiter, control shedControl, env rule.Env) {
+	s := &shedState{control: control, shed: shed.New(env.Seed), share: 1}
+	s.before.at = env.Now
+	s.next.Store(int64(env.Now.Add(updateEvery)))
+	s.failedFrom.Store(math.MaxInt64)
+	l.state = s
+	s.current.Store(l)
+	s.apply(control.update(env.Now, l, &interval{}), false)
+}
+
+func (s *shedState) limits() limits { return limits(s.limitsWord.Load()) }
+
+// standing returns where a call stands while calls are shed. Seen says that its arrival is
+// counted. The caller of a call that is refused anyway is not looked at.
+func (s *shedState) standing(state shed.State, c *rule.Call) (standing shed.Standing, seen bool) {
+	word := s.calls.Load()
+	if underWay(word) >= s.limits().of(shed.Above) {
+		return shed.Above, false
+	}
+	return s.shed.Standing(state, c, word^uint64(c.Now)), true
+}
+
+// refuse counts a refused call.
+func (s *shedState) refuse(c *rule.Call, standing shed.Standing, seen bool) {
+	s.shed.Refuse(c.Priority(), seen)
+	if seen && standing != shed.Below {
+		s.edgeFull.Add(1)
+	}
+	if !s.shed.Load().Active() {
+		s.start(c.Now)
+	}
+}
+
+// start has the ranks of arrivals counted.
+func (s *shedState) start(now clock.Instant) {
+	if !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
+	s.startLocked(now)
+}
+
+func (s *shedState) startLocked(now clock.Instant) {
+	if s.shed.Load().Active() {
+		return
+	}
+	s.recent = traffic{}
+	s.quiet = now
+	s.shed.Start(now)
+}
+
+// activate makes another version the one in force. It returns false if that version is
+// older than the present one.
+func (s *shedState) activate(l *shedLimiter, now clock.Instant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	present := s.current.Load()
+	if present.version >= l.version {
+		return present == l
+	}
+	s.control.adopt(l.rule)
+	if l.qps != nil {
+		l.qps.setLimit(l.rule.QPS)
+	}
+	s.current.Store(l)
+	s.apply(s.control.update(now, l, &interval{}), false)
+	return true
+}
+
+// update makes an update if it is due, unless another goroutine does.
+func (s *shedState) update(now clock.Instant) {
+	if !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
+	if int64(now) < s.next.Load() {
+		return
+	}
+	after := s.totals(now)
+	s.since = s.before.until(&after)
+	i := &s.since
+	s.next.Store(int64(now.Add(updateEvery)))
+	if i.arrived() < updateArrivals && i.length < updateAtLatest {
+		return
+	}
+	s.recent.add(i, &s.before, &after)
+	s.before = after
+	l := s.current.Load()
+	v := s.control.update(now, l, i)
+	s.share = s.recent.gateShare(s.share)
+	share, strict := s.share, false
+	if rate := s.recent.arrivalRate(); v.rate < rate {
+		share, strict = min(share, v.rate/rate), true
+	}
+	s.move(now, share)
+	s.apply(v, strict)
+}
+
+// move moves the threshold, which is active only while calls are refused.
+func (s *shedState) move(now clock.Instant, share float64) {
+	if share < 1 {
+		s.startLocked(now)
+	}
+	if share < 1 || s.recent.refused > 0 {
+		s.quiet = now
+	}
+	if now.Sub(s.quiet) > restAfter {
+		s.shed.Stop()
+		return
+	}
+	s.shed.Move(now, share)
+}
+
+// apply puts limits in force. Strict says that calls below the threshold are refused
+// however few calls are under way.
+func (s *shedState) apply(v verdict, strict bool) {
+	above, edge, below := v.limit, v.limit, v.limit
+	if v.limit != noLimit {
+		reserve := uint32(math.Ceil(math.Sqrt(float64(v.limit) * s.shed.WeightAbove())))
+		edge = v.limit - min(reserve, v.limit/2)
+		below = v.limit / 2
+	}
+	if strict {
+		below = 0
+	}
+	s.limitsWord.Store(uint64(makeLimits(above, edge, below)))
+	if qps := s.current.Load().qps; qps != nil {
+		qps.reserveFor(s.shed.WeightAbove())
+	}
+}
+
+// totals returns the counters.
+func (s *shedState) totals(now clock.Instant) totals {
+	t := totals{at: now, uncounted: s.uncounted.Load(), took: s.took.Load(), edgeFull: s.edgeFull.Load()}
+	t.word = s.calls.Load()
+	t.refused, t.refusedUnsorted = s.shed.Totals()
+	return t
+}
+
+// until returns what happened from one instant to another.
+func (t *totals) until(after *totals) interval {
+	ended := float64(uint32(after.word>>32) - uint32(t.word>>32))
+	now := float64(underWay(after.word))
+	return interval{
+		length:   max(1, after.at.Sub(t.at)),
+		admitted: max(0, ended+now-float64(underWay(t.word))),
+		ended:    ended,
+		counted:  max(0, ended-float64(after.uncounted-t.uncounted)),
+		took:     float64(after.took - t.took),
+		refused:  float64(after.refused - t.refused),
+		underWay: now,
+	}
+}
+
+func (s *shedState) status() rule.Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit, baseline := s.control.gauges()
+	list := []float64{
+		limit, float64(underWay(s.calls.Load())), math.NaN(), baseline, s.shed.Share(), float64(s.unknown),
+	}
+	for _, p := range rule.Priorities() {
+		list = append(list, float64(s.shed.Refused(p)))
+	}
+	return rule.Status{Gauges: list}
+}
+
+func (s *shedState) idle(now clock.Instant) bool {
+	return underWay(s.calls.Load()) == 0 && now >= clock.Instant(s.next.Load()).Add(idleAfter)
+}

@@ -1,0 +1,147 @@
+package adaptive
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// ownField is a field that belongs to some strategies only.
+type ownField struct {
+	path  string
+	of    []Strategy
+	given func(Rule) bool
+	check func(Rule) string // what is wrong with a value that was given; "" if nothing is
+}
+
+// ownFields are the fields that belong to some strategies only.
+func ownFields() []ownField {
+	limited := []Strategy{Latency, BBR, Gradient}
+	threshold := []Strategy{Threshold}
+	return []ownField{
+		{"maxDelay", []Strategy{Latency}, func(r Rule) bool { return r.MaxDelay != 0 }, func(r Rule) string {
+			return durationFault(r.MaxDelay, MinMaxDelay, MaxMaxDelay)
+		}},
+		{"minLimit", limited, func(r Rule) bool { return r.MinLimit != 0 }, func(r Rule) string {
+			return callsFault(r.MinLimit)
+		}},
+		{"maxLimit", limited, func(r Rule) bool { return r.MaxLimit != 0 }, maxLimitFault},
+		{"initialLimit", []Strategy{Latency, Gradient}, func(r Rule) bool { return r.InitialLimit != 0 }, initialLimitFault},
+		{"cpu", []Strategy{BBR, Threshold}, func(r Rule) bool { return r.CPU != 0 }, func(r Rule) string {
+			return shareFault(r.CPU)
+		}},
+		{"load", threshold, func(r Rule) bool { return r.Load != 0 }, func(r Rule) string {
+			return positiveFault(r.Load, MaxLoad)
+		}},
+		{"memory", threshold, func(r Rule) bool { return r.Memory != 0 }, func(r Rule) string {
+			return shareFault(r.Memory)
+		}},
+		{"schedulerDelay", threshold, func(r Rule) bool { return r.SchedulerDelay != 0 }, func(r Rule) string {
+			return durationFault(r.SchedulerDelay, MinSchedulerDelay, MaxDuration)
+		}},
+		{"concurrency", threshold, func(r Rule) bool { return r.Concurrency != 0 }, func(r Rule) string {
+			return callsFault(r.Concurrency)
+		}},
+		{"qps", threshold, func(r Rule) bool { return r.QPS != 0 }, func(r Rule) string {
+			return positiveFault(r.QPS, MaxQPS)
+		}},
+		{"avgRT", threshold, func(r Rule) bool { return r.AvgRT != 0 }, func(r Rule) string {
+			return durationFault(r.AvgRT, MinAvgRT, MaxDuration)
+		}},
+	}
+}
+
+// validate returns the mistakes in the fields that only this kind has.
+func validate(r Rule) []rule.Fault {
+	var f rule.Faults
+	if !slices.Contains(strategies(), r.Strategy) {
+		f.Add("strategy", "is %q: must be %s", r.Strategy, oneOf(strategies()))
+		return f // which other fields there may be depends on it
+	}
+	thresholds := 0
+	for _, field := range ownFields() {
+		if !field.given(r) {
+			continue
+		}
+		if !slices.Contains(field.of, r.Strategy) {
+			f.Add(field.path, "has no effect with strategy %q: remove it, or set strategy to %s", r.Strategy, oneOf(field.of))
+			continue
+		}
+		thresholds++
+		if fault := field.check(r); fault != "" {
+			f.Add(field.path, "%s", fault)
+		}
+	}
+	if r.Strategy == Threshold && thresholds == 0 {
+		f.Add("strategy", "is %q without a threshold: give at least one of cpu, load, memory, schedulerDelay, concurrency, qps and avgRT",
+			r.Strategy)
+	}
+	return f
+}
+
+func strategies() []Strategy { return []Strategy{Latency, BBR, Gradient, Threshold} }
+
+// oneOf returns strategies as a choice: "latency", "bbr" or "gradient".
+func oneOf(list []Strategy) string {
+	var texts []string
+	for _, s := range list {
+		texts = append(texts, fmt.Sprintf("%q", s))
+	}
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	last := len(texts) - 1
+	return strings.Join(texts[:last], ", ") + " or " + texts[last]
+}
+
+func maxLimitFault(r Rule) string {
+	if fault := callsFault(r.MaxLimit); fault != "" {
+		return fault
+	}
+	if r.MaxLimit < r.MinLimit && r.MinLimit <= MaxLimit {
+		return fmt.Sprintf("is %d: must be at least minLimit, %d", r.MaxLimit, r.MinLimit)
+	}
+	return ""
+}
+
+func initialLimitFault(r Rule) string {
+	if fault := callsFault(r.InitialLimit); fault != "" {
+		return fault
+	}
+	sound := callsFault(r.MinLimit) == "" && maxLimitFault(r) == ""
+	if sound && !rule.Within(r.InitialLimit, r.MinLimit, r.MaxLimit) {
+		return fmt.Sprintf("is %d: must be from minLimit, %d, to maxLimit, %d", r.InitialLimit, r.MinLimit, r.MaxLimit)
+	}
+	return ""
+}
+
+func callsFault(value int) string {
+	if rule.Within(value, 1, MaxLimit) {
+		return ""
+	}
+	return fmt.Sprintf("is %d: must be from 1 to %d calls under way", value, MaxLimit)
+}
+
+func shareFault(value float64) string {
+	if value > 0 && value <= 1 {
+		return ""
+	}
+	return fmt.Sprintf("is %v: must be a share from more than 0 to 1, such as 0.8", value)
+}
+
+func positiveFault(value, most float64) string {
+	if value > 0 && value <= most {
+		return ""
+	}
+	return fmt.Sprintf("is %v: must be more than 0 and at most %v", value, most)
+}
+
+func durationFault(value, least, most time.Duration) string {
+	if rule.Within(value, least, most) {
+		return ""
+	}
+	return fmt.Sprintf("is %v: must be from %v to %v", value, least, most)
+}

@@ -1,0 +1,113 @@
+// Overload runs reference scenarios of overload in simulations, and compares what
+// protections of a service reach with what is wanted.
+//
+//	go run ./soak/overload                                 # every scenario, under the latency strategy
+//	go run ./soak/overload -run 'step' -seeds 5            # some of them, with more seeds
+//	go run ./soak/overload -protect fixed,latency,bbr      # several protections side by side
+//	go run ./soak/overload -rules my-rules.yaml            # rules of your own on the resource "work"
+//
+// The exit status is 1 if a goal is missed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "overload:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop has been called
+	}
+}
+
+// settings are what the command line says.
+type settings struct {
+	scenarios   []scenario
+	protections []protection
+	seeds       int // 0: as the scenario says
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	s, err := parseSettings(args, out)
+	if err != nil {
+		return err
+	}
+	reports, err := runAll(ctx, s.scenarios, s.protections, s.seeds)
+	if err != nil {
+		return err
+	}
+	return writeReports(out, s.protections, reports)
+}
+
+func parseSettings(args []string, out io.Writer) (settings, error) {
+	flags := flag.NewFlagSet("overload", flag.ContinueOnError)
+	flags.SetOutput(out)
+	only := flags.String("run", "", "run only scenarios whose name matches this `regexp`")
+	seeds := flags.Int("seeds", 0, "run each scenario with this many seeds (default: as each one says)")
+	protect := flags.String("protect", "latency", "protections to run, with commas between them, or all: "+strings.Join(protectionNames(), ", "))
+	rules := flags.String("rules", "", "protect the resource \"work\" with the rules of this `file` instead")
+	if err := flags.Parse(args); err != nil {
+		return settings{}, err
+	}
+	matches, err := regexp.Compile(*only)
+	if err != nil {
+		return settings{}, fmt.Errorf("-run %q: %w", *only, err)
+	}
+	if *seeds < 0 {
+		return settings{}, fmt.Errorf("-seeds %d: must be 1 or more", *seeds)
+	}
+	s := settings{seeds: *seeds}
+	for _, of := range scenarios() {
+		if matches.MatchString(of.name) {
+			s.scenarios = append(s.scenarios, of)
+		}
+	}
+	if len(s.scenarios) == 0 {
+		return settings{}, fmt.Errorf("-run %q: matches no scenario", *only)
+	}
+	if *rules != "" {
+		s.protections, err = protectionOfFile(*rules)
+	} else {
+		s.protections, err = protectionsNamed(*protect)
+	}
+	return s, err
+}
+
+// protectionOfFile returns the protection by the rules of a file.
+func protectionOfFile(path string) ([]protection, error) {
+	document, err := os.ReadFile(path) //nolint:gosec // a file that the user names
+	if err != nil {
+		return nil, err
+	}
+	return []protection{{name: path, document: func(int) string { return string(document) }}}, nil
+}
+
+// protectionsNamed returns the protections in a list with commas.
+func protectionsNamed(list string) ([]protection, error) {
+	if list == "all" {
+		return protections(), nil
+	}
+	var found []protection
+	for name := range strings.SplitSeq(list, ",") {
+		p, ok := findProtection(name)
+		if !ok {
+			return nil, fmt.Errorf("-protect: there is no %q: choose of %s", name, strings.Join(protectionNames(), ", "))
+		}
+		found = append(found, p)
+	}
+	return found, nil
+}
+
+var errMissed = errors.New("goals were missed")

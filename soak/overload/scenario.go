@@ -1,0 +1,110 @@
+package main
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/simulate"
+)
+
+// scenario is a load on a service, and what a protection should make of it.
+type scenario struct {
+	name     string
+	duration time.Duration
+	seeds    int // with which it is run; a goal is about the mean of them
+	service  service
+	load     func(service) simulate.Load // without its seed and the server
+	goals    []goal
+}
+
+// goal is something that can be measured, and the bound that it should keep.
+type goal struct {
+	name    string
+	least   float64 // NaN if there is none
+	most    float64 // NaN if there is none
+	measure func(*outcome) float64
+}
+
+func atLeast(least float64, name string, measure func(*outcome) float64) goal {
+	return goal{name, least, math.NaN(), measure}
+}
+
+func atMost(most float64, name string, measure func(*outcome) float64) goal {
+	return goal{name, math.NaN(), most, measure}
+}
+
+// reached says whether a value keeps the bound. NaN does not.
+func (g goal) reached(value float64) bool {
+	return !math.IsNaN(value) && !(value < g.least) && !(value > g.most)
+}
+
+// service is what serves the calls. Clients give up after its patience.
+type service struct {
+	workers  int
+	mean     time.Duration
+	shape    simulate.ServiceShape
+	p99      time.Duration // of a lognormal one
+	slowdown float64       // by each call that waits for a worker
+	patience time.Duration
+	changes  []simulate.ServiceChange
+}
+
+// reference is the service of all scenarios that do not say otherwise.
+func reference() service {
+	return service{
+		workers: 8, mean: 10 * time.Millisecond, shape: simulate.Exponential, slowdown: 0.02, patience: 200 * time.Millisecond,
+	}
+}
+
+// heavyTail returns the service with a lognormal service time whose logarithm has the
+// standard deviation 1.5.
+func (s service) heavyTail() service {
+	const sigma, normal99 = 1.5, 2.3263478740408408
+	s.shape, s.p99 = simulate.Lognormal, time.Duration(float64(s.mean)*math.Exp(normal99*sigma-sigma*sigma/2))
+	return s
+}
+
+func (s service) with(change func(*service)) service {
+	change(&s)
+	return s
+}
+
+// capacity returns how many calls per second the workers serve when none waits.
+func (s service) capacity() float64 { return float64(s.workers) / s.mean.Seconds() }
+
+func (s service) server() simulate.Server {
+	return simulate.Server{
+		Name: "service", Resources: []string{"work"}, Workers: s.workers, Slowdown: s.slowdown, Changes: s.changes,
+		Service: simulate.Service{Mean: s.mean, Shape: s.shape, P99: s.p99},
+	}
+}
+
+// step is a demand from a time on, in multiples of the capacity.
+type step struct {
+	from   time.Duration
+	demand float64
+}
+
+// demand returns the load of independent callers, by steps.
+func demand(steps ...step) func(service) simulate.Load {
+	return func(s service) simulate.Load {
+		var load simulate.Load
+		for i, at := range steps {
+			stream := s.stream(at.demand * s.capacity())
+			stream.From = at.from
+			if i+1 < len(steps) {
+				stream.Until = steps[i+1].from
+			}
+			load.Streams = append(load.Streams, stream)
+		}
+		return load
+	}
+}
+
+// steady returns a load that stays the same.
+func steady(multiple float64) func(service) simulate.Load { return demand(step{0, multiple}) }
+
+// stream returns calls of independent callers.
+func (s service) stream(rate float64) simulate.Stream {
+	return simulate.Stream{Resource: "work", Rate: rate, Shape: simulate.Poisson, Inbound: true, Timeout: s.patience}
+}
