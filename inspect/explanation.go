@@ -108,6 +108,11 @@ type Quota struct {
 type Gauge struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
+
+	// Label and LabelValue tell gauges of one name apart, such as "priority" and "low";
+	// empty for one that is the only one of its name.
+	Label      string `json:"label,omitempty"`
+	LabelValue string `json:"labelValue,omitempty"`
 }
 
 // Explain asks the engine about a call, which is neither made nor remembered.

@@ -29,6 +29,10 @@
 //	penstock_<kind>_state{resource,rule,state}                 gauge    1 for the present state, 0 for the others
 //	penstock_<kind>_transitions_total{resource,rule,from,to}   counter  changes of the state
 //	penstock_<kind>_<gauge>{resource,rule}                     gauge    what the kind shows beside, such as penstock_isolation_in_flight
+//	penstock_<kind>_<counter>_total{resource,rule}             counter  what it counts, such as penstock_adaptive_shed_total
+//
+// Some of the last two have a label more: penstock_adaptive_shed_total has the calls of each
+// priority. These counters begin anew when a limiter does, as after a resource was forgotten.
 //
 // An engine refuses kinds whose metrics would have the names of others.
 //
@@ -41,6 +45,7 @@
 //	penstock_rules_unmatched                   gauge    rules in force that no call has matched; the status names them
 //	penstock_rules_revision                    gauge    of the rule set, counted by the engine
 //	penstock_rules_applied_timestamp_seconds   gauge    when it was put in force; 0 before the first
+//	penstock_rules_forced{kind,state}          gauge    1 while the state of all rules of a kind is forced
 //	penstock_documents_rejected_total          counter  rule documents that could not be applied
 //	penstock_source_connected{source}          gauge    1 if the source could be read when last tried, else 0
 //	penstock_source_staleness_seconds{source}  gauge    since when it is not known what the source holds; 0 while connected
@@ -48,6 +53,11 @@
 //	penstock_source_held_back{source}          gauge    1 while what it holds would take out too many rules at once, else 0
 //	penstock_source_revision{source}           gauge    of the source as a whole, as last read
 //	penstock_source_rejected_documents{source} gauge    documents whose present version is not in force
+//
+// Of the signals of the system that rules in force read, such as "cpu":
+//
+//	penstock_signal{signal}        gauge  what it shows, in the unit of rule.Signal; none while that is not known
+//	penstock_signal_known{signal}  gauge  1 if that is known; rules that read one that is not let calls pass
 //
 // Of the lists that rules refer to by name, with the source "code" for those that the
 // program has made:

@@ -7,7 +7,10 @@ import (
 )
 
 // scenarios are all of them.
-func scenarios() []scenario {
+func scenarios() []scenario { return append(references(), others()...) }
+
+// references are the scenarios that protections are compared by.
+func references() []scenario {
 	list := belowCapacity()
 	list = append(list, aboveCapacity()...)
 	list = append(list, changing()...)
