@@ -61,9 +61,12 @@ const kinds = 3
 var sameLayer = map[string][]string{
 	".": {"core", "signal"}, // the default engine reads the signals of the system
 	// The adapters have in common how they find clients and bound what those choose.
-	"adapters/nethttp": {"adapters/clientip", "adapters/attribute"},
-	"adapters/gin":     {"adapters/nethttp", "adapters/clientip", "adapters/attribute"},
-	"adapters/grpc":    {"adapters/clientip", "adapters/attribute"},
+	"adapters/nethttp":  {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing"},
+	"adapters/gin":      {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
+	"adapters/grpc":     {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing"},
+	"adapters/priority": {"adapters/clientip"},
+
+	"metrics/prometheus": {"adapters/outgoing"},
 
 	"datasource/etcd":       {"datasource/lists"},
 	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},

@@ -66,6 +66,15 @@
 //	penstock_list_loaded_timestamp_seconds{list,source}  gauge  when it was put in force, unless by the program
 //	penstock_list_rejected{list,source}                  gauge  1 if the present version is not in force, for it is faulty
 //
+// Of the calls that clients make, from [NewOutgoingCollector], with the label target:
+//
+//	penstock_outgoing_requests_total{target,outcome}  counter  calls: accepted and rejected by the target; throttled and paused here
+//	penstock_outgoing_refusal_ratio{target}           gauge    the share of calls that are throttled now
+//	penstock_outgoing_paused_seconds{target}          gauge    how long it takes until the target wants all calls
+//	penstock_outgoing_untracked_total                 counter  calls that were not throttled, for there are too many targets
+//	penstock_outgoing_retries_total{target,outcome}   counter  retries that the budget allowed, and refused
+//	penstock_outgoing_retry_tokens{target}            gauge    how many retries the budget allows now
+//
 // Staleness is counted from the moment a source was lost; for one that runs on a
 // copy, from the last moment at which the copy is known to have been true; for one
 // that was never read, from when it was followed or first failed. It tells how old
