@@ -11,43 +11,51 @@ import (
 // bbrHold is how long calls are still limited after the CPU was busy last.
 const bbrHold = time.Second
 
+// bbrRelease is the factor by which the limit grows then with every update, until it is no
+// longer needed. If it went at once, all that is held back would come at once.
+const bbrRelease = 1.25
+
 // bbrControl limits calls under way, while the CPU is busy and for a second after, to what
 // the service could do at once in the last ten seconds, see capacity.
 type bbrControl struct {
 	rule     Rule
 	capacity capacity
-	limit    uint32        // what it is while the CPU is busy; 0 if that is not known
+	limit    uint32        // what it is while the CPU is busy
+	inForce  float64       // what it is now, or noLimit
 	baseline float64       // seconds
 	until    clock.Instant // when calls stop being limited
 }
 
 func newBBR(r Rule, env rule.Env) rule.Limiter {
-	return newShedLimiter(r, env, &bbrControl{rule: r, baseline: math.NaN(), until: env.Now})
+	return newShedLimiter(r, env, &bbrControl{rule: r, baseline: math.NaN(), until: env.Now, inForce: noLimit})
 }
 
 func (b *bbrControl) adopt(r Rule) { b.rule = r }
 
 func (b *bbrControl) update(now clock.Instant, l *shedLimiter, i *interval) verdict {
 	b.capacity.add(now, i)
-	b.limit, b.baseline = 0, math.NaN()
-	if calls, seconds, ok := b.capacity.estimate(now); ok {
-		b.limit, b.baseline = b.rule.clampLimit(math.Floor(calls+0.5)+1), seconds
+	b.limit, b.baseline = b.rule.clampLimit(DefaultInitialLimit), math.NaN()
+	if limit, seconds, ok := b.capacity.limit(now); ok {
+		b.limit, b.baseline = b.rule.clampLimit(limit), seconds
+		l.state.failedFrom.Store(int64(seconds * float64(time.Second)))
 	}
 	over, unknown := worst(l.signals)
 	l.state.unknown = unknown
 	if over > 1 {
 		b.until = now.Add(bbrHold)
 	}
-	if b.limit > 0 && now < b.until {
-		return verdict{b.limit, math.Inf(1)}
+	switch {
+	case now < b.until:
+		b.inForce = float64(b.limit)
+	case b.inForce < noLimit && i.length > 0:
+		if b.inForce *= bbrRelease; b.inForce > 2*i.underWay && b.inForce > float64(b.rule.MaxLimit) {
+			b.inForce = noLimit
+		}
 	}
-	return verdict{noLimit, math.Inf(1)}
+	return verdict{uint32(min(b.inForce, noLimit)), math.Inf(1)}
 }
 
 func (b *bbrControl) gauges() (limit, baseline float64) {
-	if b.limit == 0 {
-		return math.NaN(), b.baseline
-	}
 	return float64(b.limit), b.baseline
 }
 

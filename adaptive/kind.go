@@ -69,7 +69,7 @@ func fields() []rule.Field[Rule] {
 			NotZero("must be from 1 to 1000000 calls under way").
 			Says("threshold: how many calls may be under way at once").Otherwise("it does not count"),
 		rule.NumberField("qps", func(r *Rule) *float64 { return &r.QPS }).Given("strategy").
-			NotZero("must be more than 0; leave it out if the rate does not count").
+			NotZero("must be at least 1; leave it out if the rate does not count").
 			Says("threshold: how many calls may pass in a second").Otherwise("it does not count"),
 		rule.DurationField("avgRT", func(r *Rule) *time.Duration { return &r.AvgRT }).Given("strategy").
 			NotZero("must be more than 0s; leave it out if it does not count").

@@ -115,11 +115,13 @@ type Rule struct {
 	// Concurrency is how many calls may be under way at once, from 1 to [MaxLimit].
 	Concurrency int
 
-	// QPS is how many calls may pass in a second. At most [MaxQPS].
+	// QPS is how many tokens may pass in a second, which is ten aligned buckets of 100 ms: a
+	// call has one token unless it says otherwise. A fraction does not count. From 1 to
+	// [MaxQPS].
 	QPS float64
 
-	// AvgRT is the mean response time above which calls are shed, from [MinAvgRT] to
-	// [MaxDuration].
+	// AvgRT is the mean response time, of at least five calls that ended in the last second,
+	// above which calls are shed. From [MinAvgRT] to [MaxDuration].
 	AvgRT time.Duration
 
 	// FairBy is the attribute that tells callers apart, see core.String. Where calls of

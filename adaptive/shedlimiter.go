@@ -114,6 +114,9 @@ func (l *shedLimiter) Done(t rule.Ticket, e rule.Exit) {
 		return
 	}
 	s := l.state
+	if e.Failed || e.Ignored {
+		s.notGood.Add(1)
+	}
 	if e.Ignored || e.Failed && int64(e.Took()) <= s.failedFrom.Load() {
 		s.uncounted.Add(1)
 	} else {

@@ -43,8 +43,8 @@ type verdict struct {
 type interval struct {
 	length   time.Duration
 	admitted float64
-	ended    float64 // all that ended
-	counted  float64 // of these, those whose response times count
+	good     float64 // calls that ended without failing
+	counted  float64 // calls that ended and whose response times count
 	took     float64 // the sum of these response times, ns
 	refused  float64
 	underWay float64
@@ -68,8 +68,9 @@ type shedState struct {
 	calls     atomic.Uint64 // low 32 bits: calls under way; high 32 bits: calls that have ended
 	took      atomic.Uint64 // the sum of response times, ns
 	uncounted atomic.Uint64 // calls that have ended and do not count in it
+	notGood   atomic.Uint64 // calls that have failed, or of which it is not known
 	edgeFull  atomic.Uint64 // calls that were refused although the threshold let them pass
-	_         [32]byte
+	_         [24]byte
 
 	mu      sync.Mutex // guards what follows, and updates
 	control shedControl
@@ -89,7 +90,7 @@ func underWay(word uint64) uint32 { return uint32(word) }
 // totals are counters at one instant.
 type totals struct {
 	at                                 clock.Instant
-	word, took, uncounted              uint64
+	word, took, uncounted, notGood     uint64
 	refused, refusedUnsorted, edgeFull uint64
 }
 
@@ -183,7 +184,7 @@ func (s *shedState) update(now clock.Instant) {
 	s.before = after
 	l := s.current.Load()
 	v := s.control.update(now, l, i)
-	s.share = s.recent.gateShare(s.share)
+	s.share = s.recent.gateShare(s.share, v.limit)
 	share, strict := s.share, false
 	if rate := s.recent.arrivalRate(); v.rate < rate {
 		share, strict = min(share, v.rate/rate), true
@@ -214,7 +215,7 @@ func (s *shedState) apply(v verdict, strict bool) {
 	if v.limit != noLimit {
 		reserve := uint32(math.Ceil(math.Sqrt(float64(v.limit) * s.shed.WeightAbove())))
 		edge = v.limit - min(reserve, v.limit/2)
-		below = v.limit / 2
+		below = max(edge/2, edge-min(edge, uint32(math.Ceil(math.Sqrt(float64(edge))))))
 	}
 	if strict {
 		below = 0
@@ -227,7 +228,7 @@ func (s *shedState) apply(v verdict, strict bool) {
 
 // totals returns the counters.
 func (s *shedState) totals(now clock.Instant) totals {
-	t := totals{at: now, uncounted: s.uncounted.Load(), took: s.took.Load(), edgeFull: s.edgeFull.Load()}
+	t := totals{at: now, uncounted: s.uncounted.Load(), notGood: s.notGood.Load(), took: s.took.Load(), edgeFull: s.edgeFull.Load()}
 	t.word = s.calls.Load()
 	t.refused, t.refusedUnsorted = s.shed.Totals()
 	return t
@@ -240,7 +241,7 @@ func (t *totals) until(after *totals) interval {
 	return interval{
 		length:   max(1, after.at.Sub(t.at)),
 		admitted: max(0, ended+now-float64(underWay(t.word))),
-		ended:    ended,
+		good:     max(0, ended-float64(after.notGood-t.notGood)),
 		counted:  max(0, ended-float64(after.uncounted-t.uncounted)),
 		took:     float64(after.took - t.took),
 		refused:  float64(after.refused - t.refused),

@@ -8,109 +8,85 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-const (
-	// While a value is above its threshold, calls that pass become fewer every
-	// thresholdStep, by the ratio of the threshold to the value, within these bounds.
-	thresholdStep  = 500 * time.Millisecond
-	thresholdMost  = 0.97
-	thresholdLeast = 0.5
-
-	// While all values are below this share of their thresholds, calls that pass become
-	// more by a factor. In between nothing changes.
-	thresholdCalm  = 0.9
-	thresholdRaise = 1.1
-
-	maxDelayOfStep = 2 * time.Second
-)
-
-// thresholdControl sheds calls while a value is above its threshold. It finds the rate of
-// calls at which no value is.
+// thresholdControl sheds calls while a value is above its threshold:
+//
+//   - CPU, memory, scheduler delay, mean response time: it finds the rate of calls at which
+//     none of them is, see shedRate;
+//   - load: calls under way are limited to what the service can do at once, see capacity. A
+//     load average tells of the last minute, too late to find a rate by it;
+//   - concurrency and the rate are limits that always hold.
 type thresholdControl struct {
 	rule     Rule
 	capacity capacity
 	took     responseTimes
-	limit    uint32        // that is in force, or noLimit
-	rate     float64       // calls in a second that may pass, or +Inf
-	moved    clock.Instant // when the rate was changed last
+	rate     shedRate
+	limit    uint32 // that is in force, or noLimit
 }
 
 func newThreshold(r Rule, env rule.Env) rule.Limiter {
-	return newShedLimiter(r, env, &thresholdControl{rule: r, limit: noLimit, rate: math.Inf(1), moved: env.Now})
+	return newShedLimiter(r, env, &thresholdControl{
+		rule: r, limit: noLimit, rate: shedRate{rate: math.Inf(1), moved: env.Now},
+	})
 }
 
 func (t *thresholdControl) adopt(r Rule) { t.rule = r }
 
 func (t *thresholdControl) update(now clock.Instant, l *shedLimiter, i *interval) verdict {
+	s := l.state
+	s.failedFrom.Store(-1) // how calls end does not matter
 	t.capacity.add(now, i)
 	t.took.add(now, i)
-	traffic := &l.state.recent
 	t.limit = noLimit
 	if t.rule.Concurrency > 0 {
 		t.limit = uint32(t.rule.Concurrency)
 	}
-	excess, unknown := 0.0, 0
+	excess := t.readSignals(now, l)
+	took := t.took.mean(now)
+	if t.rule.AvgRT > 0 {
+		excess = max(excess, float64(took)/float64(t.rule.AvgRT))
+	}
+	if i.length > 0 {
+		recent := &s.recent
+		if t.rate.move(now, measure{
+			excess: excess, took: took, span: i.length, arriving: recent.arrivalRate(),
+			passing: recent.admitted / recent.seconds, good: recent.good / recent.seconds,
+		}) {
+			t.took.clear()
+		}
+	}
+	v := verdict{t.limit, t.rate.rate}
+	if qps := math.Floor(t.rule.QPS); qps > 0 {
+		v.rate = min(v.rate, qps*headroom(qps))
+	}
+	return v
+}
+
+// readSignals returns the highest of the signals' shares of their thresholds, but for the
+// load, by which it limits the calls under way.
+func (t *thresholdControl) readSignals(now clock.Instant, l *shedLimiter) (excess float64) {
+	l.state.unknown = 0
 	for n := range l.signals {
 		signal := &l.signals[n]
 		share, ok := signal.excess()
 		switch {
 		case !ok:
-			unknown++
+			l.state.unknown++
 		case signal.signal != rule.SignalLoad:
 			excess = max(excess, share)
 		case share > 1:
 			t.limit = min(t.limit, t.capacityLimit(now))
 		}
 	}
-	l.state.unknown = unknown
-	l.state.failedFrom.Store(-1) // how calls ended does not matter
-	mean := t.took.mean(now)
-	if t.rule.AvgRT > 0 {
-		excess = max(excess, mean/float64(t.rule.AvgRT))
-	}
-	if i.length > 0 {
-		t.moveRate(now, excess, mean, traffic)
-	}
-	v := verdict{t.limit, t.rate}
-	if qps := headroom * math.Floor(t.rule.QPS); qps > 0 {
-		v.rate = min(v.rate, qps)
-	}
-	return v
+	return excess
 }
 
 // capacityLimit returns how many calls may be under way while the load is too high.
 func (t *thresholdControl) capacityLimit(now clock.Instant) uint32 {
-	calls, _, ok := t.capacity.estimate(now)
+	limit, _, ok := t.capacity.limit(now)
 	if !ok {
 		return noLimit
 	}
-	return uint32(max(2, min(math.Floor(calls+0.5)+1, MaxLimit)))
-}
-
-// moveRate changes the rate by how far the worst of the values is above its threshold.
-func (t *thresholdControl) moveRate(now clock.Instant, excess, mean float64, recent *traffic) {
-	delay := thresholdStep + time.Duration(min(mean, float64(maxDelayOfStep)))
-	waited := now.Sub(t.moved)
-	switch unlimited := math.IsInf(t.rate, 1); {
-	case excess > 1 && unlimited:
-		t.rate = min(recent.admitted, max(recent.ended, 1)) / recent.seconds
-		t.lower(now, excess)
-	case excess > 1 && waited >= delay:
-		t.rate = min(t.rate, recent.admitted/recent.seconds)
-		t.lower(now, excess)
-	case excess < thresholdCalm && !unlimited && waited >= thresholdStep:
-		t.moved = now
-		t.rate *= thresholdRaise
-	}
-	arrivals := recent.arrivalRate()
-	if t.rate = max(t.rate, leastShare*arrivals); excess < thresholdCalm && t.rate > 2*arrivals {
-		t.rate = math.Inf(1)
-	}
-}
-
-func (t *thresholdControl) lower(now clock.Instant, excess float64) {
-	t.rate *= max(thresholdLeast, min(1/excess, thresholdMost))
-	t.moved = now
-	t.took.clear()
+	return uint32(max(DefaultMinLimit, min(limit, MaxLimit)))
 }
 
 func (t *thresholdControl) gauges() (limit, baseline float64) {
@@ -119,6 +95,9 @@ func (t *thresholdControl) gauges() (limit, baseline float64) {
 	}
 	return float64(t.limit), math.NaN()
 }
+
+// responseTimesLeast is how many calls have to end in a second for their mean to count.
+const responseTimesLeast = 5
 
 // responseTimes are those of the last second, in ten parts.
 type responseTimes struct {
@@ -140,8 +119,8 @@ func (r *responseTimes) add(now clock.Instant, i *interval) {
 
 func (r *responseTimes) clear() { *r = responseTimes{} }
 
-// mean returns the mean in ns, 0 if no call has ended.
-func (r *responseTimes) mean(now clock.Instant) float64 {
+// mean returns the mean; 0 if too few calls have ended for one.
+func (r *responseTimes) mean(now clock.Instant) time.Duration {
 	var calls, took float64
 	for i := range r.parts {
 		if p := &r.parts[i]; p.calls > 0 && now.Sub(p.until) < time.Second {
@@ -149,8 +128,8 @@ func (r *responseTimes) mean(now clock.Instant) float64 {
 			took += p.took
 		}
 	}
-	if calls == 0 {
+	if calls < responseTimesLeast {
 		return 0
 	}
-	return took / calls
+	return time.Duration(took / calls)
 }

@@ -46,7 +46,7 @@ func ownFields() []ownField {
 			return callsFault(r.Concurrency)
 		}},
 		{"qps", threshold, func(r Rule) bool { return r.QPS != 0 }, func(r Rule) string {
-			return positiveFault(r.QPS, MaxQPS)
+			return qpsFault(r.QPS)
 		}},
 		{"avgRT", threshold, func(r Rule) bool { return r.AvgRT != 0 }, func(r Rule) string {
 			return durationFault(r.AvgRT, MinAvgRT, MaxDuration)
@@ -137,6 +137,13 @@ func positiveFault(value, most float64) string {
 		return ""
 	}
 	return fmt.Sprintf("is %v: must be more than 0 and at most %v", value, most)
+}
+
+func qpsFault(value float64) string {
+	if value >= 1 && value <= MaxQPS {
+		return ""
+	}
+	return fmt.Sprintf("is %v: must be from 1 to %v calls a second", value, MaxQPS)
 }
 
 func durationFault(value, least, most time.Duration) string {

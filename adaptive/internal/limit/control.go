@@ -35,9 +35,11 @@ type Control struct {
 	// saturated, and the greatest of late.
 	capacity, greatest float64
 
-	calm       Window        // calm windows in a row
-	last       Window        // the last saturated one
-	growing    bool          // since the start, the limit has only been raised
+	calm       Window // calm windows in a row
+	last       Window // the last saturated one
+	crowds     int    // windows in a row in which calls waited in the service although the limit was not reached
+	growing    bool   // since the start, the limit has only been raised
+	doubled    bool
 	suspects   float64       // the limit before an outage; 0 if there is none
 	failingFor time.Duration // since when nearly all calls fail
 	hopeless   bool          // they have done so for long: all failures count as late
@@ -136,17 +138,21 @@ func (c *Control) Drained() { c.probe.phase = measuring }
 // Close takes the results of a window that is complete.
 func (c *Control) Close(w Window) {
 	c.now += w.Length
-	c.probe.spent += w.Length
+	if c.probe.phase != noProbe {
+		c.probe.spent += w.Length
+	}
 	if w.Ends == 0 {
 		c.closeWithoutEnds(w)
 		return
 	}
 	c.variation += 0.2 * (w.variation() - c.variation)
+	if c.isOutage(w) {
+		return
+	}
 	if !c.base.known() {
 		c.base.guess(w.response())
 	}
 	switch {
-	case c.isOutage(w):
 	case c.probe.phase == draining:
 		c.endProbe(false) // the calls under way do not end
 	case c.probe.phase == measuring:
@@ -215,11 +221,10 @@ func (c *Control) observe(w Window) {
 	c.learnCalm(w)
 	if w.full() < saturated {
 		c.capacity = 0
-		if c.base.verified && w.response() > crowded*c.base.mean {
-			c.setLimit(min(c.limit, crowded*max(w.throughput()*c.base.mean, 1)))
-		}
+		c.relieve(w)
 		return
 	}
+	c.crowds = 0
 	if c.growing && c.grow(w) {
 		return
 	}
@@ -230,39 +235,61 @@ func (c *Control) observe(w Window) {
 	switch {
 	case !c.base.verified, c.base.awaitsProbe(), w.Over && (jumped || c.now >= c.down.due):
 		c.probeDown()
+	case w.inFlight() < c.idleBelow()*c.base.mean*c.capacity:
+		c.setLimit(max(target, 1.05*c.limit))
 	case target < c.limit && !w.Over && r < 1.5*c.base.mean:
 		c.setLimit(c.limit + slowly*(target-c.limit))
 	case target < 0.8*c.limit && c.now >= c.down.earliest:
 		c.probeDown()
 	case w.Over && c.now >= c.up.due:
 		c.probeUp()
-	case w.Over && w.inFlight() < (1+idle)*c.base.mean*c.capacity:
-		c.setLimit(max(target, (1+idle)*c.limit))
 	default:
 		c.setLimit(min(target, 2*c.limit))
 	}
 }
 
-// grow doubles the limit as long as response times stay as they are. It returns false, once,
-// when they do not.
+// relieve lowers a limit that is not reached although calls have to wait in the service: it
+// is better that they wait at the gate, in the order of their priorities.
+func (c *Control) relieve(w Window) {
+	if !c.base.verified || w.response() < crowded*c.base.mean {
+		c.crowds = 0
+		return
+	}
+	if c.crowds++; c.crowds >= 2 {
+		busy := max(w.throughput()*c.base.mean, 1)
+		c.setLimit(min(c.limit, 2*(busy+math.Sqrt(busy))))
+	}
+}
+
+// grow doubles the limit as long as response times stay as they are: they would double
+// too if the service were busy. It returns false, once, when they do not and there is no
+// verified baseline.
 func (c *Control) grow(w Window) bool {
 	b := &c.base
-	if w.response() < (1+tolerance)*b.mean {
-		if c.greatest > 0 { // with half as many calls under way they were as short
-			c.learn(w, false)
+	noise := math.Sqrt(c.variation/w.Ends + c.variation/max(b.ends, 48))
+	if w.response() < min(1.5, 1.1+2*noise)*b.mean {
+		if c.doubled { // with half as many calls under way they were as short
+			c.learnMean(w.response(), w, false)
 		}
+		c.doubled = true
 		c.greatest = max(c.greatest, w.throughput())
 		c.setLimit(2 * c.limit)
 		return true
 	}
 	c.growing = false
-	c.setLimit(c.limit / 2)
+	if c.doubled {
+		c.setLimit(c.limit / 2)
+	}
 	if b.verified {
 		c.greatest = max(c.greatest, w.throughput())
 		c.setLimit(c.target())
 	}
 	return b.verified
 }
+
+// idleBelow returns the response time, in multiples of the baseline, below which the
+// service is hardly busy, as far as the baseline is known.
+func (c *Control) idleBelow() float64 { return 1 + idle + math.Sqrt(c.variation/c.base.ends) }
 
 // target returns the limit for what the service can do: what is under way then without a
 // queue (Little's law), and some more, to notice when it can do more.
@@ -292,8 +319,12 @@ func (c *Control) learnCalm(w Window) {
 
 // learn takes the response time of a window into the baseline.
 func (c *Control) learn(w Window, probe bool) (replaced bool) {
+	return c.learnMean(w.responseNear(c.base.mean), w, probe)
+}
+
+func (c *Control) learnMean(mean float64, w Window, probe bool) (replaced bool) {
 	most := max(200*(1+c.variation), w.throughput())
-	replaced = c.base.learn(w.responseNear(c.base.mean), w.Ends, most, c.variation, probe)
+	replaced = c.base.learn(mean, w.Ends, most, c.variation, probe)
 	if replaced {
 		c.down.restart(c.now, c.probe.spent)
 	}

@@ -45,12 +45,7 @@ func bucketOf(seed uint64, caller *rule.Attribute, nonce uint64) (bucket, random
 // hash returns a hash of a caller that nobody can foresee who does not know the seed.
 func hash(seed uint64, caller *rule.Attribute) uint64 {
 	if text, ok := caller.Text(); ok {
-		h := seed
-		for i := range len(text) {
-			h = (h ^ uint64(text[i])) * 0x9E3779B97F4A7C15
-			h ^= h >> 29
-		}
-		return mix(h)
+		return hashText(seed, text)
 	}
 	if number, ok := caller.Number(); ok {
 		return mix(bits.RotateLeft64(seed, 21) ^ uint64(number))
@@ -64,6 +59,18 @@ func hash(seed uint64, caller *rule.Attribute) uint64 {
 		h = mix(h ^ hash(seed, &parts[i]))
 	}
 	return h
+}
+
+func hashText(seed uint64, text string) uint64 {
+	h := seed ^ uint64(len(text))
+	for ; len(text) >= 8; text = text[8:] {
+		h = mix(h ^ (uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+			uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56))
+	}
+	for i := range len(text) {
+		h ^= uint64(text[i]) << (8 * i)
+	}
+	return mix(h)
 }
 
 // mix spreads the bits of a number over all of them.

@@ -32,8 +32,8 @@ type Threshold struct {
 	_    [48]byte // calls write what follows
 
 	arrivals [Levels][positions]atomic.Uint32 // by level and bucket, of calls that Standing saw; later ones count more
-	refused  [Levels]atomic.Uint64            // all calls that were refused
-	sorted   [Levels]atomic.Uint64            // of these, those that Standing saw
+	seen     [Levels]atomic.Uint64            // refused calls that Standing saw
+	unseen   [Levels]atomic.Uint64            // refused calls that it did not see
 
 	// What follows is for whoever moves the threshold.
 	share    float64
@@ -108,24 +108,27 @@ func (t *Threshold) Standing(s State, c *rule.Call, nonce uint64) Standing {
 
 // Refuse counts a refused call. Seen says whether Standing was asked about it.
 func (t *Threshold) Refuse(p rule.Priority, seen bool) {
-	level := Level(p)
-	t.refused[level].Add(1)
 	if seen {
-		t.sorted[level].Add(1)
+		t.seen[Level(p)].Add(1)
+	} else {
+		t.unseen[Level(p)].Add(1)
 	}
 }
 
 // Refused returns how many calls of a priority were refused since the beginning.
-func (t *Threshold) Refused(p rule.Priority) uint64 { return t.refused[Level(p)].Load() }
+func (t *Threshold) Refused(p rule.Priority) uint64 {
+	level := Level(p)
+	return t.seen[level].Load() + t.unseen[level].Load()
+}
 
 // Totals returns how many calls were refused since the beginning, and how many of these
 // Standing did not see.
 func (t *Threshold) Totals() (refused, unseen uint64) {
 	for level := range Levels {
-		unseen += t.unseen(level)
-		refused += t.refused[level].Load()
+		unseen += t.unseen[level].Load()
+		refused += t.seen[level].Load()
 	}
-	return refused, unseen
+	return refused + unseen, unseen
 }
 
 // Share returns the share of arrivals that are to pass, 1 if all of them are.
@@ -139,7 +142,7 @@ func (t *Threshold) Start(now clock.Instant) {
 	}
 	t.rotated = now
 	for level := range t.settled {
-		t.settled[level] = t.unseen(level)
+		t.settled[level] = t.unseen[level].Load()
 	}
 	t.word.Store(uint64(makeState(0, 0, 0)))
 }
@@ -193,20 +196,12 @@ func (t *Threshold) WeightAbove() float64 {
 	return min(1, above/t.share)
 }
 
-// unseen returns how many refused calls of a level Standing did not see.
-func (t *Threshold) unseen(level int) uint64 {
-	sorted := t.sorted[level].Load() // first, as calls count there last
-	return t.refused[level].Load() - sorted
-}
-
 // collect fills a histogram with what has arrived.
 func (t *Threshold) collect(h *histogram) {
 	for level := range Levels {
-		unseen := t.unseen(level)
-		if late := int64(unseen - t.settled[level]); late > 0 {
-			t.unsorted[level] += float64(late)
-			t.settled[level] = unseen
-		}
+		unseen := t.unseen[level].Load()
+		t.unsorted[level] += float64(unseen - t.settled[level])
+		t.settled[level] = unseen
 		for bucket := range t.arrivals[level] {
 			n := float64(t.arrivals[level][bucket].Load())
 			h.buckets[level][bucket] = n
