@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/adaptive/internal/limit"
+	"github.com/penstock-go/penstock/adaptive/internal/shed"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -41,25 +42,37 @@ type gate struct {
 	control  *limit.Control
 	limit    uint64
 	begun    counts        // when the window began
+	overdue  clock.Instant // when it has its greatest length
 	fullAt   clock.Instant // since when the gate is full; meaningless while it is open
 	fullTime time.Duration // in the window, up to fullAt
 	isFull   bool
 	current  *latencyLimiter // the version in force
 	retired  bool            // current is gone; a newer version may follow
 
-	shed [levels]atomic.Uint64 // calls refused
+	shed    *shed.Threshold
+	shedAt  counts // when the threshold was moved last
+	refused uint64 // by then
+	share   float64
 }
 
 const (
 	cacheLine = 64
 
 	full         = 1 << 63
-	verdictShift = 32 // a bit for each level: refuse
+	verdictShift = 32 // two bits for each level
+
+	// The verdict on a priority.
+	refuseAbove = 1 // refuse all calls
+	refuseBelow = 2 // refuse calls below the threshold
+
+	// preferred is how much more room calls have that stand above the threshold.
+	preferred = 3
 )
 
 // init starts the gate for the first version of a rule.
-func (g *gate) init(l *latencyLimiter, now clock.Instant) {
-	r := l.rule
+func (g *gate) init(l *latencyLimiter, env rule.Env) {
+	r, now := l.rule, env.Now
+	g.shed = shed.New(env.Seed)
 	g.current = l
 	g.control = limit.New(r.InitialLimit, r.MinLimit, r.MaxLimit)
 	g.advanced = now
@@ -68,10 +81,14 @@ func (g *gate) init(l *latencyLimiter, now clock.Instant) {
 	g.publish()
 }
 
-// lock locks the gate and takes the time since the last event into account.
+// lock locks the gate and takes the time since the last event into account. A window that
+// should be over, but in which no call ends, is closed.
 func (g *gate) lock(now clock.Instant) {
 	g.mu.Lock()
 	g.advance(now)
+	if now >= g.overdue {
+		g.closeWindow(now)
+	}
 }
 
 func (g *gate) advance(now clock.Instant) {
@@ -93,19 +110,14 @@ func (g *gate) publish() {
 	if g.isFull {
 		word = full
 		for i, sum := 0, 0; i < levels; i++ {
-			if sum += g.queue.size[i]; g.isRoomFull(i, sum) {
-				word |= 1 << (verdictShift + i)
-			}
+			sum += g.queue.size[i]
+			word |= g.verdict(i, sum) << (verdictShift + 2*i)
 		}
 	}
 	if g.word.Load() != word {
 		g.word.Store(word)
 	}
 }
-
-// isRoomFull says whether a call of a level may not wait, given how many calls of that
-// level and of more important ones do.
-func (g *gate) isRoomFull(level, waiting int) bool { return float64(waiting) >= g.room.most[level] }
 
 // leave counts a call out, and lets others pass.
 func (g *gate) leave(now clock.Instant) {
@@ -132,20 +144,33 @@ func (g *gate) done(exit rule.Exit) {
 }
 
 // acquireFull decides on a call that finds the limit reached.
-func (g *gate) acquireFull(c rule.Call, word uint64) rule.Decision {
+func (g *gate) acquireFull(c *rule.Call, word uint64) rule.Decision {
 	if word&full == 0 {
 		return rule.Wait // Join marks the gate as full
 	}
-	level := levelOf(c.Priority())
-	if word>>(verdictShift+level)&1 != 0 {
-		g.shed[level].Add(1)
+	verdict := word >> (verdictShift + 2*levelOf(c.Priority()))
+	switch {
+	case verdict&refuseAbove != 0:
+		g.shed.Refuse(c.Priority(), false)
 		return rule.Block
+	case verdict&refuseBelow == 0:
+		return rule.Wait
 	}
-	return rule.Wait
+	state := g.shed.Load()
+	if !state.Active() {
+		return rule.Wait
+	}
+	standing, place := g.shed.Find(state, c, uint64(c.Now))
+	if standing != shed.Below {
+		return rule.Wait
+	}
+	g.shed.Count(place)
+	g.shed.Refuse(c.Priority(), true)
+	return rule.Block
 }
 
 // join has a call wait.
-func (g *gate) join(l *latencyLimiter, c rule.Call, patience rule.Patience) (rule.Waiter, rule.Decision) {
+func (g *gate) join(l *latencyLimiter, c *rule.Call, patience rule.Patience) (rule.Waiter, rule.Decision) {
 	g.lock(c.Now)
 	defer g.unlock()
 	if !g.activate(l, c.Now) {
@@ -156,29 +181,64 @@ func (g *gate) join(l *latencyLimiter, c rule.Call, patience rule.Patience) (rul
 		g.openIfIdle(c.Now)
 		return nil, rule.Pass
 	}
-	level, waiting := levelOf(c.Priority()), 0
-	for i := range level + 1 {
-		waiting += g.queue.size[i]
+	w := &waiter{gate: g, wake: patience.Wake, since: patience.Since, level: levelOf(c.Priority())}
+	if state := g.shed.Load(); state.Active() {
+		w.seen = true
+		w.below = g.shed.Standing(state, c, uint64(c.Now)) == shed.Below
 	}
-	if g.isRoomFull(level, waiting) || patience.Until <= c.Now || patience.Since.Add(g.longestWait()) <= c.Now {
-		g.shed[level].Add(1)
+	if g.verdict(w.level, g.waiting(w.level))&w.refusedBy() != 0 ||
+		patience.Until <= c.Now || w.since.Add(g.longestWait()) <= c.Now {
+		g.shed.Refuse(c.Priority(), w.seen)
 		return nil, rule.Block
 	}
-	w := &waiter{gate: g, wake: patience.Wake, since: patience.Since, level: level}
 	g.queue.push(w)
-	g.displace(level)
+	g.displace(w.level)
 	g.serve(c.Now)
 	return w, rule.Wait
 }
 
-// displace refuses calls of less important levels, the newest first, that have no room any
-// more.
+// waiting returns how many calls of a level and of more important ones wait.
+func (g *gate) waiting(level int) int {
+	sum := 0
+	for i := range level + 1 {
+		sum += g.queue.size[i]
+	}
+	return sum
+}
+
+// verdict says which calls of a level may not wait, given how many of that level and of more
+// important ones do.
+func (g *gate) verdict(level, waiting int) uint64 {
+	room := g.room.most[level]
+	switch {
+	case float64(waiting) < room:
+		return 0
+	case !g.shed.Load().Active():
+		return refuseAbove | refuseBelow
+	case float64(waiting) >= preferred*room && g.queue.below[level] == 0:
+		return refuseAbove | refuseBelow
+	}
+	return refuseBelow
+}
+
+// displace refuses calls that have no room any more since one of a level has come: the
+// newest of less important levels, and of that level those below the threshold.
 func (g *gate) displace(level int) {
-	waiting := 0
-	for i := range levels {
-		waiting += g.queue.size[i]
-		for i > level && g.queue.size[i] > 0 && float64(waiting) > math.Ceil(g.room.most[i]) {
-			g.refuse(g.queue.newest[i])
+	active := g.shed.Load().Active()
+	for i, waiting := level, g.waiting(level); i < levels; i++ {
+		if i > level {
+			waiting += g.queue.size[i]
+		}
+		room := math.Ceil(g.room.most[i])
+		for waiting > 0 && float64(waiting) > room && g.queue.below[i] > 0 {
+			g.refuse(g.queue.last(i))
+			waiting--
+		}
+		if active {
+			room = math.Ceil(preferred * g.room.most[i])
+		}
+		for i > level && g.queue.size[i] > 0 && float64(waiting) > room {
+			g.refuse(g.queue.last(i))
 			waiting--
 		}
 	}
@@ -186,7 +246,7 @@ func (g *gate) displace(level int) {
 
 // refuse ends the wait of a call.
 func (g *gate) refuse(w *waiter) {
-	g.shed[w.level].Add(1)
+	g.shed.Refuse(priorityOf(w.level), w.seen)
 	g.finish(w, refused)
 }
 
@@ -268,7 +328,8 @@ func (g *gate) openIfIdle(now clock.Instant) {
 func (g *gate) beginWindow(now clock.Instant) {
 	g.begun = g.read(now)
 	g.fullTime, g.fullAt = 0, now
-	least, _, _ := g.control.Need()
+	least, most, _ := g.control.Need()
+	g.overdue = now.Add(most)
 	g.due.Store(int64(now.Add(least)))
 }
 
@@ -292,9 +353,44 @@ func (g *gate) closeWindow(now clock.Instant) {
 	}
 	w.Over = g.room.over()
 	g.control.Close(w)
+	g.moveThreshold(now)
 	g.beginWindow(now)
 	g.apply(now)
 }
+
+// moveThreshold has the threshold divide calls into as many as pass and those that do not,
+// while more come than can pass.
+func (g *gate) moveThreshold(now clock.Instant) {
+	active := g.shed.Load().Active()
+	switch {
+	case !active && g.room.over():
+		g.share = 1
+		g.shed.Start(now)
+	case active && g.room.calm():
+		g.shed.Stop()
+		return
+	case !active || now.Sub(g.shedAt.at) < moveEvery:
+		return
+	}
+	after := g.read(now)
+	total, _ := g.shed.Totals()
+	passed, blocked := float64((after.ends-g.shedAt.ends)&endsMask), float64(total-g.refused)
+	g.shedAt, g.refused = after, total
+	if !active || passed+blocked == 0 {
+		return
+	}
+	g.share += (passed/(passed+blocked) - g.share) / 2
+	g.shed.Move(now, passingShare*g.share)
+}
+
+const (
+	// moveEvery is the least time between moves of the threshold.
+	moveEvery = 500 * time.Millisecond
+
+	// passingShare is how many calls are above the threshold, of those that can pass. If
+	// all were, they would have to wait for each other.
+	passingShare = 0.9
+)
 
 // apply puts the limit of the control in force.
 func (g *gate) apply(now clock.Instant) {

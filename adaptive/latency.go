@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -26,7 +27,7 @@ var (
 
 func newLatency(r Rule, env rule.Env) rule.Limiter {
 	l := &latencyLimiter{gate: new(gate), rule: r, version: env.Version, inbound: r.Inbound}
-	l.gate.init(l, env.Now)
+	l.gate.init(l, env)
 	return l
 }
 
@@ -52,7 +53,7 @@ func (l *latencyLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if word&full == 0 && l.gate.begin(c.Now, word) {
 		return counted, rule.Pass
 	}
-	return counted, l.gate.acquireFull(c, word)
+	return counted, l.gate.acquireFull(&c, word)
 }
 
 // GiveBack undoes an Acquire.
@@ -77,7 +78,7 @@ func (l *latencyLimiter) RefusedFor(rule.Ticket) time.Duration { return 0 }
 
 // Join has a call wait until fewer calls than the limit are under way.
 func (l *latencyLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
-	w, decision := l.gate.join(l, c, patience)
+	w, decision := l.gate.join(l, &c, patience)
 	return w, counted, decision
 }
 
@@ -105,9 +106,17 @@ func (l *latencyLimiter) Status(now clock.Instant) rule.Status {
 	g := l.gate
 	g.lock(now)
 	defer g.unlock()
-	return rule.Status{Gauges: []float64{
-		float64(g.limit), float64(g.underWay()), float64(g.queue.total), g.control.Baseline(),
-	}}
+	baseline := g.control.Baseline()
+	if baseline == 0 {
+		baseline = math.NaN()
+	}
+	values := []float64{
+		float64(g.limit), float64(g.underWay()), float64(g.queue.total), baseline, g.shed.Share(), math.NaN(),
+	}
+	for _, p := range rule.Priorities() {
+		values = append(values, float64(g.shed.Refused(p)))
+	}
+	return rule.Status{Gauges: values}
 }
 
 // Idle says whether no call is under way or waits, and none has ended for a while.

@@ -74,3 +74,7 @@ func (r *room) advance(elapsed time.Duration, waiting *[levels]int) {
 // over says whether more calls come than can pass: the queue has been half full for most of
 // the time of late.
 func (r *room) over() bool { return r.half[levels-1] >= r.span/10*9 }
+
+// calm says whether no more calls come than can pass: the queue has been emptier than half for
+// long.
+func (r *room) calm() bool { return r.half[levels-1] <= r.span/4 }

@@ -108,6 +108,33 @@ func TestReloadKeepsWhatIsUnderWay(t *testing.T) {
 	assert.InDelta(t, 4, s.gauge("in_flight"), 0)
 }
 
+// A new version of a rule that is shedding goes on shedding.
+func TestReloadDoesNotLetShedCallsPass(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, adaptive.Rule{Strategy: adaptive.Threshold, CPU: 0.5})
+	s.signal(rule.SignalCPU, 1)
+	load := stream{rate: 2000, takes: time.Millisecond}
+	s.run(5*time.Second, nil, load)
+	before := s.run(50*time.Millisecond, nil, load)
+	s.adopt(func(r *adaptive.Rule) { r.CPU = 0.6 })
+	s.limiter.Activate(s.now)
+	after := s.run(50*time.Millisecond, nil, load)
+	assert.InDelta(t, before[0].passed, after[0].passed, 10)
+	assert.Less(t, after[0].share(), 0.2)
+}
+
+// What is kept to shed calls is given up some time after it was needed last.
+func TestThresholdRestsAfterOverload(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, adaptive.Rule{Strategy: adaptive.Threshold, Concurrency: 10})
+	s.run(5*time.Second, nil, threefold(100*time.Millisecond)...)
+	assert.Less(t, s.gauge("passing_share"), 0.5)
+	s.run(30*time.Second, nil, stream{rate: 50, takes: time.Millisecond})
+	assert.InDelta(t, 1, s.gauge("passing_share"), 0)
+	out := s.run(time.Second, nil, stream{rate: 50, priority: rule.PrioritySheddable, takes: time.Millisecond})
+	assert.InDelta(t, 1, out[0].share(), 0)
+}
+
 func TestChangeOfStrategyBeginsAnew(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, adaptive.Rule{Strategy: adaptive.Gradient})

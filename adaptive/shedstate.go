@@ -78,7 +78,8 @@ type shedState struct {
 	since   interval // what has happened between the last two updates
 	recent  traffic
 	share   float64       // of the arrivals that is to pass so that few meet the limit
-	quiet   clock.Instant // when the threshold was last needed
+	needed  clock.Instant // when the threshold was last needed
+	strict  bool          // calls below the threshold are refused however few are under way
 	unknown int           // signals that cannot be read
 }
 
@@ -102,7 +103,7 @@ func newShedState(l *shedLimiter, control shedControl, env rule.Env) {
 	s.failedFrom.Store(math.MaxInt64)
 	l.state = s
 	s.current.Store(l)
-	s.apply(control.update(env.Now, l, &interval{}), false)
+	s.apply(control.update(env.Now, l, &interval{}))
 }
 
 func (s *shedState) limits() limits { return limits(s.limitsWord.Load()) }
@@ -142,7 +143,7 @@ func (s *shedState) startLocked(now clock.Instant) {
 		return
 	}
 	s.recent = traffic{}
-	s.quiet = now
+	s.needed = now
 	s.shed.Start(now)
 }
 
@@ -160,7 +161,7 @@ func (s *shedState) activate(l *shedLimiter, now clock.Instant) bool {
 		l.qps.setLimit(l.rule.QPS)
 	}
 	s.current.Store(l)
-	s.apply(s.control.update(now, l, &interval{}), false)
+	s.apply(s.control.update(now, l, &interval{}))
 	return true
 }
 
@@ -185,12 +186,13 @@ func (s *shedState) update(now clock.Instant) {
 	l := s.current.Load()
 	v := s.control.update(now, l, i)
 	s.share = s.recent.gateShare(s.share, v.limit)
-	share, strict := s.share, false
-	if rate := s.recent.arrivalRate(); v.rate < rate {
-		share, strict = min(share, v.rate/rate), true
+	share := s.share
+	rate := s.recent.arrivalRate()
+	if s.strict = v.rate < rate; s.strict {
+		share = min(share, v.rate/rate)
 	}
 	s.move(now, share)
-	s.apply(v, strict)
+	s.apply(v)
 }
 
 // move moves the threshold, which is active only while calls are refused.
@@ -198,26 +200,28 @@ func (s *shedState) move(now clock.Instant, share float64) {
 	if share < 1 {
 		s.startLocked(now)
 	}
-	if share < 1 || s.recent.refused > 0 {
-		s.quiet = now
+	if !s.shed.Load().Active() {
+		return
 	}
-	if now.Sub(s.quiet) > restAfter {
+	if share < 1 || s.recent.refused >= 1 {
+		s.needed = now
+	}
+	if now.Sub(s.needed) > restAfter {
 		s.shed.Stop()
 		return
 	}
 	s.shed.Move(now, share)
 }
 
-// apply puts limits in force. Strict says that calls below the threshold are refused
-// however few calls are under way.
-func (s *shedState) apply(v verdict, strict bool) {
+// apply puts limits in force.
+func (s *shedState) apply(v verdict) {
 	above, edge, below := v.limit, v.limit, v.limit
 	if v.limit != noLimit {
 		reserve := uint32(math.Ceil(math.Sqrt(float64(v.limit) * s.shed.WeightAbove())))
 		edge = v.limit - min(reserve, v.limit/2)
 		below = max(edge/2, edge-min(edge, uint32(math.Ceil(math.Sqrt(float64(edge))))))
 	}
-	if strict {
+	if s.strict {
 		below = 0
 	}
 	s.limitsWord.Store(uint64(makeLimits(above, edge, below)))

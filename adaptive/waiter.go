@@ -4,17 +4,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/penstock-go/penstock/adaptive/internal/shed"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // levels is how many priorities there are. Level 0 is the most important one.
-const levels = int(rule.PriorityCritical-rule.PrioritySheddable) + 1
+const levels = shed.Levels
 
-// levelOf returns the level of a priority.
-func levelOf(p rule.Priority) int {
-	return int(rule.PriorityCritical - min(max(p, rule.PrioritySheddable), rule.PriorityCritical))
-}
+func levelOf(p rule.Priority) int { return levels - 1 - shed.Level(p) }
+
+func priorityOf(level int) rule.Priority { return shed.PriorityOf(levels - 1 - level) }
 
 // waiter is one call that waits.
 type waiter struct {
@@ -22,6 +22,8 @@ type waiter struct {
 	wake  func()
 	since clock.Instant
 	level int
+	seen  bool // the threshold has counted its arrival
+	below bool // it stands below the threshold
 
 	// state leaves queued under gate.mu. After that only the goroutine of the call
 	// changes it.
@@ -66,10 +68,19 @@ func (w *waiter) Leave(now clock.Instant) {
 	}
 }
 
+// refusedBy returns the verdict by which the call may not wait.
+func (w *waiter) refusedBy() uint64 {
+	if w.below {
+		return refuseBelow
+	}
+	return refuseAbove
+}
+
 // waiters are the calls that wait, by their levels, each in the order in which they came.
 type waiters struct {
 	oldest, newest [levels]*waiter
 	size           [levels]int
+	below          [levels]int // of these, calls that stand below the threshold
 	total          int
 }
 
@@ -84,6 +95,9 @@ func (q *waiters) push(w *waiter) {
 	q.newest[i] = w
 	q.size[i]++
 	q.total++
+	if w.below {
+		q.below[i]++
+	}
 }
 
 func (q *waiters) remove(w *waiter) {
@@ -101,6 +115,9 @@ func (q *waiters) remove(w *waiter) {
 	w.newer, w.older = nil, nil
 	q.size[i]--
 	q.total--
+	if w.below {
+		q.below[i]--
+	}
 }
 
 // next returns the oldest waiter of the most important level; nil if nobody waits.
@@ -111,6 +128,16 @@ func (q *waiters) next() *waiter {
 		}
 	}
 	return nil
+}
+
+// last returns the newest waiter of a level, but the newest of those below the threshold if
+// there are any.
+func (q *waiters) last(level int) *waiter {
+	w := q.newest[level]
+	for q.below[level] > 0 && !w.below {
+		w = w.older
+	}
+	return w
 }
 
 // wakeAll has all waiters look again for how long they may wait.

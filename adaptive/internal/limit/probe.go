@@ -51,7 +51,7 @@ func (s *schedule) next(now, spent time.Duration) {
 
 func (c *Control) probeDown() {
 	c.probe = probe{
-		phase: draining, limit: max(calmShare*c.limit, 1), count: c.probe.count, spent: c.probe.spent,
+		phase: draining, limit: max(math.Round(calmShare*c.limit), 1), count: c.probe.count, spent: c.probe.spent,
 	}
 }
 

@@ -93,18 +93,30 @@ func (t *Threshold) Load() State { return State(t.word.Load()) }
 // Standing counts the arrival of a call, by an active state, and returns where it stands.
 // The nonce should differ from call to call.
 func (t *Threshold) Standing(s State, c *rule.Call, nonce uint64) Standing {
-	bucket, random := bucketOf(t.seed, &c.Attribute, nonce)
-	level := uint32(Level(c.Priority()))
-	t.arrivals[level][bucket].Add(1)
-	position := (bucket + s.rotation()) & positionMask
-	switch rank := level<<levelShift | position<<randomBits | random; {
-	case rank < s.rank():
-		return Below
-	case level <= s.edge():
-		return Edge
-	}
-	return Above
+	standing, place := t.Find(s, c, nonce)
+	t.Count(place)
+	return standing
 }
+
+// Place is where the arrival of a call is counted.
+type Place struct{ level, bucket uint32 }
+
+// Find returns where a call stands, by an active state, and does not count its arrival.
+func (t *Threshold) Find(s State, c *rule.Call, nonce uint64) (Standing, Place) {
+	bucket, random := bucketOf(t.seed, &c.Attribute, nonce)
+	place := Place{uint32(Level(c.Priority())), bucket}
+	position := (bucket + s.rotation()) & positionMask
+	switch rank := place.level<<levelShift | position<<randomBits | random; {
+	case rank < s.rank():
+		return Below, place
+	case place.level <= s.edge():
+		return Edge, place
+	}
+	return Above, place
+}
+
+// Count counts the arrival of a call that Find has found.
+func (t *Threshold) Count(p Place) { t.arrivals[p.level][p.bucket].Add(1) }
 
 // Refuse counts a refused call. Seen says whether Standing was asked about it.
 func (t *Threshold) Refuse(p rule.Priority, seen bool) {

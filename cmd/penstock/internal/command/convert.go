@@ -22,9 +22,9 @@ written to standard output or to the file named by --file.
 A file is the JSON list that a data source of Sentinel has, with the field names
 of Go or of Java; "-" and no file at all stand for standard input. Flow rules,
 isolation rules, circuit breakers (degrade rules), rules for hot parameters,
-authority rules and gateway rules are converted, also from one list. A converted
-rule does what it does in Sentinel: its window has the buckets that Sentinel
-counts in.
+authority rules, gateway rules and system rules are converted, also from one
+list. A converted rule does what it does in Sentinel: its window has the buckets
+that Sentinel counts in.
 
 What cannot be converted (limits of a cluster or of a call chain, thresholds
 that follow memory, unknown fields) is reported on standard error with its line.

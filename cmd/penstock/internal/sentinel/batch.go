@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/access"
+	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
@@ -19,6 +20,7 @@ type batch struct {
 	breaker   []converted[breaker.Rule]
 	hotParam  []converted[hotparam.Rule]
 	access    []converted[access.Rule]
+	adaptive  []converted[adaptive.Rule]
 }
 
 // converted is a rule and what it was converted from.
@@ -45,12 +47,13 @@ func (b *batch) add(other batch) {
 	b.breaker = append(b.breaker, other.breaker...)
 	b.hotParam = append(b.hotParam, other.hotParam...)
 	b.access = append(b.access, other.access...)
+	b.adaptive = append(b.adaptive, other.adaptive...)
 }
 
 func (b *batch) rules() rules.Set {
 	return rules.Set{
 		Flow: rulesOf(b.flow), Isolation: rulesOf(b.isolation), Breaker: rulesOf(b.breaker), HotParam: rulesOf(b.hotParam),
-		Access: rulesOf(b.access),
+		Access: rulesOf(b.access), Adaptive: rulesOf(b.adaptive),
 	}
 }
 
@@ -65,7 +68,7 @@ func rulesOf[R any](list []converted[R]) (of []R) {
 // notes reports what all rules of a kind do differently, once for each file.
 func (b *batch) notes() []Finding {
 	sources := slices.Concat(sourcesOf(b.flow), sourcesOf(b.isolation), sourcesOf(b.breaker), sourcesOf(b.hotParam),
-		sourcesOf(b.access))
+		sourcesOf(b.access), sourcesOf(b.adaptive))
 	slices.SortFunc(sources, func(a, b source) int { return cmp.Compare(a.offset, b.offset) })
 	var findings []Finding
 	reported := make(map[string]bool)

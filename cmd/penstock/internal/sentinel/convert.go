@@ -79,8 +79,10 @@ func convertRule(o *object, to *batch) {
 	if o.dropped {
 		return
 	}
-	if field, ok := isSystem(o); ok {
-		o.drop(o.at(field), "it is a system rule (it has %s), which is not converted", field)
+	if isSystem(o) {
+		f := systemFormatOf(o)
+		f.reportUnknownFields(o)
+		f.convert(o, to)
 		return
 	}
 	if strings.TrimSpace(o.resource) == "" {

@@ -125,7 +125,6 @@ func TestFlowRulesThatCannotBeConvertedAreReported(t *testing.T) {
 		`"threshold": 1, "relationStrategy": 2`:                   `left out: relationStrategy is 2`,
 		`"threshold": 1, "relationStrategy": 1, "refResource": 5`: `left out: refResource is 5: must be text`,
 		`"threshold": 1, "controlBehavior": 1, "relationStrategy": 1, "refResource": "w"`: `left out: a rule that queues does not look at the related resource "w" (relationStrategy 1)`,
-		`"highestSystemLoad": 3`:                                                `left out: it is a system rule (it has highestSystemLoad)`,
 		`"count": 1, "grade": 2`:                                                `left out: grade is 2, which Sentinel does not know`,
 		`"count": 1, "strategy": 2, "refResource": "web"`:                       `left out: it counts the calls that come by the entrance "web" (strategy 2, chain)`,
 		`"count": 1, "clusterMode": true`:                                       `left out: it is a limit of the whole cluster (clusterMode)`,

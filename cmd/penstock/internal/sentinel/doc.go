@@ -1,6 +1,6 @@
 // Package sentinel converts rules of Sentinel into rules of Penstock: flow rules,
-// isolation rules, circuit breakers, rules for hot parameters, gateway rules and
-// authority rules.
+// isolation rules, circuit breakers, rules for hot parameters, gateway rules, authority
+// rules and system rules.
 //
 // It reads the JSON that the data sources of Sentinel have: lists of rules with the
 // field names of sentinel-golang 1 (threshold, strategy), of sentinel-golang 0

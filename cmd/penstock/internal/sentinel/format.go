@@ -105,14 +105,3 @@ func (f format) reportUnknownFields(o *object) {
 		}
 	}
 }
-
-// isSystem says whether it is a system rule, and returns the field that shows it. Those
-// are not converted.
-func isSystem(o *object) (field string, ok bool) {
-	for _, field := range []string{"triggerCount", "highestSystemLoad", "highestCpuUsage", "avgRt", "maxThread"} {
-		if o.has(field) {
-			return field, true
-		}
-	}
-	return "", false
-}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/penstock-go/penstock/access"
+	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
@@ -21,6 +22,7 @@ func nameUniquely(set *rules.Set) {
 	makeNamesUnique(set.Access, func(r *access.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
 	makeNamesUnique(set.HotParam, func(r *hotparam.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
 	makeNamesUnique(set.Breaker, func(r *breaker.Rule) (*string, string) { return &r.Name, cmp.Or(r.Resource, r.Match) })
+	makeNamesUnique(set.Adaptive, func(r *adaptive.Rule) (*string, string) { return &r.Name, adaptive.DefaultInboundName })
 }
 
 // makeNamesUnique works on the rules of one kind. nameOf returns where a rule keeps its

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/access"
+	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
@@ -20,6 +21,7 @@ func (b *batch) removeInvalid() []Finding {
 	b.breaker = valid(b.breaker, breaker.Kind().Faults, &findings)
 	b.hotParam = valid(b.hotParam, hotparam.Kind().Faults, &findings)
 	b.access = valid(b.access, access.Kind().Faults, &findings)
+	b.adaptive = valid(b.adaptive, adaptive.Kind().Faults, &findings)
 	return findings
 }
 
