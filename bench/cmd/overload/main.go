@@ -77,7 +77,7 @@ func parseSettings(args []string) (settings, error) {
 	loads := flags.String("loads", "0.5,0.9,1.5,3,10", "`multiples` of the capacity, with commas between them")
 	rules := flags.String("rules", "", "protect the service with the rules of this `file` rather than with one adaptive rule")
 	var s settings
-	flags.DurationVar(&s.warmUp, "warmup", 5*time.Second, "how long each load lasts before it is measured")
+	flags.DurationVar(&s.warmUp, "warmup", 15*time.Second, "how long each load lasts before it is measured")
 	flags.DurationVar(&s.duration, "for", 15*time.Second, "how long each load is measured")
 	flags.IntVar(&s.rounds, "rounds", 1, "how often everything is measured; the table has the medians")
 	flags.StringVar(&s.docs, "docs", "", "put the table into this `document`")

@@ -70,7 +70,7 @@ type outcome struct {
 
 // Simulations are longer than measurements, which costs little.
 const (
-	simulatedWarmUp = 10 * time.Second
+	simulatedWarmUp = 15 * time.Second
 	simulated       = 120 * time.Second
 )
 
