@@ -42,6 +42,7 @@ type gate struct {
 	control  *limit.Control
 	limit    uint64
 	begun    counts        // when the window began
+	lastUsed clock.Instant // about when a call ended last
 	overdue  clock.Instant // when it has its greatest length
 	fullAt   clock.Instant // since when the gate is full; meaningless while it is open
 	fullTime time.Duration // in the window, up to fullAt
@@ -75,7 +76,7 @@ func (g *gate) init(l *latencyLimiter, env rule.Env) {
 	g.shed = shed.New(env.Seed)
 	g.current = l
 	g.control = limit.New(r.InitialLimit, r.MinLimit, r.MaxLimit)
-	g.advanced = now
+	g.advanced, g.lastUsed = now, now
 	g.beginWindow(now)
 	g.apply(now)
 	g.publish()
@@ -337,6 +338,9 @@ func (g *gate) beginWindow(now clock.Instant) {
 func (g *gate) closeWindow(now clock.Instant) {
 	w := g.read(now).since(g.begun)
 	least, most, ends := g.control.Need()
+	if w.Ends > 0 {
+		g.lastUsed = min(now, g.overdue)
+	}
 	switch {
 	case w.Length < 0 || w.Length > time.Minute || w.Calls > (callsMask+1)*w.Length.Seconds():
 		g.beginWindow(now) // the clock has been set, or nothing has happened for long

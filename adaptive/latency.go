@@ -124,7 +124,7 @@ func (l *latencyLimiter) Idle(now clock.Instant) bool {
 	g := l.gate
 	g.lock(now)
 	defer g.unlock()
-	return g.underWay() == 0 && g.queue.total == 0 && now.Sub(g.begun.at) > idleAfter
+	return g.underWay() == 0 && g.queue.total == 0 && g.read(now).ends == g.begun.ends && now.Sub(g.lastUsed) > idleAfter
 }
 
 // idleAfter is how long a limiter remembers its limit without a call.

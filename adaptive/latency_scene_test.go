@@ -76,7 +76,6 @@ func (s *gateScene) gauges() gates {
 type gateCall struct {
 	scene    *gateScene
 	by       latencyLimiter
-	number   int
 	priority rule.Priority
 	inbound  bool
 	passedAt clock.Instant
@@ -198,4 +197,3 @@ func (s *gateScene) run(rate float64, workers int, took, length time.Duration) (
 	}
 	return passed, refused
 }
-

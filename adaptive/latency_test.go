@@ -219,7 +219,7 @@ func TestIdleLatencyLimiterHasHadNoCallForAMinute(t *testing.T) {
 	assert.False(t, s.limiter.Idle(s.now))
 	c.end()
 	assert.False(t, s.limiter.Idle(s.now))
-	s.now = s.now.Add(time.Minute + 1)
+	s.now = s.now.Add(2 * time.Minute)
 	assert.True(t, s.limiter.Idle(s.now))
 }
 

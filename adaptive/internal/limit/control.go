@@ -152,10 +152,10 @@ func (c *Control) Close(w Window) {
 	if !c.base.known() {
 		c.base.guess(w.response())
 	}
-	switch {
-	case c.probe.phase == draining:
+	switch c.probe.phase {
+	case draining:
 		c.endProbe(false) // the calls under way do not end
-	case c.probe.phase == measuring:
+	case measuring:
 		c.judge(w)
 	default:
 		c.observe(w)
@@ -267,7 +267,7 @@ func (c *Control) relieve(w Window) {
 func (c *Control) grow(w Window) bool {
 	b := &c.base
 	noise := math.Sqrt(c.variation/w.Ends + c.variation/max(b.ends, 48))
-	if w.response() < min(1.5, 1.1+2*noise)*b.mean {
+	if c.limit < c.most && w.response() < min(1.5, 1.1+2*noise)*b.mean {
 		if c.doubled { // with half as many calls under way they were as short
 			c.learnMean(w.response(), w, false)
 		}

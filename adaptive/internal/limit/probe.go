@@ -151,6 +151,10 @@ func (c *Control) judgeDown(w Window) {
 	case c.probe.count < 2:
 		c.probe.count++
 		c.probeDown()
+	case !b.verified: // nothing better is to be had
+		c.learn(w, true)
+		c.setLimit(c.target())
+		c.endProbe(true)
 	default:
 		c.endProbe(false)
 	}
