@@ -145,6 +145,10 @@ func (s *step) ask(q *request, opts []Option) (ticket rule.Ticket, decision rule
 	case 0:
 		ticket, decision = s.limiter.Acquire(q.Call)
 	case 1: // without a function, which costs 5 ns
+		if len(opts) == 0 { // and thus no attributes: 15 ns
+			ticket, decision = s.limiter.Acquire(q.Call)
+			break
+		}
 		setAttribute(&q.Attribute, opts, s.keys[0])
 		ticket, decision = s.limiter.Acquire(q.Call)
 		q.Attribute = rule.Attribute{}

@@ -73,7 +73,8 @@ func originOf(opts []Option) string {
 	return origin
 }
 
-// setAttribute sets an attribute to that of a key. It does so in place, see [request.init].
+// setAttribute sets an attribute, which is not set yet, to that of a key. It does so in
+// place, see [request.init].
 func setAttribute(to *rule.Attribute, opts []Option, key string) {
 	source, alias := -1, key
 	if key == rule.KeyIPPrefix {
@@ -95,7 +96,11 @@ func setAttribute(to *rule.Attribute, opts []Option, key string) {
 			return
 		}
 	}
-	*to = attributeBeside(opts, source, key, alias)
+	if source >= 0 || key == rule.KeyOrigin {
+		if a := attributeBeside(opts, source, key, alias); a.IsSet() {
+			*to = a
+		}
+	}
 }
 
 // attributeBeside returns an attribute that no option names: from a source, which is the
