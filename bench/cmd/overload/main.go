@@ -64,7 +64,6 @@ func run(ctx context.Context, args []string) error {
 type settings struct {
 	services []service
 	loads    []float64 // multiples of the capacity
-	rules    string    // a document
 	warmUp   time.Duration
 	duration time.Duration
 	rounds   int
@@ -75,7 +74,7 @@ func parseSettings(args []string) (settings, error) {
 	flags := flag.NewFlagSet("overload", flag.ContinueOnError)
 	names := flags.String("services", "sleep,cpu,quota", "`names` of services, with commas between them")
 	loads := flags.String("loads", "0.5,0.9,1.5,3,10", "`multiples` of the capacity, with commas between them")
-	rules := flags.String("rules", "", "protect the service with the rules of this `file` rather than with one adaptive rule")
+	rules := flags.String("rules", "", "protect the service with the rules of this `file` rather than with an adaptive one")
 	var s settings
 	flags.DurationVar(&s.warmUp, "warmup", 15*time.Second, "how long each load lasts before it is measured")
 	flags.DurationVar(&s.duration, "for", 15*time.Second, "how long each load is measured")
@@ -94,13 +93,14 @@ func parseSettings(args []string) (settings, error) {
 	if s.loads, err = parseLoads(*loads); err != nil {
 		return s, err
 	}
-	s.rules = "adaptive: [{name: shed}]"
 	if *rules != "" {
 		text, err := os.ReadFile(*rules)
 		if err != nil {
 			return s, err
 		}
-		s.rules = string(text)
+		for i := range s.services {
+			s.services[i].rule = string(text)
+		}
 	}
 	return s, nil
 }
@@ -144,7 +144,7 @@ func measureAll(ctx context.Context, s settings) error {
 
 // measure measures a service under a load, and simulates that.
 func measure(ctx context.Context, s settings, of service, load float64) (result, error) {
-	server, err := startServer(ctx, of, s.rules)
+	server, err := startServer(ctx, of)
 	if err != nil {
 		return result{}, err
 	}
@@ -165,6 +165,6 @@ func measure(ctx context.Context, s settings, of service, load float64) (result,
 	if err != nil {
 		return r, err
 	}
-	r.simulated, err = simulateService(ctx, of, s.rules, r.capacity, load)
+	r.simulated, err = simulateService(ctx, of, r.capacity, load)
 	return r, err
 }

@@ -16,18 +16,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const oneRule = "adaptive: [{name: shed}]"
-
 // A real server, with real HTTP over connections in memory, does on virtual time what the
 // simulation says.
 func TestSimulationSaysWhatARealServerDoes(t *testing.T) {
 	sleeping, _ := serviceNamed("sleep")
 	capacity := float64(sleeping.workers) / meanService.Seconds()
 	for _, load := range []float64{0.9, 3} {
-		expected, err := simulateService(t.Context(), sleeping, oneRule, capacity, load)
+		expected, err := simulateService(t.Context(), sleeping, capacity, load)
 		require.NoError(t, err)
 		synctest.Test(t, func(t *testing.T) {
-			engine, err := engineUnder(oneRule)
+			engine, err := engineUnder(sleeping.rule)
 			require.NoError(t, err)
 			defer engine.Close()
 			network := newPipes()
@@ -49,7 +47,7 @@ func TestSimulationSaysWhatARealServerDoes(t *testing.T) {
 func TestClientsOneAfterTheOtherMeasureTheCapacity(t *testing.T) {
 	sleeping, _ := serviceNamed("sleep")
 	synctest.Test(t, func(t *testing.T) {
-		engine, err := engineUnder(oneRule)
+		engine, err := engineUnder(sleeping.rule)
 		require.NoError(t, err)
 		defer engine.Close()
 		network := newPipes()

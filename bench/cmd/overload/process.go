@@ -31,7 +31,7 @@ type serverProcess struct {
 }
 
 // startServer starts a service in a process of its own.
-func startServer(ctx context.Context, of service, document string) (*serverProcess, error) {
+func startServer(ctx context.Context, of service) (*serverProcess, error) {
 	s := &serverProcess{}
 	var err error
 	if of.quota > 0 {
@@ -39,7 +39,7 @@ func startServer(ctx context.Context, of service, document string) (*serverProce
 			return nil, fmt.Errorf("%w: %w", errNoQuota, err)
 		}
 	}
-	if s.command, err = self(ctx, roleServe, "-service", of.name, "-rules", document); err != nil {
+	if s.command, err = self(ctx, roleServe, "-service", of.name, "-rules", of.rule); err != nil {
 		return nil, err
 	}
 	if s.input, err = s.command.StdinPipe(); err != nil {

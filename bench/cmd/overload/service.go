@@ -22,16 +22,19 @@ type service struct {
 	workers int           // requests served at once; of a computing service its processors
 	compute bool          // rather than wait
 	quota   time.Duration // of each quotaPeriod in which the service may compute; 0: all of it
+	rule    string        // the document of its rule
 }
 
 // quotaPeriod is the usual period of CPU quotas.
 const quotaPeriod = 100 * time.Millisecond
 
 func services() []service {
+	// The usual limit at the start is far too high for one processor.
+	const shed, shedOfOne = "adaptive: [{name: shed}]", "adaptive: [{name: shed, initialLimit: 4}]"
 	return []service{
-		{name: "sleep", workers: 8},
-		{name: "cpu", workers: 1, compute: true},
-		{name: "quota", workers: 1, compute: true, quota: quotaPeriod / 2},
+		{name: "sleep", workers: 8, rule: shed},
+		{name: "cpu", workers: 1, compute: true, rule: shedOfOne},
+		{name: "quota", workers: 1, compute: true, quota: quotaPeriod / 2, rule: shedOfOne},
 	}
 }
 
@@ -75,8 +78,8 @@ const (
 )
 
 // simulateService simulates a service with the capacity that was measured.
-func simulateService(ctx context.Context, of service, document string, capacity, load float64) (outcome, error) {
-	set, err := rules.Parse("overload.yaml", []byte(document))
+func simulateService(ctx context.Context, of service, capacity, load float64) (outcome, error) {
+	set, err := rules.Parse("overload.yaml", []byte(of.rule))
 	if err != nil {
 		return outcome{}, err
 	}
