@@ -157,7 +157,7 @@ func (s *step) ask(q *request, opts []Option) (rule.Ticket, rule.Decision) {
 		return s.askComposite(q, opts)
 	}
 	call := q.Call
-	if len(s.keys) == 1 {
+	if len(s.keys) == 1 && len(opts) > 0 { // without options there are no attributes
 		call.Attribute = attributeOf(opts, s.keys[0])
 	}
 	ticket, decision := s.limiter.Acquire(call)
