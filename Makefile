@@ -8,7 +8,7 @@ FUZZTIME ?= 30000x
 
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
-.PHONY: all check build vet lint format test race fuzz soak quickstart tidy clean
+.PHONY: all check build vet lint format test race fuzz soak overload quickstart tidy clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists
 .PHONY: bench-test bench-packages
 
@@ -57,6 +57,10 @@ fuzz:
 SOAKTIME ?= 10m
 soak:
 	go run $(SOAKFLAGS) ./soak -for $(SOAKTIME)
+
+# The strategies of adaptive rules beside fixed limits, simulated, into docs/overload.md and its pictures: some minutes.
+overload:
+	go run ./soak/overload -docs docs
 
 # Penstock beside its peers, into docs/performance.md: about an hour, on a machine that does nothing else.
 bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists

@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/signal"
 )
 
 // What a caller needs, so that one import serves. See the package core.
@@ -39,12 +40,12 @@ var defaultEngine atomic.Pointer[core.Engine]
 
 // Default returns the process-wide engine, which the functions of this package use,
 // and adapters and metrics that are given none. Unless [SetDefault] gave one, it is
-// made on first use.
+// made on first use, with the signals of the system and defaults for the rest.
 func Default() *core.Engine {
 	if e := defaultEngine.Load(); e != nil {
 		return e
 	}
-	made := core.New(core.Config{})
+	made := core.New(core.Config{Signals: signal.System()})
 	if !defaultEngine.CompareAndSwap(nil, made) {
 		made.Close() // another goroutine was quicker
 	}

@@ -23,6 +23,7 @@ func Kind() *rule.Type[Rule] {
 		Adopt:      adopt,
 		Signals:    signalsOf,
 		Gauges:     gauges(),
+		LimitMoves: true,
 	})
 }
 

@@ -51,7 +51,8 @@ type ruleState struct {
 	rule     *activeRule
 	version  rule.Rule // that the limiter was made for
 	limiter  versionedLimiter
-	refusals refusals
+	refusals *refusals // of the version
+	tally    *tally    // where they are counted
 
 	transitions *transitions // of the limiter, of a kind that has states; else nil
 	before      uint64       // calls of the resource when the rule began to guard it
@@ -179,6 +180,16 @@ func (l limiterEnv) newState(a *activeRule, version rule.Rule, shared versionedL
 		s.transitions = newTransitions(version)
 		s.limiter = l.newLimiter(a, version, r.name, s.transitions)
 	}
-	s.refusals.init(r.name, version, newTally(&r.node))
+	s.tally = newTally(&r.node)
+	s.refusals = newRefusals(r.name, version, s.tally)
 	return s
+}
+
+// update notes which version of the rule is in force, with its limiter. Calls that have
+// come before refuse by what they have found.
+func (s *ruleState) update(version rule.Rule, limiter versionedLimiter) {
+	if version.Answer() != s.version.Answer() {
+		s.refusals = newRefusals(s.refusals.resource, version, s.tally)
+	}
+	s.version, s.limiter = version, limiter
 }

@@ -68,7 +68,7 @@ func (r *resource) admit(ctx context.Context, q *request, opts []Option) (Guard,
 
 func (a *admission) begin(r *resource, q *request) {
 	a.resource, a.request = r, *q
-	a.rates = rateAdmission{Tokens: q.Tokens, NoWait: q.noWait}
+	a.rates = rateAdmission{Tokens: q.Tokens, Priority: q.Priority(), NoWait: q.noWait}
 }
 
 // proceed goes on with the call at q.now until it has passed, is refused, or has to
@@ -111,6 +111,9 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 // waits, or need not any more; else Stale, or an error.
 func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Decision, error) {
 	a.held.keep(&a.request, c)
+	if c.injects && a.Number() == 0 {
+		a.SetNumber(a.resource.drawNumber())
+	}
 	for i := range c.steps {
 		s := &c.steps[i]
 		if a.held.indexOf(s.first) >= 0 {
@@ -146,14 +149,14 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Dec
 // stopAt ends a walk at a step that did not let the call pass.
 func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, i int, decision rule.Decision) (rule.Decision, error) {
 	s := &c.steps[i]
-	if decision == rule.Wait && !a.noWait {
+	if decision == rule.Wait && s.waits(&a.request) {
 		if err := ctx.Err(); err != nil {
 			return decision, err
 		}
 		a.held.giveBack(&a.request, c, i)
 		var ticket rule.Ticket
 		var waiter rule.Waiter
-		waiter, ticket, decision = s.join(&a.request, opts, a.patienceOf(ctx))
+		waiter, ticket, decision = s.join(&a.request, opts, a.patienceOf(ctx, s))
 		switch decision {
 		case rule.Pass:
 			a.held.add(s, ticket)
@@ -275,12 +278,12 @@ func (a *admission) waker() func() {
 }
 
 // patienceOf returns how the call can wait in the queue of a step.
-func (a *admission) patienceOf(ctx context.Context) rule.Patience {
+func (a *admission) patienceOf(ctx context.Context, s *step) rule.Patience {
 	p := rule.Patience{Since: a.Now, Until: math.MaxInt64, Wake: a.waker()}
 	if a.wait.node != nil {
 		p.Since = a.wait.since
 	}
-	if patience := a.patience(ctx); patience < endless {
+	if patience := a.resource.engine.patience(ctx, !s.waits(&a.request)); patience < endless {
 		p.Until = a.Now.Add(patience)
 	}
 	return p

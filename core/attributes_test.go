@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -43,8 +44,8 @@ func TestSourceIsAskedForWhatRulesLookAtOnly(t *testing.T) {
 	e.Impose("r", ipRule, userRule, missingRule)
 	enter(e, "r", 1, core.Attributes(source, call), core.String("user", "named"))
 	assert.ElementsMatch(t, []string{"ip", "tenant"}, source.asked)
-	assert.Equal(t, rule.String("10.0.0.1"), ip.calls[0].Attribute)
-	assert.Equal(t, rule.String("named"), user.calls[0].Attribute, "a named attribute comes first")
+	assert.Equal(t, rule.String("10.0.0.1").GoString(), ip.calls[0].Attribute.GoString())
+	assert.Equal(t, rule.String("named").GoString(), user.calls[0].Attribute.GoString(), "a named attribute comes first")
 	assert.False(t, missing.calls[0].Attribute.IsSet())
 }
 
@@ -55,8 +56,8 @@ func TestOriginIsAnAttribute(t *testing.T) {
 	enter(e, "r", 1, core.Origin("mobile"))
 	enter(e, "r", 1, core.Origin("mobile"), core.String("origin", "web"))
 	enter(e, "r", 1)
-	assert.Equal(t, rule.String("mobile"), origin.calls[0].Attribute)
-	assert.Equal(t, rule.String("web"), origin.calls[1].Attribute)
+	assert.Equal(t, rule.String("mobile").GoString(), origin.calls[0].Attribute.GoString())
+	assert.Equal(t, rule.String("web").GoString(), origin.calls[1].Attribute.GoString())
 	assert.False(t, origin.calls[2].Attribute.IsSet())
 }
 
@@ -131,7 +132,7 @@ func TestExplainTellsWhatRulesFindInTheAttributesOfACall(t *testing.T) {
 	e.Impose("r", userRule, pairRule, noneRule)
 	u1 := rule.String("u1")
 	user.retry, user.decide = 3*time.Second, func(c rule.Call) rule.Decision {
-		if c.Attribute == u1 && c.Tokens == 2 {
+		if c.Attribute.Equal(u1) && c.Tokens == 2 {
 			return rule.Block
 		}
 		return rule.Pass
@@ -145,11 +146,11 @@ func TestExplainTellsWhatRulesFindInTheAttributesOfACall(t *testing.T) {
 	for _, a := range e.Explain("r", core.String("user", "u1"), core.Int("tenant", 7), core.Tokens(2)) {
 		explained[a.Name] = a
 	}
-	assert.Equal(t, []core.AppliedAttribute{{Key: "user", Value: u1}}, explained["user"].Attributes)
+	assert.Equal(t, `[{user u1}]`, fmt.Sprint(explained["user"].Attributes))
 	assert.Equal(t, 3*time.Second, explained["user"].RetryAfter)
-	assert.Equal(t, []core.AppliedAttribute{{Key: "tenant", Value: rule.Int(7)}, {Key: "user", Value: u1}}, explained["tenant user"].Attributes)
+	assert.Equal(t, `[{tenant 7} {user u1}]`, fmt.Sprint(explained["tenant user"].Attributes))
 	assert.Equal(t, core.Never, explained["tenant user"].RetryAfter)
-	assert.Equal(t, []rule.Attribute{rule.Int(7), u1}, parts)
+	assert.Equal(t, `[]rule.Attribute{rule.Int(7), rule.String("u1")}`, fmt.Sprintf("%#v", parts))
 	assert.Nil(t, explained[""].Attributes)
 	assert.Empty(t, user.calls, "no call was made")
 

@@ -27,6 +27,7 @@ type chain struct {
 	shadows  []step
 	counters []rule.PassCounter // of rules on other resources that count the passes
 	tickets  bool               // steps need their tickets when the call ends, or is settled
+	injects  bool               // a step or a shadow injects faults: calls get a number
 	ends     []end              // of steps that learn how calls end, the last first
 
 	extras guardExtras // of guards that need no others
@@ -43,14 +44,15 @@ type step struct {
 	keys     []string      // of the attributes that the rule looks at
 	parts    *sync.Pool    // of *[rule.MaxKeys]rule.Attribute, if there are several keys
 	denies   bool          // what it refuses cannot pass later either
+	injects  bool          // it injects faults: waits are delays, also of calls that do not want to wait
 	refusals *refusals
 }
 
 func newStep(entry *plannedEntry) step {
-	limiter := entry.limiter.Limiter
+	limiter, reason := entry.limiter.Limiter, entry.rule.Type().Reason()
 	s := step{
 		limiter: limiter, first: entry.limiter.first, keys: entry.rule.Attributes(),
-		denies: entry.rule.Type().Reason() == rule.Denied, refusals: &entry.state.refusals,
+		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,
 	}
 	if len(s.keys) > 1 {
 		s.parts = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
@@ -101,7 +103,7 @@ func (c *chain) add(members []rateMember, entry *plannedEntry, wide bool) []rate
 		c.steps = append(c.steps, newStep(entry))
 		return members
 	}
-	c.refusals = append(c.refusals, &entry.state.refusals)
+	c.refusals = append(c.refusals, entry.state.refusals)
 	return append(members, rateMember{Limiter: limiter, Shared: wide})
 }
 
@@ -115,6 +117,9 @@ func (c *chain) finish(members []rateMember) {
 			c.ends = append(c.ends, end{s.finisher, i})
 		}
 		c.tickets = c.tickets || s.finisher != nil || s.settler != nil
+	}
+	for i := range len(c.steps) + len(c.shadows) {
+		c.injects = c.injects || c.slotStep(i).injects
 	}
 	c.extras.chain = c
 }
@@ -140,19 +145,25 @@ func (c *chain) acquire(q *request, opts []Option, tickets []rule.Ticket) (which
 }
 
 // ask asks the limiter for a ticket.
-func (s *step) ask(q *request, opts []Option) (ticket rule.Ticket, decision rule.Decision) {
-	switch len(s.keys) {
-	case 0:
-		ticket, decision = s.limiter.Acquire(q.Call)
-	case 1: // without a function, which costs 5 ns
-		setAttribute(&q.Attribute, opts, s.keys[0])
-		ticket, decision = s.limiter.Acquire(q.Call)
-		q.Attribute = rule.Attribute{}
-	default:
-		s.withAttribute(q, opts, func(call rule.Call) { ticket, decision = s.limiter.Acquire(call) })
+func (s *step) ask(q *request, opts []Option) (rule.Ticket, rule.Decision) {
+	if len(s.keys) > 1 {
+		return s.askComposite(q, opts)
 	}
+	call := q.Call
+	if len(s.keys) == 1 {
+		call.Attribute = attributeOf(opts, s.keys[0])
+	}
+	ticket, decision := s.limiter.Acquire(call)
 	return ticket, s.allowed(decision)
 }
+
+func (s *step) askComposite(q *request, opts []Option) (ticket rule.Ticket, decision rule.Decision) {
+	s.withAttribute(q, opts, func(call rule.Call) { ticket, decision = s.limiter.Acquire(call) })
+	return ticket, s.allowed(decision)
+}
+
+// waits says whether a call that the step says Wait to waits.
+func (s *step) waits(q *request) bool { return !q.noWait || s.injects }
 
 // allowed returns the decision, or Block in place of one that the limiter may not give: one
 // that is no queue cannot have the call wait.
@@ -165,16 +176,7 @@ func (s *step) allowed(decision rule.Decision) rule.Decision {
 
 // retryAfter returns how long the limiter has such a call wait.
 func (s *step) retryAfter(q *request, opts []Option) (wait time.Duration) {
-	switch len(s.keys) {
-	case 0:
-		return s.limiter.RetryAfter(q.Call)
-	case 1:
-		setAttribute(&q.Attribute, opts, s.keys[0])
-		wait = s.limiter.RetryAfter(q.Call)
-		q.Attribute = rule.Attribute{}
-	default:
-		s.withAttribute(q, opts, func(call rule.Call) { wait = s.limiter.RetryAfter(call) })
-	}
+	s.withAttribute(q, opts, func(call rule.Call) { wait = s.limiter.RetryAfter(call) })
 	return wait
 }
 
@@ -192,13 +194,11 @@ func (s *step) withAttribute(q *request, opts []Option, fn func(rule.Call)) {
 	case 0:
 		fn(q.Call)
 	case 1:
-		setAttribute(&q.Attribute, opts, s.keys[0])
-		fn(q.Call)
-		q.Attribute = rule.Attribute{}
+		fn(q.with(attributeOf(opts, s.keys[0])))
 	default:
 		parts, _ := s.parts.Get().(*[rule.MaxKeys]rule.Attribute)
 		for i, key := range s.keys {
-			setAttribute(&parts[i], opts, key)
+			parts[i] = attributeOf(opts, key)
 		}
 		fn(q.with(rule.Composite(parts, len(s.keys))))
 		*parts = [rule.MaxKeys]rule.Attribute{} // keeps nothing of the call alive
@@ -227,7 +227,7 @@ func (c *chain) indexOf(first rule.Limiter) int {
 // refuseByWindow refuses a call for the flow rule of an index, in a chain of nothing
 // but windows.
 func (c *chain) refuseByWindow(which int, now clock.Instant, tokens int32) *BlockError {
-	return c.refusals[which].refuse(c.rates.RetryAfter(which, now, tokens, 0))
+	return c.refusals[which].refuse(c.rates.RetryAfter(which, now, tokens, rule.PriorityNormal, 0))
 }
 
 // refuseByRate refuses a call for the flow rule of an index. The error tells of the

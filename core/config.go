@@ -54,7 +54,7 @@ type Config struct {
 	// IsFailure says whether an error makes a call a failed one, for [Guard.Fail],
 	// [Engine.Do] and [Call]. It must be safe for concurrent use. Defaults to any error
 	// but the caller's own cancellation, [context.Canceled], and the refusal of a call
-	// further down, [ErrBlocked]. Adapters judge their calls by an option of their own.
+	// further down, [IsRefusal]. Adapters judge their calls by an option of their own.
 	IsFailure func(error) bool
 
 	// Seed makes repeatable what limiters choose at random, such as where they keep the

@@ -52,6 +52,9 @@ func (r *resource) enterChain(
 ) (Guard, error) {
 	var q request
 	q.init(name, now, tokens, opts)
+	if c.injects {
+		q.SetNumber(r.drawNumber())
+	}
 	if len(c.steps) == 0 {
 		return r.enterRates(ctx, &q, opts, c, nil)
 	}
@@ -95,12 +98,12 @@ func (r *resource) enterChain(
 func (r *resource) stopAtStep(
 	ctx context.Context, q *request, opts []Option, c *chain, which int, decision rule.Decision,
 ) (Guard, error) {
-	if decision == rule.Stale || decision == rule.Wait && !q.noWait {
+	if decision == rule.Stale || decision == rule.Wait && c.steps[which].waits(q) {
 		return r.admit(ctx, q, opts)
 	}
 	rateWait := time.Duration(0)
 	if c.rates.Len() > 0 {
-		rateWait = c.rates.RetryAfter(-1, q.Now, q.Tokens, r.engine.patience(ctx, q.noWait))
+		rateWait = c.rates.RetryAfter(-1, q.Now, q.Tokens, q.Priority(), r.engine.patience(ctx, q.noWait))
 	}
 	return Guard{}, r.block(q.Now, c.refuseByStep(which, rateWait, q, opts, nil))
 }
@@ -110,7 +113,7 @@ func (r *resource) enterRates(
 	ctx context.Context, q *request, opts []Option, c *chain, tickets []rule.Ticket,
 ) (Guard, error) {
 	var reserved rateReservations
-	ticket, which, decision := c.rates.TryTake(q.Now, q.Tokens, q.noWait, &reserved)
+	ticket, which, decision := c.rates.TryTake(q.Now, q.Tokens, q.Priority(), q.noWait, &reserved)
 	if decision == rule.Pass {
 		if r.pass(q.Now) {
 			return c.guard(r, q, opts, tickets), nil
@@ -122,7 +125,7 @@ func (r *resource) enterRates(
 	if decision != rule.Block {
 		return r.admit(ctx, q, opts)
 	}
-	wait := c.rates.RetryAfterReservation(which, ticket, q.Now, q.Tokens, r.engine.patience(ctx, q.noWait))
+	wait := c.rates.RetryAfterReservation(which, ticket, q.Now, q.Tokens, q.Priority(), r.engine.patience(ctx, q.noWait))
 	return Guard{}, r.block(q.Now, c.refuseByRate(which, wait, q, opts, nil))
 }
 

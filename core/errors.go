@@ -95,8 +95,17 @@ type HeldBackError struct {
 func (e *HeldBackError) Error() string { return (*ruleset.HeldBack)(e).Error() }
 
 // isFailure is what [Config.IsFailure] defaults to.
-func isFailure(err error) bool {
-	return !errors.Is(err, context.Canceled) && !errors.Is(err, ErrBlocked)
+func isFailure(err error) bool { return !errors.Is(err, context.Canceled) && !IsRefusal(err) }
+
+// IsRefusal says whether an error is, or wraps, the refusal of a call that tells nothing
+// of what was called: every [BlockError], but for one with the reason [rule.Injected], which
+// stands for a failure of what was called.
+func IsRefusal(err error) bool {
+	if !errors.Is(err, ErrBlocked) {
+		return false
+	}
+	var block *BlockError
+	return !errors.As(err, &block) || block.Reason != rule.Injected
 }
 
 // SourcePanicError says that a source has panicked. It is started again.

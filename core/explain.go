@@ -62,7 +62,7 @@ func (p *planned) lookAt(now clock.Instant, opts []Option) (found []AppliedAttri
 	}
 	parts := new([rule.MaxKeys]rule.Attribute)
 	for i, key := range keys {
-		setAttribute(&parts[i], opts, key)
+		parts[i] = attributeOf(opts, key)
 		found = append(found, AppliedAttribute{key, parts[i]})
 	}
 	value := parts[0]

@@ -22,8 +22,8 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 	defer g.swapMu.Unlock()
 	var p planner
 	for _, of := range rules {
-		state := &ruleState{limiter: versionedLimiter{of.Limiter, of.Limiter}}
-		state.refusals.init(resource, of.Rule, newTally(&r.node))
+		state := &ruleState{limiter: versionedLimiter{of.Limiter, of.Limiter}, tally: newTally(&r.node)}
+		state.refusals = newRefusals(resource, of.Rule, state.tally)
 		p.add(planned{of.Rule, state, state.limiter}, of.Rule.Target())
 	}
 	r.plan.Store(p.plan(e.generation.Load()))

@@ -10,7 +10,7 @@ type Option struct {
 	kind   optionKind
 	number int64
 	key    string
-	text   string
+	value  rule.Attribute
 	source rule.AttributeSource
 	call   any // that the source reads
 }
@@ -23,9 +23,7 @@ const (
 	optionInbound
 	optionPriority
 	optionNoWait
-	optionString
-	optionInt
-	optionBool
+	optionAttribute
 	optionSource
 )
 
@@ -33,7 +31,7 @@ const (
 func Tokens(n int) Option { return Option{kind: optionTokens, number: int64(n)} }
 
 // Origin names who is calling, for rules that are for the calls of one caller.
-func Origin(caller string) Option { return Option{kind: optionOrigin, text: caller} }
+func Origin(caller string) Option { return Option{kind: optionOrigin, value: rule.String(caller)} }
 
 // Inbound says that the call comes from outside, rather than going out to
 // another service.
@@ -52,24 +50,25 @@ const (
 	PrioritySheddable = rule.PrioritySheddable
 )
 
-// NoWait has the call refused where it would have to wait; RetryAfter tells how long.
+// NoWait has the call refused where it would have to wait; RetryAfter tells how long. A
+// delay that a rule injects is no such wait: the call has it.
 func NoWait() Option { return Option{kind: optionNoWait} }
 
 // String names an attribute of the call, such as a user, that rules can look at. The
 // last of several of the same key counts, be it a String, an [Int] or a [Bool].
-func String(key, value string) Option { return Option{kind: optionString, key: key, text: value} }
+func String(key, value string) Option {
+	return Option{kind: optionAttribute, key: key, value: rule.String(value)}
+}
 
 // Int names an attribute of the call that is a number. To rules, 7 and "7" differ.
-func Int(key string, value int64) Option { return Option{kind: optionInt, key: key, number: value} }
+func Int(key string, value int64) Option {
+	return Option{kind: optionAttribute, key: key, value: rule.Int(value)}
+}
 
 // Bool names an attribute of the call that is true or false. To rules, true and "true"
 // differ.
 func Bool(key string, value bool) Option {
-	o := Option{kind: optionBool, key: key}
-	if value {
-		o.number = 1
-	}
-	return o
+	return Option{kind: optionAttribute, key: key, value: rule.Bool(value)}
 }
 
 // Attributes gives the call all attributes that a source reads from it, such as the

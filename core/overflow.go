@@ -68,8 +68,8 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 	r.evicted.Store(true) // a call that passes looks whether the name has a resource by now
 	p := planner{overflow: true}
 	patterns.matching(name, func(of *patternRule) {
-		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter}
-		state.refusals.init(name, of.version, of.tally)
+		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter, tally: of.tally}
+		state.refusals = newRefusals(name, of.version, of.tally)
 		p.add(planned{of.version, state, of.limiter}, of.target)
 	})
 	r.plan.Store(p.plan(0))

@@ -28,7 +28,7 @@ func newPatternSet(states []*ruleState, index *match.Index, version uint64) *pat
 	patterns := &patternSet{version: version, index: index, rules: make([]patternRule, 0, len(states))}
 	for _, state := range states {
 		a := state.rule
-		patterns.rules = append(patterns.rules, patternRule{a, a.rule, a.target, state.limiter, state.refusals.tally})
+		patterns.rules = append(patterns.rules, patternRule{a, a.rule, a.target, state.limiter, state.tally})
 	}
 	return patterns
 }

@@ -42,9 +42,9 @@ type refusals struct {
 // madeRefusals are found by a hash of their RetryAfter.
 type madeRefusals [1 << cacheBits]atomic.Pointer[refusal]
 
-// init says what the refusals are of and where they are counted.
-func (r *refusals) init(resource string, of rule.Rule, counted *tally) {
-	r.resource, r.key, r.reason, r.answer, r.tally = resource, of.Key(), of.Type().Reason(), of.Answer(), counted
+// newRefusals returns those of a version of a rule on a resource, to be counted there.
+func newRefusals(resource string, of rule.Rule, counted *tally) *refusals {
+	return &refusals{resource: resource, key: of.Key(), reason: of.Type().Reason(), answer: of.Answer(), tally: counted}
 }
 
 // refuse counts one refusal and returns its error.

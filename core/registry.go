@@ -1,7 +1,9 @@
 package core
 
 import (
+	"hash/fnv"
 	"hash/maphash"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +39,8 @@ type resource struct {
 type resourceStats struct {
 	node   stat.Node
 	logged atomic.Int64 // the second in which a refusal was last logged, plus one; 0 before the first
+
+	numbers atomic.Uint64 // of calls that were drawn a number, from that of the resource on
 }
 
 // attachments are the rules in force that name a resource. Such a resource is never
@@ -111,8 +115,26 @@ func (g *registry) init(e *Engine, limit int) {
 
 func (g *registry) newResource(name string, stats *resourceStats) *resource {
 	r := &resource{engine: g.engine, name: name, resourceStats: stats}
+	stats.numbers.CompareAndSwap(0, firstNumber(name))
 	r.plan.Store(&g.noRules)
 	return r
+}
+
+// drawNumber draws a number for a call, see [rule.Call.Number]. It is that of a place in the
+// sequence of the SplitMix64 generator, so that simulations can be repeated.
+func (s *resourceStats) drawNumber() uint32 {
+	z := s.numbers.Add(1) * 0x9E3779B97F4A7C15
+	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+	z = (z ^ z>>27) * 0x94D049BB133111EB
+	return max(1, uint32(z>>36))
+}
+
+// firstNumber returns where the sequence of a resource begins, so that those of resources
+// that share a limiter differ.
+func firstNumber(name string) uint64 {
+	hash := fnv.New64a()
+	_, _ = io.WriteString(hash, name) // never fails
+	return hash.Sum64()
 }
 
 // present returns the resource of a name unless it was forgotten. The caller holds

@@ -67,35 +67,27 @@ func originOf(opts []Option) string {
 	origin := ""
 	for i := range opts {
 		if o := &opts[i]; o.kind == optionOrigin {
-			origin = o.text
+			origin, _ = o.value.Text()
 		}
 	}
 	return origin
 }
 
-// setAttribute sets an attribute to that of a key. It does so in place, see [request.init].
-func setAttribute(to *rule.Attribute, opts []Option, key string) {
+// attributeOf returns the attribute of a key.
+func attributeOf(opts []Option, key string) rule.Attribute {
 	source, alias := -1, key
 	if key == rule.KeyIPPrefix {
 		alias = rule.KeyIP
 	}
 	for i := len(opts) - 1; i >= 0; i-- {
 		switch o := &opts[i]; {
+		case o.kind == optionAttribute && (o.key == key || o.key == alias):
+			return o.value
 		case o.kind == optionSource:
 			source = max(source, i)
-		case o.key != key && o.key != alias:
-		case o.kind == optionString:
-			*to = rule.String(o.text)
-			return
-		case o.kind == optionInt:
-			*to = rule.Int(o.number)
-			return
-		case o.kind == optionBool:
-			*to = rule.Bool(o.number == 1)
-			return
 		}
 	}
-	*to = attributeBeside(opts, source, key, alias)
+	return attributeBeside(opts, source, key, alias)
 }
 
 // attributeBeside returns an attribute that no option names: from a source, which is the

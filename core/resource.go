@@ -13,7 +13,8 @@ import (
 //   - [ErrClosed], or an error that matches [ErrInvalid].
 //
 // Entry waits only where a rule lets calls wait. A wait for which ctx leaves too
-// little time is refused at once. A resource that no rule names passes and is
+// little time is refused at once; a delay that a rule injects lasts as long as ctx lets
+// it. A resource that no rule names passes and is
 // counted.
 func (e *Engine) Entry(ctx context.Context, resource string, opts ...Option) (Guard, error) {
 	return e.enter(ctx, nil, resource, opts)

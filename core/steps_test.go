@@ -261,14 +261,14 @@ func TestStepsLearnWhatTheOptionsSay(t *testing.T) {
 		of.SetCaller(p, inbound)
 		return of
 	}
-	assert.Equal(t, []rule.Call{
+	assert.Equal(t, fmt.Sprintf("%#v", []rule.Call{
 		call(3, core.PriorityLow, true, rule.Int(7)),
 		call(1, core.PriorityCritical, false, rule.String("b")),
 		{Now: c.Now(), Tokens: 1},
-	}, user.calls)
+	}), fmt.Sprintf("%#v", user.calls))
 	assert.Equal(t, core.PriorityLow, user.calls[0].Priority())
 	assert.True(t, user.calls[0].Inbound())
-	assert.Equal(t, call(3, core.PriorityLow, true, rule.Attribute{}), plain.calls[0])
+	assert.Equal(t, call(3, core.PriorityLow, true, rule.Attribute{}), plain.calls[0], "without an attribute")
 }
 
 func TestRetryAfterIsTheLongestOfAllRules(t *testing.T) {

@@ -276,9 +276,9 @@ func (s *swap) plan(r *resource) *plan {
 				s.activateLimiter(state.limiter)
 			}
 		case !state.isOwn():
-			state.version, state.limiter = a.rule, a.shared
+			state.update(a.rule, a.shared)
 		case state.version != a.rule:
-			state.version, state.limiter = a.rule, s.nextLimiter(a, r.name, state.transitions, state.limiter)
+			state.update(a.rule, s.nextLimiter(a, r.name, state.transitions, state.limiter))
 		}
 		p.add(planned{a.rule, state, state.limiter}, a.target)
 	}

@@ -18,7 +18,11 @@ import (
 // Names are called for the first time in two minutes while idle ones are looked for:
 // however these meet, no limit is exceeded, for none is counted twice.
 func TestEvictionNeverLetsMorePassThanTheLimit(t *testing.T) {
-	const rounds, names, callers = 1500, 4, 2
+	const names, callers = 4, 2
+	rounds := 1500
+	if raceEnabled {
+		rounds = 300 // which take as long
+	}
 	c := clock.NewVirtual(begin)
 	e := core.New(core.Config{Clock: c, Logger: quiet})
 	defer e.Close()

@@ -13,8 +13,9 @@ import (
 // waits the rules may change: each method gets the chain that is in force then. The
 // zero value with Tokens has taken nothing. It belongs to one goroutine.
 type Admission struct {
-	Tokens int32
-	NoWait bool // refused instead of waiting
+	Tokens   int32
+	Priority rule.Priority
+	NoWait   bool // refused instead of waiting
 
 	granted    grants           // by queues
 	places     []admissionPlace // in queues, while it waits to be granted passage by all of them
@@ -76,7 +77,7 @@ func (a *Admission) retryQueue(c *Chain, which int, reservation Reservation, now
 }
 
 func (a *Admission) blocked(now clock.Instant, patience time.Duration) *blockedCall {
-	return &blockedCall{now: now, tokens: a.Tokens, patience: patience, has: a}
+	return &blockedCall{now: now, tokens: a.Tokens, priority: a.Priority, patience: patience, has: a}
 }
 
 // RetryAfter returns how long it takes until the call passes all rules, for one that
@@ -118,9 +119,9 @@ func (a *Admission) acquireQueues(
 // says Wait instead, with the reservation that the call would get.
 func (a *Admission) tryQueue(c *Chain, q *queueRule, now clock.Instant) (Reservation, rule.Decision) {
 	if c.fullWindow(now, a.Tokens) < 0 {
-		return q.queue.Take(q.compiled, now, a.Tokens)
+		return q.queue.take(q.compiled, now, a.Tokens, a.Priority, q.compiled.rule.MaxWait)
 	}
-	reservation, decision := q.queue.expect(q.compiled, now, a.Tokens, endless)
+	reservation, decision := q.queue.expect(q.compiled, now, a.Tokens, a.Priority, endless)
 	if decision == rule.Pass {
 		decision = rule.Wait
 	}
@@ -202,9 +203,9 @@ func (a *Admission) tryAll(
 	isFull := c.fullWindow(now, a.Tokens) >= 0
 	var reservation Reservation
 	if isFull {
-		which, reservation, decision = expectAll(c.queues, now, a.Tokens, joint)
+		which, reservation, decision = expectAll(c.queues, now, a.Tokens, a.Priority, joint)
 	} else {
-		which, reservation, decision = takeAll(c.queues, now, a.Tokens, joint, reservations)
+		which, reservation, decision = takeAll(c.queues, now, a.Tokens, a.Priority, joint, reservations)
 	}
 	switch {
 	case decision == rule.Block:
@@ -230,7 +231,7 @@ func (a *Admission) Join(
 		return a.joinSeveral(c, now, patience, wake)
 	}
 	q := c.queues[0]
-	waiter := NewWaiter(wake)
+	waiter := NewWaiter(wake).WithPriority(a.Priority)
 	reservation, decision := q.queue.Join(q.compiled, now, a.Tokens, patience, waiter)
 	switch decision {
 	case rule.Pass:
@@ -256,7 +257,7 @@ func (a *Admission) joinSeveral(
 	for i := len(a.places); i < len(c.queues); i++ {
 		q := c.queues[i]
 		joint := a.jointPatience(c, now, patience)
-		place, reservation, decision := q.queue.takePlace(q.compiled, now, a.since, a.Tokens, joint, NewWaiter(wake))
+		place, reservation, decision := q.queue.takePlace(q.compiled, now, a.since, a.Tokens, joint, NewWaiter(wake).WithPriority(a.Priority))
 		switch decision {
 		case rule.Block:
 			return i, a.retryQueue(c, i, reservation, now, joint), rule.Block
@@ -356,7 +357,7 @@ func (a *Admission) Refused(
 	if which = c.indexOf(queue); which < 0 {
 		return 0, 0, false
 	}
-	wait := queue.RetryAfter(now, a.Tokens, patience)
+	wait := queue.retryAfter(now, a.Tokens, a.Priority, patience)
 	return which, c.longest(which, wait, a.blocked(now, patience)), true
 }
 

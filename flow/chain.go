@@ -253,7 +253,7 @@ func (c *Chain) promise(n int32) {
 // RetryAfter returns how long it takes until a call passes all rules if no other call
 // comes, for a call without queues that the rule of the index which refused, or -1 if
 // none did: the longest of what those demand that would refuse it now.
-func (c *Chain) RetryAfter(which int, now clock.Instant, n int32, patience time.Duration) time.Duration {
+func (c *Chain) RetryAfter(which int, now clock.Instant, n int32, p rule.Priority, patience time.Duration) time.Duration {
 	if which >= 0 && len(c.windows) == 1 && len(c.queues) == 0 {
 		return c.windows[0].window.RetryAfter(now, n)
 	}
@@ -261,33 +261,34 @@ func (c *Chain) RetryAfter(which int, now clock.Instant, n int32, patience time.
 	if which >= 0 {
 		wait = c.windows[which-len(c.queues)].window.RetryAfter(now, n)
 	}
-	return c.longest(which, wait, &blockedCall{now: now, tokens: n, patience: patience})
+	return c.longest(which, wait, &blockedCall{now: now, tokens: n, priority: p, patience: patience})
 }
 
 // RetryAfterReservation is RetryAfter for a call that TryTake refused
 // perhaps with a reservation that is too late.
 func (c *Chain) RetryAfterReservation(
-	which int, reservation Reservation, now clock.Instant, n int32, patience time.Duration,
+	which int, reservation Reservation, now clock.Instant, n int32, p rule.Priority, patience time.Duration,
 ) time.Duration {
 	switch {
 	case len(c.queues) == 0:
-		return c.RetryAfter(which, now, n, patience)
+		return c.RetryAfter(which, now, n, p, patience)
 	case c.Len() == 1:
 		return c.queues[which].compiled.RetryAfter(reservation, now, patience)
 	case which >= len(c.queues):
-		return c.RetryAfter(which, now, n, patience)
+		return c.RetryAfter(which, now, n, p, patience)
 	}
 	if len(c.queues) > 1 {
 		patience = c.patience(patience)
 	}
 	wait := c.queues[which].compiled.RetryAfter(reservation, now, patience)
-	return c.longest(which, wait, &blockedCall{now: now, tokens: n, patience: patience})
+	return c.longest(which, wait, &blockedCall{now: now, tokens: n, priority: p, patience: patience})
 }
 
 // blockedCall is a call that one of the rules refuses.
 type blockedCall struct {
 	now      clock.Instant
 	tokens   int32
+	priority rule.Priority
 	patience time.Duration
 	has      *Admission // what it has already; or nil
 }
@@ -299,7 +300,7 @@ func (c *Chain) longest(which int, wait time.Duration, r *blockedCall) time.Dura
 		if i == which || r.has != nil && r.has.hasIn(q.queue) {
 			continue
 		}
-		if reservation, decision := q.queue.expect(q.compiled, r.now, r.tokens, r.patience); decision == rule.Block {
+		if reservation, decision := q.queue.expect(q.compiled, r.now, r.tokens, r.priority, r.patience); decision == rule.Block {
 			wait = max(wait, q.compiled.RetryAfter(reservation, r.now, r.patience))
 		}
 	}
@@ -332,38 +333,39 @@ func (c *Chain) indexOf(queue *Queue) int {
 // Reservations are what TryTake gets of the queues of one call. The zero value has nothing.
 type Reservations struct{ list [4]Reservation }
 
-// TryTake takes n tokens of every rule at now, for a call that has to wait for none.
+// TryTake takes n tokens of every rule at now, for a call that has to wait for none. Its
+// priority matters where others wait.
 // Pass: all is taken; the reservation is for [Chain.GiveBackAll], as is what is put into
 // reserved. Block: the rule of the index which refuses, see
 // [Chain.RetryAfterReservation]. Wait: the call may be able to wait, which an
 // [Admission] finds out. Stale: see [Chain.Take]. With these nothing is taken.
 func (c *Chain) TryTake(
-	now clock.Instant, n int32, noWait bool, reserved *Reservations,
+	now clock.Instant, n int32, p rule.Priority, noWait bool, reserved *Reservations,
 ) (reservation Reservation, which int, decision rule.Decision) {
 	switch len(c.queues) {
 	case 0:
 		which, decision = c.Take(now, n)
 		return Reservation{}, which, decision
 	case 1:
-		return c.tryTakeOne(now, n, noWait)
+		return c.tryTakeOne(now, n, p, noWait)
 	}
-	return c.tryTakeAll(now, n, noWait, reserved)
+	return c.tryTakeAll(now, n, p, noWait, reserved)
 }
 
 // tryTakeOne takes n tokens of every rule of a chain with one queue at now, for a call
 // that has to wait for none. Pass: all is taken; the reservation is for [Chain.GiveBackAll].
 // Block: the rule of the index which refuses, see [Chain.RetryAfterReservation]. Wait: the
 // call may be able to wait, which an [Admission] finds out; nothing is taken.
-func (c *Chain) tryTakeOne(now clock.Instant, n int32, noWait bool) (reservation Reservation, which int, decision rule.Decision) {
+func (c *Chain) tryTakeOne(now clock.Instant, n int32, p rule.Priority, noWait bool) (reservation Reservation, which int, decision rule.Decision) {
 	q := &c.queues[0]
 	if len(c.windows) > 0 && c.fullWindow(now, n) >= 0 {
-		return c.refuseOrWait(q, now, n)
+		return c.refuseOrWait(q, now, n, p)
 	}
 	maxWait := q.compiled.rule.MaxWait
 	if noWait {
 		maxWait = 0
 	}
-	reservation, decision = q.queue.take(q.compiled, now, n, maxWait)
+	reservation, decision = q.queue.take(q.compiled, now, n, p, maxWait)
 	if decision == rule.Pass && len(c.windows) > 0 {
 		if _, said := c.Take(now, n); said != rule.Pass {
 			q.queue.GiveBack(now, reservation)
@@ -375,8 +377,8 @@ func (c *Chain) tryTakeOne(now clock.Instant, n int32, noWait bool) (reservation
 
 // refuseOrWait decides on a call while a window is full: it is refused unless tokens may
 // remain when the queue would let it pass.
-func (c *Chain) refuseOrWait(q *queueRule, now clock.Instant, n int32) (reservation Reservation, which int, decision rule.Decision) {
-	reservation, decision = q.queue.expect(q.compiled, now, n, endless)
+func (c *Chain) refuseOrWait(q *queueRule, now clock.Instant, n int32, p rule.Priority) (reservation Reservation, which int, decision rule.Decision) {
+	reservation, decision = q.queue.expect(q.compiled, now, n, p, endless)
 	if decision == rule.Pass || decision == rule.Wait {
 		if full := c.fullAt(now, reservation.at, n); full >= 0 {
 			return reservation, 1 + full, rule.Block
@@ -389,7 +391,7 @@ func (c *Chain) refuseOrWait(q *queueRule, now clock.Instant, n int32) (reservat
 // tryTakeAll is tryTakeOne for a chain with several queues. What they give is put into
 // reserved. If there are more than reserved has space for, it says Wait.
 func (c *Chain) tryTakeAll(
-	now clock.Instant, n int32, noWait bool, reserved *Reservations,
+	now clock.Instant, n int32, p rule.Priority, noWait bool, reserved *Reservations,
 ) (reservation Reservation, which int, decision rule.Decision) {
 	if len(c.queues) > len(reserved.list) || c.fullWindow(now, n) >= 0 {
 		return Reservation{}, 0, rule.Wait
@@ -398,7 +400,7 @@ func (c *Chain) tryTakeAll(
 	if noWait {
 		patience = 0
 	}
-	which, reservation, decision = takeAll(c.queues, now, n, patience, reserved.list[:])
+	which, reservation, decision = takeAll(c.queues, now, n, p, patience, reserved.list[:])
 	if decision == rule.Pass {
 		if _, said := c.Take(now, n); said != rule.Pass {
 			c.giveBackReserved(now, Reservation{}, reserved)

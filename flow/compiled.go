@@ -12,8 +12,10 @@ import (
 // it. It never changes. A changed rule is compiled again, and its limiter goes over to
 // the result.
 type Compiled struct {
-	rule    Rule
-	version uint64
+	rule     Rule
+	version  uint64
+	revision uint64    // of the version, if the limit follows a signal; see follower
+	follower *follower // nil if it follows none
 
 	seconds float64       // the window, in seconds
 	most    int64         // the tokens of the largest call that can ever pass a window
@@ -34,7 +36,6 @@ type warmUpCurves struct {
 // higher one is newer.
 func Compile(rule Rule, version uint64) *Compiled {
 	r := &Compiled{rule: rule, version: version, seconds: rule.Window.Seconds()}
-	r.most = int64(math.Ceil(rule.Limit - roundingError))
 	if rule.limiterKind() == windowLimiter {
 		parts := max(1, rule.Buckets) // a fixed window is not parted
 		r.bucket, r.span = rule.Window/time.Duration(parts), parts
@@ -43,10 +44,20 @@ func Compile(rule Rule, version uint64) *Compiled {
 			r.span++
 		}
 	}
+	r.compileLimit()
+	if rule.Follow != (Follow{}) {
+		r.follower = &follower{written: r}
+		r.follower.present.Store(r)
+	}
+	return r
+}
+
+// compileLimit computes what depends on the limit.
+func (r *Compiled) compileLimit() {
+	r.most = int64(math.Ceil(r.rule.Limit - roundingError))
 	if r.warmsUp() {
 		r.compileWarmUp()
 	}
-	return r
 }
 
 func (r *Compiled) compileWarmUp() {

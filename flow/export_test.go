@@ -36,11 +36,11 @@ func rulesOf(queues []QueueRule) []queueRule {
 }
 
 func TakeAll(queues []QueueRule, now clock.Instant, n int32, patience time.Duration, reservations []Reservation) (int, Reservation, rule.Decision) {
-	return takeAll(rulesOf(queues), now, n, patience, reservations)
+	return takeAll(rulesOf(queues), now, n, rule.PriorityNormal, patience, reservations)
 }
 
 func ExpectAll(queues []QueueRule, now clock.Instant, n int32, patience time.Duration) (int, Reservation, rule.Decision) {
-	return expectAll(rulesOf(queues), now, n, patience)
+	return expectAll(rulesOf(queues), now, n, rule.PriorityNormal, patience)
 }
 
 func PassAll(queues []QueueRule, places []Place, notBefore, now clock.Instant, reservations []Reservation) rule.Decision {
@@ -59,7 +59,7 @@ func (q *Queue) TakePlace(
 }
 
 func (q *Queue) Expect(r *Compiled, now clock.Instant, n int32, patience time.Duration) (Reservation, rule.Decision) {
-	return q.expect(r, now, n, patience)
+	return q.expect(r, now, n, rule.PriorityNormal, patience)
 }
 
 func (p Place) Ready(now clock.Instant) (time.Duration, rule.Decision) { return p.ready(now) }
@@ -80,36 +80,39 @@ func (w *Window) FullUntil(r *Compiled, now clock.Instant, n int32) clock.Instan
 	return w.fullUntil(r, now, n)
 }
 
-// CheckWaiters returns what is wrong with the line of those who wait, of whom
-// there should be so many.
+// CheckWaiters returns what is wrong with the queue of those who wait, of whom there should
+// be so many.
 func (q *Queue) CheckWaiters(want int) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	var levels [len(q.waiters.levels)]levelCount
+	var total int64
 	var count int
-	var tokens int64
-	var last *Waiter
-	for w := q.waiters.head; w != nil; w = w.next {
-		switch {
-		case w.prev != last:
-			return fmt.Errorf("waiter %d: not linked to the one before", count)
-		case w.state != queued:
-			return fmt.Errorf("waiter %d: in the line, but in state %d", count, w.state)
-		case last != nil:
-			tokens += int64(w.tokens)
+	hasHead := false
+	for w := range q.waiters.order.All() {
+		if w.state != queued {
+			return fmt.Errorf("waiter %d: in the queue, but in state %d", count, w.state)
 		}
-		last = w
+		levels[w.level()].add(1, int64(w.tokens))
+		total += int64(w.tokens)
+		hasHead = hasHead || w == q.waiters.head
 		count++
 	}
-	if s, ok := q.schedule.(*leakyBucket); ok && count > 0 && q.waiters.head.reservation.at <= s.lastPass.at {
+	head := q.waiters.head
+	if s, ok := q.schedule.(*leakyBucket); ok && count > 0 && head.reservation.at <= s.lastPass.at {
 		return fmt.Errorf("the head does not pass after the last one")
 	}
 	switch {
-	case q.waiters.tail != last && count > 0:
-		return fmt.Errorf("the tail is not the last of %d", count)
-	case q.waiters.behind != tokens:
-		return fmt.Errorf("%d tokens are behind the head, counted as %d", tokens, q.waiters.behind)
+	case hasHead != (count > 0):
+		return fmt.Errorf("the head is not one of the %d that wait", count)
+	case levels != q.waiters.levels || total != q.waiters.total:
+		return fmt.Errorf("%d tokens wait, %v by levels, counted as %d, %v", total, levels, q.waiters.total, q.waiters.levels)
+	case !q.waiters.mixed && count > 0 && levels[head.level()].calls != int64(count):
+		return fmt.Errorf("calls of several levels wait, which the queue does not know")
 	case count != want:
 		return fmt.Errorf("%d wait, not %d", count, want)
+	case count != len(q.waiters.inOrder()):
+		return fmt.Errorf("%d wait, %d are in order", count, len(q.waiters.inOrder()))
 	}
 	return nil
 }

@@ -38,6 +38,15 @@ func BenchmarkWindowTake(b *testing.B) {
 			w.Take(compiled, now, 1)
 		}
 	})
+	b.Run("following a signal", func(b *testing.B) {
+		compiled, signal := following(b, memory(reject(flow.MaxLimit), 100))
+		signal.Store(0.8)
+		w := flow.NewWindow(compiled, epoch)
+		b.ReportAllocs()
+		for b.Loop() {
+			w.Take(compiled, epoch, 1)
+		}
+	})
 	b.Run("warming up", func(b *testing.B) {
 		compiled := compile(b, warming(), 1)
 		w := flow.NewWindow(compiled, epoch)

@@ -8,7 +8,7 @@ import "github.com/penstock-go/penstock/clock"
 func (w *Window) Idle(now clock.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.compiled.Load()
+	r := w.catchUp(now)
 	w.rollTo(r, r.bucketOf(now))
 	return w.before == nil && w.counts.Held(w.counts.OpenBucket()) == 0 && w.log.isEmpty(now) &&
 		w.warmUp.isCold(r) && w.history.isConstant() && w.carry.isInitial(w.limit) &&
@@ -20,5 +20,6 @@ func (w *Window) Idle(now clock.Instant) bool {
 func (q *Queue) Idle(now clock.Instant) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.catchUp(now)
 	return q.before == nil && q.waiters.head == nil && q.log.isEmpty(now) && q.schedule.isNew(now)
 }

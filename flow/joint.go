@@ -33,14 +33,17 @@ type queuePlace struct {
 // may wait, see [Queue.takePlace]. The reservation tells when that queue, or with Wait
 // the last of the queues, would let the call pass.
 func takeAll(
-	queues []queueRule, now clock.Instant, n int32, patience time.Duration, reservations []Reservation,
+	queues []queueRule, now clock.Instant, n int32, p rule.Priority, patience time.Duration, reservations []Reservation,
 ) (which int, reservation Reservation, decision rule.Decision) {
 	lockAll(queues)
-	which, reservation, decision = planAll(queues, now, n, patience)
+	which, reservation, decision = planAll(queues, now, n, p, patience)
 	switch decision {
 	case rule.Pass:
 		for i, q := range queues {
 			reservations[i] = q.queue.grant(now, now, n)
+			if q.queue.waiters.head != nil {
+				q.queue.overtake(now)
+			}
 		}
 	case rule.Block:
 		queues[which].queue.schedule.delay(now, reservation.at, n)
@@ -50,10 +53,10 @@ func takeAll(
 }
 
 func planAll(
-	queues []queueRule, now clock.Instant, n int32, patience time.Duration,
+	queues []queueRule, now clock.Instant, n int32, p rule.Priority, patience time.Duration,
 ) (which int, reservation Reservation, decision rule.Decision) {
 	for i, q := range queues {
-		passAt, said := q.queue.plan(q.compiled, now, n, min(patience, q.compiled.rule.MaxWait))
+		passAt, said := q.queue.plan(q.compiled, now, n, p, min(patience, q.compiled.rule.MaxWait))
 		switch said {
 		case rule.Block, rule.Stale:
 			return i, Reservation{at: passAt}, said
@@ -69,11 +72,11 @@ func planAll(
 
 // expectAll says what [takeAll] would say, and takes nothing.
 func expectAll(
-	queues []queueRule, now clock.Instant, n int32, patience time.Duration,
+	queues []queueRule, now clock.Instant, n int32, p rule.Priority, patience time.Duration,
 ) (which int, reservation Reservation, decision rule.Decision) {
 	lockAll(queues)
 	defer unlockAll(queues)
-	return planAll(queues, now, n, patience)
+	return planAll(queues, now, n, p, patience)
 }
 
 // takePlace takes a place in the queue for a call that began to wait at since and has
@@ -86,19 +89,17 @@ func (q *Queue) takePlace(
 ) (queuePlace, Reservation, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, patience)
+	passAt, decision := q.plan(r, now, n, w.priority, patience)
 	if decision != rule.Stale {
 		q.schedule.delay(now, passAt, n)
 	}
 	if decision == rule.Pass || decision == rule.Wait {
-		*w = Waiter{wake: w.wake, state: queued, tokens: n, arrived: now, since: since, joint: true, deadline: noDeadline}
+		w.join(now, n)
+		w.since, w.joint, w.deadline = since, true, noDeadline
 		if patience < forever {
 			w.deadline = now.Add(patience)
 		}
-		q.waiters.push(w)
-		if w == q.waiters.head {
-			q.place(now)
-		}
+		q.push(w, now)
 	}
 	return queuePlace{q, w}, Reservation{at: passAt}, decision
 }
@@ -115,7 +116,7 @@ func (p queuePlace) ready(now clock.Instant) (after time.Duration, decision rule
 	q, w := p.queue, p.waiter
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.advance(now)
+	q.catchUp(now)
 	switch {
 	case w.state == refused:
 		return 0, rule.Block
@@ -124,7 +125,7 @@ func (p queuePlace) ready(now clock.Instant) (after time.Duration, decision rule
 	case w == q.waiters.head && w.reservation.at <= now:
 		return 0, rule.Pass
 	case w == q.waiters.head:
-		return w.reservation.at.Sub(now), rule.Wait
+		return q.untilHeadPasses(now), rule.Wait
 	case now > w.deadline:
 		return 0, rule.Block
 	}

@@ -16,12 +16,26 @@ func Kind() *rule.Type[Rule] {
 		Common: common, Fields: fields(), Examples: examples(),
 		Former:   []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
 		Defaults: defaults, Validate: validate,
+		Signals: signals,
 		Compile: func(r Rule, version uint64) any { return Compile(r, version) },
-		New: func(_ Rule, env rule.Env) rule.Limiter {
-			return newLimiter(env.Compiled.(*Compiled), env.Now)
-		},
-		Adopt: adopt,
+		New:     func(_ Rule, env rule.Env) rule.Limiter { return newLimiter(compiledFor(env), env.Now) },
+		Adopt:   adopt,
 	})
+}
+
+// signals returns the signal that the limit of the rule follows.
+func signals(r Rule) []rule.Signal {
+	if r.Follow == (Follow{}) {
+		return nil
+	}
+	return []rule.Signal{r.Follow.Signal}
+}
+
+// compiledFor returns the compiled rule, which follows the signals of the engine.
+func compiledFor(env rule.Env) *Compiled {
+	compiled := env.Compiled.(*Compiled)
+	compiled.FollowSignal(env.Signals)
+	return compiled
 }
 
 // adopt returns the limiter of a changed rule: the same one, another one that
@@ -31,7 +45,7 @@ func adopt(present rule.Limiter, _ Rule, env rule.Env) rule.Limiter {
 	if !ok {
 		return nil
 	}
-	compiled := env.Compiled.(*Compiled)
+	compiled := compiledFor(env)
 	switch {
 	case compiled.canFollow(before.compiled):
 		return before.withVersion(compiled)
@@ -78,6 +92,14 @@ func fields() []rule.Field[Rule] {
 			Says("how much lower the effective limit is at first"),
 		rule.DurationField("warmUp.step", func(r *Rule) *time.Duration { return &r.WarmUp.Step }).Given("algorithm").
 			Says("how often the effective limit is computed anew; not for tokenBucket"),
+		rule.TextField("follow.signal", func(r *Rule) *string { return (*string)(&r.Follow.Signal) }).
+			Says("lowers the limit while this signal is high, such as cpu, load or memory").Otherwise("off"),
+		rule.NumberField("follow.from", func(r *Rule) *float64 { return &r.Follow.From }).Given("follow.signal", "follow.to").
+			Says("up to which number of the signal the limit is as written"),
+		rule.NumberField("follow.to", func(r *Rule) *float64 { return &r.Follow.To }).Given("follow.signal", "follow.from").
+			Says("from which number of the signal on the limit is the least"),
+		rule.NumberField("follow.least", func(r *Rule) *float64 { return &r.Follow.Least }).Given("limit", "follow.signal").
+			Says("the limit from there on; in between it falls linearly"),
 	}, slices.Insert(rule.ScopeFields(common), 1,
 		rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "algorithm").
 			Says("windows: count the passes of that resource instead").Otherwise("none"),
@@ -122,6 +144,13 @@ func examples() []rule.Example[Rule] {
 		About:  "A bucket for each resource of the administration, and for one kind of callers.",
 		Rule:   Rule{Match: "admin:*", Limit: 5, Algorithm: TokenBucket, Burst: 20, Origin: "mobile"},
 		Fields: []string{"match", "perResource", "limit", "algorithm", "burst", "overdraft", "origin"},
+	}, {
+		About: "Less and less passes while 70 to 90 % of the memory is in use.",
+		Rule: Rule{
+			Name: "imports", Resource: "orders:import", Limit: 200,
+			Follow: Follow{Signal: rule.SignalMemory, From: 0.7, To: 0.9, Least: 20},
+		},
+		Fields: []string{"name", "resource", "limit", "follow.signal", "follow.from", "follow.to", "follow.least"},
 	}, {
 		About:  "Reads give way to writes.",
 		Rule:   Rule{Name: "reads-yield", Resource: "orders:read", Limit: 50, Related: "orders:write"},

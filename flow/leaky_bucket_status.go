@@ -10,8 +10,8 @@ import (
 // forecast is a copy of a throttle that goes on as if no call came, to look ahead with.
 type forecast struct {
 	leakyBucket
-	head    *Waiter // the first call that still waits
-	behind  int64   // tokens of those behind the head
+	waiting []*Waiter // the calls that still wait, in the order in which they pass
+	behind  int64     // tokens of those behind the first
 	maxWait time.Duration
 }
 
@@ -27,7 +27,10 @@ func (s *leakyBucket) status(waiters *waiterList, now clock.Instant, maxWait tim
 	if limit = state.queueLimit(s.compiled, now); limit == 0 {
 		return 0, 0, 0
 	}
-	o := forecast{leakyBucket: *s, head: waiters.head, behind: waiters.behind, maxWait: maxWait}
+	o := forecast{leakyBucket: *s, waiting: waiters.inOrder(), maxWait: maxWait}
+	if len(o.waiting) > 0 {
+		o.behind = waiters.tokens() - int64(o.waiting[0].tokens)
+	}
 	remaining = o.remaining(now)
 	return limit, remaining, o.reset(now, remaining)
 }
@@ -41,7 +44,7 @@ type arrivals struct {
 }
 
 func (o *forecast) passTimes(now clock.Instant) arrivals {
-	if o.head != nil {
+	if len(o.waiting) > 0 {
 		each := o.each(o.lastPass.at)
 		first := o.plannedPass.after(each * float64(o.behind+1)).notBefore(now)
 		return arrivals{first, each, false}
@@ -112,7 +115,7 @@ func (o *forecast) event(at clock.Instant) clock.Instant {
 	switch {
 	case !o.compiled.warmsUp():
 		return endOfTime
-	case o.head != nil:
+	case len(o.waiting) > 0:
 		return o.plannedPass.at
 	}
 	return o.compiled.curve.StepStart(o.compiled.curve.Step(max(o.lastPass.at, at)) + 1)
@@ -121,21 +124,22 @@ func (o *forecast) event(at clock.Instant) clock.Instant {
 // advance lets the waiting calls pass whose time has come by an instant, see
 // [Queue.advance].
 func (o *forecast) advance(at clock.Instant) {
-	for o.head != nil && o.plannedPass.at <= at {
+	for len(o.waiting) > 0 && o.plannedPass.at <= at {
 		passAt := o.plannedPass.at
-		o.grant(passAt, passAt, o.head.tokens)
-		for o.leave(); o.head != nil; o.leave() {
-			next, ok := o.next(max(passAt, o.head.arrived), o.head.tokens)
-			if ok && next.Sub(o.head.arrived) <= o.maxWait {
+		o.grant(passAt, passAt, o.waiting[0].tokens)
+		for o.leave(); len(o.waiting) > 0; o.leave() {
+			head := o.waiting[0]
+			next, ok := o.next(max(passAt, head.arrived), head.tokens)
+			if ok && next.Sub(head.arrived) <= o.maxWait {
 				break
 			}
 		}
 	}
 }
 
-// leave takes the head out of the queue.
+// leave takes the first call out of the queue.
 func (o *forecast) leave() {
-	if o.head = o.head.next; o.head != nil {
-		o.behind -= int64(o.head.tokens)
+	if o.waiting = o.waiting[1:]; len(o.waiting) > 0 {
+		o.behind -= int64(o.waiting[0].tokens)
 	}
 }

@@ -36,6 +36,14 @@ func (h *limitHistory) add(r *Compiled, bucket int64, limit float64) float64 {
 	return h.mean
 }
 
+// scale goes over to a limit that is so many times the present one.
+func (h *limitHistory) scale(factor float64) {
+	for i := range h.limits {
+		h.limits[i] *= factor
+	}
+	h.last, h.mean = h.last*factor, h.mean*factor
+}
+
 // isConstant says whether all buckets of the window have the same limit.
 func (h *limitHistory) isConstant() bool { return math.Abs(h.mean-h.last) <= roundingError*h.last }
 

@@ -130,10 +130,10 @@ func (l *Limiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) {
 // that can wait as long as the rule lets it.
 func (l *Limiter) RetryAfter(c rule.Call) time.Duration {
 	if l.queue != nil {
-		if _, decision := l.queue.expect(l.compiled, c.Now, c.Tokens, endless); decision != rule.Block {
+		if _, decision := l.queue.expect(l.compiled, c.Now, c.Tokens, c.Priority(), endless); decision != rule.Block {
 			return 0
 		}
-		return l.queue.RetryAfter(c.Now, c.Tokens, endless)
+		return l.queue.retryAfter(c.Now, c.Tokens, c.Priority(), endless)
 	}
 	if l.window.Check(l.compiled, c.Now, c.Tokens) != rule.Block {
 		return 0

@@ -49,11 +49,15 @@ func (r *Compiled) reach() time.Duration {
 	if r.rule.Limit == 0 {
 		return r.spanLength() // nothing passes, whatever has
 	}
-	perToken := min(r.cost(1, r.rule.Limit), float64(maxReach))
+	least := r.rule.Limit
+	if r.follower != nil {
+		least = r.rule.Follow.Least
+	}
+	perToken := min(r.cost(1, least), float64(maxReach))
 	reach := r.spanLength()
 	switch r.rule.limiterKind() {
 	case windowLimiter:
-		if r.rule.Limit < 1 {
+		if least < 1 {
 			reach = max(reach, time.Duration(perToken))
 		}
 	case throttleLimiter:

@@ -39,9 +39,10 @@ func (r *Compiled) leaves(now, later clock.Instant) bool {
 
 // fullUntil returns when n tokens can pass that exceed what remains at now, if no other
 // call comes. A call that has to wait anyway need not wait if it is refused in the end.
-// The instant is never too late, but may be too early: it is now if the rule warms up.
+// The instant is never too late, but may be too early: it is now if the rule warms up or
+// follows a signal.
 func (w *Window) fullUntil(r *Compiled, now clock.Instant, n int32) clock.Instant {
-	if r.warmsUp() || w.compiled.Load() != r {
+	if r.warmsUp() || r.follower != nil || w.compiled.Load() != r {
 		return now
 	}
 	var wait time.Duration

@@ -8,8 +8,9 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Queue enforces a rule that may make calls wait, first come, first served: a throttle,
-// which spaces calls evenly, or a token bucket. It can be used without the engine; see
+// Queue enforces a rule that may make calls wait: a throttle, which spaces calls evenly, or
+// a token bucket. Calls of one priority are served first come, first served; calls of
+// higher priorities come first, but for a share, see package waitqueue. It can be used without the engine; see
 // [Chain] for what the engine does with several rules.
 //
 // A queue computes when calls may pass. It does not wait itself: a call that has to
@@ -19,37 +20,41 @@ type Queue struct {
 	mu       sync.Mutex
 	compiled *Compiled
 	schedule schedule
-	waiters  waiterList // it is planned when the head passes
 	retired  bool
 
-	log    *passLog    // of a rule that counted in another way before; else nil
-	before predecessor // to take over from, with the first call; else nil
+	log     *passLog    // of a rule that counted in another way before; else nil
+	before  predecessor // to take over from, with the first call; else nil
+	waiters waiterList  // it is planned when the head passes
 }
 
 // NewQueue returns a queue that nothing has passed yet: the first call of a throttle
 // may pass at once, a token bucket is full. If the rule warms up the resource is cold
 // at now.
 func NewQueue(r *Compiled, now clock.Instant) *Queue {
+	r = r.inForce()
 	return &Queue{compiled: r, schedule: newSchedule(r, now)}
 }
 
-// Take takes n tokens at now under a version of the rule. Pass: they are taken, as the
+// Take takes n tokens at now under a version of the rule, for a call of normal priority. Pass: they are taken, as the
 // reservation tells. Wait: the call may pass later, see Join. Block: it would have to
 // wait longer than the rule's MaxWait; the reservation is for [Compiled.RetryAfter].
 // Stale: there is a newer version of the rule, or the rule is gone.
 func (q *Queue) Take(r *Compiled, now clock.Instant, n int32) (Reservation, rule.Decision) {
-	return q.take(r, now, n, r.rule.MaxWait)
+	return q.take(r, now, n, rule.PriorityNormal, r.rule.MaxWait)
 }
 
-// take is Take for a call that waits no longer than maxWait, which is the rule's
+// take is Take for a call of a priority that waits no longer than maxWait, which is the rule's
 // MaxWait or shorter.
-func (q *Queue) take(r *Compiled, now clock.Instant, n int32, maxWait time.Duration) (Reservation, rule.Decision) {
+func (q *Queue) take(r *Compiled, now clock.Instant, n int32, p rule.Priority, maxWait time.Duration) (Reservation, rule.Decision) {
 	q.mu.Lock()
-	passAt, decision := q.plan(r, now, n, maxWait)
+	passAt, decision := q.plan(r, now, n, p, maxWait)
 	reservation := Reservation{at: passAt}
 	switch decision {
 	case rule.Pass:
 		reservation = q.grant(now, passAt, n)
+		if q.waiters.head != nil {
+			q.overtake(now)
+		}
 	case rule.Block, rule.Wait:
 		q.schedule.delay(now, passAt, n)
 	}
@@ -59,10 +64,10 @@ func (q *Queue) take(r *Compiled, now clock.Instant, n int32, maxWait time.Durat
 
 // expect says what Join would say to such a call, and takes nothing. The reservation
 // tells when the call would pass.
-func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, patience time.Duration) (Reservation, rule.Decision) {
+func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, p rule.Priority, patience time.Duration) (Reservation, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, min(patience, r.rule.MaxWait))
+	passAt, decision := q.plan(r, now, n, p, min(patience, r.rule.MaxWait))
 	return Reservation{at: passAt}, decision
 }
 
@@ -71,19 +76,20 @@ func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, patience time.Du
 func (q *Queue) Join(r *Compiled, now clock.Instant, n int32, patience time.Duration, w *Waiter) (Reservation, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, min(patience, r.rule.MaxWait))
+	passAt, decision := q.plan(r, now, n, w.priority, min(patience, r.rule.MaxWait))
 	switch decision {
 	case rule.Pass:
-		return q.grant(now, passAt, n), rule.Pass
+		reservation := q.grant(now, passAt, n)
+		if q.waiters.head != nil {
+			q.overtake(now)
+		}
+		return reservation, rule.Pass
 	case rule.Block:
 		q.schedule.delay(now, passAt, n)
 	case rule.Wait:
 		q.schedule.delay(now, passAt, n)
-		*w = Waiter{wake: w.wake, state: queued, tokens: n, arrived: now, since: now}
-		q.waiters.push(w)
-		if w == q.waiters.head {
-			q.place(now) // which is not planned by another call
-		}
+		w.join(now, n)
+		q.push(w, now)
 	}
 	return Reservation{at: passAt}, decision
 }
@@ -100,7 +106,7 @@ func (q *Queue) Reserve(r *Compiled, now clock.Instant, n int32) rule.Decision {
 func (q *Queue) reserve(r *Compiled, now clock.Instant, n int32) (taken clock.Instant, decision rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, r.rule.MaxWait)
+	passAt, decision := q.plan(r, now, n, rule.PriorityNormal, r.rule.MaxWait)
 	switch {
 	case decision == rule.Block || decision == rule.Stale:
 		return 0, decision
@@ -113,13 +119,14 @@ func (q *Queue) reserve(r *Compiled, now clock.Instant, n int32) (taken clock.In
 
 // Poll tells how a waiter stands at now. Pass: it has its reservation. Wait: the
 // duration is how long it takes until it can pass, if it is the first in the queue;
-// else 0, and it is woken when it has become the first. Block: a changed rule would
-// make it wait longer than it may. Stale: the rule is gone or has become one for other
+// else until it has waited for as long as it may, or 0 if it can pass before that. It is
+// woken when it has become the first. Block: a changed rule, or more important calls,
+// would make it wait longer than it may. Stale: the rule is gone or has become one for other
 // calls.
 func (q *Queue) Poll(now clock.Instant, w *Waiter) (Reservation, time.Duration, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.advance(now)
+	q.catchUp(now)
 	switch w.state {
 	case granted:
 		return w.reservation, 0, rule.Pass
@@ -129,9 +136,17 @@ func (q *Queue) Poll(now clock.Instant, w *Waiter) (Reservation, time.Duration, 
 		return Reservation{}, 0, rule.Stale
 	}
 	if w == q.waiters.head {
-		return Reservation{}, w.reservation.at.Sub(now), rule.Wait
+		return Reservation{}, q.untilHeadPasses(now), rule.Wait
 	}
-	return Reservation{}, 0, rule.Wait
+	if !q.waiters.mixed {
+		return Reservation{}, 0, rule.Wait
+	}
+	left := w.since.Add(q.compiled.rule.MaxWait).Sub(now)
+	if left <= 0 { // what passes at this instant has passed
+		q.finish(w, refused)
+		return Reservation{}, 0, rule.Block
+	}
+	return Reservation{}, left, rule.Wait
 }
 
 // Leave takes a waiter that gives up at now out of the queue; those behind it move up.
@@ -140,10 +155,10 @@ func (q *Queue) Poll(now clock.Instant, w *Waiter) (Reservation, time.Duration, 
 func (q *Queue) Leave(now clock.Instant, w *Waiter) (Reservation, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.advance(now)
+	q.catchUp(now)
 	if w.state == queued {
 		wasHead := w == q.waiters.head
-		q.waiters.remove(w)
+		q.waiters.remove(w, false)
 		if wasHead {
 			q.promote(now)
 		}
@@ -157,7 +172,7 @@ func (q *Queue) Leave(now clock.Instant, w *Waiter) (Reservation, bool) {
 func (q *Queue) GiveBack(now clock.Instant, reservation Reservation) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.advance(now)
+	q.catchUp(now)
 	if q.log != nil {
 		q.log.giveBack(reservation.at, int64(reservation.tokens))
 	}
@@ -171,7 +186,7 @@ func (q *Queue) GiveBack(now clock.Instant, reservation Reservation) {
 func (q *Queue) Adopt(r *Compiled, now clock.Instant) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.adopt(r, now)
+	q.adopt(r.inForce(), now)
 }
 
 // Retire ends the queue: its rule is gone. Waiting calls get Stale.
@@ -184,11 +199,16 @@ func (q *Queue) Retire() {
 
 // RetryAfter returns how long after now a call of n tokens that was refused
 // could join the queue, if no other call comes and it can wait as long as the
-// rule allows but no longer than patience; [Never] when it cannot.
+// rule allows but no longer than patience; [Never] when it cannot. The call has normal
+// priority.
 func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) time.Duration {
+	return q.retryAfter(now, n, rule.PriorityNormal, patience)
+}
+
+func (q *Queue) retryAfter(now clock.Instant, n int32, p rule.Priority, patience time.Duration) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, _ := q.passTimeOf(now, n)
+	passAt, _ := q.passTimeOf(now, n, p)
 	return q.compiled.RetryAfter(Reservation{at: passAt}, now, patience)
 }
 
@@ -211,6 +231,6 @@ func (r *Compiled) RetryAfter(refused Reservation, now clock.Instant, patience t
 func (q *Queue) Status(now clock.Instant) (limit float64, remaining int64, reset time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.advance(now)
+	q.catchUp(now)
 	return q.schedule.status(&q.waiters, now, q.compiled.rule.MaxWait)
 }

@@ -25,10 +25,13 @@ type Reservation struct {
 // with Block.
 func (r Reservation) Time() clock.Instant { return r.at }
 
-// plan decides on a call that comes at now, and returns when it could pass, 0 if never.
-// It takes nothing.
-func (q *Queue) plan(r *Compiled, now clock.Instant, n int32, patience time.Duration) (passAt clock.Instant, decision rule.Decision) {
-	if r.version < q.compiled.version || q.retired && r.version == q.compiled.version {
+// plan decides on a call of a priority that comes at now, and returns when it
+// could pass, 0 if never. It takes nothing.
+func (q *Queue) plan(
+	r *Compiled, now clock.Instant, n int32, p rule.Priority, patience time.Duration,
+) (passAt clock.Instant, decision rule.Decision) {
+	r = r.inForce()
+	if r != q.compiled && r.isBefore(q.compiled) || q.retired && r.version == q.compiled.version {
 		return 0, rule.Stale
 	}
 	if q.before != nil {
@@ -40,11 +43,11 @@ func (q *Queue) plan(r *Compiled, now clock.Instant, n int32, patience time.Dura
 	if q.waiters.head != nil {
 		q.advance(now)
 	}
-	passAt, ok := q.passTimeOf(now, n)
+	passAt, ok := q.passTimeOf(now, n, p)
 	switch {
 	case !ok:
 		return 0, rule.Block
-	case passAt <= now && q.waiters.head == nil:
+	case passAt <= now && (q.waiters.head == nil || q.waiters.overtakesHead(p)):
 		return passAt, rule.Pass
 	case passAt.Sub(now) > patience:
 		return passAt, rule.Block
@@ -52,13 +55,40 @@ func (q *Queue) plan(r *Compiled, now clock.Instant, n int32, patience time.Dura
 	return passAt, rule.Wait
 }
 
-// passTimeOf returns when n tokens that come at now can pass, behind all calls that
-// wait; false if they never can.
-func (q *Queue) passTimeOf(now clock.Instant, n int32) (passAt clock.Instant, ok bool) {
-	if q.waiters.head == nil {
+// passTimeOf returns when n tokens that come at now can pass, behind the calls that wait
+// and are served before one of that priority; false if they never can.
+func (q *Queue) passTimeOf(now clock.Instant, n int32, p rule.Priority) (passAt clock.Instant, ok bool) {
+	head := q.waiters.head
+	switch {
+	case head == nil:
 		return q.schedule.next(now, n)
+	case q.waiters.overtakesHead(p):
+		return q.schedule.nextInstead(now, n)
 	}
-	return q.schedule.nextBehind(&q.waiters, now, n)
+	return q.schedule.nextBehind(head, q.waiters.between(p), now, n)
+}
+
+// overtake notes that a call has passed at now that came last, and plans the calls anew
+// that wait and are less important.
+func (q *Queue) overtake(now clock.Instant) {
+	q.waiters.overtake()
+	q.promote(now)
+}
+
+// push has a call join the queue at now.
+func (q *Queue) push(w *Waiter, now clock.Instant) {
+	if q.waiters.push(w) {
+		q.wakeAll() // from now on they can be overtaken, and have to look when to give up
+	}
+	if w == q.waiters.head {
+		q.place(now) // which is not planned by another call
+	}
+}
+
+func (q *Queue) wakeAll() {
+	for w := range q.waiters.order.All() {
+		w.wake()
+	}
 }
 
 // advance lets the waiting calls pass whose time has come by now, in order.
@@ -98,7 +128,7 @@ func (q *Queue) adopt(r *Compiled, now clock.Instant) {
 	if q.before != nil {
 		q.takeOver(now)
 	}
-	if r.version <= q.compiled.version {
+	if !q.compiled.isBefore(r) {
 		return
 	}
 	q.advance(now)
@@ -138,7 +168,7 @@ func (q *Queue) releaseAll() {
 
 // finish takes a waiter out of the queue, sets its state and wakes it.
 func (q *Queue) finish(w *Waiter, state waiterState) {
-	q.waiters.remove(w)
+	q.waiters.remove(w, state == granted)
 	w.state = state
 	w.wake()
 }

@@ -137,6 +137,7 @@ type jostle struct {
 	queue    *flow.Queue
 	compiled atomic.Pointer[flow.Compiled]
 	now      atomic.Int64
+	ranked   bool // calls have all priorities
 
 	mu     sync.Mutex
 	passes []clock.Instant // those that were used
@@ -147,6 +148,9 @@ func (j *jostle) time() clock.Instant { return clock.Instant(j.now.Load()) }
 // call goes through the queue once. Some give up, some give back.
 func (j *jostle) call(i int) {
 	w := unwoken()
+	if j.ranked {
+		w = w.WithPriority(rule.Priority(i%5) + rule.PrioritySheddable)
+	}
 	reservation, decision := j.queue.Join(j.compiled.Load(), j.time(), 1, time.Hour, w)
 	for polls := 0; decision == rule.Wait; polls++ {
 		if i%5 == 0 && polls == 3 {
@@ -173,8 +177,18 @@ func (j *jostle) call(i int) {
 
 func TestQueueKeepsItsSpacingWhateverTheInterleaving(t *testing.T) {
 	t.Parallel()
+	for name, ranked := range map[string]bool{"one priority": false, "all priorities": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testSpacing(t, ranked)
+		})
+	}
+}
+
+func testSpacing(t *testing.T, ranked bool) {
+	t.Helper()
 	const callers, calls, spacing = 32, 60, time.Millisecond
-	j := &jostle{}
+	j := &jostle{ranked: ranked}
 	j.now.Store(int64(epoch))
 	j.compiled.Store(compile(t, throttle(1000, time.Hour), 1))
 	j.queue = flow.NewQueue(j.compiled.Load(), epoch)
@@ -199,7 +213,7 @@ func TestQueueKeepsItsSpacingWhateverTheInterleaving(t *testing.T) {
 func TestQueueSurvivesReloadsUnderLoad(t *testing.T) {
 	t.Parallel()
 	const callers, calls = 32, 60
-	j := &jostle{}
+	j := &jostle{ranked: true}
 	j.now.Store(int64(epoch))
 	j.compiled.Store(compile(t, throttle(1000, time.Hour), 1))
 	j.queue = flow.NewQueue(j.compiled.Load(), epoch)

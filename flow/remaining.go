@@ -31,7 +31,8 @@ func remainingOf(p tokenSchedule, waiters *waiterList, now clock.Instant, maxWai
 	if waiters.head == nil {
 		return remaining, resetOf(p, remaining, now, maxWait)
 	}
-	last, _ := p.passTime(now, ahead-int64(waiters.tail.tokens), waiters.tail.tokens)
+	tail := waiters.last()
+	last, _ := p.passTime(now, ahead-int64(tail.tokens), tail.tokens)
 	return remaining, resetOf(p.drained(now, last, ahead), remaining, now, maxWait)
 }
 

@@ -19,8 +19,7 @@ type predecessor interface {
 // window, or until Adopt; from then on its calls get Stale.
 func (w *Window) follow(before predecessor) {
 	w.before = before
-	pending := *w.compiled.Load() // no call brings these: the first one adopts its own
-	w.compiled.Store(&pending)
+	w.compiled.Store(w.compiled.Load().unfollowed()) // the first call adopts its own
 }
 
 // takeOver counts what the predecessor has let pass. The window is closed.
@@ -123,10 +122,10 @@ func (w *Window) handOver(now clock.Instant) *passLog {
 	w.log = nil // the other limiter has it now
 	log.reach = max(log.reach, r.reach())
 	log.trim(now)
-	last := *r
+	last := r.unfollowed()
 	last.version = math.MaxUint64 // no call brings a newer one
-	w.compiled.Store(&last)
-	w.open(&last, w.counts.OpenBucket())
+	w.compiled.Store(last)
+	w.open(last, w.counts.OpenBucket())
 	return log
 }
 

@@ -13,7 +13,7 @@ func (w *Window) update(r *Compiled, now clock.Instant) bool {
 	defer w.mu.Unlock()
 	bucket := r.bucketOf(now)
 	if present := w.compiled.Load(); present != r {
-		if r.version < present.version {
+		if r.isBefore(present) {
 			return false
 		}
 		w.adopt(present, r, now)
@@ -50,7 +50,11 @@ func (w *Window) adopt(from, to *Compiled, now clock.Instant) {
 		w.reshape(from, to, now)
 	}
 	w.warmUp.adopt(from, to, to.bucketStart(opened))
-	w.history = limitHistory{}
+	if from.version == to.version {
+		w.history.scale(to.rule.Limit / from.rule.Limit)
+	} else {
+		w.history = limitHistory{}
+	}
 	w.carry.adopt(from, to, to.bucketStart(opened))
 	w.compiled.Store(to)
 	w.noteRefusals(to)
@@ -90,7 +94,9 @@ func (w *Window) open(r *Compiled, bucket int64) {
 	spent := w.carry.inWindow(w.whole, w.fraction, r, bucket)
 	w.counts.Open(bucket, w.whole+max(spent, w.carry.available(w.fraction)))
 	// When a call is refused nothing remains, whatever does now.
-	w.wait.Store(int64(w.retryAfter(r, 1, min(0, w.counts.Remaining()))))
+	overdrawn := min(0, w.counts.Remaining())
+	w.overdrawn.Store(overdrawn)
+	w.wait.Store(int64(w.retryAfter(r, 1, overdrawn)))
 }
 
 // saveUnused carries over what was not used from the open bucket to a bucket of that

@@ -112,6 +112,10 @@ type Rule struct {
 	// WarmUp lowers the effective limit of a cold resource. The zero value is off.
 	WarmUp WarmUp
 
+	// Follow lowers the limit while a signal, such as the memory in use, is high. The
+	// zero value is off. What else depends on the limit follows it, but for Burst.
+	Follow Follow
+
 	// Origin restricts the rule to calls of that caller, see core.Origin;
 	// [OtherOrigins] to those of callers that no rule on the resource names,
 	// unnamed ones included. Left out, the rule is for all calls.

@@ -12,8 +12,13 @@ type schedule interface {
 	// now or later. It returns false if they never can.
 	next(now clock.Instant, n int32) (turn clock.Instant, ok bool)
 
-	// nextBehind is next for calls that come behind others that wait.
-	nextBehind(l *waiterList, now clock.Instant, n int32) (turn clock.Instant, ok bool)
+	// nextBehind is next for a call that comes behind the first that waits, and behind
+	// others which take so many tokens.
+	nextBehind(head *Waiter, between int64, now clock.Instant, n int32) (turn clock.Instant, ok bool)
+
+	// nextInstead is next for a call that comes while another one waits and would pass
+	// before it. It plans nothing.
+	nextInstead(now clock.Instant, n int32) (turn clock.Instant, ok bool)
 
 	// delay notes that a call of n tokens that came at now can pass no earlier than at
 	// a later instant: it waits for that, or is refused.

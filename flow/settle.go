@@ -25,7 +25,7 @@ func (q *Queue) settle(now, taken clock.Instant, n int32) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.advance(now)
+	q.catchUp(now)
 	if throttle, ok := q.schedule.(*leakyBucket); ok {
 		throttle.settle(n)
 	} else if n > 0 {

@@ -79,8 +79,12 @@ func (b *tokenBucket) next(now clock.Instant, n int32) (clock.Instant, bool) {
 	return b.passTime(now, 0, n)
 }
 
-func (b *tokenBucket) nextBehind(waiters *waiterList, now clock.Instant, n int32) (clock.Instant, bool) {
-	return b.passTime(max(now, waiters.head.expected), waiters.tokens(), n)
+func (b *tokenBucket) nextInstead(now clock.Instant, n int32) (clock.Instant, bool) {
+	return b.passTime(now, 0, n)
+}
+
+func (b *tokenBucket) nextBehind(head *Waiter, between int64, now clock.Instant, n int32) (clock.Instant, bool) {
+	return b.passTime(max(now, head.expected), int64(head.tokens)+between, n)
 }
 
 // passTime returns when n tokens can be taken with so many ahead of them. Calls ahead

@@ -28,6 +28,7 @@ func validate(r Rule) []rule.Fault {
 		r.validateBucket(&f)
 	}
 	r.validateWarmUp(&f)
+	r.validateFollow(&f)
 	r.validateRelated(&f)
 	return f
 }

@@ -45,8 +45,12 @@ func (z *warmingBucket) next(now clock.Instant, n int32) (clock.Instant, bool) {
 	return z.passTime(now, 0, n)
 }
 
-func (z *warmingBucket) nextBehind(waiters *waiterList, now clock.Instant, n int32) (clock.Instant, bool) {
-	return z.passTime(max(now, waiters.head.expected), waiters.tokens(), n)
+func (z *warmingBucket) nextInstead(now clock.Instant, n int32) (clock.Instant, bool) {
+	return z.passTime(now, 0, n)
+}
+
+func (z *warmingBucket) nextBehind(head *Waiter, between int64, now clock.Instant, n int32) (clock.Instant, bool) {
+	return z.passTime(max(now, head.expected), int64(head.tokens)+between, n)
 }
 
 // passTime returns when a call can pass with so many tokens ahead of it. Its own tokens

@@ -22,10 +22,11 @@ type Window struct {
 	compiled atomic.Pointer[Compiled] // those that counts was opened under
 	counts   *stat.Window
 
-	pending pendingCalls // by calls that may give it back
-	wait    atomic.Int64 // how long a token refused in the open bucket has to wait, ns
-	refused atomic.Int32 // the largest call refused in it, tokens; see noteRefused
-	large   largeCalls   // see there
+	pending   pendingCalls // by calls that may give it back
+	wait      atomic.Int64 // how long a token refused in the open bucket has to wait, ns
+	overdrawn atomic.Int64 // what remained when the bucket was opened if that is below zero
+	refused   atomic.Int32 // the largest call refused in it, tokens; see noteRefused
+	large     largeCalls   // see there
 
 	// Tokens that calls which wait in a queue will take, if all calls of the window are
 	// of one resource.
@@ -50,6 +51,7 @@ type Window struct {
 
 // NewWindow returns an empty window, cold if the rule warms up.
 func NewWindow(r *Compiled, now clock.Instant) *Window {
+	r = r.inForce()
 	bucket := r.bucketOf(now)
 	w := &Window{counts: stat.NewWindow(r.span, bucket), warmUp: newWarmUpState(r, r.bucketStart(bucket))}
 	w.carry = newFractionCarry(w.limitOf(&w.warmUp, &w.history, r, bucket))
@@ -63,6 +65,7 @@ func NewWindow(r *Compiled, now clock.Instant) *Window {
 // fewer remain. Stale: there is a newer version of the rule, or the window has seen an
 // instant of a later bucket; nothing is taken.
 func (w *Window) Take(r *Compiled, now clock.Instant, n int32) rule.Decision {
+	r = r.inForce()
 	bucket := r.bucketOf(now)
 	for {
 		if w.compiled.Load() == r {
@@ -92,6 +95,7 @@ func (w *Window) Take(r *Compiled, now clock.Instant, n int32) rule.Decision {
 
 // Check is Take without taking anything: Pass says that n tokens remain.
 func (w *Window) Check(r *Compiled, now clock.Instant, n int32) rule.Decision {
+	r = r.inForce()
 	bucket := r.bucketOf(now)
 	for {
 		if w.compiled.Load() == r {
@@ -114,6 +118,7 @@ func (w *Window) Check(r *Compiled, now clock.Instant, n int32) rule.Decision {
 // remain. It never fails: what comes too late for its bucket is counted in the present
 // one, also under an earlier version of the rule.
 func (w *Window) Count(r *Compiled, now clock.Instant, n int32) {
+	r = r.inForce()
 	if w.compiled.Load() == r && w.counts.TryCount(r.bucketOf(now), n) {
 		return
 	}
@@ -127,6 +132,7 @@ func (w *Window) Count(r *Compiled, now clock.Instant, n int32) {
 // GiveBack returns n tokens that Take took at now under that version of the rule, also
 // if the window has other buckets now. What has left the window since needs no return.
 func (w *Window) GiveBack(r *Compiled, now clock.Instant, n int32) {
+	r = r.inForce()
 	bucket := r.bucketOf(now)
 	isLarge := n > 1 && int64(n) > w.large.above.Load() // what was saved for it is not for others
 	if !isLarge && w.compiled.Load() == r && w.counts.TryGiveBack(bucket, n) {
@@ -149,20 +155,31 @@ func (w *Window) GiveBack(r *Compiled, now clock.Instant, n int32) {
 }
 
 // Adopt goes over to a newer version of the rule at once, rather than with the next call.
-func (w *Window) Adopt(r *Compiled, now clock.Instant) { w.update(r, now) }
+func (w *Window) Adopt(r *Compiled, now clock.Instant) { w.update(r.inForce(), now) }
 
 // RetryAfter returns how long it takes from now until n tokens that were refused can pass
-// if no other call comes; [Never] if the rule never lets them pass. It is rounded up to
+// if no other call comes; [Never] if the rule never lets them pass, and 0 if it does not as
+// long as the signal that the limit follows is as high as it is. It is rounded up to
 // buckets, or to tenths of a second if buckets are longer, so that refusals of the same
 // moment are alike. For a single token it is lock-free.
 func (w *Window) RetryAfter(now clock.Instant, n int32) time.Duration {
-	if n == 1 && w.counts.Remaining() >= 0 {
+	if n == 1 && w.isWaitKnown() {
 		return w.compiled.Load().fromNow(time.Duration(w.wait.Load()), now)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.compiled.Load()
+	if r.mayPassLater(n) {
+		return 0 // nobody knows when
+	}
 	return r.fromNow(w.retryAfter(r, n, w.counts.Remaining()), now)
+}
+
+// isWaitKnown says whether nothing was counted beyond the limit since the wait of a token
+// was computed.
+func (w *Window) isWaitKnown() bool {
+	remaining := w.counts.Remaining()
+	return remaining >= 0 || remaining >= w.overdrawn.Load()
 }
 
 // Opened returns when the present bucket began: calls that bring an earlier instant get

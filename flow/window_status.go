@@ -9,14 +9,15 @@ import (
 
 // Status returns the effective limit at now, in tokens per window; how many calls of
 // one token that came now, one after the other, would pass; and how long it takes until
-// more would pass if no call comes, 0 if never. It changes nothing.
+// more would pass if no call comes, 0 if never. It changes nothing but the limit, if that
+// follows a signal which has changed.
 //
 // For a rule that warms up it looks ahead by one window, and at most at a hundred
 // buckets in which that may change: reset is 0 if more pass in none of them.
 func (w *Window) Status(now clock.Instant) (limit float64, remaining int64, reset time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.compiled.Load()
+	r := w.catchUp(now)
 	bucket := max(r.bucketOf(now), w.counts.OpenBucket())
 	limit, remaining = w.lookAhead(r, bucket)
 	if more, ok := w.growsIn(r, bucket, max(0, remaining)); ok {

@@ -38,7 +38,7 @@ func (l *limiter) namedKeys() map[uint64]int {
 	}
 	keys := make(map[uint64]int, len(l.exact))
 	for value, entry := range l.values.named {
-		keys[l.keyOf(&value)] = l.exact[entry]
+		keys[l.keyOf(value)] = l.exact[entry]
 	}
 	return keys
 }
@@ -102,7 +102,7 @@ func toTokens(tokens float64) int32 { return int32(min(math.Ceil(max(0, tokens))
 
 // elsewhere returns how many calls of a value are under way that passed when it had its
 // state in the other place.
-func (l *limiter) elsewhere(s *subject, now clock.Instant) int64 {
+func (l *limiter) elsewhere(s subject, now clock.Instant) int64 {
 	if !l.state.moved.Load() {
 		return 0
 	}

@@ -30,7 +30,7 @@ func newHasher(seed uint64) *hasher {
 }
 
 // hash returns the hash of a value, which is set.
-func (h *hasher) hash(value *rule.Attribute) uint64 {
+func (h *hasher) hash(value rule.Attribute) uint64 {
 	if text, ok := value.Text(); ok {
 		return h.text(text)
 	}
@@ -41,9 +41,8 @@ func (h *hasher) hash(value *rule.Attribute) uint64 {
 		return h.boolean(truth)
 	}
 	var hash uint64
-	parts := value.Parts()
-	for i := range parts {
-		hash = fold(hash^h.hash(&parts[i]), h.combine)
+	for _, part := range value.Parts() {
+		hash = fold(hash^h.hash(part), h.combine)
 	}
 	return hash
 }

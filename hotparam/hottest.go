@@ -61,7 +61,7 @@ type hotValue struct {
 }
 
 // count counts a call of a value, whose key is the same for the same value and resource.
-func (h *hottest) count(of *resourceState, now clock.Instant, key uint64, value *rule.Attribute, passes bool) {
+func (h *hottest) count(of *resourceState, now clock.Instant, key uint64, value rule.Attribute, passes bool) {
 	weight := uint64(1)
 	if h.sampling.Load() {
 		if scramble(uint64(now)^key)%sampleOne != 0 {
@@ -103,7 +103,7 @@ func (h *hottest) rotate(now clock.Instant) {
 
 // place returns the place of a value. If there is none left, that is the place of the
 // value with the fewest calls, whose count it takes over.
-func (s *summary) place(key uint64, of *resourceState, value *rule.Attribute) int {
+func (s *summary) place(key uint64, of *resourceState, value rule.Attribute) int {
 	for i := range s.size {
 		if s.keys[i] == key {
 			return i
@@ -136,7 +136,7 @@ func (s *summary) coldest() int {
 const missingName = "(missing)"
 
 // setName keeps the beginning of a value, in memory of its own.
-func (v *hotValue) setName(value *rule.Attribute) {
+func (v *hotValue) setName(value rule.Attribute) {
 	parts := value.Parts()
 	switch {
 	case !value.IsSet():
@@ -144,15 +144,15 @@ func (v *hotValue) setName(value *rule.Attribute) {
 	case len(parts) == 0:
 		v.writePart(value)
 	}
-	for i := range parts {
+	for i, part := range parts {
 		if i > 0 {
 			v.write("/")
 		}
-		v.writePart(&parts[i])
+		v.writePart(part)
 	}
 }
 
-func (v *hotValue) writePart(part *rule.Attribute) {
+func (v *hotValue) writePart(part rule.Attribute) {
 	if text, ok := part.Text(); ok {
 		v.write(text)
 	} else if number, ok := part.Number(); ok {

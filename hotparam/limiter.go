@@ -87,8 +87,6 @@ type subject struct {
 	key   uint64 // its hash, with the salt of the limiter
 	class int
 	isOwn bool // it has a state of its own
-
-	isShared bool // it was refused by counters that it shares with other values
 }
 
 // missingKey is the key of the calls without a value.
@@ -99,7 +97,7 @@ const limited = rule.Wait
 
 // subjectOf returns the value of a call. The decision is limited, or Pass or Block of a
 // call without a value.
-func (l *limiter) subjectOf(value *rule.Attribute) (s subject, decision rule.Decision) {
+func (l *limiter) subjectOf(value rule.Attribute) (s subject, decision rule.Decision) {
 	if !value.IsSet() {
 		switch l.rule.Missing {
 		case MissingShare:
@@ -111,13 +109,13 @@ func (l *limiter) subjectOf(value *rule.Attribute) (s subject, decision rule.Dec
 	}
 	s.key = l.keyOf(value)
 	if len(l.exact) > 0 {
-		if entry := l.values.exactOf(*value); entry >= 0 {
+		if entry := l.values.exactOf(value); entry >= 0 {
 			s.class, s.isOwn = l.exact[entry], true
 			return s, limited
 		}
 	}
 	if len(l.patterns) > 0 {
-		if pattern := l.values.patternOf(*value); pattern >= 0 {
+		if pattern := l.values.patternOf(value); pattern >= 0 {
 			s.class = l.patterns[pattern]
 		}
 	}
@@ -125,12 +123,12 @@ func (l *limiter) subjectOf(value *rule.Attribute) (s subject, decision rule.Dec
 }
 
 // keyOf returns the key of a value.
-func (l *limiter) keyOf(value *rule.Attribute) uint64 {
+func (l *limiter) keyOf(value rule.Attribute) uint64 {
 	return (l.state.hasher.hash(value) ^ l.state.salt) & keyMask
 }
 
 // tablesOf returns the table that has the state of a value.
-func (l *limiter) tablesOf(s *subject, now clock.Instant) *tables {
+func (l *limiter) tablesOf(s subject, now clock.Instant) *tables {
 	if s.isOwn {
 		return l.ownTables(now)
 	}
@@ -155,24 +153,24 @@ func (l *limiter) ownTables(now clock.Instant) *tables {
 }
 
 // Acquire decides on a call and takes what it takes, in one step.
-func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) { return l.acquire(&c) }
+func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) { return l.acquire(c) }
 
 // Acquire takes a place for a call.
-func (l *concurrencyLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) { return l.acquire(&c) }
+func (l *concurrencyLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) { return l.acquire(c) }
 
-func (l *limiter) acquire(c *rule.Call) (rule.Ticket, rule.Decision) {
-	s, decision := l.subjectOf(&c.Attribute)
+func (l *limiter) acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {
 		return undecided(decision)
 	}
-	ticket, wait, outcome := l.take(&s, c)
+	t, place, wait, outcome := l.take(s, c)
 	switch outcome {
 	case table.Taken:
-		return ticket, rule.Pass
+		return l.pass(t, place, s, c), rule.Pass
 	case table.Stale:
 		return 0, rule.Stale
 	}
-	return l.refuse(&s, c, wait)
+	return l.refuse(s, c, wait, place.IsShared())
 }
 
 // undecided returns the decision on a call without a value.
@@ -183,15 +181,14 @@ func undecided(decision rule.Decision) (rule.Ticket, rule.Decision) {
 	return 0, decision
 }
 
-// take takes what a call takes, if it may pass now. Of a call that is refused it tells how
-// long it takes until such a call passes, but for a penalty.
-func (l *limiter) take(s *subject, c *rule.Call) (ticket rule.Ticket, wait time.Duration, outcome table.Outcome) {
+// take takes what a call takes, if it may pass now. It tells where that was counted, and of
+// a call that is refused how long it takes until such a call passes, but for a penalty.
+func (l *limiter) take(s subject, c rule.Call) (t *tables, place table.Place, wait time.Duration, outcome table.Outcome) {
 	if l.isPenalised(s, c.Now) {
 		wait, _ = l.retryAfter(c)
-		return 0, wait, table.Refused
+		return nil, 0, wait, table.Refused
 	}
-	t := l.tablesOf(s, c.Now)
-	var place table.Place
+	t = l.tablesOf(s, c.Now)
 	switch {
 	case t.buckets != nil:
 		place, wait, outcome = t.buckets.TakeOrWait(s.key, l.now[s.class], c.Now, c.Tokens)
@@ -206,36 +203,32 @@ func (l *limiter) take(s *subject, c *rule.Call) (ticket rule.Ticket, wait time.
 			wait = rule.Never
 		}
 	}
-	if outcome != table.Taken {
-		s.isShared = place.IsShared()
-		return 0, wait, outcome
-	}
-	l.pass(s, c)
-	return l.ticket(t, place, s), 0, table.Taken
+	return t, place, wait, outcome
 }
 
 // isPenalised says whether a value is refused outright.
-func (l *limiter) isPenalised(s *subject, now clock.Instant) bool {
+func (l *limiter) isPenalised(s subject, now clock.Instant) bool {
 	return l.penalties != nil && l.penalties.left(s.key, now) > 0
 }
 
-// pass notes that a call passes.
-func (l *limiter) pass(s *subject, c *rule.Call) {
+// pass notes that a call passes, and returns its ticket.
+func (l *limiter) pass(t *tables, place table.Place, s subject, c rule.Call) rule.Ticket {
 	l.state.keep(c.Now, l.keeps)
-	l.state.hottest.count(l.state, c.Now, s.key, &c.Attribute, true)
+	l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, true)
+	return l.ticket(t, place, s)
 }
 
-// refuse notes that a call is refused. It returns how long it takes until such a call
-// passes, as a ticket.
-func (l *limiter) refuse(s *subject, c *rule.Call, wait time.Duration) (rule.Ticket, rule.Decision) {
+// refuse notes that a call is refused, perhaps by counters that its value shares with
+// others. It returns how long it takes until such a call passes, as a ticket.
+func (l *limiter) refuse(s subject, c rule.Call, wait time.Duration, isShared bool) (rule.Ticket, rule.Decision) {
 	if l.penalties != nil {
-		if !s.isShared && l.penalties.left(s.key, c.Now) == 0 {
+		if !isShared && l.penalties.left(s.key, c.Now) == 0 {
 			l.penalties.refused(s.key, c.Now)
 			l.state.keep(c.Now, l.keeps)
 		}
 		wait = max(wait, l.penalties.left(s.key, c.Now))
 	}
-	l.state.hottest.count(l.state, c.Now, s.key, &c.Attribute, false)
+	l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, false)
 	return rule.Ticket(wait), rule.Block
 }
 
@@ -262,7 +255,7 @@ const (
 	keyMask     = ^uint64(0xFF << ticketShift)
 )
 
-func (l *limiter) ticket(t *tables, p table.Place, s *subject) rule.Ticket {
+func (l *limiter) ticket(t *tables, p table.Place, s subject) rule.Ticket {
 	own := rule.Ticket(0)
 	if s.isOwn {
 		own = ownTicket
@@ -369,19 +362,19 @@ func (l *concurrencyLimiter) Done(ticket rule.Ticket, e rule.Exit) { l.GiveBack(
 // RetryAfter returns how long it takes until such a call passes: the rest of a penalty, or
 // until the limit lets it pass, whichever is longer. When calls end, and a place becomes
 // free, is unknown.
-func (l *limiter) RetryAfter(c rule.Call) time.Duration { return max(l.retryAfter(&c)) }
+func (l *limiter) RetryAfter(c rule.Call) time.Duration { return max(l.retryAfter(c)) }
 
 // retryAfter returns how long it takes until the limit lets such a call pass without
 // waiting, and the rest of a penalty.
-func (l *limiter) retryAfter(c *rule.Call) (wait, penalty time.Duration) {
-	s, decision := l.subjectOf(&c.Attribute)
+func (l *limiter) retryAfter(c rule.Call) (wait, penalty time.Duration) {
+	s, decision := l.subjectOf(c.Attribute)
 	switch decision {
 	case rule.Pass:
 		return 0, 0
 	case rule.Block:
 		return rule.Never, 0
 	}
-	switch t, limit := l.tablesOf(&s, c.Now), l.limits[s.class]; {
+	switch t, limit := l.tablesOf(s, c.Now), l.limits[s.class]; {
 	case limit == 0:
 		wait = rule.Never
 	case t.buckets != nil:

@@ -12,20 +12,20 @@ import (
 // Acquire lets a call pass at once, or says whether it may wait. Nothing is reserved for a
 // call that may wait.
 func (l *throttle) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
-	s, decision := l.subjectOf(&c.Attribute)
+	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {
 		return undecided(decision)
 	}
-	ticket, wait, outcome := l.take(&s, &c)
+	t, place, wait, outcome := l.take(s, c)
 	switch {
 	case outcome == table.Taken:
-		return ticket, rule.Pass
+		return l.pass(t, place, s, c), rule.Pass
 	case outcome == table.Stale:
 		return 0, rule.Stale
-	case l.rule.MaxWait > 0 && wait <= l.rule.MaxWait && !l.isPenalised(&s, c.Now):
+	case l.rule.MaxWait > 0 && wait <= l.rule.MaxWait && !l.isPenalised(s, c.Now):
 		return 0, rule.Wait
 	}
-	return l.refuse(&s, &c, l.untilItMayWait(wait))
+	return l.refuse(s, c, l.untilItMayWait(wait), place.IsShared())
 }
 
 // untilItMayWait returns when a call may wait that would have to wait for so long.
@@ -38,7 +38,7 @@ func (l *throttle) untilItMayWait(wait time.Duration) time.Duration {
 
 // delay returns how long it takes until a call passes if it waits; Never if it cannot pass,
 // or the value is refused outright.
-func (l *throttle) delay(s *subject, c *rule.Call) time.Duration {
+func (l *throttle) delay(s subject, c rule.Call) time.Duration {
 	if l.isPenalised(s, c.Now) {
 		return rule.Never
 	}
@@ -47,30 +47,29 @@ func (l *throttle) delay(s *subject, c *rule.Call) time.Duration {
 
 // Join makes a reservation for a call: it passes now, or waits until then.
 func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
-	s, decision := l.subjectOf(&c.Attribute)
+	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {
 		return nil, 0, decision
 	}
 	latest := min(patience.Until, addTo(patience.Since, l.rule.MaxWait))
-	if delay := l.delay(&s, &c); delay > 0 && addTo(c.Now, delay) > latest {
-		l.refuse(&s, &c, 0)
+	if delay := l.delay(s, c); delay > 0 && addTo(c.Now, delay) > latest {
+		l.refuse(s, c, 0, false)
 		return nil, 0, rule.Block
 	}
-	t := l.tablesOf(&s, c.Now)
+	t := l.tablesOf(s, c.Now)
 	place, at, outcome := t.buckets.Reserve(s.key, l.rates.Class(s.class), c.Now, c.Tokens)
 	switch {
 	case outcome == table.Stale:
 		return nil, 0, rule.Stale
 	case outcome == table.Refused:
-		l.refuse(&s, &c, 0)
+		l.refuse(s, c, 0, false)
 		return nil, 0, rule.Block
 	case at > max(latest, c.Now): // another call was quicker
 		t.buckets.Cancel(place, c.Now, at, c.Tokens)
-		l.refuse(&s, &c, 0)
+		l.refuse(s, c, 0, false)
 		return nil, 0, rule.Block
 	}
-	l.pass(&s, &c)
-	ticket := l.ticket(t, place, &s)
+	ticket := l.pass(t, place, s, c)
 	if at <= c.Now {
 		return nil, ticket, rule.Pass
 	}
@@ -82,7 +81,7 @@ func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.
 // RetryAfter returns how long it takes until such a call passes; if it would have to wait
 // for too long now, until it may wait.
 func (l *throttle) RetryAfter(c rule.Call) time.Duration {
-	wait, penalty := l.retryAfter(&c)
+	wait, penalty := l.retryAfter(c)
 	return max(l.untilItMayWait(wait), penalty)
 }
 

@@ -188,9 +188,12 @@ func TestControlRequestsThatAreRefused(t *testing.T) {
 	}{
 		{http.MethodGet, "/control?kind=breaker&rule=pay-errors&state=open", http.StatusMethodNotAllowed, "only POST"},
 		{http.MethodPut, "/control?kind=breaker&rule=pay-errors&state=open", http.StatusMethodNotAllowed, "only POST"},
-		{http.MethodPost, "/control", http.StatusBadRequest, "kind and rule are required"},
-		{http.MethodPost, "/control?rule=pay-errors&state=open", http.StatusBadRequest, "kind and rule are required"},
-		{http.MethodPost, "/control?kind=breaker&state=open", http.StatusBadRequest, "kind and rule are required"},
+		{http.MethodPost, "/control", http.StatusBadRequest, "kind is missing"},
+		{http.MethodPost, "/control?rule=pay-errors&state=open", http.StatusBadRequest, "kind is missing"},
+		{http.MethodPost, "/control?kind=breaker&rule=&state=open", http.StatusBadRequest, "rule is empty"},
+		{http.MethodPost, "/control?kind=breaker", http.StatusBadRequest, "state is missing"},
+		{http.MethodPost, "/control?kind=braker&state=open", http.StatusUnprocessableEntity, `"braker"`},
+		{http.MethodPost, "/control?kind=breaker&state=off", http.StatusUnprocessableEntity, `"off"`},
 		{http.MethodPost, "/control?kind=breaker&rule=pay-errors", http.StatusBadRequest, "state is missing"},
 		{http.MethodPost, "/control?kind=breaker&rule=%zz&state=open", http.StatusBadRequest, "invalid URL escape"},
 		{http.MethodPost, "/control?kind=breaker&rule=nobody&state=open", http.StatusUnprocessableEntity, `breaker "nobody"`},
@@ -205,6 +208,20 @@ func TestControlRequestsThatAreRefused(t *testing.T) {
 	}
 	assert.Equal(t, breaker.Closed, o.state("pay:charge"))
 	assert.Empty(t, o.changes)
+}
+
+func TestStateOfAWholeKindIsForcedAndShown(t *testing.T) {
+	o := newOperated(t)
+	status, _ := o.send(httptest.NewRequest(http.MethodPost, "/control?kind=breaker&state=open", http.NoBody))
+	require.Equal(t, http.StatusNoContent, status)
+	for _, resource := range []string{"pay:charge", "db:read"} {
+		assert.False(t, o.call(resource, nil), resource)
+	}
+	assert.Equal(t, []inspect.ForcedKind{{Kind: "breaker", State: "open"}}, inspect.StatusOf(o.engine).ForcedKinds)
+	status, _ = o.send(httptest.NewRequest(http.MethodPost, "/control?kind=breaker&state=", http.NoBody))
+	require.Equal(t, http.StatusNoContent, status)
+	assert.True(t, o.call("pay:charge", nil))
+	assert.Empty(t, inspect.StatusOf(o.engine).ForcedKinds)
 }
 
 func TestControlRequestOfABrowserOnAnotherSiteIsRefused(t *testing.T) {

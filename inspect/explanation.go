@@ -90,7 +90,7 @@ type State struct {
 // Quota is what remains of a limit on how much passes in a time.
 type Quota struct {
 	// Effective is the present limit: tokens per window. It is lower than that of the
-	// rule while the rule warms up.
+	// rule while the rule warms up, or while a signal that it follows is high.
 	Effective float64 `json:"ceiling"`
 
 	// Window is the time that the limit speaks of, in seconds.
@@ -108,6 +108,11 @@ type Quota struct {
 type Gauge struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
+
+	// Label and LabelValue tell gauges of one name apart, such as "priority" and "low";
+	// empty for one that is the only one of its name.
+	Label      string `json:"label,omitempty"`
+	LabelValue string `json:"labelValue,omitempty"`
 }
 
 // Explain asks the engine about a call, which is neither made nor remembered.

@@ -217,7 +217,7 @@ func gaugesOf(of *core.RuleSnapshot) []Gauge {
 	var gauges []Gauge
 	for i, gauge := range of.Rule.Type().Gauges() {
 		if value := of.Gauges[i]; !math.IsNaN(value) {
-			gauges = append(gauges, Gauge{gauge.Name, value})
+			gauges = append(gauges, Gauge{gauge.Name, value, gauge.Label, gauge.LabelValue})
 		}
 	}
 	return gauges

@@ -7,6 +7,8 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/list"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // Status tells which rules are in force in an engine and how their sources are.
@@ -26,12 +28,34 @@ type Status struct {
 	// they come into force.
 	Lists []List `json:"lists,omitempty"`
 
+	// ForcedKinds are the kinds of rules whose state an operator has forced.
+	ForcedKinds []ForcedKind `json:"forcedKinds,omitempty"`
+
+	// Signals are those of the system that rules in force read, by name.
+	Signals []Signal `json:"signals,omitempty"`
+
 	// Limiters are the states of circuit breakers, of limits on concurrency, of limits for
 	// each value of an attribute and the like, at most [MaxLimiters]: breakers that are not
 	// closed come first. It is as in [Limiters], with the following two.
 	Limiters     []Limiter `json:"limiters,omitempty"`
 	MoreLimiters int       `json:"moreLimiters,omitempty"`
 	MoreValues   int       `json:"moreValues,omitempty"`
+}
+
+// ForcedKind is a kind of rules of which an operator has forced the state of all rules.
+type ForcedKind struct {
+	Kind  rules.Kind `json:"kind"`
+	State string     `json:"state"`
+}
+
+// Signal tells what a signal of the system shows, such as how much of the processor is in
+// use.
+type Signal struct {
+	Signal rule.Signal `json:"signal"`
+	Value  *float64    `json:"value,omitempty"` // left out while it is not known
+	At     time.Time   `json:"at,omitzero"`     // when it was last sampled; left out if it never was
+	Error  string      `json:"error,omitempty"` // why it is not known
+	Rules  []string    `json:"rules"`           // that read it: at most [core.MaxSignalRules], by kind and name
 }
 
 // List tells of a list as one source has it, without its entries.
@@ -107,9 +131,23 @@ func StatusOf(engine *core.Engine) Status {
 	for _, l := range engine.Lists().Status() {
 		status.Lists = append(status.Lists, listOf(&l))
 	}
+	for _, forced := range of.ForcedKinds {
+		status.ForcedKinds = append(status.ForcedKinds, ForcedKind{forced.Kind, forced.State})
+	}
+	for _, s := range of.Signals {
+		status.Signals = append(status.Signals, signalOf(&s))
+	}
 	limiters := LimitersOf(engine, Selection{})
 	status.Limiters, status.MoreLimiters, status.MoreValues = limiters.Limiters, limiters.MoreLimiters, limiters.MoreValues
 	return status
+}
+
+func signalOf(of *core.SignalStatus) Signal {
+	s := Signal{Signal: of.Signal, At: timeOf(of.At), Error: textOf(of.Err), Rules: of.Rules}
+	if of.Err == nil {
+		s.Value = &of.Value
+	}
+	return s
 }
 
 func listOf(of *list.Status) List {

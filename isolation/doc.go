@@ -10,8 +10,12 @@
 //   - There are never more than Limit calls under way. When a reload lowers the
 //     limit, calls that are under way may finish, and no call passes until fewer
 //     than the new limit are. When it raises the limit, waiting calls pass at once.
-//   - While a call waits, no place is free, and no other call takes a place before
-//     it other than in the [Order] of the rule.
+//   - While a call waits, no place is free. A place that becomes free goes to a call of
+//     the highest priority that waits, and among these by the [Order] of the rule. When
+//     seven places in a row have gone to the highest priority while a call of a lower one
+//     waited, the next one goes to the first of all those that have a lower one.
+//   - When the queue is full, a call may join it that is more important than another one
+//     that waits: the last one of the lowest priority makes way and is refused.
 //   - A wait ends with a place, after MaxWait, or when the caller gives up. A place
 //     that is freed at exactly the end of MaxWait is still handed over.
 //

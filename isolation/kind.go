@@ -41,7 +41,7 @@ func fields() []rule.Field[Rule] {
 		rule.WholeField("maxQueue", func(r *Rule) *int { return &r.MaxQueue }).Given("maxWait").
 			Says("how many calls may wait; only with maxWait"),
 		rule.ChoiceField("order", func(r *Rule) *Order { return &r.Order }, FIFO, LIFO).Given("maxWait").
-			Says("which waiting call gets the next place: fifo, the oldest, or lifo, the newest; only with maxWait"),
+			Says("which waiting call of a priority gets the next place: fifo, the oldest, or lifo, the newest; only with maxWait"),
 	)
 	return append(list, rule.ScopeFields(common)...)
 }

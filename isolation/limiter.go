@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -14,7 +15,7 @@ type limiter struct {
 	version uint64
 
 	// What Acquire compares the pool's word with.
-	open   uint64 // the upper part of the word while this version is in force and no flag is set
+	open   uint64 // the word while this version is in force, no flag is set and no call is under way
 	limit  uint64
 	atFull rule.Decision // for a call that finds no place: Wait if it may wait, else Block
 }
@@ -61,7 +62,7 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		places := word & placesMask
 		switch {
 		case word-places != l.open:
-			return 0, l.acquireSlow(c.Now, word-places)
+			return 0, l.acquireSlow(c.Now, waitqueue.LevelOf(c.Priority()), word-places)
 		case places >= l.limit:
 			return 0, l.atFull
 		case p.word.CompareAndSwap(word, word+1):
@@ -73,17 +74,17 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 
 // acquireSlow is Acquire when a flag of the word is set or another version of the rule
 // is in force.
-func (l *limiter) acquireSlow(now clock.Instant, state uint64) rule.Decision {
-	switch state {
-	case l.open | waiting:
-		return rule.Wait // a queue: nobody overtakes it
-	case l.open | waiting | queueFull:
+func (l *limiter) acquireSlow(now clock.Instant, level int, state uint64) rule.Decision {
+	switch {
+	case state&^refusedMask != l.open|waiting:
+		return l.acquireLocked(now, level)
+	case uint64(level) < state&refusedMask>>refusedShift:
 		return rule.Block
 	}
-	return l.acquireLocked(now)
+	return rule.Wait // no place is free while calls wait
 }
 
-func (l *limiter) acquireLocked(now clock.Instant) rule.Decision {
+func (l *limiter) acquireLocked(now clock.Instant, level int) rule.Decision {
 	p := l.pool
 	p.lock(now)
 	defer p.unlock()
@@ -92,7 +93,7 @@ func (l *limiter) acquireLocked(now clock.Instant) rule.Decision {
 		return rule.Stale
 	case p.takeIfFree():
 		return rule.Pass
-	case p.isQueueFull():
+	case level < p.refusedLevels():
 		return rule.Block
 	}
 	return l.atFull
@@ -122,15 +123,15 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 		return nil, 0, rule.Stale
 	case p.takeIfFree():
 		return nil, 0, rule.Pass
-	case l.atFull != rule.Wait, p.isQueueFull(),
-		patience.Since.Add(l.rule.MaxWait) <= c.Now, patience.Until <= c.Now:
+	case l.atFull != rule.Wait, patience.Since.Add(l.rule.MaxWait) <= c.Now, patience.Until <= c.Now:
 		return nil, 0, rule.Block
 	}
-	for p.queue.size >= l.rule.MaxQueue { // LIFO
-		p.finish(p.queue.oldest, refused)
+	level := waitqueue.LevelOf(c.Priority())
+	if !p.makeSpace(level) {
+		return nil, 0, rule.Block
 	}
 	w := &waiter{pool: p, wake: patience.Wake, since: patience.Since}
-	p.queue.push(w)
+	p.queue.Push(w, &w.node, level)
 	return w, 0, rule.Wait
 }
 
@@ -158,7 +159,7 @@ func (l *limiter) Status(now clock.Instant) rule.Status {
 	p.lock(now)
 	defer p.unlock()
 	return rule.Status{Gauges: []float64{
-		float64(p.places), float64(p.queue.size), float64(max(p.highest.Load(), p.highestBefore)), float64(p.current.limit),
+		float64(p.places), float64(p.queue.Len()), float64(max(p.highest.Load(), p.highestBefore)), float64(p.current.limit),
 	}}
 }
 
@@ -166,5 +167,5 @@ func (l *limiter) Status(now clock.Instant) rule.Status {
 func (l *limiter) Idle(now clock.Instant) bool {
 	l.pool.lock(now)
 	defer l.pool.unlock()
-	return l.pool.places == 0 && l.pool.queue.size == 0
+	return l.pool.places == 0 && l.pool.queue.Len() == 0
 }

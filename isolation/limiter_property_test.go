@@ -22,12 +22,14 @@ type model struct {
 	now      clock.Instant
 	underWay []*modelCall
 	waiting  []*modelCall // in the order in which they came
+	overtook int          // places in a row that went to the highest priority while a lower one waited
 	history  []change     // of the number under way
 }
 
 type modelCall struct {
-	since   clock.Instant
-	outcome string // of a wait that has ended: pass, block or stale
+	since    clock.Instant
+	priority rule.Priority
+	outcome  string // of a wait that has ended: pass, block or stale
 
 	waiter rule.Waiter
 	ticket rule.Ticket
@@ -48,16 +50,72 @@ func (m *model) arrive(c *modelCall, until clock.Instant) string {
 	case len(m.underWay) < r.Limit:
 		m.begin(c)
 		return "pass"
-	case r.Limit == 0, r.MaxWait == 0, r.Order == isolation.FIFO && len(m.waiting) >= r.MaxQueue:
+	case r.Limit == 0, r.MaxWait == 0:
+		return "block"
+	case len(m.waiting) >= r.MaxQueue && !m.mayDisplace(c):
 		return "block"
 	case m.isOver(c), until <= m.now:
 		return "block"
 	}
-	for len(m.waiting) >= r.MaxQueue {
-		m.endWait(m.waiting[0], "block")
+	for r.Order == isolation.LIFO && len(m.waiting) > r.MaxQueue {
+		m.endWait(m.last(), "block")
+	}
+	if len(m.waiting) >= r.MaxQueue {
+		if !m.mayDisplace(c) {
+			return "block"
+		}
+		m.endWait(m.last(), "block")
 	}
 	m.waiting = append(m.waiting, c)
 	return "wait"
+}
+
+// mayDisplace says whether a call may take the place of the last one in a full queue.
+func (m *model) mayDisplace(c *modelCall) bool {
+	if m.rule.Order == isolation.LIFO {
+		return c.priority >= m.last().priority
+	}
+	return c.priority > m.last().priority
+}
+
+// last returns the last call, by the order of the rule, of the lowest priority that waits.
+func (m *model) last() *modelCall {
+	lowest := slices.MinFunc(m.waiting, comparePriority).priority
+	return pick(having(m.waiting, func(p rule.Priority) bool { return p == lowest }), m.rule.Order == isolation.FIFO)
+}
+
+// next returns the call that gets the next place.
+func (m *model) next() *modelCall {
+	highest := slices.MaxFunc(m.waiting, comparePriority).priority
+	calls := having(m.waiting, func(p rule.Priority) bool { return p == highest })
+	if lower := having(m.waiting, func(p rule.Priority) bool { return p < highest }); len(lower) > 0 && m.overtook == 7 {
+		calls = lower
+	}
+	return pick(calls, m.rule.Order == isolation.LIFO)
+}
+
+// countShare counts the places between two that go to a lower priority.
+func (m *model) countShare(served *modelCall) {
+	isLower := func(other *modelCall) bool { return other.priority < served.priority }
+	isHigher := func(other *modelCall) bool { return other.priority > served.priority }
+	if slices.ContainsFunc(m.waiting, isLower) && !slices.ContainsFunc(m.waiting, isHigher) {
+		m.overtook++
+	} else {
+		m.overtook = 0
+	}
+}
+
+func comparePriority(a, b *modelCall) int { return int(a.priority) - int(b.priority) }
+
+func having(calls []*modelCall, condition func(rule.Priority) bool) []*modelCall {
+	return slices.DeleteFunc(slices.Clone(calls), func(c *modelCall) bool { return !condition(c.priority) })
+}
+
+func pick(calls []*modelCall, newest bool) *modelCall {
+	if newest {
+		return calls[len(calls)-1]
+	}
+	return calls[0]
 }
 
 // isOver says whether the call has waited for as long as it may.
@@ -80,14 +138,12 @@ func (m *model) note() { m.history = append(m.history, change{m.now, len(m.under
 // maxWait still gets one.
 func (m *model) handOver() {
 	for len(m.underWay) < m.rule.Limit && len(m.waiting) > 0 {
-		c := m.waiting[0]
-		if m.rule.Order == isolation.LIFO {
-			c = m.waiting[len(m.waiting)-1]
-		}
+		c := m.next()
 		if m.now.Sub(c.since) > m.rule.MaxWait {
 			m.endWait(c, "block")
 			continue
 		}
+		m.countShare(c)
 		m.endWait(c, "pass")
 		m.begin(c)
 	}
@@ -152,7 +208,7 @@ func anyRule(t *rapid.T) isolation.Rule {
 		Shadow:   rapid.IntRange(0, 9).Draw(t, "shadow") == 0,
 	}
 	if r.MaxWait > 0 {
-		r.MaxQueue = rapid.IntRange(1, 5).Draw(t, "maxQueue")
+		r.MaxQueue = rapid.SampledFrom([]int{1, 2, 3, 4, 5, 12}).Draw(t, "maxQueue")
 		r.Order = rapid.SampledFrom([]isolation.Order{isolation.FIFO, isolation.LIFO}).Draw(t, "order")
 	}
 	return r.WithDefaults()
@@ -161,13 +217,21 @@ func anyRule(t *rapid.T) isolation.Rule {
 // run drives a limiter and the model side by side.
 type run struct {
 	model
-	versions []limiter
-	asked    []*modelCall // that wait as far as they know
+	versions   []limiter
+	asked      []*modelCall    // that wait as far as they know
+	priorities []rule.Priority // of calls
 }
 
 func (r *run) latest() limiter { return r.versions[len(r.versions)-1] }
 
 func (r *run) call() rule.Call { return rule.Call{Now: r.now, Tokens: 1} }
+
+// callOf is a call of a priority.
+func (r *run) callOf(p rule.Priority) rule.Call {
+	call := r.call()
+	call.SetCaller(p, false)
+	return call
+}
 
 func (r *run) advance(t *rapid.T) {
 	steps := []time.Duration{0, 1, time.Second, time.Second, 2 * time.Second, 40 * time.Second, 3 * time.Minute}
@@ -175,13 +239,17 @@ func (r *run) advance(t *rapid.T) {
 }
 
 func (r *run) arriveOnBoth(t *rapid.T) {
-	c := &modelCall{since: r.now.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "waited")) * time.Second)}
+	c := &modelCall{
+		since:    r.now.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "waited")) * time.Second),
+		priority: rapid.SampledFrom(r.priorities).Draw(t, "priority"),
+	}
 	until := rapid.SampledFrom([]clock.Instant{endless, endless, r.now, r.now + 1}).Draw(t, "until")
 	c.by = r.latest()
 	want := r.arrive(c, until)
-	ticket, decision := c.by.Acquire(r.call())
+	call := r.callOf(c.priority)
+	ticket, decision := c.by.Acquire(call)
 	if decision == rule.Wait {
-		c.waiter, ticket, decision = c.by.Join(r.call(), rule.Patience{Since: c.since, Until: until, Wake: func() {}})
+		c.waiter, ticket, decision = c.by.Join(call, rule.Patience{Since: c.since, Until: until, Wake: func() {}})
 	}
 	c.ticket = ticket
 	require.Equal(t, want, name(decision))
@@ -210,11 +278,27 @@ func (r *run) endOnBoth(t *rapid.T) {
 	r.end(c)
 }
 
-func (r *run) turnOnBoth(t *rapid.T) {
-	if len(r.asked) == 0 {
-		return
+// handOverOnBoth has many calls come and others end, so that place after place goes to
+// calls that wait.
+func (r *run) handOverOnBoth(t *rapid.T) {
+	for range rapid.IntRange(1, 10).Draw(t, "places") {
+		r.arriveOnBoth(t)
+		for _, c := range r.asked {
+			if c.outcome != "" {
+				r.pollOnBoth(t, c)
+			}
+		}
+		r.endOnBoth(t)
 	}
-	c := rapid.SampledFrom(r.asked).Draw(t, "call")
+}
+
+func (r *run) turnOnBoth(t *rapid.T) {
+	if len(r.asked) > 0 {
+		r.pollOnBoth(t, rapid.SampledFrom(r.asked).Draw(t, "call"))
+	}
+}
+
+func (r *run) pollOnBoth(t *rapid.T, c *modelCall) {
 	want := r.turn(c)
 	ticket, remaining, decision := c.waiter.Poll(r.now)
 	got := name(decision)
@@ -288,9 +372,22 @@ func (r *run) check(t *rapid.T) {
 
 func TestLimiterBehavesAsDocumented(t *testing.T) {
 	t.Parallel()
+	for name, priorities := range map[string][]rule.Priority{
+		"one priority":    {rule.PriorityNormal},
+		"five priorities": {-2, -1, 0, 1, 2},
+		"two, many calls": {rule.PriorityHigh, rule.PriorityHigh, rule.PriorityHigh, rule.PriorityLow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			behavesAsDocumented(t, priorities)
+		})
+	}
+}
+
+func behavesAsDocumented(t *testing.T, priorities []rule.Priority) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := anyRule(t)
-		r := &run{model: model{rule: first, now: epoch}, versions: []limiter{newLimiter(t, first)}}
+		r := &run{model: model{rule: first, now: epoch}, versions: []limiter{newLimiter(t, first)}, priorities: priorities}
 		r.note()
 		t.Repeat(map[string]func(*rapid.T){
 			"time":    r.advance,
@@ -298,6 +395,7 @@ func TestLimiterBehavesAsDocumented(t *testing.T) {
 			"call 2":  r.arriveOnBoth,
 			"call 3":  r.arriveOnBoth,
 			"end":     r.endOnBoth,
+			"places":  r.handOverOnBoth,
 			"turn":    r.turnOnBoth,
 			"leave":   r.leaveOnBoth,
 			"change":  r.changeOnBoth,

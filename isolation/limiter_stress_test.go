@@ -69,13 +69,14 @@ func newLoad(t *testing.T, r isolation.Rule) *load {
 // call makes one call, which gives up waiting after its patience, 0 for never. It
 // returns what came of it.
 func (d *load) call(patience time.Duration, work func()) rule.Decision {
-	return d.callBy(d.rule.Load().limiter, patience, work)
+	return d.callBy(d.rule.Load().limiter, rule.PriorityNormal, patience, work)
 }
 
-// callBy calls by a version that need not be the present one.
-func (d *load) callBy(by limiter, patience time.Duration, work func()) rule.Decision {
+// callBy calls with a priority, by a version that need not be the present one.
+func (d *load) callBy(by limiter, p rule.Priority, patience time.Duration, work func()) rule.Decision {
 	epoch := d.epoch.Load()
 	call := rule.Call{Now: d.clock.Now(), Tokens: 1}
+	call.SetCaller(p, false)
 	ticket, decision := by.Acquire(call)
 	if decision == rule.Wait {
 		wake := make(chan struct{}, 1)
@@ -155,6 +156,8 @@ func (d *load) finish() {
 	assert.Equal(d.t, gauges{0, 0, g.highest, g.limit}, g)
 	assert.True(d.t, d.rule.Load().Idle(d.clock.Now()))
 }
+
+func anyPriority(random *rand.Rand) rule.Priority { return rule.Priority(random.IntN(5) - 2) }
 
 // spin is work that lets other goroutines run.
 func spin() { runtime.Gosched() }
@@ -265,7 +268,8 @@ func TestStormOfCancellationsLosesNoPlace(t *testing.T) {
 						random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 						for i := range calls {
 							patience := time.Duration(1 + random.IntN(3000))
-							d.call(patience, func() { time.Sleep(time.Duration(random.IntN(200))) })
+							work := func() { time.Sleep(time.Duration(random.IntN(200))) }
+							d.callBy(d.rule.Load().limiter, anyPriority(random), patience, work)
 							if i%10 == 0 {
 								d.check()
 							}
@@ -323,9 +327,10 @@ func TestReloadsUnderLoadKeepEveryLimit(t *testing.T) {
 			calling.Go(func() {
 				random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 				for !over.Load() {
-					d.call(time.Duration(1+random.IntN(1000)), spin)
-					if former := d.rule.Load().former; former != nil {
-						d.callBy(former, 1, spin)
+					present := d.rule.Load()
+					d.callBy(present.limiter, anyPriority(random), time.Duration(1+random.IntN(1000)), spin)
+					if present.former != nil {
+						d.callBy(present.former, anyPriority(random), 1, spin)
 					}
 					d.check()
 					runtime.Gosched() // else refused calls keep the others from running
@@ -350,6 +355,73 @@ func TestReloadsUnderLoadKeepEveryLimit(t *testing.T) {
 		assert.Positive(t, d.passed.Load())
 		assert.Positive(t, d.checked.Load())
 		assert.Positive(t, d.released.Load())
+	})
+}
+
+// While calls of two priorities wait all the time, one place of eight goes to the lower one.
+func TestLowerPriorityGetsOneOfEightPlaces(t *testing.T) {
+	for _, order := range []isolation.Order{isolation.FIFO, isolation.LIFO} {
+		t.Run(string(order), func(t *testing.T) {
+			stress(t, func(t *testing.T) {
+				const limit, callers, seconds = 5, 40, 5
+				d := newLoad(t, isolation.Rule{Resource: "r", Limit: limit, MaxWait: time.Hour, Order: order})
+				var over atomic.Bool
+				passed := map[rule.Priority]*atomic.Int64{rule.PriorityHigh: {}, rule.PriorityLow: {}}
+				var calling sync.WaitGroup
+				for p, count := range passed {
+					for range callers {
+						calling.Go(func() {
+							for !over.Load() {
+								d.callBy(d.rule.Load().limiter, p, 0, func() { time.Sleep(time.Millisecond) })
+								count.Add(1)
+							}
+						})
+					}
+				}
+				time.Sleep(seconds * time.Second)
+				high, low := passed[rule.PriorityHigh].Load(), passed[rule.PriorityLow].Load()
+				over.Store(true)
+				calling.Wait()
+				d.finish()
+				assert.InDelta(t, seconds*1000*limit, high+low, limit, "all places were taken all the time")
+				assert.InDelta(t, (high+low)/8, low, 2*limit)
+			})
+		})
+	}
+}
+
+// A full queue that calls of all priorities crowd into loses no call and no place, and
+// refuses a call of the highest priority only for others of that.
+func TestCrowdedQueueServesTheMostImportant(t *testing.T) {
+	stress(t, func(t *testing.T) {
+		const critical, others, calls = 10, 100, 100
+		d := newLoad(t, isolation.Rule{Resource: "r", Limit: 2, MaxWait: time.Hour, MaxQueue: critical})
+		var calling sync.WaitGroup
+		for range critical {
+			calling.Go(func() {
+				for range calls {
+					got := d.callBy(d.rule.Load().limiter, rule.PriorityCritical, 0, func() { time.Sleep(1000) })
+					assert.Equal(t, rule.Pass, got, "there is space in the queue for all critical calls")
+				}
+			})
+		}
+		for i := range others {
+			calling.Go(func() {
+				random := rand.New(rand.NewPCG(uint64(i), 0))
+				for range calls {
+					p := rule.Priority(random.IntN(4) - 2)
+					patience := time.Duration(random.IntN(2) * 5000)
+					d.callBy(d.rule.Load().limiter, p, patience, func() { time.Sleep(time.Duration(random.IntN(200))) })
+					d.check()
+					time.Sleep(time.Duration(random.IntN(3000)))
+				}
+			})
+		}
+		calling.Wait()
+		d.finish()
+		assert.EqualValues(t, (critical+others)*calls, d.passed.Load()+d.refused.Load()+d.cancelled.Load())
+		assert.Positive(t, d.refused.Load())
+		assert.Positive(t, d.cancelled.Load())
 	})
 }
 

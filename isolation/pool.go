@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -13,7 +14,7 @@ import (
 //
 // The word packs what decides whether a call passes:
 //
-//	version of the rule in force, 37 bits | flags, 3 bits | calls under way, 24 bits
+//	version of the rule in force, 35 bits | refused levels, 3 bits | flags, 2 bits | calls under way, 24 bits
 //
 // While no flag is set, calls pass and end by one compare-and-swap of the word. Because
 // it includes the version, no call passes by a limit that is not in force any more.
@@ -34,7 +35,7 @@ type pool struct {
 
 	mu            sync.Mutex // guards what follows
 	places        uint64     // calls under way; valid only between lock and unlock
-	queue         queue
+	queue         waitqueue.Queue[waiter]
 	current       *limiter // the version in force
 	retired       bool     // current is gone; a newer version may follow
 	highestBefore uint64   // calls under way in the minute before
@@ -45,14 +46,18 @@ const (
 
 	placesMask = 1<<24 - 1
 	waiting    = 1 << 24 // the queue is not empty
-	queueFull  = 1 << 25 // and a call that comes now is refused
-	closed     = 1 << 26 // mu is locked, or the rule has been retired
+	closed     = 1 << 25 // mu is locked, or the rule has been retired
 
-	versionShift = 27
+	// How many levels of priority, from the lowest, may not join the queue. It is 0 unless
+	// the queue is full.
+	refusedShift = 26
+	refusedMask  = 7 << refusedShift
+
+	versionShift = 29
 )
 
 func (p *pool) init(l *limiter, now clock.Instant) {
-	p.current = l
+	p.setCurrent(l)
 	p.word.Store(l.open)
 	p.minuteEnd.Store(int64(now - now%minute + minute))
 }
@@ -67,12 +72,10 @@ func (p *pool) lock(now clock.Instant) {
 // unlock publishes what has changed since lock.
 func (p *pool) unlock() {
 	word := p.current.open | p.places
-	if p.queue.size > 0 {
+	if p.queue.Len() > 0 {
 		word |= waiting
 	}
-	if p.isQueueFull() {
-		word |= queueFull
-	}
+	word |= uint64(p.refusedLevels()) << refusedShift
 	if p.retired {
 		word |= closed
 	}
@@ -118,7 +121,8 @@ func (p *pool) activate(l *limiter, now clock.Instant) bool {
 // as far as the new version lets them wait.
 func (p *pool) replace(l *limiter, now clock.Instant) {
 	former := p.current
-	p.current, p.retired = l, false
+	p.setCurrent(l)
+	p.retired = false
 	if l.rule.Shadow || l.rule.Origin != former.rule.Origin {
 		p.finishAll(released) // the rule may not be one for them any more
 	}
@@ -127,8 +131,15 @@ func (p *pool) replace(l *limiter, now clock.Instant) {
 	case l.atFull == rule.Block:
 		p.finishAll(refused)
 	case l.rule.MaxWait < former.rule.MaxWait:
-		p.queue.wakeAll() // their waits end sooner
+		for w := range p.queue.All() {
+			w.wake() // its wait ends sooner
+		}
 	}
+}
+
+func (p *pool) setCurrent(l *limiter) {
+	p.current = l
+	p.queue.NewestFirst = l.rule.Order == LIFO
 }
 
 // takeIfFree takes a place if there is a free one. Then no call waits.
@@ -147,36 +158,60 @@ func (p *pool) take() {
 
 // serve hands free places to waiting calls.
 func (p *pool) serve(now clock.Instant) {
-	for p.queue.size > 0 && p.places < p.current.limit {
-		w := p.queue.next(p.current.rule.Order)
+	for p.queue.Len() > 0 && p.places < p.current.limit {
+		w := p.queue.First()
 		if now > p.deadlineOf(w) {
 			p.finish(w, refused)
 			continue
 		}
 		p.take()
-		p.finish(w, granted)
+		p.queue.Serve(&w.node)
+		w.end(granted)
 	}
 }
 
 // deadlineOf returns when a call has waited for as long as it may.
 func (p *pool) deadlineOf(w *waiter) clock.Instant { return w.since.Add(p.current.rule.MaxWait) }
 
-// isQueueFull says whether a call that comes now may not wait.
-func (p *pool) isQueueFull() bool {
-	r := &p.current.rule
-	return p.queue.size > 0 && p.queue.size >= r.MaxQueue && r.Order == FIFO
+// refusedLevels returns how many levels of priority, from the lowest, may not join the
+// queue: 0 unless it is full. While calls wait that are less important than one that comes,
+// the last of these makes way. With LIFO the oldest call of the same priority does so, too.
+func (p *pool) refusedLevels() int {
+	switch {
+	case p.queue.Len() == 0 || p.queue.Len() < p.current.rule.MaxQueue:
+		return 0
+	case p.queue.NewestFirst:
+		return p.queue.Lowest()
+	}
+	return p.queue.Lowest() + 1
 }
 
-// finish takes a waiter out of the queue and wakes it.
+// makeSpace makes space in the queue for a call. It returns false if there is none for
+// calls of that level.
+func (p *pool) makeSpace(level int) bool {
+	maxQueue := p.current.rule.MaxQueue
+	for p.queue.NewestFirst && p.queue.Len() > maxQueue { // a reload has lowered MaxQueue
+		p.finish(p.queue.Last(), refused)
+	}
+	if p.queue.Len() < maxQueue {
+		return true
+	}
+	if level < p.refusedLevels() {
+		return false
+	}
+	p.finish(p.queue.Last(), refused)
+	return true
+}
+
+// finish ends the wait of a call that gets no place.
 func (p *pool) finish(w *waiter, state uint32) {
-	p.queue.remove(w)
-	w.state.Store(state)
-	w.wake()
+	p.queue.Remove(&w.node)
+	w.end(state)
 }
 
 func (p *pool) finishAll(state uint32) {
-	for p.queue.size > 0 {
-		p.finish(p.queue.oldest, state)
+	for w := range p.queue.All() {
+		p.finish(w, state)
 	}
 }
 

@@ -6,18 +6,18 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Order says which of the waiting calls gets the next place.
+// Order says which of the waiting calls of one priority gets the next place.
 type Order string
 
 // The orders.
 const (
 	// FIFO serves the call that has waited longest. A call that finds the queue full is
-	// refused.
+	// refused, unless a less important one waits.
 	FIFO Order = "fifo"
 
 	// LIFO serves the newest call: under overload the callers of the oldest ones have
-	// mostly given up. A call that finds the queue full takes the place of the oldest
-	// one in it, which is refused.
+	// mostly given up. A call that finds the queue full takes the space of the oldest
+	// one of the lowest priority that waits, unless that is higher than its own.
 	LIFO Order = "lifo"
 )
 
@@ -59,12 +59,13 @@ type Rule struct {
 	MaxWait time.Duration
 
 	// MaxQueue is how many calls may wait at once. When a reload lowers it, those that
-	// wait go on waiting, unless the order is [LIFO]: then the oldest ones are refused
-	// when the next call comes. Defaults to [DefaultMaxQueue]; from 1 to
+	// wait go on waiting, unless the order is [LIFO]: then the oldest ones, the least
+	// important first, are refused when the next call joins. Defaults to [DefaultMaxQueue]; from 1 to
 	// [MaxMaxQueue]. Only with MaxWait.
 	MaxQueue int
 
-	// Order says which of the waiting calls gets the next place. Defaults to [FIFO].
+	// Order says which of the waiting calls of one priority gets the next place. Defaults
+	// to [FIFO].
 	// Only with MaxWait.
 	Order Order
 

@@ -54,6 +54,7 @@ func (s *scene) latest() limiter { return s.versions[len(s.versions)-1] }
 //	call a            a call comes, and joins the queue if it has to wait
 //	call a since 1s   it has waited for another rule since 1s after the epoch
 //	call a until 2s   its context ends at 2s
+//	call a high       it has that priority, rather than normal
 //	old a             a call comes that asks the first version of the rule
 //	end a, give back a, leave a
 //	turn a            asks how its wait stands
@@ -99,18 +100,20 @@ func (s *scene) come(words []string) string {
 	if words[0] == "old" {
 		l = s.versions[0]
 	}
-	since := s.now
+	since, call := s.now, s.call()
 	if len(words) > 2 {
-		instant := epoch.Add(s.duration(words[3]))
-		if words[2] == "since" {
-			since = instant
-		} else {
-			c.until = instant
+		switch words[2] {
+		case "since":
+			since = epoch.Add(s.duration(words[3]))
+		case "until":
+			c.until = epoch.Add(s.duration(words[3]))
+		default:
+			call.SetCaller(s.priority(words[2]), false)
 		}
 	}
-	ticket, decision := l.Acquire(s.call())
+	ticket, decision := l.Acquire(call)
 	if decision == rule.Wait {
-		c.waiter, ticket, decision = l.Join(s.call(), rule.Patience{Since: since, Until: c.until, Wake: func() { c.wakes++ }})
+		c.waiter, ticket, decision = l.Join(call, rule.Patience{Since: since, Until: c.until, Wake: func() { c.wakes++ }})
 	}
 	c.ticket = ticket
 	return name(decision)
@@ -160,6 +163,16 @@ func (s *scene) change(words []string) {
 	if words[0] != "adopt" {
 		next.Activate(s.now)
 	}
+}
+
+func (s *scene) priority(text string) rule.Priority {
+	for p := rule.PrioritySheddable; p <= rule.PriorityCritical; p++ {
+		if p.String() == text {
+			return p
+		}
+	}
+	require.Fail(s.t, "unknown priority: "+text)
+	return 0
 }
 
 func (s *scene) number(text string) int {

@@ -8,26 +8,44 @@ import (
 )
 
 // Call is what a limiter gets to know of a call. It is passed by value, so that asking
-// a limiter allocates nothing: it fits into registers.
+// a limiter allocates nothing: its four words fit into registers.
 type Call struct {
 	Now       clock.Instant
 	Tokens    int32     // that the call takes, at least 1
-	caller    int8      // its priority and whether it comes from outside
+	packed    uint32    // its number, its priority, and whether it comes from outside
 	Attribute Attribute // what the rule asked for, see [Spec.Attributes]
 }
 
+// What the packed word of a call has, beside the bit that says whether the call comes
+// from outside.
+const (
+	inboundBit    = 1
+	priorityShift = 1 // three bits, signed
+	numberShift   = 4
+)
+
 // Priority returns how important the call is.
-func (c Call) Priority() Priority { return Priority(c.caller >> 1) }
+func (c Call) Priority() Priority { return Priority(int8(c.packed<<4) >> 5) }
 
 // Inbound says whether the call comes from outside.
-func (c Call) Inbound() bool { return c.caller&1 != 0 }
+func (c Call) Inbound() bool { return c.packed&inboundBit != 0 }
+
+// Number is a number from 1 to 2²⁸-1 that was drawn for the call: it is the same whenever
+// and by whatever limiter the question is asked about one call, however often that is. Only
+// calls of rules whose reason is [Injected] have one; that of others is 0.
+func (c Call) Number() uint32 { return c.packed >> numberShift }
+
+// SetNumber sets the number, of which the lower 28 bits count. The engine does so.
+func (c *Call) SetNumber(n uint32) {
+	c.packed = n<<numberShift | c.packed&(1<<numberShift-1)
+}
 
 // SetCaller sets the priority, and whether the call comes from outside. The engine does so
 // before it asks limiters.
 func (c *Call) SetCaller(p Priority, inbound bool) {
-	c.caller = int8(p) << 1
+	c.packed = c.packed>>numberShift<<numberShift | uint32(p&7)<<priorityShift
 	if inbound {
-		c.caller |= 1
+		c.packed |= inboundBit
 	}
 }
 

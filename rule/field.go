@@ -75,6 +75,12 @@ func DurationField[R any](path string, at func(*R) *time.Duration) Field[R] {
 	return newField(path, at, readDuration, durationValue)
 }
 
+// TimeField is a field with an instant, in RFC 3339: "2030-06-01T00:00:00Z". The rule has
+// it in UTC.
+func TimeField[R any](path string, at func(*R) *time.Time) Field[R] {
+	return newField(path, at, readTime, timeValue)
+}
+
 // newField makes a field of a place in the rule and a way to read and to write
 // what stands there.
 func newField[R any, V comparable](

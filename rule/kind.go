@@ -45,7 +45,10 @@ const (
 	Unavailable
 	// Denied: the caller may not call, now or later; 403, PERMISSION_DENIED.
 	Denied
-	// Injected: a fault that a rule asks for.
+	// Injected: a fault that a rule asks for; what the rule says. A wait for such a rule
+	// is a delay and not a queue: calls that do not want to wait have it too. The end of
+	// a call that a guard further down refused for this reason counts as that of a call
+	// that failed, for the fault stands for a failure. Calls have a [Call.Number].
 	Injected
 )
 

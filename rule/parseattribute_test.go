@@ -32,6 +32,6 @@ func TestAttributesAreReadAsPeopleWriteThem(t *testing.T) {
 		`"7`:                   rule.String(`"7`),
 		`'7'`:                  rule.String(`'7'`),
 	} {
-		assert.Equal(t, want, rule.ParseAttribute(text), "%q", text)
+		assert.Equal(t, want.GoString(), rule.ParseAttribute(text).GoString(), "%q", text)
 	}
 }

@@ -1,6 +1,9 @@
 package rule
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Rule is a rule of whatever kind. It is made by [Type.Of]. It never changes, but for
 // Set and Reset, which are for whoever has just made it.
@@ -26,6 +29,9 @@ type Rule interface {
 
 	// Answer returns what adapters answer to refusals; zero if the reason says that.
 	Answer() Answer
+
+	// Ends returns when the rule stops having any effect; the zero time if it never does.
+	Ends() time.Time
 
 	// Value returns the rule as its kind has it, such as a flow.Rule.
 	Value() any
@@ -108,6 +114,13 @@ func (r *typedRule[R]) Answer() Answer {
 		return Answer{}
 	}
 	return r.of.spec.Answer(r.rule)
+}
+
+func (r *typedRule[R]) Ends() time.Time {
+	if r.of.spec.Ends == nil {
+		return time.Time{}
+	}
+	return r.of.spec.Ends(r.rule)
 }
 
 func (r *typedRule[R]) Value() any { return r.rule }

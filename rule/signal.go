@@ -18,8 +18,9 @@ const (
 	// SignalLoad is the load average of a minute, divided by the number of processors.
 	SignalLoad Signal = "load"
 
-	// SignalMemory is the share of the memory in use, from 0 to 1, of what the process may
-	// use: the lowest of the limit of its container, of GOMEMLIMIT and of the machine.
+	// SignalMemory is the share of the memory limit that is in use, from 0 to 1: of the
+	// limit of the container or GOMEMLIMIT, whichever is used most, or of the machine if
+	// there is neither.
 	SignalMemory Signal = "memory"
 
 	// SignalSchedulerDelay is how long goroutines that can run wait for a processor, in
@@ -33,6 +34,11 @@ const (
 	// quota of processor time.
 	SignalThrottled Signal = "throttled"
 )
+
+// KnownSignals returns the signals that package signal can read.
+func KnownSignals() []Signal {
+	return []Signal{SignalCPU, SignalLoad, SignalMemory, SignalSchedulerDelay, SignalGC, SignalThrottled}
+}
 
 // Signals are readings of signals.
 type Signals interface {

@@ -3,6 +3,7 @@ package rule
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Spec is what a kind of rule says of itself. R is a plain value: copies share nothing,
@@ -50,6 +51,10 @@ type Spec[R comparable] struct {
 	// Answer returns what adapters answer to refusals of the rule. nil for kinds that
 	// leave it to the Reason.
 	Answer func(R) Answer
+
+	// Ends returns when the rule stops having any effect; the zero time if it never does.
+	// nil for kinds whose rules do not end.
+	Ends func(R) time.Time
 
 	// Compile returns what the limiters of a rule have in common, which New and Adopt
 	// find in [Env.Compiled]. It is called once for each version of a rule, however many

@@ -31,7 +31,7 @@ type ValueStatus struct {
 // Quota is the state of a limit on how much passes in a time.
 type Quota struct {
 	Limit     float64 // of the rule, tokens per window
-	Effective float64 // now, tokens per window: lower than Limit while the rule warms up
+	Effective float64 // now, tokens per window: lower than Limit while the rule warms up or follows a signal
 	Window    time.Duration
 
 	// Remaining is how many calls of one token would pass if they came now, one after

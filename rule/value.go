@@ -188,6 +188,21 @@ func durationValue(v time.Duration) Value {
 	return Value{Type: Text, Text: s}
 }
 
+func readTime(v Value) (time.Time, string) {
+	at, err := time.Parse(time.RFC3339, v.Text)
+	switch {
+	case v.Type != Text || err != nil:
+		return time.Time{}, fmt.Sprintf("is %v: write a time with its offset from UTC, such as 2030-06-01T00:00:00Z", v)
+	case at.Before(time.Unix(0, 0)) || at.After(time.Unix(0, math.MaxInt64)):
+		return time.Time{}, fmt.Sprintf("is %v: must be from 1970 to 2262", v)
+	}
+	return at.UTC(), ""
+}
+
+func timeValue(v time.Time) Value {
+	return Value{Type: Text, Text: v.UTC().Format(time.RFC3339Nano)}
+}
+
 // unquoted advises to remove the quotes of a text that would be of the type
 // without them.
 func unquoted(v Value, of ValueType) string {

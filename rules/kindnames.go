@@ -51,7 +51,19 @@ func nameFault(kinds []rule.Definition) string {
 		}
 		owners[metric] = name
 	}
+	for _, gauge := range last.Gauges() {
+		if !isLabel(gauge.Label) {
+			return fmt.Sprintf("the kind of rules %q: the label %q of the gauge %q must be in snake case, and neither resource nor rule",
+				name, gauge.Label, gauge.Name)
+		}
+	}
 	return ""
+}
+
+// isLabel says whether metrics of a kind can have a label, beside those that all have;
+// "" is none.
+func isLabel(name string) bool {
+	return name == "" || isSnakeCase(name) && isLower(rune(name[0])) && name != "resource" && name != "rule"
 }
 
 func isCamelCase(name string) bool {

@@ -90,6 +90,14 @@ func TestKindsWhoseMetricsWouldBeTheSameAreRefused(t *testing.T) {
 			[]rule.Definition{labelledKind("tenant", byTenant("a"), rule.Gauge{Name: "shed", Counter: true, Label: "user", LabelValue: "b"})},
 			`rules: the kind of rules "tenant" has two metrics penstock_tenant_shed_total: give the gauge another name`,
 		},
+		"a label of all metrics": {
+			[]rule.Definition{labelledKind("tenant", rule.Gauge{Name: "left", Label: "rule", LabelValue: "a"})},
+			`rules: the kind of rules "tenant": the label "rule" of the gauge "left" must be in snake case, and neither resource nor rule`,
+		},
+		"a label in camel case": {
+			[]rule.Definition{labelledKind("tenant", rule.Gauge{Name: "left", Label: "byTenant", LabelValue: "a"})},
+			`rules: the kind of rules "tenant": the label "byTenant" of the gauge "left" must be in snake case, and neither resource nor rule`,
+		},
 		"a counter like another metric": {
 			[]rule.Definition{labelledKind("tenant", rule.Gauge{Name: "transitions", Counter: true})},
 			`rules: the kind of rules "tenant" has two metrics penstock_tenant_transitions_total: give the gauge another name`,

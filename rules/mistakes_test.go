@@ -169,7 +169,7 @@ func TestParseSaysWhatIsWrongWithTheFieldsOfARule(t *testing.T) {
 		}},
 		{"of other systems", "flow:\n- {resource: a, limit: 1, grade: 1}", []string{
 			`2:27 flow rule "a": unknown field "grade": the fields here are name, resource, match, perResource, limit, window, algorithm, buckets, ` +
-				`strict, maxWait, burst, overdraft, warmUp, origin, related, shadow`,
+				`strict, maxWait, burst, overdraft, warmUp, follow, origin, related, shadow`,
 		}},
 		{"a path for a name", "flow:\n- {resource: a, limit: 1, warmUp.period: 5s}", []string{
 			`2:27 flow rule "a": unknown field "warmUp.period": write warmUp: {period: …}`,
@@ -188,6 +188,15 @@ func TestParseSaysWhatIsWrongWithTheFieldsOfARule(t *testing.T) {
 		{"below a field", "flow:\n- resource: a\n  limit: 1\n  warmUp:\n    perid: 1s\n    factor: 3", []string{
 			`5:5 flow rule "a": unknown field "warmUp.perid": did you mean "warmUp.period"?`,
 			`6:5 flow rule "a": unknown field "warmUp.factor": the fields here are period, coldFactor, step`,
+		}},
+		{"a limit that follows a signal", "flow:\n- resource: a\n  limit: 10\n  follow: {signal: memmory, from: 70, to: ninety, least: 20}", []string{
+			`4:20 flow rule "a": follow.signal is "memmory": did you mean "memory"?`,
+			`4:43 flow rule "a": follow.to is "ninety": must be a number`,
+			`4:58 flow rule "a": follow.least is 20: must be less than the limit, 10; or remove follow`,
+		}},
+		{"a limit that follows a signal to nowhere", "flow:\n- resource: a\n  limit: 10\n  follow:\n    signal: memory\n    from: 0.9\n    to: 0.7", []string{
+			`5:5 flow rule "a": follow.least is missing or 0: write how many tokens may still pass`,
+			`7:9 flow rule "a": follow.to is 0.7: must be greater than from, 0.9: the limit falls while the signal rises`,
 		}},
 		{"all that can go wrong at once", "flow:\n- name: 7\n  resource: [a]\n  limit: many\n  window: 10\n  strict: 1\n  control: thottle\n  warmUp: 5s\n", []string{
 			`2:9 flow[0]: name is 7: must be text; put it in quotes, "7"`,

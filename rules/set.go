@@ -7,6 +7,7 @@ import (
 	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/fault"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/isolation"
@@ -44,6 +45,9 @@ type Set struct {
 
 	// Adaptive holds what refuses calls while the service is overloaded.
 	Adaptive []adaptive.Rule
+
+	// Fault holds the faults to inject.
+	Fault []fault.Rule
 
 	// Custom holds rules of kinds that do not come with Penstock, as [rule.Type.Of]
 	// makes them. The engine has to know the kinds: see core.Config.Kinds.

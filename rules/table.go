@@ -7,6 +7,7 @@ import (
 	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/fault"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/isolation"
@@ -23,6 +24,7 @@ func standard() []list {
 		typedList[hotparam.Rule]{hotparam.Kind(), func(s *Set) *[]hotparam.Rule { return &s.HotParam }},
 		typedList[access.Rule]{access.Kind(), func(s *Set) *[]access.Rule { return &s.Access }},
 		typedList[adaptive.Rule]{adaptive.Kind(), func(s *Set) *[]adaptive.Rule { return &s.Adaptive }},
+		typedList[fault.Rule]{fault.Kind(), func(s *Set) *[]fault.Rule { return &s.Fault }},
 	}
 }
 
@@ -34,6 +36,7 @@ const (
 	KindHotParam  Kind = "hotParam"
 	KindAccess    Kind = "access"
 	KindAdaptive  Kind = "adaptive"
+	KindFault     Kind = "fault"
 )
 
 // Table is the kinds of rules that there are: those that come with Penstock and a

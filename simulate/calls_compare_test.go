@@ -48,7 +48,7 @@ func tracedCallsOf(load simulate.Load, end time.Duration) (calls []*tracedCall) 
 func newTracedCall(s simulate.Stream, k int, at int64, server *oracleServer) *tracedCall {
 	c := &tracedCall{
 		at: at, resource: s.Resource, origin: s.Origin, timeout: int64(s.Timeout), server: server,
-		service: int64(s.ServiceTime), fails: failsAt(k, s.Fails),
+		service: int64(s.ServiceTime), fails: failsAt(k, s.Fails), priority: cmp.Or(s.Priority, simulate.PriorityNormal),
 	}
 	for _, p := range s.Phases {
 		if p.Until == 0 || at < int64(p.Until) {
@@ -85,7 +85,7 @@ func requireLikeCallOracle(t T, set rules.Set, load simulate.Load, duration time
 		c := calls[i]
 		want := simulate.Event{
 			T: float64(c.at) / 1e9, Resource: c.resource, Outcome: simulate.Block, Wait: float64(c.wait) / 1e9,
-			Rule: c.rule, Kind: c.kind, Failed: c.failed, Priority: simulate.PriorityNormal,
+			Rule: c.rule, Kind: c.kind, Failed: c.failed, Priority: c.priority,
 		}
 		if c.pass {
 			want.Outcome, want.End = simulate.Pass, number(float64(c.end)/1e9)
@@ -158,6 +158,15 @@ func drawCalls(t *rapid.T, duration time.Duration) simulate.Load {
 	return load
 }
 
+// drawPriorities gives each stream one of up to three priorities.
+func drawPriorities(t *rapid.T, load simulate.Load) {
+	all := []string{simulate.PriorityCritical, simulate.PriorityHigh, "", simulate.PriorityLow, simulate.PrioritySheddable}
+	some := rapid.Permutation(all).Draw(t, "priorities")[:rapid.IntRange(1, 3).Draw(t, "how many priorities")]
+	for i := range load.Streams {
+		load.Streams[i].Priority = rapid.SampledFrom(some).Draw(t, "priority")
+	}
+}
+
 func drawShare(t *rapid.T) float64 {
 	return rapid.SampledFrom([]float64{0, 0, 0.1, 0.3, 0.5, 0.7, 1}).Draw(t, "fails")
 }
@@ -194,7 +203,7 @@ func drawIsolation(t *rapid.T, name string) isolation.Rule {
 		Shadow:  rapid.IntRange(0, 5).Draw(t, "shadow") == 0,
 	}
 	if r.MaxWait > 0 {
-		r.MaxQueue = rapid.SampledFrom([]int{0, 1, 2, 5}).Draw(t, "maxQueue")
+		r.MaxQueue = rapid.SampledFrom([]int{0, 1, 2, 5, 20}).Draw(t, "maxQueue")
 		r.Order = rapid.SampledFrom([]isolation.Order{"", isolation.FIFO, isolation.LIFO}).Draw(t, "order")
 	}
 	r.Resource, r.Match, r.Shared, r.Origin = drawTarget(t)
@@ -249,6 +258,9 @@ func compareCalls(t *testing.T, draw func(t *rapid.T, set *rules.Set)) {
 		load := drawCalls(t, duration)
 		var set rules.Set
 		draw(t, &set)
+		if !slices.ContainsFunc(set.Flow, isQueued) { // the oracle's throttle knows no priorities
+			drawPriorities(t, load)
+		}
 		requireLikeCallOracle(t, set, load, duration)
 	})
 }

@@ -55,9 +55,8 @@ func TestEachLimiterOfAPatternHasRows(t *testing.T) {
 		}
 		return list
 	}
-	assert.Equal(t, []string{"b", "a", "b"}, rowsOf(gated{Name: "each", Match: "*", Signal: rule.SignalCPU}),
-		"from the first second on that begins after the first call")
-	assert.Equal(t, []string{"*", "*"}, rowsOf(gated{Name: "all", Match: "*", Shared: true, Signal: rule.SignalCPU}))
+	assert.Equal(t, []string{"a", "b", "a", "b", "a", "b"}, rowsOf(gated{Name: "each", Match: "*", Signal: rule.SignalCPU}))
+	assert.Equal(t, []string{"*", "*", "*"}, rowsOf(gated{Name: "all", Match: "*", Shared: true, Signal: rule.SignalCPU}))
 }
 
 func TestRulesWithLimitsThatStayHaveNoRows(t *testing.T) {

@@ -33,7 +33,7 @@ type callOracle struct {
 // tracedCall is a call with what it has taken.
 type tracedCall struct {
 	at, service, timeout         int64
-	resource, origin             string
+	resource, origin, priority   string
 	fails                        bool
 	server                       *oracleServer
 	waits                        int             // of the wait that a timer is for
@@ -136,7 +136,7 @@ func (o *callOracle) process(e oracleEvent) {
 		if c := e.call; c.throttle != nil { // its slot has come
 			o.walk(c)
 		} else {
-			c.waitsFor.queue = slices.DeleteFunc(c.waitsFor.queue, func(w *tracedCall) bool { return w == c })
+			c.waitsFor.leave(c)
 			o.refuse(c, c.waitsFor.rule.Name, "isolation")
 		}
 	}
@@ -199,15 +199,15 @@ func (o *callOracle) joinPool(c *tracedCall, pool *oraclePool) {
 		c.since = o.now
 	}
 	deadline := c.since + int64(r.MaxWait)
-	if deadline <= o.now || r.Limit == 0 || r.Order == isolation.FIFO && len(pool.queue) >= r.MaxQueue {
+	if deadline <= o.now || r.Limit == 0 || len(pool.queue) >= r.MaxQueue && !pool.mayDisplace(c) {
 		o.refuse(c, r.Name, "isolation")
 		return
 	}
-	for len(pool.queue) >= r.MaxQueue {
-		oldest := pool.queue[0]
-		pool.queue = pool.queue[1:]
-		oldest.refused = true
-		o.ready = append(o.ready, oldest)
+	if len(pool.queue) >= r.MaxQueue {
+		displaced := pool.last()
+		pool.leave(displaced)
+		displaced.refused = true
+		o.ready = append(o.ready, displaced)
 	}
 	pool.queue = append(pool.queue, c)
 	c.waited, c.waitsFor = true, pool
@@ -354,9 +354,10 @@ func (o *callOracle) poolsOf(c *tracedCall, shadow bool) (list []*oraclePool) {
 
 // oraclePool is an isolation rule at work.
 type oraclePool struct {
-	rule     isolation.Rule
-	underWay int
-	queue    []*tracedCall // the oldest first
+	rule       isolation.Rule
+	underWay   int
+	queue      []*tracedCall // the oldest first
+	passedOver int           // places in a row that went to the highest priority while a lower one waited
 }
 
 // release frees a place, or hands it to a call that waits.
@@ -365,16 +366,66 @@ func (p *oraclePool) release(o *callOracle) {
 	if len(p.queue) == 0 || p.underWay >= p.rule.Limit {
 		return
 	}
-	next := 0
-	if p.rule.Order == isolation.LIFO {
-		next = len(p.queue) - 1
+	highest, lower := p.byPriority()
+	c := oldestOrNewest(highest, p.rule.Order == isolation.LIFO)
+	switch {
+	case len(lower) == 0:
+		p.passedOver = 0
+	case p.passedOver < 7:
+		p.passedOver++
+	default:
+		c = oldestOrNewest(lower, p.rule.Order == isolation.LIFO)
+		p.passedOver = 0
 	}
-	c := p.queue[next]
-	p.queue = slices.Delete(p.queue, next, next+1)
+	p.leave(c)
 	p.underWay++
 	c.granted = true
 	c.waits++ // the wait for a place has ended
 	o.ready = append(o.ready, c)
+}
+
+// byPriority returns the calls of the highest priority that waits, and all others.
+func (p *oraclePool) byPriority() (highest, lower []*tracedCall) {
+	most := slices.MinFunc(p.queue, comparePriority)
+	for _, c := range p.queue {
+		if c.priority == most.priority {
+			highest = append(highest, c)
+		} else {
+			lower = append(lower, c)
+		}
+	}
+	return highest, lower
+}
+
+// last returns the call that is the first to be displaced.
+func (p *oraclePool) last() *tracedCall {
+	least := slices.MaxFunc(p.queue, comparePriority)
+	calls := slices.DeleteFunc(slices.Clone(p.queue), func(c *tracedCall) bool { return c.priority != least.priority })
+	return oldestOrNewest(calls, p.rule.Order == isolation.FIFO)
+}
+
+func (p *oraclePool) mayDisplace(c *tracedCall) bool {
+	compared := comparePriority(c, p.last())
+	return compared < 0 || compared == 0 && p.rule.Order == isolation.LIFO
+}
+
+func oldestOrNewest(calls []*tracedCall, newest bool) *tracedCall {
+	if newest {
+		return calls[len(calls)-1]
+	}
+	return calls[0]
+}
+
+func (p *oraclePool) leave(c *tracedCall) {
+	p.queue = slices.DeleteFunc(p.queue, func(w *tracedCall) bool { return w == c })
+}
+
+// comparePriority puts more important calls first.
+func comparePriority(a, b *tracedCall) int {
+	order := []string{
+		simulate.PriorityCritical, simulate.PriorityHigh, simulate.PriorityNormal, simulate.PriorityLow, simulate.PrioritySheddable,
+	}
+	return cmp.Compare(slices.Index(order, a.priority), slices.Index(order, b.priority))
 }
 
 // oracleThrottle lets one call pass after the other, a fixed time apart.

@@ -32,6 +32,7 @@ func Run(ctx context.Context, set rules.Set, load Load, options Options) (Result
 	if err := s.engine.Load(set); err != nil {
 		return Result{}, fmt.Errorf("simulate: %w", err)
 	}
+	s.makeLimiters(set)
 	if err := s.run(ctx); err != nil {
 		return Result{}, fmt.Errorf("simulate: after %v of %v: %w", s.now, options.Duration, err)
 	}
@@ -100,6 +101,19 @@ func newSimulation(load Load, options Options) *simulation {
 		s.streams = append(s.streams, stream)
 	}
 	return s
+}
+
+// makeLimiters has limits that move begin at the start rather than with the first call of
+// a resource.
+func (s *simulation) makeLimiters(set rules.Set) {
+	for r := range set.All() {
+		if r.Type().LimitMoves() {
+			for _, name := range s.rows.resources {
+				s.engine.Resource(name)
+			}
+			return
+		}
+	}
 }
 
 // run processes everything, in order, until there is nothing left.

@@ -64,7 +64,7 @@ func TestRulesLookAtAttributesOfRequests(t *testing.T) {
 		response, err := server.Client().Do(request)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
-		assert.Equal(t, test.want, p.call().Attribute, test.key)
+		assert.Equal(t, test.want.GoString(), p.call().Attribute.GoString(), test.key)
 	}
 	text, _ := attributeOf(t, "header:X", strings.Repeat("x", 2000)).Text()
 	assert.Len(t, text, 1024+1+32, "long values are shortened")

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Middleware returns a middleware that makes every request a guarded call of
@@ -35,6 +36,7 @@ func Middleware(engine *core.Engine, options Options) gin.HandlerFunc {
 		options.Failure = IsFailure
 	}
 	m := &middleware{engine: engine, options: options, answers: nethttp.NewAnswers(engine, options.Fields)}
+	m.priorities = nethttp.NewPriorities(options.PriorityHeader, options.PriorityCallers)
 	m.attributes.ofRequest = nethttp.NewAttributes(options.clients())
 	m.writers.New = func() any { return new(writer) }
 	return m.handle
@@ -47,6 +49,7 @@ type middleware struct {
 	writers sync.Pool // of *writer
 
 	attributes attributes
+	priorities *nethttp.Priorities
 }
 
 func (m *middleware) handle(c *gin.Context) {
@@ -57,13 +60,33 @@ func (m *middleware) handle(c *gin.Context) {
 	nethttp.BufferBody(c.Request, m.options.BufferBody)
 	var few [optionCount]core.Option
 	origin := m.options.origin(c)
-	guard, err := m.engine.Entry(c.Request.Context(), resource, m.appendTo(few[:0], c, origin)...)
+	p, known := m.priority(c)
+	guard, err := m.engine.Entry(c.Request.Context(), resource, m.appendTo(few[:0], c, origin, p)...)
 	if err != nil {
 		m.refuse(c, err, origin)
 		return
 	}
 	m.answers.SetPassed(c.Writer.Header(), resource, origin)
+	if known {
+		c.Request = nethttp.WithPriority(c.Request, p)
+	}
 	m.serve(c, resource, &guard)
+}
+
+// priority returns how important a request is; known is false if nobody says that.
+func (m *middleware) priority(c *gin.Context) (p rule.Priority, known bool) {
+	o := &m.options
+	var trust func() (rule.Priority, bool)
+	if o.PriorityTrust != nil {
+		trust = func() (rule.Priority, bool) { return o.PriorityTrust(c) }
+	}
+	if p, ok := m.priorities.Chosen(c.Request, m.attributes.ofRequest, trust); ok {
+		return p, true
+	}
+	if o.Priority != nil {
+		return o.Priority(c), true
+	}
+	return rule.PriorityNormal, false
 }
 
 // serve runs the handlers of a call that passed.
@@ -92,8 +115,8 @@ func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 
 func (m *middleware) refuse(c *gin.Context, err error, origin string) {
 	c.Abort()
-	block, _ := err.(*core.BlockError) //nolint:errorlint // Entry does not wrap it, and errors.As allocates
-	if block != nil {
+	block, _ := err.(*core.BlockError)                 //nolint:errorlint // Entry does not wrap it, and errors.As allocates
+	if block != nil && block.Reason != rule.Injected { // which is as good as a failure
 		nethttp.MarkRefused(c.Writer) // of the calls further out
 	}
 	switch {
@@ -127,7 +150,7 @@ func (m *middleware) cause(c *gin.Context, w *writer, before int) error {
 
 // IsFailure is the default of [Options.Failure]: a call failed if the status is
 // 500 or above, or if err is not nil and the status is not a 4xx, unless err is
-// [nethttp.ErrCanceled] or the refusal of a call further down, [core.ErrBlocked].
+// [nethttp.ErrCanceled] or the refusal of a call further down, [core.IsRefusal].
 func IsFailure(status int, err error) bool {
 	clientError := status >= http.StatusBadRequest && status < http.StatusInternalServerError
 	return !clientError && nethttp.IsFailure(status, err)

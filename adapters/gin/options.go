@@ -7,7 +7,9 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Options configure how requests are guarded. The zero value is ready to use. The
@@ -27,11 +29,34 @@ type Options struct {
 	Tokens func(*gin.Context) int
 
 	// Attributes returns attributes of your own that rules may look at, made by
-	// [core.String], [core.Int] and [core.Bool], and the priority of the call, see
-	// [core.Priority]. They go before those of the request with the same key, which
-	// are read only if a rule asks for them: those of [nethttp.Attributes], where
-	// "param:NAME" is a parameter of gin's route. Defaults to nothing.
+	// [core.String], [core.Int] and [core.Bool], and other options of the call, such as
+	// [core.NoWait]. They go before those of the request with the same key, which are
+	// read only if a rule asks for them: those of [nethttp.Attributes], where "param:NAME"
+	// is a parameter of gin's route. A [core.Priority] goes before Priority and
+	// PriorityHeader, but is not passed on. Defaults to nothing.
 	Attributes func(*gin.Context) []core.Option
+
+	// Priority returns how important a request is, such as by its route, if its caller has
+	// not chosen that by PriorityHeader. Rules see it, and the context of the handler
+	// has it ([core.PriorityFromContext]), so that guarded clients pass it on. Defaults to
+	// [core.PriorityNormal].
+	Priority func(*gin.Context) rule.Priority
+
+	// PriorityHeader is the header field in which callers say how important their
+	// request is, usually [priority.Field]. It is read only of callers whom PriorityCallers
+	// or PriorityTrust name. What spells no priority is as if it were missing.
+	// Defaults to none.
+	PriorityHeader string
+
+	// PriorityCallers are the addresses of callers who may choose the priority of their
+	// requests, and the highest that they may choose. Defaults to none.
+	PriorityCallers []priority.Callers
+
+	// PriorityTrust returns whether the caller of a request may choose its priority, for
+	// example by a client certificate, and the highest that it may choose. It goes before
+	// PriorityCallers, and is asked only about requests with the field. Defaults to
+	// nobody.
+	PriorityTrust func(*gin.Context) (most rule.Priority, trusted bool)
 
 	// TrustedProxies are the addresses of proxies in front of the server. The client
 	// of a request from one of them is the one that the field X-Forwarded-For names,
@@ -89,7 +114,7 @@ func RouteResource() func(*gin.Context) string {
 }
 
 // optionCount is the highest number of options of a call.
-const optionCount = 5
+const optionCount = 6
 
 // origin returns the name of the caller.
 func (o *Options) origin(c *gin.Context) string {
@@ -105,9 +130,12 @@ func (o *Options) clients() clientip.Options {
 }
 
 // appendTo appends the options for the call of a request.
-func (m *middleware) appendTo(opts []core.Option, c *gin.Context, origin string) []core.Option {
+func (m *middleware) appendTo(opts []core.Option, c *gin.Context, origin string, p rule.Priority) []core.Option {
 	o := &m.options
 	opts = append(opts, core.Inbound(), core.Attributes(&m.attributes, c))
+	if p != rule.PriorityNormal {
+		opts = append(opts, core.Priority(p))
+	}
 	if origin != "" {
 		opts = append(opts, core.Origin(origin))
 	}

@@ -5,7 +5,9 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // UnaryClientInterceptor returns an interceptor that guards the unary calls that
@@ -18,13 +20,30 @@ func UnaryClientInterceptor(engine *core.Engine, options Options) grpc.UnaryClie
 	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 		invoker grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) error {
-		var guard core.Guard
-		from := callerOf(ctx)
-		if _, err := g.enter(ctx, &guard, method, request); err != nil {
+		ctx, p := g.outboundPriority(ctx)
+		if !g.throttles() {
+			return g.invoke(ctx, p, method, request, reply, conn, invoker, opts)
+		}
+		call, err := g.begin(ctx, method, conn, p)
+		if err != nil {
 			return err
 		}
-		return g.call(from, &guard, func() error { return invoker(ctx, method, request, reply, conn, opts...) })
+		var answer outgoing.Answer // to be set if the call is sent
+		defer func() { call.End(answer) }()
+		return g.invoke(ctx, p, method, request, reply, conn, g.listening(invoker, &answer), opts)
 	}
+}
+
+// invoke makes a unary call of a client.
+func (g *gate) invoke(ctx context.Context, p rule.Priority, method string, request, reply any,
+	conn *grpc.ClientConn, invoker grpc.UnaryInvoker, opts []grpc.CallOption,
+) error {
+	var guard core.Guard
+	from := callerOf(ctx)
+	if _, err := g.enter(ctx, &guard, method, request, p); err != nil {
+		return err
+	}
+	return g.call(from, &guard, func() error { return invoker(ctx, method, request, reply, conn, opts...) })
 }
 
 // StreamClientInterceptor returns an interceptor that guards the streams that a
@@ -36,8 +55,14 @@ func StreamClientInterceptor(engine *core.Engine, options Options) grpc.StreamCl
 	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
 		streamer grpc.Streamer, opts ...grpc.CallOption,
 	) (grpc.ClientStream, error) {
+		ctx, p := g.outboundPriority(ctx)
 		s := &clientStream{gate: g, from: callerOf(ctx), oneReply: !desc.ServerStreams}
-		if _, err := g.enter(ctx, &s.guard, method, nil); err != nil {
+		var err error
+		if s.call, err = g.begin(ctx, method, conn, p); err != nil {
+			return nil, err
+		}
+		if _, err := g.enter(ctx, &s.guard, method, nil, p); err != nil {
+			s.call.End(outgoing.Answer{}) // it was not sent
 			return nil, err
 		}
 		if err := s.open(desc, conn, method, streamer, opts); err != nil {

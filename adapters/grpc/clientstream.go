@@ -6,12 +6,14 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/core"
 )
 
@@ -27,13 +29,16 @@ type clientStream struct {
 	guard  core.Guard
 	exited sync.Once
 	forget func() bool // stops the AfterFunc of the context
+
+	call outgoing.Call
+	told atomic.Bool // how it ended
 }
 
 // open opens the stream.
 func (s *clientStream) open(desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
 	streamer grpc.Streamer, opts []grpc.CallOption,
 ) error {
-	s.forget = context.AfterFunc(s.from.ctx, func() { s.exit(status.FromContextError(s.from.ctx.Err()).Err()) })
+	s.forget = context.AfterFunc(s.from.ctx, func() { s.exit(status.FromContextError(s.from.ctx.Err()).Err(), nil) })
 	failure := errPanicked // unless streamer returns
 	defer func() {
 		if s.ClientStream == nil {
@@ -67,8 +72,12 @@ func (s *clientStream) RecvMsg(m any) error {
 	switch {
 	case errors.Is(err, io.EOF):
 		s.end(nil)
-	case err != nil || s.oneReply:
-		s.end(err)
+	case err != nil:
+		s.endWith(err, s.Trailer())
+	case s.oneReply:
+		s.end(nil)
+	default:
+		s.tell(nil, nil) // the server serves the call
 	}
 	return err
 }
@@ -95,14 +104,26 @@ func (s *clientStream) endIfBroken(err error) error {
 }
 
 // end exits the guard of a call that ended with err, unless it was exited before.
-func (s *clientStream) end(err error) {
+func (s *clientStream) end(err error) { s.endWith(err, nil) }
+
+// endWith ends a call for which the server has sent a trailer.
+func (s *clientStream) endWith(err error, trailer metadata.MD) {
 	s.forget()
-	s.exit(err)
+	s.exit(err, trailer)
 }
 
-func (s *clientStream) exit(err error) {
+func (s *clientStream) exit(err error, trailer metadata.MD) {
+	defer s.tell(err, trailer)
 	s.exited.Do(func() {
 		defer s.guard.Exit() // also if Failure panics
 		s.gate.markOutcome(&s.guard, s.from, err)
 	})
+}
+
+// tell tells the throttle, once, what the first message or the end of the stream says of its
+// target.
+func (s *clientStream) tell(err error, trailer metadata.MD) {
+	if s.gate.throttles() && !s.told.Load() && !s.told.Swap(true) {
+		s.call.End(s.gate.answerOf(s.from, err, trailer))
+	}
 }

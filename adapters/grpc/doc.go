@@ -40,6 +40,19 @@
 // Texts of more than 1024 bytes are shortened, see package
 // [github.com/penstock-go/penstock/adapters/attribute].
 //
+// # Priorities
+//
+// A call of a server has the priority that its caller chooses by metadata, if the caller is
+// trusted, see [Options.PriorityKey]. The context of the handler has it, and clients pass
+// the priority of the context of a call on.
+//
+// # Clients that hold back
+//
+// [Options.Throttle] and [Options.RetryBudgets] refuse calls of a client that the server
+// would reject, and retries, see package
+// [github.com/penstock-go/penstock/adapters/outgoing]. The error has the code Unavailable,
+// and a RetryInfo if the server has said when it wants calls again.
+//
 // # Refused calls
 //
 // A call that does not pass ends with a status error, on clients and servers alike.

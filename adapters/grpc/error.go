@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -57,6 +58,16 @@ func (e *entryError) GRPCStatus() *status.Status {
 	return status.FromContextError(e.cause)
 }
 
+// refusalCode returns the code of a refusal: that which the rule says, or that of the
+// reason.
+func refusalCode(block *core.BlockError) codes.Code {
+	var code codes.Code
+	if name := block.Answer.GRPC; name != "" && code.UnmarshalJSON([]byte(strconv.Quote(name))) == nil {
+		return code
+	}
+	return reasonCode(block.Reason)
+}
+
 // reasonCode returns the code of a refusal for a reason.
 func reasonCode(reason rule.Reason) codes.Code {
 	switch reason {
@@ -86,7 +97,7 @@ func refused(block *core.BlockError, hideRules bool) *status.Status {
 	if known {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 	}
-	plain := status.New(reasonCode(block.Reason), message)
+	plain := status.New(refusalCode(block), message)
 	detailed, err := plain.WithDetails(details...)
 	if err != nil {
 		return plain // for instance, a name is not valid UTF-8

@@ -17,7 +17,7 @@ import (
 // code that gRPC does not define. Codes that blame the caller are not failures, and
 // neither is ResourceExhausted: a server that enforces a quota works correctly. The
 // codes are those that OpenTelemetry uses for the spans of servers. A refusal of this
-// process, [core.ErrBlocked], is not a failure whatever its code is, unless that is
+// process, [core.IsRefusal], is not a failure whatever its code is, unless that is
 // DeadlineExceeded.
 //
 // If the context of the call has ended, err is that: Canceled if the caller cancelled
@@ -34,7 +34,7 @@ func IsFailure(err error) bool {
 	case codes.DeadlineExceeded:
 		return true
 	default:
-		return !errors.Is(err, core.ErrBlocked)
+		return !core.IsRefusal(err)
 	}
 }
 

@@ -3,11 +3,13 @@ package penstockgrpc
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/attribute"
+	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -16,7 +18,7 @@ import (
 var errPanicked = errors.New("penstockgrpc: the guarded call panicked")
 
 // optionCount is how many options a call has at most, with one of [Options.Attributes].
-const optionCount = 6
+const optionCount = 7
 
 // gate is what all interceptors use: the engine and the options.
 type gate struct {
@@ -25,6 +27,10 @@ type gate struct {
 	inbound bool
 
 	attributes rule.AttributeSource
+	clients    *serverAttributes // nil at clients
+
+	priorityKey string // in lower case; "" if none is used
+	trust       priority.Trust
 }
 
 func newGate(engine *core.Engine, options Options, inbound bool) *gate {
@@ -38,8 +44,10 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 		options.Failure = IsFailure
 	}
 	g := &gate{engine: engine, options: options, inbound: inbound, attributes: clientAttributes{}}
+	g.priorityKey, g.trust = strings.ToLower(options.PriorityKey), priority.NewTrust(options.PriorityCallers)
 	if inbound {
-		g.attributes = newServerAttributes(options.clients())
+		g.clients = newServerAttributes(options.clients())
+		g.attributes = g.clients
 	}
 	return g
 }
@@ -48,7 +56,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 // Guard, whose methods do nothing. It returns the error for the caller, and the
 // refusal if there was one.
 func (g *gate) enter(
-	ctx context.Context, guard *core.Guard, fullMethod string, request any,
+	ctx context.Context, guard *core.Guard, fullMethod string, request any, p rule.Priority,
 ) (refusal *core.BlockError, err error) {
 	resource := g.options.Resource(ctx, fullMethod)
 	if resource == "" {
@@ -59,6 +67,9 @@ func (g *gate) enter(
 	opts = append(opts, core.Attributes(g.attributes, ctx), core.String("method", method))
 	if g.inbound {
 		opts = append(opts, core.Inbound())
+	}
+	if p != rule.PriorityNormal {
+		opts = append(opts, core.Priority(p))
 	}
 	if g.options.Origin != nil {
 		opts = append(opts, core.Origin(g.options.Origin(ctx)))
@@ -114,7 +125,7 @@ func (g *gate) markOutcome(guard *core.Guard, from caller, err error) {
 		}
 	case errors.Is(err, errPanicked) && !canceled, g.options.Failure(err):
 		guard.MarkFailed()
-	case canceled, errors.Is(err, core.ErrBlocked):
+	case canceled, core.IsRefusal(err):
 		guard.MarkIgnored()
 	}
 }

@@ -5,8 +5,13 @@ import (
 	"net/netip"
 	"time"
 
+	"google.golang.org/grpc/metadata"
+
 	"github.com/penstock-go/penstock/adapters/clientip"
+	"github.com/penstock-go/penstock/adapters/outgoing"
+	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Options configure how calls are guarded. The zero value is ready to use. The
@@ -28,11 +33,58 @@ type Options struct {
 	Tokens func(ctx context.Context, fullMethod string, request any) int
 
 	// Attributes returns attributes of your own that rules may look at, made by
-	// [core.String], [core.Int] and [core.Bool], and the priority of the call, see
-	// [core.Priority]. The request is the message of a unary call, nil for a stream.
-	// They go before those of the call with the same key, which are read only if a rule
-	// asks for them: see the package documentation. Defaults to nothing.
+	// [core.String], [core.Int] and [core.Bool], and other options of the call, such as
+	// [core.NoWait]. The request is the message of a unary call, nil for a stream. They go
+	// before those of the call with the same key, which are read only if a rule asks for
+	// them: see the package documentation. A [core.Priority] goes before Priority and
+	// PriorityKey, but is not passed on. Defaults to nothing.
 	Attributes func(ctx context.Context, fullMethod string, request any) []core.Option
+
+	// Priority returns how important a call is, such as by its method, if its caller has not
+	// chosen that by PriorityKey. Rules see it, and the context of the handler has it
+	// ([core.PriorityFromContext]), so that guarded clients pass it on. For servers
+	// only. Defaults to [core.PriorityNormal].
+	Priority func(ctx context.Context, fullMethod string) rule.Priority
+
+	// PriorityKey is the key of the metadata in which callers say how important their
+	// call is, usually [priority.Field], in any case. A server reads it only of callers
+	// whom PriorityCallers or PriorityTrust name; what spells no priority is as if it
+	// were missing. A client writes the priority of the context of a call into it, and
+	// removes what else is there. Defaults to none.
+	PriorityKey string
+
+	// PriorityCallers are the addresses of callers who may choose the priority of their
+	// calls, and the highest that they may choose. For servers only. Defaults to none.
+	PriorityCallers []priority.Callers
+
+	// PriorityTrust returns whether the caller in ctx may choose the priority of its calls,
+	// for example by a client certificate, and the highest that it may choose. It goes
+	// before PriorityCallers, and is asked only about calls with the metadata. For
+	// servers only. Defaults to nobody.
+	PriorityTrust func(ctx context.Context) (most rule.Priority, trusted bool)
+
+	// Throttle refuses calls of targets that reject most of them, or that do not want any
+	// yet. See [Answer] for what the end of a call says. A call that it refuses is not one
+	// of its resource; the error wraps an [*outgoing.Error]. For clients only. Defaults to
+	// none.
+	Throttle *outgoing.Throttle
+
+	// RetryBudgets refuse calls that are retries, see [outgoing.WithRetries], beyond a
+	// share of all. They do not see the retries of grpc's own retry policy, which are a
+	// part of one call. For clients only. Defaults to none.
+	RetryBudgets *outgoing.RetryBudgets
+
+	// Target returns what Throttle and RetryBudgets know a call by, or "" if they are not
+	// to look at it; target is that of the connection. If a server limits each user
+	// rather than all together, the user is a part of its name. For clients only. Defaults
+	// to target.
+	Target func(ctx context.Context, target, fullMethod string) string
+
+	// Answer returns what the end of a call says of its target, for Throttle: err is nil
+	// or a status error, and trailer is what the server has sent, if anything. It is not
+	// asked if the caller has cancelled the call, or if a guard further in refused it. For
+	// clients only. Defaults to [Answer].
+	Answer func(err error, trailer metadata.MD) outgoing.Answer
 
 	// TrustedProxies are the addresses of proxies in front of the server. The client
 	// of a call from one of them is the one that the metadata "x-forwarded-for" names,
@@ -64,7 +116,7 @@ type Options struct {
 	// failed. If the caller cancelled the call, err has the code Canceled; if it was
 	// under way at its deadline, DeadlineExceeded. A panic always counts, unless the
 	// caller had cancelled the call. A call that did not fail does not count as a success
-	// either if the code is Canceled or if err is a refusal, [core.ErrBlocked]. Defaults
+	// either if the code is Canceled or if err is a refusal, [core.IsRefusal]. Defaults
 	// to [IsFailure].
 	Failure func(err error) bool
 

@@ -24,8 +24,12 @@ func retryAfter(block *core.BlockError) (after time.Duration, known bool) {
 }
 
 // pushback returns the trailer of a refused call: not to retry, unless the wait is
-// within MaxPushback and the deadline of the call.
+// within MaxPushback and the deadline of the call. That of an injected fault has none: a
+// server that fails says nothing either.
 func (g *gate) pushback(ctx context.Context, refusal *core.BlockError) metadata.MD {
+	if refusal.Reason == rule.Injected {
+		return nil
+	}
 	value := "-1"
 	after, known := retryAfter(refusal)
 	deadline, limited := ctx.Deadline()

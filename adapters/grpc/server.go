@@ -14,8 +14,9 @@ func UnaryServerInterceptor(engine *core.Engine, options Options) grpc.UnaryServ
 	g := newGate(engine, options, true)
 	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		var guard core.Guard
+		ctx, p := g.inboundPriority(ctx, info.FullMethod)
 		from := callerOf(ctx)
-		refusal, err := g.enter(ctx, &guard, info.FullMethod, request)
+		refusal, err := g.enter(ctx, &guard, info.FullMethod, request, p)
 		var reply any
 		if err == nil {
 			err = g.call(from, &guard, func() (err error) {
@@ -40,11 +41,11 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 	g := newGate(engine, options, true)
 	return func(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		var guard core.Guard
-		ctx := stream.Context()
+		ctx, p := g.inboundPriority(stream.Context(), info.FullMethod)
 		from := callerOf(ctx)
-		refusal, err := g.enter(ctx, &guard, info.FullMethod, nil)
+		refusal, err := g.enter(ctx, &guard, info.FullMethod, nil, p)
 		if err == nil {
-			err = g.call(from, &guard, func() error { return handler(service, stream) })
+			err = g.call(from, &guard, func() error { return handler(service, withContext(stream, ctx)) })
 			refusal, err = g.refusalIn(err)
 		}
 		if refusal != nil {

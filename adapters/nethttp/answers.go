@@ -63,7 +63,7 @@ func (a *Answers) SetRefused(header http.Header, block *core.BlockError, origin 
 // header fields, and the status and the body of [WriteProblem], which names no
 // rule if the fields are [FieldsNever].
 func (a *Answers) WriteRefused(w http.ResponseWriter, block *core.BlockError, origin string) {
-	MarkRefused(w)
+	markRefused(w, block)
 	answer := a.refusal(block, origin)
 	header := w.Header()
 	answer.setFields(header)

@@ -20,5 +20,10 @@
 // the panic is passed on. A call whose client has disconnected does not count as
 // failed.
 //
-// On the client [Transport] guards outgoing requests.
+// A request has the priority that its caller chooses by a header field, if the caller is
+// trusted, see [Options.PriorityHeader]. The context of the handler has it.
+//
+// On the client [Transport] guards outgoing requests and passes the priority of their
+// context on. It can hold back requests that a server would reject, and retries, see package
+// [github.com/penstock-go/penstock/adapters/outgoing].
 package nethttp

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/adapters/outgoing"
+	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -233,4 +235,62 @@ func ExampleTransport() {
 	// 200 OK
 	// 200 OK
 	// not sent, retry after 1s
+}
+
+// A client obeys a server that does not want requests for a while.
+func ExampleTransport_throttle() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "30")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	throttle, err := outgoing.NewThrottle(outgoing.ThrottleOptions{})
+	if err != nil {
+		panic(err)
+	}
+	client := &http.Client{Transport: &nethttp.Transport{Engine: exampleEngine("none"), Throttle: throttle}}
+	for range 2 {
+		response, err := client.Get(server.URL)
+		var refusal *outgoing.Error
+		switch {
+		case errors.As(err, &refusal):
+			fmt.Println("not sent:", refusal.Cause)
+		case err != nil:
+			fmt.Println(err)
+		default:
+			response.Body.Close()
+			fmt.Println(response.Status)
+		}
+	}
+	// Output:
+	// 503 Service Unavailable
+	// not sent: outgoing: paused by the target
+}
+
+// Services of one's own choose the priority of their requests, and others at most the
+// normal one. The handler, and what it calls, know it by the context.
+func ExampleOptions_priority() {
+	handler := nethttp.Middleware(exampleEngine("none"), nethttp.Options{
+		PriorityHeader: priority.Field,
+		PriorityCallers: []priority.Callers{
+			{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Max: core.PriorityCritical},
+			{From: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}, Max: core.PriorityNormal},
+		},
+	})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		p, _ := core.PriorityFromContext(r.Context())
+		fmt.Println(r.RemoteAddr, p)
+	}))
+	for _, from := range []string{"10.1.2.3:4000", "198.51.100.7:4000"} {
+		for _, value := range []string{"critical", "low"} {
+			request := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+			request.RemoteAddr = from
+			request.Header.Set(priority.Field, value)
+			handler.ServeHTTP(httptest.NewRecorder(), request)
+		}
+	}
+	// Output:
+	// 10.1.2.3:4000 critical
+	// 10.1.2.3:4000 low
+	// 198.51.100.7:4000 normal
+	// 198.51.100.7:4000 low
 }

@@ -32,7 +32,7 @@ func Failure(status int) error {
 
 // IsFailure is the default of [Options.Failure] and [Transport.Failure]: a call
 // failed if err is not nil or the status is 500 or above, unless err is
-// [ErrCanceled] or the refusal of a call further down, [core.ErrBlocked].
+// [ErrCanceled] or the refusal of a call further down, [core.IsRefusal].
 func IsFailure(status int, err error) bool {
 	return !isInconclusive(err) && (err != nil || status >= http.StatusInternalServerError)
 }
@@ -40,12 +40,12 @@ func IsFailure(status int, err error) bool {
 // isInconclusive returns whether a call that ended with err tells nothing of what was
 // called: its caller had left, or a guard further down refused it.
 func isInconclusive(err error) bool {
-	return errors.Is(err, ErrCanceled) || errors.Is(err, core.ErrBlocked)
+	return errors.Is(err, ErrCanceled) || core.IsRefusal(err)
 }
 
 // MarkOutcome marks how a call ended: as failed if isFailure says so, as one that does
-// not count, see [core.Guard.MarkIgnored], if it does not and err is [ErrCanceled] or
-// [core.ErrBlocked]. It is for adapters.
+// not count, see [core.Guard.MarkIgnored], if it does not and err is [ErrCanceled] or a
+// refusal, [core.IsRefusal]. It is for adapters.
 func MarkOutcome(guard *core.Guard, isFailure func(status int, err error) bool, status int, err error) {
 	switch {
 	case isFailure(status, err):

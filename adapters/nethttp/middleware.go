@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Middleware returns a middleware that makes every request a guarded call of
@@ -43,6 +44,7 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 		options.Logger = slog.Default()
 	}
 	m := &middleware{engine: engine, options: options, answers: NewAnswers(engine, options.Fields)}
+	m.priorities = NewPriorities(options.PriorityHeader, options.PriorityCallers)
 	clients := clientip.New(options.clients())
 	return func(next http.Handler) http.Handler {
 		mux := muxWithin(next)
@@ -73,7 +75,9 @@ type middleware struct {
 	engine  *core.Engine
 	options Options
 	answers *Answers
-	warned  atomic.Bool // of routes
+
+	priorities *Priorities
+	warned     atomic.Bool // of routes
 
 	warnedOfParams atomic.Bool
 }
@@ -96,13 +100,43 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	BufferBody(r, h.options.BufferBody)
 	var few [optionCount]core.Option
 	origin := h.options.origin(r)
-	guard, err := h.engine.Entry(r.Context(), resource, h.appendTo(few[:0], r, origin)...)
+	p, known := h.priority(r)
+	guard, err := h.engine.Entry(r.Context(), resource, h.appendTo(few[:0], r, origin, p)...)
 	if err != nil {
 		h.refuse(w, r, err, origin)
 		return
 	}
 	h.answers.SetPassed(w.Header(), resource, origin)
+	if known {
+		h.serveWithPriority(w, r, resource, &guard, p)
+		return
+	}
 	h.serve(w, r, resource, &guard)
+}
+
+// serveWithPriority runs the handler with the priority in the context of the request.
+func (h *handler) serveWithPriority(
+	w http.ResponseWriter, r *http.Request, resource string, guard *core.Guard, p rule.Priority,
+) {
+	with := WithPriority(r, p)
+	defer func() { r.Pattern = with.Pattern }() // handlers further out may look at it
+	h.serve(w, with, resource, guard)
+}
+
+// priority returns how important a request is; known is false if nobody says that.
+func (h *handler) priority(r *http.Request) (p rule.Priority, known bool) {
+	o := &h.options
+	var trust func() (rule.Priority, bool)
+	if o.PriorityTrust != nil {
+		trust = func() (rule.Priority, bool) { return o.PriorityTrust(r) }
+	}
+	if p, ok := h.priorities.Chosen(r, h.attributes, trust); ok {
+		return p, true
+	}
+	if o.Priority != nil {
+		return o.Priority(r), true
+	}
+	return rule.PriorityNormal, false
 }
 
 // serve runs the handler for a call that passed.
@@ -157,7 +191,7 @@ func (m *middleware) warnOfRoutes(r *http.Request, resource string) {
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error, origin string) {
 	block := blockOf(err)
 	if block != nil {
-		MarkRefused(w) // of the calls further out
+		markRefused(w, block) // of the calls further out
 	}
 	switch {
 	case block == nil && h.options.EntryError != nil:

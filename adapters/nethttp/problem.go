@@ -1,11 +1,13 @@
 package nethttp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -43,21 +45,22 @@ type problem struct {
 //   - a refusal is answered by its reason: a rate limit with 429, the type
 //     "quota-exceeded" of the RateLimit draft and the rule in "violated-policies";
 //     too many calls at once with 503 and the type "temporary-reduced-capacity"; a
-//     callee that fails with 503; a caller who may not call with 403;
+//     callee that fails with 503; a caller who may not call with 403; an injected fault
+//     with the status that its rule says, or 503;
 //   - [core.ErrClosed], and a deadline that ended while the call waited, are a 503;
 //   - a context that was cancelled while the call waited is, without a body, a
 //     499, for logs: the client has gone;
 //   - anything else is a mistake of the program, and a 500.
 //
 // A refusal that a handler passes on so does not make its own call a failed one, see
-// [MarkRefused]. The caller sets the header fields, see [Fields.SetRefused]. For refusals that name
+// [MarkRefused], unless it is an injected fault. The caller sets the header fields, see [Fields.SetRefused]. For refusals that name
 // no rule see [FieldsNever] and [Answers].
 func WriteProblem(w http.ResponseWriter, err error) {
 	if errors.Is(err, context.Canceled) {
 		w.WriteHeader(statusClientClosedRequest)
 		return
 	}
-	if errors.Is(err, core.ErrBlocked) {
+	if core.IsRefusal(err) {
 		MarkRefused(w)
 	}
 	p := problemOf(err)
@@ -93,6 +96,8 @@ func problemOfBlock(block *core.BlockError, named bool) problem {
 	}
 	switch after, known := retryAfter(block); {
 	case block.Reason == rule.Denied:
+	case block.Reason == rule.Injected:
+		detail += "; the fault is injected on purpose"
 	case known:
 		detail += fmt.Sprintf("; try again in %v", after)
 	case after == core.Never:
@@ -100,7 +105,7 @@ func problemOfBlock(block *core.BlockError, named bool) problem {
 	default:
 		detail += "; when such a call can pass is unknown"
 	}
-	p := plainProblem(StatusOf(block.Reason), detail+".")
+	p := plainProblem(cmp.Or(block.Answer.HTTP, StatusOf(block.Reason)), detail+".")
 	switch block.Reason {
 	case rule.RateLimited:
 		p.Type, p.Title = quotaExceededType, quotaExceededTitle
@@ -114,7 +119,7 @@ func problemOfBlock(block *core.BlockError, named bool) problem {
 }
 
 // StatusOf returns the status that a call is answered with that was refused for the
-// reason: 429, 503 or 403.
+// reason, by a rule that does not say another: 429, 503 or 403.
 func StatusOf(reason rule.Reason) int {
 	switch reason {
 	case rule.Overloaded, rule.Unavailable, rule.Injected:
@@ -127,5 +132,6 @@ func StatusOf(reason rule.Reason) int {
 
 // plainProblem is one that its status says all about.
 func plainProblem(status int, detail string) problem {
-	return problem{Type: noType, Title: http.StatusText(status), Status: status, Detail: detail}
+	title := cmp.Or(http.StatusText(status), "Status "+strconv.Itoa(status))
+	return problem{Type: noType, Title: title, Status: status, Detail: detail}
 }

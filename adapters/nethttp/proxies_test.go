@@ -125,7 +125,7 @@ func TestClientBehindRealProxiesCannotChooseItsAddress(t *testing.T) {
 					request += line + "\r\n"
 				}
 				raw(t, conn, request+"\r\n")
-				assert.Equal(t, rule.String(want), p.call().Attribute, address)
+				assert.Equal(t, rule.String(want).GoString(), p.call().Attribute.GoString(), address)
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func TestClientOverIPv6HasItsAddress(t *testing.T) {
 			response, err := client.Do(request)
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
-			assert.Equal(t, rule.String(want), p.call().Attribute)
+			assert.Equal(t, rule.String(want).GoString(), p.call().Attribute.GoString())
 		}
 	}
 }
@@ -171,6 +171,6 @@ func TestTransportHasAttributesOfRequests(t *testing.T) {
 		response, err := client.Do(request)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
-		assert.Equal(t, want, p.call().Attribute, key)
+		assert.Equal(t, want.GoString(), p.call().Attribute.GoString(), key)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // recorder is the ResponseWriter of a guarded call. It records the status, and the
@@ -65,6 +66,14 @@ func MarkRefused(w http.ResponseWriter) {
 			return
 		}
 		w = wrapped.Unwrap()
+	}
+}
+
+// markRefused is MarkRefused for the response to a refused call. An injected fault is as
+// good as a failure: the calls further out count as failed if the status says so.
+func markRefused(w http.ResponseWriter, block *core.BlockError) {
+	if block.Reason != rule.Injected {
+		MarkRefused(w)
 	}
 }
 

@@ -8,13 +8,15 @@ import (
 	"sync"
 
 	"github.com/penstock-go/penstock"
+	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // Transport guards outgoing requests. A refused request is not sent. Its error is
 // that of [core.Engine.Entry]; [errors.As] finds the [*core.BlockError] in the error
-// of a [http.Client], too.
+// of a [http.Client], too. One that is refused by an injected fault has no error but a
+// response, as though the server had failed: see [WriteProblem].
 //
 // The call lasts until the body of the response was read to its end or closed. It
 // counts as failed if there is no response, if the body cannot be read, or if the
@@ -22,6 +24,9 @@ import (
 // down refused it, it counts neither as failed nor as a success. The zero value
 // is ready to use; do not change the fields once it is in use. It is safe for
 // concurrent use if Base is.
+//
+// A request that Throttle or RetryBudgets refuse is not a call of its resource. Its error
+// is an [*outgoing.Error].
 type Transport struct {
 	// Base sends the requests. Defaults to [http.DefaultTransport].
 	Base http.RoundTripper
@@ -38,6 +43,33 @@ type Transport struct {
 	// Tokens returns how many tokens a call takes from its rules, at least 1.
 	// Defaults to 1 for every call.
 	Tokens func(*http.Request) int
+
+	// PriorityHeader is the header field that says how important a request is, usually
+	// [priority.Field]: the priority of its context, see [core.ContextWithPriority]. If
+	// the context has none, the request is sent without the field: what it has there
+	// may come from a client who is not trusted. Rules see the priority of the context in
+	// any case. Defaults to none, and the field is left alone.
+	PriorityHeader string
+
+	// Throttle refuses requests of targets that reject most of them, or that do not want
+	// any yet. See [outgoing.HTTPAnswer] for what a response says. Defaults to none.
+	Throttle *outgoing.Throttle
+
+	// RetryBudgets refuse requests that are retries, see [outgoing.WithRetries], beyond a
+	// share of all. Defaults to none.
+	RetryBudgets *outgoing.RetryBudgets
+
+	// Target returns what Throttle and RetryBudgets know a request by, or "" if they
+	// are not to look at it. If a server limits each user rather than all together,
+	// the user is a part of its name. Defaults to the host, with the port if the URL
+	// has one.
+	Target func(*http.Request) string
+
+	// Answer returns what a response, or the error instead of one, says of its target, for
+	// Throttle. It is not asked if the caller has cancelled the request, or if a guard
+	// further down refused it. It must not read the body. Defaults to
+	// [outgoing.HTTPAnswer].
+	Answer func(*http.Response, error) outgoing.Answer
 
 	// Attributes returns attributes of your own that rules may look at, made by
 	// [core.String], [core.Int] and [core.Bool], and other options of the call, such as
@@ -57,16 +89,31 @@ type Transport struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	p, known := core.PriorityFromContext(r.Context())
+	if t.PriorityHeader != "" {
+		r = passOnPriority(r, http.CanonicalHeaderKey(t.PriorityHeader), p, known)
+	}
+	if t.Throttle == nil && t.RetryBudgets == nil {
+		return t.guarded(r, p, t.base())
+	}
+	return t.throttled(r, p)
+}
+
+// guarded sends a request by base as a call of its resource.
+func (t *Transport) guarded(r *http.Request, p rule.Priority, base http.RoundTripper) (*http.Response, error) {
 	resource := t.resource(r)
 	if resource == "" {
-		return t.base().RoundTrip(r)
+		return base.RoundTrip(r)
 	}
-	call := &outgoing{ctx: r.Context(), isFailure: t.Failure}
+	call := &guardedRequest{ctx: r.Context(), isFailure: t.Failure}
 	if t.Failure == nil {
 		call.isFailure = IsFailure
 	}
-	var few [4]core.Option
+	var few [5]core.Option
 	opts := append(few[:0], core.Attributes(outgoingAttributes{}, r))
+	if p != rule.PriorityNormal {
+		opts = append(opts, core.Priority(p))
+	}
 	if t.Tokens != nil {
 		opts = append(opts, core.Tokens(t.Tokens(r)))
 	}
@@ -75,12 +122,18 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	var err error
 	if call.guard, err = t.engine().Entry(r.Context(), resource, opts...); err != nil {
-		if r.Body != nil {
-			_ = r.Body.Close() // a RoundTripper must close it; the refusal matters more than an error
-		}
-		return nil, err
+		closeBody(r)
+		return answerOf(r, err)
 	}
-	return call.send(t.base(), r)
+	return call.send(base, r)
+}
+
+// closeBody closes the body of a request that is not sent, as a RoundTripper must. The
+// refusal matters more than an error.
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
 }
 
 func (t *Transport) base() http.RoundTripper {
@@ -111,8 +164,8 @@ func (outgoingAttributes) Attribute(call any, key string) rule.Attribute {
 	return new(Attributes).Attribute(call, key)
 }
 
-// outgoing is a call that passed.
-type outgoing struct {
+// guardedRequest is a call that passed.
+type guardedRequest struct {
 	guard     core.Guard
 	ctx       context.Context // of the request
 	isFailure func(status int, err error) bool
@@ -121,7 +174,7 @@ type outgoing struct {
 	failed    bool // by the status
 }
 
-func (o *outgoing) send(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+func (o *guardedRequest) send(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 	panicked := true // the transport, or Failure
 	defer func() {
 		if panicked {
@@ -143,7 +196,7 @@ func (o *outgoing) send(base http.RoundTripper, r *http.Request) (*http.Response
 
 // cause returns why a call ended that ended with err: [ErrCanceled] if its caller had
 // cancelled it.
-func (o *outgoing) cause(err error) error {
+func (o *guardedRequest) cause(err error) error {
 	if (err != nil || o.status >= http.StatusInternalServerError) && Canceled(o.ctx) {
 		return ErrCanceled
 	}
@@ -151,7 +204,7 @@ func (o *outgoing) cause(err error) error {
 }
 
 // follow makes the call last as long as the body of its response.
-func (o *outgoing) follow(response *http.Response) {
+func (o *guardedRequest) follow(response *http.Response) {
 	if response.Body == nil || response.Body == http.NoBody {
 		o.end(nil)
 		return
@@ -169,7 +222,7 @@ func (o *outgoing) follow(response *http.Response) {
 
 // end ends the call with an error or nil, once: a body may be closed while it is being
 // read.
-func (o *outgoing) end(err error) {
+func (o *guardedRequest) end(err error) {
 	o.once.Do(func() {
 		defer o.guard.Exit() // also if Failure panics
 		if o.failed {
@@ -185,7 +238,7 @@ func (o *outgoing) end(err error) {
 // guardedBody is the body of a response; it ends the call.
 type guardedBody struct {
 	io.ReadCloser
-	call *outgoing
+	call *guardedRequest
 }
 
 func (b *guardedBody) Read(p []byte) (int, error) {

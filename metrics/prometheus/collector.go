@@ -62,6 +62,7 @@ func (c *Collector) scrape() []prometheus.Metric {
 	}
 	e.rulesOn(snapshot.Resources, c.accumulator.separate)
 	e.rules(&snapshot)
+	e.signals(snapshot.Status.Signals)
 	e.sources(&snapshot)
 	e.lists(c.engine.Lists().Status())
 	return e.metrics

@@ -84,7 +84,7 @@ penstock_documents_rejected_total 0
 penstock_failed_total{resource="mail"} 0
 penstock_failed_total{resource="orders"} 0
 penstock_failed_total{resource="search"} 1
-# HELP penstock_flow_ceiling_tokens_per_second Effective limit of a flow rule: lower than its limit during warm-up.
+# HELP penstock_flow_ceiling_tokens_per_second Effective limit of a flow rule: lower than its limit during warm-up, or while a signal that it follows is high.
 # TYPE penstock_flow_ceiling_tokens_per_second gauge
 penstock_flow_ceiling_tokens_per_second{resource="mail",rule="mail-pace"} 2
 penstock_flow_ceiling_tokens_per_second{resource="orders",rule="orders-per-minute"} 10

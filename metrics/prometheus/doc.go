@@ -29,6 +29,10 @@
 //	penstock_<kind>_state{resource,rule,state}                 gauge    1 for the present state, 0 for the others
 //	penstock_<kind>_transitions_total{resource,rule,from,to}   counter  changes of the state
 //	penstock_<kind>_<gauge>{resource,rule}                     gauge    what the kind shows beside, such as penstock_isolation_in_flight
+//	penstock_<kind>_<counter>_total{resource,rule}             counter  what it counts, such as penstock_adaptive_shed_total
+//
+// Some of the last two have a label more: penstock_adaptive_shed_total has the calls of each
+// priority. These counters begin anew when a limiter does, as after a resource was forgotten.
 //
 // An engine refuses kinds whose metrics would have the names of others.
 //
@@ -41,6 +45,7 @@
 //	penstock_rules_unmatched                   gauge    rules in force that no call has matched; the status names them
 //	penstock_rules_revision                    gauge    of the rule set, counted by the engine
 //	penstock_rules_applied_timestamp_seconds   gauge    when it was put in force; 0 before the first
+//	penstock_rules_forced{kind,state}          gauge    1 while the state of all rules of a kind is forced
 //	penstock_documents_rejected_total          counter  rule documents that could not be applied
 //	penstock_source_connected{source}          gauge    1 if the source could be read when last tried, else 0
 //	penstock_source_staleness_seconds{source}  gauge    since when it is not known what the source holds; 0 while connected
@@ -49,12 +54,26 @@
 //	penstock_source_revision{source}           gauge    of the source as a whole, as last read
 //	penstock_source_rejected_documents{source} gauge    documents whose present version is not in force
 //
+// Of the signals of the system that rules in force read, such as "cpu":
+//
+//	penstock_signal{signal}        gauge  what it shows, in the unit of rule.Signal; none while that is not known
+//	penstock_signal_known{signal}  gauge  1 if that is known; rules that read one that is not let calls pass
+//
 // Of the lists that rules refer to by name, with the source "code" for those that the
 // program has made:
 //
 //	penstock_list_entries{list,source}                   gauge  entries of the list in force
 //	penstock_list_loaded_timestamp_seconds{list,source}  gauge  when it was put in force, unless by the program
 //	penstock_list_rejected{list,source}                  gauge  1 if the present version is not in force, for it is faulty
+//
+// Of the calls that clients make, from [NewOutgoingCollector], with the label target:
+//
+//	penstock_outgoing_requests_total{target,outcome}  counter  calls: accepted and rejected by the target; throttled and paused here
+//	penstock_outgoing_refusal_ratio{target}           gauge    the share of calls that are throttled now
+//	penstock_outgoing_paused_seconds{target}          gauge    how long it takes until the target wants all calls
+//	penstock_outgoing_untracked_total                 counter  calls that were not throttled, for there are too many targets
+//	penstock_outgoing_retries_total{target,outcome}   counter  retries that the budget allowed, and refused
+//	penstock_outgoing_retry_tokens{target}            gauge    how many retries the budget allows now
 //
 // Staleness is counted from the moment a source was lost; for one that runs on a
 // copy, from the last moment at which the copy is known to have been true; for one

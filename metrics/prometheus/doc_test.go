@@ -21,6 +21,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	t.Cleanup(engine.Close)
 	descs := make(chan *prometheus.Desc, 1000)
 	penstockprom.NewCollector(engine, penstockprom.Options{}).Describe(descs)
+	penstockprom.NewOutgoingCollector(nil, nil, nil).Describe(descs)
 	close(descs)
 	described, name := map[string]bool{}, regexp.MustCompile(`fqName: "(\w+)"`)
 	for desc := range descs {

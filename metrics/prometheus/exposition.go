@@ -100,7 +100,7 @@ func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
 	}
 	for i, gauge := range f.gauges {
 		if value := of.Gauges[i]; !math.IsNaN(value) {
-			e.gauge(gauge, value, resource, name)
+			e.ofKind(gauge, value, resource, name)
 		}
 	}
 	for _, state := range of.Rule.Type().States() {
@@ -111,6 +111,18 @@ func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
 	}
 }
 
+// ofKind exposes a gauge of a rule.
+func (e *exposition) ofKind(gauge gaugeFamily, value float64, resource, name string) {
+	labels, valueType := []string{resource, name}, prometheus.GaugeValue
+	if gauge.Label != "" {
+		labels = append(labels, gauge.LabelValue)
+	}
+	if gauge.Counter {
+		valueType = prometheus.CounterValue
+	}
+	e.metrics = append(e.metrics, prometheus.MustNewConstMetric(gauge.desc, valueType, value, labels...))
+}
+
 func (e *exposition) rules(s *core.Snapshot) {
 	f := e.families
 	e.gauge(f.rules, float64(s.Status.Rules))
@@ -118,6 +130,26 @@ func (e *exposition) rules(s *core.Snapshot) {
 	e.gauge(f.revision, float64(s.Status.Revision))
 	e.gauge(f.appliedAt, float64(s.Status.AppliedAt)/float64(time.Second))
 	e.counter(f.rejections, s.Rejected)
+	for _, forced := range s.Status.ForcedKinds {
+		e.gauge(f.forced, 1, string(forced.Kind), forced.State)
+	}
+}
+
+// signals exposes the signals that rules in force read.
+func (e *exposition) signals(signals []core.SignalStatus) {
+	exposed := make(map[string]bool)
+	for i := range signals {
+		s := &signals[i]
+		name := label(string(s.Signal))
+		if exposed[name] {
+			continue // the name of another signal has the same label
+		}
+		exposed[name] = true
+		e.gauge(e.families.signalKnown, boolValue(s.Err == nil), name)
+		if s.Err == nil {
+			e.gauge(e.families.signal, s.Value, name)
+		}
+	}
 }
 
 // listFromCode is the source of lists that the program itself has made.

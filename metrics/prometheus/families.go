@@ -19,6 +19,7 @@ type families struct {
 	connected, sourceRevision, sourceRejectedDocuments *prometheus.Desc
 	staleness, onCopy, heldBack                        *prometheus.Desc
 	listEntries, listLoadedAt, listRejected            *prometheus.Desc
+	signal, signalKnown, forced                        *prometheus.Desc
 
 	all []*prometheus.Desc
 }
@@ -27,7 +28,13 @@ type families struct {
 type kindFamilies struct {
 	effectiveLimit     *prometheus.Desc // of kinds that limit how much passes in a time; else nil
 	state, transitions *prometheus.Desc // of kinds that have states; else nil
-	gauges             []*prometheus.Desc
+	gauges             []gaugeFamily    // in the order of the kind's gauges
+}
+
+// gaugeFamily is the metric of a gauge. Those that a label tells apart share one.
+type gaugeFamily struct {
+	rule.Gauge
+	desc *prometheus.Desc
 }
 
 func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) families {
@@ -37,8 +44,8 @@ func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) familie
 		f.all = append(f.all, desc)
 		return desc
 	}
-	ofKind := func(kind rule.Definition, name, help string, labels ...string) *prometheus.Desc {
-		desc := prometheus.NewDesc(rule.MetricName(kind.Kind(), name), help, labels, constLabels)
+	ofKind := func(name, help string, labels ...string) *prometheus.Desc {
+		desc := prometheus.NewDesc(name, help, labels, constLabels)
 		f.all = append(f.all, desc)
 		return desc
 	}
@@ -76,26 +83,45 @@ func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) familie
 	f.listLoadedAt = family("list_loaded_timestamp_seconds", "When a list was put in force.", "list", "source")
 	f.listRejected = family("list_rejected",
 		"Whether the present version of a list could not be put in force: an earlier one is, or none.", "list", "source")
+	f.signal = family("signal", "What a signal of the system shows that rules read, unless it is unknown.", "signal")
+	f.signalKnown = family("signal_known",
+		"Whether it is known what a signal shows: rules that read one that is not let calls pass.", "signal")
+	f.forced = family("rules_forced", "Whether the state of all rules of a kind is forced.", "kind", "state")
 	return f
 }
 
 func newKindFamilies(
-	kind rule.Definition, family func(kind rule.Definition, name, help string, labels ...string) *prometheus.Desc,
+	kind rule.Definition, family func(name, help string, labels ...string) *prometheus.Desc,
 ) kindFamilies {
 	var f kindFamilies
 	name := string(kind.Kind())
+	metric := func(name string) string { return rule.MetricName(kind.Kind(), name) }
 	if kind.Phase() == rule.PhaseRate {
-		f.effectiveLimit = family(kind, rule.MetricEffectiveLimit,
-			"Effective limit of a "+name+" rule: lower than its limit during warm-up.", "resource", "rule")
+		f.effectiveLimit = family(metric(rule.MetricEffectiveLimit),
+			"Effective limit of a "+name+" rule: lower than its limit during warm-up, or while a signal that it follows is high.", "resource", "rule")
 	}
 	if len(kind.States()) > 0 {
-		f.state = family(kind, rule.MetricState, "State of a "+name+" rule: 1 for the present one, 0 for the others.",
+		f.state = family(metric(rule.MetricState), "State of a "+name+" rule: 1 for the present one, 0 for the others.",
 			"resource", "rule", "state")
-		f.transitions = family(kind, rule.MetricTransitions, "Changes of the state of a "+name+" rule.",
+		f.transitions = family(metric(rule.MetricTransitions), "Changes of the state of a "+name+" rule.",
 			"resource", "rule", "from", "to")
 	}
 	for _, gauge := range kind.Gauges() {
-		f.gauges = append(f.gauges, family(kind, gauge.Name, gauge.Help, "resource", "rule"))
+		of := gaugeFamily{Gauge: gauge}
+		if last := len(f.gauges) - 1; last >= 0 && f.gauges[last].Name == gauge.Name && f.gauges[last].Counter == gauge.Counter {
+			of.desc = f.gauges[last].desc
+		} else {
+			of.desc = family(gauge.MetricName(kind.Kind()), gauge.Help, of.labels("resource", "rule")...)
+		}
+		f.gauges = append(f.gauges, of)
 	}
 	return f
+}
+
+// labels returns the names of the labels of the metric, given those of all gauges.
+func (g gaugeFamily) labels(names ...string) []string {
+	if g.Label == "" {
+		return names
+	}
+	return append(names, g.Label)
 }

@@ -7,7 +7,10 @@ import (
 )
 
 // scenarios are all of them.
-func scenarios() []scenario {
+func scenarios() []scenario { return append(references(), others()...) }
+
+// references are the scenarios that protections are compared by.
+func references() []scenario {
 	list := belowCapacity()
 	list = append(list, aboveCapacity()...)
 	list = append(list, changing()...)
@@ -75,7 +78,7 @@ func aboveCapacity() []scenario {
 		{name: "cold start at 3 ×", duration: 5 * second, seeds: 5, service: reference(), load: steady(3), goals: []goal{
 			atLeast(0.85, "goodput, 2–5 s", goodput(2*second, 5*second)),
 		}},
-		{name: "ten minutes at 1.2 ×", duration: 10 * time.Minute, seeds: 1, service: reference(), load: steady(1.2), goals: []goal{
+		{name: "ten minutes at 1.2 ×", duration: 10 * time.Minute, seeds: 2, service: reference(), load: steady(1.2), goals: []goal{
 			atLeast(0.92, "goodput, last two minutes", goodput(8*time.Minute, 10*time.Minute)),
 			atMost(0.070, "p99, last two minutes", p99(8*time.Minute, 10*time.Minute)),
 		}},

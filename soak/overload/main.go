@@ -5,6 +5,7 @@
 //	go run ./soak/overload -run 'step' -seeds 5            # some of them, with more seeds
 //	go run ./soak/overload -protect fixed,latency,bbr      # several protections side by side
 //	go run ./soak/overload -rules my-rules.yaml            # rules of your own on the resource "work"
+//	go run ./soak/overload -docs docs                      # writes the comparison of all into docs/overload.md
 //
 // The exit status is 1 if a goal is missed.
 package main
@@ -36,13 +37,17 @@ func main() {
 type settings struct {
 	scenarios   []scenario
 	protections []protection
-	seeds       int // 0: as the scenario says
+	seeds       int    // 0: as the scenario says
+	docs        string // the folder to write to, "" for none
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	s, err := parseSettings(args, out)
 	if err != nil {
 		return err
+	}
+	if s.docs != "" {
+		return writeDocs(ctx, s.docs, references(), pictures(), compared(), s.seeds)
 	}
 	reports, err := runAll(ctx, s.scenarios, s.protections, s.seeds)
 	if err != nil {
@@ -58,6 +63,7 @@ func parseSettings(args []string, out io.Writer) (settings, error) {
 	seeds := flags.Int("seeds", 0, "run each scenario with this many seeds (default: as each one says)")
 	protect := flags.String("protect", "latency", "protections to run, with commas between them, or all: "+strings.Join(protectionNames(), ", "))
 	rules := flags.String("rules", "", "protect the resource \"work\" with the rules of this `file` instead")
+	docs := flags.String("docs", "", "write the comparison of all protections into overload.md of this `folder`, and its pictures")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
 	}
@@ -68,7 +74,7 @@ func parseSettings(args []string, out io.Writer) (settings, error) {
 	if *seeds < 0 {
 		return settings{}, fmt.Errorf("-seeds %d: must be 1 or more", *seeds)
 	}
-	s := settings{seeds: *seeds}
+	s := settings{seeds: *seeds, docs: *docs}
 	for _, of := range scenarios() {
 		if matches.MatchString(of.name) {
 			s.scenarios = append(s.scenarios, of)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // protection is rules that protect a service.
@@ -23,6 +24,11 @@ func protections() []protection {
 		{"fixed", func(workers int) string { return fixedLimit(rightLimit(workers)) }},
 		{"fixed-3x", func(workers int) string { return fixedLimit(3 * rightLimit(workers)) }},
 	}
+}
+
+// compared are the protections that the docs compare: all but none at all.
+func compared() []protection {
+	return slices.DeleteFunc(protections(), func(p protection) bool { return p.name == "none" })
 }
 
 // adaptiveRule returns an adaptive rule for all inbound calls.

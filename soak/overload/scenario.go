@@ -47,6 +47,9 @@ type service struct {
 	slowdown float64       // by each call that waits for a worker
 	patience time.Duration
 	changes  []simulate.ServiceChange
+	stalls   []simulate.Stall
+
+	slowShare, slowFactor float64 // of a bimodal one
 }
 
 // reference is the service of all scenarios that do not say otherwise.
@@ -74,8 +77,9 @@ func (s service) capacity() float64 { return float64(s.workers) / s.mean.Seconds
 
 func (s service) server() simulate.Server {
 	return simulate.Server{
-		Name: "service", Resources: []string{"work"}, Workers: s.workers, Slowdown: s.slowdown, Changes: s.changes,
-		Service: simulate.Service{Mean: s.mean, Shape: s.shape, P99: s.p99},
+		Name: "service", Resources: []string{"work"}, Workers: s.workers, Slowdown: s.slowdown,
+		Service: simulate.Service{Mean: s.mean, Shape: s.shape, P99: s.p99, SlowShare: s.slowShare, SlowFactor: s.slowFactor},
+		Changes: s.changes, Stalls: s.stalls,
 	}
 }
 

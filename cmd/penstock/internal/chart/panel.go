@@ -15,6 +15,7 @@ type panel struct {
 	offScale bool // a ceiling is above the scale
 	totals   totals
 	lanes    []lane // of rules that have states
+	more     []graph
 }
 
 // point is one second, or some in a row on average.
@@ -50,6 +51,7 @@ func panels(result simulate.Result, fit, ticks int) []panel {
 	list := make([]panel, len(names))
 	for i, name := range names {
 		list[i] = newPanel(name, rows[name], fit, ticks)
+		list[i].more = list[i].graphs(result, names)
 		list[i].lanes = lanes(result.States, name, names, float64(len(rows[name])))
 	}
 	return list

@@ -31,7 +31,7 @@ func one(offered, passed int, ceiling float64) simulate.Second {
 
 // scenes are results to draw.
 func scenes() map[string]simulate.Result {
-	results := map[string]simulate.Result{"breaker": breaker()}
+	results := map[string]simulate.Result{"breaker": breaker(), "adaptive": adaptive()}
 	for name, seconds := range scenesOfSeconds() {
 		results[name] = simulate.Result{Seconds: seconds}
 	}
@@ -70,6 +70,31 @@ func breaker() simulate.Result {
 			change(30, "pay-slow", "strange<state>", "closed"),
 		},
 	}
+}
+
+// adaptive is two resources under a limit that they share, which goes down from 20 to 8,
+// and a rule on one of them that has no limit.
+func adaptive() simulate.Result {
+	result := simulate.Result{
+		Seconds: rows(20, []string{"a", "b"}, func(second, _ int) simulate.Second {
+			s := one(100+200*min(1, second/5), 100, math.NaN())
+			s.InFlight = 4 + second/5
+			return s
+		}),
+	}
+	cpu := 0.2
+	for second := range 20 {
+		t, limit, cpu := float64(second), max(8, float64(20-second)), min(1, cpu+float64(second)/10)
+		shared := simulate.Limit{T: t, Rule: "all", Kind: "adaptive", Resource: "*", Limit: &limit, InFlight: min(8, second)}
+		if second >= 5 {
+			shared.Queued, shared.Shed = 3, map[string]int{"low": 150, "normal": second}
+		}
+		own := simulate.Limit{T: t, Rule: "own", Kind: "adaptive", Resource: "a", InFlight: 2}
+		result.Limits = append(result.Limits, shared, own)
+		result.Signals = append(result.Signals,
+			simulate.SignalValue{T: t, Signal: "cpu", Value: &cpu}, simulate.SignalValue{T: t, Signal: "memory"})
+	}
+	return result
 }
 
 func scenesOfSeconds() map[string][]simulate.Second {

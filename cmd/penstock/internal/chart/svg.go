@@ -67,6 +67,7 @@ text { font: 13px system-ui, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1a1a1
 .offered-dot { fill: #fff; stroke: #1a1a1a; stroke-width: 1.2 }
 .halo { fill: none; stroke: #fff; stroke-width: 4.5 }
 .ceiling { fill: none; stroke: #b3006b; stroke-width: 2.5; stroke-dasharray: 8 4 }
+.limit { fill: none; stroke: #b3006b; stroke-width: 2; stroke-dasharray: 8 4 }
 .in-flight { fill: #9ad0ec; stroke: #0072b2 }
 .closed { fill: #d5efe4; stroke: #00805b; stroke-width: .5 }
 .open { fill: #b03a00; stroke: #b03a00; stroke-width: .5 }
@@ -222,6 +223,9 @@ func summary(list []panel) string {
 			p.resource, count(t.offered), count(t.passed), count(t.blocked), t.ceilings()))
 		if t.mostInFlight > 0 {
 			lines = append(lines, fmt.Sprintf("%s calls failed; up to %s were in flight.", count(t.failed), count(t.mostInFlight)))
+		}
+		for _, g := range p.more {
+			lines = append(lines, g.title()+".")
 		}
 		for _, l := range p.lanes {
 			lines = append(lines, fmt.Sprintf("%s (%s) changed its state %d times.", l.rule, l.kind, l.changes))

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,6 +166,69 @@ func TestStatesAreBandsFromChangeToChange(t *testing.T) {
 	assert.Contains(t, svg.all("desc", "")[0].Text, "pay: of 2,000 calls, 1,140 passed and 860 were blocked; ceiling – tokens per second. "+
 		"40 calls failed; up to 12 were in flight. pay-errors (breaker) changed its state 4 times. pay-slow (breaker) changed its state 2 times.")
 	assert.NotContains(t, draw(t, "", scenes()["short"]).texts(), "halfOpen", "no legend without states")
+}
+
+// areas returns the heights of the areas of a graph below the text that begins so, in
+// pixels from the axis, and whether a line is drawn with them.
+func areas(t require.TestingT, svg element, title string) (heights []float64, line bool) {
+	for _, group := range svg.all("g", "") {
+		for i, child := range group.Children {
+			if !strings.HasPrefix(child.Text, title) {
+				continue
+			}
+			bottom := 0.0
+			for _, next := range group.Children[i+1:] {
+				switch next.attr("class") {
+				case "in-flight":
+					for _, part := range regexp.MustCompile(`M[\d.]+ ([\d.]+)V([\d.]+)H`).FindAllStringSubmatch(next.attr("d"), -1) {
+						from, err := strconv.ParseFloat(part[1], 64)
+						require.NoError(t, err)
+						to, err := strconv.ParseFloat(part[2], 64)
+						require.NoError(t, err)
+						bottom = from
+						heights = append(heights, from-to)
+					}
+				case "limit":
+					line = true
+				case "axis":
+					assert.NotZero(t, bottom)
+					return heights, line
+				}
+			}
+		}
+	}
+	require.Fail(t, "there is no graph", title)
+	return nil, false
+}
+
+func TestLimitsAreDrawnWithTheCallsInFlight(t *testing.T) {
+	t.Parallel()
+	svg := draw(t, "", scenes()["adaptive"])
+	heights, line := areas(t, svg, "all (adaptive): calls in flight, up to 8; dashed: limit, 8–20")
+	assert.True(t, line)
+	require.Len(t, heights, 20)
+	assert.InDelta(t, 0, heights[0], 0.01)
+	assert.InDelta(t, 40*8.0/20, heights[19], 0.01, "on the scale of the limit")
+	heights, line = areas(t, svg, "own (adaptive): calls in flight, up to 2")
+	assert.False(t, line, "it has no limit")
+	assert.InDelta(t, 40, heights[0], 0.01)
+	heights, _ = areas(t, svg, "all (adaptive): shed per second, normal, up to 19")
+	assert.InDelta(t, 0, heights[4], 0.01)
+	assert.InDelta(t, 40*10.0/19, heights[10], 0.01)
+	heights, _ = areas(t, svg, "signal cpu, up to 1")
+	assert.InDelta(t, 8, heights[0], 0.01)
+
+	texts := strings.Join(svg.texts(), "\n")
+	assert.Equal(t, 1, strings.Count(texts, "all (adaptive): calls in flight"), "what resources share is drawn once")
+	assert.NotContains(t, texts, "shed per second, critical", "none was shed")
+	assert.Contains(t, svg.all("desc", "")[0].Text, "all (adaptive): calls waiting, up to 3. all (adaptive): shed per second, low, up to 150.")
+	assert.NotContains(t, strings.Join(draw(t, "", scenes()["breaker"]).texts(), "\n"), "dashed")
+}
+
+func TestSignalThatIsNotKnownHasAnEmptyGraph(t *testing.T) {
+	t.Parallel()
+	svg := draw(t, "", scenes()["adaptive"])
+	assert.Contains(t, svg.texts(), "signal memory: unknown")
 }
 
 func TestABandOfManyChangesIsThinned(t *testing.T) {

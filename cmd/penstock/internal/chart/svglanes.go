@@ -17,18 +17,22 @@ const (
 
 // height returns how much of the picture the chart takes.
 func (p panel) height() int {
-	height := panelHeight + laneHeight*len(p.lanes)
+	height := panelHeight + laneHeight*len(p.lanes) + inFlightHeight*len(p.more)
 	if p.totals.mostInFlight > 0 {
 		height += inFlightHeight
 	}
 	return height
 }
 
-// below draws the calls in flight and the states of rules, from a height on.
+// below draws the calls in flight, limits and the states of rules, from a height on.
 func (o picture) below(p panel, y int) {
 	if most := p.totals.mostInFlight; most > 0 {
 		o.line(`<text x="0" y="%d">calls in flight, up to %s</text>`, y+12, count(most))
 		o.inFlight(p, y+20)
+		y += inFlightHeight
+	}
+	for _, g := range p.more {
+		o.graph(p, g, y)
 		y += inFlightHeight
 	}
 	for _, l := range p.lanes {

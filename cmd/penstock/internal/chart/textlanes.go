@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"math"
 	"strings"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
@@ -10,7 +11,7 @@ import (
 // one another in Unicode, from '▁' to '█'.
 const levels = 8
 
-// below returns the lines below the axis: calls in flight and the states of
+// below returns the lines below the axis: calls in flight, limits and the states of
 // rules, each with a title. A line has a cell for each point, as the bars have.
 func (p panel) below(terminal Terminal, columns int) []string {
 	var lines []string
@@ -25,17 +26,32 @@ func (p panel) below(terminal Terminal, columns int) []string {
 	if most := p.totals.mostInFlight; most > 0 {
 		lines = append(lines, clip("calls in flight, up to "+count(most), columns))
 		row(func(rune) string { return "36" }, bar, func(at point) rune { // cyan
-			if at.inFlight == 0 {
-				return ' '
-			}
-			return '▁' + rune((at.inFlight*levels-1)/most)
+			return level(float64(at.inFlight) / float64(most))
 		})
+	}
+	for _, g := range p.more {
+		for _, g := range g.split() {
+			lines = append(lines, clip(wording.Cell(g.title()), columns))
+			i := -1
+			row(func(rune) string { return "36" }, bar, func(point) rune {
+				i++
+				return level(g.area[i] / g.most)
+			})
+		}
 	}
 	for _, l := range p.lanes {
 		lines = append(lines, clip(wording.Cell(l.rule+" ("+l.kind+")"), columns))
 		row(colourOfState, cell, func(at point) rune { return stateMark(l.longest(float64(at.from), float64(at.to))) })
 	}
 	return lines
+}
+
+// level returns the mark of a share of the most.
+func level(share float64) rune {
+	if !(share > 0) { // NaN too
+		return ' '
+	}
+	return '▁' + rune(min(levels, math.Ceil(share*levels))-1)
 }
 
 // stateMark returns the mark of a state, which differs without colour, too.

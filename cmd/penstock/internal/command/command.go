@@ -116,6 +116,9 @@ Each command has examples: see penstock COMMAND --help.`,
 		newSimulate(env),
 		newTest(env),
 	)
+	addGroup(root, "Running services:",
+		newControl(env),
+	)
 	addGroup(root, "Rules in etcd:",
 		newDiff(env),
 		newPush(env),

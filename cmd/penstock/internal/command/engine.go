@@ -21,28 +21,50 @@ const (
 
 // askEngine gets an answer of the package inspect in a running service.
 func askEngine(ctx context.Context, address, path string, query url.Values, answer any) error {
-	if !strings.Contains(address, "://") {
-		address = "http://" + address
-	}
-	at, err := url.Parse(address)
-	if err != nil || at.Host == "" {
-		return fmt.Errorf("--engine is %q: must be HOST:PORT or a URL", address)
+	at, err := engineURL(address)
+	if err != nil {
+		return err
 	}
 	at = at.JoinPath(path)
 	at.RawQuery = query.Encode()
-	if err := fetch(ctx, at, answer); err != nil {
+	if err := exchange(ctx, http.MethodGet, at, http.NoBody, answer); err != nil {
 		return failure{ExitFailed, fmt.Errorf("asking the engine at %s: %w", at.Host, err)}
 	}
 	return nil
 }
 
-// fetch reads the JSON at a URL.
-func fetch(ctx context.Context, at *url.URL, answer any) error {
+// engineURL returns the address of a running service as a URL.
+func engineURL(address string) (*url.URL, error) {
+	text := address
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	at, err := url.Parse(text)
+	if err != nil || at.Host == "" {
+		return nil, fmt.Errorf("--engine is %q: must be HOST:PORT or a URL", text)
+	}
+	return at, nil
+}
+
+// refusedError says that a service does not do what it was asked for.
+type refusedError struct {
+	status    int
+	text, why string
+}
+
+func (e refusedError) Error() string { return e.text + ": " + e.why }
+
+// exchange sends a request, with a form as its body if there is one, and reads the JSON of
+// the answer; nothing if answer is nil.
+func exchange(ctx context.Context, method string, at *url.URL, form io.Reader, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, method, at.String(), form)
 	if err != nil {
 		return err
+	}
+	if form != http.NoBody {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	response, err := http.DefaultClient.Do(request)
 	if failed, ok := errors.AsType[*url.Error](err); ok { // whose text repeats the address
@@ -52,13 +74,20 @@ func fetch(ctx context.Context, at *url.URL, answer any) error {
 		return err
 	}
 	defer response.Body.Close()
+	want := http.StatusOK
+	if answer == nil {
+		want = http.StatusNoContent
+	}
 	decoder := json.NewDecoder(io.LimitReader(response.Body, maxAnswer))
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode != want {
 		var why inspect.Failure
 		if decoder.Decode(&why) != nil || why.Error == "" { // it may be another service
 			why.Error = "does it serve the handler of the package inspect, and under that path?"
 		}
-		return fmt.Errorf("it answers %s to %s: %s", response.Status, at.Redacted(), why.Error)
+		return refusedError{response.StatusCode, fmt.Sprintf("it answers %s to %s", response.Status, at.Redacted()), why.Error}
+	}
+	if answer == nil {
+		return nil
 	}
 	if err := decoder.Decode(answer); err != nil {
 		return fmt.Errorf("it does not answer as the package inspect does, is it another service? %w", err)

@@ -123,6 +123,9 @@ func writeStatus(text io.Writer, s inspect.Status) {
 	if s.Unmatched > 0 {
 		fmt.Fprintf(text, "no call has matched %s: %s\n", wording.Count(s.Unmatched, "rule"), unmatched(s))
 	}
+	for _, forced := range s.ForcedKinds {
+		fmt.Fprintf(text, "all rules of kind %s are forced to be %s\n", wording.Cell(string(forced.Kind)), wording.Cell(forced.State))
+	}
 	if len(s.Sources) > 0 {
 		fmt.Fprintln(text)
 		table := newTable(text)
@@ -144,7 +147,27 @@ func writeStatus(text io.Writer, s inspect.Status) {
 		_ = table.Flush()
 	}
 	writeRejections(text, s)
+	writeSignals(text, s.Signals)
 	writeLimiters(text, inspect.Limiters{Limiters: s.Limiters, MoreLimiters: s.MoreLimiters, MoreValues: s.MoreValues})
+}
+
+// writeSignals writes what the signals show that rules read.
+func writeSignals(text io.Writer, signals []inspect.Signal) {
+	if len(signals) == 0 {
+		return
+	}
+	fmt.Fprintln(text)
+	table := newTable(text)
+	fmt.Fprintln(table, "SIGNAL\tVALUE\tSAMPLED\tREAD BY\tSTATE")
+	for _, s := range signals {
+		value := "-"
+		if s.Value != nil {
+			value = decimal(*s.Value)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", wording.Cell(string(s.Signal)), value, dateTime(s.At),
+			wording.Cell(strings.Join(s.Rules, ", ")), wording.Cell(cmp.Or(s.Error, "known")))
+	}
+	_ = table.Flush()
 }
 
 // writeRejections writes what is wrong with documents and lists that are not in force.

@@ -42,7 +42,23 @@ func seen() inspect.Status {
 				Digest: "abcdef0123456789", Since: at,
 			},
 		},
+		Signals: []inspect.Signal{
+			{Signal: "cpu", Value: new(0.8125), At: at, Rules: []string{`adaptive "shed"`, `adaptive "system"`}},
+			{Signal: "memory", At: at, Error: "open /sys/fs/cgroup/memory.max: permission denied", Rules: []string{`flow "cache"`}},
+			{Signal: "load", Value: new(0.0), At: at, Rules: []string{`adaptive "system"`}},
+		},
 		Limiters: []inspect.Limiter{
+			{Resource: "*", Kind: "adaptive", Rule: "shed", Gauges: []inspect.Gauge{
+				{Name: "limit", Value: 9.6},
+				{Name: "in_flight", Value: 9},
+				{Name: "queued", Value: 3},
+				{Name: "shed", Label: "priority", LabelValue: "high"},
+				{Name: "shed", Value: 12, Label: "priority", LabelValue: "low"},
+				{Name: "shed", Value: 345, Label: "priority", LabelValue: "sheddable"},
+			}},
+			{Resource: "jobs", Kind: "adaptive", Rule: "jobs", Gauges: []inspect.Gauge{
+				{Name: "shed", Label: "priority", LabelValue: "low"}, {Name: "level", Value: 1},
+			}},
 			{Resource: "pay", Kind: "gate", Rule: "pay", State: "open", Gauges: []inspect.Gauge{{Name: "open_seconds", Value: 4.25}}},
 			{
 				Resource: "orders:create", Kind: "ration", Rule: "per-user", Gauges: []inspect.Gauge{{Name: "values", Value: 1234}},
@@ -73,7 +89,7 @@ func TestStatusOfOneRuleOfARunningService(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/limiters", func(w http.ResponseWriter, r *http.Request) {
 		assert.Equal(t, "rule=per-user", r.URL.RawQuery)
-		_ = json.NewEncoder(w).Encode(inspect.Limiters{Limiters: seen().Limiters[1:2]})
+		_ = json.NewEncoder(w).Encode(inspect.Limiters{Limiters: seen().Limiters[3:4]})
 	})
 	server := httptest.NewServer(mux)
 	defer server.Close()

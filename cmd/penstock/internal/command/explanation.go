@@ -89,7 +89,7 @@ func describeAttributes(attributes []inspect.Attribute) string {
 		switch {
 		case a.Type == "":
 			texts[i] = a.Key + " (the call has none)"
-		case a.Type == inspect.TypeText && rule.ParseAttribute(a.Value) != rule.String(a.Value): // it looks like another type
+		case a.Type == inspect.TypeText && !rule.ParseAttribute(a.Value).Equal(rule.String(a.Value)): // it looks like another type
 			texts[i] = a.Key + "=" + strconv.Quote(a.Value)
 		}
 	}
@@ -129,11 +129,37 @@ func describeState(s inspect.State) string {
 	return text
 }
 
+// describeGauges writes gauges as text. Of those that a label tells apart, the ones that
+// are 0 are left out.
 func describeGauges(gauges []inspect.Gauge) (texts []string) {
-	for _, gauge := range gauges {
-		texts = append(texts, fmt.Sprintf("%s %s", strings.ReplaceAll(gauge.Name, "_", " "), decimal(gauge.Value)))
+	for i, gauge := range gauges {
+		name := strings.ReplaceAll(gauge.Name, "_", " ")
+		switch first := i == 0 || gauges[i-1].Name != gauge.Name; {
+		case gauge.Label == "":
+			texts = append(texts, name+" "+decimal(gauge.Value))
+		case first:
+			texts = append(texts, name+labelled(gauges[i:]))
+		}
 	}
 	return texts
+}
+
+// labelled writes the first gauges that have one name, such as " 7 low, 1 high"; " 0" if
+// all are 0.
+func labelled(gauges []inspect.Gauge) string {
+	var texts []string
+	for _, gauge := range gauges {
+		if gauge.Name != gauges[0].Name {
+			break
+		}
+		if gauge.Value != 0 {
+			texts = append(texts, decimal(gauge.Value)+" "+gauge.LabelValue)
+		}
+	}
+	if len(texts) == 0 {
+		return " 0"
+	}
+	return " " + strings.Join(texts, ", ")
 }
 
 func count(calls uint64) string { return wording.Count(int(calls), "call") }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,8 +25,8 @@ are the files that a service reads that follows the directory (datasource/file).
 Files in subdirectories that look like documents are listed as ignored; with
 --recursive they are read, too, as by penstock push.
 
-With --lists it warns of rules that name a list which is not there, and reads the
-lists, whose mistakes count.
+It warns of rules that have ended and do nothing any more. With --lists it warns of
+rules that name a list which is not there, and reads the lists, whose mistakes count.
 
 Exit code: 0 without mistakes, 1 with, 2 for a wrong command line, 3 when a file
 cannot be read.`,
@@ -56,9 +57,9 @@ cannot be read.`,
 			return err
 		}
 		judged := documents.Judge(read)
-		var warnings []string
+		warnings := endedRules(judged.Rules, time.Now())
 		if *lists != "" {
-			warnings = missingLists(judged.Rules, registry.Names(), "at "+*lists)
+			warnings = append(warnings, missingLists(judged.Rules, registry.Names(), "at "+*lists)...)
 		}
 		return env.printMistakes(judged, ignored, warnings, *output)
 	}

@@ -46,6 +46,18 @@ func TestValidateShowsEveryMistake(t *testing.T) {
 	golden(t, "validate.txt", got.out, directory)
 }
 
+func TestValidateWarnsOfRulesThatHaveEnded(t *testing.T) {
+	directory := tree(t, map[string]string{"faults.yaml": `fault:
+  - {name: old, resource: pay, percent: 5, delay: 1s, until: 2001-02-03T04:05:06+01:00}
+  - {name: long, resource: pay, percent: 5, delay: 1s, until: 2200-01-01T00:00:00Z}
+`})
+	got := user{}.run(t, "validate", directory)
+	assert.Equal(t, command.ExitDone, got.code)
+	assert.Equal(t, "penstock: warning: fault rule \"old\" has ended at 2001-02-03T03:05:06Z and does nothing: remove it\n", got.err)
+	got = user{}.run(t, "validate", directory, "--output", "json")
+	assert.Contains(t, got.out, `has ended at 2001-02-03T03:05:06Z`)
+}
+
 func TestValidateAsJSON(t *testing.T) {
 	directory := mistaken(t)
 	got := user{}.run(t, "validate", "--recursive", directory, "--output", "json")

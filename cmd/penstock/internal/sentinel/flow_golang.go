@@ -21,8 +21,7 @@ func convertGoFlow(o *object, to *batch) {
 	case 1:
 		r.warmUp = true
 	case 2:
-		o.drop(o.at("tokenCalculateStrategy"),
-			"its threshold follows the memory in use (tokenCalculateStrategy 2), which no rule here does: choose a fixed limit")
+		dropMemoryAdaptive(o)
 	default:
 		o.unknown("tokenCalculateStrategy")
 	}
@@ -37,6 +36,22 @@ func convertGoFlow(o *object, to *batch) {
 	readInterval(o, &r)
 	readGoRegex(o, &r)
 	r.convert(o, to)
+}
+
+// dropMemoryAdaptive leaves out a rule whose threshold follows the bytes of memory in use,
+// and says what to write: limits here follow shares of what the process may use, which the
+// rule does not tell.
+func dropMemoryAdaptive(o *object) {
+	most, least := o.whole("lowMemUsageThreshold", 0), o.whole("highMemUsageThreshold", 0)
+	from, to := o.whole("memLowWaterMarkBytes", 0), o.whole("memHighWaterMarkBytes", 0)
+	if least <= 0 || most <= least || from <= 0 || to <= from {
+		o.drop(o.at("tokenCalculateStrategy"), "Sentinel ignores a rule of tokenCalculateStrategy 2 unless lowMemUsageThreshold is "+
+			"above highMemUsageThreshold, memHighWaterMarkBytes above memLowWaterMarkBytes, and all are above 0")
+		return
+	}
+	o.drop(o.at("tokenCalculateStrategy"), "its threshold follows the bytes of memory in use (tokenCalculateStrategy 2), here a limit "+
+		"follows the share of what the process may use: write limit: %d with follow: {signal: memory, from: %d/M, to: %d/M, least: %d}, "+
+		"each /M worked out, where M is the bytes that it may use", most, from, to, least)
 }
 
 // readInterval reads the window and divides it into buckets as Sentinel does: the

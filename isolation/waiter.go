@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -18,7 +19,7 @@ type waiter struct {
 	// changes it.
 	state atomic.Uint32
 
-	newer, older *waiter // guarded by pool.mu
+	node waitqueue.Node[waiter] // guarded by pool.mu
 }
 
 // The states of a waiter.
@@ -45,6 +46,12 @@ func (w *waiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decis
 		return 0, 0, rule.Stale
 	}
 	return 0, 0, rule.Block
+}
+
+// end tells the call how its wait has ended.
+func (w *waiter) end(state uint32) {
+	w.state.Store(state)
+	w.wake()
 }
 
 // endAtDeadline returns how long the call may still wait; 0 if its wait has ended, be
@@ -77,53 +84,7 @@ func (w *waiter) leaveQueue(now clock.Instant) {
 	w.pool.lock(now)
 	defer w.pool.unlock()
 	if w.state.Load() == queued {
-		w.pool.queue.remove(w)
+		w.pool.queue.Remove(&w.node)
 		w.state.Store(left)
-	}
-}
-
-// queue is a list of waiters in the order in which they came.
-type queue struct {
-	oldest, newest *waiter
-	size           int
-}
-
-// next returns the waiter to serve first; nil if there is none.
-func (q *queue) next(order Order) *waiter {
-	if order == LIFO {
-		return q.newest
-	}
-	return q.oldest
-}
-
-func (q *queue) push(w *waiter) {
-	w.older = q.newest
-	if q.newest == nil {
-		q.oldest = w
-	} else {
-		q.newest.newer = w
-	}
-	q.newest = w
-	q.size++
-}
-
-func (q *queue) remove(w *waiter) {
-	if w.older == nil {
-		q.oldest = w.newer
-	} else {
-		w.older.newer = w.newer
-	}
-	if w.newer == nil {
-		q.newest = w.older
-	} else {
-		w.newer.older = w.older
-	}
-	w.newer, w.older = nil, nil
-	q.size--
-}
-
-func (q *queue) wakeAll() {
-	for w := q.oldest; w != nil; w = w.newer {
-		w.wake()
 	}
 }

@@ -1,0 +1,112 @@
+package penstockgrpc_test
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+
+	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
+	"github.com/penstock-go/penstock/adapters/priority"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// loopback trusts callers of this machine up to high.
+func loopback() penstockgrpc.Options {
+	return penstockgrpc.Options{
+		PriorityKey: priority.Field, // in any case
+		PriorityCallers: []priority.Callers{{
+			From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, Max: core.PriorityHigh,
+		}},
+	}
+}
+
+func TestPriorityOfACallIsWhatItsCallerMayChoose(t *testing.T) {
+	byMethod := loopback()
+	byMethod.Priority = func(_ context.Context, method string) rule.Priority {
+		if method != "" {
+			return core.PriorityLow
+		}
+		return core.PriorityNormal
+	}
+	untrusted := byMethod
+	untrusted.PriorityCallers = nil
+	byFunction := untrusted
+	byFunction.PriorityTrust = func(ctx context.Context) (rule.Priority, bool) {
+		return core.PriorityCritical, len(metadata.ValueFromIncomingContext(ctx, "token")) == 1
+	}
+	for name, test := range map[string]struct {
+		options penstockgrpc.Options
+		values  []string
+		want    rule.Priority
+		known   bool
+	}{
+		"trusted, lower":        {loopback(), []string{"sheddable"}, core.PrioritySheddable, true},
+		"trusted, too high":     {loopback(), []string{"critical"}, core.PriorityHigh, true},
+		"bad value":             {loopback(), []string{"urgent"}, core.PriorityNormal, false},
+		"several values":        {loopback(), []string{"low", "high"}, core.PriorityNormal, false},
+		"not said":              {loopback(), nil, core.PriorityNormal, false},
+		"not said, by method":   {byMethod, nil, core.PriorityLow, true},
+		"said, by method":       {byMethod, []string{"high"}, core.PriorityHigh, true},
+		"not trusted":           {untrusted, []string{"high"}, core.PriorityLow, true},
+		"trusted by a function": {byFunction, []string{"critical"}, core.PriorityCritical, true},
+		"nothing set":           {penstockgrpc.Options{}, []string{"high"}, core.PriorityNormal, false},
+	} {
+		for _, s := range shapes() {
+			p := new(probe)
+			type found struct {
+				priority rule.Priority
+				known    bool
+			}
+			inContext := make(chan found, 1)
+			handler := service{finish: func(ctx context.Context) error {
+				value, known := core.PriorityFromContext(ctx)
+				inContext <- found{value, known}
+				return nil
+			}}
+			client := guard(t, atServer, p.newEngine(t, ""), test.options, handler)
+			ctx := metadata.AppendToOutgoingContext(t.Context(), "token", "1")
+			for _, value := range test.values {
+				ctx = metadata.AppendToOutgoingContext(ctx, "penstock-priority", value)
+			}
+			require.NoError(t, s.call(ctx, client), "%s, %s", name, s.name)
+			assert.Equal(t, test.want, p.call().Priority(), "%s, %s", name, s.name)
+			assert.Equal(t, found{test.want, test.known}, <-inContext, "%s, %s", name, s.name)
+		}
+	}
+}
+
+// TestPriorityIsPassedOnThroughServices makes calls through a service to another.
+func TestPriorityIsPassedOnThroughServices(t *testing.T) {
+	for _, s := range shapes() {
+		t.Run(s.name, func(t *testing.T) {
+			behind, between := new(probe), new(probe)
+			options := loopback()
+			last, _ := serve(t, service{finish: succeed}, guardServer(behind.newEngine(t, ""), options)...)
+			next := testpb.NewTestServiceClient(dial(t, last, guardClient(between.newEngine(t, ""), options)...))
+			client := guard(t, atServer, newEngine(t), options, service{finish: func(ctx context.Context) error {
+				ctx = metadata.AppendToOutgoingContext(ctx, "penstock-priority", "high") // is replaced
+				return s.call(ctx, next)
+			}})
+			for _, test := range []struct {
+				value string
+				want  rule.Priority
+			}{
+				{"low", core.PriorityLow},
+				{"high", core.PriorityHigh},
+				{"normal", core.PriorityNormal},
+				{"urgent", core.PriorityNormal},
+			} {
+				ctx := metadata.AppendToOutgoingContext(t.Context(), "penstock-priority", test.value)
+				require.NoError(t, s.call(ctx, client))
+				assert.Equal(t, test.want, between.call().Priority(), "%s: rules of the client", test.value)
+				assert.Equal(t, test.want, behind.call().Priority(), "%s: rules of the service behind", test.value)
+			}
+		})
+	}
+}

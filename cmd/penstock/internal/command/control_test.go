@@ -1,0 +1,128 @@
+package command_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/fault"
+	"github.com/penstock-go/penstock/inspect"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// service is a service with a fault rule and its control handler.
+type service struct {
+	engine  *core.Engine
+	address string
+}
+
+func newService(t *testing.T) service {
+	t.Helper()
+	on := clock.NewVirtual(time.Unix(1_000_000, 0))
+	engine := core.New(core.Config{Clock: on, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(engine.Close)
+	require.NoError(t, engine.Load(rules.Set{Fault: []fault.Rule{{
+		Name: "broken", Resource: "pay", Percent: 100, Abort: fault.Abort{HTTP: 503}, Until: on.Now().Add(time.Hour).Time(),
+	}}}))
+	mux := http.NewServeMux()
+	mux.Handle("/debug/control", inspect.ControlHandler(engine))
+	mux.Handle("/debug/", inspect.Handler(engine))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return service{engine, server.URL + "/debug"}
+}
+
+func (s service) host() string {
+	return strings.TrimSuffix(strings.TrimPrefix(s.address, "http://"), "/debug")
+}
+
+func (s service) passes(t *testing.T) bool {
+	t.Helper()
+	guard, err := s.engine.Entry(t.Context(), "pay")
+	guard.Exit()
+	return err == nil
+}
+
+func TestControlSwitchesOffAllRulesOfAKindInAllServices(t *testing.T) {
+	one, two := newService(t), newService(t)
+	got := user{}.run(t, "control", "fault", "off", "--all", "--engine", one.address, "--engine", two.address)
+	assert.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Equal(t, one.host()+": all rules of kind fault are forced to be off\n"+
+		two.host()+": all rules of kind fault are forced to be off\n", got.out)
+	assert.True(t, one.passes(t))
+	assert.True(t, two.passes(t))
+
+	got = user{}.run(t, "status", "--engine", one.address)
+	assert.Contains(t, got.out, "all rules of kind fault are forced to be off\n")
+
+	got = user{}.run(t, "control", "fault", "release", "--all", "--engine", one.address)
+	assert.Equal(t, one.host()+": all rules of kind fault are released\n", got.out)
+	assert.False(t, one.passes(t))
+	assert.True(t, two.passes(t))
+}
+
+func TestControlForcesOneRule(t *testing.T) {
+	s := newService(t)
+	got := user{}.run(t, "control", "fault", "off", "--rule", "broken", "--engine", s.address)
+	assert.Equal(t, s.host()+": fault rule \"broken\" is forced to be off\n", got.out)
+	assert.True(t, s.passes(t))
+	got = user{}.run(t, "control", "fault", "release", "--rule", "broken", "--engine", s.address)
+	assert.Equal(t, s.host()+": fault rule \"broken\" is released\n", got.out)
+	assert.False(t, s.passes(t))
+}
+
+func TestControlReportsEachServiceByItself(t *testing.T) {
+	s := newService(t)
+	args := []string{"control", "fault", "off", "--all", "--engine", "127.0.0.1:1", "--engine", s.address}
+	got := user{}.run(t, args...)
+	assert.Equal(t, command.ExitFailed, got.code)
+	assert.Contains(t, got.err, "penstock: 127.0.0.1:1: dial tcp")
+	assert.Equal(t, s.host()+": all rules of kind fault are forced to be off\n", got.out)
+	assert.True(t, s.passes(t), "the others are asked all the same")
+
+	got = user{}.run(t, append(args, "--output", "json")...)
+	assert.Equal(t, command.ExitFailed, got.code)
+	var results []struct{ Engine, Error string }
+	require.NoError(t, json.Unmarshal([]byte(got.out), &results))
+	require.Len(t, results, 2)
+	assert.Contains(t, results[0].Error, "does the service run, and listen there?")
+	assert.Equal(t, s.host(), results[1].Engine)
+	assert.Empty(t, results[1].Error)
+}
+
+func TestControlErrors(t *testing.T) {
+	s := newService(t)
+	for _, c := range []struct {
+		args   []string
+		code   int
+		stderr string
+	}{
+		{[]string{"fault"}, command.ExitUsage, "which rules, and what state?"},
+		{[]string{"fault", "off", "x"}, command.ExitUsage, `unexpected argument "x"`},
+		{[]string{"fault", "off", "--all"}, command.ExitUsage, "--engine is missing"},
+		{[]string{"fault", "off", "--engine", s.address}, command.ExitUsage, "which rules? Name one with --rule, or say --all for all rules of the kind fault"},
+		{[]string{"fault", "off", "--engine", s.address, "--rule", ""}, command.ExitUsage, "which rules?"},
+		{[]string{"fault", "off", "--engine", s.address, "--rule", "broken", "--all"}, command.ExitUsage, "contradict each other"},
+		{[]string{"fault", "", "--engine", s.address, "--all"}, command.ExitUsage, "the state is empty"},
+		{[]string{"fault", "off", "--all", "--engine", s.address, "--engine", "http://"}, command.ExitUsage, "must be HOST:PORT or a URL"},
+		{[]string{"fault", "open", "--all", "--engine", s.address}, command.ExitNo, `cannot be forced to be "open"`},
+		{[]string{"fault", "off", "--rule", "nobody", "--engine", s.address}, command.ExitNo, `no rule fault "nobody" is in force`},
+		{[]string{"fault", "off", "--all", "--engine", s.address + "/status"}, command.ExitFailed, "inspect: only GET is answered"},
+	} {
+		stdout, stderr, code := execute(t, "", append([]string{"control"}, c.args...)...)
+		assert.Equal(t, c.code, code, c.args)
+		assert.Empty(t, stdout, c.args)
+		assert.Contains(t, stderr, c.stderr, c.args)
+		assert.False(t, s.passes(t), c.args)
+	}
+}

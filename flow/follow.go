@@ -1,0 +1,167 @@
+package flow
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Follow lowers the limit of a rule while a signal is high. Up to From the limit is
+// that of the rule; it falls linearly to Least, which it has from To on. If the signal
+// cannot be read, the limit is that of the rule. The zero value follows nothing.
+//
+// A window goes over to another limit with the first call after the signal was
+// sampled, a queue with the first call that comes, leaves, or looks whether it may pass.
+// They keep what they have counted, as after a reload with that limit.
+type Follow struct {
+	// Signal is one of the signals of package rule, or one that the program has itself.
+	Signal rule.Signal
+
+	// From and To are the numbers of the signal between which the limit falls, from 0 to
+	// [MaxSignal]. To is greater than From; a signal of the program's own may also fall,
+	// from a greater From to a smaller To.
+	From, To float64
+
+	// Least is the limit at To, in tokens per window: greater than 0 and less than the
+	// limit of the rule.
+	Least float64
+}
+
+// MaxSignal is the greatest number of a signal that a limit can follow.
+const MaxSignal = 1e12
+
+// limit returns the limit in tokens per window while the signal shows a number, of a
+// rule of that limit.
+func (f *Follow) limit(written, shown float64) float64 {
+	share := (shown - f.From) / (f.To - f.From)
+	switch {
+	case share <= 0:
+		return written
+	case share >= 1:
+		return f.Least
+	}
+	// Rounding makes 550 of 0.8 between 0.7 and 0.9, rather than 549.9999999999999.
+	const parts = 1e9
+	return written - (written-f.Least)*(math.Round(share*parts)/parts)
+}
+
+// follower makes a version of a rule for each limit that a followed signal brings. The
+// versions come into force one after the other, in the order in which the signal was
+// sampled.
+type follower struct {
+	written *Compiled // the rule as it was written
+	reading atomic.Pointer[rule.Reading]
+	present atomic.Pointer[Compiled] // changed under mu
+
+	mu sync.Mutex // held while a version is compiled
+}
+
+// FollowSignal makes limiters of the rule follow the readings of its signal, if it
+// follows one. Until then the limit is the rule's.
+func (r *Compiled) FollowSignal(signals rule.Signals) {
+	if r.follower != nil {
+		r.follower.reading.Store(signals.Reading(r.rule.Follow.Signal))
+	}
+}
+
+// inForce returns the rule with the limit that the signal demands which it follows; the
+// rule itself if it follows none.
+func (r *Compiled) inForce() *Compiled {
+	if r.follower == nil {
+		return r
+	}
+	return r.follower.inForce()
+}
+
+func (f *follower) inForce() *Compiled {
+	present := f.present.Load()
+	if f.limit() == present.rule.Limit {
+		return present
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	// The reading is looked at again: another call may have brought a later one.
+	if present = f.present.Load(); f.limit() != present.rule.Limit {
+		present = present.withLimit(f.limit())
+		f.present.Store(present)
+	}
+	return present
+}
+
+// limit returns what the signal makes of the limit.
+func (f *follower) limit() float64 {
+	written := &f.written.rule
+	if reading := f.reading.Load(); reading != nil {
+		if shown, ok := reading.Load(); ok {
+			return written.Follow.limit(written.Limit, shown)
+		}
+	}
+	return written.Limit
+}
+
+// withLimit returns the rule with another limit, as a newer version.
+func (r *Compiled) withLimit(limit float64) *Compiled {
+	next := *r
+	next.rule.Limit = limit
+	next.revision++
+	next.compileLimit()
+	return &next
+}
+
+// unfollowed returns a copy that follows no signal, which no call brings.
+func (r *Compiled) unfollowed() *Compiled {
+	fixed := *r
+	fixed.follower = nil
+	return &fixed
+}
+
+// isBefore says whether a version of the rule is older than another one.
+func (r *Compiled) isBefore(other *Compiled) bool {
+	if r.version != other.version {
+		return r.version < other.version
+	}
+	return r.revision < other.revision
+}
+
+// mayPassLater says whether a call of n tokens, which are more than the present limit, can
+// pass when the followed signal allows for more.
+func (r *Compiled) mayPassLater(n int32) bool {
+	return r.follower != nil && int64(n) > r.most && int64(n) <= r.follower.written.most
+}
+
+// catchUp goes over to the limit that a followed signal demands at now, and returns the
+// version of the rule in force. The mutex is held.
+func (w *Window) catchUp(now clock.Instant) *Compiled {
+	present := w.compiled.Load()
+	next := present.inForce()
+	if next != present {
+		w.adopt(present, next, now)
+	}
+	return next
+}
+
+// lookAgain is how often the first call in a queue looks whether the signal has changed.
+const lookAgain = 250 * time.Millisecond
+
+// untilHeadPasses returns how long the first call in the queue waits before it polls
+// again: until it may pass, or until it looks whether it may pass earlier.
+func (q *Queue) untilHeadPasses(now clock.Instant) time.Duration {
+	left := q.waiters.head.reservation.at.Sub(now)
+	if q.compiled.follower != nil {
+		left = min(left, lookAgain)
+	}
+	return left
+}
+
+// catchUp goes over to the limit that a followed signal demands at now, and lets the
+// waiting calls pass whose time has come by then.
+func (q *Queue) catchUp(now clock.Instant) {
+	if next := q.compiled.inForce(); next != q.compiled && q.before == nil && !q.retired {
+		q.adopt(next, now)
+	}
+	q.advance(now)
+}

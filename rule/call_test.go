@@ -1,0 +1,35 @@
+package rule_test
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// The compiler keeps a struct of up to four fields and four words in registers. Each
+// question to a limiter is slower by some nanoseconds if a call is larger.
+func TestCallStaysInRegisters(t *testing.T) {
+	call := reflect.TypeFor[rule.Call]()
+	assert.LessOrEqual(t, call.NumField(), 4)
+	assert.LessOrEqual(t, call.Size(), 4*reflect.TypeFor[int64]().Size())
+}
+
+func TestCallHasANumberAPriorityAndADirection(t *testing.T) {
+	var c rule.Call
+	for _, number := range []uint32{1, 0, 1<<28 - 1, 12345} {
+		for p := rule.PrioritySheddable; p <= rule.PriorityCritical; p++ {
+			for _, inbound := range []bool{true, false} {
+				c.SetNumber(math.MaxUint32)
+				c.SetCaller(p, inbound)
+				c.SetNumber(number)
+				assert.Equal(t, p, c.Priority())
+				assert.Equal(t, inbound, c.Inbound())
+				assert.Equal(t, number, c.Number())
+			}
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package signal_test
+
+import (
+	"fmt"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/signal"
+)
+
+// A program adds a signal of its own to those of the system.
+func ExampleOverride() {
+	inUse, size := 30, 40 // of a pool of connections
+	source := signal.Override(signal.System(), signal.Map{
+		"connections": func() (float64, error) { return float64(inUse) / float64(size), nil },
+	})
+	engine := core.New(core.Config{Signals: source})
+	defer engine.Close()
+
+	fmt.Println(source.Read("connections"))
+	// Output: 0.75 <nil>
+}
+
+// In a test, signals are what the test wants.
+func ExampleMap() {
+	source := signal.Map{rule.SignalCPU: func() (float64, error) { return 0.9, nil }}
+	fmt.Println(source.Read(rule.SignalCPU))
+	fmt.Println(source.Read(rule.SignalMemory))
+	// Output:
+	// 0.9 <nil>
+	// 0 signal: "memory": there is no such signal; known are cpu
+}

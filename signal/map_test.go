@@ -1,0 +1,39 @@
+package signal
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+func TestOverrideReadsTheRestFromTheBase(t *testing.T) {
+	broken := errors.New("the pool is closed")
+	with := Map{
+		rule.SignalLoad: func() (float64, error) { return 3, nil },
+		"pool":          func() (float64, error) { return 0, broken },
+		"nothing":       nil,
+	}
+	source := Override(newMachine(t).source, with)
+	delete(with, rule.SignalLoad) // it has a copy
+	load, err := source.Read(rule.SignalLoad)
+	require.NoError(t, err)
+	require.InDelta(t, 3, load, 0)
+	_, err = source.Read("pool")
+	require.ErrorIs(t, err, broken)
+	memory, err := source.Read(rule.SignalMemory)
+	require.NoError(t, err)
+	require.InDelta(t, 0.25, memory, 1e-9)
+	_, err = source.Read("nothing")
+	require.ErrorContains(t, err, "no such signal of the system")
+}
+
+func TestUnknownSignalOfAMapNamesThoseThereAre(t *testing.T) {
+	read := func() (float64, error) { return 1, nil }
+	_, err := Map{"b": read, "a": read}.Read("c")
+	require.EqualError(t, err, `signal: "c": there is no such signal; known are a, b`)
+	_, err = Map(nil).Read("c")
+	require.EqualError(t, err, `signal: "c": there is no such signal; known are none`)
+}
