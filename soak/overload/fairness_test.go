@@ -38,7 +38,7 @@ func TestSameCallersAreServedForAWhile(t *testing.T) {
 		}
 	}})
 	require.NoError(t, err)
-	clear, all := 0, 0
+	sharp, all := 0, 0
 	for user, u := range users {
 		served, calls := 0.0, 0.0
 		for i := range slices {
@@ -47,7 +47,7 @@ func TestSameCallersAreServedForAWhile(t *testing.T) {
 			}
 			all++
 			if ratio := u.good[i] / u.calls[i]; ratio >= 0.8 || ratio <= 0.2 {
-				clear++
+				sharp++
 			}
 			served += u.good[i]
 			calls += u.calls[i]
@@ -55,5 +55,5 @@ func TestSameCallersAreServedForAWhile(t *testing.T) {
 		assert.Greater(t, served/calls, 0.1, "%v is hardly served within a minute", user)
 	}
 	assert.Len(t, users, 500)
-	assert.Greater(t, float64(clear)/float64(all), 0.75, "callers who are served nearly always or nearly never")
+	assert.Greater(t, float64(sharp)/float64(all), 0.75, "callers who are served nearly always or nearly never")
 }
