@@ -24,6 +24,7 @@ var (
 	_ rule.LateReader = (*latencyLimiter)(nil)
 	_ rule.Activator  = (*latencyLimiter)(nil)
 	_ rule.Retirer    = (*latencyLimiter)(nil)
+	_ rule.Inheritor  = (*latencyLimiter)(nil)
 )
 
 func newLatency(r Rule, env rule.Env) rule.Limiter {
@@ -110,6 +111,23 @@ func (l *latencyLimiter) Retire(now clock.Instant) {
 		g.finishAll(released)
 		g.openIfIdle(now)
 	}
+}
+
+// Inherit begins with the limit of the limiter that names share. What that has learned of
+// response times is about all of them.
+func (l *latencyLimiter) Inherit(shared rule.Limiter, now clock.Instant) {
+	from, ok := shared.(*latencyLimiter)
+	if !ok {
+		return
+	}
+	from.gate.mu.Lock()
+	inherited := from.gate.control.Limit()
+	from.gate.mu.Unlock()
+	g := l.gate
+	g.lock(now)
+	defer g.unlock()
+	g.control.Begin(inherited)
+	g.apply(now)
 }
 
 // Status returns the gauges of all versions of the rule together.

@@ -323,3 +323,12 @@ func TestLimitRecovers(t *testing.T) {
 	s.run(1600, 8, 10*time.Millisecond, 10*time.Second)
 	assert.InEpsilon(t, before, s.gauges().limit, 0.25)
 }
+
+func TestNameThatGetsALimiterOfItsOwnBeginsWithTheSharedLimit(t *testing.T) {
+	t.Parallel()
+	shared := newGateScene(t, adaptive.Rule{})
+	shared.run(1600, 8, 10*time.Millisecond, 5*time.Second)
+	own := newGateScene(t, adaptive.Rule{})
+	own.limiter.(rule.Inheritor).Inherit(shared.limiter, own.now)
+	assert.Equal(t, shared.gauges().limit, own.gauges().limit)
+}

@@ -64,6 +64,9 @@ func New(initial, least, most int) *Control {
 	return c
 }
 
+// Begin sets the limit of a control that knows nothing yet.
+func (c *Control) Begin(limit float64) { c.setLimit(limit) }
+
 // SetBounds sets the bounds of the limit.
 func (c *Control) SetBounds(least, most int) {
 	c.least, c.most = float64(least), float64(most)
