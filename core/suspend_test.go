@@ -40,7 +40,7 @@ func TestCallsThatWaitForSeveralRulesAreCountedOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 40 {
 			all.Go(func() {
-				random := rand.New(rand.NewPCG(1, uint64(i))) //nolint:gosec // of a test
+				random := rand.New(rand.NewPCG(1, uint64(i)))
 				for range 200 {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+random.IntN(50))*time.Millisecond)
 					guard, err := e.Entry(ctx, "r")
