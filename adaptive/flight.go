@@ -54,6 +54,9 @@ func (f *flight) begin(now clock.Instant, limit uint64) bool {
 	}
 }
 
+// resume counts a call that goes on, whatever the limit.
+func (f *flight) resume(now clock.Instant) { f.calls.Add(1 - units(now)<<callsBits) }
+
 // leave counts a call that is not under way any more.
 func (f *flight) leave(now clock.Instant) { f.calls.Add(units(now)<<callsBits - 1) }
 

@@ -19,6 +19,7 @@ type latencyLimiter struct {
 
 var (
 	_ rule.Queue      = (*latencyLimiter)(nil)
+	_ rule.Suspender  = (*latencyLimiter)(nil)
 	_ rule.Finisher   = (*latencyLimiter)(nil)
 	_ rule.Refuser    = (*latencyLimiter)(nil)
 	_ rule.LateReader = (*latencyLimiter)(nil)
@@ -72,6 +73,21 @@ func (l *latencyLimiter) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision)
 func (l *latencyLimiter) GiveBack(now clock.Instant, t rule.Ticket, _ int32) {
 	if t == counted {
 		l.gate.giveBack(now)
+	}
+}
+
+// Suspend counts a call out while it waits for another rule: the service does not work for
+// it.
+func (l *latencyLimiter) Suspend(now clock.Instant, t rule.Ticket) {
+	if t == counted {
+		l.gate.leave(now)
+	}
+}
+
+// Resume counts it again, even if others have reached the limit meanwhile.
+func (l *latencyLimiter) Resume(now clock.Instant, t rule.Ticket) {
+	if t == counted {
+		l.gate.resume(now)
 	}
 }
 

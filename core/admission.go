@@ -79,6 +79,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 		if after, waits := a.stillWaits(); waits {
 			return after, nil
 		}
+		a.held.resume(a.Now)
 		a.resource = a.resource.lookUpAgain(a.name)
 		plan := a.resource.planNow()
 		if plan == nil {
@@ -249,6 +250,7 @@ func (a *admission) end() {
 		a.waiter = nil
 	}
 	a.rates.Leave(a.Now)
+	a.held.resume(a.Now)
 	for _, h := range slices.Backward(a.held.list) {
 		h.limiter.GiveBack(a.Now, h.ticket, a.Tokens)
 	}
@@ -256,6 +258,7 @@ func (a *admission) end() {
 }
 
 func (a *admission) beginWait() {
+	a.held.suspend(a.Now)
 	if a.wait.node == nil {
 		a.wait.node, a.wait.since = &a.resource.node, a.Now
 		a.wait.node.BeginWait()
@@ -302,16 +305,40 @@ type heldTicket struct {
 	first   rule.Limiter // of its versions
 	ticket  rule.Ticket
 	isQueue bool
+
+	suspended rule.Suspender // the limiter if it was told that the call waits; else nil
 }
 
 func (h *heldTickets) add(s *step, ticket rule.Ticket) {
-	h.list = append(h.list, heldTicket{s.limiter, s.first, ticket, s.queue != nil})
+	h.list = append(h.list, heldTicket{limiter: s.limiter, first: s.first, ticket: ticket, isQueue: s.queue != nil})
 }
 
 // indexOf returns where the ticket of a limiter is, by the first of its versions; -1 if
 // there is none.
 func (h *heldTickets) indexOf(first rule.Limiter) int {
 	return slices.IndexFunc(h.list, func(held heldTicket) bool { return held.first == first })
+}
+
+// suspend tells those limiters that have to know it that the call waits.
+func (h *heldTickets) suspend(now clock.Instant) {
+	for i := range h.list {
+		held := &h.list[i]
+		if s, ok := held.limiter.(rule.Suspender); ok && held.suspended == nil {
+			held.suspended = s
+			s.Suspend(now, held.ticket)
+		}
+	}
+}
+
+// resume tells those that it goes on.
+func (h *heldTickets) resume(now clock.Instant) {
+	for i := range h.list {
+		held := &h.list[i]
+		if s := held.suspended; s != nil {
+			held.suspended = nil
+			s.Resume(now, held.ticket)
+		}
+	}
 }
 
 // keep gives back the tickets of limiters that are not of the chain: the rule is gone, or

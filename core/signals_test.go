@@ -215,6 +215,7 @@ func TestRuleMayNameASignalTwice(t *testing.T) {
 		defer e.Close()
 		g := gauge{Resource: "r", Signal: rule.SignalCPU}
 		require.NoError(t, e.Load(rules.Set{Custom: []rule.Rule{twice.Of(g)}}))
+		synctest.Wait()
 		loadGauges(t, e)
 		loadGauges(t, e, g)
 		synctest.Wait()

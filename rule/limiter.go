@@ -13,7 +13,8 @@ import (
 // of a call whose end makes one panic, the limiters that would be told next do not learn.
 //
 // A limiter that can do more has the methods of [Queue], [Finisher], [Settler],
-// [Refuser], [LateReader], [Activator], [Retirer], [Inheritor], [PassCounter] or [Controllable] too.
+// [Suspender], [Refuser], [LateReader], [Activator], [Retirer], [Inheritor], [PassCounter] or
+// [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass, what the call takes is taken at once, in one
 	// step with the decision: two callers must never both get the last of something.
@@ -71,6 +72,19 @@ type Waiter interface {
 	// Leave ends the wait of a call that has given up. What was granted to it and not
 	// collected yet is given back.
 	Leave(now clock.Instant)
+}
+
+// Suspender is a queue that counts calls under way for what they use. A call that waits for
+// a later rule keeps its ticket, but uses nothing meanwhile. The engine calls the methods in
+// turn, and never gives back or ends a call that is suspended.
+type Suspender interface {
+	Queue
+
+	// Suspend is called when the call that has the ticket begins to wait for another rule.
+	Suspend(now clock.Instant, t Ticket)
+
+	// Resume is called when it goes on. It has been let pass already: this cannot fail.
+	Resume(now clock.Instant, t Ticket)
 }
 
 // Finisher is a limiter that learns how calls end.
