@@ -153,6 +153,11 @@ func (s *step) ask(q *request, opts []Option) (rule.Ticket, rule.Decision) {
 			return ticket, s.allowed(decision)
 		}
 	}
+	return s.askRead(q, opts)
+}
+
+// askRead asks the limiter for a ticket, with what the rule looks at.
+func (s *step) askRead(q *request, opts []Option) (rule.Ticket, rule.Decision) {
 	if len(s.keys) > 1 {
 		return s.askComposite(q, opts)
 	}

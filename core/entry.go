@@ -72,6 +72,11 @@ func (r *resource) enterChain(
 	case len(s.keys) == 0: // most are so, and this is quicker
 		tickets[0], decision = s.limiter.Acquire(q.Call)
 		decision = s.allowed(decision)
+	case s.late != nil: // as ask does, but quicker
+		if tickets[0], decision = s.late.AcquireUnread(q.Call); decision == rule.NeedsAttribute {
+			tickets[0], decision = s.askRead(&q, opts)
+		}
+		decision = s.allowed(decision)
 	default:
 		tickets[0], decision = s.ask(&q, opts)
 	}
