@@ -9,7 +9,7 @@ FUZZTIME ?= 30000x
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
 .PHONY: all check build vet lint format test race fuzz soak overload quickstart tidy clean
-.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists
+.PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 .PHONY: bench-test bench-packages
 
 all: check
@@ -63,7 +63,7 @@ overload:
 	go run ./soak/overload -docs docs
 
 # Penstock beside its peers, into docs/performance.md: about an hour, on a machine that does nothing else.
-bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists
+bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 
 # BENCHCOUNT rounds of every benchmark, not every benchmark BENCHCOUNT times: a machine that drifts does so for all.
 BENCHCOUNT ?= 6
@@ -83,7 +83,7 @@ bench-speed bench-growth:
 	go run ./cmd/table -docs "$(BENCHDOCS)" results/$@.txt
 
 # Everything but the time per call; MEASURE has flags, such as "-for 1s".
-bench-exactness bench-evenness bench-reload bench-memory bench-lists: bench-%:
+bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload: bench-%:
 	cd bench && GOWORK=off go run ./cmd/$* -docs "$(BENCHDOCS)" $(MEASURE)
 
 # The tests of the module bench, which is not in go.work.

@@ -146,7 +146,7 @@ func (g *gate) done(exit rule.Exit) {
 	}
 }
 
-// acquireFull decides on a call that finds the limit reached.
+// acquireFull decides on a call that finds the limit reached, and whose caller is not known.
 func (g *gate) acquireFull(c *rule.Call, word uint64) rule.Decision {
 	if word&full == 0 {
 		g.noteFull(c.Now)
@@ -157,10 +157,15 @@ func (g *gate) acquireFull(c *rule.Call, word uint64) rule.Decision {
 	case verdict&refuseAbove != 0:
 		g.shed.Refuse(c.Priority(), false)
 		return rule.Block
-	case verdict&refuseBelow == 0:
+	case verdict&refuseBelow == 0 || !g.shed.Load().Active():
 		g.closeOverdue(c.Now)
 		return rule.Wait
 	}
+	return rule.NeedsAttribute
+}
+
+// shedOrWait refuses a call that is below the threshold; others may wait.
+func (g *gate) shedOrWait(c *rule.Call) rule.Decision {
 	state := g.shed.Load()
 	if !state.Active() {
 		return rule.Wait

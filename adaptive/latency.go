@@ -18,11 +18,12 @@ type latencyLimiter struct {
 }
 
 var (
-	_ rule.Queue     = (*latencyLimiter)(nil)
-	_ rule.Finisher  = (*latencyLimiter)(nil)
-	_ rule.Refuser   = (*latencyLimiter)(nil)
-	_ rule.Activator = (*latencyLimiter)(nil)
-	_ rule.Retirer   = (*latencyLimiter)(nil)
+	_ rule.Queue      = (*latencyLimiter)(nil)
+	_ rule.Finisher   = (*latencyLimiter)(nil)
+	_ rule.Refuser    = (*latencyLimiter)(nil)
+	_ rule.LateReader = (*latencyLimiter)(nil)
+	_ rule.Activator  = (*latencyLimiter)(nil)
+	_ rule.Retirer    = (*latencyLimiter)(nil)
 )
 
 func newLatency(r Rule, env rule.Env) rule.Limiter {
@@ -43,9 +44,19 @@ const (
 	uncounted                    // the rule is not for the call
 )
 
-// Acquire lets a call pass if the limit is not reached and nobody waits: by one
-// compare-and-swap. Refusing takes two loads.
+// Acquire decides on a call whose caller is known.
 func (l *latencyLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	t, decision := l.AcquireUnread(c)
+	if decision == rule.NeedsAttribute {
+		decision = l.gate.shedOrWait(&c)
+	}
+	return t, decision
+}
+
+// AcquireUnread lets a call pass if the limit is not reached and nobody waits: by one
+// compare-and-swap. Refusing takes two loads. The caller counts only where those of one
+// priority are divided.
+func (l *latencyLimiter) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.inbound && !c.Inbound() {
 		return uncounted, rule.Pass
 	}

@@ -19,10 +19,11 @@ type shedLimiter struct {
 }
 
 var (
-	_ rule.Finisher  = (*shedLimiter)(nil)
-	_ rule.Refuser   = (*shedLimiter)(nil)
-	_ rule.Activator = (*shedLimiter)(nil)
-	_ rule.Inheritor = (*shedLimiter)(nil)
+	_ rule.Finisher   = (*shedLimiter)(nil)
+	_ rule.Refuser    = (*shedLimiter)(nil)
+	_ rule.LateReader = (*shedLimiter)(nil)
+	_ rule.Activator  = (*shedLimiter)(nil)
+	_ rule.Inheritor  = (*shedLimiter)(nil)
 )
 
 func newShedLimiter(r Rule, env rule.Env, control shedControl) rule.Limiter {
@@ -47,9 +48,20 @@ func (l *shedLimiter) adopt(r Rule, env rule.Env) rule.Limiter {
 	return next
 }
 
-// Acquire lets a call pass while fewer than the limit are under way. Passing is a few
-// loads and one compare-and-swap; refusing is a few loads and one addition.
+// Acquire decides on a call whose caller is known.
 func (l *shedLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	t, decision := l.AcquireUnread(c)
+	if decision != rule.NeedsAttribute {
+		return t, decision
+	}
+	standing, seen := l.state.standing(&c)
+	return l.take(&c, standing, seen)
+}
+
+// AcquireUnread lets a call pass while fewer than the limit are under way. Passing is a few
+// loads and one compare-and-swap; refusing is a few loads and one addition. The caller
+// counts only while calls are shed, and only of calls that would not be refused anyway.
+func (l *shedLimiter) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.rule.Inbound && !c.Inbound() {
 		return uncounted, rule.Pass
 	}
@@ -60,14 +72,10 @@ func (l *shedLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if int64(c.Now) >= s.next.Load() {
 		s.update(c.Now)
 	}
-	standing := shed.Above
-	if state := s.shed.Load(); state.Active() {
-		var seen bool
-		if standing, seen = s.standing(state, &c); seen {
-			return l.take(&c, standing, true)
-		}
+	if s.shed.Load().Active() && !s.isFull() {
+		return counted, rule.NeedsAttribute
 	}
-	return l.take(&c, standing, false)
+	return l.take(&c, shed.Above, false)
 }
 
 // take takes what the call needs, or refuses it. Seen says that its arrival is counted.

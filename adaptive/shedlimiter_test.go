@@ -238,3 +238,27 @@ func TestCallsDoNotAllocate(t *testing.T) {
 		assert.Zero(t, testing.AllocsPerRun(100, calls), name)
 	}
 }
+
+func TestCallerCountsOnlyWhileCallsAreShed(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, adaptive.Rule{Strategy: adaptive.Threshold, Concurrency: 2})
+	late := s.limiter.(rule.LateReader)
+	tickets := make([]rule.Ticket, 2)
+	for i := range tickets {
+		ticket, decision := late.AcquireUnread(s.request(rule.PriorityNormal, ""))
+		require.Equal(t, rule.Pass, decision)
+		tickets[i] = ticket
+	}
+	for range 2 {
+		_, decision := late.AcquireUnread(s.request(rule.PriorityNormal, ""))
+		require.Equal(t, rule.Block, decision, "no call would pass, whoever the caller is")
+	}
+	for _, ticket := range tickets {
+		s.limiter.Done(ticket, rule.Exit{Start: s.now, Now: s.now})
+	}
+	_, decision := late.AcquireUnread(s.request(rule.PriorityNormal, ""))
+	require.Equal(t, rule.NeedsAttribute, decision)
+	assert.Zero(t, s.gauge("in_flight"), "nothing is taken")
+	_, decision = s.limiter.Acquire(s.request(rule.PriorityNormal, "app"))
+	assert.Equal(t, rule.Pass, decision)
+}

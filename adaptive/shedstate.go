@@ -108,14 +108,17 @@ func newShedState(l *shedLimiter, control shedControl, env rule.Env) {
 
 func (s *shedState) limits() limits { return limits(s.limitsWord.Load()) }
 
-// standing returns where a call stands while calls are shed. Seen says that its arrival is
-// counted. The caller of a call that is refused anyway is not looked at.
-func (s *shedState) standing(state shed.State, c *rule.Call) (standing shed.Standing, seen bool) {
-	word := s.calls.Load()
-	if underWay(word) >= s.limits().of(shed.Above) {
+// isFull says whether no call passes, wherever it stands.
+func (s *shedState) isFull() bool { return underWay(s.calls.Load()) >= s.limits().of(shed.Above) }
+
+// standing returns where a call stands. Seen says that calls are shed, and that its arrival
+// is counted.
+func (s *shedState) standing(c *rule.Call) (standing shed.Standing, seen bool) {
+	state := s.shed.Load()
+	if !state.Active() {
 		return shed.Above, false
 	}
-	return s.shed.Standing(state, c, word^uint64(c.Now)), true
+	return s.shed.Standing(state, c, s.calls.Load()^uint64(c.Now)), true
 }
 
 // refuse counts a refused call.

@@ -12,7 +12,7 @@ import (
 // levels is how many priorities there are. Level 0 is the most important one.
 const levels = shed.Levels
 
-func levelOf(p rule.Priority) int { return levels - 1 - shed.Level(p) }
+func levelOf(p rule.Priority) int { return levels - 1 - p.Level() }
 
 func priorityOf(level int) rule.Priority { return shed.PriorityOf(levels - 1 - level) }
 

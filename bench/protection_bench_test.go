@@ -18,6 +18,13 @@ func BenchmarkBreakerClosed(b *testing.B) { measurePassing(b, peer.Breakers()) }
 // BenchmarkBreakerOpen is a call under an open circuit breaker.
 func BenchmarkBreakerOpen(b *testing.B) { measureBlocking(b, peer.Breakers()) }
 
+// BenchmarkAdaptivePassing is a call under an adaptive limit of a service that is not
+// overloaded.
+func BenchmarkAdaptivePassing(b *testing.B) { measurePassing(b, peer.Adaptives()) }
+
+// BenchmarkAdaptiveRefusing is a call that an adaptive limit refuses.
+func BenchmarkAdaptiveRefusing(b *testing.B) { measureBlocking(b, peer.Adaptives()) }
+
 // BenchmarkLimitIsolationAndBreaker is a call under a rate limit, a concurrency limit
 // and a circuit breaker, all of which let it pass.
 func BenchmarkLimitIsolationAndBreaker(b *testing.B) { measurePassing(b, peer.Compositions()) }

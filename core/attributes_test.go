@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -159,4 +160,62 @@ func TestExplainTellsWhatRulesFindInTheAttributesOfACall(t *testing.T) {
 			assert.False(t, attribute.Value.IsSet(), a.Name)
 		}
 	}
+}
+
+// lateReader is a toy that asks for the attribute of the calls that needs says.
+type lateReader struct {
+	toy
+	needs  bool
+	unread []rule.Call
+}
+
+func (l *lateReader) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision) {
+	l.unread = append(l.unread, c)
+	if l.needs {
+		return 0, rule.NeedsAttribute
+	}
+	return l.Acquire(c)
+}
+
+func TestAttributeIsReadOnlyWhenTheLimiterNeedsIt(t *testing.T) {
+	attributes := map[string]string{"user": "u1", "tenant": "t1"}
+	for keys, want := range map[string]string{"user": "u1", "user tenant": "u1/t1"} {
+		e, _ := newEngine(t)
+		l, source := &lateReader{}, &fields{}
+		seen := ""
+		l.decide = func(c rule.Call) rule.Decision {
+			seen = c.Attribute.String() // while the parts are valid
+			return rule.Pass
+		}
+		e.Impose("r", imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "late", Attributes: keys}, l))
+		assert.Equal(t, 1, enter(e, "r", 1, core.Attributes(source, attributes)))
+		assert.Empty(t, source.asked)
+
+		l.needs = true
+		assert.Equal(t, 1, enter(e, "r", 1, core.Attributes(source, attributes)))
+		assert.Equal(t, want, seen)
+		assert.Len(t, source.asked, len(strings.Fields(keys)))
+		assert.Equal(t, 1, enter(e, "r", 1))
+		assert.Empty(t, seen, "the call does not have it")
+
+		l.needs = false
+		source.asked = nil
+		l.become(always(rule.Block))
+		_, other := watcher("")
+		e.Impose("r", other, imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "late", Attributes: keys}, l))
+		assert.Zero(t, enter(e, "r", 1, core.Attributes(source, attributes)))
+		assert.Empty(t, source.asked, "RetryAfter does without it too")
+		for _, c := range l.unread {
+			assert.False(t, c.Attribute.IsSet())
+		}
+	}
+}
+
+// A limiter that asks for the attribute although it has it is wrong.
+func TestCallIsRefusedIfTheLimiterAsksForAnAttributeThatWasRead(t *testing.T) {
+	e, _ := newEngine(t)
+	l := &lateReader{needs: true}
+	l.become(always(rule.NeedsAttribute))
+	e.Impose("r", imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "late", Attributes: "user"}, l))
+	assert.Zero(t, enter(e, "r", 1, core.String("user", "u1")))
 }

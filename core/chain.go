@@ -36,15 +36,16 @@ type chain struct {
 // step is a rule of a chain with what its limiter can do.
 type step struct {
 	limiter  rule.Limiter
-	first    rule.Limiter  // of its versions, see versionedLimiter
-	queue    rule.Queue    // nil if calls cannot wait
-	finisher rule.Finisher // nil if it need not learn how calls end
-	settler  rule.Settler  // nil if it counts no tokens
-	refuser  rule.Refuser  // nil if RetryAfter has to be asked
-	keys     []string      // of the attributes that the rule looks at
-	parts    *sync.Pool    // of *[rule.MaxKeys]rule.Attribute, if there are several keys
-	denies   bool          // what it refuses cannot pass later either
-	injects  bool          // it injects faults: waits are delays, also of calls that do not want to wait
+	first    rule.Limiter    // of its versions, see versionedLimiter
+	queue    rule.Queue      // nil if calls cannot wait
+	finisher rule.Finisher   // nil if it need not learn how calls end
+	settler  rule.Settler    // nil if it counts no tokens
+	refuser  rule.Refuser    // nil if RetryAfter has to be asked
+	late     rule.LateReader // nil if it has to know the attribute to decide
+	keys     []string        // of the attributes that the rule looks at
+	parts    *sync.Pool      // of *[rule.MaxKeys]rule.Attribute, if there are several keys
+	denies   bool            // what it refuses cannot pass later either
+	injects  bool            // it injects faults: waits are delays, also of calls that do not want to wait
 	refusals *refusals
 }
 
@@ -61,6 +62,7 @@ func newStep(entry *plannedEntry) step {
 	s.finisher, _ = limiter.(rule.Finisher)
 	s.settler, _ = limiter.(rule.Settler)
 	s.refuser, _ = limiter.(rule.Refuser)
+	s.late, _ = limiter.(rule.LateReader)
 	return s
 }
 
@@ -146,11 +148,16 @@ func (c *chain) acquire(q *request, opts []Option, tickets []rule.Ticket) (which
 
 // ask asks the limiter for a ticket.
 func (s *step) ask(q *request, opts []Option) (rule.Ticket, rule.Decision) {
+	if s.late != nil {
+		if ticket, decision := s.late.AcquireUnread(q.Call); decision != rule.NeedsAttribute {
+			return ticket, s.allowed(decision)
+		}
+	}
 	if len(s.keys) > 1 {
 		return s.askComposite(q, opts)
 	}
 	call := q.Call
-	if len(s.keys) == 1 {
+	if len(s.keys) == 1 && len(opts) > 0 { // without options there are no attributes
 		call.Attribute = attributeOf(opts, s.keys[0])
 	}
 	ticket, decision := s.limiter.Acquire(call)
@@ -176,6 +183,9 @@ func (s *step) allowed(decision rule.Decision) rule.Decision {
 
 // retryAfter returns how long the limiter has such a call wait.
 func (s *step) retryAfter(q *request, opts []Option) (wait time.Duration) {
+	if s.late != nil {
+		return s.limiter.RetryAfter(q.Call)
+	}
 	s.withAttribute(q, opts, func(call rule.Call) { wait = s.limiter.RetryAfter(call) })
 	return wait
 }

@@ -30,9 +30,10 @@ func (g *registry) getOrAdd(name string) *resource {
 			return g.overflowResourceFor(name)
 		}
 		// Not under the lock, for it takes as long as rules match the name.
+		forcings := g.engine.rules.forcings.Load()
 		made := g.newResourceFor(name, patterns)
 		states := made.states // guarded by swapMu from now on
-		if r = g.add(made, patterns, now); r == made {
+		if r = g.add(made, patterns, now); r == made && g.engine.rules.forcings.Load() != forcings {
 			g.applyForcedStates(states)
 		}
 		if r != nil {
@@ -41,17 +42,19 @@ func (g *registry) getOrAdd(name string) *resource {
 	}
 }
 
-// applyForcedStates forces states on the limiters of a new resource that were forced
-// after these were made.
+// applyForcedStates brings the limiters of a new resource to the states that have been
+// forced or released since these were made.
 func (g *registry) applyForcedStates(rules []*ruleState) {
 	for _, s := range rules {
-		if s.rule.forcedState() == "" || !s.isOwn() {
+		if !s.isOwn() {
 			continue
 		}
 		g.swapMu.Lock()
-		limiter := s.limiter.Limiter.(rule.Controllable)
+		limiter, ok := s.limiter.Limiter.(rule.Controllable)
 		g.swapMu.Unlock()
-		s.rule.applyForced([]rule.Controllable{limiter}, g.engine.clock.Now)
+		if ok {
+			s.rule.applyForced([]rule.Controllable{limiter}, g.engine.clock.Now)
+		}
 	}
 }
 

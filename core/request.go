@@ -26,8 +26,7 @@ func (q *request) init(name string, now clock.Instant, tokens int32, opts []Opti
 		case optionInbound:
 			q.SetCaller(q.Priority(), true)
 		case optionPriority:
-			p := min(max(o.number, int64(PrioritySheddable)), int64(PriorityCritical))
-			q.SetCaller(rule.Priority(p), q.Inbound())
+			q.SetCaller(rule.Priority(o.number), q.Inbound()) // of a Priority: it is not cut off
 		case optionNoWait:
 			q.noWait = true
 		}

@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"sync"
+	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
@@ -20,6 +21,8 @@ type ruleStore struct {
 	forced    map[rule.Kind]*forcedState // on all rules of a kind
 	revision  uint64
 	appliedAt clock.Instant
+
+	forcings atomic.Uint64 // how often a state was forced or released; changed under mu
 }
 
 func (s *ruleStore) init(config Config) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -49,7 +50,6 @@ type signals struct {
 
 	mu      sync.Mutex // guards what follows
 	all     map[rule.Signal]*signal
-	inUse   int           // signals that rules in force read
 	watched chan struct{} // closed to end the goroutine; nil while there is none
 }
 
@@ -61,6 +61,7 @@ type signal struct {
 	at       clock.Instant
 	err      error
 	isLogged bool // that it cannot be read
+	hasNew   bool // a rule reads it that did not when it was sampled last
 }
 
 func (s *signals) init(config Config) {
@@ -99,20 +100,30 @@ func (s *signals) replace(from, to rule.Rule, now clock.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range before {
-		if of := s.get(name); !slices.Contains(after, name) {
-			if delete(of.readers, from.Key()); len(of.readers) == 0 {
-				s.inUse--
-			}
+		if !slices.Contains(after, name) {
+			delete(s.get(name).readers, from.Key())
 		}
 	}
 	for _, name := range after {
 		of := s.get(name)
 		if len(of.readers) == 0 {
-			s.inUse++
 			s.forgetOld(of, now)
 		}
-		of.readers[to.Key()] = struct{}{}
+		if _, known := of.readers[to.Key()]; !known {
+			of.readers[to.Key()] = struct{}{}
+			of.hasNew = true
+		}
 	}
+}
+
+// inUse says whether rules in force read any signal. The caller holds s.mu.
+func (s *signals) inUse() bool {
+	for _, of := range s.all {
+		if len(of.readers) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // forgetOld makes a signal unknown that was not sampled of late: no rule has read it. The
@@ -132,11 +143,11 @@ func (e *Engine) watchSignals() {
 	defer s.mu.Unlock()
 	switch {
 	case s.interval < 0:
-	case s.inUse > 0 && s.watched == nil:
+	case s.watched == nil && s.inUse():
 		ended := make(chan struct{})
 		s.watched = ended
 		e.running.Go(func() { e.sampleUntil(ended) })
-	case s.inUse == 0 && s.watched != nil:
+	case s.watched != nil && !s.inUse():
 		close(s.watched)
 		s.watched = nil
 	}
@@ -206,8 +217,8 @@ func (s *signals) read(name rule.Signal) (value float64, err error) {
 	return s.source.Read(name)
 }
 
-// noteSample notes what a signal showed, and logs when it can no longer be read, and when it
-// can again.
+// noteSample notes what a signal showed, and logs when it can no longer be read, also for a
+// rule that begins to read it then, and when it can again.
 func (e *Engine) noteSample(of *signal, value float64, err error) {
 	s := &e.signals
 	s.mu.Lock()
@@ -215,17 +226,17 @@ func (e *Engine) noteSample(of *signal, value float64, err error) {
 		s.mu.Unlock()
 		return
 	}
-	if of.reading.Store(value); err == nil {
-		if _, ok := of.reading.Load(); !ok {
-			err = fmt.Errorf("core: the source of signals says %v", value)
-		}
+	if err == nil && (math.IsNaN(value) || math.IsInf(value, 0)) {
+		err = fmt.Errorf("core: the source of signals says %v", value)
 	}
-	if err != nil {
+	if err == nil {
+		of.reading.Store(value)
+	} else {
 		of.reading.Fail()
 	}
 	of.at, of.err = e.clock.Now(), err
-	changed := of.isLogged != (err != nil)
-	of.isLogged = err != nil
+	changed := of.isLogged != (err != nil) || err != nil && of.hasNew
+	of.isLogged, of.hasNew = err != nil, false
 	readers := of.status().Rules
 	s.mu.Unlock()
 	switch {

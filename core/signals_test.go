@@ -27,14 +27,15 @@ type gauge struct {
 	Signal                rule.Signal
 }
 
-func gaugeKind() *rule.Type[gauge] {
-	common := func(g *gauge) rule.Common {
-		return rule.Common{
-			Name: &g.Name, Resource: &g.Resource, Match: &g.Match, Shared: &g.Shared, Origin: &g.Origin, Shadow: &g.Shadow,
-		}
+func gaugeCommon(g *gauge) rule.Common {
+	return rule.Common{
+		Name: &g.Name, Resource: &g.Resource, Match: &g.Match, Shared: &g.Shared, Origin: &g.Origin, Shadow: &g.Shadow,
 	}
+}
+
+func gaugeKind() *rule.Type[gauge] {
 	return rule.Define(rule.Spec[gauge]{
-		Kind: "gauge", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: common, Fields: rule.TargetFields(common),
+		Kind: "gauge", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
 		Signals: func(g gauge) []rule.Signal { return []rule.Signal{g.Signal} },
 		Answer:  func(gauge) rule.Answer { return rule.Answer{HTTP: 529, GRPC: "ABORTED"} },
 		New: func(g gauge, env rule.Env) rule.Limiter {
@@ -180,6 +181,89 @@ func TestSignalThatCannotBeReadIsLoggedOnceAndLetsCallsPass(t *testing.T) {
 	e.SampleSignals()
 	require.Zero(t, enter(e, "r", 1))
 	require.Equal(t, 1, strings.Count(log.String(), "can be read again"), log.String())
+}
+
+func TestRuleThatComesWhileItsSignalCannotBeReadIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	e := core.New(core.Config{
+		Clock: clock.NewVirtual(begin), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Kinds: []rule.Definition{gaugeKind()}, Signals: newReadings(nil), SignalInterval: -1,
+	})
+	t.Cleanup(e.Close)
+	first, second := gauge{Name: "g", Resource: "r", Signal: rule.SignalCPU}, gauge{Name: "h", Resource: "r", Signal: rule.SignalCPU}
+	for i, gauges := range [][]gauge{{first}, {first, second}, {second}, {first, second}} {
+		loadGauges(t, e, gauges...)
+		e.SampleSignals()
+		e.SampleSignals()
+		require.Equal(t, []int{1, 2, 2, 3}[i], strings.Count(log.String(), "cannot be read"), log.String())
+	}
+	second.Shadow = true
+	loadGauges(t, e, first, second)
+	e.SampleSignals()
+	require.Equal(t, 3, strings.Count(log.String(), "cannot be read"), "no rule came")
+}
+
+func TestRuleMayNameASignalTwice(t *testing.T) {
+	twice := rule.Define(rule.Spec[gauge]{
+		Kind: "twice", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
+		Signals: func(g gauge) []rule.Signal { return []rule.Signal{g.Signal, g.Signal} },
+		New:     func(gauge, rule.Env) rule.Limiter { return &toy{} },
+	})
+	synctest.Test(t, func(t *testing.T) {
+		source := newReadings(map[rule.Signal]float64{rule.SignalCPU: 0.9})
+		e := core.New(core.Config{Logger: quiet, Kinds: []rule.Definition{gaugeKind(), twice}, Signals: source})
+		defer e.Close()
+		g := gauge{Resource: "r", Signal: rule.SignalCPU}
+		require.NoError(t, e.Load(rules.Set{Custom: []rule.Rule{twice.Of(g)}}))
+		loadGauges(t, e)
+		loadGauges(t, e, g)
+		synctest.Wait()
+		require.Equal(t, 2, source.count(rule.SignalCPU), "the rule that remains has its signal sampled")
+		loadGauges(t, e)
+		time.Sleep(time.Minute)
+		require.Equal(t, 2, source.count(rule.SignalCPU))
+	})
+}
+
+// failingSource says a number together with an error.
+type failingSource struct{}
+
+func (failingSource) Read(rule.Signal) (float64, error) { return 1, errors.New("broken") }
+
+func TestNumberThatComesWithAnErrorIsNeverSeen(t *testing.T) {
+	var reading *rule.Reading
+	kind := rule.Define(rule.Spec[gauge]{
+		Kind: "gauge", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
+		Signals: func(g gauge) []rule.Signal { return []rule.Signal{g.Signal} },
+		New: func(g gauge, env rule.Env) rule.Limiter {
+			reading = env.Signals.Reading(g.Signal)
+			return &toy{}
+		},
+	})
+	e := core.New(core.Config{
+		Clock: clock.NewVirtual(begin), Logger: quiet, Kinds: []rule.Definition{kind}, Signals: failingSource{}, SignalInterval: -1,
+	})
+	t.Cleanup(e.Close)
+	require.NoError(t, e.Load(rules.Set{Custom: []rule.Rule{kind.Of(gauge{Resource: "r", Signal: rule.SignalCPU})}}))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 50_000 {
+			e.SampleSignals()
+		}
+	}()
+	for {
+		for range 1000 {
+			if _, ok := reading.Load(); ok {
+				require.Fail(t, "the number was seen")
+			}
+		}
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
 }
 
 func TestEngineWithoutASourceSaysWhatToDo(t *testing.T) {

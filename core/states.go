@@ -16,9 +16,11 @@ type forcedState struct{ atomic.Pointer[string] }
 
 // set forces a state; "" releases it.
 func (f *forcedState) set(state string) {
-	if f.Store(&state); state == "" {
+	if state == "" {
 		f.Store(nil)
+		return
 	}
+	f.Store(&state)
 }
 
 // Control forces the state of a rule, on all resources that it guards, until it is
@@ -77,6 +79,7 @@ func (e *Engine) force(key rule.Key, state string) ([]forcedRule, error) {
 		return nil, err
 	}
 	a.forced.set(state)
+	e.rules.forcings.Add(1)
 	return e.forcedRules(func(other *activeRule) bool { return other == a }), nil
 }
 
@@ -96,6 +99,7 @@ func (e *Engine) forceKind(kind rule.Kind, state string) ([]forcedRule, error) {
 		return nil, err
 	}
 	e.rules.forcedKind(kind).set(state)
+	e.rules.forcings.Add(1)
 	return e.forcedRules(func(a *activeRule) bool { return a.key.Kind == kind }), nil
 }
 

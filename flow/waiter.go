@@ -54,7 +54,7 @@ func (w *Waiter) join(now clock.Instant, n int32) {
 }
 
 // level returns the level of the priority.
-func (w *Waiter) level() int { return waitqueue.LevelOf(w.priority) }
+func (w *Waiter) level() int { return w.priority.Level() }
 
 // waiterList is the waiters of a queue. The head is the one for which an instant is
 // planned. It was the first in the order of package waitqueue when the call before it had
@@ -80,7 +80,7 @@ func (l *waiterList) overtakesHead(p rule.Priority) bool {
 	if !l.mixed && p <= l.head.priority {
 		return false
 	}
-	return !l.head.joint && l.order.WouldOvertake(waitqueue.LevelOf(p))
+	return !l.head.joint && l.order.WouldOvertake(p.Level())
 }
 
 // between returns how many tokens those calls take that pass after the head and before a
@@ -90,7 +90,7 @@ func (l *waiterList) between(p rule.Priority) int64 {
 	if !l.mixed && p == l.head.priority {
 		return l.total - int64(l.head.tokens)
 	}
-	level := waitqueue.LevelOf(p)
+	level := p.Level()
 	var before, below levelCount
 	for i := range l.levels {
 		if to := &below; i < level {

@@ -1,7 +1,12 @@
 package inspect
 
 import (
+	"fmt"
+	"io"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/core"
@@ -17,9 +22,10 @@ import (
 //	curl -X POST '127.0.0.1:6060/control?kind=fault&state=off'
 //
 // Without the field rule, the state of all rules of the kind is forced, those that come
-// later too; a field that is empty is a mistake. A state that is empty releases what was
-// forced; see [core.Engine.Control] and [core.Engine.ControlKind]. The answer is 204, or a
-// 4xx and a [Failure]. The command line has "penstock control" for it.
+// later too. So a rule that is empty is a mistake, as are other fields and a body that is
+// no form. A state that is empty releases what was forced; see [core.Engine.Control] and
+// [core.Engine.ControlKind]. The answer is 204, or a 4xx and a [Failure]. The command line
+// has "penstock control" for it.
 //
 // Whoever reaches the handler can stop a service. It is apart from [Handler] so that a
 // program has to mount it on purpose: on a listener that only operators reach. Requests
@@ -45,21 +51,42 @@ func (h control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, Failure{"inspect: " + err.Error()})
 		return
 	}
-	key := rule.Key{Kind: rule.Kind(r.Form.Get("kind")), Name: r.Form.Get("rule")}
-	switch {
-	case key.Kind == "":
-		answer(w, http.StatusBadRequest, Failure{"inspect: kind is missing: name the kind of the rules whose state is to be forced"})
-	case key.Name == "" && r.Form.Has("rule"):
-		answer(w, http.StatusBadRequest, Failure{"inspect: rule is empty: name one, or leave the field out to force all rules of the kind"})
-	case !r.Form.Has("state"):
-		answer(w, http.StatusBadRequest, Failure{"inspect: state is missing: name one, or leave it empty to release the rule"})
-	default:
-		if err := h.control(key, r.Form.Get("state")); err != nil {
-			answer(w, http.StatusUnprocessableEntity, Failure{err.Error()})
-			return
-		}
-		w.WriteHeader(http.StatusNoContent)
+	if n, _ := io.CopyN(io.Discard, r.Body, 1); n > 0 { // what it says is not in the form
+		answer(w, http.StatusUnsupportedMediaType, Failure{"inspect: the body is no form: send it as application/x-www-form-urlencoded"})
+		return
 	}
+	if mistake := mistakeIn(r.Form); mistake != "" {
+		answer(w, http.StatusBadRequest, Failure{"inspect: " + mistake})
+		return
+	}
+	key := rule.Key{Kind: rule.Kind(r.Form.Get("kind")), Name: r.Form.Get("rule")}
+	if err := h.control(key, r.Form.Get("state")); err != nil {
+		answer(w, http.StatusUnprocessableEntity, Failure{err.Error()})
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// mistakeIn returns a mistake in the fields of a request, "" if there is none. A field that
+// is not known is one, or a rule whose field is misspelled would be all rules.
+func mistakeIn(form url.Values) string {
+	for _, field := range slices.Sorted(maps.Keys(form)) {
+		switch {
+		case field != "kind" && field != "rule" && field != "state":
+			return fmt.Sprintf("%q is not a field: there are kind, rule and state", field)
+		case len(form[field]) > 1:
+			return fmt.Sprintf("%s is given %d times: give it once", field, len(form[field]))
+		}
+	}
+	switch {
+	case form.Get("kind") == "":
+		return "kind is missing: name the kind of the rules whose state is to be forced"
+	case form.Has("rule") && form.Get("rule") == "":
+		return "rule is empty: name one, or leave the field out to force all rules of the kind"
+	case !form.Has("state"):
+		return "state is missing: name one, or leave it empty to release the rule"
+	}
+	return ""
 }
 
 // control forces the state of a rule, or of all rules of a kind if it has no name.

@@ -195,6 +195,8 @@ func TestControlRequestsThatAreRefused(t *testing.T) {
 		{http.MethodPost, "/control?kind=braker&state=open", http.StatusUnprocessableEntity, `"braker"`},
 		{http.MethodPost, "/control?kind=breaker&state=off", http.StatusUnprocessableEntity, `"off"`},
 		{http.MethodPost, "/control?kind=breaker&rule=pay-errors", http.StatusBadRequest, "state is missing"},
+		{http.MethodPost, "/control?kind=breaker&name=pay-errors&state=open", http.StatusBadRequest, `"name" is not a field`},
+		{http.MethodPost, "/control?kind=breaker&rule=pay-errors&rule=each&state=open", http.StatusBadRequest, "rule is given 2 times"},
 		{http.MethodPost, "/control?kind=breaker&rule=%zz&state=open", http.StatusBadRequest, "invalid URL escape"},
 		{http.MethodPost, "/control?kind=breaker&rule=nobody&state=open", http.StatusUnprocessableEntity, `breaker "nobody"`},
 		{http.MethodPost, "/control?kind=braker&rule=pay-errors&state=open", http.StatusUnprocessableEntity, `braker`},
@@ -208,6 +210,22 @@ func TestControlRequestsThatAreRefused(t *testing.T) {
 	}
 	assert.Equal(t, breaker.Closed, o.state("pay:charge"))
 	assert.Empty(t, o.changes)
+}
+
+func TestControlRequestWhoseBodyIsNoFormIsRefused(t *testing.T) {
+	o := newOperated(t)
+	for contentType, body := range map[string]string{
+		"application/json":                `{"rule": "pay-errors"}`,
+		"multipart/form-data; boundary=x": "--x\r\nContent-Disposition: form-data; name=\"rule\"\r\n\r\npay-errors\r\n--x--\r\n",
+		"":                                "rule=pay-errors",
+	} {
+		request := httptest.NewRequest(http.MethodPost, "/control?kind=breaker&state=open", strings.NewReader(body))
+		request.Header.Set("Content-Type", contentType)
+		status, failure := o.send(request)
+		assert.Equal(t, http.StatusUnsupportedMediaType, status, contentType)
+		assert.Contains(t, failure, "application/x-www-form-urlencoded", contentType)
+	}
+	assert.Empty(t, o.changes, "the rule in the body is not overlooked, so that the whole kind is forced")
 }
 
 func TestStateOfAWholeKindIsForcedAndShown(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -62,7 +61,7 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		places := word & placesMask
 		switch {
 		case word-places != l.open:
-			return 0, l.acquireSlow(c.Now, waitqueue.LevelOf(c.Priority()), word-places)
+			return 0, l.acquireSlow(c.Now, c.Priority().Level(), word-places)
 		case places >= l.limit:
 			return 0, l.atFull
 		case p.word.CompareAndSwap(word, word+1):
@@ -126,7 +125,7 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 	case l.atFull != rule.Wait, patience.Since.Add(l.rule.MaxWait) <= c.Now, patience.Until <= c.Now:
 		return nil, 0, rule.Block
 	}
-	level := waitqueue.LevelOf(c.Priority())
+	level := c.Priority().Level()
 	if !p.makeSpace(level) {
 		return nil, 0, rule.Block
 	}

@@ -60,13 +60,12 @@ type Rule struct {
 
 	// MaxQueue is how many calls may wait at once. When a reload lowers it, those that
 	// wait go on waiting, unless the order is [LIFO]: then the oldest ones, the least
-	// important first, are refused when the next call joins. Defaults to [DefaultMaxQueue]; from 1 to
-	// [MaxMaxQueue]. Only with MaxWait.
+	// important first, are refused when the next call joins. Defaults to
+	// [DefaultMaxQueue]; from 1 to [MaxMaxQueue]. Only with MaxWait.
 	MaxQueue int
 
 	// Order says which of the waiting calls of one priority gets the next place. Defaults
-	// to [FIFO].
-	// Only with MaxWait.
+	// to [FIFO]. Only with MaxWait.
 	Order Order
 
 	// Origin restricts the rule to calls of that caller; [rule.OtherOrigins] to those

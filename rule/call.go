@@ -40,9 +40,10 @@ func (c *Call) SetNumber(n uint32) {
 	c.packed = n<<numberShift | c.packed&(1<<numberShift-1)
 }
 
-// SetCaller sets the priority, and whether the call comes from outside. The engine does so
-// before it asks limiters.
+// SetCaller sets the priority, or the nearest that there is, and whether the call comes from
+// outside. The engine does so before it asks limiters.
 func (c *Call) SetCaller(p Priority, inbound bool) {
+	p = min(max(p, PrioritySheddable), PriorityCritical)
 	c.packed = c.packed>>numberShift<<numberShift | uint32(p&7)<<priorityShift
 	if inbound {
 		c.packed |= inboundBit
@@ -78,8 +79,17 @@ func (p Priority) String() string {
 }
 
 // Priorities returns all priorities, the most important first.
-func Priorities() [5]Priority {
+func Priorities() [PriorityLevels]Priority {
 	return [...]Priority{PriorityCritical, PriorityHigh, PriorityNormal, PriorityLow, PrioritySheddable}
+}
+
+// PriorityLevels is how many priorities there are.
+const PriorityLevels = 5
+
+// Level returns the priority as an index: from 0 for the least important one to
+// [PriorityLevels] - 1. A priority beyond the least or the most important counts as that.
+func (p Priority) Level() int {
+	return int(min(max(p, PrioritySheddable), PriorityCritical) - PrioritySheddable)
 }
 
 // ParsePriority returns the priority that a text spells, in the lower case of
@@ -109,6 +119,9 @@ const (
 	// time it is. A limiter that has seen a later instant returns that as the ticket, else
 	// 0: the call goes on at no earlier one, whatever the clock shows.
 	Stale
+	// NeedsAttribute says that the limiter cannot decide without the attribute of the
+	// call, see [LateReader]. It may only be returned by AcquireUnread.
+	NeedsAttribute
 )
 
 // Ticket is what a limiter gives to a call that passes, and gets back when the call

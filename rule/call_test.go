@@ -33,3 +33,13 @@ func TestCallHasANumberAPriorityAndADirection(t *testing.T) {
 		}
 	}
 }
+
+func TestPriorityOutOfRangeCountsAsTheNearest(t *testing.T) {
+	for p, want := range map[rule.Priority]int{-128: 0, -3: 0, -2: 0, -1: 1, 0: 2, 1: 3, 2: 4, 3: 4, 4: 4, 127: 4} {
+		assert.Equal(t, want, p.Level(), "priority %d", p)
+		var c rule.Call
+		c.SetCaller(p, true)
+		assert.Equal(t, want, c.Priority().Level(), "priority %d of a call", p)
+		assert.True(t, c.Inbound())
+	}
+}

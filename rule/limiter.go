@@ -13,7 +13,7 @@ import (
 // of a call whose end makes one panic, the limiters that would be told next do not learn.
 //
 // A limiter that can do more has the methods of [Queue], [Finisher], [Settler],
-// [Refuser], [Activator], [Retirer], [Inheritor], [PassCounter] or [Controllable] too.
+// [Refuser], [LateReader], [Activator], [Retirer], [Inheritor], [PassCounter] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass, what the call takes is taken at once, in one
 	// step with the decision: two callers must never both get the last of something.
@@ -99,6 +99,19 @@ type Refuser interface {
 	// RefusedFor returns what RetryAfter would have returned for a call at the instant at
 	// which Acquire refused it, by the ticket that came with the Block.
 	RefusedFor(Ticket) time.Duration
+}
+
+// LateReader is a limiter that can decide on most calls without the attribute that its
+// rule looks at. The engine reads the attribute only when it is asked for: that saves a
+// search among the attributes of the call, or reading it from a request.
+type LateReader interface {
+	Limiter
+
+	// AcquireUnread is Acquire for a call whose attribute was not read. NeedsAttribute
+	// means that it cannot decide without, and has taken nothing: then the engine reads
+	// the attribute, which the call may not have, and asks Acquire. RetryAfter is asked
+	// without the attribute.
+	AcquireUnread(Call) (Ticket, Decision)
 }
 
 // Activator is a limiter that has something to do when its version of the rule comes

@@ -38,13 +38,6 @@ func (o override) Read(signal rule.Signal) (float64, error) {
 	return o.base.Read(signal)
 }
 
-// known returns the signals of the system, as a text.
-func known() string {
-	return list([]rule.Signal{
-		rule.SignalCPU, rule.SignalLoad, rule.SignalMemory, rule.SignalSchedulerDelay, rule.SignalGC, rule.SignalThrottled,
-	})
-}
-
 // list returns signals by name, as a text.
 func list(signals []rule.Signal) string {
 	names := make([]string, len(signals))

@@ -3,7 +3,8 @@
 // calls that are cancelled, guards that are exited twice, functions that panic,
 // broken documents, engines that are closed. It counts by itself which calls passed
 // when, checks that against the rules, and exits with status 1 if a limit or a
-// statistic was wrong.
+// statistic was wrong. It also simulates random steps of the load on a service under an
+// adaptive rule, ten minutes of them at a time.
 //
 //	go run ./soak -for 10m
 package main

@@ -29,7 +29,10 @@ type soak struct {
 	crowded *subject // with more names than MaxResources
 	heap    []heapSample
 
+	loadSteps time.Duration // of random load steps in a simulation
+
 	reloads, writes, engines, kindCalls atomic.Uint64
+	overloads                           atomic.Uint64 // simulated
 }
 
 // resources is MaxResources of the main engine.
@@ -37,6 +40,7 @@ const resources = 300
 
 func newSoak(out io.Writer, duration time.Duration, goroutines int, seed uint64) (*soak, error) {
 	s := &soak{out: out, findings: &findings{out: out}, clock: clock.System(), duration: duration, goroutines: goroutines, seed: seed}
+	s.loadSteps = min(loadStepsLength, max(duration, time.Minute))
 	parent, err := os.MkdirTemp("", "penstock-soak")
 	if err != nil {
 		return nil, err
@@ -76,7 +80,7 @@ func (s *soak) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.duration)
 	defer cancel()
 	var background sync.WaitGroup
-	for i, task := range []func(context.Context, *rand.Rand){s.reload, s.write, s.churnEngines, s.testKinds} {
+	for i, task := range []func(context.Context, *rand.Rand){s.reload, s.write, s.churnEngines, s.testKinds, s.testLoadSteps} {
 		background.Go(func() { task(ctx, s.random(uint64(i))) })
 	}
 	background.Go(func() { s.printProgress(ctx) })

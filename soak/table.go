@@ -49,6 +49,7 @@ func (s *soak) table(out io.Writer) {
 		all.calls, all.passed, all.blocked, all.gaveUp, all.invalid, all.failed)
 	fmt.Fprintf(out, "%d reloads, %d rule sets in force, %d documents written and %d rejected, %d engines opened and closed\n",
 		s.reloads.Load(), s.main.swaps.Load(), s.writes.Load(), s.main.Snapshot().Rejected, s.engines.Load())
+	fmt.Fprintf(out, "%d overloads of random size simulated under an adaptive rule\n", s.overloads.Load())
 	for i, sample := range s.heap {
 		if i == 0 || i == len(s.heap)-1 || sample.after/time.Minute != s.heap[i-1].after/time.Minute {
 			fmt.Fprintf(out, "heap after %v: %s\n", sample.after.Round(time.Second), megabytes(sample.bytes))

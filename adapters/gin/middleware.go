@@ -2,6 +2,7 @@ package penstockgin
 
 import (
 	"net/http"
+	"runtime"
 	"sync"
 
 	"github.com/gin-gonic/gin"
@@ -66,6 +67,7 @@ func (m *middleware) handle(c *gin.Context) {
 		m.refuse(c, err, origin)
 		return
 	}
+	runtime.Gosched() // as nethttp does: requests that wait for a processor come to their rules first
 	m.answers.SetPassed(c.Writer.Header(), resource, origin)
 	if known {
 		c.Request = nethttp.WithPriority(c.Request, p)

@@ -3,6 +3,7 @@ package penstockgrpc
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -83,6 +84,9 @@ func (g *gate) enter(
 	if *guard, err = g.engine.Entry(ctx, resource, opts...); err != nil {
 		refusal, _ = err.(*core.BlockError) //nolint:errorlint // Entry does not wrap it, and errors.As allocates
 		return refusal, g.answer(ctx, fullMethod, refusal, err)
+	}
+	if g.inbound {
+		runtime.Gosched() // as nethttp does: calls that wait for a processor come to their rules first
 	}
 	return nil, nil
 }

@@ -3,6 +3,7 @@ package nethttp
 import (
 	"log/slog"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock"
@@ -106,6 +107,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err, origin)
 		return
 	}
+	// Other requests that wait for a processor go first. Else those that take long to compute
+	// would run one after the other, and the rest would wait where no rule sees them.
+	runtime.Gosched()
 	h.answers.SetPassed(w.Header(), resource, origin)
 	if known {
 		h.serveWithPriority(w, r, resource, &guard, p)

@@ -48,7 +48,7 @@ func (t *Throttle) Stats() ThrottleStats {
 			Rejected:  present.ended - min(present.accepted, present.ended),
 			Throttled: present.refused,
 			Paused:    of.pausedCalls.Load(),
-			Refusal:   min(of.window.refusal(t.k[levelOf(rule.PriorityNormal)]), maxRefusal),
+			Refusal:   min(of.window.refusal(t.k[rule.PriorityNormal.Level()]), maxRefusal),
 			PausedFor: of.pausedFor(now),
 		})
 	}

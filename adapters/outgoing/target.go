@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // target is what a throttle knows of one target.
@@ -13,11 +14,12 @@ type target struct {
 	throttled *Error
 
 	window window
+	called atomic.Int64 // number of the bucket of the window in which a call came last
 
-	random atomic.Uint64         // state of SplitMix64
-	probe  atomic.Int64          // instant of the next probe
-	paused [levels]atomic.Uint64 // by level: a pause; never goes back
-	told   atomic.Pointer[Error] // the refusal of a paused call that was made last
+	random atomic.Uint64                      // state of SplitMix64
+	probe  atomic.Int64                       // instant of the next probe
+	paused [rule.PriorityLevels]atomic.Uint64 // by level: a pause; never goes back
+	told   atomic.Pointer[Error]              // the refusal of a paused call that was made last
 
 	pausedCalls atomic.Uint64 // refused because of a pause
 }
@@ -31,6 +33,9 @@ func (t *target) allow(now clock.Instant, level int, k float64) *Error {
 		}
 	}
 	t.window.advance(now)
+	if open := t.window.open.Load(); t.called.Load() != open {
+		t.called.Store(open)
+	}
 	share := t.window.refusal(k)
 	if share == 0 || !t.chance(min(share, maxRefusal)) || t.isProbe(now) {
 		return nil

@@ -13,8 +13,8 @@ import (
 // ThrottleOptions configure a [Throttle]. The zero value is ready to use.
 type ThrottleOptions struct {
 	// K is how many calls are sent, of normal priority, for each that the target
-	// accepts, more than 1 and at most 100. Less spares the target more; more finds out sooner that
-	// it accepts more. Calls of other priorities have 1 + (K − 1)·f, where f is 3 for
+	// accepts, more than 1 and at most 100. Less spares the target more; more finds out
+	// sooner that it accepts more. Calls of other priorities have 1 + (K − 1)·f, where f is 3 for
 	// critical, 2 for high, 1/2 for low and 1/4 for sheddable ones: with the default of
 	// 2 that is 4, 3, 1.5 and 1.25. Defaults to 2.
 	K float64
@@ -83,15 +83,8 @@ const (
 type Throttle struct {
 	options ThrottleOptions
 	clock   clock.Clock
-	k       [levels]float64 // by level
+	k       [rule.PriorityLevels]float64 // by level
 	targets table[target]
-}
-
-// levels is the number of priorities. The level of the least important one is 0.
-const levels = int(rule.PriorityCritical-rule.PrioritySheddable) + 1
-
-func levelOf(p rule.Priority) int {
-	return int(min(max(p, rule.PrioritySheddable), rule.PriorityCritical) - rule.PrioritySheddable)
 }
 
 // NewThrottle returns a throttle. The error tells all mistakes in the options.
@@ -101,7 +94,7 @@ func NewThrottle(options ThrottleOptions) (*Throttle, error) {
 		return nil, err
 	}
 	t := &Throttle{options: options, clock: options.Clock}
-	for level, factor := range [levels]float64{0.25, 0.5, 1, 2, 3} {
+	for level, factor := range [rule.PriorityLevels]float64{0.25, 0.5, 1, 2, 3} {
 		t.k[level] = 1 + (options.K-1)*factor
 	}
 	t.targets = table[target]{most: options.MaxTargets, create: t.newTarget, isIdle: t.isIdle}
@@ -158,7 +151,7 @@ func (t *Throttle) allow(name string, p rule.Priority) (*target, *Error) {
 	if of == nil {
 		return nil, nil
 	}
-	level := levelOf(p)
+	level := p.Level()
 	return of, of.allow(now, level, t.k[level])
 }
 
@@ -168,7 +161,7 @@ func (t *Throttle) end(of *target, p rule.Priority, a Answer) {
 		of.window.end(a.Result == Accepted)
 	}
 	if a.RetryAfter > 0 && t.options.MaxPause > 0 {
-		of.pause(t.clock.Now(), levelOf(p), min(a.RetryAfter, t.options.MaxPause))
+		of.pause(t.clock.Now(), p.Level(), min(a.RetryAfter, t.options.MaxPause))
 	}
 }
 
@@ -176,13 +169,14 @@ func (t *Throttle) newTarget(name string, now clock.Instant) *target {
 	of := &target{name: name, throttled: newError(ErrThrottled, "throttle", name, 0)}
 	of.random.Store(mix(t.options.Seed ^ hash(name)))
 	of.window.init(t.options.Window, t.options.MinCalls, now)
+	of.called.Store(of.window.open.Load())
 	return of
 }
 
 // isIdle reports whether a target was not called for the length of the window, so that
 // forgetting it changes nothing.
 func (t *Throttle) isIdle(of *target, now clock.Instant) bool {
-	return of.window.number(now)-of.window.open.Load() >= parts && of.pausedFor(now) == 0
+	return of.window.number(now)-of.called.Load() >= parts && of.pausedFor(now) == 0
 }
 
 // hash is FNV-1a: a seed gives every target the same random numbers in every run.

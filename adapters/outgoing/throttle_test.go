@@ -259,6 +259,21 @@ func TestTargetsBeyondTheBoundAreNotLimitedAndCounted(t *testing.T) {
 	assert.EqualValues(t, 3, c.throttle.Stats().Untracked)
 }
 
+func TestTargetThatOnlyStatisticsLookAtIsForgotten(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, outgoing.ThrottleOptions{MaxTargets: 1})
+	require.NoError(t, c.call(accepted()))
+	for range 18 { // as a collector of metrics does
+		c.clock.Advance(10 * time.Second)
+		c.stats()
+	}
+	call, err := outgoing.Begin(t.Context(), c.throttle, nil, "another", rule.PriorityNormal)
+	require.NoError(t, err)
+	call.End(accepted())
+	assert.Equal(t, "another", c.stats().Target)
+	assert.Zero(t, c.throttle.Stats().Untracked)
+}
+
 func TestPausedTargetIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, outgoing.ThrottleOptions{MaxTargets: 1, Window: time.Second})

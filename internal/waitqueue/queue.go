@@ -5,11 +5,11 @@
 // When calls of several priorities have waited for [Share] - 1 places in a row, and all of
 // these went to the highest priority, the next place goes to the first call among all that
 // have a lower one. So the less important calls get one place in [Share] for as long as
-// they wait together with more important ones, and no priority starves.
+// they wait together with more important ones.
 //
-// Within a priority, and among those that get their share, the oldest call is the first;
-// with [Queue.NewestFirst] the newest one. While all calls have one priority, that is the
-// whole order.
+// Within a priority, and among those that get their share, the oldest call is the first, so
+// every call comes to be the first; with [Queue.NewestFirst] it is the newest one, and old
+// ones may never be. While all calls have one priority, that is the whole order.
 //
 // A limiter embeds a [Node] in each of its waiters. Nothing is allocated.
 package waitqueue
@@ -19,12 +19,9 @@ import (
 	"math/bits"
 )
 
-// Levels is how many priorities there are. A queue numbers them from 0, the lowest.
+// Levels is how many priorities there are. A queue numbers them from 0, the lowest, as
+// rule.Priority.Level does.
 const Levels = 5
-
-// LevelOf returns the level of a priority that is numbered as rule.Priority is, from -2 to
-// 2. One outside of that range counts as the nearest one in it.
-func LevelOf[P ~int8](priority P) int { return min(max(int(priority)+Levels/2, 0), Levels-1) }
 
 // Share says how many places there are for one that goes to a call of less than the highest
 // priority, while calls of several priorities wait.
@@ -64,8 +61,7 @@ func (q *Queue[W]) Len() int { return q.length }
 // Lowest returns the lowest level at which calls wait. It may be called only while some do.
 func (q *Queue[W]) Lowest() int { return bits.TrailingZeros8(q.occupied) }
 
-// Push has a call join the queue as the newest of its level, see [LevelOf]. The node is in
-// no queue.
+// Push has a call join the queue as the newest of its level. The node is in no queue.
 func (q *Queue[W]) Push(w *W, n *Node[W], level int) {
 	q.arrivals++
 	n.waiter, n.order = w, q.arrivals<<levelBits|uint64(level)

@@ -91,13 +91,6 @@ func findNode(q *queue, name string) *waitqueue.Node[waiter] {
 	return nil
 }
 
-func TestLevelOfAPriority(t *testing.T) {
-	t.Parallel()
-	for priority, want := range map[int8]int{-128: 0, -3: 0, -2: 0, -1: 1, 0: 2, 1: 3, 2: 4, 3: 4, 127: 4} {
-		assert.Equal(t, want, waitqueue.LevelOf(priority), "priority %d", priority)
-	}
-}
-
 // model is the documented order, by a list of all calls.
 type model struct {
 	waiting    []*waiter // in the order in which they came

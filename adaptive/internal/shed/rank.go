@@ -10,7 +10,7 @@ import (
 // which the threshold can divide the calls of one position. A higher rank is refused later.
 const (
 	// Levels is the number of priorities.
-	Levels = 5
+	Levels = rule.PriorityLevels
 
 	positions    = 64
 	positionBits = 6
@@ -20,12 +20,6 @@ const (
 	randomMask   = 1<<randomBits - 1
 	maxRank      = Levels<<levelShift - 1
 )
-
-// Level returns the index of a priority: 0 for the lowest.
-func Level(p rule.Priority) int {
-	p = max(rule.PrioritySheddable, min(p, rule.PriorityCritical))
-	return int(p - rule.PrioritySheddable)
-}
 
 // PriorityOf returns the priority of a level.
 func PriorityOf(level int) rule.Priority { return rule.Priority(level) + rule.PrioritySheddable }

@@ -104,7 +104,7 @@ type Place struct{ level, bucket uint32 }
 // Find returns where a call stands, by an active state, and does not count its arrival.
 func (t *Threshold) Find(s State, c *rule.Call, nonce uint64) (Standing, Place) {
 	bucket, random := bucketOf(t.seed, &c.Attribute, nonce)
-	place := Place{uint32(Level(c.Priority())), bucket}
+	place := Place{uint32(c.Priority().Level()), bucket}
 	position := (bucket + s.rotation()) & positionMask
 	switch rank := place.level<<levelShift | position<<randomBits | random; {
 	case rank < s.rank():
@@ -121,15 +121,15 @@ func (t *Threshold) Count(p Place) { t.arrivals[p.level][p.bucket].Add(1) }
 // Refuse counts a refused call. Seen says whether Standing was asked about it.
 func (t *Threshold) Refuse(p rule.Priority, seen bool) {
 	if seen {
-		t.seen[Level(p)].Add(1)
+		t.seen[p.Level()].Add(1)
 	} else {
-		t.unseen[Level(p)].Add(1)
+		t.unseen[p.Level()].Add(1)
 	}
 }
 
 // Refused returns how many calls of a priority were refused since the beginning.
 func (t *Threshold) Refused(p rule.Priority) uint64 {
-	level := Level(p)
+	level := p.Level()
 	return t.seen[level].Load() + t.unseen[level].Load()
 }
 
@@ -172,9 +172,8 @@ func (t *Threshold) Stop() {
 }
 
 // Move moves an active threshold to where a share of the arrivals is at or above it, as
-// far as the arrivals of the last moves tell; priorities above
-// all that came are to pass. A
-// share of 1 or more lets all calls pass.
+// far as the arrivals of the last moves tell; priorities above all that came are to pass.
+// A share of 1 or more lets all calls pass.
 func (t *Threshold) Move(now clock.Instant, share float64) {
 	s := t.Load()
 	if !s.Active() {

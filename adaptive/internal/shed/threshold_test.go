@@ -86,13 +86,10 @@ func TestHeavyCallerIsAccountedFor(t *testing.T) {
 	assert.InDelta(t, 0.5, 0.6*s.passed(load[0])+0.4*s.passed(load[1]), 0.02)
 }
 
-func TestPriorityIsNoBetterWithUnknownValue(t *testing.T) {
+func TestPriorityOfALevelIsTheOneOfThatLevel(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, 0, shed.Level(-64))
-	assert.Equal(t, shed.Levels-1, shed.Level(63))
-	for i, p := range rule.Priorities() {
-		assert.Equal(t, shed.Levels-1-i, shed.Level(p))
-		assert.Equal(t, p, shed.PriorityOf(shed.Level(p)))
+	for _, p := range rule.Priorities() {
+		assert.Equal(t, p, shed.PriorityOf(p.Level()))
 	}
 }
 

@@ -32,14 +32,17 @@ BenchmarkLimitIsolationAndBreaker/failsafe-executor/serial-2 1 799.8 ns/op
 		rows[row[0]] = row[1:]
 	}
 	assert.Equal(t, map[string][]string{
-		"flow: a call passes":               {"at most 1.25 × rate.Allow", "1.25", "1.26 (missed)"},
-		"flow: a call passes, coarse clock": {"at most 0.6 × rate.Allow", "–", "–"},
-		"flow: a call is refused":           {"at most 0.75 × rate.Allow", "–", "–"},
-		"isolation: Entry":                  {"at most 25 ns more", "25.0", "–"},
-		"isolation: Exit":                   {"at most 25 ns more", "–", "–"},
-		"breaker, closed: Entry":            {"at most 20 ns more", "25.0 (missed)", "–"},
-		"breaker, closed: Exit":             {"at most 30 ns more", "–", "–"},
-		"breaker, open: a call is refused":  {"at most 0.6 × rate.Allow", "–", "–"},
+		"flow: a call passes":                     {"at most 1.25 × rate.Allow", "1.25", "1.26 (missed)"},
+		"flow: a call passes, coarse clock":       {"at most 0.6 × rate.Allow", "–", "–"},
+		"flow: a call is refused":                 {"at most 0.75 × rate.Allow", "–", "–"},
+		"isolation: Entry":                        {"at most 25 ns more", "25.0", "–"},
+		"isolation: Exit":                         {"at most 25 ns more", "–", "–"},
+		"breaker, closed: Entry":                  {"at most 20 ns more", "25.0 (missed)", "–"},
+		"breaker, closed: Exit":                   {"at most 30 ns more", "–", "–"},
+		"breaker, open: a call is refused":        {"at most 0.6 × rate.Allow", "–", "–"},
+		"adaptive: Entry":                         {"at most 30 ns more", "–", "–"},
+		"adaptive: Exit":                          {"at most 30 ns more", "–", "–"},
+		"adaptive, overloaded: a call is refused": {"at most 0.75 × rate.Allow", "–", "–"},
 
 		"hotParam, 10,000 values: a call passes":    {"at most 1.5 × rate.Allow", "–", "–"},
 		"hotParam, a million values: a call passes": {"at most 2.5 × rate.Allow", "–", "–"},
@@ -79,6 +82,7 @@ func TestTargetsAreOfSubjectsThatExist(t *testing.T) {
 		"HotTenThousandValues":     names(peer.ValueLimiters(), func(l peer.ValueLimiter) string { return l.Name }),
 		"HotMillionValues":         names(peer.ValueLimiters(), func(l peer.ValueLimiter) string { return l.Name }),
 		"HotOneValueBlocking":      names(peer.ValueLimiters(), func(l peer.ValueLimiter) string { return l.Name }),
+		"AdaptiveRefusing":         names(peer.Adaptives(), func(p peer.Protection) string { return p.Name }),
 		"LimitIsolationAndBreaker": names(peer.Compositions(), func(p peer.Protection) string { return p.Name }),
 	}
 	for _, target := range targets() {

@@ -7,8 +7,6 @@ import (
 
 	"github.com/failsafe-go/failsafe-go"
 	"github.com/failsafe-go/failsafe-go/ratelimiter"
-	"github.com/go-kratos/aegis/ratelimit"
-	"github.com/go-kratos/aegis/ratelimit/bbr"
 	"github.com/throttled/throttled/v2"
 	"github.com/throttled/throttled/v2/store/memstore"
 	uber "go.uber.org/ratelimit"
@@ -42,7 +40,7 @@ func otherLimiters() []Limiter {
 			return func(int) bool { return executor.Run(func() error { return nil }) == nil }, nil
 		}},
 		{"throttled-gcra", newThrottled},
-		{Adaptive, func(int) (Try, error) { return adapt(), nil }},
+		{Adaptive, func(int) (Try, error) { return passBBR() }},
 	}
 }
 
@@ -86,17 +84,4 @@ func newThrottled(limit int) (Try, error) {
 		limited, _, err := limiter.RateLimitCtx(context.Background(), resource, 1)
 		return err == nil && !limited
 	}, nil
-}
-
-// adapt returns a limiter that never considers the machine overloaded.
-func adapt() Try {
-	limiter := bbr.NewLimiter(bbr.WithCPUThreshold(math.MaxInt64))
-	return func(int) bool {
-		done, err := limiter.Allow()
-		if err != nil {
-			return false
-		}
-		done(ratelimit.DoneInfo{})
-		return true
-	}
 }

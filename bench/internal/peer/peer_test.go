@@ -186,7 +186,7 @@ func TestPenstockRulesLetCallsPass(t *testing.T) {
 }
 
 func protections() map[string][]Protection {
-	return map[string][]Protection{"isolation": Isolations(), "breaker": Breakers(), "composition": Compositions()}
+	return map[string][]Protection{"isolation": Isolations(), "breaker": Breakers(), "composition": Compositions(), "adaptive": Adaptives()}
 }
 
 // fresh returns a new limiter that is gone when the test ends.

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 
+	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -29,6 +30,7 @@ func PenstockRules() []PenstockRule {
 		{"flow", rules.Set{Flow: flowRules()}},
 		{"isolation", rules.Set{Isolation: isolationRules(manyPlaces)}},
 		{"breaker", rules.Set{Breaker: breakerRules(fewestCalls)}},
+		{"adaptive", rules.Set{Adaptive: []adaptive.Rule{{Resource: resource, InitialLimit: manyPlaces}}}},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/alibaba/sentinel-golang/core/hotspot"
 	"github.com/alibaba/sentinel-golang/core/isolation"
 	"github.com/alibaba/sentinel-golang/core/stat"
+	"github.com/alibaba/sentinel-golang/core/system"
 	"github.com/alibaba/sentinel-golang/util"
 
 	"github.com/penstock-go/penstock/clock"
@@ -44,7 +45,7 @@ func Start() (stop func(), err error) {
 // each name stays.
 func Reset() error {
 	util.SetClock(util.NewRealClock())
-	err := errors.Join(flow.ClearRules(), isolation.ClearRules(), circuitbreaker.ClearRules(), hotspot.ClearRules())
+	err := errors.Join(flow.ClearRules(), isolation.ClearRules(), circuitbreaker.ClearRules(), hotspot.ClearRules(), system.ClearRules())
 	if err != nil {
 		return fmt.Errorf("peer: clear the rules of sentinel: %w", err)
 	}

@@ -22,6 +22,7 @@ func peers() map[string]string {
 		"github.com/throttled/throttled/v2":  "throttled",
 		"github.com/ulule/limiter/v3":        "ulule/limiter",
 		"go.uber.org/ratelimit":              "uber ratelimit",
+		"github.com/zeromicro/go-zero":       "go-zero",
 		"golang.org/x/sync":                  "x/sync",
 		"golang.org/x/time":                  "x/time",
 	}
