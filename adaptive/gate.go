@@ -47,6 +47,8 @@ type gate struct {
 	fullAt   clock.Instant // since when the gate is full; meaningless while it is open
 	fullTime time.Duration // in the window, up to fullAt
 	isFull   bool
+	openedAt clock.Instant   // since when it is open; meaningless while it is full
+	turned   bool            // a call that found the gate full did not wait, and no other has waited since
 	current  *latencyLimiter // the version in force
 	retired  bool            // current is gone; a newer version may follow
 
@@ -147,7 +149,8 @@ func (g *gate) done(exit rule.Exit) {
 // acquireFull decides on a call that finds the limit reached, and whose caller is not known.
 func (g *gate) acquireFull(c *rule.Call, word uint64) rule.Decision {
 	if word&full == 0 {
-		return rule.Wait // Join marks the gate as full
+		g.noteFull(c.Now)
+		return rule.Wait
 	}
 	verdict := word >> (verdictShift + 2*levelOf(c.Priority()))
 	switch {
@@ -155,6 +158,7 @@ func (g *gate) acquireFull(c *rule.Call, word uint64) rule.Decision {
 		g.shed.Refuse(c.Priority(), false)
 		return rule.Block
 	case verdict&refuseBelow == 0 || !g.shed.Load().Active():
+		g.closeOverdue(c.Now)
 		return rule.Wait
 	}
 	return rule.NeedsAttribute
@@ -175,6 +179,26 @@ func (g *gate) shedOrWait(c *rule.Call) rule.Decision {
 	return rule.Block
 }
 
+// closeOverdue closes a window that should be over for long, but in which no call ends or
+// waits.
+func (g *gate) closeOverdue(now clock.Instant) {
+	if now > clock.Instant(g.due.Load()).Add(time.Second) && g.mu.TryLock() {
+		g.advance(now)
+		g.closeWindow(now)
+		g.unlock()
+	}
+}
+
+// noteFull marks the gate as full if the limit is reached. The call that found it so may not
+// want to wait, or not have to, under a shadow rule.
+func (g *gate) noteFull(now clock.Instant) {
+	g.lock(now)
+	defer g.unlock()
+	g.markFull(now)
+	g.turned = true // until it joins
+	g.openIfIdle(now)
+}
+
 // join has a call wait.
 func (g *gate) join(l *latencyLimiter, c *rule.Call, patience rule.Patience) (rule.Waiter, rule.Decision) {
 	g.lock(c.Now)
@@ -183,6 +207,7 @@ func (g *gate) join(l *latencyLimiter, c *rule.Call, patience rule.Patience) (ru
 		return nil, rule.Stale
 	}
 	g.markFull(c.Now)
+	g.turned = false
 	if g.queue.total == 0 && g.begin(c.Now, g.limit) {
 		g.openIfIdle(c.Now)
 		return nil, rule.Pass
@@ -314,9 +339,14 @@ func (g *gate) serve(now clock.Instant) {
 	g.openIfIdle(now)
 }
 
-// markFull has all calls take the lock.
+// markFull has all calls take the lock. Calls that do not wait leave the gate open for
+// the moment until the next one comes, in which waiting ones would have kept it full: if it
+// is short, that time counts as full.
 func (g *gate) markFull(now clock.Instant) {
 	if !g.isFull {
+		if open := now.Sub(g.openedAt); g.turned && open < g.room.longest/10 {
+			g.fullTime += max(min(open, now.Sub(g.begun.at)), 0)
+		}
 		g.isFull, g.fullAt = true, now
 		g.word.Store(full)
 	}
@@ -325,7 +355,7 @@ func (g *gate) markFull(now clock.Instant) {
 // openIfIdle lets calls pass without the lock if nobody waits and the limit is not reached.
 func (g *gate) openIfIdle(now clock.Instant) {
 	if g.isFull && g.queue.total == 0 && g.underWay() < g.limit && !g.control.Draining() {
-		g.isFull = false
+		g.isFull, g.openedAt = false, now
 		g.fullTime += max(now.Sub(g.fullAt), 0)
 	}
 }

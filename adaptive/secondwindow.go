@@ -71,6 +71,13 @@ func (w *secondWindow) open(bucket int64) bool {
 	return true
 }
 
+// opened returns when the latest bucket begins.
+func (w *secondWindow) opened() clock.Instant {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return clock.Instant(w.counts.OpenBucket() * int64(qpsBucket))
+}
+
 // giveBack returns tokens that were taken at now.
 func (w *secondWindow) giveBack(now clock.Instant, tokens int32) {
 	bucket := qpsBucketOf(now)

@@ -98,9 +98,10 @@ func (l *shedLimiter) take(c *rule.Call, standing shed.Standing, seen bool) (rul
 	decision := l.qps.take(c.Now, c.Tokens, standing)
 	if decision != rule.Pass {
 		s.calls.Add(^uint64(0))
-		if decision == rule.Block {
-			s.refuse(c, standing, seen)
+		if decision == rule.Stale {
+			return rule.Ticket(l.qps.opened()), decision
 		}
+		s.refuse(c, standing, seen)
 	}
 	return counted, decision
 }

@@ -30,6 +30,7 @@ type admission struct {
 	waitsFor  *step        // in whose queue that is
 	refusedBy rule.Limiter // the queue that ended its wait, by its first version
 	wait      wait
+	seen      clock.Instant // the latest instant that a step has seen and said Stale for
 
 	passed *chain // nil until it has
 }
@@ -103,7 +104,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 			a.held.giveBack(&a.request, c, len(c.steps))
 		case rule.Stale: // a rule has seen a later instant, or is a newer one
 			a.held.giveBack(&a.request, c, len(c.steps))
-			a.Now = c.rates.LaterThan(max(a.Now, a.resource.engine.clock.Now()))
+			a.Now = c.rates.LaterThan(max(a.Now, a.seen, a.resource.engine.clock.Now()))
 		}
 	}
 }
@@ -121,6 +122,9 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Dec
 			continue
 		}
 		ticket, decision := s.ask(&a.request, opts)
+		if decision == rule.Stale {
+			a.seen = max(a.seen, clock.Instant(ticket))
+		}
 		if decision != rule.Pass {
 			return a.stopAt(ctx, opts, c, i, decision)
 		}

@@ -165,7 +165,11 @@ func (e *Engine) sampleUntil(ended <-chan struct{}) {
 		case <-e.closed:
 			return
 		}
-		e.SampleSignals()
+		// While the source is asked already, and blocks, no other goroutine waits for it.
+		if e.signals.sampling.TryLock() {
+			e.sampleSignals()
+			e.signals.sampling.Unlock()
+		}
 		timer.Reset(e.signals.interval)
 	}
 }
@@ -173,9 +177,14 @@ func (e *Engine) sampleUntil(ended <-chan struct{}) {
 // SampleSignals samples the signals that rules in force read, now. The engine does so by
 // itself unless [Config.SignalInterval] is negative.
 func (e *Engine) SampleSignals() {
+	e.signals.sampling.Lock()
+	defer e.signals.sampling.Unlock()
+	e.sampleSignals()
+}
+
+// sampleSignals is SampleSignals for a caller that holds signals.sampling.
+func (e *Engine) sampleSignals() {
 	s := &e.signals
-	s.sampling.Lock()
-	defer s.sampling.Unlock()
 	for _, of := range s.used() {
 		value, err := s.read(of.name)
 		e.noteSample(of, value, err)

@@ -116,7 +116,8 @@ const (
 	Wait
 	// Stale says that the limiter has gone over to a newer version of the rule, or
 	// has seen a later instant: the engine looks again which rules there are and what
-	// time it is.
+	// time it is. A limiter that has seen a later instant returns that as the ticket, else
+	// 0: the call goes on at no earlier one, whatever the clock shows.
 	Stale
 	// NeedsAttribute says that the limiter cannot decide without the attribute of the
 	// call, see [LateReader]. It may only be returned by AcquireUnread.
