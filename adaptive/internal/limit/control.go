@@ -15,6 +15,7 @@ const (
 	farLonger    = 1.0  // and one so much longer
 	slowly       = 0.1
 	saturated    = 0.7 // the share of time at the limit from which on throughput is capacity
+	mostlyOpen   = 0.3 // the share of time at the limit up to which it is hardly reached
 	calmShare    = 0.6 // of the limit: below it calls do not disturb each other
 	jump         = 1.5 // a change of throughput by this factor is one of the service
 
@@ -36,6 +37,7 @@ type Control struct {
 	capacity, greatest float64
 
 	calm       Window // calm windows in a row
+	unfilled   Window // windows in which the limit was hardly reached
 	last       Window // the last saturated one
 	crowds     int    // windows in a row in which calls waited in the service although the limit was not reached
 	growing    bool   // since the start, the limit has only been raised
@@ -224,6 +226,7 @@ func (c *Control) observe(w Window) {
 	c.learnCalm(w)
 	if w.full() < saturated {
 		c.capacity = 0
+		c.learnUnfilled(w)
 		c.relieve(w)
 		return
 	}
@@ -318,6 +321,22 @@ func (c *Control) learnCalm(w Window) {
 		c.learn(c.calm, false)
 		c.calm = Window{}
 	}
+}
+
+// learnUnfilled lowers the baseline to the mean response time while the limit is hardly
+// reached: a busy service only makes it longer. It takes many calls, so that chance does not
+// lower it.
+func (c *Control) learnUnfilled(w Window) {
+	if w.full() > mostlyOpen {
+		return
+	}
+	if c.unfilled = c.unfilled.plus(w); c.unfilled.Ends < 1000*(1+c.variation) {
+		return
+	}
+	if c.base.verified && c.unfilled.response() < c.base.mean {
+		c.learnMean(c.unfilled.response(), c.unfilled, false)
+	}
+	c.unfilled = Window{}
 }
 
 // learn takes the response time of a window into the baseline.
