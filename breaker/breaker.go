@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/statechange"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -39,8 +40,7 @@ type breaker struct {
 	endedWell int             // how many other probes have ended well
 	lastProbe clock.Instant   // when a probe was last asked for, or ended
 
-	changes   []change // not reported yet
-	reporting bool     // a goroutine is reporting changes
+	changes statechange.Queue
 }
 
 const (
@@ -53,7 +53,8 @@ func (b *breaker) present() state { return state(b.state.Load()) }
 
 // newBreaker returns a breaker that is closed, or forced to be as an operator said.
 func newBreaker(l *limiter, now clock.Instant, forced string) *breaker {
-	b := &breaker{since: now, inForceAt: now, probes: l.spare, changes: make([]change, 0, 4)}
+	b := &breaker{since: now, inForceAt: now, probes: l.spare}
+	b.changes.Grow(4)
 	l.spare = nil
 	b.current.Store(l)
 	b.refuseUntil.Store(int64(past))
@@ -67,9 +68,12 @@ func newBreaker(l *limiter, now clock.Instant, forced string) *breaker {
 	case Open:
 		b.enter(forcedOpen, now)
 	}
-	b.changes = b.changes[:0] // it begins so
+	b.changes.Discard() // it begins so
 	return b
 }
+
+// unlock reports the changes of state and releases the mutex.
+func (b *breaker) unlock() { b.changes.Unlock(&b.mu) }
 
 // admit decides on a call that Acquire could not decide on without a lock.
 func (b *breaker) admit(l *limiter, now clock.Instant) (rule.Ticket, rule.Decision) {
@@ -177,7 +181,7 @@ func (b *breaker) enter(code state, at clock.Instant) {
 		b.window.resume()
 	}
 	if before.name() != after.name() {
-		b.changes = append(b.changes, change{l.changed, b.since, before.name(), after.name()})
+		b.changes.Add(l.changed, b.since, before.name(), after.name())
 	}
 }
 

@@ -310,11 +310,14 @@ type heldTicket struct {
 	ticket  rule.Ticket
 	isQueue bool
 
-	suspended rule.Suspender // the limiter if it was told that the call waits; else nil
+	suspends    rule.Suspender // see step
+	isSuspended bool
 }
 
 func (h *heldTickets) add(s *step, ticket rule.Ticket) {
-	h.list = append(h.list, heldTicket{limiter: s.limiter, first: s.first, ticket: ticket, isQueue: s.queue != nil})
+	h.list = append(h.list, heldTicket{
+		limiter: s.limiter, first: s.first, ticket: ticket, isQueue: s.queue != nil, suspends: s.suspends,
+	})
 }
 
 // indexOf returns where the ticket of a limiter is, by the first of its versions; -1 if
@@ -323,24 +326,22 @@ func (h *heldTickets) indexOf(first rule.Limiter) int {
 	return slices.IndexFunc(h.list, func(held heldTicket) bool { return held.first == first })
 }
 
-// suspend tells those limiters that have to know it that the call waits.
+// suspend suspends the tickets of limiters that count what a call uses: it waits.
 func (h *heldTickets) suspend(now clock.Instant) {
 	for i := range h.list {
-		held := &h.list[i]
-		if s, ok := held.limiter.(rule.Suspender); ok && held.suspended == nil {
-			held.suspended = s
-			s.Suspend(now, held.ticket)
+		if held := &h.list[i]; held.suspends != nil && !held.isSuspended {
+			held.isSuspended = true
+			held.suspends.Suspend(now, held.ticket)
 		}
 	}
 }
 
-// resume tells those that it goes on.
+// resume ends that: the call goes on.
 func (h *heldTickets) resume(now clock.Instant) {
 	for i := range h.list {
-		held := &h.list[i]
-		if s := held.suspended; s != nil {
-			held.suspended = nil
-			s.Resume(now, held.ticket)
+		if held := &h.list[i]; held.isSuspended {
+			held.isSuspended = false
+			held.suspends.Resume(now, held.ticket)
 		}
 	}
 }

@@ -42,6 +42,7 @@ type step struct {
 	settler  rule.Settler    // nil if it counts no tokens
 	refuser  rule.Refuser    // nil if RetryAfter has to be asked
 	late     rule.LateReader // nil if it has to know the attribute to decide
+	suspends rule.Suspender  // nil if it need not know that a call waits for a later rule
 	keys     []string        // of the attributes that the rule looks at
 	parts    *sync.Pool      // of *[rule.MaxKeys]rule.Attribute, if there are several keys
 	denies   bool            // what it refuses cannot pass later either
@@ -63,6 +64,7 @@ func newStep(entry *plannedEntry) step {
 	s.settler, _ = limiter.(rule.Settler)
 	s.refuser, _ = limiter.(rule.Refuser)
 	s.late, _ = limiter.(rule.LateReader)
+	s.suspends, _ = limiter.(rule.Suspender)
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
@@ -123,10 +124,7 @@ func (g *registry) newResource(name string, stats *resourceStats) *resource {
 // drawNumber draws a number for a call, see [rule.Call.Number]. It is that of a place in the
 // sequence of the SplitMix64 generator, so that simulations can be repeated.
 func (s *resourceStats) drawNumber() uint32 {
-	z := s.numbers.Add(1) * 0x9E3779B97F4A7C15
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return max(1, uint32(z>>36))
+	return max(1, uint32(splitmix.Mix(s.numbers.Add(1)*splitmix.Increment)>>36))
 }
 
 // firstNumber returns where the sequence of a resource begins, so that those of resources

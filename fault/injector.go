@@ -2,11 +2,12 @@ package fault
 
 import (
 	"hash/maphash"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/splitmix"
+	"github.com/penstock-go/penstock/internal/statechange"
 )
 
 // injector is what all versions of a rule on a resource have in common.
@@ -26,8 +27,7 @@ type injector struct {
 	retired    bool // the rule is gone
 	delayed    waiters
 	notDelayed uint64
-	changes    []change // of the state, to be reported
-	reporting  bool
+	changes    statechange.Queue
 }
 
 // newInjector returns an injector that draws by the seed, or by one of its own if that is 0.
@@ -42,10 +42,7 @@ func newInjector(seed uint64) *injector {
 // number of a call. It is the SplitMix64 generator, which is asked for one place of its
 // sequence.
 func (in *injector) draw(number uint64) uint64 {
-	z := in.seed + number*0x9E3779B97F4A7C15
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return z ^ z>>31
+	return splitmix.Mix(in.seed + number*splitmix.Increment)
 }
 
 // The methods below are called while mu is held.
@@ -73,7 +70,7 @@ func (in *injector) endIfOver(now clock.Instant) {
 // unless the rule is active.
 func (in *injector) changeTo(state string, at clock.Instant) {
 	if state != in.state {
-		in.changes = append(in.changes, change{in.current.Load(), at, in.state, state})
+		in.changes.Add(in.current.Load().changed, at, in.state, state)
 		in.state = state
 	}
 	in.publish()
@@ -100,33 +97,5 @@ func (in *injector) releaseAll() {
 	}
 }
 
-// change is a change of state that has to be reported.
-type change struct {
-	by       *limiter
-	at       clock.Instant
-	from, to string
-}
-
-// unlock reports the changes of state and releases the mutex. Changes are reported one
-// at a time, in their order and without the mutex. If another goroutine is reporting, it
-// reports these changes too.
-func (in *injector) unlock() {
-	defer in.mu.Unlock()
-	if in.reporting {
-		return
-	}
-	in.reporting = true
-	defer func() { in.reporting = false }() // also when a report panics
-	for len(in.changes) > 0 {
-		next := in.changes[0]
-		in.changes = slices.Delete(in.changes, 0, 1)
-		in.report(next)
-	}
-}
-
-// report reports one change, and releases the mutex meanwhile.
-func (in *injector) report(c change) {
-	in.mu.Unlock()
-	defer in.mu.Lock()
-	c.by.changed(c.at, c.from, c.to)
-}
+// unlock reports the changes of state and releases the mutex.
+func (in *injector) unlock() { in.changes.Unlock(&in.mu) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -46,8 +47,7 @@ func (t *target) allow(now clock.Instant, level int, k float64) *Error {
 
 // chance returns true with a probability.
 func (t *target) chance(p float64) bool {
-	const increment = 0x9e3779b97f4a7c15
-	return p >= 1 || unit(mix(t.random.Add(increment))) < p
+	return p >= 1 || unit(splitmix.Mix(t.random.Add(splitmix.Increment))) < p
 }
 
 // isProbe returns true for one call a probeInterval.

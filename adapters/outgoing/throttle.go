@@ -3,10 +3,13 @@ package outgoing
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -167,7 +170,7 @@ func (t *Throttle) end(of *target, p rule.Priority, a Answer) {
 
 func (t *Throttle) newTarget(name string, now clock.Instant) *target {
 	of := &target{name: name, throttled: newError(ErrThrottled, "throttle", name, 0)}
-	of.random.Store(mix(t.options.Seed ^ hash(name)))
+	of.random.Store(splitmix.Mix(t.options.Seed ^ hash(name)))
 	of.window.init(t.options.Window, t.options.MinCalls, now)
 	of.called.Store(of.window.open.Load())
 	return of
@@ -179,20 +182,11 @@ func (t *Throttle) isIdle(of *target, now clock.Instant) bool {
 	return of.window.number(now)-of.called.Load() >= parts && of.pausedFor(now) == 0
 }
 
-// hash is FNV-1a: a seed gives every target the same random numbers in every run.
+// hash is such that a seed gives every target the same random numbers in every run.
 func hash(name string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(name) {
-		h = (h ^ uint64(name[i])) * 1099511628211
-	}
-	return h
-}
-
-// mix is the output function of SplitMix64.
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, name) // never fails
+	return h.Sum64()
 }
 
 // unit returns a number from 0 to below 1.

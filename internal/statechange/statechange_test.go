@@ -1,0 +1,47 @@
+package statechange_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/statechange"
+)
+
+func TestChangesAreReportedInOrderWithoutTheMutex(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var q statechange.Queue
+	var reports []string
+	report := func(at clock.Instant, from, to string) {
+		reports = append(reports, fmt.Sprint(at, from, to))
+		mu.Lock() // it may ask the limiter
+		if at == 1 {
+			q.Add(func(clock.Instant, string, string) { reports = append(reports, "later") }, 3, "", "")
+		}
+		q.Unlock(&mu)
+	}
+	mu.Lock()
+	q.Add(report, 1, "a", "b")
+	q.Add(report, 2, "b", "c")
+	q.Unlock(&mu)
+	assert.Equal(t, []string{"1ab", "2bc", "later"}, reports)
+}
+
+func TestReportThatPanicsDoesNotStopLaterOnes(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var q statechange.Queue
+	mu.Lock()
+	q.Add(func(clock.Instant, string, string) { panic("report") }, 1, "a", "b")
+	require.Panics(t, func() { q.Unlock(&mu) })
+	reported := false
+	mu.Lock()
+	q.Add(func(clock.Instant, string, string) { reported = true }, 2, "b", "c")
+	q.Unlock(&mu)
+	assert.True(t, reported)
+}
