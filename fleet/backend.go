@@ -1,0 +1,133 @@
+package fleet
+
+import (
+	"context"
+	"time"
+)
+
+// Backend is what the instances of a fleet have in common. Its methods are called
+// concurrently, and end with their context, with its error.
+type Backend interface {
+	// Announce says that an instance is alive and what it uses, and returns what is known of
+	// the fleet, this instance included. Instances that have not announced themselves for
+	// [AnnounceLife] are not part of it. withInstances demands [Fleet.Instances], which may
+	// cost more than their number.
+	Announce(ctx context.Context, self Instance, withInstances bool) (Fleet, error)
+
+	// Leave says that an instance ends.
+	Leave(ctx context.Context, id string) error
+
+	// Close ends connections. It does not wait for calls under way.
+	Close() error
+}
+
+// Store is a [Backend] that counts, on its own clock.
+type Store interface {
+	Backend
+
+	// Exchange makes requests, each by itself, in as few round trips as it can. It fills in
+	// the reply of each request, or its Err. It never makes a request twice when it cannot
+	// know whether the first one was made. It does not keep the slices.
+	Exchange(ctx context.Context, requests []Request, replies []Reply)
+}
+
+// AnnounceInterval is how often an instance announces itself, and AnnounceLife how long an
+// announcement lasts.
+const (
+	AnnounceInterval = time.Second
+	AnnounceLife     = 5 * time.Second
+)
+
+// Fleet is what a backend knows of the instances.
+type Fleet struct {
+	Count     int        // of instances
+	Instances []Instance // by ID; nil unless demanded
+}
+
+// Instance is one instance of a service, as it announces itself.
+type Instance struct {
+	ID     string
+	Limits []Use // at most [MaxUses], those with the greatest demand
+}
+
+// Use is what an instance uses of a limit, of late.
+type Use struct {
+	Key    string
+	Demand float64 // tokens per second that calls asked for
+	Passed float64 // tokens per second that passed
+}
+
+// MaxUses is how many limits an instance announces.
+const MaxUses = 100
+
+// Operation is what a request asks of a [Store].
+type Operation uint8
+
+// The operations. All of them happen in one step, on the clock of the store in whole
+// microseconds. A key without a value is a limit of which nothing is used; keys end by
+// themselves when nothing is used any more.
+const (
+	// LeaseBucket leases tokens of a bucket, see [ModeLease]. The bucket is kept as the time
+	// at which it will be full, so that it stays right when the limit changes.
+	LeaseBucket Operation = iota
+
+	// LeaseWindow leases tokens of the present bucket of a window, or of the next one, see
+	// [ModeWindow].
+	LeaseWindow
+
+	// AskFixedWindow, AskSlidingLog, AskTokenBucket and AskThrottle take Want tokens or none,
+	// see [ModeAsk]: by a window of the calendar, a log of all that passed in the last
+	// window, a token bucket, and the generic cell rate algorithm, which may grant tokens up
+	// to MaxWait ahead.
+	AskFixedWindow
+	AskSlidingLog
+	AskTokenBucket
+	AskThrottle
+)
+
+// Request is a request for tokens of a limit.
+type Request struct {
+	Operation Operation
+	Terms     Terms
+
+	Want int64 // tokens; 0 to only return or pay some
+	Back int64 // tokens that were granted before, as of BackTo, and not used
+	Owed int64 // tokens that passed without having been granted
+
+	// BackTo is the [Reply.Bucket] of the grant that Back is of; of LeaseWindow.
+	BackTo int64
+
+	// Quantum is the least number of tokens that is worth a grant: if less are there, they
+	// are granted for later. Of leases.
+	Quantum int64
+
+	// Queue is how far ahead tokens of a bucket may be granted for later.
+	Queue time.Duration
+
+	// Ahead has tokens granted of the next bucket of a window when the present one ends
+	// within this time.
+	Ahead time.Duration
+
+	// Seen is the last [Reply.State]: a store that has lost its state learns from it.
+	Seen string
+
+	// Keep is how long a key stays after nothing is used any more.
+	Keep time.Duration
+}
+
+// Reply is the answer to a [Request].
+type Reply struct {
+	Err error // [ErrUnavailable], or what the store said; nothing else is set then
+
+	Granted int64         // tokens, at most Want
+	Delay   time.Duration // after which they may be used
+	Valid   time.Duration // after which they may not be used any more, from now; of LeaseWindow
+	Retry   time.Duration // when nothing was granted: how long it takes until something can be
+	Bucket  int64         // that the tokens count in; of LeaseWindow
+	State   string        // see [Request.Seen]
+
+	// Of what was asked, as redis-cell tells it:
+	Limit     int64         // the most that can pass at once
+	Remaining int64         // what could pass now
+	Reset     time.Duration // until nothing is used any more
+}

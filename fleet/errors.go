@@ -1,0 +1,9 @@
+package fleet
+
+import "errors"
+
+// ErrUnavailable says that a backend did not answer in time or cannot be reached.
+var ErrUnavailable = errors.New("fleet: the backend does not answer")
+
+// ErrUnsupported says that a backend cannot do what a limit needs, such as to count.
+var ErrUnsupported = errors.New("fleet: the backend does not support this")
