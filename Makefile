@@ -40,9 +40,9 @@ bin/golangci-lint: Makefile
 test:
 	go test work
 
-# The same under the race detector.
+# The same under the race detector; tests that are long and have one goroutine do less, or are left out.
 race:
-	go test -race work
+	go test -race -short work
 
 # Each fuzz target for FUZZTIME. Unless it is told, go would spend all of that on making its first finds shorter.
 fuzz:

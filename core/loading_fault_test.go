@@ -269,6 +269,9 @@ func (f sourceFunc) Run(ctx context.Context, sink core.Sink) error { return f(ct
 // What a change costs does not depend on how many rules there are that documents
 // clash with.
 func TestDocumentsThatClashWithManyRules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	source := newMemory("memory")
 	e, rejected := follow(t, source)
 	var code []flow.Rule

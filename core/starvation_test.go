@@ -104,6 +104,9 @@ func (r *traffic) advance(d time.Duration) {
 // A caller whose own window is used up does not stand in the queue that it shares
 // with others, where its calls could only be refused when they may pass.
 func TestQuietOriginsPassWhileTheWindowOfAnotherIsFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	shared := throttle("", 100, 50*time.Millisecond)
 	shared.Name, shared.Match, shared.Shared = "shared", "*", true
 	tests := map[string][]flow.Rule{

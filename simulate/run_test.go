@@ -244,6 +244,9 @@ func TestProgressIsReportedOnceAVirtualSecond(t *testing.T) {
 
 func TestTooManyCallsAtATimeEndARun(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	load := streams(simulate.Stream{Rate: 1e6, ServiceTime: time.Hour})
 	_, err := simulate.Run(t.Context(), rules.Set{}, load, simulate.Options{Duration: 2 * time.Second})
 	require.ErrorContains(t, err, "simulate: after 1s of 2s: more than 1000000 calls wait or are served")

@@ -11,6 +11,9 @@ import (
 
 func TestLimitComesBackAfterEachOfRandomLoadSteps(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	reports, err := runLoadSteps(t.Context(), rand.New(rand.NewPCG(1, 1)), 3*time.Minute)
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, len(reports), 3)

@@ -30,6 +30,9 @@ var distinctValues = flag.Int("distinct", 150_000, "how many values the test of 
 // algorithms, with penalties, for names that are patterns. The table of penalties, the
 // summary of the hottest values and the tables of states are as large as at the beginning.
 func TestMemoryIsFlatOverManyDistinctValues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	c := clock.NewVirtual(time.Unix(1_700_000_000, 0))
 	engine := core.New(core.Config{Clock: c, Logger: slog.New(slog.DiscardHandler)})
 	defer engine.Close()

@@ -142,6 +142,9 @@ func TestCompositeValuesThatTryToBeEqualHaveLimitsOfTheirOwn(t *testing.T) {
 
 func TestNumberedNamesAllHaveLimitsOfTheirOwn(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	limit := once()
 	limit.MaxValues = 100_000
 	for _, seed := range []uint64{1, 2, 1 << 63} {

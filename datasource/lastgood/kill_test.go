@@ -65,7 +65,11 @@ func saveUntilKilled(order string) {
 func TestCopyIsCompleteWhenTheProcessIsKilled(t *testing.T) {
 	path := copyPath(t)
 	before, old, fresh, unfinished := 0, 0, 0, 0
-	for range 100 {
+	kills := 100
+	if testing.Short() {
+		kills = 10
+	}
+	for range kills {
 		ended, begun := killWhileSaving(t, path, before)
 		now := numberInCopy(t, path)
 		require.Contains(t, []int{ended, begun}, now, "neither the old copy nor the new one")
