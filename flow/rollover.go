@@ -66,6 +66,7 @@ func (w *Window) adopt(from, to *Compiled, now clock.Instant) {
 func (w *Window) close(r *Compiled) {
 	taken := w.counts.Close()
 	bucket := w.counts.OpenBucket()
+	w.carry.refund(bucket, r.span, max(0, w.counted-taken))
 	w.warmUp.passed(r, taken-w.counted, r.bucketStart(bucket))
 	w.counted = taken
 	w.accountForRefused(r, bucket)
