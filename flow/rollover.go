@@ -54,7 +54,7 @@ func (w *Window) adopt(from, to *Compiled, now clock.Instant) {
 	case from.version != to.version:
 		w.history = limitHistory{}
 	case from.rule.Limit != to.rule.Limit: // it follows a signal, so neither is 0
-		w.history.scale(to.rule.Limit / from.rule.Limit)
+		w.history.scale(from.rule.Limit, to.rule.Limit)
 	}
 	w.carry.adopt(from, to, to.bucketStart(opened))
 	w.compiled.Store(to)
