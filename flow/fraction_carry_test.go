@@ -126,6 +126,21 @@ func TestCarriedTokenThatIsGivenBackIsNotSpentTwice(t *testing.T) {
 	assert.Equal(t, 1, g.pass(9))
 }
 
+func TestCarriedTokenGivenBackAfterAReloadIsSavedAgain(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, reject(0.5))
+	assert.Equal(t, 1, g.pass(9))
+	g.change(func(*flow.Rule) {})
+	assert.Zero(t, g.pass(9), "the token is known to be spent")
+	g.window.GiveBack(g.compiled, g.now, 1)
+	g.wait(100 * time.Millisecond)
+	assert.Equal(t, 1, g.pass(9))
+	wait := g.window.RetryAfter(g.now, 1)
+	assert.Equal(t, 1900*time.Millisecond, wait, "two windows, less the bucket in which it was saved")
+	g.wait(wait)
+	assert.Equal(t, 1, g.pass(9), "after %v", wait)
+}
+
 // A limit so small that no token will ever be saved up still gives answers
 // that make sense.
 func TestTinyLimitsPassOnceAndRetryAfterIsInTheFuture(t *testing.T) {

@@ -99,9 +99,6 @@ func (w *Window) noteRefused(r *Compiled, n int32) {
 // accountForRefused accounts for the calls that were refused in a bucket, which is
 // closed: the resource was not idle, and there may be a large call to save for.
 func (w *Window) accountForRefused(r *Compiled, bucket int64) {
-	if c := &w.carry; c.spent > 1 && c.spentIn == bucket {
-		c.unspend(max(0, c.spent-max(0, w.counts.Held(bucket)-w.whole))) // what was given back since
-	}
 	if !r.warmsUp() || w.refused.Load() == 0 {
 		return
 	}

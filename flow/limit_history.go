@@ -36,12 +36,12 @@ func (h *limitHistory) add(r *Compiled, bucket int64, limit float64) float64 {
 	return h.mean
 }
 
-// scale goes over to a limit that is so many times the present one.
-func (h *limitHistory) scale(factor float64) {
+// scale goes over from a limit of the rule, greater than 0, to another one.
+func (h *limitHistory) scale(from, to float64) {
 	for i := range h.limits {
-		h.limits[i] *= factor
+		h.limits[i] = h.limits[i] / from * to
 	}
-	h.last, h.mean = h.last*factor, h.mean*factor
+	h.last, h.mean = h.last/from*to, h.mean/from*to
 }
 
 // isConstant says whether all buckets of the window have the same limit.

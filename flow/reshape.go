@@ -103,8 +103,15 @@ func (w *Window) giveBackLogged(r *Compiled, passed clock.Instant, n int64) {
 	if returned == 0 {
 		return
 	}
-	if in, ok := w.counts.Put(r.bucketOf(at), -returned); ok && in == w.restored {
+	in, ok := w.counts.Put(r.bucketOf(at), -returned)
+	if !ok {
+		return
+	}
+	if in == w.restored {
 		w.restoredOpen -= returned
+	}
+	if in < w.counts.OpenBucket() { // close does it for the open one
+		w.carry.refund(in, r.span, returned)
 	}
 }
 

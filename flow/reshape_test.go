@@ -129,3 +129,21 @@ func TestSpentCarriedTokenThatLeftTheWindowDoesNotComeBack(t *testing.T) {
 	g.wait(wait)
 	assert.Equal(t, rule.Pass, g.take(1))
 }
+
+func TestCarriedTokenGivenBackUnderAnotherShapeIsSavedAgain(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, flow.Rule{Resource: "r", Limit: 0.5, Window: time.Hour})
+	require.Equal(t, 1, g.pass(9))
+	g.wait(3 * time.Hour) // one and a half tokens
+	spent, at := g.compiled, g.now
+	require.Equal(t, 1, g.pass(9))
+	g.wait(6*time.Minute - 1)
+	g.change(func(r *flow.Rule) { r.Buckets = 60 })
+	require.Zero(t, g.pass(9))
+	g.window.GiveBack(spent, at, 1)
+	g.wait(12 * time.Minute)
+	assert.Equal(t, 1, g.pass(9))
+	wait := g.window.RetryAfter(g.now, 1)
+	g.wait(wait)
+	assert.Equal(t, 1, g.pass(9), "after %v", wait)
+}

@@ -50,10 +50,11 @@ func (w *Window) adopt(from, to *Compiled, now clock.Instant) {
 		w.reshape(from, to, now)
 	}
 	w.warmUp.adopt(from, to, to.bucketStart(opened))
-	if from.version == to.version {
-		w.history.scale(to.rule.Limit / from.rule.Limit)
-	} else {
+	switch {
+	case from.version != to.version:
 		w.history = limitHistory{}
+	case from.rule.Limit != to.rule.Limit: // it follows a signal, so neither is 0
+		w.history.scale(from.rule.Limit, to.rule.Limit)
 	}
 	w.carry.adopt(from, to, to.bucketStart(opened))
 	w.compiled.Store(to)
@@ -65,6 +66,7 @@ func (w *Window) adopt(from, to *Compiled, now clock.Instant) {
 func (w *Window) close(r *Compiled) {
 	taken := w.counts.Close()
 	bucket := w.counts.OpenBucket()
+	w.carry.refund(bucket, r.span, max(0, w.counted-taken))
 	w.warmUp.passed(r, taken-w.counted, r.bucketStart(bucket))
 	w.counted = taken
 	w.accountForRefused(r, bucket)

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestWindowKeepsItsWarmthOverAChangedRule(t *testing.T) {
@@ -74,4 +76,28 @@ func TestWindowStaysHalfWarmOverAChangedLimit(t *testing.T) {
 		want := float64(kept.offer(5000, 2)[1]) * limit / 1000
 		assert.InEpsilon(t, want, changed.offer(5000, 2)[1], 0.05, "limit %v", limit)
 	}
+}
+
+// A limit of 0 has no share of itself: the window must not compute one when it takes
+// over, or the limits of later versions would not be numbers.
+func TestFractionalLimitPassesAgainAfterAWarmingLimitOfZeroTookOver(t *testing.T) {
+	t.Parallel()
+	counted := compile(t, flow.Rule{Resource: "r", Limit: 8, Window: time.Minute, Algorithm: flow.Throttle}, 1)
+	queue := flow.NewQueue(counted, epoch)
+	_, decision := queue.Take(counted, epoch, 1)
+	require.Equal(t, rule.Pass, decision)
+
+	blocked := compile(t, flow.Rule{Resource: "r", Window: time.Minute, WarmUp: flow.WarmUp{Period: 10 * time.Minute}}, 2)
+	window := flow.NewWindow(blocked, epoch)
+	window.Follow(queue)
+	require.Equal(t, rule.Block, window.Take(blocked, epoch, 1))
+	limit, remaining, _ := window.Status(epoch)
+	assert.Zero(t, limit)
+	assert.Zero(t, remaining)
+
+	half := compile(t, flow.Rule{Resource: "r", Limit: 0.5, Window: 10 * time.Millisecond}, 3)
+	require.Equal(t, rule.Block, window.Take(half, epoch, 1))
+	wait := window.RetryAfter(epoch, 1)
+	assert.Equal(t, 20*time.Millisecond, wait, "the token that passed takes two windows")
+	assert.Equal(t, rule.Pass, window.Take(half, epoch.Add(wait), 1))
 }

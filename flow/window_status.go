@@ -45,11 +45,12 @@ func (w *Window) lookAhead(r *Compiled, bucket int64) (limit float64, remaining 
 
 // closedCarry returns what is carried over as it will be when the open bucket is closed.
 func (w *Window) closedCarry(r *Compiled) fractionCarry {
-	carry := w.carry
+	carry, open, taken := w.carry, w.counts.OpenBucket(), w.counts.Taken()
+	carry.refund(open, r.span, max(0, w.counted-taken))
 	if r.warmsUp() {
-		carry.want(int64(w.refused.Load()), w.whole, w.counts.OpenBucket())
+		carry.want(int64(w.refused.Load()), w.whole, open)
 	}
-	w.spendExtra(&carry, r, w.counts.Taken())
+	w.spendExtra(&carry, r, taken)
 	return carry
 }
 

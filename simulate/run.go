@@ -59,6 +59,11 @@ type simulation struct {
 	woken     []*call // to be proceeded with before time moves, from proceeded on
 	proceeded int
 
+	// While rows are read, resource by resource, calls are woken whose time has come. If
+	// the wait of one ends at this instant, its event proceeds with it, in the order of
+	// waits.
+	reading bool
+
 	rows   *rows
 	events []Event // of an arrival each, if asked for
 	states []StateChange
@@ -218,6 +223,8 @@ func (s *simulation) beginSecond() {
 	if s.now > 0 && s.options.Progress != nil {
 		s.options.Progress(s.now, s.options.Duration)
 	}
+	s.reading = true
+	defer func() { s.reading = false }()
 	s.limits.beginSecond(s.engine, seconds(s.now), s.now == s.options.Duration)
 	if s.now < s.options.Duration {
 		s.rows.begin(s.engine, s.now)

@@ -134,6 +134,22 @@ func TestWaitsEndBeforeCallsArrive(t *testing.T) {
 		"the second write passes at 100 ms, just before the read")
 }
 
+// A second begins with the rows, which ask each resource how it stands.
+func TestWaitsThatEndAsASecondBeginsEndInTheOrderInWhichTheyBegan(t *testing.T) {
+	t.Parallel()
+	set := flowRules(
+		flow.Rule{Match: "*", Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Second},
+		flow.Rule{Resource: "writes", Limit: 1, Related: "reads", Algorithm: flow.FixedWindow},
+	)
+	load := streams(
+		simulate.Stream{Resource: "writes", Times: at(0, 800)},
+		simulate.Stream{Resource: "reads", Times: at(0, 900)},
+	)
+	result := run(t, set, load, 2*time.Second)
+	assert.Equal(t, []string{"pass", "pass", "pass", "pass"}, outcomes(result), "the write passes before the read")
+	assert.Equal(t, []float64{0, 0, 0.2, 0.1}, waits(result))
+}
+
 func TestTokensOriginsAndServiceTimes(t *testing.T) {
 	t.Parallel()
 	set := flowRules(

@@ -172,10 +172,10 @@ func (b *Bucket) IsFull(c Curve) bool {
 // tokens: a resource that was half warm stays half warm.
 func (b *Bucket) Rescale(from, to Curve) {
 	if from.maximum > 0 {
-		b.stored *= to.maximum / from.maximum
+		b.stored = b.stored / from.maximum * to.maximum // the share first: it is in range, however small a limit is
 		// What passed was as much of the limit as it was then.
-		b.passed *= to.limit / from.limit
-		b.backlog *= to.limit / from.limit
+		b.passed = b.passed / from.limit * to.limit
+		b.backlog = b.backlog / from.limit * to.limit
 		b.rescaleBusy(from.limit / max(to.limit, from.limit))
 	} else {
 		b.stored = to.maximum

@@ -176,6 +176,16 @@ func TestBucketKeepsItsShareOfWhatIsNotDrainedYet(t *testing.T) {
 	}
 }
 
+// A limit may be so small that the new one is more times it than there are numbers.
+func TestBucketOfATinyLimitIsColdUnderAnotherLimit(t *testing.T) {
+	t.Parallel()
+	r := standard()
+	r.limit = 1e-310
+	f := newTraffic(r)
+	f.bucket.Rescale(f.curve, standard().curve())
+	assert.InEpsilon(t, 1000/3.0, f.bucket.Limit(standard().curve()), 1e-6)
+}
+
 func TestBucketOfARuleThatBlockedAllStartsCold(t *testing.T) {
 	t.Parallel()
 	nothing := standard()
