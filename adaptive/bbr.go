@@ -8,11 +8,11 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// bbrHold is how long calls are still limited after the CPU was busy last.
-const bbrHold = time.Second
+// bbrCooldown is how long calls are still limited after the CPU was busy last.
+const bbrCooldown = time.Second
 
 // bbrRelease is the factor by which the limit grows then with every update, until it is no
-// longer needed. If it went at once, all that is held back would come at once.
+// longer needed. If it went at once, all calls that it keeps out would come at once.
 const bbrRelease = 1.25
 
 // bbrControl limits calls under way, while the CPU is busy and for a second after, to what
@@ -42,7 +42,7 @@ func (b *bbrControl) update(now clock.Instant, l *shedLimiter, i *interval) verd
 	over, unknown := worst(l.signals)
 	l.state.unknown = unknown
 	if over > 1 {
-		b.until = now.Add(bbrHold)
+		b.until = now.Add(bbrCooldown)
 	}
 	switch {
 	case now < b.until:

@@ -1,7 +1,6 @@
 package adaptive
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,22 +34,22 @@ type gate struct {
 	late atomic.Int64 // the time.Duration from which on a failed call is a sign of overload
 	_    [cacheLine - 24]byte
 
-	mu       sync.Mutex // guards what follows
-	queue    waiters
-	room     room
-	advanced clock.Instant // up to which room has the time
-	control  *limit.Control
-	limit    uint64
-	begun    counts        // when the window began
-	lastUsed clock.Instant // about when a call ended last
-	overdue  clock.Instant // when it has its greatest length
-	fullAt   clock.Instant // since when the gate is full; meaningless while it is open
-	fullTime time.Duration // in the window, up to fullAt
-	isFull   bool
-	openedAt clock.Instant   // since when it is open; meaningless while it is full
-	turned   bool            // a call that found the gate full did not wait, and no other has waited since
-	current  *latencyLimiter // the version in force
-	retired  bool            // current is gone; a newer version may follow
+	mu         sync.Mutex // guards what follows
+	queue      waiters
+	queueLimit queueLimit
+	advanced   clock.Instant // up to which queueLimit has the time
+	control    *limit.Control
+	limit      uint64
+	begun      counts        // when the window began
+	lastUsed   clock.Instant // about when a call ended last
+	overdue    clock.Instant // when it has its greatest length
+	fullAt     clock.Instant // since when the gate is full; meaningless while it is open
+	fullTime   time.Duration // in the window, up to fullAt
+	isFull     bool
+	openedAt   clock.Instant   // since when it is open; meaningless while it is full
+	turned     bool            // a call that found the gate full did not wait, and no other has waited since
+	current    *latencyLimiter // the version in force
+	retired    bool            // current is gone; a newer version may follow
 
 	shed    *shed.Threshold
 	shedAt  counts // when the threshold was moved last
@@ -68,7 +67,8 @@ const (
 	refuseAbove = 1 // refuse all calls
 	refuseBelow = 2 // refuse calls below the threshold
 
-	// preferred is how much more room calls have that stand above the threshold.
+	// preferred is the factor by which the limit of the queue is higher for calls that stand
+	// above the threshold.
 	preferred = 3
 )
 
@@ -96,7 +96,7 @@ func (g *gate) lock(now clock.Instant) {
 
 func (g *gate) advance(now clock.Instant) {
 	if now > g.advanced {
-		g.room.advance(now.Sub(g.advanced), &g.queue.size)
+		g.queueLimit.advance(now.Sub(g.advanced), &g.queue.size)
 		g.advanced = now
 	}
 }
@@ -131,9 +131,6 @@ func (g *gate) leave(now clock.Instant) {
 		g.unlock()
 	}
 }
-
-// giveBack undoes that a call passed.
-func (g *gate) giveBack(now clock.Instant) { g.leave(now) }
 
 // done counts the end of a call.
 func (g *gate) done(exit rule.Exit) {
@@ -199,152 +196,12 @@ func (g *gate) noteFull(now clock.Instant) {
 	g.openIfIdle(now)
 }
 
-// join has a call wait.
-func (g *gate) join(l *latencyLimiter, c *rule.Call, patience rule.Patience) (rule.Waiter, rule.Decision) {
-	g.lock(c.Now)
-	defer g.unlock()
-	if !g.activate(l, c.Now) {
-		return nil, rule.Stale
-	}
-	g.markFull(c.Now)
-	g.turned = false
-	if g.queue.total == 0 && g.begin(c.Now, g.limit) {
-		g.openIfIdle(c.Now)
-		return nil, rule.Pass
-	}
-	w := &waiter{gate: g, wake: patience.Wake, since: patience.Since, level: levelOf(c.Priority())}
-	if state := g.shed.Load(); state.Active() {
-		w.seen = true
-		w.below = g.shed.Standing(state, c, uint64(c.Now)) == shed.Below
-	}
-	if g.verdict(w.level, g.waiting(w.level))&w.refusedBy() != 0 ||
-		patience.Until <= c.Now || w.since.Add(g.longestWait()) <= c.Now {
-		g.shed.Refuse(c.Priority(), w.seen)
-		return nil, rule.Block
-	}
-	g.queue.push(w)
-	g.displace(w.level)
-	g.serve(c.Now)
-	return w, rule.Wait
-}
-
-// waiting returns how many calls of a level and of more important ones wait.
-func (g *gate) waiting(level int) int {
-	sum := 0
-	for i := range level + 1 {
-		sum += g.queue.size[i]
-	}
-	return sum
-}
-
-// verdict says which calls of a level may not wait, given how many of that level and of more
-// important ones do.
-func (g *gate) verdict(level, waiting int) uint64 {
-	room := g.room.most[level]
-	switch {
-	case float64(waiting) < room:
-		return 0
-	case !g.shed.Load().Active():
-		return refuseAbove | refuseBelow
-	case float64(waiting) >= preferred*room && g.queue.below[level] == 0:
-		return refuseAbove | refuseBelow
-	}
-	return refuseBelow
-}
-
-// displace refuses calls that have no room any more since one of a level has come: the
-// newest of less important levels, and of that level those below the threshold.
-func (g *gate) displace(level int) {
-	active := g.shed.Load().Active()
-	for i, waiting := level, g.waiting(level); i < levels; i++ {
-		if i > level {
-			waiting += g.queue.size[i]
-		}
-		room := math.Ceil(g.room.most[i])
-		for waiting > 0 && float64(waiting) > room && g.queue.below[i] > 0 {
-			g.refuse(g.queue.last(i))
-			waiting--
-		}
-		if active {
-			room = math.Ceil(preferred * g.room.most[i])
-		}
-		for i > level && g.queue.size[i] > 0 && float64(waiting) > room {
-			g.refuse(g.queue.last(i))
-			waiting--
-		}
-	}
-}
-
-// refuse ends the wait of a call.
-func (g *gate) refuse(w *waiter) {
-	g.shed.Refuse(priorityOf(w.level), w.seen)
-	g.finish(w, refused)
-}
-
-// finish takes a waiter out of the queue and wakes it.
-func (g *gate) finish(w *waiter, state uint32) {
-	g.queue.remove(w)
-	w.state.Store(state)
-	w.wake()
-}
-
-func (g *gate) finishAll(state uint32) {
-	for g.queue.total > 0 {
-		g.finish(g.queue.next(), state)
-	}
-}
-
-// longestWait returns how long a call may wait.
-func (g *gate) longestWait() time.Duration { return g.room.longest + g.room.longest/2 }
-
-// endAtDeadline returns how long a call may still wait; 0 if its wait has ended.
-func (g *gate) endAtDeadline(w *waiter, now clock.Instant) time.Duration {
-	g.lock(now)
-	defer g.unlock()
-	if w.state.Load() != queued {
-		return 0
-	}
-	if remaining := w.since.Add(g.longestWait()).Sub(now); remaining > 0 {
-		return remaining
-	}
-	g.refuse(w)
-	g.openIfIdle(now)
-	return 0
-}
-
-func (g *gate) leaveQueue(w *waiter, now clock.Instant) {
-	g.lock(now)
-	defer g.unlock()
-	if w.state.Load() == queued {
-		g.queue.remove(w)
-		w.state.Store(left)
-		g.openIfIdle(now)
-	}
-}
-
-// serve lets waiting calls pass as far as the limit allows, and opens the gate if it is
-// not reached.
-func (g *gate) serve(now clock.Instant) {
-	g.measureIfDrained(now)
-	for w := g.queue.next(); w != nil; w = g.queue.next() {
-		if now > w.since.Add(g.longestWait()) {
-			g.refuse(w)
-			continue
-		}
-		if !g.begin(now, g.limit) {
-			return
-		}
-		g.finish(w, granted)
-	}
-	g.openIfIdle(now)
-}
-
 // markFull has all calls take the lock. Calls that do not wait leave the gate open for
 // the moment until the next one comes, in which waiting ones would have kept it full: if it
 // is short, that time counts as full.
 func (g *gate) markFull(now clock.Instant) {
 	if !g.isFull {
-		if open := now.Sub(g.openedAt); g.turned && open < g.room.longest/10 {
+		if open := now.Sub(g.openedAt); g.turned && open < g.queueLimit.longest/10 {
 			g.fullTime += max(min(open, now.Sub(g.begun.at)), 0)
 		}
 		g.isFull, g.fullAt = true, now
@@ -357,126 +214,5 @@ func (g *gate) openIfIdle(now clock.Instant) {
 	if g.isFull && g.queue.total == 0 && g.underWay() < g.limit && !g.control.Draining() {
 		g.isFull, g.openedAt = false, now
 		g.fullTime += max(now.Sub(g.fullAt), 0)
-	}
-}
-
-// beginWindow begins another window.
-func (g *gate) beginWindow(now clock.Instant) {
-	g.begun = g.read(now)
-	g.fullTime, g.fullAt = 0, now
-	least, most, _ := g.control.Need()
-	g.overdue = now.Add(most)
-	g.due.Store(int64(now.Add(least)))
-}
-
-// closeWindow hands the window to the control if it is complete.
-func (g *gate) closeWindow(now clock.Instant) {
-	w := g.read(now).since(g.begun)
-	least, most, ends := g.control.Need()
-	if w.Ends > 0 {
-		g.lastUsed = min(now, g.overdue)
-	}
-	switch {
-	case w.Length < 0 || w.Length > time.Minute || w.Calls > (callsMask+1)*w.Length.Seconds():
-		g.beginWindow(now) // the clock has been set, or nothing has happened for long
-		return
-	case w.Length < least:
-		return
-	case w.Length < most && w.Ends < ends:
-		g.due.Store(int64(now.Add(least / 8)))
-		return
-	}
-	w.Full = g.fullTime
-	if g.isFull {
-		w.Full += max(now.Sub(g.fullAt), 0)
-	}
-	w.Over = g.room.over()
-	g.control.Close(w)
-	g.moveThreshold(now)
-	g.beginWindow(now)
-	g.apply(now)
-}
-
-// moveThreshold has the threshold divide calls into as many as pass and those that do not,
-// while more come than can pass.
-func (g *gate) moveThreshold(now clock.Instant) {
-	active := g.shed.Load().Active()
-	switch {
-	case !active && g.room.over():
-		g.share = 1
-		g.shed.Start(now)
-	case active && g.room.calm():
-		g.shed.Stop()
-		return
-	case !active || now.Sub(g.shedAt.at) < moveEvery:
-		return
-	}
-	after := g.read(now)
-	total, _ := g.shed.Totals()
-	passed, blocked := float64((after.ends-g.shedAt.ends)&endsMask), float64(total-g.refused)
-	g.shedAt, g.refused = after, total
-	if !active || passed+blocked == 0 {
-		return
-	}
-	g.share += (passed/(passed+blocked) - g.share) / 2
-	g.shed.Move(now, passingShare*g.share)
-}
-
-const (
-	// moveEvery is the least time between moves of the threshold.
-	moveEvery = 500 * time.Millisecond
-
-	// passingShare is how many calls are above the threshold, of those that can pass. If
-	// all were, they would have to wait for each other.
-	passingShare = 0.9
-)
-
-// apply puts the limit of the control in force.
-func (g *gate) apply(now clock.Instant) {
-	g.limit = uint64(math.Ceil(g.control.Limit()))
-	base := g.control.Baseline()
-	rate := g.control.Rate()
-	maxDelay := g.current.rule.MaxDelay
-	if base == 0 {
-		base = maxDelay.Seconds() / 10
-		rate = float64(g.limit) / base
-	}
-	g.late.Store(int64(g.control.Late() * float64(time.Second)))
-	g.room.configure(base, g.control.Variation(), rate, maxDelay)
-	if g.underWay() >= g.limit {
-		g.markFull(now)
-	}
-	g.serve(now)
-}
-
-// measureIfDrained begins the measurement of a probe when few enough calls are under way.
-func (g *gate) measureIfDrained(now clock.Instant) {
-	if g.control.Draining() && g.underWay() <= g.limit {
-		g.control.Drained()
-		g.beginWindow(now)
-	}
-}
-
-// activate puts a version in force if it is newer than the one that is. It returns whether
-// the version is in force.
-func (g *gate) activate(l *latencyLimiter, now clock.Instant) bool {
-	if l.version > g.current.version {
-		g.replace(l, now)
-	}
-	return l.version == g.current.version && !g.retired
-}
-
-// replace puts a newer version of the rule in force. The limit stays as far as the new
-// version allows it, and so do waiting calls.
-func (g *gate) replace(l *latencyLimiter, now clock.Instant) {
-	former := g.current.rule
-	g.current, g.retired = l, false
-	if l.rule.Shadow || l.rule.Origin != former.Origin || l.rule.Inbound != former.Inbound {
-		g.finishAll(released) // the rule may not be one for them any more
-	}
-	g.control.SetBounds(l.rule.MinLimit, l.rule.MaxLimit)
-	g.apply(now)
-	if l.rule.MaxDelay < former.MaxDelay {
-		g.queue.wakeAll() // their waits end sooner
 	}
 }

@@ -21,7 +21,7 @@ const (
 	gradientTime  = time.Second
 
 	// The long run is a mean of response times, of which later ones count more: the weight
-	// falls to 1/e in this time; while the limit holds calls back, in the other one, for
+	// falls to 1/e in this time; while the limit refuses calls, in the other one, for
 	// then response times are those of a busy service.
 	gradientLong     = time.Minute
 	gradientLongBusy = 10 * time.Minute
@@ -65,11 +65,11 @@ func (g *gradientControl) update(_ clock.Instant, l *shedLimiter, i *interval) v
 // close ends the window and moves the limit.
 func (g *gradientControl) close() {
 	short := g.took / g.calls
-	held := g.refused > 0
+	refusing := g.refused > 0
 	used := g.took / float64(g.span) // calls under way on average
-	g.learn(short, g.span, held)
+	g.learn(short, g.span, refusing)
 	g.calls, g.took, g.refused, g.span = 0, 0, 0, 0
-	if used < g.limit/2 && !held {
+	if used < g.limit/2 && !refusing {
 		return
 	}
 	gradient := max(gradientLeast, min(gradientTolerance*g.long/short, 1))
@@ -77,10 +77,10 @@ func (g *gradientControl) close() {
 	g.limit += gradientSmoothing * (wanted - g.limit)
 }
 
-// learn has the long run follow a window. Held says that the limit held calls back.
-func (g *gradientControl) learn(short float64, span time.Duration, held bool) {
+// learn has the long run follow a window. Refusing says that the limit refused calls in it.
+func (g *gradientControl) learn(short float64, span time.Duration, refusing bool) {
 	memory := gradientLong
-	if held {
+	if refusing {
 		memory = gradientLongBusy
 	}
 	weight := -math.Expm1(-float64(span) / float64(memory))

@@ -72,7 +72,7 @@ func (l *latencyLimiter) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision)
 // GiveBack undoes an Acquire.
 func (l *latencyLimiter) GiveBack(now clock.Instant, t rule.Ticket, _ int32) {
 	if t == counted {
-		l.gate.giveBack(now)
+		l.gate.leave(now)
 	}
 }
 

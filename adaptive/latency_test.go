@@ -168,7 +168,7 @@ func TestReloadKeepsTheLimitAndTheCalls(t *testing.T) {
 
 	s.reload(func(r *adaptive.Rule) { r.MinLimit, r.InitialLimit = 50, 50 })
 	assert.Equal(t, 50, s.gauges().limit)
-	assert.True(t, waits.woken, "there is room now")
+	assert.True(t, waits.woken, "the limit is not reached any more")
 	s.reload(func(r *adaptive.Rule) { r.MinLimit, r.InitialLimit, r.MaxLimit = 1, 1, 3 })
 	assert.Equal(t, 3, s.gauges().limit)
 	waits.poll()

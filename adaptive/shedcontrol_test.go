@@ -135,8 +135,8 @@ func TestGradientKeepsItsBounds(t *testing.T) {
 }
 
 // The long run follows the present within a minute, and ten times as slowly while calls are
-// held back: this is how fast the limit can drift upwards.
-func TestLongRunHardlyLearnsWhileCallsAreHeldBack(t *testing.T) {
+// refused: this is how fast the limit can drift upwards.
+func TestLongRunHardlyLearnsWhileCallsAreRefused(t *testing.T) {
 	t.Parallel()
 	after := func(refused float64, seconds int) float64 {
 		g, l := newTestGradient(Rule{})

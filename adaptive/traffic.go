@@ -56,11 +56,11 @@ func (t *traffic) gateShare(share float64, limit uint32) float64 {
 		return min(share*release, 1)
 	}
 	full := share*t.unsorted + t.edgeFull
-	room := headroom(float64(limit))
-	expected := 1 - 1/room
+	margin := headroom(float64(limit))
+	expected := 1 - 1/margin
 	switch demand := t.admitted + full; {
 	case full > (expected+tooMany)*demand:
-		share = max(share/2, room*t.admitted/(t.admitted+t.refused))
+		share = max(share/2, margin*t.admitted/(t.admitted+t.refused))
 	case full < tooFew*expected*demand || demand == 0:
 		share *= release
 	}

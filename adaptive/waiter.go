@@ -64,7 +64,7 @@ func (w *waiter) Leave(now clock.Instant) {
 		w.gate.leaveQueue(w, now)
 	}
 	if w.state.Swap(left) == granted {
-		w.gate.giveBack(now)
+		w.gate.leave(now)
 	}
 }
 

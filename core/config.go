@@ -47,8 +47,11 @@ type Config struct {
 	Signals SignalSource
 
 	// SignalInterval is how often the signals are sampled that rules in force read.
-	// Defaults to [DefaultSignalInterval]; if it is negative, only
-	// [Engine.SampleSignals] samples, as simulations do.
+	// Defaults to [DefaultSignalInterval]. All readings of one sample have four intervals
+	// together, at least one second, in which to end: the contexts of those that take
+	// longer end. A signal that has not been read for eight intervals, at least two
+	// seconds, is not known, as if it could not be read. If SignalInterval is negative, only
+	// [Engine.SampleSignals] samples, as simulations do, and readings do not get old.
 	SignalInterval time.Duration
 
 	// IsFailure says whether an error makes a call a failed one, for [Guard.Fail],

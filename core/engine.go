@@ -14,8 +14,8 @@ import (
 
 // Engine guards the resources of a service by the rules in force. It is made by
 // [New], is safe for concurrent use, and starts no goroutine but one for each
-// source that it follows and, while something waits to be logged, one for that, and one
-// that samples signals while rules read any.
+// source that it follows and, while something waits to be logged, one for that, and two
+// that sample signals while rules read any.
 type Engine struct {
 	clock    clock.Clock
 	log      *slog.Logger
@@ -83,16 +83,19 @@ func (e *Engine) Lists() *list.Registry { return e.lists }
 
 // Close ends the engine: calls that wait and calls that come later get
 // [ErrClosed], sources are no longer followed. Calls under way may
-// still exit. Close returns when every goroutine of the engine has ended; a
-// second Close does nothing but wait for the same.
+// still exit. Close returns when every goroutine of the engine has ended, but waits no
+// more than a second for a [SignalSource] that ignores the end of its context; a second
+// Close does nothing but wait for the same.
 func (e *Engine) Close() {
 	e.rules.mu.Lock()
 	if e.generation.Swap(closedGeneration) != closedGeneration {
 		close(e.closed)
 		e.sources.cancel()
+		e.signals.cancel()
 	}
 	e.rules.mu.Unlock()
 	e.running.Wait()
+	e.signals.awaitSource()
 	e.journal.flush(0, true)
 }
 

@@ -2,10 +2,9 @@ package core
 
 import (
 	"cmp"
+	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -19,8 +18,10 @@ import (
 type SignalSource interface {
 	// Read returns what a signal shows now, or of late, or why that is not known. It is
 	// called by one goroutine at a time, once for each sample of a signal that rules in
-	// force read.
-	Read(signal rule.Signal) (float64, error)
+	// force read. It should return soon after ctx has ended: then its answer has come too
+	// late, or the engine is closed. While it does not, no signal can be read. Signals that
+	// have not been read for long are not known, see [Config.SignalInterval].
+	Read(ctx context.Context, signal rule.Signal) (float64, error)
 }
 
 // SignalStatus tells how a signal is that rules in force read.
@@ -45,10 +46,13 @@ var (
 type signals struct {
 	interval time.Duration // negative: only [Engine.SampleSignals] samples
 
-	sampling sync.Mutex // is held while the source is asked, and guards it
-	source   SignalSource
+	source SignalSource
+	asking chan struct{}   // holds a value while the source is asked
+	ctx    context.Context // ends when the engine is closed
+	cancel context.CancelFunc
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex  // guards what follows
+	asked   rule.Signal // what the source is asked for, or was last
 	all     map[rule.Signal]*signal
 	watched chan struct{} // closed to end the goroutine; nil while there is none
 }
@@ -58,7 +62,8 @@ type signal struct {
 	name     rule.Signal
 	reading  rule.Reading
 	readers  map[rule.Key]struct{}
-	at       clock.Instant
+	since    clock.Instant // when a rule began to read it
+	at       clock.Instant // when it was last sampled
 	err      error
 	isLogged bool // that it cannot be read
 	hasNew   bool // a rule reads it that did not when it was sampled last
@@ -68,6 +73,8 @@ func (s *signals) init(config Config) {
 	s.source = config.Signals
 	s.interval = cmp.Or(config.SignalInterval, DefaultSignalInterval)
 	s.all = make(map[rule.Signal]*signal)
+	s.asking = make(chan struct{}, 1)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 }
 
 // Reading returns the reading of a signal, for limiters.
@@ -108,6 +115,7 @@ func (s *signals) replace(from, to rule.Rule, now clock.Instant) {
 		of := s.get(name)
 		if len(of.readers) == 0 {
 			s.forgetOld(of, now)
+			of.since = now
 		}
 		if _, known := of.readers[to.Key()]; !known {
 			of.readers[to.Key()] = struct{}{}
@@ -153,44 +161,6 @@ func (e *Engine) watchSignals() {
 	}
 }
 
-// sampleUntil samples at once, and then once an interval.
-func (e *Engine) sampleUntil(ended <-chan struct{}) {
-	timer := clock.TimerAt(e.clock, e.clock.Now())
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C():
-		case <-ended:
-			return
-		case <-e.closed:
-			return
-		}
-		// While the source is asked already, and blocks, no other goroutine waits for it.
-		if e.signals.sampling.TryLock() {
-			e.sampleSignals()
-			e.signals.sampling.Unlock()
-		}
-		timer.Reset(e.signals.interval)
-	}
-}
-
-// SampleSignals samples the signals that rules in force read, now. The engine does so by
-// itself unless [Config.SignalInterval] is negative.
-func (e *Engine) SampleSignals() {
-	e.signals.sampling.Lock()
-	defer e.signals.sampling.Unlock()
-	e.sampleSignals()
-}
-
-// sampleSignals is SampleSignals for a caller that holds signals.sampling.
-func (e *Engine) sampleSignals() {
-	s := &e.signals
-	for _, of := range s.used() {
-		value, err := s.read(of.name)
-		e.noteSample(of, value, err)
-	}
-}
-
 // used returns the signals that rules in force read, by name.
 func (s *signals) used() (list []*signal) {
 	s.mu.Lock()
@@ -204,49 +174,41 @@ func (s *signals) used() (list []*signal) {
 	return list
 }
 
-// read asks the source. A source that panics is one that cannot read the signal.
-func (s *signals) read(name rule.Signal) (value float64, err error) {
-	if s.source == nil {
-		return 0, errNoSource
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("core: the source of signals panicked: %v", r)
-		}
-	}()
-	return s.source.Read(name)
+// signalChange is what the log says of a signal that has changed; nil err means that it can
+// be read again.
+type signalChange struct {
+	of    *signal
+	rules []string
+	err   error
 }
 
-// noteSample notes what a signal showed, and logs when it can no longer be read, also for a
-// rule that begins to read it then, and when it can again.
-func (e *Engine) noteSample(of *signal, value float64, err error) {
-	s := &e.signals
-	s.mu.Lock()
-	if len(of.readers) == 0 {
-		s.mu.Unlock()
-		return
-	}
-	if err == nil && (math.IsNaN(value) || math.IsInf(value, 0)) {
-		err = fmt.Errorf("core: the source of signals says %v", value)
-	}
+// set notes what the signal shows, or why it is not known. It returns what there is to log:
+// that it can no longer be read, also for a rule that begins to read it then, or that it can
+// again. The caller holds signals.mu.
+func (of *signal) set(value float64, err error) (changes []signalChange) {
 	if err == nil {
 		of.reading.Store(value)
 	} else {
 		of.reading.Fail()
 	}
-	of.at, of.err = e.clock.Now(), err
-	changed := of.isLogged != (err != nil) || err != nil && of.hasNew
+	of.err = err
+	if of.isLogged != (err != nil) || err != nil && of.hasNew {
+		changes = append(changes, signalChange{of, of.status().Rules, err})
+	}
 	of.isLogged, of.hasNew = err != nil, false
-	readers := of.status().Rules
-	s.mu.Unlock()
-	switch {
-	case !changed:
-	case err != nil:
+	return changes
+}
+
+// logSignals writes to the log what has changed. The caller holds no lock.
+func (e *Engine) logSignals(changes []signalChange) {
+	for _, c := range changes {
+		name, rules := slog.String("signal", string(c.of.name)), slog.Any("rules", c.rules)
+		if c.err == nil {
+			e.log.Info("penstock: a signal can be read again", name, rules)
+			continue
+		}
 		e.log.Error("penstock: a signal cannot be read, rules that need it let calls pass",
-			slog.String("signal", string(of.name)), slog.Any("rules", readers), slog.Any("error", err))
-	default:
-		e.log.Info("penstock: a signal can be read again",
-			slog.String("signal", string(of.name)), slog.Any("rules", readers))
+			name, rules, slog.Any("error", c.err))
 	}
 }
 

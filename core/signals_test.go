@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -57,7 +58,7 @@ type readings struct {
 	reads  map[rule.Signal]int
 }
 
-func (r *readings) Read(signal rule.Signal) (float64, error) {
+func (r *readings) Read(_ context.Context, signal rule.Signal) (float64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reads[signal]++
@@ -252,7 +253,9 @@ func TestRuleMayNameASignalTwice(t *testing.T) {
 // failingSource says a number together with an error.
 type failingSource struct{}
 
-func (failingSource) Read(rule.Signal) (float64, error) { return 1, errors.New("broken") }
+func (failingSource) Read(context.Context, rule.Signal) (float64, error) {
+	return 1, errors.New("broken")
+}
 
 func TestNumberThatComesWithAnErrorIsNeverSeen(t *testing.T) {
 	var reading *rule.Reading

@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"testing"
@@ -20,7 +21,7 @@ import (
 // busyCPU is a source of signals that knows of the CPU alone.
 type busyCPU struct{}
 
-func (busyCPU) Read(signal rule.Signal) (float64, error) {
+func (busyCPU) Read(_ context.Context, signal rule.Signal) (float64, error) {
 	if signal == rule.SignalCPU {
 		return 0.8, nil
 	}

@@ -10,7 +10,7 @@ import (
 // Limiter enforces one version of one rule, on one resource or on all that share the
 // rule. Limiters are used concurrently. Acquire, GiveBack and Done are on the way of
 // every call: they must not allocate, and should not block. They must not panic either:
-// of a call whose end makes one panic, the limiters that would be told next do not learn.
+// if Done of one panics, the engine does not call Done of the remaining ones for that call.
 //
 // A limiter that can do more has the methods of [Queue], [Finisher], [Settler],
 // [Suspender], [Refuser], [LateReader], [Activator], [Retirer], [Inheritor], [PassCounter] or

@@ -2,6 +2,7 @@ package signal_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,9 +48,9 @@ func burn() {
 	var cpu, throttled, memory float64
 	var err1, err2, err3 error
 	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		cpu, err1 = source.Read(rule.SignalCPU)
-		throttled, err2 = source.Read(rule.SignalThrottled)
-		memory, err3 = source.Read(rule.SignalMemory)
+		cpu, err1 = source.Read(context.Background(), rule.SignalCPU)
+		throttled, err2 = source.Read(context.Background(), rule.SignalThrottled)
+		memory, err3 = source.Read(context.Background(), rule.SignalMemory)
 		if cpu > 0.5 && throttled > 0.1 || err1 != nil || err2 != nil || err3 != nil {
 			break
 		}

@@ -73,7 +73,7 @@ func TestCgroupThatGoesAwayIsLookedUpAgain(t *testing.T) {
 	m.remove(v2Top + "/a/cpu.stat")
 	m.write(join(membership("0::/b\n", mountOfV2), cpu2(v2Top+"/b", "200000", 50, 0)))
 	m.clock.Advance(quarter)
-	_, err := m.source.Read(rule.SignalCPU)
+	_, err := m.source.Read(t.Context(), rule.SignalCPU)
 	require.ErrorContains(t, err, "read /sys/fs/cgroup/a/cpu.stat: file does not exist")
 	m.after(quarter, nil, rule.SignalCPU)
 	require.InDelta(t, 0.9, m.after(time.Second, cpu2(v2Top+"/b", "200000", 51.8, 0), rule.SignalCPU), 1e-9)

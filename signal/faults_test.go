@@ -75,7 +75,7 @@ func TestUnreadableSignalSaysWhatIsMissing(t *testing.T) {
 			m := newMachine(t, container(), test.write)
 			m.unreadable = test.unreadable
 			for range 2 { // and again
-				_, err := m.source.Read(test.signal)
+				_, err := m.source.Read(t.Context(), test.signal)
 				require.ErrorContains(t, err, test.says)
 				m.clock.Advance(250 * time.Millisecond)
 			}
@@ -98,27 +98,27 @@ func TestProcessorsThatAreNotCountedAreAnError(t *testing.T) {
 	require.Zero(t, m.after(250*time.Millisecond, nil, rule.SignalCPU))
 	require.Zero(t, m.after(750*time.Millisecond, nil, rule.SignalCPU))
 	m.clock.Advance(250 * time.Millisecond)
-	_, err := m.source.Read(rule.SignalCPU)
+	_, err := m.source.Read(t.Context(), rule.SignalCPU)
 	require.ErrorContains(t, err, "read /proc/stat: its times of 4 processors do not advance")
 }
 
 func TestOtherSystemsSayWhatTheyCannotRead(t *testing.T) {
 	s := newSystem(nil, "plan9", newMachine(t).clock)
 	for _, signal := range []rule.Signal{rule.SignalCPU, rule.SignalLoad, rule.SignalThrottled} {
-		_, err := s.Read(signal)
+		_, err := s.Read(t.Context(), signal)
 		require.ErrorContains(t, err, "cannot be read on plan9, only on Linux")
 	}
 	for _, signal := range []rule.Signal{rule.SignalGC, rule.SignalSchedulerDelay} {
-		_, err := s.Read(signal)
+		_, err := s.Read(t.Context(), signal)
 		require.NoError(t, err)
 	}
 	s.heap = func() (process.Memory, error) {
 		return process.Memory{Limit: math.MaxUint64, Used: 5}, nil
 	}
-	_, err := s.Read(rule.SignalMemory)
+	_, err := s.Read(t.Context(), rule.SignalMemory)
 	require.ErrorContains(t, err, "no limit that can be read on plan9: set GOMEMLIMIT")
 	s.heap = func() (process.Memory, error) { return process.Memory{Limit: 1000, Used: 700}, nil }
-	value, err := s.Read(rule.SignalMemory)
+	value, err := s.Read(t.Context(), rule.SignalMemory)
 	require.NoError(t, err)
 	require.InDelta(t, 0.7, value, 1e-9)
 }

@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"context"
 	"math"
 	"slices"
 	"testing"
@@ -44,7 +45,7 @@ func FuzzFiles(f *testing.F) {
 		name := list[int(file)%len(list)]
 		for range 3 {
 			for _, s := range signals() {
-				value, err := m.source.Read(s)
+				value, err := m.source.Read(context.Background(), s)
 				if err != nil {
 					require.Zero(t, value)
 					require.NotEmpty(t, err.Error())

@@ -71,7 +71,7 @@ func (m *machine) limitGo(memory process.Memory) {
 
 func (m *machine) read(s rule.Signal) float64 {
 	m.t.Helper()
-	value, err := m.source.Read(s)
+	value, err := m.source.Read(m.t.Context(), s)
 	require.NoError(m.t, err)
 	return value
 }

@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,14 +11,14 @@ import (
 )
 
 // Map is a source that calls a function for each signal: for signals of your own, and for
-// tests. An engine calls them one after the other, from one goroutine at a time. They must
-// not block: the other signals of the engine wait for them.
-type Map map[rule.Signal]func() (float64, error)
+// tests. An engine calls them one after the other, from one goroutine at a time. Those that
+// wait for something end with the context: until then no other signal is read.
+type Map map[rule.Signal]func(ctx context.Context) (float64, error)
 
 // Read calls the function of the signal.
-func (m Map) Read(signal rule.Signal) (float64, error) {
+func (m Map) Read(ctx context.Context, signal rule.Signal) (float64, error) {
 	if read := m[signal]; read != nil {
-		return read()
+		return read(ctx)
 	}
 	return 0, fmt.Errorf("signal: %q: there is no such signal; known are %s", string(signal), list(slices.Collect(maps.Keys(m))))
 }
@@ -31,11 +32,11 @@ type override struct {
 	with Map
 }
 
-func (o override) Read(signal rule.Signal) (float64, error) {
+func (o override) Read(ctx context.Context, signal rule.Signal) (float64, error) {
 	if o.with[signal] != nil {
-		return o.with.Read(signal)
+		return o.with.Read(ctx, signal)
 	}
-	return o.base.Read(signal)
+	return o.base.Read(ctx, signal)
 }
 
 // list returns signals by name, as a text.

@@ -22,7 +22,7 @@ func TestSignalsOfThisMachineCanBeRead(t *testing.T) {
 	source := signal.System()
 	for range 2 {
 		for _, s := range all() {
-			value, err := source.Read(s)
+			value, err := source.Read(t.Context(), s)
 			t.Log(s, value, err)
 			if err != nil && s != rule.SignalGC && s != rule.SignalSchedulerDelay {
 				require.Regexp(t, "/proc|cgroup|cannot be read on "+runtime.GOOS, err.Error())

@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -37,7 +38,7 @@ func BenchmarkRead(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					c.Advance(quarter) // or the reading before would be repeated
-					_, _ = source.Read(s)
+					_, _ = source.Read(context.Background(), s)
 				}
 			})
 		}

@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"math"
@@ -18,8 +19,9 @@ import (
 
 // A Source reads signals. It is a core.SignalSource.
 type Source interface {
-	// Read returns what a signal shows, or why that is not known.
-	Read(signal rule.Signal) (float64, error)
+	// Read returns what a signal shows, or why that is not known. It should end soon after
+	// ctx.
+	Read(ctx context.Context, signal rule.Signal) (float64, error)
 }
 
 // System returns a source of the signals that the package describes, for the process that
@@ -55,8 +57,9 @@ func newSystem(root fs.FS, goos string, c clock.Clock) *system {
 	return s
 }
 
-// Read returns what a signal shows.
-func (s *system) Read(signal rule.Signal) (float64, error) {
+// Read returns what a signal shows. It ignores the context: it reads a few small files of the
+// kernel.
+func (s *system) Read(_ context.Context, signal rule.Signal) (float64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	value, err := s.read(signal)

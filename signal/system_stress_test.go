@@ -1,6 +1,7 @@
 package signal_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 
@@ -17,7 +18,7 @@ func TestSystemIsSafeForConcurrentUse(t *testing.T) {
 		readers.Go(func() {
 			for range 50 {
 				for _, s := range all() {
-					value, _ := source.Read(s)
+					value, _ := source.Read(context.Background(), s)
 					assert.GreaterOrEqual(t, value, 0.0)
 				}
 			}

@@ -209,7 +209,7 @@ func TestEveryLayoutOfCgroupsIsUnderstood(t *testing.T) {
 		for name, l := range layouts {
 			t.Run(name, func(t *testing.T) {
 				m := newMachine(t, first(), l.before)
-				_, _ = m.source.Read(rule.SignalCPU)
+				_, _ = m.source.Read(t.Context(), rule.SignalCPU)
 				m.clock.Advance(time.Second)
 				m.write(join(second(), l.after))
 				require.InDelta(t, l.cpu, m.read(rule.SignalCPU), 1e-9)

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -83,7 +84,7 @@ func (s *signals) advance(now time.Duration) {
 }
 
 // Read returns what a signal shows.
-func (s *signals) Read(name rule.Signal) (float64, error) {
+func (s *signals) Read(_ context.Context, name rule.Signal) (float64, error) {
 	value, given := s.values[name]
 	switch {
 	case given:

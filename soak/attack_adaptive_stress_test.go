@@ -49,7 +49,7 @@ func newOverload(t *testing.T) *overload {
 	s := &overload{t: t, clock: clock.NewVirtual(time.Unix(1_700_000_000, 0))}
 	s.engine = core.New(core.Config{
 		Clock: s.clock, Logger: slog.New(slog.DiscardHandler), MaxResources: 8, SignalInterval: -1,
-		Signals: signal.Map{rule.SignalCPU: func() (float64, error) { return float64(s.cpu.Load()) / 1000, nil }},
+		Signals: signal.Map{rule.SignalCPU: func(context.Context) (float64, error) { return float64(s.cpu.Load()) / 1000, nil }},
 	})
 	return s
 }

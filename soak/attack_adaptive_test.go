@@ -37,7 +37,7 @@ func newWorkplace(tb testing.TB, list ...adaptive.Rule) *workplace {
 	w.clock.at.Store(start.UnixNano())
 	w.engine = core.New(core.Config{
 		Clock: w.clock, Seed: 7, Logger: slog.New(slog.DiscardHandler), SignalInterval: -1,
-		Signals: signal.Map{rule.SignalCPU: func() (float64, error) { return w.cpu, nil }},
+		Signals: signal.Map{rule.SignalCPU: func(context.Context) (float64, error) { return w.cpu, nil }},
 	})
 	tb.Cleanup(w.engine.Close)
 	require.NoError(tb, w.engine.Load(rules.Set{Adaptive: list}))
@@ -314,7 +314,7 @@ type blockingSource struct {
 	blocked chan struct{}
 }
 
-func (b *blockingSource) Read(rule.Signal) (float64, error) {
+func (b *blockingSource) Read(context.Context, rule.Signal) (float64, error) {
 	b.asked.Add(1)
 	<-b.blocked
 	return 0.5, nil

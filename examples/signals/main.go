@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -23,7 +24,7 @@ func main() {
 	for _, name := range names {
 		fmt.Printf("%16s", name)
 		// The first reading has nothing to compare with.
-		if _, err := source.Read(name); err != nil {
+		if _, err := source.Read(context.Background(), name); err != nil {
 			defer fmt.Println(err)
 		}
 	}
@@ -43,7 +44,7 @@ func main() {
 // printLine prints what signals show now.
 func printLine(source signal.Source, names []rule.Signal) {
 	for _, name := range names {
-		if value, err := source.Read(name); err == nil {
+		if value, err := source.Read(context.Background(), name); err == nil {
 			fmt.Printf("%16.3g", value)
 		} else {
 			fmt.Printf("%16s", "-")

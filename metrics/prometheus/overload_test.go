@@ -1,6 +1,7 @@
 package penstockprom_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -19,7 +20,7 @@ import (
 // readings is a source of signals that knows some.
 type readings map[rule.Signal]float64
 
-func (r readings) Read(signal rule.Signal) (float64, error) {
+func (r readings) Read(_ context.Context, signal rule.Signal) (float64, error) {
 	if value, ok := r[signal]; ok {
 		return value, nil
 	}

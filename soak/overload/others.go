@@ -53,7 +53,7 @@ func sizes() []scenario {
 		duration := max(20*second, 600*mean)
 		list = append(list, scenario{
 			name: fmt.Sprintf("0.8 ×, service of %v", mean), duration: duration, seeds: 1, service: s, load: steady(0.8),
-			goals: []goal{atMost(0.04, "refused", refused)}, // slow calls have little room: they may wait 100 ms
+			goals: []goal{atMost(0.04, "refused", refused)}, // few slow calls may wait: each for at most 100 ms
 		}, scenario{
 			name: fmt.Sprintf("3 ×, service of %v", mean), duration: duration, seeds: 1, service: s, load: steady(3),
 			goals: []goal{atLeast(0.85, "goodput", goodput(duration/3, duration))},
