@@ -107,7 +107,7 @@ func (s *Store) leaseBucket(now int64, r *fleet.Request) fleet.Reply {
 // throttle.
 func (s *Store) askBucket(now int64, r *fleet.Request) fleet.Reply {
 	if r.Terms.Limit == 0 {
-		return fleet.Reply{Retry: fleet.Never}
+		return fleet.Reply{Retry: fleet.Never, State: r.Seen}
 	}
 	k := key{bucketShape, r.Terms.Key}
 	rate, wait, tokens := rateOf(&r.Terms), int64(0), r.Terms.Burst

@@ -21,7 +21,7 @@ func (c fixedCount) end() int64 { return (c.index + 1) * c.window }
 func (s *Store) askFixedWindow(now int64, r *fleet.Request) fleet.Reply {
 	limit := int64(math.Floor(r.Terms.Limit))
 	if limit == 0 {
-		return fleet.Reply{Retry: fleet.Never}
+		return fleet.Reply{Retry: fleet.Never, State: r.Seen}
 	}
 	k := key{fixedShape, r.Terms.Key}
 	window := r.Terms.Window.Microseconds()

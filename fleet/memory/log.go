@@ -17,7 +17,7 @@ type pass struct {
 func (s *Store) askSlidingLog(now int64, r *fleet.Request) fleet.Reply {
 	limit := int64(math.Floor(r.Terms.Limit))
 	if limit == 0 {
-		return fleet.Reply{Retry: fleet.Never}
+		return fleet.Reply{Retry: fleet.Never, State: r.Seen}
 	}
 	k := key{logShape, r.Terms.Key}
 	window := r.Terms.Window.Microseconds()

@@ -32,21 +32,16 @@ func (r *ring) ends() int64 {
 	return (slices.Max(slices.Collect(maps.Keys(r.counts))) + r.buckets) * r.length
 }
 
-// expire forgets empty buckets and those that have left the window.
-func (r *ring) expire(now int64) {
-	maps.DeleteFunc(r.counts, func(bucket, count int64) bool {
-		return count == 0 || bucket <= now/r.length-r.buckets
-	})
-}
-
-// merge adds what another ring of the same shape knows: of each bucket the greater count.
-// Buckets after the next one tell that the clock has jumped back: all move back so that the
+// merge adds what another ring of the same shape knows of the buckets that have not left the
+// window: of each the greater count. Buckets after the next one tell that the clock has jumped back: all move back so that the
 // last is the next one.
 func (r *ring) merge(now int64, o *ring) {
 	last := slices.Max(slices.Collect(maps.Keys(o.counts)))
 	back := max(0, last-(now/r.length+1))
 	for bucket, count := range o.counts {
-		r.counts[bucket-back] = max(r.counts[bucket-back], count)
+		if bucket -= back; bucket > now/r.length-r.buckets {
+			r.counts[bucket] = max(r.counts[bucket], count)
+		}
 	}
 }
 
@@ -68,7 +63,7 @@ func (s *Store) leaseWindow(now int64, r *fleet.Request) fleet.Reply {
 	w.add(parseRings(r.Seen))
 	reply := w.lease(r)
 	for _, ring := range w.rings {
-		ring.expire(now)
+		maps.DeleteFunc(ring.counts, func(_, count int64) bool { return count == 0 })
 	}
 	w.rings = slices.DeleteFunc(w.rings, func(r *ring) bool { return len(r.counts) == 0 })
 	if len(w.rings) == 0 {
