@@ -25,6 +25,9 @@ func (s *Store) askSlidingLog(now int64, r *fleet.Request) fleet.Reply {
 	if v == nil {
 		v = &value{}
 	}
+	if n := len(v.log); n > 0 && v.log[n-1].at > now { // the clock has jumped back
+		s.put(now, k, v, window, r.Keep)
+	}
 	v.log = recent(v.log, now, window)
 	used := sum(v.log)
 
@@ -51,8 +54,8 @@ func (s *Store) askSlidingLog(now int64, r *fleet.Request) fleet.Reply {
 	return reply
 }
 
-// recent returns the passes of the last window. The clock has jumped back if some are later
-// than now: they count as of now.
+// recent returns the passes of the last window. Those that are later than now, because the
+// clock has jumped back, count as of now.
 func recent(log []pass, now, window int64) []pass {
 	for len(log) > 0 && log[0].at <= now-window {
 		log = log[1:]
