@@ -1,0 +1,2 @@
+// Package redis is a [fleet.Store] in Redis or Valkey.
+package redis

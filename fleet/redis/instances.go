@@ -1,0 +1,146 @@
+package redis
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	"github.com/penstock-go/penstock/fleet"
+)
+
+// use is how an instance's use of a limit is written.
+type use struct {
+	Key    string  `json:"key"`
+	Demand float64 `json:"demand"`
+	Passed float64 `json:"passed"`
+}
+
+// No limit has an empty key, so its keys never are those of instances.
+
+func (s *Store) instancesKey() string         { return "{ps:" + s.options.App + ":}instances" }
+func (s *Store) instanceKey(id string) string { return "{ps:" + s.options.App + ":}instance:" + id }
+
+// Announce implements [fleet.Backend].
+func (s *Store) Announce(ctx context.Context, self fleet.Instance, withInstances bool) (fleet.Fleet, error) {
+	if self.ID == "" {
+		return fleet.Fleet{}, errors.New("redis: an instance needs an ID")
+	}
+	uses := make([]use, 0, min(len(self.Limits), fleet.MaxUses))
+	for _, u := range self.Limits[:min(len(self.Limits), fleet.MaxUses)] {
+		uses = append(uses, use(u))
+	}
+	text, err := json.Marshal(uses)
+	if err != nil {
+		return fleet.Fleet{}, fmt.Errorf("redis: instance %q: %w", self.ID, err)
+	}
+	var known fleet.Fleet
+	count, ids, err := s.announce(ctx, self.ID, string(text), withInstances)
+	if err == nil {
+		known.Count = int(count)
+	}
+	if err == nil && withInstances {
+		known.Instances, err = s.instances(ctx, ids)
+	}
+	if err != nil {
+		return fleet.Fleet{}, s.explain(err)
+	}
+	return known, nil
+}
+
+// announce returns the number of instances, and their names if they are wanted.
+func (s *Store) announce(ctx context.Context, id, uses string, withIDs bool) (count int64, ids []string, err error) {
+	args := []string{id, whole(fleet.AnnounceLife.Microseconds()), "0"}
+	if withIDs {
+		args[2] = "1"
+	}
+	say := func(byHash bool) ([]rueidis.RedisResult, error) {
+		return s.connection.do(ctx, func(b rueidis.Builder) []rueidis.Completed {
+			return []rueidis.Completed{
+				s.scripts.announce.call(b, byHash, s.instancesKey(), args),
+				b.Arbitrary("SET").Keys(s.instanceKey(id)).Args(uses, "PX", whole(fleet.AnnounceLife.Milliseconds())).Build(),
+			}
+		})
+	}
+	results, err := say(true)
+	if err == nil && isNoScript(results[0].Error()) {
+		results, err = say(false)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	values, err := results[0].ToArray()
+	if err = errors.Join(err, results[1].Error()); err != nil {
+		return 0, nil, err
+	}
+	if len(values) != 2 {
+		return 0, nil, errProtocol
+	}
+	count, err = values[0].AsInt64()
+	if err != nil {
+		return 0, nil, err
+	}
+	ids, err = values[1].AsStrSlice()
+	return count, ids, err
+}
+
+// instances reads what instances have announced.
+func (s *Store) instances(ctx context.Context, ids []string) ([]fleet.Instance, error) {
+	slices.Sort(ids)
+	results, err := s.connection.do(ctx, func(b rueidis.Builder) []rueidis.Completed {
+		keys := make([]string, len(ids))
+		for i, id := range ids {
+			keys[i] = s.instanceKey(id)
+		}
+		return []rueidis.Completed{b.Arbitrary("MGET").Keys(keys...).Build()}
+	})
+	if err != nil {
+		return nil, err
+	}
+	texts, err := results[0].ToArray()
+	if err == nil && len(texts) != len(ids) {
+		err = errProtocol
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := make([]fleet.Instance, len(ids))
+	for i, id := range ids {
+		all[i] = fleet.Instance{ID: id}
+		text, err := texts[i].ToString()
+		if rueidis.IsRedisNil(err) {
+			continue // its announcement has just ended
+		}
+		var uses []use
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &uses)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: what instance %q has announced: %w", errProtocol, id, err)
+		}
+		for _, u := range uses {
+			all[i].Limits = append(all[i].Limits, fleet.Use(u))
+		}
+	}
+	return all, nil
+}
+
+// Leave implements [fleet.Backend].
+func (s *Store) Leave(ctx context.Context, id string) error {
+	results, err := s.connection.do(ctx, func(b rueidis.Builder) []rueidis.Completed {
+		return []rueidis.Completed{
+			b.Arbitrary("ZREM").Keys(s.instancesKey()).Args(id).Build(),
+			b.Arbitrary("DEL").Keys(s.instanceKey(id)).Build(),
+		}
+	})
+	for i := range results {
+		err = errors.Join(err, results[i].Error())
+	}
+	if err != nil {
+		return s.explain(err)
+	}
+	return nil
+}

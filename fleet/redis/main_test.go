@@ -1,0 +1,40 @@
+package redis
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/penstock-go/penstock/fleet"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long tests wait for what happens soon. It is reached only by a test that
+// fails.
+const patience = 30 * time.Second
+
+// open returns a store that is closed with the test.
+func open(t testing.TB, options Options) *Store {
+	t.Helper()
+	if options.App == "" {
+		options.App = "test"
+	}
+	s, err := Connect(options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// exchange makes requests within a time that is enough.
+func exchange(t testing.TB, s fleet.Store, requests ...fleet.Request) []fleet.Reply {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	replies := make([]fleet.Reply, len(requests))
+	s.Exchange(ctx, requests, replies)
+	return replies
+}

@@ -1,0 +1,79 @@
+//go:build unix
+
+package redistest
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// MasterName is the name by which sentinels know the server that they watch.
+const MasterName = "primary"
+
+// StartSentinel starts a sentinel that watches a server and its replicas, and waits until it
+// knows them. It promotes a replica within a second or two when the server is gone.
+func StartSentinel(t testing.TB, primary *Server, replicas int) *Server {
+	t.Helper()
+	s := Start(t, Options{sentinel: primary})
+	s.await("the sentinel does not know the replicas", func() bool {
+		known, _ := s.Do("SENTINEL", "REPLICAS", MasterName).([]any)
+		return len(known) == replicas
+	})
+	return s
+}
+
+// AwaitReplica waits until a replica has copied its primary.
+func (s *Server) AwaitReplica() {
+	s.t.Helper()
+	s.await("the replica has no link to its primary", func() bool {
+		return strings.Contains(s.Info("replication"), "master_link_status:up")
+	})
+}
+
+// Info returns a section of what a server tells of itself.
+func (s *Server) Info(section string) string {
+	s.t.Helper()
+	text, _ := s.Do("INFO", section).(string)
+	return text
+}
+
+// slots is how many slots a cluster has.
+const slots = 16_384
+
+// StartCluster starts a cluster of servers, each of which has a range of slots.
+func StartCluster(t testing.TB, nodes int) []*Server {
+	t.Helper()
+	all := make([]*Server, nodes)
+	for i := range all {
+		all[i] = Start(t, Options{cluster: true})
+		command := []string{"CLUSTER", "ADDSLOTS"}
+		for slot := i * slots / nodes; slot < (i+1)*slots/nodes; slot++ {
+			command = append(command, strconv.Itoa(slot))
+		}
+		all[i].Do(command...)
+		all[i].Do("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
+	}
+	for _, s := range all[1:] {
+		s.Do("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(all[0].port))
+	}
+	for _, s := range all {
+		s.await("the cluster does not come up", func() bool {
+			info, _ := s.Do("CLUSTER", "INFO").(string)
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_slots_ok:"+strconv.Itoa(slots))
+		})
+	}
+	return all
+}
+
+func (s *Server) await(otherwise string, condition func() bool) {
+	s.t.Helper()
+	deadline := time.Now().Add(patience)
+	for !condition() {
+		if time.Now().After(deadline) {
+			s.t.Fatal("redistest: " + otherwise)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,66 @@
+-- Leases tokens of a bucket, which is kept as the time at which it is full.
+--
+-- KEYS[1]  the bucket: microseconds since the epoch; no value is a full bucket
+-- ARGV     limit (tokens per window), window (µs), burst (tokens), want, back, owed, quantum
+--          (tokens), queue (µs), seen (when the bucket was full, as the caller knows it), keep (ms)
+-- Returns  granted tokens, delay (µs), retry (µs, -1: never), when the bucket is full
+
+local limit, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+local want, quantum, queue = tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])
+
+local function cost(n)
+  return math.min(math.ceil(n * window / limit), 1e15)
+end
+
+-- The greatest number of tokens that cost no more than room.
+local function fits(room)
+  if room <= 0 then
+    return 0
+  end
+  local n = math.min(math.floor(room * limit / window), 1099511627776)
+  if cost(n + 1) <= room then
+    return n + 1
+  elseif cost(n) > room then
+    return n - 1
+  end
+  return n
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local burst = cost(tonumber(ARGV[3]))
+
+-- What is too far ahead is cut off: the clock of the server has jumped back.
+local stored = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
+local full = math.max(now, math.min(math.max(stored, tonumber(ARGV[9])), now + burst + queue + 1000000))
+full = math.max(now, full - math.min(math.floor(tonumber(ARGV[5]) * window / limit), 1e15))
+full = full + cost(tonumber(ARGV[6]))
+
+local room = burst + now - full
+local need = math.min(want, math.max(1, quantum), math.max(1, fits(burst + queue)))
+local delay = math.max(0, cost(need) - room)
+local granted, wait, retry = 0, 0, 0
+if want == 0 then
+  -- only pays or returns
+elseif delay == 0 then
+  granted = math.min(want, fits(room))
+elseif delay <= queue then
+  granted, wait = need, delay
+elseif cost(need) > burst + queue then
+  retry = -1
+else
+  retry = delay - queue
+end
+if granted > 0 then
+  full = full + cost(granted)
+end
+
+if full ~= stored then
+  if full > now then
+    local keep = math.max(1, math.ceil((full - now) / 1000) + tonumber(ARGV[10]))
+    redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', string.format('%.0f', keep))
+  elseif stored ~= 0 then
+    redis.call('DEL', KEYS[1])
+  end
+end
+return {granted, wait, retry, full}
