@@ -1,15 +1,21 @@
 package fleet
 
-import "github.com/penstock-go/penstock/clock"
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
 
 // divided is a limit that instances divide among themselves, see [Share]. The member calls
 // its methods with its mutex held: they neither block nor call the member.
 type divided interface {
-	// use tells the demand, for an announcement.
+	// use tells the demand, for an announcement. It is called once for each that is sent.
 	use(now clock.Instant) Use
 
-	// divide takes the answer to an announcement: all instances, self being this one.
-	divide(now clock.Instant, self string, fleet Fleet)
+	// divide takes the answer to an announcement: all instances, self being this one. It
+	// says whether the others should learn of a change soon: then the member announces itself
+	// again after [announceSoon], without waiting for [AnnounceInterval].
+	divide(now clock.Instant, self string, fleet Fleet) (soon bool)
 
 	// lost says that the backend does not answer any more. count is the number of instances
 	// last known, 0 if it never was.
@@ -18,6 +24,9 @@ type divided interface {
 	// status tells how the limit is.
 	status(now clock.Instant) LimitStatus
 }
+
+// announceSoon is how long a member waits before it announces a change that others wait for.
+const announceSoon = 50 * time.Millisecond
 
 // attach has a divided limit announced, from now on with all instances.
 func (m *Member) attach(d divided, now clock.Instant) {}
