@@ -33,9 +33,6 @@ type Budget struct {
 	control control // guarded by member.mu
 }
 
-// Never is what [Budget.RetryAfter] returns for a call that can never pass.
-const Never = time.Duration(math.MaxInt64)
-
 // Take takes n tokens, at least 1, for a call at now, if they are there. It counts what it
 // refuses as demand. n above [Terms.Burst] or, of a window, [Terms.Limit] never passes.
 func (b *Budget) Take(now clock.Instant, n int32) bool {
