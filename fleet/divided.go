@@ -13,9 +13,9 @@ type divided interface {
 	use(now clock.Instant) Use
 
 	// divide takes the answer to an announcement: all instances, self being this one. It
-	// says whether the others should learn of a change soon: then the member announces itself
-	// again after [announceSoon], without waiting for [AnnounceInterval].
-	divide(now clock.Instant, self string, fleet Fleet) (soon bool)
+	// returns after what time the member should announce itself again, at most
+	// [AnnounceInterval]; the member takes the shortest of all limits.
+	divide(now clock.Instant, self string, fleet Fleet) (again time.Duration)
 
 	// lost says that the backend does not answer any more. count is the number of instances
 	// last known, 0 if it never was.
@@ -25,7 +25,7 @@ type divided interface {
 	status(now clock.Instant) LimitStatus
 }
 
-// announceSoon is how long a member waits before it announces a change that others wait for.
+// announceSoon is after what time a member announces a change that others wait for.
 const announceSoon = 50 * time.Millisecond
 
 // attach has a divided limit announced, from now on with all instances.
