@@ -55,12 +55,16 @@ func (d *demand) measure(now clock.Instant, asked, passed int64, window time.Dur
 	d.measuredAt, d.askedTotal, d.passedTotal = now, asked, passed
 }
 
-// follow returns a rate after n tokens in some seconds. It goes up at once when there are
-// more than chance explains.
+// follow returns a rate after n tokens in some seconds. It goes over to what is there now
+// when that is not explained by chance: up at once, down in a few steps.
 func follow(rate, n, seconds, weight float64) float64 {
 	expected := rate * seconds
-	if n > expected+2*math.Sqrt(expected+1) {
+	chance := 2 * math.Sqrt(expected+1)
+	switch {
+	case n > expected+chance:
 		return n / seconds
+	case n < expected-chance:
+		weight = max(weight, 0.7)
 	}
 	return max(0, rate+(n/seconds-rate)*weight)
 }

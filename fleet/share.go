@@ -18,13 +18,15 @@ import (
 // when the backend has made its own reservation known. So all parts together never exceed
 // the limit, however late, lost or different the answers are. A reservation is at least what
 // has passed in the last window, so this is also true of what passes in any window while
-// parts move, but for what instances passed that have left: it counts for 2 s, or for as long
+// parts move, but for what instances passed that have left: it counts for 1.5 s, or for as long
 // as the window, up to 10 s. [Terms.Burst] takes the place of a window in limits that have
 // one and no [Terms.Buckets].
 //
 // An instance that joins has a hundredth of an even part on top until the others have made
 // room, for about two seconds. One that cannot reach the backend goes on as [OnOutage] says:
-// with OutageLast, it keeps its part, which the others take over after [AnnounceLife].
+// with OutageLast, it keeps its part, which the others take over after [AnnounceLife]. If it
+// has never reached the backend, it has a hundredth of the limit, unless OutageOpen or
+// OutageClosed say otherwise.
 //
 // All methods may be called concurrently.
 type Share struct {
@@ -53,6 +55,8 @@ type Share struct {
 	answered   bool              // the announcement that was sent last
 	answeredAt clock.Instant     // of the last answer
 	settledAt  clock.Instant     // before which nothing is raised
+	doubtUntil clock.Instant     // before which nothing is raised above doubtful
+	doubtful   float64
 	outage     bool
 	outageAt   clock.Instant
 }
@@ -71,7 +75,7 @@ const (
 
 	// minMissing and maxMissing bound for how long the reservation of an instance counts that
 	// is missing from the answers.
-	minMissing = 2 * time.Second
+	minMissing = settleTime
 	maxMissing = 10 * time.Second
 
 	// startPart is what instances without a part have, of an even one.
@@ -149,12 +153,33 @@ func (s *Share) use(now clock.Instant) Use {
 	defer s.mu.Unlock()
 	s.measure(now)
 	if !s.answered {
-		// The backend may take the one before for the later one for a while.
-		s.settledAt = max(s.settledAt, now.Add(settleTime))
+		s.doubt(now)
 	}
 	s.answered = false
 	s.reserved = min(1, max(s.granted, s.wanted, s.spent()))
 	return Use{Key: s.terms.Key, Demand: s.demand.asked, Passed: s.demand.passed, Reserved: s.reserved}
+}
+
+// doubt notes that it is not known what has become of the last announcement. It may still
+// overtake later ones: nothing is raised above what it reserved for a while.
+func (s *Share) doubt(now clock.Instant) {
+	if now >= s.doubtUntil {
+		s.doubtful = 1
+	}
+	s.doubtful, s.doubtUntil = min(s.doubtful, s.reserved), now.Add(settleTime)
+}
+
+// raise raises what is granted, to at most what this instance is known to have reserved and
+// nobody else has.
+func (s *Share) raise(now clock.Instant, known, free float64) {
+	if now < s.settledAt {
+		return
+	}
+	most := min(s.wanted, s.reserved, known, free)
+	if now < s.doubtUntil {
+		most = min(most, s.doubtful)
+	}
+	s.granted = max(s.granted, most)
 }
 
 // divide implements divided.
@@ -183,8 +208,8 @@ func (s *Share) divide(now clock.Instant, self string, fleet Fleet) (again time.
 		s.granted = s.wanted
 	case s.wanted <= s.granted:
 		s.wanted = s.granted
-	case now >= s.settledAt:
-		s.granted = max(s.granted, min(s.wanted, s.reserved, own.Reserved, free))
+	default:
+		s.raise(now, own.Reserved, free)
 	}
 	s.publish()
 	return s.announceAgain(own.Reserved)
@@ -289,7 +314,7 @@ func (s *Share) publish() {
 			part = math.Inf(1)
 		case s.onOutage == OutageClosed:
 			part = 0
-		case s.onOutage == OutageShare, s.count == 0:
+		case s.onOutage == OutageShare && s.count > 0:
 			part = 1 / count
 		}
 	}
