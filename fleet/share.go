@@ -200,7 +200,10 @@ func (s *Share) divide(now clock.Instant, self string, fleet Fleet) (again time.
 	}
 	free := s.free(now)
 	if joins {
-		s.granted, s.settledAt = min(s.granted, free), now.Add(settleTime)
+		s.granted = min(s.granted, free)
+	}
+	if joins || s.lostMany(now) {
+		s.settledAt = now.Add(settleTime)
 	}
 	s.wanted = s.part(demands, own.Demand)
 	switch {
@@ -241,6 +244,22 @@ func (s *Share) look(now clock.Instant, self string, fleet Fleet) (own Use, dema
 	}
 	s.count = max(1, len(demands))
 	return own, demands, announced
+}
+
+// lostMany says whether half of the other instances, or more, are missing from this answer
+// that were in the one before: then the backend has probably lost what it knew, and they may
+// have reserved more than was seen.
+func (s *Share) lostMany(now clock.Instant) bool {
+	lost, present := 0, 0
+	for _, o := range s.others {
+		switch {
+		case !o.missing:
+			present++
+		case o.missingAt == now:
+			lost++
+		}
+	}
+	return lost > 0 && lost >= present
 }
 
 // sane returns a number that another instance announced, bounded, or, if it is none, instead.

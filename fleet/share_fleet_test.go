@@ -182,11 +182,11 @@ func (f *simulation) worst() (anyWindow, aligned float64) {
 	return float64(f.peak) / f.terms.Limit, float64(f.alignedPeak) / f.terms.Limit
 }
 
-// granted returns which fraction of the limit all instances may use now that know each other.
+// granted returns which fraction of the limit all instances have been granted.
 func (f *simulation) granted() (sum float64) {
 	for _, i := range f.instances {
-		if !i.gone && i.count > 0 {
-			sum += i.Limit() / f.terms.Limit
+		if !i.gone {
+			sum += i.Share.granted
 		}
 	}
 	return sum
