@@ -25,11 +25,5 @@ type divided interface {
 	status(now clock.Instant) LimitStatus
 }
 
-// announceSoon is after what time a member announces a change that others wait for.
-const announceSoon = 50 * time.Millisecond
-
-// attach has a divided limit announced, from now on with all instances.
-func (m *Member) attach(d divided, now clock.Instant) {}
-
-// detach ends that.
-func (m *Member) detach(d divided) {}
+// soon is after what time a member announces a change that others wait for.
+const soon = 50 * time.Millisecond

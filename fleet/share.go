@@ -304,10 +304,10 @@ func (s *Share) announceAgain(known float64) time.Duration {
 	notable := tolerance * max(known, next)
 	switch {
 	case next-known > notable, known-max(next, s.spent()) > notable:
-		return announceSoon
+		return soon
 	case known-next > notable, s.wanted-s.granted > notable:
 		// It waits until what it passed has left the window, or for others to make room.
-		return min(max(announceSoon*5, time.Duration(s.count)*announceSoon/5), AnnounceInterval)
+		return min(max(soon*5, time.Duration(s.count)*soon/5), AnnounceInterval)
 	default:
 		return AnnounceInterval
 	}

@@ -250,11 +250,11 @@ func TestShareIsNotRaisedAboveWhatIsReserved(t *testing.T) {
 		return s.divide(at(seconds), "0", with(own, other))
 	}
 	busy := Use{Demand: 5000}
-	assert.Equal(t, announceSoon, answer(1, busy, Use{Demand: 5000, Reserved: 1}), "it has reserved nothing yet")
+	assert.Equal(t, soon, answer(1, busy, Use{Demand: 5000, Reserved: 1}), "it has reserved nothing yet")
 	assert.InDelta(t, 5, s.Limit(), 1e-9)
 	again := answer(3, busy, Use{Demand: 5000, Reserved: 1})
 	assert.InDelta(t, 5, s.Limit(), 1e-9, "the other one has not made room")
-	assert.Equal(t, 5*announceSoon, again, "it looks again before long")
+	assert.Equal(t, 5*soon, again, "it looks again before long")
 	answer(4, busy, Use{Demand: 5000, Reserved: .8})
 	assert.InDelta(t, 200, s.Limit(), 1e-6)
 	again = answer(5, busy, Use{Demand: 5000, Reserved: .5})
