@@ -125,7 +125,7 @@ func (s *Share) Idle(now clock.Instant) bool {
 }
 
 // Release says that nobody will use the share any more. The limiter must refuse from then on.
-func (s *Share) Release(clock.Instant) { s.member.detach(s) }
+func (s *Share) Release(now clock.Instant) { s.member.detach(s, now) }
 
 // Status tells how the limit is at now.
 func (s *Share) Status(now clock.Instant) LimitStatus { return s.status(now) }

@@ -169,7 +169,7 @@ func (f *simulation) countTick() {
 	f.total += f.passed - f.counted - *slot
 	*slot = f.passed - f.counted
 	f.counted = f.passed
-	f.peak, f.most = max(f.peak, f.total), max(f.most, f.granted())
+	f.peak, f.most = max(f.peak, f.total), max(f.most, f.grants())
 	if tenth := int64(f.terms.Window / 10); int64(f.now+clock.Instant(step))%tenth < int64(step) {
 		f.alignedPeak = max(f.alignedPeak, f.total)
 	}
@@ -182,11 +182,11 @@ func (f *simulation) worst() (anyWindow, aligned float64) {
 	return float64(f.peak) / f.terms.Limit, float64(f.alignedPeak) / f.terms.Limit
 }
 
-// granted returns which fraction of the limit all instances have been granted.
-func (f *simulation) granted() (sum float64) {
+// grants returns which fraction of the limit all instances have been granted.
+func (f *simulation) grants() (sum float64) {
 	for _, i := range f.instances {
 		if !i.gone {
-			sum += i.Share.granted
+			sum += i.granted
 		}
 	}
 	return sum

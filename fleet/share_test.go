@@ -187,7 +187,7 @@ func TestOutageWhileTheBackendDoesNotAnswer(t *testing.T) {
 			f.worst()
 			f.run(5 * time.Second)
 			assert.False(t, a.Status(f.now).Outage)
-			assert.InDelta(t, 1, f.granted(), .02)
+			assert.InDelta(t, 1, f.grants(), .02)
 			_, aligned := f.worst()
 			assert.LessOrEqual(t, aligned, 1.001)
 		})

@@ -219,7 +219,7 @@ func (m *Member) fail(now clock.Instant, batch *Batch, err error) {
 	m.end(batch)
 	m.statistics.lost++
 	if batch.Announce != nil {
-		m.announcing = false
+		m.endAnnouncement()
 	}
 	m.unheard(now, batch, err)
 	for _, by := range batch.askers {
