@@ -27,12 +27,10 @@ func startMembers(t *testing.T, backend fleet.Backend, n int) (members []*fleet.
 			defer close(ended)
 			m.Run(ctx)
 		}()
-		t.Cleanup(func() {
-			cancel()
-			<-ended
-		})
+		t.Cleanup(func() { <-ended })
 		members = append(members, m)
 	}
+	t.Cleanup(cancel) // before it is waited for
 	return members
 }
 
