@@ -14,9 +14,10 @@ import (
 
 // use is how an instance's use of a limit is written.
 type use struct {
-	Key    string  `json:"key"`
-	Demand float64 `json:"demand"`
-	Passed float64 `json:"passed"`
+	Key      string  `json:"key"`
+	Demand   float64 `json:"demand"`
+	Passed   float64 `json:"passed"`
+	Reserved float64 `json:"reserved,omitempty"`
 }
 
 // No limit has an empty key, so its keys never are those of instances.
