@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -17,6 +18,7 @@ func Kind() *rule.Type[Rule] {
 		Former:   []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
 		Defaults: defaults, Validate: validate,
 		Signals: signals,
+		Fleet:   func(r Rule) bool { return r.Scope == ScopeFleet },
 		Compile: func(r Rule, version uint64) any { return Compile(r, version) },
 		New:     func(_ Rule, env rule.Env) rule.Limiter { return newLimiter(compiledFor(env), env.Now) },
 		Adopt:   adopt,
@@ -100,10 +102,9 @@ func fields() []rule.Field[Rule] {
 			Says("from which number of the signal on the limit is the least"),
 		rule.NumberField("follow.least", func(r *Rule) *float64 { return &r.Follow.Least }).Given("limit", "follow.signal").
 			Says("the limit from there on; in between it falls linearly"),
-	}, slices.Insert(rule.ScopeFields(common), 1,
-		rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "algorithm").
-			Says("windows: count the passes of that resource instead").Otherwise("none"),
-	))
+	}, rule.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet }),
+		slices.Insert(rule.ScopeFields(common), 1, rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "algorithm").
+			Says("windows: count the passes of that resource instead").Otherwise("none")))
 }
 
 // readControl reads the field "control" of older documents, where a throttle was
@@ -151,6 +152,13 @@ func examples() []rule.Example[Rule] {
 			Follow: Follow{Signal: rule.SignalMemory, From: 0.7, To: 0.9, Least: 20},
 		},
 		Fields: []string{"name", "resource", "limit", "follow.signal", "follow.from", "follow.to", "follow.least"},
+	}, {
+		About: "A quota of a partner: all instances of the service together keep to it.",
+		Rule: Rule{
+			Name: "partner-quota", Resource: "partners:call", Limit: 10000,
+			Scope: ScopeFleet, Fleet: Fleet{Mode: fleet.ModeWindow},
+		},
+		Fields: []string{"name", "resource", "limit", "scope", "fleet.mode", "fleet.onOutage"},
 	}, {
 		About:  "Reads give way to writes.",
 		Rule:   Rule{Name: "reads-yield", Resource: "orders:read", Limit: 50, Related: "orders:write"},

@@ -176,6 +176,10 @@ type Env struct {
 	// Compiled is what [Spec.Compile] has made of the rule; nil for kinds without it.
 	Compiled any
 
+	// Resource is the name of the resource that the limiter is for; "" if several share
+	// it. It is [OtherResources] for that of the names beyond the bound of the engine.
+	Resource string
+
 	// Now is the present instant.
 	Now clock.Instant
 

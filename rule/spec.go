@@ -48,6 +48,10 @@ type Spec[R comparable] struct {
 	// [Env.Signals]: only these are sampled. nil for kinds that read none.
 	Signals func(R) []Signal
 
+	// Fleet says whether the limit of the rule is one for all instances of the service,
+	// which its limiters share by [Env.Fleet]. nil for kinds that have no such limits.
+	Fleet func(R) bool
+
 	// Answer returns what adapters answer to refusals of the rule. nil for kinds that
 	// leave it to the Reason.
 	Answer func(R) Answer
