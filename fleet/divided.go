@@ -1,0 +1,26 @@
+package fleet
+
+import "github.com/penstock-go/penstock/clock"
+
+// divided is a limit that instances divide among themselves, see [Share]. The member calls
+// its methods with its mutex held: they neither block nor call the member.
+type divided interface {
+	// use tells the demand, for an announcement.
+	use(now clock.Instant) Use
+
+	// divide takes the answer to an announcement: all instances, self being this one.
+	divide(now clock.Instant, self string, fleet Fleet)
+
+	// lost says that the backend does not answer any more. count is the number of instances
+	// last known, 0 if it never was.
+	lost(now clock.Instant, count int)
+
+	// status tells how the limit is.
+	status(now clock.Instant) LimitStatus
+}
+
+// attach has a divided limit announced, from now on with all instances.
+func (m *Member) attach(d divided, now clock.Instant) {}
+
+// detach ends that.
+func (m *Member) detach(d divided) {}
