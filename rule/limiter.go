@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/list"
 )
 
@@ -193,6 +194,11 @@ type Env struct {
 	// Signals are what limiters read the signals from that [Spec.Signals] names. It is
 	// never nil. Limiters may keep the readings.
 	Signals Signals
+
+	// Fleet is this instance's side of the fleet, for rules that [Spec.Fleet] says are for
+	// all instances; nil if the engine has no backend for that: then their limit is that of
+	// this instance.
+	Fleet *fleet.Member
 
 	// Seed is what all follows from that the limiter chooses at random, so that
 	// simulations can be repeated; 0 if it is to choose itself.
