@@ -15,10 +15,10 @@ import (
 type Budget struct {
 	word   atomic.Uint64 // a word
 	member *Member
-	since  atomic.Int64  // the instant from which on the tokens that are here can have been taken
+	since  atomic.Int64  // the instant from which on the tokens in the word can have been taken
 	most   atomic.Int64  // tokens that a call can take at most, ever
 	nextAt atomic.Int64  // the instant at which tokens may arrive; 0 if that is not known
-	rate   atomic.Uint64 // the bits of a float64: tokens per second granted of late
+	rate   atomic.Uint64 // the bits of a float64, see Rate
 	notify atomic.Pointer[func()]
 	_      [64]byte
 
@@ -28,23 +28,23 @@ type Budget struct {
 	largest atomic.Int64 // tokens of the largest call
 	_       [48]byte
 
-	nextWoken *Budget // in the list of budgets that calls have woken
+	isWoken   atomic.Bool // it is in the list of budgets that calls have woken
+	nextWoken *Budget     // in that list
 
-	control control // guarded by member.mu
+	control // guarded by member.mu
 }
 
 // Take takes n tokens, at least 1, for a call at now, if they are there. It counts what it
-// refuses as demand. n above [Terms.Burst] or, of a window, [Terms.Limit] never passes.
+// refuses as demand.
 func (b *Budget) Take(now clock.Instant, n int32) bool {
 	for {
-		old := b.word.Load()
-		w := word(old)
-		if w.hasEnded(now) || w&tokenMask < word(n)+zeroTokens {
+		w := word(b.word.Load())
+		if !w.has(now, n) {
 			return b.refuse(now, n, w)
 		}
-		if b.word.CompareAndSwap(old, old-uint64(n)) {
+		if b.word.CompareAndSwap(uint64(w), uint64(w)-uint64(n)) {
 			if w.isQuiet() {
-				b.wake()
+				b.wake(now)
 			}
 			return true
 		}
@@ -55,36 +55,23 @@ func (b *Budget) Take(now clock.Instant, n int32) bool {
 // once more.
 func (b *Budget) Retake(now clock.Instant, n int32) bool {
 	for {
-		old := b.word.Load()
-		w := word(old)
-		if w.hasEnded(now) || w&tokenMask < word(n)+zeroTokens {
+		w := word(b.word.Load())
+		if !w.has(now, n) {
 			return false
 		}
-		if b.word.CompareAndSwap(old, old-uint64(n)) {
+		if b.word.CompareAndSwap(uint64(w), uint64(w)-uint64(n)) {
 			if w.isQuiet() {
-				b.wake()
+				b.wake(now)
 			}
 			return true
 		}
 	}
 }
 
-// refuse counts a call that is refused.
+// refuse counts a call that is refused, and has the member look at a quiet budget.
 func (b *Budget) refuse(now clock.Instant, n int32, w word) bool {
-	if w.isQuiet() {
-		return b.refuseQuiet(now, n, w)
-	}
-	b.refused.Add(int64(n))
-	if int64(n) > b.largest.Load() {
-		b.largest.Store(int64(n))
-	}
-	return false
-}
-
-// refuseQuiet counts a call that is refused while the budget is quiet, and wakes it.
-func (b *Budget) refuseQuiet(now clock.Instant, n int32, w word) bool {
-	if w.hasEnded(now) && w.tokens() > 0 {
-		// It was quiet for weeks: what has no end has come to one.
+	if w.isQuiet() && w.hasEnded(now) && w.tokens() > 0 {
+		// It was quiet for weeks, and what has no end has come to one.
 		b.word.CompareAndSwap(uint64(w), uint64(newWord(now.Add(forever), true, w.tokens())))
 		return b.Take(now, n)
 	}
@@ -92,14 +79,17 @@ func (b *Budget) refuseQuiet(now clock.Instant, n int32, w word) bool {
 	if int64(n) > b.largest.Load() {
 		b.largest.Store(int64(n))
 	}
-	b.wake()
+	if w.isQuiet() {
+		b.wake(now)
+	}
 	return false
 }
 
 // wake has the member look at the budget, which was quiet.
-func (b *Budget) wake() {
-	if word(b.word.And(^uint64(quietBit))).isQuiet() {
-		b.member.wakeUp(b)
+func (b *Budget) wake(now clock.Instant) {
+	b.word.And(^uint64(quietBit))
+	if b.isWoken.CompareAndSwap(false, true) {
+		b.member.wakeUp(now, b)
 	}
 }
 
@@ -107,14 +97,13 @@ func (b *Budget) wake() {
 // Of a window whose bucket has ended meanwhile, they are lost.
 func (b *Budget) GiveBack(taken clock.Instant, n int32) {
 	for {
-		old := b.word.Load()
+		w := word(b.word.Load())
 		if int64(taken) < b.since.Load() {
 			return
 		}
-		w := word(old)
-		if b.word.CompareAndSwap(old, uint64(w.plus(int64(n)))) {
+		if b.word.CompareAndSwap(uint64(w), uint64(w.plus(int64(n)))) {
 			if w.isQuiet() {
-				b.wake()
+				b.wake(taken)
 			}
 			return
 		}
@@ -129,11 +118,10 @@ func (b *Budget) Settle(taken clock.Instant, n int32) {
 		return
 	}
 	for {
-		old := b.word.Load()
-		w := word(old)
-		if b.word.CompareAndSwap(old, uint64(w.plus(-int64(n)))) {
+		w := word(b.word.Load())
+		if b.word.CompareAndSwap(uint64(w), uint64(w.plus(-int64(n)))) {
 			if w.isQuiet() {
-				b.wake()
+				b.wake(taken)
 			}
 			return
 		}
@@ -146,14 +134,42 @@ func (b *Budget) RetryAfter(now clock.Instant, n int32) time.Duration {
 	if int64(n) > b.most.Load() {
 		return Never
 	}
-	next := clock.Instant(b.nextAt.Load())
-	return max(0, next.Sub(now))
+	at := clock.Instant(b.nextAt.Load())
+	if at == never {
+		return Never
+	}
+	return max(0, at.Sub(now))
 }
 
-// Rate returns the tokens per second that were granted to this instance of late, at least
-// its even share of the limit unless the backend has refused some.
+// Rate returns the tokens per second that this instance was granted of late, at least its
+// even share of the limit unless the backend has refused some.
 func (b *Budget) Rate() float64 { return math.Float64frombits(b.rate.Load()) }
 
-// Notify has f called when tokens may have arrived: by the goroutine of the member, or
-// whoever steps it, one call at a time, without a lock held. f must not block.
+// Notify has f called when tokens may have arrived: by whoever steps the member, one call
+// at a time, without a lock held. f must not block.
 func (b *Budget) Notify(f func()) { b.notify.Store(&f) }
+
+// withdraw takes up to n tokens out of the word.
+func (b *Budget) withdraw(n int64) int64 {
+	for {
+		w := word(b.word.Load())
+		part := min(n, w.tokens())
+		if part <= 0 {
+			return 0
+		}
+		if b.word.CompareAndSwap(uint64(w), uint64(w.plus(-part))) {
+			return part
+		}
+	}
+}
+
+// write adds tokens to the word, and says up to when they may be used and whether the next
+// call is to wake the member.
+func (b *Budget) write(tokens int64, end clock.Instant, isQuiet bool) {
+	for {
+		w := word(b.word.Load())
+		if b.word.CompareAndSwap(uint64(w), uint64(newWord(end, isQuiet, w.tokens()+tokens))) {
+			return
+		}
+	}
+}

@@ -18,9 +18,3 @@ type divided interface {
 	// status tells how the limit is.
 	status(now clock.Instant) LimitStatus
 }
-
-// attach has a divided limit announced, from now on with all instances.
-func (m *Member) attach(d divided, now clock.Instant) {}
-
-// detach ends that.
-func (m *Member) detach(d divided) {}

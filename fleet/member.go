@@ -2,8 +2,11 @@ package fleet
 
 import (
 	"cmp"
-	"context"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,36 +49,150 @@ type Member struct {
 
 	woken atomic.Pointer[Budget] // budgets that calls have woken since the last step
 	due   atomic.Int64           // the instant at which Step is to be called
-	wake  chan struct{}
+	wake  chan struct{}          // receives when that has become earlier
 
-	mu sync.Mutex // guards what follows, and the control of all budgets
+	mu          sync.Mutex // guards what follows, and the control of all budgets
+	random      *rand.Rand
+	running     bool // somebody steps the member
+	budgets     []*Budget
+	askers      []*Asker
+	divided     []divided
+	agenda      agenda
+	asks        []*asking // that are not sent yet
+	flushes     []*Asker  // that have something to hand back or to pay
+	payments    []payment // that are paid in a second attempt
+	count       int       // of instances; 0 if it was never known
+	connection  connection
+	refusing    int // limits for which the store does not count
+	announcing  bool
+	announceAt  clock.Instant
+	announceErr error    // what the backend said to the last announcement
+	batches     []*Batch // made in this step
+	underWay    []*Batch // sent and not ended, in the order in which they were sent
+	lastSent    clock.Instant
+	senders     sync.WaitGroup
+	sending     int      // goroutines that send
+	calls       []func() // to be made when the mutex is released
+	statistics  struct{ batches, requests, lost int64 }
 }
 
 // NewMember returns a member that has announced nothing yet and starts nothing. The seed is
 // that of random numbers: of the name, if there is none, and of jitter.
 func NewMember(config Config, c clock.Clock, log *slog.Logger, seed uint64) *Member {
 	config.Timeout = cmp.Or(max(0, config.Timeout), DefaultTimeout)
-	return &Member{config: config, clock: c, log: log, wake: make(chan struct{}, 1)}
+	m := &Member{
+		clock: c, log: log, wake: make(chan struct{}, 1), running: config.Manual,
+		random:     rand.New(rand.NewPCG(seed, uint64(os.Getpid()))), //nolint:gosec // of jitter, not of secrets
+		announceAt: never,
+		connection: connection{timeout: config.Timeout},
+	}
+	if config.Manual {
+		m.random = rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // so that simulations can be repeated
+	}
+	if config.Instance == "" {
+		host, _ := os.Hostname()
+		config.Instance = fmt.Sprintf("%s-%d-%08x", cmp.Or(host, "unknown"), os.Getpid(), m.random.Uint32())
+	}
+	m.config = config
+	m.due.Store(int64(never))
+	return m
 }
+
+// Instance returns the name of this instance.
+func (m *Member) Instance() string { return m.config.Instance }
 
 // Budget returns a budget of a limit, in [ModeLease] or [ModeWindow]. Release ends it.
 func (m *Member) Budget(terms Terms, mode Mode, onOutage OnOutage, now clock.Instant) *Budget {
-	b := &Budget{member: m, control: control{terms: terms, mode: mode, onOutage: onOutage}}
-	b.word.Store(uint64(newWord(now.Add(forever), true, 1)))
+	b := &Budget{member: m, control: control{
+		terms: terms, mode: mode, onOutage: onOutage,
+		inAgenda: -1, due: never, looked: now, lastPass: now.Add(-longAgo), lastCall: now, requests: requestBurst,
+	}}
+	if mode == ModeLease {
+		b.last.until = never
+	}
+	b.setMost()
+	b.word.Store(uint64(newWord(now.Add(forever), true, 0)))
+	m.mu.Lock()
+	defer m.unlock(now)
+	b.place = len(m.budgets)
+	m.budgets = append(m.budgets, b)
+	m.announceSoon(now)
+	switch {
+	case !m.canCount():
+		b.refusedBy(now, fmt.Errorf("%w: mode %s needs a store that counts", ErrUnsupported, mode))
+		b.outage.askAt = never
+	case m.connection.out:
+		b.beginOutage(now, nil)
+	}
+	b.look(now)
 	return b
 }
+
+// longAgo is longer ago than anything that matters.
+const longAgo = 10 * 365 * 24 * time.Hour
 
 // Asker returns what asks the backend for each call, by one of the operations whose names
 // begin with Ask. Release ends it.
 func (m *Member) Asker(terms Terms, operation Operation, onOutage OnOutage) *Asker {
-	return &Asker{member: m, terms: terms, operation: operation, onOutage: onOutage}
+	a := &Asker{member: m, terms: terms, operation: operation, onOutage: onOutage}
+	now := m.clock.Now()
+	m.mu.Lock()
+	defer m.unlock(now)
+	a.counted = now
+	a.place = len(m.askers)
+	m.askers = append(m.askers, a)
+	m.announceSoon(now)
+	switch {
+	case !m.canCount():
+		a.refusedBy(now, fmt.Errorf("%w: mode %s needs a store that counts", ErrUnsupported, ModeAsk))
+		a.outage.askAt = never
+	case m.connection.out:
+		a.beginOutage(now)
+	}
+	return a
 }
 
-// Run steps the member until the context ends, and sends what is to be sent. It then hands
-// back what was leased and leaves the fleet, within the timeout. One Run at a time; it may be
-// called again. It returns when that is done, at the latest after the timeout, even if the
-// backend hangs.
-func (m *Member) Run(ctx context.Context) { <-ctx.Done() }
+// canCount says whether the backend is a store.
+func (m *Member) canCount() bool {
+	if m.config.Backend == nil {
+		return m.config.Manual
+	}
+	_, ok := m.config.Backend.(Store)
+	return ok
+}
 
-// Instance returns the name of this instance.
-func (m *Member) Instance() string { return m.config.Instance }
+// announceSoon has the instance announced at once if it was not announced before.
+func (m *Member) announceSoon(now clock.Instant) {
+	if m.announceAt == never {
+		m.announceAt = now
+	}
+}
+
+// removeBudget forgets a budget of which nothing is left.
+func (m *Member) removeBudget(b *Budget) {
+	if b.place < 0 {
+		return
+	}
+	if b.outage.err != nil {
+		m.noteAccepted()
+	}
+	m.agenda.set(b, never)
+	last := len(m.budgets) - 1
+	m.budgets[b.place] = m.budgets[last]
+	m.budgets[b.place].place = b.place
+	m.budgets = slices.Delete(m.budgets, last, last+1)
+	b.place = -1
+	m.restIfUnused()
+}
+
+// restIfUnused ends announcements when there is no limit any more.
+func (m *Member) restIfUnused() {
+	if len(m.budgets)+len(m.askers)+len(m.divided) == 0 {
+		m.announceAt = never
+	}
+}
+
+// jitter returns a duration within a quarter of d.
+func (m *Member) jitter(d time.Duration) time.Duration {
+	return d*3/4 + time.Duration(m.random.Int64N(int64(d/2)+1))
+}

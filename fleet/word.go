@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -28,11 +29,14 @@ const (
 	// maxTokens is how many tokens a budget can hold or owe.
 	maxTokens = zeroTokens - 1<<24
 
+	// never is the last instant there is.
+	never = clock.Instant(math.MaxInt64)
+
 	// forever is the end of tokens that do not end.
 	forever = 50 * 24 * time.Hour
 )
 
-// newWord returns a word. The end is rounded down, so that nothing is used after it.
+// newWord returns a word. The tokens may be used before the end, which is rounded down.
 func newWord(end clock.Instant, isQuiet bool, tokens int64) word {
 	w := word(end>>unitShift-1)<<endShift | word(clampTokens(tokens)+zeroTokens)
 	if isQuiet {
@@ -45,6 +49,14 @@ func newWord(end clock.Instant, isQuiet bool, tokens int64) word {
 func (w word) hasEnded(now clock.Instant) bool {
 	return int64(w-word(now>>unitShift)<<endShift) < 0
 }
+
+// has says whether n tokens may be used at now.
+func (w word) has(now clock.Instant, n int32) bool {
+	return int64(w-word(now>>unitShift)<<endShift) >= 0 && w&tokenMask >= zeroTokens+word(n)
+}
+
+// wholeUnit is the greatest instant at which words can end that is not after the given one.
+func wholeUnit(end clock.Instant) clock.Instant { return end &^ (1<<unitShift - 1) }
 
 func (w word) tokens() int64 { return int64(w&tokenMask) - zeroTokens }
 
