@@ -56,6 +56,10 @@ type Use struct {
 	Key    string
 	Demand float64 // tokens per second that calls asked for
 	Passed float64 // tokens per second that passed
+
+	// Reserved is the fraction of the limit, from 0 to 1, that no other instance may use; of
+	// [ModeShare]. Backends keep it to the last bit, or round it up.
+	Reserved float64
 }
 
 // MaxUses is how many limits an instance announces.
