@@ -10,17 +10,19 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
+const kindName rule.Kind = "flow"
+
 // Kind returns the kind of flow rules.
 func Kind() *rule.Type[Rule] {
 	return rule.Define(rule.Spec[Rule]{
-		Kind: "flow", Phase: rule.PhaseRate, Reason: rule.RateLimited,
+		Kind: kindName, Phase: rule.PhaseRate, Reason: rule.RateLimited,
 		Common: common, Fields: fields(), Examples: examples(),
 		Former:   []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
 		Defaults: defaults, Validate: validate,
 		Signals: signals,
-		Fleet:   func(r Rule) bool { return r.Scope == ScopeFleet },
+		Fleet:   isOfFleet,
 		Compile: func(r Rule, version uint64) any { return Compile(r, version) },
-		New:     func(_ Rule, env rule.Env) rule.Limiter { return newLimiter(compiledFor(env), env.Now) },
+		New:     newLimiterFor,
 		Adopt:   adopt,
 	})
 }
@@ -40,9 +42,23 @@ func compiledFor(env rule.Env) *Compiled {
 	return compiled
 }
 
+func isOfFleet(r Rule) bool { return r.Scope == ScopeFleet }
+
+// newLimiterFor returns the limiter of a rule that counts nothing yet. Without a fleet each
+// instance has the limit.
+func newLimiterFor(r Rule, env rule.Env) rule.Limiter {
+	if isOfFleet(r) && env.Fleet != nil {
+		return newFleetLimiter(r, env)
+	}
+	return newLimiter(compiledFor(env), env.Now)
+}
+
 // adopt returns the limiter of a changed rule: the same one, another one that
 // follows it if the rule counts in another way now, or nil if it counts other calls.
-func adopt(present rule.Limiter, _ Rule, env rule.Env) rule.Limiter {
+func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+	if isOfFleet(r) && env.Fleet != nil {
+		return adoptFleet(present, r, env)
+	}
 	before, ok := present.(*Limiter)
 	if !ok {
 		return nil

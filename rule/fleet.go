@@ -93,11 +93,11 @@ func (f *Faults) noFleet(field, value string) {
 	}
 }
 
-// FleetKey returns the key of a limit in the fleet: kind/rule, and kind/rule/resource for
-// rules of which each resource has a limit of its own. No two limits have the same.
-func (e *Env) FleetKey(kind Kind, target Target) string {
-	key := string(kind) + "/" + keyEscaper().Replace(target.Name)
-	if target.Match != "" && e.Resource != "" {
+// FleetKey returns the key of the limit of a rule in the fleet: kind/rule, or
+// kind/rule/resource if each resource has a limit of its own. No two limits have the same.
+func (e *Env) FleetKey(of Key, perResource bool) string {
+	key := string(of.Kind) + "/" + keyEscaper().Replace(of.Name)
+	if perResource && e.Resource != "" {
 		key += "/" + e.Resource
 	}
 	return key

@@ -13,7 +13,7 @@ import (
 // every call: they must not allocate, and should not block. They must not panic either:
 // of a call whose end makes one panic, the limiters that would be told next do not learn.
 //
-// A limiter that can do more has the methods of [Queue], [Finisher], [Settler],
+// A limiter that can do more has the methods of [Queue], [Decider], [Finisher], [Settler],
 // [Suspender], [Refuser], [LateReader], [Activator], [Retirer], [Inheritor], [PassCounter] or
 // [Controllable] too.
 type Limiter interface {
@@ -86,6 +86,16 @@ type Suspender interface {
 
 	// Resume is called when it goes on. It has been let pass already: this cannot fail.
 	Resume(now clock.Instant, t Ticket)
+}
+
+// Decider is a queue that needs some time to decide, as when it asks another machine. Calls
+// that do not want to wait for their turn wait for the decision nevertheless: their patience
+// lasts for as long as that takes.
+type Decider interface {
+	Queue
+
+	// DecidesWithin returns how long a decision takes at most.
+	DecidesWithin() time.Duration
 }
 
 // Finisher is a limiter that learns how calls end.

@@ -137,6 +137,7 @@ type Definition interface {
 	Former() []FormerInfo
 	Gauges() []Gauge
 	LimitMoves() bool
+	CanShare() bool
 	States() []string
 	Controls() []string
 
@@ -183,6 +184,9 @@ func (t *Type[R]) Gauges() []Gauge { return t.spec.Gauges }
 
 // LimitMoves says that limiters find their limit themselves.
 func (t *Type[R]) LimitMoves() bool { return t.spec.LimitMoves }
+
+// CanShare says that limits of rules can be for all instances of a service, see [Spec.Fleet].
+func (t *Type[R]) CanShare() bool { return t.spec.Fleet != nil }
 
 // States returns the states that limiters can be in.
 func (t *Type[R]) States() []string { return t.spec.States }
