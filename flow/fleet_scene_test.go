@@ -32,6 +32,7 @@ type instance struct {
 	limiter rule.Limiter
 	sent    []*fleet.Batch
 
+	onPass  func(*fleetCall) // or nil
 	waiting []*fleetCall
 	passed  []clock.Instant
 	refused int
@@ -142,8 +143,7 @@ func (in *instance) poll() {
 				in.waiting = append(in.waiting, c)
 				again = again || c.woken
 			case rule.Pass:
-				c.passed, c.ticket = true, ticket
-				in.passed = append(in.passed, now)
+				in.pass(c, ticket)
 				again = true
 			default:
 				in.refused++
@@ -172,12 +172,19 @@ func (in *instance) call(n int32, p rule.Priority) *fleetCall {
 		}
 	}
 	if decision == rule.Pass {
-		c.passed, c.ticket = true, ticket
-		in.passed = append(in.passed, now)
+		in.pass(c, ticket)
 	} else {
 		in.refused++
 	}
 	return c
+}
+
+func (in *instance) pass(c *fleetCall, ticket rule.Ticket) {
+	c.passed, c.ticket = true, ticket
+	in.passed = append(in.passed, in.scene.clock.Now())
+	if in.onPass != nil {
+		in.onPass(c)
+	}
 }
 
 // total returns how many calls passed on all instances in a time from the epoch on.
