@@ -122,7 +122,9 @@ func (m *mirror) put(pair *mvccpb.KeyValue) {
 	m.instances[instance.ID] = instance
 }
 
-func (m *mirror) id(pair *mvccpb.KeyValue) string { return strings.TrimPrefix(string(pair.Key), m.prefix) }
+func (m *mirror) id(pair *mvccpb.KeyValue) string {
+	return strings.TrimPrefix(string(pair.Key), m.prefix)
+}
 
 // lost notes that the copy is not followed any more.
 func (m *mirror) lost(err error) {
