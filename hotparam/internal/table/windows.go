@@ -51,10 +51,12 @@ type Windows struct {
 	terms   atomic.Pointer[WindowTerms] // of calls that are not stale; nil: not in use yet, or closed
 
 	// Guarded by all stripes:
-	present  *WindowTerms  // of the cells
-	closedAt clock.Instant // when another table took over; 0: none has
+	present   *WindowTerms  // of the cells
+	changedAt clock.Instant // when they came into force
+	closedAt  clock.Instant // when another table took over; 0: none has
 
 	change    sync.Mutex              // held by who changes the terms
+	converted *WindowTerms            // the last to which all slots were brought; guarded by change
 	previous  atomic.Pointer[Windows] // the table that this one takes over from
 	until     atomic.Int64            // of a closed table: when all windows are over
 	successor *Windows
@@ -126,7 +128,7 @@ func (w *window) add(number, tokens int64) {
 func NewWindows(maxValues int, terms *WindowTerms) *Windows {
 	w := newWindows(maxValues)
 	w.terms.Store(terms)
-	w.present = terms
+	w.present, w.converted = terms, terms
 	for i := range w.stripes {
 		w.stripes[i].terms = terms
 	}

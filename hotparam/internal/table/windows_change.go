@@ -45,6 +45,9 @@ func (w *Windows) Activate(terms *WindowTerms, now clock.Instant) {
 		}
 		s.Unlock()
 	}
+	w.change.Lock()
+	w.converted = terms
+	w.change.Unlock()
 }
 
 // enter goes over to newer terms, but for the slots. It returns false if the terms are
@@ -66,14 +69,22 @@ func (w *Windows) enter(terms *WindowTerms, now clock.Instant) bool {
 		}
 		w.previous.Store(previous)
 	}
+	if previous := w.previous.Load(); previous != nil && int64(now) < previous.until.Load() {
+		previous.extend(terms)
+	}
 	w.lockAll()
 	defer w.unlockAll()
+	if w.converted != present { // two changes at once: it is known only of one when it was
+		for i := range w.stripes {
+			w.convertStripe(&w.stripes[i], present, uint64(i)*stripeOfGroups, now)
+		}
+	}
 	for i := range w.cells {
 		if cell := &w.cells[i]; w.present != nil {
 			cell.window = cell.in(terms, w.present, now, now)
 		}
 	}
-	w.present = terms
+	w.present, w.changedAt = terms, now
 	w.terms.Store(terms)
 	return true
 }
@@ -94,10 +105,16 @@ func (w *Windows) close(successor *Windows, terms *WindowTerms, now clock.Instan
 	defer w.unlockAll()
 	w.terms.Store(nil)
 	w.successor, w.closedAt = successor, now
-	// What counts last is in the bucket that is open now, or in a later one that calls
-	// have seen.
-	w.until.Store(int64(now) + (2*windowBuckets)*max(present.bucket, terms.bucket))
+	w.extend(present)
+	w.extend(terms)
 	return w, true
+}
+
+// extend makes a closed table count until its windows are over in these terms, too.
+func (w *Windows) extend(terms *WindowTerms) {
+	// What counts last is in the bucket that was open when the table was closed, or in a
+	// later one that calls had seen.
+	w.until.Store(max(w.until.Load(), int64(w.closedAt)+(2*windowBuckets)*terms.bucket))
 }
 
 func (w *Windows) lockAll() {
@@ -134,7 +151,8 @@ func (w *Windows) convertBoth(k key, terms *WindowTerms, now clock.Instant) {
 	w.convertStripe(w.stripe(k.second), terms, k.second, now)
 }
 
-// convertStripe brings the slots of a stripe, that of a group, to the table's terms.
+// convertStripe brings the slots of a stripe, that of a group, to the table's terms. What
+// they counted when the terms changed stays, however much later that is.
 func (w *Windows) convertStripe(s *windowStripe, terms *WindowTerms, group uint64, now clock.Instant) {
 	if s.terms == terms {
 		return
@@ -144,14 +162,14 @@ func (w *Windows) convertStripe(s *windowStripe, terms *WindowTerms, group uint6
 	if of == nil || of.bucket == terms.bucket {
 		return
 	}
-	from := group / stripeOfGroups * stripeOfGroups
+	from, last := group/stripeOfGroups*stripeOfGroups, min(now, w.changedAt)
 	for g := from; g < min(from+stripeOfGroups, w.groups); g++ {
 		for i, word := range w.words[g] {
 			if word == 0 {
 				continue
 			}
 			slot := g*groupSize + uint64(i)
-			state := w.read(slot, of, now).in(terms, of, now, now)
+			state := w.read(slot, of, last).in(terms, of, now, last)
 			if state.sum() == 0 {
 				w.words[g][i] = 0
 				continue

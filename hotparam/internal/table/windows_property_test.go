@@ -1,6 +1,7 @@
 package table
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -82,6 +83,14 @@ func TestWindowKeepsWhatWasUsedWhenItChanges(t *testing.T) {
 			tokens int64
 		}
 		var used [4][]use
+		counts := func(u use) bool { // in the present window, less the bucket that conversions may cost
+			return terms.number(now)-terms.number(u.at) < windowBuckets && now.Sub(u.at) < time.Duration(9*terms.bucket)
+		}
+		forget := func() { // what has left a window does not come back with a longer one
+			for v := range used {
+				used[v] = slices.DeleteFunc(used[v], func(u use) bool { return !counts(u) })
+			}
+		}
 		for version := uint64(2); version < 6; version++ {
 			for range rapid.IntRange(0, 10).Draw(t, "calls") {
 				now = now.Add(time.Duration(rapid.Int64Range(0, 4*terms.bucket).Draw(t, "step")))
@@ -89,20 +98,20 @@ func TestWindowKeepsWhatWasUsedWhenItChanges(t *testing.T) {
 				// What was used within the present window still counts.
 				least := int64(0)
 				for _, u := range used[v] {
-					if terms.number(now)-terms.number(u.at) < windowBuckets && now.Sub(u.at) < time.Duration(9*terms.bucket) {
+					if counts(u) {
 						least += u.tokens
 					}
 				}
-				if now.Sub(start) < time.Millisecond { // older ones may have left a shorter window
-					require.GreaterOrEqual(t, w.Used(hashOf(uint64(v)), terms, now), least)
-				}
+				require.GreaterOrEqual(t, w.Used(hashOf(uint64(v)), terms, now), least)
 				if _, outcome := w.Take(hashOf(uint64(v)), terms, 20, now, 1); outcome == Taken {
 					require.Less(t, least, int64(20))
 					used[v] = append(used[v], use{now, 1})
 				}
 			}
+			forget()
 			old := terms
 			terms = CompileWindow(version, rapid.SampledFrom(windows).Draw(t, "window"))
+			forget()
 			if rapid.Bool().Draw(t, "resize") {
 				size = 200 + 100*int(version)
 			}
@@ -122,4 +131,24 @@ func TestWindowKeepsWhatWasUsedWhenItChanges(t *testing.T) {
 			require.Equal(t, Stale, outcome)
 		}
 	})
+}
+
+// What was used under a short window counts in a longer one, whenever the value is called
+// again.
+func TestWindowKeepsWhatWasUsedThroughAShortWindowAndALongerOne(t *testing.T) {
+	for _, size := range []int{200, 500} {
+		short, long := CompileWindow(1, time.Millisecond), CompileWindow(2, time.Second)
+		w := NewWindows(200, short)
+		for range 20 {
+			_, outcome := w.Take(hashOf(1), short, 20, start, 1)
+			require.Equal(t, Taken, outcome)
+		}
+		w = w.Adopt(size, start)
+		_, outcome := w.Take(hashOf(2), long, 20, start, 1)
+		require.Equal(t, Taken, outcome, "the new window is in force")
+		later := start.Add(5 * time.Millisecond)
+		require.EqualValues(t, 20, w.Used(hashOf(1), long, later))
+		_, outcome = w.Take(hashOf(1), long, 20, later, 1)
+		require.Equal(t, Refused, outcome, "size %d", size)
+	}
 }

@@ -205,17 +205,17 @@ func (w *Windows) state(hash uint64, terms *WindowTerms, now clock.Instant) wind
 	if previous := w.previous.Load(); previous != nil && w.present == nil {
 		return previous.state(hash, terms, now) // this table is not in use yet
 	}
-	w.convertBoth(k, w.present, now)
 	last := now
 	if w.closedAt != 0 {
-		last = min(now, w.closedAt)
+		last = min(now, w.closedAt) // its windows stand still
 	}
+	w.convertBoth(k, w.present, last)
 	for _, group := range [...]uint64{k.first, k.second} {
 		if slot, ok := w.find(group, k.tag); ok {
-			return w.read(slot, w.present, now).in(terms, w.present, now, last)
+			return w.read(slot, w.present, last).in(terms, w.present, now, last)
 		}
 	}
-	return w.estimate(hash, w.geometry.cells(k), w.present, now).in(terms, w.present, now, last)
+	return w.estimate(hash, w.geometry.cells(k), w.present, last).in(terms, w.present, now, last)
 }
 
 // RetryAfter returns how long it takes until such a call passes if nobody else comes: 0 if
