@@ -38,3 +38,15 @@ func exchange(t testing.TB, s fleet.Store, requests ...fleet.Request) []fleet.Re
 	s.Exchange(ctx, requests, replies)
 	return replies
 }
+
+// within makes a request that may take some time, and fails the test if it takes much longer.
+func within(t testing.TB, s fleet.Store, timeout time.Duration, requests ...fleet.Request) []fleet.Reply {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	replies := make([]fleet.Reply, len(requests))
+	began := time.Now()
+	s.Exchange(ctx, requests, replies)
+	require.Less(t, time.Since(began), timeout+5*time.Second, "it hangs")
+	return replies
+}

@@ -31,11 +31,6 @@ type Options struct {
 	sentinel *Server // the server is a sentinel that watches another one
 }
 
-// plain says whether any server will do.
-func (o *Options) plain() bool {
-	return o.Password == "" && !o.TLS && o.ReplicaOf == nil && len(o.Args) == 0 && !o.cluster && o.sentinel == nil
-}
-
 // Server is a server that ends with its test.
 type Server struct {
 	t       testing.TB
@@ -169,6 +164,7 @@ func (s *Server) arguments(log string) []string {
 	}
 	args := []string{
 		"--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.dir, "--logfile", log, "--daemonize", "no",
+		"--repl-diskless-sync-delay", "0",
 	}
 	if s.options.TLS {
 		args = append(args, "--port", "0", "--tls-port", port, "--tls-auth-clients", "no",
@@ -180,7 +176,7 @@ func (s *Server) arguments(log string) []string {
 		args = append(args, "--requirepass", s.options.Password)
 	}
 	if of := s.options.ReplicaOf; of != nil {
-		args = append(args, "--replicaof", "127.0.0.1 "+strconv.Itoa(of.port), "--repl-diskless-sync-delay", "0")
+		args = append(args, "--replicaof", "127.0.0.1 "+strconv.Itoa(of.port))
 	}
 	if s.options.cluster {
 		args = append(args, "--cluster-enabled", "yes", "--cluster-config-file", s.path("nodes.conf"),
