@@ -128,12 +128,14 @@ func (s *Server) run() error {
 		s.process = nil
 		return fmt.Errorf("redistest: %w", err)
 	}
+	// Another server may have taken the port.
+	own := fmt.Sprintf("process_id:%d\r\n", s.process.Process.Pid)
 	ended := make(chan struct{})
 	go func(p *exec.Cmd) { _ = p.Wait(); close(ended) }(s.process)
 	deadline := time.Now().Add(patience)
 	for {
-		reply, err := s.do("PING")
-		if err == nil && reply == "PONG" {
+		reply, err := s.do("INFO", "server")
+		if text, ok := reply.(string); ok && strings.Contains(text, own) {
 			return nil
 		}
 		select {
