@@ -26,9 +26,9 @@ type Backend interface {
 type Store interface {
 	Backend
 
-	// Exchange makes requests, each by itself, in as few round trips as it can. It fills in
-	// the reply of each request, or its Err. It never makes a request twice when it cannot
-	// know whether the first one was made. It does not keep the slices.
+	// Exchange makes requests, each by itself and in any order, in as few round trips as it
+	// can. It fills in the reply of each request, or its Err. It never makes a request twice
+	// when it cannot know whether the first one was made. It does not keep the slices.
 	Exchange(ctx context.Context, requests []Request, replies []Reply)
 }
 

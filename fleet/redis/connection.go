@@ -76,17 +76,18 @@ func (c *connection) replace(client rueidis.Client, err error) {
 	}
 }
 
-func (c *connection) state() (rueidis.Client, error, <-chan struct{}) { //nolint:revive // in the order of the fields
+// state returns what there is at present, and a channel that is closed when that changes.
+func (c *connection) state() (rueidis.Client, <-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.client, c.err, c.changed
+	return c.client, c.changed, c.err
 }
 
 // wait returns the client. It waits for the first attempt to connect, and fails with its
 // error.
 func (c *connection) wait(ctx context.Context) (rueidis.Client, error) {
 	for {
-		client, err, changed := c.state()
+		client, changed, err := c.state()
 		if client != nil || err != nil {
 			return client, err
 		}
@@ -170,15 +171,18 @@ func (c *connection) connect() {
 // replica, another client is made: a name may have another address by now.
 func (c *connection) restore() {
 	for pause := minPause; c.ctx.Err() == nil; pause = min(2*pause, maxPause) {
-		client, _, _ := c.state()
+		client, _, err := c.state()
+		if err != nil {
+			return // closed
+		}
 		replica := c.readOnly.Swap(false)
 		answered, all := c.ping(client)
 		if all && !replica {
 			return
 		}
 		if answered == 0 || replica {
-			if client, err := c.dial(c.ctx); err == nil {
-				c.replace(client, nil)
+			if another, err := c.dial(c.ctx); err == nil {
+				c.replace(another, nil)
 			}
 		}
 		if replica {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -86,6 +87,19 @@ func isReadOnly(err error) bool {
 	return refused != nil && strings.HasPrefix(refused.Error(), "READONLY")
 }
 
+// inScript finds what a command in a script was refused with, which Redis 6 puts into a longer
+// text.
+var inScript = regexp.MustCompile(`^ERR Error running script.*: -?([A-Z]{3,}) `)
+
+// code returns the word that says what kind of error a server answered with.
+func code(text string) string {
+	if found := inScript.FindStringSubmatch(text); found != nil {
+		return found[1]
+	}
+	first, _, _ := strings.Cut(text, " ")
+	return first
+}
+
 // explain makes of what a client returns an error that says what to do.
 func (s *Store) explain(err error) error {
 	text := s.options.scrub(err.Error())
@@ -94,9 +108,8 @@ func (s *Store) explain(err error) error {
 		f.cause = err
 	}
 	if refusal(err) != nil {
-		code, _, _ := strings.Cut(text, " ")
 		var said string
-		said, f.unavailable = advice(code)
+		said, f.unavailable = advice(code(text))
 		f.text = fmt.Sprintf("%s (%s)", said, text)
 		return f
 	}

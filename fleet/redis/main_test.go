@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -11,7 +13,19 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	code := m.Run()
+	// The client closes connections of clusters that have changed after some seconds.
+	leak := goleak.Find()
+	for deadline := time.Now().Add(patience); leak != nil && time.Now().Before(deadline); leak = goleak.Find() {
+		time.Sleep(100 * time.Millisecond)
+	}
+	if leak != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, leak)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 // patience is how long tests wait for what happens soon. It is reached only by a test that
 // fails.
@@ -36,5 +50,17 @@ func exchange(t testing.TB, s fleet.Store, requests ...fleet.Request) []fleet.Re
 	defer cancel()
 	replies := make([]fleet.Reply, len(requests))
 	s.Exchange(ctx, requests, replies)
+	return replies
+}
+
+// within makes a request that may take some time, and fails the test if it takes much longer.
+func within(t testing.TB, s fleet.Store, timeout time.Duration, requests ...fleet.Request) []fleet.Reply {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	replies := make([]fleet.Reply, len(requests))
+	began := time.Now()
+	s.Exchange(ctx, requests, replies)
+	require.Less(t, time.Since(began), timeout+5*time.Second, "it hangs")
 	return replies
 }

@@ -149,9 +149,11 @@ func answer(r *fleet.Request, result rueidis.RedisResult) (fleet.Reply, error) {
 			Granted: f.number(), Delay: f.micros(), Retry: f.retry(), Limit: f.number(), Remaining: f.number(), Reset: f.micros(),
 		}
 	}
-	if f.err != nil || len(f.values) > 0 {
-		return fleet.Reply{}, fmt.Errorf("%w: the answer to a script has %d values that were not expected: %v",
-			errProtocol, len(f.values), f.err)
+	if f.err == nil && len(f.values) > 0 {
+		f.err = errProtocol
+	}
+	if f.err != nil {
+		return fleet.Reply{}, f.err
 	}
 	return reply, nil
 }

@@ -31,11 +31,6 @@ type Options struct {
 	sentinel *Server // the server is a sentinel that watches another one
 }
 
-// plain says whether any server will do.
-func (o *Options) plain() bool {
-	return o.Password == "" && !o.TLS && o.ReplicaOf == nil && len(o.Args) == 0 && !o.cluster && o.sentinel == nil
-}
-
 // Server is a server that ends with its test.
 type Server struct {
 	t       testing.TB
@@ -133,12 +128,14 @@ func (s *Server) run() error {
 		s.process = nil
 		return fmt.Errorf("redistest: %w", err)
 	}
+	// Another server may have taken the port.
+	own := fmt.Sprintf("process_id:%d\r\n", s.process.Process.Pid)
 	ended := make(chan struct{})
 	go func(p *exec.Cmd) { _ = p.Wait(); close(ended) }(s.process)
 	deadline := time.Now().Add(patience)
 	for {
-		reply, err := s.do("PING")
-		if err == nil && reply == "PONG" {
+		reply, err := s.do("INFO", "server")
+		if text, ok := reply.(string); ok && strings.Contains(text, own) {
 			return nil
 		}
 		select {
@@ -169,6 +166,7 @@ func (s *Server) arguments(log string) []string {
 	}
 	args := []string{
 		"--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.dir, "--logfile", log, "--daemonize", "no",
+		"--repl-diskless-sync-delay", "0",
 	}
 	if s.options.TLS {
 		args = append(args, "--port", "0", "--tls-port", port, "--tls-auth-clients", "no",
@@ -180,7 +178,7 @@ func (s *Server) arguments(log string) []string {
 		args = append(args, "--requirepass", s.options.Password)
 	}
 	if of := s.options.ReplicaOf; of != nil {
-		args = append(args, "--replicaof", "127.0.0.1 "+strconv.Itoa(of.port), "--repl-diskless-sync-delay", "0")
+		args = append(args, "--replicaof", "127.0.0.1 "+strconv.Itoa(of.port))
 	}
 	if s.options.cluster {
 		args = append(args, "--cluster-enabled", "yes", "--cluster-config-file", s.path("nodes.conf"),

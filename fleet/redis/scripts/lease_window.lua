@@ -19,9 +19,10 @@ local ahead = math.min(tonumber(ARGV[9]), length)
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
--- A ring with the counts of its buckets by age: 1 is the next bucket, 2 the present one.
+-- A ring with the counts of its buckets by age: 1 is the next bucket, 2 the present one. Texts
+-- has counts as they were read, so that those that stay need not be written anew.
 local function new(length, buckets)
-  return {length = length, buckets = buckets, next = math.floor(now / length) + 1, counts = {}}
+  return {length = length, buckets = buckets, next = math.floor(now / length) + 1, counts = {}, texts = {}}
 end
 
 local own = new(length, buckets)
@@ -42,12 +43,16 @@ local function merge(text)
       known[name] = ring
     end
     if ring then
+      local counts, texts, oldest = ring.counts, ring.texts, ring.buckets + 1
       local age = math.max(1, ring.next - tonumber(last) + 1)
-      for count in string.gmatch(list, '%d+') do
-        if age > ring.buckets + 1 then
+      for text in string.gmatch(list, '%d+') do
+        if age > oldest then
           break
         end
-        ring.counts[age] = math.max(ring.counts[age] or 0, tonumber(count))
+        local count = text + 0
+        if count > (counts[age] or 0) then
+          counts[age], texts[age] = count, text
+        end
         age = age + 1
       end
     end
@@ -64,13 +69,19 @@ end
 
 -- The tokens that count in the window whose last bucket is the given one.
 local function used(last)
-  local from, to = (last - buckets + 1) * length, (last + 1) * length
   local tokens = 0
-  for _, ring in ipairs(rings) do
-    for age, count in pairs(ring.counts) do
-      local ends = (ring.next - age + 2) * ring.length
-      if ends > from and ends - ring.length < to then
-        tokens = tokens + count
+  for age = own.next - last + 1, own.next - last + buckets do
+    tokens = tokens + (counts[age] or 0)
+  end
+  if #rings > 1 then
+    local from, to = (last - buckets + 1) * length, (last + 1) * length
+    for i = 2, #rings do
+      local ring = rings[i]
+      for age, count in pairs(ring.counts) do
+        local ends = (ring.next - age + 2) * ring.length
+        if ends > from and ends - ring.length < to then
+          tokens = tokens + count
+        end
       end
     end
   end
@@ -80,6 +91,16 @@ end
 -- The first bucket after the given one whose window has room, if nobody else comes.
 local function enough(bucket, need)
   local leaves, total = {}, 0
+  if #rings == 1 then
+    for age = 1, own.next - bucket + buckets do
+      total = total + (counts[age] or 0)
+    end
+    while limit - total < need do
+      bucket = bucket + 1
+      total = total - (counts[own.next - bucket + buckets + 1] or 0)
+    end
+    return bucket
+  end
   for _, ring in ipairs(rings) do
     for age, count in pairs(ring.counts) do
       local at = math.ceil((ring.next - age + 2) * ring.length / length) + buckets - 1
@@ -103,11 +124,11 @@ end
 if back > 0 then
   local age = own.next - tonumber(ARGV[6]) / length + 1
   if counts[age] then
-    counts[age] = math.max(0, counts[age] - back)
+    counts[age], own.texts[age] = math.max(0, counts[age] - back), nil
   end
 end
 if owed > 0 then
-  counts[2] = (counts[2] or 0) + owed
+  counts[2], own.texts[2] = (counts[2] or 0) + owed, nil
 end
 
 local granted, delay, valid, retry, begins = 0, 0, 0, 0, 0
@@ -116,11 +137,15 @@ if want > 0 then
   local left = own.next * length - now
   if left > ahead then
     bucket, age, left = own.next - 1, 2, 0
-    taken = math.max(taken, used(bucket))
+    if counts[1] or #rings > 1 then
+      taken = math.max(taken, used(bucket))
+    else
+      taken = taken + (counts[buckets + 1] or 0) -- no token of the next bucket, and the oldest
+    end
   end
   granted = math.min(want, limit - taken)
   if granted > 0 then
-    counts[age] = (counts[age] or 0) + granted
+    counts[age], own.texts[age] = (counts[age] or 0) + granted, nil
     delay = left
     begins = bucket * length
     valid = begins + length - now
@@ -132,28 +157,27 @@ if want > 0 then
 end
 
 -- What is stored has no buckets that are empty at either end, and no empty rings.
-local texts, ends = {}, 0
+local written, ends = {}, 0
 for _, ring in ipairs(rings) do
-  local first, last
-  local numbers = {}
+  local tokens, texts, first, last = ring.counts, ring.texts, nil, nil
   for age = 1, ring.buckets + 1 do
-    local count = ring.counts[age] or 0
+    local count = tokens[age] or 0
     if count > 0 then
       first = first or age
       last = age
-    end
-    if first then
-      numbers[age] = string.format('%.0f', count)
+      texts[age] = texts[age] or string.format('%.0f', count)
+    else
+      texts[age] = '0'
     end
   end
   if first then
     local newest = ring.next - first + 1
-    texts[#texts + 1] = string.format('%.0fx%.0f:%.0f:', ring.length, ring.buckets, newest)
-      .. table.concat(numbers, ',', first, last)
+    written[#written + 1] = string.format('%.0fx%.0f:%.0f:', ring.length, ring.buckets, newest)
+      .. table.concat(texts, ',', first, last)
     ends = math.max(ends, (newest + ring.buckets) * ring.length)
   end
 end
-local state = table.concat(texts, ';')
+local state = table.concat(written, ';')
 if state ~= (stored or '') then
   if state == '' then
     redis.call('DEL', KEYS[1])

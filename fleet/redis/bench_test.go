@@ -1,0 +1,65 @@
+//go:build unix
+
+package redis
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/fleet/redis/redistest"
+)
+
+// BenchmarkExchange is one batch of requests to a real server on the same machine. It reports
+// how long the server runs the script of a request.
+func BenchmarkExchange(b *testing.B) {
+	server := redistest.Start(b, redistest.Options{})
+	s := open(b, Options{Addresses: []string{server.Addr()}, App: "shop"})
+	for operation, name := range []string{"LeaseBucket", "LeaseWindow", "AskFixedWindow", "AskSlidingLog", "AskTokenBucket", "AskThrottle"} {
+		for limit, outcome := range map[float64]string{1e9: "granted", 1000: "refused"} {
+			for _, n := range []int{1, 10, 100} {
+				requests, replies := make([]fleet.Request, n), make([]fleet.Reply, n)
+				for i := range requests {
+					requests[i] = fleet.Request{
+						Operation: fleet.Operation(operation), Want: 25, Quantum: 25, Keep: time.Second,
+						Terms: fleet.Terms{
+							Key:   fmt.Sprintf("flow/%s/partner-quota-%d", outcome, i),
+							Limit: limit, Window: time.Second, Burst: limit / 10, Buckets: 10,
+						},
+					}
+				}
+				b.Run(fmt.Sprintf("%s/%s/%d", name, outcome, n), func(b *testing.B) {
+					for range 50 { // until what is refused is refused
+						exchange(b, s, requests...)
+					}
+					server.Do("CONFIG", "RESETSTAT")
+					b.ReportAllocs()
+					for b.Loop() {
+						s.Exchange(b.Context(), requests, replies)
+					}
+					b.StopTimer()
+					for _, reply := range replies {
+						require.NoError(b, reply.Err)
+					}
+					b.ReportMetric(scriptTime(b, server), "script-µs")
+				})
+			}
+		}
+	}
+}
+
+var perCall = regexp.MustCompile(`cmdstat_evalsha:.*usec_per_call=([0-9.]+)`)
+
+func scriptTime(b *testing.B, server *redistest.Server) float64 {
+	b.Helper()
+	found := perCall.FindStringSubmatch(server.Info("commandstats"))
+	require.NotNil(b, found)
+	µs, err := strconv.ParseFloat(found[1], 64)
+	require.NoError(b, err)
+	return µs
+}
