@@ -135,6 +135,9 @@ func (b *Backend) announce(ctx context.Context, self fleet.Instance, withInstanc
 	}
 	defer r.unlock()
 	if err := r.announce(ctx, client, copied, &self); err != nil {
+		if reason := copied.reason(); reason != nil && isUnreachable(err) {
+			err = fmt.Errorf("%w: %w", err, reason)
+		}
 		return known, err
 	}
 	known, err = copied.await(ctx, r.revision, withInstances)

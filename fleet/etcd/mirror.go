@@ -12,6 +12,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-go/penstock/fleet"
@@ -72,6 +73,9 @@ func (m *mirror) follow(ctx context.Context, client *clientv3.Client) error {
 	m.renew = cancel
 	m.mu.Unlock()
 
+	if err := connects(ctx, client); err != nil {
+		return err
+	}
 	reading, done := context.WithTimeout(ctx, readTimeout)
 	defer done()
 	found, err := client.Get(reading, m.prefix, clientv3.WithPrefix())
@@ -86,6 +90,25 @@ func (m *mirror) follow(ctx context.Context, client *clientv3.Client) error {
 		m.apply(&changes)
 	}
 	return context.Cause(ctx)
+}
+
+// connects returns why there is no connection, if there is none: other requests try until
+// their context ends, and do not tell.
+func connects(ctx context.Context, client *clientv3.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	_, err := pb.NewWatchClient(client.ActiveConnection()).Watch(ctx)
+	return rpctypes.Error(err)
+}
+
+// reason returns why the copy is not followed, nil if it is or that is not known.
+func (m *mirror) reason() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ready || errors.Is(m.err, errNotRead) || errors.Is(m.err, context.DeadlineExceeded) {
+		return nil
+	}
+	return m.err
 }
 
 // replace takes the result of a read of all.
