@@ -15,14 +15,7 @@ func (m *Member) announceIfDue(now clock.Instant) {
 	if c.suspect != 0 && c.suspect.Add(c.timeout) <= now {
 		m.lose(now, c.err)
 	}
-	isDue := m.announceAt <= now
-	switch {
-	case c.out:
-		isDue = c.probeAt <= now
-	case len(m.underWay) > 0 && m.lastSent <= m.underWay[0].sent && m.overdue(m.underWay[0]) <= now:
-		isDue = true
-	}
-	if !isDue || m.announcing || !m.maySend() {
+	if m.announcing || m.announceDue() > now || !m.maySend() {
 		return
 	}
 	if c.out {
@@ -33,6 +26,21 @@ func (m *Member) announceIfDue(now clock.Instant) {
 	m.announceAt = now.Add(AnnounceInterval)
 	self := m.self(now)
 	m.addBatch(now, &Batch{Announce: &self, WithInstances: len(m.divided) > 0})
+}
+
+// announceDue is when the instance is to be announced again: to say that it is alive, or to
+// see whether the backend is.
+func (m *Member) announceDue() clock.Instant {
+	switch {
+	case m.announceAt == never: // there are no limits
+		return never
+	case m.connection.out:
+		return m.connection.probeAt
+	case m.isSilent():
+		return min(m.announceAt, m.overdue(m.underWay[0]))
+	default:
+		return m.announceAt
+	}
 }
 
 // self is the instance as it announces itself.

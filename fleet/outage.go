@@ -158,7 +158,7 @@ func (b *Budget) allowed(now clock.Instant) int64 {
 	debt := b.idleDebt(now)
 	if b.isFull {
 		time := max(debtTime, 3*b.member.roundTrip()/2)
-		debt = max(debt, 1, int64(b.demand.perSecond()*time.Seconds()))
+		debt = max(debt, 1, int64(b.need(time)))
 	}
 	return min(debt, b.most.Load())
 }
