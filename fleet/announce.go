@@ -24,6 +24,9 @@ func (m *Member) announceIfDue(now clock.Instant) {
 	}
 	m.announcing = true
 	m.announceAt = now.Add(AnnounceInterval)
+	if m.announced++; m.announced <= 2 { // others begin at the same time
+		m.announceAt = now.Add(m.jitter(AnnounceInterval / 4))
+	}
 	self := m.self(now)
 	m.addBatch(now, &Batch{Announce: &self, WithInstances: len(m.divided) > 0})
 }
@@ -62,8 +65,8 @@ func (m *Member) self(now clock.Instant) Instance {
 	return Instance{ID: m.config.Instance, Limits: slices.Clip(uses[:min(len(uses), MaxUses)])}
 }
 
-// announced takes the answer to an announcement. err is what the backend says instead.
-func (m *Member) announced(now clock.Instant, fleet Fleet, err error) {
+// takeFleet takes the answer to an announcement. err is what the backend says instead.
+func (m *Member) takeFleet(now clock.Instant, fleet Fleet, err error) {
 	m.announcing = false
 	if err != nil && m.announceErr == nil {
 		m.log.Error("penstock: the backend of the fleet does not take announcements", slog.Any("error", err))
@@ -72,7 +75,8 @@ func (m *Member) announced(now clock.Instant, fleet Fleet, err error) {
 	if err != nil {
 		return
 	}
-	m.count = max(1, fleet.Count)
+	// A store that has lost its state learns of the instances again, one by one.
+	m.count, m.counted = max(1, fleet.Count, m.counted), fleet.Count
 	for _, d := range m.divided {
 		d.divide(now, m.config.Instance, fleet)
 	}

@@ -57,6 +57,8 @@ type control struct {
 	demand   average
 	passed   average
 	granted  average
+	steady   average       // what passed when the store last answered
+	steadyAt clock.Instant // when that was
 	large    int64         // tokens of the largest call that was refused of late
 	largeAt  clock.Instant // when it was
 
@@ -67,6 +69,7 @@ type control struct {
 	seen      string        // the last [Reply.State]
 	tells     bool          // the store is to learn from it
 	requests  float64       // that may be made now
+	asked     clock.Instant // when tokens were asked for last
 	bucketEnd clock.Instant // of a window, of the bucket to which tokens were last granted
 
 	outage outage

@@ -204,7 +204,7 @@ func (m *Member) Deliver(now clock.Instant, batch *Batch) {
 		by.answered(now, &batch.Replies[i])
 	}
 	if batch.Announce != nil {
-		m.announced(now, batch.Fleet, batch.announceErr)
+		m.takeFleet(now, batch.Fleet, batch.announceErr)
 	}
 }
 

@@ -163,9 +163,6 @@ func (i *instance) send(batch *fleet.Batch) {
 	way := func() time.Duration {
 		return time.Duration(float64(w.roundTrip) / 2 * (1 + w.jitter*(2*w.random.Float64()-1)))
 	}
-	if debug != nil {
-		debug(i, batch, "sent")
-	}
 	w.after(way(), func() {
 		if w.isDown || i.isCut {
 			w.after(way(), func() { i.member.Fail(w.clock.Now(), batch, errRefused); i.plan() })
@@ -181,9 +178,6 @@ func (i *instance) send(batch *fleet.Batch) {
 					i.member.Fail(w.clock.Now(), batch, err)
 				} else {
 					i.member.Deliver(w.clock.Now(), batch)
-					if debug != nil {
-						debug(i, batch, "got")
-					}
 				}
 				i.plan()
 			})
