@@ -93,12 +93,14 @@ const (
 	randomAttrs
 	randomService
 	randomLimiters
+	randomDealing
+	randomNetwork
 )
 
-// limiterSeed returns the seed of what limiters choose at random. It is never 0, for
-// then an engine would choose the seed at random.
-func limiterSeed(load Load) uint64 {
-	return max(1, newRandom(load.Seed, randomLimiters, 0, 0).Uint64())
+// limiterSeed returns the seed of what the limiters of an instance choose at random. It is
+// never 0, for then an engine would choose the seed at random.
+func limiterSeed(load Load, instance int) uint64 {
+	return max(1, newRandom(load.Seed, randomLimiters, 0, instance).Uint64())
 }
 
 // newRandom returns a sequence of random numbers for a purpose. The indexes tell

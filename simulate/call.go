@@ -10,14 +10,15 @@ import (
 
 // call is one call from its arrival to its end.
 type call struct {
-	arrival *core.Arrival // until it is decided
-	guard   *core.Guard   // while it is under way
-	stream  *stream
-	event   int           // the index of its row among the events, if they are asked for
-	timer   uint64        // the number of the event that ends its wait, 0 if none does
-	due     time.Duration // when that event is
-	woken   bool          // it is among those to proceed with
-	fails   bool          // when it ends
+	arrival  *core.Arrival // until it is decided
+	guard    *core.Guard   // while it is under way
+	stream   *stream
+	instance *instance     // that it goes to
+	event    int           // the index of its row among the events, if they are asked for
+	timer    uint64        // the number of the event that ends its wait, 0 if none does
+	due      time.Duration // when that event is
+	woken    bool          // it is among those to proceed with
+	fails    bool          // when it ends
 
 	arrived, passed time.Duration // passed: or was refused
 	serviceTime     time.Duration // of a call that no server serves
@@ -56,6 +57,7 @@ func (s *simulation) retry(c *call) {
 
 // arrive processes the arrival of a call.
 func (s *simulation) arrive(c *call) error {
+	c.instance = c.stream.dealer.deal()
 	phase := c.stream.phaseAt(c.arrived)
 	c.serviceTime, c.fails = phase.serviceTime, phase.fails.includes(c.number+uint64(c.retry))
 	s.rows.at(c.arrived, c.stream.row).Offered++
@@ -67,7 +69,7 @@ func (s *simulation) arrive(c *call) error {
 		return fmt.Errorf("more than %d calls wait or are served: lower the rates, maxWait or serviceTime", MaxPending)
 	}
 	// Its own context: the deadline of the run is one of another time.
-	c.arrival = s.engine.Arrive(context.Background(), c.stream.resource, func() { s.wake(c) }, c.options...)
+	c.arrival = c.instance.engine.Arrive(context.Background(), c.stream.resource, func() { s.wake(c) }, c.options...)
 	return s.proceed(c)
 }
 
@@ -88,6 +90,7 @@ func (s *simulation) proceed(c *call) error {
 	}
 	c.timer = 0
 	after, done := c.arrival.Proceed()
+	s.attend(c.instance)
 	switch {
 	case done:
 		return s.decided(c)
@@ -107,6 +110,7 @@ func (s *simulation) decided(c *call) error {
 		return fmt.Errorf("a call of %q: %w", c.stream.resource, err)
 	}
 	c.passed = s.now
+	s.sharing.decided(c, blocked)
 	if blocked != nil {
 		s.pending--
 		s.rows.at(c.arrived, c.stream.row).Blocked++
@@ -121,8 +125,8 @@ func (s *simulation) decided(c *call) error {
 
 // serve begins the work for a call that has passed.
 func (s *simulation) serve(c *call) error {
-	timeout := c.stream.timeout
-	if c.stream.server == nil {
+	timeout, server := c.stream.timeout, c.server()
+	if server == nil {
 		if timeout > 0 && timeout < c.serviceTime {
 			s.queue.add(queuedEvent{at: s.now + timeout, kind: timeoutOver, call: c})
 		} else {
@@ -135,7 +139,7 @@ func (s *simulation) serve(c *call) error {
 		s.queue.add(queuedEvent{at: s.now + timeout, kind: timeoutOver, call: c})
 	}
 	s.rows.beginCall(s.now, c.stream.row, c.hasLength())
-	return s.beginWork(c.stream.server.accept(c))
+	return s.beginWork(server.accept(c))
 }
 
 // beginWork lets a worker begin with a call of its server; nil is none.
@@ -143,7 +147,7 @@ func (s *simulation) beginWork(c *call) error {
 	if c == nil {
 		return nil
 	}
-	took, err := c.stream.server.work(s.now)
+	took, err := c.server().work(s.now)
 	if err != nil {
 		return err
 	}
@@ -154,7 +158,7 @@ func (s *simulation) beginWork(c *call) error {
 // endWork ends the work for a call, and the call unless it timed out before.
 func (s *simulation) endWork(c *call) error {
 	s.pending--
-	server := c.stream.server
+	server := c.server()
 	if c.guard != nil {
 		var failure error
 		if c.fails {
@@ -175,20 +179,29 @@ func (s *simulation) timeOut(c *call) {
 		return
 	}
 	s.endCall(c, errTimedOut)
-	if c.stream.server == nil {
+	if c.server() == nil {
 		s.pending--
 	}
 }
 
+// server returns what serves the call; nil if no server does.
+func (c *call) server() *server {
+	if c.stream.server < 0 {
+		return nil
+	}
+	return c.instance.servers[c.stream.server]
+}
+
 // hasLength says whether a call that has passed is under way for a time. One that
 // ends when it passes never is.
-func (c *call) hasLength() bool { return c.stream.server != nil || c.serviceTime > 0 }
+func (c *call) hasLength() bool { return c.stream.server >= 0 || c.serviceTime > 0 }
 
 // endCall ends a call that has passed.
 func (s *simulation) endCall(c *call, failure error) {
 	c.guard.Fail(failure)
 	c.guard.Exit()
 	c.guard = nil
+	s.attend(c.instance)
 	s.rows.endCall(s.now, c.stream.row, s.now-c.passed, failure != nil, c.hasLength())
 	s.report(c, nil, failure != nil)
 	if failure != nil {
@@ -209,6 +222,7 @@ func (s *simulation) report(c *call, blocked *core.BlockError, failed bool) {
 	e := Event{
 		T: seconds(c.arrived), Resource: c.stream.resource, Outcome: Pass, Wait: seconds(c.passed - c.arrived), Failed: failed,
 		Value: c.attrs.first(), Attrs: c.attrs, Priority: c.stream.priority, Retry: c.retry,
+		Instance: s.label(c.instance),
 	}
 	if blocked != nil {
 		e.Outcome, e.Rule, e.Kind = Block, blocked.Rule, string(blocked.Kind)

@@ -9,12 +9,16 @@
 // [Server] has served it, and then succeeds or fails as its stream says. A call
 // that takes longer than its timeout fails at that instant.
 //
+// Several instances of the service may share the load, see [Options.Instances]. Each has an
+// engine with all the rules. Rules whose limit is that of the fleet share it through a
+// backend that is simulated, too: with the latency, the losses and the outages of a [Fleet].
+//
 // Virtual time starts at 0, on the boundary of a second, with every window empty
 // and every resource without history. Events of the same instant are processed in
-// this order: rules read signals; calls end; timeouts run out; waits end, first those
-// of calls that got the place of a call that ended, then those whose time has come or
-// whose longest wait is over; calls are tried again; calls arrive, in the order of their
-// streams. So a call that waits for another one to end goes on at that instant, by what
+// this order: rules read signals; calls end; timeouts run out; the backend of a fleet gets
+// requests, and instances its replies; waits end, first those of calls that got the place of
+// a call that ended, then those whose time has come or whose longest wait is over; calls are
+// tried again; calls arrive, in the order of their streams. So a call that waits for another one to end goes on at that instant, by what
 // the rules have learned from all calls that ended then. A second begins before all calls
 // of its first instant.
 package simulate

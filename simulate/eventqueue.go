@@ -6,7 +6,8 @@ import "time"
 // they are processed.
 type eventQueue struct {
 	heap[queuedEvent]
-	added uint64 // events so far
+	added      uint64 // events so far
+	foreground int    // events of calls and seconds, which are not in the background
 }
 
 // queuedEvent is an event that is due at a time.
@@ -15,6 +16,7 @@ type queuedEvent struct {
 	kind   eventKind
 	number uint64 // orders events of the same time and kind: first added, first processed
 	call   *call  // the call it is about, if it is about one
+	trip   *trip  // the same of batches of requests to the backend, and of instances
 }
 
 // eventKind orders the events of one instant.
@@ -26,6 +28,9 @@ const (
 	workEnds      // of a call: its response is there
 	timeoutOver   // of a call under way
 	secondSampled // the calls under way at the start of a second are counted
+	backendAsked  // a batch of requests reaches the backend
+	replyArrives  // of the backend, or the timeout is over
+	memberSteps   // an instance looks at what it needs of the backend
 	waitOver      // of a waiting call, if it was not woken before
 	retryArrives  // of a call that was refused or failed
 )
@@ -47,5 +52,23 @@ func (q *eventQueue) add(e queuedEvent) uint64 {
 	q.added++
 	e.number = q.added
 	q.push(e)
+	if !e.kind.background() {
+		q.foreground++
+	}
 	return e.number
+}
+
+// take removes the event that is due next.
+func (q *eventQueue) take() queuedEvent {
+	e := q.pop()
+	if !e.kind.background() {
+		q.foreground--
+	}
+	return e
+}
+
+// background says whether events of the kind come again and again, and do not matter when
+// there is nothing else to come.
+func (k eventKind) background() bool {
+	return k == signalsSampled || k == backendAsked || k == replyArrives || k == memberSteps
 }

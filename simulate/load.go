@@ -29,16 +29,21 @@ type Load struct {
 	Streams []Stream
 
 	// Servers serve the calls of their resources. The calls of a resource
-	// without a server take the ServiceTime of their stream.
+	// without a server take the ServiceTime of their stream. Each instance of the service
+	// has servers of its own, with all their workers.
 	Servers []Server
 
 	// Signals are what the signals of the system show, by time, for rules that read
-	// signals. They do so at the start and then every [SignalInterval].
+	// signals; on all instances the same. They do so at the start and then every [SignalInterval].
 	Signals []Signal
 
+	// Fleet is how instances share the calls, and the limits of rules with the scope of the
+	// fleet.
+	Fleet Fleet
+
 	// Seed sets everything that is random: the gaps of [Poisson] streams, the
-	// values of attributes, the service times of servers and what limiters choose
-	// at random. The same load with the same seed always gives the same result.
+	// values of attributes, the service times of servers, which instance gets a call, what
+	// happens in the network, and what limiters choose at random. The same load with the same seed always gives the same result.
 	Seed uint64
 }
 

@@ -14,6 +14,11 @@ type Options struct {
 	// arrives, so that its row is the last. At most [MaxDuration].
 	Duration time.Duration
 
+	// Instances is the number of instances of the service that share the load, at most
+	// [MaxInstances]; see [Fleet]. Each has an engine of its own with the same rules, and
+	// servers of its own. Defaults to 1.
+	Instances int
+
 	// Events asks for a row for each call, see [Result].
 	Events bool
 
@@ -40,6 +45,9 @@ func (o Options) complete(load Load) (Options, error) {
 	faults := Faults(load.Validate())
 	faults.check(o.Duration >= 0 && o.Duration <= MaxDuration, WholeLoad, "duration",
 		"is %v: must be longer than 0s and at most %v", o.Duration, MaxDuration)
+	faults.check(o.Instances >= 0 && o.Instances <= MaxInstances, WholeLoad, "instances",
+		"is %d: must be from 1 to %d", o.Instances, MaxInstances)
+	o.Instances = max(1, o.Instances)
 	end := o.Duration
 	if end == 0 {
 		end = endless
@@ -64,6 +72,8 @@ func (o Options) complete(load Load) (Options, error) {
 	resources := len(resourcesOf(load))
 	faults.check(o.seconds()*resources <= MaxRows, WholeLoad, "duration",
 		"is %v: for %d resources that makes more than %d rows of a second; shorten it", o.Duration, resources, MaxRows)
+	faults.check(o.Instances == 1 || o.Instances*resources <= MaxNodes, WholeLoad, "instances",
+		"is %d: with %d resources on each that is more than %d in all; lower one of the two", o.Instances, resources, MaxNodes)
 	if len(faults) > 0 {
 		return o, faults
 	}

@@ -17,11 +17,21 @@ type Result struct {
 	States []StateChange `json:"states"`
 
 	// Limits has a row a second for each limiter of a rule that finds its limit by
-	// itself.
+	// itself: the sums of all instances.
 	Limits []Limit `json:"limits"`
 
-	// Signals has a row a second for each signal that rules read; nil if they read none.
+	// Signals has a row a second for each signal that rules read, the mean of all
+	// instances; nil if they read none.
 	Signals []SignalValue `json:"signals,omitempty"`
+
+	// Fleet has a row a second for each limit that the instances share, and Backend one for
+	// what they ask of the backend; nil if there is no such limit. Shadow rules are left
+	// out.
+	Fleet   []FleetSecond   `json:"fleet,omitempty"`
+	Backend []BackendSecond `json:"backend,omitempty"`
+
+	// Outages are those of the load, if there are limits that they concern.
+	Outages []OutageSpan `json:"outages,omitempty"`
 }
 
 // Second is what happened on a resource in one second. It counts calls, not
@@ -80,6 +90,10 @@ type Event struct {
 	Attrs    AttrValues `json:"attrs,omitempty"` // all attributes of the call
 	Priority string     `json:"priority"`        // [PriorityNormal], if the load does not say
 	Retry    int        `json:"retry,omitempty"` // 1 for the first retry of a call
+
+	// Instance is the number of the instance that the call went to, from 1; 0 if there is
+	// only one.
+	Instance int `json:"instance,omitempty"`
 }
 
 // StateChange is a change of the state of a rule on a resource.
@@ -90,6 +104,10 @@ type StateChange struct {
 	Kind     string  `json:"kind"`
 	From     string  `json:"from"` // "closed", "open" or "halfOpen"
 	To       string  `json:"to"`
+
+	// Instance is the number of the instance whose rule it is, from 1; 0 if there is only
+	// one.
+	Instance int `json:"instance,omitempty"`
 }
 
 // Limit is what a limiter did in a second.

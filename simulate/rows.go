@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // rows are the rows of a result while it is made.
@@ -54,18 +55,34 @@ func (r *rows) at(t time.Duration, resource int) *Second {
 }
 
 // begin notes the ceilings for the second that begins at t.
-func (r *rows) begin(engine *core.Engine, t time.Duration) {
+func (r *rows) begin(instances []*instance, t time.Duration) {
 	for i, resource := range r.resources {
 		lowest := math.Inf(1)
 		for _, origin := range r.origins[i] {
-			for _, of := range engine.Quotas(resource, core.Origin(origin)) {
-				lowest = min(lowest, of.Quota.Effective/of.Quota.Window.Seconds())
+			for _, ceiling := range ceilings(instances, resource, core.Origin(origin)) {
+				lowest = min(lowest, ceiling)
 			}
 		}
 		if !math.IsInf(lowest, 1) {
 			r.at(t, i).Ceiling = &lowest
 		}
 	}
+}
+
+// ceilings returns how many tokens a second each rule that applies to a call allows, all
+// instances together.
+func ceilings(instances []*instance, resource string, options ...core.Option) map[rule.Key]float64 {
+	sums := make(map[rule.Key]float64)
+	for _, i := range instances {
+		for _, of := range i.engine.Quotas(resource, options...) {
+			if of.Rule.Fleet() {
+				sums[of.Rule.Key()] = of.Quota.Limit / of.Quota.Window.Seconds()
+			} else {
+				sums[of.Rule.Key()] += of.Quota.Effective / of.Quota.Window.Seconds()
+			}
+		}
+	}
+	return sums
 }
 
 // pass counts a call that is let through at t after a wait.

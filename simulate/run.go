@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -27,34 +25,38 @@ func Run(ctx context.Context, set rules.Set, load Load, options Options) (Result
 	if err != nil {
 		return Result{}, err
 	}
-	s := newSimulation(load, options)
-	defer s.engine.Close()
-	if err := s.engine.Load(set); err != nil {
+	s := newSimulation(load, options, sharesLimits(set))
+	defer s.close()
+	if err := s.load(set); err != nil {
 		return Result{}, fmt.Errorf("simulate: %w", err)
 	}
-	s.makeLimiters(set)
+	if err := s.findShared(load); err != nil {
+		return Result{}, err
+	}
 	if err := s.run(ctx); err != nil {
 		return Result{}, fmt.Errorf("simulate: after %v of %v: %w", s.now, options.Duration, err)
 	}
 	s.finishStates()
-	return Result{
+	result := Result{
 		Seconds: s.rows.seconds, Events: s.events, States: s.states, Limits: s.limits.rows, Signals: s.limits.signals,
-	}, nil
+	}
+	s.sharing.report(&result)
+	return result, nil
 }
 
 // simulation is a run in progress.
 type simulation struct {
-	options Options
-	clock   *clock.Virtual
-	engine  *core.Engine
-	streams []stream
-	servers []*server
-	signals *signals
+	options   Options
+	clock     *clock.Virtual
+	instances []*instance
+	streams   []stream
 
 	now      time.Duration // where the clock stands
 	arrivals heap[*source]
 	queue    eventQueue
 	pending  int // calls that wait or are served
+
+	foregroundUntil time.Duration // the time of the last event that is not in the background
 
 	woken     []*call // to be proceeded with before time moves, from proceeded on
 	proceeded int
@@ -64,19 +66,22 @@ type simulation struct {
 	// waits.
 	reading bool
 
+	sharing *sharing // of limits by the instances; nil if they share none
+
 	rows   *rows
 	events []Event // of an arrival each, if asked for
 	states []StateChange
 	limits limits
 }
 
-func newSimulation(load Load, options Options) *simulation {
+// newSimulation returns a simulation without rules. Shared says whether there will be some
+// whose limit is that of all instances together.
+func newSimulation(load Load, options Options, shared bool) *simulation {
 	rows := newRows(load, options.seconds())
 	virtual := clock.NewVirtual(time.Unix(0, 0))
 	s := &simulation{
 		options:  options,
 		clock:    virtual,
-		servers:  newServers(load),
 		arrivals: newArrivals(load, options.Duration),
 		queue:    newEventQueue(),
 		rows:     rows,
@@ -84,47 +89,44 @@ func newSimulation(load Load, options Options) *simulation {
 		states:   []StateChange{},
 		limits:   newLimits(),
 	}
-	s.signals = newSignals(load, s.servers)
-	s.engine = core.New(core.Config{
-		Clock:        virtual,
-		Logger:       slog.New(slog.DiscardHandler),
-		MaxResources: max(core.DefaultMaxResources, len(rows.resources)),
-		Kinds:        options.Kinds,
-		Seed:         limiterSeed(load),
-		Lists:        options.Lists,
-		Observer:     core.Observer{StateChanged: s.stateChanged},
-
-		Signals:        s.signals,
-		SignalInterval: -1, // sampleSignals does it
-	})
+	if shared {
+		s.sharing = newSharing(load, options, virtual)
+	}
+	for number := range options.Instances {
+		s.instances = append(s.instances, s.newInstance(load, number, virtual))
+	}
 	served := servedBy(load)
 	for i := range load.Streams {
-		stream := newStream(load, i, rows)
+		stream := newStream(load, i, rows, s.instances)
 		if by := served[stream.resource]; len(by) > 0 {
-			stream.server = s.servers[by[0]]
+			stream.server = by[0]
 		}
 		s.streams = append(s.streams, stream)
 	}
 	return s
 }
 
-// makeLimiters has limits that move begin at the start rather than with the first call of
-// a resource.
-func (s *simulation) makeLimiters(set rules.Set) {
-	for r := range set.All() {
-		if r.Type().LimitMoves() {
-			for _, name := range s.rows.resources {
-				s.engine.Resource(name)
-			}
-			return
+// load puts the rules in force on all instances.
+func (s *simulation) load(set rules.Set) error {
+	for _, i := range s.instances {
+		if err := i.load(set, s.rows.resources); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// close ends the instances.
+func (s *simulation) close() {
+	for _, i := range s.instances {
+		i.engine.Close()
 	}
 }
 
 // run processes everything, in order, until there is nothing left.
 func (s *simulation) run(ctx context.Context) error {
 	s.queue.add(queuedEvent{kind: secondBegins})
-	if len(s.engine.Status().Signals) > 0 {
+	if len(s.instances[0].engine.Status().Signals) > 0 {
 		s.queue.add(queuedEvent{kind: signalsSampled})
 	}
 	for ctx.Err() == nil {
@@ -179,9 +181,14 @@ func (s *simulation) next() (at time.Duration, arrives bool) {
 // step processes the next event.
 func (s *simulation) step(arrives bool) error {
 	if arrives {
+		s.foregroundUntil = s.now
 		return s.arrive(s.nextCall())
 	}
-	return s.process(s.queue.pop())
+	e := s.queue.take()
+	if !e.kind.background() {
+		s.foregroundUntil = s.now
+	}
+	return s.process(e)
 }
 
 // proceedWoken proceeds with the call that was woken first.
@@ -210,6 +217,14 @@ func (s *simulation) process(e queuedEvent) error {
 		s.rows.sampleAll(s.now)
 	case retryArrives:
 		return s.arrive(e.call)
+	case backendAsked:
+		s.askBackend(e.trip)
+	case replyArrives:
+		s.takeReply(e.trip)
+	case memberSteps:
+		if e.number == e.trip.instance.step { // else it is due earlier
+			return s.stepMember(e.trip.instance)
+		}
 	case waitOver:
 		if e.number == e.call.timer { // else it was woken before
 			return s.proceed(e.call)
@@ -225,9 +240,10 @@ func (s *simulation) beginSecond() {
 	}
 	s.reading = true
 	defer func() { s.reading = false }()
-	s.limits.beginSecond(s.engine, seconds(s.now), s.now == s.options.Duration)
+	s.endSharedSecond()
+	s.limits.beginSecond(s.instances, seconds(s.now), s.now == s.options.Duration)
 	if s.now < s.options.Duration {
-		s.rows.begin(s.engine, s.now)
+		s.rows.begin(s.instances, s.now)
 		s.queue.add(queuedEvent{kind: secondSampled, at: s.now})
 		s.queue.add(queuedEvent{kind: secondBegins, at: min(s.now+time.Second, s.options.Duration)})
 	}

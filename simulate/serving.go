@@ -26,12 +26,13 @@ type server struct {
 	counted  time.Duration
 }
 
-func newServers(load Load) []*server {
+// newServers returns the servers of an instance.
+func newServers(load Load, instance int) []*server {
 	servers := make([]*server, len(load.Servers))
 	for i, of := range load.Servers {
 		servers[i] = &server{
 			of: of, service: of.Service, changes: of.Changes, stalls: of.Stalls,
-			random: newRandom(load.Seed, randomService, i, 0),
+			random: newRandom(load.Seed, randomService, i, instance),
 		}
 	}
 	return servers

@@ -99,9 +99,11 @@ func (s *signals) Read(_ context.Context, name rule.Signal) (float64, error) {
 // sampleSignals has rules read the signals that they are about, and comes back for the
 // next time.
 func (s *simulation) sampleSignals() {
-	s.signals.advance(s.now)
-	s.engine.SampleSignals()
-	if s.now < s.options.Duration || s.queue.len() > 0 { // else there is nothing more to come
+	for _, i := range s.instances {
+		i.signals.advance(s.now)
+		i.engine.SampleSignals()
+	}
+	if s.goesOn() {
 		s.queue.add(queuedEvent{kind: signalsSampled, at: s.now + SignalInterval})
 	}
 }

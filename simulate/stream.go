@@ -10,9 +10,12 @@ import (
 // stream is a [Stream] at work: what its calls have in common.
 type stream struct {
 	resource string
-	row      int           // of its resource within a second
-	server   *server       // nil for calls that no server serves
-	options  []core.Option // the same for all calls
+	row      int // of its resource within a second
+	server   int // the index of what serves its calls; -1 if no server does
+	dealer   dealer
+	options  []core.Option  // the same for all calls
+	tokens   int            // that a call takes
+	shared   []*sharedLimit // that are for its calls
 	priority string
 	attrs    []attribute
 	timeout  time.Duration
@@ -28,12 +31,15 @@ type phase struct {
 	fails       share
 }
 
-func newStream(load Load, index int, rows *rows) stream {
+func newStream(load Load, index int, rows *rows, instances []*instance) stream {
 	of := load.Streams[index]
 	s := stream{
 		resource: of.Resource,
 		row:      rows.indexOf(of.Resource),
+		server:   -1,
+		dealer:   newDealer(load, index, instances),
 		options:  commonOptions(of),
+		tokens:   max(1, of.Tokens),
 		priority: of.Priority,
 		attrs:    newAttributes(load, index),
 		timeout:  of.Timeout,

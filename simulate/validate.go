@@ -27,6 +27,8 @@ const (
 	MaxRetries    = 10                 // of a call
 	MaxSlowFactor = 10_000             // of a bimodal service time
 	MaxValues     = 10_000_000         // different values of an attribute
+	MaxInstances  = 1000               // of the service
+	MaxNodes      = 100_000            // resources × instances, of more than one instance: some 5 KiB of memory each
 )
 
 // Validate returns every mistake in the load, none when it is valid. [Run] also
@@ -46,6 +48,7 @@ func (l Load) Validate() []Fault {
 	l.validateServers(whole)
 	l.validateServed(&faults)
 	l.validateSignals(whole)
+	l.Fleet.validate(whole)
 	return faults
 }
 

@@ -34,6 +34,9 @@ func Events(w io.Writer, events []simulate.Event) error {
 			for _, attr := range e.Attrs {
 				fmt.Fprintf(columns, " %s=%s", wording.Cell(attr.Name), wording.Cell(fmt.Sprint(attr.Value)))
 			}
+			if e.Instance > 0 {
+				fmt.Fprintf(columns, " on instance %d", e.Instance)
+			}
 			fmt.Fprintln(columns)
 		}
 		if err := columns.Flush(); err != nil {

@@ -58,6 +58,29 @@ func (l *lane) change(at float64, to string) {
 	}
 }
 
+// weight is how much the time in a state counts: an outage of the backend is shown however
+// short it is.
+func weight(state string) float64 {
+	if state == backendAnswers {
+		return 1e-9
+	}
+	return 1
+}
+
+// states returns the states that the legend explains.
+func (p panel) states() []string {
+	if len(p.outages) == 0 {
+		return []string{"closed", "halfOpen", "open"}
+	}
+	list := []string{backendAnswers}
+	for _, s := range p.lanes[0].spans {
+		if !slices.Contains(list, s.state) {
+			list = append(list, s.state)
+		}
+	}
+	return list
+}
+
 // longest returns the state that a rule is in for most of a time.
 func (l lane) longest(from, to float64) string {
 	lasted := make(map[string]float64)
@@ -69,7 +92,7 @@ func (l lane) longest(from, to float64) string {
 		if s.from >= to {
 			break
 		}
-		lasted[s.state] += min(s.to, to) - max(s.from, from)
+		lasted[s.state] += weight(s.state) * (min(s.to, to) - max(s.from, from))
 		if state == "" || lasted[s.state] > lasted[state] {
 			state = s.state
 		}

@@ -3,19 +3,22 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/penstock-go/penstock/simulate"
 )
 
 // panel is what is drawn of one resource.
 type panel struct {
-	resource string
+	resource string // or what else the title says
+	unit     string // of the bars
 	points   []point
 	scale    scale
 	offScale bool // a ceiling is above the scale
 	totals   totals
 	lanes    []lane // of rules that have states
 	more     []graph
+	outages  []simulate.OutageSpan // of the backend, if the panel is about it
 }
 
 // point is one second, or some in a row on average.
@@ -32,8 +35,9 @@ type point struct {
 type totals struct {
 	offered, passed, blocked, waited int
 	failed                           int
-	mostPassed                       int     // in a second
-	mostInFlight                     int     // at a time
+	mostPassed                       int // in a second
+	mostInFlight                     int // at a time
+	seconds                          int
 	lowest, highest                  float64 // ceilings, NaN where there is none
 }
 
@@ -49,16 +53,21 @@ func panels(result simulate.Result, fit, ticks int) []panel {
 		rows[s.Resource] = append(rows[s.Resource], s)
 	}
 	list := make([]panel, len(names))
+	several := slices.ContainsFunc(result.States, func(s simulate.StateChange) bool { return s.Instance > 0 })
 	for i, name := range names {
 		list[i] = newPanel(name, rows[name], fit, ticks)
 		list[i].more = list[i].graphs(result, names)
-		list[i].lanes = lanes(result.States, name, names, float64(len(rows[name])))
+		if several {
+			list[i].more = append(list[i].more, list[i].stateGraphs(result.States, names)...)
+		} else {
+			list[i].lanes = lanes(result.States, name, names, float64(len(rows[name])))
+		}
 	}
 	return list
 }
 
 func newPanel(resource string, rows []simulate.Second, fit, ticks int) panel {
-	p := panel{resource: resource, totals: sumUp(rows)}
+	p := panel{resource: resource, unit: "calls per second", totals: sumUp(rows)}
 	each := (len(rows) + fit - 1) / fit
 	for from := 0; from < len(rows); from += each {
 		p.points = append(p.points, average(rows[from:min(from+each, len(rows))]))
@@ -103,7 +112,7 @@ func average(rows []simulate.Second) point {
 }
 
 func sumUp(rows []simulate.Second) totals {
-	t := totals{lowest: math.NaN(), highest: math.NaN()}
+	t := totals{lowest: math.NaN(), highest: math.NaN(), seconds: len(rows)}
 	for _, s := range rows {
 		t.offered += s.Offered
 		t.passed += s.Passed
@@ -119,6 +128,9 @@ func sumUp(rows []simulate.Second) totals {
 	}
 	return t
 }
+
+// mean returns how many calls passed in a second, on average.
+func (t totals) mean() float64 { return float64(t.passed) / float64(t.seconds) }
 
 // least returns the lesser number; NaN is none.
 func least(a, b float64) float64 {

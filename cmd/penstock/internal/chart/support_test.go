@@ -31,7 +31,7 @@ func one(offered, passed int, ceiling float64) simulate.Second {
 
 // scenes are results to draw.
 func scenes() map[string]simulate.Result {
-	results := map[string]simulate.Result{"breaker": breaker(), "adaptive": adaptive()}
+	results := map[string]simulate.Result{"breaker": breaker(), "adaptive": adaptive(), "fleet": fleet()}
 	for name, seconds := range scenesOfSeconds() {
 		results[name] = simulate.Result{Seconds: seconds}
 	}
@@ -93,6 +93,42 @@ func adaptive() simulate.Result {
 		result.Limits = append(result.Limits, shared, own)
 		result.Signals = append(result.Signals,
 			simulate.SignalValue{T: t, Signal: "cpu", Value: &cpu}, simulate.SignalValue{T: t, Signal: "memory"})
+	}
+	return result
+}
+
+// fleet is fifty instances under a limit that they share, whose backend is away from 5 s to
+// 7 s and once for a moment. On some of them a breaker opens.
+func fleet() simulate.Result {
+	limit := 1000.0
+	result := simulate.Result{
+		Seconds: rows(12, []string{"call"}, func(second, _ int) simulate.Second {
+			return one(2000, 1000-10*(second%3), limit)
+		}),
+		Outages: []simulate.OutageSpan{{From: 5, Until: 7, Empty: true}, {From: 9.2, Until: 9.3}, {From: 20, Until: 30}},
+	}
+	for second, of := range result.Seconds {
+		connected, unanswered := 50, 0
+		if second == 5 || second == 6 {
+			connected, unanswered = 0, 500
+		}
+		result.Fleet = append(result.Fleet, simulate.FleetSecond{
+			T: float64(second), Rule: "quota", Kind: "flow", Resource: "call", Limit: &limit,
+			Passed: of.Passed, Refused: of.Blocked, Least: 18, Most: 25 + second%2, Connected: connected,
+		})
+		result.Backend = append(result.Backend, simulate.BackendSecond{
+			T: float64(second), Requests: 600 - unanswered/2, RoundTrips: 650, Unanswered: unanswered,
+		})
+	}
+	for i := range 6 {
+		result.States = append(result.States, simulate.StateChange{
+			T: 1.5 + float64(i), Resource: "call", Rule: "errors", Kind: "breaker", From: "closed", To: "open", Instance: i + 1,
+		})
+	}
+	for i := range 6 {
+		result.States = append(result.States, simulate.StateChange{
+			T: 8 + float64(i)/10, Resource: "call", Rule: "errors", Kind: "breaker", From: "open", To: "closed", Instance: i + 1,
+		})
 	}
 	return result
 }

@@ -29,6 +29,7 @@ const (
 func SVG(w io.Writer, title string, result simulate.Result) error {
 	out := picture{bufio.NewWriter(w)}
 	list := panels(result, plotWidth/3, 5)
+	list = append(list, fleetPanels(result, plotWidth/3, 5)...)
 	out.begin(title, list)
 	top := headHeight
 	for _, p := range list {
@@ -51,7 +52,7 @@ func (o picture) begin(title string, list []panel) {
 	height, states := headHeight+footHeight, false
 	for _, p := range list {
 		height += p.height()
-		states = states || len(p.lanes) > 0
+		states = states || len(p.lanes) > 0 && len(p.outages) == 0
 	}
 	o.line(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" aria-labelledby="title summary">`,
 		pictureWidth, height)
@@ -110,10 +111,11 @@ func (o picture) panel(p panel, y int) {
 		o.line(`<path class="grid" d="M0 %.1fH%d"/><text x="-8" y="%.1f" text-anchor="end">%s</text>`,
 			p.y(tick), plotWidth, p.y(tick)+4.5, figure(tick))
 	}
-	o.line(`<text transform="translate(-90 %d) rotate(-90)" text-anchor="middle">calls per second%s</text>`, plotHeight/2, p.averaged())
+	o.line(`<text transform="translate(-90 %d) rotate(-90)" text-anchor="middle">%s%s</text>`, plotHeight/2, p.unit, p.averaged())
 	for _, at := range p.points {
 		o.bar(p, at)
 	}
+	o.outages(p)
 	o.offered(p)
 	o.ceiling(p)
 	o.times(p)

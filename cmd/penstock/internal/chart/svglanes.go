@@ -67,7 +67,7 @@ func (o picture) lane(l lane, top int) {
 		o.line(`<rect class="%s" x="%.2f" y="%d" width="%.2f" height="%d"/>`, stateClass(s.state), left, top, right-left, bandHeight)
 		if right-left >= textInBand {
 			o.line(`<text class="state on-%s" x="%.2f" y="%d" text-anchor="middle">%s</text>`,
-				stateClass(s.state), (left+right)/2, top+12, escape(clip(s.state, 10)))
+				stateClass(s.state), (left+right)/2, top+12, escape(clip(s.state, max(10, int((right-left)/6)))))
 		}
 		o.line(`</g>`)
 	}
@@ -77,6 +77,10 @@ func stateClass(state string) string {
 	switch state {
 	case "closed", "open", "halfOpen":
 		return state
+	case backendAnswers:
+		return "closed"
+	case backendAway, backendEmptied:
+		return "open"
 	default:
 		return "other"
 	}

@@ -13,14 +13,35 @@ import (
 // tableWidth is how many columns a table of so many figures takes without names.
 func tableWidth(figures int) int { return 11*figures - 2 }
 
-// table writes the figures of all resources: in columns or, where those are too
-// many for the terminal, below each other.
+// table writes the figures of all resources.
 func table(out io.Writer, list []panel, terminal Terminal) {
 	headings, figures := figuresOf(list)
+	writeTable(out, headings, figures, "resource", list, terminal)
+}
+
+// fleetTable writes the figures of the limits that instances share, if there are any.
+func fleetTable(out io.Writer, list []panel, terminal Terminal) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintln(out)
+	var figures [][]string
+	for _, p := range list {
+		t := p.totals
+		figures = append(figures, []string{
+			count(t.passed), count(t.blocked), figure(t.mean()), count(t.mostPassed), t.ceilings(),
+		})
+	}
+	writeTable(out, []string{"passed", "refused", "passed/s", "most passed/s", "limit/s"}, figures, "limit of the fleet, in tokens", list, terminal)
+}
+
+// writeTable writes the figures of panels: in columns or, where those are too many for the
+// terminal, below each other.
+func writeTable(out io.Writer, headings []string, figures [][]string, what string, list []panel, terminal Terminal) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	narrow := terminal.Width < tableWidth(len(headings))
 	if !narrow {
-		fmt.Fprintf(w, "%s\t  resource\n", strings.Join(headings, "\t"))
+		fmt.Fprintf(w, "%s\t  %s\n", strings.Join(headings, "\t"), what)
 	}
 	for i, p := range list {
 		name := wording.Cell(p.resource)

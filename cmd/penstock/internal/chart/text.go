@@ -46,10 +46,15 @@ func Text(w io.Writer, result simulate.Result, terminal Terminal) error {
 	terminal.Width = max(40, terminal.Width)
 	out := bufio.NewWriter(w)
 	list := panels(result, terminal.columns(), 4)
-	for _, p := range list {
+	fleet := fleetPanels(result, terminal.columns(), 4)
+	for _, p := range slices.Concat(list, fleet) {
 		p.text(out, terminal)
 	}
 	table(out, list, terminal)
+	fleetTable(out, fleet, terminal)
+	if totals := backendTotals(result.Backend); totals != "" {
+		fmt.Fprintf(out, "\n%s\n", clip(totals, terminal.Width))
+	}
 	return out.Flush()
 }
 
@@ -63,7 +68,7 @@ func (p panel) text(out io.Writer, terminal Terminal) {
 		margin = max(margin, len(label))
 	}
 	cells := p.cells(terminal)
-	unit := ": calls per second" + p.averaged()
+	unit := ": " + p.unit + p.averaged()
 	fmt.Fprintf(out, "%s%s\n", clip(wording.Cell(p.resource), terminal.Width-len(unit)), unit)
 	for line := rowCount; line >= 1; line-- {
 		joint := "│"
@@ -178,7 +183,7 @@ func (p panel) legend(terminal Terminal, columns int) []string {
 		entries[last].mark, entries[last].text = offScaleMark, "ceiling up to "+figure(p.totals.highest)+" tokens"
 	}
 	if len(p.lanes) > 0 {
-		for _, state := range []string{"closed", "halfOpen", "open"} {
+		for _, state := range p.states() {
 			entries = append(entries, entry{stateMark(state), state, colourOfState})
 		}
 	}

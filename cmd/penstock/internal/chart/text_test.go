@@ -79,6 +79,7 @@ func TestEventsAreALineEach(t *testing.T) {
 		{T: 1, Resource: "r", Outcome: simulate.Pass, Wait: 0.5, End: new(1.5)},
 		{T: 1, Resource: "r", Outcome: simulate.Pass, Wait: 0.5, End: new(1.75)},
 		{T: 1, Resource: "r", Outcome: simulate.Pass, End: new(1.0), Failed: true},
+		{T: 2, Resource: "r", Outcome: simulate.Pass, Instance: 12},
 		{T: 12.5, Resource: "carts\x1b\tx", Outcome: simulate.Block, Rule: "few", Kind: "flow"},
 		{T: 13, Resource: "r", Outcome: simulate.Pass, Attrs: simulate.AttrValues{
 			{Name: "user", Value: "a\nb"}, {Name: "id", Value: int64(7)}, {Name: "beta", Value: true},
@@ -90,6 +91,7 @@ func TestEventsAreALineEach(t *testing.T) {
 1 s           pass after 0.5 s                   r
 1 s           pass after 0.5 s, ended at 1.75 s  r
 1 s           pass, failed at 1 s                r
+2 s           pass                               r on instance 12
 12.5 s        block by flow rule few             carts`+"\ufffd x\n"+`13 s          pass                               r user=a b id=7 beta=true
 `, b.String())
 }

@@ -57,11 +57,11 @@ func level(share float64) rune {
 // stateMark returns the mark of a state, which differs without colour, too.
 func stateMark(state string) rune {
 	switch state {
-	case "closed":
+	case "closed", backendAnswers:
 		return '·'
-	case "open":
+	case "open", backendAway:
 		return '▓'
-	case "halfOpen":
+	case "halfOpen", backendEmptied:
 		return '▒'
 	default:
 		return '?'

@@ -46,17 +46,24 @@ The load is YAML:
       changes: [{at: 20s, service: {mean: 40ms}}]
       stalls: [{at: 25s, for: 500ms}]
   signals: [{at: 10s, cpu: 0.9}]     # what rules read that look at signals of the system
+  fleet:                             # how instances share the limits of rules with scope fleet
+    latency: 2ms                     # of a round trip to the backend that counts, or as service of a server
+    loss: 0.01                       # the share of replies that get lost
+    outages: [{from: 5s, until: 7s, empty: true}]   # empty: the backend has lost its counts afterwards
+    skew: 0.9                        # the share of the calls that goes to the first instance
   seed: 7                            # of all that is random
 
 Times are in seconds or have a unit. Without --duration, streams need an until,
 and the simulation ends with the second in which the last call arrives. "-" reads
-the rules or the load from standard input. docs/testing-rules.md describes every
-field of loads and results.
+the rules or the load from standard input. With --instances, so many instances of
+the service share the load, each with an engine and servers of its own; results are
+those of all together. docs/testing-rules.md describes every field of loads and
+results.
 
 Text is a chart for the terminal and a table; json has a row for each second and
 resource, for each change of a rule's state, for each second and limit that a rule
-finds by itself and, with --events, for each call, with times in seconds; svg is a
-picture.
+finds by itself or that instances share and, with --events, for each call, with times
+in seconds; svg is a picture.
 
 Exit code: 0 when it is done, 1 when there are mistakes in the rules or the load,
 2 for a wrong command line, 3 when a file cannot be read or written.`
@@ -67,6 +74,7 @@ type simulation struct {
 	load, file string
 	lists      *string
 	duration   seconds
+	instances  int
 	events     bool
 	output     *format
 }
@@ -79,7 +87,8 @@ func newSimulate(env Env) *cobra.Command {
 		Long:  simulateLong,
 		Example: `  penstock simulate --rules rules/ --load peak.yaml
   penstock simulate --rules rules/ --load peak.yaml --output svg --file peak.svg
-  penstock simulate --rules rules/ --load peak.yaml --output json | jq '.seconds[].passed'`,
+  penstock simulate --rules rules/ --load peak.yaml --output json | jq '.seconds[].passed'
+  penstock simulate --rules rules/ --load peak.yaml --instances 50`,
 		RunE: func(cmd *cobra.Command, more []string) error {
 			s.rules = append(s.rules, more...) // "--rules a b" leaves b behind
 			if err := s.check(cmd); err != nil {
@@ -93,6 +102,7 @@ func newSimulate(env Env) *cobra.Command {
 	flags.StringVarP(&s.load, "load", "l", "", "send the calls that this `file` describes")
 	s.lists = listsFlag(cmd)
 	flags.VarP(&s.duration, "duration", "d", "simulate for this long (default until the last call)")
+	flags.IntVar(&s.instances, "instances", 1, "simulate a fleet of this `number` of instances that share the load")
 	flags.BoolVar(&s.events, "events", false, "list each call and its outcome")
 	s.output = formatFlag(cmd, asSVG)
 	flags.StringVarP(&s.file, "file", "f", "", "write the answer to this `file`")
@@ -110,6 +120,8 @@ func (s simulation) check(cmd *cobra.Command) error {
 		return errors.New("standard input holds the rules or the load, not both: name a file for one of them")
 	case cmd.Flags().Changed("duration") && (s.duration <= 0 || time.Duration(s.duration) > simulate.MaxDuration):
 		return fmt.Errorf("--duration %v: must be longer than 0s and at most %v", time.Duration(s.duration), simulate.MaxDuration)
+	case s.instances < 1 || s.instances > simulate.MaxInstances:
+		return fmt.Errorf("--instances %d: must be from 1 to %d", s.instances, simulate.MaxInstances)
 	case *s.output == asSVG && s.events:
 		return errors.New("a picture has no room for --events: write them as text or json")
 	default:
@@ -133,7 +145,9 @@ func (s simulation) run(cmd *cobra.Command, env Env) error {
 	}
 	bar := progress{out: env.Err, patience: 500 * time.Millisecond, silent: !env.ErrIsTerminal}
 	result, err := simulate.Run(cmd.Context(), set.Rules, load.Load,
-		simulate.Options{Duration: time.Duration(s.duration), Events: s.events, Lists: lists, Progress: bar.show})
+		simulate.Options{
+			Duration: time.Duration(s.duration), Instances: s.instances, Events: s.events, Lists: lists, Progress: bar.show,
+		})
 	bar.end()
 	if err != nil {
 		return env.mistaken(source, load.Explain(err))

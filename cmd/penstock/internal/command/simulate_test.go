@@ -188,6 +188,8 @@ func TestSimulateNeedsAValidCommandLine(t *testing.T) {
 		"name the load: --load FILE":                                  {"--rules", "x"},
 		"--duration 0s: must be longer than 0s":                       {"--rules", "x", "--load", "-", "--duration", "0s"},
 		"--duration 169h0m0s: must be longer than 0s and at most":     {"--rules", "x", "--load", "-", "--duration", "169h"},
+		"--instances 0: must be from 1 to 1000":                       {"--rules", "x", "--load", "-", "--instances", "0"},
+		"--instances 1001: must be from 1 to 1000":                    {"--rules", "x", "--load", "-", "--instances", "1001"},
 		"must be text, json or svg":                                   {"--rules", "x", "--load", "-", "--output", "png"},
 		"must be in seconds, such as 20, or have a unit, such as 500": {"--rules", "x", "--load", "-", "--duration", "soon"},
 		"standard input holds the rules or the load, not both":        {"--rules", "-", "--load", "-"},
@@ -197,6 +199,24 @@ func TestSimulateNeedsAValidCommandLine(t *testing.T) {
 		assert.Equal(t, command.ExitUsage, got.code)
 		assert.Contains(t, got.err, want)
 	}
+}
+
+func TestSimulateSharesTheLoadAmongInstances(t *testing.T) {
+	t.Parallel()
+	directory := peak(t)
+	arguments := []string{
+		"simulate", "--rules", filepath.Join(directory, "rules"), "--load", filepath.Join(directory, "burst.yaml"), "-o", "json", "--events",
+	}
+	got := user{}.run(t, append(arguments, "--instances", "3")...)
+	var result simulate.Result
+	require.NoError(t, json.Unmarshal([]byte(got.out), &result), got.err)
+	assert.Equal(t, []int{3, 0}, result.Passed("carts"), "each instance has a queue")
+	var instances []int
+	for _, e := range result.Events[:3] {
+		instances = append(instances, e.Instance)
+	}
+	assert.ElementsMatch(t, []int{1, 2, 3}, instances)
+	assert.Equal(t, user{}.run(t, arguments...), user{}.run(t, append(arguments, "--instances", "1")...))
 }
 
 func TestSimulateCannotWrite(t *testing.T) {

@@ -22,13 +22,16 @@ type Case struct {
 	column       int
 	load         Load
 	duration     time.Duration
+	instances    int // of the service; 0 for one
 	expectations []expectation
 }
 
 // Run runs the case under the rules and returns the expectations that do not hold.
 // The error is that of a simulation that could not be run.
 func (c Case) Run(ctx context.Context, set rules.Set) ([]Failure, error) {
-	result, err := simulate.Run(ctx, set, c.load.Load, simulate.Options{Duration: c.duration, Events: c.asksEvents(), Lists: c.Lists})
+	result, err := simulate.Run(ctx, set, c.load.Load, simulate.Options{
+		Duration: c.duration, Instances: c.instances, Events: c.asksEvents(), Lists: c.Lists,
+	})
 	if err != nil {
 		return nil, c.load.Explain(err)
 	}
@@ -70,6 +73,7 @@ func (r *reader) readCase(n *yaml.Node, length time.Duration) Case {
 		field{"name", func(n *yaml.Node) { c.Name = r.text(n, "name") }},
 		field{"load", func(n *yaml.Node) { c.load = r.caseLoad(n) }},
 		field{"duration", func(n *yaml.Node) { c.duration = r.positive(n, "duration") }},
+		field{"instances", func(n *yaml.Node) { c.instances = r.instances(n) }},
 		field{"seed", func(n *yaml.Node) { seed = r.seed(n) }},
 		field{"expect", func(n *yaml.Node) { expect = n }},
 	)

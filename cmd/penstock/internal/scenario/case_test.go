@@ -61,6 +61,7 @@ func TestCasesThatHold(t *testing.T) {
 		"ends of calls":    "  load: free 10/s for 2s serviceTime=350ms fails=0.5\n  expect: {completed: 7 10, failed: 3 5, good: 4 5, inFlight: 4 4, rtP50: 350ms 350ms, rtP99: 0.35x2, total: {completed: 17, failed: 8, good: 9}, states: []}",
 		"nothing ends":     "  load: free at 0 serviceTime=10\n  duration: 2\n  expect: {rtP50: none x2, completed: 0x2, inFlight: 1x2}",
 		"one of several":   "  load: [free at 0 serviceTime=10ms, orders at 0 x2 serviceTime=20ms]\n  expect: [{resource: orders, rtP99: 20ms, inFlight: 2}, {completed: 3}]",
+		"instances":        "  load: stock at 0 x8 origin=mobile\n  instances: 4\n  expect: {passed: 8}",
 		"a poisson stream": "  load: free 50/s poisson for 10s\n  seed: 3\n  expect: {total: {offered: 400..600}}",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ type Load struct {
 	document string
 	at       place // of the streams
 	streams  []stream
-	fields   given // of servers and signals
+	fields   given // of servers, signals and the fleet
 	bad      bool  // not all of it could be read
 }
 
@@ -74,6 +74,7 @@ func (r *reader) load(n *yaml.Node) Load {
 		field{"streams", func(n *yaml.Node) { r.streams(&load, n) }},
 		field{"servers", func(n *yaml.Node) { load.Servers = r.servers(n, load.fields) }},
 		field{"signals", func(n *yaml.Node) { load.Signals = r.signals(n, load.fields) }},
+		field{"fleet", func(n *yaml.Node) { load.Fleet = r.fleet(n, load.fields) }},
 		field{"seed", func(n *yaml.Node) { load.Seed = r.seed(n) }},
 	)
 	if found == nil {

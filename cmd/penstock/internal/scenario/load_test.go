@@ -47,6 +47,11 @@ servers:
     changes: [{at: 20s, service: {mean: 40ms}}, {at: 30, service: {mean: 10ms, shape: exponential}}]
   - {resources: ["s?", "stock:*"], workers: 1, service: {mean: 1, shape: bimodal, slowShare: 0.1, slowFactor: 20}, stalls: [{at: 1, for: 500ms}]}
 signals: [{at: 0s, cpu: 0.3, memory: 0.5, load: 1.0}, {at: 5, cpu: 1, schedulerDelay: 20ms, gc: 0.1, throttled: 0.2}]
+fleet:
+  latency: {mean: 2ms, shape: exponential}
+  loss: 0.01
+  outages: [{from: 5s, until: 7, empty: true}, {from: 8, until: 8.5}]
+  skew: 0
 seed: 7
 `))
 	require.NoError(t, err)
@@ -97,7 +102,23 @@ seed: 7
 		Signals: []simulate.Signal{{CPU: new(0.3), Memory: new(0.5), Load: new(1.0)}, {
 			At: 5 * time.Second, CPU: new(1.0), SchedulerDelay: new(20 * time.Millisecond), GC: new(0.1), Throttled: new(0.2),
 		}},
+		Fleet: simulate.Fleet{
+			Latency: simulate.Service{Mean: 2 * time.Millisecond, Shape: simulate.Exponential},
+			Loss:    0.01,
+			Outages: []simulate.Outage{
+				{From: 5 * time.Second, Until: 7 * time.Second, Empty: true},
+				{From: 8 * time.Second, Until: 8500 * time.Millisecond},
+			},
+			Skew: new(0.0),
+		},
 	}, load.Load)
+}
+
+func TestALatencyMayBeATime(t *testing.T) {
+	t.Parallel()
+	load, err := scenario.ParseLoad("l", []byte("streams: [a 1/s for 1s]\nfleet: {latency: 20ms}"))
+	require.NoError(t, err)
+	assert.Equal(t, simulate.Fleet{Latency: simulate.Service{Mean: 20 * time.Millisecond}}, load.Fleet)
 }
 
 func TestALineMeansTheSameAsAMapping(t *testing.T) {
@@ -130,13 +151,13 @@ func TestEveryMistakeInALoadIsReportedWithItsPlace(t *testing.T) {
 	for _, test := range []struct{ name, document, want string }{
 		{"empty", "", "l:1:1: the document is empty"},
 		{"syntax", "streams: [a\nseed: 1", "l:2:5: the document cannot be read as YAML: did not find expected ',' or ']' (while parsing a flow sequence that begins on line 1)"},
-		{"not a mapping", "- a", "l:1:1: the load is a list: must be a mapping of streams, servers, signals, seed"},
+		{"not a mapping", "- a", "l:1:1: the load is a list: must be a mapping of streams, servers, signals, fleet, seed"},
 		{"no streams", "seed: 1", "l:1:1: streams is missing: list the calls that come"},
 		{"empty list", "streams: []", "l:1:10: streams is missing: a load has at least one stream"},
 		{"no resource", "streams: [{rate: 1}]", "l:1:11: resource is missing: name the resource that is called"},
 		{"misspelled", "streams:\n- {resuorce: a, resource: a, rate: 1}", `l:2:4: unknown field "resuorce": did you mean "resource"?`},
 		{"misspelled and so missing", "streams:\n- {resuorce: a, rat: 1}", `l:2:4: unknown field "resuorce": did you mean "resource"?` + "\n" + `l:2:17: unknown field "rat": did you mean "rate"?`},
-		{"unknown", "streams:\n- {resource: a, rate: 1}\nhello: 1", `l:3:1: unknown field "hello": those here are streams, servers, signals, seed`},
+		{"unknown", "streams:\n- {resource: a, rate: 1}\nhello: 1", `l:3:1: unknown field "hello": those here are streams, servers, signals, fleet, seed`},
 		{"twice", "streams:\n- {resource: a, rate: 1, rate: 2}", "l:2:26: rate is given twice: remove one"},
 		{"alias", "streams:\n- {resource: &a a, rate: 1}", "l:2:14: resource has an anchor or is an alias, which is not supported: write the value out"},
 		{"seed", "streams: [a 1/s]\nseed: -1", "l:2:7: seed is -1: must be 0 or more"},
@@ -199,6 +220,22 @@ func TestEveryMistakeInALoadIsReportedWithItsPlace(t *testing.T) {
 				"l:6:26: signals[1].at is 0s: must be later than the one before it\n" +
 				`l:6:37: memory is "much": must be a number, such as 100 or 2.5`,
 		},
+		{
+			"fleet", "streams: [a 1/s]\nfleet:\n  latency: {mean: 2ms, shape: slow}\n  loss: 2\n" +
+				"  outages: [{from: 5, until: 3, emty: true}, {from: 2}, {from: -1, until: x}]\n  skew: -1\n  los: 1\n",
+			`l:3:31: fleet.latency.shape is "slow": must be "constant", "exponential", "lognormal" or "bimodal"` + "\n" +
+				"l:4:9: fleet.loss is 2: must be a share from 0 to 1\n" +
+				"l:5:30: fleet.outages[0].until is 3s: must be later than from (5s) and at most 168h0m0s\n" +
+				`l:5:33: unknown field "emty": did you mean "empty"?` + "\n" +
+				"l:5:46: fleet.outages[1].until is missing: say when the backend answers again\n" +
+				"l:5:53: fleet.outages[1].from is 2s: must not be before the outage before it is over (3s)\n" +
+				"l:5:64: fleet.outages[2].from is -1s: must be from 0s to 168h0m0s\n" +
+				`l:5:75: until is "x": must be in seconds, such as 1.5, or have a unit, such as 500ms` + "\n" +
+				"l:6:9: fleet.skew is -1: must be a share from 0 to 1\n" +
+				`l:7:3: unknown field "los": did you mean "loss"?`,
+		},
+		{"no fleet", "streams: [a 1/s]\nfleet: [1ms]", "l:2:8: fleet is a list: must be a mapping of latency, loss, outages, skew"},
+		{"no latency", "streams: [a 1/s]\nfleet: {latency: 0s}", "l:2:18: latency is 0s: must be longer than 0s"},
 		{"words of a line", "streams: [a 1/s fails=x timeout=0 attrs=u priority=]", `l:1:17: fails is "x": must be a share from 0 to 1` + "\n" +
 			`l:1:25: timeout is "0": must be longer than 0s` + "\n" + `l:1:35: attrs has "u": must be name:value, such as user:u1` + "\n" +
 			"l:1:43: priority is missing behind the ="},
