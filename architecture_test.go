@@ -43,6 +43,10 @@ var layers = map[string]int{
 	"soak":       7,
 	"bench":      7,
 
+	// What the instances of a fleet share, in servers.
+	"fleet/redis": 6,
+	"fleet/etcd":  6,
+
 	// What the readers of signals have in common.
 	"signal/internal/procfs": 1,
 	"signal/internal/share":  1,
@@ -69,6 +73,8 @@ var sameLayer = map[string][]string{
 	"adapters/priority": {"adapters/clientip"},
 
 	"metrics/prometheus": {"adapters/outgoing"},
+
+	"fleet/memory": {"fleet"},
 
 	"datasource/etcd":       {"datasource/lists"},
 	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},

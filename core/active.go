@@ -104,6 +104,15 @@ func (a *activeRule) isRemoved() bool { return a.removed }
 // for: the one resource, or the pattern.
 func (a *activeRule) sharedName() string { return cmp.Or(a.target.Resource, a.target.Match) }
 
+// resourceOf returns what a limiter gets to know of the resource that it is for, given the
+// one that its changes of state are reported for; "" if several share it.
+func (a *activeRule) resourceOf(name string) string {
+	if a.sharesLimiter && a.hasPattern() {
+		return ""
+	}
+	return name
+}
+
 // isOwn says whether the limiter is the resource's own.
 func (s *ruleState) isOwn() bool { return !s.rule.sharesLimiter }
 
@@ -137,7 +146,8 @@ func (l limiterEnv) adopt(
 func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
 	env := rule.Env{
 		Version: l.generation, Now: l.now, Forced: a.forcedState(),
-		Lists: l.engine.lists, Signals: &l.engine.signals, Seed: l.seed(a, resource),
+		Resource: a.resourceOf(resource),
+		Lists:    l.engine.lists, Signals: &l.engine.signals, Fleet: l.engine.fleet.member, Seed: l.seed(a, resource),
 		Changed: func(clock.Instant, string, string) {},
 	}
 	if counts != nil {

@@ -293,6 +293,9 @@ func (a *admission) patienceOf(ctx context.Context, s *step) rule.Patience {
 	if patience := a.resource.engine.patience(ctx, !s.waits(&a.request)); patience < endless {
 		p.Until = a.Now.Add(patience)
 	}
+	if a.noWait && s.decides > 0 {
+		p.Until = min(p.Until, a.Now.Add(s.decides))
+	}
 	return p
 }
 

@@ -47,6 +47,7 @@ type step struct {
 	parts    *sync.Pool      // of *[rule.MaxKeys]rule.Attribute, if there are several keys
 	denies   bool            // what it refuses cannot pass later either
 	injects  bool            // it injects faults: waits are delays, also of calls that do not want to wait
+	decides  time.Duration   // how long calls that do not want to wait wait for its decision
 	refusals *refusals
 }
 
@@ -65,6 +66,9 @@ func newStep(entry *plannedEntry) step {
 	s.refuser, _ = limiter.(rule.Refuser)
 	s.late, _ = limiter.(rule.LateReader)
 	s.suspends, _ = limiter.(rule.Suspender)
+	if decider, ok := limiter.(rule.Decider); ok {
+		s.decides = decider.DecidesWithin()
+	}
 	return s
 }
 
@@ -177,7 +181,7 @@ func (s *step) askComposite(q *request, opts []Option) (ticket rule.Ticket, deci
 }
 
 // waits says whether a call that the step says Wait to waits.
-func (s *step) waits(q *request) bool { return !q.noWait || s.injects }
+func (s *step) waits(q *request) bool { return !q.noWait || s.injects || s.decides > 0 }
 
 // allowed returns the decision, or Block in place of one that the limiter may not give: one
 // that is no queue cannot have the call wait.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -50,6 +51,13 @@ type Config struct {
 	// Defaults to [DefaultSignalInterval]; if it is negative, only
 	// [Engine.SampleSignals] samples, as simulations do.
 	SignalInterval time.Duration
+
+	// Fleet is what the instances of the service share, such as a Redis server, for rules
+	// whose limit is that of all instances together: their scope is "fleet". Without a
+	// [fleet.Config.Backend] such a rule limits this instance, which the log says as an
+	// error. [New] panics if the instance has a name that logs cannot show. The engine does
+	// not close the backend. Defaults to none.
+	Fleet fleet.Config
 
 	// IsFailure says whether an error makes a call a failed one, for [Guard.Fail],
 	// [Engine.Do] and [Call]. It must be safe for concurrent use. Defaults to any error

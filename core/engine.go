@@ -14,8 +14,9 @@ import (
 
 // Engine guards the resources of a service by the rules in force. It is made by
 // [New], is safe for concurrent use, and starts no goroutine but one for each
-// source that it follows and, while something waits to be logged, one for that, and one
-// that samples signals while rules read any.
+// source that it follows and, while something waits to be logged, one for that, one that
+// samples signals while rules read any, and one that leases tokens while rules share limits
+// with other instances.
 type Engine struct {
 	clock    clock.Clock
 	log      *slog.Logger
@@ -24,6 +25,7 @@ type Engine struct {
 	isFailure func(error) bool
 	lists     *list.Registry
 	signals   signals
+	fleet     fleetMember
 	seed      uint64    // of what limiters choose at random; 0 for none
 	records   sync.Pool // of *guardRecord
 
@@ -73,6 +75,7 @@ func New(config Config) *Engine {
 	e.resources.init(e, config.MaxResources)
 	e.rules.init(config)
 	e.signals.init(config)
+	e.fleet.init(&config)
 	e.sources.init()
 	return e
 }
@@ -83,13 +86,15 @@ func (e *Engine) Lists() *list.Registry { return e.lists }
 
 // Close ends the engine: calls that wait and calls that come later get
 // [ErrClosed], sources are no longer followed. Calls under way may
-// still exit. Close returns when every goroutine of the engine has ended; a
-// second Close does nothing but wait for the same.
+// still exit. Tokens that were leased from the fleet are handed back, for which Close waits
+// no longer than [fleet.Config.Timeout]. It returns when every goroutine of the engine has
+// ended; a second Close does nothing but wait for the same.
 func (e *Engine) Close() {
 	e.rules.mu.Lock()
 	if e.generation.Swap(closedGeneration) != closedGeneration {
 		close(e.closed)
 		e.sources.cancel()
+		e.fleet.close()
 	}
 	e.rules.mu.Unlock()
 	e.running.Wait()

@@ -53,6 +53,7 @@ func (r *resource) markLogged(now clock.Instant) bool {
 // called without a lock, so that the observer may call the engine.
 func (e *Engine) report(o outcome) {
 	o.limiters.finish(e.clock.Now())
+	e.logUnknownFleet(o.limiters.unknownFleet)
 	if o.swap != (Swap{}) {
 		e.journal.addSwap(o.swap, causeOf(o.Origin))
 	}

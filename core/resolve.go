@@ -19,6 +19,8 @@ type ruleChange struct {
 	leaving  []*activeRule
 	patterns []match.Pattern // of all of these
 
+	unknownFleet []rule.Key // of rules that are for the whole fleet, which the engine does not know
+
 	added, changed, removed int
 }
 
@@ -36,6 +38,7 @@ func (c *ruleChange) notePattern(a *activeRule) {
 func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChange {
 	c := &ruleChange{version: e.generation.Load() + 1, now: now}
 	defer e.watchSignals()
+	defer e.watchFleet()
 	for _, change := range changes {
 		present := e.rules.active[change.Key]
 		switch {
@@ -47,7 +50,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 			e.dropRule(c, present)
 		case change.To.Target().CountsLike(present.target):
 			c.changed++
-			e.signals.replace(present.rule, change.To, now)
+			e.noteNeeds(c, present.rule, change.To)
 			present.rule, present.target = change.To.Uncompiled(), change.To.Target()
 			c.updated = append(c.updated, present)
 			c.notePattern(present)
@@ -67,6 +70,15 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 	return c
 }
 
+// noteNeeds notes what a rule needs of the engine that comes into force in place of another
+// one, either of which may be nil: signals and the fleet.
+func (e *Engine) noteNeeds(c *ruleChange, from, to rule.Rule) {
+	e.signals.replace(from, to, c.now)
+	if e.fleet.replace(from, to) {
+		c.unknownFleet = append(c.unknownFleet, to.Key())
+	}
+}
+
 // addRule puts a rule in force, which goes on from a removed one if there is one.
 func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activeRule {
 	r = r.Uncompiled() // what is compiled of it is of this version
@@ -80,7 +92,7 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activ
 		}
 	}
 	e.rules.active[a.key] = a
-	e.signals.replace(nil, r, c.now)
+	e.noteNeeds(c, nil, r)
 	if a.hasPattern() {
 		e.rules.patterns = append(e.rules.patterns, a)
 	}
@@ -91,7 +103,7 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activ
 
 func (e *Engine) dropRule(c *ruleChange, a *activeRule) {
 	a.removed = true
-	e.signals.replace(a.rule, nil, c.now)
+	e.noteNeeds(c, a.rule, nil)
 	if delete(e.rules.active, a.key); len(e.rules.active) == 0 {
 		e.rules.active = make(map[rule.Key]*activeRule) // a map does not get smaller
 	}

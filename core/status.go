@@ -15,6 +15,7 @@ type Status struct {
 
 	Signals     []SignalStatus // that rules in force read, by name
 	ForcedKinds []ForcedKind   // whose state is forced, see [Engine.ControlKind]; by name
+	Fleet       *FleetStatus   // nil if there is neither a backend for it nor a rule that needs one
 }
 
 // Status returns the present status.
@@ -26,6 +27,7 @@ func (e *Engine) Status() Status {
 	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.book.Len()}
 	status.Unmatched = e.rules.unmatched()
 	status.Signals, status.ForcedKinds = e.signals.status(), e.rules.forcedKinds()
+	status.Fleet = e.fleet.status(e.clock.Now())
 	for _, f := range e.sources.list {
 		status.Sources = append(status.Sources, f.status())
 	}

@@ -51,7 +51,7 @@ func (e *Engine) apply(c *ruleChange) limiterChanges {
 		affected: make([]*resource, 0, len(c.leaving)+len(c.entering)+len(c.updated)),
 	}
 	s.activate = make([]rule.Activator, 0, len(c.entering)+len(c.updated))
-	s.limiterChanges.restored = c.restored
+	s.limiterChanges.restored, s.limiterChanges.unknownFleet = c.restored, c.unknownFleet
 	s.run()
 	g.swapMu.Unlock()
 	return s.limiterChanges
@@ -62,6 +62,8 @@ type limiterChanges struct {
 	activate []rule.Activator
 	retire   []rule.Retirer
 	restored []forcedRule
+
+	unknownFleet []rule.Key // see ruleChange
 }
 
 // finish activates and retires the limiters. It is called without a lock: they may

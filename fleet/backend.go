@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -55,6 +56,10 @@ type Use struct {
 	Key    string
 	Demand float64 // tokens per second that calls asked for
 	Passed float64 // tokens per second that passed
+
+	// Reserved is the fraction of the limit, from 0 to 1, that no other instance may use; of
+	// [ModeShare]. Backends keep it to the last bit, or round it up.
+	Reserved float64
 }
 
 // MaxUses is how many limits an instance announces.
@@ -85,16 +90,20 @@ const (
 	AskThrottle
 )
 
+// Never is a [Reply.Retry]: so many tokens are never there, however long one waits.
+const Never = time.Duration(math.MaxInt64)
+
 // Request is a request for tokens of a limit.
 type Request struct {
 	Operation Operation
 	Terms     Terms
 
-	Want int64 // tokens; 0 to only return or pay some
+	Want int64 // tokens; 0 to only return or pay some; below 0 returns some, of Ask operations
 	Back int64 // tokens that were granted before, as of BackTo, and not used
 	Owed int64 // tokens that passed without having been granted
 
-	// BackTo is the [Reply.Bucket] of the grant that Back is of; of LeaseWindow.
+	// BackTo is the [Reply.Bucket] of the grant that Back is of; of LeaseWindow. A negative
+	// Want of AskFixedWindow has it too, or 0 for the present window.
 	BackTo int64
 
 	// Quantum is the least number of tokens that is worth a grant: if less are there, they
@@ -111,7 +120,7 @@ type Request struct {
 	// Seen is the last [Reply.State]: a store that has lost its state learns from it.
 	Seen string
 
-	// Keep is how long a key stays after nothing is used any more.
+	// Keep is how much longer a key stays than until nothing is used any more.
 	Keep time.Duration
 }
 
@@ -122,11 +131,11 @@ type Reply struct {
 	Granted int64         // tokens, at most Want
 	Delay   time.Duration // after which they may be used
 	Valid   time.Duration // after which they may not be used any more, from now; of LeaseWindow
-	Retry   time.Duration // when nothing was granted: how long it takes until something can be
-	Bucket  int64         // that the tokens count in; of LeaseWindow
+	Retry   time.Duration // when nothing was granted: how long it takes until something can be, or [Never]
+	Bucket  int64         // that the tokens count in, as the time at which it begins; of windows
 	State   string        // see [Request.Seen]
 
-	// Of what was asked, as redis-cell tells it:
+	// Of Ask operations, as redis-cell tells it:
 	Limit     int64         // the most that can pass at once
 	Remaining int64         // what could pass now
 	Reset     time.Duration // until nothing is used any more

@@ -14,8 +14,8 @@ import (
 type Compiled struct {
 	rule     Rule
 	version  uint64
-	revision uint64    // of the version, if the limit follows a signal; see follower
-	follower *follower // nil if it follows none
+	revision uint64    // of the version, if the limit moves; see follower
+	follower *follower // nil if it does not
 
 	seconds float64       // the window, in seconds
 	most    int64         // the tokens of the largest call that can ever pass a window
@@ -46,8 +46,7 @@ func Compile(rule Rule, version uint64) *Compiled {
 	}
 	r.compileLimit()
 	if rule.Follow != (Follow{}) {
-		r.follower = &follower{written: r}
-		r.follower.present.Store(r)
+		r = r.withSource(&signalSource{follow: rule.Follow, written: rule.Limit})
 	}
 	return r
 }

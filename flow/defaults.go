@@ -28,6 +28,7 @@ func defaults(r Rule) Rule {
 	} else if r.limiterKind() == bucketLimiter {
 		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
 	}
+	rule.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	return r
 }
 

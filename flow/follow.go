@@ -49,27 +49,65 @@ func (f *Follow) limit(written, shown float64) float64 {
 	return written - (written-f.Least)*(math.Round(share*parts)/parts)
 }
 
-// follower makes a version of a rule for each limit that a followed signal brings. The
-// versions come into force one after the other, in the order in which the signal was
-// sampled.
+// follower makes a version of a rule for each limit that its source brings. The versions come
+// into force one after the other, in the order in which the source told the limits.
 type follower struct {
 	written *Compiled // the rule as it was written
-	reading atomic.Pointer[rule.Reading]
+	source  limitSource
 	present atomic.Pointer[Compiled] // changed under mu
 
 	mu sync.Mutex // held while a version is compiled
 }
 
+// limitSource tells which limit a rule has now, such as one that follows a signal. It is asked
+// on the way of every call, concurrently.
+type limitSource interface {
+	// limit returns tokens per window, at most as many as the rule allows as written.
+	limit() float64
+
+	// apply gives the rule a limit, and changes what else depends on the source.
+	apply(r *Rule, limit float64)
+}
+
+// withSource returns a copy of a compiled rule whose limit moves.
+func (r *Compiled) withSource(source limitSource) *Compiled {
+	moving := *r
+	moving.follower = &follower{written: &moving, source: source}
+	moving.follower.present.Store(&moving)
+	return &moving
+}
+
+// signalSource is the limit of a rule that follows a signal.
+type signalSource struct {
+	follow  Follow
+	written float64
+	reading atomic.Pointer[rule.Reading] // nil until it is known
+}
+
+func (s *signalSource) limit() float64 {
+	if reading := s.reading.Load(); reading != nil {
+		if shown, ok := reading.Load(); ok {
+			return s.follow.limit(s.written, shown)
+		}
+	}
+	return s.written
+}
+
+func (s *signalSource) apply(r *Rule, limit float64) { r.Limit = limit }
+
 // FollowSignal makes limiters of the rule follow the readings of its signal, if it
 // follows one. Until then the limit is the rule's.
 func (r *Compiled) FollowSignal(signals rule.Signals) {
-	if r.follower != nil {
-		r.follower.reading.Store(signals.Reading(r.rule.Follow.Signal))
+	if r.follower == nil {
+		return
+	}
+	if s, ok := r.follower.source.(*signalSource); ok {
+		s.reading.Store(signals.Reading(s.follow.Signal))
 	}
 }
 
-// inForce returns the rule with the limit that the signal demands which it follows; the
-// rule itself if it follows none.
+// inForce returns the rule with the limit that its source brings; the rule itself if the
+// limit does not move.
 func (r *Compiled) inForce() *Compiled {
 	if r.follower == nil {
 		return r
@@ -79,40 +117,30 @@ func (r *Compiled) inForce() *Compiled {
 
 func (f *follower) inForce() *Compiled {
 	present := f.present.Load()
-	if f.limit() == present.rule.Limit {
+	if f.source.limit() == present.rule.Limit {
 		return present
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// The reading is looked at again: another call may have brought a later one.
-	if present = f.present.Load(); f.limit() != present.rule.Limit {
-		present = present.withLimit(f.limit())
+	// The source is asked again: another call may have brought a later limit.
+	present = f.present.Load()
+	if limit := f.source.limit(); limit != present.rule.Limit {
+		present = present.moved(f.source, limit)
 		f.present.Store(present)
 	}
 	return present
 }
 
-// limit returns what the signal makes of the limit.
-func (f *follower) limit() float64 {
-	written := &f.written.rule
-	if reading := f.reading.Load(); reading != nil {
-		if shown, ok := reading.Load(); ok {
-			return written.Follow.limit(written.Limit, shown)
-		}
-	}
-	return written.Limit
-}
-
-// withLimit returns the rule with another limit, as a newer version.
-func (r *Compiled) withLimit(limit float64) *Compiled {
+// moved returns the rule with another limit, as a newer version.
+func (r *Compiled) moved(source limitSource, limit float64) *Compiled {
 	next := *r
-	next.rule.Limit = limit
+	source.apply(&next.rule, limit)
 	next.revision++
 	next.compileLimit()
 	return &next
 }
 
-// unfollowed returns a copy that follows no signal, which no call brings.
+// unfollowed returns a copy whose limit does not move, which no call brings.
 func (r *Compiled) unfollowed() *Compiled {
 	fixed := *r
 	fixed.follower = nil
@@ -128,12 +156,12 @@ func (r *Compiled) isBefore(other *Compiled) bool {
 }
 
 // mayPassLater says whether a call of n tokens, which are more than the present limit, can
-// pass when the followed signal allows for more.
+// pass when its source allows for more.
 func (r *Compiled) mayPassLater(n int32) bool {
 	return r.follower != nil && int64(n) > r.most && int64(n) <= r.follower.written.most
 }
 
-// catchUp goes over to the limit that a followed signal demands at now, and returns the
+// catchUp goes over to the limit that its source brings at now, and returns the
 // version of the rule in force. The mutex is held.
 func (w *Window) catchUp(now clock.Instant) *Compiled {
 	present := w.compiled.Load()
@@ -144,7 +172,7 @@ func (w *Window) catchUp(now clock.Instant) *Compiled {
 	return next
 }
 
-// lookAgain is how often the first call in a queue looks whether the signal has changed.
+// lookAgain is how often the first call in a queue looks whether the limit has moved.
 const lookAgain = 250 * time.Millisecond
 
 // untilHeadPasses returns how long the first call in the queue waits before it polls
@@ -157,7 +185,7 @@ func (q *Queue) untilHeadPasses(now clock.Instant) time.Duration {
 	return left
 }
 
-// catchUp goes over to the limit that a followed signal demands at now, and lets the
+// catchUp goes over to the limit that its source brings at now, and lets the
 // waiting calls pass whose time has come by then.
 func (q *Queue) catchUp(now clock.Instant) {
 	if next := q.compiled.inForce(); next != q.compiled && q.before == nil && !q.retired {

@@ -6,19 +6,23 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
+
+const kindName rule.Kind = "flow"
 
 // Kind returns the kind of flow rules.
 func Kind() *rule.Type[Rule] {
 	return rule.Define(rule.Spec[Rule]{
-		Kind: "flow", Phase: rule.PhaseRate, Reason: rule.RateLimited,
+		Kind: kindName, Phase: rule.PhaseRate, Reason: rule.RateLimited,
 		Common: common, Fields: fields(), Examples: examples(),
 		Former:   []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
 		Defaults: defaults, Validate: validate,
 		Signals: signals,
+		Fleet:   isOfFleet,
 		Compile: func(r Rule, version uint64) any { return Compile(r, version) },
-		New:     func(_ Rule, env rule.Env) rule.Limiter { return newLimiter(compiledFor(env), env.Now) },
+		New:     newLimiterFor,
 		Adopt:   adopt,
 	})
 }
@@ -38,9 +42,23 @@ func compiledFor(env rule.Env) *Compiled {
 	return compiled
 }
 
+func isOfFleet(r Rule) bool { return r.Scope == ScopeFleet }
+
+// newLimiterFor returns the limiter of a rule that counts nothing yet. Without a fleet each
+// instance has the limit.
+func newLimiterFor(r Rule, env rule.Env) rule.Limiter {
+	if isOfFleet(r) && env.Fleet != nil {
+		return newFleetLimiter(r, env)
+	}
+	return newLimiter(compiledFor(env), env.Now)
+}
+
 // adopt returns the limiter of a changed rule: the same one, another one that
 // follows it if the rule counts in another way now, or nil if it counts other calls.
-func adopt(present rule.Limiter, _ Rule, env rule.Env) rule.Limiter {
+func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+	if isOfFleet(r) && env.Fleet != nil {
+		return adoptFleet(present, r, env)
+	}
 	before, ok := present.(*Limiter)
 	if !ok {
 		return nil
@@ -100,10 +118,9 @@ func fields() []rule.Field[Rule] {
 			Says("from which number of the signal on the limit is the least"),
 		rule.NumberField("follow.least", func(r *Rule) *float64 { return &r.Follow.Least }).Given("limit", "follow.signal").
 			Says("the limit from there on; in between it falls linearly"),
-	}, slices.Insert(rule.ScopeFields(common), 1,
-		rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "algorithm").
-			Says("windows: count the passes of that resource instead").Otherwise("none"),
-	))
+	}, rule.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet }),
+		slices.Insert(rule.ScopeFields(common), 1, rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "algorithm").
+			Says("windows: count the passes of that resource instead").Otherwise("none")))
 }
 
 // readControl reads the field "control" of older documents, where a throttle was
@@ -151,6 +168,13 @@ func examples() []rule.Example[Rule] {
 			Follow: Follow{Signal: rule.SignalMemory, From: 0.7, To: 0.9, Least: 20},
 		},
 		Fields: []string{"name", "resource", "limit", "follow.signal", "follow.from", "follow.to", "follow.least"},
+	}, {
+		About: "A quota of a partner: all instances of the service together keep to it.",
+		Rule: Rule{
+			Name: "partner-quota", Resource: "partners:call", Limit: 10000,
+			Scope: ScopeFleet, Fleet: Fleet{Mode: fleet.ModeWindow},
+		},
+		Fields: []string{"name", "resource", "limit", "scope", "fleet.mode", "fleet.onOutage"},
 	}, {
 		About:  "Reads give way to writes.",
 		Rule:   Rule{Name: "reads-yield", Resource: "orders:read", Limit: 50, Related: "orders:write"},

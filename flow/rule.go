@@ -125,9 +125,38 @@ type Rule struct {
 	// of the guarded one: calls are refused while it is busy. Windows only.
 	Related string
 
+	// Scope says whether the limit is for this instance of the service, the default, or
+	// for all instances together: [ScopeFleet]. An engine without a backend for its fleet,
+	// see core.Config, takes each limit for one of the instance.
+	Scope Scope
+
+	// Fleet says how instances share the limit. ScopeFleet only.
+	Fleet Fleet
+
 	// Shadow makes the rule decide and count, but let every call through.
 	Shadow bool
 }
+
+// Scope says for which calls together a limit is. The zero value is [ScopeInstance].
+type Scope = rule.Scope
+
+// The scopes.
+const (
+	ScopeInstance = rule.ScopeInstance // a limit for each instance of the service
+	ScopeFleet    = rule.ScopeFleet    // one limit for all instances together
+)
+
+// Fleet says how all instances of a service share a limit. Not every algorithm can be shared
+// in every way:
+//
+//   - ModeLease, the default: all but fixed windows. A sliding window is then a bucket that
+//     holds as many tokens as a bucket of the window, at least one.
+//   - ModeWindow, the default of fixed windows: windows only.
+//   - ModeAsk: all. A shadow rule decides as with ModeLease, or ModeWindow if it has a fixed
+//     window: it does not wait for an answer.
+//   - ModeShare: all; and only there a rule may be Strict, have an Overdraft, WarmUp, Follow
+//     or be Related.
+type Fleet = rule.Fleet
 
 // WarmUp makes the effective limit of a cold resource rise from limit/ColdFactor to the
 // limit, within about Period of full load. See the package warmup.

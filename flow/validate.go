@@ -30,6 +30,7 @@ func validate(r Rule) []rule.Fault {
 	r.validateWarmUp(&f)
 	r.validateFollow(&f)
 	r.validateRelated(&f)
+	r.validateFleet(&f)
 	return f
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/list"
 )
 
@@ -12,7 +13,7 @@ import (
 // every call: they must not allocate, and should not block. They must not panic either:
 // of a call whose end makes one panic, the limiters that would be told next do not learn.
 //
-// A limiter that can do more has the methods of [Queue], [Finisher], [Settler],
+// A limiter that can do more has the methods of [Queue], [Decider], [Finisher], [Settler],
 // [Suspender], [Refuser], [LateReader], [Activator], [Retirer], [Inheritor], [PassCounter] or
 // [Controllable] too.
 type Limiter interface {
@@ -85,6 +86,16 @@ type Suspender interface {
 
 	// Resume is called when it goes on. It has been let pass already: this cannot fail.
 	Resume(now clock.Instant, t Ticket)
+}
+
+// Decider is a queue that needs some time to decide, as when it asks another machine. Calls
+// that do not want to wait for their turn wait for the decision nevertheless: their patience
+// lasts for as long as that takes.
+type Decider interface {
+	Queue
+
+	// DecidesWithin returns how long a decision takes at most.
+	DecidesWithin() time.Duration
 }
 
 // Finisher is a limiter that learns how calls end.
@@ -176,6 +187,10 @@ type Env struct {
 	// Compiled is what [Spec.Compile] has made of the rule; nil for kinds without it.
 	Compiled any
 
+	// Resource is the name of the resource that the limiter is for; "" if several share
+	// it. It is [OtherResources] for that of the names beyond the bound of the engine.
+	Resource string
+
 	// Now is the present instant.
 	Now clock.Instant
 
@@ -189,6 +204,11 @@ type Env struct {
 	// Signals are what limiters read the signals from that [Spec.Signals] names. It is
 	// never nil. Limiters may keep the readings.
 	Signals Signals
+
+	// Fleet is this instance's side of the fleet, for rules that [Spec.Fleet] says are for
+	// all instances; nil if the engine has no backend for that: then their limit is that of
+	// this instance.
+	Fleet *fleet.Member
 
 	// Seed is what all follows from that the limiter chooses at random, so that
 	// simulations can be repeated; 0 if it is to choose itself.

@@ -11,6 +11,9 @@ const (
 	MetricEffectiveLimit = "ceiling_tokens_per_second" // of kinds that limit how much passes in a time
 	MetricState          = "state"                     // of kinds with states, as the next one
 	MetricTransitions    = "transitions_total"
+	MetricFleetGranted   = "fleet_granted_tokens_per_second" // of kinds whose limits can be for a whole fleet, as the next ones
+	MetricFleetDemand    = "fleet_demand_tokens_per_second"
+	MetricFleetOutage    = "fleet_outage"
 )
 
 // MetricName returns the name of a metric of rules of a kind. The kind is spelled in
@@ -33,6 +36,11 @@ func MetricNames(kind Definition) []string {
 		MetricName(kind.Kind(), MetricEffectiveLimit),
 		MetricName(kind.Kind(), MetricState),
 		MetricName(kind.Kind(), MetricTransitions),
+	}
+	if kind.CanShare() {
+		for _, name := range []string{MetricFleetGranted, MetricFleetDemand, MetricFleetOutage} {
+			names = append(names, MetricName(kind.Kind(), name))
+		}
 	}
 	gauges := kind.Gauges()
 	for i, gauge := range gauges {

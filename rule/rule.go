@@ -27,6 +27,9 @@ type Rule interface {
 	// Signals returns the signals that it reads; nil if none.
 	Signals() []Signal
 
+	// Fleet says whether its limit is one for all instances of the service.
+	Fleet() bool
+
 	// Answer returns what adapters answer to refusals; zero if the reason says that.
 	Answer() Answer
 
@@ -108,6 +111,8 @@ func (r *typedRule[R]) Signals() []Signal {
 	}
 	return r.of.spec.Signals(r.rule)
 }
+
+func (r *typedRule[R]) Fleet() bool { return r.of.spec.Fleet != nil && r.of.spec.Fleet(r.rule) }
 
 func (r *typedRule[R]) Answer() Answer {
 	if r.of.spec.Answer == nil {

@@ -48,6 +48,10 @@ type Spec[R comparable] struct {
 	// [Env.Signals]: only these are sampled. nil for kinds that read none.
 	Signals func(R) []Signal
 
+	// Fleet says whether the limit of the rule is one for all instances of the service,
+	// which its limiters share by [Env.Fleet]. nil for kinds that have no such limits.
+	Fleet func(R) bool
+
 	// Answer returns what adapters answer to refusals of the rule. nil for kinds that
 	// leave it to the Reason.
 	Answer func(R) Answer
@@ -133,6 +137,7 @@ type Definition interface {
 	Former() []FormerInfo
 	Gauges() []Gauge
 	LimitMoves() bool
+	CanShare() bool
 	States() []string
 	Controls() []string
 
@@ -179,6 +184,9 @@ func (t *Type[R]) Gauges() []Gauge { return t.spec.Gauges }
 
 // LimitMoves says that limiters find their limit themselves.
 func (t *Type[R]) LimitMoves() bool { return t.spec.LimitMoves }
+
+// CanShare says that limits of rules can be for all instances of a service, see [Spec.Fleet].
+func (t *Type[R]) CanShare() bool { return t.spec.Fleet != nil }
 
 // States returns the states that limiters can be in.
 func (t *Type[R]) States() []string { return t.spec.States }

@@ -10,6 +10,10 @@ type Status struct {
 	// Quota is how much may pass in a time, for kinds that limit that; else nil.
 	Quota *Quota
 
+	// Fleet is how the instance shares the limit with the others of its service, for rules
+	// that [Spec.Fleet] says are for all of them; else nil.
+	Fleet *FleetStatus
+
 	// Gauges are the present values of [Spec.Gauges], in the same order. NaN stands for
 	// one that the rule does not have, which is not shown; so do those that are left out
 	// at the end.
@@ -42,6 +46,14 @@ type Quota struct {
 	// Reset is how long it takes, if nobody else comes, until Remaining is more; 0 if
 	// it never is, for it is at its most or nothing may pass at all.
 	Reset time.Duration
+}
+
+// FleetStatus tells how an instance shares a limit with the others of its service. It speaks
+// of this instance alone, and of late.
+type FleetStatus struct {
+	Granted float64 // tokens per second that it may use
+	Demand  float64 // tokens per second that calls ask for
+	Outage  bool    // the backend does not answer: the limit goes on as [Fleet.OnOutage] says
 }
 
 // Gauge describes a number that limiters of a kind show in status and metrics.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -79,8 +80,21 @@ func soundRule() *rapid.Generator[flow.Rule] {
 		}
 		kind := rapid.SampledFrom([]func(*rapid.T, *flow.Rule){sliding, fixed, bucket, throttle}).Draw(t, "kind")
 		kind(t, &rule)
+		shareIn(t, &rule)
 		return rule
 	})
+}
+
+// shareIn may make a rule one for the whole fleet, in a mode that goes with all fields.
+func shareIn(t *rapid.T, rule *flow.Rule) {
+	if !rapid.Bool().Draw(t, "fleet") {
+		return
+	}
+	rule.Scope = flow.ScopeFleet
+	rule.Fleet = flow.Fleet{
+		Mode:     fleet.ModeShare,
+		OnOutage: rapid.SampledFrom([]fleet.OnOutage{"", fleet.OutageLast, fleet.OutageShare, fleet.OutageOpen, fleet.OutageClosed}).Draw(t, "onOutage"),
+	}
 }
 
 func sliding(t *rapid.T, rule *flow.Rule) {
@@ -170,6 +184,9 @@ func TestYAMLAndJSONSayTheSame(t *testing.T) {
 					warmUp["step"] = w.Step.String()
 				}
 				rule["warmUp"] = warmUp
+			}
+			if r.Scope == flow.ScopeFleet {
+				rule["scope"], rule["fleet"] = r.Scope, map[string]any{"mode": r.Fleet.Mode, "onOutage": r.Fleet.OnOutage}
 			}
 			list = append(list, rule)
 		}

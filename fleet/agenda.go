@@ -1,0 +1,59 @@
+package fleet
+
+import (
+	"container/heap"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// agenda is the budgets that are to be looked at, by when. Those of which nothing is asked
+// are not in it.
+type agenda struct{ budgets dueBudgets }
+
+// set has a budget looked at at an instant; not at all if that is never.
+func (a *agenda) set(b *Budget, due clock.Instant) {
+	b.due = due
+	switch {
+	case due == never && b.inAgenda >= 0:
+		heap.Remove(&a.budgets, b.inAgenda)
+	case due == never:
+	case b.inAgenda >= 0:
+		heap.Fix(&a.budgets, b.inAgenda)
+	default:
+		heap.Push(&a.budgets, b)
+	}
+}
+
+// due returns when the first budget is to be looked at, never if none is.
+func (a *agenda) due() clock.Instant {
+	if len(a.budgets) == 0 {
+		return never
+	}
+	return a.budgets[0].due
+}
+
+// dueBudgets implements [heap.Interface].
+type dueBudgets []*Budget
+
+func (d dueBudgets) Len() int           { return len(d) }
+func (d dueBudgets) Less(i, j int) bool { return d[i].due < d[j].due }
+
+func (d dueBudgets) Swap(i, j int) {
+	d[i], d[j] = d[j], d[i]
+	d[i].inAgenda, d[j].inAgenda = i, j
+}
+
+func (d *dueBudgets) Push(x any) {
+	b := x.(*Budget)
+	b.inAgenda = len(*d)
+	*d = append(*d, b)
+}
+
+func (d *dueBudgets) Pop() any {
+	last := len(*d) - 1
+	b := (*d)[last]
+	(*d)[last] = nil
+	*d = (*d)[:last]
+	b.inAgenda = -1
+	return b
+}

@@ -1,0 +1,89 @@
+package fleet
+
+import (
+	"cmp"
+	"log/slog"
+	"slices"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// announceIfDue announces the instance once a second, and probes a backend that does not
+// answer.
+func (m *Member) announceIfDue(now clock.Instant) {
+	c := &m.connection
+	if c.suspect != 0 && c.suspect.Add(c.timeout) <= now {
+		m.lose(now, c.err)
+	}
+	isDue := m.announceAt <= now
+	switch {
+	case c.out:
+		isDue = c.probeAt <= now
+	case len(m.underWay) > 0 && m.lastSent <= m.underWay[0].sent && m.overdue(m.underWay[0]) <= now:
+		isDue = true
+	}
+	if !isDue || m.announcing || !m.maySend() {
+		return
+	}
+	if c.out {
+		c.probeWait = min(2*c.probeWait, maxProbeWait)
+		c.probeAt = now.Add(m.jitter(c.probeWait))
+	}
+	m.announcing = true
+	m.announceAt = now.Add(AnnounceInterval)
+	self := m.self(now)
+	m.addBatch(now, &Batch{Announce: &self, WithInstances: len(m.divided) > 0})
+}
+
+// self is the instance as it announces itself.
+func (m *Member) self(now clock.Instant) Instance {
+	uses := make([]Use, 0, len(m.agenda.budgets)+len(m.askers)+len(m.divided))
+	for _, b := range m.agenda.budgets {
+		uses = append(uses, b.usage(now))
+	}
+	for _, a := range m.askers {
+		uses = append(uses, a.usage(now))
+	}
+	for _, d := range m.divided {
+		uses = append(uses, d.use(now))
+	}
+	uses = slices.DeleteFunc(uses, func(u Use) bool { return u.Demand == 0 && u.Passed == 0 })
+	slices.SortFunc(uses, func(a, b Use) int {
+		return cmp.Or(cmp.Compare(b.Demand, a.Demand), cmp.Compare(a.Key, b.Key))
+	})
+	return Instance{ID: m.config.Instance, Limits: slices.Clip(uses[:min(len(uses), MaxUses)])}
+}
+
+// announced takes the answer to an announcement. err is what the backend says instead.
+func (m *Member) announced(now clock.Instant, fleet Fleet, err error) {
+	m.announcing = false
+	if err != nil && m.announceErr == nil {
+		m.log.Error("penstock: the backend of the fleet does not take announcements", slog.Any("error", err))
+	}
+	m.announceErr = err
+	if err != nil {
+		return
+	}
+	m.count = max(1, fleet.Count)
+	for _, d := range m.divided {
+		d.divide(now, m.config.Instance, fleet)
+	}
+}
+
+// attach has a divided limit announced, from now on with all instances.
+func (m *Member) attach(d divided, now clock.Instant) {
+	m.mu.Lock()
+	defer m.unlock(now)
+	m.divided = append(m.divided, d)
+	m.announceAt = now
+	if m.connection.out {
+		d.lost(now, m.count)
+	}
+}
+
+// detach ends that.
+func (m *Member) detach(d divided) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.divided = slices.DeleteFunc(m.divided, func(other divided) bool { return other == d })
+}

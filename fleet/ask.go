@@ -1,0 +1,211 @@
+package fleet
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Asker asks the backend for each call, see [ModeAsk]. Calls that ask at the same time go in
+// one batch. All methods may be called concurrently.
+type Asker struct {
+	member  *Member
+	denied  atomic.Uint64 // a word: up to when so many tokens are denied
+	refused atomic.Int64  // tokens of calls that did not ask because of that
+
+	// What follows is guarded by member.mu.
+	terms      Terms
+	operation  Operation
+	onOutage   OnOutage
+	place      int // in the list of all askers, -1 if released
+	counted    clock.Instant
+	lastCall   clock.Instant
+	demand     average
+	passed     average
+	outage     outage
+	underWay   int           // calls that wait for an answer
+	back       int64         // tokens to be handed back
+	owed       int64         // tokens that passed without an answer
+	flushing   bool          // it is in the list of those that have something to hand back or to pay
+	bucket     int64         // the last [Reply.Bucket]
+	bucketFrom clock.Instant // when it was first known
+}
+
+// Answer is the answer to one call.
+type Answer struct {
+	Allowed bool
+	Wait    time.Duration // the call is allowed, but only after this time; of [AskThrottle]
+	Retry   time.Duration // the call is denied: how long until one like it can pass; 0: not known, [Never]
+	Outage  bool          // the backend did not answer in time: what [OnOutage] makes of it
+
+	// As in [Reply]; 0 in an outage.
+	Limit     int64
+	Remaining int64
+	Reset     time.Duration
+}
+
+// asking is a call that asks.
+type asking struct {
+	asker *Asker
+	n     int32
+	asked clock.Instant
+	done  func(Answer) // nil when it was called
+}
+
+// Ask asks for n tokens, at least 1, at now. done is called once: by the timeout at the
+// latest, or at once, by Ask, if the answer is known, as in an outage. No lock is held then.
+// It must not block.
+func (a *Asker) Ask(now clock.Instant, n int32, done func(Answer)) {
+	if wait := a.DeniedFor(now, n); wait > 0 {
+		a.refused.Add(int64(n))
+		done(Answer{Retry: wait})
+		return
+	}
+	m := a.member
+	m.mu.Lock()
+	a.count(now)
+	a.demand.add(int64(n), 0, rateMemoryOf(&a.terms, m.count))
+	a.lastCall = now
+	if !m.running || a.place < 0 || a.outage.active && (a.outage.err == nil || now < a.outage.askAt) {
+		answer := a.decide(now, n)
+		m.unlock(now)
+		done(answer)
+		return
+	}
+	if a.outage.err != nil {
+		a.outage.askAt = now.Add(m.jitter(maxProbeWait))
+	}
+	a.underWay++
+	m.asks = append(m.asks, &asking{asker: a, n: n, asked: now, done: done})
+	m.unlock(now)
+}
+
+// DeniedFor returns for how long a denial of the backend still holds for a call that takes n
+// tokens, [Never] if for ever, 0 if it is worth asking. It takes no lock, and counts nothing.
+func (a *Asker) DeniedFor(now clock.Instant, n int32) time.Duration {
+	w := word(a.denied.Load())
+	if w.hasEnded(now) || int64(n) < w.tokens() {
+		return 0
+	}
+	units := int64(w-word(now>>unitShift)<<endShift) >> endShift
+	if left := time.Duration(units << unitShift); left < forever/2 {
+		return max(1, left+(1<<unitShift)-time.Duration(now&(1<<unitShift-1)))
+	}
+	return Never
+}
+
+// Denied is DeniedFor for a call that is refused because of it: it is counted as demand.
+func (a *Asker) Denied(now clock.Instant, n int32) time.Duration {
+	wait := a.DeniedFor(now, n)
+	if wait > 0 {
+		a.refused.Add(int64(n))
+	}
+	return wait
+}
+
+// count brings the averages up to now. The mutex of the member is held.
+func (a *Asker) count(now clock.Instant) {
+	elapsed, memory := now.Sub(a.counted), rateMemoryOf(&a.terms, a.member.count)
+	a.demand.add(a.refused.Swap(0), elapsed, memory)
+	a.passed.add(0, elapsed, memory)
+	a.outage.bucket.flow(elapsed)
+	a.counted = max(a.counted, now)
+}
+
+// pass counts tokens that passed. The mutex of the member is held.
+func (a *Asker) pass(n int64) { a.passed.add(n, 0, rateMemoryOf(&a.terms, a.member.count)) }
+
+// decide answers a call without the backend. The mutex of the member is held.
+func (a *Asker) decide(now clock.Instant, n int32) Answer {
+	bucket := &a.outage.bucket
+	if !a.outage.active { // one answer was lost
+		lost := fallback(a.onOutage, &a.terms, a.passed.perSecond(), a.member.count)
+		if lost.rate > 0 {
+			lost.level = max(lost.most, float64(n))
+		}
+		bucket = &lost
+	}
+	if bucket.tokens() < int64(n) {
+		answer := Answer{Outage: true}
+		if at := bucket.next(now); at > now {
+			answer.Retry = at.Sub(now)
+		}
+		return answer
+	}
+	bucket.level -= float64(n)
+	a.owed += int64(n)
+	a.pass(int64(n))
+	a.flushSoon()
+	return Answer{Allowed: true, Outage: true}
+}
+
+// answered takes the reply to one call.
+func (q *asking) answered(now clock.Instant, reply *Reply) {
+	a := q.asker
+	a.count(now)
+	switch {
+	case reply.Err != nil:
+		a.refusedBy(now, reply.Err)
+		q.unanswered(now)
+		return
+	case a.outage.err != nil:
+		a.backIsUp(now)
+	}
+	if reply.Bucket != a.bucket {
+		a.bucket, a.bucketFrom = reply.Bucket, q.asked
+	}
+	if q.done == nil { // it was decided on without an answer
+		if reply.Granted > 0 {
+			a.back += reply.Granted
+			a.flushSoon()
+		}
+		return
+	}
+	answer := Answer{Limit: reply.Limit, Remaining: reply.Remaining, Reset: reply.Reset}
+	if reply.Granted >= int64(q.n) {
+		answer.Allowed, answer.Wait = true, reply.Delay
+		a.pass(int64(q.n))
+	} else {
+		answer.Retry = reply.Retry
+		end := now.Add(min(reply.Retry, forever) + 1<<unitShift)
+		if reply.Retry > 0 {
+			a.denied.Store(uint64(newWord(end, false, int64(q.n))))
+		}
+	}
+	q.answer(answer)
+}
+
+// unanswered decides on a call that has no answer.
+func (q *asking) unanswered(now clock.Instant) {
+	if q.done != nil {
+		q.asker.count(now)
+		q.answer(q.asker.decide(now, q.n))
+	}
+}
+
+func (q *asking) answer(answer Answer) {
+	done := q.done
+	q.done = nil
+	q.asker.underWay--
+	q.asker.member.calls = append(q.asker.member.calls, func() { done(answer) })
+}
+
+// sendAsks adds requests for all calls that ask, and for what is to be handed back or paid.
+func (m *Member) sendAsks(now clock.Instant) {
+	for len(m.asks) > 0 && m.maySend() {
+		q := m.asks[0]
+		m.asks[0] = nil
+		m.asks = m.asks[1:]
+		m.request(now, q.request(), q)
+		batch := m.batches[len(m.batches)-1]
+		batch.deadline = min(batch.deadline, q.asked.Add(m.config.Timeout))
+	}
+	if !m.connection.out && m.maySend() {
+		m.sendFlushes(now)
+	}
+}
+
+func (q *asking) request() Request {
+	return Request{Operation: q.asker.operation, Terms: q.asker.terms, Want: int64(q.n), Keep: maxLife}
+}

@@ -1,0 +1,141 @@
+package fleet
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// How long a member waits between two probes while the backend does not answer.
+const (
+	minProbeWait = 50 * time.Millisecond
+	maxProbeWait = 200 * time.Millisecond
+)
+
+// connection is what a member knows of whether the backend answers.
+type connection struct {
+	known     bool          // it has answered once
+	out       bool          // it does not answer
+	silent    bool          // nothing of that was logged, because the member was not running
+	since     clock.Instant // of out, or of its end
+	err       error
+	outages   int64
+	heard     clock.Instant // when the last batch was sent that was answered
+	suspect   clock.Instant // when the first batch was sent of those that have failed since; 0 if none
+	suspected clock.Instant // when that was known
+	probeAt   clock.Instant
+	probeWait time.Duration
+	timeout   time.Duration
+
+	mean, deviation time.Duration // of the time that answers take
+}
+
+// due is when something is to be done about the connection.
+func (c *connection) due() clock.Instant {
+	switch {
+	case c.out:
+		return c.probeAt
+	case c.suspect != 0:
+		return c.suspect.Add(c.timeout)
+	}
+	return never
+}
+
+// measure counts how long an answer took.
+func (m *Member) measure(took time.Duration) {
+	c := &m.connection
+	took = max(0, took)
+	if !c.known {
+		c.mean, c.deviation = took, took/2
+	}
+	c.deviation += ((took - c.mean).Abs() - c.deviation) / 16
+	c.mean += (took - c.mean) / 8
+}
+
+// heard notes that a batch was answered that was sent at an instant.
+func (m *Member) heard(now, sent clock.Instant) {
+	c := &m.connection
+	c.known, c.suspect = true, 0
+	c.heard = max(c.heard, sent)
+	if c.since == 0 {
+		c.since = now
+	}
+	if !c.out {
+		return
+	}
+	if !c.silent {
+		m.log.Info("penstock: the backend of the fleet answers again",
+			slog.Duration("after", now.Sub(c.since)))
+	}
+	c.out, c.silent, c.since, c.err = false, false, now, nil
+	for _, b := range m.budgets {
+		if b.outage.err == nil {
+			b.backIsUp(now)
+		}
+	}
+	for _, a := range m.askers {
+		a.backIsUp(now)
+	}
+}
+
+// unheard notes that a batch has failed. One that was lost alone, while another one that was
+// sent later was answered, tells nothing. One that failed before the timeout may have been
+// lost with its connection, so that another one is sent to see.
+func (m *Member) unheard(now clock.Instant, batch *Batch, err error) {
+	c := &m.connection
+	switch {
+	case c.out:
+		c.err = err
+	case c.heard >= batch.sent && c.known:
+	case now >= batch.deadline, c.suspect != 0 && batch.sent >= c.suspected:
+		m.lose(now, err)
+	case c.suspect == 0:
+		c.suspect, c.suspected = batch.sent, now
+		c.err = err
+		m.announceAt = now
+	}
+}
+
+// lose begins an outage.
+func (m *Member) lose(now clock.Instant, err error) {
+	c := &m.connection
+	c.out, c.suspect, c.since, c.err = true, 0, now, err
+	c.outages++
+	c.probeWait = minProbeWait
+	c.probeAt = now.Add(m.jitter(c.probeWait))
+	m.log.Error("penstock: the backend of the fleet does not answer, limits go on as their onOutage says",
+		slog.Any("error", err))
+	m.beginOutages(now)
+}
+
+// beginOutages has all limits decide by themselves.
+func (m *Member) beginOutages(now clock.Instant) {
+	for _, b := range m.budgets {
+		if b.outage.err == nil {
+			b.beginOutage(now, nil)
+		}
+	}
+	for _, a := range m.askers {
+		a.beginOutage(now)
+	}
+	for _, d := range m.divided {
+		d.lost(now, m.count)
+	}
+}
+
+// noteRefusal notes that the store answers the requests of a limit with an error, and logs it
+// if there is no other such limit.
+func (m *Member) noteRefusal(key string, err error) {
+	if m.refusing++; m.refusing == 1 {
+		m.log.Error("penstock: the backend of the fleet does not count for limits, they go on as their onOutage says",
+			slog.String("first", key), slog.Any("error", err))
+	}
+}
+
+// noteAccepted notes that the store counts for a limit again.
+func (m *Member) noteAccepted() {
+	if m.refusing--; m.refusing == 0 {
+		m.log.Info("penstock: the backend of the fleet counts for all limits again")
+	}
+}

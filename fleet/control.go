@@ -1,0 +1,360 @@
+package fleet
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// The constants of the control were found by simulation, see the tests of goals.
+const (
+	// tick is how often budgets with demand are looked at, at most. What is due within one
+	// goes in one batch.
+	tick = 10 * time.Millisecond
+
+	// requestsPerSecond is how many requests a budget makes in the long run, and
+	// requestBurst how many it may make at once.
+	requestsPerSecond = 11.5
+	requestBurst      = 3
+
+	// period is the time for which a request leases tokens.
+	period = 90 * time.Millisecond
+
+	// maxPending is how many requests of a budget may be under way.
+	maxPending = 4
+
+	// debtTime is how long calls may pass on debt.
+	debtTime = 10 * time.Millisecond
+
+	minLife = 200 * time.Millisecond
+	maxLife = time.Second
+)
+
+// control is what the member knows of a budget, and decides about it.
+type control struct {
+	terms    Terms
+	mode     Mode
+	onOutage OnOutage
+	place    int           // in the list of all budgets
+	due      clock.Instant // when to look at it
+	inAgenda int           // its place there, -1 if it is not in it
+	released bool
+
+	held    leases     // whose tokens are in the word
+	later   leases     // whose tokens may be used later
+	pending []*pending // requests under way
+	back    returns
+	last    origin // of the tokens held last
+
+	debt     int64 // tokens in the word that were not leased, for calls that cannot wait
+	owed     int64 // tokens that were used of those, and for which no request is under way
+	owedSent int64 // those for which one is
+
+	looked   clock.Instant // when used tokens were last counted
+	lastPass clock.Instant
+	lastCall clock.Instant
+	demand   average
+	passed   average
+	granted  average
+	large    int64         // tokens of the largest call that was refused of late
+	largeAt  clock.Instant // when it was
+
+	isFull    bool          // the last want was granted in full
+	retryAt   clock.Instant // before which the store grants nothing
+	seen      string        // the last [Reply.State]
+	requests  float64       // that may be made now
+	bucketEnd clock.Instant // of a window, of the bucket to which tokens were last granted
+
+	outage outage
+}
+
+// expected is what the word would hold if nothing had been used since it was counted.
+func (b *Budget) expected() int64 { return b.held.tokens() - b.owed - b.owedSent + b.debt }
+
+// count counts what was used and refused since the last time.
+func (b *Budget) count(now clock.Instant) {
+	refused, largest := b.refused.Swap(0), b.largest.Swap(0)
+	if largest > 0 && (largest >= b.large || now.Sub(b.largeAt) > 10*time.Second) {
+		b.large, b.largeAt = min(largest, b.most.Load()), now
+	}
+	used := b.expected() - word(b.word.Load()).tokens()
+	elapsed := now.Sub(b.looked)
+	b.outage.bucket.flow(elapsed)
+	b.use(used)
+	b.demand.add(max(0, used)+refused, elapsed, b.demandMemory())
+	b.passed.add(used, elapsed, b.rateMemory())
+	b.granted.add(0, elapsed, b.rateMemory())
+	b.requests = min(requestBurst, b.requests+max(0, elapsed).Seconds()*b.requestRate())
+	b.looked = max(b.looked, now)
+	if used > 0 {
+		b.lastPass = now
+	}
+	if used > 0 || refused > 0 {
+		b.lastCall = now
+	}
+}
+
+// use notes that tokens were used or, if there are less than none, given back.
+func (b *Budget) use(tokens int64) {
+	if tokens >= 0 {
+		over := b.held.use(tokens)
+		b.owed += over
+		b.outage.use(over)
+		return
+	}
+	tokens = -tokens
+	paid := min(tokens, b.owed)
+	b.owed -= paid
+	b.outage.use(-paid)
+	tokens -= paid
+	if last := len(b.held) - 1; last >= 0 {
+		b.held[last].tokens += tokens
+	} else if tokens > 0 {
+		b.handBack(b.last, b.withdraw(tokens))
+	}
+}
+
+// look brings the budget up to now, and returns a request if one is to be made.
+func (b *Budget) look(now clock.Instant) (request Request, p *pending) {
+	b.count(now)
+	if b.outage.settled(now) {
+		b.endOutage(now)
+	}
+	b.retire(now)
+	arrived := b.start(now)
+	request, p = b.plan(now)
+	debt := b.allowed(now)
+	arrived += debt - b.debt
+	b.debt = debt
+	b.schedule(now)
+	isQuiet := b.isQuiet()
+	b.write(arrived, b.end(now), isQuiet)
+	if isQuiet && (b.refused.Load() > 0 || word(b.word.Load()).tokens() != b.expected()) {
+		b.wake(now) // a call came before the word was quiet
+	}
+	b.publish(now, arrived > 0)
+	return request, p
+}
+
+// end is up to when the tokens in the word may be used without another look.
+func (b *Budget) end(now clock.Instant) clock.Instant {
+	return min(b.held.firstEnd(), now.Add(forever))
+}
+
+// retire hands back what is left of leases that end, and what is more than needed. Leases of
+// a bucket are handed back a little before they end.
+func (b *Budget) retire(now clock.Instant) {
+	by := now
+	if b.mode == ModeLease {
+		by = now.Add(tick)
+	}
+	for {
+		ended, ok := b.held.takeEnding(by)
+		if !ok {
+			break
+		}
+		b.handBack(ended.origin, b.withdraw(ended.tokens))
+	}
+	for spare := b.held.tokens() - b.spare(); spare > 0; {
+		last := len(b.held) - 1
+		part := b.withdraw(min(spare, b.held[last].tokens))
+		b.handBack(b.held[last].origin, part)
+		if b.held[last].tokens -= part; b.held[last].tokens > 0 {
+			break
+		}
+		b.held = b.held[:last]
+		spare -= part
+	}
+}
+
+// handBack notes that tokens are to be handed back.
+func (b *Budget) handBack(o origin, tokens int64) {
+	if tokens <= 0 || o.until <= b.looked {
+		return
+	}
+	b.granted = max(0, b.granted-average(float64(tokens)/b.rateMemory().Seconds()))
+	b.back.add(o, tokens)
+}
+
+// start holds the leases whose time has come, and returns their tokens.
+func (b *Budget) start(now clock.Instant) (tokens int64) {
+	for {
+		started, ok := b.later.takeStarted(now)
+		if !ok {
+			return tokens
+		}
+		tokens += b.hold(started)
+	}
+}
+
+// hold adds a lease that may be used, and returns its tokens, which the caller writes into
+// the word. Tokens of a window that were taken before it began were of an earlier bucket,
+// and cannot be given back any more.
+func (b *Budget) hold(l lease) int64 {
+	if b.mode == ModeWindow && l.origin.bucket != b.last.bucket {
+		b.since.Store(int64(l.from))
+	}
+	b.last = l.origin
+	b.held.add(l)
+	return l.tokens
+}
+
+// schedule sets when the budget is to be looked at again.
+func (b *Budget) schedule(now clock.Instant) {
+	if b.isQuiet() {
+		b.member.agenda.set(b, b.quietUntil(now))
+		return
+	}
+	due := min(b.later.firstStart(), nextTick(now.Add(b.interval(now))))
+	if end := b.held.firstEnd(); b.mode == ModeLease {
+		due = min(due, end.Add(-tick))
+	} else {
+		due = min(due, end)
+	}
+	if prefetch := b.prefetchAt(now); prefetch > now {
+		due = min(due, prefetch)
+	}
+	b.member.agenda.set(b, max(now+1, due))
+}
+
+// quietUntil returns when a quiet budget is to be looked at although no call comes: when
+// one may pass on debt.
+func (b *Budget) quietUntil(now clock.Instant) clock.Instant {
+	if b.debt > b.owed || b.released || b.outage.active && b.outage.bucket.rate == 0 {
+		return never
+	}
+	return max(now.Add(time.Second), b.lastPass.Add(b.idleTime()))
+}
+
+// interval is how long the budget need not be looked at: until half of what is more than
+// needed may be used.
+func (b *Budget) interval(now clock.Instant) time.Duration {
+	const longest = 5 * tick
+	switch {
+	case b.outage.active || b.owed > 0 || len(b.back) > 0:
+		return tick
+	case b.retryAt > now && len(b.held) == 0:
+		return min(max(tick, b.retryAt.Sub(now)), longest)
+	}
+	spare := float64(b.held.tokens()) - b.need(b.member.lead())
+	return min(max(tick, seconds(spare/(2*max(b.demand.perSecond(), 1e-3)))), longest)
+}
+
+// isQuiet says whether nothing is leased, owed or asked for: the next call wakes the member.
+func (b *Budget) isQuiet() bool {
+	switch {
+	case len(b.held)+len(b.later)+len(b.pending)+len(b.back) > 0 || b.owedSent > 0:
+		return false
+	case b.outage.active:
+		return b.released || b.looked.Sub(b.lastCall) > time.Second
+	default:
+		return b.owed == 0 && (b.released || b.target(b.member.lead()+period) == 0)
+	}
+}
+
+// publish tells calls what they read of the control.
+func (b *Budget) publish(now clock.Instant, arrived bool) {
+	b.nextAt.Store(int64(b.next(now)))
+	rate := b.granted.perSecond()
+	switch {
+	case b.outage.active:
+		rate = b.outage.bucket.rate
+	case b.isFull || rate == 0:
+		rate = max(rate, b.even())
+	}
+	b.rate.Store(math.Float64bits(rate))
+	if f := b.notify.Load(); arrived && f != nil {
+		b.member.calls = append(b.member.calls, *f)
+	}
+}
+
+// next returns when tokens may arrive: 0 if that is not known.
+func (b *Budget) next(now clock.Instant) clock.Instant {
+	at := b.later.firstStart()
+	switch {
+	case b.outage.active:
+		return b.outage.bucket.next(now)
+	case at < never:
+		return at
+	case b.retryAt > now:
+		return b.retryAt
+	case b.isQuiet():
+		return 0
+	default:
+		return max(now, b.due).Add(b.member.roundTrip())
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(min(max(s, -1e9)*1e9, math.MaxInt64/2)) }
+
+// nextTick returns the first tick that is not before an instant.
+func nextTick(at clock.Instant) clock.Instant {
+	return (at + clock.Instant(tick) - 1) / clock.Instant(tick) * clock.Instant(tick)
+}
+
+func (b *Budget) setMost() {
+	most := b.terms.Limit
+	if b.mode == ModeLease && b.terms.Limit > 0 {
+		// What a bucket does not hold can be granted for later.
+		most = b.terms.Burst + b.terms.PerSecond()*maxLife.Seconds()
+	}
+	b.most.Store(int64(min(most, maxTokens/4)))
+}
+
+// Change has the limit go on with other terms, of the same key. What was leased stays, unless
+// the limit is 0 now.
+func (b *Budget) Change(terms Terms, onOutage OnOutage, now clock.Instant) {
+	m := b.member
+	m.mu.Lock()
+	defer m.unlock(now)
+	b.count(now)
+	if terms != b.terms {
+		b.isFull, b.retryAt, b.bucketEnd = false, 0, 0
+	}
+	b.terms = terms
+	b.setMost()
+	if terms.Limit == 0 {
+		b.drop(now)
+	}
+	if b.onOutage = onOutage; b.outage.active {
+		b.outage.bucket = fallback(onOutage, &terms, b.outage.fair, m.count)
+	}
+	m.agenda.set(b, now)
+}
+
+// drop hands back all that is leased.
+func (b *Budget) drop(now clock.Instant) {
+	b.retryAt = 0
+	for _, l := range b.held {
+		b.handBack(l.origin, b.withdraw(l.tokens))
+	}
+	for _, l := range b.later {
+		b.handBack(l.origin, l.tokens)
+	}
+	b.held, b.later = nil, nil
+	b.looked = max(b.looked, now)
+}
+
+// Idle says whether nothing was asked of late, nothing is leased and nothing is owed.
+func (b *Budget) Idle(now clock.Instant) bool {
+	b.member.mu.Lock()
+	defer b.member.mu.Unlock()
+	return b.refused.Load() == 0 && b.isQuiet() && word(b.word.Load()).tokens() == b.expected() &&
+		now.Sub(b.lastCall) > maxLife
+}
+
+// Release says that nobody will take tokens any more: what is left is handed back. Take
+// refuses from now on.
+func (b *Budget) Release(now clock.Instant) {
+	m := b.member
+	m.mu.Lock()
+	defer m.unlock(now)
+	if b.released {
+		return
+	}
+	b.count(now)
+	b.released = true
+	b.drop(now)
+	m.agenda.set(b, now)
+}

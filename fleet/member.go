@@ -1,0 +1,198 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Config says what the limits of a fleet are shared through.
+type Config struct {
+	// Backend is what all instances have in common. Nil: there is no fleet. A [Store] can
+	// count; another backend is enough for [ModeShare].
+	Backend Backend
+
+	// Instance is the name of this instance, which no other one has. Defaults to the host
+	// name, the process id and a random part.
+	Instance string
+
+	// Timeout is how long the backend may take for an answer. Defaults to [DefaultTimeout].
+	Timeout time.Duration
+
+	// Manual leaves it to the caller to step the member and to send its batches, see
+	// [Member.Step], as simulations do: [Member.Run] does nothing. A backend is not needed
+	// then; it is taken for a [Store] if there is none.
+	Manual bool
+}
+
+// DefaultTimeout is the default of [Config.Timeout].
+const DefaultTimeout = 100 * time.Millisecond
+
+// Member is one instance of a fleet: it leases tokens of limits from the backend, ahead of
+// demand, and knows whether the backend answers. Calls take tokens from a [Budget], ask with
+// an [Asker], or are limited to a [Share].
+//
+// Run is its goroutine. Who has a clock of their own calls Step when it is due, sends the
+// batches, and calls Deliver or Fail for each. All methods may be called concurrently.
+type Member struct {
+	config Config
+	clock  clock.Clock
+	log    *slog.Logger
+
+	woken atomic.Pointer[Budget] // budgets that calls have woken since the last step
+	due   atomic.Int64           // the instant at which Step is to be called
+	wake  chan struct{}          // receives when that has become earlier
+
+	mu          sync.Mutex // guards what follows, and the control of all budgets
+	random      *rand.Rand
+	running     bool // somebody steps the member
+	budgets     []*Budget
+	askers      []*Asker
+	divided     []divided
+	agenda      agenda
+	asks        []*asking // that are not sent yet
+	flushes     []*Asker  // that have something to hand back or to pay
+	payments    []payment // that are paid in a second attempt
+	count       int       // of instances; 0 if it was never known
+	connection  connection
+	refusing    int // limits for which the store does not count
+	announcing  bool
+	announceAt  clock.Instant
+	announceErr error    // what the backend said to the last announcement
+	batches     []*Batch // made in this step
+	underWay    []*Batch // sent and not ended, in the order in which they were sent
+	lastSent    clock.Instant
+	senders     sync.WaitGroup
+	sending     int      // goroutines that send
+	calls       []func() // to be made when the mutex is released
+	statistics  struct{ batches, requests, lost int64 }
+}
+
+// NewMember returns a member that has announced nothing yet and starts nothing. The seed is
+// that of random numbers: of the name, if there is none, and of jitter.
+func NewMember(config Config, c clock.Clock, log *slog.Logger, seed uint64) *Member {
+	config.Timeout = cmp.Or(max(0, config.Timeout), DefaultTimeout)
+	m := &Member{
+		clock: c, log: log, wake: make(chan struct{}, 1), running: config.Manual,
+		random:     rand.New(rand.NewPCG(seed, uint64(os.Getpid()))), //nolint:gosec // of jitter, not of secrets
+		announceAt: never,
+		connection: connection{timeout: config.Timeout},
+	}
+	if config.Manual {
+		m.random = rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // so that simulations can be repeated
+	}
+	if config.Instance == "" {
+		host, _ := os.Hostname()
+		config.Instance = fmt.Sprintf("%s-%d-%08x", cmp.Or(host, "unknown"), os.Getpid(), m.random.Uint32())
+	}
+	m.config = config
+	m.due.Store(int64(never))
+	return m
+}
+
+// Instance returns the name of this instance.
+func (m *Member) Instance() string { return m.config.Instance }
+
+// Budget returns a budget of a limit, in [ModeLease] or [ModeWindow]. Release ends it.
+func (m *Member) Budget(terms Terms, mode Mode, onOutage OnOutage, now clock.Instant) *Budget {
+	b := &Budget{member: m, control: control{
+		terms: terms, mode: mode, onOutage: onOutage,
+		inAgenda: -1, due: never, looked: now, lastPass: now.Add(-longAgo), lastCall: now, requests: requestBurst,
+	}}
+	if mode == ModeLease {
+		b.last.until = never
+	}
+	b.setMost()
+	b.word.Store(uint64(newWord(now.Add(forever), true, 0)))
+	m.mu.Lock()
+	defer m.unlock(now)
+	b.place = len(m.budgets)
+	m.budgets = append(m.budgets, b)
+	m.announceSoon(now)
+	switch {
+	case !m.canCount():
+		b.refusedBy(now, fmt.Errorf("%w: mode %s needs a store that counts", ErrUnsupported, mode))
+		b.outage.askAt = never
+	case m.connection.out:
+		b.beginOutage(now, nil)
+	}
+	b.look(now)
+	return b
+}
+
+// longAgo is longer ago than anything that matters.
+const longAgo = 10 * 365 * 24 * time.Hour
+
+// Asker returns what asks the backend for each call, by one of the operations whose names
+// begin with Ask. Release ends it.
+func (m *Member) Asker(terms Terms, operation Operation, onOutage OnOutage) *Asker {
+	a := &Asker{member: m, terms: terms, operation: operation, onOutage: onOutage}
+	now := m.clock.Now()
+	m.mu.Lock()
+	defer m.unlock(now)
+	a.counted = now
+	a.place = len(m.askers)
+	m.askers = append(m.askers, a)
+	m.announceSoon(now)
+	switch {
+	case !m.canCount():
+		a.refusedBy(now, fmt.Errorf("%w: mode %s needs a store that counts", ErrUnsupported, ModeAsk))
+		a.outage.askAt = never
+	case m.connection.out:
+		a.beginOutage(now)
+	}
+	return a
+}
+
+// canCount says whether the backend is a store.
+func (m *Member) canCount() bool {
+	if m.config.Backend == nil {
+		return m.config.Manual
+	}
+	_, ok := m.config.Backend.(Store)
+	return ok
+}
+
+// announceSoon has the instance announced at once if it was not announced before.
+func (m *Member) announceSoon(now clock.Instant) {
+	if m.announceAt == never {
+		m.announceAt = now
+	}
+}
+
+// removeBudget forgets a budget of which nothing is left.
+func (m *Member) removeBudget(b *Budget) {
+	if b.place < 0 {
+		return
+	}
+	if b.outage.err != nil {
+		m.noteAccepted()
+	}
+	m.agenda.set(b, never)
+	last := len(m.budgets) - 1
+	m.budgets[b.place] = m.budgets[last]
+	m.budgets[b.place].place = b.place
+	m.budgets = slices.Delete(m.budgets, last, last+1)
+	b.place = -1
+	m.restIfUnused()
+}
+
+// restIfUnused ends announcements when there is no limit any more.
+func (m *Member) restIfUnused() {
+	if len(m.budgets)+len(m.askers)+len(m.divided) == 0 {
+		m.announceAt = never
+	}
+}
+
+// jitter returns a duration within a quarter of d.
+func (m *Member) jitter(d time.Duration) time.Duration {
+	return d*3/4 + time.Duration(m.random.Int64N(int64(d/2)+1))
+}

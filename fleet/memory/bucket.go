@@ -1,0 +1,140 @@
+package memory
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/penstock-go/penstock/fleet"
+)
+
+// A bucket is kept as the time at which it will be full, in microseconds, which is the
+// theoretical arrival time of the generic cell rate algorithm.
+
+// longest is the most that tokens may cost: 31 years. So all times are exact as doubles.
+const longest = 1e15
+
+// jumped is how much later a bucket may be full than requests can have brought about: more
+// tells that the clock has jumped back.
+const jumped = 1_000_000
+
+// rate is how fast a bucket fills.
+type rate struct {
+	limit  float64 // tokens per window
+	window float64 // in microseconds
+}
+
+func rateOf(t *fleet.Terms) rate {
+	return rate{limit: t.Limit, window: float64(t.Window.Microseconds())}
+}
+
+// cost is the time in which n tokens fill.
+func (r rate) cost(n float64) int64 { return int64(min(math.Ceil(n*r.window/r.limit), longest)) }
+
+// refund is the time that n tokens which come back are worth: no more than they cost.
+func (r rate) refund(n float64) int64 { return int64(min(math.Floor(n*r.window/r.limit), longest)) }
+
+// fits is the greatest number of tokens that cost no more than some time.
+func (r rate) fits(room int64) int64 {
+	if room <= 0 {
+		return 0
+	}
+	n := min(math.Floor(float64(room)*r.limit/r.window), fleet.MaxTokens)
+	switch {
+	case r.cost(n+1) <= room:
+		n++
+	case r.cost(n) > room:
+		n--
+	}
+	return int64(n)
+}
+
+// fullAt returns when a bucket is full, at least now. A time too far ahead is cut off, so
+// that nothing is refused for long after the clock has jumped back.
+func (s *Store) fullAt(now int64, k key, seen string, ahead int64) (stored, full int64) {
+	if v := s.value(now, k); v != nil {
+		stored = v.full
+	}
+	mark, _ := strconv.ParseInt(seen, 10, 64) // none, or one of another mode, tells nothing
+	return stored, max(now, min(max(stored, mark), now+ahead+jumped))
+}
+
+func (s *Store) putBucket(now int64, k key, stored, full int64, keep time.Duration) {
+	switch {
+	case full == stored:
+	case full > now:
+		s.put(now, k, &value{full: full}, full-now, keep)
+	default:
+		delete(s.values, k)
+	}
+}
+
+func (s *Store) leaseBucket(now int64, r *fleet.Request) fleet.Reply {
+	if r.Terms.Limit == 0 {
+		return fleet.Reply{Retry: fleet.Never, State: r.Seen}
+	}
+	k := key{bucketShape, r.Terms.Key}
+	rate, queue := rateOf(&r.Terms), r.Queue.Microseconds()
+	burst := rate.cost(r.Terms.Burst)
+	stored, full := s.fullAt(now, k, r.Seen, burst+queue)
+	full = max(now, full-rate.refund(float64(r.Back)))
+	full += rate.cost(float64(r.Owed))
+
+	var reply fleet.Reply
+	room := burst + now - full
+	need := min(r.Want, max(1, r.Quantum), max(1, rate.fits(burst+queue)))
+	delay := max(0, rate.cost(float64(need))-room)
+	switch {
+	case r.Want == 0:
+	case delay == 0:
+		reply.Granted = min(r.Want, rate.fits(room))
+	case delay <= queue:
+		reply.Granted, reply.Delay = need, micros(delay)
+	case rate.cost(float64(need)) > burst+queue:
+		reply.Retry = fleet.Never
+	default:
+		reply.Retry = micros(delay - queue)
+	}
+	if reply.Granted > 0 {
+		full += rate.cost(float64(reply.Granted))
+	}
+	s.putBucket(now, k, stored, full, r.Keep)
+	reply.State = strconv.FormatInt(full, 10)
+	return reply
+}
+
+// askBucket takes all tokens or none, from a bucket or, up to MaxWait ahead, from a
+// throttle.
+func (s *Store) askBucket(now int64, r *fleet.Request) fleet.Reply {
+	if r.Terms.Limit == 0 {
+		return fleet.Reply{Retry: fleet.Never}
+	}
+	k := key{bucketShape, r.Terms.Key}
+	rate, wait, tokens := rateOf(&r.Terms), int64(0), r.Terms.Burst
+	if r.Operation == fleet.AskThrottle {
+		wait, tokens = r.Terms.MaxWait.Microseconds(), max(1, tokens)
+	}
+	burst := rate.cost(tokens)
+	stored, full := s.fullAt(now, k, "", burst+wait)
+
+	reply := fleet.Reply{Limit: rate.fits(burst)}
+	if r.Want < 0 {
+		full = max(now, full-rate.refund(float64(-r.Want)))
+	} else {
+		cost := rate.cost(float64(r.Want))
+		delay := max(0, cost-(burst+now-full))
+		switch {
+		case delay <= wait:
+			reply.Granted, reply.Delay = r.Want, micros(delay)
+			full += cost
+		case cost > burst+wait:
+			reply.Retry = fleet.Never
+		default:
+			reply.Retry = micros(delay - wait)
+		}
+	}
+	s.putBucket(now, k, stored, full, r.Keep)
+	reply.Remaining = rate.fits(burst + now - full)
+	reply.Reset = micros(full - now)
+	return reply
+}

@@ -1,0 +1,63 @@
+package memory
+
+import (
+	"math"
+
+	"github.com/penstock-go/penstock/fleet"
+)
+
+// fixedCount is what passed in a window of the calendar.
+type fixedCount struct {
+	window int64 // its length in microseconds
+	index  int64 // windows since the epoch
+	count  int64
+}
+
+func (c fixedCount) end() int64 { return (c.index + 1) * c.window }
+
+// askFixedWindow takes all tokens or none from the present window of the calendar. What
+// passed in a window of another length, or in one from which the clock has jumped back,
+// counts in the present one until that other window ends.
+func (s *Store) askFixedWindow(now int64, r *fleet.Request) fleet.Reply {
+	limit := int64(math.Floor(r.Terms.Limit))
+	if limit == 0 {
+		return fleet.Reply{Retry: fleet.Never}
+	}
+	k := key{fixedShape, r.Terms.Key}
+	window := r.Terms.Window.Microseconds()
+	present := fixedCount{window: window, index: now / window}
+	var stored fixedCount
+	if v := s.value(now, k); v != nil {
+		stored = v.fixed
+		if stored.end() > now {
+			present.count = stored.count
+		}
+	}
+	left := present.end() - now
+	begin := present.index * window
+	reply := fleet.Reply{Limit: limit, Bucket: begin}
+	switch {
+	case r.Want < 0:
+		if r.BackTo == 0 || r.BackTo == begin {
+			present.count = max(0, present.count+r.Want)
+		}
+	case present.count+r.Want <= limit || r.Want == 0:
+		present.count += r.Want
+		reply.Granted = r.Want
+	case r.Want > limit:
+		reply.Retry = fleet.Never
+	default:
+		reply.Retry = micros(left)
+	}
+	switch {
+	case present.count == 0:
+		delete(s.values, k)
+	case present != stored:
+		s.put(now, k, &value{fixed: present}, left, r.Keep)
+	}
+	reply.Remaining = max(0, limit-present.count)
+	if present.count > 0 {
+		reply.Reset = micros(left)
+	}
+	return reply
+}

@@ -1,0 +1,174 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// outage is what a limit does while the backend does not answer its requests.
+type outage struct {
+	active bool
+	since  clock.Instant
+	err    error         // what the backend says to requests of this limit; nil if it does not answer at all
+	askAt  clock.Instant // when to ask it again
+	bucket localBucket
+	fair   float64 // tokens per second that passed before
+
+	// settle is up to when a window goes on as before, after the backend is back, so that
+	// the store learns what passes; 0 before it is back.
+	settle clock.Instant
+}
+
+// unlimited is how many tokens [OutageOpen] lets pass between two looks at a budget.
+const unlimited = 1 << 26
+
+// longestSettle is the longest of windows that settle.
+const longestSettle = 2 * time.Second
+
+// use notes that tokens passed that were not leased.
+func (o *outage) use(tokens int64) {
+	if o.active {
+		o.bucket.level -= float64(tokens)
+	}
+}
+
+// settles says whether the backend is back, and what passes is to be paid.
+func (o *outage) settles() bool { return o.active && o.settle != 0 }
+
+// settled says whether that is over.
+func (o *outage) settled(now clock.Instant) bool { return o.settles() && o.settle <= now }
+
+// wants returns how many tokens to ask for, to see whether the store grants some again.
+func (o *outage) wants(now clock.Instant) int64 {
+	if o.err != nil && o.askAt <= now {
+		return 1
+	}
+	return 0
+}
+
+// fallback returns the bucket that decides in an outage, of a limit of which so many tokens
+// per second passed of late. count is the number of instances, 0 if it was never known.
+func fallback(onOutage OnOutage, terms *Terms, passed float64, count int) localBucket {
+	switch {
+	case onOutage == OutageOpen:
+		return localBucket{rate: 1e12, most: unlimited, level: unlimited}
+	case onOutage == OutageClosed:
+		return localBucket{}
+	case onOutage == OutageShare && count > 0:
+		return newLocalBucket(terms.PerSecond() / float64(count))
+	case onOutage == OutageShare:
+		return localBucket{}
+	default:
+		return newLocalBucket(min(passed, terms.PerSecond()))
+	}
+}
+
+// beginOutage has the budget decide by itself. err is what the store says to its requests,
+// nil if the backend does not answer at all.
+func (b *Budget) beginOutage(now clock.Instant, err error) {
+	b.count(now)
+	if b.outage.active {
+		b.outage.settle = 0
+		b.outage.err = err
+		return
+	}
+	passed := b.passed.perSecond()
+	b.outage = outage{
+		active: true, since: now, err: err, fair: passed,
+		bucket: fallback(b.onOutage, &b.terms, passed, b.member.count),
+	}
+	b.isFull, b.retryAt = false, 0
+	b.member.agenda.set(b, now)
+}
+
+// refusedBy notes that the store has answered a request with an error.
+func (b *Budget) refusedBy(now clock.Instant, err error) {
+	if b.outage.err == nil {
+		b.member.noteRefusal(b.terms.Key, err)
+	}
+	b.beginOutage(now, err)
+	b.outage.askAt = now.Add(b.member.jitter(maxProbeWait))
+}
+
+// backIsUp notes that the store answers the requests of the budget.
+func (b *Budget) backIsUp(now clock.Instant) {
+	if !b.outage.active || b.outage.settle != 0 {
+		return
+	}
+	b.count(now)
+	if b.outage.err != nil {
+		b.outage.err = nil
+		b.member.noteAccepted()
+	}
+	b.member.agenda.set(b, now)
+	knowsRate := b.onOutage == OutageLast || b.onOutage == OutageShare
+	if b.mode == ModeWindow && b.terms.Window <= longestSettle && knowsRate {
+		b.owes(0)
+		b.outage.settle = now.Add(b.terms.Window)
+		return
+	}
+	b.owes(b.chargeable(now))
+	b.endOutage(now)
+}
+
+func (b *Budget) endOutage(clock.Instant) { b.outage = outage{} }
+
+// owes sets what is owed, and leaves the word as it is: the next look corrects the debt.
+func (b *Budget) owes(tokens int64) {
+	b.debt += tokens - b.owed
+	b.owed = tokens
+}
+
+// chargeable is how much of what passed in the outage still matters: of a bucket, what
+// passed in the time in which it fills, and what was more than before; of a window, what
+// passed in it.
+func (b *Budget) chargeable(now clock.Instant) int64 {
+	lasted := now.Sub(b.outage.since).Seconds()
+	window := b.terms.Window.Seconds()
+	owed := float64(b.owed)
+	if b.mode == ModeWindow {
+		return int64(min(owed*min(1, window/max(lasted, 1e-9)), b.terms.Limit))
+	}
+	rate := b.fleetRate()
+	if rate == 0 {
+		return 0
+	}
+	fair := max(b.outage.fair, b.outage.bucket.limited())
+	recent := fair * min(lasted, b.terms.Burst/rate)
+	more := max(0, owed-fair*lasted)
+	return int64(min(owed, recent+more, b.terms.Burst+rate*b.queue().Seconds()))
+}
+
+// allowed returns how many tokens may be used that were not leased.
+func (b *Budget) allowed(now clock.Instant) int64 {
+	switch {
+	case b.released || b.terms.Limit == 0:
+		return 0
+	case b.outage.active:
+		if b.onOutage == OutageShare {
+			level := b.outage.bucket.level
+			b.outage.bucket = fallback(OutageShare, &b.terms, 0, b.member.count)
+			b.outage.bucket.level = min(level, b.outage.bucket.most)
+		}
+		return b.owed + b.owedSent + max(b.outage.bucket.tokens(), b.idleDebt(now))
+	case b.mode == ModeWindow && b.retryAt > now:
+		return 0
+	}
+	debt := b.idleDebt(now)
+	if b.isFull {
+		time := max(debtTime, 3*b.member.roundTrip()/2)
+		debt = max(debt, 1, int64(b.demand.perSecond()*time.Seconds()))
+	}
+	return min(debt, b.most.Load())
+}
+
+// idleDebt is how many tokens an instance may use of which nothing passed for long: its even
+// share of that time, at most what one call takes.
+func (b *Budget) idleDebt(now clock.Instant) int64 {
+	if b.outage.active && (b.onOutage == OutageClosed || b.member.count == 0) {
+		return 0
+	}
+	share := b.even() * now.Sub(b.lastPass).Seconds()
+	return int64(min(share, float64(max(1, b.large)), float64(b.most.Load())))
+}

@@ -1,0 +1,69 @@
+package fleet
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// average is tokens per second of late: an exponential moving average.
+type average float64
+
+// add counts tokens that came since it was counted last, some time ago.
+func (a *average) add(tokens int64, elapsed, memory time.Duration) {
+	x := max(0, elapsed).Seconds() / memory.Seconds()
+	weight := -math.Expm1(-x)
+	switch {
+	case x > 0 && x < 0.5:
+		*a += average((float64(tokens)/elapsed.Seconds() - float64(*a)) * weight)
+	default: // after a quiet time, they have come just now
+		*a += average(float64(tokens)/memory.Seconds() - float64(*a)*weight)
+	}
+	*a = max(0, *a)
+}
+
+func (a average) perSecond() float64 { return float64(a) }
+
+// localBucket decides while the backend does not answer. It starts empty.
+type localBucket struct {
+	rate  float64 // tokens per second
+	most  float64 // tokens
+	level float64
+}
+
+// newLocalBucket returns a bucket that keeps what flows in in 100 ms, at least one token.
+func newLocalBucket(rate float64) localBucket {
+	return localBucket{rate: rate, most: max(1, rate/10)}
+}
+
+func (l *localBucket) flow(elapsed time.Duration) {
+	l.level = min(l.most, l.level+l.rate*max(0, elapsed).Seconds())
+}
+
+func (l *localBucket) tokens() int64 { return int64(max(0, l.level+1e-9)) }
+
+// next returns when there is a token, 0 if that is not known.
+func (l *localBucket) next(now clock.Instant) clock.Instant {
+	if l.rate <= 0 {
+		return 0
+	}
+	return now.Add(max(0, seconds((1-l.level)/l.rate)))
+}
+
+// limited returns the rate, 0 if it is no limit.
+func (l *localBucket) limited() float64 {
+	if l.most >= unlimited {
+		return 0
+	}
+	return l.rate
+}
+
+// faded is the average after some time in which nothing came.
+func (a average) faded(elapsed, memory time.Duration) float64 {
+	faded := float64(a) * math.Exp(-max(0, elapsed).Seconds()/memory.Seconds())
+	if faded < 1e-6 {
+		return 0
+	}
+	return faded
+}

@@ -1,0 +1,155 @@
+package fleet
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Run steps the member until the context ends, and sends what is to be sent. It then hands
+// back what was leased and leaves the fleet, within the timeout. One Run at a time; it may be
+// called again. It returns when that is done, at the latest after the timeout, even if the
+// backend hangs.
+func (m *Member) Run(ctx context.Context) {
+	if m.config.Manual || m.config.Backend == nil {
+		<-ctx.Done()
+		return
+	}
+	m.begin(m.clock.Now())
+	for ctx.Err() == nil {
+		for _, batch := range m.Step(m.clock.Now()) {
+			m.send(batch)
+		}
+		timer := clock.TimerAt(m.clock, m.Due())
+		select {
+		case <-timer.C():
+		case <-m.wake:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	m.leave()
+}
+
+// begin has the member announce itself.
+func (m *Member) begin(now clock.Instant) {
+	m.mu.Lock()
+	defer m.unlock(now)
+	m.running = true
+	if m.connection.out {
+		m.connection.probeAt = now
+	}
+	m.announceAt = now
+	m.restIfUnused()
+}
+
+// send sends a batch in a goroutine of its own. When the batch has no answer in time, its
+// context ends.
+func (m *Member) send(batch *Batch) {
+	ctx, cancel := context.WithCancel(context.Background())
+	m.mu.Lock()
+	batch.cancel = cancel
+	m.sending++
+	m.mu.Unlock()
+	m.senders.Go(func() {
+		defer cancel()
+		err := batch.Send(ctx, m.config.Backend)
+		m.mu.Lock()
+		m.sending--
+		m.mu.Unlock()
+		if now := m.clock.Now(); err != nil {
+			m.Fail(now, batch, err)
+		} else {
+			m.Deliver(now, batch)
+		}
+	})
+}
+
+// leave waits for what is under way, hands back what is leased and leaves the fleet, within
+// the timeout.
+func (m *Member) leave() {
+	timer := clock.TimerAt(m.clock, m.clock.Now().Add(m.config.Timeout))
+	defer timer.Stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		m.senders.Wait()
+		last := m.stop(m.clock.Now())
+		if ctx.Err() == nil && last.Send(ctx, m.config.Backend) == nil {
+			m.leaveFleet(ctx)
+		}
+	}()
+	select {
+	case <-left:
+	case <-timer.C():
+		m.stop(m.clock.Now())
+		m.abandon()
+	}
+}
+
+// leaveFleet says that this instance ends.
+func (m *Member) leaveFleet(ctx context.Context) {
+	defer func() {
+		if r := recover(); r != nil {
+			m.log.Error("penstock: the backend of the fleet panicked", slog.Any("panic", r))
+		}
+	}()
+	if err := m.config.Backend.Leave(ctx, m.config.Instance); err != nil {
+		m.log.Warn("penstock: the backend of the fleet did not take the leave", slog.Any("error", err))
+	}
+}
+
+// stop has all limits decide by themselves, and returns a batch that hands back what is
+// leased and pays what is owed.
+func (m *Member) stop(now clock.Instant) *Batch {
+	m.mu.Lock()
+	defer m.unlock(now)
+	if !m.running {
+		return &Batch{}
+	}
+	m.running = false
+	for _, b := range m.budgets {
+		m.handBackAll(now, b)
+	}
+	m.sendFlushes(now)
+	last := &Batch{}
+	for _, batch := range m.batches {
+		last.Requests = append(last.Requests, batch.Requests...)
+		last.Replies = append(last.Replies, batch.Replies...)
+	}
+	m.batches = nil
+	for _, a := range m.asks {
+		a.unanswered(now)
+	}
+	m.asks = nil
+	if c := &m.connection; !c.out {
+		c.out, c.silent, c.since = true, true, now
+		m.beginOutages(now)
+	}
+	return last
+}
+
+// handBackAll requests that all that is leased is taken back.
+func (m *Member) handBackAll(now clock.Instant, b *Budget) {
+	b.count(now)
+	b.drop(now)
+	if b.outage.active {
+		return
+	}
+	for b.owed > 0 || len(b.back) > 0 {
+		request, p := b.pay(now, 0)
+		m.request(now, request, p)
+	}
+}
+
+// abandon ends the contexts of all batches under way.
+func (m *Member) abandon() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, batch := range m.underWay {
+		batch.cancel()
+	}
+}

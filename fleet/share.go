@@ -1,0 +1,349 @@
+package fleet
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Share is the part of a limit that this instance may use by itself, see [ModeShare]. Who
+// decides on calls has a limiter of its own, whose limit is Limit, and counts all calls.
+//
+// The instances announce their demand, and each computes by it what every instance should
+// have. It lowers its own part at once, and raises it only to what no other one has reserved
+// when the backend has made its own reservation known. So all parts together never exceed
+// the limit, however late, lost or different the answers are. A reservation is at least what
+// has passed in the last window, so this is also true of what passes in any window while
+// parts move, but for what instances passed that have left: it counts for 1.5 s, or for as long
+// as the window, up to 10 s. [Terms.Burst] takes the place of a window in limits that have
+// one and no [Terms.Buckets].
+//
+// An instance that joins has a hundredth of an even part on top until the others have made
+// room, for about two seconds. One that cannot reach the backend goes on as [OnOutage] says:
+// with OutageLast, it keeps its part, which the others take over after [AnnounceLife]. If it
+// has never reached the backend, it has a hundredth of the limit, unless OutageOpen or
+// OutageClosed say otherwise.
+//
+// All methods may be called concurrently.
+type Share struct {
+	limit  atomic.Uint64 // the bits of a float64, see Limit
+	member *Member
+	_      [48]byte
+
+	// What calls asked for: a call writes one of the two.
+	passed  atomic.Int64
+	refused atomic.Int64
+	_       [48]byte
+
+	mu       sync.Mutex // guards what follows
+	terms    Terms
+	onOutage OnOutage
+	demand   demand
+	err      error
+
+	// Parts are fractions of the limit, from 0 to 1, so that instances with other terms agree.
+	granted  float64 // what this instance may use
+	wanted   float64 // what it should have, as of the last answer
+	reserved float64 // announced last, at least granted and what passed in the last window
+
+	count      int               // of instances with this limit, this one included; 0 before the first answer
+	others     map[string]*other // the other ones, by ID
+	answered   bool              // the announcement that was sent last
+	answeredAt clock.Instant     // of the last answer
+	settledAt  clock.Instant     // before which nothing is raised
+	doubtUntil clock.Instant     // before which nothing is raised above doubtful
+	doubtful   float64
+	outage     bool
+	outageAt   clock.Instant
+}
+
+// other is what is known of another instance with the same limit.
+type other struct {
+	reserved  float64
+	missing   bool          // in the last answer
+	missingAt clock.Instant // since when
+}
+
+const (
+	// settleTime is how long nothing is raised after a start or an outage: the time in which
+	// all instances announce themselves, to a backend that has lost what it knew as well.
+	settleTime = 3 * AnnounceInterval / 2
+
+	// minMissing and maxMissing bound for how long the reservation of an instance counts that
+	// is missing from the answers.
+	minMissing = settleTime
+	maxMissing = 10 * time.Second
+
+	// startPart is what instances without a part have, of an even one.
+	startPart = 0.01
+
+	// tolerance is by which fraction a part may be too large before it is lowered.
+	tolerance = 0.02
+)
+
+// Share returns the part of this instance of a limit. Release ends it.
+func (m *Member) Share(terms Terms, onOutage OnOutage, now clock.Instant) *Share {
+	s := &Share{member: m, terms: terms, onOutage: onOutage, others: make(map[string]*other), answered: true}
+	s.demand.measuredAt, s.demand.askedAt = now, now
+	s.publish()
+	m.attach(s, now)
+	return s
+}
+
+// Limit returns the tokens per window that this instance may use now: 0 if none, infinite
+// if all calls pass, as [OutageOpen] says.
+func (s *Share) Limit() float64 { return math.Float64frombits(s.limit.Load()) }
+
+// Count counts a call that asked for n tokens at now, as demand. A call that was counted and
+// takes nothing after all is taken back with -n.
+func (s *Share) Count(_ clock.Instant, n int32, passed bool) {
+	if passed {
+		s.passed.Add(int64(n))
+	} else {
+		s.refused.Add(int64(n))
+	}
+}
+
+// Change has the limit go on with other terms, of the same key.
+func (s *Share) Change(terms Terms, onOutage OnOutage, _ clock.Instant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.terms, s.onOutage = terms, onOutage
+	s.publish()
+}
+
+// Idle says whether nothing was asked of late: for 10 s, or a window.
+func (s *Share) Idle(now clock.Instant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := &s.demand
+	return s.passed.Load()+s.refused.Load() == d.askedTotal && now.Sub(d.askedAt) >= max(s.terms.Window, 10*time.Second)
+}
+
+// Release says that nobody will use the share any more. The limiter must refuse from then on.
+func (s *Share) Release(clock.Instant) { s.member.detach(s) }
+
+// Status tells how the limit is at now.
+func (s *Share) Status(now clock.Instant) LimitStatus { return s.status(now) }
+
+// status implements divided.
+func (s *Share) status(now clock.Instant) LimitStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.measure(now)
+	status := LimitStatus{
+		Key: s.terms.Key, Mode: ModeShare, OnOutage: s.onOutage,
+		Limit: s.terms.Limit, Window: s.terms.Window,
+		Granted: s.Limit() / s.terms.Window.Seconds(), Demand: s.demand.asked, Passed: s.demand.passed,
+		Outage: s.outage, Err: s.err,
+	}
+	if s.outage {
+		status.Since = s.outageAt
+	}
+	return status
+}
+
+// use implements divided.
+func (s *Share) use(now clock.Instant) Use {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.measure(now)
+	if !s.answered {
+		s.doubt(now)
+	}
+	s.answered = false
+	s.reserved = min(1, max(s.granted, s.wanted, s.spent()))
+	return Use{Key: s.terms.Key, Demand: s.demand.asked, Passed: s.demand.passed, Reserved: s.reserved}
+}
+
+// doubt notes that it is not known what has become of the last announcement. It may still
+// overtake later ones: nothing is raised above what it reserved for a while.
+func (s *Share) doubt(now clock.Instant) {
+	if now >= s.doubtUntil {
+		s.doubtful = 1
+	}
+	s.doubtful, s.doubtUntil = min(s.doubtful, s.reserved), now.Add(settleTime)
+}
+
+// raise raises what is granted, to at most what this instance is known to have reserved and
+// nobody else has.
+func (s *Share) raise(now clock.Instant, known, free float64) {
+	if now < s.settledAt {
+		return
+	}
+	most := min(s.wanted, s.reserved, known, free)
+	if now < s.doubtUntil {
+		most = min(most, s.doubtful)
+	}
+	s.granted = max(s.granted, most)
+}
+
+// divide implements divided.
+func (s *Share) divide(now clock.Instant, self string, fleet Fleet) (again time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.measure(now)
+	// The others may have taken over what an instance has that was silent for long.
+	joins := s.count == 0 || now.Sub(s.answeredAt) >= AnnounceLife-AnnounceInterval
+	own, demands, announced := s.look(now, self, fleet)
+	s.answered, s.answeredAt, s.outage, s.err = true, now, false, nil
+	if !announced {
+		// Nobody knows what this instance uses.
+		s.granted, s.wanted = 0, 0
+		s.err = fmt.Errorf("fleet: limit %q was not announced: an instance announces at most %d limits", s.terms.Key, MaxUses)
+		s.publish()
+		return AnnounceInterval
+	}
+	free := s.free(now)
+	if joins {
+		s.granted, s.settledAt = min(s.granted, free), now.Add(settleTime)
+	}
+	s.wanted = s.part(demands, own.Demand)
+	switch {
+	case s.wanted < s.granted*(1-tolerance):
+		s.granted = s.wanted
+	case s.wanted <= s.granted:
+		s.wanted = s.granted
+	default:
+		s.raise(now, own.Reserved, free)
+	}
+	s.publish()
+	return s.announceAgain(own.Reserved)
+}
+
+// look notes what the instances have announced for this limit. It returns what this one has,
+// if it is among them, and the demands of all, in tokens per second.
+func (s *Share) look(now clock.Instant, self string, fleet Fleet) (own Use, demands []float64, announced bool) {
+	for _, o := range s.others {
+		if !o.missing {
+			o.missing, o.missingAt = true, now
+		}
+	}
+	for i := range fleet.Instances {
+		instance := &fleet.Instances[i]
+		for _, use := range instance.Limits {
+			if use.Key != s.terms.Key {
+				continue
+			}
+			use.Demand, use.Reserved = sane(use.Demand, math.MaxInt64, 0), sane(use.Reserved, 1, 1)
+			demands = append(demands, use.Demand)
+			if instance.ID == self {
+				own, announced = use, true
+			} else {
+				s.others[instance.ID] = &other{reserved: use.Reserved}
+			}
+			break
+		}
+	}
+	s.count = max(1, len(demands))
+	return own, demands, announced
+}
+
+// sane returns a number that another instance announced, bounded, or, if it is none, instead.
+func sane(x, most, instead float64) float64 {
+	if math.IsNaN(x) {
+		return instead
+	}
+	return min(max(x, 0), most)
+}
+
+// free returns the fraction of the limit that no other instance has reserved.
+func (s *Share) free(now clock.Instant) float64 {
+	free := 1.0
+	for id, o := range s.others {
+		if o.missing && now.Sub(o.missingAt) >= min(max(s.horizon(), minMissing), maxMissing) {
+			delete(s.others, id)
+			continue
+		}
+		free -= o.reserved
+	}
+	return max(0, free)
+}
+
+// part returns the fraction of the limit that this instance should have.
+func (s *Share) part(demands []float64, own float64) float64 {
+	perSecond := s.terms.PerSecond()
+	if perSecond <= 0 {
+		return 1 / float64(len(demands))
+	}
+	window := s.terms.Window.Seconds()
+	for i := range demands {
+		demands[i] *= window
+	}
+	division := divide(s.terms.Limit, demands)
+	return min(1, division.part(own*window)/s.terms.Limit)
+}
+
+// announceAgain returns how soon the instance should announce itself again, of which the
+// others know a reservation.
+func (s *Share) announceAgain(known float64) time.Duration {
+	next := max(s.granted, s.wanted)
+	notable := tolerance * max(known, next)
+	switch {
+	case next-known > notable, known-max(next, s.spent()) > notable:
+		return announceSoon
+	case known-next > notable, s.wanted-s.granted > notable:
+		// It waits until what it passed has left the window, or for others to make room.
+		return min(max(announceSoon*5, time.Duration(s.count)*announceSoon/5), AnnounceInterval)
+	default:
+		return AnnounceInterval
+	}
+}
+
+// lost implements divided.
+func (s *Share) lost(now clock.Instant, _ int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.outage {
+		s.outage, s.outageAt = true, now
+	}
+	s.publish()
+}
+
+// publish puts the limit in force.
+func (s *Share) publish() {
+	count := float64(max(1, s.count))
+	part := min(1, max(s.granted, startPart/count))
+	if s.outage {
+		switch {
+		case s.onOutage == OutageOpen:
+			part = math.Inf(1)
+		case s.onOutage == OutageClosed:
+			part = 0
+		case s.onOutage == OutageShare && s.count > 0:
+			part = 1 / count
+		}
+	}
+	limit := s.terms.Limit
+	if math.IsInf(part, 1) {
+		limit = 1
+	}
+	s.limit.Store(math.Float64bits(part * limit))
+}
+
+// measure brings the demand up to now.
+func (s *Share) measure(now clock.Instant) {
+	passed := s.passed.Load()
+	s.demand.measure(now, passed+s.refused.Load(), passed, s.terms.Window)
+	s.demand.record(now, passed, s.horizon())
+}
+
+// spent returns the fraction of the limit that has passed within the horizon.
+func (s *Share) spent() float64 {
+	if s.terms.Limit <= 0 {
+		return 0
+	}
+	return min(1, float64(s.demand.within(s.passed.Load()))/s.terms.Limit)
+}
+
+// horizon is for how long what has passed counts: a window, or until a burst is full again.
+func (s *Share) horizon() time.Duration {
+	if perSecond := s.terms.PerSecond(); s.terms.Buckets == 0 && s.terms.Burst > 0 && perSecond > 0 {
+		return time.Duration(min(s.terms.Burst/perSecond, s.terms.Window.Seconds()) * float64(time.Second))
+	}
+	return s.terms.Window
+}

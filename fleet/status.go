@@ -1,0 +1,160 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Status tells how a member is.
+type Status struct {
+	Instance  string
+	Connected bool          // the backend has answered, and no outage has begun since
+	Since     clock.Instant // of the present state, connected or not; 0 before the first answer
+	Err       error         // why the backend does not answer, or does not take announcements; nil if all is well
+	Outages   int64         // that have begun
+	Latency   time.Duration // how long answers took of late
+	Instances int           // of the fleet, this one included, as last known; 0 if never known
+	Batches   int64         // sent
+	Requests  int64         // sent, in batches
+	Lost      int64         // batches that had no answer
+	Refusing  int           // limits for which the backend does not count, see [LimitStatus.Err]
+	Limits    []LimitStatus // by key: the [MaxUses] with the greatest demand
+}
+
+// LimitStatus tells how a limit of the fleet is, as this instance sees it. Rates are tokens
+// per second of this instance, of late.
+type LimitStatus struct {
+	Key      string
+	Mode     Mode
+	OnOutage OnOutage
+	Limit    float64 // of the fleet, tokens per window
+	Window   time.Duration
+	Granted  float64 // what the backend has granted
+	Demand   float64 // what calls asked for
+	Passed   float64 // what passed
+
+	Remaining int64         // tokens that calls can take now, without the network
+	Retry     time.Duration // how long until the backend can grant something; 0 if it has not refused
+
+	Outage bool          // [OnOutage] is in force
+	Since  clock.Instant // of that
+	Err    error         // what the backend says to requests of this limit
+}
+
+// Status tells how the member is at now.
+func (m *Member) Status(now clock.Instant) Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &m.connection
+	s := Status{
+		Instance: m.config.Instance, Connected: c.known && !c.out, Since: c.since,
+		Err: cmp.Or(c.err, m.announceErr), Outages: c.outages, Latency: c.mean, Instances: m.count,
+		Batches: m.statistics.batches, Requests: m.statistics.requests, Lost: m.statistics.lost,
+		Refusing: m.refusing,
+	}
+	s.Limits = make([]LimitStatus, 0, len(m.budgets)+len(m.askers)+len(m.divided))
+	for _, b := range m.budgets {
+		s.Limits = append(s.Limits, b.status(now))
+	}
+	for _, a := range m.askers {
+		s.Limits = append(s.Limits, a.status(now))
+	}
+	for _, d := range m.divided {
+		s.Limits = append(s.Limits, d.status(now))
+	}
+	slices.SortFunc(s.Limits, func(a, b LimitStatus) int {
+		return cmp.Or(cmp.Compare(b.Demand, a.Demand), cmp.Compare(a.Key, b.Key))
+	})
+	s.Limits = slices.Clip(s.Limits[:min(len(s.Limits), MaxUses)])
+	slices.SortStableFunc(s.Limits, func(a, b LimitStatus) int { return cmp.Compare(a.Key, b.Key) })
+	return s
+}
+
+// Fleet asks the backend for all instances and what they use. Its error is that of the
+// backend, or [ErrUnavailable] when the context ends or the timeout passes before.
+func (m *Member) Fleet(ctx context.Context) (Fleet, error) {
+	if m.config.Backend == nil {
+		return Fleet{}, fmt.Errorf("%w: there is no backend", ErrUnavailable)
+	}
+	now := m.clock.Now()
+	m.mu.Lock()
+	self := m.self(now)
+	m.mu.Unlock()
+	timer := clock.TimerAt(m.clock, now.Add(m.config.Timeout))
+	defer timer.Stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	batch := &Batch{Announce: &self, WithInstances: true}
+	answered := make(chan error, 1)
+	go func() { answered <- batch.Send(ctx, m.config.Backend) }()
+	select {
+	case err := <-answered:
+		return batch.Fleet, cmp.Or(err, batch.announceErr)
+	case <-timer.C():
+		return Fleet{}, fmt.Errorf("%w within %v", ErrUnavailable, m.config.Timeout)
+	case <-ctx.Done():
+		return Fleet{}, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+	}
+}
+
+// Status tells how the limit is at now.
+func (b *Budget) Status(now clock.Instant) LimitStatus {
+	b.member.mu.Lock()
+	defer b.member.mu.Unlock()
+	return b.status(now)
+}
+
+func (b *Budget) status(now clock.Instant) LimitStatus {
+	use := b.usage(now)
+	s := LimitStatus{
+		Key: b.terms.Key, Mode: b.mode, OnOutage: b.onOutage, Limit: b.terms.Limit, Window: b.terms.Window,
+		Granted: b.granted.faded(now.Sub(b.looked), b.rateMemory()), Demand: use.Demand, Passed: use.Passed,
+		Outage: b.outage.active, Since: b.outage.since, Err: b.outage.err,
+	}
+	if w := word(b.word.Load()); !w.hasEnded(now) {
+		s.Remaining = max(0, w.tokens())
+	}
+	if b.retryAt > now {
+		s.Retry = b.retryAt.Sub(now)
+	}
+	return s
+}
+
+func (b *Budget) usage(now clock.Instant) Use {
+	quiet := now.Sub(b.looked)
+	return Use{
+		Key:    b.terms.Key,
+		Demand: b.demand.faded(quiet, b.demandMemory()),
+		Passed: b.passed.faded(quiet, b.rateMemory()),
+	}
+}
+
+// Status tells how the limit is at now.
+func (a *Asker) Status(now clock.Instant) LimitStatus {
+	a.member.mu.Lock()
+	defer a.member.mu.Unlock()
+	return a.status(now)
+}
+
+func (a *Asker) status(now clock.Instant) LimitStatus {
+	use := a.usage(now)
+	s := LimitStatus{
+		Key: a.terms.Key, Mode: ModeAsk, OnOutage: a.onOutage, Limit: a.terms.Limit, Window: a.terms.Window,
+		Granted: use.Passed, Demand: use.Demand, Passed: use.Passed,
+		Outage: a.outage.active, Since: a.outage.since, Err: a.outage.err, Retry: a.DeniedFor(now, 1),
+	}
+	if a.outage.active {
+		s.Remaining = a.outage.bucket.tokens()
+	}
+	return s
+}
+
+func (a *Asker) usage(now clock.Instant) Use {
+	quiet, memory := now.Sub(a.counted), rateMemoryOf(&a.terms, a.member.count)
+	return Use{Key: a.terms.Key, Demand: a.demand.faded(quiet, memory), Passed: a.passed.faded(quiet, memory)}
+}

@@ -1,0 +1,244 @@
+package fleet
+
+import (
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// maxUnderWay is how many batches may be under way, and maxRequests how many requests are in
+// one.
+const (
+	maxUnderWay = 64
+	maxRequests = 1000
+)
+
+// Due returns when Step is to be called next: an instant that has passed if at once, the last
+// instant there is if never. It becomes earlier when calls come, see Wake.
+func (m *Member) Due() clock.Instant { return clock.Instant(m.due.Load()) }
+
+// Wake returns a channel that receives when Due has become earlier.
+func (m *Member) Wake() <-chan struct{} { return m.wake }
+
+// Step brings the member up to now, and returns the batches that are to be sent. For each,
+// the caller calls Deliver or Fail, in any order. It may be called before it is due.
+func (m *Member) Step(now clock.Instant) []*Batch {
+	m.mu.Lock()
+	m.expire(now)
+	m.takeWoken(now)
+	m.lookAtDue(now)
+	m.sendAsks(now)
+	m.announceIfDue(now)
+	batches := m.batches
+	m.batches = nil
+	for _, batch := range batches {
+		m.statistics.batches++
+		m.statistics.requests += int64(len(batch.Requests))
+	}
+	m.underWay = append(m.underWay, batches...)
+	m.unlock(now)
+	return batches
+}
+
+// unlock sets when the member is due, releases the mutex, and calls those who wait.
+func (m *Member) unlock(now clock.Instant) {
+	calls := m.calls
+	m.calls = nil
+	m.setDue(now)
+	m.mu.Unlock()
+	for _, call := range calls {
+		call()
+	}
+}
+
+// toFlush is how many askers have something to hand back or to pay that can be sent.
+func (m *Member) toFlush() int {
+	if m.connection.out {
+		return 0
+	}
+	return len(m.flushes)
+}
+
+func (m *Member) setDue(now clock.Instant) {
+	due := min(m.agenda.due(), m.connection.due(), m.announceAt)
+	for _, batch := range m.underWay {
+		due = min(due, batch.deadline)
+	}
+	if len(m.underWay) > 0 && m.lastSent <= m.underWay[0].sent && !m.announcing {
+		due = min(due, m.overdue(m.underWay[0]))
+	}
+	switch {
+	case len(m.asks)+len(m.payments)+m.toFlush() > 0 && m.maySend():
+		due = min(due, now)
+	case len(m.asks) > 0:
+		due = min(due, m.asks[0].asked.Add(m.config.Timeout))
+	}
+	if m.due.Swap(int64(due)) > int64(due) {
+		m.signal()
+	}
+	if m.woken.Load() != nil { // since it was taken
+		m.hasten(nextTick(now))
+	}
+}
+
+// wakeUp has the next step look at a budget that was quiet.
+func (m *Member) wakeUp(now clock.Instant, b *Budget) {
+	for {
+		b.nextWoken = m.woken.Load()
+		if m.woken.CompareAndSwap(b.nextWoken, b) {
+			break
+		}
+	}
+	m.hasten(nextTick(now))
+}
+
+// hasten has the member due at an instant, if it is not earlier.
+func (m *Member) hasten(at clock.Instant) {
+	for {
+		due := m.due.Load()
+		if due <= int64(at) {
+			return
+		}
+		if m.due.CompareAndSwap(due, int64(at)) {
+			m.signal()
+			return
+		}
+	}
+}
+
+// signal tells whoever steps the member that it is due earlier.
+func (m *Member) signal() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// takeWoken has all budgets looked at that calls have woken.
+func (m *Member) takeWoken(now clock.Instant) {
+	for b := m.woken.Swap(nil); b != nil; {
+		next := b.nextWoken
+		b.nextWoken = nil
+		b.isWoken.Store(false)
+		if b.place >= 0 {
+			m.agenda.set(b, now)
+		}
+		b = next
+	}
+}
+
+// lookAtDue looks at the budgets that are due.
+func (m *Member) lookAtDue(now clock.Instant) {
+	for m.agenda.due() <= now {
+		b := m.agenda.budgets[0]
+		if request, p := b.look(now); p != nil {
+			m.request(now, request, p)
+		}
+		if b.released && b.isQuiet() {
+			m.removeBudget(b)
+		}
+	}
+}
+
+// request adds a request to the batch that is made now.
+func (m *Member) request(now clock.Instant, request Request, by requester) {
+	last := len(m.batches) - 1
+	if last < 0 || m.batches[last].Announce != nil || len(m.batches[last].Requests) == maxRequests {
+		m.addBatch(now, &Batch{})
+		last++
+	}
+	batch := m.batches[last]
+	batch.Requests = append(batch.Requests, request)
+	batch.Replies = append(batch.Replies, Reply{})
+	batch.askers = append(batch.askers, by)
+}
+
+func (m *Member) addBatch(now clock.Instant, batch *Batch) {
+	batch.sent, batch.deadline = now, now.Add(m.config.Timeout)
+	m.lastSent = now
+	m.batches = append(m.batches, batch)
+}
+
+// maySend says whether another batch may be under way.
+func (m *Member) maySend() bool { return max(len(m.underWay)+len(m.batches), m.sending) < maxUnderWay }
+
+// overdue is from when on the member looks whether the backend still answers at all, because
+// a batch has no answer.
+func (m *Member) overdue(batch *Batch) clock.Instant {
+	return batch.sent.Add(max(m.config.Timeout/2, min(4*m.roundTrip(), m.config.Timeout)))
+}
+
+// expire fails the batches that have no answer within the timeout.
+func (m *Member) expire(now clock.Instant) {
+	for _, batch := range slices.Clone(m.underWay) {
+		if batch.deadline <= now {
+			m.fail(now, batch, ErrUnavailable)
+		}
+	}
+	for len(m.asks) > 0 && m.asks[0].asked.Add(m.config.Timeout) <= now {
+		first := m.asks[0]
+		m.asks = slices.Delete(m.asks, 0, 1)
+		first.unanswered(now)
+	}
+}
+
+// Deliver takes the answer to a batch that was sent, which came at now. Answers that come
+// after the timeout are taken too, and their tokens handed back if they have ended.
+func (m *Member) Deliver(now clock.Instant, batch *Batch) {
+	m.mu.Lock()
+	defer m.unlock(now)
+	if !batch.ended {
+		m.end(batch)
+		m.measure(now.Sub(batch.sent))
+	}
+	if batch.announceErr == nil {
+		m.heard(now, batch.sent)
+	}
+	for i, by := range batch.askers {
+		by.answered(now, &batch.Replies[i])
+	}
+	if batch.Announce != nil {
+		m.announced(now, batch.Fleet, batch.announceErr)
+	}
+}
+
+// Fail says that a batch has no answer, and why. A batch without an answer fails by itself
+// in the first Step after the timeout.
+func (m *Member) Fail(now clock.Instant, batch *Batch, err error) {
+	m.mu.Lock()
+	defer m.unlock(now)
+	m.fail(now, batch, err)
+}
+
+func (m *Member) fail(now clock.Instant, batch *Batch, err error) {
+	if batch.ended {
+		return
+	}
+	m.end(batch)
+	m.statistics.lost++
+	if batch.Announce != nil {
+		m.announcing = false
+	}
+	m.unheard(now, batch, err)
+	for _, by := range batch.askers {
+		by.unanswered(now)
+	}
+}
+
+// end removes a batch from those under way.
+func (m *Member) end(batch *Batch) {
+	batch.ended = true
+	m.underWay = slices.DeleteFunc(m.underWay, func(other *Batch) bool { return other == batch })
+	if batch.cancel != nil {
+		batch.cancel()
+	}
+}
+
+// roundTrip is how long an answer takes, and lead how long it takes from when tokens are
+// missing until new ones are there.
+func (m *Member) roundTrip() time.Duration { return m.connection.mean }
+
+func (m *Member) lead() time.Duration {
+	return tick + min(m.connection.mean+2*m.connection.deviation, m.config.Timeout)
+}

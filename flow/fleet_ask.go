@@ -1,0 +1,210 @@
+package flow
+
+import (
+	"sync"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// askLimiter is one version of a rule of mode ask: each call waits for the answer of the
+// backend and, if that lets it pass only later, until then.
+type askLimiter struct {
+	limit   *askedLimit
+	asker   *fleet.Asker // that of the limit
+	version *fleetVersion
+	within  time.Duration // how long an answer takes at most
+}
+
+// askedLimit is what all versions of a rule share.
+type askedLimit struct {
+	asker *fleet.Asker
+
+	mu       sync.Mutex // guards what follows
+	versions versions
+	version  *fleetVersion // in force
+	waiters  map[*askWaiter]struct{}
+}
+
+var (
+	_ fleetLimiter = (*askLimiter)(nil)
+	_ rule.Queue   = (*askLimiter)(nil)
+	_ rule.Refuser = (*askLimiter)(nil)
+	_ rule.Decider = (*askLimiter)(nil)
+)
+
+func newAskLimiter(v *fleetVersion, env *rule.Env) *askLimiter {
+	l := &askedLimit{
+		asker:    env.Fleet.Asker(v.terms, v.operation(), v.rule.Fleet.OnOutage),
+		versions: versions{latest: v.number, inForce: v.number}, version: v, waiters: make(map[*askWaiter]struct{}),
+	}
+	return &askLimiter{l, l.asker, v, env.Fleet.Timeout()}
+}
+
+// Acquire refuses a call while a denial of the backend holds: nobody asks again. Every other
+// call waits for an answer.
+func (l *askLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	if denied := l.asker.DeniedFor(c.Now, c.Tokens); denied > 0 {
+		return rule.Ticket(denied), rule.Block
+	}
+	return 0, rule.Wait
+}
+
+// RefusedFor implements [rule.Refuser].
+func (*askLimiter) RefusedFor(t rule.Ticket) time.Duration { return time.Duration(t) }
+
+// RetryAfter returns for how long a denial holds.
+func (l *askLimiter) RetryAfter(c rule.Call) time.Duration { return l.asker.DeniedFor(c.Now, c.Tokens) }
+
+// DecidesWithin implements [rule.Decider].
+func (l *askLimiter) DecidesWithin() time.Duration { return l.within }
+
+// Join asks the backend.
+func (l *askLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
+	w := &askWaiter{limit: l.limit, wake: patience.Wake, until: patience.Until}
+	if !l.limit.join(w, l.version, c.Now) {
+		return nil, 0, rule.Stale
+	}
+	w.wait = l.asker.Wait(c.Now, c.Tokens, patience.Wake)
+	ticket, _, decision := w.Poll(c.Now) // the answer may be known already
+	if decision != rule.Wait {
+		return nil, ticket, decision
+	}
+	return w, 0, rule.Wait
+}
+
+// GiveBack gives back what the call took.
+func (l *askLimiter) GiveBack(_ clock.Instant, t rule.Ticket, tokens int32) {
+	l.asker.GiveBack(clock.Instant(t), tokens)
+}
+
+// Settle corrects what a call took.
+func (l *askLimiter) Settle(_, _ clock.Instant, t rule.Ticket, tokens int32) {
+	l.asker.Settle(clock.Instant(t), tokens)
+}
+
+// Status tells what the backend has answered of late.
+func (l *askLimiter) Status(now clock.Instant) rule.Status {
+	status := l.asker.Status(now)
+	return l.version.status(&status)
+}
+
+// Idle says whether no call waits or has asked of late.
+func (l *askLimiter) Idle(now clock.Instant) bool {
+	l.limit.mu.Lock()
+	defer l.limit.mu.Unlock()
+	return len(l.limit.waiters) == 0 && l.asker.Idle(now)
+}
+
+// Activate puts this version in force, unless a newer one is.
+func (l *askLimiter) Activate(now clock.Instant) {
+	l.limit.mu.Lock()
+	defer l.limit.mu.Unlock()
+	l.limit.change(l.version, now)
+}
+
+// Retire lets go of calls that wait, for the rule is gone.
+func (l *askLimiter) Retire(now clock.Instant) {
+	l.limit.mu.Lock()
+	defer l.limit.mu.Unlock()
+	if l.limit.versions.retire(l.version.number) {
+		l.limit.releaseAll()
+		l.asker.Release(now)
+	}
+}
+
+func (l *askLimiter) fleetVersion() *fleetVersion { return l.version }
+
+func (l *askLimiter) adopted(v *fleetVersion, _ *rule.Env) rule.Limiter {
+	l.limit.mu.Lock()
+	defer l.limit.mu.Unlock()
+	if !l.limit.versions.adopt(v.number) {
+		return nil
+	}
+	return &askLimiter{l.limit, l.asker, v, l.within}
+}
+
+// change goes over to a version. Calls go on without it that it may not be for. The mutex is
+// held.
+func (l *askedLimit) change(v *fleetVersion, now clock.Instant) {
+	if !l.versions.activate(v.number) {
+		return
+	}
+	if v.rule.Origin != l.version.rule.Origin {
+		l.releaseAll()
+	}
+	l.version = v
+	l.asker.Change(v.terms, v.operation(), v.rule.Fleet.OnOutage, now)
+}
+
+// join notes that a call waits under a version; false if a newer one is in force, or none.
+func (l *askedLimit) join(w *askWaiter, v *fleetVersion, now clock.Instant) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.change(v, now)
+	if l.versions.ended || l.versions.inForce != v.number {
+		return false
+	}
+	l.waiters[w] = struct{}{}
+	return true
+}
+
+func (l *askedLimit) leave(w *askWaiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.waiters, w)
+}
+
+// releaseAll has all calls that wait go on without the rule. The mutex is held.
+func (l *askedLimit) releaseAll() {
+	for w := range l.waiters {
+		w.released = true
+		w.wake()
+	}
+	clear(l.waiters)
+}
+
+// askWaiter is a call that waits for an answer, or until the instant that it names.
+type askWaiter struct {
+	limit *askedLimit
+	wake  func()
+	wait  *fleet.Wait
+	until clock.Instant // how long it can wait
+
+	released bool // the mutex of the limit guards it
+}
+
+// Poll implements [rule.Waiter].
+func (w *askWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
+	if w.isReleased() {
+		w.wait.Leave()
+		return 0, 0, rule.Stale
+	}
+	after, state := w.wait.Poll(now)
+	switch {
+	case state == fleet.WaitAllowed:
+		w.limit.leave(w)
+		return rule.Ticket(w.wait.Asked()), 0, rule.Pass
+	case state == fleet.WaitDenied:
+		w.limit.leave(w)
+		return 0, 0, rule.Block
+	case after > 0 && now.Add(after) > w.until:
+		w.Leave(now)
+		return 0, 0, rule.Block
+	}
+	return 0, after, rule.Wait
+}
+
+// Leave implements [rule.Waiter].
+func (w *askWaiter) Leave(clock.Instant) {
+	w.wait.Leave()
+	w.limit.leave(w)
+}
+
+func (w *askWaiter) isReleased() bool {
+	w.limit.mu.Lock()
+	defer w.limit.mu.Unlock()
+	return w.released
+}

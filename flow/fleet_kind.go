@@ -1,0 +1,147 @@
+package flow
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Rules of [ScopeFleet] have limiters of their own, which the engine asks one by one, before
+// the [Chain] of all others. How instances share the limit says which:
+//
+//	lease, window   budgetLimiter: takes tokens that the instance has leased
+//	                queueLimiter: the same, and calls may wait for tokens, or are evenly spaced
+//	ask             askLimiter: each call waits for the answer of the backend
+//	share           shareLimiter, shareQueue: a [Limiter] whose limit is the instance's share
+
+// fleetVersion is one version of a rule of the fleet. It never changes.
+type fleetVersion struct {
+	rule   Rule
+	number uint64
+	mode   fleet.Mode // by which the limiter decides
+	terms  fleet.Terms
+}
+
+// newFleetVersion returns the version of a rule that a limiter of env is for.
+func newFleetVersion(r Rule, env *rule.Env) *fleetVersion {
+	v := &fleetVersion{rule: r, number: env.Version, mode: r.decisionMode()}
+	v.terms = fleet.Terms{
+		Key:    env.FleetKey(rule.Key{Kind: kindName, Name: r.Name}, r.Match != ""),
+		Limit:  r.Limit,
+		Window: r.Window,
+		Burst:  r.fleetBurst(v.mode),
+	}
+	if r.limiterKind() == windowLimiter {
+		v.terms.Buckets = max(1, r.Buckets) // a fixed window is not parted
+	}
+	if v.mode == fleet.ModeAsk {
+		v.terms.MaxWait = r.MaxWait
+	}
+	return v
+}
+
+// decisionMode is the mode of the rule, but for shadow rules that would wait for answers.
+func (r *Rule) decisionMode() fleet.Mode {
+	if r.Shadow && r.Fleet.Mode == fleet.ModeAsk {
+		return r.defaultMode()
+	}
+	return r.Fleet.Mode
+}
+
+// evenly is the time for which a throttle may lease tokens at once. Its calls are spaced
+// evenly nevertheless.
+const evenly = 100 * time.Millisecond
+
+// fleetBurst returns how many tokens may pass at once after a quiet time.
+func (r *Rule) fleetBurst(mode fleet.Mode) float64 {
+	switch {
+	case r.Algorithm == TokenBucket:
+		return r.Burst
+	case mode == fleet.ModeShare:
+		return 0
+	case r.Algorithm == SlidingWindow:
+		return max(1, r.Limit/float64(r.Buckets))
+	case r.Algorithm == Throttle && mode == fleet.ModeLease:
+		return max(1, r.Limit*min(1, evenly.Seconds()/r.Window.Seconds()))
+	}
+	return 1
+}
+
+// operation returns how the backend decides on the calls of a rule of mode ask. A bucket for
+// which calls wait is a throttle that lets a burst through.
+func (v *fleetVersion) operation() fleet.Operation {
+	switch {
+	case v.rule.Algorithm == FixedWindow:
+		return fleet.AskFixedWindow
+	case v.rule.Algorithm == SlidingWindow:
+		return fleet.AskSlidingLog
+	case v.rule.Algorithm == TokenBucket && v.rule.MaxWait == 0:
+		return fleet.AskTokenBucket
+	}
+	return fleet.AskThrottle
+}
+
+// canWait says whether calls can wait for tokens that the instance leases.
+func (v *fleetVersion) canWait() bool {
+	return v.rule.Algorithm == Throttle || v.rule.Algorithm == TokenBucket && v.rule.MaxWait > 0
+}
+
+// newFleetLimiter returns the limiter of a rule of the fleet that counts nothing yet.
+func newFleetLimiter(r Rule, env rule.Env) rule.Limiter {
+	v := newFleetVersion(r, &env)
+	switch v.mode {
+	case fleet.ModeAsk:
+		return newAskLimiter(v, &env)
+	case fleet.ModeShare:
+		return newShareLimiter(v, &env)
+	}
+	return newLeasedLimit(v, &env).limiter(v)
+}
+
+// adoptFleet returns the limiter of a changed rule of the fleet, which goes on with what the
+// present one shares; nil if that is shared in another way, or no more.
+func adoptFleet(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+	before, ok := present.(fleetLimiter)
+	if !ok {
+		return nil
+	}
+	v := newFleetVersion(r, &env)
+	if from := before.fleetVersion(); from.mode != v.mode || from.terms.Key != v.terms.Key {
+		return nil
+	}
+	return before.adopted(v, &env)
+}
+
+// fleetLimiter is a limiter of a rule of the fleet.
+type fleetLimiter interface {
+	rule.Limiter
+	rule.Settler
+	rule.Activator
+	rule.Retirer
+
+	fleetVersion() *fleetVersion
+
+	// adopted returns the limiter of another version, of the same mode and key, which goes
+	// on with what this one shares; nil if that has ended.
+	adopted(*fleetVersion, *rule.Env) rule.Limiter
+}
+
+// status returns the status of a limiter by that of its limit.
+func (v *fleetVersion) status(of *fleet.LimitStatus) rule.Status {
+	return rule.Status{
+		Quota: &rule.Quota{
+			Limit: v.rule.Limit, Effective: of.Granted * v.rule.Window.Seconds(), Window: v.rule.Window,
+			Remaining: of.Remaining, Reset: knownRetry(of.Retry),
+		},
+		Fleet: &rule.FleetStatus{Granted: of.Granted, Demand: of.Demand, Outage: of.Outage},
+	}
+}
+
+// knownRetry returns a duration until something changes, 0 if nothing ever does.
+func knownRetry(d time.Duration) time.Duration {
+	if d == rule.Never {
+		return 0
+	}
+	return d
+}

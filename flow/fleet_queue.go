@@ -1,0 +1,227 @@
+package flow
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/waitqueue"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// fleetQueue is the calls that wait for tokens which the instance leases. They pass in the
+// order of package waitqueue; those of a throttle are evenly spaced, too, at the rate that
+// the fleet grants to the instance. The mutex of its leasedLimit guards it.
+type fleetQueue struct {
+	budget  *fleet.Budget
+	version *fleetVersion // in force
+
+	waiters waitqueue.Queue[fleetWaiter]
+	tokens  [waitqueue.Levels]int64 // that waiting calls take
+	head    *fleetWaiter            // that was woken last as the first one
+
+	counted clock.Instant // the instant of a call that has counted as demand and may join; 0 if none
+
+	last clock.Instant // when a call passed last; of a throttle
+	late bool          // tokens arrive later than the first call could have passed by its distance
+}
+
+func (q *fleetQueue) init(v *fleetVersion, budget *fleet.Budget) {
+	q.budget, q.version, q.last = budget, v, beforeAll
+}
+
+func (q *fleetQueue) isEmpty() bool { return q.waiters.Len() == 0 }
+
+// take decides on a call at now: Pass, with its tokens taken; Wait or Block, with how long it
+// probably has to wait, [Never] if it never can pass.
+func (q *fleetQueue) take(now clock.Instant, n int32, p rule.Priority) (wait time.Duration, decision rule.Decision) {
+	q.advance(now)
+	if q.waiters.WouldOvertake(p.Level()) && q.earliest(now, n) <= now && q.budget.Has(now, n) &&
+		q.budget.Take(now, n) {
+		q.waiters.Overtake()
+		q.last = now
+		return 0, rule.Pass
+	}
+	if wait = q.expect(now, n, p); wait > q.version.rule.MaxWait {
+		return wait, rule.Block
+	}
+	return wait, rule.Wait
+}
+
+// count counts as demand what a call asks for that does not pass at once. One that waits is
+// asked about several times at one instant, before it joins: it counts once.
+func (q *fleetQueue) count(now clock.Instant, n int32, waits bool) {
+	if !waits || q.counted != now {
+		q.budget.Refuse(now, n)
+	}
+	if q.counted = now; !waits {
+		q.counted = 0
+	}
+}
+
+// earliest returns when n tokens that come at an instant may pass if they are there: then, or
+// when the calls of a throttle have their distance.
+func (q *fleetQueue) earliest(at clock.Instant, n int32) clock.Instant {
+	if q.version.rule.Algorithm != Throttle {
+		return at
+	}
+	return max(at, q.last.Add(q.timeOf(int64(n))))
+}
+
+// timeOf returns how long n tokens take at the rate that is granted to the instance.
+func (q *fleetQueue) timeOf(n int64) time.Duration {
+	rate := q.budget.Rate()
+	if !(rate > 0) {
+		return forever
+	}
+	return time.Duration(min(float64(n)/rate*1e9, float64(forever)))
+}
+
+// expect returns how long a call of n tokens that comes at now has to wait, behind those that
+// wait and are served before it; [Never] if it never can pass.
+func (q *fleetQueue) expect(now clock.Instant, n int32, p rule.Priority) time.Duration {
+	granted := q.budget.RetryAfter(now, n) // when the fleet grants something at the earliest
+	if granted == Never {
+		return Never
+	}
+	tokens := q.before(p) + int64(n)
+	if q.version.rule.Algorithm != Throttle {
+		return max(granted, q.timeOf(max(0, tokens-q.budget.Available(now))))
+	}
+	return max(granted, q.last.Add(q.timeOf(tokens)).Sub(now), 0)
+}
+
+// before returns how many tokens the calls take that wait and are served before one of that
+// priority that comes now. One in eight of them is of a lower one, if there are any.
+func (q *fleetQueue) before(p rule.Priority) int64 {
+	var before, below int64
+	for level, tokens := range q.tokens {
+		if level < p.Level() {
+			below += tokens
+		} else {
+			before += tokens
+		}
+	}
+	return before + min(below, before/(waitqueue.Share-1))
+}
+
+// advance lets the waiting calls pass whose time has come by now and whose tokens are there,
+// refuses those that have waited too long, and has the first of the others look after itself.
+func (q *fleetQueue) advance(now clock.Instant) {
+	for w := q.waiters.First(); w != nil; w = q.waiters.First() {
+		switch {
+		case w.deadline < now:
+			q.end(w, refused, false)
+			continue
+		case q.earliest(w.arrived, w.tokens) > now:
+		case !q.budget.Retake(now, w.tokens):
+			q.late = true
+			q.askAgain(w, now)
+		default:
+			q.budget.Refuse(now, -w.tokens) // it was counted when it came
+			// A call that is late only because a timer was passes as of its time, or the
+			// delays would add up.
+			if q.last = now; !q.late {
+				q.last = q.earliest(w.arrived, w.tokens)
+			}
+			q.late = false
+			w.taken = now
+			q.end(w, granted, true)
+			continue
+		}
+		break
+	}
+	q.wakeNewHead()
+}
+
+// askAgain counts the first call as demand once more if it waits for long: what nobody asks
+// for of late is not leased.
+func (q *fleetQueue) askAgain(w *fleetWaiter, now clock.Instant) {
+	if now.Sub(w.counted) >= lookAgain {
+		w.counted = now
+		q.budget.Refuse(now, w.tokens)
+	}
+}
+
+// wakeNewHead wakes the first call if it has not been the first before.
+func (q *fleetQueue) wakeNewHead() {
+	if first := q.waiters.First(); first != q.head {
+		q.head = first
+		q.wakeHead()
+	}
+}
+
+func (q *fleetQueue) wakeHead() {
+	if first := q.waiters.First(); first != nil {
+		q.head = first
+		first.wake()
+	}
+}
+
+// push has a call join the queue.
+func (q *fleetQueue) push(w *fleetWaiter) {
+	q.waiters.Push(w, &w.place, w.level)
+	q.tokens[w.level] += int64(w.tokens)
+	q.wakeNewHead()
+}
+
+// end takes a call out of the queue and tells it how its wait has ended.
+func (q *fleetQueue) end(w *fleetWaiter, state waiterState, served bool) {
+	if served {
+		q.waiters.Serve(&w.place)
+	} else {
+		q.waiters.Remove(&w.place)
+	}
+	q.tokens[w.level] -= int64(w.tokens)
+	w.state = state
+	w.wake()
+}
+
+// endAll ends all waits.
+func (q *fleetQueue) endAll(state waiterState) {
+	for w := q.waiters.First(); w != nil; w = q.waiters.First() {
+		q.end(w, state, false)
+	}
+	q.head = nil
+}
+
+// untilHeadPasses returns how long the first call waits before it looks again, if nothing
+// wakes it: until it has its distance, or until the fleet is expected to grant something.
+func (q *fleetQueue) untilHeadPasses(w *fleetWaiter, now clock.Instant) time.Duration {
+	left := w.deadline.Sub(now)
+	if distance := q.earliest(w.arrived, w.tokens).Sub(now); distance > 0 {
+		return min(left, distance)
+	}
+	if expected := q.budget.RetryAfter(now, w.tokens); expected > 0 {
+		left = min(left, expected)
+	}
+	return min(left, lookAgain)
+}
+
+// change goes over to another version, by which the calls wait from now on. Those that it is
+// not for, or not in the same way, go on without it.
+func (q *fleetQueue) change(v *fleetVersion, now clock.Instant) {
+	from := q.version
+	q.version = v
+	if from.rule.Origin != v.rule.Origin || from.rule.Shadow != v.rule.Shadow || !v.canWait() {
+		q.endAll(released)
+		return
+	}
+	for w := range q.waiters.All() {
+		if w.deadline = w.since.Add(v.rule.MaxWait); w.deadline < now || v.rule.Limit == 0 {
+			q.end(w, refused, false)
+			continue
+		}
+		w.wake() // to look when to give up
+	}
+	q.head = nil
+	q.advance(now)
+}
+
+// owe puts the next call of a throttle off by what a call took more than it said.
+func (q *fleetQueue) owe(tokens int32) {
+	if q.version.rule.Algorithm == Throttle && tokens > 0 {
+		q.last = q.last.Add(min(q.timeOf(int64(tokens)), time.Duration(math.MaxInt64/4)))
+	}
+}

@@ -1,0 +1,264 @@
+package flow
+
+import (
+	"sync"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// shareLimiter is one version of a rule of mode share with a window: an ordinary [Limiter]
+// whose limit is what the instance has of that of the fleet. Its calls are counted as demand.
+type shareLimiter struct {
+	*Limiter
+	shared  *sharedLimit
+	share   *fleet.Share // that of shared
+	version *fleetVersion
+}
+
+// shareQueue is a shareLimiter of a rule with a queue, in which calls wait.
+type shareQueue struct{ *shareLimiter }
+
+// sharedLimit is what all versions of a rule have in common.
+type sharedLimit struct {
+	share *fleet.Share
+
+	mu       sync.Mutex // guards what follows
+	versions versions
+	last     Reservation // that a queue has granted: only that one can be undone in a throttle
+}
+
+var (
+	_ fleetLimiter     = (*shareLimiter)(nil)
+	_ rule.PassCounter = (*shareLimiter)(nil)
+	_ rule.Inheritor   = (*shareLimiter)(nil)
+	_ fleetLimiter     = (*shareQueue)(nil)
+	_ rule.Queue       = (*shareQueue)(nil)
+)
+
+// shareSource is the limit of a rule of which the instance has a share. What a signal makes of
+// the limit it makes of the share.
+type shareSource struct {
+	share   *fleet.Share
+	written Rule
+	signal  *signalSource // nil if the rule follows none
+}
+
+func (s *shareSource) limit() float64 {
+	limit := min(s.share.Limit(), MaxLimit) // it is infinite while all calls are to pass
+	if s.signal != nil && s.written.Limit > 0 {
+		limit *= s.signal.limit() / s.written.Limit
+	}
+	return limit
+}
+
+// apply gives the instance its share of the burst, too.
+func (s *shareSource) apply(r *Rule, limit float64) {
+	r.Limit = limit
+	if s.written.Burst > 0 && s.written.Limit > 0 {
+		r.Burst = min(max(1, s.written.Burst*limit/s.written.Limit), MaxLimit)
+	}
+}
+
+// withShare returns a copy of the compiled rule whose limit is that of a share.
+func (r *Compiled) withShare(share *fleet.Share) *Compiled {
+	source := &shareSource{share: share, written: r.rule}
+	if r.follower != nil {
+		source.signal, _ = r.follower.source.(*signalSource)
+	}
+	return r.withSource(source)
+}
+
+// newShareLimiter returns the limiter of a rule that counts nothing yet.
+func newShareLimiter(v *fleetVersion, env *rule.Env) rule.Limiter {
+	share := env.Fleet.Share(v.terms, v.rule.Fleet.OnOutage, env.Now)
+	l := &shareLimiter{
+		Limiter: newLimiter(compiledFor(*env).withShare(share), env.Now),
+		shared:  &sharedLimit{share: share, versions: versions{latest: v.number, inForce: v.number}},
+		share:   share, version: v,
+	}
+	return l.asQueue()
+}
+
+// asQueue returns the limiter, as a queue if calls can wait for it.
+func (l *shareLimiter) asQueue() rule.Limiter {
+	if l.CanWait() {
+		return &shareQueue{l}
+	}
+	return l
+}
+
+// Acquire takes what the call takes. It may be a shadow rule that is asked, which never waits.
+func (l *shareLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	ticket, decision := l.Limiter.Acquire(c)
+	l.count(c, decision)
+	return ticket, decision
+}
+
+// count counts a call as demand that has been decided on.
+func (l *shareLimiter) count(c rule.Call, decision rule.Decision) {
+	if decision != rule.Stale {
+		l.share.Count(c.Now, c.Tokens, decision == rule.Pass)
+	}
+}
+
+// GiveBack returns what Acquire took.
+func (l *shareLimiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
+	l.Limiter.GiveBack(now, t, tokens)
+	l.share.Count(now, -tokens, true)
+}
+
+// Settle corrects what a call took.
+func (l *shareLimiter) Settle(now, start clock.Instant, t rule.Ticket, tokens int32) {
+	l.Limiter.Settle(now, start, t, tokens)
+	l.share.Count(now, tokens, true)
+}
+
+// CountPass counts a call that passed on the resource that the rule is related to.
+func (l *shareLimiter) CountPass(now clock.Instant, tokens int32) {
+	l.Limiter.CountPass(now, tokens)
+	l.share.Count(now, tokens, true)
+}
+
+// Inherit begins with what another limiter of the same rule has counted.
+func (l *shareLimiter) Inherit(shared rule.Limiter, now clock.Instant) {
+	switch from := shared.(type) {
+	case *shareLimiter:
+		l.Limiter.Inherit(from.Limiter, now)
+	case *shareQueue:
+		l.Limiter.Inherit(from.Limiter, now)
+	}
+}
+
+// Status tells the share of the limit, and what remains of it.
+func (l *shareLimiter) Status(now clock.Instant) rule.Status {
+	of := l.share.Status(now)
+	status, own := l.version.status(&of), l.Limiter.Status(now)
+	own.Quota.Limit = l.version.rule.Limit
+	status.Quota = own.Quota
+	return status
+}
+
+// Idle says whether nothing would be missed if the limiter were made anew.
+func (l *shareLimiter) Idle(now clock.Instant) bool { return l.Limiter.Idle(now) && l.share.Idle(now) }
+
+// Activate puts this version in force, unless a newer one is.
+func (l *shareLimiter) Activate(now clock.Instant) {
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	if l.shared.versions.activate(l.version.number) {
+		l.share.Change(l.version.terms, l.version.rule.Fleet.OnOutage, now)
+	}
+	l.Limiter.Activate(now)
+}
+
+// Retire lets go of calls that wait, for the rule is gone.
+func (l *shareLimiter) Retire(now clock.Instant) {
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	if l.shared.versions.retire(l.version.number) {
+		l.Limiter.Retire(now)
+		l.share.Release(now)
+	}
+}
+
+func (l *shareLimiter) fleetVersion() *fleetVersion { return l.version }
+
+func (l *shareLimiter) adopted(v *fleetVersion, env *rule.Env) rule.Limiter {
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	if !l.shared.versions.adopt(v.number) {
+		return nil
+	}
+	compiled := compiledFor(*env).withShare(l.share)
+	next := &shareLimiter{shared: l.shared, share: l.share, version: v}
+	if compiled.canFollow(l.compiled) {
+		next.Limiter = l.withVersion(compiled)
+	} else {
+		next.Limiter = newLimiter(compiled, env.Now)
+		next.Limiter.follow(l.Limiter)
+	}
+	return next.asQueue()
+}
+
+// Acquire takes what the call takes if it need not wait. A shadow rule lets no call wait: it
+// takes the later place.
+func (l *shareQueue) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	if l.version.rule.Shadow {
+		return l.shareLimiter.Acquire(c)
+	}
+	reservation, decision := l.queue.take(l.compiled, c.Now, c.Tokens, c.Priority(), l.version.rule.MaxWait)
+	if decision != rule.Wait { // else it counts when it joins
+		l.count(c, decision)
+	}
+	return l.shared.ticketOf(reservation, decision), decision
+}
+
+// Join has a call wait.
+func (l *shareQueue) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
+	longest := min(patience.Until.Sub(c.Now), patience.Since.Add(l.version.rule.MaxWait).Sub(c.Now))
+	w := &shareWaiter{limiter: l, waiter: NewWaiter(patience.Wake).WithPriority(c.Priority()), tokens: c.Tokens}
+	reservation, decision := l.queue.Join(l.compiled, c.Now, c.Tokens, longest, w.waiter)
+	if decision == rule.Wait {
+		l.share.Count(c.Now, c.Tokens, true) // taken back if it leaves
+		return w, 0, decision
+	}
+	l.count(c, decision)
+	return nil, l.shared.ticketOf(reservation, decision), decision
+}
+
+// GiveBack returns what the queue has granted.
+func (l *shareQueue) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
+	l.shared.mu.Lock()
+	last := l.shared.last
+	l.shared.mu.Unlock()
+	if last.ticket() == t && last.tokens == tokens {
+		l.queue.GiveBack(now, last)
+		l.share.Count(now, -tokens, true)
+		return
+	}
+	l.shareLimiter.GiveBack(now, t, tokens)
+}
+
+// ticketOf returns the ticket of a call that has passed a queue, by which it can give back.
+func (s *sharedLimit) ticketOf(reservation Reservation, decision rule.Decision) rule.Ticket {
+	if decision != rule.Pass {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = reservation
+	return reservation.ticket()
+}
+
+// ticket is the instant at which the tokens of a reservation were taken; of a throttle, which
+// may grant an instant to come, that of the call before.
+func (r Reservation) ticket() rule.Ticket { return rule.Ticket(r.undoAt) }
+
+// shareWaiter is a call that waits in the queue of a shareQueue.
+type shareWaiter struct {
+	limiter *shareQueue
+	waiter  *Waiter
+	tokens  int32
+}
+
+// Poll implements [rule.Waiter].
+func (w *shareWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
+	reservation, after, decision := w.limiter.queue.Poll(now, w.waiter)
+	if decision == rule.Block {
+		w.limiter.share.Count(now, -w.tokens, true)
+		w.limiter.share.Count(now, w.tokens, false)
+	}
+	return w.limiter.shared.ticketOf(reservation, decision), after, decision
+}
+
+// Leave implements [rule.Waiter].
+func (w *shareWaiter) Leave(now clock.Instant) {
+	q := w.limiter.queue
+	if reservation, left := q.Leave(now, w.waiter); !left {
+		q.GiveBack(now, reservation)
+	}
+	w.limiter.share.Count(now, -w.tokens, true)
+}

@@ -1,0 +1,48 @@
+package flow
+
+import (
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// defaultMode returns how instances share the limit if the rule does not say it.
+func (r *Rule) defaultMode() fleet.Mode {
+	if r.Algorithm == FixedWindow {
+		return fleet.ModeWindow
+	}
+	return fleet.ModeLease
+}
+
+// validateFleet judges how instances share the limit.
+func (r *Rule) validateFleet(f *rule.Faults) {
+	if !f.ValidateFleet(r.Scope, r.Fleet) || r.Fleet.Mode == fleet.ModeShare {
+		return
+	}
+	switch mode := r.Fleet.Mode; {
+	case mode == fleet.ModeLease && r.Algorithm == FixedWindow:
+		f.Add("fleet.mode", "is %q, which shares a bucket: with algorithm %q set it to %q or %q, or set algorithm to %q",
+			mode, r.Algorithm, fleet.ModeWindow, fleet.ModeAsk, SlidingWindow)
+	case mode == fleet.ModeWindow && r.limiterKind() != windowLimiter:
+		f.Add("fleet.mode", "is %q, which shares a window: with algorithm %q set it to %q, %q or %q",
+			mode, r.Algorithm, fleet.ModeLease, fleet.ModeAsk, fleet.ModeShare)
+	}
+	for _, field := range r.localFields() {
+		f.Add(field, "has no effect with scope %q unless fleet.mode is %q: remove it, or set that", ScopeFleet, fleet.ModeShare)
+	}
+}
+
+// localFields returns which fields the rule gives that only a limiter of this instance can
+// obey.
+func (r *Rule) localFields() (fields []string) {
+	add := func(field string, given bool) {
+		if given {
+			fields = append(fields, field)
+		}
+	}
+	add("strict", r.Strict)
+	add("overdraft", r.Overdraft)
+	add("warmUp.period", r.WarmUp != WarmUp{})
+	add("follow.signal", r.Follow != Follow{})
+	add("related", r.Related != "")
+	return fields
+}

@@ -1,0 +1,65 @@
+package rules_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
+)
+
+func TestParseReadsHowAFleetSharesALimit(t *testing.T) {
+	t.Parallel()
+	const document = `flow:
+  - {name: quota, resource: "partners:call", limit: 10000, scope: fleet, fleet: {mode: ask, onOutage: closed}}
+  - {name: short, resource: a, limit: 5, scope: fleet}
+  - {name: own, resource: a, limit: 5, scope: instance}
+`
+	set, err := rules.Parse("", []byte(document))
+	require.NoError(t, err)
+	assert.Equal(t, flow.Fleet{Mode: fleet.ModeAsk, OnOutage: fleet.OutageClosed}, set.Flow[0].Fleet)
+	assert.Equal(t, flow.ScopeFleet, set.Flow[1].Scope)
+
+	written, err := set.YAML()
+	require.NoError(t, err)
+	assert.Contains(t, string(written), "scope: fleet")
+	assert.NotContains(t, string(written), "mode: lease", "the default")
+	again, err := rules.Parse("", written)
+	require.NoError(t, err)
+	for i := range set.Flow {
+		assert.Equal(t, set.Flow[i].WithDefaults(), again.Flow[i].WithDefaults())
+	}
+	assert.Equal(t, flow.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageLast}, again.Flow[1].WithDefaults().Fleet)
+}
+
+func TestParseSaysWhatIsWrongWithTheFieldsOfAFleet(t *testing.T) {
+	t.Parallel()
+	for _, m := range []mistake{
+		{
+			"a misspelled mode", "flow:\n  - {resource: a, limit: 1, scope: fleet, fleet: {mode: leese}}",
+			[]string{`2:57 flow rule "a": fleet.mode is "leese": did you mean "lease"?`},
+		},
+		{
+			"a scope of another system", "flow:\n  - {resource: a, limit: 1, scope: cluster}",
+			[]string{`2:36 flow rule "a": scope is "cluster": must be "instance" or "fleet"`},
+		},
+		{
+			"a fleet without the scope", "flow:\n  - {resource: a, limit: 1, fleet: {onOutage: open}}",
+			[]string{`2:47 flow rule "a": fleet.onOutage has no effect without scope "fleet": remove it, or add scope: fleet`},
+		},
+		{
+			"an unknown field", "flow:\n  - {resource: a, limit: 1, scope: fleet, fleet: {outage: open}}",
+			[]string{`2:51 flow rule "a": unknown field "fleet.outage": did you mean "fleet.onOutage"?`},
+		},
+		{
+			"a limit that each call is asked for cannot warm up",
+			"flow:\n  - {resource: a, limit: 1, warmUp: {period: 1s}, scope: fleet, fleet: {mode: ask}}",
+			[]string{`2:46 flow rule "a": warmUp.period has no effect with scope "fleet" unless fleet.mode is "share"`},
+		},
+	} {
+		m.run(t)
+	}
+}
