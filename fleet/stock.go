@@ -175,13 +175,21 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 		least = 2 // handing back may wait
 	}
 	pays := b.owed > 0 || len(b.back) > 0
-	if want == 0 && !pays || b.requests < least || len(b.pending) >= maxPending || !b.member.maySend() {
+	if want == 0 && !pays || b.requests < least || len(b.pending) >= maxPending || !b.maySend() {
 		return Request{}, nil
 	}
 	b.requests--
 	request, p := b.pay(now, want)
 	request.Ahead, p.ahead = ahead, ahead > 0
 	return request, p
+}
+
+// maySend says whether a request can be sent now.
+func (b *Budget) maySend() bool {
+	if b.group != nil {
+		return b.member.maySendMore()
+	}
+	return b.member.maySend()
 }
 
 // pay returns a request that hands back what is to be handed back of one origin, pays what is
@@ -254,6 +262,7 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 		return 0
 	}
 	b.granted += average(float64(reply.Granted) / b.rateMemory().Seconds())
+	b.group.add(now, 0, 0, reply.Granted)
 	l := lease{
 		from: now.Add(reply.Delay), end: p.sent.Add(reply.Delay + b.life()),
 		tokens: reply.Granted, origin: origin{bucket: reply.Bucket, until: never},
