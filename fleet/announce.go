@@ -29,10 +29,24 @@ func (m *Member) announceIfDue(now clock.Instant) {
 		c.probeWait = min(2*c.probeWait, maxProbeWait)
 		c.probeAt = now.Add(m.jitter(c.probeWait))
 	}
+	m.addBatch(now, m.announcement(now, len(m.divided) > 0))
+	m.restIfUnused()
+}
+
+// announcement returns a batch that announces the instance. It is the only one until
+// endAnnouncement.
+func (m *Member) announcement(now clock.Instant, withInstances bool) *Batch {
 	m.announcing = true
 	m.announceAt = now.Add(AnnounceInterval)
 	self := m.self(now)
-	m.addBatch(now, &Batch{Announce: &self, WithInstances: len(m.divided) > 0})
+	return &Batch{Announce: &self, WithInstances: withInstances}
+}
+
+// endAnnouncement lets the next announcement be made.
+func (m *Member) endAnnouncement() {
+	m.announcing = false
+	close(m.announcementEnded)
+	m.announcementEnded = make(chan struct{})
 }
 
 // self is the instance as it announces itself.
@@ -49,29 +63,34 @@ func (m *Member) self(now clock.Instant) Instance {
 	for _, g := range m.groups {
 		uses = append(uses, g.use(now))
 	}
-	for _, d := range m.divided {
-		uses = append(uses, d.use(now))
-	}
 	uses = slices.DeleteFunc(uses, func(u Use) bool { return u.Demand == 0 && u.Passed == 0 })
 	slices.SortFunc(uses, func(a, b Use) int {
 		return cmp.Or(cmp.Compare(b.Demand, a.Demand), cmp.Compare(a.Key, b.Key))
 	})
+	divided := make([]Use, 0, len(uses)+len(m.divided))
+	for _, d := range m.divided {
+		divided = append(divided, d.use(now))
+	}
+	uses = append(divided, uses...) // without being announced, a share has no part
 	return Instance{ID: m.config.Instance, Limits: slices.Clip(uses[:min(len(uses), MaxUses)])}
 }
 
 // announced takes the answer to an announcement. err is what the backend says instead.
 func (m *Member) announced(now clock.Instant, fleet Fleet, err error) {
-	m.announcing = false
+	m.endAnnouncement()
 	if err != nil && m.announceErr == nil {
 		m.log.Error("penstock: the backend of the fleet does not take announcements", slog.Any("error", err))
 	}
 	m.announceErr = err
 	if err != nil {
+		for _, d := range m.divided {
+			d.lost(now, m.count)
+		}
 		return
 	}
 	m.count = max(1, fleet.Count)
 	for _, d := range m.divided {
-		d.divide(now, m.config.Instance, fleet)
+		m.announceAt = min(m.announceAt, now.Add(d.divide(now, m.config.Instance, fleet)))
 	}
 }
 
@@ -86,9 +105,10 @@ func (m *Member) attach(d divided, now clock.Instant) {
 	}
 }
 
-// detach ends that.
-func (m *Member) detach(d divided) {
+// detach ends that. The others are told at once.
+func (m *Member) detach(d divided, now clock.Instant) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock(now)
 	m.divided = slices.DeleteFunc(m.divided, func(other divided) bool { return other == d })
+	m.announceAt = min(m.announceAt, now)
 }

@@ -25,5 +25,5 @@ type divided interface {
 	status(now clock.Instant) LimitStatus
 }
 
-// announceSoon is after what time a member announces a change that others wait for.
-const announceSoon = 50 * time.Millisecond
+// soon is after what time a member announces a change that others wait for.
+const soon = 50 * time.Millisecond

@@ -64,17 +64,20 @@ type Member struct {
 	payments    []payment // that are paid in a second attempt
 	count       int       // of instances; 0 if it was never known
 	connection  connection
-	refusing    int // limits for which the store does not count
-	announcing  bool
+	refusing    int  // limits for which the store does not count
+	announcing  bool // an announcement is under way
 	announceAt  clock.Instant
-	announceErr error    // what the backend said to the last announcement
-	batches     []*Batch // made in this step
-	underWay    []*Batch // sent and not ended, in the order in which they were sent
-	lastSent    clock.Instant
-	senders     sync.WaitGroup
-	sending     int      // goroutines that send
-	calls       []func() // to be made when the mutex is released
-	statistics  struct{ batches, requests, lost int64 }
+	announceErr error // what the backend said to the last announcement
+
+	announcementEnded chan struct{} // closed when announcing has ended
+
+	batches    []*Batch // made in this step
+	underWay   []*Batch // sent and not ended, in the order in which they were sent
+	lastSent   clock.Instant
+	senders    sync.WaitGroup
+	sending    int      // goroutines that send
+	calls      []func() // to be made when the mutex is released
+	statistics struct{ batches, requests, lost int64 }
 }
 
 // NewMember returns a member that has announced nothing yet and starts nothing. The seed is
@@ -86,6 +89,8 @@ func NewMember(config Config, c clock.Clock, log *slog.Logger, seed uint64) *Mem
 		random:     rand.New(rand.NewPCG(seed, uint64(os.Getpid()))), //nolint:gosec // of jitter, not of secrets
 		announceAt: never,
 		connection: connection{timeout: config.Timeout},
+
+		announcementEnded: make(chan struct{}),
 	}
 	if config.Manual {
 		m.random = rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // so that simulations can be repeated

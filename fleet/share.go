@@ -125,7 +125,7 @@ func (s *Share) Idle(now clock.Instant) bool {
 }
 
 // Release says that nobody will use the share any more. The limiter must refuse from then on.
-func (s *Share) Release(clock.Instant) { s.member.detach(s) }
+func (s *Share) Release(now clock.Instant) { s.member.detach(s, now) }
 
 // Status tells how the limit is at now.
 func (s *Share) Status(now clock.Instant) LimitStatus { return s.status(now) }
@@ -200,7 +200,10 @@ func (s *Share) divide(now clock.Instant, self string, fleet Fleet) (again time.
 	}
 	free := s.free(now)
 	if joins {
-		s.granted, s.settledAt = min(s.granted, free), now.Add(settleTime)
+		s.granted = min(s.granted, free)
+	}
+	if joins || s.lostMany(now) {
+		s.settledAt = now.Add(settleTime)
 	}
 	s.wanted = s.part(demands, own.Demand)
 	switch {
@@ -241,6 +244,22 @@ func (s *Share) look(now clock.Instant, self string, fleet Fleet) (own Use, dema
 	}
 	s.count = max(1, len(demands))
 	return own, demands, announced
+}
+
+// lostMany says whether half of the other instances, or more, are missing from this answer
+// that were in the one before: then the backend has probably lost what it knew, and they may
+// have reserved more than was seen.
+func (s *Share) lostMany(now clock.Instant) bool {
+	lost, present := 0, 0
+	for _, o := range s.others {
+		switch {
+		case !o.missing:
+			present++
+		case o.missingAt == now:
+			lost++
+		}
+	}
+	return lost > 0 && lost >= present
 }
 
 // sane returns a number that another instance announced, bounded, or, if it is none, instead.
@@ -285,10 +304,10 @@ func (s *Share) announceAgain(known float64) time.Duration {
 	notable := tolerance * max(known, next)
 	switch {
 	case next-known > notable, known-max(next, s.spent()) > notable:
-		return announceSoon
+		return soon
 	case known-next > notable, s.wanted-s.granted > notable:
 		// It waits until what it passed has left the window, or for others to make room.
-		return min(max(announceSoon*5, time.Duration(s.count)*announceSoon/5), AnnounceInterval)
+		return min(max(soon*5, time.Duration(s.count)*soon/5), AnnounceInterval)
 	default:
 		return AnnounceInterval
 	}

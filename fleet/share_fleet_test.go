@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// tick is the step of a simulated fleet.
-const tick = time.Millisecond
+// step is the step of a simulated fleet.
+const step = time.Millisecond
 
 // simulation is a fleet on a clock of its own, whose instances share one limit by demand.
 type simulation struct {
@@ -26,7 +26,7 @@ type simulation struct {
 	network   network
 
 	calls, passed int64
-	recent        []int64 // tokens passed, by tick
+	recent        []int64 // tokens passed, by step
 	counted       int64   // of passed, in recent
 	total         int64   // of the last window
 	peak          int64   // the greatest total
@@ -76,7 +76,7 @@ func simulate(terms Terms, seed uint64) *simulation {
 	terms.Key = "flow/partner"
 	return &simulation{
 		random: rand.New(rand.NewPCG(seed, 1)), terms: terms, now: 1, known: make(map[string]*entry),
-		network: network{latency: 5 * time.Millisecond}, recent: make([]int64, terms.Window/tick),
+		network: network{latency: 5 * time.Millisecond}, recent: make([]int64, terms.Window/step),
 	}
 }
 
@@ -98,7 +98,7 @@ func (f *simulation) leave(i *simulated) {
 // run runs the fleet, and returns which fraction of the limit passed.
 func (f *simulation) run(d time.Duration) float64 {
 	before := f.passed
-	for end := f.now.Add(d); f.now < end; f.now = f.now.Add(tick) {
+	for end := f.now.Add(d); f.now < end; f.now = f.now.Add(step) {
 		f.deliver()
 		for _, i := range f.instances {
 			if i.gone {
@@ -114,9 +114,9 @@ func (f *simulation) run(d time.Duration) float64 {
 	return float64(f.passed-before) / d.Seconds() / f.terms.PerSecond()
 }
 
-// call makes the calls of a tick, at random.
+// call makes the calls of a step, at random.
 func (f *simulation) call(i *simulated) {
-	for at := f.random.ExpFloat64(); at < i.perSecond*tick.Seconds(); at += f.random.ExpFloat64() {
+	for at := f.random.ExpFloat64(); at < i.perSecond*step.Seconds(); at += f.random.ExpFloat64() {
 		f.calls++
 		passes := i.take(f.now, &f.terms)
 		i.Count(f.now, 1, passes)
@@ -165,12 +165,12 @@ func (b *bucket) take(now clock.Instant, perSecond, burst float64) bool {
 
 // countTick counts what all have passed in the last window, from outside.
 func (f *simulation) countTick() {
-	slot := &f.recent[int64(f.now)/int64(tick)%int64(len(f.recent))]
+	slot := &f.recent[int64(f.now)/int64(step)%int64(len(f.recent))]
 	f.total += f.passed - f.counted - *slot
 	*slot = f.passed - f.counted
 	f.counted = f.passed
-	f.peak, f.most = max(f.peak, f.total), max(f.most, f.granted())
-	if tenth := int64(f.terms.Window / 10); int64(f.now+clock.Instant(tick))%tenth < int64(tick) {
+	f.peak, f.most = max(f.peak, f.total), max(f.most, f.grants())
+	if tenth := int64(f.terms.Window / 10); int64(f.now+clock.Instant(step))%tenth < int64(step) {
 		f.alignedPeak = max(f.alignedPeak, f.total)
 	}
 }
@@ -182,11 +182,11 @@ func (f *simulation) worst() (anyWindow, aligned float64) {
 	return float64(f.peak) / f.terms.Limit, float64(f.alignedPeak) / f.terms.Limit
 }
 
-// granted returns which fraction of the limit all instances may use now that know each other.
-func (f *simulation) granted() (sum float64) {
+// grants returns which fraction of the limit all instances have been granted.
+func (f *simulation) grants() (sum float64) {
 	for _, i := range f.instances {
-		if !i.gone && i.count > 0 {
-			sum += i.Limit() / f.terms.Limit
+		if !i.gone {
+			sum += i.granted
 		}
 	}
 	return sum

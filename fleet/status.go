@@ -87,24 +87,51 @@ func (m *Member) Fleet(ctx context.Context) (Fleet, error) {
 	if m.config.Backend == nil {
 		return Fleet{}, fmt.Errorf("%w: there is no backend", ErrUnavailable)
 	}
-	now := m.clock.Now()
-	m.mu.Lock()
-	self := m.self(now)
-	m.mu.Unlock()
-	timer := clock.TimerAt(m.clock, now.Add(m.config.Timeout))
+	timer := m.clock.NewTimer(m.config.Timeout)
 	defer timer.Stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	batch := &Batch{Announce: &self, WithInstances: true}
+	batch, err := m.announceAlone(ctx, timer)
+	if err != nil {
+		return Fleet{}, err
+	}
 	answered := make(chan error, 1)
 	go func() { answered <- batch.Send(ctx, m.config.Backend) }()
 	select {
-	case err := <-answered:
-		return batch.Fleet, cmp.Or(err, batch.announceErr)
+	case err = <-answered:
 	case <-timer.C():
-		return Fleet{}, fmt.Errorf("%w within %v", ErrUnavailable, m.config.Timeout)
+		err = fmt.Errorf("%w within %v", ErrUnavailable, m.config.Timeout)
 	case <-ctx.Done():
-		return Fleet{}, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+		err = fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+	}
+	m.mu.Lock()
+	defer m.unlock(m.clock.Now())
+	defer m.restIfUnused()
+	if err != nil {
+		m.endAnnouncement()
+		return Fleet{}, err
+	}
+	m.announced(m.clock.Now(), batch.Fleet, batch.announceErr)
+	return batch.Fleet, batch.announceErr
+}
+
+// announceAlone returns an announcement when no other one is under way.
+func (m *Member) announceAlone(ctx context.Context, timer clock.Timer) (*Batch, error) {
+	for {
+		m.mu.Lock()
+		if !m.announcing {
+			defer m.unlock(m.clock.Now())
+			return m.announcement(m.clock.Now(), true), nil
+		}
+		ended := m.announcementEnded
+		m.mu.Unlock()
+		select {
+		case <-ended:
+		case <-timer.C():
+			return nil, fmt.Errorf("%w within %v", ErrUnavailable, m.config.Timeout)
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+		}
 	}
 }
 

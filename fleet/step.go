@@ -216,7 +216,8 @@ func (m *Member) expire(now clock.Instant) {
 func (m *Member) Deliver(now clock.Instant, batch *Batch) {
 	m.mu.Lock()
 	defer m.unlock(now)
-	if !batch.ended {
+	late := batch.ended
+	if !late {
 		m.end(batch)
 		m.measure(now.Sub(batch.sent))
 	}
@@ -226,7 +227,7 @@ func (m *Member) Deliver(now clock.Instant, batch *Batch) {
 	for i, by := range batch.askers {
 		by.answered(now, &batch.Replies[i])
 	}
-	if batch.Announce != nil {
+	if batch.Announce != nil && !late { // another one has followed
 		m.announced(now, batch.Fleet, batch.announceErr)
 	}
 }
@@ -246,7 +247,7 @@ func (m *Member) fail(now clock.Instant, batch *Batch, err error) {
 	m.end(batch)
 	m.statistics.lost++
 	if batch.Announce != nil {
-		m.announcing = false
+		m.endAnnouncement()
 	}
 	m.unheard(now, batch, err)
 	for _, by := range batch.askers {

@@ -3,6 +3,7 @@ package etcd
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -16,17 +17,19 @@ const (
 	historySuffix   = ".history/"
 	instancesSuffix = ".instances/"
 	listsSuffix     = ".lists/"
+	fleetSuffix     = ".fleet/"
 )
 
 // Keys are the prefixes below which an application's data are in etcd. Each ends in
 // a slash and none is a prefix of another, so a source that follows the documents
-// sees neither history nor reports nor lists. The documents of one application must not be
+// sees neither history nor reports nor lists nor the fleet. The documents of one application must not be
 // below those of another.
 type Keys struct {
 	Documents string // as in "/penstock/shop/"
 	History   string // as in "/penstock/shop.history/"
 	Instances string // as in "/penstock/shop.instances/"
 	Lists     string // as in "/penstock/shop.lists/"
+	Fleet     string // as in "/penstock/shop.fleet/"; of module fleet/etcd
 }
 
 // confirmation begins the value at [Keys.Confirmation].
@@ -53,14 +56,22 @@ func KeysOf(prefix string) (Keys, error) {
 		return Keys{}, errors.New("etcd: the prefix is empty: name the application, as in etcd.Prefix(\"shop\")")
 	case strings.Contains(documents, "//"):
 		return Keys{}, fmt.Errorf("etcd: the prefix %q has an empty part: is the application's name missing?", prefix)
-	case strings.HasSuffix(documents, historySuffix), strings.HasSuffix(documents, instancesSuffix), strings.HasSuffix(documents, listsSuffix):
-		return Keys{}, fmt.Errorf("etcd: the prefix %q is not for documents: names that end in %q, %q or %q are kept for what belongs to others",
-			prefix, strings.TrimSuffix(historySuffix, "/"), strings.TrimSuffix(instancesSuffix, "/"), strings.TrimSuffix(listsSuffix, "/"))
+	case isReserved(documents):
+		return Keys{}, fmt.Errorf("etcd: the prefix %q is not for documents: names that end in %s are kept for what belongs to others",
+			prefix, `".history", ".instances", ".lists" or ".fleet"`)
 	default:
 		return Keys{
 			Documents: documents, History: base + historySuffix, Instances: base + instancesSuffix, Lists: base + listsSuffix,
+			Fleet: base + fleetSuffix,
 		}, nil
 	}
+}
+
+// isReserved says whether a prefix may be that of what belongs to another application.
+func isReserved(documents string) bool {
+	return slices.ContainsFunc([]string{historySuffix, instancesSuffix, listsSuffix, fleetSuffix}, func(suffix string) bool {
+		return strings.HasSuffix(documents, suffix)
+	})
 }
 
 // DocumentRange returns the half-open range of keys that documents can have.

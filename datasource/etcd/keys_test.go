@@ -10,10 +10,10 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
 
-func TestHistoryInstancesAndListsAreOutsideTheDocuments(t *testing.T) {
+func TestOtherKeysOfAnApplicationAreOutsideTheDocuments(t *testing.T) {
 	want := etcd.Keys{
 		Documents: "/penstock/shop/", History: "/penstock/shop.history/", Instances: "/penstock/shop.instances/",
-		Lists: "/penstock/shop.lists/",
+		Lists: "/penstock/shop.lists/", Fleet: "/penstock/shop.fleet/",
 	}
 	for _, prefix := range []string{"/penstock/shop", "/penstock/shop/", etcd.Prefix("shop")} {
 		keys, err := etcd.KeysOf(prefix)
@@ -24,7 +24,7 @@ func TestHistoryInstancesAndListsAreOutsideTheDocuments(t *testing.T) {
 	for _, key := range []string{want.Documents + "a", want.Documents + "\xff"} {
 		assert.True(t, first <= key && key < end, key)
 	}
-	for _, key := range []string{want.Documents, want.History + "a", want.Instances + "a", want.Lists + "a", "/penstock/shopping/a"} {
+	for _, key := range []string{want.Documents, want.History + "a", want.Instances + "a", want.Lists + "a", want.Fleet + "a", "/penstock/shopping/a"} {
 		assert.False(t, first <= key && key < end, key)
 	}
 }
@@ -38,6 +38,7 @@ func TestReservedAndEmptyPrefixesAreErrors(t *testing.T) {
 		"/penstock/shop.history":    "is not for documents",
 		"/penstock/shop.instances/": "is not for documents",
 		"/penstock/shop.lists":      "is not for documents",
+		"/penstock/shop.fleet":      "is not for documents",
 	} {
 		_, err := etcd.KeysOf(prefix)
 		require.ErrorContains(t, err, says, prefix)
@@ -57,7 +58,7 @@ func FuzzKeysOf(f *testing.F) {
 			return
 		}
 		first, end := keys.DocumentRange()
-		all := []string{keys.Documents, keys.History, keys.Instances, keys.Lists}
+		all := []string{keys.Documents, keys.History, keys.Instances, keys.Lists, keys.Fleet}
 		for i, one := range all {
 			assert.True(t, strings.HasSuffix(one, "/"))
 			assert.False(t, first <= one && one < end, "%q is a document", one)
