@@ -99,9 +99,10 @@ const sweepInterval = 10 * time.Second
 type sweep struct {
 	due     atomic.Int64 // the instant from which a slice is due
 	started clock.Instant
-	part    int        // that is being looked at
-	rest    []nameSlot // of its slots
-	found   bool       // that one of the part was idle
+	part    int            // that is being looked at
+	rest    []nameSlot     // of its slots
+	found   bool           // that one of the part was idle
+	retired []rule.Retirer // limiters of what was forgotten, to be retired without a lock
 }
 
 func (g *registry) init(e *Engine, limit int) {

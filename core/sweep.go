@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // sweepSize bounds how much one call looks at: so many parts of the table, resources,
@@ -15,8 +16,19 @@ func (g *registry) sweepDue(now clock.Instant) bool { return int64(now) >= g.swe
 // sweepSome does one slice of a sweep if it is due and no other goroutine is at it.
 func (g *registry) sweepSome(now clock.Instant) {
 	if g.sweepDue(now) && g.swapMu.TryLock() {
-		defer g.swapMu.Unlock()
-		g.sweepSlice(now)
+		g.sweepAndUnlock(now)
+	}
+}
+
+// sweepAndUnlock does one slice of a sweep, releases swapMu, and retires the limiters of what
+// was forgotten, which may hold something elsewhere.
+func (g *registry) sweepAndUnlock(now clock.Instant) {
+	g.sweepSlice(now)
+	retired := g.sweep.retired
+	g.sweep.retired = nil
+	g.swapMu.Unlock()
+	for _, limiter := range retired {
+		limiter.Retire(now)
 	}
 }
 
@@ -24,8 +36,7 @@ func (g *registry) sweepSome(now clock.Instant) {
 func (g *registry) sweepAll(now clock.Instant) {
 	for g.sweepDue(now) {
 		g.swapMu.Lock()
-		g.sweepSlice(now)
-		g.swapMu.Unlock()
+		g.sweepAndUnlock(now)
 	}
 }
 
@@ -91,6 +102,11 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 		return false
 	}
 	r.noteMatched()
+	for _, s := range r.states {
+		if limiter, ok := s.limiter.Limiter.(rule.Retirer); ok && s.isOwn() {
+			g.sweep.retired = append(g.sweep.retired, limiter)
+		}
+	}
 	g.count--
 	g.full.Store(false)
 	return true

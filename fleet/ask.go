@@ -96,7 +96,11 @@ func (a *Asker) Ask(now clock.Instant, n int32, done func(Answer)) {
 // tokens, [Never] if for ever, 0 if it is worth asking. It takes no lock, and counts nothing.
 func (a *Asker) DeniedFor(now clock.Instant, n int32) time.Duration {
 	w := word(a.denied.Load())
-	if w.hasEnded(now) || int64(n) < w.tokens() {
+	switch {
+	case w == 0 || int64(n) < w.tokens():
+		return 0
+	case w.hasEnded(now):
+		a.denied.CompareAndSwap(uint64(w), 0) // or it would begin anew when the end has wrapped around
 		return 0
 	}
 	units := int64(w-word(now>>unitShift)<<endShift) >> endShift

@@ -46,7 +46,7 @@ func newAskLimiter(v *fleetVersion, env *rule.Env) *askLimiter {
 // Acquire refuses a call while a denial of the backend holds: nobody asks again. Every other
 // call waits for an answer.
 func (l *askLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
-	if denied := l.asker.DeniedFor(c.Now, c.Tokens); denied > 0 {
+	if denied := l.asker.Denied(c.Now, c.Tokens); denied > 0 {
 		return rule.Ticket(denied), rule.Block
 	}
 	return 0, rule.Wait

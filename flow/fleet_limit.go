@@ -56,7 +56,7 @@ func newLeasedLimit(v *fleetVersion, env *rule.Env) *leasedLimit {
 	l := &leasedLimit{budget: env.Fleet.Budget(v.terms, v.mode, v.rule.Fleet.OnOutage, env.Now)}
 	l.versions = versions{latest: v.number, inForce: v.number}
 	l.queue.init(v, l.budget)
-	l.budget.Notify(l.wakeHead)
+	l.budget.Notify(l.queue.wakeHead)
 	return l
 }
 
@@ -67,13 +67,6 @@ func (l *leasedLimit) limiter(v *fleetVersion) rule.Limiter {
 		return &queueLimiter{b}
 	}
 	return &b
-}
-
-// wakeHead wakes the first call that waits: tokens may have arrived.
-func (l *leasedLimit) wakeHead() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.queue.wakeHead()
 }
 
 // change goes over to a version. The mutex is held.

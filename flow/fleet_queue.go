@@ -1,7 +1,7 @@
 package flow
 
 import (
-	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -19,12 +19,17 @@ type fleetQueue struct {
 
 	waiters waitqueue.Queue[fleetWaiter]
 	tokens  [waitqueue.Levels]int64 // that waiting calls take
-	head    *fleetWaiter            // that was woken last as the first one
+
+	// head is the first call, as it was woken last. The member reads it without the mutex,
+	// when tokens have arrived: it may be holding its own while a version changes.
+	head atomic.Pointer[fleetWaiter]
 
 	counted clock.Instant // the instant of a call that has counted as demand and may join; 0 if none
 
-	last clock.Instant // when a call passed last; of a throttle
-	late bool          // tokens arrive later than the first call could have passed by its distance
+	// Of a throttle:
+	last clock.Instant // when a call passed last
+	pace float64       // tokens per second; 0 until one has
+	late bool          // a call has its distance, but there are no tokens
 }
 
 func (q *fleetQueue) init(v *fleetVersion, budget *fleet.Budget) {
@@ -37,11 +42,13 @@ func (q *fleetQueue) isEmpty() bool { return q.waiters.Len() == 0 }
 // probably has to wait, [Never] if it never can pass.
 func (q *fleetQueue) take(now clock.Instant, n int32, p rule.Priority) (wait time.Duration, decision rule.Decision) {
 	q.advance(now)
-	if q.waiters.WouldOvertake(p.Level()) && q.earliest(now, n) <= now && q.budget.Has(now, n) &&
-		q.budget.Take(now, n) {
-		q.waiters.Overtake()
-		q.last = now
-		return 0, rule.Pass
+	if q.waiters.WouldOvertake(p.Level()) && q.earliest(now, now, n) <= now {
+		if q.budget.Has(now, n) && q.budget.Take(now, n) {
+			q.waiters.Overtake()
+			q.pass(now, now, n, q.late)
+			return 0, rule.Pass
+		}
+		q.late = true
 	}
 	if wait = q.expect(now, n, p); wait > q.version.rule.MaxWait {
 		return wait, rule.Block
@@ -60,22 +67,55 @@ func (q *fleetQueue) count(now clock.Instant, n int32, waits bool) {
 	}
 }
 
-// earliest returns when n tokens that come at an instant may pass if they are there: then, or
-// when the calls of a throttle have their distance.
-func (q *fleetQueue) earliest(at clock.Instant, n int32) clock.Instant {
+// earliest returns when n tokens of a call that has come at an instant may pass, by what is
+// known at now, if they are there: at that instant or, in a throttle, a distance after the
+// call before.
+func (q *fleetQueue) earliest(at, now clock.Instant, n int32) clock.Instant {
 	if q.version.rule.Algorithm != Throttle {
 		return at
 	}
-	return max(at, q.last.Add(q.timeOf(int64(n))))
+	return max(at, q.last.Add(q.timeOf(now, int64(n))))
 }
 
-// timeOf returns how long n tokens take at the rate that is granted to the instance.
-func (q *fleetQueue) timeOf(n int64) time.Duration {
-	rate := q.budget.Rate()
+// timeOf returns how long n tokens take at the pace of the queue.
+func (q *fleetQueue) timeOf(now clock.Instant, n int64) time.Duration {
+	rate := q.rate(now)
 	if !(rate > 0) {
 		return forever
 	}
 	return time.Duration(min(float64(n)/rate*1e9, float64(forever)))
+}
+
+// rate returns how fast tokens pass, per second: those of a bucket as they are granted.
+func (q *fleetQueue) rate(now clock.Instant) float64 {
+	if q.version.rule.Algorithm != Throttle || q.pace == 0 || now.Sub(q.last) > paceLife {
+		return q.budget.Rate()
+	}
+	return q.pace
+}
+
+// The pace of a throttle grows while tokens are there, as much in paceGrowth as there is
+// of it, and falls by paceFall when a call finds none. So it stays near to what the fleet
+// grants. When nothing has passed for paceLife it begins anew.
+const (
+	paceGrowth = 300 * time.Millisecond
+	paceFall   = 0.75
+	paceLife   = time.Second
+)
+
+// pass notes that a call of n tokens passes, which a throttle counts as of an instant. late
+// says that it could have passed before if tokens had been there.
+func (q *fleetQueue) pass(at, now clock.Instant, n int32, late bool) {
+	if q.version.rule.Algorithm == Throttle {
+		pace := q.rate(now)
+		if late {
+			pace *= paceFall
+		} else {
+			pace += float64(n) / paceGrowth.Seconds() // (n / pace) / paceGrowth of it
+		}
+		q.pace = min(pace, max(q.version.terms.PerSecond(), q.budget.Rate()))
+	}
+	q.last, q.late = at, false
 }
 
 // expect returns how long a call of n tokens that comes at now has to wait, behind those that
@@ -87,9 +127,9 @@ func (q *fleetQueue) expect(now clock.Instant, n int32, p rule.Priority) time.Du
 	}
 	tokens := q.before(p) + int64(n)
 	if q.version.rule.Algorithm != Throttle {
-		return max(granted, q.timeOf(max(0, tokens-q.budget.Available(now))))
+		return max(granted, q.timeOf(now, max(0, tokens-q.budget.Available(now))))
 	}
-	return max(granted, q.last.Add(q.timeOf(tokens)).Sub(now), 0)
+	return max(granted, q.last.Add(q.timeOf(now, tokens)).Sub(now), 0)
 }
 
 // before returns how many tokens the calls take that wait and are served before one of that
@@ -114,7 +154,7 @@ func (q *fleetQueue) advance(now clock.Instant) {
 		case w.deadline < now:
 			q.end(w, refused, false)
 			continue
-		case q.earliest(w.arrived, w.tokens) > now:
+		case q.earliest(w.arrived, now, w.tokens) > now:
 		case !q.budget.Retake(now, w.tokens):
 			q.late = true
 			q.askAgain(w, now)
@@ -122,10 +162,11 @@ func (q *fleetQueue) advance(now clock.Instant) {
 			q.budget.Refuse(now, -w.tokens) // it was counted when it came
 			// A call that is late only because a timer was passes as of its time, or the
 			// delays would add up.
-			if q.last = now; !q.late {
-				q.last = q.earliest(w.arrived, w.tokens)
+			at := now
+			if !q.late {
+				at = q.earliest(w.arrived, now, w.tokens)
 			}
-			q.late = false
+			q.pass(at, now, w.tokens, q.late)
 			w.taken = now
 			q.end(w, granted, true)
 			continue
@@ -146,15 +187,15 @@ func (q *fleetQueue) askAgain(w *fleetWaiter, now clock.Instant) {
 
 // wakeNewHead wakes the first call if it has not been the first before.
 func (q *fleetQueue) wakeNewHead() {
-	if first := q.waiters.First(); first != q.head {
-		q.head = first
+	if first := q.waiters.First(); first != q.head.Load() {
+		q.head.Store(first)
 		q.wakeHead()
 	}
 }
 
+// wakeHead wakes the first call: tokens may have arrived. It needs no mutex.
 func (q *fleetQueue) wakeHead() {
-	if first := q.waiters.First(); first != nil {
-		q.head = first
+	if first := q.head.Load(); first != nil {
 		first.wake()
 	}
 }
@@ -183,14 +224,14 @@ func (q *fleetQueue) endAll(state waiterState) {
 	for w := q.waiters.First(); w != nil; w = q.waiters.First() {
 		q.end(w, state, false)
 	}
-	q.head = nil
+	q.head.Store(nil)
 }
 
 // untilHeadPasses returns how long the first call waits before it looks again, if nothing
 // wakes it: until it has its distance, or until the fleet is expected to grant something.
 func (q *fleetQueue) untilHeadPasses(w *fleetWaiter, now clock.Instant) time.Duration {
 	left := w.deadline.Sub(now)
-	if distance := q.earliest(w.arrived, w.tokens).Sub(now); distance > 0 {
+	if distance := q.earliest(w.arrived, now, w.tokens).Sub(now); distance > 0 {
 		return min(left, distance)
 	}
 	if expected := q.budget.RetryAfter(now, w.tokens); expected > 0 {
@@ -215,13 +256,13 @@ func (q *fleetQueue) change(v *fleetVersion, now clock.Instant) {
 		}
 		w.wake() // to look when to give up
 	}
-	q.head = nil
+	q.head.Store(nil)
 	q.advance(now)
 }
 
 // owe puts the next call of a throttle off by what a call took more than it said.
-func (q *fleetQueue) owe(tokens int32) {
+func (q *fleetQueue) owe(now clock.Instant, tokens int32) {
 	if q.version.rule.Algorithm == Throttle && tokens > 0 {
-		q.last = q.last.Add(min(q.timeOf(int64(tokens)), time.Duration(math.MaxInt64/4)))
+		q.last = q.last.Add(q.timeOf(now, int64(tokens)))
 	}
 }

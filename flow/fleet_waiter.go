@@ -94,15 +94,15 @@ func (l *queueLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, r
 // GiveBack gives back what the call took, to those that wait.
 func (l *queueLimiter) GiveBack(_ clock.Instant, t rule.Ticket, tokens int32) {
 	l.budget.GiveBack(clock.Instant(t), tokens)
-	l.limit.wakeHead()
+	l.limit.queue.wakeHead()
 }
 
 // Settle corrects what a call took. A throttle puts off the next call by what one took more.
-func (l *queueLimiter) Settle(_, _ clock.Instant, t rule.Ticket, tokens int32) {
+func (l *queueLimiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) {
 	l.budget.Settle(clock.Instant(t), tokens)
 	l.limit.mu.Lock()
 	defer l.limit.mu.Unlock()
-	l.limit.queue.owe(tokens)
+	l.limit.queue.owe(now, tokens)
 	l.limit.queue.wakeHead()
 }
 

@@ -147,7 +147,9 @@ type Activator interface {
 	Activate(now clock.Instant)
 }
 
-// Retirer is a limiter that lets go of its waiters, with Stale, when its rule is gone.
+// Retirer is a limiter that lets go of its waiters, with Stale, when its rule is gone, and of
+// what it holds elsewhere. It is retired as well when it is Idle and the engine forgets the
+// resource that it is for. Calls under way may still give back, and end, after that.
 type Retirer interface {
 	Limiter
 
