@@ -8,28 +8,37 @@ import (
 
 // agenda is the budgets that are to be looked at, by when. Those of which nothing is asked
 // are not in it.
-type agenda struct{ budgets dueBudgets }
+type agenda struct {
+	budgets dueBudgets
+	groups  dueBudgets // those of groups, which come after the others
+}
 
 // set has a budget looked at at an instant; not at all if that is never.
 func (a *agenda) set(b *Budget, due clock.Instant) {
 	b.due = due
+	budgets := &a.budgets
+	if b.group != nil {
+		budgets = &a.groups
+	}
 	switch {
 	case due == never && b.inAgenda >= 0:
-		heap.Remove(&a.budgets, b.inAgenda)
+		heap.Remove(budgets, b.inAgenda)
 	case due == never:
 	case b.inAgenda >= 0:
-		heap.Fix(&a.budgets, b.inAgenda)
+		heap.Fix(budgets, b.inAgenda)
 	default:
-		heap.Push(&a.budgets, b)
+		heap.Push(budgets, b)
 	}
 }
 
 // due returns when the first budget is to be looked at, never if none is.
-func (a *agenda) due() clock.Instant {
-	if len(a.budgets) == 0 {
+func (a *agenda) due() clock.Instant { return min(a.budgets.due(), a.groups.due()) }
+
+func (d dueBudgets) due() clock.Instant {
+	if len(d) == 0 {
 		return never
 	}
-	return a.budgets[0].due
+	return d[0].due
 }
 
 // dueBudgets implements [heap.Interface].

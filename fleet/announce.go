@@ -62,12 +62,17 @@ func (m *Member) announceDue() clock.Instant {
 
 // self is the instance as it announces itself.
 func (m *Member) self(now clock.Instant) Instance {
-	uses := make([]Use, 0, len(m.agenda.budgets)+len(m.askers)+len(m.divided))
+	uses := make([]Use, 0, len(m.agenda.budgets)+len(m.divided)+len(m.groups))
 	for _, b := range m.agenda.budgets {
 		uses = append(uses, b.usage(now))
 	}
 	for _, a := range m.askers {
-		uses = append(uses, a.usage(now))
+		if a.group == nil {
+			uses = append(uses, a.usage(now))
+		}
+	}
+	for _, g := range m.groups {
+		uses = append(uses, g.use(now))
 	}
 	uses = slices.DeleteFunc(uses, func(u Use) bool { return u.Demand == 0 && u.Passed == 0 })
 	slices.SortFunc(uses, func(a, b Use) int {

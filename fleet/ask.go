@@ -11,6 +11,7 @@ import (
 // one batch. All methods may be called concurrently.
 type Asker struct {
 	member  *Member
+	group   *Group        // nil if it is of none
 	denied  atomic.Uint64 // a word: up to when so many tokens are denied
 	refused atomic.Int64  // tokens of calls that did not ask because of that
 
@@ -39,6 +40,10 @@ type Answer struct {
 	Retry   time.Duration // the call is denied: how long until one like it can pass; 0: not known, [Never]
 	Outage  bool          // the backend did not answer in time: what [OnOutage] makes of it
 
+	// Released says that the asker, which is of a group, was released before the call asked.
+	// Nothing is decided: another asker has taken over.
+	Released bool
+
 	// As in [Reply]; 0 in an outage.
 	Limit     int64
 	Remaining int64
@@ -64,8 +69,14 @@ func (a *Asker) Ask(now clock.Instant, n int32, done func(Answer)) {
 	}
 	m := a.member
 	m.mu.Lock()
+	if a.place < 0 && a.group != nil {
+		m.unlock(now)
+		done(Answer{Released: true})
+		return
+	}
 	a.count(now)
 	a.demand.add(int64(n), 0, rateMemoryOf(&a.terms, m.count))
+	a.group.add(now, int64(n), 0, 0)
 	a.lastCall = now
 	if !m.running || a.place < 0 || a.outage.active && (a.outage.err == nil || now < a.outage.askAt) {
 		answer := a.decide(now, n)
@@ -111,20 +122,25 @@ func (a *Asker) Denied(now clock.Instant, n int32) time.Duration {
 // count brings the averages up to now. The mutex of the member is held.
 func (a *Asker) count(now clock.Instant) {
 	elapsed, memory := now.Sub(a.counted), rateMemoryOf(&a.terms, a.member.count)
-	a.demand.add(a.refused.Swap(0), elapsed, memory)
+	refused := a.refused.Swap(0)
+	a.demand.add(refused, elapsed, memory)
+	a.group.add(now, refused, 0, 0)
 	a.passed.add(0, elapsed, memory)
 	a.outage.bucket.flow(elapsed)
 	a.counted = max(a.counted, now)
 }
 
 // pass counts tokens that passed. The mutex of the member is held.
-func (a *Asker) pass(n int64) { a.passed.add(n, 0, rateMemoryOf(&a.terms, a.member.count)) }
+func (a *Asker) pass(n int64) {
+	a.passed.add(n, 0, rateMemoryOf(&a.terms, a.member.count))
+	a.group.add(a.counted, 0, n, n)
+}
 
 // decide answers a call without the backend. The mutex of the member is held.
 func (a *Asker) decide(now clock.Instant, n int32) Answer {
 	bucket := &a.outage.bucket
 	if !a.outage.active { // one answer was lost
-		lost := fallback(a.onOutage, &a.terms, a.passed.perSecond(), a.member.count)
+		lost := a.newFallback(a.passed.perSecond())
 		if lost.rate > 0 {
 			lost.level = max(lost.most, float64(n))
 		}
@@ -197,15 +213,14 @@ func (q *asking) answer(answer Answer) {
 
 // sendAsks adds requests for all calls that ask, and for what is to be handed back or paid.
 func (m *Member) sendAsks(now clock.Instant) {
-	for len(m.asks) > 0 && m.maySend() {
+	for len(m.asks) > 0 && m.maySendMore() {
 		q := m.asks[0]
 		m.asks[0] = nil
 		m.asks = m.asks[1:]
-		m.request(now, q.request(), q)
-		batch := m.batches[len(m.batches)-1]
+		batch := m.request(now, q.request(), q, q.asker.group != nil)
 		batch.deadline = min(batch.deadline, q.asked.Add(m.config.Timeout))
 	}
-	if !m.connection.out && m.maySend() {
+	if !m.connection.out && m.maySendMore() {
 		m.sendFlushes(now)
 	}
 }

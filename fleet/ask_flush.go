@@ -23,15 +23,17 @@ func (a *Asker) flushSoon() {
 	}
 }
 
-// sendFlushes adds requests for all that is to be handed back or paid.
+// sendFlushes adds requests for what is to be handed back or paid: for all of it, if the
+// member ends.
 func (m *Member) sendFlushes(now clock.Instant) {
 	for _, p := range m.payments {
-		m.request(now, p.request, p.by)
+		m.request(now, p.request, p.by, false)
 	}
 	m.payments = nil
-	waiting := m.flushes
-	m.flushes = nil
-	for _, a := range waiting {
+	for len(m.flushes) > 0 && (!m.running || m.maySendMore()) {
+		a := m.flushes[0]
+		m.flushes[0] = nil
+		m.flushes = m.flushes[1:]
 		a.flushing = false
 		if a.outage.active {
 			continue // when that ends, it is known what still matters
@@ -40,11 +42,11 @@ func (m *Member) sendFlushes(now clock.Instant) {
 		if a.back > 0 {
 			request.Want = -a.back
 			a.back = 0
-			m.request(now, request, &flush{asker: a})
+			m.request(now, request, &flush{asker: a}, a.group != nil)
 		}
 		if a.owed > 0 {
 			request.Want = a.owed
-			m.request(now, request, &flush{asker: a, paid: a.owed})
+			m.request(now, request, &flush{asker: a, paid: a.owed}, a.group != nil)
 			a.owed = 0
 		}
 	}
@@ -113,15 +115,18 @@ func (a *Asker) Change(terms Terms, operation Operation, onOutage OnOutage, now 
 	}
 	a.terms, a.operation, a.onOutage = terms, operation, onOutage
 	if a.outage.active {
-		a.outage.bucket = fallback(onOutage, &terms, a.outage.fair, m.count)
+		a.outage.bucket = a.newFallback(a.outage.fair)
 	}
 }
 
 // Idle says whether nothing was asked of late.
 func (a *Asker) Idle(now clock.Instant) bool {
-	m := a.member
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	a.member.mu.Lock()
+	defer a.member.mu.Unlock()
+	return a.isIdle(now)
+}
+
+func (a *Asker) isIdle(now clock.Instant) bool {
 	return a.underWay == 0 && a.owed == 0 && a.back == 0 && a.refused.Load() == 0 &&
 		a.DeniedFor(now, math.MaxInt32) == 0 && now.Sub(a.lastCall) > time.Second
 }
@@ -131,12 +136,19 @@ func (a *Asker) Release(now clock.Instant) {
 	m := a.member
 	m.mu.Lock()
 	defer m.unlock(now)
+	a.release()
+}
+
+func (a *Asker) release() {
+	m := a.member
 	if a.place < 0 {
 		return
 	}
 	if a.outage.err != nil {
 		m.noteAccepted()
+		a.group.accepted()
 	}
+	a.group.left()
 	last := len(m.askers) - 1
 	m.askers[a.place] = m.askers[last]
 	m.askers[a.place].place = a.place
@@ -158,7 +170,7 @@ func (a *Asker) lose(now clock.Instant, err error) {
 	passed := a.passed.perSecond()
 	a.outage = outage{
 		active: true, since: now, err: err, fair: passed,
-		bucket: fallback(a.onOutage, &a.terms, passed, a.member.count),
+		bucket: a.newFallback(passed),
 	}
 }
 
@@ -166,6 +178,7 @@ func (a *Asker) lose(now clock.Instant, err error) {
 func (a *Asker) refusedBy(now clock.Instant, err error) {
 	if a.outage.err == nil {
 		a.member.noteRefusal(a.terms.Key, err)
+		a.group.refused(err)
 	}
 	a.lose(now, err)
 	a.outage.askAt = now.Add(a.member.jitter(maxProbeWait))
@@ -179,6 +192,7 @@ func (a *Asker) backIsUp(now clock.Instant) {
 	}
 	if a.outage.err != nil {
 		a.member.noteAccepted()
+		a.group.accepted()
 	}
 	lasted := max(now.Sub(a.outage.since).Seconds(), 1e-9)
 	matters := min(1, a.terms.Window.Seconds()/lasted)

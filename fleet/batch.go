@@ -21,6 +21,7 @@ type Batch struct {
 	announceErr error // what the backend said instead of announcing
 
 	askers   []requester // who made the requests
+	ofGroups bool        // they are of groups
 	sent     clock.Instant
 	deadline clock.Instant
 	ended    bool   // it was answered, or has failed

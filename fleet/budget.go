@@ -26,9 +26,13 @@ type Budget struct {
 	// nowhere else.
 	refused atomic.Int64 // tokens
 	largest atomic.Int64 // tokens of the largest call
-	_       [48]byte
+	_       [40]byte
+
+	newAt atomic.Int64 // the instant from which on the budget is as new, while it is quiet, see Forget
+	group *Group       // nil if it is of none
 
 	isWoken   atomic.Bool // it is in the list of budgets that calls have woken
+	isGone    atomic.Bool // it was released
 	nextWoken *Budget     // in that list
 
 	control // guarded by member.mu

@@ -89,6 +89,7 @@ func (b *Budget) count(now clock.Instant) {
 	b.outage.bucket.flow(elapsed)
 	b.use(used)
 	b.demand.add(max(0, used)+refused, elapsed, b.demandMemory())
+	b.group.add(now, max(0, used)+refused, used, 0)
 	b.passed.add(used, elapsed, b.rateMemory())
 	b.granted.add(0, elapsed, b.rateMemory())
 	b.requests = min(requestBurst, b.requests+max(0, elapsed).Seconds()*b.requestRate())
@@ -180,6 +181,7 @@ func (b *Budget) handBack(o origin, tokens int64) {
 		return
 	}
 	b.granted = max(0, b.granted-average(float64(tokens)/b.rateMemory().Seconds()))
+	b.group.add(b.looked, 0, 0, -tokens)
 	b.back.add(o, tokens)
 }
 
@@ -262,6 +264,7 @@ func (b *Budget) isQuiet() bool {
 // publish tells calls what they read of the control.
 func (b *Budget) publish(now clock.Instant, arrived bool) {
 	b.nextAt.Store(int64(b.next(now)))
+	b.newAt.Store(int64(b.newFrom()))
 	rate := b.granted.perSecond()
 	switch {
 	case b.outage.active:
@@ -361,6 +364,7 @@ func (b *Budget) Release(now clock.Instant) {
 	}
 	b.count(now)
 	b.released = true
+	b.isGone.Store(true)
 	b.drop(now)
 	m.agenda.set(b, now)
 }

@@ -57,6 +57,7 @@ type Member struct {
 	budgets     []*Budget
 	askers      []*Asker
 	divided     []divided
+	groups      []*Group
 	agenda      agenda
 	asks        []*asking // that are not sent yet
 	flushes     []*Asker  // that have something to hand back or to pay
@@ -110,7 +111,11 @@ func (m *Member) Instance() string { return m.config.Instance }
 
 // Budget returns a budget of a limit, in [ModeLease] or [ModeWindow]. Release ends it.
 func (m *Member) Budget(terms Terms, mode Mode, onOutage OnOutage, now clock.Instant) *Budget {
-	b := &Budget{member: m, control: control{
+	return m.newBudget(nil, terms, mode, onOutage, now)
+}
+
+func (m *Member) newBudget(g *Group, terms Terms, mode Mode, onOutage OnOutage, now clock.Instant) *Budget {
+	b := &Budget{member: m, group: g, control: control{
 		terms: terms, mode: mode, onOutage: onOutage,
 		inAgenda: -1, due: never, looked: now, lastPass: now.Add(-longAgo), lastCall: now, requests: requestBurst, isFull: true,
 	}}
@@ -123,6 +128,7 @@ func (m *Member) Budget(terms Terms, mode Mode, onOutage OnOutage, now clock.Ins
 	defer m.unlock(now)
 	b.place = len(m.budgets)
 	m.budgets = append(m.budgets, b)
+	g.joined()
 	m.announceSoon(now)
 	switch {
 	case !m.canCount():
@@ -141,13 +147,18 @@ const longAgo = 10 * 365 * 24 * time.Hour
 // Asker returns what asks the backend for each call, by one of the operations whose names
 // begin with Ask. Release ends it.
 func (m *Member) Asker(terms Terms, operation Operation, onOutage OnOutage) *Asker {
-	a := &Asker{member: m, terms: terms, operation: operation, onOutage: onOutage}
+	return m.newAsker(nil, terms, operation, onOutage)
+}
+
+func (m *Member) newAsker(g *Group, terms Terms, operation Operation, onOutage OnOutage) *Asker {
+	a := &Asker{member: m, group: g, terms: terms, operation: operation, onOutage: onOutage}
 	now := m.clock.Now()
 	m.mu.Lock()
 	defer m.unlock(now)
 	a.counted = now
 	a.place = len(m.askers)
 	m.askers = append(m.askers, a)
+	g.joined()
 	m.announceSoon(now)
 	switch {
 	case !m.canCount():
@@ -182,7 +193,9 @@ func (m *Member) removeBudget(b *Budget) {
 	}
 	if b.outage.err != nil {
 		m.noteAccepted()
+		b.group.accepted()
 	}
+	b.group.left()
 	m.agenda.set(b, never)
 	last := len(m.budgets) - 1
 	m.budgets[b.place] = m.budgets[last]
@@ -194,7 +207,7 @@ func (m *Member) removeBudget(b *Budget) {
 
 // restIfUnused ends announcements when there is no limit any more.
 func (m *Member) restIfUnused() {
-	if len(m.budgets)+len(m.askers)+len(m.divided) == 0 {
+	if len(m.budgets)+len(m.askers)+len(m.divided)+len(m.groups) == 0 {
 		m.announceAt = never
 	}
 }

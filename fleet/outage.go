@@ -89,6 +89,7 @@ func (b *Budget) beginOutage(now clock.Instant, err error) {
 func (b *Budget) refusedBy(now clock.Instant, err error) {
 	if b.outage.err == nil {
 		b.member.noteRefusal(b.terms.Key, err)
+		b.group.refused(err)
 	}
 	b.beginOutage(now, err)
 	b.outage.askAt = now.Add(b.member.jitter(maxProbeWait))
@@ -103,6 +104,7 @@ func (b *Budget) backIsUp(now clock.Instant) {
 	if b.outage.err != nil {
 		b.outage.err = nil
 		b.member.noteAccepted()
+		b.group.accepted()
 	}
 	b.member.agenda.set(b, now)
 	knowsRate := b.onOutage == OutageLast || b.onOutage == OutageShare

@@ -141,7 +141,7 @@ func (m *Member) handBackAll(now clock.Instant, b *Budget) {
 	}
 	for b.owed > 0 || len(b.back) > 0 {
 		request, p := b.pay(now, 0)
-		m.request(now, request, p)
+		m.request(now, request, p, b.group != nil)
 	}
 }
 

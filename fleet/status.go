@@ -57,12 +57,18 @@ func (m *Member) Status(now clock.Instant) Status {
 		Batches: m.statistics.batches, Requests: m.statistics.requests, Lost: m.statistics.lost,
 		Refusing: m.refusing,
 	}
-	s.Limits = make([]LimitStatus, 0, len(m.budgets)+len(m.askers)+len(m.divided))
 	for _, b := range m.budgets {
-		s.Limits = append(s.Limits, b.status(now))
+		if b.group == nil {
+			s.Limits = append(s.Limits, b.status(now))
+		}
 	}
 	for _, a := range m.askers {
-		s.Limits = append(s.Limits, a.status(now))
+		if a.group == nil {
+			s.Limits = append(s.Limits, a.status(now))
+		}
+	}
+	for _, g := range m.groups {
+		s.Limits = append(s.Limits, g.status(now))
 	}
 	for _, d := range m.divided {
 		s.Limits = append(s.Limits, d.status(now))

@@ -69,7 +69,7 @@ func (m *Member) setDue(now clock.Instant) {
 		due = min(due, batch.deadline)
 	}
 	switch {
-	case len(m.asks)+len(m.payments)+m.toFlush() > 0 && m.maySend():
+	case len(m.asks)+len(m.payments)+m.toFlush() > 0 && m.maySendMore():
 		due = min(due, now)
 	case len(m.asks) > 0:
 		due = min(due, m.asks[0].asked.Add(m.config.Timeout))
@@ -130,28 +130,50 @@ func (m *Member) takeWoken(now clock.Instant) {
 
 // lookAtDue looks at the budgets that are due.
 func (m *Member) lookAtDue(now clock.Instant) {
-	for m.agenda.due() <= now {
-		b := m.agenda.budgets[0]
-		if request, p := b.look(now); p != nil {
-			m.request(now, request, p)
-		}
-		if b.released && b.isQuiet() {
-			m.removeBudget(b)
-		}
+	for m.agenda.budgets.due() <= now {
+		m.lookAt(m.agenda.budgets[0], now)
+	}
+	for looks := 0; looks < maxGroupLooks && m.agenda.groups.due() <= now; looks++ {
+		m.lookAt(m.agenda.groups[0], now)
+	}
+}
+
+func (m *Member) lookAt(b *Budget, now clock.Instant) {
+	if request, p := b.look(now); p != nil {
+		m.request(now, request, p, b.group != nil)
+	}
+	if b.released && b.isQuiet() {
+		m.removeBudget(b)
 	}
 }
 
 // request adds a request to the batch that is made now.
-func (m *Member) request(now clock.Instant, request Request, by requester) {
-	last := len(m.batches) - 1
-	if last < 0 || m.batches[last].Announce != nil || len(m.batches[last].Requests) == maxRequests {
-		m.addBatch(now, &Batch{})
-		last++
-	}
-	batch := m.batches[last]
+func (m *Member) request(now clock.Instant, request Request, by requester, ofGroup bool) *Batch {
+	batch := m.batchFor(now, ofGroup)
 	batch.Requests = append(batch.Requests, request)
 	batch.Replies = append(batch.Replies, Reply{})
 	batch.askers = append(batch.askers, by)
+	return batch
+}
+
+// batchFor returns a batch with room for a request. Those of groups are in batches of their
+// own.
+func (m *Member) batchFor(now clock.Instant, ofGroup bool) *Batch {
+	room := maxRequests
+	if ofGroup {
+		room = maxGroupRequests
+	}
+	for _, batch := range slices.Backward(m.batches) {
+		if batch.Announce == nil && batch.ofGroups == ofGroup {
+			if len(batch.Requests) < room {
+				return batch
+			}
+			break
+		}
+	}
+	batch := &Batch{ofGroups: ofGroup}
+	m.addBatch(now, batch)
+	return batch
 }
 
 func (m *Member) addBatch(now clock.Instant, batch *Batch) {
@@ -161,7 +183,13 @@ func (m *Member) addBatch(now clock.Instant, batch *Batch) {
 }
 
 // maySend says whether another batch may be under way.
-func (m *Member) maySend() bool { return max(len(m.underWay)+len(m.batches), m.sending) < maxUnderWay }
+func (m *Member) maySend() bool { return m.batchesUnderWay() < maxUnderWay }
+
+// maySendMore says whether another batch may be under way of requests of which there may be
+// many: some are kept free for the others.
+func (m *Member) maySendMore() bool { return m.batchesUnderWay() < maxUnderWay*3/4 }
+
+func (m *Member) batchesUnderWay() int { return max(len(m.underWay)+len(m.batches), m.sending) }
 
 // isSilent says whether nothing was sent since the first batch that has no answer.
 func (m *Member) isSilent() bool {

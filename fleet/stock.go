@@ -240,7 +240,7 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 	if b.tells {
 		least = 0
 	}
-	if want == 0 && !pays || b.requests < least || len(b.pending) >= maxPending || !b.member.maySend() {
+	if want == 0 && !pays || b.requests < least || len(b.pending) >= maxPending || !b.maySend() {
 		return Request{}, nil
 	}
 	b.requests--
@@ -252,6 +252,14 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 		b.asked = now
 	}
 	return request, p
+}
+
+// maySend says whether a request can be sent now.
+func (b *Budget) maySend() bool {
+	if b.group != nil {
+		return b.member.maySendMore()
+	}
+	return b.member.maySend()
 }
 
 // pay returns a request that hands back what is to be handed back of one origin, pays what is
@@ -331,6 +339,7 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 		return 0
 	}
 	b.granted += average(float64(reply.Granted) / b.rateMemory().Seconds())
+	b.group.add(now, 0, 0, reply.Granted)
 	l := lease{
 		from: now.Add(reply.Delay), end: p.sent.Add(reply.Delay + b.life()),
 		tokens: reply.Granted, origin: origin{bucket: reply.Bucket, until: never},

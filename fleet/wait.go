@@ -28,9 +28,10 @@ type WaitState uint8
 
 // The states of a [Wait].
 const (
-	WaitPending WaitState = iota // there is no answer yet, or the call may pass only later
-	WaitAllowed                  // the call may pass
-	WaitDenied                   // it may not
+	WaitPending  WaitState = iota // there is no answer yet, or the call may pass only later
+	WaitAllowed                   // the call may pass
+	WaitDenied                    // it may not
+	WaitReleased                  // the asker was released, see [Answer.Released]
 )
 
 // Wait asks for n tokens at now. wake is called once, when Poll can tell the answer; perhaps
@@ -66,6 +67,8 @@ func (w *Wait) Poll(now clock.Instant) (after time.Duration, state WaitState) {
 	switch {
 	case !answered:
 		return 0, WaitPending
+	case answer.Released:
+		return 0, WaitReleased
 	case !answer.Allowed:
 		return 0, WaitDenied
 	case w.from == 0: // the first time that the call sees the answer

@@ -31,6 +31,8 @@ type compiled struct {
 	keeps   time.Duration
 	slowest float64 // the longest time that a token takes, in nanoseconds
 
+	cellsEach int // cells of each limit that values without a slot can have
+
 	mu sync.Mutex
 	// The mutex guards the rest.
 	states *states // of all versions of the rule; nil until there is a limiter
@@ -55,6 +57,13 @@ func compile(r Rule, version uint64) *compiled {
 	case SlidingWindow:
 		c.terms = table.CompileWindow(version, r.Window)
 	}
+	classes := []int{0}
+	for _, class := range c.patterns {
+		if !slices.Contains(classes, class) {
+			classes = append(classes, class)
+		}
+	}
+	c.cellsEach = max(1, cells/len(classes))
 	for _, limit := range c.limits {
 		c.keeps = max(c.keeps, r.keeps(limit))
 		if limit > 0 {

@@ -62,27 +62,59 @@ type hotValue struct {
 
 // count counts a call of a value, whose key is the same for the same value and resource.
 func (h *hottest) count(of *resourceState, now clock.Instant, key uint64, value rule.Attribute, passes bool) {
+	weight, ok := h.begin(now, key)
+	if !ok {
+		return
+	}
+	defer h.mu.Unlock()
+	place, isNew := h.present.place(key)
+	if isNew {
+		h.present.entries[place] = hotValue{of: of}
+		h.present.entries[place].setName(value)
+	}
+	h.present.add(place, weight, passes)
+}
+
+// countNamed is count for a call whose value is not there any more, but its name.
+func (h *hottest) countNamed(now clock.Instant, key uint64, name *hotValue, passes bool) {
+	weight, ok := h.begin(now, key)
+	if !ok {
+		return
+	}
+	defer h.mu.Unlock()
+	place, isNew := h.present.place(key)
+	if isNew {
+		h.present.entries[place] = *name
+	}
+	h.present.add(place, weight, passes)
+}
+
+// begin locks the counts, unless the call is not counted, and returns for how many it stands.
+func (h *hottest) begin(now clock.Instant, key uint64) (calls uint64, ok bool) {
 	weight := uint64(1)
 	if h.sampling.Load() {
 		if scramble(uint64(now)^key)%sampleOne != 0 {
-			return
+			return 0, false
 		}
 		weight = sampleOne
 	}
 	if !h.mu.TryLock() {
-		return
+		return 0, false
 	}
-	defer h.mu.Unlock()
 	h.rotate(now)
 	if h.calls++; h.calls == countedEach {
 		h.sampling.Store(true)
 	}
-	place := h.present.place(key, of, value)
-	h.present.totals[place] += weight
-	if entry := &h.present.entries[place]; passes {
-		entry.passed += weight
+	return weight, true
+}
+
+// add counts calls of the value in a place.
+func (s *summary) add(place int, calls uint64, passes bool) {
+	s.totals[place] += calls
+	if entry := &s.entries[place]; passes {
+		entry.passed += calls
 	} else {
-		entry.refused += weight
+		entry.refused += calls
 	}
 }
 
@@ -102,14 +134,14 @@ func (h *hottest) rotate(now clock.Instant) {
 }
 
 // place returns the place of a value. If there is none left, that is the place of the
-// value with the fewest calls, whose count it takes over.
-func (s *summary) place(key uint64, of *resourceState, value rule.Attribute) int {
+// value with the fewest calls, whose count it takes over. isNew: the caller sets the entry.
+func (s *summary) place(key uint64) (place int, isNew bool) {
 	for i := range s.size {
 		if s.keys[i] == key {
-			return i
+			return i, false
 		}
 	}
-	place := s.size
+	place = s.size
 	if s.size == hottestSize {
 		place = s.coldest()
 	} else {
@@ -117,9 +149,7 @@ func (s *summary) place(key uint64, of *resourceState, value rule.Attribute) int
 		s.size++
 	}
 	s.keys[place] = key
-	s.entries[place] = hotValue{of: of}
-	s.entries[place].setName(value)
-	return place
+	return place, true
 }
 
 func (s *summary) coldest() int {

@@ -4,13 +4,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
+
+const kindName rule.Kind = "hotParam"
 
 // Kind returns what the engine knows of limits for each value.
 func Kind() *rule.Type[Rule] {
 	return rule.Define(rule.Spec[Rule]{
-		Kind:       "hotParam",
+		Kind:       kindName,
 		Phase:      rule.PhaseValue,
 		Reason:     rule.RateLimited,
 		Common:     common,
@@ -20,6 +23,7 @@ func Kind() *rule.Type[Rule] {
 		Defaults:   withDefaults,
 		Validate:   validate,
 		Attributes: attributes,
+		Fleet:      isOfFleet,
 		Compile:    func(r Rule, version uint64) any { return compile(r, version) },
 		New:        newLimiter,
 		Adopt:      adopt,
@@ -82,7 +86,8 @@ func fields() []rule.Field[Rule] {
 		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).
 			Says("hash: status shows a hash in place of each value").Otherwise("values are shown"),
 	}
-	return slices.Concat(rule.TargetFields(common), own, rule.ScopeFields(common))
+	shared := rule.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet })
+	return slices.Concat(rule.TargetFields(common), own, shared, rule.ScopeFields(common))
 }
 
 // readControl reads the field "control", as flow rules have it: "control: throttle" means
@@ -132,5 +137,12 @@ func examples() []rule.Example[Rule] {
 		About:  "At most 3 calls of an address at once.",
 		Rule:   Rule{Name: "per-address", Resource: "reports:render", Param: rule.StringsOf("ip"), Concurrency: 3, Origin: "mobile"},
 		Fields: []string{"name", "resource", "param", "concurrency", "origin"},
+	}, {
+		About: "Five logins of an account in five minutes, on whichever instance they are tried.",
+		Rule: Rule{
+			Name: "per-account", Resource: "logins:try", Param: rule.StringsOf("account"), Limit: 5, Window: 5 * time.Minute,
+			Scope: ScopeFleet, Fleet: Fleet{Mode: fleet.ModeAsk},
+		},
+		Fields: []string{"name", "resource", "param", "limit", "window", "scope", "fleet.mode", "fleet.onOutage"},
 	}}
 }

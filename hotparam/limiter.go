@@ -38,7 +38,12 @@ var (
 	_ rule.Finisher  = (*concurrencyLimiter)(nil)
 )
 
-func newLimiter(_ Rule, env rule.Env) rule.Limiter {
+// newLimiter returns a limiter that counts nothing yet. Without a fleet each instance has the
+// limits.
+func newLimiter(r Rule, env rule.Env) rule.Limiter {
+	if isOfFleet(r) && env.Fleet != nil {
+		return newFleetLimiter(env)
+	}
 	c := env.Compiled.(*compiled)
 	return c.limiter(c.statesFor(nil, env).newResource())
 }
@@ -46,8 +51,11 @@ func newLimiter(_ Rule, env rule.Env) rule.Limiter {
 // adopt returns a newer version with the state of the present one, unless the rule is
 // about another attribute or counts in another way.
 func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+	if isOfFleet(r) && env.Fleet != nil {
+		return adoptFleet(present, r, env)
+	}
 	is, ok := present.(interface{ base() *limiter })
-	if !ok {
+	if _, ofFleet := present.(interface{ ofFleet() *fleetLimiter }); !ok || ofFleet {
 		return nil
 	}
 	former, c := is.base(), env.Compiled.(*compiled)
@@ -262,11 +270,13 @@ func (l *limiter) ticket(t *tables, p table.Place, s subject) rule.Ticket {
 	}
 	if l.state.settles.Load() && t.concurrency == nil {
 		class := min(s.class, classMask) // of buckets, there are no more
-		key := bits.RotateLeft64(s.key, -ticketShift-8)
-		return keyTicket | own | rule.Ticket(class)<<classShift | rule.Ticket(key)
+		return keyTicket | own | rule.Ticket(class)<<classShift | ticketKey(s.key)
 	}
 	return rule.Ticket(p) | rule.Ticket(t.number&numberMask)<<numberShift | own
 }
+
+// ticketKey returns what a ticket has of a key.
+func ticketKey(key uint64) rule.Ticket { return rule.Ticket(bits.RotateLeft64(key, -ticketShift-8)) }
 
 // keyIn returns the key and the class of the value, of a ticket that has them.
 func keyIn(ticket rule.Ticket) (key uint64, class int) {

@@ -3,6 +3,7 @@ package hotparam
 import (
 	"time"
 
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -147,6 +148,14 @@ type Rule struct {
 	// Mask says how status shows values. The default shows them as they are.
 	Mask Mask
 
+	// Scope says whether a value has its limit on each instance of the service, the default,
+	// or on all instances together: [ScopeFleet]. An engine without a backend for its fleet,
+	// see core.Config, takes each limit for one of the instance.
+	Scope Scope
+
+	// Fleet says how instances share the limits. ScopeFleet only.
+	Fleet Fleet
+
 	// Origin restricts the rule to calls of that caller; [rule.OtherOrigins] to those
 	// of callers that no rule on the resource names, unnamed ones included. Left out,
 	// the rule is for all calls.
@@ -155,6 +164,22 @@ type Rule struct {
 	// Shadow makes the rule decide and count, but let every call through.
 	Shadow bool
 }
+
+// Scope says for which calls of a value together a limit is. The zero value is
+// [ScopeInstance].
+type Scope = rule.Scope
+
+// The scopes.
+const (
+	ScopeInstance = rule.ScopeInstance // a limit for each instance of the service
+	ScopeFleet    = rule.ScopeFleet    // one limit for all instances together
+)
+
+// Fleet says how instances share the limits of values: a [TokenBucket] or a [SlidingWindow] in
+// ModeLease, the default, where a sliding window is a bucket that holds a tenth of the limit,
+// at least one token; or in ModeAsk. A shadow rule decides as with ModeLease: it does not wait
+// for an answer. Penalties are those of each instance.
+type Fleet = rule.Fleet
 
 // Penalty refuses all calls of a value for a time after many of them were refused.
 // Either all of its fields are set or none.
@@ -185,6 +210,7 @@ func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
 func withDefaults(r Rule) Rule {
 	rule.SetDefault(&r.MaxValues, DefaultMaxValues)
 	rule.SetDefault(&r.Missing, MissingPass)
+	rule.SetFleetDefaults(&r.Scope, &r.Fleet, fleet.ModeLease)
 	if r.Concurrency != 0 {
 		return r
 	}

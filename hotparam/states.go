@@ -21,6 +21,9 @@ type states struct {
 	penalties atomic.Pointer[penalties] // nil until a version of the rule has a penalty
 	waiters   waiters
 
+	fleetMu sync.Mutex
+	fleet   *fleetStates // nil unless the rule limits values in the fleet; fleetMu guards it
+
 	statsMu sync.Mutex
 	// statsMu guards the rest.
 	stats    table.Stats // of main

@@ -22,6 +22,7 @@ func validate(r Rule) []rule.Fault {
 	}
 	r.validateValues(&f)
 	r.validatePenalty(&f)
+	r.validateFleet(&f)
 	switch r.Missing {
 	case MissingPass, MissingShare, MissingBlock:
 	default:

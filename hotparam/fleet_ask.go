@@ -1,0 +1,112 @@
+package hotparam
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// askLimiter is one version of a rule of mode ask: each call waits for the answer of the
+// backend.
+type askLimiter struct{ fleetLimiter }
+
+var (
+	_ rule.Queue   = (*askLimiter)(nil)
+	_ rule.Decider = (*askLimiter)(nil)
+)
+
+// Acquire refuses a call while a denial of the backend holds for its value: nobody asks again.
+// Every other call waits for an answer.
+func (l *askLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	s, decision := l.subjectOf(c.Attribute)
+	if decision != limited {
+		return undecided(decision)
+	}
+	if wait := l.withoutAsking(s, c); wait > 0 {
+		return l.refuse(s, c, wait, false)
+	}
+	if v, _ := l.known(s); v != nil {
+		if denied := v.asker.Denied(c.Now, c.Tokens); denied > 0 {
+			return l.refuse(s, c, denied, false)
+		}
+	}
+	return 0, rule.Wait
+}
+
+// DecidesWithin implements [rule.Decider].
+func (l *askLimiter) DecidesWithin() time.Duration { return l.fleet.member.Timeout() }
+
+// Join asks the backend.
+func (l *askLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
+	s, decision := l.subjectOf(c.Attribute)
+	if decision != limited {
+		return nil, 0, decision
+	}
+	if l.withoutAsking(s, c) > 0 {
+		l.refuse(s, c, 0, false)
+		return nil, 0, rule.Block
+	}
+	w := &askWaiter{limiter: l, subject: s}
+	for {
+		v, slot := l.find(s, c)
+		if v == nil {
+			return nil, 0, rule.Stale
+		}
+		w.value, w.slot = v, slot
+		w.wait = v.asker.Wait(c.Now, c.Tokens, patience.Wake)
+		if _, state := w.wait.Poll(c.Now); state != fleet.WaitReleased {
+			break
+		}
+	}
+	w.name.of = l.state
+	w.name.setName(c.Attribute)
+	if ticket, _, decision := w.Poll(c.Now); decision != rule.Wait { // the answer is known already
+		return nil, ticket, decision
+	}
+	return w, 0, rule.Wait
+}
+
+// askWaiter is a call that waits for an answer.
+type askWaiter struct {
+	limiter *askLimiter
+	subject subject
+	value   *sharedValue
+	slot    int
+	name    hotValue
+	wait    *fleet.Wait
+}
+
+// Poll implements [rule.Waiter].
+func (w *askWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
+	l := w.limiter
+	if l.fleet.ended.Load() {
+		w.wait.Leave()
+		return 0, 0, rule.Stale
+	}
+	after, state := w.wait.Poll(now)
+	switch state {
+	case fleet.WaitPending:
+		return 0, after, rule.Wait
+	case fleet.WaitReleased:
+		return 0, 0, rule.Stale
+	case fleet.WaitDenied:
+		if l.penalties != nil && w.value.cell == 0 {
+			l.penalties.refused(w.subject.key, now)
+		}
+		l.count(w, now, false)
+		return 0, 0, rule.Block
+	}
+	l.count(w, now, true)
+	return l.fleet.ticket(w.value, w.slot, w.subject.isOwn), 0, rule.Pass
+}
+
+// count counts how a call ended that has waited.
+func (l *askLimiter) count(w *askWaiter, now clock.Instant, passes bool) {
+	l.state.keep(now, l.keeps)
+	l.state.hottest.countNamed(now, w.subject.key, &w.name, passes)
+}
+
+// Leave implements [rule.Waiter].
+func (w *askWaiter) Leave(clock.Instant) { w.wait.Leave() }

@@ -1,0 +1,210 @@
+package hotparam
+
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// fleetLimiter is one version of a rule whose limit each value has in the whole fleet. To pass
+// takes tokens that the instance has leased for the value: no call waits for the network.
+//
+// Of the limiter of an instance it has all but the tables.
+type fleetLimiter struct {
+	limiter
+	fleet *fleetResource
+}
+
+var (
+	_ rule.Settler   = (*fleetLimiter)(nil)
+	_ rule.Refuser   = (*fleetLimiter)(nil)
+	_ rule.Activator = (*fleetLimiter)(nil)
+	_ rule.Retirer   = (*fleetLimiter)(nil)
+)
+
+// newFleetLimiter returns a limiter that counts nothing yet.
+func newFleetLimiter(env rule.Env) rule.Limiter {
+	c := env.Compiled.(*compiled)
+	states := c.statesFor(nil, env)
+	return c.fleetLimiter(states.newResource(), states.fleetStatesFor(c, &env).newResource(c, &env))
+}
+
+// adoptFleet returns a newer version that goes on with what the present one shares; nil if it
+// is about another attribute, or shares it in another way.
+func adoptFleet(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+	is, ok := present.(interface{ ofFleet() *fleetLimiter })
+	if !ok {
+		return nil
+	}
+	former, c := is.ofFleet(), env.Compiled.(*compiled)
+	old := &former.rule
+	if old.Param != r.Param || old.Algorithm != r.Algorithm || old.decisionMode() != r.decisionMode() ||
+		(old.Match == "") != (r.Match == "") || !former.fleet.adopt(c.version) {
+		return nil
+	}
+	c.statesFor(former.state.states, env)
+	return c.fleetLimiter(former.state, former.fleet)
+}
+
+func (c *compiled) fleetLimiter(state *resourceState, shared *fleetResource) rule.Limiter {
+	if c.rule.decisionMode() == fleet.ModeAsk {
+		l := new(askLimiter)
+		l.init(c, state)
+		l.fleet = shared
+		return l
+	}
+	l := new(fleetLimiter)
+	l.init(c, state)
+	l.fleet = shared
+	return l
+}
+
+func (l *fleetLimiter) ofFleet() *fleetLimiter { return l }
+
+// find returns the limit of a value and its slot, -1 if it has none. It makes the limit if
+// need be. nil: the rule is gone.
+func (l *fleetLimiter) find(s subject, c rule.Call) (v *sharedValue, slot int) {
+	if v, slot = l.known(s); v == nil || v.version.Load() < l.version {
+		v, slot = l.fleet.enter(l.compiled, s, c.Attribute, c.Now)
+	}
+	return v, slot
+}
+
+// known returns the limit of a value, if there is one, and its slot.
+func (l *fleetLimiter) known(s subject) (*sharedValue, int) {
+	if s.isOwn {
+		return (*l.fleet.own.Load())[s.key], -1
+	}
+	return l.fleet.table.Load().find(s.key)
+}
+
+// Acquire takes what the call takes of the tokens that the instance has leased for its value.
+func (l *fleetLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	s, decision := l.subjectOf(c.Attribute)
+	if decision != limited {
+		return undecided(decision)
+	}
+	if wait := l.withoutAsking(s, c); wait > 0 {
+		return l.refuse(s, c, wait, false)
+	}
+	for {
+		v, slot := l.find(s, c)
+		switch {
+		case v == nil:
+			return 0, rule.Stale
+		case v.budget.Take(c.Now, c.Tokens):
+			l.state.keep(c.Now, l.keeps)
+			l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, true)
+			return l.fleet.ticket(v, slot, s.isOwn), rule.Pass
+		case !v.budget.IsReleased():
+			return l.refuse(s, c, v.budget.RetryAfter(c.Now, c.Tokens), v.cell > 0)
+		}
+	}
+}
+
+// withoutAsking returns for how long calls of a value are refused whatever the fleet says; 0
+// if they are not.
+func (l *fleetLimiter) withoutAsking(s subject, c rule.Call) time.Duration {
+	switch {
+	case l.limits[s.class] == 0:
+		return rule.Never
+	case l.isPenalised(s, c.Now):
+		return max(l.penalties.left(s.key, c.Now), l.wait(s, c))
+	}
+	return 0
+}
+
+// wait returns how long it takes until the limit lets such a call pass; 0 if that is not
+// known.
+func (l *fleetLimiter) wait(s subject, c rule.Call) time.Duration {
+	switch v, _ := l.known(s); {
+	case v == nil:
+		return 0
+	case v.asker != nil:
+		return v.asker.DeniedFor(c.Now, c.Tokens)
+	case v.budget.Has(c.Now, c.Tokens):
+		return 0
+	default:
+		return v.budget.RetryAfter(c.Now, c.Tokens)
+	}
+}
+
+// RetryAfter returns how long it takes until such a call passes: the rest of a penalty, or
+// until the fleet grants tokens, whichever is longer.
+func (l *fleetLimiter) RetryAfter(c rule.Call) time.Duration {
+	s, decision := l.subjectOf(c.Attribute)
+	switch {
+	case decision == rule.Pass:
+		return 0
+	case decision == rule.Block:
+		return rule.Never
+	}
+	return max(l.withoutAsking(s, c), l.wait(s, c))
+}
+
+// GiveBack gives back what Acquire took.
+func (l *fleetLimiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
+	if v := l.fleet.valueOf(t); v != nil {
+		v.giveBack(now, tokens)
+	}
+}
+
+// Settle corrects what a call took that passed at start. What it took more is owed to the
+// fleet if the instance has not leased it.
+func (l *fleetLimiter) Settle(now, start clock.Instant, t rule.Ticket, tokens int32) {
+	if t == 0 {
+		return
+	}
+	if !l.fleet.settles.Load() {
+		l.fleet.settles.Store(true)
+	}
+	if tokens > 0 {
+		l.state.keep(now, addDuration(l.keeps, durationOf(float64(tokens)*l.slowest)))
+	}
+	if v := l.fleet.valueOf(t); v != nil {
+		v.settle(start, tokens)
+	}
+}
+
+// Activate puts this version in force, unless a newer one is.
+func (l *fleetLimiter) Activate(now clock.Instant) {
+	keys := l.namedKeys()
+	if l.rule.Missing == MissingShare {
+		s, _ := l.subjectOf(rule.Attribute{})
+		if keys == nil {
+			keys = make(map[uint64]int)
+		}
+		keys[s.key] = 0
+	}
+	l.fleet.activate(l.compiled, keys, now)
+	if l.penalties != nil {
+		l.penalties.configure(l.rule.Penalty, l.version)
+	}
+	if l.state.busyUntil.Load() > int64(now) {
+		l.state.keep(now, l.keeps)
+	}
+}
+
+// Retire hands back what is leased: the rule is gone.
+func (l *fleetLimiter) Retire(now clock.Instant) { l.fleet.retire(l.version, now) }
+
+// Idle says whether the limits of all values are as new.
+func (l *fleetLimiter) Idle(now clock.Instant) bool {
+	return l.limiter.Idle(now) && l.fleet.forgetAll(now)
+}
+
+// Status returns the counts of the rule, which are those of all resources together, and the
+// hottest values of this resource.
+func (l *fleetLimiter) Status(now clock.Instant) rule.Status {
+	status := l.limiter.Status(now)
+	f := l.fleet
+	status.Gauges[0] = float64(f.table.Load().occupied(now))
+	status.Gauges[2], status.Gauges[3] = float64(f.forgotten.Load()), float64(f.withoutSlot.Load())
+	if g := f.group.Load(); g != nil {
+		of := g.Status(now)
+		status.Fleet = &rule.FleetStatus{Granted: of.Granted, Demand: of.Demand, Outage: of.Outage}
+	}
+	return status
+}

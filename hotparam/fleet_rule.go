@@ -1,0 +1,125 @@
+package hotparam
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"strconv"
+
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/rule"
+)
+
+func isOfFleet(r Rule) bool { return r.Scope == ScopeFleet }
+
+// validateFleet judges how instances share the limits of values.
+func (r *Rule) validateFleet(f *rule.Faults) {
+	if !f.ValidateFleet(r.Scope, r.Fleet) {
+		return
+	}
+	const onlyInstance = "remove scope, and each instance has the limit"
+	switch {
+	case r.Concurrency != 0:
+		f.Add("scope", "is %q, but instances do not share how many calls are under way: set limit in place of concurrency, or %s",
+			ScopeFleet, onlyInstance)
+	case r.Algorithm == Throttle:
+		f.Add("scope", "is %q, but instances do not space the calls of a value together: set algorithm to %q or %q, or %s",
+			ScopeFleet, TokenBucket, SlidingWindow, onlyInstance)
+	}
+	if r.Fleet.Mode != fleet.ModeLease && r.Fleet.Mode != fleet.ModeAsk {
+		f.Add("fleet.mode", "is %q: instances share limits for each value by %q or %q",
+			r.Fleet.Mode, fleet.ModeLease, fleet.ModeAsk)
+	}
+}
+
+// decisionMode is the mode of the rule, but for shadow rules, which do not wait for answers.
+func (r *Rule) decisionMode() fleet.Mode {
+	if r.Shadow {
+		return fleet.ModeLease
+	}
+	return r.Fleet.Mode
+}
+
+// fleetTerms returns what the fleet is told of a limit.
+func (r *Rule) fleetTerms(key string, limit float64) fleet.Terms {
+	terms := fleet.Terms{Key: key, Limit: limit, Window: r.Window}
+	if r.Algorithm == TokenBucket {
+		terms.Burst = r.burst(limit)
+	} else {
+		terms.Burst = max(1, limit/Buckets)
+	}
+	return terms
+}
+
+// operation returns how the backend decides on calls of mode ask.
+func (r *Rule) operation() fleet.Operation {
+	if r.Algorithm == SlidingWindow {
+		return fleet.AskSlidingLog
+	}
+	return fleet.AskTokenBucket
+}
+
+// digest is what stands for a value in the fleet. It is the same on all instances, but
+// differs between rules. Nobody can find two values with the same one.
+type digest [16]byte
+
+// digestOf returns the digest of a value of the limit that has a key.
+func digestOf(key string, value rule.Attribute) (d digest) {
+	h := sha256.New()
+	h.Write([]byte(key))
+	h.Write([]byte{0})
+	writeDigest(h, value)
+	copy(d[:], h.Sum(nil))
+	return d
+}
+
+// writeDigest writes a value so that different ones differ, whatever their types.
+func writeDigest(h hash.Hash, value rule.Attribute) {
+	if text, ok := value.Text(); ok {
+		writeTagged(h, 't', uint64(len(text)))
+		h.Write([]byte(text))
+	} else if number, ok := value.Number(); ok {
+		writeTagged(h, 'n', uint64(number))
+	} else if truth, ok := value.Boolean(); ok {
+		writeTagged(h, 'b', uint64(len(strconv.FormatBool(truth))))
+	} else {
+		parts := value.Parts()
+		writeTagged(h, 'c', uint64(len(parts)))
+		for _, part := range parts {
+			writeDigest(h, part)
+		}
+	}
+}
+
+func writeTagged(h hash.Hash, tag byte, word uint64) {
+	var b [9]byte
+	b[0] = tag
+	binary.LittleEndian.PutUint64(b[1:], word)
+	h.Write(b[:])
+}
+
+// keyOf returns the key of the value's limit in the fleet.
+func (d digest) keyOf(key string) string { return key + "/" + hex.EncodeToString(d[:]) }
+
+// cells is how many limits the values share that find no slot: for each limit that values
+// have, a part of them.
+const cells = 256
+
+// cellKey says which of them it is.
+type cellKey struct {
+	limit float64
+	index int
+}
+
+// cellOf returns the cell of a value. It is the same on all instances, so that a value has
+// one cell in the whole fleet.
+func (c *compiled) cellOf(d digest, class int) cellKey {
+	n := binary.LittleEndian.Uint64(d[8:]) % uint64(c.cellsEach)
+	return cellKey{c.limits[class], int(n)}
+}
+
+// cellKeyIn returns the key of a cell in the fleet.
+func (k cellKey) keyIn(key string) string {
+	return key + "/cell-" + strconv.FormatFloat(k.limit, 'g', -1, 64) + "-" + strconv.Itoa(k.index)
+}
