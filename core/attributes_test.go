@@ -3,23 +3,25 @@ package core_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
 
-// fields is a source of attributes: a call is a map of them.
+// fields reads attributes of calls that are maps of them.
 type fields struct{ asked []string }
 
-func (f *fields) Attribute(call any, key string) rule.Attribute {
+func (f *fields) of(call *map[string]string, key string) rule.Attribute {
 	f.asked = append(f.asked, key)
-	if value, ok := call.(map[string]string)[key]; ok {
+	if value, ok := (*call)[key]; ok {
 		return rule.String(value)
 	}
 	return rule.Attribute{}
@@ -36,14 +38,14 @@ func TestSourceIsAskedForWhatRulesLookAtOnly(t *testing.T) {
 	e, _ := newEngine(t)
 	source := &fields{}
 	call := map[string]string{"ip": "10.0.0.1", "user": "from the source"}
-	enter(e, "r", 1, core.Attributes(source, call))
+	enter(e, "r", 1, core.Attributes(source.of, &call))
 	assert.Empty(t, source.asked, "no rule looks at an attribute")
 
 	ip, ipRule := watcher("ip")
 	user, userRule := watcher("user")
 	missing, missingRule := watcher("tenant")
 	e.Impose("r", ipRule, userRule, missingRule)
-	enter(e, "r", 1, core.Attributes(source, call), core.String("user", "named"))
+	enter(e, "r", 1, core.Attributes(source.of, &call), core.String("user", "named"))
 	assert.ElementsMatch(t, []string{"ip", "tenant"}, source.asked)
 	assert.Equal(t, rule.String("10.0.0.1").GoString(), ip.calls[0].Attribute.GoString())
 	assert.Equal(t, rule.String("named").GoString(), user.calls[0].Attribute.GoString(), "a named attribute comes first")
@@ -68,9 +70,9 @@ func TestPrefixOfAnAddressIsTheAddressIfNothingElseIsKnown(t *testing.T) {
 	ip, ipRule := watcher(rule.KeyIP)
 	e.Impose("r", prefixRule, ipRule)
 	both := map[string]string{"ip": "2001:db8::7", "ipPrefix": "2001:db8::/64"}
-	enter(e, "r", 1, core.Attributes(&fields{}, both))
-	enter(e, "r", 1, core.Attributes(&fields{}, map[string]string{"ip": "192.0.2.7"}))
-	enter(e, "r", 1, core.Attributes(&fields{}, both), core.String("ip", "named"))
+	enter(e, "r", 1, core.Attributes(new(fields).of, &both))
+	enter(e, "r", 1, core.Attributes(new(fields).of, &map[string]string{"ip": "192.0.2.7"}))
+	enter(e, "r", 1, core.Attributes(new(fields).of, &both), core.String("ip", "named"))
 	enter(e, "r", 1, core.String("ipPrefix", "named"))
 	enter(e, "r", 1)
 	texts := func(l *toy) (list []string) {
@@ -81,6 +83,83 @@ func TestPrefixOfAnAddressIsTheAddressIfNothingElseIsKnown(t *testing.T) {
 	}
 	assert.Equal(t, []string{"2001:db8::/64", "192.0.2.7", "named", "named", ""}, texts(prefix))
 	assert.Equal(t, []string{"2001:db8::7", "192.0.2.7", "named", "", ""}, texts(ip))
+}
+
+func TestNamedPrefixComesBeforeANamedAddress(t *testing.T) {
+	e, _ := newEngine(t)
+	prefix, prefixRule := watcher(rule.KeyIPPrefix)
+	e.Impose("r", prefixRule)
+	enter(e, "r", 1, core.String("ipPrefix", "prefix"), core.String("ip", "address"))
+	enter(e, "r", 1, core.String("ip", "address"), core.String("ipPrefix", "prefix"))
+	for _, call := range prefix.calls {
+		assert.Equal(t, "prefix", call.Attribute.String())
+	}
+}
+
+type contextKey string
+
+func TestAttributesAreReadFromTheContextOfTheCall(t *testing.T) {
+	e, _ := newEngine(t)
+	user, userRule := watcher("user")
+	ip, ipRule := watcher("ip")
+	e.Impose("r", userRule, ipRule)
+	fromContext := core.ContextAttributes(func(ctx context.Context, key string) rule.Attribute {
+		if text, ok := ctx.Value(contextKey(key)).(string); ok {
+			return rule.String(text)
+		}
+		return rule.Attribute{}
+	})
+	call := map[string]string{"user": "of the call", "ip": "192.0.2.7"}
+	fromCall := core.Attributes(new(fields).of, &call)
+	ctx := context.WithValue(t.Context(), contextKey("user"), "of the context")
+	for _, test := range []struct {
+		ctx      context.Context
+		opts     []core.Option
+		user, ip string
+	}{
+		{ctx, []core.Option{fromContext}, "of the context", ""},
+		{ctx, []core.Option{core.String("user", "named"), fromContext}, "named", ""},
+		{ctx, []core.Option{fromCall, fromContext}, "of the context", ""},
+		{ctx, []core.Option{fromContext, fromCall}, "of the call", "192.0.2.7"},
+		{nil, []core.Option{fromContext}, "", ""},
+	} {
+		guard, err := e.Entry(test.ctx, "r", test.opts...)
+		require.NoError(t, err)
+		guard.Exit()
+		assert.Equal(t, test.user, user.calls[len(user.calls)-1].Attribute.String())
+		assert.Equal(t, test.ip, ip.calls[len(ip.calls)-1].Attribute.String())
+	}
+	assert.False(t, e.Explain("r", fromContext)[0].Attributes[0].Value.IsSet())
+}
+
+// A call that waits is asked for its attributes when it goes on, from the same context.
+func TestArrivalKeepsTheContextForItsAttributes(t *testing.T) {
+	e, _ := newEngine(t)
+	user, userRule := watcher("user")
+	e.Impose("r", userRule)
+	ctx := context.WithValue(t.Context(), contextKey("user"), "alice")
+	arrival := e.Arrive(ctx, "r", func() {}, core.ContextAttributes(func(ctx context.Context, key string) rule.Attribute {
+		return rule.String(fmt.Sprint(ctx.Value(contextKey(key))))
+	}))
+	_, done := arrival.Proceed()
+	require.True(t, done)
+	assert.Equal(t, "alice", user.calls[0].Attribute.String())
+}
+
+// Options keep what they point at alive.
+func TestOptionsKeepWhatTheyNeedAlive(t *testing.T) {
+	e, _ := newEngine(t)
+	seen, seenRule := watcher("user")
+	e.Impose("r", seenRule)
+	for i := range 50 {
+		want := strings.Repeat(fmt.Sprint(i), 100)
+		read := func(call *[]string, _ string) rule.Attribute { return rule.String((*call)[i]) }
+		call := append(make([]string, i), strings.Clone(want))
+		opts := []core.Option{core.Attributes(read, &call), core.String(strings.Clone("other"), strings.Clone(want)), core.Int("n", 7)}
+		runtime.GC()
+		enter(e, "r", 1, opts...)
+		assert.Equal(t, want, seen.calls[i].Attribute.String())
+	}
 }
 
 func TestSeveralAttributesAreComposite(t *testing.T) {
@@ -105,7 +184,7 @@ func TestReadingAttributesAllocatesNothing(t *testing.T) {
 		imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "one", Attributes: "user"}, pass{}),
 		imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "two", Attributes: "tenant user"}, pass{}),
 	)
-	source := core.Attributes(textSource{}, t)
+	source := core.Attributes(keyItself, t)
 	ctx := context.Background()
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		guard, _ := e.Entry(ctx, "r", source, core.Int("tenant", 1000))
@@ -113,10 +192,8 @@ func TestReadingAttributesAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// textSource is a source that has every attribute.
-type textSource struct{}
-
-func (textSource) Attribute(_ any, key string) rule.Attribute { return rule.String(key) }
+// keyItself finds every attribute in every call.
+func keyItself(_ *testing.T, key string) rule.Attribute { return rule.String(key) }
 
 // pass is a limiter that lets all calls pass.
 type pass struct{ rule.Limiter }
@@ -188,11 +265,11 @@ func TestAttributeIsReadOnlyWhenTheLimiterNeedsIt(t *testing.T) {
 			return rule.Pass
 		}
 		e.Impose("r", imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "late", Attributes: keys}, l))
-		assert.Equal(t, 1, enter(e, "r", 1, core.Attributes(source, attributes)))
+		assert.Equal(t, 1, enter(e, "r", 1, core.Attributes(source.of, &attributes)))
 		assert.Empty(t, source.asked)
 
 		l.needs = true
-		assert.Equal(t, 1, enter(e, "r", 1, core.Attributes(source, attributes)))
+		assert.Equal(t, 1, enter(e, "r", 1, core.Attributes(source.of, &attributes)))
 		assert.Equal(t, want, seen)
 		assert.Len(t, source.asked, len(strings.Fields(keys)))
 		assert.Equal(t, 1, enter(e, "r", 1))
@@ -203,7 +280,7 @@ func TestAttributeIsReadOnlyWhenTheLimiterNeedsIt(t *testing.T) {
 		l.become(always(rule.Block))
 		_, other := watcher("")
 		e.Impose("r", other, imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "late", Attributes: keys}, l))
-		assert.Zero(t, enter(e, "r", 1, core.Attributes(source, attributes)))
+		assert.Zero(t, enter(e, "r", 1, core.Attributes(source.of, &attributes)))
 		assert.Empty(t, source.asked, "RetryAfter does without it too")
 		for _, c := range l.unread {
 			assert.False(t, c.Attribute.IsSet())

@@ -169,7 +169,7 @@ func (s *step) askRead(q *request, opts []Option) (rule.Ticket, rule.Decision) {
 	}
 	call := q.Call
 	if len(s.keys) == 1 && len(opts) > 0 { // without options there are no attributes
-		call.Attribute = attributeOf(opts, s.keys[0])
+		call.Attribute = q.attribute(opts, s.keys[0])
 	}
 	ticket, decision := s.limiter.Acquire(call)
 	return ticket, s.allowed(decision)
@@ -215,11 +215,11 @@ func (s *step) withAttribute(q *request, opts []Option, fn func(rule.Call)) {
 	case 0:
 		fn(q.Call)
 	case 1:
-		fn(q.with(attributeOf(opts, s.keys[0])))
+		fn(q.with(q.attribute(opts, s.keys[0])))
 	default:
 		parts, _ := s.parts.Get().(*[rule.MaxKeys]rule.Attribute)
 		for i, key := range s.keys {
-			parts[i] = attributeOf(opts, key)
+			parts[i] = q.attribute(opts, key)
 		}
 		fn(q.with(rule.Composite(parts, len(s.keys))))
 		*parts = [rule.MaxKeys]rule.Attribute{} // keeps nothing of the call alive

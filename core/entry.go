@@ -51,7 +51,7 @@ func (r *resource) enterChain(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
 	var q request
-	q.init(name, now, tokens, opts)
+	q.init(ctx, name, now, tokens, opts)
 	if c.injects {
 		q.SetNumber(r.drawNumber())
 	}

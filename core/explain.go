@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -62,7 +63,7 @@ func (p *planned) lookAt(now clock.Instant, opts []Option) (found []AppliedAttri
 	}
 	parts := new([rule.MaxKeys]rule.Attribute)
 	for i, key := range keys {
-		parts[i] = attributeOf(opts, key)
+		parts[i] = new(request).attribute(opts, key)
 		found = append(found, AppliedAttribute{key, parts[i]})
 	}
 	value := parts[0]
@@ -74,7 +75,7 @@ func (p *planned) lookAt(now clock.Instant, opts []Option) (found []AppliedAttri
 		tokens = 1
 	}
 	var q request
-	q.init("", now, tokens, opts)
+	q.init(context.Background(), "", now, tokens, opts)
 	return found, p.limiter.RetryAfter(q.with(value))
 }
 

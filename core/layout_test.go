@@ -1,11 +1,14 @@
 package core
 
 import (
+	"reflect"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // What every call writes is in the first cache line of an account, with the counters
@@ -23,4 +26,21 @@ func TestWhatACallWritesIsInOneCacheLine(t *testing.T) {
 		counter := uintptr(unsafe.Pointer(newTally(&a.node).refused)) - uintptr(unsafe.Pointer(a))
 		assert.Less(t, counter, uintptr(line), "a refusal is counted beside the blocked call")
 	}
+}
+
+// Callers write options for each call, so they are small. Option.call needs that the first
+// word of an attribute is a pointer.
+func TestOptionHasFourWordsOfWhichTheCallIsAPointer(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("words of 64 bits")
+	}
+	assert.EqualValues(t, 32, unsafe.Sizeof(Option{}))
+	attribute := reflect.TypeFor[rule.Attribute]()
+	for i := range attribute.NumField() {
+		if field := attribute.Field(i); field.Offset == 0 && field.Type.Size() > 0 {
+			assert.Equal(t, reflect.UnsafePointer, field.Type.Kind())
+		}
+	}
+	var read func(*int, string) rule.Attribute
+	assert.EqualValues(t, 8, unsafe.Sizeof(read), "a function is a pointer")
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -13,22 +14,26 @@ import (
 type request struct {
 	rule.Call // without an attribute
 
-	name   string // of the resource
+	name   string          // of the resource
+	ctx    context.Context // that attributes are read from; nil if none are
 	noWait bool
 }
 
 // init sets all fields in place: to copy a struct that was just written field by field
 // costs 3 ns.
-func (q *request) init(name string, now clock.Instant, tokens int32, opts []Option) {
+func (q *request) init(ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option) {
 	q.Now, q.Tokens, q.name = now, tokens, name
 	for i := range opts {
 		switch o := &opts[i]; o.kind {
 		case optionInbound:
 			q.SetCaller(q.Priority(), true)
 		case optionPriority:
-			q.SetCaller(rule.Priority(o.number), q.Inbound()) // of a Priority: it is not cut off
+			p, _ := o.value.Number()
+			q.SetCaller(rule.Priority(p), q.Inbound()) // of a Priority: it is not cut off
 		case optionNoWait:
 			q.noWait = true
+		case optionContext:
+			q.ctx = ctx
 		}
 	}
 }
@@ -52,10 +57,11 @@ func tokensIn(opts []Option) (int32, error) {
 	tokens := int32(1)
 	for i := range opts {
 		if o := &opts[i]; o.kind == optionTokens {
-			if o.number < 1 || o.number > math.MaxInt32 {
-				return 0, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, o.number, math.MaxInt32)
+			number, _ := o.value.Number()
+			if number < 1 || number > math.MaxInt32 {
+				return 0, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, number, math.MaxInt32)
 			}
-			tokens = int32(o.number)
+			tokens = int32(number)
 		}
 	}
 	return tokens, nil
@@ -72,31 +78,32 @@ func originOf(opts []Option) string {
 	return origin
 }
 
-// attributeOf returns the attribute of a key.
-func attributeOf(opts []Option, key string) rule.Attribute {
-	source, alias := -1, key
-	if key == rule.KeyIPPrefix {
-		alias = rule.KeyIP
-	}
+// attribute returns the attribute of a key of the call with these options.
+func (q *request) attribute(opts []Option, key string) rule.Attribute {
 	for i := len(opts) - 1; i >= 0; i-- {
-		switch o := &opts[i]; {
-		case o.kind == optionAttribute && (o.key == key || o.key == alias):
+		if o := &opts[i]; o.hasKey(key) {
 			return o.value
-		case o.kind == optionSource:
-			source = max(source, i)
 		}
 	}
-	return attributeBeside(opts, source, key, alias)
+	return q.attributeBeside(opts, key)
 }
 
-// attributeBeside returns an attribute that no option names: from a source, which is the
-// option of that index or -1, or the name of the caller.
-func attributeBeside(opts []Option, source int, key, alias string) rule.Attribute {
-	if source >= 0 {
-		of := &opts[source]
-		a := of.source.Attribute(of.call, key)
-		if !a.IsSet() && alias != key {
-			a = of.source.Attribute(of.call, alias)
+// attributeBeside returns an attribute of a key that no option has: an address in place of
+// its prefix, what the function of the last option with one finds, or the name of the caller.
+func (q *request) attributeBeside(opts []Option, key string) rule.Attribute {
+	last := -1
+	for i := range opts {
+		switch o := &opts[i]; {
+		case key == rule.KeyIPPrefix && o.hasKey(rule.KeyIP):
+			return q.attribute(opts, rule.KeyIP)
+		case o.reads():
+			last = i
+		}
+	}
+	if last >= 0 {
+		a := opts[last].read(q.ctx, key)
+		if !a.IsSet() && key == rule.KeyIPPrefix {
+			a = opts[last].read(q.ctx, rule.KeyIP)
 		}
 		if a.IsSet() {
 			return a

@@ -116,17 +116,14 @@ func (c Call) options() []core.Option {
 		options = append(options, core.Origin(c.Origin))
 	}
 	if len(c.Attributes) > 0 {
-		options = append(options, core.Attributes(writtenAttributes{}, c.Attributes))
+		options = append(options, core.Attributes(writtenAttribute, &c.Attributes))
 	}
 	return options
 }
 
-// writtenAttributes reads the attributes of a [Call].
-type writtenAttributes struct{}
-
-// Attribute implements [rule.AttributeSource].
-func (writtenAttributes) Attribute(call any, key string) rule.Attribute {
-	written, ok := call.(map[string]string)[key]
+// writtenAttribute reads an attribute of a [Call].
+func writtenAttribute(attributes *map[string]string, key string) rule.Attribute {
+	written, ok := (*attributes)[key]
 	if !ok {
 		return rule.Attribute{}
 	}

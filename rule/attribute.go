@@ -183,13 +183,3 @@ func (a Attribute) GoString() string {
 	}
 	return "rule.Attribute{" + strings.Join(parts, ", ") + "}"
 }
-
-// AttributeSource reads attributes of calls when a rule asks for them, such as the
-// header fields of requests. One source serves the calls of many goroutines at once.
-type AttributeSource interface {
-	// Attribute returns the attribute of a key, as rules spell it: "header:X-Tenant";
-	// nothing if the call does not have it or the source does not know the key. The
-	// call is what the engine was given together with the source. It may be asked
-	// several times for one call, and only before the call has passed or was refused.
-	Attribute(call any, key string) Attribute
-}

@@ -13,12 +13,8 @@ import (
 // attributes reads the attributes of requests that rules look at.
 type attributes struct{ ofRequest *nethttp.Attributes }
 
-// Attribute implements [rule.AttributeSource] for a *[gin.Context].
-func (a *attributes) Attribute(call any, key string) rule.Attribute {
-	c, _ := call.(*gin.Context)
-	if c == nil {
-		return rule.Attribute{}
-	}
+// of returns the attribute of a key of a request.
+func (a *attributes) of(c *gin.Context, key string) rule.Attribute {
 	if name, ok := strings.CutPrefix(key, "param:"); ok {
 		if value, ok := c.Params.Get(name); ok {
 			return attribute.Text(value)

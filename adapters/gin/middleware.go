@@ -39,6 +39,7 @@ func Middleware(engine *core.Engine, options Options) gin.HandlerFunc {
 	m := &middleware{engine: engine, options: options, answers: nethttp.NewAnswers(engine, options.Fields)}
 	m.priorities = nethttp.NewPriorities(options.PriorityHeader, options.PriorityCallers)
 	m.attributes.ofRequest = nethttp.NewAttributes(options.clients())
+	m.attribute = m.attributes.of
 	m.writers.New = func() any { return new(writer) }
 	return m.handle
 }
@@ -50,6 +51,7 @@ type middleware struct {
 	writers sync.Pool // of *writer
 
 	attributes attributes
+	attribute  func(c *gin.Context, key string) rule.Attribute // a method of attributes
 	priorities *nethttp.Priorities
 }
 

@@ -132,7 +132,7 @@ func (o *Options) clients() clientip.Options {
 // appendTo appends the options for the call of a request.
 func (m *middleware) appendTo(opts []core.Option, c *gin.Context, origin string, p rule.Priority) []core.Option {
 	o := &m.options
-	opts = append(opts, core.Inbound(), core.Attributes(&m.attributes, c))
+	opts = append(opts, core.Inbound(), core.Attributes(m.attribute, c))
 	if p != rule.PriorityNormal {
 		opts = append(opts, core.Priority(p))
 	}

@@ -24,12 +24,8 @@ func newServerAttributes(options clientip.Options) *serverAttributes {
 	return &serverAttributes{clients, strings.ToLower(clients.FieldName())}
 }
 
-// Attribute implements [rule.AttributeSource] for the context of a call.
-func (a *serverAttributes) Attribute(call any, key string) rule.Attribute {
-	ctx, _ := call.(context.Context)
-	if ctx == nil {
-		return rule.Attribute{}
-	}
+// of returns the attribute of a key of the call with a context.
+func (a *serverAttributes) of(ctx context.Context, key string) rule.Attribute {
 	switch key {
 	case rule.KeyIP:
 		return rule.String(a.clients.Text(a.client(ctx)))
@@ -62,17 +58,15 @@ func addressOf(p *peer.Peer) clientip.Address {
 	return clientip.Of(p.Addr)
 }
 
-// clientAttributes reads the attributes of calls that a client makes.
-type clientAttributes struct{}
-
-// Attribute implements [rule.AttributeSource] for the context of a call.
-func (clientAttributes) Attribute(call any, key string) rule.Attribute {
+// clientAttribute returns the attribute of a key of a call that a client makes with a
+// context.
+func clientAttribute(ctx context.Context, key string) rule.Attribute {
 	name, ok := strings.CutPrefix(key, metadataPrefix)
-	if ctx, _ := call.(context.Context); ok && ctx != nil {
-		md, _ := metadata.FromOutgoingContext(ctx)
-		return firstOf(md.Get(name))
+	if !ok {
+		return rule.Attribute{}
 	}
-	return rule.Attribute{}
+	md, _ := metadata.FromOutgoingContext(ctx)
+	return firstOf(md.Get(name))
 }
 
 const metadataPrefix = "metadata:"

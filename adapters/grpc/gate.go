@@ -27,8 +27,8 @@ type gate struct {
 	options Options
 	inbound bool
 
-	attributes rule.AttributeSource
-	clients    *serverAttributes // nil at clients
+	attribute func(ctx context.Context, key string) rule.Attribute
+	clients   *serverAttributes // nil at clients
 
 	priorityKey string // in lower case; "" if none is used
 	trust       priority.Trust
@@ -44,11 +44,11 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	if options.Failure == nil {
 		options.Failure = IsFailure
 	}
-	g := &gate{engine: engine, options: options, inbound: inbound, attributes: clientAttributes{}}
+	g := &gate{engine: engine, options: options, inbound: inbound, attribute: clientAttribute}
 	g.priorityKey, g.trust = strings.ToLower(options.PriorityKey), priority.NewTrust(options.PriorityCallers)
 	if inbound {
 		g.clients = newServerAttributes(options.clients())
-		g.attributes = g.clients
+		g.attribute = g.clients.of
 	}
 	return g
 }
@@ -65,7 +65,7 @@ func (g *gate) enter(
 	}
 	opts := make([]core.Option, 0, optionCount)
 	method, _ := attribute.Text(fullMethod).Text()
-	opts = append(opts, core.Attributes(g.attributes, ctx), core.String("method", method))
+	opts = append(opts, core.ContextAttributes(g.attribute), core.String("method", method))
 	if g.inbound {
 		opts = append(opts, core.Inbound())
 	}

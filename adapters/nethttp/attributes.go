@@ -32,7 +32,7 @@ import (
 // an empty one is "". Texts of more than 1024 bytes are shortened, see
 // [attribute.Text]. Nothing is read until a rule asks for it.
 //
-// It is a [rule.AttributeSource] for a *[http.Request]. It is for adapters; make it with
+// It is for adapters, which pass its method Attribute to [core.Attributes]; make it with
 // [NewAttributes]. It is safe for concurrent use.
 type Attributes struct {
 	clients *clientip.Resolver // nil on the client's side
@@ -47,16 +47,12 @@ func NewAttributes(options clientip.Options) *Attributes {
 	return &Attributes{clients: clientip.New(options)}
 }
 
-// Attribute returns the attribute of a key of a *[http.Request]; nothing for other
-// calls and other keys.
-func (a *Attributes) Attribute(call any, key string) rule.Attribute {
-	if r, _ := call.(*http.Request); r != nil && r.URL != nil {
-		return a.of(r, key)
+// Attribute returns the attribute of a key of a request; nothing for other keys, and for a
+// request that is nil or has no URL.
+func (a *Attributes) Attribute(r *http.Request, key string) rule.Attribute {
+	if r == nil || r.URL == nil {
+		return rule.Attribute{}
 	}
-	return rule.Attribute{}
-}
-
-func (a *Attributes) of(r *http.Request, key string) rule.Attribute {
 	switch key {
 	case rule.KeyIP:
 		if a.clients != nil {

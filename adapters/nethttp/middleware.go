@@ -51,6 +51,7 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 		mux := muxWithin(next)
 		h := &handler{middleware: m, next: next, resource: options.Resource}
 		h.attributes = &Attributes{clients: clients, mux: mux, logger: options.Logger, warned: &m.warnedOfParams}
+		h.attribute = h.attributes.Attribute
 		if h.resource == nil {
 			h.byDefault, h.byPattern = true, mux == nil
 			h.resource = PatternResource()
@@ -87,6 +88,7 @@ type handler struct {
 	*middleware
 	next       http.Handler
 	attributes *Attributes
+	attribute  func(r *http.Request, key string) rule.Attribute // a method of attributes
 	resource   func(*http.Request) string
 	byDefault  bool // resource is the default
 	byPattern  bool // resource uses the pattern that the request already has

@@ -132,7 +132,7 @@ func (o *Options) clients() clientip.Options {
 // appendTo appends the options for the call of the request.
 func (h *handler) appendTo(opts []core.Option, r *http.Request, origin string, p rule.Priority) []core.Option {
 	o := &h.options
-	opts = append(opts, core.Inbound(), core.Attributes(h.attributes, r))
+	opts = append(opts, core.Inbound(), core.Attributes(h.attribute, r))
 	if p != rule.PriorityNormal {
 		opts = append(opts, core.Priority(p))
 	}

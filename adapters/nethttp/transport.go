@@ -110,7 +110,7 @@ func (t *Transport) guarded(r *http.Request, p rule.Priority, base http.RoundTri
 		call.isFailure = IsFailure
 	}
 	var few [5]core.Option
-	opts := append(few[:0], core.Attributes(outgoingAttributes{}, r))
+	opts := append(few[:0], core.Attributes(outgoingAttribute, r))
 	if p != rule.PriorityNormal {
 		opts = append(opts, core.Priority(p))
 	}
@@ -157,11 +157,9 @@ func (t *Transport) resource(r *http.Request) string {
 	return boundedMethod(r.Method) + ":" + r.URL.Host
 }
 
-// outgoingAttributes reads attributes of the requests of a client.
-type outgoingAttributes struct{}
-
-func (outgoingAttributes) Attribute(call any, key string) rule.Attribute {
-	return new(Attributes).Attribute(call, key)
+// outgoingAttribute reads an attribute of a request of a client.
+func outgoingAttribute(r *http.Request, key string) rule.Attribute {
+	return new(Attributes).Attribute(r, key)
 }
 
 // guardedRequest is a call that passed.
