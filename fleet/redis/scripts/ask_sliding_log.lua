@@ -38,9 +38,8 @@ if last and at > now then
   redis.call('PEXPIRE', key, life)
   at = now
 end
-local used = 0
+local used, first, tokens, leaves = 0, element('0')
 if last then
-  local first, tokens = element('0')
   used = last - first + tokens
 end
 
@@ -70,7 +69,10 @@ elseif want > limit then
   retry = -1
 else
   -- The first element after which, when it has left, there is room enough.
-  local low, high = 0, redis.call('ZCARD', key) - 1
+  local low, high = 0, 0
+  if first < last + want - limit then
+    low, high = 1, redis.call('ZCARD', key) - 1
+  end
   while low < high do
     local middle = math.floor((low + high) / 2)
     if element(string.format('%.0f', middle)) >= last + want - limit then
@@ -79,7 +81,9 @@ else
       low = middle + 1
     end
   end
-  local _, _, leaves = element(string.format('%.0f', low))
+  if low > 0 then
+    leaves = select(3, element(string.format('%.0f', low)))
+  end
   retry = leaves + window - now
 end
 
