@@ -57,13 +57,19 @@ type control struct {
 	demand   average
 	passed   average
 	granted  average
+	steady   average       // what passed when the store last answered
+	steadyAt clock.Instant // when that was
 	large    int64         // tokens of the largest call that was refused of late
 	largeAt  clock.Instant // when it was
 
-	isFull    bool          // the last want was granted in full
+	isFull    bool          // the last wants were granted in full
+	fullWants int           // how many
+	jitter    time.Duration // by which tokens of the next bucket are asked for earlier
 	retryAt   clock.Instant // before which the store grants nothing
 	seen      string        // the last [Reply.State]
+	tells     bool          // the store is to learn from it
 	requests  float64       // that may be made now
+	asked     clock.Instant // when tokens were asked for last
 	bucketEnd clock.Instant // of a window, of the bucket to which tokens were last granted
 
 	outage outage
@@ -156,7 +162,7 @@ func (b *Budget) retire(now clock.Instant) {
 		}
 		b.handBack(ended.origin, b.withdraw(ended.tokens))
 	}
-	for spare := b.held.tokens() - b.spare(); spare > 0; {
+	for spare := b.held.tokens() - b.spare(now); spare > 0; {
 		last := len(b.held) - 1
 		part := b.withdraw(min(spare, b.held[last].tokens))
 		b.handBack(b.held[last].origin, part)

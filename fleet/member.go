@@ -62,6 +62,8 @@ type Member struct {
 	flushes     []*Asker  // that have something to hand back or to pay
 	payments    []payment // that are paid in a second attempt
 	count       int       // of instances; 0 if it was never known
+	counted     int       // by the last announcement
+	announced   int       // times
 	connection  connection
 	refusing    int  // limits for which the store does not count
 	announcing  bool // an announcement is under way
@@ -110,7 +112,7 @@ func (m *Member) Instance() string { return m.config.Instance }
 func (m *Member) Budget(terms Terms, mode Mode, onOutage OnOutage, now clock.Instant) *Budget {
 	b := &Budget{member: m, control: control{
 		terms: terms, mode: mode, onOutage: onOutage,
-		inAgenda: -1, due: never, looked: now, lastPass: now.Add(-longAgo), lastCall: now, requests: requestBurst,
+		inAgenda: -1, due: never, looked: now, lastPass: now.Add(-longAgo), lastCall: now, requests: requestBurst, isFull: true,
 	}}
 	if mode == ModeLease {
 		b.last.until = never

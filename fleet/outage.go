@@ -74,6 +74,9 @@ func (b *Budget) beginOutage(now clock.Instant, err error) {
 		return
 	}
 	passed := b.passed.perSecond()
+	if now.Sub(b.steadyAt) < 2*b.member.config.Timeout { // nothing was granted since
+		passed = max(passed, b.steady.perSecond())
+	}
 	b.outage = outage{
 		active: true, since: now, err: err, fair: passed,
 		bucket: fallback(b.onOutage, &b.terms, passed, b.member.count),
@@ -152,13 +155,13 @@ func (b *Budget) allowed(now clock.Instant) int64 {
 			b.outage.bucket.level = min(level, b.outage.bucket.most)
 		}
 		return b.owed + b.owedSent + max(b.outage.bucket.tokens(), b.idleDebt(now))
-	case b.mode == ModeWindow && b.retryAt > now:
+	case b.mode == ModeWindow && !b.isFull && b.demand.perSecond() > b.even():
 		return 0
 	}
 	debt := b.idleDebt(now)
 	if b.isFull {
 		time := max(debtTime, 3*b.member.roundTrip()/2)
-		debt = max(debt, 1, int64(b.demand.perSecond()*time.Seconds()))
+		debt = max(debt, 1, int64(b.need(time)))
 	}
 	return min(debt, b.most.Load())
 }

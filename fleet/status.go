@@ -105,7 +105,7 @@ func (m *Member) Fleet(ctx context.Context) (Fleet, error) {
 		m.endAnnouncement()
 		return Fleet{}, err
 	}
-	m.announced(m.clock.Now(), batch.Fleet, batch.announceErr)
+	m.takeFleet(m.clock.Now(), batch.Fleet, batch.announceErr)
 	return batch.Fleet, batch.announceErr
 }
 

@@ -15,6 +15,7 @@ type pending struct {
 	want   int64
 	owed   int64
 	ahead  bool // asks for tokens of the next bucket of a window
+	tells  bool // the store what was seen
 	failed bool
 }
 
@@ -67,7 +68,25 @@ func (b *Budget) requestRate() float64 {
 // need is how many tokens calls will want in a time, but for one time in a thousand.
 func (b *Budget) need(t time.Duration) float64 {
 	mean := b.demand.perSecond() * max(0, t).Seconds()
-	return mean + 3*math.Sqrt(mean)
+	return mean + b.safety()*math.Sqrt(mean)
+}
+
+// safety is how many standard deviations of demand there should be tokens for. What is kept
+// of a bucket of a window is missing elsewhere until the bucket has ended: less of small ones.
+func (b *Budget) safety() float64 {
+	if b.mode == ModeLease {
+		return 3.3
+	}
+	const most = 3.3 // one time in a thousand is not enough
+	even, demand, rate := b.even(), b.demand.perSecond(), b.fleetRate()
+	switch inBucket := even * min(b.bucketLength(), 10*period).Seconds(); {
+	case demand > rate:
+		return 1
+	case demand > 1.5*even: // others want the rest, probably, unless this one wants most of all
+		return min(max(1, 4*demand/rate), most)
+	default:
+		return min(max(1, inBucket/3), 1+(most-1)*min(1, 1.25*demand/max(even, 1e-9)))
+	}
 }
 
 // target is how many tokens there should be for the next time. While the store does not
@@ -78,19 +97,35 @@ func (b *Budget) target(t time.Duration) int64 {
 	if b.mode == ModeWindow && t <= b.bucketLength() {
 		want = b.need(t)
 	}
-	if usable := b.demand.perSecond() * b.life().Seconds(); want < 1 && usable > 0.3 {
+	usable := b.life()
+	if b.mode == ModeWindow {
+		usable = min(usable, b.bucketLength())
+	}
+	if want < 1 && b.demand.perSecond()*usable.Seconds() > 0.3 {
 		want = 1
 	}
 	if !b.isFull {
-		want = min(want, max(b.even(), 1.25*b.passed.perSecond())*t.Seconds()+1)
+		growth := 1.25
+		if b.mode == ModeWindow {
+			growth = 2
+		}
+		want = min(want, max(b.even(), growth*b.passed.perSecond())*t.Seconds()+1)
 	}
 	return min(int64(want+0.5), b.most.Load(), maxTokens/4)
 }
 
-// spare is how many tokens may lie there before some are handed back.
-func (b *Budget) spare() int64 {
+// spare is how many tokens may lie there before some are handed back. When tokens of the next
+// bucket of a window are asked for, those that the present one does not need any more go back
+// with the same request.
+func (b *Budget) spare(now clock.Instant) int64 {
 	if b.outage.active {
 		return maxTokens
+	}
+	if b.isPrefetching(now) {
+		if left := b.bucketEnd.Sub(now); left > debtTime {
+			return int64(b.need(left) + 0.5)
+		}
+		return 0
 	}
 	return 2*b.target(b.member.lead()+period) + b.large + 2
 }
@@ -129,28 +164,48 @@ func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
 	time := lead + period
 	prefetch := b.prefetchAt(now)
 	switch {
-	case prefetch != 0 && prefetch <= now && b.retryAt <= b.bucketEnd.Add(tick):
+	case b.isPrefetching(now) && b.retryAt <= b.bucketEnd.Add(b.bucketLength()):
 		length := b.bucketLength()
 		want = b.target(min(time, length)) - b.coming(now, true)
 		return max(0, want), min(length, b.bucketEnd.Sub(now)+b.member.roundTrip()+tick)
-	case b.retryAt > now || prefetch != 0 && prefetch <= now:
+	case b.retryAt > now || b.isPrefetching(now):
 		return 0, 0
 	case prefetch != 0:
 		time = min(time, b.bucketEnd.Sub(now))
+		ahead = min(tick/2, b.bucketLength()/4)
 	}
 	stock := b.held.tokens() + b.coming(now, false)
 	target := b.target(time)
 	if large := b.largeNow(); large > stock {
-		return max(target, large) - stock, 0
+		return max(target, large) - stock, ahead
 	}
 	if float64(stock) >= b.need(min(time, lead)) && (stock > 0 || target == 0) {
 		return 0, 0
 	}
-	return max(0, target-stock), 0
+	return max(0, target-stock), ahead
 }
 
-// prefetchAt returns from when on tokens of the next bucket of a window are asked for; 0 if
-// it is not known when that begins.
+// hasAsked says whether tokens of the present bucket of a window were asked for since it
+// began.
+func (b *Budget) hasAsked(now clock.Instant) bool {
+	return b.prefetchAt(now) != 0 && b.asked >= b.bucketEnd.Add(-b.bucketLength())
+}
+
+// isPrefetching says whether it is time to ask for tokens of the next bucket of a window.
+func (b *Budget) isPrefetching(now clock.Instant) bool {
+	prefetch := b.prefetchAt(now)
+	return prefetch != 0 && prefetch <= now && !b.asksLate()
+}
+
+// asksLate says whether tokens of a bucket are asked for when it has begun.
+func (b *Budget) asksLate() bool {
+	return !b.isFull && b.member.lead()-tick < b.bucketLength()/8
+}
+
+// prefetchAt returns from when on tokens of the next bucket of a window are asked for: just in
+// time, so that what is left of the present one can go back with the same request. Who does
+// not get all that it wants asks when the bucket has begun: then what others have handed back
+// is there. It is 0 if it is not known when that is.
 func (b *Budget) prefetchAt(now clock.Instant) clock.Instant {
 	if b.mode != ModeWindow || b.bucketEnd == 0 {
 		return 0
@@ -159,7 +214,14 @@ func (b *Budget) prefetchAt(now clock.Instant) clock.Instant {
 		length := b.bucketLength()
 		b.bucketEnd = b.bucketEnd.Add((late/length + 1) * length)
 	}
-	return b.bucketEnd.Add(-min(b.member.lead()+tick, b.bucketLength()/2))
+	if b.asksLate() {
+		begun := b.bucketEnd.Add(b.member.lead() - tick - b.member.roundTrip() + b.jitter)
+		if earlier := begun.Add(-b.bucketLength()); earlier > now {
+			return earlier
+		}
+		return begun
+	}
+	return b.bucketEnd.Add(-min(b.member.lead()-tick+b.jitter, b.bucketLength()/2))
 }
 
 // plan returns the request that is to be made now, and what is to become of it; nil if none.
@@ -171,16 +233,24 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 		if want = b.outage.wants(now); want == 0 && !b.outage.settles() {
 			return Request{}, nil
 		}
-	case want == 0:
-		least = 2 // handing back may wait
+	case want == 0, b.mode == ModeWindow && !b.isPrefetching(now) && b.hasAsked(now):
+		least = 2 // that may wait, other than the first request of a bucket
 	}
-	pays := b.owed > 0 || len(b.back) > 0
+	pays := b.owed > 0 || len(b.back) > 0 || b.tells
+	if b.tells {
+		least = 0
+	}
 	if want == 0 && !pays || b.requests < least || len(b.pending) >= maxPending || !b.member.maySend() {
 		return Request{}, nil
 	}
 	b.requests--
 	request, p := b.pay(now, want)
-	request.Ahead, p.ahead = ahead, ahead > 0
+	request.Ahead, p.ahead = ahead, b.isPrefetching(now)
+	if p.ahead {
+		b.asked = b.bucketEnd
+	} else if want > 0 {
+		b.asked = now
+	}
 	return request, p
 }
 
@@ -191,14 +261,17 @@ func (b *Budget) pay(now clock.Instant, want int64) (Request, *pending) {
 	request := Request{
 		Operation: LeaseBucket, Terms: b.terms,
 		Want: want, Owed: b.owed, Back: back.tokens, BackTo: back.origin.bucket,
-		Quantum: b.quantum(want), Queue: b.queue(), Seen: b.seen, Keep: maxLife,
+		Quantum: b.quantum(want), Queue: b.queue(), Keep: maxLife,
+	}
+	if b.tells {
+		request.Seen = b.seen
 	}
 	if b.mode == ModeWindow {
 		request.Operation = LeaseWindow
 	} else if need := float64(b.largeNow()) - b.terms.Burst; need > 0 {
 		request.Queue = max(request.Queue, min(maxLife, seconds(need/b.fleetRate())))
 	}
-	p := &pending{budget: b, sent: now, want: want, owed: b.owed}
+	p := &pending{budget: b, sent: now, want: want, owed: b.owed, tells: b.tells}
 	b.owed, b.owedSent = 0, b.owedSent+b.owed
 	b.pending = append(b.pending, p)
 	return request, p
@@ -223,9 +296,8 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 		b.refusedBy(now, reply.Err)
 		return
 	}
-	if reply.State != "" {
-		b.seen = reply.State
-	}
+	b.learn(reply.State, p.tells)
+	b.steady, b.steadyAt = b.passed, now
 	paid := p.owed
 	if p.failed { // it was taken for lost, and what it paid is owed once more
 		paid = min(paid, b.owed)
@@ -244,7 +316,12 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 // grant notes what the reply grants or denies, and returns the tokens that may be used now.
 func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 	if p.want > 0 {
-		b.isFull = reply.Granted >= p.want && (b.mode == ModeWindow || reply.Delay == 0)
+		b.fullWants++
+		if reply.Granted < p.want || b.mode == ModeLease && reply.Delay > 0 {
+			b.fullWants = 0
+		}
+		b.isFull = b.fullWants >= 3
+		b.jitter = time.Duration(b.member.random.Int64N(int64(4 * time.Millisecond)))
 		b.retryAt = 0
 		if reply.Granted == 0 {
 			b.retryAt = retryAt(now, reply.Retry)
@@ -293,6 +370,7 @@ func retryAt(now clock.Instant, retry time.Duration) clock.Instant {
 func (p *pending) unanswered(now clock.Instant) {
 	if b := p.budget; !p.failed {
 		p.failed = true
+		b.tells = b.seen != ""
 		b.owedSent -= p.owed
 		b.owed += p.owed
 		b.remove(p)
