@@ -54,6 +54,8 @@ type control struct {
 	looked   clock.Instant // when used tokens were last counted
 	lastPass clock.Instant
 	lastCall clock.Instant
+	quiet    bool          // when it was looked at last
+	busyFrom clock.Instant // when it was not quiet any more
 	demand   average
 	passed   average
 	granted  average
@@ -98,6 +100,9 @@ func (b *Budget) count(now clock.Instant) {
 	}
 	if used > 0 || refused > 0 {
 		b.lastCall = now
+		if b.quiet {
+			b.quiet, b.busyFrom = false, now
+		}
 	}
 }
 
@@ -134,9 +139,9 @@ func (b *Budget) look(now clock.Instant) (request Request, p *pending) {
 	arrived += debt - b.debt
 	b.debt = debt
 	b.schedule(now)
-	isQuiet := b.isQuiet()
-	b.write(arrived, b.end(now), isQuiet)
-	if isQuiet && (b.refused.Load() > 0 || word(b.word.Load()).tokens() != b.expected()) {
+	b.quiet = b.isQuiet()
+	b.write(arrived, b.end(now), b.quiet)
+	if b.quiet && (b.refused.Load() > 0 || word(b.word.Load()).tokens() != b.expected()) {
 		b.wake(now) // a call came before the word was quiet
 	}
 	b.publish(now, arrived > 0)
@@ -244,7 +249,7 @@ func (b *Budget) interval(now clock.Instant) time.Duration {
 		return min(max(tick, b.retryAt.Sub(now)), longest)
 	}
 	spare := float64(b.held.tokens()) - b.need(b.member.lead())
-	return min(max(tick, seconds(spare/(2*max(b.demand.perSecond(), 1e-3)))), longest)
+	return min(max(tick, seconds(spare/(2*max(b.demanded(), 1e-3)))), longest)
 }
 
 // isQuiet says whether nothing is leased, owed or asked for: the next call wakes the member.

@@ -155,7 +155,7 @@ func (b *Budget) allowed(now clock.Instant) int64 {
 			b.outage.bucket.level = min(level, b.outage.bucket.most)
 		}
 		return b.owed + b.owedSent + max(b.outage.bucket.tokens(), b.idleDebt(now))
-	case b.mode == ModeWindow && !b.isFull && b.demand.perSecond() > b.even():
+	case b.mode == ModeWindow && !b.isFull && b.demanded() > b.even():
 		return 0
 	}
 	debt := b.idleDebt(now)

@@ -65,9 +65,17 @@ func (b *Budget) requestRate() float64 {
 	return requestsPerSecond
 }
 
+// demanded is how many tokens per second calls ask for. After a quiet time, the average is of
+// the time since then.
+func (b *Budget) demanded() float64 {
+	const least = 100 * time.Millisecond
+	busy := max(b.looked.Sub(b.busyFrom)+tick, least)
+	return b.demand.perSecond() / -math.Expm1(-busy.Seconds()/b.demandMemory().Seconds())
+}
+
 // need is how many tokens calls will want in a time, but for one time in a thousand.
 func (b *Budget) need(t time.Duration) float64 {
-	mean := b.demand.perSecond() * max(0, t).Seconds()
+	mean := b.demanded() * max(0, t).Seconds()
 	return mean + b.safety()*math.Sqrt(mean)
 }
 
@@ -78,7 +86,7 @@ func (b *Budget) safety() float64 {
 		return 3.3
 	}
 	const most = 3.3 // one time in a thousand is not enough
-	even, demand, rate := b.even(), b.demand.perSecond(), b.fleetRate()
+	even, demand, rate := b.even(), b.demanded(), b.fleetRate()
 	switch inBucket := even * min(b.bucketLength(), 10*period).Seconds(); {
 	case demand > rate:
 		return 1
@@ -93,7 +101,7 @@ func (b *Budget) safety() float64 {
 // grant all that is wanted, it is a little more than passed of late, or the even share.
 func (b *Budget) target(t time.Duration) int64 {
 	lead := min(t, b.member.lead())
-	want := b.need(lead) + b.demand.perSecond()*(t-lead).Seconds()
+	want := b.need(lead) + b.demanded()*(t-lead).Seconds()
 	if b.mode == ModeWindow && t <= b.bucketLength() {
 		want = b.need(t)
 	}
@@ -101,7 +109,7 @@ func (b *Budget) target(t time.Duration) int64 {
 	if b.mode == ModeWindow {
 		usable = min(usable, b.bucketLength())
 	}
-	if want < 1 && b.demand.perSecond()*usable.Seconds() > 0.3 {
+	if want < 1 && b.demanded()*usable.Seconds() > 0.3 {
 		want = 1
 	}
 	if !b.isFull {
