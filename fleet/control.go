@@ -70,6 +70,7 @@ type control struct {
 	retryAt   clock.Instant // before which the store grants nothing
 	seen      string        // the last [Reply.State]
 	tells     bool          // the store is to learn from it
+	left      float64       // of a window, tokens that it had left when the store last answered
 	requests  float64       // that may be made now
 	asked     clock.Instant // when tokens were asked for last
 	bucketEnd clock.Instant // of a window, of the bucket to which tokens were last granted
@@ -367,5 +368,7 @@ func (b *Budget) Release(now clock.Instant) {
 	b.count(now)
 	b.released = true
 	b.drop(now)
+	b.write(-b.debt, b.end(now), true)
+	b.debt = 0
 	m.agenda.set(b, now)
 }

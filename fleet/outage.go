@@ -163,6 +163,9 @@ func (b *Budget) allowed(now clock.Instant) int64 {
 		time := max(debtTime, 3*b.member.roundTrip()/2)
 		debt = max(debt, 1, int64(b.need(time)))
 	}
+	if b.mode == ModeWindow && now.Sub(b.steadyAt) < b.terms.Window {
+		debt = min(debt, int64(b.left/float64(max(1, b.member.count)))) // all have their part
+	}
 	return min(debt, b.most.Load())
 }
 

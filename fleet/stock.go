@@ -307,9 +307,10 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 	b.learn(reply.State, p.tells)
 	b.steady, b.steadyAt = b.passed, now
 	paid := p.owed
-	if p.failed { // it was taken for lost, and what it paid is owed once more
+	if p.failed { // it was taken for lost, and what it paid is owed once more, or paid
 		paid = min(paid, b.owed)
 		b.owed -= paid
+		b.handBack(b.last, p.owed-paid)
 	} else {
 		b.owedSent -= paid
 		b.remove(p)
