@@ -297,10 +297,3 @@ func (b *Budget) next(now clock.Instant) clock.Instant {
 		return max(now, b.due).Add(b.member.roundTrip())
 	}
 }
-
-func seconds(s float64) time.Duration { return time.Duration(min(max(s, -1e9)*1e9, math.MaxInt64/2)) }
-
-// nextTick returns the first tick that is not before an instant.
-func nextTick(at clock.Instant) clock.Instant {
-	return (at + clock.Instant(tick) - 1) / clock.Instant(tick) * clock.Instant(tick)
-}

@@ -50,10 +50,15 @@ func (b *Budget) drop(now clock.Instant) {
 
 // Idle says whether nothing was asked of late, nothing is leased and nothing is owed.
 func (b *Budget) Idle(now clock.Instant) bool {
-	b.member.mu.Lock()
-	defer b.member.mu.Unlock()
-	return b.refused.Load() == 0 && b.isQuiet() && word(b.word.Load()).tokens() == b.expected() &&
-		now.Sub(b.lastCall) > maxLife
+	m := b.member
+	m.mu.Lock()
+	defer m.unlock(now)
+	if b.refused.Load() > 0 {
+		// The call may have been refused just when the budget became quiet.
+		m.agenda.set(b, min(b.due, now))
+		return false
+	}
+	return b.isQuiet() && word(b.word.Load()).tokens() == b.expected() && now.Sub(b.lastCall) > maxLife
 }
 
 // Release says that nobody will take tokens any more: what is left is handed back. Take

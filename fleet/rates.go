@@ -64,3 +64,11 @@ func (l *localBucket) limited() float64 {
 	}
 	return l.rate
 }
+
+// seconds is a time of so many seconds, at most some hundred years.
+func seconds(s float64) time.Duration { return time.Duration(min(max(s, -1e9)*1e9, math.MaxInt64/2)) }
+
+// nextTick returns the first tick that is not before an instant.
+func nextTick(at clock.Instant) clock.Instant {
+	return (at + clock.Instant(tick) - 1) / clock.Instant(tick) * clock.Instant(tick)
+}

@@ -54,11 +54,15 @@ func (b *Budget) requestRate() float64 {
 }
 
 // demanded is how many tokens per second calls ask for. After a quiet time, the average is of
-// the time since then.
+// the time since then, if more than a few calls have come.
 func (b *Budget) demanded() float64 {
-	const least = 100 * time.Millisecond
+	const few, least = 3, 100 * time.Millisecond
+	rate, memory := b.demand.perSecond(), b.demandMemory().Seconds()
+	if rate*memory < few {
+		return rate
+	}
 	busy := max(b.looked.Sub(b.busyFrom)+tick, least)
-	return b.demand.perSecond() / -math.Expm1(-busy.Seconds()/b.demandMemory().Seconds())
+	return rate / -math.Expm1(-busy.Seconds()/memory)
 }
 
 // need is how many tokens calls will want in a time, but for one time in a thousand.
@@ -172,7 +176,9 @@ func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
 	}
 	stock := b.held.tokens() + b.coming(now, false)
 	target := b.target(time)
-	if large := b.largeNow(); large > stock {
+	// A token of a bucket that has ended before the next call comes would be missed elsewhere.
+	isRare := b.mode == ModeWindow && target == 0
+	if large := b.largeNow(); large > stock && (large > 1 || !isRare) {
 		return max(target, large) - stock, ahead
 	}
 	if float64(stock) >= b.need(min(time, lead)) && (stock > 0 || target == 0) {
