@@ -69,8 +69,14 @@ type payment struct {
 	by      *flush
 }
 
-// unanswered forgets the flush: tokens that are lost are never granted twice.
-func (f *flush) unanswered(clock.Instant) {}
+// unanswered has what was to be paid paid once more. What was to be handed back is lost: it
+// may have been.
+func (f *flush) unanswered(clock.Instant) {
+	if f.paid > 0 {
+		f.asker.owed += f.paid
+		f.asker.flushSoon()
+	}
+}
 
 // GiveBack gives back n tokens that a call took at an instant. Of a window that has ended
 // they are lost.

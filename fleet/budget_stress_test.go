@@ -72,6 +72,9 @@ func TestConcurrentTakesNeverTakeMoreThanWasGranted(t *testing.T) {
 func (s *stepped) assertBalanced(budget *fleet.Budget, passed int64, mode fleet.Mode) {
 	s.t.Helper()
 	s.run(5 * time.Second)
+	if !budget.Idle(s.now()) { // a call was refused just when the budget became quiet
+		s.run(5 * time.Second)
+	}
 	assert.True(s.t, budget.Idle(s.now()))
 	var granted, back, owed int64
 	for _, r := range s.sent {

@@ -62,7 +62,7 @@ func TestKilledBackendRestartedEmpty(t *testing.T) {
 				w.store.Flush()
 				back := beginning + 2*time.Second
 				w.assertReconverges(t, back)
-				assert.InDelta(t, 1, w.rate(beginning, back), 0.15, "the rate granted last")
+				assert.InDelta(t, 1, w.rate(beginning, back), 0.2, "the rate granted last")
 				assert.LessOrEqual(t, w.rate(beginning, back+2*time.Second), 1+0.15/4, "0.15 s too many in all")
 				assert.LessOrEqual(t, w.worst(3*time.Second, back+2*time.Second, time.Second, ms), 1200)
 				w.assertLogged(t, 8)

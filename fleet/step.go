@@ -161,7 +161,9 @@ func (m *Member) addBatch(now clock.Instant, batch *Batch) {
 }
 
 // maySend says whether another batch may be under way.
-func (m *Member) maySend() bool { return max(len(m.underWay)+len(m.batches), m.sending) < maxUnderWay }
+func (m *Member) maySend() bool {
+	return m.running && max(len(m.underWay)+len(m.batches), m.sending) < maxUnderWay
+}
 
 // isSilent says whether nothing was sent since the first batch that has no answer.
 func (m *Member) isSilent() bool {
