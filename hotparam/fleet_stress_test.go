@@ -24,7 +24,7 @@ func TestNoValuePassesMoreWhileSlotsChangeHands(t *testing.T) {
 	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			const instances, limit, values, lasts = 2, 10, 300, 30 * time.Second
+			const instances, limit, values, lasts = 2, 10, 300, 16 * time.Second
 			r := shared(hotparam.Rule{Limit: limit, Window: 10 * time.Second, MaxValues: 200, Fleet: hotparam.Fleet{Mode: mode}})
 			if mode == fleet.ModeAsk {
 				// The time is not that of the goroutines: some answers come too late.
@@ -35,7 +35,8 @@ func TestNoValuePassesMoreWhileSlotsChangeHands(t *testing.T) {
 			var passed [values]atomic.Int64
 			current := make([]atomic.Pointer[rule.Limiter], instances)
 			for i, in := range s.instances {
-				current[i].Store(&in.limiter)
+				first := in.limiter
+				current[i].Store(&first)
 			}
 			var calls sync.WaitGroup
 			stop := make(chan struct{})
@@ -55,12 +56,12 @@ func TestNoValuePassesMoreWhileSlotsChangeHands(t *testing.T) {
 				})
 			}
 			for step := 0; s.clock.Now() < begin.Add(lasts); step++ {
-				s.clock.Advance(2 * time.Millisecond)
+				s.clock.Advance(8 * time.Millisecond)
 				for i, in := range s.instances {
 					in.step()
 					in.poll()
 					in.call("newcomer-" + strconv.Itoa(step)) // more than there are slots, which change hands
-					if step%500 == 0 {
+					if step%200 == 0 {
 						r.MaxValues = 200 + step%3*100
 						require.True(t, in.load(r))
 						next := in.limiter
