@@ -133,7 +133,8 @@ func (a *Asker) Idle(now clock.Instant) bool {
 }
 
 func (a *Asker) isIdle(now clock.Instant) bool {
-	return a.underWay == 0 && a.owed == 0 && a.back == 0 && a.refused.Load() == 0 &&
+	a.count(now) // calls that were refused since it was last
+	return a.underWay == 0 && a.owed == 0 && a.back == 0 &&
 		a.DeniedFor(now, math.MaxInt32) == 0 && now.Sub(a.lastCall) > time.Second
 }
 
