@@ -125,6 +125,9 @@ func (a *Asker) count(now clock.Instant) {
 	refused := a.refused.Swap(0)
 	a.demand.add(refused, elapsed, memory)
 	a.group.add(now, refused, 0, 0)
+	if refused > 0 {
+		a.lastCall = max(a.lastCall, now)
+	}
 	a.passed.add(0, elapsed, memory)
 	a.outage.bucket.flow(elapsed)
 	a.counted = max(a.counted, now)

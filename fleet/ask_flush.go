@@ -71,8 +71,14 @@ type payment struct {
 	by      *flush
 }
 
-// unanswered forgets the flush: tokens that are lost are never granted twice.
-func (f *flush) unanswered(clock.Instant) {}
+// unanswered has what was to be paid paid once more. What was to be handed back is lost: it
+// may have been.
+func (f *flush) unanswered(clock.Instant) {
+	if f.paid > 0 {
+		f.asker.owed += f.paid
+		f.asker.flushSoon()
+	}
+}
 
 // GiveBack gives back n tokens that a call took at an instant. Of a window that has ended
 // they are lost.
@@ -127,7 +133,8 @@ func (a *Asker) Idle(now clock.Instant) bool {
 }
 
 func (a *Asker) isIdle(now clock.Instant) bool {
-	return a.underWay == 0 && a.owed == 0 && a.back == 0 && a.refused.Load() == 0 &&
+	a.count(now) // calls that were refused since it was last
+	return a.underWay == 0 && a.owed == 0 && a.back == 0 &&
 		a.DeniedFor(now, math.MaxInt32) == 0 && now.Sub(a.lastCall) > time.Second
 }
 

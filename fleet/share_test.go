@@ -56,6 +56,7 @@ func TestFleetBelowTheLimitRefusesNextToNothing(t *testing.T) {
 	f.run(20 * time.Second)
 	refused := 1 - float64(f.passed-passed)/float64(f.calls-calls)
 	assert.LessOrEqual(t, refused, .003)
+	t.Logf("refused %.4f", refused)
 }
 
 // Whatever happens to announcements, and however demand moves: what instances may use
@@ -264,6 +265,31 @@ func TestShareIsNotRaisedAboveWhatIsReserved(t *testing.T) {
 	assert.InDelta(t, 500, s.Limit(), 1e-6)
 	answer(6, busy, Use{Demand: 5000, Reserved: 1})
 	assert.InDelta(t, 500, s.Limit(), 1e-6, "what the others wish for takes nothing away")
+}
+
+// The backend may know an older announcement, or one that had no answer may reach it late.
+func TestShareIsNotRaisedAboveWhatTheBackendMayKnow(t *testing.T) {
+	t.Parallel()
+	s := newShare(t)
+	answer := func(seconds, known, othersDemand float64) {
+		reserved := s.use(at(seconds)).Reserved
+		own := Use{Demand: 5000, Reserved: min(known, reserved)}
+		s.divide(at(seconds), "0", with(own, Use{Demand: othersDemand, Reserved: .1}))
+	}
+	for seconds := range 3 {
+		answer(float64(1+seconds), 1, 5000)
+	}
+	answer(4, .3, 5000)
+	assert.InDelta(t, 300, s.Limit(), 1e-6, "it knows an older announcement")
+	answer(5, 1, 5000)
+	assert.InDelta(t, 500, s.Limit(), 1e-6)
+
+	s.use(at(5.5)) // reserves a half, and has no answer
+	answer(5.6, 1, 0)
+	answer(6.5, 1, 0)
+	assert.InDelta(t, 500, s.Limit(), 1e-6, "that may still reach the backend")
+	answer(7.5, 1, 0)
+	assert.Greater(t, s.Limit(), 800.0)
 }
 
 func TestShareKeepsReservedWhatHasPassedInTheWindow(t *testing.T) {

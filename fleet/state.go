@@ -52,6 +52,14 @@ func (s *windowState) count(bucket int64) int64 {
 	return 0
 }
 
+// used is how many tokens count in the window.
+func (s *windowState) used() (sum int64) {
+	for _, count := range s.counts[:min(int64(len(s.counts)), s.buckets)] {
+		sum += count
+	}
+	return sum
+}
+
 func parseWindow(state string) (s windowState, ok bool) {
 	first, _, _ := strings.Cut(state, ";")
 	parts := strings.Split(first, ":")
@@ -72,6 +80,9 @@ func parseWindow(state string) (s windowState, ok bool) {
 
 // learn takes the state that a reply tells, and whether the store has lost what it knew.
 func (b *Budget) learn(state string, wasTold bool) {
+	if w, ok := parseWindow(state); ok && b.mode == ModeWindow {
+		b.left = max(0, b.terms.Limit-float64(w.used()))
+	}
 	lost := !wasTold && b.seen != "" && state != ""
 	if lost && b.mode == ModeWindow {
 		lost = hasLostWindow(b.seen, state)

@@ -183,11 +183,11 @@ func (m *Member) addBatch(now clock.Instant, batch *Batch) {
 }
 
 // maySend says whether another batch may be under way.
-func (m *Member) maySend() bool { return m.batchesUnderWay() < maxUnderWay }
+func (m *Member) maySend() bool { return m.running && m.batchesUnderWay() < maxUnderWay }
 
 // maySendMore says whether another batch may be under way of requests of which there may be
 // many: some are kept free for the others.
-func (m *Member) maySendMore() bool { return m.batchesUnderWay() < maxUnderWay*3/4 }
+func (m *Member) maySendMore() bool { return m.running && m.batchesUnderWay() < maxUnderWay*3/4 }
 
 func (m *Member) batchesUnderWay() int { return max(len(m.underWay)+len(m.batches), m.sending) }
 

@@ -144,8 +144,12 @@ func (b *Backend) announce(ctx context.Context, self fleet.Instance, withInstanc
 	if r.noteAwaited(err) {
 		copied.reread(fmt.Errorf("the watch is behind: %w", err))
 	}
+	if err != nil {
+		return known, err
+	}
+	known.IsNew, r.isNew = r.isNew, false
 	r.translate(known.Instances)
-	return known, err
+	return known, nil
 }
 
 // Leave implements [fleet.Backend].

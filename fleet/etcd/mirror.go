@@ -181,10 +181,12 @@ func (m *mirror) position() position {
 
 // check has all be read again if etcd is not at a later position than the copy was before:
 // the cluster was restored or replaced.
-func (m *mirror) check(before position, now *pb.ResponseHeader) {
-	if before != (position{}) && (now.ClusterId != before.cluster || now.Revision < before.revision) {
-		m.reread(errReplaced)
+func (m *mirror) check(before position, now *pb.ResponseHeader) (replaced bool) {
+	if before == (position{}) || now.ClusterId == before.cluster && now.Revision >= before.revision {
+		return false
 	}
+	m.reread(errReplaced)
+	return true
 }
 
 // reread has all be read again.
