@@ -79,6 +79,9 @@ var sameLayer = map[string][]string{
 	"datasource/etcd":       {"datasource/lists"},
 	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},
 	"datasource/file":       {"datasource/lists"},
+
+	"fleet/etcd":               {"datasource/etcd"}, // where the keys of an application are
+	"datasource/etcd/etcdtest": {"datasource/etcd", "fleet/etcd"},
 }
 
 // thirdParties lists what packages of the root module import beside the standard

@@ -8,6 +8,7 @@ replace (
 	github.com/penstock-go/penstock/adapters/grpc => ../adapters/grpc
 	github.com/penstock-go/penstock/datasource/etcd => ../datasource/etcd
 	github.com/penstock-go/penstock/datasource/etcd/etcdtest => ../datasource/etcd/etcdtest
+	github.com/penstock-go/penstock/fleet/etcd => ../fleet/etcd
 	github.com/penstock-go/penstock/metrics/prometheus => ../metrics/prometheus
 )
 

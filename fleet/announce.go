@@ -15,14 +15,7 @@ func (m *Member) announceIfDue(now clock.Instant) {
 	if c.suspect != 0 && c.suspect.Add(c.timeout) <= now {
 		m.lose(now, c.err)
 	}
-	isDue := m.announceAt <= now
-	switch {
-	case c.out:
-		isDue = c.probeAt <= now
-	case len(m.underWay) > 0 && m.lastSent <= m.underWay[0].sent && m.overdue(m.underWay[0]) <= now:
-		isDue = true
-	}
-	if !isDue || m.announcing || !m.maySend() {
+	if m.announcing || m.announceDue() > now || !m.maySend() {
 		return
 	}
 	if c.out {
@@ -38,6 +31,9 @@ func (m *Member) announceIfDue(now clock.Instant) {
 func (m *Member) announcement(now clock.Instant, withInstances bool) *Batch {
 	m.announcing = true
 	m.announceAt = now.Add(AnnounceInterval)
+	if m.announced++; m.announced <= 2 { // others begin at the same time
+		m.announceAt = now.Add(m.jitter(AnnounceInterval / 4))
+	}
 	self := m.self(now)
 	return &Batch{Announce: &self, WithInstances: withInstances}
 }
@@ -47,6 +43,21 @@ func (m *Member) endAnnouncement() {
 	m.announcing = false
 	close(m.announcementEnded)
 	m.announcementEnded = make(chan struct{})
+}
+
+// announceDue is when the instance is to be announced again: to say that it is alive, or to
+// see whether the backend is.
+func (m *Member) announceDue() clock.Instant {
+	switch {
+	case m.announceAt == never: // there are no limits
+		return never
+	case m.connection.out:
+		return m.connection.probeAt
+	case m.isSilent():
+		return min(m.announceAt, m.overdue(m.underWay[0]))
+	default:
+		return m.announceAt
+	}
 }
 
 // self is the instance as it announces itself.
@@ -75,8 +86,8 @@ func (m *Member) self(now clock.Instant) Instance {
 	return Instance{ID: m.config.Instance, Limits: slices.Clip(uses[:min(len(uses), MaxUses)])}
 }
 
-// announced takes the answer to an announcement. err is what the backend says instead.
-func (m *Member) announced(now clock.Instant, fleet Fleet, err error) {
+// takeFleet takes the answer to an announcement. err is what the backend says instead.
+func (m *Member) takeFleet(now clock.Instant, fleet Fleet, err error) {
 	m.endAnnouncement()
 	if err != nil && m.announceErr == nil {
 		m.log.Error("penstock: the backend of the fleet does not take announcements", slog.Any("error", err))
@@ -88,7 +99,8 @@ func (m *Member) announced(now clock.Instant, fleet Fleet, err error) {
 		}
 		return
 	}
-	m.count = max(1, fleet.Count)
+	// A store that has lost its state learns of the instances again, one by one.
+	m.count, m.counted = max(1, fleet.Count, m.counted), fleet.Count
 	for _, d := range m.divided {
 		m.announceAt = min(m.announceAt, now.Add(d.divide(now, m.config.Instance, fleet)))
 	}

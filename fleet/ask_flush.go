@@ -71,8 +71,14 @@ type payment struct {
 	by      *flush
 }
 
-// unanswered forgets the flush: tokens that are lost are never granted twice.
-func (f *flush) unanswered(clock.Instant) {}
+// unanswered has what was to be paid paid once more. What was to be handed back is lost: it
+// may have been.
+func (f *flush) unanswered(clock.Instant) {
+	if f.paid > 0 {
+		f.asker.owed += f.paid
+		f.asker.flushSoon()
+	}
+}
 
 // GiveBack gives back n tokens that a call took at an instant. Of a window that has ended
 // they are lost.
@@ -115,7 +121,7 @@ func (a *Asker) Change(terms Terms, operation Operation, onOutage OnOutage, now 
 	}
 	a.terms, a.operation, a.onOutage = terms, operation, onOutage
 	if a.outage.active {
-		a.outage.bucket = a.newFallback(a.outage.fair)
+		a.outage.bucket = a.newFallback(a.outage.fair, a.outage.fair == 0)
 	}
 }
 
@@ -171,7 +177,7 @@ func (a *Asker) lose(now clock.Instant, err error) {
 	passed := a.passed.perSecond()
 	a.outage = outage{
 		active: true, since: now, err: err, fair: passed,
-		bucket: a.newFallback(passed),
+		bucket: a.newFallback(passed, a.demand.perSecond() == 0),
 	}
 }
 

@@ -43,6 +43,10 @@ const (
 type Fleet struct {
 	Count     int        // of instances
 	Instances []Instance // by ID; nil unless demanded
+
+	// IsNew says that this instance was not part of the fleet before: it has not announced
+	// itself for [AnnounceLife], or the backend has lost what it knew.
+	IsNew bool
 }
 
 // Instance is one instance of a service, as it announces itself.

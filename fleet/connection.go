@@ -31,15 +31,12 @@ type connection struct {
 	mean, deviation time.Duration // of the time that answers take
 }
 
-// due is when something is to be done about the connection.
+// due is when the backend will have been silent for too long.
 func (c *connection) due() clock.Instant {
-	switch {
-	case c.out:
-		return c.probeAt
-	case c.suspect != 0:
-		return c.suspect.Add(c.timeout)
+	if c.out || c.suspect == 0 {
+		return never
 	}
-	return never
+	return c.suspect.Add(c.timeout)
 }
 
 // measure counts how long an answer took.

@@ -54,16 +54,25 @@ type control struct {
 	looked   clock.Instant // when used tokens were last counted
 	lastPass clock.Instant
 	lastCall clock.Instant
+	quiet    bool          // when it was looked at last
+	busyFrom clock.Instant // when it was not quiet any more
 	demand   average
 	passed   average
 	granted  average
+	steady   average       // what passed when the store last answered
+	steadyAt clock.Instant // when that was
 	large    int64         // tokens of the largest call that was refused of late
 	largeAt  clock.Instant // when it was
 
-	isFull    bool          // the last want was granted in full
+	isFull    bool          // the last wants were granted in full
+	fullWants int           // how many
+	jitter    time.Duration // by which tokens of the next bucket are asked for earlier
 	retryAt   clock.Instant // before which the store grants nothing
 	seen      string        // the last [Reply.State]
+	tells     bool          // the store is to learn from it
+	left      float64       // of a window, tokens that it had left when the store last answered
 	requests  float64       // that may be made now
+	asked     clock.Instant // when tokens were asked for last
 	bucketEnd clock.Instant // of a window, of the bucket to which tokens were last granted
 
 	outage outage
@@ -93,6 +102,9 @@ func (b *Budget) count(now clock.Instant) {
 	}
 	if used > 0 || refused > 0 {
 		b.lastCall = now
+		if b.quiet {
+			b.quiet, b.busyFrom = false, now
+		}
 	}
 }
 
@@ -129,9 +141,9 @@ func (b *Budget) look(now clock.Instant) (request Request, p *pending) {
 	arrived += debt - b.debt
 	b.debt = debt
 	b.schedule(now)
-	isQuiet := b.isQuiet()
-	b.write(arrived, b.end(now), isQuiet)
-	if isQuiet && (b.refused.Load() > 0 || word(b.word.Load()).tokens() != b.expected()) {
+	b.quiet = b.isQuiet()
+	b.write(arrived, b.end(now), b.quiet)
+	if b.quiet && (b.refused.Load() > 0 || word(b.word.Load()).tokens() != b.expected()) {
 		b.wake(now) // a call came before the word was quiet
 	}
 	b.publish(now, arrived > 0)
@@ -157,7 +169,7 @@ func (b *Budget) retire(now clock.Instant) {
 		}
 		b.handBack(ended.origin, b.withdraw(ended.tokens))
 	}
-	for spare := b.held.tokens() - b.spare(); spare > 0; {
+	for spare := b.held.tokens() - b.spare(now); spare > 0; {
 		last := len(b.held) - 1
 		part := b.withdraw(min(spare, b.held[last].tokens))
 		b.handBack(b.held[last].origin, part)
@@ -240,7 +252,7 @@ func (b *Budget) interval(now clock.Instant) time.Duration {
 		return min(max(tick, b.retryAt.Sub(now)), longest)
 	}
 	spare := float64(b.held.tokens()) - b.need(b.member.lead())
-	return min(max(tick, seconds(spare/(2*max(b.demand.perSecond(), 1e-3)))), longest)
+	return min(max(tick, seconds(spare/(2*max(b.demanded(), 1e-3)))), longest)
 }
 
 // isQuiet says whether nothing is leased, owed or asked for: the next call wakes the member.
@@ -287,78 +299,4 @@ func (b *Budget) next(now clock.Instant) clock.Instant {
 	default:
 		return max(now, b.due).Add(b.member.roundTrip())
 	}
-}
-
-func seconds(s float64) time.Duration { return time.Duration(min(max(s, -1e9)*1e9, math.MaxInt64/2)) }
-
-// nextTick returns the first tick that is not before an instant.
-func nextTick(at clock.Instant) clock.Instant {
-	return (at + clock.Instant(tick) - 1) / clock.Instant(tick) * clock.Instant(tick)
-}
-
-func (b *Budget) setMost() {
-	most := b.terms.Limit
-	if b.mode == ModeLease && b.terms.Limit > 0 {
-		// What a bucket does not hold can be granted for later.
-		most = b.terms.Burst + b.terms.PerSecond()*maxLife.Seconds()
-	}
-	b.most.Store(int64(min(most, maxTokens/4)))
-}
-
-// Change has the limit go on with other terms, of the same key. What was leased stays, unless
-// the limit is 0 now.
-func (b *Budget) Change(terms Terms, onOutage OnOutage, now clock.Instant) {
-	m := b.member
-	m.mu.Lock()
-	defer m.unlock(now)
-	b.count(now)
-	if terms != b.terms {
-		b.isFull, b.retryAt, b.bucketEnd = false, 0, 0
-	}
-	b.terms = terms
-	b.setMost()
-	if terms.Limit == 0 {
-		b.drop(now)
-	}
-	if b.onOutage = onOutage; b.outage.active {
-		b.outage.bucket = fallback(onOutage, &terms, b.outage.fair, m.count)
-	}
-	m.agenda.set(b, now)
-}
-
-// drop hands back all that is leased.
-func (b *Budget) drop(now clock.Instant) {
-	b.retryAt = 0
-	for _, l := range b.held {
-		b.handBack(l.origin, b.withdraw(l.tokens))
-	}
-	for _, l := range b.later {
-		b.handBack(l.origin, l.tokens)
-	}
-	b.held, b.later = nil, nil
-	b.looked = max(b.looked, now)
-}
-
-// Idle says whether nothing was asked of late, nothing is leased and nothing is owed.
-func (b *Budget) Idle(now clock.Instant) bool {
-	b.member.mu.Lock()
-	defer b.member.mu.Unlock()
-	return b.refused.Load() == 0 && b.isQuiet() && word(b.word.Load()).tokens() == b.expected() &&
-		now.Sub(b.lastCall) > maxLife
-}
-
-// Release says that nobody will take tokens any more: what is left is handed back. Take
-// refuses from now on.
-func (b *Budget) Release(now clock.Instant) {
-	m := b.member
-	m.mu.Lock()
-	defer m.unlock(now)
-	if b.released {
-		return
-	}
-	b.count(now)
-	b.released = true
-	b.isGone.Store(true)
-	b.drop(now)
-	m.agenda.set(b, now)
 }

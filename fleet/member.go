@@ -63,6 +63,8 @@ type Member struct {
 	flushes     []*Asker  // that have something to hand back or to pay
 	payments    []payment // that are paid in a second attempt
 	count       int       // of instances; 0 if it was never known
+	counted     int       // by the last announcement
+	announced   int       // times
 	connection  connection
 	refusing    int  // limits for which the store does not count
 	announcing  bool // an announcement is under way
@@ -116,6 +118,7 @@ func (m *Member) newBudget(g *Group, terms Terms, mode Mode, onOutage OnOutage, 
 	b := &Budget{member: m, group: g, control: control{
 		terms: terms, mode: mode, onOutage: onOutage,
 		inAgenda: -1, due: never, looked: now, lastPass: now.Add(-longAgo), lastCall: now, requests: requestBurst,
+		isFull: g == nil, // values of which nothing is known pass no more than one call on debt
 	}}
 	if mode == ModeLease {
 		b.last.until = never

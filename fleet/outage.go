@@ -74,6 +74,9 @@ func (b *Budget) beginOutage(now clock.Instant, err error) {
 		return
 	}
 	passed := b.passed.perSecond()
+	if now.Sub(b.steadyAt) < 2*b.member.config.Timeout { // nothing was granted since
+		passed = max(passed, b.steady.perSecond())
+	}
 	b.outage = outage{
 		active: true, since: now, err: err, fair: passed,
 		bucket: fallback(b.onOutage, &b.terms, passed, b.member.count),
@@ -154,13 +157,23 @@ func (b *Budget) allowed(now clock.Instant) int64 {
 			b.outage.bucket.level = min(level, b.outage.bucket.most)
 		}
 		return b.owed + b.owedSent + max(b.outage.bucket.tokens(), b.idleDebt(now))
-	case b.mode == ModeWindow && b.retryAt > now:
+	case b.mode == ModeWindow && !b.isFull && b.demanded() > b.even():
 		return 0
 	}
 	debt := b.idleDebt(now)
+	if b.mode == ModeWindow && b.left >= 1 && b.demanded() < b.even() {
+		debt = max(debt, 1)
+	}
 	if b.isFull {
 		time := max(debtTime, 3*b.member.roundTrip()/2)
-		debt = max(debt, 1, int64(b.demand.perSecond()*time.Seconds()))
+		debt = max(debt, 1, int64(b.need(time)))
+		if b.group != nil { // strangers choose the demand of values
+			debt = min(debt, max(1, b.large, int64(b.fleetRate()*time.Seconds())))
+		}
+	}
+	if b.mode == ModeWindow && now.Sub(b.steadyAt) < b.terms.Window {
+		// All have their part of what is left, or one token while there is any.
+		debt = min(debt, max(int64(b.left/float64(max(1, b.member.count))), int64(min(1, b.left))))
 	}
 	return min(debt, b.most.Load())
 }

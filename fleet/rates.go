@@ -23,7 +23,13 @@ func (a *average) add(tokens int64, elapsed, memory time.Duration) {
 	*a = max(0, *a)
 }
 
-func (a average) perSecond() float64 { return float64(a) }
+// perSecond is the average; next to nothing is nothing.
+func (a average) perSecond() float64 {
+	if a < 1e-6 {
+		return 0
+	}
+	return float64(a)
+}
 
 // localBucket decides while the backend does not answer. It starts empty.
 type localBucket struct {
@@ -59,11 +65,10 @@ func (l *localBucket) limited() float64 {
 	return l.rate
 }
 
-// faded is the average after some time in which nothing came.
-func (a average) faded(elapsed, memory time.Duration) float64 {
-	faded := float64(a) * math.Exp(-max(0, elapsed).Seconds()/memory.Seconds())
-	if faded < 1e-6 {
-		return 0
-	}
-	return faded
+// seconds is a time of so many seconds, at most some hundred years.
+func seconds(s float64) time.Duration { return time.Duration(min(max(s, -1e9)*1e9, math.MaxInt64/2)) }
+
+// nextTick returns the first tick that is not before an instant.
+func nextTick(at clock.Instant) clock.Instant {
+	return (at + clock.Instant(tick) - 1) / clock.Instant(tick) * clock.Instant(tick)
 }

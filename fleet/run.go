@@ -129,6 +129,9 @@ func (m *Member) stop(now clock.Instant) *Batch {
 		c.out, c.silent, c.since = true, true, now
 		m.beginOutages(now)
 	}
+	for _, b := range m.budgets {
+		b.look(now)
+	}
 	return last
 }
 

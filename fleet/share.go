@@ -18,12 +18,11 @@ import (
 // when the backend has made its own reservation known. So all parts together never exceed
 // the limit, however late, lost or different the answers are. A reservation is at least what
 // has passed in the last window, so this is also true of what passes in any window while
-// parts move, but for what instances passed that have left: it counts for 1.5 s, or for as long
-// as the window, up to 10 s. [Terms.Burst] takes the place of a window in limits that have
+// parts move, but for what instances passed that have left more than 10 s ago. [Terms.Burst] takes the place of a window in limits that have
 // one and no [Terms.Buckets].
 //
 // An instance that joins has a hundredth of an even part on top until the others have made
-// room, for about two seconds. One that cannot reach the backend goes on as [OnOutage] says:
+// room, for two seconds, or as long as the window is, up to 10 s. One that cannot reach the backend goes on as [OnOutage] says:
 // with OutageLast, it keeps its part, which the others take over after [AnnounceLife]. If it
 // has never reached the backend, it has a hundredth of the limit, unless OutageOpen or
 // OutageClosed say otherwise.
@@ -54,7 +53,7 @@ type Share struct {
 	others     map[string]*other // the other ones, by ID
 	answered   bool              // the announcement that was sent last
 	answeredAt clock.Instant     // of the last answer
-	settledAt  clock.Instant     // before which nothing is raised
+	settledAt  clock.Instant     // before which nothing is raised, see settleTime
 	doubtUntil clock.Instant     // before which nothing is raised above doubtful
 	doubtful   float64
 	outage     bool
@@ -69,14 +68,12 @@ type other struct {
 }
 
 const (
-	// settleTime is how long nothing is raised after a start or an outage: the time in which
-	// all instances announce themselves, to a backend that has lost what it knew as well.
-	settleTime = 3 * AnnounceInterval / 2
+	// announceTime is within what time all instances announce themselves, to a backend that
+	// has lost what it knew as well.
+	announceTime = 3 * AnnounceInterval / 2
 
-	// minMissing and maxMissing bound for how long the reservation of an instance counts that
-	// is missing from the answers.
-	minMissing = settleTime
-	maxMissing = 10 * time.Second
+	// maxSettleTime is the longest settleTime.
+	maxSettleTime = 10 * time.Second
 
 	// startPart is what instances without a part have, of an even one.
 	startPart = 0.01
@@ -156,8 +153,14 @@ func (s *Share) use(now clock.Instant) Use {
 		s.doubt(now)
 	}
 	s.answered = false
-	s.reserved = min(1, max(s.granted, s.wanted, s.spent()))
+	s.reserved = s.reserve()
 	return Use{Key: s.terms.Key, Demand: s.demand.asked, Passed: s.demand.passed, Reserved: s.reserved}
+}
+
+// reserve returns what is to be reserved. What has passed without having been reserved, as in
+// an outage, takes nothing from the others.
+func (s *Share) reserve() float64 {
+	return min(1, max(s.granted, s.wanted, min(s.spent(), s.reserved)))
 }
 
 // doubt notes that it is not known what has become of the last announcement. It may still
@@ -166,15 +169,12 @@ func (s *Share) doubt(now clock.Instant) {
 	if now >= s.doubtUntil {
 		s.doubtful = 1
 	}
-	s.doubtful, s.doubtUntil = min(s.doubtful, s.reserved), now.Add(settleTime)
+	s.doubtful, s.doubtUntil = min(s.doubtful, s.reserved), now.Add(announceTime)
 }
 
 // raise raises what is granted, to at most what this instance is known to have reserved and
 // nobody else has.
 func (s *Share) raise(now clock.Instant, known, free float64) {
-	if now < s.settledAt {
-		return
-	}
 	most := min(s.wanted, s.reserved, known, free)
 	if now < s.doubtUntil {
 		most = min(most, s.doubtful)
@@ -188,7 +188,8 @@ func (s *Share) divide(now clock.Instant, self string, fleet Fleet) (again time.
 	defer s.mu.Unlock()
 	s.measure(now)
 	// The others may have taken over what an instance has that was silent for long.
-	joins := s.count == 0 || now.Sub(s.answeredAt) >= AnnounceLife-AnnounceInterval
+	silent := now.Sub(s.answeredAt)
+	joins := fleet.IsNew || s.count == 0 || silent >= AnnounceLife-AnnounceInterval
 	own, demands, announced := s.look(now, self, fleet)
 	s.answered, s.answeredAt, s.outage, s.err = true, now, false, nil
 	if !announced {
@@ -202,10 +203,13 @@ func (s *Share) divide(now clock.Instant, self string, fleet Fleet) (again time.
 	if joins {
 		s.granted = min(s.granted, free)
 	}
-	if joins || s.lostMany(now) {
-		s.settledAt = now.Add(settleTime)
+	if joins || silent >= announceTime {
+		s.settledAt = now.Add(s.settleTime())
 	}
 	s.wanted = s.part(demands, own.Demand)
+	if now < s.settledAt {
+		s.wanted = min(s.wanted, s.granted) // not all may be known
+	}
 	switch {
 	case s.wanted < s.granted*(1-tolerance):
 		s.granted = s.wanted
@@ -215,7 +219,7 @@ func (s *Share) divide(now clock.Instant, self string, fleet Fleet) (again time.
 		s.raise(now, own.Reserved, free)
 	}
 	s.publish()
-	return s.announceAgain(own.Reserved)
+	return s.announceAgain(now, own.Reserved)
 }
 
 // look notes what the instances have announced for this limit. It returns what this one has,
@@ -246,22 +250,6 @@ func (s *Share) look(now clock.Instant, self string, fleet Fleet) (own Use, dema
 	return own, demands, announced
 }
 
-// lostMany says whether half of the other instances, or more, are missing from this answer
-// that were in the one before: then the backend has probably lost what it knew, and they may
-// have reserved more than was seen.
-func (s *Share) lostMany(now clock.Instant) bool {
-	lost, present := 0, 0
-	for _, o := range s.others {
-		switch {
-		case !o.missing:
-			present++
-		case o.missingAt == now:
-			lost++
-		}
-	}
-	return lost > 0 && lost >= present
-}
-
 // sane returns a number that another instance announced, bounded, or, if it is none, instead.
 func sane(x, most, instead float64) float64 {
 	if math.IsNaN(x) {
@@ -274,7 +262,7 @@ func sane(x, most, instead float64) float64 {
 func (s *Share) free(now clock.Instant) float64 {
 	free := 1.0
 	for id, o := range s.others {
-		if o.missing && now.Sub(o.missingAt) >= min(max(s.horizon(), minMissing), maxMissing) {
+		if o.missing && now.Sub(o.missingAt) >= s.settleTime() {
 			delete(s.others, id)
 			continue
 		}
@@ -299,15 +287,17 @@ func (s *Share) part(demands []float64, own float64) float64 {
 
 // announceAgain returns how soon the instance should announce itself again, of which the
 // others know a reservation.
-func (s *Share) announceAgain(known float64) time.Duration {
-	next := max(s.granted, s.wanted)
+func (s *Share) announceAgain(now clock.Instant, known float64) time.Duration {
+	next := s.reserve()
 	notable := tolerance * max(known, next)
 	switch {
-	case next-known > notable, known-max(next, s.spent()) > notable:
+	case math.Abs(next-known) > notable:
 		return soon
-	case known-next > notable, s.wanted-s.granted > notable:
+	case next-s.granted > notable:
 		// It waits until what it passed has left the window, or for others to make room.
 		return min(max(soon*5, time.Duration(s.count)*soon/5), AnnounceInterval)
+	case now < s.settledAt:
+		return min(s.settledAt.Sub(now), AnnounceInterval)
 	default:
 		return AnnounceInterval
 	}
@@ -357,6 +347,13 @@ func (s *Share) spent() float64 {
 		return 0
 	}
 	return min(1, float64(s.demand.within(s.passed.Load()))/s.terms.Limit)
+}
+
+// settleTime is how long an instance raises nothing after it has joined, and for how long what
+// an instance had reserved that is missing counts: until all instances have announced
+// themselves, and what those have passed that are gone has left the window.
+func (s *Share) settleTime() time.Duration {
+	return min(max(s.horizon(), announceTime), maxSettleTime)
 }
 
 // horizon is for how long what has passed counts: a window, or until a burst is full again.

@@ -24,6 +24,7 @@ type simulation struct {
 	known     map[string]*entry // what the backend knows
 	flights   []flight
 	network   network
+	restarts  int // of the backend
 
 	calls, passed int64
 	recent        []int64 // tokens passed, by step
@@ -93,6 +94,12 @@ func (f *simulation) join(perSecond float64) *simulated {
 func (f *simulation) leave(i *simulated) {
 	i.gone = true
 	delete(f.known, i.id)
+}
+
+// restart restarts the backend without its data. What is under way to it is lost too.
+func (f *simulation) restart() {
+	clear(f.known)
+	f.restarts++
 }
 
 // run runs the fleet, and returns which fraction of the limit passed.
@@ -234,7 +241,11 @@ func (f *simulation) announce(i *simulated) {
 	if f.random.Float64() < f.network.lost {
 		return
 	}
+	restarts := f.restarts
 	request := func() {
+		if f.restarts > restarts {
+			return
+		}
 		if known, answers := f.receive(i, sent, self); answers && f.random.Float64() >= f.network.lost {
 			f.send(f.upTo(f.network.latency), func() { answer(known) })
 		}
@@ -250,7 +261,9 @@ func (f *simulation) receive(i *simulated, sent clock.Instant, self Instance) (k
 	if f.network.down || i.cut || i.gone {
 		return known, false
 	}
-	if e := f.known[i.id]; e == nil || e.sent <= sent {
+	e := f.known[i.id]
+	known.IsNew = e == nil || e.ends <= f.now
+	if e == nil || e.sent <= sent {
 		f.known[i.id] = &entry{instance: self, sent: sent, ends: f.now.Add(AnnounceLife)}
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.known)) {

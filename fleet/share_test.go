@@ -56,6 +56,7 @@ func TestFleetBelowTheLimitRefusesNextToNothing(t *testing.T) {
 	f.run(20 * time.Second)
 	refused := 1 - float64(f.passed-passed)/float64(f.calls-calls)
 	assert.LessOrEqual(t, refused, .003)
+	t.Logf("refused %.4f", refused)
 }
 
 // Whatever happens to announcements, and however demand moves: what instances may use
@@ -84,7 +85,7 @@ func TestFleetNeverPassesMoreThanTheLimitWhileDemandMoves(t *testing.T) {
 			case 2:
 				f.network.down = !f.network.down
 			case 3:
-				clear(f.known) // the backend has lost all
+				f.restart()
 			default:
 				i.perSecond = demand.Draw(t, "demand") * f.terms.PerSecond()
 			}
@@ -200,7 +201,7 @@ func TestBackendThatLostAllChangesNothing(t *testing.T) {
 	f.joinSkewed(8, 2, .125)
 	f.network.down = true
 	f.run(3 * time.Second)
-	clear(f.known)
+	f.restart()
 	f.network.down = false
 	assert.GreaterOrEqual(t, f.run(5*time.Second), .97)
 	anyWindow, aligned := f.worst()
@@ -250,18 +251,45 @@ func TestShareIsNotRaisedAboveWhatIsReserved(t *testing.T) {
 		return s.divide(at(seconds), "0", with(own, other))
 	}
 	busy := Use{Demand: 5000}
-	assert.Equal(t, soon, answer(1, busy, Use{Demand: 5000, Reserved: 1}), "it has reserved nothing yet")
+	assert.Equal(t, AnnounceInterval, answer(1, busy, Use{Demand: 5000, Reserved: 1}))
 	assert.InDelta(t, 5, s.Limit(), 1e-9)
-	again := answer(3, busy, Use{Demand: 5000, Reserved: 1})
+	assert.Equal(t, AnnounceInterval/2, answer(2, busy, Use{Demand: 5000}))
+	assert.InDelta(t, 5, s.Limit(), 1e-9, "others may not have announced themselves yet")
+	assert.Equal(t, soon, answer(3, busy, Use{Demand: 5000}))
+	assert.InDelta(t, 5, s.Limit(), 1e-9, "it has reserved nothing yet")
+	assert.Equal(t, 5*soon, answer(3.1, busy, Use{Demand: 5000, Reserved: 1}), "it looks again before long")
 	assert.InDelta(t, 5, s.Limit(), 1e-9, "the other one has not made room")
-	assert.Equal(t, 5*soon, again, "it looks again before long")
 	answer(4, busy, Use{Demand: 5000, Reserved: .8})
 	assert.InDelta(t, 200, s.Limit(), 1e-6)
-	again = answer(5, busy, Use{Demand: 5000, Reserved: .5})
+	assert.Equal(t, AnnounceInterval, answer(5, busy, Use{Demand: 5000, Reserved: .5}))
 	assert.InDelta(t, 500, s.Limit(), 1e-6)
-	assert.Equal(t, AnnounceInterval, again)
 	answer(6, busy, Use{Demand: 5000, Reserved: 1})
 	assert.InDelta(t, 500, s.Limit(), 1e-6, "what the others wish for takes nothing away")
+}
+
+// The backend may know an older announcement, or one that had no answer may reach it late.
+func TestShareIsNotRaisedAboveWhatTheBackendMayKnow(t *testing.T) {
+	t.Parallel()
+	s := newShare(t)
+	answer := func(seconds, known, othersDemand float64) {
+		reserved := s.use(at(seconds)).Reserved
+		own := Use{Demand: 5000, Reserved: min(known, reserved)}
+		s.divide(at(seconds), "0", with(own, Use{Demand: othersDemand, Reserved: .1}))
+	}
+	for seconds := range 3 {
+		answer(float64(1+seconds), 1, 5000)
+	}
+	answer(4, .3, 5000)
+	assert.InDelta(t, 300, s.Limit(), 1e-6, "it knows an older announcement")
+	answer(5, 1, 5000)
+	assert.InDelta(t, 500, s.Limit(), 1e-6)
+
+	s.use(at(5.5)) // reserves a half, and has no answer
+	answer(5.6, 1, 0)
+	answer(6.5, 1, 0)
+	assert.InDelta(t, 500, s.Limit(), 1e-6, "that may still reach the backend")
+	answer(7.5, 1, 0)
+	assert.Greater(t, s.Limit(), 800.0)
 }
 
 func TestShareKeepsReservedWhatHasPassedInTheWindow(t *testing.T) {
@@ -271,8 +299,8 @@ func TestShareKeepsReservedWhatHasPassedInTheWindow(t *testing.T) {
 		reserved := s.use(at(seconds)).Reserved
 		s.divide(at(seconds), "0", with(Use{Demand: demand, Reserved: reserved}, Use{Demand: 5000}))
 	}
-	for seconds := range 3 {
-		answer(1+2*float64(seconds), 5000)
+	for seconds := range 5 {
+		answer(float64(1+seconds), 5000)
 	}
 	require.InDelta(t, 500, s.Limit(), 1e-6)
 	s.Count(at(5.1), 400, true)

@@ -111,7 +111,7 @@ func (m *Member) Fleet(ctx context.Context) (Fleet, error) {
 		m.endAnnouncement()
 		return Fleet{}, err
 	}
-	m.announced(m.clock.Now(), batch.Fleet, batch.announceErr)
+	m.takeFleet(m.clock.Now(), batch.Fleet, batch.announceErr)
 	return batch.Fleet, batch.announceErr
 }
 
@@ -146,7 +146,7 @@ func (b *Budget) status(now clock.Instant) LimitStatus {
 	use := b.usage(now)
 	s := LimitStatus{
 		Key: b.terms.Key, Mode: b.mode, OnOutage: b.onOutage, Limit: b.terms.Limit, Window: b.terms.Window,
-		Granted: b.granted.faded(now.Sub(b.looked), b.rateMemory()), Demand: use.Demand, Passed: use.Passed,
+		Granted: b.granted.perSecond(), Demand: use.Demand, Passed: use.Passed,
 		Outage: b.outage.active, Since: b.outage.since, Err: b.outage.err,
 	}
 	if w := word(b.word.Load()); !w.hasEnded(now) {
@@ -159,12 +159,8 @@ func (b *Budget) status(now clock.Instant) LimitStatus {
 }
 
 func (b *Budget) usage(now clock.Instant) Use {
-	quiet := now.Sub(b.looked)
-	return Use{
-		Key:    b.terms.Key,
-		Demand: b.demand.faded(quiet, b.demandMemory()),
-		Passed: b.passed.faded(quiet, b.rateMemory()),
-	}
+	b.count(now)
+	return Use{Key: b.terms.Key, Demand: b.demand.perSecond(), Passed: b.passed.perSecond()}
 }
 
 // Status tells how the limit is at now.
@@ -188,6 +184,6 @@ func (a *Asker) status(now clock.Instant) LimitStatus {
 }
 
 func (a *Asker) usage(now clock.Instant) Use {
-	quiet, memory := now.Sub(a.counted), rateMemoryOf(&a.terms, a.member.count)
-	return Use{Key: a.terms.Key, Demand: a.demand.faded(quiet, memory), Passed: a.passed.faded(quiet, memory)}
+	a.count(now)
+	return Use{Key: a.terms.Key, Demand: a.demand.perSecond(), Passed: a.passed.perSecond()}
 }

@@ -61,12 +61,12 @@ func (m *Member) toFlush() int {
 }
 
 func (m *Member) setDue(now clock.Instant) {
-	due := min(m.agenda.due(), m.connection.due(), m.announceAt)
+	due := min(m.agenda.due(), m.connection.due())
+	if !m.announcing && m.maySend() {
+		due = min(due, m.announceDue())
+	}
 	for _, batch := range m.underWay {
 		due = min(due, batch.deadline)
-	}
-	if len(m.underWay) > 0 && m.lastSent <= m.underWay[0].sent && !m.announcing {
-		due = min(due, m.overdue(m.underWay[0]))
 	}
 	switch {
 	case len(m.asks)+len(m.payments)+m.toFlush() > 0 && m.maySendMore():
@@ -183,13 +183,18 @@ func (m *Member) addBatch(now clock.Instant, batch *Batch) {
 }
 
 // maySend says whether another batch may be under way.
-func (m *Member) maySend() bool { return m.batchesUnderWay() < maxUnderWay }
+func (m *Member) maySend() bool { return m.running && m.batchesUnderWay() < maxUnderWay }
 
 // maySendMore says whether another batch may be under way of requests of which there may be
 // many: some are kept free for the others.
-func (m *Member) maySendMore() bool { return m.batchesUnderWay() < maxUnderWay*3/4 }
+func (m *Member) maySendMore() bool { return m.running && m.batchesUnderWay() < maxUnderWay*3/4 }
 
 func (m *Member) batchesUnderWay() int { return max(len(m.underWay)+len(m.batches), m.sending) }
+
+// isSilent says whether nothing was sent since the first batch that has no answer.
+func (m *Member) isSilent() bool {
+	return !m.connection.out && len(m.underWay) > 0 && m.lastSent <= m.underWay[0].sent
+}
 
 // overdue is from when on the member looks whether the backend still answers at all, because
 // a batch has no answer.
@@ -228,7 +233,7 @@ func (m *Member) Deliver(now clock.Instant, batch *Batch) {
 		by.answered(now, &batch.Replies[i])
 	}
 	if batch.Announce != nil && !late { // another one has followed
-		m.announced(now, batch.Fleet, batch.announceErr)
+		m.takeFleet(now, batch.Fleet, batch.announceErr)
 	}
 }
 

@@ -2,21 +2,10 @@ package fleet
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
 )
-
-// pending is a request under way.
-type pending struct {
-	budget *Budget
-	sent   clock.Instant
-	want   int64
-	owed   int64
-	ahead  bool // asks for tokens of the next bucket of a window
-	failed bool
-}
 
 // fleetRate is the limit of the fleet in tokens per second.
 func (b *Budget) fleetRate() float64 { return b.terms.PerSecond() }
@@ -64,33 +53,79 @@ func (b *Budget) requestRate() float64 {
 	return requestsPerSecond
 }
 
+// demanded is how many tokens per second calls ask for. After a quiet time, the average is of
+// the time since then, if more than a few calls have come.
+func (b *Budget) demanded() float64 {
+	const few, least = 3, 100 * time.Millisecond
+	rate, memory := b.demand.perSecond(), b.demandMemory().Seconds()
+	if rate*memory < few {
+		return rate
+	}
+	busy := max(b.looked.Sub(b.busyFrom)+tick, least)
+	return rate / -math.Expm1(-busy.Seconds()/memory)
+}
+
 // need is how many tokens calls will want in a time, but for one time in a thousand.
 func (b *Budget) need(t time.Duration) float64 {
-	mean := b.demand.perSecond() * max(0, t).Seconds()
-	return mean + 3*math.Sqrt(mean)
+	mean := b.demanded() * max(0, t).Seconds()
+	return mean + b.safety()*math.Sqrt(mean)
+}
+
+// safety is how many standard deviations of demand there should be tokens for. What is kept
+// of a bucket of a window is missing elsewhere until the bucket has ended: less of small ones.
+func (b *Budget) safety() float64 {
+	if b.mode == ModeLease {
+		return 3.3
+	}
+	const most = 3.3 // one time in a thousand is not enough
+	even, demand, rate := b.even(), b.demanded(), b.fleetRate()
+	switch inBucket := even * min(b.bucketLength(), 10*period).Seconds(); {
+	case demand > rate:
+		return 1
+	case demand > 1.5*even: // others want the rest, probably, unless this one wants most of all
+		return min(max(1, 4*demand/rate), most)
+	default:
+		return min(max(1, inBucket/3), 1+(most-1)*min(1, 1.25*demand/max(even, 1e-9)))
+	}
 }
 
 // target is how many tokens there should be for the next time. While the store does not
 // grant all that is wanted, it is a little more than passed of late, or the even share.
 func (b *Budget) target(t time.Duration) int64 {
 	lead := min(t, b.member.lead())
-	want := b.need(lead) + b.demand.perSecond()*(t-lead).Seconds()
+	want := b.need(lead) + b.demanded()*(t-lead).Seconds()
 	if b.mode == ModeWindow && t <= b.bucketLength() {
 		want = b.need(t)
 	}
-	if usable := b.demand.perSecond() * b.life().Seconds(); want < 1 && usable > 0.3 {
+	usable := b.life()
+	if b.mode == ModeWindow {
+		usable = min(usable, b.bucketLength())
+	}
+	if want < 1 && b.demanded()*usable.Seconds() > 0.3 {
 		want = 1
 	}
 	if !b.isFull {
-		want = min(want, max(b.even(), 1.25*b.passed.perSecond())*t.Seconds()+1)
+		growth := 1.25
+		if b.mode == ModeWindow {
+			growth = 2
+		}
+		want = min(want, max(b.even(), growth*b.passed.perSecond())*t.Seconds()+1)
 	}
 	return min(int64(want+0.5), b.most.Load(), maxTokens/4)
 }
 
-// spare is how many tokens may lie there before some are handed back.
-func (b *Budget) spare() int64 {
+// spare is how many tokens may lie there before some are handed back. When tokens of the next
+// bucket of a window are asked for, those that the present one does not need any more go back
+// with the same request.
+func (b *Budget) spare(now clock.Instant) int64 {
 	if b.outage.active {
 		return maxTokens
+	}
+	if b.isPrefetching(now) {
+		if left := b.bucketEnd.Sub(now); left > debtTime {
+			return int64(b.need(left) + 0.5)
+		}
+		return 0
 	}
 	return 2*b.target(b.member.lead()+period) + b.large + 2
 }
@@ -129,28 +164,50 @@ func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
 	time := lead + period
 	prefetch := b.prefetchAt(now)
 	switch {
-	case prefetch != 0 && prefetch <= now && b.retryAt <= b.bucketEnd.Add(tick):
+	case b.isPrefetching(now) && b.retryAt <= b.bucketEnd.Add(b.bucketLength()):
 		length := b.bucketLength()
 		want = b.target(min(time, length)) - b.coming(now, true)
 		return max(0, want), min(length, b.bucketEnd.Sub(now)+b.member.roundTrip()+tick)
-	case b.retryAt > now || prefetch != 0 && prefetch <= now:
+	case b.retryAt > now || b.isPrefetching(now):
 		return 0, 0
 	case prefetch != 0:
 		time = min(time, b.bucketEnd.Sub(now))
+		ahead = min(tick/2, b.bucketLength()/4)
 	}
 	stock := b.held.tokens() + b.coming(now, false)
 	target := b.target(time)
-	if large := b.largeNow(); large > stock {
-		return max(target, large) - stock, 0
+	// A token of a bucket that has ended before the next call comes would be missed elsewhere.
+	isRare := b.mode == ModeWindow && target == 0
+	if large := b.largeNow(); large > stock && (large > 1 || !isRare) {
+		return max(target, large) - stock, ahead
 	}
 	if float64(stock) >= b.need(min(time, lead)) && (stock > 0 || target == 0) {
 		return 0, 0
 	}
-	return max(0, target-stock), 0
+	return max(0, target-stock), ahead
 }
 
-// prefetchAt returns from when on tokens of the next bucket of a window are asked for; 0 if
-// it is not known when that begins.
+// hasAsked says whether tokens of the present bucket of a window were asked for since it
+// began.
+func (b *Budget) hasAsked(now clock.Instant) bool {
+	return b.prefetchAt(now) != 0 && b.asked >= b.bucketEnd.Add(-b.bucketLength())
+}
+
+// isPrefetching says whether it is time to ask for tokens of the next bucket of a window.
+func (b *Budget) isPrefetching(now clock.Instant) bool {
+	prefetch := b.prefetchAt(now)
+	return prefetch != 0 && prefetch <= now && !b.asksLate()
+}
+
+// asksLate says whether tokens of a bucket are asked for when it has begun.
+func (b *Budget) asksLate() bool {
+	return !b.isFull && b.member.lead()-tick < b.bucketLength()/8
+}
+
+// prefetchAt returns from when on tokens of the next bucket of a window are asked for: just in
+// time, so that what is left of the present one can go back with the same request. Who does
+// not get all that it wants asks when the bucket has begun: then what others have handed back
+// is there. It is 0 if it is not known when that is.
 func (b *Budget) prefetchAt(now clock.Instant) clock.Instant {
 	if b.mode != ModeWindow || b.bucketEnd == 0 {
 		return 0
@@ -159,156 +216,12 @@ func (b *Budget) prefetchAt(now clock.Instant) clock.Instant {
 		length := b.bucketLength()
 		b.bucketEnd = b.bucketEnd.Add((late/length + 1) * length)
 	}
-	return b.bucketEnd.Add(-min(b.member.lead()+tick, b.bucketLength()/2))
-}
-
-// plan returns the request that is to be made now, and what is to become of it; nil if none.
-func (b *Budget) plan(now clock.Instant) (Request, *pending) {
-	want, ahead := b.want(now)
-	least := 1.0
-	switch {
-	case b.outage.active:
-		if want = b.outage.wants(now); want == 0 && !b.outage.settles() {
-			return Request{}, nil
+	if b.asksLate() {
+		begun := b.bucketEnd.Add(b.member.lead() - tick - b.member.roundTrip() + b.jitter)
+		if earlier := begun.Add(-b.bucketLength()); earlier > now {
+			return earlier
 		}
-	case want == 0:
-		least = 2 // handing back may wait
+		return begun
 	}
-	pays := b.owed > 0 || len(b.back) > 0
-	if want == 0 && !pays || b.requests < least || len(b.pending) >= maxPending || !b.maySend() {
-		return Request{}, nil
-	}
-	b.requests--
-	request, p := b.pay(now, want)
-	request.Ahead, p.ahead = ahead, ahead > 0
-	return request, p
-}
-
-// maySend says whether a request can be sent now.
-func (b *Budget) maySend() bool {
-	if b.group != nil {
-		return b.member.maySendMore()
-	}
-	return b.member.maySend()
-}
-
-// pay returns a request that hands back what is to be handed back of one origin, pays what is
-// owed, and asks for tokens.
-func (b *Budget) pay(now clock.Instant, want int64) (Request, *pending) {
-	back := b.back.take(now)
-	request := Request{
-		Operation: LeaseBucket, Terms: b.terms,
-		Want: want, Owed: b.owed, Back: back.tokens, BackTo: back.origin.bucket,
-		Quantum: b.quantum(want), Queue: b.queue(), Seen: b.seen, Keep: maxLife,
-	}
-	if b.mode == ModeWindow {
-		request.Operation = LeaseWindow
-	} else if need := float64(b.largeNow()) - b.terms.Burst; need > 0 {
-		request.Queue = max(request.Queue, min(maxLife, seconds(need/b.fleetRate())))
-	}
-	p := &pending{budget: b, sent: now, want: want, owed: b.owed}
-	b.owed, b.owedSent = 0, b.owedSent+b.owed
-	b.pending = append(b.pending, p)
-	return request, p
-}
-
-// quantum is the least number of tokens that is worth a grant.
-func (b *Budget) quantum(want int64) int64 {
-	least := int64(1)
-	if b.mode == ModeLease {
-		share := max(b.even(), b.passed.perSecond())
-		least = int64(math.Ceil(share * b.queue().Seconds() / 2))
-	}
-	return min(want, max(1, least, b.largeNow()))
-}
-
-// answered takes a reply to the request.
-func (p *pending) answered(now clock.Instant, reply *Reply) {
-	b := p.budget
-	b.count(now)
-	if reply.Err != nil {
-		p.unanswered(now)
-		b.refusedBy(now, reply.Err)
-		return
-	}
-	if reply.State != "" {
-		b.seen = reply.State
-	}
-	paid := p.owed
-	if p.failed { // it was taken for lost, and what it paid is owed once more
-		paid = min(paid, b.owed)
-		b.owed -= paid
-	} else {
-		b.owedSent -= paid
-		b.remove(p)
-	}
-	tokens := paid + b.grant(now, p, reply)
-	b.backIsUp(now)
-	b.write(tokens, b.end(now), false)
-	b.publish(now, tokens > 0)
-	b.member.agenda.set(b, min(b.due, nextTick(now+1)))
-}
-
-// grant notes what the reply grants or denies, and returns the tokens that may be used now.
-func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
-	if p.want > 0 {
-		b.isFull = reply.Granted >= p.want && (b.mode == ModeWindow || reply.Delay == 0)
-		b.retryAt = 0
-		if reply.Granted == 0 {
-			b.retryAt = retryAt(now, reply.Retry)
-		}
-	}
-	if reply.Granted <= 0 {
-		return 0
-	}
-	b.granted += average(float64(reply.Granted) / b.rateMemory().Seconds())
-	b.group.add(now, 0, 0, reply.Granted)
-	l := lease{
-		from: now.Add(reply.Delay), end: p.sent.Add(reply.Delay + b.life()),
-		tokens: reply.Granted, origin: origin{bucket: reply.Bucket, until: never},
-	}
-	if b.mode == ModeWindow {
-		end := p.sent.Add(reply.Valid)
-		l.origin.until = end.Add(b.terms.Window - b.bucketLength())
-		b.bucketEnd = end
-		if reply.Delay > 0 {
-			b.bucketEnd = end.Add(-b.bucketLength())
-		}
-		l.end = min(l.end, end)
-	}
-	l.end = wholeUnit(l.end)
-	switch {
-	case l.end <= max(now, l.from):
-		b.handBack(l.origin, l.tokens)
-		return 0
-	case l.from <= now:
-		return b.hold(l)
-	default:
-		b.later.add(l)
-		return 0
-	}
-}
-
-// retryAt is when a denial that came at an instant ends.
-func retryAt(now clock.Instant, retry time.Duration) clock.Instant {
-	if retry > never.Sub(now) {
-		return never
-	}
-	return now.Add(max(retry, tick))
-}
-
-// unanswered ends a request that has no answer. Tokens that were granted are lost; what was owed
-// is owed once more, so that nothing is used that nobody pays for.
-func (p *pending) unanswered(now clock.Instant) {
-	if b := p.budget; !p.failed {
-		p.failed = true
-		b.owedSent -= p.owed
-		b.owed += p.owed
-		b.remove(p)
-		b.member.agenda.set(b, min(b.due, nextTick(now)))
-	}
-}
-
-func (b *Budget) remove(p *pending) {
-	b.pending = slices.DeleteFunc(b.pending, func(other *pending) bool { return other == p })
+	return b.bucketEnd.Add(-min(b.member.lead()-tick+b.jitter, b.bucketLength()/2))
 }

@@ -6,6 +6,7 @@ replace (
 	github.com/penstock-go/penstock => ../..
 	github.com/penstock-go/penstock/datasource/etcd => ../../datasource/etcd
 	github.com/penstock-go/penstock/datasource/etcd/etcdtest => ../../datasource/etcd/etcdtest
+	github.com/penstock-go/penstock/fleet/etcd => ../../fleet/etcd
 )
 
 require (

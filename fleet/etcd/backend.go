@@ -135,14 +135,21 @@ func (b *Backend) announce(ctx context.Context, self fleet.Instance, withInstanc
 	}
 	defer r.unlock()
 	if err := r.announce(ctx, client, copied, &self); err != nil {
+		if reason := copied.reason(); reason != nil && isUnreachable(err) {
+			err = fmt.Errorf("%w: %w", err, reason)
+		}
 		return known, err
 	}
 	known, err = copied.await(ctx, r.revision, withInstances)
 	if r.noteAwaited(err) {
 		copied.reread(fmt.Errorf("the watch is behind: %w", err))
 	}
+	if err != nil {
+		return known, err
+	}
+	known.IsNew, r.isNew = r.isNew, false
 	r.translate(known.Instances)
-	return known, err
+	return known, nil
 }
 
 // Leave implements [fleet.Backend].

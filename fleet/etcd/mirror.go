@@ -12,6 +12,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-go/penstock/fleet"
@@ -72,6 +73,9 @@ func (m *mirror) follow(ctx context.Context, client *clientv3.Client) error {
 	m.renew = cancel
 	m.mu.Unlock()
 
+	if err := connects(ctx, client); err != nil {
+		return err
+	}
 	reading, done := context.WithTimeout(ctx, readTimeout)
 	defer done()
 	found, err := client.Get(reading, m.prefix, clientv3.WithPrefix())
@@ -86,6 +90,25 @@ func (m *mirror) follow(ctx context.Context, client *clientv3.Client) error {
 		m.apply(&changes)
 	}
 	return context.Cause(ctx)
+}
+
+// connects returns why there is no connection, if there is none: other requests try until
+// their context ends, and do not tell.
+func connects(ctx context.Context, client *clientv3.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	_, err := pb.NewWatchClient(client.ActiveConnection()).Watch(ctx)
+	return rpctypes.Error(err)
+}
+
+// reason returns why the copy is not followed, nil if it is or that is not known.
+func (m *mirror) reason() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ready || errors.Is(m.err, errNotRead) || errors.Is(m.err, context.DeadlineExceeded) {
+		return nil
+	}
+	return m.err
 }
 
 // replace takes the result of a read of all.
@@ -122,7 +145,9 @@ func (m *mirror) put(pair *mvccpb.KeyValue) {
 	m.instances[instance.ID] = instance
 }
 
-func (m *mirror) id(pair *mvccpb.KeyValue) string { return strings.TrimPrefix(string(pair.Key), m.prefix) }
+func (m *mirror) id(pair *mvccpb.KeyValue) string {
+	return strings.TrimPrefix(string(pair.Key), m.prefix)
+}
 
 // lost notes that the copy is not followed any more.
 func (m *mirror) lost(err error) {
@@ -156,10 +181,12 @@ func (m *mirror) position() position {
 
 // check has all be read again if etcd is not at a later position than the copy was before:
 // the cluster was restored or replaced.
-func (m *mirror) check(before position, now *pb.ResponseHeader) {
-	if before != (position{}) && (now.ClusterId != before.cluster || now.Revision < before.revision) {
-		m.reread(errReplaced)
+func (m *mirror) check(before position, now *pb.ResponseHeader) (replaced bool) {
+	if before == (position{}) || now.ClusterId == before.cluster && now.Revision >= before.revision {
+		return false
 	}
+	m.reread(errReplaced)
+	return true
 }
 
 // reread has all be read again.

@@ -33,6 +33,7 @@ type registration struct {
 	unwatched *time.Timer // ends the lease when nothing is announced any more
 
 	revision  int64 // of the key, 0 if it is not known to be there
+	isNew     bool  // the key was not there, or others may be missing, and that was not returned yet
 	written   fleet.Instance
 	writtenAt time.Time
 	behind    int // announcements that the watch has not brought in time, one after the other
@@ -64,7 +65,9 @@ func (r *registration) announce(ctx context.Context, client *clientv3.Client, co
 		if err != nil {
 			return err
 		}
-		copied.check(before, found.Header)
+		if copied.check(before, found.Header) {
+			r.isNew = true
+		}
 		if len(found.Kvs) == 1 && found.Kvs[0].ModRevision == r.revision {
 			return nil
 		}
@@ -98,8 +101,11 @@ func (r *registration) write(ctx context.Context, client *clientv3.Client, copie
 		r.writtenAt = time.Time{} // it may take effect, unless another one is written before
 		return false, err
 	}
-	copied.check(before, answer.Header)
+	if copied.check(before, answer.Header) {
+		r.isNew = true
+	}
 	if answer.Succeeded {
+		r.isNew = r.isNew || r.revision == 0
 		r.revision, r.written, r.writtenAt = answer.Header.Revision, clone(self), time.Now()
 		return true, nil
 	}
@@ -132,7 +138,8 @@ func (r *registration) obtainLease(ctx context.Context, client *clientv3.Client)
 	expired := make(chan struct{})
 	go func() {
 		defer close(expired)
-		for range renewals { //nolint:revive // it is closed when the lease has ended
+		for range renewals {
+			// It is closed when the lease has ended.
 		}
 	}()
 	r.lease, r.expired, r.endLease = granted.ID, expired, end
@@ -186,8 +193,8 @@ func (r *registration) noteAwaited(err error) (again bool) {
 func (r *registration) translate(instances []fleet.Instance) {
 	keys := make(map[string]string)
 	for _, u := range r.written.Limits {
-		if len(u.Key) > maxKey {
-			keys[shorten(u.Key)] = u.Key
+		if short := shorten(u.Key); short != u.Key {
+			keys[short] = u.Key
 		}
 	}
 	if len(keys) == 0 {

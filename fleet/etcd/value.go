@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"unicode/utf8"
 
 	"github.com/penstock-go/penstock/fleet"
 )
@@ -15,7 +16,7 @@ const (
 	maxKey = 128
 
 	// maxValue is the longest value that is read, in bytes. What is written is shorter.
-	maxValue = 64 << 10
+	maxValue = 128 << 10
 )
 
 // value is an announcement as it is in etcd.
@@ -64,7 +65,7 @@ func decode(data []byte, id string) (owner string, instance fleet.Instance, err 
 
 // shorten returns what stands for the key of a limit in etcd.
 func shorten(key string) string {
-	if len(key) <= maxKey {
+	if len(key) <= maxKey && utf8.ValidString(key) {
 		return key
 	}
 	sum := sha256.Sum256([]byte(key))

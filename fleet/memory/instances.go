@@ -23,6 +23,7 @@ func (s *Store) Announce(ctx context.Context, self fleet.Instance, withInstances
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
+	before, isKnown := s.instances[self.ID]
 	self.Limits = slices.Clone(self.Limits[:min(len(self.Limits), fleet.MaxUses)])
 	s.instances[self.ID] = announcement{at: now, self: self}
 	for id, a := range s.instances {
@@ -33,7 +34,8 @@ func (s *Store) Announce(ctx context.Context, self fleet.Instance, withInstances
 			s.instances[id] = announcement{at: now, self: a.self}
 		}
 	}
-	known := fleet.Fleet{Count: len(s.instances)}
+	isNew := !isKnown || before.at <= now-fleet.AnnounceLife.Microseconds()
+	known := fleet.Fleet{Count: len(s.instances), IsNew: isNew}
 	if withInstances {
 		for _, id := range slices.Sorted(maps.Keys(s.instances)) {
 			instance := s.instances[id].self

@@ -65,11 +65,15 @@ func TestInstancesAreForgottenAfterTheirLife(t *testing.T) {
 	}
 	announce("b", 1)
 	h.clock.Advance(3 * time.Second)
-	assert.Equal(t, fleet.Fleet{Count: 2, Instances: []fleet.Instance{
+	assert.Equal(t, fleet.Fleet{Count: 2, IsNew: true, Instances: []fleet.Instance{
 		{ID: "a", Limits: []fleet.Use{{Key: "k", Demand: 2}}}, {ID: "b", Limits: []fleet.Use{{Key: "k", Demand: 1}}},
 	}}, announce("a", 2))
 	h.clock.Advance(2 * time.Second)
-	assert.Equal(t, 1, announce("a", 3).Count, "b is gone")
+	known := announce("a", 3)
+	assert.Equal(t, 1, known.Count, "b is gone")
+	assert.False(t, known.IsNew)
+	assert.True(t, announce("b", 1).IsNew, "it comes back")
+	require.NoError(t, h.Leave(t.Context(), "b"))
 	announce("c", 1)
 	require.NoError(t, h.Leave(t.Context(), "c"))
 	assert.Equal(t, 1, announce("a", 3).Count)

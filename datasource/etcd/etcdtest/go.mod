@@ -35,6 +35,7 @@ require (
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/penstock-go/penstock/fleet/etcd v0.0.0
 	github.com/prometheus/client_golang v1.23.2 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.67.5 // indirect
@@ -76,4 +77,5 @@ require (
 replace (
 	github.com/penstock-go/penstock => ../../..
 	github.com/penstock-go/penstock/datasource/etcd => ..
+	github.com/penstock-go/penstock/fleet/etcd => ../../../fleet/etcd
 )

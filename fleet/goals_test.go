@@ -1,0 +1,188 @@
+package fleet_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/fleet"
+)
+
+// goal is a fleet under a steady load, and what is to be reached.
+type goal struct {
+	mode      fleet.Mode
+	instances int
+	limit     float64 // tokens per second
+	load      float64 // times the limit
+	isSkewed  bool    // one instance has nine tenths of it
+	roundTrip time.Duration
+	loss      float64
+
+	least, greatest float64 // total of ten seconds / limit
+	worst           float64 // any second / limit
+	aligned         float64 // any second aligned to buckets / limit
+	refused         float64 // of the calls
+	decisions       float64 // calls for each request, at least
+}
+
+func (g goal) name() string {
+	demand := "even"
+	if g.isSkewed {
+		demand = "skewed"
+	}
+	return fmt.Sprintf("%s/%d instances/%.0f a second/load %.1f %s/%v/%.0f%% lost",
+		g.mode, g.instances, g.limit, g.load, demand, g.roundTrip, g.loss*100)
+}
+
+// check runs the fleet for 12 seconds, and looks at the last ten.
+func (g goal) check(t *testing.T) {
+	t.Helper()
+	const from, to = 2 * time.Second, 12 * time.Second
+	w := newWorld(7, g.roundTrip)
+	w.loss = g.loss
+	rates := even(g.instances, g.limit*g.load)
+	if g.isSkewed {
+		rates = skewed(g.instances, g.limit*g.load)
+	}
+	w.join(bucketOf(g.limit), g.mode, fleet.OutageLast, rates...)
+	w.run(from)
+	before := w.requests
+	w.run(to - from)
+	passes, calls := w.total(from, to)
+	requests := float64(w.requests - before)
+	total := float64(passes) / g.limit / (to - from).Seconds()
+	assert.GreaterOrEqual(t, total, g.least, "total of ten seconds")
+	if g.greatest > 0 {
+		assert.LessOrEqual(t, total, g.greatest, "total of ten seconds")
+	}
+	if g.worst > 0 {
+		assert.LessOrEqual(t, float64(w.worst(from, to, time.Second, time.Millisecond))/g.limit, g.worst, "any second")
+	}
+	if g.aligned > 0 {
+		assert.LessOrEqual(t, float64(w.worst(from, to, time.Second, 100*time.Millisecond))/g.limit, g.aligned, "any aligned second")
+	}
+	if g.refused > 0 {
+		assert.LessOrEqual(t, 1-float64(passes)/float64(calls), g.refused, "refused")
+	}
+	assert.LessOrEqual(t, requests/(to-from).Seconds()/float64(g.instances), 12.0, "requests per second and member")
+	assert.GreaterOrEqual(t, float64(calls)/requests, g.decisions, "decisions per request")
+}
+
+func checkAll(t *testing.T, goals []goal) {
+	t.Helper()
+	for _, g := range goals {
+		if raceEnabled && float64(g.instances)*10+g.limit > 5000 {
+			continue // slow, and nothing in it is concurrent
+		}
+		t.Run(g.name(), func(t *testing.T) {
+			t.Parallel()
+			g.check(t)
+		})
+	}
+}
+
+const ms = time.Millisecond
+
+func TestFleetInOverloadPassesItsLimit(t *testing.T) {
+	t.Parallel()
+	checkAll(t, []goal{
+		{fleet.ModeLease, 8, 1000, 2, false, 1 * ms, 0, .99, 1.01, 1.08, 0, 0, 15},
+		{fleet.ModeLease, 8, 1000, 2, false, 2 * ms, 0, .99, 1.01, 1.08, 0, 0, 15},
+		{fleet.ModeLease, 8, 1000, 2, true, 2 * ms, 0, .99, 1.01, 1.08, 0, 0, 15},
+		{fleet.ModeLease, 8, 1000, 2, false, 20 * ms, 0, .99, 1.01, 1.08, 0, 0, 15},
+		{fleet.ModeLease, 8, 1000, 2, false, 50 * ms, 0, .99, 1.01, 1.08, 0, 0, 15},
+		{fleet.ModeLease, 8, 100, 2, false, 2 * ms, 0, .96, 1.04, 1.15, 0, 0, 0},
+		{fleet.ModeLease, 8, 100, 2, true, 2 * ms, 0, .96, 1.04, 1.15, 0, 0, 0},
+		{fleet.ModeLease, 8, 10, 2, false, 2 * ms, 0, .9, 1.1, 1.6, 0, 0, 0},
+		{fleet.ModeLease, 8, 100_000, 2, false, 2 * ms, 0, .99, 1.01, 1.08, 0, 0, 1000},
+		{fleet.ModeLease, 8, 100_000, 2, true, 2 * ms, 0, .99, 1.01, 1.08, 0, 0, 1000},
+		{fleet.ModeLease, 100, 1000, 2, false, 2 * ms, 0, .99, 1.01, 1.08, 0, 0, 0},
+		{fleet.ModeLease, 100, 1000, 2, true, 2 * ms, 0, .99, 1.01, 1.08, 0, 0, 0},
+		{fleet.ModeLease, 100, 100, 2, false, 2 * ms, 0, .94, 1.04, 1.25, 0, 0, 0},
+		{fleet.ModeLease, 1000, 1000, 2, false, 2 * ms, 0, .94, 1.01, 1.08, 0, 0, 0},
+
+		// A sliding window gives back what was not used of a bucket when the bucket has ended.
+		{fleet.ModeWindow, 8, 1000, 2, false, 2 * ms, 0, .97, 1.01, 1.06, 1.015, 0, 15},
+		{fleet.ModeWindow, 8, 1000, 2, true, 2 * ms, 0, .97, 1.01, 1.06, 1.02, 0, 15},
+		{fleet.ModeWindow, 8, 1000, 2, false, 20 * ms, 0, .93, 1.01, 1.06, 1.02, 0, 15},
+		{fleet.ModeWindow, 8, 100_000, 2, false, 2 * ms, 0, .99, 1.01, 1.03, 1.01, 0, 1000},
+		{fleet.ModeWindow, 100, 1000, 2, false, 2 * ms, 0, .92, 1.01, 1.06, 1.02, 0, 0},
+	})
+}
+
+func TestFleetBelowItsLimitRefusesNextToNothing(t *testing.T) {
+	t.Parallel()
+	checkAll(t, []goal{
+		{fleet.ModeLease, 8, 1000, .8, false, 1 * ms, 0, .76, 0, 0, 0, .001, 0},
+		{fleet.ModeLease, 8, 1000, .8, false, 2 * ms, 0, .76, 0, 0, 0, .001, 0},
+		{fleet.ModeLease, 8, 1000, .8, true, 2 * ms, 0, .76, 0, 0, 0, .001, 0},
+		{fleet.ModeLease, 8, 1000, .8, false, 20 * ms, 0, .76, 0, 0, 0, .01, 0},
+		{fleet.ModeLease, 8, 1000, .8, false, 50 * ms, 0, .76, 0, 0, 0, .01, 0},
+		{fleet.ModeLease, 8, 100_000, .8, false, 2 * ms, 0, .79, 0, 0, 0, .001, 0},
+		{fleet.ModeLease, 8, 100, .8, false, 2 * ms, 0, .7, 0, 0, 0, .02, 0},
+		{fleet.ModeLease, 100, 1000, .8, false, 2 * ms, 0, .76, 0, 0, 0, .01, 0},
+		{fleet.ModeWindow, 8, 1000, .8, false, 2 * ms, 0, .75, 0, 0, 0, .01, 0},
+		{fleet.ModeWindow, 8, 1000, .8, true, 2 * ms, 0, .75, 0, 0, 0, .015, 0},
+		{fleet.ModeWindow, 8, 1000, .8, false, 20 * ms, 0, .75, 0, 0, 0, .03, 0},
+		{fleet.ModeWindow, 8, 100_000, .8, false, 2 * ms, 0, .78, 0, 0, 0, .01, 0},
+	})
+}
+
+// What was granted in an answer that is lost is lost, too.
+func TestLostAnswersLoseTokensAndMintNone(t *testing.T) {
+	t.Parallel()
+	checkAll(t, []goal{
+		{fleet.ModeLease, 8, 1000, 2, false, 2 * ms, .01, .97, 1.01, 1.08, 0, 0, 15},
+		{fleet.ModeLease, 8, 1000, 2, false, 50 * ms, .01, .97, 1.01, 1.08, 0, 0, 15},
+		{fleet.ModeLease, 8, 1000, .8, false, 2 * ms, .01, .76, 0, 0, 0, .005, 0},
+		{fleet.ModeWindow, 8, 1000, 2, false, 2 * ms, .01, .92, 1.01, 1.06, 1.02, 0, 15},
+	})
+}
+
+func TestLostAnswerIsNoOutage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 2*ms)
+	w.loss = 0.01
+	w.join(bucketOf(1000), fleet.ModeLease, fleet.OutageLast, even(8, 2000)...)
+	w.run(10 * time.Second)
+	lost := int64(0)
+	for _, i := range w.instances {
+		s := i.member.Status(w.clock.Now())
+		lost += s.Lost
+		assert.Zero(t, s.Outages)
+	}
+	assert.Positive(t, lost)
+	assert.Empty(t, w.log.String())
+}
+
+func TestSparseCallsPass(t *testing.T) {
+	t.Parallel()
+	w := newWorld(5, 2*ms)
+	w.join(bucketOf(100), fleet.ModeLease, fleet.OutageLast, even(100, 20)...)
+	w.run(20 * time.Second)
+	passes, calls := w.total(0, 20*time.Second)
+	assert.GreaterOrEqual(t, float64(passes), 0.99*float64(calls))
+}
+
+// Two instances in three have nothing to do: their goroutines sleep but for announcements.
+func TestQuietMembersSleep(t *testing.T) {
+	t.Parallel()
+	w := newWorld(5, 2*ms)
+	w.join(bucketOf(1000), fleet.ModeLease, fleet.OutageLast, 0, 0, 500)
+	w.run(5 * time.Second)
+	before := w.requests
+	for _, i := range w.instances[:2] {
+		now := w.clock.Now()
+		assert.Greater(t, i.member.Due().Sub(now), 10*ms)
+		assert.LessOrEqual(t, i.member.Due().Sub(now), fleet.AnnounceInterval)
+		assert.True(t, i.budget.Idle(now))
+		assert.Equal(t, 3, i.member.Status(now).Instances)
+	}
+	w.instances[2].rate = 0
+	w.run(3 * time.Second)
+	assert.Less(t, w.requests-before, 10, "unused tokens are handed back, and nothing else")
+	assert.True(t, w.instances[2].budget.Idle(w.clock.Now()))
+	assert.Zero(t, w.store.Len(), "nothing is used any more")
+}

@@ -1,0 +1,80 @@
+package fleet
+
+import (
+	"github.com/penstock-go/penstock/clock"
+)
+
+// setMost sets the most that a call can take by the terms.
+func (b *Budget) setMost() {
+	most := b.terms.Limit
+	if b.mode == ModeLease && b.terms.Limit > 0 {
+		// What a bucket does not hold can be granted for later.
+		most = b.terms.Burst + b.terms.PerSecond()*maxLife.Seconds()
+	}
+	b.most.Store(int64(min(most, maxTokens/4)))
+}
+
+// Change has the limit go on with other terms, of the same key. What was leased stays, unless
+// the limit is 0 now.
+func (b *Budget) Change(terms Terms, onOutage OnOutage, now clock.Instant) {
+	m := b.member
+	m.mu.Lock()
+	defer m.unlock(now)
+	b.count(now)
+	if terms != b.terms {
+		b.isFull, b.retryAt, b.bucketEnd = false, 0, 0
+	}
+	b.terms = terms
+	b.setMost()
+	if terms.Limit == 0 {
+		b.drop(now)
+	}
+	if b.onOutage = onOutage; b.outage.active {
+		b.outage.bucket = fallback(onOutage, &terms, b.outage.fair, m.count)
+	}
+	m.agenda.set(b, now)
+}
+
+// drop hands back all that is leased.
+func (b *Budget) drop(now clock.Instant) {
+	b.retryAt = 0
+	for _, l := range b.held {
+		b.handBack(l.origin, b.withdraw(l.tokens))
+	}
+	for _, l := range b.later {
+		b.handBack(l.origin, l.tokens)
+	}
+	b.held, b.later = nil, nil
+	b.looked = max(b.looked, now)
+}
+
+// Idle says whether nothing was asked of late, nothing is leased and nothing is owed.
+func (b *Budget) Idle(now clock.Instant) bool {
+	m := b.member
+	m.mu.Lock()
+	defer m.unlock(now)
+	if b.refused.Load() > 0 {
+		// The call may have been refused just when the budget became quiet.
+		m.agenda.set(b, min(b.due, now))
+		return false
+	}
+	return b.isQuiet() && word(b.word.Load()).tokens() == b.expected() && now.Sub(b.lastCall) > maxLife
+}
+
+// Release says that nobody will take tokens any more: what is left is handed back. Take
+// refuses from now on.
+func (b *Budget) Release(now clock.Instant) {
+	m := b.member
+	m.mu.Lock()
+	defer m.unlock(now)
+	if b.released {
+		return
+	}
+	b.count(now)
+	b.released = true
+	b.isGone.Store(true)
+	b.drop(now)
+	b.write(-b.debt, b.end(now), true)
+	b.debt = 0
+	m.agenda.set(b, now)
+}

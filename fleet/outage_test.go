@@ -1,0 +1,157 @@
+package fleet_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/fleet"
+)
+
+const beginning = 4 * time.Second // of outages
+
+// overloaded is a fleet of eight in overload by the factor two, for so long.
+func overloaded(mode fleet.Mode, onOutage fleet.OnOutage, isSkewed bool) *world {
+	w := newWorld(11, 2*ms)
+	rates := even(8, 2000)
+	if isSkewed {
+		rates = skewed(8, 2000)
+	}
+	w.join(bucketOf(1000), mode, onOutage, rates...)
+	w.run(beginning)
+	return w
+}
+
+// rate is the share of the limit of 1000 a second that passes between two times.
+func (w *world) rate(from, to time.Duration) float64 {
+	passes, _ := w.total(from, to)
+	return float64(passes) / 1000 / (to - from).Seconds()
+}
+
+// assertReconverges checks that the limit holds again half a second after the end of an
+// outage.
+func (w *world) assertReconverges(t *testing.T, back time.Duration) {
+	t.Helper()
+	w.run(3 * time.Second)
+	assert.InDelta(t, 1, w.rate(back+500*ms, back+2*time.Second), 0.12)
+	assert.InDelta(t, 1, w.rate(back+2*time.Second, back+3*time.Second), 0.1)
+}
+
+// assertLogged checks that so many instances have logged the beginning of an outage and its
+// end, in one line each.
+func (w *world) assertLogged(t *testing.T, instances int) {
+	t.Helper()
+	log := w.log.String()
+	assert.Equal(t, instances, strings.Count(log, "does not answer, limits go on as their onOutage says"))
+	assert.Equal(t, instances, strings.Count(log, "answers again"))
+	assert.Equal(t, 2*instances, strings.Count(log, "\n"))
+}
+
+func TestKilledBackendRestartedEmpty(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeWindow} {
+		for name, isSkewed := range map[string]bool{"even": false, "skewed": true} {
+			t.Run(string(mode)+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				w := overloaded(mode, fleet.OutageLast, isSkewed)
+				w.isDown = true
+				w.run(2 * time.Second)
+				w.isDown = false
+				w.store.Flush()
+				back := beginning + 2*time.Second
+				w.assertReconverges(t, back)
+				assert.InDelta(t, 1, w.rate(beginning, back), 0.2, "the rate granted last")
+				assert.LessOrEqual(t, w.rate(beginning, back+2*time.Second), 1+0.15/4, "0.15 s too many in all")
+				assert.LessOrEqual(t, w.worst(3*time.Second, back+2*time.Second, time.Second, ms), 1200)
+				w.assertLogged(t, 8)
+			})
+		}
+	}
+}
+
+func TestPausedBackend(t *testing.T) {
+	t.Parallel()
+	w := overloaded(fleet.ModeLease, fleet.OutageLast, false)
+	w.isPaused = true
+	w.run(200 * ms)
+	for _, i := range w.instances {
+		s := i.member.Status(w.clock.Now())
+		assert.False(t, s.Connected)
+		assert.LessOrEqual(t, s.Since.Sub(w.start), beginning+fleet.DefaultTimeout+100*ms, "known within the timeout of the first request")
+		assert.ErrorIs(t, s.Err, fleet.ErrUnavailable)
+		assert.True(t, i.budget.Status(w.clock.Now()).Outage)
+	}
+	w.run(4800 * ms)
+	w.resume()
+	back := beginning + 5*time.Second
+	w.assertReconverges(t, back)
+	assert.InDelta(t, 1, w.rate(beginning, back), 0.1)
+	assert.LessOrEqual(t, w.worst(3*time.Second, back+2*time.Second, time.Second, ms), 1200)
+	w.assertLogged(t, 8)
+}
+
+func TestStoreThatLosesItsStateLearnsIt(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeWindow} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			w := overloaded(mode, fleet.OutageLast, false)
+			w.store.Flush()
+			w.run(2 * time.Second)
+			passes, _ := w.total(beginning, beginning+2*time.Second)
+			assert.LessOrEqual(t, passes, 2000+100, "a tenth of a second too many")
+			assert.Empty(t, w.log.String())
+		})
+	}
+}
+
+func TestInstanceThatIsCutOffAddsItsShareAtMost(t *testing.T) {
+	t.Parallel()
+	w := overloaded(fleet.ModeLease, fleet.OutageLast, false)
+	w.instances[0].isCut = true
+	w.run(2 * time.Second)
+	w.instances[0].isCut = false
+	back := beginning + 2*time.Second
+	w.assertReconverges(t, back)
+	assert.LessOrEqual(t, w.rate(beginning, back), 1+1.5/8)
+	w.assertLogged(t, 1)
+}
+
+func TestOnOutage(t *testing.T) {
+	t.Parallel()
+	for onOutage, want := range map[fleet.OnOutage][2]float64{
+		fleet.OutageLast: {.9, 1.05}, fleet.OutageShare: {.9, 1.05},
+		fleet.OutageOpen: {1.9, 2.1}, fleet.OutageClosed: {0, .03},
+	} {
+		t.Run(string(onOutage), func(t *testing.T) {
+			t.Parallel()
+			w := overloaded(fleet.ModeLease, onOutage, false)
+			w.isDown = true
+			w.run(2 * time.Second)
+			w.isDown = false
+			back := beginning + 2*time.Second
+			rate := w.rate(beginning, back)
+			assert.GreaterOrEqual(t, rate, want[0])
+			assert.LessOrEqual(t, rate, want[1])
+			w.run(4 * time.Second)
+			assert.InDelta(t, 1, w.rate(back+2*time.Second, back+4*time.Second), 0.1)
+		})
+	}
+}
+
+// The share is that of the instances last known: also of those that begin while the backend
+// does not answer, which know of none.
+func TestInstanceThatNeverReachedTheBackendPassesNothing(t *testing.T) {
+	t.Parallel()
+	for _, onOutage := range []fleet.OnOutage{fleet.OutageLast, fleet.OutageShare} {
+		w := newWorld(11, 2*ms)
+		w.isDown = true
+		w.join(bucketOf(1000), fleet.ModeLease, onOutage, 500)
+		w.run(3 * time.Second)
+		passes, _ := w.total(0, 3*time.Second)
+		assert.LessOrEqual(t, passes, 5, "those before the outage is known")
+		assert.EqualValues(t, 1, w.instances[0].member.Status(w.clock.Now()).Outages)
+	}
+}

@@ -1,0 +1,188 @@
+package fleet
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// pending is a request under way.
+type pending struct {
+	budget *Budget
+	sent   clock.Instant
+	want   int64
+	owed   int64
+	ahead  bool // asks for tokens of the next bucket of a window
+	tells  bool // the store what was seen
+	failed bool
+}
+
+// plan returns the request that is to be made now, and what is to become of it; nil if none.
+func (b *Budget) plan(now clock.Instant) (Request, *pending) {
+	want, ahead := b.want(now)
+	least := 1.0
+	switch {
+	case b.outage.active:
+		if want = b.outage.wants(now); want == 0 && !b.outage.settles() {
+			return Request{}, nil
+		}
+	case want == 0, b.mode == ModeWindow && !b.isPrefetching(now) && b.hasAsked(now):
+		least = 2 // that may wait, other than the first request of a bucket
+	}
+	pays := b.owed > 0 || len(b.back) > 0 || b.tells
+	if b.tells {
+		least = 0
+	}
+	if want == 0 && !pays || b.requests < least || len(b.pending) >= maxPending || !b.maySend() {
+		return Request{}, nil
+	}
+	b.requests--
+	request, p := b.pay(now, want)
+	request.Ahead, p.ahead = ahead, b.isPrefetching(now)
+	if p.ahead {
+		b.asked = b.bucketEnd
+	} else if want > 0 {
+		b.asked = now
+	}
+	return request, p
+}
+
+// maySend says whether a request can be sent now.
+func (b *Budget) maySend() bool {
+	if b.group != nil {
+		return b.member.maySendMore()
+	}
+	return b.member.maySend()
+}
+
+// pay returns a request that hands back what is to be handed back of one origin, pays what is
+// owed, and asks for tokens.
+func (b *Budget) pay(now clock.Instant, want int64) (Request, *pending) {
+	back := b.back.take(now)
+	request := Request{
+		Operation: LeaseBucket, Terms: b.terms,
+		Want: want, Owed: b.owed, Back: back.tokens, BackTo: back.origin.bucket,
+		Quantum: b.quantum(want), Queue: b.queue(), Keep: maxLife,
+	}
+	if b.tells {
+		request.Seen = b.seen
+	}
+	if b.mode == ModeWindow {
+		request.Operation = LeaseWindow
+	} else if need := float64(b.largeNow()) - b.terms.Burst; need > 0 {
+		request.Queue = max(request.Queue, min(maxLife, seconds(need/b.fleetRate())))
+	}
+	p := &pending{budget: b, sent: now, want: want, owed: b.owed, tells: b.tells}
+	b.owed, b.owedSent = 0, b.owedSent+b.owed
+	b.pending = append(b.pending, p)
+	return request, p
+}
+
+// quantum is the least number of tokens that is worth a grant.
+func (b *Budget) quantum(want int64) int64 {
+	least := int64(1)
+	if b.mode == ModeLease {
+		share := max(b.even(), b.passed.perSecond())
+		least = int64(math.Ceil(share * b.queue().Seconds() / 2))
+	}
+	return min(want, max(1, least, b.largeNow()))
+}
+
+// answered takes a reply to the request.
+func (p *pending) answered(now clock.Instant, reply *Reply) {
+	b := p.budget
+	b.count(now)
+	if reply.Err != nil {
+		p.unanswered(now)
+		b.refusedBy(now, reply.Err)
+		return
+	}
+	b.learn(reply.State, p.tells)
+	b.steady, b.steadyAt = b.passed, now
+	paid := p.owed
+	if p.failed { // it was taken for lost, and what it paid is owed once more, or paid
+		paid = min(paid, b.owed)
+		b.owed -= paid
+		b.handBack(b.last, p.owed-paid)
+	} else {
+		b.owedSent -= paid
+		b.remove(p)
+	}
+	tokens := paid + b.grant(now, p, reply)
+	b.backIsUp(now)
+	b.write(tokens, b.end(now), false)
+	b.publish(now, tokens > 0)
+	b.member.agenda.set(b, min(b.due, nextTick(now+1)))
+}
+
+// grant notes what the reply grants or denies, and returns the tokens that may be used now.
+func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
+	if p.want > 0 {
+		b.fullWants++
+		if reply.Granted < p.want || b.mode == ModeLease && reply.Delay > 0 {
+			b.fullWants = 0
+		}
+		b.isFull = b.fullWants >= 3
+		b.jitter = time.Duration(b.member.random.Int64N(int64(4 * time.Millisecond)))
+		b.retryAt = 0
+		if reply.Granted == 0 {
+			b.retryAt = retryAt(now, reply.Retry)
+		}
+	}
+	if reply.Granted <= 0 {
+		return 0
+	}
+	b.granted += average(float64(reply.Granted) / b.rateMemory().Seconds())
+	b.group.add(now, 0, 0, reply.Granted)
+	l := lease{
+		from: now.Add(reply.Delay), end: p.sent.Add(reply.Delay + b.life()),
+		tokens: reply.Granted, origin: origin{bucket: reply.Bucket, until: never},
+	}
+	if b.mode == ModeWindow {
+		end := p.sent.Add(reply.Valid)
+		l.origin.until = end.Add(b.terms.Window - b.bucketLength())
+		b.bucketEnd = end
+		if reply.Delay > 0 {
+			b.bucketEnd = end.Add(-b.bucketLength())
+		}
+		l.end = min(l.end, end)
+	}
+	l.end = wholeUnit(l.end)
+	switch {
+	case l.end <= max(now, l.from):
+		b.handBack(l.origin, l.tokens)
+		return 0
+	case l.from <= now:
+		return b.hold(l)
+	default:
+		b.later.add(l)
+		return 0
+	}
+}
+
+// retryAt is when a denial that came at an instant ends.
+func retryAt(now clock.Instant, retry time.Duration) clock.Instant {
+	if retry > never.Sub(now) {
+		return never
+	}
+	return now.Add(max(retry, tick))
+}
+
+// unanswered ends a request that has no answer. Tokens that were granted are lost; what was owed
+// is owed once more, so that nothing is used that nobody pays for.
+func (p *pending) unanswered(now clock.Instant) {
+	if b := p.budget; !p.failed {
+		p.failed = true
+		b.tells = b.seen != ""
+		b.owedSent -= p.owed
+		b.owed += p.owed
+		b.remove(p)
+		b.member.agenda.set(b, min(b.due, nextTick(now)))
+	}
+}
+
+func (b *Budget) remove(p *pending) {
+	b.pending = slices.DeleteFunc(b.pending, func(other *pending) bool { return other == p })
+}

@@ -1,0 +1,102 @@
+package fleet
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Stores merge what they know with [Request.Seen] by the maximum. So a member brings what it
+// has seen only when the store has probably lost its state: else tokens that other instances
+// have handed back meanwhile would be taken for used.
+
+// hasLostBucket says whether a bucket is full much earlier than it was told to be before:
+// more than instances hand back. States are times in microseconds.
+func hasLostBucket(before, after string, tolerance time.Duration) bool {
+	then, err := strconv.ParseInt(before, 10, 64)
+	now, err2 := strconv.ParseInt(after, 10, 64)
+	return err == nil && err2 == nil && now < then-tolerance.Microseconds()
+}
+
+// hasLostWindow says whether less than half of what was counted in the buckets of a window
+// before is counted now.
+func hasLostWindow(before, after string) bool {
+	then, ok := parseWindow(before)
+	now, ok2 := parseWindow(after)
+	if !ok || !ok2 || then.shape != now.shape {
+		return false
+	}
+	var counted, left int64
+	for i, count := range then.counts {
+		if bucket := then.last - int64(i); bucket > now.last-now.buckets {
+			counted += count
+			left += now.count(bucket)
+		}
+	}
+	return left < counted/2
+}
+
+// windowState is the counts of the buckets of a window, the last one first, as a store tells
+// them: <length>x<buckets>:<last bucket>:<its count>,<the count before>,…
+type windowState struct {
+	shape   string
+	buckets int64
+	last    int64
+	counts  []int64
+}
+
+func (s *windowState) count(bucket int64) int64 {
+	if i := s.last - bucket; i >= 0 && i < int64(len(s.counts)) {
+		return s.counts[i]
+	}
+	return 0
+}
+
+// used is how many tokens count in the window.
+func (s *windowState) used() (sum int64) {
+	for _, count := range s.counts[:min(int64(len(s.counts)), s.buckets)] {
+		sum += count
+	}
+	return sum
+}
+
+func parseWindow(state string) (s windowState, ok bool) {
+	first, _, _ := strings.Cut(state, ";")
+	parts := strings.Split(first, ":")
+	if len(parts) != 3 {
+		return s, false
+	}
+	s.shape = parts[0]
+	_, buckets, _ := strings.Cut(parts[0], "x")
+	var err, err2 error
+	s.buckets, err = strconv.ParseInt(buckets, 10, 64)
+	s.last, err2 = strconv.ParseInt(parts[1], 10, 64)
+	for text := range strings.SplitSeq(parts[2], ",") {
+		count, _ := strconv.ParseInt(text, 10, 64)
+		s.counts = append(s.counts, count)
+	}
+	return s, err == nil && err2 == nil
+}
+
+// learn takes the state that a reply tells, and whether the store has lost what it knew.
+func (b *Budget) learn(state string, wasTold bool) {
+	if w, ok := parseWindow(state); ok && b.mode == ModeWindow {
+		b.left = max(0, b.terms.Limit-float64(w.used()))
+	}
+	lost := !wasTold && b.seen != "" && state != ""
+	if lost && b.mode == ModeWindow {
+		lost = hasLostWindow(b.seen, state)
+	} else if lost {
+		lost = hasLostBucket(b.seen, state, seconds(b.terms.Burst/b.fleetRate()/2))
+	}
+	if lost {
+		b.tells = true
+		return
+	}
+	if wasTold {
+		b.tells = false
+	}
+	if state != "" {
+		b.seen = state
+	}
+}
