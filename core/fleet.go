@@ -81,6 +81,7 @@ func (e *Engine) watchFleet() {
 		ctx, stop := context.WithCancel(context.Background())
 		before, ended := f.ended, make(chan struct{})
 		f.stop, f.ended = stop, ended
+		f.member.Starting(e.clock.Now()) // calls may ask before the goroutine runs
 		e.running.Go(func() {
 			defer close(ended)
 			if before != nil {

@@ -51,7 +51,8 @@ const (
 )
 
 // NoWait has the call refused where it would have to wait; RetryAfter tells how long. A
-// delay that a rule injects is no such wait: the call has it.
+// delay that a rule injects is no such wait: the call has it. Nor is the answer of a backend
+// that a rule asks for each call.
 func NoWait() Option { return Option{kind: optionNoWait} }
 
 // String names an attribute of the call, such as a user, that rules can look at. The

@@ -94,3 +94,11 @@ func (w *Wait) Leave() {
 
 // Timeout returns how long the backend may take for an answer.
 func (m *Member) Timeout() time.Duration { return m.config.Timeout }
+
+// Starting says that Run is about to be called: calls that ask before it has begun wait for
+// it, rather than being decided on as in an outage.
+func (m *Member) Starting(now clock.Instant) {
+	if !m.config.Manual {
+		m.begin(now)
+	}
+}

@@ -178,7 +178,7 @@ func (l *shareLimiter) adopted(v *fleetVersion, env *rule.Env) rule.Limiter {
 		next.Limiter = l.withVersion(compiled)
 	} else {
 		next.Limiter = newLimiter(compiled, env.Now)
-		next.Limiter.follow(l.Limiter)
+		next.follow(l.Limiter)
 	}
 	return next.asQueue()
 }

@@ -121,6 +121,13 @@ func TestMistakesInFleetRulesSayWhatToDo(t *testing.T) {
 			memory(ofFleet(reject(5), fleet.ModeAsk), 2),
 			[]rule.Fault{{Field: "follow.signal", Message: onlyShare}},
 		},
+		"less than a token": {
+			local(func(r *flow.Rule) { r.Limit, r.Fleet.Mode = 0.5, fleet.ModeAsk }),
+			[]rule.Fault{{
+				Field:   "limit",
+				Message: `is 0.5: windows count whole tokens with fleet.mode "ask": make it at least 1, with a longer window`,
+			}},
+		},
 		"overdraft": {
 			local(func(r *flow.Rule) { r.Algorithm, r.Overdraft = flow.TokenBucket, true }),
 			[]rule.Fault{{Field: "overdraft", Message: onlyShare}},

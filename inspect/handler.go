@@ -42,7 +42,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch path.Base(r.URL.Path) {
 	case "status":
-		answer(w, http.StatusOK, StatusOf(h.engine))
+		answer(w, http.StatusOK, StatusWithShares(r.Context(), h.engine))
 	case "limiters":
 		h.limiters(w, r)
 	case "ready":

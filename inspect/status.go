@@ -34,6 +34,10 @@ type Status struct {
 	// Signals are those of the system that rules in force read, by name.
 	Signals []Signal `json:"signals,omitempty"`
 
+	// Fleet is how the engine shares limits with the other instances of its service; nil if
+	// it has no backend for that and no rule that needs one.
+	Fleet *Fleet `json:"fleet,omitempty"`
+
 	// Limiters are the states of circuit breakers, of limits on concurrency, of limits for
 	// each value of an attribute and the like, at most [MaxLimiters]: breakers that are not
 	// closed come first. It is as in [Limiters], with the following two.
@@ -115,7 +119,7 @@ type Document struct {
 	RejectedRevision int64  `json:"rejectedRevision,omitempty"`
 }
 
-// StatusOf returns the status of the engine.
+// StatusOf returns the status of the engine. It asks no other machine, see [StatusWithShares].
 func StatusOf(engine *core.Engine) Status {
 	of, now := engine.Status(), engine.Clock().Now()
 	status := Status{
@@ -137,6 +141,7 @@ func StatusOf(engine *core.Engine) Status {
 	for _, s := range of.Signals {
 		status.Signals = append(status.Signals, signalOf(&s))
 	}
+	status.Fleet = fleetOf(of.Fleet)
 	limiters := LimitersOf(engine, Selection{})
 	status.Limiters, status.MoreLimiters, status.MoreValues = limiters.Limiters, limiters.MoreLimiters, limiters.MoreValues
 	return status

@@ -63,6 +63,7 @@ func (c *Collector) scrape() []prometheus.Metric {
 	e.rulesOn(snapshot.Resources, c.accumulator.separate)
 	e.rules(&snapshot)
 	e.signals(snapshot.Status.Signals)
+	e.fleet(snapshot.Status.Fleet)
 	e.sources(&snapshot)
 	e.lists(c.engine.Lists().Status())
 	return e.metrics

@@ -31,8 +31,13 @@
 //	penstock_<kind>_<gauge>{resource,rule}                     gauge    what the kind shows beside, such as penstock_isolation_in_flight
 //	penstock_<kind>_<counter>_total{resource,rule}             counter  what it counts, such as penstock_adaptive_shed_total
 //
-// Some of the last two have a label more: penstock_adaptive_shed_total has the calls of each
-// priority. These counters begin anew when a limiter does, as after a resource was forgotten.
+//	penstock_<kind>_fleet_granted_tokens_per_second{resource,rule}  gauge  of a rule of the whole fleet: what it grants to this instance
+//	penstock_<kind>_fleet_demand_tokens_per_second{resource,rule}   gauge  what calls of this instance ask of it
+//	penstock_<kind>_fleet_outage{resource,rule}                     gauge  1 while it goes on without the backend
+//
+// Some of the gauges and counters have a label more: penstock_adaptive_shed_total has the
+// calls of each priority. These counters begin anew when a limiter does, as after a resource
+// was forgotten.
 //
 // An engine refuses kinds whose metrics would have the names of others.
 //
@@ -58,6 +63,15 @@
 //
 //	penstock_signal{signal}        gauge  what it shows, in the unit of rule.Signal; none while that is not known
 //	penstock_signal_known{signal}  gauge  1 if that is known; rules that read one that is not let calls pass
+//
+// Of the fleet, if the engine has a backend for it or a rule that needs one:
+//
+//	penstock_fleet_rules                     gauge    rules in force that are for all instances together
+//	penstock_fleet_connected                 gauge    1 if the backend answers
+//	penstock_fleet_instances                 gauge    instances, as last known
+//	penstock_fleet_outages_total             counter  outages of the backend that have begun
+//	penstock_fleet_requests_total            counter  requests to the backend
+//	penstock_fleet_request_duration_seconds  gauge    how long answers took of late
 //
 // Of the lists that rules refer to by name, with the source "code" for those that the
 // program has made:

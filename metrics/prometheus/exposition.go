@@ -98,6 +98,11 @@ func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
 		e.shared[key] = true
 		resource = label(target.Match)
 	}
+	if of.Fleet != nil && f.fleetGranted != nil {
+		e.gauge(f.fleetGranted, of.Fleet.Granted, resource, name)
+		e.gauge(f.fleetDemand, of.Fleet.Demand, resource, name)
+		e.gauge(f.fleetOutage, boolValue(of.Fleet.Outage), resource, name)
+	}
 	for i, gauge := range f.gauges {
 		if value := of.Gauges[i]; !math.IsNaN(value) {
 			e.ofKind(gauge, value, resource, name)
@@ -133,6 +138,20 @@ func (e *exposition) rules(s *core.Snapshot) {
 	for _, forced := range s.Status.ForcedKinds {
 		e.gauge(f.forced, 1, string(forced.Kind), forced.State)
 	}
+}
+
+// fleet exposes how the engine shares limits.
+func (e *exposition) fleet(of *core.FleetStatus) {
+	if of == nil {
+		return
+	}
+	f := e.families
+	e.gauge(f.fleetRules, float64(of.Rules))
+	e.gauge(f.fleetConnected, boolValue(of.Connected))
+	e.gauge(f.fleetInstances, float64(of.Instances))
+	e.gauge(f.fleetRequestTime, of.Latency.Seconds())
+	e.counter(f.fleetOutages, uint64(max(0, of.Outages)))
+	e.counter(f.fleetRequests, uint64(max(0, of.Requests)))
 }
 
 // signals exposes the signals that rules in force read.

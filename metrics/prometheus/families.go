@@ -21,11 +21,17 @@ type families struct {
 	listEntries, listLoadedAt, listRejected            *prometheus.Desc
 	signal, signalKnown, forced                        *prometheus.Desc
 
+	fleetRules, fleetConnected, fleetInstances    *prometheus.Desc
+	fleetOutages, fleetRequests, fleetRequestTime *prometheus.Desc
+
 	all []*prometheus.Desc
 }
 
 // kindFamilies are the metrics of the rules of one kind.
 type kindFamilies struct {
+	// of kinds whose limits can be for a whole fleet; else nil
+	fleetGranted, fleetDemand, fleetOutage *prometheus.Desc
+
 	effectiveLimit     *prometheus.Desc // of kinds that limit how much passes in a time; else nil
 	state, transitions *prometheus.Desc // of kinds that have states; else nil
 	gauges             []gaugeFamily    // in the order of the kind's gauges
@@ -86,6 +92,12 @@ func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) familie
 	f.signal = family("signal", "What a signal of the system shows that rules read, unless it is unknown.", "signal")
 	f.signalKnown = family("signal_known",
 		"Whether it is known what a signal shows: rules that read one that is not let calls pass.", "signal")
+	f.fleetRules = family("fleet_rules", "Rules in force that are for all instances of the service together.")
+	f.fleetConnected = family("fleet_connected", "Whether the backend of the fleet answers: without one, limits are those of this instance.")
+	f.fleetInstances = family("fleet_instances", "Instances of the fleet, as last known.")
+	f.fleetOutages = family("fleet_outages_total", "Outages of the backend of the fleet that have begun.")
+	f.fleetRequests = family("fleet_requests_total", "Requests to the backend of the fleet.")
+	f.fleetRequestTime = family("fleet_request_duration_seconds", "How long answers of the backend of the fleet took of late.")
 	f.forced = family("rules_forced", "Whether the state of all rules of a kind is forced.", "kind", "state")
 	return f
 }
@@ -99,6 +111,14 @@ func newKindFamilies(
 	if kind.Phase() == rule.PhaseRate {
 		f.effectiveLimit = family(metric(rule.MetricEffectiveLimit),
 			"Effective limit of a "+name+" rule: lower than its limit during warm-up, or while a signal that it follows is high.", "resource", "rule")
+	}
+	if kind.CanShare() {
+		f.fleetGranted = family(metric(rule.MetricFleetGranted),
+			"What a "+name+" rule of the whole fleet grants to this instance, of late.", "resource", "rule")
+		f.fleetDemand = family(metric(rule.MetricFleetDemand),
+			"What calls of this instance ask of a "+name+" rule of the whole fleet, of late.", "resource", "rule")
+		f.fleetOutage = family(metric(rule.MetricFleetOutage),
+			"Whether a "+name+" rule of the whole fleet goes on without the backend.", "resource", "rule")
 	}
 	if len(kind.States()) > 0 {
 		f.state = family(metric(rule.MetricState), "State of a "+name+" rule: 1 for the present one, 0 for the others.",

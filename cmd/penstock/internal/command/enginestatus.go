@@ -148,6 +148,7 @@ func writeStatus(text io.Writer, s inspect.Status) {
 	}
 	writeRejections(text, s)
 	writeSignals(text, s.Signals)
+	writeFleet(text, s.Fleet)
 	writeLimiters(text, inspect.Limiters{Limiters: s.Limiters, MoreLimiters: s.MoreLimiters, MoreValues: s.MoreValues})
 }
 

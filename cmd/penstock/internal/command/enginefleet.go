@@ -1,0 +1,63 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/inspect"
+)
+
+// writeFleet writes how an instance shares limits with the others of its service, and what
+// each of them has of a limit.
+func writeFleet(text io.Writer, f *inspect.Fleet) {
+	if f == nil {
+		return
+	}
+	fmt.Fprintf(text, "\nfleet: %s, %s\n", stateOfFleet(f), wording.Count(f.Rules, "rule"))
+	if f.SharesError != "" {
+		fmt.Fprintf(text, "what other instances use is not known: %s\n", wording.Cell(f.SharesError))
+	}
+	if len(f.Limits) == 0 {
+		return
+	}
+	fmt.Fprintln(text)
+	table := newTable(text)
+	fmt.Fprintln(table, "LIMIT\tMODE\tPER WINDOW\tINSTANCE\tDEMAND/S\tPASSED/S\tSTATE")
+	for i := range f.Limits {
+		l := &f.Limits[i]
+		rows := []inspect.FleetUse{{Instance: f.Instance, Demand: l.Demand, Passed: l.Passed}}
+		if l.Fleet != nil {
+			all := *l.Fleet
+			all.Instance = "(all)"
+			rows = append([]inspect.FleetUse{all}, l.Shares...)
+		}
+		for _, row := range rows {
+			fmt.Fprintf(table, "%s\t%s\t%s in %s\t%s\t%s\t%s\t%s\n", wording.Cell(l.Key), wording.Cell(string(l.Mode)),
+				decimal(l.Limit), wording.Cell(l.Window), wording.Cell(row.Instance), decimal(row.Demand), decimal(row.Passed),
+				wording.Cell(stateOfFleetLimit(l)))
+		}
+	}
+	_ = table.Flush() // to a buffer
+}
+
+func stateOfFleet(f *inspect.Fleet) string {
+	if !f.Connected {
+		return "not connected: " + wording.Cell(cmp.Or(f.Error, "the backend has not answered yet"))
+	}
+	latency := time.Duration(f.Latency * float64(time.Second)).Round(10 * time.Microsecond)
+	return fmt.Sprintf("connected as %s, %s, answers take %v, %s so far",
+		wording.Cell(f.Instance), wording.Count(f.Instances, "instance"), latency, wording.Count(int(f.Outages), "outage"))
+}
+
+func stateOfFleetLimit(l *inspect.FleetLimit) string {
+	switch {
+	case l.Error != "":
+		return l.Error
+	case l.Outage:
+		return fmt.Sprintf("outage since %s: %s", dateTime(l.Since), l.OnOutage)
+	}
+	return "shared"
+}

@@ -1,0 +1,35 @@
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/inspect"
+)
+
+func TestStatusShowsWhatEachInstanceUsesOfALimit(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	writeFleet(&text, nil)
+	assert.Empty(t, text.String())
+	writeFleet(&text, &inspect.Fleet{
+		Rules: 1, Instance: "a", Connected: true, Latency: 0.0012, Outages: 2, Instances: 2,
+		Limits: []inspect.FleetLimit{{
+			Key: "flow/quota", Mode: "lease", Limit: 1000, Window: "1s", Demand: 600, Passed: 500,
+			Fleet:  &inspect.FleetUse{Demand: 900, Passed: 700},
+			Shares: []inspect.FleetUse{{Instance: "a", Demand: 600, Passed: 500}, {Instance: "b", Demand: 300, Passed: 200}},
+		}},
+	})
+	assert.Contains(t, text.String(), "fleet: connected as a, 2 instances, answers take 1.2ms, 2 outages so far, 1 rule")
+	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+	for i, want := range []string{"(all)", "a", "b"} {
+		assert.Equal(t, want, strings.Fields(lines[len(lines)-3+i])[5])
+	}
+
+	text.Reset()
+	writeFleet(&text, &inspect.Fleet{Rules: 2, Error: "no backend", SharesError: "timeout"})
+	assert.Contains(t, text.String(), "not connected: no backend, 2 rules")
+	assert.Contains(t, text.String(), "what other instances use is not known: timeout")
+}
