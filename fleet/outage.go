@@ -167,6 +167,9 @@ func (b *Budget) allowed(now clock.Instant) int64 {
 	if b.isFull {
 		time := max(debtTime, 3*b.member.roundTrip()/2)
 		debt = max(debt, 1, int64(b.need(time)))
+		if b.group != nil { // strangers choose the demand of values
+			debt = min(debt, max(1, b.large, int64(b.fleetRate()*time.Seconds())))
+		}
 	}
 	if b.mode == ModeWindow && now.Sub(b.steadyAt) < b.terms.Window {
 		// All have their part of what is left, or one token while there is any.
