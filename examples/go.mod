@@ -9,10 +9,12 @@ replace (
 	github.com/penstock-go/penstock/datasource/etcd => ../datasource/etcd
 	github.com/penstock-go/penstock/datasource/etcd/etcdtest => ../datasource/etcd/etcdtest
 	github.com/penstock-go/penstock/fleet/etcd => ../fleet/etcd
+	github.com/penstock-go/penstock/fleet/redis => ../fleet/redis
 	github.com/penstock-go/penstock/metrics/prometheus => ../metrics/prometheus
 )
 
 require (
+	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/gin-gonic/gin v1.12.0
 	github.com/guptarohit/asciigraph v0.10.0
 	github.com/penstock-go/penstock v0.0.0
@@ -20,6 +22,7 @@ require (
 	github.com/penstock-go/penstock/adapters/grpc v0.0.0-00010101000000-000000000000
 	github.com/penstock-go/penstock/datasource/etcd v0.0.0
 	github.com/penstock-go/penstock/datasource/etcd/etcdtest v0.0.0-00010101000000-000000000000
+	github.com/penstock-go/penstock/fleet/redis v0.0.0
 	github.com/penstock-go/penstock/metrics/prometheus v0.0.0-00010101000000-000000000000
 	github.com/prometheus/client_golang v1.25.0
 	github.com/stretchr/testify v1.12.1
@@ -70,6 +73,7 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/quic-go/qpack v0.6.0 // indirect
 	github.com/quic-go/quic-go v0.59.0 // indirect
+	github.com/redis/rueidis v1.0.79 // indirect
 	github.com/sirupsen/logrus v1.9.4 // indirect
 	github.com/soheilhy/cmux v0.1.5 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
@@ -77,6 +81,7 @@ require (
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	github.com/ugorji/go/codec v1.3.1 // indirect
 	github.com/xiang90/probing v0.0.0-20221125231312-a49e3df8f510 // indirect
+	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.etcd.io/bbolt v1.5.0 // indirect
 	go.etcd.io/etcd/api/v3 v3.7.3 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3 // indirect
