@@ -143,7 +143,7 @@ func (a *Asker) pass(n int64) {
 func (a *Asker) decide(now clock.Instant, n int32) Answer {
 	bucket := &a.outage.bucket
 	if !a.outage.active { // one answer was lost
-		lost := a.newFallback(a.passed.perSecond())
+		lost := a.newFallback(a.passed.perSecond(), a.passed.perSecond() == 0)
 		if lost.rate > 0 {
 			lost.level = max(lost.most, float64(n))
 		}

@@ -121,7 +121,7 @@ func (a *Asker) Change(terms Terms, operation Operation, onOutage OnOutage, now 
 	}
 	a.terms, a.operation, a.onOutage = terms, operation, onOutage
 	if a.outage.active {
-		a.outage.bucket = a.newFallback(a.outage.fair)
+		a.outage.bucket = a.newFallback(a.outage.fair, a.outage.fair == 0)
 	}
 }
 
@@ -177,7 +177,7 @@ func (a *Asker) lose(now clock.Instant, err error) {
 	passed := a.passed.perSecond()
 	a.outage = outage{
 		active: true, since: now, err: err, fair: passed,
-		bucket: a.newFallback(passed),
+		bucket: a.newFallback(passed, a.demand.perSecond() == 0),
 	}
 }
 

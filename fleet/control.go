@@ -24,8 +24,8 @@ const (
 	// maxPending is how many requests of a budget may be under way.
 	maxPending = 4
 
-	// debtTime is how long calls may pass on debt.
-	debtTime = 10 * time.Millisecond
+	// minDebtTime is how long calls may pass on debt, at least.
+	minDebtTime = 10 * time.Millisecond
 
 	minLife = 200 * time.Millisecond
 	maxLife = time.Second
@@ -137,9 +137,7 @@ func (b *Budget) look(now clock.Instant) (request Request, p *pending) {
 	b.retire(now)
 	arrived := b.start(now)
 	request, p = b.plan(now)
-	debt := b.allowed(now)
-	arrived += debt - b.debt
-	b.debt = debt
+	arrived += b.allow(now)
 	b.schedule(now)
 	b.quiet = b.isQuiet()
 	b.write(arrived, b.end(now), b.quiet)

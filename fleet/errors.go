@@ -7,3 +7,7 @@ var ErrUnavailable = errors.New("fleet: the backend does not answer")
 
 // ErrUnsupported says that a backend cannot do what a limit needs, such as to count.
 var ErrUnsupported = errors.New("fleet: the backend does not support this")
+
+// ErrReply says that a backend gave an answer that cannot be: more tokens than were asked
+// for, or times in the past.
+var ErrReply = errors.New("fleet: the backend does not count right")

@@ -86,8 +86,7 @@ func (g *Group) Status(now clock.Instant) LimitStatus {
 
 func (g *Group) status(now clock.Instant) LimitStatus {
 	s, use := g.about, g.use(now)
-	s.Demand, s.Passed = use.Demand, use.Passed
-	s.Granted = g.granted.faded(now.Sub(g.counted), groupMemory)
+	s.Demand, s.Passed, s.Granted = use.Demand, use.Passed, g.granted.perSecond()
 	s.Outage = g.member.connection.out || g.refusing > 0
 	if s.Outage {
 		s.Since = g.member.connection.since
@@ -99,8 +98,8 @@ func (g *Group) status(now clock.Instant) LimitStatus {
 }
 
 func (g *Group) use(now clock.Instant) Use {
-	quiet := now.Sub(g.counted)
-	return Use{Key: g.about.Key, Demand: g.demand.faded(quiet, groupMemory), Passed: g.passed.faded(quiet, groupMemory)}
+	g.add(now, 0, 0, 0)
+	return Use{Key: g.about.Key, Demand: g.demand.perSecond(), Passed: g.passed.perSecond()}
 }
 
 // groupMemory is the memory of the averages of a group.
@@ -169,7 +168,12 @@ func (b *Budget) Forget(now clock.Instant) bool {
 	m.mu.Lock()
 	defer m.unlock(now)
 	w := word(b.word.Load())
-	if b.released || !b.IsNew(now) || !w.isQuiet() || w.tokens() != b.expected() || b.refused.Load() != 0 {
+	if b.refused.Load() > 0 {
+		// The call may have been refused just when the budget became quiet.
+		m.agenda.set(b, min(b.due, now))
+		return false
+	}
+	if b.released || !b.IsNew(now) || !w.isQuiet() || w.tokens() != b.expected() {
 		return false
 	}
 	b.isGone.Store(true) // before calls find nothing
@@ -213,11 +217,11 @@ func (a *Asker) Forget(now clock.Instant) bool {
 }
 
 // newFallback returns what decides in an outage, of a limit of which so many tokens per second
-// passed of late. A value of a group of which nothing did has its share, beginning with one
-// token: it would be refused until the outage ends. The mutex of the member is held.
-func (a *Asker) newFallback(passed float64) localBucket {
+// passed of late. A value of a group that is new has its share, beginning with one token: it
+// would be refused until the outage ends. The mutex of the member is held.
+func (a *Asker) newFallback(passed float64, isNew bool) localBucket {
 	bucket := fallback(a.onOutage, &a.terms, passed, a.member.count)
-	if a.group == nil || a.onOutage != OutageLast && a.onOutage != OutageShare || passed > 1e-6 {
+	if a.group == nil || !isNew || a.onOutage != OutageLast && a.onOutage != OutageShare {
 		return bucket
 	}
 	bucket = fallback(OutageShare, &a.terms, 0, a.member.count)

@@ -117,7 +117,8 @@ func (m *Member) Budget(terms Terms, mode Mode, onOutage OnOutage, now clock.Ins
 func (m *Member) newBudget(g *Group, terms Terms, mode Mode, onOutage OnOutage, now clock.Instant) *Budget {
 	b := &Budget{member: m, group: g, control: control{
 		terms: terms, mode: mode, onOutage: onOutage,
-		inAgenda: -1, due: never, looked: now, lastPass: now.Add(-longAgo), lastCall: now, requests: requestBurst, isFull: true,
+		inAgenda: -1, due: never, looked: now, lastPass: now.Add(-longAgo), lastCall: now, requests: requestBurst,
+		isFull: g == nil, // values of which nothing is known pass no more than one call on debt
 	}}
 	if mode == ModeLease {
 		b.last.until = never

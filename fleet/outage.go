@@ -145,6 +145,14 @@ func (b *Budget) chargeable(now clock.Instant) int64 {
 	return int64(min(owed, recent+more, b.terms.Burst+rate*b.queue().Seconds()))
 }
 
+// allow sets how many tokens may be used that were not leased, and returns how many more that
+// are than before.
+func (b *Budget) allow(now clock.Instant) int64 {
+	before := b.debt
+	b.debt = b.allowed(now)
+	return b.debt - before
+}
+
 // allowed returns how many tokens may be used that were not leased.
 func (b *Budget) allowed(now clock.Instant) int64 {
 	switch {
@@ -157,22 +165,39 @@ func (b *Budget) allowed(now clock.Instant) int64 {
 			b.outage.bucket.level = min(level, b.outage.bucket.most)
 		}
 		return b.owed + b.owedSent + max(b.outage.bucket.tokens(), b.idleDebt(now))
-	case b.mode == ModeWindow && !b.isFull && b.demanded() > b.even():
-		return 0
+	case b.mode == ModeWindow:
+		return min(b.windowDebt(now), b.most.Load())
 	}
 	debt := b.idleDebt(now)
-	if b.mode == ModeWindow && b.left >= 1 && b.demanded() < b.even() {
+	if b.isFull {
+		debt = max(debt, 1, int64(b.need(b.debtTime())))
+		if b.group != nil { // strangers choose the demand of values
+			debt = min(debt, max(1, b.large, int64(b.fleetRate()*b.debtTime().Seconds())))
+		}
+	}
+	return min(debt, b.most.Load())
+}
+
+// debtTime is how long calls may pass on debt: until tokens come.
+func (b *Budget) debtTime() time.Duration { return max(minDebtTime, 3*b.member.roundTrip()/2) }
+
+// windowDebt is allowed of a window: at most what the even share, or what passed of late,
+// needs until tokens come, whatever the demand. There is none if the store had nothing left
+// when it last answered: so each instance can go over the limit only once by that much.
+func (b *Budget) windowDebt(now clock.Instant) int64 {
+	debt := b.idleDebt(now)
+	if b.isFull || b.demanded() < b.even() {
 		debt = max(debt, 1)
 	}
 	if b.isFull {
-		time := max(debtTime, 3*b.member.roundTrip()/2)
-		debt = max(debt, 1, int64(b.need(time)))
+		rate := min(b.demanded(), max(b.even(), b.passed.perSecond()))
+		debt = max(debt, int64(b.needOf(rate, b.debtTime())))
 	}
-	if b.mode == ModeWindow && now.Sub(b.steadyAt) < b.terms.Window {
+	if now.Sub(b.steadyAt) < b.terms.Window {
 		// All have their part of what is left, or one token while there is any.
 		debt = min(debt, max(int64(b.left/float64(max(1, b.member.count))), int64(min(1, b.left))))
 	}
-	return min(debt, b.most.Load())
+	return debt
 }
 
 // idleDebt is how many tokens an instance may use of which nothing passed for long: its even

@@ -112,6 +112,7 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 	}
 	tokens := paid + b.grant(now, p, reply)
 	b.backIsUp(now)
+	tokens += b.allow(now) // what is paid is not allowed once more if nothing is left
 	b.write(tokens, b.end(now), false)
 	b.publish(now, tokens > 0)
 	b.member.agenda.set(b, min(b.due, nextTick(now+1)))

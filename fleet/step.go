@@ -230,7 +230,11 @@ func (m *Member) Deliver(now clock.Instant, batch *Batch) {
 		m.heard(now, batch.sent)
 	}
 	for i, by := range batch.askers {
-		by.answered(now, &batch.Replies[i])
+		reply := &batch.Replies[i]
+		if reply.Err == nil {
+			reply.Err = batch.Requests[i].check(reply)
+		}
+		by.answered(now, reply)
 	}
 	if batch.Announce != nil && !late { // another one has followed
 		m.takeFleet(now, batch.Fleet, batch.announceErr)

@@ -66,8 +66,11 @@ func (b *Budget) demanded() float64 {
 }
 
 // need is how many tokens calls will want in a time, but for one time in a thousand.
-func (b *Budget) need(t time.Duration) float64 {
-	mean := b.demanded() * max(0, t).Seconds()
+func (b *Budget) need(t time.Duration) float64 { return b.needOf(b.demanded(), t) }
+
+// needOf is need, of so many calls per second.
+func (b *Budget) needOf(rate float64, t time.Duration) float64 {
+	mean := rate * max(0, t).Seconds()
 	return mean + b.safety()*math.Sqrt(mean)
 }
 
@@ -122,7 +125,7 @@ func (b *Budget) spare(now clock.Instant) int64 {
 		return maxTokens
 	}
 	if b.isPrefetching(now) {
-		if left := b.bucketEnd.Sub(now); left > debtTime {
+		if left := b.bucketEnd.Sub(now); left > minDebtTime {
 			return int64(b.need(left) + 0.5)
 		}
 		return 0

@@ -48,19 +48,25 @@ func TestCallsOfKnownValuesDoNotAllocate(t *testing.T) {
 
 // TestValuesOfTheFleetTakeBoundedMemory says how much memory a value takes.
 func TestValuesOfTheFleetTakeBoundedMemory(t *testing.T) {
-	const values = 20_000
-	s := newScene(t, shared(hotparam.Rule{Limit: 10, MaxValues: 2 * values}), 1)
-	in := s.instances[0]
-	before := heap()
-	for i := range values {
-		in.call("user-" + strconv.Itoa(i))
+	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk} {
+		const values = 20_000
+		r := shared(hotparam.Rule{Limit: 10, MaxValues: 2 * values, Fleet: hotparam.Fleet{Mode: mode}})
+		s := newScene(t, r, 1)
+		in := s.instances[0]
+		before := heap()
+		for i := range values {
+			in.call("user-" + strconv.Itoa(i))
+			if i%100 == 0 {
+				s.run(time.Millisecond, nil)
+			}
+		}
+		s.run(3*time.Second, nil)
+		clear(s.passed)
+		used := float64(heap()-before) / values
+		t.Logf("%s: %.0f B a value", mode, used)
+		assert.Less(t, used, 1500.0)
+		runtime.KeepAlive(in)
 	}
-	clear(s.passed)
-	s.run(3*time.Second, nil)
-	used := float64(heap()-before) / values
-	t.Logf("%.0f B a value", used)
-	assert.Less(t, used, 1500.0)
-	runtime.KeepAlive(in)
 }
 
 func heap() int64 {

@@ -135,10 +135,10 @@ func (l *fleetLimiter) wait(s subject, c rule.Call) time.Duration {
 // until the fleet grants tokens, whichever is longer.
 func (l *fleetLimiter) RetryAfter(c rule.Call) time.Duration {
 	s, decision := l.subjectOf(c.Attribute)
-	switch {
-	case decision == rule.Pass:
+	switch decision {
+	case rule.Pass:
 		return 0
-	case decision == rule.Block:
+	case rule.Block:
 		return rule.Never
 	}
 	return max(l.withoutAsking(s, c), l.wait(s, c))

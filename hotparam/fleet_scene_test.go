@@ -25,6 +25,7 @@ type scene struct {
 	passed    map[string][]clock.Instant // by value, counted from outside
 	requests  int                        // of all instances
 	largest   int                        // requests of one batch
+	keys      map[string]int             // of requests, with the number of instances that made some
 }
 
 // instance is one of them, with a limiter of the rule.
@@ -35,6 +36,7 @@ type instance struct {
 	version uint64
 	limiter rule.Limiter
 	sent    []*fleet.Batch
+	keys    map[string]bool
 	waiting []*waitingCall
 	refused int
 }
@@ -48,10 +50,10 @@ type waitingCall struct {
 
 func newScene(t testing.TB, r hotparam.Rule, instances int) *scene {
 	t.Helper()
-	s := &scene{t: t, clock: clock.NewVirtual(epoch.Time()), passed: map[string][]clock.Instant{}}
+	s := &scene{t: t, clock: clock.NewVirtual(epoch.Time()), passed: map[string][]clock.Instant{}, keys: map[string]int{}}
 	s.store = fleetmemory.New(s.clock)
 	for i := range instances {
-		in := &instance{scene: s, member: fleet.NewMember(
+		in := &instance{scene: s, keys: map[string]bool{}, member: fleet.NewMember(
 			fleet.Config{Manual: true, Instance: string(rune('a' + i))}, s.clock, slog.New(slog.DiscardHandler), uint64(i)+1,
 		)}
 		s.instances = append(s.instances, in)
@@ -116,6 +118,12 @@ func (in *instance) step() {
 			continue
 		}
 		in.scene.requests += len(batch.Requests)
+		for i := range batch.Requests {
+			if key := batch.Requests[i].Terms.Key; !in.keys[key] {
+				in.keys[key] = true
+				in.scene.keys[key]++
+			}
+		}
 		in.scene.largest = max(in.scene.largest, len(batch.Requests))
 		require.NoError(in.scene.t, batch.Send(in.scene.t.Context(), in.scene.store))
 		in.member.Deliver(now, batch)

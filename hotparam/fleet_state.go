@@ -3,6 +3,7 @@ package hotparam
 import (
 	"maps"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -141,7 +142,7 @@ func (s *fleetStates) cell(c *compiled, k cellKey, now clock.Instant) *sharedVal
 		v = s.newValue(c, c.rule.fleetTerms(k.keyIn(s.key), k.limit), now)
 		v.cell = len(all) + 1
 		s.byKey[k] = v
-		more := append(all[:len(all):len(all)], v)
+		more := slices.Concat(all, []*sharedValue{v})
 		s.cells.Store(&more)
 	}
 	return v

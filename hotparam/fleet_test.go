@@ -1,14 +1,17 @@
 package hotparam_test
 
 import (
+	"log/slog"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
@@ -126,7 +129,7 @@ func TestSlotsOfValuesThatAreAsNewAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, shared(hotparam.Rule{Limit: 10, MaxValues: 100}), 2)
 	next := 0
-	s.run(20*time.Second, func(in *instance, i int) {
+	s.run(20*time.Second, func(in *instance, _ int) {
 		if next++; next%100 == 0 { // 20 values a second
 			assert.True(t, in.call("user-"+strconv.Itoa(next)), "the first call of a value passes")
 		}
@@ -367,4 +370,93 @@ func TestRuleOfTheFleetWithoutBackendLimitsTheInstance(t *testing.T) {
 	t.Parallel()
 	s := newService(t, shared(hotparam.Rule{Limit: 10, Window: time.Hour}))
 	assert.Equal(t, 10, s.passes(user("a")))
+}
+
+func TestKeysOfValuesAreTheSameOnAllInstancesAndTellNothing(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, shared(hotparam.Rule{Limit: 10}), 3)
+	values := []rule.Attribute{
+		user("7"), rule.Int(7), user("true"), rule.Bool(true), rule.Bool(false), user(""), user(strings.Repeat("x", 10_000)),
+		composite(user("a"), user("b/c")), composite(user("a/b"), user("c")), composite(user("a"), rule.Int(1)),
+	}
+	s.run(20*time.Millisecond, func(in *instance, _ int) {
+		for _, value := range values {
+			in.limiter.Acquire(rule.Call{Now: s.clock.Now(), Tokens: 1, Attribute: value})
+		}
+	})
+	s.run(time.Second, nil)
+	assert.Len(t, s.keys, len(values))
+	for key, instances := range s.keys {
+		assert.Equal(t, 3, instances)
+		assert.Regexp(t, "^hotParam/r/[0-9a-f]{32}$", key)
+	}
+}
+
+func TestResourcesOfARuleShareTheTable(t *testing.T) {
+	t.Parallel()
+	for _, perResource := range []bool{true, false} {
+		c := clock.NewVirtual(epoch.Time())
+		m := fleet.NewMember(fleet.Config{Manual: true, Instance: "a"}, c, slog.New(slog.DiscardHandler), 1)
+		r := hotparam.Kind().Complete(hotparam.Rule{
+			Name: "all", Match: "*", Shared: !perResource, Param: rule.StringsOf("user"), Limit: 10, Scope: hotparam.ScopeFleet,
+		})
+		compiled := rule.Env{Version: 1, Now: epoch, Fleet: m, Seed: 1}
+		limiters := map[string]rule.Limiter{}
+		for _, resource := range []string{"a", "b"} {
+			env := compiled
+			if env.Resource = resource; !perResource {
+				env.Resource = ""
+			}
+			limiters[resource] = r.NewLimiter(env)
+			limiters[resource].Acquire(rule.Call{Now: epoch, Tokens: 1, Attribute: user("someone")})
+		}
+		keys := map[string]bool{}
+		c.Advance(20 * time.Millisecond)
+		for _, batch := range m.Step(c.Now()) {
+			for i := range batch.Requests {
+				keys[strings.TrimRight(batch.Requests[i].Terms.Key, "0123456789abcdef")] = true
+			}
+		}
+		if perResource {
+			assert.Equal(t, map[string]bool{"hotParam/all/a/": true, "hotParam/all/b/": true}, keys)
+			assert.InDelta(t, 2, limiters["a"].Status(c.Now()).Gauges[gaugeValues], 0, "of all resources")
+		} else {
+			assert.Equal(t, map[string]bool{"hotParam/all/": true}, keys)
+		}
+		limiters["a"].(rule.Retirer).Retire(c.Now())
+		assert.Len(t, m.Status(c.Now()).Limits, 1)
+		limiters["b"].(rule.Retirer).Retire(c.Now())
+		assert.Empty(t, m.Status(c.Now()).Limits)
+		again := r.NewLimiter(compiled)
+		_, decision := again.Acquire(rule.Call{Now: c.Now(), Tokens: 1, Attribute: user("someone")})
+		assert.Equal(t, rule.Pass, decision)
+	}
+}
+
+func TestValuesAreRememberedLongerWhenTheProgramSettles(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, shared(hotparam.Rule{Limit: 10, MaxValues: 100}), 1)
+	in := s.instances[0]
+	begin := func(value string) rule.Ticket {
+		ticket, decision := in.limiter.Acquire(rule.Call{Now: s.clock.Now(), Tokens: 1, Attribute: user(value)})
+		require.Equal(t, rule.Pass, decision)
+		return ticket
+	}
+	start := s.clock.Now()
+	in.limiter.(rule.Settler).Settle(start, start, begin("first"), 0)
+	ticket := begin("long")
+	begin("other")
+	next := 0
+	s.run(5*time.Second, func(*instance, int) {
+		in.call("user-" + strconv.Itoa(next))
+		next++
+	})
+	assert.Zero(t, in.gauge(gaugeForgotten))
+	assert.Positive(t, in.gauge(gaugeWithoutSlot))
+	in.limiter.(rule.Settler).Settle(s.clock.Now(), start, ticket, 100)
+	s.run(time.Second, func(*instance, int) {
+		in.call("long")
+		in.call("other")
+	})
+	assert.LessOrEqual(t, s.total("long"), s.total("other")-5, "the call is charged when it ends")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -58,6 +59,49 @@ func TestParseSaysWhatIsWrongWithTheFieldsOfAFleet(t *testing.T) {
 			"a limit that each call is asked for cannot warm up",
 			"flow:\n  - {resource: a, limit: 1, warmUp: {period: 1s}, scope: fleet, fleet: {mode: ask}}",
 			[]string{`2:46 flow rule "a": warmUp.period has no effect with scope "fleet" unless fleet.mode is "share"`},
+		},
+	} {
+		m.run(t)
+	}
+}
+
+func TestParseReadsHowAFleetSharesLimitsOfValues(t *testing.T) {
+	t.Parallel()
+	const document = `hotParam:
+  - {name: tenants, match: "api:*", param: tenant, limit: 100, scope: fleet}
+  - {name: logins, resource: a, param: account, limit: 5, window: 5m, scope: fleet, fleet: {mode: ask, onOutage: share}}
+`
+	set, err := rules.Parse("", []byte(document))
+	require.NoError(t, err)
+	assert.Equal(t, hotparam.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageLast}, set.HotParam[0].Fleet)
+	assert.Equal(t, hotparam.Fleet{Mode: fleet.ModeAsk, OnOutage: fleet.OutageShare}, set.HotParam[1].Fleet)
+
+	written, err := set.YAML()
+	require.NoError(t, err)
+	assert.NotContains(t, string(written), "mode: lease", "the default")
+	again, err := rules.Parse("", written)
+	require.NoError(t, err)
+	assert.Equal(t, set.HotParam, again.HotParam)
+}
+
+func TestParseSaysWhatValuesOfAFleetCannotHave(t *testing.T) {
+	t.Parallel()
+	for _, m := range []mistake{
+		{
+			"calls under way", "hotParam:\n  - {resource: a, param: user, concurrency: 3, scope: fleet}",
+			[]string{`2:55 hotParam rule "a": scope is "fleet", but instances do not share how many calls are under way`},
+		},
+		{
+			"even spacing and a window",
+			"hotParam:\n  - {resource: a, param: user, limit: 1, algorithm: throttle, scope: fleet, fleet: {mode: window}}",
+			[]string{
+				`2:70 hotParam rule "a": scope is "fleet", but instances do not space the calls of a value together`,
+				`2:91 hotParam rule "a": fleet.mode is "window": instances share limits for each value by "lease" or "ask"`,
+			},
+		},
+		{
+			"a misspelled field", "hotParam:\n  - {resource: a, param: user, limit: 1, scope: fleet, fleet: {modes: ask}}",
+			[]string{`2:64 hotParam rule "a": unknown field "fleet.modes": did you mean "fleet.mode"?`},
 		},
 	} {
 		m.run(t)
