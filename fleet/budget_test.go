@@ -64,6 +64,26 @@ func TestLargeCallIsGrantedAsAWhole(t *testing.T) {
 	}
 }
 
+func TestFloodAfterLightLoadGainsNoMoreThanABoundedDebt(t *testing.T) {
+	t.Parallel()
+	s := newStepped(t)
+	budget := s.member.Budget(bucketOf(100), fleet.ModeLease, fleet.OutageLast, s.now())
+	for range 100 { // a fifth of the limit
+		budget.Take(s.now(), 1)
+		s.run(50 * ms)
+	}
+	passed := 0
+	for range 100 {
+		for range 1000 {
+			if budget.Take(s.now(), 1) {
+				passed++
+			}
+		}
+		s.run(ms)
+	}
+	assert.LessOrEqual(t, passed, 10+10+20+2, "the burst, 100 ms, what was leased for at most 200 ms, and a token of debt")
+}
+
 func TestNotifyTellsThatTokensHaveArrived(t *testing.T) {
 	t.Parallel()
 	s := newStepped(t)

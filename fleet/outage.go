@@ -170,10 +170,8 @@ func (b *Budget) allowed(now clock.Instant) int64 {
 	}
 	debt := b.idleDebt(now)
 	if b.isFull {
-		debt = max(debt, 1, int64(b.need(b.debtTime())))
-		if b.group != nil { // strangers choose the demand of values
-			debt = min(debt, max(1, b.large, int64(b.fleetRate()*b.debtTime().Seconds())))
-		}
+		most := max(1, b.large, int64(b.fleetRate()*b.debtTime().Seconds())) // whatever the demand
+		debt = max(debt, 1, min(int64(b.need(b.debtTime())), most))
 	}
 	return min(debt, b.most.Load())
 }
