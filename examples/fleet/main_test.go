@@ -79,12 +79,14 @@ func TestStatusTellsOfAnOutage(t *testing.T) {
 
 func TestSummarySaysWhetherTheLimitWasKept(t *testing.T) {
 	of := func(perSecond int) *counts {
-		c := &counts{}
+		c, start := &counts{}, time.Now()
+		c.begin(start)
 		for i := range 6 {
+			at := start.Add(time.Duration(i) * time.Second)
 			for range perSecond {
-				c.add(time.Duration(i)*time.Second, i%instances, true)
+				c.add(at, i%instances, true)
 			}
-			c.add(time.Duration(i)*time.Second, 0, false)
+			c.add(at, 0, false)
 		}
 		return c
 	}

@@ -22,7 +22,6 @@ const patience = time.Minute
 type processes struct {
 	all    []*process
 	counts *counts
-	start  time.Time // of the calls; set before the first one comes
 	done   sync.WaitGroup
 
 	mu  sync.Mutex
@@ -106,7 +105,7 @@ func (f *processes) read(p *process, number int, out io.Reader) {
 			close(p.ready)
 		case sayPassed, sayRefused:
 			if at, err := strconv.ParseInt(rest, 10, 64); err == nil {
-				f.counts.add(time.UnixMicro(at).Sub(f.start), number, word == sayPassed)
+				f.counts.add(time.UnixMicro(at), number, word == sayPassed)
 			}
 		case sayStatus:
 			p.status <- rest
@@ -127,7 +126,7 @@ func (f *processes) keep(number int, line string) {
 
 // begin has calls come from an instant on.
 func (f *processes) begin(start time.Time) {
-	f.start = start
+	f.counts.begin(start)
 	for _, p := range f.all {
 		p.send(fmt.Sprintf("%s %d", askBegin, start.UnixMicro()))
 	}

@@ -12,6 +12,7 @@ import (
 // counts is what became of the calls, by the second.
 type counts struct {
 	mu      sync.Mutex
+	start   time.Time
 	seconds []second
 }
 
@@ -28,11 +29,18 @@ func (s second) total() (sum int) {
 	return sum
 }
 
-// add counts a call that came so long after the start.
-func (c *counts) add(at time.Duration, instance int, passed bool) {
+// begin says when the first second begins.
+func (c *counts) begin(start time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := int(max(0, at) / time.Second)
+	c.start = start
+}
+
+// add counts a call that came at an instant.
+func (c *counts) add(at time.Time, instance int, passed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := int(max(0, at.Sub(c.start)) / time.Second)
 	for len(c.seconds) <= i {
 		c.seconds = append(c.seconds, second{})
 	}
