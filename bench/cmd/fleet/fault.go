@@ -24,7 +24,7 @@ type fault struct {
 const afterFault = 4 * time.Second
 
 func faults() []fault {
-	const at = 3 * time.Second
+	const at = 5 * time.Second // rates of late are averages of about a second
 	return []fault{
 		{
 			name: "killed", about: "killed, and restarted empty after 2 s", at: at, lasts: 2 * time.Second,

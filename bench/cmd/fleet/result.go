@@ -40,6 +40,13 @@ func (r *result) during() float64 {
 	return float64(r.between(r.faultBegan, r.faultEnded)) / (r.Limit * took.Seconds())
 }
 
+func (r *result) duringCell() string {
+	if r.Fault.lasts == 0 {
+		return "–" // it was over at once
+	}
+	return share(r.during())
+}
+
 // tooMany returns how many calls passed from the beginning of the fault until 2 s after it
 // beyond the limit, in seconds of the limit. Below 0, less passed.
 func (r *result) tooMany() float64 {
@@ -65,7 +72,7 @@ func (r *result) String() string {
 	if r.Fault == nil {
 		text += fmt.Sprintf(", %.1f scripts/s an instance", r.callsPerInstance())
 	} else {
-		text += fmt.Sprintf(", during %.3f, too many %+.3f s, %.3f half a second later", r.during(), r.tooMany(), r.back())
+		text += fmt.Sprintf(", during %s, too many %+.3f s, %.3f half a second later", r.duringCell(), r.tooMany(), r.back())
 	}
 	return text + fmt.Sprintf(", outages seen %d", r.outages)
 }
@@ -155,13 +162,9 @@ func faultTable(all []result) *report.Table {
 		if r.Fault == nil {
 			continue
 		}
-		during := "–"
-		if r.Fault.lasts > 0 {
-			during = share(r.during())
-		}
 		in := r.inFault()
 		table.Add(r.Fault.about, string(r.OnOutage), r.demand(), fmt.Sprintf("%.1f", (r.faultEnded-r.faultBegan).Seconds()),
-			during, share(r.worstAround()), fmt.Sprintf("%+.3f", r.tooMany()), share(r.back()),
+			r.duringCell(), share(r.worstAround()), fmt.Sprintf("%+.3f", r.tooMany()), share(r.back()),
 			micros(r.latencies(settled, r.faultBegan).p99), micros(in.p99), millis(in.longest))
 	}
 	return table
