@@ -10,7 +10,7 @@ MODULES := $(shell go list -m -f '{{.Dir}}')
 
 .PHONY: all check build vet lint format test race fuzz soak overload quickstart tidy clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
-.PHONY: bench-test bench-packages
+.PHONY: bench-fleet bench-test bench-packages
 
 all: check
 
@@ -62,8 +62,8 @@ soak:
 overload:
 	go run ./soak/overload -docs docs
 
-# Penstock beside its peers, into docs/performance.md: about an hour, on a machine that does nothing else.
-bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
+# Penstock beside its peers, into docs/performance.md, and bench-fleet: about an hour, on a machine that does nothing else.
+bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload bench-fleet
 
 # BENCHCOUNT rounds of every benchmark, not every benchmark BENCHCOUNT times: a machine that drifts does so for all.
 BENCHCOUNT ?= 6
@@ -85,6 +85,12 @@ bench-speed bench-growth:
 # Everything but the time per call; MEASURE has flags, such as "-for 1s".
 bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload: bench-%:
 	cd bench && GOWORK=off go run ./cmd/$* -docs "$(BENCHDOCS)" $(MEASURE)
+
+# Processes of their own share limits through a real Redis or Valkey server, which also fails; into docs/fleet.md: eight
+# minutes. For some of it: make bench-fleet BENCHDOCS= MEASURE="-run 'lease 1000/s'"
+bench-fleet: BENCHDOCS = ../docs/fleet.md
+bench-fleet:
+	cd bench && GOWORK=off go run ./cmd/fleet -docs "$(BENCHDOCS)" $(MEASURE)
 
 # The tests of the module bench, which is not in go.work.
 bench-test:

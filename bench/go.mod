@@ -11,6 +11,8 @@ require (
 	github.com/go-chi/httprate v0.16.1
 	github.com/go-kratos/aegis v0.2.0
 	github.com/penstock-go/penstock v0.0.0
+	github.com/penstock-go/penstock/fleet/redis v0.0.0
+	github.com/redis/rueidis v1.0.79
 	github.com/sony/gobreaker/v2 v2.4.0
 	github.com/stretchr/testify v1.12.1
 	github.com/throttled/throttled/v2 v2.15.0
@@ -61,4 +63,7 @@ require (
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 )
 
-replace github.com/penstock-go/penstock => ..
+replace (
+	github.com/penstock-go/penstock => ..
+	github.com/penstock-go/penstock/fleet/redis => ../fleet/redis
+)

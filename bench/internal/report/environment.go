@@ -31,10 +31,15 @@ func peers() map[string]string {
 // Environment returns one line about where the figures of this process come from: the
 // machine, the versions, the date and the command.
 func Environment(command string) string {
-	return fmt.Sprintf("Measured on %s with `%s` on %s, %d cores, %s/%s, %s, beside %s.",
+	return Machine(command) + ", beside " + strings.Join(versions(), ", ") + "."
+}
+
+// Machine returns the same without the versions of other libraries and without the full stop
+// at the end, for figures of Penstock alone.
+func Machine(command string) string {
+	return fmt.Sprintf("Measured on %s with `%s` on %s, %d cores, %s/%s, %s",
 		time.Now().Format(time.DateOnly), command,
-		processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(),
-		strings.Join(versions(), ", "))
+		processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
 // Command returns the command line of this program as one would type it in the

@@ -31,6 +31,7 @@ func TestPublishReplacesOneSection(t *testing.T) {
 	table := &Table{Head: []string{"x"}, Rows: [][]string{{"1"}}}
 
 	for range 2 { // the second time changes nothing
+		require.NoError(t, Check(document, "a"))
 		require.NoError(t, Publish(document, "a", "Measured somewhere.", table))
 		got, err := os.ReadFile(document)
 		require.NoError(t, err)
@@ -50,6 +51,7 @@ func TestPublishNeedsMarkers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			document := filepath.Join(t.TempDir(), "doc.md")
 			require.NoError(t, os.WriteFile(document, []byte(text), 0o600))
+			require.ErrorContains(t, Check(document, "a"), "<!-- bench:a -->")
 			require.ErrorContains(t, Publish(document, "a", ""), "<!-- bench:a -->")
 			got, err := os.ReadFile(document)
 			require.NoError(t, err)
