@@ -183,6 +183,9 @@ func (a *Asker) lose(now clock.Instant, err error) {
 
 // refusedBy notes that the store has answered a request with an error.
 func (a *Asker) refusedBy(now clock.Instant, err error) {
+	if a.place < 0 {
+		return // it was released
+	}
 	if a.outage.err == nil {
 		a.member.noteRefusal(a.terms.Key, err)
 		a.group.refused(err)

@@ -79,13 +79,7 @@ func (b *Budget) refuse(now clock.Instant, n int32, w word) bool {
 		b.word.CompareAndSwap(uint64(w), uint64(newWord(now.Add(forever), true, w.tokens())))
 		return b.Take(now, n)
 	}
-	b.refused.Add(int64(n))
-	if int64(n) > b.largest.Load() {
-		b.largest.Store(int64(n))
-	}
-	if w.isQuiet() {
-		b.wake(now)
-	}
+	b.Refuse(now, n)
 	return false
 }
 

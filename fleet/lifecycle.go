@@ -76,5 +76,9 @@ func (b *Budget) Release(now clock.Instant) {
 	b.drop(now)
 	b.write(-b.debt, b.end(now), true)
 	b.debt = 0
-	m.agenda.set(b, now)
+	if m.running {
+		m.agenda.set(b, now)
+	} else {
+		m.removeBudget(b) // nobody can hand back anything
+	}
 }

@@ -76,7 +76,6 @@ type Member struct {
 	batches    []*Batch // made in this step
 	underWay   []*Batch // sent and not ended, in the order in which they were sent
 	lastSent   clock.Instant
-	senders    sync.WaitGroup
 	sending    int      // goroutines that send
 	calls      []func() // to be made when the mutex is released
 	statistics struct{ batches, requests, lost int64 }

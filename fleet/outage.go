@@ -87,6 +87,9 @@ func (b *Budget) beginOutage(now clock.Instant, err error) {
 
 // refusedBy notes that the store has answered a request with an error.
 func (b *Budget) refusedBy(now clock.Instant, err error) {
+	if b.place < 0 {
+		return // it was released
+	}
 	if b.outage.err == nil {
 		b.member.noteRefusal(b.terms.Key, err)
 		b.group.refused(err)

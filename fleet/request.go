@@ -152,7 +152,7 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 	}
 	l.end = wholeUnit(l.end)
 	switch {
-	case l.end <= max(now, l.from):
+	case l.end <= max(now, l.from) || b.released:
 		b.handBack(l.origin, l.tokens)
 		return 0
 	case l.from <= now:

@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"sync"
 
 	"github.com/penstock-go/penstock/clock"
 )
@@ -17,9 +19,10 @@ func (m *Member) Run(ctx context.Context) {
 		return
 	}
 	m.begin(m.clock.Now())
+	var senders sync.WaitGroup // of this Run: those of one before may still hang
 	for ctx.Err() == nil {
 		for _, batch := range m.Step(m.clock.Now()) {
-			m.send(batch)
+			m.send(batch, &senders)
 		}
 		timer := clock.TimerAt(m.clock, m.Due())
 		select {
@@ -29,7 +32,7 @@ func (m *Member) Run(ctx context.Context) {
 		}
 		timer.Stop()
 	}
-	m.leave()
+	m.leave(&senders)
 }
 
 // begin has the member announce itself.
@@ -46,13 +49,13 @@ func (m *Member) begin(now clock.Instant) {
 
 // send sends a batch in a goroutine of its own. When the batch has no answer in time, its
 // context ends.
-func (m *Member) send(batch *Batch) {
+func (m *Member) send(batch *Batch, senders *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(context.Background())
 	m.mu.Lock()
 	batch.cancel = cancel
 	m.sending++
 	m.mu.Unlock()
-	m.senders.Go(func() {
+	senders.Go(func() {
 		defer cancel()
 		err := batch.Send(ctx, m.config.Backend)
 		m.mu.Lock()
@@ -68,25 +71,36 @@ func (m *Member) send(batch *Batch) {
 
 // leave waits for what is under way, hands back what is leased and leaves the fleet, within
 // the timeout.
-func (m *Member) leave() {
+func (m *Member) leave(senders *sync.WaitGroup) {
 	timer := clock.TimerAt(m.clock, m.clock.Now().Add(m.config.Timeout))
 	defer timer.Stop()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	left := make(chan struct{})
-	go func() {
-		defer close(left)
-		m.senders.Wait()
-		last := m.stop(m.clock.Now())
-		if ctx.Err() == nil && last.Send(ctx, m.config.Backend) == nil {
-			m.leaveFleet(ctx)
-		}
-	}()
-	select {
-	case <-left:
-	case <-timer.C():
+	if !endsBefore(timer, senders.Wait) {
 		m.stop(m.clock.Now())
 		m.abandon()
+		return
+	}
+	last := m.stop(m.clock.Now())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	endsBefore(timer, func() {
+		if last.Send(ctx, m.config.Backend) == nil {
+			m.leaveFleet(ctx)
+		}
+	})
+}
+
+// endsBefore calls f, and says whether it ends before the timer.
+func endsBefore(timer clock.Timer, f func()) bool {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f()
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-timer.C():
+		return false
 	}
 }
 
@@ -129,13 +143,18 @@ func (m *Member) stop(now clock.Instant) *Batch {
 		c.out, c.silent, c.since = true, true, now
 		m.beginOutages(now)
 	}
-	for _, b := range m.budgets {
-		b.look(now)
+	for _, b := range slices.Clone(m.budgets) {
+		if b.released {
+			m.removeBudget(b)
+		} else {
+			b.look(now)
+		}
 	}
 	return last
 }
 
-// handBackAll requests that all that is leased is taken back.
+// handBackAll requests that all that is leased is taken back, and pays what is owed. It waits
+// for no answer: the member ends.
 func (m *Member) handBackAll(now clock.Instant, b *Budget) {
 	b.count(now)
 	b.drop(now)
@@ -145,6 +164,9 @@ func (m *Member) handBackAll(now clock.Instant, b *Budget) {
 	for b.owed > 0 || len(b.back) > 0 {
 		request, p := b.pay(now, 0)
 		m.request(now, request, p, b.group != nil)
+		b.owedSent -= p.owed
+		b.write(p.owed, b.end(now), false)
+		b.remove(p)
 	}
 }
 

@@ -211,7 +211,8 @@ func (m *Member) expire(now clock.Instant) {
 	}
 	for len(m.asks) > 0 && m.asks[0].asked.Add(m.config.Timeout) <= now {
 		first := m.asks[0]
-		m.asks = slices.Delete(m.asks, 0, 1)
+		m.asks[0] = nil
+		m.asks = m.asks[1:]
 		first.unanswered(now)
 	}
 }

@@ -187,3 +187,19 @@ func TestKeysOfLimitsAreTheirRulesAndResources(t *testing.T) {
 	pattern.Shared = true
 	assert.Equal(t, "flow/a%2Fb", key(pattern, ""))
 }
+
+func TestCallsThatGoOnWithoutTheRuleAreNoDemandOfIt(t *testing.T) {
+	t.Parallel()
+	s := newFleetScene(t, ofFleet(throttle(10, 30*time.Second), fleet.ModeShare), 1)
+	s.run(2*time.Second, nil)
+	in := s.instances[0]
+	for range 100 {
+		in.call(1, rule.PriorityNormal)
+	}
+	require.NotEmpty(t, in.waiting)
+	in.limiter.(rule.Retirer).Retire(s.clock.Now())
+	in.poll()
+	require.Empty(t, in.waiting)
+	s.clock.Advance(time.Second)
+	assert.LessOrEqual(t, in.limiter.Status(s.clock.Now()).Fleet.Demand, 2.0)
+}

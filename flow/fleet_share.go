@@ -247,9 +247,12 @@ type shareWaiter struct {
 // Poll implements [rule.Waiter].
 func (w *shareWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
 	reservation, after, decision := w.limiter.queue.Poll(now, w.waiter)
-	if decision == rule.Block {
+	switch decision {
+	case rule.Block:
 		w.limiter.share.Count(now, -w.tokens, true)
 		w.limiter.share.Count(now, w.tokens, false)
+	case rule.Stale:
+		w.limiter.share.Count(now, -w.tokens, true)
 	}
 	return w.limiter.shared.ticketOf(reservation, decision), after, decision
 }

@@ -38,11 +38,7 @@ func (s *Store) Announce(ctx context.Context, self fleet.Instance, withInstances
 	if err != nil {
 		return fleet.Fleet{}, fmt.Errorf("redis: instance %q: %w", self.ID, err)
 	}
-	var known fleet.Fleet
-	count, ids, err := s.announce(ctx, self.ID, string(text), withInstances)
-	if err == nil {
-		known.Count = int(count)
-	}
+	known, ids, err := s.announce(ctx, self.ID, string(text), withInstances)
 	if err == nil && withInstances {
 		known.Instances, err = s.instances(ctx, ids)
 	}
@@ -52,8 +48,9 @@ func (s *Store) Announce(ctx context.Context, self fleet.Instance, withInstances
 	return known, nil
 }
 
-// announce returns the number of instances, and their names if they are wanted.
-func (s *Store) announce(ctx context.Context, id, uses string, withIDs bool) (count int64, ids []string, err error) {
+// announce returns what the script knows of the fleet, and the names of the instances if they
+// are wanted.
+func (s *Store) announce(ctx context.Context, id, uses string, withIDs bool) (fleet.Fleet, []string, error) {
 	args := []string{id, whole(fleet.AnnounceLife.Microseconds()), "0"}
 	if withIDs {
 		args[2] = "1"
@@ -71,21 +68,19 @@ func (s *Store) announce(ctx context.Context, id, uses string, withIDs bool) (co
 		results, err = say(false)
 	}
 	if err != nil {
-		return 0, nil, err
+		return fleet.Fleet{}, nil, err
 	}
 	values, err := results[0].ToArray()
 	if err = errors.Join(err, results[1].Error()); err != nil {
-		return 0, nil, err
+		return fleet.Fleet{}, nil, err
 	}
-	if len(values) != 2 {
-		return 0, nil, errProtocol
+	if len(values) != 3 {
+		return fleet.Fleet{}, nil, errProtocol
 	}
-	count, err = values[0].AsInt64()
-	if err != nil {
-		return 0, nil, err
-	}
-	ids, err = values[1].AsStrSlice()
-	return count, ids, err
+	count, err := values[0].AsInt64()
+	isNew, err2 := values[1].AsInt64()
+	ids, err3 := values[2].AsStrSlice()
+	return fleet.Fleet{Count: int(count), IsNew: isNew == 1}, ids, errors.Join(err, err2, err3)
 }
 
 // instances reads what instances have announced.

@@ -468,10 +468,10 @@ func TestInstancesOfARealServer(t *testing.T) {
 	first := fleet.Instance{ID: "one", Limits: []fleet.Use{{Key: "flow/a", Demand: 12.5, Passed: math.Pi}}}
 	known, err := one.Announce(t.Context(), first, false)
 	require.NoError(t, err)
-	assert.Equal(t, fleet.Fleet{Count: 1}, known)
+	assert.Equal(t, fleet.Fleet{Count: 1, IsNew: true}, known)
 	known, err = two.Announce(t.Context(), fleet.Instance{ID: "another"}, true)
 	require.NoError(t, err)
-	assert.Equal(t, fleet.Fleet{Count: 2, Instances: []fleet.Instance{{ID: "another"}, first}}, known)
+	assert.Equal(t, fleet.Fleet{Count: 2, IsNew: true, Instances: []fleet.Instance{{ID: "another"}, first}}, known)
 	require.NoError(t, one.Leave(t.Context(), "one"))
 	known, err = two.Announce(t.Context(), fleet.Instance{ID: "another"}, true)
 	require.NoError(t, err)
