@@ -232,7 +232,7 @@ func (b *Budget) quietUntil(now clock.Instant) clock.Instant {
 	if b.debt > b.owed || b.released || b.outage.active && b.outage.bucket.rate == 0 {
 		return never
 	}
-	return max(now.Add(time.Second), b.lastPass.Add(b.idleTime()))
+	return max(now.Add(time.Second), b.lastPass.Add(b.idleTime()), b.retryAt)
 }
 
 // interval is how long the budget need not be looked at: until half of what is more than

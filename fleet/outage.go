@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -163,15 +164,20 @@ func (b *Budget) allowed(now clock.Instant) int64 {
 	debt := b.idleDebt(now)
 	if b.isFull {
 		time := max(debtTime, 3*b.member.roundTrip()/2)
-		debt = max(debt, 1, int64(b.need(time)))
+		mean := min(b.demand.perSecond(), b.fleetRate()) * time.Seconds()
+		debt = max(debt, 1, int64(mean+b.safety()*math.Sqrt(mean)))
 	}
 	return min(debt, b.most.Load())
 }
 
 // idleDebt is how many tokens an instance may use of which nothing passed for long: its even
-// share of that time, at most what one call takes.
+// share of that time, at most what one call takes; none while the store grants nothing.
 func (b *Budget) idleDebt(now clock.Instant) int64 {
-	if b.outage.active && (b.onOutage == OutageClosed || b.member.count == 0) {
+	mayNot := b.retryAt > now
+	if b.outage.active {
+		mayNot = b.onOutage == OutageClosed || b.member.count == 0
+	}
+	if mayNot {
 		return 0
 	}
 	share := b.even() * now.Sub(b.lastPass).Seconds()

@@ -236,6 +236,9 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 	case want == 0, b.mode == ModeWindow && !b.isPrefetching(now) && b.hasAsked(now):
 		least = 2 // that may wait, other than the first request of a bucket
 	}
+	if want == 0 && b.owed > 0 && !b.outage.active && !b.released && b.retryAt <= now {
+		want = 1 // or nobody would know that nothing is left for more debt
+	}
 	pays := b.owed > 0 || len(b.back) > 0 || b.tells
 	if b.tells {
 		least = 0
@@ -325,7 +328,8 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 	if p.want > 0 {
 		b.fullWants++
-		if reply.Granted < p.want || b.mode == ModeLease && reply.Delay > 0 {
+		isAll := p.want >= b.most.Load() && b.demand.perSecond() > b.fleetRate() // and not enough
+		if reply.Granted < p.want || isAll || b.mode == ModeLease && reply.Delay > 0 {
 			b.fullWants = 0
 		}
 		b.isFull = b.fullWants >= 3
