@@ -257,7 +257,7 @@ func (b *Budget) isQuiet() bool {
 	case b.outage.active:
 		return b.released || b.looked.Sub(b.lastCall) > time.Second
 	default:
-		return b.owed == 0 && (b.released || b.target(b.member.lead()+period) == 0)
+		return b.owed == 0 && (b.released || b.isRare())
 	}
 }
 

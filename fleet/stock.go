@@ -236,7 +236,7 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 	case want == 0, b.mode == ModeWindow && !b.isPrefetching(now) && b.hasAsked(now):
 		least = 2 // that may wait, other than the first request of a bucket
 	}
-	if want == 0 && b.owed > 0 && !b.outage.active && !b.released && b.retryAt <= now {
+	if want == 0 && b.owed > 0 && !b.outage.active && !b.released && b.retryAt <= now && b.isRare() {
 		want = 1 // or nobody would know that nothing is left for more debt
 	}
 	pays := b.owed > 0 || len(b.back) > 0 || b.tells
@@ -264,6 +264,9 @@ func (b *Budget) maySend() bool {
 	}
 	return b.member.maySend()
 }
+
+// isRare says whether calls are so rare that no tokens are leased ahead of them.
+func (b *Budget) isRare() bool { return b.target(b.member.lead()+period) == 0 }
 
 // pay returns a request that hands back what is to be handed back of one origin, pays what is
 // owed, and asks for tokens.
@@ -332,7 +335,7 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 		if reply.Granted < p.want || isAll || b.mode == ModeLease && reply.Delay > 0 {
 			b.fullWants = 0
 		}
-		b.isFull = b.fullWants >= 3
+		b.isFull = b.fullWants >= 3 || b.fullWants > 0 && b.isRare()
 		b.jitter = time.Duration(b.member.random.Int64N(int64(4 * time.Millisecond)))
 		b.retryAt = 0
 		if reply.Granted == 0 {
