@@ -72,6 +72,7 @@ type control struct {
 	asked     clock.Instant // when tokens were asked for last
 	bucketEnd clock.Instant // of a window, of the bucket to which tokens were last granted
 
+	lost   int // requests without an answer since the last one that has one
 	outage outage
 }
 

@@ -305,6 +305,7 @@ func (b *Budget) quantum(want int64) int64 {
 func (p *pending) answered(now clock.Instant, reply *Reply) {
 	b := p.budget
 	b.count(now)
+	b.lost = 0
 	if reply.Err != nil {
 		p.unanswered(now)
 		b.refusedBy(now, reply.Err)
@@ -391,8 +392,15 @@ func (p *pending) unanswered(now clock.Instant) {
 		b.owed += p.owed
 		b.remove(p)
 		b.member.agenda.set(b, min(b.due, nextTick(now)))
+		if b.lost++; b.lost >= maxLost && !b.member.connection.out {
+			b.refusedBy(now, ErrUnavailable)
+		}
 	}
 }
+
+// maxLost is how many requests of a limit in a row may have no answer, while others have one,
+// before the limit goes on without the backend.
+const maxLost = 3
 
 func (b *Budget) remove(p *pending) {
 	b.pending = slices.DeleteFunc(b.pending, func(other *pending) bool { return other == p })
