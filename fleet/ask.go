@@ -26,6 +26,7 @@ type Asker struct {
 	passed     average
 	outage     outage
 	underWay   int           // calls that wait for an answer
+	lost       int           // calls without an answer since the last one that has one
 	back       int64         // tokens to be handed back
 	owed       int64         // tokens that passed without an answer
 	flushing   bool          // it is in the list of those that have something to hand back or to pay
@@ -167,6 +168,7 @@ func (a *Asker) decide(now clock.Instant, n int32) Answer {
 func (q *asking) answered(now clock.Instant, reply *Reply) {
 	a := q.asker
 	a.count(now)
+	a.lost = 0
 	switch {
 	case reply.Err != nil:
 		a.refusedBy(now, reply.Err)
@@ -201,10 +203,15 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 
 // unanswered decides on a call that has no answer.
 func (q *asking) unanswered(now clock.Instant) {
-	if q.done != nil {
-		q.asker.count(now)
-		q.answer(q.asker.decide(now, q.n))
+	if q.done == nil {
+		return
 	}
+	a := q.asker
+	a.count(now)
+	if a.lost++; a.lost >= maxLost && a.place >= 0 && a.member.running && !a.member.connection.out {
+		a.refusedBy(now, ErrUnavailable)
+	}
+	q.answer(a.decide(now, q.n))
 }
 
 func (q *asking) answer(answer Answer) {

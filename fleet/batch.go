@@ -76,3 +76,21 @@ func (b *Batch) exchanged() error {
 	}
 	return b.Replies[0].Err
 }
+
+// isOfLost says whether it has requests, all of limits whose requests have no answer again and
+// again: it tells nothing of the backend as a whole.
+func (b *Batch) isOfLost() bool {
+	for _, by := range b.askers {
+		lost := 0
+		switch by := by.(type) {
+		case *pending:
+			lost = by.budget.lost
+		case *asking:
+			lost = by.asker.lost
+		}
+		if lost < maxLost-1 {
+			return false
+		}
+	}
+	return len(b.askers) > 0
+}

@@ -75,6 +75,7 @@ type control struct {
 	asked     clock.Instant // when tokens were asked for last
 	bucketEnd clock.Instant // of a window, of the bucket to which tokens were last granted
 
+	lost   int // requests without an answer since the last one that has one
 	outage outage
 }
 
@@ -236,7 +237,7 @@ func (b *Budget) quietUntil(now clock.Instant) clock.Instant {
 	if b.debt > b.owed || b.released || b.outage.active && b.outage.bucket.rate == 0 {
 		return never
 	}
-	return max(now.Add(time.Second), b.lastPass.Add(b.idleTime()))
+	return max(now.Add(time.Second), b.lastPass.Add(b.idleTime()), b.retryAt)
 }
 
 // interval is how long the budget need not be looked at: until half of what is more than
@@ -261,7 +262,7 @@ func (b *Budget) isQuiet() bool {
 	case b.outage.active:
 		return b.released || b.looked.Sub(b.lastCall) > time.Second
 	default:
-		return b.owed == 0 && (b.released || b.target(b.member.lead()+period) == 0)
+		return b.owed == 0 && (b.released || b.isRare())
 	}
 }
 

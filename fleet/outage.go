@@ -202,9 +202,13 @@ func (b *Budget) windowDebt(now clock.Instant) int64 {
 }
 
 // idleDebt is how many tokens an instance may use of which nothing passed for long: its even
-// share of that time, at most what one call takes.
+// share of that time, at most what one call takes; none while the store grants nothing.
 func (b *Budget) idleDebt(now clock.Instant) int64 {
-	if b.outage.active && (b.onOutage == OutageClosed || b.member.count == 0) {
+	mayNot := b.retryAt > now
+	if b.outage.active {
+		mayNot = b.onOutage == OutageClosed || b.member.count == 0
+	}
+	if mayNot {
 		return 0
 	}
 	share := b.even() * now.Sub(b.lastPass).Seconds()

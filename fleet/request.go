@@ -31,6 +31,9 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 	case want == 0, b.mode == ModeWindow && !b.isPrefetching(now) && b.hasAsked(now):
 		least = 2 // that may wait, other than the first request of a bucket
 	}
+	if want == 0 && b.owed > 0 && !b.outage.active && !b.released && b.retryAt <= now && b.isRare() {
+		want = 1 // or nobody would know that nothing is left for more debt
+	}
 	pays := b.owed > 0 || len(b.back) > 0 || b.tells
 	if b.tells {
 		least = 0
@@ -56,6 +59,9 @@ func (b *Budget) maySend() bool {
 	}
 	return b.member.maySend()
 }
+
+// isRare says whether calls are so rare that no tokens are leased ahead of them.
+func (b *Budget) isRare() bool { return b.target(b.member.lead()+period) == 0 }
 
 // pay returns a request that hands back what is to be handed back of one origin, pays what is
 // owed, and asks for tokens.
@@ -94,6 +100,7 @@ func (b *Budget) quantum(want int64) int64 {
 func (p *pending) answered(now clock.Instant, reply *Reply) {
 	b := p.budget
 	b.count(now)
+	b.lost = 0
 	if reply.Err != nil {
 		p.unanswered(now)
 		b.refusedBy(now, reply.Err)
@@ -122,10 +129,11 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 	if p.want > 0 {
 		b.fullWants++
-		if reply.Granted < p.want || b.mode == ModeLease && reply.Delay > 0 {
+		isAll := p.want >= b.most.Load() && b.demand.perSecond() > b.fleetRate() // and not enough
+		if reply.Granted < p.want || isAll || b.mode == ModeLease && reply.Delay > 0 {
 			b.fullWants = 0
 		}
-		b.isFull = b.fullWants >= 3
+		b.isFull = b.fullWants >= 3 || b.fullWants > 0 && b.isRare()
 		b.jitter = time.Duration(b.member.random.Int64N(int64(4 * time.Millisecond)))
 		b.retryAt = 0
 		if reply.Granted == 0 {
@@ -181,8 +189,15 @@ func (p *pending) unanswered(now clock.Instant) {
 		b.owed += p.owed
 		b.remove(p)
 		b.member.agenda.set(b, min(b.due, nextTick(now)))
+		if b.lost++; b.lost >= maxLost && !b.member.connection.out {
+			b.refusedBy(now, ErrUnavailable)
+		}
 	}
 }
+
+// maxLost is how many requests of a limit in a row may have no answer, while others have one,
+// before the limit goes on without the backend.
+const maxLost = 3
 
 func (b *Budget) remove(p *pending) {
 	b.pending = slices.DeleteFunc(b.pending, func(other *pending) bool { return other == p })

@@ -259,7 +259,9 @@ func (m *Member) fail(now clock.Instant, batch *Batch, err error) {
 	if batch.Announce != nil {
 		m.endAnnouncement()
 	}
-	m.unheard(now, batch, err)
+	if !batch.isOfLost() {
+		m.unheard(now, batch, err)
+	}
 	for _, by := range batch.askers {
 		by.unanswered(now)
 	}

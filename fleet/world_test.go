@@ -29,6 +29,7 @@ type world struct {
 	jitter    float64 // of the round trip
 	loss      float64 // share of the answers that are lost
 	isDown    bool    // connections are refused
+	isDeaf    bool    // requests have no answer, announcements have one
 	isPaused  bool    // nothing is answered; what was sent is made when that ends
 	paused    []func()
 
@@ -169,6 +170,9 @@ func (i *instance) send(batch *fleet.Batch) {
 			return
 		}
 		arrive := func() {
+			if w.isDeaf && len(batch.Requests) > 0 {
+				return
+			}
 			err := batch.Send(context.Background(), w.store)
 			if w.random.Float64() < w.loss {
 				return // the member notices

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"math"
+
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -26,9 +28,9 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 		f.Add("fleet.mode", "is %q, which shares a window: with algorithm %q set it to %q, %q or %q",
 			mode, r.Algorithm, fleet.ModeLease, fleet.ModeAsk, fleet.ModeShare)
 	}
-	if r.limiterKind() == windowLimiter && r.Fleet.Mode != fleet.ModeLease && r.Limit > 0 && r.Limit < 1 {
-		f.Add("limit", "is %v: windows count whole tokens with fleet.mode %q: make it at least 1, with a longer window",
-			r.Limit, r.Fleet.Mode)
+	if whole := r.Fleet.Mode == fleet.ModeWindow || r.Fleet.Mode == fleet.ModeAsk; whole && r.limiterKind() == windowLimiter &&
+		r.Limit != math.Trunc(r.Limit) {
+		f.Add("limit", "is %v: with fleet.mode %q must be a whole number of tokens: for a fraction, lengthen the window", r.Limit, r.Fleet.Mode)
 	}
 	for _, field := range r.localFields() {
 		f.Add(field, "has no effect with scope %q unless fleet.mode is %q: remove it, or set that", ScopeFleet, fleet.ModeShare)

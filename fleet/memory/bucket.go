@@ -14,9 +14,13 @@ import (
 // longest is the most that tokens may cost: 31 years. So all times are exact as doubles.
 const longest = 1e15
 
-// jumped is how much later a bucket may be full than requests can have brought about: more
-// tells that the clock has jumped back.
-const jumped = 1_000_000
+// jumped and owed are how much later a bucket may be full than grants can have brought about,
+// in microseconds and in tokens that passed on debt, whichever is more: still more tells that
+// the clock has jumped back.
+const (
+	jumped = 1_000_000
+	owed   = 16
+)
 
 // rate is how fast a bucket fills.
 type rate struct {
@@ -51,12 +55,12 @@ func (r rate) fits(room int64) int64 {
 
 // fullAt returns when a bucket is full, at least now. A time too far ahead is cut off, so
 // that nothing is refused for long after the clock has jumped back.
-func (s *Store) fullAt(now int64, k key, seen string, ahead int64) (stored, full int64) {
+func (s *Store) fullAt(now int64, k key, seen string, ahead, slack int64) (stored, full int64) {
 	if v := s.value(now, k); v != nil {
 		stored = v.full
 	}
 	mark, _ := strconv.ParseInt(seen, 10, 64) // none, or one of another mode, tells nothing
-	return stored, max(now, min(max(stored, mark), now+ahead+jumped))
+	return stored, max(now, min(max(stored, mark), now+ahead+slack))
 }
 
 func (s *Store) putBucket(now int64, k key, stored, full int64, keep time.Duration) {
@@ -76,7 +80,7 @@ func (s *Store) leaseBucket(now int64, r *fleet.Request) fleet.Reply {
 	k := key{bucketShape, r.Terms.Key}
 	rate, queue := rateOf(&r.Terms), r.Queue.Microseconds()
 	burst := rate.cost(r.Terms.Burst)
-	stored, full := s.fullAt(now, k, r.Seen, burst+queue)
+	stored, full := s.fullAt(now, k, r.Seen, burst+queue, max(jumped, rate.cost(owed)))
 	full = max(now, full-rate.refund(float64(r.Back)))
 	full += rate.cost(float64(r.Owed))
 
@@ -115,7 +119,7 @@ func (s *Store) askBucket(now int64, r *fleet.Request) fleet.Reply {
 		wait, tokens = r.Terms.MaxWait.Microseconds(), max(1, tokens)
 	}
 	burst := rate.cost(tokens)
-	stored, full := s.fullAt(now, k, "", burst+wait)
+	stored, full := s.fullAt(now, k, "", burst+wait, jumped)
 
 	reply := fleet.Reply{Limit: rate.fits(burst)}
 	if r.Want < 0 {

@@ -23,7 +23,7 @@
 //
 // All is decided by scripts in Lua, on the clock of the server: those of the instances do not
 // matter. If the clock of the server jumps back, a bucket refuses for at most a second longer
-// than it would have, and a window for a window. If it jumps forward, instances are unknown
+// than it would have, or the time of 16 tokens, and a window for a window. If it jumps forward, instances are unknown
 // until they announce themselves again, within [fleet.AnnounceInterval].
 //
 // A server must not evict keys: the maxmemory-policy noeviction, or one that evicts others

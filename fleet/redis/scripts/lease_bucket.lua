@@ -30,9 +30,11 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local burst = cost(tonumber(ARGV[3]))
 
--- What is too far ahead is cut off: the clock of the server has jumped back.
+-- What is too far ahead is cut off: the clock of the server has jumped back. A few tokens that
+-- passed on debt are not: of a slow limit, each is worth long.
+local jumped = math.max(1000000, cost(16))
 local stored = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
-local full = math.max(now, math.min(math.max(stored, tonumber(ARGV[9])), now + burst + queue + 1000000))
+local full = math.max(now, math.min(math.max(stored, tonumber(ARGV[9])), now + burst + queue + jumped))
 full = math.max(now, full - math.min(math.floor(tonumber(ARGV[5]) * window / limit), 1e15))
 full = full + cost(tonumber(ARGV[6]))
 
