@@ -125,7 +125,7 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 		if reply.Granted < p.want || b.mode == ModeLease && reply.Delay > 0 {
 			b.fullWants = 0
 		}
-		b.isFull = b.fullWants >= 3
+		b.isFull = b.fullWants >= 3 && (b.mode == ModeLease || b.terms.Buckets == 1 || b.demanded() <= b.ceiling())
 		b.jitter = time.Duration(b.member.random.Int64N(int64(4 * time.Millisecond)))
 		b.retryAt = 0
 		if reply.Granted == 0 {

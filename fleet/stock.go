@@ -68,28 +68,17 @@ func (b *Budget) demanded() float64 {
 // need is how many tokens calls will want in a time, but for one time in a thousand.
 func (b *Budget) need(t time.Duration) float64 { return b.needOf(b.demanded(), t) }
 
-// needOf is need, of so many calls per second.
+// needOf is need, of so many calls per second. What is kept of a bucket of a window and not
+// used is missing elsewhere until it is handed back: no more than this instance's share of
+// what the fleet does not use.
 func (b *Budget) needOf(rate float64, t time.Duration) float64 {
+	const deviations = 3.3
 	mean := rate * max(0, t).Seconds()
-	return mean + b.safety()*math.Sqrt(mean)
-}
-
-// safety is how many standard deviations of demand there should be tokens for. What is kept
-// of a bucket of a window is missing elsewhere until the bucket has ended: less of small ones.
-func (b *Budget) safety() float64 {
-	if b.mode == ModeLease {
-		return 3.3
+	safety := deviations * math.Sqrt(mean)
+	if b.mode == ModeWindow && b.isKnown {
+		safety = min(safety, b.free/float64(max(1, b.member.count)))
 	}
-	const most = 3.3 // one time in a thousand is not enough
-	even, demand, rate := b.even(), b.demanded(), b.fleetRate()
-	switch inBucket := even * min(b.bucketLength(), 10*period).Seconds(); {
-	case demand > rate:
-		return 1
-	case demand > 1.5*even: // others want the rest, probably, unless this one wants most of all
-		return min(max(1, 4*demand/rate), most)
-	default:
-		return min(max(1, inBucket/3), 1+(most-1)*min(1, 1.25*demand/max(even, 1e-9)))
-	}
+	return mean + safety
 }
 
 // target is how many tokens there should be for the next time. While the store does not
@@ -107,14 +96,22 @@ func (b *Budget) target(t time.Duration) int64 {
 	if want < 1 && b.demanded()*usable.Seconds() > 0.3 {
 		want = 1
 	}
-	if !b.isFull {
-		growth := 1.25
-		if b.mode == ModeWindow {
-			growth = 2
-		}
-		want = min(want, max(b.even(), growth*b.passed.perSecond())*t.Seconds()+1)
+	if c := b.ceiling(); c > 0 {
+		want = min(want, c*t.Seconds()+1)
 	}
 	return min(int64(want+0.5), b.most.Load(), maxTokens/4)
+}
+
+// ceiling is how many tokens per second are asked for at most, 0 if that is not limited.
+func (b *Budget) ceiling() float64 {
+	share, growth := b.even(), 1.25
+	if b.mode == ModeWindow && b.terms.Buckets > 1 {
+		share = max(share, b.room/float64(max(1, b.member.count))/b.bucketLength().Seconds())
+		growth = max(growth, b.room/max(1, b.room-b.free))
+	} else if b.isFull {
+		return 0
+	}
+	return max(share, growth*b.passed.perSecond())
 }
 
 // spare is how many tokens may lie there before some are handed back. When tokens of the next
