@@ -42,7 +42,7 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 	request, p := b.pay(now, want)
 	request.Ahead, p.ahead = ahead, b.isPrefetching(now)
 	if p.ahead {
-		b.asked = b.bucketEnd
+		b.asked = b.bucketEnd.Add(b.bucketLength() / 2) // each answer tells a little differently when it begins
 	} else if want > 0 {
 		b.asked = now
 	}

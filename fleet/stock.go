@@ -40,6 +40,12 @@ func (b *Budget) queue() time.Duration {
 	return min(max(100*time.Millisecond, 3*b.evenTime()/2), maxLife)
 }
 
+// usable is how long the tokens of a bucket of a window may be used at most: when exactly it
+// begins and ends is not known.
+func (b *Budget) usable() time.Duration {
+	return max(b.bucketLength()-b.member.roundTrip(), b.bucketLength()/4)
+}
+
 func (b *Budget) bucketLength() time.Duration {
 	return b.terms.Window / time.Duration(max(1, b.terms.Buckets))
 }
@@ -70,13 +76,14 @@ func (b *Budget) need(t time.Duration) float64 { return b.needOf(b.demanded(), t
 
 // needOf is need, of so many calls per second. What is kept of a bucket of a window and not
 // used is missing elsewhere until it is handed back: no more than this instance's share of
-// what the fleet does not use.
+// what the fleet does not use, and less if that is less than a bucket has on average.
 func (b *Budget) needOf(rate float64, t time.Duration) float64 {
 	const deviations = 3.3
 	mean := rate * max(0, t).Seconds()
 	safety := deviations * math.Sqrt(mean)
 	if b.mode == ModeWindow && b.isKnown {
-		safety = min(safety, b.free/float64(max(1, b.member.count)))
+		spare := b.free * min(1, b.free*float64(b.terms.Buckets)/b.terms.Limit)
+		safety = min(safety, spare/float64(max(1, b.member.count)))
 	}
 	return mean + safety
 }
@@ -97,7 +104,11 @@ func (b *Budget) target(t time.Duration) int64 {
 		want = 1
 	}
 	if c := b.ceiling(); c > 0 {
-		want = min(want, c*t.Seconds()+1)
+		most := c * t.Seconds()
+		if b.mode == ModeLease {
+			most++
+		}
+		want = min(want, max(1, most))
 	}
 	return min(int64(want+0.5), b.most.Load(), maxTokens/4)
 }
@@ -122,7 +133,7 @@ func (b *Budget) spare(now clock.Instant) int64 {
 		return maxTokens
 	}
 	if b.isPrefetching(now) {
-		if left := b.bucketEnd.Sub(now); left > minDebtTime {
+		if left := b.held.firstEnd().Sub(now); left > minDebtTime {
 			return int64(b.need(left) + 0.5)
 		}
 		return 0
@@ -166,7 +177,7 @@ func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
 	switch {
 	case b.isPrefetching(now) && b.retryAt <= b.bucketEnd.Add(b.bucketLength()):
 		length := b.bucketLength()
-		want = b.target(min(time, length)) - b.coming(now, true)
+		want = b.target(min(time, b.usable())) - b.coming(now, true)
 		return max(0, want), min(length, b.bucketEnd.Sub(now)+b.member.roundTrip()+tick)
 	case b.retryAt > now || b.isPrefetching(now):
 		return 0, 0
