@@ -71,6 +71,9 @@ type control struct {
 	seen      string        // the last [Reply.State]
 	tells     bool          // the store is to learn from it
 	left      float64       // of a window, tokens that it had left when the store last answered
+	room      float64       // of a window, tokens that a bucket has if the others are like the last ones
+	free      float64       // how much more that is than the last ones had
+	isKnown   bool          // whether these are known
 	requests  float64       // that may be made now
 	asked     clock.Instant // when tokens were asked for last
 	bucketEnd clock.Instant // of a window, of the bucket to which tokens were last granted

@@ -103,12 +103,16 @@ func TestFleetInOverloadPassesItsLimit(t *testing.T) {
 		{fleet.ModeLease, 100, 100, 2, false, 2 * ms, 0, .94, 1.04, 1.25, 0, 0, 0},
 		{fleet.ModeLease, 1000, 1000, 2, false, 2 * ms, 0, .94, 1.01, 1.08, 0, 0, 0},
 
-		// A sliding window gives back what was not used of a bucket when the bucket has ended.
-		{fleet.ModeWindow, 8, 1000, 2, false, 2 * ms, 0, .97, 1.01, 1.06, 1.015, 0, 15},
-		{fleet.ModeWindow, 8, 1000, 2, true, 2 * ms, 0, .97, 1.01, 1.06, 1.02, 0, 15},
-		{fleet.ModeWindow, 8, 1000, 2, false, 20 * ms, 0, .93, 1.01, 1.06, 1.02, 0, 15},
-		{fleet.ModeWindow, 8, 100_000, 2, false, 2 * ms, 0, .99, 1.01, 1.03, 1.01, 0, 1000},
-		{fleet.ModeWindow, 100, 1000, 2, false, 2 * ms, 0, .92, 1.01, 1.06, 1.02, 0, 0},
+		// What is not used of a bucket of a window comes back when it ends. Tokens are usable
+		// for a round trip less than a bucket.
+		{fleet.ModeWindow, 8, 1000, 2, false, 2 * ms, 0, .99, 1.01, 1.05, 1.008, 0, 15},
+		{fleet.ModeWindow, 8, 1000, 2, true, 2 * ms, 0, .975, 1.01, 1.05, 1.008, 0, 15},
+		{fleet.ModeWindow, 8, 1000, 2, false, 20 * ms, 0, .98, 1.01, 1.05, 1.012, 0, 15},
+		{fleet.ModeWindow, 8, 1000, 2, true, 20 * ms, 0, .97, 1.01, 1.05, 1.012, 0, 15},
+		{fleet.ModeWindow, 8, 1000, 2, false, 50 * ms, 0, .91, 1.01, 1.05, 1.01, 0, 15},
+		{fleet.ModeWindow, 8, 100_000, 2, false, 2 * ms, 0, .99, 1.01, 1.02, 1.005, 0, 1000},
+		{fleet.ModeWindow, 100, 1000, 2, false, 2 * ms, 0, .965, 1.01, 1.05, 1.015, 0, 0},
+		{fleet.ModeWindow, 100, 1000, 2, true, 2 * ms, 0, .97, 1.01, 1.05, 1.015, 0, 0},
 	})
 }
 
@@ -123,10 +127,12 @@ func TestFleetBelowItsLimitRefusesNextToNothing(t *testing.T) {
 		{fleet.ModeLease, 8, 100_000, .8, false, 2 * ms, 0, .79, 0, 0, 0, .001, 0},
 		{fleet.ModeLease, 8, 100, .8, false, 2 * ms, 0, .7, 0, 0, 0, .02, 0},
 		{fleet.ModeLease, 100, 1000, .8, false, 2 * ms, 0, .76, 0, 0, 0, .01, 0},
-		{fleet.ModeWindow, 8, 1000, .8, false, 2 * ms, 0, .75, 0, 0, 0, .01, 0},
-		{fleet.ModeWindow, 8, 1000, .8, true, 2 * ms, 0, .75, 0, 0, 0, .015, 0},
-		{fleet.ModeWindow, 8, 1000, .8, false, 20 * ms, 0, .75, 0, 0, 0, .03, 0},
-		{fleet.ModeWindow, 8, 100_000, .8, false, 2 * ms, 0, .78, 0, 0, 0, .01, 0},
+		{fleet.ModeWindow, 8, 1000, .8, false, 2 * ms, 0, .76, 0, 0, 0, .002, 0},
+		{fleet.ModeWindow, 8, 1000, .8, true, 2 * ms, 0, .76, 0, 0, 0, .003, 0},
+		{fleet.ModeWindow, 8, 1000, .8, false, 20 * ms, 0, .76, 0, 0, 0, .005, 0},
+		{fleet.ModeWindow, 8, 1000, .8, false, 50 * ms, 0, .76, 0, 0, 0, .005, 0},
+		{fleet.ModeWindow, 8, 100_000, .8, false, 2 * ms, 0, .79, 0, 0, 0, .001, 0},
+		{fleet.ModeWindow, 100, 1000, .8, false, 2 * ms, 0, .75, 0, 0, 0, .03, 0},
 	})
 }
 
@@ -137,7 +143,7 @@ func TestLostAnswersLoseTokensAndMintNone(t *testing.T) {
 		{fleet.ModeLease, 8, 1000, 2, false, 2 * ms, .01, .97, 1.01, 1.08, 0, 0, 15},
 		{fleet.ModeLease, 8, 1000, 2, false, 50 * ms, .01, .97, 1.01, 1.08, 0, 0, 15},
 		{fleet.ModeLease, 8, 1000, .8, false, 2 * ms, .01, .76, 0, 0, 0, .005, 0},
-		{fleet.ModeWindow, 8, 1000, 2, false, 2 * ms, .01, .92, 1.01, 1.06, 1.02, 0, 15},
+		{fleet.ModeWindow, 8, 1000, 2, false, 2 * ms, .01, .96, 1.01, 1.05, 1.01, 0, 15},
 	})
 }
 

@@ -45,7 +45,7 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 	request, p := b.pay(now, want)
 	request.Ahead, p.ahead = ahead, b.isPrefetching(now)
 	if p.ahead {
-		b.asked = b.bucketEnd
+		b.asked = b.bucketEnd.Add(b.bucketLength() / 2) // each answer tells a little differently when it begins
 	} else if want > 0 {
 		b.asked = now
 	}
@@ -133,7 +133,8 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 		if reply.Granted < p.want || isAll || b.mode == ModeLease && reply.Delay > 0 {
 			b.fullWants = 0
 		}
-		b.isFull = b.fullWants >= 3 || b.fullWants > 0 && b.isRare()
+		isEnough := b.mode == ModeLease || b.terms.Buckets == 1 || b.demanded() <= b.ceiling()
+		b.isFull = b.fullWants >= 3 && isEnough || b.fullWants > 0 && b.isRare()
 		b.jitter = time.Duration(b.member.random.Int64N(int64(4 * time.Millisecond)))
 		b.retryAt = 0
 		if reply.Granted == 0 {

@@ -60,6 +60,13 @@ func (s *windowState) used() (sum int64) {
 	return sum
 }
 
+// mean is how many tokens count in a bucket: of those before the last one, to which more
+// tokens may come.
+func (s *windowState) mean() float64 {
+	sum := s.used() - s.counts[0]
+	return float64(sum) / float64(s.buckets-1)
+}
+
 func parseWindow(state string) (s windowState, ok bool) {
 	first, _, _ := strings.Cut(state, ";")
 	parts := strings.Split(first, ":")
@@ -82,6 +89,12 @@ func parseWindow(state string) (s windowState, ok bool) {
 func (b *Budget) learn(state string, wasTold bool) {
 	if w, ok := parseWindow(state); ok && b.mode == ModeWindow {
 		b.left = max(0, b.terms.Limit-float64(w.used()))
+		b.isKnown, b.free, b.room = true, b.left, b.left
+		if w.buckets > 1 {
+			mean := w.mean()
+			b.room = max(0, b.terms.Limit-float64(w.buckets-1)*mean)
+			b.free = max(0, b.room-mean)
+		}
 	}
 	lost := !wasTold && b.seen != "" && state != ""
 	if lost && b.mode == ModeWindow {

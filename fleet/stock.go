@@ -40,6 +40,12 @@ func (b *Budget) queue() time.Duration {
 	return min(max(100*time.Millisecond, 3*b.evenTime()/2), maxLife)
 }
 
+// usable is how long the tokens of a bucket of a window may be used at most: when exactly it
+// begins and ends is not known.
+func (b *Budget) usable() time.Duration {
+	return max(b.bucketLength()-b.member.roundTrip(), b.bucketLength()/4)
+}
+
 func (b *Budget) bucketLength() time.Duration {
 	return b.terms.Window / time.Duration(max(1, b.terms.Buckets))
 }
@@ -68,28 +74,18 @@ func (b *Budget) demanded() float64 {
 // need is how many tokens calls will want in a time, but for one time in a thousand.
 func (b *Budget) need(t time.Duration) float64 { return b.needOf(b.demanded(), t) }
 
-// needOf is need, of so many calls per second.
+// needOf is need, of so many calls per second. What is kept of a bucket of a window and not
+// used is missing elsewhere until it is handed back: no more than this instance's share of
+// what the fleet does not use, and less if that is less than a bucket has on average.
 func (b *Budget) needOf(rate float64, t time.Duration) float64 {
+	const deviations = 3.3
 	mean := rate * max(0, t).Seconds()
-	return mean + b.safety()*math.Sqrt(mean)
-}
-
-// safety is how many standard deviations of demand there should be tokens for. What is kept
-// of a bucket of a window is missing elsewhere until the bucket has ended: less of small ones.
-func (b *Budget) safety() float64 {
-	if b.mode == ModeLease {
-		return 3.3
+	safety := deviations * math.Sqrt(mean)
+	if b.mode == ModeWindow && b.isKnown {
+		spare := b.free * min(1, b.free*float64(b.terms.Buckets)/b.terms.Limit)
+		safety = min(safety, spare/float64(max(1, b.member.count)))
 	}
-	const most = 3.3 // one time in a thousand is not enough
-	even, demand, rate := b.even(), b.demanded(), b.fleetRate()
-	switch inBucket := even * min(b.bucketLength(), 10*period).Seconds(); {
-	case demand > rate:
-		return 1
-	case demand > 1.5*even: // others want the rest, probably, unless this one wants most of all
-		return min(max(1, 4*demand/rate), most)
-	default:
-		return min(max(1, inBucket/3), 1+(most-1)*min(1, 1.25*demand/max(even, 1e-9)))
-	}
+	return mean + safety
 }
 
 // target is how many tokens there should be for the next time. While the store does not
@@ -107,14 +103,26 @@ func (b *Budget) target(t time.Duration) int64 {
 	if want < 1 && b.demanded()*usable.Seconds() > 0.3 {
 		want = 1
 	}
-	if !b.isFull {
-		growth := 1.25
-		if b.mode == ModeWindow {
-			growth = 2
+	if c := b.ceiling(); c > 0 {
+		most := c * t.Seconds()
+		if b.mode == ModeLease {
+			most++
 		}
-		want = min(want, max(b.even(), growth*b.passed.perSecond())*t.Seconds()+1)
+		want = min(want, max(1, most))
 	}
 	return min(int64(want+0.5), b.most.Load(), maxTokens/4)
+}
+
+// ceiling is how many tokens per second are asked for at most, 0 if that is not limited.
+func (b *Budget) ceiling() float64 {
+	share, growth := b.even(), 1.25
+	if b.mode == ModeWindow && b.terms.Buckets > 1 {
+		share = max(share, b.room/float64(max(1, b.member.count))/b.bucketLength().Seconds())
+		growth = max(growth, b.room/max(1, b.room-b.free))
+	} else if b.isFull {
+		return 0
+	}
+	return max(share, growth*b.passed.perSecond())
 }
 
 // spare is how many tokens may lie there before some are handed back. When tokens of the next
@@ -125,7 +133,7 @@ func (b *Budget) spare(now clock.Instant) int64 {
 		return maxTokens
 	}
 	if b.isPrefetching(now) {
-		if left := b.bucketEnd.Sub(now); left > minDebtTime {
+		if left := b.held.firstEnd().Sub(now); left > minDebtTime {
 			return int64(b.need(left) + 0.5)
 		}
 		return 0
@@ -169,7 +177,7 @@ func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
 	switch {
 	case b.isPrefetching(now) && b.retryAt <= b.bucketEnd.Add(b.bucketLength()):
 		length := b.bucketLength()
-		want = b.target(min(time, length)) - b.coming(now, true)
+		want = b.target(min(time, b.usable())) - b.coming(now, true)
 		return max(0, want), min(length, b.bucketEnd.Sub(now)+b.member.roundTrip()+tick)
 	case b.retryAt > now || b.isPrefetching(now):
 		return 0, 0

@@ -14,7 +14,8 @@ const (
 
 	// ModeWindow leases tokens that count in the present bucket of a window, and end with
 	// it: the limit holds over windows that are aligned to buckets, but for what instances
-	// owe.
+	// owe. That is for each at most one call, or what its even share or what passed of late
+	// needs in 10 ms or 1.5 round trips. Buckets should be longer than 10 round trips.
 	ModeWindow Mode = "window"
 
 	// ModeAsk asks the backend for each call, which waits for the answer, at most for

@@ -20,8 +20,16 @@ func TestWindowPassesNoMoreThanItsLimitAndDebt(t *testing.T) {
 		instances int
 		load      float64 // times the limit
 	}{
-		{100, 3, 30}, {100, 8, 2}, {50, 10, 200}, {1000, 1, 10}, {1000, 2, 2}, {1000, 4, 2},
-		{1000, 8, 1}, {1000, 8, 2}, {1000, 8, 10}, {100, 20, 20},
+		{100, 3, 30},
+		{100, 8, 2},
+		{50, 10, 200},
+		{1000, 1, 10},
+		{1000, 2, 2},
+		{1000, 4, 2},
+		{1000, 8, 1},
+		{1000, 8, 2},
+		{1000, 8, 10},
+		{100, 20, 20},
 	} {
 		t.Run(fmt.Sprintf("%.0f a second, %d instances, load %.0f", test.limit, test.instances, test.load), func(t *testing.T) {
 			t.Parallel()

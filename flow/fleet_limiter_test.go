@@ -23,8 +23,8 @@ func TestFleetPassesItsLimitUnderOverload(t *testing.T) {
 		least, most float64 // of the limit, over ten seconds
 	}{
 		"lease":           {ofFleet(reject(1000), fleet.ModeLease), .97, 1.04},
-		"window":          {ofFleet(reject(1000), fleet.ModeWindow), .80, 1.01},
-		"fixed window":    {ofFleet(fixedWindow(1000), fleet.ModeWindow), .80, 1.01},
+		"window":          {ofFleet(reject(1000), fleet.ModeWindow), .97, 1.005},
+		"fixed window":    {ofFleet(fixedWindow(1000), fleet.ModeWindow), .97, 1.005},
 		"bucket":          {ofFleet(bucket(1000, 100), fleet.ModeLease), .97, 1.04},
 		"waiting bucket":  {ofFleet(patient(bucket(1000, 100), 200*time.Millisecond), fleet.ModeLease), .97, 1.04},
 		"throttle":        {ofFleet(throttle(1000, 200*time.Millisecond), fleet.ModeLease), .95, 1.04},

@@ -125,7 +125,7 @@ func TestMistakesInFleetRulesSayWhatToDo(t *testing.T) {
 			local(func(r *flow.Rule) { r.Limit, r.Fleet.Mode = 0.5, fleet.ModeAsk }),
 			[]rule.Fault{{
 				Field:   "limit",
-				Message: `is 0.5: windows count whole tokens with fleet.mode "ask": make it at least 1, with a longer window`,
+				Message: `is 0.5: with fleet.mode "ask" must be a whole number of tokens: for a fraction, lengthen the window`,
 			}},
 		},
 		"overdraft": {

@@ -120,7 +120,7 @@ func TestAFleetKeepsToItsLimitInOverload(t *testing.T) {
 		{"token bucket that waits", ", algorithm: tokenBucket, burst: 100, maxWait: 200ms", 1000, 10, latency(2 * ms), 0.01, 1.08, 1.15},
 		{"throttle", ", algorithm: throttle, maxWait: 200ms", 1000, 10, latency(2 * ms), 0.01, 1.08, 1.08},
 		{"throttle, a hundred instances", ", algorithm: throttle, maxWait: 200ms", 1000, 100, latency(2 * ms), 0.01, 1.08, 1.4},
-		{"window", ", fleet: {mode: window}", 1000, 10, latency(2 * ms), 0.06, 1.08, 1.08},
+		{"window", ", fleet: {mode: window}", 1000, 10, latency(2 * ms), 0.015, 1.04, 1.04},
 		{"fixed window", ", algorithm: fixedWindow", 1000, 10, latency(2 * ms), 0.01, 1.1, 1.2},
 		// A sliding window of ten parts, which each instance has then, passes a part more in
 		// seconds that do not begin with one.
