@@ -90,7 +90,7 @@ func (m *Member) self(now clock.Instant) Instance {
 func (m *Member) takeFleet(now clock.Instant, fleet Fleet, err error) {
 	m.endAnnouncement()
 	if err != nil && m.announceErr == nil {
-		m.log.Error("penstock: the backend of the fleet does not take announcements", slog.Any("error", err))
+		m.logLater(slog.LevelError, "penstock: the backend of the fleet does not take announcements", slog.Any("error", err))
 	}
 	m.announceErr = err
 	if err != nil {
