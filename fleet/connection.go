@@ -123,8 +123,8 @@ func (m *Member) beginOutages(now clock.Instant) {
 	for _, a := range m.askers {
 		a.beginOutage(now)
 	}
-	for _, d := range m.divided {
-		d.lost(now, m.count)
+	for _, s := range m.shares {
+		s.lost(now)
 	}
 }
 

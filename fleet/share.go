@@ -14,18 +14,18 @@ import (
 // decides on calls has a limiter of its own, whose limit is Limit, and counts all calls.
 //
 // The instances announce their demand, and each computes by it what every instance should
-// have. It lowers its own part at once, and raises it only to what no other one has reserved
-// when the backend has made its own reservation known. So all parts together never exceed
-// the limit, however late, lost or different the answers are. A reservation is at least what
-// has passed in the last window, so this is also true of what passes in any window while
-// parts move, but for what instances passed that have left more than 10 s ago. [Terms.Burst] takes the place of a window in limits that have
-// one and no [Terms.Buckets].
+// have. It lowers its own part at once, and raises it only to what no other one has
+// reserved when the backend has made its own reservation known. So all parts together never
+// exceed the limit, however late, lost or different the answers are. A reservation is at
+// least what has passed in the last window, so this is also true of what passes in any
+// window while parts move, but for what instances passed that have left more than 10 s ago.
+// [Terms.Burst] takes the place of a window in limits that have one and no [Terms.Buckets].
 //
 // An instance that joins has a hundredth of an even part on top until the others have made
-// room, for two seconds, or as long as the window is, up to 10 s. One that cannot reach the backend goes on as [OnOutage] says:
-// with OutageLast, it keeps its part, which the others take over after [AnnounceLife]. If it
-// has never reached the backend, it has a hundredth of the limit, unless OutageOpen or
-// OutageClosed say otherwise.
+// room, for two seconds, or as long as the window is, up to 10 s. One that cannot reach the
+// backend goes on as [OnOutage] says: with OutageLast, it keeps its part, which the others
+// take over after [AnnounceLife]. If it has never reached the backend, it has a hundredth
+// of the limit, unless OutageOpen or OutageClosed say otherwise.
 //
 // All methods may be called concurrently.
 type Share struct {
@@ -87,7 +87,7 @@ func (m *Member) Share(terms Terms, onOutage OnOutage, now clock.Instant) *Share
 	s := &Share{member: m, terms: terms, onOutage: onOutage, others: make(map[string]*other), answered: true}
 	s.demand.measuredAt, s.demand.askedAt = now, now
 	s.publish()
-	m.attach(s, now)
+	m.addShare(s, now)
 	return s
 }
 
@@ -122,13 +122,10 @@ func (s *Share) Idle(now clock.Instant) bool {
 }
 
 // Release says that nobody will use the share any more. The limiter must refuse from then on.
-func (s *Share) Release(now clock.Instant) { s.member.detach(s, now) }
+func (s *Share) Release(now clock.Instant) { s.member.removeShare(s, now) }
 
 // Status tells how the limit is at now.
-func (s *Share) Status(now clock.Instant) LimitStatus { return s.status(now) }
-
-// status implements divided.
-func (s *Share) status(now clock.Instant) LimitStatus {
+func (s *Share) Status(now clock.Instant) LimitStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.measure(now)
@@ -144,7 +141,9 @@ func (s *Share) status(now clock.Instant) LimitStatus {
 	return status
 }
 
-// use implements divided.
+// The member calls use, divide and lost with its mutex held: they neither block nor call it.
+
+// use tells the demand, for an announcement. It is called once for each that is sent.
 func (s *Share) use(now clock.Instant) Use {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +181,9 @@ func (s *Share) raise(now clock.Instant, known, free float64) {
 	s.granted = max(s.granted, most)
 }
 
-// divide implements divided.
+// divide takes the answer to an announcement: all instances, self being this one. It returns
+// after what time the member should announce itself again, at most [AnnounceInterval]; the
+// member takes the shortest of all shares.
 func (s *Share) divide(now clock.Instant, self string, fleet Fleet) (again time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,8 +304,8 @@ func (s *Share) announceAgain(now clock.Instant, known float64) time.Duration {
 	}
 }
 
-// lost implements divided.
-func (s *Share) lost(now clock.Instant, _ int) {
+// lost notes that the backend does not answer any more.
+func (s *Share) lost(now clock.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.outage {
