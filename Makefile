@@ -98,7 +98,7 @@ bench-test:
 
 # Benchmarks of single packages; compare with benchstat.
 bench-packages:
-	go test -run '^$$' -bench . -benchmem -count 6 ./core ./flow ./isolation ./breaker ./hotparam/... ./access ./list ./stat
+	go test -run '^$$' -bench . -benchmem -count 6 ./core ./fleet ./flow ./isolation ./breaker ./hotparam/... ./access ./list ./stat
 
 # The demonstration: nothing to install.
 quickstart:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 )
@@ -22,7 +23,7 @@ func (m *Member) announceIfDue(now clock.Instant) {
 		c.probeWait = min(2*c.probeWait, maxProbeWait)
 		c.probeAt = now.Add(m.jitter(c.probeWait))
 	}
-	m.addBatch(now, m.announcement(now, len(m.divided) > 0))
+	m.addBatch(now, m.announcement(now, len(m.shares) > 0))
 	m.restIfUnused()
 }
 
@@ -62,7 +63,7 @@ func (m *Member) announceDue() clock.Instant {
 
 // self is the instance as it announces itself.
 func (m *Member) self(now clock.Instant) Instance {
-	uses := make([]Use, 0, len(m.agenda.budgets)+len(m.divided)+len(m.groups))
+	uses := make([]Use, 0, len(m.agenda.budgets)+len(m.shares)+len(m.groups))
 	for _, b := range m.agenda.budgets {
 		uses = append(uses, b.usage(now))
 	}
@@ -78,49 +79,53 @@ func (m *Member) self(now clock.Instant) Instance {
 	slices.SortFunc(uses, func(a, b Use) int {
 		return cmp.Or(cmp.Compare(b.Demand, a.Demand), cmp.Compare(a.Key, b.Key))
 	})
-	divided := make([]Use, 0, len(uses)+len(m.divided))
-	for _, d := range m.divided {
-		divided = append(divided, d.use(now))
+	shared := make([]Use, 0, len(uses)+len(m.shares))
+	for _, s := range m.shares {
+		shared = append(shared, s.use(now))
 	}
-	uses = append(divided, uses...) // without being announced, a share has no part
+	uses = append(shared, uses...) // without being announced, a share has no part
 	return Instance{ID: m.config.Instance, Limits: slices.Clip(uses[:min(len(uses), MaxUses)])}
 }
+
+// soon is after what time a member announces a change that other instances wait for.
+const soon = 50 * time.Millisecond
 
 // takeFleet takes the answer to an announcement. err is what the backend says instead.
 func (m *Member) takeFleet(now clock.Instant, fleet Fleet, err error) {
 	m.endAnnouncement()
 	if err != nil && m.announceErr == nil {
-		m.log.Error("penstock: the backend of the fleet does not take announcements", slog.Any("error", err))
+		m.logLater(slog.LevelError, "penstock: the backend of the fleet does not take announcements", slog.Any("error", err))
 	}
 	m.announceErr = err
 	if err != nil {
-		for _, d := range m.divided {
-			d.lost(now, m.count)
+		for _, s := range m.shares {
+			s.lost(now)
 		}
 		return
 	}
 	// A store that has lost its state learns of the instances again, one by one.
 	m.count, m.counted = max(1, fleet.Count, m.counted), fleet.Count
-	for _, d := range m.divided {
-		m.announceAt = min(m.announceAt, now.Add(d.divide(now, m.config.Instance, fleet)))
+	for _, s := range m.shares {
+		m.announceAt = min(m.announceAt, now.Add(s.divide(now, m.config.Instance, fleet)))
 	}
 }
 
-// attach has a divided limit announced, from now on with all instances.
-func (m *Member) attach(d divided, now clock.Instant) {
+// addShare announces a share from now on, and has the backend tell what all instances have
+// announced.
+func (m *Member) addShare(s *Share, now clock.Instant) {
 	m.mu.Lock()
 	defer m.unlock(now)
-	m.divided = append(m.divided, d)
+	m.shares = append(m.shares, s)
 	m.announceAt = now
 	if m.connection.out {
-		d.lost(now, m.count)
+		s.lost(now)
 	}
 }
 
-// detach ends that. The others are told at once.
-func (m *Member) detach(d divided, now clock.Instant) {
+// removeShare ends that. The other instances learn of it at once.
+func (m *Member) removeShare(s *Share, now clock.Instant) {
 	m.mu.Lock()
 	defer m.unlock(now)
-	m.divided = slices.DeleteFunc(m.divided, func(other divided) bool { return other == d })
+	m.shares = slices.DeleteFunc(m.shares, func(other *Share) bool { return other == s })
 	m.announceAt = min(m.announceAt, now)
 }

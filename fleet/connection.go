@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -62,7 +63,7 @@ func (m *Member) heard(now, sent clock.Instant) {
 		return
 	}
 	if !c.silent {
-		m.log.Info("penstock: the backend of the fleet answers again",
+		m.logLater(slog.LevelInfo, "penstock: the backend of the fleet answers again",
 			slog.Duration("after", now.Sub(c.since)))
 	}
 	c.out, c.silent, c.since, c.err = false, false, now, nil
@@ -101,9 +102,15 @@ func (m *Member) lose(now clock.Instant, err error) {
 	c.outages++
 	c.probeWait = minProbeWait
 	c.probeAt = now.Add(m.jitter(c.probeWait))
-	m.log.Error("penstock: the backend of the fleet does not answer, limits go on as their onOutage says",
+	m.logLater(slog.LevelError, "penstock: the backend of the fleet does not answer, limits go on as their onOutage says",
 		slog.Any("error", err))
 	m.beginOutages(now)
+}
+
+// logLater logs a line when the mutex is released: a handler may be slow, or look at the
+// member.
+func (m *Member) logLater(level slog.Level, text string, about ...slog.Attr) {
+	m.calls = append(m.calls, func() { m.log.LogAttrs(context.Background(), level, text, about...) })
 }
 
 // beginOutages has all limits decide by themselves.
@@ -116,8 +123,8 @@ func (m *Member) beginOutages(now clock.Instant) {
 	for _, a := range m.askers {
 		a.beginOutage(now)
 	}
-	for _, d := range m.divided {
-		d.lost(now, m.count)
+	for _, s := range m.shares {
+		s.lost(now)
 	}
 }
 
@@ -125,7 +132,7 @@ func (m *Member) beginOutages(now clock.Instant) {
 // if there is no other such limit.
 func (m *Member) noteRefusal(key string, err error) {
 	if m.refusing++; m.refusing == 1 {
-		m.log.Error("penstock: the backend of the fleet does not count for limits, they go on as their onOutage says",
+		m.logLater(slog.LevelError, "penstock: the backend of the fleet does not count for limits, they go on as their onOutage says",
 			slog.String("first", key), slog.Any("error", err))
 	}
 }
@@ -133,6 +140,6 @@ func (m *Member) noteRefusal(key string, err error) {
 // noteAccepted notes that the store counts for a limit again.
 func (m *Member) noteAccepted() {
 	if m.refusing--; m.refusing == 0 {
-		m.log.Info("penstock: the backend of the fleet counts for all limits again")
+		m.logLater(slog.LevelInfo, "penstock: the backend of the fleet counts for all limits again")
 	}
 }

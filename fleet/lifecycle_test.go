@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -115,4 +116,42 @@ func TestErrorForAReleasedLimitIsNotCountedForEver(t *testing.T) {
 	}
 	s.run(time.Second)
 	assert.Zero(t, s.member.Status(s.now()).Refusing)
+}
+
+// memberLog looks at the member for each line.
+type memberLog struct {
+	slog.Handler
+	t      *testing.T
+	member *fleet.Member
+	lines  int
+}
+
+func (l *memberLog) Handle(context.Context, slog.Record) error {
+	l.lines++
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		l.member.Status(0)
+	}()
+	select {
+	case <-looked:
+	case <-time.After(5 * time.Second):
+		l.t.Error("a line is logged with the mutex of the member held")
+	}
+	return nil
+}
+
+func TestMemberLogsWithoutItsMutex(t *testing.T) {
+	t.Parallel()
+	s := newStepped(t)
+	handler := &memberLog{Handler: slog.NewTextHandler(&s.log, nil), t: t}
+	s.member = fleet.NewMember(fleet.Config{Manual: true, Instance: "one"}, s.clock, slog.New(handler), 1)
+	handler.member = s.member
+	budget := s.member.Budget(bucketOf(1000), fleet.ModeLease, fleet.OutageLast, s.now())
+	budget.Take(s.now(), 1)
+	s.isDown = true
+	s.run(time.Second)
+	s.isDown = false
+	s.run(time.Second)
+	assert.Equal(t, 2, handler.lines)
 }

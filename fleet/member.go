@@ -56,7 +56,7 @@ type Member struct {
 	running     bool // somebody steps the member
 	budgets     []*Budget
 	askers      []*Asker
-	divided     []divided
+	shares      []*Share
 	groups      []*Group
 	agenda      agenda
 	asks        []*asking // that are not sent yet
@@ -207,7 +207,7 @@ func (m *Member) removeBudget(b *Budget) {
 
 // restIfUnused ends announcements when there is no limit any more.
 func (m *Member) restIfUnused() {
-	if len(m.budgets)+len(m.askers)+len(m.divided)+len(m.groups) == 0 {
+	if len(m.budgets)+len(m.askers)+len(m.shares)+len(m.groups) == 0 {
 		m.announceAt = never
 	}
 }

@@ -225,7 +225,7 @@ func (f *simulation) announce(i *simulated) {
 		if pending && !i.gone {
 			pending = false
 			if i.failures++; i.failures >= 2 {
-				i.lost(f.now, i.count)
+				i.lost(f.now)
 			}
 			i.announcesAt = f.now.Add(f.upTo(200 * time.Millisecond))
 		}

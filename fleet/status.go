@@ -70,8 +70,8 @@ func (m *Member) Status(now clock.Instant) Status {
 	for _, g := range m.groups {
 		s.Limits = append(s.Limits, g.status(now))
 	}
-	for _, d := range m.divided {
-		s.Limits = append(s.Limits, d.status(now))
+	for _, share := range m.shares {
+		s.Limits = append(s.Limits, share.Status(now))
 	}
 	slices.SortFunc(s.Limits, func(a, b LimitStatus) int {
 		return cmp.Or(cmp.Compare(b.Demand, a.Demand), cmp.Compare(a.Key, b.Key))

@@ -41,7 +41,8 @@ func (m *Member) Step(now clock.Instant) []*Batch {
 	return batches
 }
 
-// unlock sets when the member is due, releases the mutex, and calls those who wait.
+// unlock sets when the member is due, releases the mutex, and makes the calls that had to
+// wait for that: to those who wait for answers or tokens, and to the log.
 func (m *Member) unlock(now clock.Instant) {
 	calls := m.calls
 	m.calls = nil
