@@ -31,11 +31,6 @@ func (a average) perSecond() float64 {
 	return float64(a)
 }
 
-// faded is the average after some time in which nothing came.
-func (a average) faded(elapsed, memory time.Duration) float64 {
-	return average(float64(a) * math.Exp(-max(0, elapsed).Seconds()/memory.Seconds())).perSecond()
-}
-
 // localBucket decides while the backend does not answer. It starts empty.
 type localBucket struct {
 	rate  float64 // tokens per second
