@@ -36,7 +36,7 @@
 //
 //	ACL SETUSER fleet on >… resetkeys ~{ps:<app>:* resetchannels -@all +hello +auth
 //	  +client|setname +ping +evalsha +eval +time +get +mget +set +del +pexpire +zadd +zrem
-//	  +zcard +zrange +zrangebyscore +zremrangebyscore +cluster|slots +cluster|shards
+//	  +zcard +zscore +zrange +zrangebyscore +zremrangebyscore +cluster|slots +cluster|shards
 //
 // and for sentinels the permissions that sentinels ask of every client.
 //

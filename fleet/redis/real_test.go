@@ -294,7 +294,7 @@ func TestScriptsMayNotRun(t *testing.T) {
 
 // permissions are those in the documentation of the package.
 var permissions = strings.Fields("resetkeys ~{ps:test:* resetchannels -@all +hello +auth +client|setname +ping " +
-	"+evalsha +eval +time +get +mget +set +del +pexpire +zadd +zrem +zcard +zrange +zrangebyscore +zremrangebyscore +cluster|slots +cluster|shards")
+	"+evalsha +eval +time +get +mget +set +del +pexpire +zadd +zrem +zcard +zscore +zrange +zrangebyscore +zremrangebyscore +cluster|slots +cluster|shards")
 
 func TestDocumentedPermissionsAreEnough(t *testing.T) {
 	t.Parallel()
