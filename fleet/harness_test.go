@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,13 +13,31 @@ import (
 	"github.com/penstock-go/penstock/fleet/memory"
 )
 
+// logText is what was logged. It may be read while others write.
+type logText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logText) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // stepped is one member that is stepped by hand, whose batches are answered at once.
 type stepped struct {
 	t      *testing.T
 	clock  *clock.Virtual
 	store  *memory.Store
 	member *fleet.Member
-	log    strings.Builder
+	log    logText
 	isDown bool
 	sent   []fleet.Request
 	got    []fleet.Reply

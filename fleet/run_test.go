@@ -68,7 +68,7 @@ type running struct {
 	clock   clock.Clock
 	backend *backend
 	member  *fleet.Member
-	log     strings.Builder
+	log     logText
 	stop    func()
 }
 
@@ -224,7 +224,7 @@ type registry struct{ fleet.Backend }
 func TestBackendThatCannotCountIsSaidInLogAndStatus(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var log strings.Builder
+		var log logText
 		c := clock.System()
 		m := fleet.NewMember(fleet.Config{Backend: registry{memory.New(c)}}, c, slog.New(slog.NewTextHandler(&log, nil)), 1)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -13,6 +13,9 @@ import (
 // the limit has tokens left.
 func TestSparseCallsPassNoMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
+	if raceEnabled {
+		t.Skip("slow, and nothing in it is concurrent")
+	}
 	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeWindow} {
 		for _, n := range []int{1, 8} {
 			w := newWorld(uint64(n), 2*time.Millisecond)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -33,7 +32,7 @@ type world struct {
 	isPaused  bool    // nothing is answered; what was sent is made when that ends
 	paused    []func()
 
-	log       strings.Builder
+	log       logText
 	instances []*instance
 	exchanges int // batches with requests that reached the network
 	requests  int
