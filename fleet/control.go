@@ -64,19 +64,19 @@ type control struct {
 	large    int64         // tokens of the largest call that was refused of late
 	largeAt  clock.Instant // when it was
 
-	isFull    bool          // the last wants were granted in full
-	fullWants int           // how many
-	jitter    time.Duration // by which tokens of the next bucket are asked for earlier
-	retryAt   clock.Instant // before which the store grants nothing
-	seen      string        // the last [Reply.State]
-	tells     bool          // the store is to learn from it
-	left      float64       // of a window, tokens that it had left when the store last answered
-	room      float64       // of a window, tokens that a bucket has if the others are like the last ones
-	free      float64       // how much more that is than the last ones had
-	isKnown   bool          // whether these are known
-	requests  float64       // that may be made now
-	asked     clock.Instant // when tokens were asked for last
-	bucketEnd clock.Instant // of a window, of the bucket to which tokens were last granted
+	isFull       bool          // the last wants were granted in full
+	fullWants    int           // how many
+	jitter       time.Duration // by which tokens of the next bucket are asked for earlier
+	retryAt      clock.Instant // before which the store grants nothing
+	seen         string        // the last [Reply.State]
+	tells        bool          // the store is to learn from it
+	left         float64       // of a window, tokens that it had left when the store last answered
+	bucketTokens float64       // of a window, tokens that a bucket has if the others are like the last ones
+	free         float64       // how much more that is than the last ones had
+	isKnown      bool          // whether these are known
+	requests     float64       // that may be made now
+	asked        clock.Instant // when tokens were asked for last
+	bucketEnd    clock.Instant // of a window, of the bucket to which tokens were last granted
 
 	lost   int // requests without an answer since the last one that has one
 	outage outage
@@ -135,7 +135,7 @@ func (b *Budget) use(tokens int64) {
 // look brings the budget up to now, and returns a request if one is to be made.
 func (b *Budget) look(now clock.Instant) (request Request, p *pending) {
 	b.count(now)
-	if b.outage.settled(now) {
+	if b.outage.hasRecovered(now) {
 		b.endOutage(now)
 	}
 	b.retire(now)

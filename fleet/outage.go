@@ -15,16 +15,16 @@ type outage struct {
 	bucket localBucket
 	fair   float64 // tokens per second that passed before
 
-	// settle is up to when a window goes on as before, after the backend is back, so that
+	// recovered is up to when a window goes on as before, after the backend is back, so that
 	// the store learns what passes; 0 before it is back.
-	settle clock.Instant
+	recovered clock.Instant
 }
 
 // unlimited is how many tokens [OutageOpen] lets pass between two looks at a budget.
 const unlimited = 1 << 26
 
-// longestSettle is the longest of windows that settle.
-const longestSettle = 2 * time.Second
+// longestRecovery is the longest of windows that go on so.
+const longestRecovery = 2 * time.Second
 
 // use notes that tokens passed that were not leased.
 func (o *outage) use(tokens int64) {
@@ -33,11 +33,11 @@ func (o *outage) use(tokens int64) {
 	}
 }
 
-// settles says whether the backend is back, and what passes is to be paid.
-func (o *outage) settles() bool { return o.active && o.settle != 0 }
+// isRecovering says whether the backend is back, and what passes is to be paid.
+func (o *outage) isRecovering() bool { return o.active && o.recovered != 0 }
 
-// settled says whether that is over.
-func (o *outage) settled(now clock.Instant) bool { return o.settles() && o.settle <= now }
+// hasRecovered says whether that is over.
+func (o *outage) hasRecovered(now clock.Instant) bool { return o.isRecovering() && o.recovered <= now }
 
 // wants returns how many tokens to ask for, to see whether the store grants some again.
 func (o *outage) wants(now clock.Instant) int64 {
@@ -69,7 +69,7 @@ func fallback(onOutage OnOutage, terms *Terms, passed float64, count int) localB
 func (b *Budget) beginOutage(now clock.Instant, err error) {
 	b.count(now)
 	if b.outage.active {
-		b.outage.settle = 0
+		b.outage.recovered = 0
 		b.outage.err = err
 		return
 	}
@@ -100,7 +100,7 @@ func (b *Budget) refusedBy(now clock.Instant, err error) {
 
 // backIsUp notes that the store answers the requests of the budget.
 func (b *Budget) backIsUp(now clock.Instant) {
-	if !b.outage.active || b.outage.settle != 0 {
+	if !b.outage.active || b.outage.recovered != 0 {
 		return
 	}
 	b.count(now)
@@ -111,9 +111,9 @@ func (b *Budget) backIsUp(now clock.Instant) {
 	}
 	b.member.agenda.set(b, now)
 	knowsRate := b.onOutage == OutageLast || b.onOutage == OutageShare
-	if b.mode == ModeWindow && b.terms.Window <= longestSettle && knowsRate {
+	if b.mode == ModeWindow && b.terms.Window <= longestRecovery && knowsRate {
 		b.owes(0)
-		b.outage.settle = now.Add(b.terms.Window)
+		b.outage.recovered = now.Add(b.terms.Window)
 		return
 	}
 	b.owes(b.chargeable(now))

@@ -25,7 +25,7 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 	least := 1.0
 	switch {
 	case b.outage.active:
-		if want = b.outage.wants(now); want == 0 && !b.outage.settles() {
+		if want = b.outage.wants(now); want == 0 && !b.outage.isRecovering() {
 			return Request{}, nil
 		}
 	case want == 0, b.mode == ModeWindow && !b.isPrefetching(now) && b.hasAsked(now):

@@ -89,11 +89,11 @@ func parseWindow(state string) (s windowState, ok bool) {
 func (b *Budget) learn(state string, wasTold bool) {
 	if w, ok := parseWindow(state); ok && b.mode == ModeWindow {
 		b.left = max(0, b.terms.Limit-float64(w.used()))
-		b.isKnown, b.free, b.room = true, b.left, b.left
+		b.isKnown, b.free, b.bucketTokens = true, b.left, b.left
 		if w.buckets > 1 {
 			mean := w.mean()
-			b.room = max(0, b.terms.Limit-float64(w.buckets-1)*mean)
-			b.free = max(0, b.room-mean)
+			b.bucketTokens = max(0, b.terms.Limit-float64(w.buckets-1)*mean)
+			b.free = max(0, b.bucketTokens-mean)
 		}
 	}
 	lost := !wasTold && b.seen != "" && state != ""

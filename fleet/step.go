@@ -157,16 +157,16 @@ func (m *Member) request(now clock.Instant, request Request, by requester, ofGro
 	return batch
 }
 
-// batchFor returns a batch with room for a request. Those of groups are in batches of their
+// batchFor returns a batch that can take a request. Those of groups are in batches of their
 // own.
 func (m *Member) batchFor(now clock.Instant, ofGroup bool) *Batch {
-	room := maxRequests
+	most := maxRequests
 	if ofGroup {
-		room = maxGroupRequests
+		most = maxGroupRequests
 	}
 	for _, batch := range slices.Backward(m.batches) {
 		if batch.Announce == nil && batch.ofGroups == ofGroup {
-			if len(batch.Requests) < room {
+			if len(batch.Requests) < most {
 				return batch
 			}
 			break

@@ -117,8 +117,8 @@ func (b *Budget) target(t time.Duration) int64 {
 func (b *Budget) ceiling() float64 {
 	share, growth := b.even(), 1.25
 	if b.mode == ModeWindow && b.terms.Buckets > 1 {
-		share = max(share, b.room/float64(max(1, b.member.count))/b.bucketLength().Seconds())
-		growth = max(growth, b.room/max(1, b.room-b.free))
+		share = max(share, b.bucketTokens/float64(max(1, b.member.count))/b.bucketLength().Seconds())
+		growth = max(growth, b.bucketTokens/max(1, b.bucketTokens-b.free))
 	} else if b.isFull {
 		return 0
 	}

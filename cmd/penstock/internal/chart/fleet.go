@@ -47,22 +47,8 @@ func fleetTitle(of simulate.FleetSecond) string {
 	return title + ", the whole fleet"
 }
 
-// fleetByRule returns the rows of each limit, in the order of the first.
 func fleetByRule(rows []simulate.FleetSecond) [][]simulate.FleetSecond {
-	type limit struct{ kind, rule, resource string }
-	index := make(map[limit]int)
-	var list [][]simulate.FleetSecond
-	for _, row := range rows {
-		key := limit{row.Kind, row.Rule, row.Resource}
-		i, known := index[key]
-		if !known {
-			i = len(list)
-			index[key] = i
-			list = append(list, nil)
-		}
-		list[i] = append(list[i], row)
-	}
-	return list
+	return byLimiter(rows, func(r simulate.FleetSecond) limiter { return limiter{r.Kind, r.Rule, r.Resource} })
 }
 
 // fleetSeconds returns the rows of a limit as those of a resource.

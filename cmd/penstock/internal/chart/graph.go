@@ -67,22 +67,27 @@ func (p panel) graphs(result simulate.Result, resources []string) []graph {
 	return list
 }
 
-// limitsByRule returns the rows of each limiter, in the order of the first.
-func limitsByRule(rows []simulate.Limit) [][]simulate.Limit {
-	type limiter struct{ kind, rule, resource string }
+// byLimiter returns the rows of each limiter, in the order of the first.
+func byLimiter[R any](rows []R, of func(R) limiter) [][]R {
 	index := make(map[limiter]int)
-	var list [][]simulate.Limit
+	var list [][]R
 	for _, row := range rows {
-		key := limiter{row.Kind, row.Rule, row.Resource}
-		i, known := index[key]
+		i, known := index[of(row)]
 		if !known {
 			i = len(list)
-			index[key] = i
+			index[of(row)] = i
 			list = append(list, nil)
 		}
 		list[i] = append(list[i], row)
 	}
 	return list
+}
+
+// limiter is a rule on a resource.
+type limiter struct{ kind, rule, resource string }
+
+func limitsByRule(rows []simulate.Limit) [][]simulate.Limit {
+	return byLimiter(rows, func(r simulate.Limit) limiter { return limiter{r.Kind, r.Rule, r.Resource} })
 }
 
 // limitGraphs draws a limiter: the calls under way with their limit, those that wait, and
