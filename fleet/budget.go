@@ -109,7 +109,8 @@ func (b *Budget) GiveBack(taken clock.Instant, n int32) {
 }
 
 // Settle corrects what a call took at an instant: by more tokens, into debt if need be, or,
-// if n is negative, by less.
+// if n is negative, by less. The store keeps no more debt of a bucket than its limit in one
+// second, or 16 tokens: what a call cost beyond that is not made up for.
 func (b *Budget) Settle(taken clock.Instant, n int32) {
 	if n <= 0 {
 		b.GiveBack(taken, -max(n, -math.MaxInt32))

@@ -59,7 +59,7 @@ type control struct {
 	demand   average
 	passed   average
 	granted  average
-	steady   average       // what passed when the store last answered
+	steady   float64       // tokens per second that passed when the store last answered
 	steadyAt clock.Instant // when that was
 	large    int64         // tokens of the largest call that was refused of late
 	largeAt  clock.Instant // when it was

@@ -73,9 +73,12 @@ func (b *Budget) beginOutage(now clock.Instant, err error) {
 		b.outage.err = err
 		return
 	}
-	passed := b.passed.perSecond()
+	passed := b.passedOfLate()
 	if now.Sub(b.steadyAt) < 2*b.member.config.Timeout { // nothing was granted since
-		passed = max(passed, b.steady.perSecond())
+		passed = max(passed, b.steady)
+	}
+	if b.isFull { // calls come at that rate on average, and more often at times
+		passed *= 1.2
 	}
 	b.outage = outage{
 		active: true, since: now, err: err, fair: passed,

@@ -155,3 +155,30 @@ func TestInstanceThatNeverReachedTheBackendPassesNothing(t *testing.T) {
 		assert.EqualValues(t, 1, w.instances[0].member.Status(w.clock.Now()).Outages)
 	}
 }
+
+// Calls do not come evenly: an instance that had all it asked for has it in an outage too.
+func TestOutageAtHalfLoadRefusesHardlyAnything(t *testing.T) {
+	t.Parallel()
+	for name, rates := range map[string][]float64{"even": even(8, 500), "skewed": skewed(8, 500)} {
+		w := newWorld(11, 2*ms)
+		w.join(bucketOf(1000), fleet.ModeLease, fleet.OutageLast, rates...)
+		w.run(beginning)
+		w.isDown = true
+		w.run(3 * time.Second)
+		passes, calls := w.total(beginning, beginning+3*time.Second)
+		assert.LessOrEqual(t, 1-float64(passes)/float64(calls), 0.03, name)
+	}
+}
+
+// What passed is an average of a second. An outage soon after the first call finds it half
+// grown, and yet as much passes as before.
+func TestOutageSoonAfterTheStartPassesWhatPassedBefore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(11, 2*ms)
+	w.join(bucketOf(1000), fleet.ModeLease, fleet.OutageLast, even(8, 2000)...)
+	const begin = 2 * time.Second // instances start within the first
+	w.run(begin)
+	w.isDown = true
+	w.run(2 * time.Second)
+	assert.InDelta(t, 1, w.rate(begin, begin+2*time.Second), 0.12)
+}

@@ -38,9 +38,11 @@ type localBucket struct {
 	level float64
 }
 
-// newLocalBucket returns a bucket that keeps what flows in in 100 ms, at least one token.
+// newLocalBucket returns a bucket that keeps what flows in in 100 ms, of a few calls per second
+// in twice that time, since those do not come evenly; at least one token.
 func newLocalBucket(rate float64) localBucket {
-	return localBucket{rate: rate, most: max(1, rate/10)}
+	inflow := rate / 10
+	return localBucket{rate: rate, most: max(1, inflow+min(inflow, 4))}
 }
 
 func (l *localBucket) flow(elapsed time.Duration) {

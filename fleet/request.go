@@ -107,7 +107,7 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 		return
 	}
 	b.learn(reply.State, p.tells)
-	b.steady, b.steadyAt = b.passed, now
+	b.steady, b.steadyAt = b.passedOfLate(), now
 	paid := p.owed
 	if p.failed { // it was taken for lost, and what it paid is owed once more, or paid
 		paid = min(paid, b.owed)

@@ -59,16 +59,30 @@ func (b *Budget) requestRate() float64 {
 	return requestsPerSecond
 }
 
-// demanded is how many tokens per second calls ask for. After a quiet time, the average is of
-// the time since then, if more than a few calls have come.
+// demanded is how many tokens per second calls ask for.
 func (b *Budget) demanded() float64 {
-	const few, least = 3, 100 * time.Millisecond
-	rate, memory := b.demand.perSecond(), b.demandMemory().Seconds()
-	if rate*memory < few {
+	return b.recent(b.demand, b.demandMemory(), 100*time.Millisecond)
+}
+
+// passedOfLate is how many tokens per second passed. The first burst of calls counts for no
+// more than its part of most of a second. Calls of a window pass in bursts all the time.
+func (b *Budget) passedOfLate() float64 {
+	if b.mode == ModeWindow {
+		return b.passed.perSecond()
+	}
+	return b.recent(b.passed, b.rateMemory(), 700*time.Millisecond)
+}
+
+// recent is an average, after a quiet time that of the time since then, if that is longer than
+// least and more than a few calls have come.
+func (b *Budget) recent(a average, memory, least time.Duration) float64 {
+	const few = 3
+	rate := a.perSecond()
+	if rate*memory.Seconds() < few {
 		return rate
 	}
 	busy := max(b.looked.Sub(b.busyFrom)+tick, least)
-	return rate / -math.Expm1(-busy.Seconds()/memory)
+	return rate / -math.Expm1(-busy.Seconds()/memory.Seconds())
 }
 
 // need is how many tokens calls will want in a time, but for one time in a thousand.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -100,13 +101,23 @@ func code(text string) string {
 	return first
 }
 
+// oneLine returns the text of joined errors, which has a line for each, in one line, and what
+// two of them say once.
+func oneLine(text string) string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "; ")
+}
+
 // explain makes of what a client returns an error that says what to do.
 func (s *Store) explain(err error) error {
 	text := s.options.scrub(err.Error())
-	f := &failure{text: text, unavailable: true}
+	f := &failure{unavailable: true}
 	if text == err.Error() {
 		f.cause = err
 	}
+	text = oneLine(text)
+	f.text = text
 	if refusal(err) != nil {
 		var said string
 		said, f.unavailable = advice(code(text))

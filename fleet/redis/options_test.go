@@ -84,6 +84,17 @@ func TestServerThatAcceptsAndIsSilentDoesNotHoldUp(t *testing.T) {
 	}
 }
 
+func TestRefusedConnectionIsOneLineThatSaysItOnce(t *testing.T) {
+	t.Parallel()
+	s, err := Connect(Options{Addresses: []string{"127.0.0.1:1"}, App: "shop"})
+	require.NoError(t, err)
+	defer func() { _ = s.Close() }()
+	reply := exchange(t, s, fleet.Request{Terms: fleet.Terms{Key: "k", Limit: 1, Window: time.Second, Burst: 1}, Want: 1})[0]
+	require.ErrorIs(t, reply.Err, fleet.ErrUnavailable)
+	assert.NotContains(t, reply.Err.Error(), "\n")
+	assert.Equal(t, 1, strings.Count(reply.Err.Error(), "connection refused"), "%v", reply.Err)
+}
+
 func TestClosedStoreSaysSo(t *testing.T) {
 	t.Parallel()
 	s, err := Connect(Options{Addresses: []string{"127.0.0.1:1"}, App: "shop"})
