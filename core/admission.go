@@ -45,26 +45,46 @@ type wait struct {
 
 // admit decides on a call that arrived at a.Now, and waits if rules demand it.
 func (r *resource) admit(ctx context.Context, q *request, opts []Option) (Guard, error) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
+	ctx = orBackground(ctx)
 	var a admission
 	a.begin(r, q)
 	defer a.end()
+	err := a.run(ctx, opts)
+	a.reportWait(ctx, err)
+	if err != nil {
+		return Guard{}, err
+	}
+	return a.guard(opts), nil
+}
+
+// run waits until the call has passed, or returns why it may not.
+func (a *admission) run(ctx context.Context, opts []Option) error {
 	for {
 		after, err := a.proceed(ctx, opts)
-		if err != nil {
-			return Guard{}, err
+		if err != nil || a.passed != nil {
+			return err
 		}
-		if a.passed != nil {
-			return a.guard(opts), nil
-		}
-		err = r.engine.pause(ctx, a.Now, after, a.wait.woken)
-		a.Now = r.engine.clock.Now()
+		engine := a.resource.engine
+		err = engine.pause(ctx, a.Now, after, a.wait.woken)
+		a.Now = engine.clock.Now()
 		if err != nil {
-			return Guard{}, err
+			return err
 		}
 	}
+}
+
+// reportWait reports the wait of a call to the observer, if it waited.
+func (a *admission) reportWait(ctx context.Context, err error) {
+	if report := a.resource.engine.observer.Waited; report != nil && a.wait.node != nil {
+		report(ctx, Wait{Resource: a.name, Duration: max(0, a.Now.Sub(a.wait.since)), Err: err})
+	}
+}
+
+func orBackground(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
 }
 
 func (a *admission) begin(r *resource, q *request) {
@@ -146,7 +166,7 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Dec
 		}
 	}
 	if decision == rule.Block {
-		return decision, a.block(c.refuseByRate(which, wait, &a.request, opts, &a.held))
+		return decision, a.block(ctx, c.refuseByRate(which, wait, &a.request, opts, &a.held))
 	}
 	return decision, nil
 }
@@ -181,10 +201,12 @@ func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, i int, 
 // refuse refuses the call for a step.
 func (a *admission) refuse(ctx context.Context, opts []Option, c *chain, i int) error {
 	rateWait := a.rates.RetryAfter(&c.rates, a.Now, a.patience(ctx))
-	return a.block(c.refuseByStep(i, rateWait, &a.request, opts, &a.held))
+	return a.block(ctx, c.refuseByStep(i, rateWait, &a.request, opts, &a.held))
 }
 
-func (a *admission) block(err *BlockError) error { return a.resource.block(a.Now, err) }
+func (a *admission) block(ctx context.Context, err *BlockError) error {
+	return a.resource.block(ctx, a.Now, err)
+}
 
 // refusedWaiting refuses the call if a queue has ended its wait and still is one of its
 // rules.
@@ -196,7 +218,7 @@ func (a *admission) refusedWaiting(ctx context.Context, opts []Option, c *chain)
 		}
 	}
 	if which, wait, refused := a.rates.Refused(&c.rates, a.Now, a.patience(ctx)); refused {
-		return a.block(c.refuseByRate(which, wait, &a.request, opts, &a.held))
+		return a.block(ctx, c.refuseByRate(which, wait, &a.request, opts, &a.held))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -103,8 +104,12 @@ type Config struct {
 // may call the engine, except for [Engine.Close] in Swapped and Rejected, which would
 // wait for the source that reports to them. Those that are nil are not called.
 type Observer struct {
-	// Refused is called for every call that is refused.
-	Refused func(err *BlockError)
+	// Refused is called for every call that is refused, with the context of the call.
+	Refused func(ctx context.Context, err *BlockError)
+
+	// Waited is called for every call that waited, when it goes on or gives up, before
+	// [Engine.Entry] returns.
+	Waited func(ctx context.Context, wait Wait)
 
 	// StateChanged is called when a limiter changes its state, as when a circuit
 	// breaker opens: once for each change, in their order.
@@ -116,6 +121,19 @@ type Observer struct {
 	// Rejected is called when a document, a source as a whole, or what an owner has
 	// loaded could not be applied, or not all of it; what was in force of it stays.
 	Rejected func(rejection Rejection)
+}
+
+// Wait is how long a call waited because rules demanded it.
+type Wait struct {
+	// Resource is the name that the call was made of.
+	Resource string
+
+	// Duration is the time from its arrival in the first queue to the end of its last wait.
+	Duration time.Duration
+
+	// Err is what Entry returns: nil if the call has passed, a [*BlockError] if it was
+	// refused after all, else the error of its context, or [ErrClosed].
+	Err error
 }
 
 // Swap is a change of the rules in force.

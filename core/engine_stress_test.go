@@ -22,7 +22,7 @@ func TestLimitsHoldUnderEverythingAtOnce(t *testing.T) {
 	ticks := newTicking(5 * time.Millisecond) // minutes pass
 	var refused atomic.Int64
 	e := core.New(core.Config{Clock: ticks, Logger: quiet, MaxResources: 12, Observer: core.Observer{
-		Refused: func(*core.BlockError) { refused.Add(1) },
+		Refused: func(context.Context, *core.BlockError) { refused.Add(1) },
 	}})
 	defer e.Close()
 	each := flow.Rule{Name: "each", Match: "k:*", Limit: limit, Window: 24 * time.Hour, Buckets: 1}

@@ -36,7 +36,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 			}
 			c.rates.GiveBack(now, tokens)
 		case rule.Block:
-			return Guard{}, r.block(now, c.refuseByWindow(which, now, tokens))
+			return Guard{}, r.block(ctx, now, c.refuseByWindow(which, now, tokens))
 		default: // a window has seen another goroutine's later instant, or newer rules
 			now = c.rates.LaterThan(e.clock.Now())
 		}
@@ -82,9 +82,9 @@ func (r *resource) enterChain(
 	}
 	if decision == rule.Block && c.rates.Len() == 0 { // as stopAtStep does, but quicker
 		if len(c.steps) == 1 {
-			return Guard{}, r.block(q.Now, c.refuseAtOnce(tickets[0], &q, opts))
+			return Guard{}, r.block(ctx, q.Now, c.refuseAtOnce(tickets[0], &q, opts))
 		}
-		return Guard{}, r.block(q.Now, c.refuseByStep(which, 0, &q, opts, nil))
+		return Guard{}, r.block(ctx, q.Now, c.refuseByStep(which, 0, &q, opts, nil))
 	}
 	if decision != rule.Pass {
 		return r.stopAtStep(ctx, &q, opts, c, which, decision)
@@ -110,7 +110,7 @@ func (r *resource) stopAtStep(
 	if c.rates.Len() > 0 {
 		rateWait = c.rates.RetryAfter(-1, q.Now, q.Tokens, q.Priority(), r.engine.patience(ctx, q.noWait))
 	}
-	return Guard{}, r.block(q.Now, c.refuseByStep(which, rateWait, q, opts, nil))
+	return Guard{}, r.block(ctx, q.Now, c.refuseByStep(which, rateWait, q, opts, nil))
 }
 
 // enterRates goes on with a call that all steps have let pass.
@@ -131,7 +131,7 @@ func (r *resource) enterRates(
 		return r.admit(ctx, q, opts)
 	}
 	wait := c.rates.RetryAfterReservation(which, ticket, q.Now, q.Tokens, q.Priority(), r.engine.patience(ctx, q.noWait))
-	return Guard{}, r.block(q.Now, c.refuseByRate(which, wait, q, opts, nil))
+	return Guard{}, r.block(ctx, q.Now, c.refuseByRate(which, wait, q, opts, nil))
 }
 
 // guard returns the guard of a call that has passed, with the tickets of the steps.
@@ -190,8 +190,8 @@ func (r *resource) pass(now clock.Instant) bool {
 }
 
 // block counts and reports a refused call.
-func (r *resource) block(now clock.Instant, err *BlockError) error {
+func (r *resource) block(ctx context.Context, now clock.Instant, err *BlockError) error {
 	r.node.Block(now)
-	r.reportRefusal(now, err)
+	r.reportRefusal(ctx, now, err)
 	return err
 }

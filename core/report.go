@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -8,12 +9,12 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// reportRefusal tells the observer of a refusal and, at most once a second per
-// resource, the log.
-func (r *resource) reportRefusal(now clock.Instant, err *BlockError) {
+// reportRefusal reports a refusal to the observer and, at most once a second per
+// resource, to the log.
+func (r *resource) reportRefusal(ctx context.Context, now clock.Instant, err *BlockError) {
 	e := r.engine
 	if e.observer.Refused != nil {
-		e.observer.Refused(err)
+		e.observer.Refused(orBackground(ctx), err)
 	}
 	if !r.markLogged(now) {
 		return

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"bytes"
 	"log/slog"
 	"strings"
@@ -28,7 +29,7 @@ func TestLateRefusalsAreNotLoggedAgain(t *testing.T) {
 	e := core.New(core.Config{
 		Clock:  c,
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		Observer: core.Observer{Refused: func(*core.BlockError) {
+		Observer: core.Observer{Refused: func(context.Context, *core.BlockError) {
 			mu.Lock()
 			defer mu.Unlock()
 			reports++
@@ -71,7 +72,7 @@ func TestLateRefusalLeavesTheMarkWhereItIs(t *testing.T) {
 	e := core.New(core.Config{
 		Clock:  c,
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		Observer: core.Observer{Refused: func(*core.BlockError) {
+		Observer: core.Observer{Refused: func(context.Context, *core.BlockError) {
 			if then := between; then != nil {
 				between = nil
 				then()

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"bytes"
 	"log/slog"
 	"strings"
@@ -23,7 +24,7 @@ func TestRefusalsAreLoggedOnceASecondAndObservedEachTime(t *testing.T) {
 	e := core.New(core.Config{
 		Clock:    c,
 		Logger:   slog.New(slog.NewTextHandler(&log, nil)),
-		Observer: core.Observer{Refused: func(err *core.BlockError) { refused = append(refused, err) }},
+		Observer: core.Observer{Refused: func(_ context.Context, err *core.BlockError) { refused = append(refused, err) }},
 	})
 	defer e.Close()
 	load(t, e, flow.Rule{Resource: "r", Limit: 0}, flow.Rule{Resource: "s", Limit: 0})

@@ -28,7 +28,7 @@ func newSubject(c clock.Clock, w *findings, maxResources int, file core.Source) 
 	s.Engine = core.New(core.Config{
 		Clock: c, Logger: slog.New(slog.DiscardHandler), MaxResources: maxResources,
 		Observer: core.Observer{
-			Refused: func(*core.BlockError) { s.refusals.Add(1) },
+			Refused: func(context.Context, *core.BlockError) { s.refusals.Add(1) },
 			Swapped: func(core.Swap) { s.swaps.Add(1) },
 		},
 	})
