@@ -1,8 +1,8 @@
 package core_test
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
 	"sync"

@@ -1,0 +1,174 @@
+package penstockotel
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/penstock-go/penstock"
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Register has a meter read the engine, [penstock.Default] if that is nil, whenever metrics are
+// collected, until Unregister is called on what it returns. Register each engine once, with a
+// MeterProvider of its own if there are several. It returns an error if the meter does not make
+// the instruments.
+func Register(engine *core.Engine, options Options) (metric.Registration, error) {
+	if engine == nil {
+		engine = penstock.Default()
+	}
+	options = options.withDefaults()
+	meter := options.meter()
+	i, err := newInstruments(meter, engine.Kinds())
+	if err != nil {
+		return nil, fmt.Errorf("penstockotel: %w", err)
+	}
+	r := &reader{engine: engine, instruments: i, table: newTable(options.MaxResources)}
+	registration, err := meter.RegisterCallback(r.read, i.all...)
+	if err != nil {
+		return nil, fmt.Errorf("penstockotel: %w", err)
+	}
+	return registration, nil
+}
+
+// reader reads an engine into instruments.
+type reader struct {
+	engine *core.Engine
+	*instruments
+
+	// mu guards the table. It is held while the engine is read, so that concurrent
+	// collections add their snapshots in order.
+	mu    sync.Mutex
+	table *table
+}
+
+func (r *reader) read(_ context.Context, o metric.Observer) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	snapshot := r.engine.Snapshot()
+	r.table.update(snapshot.Resources)
+	for _, s := range r.table.own {
+		r.resource(o, s)
+	}
+	if other := r.table.other; other.counts != (counts{}) || other.waiting > 0 {
+		r.resource(o, other)
+	}
+	shared := make(map[rule.Key]bool)
+	for i := range snapshot.Resources {
+		of := &snapshot.Resources[i]
+		if name := valid(of.Name); name == of.Name && r.table.own[name] != nil || of.Name == core.Overflow {
+			for j := range of.Rules {
+				r.rule(o, name, &of.Rules[j], shared)
+			}
+		}
+	}
+	r.engineWide(o, &snapshot)
+	r.fleet(o, snapshot.Status.Fleet)
+	return nil
+}
+
+func (r *reader) resource(o metric.Observer, s *series) {
+	o.ObserveInt64(r.requests, number(s.counts.passed), metric.WithAttributeSet(s.acquired))
+	o.ObserveInt64(r.requests, number(s.counts.blocked), metric.WithAttributeSet(s.refused))
+	resource := metric.WithAttributeSet(s.resource)
+	o.ObserveInt64(r.failed, number(s.counts.failed), resource)
+	o.ObserveInt64(r.active, s.inFlight, resource)
+	o.ObserveInt64(r.queued, s.waiting, resource)
+}
+
+// rule observes the state of a rule on a resource. A limiter that several resources share is
+// observed once, under the pattern of the rule.
+func (r *reader) rule(o metric.Observer, resource string, of *core.RuleSnapshot, shared map[rule.Key]bool) {
+	kind, name := KindKey.String(string(of.Kind)), RuleKey.String(valid(of.Name))
+	on := func(more ...attribute.KeyValue) metric.ObserveOption {
+		return metric.WithAttributes(append(more, ResourceKey.String(resource), kind, name)...)
+	}
+	o.ObserveInt64(r.refusals, number(of.Blocked), on(ReasonKey.String(of.Rule.Type().Reason().String())))
+	if of.Shadow || of.WouldBlock > 0 {
+		o.ObserveInt64(r.shadowRefusals, number(of.WouldBlock), on())
+	}
+	if of.Quota != nil {
+		o.ObserveFloat64(r.limit, of.Quota.Effective/of.Quota.Window.Seconds(), on())
+	}
+	if target := of.Rule.Target(); target.Shared {
+		key := rule.Key{Kind: of.Kind, Name: of.Name}
+		if shared[key] {
+			return
+		}
+		shared[key] = true
+		resource = valid(target.Match)
+	}
+	for i, gauge := range r.kinds[of.Kind] {
+		if i >= len(of.Gauges) || math.IsNaN(of.Gauges[i]) {
+			continue
+		}
+		if gauge.Label == "" {
+			o.ObserveFloat64(gauge.instrument, of.Gauges[i], on())
+		} else {
+			o.ObserveFloat64(gauge.instrument, of.Gauges[i], on(attribute.String("penstock."+gauge.Label, gauge.LabelValue)))
+		}
+	}
+	for _, state := range of.Rule.Type().States() {
+		o.ObserveInt64(r.state, one(state == of.State), on(StateKey.String(state)))
+	}
+	for _, t := range of.Transitions {
+		o.ObserveInt64(r.transitions, number(t.Count), on(FromKey.String(t.From), ToKey.String(t.To)))
+	}
+}
+
+// engineWide observes the rules as a whole, their sources, and signals.
+func (r *reader) engineWide(o metric.Observer, s *core.Snapshot) {
+	o.ObserveInt64(r.inForce, int64(s.Status.Rules))
+	o.ObserveInt64(r.unmatched, int64(s.Status.Unmatched.Count))
+	o.ObserveInt64(r.rejections, number(s.Rejected))
+	for i := range s.Status.Sources {
+		of := &s.Status.Sources[i]
+		source := metric.WithAttributes(SourceKey.String(valid(of.Name)))
+		o.ObserveInt64(r.connected, one(of.Connected), source)
+		o.ObserveFloat64(r.staleness, staleness(of, s.At).Seconds(), source)
+	}
+	for _, of := range s.Status.Signals {
+		if of.Err == nil {
+			o.ObserveFloat64(r.signal, of.Value, metric.WithAttributes(SignalKey.String(valid(string(of.Signal)))))
+		}
+	}
+}
+
+// fleet observes how the engine shares limits, nil if it does not.
+func (r *reader) fleet(o metric.Observer, of *core.FleetStatus) {
+	if of == nil {
+		return
+	}
+	o.ObserveInt64(r.fleetConnected, one(of.Connected))
+	o.ObserveInt64(r.fleetInstances, int64(of.Instances))
+	o.ObserveInt64(r.fleetOutages, of.Outages)
+	o.ObserveInt64(r.fleetRequests, of.Requests)
+	o.ObserveFloat64(r.fleetLatency, of.Latency.Seconds())
+}
+
+// staleness returns the time since the state of a source was last known, or since it was
+// followed if it was never read.
+func staleness(of *core.SourceStatus, now clock.Instant) time.Duration {
+	known := of.KnownUntil(now)
+	if known == 0 {
+		known = of.Since
+	}
+	return max(0, now.Sub(known))
+}
+
+func one(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// number converts a count.
+func number(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
