@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
@@ -60,6 +61,28 @@ func (e *Engine) Snapshot() Snapshot {
 
 // Snapshot returns what the engine knows of the resource now.
 func (r *Resource) Snapshot() ResourceSnapshot { return r.current().snapshot(r.engine.clock.Now()) }
+
+// ResourceSecond is what happened on a resource in one calendar second.
+type ResourceSecond struct {
+	// Resource is the name of the resource; [Overflow] for those beyond
+	// [Config.MaxResources].
+	Resource string
+	stat.Second
+}
+
+// Second returns what happened in the calendar second that has the instant, by resource.
+// Resources on which nothing happened are left out. Seconds are kept for a minute. A call
+// that read the clock in a second may be counted there a moment after it has ended.
+func (e *Engine) Second(at clock.Instant) (list []ResourceSecond) {
+	second := int64(at) / int64(time.Second)
+	for _, r := range e.resources.all(e.clock.Now()) {
+		if s := r.node.Second(second); s.Passed+s.Blocked+s.Completed+s.Waited > 0 {
+			list = append(list, ResourceSecond{r.name, s})
+		}
+	}
+	slices.SortFunc(list, func(a, b ResourceSecond) int { return cmp.Compare(a.Resource, b.Resource) })
+	return list
+}
 
 // Minute returns what happened on the resource in the last 60 seconds, oldest
 // first; the last of them is the present one.

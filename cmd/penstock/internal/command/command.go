@@ -118,6 +118,7 @@ Each command has examples: see penstock COMMAND --help.`,
 	)
 	addGroup(root, "Running services:",
 		newControl(env),
+		newMetrics(env),
 	)
 	addGroup(root, "Rules in etcd:",
 		newDiff(env),
