@@ -1,0 +1,2 @@
+// Package penstockconnect guards the calls of Connect.
+package penstockconnect
