@@ -1,0 +1,2 @@
+// Package penstockkratos guards the calls of kratos.
+package penstockkratos
