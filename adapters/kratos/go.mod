@@ -3,7 +3,7 @@ module github.com/penstock-go/penstock/adapters/kratos
 go 1.25.0
 
 require (
-	github.com/go-kratos/kratos/v2 v2.6.2
+	github.com/go-kratos/kratos/v2 v2.7.0
 	github.com/penstock-go/penstock v0.0.0
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
