@@ -61,7 +61,7 @@ func newHandler(end finish, opts ...connect.HandlerOption) http.Handler {
 		}, opts...))
 	mux.Handle(upload, connect.NewClientStreamHandler(upload,
 		func(ctx context.Context, stream *connect.ClientStream[text]) (*connect.Response[text], error) {
-			for stream.Receive() { //nolint:revive // all of them
+			for stream.Receive() { // all of them
 			}
 			if err := stream.Err(); err != nil {
 				return nil, err
@@ -168,7 +168,7 @@ func callServerStream(ctx context.Context, client *connect.Client[text, text]) e
 	if err != nil {
 		return err
 	}
-	for stream.Receive() { //nolint:revive // all of them
+	for stream.Receive() { // all of them
 	}
 	return errors.Join(stream.Err(), stream.Close())
 }

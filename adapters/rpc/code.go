@@ -68,7 +68,7 @@ func (c Code) BlamesServer() bool {
 func RefusalCode(block *core.BlockError) Code {
 	if block.Answer.GRPC != "" {
 		if i := slices.Index(names(), block.Answer.GRPC); i > 0 {
-			return Code(i) //nolint:gosec // of a short list
+			return Code(i)
 		}
 	}
 	switch block.Reason {
