@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockconnect "github.com/penstock-go/penstock/adapters/connect"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
@@ -75,24 +76,24 @@ func TestAttributes(t *testing.T) {
 			if at == atClient && strings.HasPrefix(key, "ip") {
 				want = ""
 			}
-			p := &probe{key: key}
+			p := &adaptertest.Probe{Attribute: key}
 			options := penstockconnect.Options{Attributes: func(context.Context, *penstockconnect.Call) []core.Option {
 				return []core.Option{core.String("own", "mine")}
 			}}
-			client := guardWith(t, at, w, s.procedure, p.newEngine(t, ""), options, succeed, "X-Tenant", "a", "X-Tenant", "b")
+			client := guardWith(t, at, w, s.procedure, p.NewEngine(t), options, succeed, "X-Tenant", "a", "X-Tenant", "b")
 			require.NoError(t, s.call(t.Context(), client))
-			seen, _ := p.call().Attribute.Text()
+			seen, _ := p.LastCall().Attribute.Text()
 			assert.Equal(t, want, seen, key)
 		}
 	})
 }
 
 func TestLongAttributesAreShortened(t *testing.T) {
-	p := &probe{key: "metadata:X-Tenant"}
-	client := guardWith(t, atServer, wires()[0], create, p.newEngine(t, ""), penstockconnect.Options{}, succeed,
+	p := &adaptertest.Probe{Attribute: "metadata:X-Tenant"}
+	client := guardWith(t, atServer, wires()[0], create, p.NewEngine(t), penstockconnect.Options{}, succeed,
 		"X-Tenant", strings.Repeat("a", 5000))
 	require.NoError(t, callUnary(t.Context(), client))
-	seen, _ := p.call().Attribute.Text()
+	seen, _ := p.LastCall().Attribute.Text()
 	assert.Len(t, seen, 1024+1+32)
 }
 
@@ -108,11 +109,11 @@ func TestTrustedProxiesNameTheClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, w := range wires() {
-				p := &probe{key: "ip"}
-				client := guardWith(t, atServer, w, create, p.newEngine(t, ""), row.options, succeed,
+				p := &adaptertest.Probe{Attribute: "ip"}
+				client := guardWith(t, atServer, w, create, p.NewEngine(t), row.options, succeed,
 					"X-Forwarded-For", "192.0.2.7", "Forwarded", "for=192.0.2.8")
 				require.NoError(t, callUnary(t.Context(), client))
-				seen, _ := p.call().Attribute.Text()
+				seen, _ := p.LastCall().Attribute.Text()
 				assert.Equal(t, row.want, seen)
 			}
 		})
@@ -120,11 +121,11 @@ func TestTrustedProxiesNameTheClient(t *testing.T) {
 }
 
 func TestPeerOnAUnixSocketIsLocal(t *testing.T) {
-	p := &probe{key: "ip"}
+	p := &adaptertest.Probe{Attribute: "ip"}
 	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	require.NoError(t, err)
 	server := &http.Server{Handler: newHandler(succeed,
-		connect.WithInterceptors(penstockconnect.ServerInterceptor(p.newEngine(t, ""), penstockconnect.Options{})))}
+		connect.WithInterceptors(penstockconnect.ServerInterceptor(p.NewEngine(t), penstockconnect.Options{})))}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -133,7 +134,7 @@ func TestPeerOnAUnixSocketIsLocal(t *testing.T) {
 	client := connect.NewClient[text, text](&http.Client{Transport: transport}, "http://orders"+create)
 	_, err = client.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("a")))
 	require.NoError(t, err)
-	seen, _ := p.call().Attribute.Text()
+	seen, _ := p.LastCall().Attribute.Text()
 	assert.Equal(t, "127.0.0.1", seen)
 	transport.CloseIdleConnections()
 	require.NoError(t, server.Close())
@@ -142,7 +143,7 @@ func TestPeerOnAUnixSocketIsLocal(t *testing.T) {
 
 func TestOptionsOfACall(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, w wire, s shape) {
-		p := new(probe)
+		p := &adaptertest.Probe{Origin: "shop a"}
 		options := penstockconnect.Options{
 			Resource: func(_ context.Context, c *penstockconnect.Call) string {
 				return "orders of " + c.Header.Get("X-Tenant")
@@ -155,14 +156,14 @@ func TestOptionsOfACall(t *testing.T) {
 				return 2
 			},
 		}
-		engine := p.newEngine(t, "shop a")
+		engine := p.NewEngine(t)
 		client := guardWith(t, at, w, s.procedure, engine, options, succeed, "X-Tenant", "a")
 		require.NoError(t, s.call(t.Context(), client))
 		want := int32(2)
 		if s.name == "unary" {
 			want = 3
 		}
-		assert.Equal(t, want, p.call().Tokens)
+		assert.Equal(t, want, p.LastCall().Tokens)
 		assert.EqualValues(t, 1, requireEnded(t, engine, "orders of a").Passed)
 	})
 }
@@ -178,9 +179,9 @@ func TestCallWithoutAResourceIsNotGuarded(t *testing.T) {
 
 func TestCallsOfServersAreInbound(t *testing.T) {
 	for at, want := range map[side]bool{atServer: true, atClient: false} {
-		p := new(probe)
-		require.NoError(t, callUnary(t.Context(), guard(t, at, wires()[0], create, p.newEngine(t, ""), penstockconnect.Options{}, succeed)))
-		assert.Equal(t, want, p.call().Inbound(), at)
+		p := new(adaptertest.Probe)
+		require.NoError(t, callUnary(t.Context(), guard(t, at, wires()[0], create, p.NewEngine(t), penstockconnect.Options{}, succeed)))
+		assert.Equal(t, want, p.LastCall().Inbound(), at)
 	}
 }
 
@@ -215,8 +216,8 @@ func TestPriorityThatACallerChooses(t *testing.T) {
 					if s.needsHTTP2 && !w.http2 {
 						continue
 					}
-					p := new(probe)
-					client := guardWith(t, atServer, w, s.procedure, p.newEngine(t, ""), row.options,
+					p := new(adaptertest.Probe)
+					client := guardWith(t, atServer, w, s.procedure, p.NewEngine(t), row.options,
 						func(ctx context.Context, _ http.Header) error {
 							seen, known := core.PriorityFromContext(ctx)
 							assert.Equal(t, row.want, seen)
@@ -224,7 +225,7 @@ func TestPriorityThatACallerChooses(t *testing.T) {
 							return nil
 						}, priority.Field, "critical", "X-Tenant", "a")
 					require.NoError(t, s.call(t.Context(), client))
-					assert.Equal(t, row.want, p.call().Priority())
+					assert.Equal(t, row.want, p.LastCall().Priority())
 				}
 			}
 		})
@@ -237,19 +238,19 @@ func TestClientPassesThePriorityOfItsContextOn(t *testing.T) {
 			if s.needsHTTP2 && !w.http2 {
 				continue
 			}
-			p := new(probe)
+			p := new(adaptertest.Probe)
 			var sent []string
 			options := penstockconnect.Options{PriorityKey: "penstock-priority"}
-			client := guardWith(t, atClient, w, s.procedure, p.newEngine(t, ""), options, func(_ context.Context, header http.Header) error {
+			client := guardWith(t, atClient, w, s.procedure, p.NewEngine(t), options, func(_ context.Context, header http.Header) error {
 				sent = header.Values(priority.Field)
 				return nil
 			}, priority.Field, "critical") // of a stranger
 			require.NoError(t, s.call(core.ContextWithPriority(t.Context(), core.PriorityHigh), client))
 			assert.Equal(t, []string{"high"}, sent)
-			assert.Equal(t, core.PriorityHigh, p.call().Priority())
+			assert.Equal(t, core.PriorityHigh, p.LastCall().Priority())
 			require.NoError(t, s.call(t.Context(), client))
 			assert.Empty(t, sent, "what a stranger has written is removed")
-			assert.Equal(t, core.PriorityNormal, p.call().Priority())
+			assert.Equal(t, core.PriorityNormal, p.LastCall().Priority())
 		}
 	}
 }

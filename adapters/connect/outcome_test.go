@@ -13,17 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockconnect "github.com/penstock-go/penstock/adapters/connect"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 )
-
-// requireOutcome waits until a probe has seen the end of a call.
-func requireOutcome(t *testing.T, p *probe, want string) {
-	t.Helper()
-	require.Eventually(t, func() bool { return len(p.outcomes()) == 1 }, eventTimeout, interval)
-	assert.Equal(t, []string{want}, p.outcomes())
-}
 
 func TestCodesThatBlameTheServerAreFailures(t *testing.T) {
 	blames := map[connect.Code]bool{
@@ -44,28 +38,28 @@ func TestCodesThatBlameTheServerAreFailures(t *testing.T) {
 }
 
 func TestEndOfACallIsItsOutcome(t *testing.T) {
-	for end, want := range map[error]string{
-		nil: "ended well",
-		connect.NewError(connect.CodeNotFound, errors.New("no")):    "ended well",
-		connect.NewError(connect.CodeUnavailable, errors.New("no")): "failed",
-		errors.New("no"): "failed",
+	for end, want := range map[error]adaptertest.Outcome{
+		nil: adaptertest.Succeeded,
+		connect.NewError(connect.CodeNotFound, errors.New("no")):    adaptertest.Succeeded,
+		connect.NewError(connect.CodeUnavailable, errors.New("no")): adaptertest.Failed,
+		errors.New("no"): adaptertest.Failed,
 	} {
 		everywhere(t, func(t *testing.T, at side, w wire, s shape) {
-			p := new(probe)
-			client := guard(t, at, w, s.procedure, p.newEngine(t, ""), penstockconnect.Options{},
+			p := new(adaptertest.Probe)
+			client := guard(t, at, w, s.procedure, p.NewEngine(t), penstockconnect.Options{},
 				func(context.Context, http.Header) error { return end })
 			err := s.call(t.Context(), client)
 			assert.Equal(t, end == nil, err == nil)
-			requireOutcome(t, p, want)
+			p.RequireOutcome(t, want)
 		})
 	}
 }
 
 func TestCancelledCallCountsNeitherWay(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, w wire, s shape) {
-		p := new(probe)
+		p := new(adaptertest.Probe)
 		begun := make(chan struct{})
-		client := guard(t, at, w, s.procedure, p.newEngine(t, ""), penstockconnect.Options{},
+		client := guard(t, at, w, s.procedure, p.NewEngine(t), penstockconnect.Options{},
 			func(ctx context.Context, _ http.Header) error {
 				close(begun)
 				<-ctx.Done()
@@ -77,14 +71,14 @@ func TestCancelledCallCountsNeitherWay(t *testing.T) {
 			cancel()
 		}()
 		require.Error(t, s.call(ctx, client)) // old versions of connect have other codes here
-		requireOutcome(t, p, "ignored")
+		p.RequireOutcome(t, adaptertest.Ignored)
 	})
 }
 
 func TestCallUnderWayAtItsDeadlineIsAFailure(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, w wire, s shape) {
-		p := new(probe)
-		client := guard(t, at, w, s.procedure, p.newEngine(t, ""), penstockconnect.Options{},
+		p := new(adaptertest.Probe)
+		client := guard(t, at, w, s.procedure, p.NewEngine(t), penstockconnect.Options{},
 			func(ctx context.Context, _ http.Header) error {
 				<-ctx.Done()
 				return ctx.Err()
@@ -92,10 +86,10 @@ func TestCallUnderWayAtItsDeadlineIsAFailure(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		require.Error(t, s.call(ctx, client)) // old versions of connect have other codes here
-		if at == atServer && len(p.outcomes()) == 0 {
+		if at == atServer && len(p.Outcomes()) == 0 {
 			return // a slow machine: the deadline came before the call did
 		}
-		requireOutcome(t, p, "failed")
+		p.RequireOutcome(t, adaptertest.Failed)
 	})
 }
 
@@ -120,8 +114,8 @@ func TestPanicIsAFailureAndIsPassedOn(t *testing.T) {
 				},
 			} {
 				t.Run(w.name+", "+s.name+", "+name, func(t *testing.T) {
-					p := new(probe)
-					interceptor := penstockconnect.ServerInterceptor(p.newEngine(t, ""), penstockconnect.Options{})
+					p := new(adaptertest.Probe)
+					interceptor := penstockconnect.ServerInterceptor(p.NewEngine(t), penstockconnect.Options{})
 					end := func(context.Context, http.Header) error { panic("on purpose") }
 					url := serve(t, newHandler(end, order(connect.WithInterceptors(interceptor))...))
 					err := s.call(t.Context(), w.clientOf(t, url, s.procedure))
@@ -129,7 +123,7 @@ func TestPanicIsAFailureAndIsPassedOn(t *testing.T) {
 					if name != "not recovered" {
 						assert.Equal(t, connect.CodeDataLoss, connect.CodeOf(err))
 					}
-					requireOutcome(t, p, "failed")
+					p.RequireOutcome(t, adaptertest.Failed)
 				})
 			}
 		}
@@ -138,13 +132,13 @@ func TestPanicIsAFailureAndIsPassedOn(t *testing.T) {
 
 func TestOwnFailureDecides(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, w wire, s shape) {
-		p := new(probe)
+		p := new(adaptertest.Probe)
 		options := penstockconnect.Options{Failure: func(err error) bool { return connect.CodeOf(err) == connect.CodeNotFound }}
-		client := guard(t, at, w, s.procedure, p.newEngine(t, ""), options, func(context.Context, http.Header) error {
+		client := guard(t, at, w, s.procedure, p.NewEngine(t), options, func(context.Context, http.Header) error {
 			return connect.NewError(connect.CodeNotFound, errors.New("no"))
 		})
 		require.Error(t, s.call(t.Context(), client))
-		requireOutcome(t, p, "failed")
+		p.RequireOutcome(t, adaptertest.Failed)
 	})
 }
 
@@ -190,8 +184,8 @@ func TestStreamThatItsCallerLeavesCountsNeitherWay(t *testing.T) {
 				continue
 			}
 			t.Run(name+", "+w.name, func(t *testing.T) {
-				p := new(probe)
-				client := guard(t, atClient, w, chat, p.newEngine(t, ""), penstockconnect.Options{}, succeed)
+				p := new(adaptertest.Probe)
+				client := guard(t, atClient, w, chat, p.NewEngine(t), penstockconnect.Options{}, succeed)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				stream := client.CallBidiStream(ctx)
@@ -199,7 +193,7 @@ func TestStreamThatItsCallerLeavesCountsNeitherWay(t *testing.T) {
 				_, err := stream.Receive()
 				require.NoError(t, err)
 				leave(stream, cancel)
-				requireOutcome(t, p, "ignored")
+				p.RequireOutcome(t, adaptertest.Ignored)
 			})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockconnect "github.com/penstock-go/penstock/adapters/connect"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -109,8 +110,8 @@ func TestReasonDecidesOnTheCode(t *testing.T) {
 	} {
 		t.Run(reason.String(), func(t *testing.T) {
 			for _, w := range wires() {
-				p := &probe{reason: reason, refuses: 1500 * time.Millisecond}
-				err := callUnary(t.Context(), guard(t, atServer, w, create, p.newEngine(t, ""), penstockconnect.Options{}, succeed))
+				p := &adaptertest.Probe{Reason: reason, RefuseAfter: 1500 * time.Millisecond}
+				err := callUnary(t.Context(), guard(t, atServer, w, create, p.NewEngine(t), penstockconnect.Options{}, succeed))
 				require.Equal(t, want, connect.CodeOf(err), w.name)
 				after, pushback := "2", []string(nil)
 				if w.isGRPC() {

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockkratos "github.com/penstock-go/penstock/adapters/kratos"
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/adapters/priority"
@@ -39,13 +40,6 @@ func detailOf[T any](err error) (found T) {
 		}
 	}
 	return found
-}
-
-// requireOutcome waits until a probe has seen the end of a call.
-func requireOutcome(t *testing.T, p *probe, want string) {
-	t.Helper()
-	require.Eventually(t, func() bool { return len(p.outcomes()) == 1 }, eventTimeout, interval)
-	assert.Equal(t, []string{want}, p.outcomes())
 }
 
 func TestCallsAreGuardedOverBothTransports(t *testing.T) {
@@ -146,8 +140,8 @@ func TestReasonDecidesOnTheCode(t *testing.T) {
 	} {
 		t.Run(reason.String(), func(t *testing.T) {
 			everywhere(t, func(t *testing.T, at side, kind transport.Kind) {
-				p := &probe{reason: reason, refuses: 1500 * time.Millisecond}
-				err := guard(t, at, kind, p.newEngine(t, ""), penstockkratos.Options{}, succeed)(t.Context())
+				p := &adaptertest.Probe{Reason: reason, RefuseAfter: 1500 * time.Millisecond}
+				err := guard(t, at, kind, p.NewEngine(t), penstockkratos.Options{}, succeed)(t.Context())
 				of := kerrors.FromError(err)
 				assert.Equal(t, want.code, of.Code)
 				assert.Equal(t, want.reason, of.Reason)
@@ -230,35 +224,35 @@ func TestCodesFrom500UpAreFailures(t *testing.T) {
 }
 
 func TestEndOfACallIsItsOutcome(t *testing.T) {
-	for end, want := range map[error]string{
-		nil:                                    "ended well",
-		kerrors.NotFound("NO", "no"):           "ended well",
-		kerrors.ServiceUnavailable("NO", "no"): "failed",
-		errors.New("no"):                       "failed",
+	for end, want := range map[error]adaptertest.Outcome{
+		nil:                                    adaptertest.Succeeded,
+		kerrors.NotFound("NO", "no"):           adaptertest.Succeeded,
+		kerrors.ServiceUnavailable("NO", "no"): adaptertest.Failed,
+		errors.New("no"):                       adaptertest.Failed,
 	} {
 		everywhere(t, func(t *testing.T, at side, kind transport.Kind) {
-			p := new(probe)
-			err := guard(t, at, kind, p.newEngine(t, ""), penstockkratos.Options{}, func(context.Context) error { return end })(t.Context())
+			p := new(adaptertest.Probe)
+			err := guard(t, at, kind, p.NewEngine(t), penstockkratos.Options{}, func(context.Context) error { return end })(t.Context())
 			assert.Equal(t, end == nil, err == nil)
-			requireOutcome(t, p, want)
+			p.RequireOutcome(t, want)
 		})
 	}
 }
 
 func TestPanicIsAFailure(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, kind transport.Kind) {
-		p := new(probe)
-		call := guard(t, at, kind, p.newEngine(t, ""), penstockkratos.Options{}, func(context.Context) error { panic("on purpose") })
+		p := new(adaptertest.Probe)
+		call := guard(t, at, kind, p.NewEngine(t), penstockkratos.Options{}, func(context.Context) error { panic("on purpose") })
 		require.Error(t, call(t.Context()))
-		requireOutcome(t, p, "failed")
+		p.RequireOutcome(t, adaptertest.Failed)
 	})
 }
 
 func TestCancelledCallCountsNeitherWay(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, kind transport.Kind) {
-		p := new(probe)
+		p := new(adaptertest.Probe)
 		begun := make(chan struct{})
-		call := guard(t, at, kind, p.newEngine(t, ""), penstockkratos.Options{}, func(ctx context.Context) error {
+		call := guard(t, at, kind, p.NewEngine(t), penstockkratos.Options{}, func(ctx context.Context) error {
 			close(begun)
 			<-ctx.Done()
 			return errors.New("broken off")
@@ -269,13 +263,13 @@ func TestCancelledCallCountsNeitherWay(t *testing.T) {
 			cancel()
 		}()
 		require.Error(t, call(ctx))
-		requireOutcome(t, p, "ignored")
+		p.RequireOutcome(t, adaptertest.Ignored)
 	})
 }
 
 func TestCallUnderWayAtItsDeadlineIsAFailure(t *testing.T) {
-	p := new(probe)
-	handler := penstockkratos.Server(p.newEngine(t, ""), penstockkratos.Options{})(func(ctx context.Context, _ any) (any, error) {
+	p := new(adaptertest.Probe)
+	handler := penstockkratos.Server(p.NewEngine(t), penstockkratos.Options{})(func(ctx context.Context, _ any) (any, error) {
 		<-ctx.Done()
 		return nil, nil //nolint:nilnil // a reply that comes too late
 	})
@@ -283,7 +277,7 @@ func TestCallUnderWayAtItsDeadlineIsAFailure(t *testing.T) {
 	defer cancel()
 	_, err := handler(ctx, nil)
 	require.NoError(t, err)
-	requireOutcome(t, p, "failed")
+	p.RequireOutcome(t, adaptertest.Failed)
 }
 
 // withHeader is a middleware of clients that sets a field, as callers do.
@@ -308,14 +302,14 @@ func TestAttributes(t *testing.T) {
 			if at == atClient && strings.HasPrefix(key, "ip") {
 				want = ""
 			}
-			p := &probe{key: key}
+			p := &adaptertest.Probe{Attribute: key}
 			options := penstockkratos.Options{Attributes: func(context.Context, string, any) []core.Option {
 				return []core.Option{core.String("own", "mine")}
 			}}
-			require.NoError(t, guard(t, at, kind, p.newEngine(t, ""), options, succeed, withHeader("X-Tenant", "a"))(t.Context()))
-			seen, _ := p.call().Attribute.Text()
+			require.NoError(t, guard(t, at, kind, p.NewEngine(t), options, succeed, withHeader("X-Tenant", "a"))(t.Context()))
+			seen, _ := p.LastCall().Attribute.Text()
 			assert.Equal(t, want, seen, key)
-			assert.Equal(t, at == atServer, p.call().Inbound())
+			assert.Equal(t, at == atServer, p.LastCall().Inbound())
 		}
 	})
 }
@@ -328,10 +322,10 @@ func TestTrustedProxiesNameTheClient(t *testing.T) {
 			"192.0.2.7": {TrustedProxies: local},
 			"192.0.2.8": {TrustedProxies: local, UseForwarded: true},
 		} {
-			p := &probe{key: "ip"}
+			p := &adaptertest.Probe{Attribute: "ip"}
 			fields := withHeader("X-Forwarded-For", "192.0.2.7", "Forwarded", "for=192.0.2.8")
-			require.NoError(t, guard(t, atServer, kind, p.newEngine(t, ""), options, succeed, fields)(t.Context()))
-			seen, _ := p.call().Attribute.Text()
+			require.NoError(t, guard(t, atServer, kind, p.NewEngine(t), options, succeed, fields)(t.Context()))
+			seen, _ := p.LastCall().Attribute.Text()
 			assert.Equal(t, want, seen)
 		}
 	}
@@ -339,7 +333,7 @@ func TestTrustedProxiesNameTheClient(t *testing.T) {
 
 func TestOptionsOfACall(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, kind transport.Kind) {
-		p := new(probe)
+		p := &adaptertest.Probe{Origin: "shop"}
 		options := penstockkratos.Options{
 			Resource: func(_ context.Context, operation string) string { return "orders" + operation },
 			Origin:   func(context.Context) string { return "shop" },
@@ -350,9 +344,9 @@ func TestOptionsOfACall(t *testing.T) {
 				return 1
 			},
 		}
-		engine := p.newEngine(t, "shop")
+		engine := p.NewEngine(t)
 		require.NoError(t, guard(t, at, kind, engine, options, succeed)(t.Context()))
-		assert.EqualValues(t, 3, p.call().Tokens)
+		assert.EqualValues(t, 3, p.LastCall().Tokens)
 		assert.EqualValues(t, 1, requireEnded(t, engine, "orders"+check).Passed)
 	})
 }
@@ -395,14 +389,14 @@ func TestPriorityThatACallerChooses(t *testing.T) {
 	} {
 		for _, kind := range []transport.Kind{transport.KindHTTP, transport.KindGRPC} {
 			t.Run(name+", "+kind.String(), func(t *testing.T) {
-				p := new(probe)
+				p := new(adaptertest.Probe)
 				var seen rule.Priority
-				call := guard(t, atServer, kind, p.newEngine(t, ""), row.options, func(ctx context.Context) error {
+				call := guard(t, atServer, kind, p.NewEngine(t), row.options, func(ctx context.Context) error {
 					seen, _ = core.PriorityFromContext(ctx)
 					return nil
 				}, withHeader(priority.Field, "critical"))
 				require.NoError(t, call(t.Context()))
-				assert.Equal(t, row.want, p.call().Priority())
+				assert.Equal(t, row.want, p.LastCall().Priority())
 				assert.Equal(t, row.want, seen)
 			})
 		}
@@ -411,9 +405,9 @@ func TestPriorityThatACallerChooses(t *testing.T) {
 
 func TestClientPassesThePriorityOfItsContextOn(t *testing.T) {
 	for _, kind := range []transport.Kind{transport.KindHTTP, transport.KindGRPC} {
-		p := new(probe)
+		p := new(adaptertest.Probe)
 		var sent []string
-		call := guard(t, atClient, kind, p.newEngine(t, ""), penstockkratos.Options{PriorityKey: priority.Field}, func(ctx context.Context) error {
+		call := guard(t, atClient, kind, p.NewEngine(t), penstockkratos.Options{PriorityKey: priority.Field}, func(ctx context.Context) error {
 			tr, _ := transport.FromServerContext(ctx)
 			sent = tr.RequestHeader().Values(priority.Field)
 			return nil
@@ -424,7 +418,7 @@ func TestClientPassesThePriorityOfItsContextOn(t *testing.T) {
 		}
 		require.NoError(t, call(core.ContextWithPriority(ctx, core.PriorityHigh)))
 		assert.Equal(t, []string{"high"}, sent)
-		assert.Equal(t, core.PriorityHigh, p.call().Priority())
+		assert.Equal(t, core.PriorityHigh, p.LastCall().Priority())
 		require.NoError(t, call(ctx))
 		_, valid := priority.Parse(sent)
 		assert.False(t, valid, "what a stranger has written does not arrive: %q", sent)

@@ -2,49 +2,27 @@ package penstockkratos_test
 
 import (
 	"context"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockkratos "github.com/penstock-go/penstock/adapters/kratos"
-	"github.com/penstock-go/penstock/core"
 )
 
-// On one processor, handlers that compute do not keep other calls from their rules: those
-// would wait where no rule sees them, until their clients have given up.
 func TestCallsReachTheirRulesBeforeOthersCompute(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	engine := core.New(core.Config{})
-	defer engine.Close()
-	var entered, seen atomic.Int64 // now; when the first handler of a round began
-	var first atomic.Bool
-	options := penstockkratos.Options{Resource: func(context.Context, string) string {
-		entered.Add(1)
-		return "compute"
-	}}
-	call := penstockkratos.Server(engine, options)(func(context.Context, any) (any, error) {
-		if first.CompareAndSwap(false, true) {
-			seen.Store(entered.Load())
+	adaptertest.CheckYield(t, func(entering, handling func()) (call func()) {
+		options := penstockkratos.Options{Resource: func(context.Context, string) string {
+			entering()
+			return "compute"
+		}}
+		serve := penstockkratos.Server(newEngine(t), options)(func(context.Context, any) (any, error) {
+			handling()
+			return nil, nil //nolint:nilnil // does nothing
+		})
+		return func() {
+			_, err := serve(context.Background(), nil)
+			assert.NoError(t, err)
 		}
-		return nil, nil //nolint:nilnil // does nothing
 	})
-	const calls = 20
-	most := int64(0)
-	for range 20 { // the scheduler now and then runs first what came last
-		entered.Store(0)
-		first.Store(false)
-		var all sync.WaitGroup
-		for range calls {
-			all.Go(func() {
-				_, err := call(context.Background(), nil)
-				assert.NoError(t, err)
-			})
-		}
-		all.Wait()
-		most = max(most, seen.Load())
-	}
-	assert.Greater(t, most, int64(calls/2), "calls that have come to their rules before the first one computes")
 }
