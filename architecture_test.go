@@ -69,8 +69,16 @@ var sameLayer = map[string][]string{
 	// The adapters have in common how they find clients and bound what those choose.
 	"adapters/nethttp":  {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing"},
 	"adapters/gin":      {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
-	"adapters/grpc":     {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing"},
+	"adapters/grpc":     {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing", "adapters/rpc"},
+	"adapters/connect": {
+		"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing", "adapters/rpc",
+	},
+	"adapters/kratos": {
+		"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing", "adapters/rpc",
+	},
 	"adapters/priority": {"adapters/clientip"},
+
+	"adapters/adaptertest": {"adapters/priority", "adapters/outgoing"},
 
 	"metrics/prometheus": {"adapters/outgoing"},
 
@@ -88,6 +96,8 @@ var sameLayer = map[string][]string{
 // library. Nested modules list theirs in go.mod.
 var thirdParties = map[string][]string{
 	"rules": {"go.yaml.in/yaml/v4"},
+
+	"adapters/adaptertest": {"github.com/stretchr/testify/", "go.uber.org/goleak"}, // for tests only
 }
 
 var testParties = []string{"github.com/stretchr/testify/", "pgregory.net/rapid", "go.uber.org/goleak"}

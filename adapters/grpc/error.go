@@ -3,8 +3,6 @@ package penstockgrpc
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -12,6 +10,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -58,46 +57,22 @@ func (e *entryError) GRPCStatus() *status.Status {
 	return status.FromContextError(e.cause)
 }
 
-// refusalCode returns the code of a refusal: that which the rule says, or that of the
-// reason.
-func refusalCode(block *core.BlockError) codes.Code {
-	var code codes.Code
-	if name := block.Answer.GRPC; name != "" && code.UnmarshalJSON([]byte(strconv.Quote(name))) == nil {
-		return code
-	}
-	return reasonCode(block.Reason)
-}
-
-// reasonCode returns the code of a refusal for a reason.
-func reasonCode(reason rule.Reason) codes.Code {
-	switch reason {
-	case rule.Overloaded, rule.Unavailable, rule.Injected:
-		return codes.Unavailable
-	case rule.Denied:
-		return codes.PermissionDenied
-	}
-	return codes.ResourceExhausted
-}
-
 func refused(block *core.BlockError, hideRules bool) *status.Status {
-	after, known := retryAfter(block)
+	after, known := rpc.RetryAfter(block)
 	message := block.Error()
 	var details []protoadapt.MessageV1
 	if hideRules {
-		message = "penstock: the call was refused"
-		if known {
-			message += fmt.Sprintf(", retry after %v", after)
-		}
+		message = rpc.HiddenMessage(block)
 	} else if block.Reason == rule.RateLimited {
 		details = append(details, &errdetails.QuotaFailure{Violations: []*errdetails.QuotaFailure_Violation{{
 			Subject:     block.Resource,
-			Description: fmt.Sprintf("refused by the %s rule %q", block.Kind, block.Rule),
+			Description: rpc.QuotaText(block),
 		}}})
 	}
 	if known {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 	}
-	plain := status.New(refusalCode(block), message)
+	plain := status.New(codes.Code(rpc.RefusalCode(block)), message)
 	detailed, err := plain.WithDetails(details...)
 	if err != nil {
 		return plain // for instance, a name is not valid UTF-8

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -17,12 +18,6 @@ import (
 // use it only if the server has not sent headers before.
 const pushbackKey = "grpc-retry-pushback-ms"
 
-// retryAfter returns after what time such a call can pass, if that is known and the
-// caller may call at all.
-func retryAfter(block *core.BlockError) (after time.Duration, known bool) {
-	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != core.Never && block.Reason != rule.Denied
-}
-
 // pushback returns the trailer of a refused call: not to retry, unless the wait is
 // within MaxPushback and the deadline of the call. That of an injected fault has none: a
 // server that fails says nothing either.
@@ -31,7 +26,7 @@ func (g *gate) pushback(ctx context.Context, refusal *core.BlockError) metadata.
 		return nil
 	}
 	value := "-1"
-	after, known := retryAfter(refusal)
+	after, known := rpc.RetryAfter(refusal)
 	deadline, limited := ctx.Deadline()
 	if known && after <= g.options.MaxPushback && (!limited || after < time.Until(deadline)) {
 		value = strconv.FormatInt(int64((after+time.Millisecond-1)/time.Millisecond), 10)

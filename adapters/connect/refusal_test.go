@@ -1,0 +1,246 @@
+package penstockconnect_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/penstock-go/penstock/adapters/adaptertest"
+	penstockconnect "github.com/penstock-go/penstock/adapters/connect"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// detailOf returns the detail of a type in an error, nil if it has none.
+func detailOf[T proto.Message](t *testing.T, err error) (found T) {
+	t.Helper()
+	var coded *connect.Error
+	require.ErrorAs(t, err, &coded)
+	for _, detail := range coded.Details() {
+		value, err := detail.Value()
+		require.NoError(t, err)
+		if of, ok := value.(T); ok {
+			return of
+		}
+	}
+	return found
+}
+
+func metaOf(t *testing.T, err error) http.Header {
+	t.Helper()
+	var coded *connect.Error
+	require.ErrorAs(t, err, &coded)
+	return coded.Meta()
+}
+
+func TestCallsAreGuardedOverAllProtocols(t *testing.T) {
+	everywhere(t, func(t *testing.T, at side, w wire, s shape) {
+		engine := newEngine(t, flow.Rule{Name: "orders", Resource: s.procedure, Limit: 1, Window: time.Minute})
+		handled := 0
+		client := guard(t, at, w, s.procedure, engine, penstockconnect.Options{}, func(context.Context, http.Header) error {
+			handled++
+			return nil
+		})
+		require.NoError(t, s.call(t.Context(), client))
+		requireEnded(t, engine, s.procedure)
+		err := s.call(t.Context(), client)
+		require.Error(t, err)
+		assert.Equal(t, connect.CodeResourceExhausted, connect.CodeOf(err), err)
+		assert.Equal(t, 1, handled, "a refused call does not reach its handler")
+		counted := requireEnded(t, engine, s.procedure)
+		assert.EqualValues(t, 1, counted.Passed)
+		assert.EqualValues(t, 1, counted.Blocked)
+		assert.Zero(t, counted.Failed)
+
+		assert.Equal(t, time.Minute, detailOf[*errdetails.RetryInfo](t, err).GetRetryDelay().AsDuration())
+		quota := detailOf[*errdetails.QuotaFailure](t, err).GetViolations()
+		require.Len(t, quota, 1)
+		assert.Equal(t, s.procedure, quota[0].GetSubject())
+		assert.Equal(t, `refused by the flow rule "orders"`, quota[0].GetDescription())
+		assert.Contains(t, err.Error(), `"orders"`)
+		meta := metaOf(t, err)
+		assert.Equal(t, "60", meta.Get("Retry-After"))
+		if at == atClient {
+			var block *core.BlockError
+			require.ErrorAs(t, err, &block)
+			assert.Equal(t, "orders", block.Rule)
+			return
+		}
+		if w.isGRPC() {
+			assert.Equal(t, []string{"-1"}, meta.Values("Grpc-Retry-Pushback-Ms"))
+			assert.Empty(t, meta.Values("RateLimit"))
+		} else {
+			assert.Equal(t, `"orders";r=0;t=60`, meta.Get("RateLimit"))
+			assert.Equal(t, `"orders";q=1;w=60`, meta.Get("RateLimit-Policy"))
+			assert.Empty(t, meta.Values("Grpc-Retry-Pushback-Ms"))
+		}
+	})
+}
+
+func TestHideRulesNamesNoRule(t *testing.T) {
+	everywhere(t, func(t *testing.T, at side, w wire, s shape) {
+		engine := newEngine(t, flow.Rule{Name: "orders", Resource: s.procedure, Limit: 0})
+		err := s.call(t.Context(), guard(t, at, w, s.procedure, engine, penstockconnect.Options{HideRules: true}, succeed))
+		require.Equal(t, connect.CodeResourceExhausted, connect.CodeOf(err))
+		assert.NotContains(t, err.Error(), "orders")
+		assert.NotContains(t, err.Error(), s.procedure)
+		assert.Nil(t, detailOf[*errdetails.QuotaFailure](t, err))
+		assert.Empty(t, metaOf(t, err).Values("RateLimit"))
+		assert.Empty(t, metaOf(t, err).Values("RateLimit-Policy"))
+	})
+}
+
+func TestReasonDecidesOnTheCode(t *testing.T) {
+	for reason, want := range map[rule.Reason]connect.Code{
+		rule.RateLimited: connect.CodeResourceExhausted,
+		rule.Overloaded:  connect.CodeUnavailable,
+		rule.Unavailable: connect.CodeUnavailable,
+		rule.Denied:      connect.CodePermissionDenied,
+		rule.Injected:    connect.CodeUnavailable,
+	} {
+		t.Run(reason.String(), func(t *testing.T) {
+			for _, w := range wires() {
+				p := &adaptertest.Probe{Reason: reason, RefuseAfter: 1500 * time.Millisecond}
+				err := callUnary(t.Context(), guard(t, atServer, w, create, p.NewEngine(t), penstockconnect.Options{}, succeed))
+				require.Equal(t, want, connect.CodeOf(err), w.name)
+				after, pushback := "2", []string(nil)
+				if w.isGRPC() {
+					pushback = []string{"-1"}
+				}
+				switch reason {
+				case rule.Denied:
+					after = ""
+				case rule.Injected:
+					after, pushback = "", nil
+				}
+				assert.Equal(t, after, metaOf(t, err).Get("Retry-After"), w.name)
+				assert.Equal(t, pushback, metaOf(t, err).Values("Grpc-Retry-Pushback-Ms"), w.name)
+			}
+		})
+	}
+}
+
+func TestHTTPStatusOfARefusal(t *testing.T) {
+	engine := newEngine(t, flow.Rule{Name: "orders", Resource: create, Limit: 1, Window: time.Minute})
+	url := serve(t, newHandler(succeed, connect.WithInterceptors(penstockconnect.ServerInterceptor(engine, penstockconnect.Options{}))))
+	client := wires()[0].httpClient(t)
+	for _, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
+		response, err := client.Post(url+create, "application/json", strings.NewReader(`"a"`))
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, want, response.StatusCode)
+		assert.Equal(t, want != http.StatusOK, response.Header.Get("Retry-After") == "60")
+		assert.Equal(t, want != http.StatusOK, response.Header.Get("RateLimit") != "")
+	}
+}
+
+func TestRefusalThatAHandlerPassesOn(t *testing.T) {
+	for _, hide := range []bool{false, true} {
+		for _, w := range wires() {
+			for _, s := range shapes() {
+				if s.needsHTTP2 && !w.http2 {
+					continue
+				}
+				inner := newEngine(t, flow.Rule{Name: "database", Resource: "orders.db", Limit: 1, Window: time.Minute})
+				_, err := inner.Entry(t.Context(), "orders.db")
+				require.NoError(t, err)
+				engine := newEngine(t)
+				options := penstockconnect.Options{HideRules: hide}
+				client := guard(t, atServer, w, s.procedure, engine, options, func(ctx context.Context, _ http.Header) error {
+					_, err := inner.Entry(ctx, "orders.db")
+					return penstockconnect.Error(err)
+				})
+				err = s.call(t.Context(), client)
+				require.Equal(t, connect.CodeResourceExhausted, connect.CodeOf(err), w.name)
+				assert.Equal(t, time.Minute, detailOf[*errdetails.RetryInfo](t, err).GetRetryDelay().AsDuration())
+				assert.Equal(t, []string{"60"}, metaOf(t, err).Values("Retry-After"))
+				assert.Equal(t, w.isGRPC(), metaOf(t, err).Get("Grpc-Retry-Pushback-Ms") == "-1")
+				if hide {
+					assert.NotContains(t, err.Error(), "database")
+					assert.Nil(t, detailOf[*errdetails.QuotaFailure](t, err))
+				} else {
+					assert.Contains(t, err.Error(), "database")
+				}
+				counted := requireEnded(t, engine, s.procedure)
+				assert.Zero(t, counted.Failed, "a refusal further down is no failure")
+			}
+		}
+	}
+}
+
+func TestErrorLeavesOtherErrorsAlone(t *testing.T) {
+	plain := errors.New("plain")
+	coded := connect.NewError(connect.CodeNotFound, plain)
+	require.NoError(t, penstockconnect.Error(nil))
+	assert.Equal(t, plain, penstockconnect.Error(plain))
+	assert.Equal(t, error(coded), penstockconnect.Error(coded))
+	for err, want := range map[error]connect.Code{
+		core.ErrClosed: connect.CodeUnavailable, core.ErrInvalid: connect.CodeInternal, core.ErrBlocked: connect.CodeResourceExhausted,
+		context.Canceled: connect.CodeCanceled, context.DeadlineExceeded: connect.CodeDeadlineExceeded,
+	} {
+		made := penstockconnect.Error(err)
+		assert.Equal(t, want, connect.CodeOf(made))
+		assert.ErrorIs(t, made, err)
+	}
+}
+
+func TestBlockedAndEntryErrorReplaceTheErrors(t *testing.T) {
+	everywhere(t, func(t *testing.T, at side, w wire, s shape) {
+		engine := newEngine(t, flow.Rule{Name: "orders", Resource: s.procedure, Limit: 0})
+		options := penstockconnect.Options{
+			Blocked: func(_ context.Context, c *penstockconnect.Call, refusal *core.BlockError) error {
+				if refusal.Rule != "orders" {
+					return nil
+				}
+				return connect.NewError(connect.CodeAborted, errors.New("not "+c.Spec.Procedure))
+			},
+			EntryError: func(_ context.Context, _ *penstockconnect.Call, err error) error {
+				return connect.NewError(connect.CodeOutOfRange, err)
+			},
+		}
+		client := guard(t, at, w, s.procedure, engine, options, succeed)
+		err := s.call(t.Context(), client)
+		require.Equal(t, connect.CodeAborted, connect.CodeOf(err))
+		assert.Contains(t, err.Error(), "not "+s.procedure)
+		engine.Close()
+		require.Equal(t, connect.CodeOutOfRange, connect.CodeOf(s.call(t.Context(), client)))
+	})
+}
+
+func TestClosedEngineIsUnavailable(t *testing.T) {
+	everywhere(t, func(t *testing.T, at side, w wire, s shape) {
+		engine := newEngine(t)
+		client := guard(t, at, w, s.procedure, engine, penstockconnect.Options{}, succeed)
+		engine.Close()
+		require.Equal(t, connect.CodeUnavailable, connect.CodeOf(s.call(t.Context(), client)))
+	})
+}
+
+func TestInterceptorOfTheOtherSideIsAnError(t *testing.T) {
+	for _, w := range wires() {
+		for _, s := range shapes() {
+			if s.needsHTTP2 && !w.http2 {
+				continue
+			}
+			url := serve(t, newHandler(succeed))
+			err := s.call(t.Context(), w.clientOf(t, url, s.procedure,
+				connect.WithInterceptors(penstockconnect.ServerInterceptor(newEngine(t), penstockconnect.Options{}))))
+			require.Equal(t, connect.CodeInternal, connect.CodeOf(err), w.name+s.name)
+			url = serve(t, newHandler(succeed,
+				connect.WithInterceptors(penstockconnect.ClientInterceptor(newEngine(t), penstockconnect.Options{}))))
+			err = s.call(t.Context(), w.clientOf(t, url, s.procedure))
+			require.Equal(t, connect.CodeInternal, connect.CodeOf(err), w.name+s.name)
+			assert.ErrorContains(t, err, "ClientInterceptor for clients")
+		}
+	}
+}

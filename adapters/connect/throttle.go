@@ -1,0 +1,116 @@
+package penstockconnect
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+
+	"github.com/penstock-go/penstock/adapters/outgoing"
+	"github.com/penstock-go/penstock/adapters/rpc"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Answer returns what the end of a call says of its target:
+//
+//   - ResourceExhausted, Unavailable and DeadlineExceeded are [outgoing.Rejected]: the
+//     target is overloaded, cannot be reached or does not answer in time. Canceled is
+//     [outgoing.Ignored], all else [outgoing.Accepted]: whether the target has served the
+//     call well is the business of breakers;
+//   - of a rejected call, the longest of the google.rpc.RetryInfo in the details, the
+//     metadata Retry-After, or else RateLimit, and grpc-retry-pushback-ms is how long the
+//     target wants no calls;
+//   - metadata grpc-retry-pushback-ms that is negative, or no number, or is there several
+//     times, says that the call is not to be retried.
+func Answer(err error) outgoing.Answer {
+	a := outgoing.Answer{Result: outgoing.Accepted}
+	var meta http.Header
+	var coded *connect.Error
+	if errors.As(err, &coded) {
+		meta = coded.Meta()
+	}
+	pushback := time.Duration(0)
+	if values := meta[pushbackField]; len(values) > 0 {
+		ms, err := strconv.ParseInt(values[0], 10, 32)
+		a.NoRetry = err != nil || ms < 0 || len(values) > 1
+		pushback = time.Duration(max(ms, 0)) * time.Millisecond
+	}
+	switch codeOf(err) {
+	case rpc.Canceled:
+		a.Result = outgoing.Ignored
+	case rpc.ResourceExhausted, rpc.Unavailable, rpc.DeadlineExceeded:
+		a.Result = outgoing.Rejected
+		response := &http.Response{StatusCode: http.StatusTooManyRequests, Header: meta}
+		a.RetryAfter = max(retryInfoIn(coded), outgoing.HTTPAnswer(response, nil, time.Now()).RetryAfter)
+		if !a.NoRetry {
+			a.RetryAfter = max(a.RetryAfter, pushback)
+		}
+	}
+	return a
+}
+
+// retryInfoIn returns the RetryInfo in the details of an error, 0 if there is none.
+func retryInfoIn(err *connect.Error) time.Duration {
+	if err == nil {
+		return 0
+	}
+	for _, detail := range err.Details() {
+		value, err := detail.Value()
+		if err != nil {
+			continue // of a type that this process does not know
+		}
+		if info, ok := value.(*errdetails.RetryInfo); ok {
+			return max(info.GetRetryDelay().AsDuration(), 0)
+		}
+	}
+	return 0
+}
+
+// throttles reports whether calls are throttled, or retries counted.
+func (g *gate) throttles() bool { return g.options.Throttle != nil || g.options.RetryBudgets != nil }
+
+// begin asks the throttle and the retry budget of the target of a call. It returns the error
+// for the caller.
+func (g *gate) begin(ctx context.Context, c *call, p rule.Priority) (outgoing.Call, error) {
+	if !g.throttles() {
+		return outgoing.Call{}, nil
+	}
+	target := c.Peer.Addr
+	if g.options.Target != nil {
+		target = g.options.Target(ctx, &c.Call)
+	}
+	if target == "" {
+		return outgoing.Call{}, nil
+	}
+	sent, err := outgoing.Begin(ctx, g.options.Throttle, g.options.RetryBudgets, target, p)
+	if err == nil {
+		return sent, nil
+	}
+	block := refusalIn(err)
+	if g.options.Blocked != nil {
+		if answer := g.options.Blocked(ctx, &c.Call, block); answer != nil {
+			return sent, answer
+		}
+	}
+	return sent, newError(err, block, g.options.HideRules)
+}
+
+// answerOf returns what the end of a call with err says of its target.
+func (g *gate) answerOf(from rpc.Caller, err error) outgoing.Answer {
+	code := from.Outcome(codeOf(err), false)
+	switch {
+	case code == rpc.Canceled, errors.Is(err, core.ErrBlocked), errors.Is(err, errPanicked):
+		return outgoing.Answer{}
+	case code != rpc.OK:
+		err = endedWith(code, err)
+	}
+	if g.options.Answer != nil {
+		return g.options.Answer(err)
+	}
+	return Answer(err)
+}

@@ -1,0 +1,15 @@
+package penstockkratos_test
+
+import (
+	"io"
+	"testing"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc/grpclog"
+)
+
+func TestMain(m *testing.M) {
+	// Clients of kratos ask for the health of servers, and grpc logs that these have none.
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
+	goleak.VerifyTestMain(m)
+}

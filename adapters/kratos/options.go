@@ -1,0 +1,127 @@
+package penstockkratos
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/go-kratos/kratos/v2/transport"
+
+	"github.com/penstock-go/penstock/adapters/clientip"
+	"github.com/penstock-go/penstock/adapters/outgoing"
+	"github.com/penstock-go/penstock/adapters/priority"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Options configure how calls are guarded. The zero value is ready to use. The functions must
+// be safe for concurrent use. The context that they get has the transport of the call:
+// [transport.FromServerContext], [transport.FromClientContext].
+type Options struct {
+	// Resource returns the name of the resource of a call, or "" if the call is not to be
+	// guarded, such as a health check. Defaults to the operation, or [Unmatched] if there
+	// is none.
+	Resource func(ctx context.Context, operation string) string
+
+	// Origin returns the name of the caller, for example from what has authenticated it;
+	// "" if it is unknown. Defaults to "".
+	Origin func(ctx context.Context) string
+
+	// Tokens returns how many tokens a call takes from its rules, at least 1: its cost, for
+	// rules that count more than calls. Fewer are an error, see EntryError. Defaults to 1
+	// for every call.
+	Tokens func(ctx context.Context, operation string, request any) int
+
+	// Attributes returns attributes of your own that rules may look at, made by
+	// [core.String], [core.Int] and [core.Bool], and other options of the call, such as
+	// [core.NoWait]. They go before those of the call with the same key, which are read
+	// only if a rule asks for them: see the package documentation. A [core.Priority] goes
+	// before Priority and PriorityKey, but is not passed on. Defaults to nothing.
+	Attributes func(ctx context.Context, operation string, request any) []core.Option
+
+	// Priority returns how important a call is, such as by its operation, if its caller has
+	// not chosen that by PriorityKey. Rules see it, and the context of the handler has it
+	// ([core.PriorityFromContext]), so that guarded clients pass it on. For servers only.
+	// Defaults to [core.PriorityNormal].
+	Priority func(ctx context.Context, operation string) rule.Priority
+
+	// PriorityKey is the header field or metadata in which callers say how important their
+	// call is, usually [priority.Field], in any case. A server reads it only of callers
+	// whom PriorityCallers or PriorityTrust name; what spells no priority is as if it were
+	// missing. A client writes the priority of the context of a call into it; without one,
+	// what else is there is removed or emptied. Defaults to none.
+	PriorityKey string
+
+	// PriorityCallers are the addresses of callers who may choose the priority of their
+	// calls, and the highest that they may choose. For servers only. Defaults to none.
+	PriorityCallers []priority.Callers
+
+	// PriorityTrust returns whether the caller may choose the priority of its calls, for
+	// example by a client certificate, and the highest that it may choose. It goes before
+	// PriorityCallers, and is asked only about calls that say a priority. For servers only.
+	// Defaults to nobody.
+	PriorityTrust func(ctx context.Context) (most rule.Priority, trusted bool)
+
+	// Throttle refuses calls of targets that reject most of them, or that do not want any
+	// yet. See [Answer] for what the end of a call says. A call that it refuses is not one
+	// of its resource; the error wraps an [*outgoing.Error]. For clients only. Defaults to
+	// none.
+	Throttle *outgoing.Throttle
+
+	// RetryBudgets refuse calls that are retries, see [outgoing.WithRetries], beyond a
+	// share of all. For clients only. Defaults to none.
+	RetryBudgets *outgoing.RetryBudgets
+
+	// Target returns what Throttle and RetryBudgets know a call by, or "" if they are not
+	// to look at it; endpoint is that of the client. If a server limits each user rather
+	// than all together, the user is a part of its name. For clients only. Defaults to
+	// endpoint.
+	Target func(ctx context.Context, endpoint, operation string) string
+
+	// Answer returns what the end of a call says of its target, for Throttle; reply has the
+	// header fields of an HTTP response. It is not asked if the caller has cancelled the
+	// call, or if a guard further in refused it. For clients only. Defaults to [Answer].
+	Answer func(err error, reply transport.Header) outgoing.Answer
+
+	// TrustedProxies are the addresses of proxies in front of the server. The client of a
+	// call from one of them is the one that the header field or metadata X-Forwarded-For
+	// names, for the attributes "ip" and "ipPrefix": see [clientip.Options]. For servers
+	// only. Defaults to none: the peer is the client.
+	TrustedProxies []netip.Prefix
+
+	// UseForwarded selects Forwarded (RFC 7239) in place of X-Forwarded-For. Set it if it
+	// is what the proxies write; the other is never read. Defaults to false.
+	UseForwarded bool
+
+	// IPv6Prefix is how many bits of an IPv6 address identify a client, for the attribute
+	// "ipPrefix". Defaults to 64.
+	IPv6Prefix int
+
+	// Blocked returns the error of a refused call. If it returns nil, the error is that of
+	// [Error]; the call is not made in any case. Defaults to nil.
+	Blocked func(ctx context.Context, operation string, refusal *core.BlockError) error
+
+	// EntryError returns the error of a call that did not pass for another reason than a
+	// refusal: its context ended while it waited (context.Canceled,
+	// context.DeadlineExceeded), the engine is closed ([core.ErrClosed]), or the options
+	// are invalid ([core.ErrInvalid]). If it returns nil, the error is that of [Error]; the
+	// call is not made in any case. Defaults to nil.
+	EntryError func(ctx context.Context, operation string, err error) error
+
+	// Failure returns whether a call that ended with err, never nil, counts as failed. If
+	// the caller cancelled the call, err has the code 499; if it was under way at its
+	// deadline, 504. A panic always counts, unless the caller had cancelled the call. A
+	// call that did not fail does not count as a success either if the code is 499 or if
+	// err is a refusal, [core.IsRefusal]. Defaults to [IsFailure].
+	Failure func(err error) bool
+
+	// HideRules hides the names of rules and resources from callers: the message and the
+	// metadata of a refusal name none, and it has neither QuotaFailure nor RateLimit
+	// fields. On a server it applies to refusals that handlers return through [Error], too.
+	// It does not change errors that Blocked returns. Defaults to false.
+	HideRules bool
+}
+
+// clients returns the options for finding the clients of calls.
+func (o *Options) clients() clientip.Options {
+	return clientip.Options{TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix}
+}

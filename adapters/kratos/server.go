@@ -1,0 +1,83 @@
+package penstockkratos
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/go-kratos/kratos/v2/middleware"
+	"github.com/go-kratos/kratos/v2/transport"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/adapters/rpc"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// pushbackKey is the trailer that tells clients of gRPC with a retry policy not to retry.
+const pushbackKey = "grpc-retry-pushback-ms"
+
+// Server returns a middleware that guards the calls that servers serve, over HTTP and gRPC. The
+// engine nil stands for [penstock.Default].
+//
+// Put it after a middleware that recovers from panics, and before those that should not run
+// for refused calls.
+func Server(engine *core.Engine, options Options) middleware.Middleware {
+	g := newGate(engine, options, true)
+	return func(next middleware.Handler) middleware.Handler {
+		return func(ctx context.Context, request any) (any, error) {
+			var guard core.Guard
+			c := g.newCall(ctx)
+			ctx, p := g.inboundPriority(ctx, c)
+			from := rpc.CallerOf(ctx)
+			if err := g.enter(ctx, &guard, c, request, p); err != nil {
+				return nil, err
+			}
+			reply, err := g.guarded(from, &guard, func() (any, error) { return next(ctx, request) })
+			if err != nil {
+				err = g.passOn(c, err)
+			}
+			return reply, err
+		}
+	}
+}
+
+// passOn returns the error of a call whose handler ended with err. If that is a refusal made by
+// [Error] or by a guarded client, it tells the client so, and names no rule if those are to be
+// hidden.
+func (g *gate) passOn(c *call, err error) error {
+	var refused *entryError
+	if !errors.As(err, &refused) || refused.block == nil {
+		return err
+	}
+	fields := make(http.Header)
+	if refused.block.Reason != rule.Injected {
+		nethttp.FieldsNever.SetRefused(fields, g.engine, refused.block)
+	}
+	c.tell(refused.block, fields)
+	if g.options.HideRules && !refused.hidden {
+		return newError(err, refused.block, true)
+	}
+	return err
+}
+
+// tell tells the client of a refusal by what its protocol has beside the error: header fields,
+// or a trailer.
+func (c *call) tell(block *core.BlockError, fields http.Header) {
+	if c.transport == nil {
+		return
+	}
+	switch c.transport.Kind() {
+	case transport.KindHTTP:
+		header := c.transport.ReplyHeader()
+		for name, values := range fields {
+			header.Set(name, values[0])
+		}
+	case transport.KindGRPC:
+		if block.Reason != rule.Injected {
+			_ = grpc.SetTrailer(c.ctx, metadata.MD{pushbackKey: {"-1"}}) // fails where no client could read it
+		}
+	}
+}
