@@ -2,28 +2,17 @@ module github.com/penstock-go/penstock/examples
 
 go 1.26.0
 
-replace (
-	github.com/penstock-go/penstock => ..
-	github.com/penstock-go/penstock/adapters/gin => ../adapters/gin
-	github.com/penstock-go/penstock/adapters/grpc => ../adapters/grpc
-	github.com/penstock-go/penstock/datasource/etcd => ../datasource/etcd
-	github.com/penstock-go/penstock/datasource/etcd/etcdtest => ../datasource/etcd/etcdtest
-	github.com/penstock-go/penstock/fleet/etcd => ../fleet/etcd
-	github.com/penstock-go/penstock/fleet/redis => ../fleet/redis
-	github.com/penstock-go/penstock/metrics/prometheus => ../metrics/prometheus
-)
-
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/gin-gonic/gin v1.12.0
 	github.com/guptarohit/asciigraph v0.10.0
-	github.com/penstock-go/penstock v0.0.0
-	github.com/penstock-go/penstock/adapters/gin v0.0.0-00010101000000-000000000000
-	github.com/penstock-go/penstock/adapters/grpc v0.0.0-00010101000000-000000000000
-	github.com/penstock-go/penstock/datasource/etcd v0.0.0
-	github.com/penstock-go/penstock/datasource/etcd/etcdtest v0.0.0-00010101000000-000000000000
-	github.com/penstock-go/penstock/fleet/redis v0.0.0
-	github.com/penstock-go/penstock/metrics/prometheus v0.0.0-00010101000000-000000000000
+	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/adapters/gin v0.2.0
+	github.com/penstock-go/penstock/adapters/grpc v0.2.0
+	github.com/penstock-go/penstock/datasource/etcd v0.2.0
+	github.com/penstock-go/penstock/datasource/etcd/etcdtest v0.2.0
+	github.com/penstock-go/penstock/fleet/redis v0.2.0
+	github.com/penstock-go/penstock/metrics/prometheus v0.2.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/stretchr/testify v1.12.1
 	go.etcd.io/etcd/client/v3 v3.7.3

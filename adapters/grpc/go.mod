@@ -3,7 +3,7 @@ module github.com/penstock-go/penstock/adapters/grpc
 go 1.26.0
 
 require (
-	github.com/penstock-go/penstock v0.0.0
+	github.com/penstock-go/penstock v0.2.0
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
 	google.golang.org/grpc v1.85.0
@@ -19,5 +19,3 @@ require (
 	golang.org/x/text v0.42.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1
 )
-
-replace github.com/penstock-go/penstock => ../..

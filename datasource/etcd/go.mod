@@ -3,7 +3,7 @@ module github.com/penstock-go/penstock/datasource/etcd
 go 1.26.0
 
 require (
-	github.com/penstock-go/penstock v0.0.0
+	github.com/penstock-go/penstock v0.2.0
 	github.com/stretchr/testify v1.12.1
 	go.etcd.io/etcd/api/v3 v3.7.3
 	go.etcd.io/etcd/client/v3 v3.7.3
@@ -29,5 +29,3 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 )
-
-replace github.com/penstock-go/penstock => ../..

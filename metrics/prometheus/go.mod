@@ -3,7 +3,7 @@ module github.com/penstock-go/penstock/metrics/prometheus
 go 1.26.0
 
 require (
-	github.com/penstock-go/penstock v0.0.0
+	github.com/penstock-go/penstock v0.2.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
 	github.com/stretchr/testify v1.12.1
@@ -23,5 +23,3 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
-
-replace github.com/penstock-go/penstock => ../..

@@ -3,8 +3,8 @@ module github.com/penstock-go/penstock/datasource/etcd/etcdtest
 go 1.26.0
 
 require (
-	github.com/penstock-go/penstock v0.0.0
-	github.com/penstock-go/penstock/datasource/etcd v0.0.0
+	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/datasource/etcd v0.2.0
 	github.com/stretchr/testify v1.12.1
 	go.etcd.io/etcd/api/v3 v3.7.3
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3
@@ -35,7 +35,7 @@ require (
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
-	github.com/penstock-go/penstock/fleet/etcd v0.0.0
+	github.com/penstock-go/penstock/fleet/etcd v0.2.0
 	github.com/prometheus/client_golang v1.23.2 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.67.5 // indirect
@@ -72,10 +72,4 @@ require (
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	k8s.io/utils v0.0.0-20260108192941-914a6e750570 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
-)
-
-replace (
-	github.com/penstock-go/penstock => ../../..
-	github.com/penstock-go/penstock/datasource/etcd => ..
-	github.com/penstock-go/penstock/fleet/etcd => ../../../fleet/etcd
 )
