@@ -7,8 +7,10 @@ GOLANGCI_LINT_VERSION := v2.15.0
 FUZZTIME ?= 30000x
 
 MODULES := $(shell go list -m -f '{{.Dir}}')
+# The program that keeps modules releasable; it works when go.work does not.
+RELEASE := GOWORK=off go run -C tools/release .
 
-.PHONY: all check build vet lint format test race fuzz soak overload quickstart tidy clean
+.PHONY: all check build vet lint format test test-oldest race fuzz soak overload quickstart tidy tidy-check tags clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 .PHONY: bench-fleet bench-test bench-packages
 
@@ -39,6 +41,12 @@ bin/golangci-lint: Makefile
 # All tests of all modules.
 test:
 	go test work
+
+# The tests of each released module with the oldest versions it allows, which are those of its go.mod; make test has the
+# newest, which are those of examples/go.mod. OLDEST has folders, such as adapters/gin; empty is all but the root module.
+OLDEST ?=
+test-oldest:
+	@$(RELEASE) oldest $(OLDEST)
 
 # The same under the race detector; tests that are long and have one goroutine do less, or are left out.
 race:
@@ -104,9 +112,17 @@ bench-packages:
 quickstart:
 	go run ./examples/quickstart
 
+# Puts every module into go.work, the version of the file VERSION into what modules require of each other, and tidies
+# them. Not with go work sync, which would raise what released modules require to the newest.
 tidy:
-	@for dir in $(MODULES); do (cd $$dir && go mod tidy) || exit 1; done
-	go work sync
+	@$(RELEASE) tidy
+
+tidy-check:
+	@$(RELEASE) tidy -diff
+
+# What is missing for a release, or its tags and what to do with them: see docs/versions.md.
+tags:
+	@$(RELEASE) tags
 
 clean:
 	rm -rf bin bench/results

@@ -42,6 +42,7 @@ var layers = map[string]int{
 	"examples":   7,
 	"soak":       7,
 	"bench":      7,
+	"tools":      7,
 
 	// What the instances of a fleet share, in servers.
 	"fleet/redis": 6,

@@ -3,10 +3,15 @@ module github.com/penstock-go/penstock
 go 1.25.0
 
 require (
-	github.com/stretchr/testify v1.12.1
-	go.uber.org/goleak v1.3.0
+	github.com/stretchr/testify v1.8.1
+	go.uber.org/goleak v1.2.0
 	go.yaml.in/yaml/v4 v4.0.0
-	pgregory.net/rapid v1.3.0
+	pgregory.net/rapid v1.2.0
 )
 
-require go.yaml.in/yaml/v3 v3.0.5 // indirect
+require (
+	github.com/davecgh/go-spew v1.1.1 // indirect
+	github.com/kr/text v0.2.0 // indirect
+	github.com/pmezard/go-difflib v1.0.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
+)

@@ -10,8 +10,8 @@ require (
 	github.com/gaissmai/bart v0.30.0
 	github.com/go-chi/httprate v0.16.1
 	github.com/go-kratos/aegis v0.2.0
-	github.com/penstock-go/penstock v0.0.0
-	github.com/penstock-go/penstock/fleet/redis v0.0.0
+	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/fleet/redis v0.2.0
 	github.com/redis/rueidis v1.0.79
 	github.com/sony/gobreaker/v2 v2.4.0
 	github.com/stretchr/testify v1.12.1

@@ -2,35 +2,28 @@ module github.com/penstock-go/penstock/examples
 
 go 1.26.0
 
-replace (
-	github.com/penstock-go/penstock => ..
-	github.com/penstock-go/penstock/adapters/gin => ../adapters/gin
-	github.com/penstock-go/penstock/adapters/grpc => ../adapters/grpc
-	github.com/penstock-go/penstock/datasource/etcd => ../datasource/etcd
-	github.com/penstock-go/penstock/datasource/etcd/etcdtest => ../datasource/etcd/etcdtest
-	github.com/penstock-go/penstock/fleet/etcd => ../fleet/etcd
-	github.com/penstock-go/penstock/fleet/redis => ../fleet/redis
-	github.com/penstock-go/penstock/metrics/otel => ../metrics/otel
-	github.com/penstock-go/penstock/metrics/prometheus => ../metrics/prometheus
-)
-
 require (
 	connectrpc.com/connect v1.21.1
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/gin-gonic/gin v1.12.0
 	github.com/go-kratos/kratos/v2 v2.9.2
 	github.com/guptarohit/asciigraph v0.10.0
-	github.com/penstock-go/penstock v0.0.0
-	github.com/penstock-go/penstock/adapters/gin v0.0.0-00010101000000-000000000000
-	github.com/penstock-go/penstock/adapters/grpc v0.0.0-00010101000000-000000000000
-	github.com/penstock-go/penstock/datasource/etcd v0.0.0
-	github.com/penstock-go/penstock/datasource/etcd/etcdtest v0.0.0-00010101000000-000000000000
-	github.com/penstock-go/penstock/fleet/redis v0.0.0
-	github.com/penstock-go/penstock/metrics/otel v0.0.0-00010101000000-000000000000
-	github.com/penstock-go/penstock/metrics/prometheus v0.0.0-00010101000000-000000000000
+	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/adapters/gin v0.2.0
+	github.com/penstock-go/penstock/adapters/grpc v0.2.0
+	github.com/penstock-go/penstock/datasource/etcd v0.2.0
+	github.com/penstock-go/penstock/datasource/etcd/etcdtest v0.2.0
+	github.com/penstock-go/penstock/fleet/redis v0.2.0
+	github.com/penstock-go/penstock/metrics/otel v0.2.0
+	github.com/penstock-go/penstock/metrics/prometheus v0.2.0
 	github.com/prometheus/client_golang v1.25.0
+	github.com/prometheus/client_model v0.6.3
+	github.com/redis/rueidis v1.0.79
 	github.com/stretchr/testify v1.12.1
+	go.etcd.io/etcd/api/v3 v3.7.3
+	go.etcd.io/etcd/client/pkg/v3 v3.7.3
 	go.etcd.io/etcd/client/v3 v3.7.3
+	go.etcd.io/etcd/server/v3 v3.7.3
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.72.0
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0
 	go.opentelemetry.io/otel v1.47.0
@@ -38,8 +31,11 @@ require (
 	go.opentelemetry.io/otel/sdk v1.47.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
 	go.opentelemetry.io/otel/trace v1.47.0
+	go.uber.org/goleak v1.3.0
+	go.uber.org/zap v1.27.1
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
+	pgregory.net/rapid v1.3.0
 )
 
 require (
@@ -81,12 +77,10 @@ require (
 	github.com/modern-go/reflect2 v1.0.2 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/pelletier/go-toml/v2 v2.2.4 // indirect
-	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/quic-go/qpack v0.6.0 // indirect
 	github.com/quic-go/quic-go v0.59.0 // indirect
-	github.com/redis/rueidis v1.0.79 // indirect
 	github.com/sirupsen/logrus v1.9.4 // indirect
 	github.com/soheilhy/cmux v0.1.5 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
@@ -96,10 +90,7 @@ require (
 	github.com/xiang90/probing v0.0.0-20221125231312-a49e3df8f510 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.etcd.io/bbolt v1.5.0 // indirect
-	go.etcd.io/etcd/api/v3 v3.7.3 // indirect
-	go.etcd.io/etcd/client/pkg/v3 v3.7.3 // indirect
 	go.etcd.io/etcd/pkg/v3 v3.7.3 // indirect
-	go.etcd.io/etcd/server/v3 v3.7.3 // indirect
 	go.etcd.io/raft/v3 v3.7.0 // indirect
 	go.mongodb.org/mongo-driver/v2 v2.5.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
@@ -108,7 +99,6 @@ require (
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
-	go.uber.org/zap v1.27.1 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	go.yaml.in/yaml/v4 v4.0.0 // indirect

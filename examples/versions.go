@@ -1,10 +1,20 @@
 //go:build versions
 
-// Package examples requires the newest versions of frameworks that no example uses, so that the
-// workspace tests the adapters with them.
+// Package examples is what makes examples/go.mod require the newest version of every
+// framework. In the workspace, all modules are tested with those; alone, with the oldest
+// that they allow.
 package examples
 
 import (
 	_ "connectrpc.com/connect"
 	_ "github.com/go-kratos/kratos/v2"
+	_ "github.com/prometheus/client_model/go"
+	_ "github.com/redis/rueidis"
+	_ "github.com/stretchr/testify/assert"
+	_ "go.etcd.io/etcd/api/v3/etcdserverpb"
+	_ "go.etcd.io/etcd/client/pkg/v3/transport"
+	_ "go.etcd.io/etcd/server/v3/embed"
+	_ "go.uber.org/goleak"
+	_ "go.uber.org/zap"
+	_ "pgregory.net/rapid"
 )

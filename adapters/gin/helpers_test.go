@@ -57,6 +57,15 @@ func router(engine *core.Engine, options penstockgin.Options, handler gin.Handle
 	return r
 }
 
+// bareStatus returns the status that gin answers with when nothing guards a handler.
+func bareStatus(t *testing.T, handler gin.HandlerFunc) int {
+	t.Helper()
+	r := gin.New()
+	r.Use(gin.RecoveryWithWriter(io.Discard))
+	r.GET("/orders/:id", handler)
+	return get(t, serve(t, r), "/orders/7").status
+}
+
 func ok(c *gin.Context) { c.String(http.StatusOK, "ok") }
 
 func serve(t *testing.T, handler http.Handler) *httptest.Server {

@@ -1,23 +1,23 @@
 module github.com/penstock-go/penstock/adapters/grpc
 
-go 1.26.0
+go 1.25.0
 
 require (
-	github.com/penstock-go/penstock v0.0.0
-	github.com/stretchr/testify v1.12.1
-	go.uber.org/goleak v1.3.0
-	google.golang.org/grpc v1.85.0
-	google.golang.org/protobuf v1.36.12
+	github.com/penstock-go/penstock v0.2.0
+	github.com/stretchr/testify v1.8.1
+	go.uber.org/goleak v1.2.0
+	google.golang.org/grpc v1.64.0
+	google.golang.org/protobuf v1.33.0
 )
 
-require go.yaml.in/yaml/v3 v3.0.5 // indirect
+require google.golang.org/genproto/googleapis/rpc v0.0.0-20240318140521-94a12d6c2237
 
 require (
+	github.com/davecgh/go-spew v1.1.1 // indirect
+	github.com/pmezard/go-difflib v1.0.0 // indirect
 	go.yaml.in/yaml/v4 v4.0.0 // indirect
-	golang.org/x/net v0.60.0 // indirect
-	golang.org/x/sys v0.48.0 // indirect
-	golang.org/x/text v0.42.0 // indirect
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1
+	golang.org/x/net v0.22.0 // indirect
+	golang.org/x/sys v0.18.0 // indirect
+	golang.org/x/text v0.14.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
-
-replace github.com/penstock-go/penstock => ../..

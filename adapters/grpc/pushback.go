@@ -38,12 +38,12 @@ func (g *gate) pushback(ctx context.Context, refusal *core.BlockError) metadata.
 // there is none, and the error of the call: that of the handler, with the names
 // hidden if it is a refusal and HideRules is set.
 func (g *gate) refusalIn(err error) (*core.BlockError, error) {
-	refused, ok := errors.AsType[*entryError](err)
-	if !ok {
+	var refused *entryError
+	if !errors.As(err, &refused) {
 		return nil, err
 	}
-	block, _ := errors.AsType[*core.BlockError](refused.cause)
-	if block != nil && g.options.HideRules {
+	var block *core.BlockError
+	if errors.As(refused.cause, &block) && g.options.HideRules {
 		err = &entryError{err, true}
 	}
 	return block, err

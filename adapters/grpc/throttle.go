@@ -84,7 +84,8 @@ func (g *gate) begin(ctx context.Context, fullMethod string, conn *grpc.ClientCo
 	}
 	call, err := outgoing.Begin(ctx, g.options.Throttle, g.options.RetryBudgets, target, p)
 	if err != nil {
-		block, _ := errors.AsType[*core.BlockError](err)
+		var block *core.BlockError
+		errors.As(err, &block)
 		return call, g.answer(ctx, fullMethod, block, err)
 	}
 	return call, nil

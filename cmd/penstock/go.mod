@@ -2,17 +2,10 @@ module github.com/penstock-go/penstock/cmd/penstock
 
 go 1.26.0
 
-replace (
-	github.com/penstock-go/penstock => ../..
-	github.com/penstock-go/penstock/datasource/etcd => ../../datasource/etcd
-	github.com/penstock-go/penstock/datasource/etcd/etcdtest => ../../datasource/etcd/etcdtest
-	github.com/penstock-go/penstock/fleet/etcd => ../../fleet/etcd
-)
-
 require (
-	github.com/penstock-go/penstock v0.0.0
-	github.com/penstock-go/penstock/datasource/etcd v0.0.0
-	github.com/penstock-go/penstock/datasource/etcd/etcdtest v0.0.0-00010101000000-000000000000
+	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/datasource/etcd v0.2.0
+	github.com/penstock-go/penstock/datasource/etcd/etcdtest v0.2.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/stretchr/testify v1.12.1

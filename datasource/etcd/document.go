@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-go/penstock/core"
 )
@@ -53,7 +54,7 @@ func (s *Source) change(events []*mvccpb.Event) core.Change {
 	var c core.Change
 	for _, event := range events {
 		c.Revision = max(c.Revision, event.Kv.ModRevision)
-		if event.Type == mvccpb.Event_DELETE {
+		if event.Type == clientv3.EventTypeDelete {
 			c.Removed = append(c.Removed, s.documentName(event.Kv))
 		} else {
 			s.addPair(&c, event.Kv)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-go/penstock/core"
 )
@@ -15,7 +16,7 @@ func TestLatestEventOfAKeyIsApplied(t *testing.T) {
 		return &mvccpb.Event{Kv: &mvccpb.KeyValue{Key: []byte("/p/" + name), Value: []byte(value), ModRevision: revision}}
 	}
 	removal := func(name string, revision int64) *mvccpb.Event {
-		return &mvccpb.Event{Type: mvccpb.Event_DELETE, Kv: &mvccpb.KeyValue{Key: []byte("/p/" + name), ModRevision: revision}}
+		return &mvccpb.Event{Type: clientv3.EventTypeDelete, Kv: &mvccpb.KeyValue{Key: []byte("/p/" + name), ModRevision: revision}}
 	}
 	document := func(name, value string, revision int64) core.Document {
 		return core.Document{Name: name, Revision: revision, Data: []byte(value)}

@@ -12,9 +12,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/penstock-go/penstock/clock"
@@ -106,9 +107,9 @@ func TestRenewalOnHangingServerFailsWithTimeout(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = silent.Close() }()
-	conn, err := grpc.NewClient(silent.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{silent.Addr().String()}, Logger: zap.NewNop()})
 	require.NoError(t, err)
-	defer conn.Close()
-	_, err = openRenewals(t.Context(), conn, 50*time.Millisecond, 1)
+	defer func() { _ = client.Close() }()
+	_, err = openRenewals(t.Context(), client.ActiveConnection(), 50*time.Millisecond, 1)
 	require.EqualError(t, err, "no sign of life: no answer within 50ms")
 }

@@ -90,7 +90,7 @@ func (r *run) readPage(ctx context.Context, kv pb.KVClient, request *pb.RangeReq
 // or too slow, so that another member may answer.
 func unreachable(err error) bool {
 	code := status.Code(err)
-	if known, ok := errors.AsType[rpctypes.EtcdError](err); ok {
+	if known := (rpctypes.EtcdError{}); errors.As(err, &known) {
 		code = known.Code()
 	}
 	return errors.Is(err, errSilent) || code == codes.Unavailable || code == codes.DeadlineExceeded

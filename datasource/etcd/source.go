@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -62,7 +63,7 @@ func Open(config clientv3.Config, prefix string, opts Options) (*Source, error) 
 		return nil, errors.New("etcd: Config.Endpoints is empty: name the members of the cluster")
 	}
 	if opts.Token != nil {
-		if config.Username != "" || config.Password != "" || config.Token != "" {
+		if config.Username != "" || config.Password != "" || hasToken(config) {
 			return nil, errors.New("etcd: Options.Token is set beside a user or a token in the Config: leave one of them out")
 		}
 		config = withToken(config, opts.Token)
@@ -74,6 +75,13 @@ func Open(config clientv3.Config, prefix string, opts Options) (*Source, error) 
 		setDefault(&config.Logger, zap.NewNop())
 	}
 	return newSource(Source{config: config}, prefix, opts)
+}
+
+// hasToken says whether a configuration has a token. Before version 3.7 the client has
+// no such field.
+func hasToken(config clientv3.Config) bool {
+	token := reflect.ValueOf(config).FieldByName("Token")
+	return token.IsValid() && !token.IsZero()
 }
 
 func newSource(s Source, prefix string, opts Options) (*Source, error) {

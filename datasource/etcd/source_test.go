@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +67,13 @@ func TestUnusableClientIsAnError(t *testing.T) {
 	_, err = etcd.Open(clientv3.Config{}, etcd.Prefix("shop"), etcd.Options{})
 	require.ErrorContains(t, err, "Config.Endpoints is empty")
 	twice := etcd.Options{Token: etcd.TokenFile("token")}
-	for _, config := range []clientv3.Config{{Username: "a", Password: "b"}, {Token: "c"}} {
+	configs := []clientv3.Config{{Username: "a", Password: "b"}, {}}
+	if token := reflect.ValueOf(&configs[1]).Elem().FieldByName("Token"); token.IsValid() { // since version 3.7
+		token.SetString("c")
+	} else {
+		configs = configs[:1]
+	}
+	for _, config := range configs {
 		config.Endpoints = nowhere.Endpoints
 		_, err = etcd.Open(config, etcd.Prefix("shop"), twice)
 		require.ErrorContains(t, err, "Options.Token is set beside")

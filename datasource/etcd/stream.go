@@ -104,7 +104,7 @@ func cancelled(reason string) error {
 	if !isStatus {
 		text = reason
 	}
-	if known, ok := errors.AsType[rpctypes.EtcdError](rpctypes.Error(errors.New(text))); ok {
+	if known := (rpctypes.EtcdError{}); errors.As(rpctypes.Error(errors.New(text)), &known) {
 		return known
 	}
 	return errors.New("cancelled by the server: " + reason)

@@ -180,7 +180,7 @@ func (r *run) applyAll(all contents) {
 func (r *run) applyEvents(pending eventSet) error {
 	events := pending.after(r.position.revision)
 	for _, event := range events {
-		if event.Type == mvccpb.Event_DELETE {
+		if event.Type == clientv3.EventTypeDelete {
 			delete(r.versions, r.documentName(event.Kv))
 		} else {
 			r.versions[r.documentName(event.Kv)] = event.Kv.ModRevision

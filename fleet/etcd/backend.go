@@ -282,7 +282,7 @@ func (b *Backend) wrap(ctx context.Context, err error) error {
 // isUnreachable says whether an error means that etcd is down, has no leader, or is too slow.
 func isUnreachable(err error) bool {
 	code := status.Code(err)
-	if known, ok := errors.AsType[rpctypes.EtcdError](err); ok {
+	if known := (rpctypes.EtcdError{}); errors.As(err, &known) {
 		code = known.Code()
 	}
 	return code == codes.Unavailable || code == codes.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded)

@@ -128,7 +128,7 @@ func (m *mirror) apply(changes *clientv3.WatchResponse) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, event := range changes.Events {
-		if event.Type == mvccpb.Event_DELETE {
+		if event.Type == clientv3.EventTypeDelete {
 			delete(m.instances, m.id(event.Kv))
 		} else {
 			m.put(event.Kv)

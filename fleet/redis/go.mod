@@ -1,20 +1,21 @@
 module github.com/penstock-go/penstock/fleet/redis
 
-go 1.26.0
+go 1.25.0
 
 require (
-	github.com/alicebob/miniredis/v2 v2.40.0
-	github.com/penstock-go/penstock v0.0.0
-	github.com/redis/rueidis v1.0.79
-	github.com/stretchr/testify v1.12.1
-	go.uber.org/goleak v1.3.0
-	pgregory.net/rapid v1.3.0
+	github.com/alicebob/miniredis/v2 v2.30.4
+	github.com/penstock-go/penstock v0.2.0
+	github.com/redis/rueidis v1.0.77
+	github.com/stretchr/testify v1.8.1
+	go.uber.org/goleak v1.2.0
+	pgregory.net/rapid v1.2.0
 )
 
 require (
-	github.com/yuin/gopher-lua v1.1.1 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	github.com/alicebob/gopher-json v0.0.0-20200520072559-a9ecdc9d1d3a // indirect
+	github.com/davecgh/go-spew v1.1.1 // indirect
+	github.com/pmezard/go-difflib v1.0.0 // indirect
+	github.com/yuin/gopher-lua v1.1.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
-
-replace github.com/penstock-go/penstock => ../..

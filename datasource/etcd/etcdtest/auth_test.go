@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
@@ -197,16 +198,14 @@ func tokenOf(t *testing.T, server *etcdtest.Server) string {
 }
 
 func valid(server *etcdtest.Server, token string) bool {
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{server.Endpoint()}, Token: token, Logger: zap.NewNop(),
-	})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop()})
 	if err != nil {
 		return false
 	}
 	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
 	defer cancel()
-	_, err = client.Get(ctx, prefix)
+	_, err = client.Get(metadata.AppendToOutgoingContext(ctx, rpctypes.TokenFieldNameGRPC, token), prefix)
 	return err == nil
 }
 

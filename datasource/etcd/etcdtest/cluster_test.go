@@ -93,7 +93,7 @@ func (c *cluster) leader(t *testing.T) (leader int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		for i, member := range c {
-			if etcd := member.Etcd(); etcd != nil && etcd.Server.Leader() == etcd.Server.MemberID() {
+			if etcd := member.Etcd(); etcd != nil && etcd.Server.Leader() == memberID(etcd) {
 				leader = i
 				return true
 			}
@@ -103,6 +103,17 @@ func (c *cluster) leader(t *testing.T) (leader int) {
 	return leader
 }
 
+// memberID returns the ID of a member, which versions of etcd offer under different
+// names.
+func memberID(etcd *embed.Etcd) (id types.ID) {
+	for _, member := range etcd.Server.Cluster().Members() {
+		if member.Name == etcd.Config().Name {
+			id = member.ID
+		}
+	}
+	return id
+}
+
 // isolate partitions a member from the others.
 func (c *cluster) isolate(member int) { c.partition(member, (*etcdserver.EtcdServer).CutPeer) }
 
@@ -110,11 +121,11 @@ func (c *cluster) isolate(member int) { c.partition(member, (*etcdserver.EtcdSer
 func (c *cluster) mend(member int) { c.partition(member, (*etcdserver.EtcdServer).MendPeer) }
 
 func (c *cluster) partition(member int, do func(*etcdserver.EtcdServer, types.ID)) {
-	one := c[member].Etcd().Server
+	one := c[member].Etcd()
 	for i, other := range c {
 		if i != member {
-			do(one, other.Etcd().Server.MemberID())
-			do(other.Etcd().Server, one.MemberID())
+			do(one.Server, memberID(other.Etcd()))
+			do(other.Etcd().Server, memberID(one))
 		}
 	}
 }
