@@ -87,7 +87,8 @@ var sameLayer = map[string][]string{
 // thirdParties lists what packages of the root module import beside the standard
 // library. Nested modules list theirs in go.mod.
 var thirdParties = map[string][]string{
-	"rules": {"go.yaml.in/yaml/v4"},
+	"rules":                 {"go.yaml.in/yaml/v4"},
+	"datasource/sourcetest": {"github.com/stretchr/testify/", "go.uber.org/goleak"}, // a suite of tests
 }
 
 var testParties = []string{"github.com/stretchr/testify/", "pgregory.net/rapid", "go.uber.org/goleak"}
