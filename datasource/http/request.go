@@ -175,8 +175,10 @@ func (f *follower) read(response *http.Response, before *version, maxSize int) (
 		return answer{unchanged: true, version: *before}, nil
 	case http.StatusGone:
 		return answer{}, errGone
+	case http.StatusNotFound:
+		return answer{}, errors.New("404 Not Found: answer 410 Gone to remove a document")
 	default:
-		return answer{}, fmt.Errorf("status %d %s", response.StatusCode, http.StatusText(response.StatusCode))
+		return answer{}, fmt.Errorf("%d %s", response.StatusCode, http.StatusText(response.StatusCode))
 	}
 	data, err := body(response, maxSize)
 	if err != nil {
