@@ -107,9 +107,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// locate returns the URL of a document of the index.
-func (i *index) locate(name string) *url.URL {
-	at := i.from.ResolveReference(&url.URL{Path: name})
+// locate returns the URL of a document of the index that was read at a URL.
+func locate(from *url.URL, name string) *url.URL {
+	at := from.ResolveReference(&url.URL{Path: name})
 	at.RawQuery = ""
 	return at
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -61,6 +62,10 @@ type Options struct {
 	// It excludes TLS. Defaults to a transport of each run, which uses the proxies in the
 	// environment.
 	Transport http.RoundTripper
+
+	// Logger receives from [WatchLists] which lists come into force, which do not and
+	// why. Entries of lists are not logged. Defaults to [slog.Default].
+	Logger *slog.Logger
 
 	// Clock times the pauses. Defaults to [clock.System].
 	Clock clock.Clock

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 
 	"github.com/penstock-go/penstock/core"
@@ -34,9 +33,9 @@ const (
 // get, which the readers of documents call too.
 type follower struct {
 	*Source
-	sink   core.Sink
-	client *http.Client
-	own    *http.Transport // of client; nil if the caller gave one
+	sink      core.Sink
+	transport http.RoundTripper
+	own       *http.Transport // the transport, if the caller gave none
 
 	index     *index               // read last; nil of a source of one document
 	documents map[string]*document // by name
@@ -60,18 +59,9 @@ type result struct {
 }
 
 func newFollower(s *Source, sink core.Sink) *follower {
-	f := &follower{Source: s, sink: sink, documents: map[string]*document{}}
-	transport := s.opts.Transport
-	if transport == nil {
-		f.own = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, TLSClientConfig: s.opts.TLS.Clone(), ForceAttemptHTTP2: true,
-			MaxIdleConnsPerHost: parallelRequests, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: s.opts.RequestTimeout,
-		}
-		transport = f.own
-	}
-	f.client = &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	f := &follower{Source: s, sink: sink, documents: map[string]*document{}, transport: s.newTransport(false)}
+	if s.opts.Transport == nil {
+		f.own, _ = f.transport.(*http.Transport)
 	}
 	return f
 }
@@ -137,6 +127,9 @@ func (f *follower) pollIndex(ctx context.Context) ([]result, error) {
 	if err := f.readIndex(ctx); err != nil {
 		return nil, err
 	}
+	if f.lists != nil {
+		return f.digests()
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]result, len(f.index.entries))
@@ -177,9 +170,9 @@ func (f *follower) readEntry(ctx context.Context, e entry) result {
 		r.answer = answer{unchanged: true, version: *known}
 		return r
 	}
-	r.answer, r.err = f.get(ctx, f.index.locate(e.name), known, MaxDocumentSize)
+	r.answer, r.err = f.get(ctx, locate(f.index.from, e.name), known, MaxDocumentSize)
 	if r.err == nil && e.digest != nil && !bytes.Equal(e.digest, r.answer.version.digest[:]) {
-		r.err = fmt.Errorf("httpsource: GET %s: it does not have the SHA-256 that is in the index", display(f.index.locate(e.name)))
+		r.err = fmt.Errorf("httpsource: GET %s: it does not have the SHA-256 that is in the index", display(locate(f.index.from, e.name)))
 	}
 	return r
 }

@@ -53,11 +53,23 @@ type contentError struct{ text string }
 
 func (e *contentError) Error() string { return e.text }
 
+// newTransport returns the transport of the options, or a new one.
+func (s *Source) newTransport(oneRequestEach bool) http.RoundTripper {
+	if s.opts.Transport != nil {
+		return s.opts.Transport
+	}
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: s.opts.TLS.Clone(), ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: parallelRequests, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: s.opts.RequestTimeout,
+		DisableKeepAlives: oneRequestEach,
+	}
+}
+
 // get reads what is at a URL, unless it is the version that was read before.
 func (f *follower) get(ctx context.Context, target *url.URL, before *version, maxSize int) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.opts.RequestTimeout)
 	defer cancel()
-	response, from, err := f.send(ctx, target, before)
+	response, from, err := f.send(ctx, f.transport, target, before)
 	if err == nil {
 		defer response.Body.Close()
 		var a answer
@@ -72,17 +84,20 @@ func (f *follower) get(ctx context.Context, target *url.URL, before *version, ma
 	return answer{}, fmt.Errorf("httpsource: GET %s: %w", display(target), err)
 }
 
-// send sends a request and follows redirects. Credentials go to the source's own host.
-func (f *follower) send(ctx context.Context, target *url.URL, before *version) (*http.Response, *url.URL, error) {
+// send sends a request and follows redirects. Credentials go to the source's own host. It
+// uses a transport and no client, whose errors contain where redirects lead.
+func (s *Source) send(
+	ctx context.Context, transport http.RoundTripper, target *url.URL, before *version,
+) (*http.Response, *url.URL, error) {
 	for range maxRedirects + 1 {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
 		if err != nil {
 			return nil, nil, errors.New("the URL is not valid")
 		}
-		if err := f.addFields(request, before); err != nil {
+		if err := s.addFields(request, before); err != nil {
 			return nil, nil, err
 		}
-		response, err := f.client.Do(request)
+		response, err := transport.RoundTrip(request)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: %w", errUnanswered, withoutURL(err))
 		}
@@ -112,9 +127,9 @@ func isRedirect(status int) bool {
 
 // addFields adds the conditions of a request and, if it is for the source's own host, the
 // credentials.
-func (f *follower) addFields(request *http.Request, before *version) error {
-	if request.URL.Scheme == f.url.Scheme && request.URL.Host == f.url.Host {
-		if err := f.addCredentials(request); err != nil {
+func (s *Source) addFields(request *http.Request, before *version) error {
+	if request.URL.Scheme == s.url.Scheme && request.URL.Host == s.url.Host {
+		if err := s.addCredentials(request); err != nil {
 			return err
 		}
 	}
@@ -131,9 +146,9 @@ func (f *follower) addFields(request *http.Request, before *version) error {
 	return nil
 }
 
-func (f *follower) addCredentials(request *http.Request) error {
-	if f.opts.Header != nil {
-		fields, err := f.opts.Header()
+func (s *Source) addCredentials(request *http.Request) error {
+	if s.opts.Header != nil {
+		fields, err := s.opts.Header()
 		if err != nil {
 			return fmt.Errorf("Options.Header: %w", err)
 		}
@@ -141,12 +156,12 @@ func (f *follower) addCredentials(request *http.Request) error {
 			request.Header[http.CanonicalHeaderKey(name)] = values
 		}
 	}
-	if f.user != nil {
-		password, _ := f.user.Password()
-		request.SetBasicAuth(f.user.Username(), password)
+	if s.user != nil {
+		password, _ := s.user.Password()
+		request.SetBasicAuth(s.user.Username(), password)
 	}
-	if f.opts.Token != nil {
-		token, err := f.opts.Token()
+	if s.opts.Token != nil {
+		token, err := s.opts.Token()
 		if err != nil {
 			return fmt.Errorf("Options.Token: %w", err)
 		}
@@ -155,8 +170,8 @@ func (f *follower) addCredentials(request *http.Request) error {
 	return nil
 }
 
-// withoutURL returns the reason of an error of a client without the URL, whose query may
-// be secret.
+// withoutURL returns the reason of an error without the URL, whose query may be secret. The
+// caller's transport may be a client.
 func withoutURL(err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		return wrapped.Err
@@ -189,8 +204,8 @@ func (f *follower) read(response *http.Response, before *version, maxSize int) (
 
 // body reads the body of an answer. It returns an error if part of it is missing.
 func body(response *http.Response, maxSize int) ([]byte, error) {
-	if encoding := response.Header.Get("Content-Encoding"); encoding != "" {
-		return nil, fmt.Errorf("it is encoded as %q: serve it plain or with gzip", encoding)
+	if err := checkEncoding(response); err != nil {
+		return nil, err
 	}
 	if response.ProtoMajor == 1 && response.ContentLength < 0 && len(response.TransferEncoding) == 0 && !response.Uncompressed {
 		return nil, errors.New("the answer has neither a Content-Length nor chunks, so nobody can tell whether it is complete")
@@ -206,6 +221,14 @@ func body(response *http.Response, maxSize int) ([]byte, error) {
 		return nil, &contentError{"it is an HTML page, which is no document: is it a page of a proxy?"}
 	}
 	return data.Bytes(), nil
+}
+
+// checkEncoding returns an error if the body of an answer is encoded. Transports decode gzip.
+func checkEncoding(response *http.Response) error {
+	if encoding := response.Header.Get("Content-Encoding"); encoding != "" {
+		return fmt.Errorf("it is encoded as %q: serve it plain or with gzip", encoding)
+	}
+	return nil
 }
 
 // compare compares a body with the version before.

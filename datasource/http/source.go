@@ -19,6 +19,7 @@ type Source struct {
 	user    *url.Userinfo
 	isIndex bool
 	opts    Options
+	lists   *listReader // of a source of lists; nil of one of rules
 }
 
 var _ core.Source = (*Source)(nil)

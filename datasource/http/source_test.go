@@ -308,6 +308,11 @@ func TestFailingCredentialsAreReported(t *testing.T) {
 
 // Errors of requests name the URL, but neither its query nor where it redirects to.
 func TestErrorsHaveNoQueries(t *testing.T) {
+	bad := newServer(t, redirect("http://127.0.0.1:x/?key="+signature))
+	r := sourcetest.Follow(t, open(t, bad.URL+"/a", quick()))
+	r.AwaitError(t, says("not followed"))
+	assert.NotContains(t, r.Errors()[0].Error(), signature)
+
 	s := newServer(t, redirect("http://127.0.0.1:1/?key="+signature))
 	for _, address := range []string{s.URL, "http://127.0.0.1:1"} {
 		r := sourcetest.Follow(t, open(t, address+"/a?sig="+signature, quick()))
