@@ -88,6 +88,7 @@ var sameLayer = map[string][]string{
 	"datasource/etcd":       {"datasource/lists"},
 	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},
 	"datasource/file":       {"datasource/lists"},
+	"datasource/http":       {"datasource/lists"},
 
 	"fleet/etcd":               {"datasource/etcd"}, // where the keys of an application are
 	"datasource/etcd/etcdtest": {"datasource/etcd", "fleet/etcd"},
@@ -98,7 +99,9 @@ var sameLayer = map[string][]string{
 var thirdParties = map[string][]string{
 	"rules": {"go.yaml.in/yaml/v4"},
 
-	"adapters/adaptertest": {"github.com/stretchr/testify/", "go.uber.org/goleak"}, // for tests only
+	// suites of tests
+	"adapters/adaptertest":  {"github.com/stretchr/testify/", "go.uber.org/goleak"},
+	"datasource/sourcetest": {"github.com/stretchr/testify/", "go.uber.org/goleak"},
 }
 
 var testParties = []string{"github.com/stretchr/testify/", "pgregory.net/rapid", "go.uber.org/goleak"}
