@@ -68,9 +68,9 @@ const kinds = 3
 var sameLayer = map[string][]string{
 	".": {"core", "signal"}, // the default engine reads the signals of the system
 	// The adapters have in common how they find clients and bound what those choose.
-	"adapters/nethttp":  {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing"},
-	"adapters/gin":      {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
-	"adapters/grpc":     {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing", "adapters/rpc"},
+	"adapters/nethttp": {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing"},
+	"adapters/gin":     {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
+	"adapters/grpc":    {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing", "adapters/rpc"},
 	"adapters/connect": {
 		"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing", "adapters/rpc",
 	},
