@@ -70,6 +70,7 @@ var sameLayer = map[string][]string{
 	"adapters/nethttp":  {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing"},
 	"adapters/gin":      {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 	"adapters/grpc":     {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing"},
+	"adapters/redis":    {"adapters/attribute", "adapters/outgoing"},
 	"adapters/priority": {"adapters/clientip"},
 
 	"metrics/prometheus": {"adapters/outgoing"},
