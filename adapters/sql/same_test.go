@@ -10,7 +10,9 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -194,6 +196,7 @@ func rowsVariants() map[string]func(*fakeRows) driver.Rows {
 // TestProgramsCannotTellTheWrappedDriverFromTheDriver runs the same program with both, and
 // compares what it gets and what the drivers are asked.
 func TestProgramsCannotTellTheWrappedDriverFromTheDriver(t *testing.T) {
+	used := map[string]bool{}
 	for _, v := range variants() {
 		for _, failing := range []string{"", "conn.", "stmt.", "rows.", "tx.", "conn.IsValid", "conn.ResetSession", "skip"} {
 			t.Run(fmt.Sprintf("%s, %q fails", v.name, failing), func(t *testing.T) {
@@ -204,7 +207,19 @@ func TestProgramsCannotTellTheWrappedDriverFromTheDriver(t *testing.T) {
 				got := program(t, sql.OpenDB(connector))
 				assert.Equal(t, want, got, "results")
 				assert.Equal(t, plain.traced(), wrapped.traced(), "calls of the driver")
+				for _, what := range wrapped.traced() {
+					method, _, _ := strings.Cut(what, " ")
+					used[method] = true
+				}
 			})
+		}
+	}
+	for _, of := range []any{&fakeConn{}, &fakeStmt{}, fakeTx{}} {
+		_, name, _ := strings.Cut(strings.ToLower(fmt.Sprintf("%T", of)), ".fake")
+		for i := range reflect.TypeOf(of).NumMethod() {
+			if method := reflect.TypeOf(of).Method(i).Name; method != "NumInput" {
+				assert.True(t, used[name+"."+method], "no driver was asked for %s.%s", name, method)
+			}
 		}
 	}
 }
