@@ -71,7 +71,10 @@ var sameLayer = map[string][]string{
 	"adapters/gin":      {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 	"adapters/grpc":     {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing"},
 	"adapters/redis":    {"adapters/attribute", "adapters/outgoing"},
+	"adapters/sql":      {"adapters/attribute", "adapters/outgoing"},
 	"adapters/priority": {"adapters/clientip"},
+
+	"adapters/sql/sqltest": {"adapters/sql"},
 
 	"metrics/prometheus": {"adapters/outgoing"},
 

@@ -94,7 +94,7 @@ func TestOutcomesOfCalls(t *testing.T) {
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			f.fail = func(what string) error {
+			f.fail = func(string) error {
 				if test.cancel {
 					cancel()
 				}

@@ -61,7 +61,7 @@ func conns() map[string]func(*fakeConn) driver.Conn {
 		"Execer": func(c *fakeConn) driver.Conn {
 			return struct {
 				driver.Conn
-				driver.Execer //nolint:staticcheck // drivers have it
+				driver.Execer
 			}{c, c}
 		},
 		"ExecerContext": func(c *fakeConn) driver.Conn {
@@ -73,7 +73,7 @@ func conns() map[string]func(*fakeConn) driver.Conn {
 		"Queryer": func(c *fakeConn) driver.Conn {
 			return struct {
 				driver.Conn
-				driver.Queryer //nolint:staticcheck // drivers have it
+				driver.Queryer
 			}{c, c}
 		},
 		"QueryerContext": func(c *fakeConn) driver.Conn {
