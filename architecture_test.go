@@ -74,6 +74,7 @@ var sameLayer = map[string][]string{
 	"adapters/sql":      {"adapters/attribute", "adapters/outgoing"},
 	"adapters/priority": {"adapters/clientip"},
 
+	"adapters/adaptertest": {"adapters/priority", "adapters/outgoing"},
 	"adapters/sql/sqltest": {"adapters/sql"},
 
 	"metrics/prometheus": {"adapters/outgoing"},
@@ -92,6 +93,8 @@ var sameLayer = map[string][]string{
 // library. Nested modules list theirs in go.mod.
 var thirdParties = map[string][]string{
 	"rules": {"go.yaml.in/yaml/v4"},
+
+	"adapters/adaptertest": {"github.com/stretchr/testify/", "go.uber.org/goleak"}, // for tests only
 }
 
 var testParties = []string{"github.com/stretchr/testify/", "pgregory.net/rapid", "go.uber.org/goleak"}

@@ -13,38 +13,39 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockredis "github.com/penstock-go/penstock/adapters/redis"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
 
 func TestAnswersOfTheServerAreJudgedByWhomTheyBlame(t *testing.T) {
-	for answer, want := range map[string]string{
-		"LOADING Redis is loading the dataset in memory":                      "failed",
-		"READONLY You can't write against a read only replica.":               "failed",
-		"OOM command not allowed when used memory > 'maxmemory'.":             "failed",
-		"MISCONF Redis is configured to save RDB snapshots":                   "failed",
-		"BUSY Redis is busy running a script.":                                "failed",
-		"NOREPLICAS Not enough good replicas to write.":                       "failed",
-		"MASTERDOWN Link with MASTER is down":                                 "failed",
-		"CLUSTERDOWN The cluster is down":                                     "failed",
-		"TRYAGAIN Multiple keys request during rehashing of slot":             "failed",
-		"IOERR error or timeout writing to target instance":                   "failed",
-		"ERR max number of clients reached":                                   "failed",
-		"ERR LOADING of a proxy":                                              "failed",
-		"EXECABORT Transaction discarded because of: OOM command not allowed": "failed",
-		"EXECABORT Transaction discarded because of previous errors.":         "failed",
-		"WRONGTYPE Operation against a key holding the wrong kind of value":   "ok",
-		"ERR syntax error":                                                        "ok",
-		"ERR unknown command 'LOADING'":                                           "ok",
-		"NOAUTH Authentication required.":                                         "ok",
-		"WRONGPASS invalid username-password pair":                                "ok",
-		"NOPERM this user has no permissions to run the 'get' command":            "ok",
-		"NOSCRIPT No matching script. Please use EVAL.":                           "ok",
-		"BUSYGROUP Consumer Group name already exists":                            "ok",
-		"BUSYKEY Target key name already exists.":                                 "ok",
-		"CROSSSLOT Keys in request don't hash to the same slot":                   "ok",
-		"EXECABORT Transaction discarded because of: WRONGTYPE Operation against": "ok",
+	for answer, want := range map[string]adaptertest.Outcome{
+		"LOADING Redis is loading the dataset in memory":                      failed,
+		"READONLY You can't write against a read only replica.":               failed,
+		"OOM command not allowed when used memory > 'maxmemory'.":             failed,
+		"MISCONF Redis is configured to save RDB snapshots":                   failed,
+		"BUSY Redis is busy running a script.":                                failed,
+		"NOREPLICAS Not enough good replicas to write.":                       failed,
+		"MASTERDOWN Link with MASTER is down":                                 failed,
+		"CLUSTERDOWN The cluster is down":                                     failed,
+		"TRYAGAIN Multiple keys request during rehashing of slot":             failed,
+		"IOERR error or timeout writing to target instance":                   failed,
+		"ERR max number of clients reached":                                   failed,
+		"ERR LOADING of a proxy":                                              failed,
+		"EXECABORT Transaction discarded because of: OOM command not allowed": failed,
+		"EXECABORT Transaction discarded because of previous errors.":         failed,
+		"WRONGTYPE Operation against a key holding the wrong kind of value":   succeeded,
+		"ERR syntax error":                                                        succeeded,
+		"ERR unknown command 'LOADING'":                                           succeeded,
+		"NOAUTH Authentication required.":                                         succeeded,
+		"WRONGPASS invalid username-password pair":                                succeeded,
+		"NOPERM this user has no permissions to run the 'get' command":            succeeded,
+		"NOSCRIPT No matching script. Please use EVAL.":                           succeeded,
+		"BUSYGROUP Consumer Group name already exists":                            succeeded,
+		"BUSYKEY Target key name already exists.":                                 succeeded,
+		"CROSSSLOT Keys in request don't hash to the same slot":                   succeeded,
+		"EXECABORT Transaction discarded because of: WRONGTYPE Operation against": succeeded,
 	} {
 		t.Run(answer, func(t *testing.T) {
 			seen, engine := record(t, "command")
@@ -55,7 +56,7 @@ func TestAnswersOfTheServerAreJudgedByWhomTheyBlame(t *testing.T) {
 			require.EqualError(t, client.Get(t.Context(), "a").Err(), answer)
 			_, err := client.Pipelined(t.Context(), func(pipe redis.Pipeliner) error { return pipe.Get(t.Context(), "a").Err() })
 			require.EqualError(t, err, answer)
-			assert.Equal(t, []string{"ok", want, want}, seen.outcomes())
+			assert.Equal(t, outcomes(succeeded, want, want), seen.Outcomes())
 		})
 	}
 }
@@ -71,22 +72,22 @@ func TestOutcomesOfCommands(t *testing.T) {
 		name string
 		ctx  context.Context
 		err  error
-		want string
+		want adaptertest.Outcome
 	}{
-		{"answered", t.Context(), nil, "ok"},
-		{"no such key", t.Context(), redis.Nil, "ok"},
-		{"changed while watched", t.Context(), redis.TxFailedErr, "ok"},
-		{"no connection", t.Context(), &net.OpError{Op: "dial", Err: errors.New("connection refused")}, "failed"},
-		{"connection broken", t.Context(), io.EOF, "failed"},
-		{"pool exhausted", t.Context(), errors.New("redis: connection pool timeout"), "failed"},
-		{"at the deadline", late, context.DeadlineExceeded, "failed"},
-		{"cancelled by its caller", canceled, context.Canceled, "ignored"},
-		{"broken after its caller had left", canceled, fmt.Errorf("read: %w", net.ErrClosed), "ignored"},
-		{"answered after its caller had left", canceled, redis.Nil, "ok"},
-		{"client closed", t.Context(), redis.ErrClosed, "ignored"},
-		{"refused further down", t.Context(), refused, "ignored"},
-		{"fault injected further down", t.Context(), injected, "failed"},
-		{"not to be sent", t.Context(), errors.New("redis: can't marshal struct {} (implement encoding.BinaryMarshaler)"), "ok"},
+		{"answered", t.Context(), nil, succeeded},
+		{"no such key", t.Context(), redis.Nil, succeeded},
+		{"changed while watched", t.Context(), redis.TxFailedErr, succeeded},
+		{"no connection", t.Context(), &net.OpError{Op: "dial", Err: errors.New("connection refused")}, failed},
+		{"connection broken", t.Context(), io.EOF, failed},
+		{"pool exhausted", t.Context(), errors.New("redis: connection pool timeout"), failed},
+		{"at the deadline", late, context.DeadlineExceeded, failed},
+		{"cancelled by its caller", canceled, context.Canceled, ignored},
+		{"broken after its caller had left", canceled, fmt.Errorf("read: %w", net.ErrClosed), ignored},
+		{"answered after its caller had left", canceled, redis.Nil, succeeded},
+		{"client closed", t.Context(), redis.ErrClosed, ignored},
+		{"refused further down", t.Context(), refused, ignored},
+		{"fault injected further down", t.Context(), injected, failed},
+		{"not to be sent", t.Context(), errors.New("redis: can't marshal struct {} (implement encoding.BinaryMarshaler)"), succeeded},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			seen, engine := record(t, "command")
@@ -102,7 +103,7 @@ func TestOutcomesOfCommands(t *testing.T) {
 			}
 			pipeline(nil)
 			pipeline(nil, test.err, redis.Nil)
-			assert.Equal(t, []string{test.want, test.want, test.want}, seen.outcomes(), "single, pipeline, command of a pipeline")
+			assert.Equal(t, outcomes(test.want, test.want, test.want), seen.Outcomes(), "single, pipeline, command of a pipeline")
 		})
 	}
 }
@@ -130,7 +131,7 @@ func TestCommandOfAPipelineThatFailedCountsBesideOnesThatTellNothing(t *testing.
 	}
 	run(t.Context())
 	run(canceled)
-	assert.Equal(t, []string{"failed", "ignored"}, seen.outcomes())
+	assert.Equal(t, outcomes(failed, ignored), seen.Outcomes())
 }
 
 func TestFailureDecides(t *testing.T) {
@@ -151,7 +152,7 @@ func TestFailureDecides(t *testing.T) {
 	}
 	client.Get(canceled, "a")
 	assert.Equal(t, []error{redis.Nil, io.EOF, context.Canceled}, asked)
-	assert.Equal(t, []string{"ok", "failed", "ok", "ignored"}, seen.outcomes())
+	assert.Equal(t, outcomes(succeeded, failed, succeeded, ignored), seen.Outcomes())
 }
 
 func TestNetworkFailuresAreFailures(t *testing.T) {
@@ -163,7 +164,7 @@ func TestNetworkFailuresAreFailures(t *testing.T) {
 	require.Error(t, client.Get(t.Context(), "a").Err())
 	_, err := client.TxPipelined(t.Context(), func(pipe redis.Pipeliner) error { return pipe.Get(t.Context(), "a").Err() })
 	require.Error(t, err)
-	assert.Equal(t, []string{"ok", "failed", "failed"}, seen.outcomes())
+	assert.Equal(t, outcomes(succeeded, failed, failed), seen.Outcomes())
 }
 
 func TestBlockingCommandEndsWhenItIsSent(t *testing.T) {
@@ -180,7 +181,7 @@ func TestBlockingCommandEndsWhenItIsSent(t *testing.T) {
 		return pipe.BLPop(t.Context(), time.Millisecond, "jobs").Err()
 	})
 	require.ErrorIs(t, err, redis.Nil)
-	assert.Equal(t, []string{"ignored", "ok", "ignored"}, seen.outcomes())
+	assert.Equal(t, outcomes(ignored, succeeded, ignored), seen.Outcomes())
 }
 
 func TestBlockingCommandsCountLikeOthersIfOptionsSaySo(t *testing.T) {
@@ -190,7 +191,7 @@ func TestBlockingCommandsCountLikeOthersIfOptionsSaySo(t *testing.T) {
 		Blocking: func(context.Context, redis.Cmder) bool { return false },
 	})
 	require.ErrorIs(t, client.BLPop(t.Context(), time.Second, "jobs").Err(), redis.Nil)
-	assert.Equal(t, []string{"ok"}, seen.outcomes())
+	assert.Equal(t, outcomes(succeeded), seen.Outcomes())
 }
 
 func TestRefusedBlockingCommandIsNotSent(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockredis "github.com/penstock-go/penstock/adapters/redis"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/isolation"
@@ -29,7 +30,7 @@ func TestCommandsAreCallsOfTheirNames(t *testing.T) {
 	require.NoError(t, client.Get(ctx, "a").Err())
 	require.NoError(t, client.Do(ctx, "GET", "a").Err())
 	require.NoError(t, client.Do(ctx, "gEt", "a").Err())
-	assert.Equal(t, []string{"redis:GET", "redis:SET"}, names(engine))
+	assert.Equal(t, []string{"redis:GET", "redis:SET"}, adaptertest.Called(engine))
 	assert.EqualValues(t, 4, totals(engine, "redis:GET").Completed)
 	assert.Zero(t, totals(engine, "redis:GET").InFlight)
 }
@@ -43,7 +44,7 @@ func TestMadeUpCommandsShareOneResourceBeyondTheBound(t *testing.T) {
 	}
 	require.NoError(t, client.Do(t.Context(), strings.Repeat("x", 65)).Err())
 	require.NoError(t, client.Do(t.Context(), "").Err())
-	assert.Len(t, names(engine), 1001)
+	assert.Len(t, adaptertest.Called(engine), 1001)
 	assert.EqualValues(t, 1002, totals(engine, "redis:OTHER").Passed)
 	assert.EqualValues(t, 1, totals(engine, "redis:MADE-UP-999").Passed)
 }
@@ -109,7 +110,7 @@ func TestPipelineIsOneCallWithATokenForEachCommand(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "5", n)
 	assert.EqualValues(t, 2, totals(engine, "redis:PIPELINE").Passed)
-	assert.Equal(t, []string{"redis:PIPELINE"}, names(engine), "its commands are no calls")
+	assert.Equal(t, []string{"redis:PIPELINE"}, adaptertest.Called(engine), "its commands are no calls")
 }
 
 func TestTransactionIsOneCallWithoutMultiAndExec(t *testing.T) {
@@ -122,11 +123,11 @@ func TestTransactionIsOneCallWithoutMultiAndExec(t *testing.T) {
 		return nil
 	})
 	require.ErrorIs(t, err, redis.Nil)
-	assert.Equal(t, []string{"redis:MULTI"}, names(engine))
-	assert.EqualValues(t, 3, seen.last().Tokens)
-	command, _ := seen.last().Attribute.Text()
+	assert.Equal(t, []string{"redis:MULTI"}, adaptertest.Called(engine))
+	assert.EqualValues(t, 3, seen.LastCall().Tokens)
+	command, _ := seen.LastCall().Attribute.Text()
 	assert.Equal(t, "MULTI", command)
-	assert.Equal(t, []string{"ok"}, seen.outcomes())
+	assert.Equal(t, outcomes(succeeded), seen.Outcomes())
 }
 
 func TestRefusedTransactionGivesItsWatchBack(t *testing.T) {
@@ -141,7 +142,7 @@ func TestRefusedTransactionGivesItsWatchBack(t *testing.T) {
 	}, "a")
 	require.ErrorIs(t, err, core.ErrBlocked)
 	assert.False(t, server.Exists("a"))
-	assert.Equal(t, []string{"redis:MULTI", "redis:WATCH"}, names(engine), "UNWATCH is no call")
+	assert.Equal(t, []string{"redis:MULTI", "redis:WATCH"}, adaptertest.Called(engine), "UNWATCH is no call")
 }
 
 func TestConnectionsAreSetUpWithinTheCallThatNeedsThem(t *testing.T) {
@@ -152,7 +153,7 @@ func TestConnectionsAreSetUpWithinTheCallThatNeedsThem(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	client.AddHook(penstockredis.NewHook(engine, penstockredis.Options{}))
 	require.NoError(t, client.Set(t.Context(), "a", "1", 0).Err())
-	assert.Equal(t, []string{"redis:SET"}, names(engine))
+	assert.Equal(t, []string{"redis:SET"}, adaptertest.Called(engine))
 }
 
 func TestCommandsOfConnectionsAlwaysPass(t *testing.T) {
@@ -180,7 +181,7 @@ func TestPubSubIsNotGuardedButPublishIs(t *testing.T) {
 	message, err := sub.ReceiveMessage(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "first", message.Payload)
-	assert.Equal(t, []string{"redis:PUBLISH"}, names(engine))
+	assert.Equal(t, []string{"redis:PUBLISH"}, adaptertest.Called(engine))
 }
 
 func TestOptionsChooseResourcesTokensAndAttributes(t *testing.T) {
@@ -207,12 +208,12 @@ func TestOptionsChooseResourcesTokensAndAttributes(t *testing.T) {
 	require.NoError(t, client.Ping(ctx).Err())
 	_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error { return pipe.Ping(ctx).Err() })
 	require.NoError(t, err)
-	assert.Empty(t, names(engine), "not guarded")
+	assert.Empty(t, adaptertest.Called(engine), "not guarded")
 
 	require.NoError(t, client.Set(ctx, "a", "1", 0).Err())
-	assert.EqualValues(t, 3, seen.last().Tokens)
-	assert.Equal(t, rule.PriorityHigh, seen.last().Priority())
-	n, _ := seen.last().Attribute.Number()
+	assert.EqualValues(t, 3, seen.LastCall().Tokens)
+	assert.Equal(t, rule.PriorityHigh, seen.LastCall().Priority())
+	n, _ := seen.LastCall().Attribute.Number()
 	assert.EqualValues(t, 1, n)
 
 	_, err = client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
@@ -220,10 +221,10 @@ func TestOptionsChooseResourcesTokensAndAttributes(t *testing.T) {
 		return pipe.Set(ctx, "a", "1", 0).Err()
 	})
 	require.NoError(t, err)
-	assert.EqualValues(t, 5, seen.last().Tokens)
-	n, _ = seen.last().Attribute.Number()
+	assert.EqualValues(t, 5, seen.LastCall().Tokens)
+	n, _ = seen.LastCall().Attribute.Number()
 	assert.EqualValues(t, 2, n)
-	assert.Equal(t, []string{"batch", "cache"}, names(engine))
+	assert.Equal(t, []string{"batch", "cache"}, adaptertest.Called(engine))
 }
 
 func TestTokensThatMakeNoSenseAreAnError(t *testing.T) {
@@ -267,13 +268,13 @@ func TestKeysAreAttributes(t *testing.T) {
 		{[]any{"json.get", "k"}, "k"},
 	} {
 		require.NoError(t, client.Do(t.Context(), test.command...).Err())
-		key, _ := seen.last().Attribute.Text()
+		key, _ := seen.LastCall().Attribute.Text()
 		assert.Equal(t, test.key, key, test.command)
-		assert.Equal(t, test.key != "", seen.last().Attribute.IsSet(), test.command)
+		assert.Equal(t, test.key != "", seen.LastCall().Attribute.IsSet(), test.command)
 	}
 	_, err := client.Pipelined(t.Context(), func(pipe redis.Pipeliner) error { return pipe.Get(t.Context(), "k").Err() })
 	require.NoError(t, err)
-	assert.False(t, seen.last().Attribute.IsSet(), "a pipeline has many")
+	assert.False(t, seen.LastCall().Attribute.IsSet(), "a pipeline has many")
 }
 
 func TestPanicCountsAsAFailureAndGoesOn(t *testing.T) {
@@ -284,7 +285,7 @@ func TestPanicCountsAsAFailureAndGoesOn(t *testing.T) {
 	assert.PanicsWithValue(t, "broken", func() {
 		_, _ = client.Pipelined(t.Context(), func(pipe redis.Pipeliner) error { return pipe.Get(t.Context(), "a").Err() })
 	})
-	assert.Equal(t, []string{"failed", "failed"}, seen.outcomes())
+	assert.Equal(t, outcomes(failed, failed), seen.Outcomes())
 }
 
 func TestWaitThatIsCancelledIsTheErrorOfTheCommand(t *testing.T) {

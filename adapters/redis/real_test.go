@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockredis "github.com/penstock-go/penstock/adapters/redis"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/isolation"
@@ -105,7 +106,7 @@ func TestRealServerIsBlamedForWhatItCannotDo(t *testing.T) {
 	require.ErrorContains(t, client.LPush(ctx, "a", "x").Err(), "WRONGTYPE")
 	require.ErrorContains(t, client.Do(ctx, "SET", "a").Err(), "wrong number of arguments")
 	require.ErrorContains(t, client.EvalSha(ctx, strings.Repeat("0", 40), nil).Err(), "NOSCRIPT")
-	assert.Equal(t, []string{"ok", "ok", "ok", "ok"}, seen.outcomes())
+	assert.Equal(t, outcomes(succeeded, succeeded, succeeded, succeeded), seen.Outcomes())
 
 	require.NoError(t, control.ConfigSet(ctx, "maxmemory", "1").Err())
 	require.ErrorContains(t, set(), "OOM")
@@ -118,7 +119,7 @@ func TestRealServerIsBlamedForWhatItCannotDo(t *testing.T) {
 	require.ErrorContains(t, set(), "NOREPLICAS")
 	require.NoError(t, control.ConfigSet(ctx, "min-replicas-to-write", "0").Err())
 	require.NoError(t, transact())
-	assert.Equal(t, []string{"failed", "failed", "failed", "failed", "ok"}, seen.outcomes()[4:])
+	assert.Equal(t, outcomes(failed, failed, failed, failed, succeeded), seen.Outcomes()[4:])
 }
 
 func TestRealServerThatHangsOrDiesIsAFailure(t *testing.T) {
@@ -135,9 +136,9 @@ func TestRealServerThatHangsOrDiesIsAFailure(t *testing.T) {
 
 	require.NoError(t, server.process.Process.Kill())
 	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() != nil }, eventTimeout, time.Millisecond)
-	outcomes := seen.outcomes()
-	assert.Equal(t, []string{"ok", "failed"}, outcomes[:2])
-	assert.Equal(t, "failed", outcomes[len(outcomes)-1])
+	ends := seen.Outcomes()
+	assert.Equal(t, outcomes(succeeded, failed), ends[:2])
+	assert.Equal(t, failed, ends[len(ends)-1])
 }
 
 func TestRealConnectionsAreSetUpWithinTheCallThatNeedsThem(t *testing.T) {
@@ -152,7 +153,7 @@ func TestRealConnectionsAreSetUpWithinTheCallThatNeedsThem(t *testing.T) {
 		_, err := tx.TxPipelined(t.Context(), func(pipe redis.Pipeliner) error { return pipe.Incr(t.Context(), "n").Err() })
 		return err
 	}, "n"))
-	assert.Equal(t, []string{"redis:MULTI", "redis:WATCH"}, names(engine))
+	assert.Equal(t, []string{"redis:MULTI", "redis:WATCH"}, adaptertest.Called(engine))
 }
 
 func TestCommandsOfARealClusterAreCallsOnce(t *testing.T) {
@@ -177,7 +178,7 @@ func TestCommandsOfARealClusterAreCallsOnce(t *testing.T) {
 	}
 	require.NoError(t, fill())
 	require.ErrorIs(t, fill(), core.ErrBlocked)
-	assert.Equal(t, []string{"redis:PIPELINE", "redis:SET"}, names(engine))
+	assert.Equal(t, []string{"redis:PIPELINE", "redis:SET"}, adaptertest.Called(engine))
 	assert.EqualValues(t, 1, totals(engine, "redis:SET").Completed)
 	assert.Equal(t, "2", control.Get(t.Context(), "a").Val())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstocksql "github.com/penstock-go/penstock/adapters/sql"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/isolation"
@@ -56,7 +57,7 @@ func TestCallsHaveTheirResources(t *testing.T) {
 		assert.Equal(t, calls, got.Completed, resource)
 		assert.Zero(t, got.Failed, resource)
 	}
-	assert.Len(t, names(engine), len(want))
+	assert.Len(t, adaptertest.Called(engine), len(want))
 }
 
 func TestQueryLastsUntilItsRowsAreClosed(t *testing.T) {
@@ -226,7 +227,7 @@ func TestNeverMoreQueriesAtOnceThanTheLimit(t *testing.T) {
 }
 
 func TestStatementThatTheDriverWantsPreparedIsOneCall(t *testing.T) {
-	seen, engine := record(t, "sql:*", "op")
+	seen, engine := record(t, "op")
 	f := &fake{}
 	f.fail = func(what string) error {
 		if strings.HasPrefix(what, "conn.Exec") || strings.HasPrefix(what, "conn.Query") {
@@ -237,12 +238,7 @@ func TestStatementThatTheDriverWantsPreparedIsOneCall(t *testing.T) {
 		}
 		return nil
 	}
-	db := open(t, f, engine, penstocksql.Options{Resource: func(_ context.Context, c penstocksql.Call) string {
-		if c.Op == penstocksql.Connect {
-			return ""
-		}
-		return "sql:" + string(c.Op)
-	}})
+	db := open(t, f, engine, withoutConnections())
 	ctx := t.Context()
 	_, err := db.ExecContext(ctx, "exec", 1)
 	require.NoError(t, err)
@@ -252,8 +248,8 @@ func TestStatementThatTheDriverWantsPreparedIsOneCall(t *testing.T) {
 	require.Error(t, err)
 	_, err = db.ExecContext(ctx, "args", struct{}{}) // cannot be converted
 	require.Error(t, err)
-	assert.Equal(t, []string{"sql:exec", "sql:query"}, names(engine))
-	assert.Equal(t, []string{"ok", "ok", "failed"}, seen.outcomes())
+	assert.Equal(t, []string{"sql:exec", "sql:query"}, adaptertest.Called(engine))
+	assert.Equal(t, outcomes(succeeded, succeeded, failed), seen.Outcomes())
 	assert.Zero(t, totals(engine, "sql:exec").InFlight+totals(engine, "sql:query").InFlight)
 }
 
@@ -378,12 +374,12 @@ func TestContextsNameStatements(t *testing.T) {
 	_, err = tx.ExecContext(penstocksql.WithResource(ctx, ""), "not guarded")
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit())
-	assert.Equal(t, []string{"orders:list", "sql:begin", "sql:connect", "sql:prepare"}, names(engine))
+	assert.Equal(t, []string{"orders:list", "sql:begin", "sql:connect", "sql:prepare"}, adaptertest.Called(engine))
 	assert.EqualValues(t, 2, totals(engine, "orders:list").Completed)
 }
 
 func TestOptionsSeeTheCall(t *testing.T) {
-	seen, engine := record(t, "*", "table")
+	seen, engine := record(t, "table")
 	var calls []penstocksql.Call
 	db := open(t, &fake{}, engine, penstocksql.Options{
 		Resource: func(_ context.Context, c penstocksql.Call) string {
@@ -400,7 +396,7 @@ func TestOptionsSeeTheCall(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tx.ExecContext(ctx, "a", "x", "y")
 	require.NoError(t, err)
-	last := seen.last()
+	last := seen.LastCall()
 	assert.EqualValues(t, 3, last.Tokens)
 	assert.Equal(t, rule.PriorityLow, last.Priority())
 	table, _ := last.Attribute.Text()
@@ -416,16 +412,16 @@ func TestOptionsSeeTheCall(t *testing.T) {
 
 func TestStatementsAreAttributes(t *testing.T) {
 	for key, want := range map[string]string{"op": "exec", "query": "DELETE FROM a", "unknown": ""} {
-		seen, engine := record(t, "sql:exec", key)
-		_, err := open(t, &fake{}, engine, penstocksql.Options{}).ExecContext(t.Context(), "DELETE FROM a")
+		seen, engine := record(t, key)
+		_, err := open(t, &fake{}, engine, withoutConnections()).ExecContext(t.Context(), "DELETE FROM a")
 		require.NoError(t, err)
-		got, _ := seen.last().Attribute.Text()
+		got, _ := seen.LastCall().Attribute.Text()
 		assert.Equal(t, want, got)
 	}
-	seen, engine := record(t, "sql:exec", "query")
-	_, err := open(t, &fake{}, engine, penstocksql.Options{}).ExecContext(t.Context(), strings.Repeat("x", 100_000))
+	seen, engine := record(t, "query")
+	_, err := open(t, &fake{}, engine, withoutConnections()).ExecContext(t.Context(), strings.Repeat("x", 100_000))
 	require.NoError(t, err)
-	got, _ := seen.last().Attribute.Text()
+	got, _ := seen.LastCall().Attribute.Text()
 	assert.Less(t, len(got), 1100, "it is bounded")
 }
 
@@ -445,7 +441,7 @@ func TestConnectionsAreUnwrapped(t *testing.T) {
 }
 
 func TestPanicOfTheDriverCountsAsAFailure(t *testing.T) {
-	seen, engine := record(t, "sql:exec", "op")
+	seen, engine := record(t, "op")
 	f := &fake{}
 	f.fail = func(what string) error {
 		if strings.HasPrefix(what, "conn.Exec") {
@@ -453,8 +449,8 @@ func TestPanicOfTheDriverCountsAsAFailure(t *testing.T) {
 		}
 		return nil
 	}
-	db := open(t, f, engine, penstocksql.Options{})
+	db := open(t, f, engine, withoutConnections())
 	assert.PanicsWithValue(t, "broken", func() { _, _ = db.ExecContext(t.Context(), "exec") })
-	assert.Equal(t, []string{"failed"}, seen.outcomes())
+	assert.Equal(t, outcomes(failed), seen.Outcomes())
 	assert.Zero(t, totals(engine, "sql:exec").InFlight)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstocksql "github.com/penstock-go/penstock/adapters/sql"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -74,22 +75,22 @@ func TestOutcomesOfCalls(t *testing.T) {
 	for name, test := range map[string]struct {
 		err    error
 		cancel bool
-		want   string
+		want   adaptertest.Outcome
 	}{
-		"well":                     {nil, false, "ok"},
-		"broken":                   {io.ErrUnexpectedEOF, false, "failed"},
-		"the statement's mistake":  {stateError("42601"), false, "ok"},
-		"cancelled by its caller":  {context.Canceled, true, "ignored"},
-		"broken after that":        {io.ErrUnexpectedEOF, true, "ignored"},
-		"refused further down":     {&core.BlockError{}, false, "ignored"},
-		"at its deadline":          {context.DeadlineExceeded, false, "failed"},
-		"fault that was injected":  {&core.BlockError{Reason: rule.Injected}, false, "failed"},
-		"cancelled by the program": {stateError("57014"), true, "ignored"},
+		"well":                     {nil, false, succeeded},
+		"broken":                   {io.ErrUnexpectedEOF, false, failed},
+		"the statement's mistake":  {stateError("42601"), false, succeeded},
+		"cancelled by its caller":  {context.Canceled, true, ignored},
+		"broken after that":        {io.ErrUnexpectedEOF, true, ignored},
+		"refused further down":     {&core.BlockError{}, false, ignored},
+		"at its deadline":          {context.DeadlineExceeded, false, failed},
+		"fault that was injected":  {&core.BlockError{Reason: rule.Injected}, false, failed},
+		"cancelled by the program": {stateError("57014"), true, ignored},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen, engine := record(t, "sql:exec", "op")
+			seen, engine := record(t, "op")
 			f := &fake{}
-			db := open(t, f, engine, penstocksql.Options{})
+			db := open(t, f, engine, withoutConnections())
 			conn, err := db.Conn(t.Context())
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -103,7 +104,7 @@ func TestOutcomesOfCalls(t *testing.T) {
 			_, err = conn.ExecContext(ctx, "exec")
 			require.ErrorIs(t, err, test.err)
 			f.fail = nil
-			assert.Equal(t, []string{test.want}, seen.outcomes())
+			assert.Equal(t, outcomes(test.want), seen.Outcomes())
 			require.NoError(t, conn.Close())
 		})
 	}
@@ -113,7 +114,7 @@ func TestOutcomesOfRows(t *testing.T) {
 	for name, test := range map[string]struct {
 		fail string // the call of the driver that fails
 		read func(t *testing.T, rows *sql.Rows, cancel context.CancelFunc)
-		want string
+		want adaptertest.Outcome
 	}{
 		"read to the end": {"", func(t *testing.T, rows *sql.Rows, _ context.CancelFunc) {
 			t.Helper()
@@ -121,13 +122,13 @@ func TestOutcomesOfRows(t *testing.T) {
 				continue
 			}
 			require.NoError(t, rows.Err())
-		}, "ok"},
-		"closed early": {"", func(*testing.T, *sql.Rows, context.CancelFunc) {}, "ok"},
+		}, succeeded},
+		"closed early": {"", func(*testing.T, *sql.Rows, context.CancelFunc) {}, succeeded},
 		"broken while they are read": {"rows.Next", func(t *testing.T, rows *sql.Rows, _ context.CancelFunc) {
 			t.Helper()
 			assert.False(t, rows.Next())
 			require.Error(t, rows.Err())
-		}, "failed"},
+		}, failed},
 		"broken between sets": {"rows.NextResultSet", func(t *testing.T, rows *sql.Rows, _ context.CancelFunc) {
 			t.Helper()
 			for rows.Next() {
@@ -135,16 +136,16 @@ func TestOutcomesOfRows(t *testing.T) {
 			}
 			assert.False(t, rows.NextResultSet())
 			require.Error(t, rows.Err())
-		}, "failed"},
-		"broken when they are closed": {"rows.Close", func(*testing.T, *sql.Rows, context.CancelFunc) {}, "failed"},
+		}, failed},
+		"broken when they are closed": {"rows.Close", func(*testing.T, *sql.Rows, context.CancelFunc) {}, failed},
 		"cancelled while they are read": {"", func(t *testing.T, rows *sql.Rows, cancel context.CancelFunc) {
 			t.Helper()
 			assert.True(t, rows.Next())
 			cancel() // database/sql closes the rows, and so does the test
-		}, "ignored"},
+		}, ignored},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen, engine := record(t, "sql:query", "op")
+			seen, engine := record(t, "op")
 			f := &fake{}
 			f.fail = func(what string) error {
 				if what == test.fail {
@@ -152,42 +153,42 @@ func TestOutcomesOfRows(t *testing.T) {
 				}
 				return nil
 			}
-			db := open(t, f, engine, penstocksql.Options{})
+			db := open(t, f, engine, withoutConnections())
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			rows, err := db.QueryContext(ctx, "query")
 			require.NoError(t, err)
 			test.read(t, rows, cancel)
 			_ = rows.Close()
-			require.Eventually(t, func() bool { return len(seen.outcomes()) == 1 }, eventTimeout, time.Millisecond)
-			assert.Equal(t, []string{test.want}, seen.outcomes())
+			require.Eventually(t, func() bool { return len(seen.Outcomes()) == 1 }, eventTimeout, time.Millisecond)
+			assert.Equal(t, outcomes(test.want), seen.Outcomes())
 		})
 	}
 }
 
 func TestRowsThatAreOpenAtTheDeadlineAreAFailure(t *testing.T) {
-	seen, engine := record(t, "sql:query", "op")
-	db := open(t, &fake{}, engine, penstocksql.Options{})
+	seen, engine := record(t, "op")
+	db := open(t, &fake{}, engine, withoutConnections())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	rows, err := db.QueryContext(ctx, "query")
 	if err != nil { // the deadline has come already
 		t.Skip(err)
 	}
-	require.Eventually(t, func() bool { return len(seen.outcomes()) == 1 }, eventTimeout, time.Millisecond)
-	assert.Equal(t, []string{"failed"}, seen.outcomes())
+	require.Eventually(t, func() bool { return len(seen.Outcomes()) == 1 }, eventTimeout, time.Millisecond)
+	assert.Equal(t, outcomes(failed), seen.Outcomes())
 	require.NoError(t, rows.Close())
 }
 
 func TestFailureDecides(t *testing.T) {
-	seen, engine := record(t, "sql:exec", "op")
+	seen, engine := record(t, "op")
 	f := &fake{}
 	unique := errors.New("UNIQUE constraint failed")
-	db := open(t, f, engine, penstocksql.Options{
-		Failure: func(call penstocksql.Call, err error) bool {
-			return call.Query == "exec" && !errors.Is(err, unique)
-		},
-	})
+	options := withoutConnections()
+	options.Failure = func(call penstocksql.Call, err error) bool {
+		return call.Query == "exec" && !errors.Is(err, unique)
+	}
+	db := open(t, f, engine, options)
 	conn, err := db.Conn(t.Context())
 	require.NoError(t, err)
 	for _, result := range []error{unique, io.EOF} {
@@ -196,14 +197,14 @@ func TestFailureDecides(t *testing.T) {
 		require.ErrorIs(t, err, result)
 	}
 	f.fail = nil
-	assert.Equal(t, []string{"ok", "failed"}, seen.outcomes())
+	assert.Equal(t, outcomes(succeeded, failed), seen.Outcomes())
 	require.NoError(t, conn.Close())
 }
 
 func TestConnectionThatCannotBeOpenedIsAFailure(t *testing.T) {
-	seen, engine := record(t, "sql:connect", "op")
+	seen, engine := record(t, "op")
 	f := &fake{fail: func(string) error { return errors.New("connection refused") }}
 	db := open(t, f, engine, penstocksql.Options{})
 	require.ErrorContains(t, db.PingContext(t.Context()), "connection refused")
-	assert.Equal(t, []string{"failed"}, seen.outcomes())
+	assert.Equal(t, outcomes(failed), seen.Outcomes())
 }

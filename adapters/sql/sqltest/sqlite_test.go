@@ -80,7 +80,7 @@ func TestProgramWorksAsWithoutGuards(t *testing.T) {
 
 	rows, err := db.QueryContext(ctx, "SELECT id, name FROM users WHERE id > ? ORDER BY id", 7)
 	require.NoError(t, err)
-	defer rows.Close()
+	defer func() { require.NoError(t, rows.Close()) }()
 	types, err := rows.ColumnTypes()
 	require.NoError(t, err)
 	assert.Equal(t, "INTEGER", types[0].DatabaseTypeName())
