@@ -77,9 +77,12 @@ var sameLayer = map[string][]string{
 	"adapters/kratos": {
 		"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing", "adapters/rpc",
 	},
+	"adapters/redis":    {"adapters/attribute", "adapters/outgoing"},
+	"adapters/sql":      {"adapters/attribute", "adapters/outgoing"},
 	"adapters/priority": {"adapters/clientip"},
 
 	"adapters/adaptertest": {"adapters/priority", "adapters/outgoing"},
+	"adapters/sql/sqltest": {"adapters/sql"},
 
 	"metrics/prometheus": {"adapters/outgoing"},
 

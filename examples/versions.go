@@ -9,6 +9,7 @@ import (
 	_ "connectrpc.com/connect"
 	_ "github.com/go-kratos/kratos/v2"
 	_ "github.com/prometheus/client_model/go"
+	_ "github.com/redis/go-redis/v9"
 	_ "github.com/redis/rueidis"
 	_ "github.com/stretchr/testify/assert"
 	_ "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -16,5 +17,6 @@ import (
 	_ "go.etcd.io/etcd/server/v3/embed"
 	_ "go.uber.org/goleak"
 	_ "go.uber.org/zap"
+	_ "modernc.org/sqlite"
 	_ "pgregory.net/rapid"
 )

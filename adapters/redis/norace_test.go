@@ -1,0 +1,5 @@
+//go:build !race
+
+package penstockredis_test
+
+const raceEnabled = false
