@@ -14,5 +14,7 @@ import (
 	_ "go.etcd.io/etcd/server/v3/embed"
 	_ "go.uber.org/goleak"
 	_ "go.uber.org/zap"
+	_ "go.yaml.in/yaml/v4"
+	_ "google.golang.org/genproto/googleapis/rpc/status"
 	_ "pgregory.net/rapid"
 )
