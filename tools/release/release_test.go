@@ -34,7 +34,6 @@ func repositoryWith(t *testing.T, files map[string]string) string {
 		write(t, root, name, text)
 	}
 	gitIn(t, root, "init", "-q")
-	gitIn(t, root, "add", "-A")
 	commit(t, root)
 	return root
 }
@@ -53,7 +52,8 @@ func gitIn(t *testing.T, root string, args ...string) {
 
 func commit(t *testing.T, root string) {
 	t.Helper()
-	gitIn(t, root, "-c", "user.name=m", "-c", "user.email=m@example.com", "commit", "-q", "--allow-empty", "-am", "change")
+	gitIn(t, root, "add", "-A")
+	gitIn(t, root, "-c", "user.name=m", "-c", "user.email=m@example.com", "commit", "-q", "-m", "change")
 }
 
 // release runs the program and returns what it prints.
@@ -108,6 +108,9 @@ replace (
 	} {
 		assert.Equal(t, want, content(t, root, name))
 	}
+	dependabot := content(t, root, ".github/dependabot.yml")
+	assert.Contains(t, dependabot, "    directories:\n      - /examples\n    schedule:")
+	assert.Contains(t, dependabot, "    directories:\n      - /\n      - /a\n      - /b\n    schedule:")
 	// The versions exist nowhere, and still everything builds.
 	_, err = output(t.Context(), root, []string{"GOPROXY=off", "GOFLAGS="}, "go", "build", "work")
 	require.NoError(t, err)
@@ -139,7 +142,7 @@ func TestSetRaisesTheVersionEverywhere(t *testing.T) {
 	root := repositoryWith(t, nested())
 	printed, err := release(t, root, "set", "-n", "v0.3.0")
 	require.NoError(t, err)
-	assert.Equal(t, "would change: VERSION\nwould change: go.work\nwould change: a/go.mod\nwould change: b/go.mod\n"+
+	assert.Equal(t, "would change: VERSION\nwould change: go.work\nwould change: .github/dependabot.yml\nwould change: a/go.mod\nwould change: b/go.mod\n"+
 		"would change: examples/go.mod\n", printed)
 	assert.Equal(t, "v0.2.0\n", content(t, root, "VERSION"))
 
@@ -224,8 +227,8 @@ func TestWrongCommandLinesAreErrors(t *testing.T) {
 		require.ErrorIs(t, err, errUsage, args)
 	}
 	_, err := release(t, root, "oldest", "examples", "c")
-	require.ErrorContains(t, err, "examples is not the folder of a released module")
-	require.ErrorContains(t, err, "c is not the folder of a released module")
+	require.ErrorContains(t, err, "examples is not the folder of a module")
+	require.ErrorContains(t, err, "c is not the folder of a module")
 	_, err = release(t, t.TempDir(), "tags")
 	require.ErrorContains(t, err, "no folder above has a file VERSION")
 }

@@ -99,7 +99,14 @@ func (r *repository) apply(ctx context.Context, out io.Writer, c change, diff bo
 	name := filepath.Join(r.root, c.name)
 	if !diff {
 		fmt.Fprintln(out, "changed:", c.name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // sources are readable
+			return err
+		}
 		return os.WriteFile(name, c.content, 0o644) //nolint:gosec // sources are readable
+	}
+	if _, err := os.Stat(name); err != nil {
+		fmt.Fprintln(out, "missing:", c.name)
+		return nil
 	}
 	command := exec.CommandContext(ctx, "git", "diff", "--no-index", c.name, "-") //nolint:gosec // a file of the repository
 	command.Dir, command.Stdin, command.Stdout = r.root, bytes.NewReader(c.content), out
