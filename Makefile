@@ -7,7 +7,7 @@ ACTIONLINT_VERSION := v1.7.12
 # ("context deadline exceeded").
 FUZZTIME ?= 30000x
 
-MODULES := $(shell go list -m -f '{{.Dir}}')
+MODULES = $(shell go list -m -f '{{.Dir}}')
 # The program that keeps modules releasable; it works when go.work does not.
 RELEASE := GOWORK=off go run -C tools/release .
 

@@ -138,6 +138,24 @@ func TestTidyAddsAndRemovesRequirements(t *testing.T) {
 	assert.NotContains(t, examples, "example.com/m/a ")
 }
 
+func TestTidyLowersTestToolsToThoseOfTheRoot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks the module proxy")
+	}
+	const test = "\n\nimport _ \"go.uber.org/goleak\"\n"
+	files := nested()
+	files["go.mod"] = "module example.com/m\n\ngo 1.25.0\n\nrequire go.uber.org/goleak v1.2.0\n"
+	files["m_test.go"], files["b/b_test.go"], files["examples/e_test.go"] = "package m"+test, "package b"+test, "package examples"+test
+	files["b/go.mod"] += "\nrequire go.uber.org/goleak v1.3.0\n"
+	files["examples/go.mod"] += "\nrequire go.uber.org/goleak v1.3.0\n"
+	root := repositoryWith(t, files)
+	_, err := release(t, root, "tidy")
+	require.NoError(t, err)
+	assert.Contains(t, content(t, root, "b/go.mod"), "go.uber.org/goleak v1.2.0")
+	assert.Contains(t, content(t, root, "b/go.sum"), "go.uber.org/goleak v1.2.0 h1:")
+	assert.Contains(t, content(t, root, "examples/go.mod"), "go.uber.org/goleak v1.3.0")
+}
+
 func TestSetRaisesTheVersionEverywhere(t *testing.T) {
 	root := repositoryWith(t, nested())
 	printed, err := release(t, root, "set", "-n", "v0.3.0")
