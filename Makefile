@@ -1,23 +1,24 @@
 # What a developer runs, and CI with it. Every target works on a clean checkout.
 
-# The linter is built from its module at this version, into ./bin.
+# The linters are built from their modules at these versions, into ./bin.
 GOLANGCI_LINT_VERSION := v2.15.0
+ACTIONLINT_VERSION := v1.7.12
 # Runs rather than seconds: when the time ends in the middle of a run, go test now and then calls that a failure
 # ("context deadline exceeded").
 FUZZTIME ?= 30000x
 
-MODULES := $(shell go list -m -f '{{.Dir}}')
+MODULES = $(shell go list -m -f '{{.Dir}}')
 # The program that keeps modules releasable; it works when go.work does not.
 RELEASE := GOWORK=off go run -C tools/release .
 
-.PHONY: all check build vet lint format test test-oldest race fuzz soak overload quickstart tidy tidy-check tags clean
+.PHONY: all check build vet vet-others lint format test test-oldest race fuzz soak overload quickstart tidy tidy-check tags clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 .PHONY: bench-fleet bench-test bench-packages
 
 all: check
 
 # Everything that CI checks.
-check: build vet lint test race fuzz
+check: tidy-check build vet lint test test-oldest race fuzz
 
 # Compile every package of every module.
 build:
@@ -26,13 +27,24 @@ build:
 vet:
 	go vet work
 
-# Format and style; architecture_test.go checks the layers.
-lint: bin/golangci-lint
+# For platforms other than this one: CI tests the first two, and only vets the third.
+vet-others:
+	CGO_ENABLED=0 GOOS=windows go vet work
+	CGO_ENABLED=0 GOOS=darwin go vet work
+	CGO_ENABLED=0 GOOS=linux GOARCH=386 go vet work
+
+# Format and style, and the workflows; architecture_test.go checks the layers.
+lint: bin/golangci-lint bin/actionlint
+	@bin/actionlint
 	@for dir in $(MODULES); do (cd $$dir && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 # Format what lint would complain about.
 format: bin/golangci-lint
 	@for dir in $(MODULES); do (cd $$dir && $(CURDIR)/bin/golangci-lint fmt --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+
+bin/actionlint: Makefile
+	GOBIN=$(CURDIR)/bin GOFLAGS= go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
+	@touch $@
 
 bin/golangci-lint: Makefile
 	GOBIN=$(CURDIR)/bin GOFLAGS= go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
@@ -42,8 +54,8 @@ bin/golangci-lint: Makefile
 test:
 	go test work
 
-# The tests of each released module with the oldest versions it allows, which are those of its go.mod; make test has the
-# newest, which are those of examples/go.mod. OLDEST has folders, such as adapters/gin; empty is all but the root module.
+# The tests of each released module, less the longest, with the oldest versions it allows, which are those of its go.mod;
+# make test has the newest, those of examples/go.mod. OLDEST has folders, such as adapters/gin; empty is all but the root.
 OLDEST ?=
 test-oldest:
 	@$(RELEASE) oldest $(OLDEST)

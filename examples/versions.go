@@ -17,6 +17,8 @@ import (
 	_ "go.etcd.io/etcd/server/v3/embed"
 	_ "go.uber.org/goleak"
 	_ "go.uber.org/zap"
+	_ "go.yaml.in/yaml/v4"
+	_ "google.golang.org/genproto/googleapis/rpc/status"
 	_ "modernc.org/sqlite"
 	_ "pgregory.net/rapid"
 )

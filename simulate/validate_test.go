@@ -43,7 +43,7 @@ func TestMistakesInAStream(t *testing.T) {
 		"negative until":      {func(s *simulate.Stream) { s.Until = -time.Second }, "until", "is -1s"},
 		"until too late":      {func(s *simulate.Stream) { s.Until = 200 * time.Hour }, "until", "at most 168h0m0s"},
 		"negative tokens":     {func(s *simulate.Stream) { s.Tokens = -1 }, "tokens", "is -1: must be from 1 to 2147483647"},
-		"too many tokens":     {func(s *simulate.Stream) { s.Tokens = math.MaxInt32 + 1 }, "tokens", "must be from 1"},
+		"too many tokens":     {func(s *simulate.Stream) { s.Tokens = math.MaxInt32; s.Tokens++ }, "tokens", "must be from 1"},
 		"negative service":    {func(s *simulate.Stream) { s.ServiceTime = -1 }, "serviceTime", "must be from 0s"},
 		"service too long":    {func(s *simulate.Stream) { s.ServiceTime = 200 * time.Hour }, "serviceTime", "168h0m0s"},
 		"negative share":      {func(s *simulate.Stream) { s.Fails = -0.1 }, "fails", "is -0.1: must be a share from 0 to 1"},

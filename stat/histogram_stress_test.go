@@ -55,6 +55,6 @@ func TestHistogramCountsMoreThanFourThousandMillion(t *testing.T) {
 	h.RecordMany(time.Millisecond, many)
 	h.Record(time.Millisecond)
 	d := h.Snapshot()
-	assert.EqualValues(t, many+1, d.Count)
+	assert.Equal(t, uint64(many+1), d.Count)
 	assert.Len(t, d.Buckets, 1)
 }

@@ -5,8 +5,8 @@ go 1.25.0
 require (
 	connectrpc.com/connect v1.11.0
 	github.com/penstock-go/penstock v0.2.0
-	github.com/stretchr/testify v1.9.0
-	go.uber.org/goleak v1.2.1
+	github.com/stretchr/testify v1.8.1
+	go.uber.org/goleak v1.2.0
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20240318140521-94a12d6c2237
 	google.golang.org/protobuf v1.33.0
 )

@@ -5,8 +5,8 @@ go 1.25.0
 require (
 	github.com/go-kratos/kratos/v2 v2.7.0
 	github.com/penstock-go/penstock v0.2.0
-	github.com/stretchr/testify v1.9.0
-	go.uber.org/goleak v1.2.1
+	github.com/stretchr/testify v1.8.2
+	go.uber.org/goleak v1.2.0
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20230629202037-9506855d4529
 	google.golang.org/grpc v1.56.1
 	google.golang.org/protobuf v1.31.0

@@ -6,8 +6,8 @@ require (
 	github.com/alicebob/miniredis/v2 v2.31.0
 	github.com/penstock-go/penstock v0.2.0
 	github.com/redis/go-redis/v9 v9.0.0
-	github.com/stretchr/testify v1.9.0
-	go.uber.org/goleak v1.2.1
+	github.com/stretchr/testify v1.8.1
+	go.uber.org/goleak v1.2.0
 )
 
 require (

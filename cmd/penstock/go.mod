@@ -1,6 +1,6 @@
 module github.com/penstock-go/penstock/cmd/penstock
 
-go 1.26.0
+go 1.26.0 // etcd 3.7 needs it; commands have the newest versions
 
 require (
 	github.com/penstock-go/penstock v0.2.0

@@ -10,7 +10,7 @@ require (
 	go.opentelemetry.io/otel/sdk v1.31.0
 	go.opentelemetry.io/otel/sdk/metric v1.31.0
 	go.opentelemetry.io/otel/trace v1.31.0
-	go.uber.org/goleak v1.2.1
+	go.uber.org/goleak v1.2.0
 	pgregory.net/rapid v1.2.0
 )
 

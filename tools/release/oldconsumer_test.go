@@ -41,20 +41,14 @@ func main() {}
 `
 )
 
-// testTools are what only tests of released modules need. Consumers get them into their
-// module graph, but not into their programs.
-func testTools() []string {
-	return []string{"github.com/stretchr/testify", "pgregory.net/rapid", "go.uber.org/goleak"}
-}
-
 // Nothing that an old service requires rises when it gets one of the modules. A service
 // that uses the framework of a module has what that framework requires.
 func (p published) keepOldVersions(t *testing.T) {
 	old := p.consumer(t, map[string]string{"go.mod": oldGoMod, "main.go": oldProgram})
 	p.goCommand(t, old, "mod", "tidy")
 	for _, m := range p.modules {
-		if strings.HasPrefix(m.dir, "cmd/") {
-			continue // a program, which nobody requires; it has the newest versions
+		if !m.oldest() {
+			continue
 		}
 		t.Run(m.dir, func(t *testing.T) {
 			dir := p.consumer(t, map[string]string{
@@ -93,7 +87,7 @@ func (p published) buildOld(t *testing.T, old string) {
 func frameworksOf(m *module) (queries []string) {
 	for _, required := range m.file.Require {
 		own := strings.HasPrefix(required.Mod.Path, "github.com/penstock-go/")
-		known := slices.Contains(testTools(), required.Mod.Path) || strings.Contains(oldGoMod, required.Mod.Path+" ")
+		known := isTestTool(required.Mod.Path) || strings.Contains(oldGoMod, required.Mod.Path+" ")
 		if !required.Indirect && !own && !known {
 			queries = append(queries, required.Mod.String())
 		}

@@ -46,6 +46,10 @@ func (m *module) released() bool {
 	return true
 }
 
+// oldest says whether the module requires the oldest versions that it works with, for
+// the sake of those who require it. Nobody requires a command: it has the newest.
+func (m *module) oldest() bool { return m.released() && !strings.HasPrefix(m.dir, "cmd/") }
+
 // inWork says whether the module belongs into go.work. The others have replace
 // directives of their own.
 func (m *module) inWork() bool { return m.dir != "bench" }

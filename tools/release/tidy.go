@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -17,8 +18,8 @@ import (
 
 var errUntidy = errors.New("modules are not tidy: run make tidy")
 
-// tidy puts the version into all modules and runs go mod tidy in each, as if the
-// version was published. With diff it changes nothing, prints what would change, and
+// tidy puts the version into all modules, gives them the test tools of the root module,
+// and runs go mod tidy in each, as if the version was published. With diff it changes nothing, prints what would change, and
 // fails if anything would.
 func (r *repository) tidy(ctx context.Context, out io.Writer, diff bool) error {
 	changes, err := r.versionChanges(r.version)
@@ -60,6 +61,9 @@ func (r *repository) tidy(ctx context.Context, out io.Writer, diff bool) error {
 
 // tidyModule returns what go mod tidy changes in one module.
 func (r *repository) tidyModule(ctx context.Context, temp string, m *module) (changes []change, err error) {
+	if err := r.lowerTestTools(m); err != nil {
+		return nil, err
+	}
 	name, err := r.standalone(temp, m)
 	if err != nil {
 		return nil, err
@@ -94,12 +98,42 @@ func (r *repository) tidyModule(ctx context.Context, temp string, m *module) (ch
 	return changes, nil
 }
 
+// lowerTestTools gives a module that requires the oldest versions those of the root
+// module, of what only tests need. What else the module requires may raise them again.
+func (r *repository) lowerTestTools(m *module) error {
+	for _, tool := range r.modules[0].file.Require {
+		needed := slices.ContainsFunc(m.file.Require, func(required *modfile.Require) bool { return required.Mod.Path == tool.Mod.Path })
+		if m.oldest() && needed && isTestTool(tool.Mod.Path) {
+			if err := m.file.AddRequire(tool.Mod.Path, tool.Mod.Version); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isTestTool says whether only tests of this repository import a module.
+func isTestTool(path string) bool {
+	switch path {
+	case "github.com/stretchr/testify", "go.uber.org/goleak", "pgregory.net/rapid":
+		return true
+	}
+	return false
+}
+
 // apply writes a file, or prints the difference.
 func (r *repository) apply(ctx context.Context, out io.Writer, c change, diff bool) error {
 	name := filepath.Join(r.root, c.name)
 	if !diff {
 		fmt.Fprintln(out, "changed:", c.name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // sources are readable
+			return err
+		}
 		return os.WriteFile(name, c.content, 0o644) //nolint:gosec // sources are readable
+	}
+	if _, err := os.Stat(name); err != nil {
+		fmt.Fprintln(out, "missing:", c.name)
+		return nil
 	}
 	command := exec.CommandContext(ctx, "git", "diff", "--no-index", c.name, "-") //nolint:gosec // a file of the repository
 	command.Dir, command.Stdin, command.Stdout = r.root, bytes.NewReader(c.content), out
@@ -118,12 +152,8 @@ const outsideWorkspace = "GOWORK=off"
 // replaced with their folders: the versions that modules require of each other may not
 // be published yet.
 func (r *repository) standalone(temp string, m *module) (string, error) {
-	text, err := r.readFile(m.modFile())
-	if err != nil {
-		return "", err
-	}
 	name := filepath.Join(temp, "go.mod")
-	file, err := modfile.Parse(name, text, nil)
+	file, err := modfile.Parse(name, modfile.Format(m.file.Syntax), nil)
 	if err != nil {
 		return "", err
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -39,7 +41,11 @@ func (r *repository) versionChanges(version string) (changes []change, err error
 	if err := checkVersion(version); err != nil {
 		return nil, err
 	}
-	files := []change{{versionFile, []byte(version + "\n")}, {"go.work", r.workFile(version)}}
+	files := []change{
+		{versionFile, []byte(version + "\n")},
+		{"go.work", r.workFile(version)},
+		{dependabotFile, r.dependabot()},
+	}
 	for _, m := range r.modules {
 		if err := r.require(m.file, m, version); err != nil {
 			return nil, err
@@ -48,7 +54,7 @@ func (r *repository) versionChanges(version string) (changes []change, err error
 	}
 	for _, f := range files {
 		present, err := r.readFile(f.name)
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 		if !bytes.Equal(present, f.content) {

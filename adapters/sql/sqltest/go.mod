@@ -4,7 +4,7 @@ go 1.25.0
 
 require (
 	github.com/penstock-go/penstock v0.2.0
-	github.com/stretchr/testify v1.9.0
+	github.com/stretchr/testify v1.8.1
 	modernc.org/sqlite v1.38.2
 )
 

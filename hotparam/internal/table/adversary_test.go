@@ -160,7 +160,7 @@ func TestValuesThatComeOnceInAWindowLoseNothingToMany(t *testing.T) {
 				}
 				if every := int(loginWindow/step) / steady; i%every == 0 {
 					_, outcome := b.Take(hashOf(1<<40+uint64(i/every%steady)), rates.Class(0), now, 1)
-					require.Equal(t, Taken, outcome, "window %d", i*int(step)/int(loginWindow))
+					require.Equal(t, Taken, outcome, "window %d", time.Duration(i)*step/loginWindow)
 				}
 				if now.Sub(start) > 3*loginWindow {
 					b.Take(hashOf(other/tries%(10*slots)), rates.Class(0), now, 1)

@@ -94,9 +94,9 @@ func (o *object) number(name string, byDefault float64) float64 {
 }
 
 func (o *object) whole(name string, byDefault int) int {
-	v := o.number(name, float64(byDefault))
-	if v != math.Trunc(v) || v > math.MaxUint32 {
-		o.drop(o.at(name), "%s is %v: must be a whole number of at most %d", name, o.find(name).node, math.MaxUint32)
+	v, most := o.number(name, float64(byDefault)), min(float64(math.MaxUint32), float64(math.MaxInt))
+	if v != math.Trunc(v) || v > most {
+		o.drop(o.at(name), "%s is %v: must be a whole number of at most %.0f", name, o.find(name).node, most)
 		return byDefault
 	}
 	return int(v)
