@@ -1,8 +1,6 @@
 package file_test
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -216,45 +214,6 @@ func TestLongestDocumentIsRead(t *testing.T) {
 		b.requireDocuments(1, map[string]string{"a.yaml": longest})
 	})
 }
-
-func TestManyDocumentsAreDelivered(t *testing.T) {
-	dir := t.TempDir()
-	want := make(map[string]string)
-	for i := range 2500 {
-		name := fmt.Sprintf("%d.yaml", i)
-		want[name] = name
-		write(t, filepath.Join(dir, name), name)
-	}
-	follow(t, dir, file.Options{}, func(_ *testing.T, b *fixture) { b.requireDocuments(1, want) })
-}
-
-func TestSourceCanBeFollowedTwiceAtOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.yaml")
-	write(t, path, "1")
-	source, err := file.New(path, file.Options{})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 2)
-	sinks := []firstChange{make(firstChange), make(firstChange)}
-	for _, sink := range sinks {
-		go func() { ended <- source.Run(ctx, sink) }()
-	}
-	for _, sink := range sinks {
-		assert.Len(t, (<-sink).Documents, 1)
-	}
-	cancel()
-	require.ErrorIs(t, <-ended, context.Canceled)
-	require.ErrorIs(t, <-ended, context.Canceled)
-}
-
-// firstChange is a sink that sends changes to a channel.
-type firstChange chan core.Change
-
-func (f firstChange) Apply(change core.Change)                  { f <- change }
-func (f firstChange) Disconnected(error)                        {}
-func (firstChange) Document(string) (core.DocumentStatus, bool) { return core.DocumentStatus{}, false }
-
-func (f firstChange) Status() core.SourceStatus { return core.SourceStatus{} }
 
 func TestNameIsTheAbsolutePath(t *testing.T) {
 	source, err := file.New("/etc/shop//rules/", file.Options{})

@@ -37,7 +37,8 @@ func TestSourceKeepsThePromisesOfSources(t *testing.T) {
 			require.NoError(t, err)
 			return source
 		},
-		Lacks: lacks,
+		Documents: 2500,
+		Lacks:     lacks,
 	})
 }
 

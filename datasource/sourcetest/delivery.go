@@ -154,6 +154,9 @@ func writesArriveInOrder(f *fixture) {
 		for _, name := range names {
 			f.put(name, written[i])
 		}
+		if i%10 == 9 { // otherwise a slow source might see the last one only
+			f.await(r)
+		}
 	}
 	f.await(r)
 	for _, name := range names {

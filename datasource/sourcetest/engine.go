@@ -1,6 +1,7 @@
 package sourcetest
 
 import (
+	"context"
 	"log/slog"
 	"maps"
 	"time"
@@ -24,6 +25,13 @@ func (f *fixture) newEngine(maxRemoval float64) *core.Engine {
 	return engine
 }
 
+func (f *fixture) ready(engine *core.Engine) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), f.harness.Patience)
+	defer cancel()
+	require.NoError(f.t, engine.Ready(ctx))
+}
+
 // limits returns the limits in force, by resource.
 func limits(engine *core.Engine) map[string]float64 {
 	inForce := map[string]float64{}
@@ -37,13 +45,13 @@ func limits(engine *core.Engine) map[string]float64 {
 
 func (f *fixture) awaitRules(engine *core.Engine, want map[string]float64) {
 	f.t.Helper()
-	ok := assert.Eventually(f.t, func() bool { return maps.Equal(want, limits(engine)) }, Patience, time.Millisecond)
+	ok := assert.Eventually(f.t, func() bool { return maps.Equal(want, limits(engine)) }, f.harness.Patience, time.Millisecond)
 	require.True(f.t, ok, "the engine has %v instead of %v", limits(engine), want)
 }
 
 func (f *fixture) awaitStatus(engine *core.Engine, matches func(core.SourceStatus) bool) {
 	f.t.Helper()
-	require.Eventually(f.t, func() bool { return matches(engine.Status().Sources[0]) }, Patience, time.Millisecond)
+	require.Eventually(f.t, func() bool { return matches(engine.Status().Sources[0]) }, f.harness.Patience, time.Millisecond)
 }
 
 func passes(f *fixture, engine *core.Engine, resource string) bool {
@@ -60,7 +68,7 @@ func passes(f *fixture, engine *core.Engine, resource string) bool {
 func engineEnforcesTheRules(f *fixture) {
 	f.put("orders.yaml", limited("orders", 0))
 	engine := f.newEngine(0)
-	require.NoError(f.t, engine.Ready(f.t.Context()))
+	f.ready(engine)
 	assert.False(f.t, passes(f, engine, "orders"))
 	f.put("orders.yaml", limited("orders", 100))
 	f.awaitRules(engine, map[string]float64{"orders": 100})
@@ -77,7 +85,11 @@ func engineKeepsTheLastGoodVersion(f *fixture) {
 	f.put("b.yaml", limited("b", 1))
 	engine := f.newEngine(0)
 	f.awaitRules(engine, map[string]float64{"a": 1, "b": 1})
-	for i, bad := range []string{"flow: [", limited("a", -1), "flow: [{resource: a, limt: 1}]", "<html>502 Bad Gateway</html>", "\xff\xfe"} {
+	broken := []string{"flow: [", limited("a", -1), "flow: [{resource: a, limt: 1}]", "<html>502 Bad Gateway</html>"}
+	if f.has(EmptyDocuments) {
+		broken = append(broken, "")
+	}
+	for i, bad := range broken {
 		f.put("a.yaml", bad)
 		f.put("b.yaml", limited("b", i+2))
 		want := map[string]float64{"a": float64(i + 1), "b": float64(i + 2)}
@@ -98,7 +110,7 @@ func engineKeepsTheLastGoodVersion(f *fixture) {
 func engineKeepsItsRulesWhileUnreachable(f *fixture) {
 	f.put("orders.yaml", limited("orders", 0))
 	engine := f.newEngine(0)
-	require.NoError(f.t, engine.Ready(f.t.Context()))
+	f.ready(engine)
 	f.store.Stop()
 	f.awaitStatus(engine, func(s core.SourceStatus) bool { return !s.Connected && s.Err != nil })
 	assert.False(f.t, passes(f, engine, "orders"))

@@ -29,6 +29,12 @@ func newFixture(t *testing.T, h Harness) *fixture {
 	return f
 }
 
+// has says whether the source has a feature.
+func (f *fixture) has(feature Feature) bool {
+	_, lacks := f.harness.Lacks[feature]
+	return !lacks
+}
+
 // put writes a document.
 func (f *fixture) put(name, content string) {
 	f.store.Put(name, content)
@@ -59,9 +65,27 @@ func (f *fixture) openWith(open func(*testing.T, Store, Options) core.Source) co
 // secrets.
 func (f *fixture) follow() *Recorder {
 	f.t.Helper()
-	r := Follow(f.t, f.open())
-	f.t.Cleanup(func() { f.requireQuiet(r) })
+	return f.followSource(f.open())
+}
+
+// followSource is like follow, for a source that is open.
+func (f *fixture) followSource(source core.Source) *Recorder {
+	f.t.Helper()
+	r, stop := f.followUntil(source)
+	f.t.Cleanup(stop)
 	return r
+}
+
+// followUntil runs a source until stop is called.
+func (f *fixture) followUntil(source core.Source) (r *Recorder, stop func()) {
+	f.t.Helper()
+	r = &Recorder{patience: f.harness.Patience}
+	end := r.follow(f.t, source)
+	return r, func() {
+		f.t.Helper()
+		end()
+		f.requireQuiet(r)
+	}
 }
 
 // requireQuiet fails if what was reported or logged contains secrets.

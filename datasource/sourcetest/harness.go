@@ -1,8 +1,10 @@
 package sourcetest
 
 import (
+	"cmp"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/penstock-go/penstock/core"
 )
@@ -107,6 +109,9 @@ type Harness struct {
 	// Documents is the number of documents of the test with many. Defaults to 2000.
 	Documents int
 
+	// Patience is how long the suite waits for what has to happen. Defaults to [Patience].
+	Patience time.Duration
+
 	// Lacks has the features that the source or its store does not have, each with the
 	// reason. Tests that need one are skipped and say why.
 	Lacks map[Feature]string
@@ -119,9 +124,8 @@ func Run(t *testing.T, h Harness) {
 	if h.NewStore == nil || h.Open == nil {
 		t.Fatal("sourcetest: Harness.NewStore and Harness.Open are required")
 	}
-	if h.Documents == 0 {
-		h.Documents = 2000
-	}
+	h.Documents = cmp.Or(h.Documents, 2000)
+	h.Patience = cmp.Or(h.Patience, Patience)
 	for _, p := range promises() {
 		t.Run(p.name, func(t *testing.T) {
 			for _, feature := range p.needs {

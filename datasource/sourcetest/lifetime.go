@@ -13,17 +13,16 @@ func runEndsWithItsContext(f *fixture) {
 	f.put("a.yaml", limited("a", 1))
 	source := f.open()
 	present := goleak.IgnoreCurrent()
-	r, stop := followUntil(f.t, source)
+	r, stop := f.followUntil(source)
 	f.await(r)
 	stop()
 	requireNoGoroutines(f, present)
-	f.requireQuiet(r)
 
 	changes := len(r.Changes())
 	f.put("a.yaml", limited("a", 2))
 	ctx, cancel := context.WithCancel(f.t.Context())
 	cancel()
-	again := NewRecorder()
+	again := &Recorder{}
 	require.ErrorIs(f.t, source.Run(ctx, again), context.Canceled, "a context that has ended before")
 	requireNoGoroutines(f, present)
 	assert.Len(f.t, r.Changes(), changes, "nothing is delivered after Run has returned")
@@ -33,16 +32,16 @@ func runEndsWhileUnreachable(f *fixture) {
 	f.put("a.yaml", limited("a", 1))
 	source := f.open()
 	present := goleak.IgnoreCurrent()
-	r, stop := followUntil(f.t, source)
+	r, stop := f.followUntil(source)
 	f.await(r)
 	f.store.Stop()
-	r.AwaitError(f.t, anyError)
+	r.AwaitDisconnected(f.t)
 	f.awaitAttempts(r, 2)
 	stop()
 	requireNoGoroutines(f, present)
 
-	r, stop = followUntil(f.t, source)
-	r.AwaitError(f.t, anyError)
+	r, stop = f.followUntil(source)
+	r.AwaitDisconnected(f.t)
 	stop()
 	requireNoGoroutines(f, present)
 	assert.Empty(f.t, r.Changes())
@@ -52,7 +51,7 @@ func runEndsWhileUnreachable(f *fixture) {
 func requireNoGoroutines(f *fixture, before goleak.Option) {
 	f.t.Helper()
 	var left error
-	for end := time.Now().Add(Patience); time.Now().Before(end); {
+	for end := time.Now().Add(f.harness.Patience); time.Now().Before(end); {
 		if left = goleak.Find(before); left == nil {
 			return
 		}
@@ -65,10 +64,14 @@ func secondRunReadsAnew(f *fixture) {
 	f.put("b.yaml", limited("b", 1))
 	source := f.open()
 	for i := range 3 {
-		r, stop := followUntil(f.t, source)
+		r, stop := f.followUntil(source)
 		f.await(r)
-		assert.True(f.t, r.Changes()[0].Complete)
-		assert.Len(f.t, r.Changes()[0].Documents, len(f.want))
+		first := r.Changes()[0]
+		assert.True(f.t, first.Complete)
+		assert.Len(f.t, first.Documents, len(f.want))
+		for _, d := range first.Documents {
+			assert.Equal(f.t, f.want[d.Name], string(d.Data), "nothing of an earlier run is delivered")
+		}
 		f.put("b.yaml", limited("b", 10*i+2))
 		f.await(r)
 		stop()
@@ -83,8 +86,8 @@ func secondRunReadsAnew(f *fixture) {
 func twoRunsAtOnceAreIndependent(f *fixture) {
 	f.put("a.yaml", limited("a", 1))
 	source := f.open()
-	first, stop := followUntil(f.t, source)
-	second := Follow(f.t, source)
+	first, stop := f.followUntil(source)
+	second := f.followSource(source)
 	f.await(first)
 	f.await(second)
 	f.put("a.yaml", limited("a", 2))

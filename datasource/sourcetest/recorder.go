@@ -1,11 +1,13 @@
 package sourcetest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,9 +24,10 @@ import (
 const Patience = 30 * time.Second
 
 // Recorder is a [core.Sink] that keeps the documents as an engine does, and all that it
-// was told. Its methods may be called concurrently.
+// was told. The zero value is ready to use. Its methods may be called concurrently.
 type Recorder struct {
-	busy atomic.Bool // Apply or Disconnected is running
+	busy     atomic.Bool   // Apply or Disconnected is running
+	patience time.Duration // Defaults to Patience
 
 	mu         sync.Mutex // guards the fields below
 	changes    []core.Change
@@ -33,51 +36,47 @@ type Recorder struct {
 	errs       []error
 	connected  bool
 	violations []string
-	changed    chan struct{} // closed and replaced when something above changes
+	changed    chan struct{} // closed when something above changes; nil if nobody waits
 }
 
 var _ core.Sink = (*Recorder)(nil)
-
-// NewRecorder returns an empty recorder.
-func NewRecorder() *Recorder {
-	return &Recorder{documents: map[string]string{}, faulty: map[string]error{}, changed: make(chan struct{})}
-}
 
 // Follow runs a source until the test ends, and then fails the test if Run has not
 // returned the error of its context, or if the source has broken the contract of
 // [core.Sink].
 func Follow(t *testing.T, source core.Source) *Recorder {
 	t.Helper()
-	r, stop := followUntil(t, source)
-	t.Cleanup(stop)
+	r := &Recorder{}
+	t.Cleanup(r.follow(t, source))
 	return r
 }
 
-// followUntil is like [Follow], until stop is called.
-func followUntil(t *testing.T, source core.Source) (r *Recorder, stop func()) {
+// follow runs a source until stop is called.
+func (r *Recorder) follow(t *testing.T, source core.Source) (stop func()) {
 	t.Helper()
-	r = NewRecorder()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- source.Run(ctx, r) }()
-	return r, func() {
+	return func() {
 		t.Helper()
 		cancel()
 		select {
 		case err := <-ended:
 			require.ErrorIs(t, err, context.Canceled, "what Run returns when its context has ended")
-		case <-time.After(Patience):
+		case <-time.After(r.timeout()):
 			require.FailNow(t, "Run does not return although its context has ended")
 		}
 		require.Empty(t, r.Violations(), "the contract of core.Sink")
 	}
 }
 
+func (r *Recorder) timeout() time.Duration { return cmp.Or(r.patience, Patience) }
+
 // Apply implements [core.Sink].
 func (r *Recorder) Apply(change core.Change) {
 	defer r.enter("Apply")()
 	r.check(change)
-	if change.Complete {
+	if change.Complete || r.documents == nil {
 		r.documents, r.faulty = map[string]string{}, map[string]error{}
 	}
 	for _, d := range change.Documents {
@@ -137,13 +136,16 @@ func (r *Recorder) Document(name string) (core.DocumentStatus, bool) {
 // enter begins a call of the source. It returns the end.
 func (r *Recorder) enter(method string) (leave func()) {
 	alone := r.busy.CompareAndSwap(false, true)
+	runtime.Gosched() // so that another call, if there is one, begins before this one ends
 	r.mu.Lock()
 	if !alone {
 		r.violate("%s is called while another call runs", method)
 	}
 	return func() {
-		close(r.changed)
-		r.changed = make(chan struct{})
+		if r.changed != nil {
+			close(r.changed)
+			r.changed = nil
+		}
 		r.busy.Store(false)
 		r.mu.Unlock()
 	}
@@ -223,9 +225,9 @@ func (r *Recorder) History(name string) (contents []string) {
 // AwaitDocuments waits until the source is connected and these are its documents.
 func (r *Recorder) AwaitDocuments(t testing.TB, want map[string]string) {
 	t.Helper()
-	if !r.await(func() bool { return r.connected && maps.Equal(r.documents, want) && len(r.faulty) == 0 }) {
-		require.Equal(t, want, r.Documents(), "documents after %v", Patience)
-		require.FailNowf(t, "the source is not connected or has faulty documents", "after %v: %v", Patience, r.Errors())
+	if !r.await(func() bool { return r.connected && maps.Equal(r.documents, want) }) {
+		require.Equal(t, want, r.Documents(), "documents after %v", r.timeout())
+		require.FailNowf(t, "the source is not connected", "after %v: %v", r.timeout(), r.Errors())
 	}
 }
 
@@ -233,26 +235,37 @@ func (r *Recorder) AwaitDocuments(t testing.TB, want map[string]string) {
 func (r *Recorder) AwaitFault(t testing.TB, name string) (fault error) {
 	t.Helper()
 	if !r.await(func() bool { fault = r.faulty[name]; return fault != nil }) {
-		require.FailNowf(t, "the document is not reported as faulty", "%q after %v", name, Patience)
+		require.FailNowf(t, "the document is not reported as faulty", "%q after %v", name, r.timeout())
 	}
 	return fault
 }
 
-// AwaitError waits until the source is not connected, for a reason that matches.
+// AwaitError waits until the source has reported an error that matches, now or before.
 func (r *Recorder) AwaitError(t testing.TB, matches func(error) bool) {
 	t.Helper()
-	if !r.await(func() bool { return !r.connected && slices.ContainsFunc(r.errs, matches) }) {
-		require.FailNowf(t, "the source does not report that it cannot be read", "after %v: %v", Patience, r.Errors())
+	if !r.await(func() bool { return slices.ContainsFunc(r.errs, matches) }) {
+		require.FailNowf(t, "the source does not report the error", "after %v: %v", r.timeout(), r.Errors())
+	}
+}
+
+// AwaitDisconnected waits until the source has reported that it cannot be read now.
+func (r *Recorder) AwaitDisconnected(t testing.TB) {
+	t.Helper()
+	if !r.await(func() bool { return !r.connected && len(r.errs) > 0 }) {
+		require.FailNowf(t, "the source does not report that it cannot be read", "after %v", r.timeout())
 	}
 }
 
 // await waits until a condition holds, which is called with mu held. It returns false if
 // that took too long.
 func (r *Recorder) await(holds func() bool) bool {
-	late := time.NewTimer(Patience)
+	late := time.NewTimer(r.timeout())
 	defer late.Stop()
 	for {
 		r.mu.Lock()
+		if r.changed == nil {
+			r.changed = make(chan struct{})
+		}
 		held, changed := holds(), r.changed
 		r.mu.Unlock()
 		if held {

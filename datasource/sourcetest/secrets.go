@@ -75,9 +75,8 @@ func captureDefaultLog(to *logBuffer) (restore func()) {
 func refusedCredentialsAreReported(f *fixture) {
 	require.NotNil(f.t, f.harness.OpenRefused, "Harness.OpenRefused is not set: set it, or say in Harness.Lacks why not")
 	f.put("a.yaml", limited("a", 1))
-	r := Follow(f.t, f.openWith(f.harness.OpenRefused))
-	f.t.Cleanup(func() { f.requireQuiet(r) })
-	r.AwaitError(f.t, anyError)
+	r := f.followSource(f.openWith(f.harness.OpenRefused))
+	r.AwaitDisconnected(f.t)
 	requirePauses(f, r, 10, 200)
 	assert.Empty(f.t, r.Changes(), "nothing is delivered")
 }

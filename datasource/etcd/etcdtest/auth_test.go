@@ -74,15 +74,15 @@ func TestSourceConnectsOnceAMissingPermissionIsGranted(t *testing.T) {
 	_, err := root.Put(t.Context(), prefix+"a", "1")
 	require.NoError(t, err)
 	s := follow(t, reader(t, server.Endpoint(), "reader"))
-	s.awaitError(t, is(rpctypes.ErrPermissionDenied))
-	assert.Empty(t, s.applied())
+	s.AwaitError(t, is(rpctypes.ErrPermissionDenied))
+	assert.Empty(t, s.Changes())
 
 	_, err = root.UserGrantRole(t.Context(), "reader", "rules")
 	require.NoError(t, err)
-	s.awaitDocuments(t, map[string]string{"a": "1"})
+	s.AwaitDocuments(t, map[string]string{"a": "1"})
 	_, err = root.Put(t.Context(), prefix+"a", "2")
 	require.NoError(t, err)
-	s.awaitDocuments(t, map[string]string{"a": "2"})
+	s.AwaitDocuments(t, map[string]string{"a": "2"})
 }
 
 // etcd checks the permission when a watch begins, and not again.
@@ -91,18 +91,18 @@ func TestRevokedPermissionDoesNotEndTheWatch(t *testing.T) {
 	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
 	require.NoError(t, err)
 	s := follow(t, reader(t, server.Endpoint(), "reader"))
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 
 	_, err = root.UserRevokeRole(t.Context(), "reader", "rules")
 	require.NoError(t, err)
 	_, err = root.Put(t.Context(), prefix+"a", "1")
 	require.NoError(t, err)
-	s.awaitDocuments(t, map[string]string{"a": "1"})
-	assert.Empty(t, s.disconnections())
+	s.AwaitDocuments(t, map[string]string{"a": "1"})
+	assert.Empty(t, s.Errors())
 
 	require.NoError(t, server.Restart())
-	s.awaitError(t, is(rpctypes.ErrPermissionDenied))
-	assert.Equal(t, map[string]string{"a": "1"}, s.current())
+	s.AwaitError(t, is(rpctypes.ErrPermissionDenied))
+	assert.Equal(t, map[string]string{"a": "1"}, s.Documents())
 }
 
 func TestSourceConnectsOnceThePasswordIsCorrected(t *testing.T) {
@@ -110,17 +110,17 @@ func TestSourceConnectsOnceThePasswordIsCorrected(t *testing.T) {
 	_, err := root.UserGrantRole(t.Context(), "reader", "rules")
 	require.NoError(t, err)
 	s := follow(t, reader(t, server.Endpoint(), "the new one"))
-	s.awaitError(t, is(rpctypes.ErrAuthFailed))
+	s.AwaitError(t, is(rpctypes.ErrAuthFailed))
 
 	_, err = root.UserChangePassword(t.Context(), "reader", "the new one")
 	require.NoError(t, err)
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 }
 
 func TestMissingLoginIsReported(t *testing.T) {
 	server, _ := secured(t, etcdtest.Options{})
 	s := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
-	s.awaitError(t, is(rpctypes.ErrUserEmpty))
+	s.AwaitError(t, is(rpctypes.ErrUserEmpty))
 }
 
 // The server's tokens become invalid when it restarts and when they expire.
@@ -133,13 +133,13 @@ func TestSourceLogsInAgainAfterItsTokenExpires(t *testing.T) {
 	require.NoError(t, err)
 	network := newProxy(t, server)
 	s := follow(t, reader(t, network.endpoint(), "reader"))
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 
 	t.Run("after a restart", func(t *testing.T) {
 		require.NoError(t, server.Restart())
 		_, err := root.Put(t.Context(), prefix+"a", "1")
 		require.NoError(t, err)
-		s.awaitDocuments(t, map[string]string{"a": "1"})
+		s.AwaitDocuments(t, map[string]string{"a": "1"})
 	})
 
 	t.Run("after its time", func(t *testing.T) {
@@ -147,11 +147,11 @@ func TestSourceLogsInAgainAfterItsTokenExpires(t *testing.T) {
 		// as old as that of the source, are further apart than its lifetime.
 		token := tokenOf(t, server)
 		require.Eventually(t, func() bool { return !valid(server, token) }, eventTimeout, 2500*time.Millisecond)
-		network.cutOff()
+		network.Cut()
 		_, err := root.Put(t.Context(), prefix+"a", "2")
 		require.NoError(t, err)
-		network.restore()
-		s.awaitDocuments(t, map[string]string{"a": "2"})
+		network.Restore()
+		s.AwaitDocuments(t, map[string]string{"a": "2"})
 	})
 }
 
@@ -167,25 +167,25 @@ func TestTokenInAFileIsRenewed(t *testing.T) {
 	opts := reporting("a")
 	opts.Token = etcd.TokenFile(file)
 	s := follow(t, open(t, opts, server.Endpoint()))
-	s.awaitError(t, says("no such file"))
+	s.AwaitError(t, says("no such file"))
 	require.NoError(t, os.WriteFile(file, []byte("\n"), 0o600))
-	s.awaitError(t, says("is empty"))
+	s.AwaitError(t, says("is empty"))
 	require.NoError(t, os.WriteFile(file, []byte("some.1"), 0o600))
-	s.awaitError(t, is(rpctypes.ErrInvalidAuthToken))
-	assert.Empty(t, s.applied())
+	s.AwaitError(t, is(rpctypes.ErrInvalidAuthToken))
+	assert.Empty(t, s.Changes())
 	require.NoError(t, os.WriteFile(file, []byte(tokenOf(t, server)+"\n"), 0o600))
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 	awaitReport(t, root, "a", anyReport)
 
-	before := len(s.disconnections())
+	before := len(s.Errors())
 	require.NoError(t, server.Restart()) // invalidates its tokens
 	require.Eventually(t, func() bool {
-		return slices.ContainsFunc(s.disconnections()[before:], is(rpctypes.ErrInvalidAuthToken))
+		return slices.ContainsFunc(s.Errors()[before:], is(rpctypes.ErrInvalidAuthToken))
 	}, eventTimeout, time.Millisecond)
 	require.NoError(t, os.WriteFile(file, []byte(tokenOf(t, server)), 0o600))
 	_, err = root.Put(t.Context(), prefix+"a", "1")
 	require.NoError(t, err)
-	s.awaitDocuments(t, map[string]string{"a": "1"})
+	s.AwaitDocuments(t, map[string]string{"a": "1"})
 }
 
 // tokenOf logs in as the reader and returns the token.
@@ -229,7 +229,7 @@ func TestRefusedProbeCountsAsAnswer(t *testing.T) {
 	}, prefix, opts)
 	require.NoError(t, err)
 	s := follow(t, source)
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 	_, err = root.UserRevokeRole(t.Context(), "reader", "rules")
 	require.NoError(t, err)
 	for n := range int64(10) {
@@ -245,6 +245,6 @@ func TestRefusedProbeCountsAsAnswer(t *testing.T) {
 	}
 	_, err = root.Put(t.Context(), prefix+"a", "1")
 	require.NoError(t, err)
-	s.awaitDocuments(t, map[string]string{"a": "1"})
-	assert.Empty(t, s.disconnections())
+	s.AwaitDocuments(t, map[string]string{"a": "1"})
+	assert.Empty(t, s.Errors())
 }

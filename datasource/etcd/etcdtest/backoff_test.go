@@ -63,13 +63,13 @@ func TestPausesGrowUntilAConnectionHasLasted(t *testing.T) {
 	s := follow(t, newSource(t, server.Endpoint(), opts, failingWatches(&dying)))
 	paused := func(after int) {
 		require.Eventually(t, func() bool {
-			return len(s.disconnections()) == after && virtual.Timers() == 1
+			return len(s.Errors()) == after && virtual.Timers() == 1
 		}, eventTimeout, 100*time.Microsecond, "pause %d", after)
 	}
 	// end ends the pause and returns how long it was.
 	end := func() (pause time.Duration) {
-		lost := len(s.disconnections())
-		for virtual.Timers() == 1 && len(s.disconnections()) == lost { // otherwise the next pause has begun
+		lost := len(s.Errors())
+		for virtual.Timers() == 1 && len(s.Errors()) == lost { // otherwise the next pause has begun
 			virtual.Advance(10 * time.Millisecond)
 			pause += 10 * time.Millisecond
 		}
@@ -81,7 +81,7 @@ func TestPausesGrowUntilAConnectionHasLasted(t *testing.T) {
 	for n := range losses {
 		paused(n + 1)
 		if n == losses-1 {
-			assert.Len(t, s.applied(), losses, "each read was applied")
+			assert.Len(t, s.Changes(), losses, "each read was applied")
 			dying.Store(false)
 		}
 		paused100 += end()
@@ -89,7 +89,7 @@ func TestPausesGrowUntilAConnectionHasLasted(t *testing.T) {
 	// A pause is 2.5 s on average: 100 s is ten standard deviations below.
 	assert.Greater(t, paused100, 100*time.Second)
 
-	require.Eventually(t, func() bool { return len(s.applied()) == losses+1 && virtual.Timers() == 2 }, eventTimeout, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.Changes()) == losses+1 && virtual.Timers() == 2 }, eventTimeout, time.Millisecond)
 	virtual.Advance(opts.MaxBackoff)
 	dying.Store(true)
 	put(t, server, "a", "2")

@@ -36,11 +36,11 @@ func TestClosingInAnyOrderLeaksNothing(t *testing.T) {
 	for round := range 60 {
 		switch round % 6 {
 		case 3:
-			network.cutOff()
+			network.Cut()
 		case 4:
-			network.stall()
+			network.Stall()
 		case 5:
-			network.restore()
+			network.Restore()
 		}
 		client := dial(t, network.endpoint())
 		opts := shortTimeouts()
@@ -71,7 +71,7 @@ func TestClosingInAnyOrderLeaksNothing(t *testing.T) {
 		closing.Wait()
 		require.ErrorIs(t, engine.Follow(ctx, source), core.ErrClosed)
 	}
-	network.restore()
+	network.Restore()
 }
 
 // ending is a source that signals when its run has ended.

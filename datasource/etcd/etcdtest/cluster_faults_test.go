@@ -41,11 +41,11 @@ func TestSourceSurvivesFailingMembers(t *testing.T) {
 	t.Run("leader is lost", func(t *testing.T) {
 		s := follow(t, open(t, shortBackoff(), c.endpoints()...))
 		c.put(t, -1, "a", "1")
-		s.awaitDocuments(t, with("1"))
+		s.AwaitDocuments(t, with("1"))
 		lost := c.leader(t)
 		c[lost].Stop()
 		c.put(t, lost, "a", "2")
-		s.awaitDocuments(t, with("2"))
+		s.AwaitDocuments(t, with("2"))
 		require.NoError(t, c[lost].Restart())
 	})
 
@@ -61,12 +61,12 @@ func TestSourceSurvivesFailingMembers(t *testing.T) {
 			source, err := etcd.New(client, prefix, opts)
 			require.NoError(t, err)
 			s := follow(t, source)
-			s.awaitDocuments(t, with("before"))
+			s.AwaitDocuments(t, with("before"))
 			c.isolate(i)
 			defer c.mend(i)
 			c.put(t, i, "a", "after")
-			s.awaitDocuments(t, with("after"))
-			assert.Equal(t, []string{"before", "after"}, s.history("a"))
+			s.AwaitDocuments(t, with("after"))
+			assert.Equal(t, []string{"before", "after"}, s.History("a"))
 		})
 	}
 
@@ -77,15 +77,15 @@ func TestSourceSurvivesFailingMembers(t *testing.T) {
 			only := member()
 			c.put(t, only, "a", "before")
 			s := follow(t, open(t, shortBackoff(), c[only].Endpoint()))
-			s.awaitDocuments(t, with("before"))
+			s.AwaitDocuments(t, with("before"))
 
 			c.isolate(only)
 			c.put(t, only, "a", "after")
-			s.awaitError(t, is(rpctypes.ErrNoLeader))
-			assert.Equal(t, []string{"before"}, s.history("a"), "what a member that is cut off still knows is not news")
+			s.AwaitError(t, is(rpctypes.ErrNoLeader))
+			assert.Equal(t, []string{"before"}, s.History("a"), "what a member that is cut off still knows is not news")
 
 			c.mend(only)
-			s.awaitDocuments(t, with("after"))
+			s.AwaitDocuments(t, with("after"))
 		})
 	}
 
@@ -93,11 +93,11 @@ func TestSourceSurvivesFailingMembers(t *testing.T) {
 		c.put(t, -1, "a", "before")
 		network := newProxy(t, c[0])
 		s := follow(t, open(t, shortBackoff(), network.endpoint()))
-		s.awaitDocuments(t, with("before"))
+		s.AwaitDocuments(t, with("before"))
 		c.isolate(0)
 		defer c.mend(0)
 		network.leadTo(c[1])
 		c.put(t, 0, "a", "after")
-		s.awaitDocuments(t, with("after"))
+		s.AwaitDocuments(t, with("after"))
 	})
 }

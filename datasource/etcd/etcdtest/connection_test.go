@@ -26,7 +26,7 @@ func TestHangingFirstReadIsReportedAndRetried(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "orders.yaml", closed)
 	network := newProxy(t, server)
-	network.stall()
+	network.Stall()
 	engine := newEngineOf(t, newSource(t, network.endpoint(), shortTimeouts()))
 
 	require.Eventually(t, func() bool { return engine.Status().Sources[0].Err != nil }, eventTimeout, time.Millisecond)
@@ -38,7 +38,7 @@ func TestHangingFirstReadIsReportedAndRetried(t *testing.T) {
 	require.ErrorContains(t, engine.Ready(ctx), "etcd: watching /penstock/shop/: ")
 	assert.True(t, passes(t, engine))
 
-	network.restore()
+	network.Restore()
 	ready(t, engine)
 	assert.False(t, passes(t, engine))
 }
@@ -48,23 +48,23 @@ func TestHangingFirstReadIsReportedAndRetried(t *testing.T) {
 func TestSourceRecoversFromConnectionFailures(t *testing.T) {
 	for name, fail := range map[string]func(network *proxy, server *etcdtest.Server) error{
 		"cut": func(network *proxy, _ *etcdtest.Server) error {
-			network.cutOff()
+			network.Cut()
 			return nil
 		},
 		"nothing comes through": func(network *proxy, _ *etcdtest.Server) error {
-			network.stall()
+			network.Stall()
 			return nil
 		},
 		"half open: the server knows nothing of it": func(network *proxy, server *etcdtest.Server) error {
-			network.stall()
+			network.Stall()
 			return server.Restart()
 		},
 		"a byte in 20 milliseconds": func(network *proxy, _ *etcdtest.Server) error {
-			network.trickle(20 * time.Millisecond)
+			network.Slow(20 * time.Millisecond)
 			return nil
 		},
 		"reset in the middle of a response": func(network *proxy, _ *etcdtest.Server) error {
-			network.resetAfter(50_000)
+			network.ResetAfter(50_000)
 			return nil
 		},
 	} {
@@ -74,24 +74,24 @@ func TestSourceRecoversFromConnectionFailures(t *testing.T) {
 			network := newProxy(t, server)
 			put(t, server, "a", "1")
 			s := follow(t, open(t, shortTimeouts(), network.endpoint()))
-			s.awaitDocuments(t, map[string]string{"a": "1"})
+			s.AwaitDocuments(t, map[string]string{"a": "1"})
 			put(t, server, "a", "2")
-			s.awaitDocuments(t, map[string]string{"a": "2"}) // the watch works
+			s.AwaitDocuments(t, map[string]string{"a": "2"}) // the watch works
 
 			require.NoError(t, fail(network, server))
 			long := strings.Repeat("x", 100_000)
 			commit(t, server, clientv3.OpPut(prefix+"a", "3"), clientv3.OpPut(prefix+"b", long))
-			s.awaitError(t, anyError)
-			for _, change := range s.applied() {
+			s.AwaitError(t, anyError)
+			for _, change := range s.Changes() {
 				assert.Len(t, change.Documents, 1+min(1, int(change.Revision)/4), "no part of a transaction")
 			}
 
-			network.restore()
-			s.awaitDocuments(t, map[string]string{"a": "3", "b": long})
+			network.Restore()
+			s.AwaitDocuments(t, map[string]string{"a": "3", "b": long})
 			put(t, server, "a", "4")
-			s.awaitDocuments(t, map[string]string{"a": "4", "b": long})
-			assert.Equal(t, []string{"1", "2", "3", "4"}, s.history("a"))
-			s.inOrder(t)
+			s.AwaitDocuments(t, map[string]string{"a": "4", "b": long})
+			assert.Equal(t, []string{"1", "2", "3", "4"}, s.History("a"))
+			inOrder(t, s)
 		})
 	}
 }
@@ -101,11 +101,11 @@ func TestDeadConnectionIsReplaced(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	dead, alive := newProxy(t, server), newProxy(t, server)
 	s := follow(t, open(t, shortTimeouts(), dead.endpoint(), alive.endpoint()))
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 	for i, network := range []*proxy{dead, alive, dead} {
-		network.stall()
+		network.Stall()
 		put(t, server, "a", fmt.Sprint(i))
-		s.awaitDocuments(t, map[string]string{"a": fmt.Sprint(i)})
-		network.restore()
+		s.AwaitDocuments(t, map[string]string{"a": fmt.Sprint(i)})
+		network.Restore()
 	}
 }

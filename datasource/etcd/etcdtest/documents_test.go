@@ -62,10 +62,10 @@ func TestKeysCanBeDeletedAndRecreated(t *testing.T) {
 		awaitLimits(t, engine, map[string]float64{"b": 1})
 		put(t, server, "a", limited("a", i))
 		awaitLimits(t, engine, map[string]float64{"a": float64(i), "b": 1})
-		network.cutOff()
+		network.Cut()
 		remove(t, server, "a")
 		put(t, server, "a", limited("c", i))
-		network.restore()
+		network.Restore()
 		awaitLimits(t, engine, map[string]float64{"c": float64(i), "b": 1})
 	}
 }

@@ -6,11 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
 const closed = "flow:\n  - resource: orders\n    limit: 0\n"
@@ -54,41 +52,4 @@ func passes(t *testing.T, engine *core.Engine) bool {
 func awaitPasses(t *testing.T, engine *core.Engine, want bool) {
 	t.Helper()
 	require.Eventually(t, func() bool { return passes(t, engine) == want }, eventTimeout, time.Millisecond)
-}
-
-func TestEngineEnforcesTheRulesInEtcd(t *testing.T) {
-	server := start(t, etcdtest.Options{})
-	engine := newEngine(t, server.Endpoint())
-	require.True(t, passes(t, engine))
-
-	put(t, server, "orders.yaml", closed)
-	awaitPasses(t, engine, false)
-
-	for _, faulty := range []string{"flow: [", ""} {
-		revision := put(t, server, "orders.yaml", faulty)
-		require.Eventually(t, func() bool {
-			return engine.Status().Sources[0].Documents[0].RejectedRevision == revision
-		}, eventTimeout, time.Millisecond)
-		assert.False(t, passes(t, engine), "a faulty document changes nothing")
-	}
-
-	remove(t, server, "orders.yaml")
-	awaitPasses(t, engine, true)
-}
-
-func TestEngineKeepsItsRulesWhileEtcdIsDown(t *testing.T) {
-	server := start(t, etcdtest.Options{Dir: t.TempDir()})
-	put(t, server, "orders.yaml", closed)
-	engine := newEngine(t, server.Endpoint())
-	require.False(t, passes(t, engine))
-
-	server.Stop()
-	require.Eventually(t, func() bool { return !engine.Status().Sources[0].Connected }, eventTimeout, time.Millisecond)
-	assert.False(t, passes(t, engine))
-
-	require.NoError(t, server.Restart())
-	require.Eventually(t, func() bool { return engine.Status().Sources[0].Connected }, eventTimeout, time.Millisecond)
-	assert.False(t, passes(t, engine))
-	remove(t, server, "orders.yaml")
-	awaitPasses(t, engine, true)
 }

@@ -15,35 +15,36 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+	"github.com/penstock-go/penstock/datasource/sourcetest"
 )
 
 func TestRepeatedEventsAreAppliedOnce(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	s := follow(t, newSource(t, server.Endpoint(), shortBackoff(), repeated()))
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 	var want []string
 	for i := range 20 {
 		text := fmt.Sprint(i)
 		put(t, server, "a", text)
-		s.awaitDocuments(t, map[string]string{"a": text})
+		s.AwaitDocuments(t, map[string]string{"a": text})
 		want = append(want, text)
 	}
 	remove(t, server, "a")
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 	put(t, server, "b", "1")
-	s.awaitDocuments(t, map[string]string{"b": "1"})
-	assert.Equal(t, want, s.history("a"))
-	assert.Len(t, s.applied(), 1+20+1+1)
+	s.AwaitDocuments(t, map[string]string{"b": "1"})
+	assert.Equal(t, want, s.History("a"))
+	assert.Len(t, s.Changes(), 1+20+1+1)
 }
 
 // slowSink blocks in Apply until the test releases it.
 type slowSink struct {
-	sink
+	sourcetest.Recorder
 	entered, leave chan struct{}
 }
 
 func (s *slowSink) Apply(change core.Change) {
-	s.sink.Apply(change)
+	s.Recorder.Apply(change)
 	s.entered <- struct{}{}
 	<-s.leave
 }
@@ -68,11 +69,11 @@ func TestEventsDuringAChangeAreMergedIntoOne(t *testing.T) {
 	last := put(t, server, "a", "last")
 	require.Eventually(t, func() bool { return events.Load() == 1+15*3+2 }, eventTimeout, time.Millisecond)
 	close(s.leave)
-	s.awaitDocuments(t, map[string]string{"a": "last", "b": "1"})
-	changes := s.applied()
+	s.AwaitDocuments(t, map[string]string{"a": "last", "b": "1"})
+	changes := s.Changes()
 	assert.Equal(t, last, changes[len(changes)-1].Revision)
 	assert.LessOrEqual(t, len(changes), 2+2, "47 changes are applied in one, or two if the last came late")
-	s.inOrder(t)
+	inOrder(t, &s.Recorder)
 }
 
 // A member with stale data may go on sending: one whose disk hangs still has a
@@ -89,17 +90,17 @@ func TestLaggingWatchIsReported(t *testing.T) {
 			r.Events, r.Header.Revision = []*mvccpb.Event{}, frozen.Load()
 		}
 	})))
-	s.awaitDocuments(t, map[string]string{"a": "1"})
+	s.AwaitDocuments(t, map[string]string{"a": "1"})
 	frozen.Store(put(t, server, "a", "2"))
-	s.awaitDocuments(t, map[string]string{"a": "2"})
+	s.AwaitDocuments(t, map[string]string{"a": "2"})
 	lagging.Store(true)
 
 	put(t, server, "a", "3")
-	s.awaitError(t, says("the watch has brought nothing for 300ms"))
-	s.awaitDocuments(t, map[string]string{"a": "3"})
+	s.AwaitError(t, says("the watch has brought nothing for 300ms"))
+	s.AwaitDocuments(t, map[string]string{"a": "3"})
 	lagging.Store(false)
 	put(t, server, "a", "4")
-	s.awaitDocuments(t, map[string]string{"a": "4"})
+	s.AwaitDocuments(t, map[string]string{"a": "4"})
 }
 
 func TestHangingReadsDoNotDelayTheWatch(t *testing.T) {
@@ -117,12 +118,12 @@ func TestHangingReadsDoNotDelayTheWatch(t *testing.T) {
 	opts.WatchTimeout = time.Second
 	opts.RequestTimeout = eventTimeout
 	s := follow(t, newSource(t, server.Endpoint(), opts, hang))
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 	watching.Store(true)
 	<-hung
 	put(t, server, "a", "1")
-	s.awaitDocuments(t, map[string]string{"a": "1"})
-	assert.Empty(t, s.disconnections())
+	s.AwaitDocuments(t, map[string]string{"a": "1"})
+	assert.Empty(t, s.Errors())
 	watching.Store(false)
 }
 
@@ -132,7 +133,7 @@ func TestRunLeaksNothingWheneverItEnds(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	for i := range 40 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*500*time.Microsecond)
-		s := &sink{}
+		s := &sourcetest.Recorder{}
 		err := open(t, reporting("shop-1"), server.Endpoint()).Run(ctx, s)
 		cancel()
 		require.ErrorIs(t, err, context.DeadlineExceeded)

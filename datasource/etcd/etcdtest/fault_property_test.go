@@ -68,8 +68,8 @@ func TestRulesMatchEtcdAfterAnyFaults(t *testing.T) {
 			"wipe":    w.wipe,
 			"network": func(t *rapid.T) {
 				rapid.SampledFrom([]func(){
-					network.cutOff, network.stall, network.restore,
-					func() { network.trickle(time.Millisecond) }, func() { network.resetAfter(200) },
+					network.Cut, network.Stall, network.Restore,
+					func() { network.Slow(time.Millisecond) }, func() { network.ResetAfter(200) },
 				}).Draw(t, "state")()
 			},
 			"pass": func(t *rapid.T) {
@@ -180,7 +180,7 @@ func (w *faultModel) burst(t *rapid.T) {
 // checks the states in between, and returns how long it took.
 func (w *faultModel) recoverAndCheck(t *rapid.T) time.Duration {
 	w.start(t)
-	w.network.restore()
+	w.network.Restore()
 	began := time.Now()
 	w.await(t) // without a further write
 	took := time.Since(began)

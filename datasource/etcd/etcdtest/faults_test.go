@@ -37,29 +37,29 @@ func TestSourceConnectsToAServerThatStartsLater(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	server.Stop()
 	s := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
-	s.awaitError(t, says("connection refused"))
-	assert.Empty(t, s.applied())
+	s.AwaitError(t, says("connection refused"))
+	assert.Empty(t, s.Changes())
 
 	require.NoError(t, server.Restart())
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 	put(t, server, "a", "1")
-	s.awaitDocuments(t, map[string]string{"a": "1"})
+	s.AwaitDocuments(t, map[string]string{"a": "1"})
 }
 
 func TestSourceReconnectsAfterAServerRestart(t *testing.T) {
 	server := start(t, etcdtest.Options{Dir: t.TempDir()})
 	put(t, server, "a", "1")
 	s := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
-	s.awaitDocuments(t, map[string]string{"a": "1"})
+	s.AwaitDocuments(t, map[string]string{"a": "1"})
 
 	server.Stop()
-	s.awaitError(t, anyError)
-	require.Len(t, s.applied(), 1, "a lost connection changes no document")
+	s.AwaitError(t, anyError)
+	require.Len(t, s.Changes(), 1, "a lost connection changes no document")
 
 	require.NoError(t, server.Restart())
-	s.awaitDocuments(t, map[string]string{"a": "1"})
+	s.AwaitDocuments(t, map[string]string{"a": "1"})
 	put(t, server, "a", "2")
-	s.awaitDocuments(t, map[string]string{"a": "2"})
+	s.AwaitDocuments(t, map[string]string{"a": "2"})
 }
 
 // A cluster that comes back empty, or from a backup, starts at a lower revision. A
@@ -74,9 +74,9 @@ func TestDocumentsOfARestoredClusterAreRead(t *testing.T) {
 			put(t, server, "a", "1")
 			put(t, server, "a", "2")
 			s := follow(t, newSource(t, network.endpoint(), shortBackoff()))
-			s.awaitDocuments(t, map[string]string{"gone": "1", "a": "2"})
+			s.AwaitDocuments(t, map[string]string{"gone": "1", "a": "2"})
 
-			network.cutOff()
+			network.Cut()
 			server.Stop() // removes the data
 			require.NoError(t, server.Restart())
 			put(t, server, "a", "3")
@@ -84,11 +84,11 @@ func TestDocumentsOfARestoredClusterAreRead(t *testing.T) {
 				put(t, server, "b", "1")
 				remove(t, server, "b")
 			}
-			network.restore()
+			network.Restore()
 
-			s.awaitDocuments(t, map[string]string{"a": "3"})
+			s.AwaitDocuments(t, map[string]string{"a": "3"})
 			put(t, server, "a", "4")
-			s.awaitDocuments(t, map[string]string{"a": "4"})
+			s.AwaitDocuments(t, map[string]string{"a": "4"})
 		})
 	}
 }
@@ -127,10 +127,10 @@ func TestClusterReplacedBetweenTwoPagesIsReadAgain(t *testing.T) {
 			source, err := etcd.New(client, prefix, opts)
 			require.NoError(t, err)
 			s := follow(t, source)
-			s.awaitDocuments(t, map[string]string{"a": "2", "b": "2", "c": "2"})
-			assert.Len(t, s.applied(), 1)
-			require.Len(t, s.disconnections(), 1)
-			assert.ErrorContains(t, s.disconnections()[0], "restored or replaced")
+			s.AwaitDocuments(t, map[string]string{"a": "2", "b": "2", "c": "2"})
+			assert.Len(t, s.Changes(), 1)
+			require.Len(t, s.Errors(), 1)
+			assert.ErrorContains(t, s.Errors()[0], "restored or replaced")
 		})
 	}
 }
@@ -146,13 +146,13 @@ func TestOnlyARestoredClusterIsLogged(t *testing.T) {
 
 	t.Run("following", func(t *testing.T) {
 		s := follow(t, source)
-		s.awaitDocuments(t, map[string]string{"a": "secret"})
+		s.AwaitDocuments(t, map[string]string{"a": "secret"})
 		server.Stop() // removes the data
-		s.awaitError(t, anyError)
+		s.AwaitError(t, anyError)
 		require.NoError(t, server.Restart())
-		s.awaitDocuments(t, map[string]string{})
+		s.AwaitDocuments(t, map[string]string{})
 		put(t, server, "a", "secret")
-		s.awaitDocuments(t, map[string]string{"a": "secret"})
+		s.AwaitDocuments(t, map[string]string{"a": "secret"})
 	})
 	assert.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
 	assert.Contains(t, log.String(), "restored or replaced")
@@ -165,14 +165,14 @@ func TestSourceReconnectsAfterTheConnectionIsCut(t *testing.T) {
 	put(t, server, "a", "1")
 	put(t, server, "b", "1")
 	s := follow(t, newSource(t, network.endpoint(), shortBackoff()))
-	s.awaitDocuments(t, map[string]string{"a": "1", "b": "1"})
+	s.AwaitDocuments(t, map[string]string{"a": "1", "b": "1"})
 
-	network.cutOff()
-	s.awaitError(t, anyError)
+	network.Cut()
+	s.AwaitError(t, anyError)
 	put(t, server, "a", "2")
 	remove(t, server, "b")
-	network.restore()
-	s.awaitDocuments(t, map[string]string{"a": "2"})
+	network.Restore()
+	s.AwaitDocuments(t, map[string]string{"a": "2"})
 }
 
 func TestChangesCompactedWhileDisconnectedAreRead(t *testing.T) {
@@ -181,15 +181,15 @@ func TestChangesCompactedWhileDisconnectedAreRead(t *testing.T) {
 	put(t, server, "a", "1")
 	put(t, server, "b", "1")
 	s := follow(t, newSource(t, network.endpoint(), shortBackoff()))
-	s.awaitDocuments(t, map[string]string{"a": "1", "b": "1"})
+	s.AwaitDocuments(t, map[string]string{"a": "1", "b": "1"})
 
-	network.cutOff()
-	s.awaitError(t, anyError)
+	network.Cut()
+	s.AwaitError(t, anyError)
 	remove(t, server, "b")
 	put(t, server, "a", "2")
 	compact(t, server, put(t, server, "c", "1"))
-	network.restore()
-	s.awaitDocuments(t, map[string]string{"a": "2", "c": "1"})
+	network.Restore()
+	s.AwaitDocuments(t, map[string]string{"a": "2", "c": "1"})
 }
 
 func TestCompactionBetweenTwoPagesIsFollowedByACompleteRead(t *testing.T) {
@@ -202,10 +202,10 @@ func TestCompactionBetweenTwoPagesIsFollowedByACompleteRead(t *testing.T) {
 		remove(t, server, "a")
 		compact(t, server, put(t, server, "b", "2"))
 	})))
-	s.awaitDocuments(t, map[string]string{"b": "2"})
-	require.Len(t, s.disconnections(), 1)
-	require.ErrorIs(t, s.disconnections()[0], rpctypes.ErrCompacted)
-	changes := s.applied()
+	s.AwaitDocuments(t, map[string]string{"b": "2"})
+	require.Len(t, s.Errors(), 1)
+	require.ErrorIs(t, s.Errors()[0], rpctypes.ErrCompacted)
+	changes := s.Changes()
 	assert.True(t, changes[len(changes)-1].Complete)
 }
 
@@ -225,8 +225,8 @@ func TestCompactionDuringTheReadIsNotAnError(t *testing.T) {
 				remove(t, server, "a")
 				compact(t, server, put(t, server, "b", "2"))
 			})))
-			s.awaitDocuments(t, map[string]string{"b": "2"})
-			assert.Empty(t, s.disconnections())
+			s.AwaitDocuments(t, map[string]string{"b": "2"})
+			assert.Empty(t, s.Errors())
 		})
 	}
 }
@@ -238,16 +238,16 @@ func TestStalledConnectionIsReported(t *testing.T) {
 	opts := shortBackoff()
 	opts.WatchTimeout, opts.RequestTimeout = 300*time.Millisecond, 300*time.Millisecond
 	s := follow(t, newSource(t, network.endpoint(), opts))
-	s.awaitDocuments(t, map[string]string{"a": "1"})
+	s.AwaitDocuments(t, map[string]string{"a": "1"})
 	put(t, server, "a", "2")
-	s.awaitDocuments(t, map[string]string{"a": "2"}) // the watch works
+	s.AwaitDocuments(t, map[string]string{"a": "2"}) // the watch works
 
-	network.stall()
-	s.awaitError(t, says("silent for 300ms"))
-	s.awaitError(t, says("no answer within 300ms"))
+	network.Stall()
+	s.AwaitError(t, says("silent for 300ms"))
+	s.AwaitError(t, says("no answer within 300ms"))
 	put(t, server, "a", "3")
-	network.restore()
-	s.awaitDocuments(t, map[string]string{"a": "3"})
+	network.Restore()
+	s.AwaitDocuments(t, map[string]string{"a": "3"})
 }
 
 func TestUnconfirmedWatchTimesOut(t *testing.T) {
@@ -255,10 +255,10 @@ func TestUnconfirmedWatchTimesOut(t *testing.T) {
 	network := newProxy(t, server)
 	opts := shortBackoff()
 	opts.RequestTimeout = 300 * time.Millisecond
-	s := follow(t, newSource(t, network.endpoint(), opts, beforeWatch(1, network.stall)))
-	s.awaitError(t, says("no answer within 300ms"))
-	network.restore()
-	s.awaitDocuments(t, map[string]string{})
+	s := follow(t, newSource(t, network.endpoint(), opts, beforeWatch(1, network.Stall)))
+	s.AwaitError(t, says("no answer within 300ms"))
+	network.Restore()
+	s.AwaitDocuments(t, map[string]string{})
 }
 
 func TestIdleWatchStaysConnected(t *testing.T) {
@@ -279,7 +279,7 @@ func idle(t *testing.T, server *etcdtest.Server, endpoint string) {
 			answers.Add(1)
 		}
 	})))
-	s.awaitDocuments(t, map[string]string{"a": "1"})
+	s.AwaitDocuments(t, map[string]string{"a": "1"})
 	pass := func() {
 		for asked := range 12 {
 			before := answers.Load()
@@ -301,9 +301,9 @@ func idle(t *testing.T, server *etcdtest.Server, endpoint string) {
 	require.NoError(t, err)
 	pass()
 	put(t, server, "a", "2")
-	s.awaitDocuments(t, map[string]string{"a": "2"})
-	assert.Empty(t, s.disconnections())
-	assert.Len(t, s.applied(), 2, "what is read again is not applied again")
+	s.AwaitDocuments(t, map[string]string{"a": "2"})
+	assert.Empty(t, s.Errors())
+	assert.Len(t, s.Changes(), 2, "what is read again is not applied again")
 }
 
 // With the connection's own backoff the pauses would grow to minutes.
@@ -320,5 +320,5 @@ func TestEveryAttemptDials(t *testing.T) {
 	s := follow(t, newSource(t, server.Endpoint(), opts, counting))
 	// With its own backoff it would dial less than ten times within the timeout.
 	require.Eventually(t, func() bool { return dials.Load() >= 20 }, eventTimeout, time.Millisecond)
-	assert.GreaterOrEqual(t, len(s.disconnections()), 10)
+	assert.GreaterOrEqual(t, len(s.Errors()), 10)
 }

@@ -243,11 +243,11 @@ func TestFleetIsReadAgainAfterACompaction(t *testing.T) {
 	network := newProxy(t, server)
 	a, b := openFleet(t, clientOf(network.endpoint())), openFleet(t, clientOf(server.Endpoint()))
 	announce(t, a, announced("a"))
-	network.cutOff()
+	network.Cut()
 	refused(t, a, announced("a"), is(fleet.ErrUnavailable))
 	announce(t, b, announced("b"))
 	compact(t, server, commit(t, server, clientv3.OpPut("/else", "")))
-	network.restore()
+	network.Restore()
 	awaitFleet(t, a, announced("a"), has("a", "b"))
 }
 
@@ -291,7 +291,7 @@ func TestNoCallTakesLongerThanItsContext(t *testing.T) {
 	config.Username, config.Password = "root", "root"
 	before := openFleet(t, config)
 	announce(t, before, announced("a"))
-	network.stall()
+	network.Stall()
 	for name, backend := range map[string]*etcdfleet.Backend{"connected": before, "not connected": openFleet(t, config)} {
 		t.Run(name, func(t *testing.T) {
 			for range 3 {
@@ -314,7 +314,7 @@ func TestNoCallTakesLongerThanItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, before.Leave(ctx, "a"), fleet.ErrUnavailable)
-	network.restore()
+	network.Restore()
 }
 
 func TestFleetWithAPassword(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+	"github.com/penstock-go/penstock/datasource/sourcetest"
 )
 
 // newGRPCProxy starts etcd's gRPC proxy in front of the server, as "etcd
@@ -54,17 +55,17 @@ func TestInstancesBehindGRPCProxyReceiveChanges(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	put(t, server, "a", "1")
 	endpoint := newGRPCProxy(t, server)
-	var all []*sink
+	var all []*sourcetest.Recorder
 	for range 3 {
 		s := follow(t, newSource(t, endpoint, shortBackoff()))
-		s.awaitDocuments(t, map[string]string{"a": "1"})
+		s.AwaitDocuments(t, map[string]string{"a": "1"})
 		all = append(all, s)
 	}
 	for _, text := range []string{"2", "3"} {
 		put(t, server, "a", text)
 		for _, s := range all {
-			s.awaitDocuments(t, map[string]string{"a": text})
-			assert.Empty(t, s.disconnections())
+			s.AwaitDocuments(t, map[string]string{"a": text})
+			assert.Empty(t, s.Errors())
 		}
 	}
 }
@@ -83,19 +84,19 @@ func TestClusterRestoredBehindGRPCProxyIsReadAgain(t *testing.T) {
 	opts := shortBackoff()
 	opts.Clock = virtual
 	s := follow(t, newSource(t, newGRPCProxy(t, b.Server), opts))
-	s.awaitDocuments(t, map[string]string{"a": "read", "b": "read", "c": "read"})
+	s.AwaitDocuments(t, map[string]string{"a": "read", "b": "read", "c": "read"})
 
 	b.restore(t)
 	for commit(t, b.Server, clientv3.OpPut("/elsewhere", "")) < 43 {
 	}
 	require.Eventually(t, func() bool {
 		virtual.Advance(time.Second)
-		return maps.Equal(s.current(), map[string]string{"a": "old", "b": "old", "c": "old"})
+		return maps.Equal(s.Documents(), map[string]string{"a": "old", "b": "old", "c": "old"})
 	}, eventTimeout, 10*time.Millisecond)
 	put(t, b.Server, "a", "new")
 	require.Eventually(t, func() bool {
 		virtual.Advance(time.Second)
-		return maps.Equal(s.current(), map[string]string{"a": "new", "b": "old", "c": "old"})
+		return maps.Equal(s.Documents(), map[string]string{"a": "new", "b": "old", "c": "old"})
 	}, eventTimeout, 10*time.Millisecond)
 }
 

@@ -52,7 +52,7 @@ func TestListsMatchEtcdAfterAnyFaults(t *testing.T) {
 			"wipe":  m.wipe,
 			"network": func(t *rapid.T) {
 				rapid.SampledFrom([]func(){
-					network.cutOff, network.stall, network.restore, func() { network.resetAfter(200_000) },
+					network.Cut, network.Stall, network.Restore, func() { network.ResetAfter(200_000) },
 				}).Draw(t, "state")()
 			},
 			"pass": func(t *rapid.T) {
@@ -188,7 +188,7 @@ func (m *listModel) check(t *rapid.T) {
 // that is pushed if that is damaged.
 func (m *listModel) recoverAndCheck(t *rapid.T) {
 	m.start(t)
-	m.network.restore()
+	m.network.Restore()
 	if m.damaged {
 		m.push(t)
 	}

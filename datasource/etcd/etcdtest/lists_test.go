@@ -130,8 +130,8 @@ func TestPushedListIsPutInForceAndReplaced(t *testing.T) {
 	assert.Empty(t, chunkKeys(t, server, "scrapers"))
 
 	put(t, server, "rules", "1")
-	rules.awaitDocuments(t, map[string]string{"rules": "1"}) // and nothing of lists
-	for _, change := range rules.applied() {
+	rules.AwaitDocuments(t, map[string]string{"rules": "1"}) // and nothing of lists
+	for _, change := range rules.Changes() {
 		for _, d := range change.Documents {
 			assert.Equal(t, "rules", d.Name)
 		}
@@ -366,12 +366,12 @@ func TestListsOfARestoredClusterAreRead(t *testing.T) {
 	pushList(t, newStore(t, server), "l", listOf("a", several))
 	w := watchLists(t, newSource(t, network.endpoint(), shortBackoff()))
 	w.awaitReady(t)
-	network.cutOff()
+	network.Cut()
 	server.Stop() // removes the data
 	require.NoError(t, server.Restart())
 	pushList(t, newStore(t, server), "l", listOf("b", several))
 	assert.True(t, w.has("l", "a"))
-	network.restore()
+	network.Restore()
 	w.await(t, "l", "b")
 	require.Eventually(t, func() bool { return w.registry.Get("gone") == nil }, eventTimeout, time.Millisecond)
 }
@@ -384,14 +384,14 @@ func TestConnectionThatIsLostWhileAListIsReadLosesNothing(t *testing.T) {
 	var once sync.Once
 	w := watchLists(t, newSource(t, network.endpoint(), shortBackoff(), onRange(func(r *pb.RangeRequest) {
 		if strings.HasSuffix(string(r.Key), "/000002") {
-			once.Do(network.cutOff)
+			once.Do(network.Cut)
 		}
 	})))
 	w.awaitReady(t)
 	pushList(t, s, "l", listOf("b", several))
 	require.Eventually(t, func() bool { return !w.Status().Connected }, eventTimeout, time.Millisecond)
 	assert.True(t, w.has("l", "a"))
-	network.restore()
+	network.Restore()
 	w.await(t, "l", "b")
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+	"github.com/penstock-go/penstock/datasource/sourcetest"
 )
 
 // leaseStreams counts how the streams for renewals of leases are opened and closed.
@@ -95,9 +96,9 @@ func TestLeaseIsRenewedOnOneStreamThatIsClosedGracefully(t *testing.T) {
 	opts.Clock, opts.WatchTimeout = virtual, 24*time.Hour
 	source, err := etcd.New(client, prefix, opts)
 	require.NoError(t, err)
-	s := &sink{}
+	s := &sourcetest.Recorder{}
 	stop := run(t, source, s)
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 	awaitReport(t, root, "a", anyReport)
 
 	for n := 1; n <= 20; n++ {
@@ -142,8 +143,8 @@ func TestBrokenRenewalStreamIsReopened(t *testing.T) {
 	}
 	for range 3 {
 		awaitRenewal()
-		network.cutOff()
-		network.restore()
+		network.Cut()
+		network.Restore()
 	}
 	awaitRenewal()
 	_, lease, _ := reported(t, server.Client(), "a")

@@ -135,8 +135,8 @@ func TestReportsAreAttachedToALease(t *testing.T) {
 
 func TestSourceWithoutInstanceNameReportsNothing(t *testing.T) {
 	server := start(t, etcdtest.Options{})
-	follow(t, newSource(t, server.Endpoint(), shortBackoff())).awaitDocuments(t, map[string]string{})
-	follow(t, newSource(t, server.Endpoint(), reporting("a"))).awaitDocuments(t, map[string]string{})
+	follow(t, newSource(t, server.Endpoint(), shortBackoff())).AwaitDocuments(t, map[string]string{})
+	follow(t, newSource(t, server.Endpoint(), reporting("a"))).AwaitDocuments(t, map[string]string{})
 	awaitReport(t, server.Client(), "a", anyReport)
 	found, err := server.Client().Get(t.Context(), instances, clientv3.WithPrefix(), clientv3.WithCountOnly())
 	require.NoError(t, err)
@@ -243,9 +243,9 @@ func TestHangingReportsDoNotDelayTheDocuments(t *testing.T) {
 	require.Eventually(t, func() bool { return held.Load() == 1 }, eventTimeout, time.Millisecond)
 	for _, text := range []string{"1", "2", "3"} {
 		put(t, server, "a", text)
-		s.awaitDocuments(t, map[string]string{"a": text})
+		s.AwaitDocuments(t, map[string]string{"a": text})
 	}
-	assert.Empty(t, s.disconnections())
+	assert.Empty(t, s.Errors())
 	close(release)
 	awaitReport(t, server.Client(), "a", anyReport)
 }
@@ -255,7 +255,7 @@ func TestRunEndsAtOnceWhenItsReportCannotBeRemoved(t *testing.T) {
 	network := newProxy(t, server)
 	_, stop := report(t, newSource(t, network.endpoint(), reporting("a")))
 	awaitReport(t, server.Client(), "a", anyReport)
-	network.stall()
+	network.Stall()
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -266,7 +266,7 @@ func TestRunEndsAtOnceWhenItsReportCannotBeRemoved(t *testing.T) {
 	case <-time.After(eventTimeout):
 		assert.Fail(t, "the run does not end while the network is stalled")
 	}
-	network.restore()
+	network.Restore()
 	<-stopped
 }
 
@@ -285,13 +285,13 @@ func TestMissingReportPermissionIsLoggedOnce(t *testing.T) {
 
 	t.Run("following", func(t *testing.T) {
 		s := follow(t, source)
-		s.awaitDocuments(t, map[string]string{})
+		s.AwaitDocuments(t, map[string]string{})
 		for _, text := range []string{"1", "2", "3"} { // each causes an attempt
 			_, err = root.Put(t.Context(), prefix+"a", text)
 			require.NoError(t, err)
-			s.awaitDocuments(t, map[string]string{"a": text})
+			s.AwaitDocuments(t, map[string]string{"a": text})
 		}
-		assert.Empty(t, s.disconnections())
+		assert.Empty(t, s.Errors())
 		require.Eventually(t, func() bool { return log.String() != "" }, eventTimeout, time.Millisecond)
 		_, err = root.RoleGrantPermission(t.Context(), "rules", instances,
 			clientv3.GetPrefixRangeEnd(instances), clientv3.PermissionType(clientv3.PermReadWrite))

@@ -96,16 +96,16 @@ func TestClusterRestoredDuringAReadIsReadAgain(t *testing.T) {
 			require.NoError(t, err)
 			s := follow(t, source)
 			want := map[string]string{"a": "restored", "b": "restored", "c": "restored"}
-			s.awaitDocuments(t, want)
+			s.AwaitDocuments(t, want)
 			assert.Equal(t, before, b.position(t), "cluster and term")
-			assert.NotContains(t, s.history("a"), "old")
-			for _, change := range s.applied() {
+			assert.NotContains(t, s.History("a"), "old")
+			for _, change := range s.Changes() {
 				require.True(t, change.Complete)
 				assert.Equal(t, string(change.Documents[0].Data), string(change.Documents[1].Data), "a and b of one history")
 			}
 			put(t, b.Server, "a", "new")
 			want["a"] = "new"
-			s.awaitDocuments(t, want)
+			s.AwaitDocuments(t, want)
 		})
 	}
 }
@@ -144,7 +144,7 @@ func TestMissedChangesAreFoundByComparison(t *testing.T) {
 						compared.Add(1)
 					}
 				})))
-			s.awaitDocuments(t, map[string]string{"a": "1", "b": "1"})
+			s.AwaitDocuments(t, map[string]string{"a": "1", "b": "1"})
 			pass := func(d time.Duration) {
 				require.Eventually(t, func() bool { return virtual.Timers() == 2 }, eventTimeout, time.Millisecond)
 				virtual.Advance(d)
@@ -156,20 +156,20 @@ func TestMissedChangesAreFoundByComparison(t *testing.T) {
 			deaf.Store(true)
 			change(t, server)
 			require.Eventually(t, func() bool {
-				if len(s.disconnections()) == 0 {
+				if len(s.Errors()) == 0 {
 					virtual.Advance(5 * time.Second)
 					return false
 				}
 				deaf.Store(false)
 				virtual.Advance(time.Second) // the pause before the next attempt
-				return len(s.applied()) == 2
+				return len(s.Changes()) == 2
 			}, eventTimeout, 10*time.Millisecond)
-			require.Len(t, s.disconnections(), 1)
-			require.ErrorContains(t, s.disconnections()[0], "the watch has missed a change")
+			require.Len(t, s.Errors(), 1)
+			require.ErrorContains(t, s.Errors()[0], "the watch has missed a change")
 			found, err := server.Client().Get(t.Context(), prefix, clientv3.WithPrefix())
 			require.NoError(t, err)
-			assert.Equal(t, found.Header.Revision, s.applied()[1].Revision)
-			assert.True(t, s.applied()[1].Complete)
+			assert.Equal(t, found.Header.Revision, s.Changes()[1].Revision)
+			assert.True(t, s.Changes()[1].Complete)
 		})
 	}
 }
@@ -193,7 +193,7 @@ func TestDelayedChangesAreNotReportedAsMissed(t *testing.T) {
 				comparisons <- struct{}{}
 			}
 		})))
-	s.awaitDocuments(t, map[string]string{"a": "0"})
+	s.AwaitDocuments(t, map[string]string{"a": "0"})
 	for i := range 5 {
 		gate.Lock()
 		text := fmt.Sprint(i + 1)
@@ -209,11 +209,11 @@ func TestDelayedChangesAreNotReportedAsMissed(t *testing.T) {
 			}
 		}, eventTimeout, 10*time.Millisecond)
 		gate.Unlock()
-		s.awaitDocuments(t, map[string]string{"a": text, "b": text})
+		s.AwaitDocuments(t, map[string]string{"a": text, "b": text})
 		require.Eventually(t, func() bool { return virtual.Timers() == 2 }, eventTimeout, time.Millisecond)
 		virtual.Advance(20 * time.Second) // past the grace period of the comparison
 	}
-	assert.Empty(t, s.disconnections())
+	assert.Empty(t, s.Errors())
 }
 
 // While documents are read, the server queues the changes.
@@ -237,9 +237,9 @@ func TestQueuedChangesDuringAReadAreBounded(t *testing.T) {
 	const queued = 64 + 1 + 1 // in the channel, blocked on the channel, the confirmation of the watch
 	require.Eventually(t, func() bool { return responses.Load() == queued }, eventTimeout, time.Millisecond)
 	close(goOn)
-	s.awaitDocuments(t, map[string]string{"a": "0", "b": "last"})
-	changes := s.applied()
+	s.AwaitDocuments(t, map[string]string{"a": "0", "b": "last"})
+	changes := s.Changes()
 	assert.Equal(t, last, changes[len(changes)-1].Revision)
-	assert.Empty(t, s.disconnections())
-	s.inOrder(t)
+	assert.Empty(t, s.Errors())
+	inOrder(t, s)
 }

@@ -45,7 +45,7 @@ func TestRenewedCertificatesAreUsed(t *testing.T) {
 	opts := shortBackoff()
 	opts.TLS = ours.info().ClientConfig
 	s := follow(t, open(t, opts, server.Endpoint()))
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 	write := func(value string) {
 		config, err := ours.info().ClientConfig()
 		require.NoError(t, err)
@@ -56,22 +56,22 @@ func TestRenewedCertificatesAreUsed(t *testing.T) {
 		require.NoError(t, err)
 	}
 	write("1")
-	s.awaitDocuments(t, map[string]string{"a": "1"})
+	s.AwaitDocuments(t, map[string]string{"a": "1"})
 
 	theirs.renew(t, first, "server, renewed")
 	ours.renew(t, first, "client, renewed")
 	require.NoError(t, server.Restart())
 	write("2")
-	s.awaitDocuments(t, map[string]string{"a": "2"})
+	s.AwaitDocuments(t, map[string]string{"a": "2"})
 
 	theirs.renew(t, second, "server of another authority")
 	require.NoError(t, server.Restart())
-	s.awaitError(t, says("certificate signed by unknown authority"))
-	assert.Equal(t, map[string]string{"a": "2"}, s.current())
+	s.AwaitError(t, says("certificate signed by unknown authority"))
+	assert.Equal(t, map[string]string{"a": "2"}, s.Documents())
 	ours.renew(t, second, "client of another authority")
 	write("3")
-	s.awaitDocuments(t, map[string]string{"a": "3"})
-	assert.Equal(t, []string{"1", "2", "3"}, s.history("a"))
+	s.AwaitDocuments(t, map[string]string{"a": "3"})
+	assert.Equal(t, []string{"1", "2", "3"}, s.History("a"))
 }
 
 func TestUnreadableCertificatesAreRetried(t *testing.T) {
@@ -82,9 +82,9 @@ func TestUnreadableCertificatesAreRetried(t *testing.T) {
 	opts := shortBackoff()
 	opts.TLS = ours.info().ClientConfig
 	s := follow(t, open(t, opts, server.Endpoint()))
-	s.awaitError(t, says("etcd: connecting: "))
+	s.AwaitError(t, says("etcd: connecting: "))
 	ours.renew(t, authority, "client")
-	s.awaitDocuments(t, map[string]string{})
+	s.AwaitDocuments(t, map[string]string{})
 }
 
 func TestTLSOptionIsAnErrorForACallersClient(t *testing.T) {

@@ -16,11 +16,12 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
+	"github.com/penstock-go/penstock/datasource/sourcetest"
 )
 
 // instance is a sink that applies no revision later than its limit.
 type instance struct {
-	sink
+	sourcetest.Recorder
 	limit atomic.Int64
 }
 
@@ -28,7 +29,7 @@ func (*instance) Document(string) (core.DocumentStatus, bool) { return core.Docu
 
 func (i *instance) Status() core.SourceStatus {
 	status := core.SourceStatus{Connected: true}
-	if changes := i.applied(); len(changes) > 0 {
+	if changes := i.Changes(); len(changes) > 0 {
 		status.Revision = min(changes[len(changes)-1].Revision, i.limit.Load())
 	}
 	return status

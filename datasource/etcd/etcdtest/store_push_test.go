@@ -168,22 +168,22 @@ func TestThousandsOfDocumentsAreOneTransaction(t *testing.T) {
 		many[fmt.Sprintf("team-%02d/rules-%04d.yaml", i%30, i)] = fmt.Sprintf("flow:\n  - {resource: r%d, limit: %d}\n", i, i)
 	}
 	watching := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
-	watching.awaitDocuments(t, map[string]string{})
+	watching.AwaitDocuments(t, map[string]string{})
 
 	began := time.Now()
 	revision := push(t, s, many)
 	t.Logf("3000 documents pushed in %v", time.Since(began))
-	watching.awaitDocuments(t, many)
+	watching.AwaitDocuments(t, many)
 	assert.Equal(t, 3000, revision.Added)
 	assert.Equal(t, many, at(t, s, revision.Revision))
 
 	few := map[string]string{"team-00/rules-0000.yaml": "flow: []"}
 	revision = push(t, s, few)
-	watching.awaitDocuments(t, few)
+	watching.AwaitDocuments(t, few)
 	assert.Equal(t, 1, revision.Changed)
 	assert.Equal(t, 2999, revision.Removed)
-	assert.Len(t, watching.applied(), 3, "a push is one change")
-	assert.Empty(t, watching.disconnections())
+	assert.Len(t, watching.Changes(), 3, "a push is one change")
+	assert.Empty(t, watching.Errors())
 }
 
 func TestDeletionAmongManyDocumentsIsAConflict(t *testing.T) {

@@ -53,8 +53,8 @@ func TestReadIsConsistentDuringWrites(t *testing.T) {
 		opts := shortBackoff()
 		opts.PageSize = pageSize
 		s := follow(t, newSource(t, server.Endpoint(), opts))
-		require.Eventually(t, func() bool { return len(s.applied()) >= 20 }, eventTimeout, time.Millisecond)
-		changes := s.applied()
+		require.Eventually(t, func() bool { return len(s.Changes()) >= 20 }, eventTimeout, time.Millisecond)
+		changes := s.Changes()
 		assert.Len(t, changes[0].Documents, len(others))
 		documents := map[string]string{}
 		for _, change := range changes {
@@ -65,7 +65,7 @@ func TestReadIsConsistentDuringWrites(t *testing.T) {
 				require.Equal(t, documents[first], documents[last], "at %d", change.Revision)
 			}
 		}
-		s.inOrder(t)
+		inOrder(t, s)
 	}
 }
 

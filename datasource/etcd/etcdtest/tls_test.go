@@ -22,6 +22,7 @@ import (
 
 	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+	"github.com/penstock-go/penstock/datasource/sourcetest"
 )
 
 func TestTLSWithClientCertificates(t *testing.T) {
@@ -35,7 +36,7 @@ func TestTLSWithClientCertificates(t *testing.T) {
 	require.NoError(t, err)
 	known := &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 
-	open := func(config *tls.Config) *sink {
+	open := func(config *tls.Config) *sourcetest.Recorder {
 		source, err := etcd.Open(clientv3.Config{Endpoints: []string{server.Endpoint()}, TLS: config}, prefix, shortBackoff())
 		require.NoError(t, err)
 		return follow(t, source)
@@ -46,22 +47,22 @@ func TestTLSWithClientCertificates(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { _ = client.Close() }()
 		s := open(known)
-		s.awaitDocuments(t, map[string]string{})
+		s.AwaitDocuments(t, map[string]string{})
 		_, err = client.Put(t.Context(), prefix+"a", "1")
 		require.NoError(t, err)
-		s.awaitDocuments(t, map[string]string{"a": "1"})
+		s.AwaitDocuments(t, map[string]string{"a": "1"})
 	})
 
 	t.Run("unknown client", func(t *testing.T) {
 		s := open(&tls.Config{RootCAs: ca.pool, MinVersion: tls.VersionTLS12})
-		s.awaitError(t, anyError)
-		assert.Empty(t, s.applied())
+		s.AwaitError(t, anyError)
+		assert.Empty(t, s.Changes())
 	})
 
 	t.Run("unknown server", func(t *testing.T) {
 		s := open(&tls.Config{Certificates: known.Certificates, MinVersion: tls.VersionTLS12})
-		s.awaitError(t, says("certificate signed by unknown authority"))
-		assert.Empty(t, s.applied())
+		s.AwaitError(t, says("certificate signed by unknown authority"))
+		assert.Empty(t, s.Changes())
 	})
 }
 

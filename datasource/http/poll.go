@@ -1,0 +1,266 @@
+package httpsource
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/penstock-go/penstock/core"
+)
+
+const (
+	// parallelRequests is how many documents of an index are read at once.
+	parallelRequests = 8
+
+	// maxUnanswered is how many requests of a poll may get no answer. With more of them
+	// the server counts as unreachable: otherwise each document would wait for a timeout.
+	maxUnanswered = 8
+
+	// reportedFailures is the number of failures in a row after which a document is
+	// reported as faulty. An index may list a document a moment before it is there.
+	reportedFailures = 2
+)
+
+// follower is the state of one call of [Source.Run]. Only its goroutine uses it, but for
+// get, which the readers of documents call too.
+type follower struct {
+	*Source
+	sink      core.Sink
+	transport http.RoundTripper
+	own       *http.Transport // the transport, if the caller gave none
+
+	index     *index               // read last; nil of a source of one document
+	documents map[string]*document // by name
+	delivered bool                 // the first change was delivered
+	connected bool                 // something was delivered since the last failure
+}
+
+// document is what is known of a document.
+type document struct {
+	version   *version // delivered last; nil if none was
+	failures  int      // in a row, of the last polls
+	delivered bool     // the sink knows the document
+	fault     string   // that the sink knows; "" if the version is the last that was delivered
+}
+
+// result is what a poll has found of one document.
+type result struct {
+	name   string
+	answer answer
+	err    error
+}
+
+func newFollower(s *Source, sink core.Sink) *follower {
+	f := &follower{Source: s, sink: sink, documents: map[string]*document{}, transport: s.newTransport(false)}
+	if s.opts.Transport == nil {
+		f.own, _ = f.transport.(*http.Transport)
+	}
+	return f
+}
+
+// closeIdle closes connections, so that the next request makes a new one.
+func (f *follower) closeIdle() {
+	if f.own != nil {
+		f.own.CloseIdleConnections()
+	}
+}
+
+// disconnected reports a failed poll. The next one uses new connections: one that is dead
+// would otherwise be used until the operating system gives up.
+func (f *follower) disconnected(err error) {
+	f.connected = false
+	f.closeIdle()
+	f.sink.Disconnected(err)
+}
+
+// poll reads what there is once, and delivers what has changed.
+func (f *follower) poll(ctx context.Context) error {
+	var results []result
+	var err error
+	if f.isIndex {
+		results, err = f.pollIndex(ctx)
+	} else {
+		results, err = f.pollDocument(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return f.deliver(results)
+}
+
+// pollDocument reads the only document. It has no results if the document is gone.
+func (f *follower) pollDocument(ctx context.Context) ([]result, error) {
+	name := path.Base(f.url.Path)
+	if name == "." || name == "/" {
+		name = "rules"
+	}
+	a, err := f.get(ctx, f.url, f.known(name), MaxDocumentSize)
+	content := (*contentError)(nil)
+	switch {
+	case errors.Is(err, errGone):
+		return nil, nil
+	case err != nil && !errors.As(err, &content):
+		return nil, err
+	}
+	return []result{{name: name, answer: a, err: err}}, nil
+}
+
+// known returns the version of a document that need not be read again; nil if there is
+// none. A document that was reported as faulty is read and delivered again.
+func (f *follower) known(name string) *version {
+	if d := f.documents[name]; d != nil && d.fault == "" {
+		return d.version
+	}
+	return nil
+}
+
+// pollIndex reads the index and its documents.
+func (f *follower) pollIndex(ctx context.Context) ([]result, error) {
+	if err := f.readIndex(ctx); err != nil {
+		return nil, err
+	}
+	if f.lists != nil {
+		return f.digests()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	results := make([]result, len(f.index.entries))
+	next := make(chan int)
+	var readers sync.WaitGroup
+	var mu sync.Mutex // guards unanswered
+	unanswered := 0
+	for range min(parallelRequests, len(results)) {
+		readers.Go(func() {
+			for i := range next {
+				results[i] = f.readEntry(ctx, f.index.entries[i])
+				if err := results[i].err; errors.Is(err, errUnanswered) {
+					mu.Lock()
+					if unanswered++; unanswered > maxUnanswered {
+						cancel(err)
+					}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for i := range results {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	readers.Wait()
+	return results, context.Cause(ctx)
+}
+
+// readEntry reads a document of the index, unless the index says that it has not changed.
+func (f *follower) readEntry(ctx context.Context, e entry) result {
+	r := result{name: e.name}
+	known := f.known(e.name)
+	if known != nil && bytes.Equal(e.digest, known.digest[:]) {
+		r.answer = answer{unchanged: true, version: *known}
+		return r
+	}
+	r.answer, r.err = f.get(ctx, locate(f.index.from, e.name), known, MaxDocumentSize)
+	if r.err == nil && e.digest != nil && !bytes.Equal(e.digest, r.answer.version.digest[:]) {
+		r.err = fmt.Errorf("httpsource: GET %s: it does not have the SHA-256 that is in the index", display(locate(f.index.from, e.name)))
+	}
+	return r
+}
+
+// deliver delivers what has changed. It returns an error, and delivers nothing, if a
+// document of the first change could not be read but may be read soon.
+func (f *follower) deliver(results []result) error {
+	if err := f.countFailures(results); err != nil && !f.delivered {
+		return err
+	}
+	change := core.Change{Complete: !f.delivered}
+	present := make(map[string]bool, len(results))
+	for _, r := range results {
+		present[r.name] = true
+		if found, changed := f.documents[r.name].take(r); changed {
+			change.Documents = append(change.Documents, found)
+		}
+	}
+	for name, d := range f.documents {
+		if present[name] {
+			continue
+		}
+		delete(f.documents, name)
+		if d.delivered {
+			change.Removed = append(change.Removed, name)
+		}
+	}
+	f.apply(change)
+	return nil
+}
+
+// countFailures counts in how many polls in a row each document could not be read. It
+// returns the error of one that is not to be reported yet, if there is one.
+func (f *follower) countFailures(results []result) (early error) {
+	for _, r := range results {
+		d := f.documents[r.name]
+		if d == nil {
+			d = &document{}
+			f.documents[r.name] = d
+		}
+		switch content := (*contentError)(nil); {
+		case r.err == nil:
+			d.failures = 0
+		case errors.As(r.err, &content):
+			d.failures = reportedFailures
+		default:
+			if d.failures++; d.failures < reportedFailures {
+				early = cmp.Or(early, r.err)
+			}
+		}
+	}
+	return early
+}
+
+// take takes over what a poll has found, and returns what the sink does not know yet.
+func (d *document) take(r result) (found core.Document, changed bool) {
+	if r.err != nil {
+		text := r.err.Error()
+		if d.failures < reportedFailures || withoutDigits(d.fault) == withoutDigits(text) {
+			return core.Document{}, false
+		}
+		d.delivered, d.fault = true, text
+		return core.Document{Name: r.name, Err: r.err}, true
+	}
+	d.version, d.delivered, d.fault = &r.answer.version, true, ""
+	if r.answer.unchanged {
+		return core.Document{}, false
+	}
+	return core.Document{Name: r.name, Data: r.answer.data}, true
+}
+
+// withoutDigits returns a text without its digits, because the ports in errors change with
+// each attempt.
+func withoutDigits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// apply delivers a change, if it has something or ends a disconnection.
+func (f *follower) apply(change core.Change) {
+	slices.SortFunc(change.Documents, func(a, b core.Document) int { return cmp.Compare(a.Name, b.Name) })
+	slices.Sort(change.Removed)
+	if change.Complete || len(change.Documents) > 0 || len(change.Removed) > 0 || !f.connected {
+		f.sink.Apply(change)
+	}
+	f.delivered, f.connected = true, true
+}

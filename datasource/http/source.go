@@ -1,0 +1,110 @@
+package httpsource
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"time"
+
+	"github.com/penstock-go/penstock/core"
+)
+
+// Source delivers the rule document at a URL, or those of an index. It keeps no state
+// between runs: an engine may follow it again, and several engines may follow it at once.
+type Source struct {
+	url     *url.URL // without user
+	user    *url.Userinfo
+	isIndex bool
+	opts    Options
+	lists   *listReader // of a source of lists; nil of one of rules
+}
+
+var _ core.Source = (*Source)(nil)
+
+// New returns a source of one document, the one at the URL, of the scheme http or https.
+// The document is named after the last part of the path.
+func New(address string, opts Options) (*Source, error) { return newSource(address, false, opts) }
+
+// NewIndex returns a source of the documents that the index at the URL lists: see the
+// package comment.
+func NewIndex(address string, opts Options) (*Source, error) { return newSource(address, true, opts) }
+
+func newSource(address string, isIndex bool, opts Options) (*Source, error) {
+	at, err := parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if at.User != nil && opts.Token != nil {
+		return nil, errors.New("httpsource: Options.Token is set beside a user in the URL: leave one of them out")
+	}
+	opts, err = opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{url: at, user: at.User, isIndex: isIndex, opts: opts}
+	at.User, at.Fragment, at.RawFragment = nil, "", ""
+	return s, nil
+}
+
+// parse parses a URL. Its errors do not repeat the URL, which may contain a password.
+func parse(address string) (*url.URL, error) {
+	at, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return nil, errors.New("httpsource: the URL cannot be parsed: write it as https://host/path")
+	case at.Scheme != "http" && at.Scheme != "https":
+		return nil, fmt.Errorf("httpsource: the scheme of the URL is %q: use http or https", at.Scheme)
+	case at.Host == "":
+		return nil, errors.New("httpsource: the URL has no host: write it as https://host/path")
+	}
+	return at, nil
+}
+
+// Name returns [Options.Name], or the URL without user, password, query and fragment.
+func (s *Source) Name() string { return cmp.Or(s.opts.Name, display(s.url)) }
+
+// display returns a URL without what may be secret in it.
+func display(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+}
+
+// Run implements [core.Source]. It returns ctx.Err() when ctx has ended. It tries again
+// after every error.
+func (s *Source) Run(ctx context.Context, sink core.Sink) error {
+	f := newFollower(s, sink)
+	defer f.closeIdle()
+	limit := time.Duration(0)
+	for ctx.Err() == nil {
+		pause := s.opts.Interval*3/4 + rand.N(s.opts.Interval/2+1) //nolint:gosec // spreads load, guards no secret
+		if err := f.poll(ctx); err == nil {
+			limit = 0
+		} else if ctx.Err() == nil {
+			f.disconnected(err)
+			limit = s.nextLimit(limit)
+			pause = limit - rand.N(limit/2+1) //nolint:gosec // spreads load, guards no secret
+		}
+		s.wait(ctx, pause)
+	}
+	return ctx.Err()
+}
+
+// nextLimit returns the limit of the next pause after a failure: twice the one before.
+func (s *Source) nextLimit(limit time.Duration) time.Duration {
+	if limit > s.opts.MaxBackoff/2 { // doubling could overflow
+		return s.opts.MaxBackoff
+	}
+	return max(s.opts.MinBackoff, 2*limit)
+}
+
+// wait returns after d, or earlier when ctx ends.
+func (s *Source) wait(ctx context.Context, d time.Duration) {
+	timer := s.opts.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C():
+	}
+}
