@@ -79,6 +79,7 @@ var sameLayer = map[string][]string{
 	"datasource/etcd":       {"datasource/lists"},
 	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},
 	"datasource/file":       {"datasource/lists"},
+	"datasource/redis":      {"datasource/snapshot"},
 	"datasource/http":       {"datasource/lists"},
 
 	"fleet/etcd":               {"datasource/etcd"}, // where the keys of an application are

@@ -3,7 +3,6 @@
 package redissource_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -144,8 +143,3 @@ func (s *store) CutAfter(bytes int) { s.network.ResetAfter(bytes) }
 
 // Attempts implements [sourcetest.Counter].
 func (s *store) Attempts() int { return s.network.Connections() }
-
-// limited returns a document with one rule.
-func limited(resource string) string {
-	return strings.ReplaceAll("flow: [{resource: NAME, limit: 1}]\n", "NAME", resource)
-}
