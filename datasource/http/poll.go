@@ -41,6 +41,7 @@ type follower struct {
 	documents map[string]*document // by name
 	delivered bool                 // the first change was delivered
 	connected bool                 // something was delivered since the last failure
+	lost      error                // reported last, since something was delivered; nil if nothing was
 }
 
 // document is what is known of a document.
@@ -73,12 +74,16 @@ func (f *follower) closeIdle() {
 	}
 }
 
-// disconnected reports a failed poll. The next one uses new connections: one that is dead
-// would otherwise be used until the operating system gives up.
+// disconnected reports a failed poll, with the same error as before if only digits differ,
+// so that a log of new errors does not repeat for every port. The next poll uses new
+// connections: one that is dead would otherwise be used until the operating system gives up.
 func (f *follower) disconnected(err error) {
 	f.connected = false
 	f.closeIdle()
-	f.sink.Disconnected(err)
+	if f.lost == nil || withoutDigits(f.lost.Error()) != withoutDigits(err.Error()) {
+		f.lost = err
+	}
+	f.sink.Disconnected(f.lost)
 }
 
 // poll reads what there is once, and delivers what has changed.
@@ -262,5 +267,5 @@ func (f *follower) apply(change core.Change) {
 	if change.Complete || len(change.Documents) > 0 || len(change.Removed) > 0 || !f.connected {
 		f.sink.Apply(change)
 	}
-	f.delivered, f.connected = true, true
+	f.delivered, f.connected, f.lost = true, true, nil
 }

@@ -29,7 +29,7 @@ type version struct {
 	etag     string
 	modified string        // the field Last-Modified
 	since    clock.Instant // when this digest was read first
-	settled  bool          // it was read again coarsestTime after that, so that etag and modified identify it
+	stable   bool          // it was read again coarsestTime after that, so that etag and modified identify it
 }
 
 // answer is a successful answer to a request.
@@ -110,7 +110,6 @@ func (s *Source) send(
 			next.Scheme != target.Scheme && next.Scheme != "https" {
 			return nil, nil, fmt.Errorf("%s: %w: it must be a URL, and https if this one is", response.Status, errRedirection)
 		}
-		next.User = nil
 		target = next
 	}
 	return nil, nil, fmt.Errorf("%w: more than %d redirects", errRedirection, maxRedirects)
@@ -134,7 +133,7 @@ func (s *Source) addFields(request *http.Request, before *version) error {
 		}
 	}
 	request.Header.Set("Cache-Control", "no-cache") // a cache in between asks the server
-	if before == nil || !before.settled {
+	if before == nil || !before.stable {
 		return nil
 	}
 	if before.etag != "" {
@@ -184,7 +183,7 @@ func (f *follower) read(response *http.Response, before *version, maxSize int) (
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotModified:
-		if before == nil || !before.settled {
+		if before == nil || !before.stable {
 			return answer{}, errors.New("304 Not Modified although nothing was read before")
 		}
 		return answer{unchanged: true, version: *before}, nil
@@ -242,6 +241,6 @@ func (f *follower) compare(response *http.Response, before *version, data []byte
 		return answer{data: data, version: v}
 	}
 	v.since = before.since
-	v.settled = now.Sub(v.since) >= coarsestTime
+	v.stable = now.Sub(v.since) >= coarsestTime
 	return answer{unchanged: true, version: v}
 }

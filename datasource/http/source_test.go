@@ -198,7 +198,7 @@ func TestRunEndsWithinARequest(t *testing.T) {
 	require.Eventually(t, func() bool { return s.requests.Load() > 0 }, sourcetest.Patience, time.Millisecond)
 }
 
-func TestRequestsAreConditionalOnceADocumentIsSettled(t *testing.T) {
+func TestRequestsAreConditionalOnceADocumentIsStable(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields map[string]string
 		sends  map[string]string
@@ -222,7 +222,7 @@ func TestRequestsAreConditionalOnceADocumentIsSettled(t *testing.T) {
 			}))
 			p := followPolls(t, false, s.URL+"/a")
 			assert.Equal(t, "no-cache", requests.last().Get("Cache-Control"))
-			p.next(1) // more than two seconds later: the version is settled now
+			p.next(1) // more than two seconds later: the version is stable now
 			assert.Empty(t, requests.last().Get("If-None-Match")+requests.last().Get("If-Modified-Since"))
 			for range 3 {
 				p.next(1)

@@ -23,8 +23,8 @@ import (
 // fails takes that long.
 const Patience = 30 * time.Second
 
-// Recorder is a [core.Sink] that keeps the documents as an engine does, and all that it
-// was told. The zero value is ready to use. Its methods may be called concurrently.
+// Recorder is a [core.Sink] that keeps the documents as an engine does, and everything that
+// it received. The zero value is ready to use. Its methods may be called concurrently.
 type Recorder struct {
 	busy     atomic.Bool   // Apply or Disconnected is running
 	patience time.Duration // Defaults to Patience
