@@ -347,3 +347,19 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	_, err = redissource.NewWriter(nil, "")
 	require.ErrorContains(t, err, "the client is nil")
 }
+
+// TestRunsThatShareAClientBothSeeEveryChange has two sources with the cache of one client.
+func TestRunsThatShareAClientBothSeeEveryChange(t *testing.T) {
+	server := redistest.Start(t, redistest.Options{})
+	client, err := rueidis.NewClient(at(server))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	source, err := redissource.New(client, key, redissource.Options{PollInterval: time.Hour})
+	require.NoError(t, err)
+	first, second := sourcetest.Follow(t, source), sourcetest.Follow(t, source)
+	for _, text := range []string{"1", "2", "3"} {
+		server.Do("HSET", key, "a.yaml", text)
+		first.AwaitDocuments(t, map[string]string{"a.yaml": text})
+		second.AwaitDocuments(t, map[string]string{"a.yaml": text})
+	}
+}
