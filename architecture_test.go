@@ -52,6 +52,9 @@ var layers = map[string]int{
 	"signal/internal/procfs": 1,
 	"signal/internal/share":  1,
 
+	// What the sources that read an API over HTTP have in common.
+	"datasource/internal/remote": 1,
+
 	// Programs that consist of several packages have layers of their own.
 	"bench/cmd":                     8,
 	"cmd/penstock/internal/files":   7,
@@ -91,6 +94,9 @@ var sameLayer = map[string][]string{
 	"datasource/etcd":       {"datasource/lists"},
 	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},
 	"datasource/file":       {"datasource/lists"},
+	"datasource/redis":      {"datasource/snapshot"},
+	"datasource/consul":     {"datasource/snapshot"},
+	"datasource/nacos":      {"datasource/snapshot"},
 	"datasource/http":       {"datasource/lists"},
 
 	"fleet/etcd":               {"datasource/etcd"}, // where the keys of an application are
