@@ -71,18 +71,18 @@ type CallsOptions struct {
 type Reply int
 
 const (
-	// Answered: the call succeeds.
+	// Answered says that the call succeeds.
 	Answered Reply = iota
-	// NotFoundReply: the call ends with an error that is not the fault of what is called,
+	// NotFoundReply says that the call ends with an error that is not the fault of what is called,
 	// such as a missing row or key. Not for those that lack [ClientErrors].
 	NotFoundReply
-	// Broken: the call fails: with an error that is the fault of what is called, or
+	// Broken says that the call fails: with an error that is the fault of what is called, or
 	// because the connection breaks off.
 	Broken
-	// Busy: it is refused, and may be tried again in 2 s. Not for those that lack
+	// Busy says that it is refused, and may be tried again in 2 s. Not for those that lack
 	// [Throttling].
 	Busy
-	// Silent: there is no answer before the context of the call, or the client, ends.
+	// Silent says that there is no answer before the context of the call, or the client, ends.
 	Silent
 )
 

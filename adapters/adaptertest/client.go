@@ -91,7 +91,7 @@ func (c *httpClient) leave(path string, ready <-chan struct{}) {
 	response, err := c.http.Do(request)
 	if err == nil {
 		_, err = io.Copy(io.Discard, response.Body)
-		response.Body.Close()
+		_ = response.Body.Close()
 	}
 	close(done)
 	require.ErrorIs(c.t, err, context.Canceled, "the client should have left before it was answered")
@@ -110,6 +110,6 @@ func (c *httpClient) send(method, target string) int {
 	if err != nil {
 		return 0
 	}
-	response.Body.Close()
+	_ = response.Body.Close()
 	return response.StatusCode
 }

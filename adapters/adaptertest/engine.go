@@ -71,8 +71,8 @@ func requireNoneUnderWay(t *testing.T, timeout time.Duration, engine *core.Engin
 	}, timeout, interval, "calls are left under way")
 }
 
-// requireTimers waits until so many calls wait for the clock.
-func requireTimers(t *testing.T, timeout time.Duration, virtual *clock.Virtual, count int) {
+// requireTimer waits until one call waits for the clock.
+func requireTimer(t *testing.T, timeout time.Duration, virtual *clock.Virtual) {
 	t.Helper()
-	require.Eventually(t, func() bool { return virtual.Timers() == count }, timeout, interval, "%d calls should wait", count)
+	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, timeout, interval, "a call should wait")
 }

@@ -178,11 +178,11 @@ func rpcFailureDecides(t *testing.T, c rpcCase) {
 	options := RPCOptions{Failure: func(err error) bool {
 		return errors.Is(err, core.ErrBlocked) || c.answer(err).Code == NotFound
 	}}
-	c.outcome(t, Failed, options, func(context.Context) error { return c.Error(NotFound, 0) })
-	c.outcome(t, Succeeded, options, func(context.Context) error { return c.Error(Internal, 0) })
-	c.outcome(t, Succeeded, options, succeed)
+	require.Error(t, c.outcome(t, Failed, options, func(context.Context) error { return c.Error(NotFound, 0) }))
+	require.Error(t, c.outcome(t, Succeeded, options, func(context.Context) error { return c.Error(Internal, 0) }))
+	require.NoError(t, c.outcome(t, Succeeded, options, succeed))
 	if c.at == AtServer {
-		c.outcome(t, Failed, options, func(context.Context) error { return c.Refuse(refusal()) })
+		require.Error(t, c.outcome(t, Failed, options, func(context.Context) error { return c.Refuse(refusal()) }))
 	}
 }
 

@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -132,13 +131,4 @@ func requireNoLeak(t *testing.T, timeout time.Duration, before goleak.Option) {
 			return
 		}
 	}
-}
-
-func names[H any](tests []conformanceTest[H]) []string {
-	var list []string
-	for _, test := range tests {
-		list = append(list, test.name)
-	}
-	slices.Sort(list)
-	return list
 }
