@@ -115,12 +115,18 @@ func (h *CallsHarness) connect(t *testing.T, remote func() Reply, guards ...Call
 	if len(guards) > 1 {
 		missing(h.Lacks).need(t, NestedGuards)
 	}
+	var engines []*core.Engine
 	for _, guard := range guards {
-		if engine := guard.Engine; engine != nil { // after the client is closed
-			t.Cleanup(func() { requireNoneUnderWay(t, h.Timeout, engine) })
-		}
+		engines = append(engines, guard.Engine)
 	}
-	return h.Open(t, CallsClient{Guards: guards, Remote: remote})
+	t.Cleanup(func() { requireNoneUnderWay(t, h.Timeout, engines) }) // after the client is closed
+	call := h.Open(t, CallsClient{Guards: guards, Remote: remote})
+	t.Cleanup(func() { releaseAfterFailure(t, engines) })
+	return func(ctx context.Context) error {
+		ctx, stop := within(ctx, h.Timeout)
+		defer stop()
+		return call(ctx)
+	}
 }
 
 // answered answers every call.

@@ -62,7 +62,7 @@ func callsCancelled(t *testing.T, h *CallsHarness) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	go func() {
-		<-here
+		hold(t, here)
 		leave()
 	}()
 	require.Error(t, call(ctx))
@@ -142,13 +142,13 @@ func callsPassOnTime(t *testing.T, h *CallsHarness) {
 	})
 	require.NoError(t, engine.Load(queue(h.ResourceOf())))
 	require.NoError(t, call(t.Context()))
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() { done <- call(t.Context()) }()
 	requireTimer(t, h.Timeout, virtual)
 	virtual.Advance(time.Second - 1)
 	assert.EqualValues(t, 1, arrived.Load())
 	virtual.Advance(1)
-	require.NoError(t, <-done)
+	require.NoError(t, receive(t, h.Timeout, done))
 	assert.EqualValues(t, 1, requireEnded(t, h.Timeout, engine, h.ResourceOf(), 2).Waited)
 }
 
@@ -159,17 +159,17 @@ func callsFreeTheirPlaces(t *testing.T, h *CallsHarness) {
 	require.NoError(t, call(t.Context()))
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	left := make(chan error)
+	left := make(chan error, 1)
 	go func() { left <- call(ctx) }()
 	requireTimer(t, h.Timeout, virtual)
 	leave()
-	require.ErrorIs(t, <-left, context.Canceled)
-	requireNoneUnderWay(t, h.Timeout, engine)
-	next := make(chan error)
+	require.ErrorIs(t, receive(t, h.Timeout, left), context.Canceled)
+	requireNoneUnderWay(t, h.Timeout, []*core.Engine{engine})
+	next := make(chan error, 1)
 	go func() { next <- call(t.Context()) }()
 	requireTimer(t, h.Timeout, virtual)
 	virtual.Advance(time.Second) // that of the one that has left
-	require.NoError(t, <-next)
+	require.NoError(t, receive(t, h.Timeout, next))
 }
 
 func callsExactlyTheLimit(t *testing.T, h *CallsHarness) {
@@ -207,7 +207,7 @@ func callsNeverMoreUnderWay(t *testing.T, h *CallsHarness) {
 	call := h.open(t, engine, CallsOptions{}, func() Reply {
 		arrived.Add(1)
 		full <- struct{}{}
-		<-free
+		hold(t, free)
 		return Answered
 	})
 	var all sync.WaitGroup
@@ -219,7 +219,7 @@ func callsNeverMoreUnderWay(t *testing.T, h *CallsHarness) {
 		})
 	}
 	for range limit {
-		<-full
+		receive(t, h.Timeout, full)
 	}
 	assert.Eventually(t, func() bool { return refused.Load() == callers-limit }, h.Timeout, interval)
 	close(free)

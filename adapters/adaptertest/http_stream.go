@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -37,7 +38,7 @@ func flushesArrive(t *testing.T, h *HTTPHarness) {
 				if err := w.Flush(); err != nil {
 					return err
 				}
-				<-seen // the client has it before the next one
+				hold(t, seen) // the client has it before the next one
 			}
 			return nil
 		})
@@ -51,7 +52,11 @@ func flushesArrive(t *testing.T, h *HTTPHarness) {
 		assert.NoError(t, err)
 		assert.Equal(t, fmt.Sprintf("event %d\n", event), line)
 		assert.EqualValues(t, 1, totals(engine, h.orders()).InFlight, "the call lasts")
-		seen <- struct{}{}
+		select {
+		case seen <- struct{}{}:
+		case <-time.After(h.Timeout):
+			t.Fatal("the stream does not go on")
+		}
 	}
 	rest, err := io.ReadAll(lines)
 	assert.NoError(t, err)
@@ -107,6 +112,7 @@ func connectionCanBeTakenOver(t *testing.T, h *HTTPHarness) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(h.Timeout)))
 	_, err = io.WriteString(conn, "GET /orders/7 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 	require.NoError(t, err)
 	lines := bufio.NewReader(conn)

@@ -262,13 +262,18 @@ func (c rpcCase) start(t *testing.T, s RPCServer, guards ...RPCGuard) rpcCaller 
 	} else {
 		s.Client = guards
 	}
+	var engines []*core.Engine
 	for _, guard := range guards {
-		if engine := guard.Engine; engine != nil { // after the server has stopped
-			t.Cleanup(func() { requireNoneUnderWay(t, c.Timeout, engine) })
-		}
+		engines = append(engines, guard.Engine)
 	}
+	t.Cleanup(func() { requireNoneUnderWay(t, c.Timeout, engines) }) // after the server has stopped
 	client := c.Serve(t, s)
-	return func(ctx context.Context, metadata ...string) error { return client(ctx, c.shape, metadata...) }
+	t.Cleanup(func() { releaseAfterFailure(t, engines) })
+	return func(ctx context.Context, metadata ...string) error {
+		ctx, stop := within(ctx, c.Timeout)
+		defer stop()
+		return client(ctx, c.shape, metadata...)
+	}
 }
 
 func (c rpcCase) answer(err error) RPCAnswer {

@@ -138,13 +138,13 @@ func cancelledCallsAreIgnored(t *testing.T, c rpcCase) {
 			here := make(chan struct{})
 			call := c.start(t, RPCServer{Handle: func(ctx context.Context) error {
 				close(here)
-				<-ctx.Done()
+				hold(t, ctx.Done())
 				return end(ctx)
 			}, Recovered: c.ifRecovered()}, RPCGuard{Engine: p.NewEngine(t)})
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
 			go func() {
-				<-here
+				hold(t, here)
 				leave()
 			}()
 			assert.Equal(t, Canceled, c.answer(call(ctx)).Code)
@@ -159,7 +159,7 @@ func callsThatMeetTheirDeadline(t *testing.T, c rpcCase) {
 		var arrived atomic.Bool
 		call := c.serve(t, p.NewEngine(t), RPCOptions{}, func(ctx context.Context) error {
 			arrived.Store(true)
-			<-ctx.Done()
+			hold(t, ctx.Done())
 			return ctx.Err()
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -191,14 +191,14 @@ func callsLastUntilHandlersReturn(t *testing.T, c rpcCase) {
 	here, end := make(chan struct{}), make(chan struct{})
 	call := c.serve(t, engine, RPCOptions{}, func(context.Context) error {
 		close(here)
-		<-end
+		hold(t, end)
 		return nil
 	})
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() { done <- call(t.Context()) }()
-	<-here
+	receive(t, c.Timeout, here)
 	assert.EqualValues(t, 1, totals(engine, c.resource()).InFlight)
 	close(end)
-	require.NoError(t, <-done)
+	require.NoError(t, receive(t, c.Timeout, done))
 	requireEnded(t, c.Timeout, engine, c.resource(), 1)
 }

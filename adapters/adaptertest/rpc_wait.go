@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -31,13 +32,13 @@ func waitingCallsPassOnTime(t *testing.T, c rpcCase) {
 	var handled atomic.Int64
 	call := c.serve(t, engine, RPCOptions{}, func(context.Context) error { handled.Add(1); return nil })
 	require.NoError(t, call(t.Context()))
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() { done <- call(t.Context()) }()
 	requireTimer(t, c.Timeout, virtual)
 	virtual.Advance(time.Second - 1)
 	assert.EqualValues(t, 1, handled.Load())
 	virtual.Advance(1)
-	require.NoError(t, <-done)
+	require.NoError(t, receive(t, c.Timeout, done))
 	assert.EqualValues(t, 1, requireEnded(t, c.Timeout, engine, c.resource(), 2).Waited)
 }
 
@@ -47,17 +48,17 @@ func callersThatCancelFreeTheirPlaces(t *testing.T, c rpcCase) {
 	require.NoError(t, call(t.Context()))
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	left := make(chan error)
+	left := make(chan error, 1)
 	go func() { left <- call(ctx) }()
 	requireTimer(t, c.Timeout, virtual)
 	leave()
-	assert.Equal(t, Canceled, c.answer(<-left).Code)
-	requireNoneUnderWay(t, c.Timeout, engine)
-	next := make(chan error)
+	assert.Equal(t, Canceled, c.answer(receive(t, c.Timeout, left)).Code)
+	requireNoneUnderWay(t, c.Timeout, []*core.Engine{engine})
+	next := make(chan error, 1)
 	go func() { next <- call(t.Context()) }()
 	requireTimer(t, c.Timeout, virtual)
 	virtual.Advance(time.Second) // that of the one that has left
-	require.NoError(t, <-next)
+	require.NoError(t, receive(t, c.Timeout, next))
 	requireEnded(t, c.Timeout, engine, c.resource(), 2)
 }
 
@@ -65,11 +66,11 @@ func rpcWaitingWhenClosed(t *testing.T, c rpcCase) {
 	engine, virtual := NewEngine(t, queue(c.resource()))
 	call := c.serve(t, engine, RPCOptions{}, succeed)
 	require.NoError(t, call(t.Context()))
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() { done <- call(t.Context()) }()
 	requireTimer(t, c.Timeout, virtual)
 	engine.Close()
-	assert.Equal(t, Unavailable, c.answer(<-done).Code)
+	assert.Equal(t, Unavailable, c.answer(receive(t, c.Timeout, done)).Code)
 }
 
 func rpcExactlyTheLimit(t *testing.T, c rpcCase) {
@@ -109,7 +110,7 @@ func rpcNeverMoreUnderWay(t *testing.T, c rpcCase) {
 	call := c.serve(t, engine, RPCOptions{}, func(context.Context) error {
 		handled.Add(1)
 		full <- struct{}{}
-		<-free
+		hold(t, free)
 		return nil
 	})
 	var all sync.WaitGroup
@@ -121,7 +122,7 @@ func rpcNeverMoreUnderWay(t *testing.T, c rpcCase) {
 		})
 	}
 	for range limit {
-		<-full
+		receive(t, c.Timeout, full)
 	}
 	assert.Eventually(t, func() bool { return refused.Load() == callers-limit }, c.Timeout, interval)
 	close(free)
@@ -137,7 +138,7 @@ func rpcBreaker(t *testing.T, c rpcCase) {
 	}}})
 	state := func() string { return engine.Explain(c.resource())[0].State }
 	next := make(chan func(context.Context) error, 1)
-	made := c.serve(t, engine, RPCOptions{}, func(ctx context.Context) error { return (<-next)(ctx) })
+	made := c.serve(t, engine, RPCOptions{}, func(ctx context.Context) error { return receive(t, c.Timeout, next)(ctx) })
 	ended := 0
 	call := func(ctx context.Context, end func(context.Context) error) {
 		next <- end
@@ -150,7 +151,7 @@ func rpcBreaker(t *testing.T, c rpcCase) {
 		defer cancel()
 		call(ctx, func(ctx context.Context) error {
 			cancel() // the context of the caller
-			<-ctx.Done()
+			hold(t, ctx.Done())
 			return ctx.Err()
 		})
 	}
