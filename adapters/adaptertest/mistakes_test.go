@@ -31,6 +31,7 @@ func everyone() []priority.Callers {
 
 func TestAdapterWithoutAMistakePasses(t *testing.T) {
 	t.Run("http", func(t *testing.T) { adaptertest.HTTP(t, toyHTTP{}.harness()) })
+	t.Run("rpc", func(t *testing.T) { adaptertest.RPC(t, toyRPC{}.harness()) })
 }
 
 // mistakeVariable names the mistake of the adapter, in the process that makes it.
@@ -48,6 +49,11 @@ func TestMistake(t *testing.T) {
 		h.Timeout = timeout
 		adaptertest.HTTP(t, h)
 	})
+	t.Run("rpc", func(t *testing.T) {
+		h := toyRPC{mistake}.harness()
+		h.Timeout = timeout
+		adaptertest.RPC(t, h)
+	})
 }
 
 // Every test of the suite fails for an adapter that makes the mistake it is for, and only
@@ -59,6 +65,7 @@ func TestEveryTestFailsForSomeMistake(t *testing.T) {
 		mistakes map[string][]string
 	}{
 		{"http", adaptertest.HTTPTests(), httpMistakes()},
+		{"rpc", adaptertest.RPCTests(), rpcMistakes()},
 	} {
 		var found []string
 		for _, tests := range suite.mistakes {
@@ -139,8 +146,8 @@ func httpMistakes() map[string][]string {
 		"takes every error for a failure":       {"errors with a status count by the status"},
 		"swallows panics":                       {"a panic is a failure and is passed on"},
 		"forgets Exit after a panic":            {"the server goes on after panics", "a panic of Failure ends the call"},
-		"forgets Exit":                          {"statuses from 500 up are failures", "waiting requests pass on time"},
-		"leaks goroutines":                      {"statuses from 500 up are failures", "names come from routes"},
+		"forgets Exit":                          {"waiting requests pass on time", "Blocked answers refusals"},
+		"leaks goroutines":                      {"large bodies arrive whole"},
 		"fails what is refused further down":    {"refusals further down are ignored", "refusals as errors of handlers are ignored", "refusals of an inner guard are ignored"},
 		"ignores all refusals further down":     {"faults injected further down are failures"},
 		"fails what clients leave":              {"requests that clients leave are ignored", "streams that clients leave end without a failure", "a breaker is opened by failures only"},
@@ -157,5 +164,51 @@ func httpMistakes() map[string][]string {
 		"counts nested guards":                  {"two guards of an engine are one call"},
 		"does not yield":                        {"requests come to their rules before others compute"},
 		"allocates":                             {"passing and refusing allocate no more than they may"},
+	}
+}
+
+// rpcMistakes are mistakes of adapters for remote calls, with tests that each fails.
+func rpcMistakes() map[string][]string {
+	return map[string][]string{
+		"ignores methods":                    {"names are those of methods"},
+		"ignores Resource":                   {"Resource names calls", "calls without a resource are not guarded"},
+		"guards what has no resource":        {"calls without a resource are not guarded"},
+		"makes an engine of its own":         {"no engine is the default engine"},
+		"answers all refusals alike":         {"refusals are answered by their reason"},
+		"says no delay":                      {"refusals name the rule and say when to retry"},
+		"names rules that are hidden":        {"HideRules names no rule"},
+		"hides the cause":                    {"refusals of a client can be told from those of its server"},
+		"ignores answers of rules":           {"injected faults are answered as their rules say"},
+		"ignores Blocked":                    {"Blocked replaces the error"},
+		"ignores EntryError":                 {"EntryError replaces the error"},
+		"serves when closed":                 {"a closed engine is answered with Unavailable"},
+		"answers ErrClosed with Unknown":     {"calls that wait when the engine is closed are answered with Unavailable"},
+		"lets clients retry":                 {"refused calls are not retried"},
+		"confuses the sides":                 {"rules get what the options say"},
+		"ignores Origin":                     {"rules get what the options say"},
+		"ignores Tokens":                     {"Tokens are what a call takes"},
+		"offers no attributes":               {"rules look at metadata and method"},
+		"ignores Attributes":                 {"attributes of the service go first"},
+		"ignores TrustedProxies":             {"servers know the addresses of clients"},
+		"does not bound attributes":          {"long metadata is shortened"},
+		"believes all priorities":            {"callers choose the priority that they may"},
+		"ignores PriorityTrust":              {"trust by a function goes first and is asked only when needed"},
+		"passes no priority on":              {"clients pass the priority of the context on"},
+		"never reports failures":             {"codes that blame the server are failures"},
+		"fails no plain error":               {"errors without a code are failures"},
+		"swallows panics":                    {"a panic is a failure and is passed on"},
+		"fails what is refused further down": {"refusals further down are ignored", "refusals of an inner guard are ignored"},
+		"ignores all refusals further down":  {"faults injected further down are failures"},
+		"fails what callers cancel":          {"calls that their callers cancel are ignored", "a breaker is opened by failures only"},
+		"ignores deadlines":                  {"calls that meet their deadline have failed"},
+		"ignores Failure":                    {"Failure decides what is a failure"},
+		"exits early":                        {"calls last until their handlers return", "never more than the limit are under way"},
+		"does not wait":                      {"waiting calls pass on time"},
+		"waits without a context":            {"callers that cancel while they wait free their places"},
+		"counts twice":                       {"exactly the limit passes under concurrency"},
+		"ignores delays":                     {"a throttle obeys the delay that a server asks for"},
+		"ignores throttles":                  {"retries beyond the budget are not sent"},
+		"does not yield":                     {"calls come to their rules before others compute"},
+		"allocates":                          {"passing and refusing allocate no more than they may"},
 	}
 }
