@@ -32,6 +32,7 @@ func everyone() []priority.Callers {
 func TestAdapterWithoutAMistakePasses(t *testing.T) {
 	t.Run("http", func(t *testing.T) { adaptertest.HTTP(t, toyHTTP{}.harness()) })
 	t.Run("rpc", func(t *testing.T) { adaptertest.RPC(t, toyRPC{}.harness()) })
+	t.Run("calls", func(t *testing.T) { adaptertest.Calls(t, toyCalls{}.harness()) })
 }
 
 // mistakeVariable names the mistake of the adapter, in the process that makes it.
@@ -54,10 +55,14 @@ func TestMistake(t *testing.T) {
 		h.Timeout = timeout
 		adaptertest.RPC(t, h)
 	})
+	t.Run("calls", func(t *testing.T) {
+		h := toyCalls{mistake}.harness()
+		h.Timeout = timeout
+		adaptertest.Calls(t, h)
+	})
 }
 
-// Every test of the suite fails for an adapter that makes the mistake it is for, and only
-// few fail for the others.
+// Every test of the suites fails for an adapter that makes a mistake which it looks for.
 func TestEveryTestFailsForSomeMistake(t *testing.T) {
 	for _, suite := range []struct {
 		name     string
@@ -66,6 +71,7 @@ func TestEveryTestFailsForSomeMistake(t *testing.T) {
 	}{
 		{"http", adaptertest.HTTPTests(), httpMistakes()},
 		{"rpc", adaptertest.RPCTests(), rpcMistakes()},
+		{"calls", adaptertest.CallsTests(), callsMistakes()},
 	} {
 		var found []string
 		for _, tests := range suite.mistakes {
@@ -210,5 +216,33 @@ func rpcMistakes() map[string][]string {
 		"ignores throttles":                  {"retries beyond the budget are not sent"},
 		"does not yield":                     {"calls come to their rules before others compute"},
 		"allocates":                          {"passing and refusing allocate no more than they may"},
+	}
+}
+
+// callsMistakes are mistakes of guards of clients, with tests that each fails.
+func callsMistakes() map[string][]string {
+	return map[string][]string{
+		"names calls otherwise":              {"calls have the name of their resource"},
+		"ignores Resource":                   {"Resource names calls", "calls without a resource are not guarded"},
+		"makes an engine of its own":         {"no engine is the default engine"},
+		"sends what is refused":              {"refused calls are not sent", "exactly the limit passes under concurrency"},
+		"hides the cause":                    {"refused calls are not sent", "fewer tokens than one are an error"},
+		"serves when closed":                 {"a closed engine refuses with its error"},
+		"ignores Tokens":                     {"rules get what the options say", "fewer tokens than one are an error"},
+		"ignores Attributes":                 {"rules get what the options say"},
+		"is inbound":                         {"rules get what the options say"},
+		"ignores priorities":                 {"rules get the priority of the context"},
+		"ignores delays":                     {"a throttle obeys the delay that the other end asks for"},
+		"ignores throttles":                  {"retries beyond the budget are not sent"},
+		"never reports failures":             {"failures are those of what is called", "a breaker stops calls of what fails"},
+		"takes every error for a failure":    {"errors of the client are no failures"},
+		"fails what callers cancel":          {"calls that their callers cancel are ignored"},
+		"ignores deadlines":                  {"calls that meet their deadline have failed"},
+		"fails what is refused further down": {"refusals of an inner guard are ignored"},
+		"ignores Failure":                    {"Failure decides what is a failure"},
+		"does not wait":                      {"waiting calls pass on time"},
+		"waits without a context":            {"callers that cancel while they wait free their places"},
+		"counts twice":                       {"exactly the limit passes under concurrency"},
+		"exits early":                        {"never more than the limit are under way"},
 	}
 }
