@@ -73,6 +73,8 @@ var sameLayer = map[string][]string{
 	"adapters/grpc":     {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing"},
 	"adapters/priority": {"adapters/clientip"},
 
+	"adapters/adaptertest": {"adapters/priority", "adapters/outgoing"},
+
 	"metrics/prometheus": {"adapters/outgoing"},
 
 	"fleet/memory": {"fleet"},
@@ -89,6 +91,8 @@ var sameLayer = map[string][]string{
 // library. Nested modules list theirs in go.mod.
 var thirdParties = map[string][]string{
 	"rules": {"go.yaml.in/yaml/v4"},
+
+	"adapters/adaptertest": {"github.com/stretchr/testify/", "go.uber.org/goleak"}, // for tests only
 }
 
 var testParties = []string{"github.com/stretchr/testify/", "pgregory.net/rapid", "go.uber.org/goleak"}

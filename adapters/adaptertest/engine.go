@@ -1,0 +1,78 @@
+package adaptertest
+
+import (
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/stat"
+)
+
+// NewEngine returns an engine with these rules, which is closed after the test. Its clock
+// does not advance by itself, and is an hour behind the time of day, so that no deadline of
+// a context is too near for a call to wait.
+func NewEngine(tb testing.TB, set rules.Set) (*core.Engine, *clock.Virtual) {
+	tb.Helper()
+	virtual := clock.NewVirtual(time.Now().Add(-time.Hour).Truncate(time.Second))
+	engine := core.New(core.Config{Clock: virtual, Logger: slog.New(slog.DiscardHandler)})
+	tb.Cleanup(engine.Close)
+	require.NoError(tb, engine.Load(set))
+	return engine, virtual
+}
+
+// Called returns the names of the resources that calls were made of, sorted.
+func Called(engine *core.Engine) []string {
+	var names []string
+	for _, resource := range engine.Snapshot().Resources {
+		if resource.Passed+resource.Blocked > 0 {
+			names = append(names, resource.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// RequireEnded waits until so many calls of the resource have ended and none is under way,
+// and returns what was counted: handlers return after their response was read.
+func RequireEnded(t *testing.T, engine *core.Engine, resource string, calls int) stat.Totals {
+	t.Helper()
+	return requireEnded(t, eventTimeout, engine, resource, calls)
+}
+
+func requireEnded(t *testing.T, timeout time.Duration, engine *core.Engine, resource string, calls int) stat.Totals {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		now := totals(engine, resource)
+		return now.InFlight == 0 && now.Completed == uint64(calls)
+	}, timeout, interval, "%d calls of %q should have ended", calls, resource)
+	return totals(engine, resource)
+}
+
+func totals(engine *core.Engine, resource string) stat.Totals {
+	return engine.Resource(resource).Snapshot().Totals
+}
+
+// requireNoneUnderWay waits until no call of any resource is under way or waits.
+func requireNoneUnderWay(t *testing.T, timeout time.Duration, engine *core.Engine) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, resource := range engine.Snapshot().Resources {
+			if resource.InFlight != 0 || resource.Waiting != 0 {
+				return false
+			}
+		}
+		return true
+	}, timeout, interval, "calls are left under way")
+}
+
+// requireTimers waits until so many calls wait for the clock.
+func requireTimers(t *testing.T, timeout time.Duration, virtual *clock.Virtual, count int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return virtual.Timers() == count }, timeout, interval, "%d calls should wait", count)
+}

@@ -1,0 +1,128 @@
+package adaptertest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/penstock-go/penstock"
+)
+
+// Feature is something that a framework may lack. Tests that need it are skipped then.
+type Feature string
+
+// The features of frameworks.
+const (
+	// HandlerErrors: handlers return errors, or add them to their context.
+	HandlerErrors Feature = "handler errors"
+	// StatusErrors: the framework has errors with a status or a code, see
+	// [HTTPHarness.StatusError].
+	StatusErrors Feature = "errors with a status"
+	// Recovery: a panic of a handler can be recovered by something further out.
+	Recovery Feature = "recovery"
+	// Streaming: responses can be flushed while the handler runs.
+	Streaming Feature = "streaming"
+	// Hijacking: a handler can take the connection over.
+	Hijacking Feature = "hijacking"
+	// Disconnects: the context of a request ends when its client disconnects.
+	Disconnects Feature = "disconnects"
+	// BodyBuffering: the adapter reads bodies before the call may wait, so that the
+	// server notices clients that disconnect.
+	BodyBuffering Feature = "body buffering"
+	// HeadOfGet: no separate route is needed for HEAD requests of a GET route.
+	HeadOfGet Feature = "HEAD of a GET route"
+	// NestedGuards: several guards can be put around one handler.
+	NestedGuards Feature = "nested guards"
+	// Unmatched: the guard sees requests that no route matches.
+	Unmatched Feature = "unmatched requests"
+	// Direct: requests can be served without a connection, see [HTTPHarness.Direct].
+	Direct Feature = "direct calls"
+)
+
+func features() []Feature {
+	return []Feature{
+		HandlerErrors, StatusErrors, Recovery, Streaming, Hijacking, Disconnects, BodyBuffering, HeadOfGet,
+		NestedGuards, Unmatched, Direct,
+	}
+}
+
+// eventTimeout is how long tests wait for an expected event by default.
+const eventTimeout = 30 * time.Second
+
+// interval is how often tests look for an expected event.
+const interval = time.Millisecond
+
+// missing is what the framework lacks, with the reasons.
+type missing map[Feature]string
+
+// need skips a test that needs what the framework lacks.
+func (m missing) need(t *testing.T, needed ...Feature) {
+	t.Helper()
+	for _, feature := range needed {
+		if reason, lacks := m[feature]; lacks {
+			t.Skipf("no %s: %s", feature, reason)
+		}
+	}
+}
+
+// check reports features that do not exist and those without a reason.
+func (m missing) check(t *testing.T) {
+	t.Helper()
+	for feature, reason := range m {
+		require.Contains(t, features(), feature, "Lacks has a feature that does not exist")
+		require.NotEmpty(t, strings.TrimSpace(reason), "Lacks must say why there is no %s", feature)
+	}
+}
+
+// conformanceTest is one test of a suite for a kind of harness.
+type conformanceTest[H any] struct {
+	name  string
+	needs []Feature
+	run   func(t *testing.T, h H)
+}
+
+// runAll runs the tests of a suite one after the other, and checks after each that it left
+// no goroutine.
+func runAll[H any](t *testing.T, h H, lacks missing, timeout time.Duration, tests []conformanceTest[H]) {
+	t.Helper()
+	lacks.check(t)
+	penstock.Default() // which has goroutines
+	for _, test := range tests {
+		before := goleak.IgnoreCurrent()
+		t.Run(test.name, func(t *testing.T) {
+			lacks.need(t, test.needs...)
+			defer requireNoLeak(t, timeout, before)
+			t.Run("case", func(t *testing.T) { test.run(t, h) })
+		})
+	}
+}
+
+// requireNoLeak waits until no goroutine is left that was started since.
+func requireNoLeak(t *testing.T, timeout time.Duration, before goleak.Option) {
+	t.Helper()
+	deadline := time.Now().Add(timeout)
+	for {
+		err := goleak.Find(before)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			assert.NoError(t, err, "goroutines are left")
+			return
+		}
+	}
+}
+
+func names[H any](tests []conformanceTest[H]) []string {
+	var list []string
+	for _, test := range tests {
+		list = append(list, test.name)
+	}
+	slices.Sort(list)
+	return list
+}
