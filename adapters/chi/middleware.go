@@ -39,8 +39,11 @@ func Middleware(engine *core.Engine, options nethttp.Options) func(http.Handler)
 		if m.checks {
 			guarded = guard(&checked{middleware: m, next: next})
 		}
-		if router, ok := next.(chi.Routes); ok {
-			return &around{router: router, guarded: guarded}
+		switch next := next.(type) {
+		case chi.Routes:
+			return &around{router: next, guarded: guarded}
+		case *around:
+			return &around{router: next.router, guarded: guarded}
 		}
 		return guarded
 	}

@@ -212,7 +212,7 @@ func TestLaterRequestsAreCheckedToo(t *testing.T) {
 func TestRequestThroughSeveralMiddlewaresIsOneCall(t *testing.T) {
 	engine := newEngine(t)
 	m := penstockchi.Middleware(engine, nethttp.Options{})
-	handler := m(service(placed(m, "root agroup route routeGroup mount mountGroup"), ok))
+	handler := m(m(service(placed(m, "root agroup route routeGroup mount mountGroup"), ok)))
 	assert.Equal(t, http.StatusOK, get(handler, http.MethodGet, "/v1/files/a/versions/3"))
 	requireCalled(t, engine, "GET:/v1/files/{name}/versions/{version}")
 	assert.EqualValues(t, 1, engine.Resource("GET:/v1/files/{name}/versions/{version}").Snapshot().Passed)
