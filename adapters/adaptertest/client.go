@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,11 +26,12 @@ type httpClient struct {
 	http *http.Client
 }
 
-func newHTTPClient(t *testing.T, url string) *httpClient {
+func newHTTPClient(t *testing.T, url string, timeout time.Duration) *httpClient {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &httpClient{t, url, &http.Client{
+		Timeout:       timeout,
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -91,7 +93,7 @@ func (c *httpClient) leave(path string, ready <-chan struct{}) {
 	response, err := c.http.Do(request)
 	if err == nil {
 		_, err = io.Copy(io.Discard, response.Body)
-		response.Body.Close()
+		_ = response.Body.Close()
 	}
 	close(done)
 	require.ErrorIs(c.t, err, context.Canceled, "the client should have left before it was answered")
@@ -104,12 +106,13 @@ func (c *httpClient) send(method, target string) int {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
 	require.NoError(c.t, err)
 	defer func() { _ = conn.Close() }()
+	require.NoError(c.t, conn.SetDeadline(time.Now().Add(c.http.Timeout)))
 	_, err = fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", method, target)
 	require.NoError(c.t, err)
 	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {
 		return 0
 	}
-	response.Body.Close()
+	_ = response.Body.Close()
 	return response.StatusCode
 }

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"testing"
@@ -58,21 +59,67 @@ func totals(engine *core.Engine, resource string) stat.Totals {
 	return engine.Resource(resource).Snapshot().Totals
 }
 
-// requireNoneUnderWay waits until no call of any resource is under way or waits.
-func requireNoneUnderWay(t *testing.T, timeout time.Duration, engine *core.Engine) {
+// requireNoneUnderWay waits until no call of the engines is under way or waits.
+func requireNoneUnderWay(t *testing.T, timeout time.Duration, engines []*core.Engine) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		for _, resource := range engine.Snapshot().Resources {
-			if resource.InFlight != 0 || resource.Waiting != 0 {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(engines, func(e *core.Engine) bool { return e != nil && isBusy(e) })
 	}, timeout, interval, "calls are left under way")
 }
 
-// requireTimers waits until so many calls wait for the clock.
-func requireTimers(t *testing.T, timeout time.Duration, virtual *clock.Virtual, count int) {
+func isBusy(engine *core.Engine) bool {
+	for _, resource := range engine.Snapshot().Resources {
+		if resource.InFlight != 0 || resource.Waiting != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// releaseAfterFailure closes the engines of a test that has failed, so that calls that wait
+// end and servers can stop.
+func releaseAfterFailure(t *testing.T, engines []*core.Engine) {
 	t.Helper()
-	require.Eventually(t, func() bool { return virtual.Timers() == count }, timeout, interval, "%d calls should wait", count)
+	for _, engine := range engines {
+		if engine != nil && t.Failed() {
+			engine.Close()
+		}
+	}
+}
+
+// within returns a context that is cancelled after a time, without a deadline.
+func within(ctx context.Context, timeout time.Duration) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	timer := time.AfterFunc(timeout, cancel)
+	return ctx, func() {
+		timer.Stop()
+		cancel()
+	}
+}
+
+// receive returns what comes from a channel, and fails the test if nothing does in time.
+func receive[T any](t *testing.T, timeout time.Duration, channel <-chan T) T {
+	t.Helper()
+	select {
+	case value := <-channel:
+		return value
+	case <-time.After(timeout):
+		require.Fail(t, "what the test waits for does not happen")
+	}
+	panic("not reached")
+}
+
+// hold waits until something comes from a channel, or the test ends. It is for handlers.
+func hold(t *testing.T, channel <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-channel:
+	case <-t.Context().Done():
+	}
+}
+
+// requireTimer waits until one call waits for the clock.
+func requireTimer(t *testing.T, timeout time.Duration, virtual *clock.Virtual) {
+	t.Helper()
+	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, timeout, interval, "a call should wait")
 }

@@ -203,12 +203,14 @@ func (h *HTTPHarness) serve(t *testing.T, s Server) *httpClient {
 	if len(s.Guards) > 1 {
 		missing(h.Lacks).need(t, NestedGuards)
 	}
+	var engines []*core.Engine
 	for _, guard := range s.Guards {
-		if engine := guard.Engine; engine != nil { // after the server has stopped
-			t.Cleanup(func() { requireNoneUnderWay(t, h.Timeout, engine) })
-		}
+		engines = append(engines, guard.Engine)
 	}
-	return newHTTPClient(t, h.Serve(t, s))
+	t.Cleanup(func() { requireNoneUnderWay(t, h.Timeout, engines) }) // after the server has stopped
+	url := h.Serve(t, s)
+	t.Cleanup(func() { releaseAfterFailure(t, engines) })
+	return newHTTPClient(t, url, h.Timeout)
 }
 
 // limited returns a rule of so many calls a second of the resource of most tests.

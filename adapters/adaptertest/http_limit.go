@@ -67,7 +67,7 @@ func neverMoreUnderWay(t *testing.T, h *HTTPHarness) {
 		for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
 		}
 		full <- struct{}{}
-		<-free
+		hold(t, free)
 		return ok(x)
 	})
 	var all sync.WaitGroup
@@ -79,7 +79,7 @@ func neverMoreUnderWay(t *testing.T, h *HTTPHarness) {
 		})
 	}
 	for range limit {
-		<-full
+		receive(t, h.Timeout, full)
 	}
 	assert.Eventually(t, func() bool { return refused.Load() == clients-limit }, h.Timeout, interval)
 	close(free)

@@ -175,7 +175,7 @@ func (h *HTTPHarness) afterLeaving(t *testing.T, engine *core.Engine, handle fun
 		Guards: []Guard{{Engine: engine}},
 		Routes: ordersRoutes(func(x Exchange) error {
 			once.Do(func() { close(here) })
-			<-x.Context().Done()
+			hold(t, x.Context().Done())
 			return handle(x)
 		}),
 		Recovered: h.ifRecovered(func(any) {}),
@@ -229,7 +229,7 @@ func failuresBeforeClientsLeave(t *testing.T, h *HTTPHarness) {
 			_, _ = w.WriteString("lost")
 			_ = w.Flush()
 			close(answered)
-			<-x.Context().Done()
+			hold(t, x.Context().Done())
 			return nil
 		})
 	}).leave("/orders/7", answered)

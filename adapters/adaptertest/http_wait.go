@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -39,13 +40,13 @@ func waitingRequestsPassOnTime(t *testing.T, h *HTTPHarness) {
 		return ok(x)
 	})
 	assert.Equal(t, http.StatusOK, c.get("/orders/1").status)
-	answers := make(chan answer)
+	answers := make(chan answer, 1)
 	go func() { answers <- c.get("/orders/2") }()
-	requireTimers(t, h.Timeout, virtual, 1)
+	requireTimer(t, h.Timeout, virtual)
 	virtual.Advance(time.Second - 1)
 	assert.EqualValues(t, 1, handled.Load())
 	virtual.Advance(1)
-	assert.Equal(t, http.StatusOK, (<-answers).status)
+	assert.Equal(t, http.StatusOK, receive(t, h.Timeout, answers).status)
 	assert.EqualValues(t, 1, requireEnded(t, h.Timeout, engine, h.orders(), 2).Waited)
 }
 
@@ -63,15 +64,15 @@ func clientsThatLeaveFreeTheirPlaces(t *testing.T, h *HTTPHarness) {
 		defer close(left)
 		c.leave("/orders/2", ready)
 	}()
-	requireTimers(t, h.Timeout, virtual, 1)
+	requireTimer(t, h.Timeout, virtual)
 	close(ready)
-	<-left
-	requireNoneUnderWay(t, h.Timeout, engine)
-	next := make(chan answer)
+	receive(t, h.Timeout, left)
+	requireNoneUnderWay(t, h.Timeout, []*core.Engine{engine})
+	next := make(chan answer, 1)
 	go func() { next <- c.get("/orders/3") }()
-	requireTimers(t, h.Timeout, virtual, 1)
+	requireTimer(t, h.Timeout, virtual)
 	virtual.Advance(time.Second) // that of the one that has left
-	assert.Equal(t, http.StatusOK, (<-next).status)
+	assert.Equal(t, http.StatusOK, receive(t, h.Timeout, next).status)
 	requireEnded(t, h.Timeout, engine, h.orders(), 2)
 	assert.EqualValues(t, 2, handled.Load())
 }
@@ -103,12 +104,12 @@ func clientsWithABody(t *testing.T, h *HTTPHarness) {
 	require.NoError(t, post(t.Context()))
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	gone := make(chan error)
+	gone := make(chan error, 1)
 	go func() { gone <- post(ctx) }()
-	requireTimers(t, h.Timeout, virtual, 1)
+	requireTimer(t, h.Timeout, virtual)
 	leave()
-	require.ErrorIs(t, <-gone, context.Canceled)
-	requireNoneUnderWay(t, h.Timeout, engine)
+	require.ErrorIs(t, receive(t, h.Timeout, gone), context.Canceled)
+	requireNoneUnderWay(t, h.Timeout, []*core.Engine{engine})
 	assert.EqualValues(t, 1, requireEnded(t, h.Timeout, engine, resource, 1).Passed)
 }
 
@@ -116,9 +117,9 @@ func waitingWhenClosed(t *testing.T, h *HTTPHarness) {
 	engine, virtual := NewEngine(t, queue(h.orders()))
 	c := h.serveOrders(t, engine, Options{}, ok)
 	c.get("/orders/1")
-	answers := make(chan answer)
+	answers := make(chan answer, 1)
 	go func() { answers <- c.get("/orders/2") }()
-	requireTimers(t, h.Timeout, virtual, 1)
+	requireTimer(t, h.Timeout, virtual)
 	engine.Close()
-	assert.Equal(t, http.StatusServiceUnavailable, (<-answers).status)
+	assert.Equal(t, http.StatusServiceUnavailable, receive(t, h.Timeout, answers).status)
 }

@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,12 +41,28 @@ const (
 	Unmatched Feature = "unmatched requests"
 	// Direct: requests can be served without a connection, see [HTTPHarness.Direct].
 	Direct Feature = "direct calls"
+
+	// Metadata: calls carry metadata from clients to servers.
+	Metadata Feature = "metadata"
+	// Deadlines: servers know the deadlines of their callers.
+	Deadlines Feature = "deadlines"
+	// RetryPolicies: clients retry calls by themselves, and servers can forbid it.
+	RetryPolicies Feature = "retry policies"
+	// RetryDelays: errors say when such a call can pass.
+	RetryDelays Feature = "retry delays"
+	// Throttling: guards of clients have throttles and retry budgets.
+	Throttling Feature = "throttling"
+	// ClientErrors: what is called answers some calls with an error that is not its fault.
+	ClientErrors Feature = "errors of the client"
+	// Cancellation: a call ends when its context does.
+	Cancellation Feature = "cancellation"
 )
 
 func features() []Feature {
 	return []Feature{
 		HandlerErrors, StatusErrors, Recovery, Streaming, Hijacking, Disconnects, BodyBuffering, HeadOfGet,
-		NestedGuards, Unmatched, Direct,
+		NestedGuards, Unmatched, Direct, Metadata, Deadlines, RetryPolicies, RetryDelays, Throttling, ClientErrors,
+		Cancellation,
 	}
 }
 
@@ -116,13 +131,4 @@ func requireNoLeak(t *testing.T, timeout time.Duration, before goleak.Option) {
 			return
 		}
 	}
-}
-
-func names[H any](tests []conformanceTest[H]) []string {
-	var list []string
-	for _, test := range tests {
-		list = append(list, test.name)
-	}
-	slices.Sort(list)
-	return list
 }

@@ -151,3 +151,88 @@ func (x exchange) Hijack(fn func(net.Conn)) error {
 	}
 	return err
 }
+
+func TestConformanceOfTheTransport(t *testing.T) {
+	var resource string
+	adaptertest.Calls(t, adaptertest.CallsHarness{
+		Open: func(t *testing.T, c adaptertest.CallsClient) adaptertest.CallFunc {
+			server := httptest.NewUnstartedServer(remote(c.Remote))
+			server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+			server.Start()
+			t.Cleanup(server.Close)
+			transport := server.Client().Transport
+			for i := len(c.Guards) - 1; i >= 0; i-- {
+				transport = guardedTransport(transport, &c.Guards[i])
+			}
+			client := &http.Client{Transport: transport}
+			resource = "GET:" + server.Listener.Addr().String()
+			return func(ctx context.Context) error {
+				request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, http.NoBody)
+				if err != nil {
+					return err
+				}
+				response, err := client.Do(request)
+				if err != nil {
+					return err
+				}
+				defer response.Body.Close()
+				if _, err := io.Copy(io.Discard, response.Body); err != nil {
+					return err
+				}
+				return statusError(response.StatusCode)
+			}
+		},
+		ResourceOf: func() string { return resource },
+	})
+}
+
+// statusError is an error for a status from 400 up.
+func statusError(status int) error {
+	if status < http.StatusBadRequest {
+		return nil
+	}
+	return nethttp.StatusError(status)
+}
+
+// remote answers requests as the suite says.
+func remote(reply func() adaptertest.Reply) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch reply() {
+		case adaptertest.Answered:
+			ok(w, r)
+		case adaptertest.NotFoundReply:
+			w.WriteHeader(http.StatusNotFound)
+		case adaptertest.Broken:
+			w.WriteHeader(http.StatusBadGateway)
+		case adaptertest.Busy:
+			w.Header().Set("Retry-After", "2")
+			w.WriteHeader(http.StatusTooManyRequests)
+		case adaptertest.Silent:
+			<-r.Context().Done()
+		}
+	})
+}
+
+func guardedTransport(base http.RoundTripper, g *adaptertest.CallsGuard) *nethttp.Transport {
+	o := &g.Options
+	transport := &nethttp.Transport{
+		Base: base, Engine: g.Engine, Resource: ofContext(o.Resource), Tokens: ofContext(o.Tokens),
+		Attributes: ofContext(o.Attributes), Throttle: o.Throttle, RetryBudgets: o.RetryBudgets,
+	}
+	if o.Failure != nil {
+		transport.Failure = func(status int, err error) bool {
+			if err == nil {
+				err = statusError(status)
+			}
+			return o.Failure(err)
+		}
+	}
+	return transport
+}
+
+func ofContext[T any](option func(context.Context) T) func(*http.Request) T {
+	if option == nil {
+		return nil
+	}
+	return func(r *http.Request) T { return option(r.Context()) }
+}
