@@ -82,6 +82,8 @@ var sameLayer = map[string][]string{
 	},
 	"adapters/redis":    {"adapters/attribute", "adapters/outgoing"},
 	"adapters/sql":      {"adapters/attribute", "adapters/outgoing"},
+	"adapters/chi":      {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
+	"adapters/echo":     {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 	"adapters/priority": {"adapters/clientip"},
 
 	"adapters/adaptertest": {"adapters/priority", "adapters/outgoing"},

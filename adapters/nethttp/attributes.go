@@ -26,7 +26,8 @@ import (
 //     [http.Request.Cookie] and [url.Values.Get] return it. Names of header fields may
 //     be in any case. "header:Host" is [http.Request.Host].
 //   - param:NAME: a wildcard of the route, as [http.Request.PathValue] returns it, also
-//     if the middleware is directly around the [http.ServeMux].
+//     if the middleware is directly around the [http.ServeMux], or as [Options.Param]
+//     returns it.
 //
 // A header field, cookie or parameter that the request does not have is no attribute,
 // an empty one is "". Texts of more than 1024 bytes are shortened, see
@@ -35,9 +36,10 @@ import (
 // It is for adapters, which pass its method Attribute to [core.Attributes]; make it with
 // [NewAttributes]. It is safe for concurrent use.
 type Attributes struct {
-	clients *clientip.Resolver // nil on the client's side
-	mux     Mux                // that will serve the request; nil if unknown
-	logger  *slog.Logger       // nil to log nothing
+	clients *clientip.Resolver                                         // nil on the client's side
+	mux     Mux                                                        // that will serve the request; nil if unknown
+	other   func(r *http.Request, name string) (value string, ok bool) // Options.Param
+	logger  *slog.Logger                                               // nil to log nothing
 	warned  *atomic.Bool
 }
 
@@ -237,6 +239,11 @@ func fromHex(c byte) byte {
 // param returns the value of a wildcard of the route. The mux that will serve the
 // request goes before an outer one, as it does for the handler.
 func (a *Attributes) param(r *http.Request, name string) (text string, ok bool) {
+	if a.other != nil {
+		if text, ok := a.other(r, name); ok {
+			return text, true
+		}
+	}
 	if a.mux != nil {
 		_, pattern := a.mux.Handler(r)
 		if text, ok := pathValue(pattern, r.URL.EscapedPath(), name); ok {
@@ -246,10 +253,10 @@ func (a *Attributes) param(r *http.Request, name string) (text string, ok bool) 
 	if text := r.PathValue(name); text != "" {
 		return text, true
 	}
-	if r.Pattern == "" && a.mux == nil && a.logger != nil && !a.warned.Swap(true) {
+	if r.Pattern == "" && a.mux == nil && a.other == nil && a.logger != nil && !a.warned.Swap(true) {
 		a.logger.LogAttrs(r.Context(), slog.LevelWarn,
 			"penstock: the net/http middleware cannot tell the path values of requests, rules that look at them find none: "+
-				"put it directly around the mux or after the routing, or set nethttp.Options.Attributes",
+				"put it directly around the mux or after the routing, or set nethttp.Options.Param",
 			slog.String("attribute", "param:"+name), slog.String("path", r.URL.Path))
 	}
 	return "", hasWildcard(r.Pattern, name) // it is empty

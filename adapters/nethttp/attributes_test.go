@@ -1,6 +1,7 @@
 package nethttp_test
 
 import (
+	"bytes"
 	"log/slog"
 	"net"
 	"net/http"
@@ -266,4 +267,27 @@ func registers(mux *http.ServeMux, pattern string, handler http.Handler) (valid 
 	defer func() { valid = recover() == nil }()
 	mux.Handle(pattern, handler)
 	return true
+}
+
+func TestParamOptionTellsWildcardsOfOtherRouters(t *testing.T) {
+	var log bytes.Buffer
+	vars := map[string]string{"id": "7", "empty": ""}
+	options := nethttp.Options{
+		Resource: func(*http.Request) string { return orders },
+		Param: func(_ *http.Request, name string) (string, bool) {
+			value, ok := vars[name]
+			return value, ok
+		},
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	}
+	for key, want := range map[string]rule.Attribute{
+		"param:id": rule.String("7"), "param:empty": rule.String(""), "param:other": {}, "param:outer": rule.String("x"),
+	} {
+		p := &probe{key: key}
+		request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
+		request.SetPathValue("outer", "x")
+		nethttp.Middleware(p.newEngine(t, ""), options)(http.HandlerFunc(ok)).ServeHTTP(httptest.NewRecorder(), request)
+		assert.Equal(t, want.GoString(), p.call().Attribute.GoString(), key)
+	}
+	assert.Empty(t, log.String())
 }

@@ -50,7 +50,9 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 	return func(next http.Handler) http.Handler {
 		mux := muxWithin(next)
 		h := &handler{middleware: m, next: next, resource: options.Resource}
-		h.attributes = &Attributes{clients: clients, mux: mux, logger: options.Logger, warned: &m.warnedOfParams}
+		h.attributes = &Attributes{
+			clients: clients, mux: mux, other: options.Param, logger: options.Logger, warned: &m.warnedOfParams,
+		}
 		h.attribute = h.attributes.Attribute
 		if h.resource == nil {
 			h.byDefault, h.byPattern = true, mux == nil
@@ -191,7 +193,7 @@ func (m *middleware) warnOfRoutes(r *http.Request, resource string) {
 	m.options.Logger.LogAttrs(r.Context(), slog.LevelWarn,
 		"penstock: the net/http middleware cannot tell the routes of requests, rules on routes limit nothing: set nethttp.Options.Resource",
 		slog.String("resource", resource), slog.String("path", r.URL.Path), slog.String("pattern", r.Pattern),
-		slog.String("help", "docs/adapters.md says how for chi, gorilla/mux, echo and wrapped muxes"))
+		slog.String("help", "docs/adapters.md says how for gorilla/mux, other routers and wrapped muxes; chi has an adapter of its own"))
 }
 
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error, origin string) {

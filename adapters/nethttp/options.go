@@ -36,6 +36,13 @@ type Options struct {
 	// before Priority and PriorityHeader, but is not passed on. Defaults to nothing.
 	Attributes func(*http.Request) []core.Option
 
+	// Param returns the value of a wildcard of the route, unescaped, and whether the route
+	// has it: the attribute "param:NAME". It is for routers that do not set
+	// [http.Request.SetPathValue] before the middleware runs, and is asked only if a rule
+	// needs it. Where it returns false, and by default, it is the wildcard of the
+	// [http.ServeMux], see [Attributes].
+	Param func(r *http.Request, name string) (value string, ok bool)
+
 	// Priority returns how important a request is, such as by its route, if its caller has
 	// not chosen that by PriorityHeader. Rules see it, and the context of the handler
 	// has it ([core.PriorityFromContext]), so that guarded clients pass it on. Defaults to
