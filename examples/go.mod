@@ -6,8 +6,10 @@ require (
 	connectrpc.com/connect v1.21.1
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/gin-gonic/gin v1.12.0
+	github.com/go-chi/chi/v5 v5.5.0
 	github.com/go-kratos/kratos/v2 v2.9.2
 	github.com/guptarohit/asciigraph v0.10.0
+	github.com/labstack/echo/v5 v5.4.4
 	github.com/penstock-go/penstock v0.2.0
 	github.com/penstock-go/penstock/adapters/gin v0.2.0
 	github.com/penstock-go/penstock/adapters/grpc v0.2.0
