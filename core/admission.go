@@ -96,7 +96,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 		}
 		switch decision {
 		case rule.Pass:
-			if a.resource.pass(a.Now) {
+			if a.resource.pass(a.Now, a.Tokens) {
 				a.passed = c
 				return 0, nil
 			}
@@ -184,7 +184,7 @@ func (a *admission) refuse(ctx context.Context, opts []Option, c *chain, i int) 
 	return a.block(c.refuseByStep(i, rateWait, &a.request, opts, &a.held))
 }
 
-func (a *admission) block(err *BlockError) error { return a.resource.block(a.Now, err) }
+func (a *admission) block(err *BlockError) error { return a.resource.block(a.Now, a.Tokens, err) }
 
 // refusedWaiting refuses the call if a queue has ended its wait and still is one of its
 // rules.
