@@ -116,7 +116,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 		}
 		switch decision {
 		case rule.Pass:
-			if a.resource.pass(a.Now) {
+			if a.resource.pass(a.Now, a.Tokens) {
 				a.passed = c
 				return 0, nil
 			}
@@ -205,7 +205,7 @@ func (a *admission) refuse(ctx context.Context, opts []Option, c *chain, i int) 
 }
 
 func (a *admission) block(ctx context.Context, err *BlockError) error {
-	return a.resource.block(ctx, a.Now, err)
+	return a.resource.block(ctx, a.Now, a.Tokens, err)
 }
 
 // refusedWaiting refuses the call if a queue has ended its wait and still is one of its

@@ -31,12 +31,12 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		}
 		switch which, decision := c.rates.Take(now, tokens); decision {
 		case rule.Pass:
-			if r.pass(now) {
+			if r.pass(now, tokens) {
 				return newGuard(r, now, tokens, &c.extras), nil
 			}
 			c.rates.GiveBack(now, tokens)
 		case rule.Block:
-			return Guard{}, r.block(ctx, now, c.refuseByWindow(which, now, tokens))
+			return Guard{}, r.block(ctx, now, tokens, c.refuseByWindow(which, now, tokens))
 		default: // a window has seen another goroutine's later instant, or newer rules
 			now = c.rates.LaterThan(e.clock.Now())
 		}
@@ -82,9 +82,9 @@ func (r *resource) enterChain(
 	}
 	if decision == rule.Block && c.rates.Len() == 0 { // as stopAtStep does, but quicker
 		if len(c.steps) == 1 {
-			return Guard{}, r.block(ctx, q.Now, c.refuseAtOnce(tickets[0], &q, opts))
+			return Guard{}, r.block(ctx, q.Now, q.Tokens, c.refuseAtOnce(tickets[0], &q, opts))
 		}
-		return Guard{}, r.block(ctx, q.Now, c.refuseByStep(which, 0, &q, opts, nil))
+		return Guard{}, r.block(ctx, q.Now, q.Tokens, c.refuseByStep(which, 0, &q, opts, nil))
 	}
 	if decision != rule.Pass {
 		return r.stopAtStep(ctx, &q, opts, c, which, decision)
@@ -92,7 +92,7 @@ func (r *resource) enterChain(
 	if c.rates.Len() > 0 {
 		return r.enterRates(ctx, &q, opts, c, tickets)
 	}
-	if r.pass(q.Now) {
+	if r.pass(q.Now, q.Tokens) {
 		return c.guard(r, &q, opts, tickets), nil
 	}
 	c.giveBack(len(tickets), &q, tickets)
@@ -110,7 +110,7 @@ func (r *resource) stopAtStep(
 	if c.rates.Len() > 0 {
 		rateWait = c.rates.RetryAfter(-1, q.Now, q.Tokens, q.Priority(), r.engine.patience(ctx, q.noWait))
 	}
-	return Guard{}, r.block(ctx, q.Now, c.refuseByStep(which, rateWait, q, opts, nil))
+	return Guard{}, r.block(ctx, q.Now, q.Tokens, c.refuseByStep(which, rateWait, q, opts, nil))
 }
 
 // enterRates goes on with a call that all steps have let pass.
@@ -120,7 +120,7 @@ func (r *resource) enterRates(
 	var reserved rateReservations
 	ticket, which, decision := c.rates.TryTake(q.Now, q.Tokens, q.Priority(), q.noWait, &reserved)
 	if decision == rule.Pass {
-		if r.pass(q.Now) {
+		if r.pass(q.Now, q.Tokens) {
 			return c.guard(r, q, opts, tickets), nil
 		}
 		c.rates.GiveBackAll(q.Now, q.Tokens, ticket, &reserved)
@@ -131,7 +131,7 @@ func (r *resource) enterRates(
 		return r.admit(ctx, q, opts)
 	}
 	wait := c.rates.RetryAfterReservation(which, ticket, q.Now, q.Tokens, q.Priority(), r.engine.patience(ctx, q.noWait))
-	return Guard{}, r.block(ctx, q.Now, c.refuseByRate(which, wait, q, opts, nil))
+	return Guard{}, r.block(ctx, q.Now, q.Tokens, c.refuseByRate(which, wait, q, opts, nil))
 }
 
 // guard returns the guard of a call that has passed, with the tickets of the steps.
@@ -180,18 +180,18 @@ func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []
 // pass counts a call that passes at now. It returns false, and counts nothing, when the
 // resource has just been evicted, or when a name beyond the bound has just got a resource
 // of its own.
-func (r *resource) pass(now clock.Instant) bool {
-	r.node.Pass(now)
+func (r *resource) pass(now clock.Instant, tokens int32) bool {
+	r.node.Pass(now, tokens)
 	if r.evicted.Load() && !r.stillOverflows() {
-		r.node.TakeBack(now)
+		r.node.TakeBack(now, tokens)
 		return false
 	}
 	return true
 }
 
 // block counts and reports a refused call.
-func (r *resource) block(ctx context.Context, now clock.Instant, err *BlockError) error {
-	r.node.Block(now)
+func (r *resource) block(ctx context.Context, now clock.Instant, tokens int32, err *BlockError) error {
+	r.node.Block(now, tokens)
 	r.reportRefusal(ctx, now, err)
 	return err
 }

@@ -48,13 +48,13 @@ func TestTheFirstFailureOfANodeIsCountedInItsSecond(t *testing.T) {
 		for i := range 2000 {
 			var n stat.Node
 			at := clock.Instant(second * int64(time.Second))
-			n.Pass(at)
-			n.Pass(at)
-			atOnce(i%200, func() { n.Done(at, at, true) }, func() { n.Pass(at.Add(time.Second)) })
+			n.Pass(at, 1)
+			n.Pass(at, 1)
+			atOnce(i%200, func() { n.Done(at, at, true) }, func() { n.Pass(at.Add(time.Second), 1) })
 			if n.Totals().Failed != 1 {
 				lost++
 			}
-			n.Pass(at.Add(2 * time.Second))
+			n.Pass(at.Add(2*time.Second), 1)
 			if n.Second(second).Failed != 1 {
 				misplaced++
 			}
@@ -70,8 +70,8 @@ func TestTheLongestResponseTimeIsOfItsSecond(t *testing.T) {
 	for i := range int64(3000) {
 		var n stat.Node
 		at := clock.Instant((1_700_000_000 + i) * int64(time.Second))
-		n.Block(at)
-		atOnce(int(i)%200, func() { n.Done(at.Add(-time.Second), at, false) }, func() { n.Block(at.Add(time.Second)) })
+		n.Block(at, 1)
+		atOnce(int(i)%200, func() { n.Done(at.Add(-time.Second), at, false) }, func() { n.Block(at.Add(time.Second), 1) })
 		if n.Second(1_700_000_000+i).MaxResponseTime != time.Second {
 			lost++
 		}
@@ -110,11 +110,11 @@ func TestANodeCountsInTheRightSecondAfterAnyGap(t *testing.T) {
 			s := of(at)
 			switch rapid.IntRange(0, 3).Draw(t, "event") {
 			case 0:
-				n.Pass(now)
+				n.Pass(now, 3)
 				s.Passed++
 				totals.Passed++
 			case 1:
-				n.Block(now)
+				n.Block(now, 4)
 				s.Blocked++
 				totals.Blocked++
 			case 2:
@@ -126,8 +126,8 @@ func TestANodeCountsInTheRightSecondAfterAnyGap(t *testing.T) {
 				totals.Completed++
 				totals.Failed++
 			case 3:
-				n.Pass(now)
-				n.TakeBack(now)
+				n.Pass(now, 5)
+				n.TakeBack(now, 5)
 			}
 			second = max(second, at)
 			for s, w := range want {
@@ -142,6 +142,7 @@ func TestANodeCountsInTheRightSecondAfterAnyGap(t *testing.T) {
 			sum := n.Totals()
 			require.Equal(t, []uint64{totals.Passed, totals.Blocked, totals.Completed, totals.Failed},
 				[]uint64{sum.Passed, sum.Blocked, sum.Completed, sum.Failed})
+			require.Equal(t, []uint64{3 * totals.Passed, 4 * totals.Blocked}, []uint64{sum.PassedTokens, sum.BlockedTokens})
 		}
 	})
 }
@@ -176,12 +177,12 @@ func TestANodeIsExactUnderLeapsOfTime(t *testing.T) {
 					}
 					at := clock.Instant(now.Load())
 					if i%3 == 0 {
-						n.Block(at)
+						n.Block(at, 1000)
 						continue
 					}
-					n.Pass(at)
+					n.Pass(at, 1<<30)
 					if i%3 == 1 {
-						n.TakeBack(at)
+						n.TakeBack(at, 1<<30)
 						continue
 					}
 					n.BeginWait()
@@ -197,6 +198,8 @@ func TestANodeIsExactUnderLeapsOfTime(t *testing.T) {
 		third := uint64(callers * calls / 3)
 		assert.InDelta(t, third, s.Blocked, callers)
 		assert.Equal(t, s.Passed, s.Completed, "leap %v", leap)
+		assert.Equal(t, s.Passed<<30, s.PassedTokens, "leap %v", leap)
+		assert.Equal(t, s.Blocked*1000, s.BlockedTokens, "leap %v", leap)
 		assert.Equal(t, s.Passed, s.Waited)
 		assert.EqualValues(t, callers*calls, s.Blocked+s.Passed+uint64(callers*((calls+1)/3)))
 		assert.Zero(t, s.InFlight)

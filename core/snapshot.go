@@ -50,12 +50,14 @@ type RuleSnapshot struct {
 func (e *Engine) Snapshot() Snapshot {
 	now := e.clock.Now()
 	s := Snapshot{At: now, Status: e.Status(), Rejected: e.rejections.Load()}
-	for _, r := range e.resources.all(now) {
+	all := e.resources.all(now)
+	slices.SortFunc(all, func(a, b *resource) int { return cmp.Compare(a.name, b.name) })
+	s.Resources = make([]ResourceSnapshot, 0, len(all))
+	for _, r := range all {
 		if of := r.snapshot(now); of.Name != Overflow || of.Passed+of.Blocked+of.Waited+uint64(of.Waiting) > 0 {
 			s.Resources = append(s.Resources, of)
 		}
 	}
-	slices.SortFunc(s.Resources, func(a, b ResourceSnapshot) int { return cmp.Compare(a.Name, b.Name) })
 	return s
 }
 
@@ -90,7 +92,8 @@ func (r *Resource) Minute() []stat.Second { return r.current().node.Minute(r.eng
 
 func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 	s := ResourceSnapshot{Name: r.name, Totals: r.node.Totals()}
-	if p := r.planNow(); p != nil {
+	if p := r.planNow(); p != nil && len(p.rules) > 0 {
+		s.Rules = make([]RuleSnapshot, 0, len(p.rules))
 		for i := range p.rules {
 			s.Rules = append(s.Rules, p.rules[i].snapshot(now))
 		}

@@ -436,9 +436,9 @@ func gauges() []rule.Gauge {
 	return []rule.Gauge{
 		{Name: "values", Help: "Values whose state is kept, on all resources of the rule together."},
 		{Name: "max_values", Help: "How many values the rule keeps the state of at the same time."},
-		{Name: "forgotten", Help: "How often the state of a value was forgotten, for it was as new, since the rule began."},
-		{Name: "without_slot", Help: "Decisions by counters that values share, for the table was full, since the rule began."},
+		{Name: "forgotten", Help: "How often the state of a value was forgotten because it was as new, since the rule began.", Counter: true},
+		{Name: "without_slot", Help: "Decisions by counters that values share because the table was full, since the rule began.", Counter: true},
 		{Name: "penalised", Help: "Values that are refused outright now."},
-		{Name: "penalties", Help: "Penalties since the rule began."},
+		{Name: "penalties", Help: "Penalties since the rule began.", Counter: true},
 	}
 }

@@ -64,6 +64,9 @@ func (h *Histogram) add(o int) *octave {
 // meanwhile may be missing from it.
 func (h *Histogram) Snapshot() Distribution {
 	var d Distribution
+	if n := h.bucketsInUse(); n > 0 {
+		d.Buckets = make([]DistributionBucket, 0, n)
+	}
 	for o := range octaves {
 		counts := h.load(o)
 		if counts == nil {
@@ -78,6 +81,20 @@ func (h *Histogram) Snapshot() Distribution {
 		}
 	}
 	return d
+}
+
+// bucketsInUse returns how many buckets have counted any.
+func (h *Histogram) bucketsInUse() (inUse int) {
+	for o := range octaves {
+		if counts := h.load(o); counts != nil {
+			for i := range counts {
+				if counts[i].Load() > 0 {
+					inUse++
+				}
+			}
+		}
+	}
+	return inUse
 }
 
 // place returns where a response time is counted: octave 0 holds 16 buckets of

@@ -24,9 +24,9 @@ func TestNodeKeepsNumbersOfAnySize(t *testing.T) {
 	for i := range 2*stat.KeptSeconds + 7 {
 		at, calls, took := secondAt(i), sizes[i%len(sizes)], times[i%len(times)].Truncate(time.Microsecond)
 		for range calls {
-			n.Block(at)
+			n.Block(at, 1)
 		}
-		n.Pass(at)
+		n.Pass(at, 1)
 		n.Done(at.Add(-took), at, i%7 == 0)
 	}
 	for i := 2*stat.KeptSeconds + 6; i > stat.KeptSeconds+6; i-- {
@@ -47,11 +47,11 @@ func TestLateEventsWidenTheMinute(t *testing.T) {
 	t.Parallel()
 	var n stat.Node
 	for range 255 {
-		n.Block(secondAt(0))
+		n.Block(secondAt(0), 1)
 	}
-	n.Block(secondAt(1))
-	n.Block(secondAt(2))
-	n.Block(secondAt(0))
+	n.Block(secondAt(1), 1)
+	n.Block(secondAt(2), 1)
+	n.Block(secondAt(0), 1)
 	n.Done(secondAt(-60), secondAt(1), true)
 	for i, want := range []stat.Second{
 		{Blocked: 256},
@@ -93,7 +93,7 @@ func TestReadersSeeWholeSecondsWhileTheMinuteWidens(t *testing.T) {
 		for range callers {
 			calling.Go(func() {
 				for range calls(s) {
-					n.Block(secondAt(s))
+					n.Block(secondAt(s), 1)
 					n.Done(secondAt(s).Add(-time.Second<<(s/4)), secondAt(s), true)
 				}
 			})

@@ -15,14 +15,14 @@ import (
 // that an event of a kind happens.
 //
 // For each call, Pass and Done are called, or Block; before that BeginWait and EndWait,
-// if the call had to wait. Nodes count calls, not tokens.
+// if the call had to wait. Nodes count calls, and in [Totals] the tokens that they asked for.
 type Node struct {
 	// What every call writes: one cache line, if the node is aligned to one. A call that
 	// passes costs three atomic writes, to passed, done and the histogram. A call that is
 	// blocked costs one, and one more to the counter of the rule that blocked it.
-	passed        tally
-	done          tally // calls that ended, and their response times in nanoseconds
-	blocked       tally
+	passed        tally            // and the tokens that they took
+	done          tally            // calls that ended, and their response times in nanoseconds
+	blocked       tally            // and the tokens that they asked for
 	counters      [4]atomic.Uint64 // see Counter
 	countersGiven atomic.Int64     // how many of counters are handed out
 
@@ -48,13 +48,13 @@ type rareTallies struct {
 	sums    [2]sums      // of both; guarded by Node.mu
 }
 
-// Pass counts a call that is let through at now.
-func (n *Node) Pass(now clock.Instant) {
+// Pass counts a call that is let through at now, with the tokens that it takes, at least 0.
+func (n *Node) Pass(now clock.Instant, tokens int32) {
 	second := secondOf(now)
 	tag := tagOf(second)
 	if n.second.Load() == second {
 		moved := n.moved.Load()
-		if events, ok := n.passed.tryAdd(tag, 0); ok {
+		if events, ok := n.passed.tryAdd(tag, uint64(tokens)); ok {
 			done, open := n.done.inWord(tag)
 			if open && n.moved.Load() == moved { // nothing was moved in between
 				n.maxInFlight.raise(tag, uint64(max(0, moved+int64(events)-int64(done.events))))
@@ -64,30 +64,30 @@ func (n *Node) Pass(now clock.Instant) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.addSlowly(&n.passed, second, 0)
+	n.addSlowly(&n.passed, second, uint64(tokens))
 	if n.second.Load() == second {
 		n.maxInFlight.raise(tag, uint64(n.inFlight()))
 	}
 }
 
-// TakeBack takes back a Pass at that instant, for a call that is not made after all.
-func (n *Node) TakeBack(passed clock.Instant) {
+// TakeBack takes back a Pass with these arguments, for a call that is not made after all.
+func (n *Node) TakeBack(passed clock.Instant, tokens int32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	second := secondOf(passed)
 	passes := n.accountOf(&n.passed)
 	if second == n.second.Load() {
 		n.empty(passes)
-		passes.open.events--
+		passes.open.take(count{1, uint64(tokens)})
 	} else {
-		passes.before.events--
+		passes.before.take(count{1, uint64(tokens)})
 		n.amend(second, func(s *Second) { s.Passed-- })
 	}
 	n.moved.Add(-1)
 }
 
-// Block counts a call that was refused at now.
-func (n *Node) Block(now clock.Instant) { n.count(&n.blocked, now, 0) }
+// Block counts a call that was refused at now, with the tokens that it asked for, at least 0.
+func (n *Node) Block(now clock.Instant, tokens int32) { n.count(&n.blocked, now, uint64(tokens)) }
 
 // Counter returns a new counter, at zero, for events that are counted along with calls of
 // the node. The first four are in the cache line that each call writes. So processors that

@@ -1,6 +1,7 @@
 package stat_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -46,9 +47,12 @@ func TestNodeBehavesLikeItsModel(t *testing.T) {
 		micros := rapid.Custom(func(t *rapid.T) time.Duration {
 			return time.Duration(rapid.Int64Range(0, 3_000_000).Draw(t, "µs")) * time.Microsecond
 		})
+		tokens := rapid.SampledFrom([]int32{1, 2, 1000, math.MaxInt32}) // of the last, two fill a word
 		t.Repeat(map[string]func(*rapid.T){
-			"pass": func(*rapid.T) {
-				n.Pass(now)
+			"pass": func(t *rapid.T) {
+				asked := tokens.Draw(t, "tokens")
+				n.Pass(now, asked)
+				d.totals.PassedTokens += uint64(asked)
 				d.started = append(d.started, now)
 				d.totals.Passed++
 				d.totals.InFlight++
@@ -56,8 +60,10 @@ func TestNodeBehavesLikeItsModel(t *testing.T) {
 				s.Passed++
 				s.MaxInFlight = max(s.MaxInFlight, uint64(d.totals.InFlight))
 			},
-			"block": func(*rapid.T) {
-				n.Block(now)
+			"block": func(t *rapid.T) {
+				asked := tokens.Draw(t, "tokens")
+				n.Block(now, asked)
+				d.totals.BlockedTokens += uint64(asked)
 				d.totals.Blocked++
 				d.second(now).Blocked++
 			},

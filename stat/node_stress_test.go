@@ -22,12 +22,12 @@ func TestNodeCountsEveryCallOfMany(t *testing.T) {
 			for i := range calls {
 				now := epoch.Add(time.Duration(clockSteps.Add(1)) * time.Millisecond)
 				if i%2 == 0 {
-					n.Block(now)
+					n.Block(now, 1)
 					continue
 				}
 				n.BeginWait()
 				n.EndWait(now, now.Add(time.Microsecond))
-				n.Pass(now)
+				n.Pass(now, 1)
 				n.Done(now, now.Add(time.Millisecond), c%2 == 0)
 			}
 		})
@@ -40,6 +40,7 @@ func TestNodeCountsEveryCallOfMany(t *testing.T) {
 	totals.ResponseTimes = stat.Distribution{}
 	assert.Equal(t, stat.Totals{
 		Passed: half, Blocked: half, Completed: half, Failed: half / 2, Waited: half,
+		PassedTokens: half, BlockedTokens: half,
 		WaitTime: half * time.Microsecond, ResponseTime: half * time.Millisecond,
 	}, totals)
 
@@ -74,13 +75,13 @@ func TestNodeCountsEveryEventInItsSecond(t *testing.T) {
 				s := &want[c][now.Sub(epoch)/time.Second]
 				switch c % 4 {
 				case 0:
-					n.Block(now)
+					n.Block(now, 1)
 					s.Blocked++
 				case 1:
-					n.Pass(now)
+					n.Pass(now, 1)
 					s.Passed++
 				default:
-					n.Pass(now)
+					n.Pass(now, 1)
 					n.Done(now.Add(-time.Millisecond), now, true)
 					s.Passed++
 					s.Completed++

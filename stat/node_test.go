@@ -34,7 +34,7 @@ func TestNodeFollowsACall(t *testing.T) {
 	assert.Zero(t, n.Waiting())
 
 	passed := epoch.Add(1500 * time.Millisecond)
-	n.Pass(passed)
+	n.Pass(passed, 5)
 	assert.Equal(t, int64(1), n.InFlight())
 	n.Done(passed, passed.Add(2*time.Second), true)
 	assert.Zero(t, n.InFlight())
@@ -43,7 +43,7 @@ func TestNodeFollowsACall(t *testing.T) {
 	assert.Equal(t, uint64(1), totals.ResponseTimes.Count)
 	totals.ResponseTimes = stat.Distribution{}
 	assert.Equal(t, stat.Totals{
-		Passed: 1, Completed: 1, Failed: 1, Waited: 1,
+		Passed: 1, Completed: 1, Failed: 1, Waited: 1, PassedTokens: 5,
 		WaitTime: 1500 * time.Millisecond, ResponseTime: 2 * time.Second,
 	}, totals)
 
@@ -60,11 +60,13 @@ func TestNodeTakesBackAPass(t *testing.T) {
 	t.Parallel()
 	for after := range 100 * time.Second / time.Second {
 		var n stat.Node
-		n.Pass(epoch)
-		n.Pass(epoch)
-		n.Block(epoch.Add(after * time.Second)) // the node goes on to that second
-		n.TakeBack(epoch)
+		n.Pass(epoch, 2)
+		n.Pass(epoch, 3)
+		n.Block(epoch.Add(after*time.Second), 7) // the node goes on to that second
+		n.TakeBack(epoch, 3)
 		assert.Equal(t, int64(1), n.InFlight())
+		assert.EqualValues(t, 2, n.Totals().PassedTokens)
+		assert.EqualValues(t, 7, n.Totals().BlockedTokens)
 		assert.EqualValues(t, 1, n.Totals().Passed)
 		if after < stat.KeptSeconds {
 			assert.EqualValues(t, 1, n.Second(epoch.Time().Unix()).Passed, "after %d s", after)
@@ -78,10 +80,10 @@ func TestNodeCountsLateEventsInTheirSecond(t *testing.T) {
 	t.Parallel()
 	var n stat.Node
 	now := epoch.Add(3 * time.Second)
-	n.Pass(now)
-	n.Pass(epoch)
+	n.Pass(now, 1)
+	n.Pass(epoch, 1)
 	n.Done(epoch, epoch.Add(time.Millisecond), true)
-	n.Block(epoch.Add(-100 * time.Second)) // too late to be remembered
+	n.Block(epoch.Add(-100*time.Second), 1) // too late to be remembered
 	assert.Equal(t, stat.Second{
 		Start: epoch, Passed: 1, Completed: 1, Failed: 1,
 		ResponseTime: time.Millisecond, MaxResponseTime: time.Millisecond,
@@ -99,7 +101,7 @@ func TestNodeCountsWithoutBoundInASecond(t *testing.T) {
 	var n stat.Node
 	const calls = 3_000_000
 	for range calls {
-		n.Pass(epoch)
+		n.Pass(epoch, 1)
 	}
 	assert.EqualValues(t, calls, n.Second(epoch.Time().Unix()).Passed)
 	assert.EqualValues(t, calls, n.Second(epoch.Time().Unix()).MaxInFlight)
@@ -110,7 +112,7 @@ func TestNodeCountsWithoutBoundInASecond(t *testing.T) {
 	s := n.Second(epoch.Time().Unix())
 	assert.EqualValues(t, 20, s.Completed)
 	assert.Equal(t, 250*time.Hour, s.ResponseTime)
-	n.Block(epoch.Add(time.Second))
+	n.Block(epoch.Add(time.Second), 1)
 	s = n.Second(epoch.Time().Unix())
 	assert.EqualValues(t, calls, s.Passed)
 	assert.Equal(t, 250*time.Hour, s.ResponseTime)
@@ -120,17 +122,17 @@ func TestNodeCountsWithoutBoundInASecond(t *testing.T) {
 func TestNodeRefusedCall(t *testing.T) {
 	t.Parallel()
 	var n stat.Node
-	n.Block(epoch)
-	assert.Equal(t, stat.Totals{Blocked: 1}, n.Totals())
+	n.Block(epoch, 1)
+	assert.Equal(t, stat.Totals{Blocked: 1, BlockedTokens: 1}, n.Totals())
 	assert.Equal(t, uint64(1), n.Second(epoch.Time().Unix()).Blocked)
 }
 
 func TestNodeIsIdleAMinuteAfterTheLastEvent(t *testing.T) {
 	t.Parallel()
 	for name, happen := range map[string]func(n *stat.Node){
-		"passed":  func(n *stat.Node) { n.Pass(epoch); n.Done(epoch, epoch, false) },
-		"blocked": func(n *stat.Node) { n.Block(epoch) },
-		"ended":   func(n *stat.Node) { n.Pass(epoch.Add(-time.Hour)); n.Done(epoch.Add(-time.Hour), epoch, false) },
+		"passed":  func(n *stat.Node) { n.Pass(epoch, 1); n.Done(epoch, epoch, false) },
+		"blocked": func(n *stat.Node) { n.Block(epoch, 1) },
+		"ended":   func(n *stat.Node) { n.Pass(epoch.Add(-time.Hour), 1); n.Done(epoch.Add(-time.Hour), epoch, false) },
 		"waited":  func(n *stat.Node) { n.BeginWait(); n.EndWait(epoch.Add(-time.Hour), epoch) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +152,7 @@ func TestNodeIsIdleAMinuteAfterTheLastEvent(t *testing.T) {
 func TestNodeIsBusyWhileACallIsUnderWay(t *testing.T) {
 	t.Parallel()
 	var n stat.Node
-	n.Pass(epoch)
+	n.Pass(epoch, 1)
 	assert.False(t, n.Idle(epoch.Add(24*time.Hour)))
 	n.Done(epoch, epoch, false)
 	assert.True(t, n.Idle(epoch.Add(24*time.Hour)))
@@ -171,8 +173,8 @@ func TestNodeAllocatesNothingOnceItKnowsACall(t *testing.T) {
 		now = now.Add(100 * time.Millisecond)
 		n.BeginWait()
 		n.EndWait(now, now)
-		n.Pass(now)
-		n.Block(now)
+		n.Pass(now, 1)
+		n.Block(now, 1)
 		n.Done(now, now.Add(time.Millisecond), true)
 	}
 	call()
@@ -183,9 +185,9 @@ func ExampleNode() {
 	var n stat.Node
 	start := epoch
 	for range 3 {
-		n.Pass(start)
+		n.Pass(start, 1)
 	}
-	n.Block(start)
+	n.Block(start, 1)
 	n.Done(start, start.Add(40*time.Millisecond), false)
 	n.Done(start, start.Add(60*time.Millisecond), true)
 
@@ -210,6 +212,6 @@ func TestNodeHandsOutCounters(t *testing.T) {
 		counters[c] = true
 	}
 	assert.Len(t, counters, 10)
-	n.Block(epoch)
-	assert.Equal(t, stat.Totals{Blocked: 1}, n.Totals(), "they are no part of the node's statistics")
+	n.Block(epoch, 1)
+	assert.Equal(t, stat.Totals{Blocked: 1, BlockedTokens: 1}, n.Totals(), "they are no part of the node's statistics")
 }

@@ -33,13 +33,15 @@ func (n *Node) Calls() uint64 {
 func (n *Node) Totals() Totals {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	done, passed := n.accountOf(&n.done).total(), n.accountOf(&n.passed).total()
+	done, passed, blocked := n.accountOf(&n.done).total(), n.accountOf(&n.passed).total(), n.accountOf(&n.blocked).total()
 	t := Totals{
 		InFlight:      n.inFlight(),
 		Waiting:       n.Waiting(),
 		Passed:        passed.events,
-		Blocked:       n.accountOf(&n.blocked).total().events,
+		Blocked:       blocked.events,
 		Completed:     done.events,
+		PassedTokens:  passed.sum,
+		BlockedTokens: blocked.sum,
 		ResponseTime:  time.Duration(done.sum),
 		ResponseTimes: n.responseTimes.Snapshot(),
 	}

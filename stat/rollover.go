@@ -1,9 +1,6 @@
 package stat
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // These methods go over from one second to the next, and count what cannot be counted in
 // the word of a tally. Their callers hold n.mu.
@@ -78,17 +75,28 @@ func (n *Node) amend(second int64, change func(*Second)) {
 // accounts returns all accounts, that of passed calls last: when its word is open, all of
 // them are.
 func (n *Node) accounts() []account {
-	all := [...]account{{}, {}, {&n.done, &n.sums[1]}, {&n.blocked, &n.sums[2]}, {&n.passed, &n.sums[0]}}
+	all := make([]account, 0, 5)
 	if r := n.rare.Load(); r != nil {
-		all[0], all[1] = account{&r.failed, &r.sums[0]}, account{&r.waited, &r.sums[1]}
-		return all[:]
+		all = append(all, n.accountOf(&r.failed), n.accountOf(&r.waited))
 	}
-	return all[2:]
+	return append(all, n.accountOf(&n.done), n.accountOf(&n.blocked), n.accountOf(&n.passed))
 }
 
+// accountOf returns the account of a tally of the node.
 func (n *Node) accountOf(t *tally) account {
-	accounts := n.accounts()
-	return accounts[slices.IndexFunc(accounts, func(a account) bool { return a.tally == t })]
+	switch t {
+	case &n.passed:
+		return account{t, &n.sums[0]}
+	case &n.done:
+		return account{t, &n.sums[1]}
+	case &n.blocked:
+		return account{t, &n.sums[2]}
+	}
+	r := n.rare.Load()
+	if t == &r.failed {
+		return account{t, &r.sums[0]}
+	}
+	return account{t, &r.sums[1]}
 }
 
 // close moves what the word of a tally has counted to its sums.

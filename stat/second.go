@@ -29,7 +29,7 @@ func (s Second) MeanResponseTime() time.Duration {
 }
 
 // Totals is what happened on a resource since the engine first saw it. Counts
-// are of calls and never go down.
+// are of calls, unless they say otherwise, and never go down.
 type Totals struct {
 	InFlight int64 // under way now
 	Waiting  int64 // waiting for their turn now
@@ -39,6 +39,11 @@ type Totals struct {
 	Completed uint64 // ended, failed ones included
 	Failed    uint64 // ended with a failure
 	Waited    uint64 // ended a wait, however it ended
+
+	// Tokens that calls asked for when they entered. What a call corrects later is not
+	// part of it.
+	PassedTokens  uint64 // of the calls that were let through
+	BlockedTokens uint64 // of the calls that were refused
 
 	// These sums wrap around after 292 years; differences between two readings
 	// stay right.

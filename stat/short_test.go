@@ -20,7 +20,7 @@ func TestShortResponseTimesAddUp(t *testing.T) {
 	for range callers {
 		calling.Go(func() {
 			for range calls {
-				n.Pass(epoch)
+				n.Pass(epoch, 1)
 				n.Done(epoch, epoch.Add(took), false)
 				n.EndWait(epoch, epoch.Add(took))
 			}
@@ -47,7 +47,7 @@ func TestSumsAreExactToTheNanosecond(t *testing.T) {
 		for range rapid.IntRange(1, 200).Draw(t, "calls") {
 			took := time.Duration(rapid.Int64Range(0, 1<<rapid.IntRange(0, 46).Draw(t, "bits")).Draw(t, "took"))
 			now = now.Add(time.Duration(rapid.Int64Range(-2e8, 3e8).Draw(t, "step")))
-			n.Pass(now)
+			n.Pass(now, 1)
 			n.Done(now.Add(-took), now, false)
 			sum += took
 			second := now.Time().Unix()
@@ -75,7 +75,7 @@ func TestLongestResponseTimeOfWeeksIsKept(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, took := range []time.Duration{1, 26 * day, 27*day + 1, 60 * day, 40 * 365 * day} {
 		var n stat.Node
-		n.Pass(epoch)
+		n.Pass(epoch, 1)
 		n.Done(epoch.Add(-took), epoch, false)
 		s := n.Second(epoch.Time().Unix())
 		assert.Equal(t, took, s.ResponseTime)

@@ -55,7 +55,7 @@ func BenchmarkHistogramRecord(b *testing.B) {
 func BenchmarkNodeCall(b *testing.B) {
 	call := func(n *stat.Node, i int) {
 		now := epoch.Add(time.Duration(i) * time.Microsecond) // other seconds come
-		n.Pass(now)
+		n.Pass(now, 1)
 		n.Done(now, now.Add(time.Millisecond), false)
 	}
 	b.Run("serial", func(b *testing.B) {

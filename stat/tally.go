@@ -25,6 +25,13 @@ func (c *count) add(more count) {
 	c.sum += more.sum
 }
 
+// take takes away what was added before. Until what is in the word is added, both may wrap
+// around.
+func (c *count) take(less count) {
+	c.events -= less.events
+	c.sum -= less.sum
+}
+
 const (
 	sumBits   = 32
 	eventBits = 20

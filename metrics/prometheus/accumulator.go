@@ -2,9 +2,7 @@ package penstockprom
 
 import (
 	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/penstock-go/penstock/core"
 )
@@ -15,62 +13,93 @@ import (
 // counter goes down. Resources without series of their own are summed up as
 // [core.Overflow], like those beyond the engine's own bound.
 type accumulator struct {
-	maxResources int // resources with their own series that no rule names
-	buckets      []time.Duration
+	families     *families
+	maxResources int // resources with their own series
+	layout       histogramLayout
 
-	previous map[string]*sample         // samples of the previous scrape, by resource
-	separate map[string]bool            // resources that had their own series
-	series   map[string]*resourceSeries // series by label
+	scrape    uint64                     // how many there were
+	resources map[string]*resourceState  // that the engine knew at the last one
+	series    map[string]*resourceSeries // by label
+	inOrder   []*resourceState           // of the resources of this scrape
+	summedUp  int                        // resources without series of their own
+	overflow  uint64                     // calls of names beyond the engine's own bound
 }
 
-func newAccumulator(maxResources int, buckets []time.Duration) accumulator {
-	return accumulator{maxResources: maxResources, buckets: buckets, series: make(map[string]*resourceSeries)}
-}
-
-// update adds a snapshot of the resources.
-func (a *accumulator) update(resources []core.ResourceSnapshot) {
-	now := make(map[string]*sample, len(resources))
-	for i := range resources {
-		now[resources[i].Name] = takeSample(&resources[i], a.buckets)
+func newAccumulator(f *families, options Options) accumulator {
+	return accumulator{
+		families: f, maxResources: options.MaxResources, layout: newHistogramLayout(options),
+		resources: make(map[string]*resourceState), series: make(map[string]*resourceSeries),
 	}
-	separate := a.chooseSeparate(now)
+}
+
+// update adds a snapshot of the resources, which are ordered by name.
+func (a *accumulator) update(resources []core.ResourceSnapshot) {
+	a.scrape++
+	a.inOrder = a.inOrder[:0]
+	for i := range resources {
+		r := a.resources[resources[i].Name]
+		if r == nil {
+			r = new(resourceState)
+			a.resources[resources[i].Name] = r
+		}
+		r.scrape = a.scrape
+		r.take(&resources[i], &a.layout)
+		a.inOrder = append(a.inOrder, r)
+	}
+	a.chooseSeparate(resources)
 	for _, s := range a.series {
 		s.startScrape()
 	}
-	for name, r := range now {
-		key := core.Overflow
-		if separate[name] {
-			key = label(name)
+	for i, r := range a.inOrder {
+		name := core.Overflow
+		if r.separate {
+			name = label(resources[i].Name)
 		}
-		if a.series[key] == nil {
-			a.series[key] = newResourceSeries(len(a.buckets))
-		}
-		a.series[key].add(r, a.previous[name])
-	}
-	maps.DeleteFunc(a.series, func(key string, s *resourceSeries) bool { return !s.present && key != core.Overflow })
-	a.previous, a.separate = now, separate
-}
-
-// chooseSeparate returns the resources with series of their own: all that rules name and, up
-// to the bound, first those that had series before, then others.
-func (a *accumulator) chooseSeparate(now map[string]*sample) map[string]bool {
-	separate := make(map[string]bool)
-	names := slices.Sorted(maps.Keys(now))
-	for _, name := range names {
-		if now[name].named && name != core.Overflow {
-			separate[name] = true
-		}
-	}
-	remaining := a.maxResources
-	for _, hadSeries := range []bool{true, false} {
-		for _, name := range names {
-			if remaining > 0 && !separate[name] && a.separate[name] == hadSeries && name != core.Overflow {
-				separate[name] = true
-				remaining--
+		a.seriesOf(name).add(a.families, name, &resources[i], r)
+		if resources[i].Name == core.Overflow {
+			for _, of := range []int{passed, blocked} {
+				a.overflow += r.now.counters[of] - r.earlier.counters[of]
 			}
 		}
 	}
-	return separate
+	for _, s := range a.series {
+		s.endScrape()
+	}
+	maps.DeleteFunc(a.series, func(key string, s *resourceSeries) bool { return !s.present && key != core.Overflow })
+	maps.DeleteFunc(a.resources, func(_ string, r *resourceState) bool { return r.scrape != a.scrape })
+}
+
+// chooseSeparate chooses the resources with series of their own, up to the bound: those that
+// rules name before others, and of both first those that had series before.
+func (a *accumulator) chooseSeparate(resources []core.ResourceSnapshot) {
+	remaining := a.maxResources
+	for _, named := range []bool{true, false} {
+		for _, hadSeries := range []bool{true, false} {
+			for i, r := range a.inOrder {
+				if remaining > 0 && r.named == named && r.separate == hadSeries && resources[i].Name != core.Overflow {
+					r.chosen = true
+					remaining--
+				}
+			}
+		}
+	}
+	a.summedUp = 0
+	for i, r := range a.inOrder {
+		r.separate, r.chosen = r.chosen, false
+		if !r.separate && resources[i].Name != core.Overflow {
+			a.summedUp++
+		}
+	}
+}
+
+// seriesOf returns the series of a label.
+func (a *accumulator) seriesOf(name string) *resourceSeries {
+	s := a.series[name]
+	if s == nil {
+		s = newResourceSeries(a.families, name)
+		a.series[name] = s
+	}
+	return s
 }
 
 // label converts a name to a label value: it replaces invalid UTF-8.

@@ -2,6 +2,8 @@ package penstockprom_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,8 +50,10 @@ func TestSeriesAreBoundedForUnboundedNames(t *testing.T) {
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: room})
 	for range 2 {
 		now := scrape(t, collector)
-		require.Len(t, now.of(passedTotal), room+3)
-		assert.InDelta(t, names-room, now[passed("(other)")], 0)
+		require.Len(t, now.of(passedTotal), room+1, "those that rules name are among them")
+		assert.InDelta(t, names-(room-2), now[passed("(other)")], 0)
+		assert.InDelta(t, names-(room-2), now["penstock_resources_without_series"], 0)
+		assert.InDelta(t, names+2, now["penstock_resources"], 0)
 		assert.InDelta(t, names+1, now.sum(passedTotal), 0)
 		assert.InDelta(t, 1, now[passed("name 00000")], 0)
 		assert.Contains(t, now, passed("ruled"))
@@ -96,29 +100,53 @@ func TestEvictedResourceFreesItsSeries(t *testing.T) {
 	assert.InDelta(t, 1, now[passed("second")], 0)
 }
 
-func TestResourceNamedByARuleHasItsOwnSeries(t *testing.T) {
+func TestResourceNamedByARuleHasSeriesBeforeOthers(t *testing.T) {
 	s := newService(t, core.Config{})
 	defer s.Close()
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: 1})
 	s.calls("a", 1)
 	s.calls("b", 10)
 	before := scrape(t, collector)
+	require.InDelta(t, 1, before[passed("a")], 0)
 	require.InDelta(t, 10, before[passed("(other)")], 0)
 
 	s.load(t, flow.Rule{Resource: "b", Limit: 12})
+	s.calls("a", 2)
 	s.calls("b", 4)
 	now := scrape(t, collector)
 	assertGrowth(t, before, now)
-	assert.InDelta(t, 10, now[passed("(other)")], 0)
+	assert.InDelta(t, 10+2, now[passed("(other)")], 0)
 	assert.InDelta(t, 4, now[passed("b")], 0)
+	assert.NotContains(t, now, passed("a"))
 
 	s.load(t)
-	s.calls("b", 3)
+	s.calls("a", 3)
+	s.calls("b", 5)
 	last := scrape(t, collector)
 	assertGrowth(t, now, last)
-	assert.NotContains(t, last, passed("b"))
-	assert.InDelta(t, 13, last[passed("(other)")], 0)
-	assert.InDelta(t, 1, last[passed("a")], 0)
+	assert.InDelta(t, 4+5, last[passed("b")], 0, "no rule names either, and b has series")
+	assert.InDelta(t, 12+3, last[passed("(other)")], 0)
+}
+
+func TestMoreResourcesNamedByRulesThanTheBoundAreSummedUp(t *testing.T) {
+	const names, room = 50, 10
+	var named []flow.Rule
+	for i := range names {
+		named = append(named, flow.Rule{Resource: fmt.Sprintf("name %02d", i), Limit: 1})
+	}
+	s := newService(t, core.Config{}, named...)
+	defer s.Close()
+	for i := range names {
+		s.calls(fmt.Sprintf("name %02d", i), 2)
+	}
+	now := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: room}))
+	assert.Len(t, now.of(passedTotal), room+1)
+	assert.Len(t, now.of("penstock_flow_ceiling_tokens_per_second"), room, "each rule is on one resource")
+	assert.InDelta(t, names-room, now[`penstock_blocked_total{resource="(other)"}`], 0)
+	assert.InDelta(t, names, now.sum("penstock_rule_blocked_total"), 0, "no refusal is lost")
+	assert.Len(t, now.of("penstock_rule_blocked_total"), room+1)
+	assert.InDelta(t, names-room, now[`penstock_rule_blocked_total{kind="flow",resource="(other)",rule="(other)"}`], 0)
+	assert.InDelta(t, names-room, now["penstock_resources_without_series"], 0)
 }
 
 func TestResourceEvictedBetweenScrapesKeepsCounting(t *testing.T) {
@@ -253,9 +281,12 @@ func TestProperty_SeriesAreExactBoundedAndMonotonic(t *testing.T) {
 		defer s.Close()
 		// Bounds that are closer together than the engine's buckets.
 		buckets := []time.Duration{1000, 1010, 1020, 1030, 1040, time.Millisecond}
-		collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: room, Buckets: buckets})
+		collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{
+			MaxResources: room, Buckets: buckets,
+			Histograms: rapid.SampledFrom(slices.Sorted(maps.Values(histogramsByName()))).Draw(t, "histograms"),
+		})
 		names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "\xfe", "\xff"})
-		ruled, calls, before := 0, 0, scrape(t, collector)
+		calls, before := 0, scrape(t, collector)
 		var counted float64
 		t.Repeat(map[string]func(*rapid.T){
 			"call": func(t *rapid.T) {
@@ -273,7 +304,6 @@ func TestProperty_SeriesAreExactBoundedAndMonotonic(t *testing.T) {
 					limits = append(limits, flow.Rule{Resource: name, Limit: 3})
 				}
 				s.load(t, limits...)
-				ruled = len(limits)
 			},
 			"": func(t *rapid.T) {
 				now := scrape(t, collector)
@@ -282,7 +312,7 @@ func TestProperty_SeriesAreExactBoundedAndMonotonic(t *testing.T) {
 					counted += now[key] - before[key] // the increase, as Prometheus computes it
 				}
 				require.InDelta(t, calls, counted, 0)
-				require.LessOrEqual(t, len(now.of(passedTotal)), room+ruled+1)
+				require.LessOrEqual(t, len(now.of(passedTotal)), room+1)
 				assertOrderedHistograms(t, now)
 				before = now
 			},
@@ -302,6 +332,14 @@ func assertOrderedHistograms(t assert.TestingT, s series) {
 			}
 		}
 		assert.GreaterOrEqual(t, s[count], upTo)
+		native, inBuckets := false, 0.0
+		for key, n := range s {
+			if strings.HasPrefix(key, name+"_native_bucket"+labels+" ") {
+				native = true
+				inBuckets += n
+			}
+		}
+		assert.True(t, !native || inBuckets == s[count], "every call is in one bucket")
 		assert.InDelta(t, s[passedTotal+labels], s[count], 0, "all calls have ended")
 	}
 }

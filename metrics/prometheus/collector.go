@@ -29,11 +29,9 @@ func NewCollector(engine *core.Engine, options Options) *Collector {
 		engine = penstock.Default()
 	}
 	options = options.withDefaults()
-	return &Collector{
-		engine:      engine,
-		families:    newFamilies(engine.Kinds(), options.ConstLabels),
-		accumulator: newAccumulator(options.MaxResources, options.Buckets),
-	}
+	c := &Collector{engine: engine, families: newFamilies(engine.Kinds(), options.ConstLabels)}
+	c.accumulator = newAccumulator(&c.families, options)
+	return c
 }
 
 // Describe implements [prometheus.Collector].
@@ -57,10 +55,8 @@ func (c *Collector) scrape() []prometheus.Metric {
 	c.accumulator.update(snapshot.Resources)
 
 	e := exposition{families: &c.families}
-	for name, series := range c.accumulator.series {
-		e.resource(name, series, c.accumulator.buckets)
-	}
-	e.rulesOn(snapshot.Resources, c.accumulator.separate)
+	e.resources(&c.accumulator, len(snapshot.Resources))
+	e.rulesOn(snapshot.Resources, c.accumulator.inOrder)
 	e.rules(&snapshot)
 	e.signals(snapshot.Status.Signals)
 	e.fleet(snapshot.Status.Fleet)

@@ -71,6 +71,11 @@ func busyService(t *testing.T) service {
 }
 
 const busyExposition = `
+# HELP penstock_blocked_tokens_total Tokens that calls asked for that were refused.
+# TYPE penstock_blocked_tokens_total counter
+penstock_blocked_tokens_total{resource="mail"} 0
+penstock_blocked_tokens_total{resource="orders"} 2
+penstock_blocked_tokens_total{resource="search"} 0
 # HELP penstock_blocked_total Calls that were refused.
 # TYPE penstock_blocked_total counter
 penstock_blocked_total{resource="mail"} 0
@@ -94,11 +99,25 @@ penstock_flow_ceiling_tokens_per_second{resource="orders",rule="orders-qps"} 3
 penstock_in_flight{resource="mail"} 0
 penstock_in_flight{resource="orders"} 0
 penstock_in_flight{resource="search"} 0
+# HELP penstock_passed_tokens_total Tokens that calls asked for that were let through.
+# TYPE penstock_passed_tokens_total counter
+penstock_passed_tokens_total{resource="mail"} 2
+penstock_passed_tokens_total{resource="orders"} 3
+penstock_passed_tokens_total{resource="search"} 1
 # HELP penstock_passed_total Calls that were let through.
 # TYPE penstock_passed_total counter
 penstock_passed_total{resource="mail"} 2
 penstock_passed_total{resource="orders"} 3
 penstock_passed_total{resource="search"} 1
+# HELP penstock_resources Resources that the engine keeps statistics of.
+# TYPE penstock_resources gauge
+penstock_resources 3
+# HELP penstock_resources_overflow_calls_total Calls, passed or refused, of names beyond the bound of the engine, which share statistics and limits.
+# TYPE penstock_resources_overflow_calls_total counter
+penstock_resources_overflow_calls_total 0
+# HELP penstock_resources_without_series Resources that have no series of their own: what happens on them is that of the resource (other).
+# TYPE penstock_resources_without_series gauge
+penstock_resources_without_series 0
 # HELP penstock_response_time_seconds Response times of the calls that ended, without their time in a queue.
 # TYPE penstock_response_time_seconds histogram
 penstock_response_time_seconds_bucket{resource="mail",le="0.001"} 2
@@ -324,7 +343,12 @@ func TestEnginesInOneRegistryNeedLabels(t *testing.T) {
 	a.calls("r", 1)
 	b.calls("r", 2)
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-		# HELP penstock_passed_total Calls that were let through.
+		# HELP penstock_passed_tokens_total Tokens that calls asked for that were let through.
+# TYPE penstock_passed_tokens_total counter
+penstock_passed_tokens_total{resource="mail"} 2
+penstock_passed_tokens_total{resource="orders"} 3
+penstock_passed_tokens_total{resource="search"} 1
+# HELP penstock_passed_total Calls that were let through.
 		# TYPE penstock_passed_total counter
 		penstock_passed_total{engine="a",resource="r"} 1
 		penstock_passed_total{engine="b",resource="r"} 2

@@ -11,11 +11,19 @@
 //
 //	penstock_passed_total           counter    calls that were let through
 //	penstock_blocked_total          counter    calls that were refused
+//	penstock_passed_tokens_total    counter    tokens that calls asked for that were let through
+//	penstock_blocked_tokens_total   counter    tokens that calls asked for that were refused
 //	penstock_failed_total           counter    calls that ended with a failure
 //	penstock_in_flight              gauge      calls under way
 //	penstock_waiting                gauge      calls that wait
 //	penstock_response_time_seconds  histogram  of the calls that ended, without the time that they waited
 //	penstock_wait_seconds           summary    waits, however they ended; no quantiles
+//
+// Of all resources together:
+//
+//	penstock_resources                       gauge    resources that the engine keeps statistics of
+//	penstock_resources_without_series        gauge    those among them that are summed up as the resource "(other)"
+//	penstock_resources_overflow_calls_total  counter  calls of names beyond core.Config.MaxResources, which share statistics and limits
 //
 // Of each rule in force:
 //
@@ -28,7 +36,7 @@
 //	penstock_flow_ceiling_tokens_per_second{resource,rule}     gauge    effective limit: lower than the rule's while it warms up
 //	penstock_<kind>_state{resource,rule,state}                 gauge    1 for the present state, 0 for the others
 //	penstock_<kind>_transitions_total{resource,rule,from,to}   counter  changes of the state
-//	penstock_<kind>_<gauge>{resource,rule}                     gauge    what the kind shows beside, such as penstock_isolation_in_flight
+//	penstock_<kind>_<gauge>{resource,rule}                     gauge    what else the kind shows, such as penstock_isolation_in_flight
 //	penstock_<kind>_<counter>_total{resource,rule}             counter  what it counts, such as penstock_adaptive_shed_total
 //
 //	penstock_<kind>_fleet_granted_tokens_per_second{resource,rule}  gauge  of a rule of the whole fleet: what it grants to this instance
@@ -101,10 +109,22 @@
 //
 // # Cardinality
 //
-// Resources that rules name have series of their own, and as many others as
-// [Options.MaxResources] says: whoever comes first has them, and keeps them until
+// [Options.MaxResources] bounds how many resources have series of their own: first those
+// that rules name, then others. Whoever comes first has them, and keeps them until
 // the engine forgets the resource, which it does after a minute without a call.
-// What happens on all other resources is summed up as the resource "(other)".
+// What happens on all other resources is summed up as the resource "(other)", and what
+// rules that are for one of them have refused as the rule "(other)".
+// penstock_resources_without_series tells how many these are.
+//
+// A resource has 7 series, 2 for waits, and those of its response times: with the default
+// buckets 19; with [NativeHistograms] one; with [NoHistograms] two. Each rule on it has one
+// to four, a breaker about 12.
+//
+// # Stability
+//
+// Names, types, labels and units of the metrics are part of the API, as are the values of
+// the labels kind, state, outcome and priority. Help texts, and where bounds of histograms
+// are, are not. Metrics and labels may be added.
 //
 // Every event is counted in one series, for good. When a resource moves from
 // "(other)" to series of its own, those count from then on; what was counted

@@ -46,5 +46,6 @@ func ExampleNewCollector() {
 	}
 	// Output:
 	// penstock_flow_ceiling_tokens_per_second{resource="orders:create",rule="create"} 0.1
+	// penstock_passed_tokens_total{resource="orders:create"} 1
 	// penstock_passed_total{resource="orders:create"} 1
 }

@@ -2,10 +2,13 @@ package penstockprom
 
 import (
 	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
@@ -13,67 +16,82 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// exposition collects the metrics of a scrape. Creating them cannot fail: label
-// values are valid UTF-8, and a collector with invalid constant labels cannot be
-// registered.
+// exposition collects the metrics of a scrape. Label values are valid UTF-8, and a collector
+// with invalid constant labels cannot be registered, so the registry refuses none.
 type exposition struct {
 	families *families
 	metrics  []prometheus.Metric
+	unused   []number          // to be handed out
 	shared   map[rule.Key]bool // rules that several resources share and that were exposed
 }
 
-func (e *exposition) counter(family *prometheus.Desc, value uint64, labels ...string) {
-	e.metrics = append(e.metrics,
-		prometheus.MustNewConstMetric(family, prometheus.CounterValue, float64(value), labels...))
+func (e *exposition) counter(family *prometheus.Desc, value float64, labels []*dto.LabelPair) {
+	e.number(number{family, labels, value, true})
 }
 
-func (e *exposition) gauge(family *prometheus.Desc, value float64, labels ...string) {
-	e.metrics = append(e.metrics,
-		prometheus.MustNewConstMetric(family, prometheus.GaugeValue, value, labels...))
+func (e *exposition) gauge(family *prometheus.Desc, value float64, labels []*dto.LabelPair) {
+	e.number(number{family, labels, value, false})
 }
 
-func (e *exposition) resource(name string, series *resourceSeries, buckets []time.Duration) {
+func (e *exposition) number(n number) {
+	if len(e.unused) == 0 {
+		e.unused = make([]number, 64)
+	}
+	e.unused[0] = n
+	e.metrics = append(e.metrics, &e.unused[0])
+	e.unused = e.unused[1:]
+}
+
+// labels returns the labels of a metric of a family.
+func labels(family *prometheus.Desc, values ...string) []*dto.LabelPair {
+	return prometheus.MakeLabelPairs(family, values)
+}
+
+// resources exposes the series of resources, of which the engine knows so many, in the order
+// in which the registry sorts them, which is quick then.
+func (e *exposition) resources(a *accumulator, known int) {
+	for _, name := range slices.Sorted(maps.Keys(a.series)) {
+		e.resource(a.series[name], &a.layout)
+	}
 	f := e.families
-	e.counter(f.passed, series.counts[passed], name)
-	e.counter(f.blocked, series.counts[blocked], name)
-	e.counter(f.failed, series.counts[failed], name)
-	e.gauge(f.inFlight, float64(series.inFlight), name)
-	e.gauge(f.waiting, float64(series.waiting), name)
-	for by, count := range series.refusals {
+	none := labels(f.resources)
+	e.gauge(f.resources, float64(known), none)
+	e.gauge(f.withoutSeries, float64(a.summedUp), none)
+	e.counter(f.overflow, float64(a.overflow), none)
+}
+
+func (e *exposition) resource(s *resourceSeries, layout *histogramLayout) {
+	f := e.families
+	e.counter(f.passed, float64(s.counters[passed]), s.labels)
+	e.counter(f.blocked, float64(s.counters[blocked]), s.labels)
+	e.counter(f.passedTokens, float64(s.counters[passedTokens]), s.labels)
+	e.counter(f.blockedTokens, float64(s.counters[blockedTokens]), s.labels)
+	e.counter(f.failed, float64(s.counters[failed]), s.labels)
+	e.gauge(f.inFlight, float64(s.inFlight), s.labels)
+	e.gauge(f.waiting, float64(s.waiting), s.labels)
+	for by, r := range s.refusals {
 		family := f.ruleBlocked
 		if by.shadow {
 			family = f.shadowBlocked
 		}
-		e.counter(family, count, name, by.kind, by.rule)
+		e.counter(family, float64(r.count), r.labels)
 	}
 	e.metrics = append(e.metrics,
-		prometheus.MustNewConstHistogram(f.responseTime,
-			series.counts[completed], seconds(series.counts[responseTime]), series.histogram(buckets), name),
-		prometheus.MustNewConstSummary(f.wait,
-			series.counts[waited], seconds(series.counts[waitTime]), nil, name))
-}
-
-// histogram returns the cumulative counts by upper bound in seconds.
-func (s *resourceSeries) histogram(buckets []time.Duration) map[float64]uint64 {
-	cumulative := make(map[float64]uint64, len(buckets))
-	var upTo uint64
-	for i, bound := range buckets {
-		// Counts of a bucket that is finer than those of the engine are
-		// estimates. Sums of them may be out of order by one call.
-		upTo = max(upTo, s.counts[firstBucket+i])
-		cumulative[bound.Seconds()] = upTo
-	}
-	return cumulative
+		&distribution{
+			desc: f.responseTime, labels: s.labels, count: s.counters[completed], sum: seconds(s.counters[responseTime]),
+			layout: layout, times: slices.Clone(s.times), // which the next scrape changes
+		},
+		&distribution{desc: f.wait, labels: s.labels, count: s.counters[waited], sum: seconds(s.counters[waitTime])})
 }
 
 // rulesOn exposes the state of the rules on resources that have their own series.
-func (e *exposition) rulesOn(resources []core.ResourceSnapshot, separate map[string]bool) {
+func (e *exposition) rulesOn(resources []core.ResourceSnapshot, states []*resourceState) {
 	e.shared = make(map[rule.Key]bool)
-	exposed := make(map[string]bool, len(resources))
+	exposed := make(map[string]bool)
 	for i := range resources {
 		r := &resources[i]
 		name := label(r.Name)
-		if (separate[r.Name] || r.Name == core.Overflow) && !exposed[name] { // otherwise another name has the same label
+		if (states[i].separate || r.Name == core.Overflow) && !exposed[name] { // otherwise another name has the same label
 			exposed[name] = true
 			for j := range r.Rules {
 				e.rule(name, &r.Rules[j])
@@ -87,8 +105,9 @@ func (e *exposition) rulesOn(resources []core.ResourceSnapshot, separate map[str
 func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
 	f := e.families.kinds[of.Kind]
 	name := label(of.Name)
+	both := labels(e.families.ofRule, resource, name)
 	if of.Quota != nil && f.effectiveLimit != nil {
-		e.gauge(f.effectiveLimit, of.Quota.Effective/of.Quota.Window.Seconds(), resource, name)
+		e.gauge(f.effectiveLimit, of.Quota.Effective/of.Quota.Window.Seconds(), both)
 	}
 	if target := of.Rule.Target(); target.Shared {
 		key := rule.Key{Kind: of.Kind, Name: of.Name}
@@ -97,46 +116,40 @@ func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
 		}
 		e.shared[key] = true
 		resource = label(target.Match)
+		both = labels(e.families.ofRule, resource, name)
 	}
 	if of.Fleet != nil && f.fleetGranted != nil {
-		e.gauge(f.fleetGranted, of.Fleet.Granted, resource, name)
-		e.gauge(f.fleetDemand, of.Fleet.Demand, resource, name)
-		e.gauge(f.fleetOutage, boolValue(of.Fleet.Outage), resource, name)
+		e.gauge(f.fleetGranted, of.Fleet.Granted, both)
+		e.gauge(f.fleetDemand, of.Fleet.Demand, both)
+		e.gauge(f.fleetOutage, boolValue(of.Fleet.Outage), both)
 	}
 	for i, gauge := range f.gauges {
 		if value := of.Gauges[i]; !math.IsNaN(value) {
-			e.ofKind(gauge, value, resource, name)
+			of := both
+			if gauge.Label != "" {
+				of = labels(gauge.desc, resource, name, gauge.LabelValue)
+			}
+			e.number(number{gauge.desc, of, value, gauge.Counter})
 		}
 	}
 	for _, state := range of.Rule.Type().States() {
-		e.gauge(f.state, boolValue(state == of.State), resource, name, state)
+		e.gauge(f.state, boolValue(state == of.State), labels(f.state, resource, name, state))
 	}
 	for _, t := range of.Transitions {
-		e.counter(f.transitions, t.Count, resource, name, t.From, t.To)
+		e.counter(f.transitions, float64(t.Count), labels(f.transitions, resource, name, t.From, t.To))
 	}
-}
-
-// ofKind exposes a gauge of a rule.
-func (e *exposition) ofKind(gauge gaugeFamily, value float64, resource, name string) {
-	labels, valueType := []string{resource, name}, prometheus.GaugeValue
-	if gauge.Label != "" {
-		labels = append(labels, gauge.LabelValue)
-	}
-	if gauge.Counter {
-		valueType = prometheus.CounterValue
-	}
-	e.metrics = append(e.metrics, prometheus.MustNewConstMetric(gauge.desc, valueType, value, labels...))
 }
 
 func (e *exposition) rules(s *core.Snapshot) {
 	f := e.families
-	e.gauge(f.rules, float64(s.Status.Rules))
-	e.gauge(f.unmatched, float64(s.Status.Unmatched.Count))
-	e.gauge(f.revision, float64(s.Status.Revision))
-	e.gauge(f.appliedAt, float64(s.Status.AppliedAt)/float64(time.Second))
-	e.counter(f.rejections, s.Rejected)
+	none := labels(f.rules)
+	e.gauge(f.rules, float64(s.Status.Rules), none)
+	e.gauge(f.unmatched, float64(s.Status.Unmatched.Count), none)
+	e.gauge(f.revision, float64(s.Status.Revision), none)
+	e.gauge(f.appliedAt, float64(s.Status.AppliedAt)/float64(time.Second), none)
+	e.counter(f.rejections, float64(s.Rejected), none)
 	for _, forced := range s.Status.ForcedKinds {
-		e.gauge(f.forced, 1, string(forced.Kind), forced.State)
+		e.gauge(f.forced, 1, labels(f.forced, string(forced.Kind), forced.State))
 	}
 }
 
@@ -146,12 +159,13 @@ func (e *exposition) fleet(of *core.FleetStatus) {
 		return
 	}
 	f := e.families
-	e.gauge(f.fleetRules, float64(of.Rules))
-	e.gauge(f.fleetConnected, boolValue(of.Connected))
-	e.gauge(f.fleetInstances, float64(of.Instances))
-	e.gauge(f.fleetRequestTime, of.Latency.Seconds())
-	e.counter(f.fleetOutages, uint64(max(0, of.Outages)))
-	e.counter(f.fleetRequests, uint64(max(0, of.Requests)))
+	none := labels(f.fleetRules)
+	e.gauge(f.fleetRules, float64(of.Rules), none)
+	e.gauge(f.fleetConnected, boolValue(of.Connected), none)
+	e.gauge(f.fleetInstances, float64(of.Instances), none)
+	e.gauge(f.fleetRequestTime, of.Latency.Seconds(), none)
+	e.counter(f.fleetOutages, float64(max(0, of.Outages)), none)
+	e.counter(f.fleetRequests, float64(max(0, of.Requests)), none)
 }
 
 // signals exposes the signals that rules in force read.
@@ -164,9 +178,10 @@ func (e *exposition) signals(signals []core.SignalStatus) {
 			continue // the name of another signal has the same label
 		}
 		exposed[name] = true
-		e.gauge(e.families.signalKnown, boolValue(s.Err == nil), name)
+		of := labels(e.families.signal, name)
+		e.gauge(e.families.signalKnown, boolValue(s.Err == nil), of)
 		if s.Err == nil {
-			e.gauge(e.families.signal, s.Value, name)
+			e.gauge(e.families.signal, s.Value, of)
 		}
 	}
 }
@@ -187,13 +202,13 @@ func (e *exposition) lists(lists []list.Status) {
 			continue
 		}
 		exposed[of.name] = true
-		e.gauge(e.families.listEntries, float64(s.Entries), of.name, of.source)
+		e.gauge(e.families.listEntries, float64(s.Entries), labels(e.families.listEntries, of.name, of.source))
 		if s.Since != 0 { // unknown of lists from code
-			e.gauge(e.families.listLoadedAt, float64(s.Since)/float64(time.Second), of.name, of.source)
+			e.gauge(e.families.listLoadedAt, float64(s.Since)/float64(time.Second), labels(e.families.listLoadedAt, of.name, of.source))
 		}
 	}
 	for of, is := range rejected {
-		e.gauge(e.families.listRejected, boolValue(is), of.name, of.source)
+		e.gauge(e.families.listRejected, boolValue(is), labels(e.families.listRejected, of.name, of.source))
 	}
 }
 
@@ -207,18 +222,19 @@ func (e *exposition) sources(snapshot *core.Snapshot) {
 			continue // the name of another source has the same label
 		}
 		exposed[name] = true
+		of := labels(e.families.connected, name)
 		rejected := 0
 		for j := range s.Documents {
 			if s.Documents[j].Rejected != nil {
 				rejected++
 			}
 		}
-		e.gauge(e.families.connected, boolValue(s.Connected), name)
-		e.gauge(e.families.staleness, staleness(s, snapshot.At).Seconds(), name)
-		e.gauge(e.families.onCopy, boolValue(s.CopiedAt != 0), name)
-		e.gauge(e.families.heldBack, boolValue(s.HeldBack != nil), name)
-		e.gauge(e.families.sourceRevision, float64(s.Revision), name)
-		e.gauge(e.families.sourceRejectedDocuments, float64(rejected), name)
+		e.gauge(e.families.connected, boolValue(s.Connected), of)
+		e.gauge(e.families.staleness, staleness(s, snapshot.At).Seconds(), of)
+		e.gauge(e.families.onCopy, boolValue(s.CopiedAt != 0), of)
+		e.gauge(e.families.heldBack, boolValue(s.HeldBack != nil), of)
+		e.gauge(e.families.sourceRevision, float64(s.Revision), of)
+		e.gauge(e.families.sourceRejectedDocuments, float64(rejected), of)
 	}
 }
 

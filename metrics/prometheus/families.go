@@ -8,9 +8,12 @@ import (
 
 // families are the descriptions of all metrics.
 type families struct {
-	passed, blocked, failed *prometheus.Desc
-	inFlight, waiting       *prometheus.Desc
-	responseTime, wait      *prometheus.Desc
+	passed, blocked, failed     *prometheus.Desc
+	passedTokens, blockedTokens *prometheus.Desc
+	inFlight, waiting           *prometheus.Desc
+	responseTime, wait          *prometheus.Desc
+
+	resources, withoutSeries, overflow *prometheus.Desc
 
 	ruleBlocked, shadowBlocked *prometheus.Desc
 	kinds                      map[rule.Kind]kindFamilies
@@ -23,6 +26,8 @@ type families struct {
 
 	fleetRules, fleetConnected, fleetInstances    *prometheus.Desc
 	fleetOutages, fleetRequests, fleetRequestTime *prometheus.Desc
+
+	ofRule *prometheus.Desc // of no metric: it has the labels of those that are of a rule
 
 	all []*prometheus.Desc
 }
@@ -57,16 +62,24 @@ func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) familie
 	}
 	f.passed = family("passed_total", "Calls that were let through.", "resource")
 	f.blocked = family("blocked_total", "Calls that were refused.", "resource")
+	f.passedTokens = family("passed_tokens_total", "Tokens that calls asked for that were let through.", "resource")
+	f.blockedTokens = family("blocked_tokens_total", "Tokens that calls asked for that were refused.", "resource")
 	f.failed = family("failed_total", "Calls that ended with a failure.", "resource")
 	f.inFlight = family("in_flight", "Calls under way.", "resource")
 	f.waiting = family("waiting", "Calls that wait in a queue.", "resource")
 	f.responseTime = family("response_time_seconds",
 		"Response times of the calls that ended, without their time in a queue.", "resource")
 	f.wait = family("wait_seconds", "Times in a queue, however they ended.", "resource")
+	f.resources = family("resources", "Resources that the engine keeps statistics of.")
+	f.withoutSeries = family("resources_without_series",
+		"Resources that have no series of their own: what happens on them is that of the resource (other).")
+	f.overflow = family("resources_overflow_calls_total",
+		"Calls, passed or refused, of names beyond the bound of the engine, which share statistics and limits.")
 
 	f.ruleBlocked = family("rule_blocked_total", "Calls that a rule in force refused.", "resource", "kind", "rule")
 	f.shadowBlocked = family("rule_shadow_blocked_total",
 		"Calls that a rule in force would have refused while it was a shadow.", "resource", "kind", "rule")
+	f.ofRule = prometheus.NewDesc("penstock_of_rule", "", []string{"resource", "rule"}, constLabels)
 	for _, kind := range kinds {
 		f.kinds[kind.Kind()] = newKindFamilies(kind, ofKind)
 	}

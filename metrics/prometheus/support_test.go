@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -93,7 +94,33 @@ func (s series) add(name string, m *dto.Metric) {
 		for _, b := range m.GetHistogram().GetBucket() {
 			s[fmt.Sprintf("%s_bucket%s le=%012.9f", name, labels(m), b.GetUpperBound())] = float64(b.GetCumulativeCount())
 		}
+		for index, count := range nativeBuckets(m.GetHistogram()) {
+			s[fmt.Sprintf("%s_native_bucket%s index=%d", name, labels(m), index)] = count
+		}
 	}
+}
+
+// zeroBucket is the index under which nativeBuckets has the bucket of zeros.
+const zeroBucket = math.MinInt32
+
+// nativeBuckets returns how many are in each bucket of a native histogram; none if it is a
+// classic one.
+func nativeBuckets(h *dto.Histogram) map[int32]float64 {
+	if h.Schema == nil {
+		return nil
+	}
+	buckets := map[int32]float64{zeroBucket: float64(h.GetZeroCount())}
+	index, count, deltas := int32(0), int64(0), h.GetPositiveDelta()
+	for _, span := range h.GetPositiveSpan() {
+		index += span.GetOffset()
+		for range span.GetLength() {
+			count += deltas[0]
+			buckets[index] = float64(count)
+			deltas = deltas[1:]
+			index++
+		}
+	}
+	return buckets
 }
 
 func labels(m *dto.Metric) string {
