@@ -23,6 +23,7 @@ var openPackages = []string{"core", "inspect", "simulate", "metrics", "adapters"
 var namesKinds = []string{
 	"core/chain.go", // calls go to flow rules directly: that is what makes them fast
 
+	"adapters/adaptertest",        // a suite of tests: its rules are those that users have
 	"adapters/sql/transaction.go", // the isolation of transactions is no kind
 
 	"cmd/penstock/internal/sentinel",           // translates Sentinel's kinds of rules into those here
