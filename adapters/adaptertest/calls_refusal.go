@@ -111,13 +111,13 @@ func callsRulesGetTheOptions(t *testing.T, h *CallsHarness) {
 	call := h.open(t, p.NewEngine(t), CallsOptions{
 		Tokens: func(ctx context.Context) int { return len(nameOf(ctx)) },
 		Attributes: func(ctx context.Context) []core.Option {
-			return []core.Option{core.String("user", nameOf(ctx)), core.Int("size", 3)}
+			return []core.Option{core.String("user", nameOf(ctx)), core.Int("size", 3), core.Priority(core.PriorityHigh)}
 		},
 	}, answered)
 	require.NoError(t, call(context.WithValue(t.Context(), namedContext{}, "ann")))
 	p.requireOutcome(t, h.Timeout, Succeeded)
 	want := rule.Call{Now: p.LastCall().Now, Tokens: 3, Attribute: rule.String("ann")}
-	want.SetCaller(rule.PriorityNormal, false)
+	want.SetCaller(rule.PriorityHigh, false)
 	assert.Equal(t, describe(want), describe(p.LastCall()), "a call that does not come from outside")
 
 	p = new(Probe)

@@ -44,7 +44,7 @@ func TestMistake(t *testing.T) {
 	if mistake == "" {
 		t.Skip("for the processes of the other tests only")
 	}
-	const timeout = 2 * time.Second // of events that do not come
+	const timeout = time.Second // of events that do not come
 	t.Run("http", func(t *testing.T) {
 		h := toyHTTP{mistake}.harness()
 		h.Timeout = timeout
