@@ -101,7 +101,7 @@ func requireFailures(t *testing.T, suite, mistake string, tests []string) {
 		names = append(names, regexp.QuoteMeta(strings.ReplaceAll(test, " ", "_")))
 	}
 	pattern := "^TestMistake$/^" + suite + "$/^(" + strings.Join(names, "|") + ")$"
-	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern, "-test.v", "-test.timeout=2m") //nolint:gosec // this program
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern, "-test.v", "-test.timeout=2m")
 	command.Env = append(os.Environ(), mistakeVariable+"="+mistake)
 	output, err := command.CombinedOutput()
 	var exit *exec.ExitError
