@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -54,7 +55,7 @@ func callsResourceOption(t *testing.T, h *CallsHarness) {
 }
 
 func callsWithoutResource(t *testing.T, h *CallsHarness) {
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Match: "*", Limit: 0}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Match: "*", Limit: 0}}})
 	require.NoError(t, h.open(t, engine, CallsOptions{Resource: func(context.Context) string { return "" }}, answered)(t.Context()))
 	assert.Empty(t, Called(engine))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fault"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -160,7 +161,7 @@ func injectedFaultsAreAnswered(t *testing.T, h *HTTPHarness) {
 }
 
 func fieldsNeverNamesNoRule(t *testing.T, h *HTTPHarness) {
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Name: "secret", Resource: h.orders(), Limit: 0.5}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "secret", Resource: h.orders(), Limit: 0.5}}})
 	c := h.serveOrders(t, engine, Options{Fields: FieldsNever}, ok)
 	c.get("/orders/7")
 	refused := c.get("/orders/7")

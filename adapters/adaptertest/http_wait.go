@@ -28,7 +28,7 @@ func httpWaitTests() []httpTest {
 
 // queue lets one call a second pass, and the others wait.
 func queue(resource string) rules.Set {
-	return rules.Set{Flow: []flowRule{
+	return rules.Set{Flow: []flow.Rule{
 		{Name: "turns", Resource: resource, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute},
 	}}
 }
