@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,8 +43,8 @@ func (f toyCalls) harness() adaptertest.CallsHarness {
 			}
 			return ctx.Err()
 		}
-		for i := len(c.Guards) - 1; i >= 0; i-- {
-			call = f.guard(c.Guards[i], call)
+		for _, g := range slices.Backward(c.Guards) {
+			call = f.guard(g, call)
 		}
 		return call
 	}}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,8 +174,8 @@ func recovering(recovered func(any), ctx context.Context, call toyInvoker) (err 
 
 // around puts guards around a call.
 func (f toyRPC) around(guards []adaptertest.RPCGuard, inbound bool, method string, call toyInvoker) toyInvoker {
-	for i := len(guards) - 1; i >= 0; i-- {
-		call = f.guard(guards[i], inbound, method, call)
+	for _, g := range slices.Backward(guards) {
+		call = f.guard(g, inbound, method, call)
 	}
 	return call
 }
@@ -245,7 +246,7 @@ func (g *toyGate) guarded(ctx context.Context, next toyInvoker) error {
 			again.Exit()
 		}
 	}
-	if err != nil && !(g.makes("serves when closed") && errors.Is(err, core.ErrClosed)) {
+	if err != nil && (!g.makes("serves when closed") || !errors.Is(err, core.ErrClosed)) {
 		return g.refuse(ctx, err)
 	}
 	if g.makes("allocates") {
