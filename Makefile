@@ -5,7 +5,7 @@ GOLANGCI_LINT_VERSION := v2.15.0
 ACTIONLINT_VERSION := v1.7.12
 # Runs rather than seconds: when the time ends in the middle of a run, go test now and then calls that a failure
 # ("context deadline exceeded").
-FUZZTIME ?= 30000x
+FUZZTIME ?= 10000x
 
 MODULES = $(shell go list -m -f '{{.Dir}}')
 # The program that keeps modules releasable; it works when go.work does not.
@@ -60,9 +60,9 @@ OLDEST ?=
 test-oldest:
 	@$(RELEASE) oldest $(OLDEST)
 
-# The same under the race detector; tests that are long and have one goroutine do less, or are left out.
+# The same under the race detector; tests that are long and have one goroutine do less, or are left out, as simulations are.
 race:
-	go test -race -short work
+	go test -race -short $$(go list work | grep -v '/simulate$$')
 
 # Each fuzz target for FUZZTIME. Unless it is told, go would spend all of that on making its first finds shorter.
 fuzz:
