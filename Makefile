@@ -36,7 +36,7 @@ vet-others:
 # Format and style, and the workflows; architecture_test.go checks the layers.
 lint: bin/golangci-lint bin/actionlint
 	@bin/actionlint
-	@for dir in $(MODULES); do (cd $$dir && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	@for dir in $(MODULES); do (cd $$dir && $(CURDIR)/bin/golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 # Format what lint would complain about.
 format: bin/golangci-lint
