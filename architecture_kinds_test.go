@@ -23,6 +23,8 @@ var openPackages = []string{"core", "inspect", "simulate", "metrics", "adapters"
 var namesKinds = []string{
 	"core/chain.go", // calls go to flow rules directly: that is what makes them fast
 
+	"adapters/adaptertest", // tests of adapters, with rules of several kinds
+
 	"cmd/penstock/internal/sentinel",           // translates Sentinel's kinds of rules into those here
 	"cmd/penstock/internal/command/convert.go", // says which
 	"cmd/penstock/internal/command/example.go", // shows how to ask for the example of one kind

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -174,7 +175,7 @@ func callsFreeTheirPlaces(t *testing.T, h *CallsHarness) {
 
 func callsExactlyTheLimit(t *testing.T, h *CallsHarness) {
 	const callers, each, limit = 8, 25, 50
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Match: "*", Limit: limit}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Match: "*", Limit: limit}}})
 	var arrived, passed, refused atomic.Int64
 	call := h.open(t, engine, CallsOptions{}, func() Reply {
 		arrived.Add(1)

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -54,7 +55,7 @@ func callsResourceOption(t *testing.T, h *CallsHarness) {
 }
 
 func callsWithoutResource(t *testing.T, h *CallsHarness) {
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Match: "*", Limit: 0}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Match: "*", Limit: 0}}})
 	require.NoError(t, h.open(t, engine, CallsOptions{Resource: func(context.Context) string { return "" }}, answered)(t.Context()))
 	assert.Empty(t, Called(engine))
 }
@@ -111,13 +112,13 @@ func callsRulesGetTheOptions(t *testing.T, h *CallsHarness) {
 	call := h.open(t, p.NewEngine(t), CallsOptions{
 		Tokens: func(ctx context.Context) int { return len(nameOf(ctx)) },
 		Attributes: func(ctx context.Context) []core.Option {
-			return []core.Option{core.String("user", nameOf(ctx)), core.Int("size", 3)}
+			return []core.Option{core.String("user", nameOf(ctx)), core.Int("size", 3), core.Priority(core.PriorityHigh)}
 		},
 	}, answered)
 	require.NoError(t, call(context.WithValue(t.Context(), namedContext{}, "ann")))
 	p.requireOutcome(t, h.Timeout, Succeeded)
 	want := rule.Call{Now: p.LastCall().Now, Tokens: 3, Attribute: rule.String("ann")}
-	want.SetCaller(rule.PriorityNormal, false)
+	want.SetCaller(rule.PriorityHigh, false)
 	assert.Equal(t, describe(want), describe(p.LastCall()), "a call that does not come from outside")
 
 	p = new(Probe)

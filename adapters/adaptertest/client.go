@@ -13,11 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/penstock-go/penstock/flow"
 )
-
-type flowRule = flow.Rule
 
 // httpClient is a client of a server under test, with connections of its own.
 type httpClient struct {

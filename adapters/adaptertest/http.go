@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -215,7 +216,7 @@ func (h *HTTPHarness) serve(t *testing.T, s Server) *httpClient {
 
 // limited returns a rule of so many calls a second of the resource of most tests.
 func (h *HTTPHarness) limited(limit float64) rules.Set {
-	return rules.Set{Flow: []flowRule{{Name: "reads", Resource: h.orders(), Limit: limit}}}
+	return rules.Set{Flow: []flow.Rule{{Name: "reads", Resource: h.orders(), Limit: limit}}}
 }
 
 // ok answers 200.

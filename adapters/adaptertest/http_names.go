@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -121,7 +122,7 @@ func unservedRequestsAreAnsweredAsBefore(t *testing.T, h *HTTPHarness) {
 }
 
 func unmatchedRequestsShareALimit(t *testing.T, h *HTTPHarness) {
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Name: "scans", Resource: unmatched, Limit: 2}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "scans", Resource: unmatched, Limit: 2}}})
 	c := h.serveOrders(t, engine, Options{}, ok)
 	var statuses []int
 	for _, path := range []string{"/.env", "/wp-login.php", "/admin"} {
@@ -148,7 +149,7 @@ func resourceOptionNamesRequests(t *testing.T, h *HTTPHarness) {
 }
 
 func requestsWithoutAResource(t *testing.T, h *HTTPHarness) {
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Match: "*", Limit: 0}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Match: "*", Limit: 0}}})
 	c := h.serveOrders(t, engine, Options{Resource: func(r Request) string {
 		return r.Header("Resource")
 	}}, ok)

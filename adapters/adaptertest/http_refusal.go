@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fault"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -66,6 +67,7 @@ func refusalsAreAnsweredByReason(t *testing.T, h *HTTPHarness) {
 		{rule.Unavailable, core.Never, 503, "about:blank", "", false},
 		{rule.Injected, 5 * time.Second, 503, "about:blank", "5", false},
 		{rule.Denied, 5 * time.Second, 403, "about:blank", "", false},
+		{rule.Denied, core.Never, 403, "about:blank", "", false},
 	} {
 		name := fmt.Sprintf("%v after %v", test.reason, test.after)
 		p := &Probe{Reason: test.reason, RefuseAfter: test.after}
@@ -77,6 +79,9 @@ func refusalsAreAnsweredByReason(t *testing.T, h *HTTPHarness) {
 			assert.Equal(t, test.kind, body.Type, name)
 			assert.Equal(t, test.retryAfter, refused.header.Get("Retry-After"), name)
 			assert.Equal(t, test.limited, refused.header.Get("RateLimit") != "", name)
+			if test.reason == rule.Denied {
+				assert.NotContains(t, body.Detail, "try again", name)
+			}
 			if test.limited {
 				assert.Equal(t, []string{ProbeName}, body.ViolatedPolicies, name)
 			} else {
@@ -156,7 +161,7 @@ func injectedFaultsAreAnswered(t *testing.T, h *HTTPHarness) {
 }
 
 func fieldsNeverNamesNoRule(t *testing.T, h *HTTPHarness) {
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Name: "secret", Resource: h.orders(), Limit: 0.5}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "secret", Resource: h.orders(), Limit: 0.5}}})
 	c := h.serveOrders(t, engine, Options{Fields: FieldsNever}, ok)
 	c.get("/orders/7")
 	refused := c.get("/orders/7")

@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -27,7 +28,7 @@ func httpWaitTests() []httpTest {
 
 // queue lets one call a second pass, and the others wait.
 func queue(resource string) rules.Set {
-	return rules.Set{Flow: []flowRule{
+	return rules.Set{Flow: []flow.Rule{
 		{Name: "turns", Resource: resource, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute},
 	}}
 }
@@ -90,22 +91,29 @@ func clientsWithABody(t *testing.T, h *HTTPHarness) {
 			return x.Respond(http.StatusOK, string(body))
 		}}},
 	})
-	post := func(ctx context.Context) error {
+	post := func(ctx context.Context) (body string, err error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/orders", strings.NewReader("an order"))
 		if err != nil {
-			return err
+			return "", err
 		}
 		response, err := c.http.Do(request)
-		if err == nil {
-			response.Body.Close()
+		if err != nil {
+			return "", err
 		}
-		return err
+		defer response.Body.Close()
+		read, err := io.ReadAll(response.Body)
+		return string(read), err
 	}
-	require.NoError(t, post(t.Context()))
+	echoed, err := post(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "an order", echoed, "the handler reads what was buffered")
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	gone := make(chan error, 1)
-	go func() { gone <- post(ctx) }()
+	go func() {
+		_, err := post(ctx)
+		gone <- err
+	}()
 	requireTimer(t, h.Timeout, virtual)
 	leave()
 	require.ErrorIs(t, receive(t, h.Timeout, gone), context.Canceled)

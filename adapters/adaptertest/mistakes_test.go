@@ -31,6 +31,8 @@ func everyone() []priority.Callers {
 
 func TestAdapterWithoutAMistakePasses(t *testing.T) {
 	t.Run("http", func(t *testing.T) { adaptertest.HTTP(t, toyHTTP{}.harness()) })
+	t.Run("rpc", func(t *testing.T) { adaptertest.RPC(t, toyRPC{}.harness()) })
+	t.Run("calls", func(t *testing.T) { adaptertest.Calls(t, toyCalls{}.harness()) })
 }
 
 // mistakeVariable names the mistake of the adapter, in the process that makes it.
@@ -42,16 +44,25 @@ func TestMistake(t *testing.T) {
 	if mistake == "" {
 		t.Skip("for the processes of the other tests only")
 	}
-	const timeout = 2 * time.Second // of events that do not come
+	const timeout = time.Second // of events that do not come
 	t.Run("http", func(t *testing.T) {
 		h := toyHTTP{mistake}.harness()
 		h.Timeout = timeout
 		adaptertest.HTTP(t, h)
 	})
+	t.Run("rpc", func(t *testing.T) {
+		h := toyRPC{mistake}.harness()
+		h.Timeout = timeout
+		adaptertest.RPC(t, h)
+	})
+	t.Run("calls", func(t *testing.T) {
+		h := toyCalls{mistake}.harness()
+		h.Timeout = timeout
+		adaptertest.Calls(t, h)
+	})
 }
 
-// Every test of the suite fails for an adapter that makes the mistake it is for, and only
-// few fail for the others.
+// Every test of the suites fails for an adapter that makes a mistake which it looks for.
 func TestEveryTestFailsForSomeMistake(t *testing.T) {
 	for _, suite := range []struct {
 		name     string
@@ -59,6 +70,8 @@ func TestEveryTestFailsForSomeMistake(t *testing.T) {
 		mistakes map[string][]string
 	}{
 		{"http", adaptertest.HTTPTests(), httpMistakes()},
+		{"rpc", adaptertest.RPCTests(), rpcMistakes()},
+		{"calls", adaptertest.CallsTests(), callsMistakes()},
 	} {
 		var found []string
 		for _, tests := range suite.mistakes {
@@ -88,7 +101,7 @@ func requireFailures(t *testing.T, suite, mistake string, tests []string) {
 		names = append(names, regexp.QuoteMeta(strings.ReplaceAll(test, " ", "_")))
 	}
 	pattern := "^TestMistake$/^" + suite + "$/^(" + strings.Join(names, "|") + ")$"
-	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern, "-test.v", "-test.timeout=2m") //nolint:gosec // this program
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern, "-test.v", "-test.timeout=2m")
 	command.Env = append(os.Environ(), mistakeVariable+"="+mistake)
 	output, err := command.CombinedOutput()
 	var exit *exec.ExitError
@@ -139,8 +152,8 @@ func httpMistakes() map[string][]string {
 		"takes every error for a failure":       {"errors with a status count by the status"},
 		"swallows panics":                       {"a panic is a failure and is passed on"},
 		"forgets Exit after a panic":            {"the server goes on after panics", "a panic of Failure ends the call"},
-		"forgets Exit":                          {"statuses from 500 up are failures", "waiting requests pass on time"},
-		"leaks goroutines":                      {"statuses from 500 up are failures", "names come from routes"},
+		"forgets Exit":                          {"waiting requests pass on time", "Blocked answers refusals"},
+		"leaks goroutines":                      {"large bodies arrive whole"},
 		"fails what is refused further down":    {"refusals further down are ignored", "refusals as errors of handlers are ignored", "refusals of an inner guard are ignored"},
 		"ignores all refusals further down":     {"faults injected further down are failures"},
 		"fails what clients leave":              {"requests that clients leave are ignored", "streams that clients leave end without a failure", "a breaker is opened by failures only"},
@@ -157,5 +170,79 @@ func httpMistakes() map[string][]string {
 		"counts nested guards":                  {"two guards of an engine are one call"},
 		"does not yield":                        {"requests come to their rules before others compute"},
 		"allocates":                             {"passing and refusing allocate no more than they may"},
+	}
+}
+
+// rpcMistakes are mistakes of adapters for remote calls, with tests that each fails.
+func rpcMistakes() map[string][]string {
+	return map[string][]string{
+		"ignores methods":                    {"names are those of methods"},
+		"ignores Resource":                   {"Resource names calls", "calls without a resource are not guarded"},
+		"guards what has no resource":        {"calls without a resource are not guarded"},
+		"makes an engine of its own":         {"no engine is the default engine"},
+		"answers all refusals alike":         {"refusals are answered by their reason"},
+		"says no delay":                      {"refusals name the rule and say when to retry"},
+		"names rules that are hidden":        {"HideRules names no rule"},
+		"hides the cause":                    {"refusals of a client can be told from those of its server"},
+		"ignores answers of rules":           {"injected faults are answered as their rules say"},
+		"ignores Blocked":                    {"Blocked replaces the error"},
+		"ignores EntryError":                 {"EntryError replaces the error"},
+		"serves when closed":                 {"a closed engine is answered with Unavailable"},
+		"answers ErrClosed with Unknown":     {"calls that wait when the engine is closed are answered with Unavailable"},
+		"lets clients retry":                 {"refused calls are not retried"},
+		"confuses the sides":                 {"rules get what the options say"},
+		"ignores Origin":                     {"rules get what the options say"},
+		"ignores Tokens":                     {"Tokens are what a call takes"},
+		"offers no attributes":               {"rules look at metadata and method"},
+		"ignores Attributes":                 {"attributes of the service go first"},
+		"ignores TrustedProxies":             {"servers know the addresses of clients"},
+		"does not bound attributes":          {"long metadata is shortened"},
+		"believes all priorities":            {"callers choose the priority that they may"},
+		"ignores PriorityTrust":              {"trust by a function goes first and is asked only when needed"},
+		"passes no priority on":              {"clients pass the priority of the context on"},
+		"never reports failures":             {"codes that blame the server are failures"},
+		"fails no plain error":               {"errors without a code are failures"},
+		"swallows panics":                    {"a panic is a failure and is passed on"},
+		"fails what is refused further down": {"refusals further down are ignored", "refusals of an inner guard are ignored"},
+		"ignores all refusals further down":  {"faults injected further down are failures"},
+		"fails what callers cancel":          {"calls that their callers cancel are ignored", "a breaker is opened by failures only"},
+		"ignores deadlines":                  {"calls that meet their deadline have failed"},
+		"ignores Failure":                    {"Failure decides what is a failure"},
+		"exits early":                        {"calls last until their handlers return", "never more than the limit are under way"},
+		"does not wait":                      {"waiting calls pass on time"},
+		"waits without a context":            {"callers that cancel while they wait free their places"},
+		"counts twice":                       {"exactly the limit passes under concurrency"},
+		"ignores delays":                     {"a throttle obeys the delay that a server asks for"},
+		"ignores throttles":                  {"retries beyond the budget are not sent"},
+		"does not yield":                     {"calls come to their rules before others compute"},
+		"allocates":                          {"passing and refusing allocate no more than they may"},
+	}
+}
+
+// callsMistakes are mistakes of guards of clients, with tests that each fails.
+func callsMistakes() map[string][]string {
+	return map[string][]string{
+		"names calls otherwise":              {"calls have the name of their resource"},
+		"ignores Resource":                   {"Resource names calls", "calls without a resource are not guarded"},
+		"makes an engine of its own":         {"no engine is the default engine"},
+		"sends what is refused":              {"refused calls are not sent", "exactly the limit passes under concurrency"},
+		"hides the cause":                    {"refused calls are not sent", "fewer tokens than one are an error"},
+		"serves when closed":                 {"a closed engine refuses with its error"},
+		"ignores Tokens":                     {"rules get what the options say", "fewer tokens than one are an error"},
+		"ignores Attributes":                 {"rules get what the options say"},
+		"is inbound":                         {"rules get what the options say"},
+		"ignores priorities":                 {"rules get the priority of the context"},
+		"ignores delays":                     {"a throttle obeys the delay that the other end asks for"},
+		"ignores throttles":                  {"retries beyond the budget are not sent"},
+		"never reports failures":             {"failures are those of what is called", "a breaker stops calls of what fails"},
+		"takes every error for a failure":    {"errors of the client are no failures"},
+		"fails what callers cancel":          {"calls that their callers cancel are ignored"},
+		"ignores deadlines":                  {"calls that meet their deadline have failed"},
+		"fails what is refused further down": {"refusals of an inner guard are ignored"},
+		"ignores Failure":                    {"Failure decides what is a failure"},
+		"does not wait":                      {"waiting calls pass on time"},
+		"waits without a context":            {"callers that cancel while they wait free their places"},
+		"counts twice":                       {"exactly the limit passes under concurrency"},
+		"exits early":                        {"never more than the limit are under way"},
 	}
 }

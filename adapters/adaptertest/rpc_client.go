@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -110,7 +111,7 @@ func rpcAllocations(t *testing.T, h *RPCHarness) {
 		{"passing", 1e9, h.PassAllocs},
 		{"refusing", 0, h.RefuseAllocs},
 	} {
-		engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Resource: h.Method(Unary), Limit: test.limit}}})
+		engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Resource: h.Method(Unary), Limit: test.limit}}})
 		CheckAllocs(t, test.most, h.Direct(t, RPCServer{Server: []RPCGuard{{Engine: engine}}, Handle: succeed}), bare, test.name)
 	}
 }
@@ -119,8 +120,8 @@ func rpcAllocations(t *testing.T, h *RPCHarness) {
 // it. The harness must not lack [Direct].
 func BenchmarkRPC(b *testing.B, h RPCHarness) {
 	b.Helper()
-	open, _ := NewEngine(b, rules.Set{Flow: []flowRule{{Resource: h.Method(Unary), Limit: 1e9}}})
-	closed, _ := NewEngine(b, rules.Set{Flow: []flowRule{{Resource: h.Method(Unary), Limit: 0}}})
+	open, _ := NewEngine(b, rules.Set{Flow: []flow.Rule{{Resource: h.Method(Unary), Limit: 1e9}}})
+	closed, _ := NewEngine(b, rules.Set{Flow: []flow.Rule{{Resource: h.Method(Unary), Limit: 0}}})
 	for _, bench := range []struct {
 		name   string
 		guards []RPCGuard

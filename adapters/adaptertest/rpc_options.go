@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -67,7 +68,7 @@ func rpcRulesGetWhatTheOptionsSay(t *testing.T, c rpcCase) {
 }
 
 func rpcTokensAreTaken(t *testing.T, c rpcCase) {
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Resource: c.resource(), Limit: 10}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Resource: c.resource(), Limit: 10}}})
 	tokens := 0
 	call := c.serve(t, engine, RPCOptions{Tokens: func(RPCCall) int { return tokens }}, succeed)
 	var answers []Code

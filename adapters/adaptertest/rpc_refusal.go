@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fault"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -50,7 +51,7 @@ func resourceNamesCalls(t *testing.T, c rpcCase) {
 }
 
 func callsWithoutAResource(t *testing.T, c rpcCase) {
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Match: "*", Limit: 0}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Match: "*", Limit: 0}}})
 	call := c.serve(t, engine, RPCOptions{Resource: func(RPCCall) string { return "" }}, succeed)
 	require.NoError(t, call(t.Context()))
 	assert.Empty(t, Called(engine))
@@ -109,7 +110,7 @@ func spend(t *testing.T, engine *core.Engine, resource string) {
 }
 
 func rpcRefusalsNameTheRule(t *testing.T, c rpcCase) {
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Name: "reads", Resource: c.resource(), Limit: 1, Window: time.Minute}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "reads", Resource: c.resource(), Limit: 1, Window: time.Minute}}})
 	spend(t, engine, c.resource())
 	answer := c.answer(c.refuse(t, engine, RPCOptions{}))
 	assert.Equal(t, ResourceExhausted, answer.Code)
@@ -118,7 +119,7 @@ func rpcRefusalsNameTheRule(t *testing.T, c rpcCase) {
 		assert.Positive(t, answer.RetryAfter)
 		assert.LessOrEqual(t, answer.RetryAfter, time.Minute)
 	}
-	engine, _ = NewEngine(t, rules.Set{Flow: []flowRule{{Name: "closed", Resource: c.resource(), Limit: 0}}})
+	engine, _ = NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "closed", Resource: c.resource(), Limit: 0}}})
 	assert.Zero(t, c.answer(c.refuse(t, engine, RPCOptions{})).RetryAfter, "such a call never passes")
 	counted := totals(engine, c.resource())
 	assert.EqualValues(t, 1, counted.Blocked)
@@ -126,7 +127,7 @@ func rpcRefusalsNameTheRule(t *testing.T, c rpcCase) {
 }
 
 func hideRulesNamesNoRule(t *testing.T, c rpcCase) {
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Name: "secret", Resource: c.resource(), Limit: 1, Window: time.Minute}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "secret", Resource: c.resource(), Limit: 1, Window: time.Minute}}})
 	spend(t, engine, c.resource())
 	answer := c.answer(c.refuse(t, engine, RPCOptions{HideRules: true}))
 	assert.Equal(t, ResourceExhausted, answer.Code)
@@ -138,7 +139,7 @@ func hideRulesNamesNoRule(t *testing.T, c rpcCase) {
 }
 
 func refusalsOfAClient(t *testing.T, c rpcCase) {
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Name: "closed", Resource: c.resource(), Limit: 0}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "closed", Resource: c.resource(), Limit: 0}}})
 	err := c.refuse(t, engine, RPCOptions{})
 	var block *core.BlockError
 	require.ErrorAs(t, err, &block)
@@ -163,7 +164,7 @@ func rpcInjectedFaults(t *testing.T, c rpcCase) {
 }
 
 func blockedReplacesTheError(t *testing.T, c rpcCase) {
-	set := rules.Set{Flow: []flowRule{{Name: "reads", Resource: c.resource(), Limit: 0}}}
+	set := rules.Set{Flow: []flow.Rule{{Name: "reads", Resource: c.resource(), Limit: 0}}}
 	engine, _ := NewEngine(t, set)
 	var seen string
 	answer := c.answer(c.refuse(t, engine, RPCOptions{Blocked: func(_ RPCCall, block *core.BlockError) error {
@@ -224,7 +225,7 @@ func refusedCallsAreNotRetried(t *testing.T, c rpcCase) {
 		"by default":         {},
 		"answered otherwise": {Blocked: func(RPCCall, *core.BlockError) error { return c.Error(Unavailable, 0) }},
 	} {
-		engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Resource: c.resource(), Limit: 1, Window: time.Hour}}})
+		engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Resource: c.resource(), Limit: 1, Window: time.Hour}}})
 		var arrived atomic.Int64
 		call := c.start(t, RPCServer{Handle: succeed, Arrived: func() { arrived.Add(1) }, Retries: true}, RPCGuard{engine, options})
 		require.NoError(t, call(t.Context()), name)

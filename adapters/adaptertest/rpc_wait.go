@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -75,7 +76,7 @@ func rpcWaitingWhenClosed(t *testing.T, c rpcCase) {
 
 func rpcExactlyTheLimit(t *testing.T, c rpcCase) {
 	const callers, each, limit = 10, 10, 37
-	engine, _ := NewEngine(t, rules.Set{Flow: []flowRule{{Resource: c.resource(), Limit: limit}}})
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Resource: c.resource(), Limit: limit}}})
 	call := c.serve(t, engine, RPCOptions{}, succeed)
 	var passed, refused atomic.Int64
 	var all sync.WaitGroup

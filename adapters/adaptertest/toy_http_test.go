@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,14 +26,7 @@ import (
 // mistake, or none.
 type toyHTTP struct{ mistake string }
 
-func (f toyHTTP) makes(mistakes ...string) bool {
-	for _, m := range mistakes {
-		if f.mistake == m {
-			return true
-		}
-	}
-	return false
-}
+func (f toyHTTP) makes(mistake string) bool { return f.mistake == mistake }
 
 func (f toyHTTP) harness() adaptertest.HTTPHarness {
 	return adaptertest.HTTPHarness{
@@ -116,8 +110,8 @@ func (f toyHTTP) server(s adaptertest.Server) http.Handler {
 		handler.ServeHTTP(w, r)
 		return nil
 	})
-	for i := len(s.Guards) - 1; i >= 0; i-- {
-		handler = f.guard(s.Guards[i], mux, handler)
+	for _, g := range slices.Backward(s.Guards) {
+		handler = f.guard(g, mux, handler)
 	}
 	return http.HandlerFunc(func(writer http.ResponseWriter, r *http.Request) {
 		w := &toyWriter{ResponseWriter: writer, framework: f, r: r}

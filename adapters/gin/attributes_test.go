@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/hotparam"
@@ -50,10 +51,10 @@ func TestRulesLookAtAttributesOfRequests(t *testing.T) {
 		{"ipPrefix", penstockgin.Options{TrustedProxies: proxies, IPv6Prefix: 48}, forwarded, rule.String("2001:db8:1::/48")},
 		{"ip", penstockgin.Options{TrustedProxies: proxies, UseForwarded: true}, forwarded, rule.String("2.2.2.2")},
 	} {
-		p := &probe{key: test.key}
+		p := &adaptertest.Probe{Attribute: test.key}
 		router := gin.New()
 		router.UseRawPath = true
-		router.Use(penstockgin.Middleware(p.newEngine(t, ""), test.options))
+		router.Use(penstockgin.Middleware(p.NewEngine(t), test.options))
 		router.GET("/orders/:id/*rest", ok)
 		server := serve(t, router)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/orders/a%2Fb/x/y?q=1+2", http.NoBody)
@@ -64,7 +65,7 @@ func TestRulesLookAtAttributesOfRequests(t *testing.T) {
 		response, err := server.Client().Do(request)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
-		assert.Equal(t, test.want.GoString(), p.call().Attribute.GoString(), test.key)
+		assert.Equal(t, test.want.GoString(), p.LastCall().Attribute.GoString(), test.key)
 	}
 	text, _ := attributeOf(t, "header:X", strings.Repeat("x", 2000)).Text()
 	assert.Len(t, text, 1024+1+32, "long values are shortened")
@@ -73,11 +74,11 @@ func TestRulesLookAtAttributesOfRequests(t *testing.T) {
 // attributeOf returns the attribute of a request with the header field X.
 func attributeOf(t *testing.T, key, x string) rule.Attribute {
 	t.Helper()
-	p := &probe{key: key}
+	p := &adaptertest.Probe{Attribute: key}
 	request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
 	request.Header.Set("X", x)
-	router(p.newEngine(t, ""), penstockgin.Options{}, ok).ServeHTTP(httptest.NewRecorder(), request)
-	return p.call().Attribute
+	router(p.NewEngine(t), penstockgin.Options{}, ok).ServeHTTP(httptest.NewRecorder(), request)
+	return p.LastCall().Attribute
 }
 
 func TestReadingAttributesAllocatesNothing(t *testing.T) {
@@ -86,15 +87,15 @@ func TestReadingAttributesAllocatesNothing(t *testing.T) {
 	}
 	options := penstockgin.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
 	for _, key := range []string{"user", "ip", "ipPrefix", "header:x-tenant", "cookie:sid", "query:q", "param:id"} {
-		p := &silentProbe{key: key}
+		p := &adaptertest.AttributeReader{Key: key}
 		router := gin.New()
-		router.Use(penstockgin.Middleware(p.newEngine(t), options))
+		router.Use(penstockgin.Middleware(p.NewEngine(t), options))
 		router.GET("/orders/:id", func(*gin.Context) {})
 		request := httptest.NewRequest(http.MethodGet, "/orders/7?q=1", http.NoBody)
 		request.Header = http.Header{"X-Tenant": {"a"}, "Cookie": {"a=b; sid=1"}, "X-Forwarded-For": {"1.1.1.1, 2001:db8::7"}}
 		writer := &discardWriter{http.Header{}}
 		router.ServeHTTP(writer, request)
-		assert.Equal(t, key != "user", p.seen, key)
+		assert.Equal(t, key != "user", p.Found, key)
 		assert.Zero(t, testing.AllocsPerRun(200, func() { router.ServeHTTP(writer, request) }), key)
 	}
 }

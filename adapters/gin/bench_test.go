@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
@@ -47,9 +48,9 @@ func BenchmarkMiddleware(b *testing.B) {
 func BenchmarkAttributes(b *testing.B) {
 	for name, key := range map[string]string{"none": "user", "ip": "ip", "header": "header:x-tenant", "param": "param:id"} {
 		b.Run(name, func(b *testing.B) {
-			p := &silentProbe{key: key}
+			p := &adaptertest.AttributeReader{Key: key}
 			router := gin.New()
-			router.Use(penstockgin.Middleware(p.newEngine(b), penstockgin.Options{}))
+			router.Use(penstockgin.Middleware(p.NewEngine(b), penstockgin.Options{}))
 			router.GET("/orders/:id", func(*gin.Context) {})
 			request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
 			request.Header.Set("X-Tenant", "a")

@@ -39,8 +39,6 @@ func leave(t *testing.T, server *httptest.Server, ready <-chan struct{}) {
 func TestErrorAfterTheClientDisconnectedIsNotAFailure(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for name, answer := range map[string]gin.HandlerFunc{
-		"status 500":          func(c *gin.Context) { c.Status(http.StatusInternalServerError) },
-		"error":               func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) },
 		"error with a status": func(c *gin.Context) { _ = c.AbortWithError(http.StatusBadGateway, errors.New("lost")) },
 		"panic to abort":      func(*gin.Context) { panic(http.ErrAbortHandler) },
 		"body that cannot be written": func(c *gin.Context) {
@@ -76,19 +74,6 @@ func TestConnectionResetDuringTheResponseIsNotAFailure(t *testing.T) {
 	}))
 	leave(t, server, begun)
 	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
-}
-
-func TestFailureBeforeTheClientDisconnectedCounts(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{})
-	answered := make(chan struct{})
-	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
-		c.Status(http.StatusInternalServerError)
-		c.Writer.Flush()
-		close(answered)
-		<-c.Request.Context().Done()
-	}))
-	leave(t, server, answered)
-	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }
 
 func TestFailureOptionDecidesWhatIsAFailure(t *testing.T) {

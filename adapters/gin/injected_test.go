@@ -14,20 +14,6 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-func TestInjectedFaultIsAnsweredAsItsRuleSays(t *testing.T) {
-	engine, clock := newEngine(t, core.Config{})
-	until := clock.Now().Add(time.Hour).Time()
-	require.NoError(t, engine.Load(rules.Set{Fault: []fault.Rule{
-		{Resource: orders, Percent: 100, Abort: fault.Abort{HTTP: 502}, Until: until},
-	}}))
-	server := serve(t, router(engine, penstockgin.Options{}, ok))
-	refused := get(t, server, "/orders/7")
-	assert.Equal(t, 502, refused.status)
-	assert.Contains(t, refused.body, "the fault is injected on purpose")
-	require.NoError(t, engine.ControlKind(rules.KindFault, fault.Off))
-	assert.Equal(t, 200, get(t, server, "/orders/7").status)
-}
-
 // A fault injected further down is a failure of the request, unlike another refusal.
 func TestInjectedFaultFurtherDownIsAFailure(t *testing.T) {
 	engine, clock := newEngine(t, core.Config{})

@@ -2,13 +2,9 @@ package penstockgin_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,89 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock"
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
-	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 )
-
-func TestLimitHoldsExactlyUnderConcurrency(t *testing.T) {
-	engine, virtual := newEngine(t, core.Config{}, rateLimit("reads", orders, 50))
-	var handled atomic.Int64
-	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
-		handled.Add(1)
-		ok(c)
-	}))
-	for second := range int64(3) {
-		var passed, refused atomic.Int64
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				for range 25 {
-					switch get(t, server, "/orders/7").status {
-					case http.StatusOK:
-						passed.Add(1)
-					case http.StatusTooManyRequests:
-						refused.Add(1)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		assert.EqualValues(t, 50, passed.Load())
-		assert.EqualValues(t, 150, refused.Load())
-		assert.Equal(t, 50*(second+1), handled.Load())
-		virtual.Advance(time.Second)
-	}
-	ended := requireEnded(t, engine, orders, 150)
-	assert.EqualValues(t, 450, ended.Blocked)
-	assert.Zero(t, ended.Failed)
-}
-
-func TestRefusalDescribesTheQuotaAndStopsTheChain(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 0.5))
-	var handled atomic.Int64
-	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
-		handled.Add(1)
-		ok(c)
-	}))
-	assert.Equal(t, "ok", get(t, server, "/orders/7").body)
-	refused := get(t, server, "/orders/7")
-	assert.EqualValues(t, 1, handled.Load())
-	assert.Equal(t, http.StatusTooManyRequests, refused.status)
-	assert.Equal(t, "2", refused.header.Get("Retry-After"))
-	assert.Equal(t, `"reads";r=0;t=2`, refused.header.Get("RateLimit"))
-	assert.Equal(t, `"reads";q=1;w=2`, refused.header.Get("RateLimit-Policy"))
-	assert.Equal(t, "application/problem+json", refused.header.Get("Content-Type"))
-	var problem map[string]any
-	require.NoError(t, json.Unmarshal([]byte(refused.body), &problem))
-	assert.Equal(t, "https://iana.org/assignments/http-problem-types#quota-exceeded", problem["type"])
-	assert.Equal(t, []any{"reads"}, problem["violated-policies"])
-}
-
-func TestBlockedWritesTheResponseToARefusal(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 0))
-	server := serve(t, router(engine, penstockgin.Options{
-		Fields: nethttp.FieldsNever,
-		Blocked: func(c *gin.Context, block *core.BlockError) {
-			c.JSON(http.StatusServiceUnavailable, gin.H{"order": c.Param("id"), "rule": block.Rule})
-		},
-	}, ok))
-	refused := get(t, server, "/orders/7")
-	assert.Equal(t, http.StatusServiceUnavailable, refused.status)
-	assert.JSONEq(t, `{"order":"7","rule":"reads"}`, refused.body)
-	assert.NotContains(t, refused.header, "Ratelimit")
-}
-
-func TestFieldsAlwaysAreOnResponsesOfCallsThatPassed(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 2))
-	server := serve(t, router(engine, penstockgin.Options{Fields: nethttp.FieldsAlways}, ok))
-	passed := get(t, server, "/orders/7")
-	assert.Equal(t, http.StatusOK, passed.status)
-	assert.Contains(t, passed.header.Get("RateLimit"), `"reads";r=1`)
-	assert.Equal(t, `"reads";q=2;w=1`, passed.header.Get("RateLimit-Policy"))
-}
 
 func TestFailuresAreStatusesErrorsAndPanics(t *testing.T) {
 	lost := errors.New("lost")
@@ -146,25 +63,6 @@ func TestErrorsOfEarlierHandlersAreNotThoseOfTheCall(t *testing.T) {
 	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
 }
 
-func TestNilEngineIsTheDefaultEngine(t *testing.T) {
-	r := gin.New()
-	r.Use(penstockgin.Middleware(nil, penstockgin.Options{}))
-	r.GET("/of/the/default/engine", ok)
-	resource := penstock.Default().Resource("GET:/of/the/default/engine")
-	before := resource.Snapshot().Passed
-	get(t, serve(t, r), "/of/the/default/engine")
-	assert.Equal(t, before+1, resource.Snapshot().Passed)
-}
-
-func TestClosedEngineAnswersUnavailable(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{})
-	server := serve(t, router(engine, penstockgin.Options{}, ok))
-	engine.Close()
-	response := get(t, server, "/orders/7")
-	assert.Equal(t, http.StatusServiceUnavailable, response.status)
-	assert.Equal(t, "application/problem+json", response.header.Get("Content-Type"))
-}
-
 func TestClientThatDisconnectsWhileWaitingIsLoggedAs499(t *testing.T) {
 	engine, virtual := newEngine(t, core.Config{},
 		flow.Rule{Name: "turns", Resource: orders, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute})
@@ -191,82 +89,6 @@ func TestClientThatDisconnectsWhileWaitingIsLoggedAs499(t *testing.T) {
 	require.ErrorIs(t, <-gone, context.Canceled)
 	assert.Equal(t, 499, <-statuses)
 	assert.Zero(t, requireEnded(t, engine, orders, 1).Waiting)
-}
-
-func TestEntryErrorWritesTheResponseToACallThatIsNotMade(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{})
-	server := serve(t, router(engine, penstockgin.Options{
-		EntryError: func(c *gin.Context, err error) { c.String(http.StatusBadGateway, "%s: %v", c.Param("id"), err) },
-	}, ok))
-	engine.Close()
-	response := get(t, server, "/orders/7")
-	assert.Equal(t, http.StatusBadGateway, response.status)
-	assert.Equal(t, "7: "+core.ErrClosed.Error(), response.body)
-}
-
-func TestTokensOptionSetsTheTokensOfACall(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 10))
-	server := serve(t, router(engine, penstockgin.Options{
-		Tokens: func(c *gin.Context) int { return len(c.Request.URL.RawQuery) },
-	}, ok))
-	var statuses []int
-	for _, query := range []string{"1234567", "1234", "123", "1", ""} {
-		statuses = append(statuses, get(t, server, "/orders/7?"+query).status)
-	}
-	assert.Equal(t, []int{200, 429, 200, 429, 500}, statuses)
-}
-
-func TestFieldsNeverNameNoRuleOrResource(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, rateLimit("secret", orders, 0))
-	refused := get(t, serve(t, router(engine, penstockgin.Options{Fields: nethttp.FieldsNever}, ok)), "/orders/7")
-	assert.Equal(t, http.StatusTooManyRequests, refused.status)
-	assert.NotContains(t, refused.body, "secret")
-	assert.Contains(t, refused.body, "The call was refused")
-	assert.NotContains(t, refused.header, "Ratelimit")
-}
-
-func TestRequestThroughTwoMiddlewaresIsOneCall(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 2))
-	other, _ := newEngine(t, core.Config{})
-	r := gin.New()
-	r.Use(penstockgin.Middleware(engine, penstockgin.Options{}), penstockgin.Middleware(other, penstockgin.Options{}))
-	r.GET("/orders/:id", penstockgin.Middleware(engine, penstockgin.Options{}), ok)
-	server := serve(t, r)
-	var statuses []int
-	for range 3 {
-		statuses = append(statuses, get(t, server, "/orders/7").status)
-	}
-	assert.Equal(t, []int{200, 200, 429}, statuses)
-	assert.EqualValues(t, 2, requireEnded(t, engine, orders, 2).Passed)
-	assert.EqualValues(t, 2, requireEnded(t, other, orders, 2).Passed, "another engine")
-}
-
-func TestClientWithABodyThatDisconnectsLeavesTheQueue(t *testing.T) {
-	const resource = "POST:/orders"
-	engine, virtual := newEngine(t, core.Config{},
-		flow.Rule{Name: "turns", Resource: resource, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute})
-	r := gin.New()
-	r.Use(penstockgin.Middleware(engine, penstockgin.Options{BufferBody: 1 << 10}))
-	r.POST("/orders", ok)
-	server := serve(t, r)
-	post := func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/orders", strings.NewReader("an order"))
-		require.NoError(t, err)
-		response, err := server.Client().Do(request)
-		if err == nil {
-			response.Body.Close()
-		}
-		return err
-	}
-	require.NoError(t, post(t.Context()))
-	ctx, cancel := context.WithCancel(t.Context())
-	gone := make(chan error)
-	go func() { gone <- post(ctx) }()
-	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, eventTimeout, time.Millisecond)
-	cancel()
-	require.ErrorIs(t, <-gone, context.Canceled)
-	require.Eventually(t, func() bool { return engine.Resource(resource).Snapshot().Waiting == 0 }, eventTimeout, time.Millisecond)
-	assert.EqualValues(t, 1, requireEnded(t, engine, resource, 1).Passed)
 }
 
 func TestOriginalWriterIsRestored(t *testing.T) {

@@ -7,13 +7,11 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/assert"
 
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/flow"
 )
 
 func TestResourceIsTheRouteThatMatched(t *testing.T) {
@@ -47,23 +45,6 @@ func TestMethodThatIsNotAllowedIsUnmatched(t *testing.T) {
 	assert.Equal(t, []string{nethttp.Unmatched}, called(engine))
 }
 
-func TestUnmatchedPathsShareALimit(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, rateLimit("scans", nethttp.Unmatched, 2))
-	server := serve(t, router(engine, penstockgin.Options{}, ok))
-	var statuses []int
-	for _, path := range []string{"/.env", "/wp-login.php", "/admin"} {
-		statuses = append(statuses, get(t, server, path).status)
-	}
-	assert.Equal(t, []int{http.StatusNotFound, http.StatusNotFound, http.StatusTooManyRequests}, statuses)
-}
-
-func TestRequestWithoutAResourceIsNotGuarded(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{})
-	server := serve(t, router(engine, penstockgin.Options{Resource: func(*gin.Context) string { return "" }}, ok))
-	assert.Equal(t, "ok", get(t, server, "/orders/7").body)
-	assert.Empty(t, called(engine))
-}
-
 func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	r := router(engine, penstockgin.Options{}, ok)
@@ -84,14 +65,4 @@ func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
 		possible = append(possible, method+":/any/:x")
 	}
 	assert.ElementsMatch(t, possible, called(engine))
-}
-
-func TestCallHasTheOriginThatTheOptionTells(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, flow.Rule{Resource: orders, Limit: 0, Origin: "mobile"})
-	server := serve(t, router(engine, penstockgin.Options{
-		Origin: func(c *gin.Context) string { return c.Query("from") },
-	}, func(c *gin.Context) { _ = c.Error(fmt.Errorf("no order %s", c.Param("id"))) }))
-	assert.Equal(t, http.StatusTooManyRequests, get(t, server, "/orders/7?from=mobile").status)
-	get(t, server, "/orders/7?from=web")
-	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net/http"
 	"testing"
 
 	"github.com/gin-gonic/gin"
@@ -44,19 +43,5 @@ func TestEventsAreFlushedWhileTheHandlerRuns(t *testing.T) {
 		assert.EqualValues(t, 1, engine.Resource(orders).Snapshot().InFlight)
 		seen <- struct{}{}
 	}
-	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
-}
-
-func TestConnectionCanBeHijacked(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{})
-	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
-		conn, buffer, err := c.Writer.Hijack()
-		if assert.NoError(t, err) {
-			defer func() { _ = conn.Close() }()
-			_, _ = buffer.WriteString("HTTP/1.1 418 Mine\r\nContent-Length: 0\r\n\r\n")
-			_ = buffer.Flush()
-		}
-	}))
-	assert.Equal(t, http.StatusTeapot, get(t, server, "/orders/7").status)
 	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
 }

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/hotparam"
@@ -37,11 +38,11 @@ func TestRulesLookAtMetadataAndMethod(t *testing.T) {
 			"header:tenant":     {},
 			"metadata:x-tenant": {},
 		} {
-			p := &probe{key: key}
-			client := guard(t, at, p.newEngine(t, ""), penstockgrpc.Options{}, service{finish: succeed})
+			p := &adaptertest.Probe{Attribute: key}
+			client := guard(t, at, p.NewEngine(t), penstockgrpc.Options{}, service{finish: succeed})
 			ctx := metadata.AppendToOutgoingContext(t.Context(), "tenant", "a", "Tenant", "b", "id-bin", "\x00\xff", "empty", "")
 			require.NoError(t, s.call(ctx, client))
-			assert.Equal(t, want.GoString(), p.call().Attribute.GoString(), key)
+			assert.Equal(t, want.GoString(), p.LastCall().Attribute.GoString(), key)
 		}
 	})
 }
@@ -49,13 +50,13 @@ func TestRulesLookAtMetadataAndMethod(t *testing.T) {
 func TestOptionsGoBeforeAttributesOfTheCall(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		for _, key := range []string{"method", "metadata:tenant"} {
-			p := &probe{key: key}
+			p := &adaptertest.Probe{Attribute: key}
 			options := penstockgrpc.Options{Attributes: func(context.Context, string, any) []core.Option {
 				return []core.Option{core.Int(key, 7)}
 			}}
-			client := guard(t, at, p.newEngine(t, ""), options, service{finish: succeed})
+			client := guard(t, at, p.NewEngine(t), options, service{finish: succeed})
 			require.NoError(t, s.call(metadata.AppendToOutgoingContext(t.Context(), "tenant", "a"), client))
-			assert.Equal(t, rule.Int(7).GoString(), p.call().Attribute.GoString())
+			assert.Equal(t, rule.Int(7).GoString(), p.LastCall().Attribute.GoString())
 		}
 	})
 }
@@ -75,12 +76,12 @@ func TestClientBehindTrustedProxiesHasItsAddress(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, s := range shapes() {
-				p := &probe{key: test.key}
-				client := guard(t, atServer, p.newEngine(t, ""), test.options, service{finish: succeed})
+				p := &adaptertest.Probe{Attribute: test.key}
+				client := guard(t, atServer, p.NewEngine(t), test.options, service{finish: succeed})
 				ctx := metadata.AppendToOutgoingContext(t.Context(), "x-forwarded-for", "1.1.1.1, 127.0.0.7",
 					"x-forwarded-for", "1.1.1.1, 2001:db8:1:2:3:4:5:6, 127.0.0.1", "forwarded", `for="2.2.2.2`, "forwarded", "for=3.3.3.3")
 				require.NoError(t, s.call(ctx, client))
-				assert.Equal(t, rule.String(test.want).GoString(), p.call().Attribute.GoString(), s.name)
+				assert.Equal(t, rule.String(test.want).GoString(), p.LastCall().Attribute.GoString(), s.name)
 			}
 		})
 	}
@@ -88,10 +89,10 @@ func TestClientBehindTrustedProxiesHasItsAddress(t *testing.T) {
 
 func TestClientsHaveNoAddressOfTheirPeer(t *testing.T) {
 	for _, key := range []string{"ip", "ipPrefix"} {
-		p := &probe{key: key}
-		client := guard(t, atClient, p.newEngine(t, ""), penstockgrpc.Options{}, service{finish: succeed})
+		p := &adaptertest.Probe{Attribute: key}
+		client := guard(t, atClient, p.NewEngine(t), penstockgrpc.Options{}, service{finish: succeed})
 		require.NoError(t, callUnary(t.Context(), client))
-		assert.Equal(t, rule.Attribute{}.GoString(), p.call().Attribute.GoString())
+		assert.Equal(t, rule.Attribute{}.GoString(), p.LastCall().Attribute.GoString())
 	}
 }
 
@@ -125,9 +126,9 @@ func TestPeersOverUnixSocketsAndIPv6(t *testing.T) {
 			if network == "unix" {
 				target = "unix:" + address
 			}
-			p := &probe{key: "ip"}
-			require.NoError(t, callUnary(t.Context(), serveAt(t, listener, target, p.newEngine(t, ""))))
-			assert.Equal(t, rule.String(want).GoString(), p.call().Attribute.GoString())
+			p := &adaptertest.Probe{Attribute: "ip"}
+			require.NoError(t, callUnary(t.Context(), serveAt(t, listener, target, p.NewEngine(t))))
+			assert.Equal(t, rule.String(want).GoString(), p.LastCall().Attribute.GoString())
 		})
 	}
 }
@@ -147,30 +148,30 @@ func TestUnusualPeersHaveDefinedAddresses(t *testing.T) {
 		"127.0.0.1":   {Addr: tcp, LocalAddr: &net.UnixAddr{}}, // a path that looks like an address
 		"unknown":     nil,
 	} {
-		p := &silentProbe{key: "ip"}
-		intercept := penstockgrpc.UnaryServerInterceptor(p.newEngine(t), penstockgrpc.Options{})
+		p := &adaptertest.AttributeReader{Key: "ip"}
+		intercept := penstockgrpc.UnaryServerInterceptor(p.NewEngine(t), penstockgrpc.Options{})
 		_, err := intercept(called(t.Context(), from, nil), nil, &grpc.UnaryServerInfo{FullMethod: "/s/M"},
 			func(context.Context, any) (any, error) { return nil, nil })
 		require.NoError(t, err)
-		assert.Equal(t, want, p.text)
+		assert.Equal(t, want, p.Text)
 	}
-	p := &silentProbe{key: "ip"}
-	intercept := penstockgrpc.UnaryServerInterceptor(p.newEngine(t), penstockgrpc.Options{})
+	p := &adaptertest.AttributeReader{Key: "ip"}
+	intercept := penstockgrpc.UnaryServerInterceptor(p.NewEngine(t), penstockgrpc.Options{})
 	_, err := intercept(called(t.Context(), &peer.Peer{}, nil), nil, &grpc.UnaryServerInfo{FullMethod: "/s/M"},
 		func(context.Context, any) (any, error) { return nil, nil })
 	require.NoError(t, err)
-	assert.Equal(t, "unknown", p.text, "a peer without an address")
+	assert.Equal(t, "unknown", p.Text, "a peer without an address")
 }
 
 func TestLongMethodsAndMetadataAreShortened(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for _, key := range []string{"method", "metadata:x"} {
-		p := &silentProbe{key: key}
-		intercept := penstockgrpc.UnaryServerInterceptor(p.newEngine(t), penstockgrpc.Options{})
+		p := &adaptertest.AttributeReader{Key: key}
+		intercept := penstockgrpc.UnaryServerInterceptor(p.NewEngine(t), penstockgrpc.Options{})
 		_, err := intercept(called(t.Context(), nil, metadata.Pairs("x", long)), nil, &grpc.UnaryServerInfo{FullMethod: long},
 			func(context.Context, any) (any, error) { return nil, nil })
 		require.NoError(t, err)
-		assert.Len(t, p.text, 1024+1+32)
+		assert.Len(t, p.Text, 1024+1+32)
 	}
 }
 
@@ -182,11 +183,11 @@ func TestAttributesAllocateAtMostTheirMetadata(t *testing.T) {
 	info := &grpc.UnaryServerInfo{FullMethod: "/s/M"}
 	handler := func(context.Context, any) (any, error) { return nil, nil }
 	allocated := func(key string, options penstockgrpc.Options) float64 {
-		p := &silentProbe{key: key}
-		intercept := penstockgrpc.UnaryServerInterceptor(p.newEngine(t), options)
+		p := &adaptertest.AttributeReader{Key: key}
+		intercept := penstockgrpc.UnaryServerInterceptor(p.NewEngine(t), options)
 		call := func() { _, _ = intercept(ctx, nil, info, handler) }
 		call()
-		require.Equal(t, key != "user", p.seen)
+		require.Equal(t, key != "user", p.Found)
 		return testing.AllocsPerRun(200, call)
 	}
 	trusting := penstockgrpc.Options{TrustedProxies: proxies}

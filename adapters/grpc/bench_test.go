@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
 	"github.com/penstock-go/penstock/flow"
 )
@@ -56,8 +57,8 @@ func BenchmarkAttributes(b *testing.B) {
 	handler := func(context.Context, any) (any, error) { return nil, nil }
 	for name, key := range map[string]string{"none": "user", "ip": "ip", "method": "method", "metadata": "metadata:tenant"} {
 		b.Run(name, func(b *testing.B) {
-			p := &silentProbe{key: key}
-			intercept := penstockgrpc.UnaryServerInterceptor(p.newEngine(b), penstockgrpc.Options{})
+			p := &adaptertest.AttributeReader{Key: key}
+			intercept := penstockgrpc.UnaryServerInterceptor(p.NewEngine(b), penstockgrpc.Options{})
 			from := &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}}
 			ctx := called(b.Context(), from, metadata.Pairs("tenant", "a"))
 			info := &grpc.UnaryServerInfo{FullMethod: "/s/M"}

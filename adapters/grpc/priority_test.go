@@ -10,6 +10,7 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
@@ -58,7 +59,7 @@ func TestPriorityOfACallIsWhatItsCallerMayChoose(t *testing.T) {
 		"nothing set":           {penstockgrpc.Options{}, []string{"high"}, core.PriorityNormal, false},
 	} {
 		for _, s := range shapes() {
-			p := new(probe)
+			p := new(adaptertest.Probe)
 			type found struct {
 				priority rule.Priority
 				known    bool
@@ -69,13 +70,13 @@ func TestPriorityOfACallIsWhatItsCallerMayChoose(t *testing.T) {
 				inContext <- found{value, known}
 				return nil
 			}}
-			client := guard(t, atServer, p.newEngine(t, ""), test.options, handler)
+			client := guard(t, atServer, p.NewEngine(t), test.options, handler)
 			ctx := metadata.AppendToOutgoingContext(t.Context(), "token", "1")
 			for _, value := range test.values {
 				ctx = metadata.AppendToOutgoingContext(ctx, "penstock-priority", value)
 			}
 			require.NoError(t, s.call(ctx, client), "%s, %s", name, s.name)
-			assert.Equal(t, test.want, p.call().Priority(), "%s, %s", name, s.name)
+			assert.Equal(t, test.want, p.LastCall().Priority(), "%s, %s", name, s.name)
 			assert.Equal(t, found{test.want, test.known}, <-inContext, "%s, %s", name, s.name)
 		}
 	}
@@ -85,10 +86,10 @@ func TestPriorityOfACallIsWhatItsCallerMayChoose(t *testing.T) {
 func TestPriorityIsPassedOnThroughServices(t *testing.T) {
 	for _, s := range shapes() {
 		t.Run(s.name, func(t *testing.T) {
-			behind, between := new(probe), new(probe)
+			behind, between := new(adaptertest.Probe), new(adaptertest.Probe)
 			options := loopback()
-			last, _ := serve(t, service{finish: succeed}, guardServer(behind.newEngine(t, ""), options)...)
-			next := testpb.NewTestServiceClient(dial(t, last, guardClient(between.newEngine(t, ""), options)...))
+			last, _ := serve(t, service{finish: succeed}, guardServer(behind.NewEngine(t), options)...)
+			next := testpb.NewTestServiceClient(dial(t, last, guardClient(between.NewEngine(t), options)...))
 			client := guard(t, atServer, newEngine(t), options, service{finish: func(ctx context.Context) error {
 				ctx = metadata.AppendToOutgoingContext(ctx, "penstock-priority", "high") // is replaced
 				return s.call(ctx, next)
@@ -104,8 +105,8 @@ func TestPriorityIsPassedOnThroughServices(t *testing.T) {
 			} {
 				ctx := metadata.AppendToOutgoingContext(t.Context(), "penstock-priority", test.value)
 				require.NoError(t, s.call(ctx, client))
-				assert.Equal(t, test.want, between.call().Priority(), "%s: rules of the client", test.value)
-				assert.Equal(t, test.want, behind.call().Priority(), "%s: rules of the service behind", test.value)
+				assert.Equal(t, test.want, between.LastCall().Priority(), "%s: rules of the client", test.value)
+				assert.Equal(t, test.want, behind.LastCall().Priority(), "%s: rules of the service behind", test.value)
 			}
 		})
 	}

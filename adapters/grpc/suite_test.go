@@ -36,8 +36,7 @@ func harness() adaptertest.RPCHarness {
 		Answer:       suiteAnswer,
 		Refuse:       penstockgrpc.Error,
 		Direct:       directCall,
-		PassAllocs:   5,
-		RefuseAllocs: 10,
+		RefuseAllocs: 1, // the error
 	}
 }
 

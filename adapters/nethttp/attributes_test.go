@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
@@ -23,9 +24,9 @@ import (
 // attributeOf returns what a rule that looks at the key gets to know of a request.
 func attributeOf(t *testing.T, key string, options nethttp.Options, next http.Handler, r *http.Request) rule.Attribute {
 	t.Helper()
-	p := &probe{key: key}
-	nethttp.Middleware(p.newEngine(t, ""), options)(next).ServeHTTP(httptest.NewRecorder(), r)
-	return p.call().Attribute
+	p := &adaptertest.Probe{Attribute: key}
+	nethttp.Middleware(p.NewEngine(t), options)(next).ServeHTTP(httptest.NewRecorder(), r)
+	return p.LastCall().Attribute
 }
 
 // parse returns a request as a server reads it.
@@ -129,21 +130,21 @@ func TestParamIsAWildcardOfTheRoute(t *testing.T) {
 		got := attributeOf(t, test.key, nethttp.Options{}, mux, parse("GET", test.target))
 		assert.Equal(t, test.want.GoString(), got.GoString(), "around the mux: %+v", test)
 
-		p := &probe{key: test.key}
+		p := &adaptertest.Probe{Attribute: test.key}
 		mux = http.NewServeMux()
-		mux.Handle(test.pattern, nethttp.Middleware(p.newEngine(t, ""), nethttp.Options{Logger: discardLogger()})(handler))
+		mux.Handle(test.pattern, nethttp.Middleware(p.NewEngine(t), nethttp.Options{Logger: discardLogger()})(handler))
 		mux.ServeHTTP(httptest.NewRecorder(), parse("GET", test.target))
-		assert.Equal(t, test.want.GoString(), p.call().Attribute.GoString(), "inside of the mux: %+v", test)
+		assert.Equal(t, test.want.GoString(), p.LastCall().Attribute.GoString(), "inside of the mux: %+v", test)
 	}
 }
 
 func TestParamOfAnInnerMuxGoesBeforeThatOfAnOuterOne(t *testing.T) {
-	p := &probe{key: "param:id"}
+	p := &adaptertest.Probe{Attribute: "param:id"}
 	inner, outer := http.NewServeMux(), http.NewServeMux()
 	inner.HandleFunc("/{name}/{id}", ok)
-	outer.Handle("/{id}/", nethttp.Middleware(p.newEngine(t, ""), nethttp.Options{})(inner))
+	outer.Handle("/{id}/", nethttp.Middleware(p.NewEngine(t), nethttp.Options{})(inner))
 	outer.ServeHTTP(httptest.NewRecorder(), parse("GET", "/orders/7"))
-	assert.Equal(t, rule.String("7").GoString(), p.call().Attribute.GoString())
+	assert.Equal(t, rule.String("7").GoString(), p.LastCall().Attribute.GoString())
 }
 
 // Rules on values that are never found would limit nothing, silently.
@@ -152,26 +153,26 @@ func TestMiddlewareThatCannotTellPathValuesWarnsOnce(t *testing.T) {
 	options := nethttp.Options{
 		Resource: func(*http.Request) string { return "all" }, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	}
-	p := &probe{key: "param:id"}
+	p := &adaptertest.Probe{Attribute: "param:id"}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/orders/{id}", ok)
 	wrapped := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mux.ServeHTTP(w, r) })
-	guarded := nethttp.Middleware(p.newEngine(t, ""), options)(wrapped)
+	guarded := nethttp.Middleware(p.NewEngine(t), options)(wrapped)
 	for range 3 {
 		guarded.ServeHTTP(httptest.NewRecorder(), parse("GET", "/orders/7"))
 	}
-	assert.Equal(t, rule.Attribute{}.GoString(), p.call().Attribute.GoString())
+	assert.Equal(t, rule.Attribute{}.GoString(), p.LastCall().Attribute.GoString())
 	assert.Equal(t, 1, strings.Count(log.String(), "cannot tell the path values"), log.String())
 }
 
 // A local process can bind its end of a Unix socket to a path that looks like an address.
 func TestPeerOnUnixSocketIsLocalWhateverItsPathIs(t *testing.T) {
 	t.Chdir(t.TempDir())
-	p := &probe{key: "ip"}
+	p := &adaptertest.Probe{Attribute: "ip"}
 	options := nethttp.Options{Resource: func(*http.Request) string { return "all" }}
 	listener, err := net.Listen("unix", "server")
 	require.NoError(t, err)
-	server := httptest.NewUnstartedServer(nethttp.Middleware(p.newEngine(t, ""), options)(http.HandlerFunc(ok)))
+	server := httptest.NewUnstartedServer(nethttp.Middleware(p.NewEngine(t), options)(http.HandlerFunc(ok)))
 	require.NoError(t, server.Listener.Close())
 	server.Listener = listener
 	server.Start()
@@ -180,7 +181,7 @@ func TestPeerOnUnixSocketIsLocalWhateverItsPathIs(t *testing.T) {
 	conn, err := net.DialUnix("unix", &net.UnixAddr{Name: "203.0.113.9:80", Net: "unix"}, &net.UnixAddr{Name: "server", Net: "unix"})
 	require.NoError(t, err)
 	raw(t, conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	assert.Equal(t, rule.String("127.0.0.1").GoString(), p.call().Attribute.GoString())
+	assert.Equal(t, rule.String("127.0.0.1").GoString(), p.LastCall().Attribute.GoString())
 }
 
 func TestAttributesCostNothingBesideTheRecorder(t *testing.T) {
@@ -196,11 +197,11 @@ func TestAttributesCostNothingBesideTheRecorder(t *testing.T) {
 		"user", "ip", "ipPrefix", "method", "host", "path", "header:x-tenant", "header:X-Missing", "cookie:sid", "query:tenant", "query:none",
 		"param:id", "param:none",
 	} {
-		p := &silentProbe{key: key}
-		guarded := nethttp.Middleware(p.newEngine(t), nethttp.Options{TrustedProxies: proxies})(nothing)
+		p := &adaptertest.AttributeReader{Key: key}
+		guarded := nethttp.Middleware(p.NewEngine(t), nethttp.Options{TrustedProxies: proxies})(nothing)
 		writer := &discardWriter{http.Header{}}
 		guarded.ServeHTTP(writer, request)
-		assert.Equal(t, key != "user" && key != "header:X-Missing" && key != "query:none" && key != "param:none", p.seen, key)
+		assert.Equal(t, key != "user" && key != "header:X-Missing" && key != "query:none" && key != "param:none", p.Found, key)
 		assert.LessOrEqual(t, testing.AllocsPerRun(200, func() { guarded.ServeHTTP(writer, request) }), 1.0, key)
 	}
 }
@@ -253,11 +254,11 @@ func FuzzParam(f *testing.F) {
 			return
 		}
 		r := &http.Request{Method: http.MethodGet, URL: parsed, Host: "example.com", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-		p := &silentProbe{key: "param:id"}
-		nethttp.Middleware(p.newEngine(t), nethttp.Options{Logger: discardLogger()})(mux).ServeHTTP(httptest.NewRecorder(), r)
+		p := &adaptertest.AttributeReader{Key: "param:id"}
+		nethttp.Middleware(p.NewEngine(t), nethttp.Options{Logger: discardLogger()})(mux).ServeHTTP(httptest.NewRecorder(), r)
 		if served {
-			assert.Equal(t, value, p.text)
-			assert.Equal(t, strings.Contains(pattern, "{id}") || strings.Contains(pattern, "{id...}"), p.seen)
+			assert.Equal(t, value, p.Text)
+			assert.Equal(t, strings.Contains(pattern, "{id}") || strings.Contains(pattern, "{id...}"), p.Found)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 )
@@ -79,9 +80,9 @@ func BenchmarkAttributes(b *testing.B) {
 		{"param, mux", "param:id", nethttp.Options{}, mux, request},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			p := &silentProbe{key: bench.key}
+			p := &adaptertest.AttributeReader{Key: bench.key}
 			bench.options.Logger = discardLogger()
-			handler := nethttp.Middleware(p.newEngine(b), bench.options)(bench.next)
+			handler := nethttp.Middleware(p.NewEngine(b), bench.options)(bench.next)
 			writer := &discardWriter{http.Header{}}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -2,58 +2,18 @@ package nethttp_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/core"
 )
-
-// Without BufferBody the call would wait in the queue: the server does not
-// notice that the client has left.
-func TestClientWithABodyThatDisconnectsLeavesTheQueue(t *testing.T) {
-	turns := queue()
-	turns.Resource = "POST:/orders"
-	engine, virtual := newEngine(t, core.Config{}, turns)
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
-	server := serve(t, nethttp.Middleware(engine, nethttp.Options{BufferBody: 1 << 10})(mux))
-	post := func(ctx context.Context) (string, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/orders", strings.NewReader("an order"))
-		require.NoError(t, err)
-		response, err := server.Client().Do(request)
-		if err != nil {
-			return "", err
-		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		return string(body), err
-	}
-	body, err := post(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, "an order", body)
-
-	ctx, leave := context.WithCancel(t.Context())
-	gone := make(chan error)
-	go func() {
-		_, err := post(ctx)
-		gone <- err
-	}()
-	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, eventTimeout, time.Millisecond)
-	leave()
-	require.ErrorIs(t, <-gone, context.Canceled)
-	require.Eventually(t, func() bool { return totals(engine, turns.Resource).Waiting == 0 }, eventTimeout, time.Millisecond)
-	assert.EqualValues(t, 1, requireEnded(t, engine, turns.Resource, 1).Passed)
-}
 
 // closableBody is a body that notes that it was closed.
 type closableBody struct {

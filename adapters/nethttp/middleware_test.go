@@ -5,15 +5,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -31,40 +28,6 @@ func guardOrders(engine *core.Engine, options nethttp.Options, handler http.Hand
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", handler)
 	return nethttp.Middleware(engine, options)(mux)
-}
-
-func TestLimitHoldsExactlyUnderConcurrency(t *testing.T) {
-	engine, virtual := newEngine(t, core.Config{}, rateLimit("reads", orders, 50))
-	var handled atomic.Int64
-	server := serve(t, guardOrders(engine, nethttp.Options{}, func(w http.ResponseWriter, r *http.Request) {
-		handled.Add(1)
-		ok(w, r)
-	}))
-	for second := range int64(3) {
-		var passed, refused atomic.Int64
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				for range 25 {
-					switch get(t, server, "/orders/7").status {
-					case http.StatusOK:
-						passed.Add(1)
-					case http.StatusTooManyRequests:
-						refused.Add(1)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		assert.EqualValues(t, 50, passed.Load())
-		assert.EqualValues(t, 150, refused.Load())
-		assert.Equal(t, 50*(second+1), handled.Load())
-		virtual.Advance(time.Second)
-	}
-	ended := requireEnded(t, engine, orders, 150)
-	assert.EqualValues(t, 150, ended.Passed)
-	assert.EqualValues(t, 450, ended.Blocked)
-	assert.Zero(t, ended.Failed)
 }
 
 func TestStatusFromFiveHundredUpIsAFailure(t *testing.T) {
@@ -162,58 +125,9 @@ func TestServerRecoversAPanicByItself(t *testing.T) {
 	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
 }
 
-func TestCallHasTheOriginThatTheOptionTells(t *testing.T) {
-	closed := rateLimit("closed", orders, 0)
-	closed.Origin = "mobile"
-	engine, _ := newEngine(t, core.Config{}, closed)
-	server := serve(t, guardOrders(engine, nethttp.Options{
-		Origin: func(r *http.Request) string { return r.URL.Query().Get("from") },
-	}, statusHandler(http.StatusBadGateway)))
-	assert.Equal(t, http.StatusTooManyRequests, get(t, server, "/orders/7?from=mobile").status)
-	assert.Equal(t, http.StatusBadGateway, get(t, server, "/orders/7?from=web").status)
-	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
-}
-
-func TestNilEngineIsTheDefaultEngine(t *testing.T) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /of/the/default/engine", ok)
-	server := serve(t, nethttp.Middleware(nil, nethttp.Options{})(mux))
-	before := totals(penstock.Default(), "GET:/of/the/default/engine").Passed
-	get(t, server, "/of/the/default/engine")
-	assert.Equal(t, before+1, totals(penstock.Default(), "GET:/of/the/default/engine").Passed)
-}
-
-func TestBlockedWritesTheResponseToARefusal(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 0.5))
-	server := serve(t, guardOrders(engine, nethttp.Options{
-		Blocked: func(w http.ResponseWriter, r *http.Request, block *core.BlockError) {
-			http.Error(w, r.PathValue("id")+r.URL.Path+" "+block.Rule, http.StatusServiceUnavailable)
-		},
-	}, ok))
-	assert.Equal(t, http.StatusOK, get(t, server, "/orders/7").status)
-	refused := get(t, server, "/orders/7")
-	assert.Equal(t, http.StatusServiceUnavailable, refused.status)
-	assert.Equal(t, "/orders/7 reads\n", refused.body)
-	assert.Equal(t, "2", refused.header.Get("Retry-After"))
-	assert.Equal(t, `"reads";r=0;t=2`, refused.header.Get("RateLimit"))
-}
-
 // queue is a rule that lets one call a second pass and the others wait.
 func queue() flow.Rule {
 	return flow.Rule{Name: "turns", Resource: orders, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute}
-}
-
-func TestQueuedCallPassesAtItsTime(t *testing.T) {
-	engine, virtual := newEngine(t, core.Config{}, queue())
-	server := serve(t, guardOrders(engine, nethttp.Options{}, ok))
-	assert.Equal(t, http.StatusOK, get(t, server, "/orders/1").status)
-	go func() {
-		if assert.Eventually(t, func() bool { return virtual.Timers() == 1 }, eventTimeout, time.Millisecond) {
-			virtual.Advance(time.Second)
-		}
-	}()
-	assert.Equal(t, http.StatusOK, get(t, server, "/orders/2").status)
-	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 2).Waited)
 }
 
 func TestClientThatDisconnectsWhileWaitingIsLoggedAs499(t *testing.T) {
@@ -240,40 +154,6 @@ func TestClientThatDisconnectsWhileWaitingIsLoggedAs499(t *testing.T) {
 	require.ErrorIs(t, <-gone, context.Canceled)
 	assert.Equal(t, 499, <-statuses)
 	assert.Zero(t, requireEnded(t, engine, orders, 1).Waiting)
-}
-
-func TestTokensBelowOneAreAMistakeOfTheProgram(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{})
-	server := serve(t, guardOrders(engine, nethttp.Options{Tokens: func(*http.Request) int { return -1 }}, ok))
-	response := get(t, server, "/orders/7")
-	assert.Equal(t, http.StatusInternalServerError, response.status)
-	assert.Contains(t, response.body, "Tokens(-1)")
-}
-
-func TestEntryErrorWritesTheResponseToACallThatIsNotMade(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{})
-	server := serve(t, guardOrders(engine, nethttp.Options{
-		EntryError: func(w http.ResponseWriter, r *http.Request, err error) {
-			http.Error(w, r.URL.Path+" "+err.Error(), http.StatusBadGateway)
-		},
-	}, ok))
-	assert.Equal(t, http.StatusOK, get(t, server, "/orders/7").status)
-	engine.Close()
-	response := get(t, server, "/orders/7")
-	assert.Equal(t, http.StatusBadGateway, response.status)
-	assert.Equal(t, "/orders/7 "+core.ErrClosed.Error()+"\n", response.body)
-}
-
-func TestTokensOptionSetsTheTokensOfACall(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 10))
-	server := serve(t, guardOrders(engine, nethttp.Options{
-		Tokens: func(r *http.Request) int { return len(r.URL.RawQuery) },
-	}, ok))
-	var statuses []int
-	for _, query := range []string{"1234567", "1234", "123", "1", ""} {
-		statuses = append(statuses, get(t, server, "/orders/7?"+query).status)
-	}
-	assert.Equal(t, []int{200, 429, 200, 429, 500}, statuses)
 }
 
 func TestRefusingAllocatesNothing(t *testing.T) {

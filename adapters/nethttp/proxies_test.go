@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -106,11 +107,11 @@ func TestClientBehindRealProxiesCannotChooseItsAddress(t *testing.T) {
 		{"Forwarded, h2c, forged", true, true, []string{`Forwarded: for="1.1.1.1`, "X-Forwarded-For: 2.2.2.2"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := &probe{key: "ip"}
+			p := &adaptertest.Probe{Attribute: "ip"}
 			options := nethttp.Options{
 				TrustedProxies: proxies, UseForwarded: test.forwarded, Resource: func(*http.Request) string { return "all" },
 			}
-			server := listenOn(t, "127.0.0.1", nethttp.Middleware(p.newEngine(t, ""), options)(http.HandlerFunc(ok)))
+			server := listenOn(t, "127.0.0.1", nethttp.Middleware(p.NewEngine(t), options)(http.HandlerFunc(ok)))
 			inner := proxy(t, "127.0.1.2", server.URL, test.forwarded, test.h2c)
 			outer := proxy(t, "127.0.1.1", inner.URL, test.forwarded, test.h2c)
 			for address, want := range map[string]string{
@@ -125,7 +126,7 @@ func TestClientBehindRealProxiesCannotChooseItsAddress(t *testing.T) {
 					request += line + "\r\n"
 				}
 				raw(t, conn, request+"\r\n")
-				assert.Equal(t, rule.String(want).GoString(), p.call().Attribute.GoString(), address)
+				assert.Equal(t, rule.String(want).GoString(), p.LastCall().Attribute.GoString(), address)
 			}
 		})
 	}
@@ -133,11 +134,11 @@ func TestClientBehindRealProxiesCannotChooseItsAddress(t *testing.T) {
 
 func TestClientOverIPv6HasItsAddress(t *testing.T) {
 	for _, h2c := range []bool{false, true} {
-		p := &probe{key: "ip"}
+		p := &adaptertest.Probe{Attribute: "ip"}
 		options := nethttp.Options{
 			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("::1/128")}, Resource: func(*http.Request) string { return "all" },
 		}
-		server := listenOn(t, "::1", nethttp.Middleware(p.newEngine(t, ""), options)(http.HandlerFunc(ok)))
+		server := listenOn(t, "::1", nethttp.Middleware(p.NewEngine(t), options)(http.HandlerFunc(ok)))
 		client := &http.Client{Transport: from(t, "::1", h2c)}
 		for forwarded, want := range map[string]string{"": "::1", "1.1.1.1, 2001:0DB8::7": "2001:db8::7"} {
 			request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, server.URL, http.NoBody)
@@ -148,7 +149,7 @@ func TestClientOverIPv6HasItsAddress(t *testing.T) {
 			response, err := client.Do(request)
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
-			assert.Equal(t, rule.String(want).GoString(), p.call().Attribute.GoString())
+			assert.Equal(t, rule.String(want).GoString(), p.LastCall().Attribute.GoString())
 		}
 	}
 }
@@ -161,8 +162,8 @@ func TestTransportHasAttributesOfRequests(t *testing.T) {
 		"header:x-tenant": rule.String("a"), "query:id": rule.String("7"), "cookie:sid": rule.String("1"),
 		"ip": {}, "ipPrefix": {}, "param:id": {},
 	} {
-		p := &probe{key: key}
-		client := &http.Client{Transport: &nethttp.Transport{Engine: p.newEngine(t, ""), Base: server.Client().Transport}}
+		p := &adaptertest.Probe{Attribute: key}
+		client := &http.Client{Transport: &nethttp.Transport{Engine: p.NewEngine(t), Base: server.Client().Transport}}
 		request, err := http.NewRequestWithContext(t.Context(), "", server.URL+"/a%20b?id=7", http.NoBody)
 		require.NoError(t, err)
 		request.Method = "" // GET
@@ -171,6 +172,6 @@ func TestTransportHasAttributesOfRequests(t *testing.T) {
 		response, err := client.Do(request)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
-		assert.Equal(t, want.GoString(), p.call().Attribute.GoString(), key)
+		assert.Equal(t, want.GoString(), p.LastCall().Attribute.GoString(), key)
 	}
 }

@@ -119,15 +119,6 @@ func TestMuxResourceUsesAnInnerMux(t *testing.T) {
 	assert.Equal(t, []string{"GET:/orders/{id}"}, called(engine))
 }
 
-func TestRequestWithoutAResourceIsNotGuarded(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{})
-	server := serve(t, nethttp.Middleware(engine, nethttp.Options{
-		Resource: func(*http.Request) string { return "" },
-	})(http.HandlerFunc(ok)))
-	assert.Equal(t, "ok", get(t, server, "/healthz").body)
-	assert.Empty(t, called(engine))
-}
-
 func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	mux := http.NewServeMux()
@@ -150,29 +141,6 @@ func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
 		possible = append(possible, method+":/any/{x}/{$}")
 	}
 	assert.ElementsMatch(t, possible, called(engine))
-}
-
-func TestPathsAndMethodsOverTheWireNeverBecomeNames(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{})
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /orders/{id}", ok)
-	server := serve(t, nethttp.Middleware(engine, nethttp.Options{})(mux))
-	random := rand.New(rand.NewPCG(3, 4))
-	for range 300 {
-		send(t, server, randomMethod(random)+" "+randomURL(random).RequestURI(), "a")
-	}
-	send(t, server, "OPTIONS *", "a")
-	assert.Equal(t, []string{"GET:/orders/{id}", nethttp.Unmatched}, called(engine))
-}
-
-func TestUnmatchedPathsOfAServerShareALimit(t *testing.T) {
-	engine, _ := newEngine(t, core.Config{}, rateLimit("scans", nethttp.Unmatched, 2))
-	server := serve(t, nethttp.Middleware(engine, nethttp.Options{})(http.NewServeMux()))
-	var statuses []int
-	for _, path := range []string{"/.env", "/wp-login.php", "/admin"} {
-		statuses = append(statuses, get(t, server, path).status)
-	}
-	assert.Equal(t, []int{http.StatusNotFound, http.StatusNotFound, http.StatusTooManyRequests}, statuses)
 }
 
 func TestNamingARequestAllocatesNothing(t *testing.T) {
