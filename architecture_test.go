@@ -82,6 +82,7 @@ var sameLayer = map[string][]string{
 	},
 	"adapters/redis":    {"adapters/attribute", "adapters/outgoing"},
 	"adapters/sql":      {"adapters/attribute", "adapters/outgoing"},
+	"adapters/fiber":    {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 	"adapters/chi":      {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 	"adapters/echo":     {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 	"adapters/priority": {"adapters/clientip"},

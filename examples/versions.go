@@ -9,6 +9,7 @@ import (
 	_ "connectrpc.com/connect"
 	_ "github.com/go-chi/chi/v5"
 	_ "github.com/go-kratos/kratos/v2"
+	_ "github.com/gofiber/fiber/v3"
 	_ "github.com/labstack/echo/v5"
 	_ "github.com/prometheus/client_model/go"
 	_ "github.com/redis/go-redis/v9"

@@ -110,6 +110,9 @@ func rulesLookAtAttributes(t *testing.T, h *HTTPHarness) {
 		{"param:", nil, rule.Attribute{}},
 		{"user", []string{"User", "ann"}, rule.Attribute{}},
 	} {
+		if test.key == "query:broken" && h.Lacks[InvalidEscapes] != "" {
+			continue
+		}
 		call := h.call(t, &Probe{Attribute: test.key}, Options{}, path, test.header...)
 		assert.Equal(t, test.want.GoString(), call.Attribute.GoString(), "%s of %v", test.key, test.header)
 	}

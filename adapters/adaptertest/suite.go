@@ -33,6 +33,8 @@ const (
 	// BodyBuffering: the adapter reads bodies before the call may wait, so that the
 	// server notices clients that disconnect.
 	BodyBuffering Feature = "body buffering"
+	// InvalidEscapes: parameters of the query with invalid escapes are left out.
+	InvalidEscapes Feature = "invalid escapes"
 	// HeadOfGet: no separate route is needed for HEAD requests of a GET route.
 	HeadOfGet Feature = "HEAD of a GET route"
 	// NestedGuards: several guards can be put around one handler.
@@ -60,7 +62,7 @@ const (
 
 func features() []Feature {
 	return []Feature{
-		HandlerErrors, StatusErrors, Recovery, Streaming, Hijacking, Disconnects, BodyBuffering, HeadOfGet,
+		HandlerErrors, StatusErrors, Recovery, Streaming, Hijacking, Disconnects, BodyBuffering, InvalidEscapes, HeadOfGet,
 		NestedGuards, Unmatched, Direct, Metadata, Deadlines, RetryPolicies, RetryDelays, Throttling, ClientErrors,
 		Cancellation,
 	}

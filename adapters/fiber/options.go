@@ -1,0 +1,144 @@
+package penstockfiber
+
+import (
+	"log/slog"
+	"net/netip"
+	"strings"
+
+	"github.com/gofiber/fiber/v3"
+
+	"github.com/penstock-go/penstock/adapters/clientip"
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/adapters/priority"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Options configure how requests are guarded. The zero value is ready to use. The
+// functions must be safe for concurrent use.
+type Options struct {
+	// Resource returns the name of the resource of a request, or "" if the request
+	// is not to be guarded, such as a health check. Names must not come from
+	// clients. Defaults to [RouteResource].
+	Resource func(fiber.Ctx) string
+
+	// Origin returns the name of the caller, "" if it is unknown. Defaults to "".
+	Origin func(fiber.Ctx) string
+
+	// Tokens returns how many tokens a call takes from its rules, at least 1: its
+	// cost, for rules that count more than requests. Fewer are an error, see
+	// EntryError. Defaults to 1 for every call.
+	Tokens func(fiber.Ctx) int
+
+	// Attributes returns attributes of your own that rules may look at, made by
+	// [core.String], [core.Int] and [core.Bool], and other options of the call, such as
+	// [core.NoWait]. They go before those of the request with the same key, which are
+	// read only if a rule asks for them: those of [nethttp.Attributes], where "param:NAME"
+	// is a parameter of fiber's route. Texts must be copies: fiber
+	// reuses the memory of requests. A [core.Priority] goes before Priority and
+	// PriorityHeader, but is not passed on. Defaults to nothing.
+	Attributes func(fiber.Ctx) []core.Option
+
+	// Priority returns how important a request is, such as by its route, if its caller has
+	// not chosen that by PriorityHeader. Rules see it, and the context of the handler
+	// has it ([core.PriorityFromContext]), so that guarded clients pass it on. Defaults to
+	// [core.PriorityNormal].
+	Priority func(fiber.Ctx) rule.Priority
+
+	// PriorityHeader is the header field in which callers say how important their
+	// request is, usually [priority.Field]. It is read only of callers whom PriorityCallers
+	// or PriorityTrust name. What spells no priority is as if it were missing.
+	// Defaults to none.
+	PriorityHeader string
+
+	// PriorityCallers are the addresses of callers who may choose the priority of their
+	// requests, and the highest that they may choose. Defaults to none.
+	PriorityCallers []priority.Callers
+
+	// PriorityTrust returns whether the caller of a request may choose its priority, for
+	// example by a client certificate, and the highest that it may choose. It goes before
+	// PriorityCallers, and is asked only about requests with the field. Defaults to
+	// nobody.
+	PriorityTrust func(fiber.Ctx) (most rule.Priority, trusted bool)
+
+	// TrustedProxies are the addresses of proxies in front of the server. The client
+	// of a request from one of them is the one that the field X-Forwarded-For names,
+	// for the attributes "ip" and "ipPrefix": see [clientip.Options]. What fiber itself
+	// trusts does not matter. Defaults to none: the peer is the client.
+	TrustedProxies []netip.Prefix
+
+	// UseForwarded selects the field Forwarded (RFC 7239) in place of X-Forwarded-For.
+	// Set it if it is what the proxies write; the other field is never read. Defaults
+	// to false.
+	UseForwarded bool
+
+	// IPv6Prefix is how many bits of an IPv6 address identify a client, for the
+	// attribute "ipPrefix". Defaults to 64.
+	IPv6Prefix int
+
+	// Blocked answers a request that was refused: it sets the status and the body, or
+	// returns an error for fiber's ErrorHandler. Retry-After and the fields that Fields
+	// selects are already set. The handlers after the middleware are not called. The error
+	// is shared: do not change it. Defaults to a problem body, see [nethttp.WriteProblem].
+	Blocked func(fiber.Ctx, *core.BlockError) error
+
+	// EntryError answers a request that did not pass for another reason than a
+	// refusal, or returns an error for fiber's ErrorHandler: the context ended while the call waited (context.Canceled,
+	// context.DeadlineExceeded), the engine is closed ([core.ErrClosed]), or the
+	// options are invalid ([core.ErrInvalid]). The handlers after the middleware
+	// are not called. Defaults to [WriteProblem]: 499, 503, 503 and 500.
+	EntryError func(c fiber.Ctx, err error) error
+
+	// Failure returns whether a call that ended with the status counts as failed. The
+	// status is that of the response, or of the error that the handler returned: that of a
+	// [fiber.Error], else 500. The error is [nethttp.ErrCanceled] if the context of the
+	// request was cancelled before the handler returned, and [core.ErrBlocked] if the handler
+	// passed a refusal on, see [MarkRefused]. Otherwise it is what the handler returned. Calls
+	// with one of the first two, or with a refusal, that did not fail do not count as
+	// successes either. A panic always counts, unless the context was cancelled. Defaults
+	// to [IsFailure].
+	Failure func(status int, err error) bool
+
+	// Fields selects the responses with RateLimit fields, and whether refusals
+	// name rules at all. Defaults to [nethttp.FieldsOnRefusal].
+	Fields nethttp.Fields
+
+	// Logger receives a warning, once, if requests are served by other routes than the ones
+	// that they are named after. Defaults to [slog.Default].
+	Logger *slog.Logger
+}
+
+// optionCount is the highest number of options of a call.
+const optionCount = 6
+
+// origin returns the name of the caller.
+func (o *Options) origin(c fiber.Ctx) string {
+	if o.Origin == nil {
+		return ""
+	}
+	return strings.Clone(o.Origin(c)) // it may be memory that fiber reuses
+}
+
+// clients returns the options for finding the clients of requests.
+func (o *Options) clients() clientip.Options {
+	return clientip.Options{TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix}
+}
+
+// appendTo appends the options for a call.
+func (m *middleware) appendTo(opts []core.Option, call *call, origin string, p rule.Priority) []core.Option {
+	o := &m.options
+	opts = append(opts, core.Inbound(), core.Attributes(m.attribute, call))
+	if p != rule.PriorityNormal {
+		opts = append(opts, core.Priority(p))
+	}
+	if origin != "" {
+		opts = append(opts, core.Origin(origin))
+	}
+	if o.Tokens != nil {
+		opts = append(opts, core.Tokens(o.Tokens(call.ctx)))
+	}
+	if o.Attributes != nil {
+		opts = append(opts, o.Attributes(call.ctx)...)
+	}
+	return opts
+}
