@@ -8,14 +8,14 @@ FUZZTIME ?= 30000x
 
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
-.PHONY: all check build vet lint format test race fuzz soak overload quickstart tidy clean
+.PHONY: all check build vet lint format test race fuzz soak overload monitoring dashboard quickstart tidy clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 .PHONY: bench-fleet bench-test bench-packages
 
 all: check
 
 # Everything that CI checks.
-check: build vet lint test race fuzz
+check: build vet lint test monitoring race fuzz
 
 # Compile every package of every module.
 build:
@@ -57,6 +57,14 @@ fuzz:
 SOAKTIME ?= 10m
 soak:
 	go run $(SOAKFLAGS) ./soak -for $(SOAKTIME)
+
+# The Grafana dashboard and the alert rules, with the engine of Prometheus, in a module that is not in go.work.
+monitoring:
+	cd metrics/prometheus/monitoring && GOWORK=off go vet ./... && GOWORK=off go test ./...
+
+# The dashboard under twelve minutes of virtual load, into docs/images/dashboard.svg.
+dashboard:
+	cd metrics/prometheus/monitoring && GOWORK=off go test -run Load -count 1 . -draw $(CURDIR)/docs/images/dashboard.svg
 
 # The strategies of adaptive rules beside fixed limits, simulated, into docs/overload.md and its pictures: some minutes.
 overload:
