@@ -11,14 +11,15 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 # The program that keeps modules releasable; it works when go.work does not.
 RELEASE := GOWORK=off go run -C tools/release .
 
-.PHONY: all check build vet vet-others lint format test test-oldest race fuzz soak overload quickstart tidy tidy-check tags clean
+.PHONY: all check build vet vet-others lint format test test-oldest race fuzz soak overload monitoring dashboard quickstart
+.PHONY: tidy tidy-check tags clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 .PHONY: bench-fleet bench-test bench-packages
 
 all: check
 
 # Everything that CI checks.
-check: tidy-check build vet lint test test-oldest race fuzz
+check: tidy-check build vet lint test test-oldest monitoring race fuzz
 
 # Compile every package of every module.
 build:
@@ -77,6 +78,14 @@ fuzz:
 SOAKTIME ?= 10m
 soak:
 	go run $(SOAKFLAGS) ./soak -for $(SOAKTIME)
+
+# The Grafana dashboard and the alert rules, with the engine of Prometheus, in a module that is not in go.work.
+monitoring:
+	cd metrics/prometheus/monitoring && GOWORK=off go vet ./... && GOWORK=off go test ./...
+
+# The dashboard under twelve minutes of virtual load, into docs/images/dashboard.svg.
+dashboard:
+	cd metrics/prometheus/monitoring && GOWORK=off go test -run Load -count 1 . -draw $(CURDIR)/docs/images/dashboard.svg
 
 # The strategies of adaptive rules beside fixed limits, simulated, into docs/overload.md and its pictures: some minutes.
 overload:

@@ -291,7 +291,7 @@ func TestNothingThatTheEngineKeepsIsInTheMemoryOfRequests(t *testing.T) {
 func TestNamesOfResourcesAndOriginsAreCopies(t *testing.T) {
 	var blocks []*core.BlockError
 	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Observer: core.Observer{
-		Refused: func(err *core.BlockError) { blocks = append(blocks, err) },
+		Refused: func(_ context.Context, err *core.BlockError) { blocks = append(blocks, err) },
 	}})
 	defer engine.Close()
 	require.NoError(t, engine.Load(rules.Set{Flow: []flow.Rule{{Match: "*", Limit: 0}}}))

@@ -14,7 +14,7 @@ const DefaultMaxResources = 1000
 type Options struct {
 	// MaxResources bounds how many resources have series of their own: first those that
 	// rules name, then others, first those that had series before. All others together are
-	// the resource "(other)". Each has 8 metrics, of which the response time is a histogram,
+	// the resource "(other)". Each has 9 metrics, of which the response time is a histogram,
 	// and one to four for each rule on it. Defaults to [DefaultMaxResources].
 	MaxResources int
 
