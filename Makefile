@@ -61,7 +61,7 @@ soak:
 # The Grafana dashboard and the alert rules, with the engine of Prometheus, in a module that is not in go.work. Nobody
 # runs go mod tidy there, so that go may have to change its go.mod.
 monitoring:
-	cd .ci/monitoring && GOWORK=off go vet -mod=mod . && GOWORK=off go test -mod=mod .
+	cd .ci/monitoring && GOWORK=off go vet -mod=mod . && GOWORK=off go test -mod=mod -count 1 .
 
 # The dashboard under twelve minutes of virtual load, into docs/images/dashboard.svg.
 dashboard:
