@@ -44,9 +44,6 @@ var layers = map[string]int{
 	"bench":      7,
 	"tools":      7,
 
-	// The dashboard and the alerts, tested on real engines under load.
-	"metrics/prometheus/monitoring": 7,
-
 	// What the instances of a fleet share, in servers.
 	"fleet/redis": 6,
 	"fleet/etcd":  6,

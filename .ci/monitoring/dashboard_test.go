@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// folder has what is tested.
+const folder = "../../metrics/prometheus/monitoring/"
+
 // dashboard is what the tests need of dashboard.json.
 type dashboard struct {
 	Panels     []panel
@@ -49,7 +52,7 @@ type target struct{ Expr, LegendFormat string }
 
 func readDashboard(t *testing.T) dashboard {
 	t.Helper()
-	text, err := os.ReadFile("dashboard.json")
+	text, err := os.ReadFile(folder + "dashboard.json")
 	require.NoError(t, err)
 	var d dashboard
 	require.NoError(t, json.Unmarshal(text, &d))

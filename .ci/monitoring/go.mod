@@ -1,12 +1,13 @@
-// Checks the dashboard and the alert rules with the packages of Prometheus. It is never released, and not in go.work:
-// Prometheus brings more than two hundred modules.
-module github.com/penstock-go/penstock/metrics/prometheus/monitoring
+// Checks the dashboard and the alert rules in metrics/prometheus/monitoring. Nobody requires this module, and it is not in
+// go.work: Prometheus brings more than a hundred modules. Its folder is hidden so that go mod tidy is not run here, which
+// would download everything that the tests of Prometheus need.
+module github.com/penstock-go/penstock/ci/monitoring
 
 go 1.26.0
 
 replace (
-	github.com/penstock-go/penstock => ../../..
-	github.com/penstock-go/penstock/metrics/prometheus => ..
+	github.com/penstock-go/penstock => ../..
+	github.com/penstock-go/penstock/metrics/prometheus => ../../metrics/prometheus
 )
 
 require (

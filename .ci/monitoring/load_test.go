@@ -17,6 +17,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
@@ -165,6 +167,9 @@ func run(t *testing.T) (scrapes []scrape) {
 					mu.Unlock()
 					time.Sleep(interval)
 				}
+				problems, err := testutil.GatherAndLint(in.registry)
+				assert.NoError(t, err)
+				assert.Empty(t, problems, "what promtool check metrics says")
 			})
 		}
 		instances.Wait()
@@ -174,12 +179,13 @@ func run(t *testing.T) (scrapes []scrape) {
 
 // instance is one process of the service.
 type instance struct {
-	t       *testing.T
-	name    string
-	begin   time.Time
-	engine  *core.Engine
-	metrics http.Handler
-	workers chan struct{} // what serves checkouts
+	t        *testing.T
+	name     string
+	begin    time.Time
+	engine   *core.Engine
+	registry *prometheus.Registry
+	metrics  http.Handler
+	workers  chan struct{} // what serves checkouts
 }
 
 func newInstance(t *testing.T, name string, store fleet.Store, histograms penstockprom.Histograms) *instance {
@@ -198,9 +204,9 @@ func newInstance(t *testing.T, name string, store fleet.Store, histograms pensto
 	require.NoError(t, in.engine.Ready(t.Context()))
 	time.AfterFunc(11*time.Minute, func() { _ = in.engine.ControlKind("fault", "off") })
 
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(penstockprom.NewCollector(in.engine, penstockprom.Options{MaxResources: 20, Histograms: histograms}))
-	in.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
+	in.registry = prometheus.NewPedanticRegistry()
+	in.registry.MustRegister(penstockprom.NewCollector(in.engine, penstockprom.Options{MaxResources: 20, Histograms: histograms}))
+	in.metrics = promhttp.HandlerFor(in.registry, promhttp.HandlerOpts{DisableCompression: true})
 	return in
 }
 

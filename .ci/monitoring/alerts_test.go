@@ -47,7 +47,7 @@ type alertTest struct {
 
 func readUnitTests(t *testing.T) (u unitTests) {
 	t.Helper()
-	text, err := os.ReadFile("alerts_test.yaml")
+	text, err := os.ReadFile(folder + "alerts_test.yaml")
 	require.NoError(t, err)
 	decoder := yaml.NewDecoder(strings.NewReader(string(text)))
 	decoder.KnownFields(true)
@@ -58,7 +58,7 @@ func readUnitTests(t *testing.T) (u unitTests) {
 // readAlerts reads the alert rules, as promtool check rules does.
 func readAlerts(t *testing.T) (alerts []rulefmt.Rule) {
 	t.Helper()
-	groups, errs := rulefmt.ParseFile("alerts.yaml", false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	groups, errs := rulefmt.ParseFile(folder+"alerts.yaml", false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	require.Empty(t, errs)
 	for _, group := range groups.Groups {
 		alerts = append(alerts, group.Rules...)
@@ -77,7 +77,7 @@ func alertExpressions(t *testing.T) map[string][]string {
 
 // The runbook of an alert is a section of docs/metrics.md.
 func TestEveryAlertHasARunbook(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/metrics.md")
+	page, err := os.ReadFile("../../docs/metrics.md")
 	require.NoError(t, err)
 	for _, a := range readAlerts(t) {
 		assert.Contains(t, []string{"info", "warning", "critical"}, a.Labels["severity"], a.Alert)
@@ -121,7 +121,11 @@ func TestAlertsFireWhenTheirTestsSay(t *testing.T) {
 				Queryable: loader.Storage(), Context: t.Context(), Logger: slog.New(slog.DiscardHandler),
 				NotifyFunc: func(context.Context, string, ...*rules.Alert) {}, Parser: parser.NewParser(parser.Options{}),
 			})
-			groups, errs := manager.LoadGroups(time.Duration(group.Interval), labels.EmptyLabels(), "", nil, false, tests.RuleFiles...)
+			var files []string
+			for _, name := range tests.RuleFiles {
+				files = append(files, folder+name)
+			}
+			groups, errs := manager.LoadGroups(time.Duration(group.Interval), labels.EmptyLabels(), "", nil, false, files...)
 			require.Empty(t, errs)
 			evaluate(t, loader, groups, time.Duration(tests.EvaluationInterval), group.Alerts)
 		})
