@@ -111,10 +111,10 @@ func TestRealServerIsBlamedForWhatItCannotDo(t *testing.T) {
 	require.NoError(t, control.ConfigSet(ctx, "maxmemory", "1").Err())
 	require.ErrorContains(t, set(), "OOM")
 	require.NoError(t, control.ConfigSet(ctx, "maxmemory", "0").Err())
-	require.NoError(t, control.SlaveOf(ctx, "127.0.0.1", "1").Err())
+	require.NoError(t, control.Do(ctx, "REPLICAOF", "127.0.0.1", "1").Err())
 	require.ErrorContains(t, set(), "READONLY")
 	require.ErrorContains(t, transact(), "EXECABORT") // the client hides the READONLY
-	require.NoError(t, control.SlaveOf(ctx, "no", "one").Err())
+	require.NoError(t, control.Do(ctx, "REPLICAOF", "NO", "ONE").Err())
 	require.NoError(t, control.ConfigSet(ctx, "min-replicas-to-write", "1").Err())
 	require.ErrorContains(t, set(), "NOREPLICAS")
 	require.NoError(t, control.ConfigSet(ctx, "min-replicas-to-write", "0").Err())

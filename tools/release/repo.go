@@ -43,18 +43,16 @@ func (m *module) released() bool {
 	case "examples", "bench", "tools":
 		return false
 	}
-	return m.inWork()
+	return true
 }
 
 // oldest says whether the module requires the oldest versions that it works with, for
 // the sake of those who require it. Nobody requires a command: it has the newest.
 func (m *module) oldest() bool { return m.released() && !strings.HasPrefix(m.dir, "cmd/") }
 
-// inWork says whether the module belongs into go.work. The others bring so many modules that
-// they would decide on the versions in there; they have replace directives of their own.
-func (m *module) inWork() bool {
-	return m.dir != "bench" && m.dir != "metrics/prometheus/monitoring"
-}
+// inWork says whether the module belongs into go.work. The others have replace
+// directives of their own.
+func (m *module) inWork() bool { return m.dir != "bench" }
 
 // tag returns the name of the module's tag: Go wants the folder before the version.
 func (m *module) tag(version string) string { return path.Join(m.dir, version) }
