@@ -38,6 +38,9 @@ func (g *gate) pushback(ctx context.Context, refusal *core.BlockError) metadata.
 // there is none, and the error of the call: that of the handler, with the names
 // hidden if it is a refusal and HideRules is set.
 func (g *gate) refusalIn(err error) (*core.BlockError, error) {
+	if err == nil { // most calls; errors.As has what it finds on the heap
+		return nil, nil
+	}
 	var refused *entryError
 	if !errors.As(err, &refused) {
 		return nil, err
