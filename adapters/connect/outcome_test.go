@@ -57,6 +57,9 @@ func TestEndOfACallIsItsOutcome(t *testing.T) {
 
 func TestCancelledCallCountsNeitherWay(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, w wire, s shape) {
+		if w.protocol == connect.ProtocolGRPCWeb && !w.http2 {
+			t.Skip("old versions of connect do not read such a request to its end, and net/http then does not notice that the client has left")
+		}
 		p := new(adaptertest.Probe)
 		begun := make(chan struct{})
 		client := guard(t, at, w, s.procedure, p.NewEngine(t), penstockconnect.Options{},

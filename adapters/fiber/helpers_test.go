@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	_ = response.Body.Close()
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 }
 
 const orders = "GET:/orders/:id"
