@@ -86,11 +86,17 @@ func TestEveryTestFailsForSomeMistake(t *testing.T) {
 				for _, test := range tests {
 					require.Contains(t, suite.tests, test)
 				}
+				if adaptertest.RaceEnabled && slices.Contains(foundByAllocations(), mistake) {
+					t.Skip("the race detector makes allocations of its own, which are not counted")
+				}
 				requireFailures(t, suite.name, mistake, tests)
 			})
 		}
 	}
 }
+
+// foundByAllocations are the mistakes that only allocations show.
+func foundByAllocations() []string { return []string{"allocates", "reads attributes at once"} }
 
 // requireFailures runs tests of a suite with a mistake, in a process of its own, and checks
 // that all fail.
