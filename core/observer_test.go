@@ -17,7 +17,7 @@ import (
 
 type callName struct{}
 
-// observed is what an observer was told of one call.
+// observed is what an observer receives of one call.
 type observed struct {
 	call     any // of the context
 	err      error

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 )
@@ -129,6 +130,16 @@ func (s SourceStatus) KnownUntil(now clock.Instant) clock.Instant {
 	default:
 		return 0
 	}
+}
+
+// Staleness returns the time since it was last known what the source holds, or since it was
+// followed if it was never read.
+func (s SourceStatus) Staleness(now clock.Instant) time.Duration {
+	known := s.KnownUntil(now)
+	if known == 0 {
+		known = s.Since
+	}
+	return max(0, now.Sub(known)) // a copy may come from a machine whose clock is ahead
 }
 
 // DocumentStatus tells what of a document is in force.

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/snapshot"
 )
 
-// checkInterval is how often the client is asked whether the server has told of a
+// checkInterval is how often the client is asked whether the server has reported a
 // change. That takes no request.
 const checkInterval = 100 * time.Millisecond
 
@@ -27,9 +27,9 @@ type reader struct {
 	client   rueidis.Client // nil while there is no connection
 	cancel   context.CancelFunc
 	probe    string        // a field that no hash has
-	changed  chan struct{} // has a value when the server has told of a change
+	changed  chan struct{} // has a value when the server has reported a change
 	tracking bool          // the server tells the client of changes
-	current  bool          // what was read last was delivered and the client is told of changes from then on
+	current  bool          // what was read last was delivered and changes from then on are reported to the client
 
 	noCache    bool          // clients are made without client-side caching
 	noRole     bool          // the server refuses to tell its role
@@ -92,7 +92,7 @@ func (r *reader) awaitChange(ctx context.Context) error {
 	return nil
 }
 
-// wait returns after d or when the server has told of a change. It returns false if ctx
+// wait returns after d or when the server has reported a change. It returns false if ctx
 // has ended.
 func (r *reader) wait(ctx context.Context, d time.Duration) bool {
 	timer := r.opts.Clock.NewTimer(d)
@@ -107,7 +107,7 @@ func (r *reader) wait(ctx context.Context, d time.Duration) bool {
 }
 
 // cached returns whether the client has an answer about the hash without a request: then
-// the server has told of no change since it was asked. Each run asks about a field of its
+// the server has reported no change since it was asked. Each run asks about a field of its
 // own, for the cache may be shared.
 func (r *reader) cached(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.RequestTimeout)

@@ -55,10 +55,10 @@ func traced(t *testing.T, next core.Observer, test func(t *testing.T, s *service
 
 func TestSpansHaveEventsOfRefusalsAndWaits(t *testing.T) {
 	t.Parallel()
-	var toldOfRefusals, toldOfWaits int
+	var refusals, waits int
 	next := core.Observer{
-		Refused: func(context.Context, *core.BlockError) { toldOfRefusals++ },
-		Waited:  func(context.Context, core.Wait) { toldOfWaits++ },
+		Refused: func(context.Context, *core.BlockError) { refusals++ },
+		Waited:  func(context.Context, core.Wait) { waits++ },
 	}
 	traced(t, next, func(t *testing.T, s *service, call func(string, context.Context) []string) {
 		ctx := t.Context()
@@ -70,8 +70,8 @@ func TestSpansHaveEventsOfRefusalsAndWaits(t *testing.T) {
 		canceled, cancel := context.WithCancel(ctx)
 		time.AfterFunc(250*time.Millisecond, cancel)
 		assert.Equal(t, []string{"penstock.waited{resource=slow wait=0.25 result=canceled}"}, call("slow", canceled))
-		assert.Equal(t, 2, toldOfRefusals)
-		assert.Equal(t, 2, toldOfWaits)
+		assert.Equal(t, 2, refusals)
+		assert.Equal(t, 2, waits)
 
 		// Both waits were measured in a sampled span.
 		assert.Equal(t, []string{

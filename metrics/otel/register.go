@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/penstock-go/penstock"
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -132,7 +130,7 @@ func (r *reader) engineWide(o metric.Observer, s *core.Snapshot) {
 		of := &s.Status.Sources[i]
 		source := metric.WithAttributes(SourceKey.String(valid(of.Name)))
 		o.ObserveInt64(r.connected, one(of.Connected), source)
-		o.ObserveFloat64(r.staleness, staleness(of, s.At).Seconds(), source)
+		o.ObserveFloat64(r.staleness, of.Staleness(s.At).Seconds(), source)
 	}
 	for _, of := range s.Status.Signals {
 		if of.Err == nil {
@@ -151,16 +149,6 @@ func (r *reader) fleet(o metric.Observer, of *core.FleetStatus) {
 	o.ObserveInt64(r.fleetOutages, of.Outages)
 	o.ObserveInt64(r.fleetRequests, of.Requests)
 	o.ObserveFloat64(r.fleetLatency, of.Latency.Seconds())
-}
-
-// staleness returns the time since the state of a source was last known, or since it was
-// followed if it was never read.
-func staleness(of *core.SourceStatus, now clock.Instant) time.Duration {
-	known := of.KnownUntil(now)
-	if known == 0 {
-		known = of.Since
-	}
-	return max(0, now.Sub(known))
 }
 
 func one(is bool) int64 {

@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
@@ -230,22 +229,12 @@ func (e *exposition) sources(snapshot *core.Snapshot) {
 			}
 		}
 		e.gauge(e.families.connected, boolValue(s.Connected), of)
-		e.gauge(e.families.staleness, staleness(s, snapshot.At).Seconds(), of)
+		e.gauge(e.families.staleness, s.Staleness(snapshot.At).Seconds(), of)
 		e.gauge(e.families.onCopy, boolValue(s.CopiedAt != 0), of)
 		e.gauge(e.families.heldBack, boolValue(s.HeldBack != nil), of)
 		e.gauge(e.families.sourceRevision, float64(s.Revision), of)
 		e.gauge(e.families.sourceRejectedDocuments, float64(rejected), of)
 	}
-}
-
-// staleness returns the time since the state of a source was last known, or since
-// it was followed if it was never read.
-func staleness(s *core.SourceStatus, now clock.Instant) time.Duration {
-	since := s.KnownUntil(now)
-	if since == 0 {
-		since = s.Since
-	}
-	return max(0, now.Sub(since)) // a copy may come from a machine whose clock is ahead
 }
 
 func boolValue(b bool) float64 {
