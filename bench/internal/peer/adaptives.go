@@ -15,6 +15,7 @@ import (
 	"github.com/zeromicro/go-zero/core/logx"
 
 	"github.com/penstock-go/penstock/adaptive"
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -24,8 +25,9 @@ import (
 // ever, and a limit that looks at the processor takes it for busy.
 func Adaptives() []Protection {
 	return []Protection{
-		penstockAdaptive(Baseline, adaptive.Rule{Resource: resource}),
-		penstockAdaptive("penstock-inbound", adaptive.Rule{}, core.Inbound()),
+		penstockAdaptive(asUsual(), adaptive.Rule{Resource: resource}),
+		penstockAdaptive(atItsFastest(), adaptive.Rule{Resource: resource}),
+		penstockAdaptive(usage{"penstock-inbound", clock.System, fromOutside}, adaptive.Rule{}, core.Inbound()),
 		sentinelSystem(),
 		{Name: Adaptive, Passing: passBBR, Refusing: refuseBBR},
 		{Name: "go-zero-shedder", Passing: passShedder, Refusing: refuseShedder},
@@ -39,33 +41,31 @@ const callsUnderWay = 100
 
 var errNotFull = errors.New("peer: the limit still lets calls pass")
 
-// penstockAdaptive returns a rule of Penstock. Calls have the options.
-func penstockAdaptive(name string, r adaptive.Rule, opts ...core.Option) Protection {
-	call := func(engine *core.Engine) Try {
-		return func(int) bool {
-			guard, err := engine.Entry(context.Background(), resource, opts...)
-			if err != nil {
-				return false
-			}
-			guard.Exit()
-			return true
-		}
-	}
+// penstockAdaptive returns a rule. The calls that overload it have the options.
+func penstockAdaptive(u usage, r adaptive.Rule, opts ...core.Option) Protection {
 	return Protection{
-		Name: name,
-		Passing: func() (Try, error) {
-			engine, err := engineWith(rules.Set{Adaptive: []adaptive.Rule{r}})
-			return call(engine), err
-		},
+		Name:    u.name,
+		Passing: u.passing(rules.Set{Adaptive: []adaptive.Rule{r}}),
 		Refusing: func() (Try, error) {
 			small := r
 			small.InitialLimit, small.MaxLimit = 1, 1
-			engine, err := engineWith(rules.Set{Adaptive: []adaptive.Rule{small}})
+			engine, err := u.under(rules.Set{Adaptive: []adaptive.Rule{small}})
 			if err != nil {
 				return nil, err
 			}
-			return call(engine), overload(engine, opts)
+			return u.try(engine), overload(engine, opts)
 		},
+	}
+}
+
+func fromOutside(engine *core.Engine) Try {
+	return func(int) bool {
+		guard, err := engine.Entry(context.Background(), resource, core.Inbound())
+		if err != nil {
+			return false
+		}
+		guard.Exit()
+		return true
 	}
 }
 

@@ -15,6 +15,10 @@ import (
 // Baseline is the name of Penstock as it is commonly used.
 const Baseline = "penstock"
 
+// Fastest is the name of Penstock at its fastest: with a resource that is looked up once
+// and a clock that reads the time once a millisecond.
+const Fastest = "penstock-coarse"
+
 // caller is the origin that the calls of a rule with an origin come from.
 const caller = "mobile"
 
@@ -39,14 +43,16 @@ func PenstockVariants(settings Settings) []Limiter {
 	}
 }
 
-// coarse returns Penstock at its fastest: with a resource that is looked up once and a
-// clock that reads the time once a millisecond.
+// coarse returns Penstock at its fastest.
 func coarse(settings Settings) Limiter {
-	return Limiter{Name: "penstock-coarse", New: func(limit int) (Try, error) {
-		settings.Clock = clock.NewCoarse(time.Millisecond) // runs until the process ends
+	return Limiter{Name: Fastest, New: func(limit int) (Try, error) {
+		settings.Clock = coarseClock()
 		return penstock("", settings, flow.Rule{Resource: resource}, resolved).New(limit)
 	}}
 }
+
+// coarseClock returns a clock that runs until the process ends.
+func coarseClock() clock.Clock { return clock.NewCoarse(time.Millisecond) }
 
 func penstockQueue(settings Settings) Limiter {
 	return penstock(Baseline, settings,

@@ -39,13 +39,13 @@ var (
 // Isolations returns the concurrency limits. Those that refuse have one place, which
 // is taken.
 func Isolations() []Protection {
-	return append([]Protection{penstockIsolation(), sentinelIsolation()}, otherIsolations()...)
+	return append([]Protection{penstockIsolation(asUsual()), penstockIsolation(atItsFastest()), sentinelIsolation()}, otherIsolations()...)
 }
 
 // Breakers returns the circuit breakers. Those that let calls pass are closed, and no
 // call fails; those that refuse are open.
 func Breakers() []Protection {
-	return append([]Protection{penstockBreaker(), sentinelBreaker()}, otherBreakers()...)
+	return append([]Protection{penstockBreaker(asUsual()), penstockBreaker(atItsFastest()), sentinelBreaker()}, otherBreakers()...)
 }
 
 // Compositions returns a rate limit, a concurrency limit and a circuit breaker that a

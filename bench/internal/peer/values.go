@@ -44,6 +44,7 @@ type ValueLimiter struct {
 func ValueLimiters() []ValueLimiter {
 	return []ValueLimiter{
 		{Baseline, penstockValues},
+		{Fastest, penstockValuesFastest},
 		{sentinelName, sentinelValues},
 		{"httprate", httprateValues},
 		{"ulule", ululeValues},
@@ -52,11 +53,7 @@ func ValueLimiters() []ValueLimiter {
 }
 
 func penstockValues(of ValueLimit) (ValueTry, error) {
-	engine := newEngine(Settings{})
-	err := engine.Load(rules.Set{HotParam: []hotparam.Rule{{
-		Resource: resource, Param: rule.StringsOf("user"),
-		Limit: float64(of.Limit), Window: of.Window, MaxValues: of.Places,
-	}}})
+	engine, err := asUsual().under(hotParamRules(of))
 	return func(value string) bool {
 		guard, err := engine.Entry(context.Background(), resource, core.String("user", value))
 		if err != nil {
@@ -65,6 +62,26 @@ func penstockValues(of ValueLimit) (ValueTry, error) {
 		guard.Exit()
 		return true
 	}, err
+}
+
+func penstockValuesFastest(of ValueLimit) (ValueTry, error) {
+	engine, err := atItsFastest().under(hotParamRules(of))
+	handle := engine.Resource(resource)
+	return func(value string) bool {
+		guard, err := handle.Entry(context.Background(), core.String("user", value))
+		if err != nil {
+			return false
+		}
+		guard.Exit()
+		return true
+	}, err
+}
+
+func hotParamRules(of ValueLimit) rules.Set {
+	return rules.Set{HotParam: []hotparam.Rule{{
+		Resource: resource, Param: rule.StringsOf("user"),
+		Limit: float64(of.Limit), Window: of.Window, MaxValues: of.Places,
+	}}}
 }
 
 func sentinelValues(of ValueLimit) (ValueTry, error) {
