@@ -161,11 +161,11 @@ func TestForgedAddressesDoNotPassAccessRules(t *testing.T) {
 		"denied":      {Deny: rule.StringsOf("203.0.113.0/24", "2001:db8:5::/48")},
 		"not allowed": {Allow: rule.StringsOf("198.51.100.0/24", "2001:db8:6::/48")},
 	} {
+		r.Resource = "login"
 		for _, forwarded := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", Forwarded: ", forwarded), func(t *testing.T) {
 				t.Parallel()
 				s := newSite(t, forwarded)
-				r.Resource = "login"
 				require.NoError(t, s.engine.Load(rules.Set{Access: []access.Rule{r}}))
 				field := "X-Forwarded-For: %s"
 				if forwarded {
