@@ -58,13 +58,15 @@ const (
 	ClientErrors Feature = "errors of the client"
 	// Cancellation: a call ends when its context does.
 	Cancellation Feature = "cancellation"
+	// WaitingDisconnects: servers notice that a client leaves before the handler has begun.
+	WaitingDisconnects Feature = "disconnects of waiting calls"
 )
 
 func features() []Feature {
 	return []Feature{
 		HandlerErrors, StatusErrors, Recovery, Streaming, Hijacking, Disconnects, BodyBuffering, InvalidEscapes, HeadOfGet,
 		NestedGuards, Unmatched, Direct, Metadata, Deadlines, RetryPolicies, RetryDelays, Throttling, ClientErrors,
-		Cancellation,
+		Cancellation, WaitingDisconnects,
 	}
 }
 
