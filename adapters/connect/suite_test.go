@@ -68,8 +68,8 @@ func harness(w wire, lacks map[adaptertest.Feature]string, shapes ...adaptertest
 		Answer:       suiteAnswer,
 		Refuse:       penstockconnect.Error,
 		Direct:       directCall,
-		PassAllocs:   2,
-		RefuseAllocs: 17,
+		PassAllocs:   0,
+		RefuseAllocs: 3, // the error, and its metadata
 		Lacks:        all,
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/adapters/rpc"
-	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -91,7 +90,7 @@ func (g *gate) begin(ctx context.Context, c *call, p rule.Priority) (outgoing.Ca
 	if err == nil {
 		return sent, nil
 	}
-	block := refusalIn(err)
+	block := rpc.RefusalIn(err)
 	if g.options.Blocked != nil {
 		if answer := g.options.Blocked(ctx, &c.Call, block); answer != nil {
 			return sent, answer
@@ -102,14 +101,11 @@ func (g *gate) begin(ctx context.Context, c *call, p rule.Priority) (outgoing.Ca
 
 // answerOf returns what the end of a call with err says of its target.
 func (g *gate) answerOf(from rpc.Caller, err error) outgoing.Answer {
-	code := from.Outcome(codeOf(err), false)
+	known, err := g.Ended(from, err)
 	switch {
-	case code == rpc.Canceled, errors.Is(err, core.ErrBlocked), errors.Is(err, errPanicked):
+	case !known:
 		return outgoing.Answer{}
-	case code != rpc.OK:
-		err = endedWith(code, err)
-	}
-	if g.options.Answer != nil {
+	case g.options.Answer != nil:
 		return g.options.Answer(err)
 	}
 	return Answer(err)
