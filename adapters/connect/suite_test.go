@@ -249,5 +249,6 @@ func directCall(_ testing.TB, s adaptertest.RPCServer) func() {
 		handler = penstockconnect.ServerInterceptor(g.Engine, suiteOptions(&g.Options)).WrapUnary(handler)
 	}
 	request := directRequest{connect.NewRequest(wrapperspb.String("a"))}
+	request.Header() // makes it: calls on several goroutines use it
 	return func() { _, _ = handler(context.Background(), request) }
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-kratos/kratos/v2/log"
 	"github.com/go-kratos/kratos/v2/middleware"
 	"github.com/go-kratos/kratos/v2/middleware/recovery"
 	"github.com/go-kratos/kratos/v2/transport"
@@ -63,9 +62,6 @@ func (s service) handle(c khttp.Context) error {
 	return c.Result(200, out)
 }
 
-// quiet is a logger that logs nothing.
-func quiet() log.Logger { return log.NewFilter(log.DefaultLogger, log.FilterLevel(log.LevelFatal+1)) }
-
 // serve starts a server that recovers from panics and returns its address.
 func serve(t testing.TB, kind transport.Kind, s service, with ...middleware.Middleware) string {
 	t.Helper()
@@ -77,7 +73,6 @@ func serveWith(t testing.TB, kind transport.Kind, s service, with ...middleware.
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	log.SetLogger(quiet())
 	var server transport.Server
 	if kind == transport.KindHTTP {
 		h := khttp.NewServer(khttp.Listener(listener), khttp.Timeout(0), khttp.Middleware(with...))
