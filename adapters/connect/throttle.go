@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"connectrpc.com/connect"
@@ -33,22 +32,15 @@ func Answer(err error) outgoing.Answer {
 	if errors.As(err, &coded) {
 		meta = coded.Meta()
 	}
-	pushback := time.Duration(0)
-	if values := meta[pushbackField]; len(values) > 0 {
-		ms, err := strconv.ParseInt(values[0], 10, 32)
-		a.NoRetry = err != nil || ms < 0 || len(values) > 1
-		pushback = time.Duration(max(ms, 0)) * time.Millisecond
-	}
+	var pushback time.Duration
+	pushback, a.NoRetry = rpc.Pushback(meta[pushbackField])
 	switch codeOf(err) {
 	case rpc.Canceled:
 		a.Result = outgoing.Ignored
 	case rpc.ResourceExhausted, rpc.Unavailable, rpc.DeadlineExceeded:
 		a.Result = outgoing.Rejected
 		response := &http.Response{StatusCode: http.StatusTooManyRequests, Header: meta}
-		a.RetryAfter = max(retryInfoIn(coded), outgoing.HTTPAnswer(response, nil, time.Now()).RetryAfter)
-		if !a.NoRetry {
-			a.RetryAfter = max(a.RetryAfter, pushback)
-		}
+		a.RetryAfter = max(retryInfoIn(coded), outgoing.HTTPAnswer(response, nil, time.Now()).RetryAfter, pushback)
 	}
 	return a
 }

@@ -3,7 +3,6 @@ package penstockgrpc
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -28,21 +27,14 @@ import (
 //     times, says that the call is not to be retried.
 func Answer(err error, trailer metadata.MD) outgoing.Answer {
 	a := outgoing.Answer{Result: outgoing.Accepted}
-	pushback := time.Duration(0)
-	if values := trailer[pushbackKey]; len(values) > 0 {
-		ms, err := strconv.ParseInt(values[0], 10, 32)
-		a.NoRetry = err != nil || ms < 0 || len(values) > 1
-		pushback = time.Duration(max(ms, 0)) * time.Millisecond
-	}
+	var pushback time.Duration
+	pushback, a.NoRetry = rpc.Pushback(trailer[pushbackKey])
 	switch codeOf(err) {
 	case rpc.Canceled:
 		a.Result = outgoing.Ignored
 	case rpc.ResourceExhausted, rpc.Unavailable, rpc.DeadlineExceeded:
 		a.Result = outgoing.Rejected
-		a.RetryAfter = retryInfoOf(err)
-		if !a.NoRetry {
-			a.RetryAfter = max(a.RetryAfter, pushback)
-		}
+		a.RetryAfter = max(retryInfoOf(err), pushback)
 	}
 	return a
 }
