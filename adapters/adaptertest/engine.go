@@ -16,11 +16,11 @@ import (
 )
 
 // NewEngine returns an engine with these rules, which is closed after the test. Its clock
-// does not advance by itself, and is an hour behind the time of day, so that no deadline of
-// a context is too near for a call to wait.
+// does not advance by itself. It begins at a full hour, at least one hour ago, so that no
+// deadline of a context is too near for a call to wait.
 func NewEngine(tb testing.TB, set rules.Set) (*core.Engine, *clock.Virtual) {
 	tb.Helper()
-	virtual := clock.NewVirtual(time.Now().Add(-time.Hour).Truncate(time.Second))
+	virtual := clock.NewVirtual(time.Now().Add(-time.Hour).Truncate(time.Hour))
 	engine := core.New(core.Config{Clock: virtual, Logger: slog.New(slog.DiscardHandler)})
 	tb.Cleanup(engine.Close)
 	require.NoError(tb, engine.Load(set))

@@ -120,8 +120,14 @@ func (p *Probe) RequireOutcome(t *testing.T, want Outcome) {
 
 func (p *Probe) requireOutcome(t *testing.T, timeout time.Duration, want Outcome) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(p.Outcomes()) > 0 }, timeout, interval, "the call should have ended")
+	p.requireEnd(t, timeout)
 	require.Equal(t, []Outcome{want}, p.Outcomes())
+}
+
+// requireEnd waits until a call has ended.
+func (p *Probe) requireEnd(t *testing.T, timeout time.Duration) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(p.Outcomes()) > 0 }, timeout, interval, "the call should have ended")
 }
 
 // Acquire implements [rule.Limiter].

@@ -283,5 +283,13 @@ func (c rpcCase) answer(err error) RPCAnswer {
 	return c.Answer(err)
 }
 
+// received returns the code that callers learn if a call ends with a code.
+func (c rpcCase) received(code Code) Code {
+	if c.Lacks[Codes] != "" && (code == Unknown || code == DataLoss) {
+		return Internal
+	}
+	return code
+}
+
 // succeed is a handler of calls that end well.
 func succeed(context.Context) error { return nil }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func rpcOutcomeTests() []rpcTest {
 		{"faults injected further down are failures", nil, each(rpcFaultsFurtherDown)},
 		{"refusals of an inner guard are ignored", []Feature{NestedGuards}, each(rpcRefusalsOfAnInnerGuard)},
 		{"calls that their callers cancel are ignored", []Feature{Cancellation}, each(cancelledCallsAreIgnored)},
-		{"calls that meet their deadline have failed", []Feature{Cancellation, Deadlines}, each(callsThatMeetTheirDeadline)},
+		{"calls that meet their deadline have failed", []Feature{Cancellation}, each(callsThatMeetTheirDeadline)},
 		{"Failure decides what is a failure", nil, each(rpcFailureDecides)},
 		{"calls last until their handlers return", nil, each(callsLastUntilHandlersReturn)},
 	}
@@ -64,7 +65,7 @@ func codesThatBlameTheServer(t *testing.T, c rpcCase) {
 				}
 				return c.Error(code, 0)
 			})
-			assert.Equal(t, code, c.answer(err).Code)
+			assert.Equal(t, c.received(code), c.answer(err).Code)
 		})
 	}
 }
@@ -153,7 +154,13 @@ func cancelledCallsAreIgnored(t *testing.T, c rpcCase) {
 	}
 }
 
+// callsThatMeetTheirDeadline gives a call more time if the machine is too busy for it to arrive, or for its server to
+// distinguish a client that cancels it at its deadline from one that does so before.
 func callsThatMeetTheirDeadline(t *testing.T, c rpcCase) {
+	if c.at == AtServer {
+		missing(c.Lacks).need(t, Deadlines)
+	}
+	const most = time.Second
 	for within := 30 * time.Millisecond; ; within *= 2 {
 		p := new(Probe)
 		var arrived atomic.Bool
@@ -166,11 +173,14 @@ func callsThatMeetTheirDeadline(t *testing.T, c rpcCase) {
 		err := call(ctx)
 		cancel()
 		if !arrived.Load() && within < c.Timeout {
-			continue // the machine is busy
+			continue
 		}
 		assert.Equal(t, DeadlineExceeded, c.answer(err).Code)
-		p.requireOutcome(t, c.Timeout, Failed)
-		return
+		p.requireEnd(t, c.Timeout)
+		if outcomes := p.Outcomes(); within > most || slices.Equal(outcomes, []Outcome{Failed}) {
+			assert.Equal(t, []Outcome{Failed}, outcomes)
+			return
+		}
 	}
 }
 

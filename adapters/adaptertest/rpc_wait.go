@@ -44,6 +44,9 @@ func waitingCallsPassOnTime(t *testing.T, c rpcCase) {
 }
 
 func callersThatCancelFreeTheirPlaces(t *testing.T, c rpcCase) {
+	if c.at == AtServer {
+		missing(c.Lacks).need(t, WaitingDisconnects)
+	}
 	engine, virtual := NewEngine(t, queue(c.resource()))
 	call := c.serve(t, engine, RPCOptions{}, succeed)
 	require.NoError(t, call(t.Context()))

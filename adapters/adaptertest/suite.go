@@ -44,6 +44,9 @@ const (
 	// Direct: requests can be served without a connection, see [HTTPHarness.Direct].
 	Direct Feature = "direct calls"
 
+	// Codes: callers learn all codes of gRPC. Those of a framework without them learn the statuses of HTTP: of Unknown
+	// and DataLoss that of Internal, and of an injected fault the one that its rule says.
+	Codes Feature = "codes"
 	// Metadata: calls carry metadata from clients to servers.
 	Metadata Feature = "metadata"
 	// Deadlines: servers know the deadlines of their callers.
@@ -58,13 +61,15 @@ const (
 	ClientErrors Feature = "errors of the client"
 	// Cancellation: a call ends when its context does.
 	Cancellation Feature = "cancellation"
+	// WaitingDisconnects: servers notice that a client leaves before the handler has begun.
+	WaitingDisconnects Feature = "disconnects of waiting calls"
 )
 
 func features() []Feature {
 	return []Feature{
 		HandlerErrors, StatusErrors, Recovery, Streaming, Hijacking, Disconnects, BodyBuffering, InvalidEscapes, HeadOfGet,
-		NestedGuards, Unmatched, Direct, Metadata, Deadlines, RetryPolicies, RetryDelays, Throttling, ClientErrors,
-		Cancellation,
+		NestedGuards, Unmatched, Direct, Codes, Metadata, Deadlines, RetryPolicies, RetryDelays, Throttling, ClientErrors,
+		Cancellation, WaitingDisconnects,
 	}
 }
 

@@ -30,6 +30,7 @@ func (g *clientInterceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc 
 			return nil, connect.NewError(connect.CodeInternal, errWrongSide)
 		}
 		c := g.unary(ctx, request)
+		defer g.release(c)
 		p := g.outboundPriority(ctx, c.Header)
 		if !g.throttles() {
 			return g.send(ctx, c, p, request, next, nil)
@@ -55,7 +56,7 @@ func (g *clientInterceptor) send(ctx context.Context, c *call, p rule.Priority, 
 		return nil, err
 	}
 	var response connect.AnyResponse
-	err := g.call(from, &guard, func() (err error) {
+	err := g.Call(from, &guard, func() (err error) {
 		response, err = next(ctx, request)
 		if to != nil {
 			*to = g.answerOf(from, err)

@@ -49,7 +49,7 @@ func refusedStream(conn connect.StreamingClientConn, err error) *clientStream {
 func (s *clientStream) enter() error {
 	s.entering.Do(func() {
 		defer close(s.decided)
-		s.refused = errPanicked // unless an option returns
+		s.refused = rpc.ErrPanicked // unless an option returns
 		s.refused = s.pass()
 	})
 	return s.refused
@@ -169,7 +169,7 @@ func (s *clientStream) exit(err error) {
 	defer s.tell(err)
 	s.exited.Do(func() {
 		defer s.guard.Exit() // also if Failure panics
-		s.gate.markOutcome(&s.guard, s.from, err)
+		s.gate.Mark(&s.guard, s.from, err)
 	})
 }
 

@@ -76,6 +76,10 @@
 // A stream is one call, however many messages it carries. On the server the call lasts until
 // the handler returns.
 //
+// Over HTTP/1.1, a server does not notice that the client of a stream leaves while the stream
+// waits for its rules: net/http notices it after the request was read to its end. Such a
+// stream keeps its place until it passes or is refused.
+//
 // On the client it begins before the first message is sent, when the header is complete, and
 // Send returns the refusal. It lasts until Receive returns an error, io.EOF included; Send or
 // CloseRequest returns an error other than io.EOF; the context ends; or CloseResponse is

@@ -1,7 +1,6 @@
 package penstockconnect
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -34,12 +33,8 @@ func Error(err error) error {
 	if errors.As(err, &is) {
 		return err
 	}
-	for _, cause := range []error{
-		core.ErrBlocked, core.ErrClosed, core.ErrInvalid, context.Canceled, context.DeadlineExceeded,
-	} {
-		if errors.Is(err, cause) {
-			return newError(err, refusalIn(err), false)
-		}
+	if rpc.IsEntryError(err) {
+		return newError(err, rpc.RefusalIn(err), false)
 	}
 	return err
 }
@@ -63,28 +58,44 @@ func (e *entryError) Error() string {
 
 func (e *entryError) Unwrap() error { return e.cause }
 
-// refusalIn returns the refusal that an error is or wraps, nil if there is none.
-func refusalIn(err error) *core.BlockError {
-	var block *core.BlockError
-	errors.As(err, &block)
-	return block
-}
-
 // newError returns the error of a call that did not pass, with its details and Retry-After.
 func newError(cause error, block *core.BlockError, hidden bool) *connect.Error {
-	made := connect.NewError(entryCode(cause, block), &entryError{cause, block, hidden})
-	meta := made.Meta() // makes it, so that reading the error later writes nothing
-	if block == nil {
-		return made
+	if block != nil {
+		return newRefusal(cause, block, hidden).newError()
 	}
+	made := connect.NewError(connect.Code(rpc.EntryCode(cause)), &entryError{cause: cause})
+	made.Meta() // makes it, so that reading the error later writes nothing
+	return made
+}
+
+// refusal is what all errors of a refused call have in common.
+type refusal struct {
+	err        connect.Error // without metadata
+	retryAfter []string      // the values of the field; nil if it is not known
+}
+
+func newRefusal(cause error, block *core.BlockError, hidden bool) *refusal {
+	r := &refusal{err: *connect.NewError(connect.Code(rpc.RefusalCode(block)), &entryError{cause, block, hidden})}
 	if block.Reason == rule.RateLimited && !hidden {
-		addDetail(made, &errdetails.QuotaFailure{Violations: []*errdetails.QuotaFailure_Violation{{
+		addDetail(&r.err, &errdetails.QuotaFailure{Violations: []*errdetails.QuotaFailure_Violation{{
 			Subject: block.Resource, Description: rpc.QuotaText(block),
 		}}})
 	}
 	if after, known := rpc.RetryAfter(block); known && block.Reason != rule.Injected {
-		addDetail(made, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
-		meta[retryAfterField] = []string{strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10)}
+		addDetail(&r.err, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
+		r.retryAfter = []string{strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10)}
+	}
+	return r
+}
+
+// newError returns an error of its own for a call: interceptors further out may add metadata
+// and details to it. The values are shared.
+func (r *refusal) newError() *connect.Error {
+	made := new(connect.Error)
+	*made = r.err
+	meta := made.Meta() // makes it, so that reading the error later writes nothing
+	if r.retryAfter != nil {
+		meta[retryAfterField] = r.retryAfter
 	}
 	return made
 }
@@ -96,30 +107,15 @@ func addDetail(to *connect.Error, detail proto.Message) {
 	}
 }
 
-// entryCode returns the code of a call that did not pass.
-func entryCode(cause error, block *core.BlockError) connect.Code {
-	switch {
-	case block != nil:
-		return connect.Code(rpc.RefusalCode(block))
-	case errors.Is(cause, core.ErrClosed):
-		return connect.CodeUnavailable
-	case errors.Is(cause, core.ErrInvalid):
-		return connect.CodeInternal
-	case errors.Is(cause, core.ErrBlocked):
-		return connect.CodeResourceExhausted
-	}
-	return connect.Code(codeOf(cause))
-}
-
 // refuse returns the error of a call that a rule refused.
 func (g *gate) refuse(c *call, block *core.BlockError, origin string) error {
-	made := newError(block, block, g.options.HideRules)
+	made := g.refusals.Of(block).newError()
 	switch {
-	case !g.inbound || block.Reason == rule.Injected: // a server that fails says nothing either
+	case !g.Inbound || block.Reason == rule.Injected: // a server that fails says nothing either
 	case c.Peer.Protocol == connect.ProtocolConnect:
 		g.answers.SetRefused(made.Meta(), block, origin)
 	default:
-		made.Meta()[pushbackField] = []string{"-1"}
+		made.Meta()[pushbackField] = g.noRetry
 	}
 	return made
 }
@@ -148,7 +144,7 @@ func (g *gate) passOn(c *call, err error) error {
 		removeNames(meta)
 	}
 	if pushback && refused.block.Reason != rule.Injected {
-		meta[pushbackField] = []string{"-1"}
+		meta[pushbackField] = g.noRetry
 	}
 	return made
 }

@@ -3,7 +3,7 @@ package penstockconnect
 import (
 	"context"
 	"net/http"
-	"runtime"
+	"sync"
 
 	"connectrpc.com/connect"
 
@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/priority"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -20,12 +21,14 @@ const optionCount = 6
 
 // gate is what both interceptors use: the engine and the options.
 type gate struct {
-	engine  *core.Engine
-	options Options
-	inbound bool
+	rpc.Gate
+	options  Options
+	refusals *rpc.Refusals[*refusal]
+	calls    sync.Pool // of unary calls that have ended
 
 	clients *clientip.Resolver // nil at clients
 	answers *nethttp.Answers   // nil at clients
+	noRetry []string           // the value of pushbackField; shared by calls
 
 	priorityField string // in canonical form; "" if none is used
 	trust         priority.Trust
@@ -41,7 +44,10 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	if options.Failure == nil {
 		options.Failure = IsFailure
 	}
-	g := &gate{engine: engine, options: options, inbound: inbound}
+	g := &gate{options: options, noRetry: []string{"-1"}}
+	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: codeOf, NewError: newEndError, Failure: options.Failure}
+	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *refusal { return newRefusal(block, block, options.HideRules) })
+	g.calls.New = func() any { return new(call) }
 	g.priorityField = http.CanonicalHeaderKey(options.PriorityKey)
 	g.trust = priority.NewTrust(options.PriorityCallers)
 	if inbound {
@@ -55,12 +61,20 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	return g
 }
 
-// unary returns a unary call.
+// unary returns a unary call. It is to be released when the call has ended.
 func (g *gate) unary(ctx context.Context, request connect.AnyRequest) *call {
-	return &call{
+	c := g.calls.Get().(*call)
+	*c = call{
 		Call: Call{Spec: request.Spec(), Peer: request.Peer(), Header: request.Header(), Message: request.Any()},
 		ctx:  ctx, clients: g.clients,
 	}
+	return c
+}
+
+// release takes a call back that [gate.unary] has returned.
+func (g *gate) release(c *call) {
+	*c = call{}
+	g.calls.Put(c)
 }
 
 // enter enters a call. If the call is not to be guarded, the guard stays the zero Guard,
@@ -72,7 +86,7 @@ func (g *gate) enter(ctx context.Context, guard *core.Guard, c *call, p rule.Pri
 	}
 	var few [optionCount]core.Option
 	opts := append(few[:0], core.Attributes(attributeOf, c))
-	if g.inbound {
+	if g.Inbound {
 		opts = append(opts, core.Inbound())
 	}
 	if p != rule.PriorityNormal {
@@ -89,19 +103,15 @@ func (g *gate) enter(ctx context.Context, guard *core.Guard, c *call, p rule.Pri
 	if g.options.Attributes != nil {
 		opts = append(opts, g.options.Attributes(ctx, &c.Call)...)
 	}
-	var err error
-	if *guard, err = g.engine.Entry(ctx, resource, opts...); err != nil {
-		return g.answer(ctx, c, err, origin)
-	}
-	if g.inbound {
-		runtime.Gosched() // as nethttp does: calls that wait for a processor come to their rules first
+	block, err := g.Enter(ctx, guard, resource, opts)
+	if err != nil {
+		return g.answer(ctx, c, block, err, origin)
 	}
 	return nil
 }
 
 // answer returns the error of a call that did not pass.
-func (g *gate) answer(ctx context.Context, c *call, err error, origin string) error {
-	block, _ := err.(*core.BlockError) //nolint:errorlint // Entry does not wrap it, and errors.As allocates
+func (g *gate) answer(ctx context.Context, c *call, block *core.BlockError, err error, origin string) error {
 	switch {
 	case block != nil && g.options.Blocked != nil:
 		if answer := g.options.Blocked(ctx, &c.Call, block); answer != nil {
@@ -115,5 +125,5 @@ func (g *gate) answer(ctx context.Context, c *call, err error, origin string) er
 	if block != nil {
 		return g.refuse(c, block, origin)
 	}
-	return newError(err, nil, g.options.HideRules)
+	return newError(err, nil, false)
 }

@@ -31,13 +31,14 @@ func (g *serverInterceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc 
 		}
 		var guard core.Guard
 		c := g.unary(ctx, request)
+		defer g.release(c)
 		ctx, p := g.inboundPriority(ctx, c)
 		from := rpc.CallerOf(ctx)
 		if err := g.enter(ctx, &guard, c, p); err != nil {
 			return nil, err
 		}
 		var response connect.AnyResponse
-		err := g.call(from, &guard, func() (err error) {
+		err := g.Call(from, &guard, func() (err error) {
 			response, err = next(ctx, request)
 			return err
 		})
@@ -62,7 +63,7 @@ func (g *serverInterceptor) WrapStreamingHandler(next connect.StreamingHandlerFu
 		if err := g.enter(ctx, &guard, c, p); err != nil {
 			return err
 		}
-		err := g.call(from, &guard, func() error { return next(ctx, conn) })
+		err := g.Call(from, &guard, func() error { return next(ctx, conn) })
 		if err != nil {
 			return g.passOn(c, err)
 		}

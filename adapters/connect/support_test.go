@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log"
-	"log/slog"
 	"net"
 	"net/http"
 	"testing"
@@ -15,17 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockconnect "github.com/penstock-go/penstock/adapters/connect"
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
-)
-
-// eventTimeout is how long a test waits for an expected event.
-const (
-	eventTimeout = 20 * time.Second
-	interval     = time.Millisecond // between looks
+	"github.com/penstock-go/penstock/stat"
 )
 
 // The procedures of the service.
@@ -117,7 +111,6 @@ func wires() []wire {
 	return []wire{
 		{"Connect over HTTP/1.1", connect.ProtocolConnect, false, nil},
 		{"Connect over HTTP/2", connect.ProtocolConnect, true, nil},
-		{"Connect with JSON over HTTP/1.1", connect.ProtocolConnect, false, []connect.ClientOption{connect.WithProtoJSON()}},
 		{"gRPC over HTTP/2", connect.ProtocolGRPC, true, []connect.ClientOption{connect.WithGRPC()}},
 		{"gRPC-Web over HTTP/1.1", connect.ProtocolGRPCWeb, false, []connect.ClientOption{connect.WithGRPCWeb()}},
 		{"gRPC-Web over HTTP/2", connect.ProtocolGRPCWeb, true, []connect.ClientOption{connect.WithGRPCWeb()}},
@@ -144,17 +137,18 @@ func (w wire) clientOf(t testing.TB, url, procedure string, options ...connect.C
 
 // shape is a procedure with what calls it from the first message to the end.
 type shape struct {
-	name, procedure string
-	needsHTTP2      bool
-	call            func(ctx context.Context, client *connect.Client[text, text]) error
+	name       adaptertest.Shape
+	procedure  string
+	needsHTTP2 bool
+	call       func(ctx context.Context, client *connect.Client[text, text]) error
 }
 
 func shapes() []shape {
 	return []shape{
-		{"unary", create, false, callUnary},
-		{"server stream", watch, false, callServerStream},
-		{"client stream", upload, false, callClientStream},
-		{"bidi stream", chat, true, callBidiStream},
+		{adaptertest.Unary, create, false, callUnary},
+		{adaptertest.ServerStream, watch, false, callServerStream},
+		{adaptertest.ClientStream, upload, false, callClientStream},
+		{adaptertest.Bidi, chat, true, callBidiStream},
 	}
 }
 
@@ -208,33 +202,25 @@ func callBidiStream(ctx context.Context, client *connect.Client[text, text]) err
 	return errors.Join(err, stream.CloseResponse())
 }
 
-// side is where the guard stands.
-type side string
-
-const (
-	atServer side = "server"
-	atClient side = "client"
-)
-
 // everywhere runs a test for each side, each wire and each shape of procedure.
-func everywhere(t *testing.T, test func(t *testing.T, at side, w wire, s shape)) {
-	for _, at := range []side{atServer, atClient} {
+func everywhere(t *testing.T, test func(t *testing.T, at adaptertest.Side, w wire, s shape)) {
+	for _, at := range []adaptertest.Side{adaptertest.AtServer, adaptertest.AtClient} {
 		for _, w := range wires() {
 			for _, s := range shapes() {
 				if s.needsHTTP2 && !w.http2 {
 					continue
 				}
-				t.Run(string(at)+", "+w.name+", "+s.name, func(t *testing.T) { test(t, at, w, s) })
+				t.Run(string(at)+", "+w.name+", "+string(s.name), func(t *testing.T) { test(t, at, w, s) })
 			}
 		}
 	}
 }
 
 // guard returns a client of a procedure, guarded at one side.
-func guard(t testing.TB, at side, w wire, procedure string, engine *core.Engine, options penstockconnect.Options, end finish,
+func guard(t testing.TB, at adaptertest.Side, w wire, procedure string, engine *core.Engine, options penstockconnect.Options, end finish,
 ) *connect.Client[text, text] {
 	t.Helper()
-	if at == atServer {
+	if at == adaptertest.AtServer {
 		url := serve(t, newHandler(end, connect.WithInterceptors(penstockconnect.ServerInterceptor(engine, options))))
 		return w.clientOf(t, url, procedure)
 	}
@@ -242,33 +228,13 @@ func guard(t testing.TB, at side, w wire, procedure string, engine *core.Engine,
 		connect.WithInterceptors(penstockconnect.ClientInterceptor(engine, options)))
 }
 
-// newEngine returns an engine on a clock that does not advance by itself, at a full hour before real
-// time: no deadline of a context is too near for a call to wait.
 func newEngine(t testing.TB, limits ...flow.Rule) *core.Engine {
 	t.Helper()
-	engine := core.New(core.Config{Clock: clock.NewVirtual(time.Now().Add(-time.Hour).Truncate(time.Hour)), Logger: slog.New(slog.DiscardHandler)})
-	t.Cleanup(engine.Close)
-	require.NoError(t, engine.Load(rules.Set{Flow: limits}))
+	engine, _ := adaptertest.NewEngine(t, rules.Set{Flow: limits})
 	return engine
 }
 
-// requireEnded waits until nothing is under way on a resource any more and
-// returns what was counted.
-func requireEnded(t *testing.T, engine *core.Engine, resource string) core.ResourceSnapshot {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		s := totals(engine, resource)
-		return s.InFlight == 0 && s.Completed == s.Passed
-	}, eventTimeout, interval)
-	return totals(engine, resource)
-}
-
 // totals returns what the engine has counted of a resource.
-func totals(engine *core.Engine, resource string) core.ResourceSnapshot {
-	for _, r := range engine.Snapshot().Resources {
-		if r.Name == resource {
-			return r
-		}
-	}
-	return core.ResourceSnapshot{}
+func totals(engine *core.Engine, resource string) stat.Totals {
+	return engine.Resource(resource).Snapshot().Totals
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"connectrpc.com/connect"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/adapters/rpc"
-	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -34,22 +32,15 @@ func Answer(err error) outgoing.Answer {
 	if errors.As(err, &coded) {
 		meta = coded.Meta()
 	}
-	pushback := time.Duration(0)
-	if values := meta[pushbackField]; len(values) > 0 {
-		ms, err := strconv.ParseInt(values[0], 10, 32)
-		a.NoRetry = err != nil || ms < 0 || len(values) > 1
-		pushback = time.Duration(max(ms, 0)) * time.Millisecond
-	}
+	var pushback time.Duration
+	pushback, a.NoRetry = rpc.Pushback(meta[pushbackField])
 	switch codeOf(err) {
 	case rpc.Canceled:
 		a.Result = outgoing.Ignored
 	case rpc.ResourceExhausted, rpc.Unavailable, rpc.DeadlineExceeded:
 		a.Result = outgoing.Rejected
 		response := &http.Response{StatusCode: http.StatusTooManyRequests, Header: meta}
-		a.RetryAfter = max(retryInfoIn(coded), outgoing.HTTPAnswer(response, nil, time.Now()).RetryAfter)
-		if !a.NoRetry {
-			a.RetryAfter = max(a.RetryAfter, pushback)
-		}
+		a.RetryAfter = max(retryInfoIn(coded), outgoing.HTTPAnswer(response, nil, time.Now()).RetryAfter, pushback)
 	}
 	return a
 }
@@ -91,7 +82,7 @@ func (g *gate) begin(ctx context.Context, c *call, p rule.Priority) (outgoing.Ca
 	if err == nil {
 		return sent, nil
 	}
-	block := refusalIn(err)
+	block := rpc.RefusalIn(err)
 	if g.options.Blocked != nil {
 		if answer := g.options.Blocked(ctx, &c.Call, block); answer != nil {
 			return sent, answer
@@ -102,14 +93,11 @@ func (g *gate) begin(ctx context.Context, c *call, p rule.Priority) (outgoing.Ca
 
 // answerOf returns what the end of a call with err says of its target.
 func (g *gate) answerOf(from rpc.Caller, err error) outgoing.Answer {
-	code := from.Outcome(codeOf(err), false)
+	known, err := g.Ended(from, err)
 	switch {
-	case code == rpc.Canceled, errors.Is(err, core.ErrBlocked), errors.Is(err, errPanicked):
+	case !known:
 		return outgoing.Answer{}
-	case code != rpc.OK:
-		err = endedWith(code, err)
-	}
-	if g.options.Answer != nil {
+	case g.options.Answer != nil:
 		return g.options.Answer(err)
 	}
 	return Answer(err)

@@ -43,11 +43,13 @@ func BenchmarkUnaryClientInterceptor(b *testing.B) {
 
 // BenchmarkStatus measures what it costs to tell a caller of a refusal.
 func BenchmarkStatus(b *testing.B) {
-	engine := newEngine(b, flow.Rule{Resource: "r", Limit: 0})
-	_, refusal := engine.Entry(b.Context(), "r")
+	engine := newEngine(b, flow.Rule{Resource: "/s/Closed", Limit: 0})
+	intercept := penstockgrpc.UnaryServerInterceptor(engine, penstockgrpc.Options{})
+	info := &grpc.UnaryServerInfo{FullMethod: "/s/Closed"}
 	b.ReportAllocs()
 	for b.Loop() {
-		status.Convert(penstockgrpc.Error(refusal))
+		_, err := intercept(b.Context(), nil, info, nil)
+		status.Convert(err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/penstock-go/penstock/adapters/outgoing"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -39,11 +40,11 @@ func (g *gate) invoke(ctx context.Context, p rule.Priority, method string, reque
 	conn *grpc.ClientConn, invoker grpc.UnaryInvoker, opts []grpc.CallOption,
 ) error {
 	var guard core.Guard
-	from := callerOf(ctx)
+	from := rpc.CallerOf(ctx)
 	if _, err := g.enter(ctx, &guard, method, request, p); err != nil {
 		return err
 	}
-	return g.call(from, &guard, func() error { return invoker(ctx, method, request, reply, conn, opts...) })
+	return g.Call(from, &guard, func() error { return invoker(ctx, method, request, reply, conn, opts...) })
 }
 
 // StreamClientInterceptor returns an interceptor that guards the streams that a
@@ -56,7 +57,7 @@ func StreamClientInterceptor(engine *core.Engine, options Options) grpc.StreamCl
 		streamer grpc.Streamer, opts ...grpc.CallOption,
 	) (grpc.ClientStream, error) {
 		ctx, p := g.outboundPriority(ctx)
-		s := &clientStream{gate: g, from: callerOf(ctx), oneReply: !desc.ServerStreams}
+		s := &clientStream{gate: g, from: rpc.CallerOf(ctx), oneReply: !desc.ServerStreams}
 		var err error
 		if s.call, err = g.begin(ctx, method, conn, p); err != nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/penstock-go/penstock/adapters/outgoing"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 )
 
@@ -23,7 +24,7 @@ import (
 type clientStream struct {
 	grpc.ClientStream
 	gate     *gate
-	from     caller
+	from     rpc.Caller
 	oneReply bool // the server sends one message only
 
 	guard  core.Guard
@@ -38,14 +39,14 @@ type clientStream struct {
 func (s *clientStream) open(desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
 	streamer grpc.Streamer, opts []grpc.CallOption,
 ) error {
-	s.forget = context.AfterFunc(s.from.ctx, func() { s.exit(status.FromContextError(s.from.ctx.Err()).Err(), nil) })
-	failure := errPanicked // unless streamer returns
+	s.forget = context.AfterFunc(s.from.Context(), func() { s.exit(status.FromContextError(s.from.Context().Err()).Err(), nil) })
+	failure := rpc.ErrPanicked // unless streamer returns
 	defer func() {
 		if s.ClientStream == nil {
 			s.end(failure)
 		}
 	}()
-	stream, err := streamer(s.from.ctx, desc, conn, method, append(slices.Clip(opts), s.endOnClose(conn))...)
+	stream, err := streamer(s.from.Context(), desc, conn, method, append(slices.Clip(opts), s.endOnClose(conn))...)
 	if err != nil {
 		failure = err
 		return err
@@ -116,7 +117,7 @@ func (s *clientStream) exit(err error, trailer metadata.MD) {
 	defer s.tell(err, trailer)
 	s.exited.Do(func() {
 		defer s.guard.Exit() // also if Failure panics
-		s.gate.markOutcome(&s.guard, s.from, err)
+		s.gate.Mark(&s.guard, s.from, err)
 	})
 }
 

@@ -1,8 +1,7 @@
 package penstockgrpc
 
 import (
-	"context"
-	"errors"
+	"sync/atomic"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -22,21 +21,18 @@ func Error(err error) error {
 	if _, is := status.FromError(err); is {
 		return err
 	}
-	for _, cause := range []error{
-		core.ErrBlocked, core.ErrClosed, core.ErrInvalid, context.Canceled, context.DeadlineExceeded,
-	} {
-		if errors.Is(err, cause) {
-			return &entryError{cause: err}
-		}
+	if rpc.IsEntryError(err) {
+		return &entryError{cause: err}
 	}
 	return err
 }
 
 // entryError is the status error of a call that did not pass. The status is created
-// on demand, so that a refused call costs little.
+// on demand, once, so that a refused call costs little. Calls share the errors of refusals.
 type entryError struct {
 	cause     error
 	hideRules bool
+	status    atomic.Pointer[status.Status] // nil until it is asked for
 }
 
 func (e *entryError) Error() string { return e.GRPCStatus().String() }
@@ -45,16 +41,16 @@ func (e *entryError) Unwrap() error { return e.cause }
 
 // GRPCStatus returns the status, for package status.
 func (e *entryError) GRPCStatus() *status.Status {
-	var block *core.BlockError
-	switch {
-	case errors.As(e.cause, &block):
-		return refused(block, e.hideRules)
-	case errors.Is(e.cause, core.ErrClosed):
-		return status.New(codes.Unavailable, e.cause.Error())
-	case errors.Is(e.cause, core.ErrInvalid):
-		return status.New(codes.Internal, e.cause.Error())
+	made := e.status.Load()
+	if made == nil {
+		if block := rpc.RefusalIn(e.cause); block != nil {
+			made = refused(block, e.hideRules)
+		} else {
+			made = status.New(codes.Code(rpc.EntryCode(e.cause)), e.cause.Error())
+		}
+		e.status.Store(made)
 	}
-	return status.FromContextError(e.cause)
+	return made
 }
 
 func refused(block *core.BlockError, hideRules bool) *status.Status {

@@ -2,30 +2,27 @@ package penstockgrpc
 
 import (
 	"context"
-	"errors"
-	"runtime"
 	"strings"
 
-	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/attribute"
 	"github.com/penstock-go/penstock/adapters/priority"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
-
-// errPanicked is the failure of a call that panicked.
-var errPanicked = errors.New("penstockgrpc: the guarded call panicked")
 
 // optionCount is how many options a call has at most, with one of [Options.Attributes].
 const optionCount = 7
 
 // gate is what all interceptors use: the engine and the options.
 type gate struct {
-	engine  *core.Engine
-	options Options
-	inbound bool
+	rpc.Gate
+	options  Options
+	refusals *rpc.Refusals[*entryError]
+	noRetry  metadata.MD // the trailer that forbids retries; shared by calls
 
 	attribute func(ctx context.Context, key string) rule.Attribute
 	clients   *serverAttributes // nil at clients
@@ -44,7 +41,11 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	if options.Failure == nil {
 		options.Failure = IsFailure
 	}
-	g := &gate{engine: engine, options: options, inbound: inbound, attribute: clientAttribute}
+	g := &gate{options: options, attribute: clientAttribute, noRetry: metadata.MD{pushbackKey: {"-1"}}}
+	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: codeOf, NewError: newError, Failure: options.Failure}
+	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *entryError {
+		return &entryError{cause: block, hideRules: options.HideRules}
+	})
 	g.priorityKey, g.trust = strings.ToLower(options.PriorityKey), priority.NewTrust(options.PriorityCallers)
 	if inbound {
 		g.clients = newServerAttributes(options.clients())
@@ -63,10 +64,10 @@ func (g *gate) enter(
 	if resource == "" {
 		return nil, nil
 	}
-	opts := make([]core.Option, 0, optionCount)
+	var few [optionCount]core.Option
 	method, _ := attribute.Text(fullMethod).Text()
-	opts = append(opts, core.ContextAttributes(g.attribute), core.String("method", method))
-	if g.inbound {
+	opts := append(few[:0], core.ContextAttributes(g.attribute), core.String("method", method))
+	if g.Inbound {
 		opts = append(opts, core.Inbound())
 	}
 	if p != rule.PriorityNormal {
@@ -81,12 +82,8 @@ func (g *gate) enter(
 	if g.options.Attributes != nil {
 		opts = append(opts, g.options.Attributes(ctx, fullMethod, request)...)
 	}
-	if *guard, err = g.engine.Entry(ctx, resource, opts...); err != nil {
-		refusal, _ = err.(*core.BlockError) //nolint:errorlint // Entry does not wrap it, and errors.As allocates
+	if refusal, err = g.Enter(ctx, guard, resource, opts); err != nil {
 		return refusal, g.answer(ctx, fullMethod, refusal, err)
-	}
-	if g.inbound {
-		runtime.Gosched() // as nethttp does: calls that wait for a processor come to their rules first
 	}
 	return nil, nil
 }
@@ -100,36 +97,11 @@ func (g *gate) answer(ctx context.Context, fullMethod string, block *core.BlockE
 	case block == nil && g.options.EntryError != nil:
 		answer = g.options.EntryError(ctx, fullMethod, err)
 	}
-	if answer != nil {
-		return answer
-	}
-	return &entryError{err, g.options.HideRules}
-}
-
-// call runs a call that passed. It exits the guard also if the call panics, and
-// passes the panic on.
-func (g *gate) call(from caller, guard *core.Guard, fn func() error) error {
-	failure := errPanicked // unless fn returns
-	defer guard.Exit()     // also if Failure panics
-	defer func() { g.markOutcome(guard, from, failure) }()
-	err := fn()
-	failure = err
-	return err
-}
-
-// markOutcome marks how a call ended that ended with err: as failed, or as one that does
-// not count if its caller cancelled it or a guard further down refused it.
-func (g *gate) markOutcome(guard *core.Guard, from caller, err error) {
-	err = g.outcome(from, err)
-	canceled := codeOf(err) == codes.Canceled
 	switch {
-	case err == nil:
-		if g.inbound && from.ctx.Err() != nil {
-			guard.MarkIgnored() // nobody wants the reply any more
-		}
-	case errors.Is(err, errPanicked) && !canceled, g.options.Failure(err):
-		guard.MarkFailed()
-	case canceled, core.IsRefusal(err):
-		guard.MarkIgnored()
+	case answer != nil:
+		return answer
+	case err == error(block): //nolint:errorlint // not that of a throttle, which wraps one
+		return g.refusals.Of(block)
 	}
+	return &entryError{cause: err, hideRules: g.options.HideRules}
 }

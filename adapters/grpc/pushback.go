@@ -25,13 +25,12 @@ func (g *gate) pushback(ctx context.Context, refusal *core.BlockError) metadata.
 	if refusal.Reason == rule.Injected {
 		return nil
 	}
-	value := "-1"
 	after, known := rpc.RetryAfter(refusal)
 	deadline, limited := ctx.Deadline()
-	if known && after <= g.options.MaxPushback && (!limited || after < time.Until(deadline)) {
-		value = strconv.FormatInt(int64((after+time.Millisecond-1)/time.Millisecond), 10)
+	if !known || after > g.options.MaxPushback || limited && after >= time.Until(deadline) {
+		return g.noRetry
 	}
-	return metadata.MD{pushbackKey: {value}}
+	return metadata.MD{pushbackKey: {strconv.FormatInt(int64((after+time.Millisecond-1)/time.Millisecond), 10)}}
 }
 
 // refusalIn returns the refusal that a handler has returned through [Error], nil if
@@ -45,9 +44,9 @@ func (g *gate) refusalIn(err error) (*core.BlockError, error) {
 	if !errors.As(err, &refused) {
 		return nil, err
 	}
-	var block *core.BlockError
-	if errors.As(refused.cause, &block) && g.options.HideRules {
-		err = &entryError{err, true}
+	block := rpc.RefusalIn(refused.cause)
+	if block != nil && g.options.HideRules {
+		err = &entryError{cause: err, hideRules: true}
 	}
 	return block, err
 }

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 )
 
@@ -15,11 +16,11 @@ func UnaryServerInterceptor(engine *core.Engine, options Options) grpc.UnaryServ
 	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		var guard core.Guard
 		ctx, p := g.inboundPriority(ctx, info.FullMethod)
-		from := callerOf(ctx)
+		from := rpc.CallerOf(ctx)
 		refusal, err := g.enter(ctx, &guard, info.FullMethod, request, p)
 		var reply any
 		if err == nil {
-			err = g.call(from, &guard, func() (err error) {
+			err = g.Call(from, &guard, func() (err error) {
 				reply, err = handler(ctx, request)
 				return err
 			})
@@ -42,10 +43,10 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 	return func(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		var guard core.Guard
 		ctx, p := g.inboundPriority(stream.Context(), info.FullMethod)
-		from := callerOf(ctx)
+		from := rpc.CallerOf(ctx)
 		refusal, err := g.enter(ctx, &guard, info.FullMethod, nil, p)
 		if err == nil {
-			err = g.call(from, &guard, func() error { return handler(service, withContext(stream, ctx)) })
+			err = g.Call(from, &guard, func() error { return handler(service, withContext(stream, ctx)) })
 			refusal, err = g.refusalIn(err)
 		}
 		if refusal != nil {

@@ -33,10 +33,9 @@ func harness() adaptertest.RPCHarness {
 			}
 			return status.Error(codes.Code(code), "by the suite")
 		},
-		Answer:       suiteAnswer,
-		Refuse:       penstockgrpc.Error,
-		Direct:       directCall,
-		RefuseAllocs: 1, // the error
+		Answer: suiteAnswer,
+		Refuse: penstockgrpc.Error,
+		Direct: directCall,
 	}
 }
 

@@ -2,19 +2,16 @@ package penstockgrpc
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/penstock-go/penstock/adapters/outgoing"
-	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -30,21 +27,14 @@ import (
 //     times, says that the call is not to be retried.
 func Answer(err error, trailer metadata.MD) outgoing.Answer {
 	a := outgoing.Answer{Result: outgoing.Accepted}
-	pushback := time.Duration(0)
-	if values := trailer[pushbackKey]; len(values) > 0 {
-		ms, err := strconv.ParseInt(values[0], 10, 32)
-		a.NoRetry = err != nil || ms < 0 || len(values) > 1
-		pushback = time.Duration(max(ms, 0)) * time.Millisecond
-	}
+	var pushback time.Duration
+	pushback, a.NoRetry = rpc.Pushback(trailer[pushbackKey])
 	switch codeOf(err) {
-	case codes.Canceled:
+	case rpc.Canceled:
 		a.Result = outgoing.Ignored
-	case codes.ResourceExhausted, codes.Unavailable, codes.DeadlineExceeded:
+	case rpc.ResourceExhausted, rpc.Unavailable, rpc.DeadlineExceeded:
 		a.Result = outgoing.Rejected
-		a.RetryAfter = retryInfoOf(err)
-		if !a.NoRetry {
-			a.RetryAfter = max(a.RetryAfter, pushback)
-		}
+		a.RetryAfter = max(retryInfoOf(err), pushback)
 	}
 	return a
 }
@@ -84,9 +74,7 @@ func (g *gate) begin(ctx context.Context, fullMethod string, conn *grpc.ClientCo
 	}
 	call, err := outgoing.Begin(ctx, g.options.Throttle, g.options.RetryBudgets, target, p)
 	if err != nil {
-		var block *core.BlockError
-		errors.As(err, &block)
-		return call, g.answer(ctx, fullMethod, block, err)
+		return call, g.answer(ctx, fullMethod, rpc.RefusalIn(err), err)
 	}
 	return call, nil
 }
@@ -94,7 +82,7 @@ func (g *gate) begin(ctx context.Context, fullMethod string, conn *grpc.ClientCo
 // listening returns an invoker that notes what the end of the call says of its target.
 func (g *gate) listening(invoker grpc.UnaryInvoker, to *outgoing.Answer) grpc.UnaryInvoker {
 	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, opts ...grpc.CallOption) error {
-		from := callerOf(ctx)
+		from := rpc.CallerOf(ctx)
 		var trailer metadata.MD
 		err := invoker(ctx, method, request, reply, conn, append(slices.Clip(opts), grpc.Trailer(&trailer))...)
 		*to = g.answerOf(from, err, trailer)
@@ -103,10 +91,10 @@ func (g *gate) listening(invoker grpc.UnaryInvoker, to *outgoing.Answer) grpc.Un
 }
 
 // answerOf returns what the end of a call with err says of its target.
-func (g *gate) answerOf(from caller, err error, trailer metadata.MD) outgoing.Answer {
-	err = g.outcome(from, err)
+func (g *gate) answerOf(from rpc.Caller, err error, trailer metadata.MD) outgoing.Answer {
+	known, err := g.Ended(from, err)
 	switch {
-	case codeOf(err) == codes.Canceled, errors.Is(err, core.ErrBlocked), errors.Is(err, errPanicked):
+	case !known:
 		return outgoing.Answer{}
 	case g.options.Answer != nil:
 		return g.options.Answer(err, trailer)

@@ -26,10 +26,10 @@ type call struct {
 }
 
 // newCall returns the call with a context.
-func (g *gate) newCall(ctx context.Context) *call {
-	c := &call{ctx: ctx, clients: g.clients}
+func (g *gate) newCall(ctx context.Context) call {
+	c := call{ctx: ctx, clients: g.clients}
 	var known bool
-	if g.inbound {
+	if g.Inbound {
 		c.transport, known = transport.FromServerContext(ctx)
 	} else {
 		c.transport, known = transport.FromClientContext(ctx)
@@ -48,8 +48,9 @@ func (c *call) values(name string) []string {
 	return c.transport.RequestHeader().Values(name)
 }
 
-// attributeOf returns the attribute of a key of a call.
-func attributeOf(c *call, key string) rule.Attribute {
+// attributeOf returns the attribute of a key of the call with a context.
+func (g *gate) attributeOf(ctx context.Context, key string) rule.Attribute {
+	c := g.newCall(ctx)
 	switch {
 	case key == "method":
 		return attribute.Text(c.operation)

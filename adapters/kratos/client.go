@@ -29,17 +29,17 @@ func Client(engine *core.Engine, options Options) middleware.Middleware {
 	return func(next middleware.Handler) middleware.Handler {
 		return func(ctx context.Context, request any) (any, error) {
 			c := g.newCall(ctx)
-			ctx, p := g.outboundPriority(ctx, c)
+			ctx, p := g.outboundPriority(ctx, &c)
 			if g.options.Throttle == nil && g.options.RetryBudgets == nil {
-				return g.send(ctx, c, p, request, next, nil)
+				return g.send(ctx, &c, p, request, next, nil)
 			}
-			sent, err := g.begin(ctx, c, p)
+			sent, err := g.begin(ctx, &c, p)
 			if err != nil {
 				return nil, err
 			}
 			var answer outgoing.Answer // to be set if the call is sent
 			defer func() { sent.End(answer) }()
-			return g.send(ctx, c, p, request, next, &answer)
+			return g.send(ctx, &c, p, request, next, &answer)
 		}
 	}
 }
@@ -54,13 +54,15 @@ func (g *gate) send(ctx context.Context, c *call, p rule.Priority, request any, 
 	if err := g.enter(ctx, &guard, c, request, p); err != nil {
 		return nil, err
 	}
-	return g.guarded(from, &guard, func() (any, error) {
-		reply, err := next(ctx, request)
+	var reply any
+	err := g.Call(from, &guard, func() (err error) {
+		reply, err = next(ctx, request)
 		if to != nil {
 			*to = g.answerOf(c, from, err)
 		}
-		return reply, err
+		return err
 	})
+	return reply, err
 }
 
 // begin asks the throttle and the retry budget of the target of a call. It returns the error
@@ -80,7 +82,7 @@ func (g *gate) begin(ctx context.Context, c *call, p rule.Priority) (outgoing.Ca
 	if err == nil {
 		return sent, nil
 	}
-	block := refusalIn(err)
+	block := rpc.RefusalIn(err)
 	if g.options.Blocked != nil {
 		if answer := g.options.Blocked(ctx, c.operation, block); answer != nil {
 			return sent, answer
@@ -91,12 +93,9 @@ func (g *gate) begin(ctx context.Context, c *call, p rule.Priority) (outgoing.Ca
 
 // answerOf returns what the end of a call with err says of its target.
 func (g *gate) answerOf(c *call, from rpc.Caller, err error) outgoing.Answer {
-	code := from.Outcome(rpcCode(err), false)
-	if code == rpc.Canceled || errors.Is(err, core.ErrBlocked) {
+	known, err := g.Ended(from, err)
+	if !known {
 		return outgoing.Answer{}
-	}
-	if code == rpc.DeadlineExceeded {
-		err = endedWith(code, err)
 	}
 	var reply transport.Header
 	if c.transport != nil {

@@ -84,7 +84,9 @@
 //     "grpc-retry-pushback-ms: -1": the retry policies of clients do not multiply the calls for
 //     which there is no capacity.
 //
-// An encoder of errors that is set with http.ErrorEncoder sees the kratos error.
+// An encoder of errors that is set with http.ErrorEncoder sees the kratos error. Calls that are
+// refused alike share it, as they share an error that a program declares once: a middleware
+// that adds metadata uses WithMetadata, which copies it, and does not write to the map.
 //
 // # Clients that hold back
 //

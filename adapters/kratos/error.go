@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"sync/atomic"
 
 	kerrors "github.com/go-kratos/kratos/v2/errors"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -43,29 +44,19 @@ func Error(err error) error {
 	if errors.As(err, &is) {
 		return err
 	}
-	for _, cause := range []error{
-		core.ErrBlocked, core.ErrClosed, core.ErrInvalid, context.Canceled, context.DeadlineExceeded,
-	} {
-		if errors.Is(err, cause) {
-			return newError(err, refusalIn(err), false)
-		}
+	if rpc.IsEntryError(err) {
+		return newError(err, rpc.RefusalIn(err), false)
 	}
 	return err
 }
 
-// refusalIn returns the refusal that an error is or wraps, nil if there is none.
-func refusalIn(err error) *core.BlockError {
-	var block *core.BlockError
-	errors.As(err, &block)
-	return block
-}
-
 // entryError is the error of a call that did not pass. It wraps a kratos error, which wraps
-// the cause.
+// the cause. Calls share those of refusals.
 type entryError struct {
 	kratos *kerrors.Error
-	block  *core.BlockError // nil if no rule refused the call
-	hidden bool             // the names of the rule and the resource
+	block  *core.BlockError              // nil if no rule refused the call
+	hidden bool                          // the names of the rule and the resource
+	status atomic.Pointer[status.Status] // nil until it is asked for
 }
 
 func (e *entryError) Error() string { return e.kratos.Error() }
@@ -91,7 +82,7 @@ func newError(cause error, block *core.BlockError, hidden bool) *entryError {
 	}
 	made := kerrors.New(code, reasonOf(block.Reason), message).WithCause(cause)
 	maps.Copy(made.Metadata, metadata)
-	return &entryError{made, block, hidden}
+	return &entryError{kratos: made, block: block, hidden: hidden}
 }
 
 // entryCode returns the code and the reason of a call that no rule refused.
@@ -126,6 +117,15 @@ func reasonOf(reason rule.Reason) string {
 
 // GRPCStatus returns the status, for package status.
 func (e *entryError) GRPCStatus() *status.Status {
+	made := e.status.Load()
+	if made == nil {
+		made = e.newStatus()
+		e.status.Store(made)
+	}
+	return made
+}
+
+func (e *entryError) newStatus() *status.Status {
 	if e.block == nil {
 		return e.kratos.GRPCStatus()
 	}

@@ -15,9 +15,6 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// errPanicked is the failure of a call that panicked.
-var errPanicked = errors.New("penstockkratos: the guarded call panicked")
-
 // statusClientClosedRequest is the code of a call that its caller has cancelled.
 const statusClientClosedRequest = status.ClientClosed
 
@@ -66,43 +63,10 @@ func retryAfter(block *core.BlockError) (after time.Duration, known bool) {
 	return after, known && block.Reason != rule.Injected
 }
 
-// guarded runs a call that passed. It exits the guard also if the call panics, and passes the
-// panic on.
-func (g *gate) guarded(from rpc.Caller, guard *core.Guard, fn func() (any, error)) (reply any, err error) {
-	failure := errPanicked // unless fn returns
-	defer guard.Exit()     // also if Failure panics
-	defer func() { g.markOutcome(guard, from, failure) }()
-	reply, err = fn()
-	failure = err
-	return reply, err
-}
-
-// markOutcome marks how a call ended that ended with err: as failed, or as one that does not
-// count if its caller cancelled it or a guard further down refused it.
-func (g *gate) markOutcome(guard *core.Guard, from rpc.Caller, err error) {
-	code := from.Outcome(rpcCode(err), g.inbound)
-	canceled := code == rpc.Canceled
-	switch {
-	case code == rpc.OK:
-	case err == nil && canceled:
-		guard.MarkIgnored() // nobody wants the reply any more
-	case errors.Is(err, errPanicked) && !canceled, g.options.Failure(endedWith(code, err)):
-		guard.MarkFailed()
-	case canceled, core.IsRefusal(err):
-		guard.MarkIgnored()
-	}
-}
-
-// endedWith returns an error with the code that wraps err.
-func endedWith(code rpc.Code, err error) error {
-	switch {
-	case err != nil && rpcCode(err) == code:
-		return err
-	case err == nil:
-		err = errors.New("replied too late")
-	}
+// newEndError returns the error of a call whose context has ended.
+func newEndError(code rpc.Code, message string, cause error) error {
 	if code == rpc.DeadlineExceeded {
-		return kerrors.New(http.StatusGatewayTimeout, ReasonDeadline, "under way at its deadline").WithCause(err)
+		return kerrors.New(http.StatusGatewayTimeout, ReasonDeadline, message).WithCause(cause)
 	}
-	return kerrors.New(statusClientClosedRequest, ReasonCanceled, "cancelled by its caller").WithCause(err)
+	return kerrors.New(statusClientClosedRequest, ReasonCanceled, message).WithCause(cause)
 }

@@ -3,12 +3,14 @@ package penstockkratos
 import (
 	"context"
 	"net/http"
-	"runtime"
+
+	"google.golang.org/grpc/metadata"
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/priority"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -22,13 +24,15 @@ const optionCount = 6
 
 // gate is what the middlewares of both sides use: the engine and the options.
 type gate struct {
-	engine  *core.Engine
-	options Options
-	inbound bool
+	rpc.Gate
+	options  Options
+	refusals *rpc.Refusals[*entryError]
 
-	clients *clientip.Resolver // nil at clients
-	answers *nethttp.Answers   // nil at clients
-	trust   priority.Trust
+	attribute func(ctx context.Context, key string) rule.Attribute
+	clients   *clientip.Resolver // nil at clients
+	answers   *nethttp.Answers   // nil at clients
+	noRetry   metadata.MD        // the trailer that forbids retries; shared by calls
+	trust     priority.Trust
 }
 
 func newGate(engine *core.Engine, options Options, inbound bool) *gate {
@@ -46,7 +50,10 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	if options.Failure == nil {
 		options.Failure = IsFailure
 	}
-	g := &gate{engine: engine, options: options, inbound: inbound}
+	g := &gate{options: options, noRetry: metadata.MD{pushbackKey: {"-1"}}}
+	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: rpcCode, NewError: newEndError, Failure: options.Failure}
+	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *entryError { return newError(block, block, options.HideRules) })
+	g.attribute = g.attributeOf
 	g.trust = priority.NewTrust(options.PriorityCallers)
 	if inbound {
 		g.clients = clientip.New(options.clients())
@@ -67,8 +74,8 @@ func (g *gate) enter(ctx context.Context, guard *core.Guard, c *call, request an
 		return nil
 	}
 	var few [optionCount]core.Option
-	opts := append(few[:0], core.Attributes(attributeOf, c))
-	if g.inbound {
+	opts := append(few[:0], core.ContextAttributes(g.attribute))
+	if g.Inbound {
 		opts = append(opts, core.Inbound())
 	}
 	if p != rule.PriorityNormal {
@@ -85,36 +92,31 @@ func (g *gate) enter(ctx context.Context, guard *core.Guard, c *call, request an
 	if g.options.Attributes != nil {
 		opts = append(opts, g.options.Attributes(ctx, c.operation, request)...)
 	}
-	var err error
-	if *guard, err = g.engine.Entry(ctx, resource, opts...); err != nil {
-		return g.answer(ctx, c, err, origin)
-	}
-	if g.inbound {
-		runtime.Gosched() // as nethttp does: calls that wait for a processor come to their rules first
+	block, err := g.Enter(ctx, guard, resource, opts)
+	if err != nil {
+		return g.answer(ctx, c, block, err, origin)
 	}
 	return nil
 }
 
 // answer returns the error of a call that did not pass. On a server, it tells the client of a
 // refusal by what its protocol has beside the error.
-func (g *gate) answer(ctx context.Context, c *call, err error, origin string) error {
-	block, _ := err.(*core.BlockError) //nolint:errorlint // Entry does not wrap it, and errors.As allocates
-	if block != nil && g.inbound {
-		fields := make(http.Header)
-		if block.Reason != rule.Injected { // a server that fails says nothing either
-			g.answers.SetRefused(fields, block, origin)
+func (g *gate) answer(ctx context.Context, c *call, block *core.BlockError, err error, origin string) error {
+	if block == nil {
+		if g.options.EntryError != nil {
+			if answer := g.options.EntryError(ctx, c.operation, err); answer != nil {
+				return answer
+			}
 		}
-		c.tell(block, fields)
+		return newError(err, nil, false)
 	}
-	switch {
-	case block != nil && g.options.Blocked != nil:
+	if g.Inbound {
+		g.tell(c, block, func(fields http.Header) { g.answers.SetRefused(fields, block, origin) })
+	}
+	if g.options.Blocked != nil {
 		if answer := g.options.Blocked(ctx, c.operation, block); answer != nil {
 			return answer
 		}
-	case block == nil && g.options.EntryError != nil:
-		if answer := g.options.EntryError(ctx, c.operation, err); answer != nil {
-			return answer
-		}
 	}
-	return newError(err, block, g.options.HideRules)
+	return g.refusals.Of(block)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/go-kratos/kratos/v2/middleware"
 	"github.com/go-kratos/kratos/v2/transport"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/rpc"
@@ -30,14 +29,18 @@ func Server(engine *core.Engine, options Options) middleware.Middleware {
 		return func(ctx context.Context, request any) (any, error) {
 			var guard core.Guard
 			c := g.newCall(ctx)
-			ctx, p := g.inboundPriority(ctx, c)
+			ctx, p := g.inboundPriority(ctx, &c)
 			from := rpc.CallerOf(ctx)
-			if err := g.enter(ctx, &guard, c, request, p); err != nil {
+			if err := g.enter(ctx, &guard, &c, request, p); err != nil {
 				return nil, err
 			}
-			reply, err := g.guarded(from, &guard, func() (any, error) { return next(ctx, request) })
+			var reply any
+			err := g.Call(from, &guard, func() (err error) {
+				reply, err = next(ctx, request)
+				return err
+			})
 			if err != nil {
-				err = g.passOn(c, err)
+				err = g.passOn(&c, err)
 			}
 			return reply, err
 		}
@@ -52,11 +55,7 @@ func (g *gate) passOn(c *call, err error) error {
 	if !errors.As(err, &refused) || refused.block == nil {
 		return err
 	}
-	fields := make(http.Header)
-	if refused.block.Reason != rule.Injected {
-		nethttp.FieldsNever.SetRefused(fields, g.engine, refused.block)
-	}
-	c.tell(refused.block, fields)
+	g.tell(c, refused.block, func(fields http.Header) { nethttp.FieldsNever.SetRefused(fields, g.Engine, refused.block) })
 	if g.options.HideRules && !refused.hidden {
 		return newError(err, refused.block, true)
 	}
@@ -64,20 +63,22 @@ func (g *gate) passOn(c *call, err error) error {
 }
 
 // tell tells the client of a refusal by what its protocol has beside the error: header fields,
-// or a trailer.
-func (c *call) tell(block *core.BlockError, fields http.Header) {
-	if c.transport == nil {
+// which set sets, or a trailer. A server that fails on purpose says nothing.
+func (g *gate) tell(c *call, block *core.BlockError, set func(fields http.Header)) {
+	if c.transport == nil || block.Reason == rule.Injected {
 		return
 	}
 	switch c.transport.Kind() {
 	case transport.KindHTTP:
+		fields := make(http.Header)
+		set(fields)
 		header := c.transport.ReplyHeader()
 		for name, values := range fields {
 			header.Set(name, values[0])
 		}
 	case transport.KindGRPC:
-		if block.Reason != rule.Injected {
-			_ = grpc.SetTrailer(c.ctx, metadata.MD{pushbackKey: {"-1"}}) // fails where no client could read it
+		if stream := grpc.ServerTransportStreamFromContext(c.ctx); stream != nil {
+			_ = stream.SetTrailer(g.noRetry) // fails where no client could read it
 		}
 	}
 }

@@ -3,12 +3,11 @@ package penstockkratos_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
+	"net/http"
 	"testing"
 	"time"
 
-	"github.com/go-kratos/kratos/v2/log"
 	"github.com/go-kratos/kratos/v2/middleware"
 	"github.com/go-kratos/kratos/v2/middleware/recovery"
 	"github.com/go-kratos/kratos/v2/transport"
@@ -16,20 +15,18 @@ import (
 	khttp "github.com/go-kratos/kratos/v2/transport/http"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockkratos "github.com/penstock-go/penstock/adapters/kratos"
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
 )
 
-// eventTimeout is how long a test waits for an expected event.
-const (
-	eventTimeout = 20 * time.Second
-	interval     = time.Millisecond // between looks
-)
+// stopTimeout is how long a test waits for a server to stop.
+const stopTimeout = 20 * time.Second
 
 // check is the operation of the service, over both transports.
 const check = "/grpc.health.v1.Health/Check"
@@ -65,16 +62,17 @@ func (s service) handle(c khttp.Context) error {
 	return c.Result(200, out)
 }
 
-// quiet is a logger that logs nothing.
-func quiet() log.Logger { return log.NewFilter(log.DefaultLogger, log.FilterLevel(log.LevelFatal+1)) }
-
-// serve starts a server and returns its address. No call has a deadline of the server's.
+// serve starts a server that recovers from panics and returns its address.
 func serve(t testing.TB, kind transport.Kind, s service, with ...middleware.Middleware) string {
+	t.Helper()
+	return serveWith(t, kind, s, append([]middleware.Middleware{recovery.Recovery()}, with...)...)
+}
+
+// serveWith starts a server and returns its address. No call has a deadline of the server's.
+func serveWith(t testing.TB, kind transport.Kind, s service, with ...middleware.Middleware) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	log.SetLogger(quiet())
-	with = append([]middleware.Middleware{recovery.Recovery()}, with...)
 	var server transport.Server
 	if kind == transport.KindHTTP {
 		h := khttp.NewServer(khttp.Listener(listener), khttp.Timeout(0), khttp.Middleware(with...))
@@ -88,7 +86,7 @@ func serve(t testing.TB, kind transport.Kind, s service, with ...middleware.Midd
 	started := make(chan error, 1)
 	go func() { started <- server.Start(context.Background()) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		require.NoError(t, server.Stop(ctx))
 		if err := <-started; !errors.Is(err, grpc.ErrServerStopped) { // before it began
@@ -105,10 +103,14 @@ type caller func(ctx context.Context) error
 func dial(t testing.TB, kind transport.Kind, address string, with ...middleware.Middleware) caller {
 	t.Helper()
 	if kind == transport.KindHTTP {
+		connections := &http.Transport{MaxIdleConnsPerHost: 64}
 		client, err := khttp.NewClient(context.Background(), khttp.WithEndpoint(address), khttp.WithTimeout(0),
-			khttp.WithMiddleware(with...))
+			khttp.WithTransport(connections), khttp.WithMiddleware(with...))
 		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, client.Close()) })
+		t.Cleanup(func() {
+			require.NoError(t, client.Close())
+			connections.CloseIdleConnections() // a server that stops waits for those without a request
+		})
 		return func(ctx context.Context) error {
 			var out healthpb.HealthCheckResponse
 			return client.Invoke(ctx, "POST", "/health", &healthpb.HealthCheckRequest{}, &out, khttp.Operation(check))
@@ -125,17 +127,24 @@ func dial(t testing.TB, kind transport.Kind, address string, with ...middleware.
 	}
 }
 
-// side is where the guard stands.
-type side string
-
-const (
-	atServer side = "server"
-	atClient side = "client"
-)
+// dialRetrying returns a function that calls the service over gRPC, with a retry policy.
+func dialRetrying(t testing.TB, _ transport.Kind, address string, _ ...middleware.Middleware) caller {
+	t.Helper()
+	conn, err := grpc.Dial(address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig( //nolint:staticcheck // of the oldest version
+		`{"methodConfig":[{"name":[{}],"retryPolicy":{"maxAttempts":5,"initialBackoff":"0.001s","maxBackoff":"0.001s",`+
+			`"backoffMultiplier":1,"retryableStatusCodes":["RESOURCE_EXHAUSTED","UNAVAILABLE"]}}]}`))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	client := healthpb.NewHealthClient(conn)
+	return func(ctx context.Context) error {
+		_, err := client.Check(ctx, &healthpb.HealthCheckRequest{})
+		return err
+	}
+}
 
 // everywhere runs a test for each side and each transport.
-func everywhere(t *testing.T, test func(t *testing.T, at side, kind transport.Kind)) {
-	for _, at := range []side{atServer, atClient} {
+func everywhere(t *testing.T, test func(t *testing.T, at adaptertest.Side, kind transport.Kind)) {
+	for _, at := range []adaptertest.Side{adaptertest.AtServer, adaptertest.AtClient} {
 		for _, kind := range []transport.Kind{transport.KindHTTP, transport.KindGRPC} {
 			t.Run(string(at)+", "+kind.String(), func(t *testing.T) { test(t, at, kind) })
 		}
@@ -144,43 +153,18 @@ func everywhere(t *testing.T, test func(t *testing.T, at side, kind transport.Ki
 
 // guard returns what calls the service, guarded at one side. The other middlewares are those
 // of the client, further out.
-func guard(t testing.TB, at side, kind transport.Kind, engine *core.Engine, options penstockkratos.Options,
+func guard(t testing.TB, at adaptertest.Side, kind transport.Kind, engine *core.Engine, options penstockkratos.Options,
 	finish func(context.Context) error, outer ...middleware.Middleware,
 ) caller {
 	t.Helper()
-	if at == atServer {
+	if at == adaptertest.AtServer {
 		return dial(t, kind, serve(t, kind, service{finish: finish}, penstockkratos.Server(engine, options)), outer...)
 	}
 	return dial(t, kind, serve(t, kind, service{finish: finish}), append(outer, penstockkratos.Client(engine, options))...)
 }
 
-// newEngine returns an engine on a clock that does not advance by itself, at a full hour before
-// real time: no deadline of a context is too near for a call to wait.
 func newEngine(t testing.TB, limits ...flow.Rule) *core.Engine {
 	t.Helper()
-	engine := core.New(core.Config{Clock: clock.NewVirtual(time.Now().Add(-time.Hour).Truncate(time.Hour)), Logger: slog.New(slog.DiscardHandler)})
-	t.Cleanup(engine.Close)
-	require.NoError(t, engine.Load(rules.Set{Flow: limits}))
+	engine, _ := adaptertest.NewEngine(t, rules.Set{Flow: limits})
 	return engine
-}
-
-// requireEnded waits until nothing is under way on a resource any more and returns what was
-// counted.
-func requireEnded(t *testing.T, engine *core.Engine, resource string) core.ResourceSnapshot {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		s := totals(engine, resource)
-		return s.InFlight == 0 && s.Completed == s.Passed
-	}, eventTimeout, interval)
-	return totals(engine, resource)
-}
-
-// totals returns what the engine has counted of a resource.
-func totals(engine *core.Engine, resource string) core.ResourceSnapshot {
-	for _, r := range engine.Snapshot().Resources {
-		if r.Name == resource {
-			return r
-		}
-	}
-	return core.ResourceSnapshot{}
 }

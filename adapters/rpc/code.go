@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -78,4 +80,23 @@ func RefusalCode(block *core.BlockError) Code {
 		return PermissionDenied
 	}
 	return ResourceExhausted
+}
+
+// EntryCode returns the code that a call is answered with that did not pass for another
+// reason than a refusal with a [core.BlockError]: Unavailable if the engine is closed, Internal
+// if its options made no sense, and that of the context if this ended while the call waited.
+func EntryCode(err error) Code {
+	switch {
+	case errors.Is(err, core.ErrClosed):
+		return Unavailable
+	case errors.Is(err, core.ErrInvalid):
+		return Internal
+	case errors.Is(err, core.ErrBlocked):
+		return ResourceExhausted
+	case errors.Is(err, context.Canceled):
+		return Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return DeadlineExceeded
+	}
+	return Unknown
 }

@@ -1,12 +1,20 @@
 package rpc
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
+
+// RefusalIn returns the refusal that an error is or wraps, nil if there is none.
+func RefusalIn(err error) *core.BlockError {
+	var block *core.BlockError
+	errors.As(err, &block)
+	return block
+}
 
 // RetryAfter returns after what time a call like the refused one can pass; known is false if
 // nobody can tell, if it never can, or if the caller may not call at all.

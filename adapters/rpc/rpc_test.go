@@ -55,6 +55,26 @@ func TestWaitIsKnown(t *testing.T) {
 	}
 }
 
+func TestPushback(t *testing.T) {
+	for _, row := range []struct {
+		values  []string
+		after   time.Duration
+		noRetry bool
+	}{
+		{nil, 0, false},
+		{[]string{"0"}, 0, false},
+		{[]string{"250"}, 250 * time.Millisecond, false},
+		{[]string{"-1"}, 0, true},
+		{[]string{"soon"}, 0, true},
+		{[]string{"99999999999"}, 0, true},
+		{[]string{"1", "1"}, 0, true},
+	} {
+		after, noRetry := rpc.Pushback(row.values)
+		assert.Equal(t, row.after, after, row.values)
+		assert.Equal(t, row.noRetry, noRetry, row.values)
+	}
+}
+
 func TestOutcome(t *testing.T) {
 	const had = time.Second // until the deadline; the slack is 50 ms
 	for name, row := range map[string]struct {
