@@ -421,7 +421,7 @@ func TestCountersNeverGoDownUnderTraffic(t *testing.T) {
 		scrapes.Go(func() {
 			before := series{}
 			for range 30 {
-				now := scrape(t, collector)
+				now := seriesOf(gather(t, collector))
 				assertGrowth(t, before, now)
 				before = now
 				response, err := server.Client().Get(server.URL)

@@ -59,9 +59,10 @@ type resourceState struct {
 	now, earlier sample // at this scrape and the one before
 	scrape       uint64 // the last one at which the engine knew the resource
 
-	named    bool // by a rule in force
-	separate bool // it has its own series
-	chosen   bool // to have them at this scrape
+	named    bool            // by a rule in force
+	separate bool            // it has its own series
+	chosen   bool            // to have them at this scrape
+	series   *resourceSeries // that the last scrape added it to
 }
 
 // take takes the sample of another scrape.
