@@ -129,7 +129,7 @@ func (m *familyMaker) resources() resourceFamilies {
 		wait:      m.make("penstock_wait_seconds", "Times in a queue, however they ended.", "resource"),
 		resources: m.make("penstock_resources", "Resources that the engine keeps statistics of."),
 		withoutSeries: m.make("penstock_resources_without_series",
-			"Resources that have no series of their own: what happens on them is that of the resource (other)."),
+			"Resources without series of their own, which are summed up as the resource (other)."),
 		overflow: m.make("penstock_resources_overflow_calls_total",
 			"Calls, passed or refused, of names beyond the bound of the engine, which share statistics and limits."),
 	}
@@ -182,9 +182,9 @@ func (m *familyMaker) lists() listFamilies {
 func (m *familyMaker) signals() signalFamilies {
 	return signalFamilies{
 		signal: m.make("penstock_signal",
-			"What a signal of the system shows that rules read, unless it is unknown.", "signal"),
+			"Value of a signal of the system that rules read; none while it is unknown.", "signal"),
 		signalKnown: m.make("penstock_signal_known",
-			"Whether it is known what a signal shows: rules that read one that is not let calls pass.", "signal"),
+			"Whether the value of a signal is known: rules that read an unknown one let calls pass.", "signal"),
 	}
 }
 
