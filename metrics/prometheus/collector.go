@@ -24,8 +24,8 @@ type Collector struct {
 }
 
 // NewCollector returns a collector for the engine, or for [penstock.Default] if that
-// is nil. Register it once. Registering returns an error if the constant labels are
-// invalid.
+// is nil. Register it once, which returns an error if the constant labels are invalid, or
+// have it gather by itself: see [Collector.Gather].
 func NewCollector(engine *core.Engine, options Options) *Collector {
 	if engine == nil {
 		engine = penstock.Default()

@@ -8,11 +8,11 @@ import (
 )
 
 // Gather implements [prometheus.Gatherer]. It returns what a registry with only this collector
-// returns, but the series of a metric are in no order. It takes less than half of the time,
-// since it need not check the series. It returns an error if the constant labels are invalid.
+// returns, but the series of a metric are in no order. A scrape takes a third less processor time,
+// since the series need no checks. It returns an error if the constant labels are invalid.
 //
-// Use it instead of a registration for engines with many resources, beside the registry with
-// all other metrics:
+// Use it instead of a registration for an engine with thousands of resources, beside the registry
+// with all other metrics:
 //
 //	http.Handle("/metrics", promhttp.HandlerForTransactional(prometheus.NewMultiTRegistry(
 //		prometheus.ToTransactionalGatherer(prometheus.DefaultGatherer),
