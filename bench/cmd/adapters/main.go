@@ -61,7 +61,7 @@ func run(o options, document string) error {
 			table.Add(row...)
 		}
 	}
-	return report.Publish(document, "adapters-exactness", report.Environment(report.Command()), table)
+	return report.Publish(document, "adapter_exactness", report.Environment(report.Command()), table)
 }
 
 func measure(framework service.Framework, guard service.Guard, o options) (row []string, err error) {
