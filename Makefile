@@ -14,7 +14,7 @@ RELEASE := GOWORK=off go run -C tools/release .
 .PHONY: all check build vet vet-others lint format test test-oldest race fuzz soak overload monitoring dashboard quickstart
 .PHONY: tidy tidy-check tags clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
-.PHONY: bench-fleet bench-test bench-packages
+.PHONY: bench-adapters bench-adapter-speed bench-fleet bench-test bench-packages
 
 all: check
 
@@ -93,7 +93,8 @@ overload:
 	go run ./soak/overload -docs docs
 
 # Penstock beside its peers, into docs/performance.md, and bench-fleet: about an hour, on a machine that does nothing else.
-bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload bench-fleet
+bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
+bench: bench-adapters bench-fleet
 
 # BENCHCOUNT rounds of every benchmark, not every benchmark BENCHCOUNT times: a machine that drifts does so for all.
 BENCHCOUNT ?= 6
@@ -101,19 +102,24 @@ BENCHTIME ?= 1s
 # Where tables go, seen from bench; nowhere if empty.
 BENCHDOCS ?= ../docs/performance.md
 
-bench-speed: BENCHMARKS = -bench . -skip Growth
+BENCHCPUS ?= 1,2
+
+bench-speed: BENCHMARKS = -bench . -skip 'Growth|Adapter'
 bench-growth: BENCHMARKS = -bench Growth
-bench-speed bench-growth: SHELL := bash -o pipefail
-bench-speed bench-growth:
+bench-adapter-speed: BENCHMARKS = -bench Adapter
+bench-adapter-speed: BENCHCPUS = 1
+bench-speed bench-growth bench-adapter-speed: SHELL := bash -o pipefail
+bench-speed bench-growth bench-adapter-speed:
 	@cd bench && export GOWORK=off && mkdir -p results && : >results/$@.txt && \
 	for round in $$(seq $(BENCHCOUNT)); do \
 		echo "$@: round $$round of $(BENCHCOUNT)"; \
-		go test -run '^$$' $(BENCHMARKS) -benchmem -benchtime $(BENCHTIME) -cpu 1,2 -timeout 0 . | tee -a results/$@.txt || exit 1; \
+		go test -run '^$$' $(BENCHMARKS) -benchmem -benchtime $(BENCHTIME) -cpu $(BENCHCPUS) -timeout 0 . | tee -a results/$@.txt || exit 1; \
 	done && \
 	go run ./cmd/table -docs "$(BENCHDOCS)" results/$@.txt
 
 # Everything but the time per call; MEASURE has flags, such as "-for 1s".
-bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload: bench-%:
+bench-adapters: bench-adapter-speed
+bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload bench-adapters: bench-%:
 	cd bench && GOWORK=off go run ./cmd/$* -docs "$(BENCHDOCS)" $(MEASURE)
 
 # Processes of their own share limits through a real Redis or Valkey server, which also fails; into docs/fleet.md: eight

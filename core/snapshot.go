@@ -27,6 +27,17 @@ type ResourceSnapshot struct {
 	Rules []RuleSnapshot // every rule in force that guards the resource, in the order in which they are asked
 }
 
+// Named returns whether a rule in force is for this resource alone and names it. Calls choose the
+// names that match a pattern, but rules choose these, so there are only so many.
+func (s *ResourceSnapshot) Named() bool {
+	for i := range s.Rules {
+		if s.Rules[i].Rule.Target().Resource != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // RuleSnapshot is the state of a rule on a resource.
 type RuleSnapshot struct {
 	Kind   rule.Kind

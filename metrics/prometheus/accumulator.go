@@ -1,7 +1,9 @@
 package penstockprom
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/penstock-go/penstock/core"
@@ -19,8 +21,9 @@ type accumulator struct {
 
 	scrape    uint64                     // how many there were
 	resources map[string]*resourceState  // that the engine knew at the last one
-	series    map[string]*resourceSeries // by label
 	inOrder   []*resourceState           // of the resources of this scrape
+	series    map[string]*resourceSeries // by label
+	byLabel   []*resourceSeries          // the same in the order of their labels
 	summedUp  int                        // resources without series of their own
 	overflow  uint64                     // calls of names beyond the engine's own bound
 }
@@ -46,27 +49,43 @@ func (a *accumulator) update(resources []core.ResourceSnapshot) {
 		r.take(&resources[i], &a.layout)
 		a.inOrder = append(a.inOrder, r)
 	}
+	maps.DeleteFunc(a.resources, func(_ string, r *resourceState) bool { return r.scrape != a.scrape })
 	a.chooseSeparate(resources)
-	for _, s := range a.series {
-		s.startScrape()
-	}
 	for i, r := range a.inOrder {
 		name := core.Overflow
 		if r.separate {
 			name = label(resources[i].Name)
 		}
-		a.seriesOf(name).add(a.families, name, &resources[i], r)
+		r.series = a.seriesOf(name)
+		r.series.add(a.families, &resources[i], r)
 		if resources[i].Name == core.Overflow {
 			for _, of := range []int{passed, blocked} {
 				a.overflow += r.now.counters[of] - r.earlier.counters[of]
 			}
 		}
 	}
-	for _, s := range a.series {
+	a.endScrape()
+}
+
+// endScrape drops the series to which nothing was added, except those of [core.Overflow], and
+// brings the others into their order.
+func (a *accumulator) endScrape() {
+	ordered := len(a.byLabel) == len(a.series)
+	for _, s := range a.byLabel {
+		if s.scrape != a.scrape {
+			s.startScrape(a.scrape)
+			if s.name != core.Overflow {
+				delete(a.series, s.name)
+				ordered = false
+			}
+		}
 		s.endScrape()
 	}
-	maps.DeleteFunc(a.series, func(key string, s *resourceSeries) bool { return !s.present && key != core.Overflow })
-	maps.DeleteFunc(a.resources, func(_ string, r *resourceState) bool { return r.scrape != a.scrape })
+	if !ordered {
+		a.byLabel = slices.SortedFunc(maps.Values(a.series), func(x, y *resourceSeries) int {
+			return cmp.Compare(x.name, y.name)
+		})
+	}
 }
 
 // chooseSeparate chooses the resources with series of their own, up to the bound: those that
@@ -92,12 +111,15 @@ func (a *accumulator) chooseSeparate(resources []core.ResourceSnapshot) {
 	}
 }
 
-// seriesOf returns the series of a label.
+// seriesOf returns the series of a label, ready for this scrape.
 func (a *accumulator) seriesOf(name string) *resourceSeries {
 	s := a.series[name]
 	if s == nil {
 		s = newResourceSeries(a.families, name)
 		a.series[name] = s
+	}
+	if s.scrape != a.scrape {
+		s.startScrape(a.scrape)
 	}
 	return s
 }

@@ -39,7 +39,7 @@ func assertGrowth(t assert.TestingT, before, now series) {
 }
 
 func TestSeriesAreBoundedForUnboundedNames(t *testing.T) {
-	const names, room = 10_000, 20
+	const names, most = 10_000, 20
 	s := newService(t, core.Config{},
 		flow.Rule{Resource: "ruled", Limit: 1}, flow.Rule{Resource: "never called", Limit: 1})
 	defer s.Close()
@@ -47,12 +47,12 @@ func TestSeriesAreBoundedForUnboundedNames(t *testing.T) {
 		s.calls(fmt.Sprintf("name %05d", i), 1)
 	}
 	s.calls("ruled", 1)
-	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: room})
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: most})
 	for range 2 {
 		now := scrape(t, collector)
-		require.Len(t, now.of(passedTotal), room+1, "those that rules name are among them")
-		assert.InDelta(t, names-(room-2), now[passed("(other)")], 0)
-		assert.InDelta(t, names-(room-2), now["penstock_resources_without_series"], 0)
+		require.Len(t, now.of(passedTotal), most+1, "those that rules name are among them")
+		assert.InDelta(t, names-(most-2), now[passed("(other)")], 0)
+		assert.InDelta(t, names-(most-2), now["penstock_resources_without_series"], 0)
 		assert.InDelta(t, names+2, now["penstock_resources"], 0)
 		assert.InDelta(t, names+1, now.sum(passedTotal), 0)
 		assert.InDelta(t, 1, now[passed("name 00000")], 0)
@@ -129,7 +129,7 @@ func TestResourceNamedByARuleHasSeriesBeforeOthers(t *testing.T) {
 }
 
 func TestMoreResourcesNamedByRulesThanTheBoundAreSummedUp(t *testing.T) {
-	const names, room = 50, 10
+	const names, most = 50, 10
 	var named []flow.Rule
 	for i := range names {
 		named = append(named, flow.Rule{Resource: fmt.Sprintf("name %02d", i), Limit: 1})
@@ -139,14 +139,14 @@ func TestMoreResourcesNamedByRulesThanTheBoundAreSummedUp(t *testing.T) {
 	for i := range names {
 		s.calls(fmt.Sprintf("name %02d", i), 2)
 	}
-	now := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: room}))
-	assert.Len(t, now.of(passedTotal), room+1)
-	assert.Len(t, now.of("penstock_flow_ceiling_tokens_per_second"), room, "each rule is on one resource")
-	assert.InDelta(t, names-room, now[`penstock_blocked_total{resource="(other)"}`], 0)
+	now := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: most}))
+	assert.Len(t, now.of(passedTotal), most+1)
+	assert.Len(t, now.of("penstock_flow_ceiling_tokens_per_second"), most, "each rule is on one resource")
+	assert.InDelta(t, names-most, now[`penstock_blocked_total{resource="(other)"}`], 0)
 	assert.InDelta(t, names, now.sum("penstock_rule_blocked_total"), 0, "no refusal is lost")
-	assert.Len(t, now.of("penstock_rule_blocked_total"), room+1)
-	assert.InDelta(t, names-room, now[`penstock_rule_blocked_total{kind="flow",resource="(other)",rule="(other)"}`], 0)
-	assert.InDelta(t, names-room, now["penstock_resources_without_series"], 0)
+	assert.Len(t, now.of("penstock_rule_blocked_total"), most+1)
+	assert.InDelta(t, names-most, now[`penstock_rule_blocked_total{kind="flow",resource="(other)",rule="(other)"}`], 0)
+	assert.InDelta(t, names-most, now["penstock_resources_without_series"], 0)
 }
 
 func TestResourceEvictedBetweenScrapesKeepsCounting(t *testing.T) {
@@ -276,13 +276,13 @@ func TestEstimatedBucketsStayInOrder(t *testing.T) {
 // counter goes down, series are bounded and histograms are in order.
 func TestProperty_SeriesAreExactBoundedAndMonotonic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const room = 2
-		s := newService(t, core.Config{MaxResources: rapid.IntRange(1, 6).Draw(t, "engine's room")})
+		const most = 2
+		s := newService(t, core.Config{MaxResources: rapid.IntRange(1, 6).Draw(t, "engine's MaxResources")})
 		defer s.Close()
 		// Bounds that are closer together than the engine's buckets.
 		buckets := []time.Duration{1000, 1010, 1020, 1030, 1040, time.Millisecond}
 		collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{
-			MaxResources: room, Buckets: buckets,
+			MaxResources: most, Buckets: buckets,
 			Histograms: rapid.SampledFrom(slices.Sorted(maps.Values(histogramsByName()))).Draw(t, "histograms"),
 		})
 		names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "\xfe", "\xff"})
@@ -312,7 +312,7 @@ func TestProperty_SeriesAreExactBoundedAndMonotonic(t *testing.T) {
 					counted += now[key] - before[key] // the increase, as Prometheus computes it
 				}
 				require.InDelta(t, calls, counted, 0)
-				require.LessOrEqual(t, len(now.of(passedTotal)), room+1)
+				require.LessOrEqual(t, len(now.of(passedTotal)), most+1)
 				assertOrderedHistograms(t, now)
 				before = now
 			},
@@ -345,7 +345,7 @@ func assertOrderedHistograms(t assert.TestingT, s series) {
 }
 
 func TestSeriesAreBoundedForNamesThatMatchAPattern(t *testing.T) {
-	const room = 20
+	const most = 20
 	s := newService(t, core.Config{MaxResources: 100}, flow.Rule{Name: "each", Match: "*", Limit: 1})
 	defer s.Close()
 	for i := range 1000 {
@@ -353,11 +353,11 @@ func TestSeriesAreBoundedForNamesThatMatchAPattern(t *testing.T) {
 	}
 	s.calls("\xff", 1)
 	s.calls("\xfe", 1)
-	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: room})
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{MaxResources: most})
 	now := scrape(t, collector)
-	assert.Len(t, now.of(passedTotal), room+1)
-	assert.Len(t, now.of("penstock_flow_ceiling_tokens_per_second"), room+1)
-	assert.InDelta(t, 100+1, now.sum(passedTotal), 0, "one for each name with a ceiling of its own, one for the others together")
+	assert.Len(t, now.of(passedTotal), most+1)
+	assert.Len(t, now.of("penstock_flow_ceiling_tokens_per_second"), most+1)
+	assert.InDelta(t, 100+1, now.sum(passedTotal), 0, "one for each name with a limit of its own, one for the others together")
 	assert.InDelta(t, 2002-101, now.sum("penstock_rule_blocked_total"), 0)
 }
 

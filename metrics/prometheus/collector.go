@@ -14,16 +14,18 @@ import (
 type Collector struct {
 	engine   *core.Engine
 	families families
+	invalid  error // why the constant labels are
 
-	// mu guards the accumulator. It is held while the engine is read, too, so that
+	// mu guards what follows. It is held while the engine is read, too, so that
 	// concurrent scrapes add their snapshots in order.
 	mu          sync.Mutex
 	accumulator accumulator
+	numbers     int // that the last scrape had
 }
 
 // NewCollector returns a collector for the engine, or for [penstock.Default] if that
-// is nil. Register it once. Registering returns an error if the constant labels are
-// invalid.
+// is nil. Register it once, which returns an error if the constant labels are invalid, or
+// have it gather by itself: see [Collector.Gather].
 func NewCollector(engine *core.Engine, options Options) *Collector {
 	if engine == nil {
 		engine = penstock.Default()
@@ -31,30 +33,38 @@ func NewCollector(engine *core.Engine, options Options) *Collector {
 	options = options.withDefaults()
 	c := &Collector{engine: engine, families: newFamilies(engine.Kinds(), options.ConstLabels)}
 	c.accumulator = newAccumulator(&c.families, options)
+	c.invalid = prometheus.NewRegistry().Register(c)
 	return c
 }
 
 // Describe implements [prometheus.Collector].
 func (c *Collector) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range c.families.all {
-		descs <- desc
+	for _, f := range c.families.all {
+		descs <- f.desc
 	}
 }
 
 // Collect implements [prometheus.Collector].
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
-	for _, metric := range c.scrape() {
-		metrics <- metric
+	s := c.scrape()
+	for i := range s.numbers {
+		metrics <- &s.numbers[i]
+	}
+	for i := range s.distributions {
+		metrics <- &s.distributions[i]
 	}
 }
 
-func (c *Collector) scrape() []prometheus.Metric {
+func (c *Collector) scrape() series {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	snapshot := c.engine.Snapshot()
 	c.accumulator.update(snapshot.Resources)
 
-	e := exposition{families: &c.families}
+	e := exposition{families: &c.families, series: series{
+		numbers:       make([]number, 0, c.numbers+c.numbers/8),
+		distributions: make([]distribution, 0, 2*len(c.accumulator.byLabel)),
+	}}
 	e.resources(&c.accumulator, len(snapshot.Resources))
 	e.rulesOn(snapshot.Resources, c.accumulator.inOrder)
 	e.rules(&snapshot)
@@ -62,5 +72,6 @@ func (c *Collector) scrape() []prometheus.Metric {
 	e.fleet(snapshot.Status.Fleet)
 	e.sources(&snapshot)
 	e.lists(c.engine.Lists().Status())
-	return e.metrics
+	c.numbers = len(e.numbers)
+	return e.series
 }

@@ -115,7 +115,7 @@ penstock_resources 3
 # HELP penstock_resources_overflow_calls_total Calls, passed or refused, of names beyond the bound of the engine, which share statistics and limits.
 # TYPE penstock_resources_overflow_calls_total counter
 penstock_resources_overflow_calls_total 0
-# HELP penstock_resources_without_series Resources that have no series of their own: what happens on them is that of the resource (other).
+# HELP penstock_resources_without_series Resources without series of their own, which are summed up as the resource (other).
 # TYPE penstock_resources_without_series gauge
 penstock_resources_without_series 0
 # HELP penstock_response_time_seconds Response times of the calls that ended, without their time in a queue.
@@ -421,7 +421,7 @@ func TestCountersNeverGoDownUnderTraffic(t *testing.T) {
 		scrapes.Go(func() {
 			before := series{}
 			for range 30 {
-				now := scrape(t, collector)
+				now := seriesOf(gather(t, collector))
 				assertGrowth(t, before, now)
 				before = now
 				response, err := server.Client().Get(server.URL)

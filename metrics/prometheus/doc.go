@@ -120,6 +120,9 @@
 // buckets 19; with [NativeHistograms] one; with [NoHistograms] two. Each rule on it has one
 // to four, a breaker about 12.
 //
+// A registry checks every series at every scrape. For thousands of resources
+// [Collector.Gather] is cheaper.
+//
 // # Stability
 //
 // Names, types, labels and units of the metrics are part of the API, as are the values of

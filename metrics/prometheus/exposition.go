@@ -2,9 +2,7 @@ package penstockprom
 
 import (
 	"cmp"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,42 +13,38 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// exposition collects the metrics of a scrape. Label values are valid UTF-8, and a collector
-// with invalid constant labels cannot be registered, so the registry refuses none.
+// series are those of one scrape.
+type series struct {
+	numbers       []number
+	distributions []distribution
+}
+
+// exposition collects the series of a scrape. Label values are valid UTF-8 and no two series
+// have the same labels, so a registry refuses none and [Collector.Gather] need not check them.
 type exposition struct {
 	families *families
-	metrics  []prometheus.Metric
-	unused   []number          // to be handed out
-	shared   map[rule.Key]bool // rules that several resources share and that were exposed
+	series
+	shared map[rule.Key]bool // rules that several resources share and that were exposed
 }
 
-func (e *exposition) counter(family *prometheus.Desc, value float64, labels []*dto.LabelPair) {
-	e.number(number{family, labels, value, true})
+func (e *exposition) counter(of *family, value float64, labels []*dto.LabelPair) {
+	e.numbers = append(e.numbers, number{of, labels, value, true})
 }
 
-func (e *exposition) gauge(family *prometheus.Desc, value float64, labels []*dto.LabelPair) {
-	e.number(number{family, labels, value, false})
+func (e *exposition) gauge(of *family, value float64, labels []*dto.LabelPair) {
+	e.numbers = append(e.numbers, number{of, labels, value, false})
 }
 
-func (e *exposition) number(n number) {
-	if len(e.unused) == 0 {
-		e.unused = make([]number, 64)
-	}
-	e.unused[0] = n
-	e.metrics = append(e.metrics, &e.unused[0])
-	e.unused = e.unused[1:]
-}
-
-// labels returns the labels of a metric of a family.
-func labels(family *prometheus.Desc, values ...string) []*dto.LabelPair {
-	return prometheus.MakeLabelPairs(family, values)
+// labels returns the labels of a series.
+func labels(of *family, values ...string) []*dto.LabelPair {
+	return prometheus.MakeLabelPairs(of.desc, values)
 }
 
 // resources exposes the series of resources, of which the engine knows so many, in the order
 // in which the registry sorts them, which is quick then.
 func (e *exposition) resources(a *accumulator, known int) {
-	for _, name := range slices.Sorted(maps.Keys(a.series)) {
-		e.resource(a.series[name], &a.layout)
+	for _, s := range a.byLabel {
+		e.resource(s, &a.layout)
 	}
 	f := e.families
 	none := labels(f.resources)
@@ -75,25 +69,23 @@ func (e *exposition) resource(s *resourceSeries, layout *histogramLayout) {
 		}
 		e.counter(family, float64(r.count), r.labels)
 	}
-	e.metrics = append(e.metrics,
-		&distribution{
-			desc: f.responseTime, labels: s.labels, count: s.counters[completed], sum: seconds(s.counters[responseTime]),
-			layout: layout, times: slices.Clone(s.times), // which the next scrape changes
-		},
-		&distribution{desc: f.wait, labels: s.labels, count: s.counters[waited], sum: seconds(s.counters[waitTime])})
+	took, waits := distribution{of: f.responseTime, labels: s.labels}, distribution{of: f.wait, labels: s.labels}
+	took.count, took.sum = s.counters[completed], seconds(s.counters[responseTime])
+	took.histogram = layout.histogram(s.times, took.count, took.sum)
+	waits.count, waits.sum = s.counters[waited], seconds(s.counters[waitTime])
+	e.distributions = append(e.distributions, took, waits)
 }
 
 // rulesOn exposes the state of the rules on resources that have their own series.
 func (e *exposition) rulesOn(resources []core.ResourceSnapshot, states []*resourceState) {
 	e.shared = make(map[rule.Key]bool)
-	exposed := make(map[string]bool)
 	for i := range resources {
 		r := &resources[i]
-		name := label(r.Name)
-		if (states[i].separate || r.Name == core.Overflow) && !exposed[name] { // otherwise another name has the same label
-			exposed[name] = true
+		s := states[i].series
+		if (states[i].separate || r.Name == core.Overflow) && !s.showsRules { // otherwise another name has the same label
+			s.showsRules = true
 			for j := range r.Rules {
-				e.rule(name, &r.Rules[j])
+				e.rule(s.name, &r.Rules[j])
 			}
 		}
 	}
@@ -126,9 +118,9 @@ func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
 		if value := of.Gauges[i]; !math.IsNaN(value) {
 			of := both
 			if gauge.Label != "" {
-				of = labels(gauge.desc, resource, name, gauge.LabelValue)
+				of = labels(gauge.family, resource, name, gauge.LabelValue)
 			}
-			e.number(number{gauge.desc, of, value, gauge.Counter})
+			e.numbers = append(e.numbers, number{gauge.family, of, value, gauge.Counter})
 		}
 	}
 	for _, state := range of.Rule.Type().States() {

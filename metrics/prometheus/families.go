@@ -1,160 +1,242 @@
 package penstockprom
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/penstock-go/penstock/rule"
 )
 
-// families are the descriptions of all metrics.
+// family describes a metric and the labels of its series.
+type family struct {
+	desc       *prometheus.Desc
+	name, help string
+	index      int // in families.all
+}
+
+// families are all metrics of a collector.
 type families struct {
-	passed, blocked, failed     *prometheus.Desc
-	passedTokens, blockedTokens *prometheus.Desc
-	inFlight, waiting           *prometheus.Desc
-	responseTime, wait          *prometheus.Desc
+	resourceFamilies
+	ruleFamilies
+	sourceFamilies
+	listFamilies
+	signalFamilies
+	fleetFamilies
+	kinds map[rule.Kind]kindFamilies
 
-	resources, withoutSeries, overflow *prometheus.Desc
+	ofRule *family   // of no metric: it has the labels of those that are of a rule
+	all    []*family // by name
+}
 
-	ruleBlocked, shadowBlocked *prometheus.Desc
-	kinds                      map[rule.Kind]kindFamilies
+// resourceFamilies are the metrics of resources, one by one and together.
+type resourceFamilies struct {
+	passed, blocked, failed     *family
+	passedTokens, blockedTokens *family
+	inFlight, waiting           *family
+	responseTime, wait          *family
 
-	rules, unmatched, revision, appliedAt, rejections  *prometheus.Desc
-	connected, sourceRevision, sourceRejectedDocuments *prometheus.Desc
-	staleness, onCopy, heldBack                        *prometheus.Desc
-	listEntries, listLoadedAt, listRejected            *prometheus.Desc
-	signal, signalKnown, forced                        *prometheus.Desc
+	resources, withoutSeries, overflow *family
+}
 
-	fleetRules, fleetConnected, fleetInstances    *prometheus.Desc
-	fleetOutages, fleetRequests, fleetRequestTime *prometheus.Desc
+// ruleFamilies are the metrics of rules of all kinds, one by one and together.
+type ruleFamilies struct {
+	ruleBlocked, shadowBlocked *family
 
-	ofRule *prometheus.Desc // of no metric: it has the labels of those that are of a rule
+	rules, unmatched, revision, appliedAt, rejections, forced *family
+}
 
-	all []*prometheus.Desc
+// sourceFamilies are the metrics of sources of rules.
+type sourceFamilies struct {
+	connected, staleness, onCopy, heldBack  *family
+	sourceRevision, sourceRejectedDocuments *family
+}
+
+// listFamilies are the metrics of lists that rules refer to by name.
+type listFamilies struct{ listEntries, listLoadedAt, listRejected *family }
+
+// signalFamilies are the metrics of signals that rules read.
+type signalFamilies struct{ signal, signalKnown *family }
+
+// fleetFamilies are the metrics of the fleet.
+type fleetFamilies struct {
+	fleetRules, fleetConnected, fleetInstances    *family
+	fleetOutages, fleetRequests, fleetRequestTime *family
 }
 
 // kindFamilies are the metrics of the rules of one kind.
 type kindFamilies struct {
 	// of kinds whose limits can be for a whole fleet; else nil
-	fleetGranted, fleetDemand, fleetOutage *prometheus.Desc
+	fleetGranted, fleetDemand, fleetOutage *family
 
-	effectiveLimit     *prometheus.Desc // of kinds that limit how much passes in a time; else nil
-	state, transitions *prometheus.Desc // of kinds that have states; else nil
-	gauges             []gaugeFamily    // in the order of the kind's gauges
+	effectiveLimit     *family       // of kinds that limit how much passes in a time; else nil
+	state, transitions *family       // of kinds that have states; else nil
+	gauges             []gaugeFamily // in the order of the kind's gauges
 }
 
 // gaugeFamily is the metric of a gauge. Those that a label tells apart share one.
 type gaugeFamily struct {
 	rule.Gauge
-	desc *prometheus.Desc
+	*family
 }
 
-func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) families {
-	f := families{kinds: make(map[rule.Kind]kindFamilies)}
-	family := func(name, help string, labels ...string) *prometheus.Desc {
-		desc := prometheus.NewDesc("penstock_"+name, help, labels, constLabels)
-		f.all = append(f.all, desc)
-		return desc
-	}
-	ofKind := func(name, help string, labels ...string) *prometheus.Desc {
-		desc := prometheus.NewDesc(name, help, labels, constLabels)
-		f.all = append(f.all, desc)
-		return desc
-	}
-	f.passed = family("passed_total", "Calls that were let through.", "resource")
-	f.blocked = family("blocked_total", "Calls that were refused.", "resource")
-	f.passedTokens = family("passed_tokens_total", "Tokens that calls asked for that were let through.", "resource")
-	f.blockedTokens = family("blocked_tokens_total", "Tokens that calls asked for that were refused.", "resource")
-	f.failed = family("failed_total", "Calls that ended with a failure.", "resource")
-	f.inFlight = family("in_flight", "Calls under way.", "resource")
-	f.waiting = family("waiting", "Calls that wait in a queue.", "resource")
-	f.responseTime = family("response_time_seconds",
-		"Response times of the calls that ended, without their time in a queue.", "resource")
-	f.wait = family("wait_seconds", "Times in a queue, however they ended.", "resource")
-	f.resources = family("resources", "Resources that the engine keeps statistics of.")
-	f.withoutSeries = family("resources_without_series",
-		"Resources that have no series of their own: what happens on them is that of the resource (other).")
-	f.overflow = family("resources_overflow_calls_total",
-		"Calls, passed or refused, of names beyond the bound of the engine, which share statistics and limits.")
+// familyMaker makes metrics that have the same constant labels.
+type familyMaker struct {
+	constLabels prometheus.Labels
+	all         []*family
+}
 
-	f.ruleBlocked = family("rule_blocked_total", "Calls that a rule in force refused.", "resource", "kind", "rule")
-	f.shadowBlocked = family("rule_shadow_blocked_total",
-		"Calls that a rule in force would have refused while it was a shadow.", "resource", "kind", "rule")
-	f.ofRule = prometheus.NewDesc("penstock_of_rule", "", []string{"resource", "rule"}, constLabels)
-	for _, kind := range kinds {
-		f.kinds[kind.Kind()] = newKindFamilies(kind, ofKind)
-	}
-
-	f.rules = family("rules", "Rules in force.")
-	f.unmatched = family("rules_unmatched", "Rules in force that no call has matched.")
-	f.revision = family("rules_revision", "Revision of the rule set, counted by the engine.")
-	f.appliedAt = family("rules_applied_timestamp_seconds", "When the rule set was put in force, 0 before the first.")
-	f.rejections = family("documents_rejected_total", "Rule documents that could not be applied.")
-	f.connected = family("source_connected", "Whether a source of rules could be read when last tried.", "source")
-	f.staleness = family("source_staleness_seconds",
-		"Time since the state of a source was last known: 0 while it is connected.", "source")
-	f.onCopy = family("source_on_copy", "Whether the rules in force of a source are those of a copy.", "source")
-	f.heldBack = family("source_held_back",
-		"Whether a change of a source is held back because it would remove too many rules at once.", "source")
-	f.sourceRevision = family("source_revision", "Revision of a source as a whole, as last read.", "source")
-	f.sourceRejectedDocuments = family("source_rejected_documents",
-		"Documents of a source whose present version is not in force.", "source")
-	f.listEntries = family("list_entries", "Entries of a list in force.", "list", "source")
-	f.listLoadedAt = family("list_loaded_timestamp_seconds", "When a list was put in force.", "list", "source")
-	f.listRejected = family("list_rejected",
-		"Whether the present version of a list could not be put in force: an earlier one is, or none.", "list", "source")
-	f.signal = family("signal", "What a signal of the system shows that rules read, unless it is unknown.", "signal")
-	f.signalKnown = family("signal_known",
-		"Whether it is known what a signal shows: rules that read one that is not let calls pass.", "signal")
-	f.fleetRules = family("fleet_rules", "Rules in force that are for all instances of the service together.")
-	f.fleetConnected = family("fleet_connected", "Whether the backend of the fleet answers: without one, limits are those of this instance.")
-	f.fleetInstances = family("fleet_instances", "Instances of the fleet, as last known.")
-	f.fleetOutages = family("fleet_outages_total", "Outages of the backend of the fleet that have begun.")
-	f.fleetRequests = family("fleet_requests_total", "Requests to the backend of the fleet.")
-	f.fleetRequestTime = family("fleet_request_duration_seconds", "How long answers of the backend of the fleet took of late.")
-	f.forced = family("rules_forced", "Whether the state of all rules of a kind is forced.", "kind", "state")
+// make returns a metric whose series have these labels beside the constant ones.
+func (m *familyMaker) make(name, help string, labels ...string) *family {
+	f := &family{desc: prometheus.NewDesc(name, help, labels, m.constLabels), name: name, help: help}
+	m.all = append(m.all, f)
 	return f
 }
 
-func newKindFamilies(
-	kind rule.Definition, family func(name, help string, labels ...string) *prometheus.Desc,
-) kindFamilies {
+func newFamilies(kinds []rule.Definition, constLabels prometheus.Labels) families {
+	m := &familyMaker{constLabels: constLabels}
+	f := families{
+		resourceFamilies: m.resources(), ruleFamilies: m.rules(), sourceFamilies: m.sources(),
+		listFamilies: m.lists(), signalFamilies: m.signals(), fleetFamilies: m.fleet(),
+		kinds: make(map[rule.Kind]kindFamilies),
+	}
+	for _, kind := range kinds {
+		f.kinds[kind.Kind()] = m.kind(kind)
+	}
+	f.all = m.all
+	slices.SortFunc(f.all, func(a, b *family) int { return cmp.Compare(a.name, b.name) })
+	for i := range f.all {
+		f.all[i].index = i
+	}
+	f.ofRule = m.make("penstock_of_rule", "", "resource", "rule")
+	return f
+}
+
+func (m *familyMaker) resources() resourceFamilies {
+	return resourceFamilies{
+		passed:  m.make("penstock_passed_total", "Calls that were let through.", "resource"),
+		blocked: m.make("penstock_blocked_total", "Calls that were refused.", "resource"),
+		failed:  m.make("penstock_failed_total", "Calls that ended with a failure.", "resource"),
+		passedTokens: m.make("penstock_passed_tokens_total",
+			"Tokens that calls asked for that were let through.", "resource"),
+		blockedTokens: m.make("penstock_blocked_tokens_total",
+			"Tokens that calls asked for that were refused.", "resource"),
+		inFlight: m.make("penstock_in_flight", "Calls under way.", "resource"),
+		waiting:  m.make("penstock_waiting", "Calls that wait in a queue.", "resource"),
+		responseTime: m.make("penstock_response_time_seconds",
+			"Response times of the calls that ended, without their time in a queue.", "resource"),
+		wait:      m.make("penstock_wait_seconds", "Times in a queue, however they ended.", "resource"),
+		resources: m.make("penstock_resources", "Resources that the engine keeps statistics of."),
+		withoutSeries: m.make("penstock_resources_without_series",
+			"Resources without series of their own, which are summed up as the resource (other)."),
+		overflow: m.make("penstock_resources_overflow_calls_total",
+			"Calls, passed or refused, of names beyond the bound of the engine, which share statistics and limits."),
+	}
+}
+
+func (m *familyMaker) rules() ruleFamilies {
+	return ruleFamilies{
+		ruleBlocked: m.make("penstock_rule_blocked_total", "Calls that a rule in force refused.",
+			"resource", "kind", "rule"),
+		shadowBlocked: m.make("penstock_rule_shadow_blocked_total",
+			"Calls that a rule in force would have refused while it was a shadow.", "resource", "kind", "rule"),
+		rules:     m.make("penstock_rules", "Rules in force."),
+		unmatched: m.make("penstock_rules_unmatched", "Rules in force that no call has matched."),
+		revision:  m.make("penstock_rules_revision", "Revision of the rule set, counted by the engine."),
+		appliedAt: m.make("penstock_rules_applied_timestamp_seconds",
+			"When the rule set was put in force, 0 before the first."),
+		rejections: m.make("penstock_documents_rejected_total", "Rule documents that could not be applied."),
+		forced: m.make("penstock_rules_forced", "Whether the state of all rules of a kind is forced.",
+			"kind", "state"),
+	}
+}
+
+func (m *familyMaker) sources() sourceFamilies {
+	return sourceFamilies{
+		connected: m.make("penstock_source_connected",
+			"Whether a source of rules could be read when last tried.", "source"),
+		staleness: m.make("penstock_source_staleness_seconds",
+			"Time since the state of a source was last known: 0 while it is connected.", "source"),
+		onCopy: m.make("penstock_source_on_copy",
+			"Whether the rules in force of a source are those of a copy.", "source"),
+		heldBack: m.make("penstock_source_held_back",
+			"Whether a change of a source is held back because it would remove too many rules at once.", "source"),
+		sourceRevision: m.make("penstock_source_revision", "Revision of a source as a whole, as last read.", "source"),
+		sourceRejectedDocuments: m.make("penstock_source_rejected_documents",
+			"Documents of a source whose present version is not in force.", "source"),
+	}
+}
+
+func (m *familyMaker) lists() listFamilies {
+	return listFamilies{
+		listEntries: m.make("penstock_list_entries", "Entries of a list in force.", "list", "source"),
+		listLoadedAt: m.make("penstock_list_loaded_timestamp_seconds",
+			"When a list was put in force.", "list", "source"),
+		listRejected: m.make("penstock_list_rejected",
+			"Whether the present version of a list could not be put in force: an earlier one is, or none.",
+			"list", "source"),
+	}
+}
+
+func (m *familyMaker) signals() signalFamilies {
+	return signalFamilies{
+		signal: m.make("penstock_signal",
+			"Value of a signal of the system that rules read; none while it is unknown.", "signal"),
+		signalKnown: m.make("penstock_signal_known",
+			"Whether the value of a signal is known: rules that read an unknown one let calls pass.", "signal"),
+	}
+}
+
+func (m *familyMaker) fleet() fleetFamilies {
+	return fleetFamilies{
+		fleetRules: m.make("penstock_fleet_rules",
+			"Rules in force that are for all instances of the service together."),
+		fleetConnected: m.make("penstock_fleet_connected",
+			"Whether the backend of the fleet answers: without one, limits are those of this instance."),
+		fleetInstances: m.make("penstock_fleet_instances", "Instances of the fleet, as last known."),
+		fleetOutages: m.make("penstock_fleet_outages_total",
+			"Outages of the backend of the fleet that have begun."),
+		fleetRequests: m.make("penstock_fleet_requests_total", "Requests to the backend of the fleet."),
+		fleetRequestTime: m.make("penstock_fleet_request_duration_seconds",
+			"How long answers of the backend of the fleet took of late."),
+	}
+}
+
+func (m *familyMaker) kind(kind rule.Definition) kindFamilies {
 	var f kindFamilies
 	name := string(kind.Kind())
 	metric := func(name string) string { return rule.MetricName(kind.Kind(), name) }
 	if kind.Phase() == rule.PhaseRate {
-		f.effectiveLimit = family(metric(rule.MetricEffectiveLimit),
-			"Effective limit of a "+name+" rule: lower than its limit during warm-up, or while a signal that it follows is high.", "resource", "rule")
+		f.effectiveLimit = m.make(metric(rule.MetricEffectiveLimit), "Effective limit of a "+name+
+			" rule: lower than its limit during warm-up, or while a signal that it follows is high.", "resource", "rule")
 	}
 	if kind.CanShare() {
-		f.fleetGranted = family(metric(rule.MetricFleetGranted),
+		f.fleetGranted = m.make(metric(rule.MetricFleetGranted),
 			"What a "+name+" rule of the whole fleet grants to this instance, of late.", "resource", "rule")
-		f.fleetDemand = family(metric(rule.MetricFleetDemand),
+		f.fleetDemand = m.make(metric(rule.MetricFleetDemand),
 			"What calls of this instance ask of a "+name+" rule of the whole fleet, of late.", "resource", "rule")
-		f.fleetOutage = family(metric(rule.MetricFleetOutage),
+		f.fleetOutage = m.make(metric(rule.MetricFleetOutage),
 			"Whether a "+name+" rule of the whole fleet goes on without the backend.", "resource", "rule")
 	}
 	if len(kind.States()) > 0 {
-		f.state = family(metric(rule.MetricState), "State of a "+name+" rule: 1 for the present one, 0 for the others.",
-			"resource", "rule", "state")
-		f.transitions = family(metric(rule.MetricTransitions), "Changes of the state of a "+name+" rule.",
-			"resource", "rule", "from", "to")
+		f.state = m.make(metric(rule.MetricState),
+			"State of a "+name+" rule: 1 for the present one, 0 for the others.", "resource", "rule", "state")
+		f.transitions = m.make(metric(rule.MetricTransitions),
+			"Changes of the state of a "+name+" rule.", "resource", "rule", "from", "to")
 	}
 	for _, gauge := range kind.Gauges() {
 		of := gaugeFamily{Gauge: gauge}
 		if last := len(f.gauges) - 1; last >= 0 && f.gauges[last].Name == gauge.Name && f.gauges[last].Counter == gauge.Counter {
-			of.desc = f.gauges[last].desc
+			of.family = f.gauges[last].family
 		} else {
-			of.desc = family(gauge.MetricName(kind.Kind()), gauge.Help, of.labels("resource", "rule")...)
+			labels := []string{"resource", "rule"}
+			if gauge.Label != "" {
+				labels = append(labels, gauge.Label)
+			}
+			of.family = m.make(gauge.MetricName(kind.Kind()), gauge.Help, labels...)
 		}
 		f.gauges = append(f.gauges, of)
 	}
 	return f
-}
-
-// labels returns the names of the labels of the metric, given those of all gauges.
-func (g gaugeFamily) labels(names ...string) []string {
-	if g.Label == "" {
-		return names
-	}
-	return append(names, g.Label)
 }

@@ -95,7 +95,7 @@ func TestConcurrentScrapesDoNotShareWhatTheyReturn(t *testing.T) {
 			for range 4 {
 				wg.Go(func() {
 					for range 25 {
-						now := scrape(t, collector)
+						now := seriesOf(gather(t, collector))
 						for _, key := range now.of("penstock_response_time_seconds_count") {
 							assert.LessOrEqual(t, now[key], 1000.0)
 						}

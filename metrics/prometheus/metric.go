@@ -8,14 +8,14 @@ import (
 // number is a counter or a gauge. It does what those of [prometheus.NewConstMetric] do, but
 // takes labels that were made at an earlier scrape.
 type number struct {
-	desc      *prometheus.Desc
+	of        *family
 	labels    []*dto.LabelPair
 	value     float64
 	isCounter bool
 }
 
 // Desc implements [prometheus.Metric].
-func (n *number) Desc() *prometheus.Desc { return n.desc }
+func (n *number) Desc() *prometheus.Desc { return n.of.desc }
 
 // Write implements [prometheus.Metric].
 func (n *number) Write(out *dto.Metric) error {
@@ -28,61 +28,66 @@ func (n *number) Write(out *dto.Metric) error {
 	return nil
 }
 
-// distribution is a summary without quantiles, or a histogram.
+// distribution is a histogram, or a summary without quantiles.
 type distribution struct {
-	desc   *prometheus.Desc
-	labels []*dto.LabelPair
-	count  uint64
-	sum    float64 // seconds
-
-	layout *histogramLayout // nil for a summary
-	times  buckets
+	of        *family
+	labels    []*dto.LabelPair
+	histogram *dto.Histogram // nil of a summary
+	count     uint64         // of a summary, as is sum
+	sum       float64        // seconds
 }
 
 // Desc implements [prometheus.Metric].
-func (d *distribution) Desc() *prometheus.Desc { return d.desc }
+func (d *distribution) Desc() *prometheus.Desc { return d.of.desc }
 
 // Write implements [prometheus.Metric].
 func (d *distribution) Write(out *dto.Metric) error {
-	out.Label = d.labels
-	if d.layout == nil || d.layout.kind == NoHistograms {
+	out.Label, out.Histogram = d.labels, d.histogram
+	if d.histogram == nil {
 		out.Summary = &dto.Summary{SampleCount: &d.count, SampleSum: &d.sum}
-		return nil
-	}
-	out.Histogram = &dto.Histogram{SampleCount: &d.count, SampleSum: &d.sum}
-	if d.layout.kind == NativeHistograms {
-		d.writeNative(out.Histogram)
-	} else {
-		d.writeClassic(out.Histogram)
 	}
 	return nil
 }
 
-func (d *distribution) writeClassic(out *dto.Histogram) {
-	upTo := make([]uint64, len(d.layout.labels))
-	made := make([]dto.Bucket, len(d.layout.labels))
-	out.Bucket = make([]*dto.Bucket, len(d.layout.labels))
+// histogram returns a histogram of response times, of which count and sum, in seconds, are
+// known; nil if there are no histograms.
+func (l *histogramLayout) histogram(times buckets, count uint64, sum float64) *dto.Histogram {
+	h := &dto.Histogram{SampleCount: &count, SampleSum: &sum}
+	switch l.kind {
+	case NoHistograms:
+		return nil
+	case NativeHistograms:
+		writeNative(h, times)
+	case ClassicHistograms:
+		l.writeClassic(h, times)
+	}
+	return h
+}
+
+func (l *histogramLayout) writeClassic(h *dto.Histogram, times buckets) {
+	upTo := make([]uint64, len(l.labels))
+	made := make([]dto.Bucket, len(l.labels))
+	h.Bucket = make([]*dto.Bucket, len(l.labels))
 	var highest uint64
 	for i := range made {
 		// Counts of a bucket that is finer than those of the engine are
 		// estimates. Sums of them may be out of order by one call.
-		if i < len(d.times) {
-			highest = max(highest, d.times[i].count)
+		if i < len(times) {
+			highest = max(highest, times[i].count)
 		}
 		upTo[i] = highest
-		made[i].UpperBound, made[i].CumulativeCount = &d.layout.labels[i], &upTo[i]
-		out.Bucket[i] = &made[i]
+		made[i].UpperBound, made[i].CumulativeCount = &l.labels[i], &upTo[i]
+		h.Bucket[i] = &made[i]
 	}
 }
 
-func (d *distribution) writeNative(out *dto.Histogram) {
-	times := d.times
+func writeNative(h *dto.Histogram, times buckets) {
 	schema, zeroWidth, zeros := int32(nativeSchema), float64(nativeZeroWidth), uint64(0)
 	if len(times) > 0 && times[0].index == nativeZero {
 		zeros, times = times[0].count, times[1:]
 	}
-	out.Schema, out.ZeroThreshold, out.ZeroCount = &schema, &zeroWidth, &zeros
-	out.PositiveDelta = make([]int64, 0, len(times))
+	h.Schema, h.ZeroThreshold, h.ZeroCount = &schema, &zeroWidth, &zeros
+	h.PositiveDelta = make([]int64, 0, len(times))
 	var before bucket
 	for i, b := range times {
 		if i == 0 || b.index != before.index+1 {
@@ -90,10 +95,10 @@ func (d *distribution) writeNative(out *dto.Histogram) {
 			if i > 0 {
 				offset -= before.index + 1
 			}
-			out.PositiveSpan = append(out.PositiveSpan, &dto.BucketSpan{Offset: &offset, Length: &length})
+			h.PositiveSpan = append(h.PositiveSpan, &dto.BucketSpan{Offset: &offset, Length: &length})
 		}
-		*out.PositiveSpan[len(out.PositiveSpan)-1].Length++
-		out.PositiveDelta = append(out.PositiveDelta, int64(b.count-before.count))
+		*h.PositiveSpan[len(h.PositiveSpan)-1].Length++
+		h.PositiveDelta = append(h.PositiveDelta, int64(b.count-before.count))
 		before = b
 	}
 }

@@ -10,37 +10,37 @@ import (
 
 // resourceSeries is the series of one resource, or of several resources together.
 type resourceSeries struct {
+	name              string // the label
 	labels            []*dto.LabelPair
 	counters          counters
 	times             buckets
 	inFlight, waiting int64
 
 	refusals map[refusalKey]*refusalSeries // of rules in force
-	present  bool                          // a resource was added at this scrape
+	present  int                           // how many of them were added to at this scrape
+	scrape   uint64                        // the last one for which the series was prepared
+
+	showsRules bool // the state of the rules on a resource was exposed at this scrape
 }
 
 // refusalSeries counts the refusals of a rule on a resource.
 type refusalSeries struct {
-	labels  []*dto.LabelPair
-	count   uint64
-	present bool // the rule was added at this scrape
+	labels []*dto.LabelPair
+	count  uint64
+	scrape uint64 // the last one at which a resource had the rule
 }
 
 func newResourceSeries(f *families, name string) *resourceSeries {
-	return &resourceSeries{labels: labels(f.passed, name), refusals: make(map[refusalKey]*refusalSeries)}
+	return &resourceSeries{name: name, labels: labels(f.passed, name), refusals: make(map[refusalKey]*refusalSeries)}
 }
 
 // startScrape prepares the series for another scrape: it resets the gauges.
-func (s *resourceSeries) startScrape() {
-	s.inFlight, s.waiting, s.present = 0, 0, false
-	for _, r := range s.refusals {
-		r.present = false
-	}
+func (s *resourceSeries) startScrape(scrape uint64) {
+	s.inFlight, s.waiting, s.present, s.scrape, s.showsRules = 0, 0, 0, scrape, false
 }
 
 // add adds the gauges of a resource, and the increase of its counters.
-func (s *resourceSeries) add(f *families, name string, of *core.ResourceSnapshot, r *resourceState) {
-	s.present = true
+func (s *resourceSeries) add(f *families, of *core.ResourceSnapshot, r *resourceState) {
 	s.inFlight += of.InFlight
 	s.waiting += of.Waiting
 	for i := range s.counters {
@@ -49,13 +49,11 @@ func (s *resourceSeries) add(f *families, name string, of *core.ResourceSnapshot
 	s.times.add(r.now.times, r.earlier.times)
 	for i := range r.now.refusals {
 		now := &r.now.refusals[i]
-		key := now.keyIn(name)
-		series := s.refusals[key]
-		if series == nil {
-			series = &refusalSeries{labels: labels(f.ruleBlocked, name, key.kind, key.rule)}
-			s.refusals[key] = series
+		series := s.refusalsOf(f, now.keyIn(s.name))
+		if series.scrape != s.scrape {
+			series.scrape = s.scrape
+			s.present++
 		}
-		series.present = true
 		series.count += now.count
 		if j := r.earlier.indexOf(now.refusalKey, i); j >= 0 && r.earlier.refusals[j].count <= now.count {
 			series.count -= r.earlier.refusals[j].count // otherwise the rule was replaced and its counter reset
@@ -63,7 +61,18 @@ func (s *resourceSeries) add(f *families, name string, of *core.ResourceSnapshot
 	}
 }
 
-// endScrape drops the rules that were not added.
+func (s *resourceSeries) refusalsOf(f *families, key refusalKey) *refusalSeries {
+	series := s.refusals[key]
+	if series == nil {
+		series = &refusalSeries{labels: labels(f.ruleBlocked, s.name, key.kind, key.rule)}
+		s.refusals[key] = series
+	}
+	return series
+}
+
+// endScrape drops the rules that no resource has any more.
 func (s *resourceSeries) endScrape() {
-	maps.DeleteFunc(s.refusals, func(_ refusalKey, r *refusalSeries) bool { return !r.present })
+	if s.present < len(s.refusals) {
+		maps.DeleteFunc(s.refusals, func(_ refusalKey, r *refusalSeries) bool { return r.scrape != s.scrape })
+	}
 }

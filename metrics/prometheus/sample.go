@@ -59,9 +59,10 @@ type resourceState struct {
 	now, earlier sample // at this scrape and the one before
 	scrape       uint64 // the last one at which the engine knew the resource
 
-	named    bool // by a rule in force
-	separate bool // it has its own series
-	chosen   bool // to have them at this scrape
+	named    bool            // by a rule in force
+	separate bool            // it has its own series
+	chosen   bool            // to have them at this scrape
+	series   *resourceSeries // that the last scrape added it to
 }
 
 // take takes the sample of another scrape.
@@ -77,17 +78,15 @@ func (r *resourceState) take(s *core.ResourceSnapshot, layout *histogramLayout) 
 	}
 	now.times = layout.read(now.times[:0], t.ResponseTimes)
 	now.refusals = now.refusals[:0]
-	r.named = false
+	r.named = s.Named()
 	for i := range s.Rules {
 		of := &s.Rules[i]
-		target := of.Rule.Target()
-		by := refusals{refusalKey{kind: label(string(of.Kind)), rule: label(of.Name)}, target.Resource != "", of.Blocked}
+		by := refusals{refusalKey{kind: label(string(of.Kind)), rule: label(of.Name)}, of.Rule.Target().Resource != "", of.Blocked}
 		now.count(by)
 		if of.WouldBlock > 0 || of.Shadow { // the series of a shadow rule starts at 0
 			by.shadow, by.count = true, of.WouldBlock
 			now.count(by)
 		}
-		r.named = r.named || by.ofOne
 	}
 	if now.restarted(&r.earlier) {
 		r.earlier.counters, r.earlier.times = counters{}, r.earlier.times[:0]

@@ -64,12 +64,29 @@ func (s service) calls(resource string, n int) {
 // such as `penstock_passed_total{resource="orders"}`.
 type series map[string]float64
 
-// scrape gathers what a collector exposes.
+// scrape gathers what a collector exposes, which must not change meanwhile.
 func scrape(t assert.TestingT, collector prometheus.Collector) series {
+	families := gather(t, collector)
+	s := seriesOf(families)
+	if gatherer, ok := collector.(prometheus.Gatherer); ok {
+		gathered, err := gatherer.Gather()
+		assert.NoError(t, err)
+		assert.Equal(t, s, seriesOf(gathered), "what a registry gathers, and what the collector does")
+		assert.Equal(t, headings(families), headings(gathered))
+	}
+	return s
+}
+
+// gather returns what a registry gathers from a collector.
+func gather(t assert.TestingT, collector prometheus.Collector) []*dto.MetricFamily {
 	registry := prometheus.NewPedanticRegistry()
 	assert.NoError(t, registry.Register(collector))
 	families, err := registry.Gather()
 	assert.NoError(t, err)
+	return families
+}
+
+func seriesOf(families []*dto.MetricFamily) series {
 	s := make(series)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
@@ -77,6 +94,14 @@ func scrape(t assert.TestingT, collector prometheus.Collector) series {
 		}
 	}
 	return s
+}
+
+// headings returns what families say of themselves, in their order.
+func headings(families []*dto.MetricFamily) (list []string) {
+	for _, f := range families {
+		list = append(list, fmt.Sprint(f.GetName(), " ", f.GetType(), " ", f.GetHelp()))
+	}
+	return list
 }
 
 func (s series) add(name string, m *dto.Metric) {

@@ -76,7 +76,7 @@ func measure(c clock.Clock, limiter peer.Limiter, o options) ([]string, error) {
 		if len(row) == 1 {
 			row = append(row, fmt.Sprintf("%.0f", float64(len(passes))/o.duration.Seconds()))
 		}
-		row = append(row, fmt.Sprint(worstCalendarSecond(passes)), fmt.Sprint(worstSecond(passes)))
+		row = append(row, fmt.Sprint(load.WorstCalendarSecond(passes)), fmt.Sprint(load.WorstSecond(passes)))
 		if err := peer.Reset(); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,6 @@
 // Command table reads what benchmarks of this module printed and makes tables of
 // it: medians, beside Penstock and beside rate.Allow, and how they compare with the
-// targets of the project.
+// targets of the project. Adapters are compared by the lowest figures.
 //
 //	go run ./cmd/table [-docs FILE] RESULTS…
 package main
@@ -29,6 +29,11 @@ func run(files []string, document string) error {
 	}
 	if tables := append(results.scenarios(), results.targets()...); len(tables) > 0 {
 		if err := report.Publish(document, "speed", results.environment, tables...); err != nil {
+			return err
+		}
+	}
+	if tables := results.adapters(); len(tables) > 0 {
+		if err := report.Publish(document, "adapters", results.environment, tables...); err != nil {
 			return err
 		}
 	}

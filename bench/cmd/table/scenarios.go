@@ -22,7 +22,7 @@ const yardstick = "OneRulePassing"
 // same scenario and to rate.Allow.
 func (r *results) scenarios() (tables []*report.Table) {
 	for _, scenario := range distinct(r.order, func(k key) string { return k.scenario }) {
-		if scenario != growth {
+		if scenario != growth && !strings.HasPrefix(scenario, adapter) {
 			tables = append(tables, r.scenario(scenario))
 		}
 	}

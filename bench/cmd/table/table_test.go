@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write what the tables are into testdata
 func TestTables(t *testing.T) {
 	document := filepath.Join(t.TempDir(), "performance.md")
 	frame := "# Performance\n\n<!-- bench:speed -->\nold\n<!-- /bench:speed -->\n\n## Growth\n\n" +
-		"<!-- bench:growth -->\n<!-- /bench:growth -->\n\nThe end.\n"
+		"<!-- bench:growth -->\n<!-- /bench:growth -->\n\n<!-- bench:adapters -->\n<!-- /bench:adapters -->\n\nThe end.\n"
 	require.NoError(t, os.WriteFile(document, []byte(frame), 0o600))
 
 	require.NoError(t, run([]string{"testdata/results.txt"}, document))

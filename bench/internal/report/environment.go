@@ -16,8 +16,12 @@ func peers() map[string]string {
 		"github.com/cep21/circuit/v4":        "cep21/circuit",
 		"github.com/failsafe-go/failsafe-go": "failsafe-go",
 		"github.com/gaissmai/bart":           "gaissmai/bart",
+		"github.com/gin-gonic/gin":           "gin",
 		"github.com/go-chi/httprate":         "go-chi/httprate",
 		"github.com/go-kratos/aegis":         "kratos aegis",
+		"github.com/go-kratos/kratos/v2":     "kratos",
+		"github.com/gofiber/fiber/v3":        "fiber",
+		"github.com/labstack/echo/v5":        "echo",
 		"github.com/sony/gobreaker/v2":       "sony/gobreaker",
 		"github.com/throttled/throttled/v2":  "throttled",
 		"github.com/ulule/limiter/v3":        "ulule/limiter",
@@ -25,6 +29,7 @@ func peers() map[string]string {
 		"github.com/zeromicro/go-zero":       "go-zero",
 		"golang.org/x/sync":                  "x/sync",
 		"golang.org/x/time":                  "x/time",
+		"google.golang.org/grpc":             "grpc",
 	}
 }
 

@@ -1,16 +1,14 @@
-package main
+package load
 
 import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/penstock-go/penstock/bench/internal/load"
 )
 
-// worstCalendarSecond returns the most passes that began and ended in one second of
+// WorstCalendarSecond returns the most passes that began and ended in one second of
 // the calendar.
-func worstCalendarSecond(passes []load.Pass) (most int) {
+func WorstCalendarSecond(passes []Pass) (most int) {
 	seconds := make(map[int64]int)
 	for _, pass := range passes {
 		if second := pass.Before.Time().Unix(); second == pass.After.Time().Unix() {
@@ -21,10 +19,10 @@ func worstCalendarSecond(passes []load.Pass) (most int) {
 	return most
 }
 
-// worstSecond returns the most passes that began and ended in one second, wherever it
+// WorstSecond returns the most passes that began and ended in one second, wherever it
 // begins.
-func worstSecond(passes []load.Pass) (most int) {
-	passes = slices.SortedFunc(slices.Values(passes), func(a, b load.Pass) int { return cmp.Compare(a.Before, b.Before) })
+func WorstSecond(passes []Pass) (most int) {
+	passes = slices.SortedFunc(slices.Values(passes), func(a, b Pass) int { return cmp.Compare(a.Before, b.Before) })
 	for i, first := range passes {
 		end, count := first.Before.Add(time.Second), 0
 		for _, pass := range passes[i:] {
