@@ -67,6 +67,7 @@ type control struct {
 	isFull       bool          // the last wants were granted in full
 	fullWants    int           // how many
 	jitter       time.Duration // by which tokens of the next bucket are asked for earlier
+	spareRate    float64       // tokens per second that a bucket is thought to have for this instance, see explore
 	retryAt      clock.Instant // before which the store grants nothing
 	seen         string        // the last [Reply.State]
 	tells        bool          // the store is to learn from it

@@ -192,3 +192,33 @@ func TestQuietMembersSleep(t *testing.T) {
 	assert.True(t, w.instances[2].budget.Idle(w.clock.Now()))
 	assert.Zero(t, w.store.Len(), "nothing is used any more")
 }
+
+// An instance that demands most of a bucket gets it soon, also from an even share: after a quiet
+// time, and when demand moves there from another instance.
+func TestLeaseFollowsDemandThatMovesToOneInstance(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []float64{1000, 100_000} {
+		if raceEnabled && limit > 1000 {
+			continue // slow, and nothing in it is concurrent
+		}
+		t.Run(fmt.Sprintf("%.0f a second", limit), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(7, 2*ms)
+			w.join(bucketOf(limit), fleet.ModeLease, fleet.OutageLast, make([]float64, 8)...)
+			w.run(2 * time.Second)
+			start := 2 * time.Second
+			for _, busy := range []int{0, 5} {
+				for at, rate := range skewed(8, 2*limit) {
+					w.instances[(at+busy)%8].demand(rate)
+				}
+				w.run(3 * time.Second)
+				first, _ := w.total(start, start+time.Second)
+				all, _ := w.total(start, start+3*time.Second)
+				assert.GreaterOrEqual(t, float64(first)/limit, .85, "first second, instance %d has most of the demand", busy)
+				assert.GreaterOrEqual(t, float64(all)/limit/3, .95, "three seconds, instance %d has most of the demand", busy)
+				start += 3 * time.Second
+			}
+			assert.LessOrEqual(t, float64(w.worst(2*time.Second, start, time.Second, ms))/limit, 1.1)
+		})
+	}
+}

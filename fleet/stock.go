@@ -130,13 +130,28 @@ func (b *Budget) target(t time.Duration) int64 {
 // ceiling is how many tokens per second are asked for at most, 0 if that is not limited.
 func (b *Budget) ceiling() float64 {
 	share, growth := b.even(), 1.25
-	if b.mode == ModeWindow && b.terms.Buckets > 1 {
+	switch {
+	case b.mode == ModeWindow && b.terms.Buckets > 1:
 		share = max(share, b.bucketTokens/float64(max(1, b.member.count))/b.bucketLength().Seconds())
 		growth = max(growth, b.bucketTokens/max(1, b.bucketTokens-b.free))
-	} else if b.isFull {
+	case b.isFull:
 		return 0
+	case b.mode == ModeLease:
+		share = max(share, b.spareRate)
 	}
 	return max(share, growth*b.passed.perSecond())
+}
+
+// explore raises spareRate while a bucket has all that is asked for, so that an instance whose
+// demand has grown gets what the others leave within a few requests. What passed follows
+// within a second or more.
+func (b *Budget) explore(hasAll bool) {
+	const up, down = 1.5, 0.9
+	if hasAll {
+		b.spareRate = min(up*max(b.spareRate, b.even(), b.passed.perSecond()), b.fleetRate())
+	} else {
+		b.spareRate *= down
+	}
 }
 
 // spare is how many tokens may lie there before some are handed back. When tokens of the next
