@@ -51,18 +51,20 @@ type control struct {
 	owed     int64 // tokens that were used of those, and for which no request is under way
 	owedSent int64 // those for which one is
 
-	looked   clock.Instant // when used tokens were last counted
-	lastPass clock.Instant
-	lastCall clock.Instant
-	quiet    bool          // when it was looked at last
-	busyFrom clock.Instant // when it was not quiet any more
-	demand   average
-	passed   average
-	granted  average
-	steady   float64       // tokens per second that passed when the store last answered
-	steadyAt clock.Instant // when that was
-	large    int64         // tokens of the largest call that was refused of late
-	largeAt  clock.Instant // when it was
+	looked      clock.Instant // when used tokens were last counted
+	lastPass    clock.Instant
+	lastCall    clock.Instant
+	quiet       bool          // when it was looked at last
+	busyFrom    clock.Instant // when it was not quiet any more
+	demand      average
+	passed      average
+	granted     average
+	history     history       // of windows, see hasHistory
+	steady      float64       // tokens per second that passed when the store last answered
+	steadyAt    clock.Instant // when that was
+	passedTotal int64
+	large       int64         // tokens of the largest call that was refused of late
+	largeAt     clock.Instant // when it was
 
 	isFull       bool          // the last wants were granted in full
 	fullWants    int           // how many
@@ -104,6 +106,9 @@ func (b *Budget) count(now clock.Instant) {
 	b.looked = max(b.looked, now)
 	if used > 0 {
 		b.lastPass = now
+	}
+	if b.passedTotal += used; b.hasHistory() {
+		b.history.record(b.looked, b.passedTotal, b.historyHorizon())
 	}
 	if used > 0 || refused > 0 {
 		b.lastCall = now

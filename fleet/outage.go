@@ -78,7 +78,7 @@ func (b *Budget) beginOutage(now clock.Instant, err error) {
 		passed = max(passed, b.steady)
 	}
 	if b.isFull { // calls come at that rate on average, and more often at times
-		passed *= 1.2
+		passed *= b.surplus()
 	}
 	b.outage = outage{
 		active: true, since: now, err: err, fair: passed,
@@ -86,6 +86,16 @@ func (b *Budget) beginOutage(now clock.Instant, err error) {
 	}
 	b.isFull, b.retryAt = false, 0
 	b.member.agenda.set(b, now)
+}
+
+// surplus is by how much more may pass in an outage than passed before: of a window, no more
+// than it had left, when all instances pass so much more.
+func (b *Budget) surplus() float64 {
+	const most = 1.2
+	if b.mode != ModeWindow || !b.isKnown {
+		return most
+	}
+	return min(most, b.terms.Limit/max(1, b.terms.Limit-b.left))
 }
 
 // refusedBy notes that the store has answered a request with an error.

@@ -65,12 +65,24 @@ func (b *Budget) demanded() float64 {
 }
 
 // passedOfLate is how many tokens per second passed. The first burst of calls counts for no
-// more than its part of most of a second. Calls of a window pass in bursts all the time.
+// more than its part of most of a second. What passes of a window comes back when it leaves the
+// window, and so may pass in the same bursts again and again: only a whole window tells the
+// rate.
 func (b *Budget) passedOfLate() float64 {
-	if b.mode == ModeWindow {
-		return b.passed.perSecond()
+	if b.hasHistory() {
+		return b.history.perSecond(b.looked, b.passedTotal, max(time.Second, b.terms.Window), b.historyHorizon())
 	}
 	return b.recent(b.passed, b.rateMemory(), 700*time.Millisecond)
+}
+
+// hasHistory says whether passes are counted over whole windows.
+func (b *Budget) hasHistory() bool { return b.mode == ModeWindow && b.terms.Window <= 2*time.Second }
+
+// historyHorizon is the smallest number of windows that last two seconds.
+func (b *Budget) historyHorizon() time.Duration {
+	const least = 2 * time.Second
+	window := b.terms.Window
+	return window * ((least + window - 1) / window)
 }
 
 // recent is an average, after a quiet time that of the time since then, if that is longer than
