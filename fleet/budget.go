@@ -96,7 +96,7 @@ func (b *Budget) wake(now clock.Instant) {
 func (b *Budget) GiveBack(taken clock.Instant, n int32) {
 	for {
 		w := word(b.word.Load())
-		if int64(taken) < b.since.Load() {
+		if int64(taken) < b.since.Load() { // read after the word, see beginBucket
 			return
 		}
 		if b.word.CompareAndSwap(uint64(w), uint64(w.plus(int64(n)))) {

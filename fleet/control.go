@@ -144,6 +144,11 @@ func (b *Budget) look(now clock.Instant) (request Request, p *pending) {
 	if b.outage.hasRecovered(now) {
 		b.endOutage(now)
 	}
+	for i := range b.later {
+		if l := &b.later[i]; l.from <= now {
+			b.beginBucket(l.origin.bucket, l.from)
+		}
+	}
 	b.retire(now)
 	arrived := b.start(now)
 	request, p = b.plan(now)
@@ -211,15 +216,24 @@ func (b *Budget) start(now clock.Instant) (tokens int64) {
 }
 
 // hold adds a lease that may be used, and returns its tokens, which the caller writes into
-// the word. Tokens of a window that were taken before it began were of an earlier bucket,
-// and cannot be given back any more.
+// the word.
 func (b *Budget) hold(l lease) int64 {
-	if b.mode == ModeWindow && l.origin.bucket != b.last.bucket {
-		b.since.Store(int64(l.from))
-	}
 	b.last = l.origin
 	b.held.add(l)
 	return l.tokens
+}
+
+// beginBucket has calls give nothing back of a window that they took before an instant, at which
+// tokens of another bucket may be used. It is called when all that was used is counted, and before
+// these tokens are held. Calls that are just giving some back have either done so, and it counts
+// as of the bucket before, or look again, because the word is another one.
+func (b *Budget) beginBucket(bucket int64, from clock.Instant) {
+	if b.mode != ModeWindow || bucket == b.last.bucket {
+		return
+	}
+	b.since.Store(int64(from))
+	b.write(0, from.Add(-forever/2), false) // no other word ends then
+	b.count(b.looked)
 }
 
 // schedule sets when the budget is to be looked at again.

@@ -54,6 +54,7 @@ type Member struct {
 	mu          sync.Mutex // guards what follows, and the control of all budgets
 	random      *rand.Rand
 	running     bool // somebody steps the member
+	hasLeft     bool // Run has ended, and was not called again
 	budgets     []*Budget
 	askers      []*Asker
 	shares      []*Share

@@ -106,6 +106,9 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 		b.refusedBy(now, reply.Err)
 		return
 	}
+	if reply.Granted > 0 && reply.Delay <= 0 {
+		b.beginBucket(reply.Bucket, now)
+	}
 	b.learn(reply.State, p.tells)
 	b.steady, b.steadyAt = b.passedOfLate(), now
 	paid := p.owed
