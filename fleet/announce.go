@@ -63,8 +63,8 @@ func (m *Member) announceDue() clock.Instant {
 
 // self is the instance as it announces itself.
 func (m *Member) self(now clock.Instant) Instance {
-	uses := make([]Use, 0, len(m.agenda.budgets)+len(m.shares)+len(m.groups))
-	for _, b := range m.agenda.budgets {
+	uses := make([]Use, 0, len(m.queue.budgets)+len(m.shares)+len(m.groups))
+	for _, b := range m.queue.budgets {
 		uses = append(uses, b.usage(now))
 	}
 	for _, a := range m.askers {

@@ -33,13 +33,12 @@ const (
 
 // control is what the member knows of a budget, and decides about it.
 type control struct {
-	terms    Terms
-	mode     Mode
-	onOutage OnOutage
-	place    int           // in the list of all budgets
-	due      clock.Instant // when to look at it
-	inAgenda int           // its place there, -1 if it is not in it
-	released bool
+	terms      Terms
+	mode       Mode
+	onOutage   OnOutage
+	place      int           // in the list of all budgets
+	due        clock.Instant // when to look at it
+	queueIndex int           // its place there, -1 if it is not in it
 
 	held    leases     // whose tokens are in the word
 	later   leases     // whose tokens may be used later
@@ -94,7 +93,7 @@ func (b *Budget) count(now clock.Instant) {
 	if largest > 0 && (largest >= b.large || now.Sub(b.largeAt) > 10*time.Second) {
 		b.large, b.largeAt = min(largest, b.most.Load()), now
 	}
-	used := b.expected() - word(b.word.Load()).tokens()
+	used := b.expected() - packedTokens(b.packed.Load()).tokens()
 	elapsed := now.Sub(b.looked)
 	b.outage.bucket.flow(elapsed)
 	b.use(used)
@@ -156,7 +155,7 @@ func (b *Budget) look(now clock.Instant) (request Request, p *pending) {
 	b.schedule(now)
 	b.quiet = b.isQuiet()
 	b.write(arrived, b.end(now), b.quiet)
-	if b.quiet && (b.refused.Load() > 0 || word(b.word.Load()).tokens() != b.expected()) {
+	if b.quiet && (b.refused.Load() > 0 || packedTokens(b.packed.Load()).tokens() != b.expected()) {
 		b.wake(now) // a call came before the word was quiet
 	}
 	b.publish(now, arrived > 0)
@@ -239,7 +238,7 @@ func (b *Budget) beginBucket(bucket int64, from clock.Instant) {
 // schedule sets when the budget is to be looked at again.
 func (b *Budget) schedule(now clock.Instant) {
 	if b.isQuiet() {
-		b.member.agenda.set(b, b.quietUntil(now))
+		b.member.queue.set(b, b.quietUntil(now))
 		return
 	}
 	due := min(b.later.firstStart(), nextTick(now.Add(b.interval(now))))
@@ -251,13 +250,13 @@ func (b *Budget) schedule(now clock.Instant) {
 	if prefetch := b.prefetchAt(now); prefetch > now {
 		due = min(due, prefetch)
 	}
-	b.member.agenda.set(b, max(now+1, due))
+	b.member.queue.set(b, max(now+1, due))
 }
 
 // quietUntil returns when a quiet budget is to be looked at although no call comes: when
 // one may pass on debt.
 func (b *Budget) quietUntil(now clock.Instant) clock.Instant {
-	if b.debt > b.owed || b.released || b.outage.active && b.outage.bucket.rate == 0 {
+	if b.debt > b.owed || b.released.Load() || b.outage.active && b.outage.bucket.rate == 0 {
 		return never
 	}
 	return max(now.Add(time.Second), b.lastPass.Add(b.idleTime()), b.retryAt)
@@ -283,9 +282,9 @@ func (b *Budget) isQuiet() bool {
 	case len(b.held)+len(b.later)+len(b.pending)+len(b.back) > 0 || b.owedSent > 0:
 		return false
 	case b.outage.active:
-		return b.released || b.looked.Sub(b.lastCall) > time.Second
+		return b.released.Load() || b.looked.Sub(b.lastCall) > time.Second
 	default:
-		return b.owed == 0 && (b.released || b.isRare())
+		return b.owed == 0 && (b.released.Load() || b.isRare())
 	}
 }
 

@@ -4,5 +4,5 @@ package fleet
 func (b *Budget) Leased() int64 {
 	b.member.mu.Lock()
 	defer b.member.mu.Unlock()
-	return word(b.word.Load()).tokens() - b.debt
+	return packedTokens(b.packed.Load()).tokens() - b.debt
 }

@@ -156,7 +156,7 @@ func (m *Member) stop(now clock.Instant) *Batch {
 		m.beginOutages(now)
 	}
 	for _, b := range slices.Clone(m.budgets) {
-		if b.released {
+		if b.released.Load() {
 			m.removeBudget(b)
 		} else {
 			b.look(now)

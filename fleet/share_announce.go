@@ -149,8 +149,8 @@ func (s *Share) part(demands []float64, own float64) float64 {
 	for i := range demands {
 		demands[i] *= window
 	}
-	division := divide(s.terms.Limit, demands)
-	return min(1, division.part(own*window)/s.terms.Limit)
+	allocation := allocate(s.terms.Limit, demands)
+	return min(1, allocation.part(own*window)/s.terms.Limit)
 }
 
 // announceAgain returns how soon the instance should announce itself again, of which the

@@ -154,7 +154,7 @@ func (b *Budget) status(now clock.Instant) LimitStatus {
 		Granted: b.granted.perSecond(), Demand: use.Demand, Passed: use.Passed,
 		Outage: b.outage.active, Since: b.outage.since, Err: b.outage.err,
 	}
-	if w := word(b.word.Load()); !w.hasEnded(now) {
+	if w := packedTokens(b.packed.Load()); !w.hasEnded(now) {
 		s.Remaining = max(0, w.tokens())
 	}
 	if b.retryAt > now {

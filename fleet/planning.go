@@ -209,7 +209,7 @@ func (b *Budget) coming(now clock.Instant, ahead bool) (tokens int64) {
 // want returns how many tokens to ask for now; of a window, of the next bucket if ahead is
 // not 0, which is then how far ahead that is.
 func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
-	if b.released || b.most.Load() == 0 {
+	if b.released.Load() || b.most.Load() == 0 {
 		return 0, 0
 	}
 	lead := b.member.lead()
@@ -226,17 +226,17 @@ func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
 		time = min(time, b.bucketEnd.Sub(now))
 		ahead = min(tick/2, b.bucketLength()/4)
 	}
-	stock := b.held.tokens() + b.coming(now, false)
+	available := b.held.tokens() + b.coming(now, false)
 	target := b.target(time)
 	// A token of a bucket that has ended before the next call comes would be missed elsewhere.
 	isRare := b.mode == ModeWindow && target == 0
-	if large := b.largeNow(); large > stock && (large > 1 || !isRare) {
-		return max(target, large) - stock, ahead
+	if large := b.largeNow(); large > available && (large > 1 || !isRare) {
+		return max(target, large) - available, ahead
 	}
-	if float64(stock) >= b.need(min(time, lead)) && (stock > 0 || target == 0) {
+	if float64(available) >= b.need(min(time, lead)) && (available > 0 || target == 0) {
 		return 0, 0
 	}
-	return max(0, target-stock), ahead
+	return max(0, target-available), ahead
 }
 
 // hasAsked says whether tokens of the present bucket of a window were asked for since it
