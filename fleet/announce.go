@@ -116,6 +116,12 @@ func (m *Member) addShare(s *Share, now clock.Instant) {
 	m.mu.Lock()
 	defer m.unlock(now)
 	m.shares = append(m.shares, s)
+	if len(m.shares) > MaxUses {
+		s.mu.Lock()
+		err := s.refuseUnannounced()
+		s.mu.Unlock()
+		m.logLater(slog.LevelError, "penstock: a limit is not shared by the fleet", slog.Any("error", err))
+	}
 	m.announceAt = now
 	if m.connection.out {
 		s.lost(now)

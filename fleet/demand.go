@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -84,7 +85,7 @@ func (h *history) record(now clock.Instant, passed int64, horizon time.Duration)
 	for old+1 < len(all) && now.Sub(all[old+1].at) >= horizon {
 		old++
 	}
-	*h = append(all[:0], all[old:]...)
+	*h = slices.Delete(all, 0, old)
 }
 
 // within returns the most that can have passed within the horizon, by the history.
