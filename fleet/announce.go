@@ -63,8 +63,8 @@ func (m *Member) announceDue() clock.Instant {
 
 // self is the instance as it announces itself.
 func (m *Member) self(now clock.Instant) Instance {
-	uses := make([]Use, 0, len(m.agenda.budgets)+len(m.shares)+len(m.groups))
-	for _, b := range m.agenda.budgets {
+	uses := make([]Use, 0, len(m.queue.budgets)+len(m.shares)+len(m.groups))
+	for _, b := range m.queue.budgets {
 		uses = append(uses, b.usage(now))
 	}
 	for _, a := range m.askers {
@@ -116,6 +116,12 @@ func (m *Member) addShare(s *Share, now clock.Instant) {
 	m.mu.Lock()
 	defer m.unlock(now)
 	m.shares = append(m.shares, s)
+	if len(m.shares) > MaxUses {
+		s.mu.Lock()
+		err := s.refuseUnannounced()
+		s.mu.Unlock()
+		m.logLater(slog.LevelError, "penstock: a limit is not shared by the fleet", slog.Any("error", err))
+	}
 	m.announceAt = now
 	if m.connection.out {
 		s.lost(now)

@@ -12,7 +12,7 @@ import (
 type Asker struct {
 	member  *Member
 	group   *Group        // nil if it is of none
-	denied  atomic.Uint64 // a word: up to when so many tokens are denied
+	denied  atomic.Uint64 // packedTokens: up to when so many tokens are denied
 	refused atomic.Int64  // tokens of calls that did not ask because of that
 
 	// What follows is guarded by member.mu.
@@ -96,7 +96,7 @@ func (a *Asker) Ask(now clock.Instant, n int32, done func(Answer)) {
 // DeniedFor returns for how long a denial of the backend still holds for a call that takes n
 // tokens, [Never] if for ever, 0 if it is worth asking. It takes no lock, and counts nothing.
 func (a *Asker) DeniedFor(now clock.Instant, n int32) time.Duration {
-	w := word(a.denied.Load())
+	w := packedTokens(a.denied.Load())
 	switch {
 	case w == 0 || int64(n) < w.tokens():
 		return 0
@@ -104,7 +104,7 @@ func (a *Asker) DeniedFor(now clock.Instant, n int32) time.Duration {
 		a.denied.CompareAndSwap(uint64(w), 0) // or it would begin anew when the end has wrapped around
 		return 0
 	}
-	units := int64(w-word(now>>unitShift)<<endShift) >> endShift
+	units := int64(w-packedTokens(now>>unitShift)<<endShift) >> endShift
 	if left := time.Duration(units << unitShift); left < forever/2 {
 		return max(1, left+(1<<unitShift)-time.Duration(now&(1<<unitShift-1)))
 	}
@@ -195,7 +195,7 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 		answer.Retry = reply.Retry
 		end := now.Add(min(reply.Retry, forever) + 1<<unitShift)
 		if reply.Retry > 0 {
-			a.denied.Store(uint64(newWord(end, false, int64(q.n))))
+			a.denied.Store(uint64(pack(end, false, int64(q.n))))
 		}
 	}
 	q.answer(answer)

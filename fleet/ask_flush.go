@@ -117,7 +117,7 @@ func (a *Asker) Change(terms Terms, operation Operation, onOutage OnOutage, now 
 	defer m.unlock(now)
 	a.count(now)
 	if terms != a.terms || operation != a.operation {
-		a.denied.Store(uint64(newWord(now, false, 0)))
+		a.denied.Store(uint64(pack(now, false, 0)))
 	}
 	a.terms, a.operation, a.onOutage = terms, operation, onOutage
 	if a.outage.active {

@@ -66,7 +66,9 @@ type Use struct {
 	Reserved float64
 }
 
-// MaxUses is how many limits an instance announces.
+// MaxUses is how many limits an instance announces, and so how many it can have in [ModeShare]: of
+// more, those that were made last pass a hundredth of an even part, which is logged and in their
+// status.
 const MaxUses = 100
 
 // Operation is what a request asks of a [Store].

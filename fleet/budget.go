@@ -13,9 +13,9 @@ import (
 // step, which never blocks, allocates, or waits for the network. All methods may be called
 // concurrently.
 type Budget struct {
-	word   atomic.Uint64 // a word
+	packed atomic.Uint64 // packedTokens
 	member *Member
-	since  atomic.Int64  // the instant from which on the tokens in the word can have been taken
+	since  atomic.Int64  // the instant from which on the tokens in packed can have been taken
 	most   atomic.Int64  // tokens that a call can take at most, ever
 	nextAt atomic.Int64  // the instant at which tokens may arrive; 0 if that is not known
 	rate   atomic.Uint64 // the bits of a float64, see Rate
@@ -32,7 +32,7 @@ type Budget struct {
 	group *Group       // nil if it is of none
 
 	isWoken   atomic.Bool // it is in the list of budgets that calls have woken
-	isGone    atomic.Bool // it was released
+	released  atomic.Bool // nobody takes any more
 	nextWoken *Budget     // in that list
 
 	control // guarded by member.mu
@@ -42,11 +42,11 @@ type Budget struct {
 // refuses as demand.
 func (b *Budget) Take(now clock.Instant, n int32) bool {
 	for {
-		w := word(b.word.Load())
+		w := packedTokens(b.packed.Load())
 		if !w.has(now, n) {
 			return b.refuse(now, n, w)
 		}
-		if b.word.CompareAndSwap(uint64(w), uint64(w)-uint64(n)) {
+		if b.packed.CompareAndSwap(uint64(w), uint64(w)-uint64(n)) {
 			if w.isQuiet() {
 				b.wake(now)
 			}
@@ -59,11 +59,11 @@ func (b *Budget) Take(now clock.Instant, n int32) bool {
 // once more.
 func (b *Budget) Retake(now clock.Instant, n int32) bool {
 	for {
-		w := word(b.word.Load())
+		w := packedTokens(b.packed.Load())
 		if !w.has(now, n) {
 			return false
 		}
-		if b.word.CompareAndSwap(uint64(w), uint64(w)-uint64(n)) {
+		if b.packed.CompareAndSwap(uint64(w), uint64(w)-uint64(n)) {
 			if w.isQuiet() {
 				b.wake(now)
 			}
@@ -73,10 +73,10 @@ func (b *Budget) Retake(now clock.Instant, n int32) bool {
 }
 
 // refuse counts a call that is refused, and has the member look at a quiet budget.
-func (b *Budget) refuse(now clock.Instant, n int32, w word) bool {
+func (b *Budget) refuse(now clock.Instant, n int32, w packedTokens) bool {
 	if w.isQuiet() && w.hasEnded(now) && w.tokens() > 0 {
 		// It was quiet for weeks, and what has no end has come to one.
-		b.word.CompareAndSwap(uint64(w), uint64(newWord(now.Add(forever), true, w.tokens())))
+		b.packed.CompareAndSwap(uint64(w), uint64(pack(now.Add(forever), true, w.tokens())))
 		return b.Take(now, n)
 	}
 	b.Refuse(now, n)
@@ -85,7 +85,7 @@ func (b *Budget) refuse(now clock.Instant, n int32, w word) bool {
 
 // wake has the member look at the budget, which was quiet.
 func (b *Budget) wake(now clock.Instant) {
-	b.word.And(^uint64(quietBit))
+	b.packed.And(^uint64(quietBit))
 	if b.isWoken.CompareAndSwap(false, true) {
 		b.member.wakeUp(now, b)
 	}
@@ -95,11 +95,11 @@ func (b *Budget) wake(now clock.Instant) {
 // Of a window whose bucket has ended meanwhile, they are lost.
 func (b *Budget) GiveBack(taken clock.Instant, n int32) {
 	for {
-		w := word(b.word.Load())
-		if int64(taken) < b.since.Load() {
+		w := packedTokens(b.packed.Load())
+		if int64(taken) < b.since.Load() { // read after the word, see beginBucket
 			return
 		}
-		if b.word.CompareAndSwap(uint64(w), uint64(w.plus(int64(n)))) {
+		if b.packed.CompareAndSwap(uint64(w), uint64(w.plus(int64(n)))) {
 			if w.isQuiet() {
 				b.wake(taken)
 			}
@@ -117,8 +117,8 @@ func (b *Budget) Settle(taken clock.Instant, n int32) {
 		return
 	}
 	for {
-		w := word(b.word.Load())
-		if b.word.CompareAndSwap(uint64(w), uint64(w.plus(-int64(n)))) {
+		w := packedTokens(b.packed.Load())
+		if b.packed.CompareAndSwap(uint64(w), uint64(w.plus(-int64(n)))) {
 			if w.isQuiet() {
 				b.wake(taken)
 			}
@@ -151,12 +151,12 @@ func (b *Budget) Notify(f func()) { b.notify.Store(&f) }
 // withdraw takes up to n tokens out of the word.
 func (b *Budget) withdraw(n int64) int64 {
 	for {
-		w := word(b.word.Load())
+		w := packedTokens(b.packed.Load())
 		part := min(n, w.tokens())
 		if part <= 0 {
 			return 0
 		}
-		if b.word.CompareAndSwap(uint64(w), uint64(w.plus(-part))) {
+		if b.packed.CompareAndSwap(uint64(w), uint64(w.plus(-part))) {
 			return part
 		}
 	}
@@ -166,8 +166,8 @@ func (b *Budget) withdraw(n int64) int64 {
 // call is to wake the member.
 func (b *Budget) write(tokens int64, end clock.Instant, isQuiet bool) {
 	for {
-		w := word(b.word.Load())
-		if b.word.CompareAndSwap(uint64(w), uint64(newWord(end, isQuiet, w.tokens()+tokens))) {
+		w := packedTokens(b.packed.Load())
+		if b.packed.CompareAndSwap(uint64(w), uint64(pack(end, isQuiet, w.tokens()+tokens))) {
 			return
 		}
 	}

@@ -33,13 +33,12 @@ const (
 
 // control is what the member knows of a budget, and decides about it.
 type control struct {
-	terms    Terms
-	mode     Mode
-	onOutage OnOutage
-	place    int           // in the list of all budgets
-	due      clock.Instant // when to look at it
-	inAgenda int           // its place there, -1 if it is not in it
-	released bool
+	terms      Terms
+	mode       Mode
+	onOutage   OnOutage
+	place      int           // in the list of all budgets
+	due        clock.Instant // when to look at it
+	queueIndex int           // its place there, -1 if it is not in it
 
 	held    leases     // whose tokens are in the word
 	later   leases     // whose tokens may be used later
@@ -51,22 +50,25 @@ type control struct {
 	owed     int64 // tokens that were used of those, and for which no request is under way
 	owedSent int64 // those for which one is
 
-	looked   clock.Instant // when used tokens were last counted
-	lastPass clock.Instant
-	lastCall clock.Instant
-	quiet    bool          // when it was looked at last
-	busyFrom clock.Instant // when it was not quiet any more
-	demand   average
-	passed   average
-	granted  average
-	steady   float64       // tokens per second that passed when the store last answered
-	steadyAt clock.Instant // when that was
-	large    int64         // tokens of the largest call that was refused of late
-	largeAt  clock.Instant // when it was
+	looked      clock.Instant // when used tokens were last counted
+	lastPass    clock.Instant
+	lastCall    clock.Instant
+	quiet       bool          // when it was looked at last
+	busyFrom    clock.Instant // when it was not quiet any more
+	demand      average
+	passed      average
+	granted     average
+	history     history       // of windows, see hasHistory
+	steady      float64       // tokens per second that passed when the store last answered
+	steadyAt    clock.Instant // when that was
+	passedTotal int64
+	large       int64         // tokens of the largest call that was refused of late
+	largeAt     clock.Instant // when it was
 
 	isFull       bool          // the last wants were granted in full
 	fullWants    int           // how many
 	jitter       time.Duration // by which tokens of the next bucket are asked for earlier
+	spareRate    float64       // tokens per second that a bucket is thought to have for this instance, see explore
 	retryAt      clock.Instant // before which the store grants nothing
 	seen         string        // the last [Reply.State]
 	tells        bool          // the store is to learn from it
@@ -91,7 +93,7 @@ func (b *Budget) count(now clock.Instant) {
 	if largest > 0 && (largest >= b.large || now.Sub(b.largeAt) > 10*time.Second) {
 		b.large, b.largeAt = min(largest, b.most.Load()), now
 	}
-	used := b.expected() - word(b.word.Load()).tokens()
+	used := b.expected() - packedTokens(b.packed.Load()).tokens()
 	elapsed := now.Sub(b.looked)
 	b.outage.bucket.flow(elapsed)
 	b.use(used)
@@ -103,6 +105,9 @@ func (b *Budget) count(now clock.Instant) {
 	b.looked = max(b.looked, now)
 	if used > 0 {
 		b.lastPass = now
+	}
+	if b.passedTotal += used; b.hasHistory() {
+		b.history.record(b.looked, b.passedTotal, b.historyHorizon())
 	}
 	if used > 0 || refused > 0 {
 		b.lastCall = now
@@ -138,6 +143,11 @@ func (b *Budget) look(now clock.Instant) (request Request, p *pending) {
 	if b.outage.hasRecovered(now) {
 		b.endOutage(now)
 	}
+	for i := range b.later {
+		if l := &b.later[i]; l.from <= now {
+			b.beginBucket(l.origin.bucket, l.from)
+		}
+	}
 	b.retire(now)
 	arrived := b.start(now)
 	request, p = b.plan(now)
@@ -145,7 +155,7 @@ func (b *Budget) look(now clock.Instant) (request Request, p *pending) {
 	b.schedule(now)
 	b.quiet = b.isQuiet()
 	b.write(arrived, b.end(now), b.quiet)
-	if b.quiet && (b.refused.Load() > 0 || word(b.word.Load()).tokens() != b.expected()) {
+	if b.quiet && (b.refused.Load() > 0 || packedTokens(b.packed.Load()).tokens() != b.expected()) {
 		b.wake(now) // a call came before the word was quiet
 	}
 	b.publish(now, arrived > 0)
@@ -205,21 +215,30 @@ func (b *Budget) start(now clock.Instant) (tokens int64) {
 }
 
 // hold adds a lease that may be used, and returns its tokens, which the caller writes into
-// the word. Tokens of a window that were taken before it began were of an earlier bucket,
-// and cannot be given back any more.
+// the word.
 func (b *Budget) hold(l lease) int64 {
-	if b.mode == ModeWindow && l.origin.bucket != b.last.bucket {
-		b.since.Store(int64(l.from))
-	}
 	b.last = l.origin
 	b.held.add(l)
 	return l.tokens
 }
 
+// beginBucket has calls give nothing back of a window that they took before an instant, at which
+// tokens of another bucket may be used. It is called when all that was used is counted, and before
+// these tokens are held. Calls that are just giving some back have either done so, and it counts
+// as of the bucket before, or look again, because the word is another one.
+func (b *Budget) beginBucket(bucket int64, from clock.Instant) {
+	if b.mode != ModeWindow || bucket == b.last.bucket {
+		return
+	}
+	b.since.Store(int64(from))
+	b.write(0, from.Add(-forever/2), false) // no other word ends then
+	b.count(b.looked)
+}
+
 // schedule sets when the budget is to be looked at again.
 func (b *Budget) schedule(now clock.Instant) {
 	if b.isQuiet() {
-		b.member.agenda.set(b, b.quietUntil(now))
+		b.member.queue.set(b, b.quietUntil(now))
 		return
 	}
 	due := min(b.later.firstStart(), nextTick(now.Add(b.interval(now))))
@@ -231,13 +250,13 @@ func (b *Budget) schedule(now clock.Instant) {
 	if prefetch := b.prefetchAt(now); prefetch > now {
 		due = min(due, prefetch)
 	}
-	b.member.agenda.set(b, max(now+1, due))
+	b.member.queue.set(b, max(now+1, due))
 }
 
 // quietUntil returns when a quiet budget is to be looked at although no call comes: when
 // one may pass on debt.
 func (b *Budget) quietUntil(now clock.Instant) clock.Instant {
-	if b.debt > b.owed || b.released || b.outage.active && b.outage.bucket.rate == 0 {
+	if b.debt > b.owed || b.released.Load() || b.outage.active && b.outage.bucket.rate == 0 {
 		return never
 	}
 	return max(now.Add(time.Second), b.lastPass.Add(b.idleTime()), b.retryAt)
@@ -263,9 +282,9 @@ func (b *Budget) isQuiet() bool {
 	case len(b.held)+len(b.later)+len(b.pending)+len(b.back) > 0 || b.owedSent > 0:
 		return false
 	case b.outage.active:
-		return b.released || b.looked.Sub(b.lastCall) > time.Second
+		return b.released.Load() || b.looked.Sub(b.lastCall) > time.Second
 	default:
-		return b.owed == 0 && (b.released || b.isRare())
+		return b.owed == 0 && (b.released.Load() || b.isRare())
 	}
 }
 

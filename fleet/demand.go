@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -17,7 +18,7 @@ type demand struct {
 	passedTotal int64
 	askedAt     clock.Instant // when it was found last that something was asked
 
-	history []passedBy // by time; the first is not within the horizon
+	history history
 }
 
 // passedBy is the total of what had passed at an instant.
@@ -69,24 +70,39 @@ func follow(rate, n, seconds, weight float64) float64 {
 	return max(0, rate+(n/seconds-rate)*weight)
 }
 
+// history is totals of what had passed, by time. The first is not within the horizon.
+type history []passedBy
+
 // record adds a total of what has passed to the history of a horizon.
-func (d *demand) record(now clock.Instant, passed int64, horizon time.Duration) {
-	if n := len(d.history); n >= 2 && now.Sub(d.history[n-2].at) < horizon/historyParts {
-		d.history[n-1] = passedBy{now, passed} // the two before it are close enough
+func (h *history) record(now clock.Instant, passed int64, horizon time.Duration) {
+	all := *h
+	if n := len(all); n >= 2 && now.Sub(all[n-2].at) < horizon/historyParts {
+		all[n-1] = passedBy{now, passed} // the two before it are close enough
 	} else {
-		d.history = append(d.history, passedBy{now, passed})
+		all = append(all, passedBy{now, passed})
 	}
 	old := 0
-	for old+1 < len(d.history) && now.Sub(d.history[old+1].at) >= horizon {
+	for old+1 < len(all) && now.Sub(all[old+1].at) >= horizon {
 		old++
 	}
-	d.history = append(d.history[:0], d.history[old:]...)
+	*h = slices.Delete(all, 0, old)
 }
 
 // within returns the most that can have passed within the horizon, by the history.
-func (d *demand) within(passed int64) int64 {
-	if len(d.history) == 0 {
+func (h history) within(passed int64) int64 {
+	if len(h) == 0 {
 		return passed
 	}
-	return max(0, passed-d.history[0].total)
+	return max(0, passed-h[0].total)
+}
+
+// perSecond returns how many tokens per second passed within the horizon, or since the first
+// total if that is less, but at least some time ago.
+func (h history) perSecond(now clock.Instant, passed int64, least, horizon time.Duration) float64 {
+	if len(h) == 0 {
+		return 0
+	}
+	// The first total may be long ago, when nothing passed since.
+	lasted := min(max(now.Sub(h[0].at), least), horizon*5/4)
+	return float64(h.within(passed)) / lasted.Seconds()
 }

@@ -167,32 +167,32 @@ func (b *Budget) Forget(now clock.Instant) bool {
 	m := b.member
 	m.mu.Lock()
 	defer m.unlock(now)
-	w := word(b.word.Load())
+	w := packedTokens(b.packed.Load())
 	if b.refused.Load() > 0 {
 		// The call may have been refused just when the budget became quiet.
-		m.agenda.set(b, min(b.due, now))
+		m.queue.set(b, min(b.due, now))
 		return false
 	}
-	if b.released || !b.IsNew(now) || !w.isQuiet() || w.tokens() != b.expected() {
+	if b.released.Load() || !b.IsNew(now) || !w.isQuiet() || w.tokens() != b.expected() {
 		return false
 	}
-	b.isGone.Store(true) // before calls find nothing
-	if !b.word.CompareAndSwap(uint64(w), uint64(newWord(now.Add(forever), true, 0))) {
-		b.isGone.Store(false) // a call came
+	b.released.Store(true) // before calls find nothing
+	if !b.packed.CompareAndSwap(uint64(w), uint64(pack(now.Add(forever), true, 0))) {
+		b.released.Store(false) // a call came
 		return false
 	}
-	b.debt, b.released = 0, true
+	b.debt = 0
 	m.removeBudget(b)
 	return true
 }
 
 // IsNew says whether a new budget would probably do the same. It locks nothing.
 func (b *Budget) IsNew(now clock.Instant) bool {
-	return word(b.word.Load()).isQuiet() && clock.Instant(b.newAt.Load()) <= now
+	return packedTokens(b.packed.Load()).isQuiet() && clock.Instant(b.newAt.Load()) <= now
 }
 
 // IsReleased says whether the budget was released, so that Take refuses.
-func (b *Budget) IsReleased() bool { return b.isGone.Load() }
+func (b *Budget) IsReleased() bool { return b.released.Load() }
 
 // newFrom returns from when on the budget is as new, unless a call comes: never if that
 // cannot be said.

@@ -32,7 +32,7 @@ func (b *Budget) Change(terms Terms, onOutage OnOutage, now clock.Instant) {
 	if b.onOutage = onOutage; b.outage.active {
 		b.outage.bucket = fallback(onOutage, &terms, b.outage.fair, m.count)
 	}
-	m.agenda.set(b, now)
+	m.queue.set(b, now)
 }
 
 // drop hands back all that is leased.
@@ -55,10 +55,10 @@ func (b *Budget) Idle(now clock.Instant) bool {
 	defer m.unlock(now)
 	if b.refused.Load() > 0 {
 		// The call may have been refused just when the budget became quiet.
-		m.agenda.set(b, min(b.due, now))
+		m.queue.set(b, min(b.due, now))
 		return false
 	}
-	return b.isQuiet() && word(b.word.Load()).tokens() == b.expected() && now.Sub(b.lastCall) > maxLife
+	return b.isQuiet() && packedTokens(b.packed.Load()).tokens() == b.expected() && now.Sub(b.lastCall) > maxLife
 }
 
 // Release says that nobody will take tokens any more: what is left is handed back. Take
@@ -67,17 +67,16 @@ func (b *Budget) Release(now clock.Instant) {
 	m := b.member
 	m.mu.Lock()
 	defer m.unlock(now)
-	if b.released {
+	if b.released.Load() {
 		return
 	}
 	b.count(now)
-	b.released = true
-	b.isGone.Store(true)
+	b.released.Store(true)
 	b.drop(now)
 	b.write(-b.debt, b.end(now), true)
 	b.debt = 0
 	if m.running {
-		m.agenda.set(b, now)
+		m.queue.set(b, now)
 	} else {
 		m.removeBudget(b) // nobody can hand back anything
 	}

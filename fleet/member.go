@@ -54,11 +54,12 @@ type Member struct {
 	mu          sync.Mutex // guards what follows, and the control of all budgets
 	random      *rand.Rand
 	running     bool // somebody steps the member
+	hasLeft     bool // Run has ended, and was not called again
 	budgets     []*Budget
 	askers      []*Asker
 	shares      []*Share
 	groups      []*Group
-	agenda      agenda
+	queue       dueQueue  // of the budgets
 	asks        []*asking // that are not sent yet
 	flushes     []*Asker  // that have something to hand back or to pay
 	payments    []payment // that are paid in a second attempt
@@ -116,14 +117,14 @@ func (m *Member) Budget(terms Terms, mode Mode, onOutage OnOutage, now clock.Ins
 func (m *Member) newBudget(g *Group, terms Terms, mode Mode, onOutage OnOutage, now clock.Instant) *Budget {
 	b := &Budget{member: m, group: g, control: control{
 		terms: terms, mode: mode, onOutage: onOutage,
-		inAgenda: -1, due: never, looked: now, lastPass: now.Add(-longAgo), lastCall: now, requests: requestBurst,
+		queueIndex: -1, due: never, looked: now, lastPass: now.Add(-longAgo), lastCall: now, requests: requestBurst,
 		isFull: g == nil, // values of which nothing is known pass no more than one call on debt
 	}}
 	if mode == ModeLease {
 		b.last.until = never
 	}
 	b.setMost()
-	b.word.Store(uint64(newWord(now.Add(forever), true, 0)))
+	b.packed.Store(uint64(pack(now.Add(forever), true, 0)))
 	m.mu.Lock()
 	defer m.unlock(now)
 	b.place = len(m.budgets)
@@ -196,7 +197,7 @@ func (m *Member) removeBudget(b *Budget) {
 		b.group.accepted()
 	}
 	b.group.left()
-	m.agenda.set(b, never)
+	m.queue.set(b, never)
 	last := len(m.budgets) - 1
 	m.budgets[b.place] = m.budgets[last]
 	m.budgets[b.place].place = b.place

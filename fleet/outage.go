@@ -78,14 +78,24 @@ func (b *Budget) beginOutage(now clock.Instant, err error) {
 		passed = max(passed, b.steady)
 	}
 	if b.isFull { // calls come at that rate on average, and more often at times
-		passed *= 1.2
+		passed *= b.surplus()
 	}
 	b.outage = outage{
 		active: true, since: now, err: err, fair: passed,
 		bucket: fallback(b.onOutage, &b.terms, passed, b.member.count),
 	}
 	b.isFull, b.retryAt = false, 0
-	b.member.agenda.set(b, now)
+	b.member.queue.set(b, now)
+}
+
+// surplus is by how much more may pass in an outage than passed before: of a window, no more
+// than it had left, when all instances pass so much more.
+func (b *Budget) surplus() float64 {
+	const most = 1.2
+	if b.mode != ModeWindow || !b.isKnown {
+		return most
+	}
+	return min(most, b.terms.Limit/max(1, b.terms.Limit-b.left))
 }
 
 // refusedBy notes that the store has answered a request with an error.
@@ -112,7 +122,7 @@ func (b *Budget) backIsUp(now clock.Instant) {
 		b.member.noteAccepted()
 		b.group.accepted()
 	}
-	b.member.agenda.set(b, now)
+	b.member.queue.set(b, now)
 	knowsRate := b.onOutage == OutageLast || b.onOutage == OutageShare
 	if b.mode == ModeWindow && b.terms.Window <= longestRecovery && knowsRate {
 		b.owes(0)
@@ -162,7 +172,7 @@ func (b *Budget) allow(now clock.Instant) int64 {
 // allowed returns how many tokens may be used that were not leased.
 func (b *Budget) allowed(now clock.Instant) int64 {
 	switch {
-	case b.released || b.terms.Limit == 0:
+	case b.released.Load() || b.terms.Limit == 0:
 		return 0
 	case b.outage.active:
 		if b.onOutage == OutageShare {

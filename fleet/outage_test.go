@@ -13,8 +13,8 @@ import (
 const beginning = 4 * time.Second // of outages
 
 // overloaded is a fleet of eight in overload by the factor two, for so long.
-func overloaded(mode fleet.Mode, onOutage fleet.OnOutage, isSkewed bool) *world {
-	w := newWorld(11, 2*ms)
+func overloaded(seed uint64, mode fleet.Mode, onOutage fleet.OnOutage, isSkewed bool) *world {
+	w := newWorld(seed, 2*ms)
 	rates := even(8, 2000)
 	if isSkewed {
 		rates = skewed(8, 2000)
@@ -51,21 +51,25 @@ func (w *world) assertLogged(t *testing.T, instances int) {
 
 func TestKilledBackendRestartedEmpty(t *testing.T) {
 	t.Parallel()
+	// A window may have passed more than its average in the last part of a second before.
+	worst := map[fleet.Mode]int{fleet.ModeLease: 1130, fleet.ModeWindow: 1250}
 	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeWindow} {
 		for name, isSkewed := range map[string]bool{"even": false, "skewed": true} {
 			t.Run(string(mode)+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				w := overloaded(mode, fleet.OutageLast, isSkewed)
-				w.isDown = true
-				w.run(2 * time.Second)
-				w.isDown = false
-				w.store.Flush()
-				back := beginning + 2*time.Second
-				w.assertReconverges(t, back)
-				assert.InDelta(t, 1, w.rate(beginning, back), 0.2, "the rate granted last")
-				assert.LessOrEqual(t, w.rate(beginning, back+2*time.Second), 1+0.15/4, "0.15 s too many in all")
-				assert.LessOrEqual(t, w.worst(3*time.Second, back+2*time.Second, time.Second, ms), 1200)
-				w.assertLogged(t, 8)
+				for seed := range uint64(4) { // at other places of the bursts that a window repeats
+					w := overloaded(8+seed, mode, fleet.OutageLast, isSkewed)
+					w.isDown = true
+					w.run(2 * time.Second)
+					w.isDown = false
+					w.store.Flush()
+					back := beginning + 2*time.Second
+					w.assertReconverges(t, back)
+					assert.InDelta(t, 1, w.rate(beginning, back), 0.1, "the rate granted last")
+					assert.LessOrEqual(t, w.rate(beginning, back+2*time.Second), 1+0.15/4, "0.15 s too many in all")
+					assert.LessOrEqual(t, w.worst(3*time.Second, back+2*time.Second, time.Second, ms), worst[mode])
+					w.assertLogged(t, 8)
+				}
 			})
 		}
 	}
@@ -73,7 +77,7 @@ func TestKilledBackendRestartedEmpty(t *testing.T) {
 
 func TestPausedBackend(t *testing.T) {
 	t.Parallel()
-	w := overloaded(fleet.ModeLease, fleet.OutageLast, false)
+	w := overloaded(11, fleet.ModeLease, fleet.OutageLast, false)
 	w.isPaused = true
 	w.run(200 * ms)
 	for _, i := range w.instances {
@@ -97,7 +101,7 @@ func TestStoreThatLosesItsStateLearnsIt(t *testing.T) {
 	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeWindow} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			w := overloaded(mode, fleet.OutageLast, false)
+			w := overloaded(11, mode, fleet.OutageLast, false)
 			w.store.Flush()
 			w.run(2 * time.Second)
 			passes, _ := w.total(beginning, beginning+2*time.Second)
@@ -109,7 +113,7 @@ func TestStoreThatLosesItsStateLearnsIt(t *testing.T) {
 
 func TestInstanceThatIsCutOffAddsItsShareAtMost(t *testing.T) {
 	t.Parallel()
-	w := overloaded(fleet.ModeLease, fleet.OutageLast, false)
+	w := overloaded(11, fleet.ModeLease, fleet.OutageLast, false)
 	w.instances[0].isCut = true
 	w.run(2 * time.Second)
 	w.instances[0].isCut = false
@@ -127,7 +131,7 @@ func TestOnOutage(t *testing.T) {
 	} {
 		t.Run(string(onOutage), func(t *testing.T) {
 			t.Parallel()
-			w := overloaded(fleet.ModeLease, onOutage, false)
+			w := overloaded(11, fleet.ModeLease, onOutage, false)
 			w.isDown = true
 			w.run(2 * time.Second)
 			w.isDown = false
@@ -160,13 +164,15 @@ func TestInstanceThatNeverReachedTheBackendPassesNothing(t *testing.T) {
 func TestOutageAtHalfLoadRefusesHardlyAnything(t *testing.T) {
 	t.Parallel()
 	for name, rates := range map[string][]float64{"even": even(8, 500), "skewed": skewed(8, 500)} {
-		w := newWorld(11, 2*ms)
-		w.join(bucketOf(1000), fleet.ModeLease, fleet.OutageLast, rates...)
-		w.run(beginning)
-		w.isDown = true
-		w.run(3 * time.Second)
-		passes, calls := w.total(beginning, beginning+3*time.Second)
-		assert.LessOrEqual(t, 1-float64(passes)/float64(calls), 0.03, name)
+		for mode, refused := range map[fleet.Mode]float64{fleet.ModeLease: .03, fleet.ModeWindow: .05} {
+			w := newWorld(11, 2*ms)
+			w.join(bucketOf(1000), mode, fleet.OutageLast, rates...)
+			w.run(beginning)
+			w.isDown = true
+			w.run(3 * time.Second)
+			passes, calls := w.total(beginning, beginning+3*time.Second)
+			assert.LessOrEqual(t, 1-float64(passes)/float64(calls), refused, "%s %s", mode, name)
+		}
 	}
 }
 

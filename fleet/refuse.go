@@ -10,17 +10,19 @@ func (b *Budget) Refuse(now clock.Instant, n int32) {
 	if int64(n) > b.largest.Load() {
 		b.largest.Store(int64(n))
 	}
-	if word(b.word.Load()).isQuiet() {
+	if packedTokens(b.packed.Load()).isQuiet() {
 		b.wake(now)
 	}
 }
 
 // Has says whether a call at now that takes n tokens would find them.
-func (b *Budget) Has(now clock.Instant, n int32) bool { return word(b.word.Load()).has(now, n) }
+func (b *Budget) Has(now clock.Instant, n int32) bool {
+	return packedTokens(b.packed.Load()).has(now, n)
+}
 
 // Available returns how many tokens a call at now would find.
 func (b *Budget) Available(now clock.Instant) int64 {
-	w := word(b.word.Load())
+	w := packedTokens(b.packed.Load())
 	if !w.has(now, 1) {
 		return 0
 	}

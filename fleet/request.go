@@ -31,7 +31,7 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 	case want == 0, b.mode == ModeWindow && !b.isPrefetching(now) && b.hasAsked(now):
 		least = 2 // that may wait, other than the first request of a bucket
 	}
-	if want == 0 && b.owed > 0 && !b.outage.active && !b.released && b.retryAt <= now && b.isRare() {
+	if want == 0 && b.owed > 0 && !b.outage.active && !b.released.Load() && b.retryAt <= now && b.isRare() {
 		want = 1 // or nobody would know that nothing is left for more debt
 	}
 	pays := b.owed > 0 || len(b.back) > 0 || b.tells
@@ -106,6 +106,9 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 		b.refusedBy(now, reply.Err)
 		return
 	}
+	if reply.Granted > 0 && reply.Delay <= 0 {
+		b.beginBucket(reply.Bucket, now)
+	}
 	b.learn(reply.State, p.tells)
 	b.steady, b.steadyAt = b.passedOfLate(), now
 	paid := p.owed
@@ -122,13 +125,14 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 	tokens += b.allow(now) // what is paid is not allowed once more if nothing is left
 	b.write(tokens, b.end(now), false)
 	b.publish(now, tokens > 0)
-	b.member.agenda.set(b, min(b.due, nextTick(now+1)))
+	b.member.queue.set(b, min(b.due, nextTick(now+1)))
 }
 
 // grant notes what the reply grants or denies, and returns the tokens that may be used now.
 func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 	if p.want > 0 {
 		b.fullWants++
+		b.explore(reply.Granted == p.want && reply.Delay == 0)
 		isAll := p.want >= b.most.Load() && b.demand.perSecond() > b.fleetRate() // and not enough
 		if reply.Granted < p.want || isAll || b.mode == ModeLease && reply.Delay > 0 {
 			b.fullWants = 0
@@ -161,7 +165,7 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 	}
 	l.end = wholeUnit(l.end)
 	switch {
-	case l.end <= max(now, l.from) || b.released:
+	case l.end <= max(now, l.from) || b.released.Load():
 		b.handBack(l.origin, l.tokens)
 		return 0
 	case l.from <= now:
@@ -189,7 +193,7 @@ func (p *pending) unanswered(now clock.Instant) {
 		b.owedSent -= p.owed
 		b.owed += p.owed
 		b.remove(p)
-		b.member.agenda.set(b, min(b.due, nextTick(now)))
+		b.member.queue.set(b, min(b.due, nextTick(now)))
 		if b.lost++; b.lost >= maxLost && !b.member.connection.out {
 			b.refusedBy(now, ErrUnavailable)
 		}

@@ -39,7 +39,7 @@ func (m *Member) Run(ctx context.Context) {
 func (m *Member) begin(now clock.Instant) {
 	m.mu.Lock()
 	defer m.unlock(now)
-	m.running = true
+	m.running, m.hasLeft = true, false
 	if m.connection.out {
 		m.connection.probeAt = now
 	}
@@ -83,10 +83,22 @@ func (m *Member) leave(senders *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	endsBefore(timer, func() {
+		m.awaitAnnouncement()
 		if last.Send(ctx, m.config.Backend) == nil {
 			m.leaveFleet(ctx)
 		}
 	})
+}
+
+// awaitAnnouncement waits for the end of an announcement that [Member.Fleet] has made, so that it
+// does not arrive after the instance has left.
+func (m *Member) awaitAnnouncement() {
+	m.mu.Lock()
+	announcing, ended := m.announcing, m.announcementEnded
+	m.mu.Unlock()
+	if announcing {
+		<-ended
+	}
 }
 
 // endsBefore calls f, and says whether it ends before the timer.
@@ -124,7 +136,7 @@ func (m *Member) stop(now clock.Instant) *Batch {
 	if !m.running {
 		return &Batch{}
 	}
-	m.running = false
+	m.running, m.hasLeft = false, true
 	for _, b := range m.budgets {
 		m.handBackAll(now, b)
 	}
@@ -144,7 +156,7 @@ func (m *Member) stop(now clock.Instant) *Batch {
 		m.beginOutages(now)
 	}
 	for _, b := range slices.Clone(m.budgets) {
-		if b.released {
+		if b.released.Load() {
 			m.removeBudget(b)
 		} else {
 			b.look(now)

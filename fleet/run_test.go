@@ -112,6 +112,8 @@ func TestRunLeasesHandsBackAndLeaves(t *testing.T) {
 			}
 			r.stop()
 			assert.Equal(t, []string{"one"}, r.backend.left)
+			_, err = r.member.Fleet(t.Context())
+			assert.ErrorIs(t, err, fleet.ErrUnavailable, "it would announce the instance that has left")
 			assert.LessOrEqual(t, r.call(budget, 100*ms), 1, "what was leased is handed back")
 			time.Sleep(3 * time.Second)
 			assert.Zero(t, r.backend.Len())

@@ -176,7 +176,7 @@ func (s *Share) publish() {
 func (s *Share) measure(now clock.Instant) {
 	passed := s.passed.Load()
 	s.demand.measure(now, passed+s.refused.Load(), passed, s.terms.Window)
-	s.demand.record(now, passed, s.horizon())
+	s.demand.history.record(now, passed, s.horizon())
 }
 
 // spent returns the fraction of the limit that has passed within the horizon.
@@ -184,7 +184,7 @@ func (s *Share) spent() float64 {
 	if s.terms.Limit <= 0 {
 		return 0
 	}
-	return min(1, float64(s.demand.within(s.passed.Load()))/s.terms.Limit)
+	return min(1, float64(s.demand.history.within(s.passed.Load()))/s.terms.Limit)
 }
 
 // settleTime is how long an instance raises nothing after it has joined, and for how long what

@@ -62,9 +62,7 @@ func (s *Share) divide(now clock.Instant, self string, fleet Fleet) (again time.
 	s.answered, s.answeredAt, s.outage, s.err = true, now, false, nil
 	if !announced {
 		// Nobody knows what this instance uses.
-		s.granted, s.wanted = 0, 0
-		s.err = fmt.Errorf("fleet: limit %q was not announced: an instance announces at most %d limits", s.terms.Key, MaxUses)
-		s.publish()
+		_ = s.refuseUnannounced()
 		return AnnounceInterval
 	}
 	free := s.free(now)
@@ -88,6 +86,15 @@ func (s *Share) divide(now clock.Instant, self string, fleet Fleet) (again time.
 	}
 	s.publish()
 	return s.announceAgain(now, own.Reserved)
+}
+
+// refuseUnannounced has the instance pass next to nothing of a limit that it does not announce.
+func (s *Share) refuseUnannounced() error {
+	s.granted, s.wanted = 0, 0
+	s.err = fmt.Errorf("fleet: limit %q passes next to nothing: an instance announces at most %d limits,"+
+		" give some of the rules with mode share another mode or no scope", s.terms.Key, MaxUses)
+	s.publish()
+	return s.err
 }
 
 // look notes what the instances have announced for this limit. It returns what this one has,
@@ -149,8 +156,8 @@ func (s *Share) part(demands []float64, own float64) float64 {
 	for i := range demands {
 		demands[i] *= window
 	}
-	division := divide(s.terms.Limit, demands)
-	return min(1, division.part(own*window)/s.terms.Limit)
+	allocation := allocate(s.terms.Limit, demands)
+	return min(1, allocation.part(own*window)/s.terms.Limit)
 }
 
 // announceAgain returns how soon the instance should announce itself again, of which the

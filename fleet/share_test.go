@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -319,6 +321,19 @@ func TestShareThatIsNotAnnouncedHasNoPart(t *testing.T) {
 	s.divide(at(1), "0", Fleet{Count: 1, Instances: []Instance{{ID: "0"}}})
 	assert.InDelta(t, 10, s.Limit(), 1e-9)
 	assert.ErrorContains(t, s.Status(at(1)).Err, "at most 100 limits")
+}
+
+func TestMoreSharesThanAnInstanceAnnouncesAreAnErrorAtOnce(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	m := NewMember(Config{Manual: true}, clock.NewVirtual(time.Unix(0, 0)), slog.New(slog.NewTextHandler(&log, nil)), 1)
+	var shares []*Share
+	for i := range MaxUses + 1 {
+		shares = append(shares, m.Share(Terms{Key: fmt.Sprintf("flow/%d", i), Limit: 1000, Window: time.Second}, OutageLast, at(0)))
+	}
+	require.NoError(t, shares[MaxUses-1].Status(at(0)).Err)
+	require.ErrorContains(t, shares[MaxUses].Status(at(0)).Err, `limit "flow/100" passes next to nothing: an instance announces at most 100 limits`)
+	assert.Equal(t, 1, strings.Count(log.String(), "a limit is not shared by the fleet"))
 }
 
 func TestNumbersOfOthersThatAreNoneTakeNothing(t *testing.T) {

@@ -81,8 +81,9 @@ func (m *Member) Status(now clock.Instant) Status {
 	return s
 }
 
-// Fleet asks the backend for all instances and what they use. Its error is that of the
-// backend, or [ErrUnavailable] when the context ends or the timeout passes before.
+// Fleet asks the backend for all instances and what they use; this announces the instance. Its
+// error is that of the backend, or [ErrUnavailable] when the context ends or the timeout passes
+// before, and after Run has ended, when the instance has left.
 func (m *Member) Fleet(ctx context.Context) (Fleet, error) {
 	if m.config.Backend == nil {
 		return Fleet{}, fmt.Errorf("%w: there is no backend", ErrUnavailable)
@@ -119,6 +120,10 @@ func (m *Member) Fleet(ctx context.Context) (Fleet, error) {
 func (m *Member) announceAlone(ctx context.Context, timer clock.Timer) (*Batch, error) {
 	for {
 		m.mu.Lock()
+		if m.hasLeft {
+			m.mu.Unlock()
+			return nil, fmt.Errorf("%w: the instance has left the fleet, its member does not run any more", ErrUnavailable)
+		}
 		if !m.announcing {
 			defer m.unlock(m.clock.Now())
 			return m.announcement(m.clock.Now(), true), nil
@@ -149,7 +154,7 @@ func (b *Budget) status(now clock.Instant) LimitStatus {
 		Granted: b.granted.perSecond(), Demand: use.Demand, Passed: use.Passed,
 		Outage: b.outage.active, Since: b.outage.since, Err: b.outage.err,
 	}
-	if w := word(b.word.Load()); !w.hasEnded(now) {
+	if w := packedTokens(b.packed.Load()); !w.hasEnded(now) {
 		s.Remaining = max(0, w.tokens())
 	}
 	if b.retryAt > now {

@@ -62,7 +62,7 @@ func (m *Member) toFlush() int {
 }
 
 func (m *Member) setDue(now clock.Instant) {
-	due := min(m.agenda.due(), m.connection.due())
+	due := min(m.queue.due(), m.connection.due())
 	if !m.announcing && m.maySend() {
 		due = min(due, m.announceDue())
 	}
@@ -123,7 +123,7 @@ func (m *Member) takeWoken(now clock.Instant) {
 		b.nextWoken = nil
 		b.isWoken.Store(false)
 		if b.place >= 0 {
-			m.agenda.set(b, now)
+			m.queue.set(b, now)
 		}
 		b = next
 	}
@@ -131,11 +131,11 @@ func (m *Member) takeWoken(now clock.Instant) {
 
 // lookAtDue looks at the budgets that are due.
 func (m *Member) lookAtDue(now clock.Instant) {
-	for m.agenda.budgets.due() <= now {
-		m.lookAt(m.agenda.budgets[0], now)
+	for m.queue.budgets.due() <= now {
+		m.lookAt(m.queue.budgets[0], now)
 	}
-	for looks := 0; looks < maxGroupLooks && m.agenda.groups.due() <= now; looks++ {
-		m.lookAt(m.agenda.groups[0], now)
+	for looks := 0; looks < maxGroupLooks && m.queue.groups.due() <= now; looks++ {
+		m.lookAt(m.queue.groups[0], now)
 	}
 }
 
@@ -143,7 +143,7 @@ func (m *Member) lookAt(b *Budget, now clock.Instant) {
 	if request, p := b.look(now); p != nil {
 		m.request(now, request, p, b.group != nil)
 	}
-	if b.released && b.isQuiet() {
+	if b.released.Load() && b.isQuiet() {
 		m.removeBudget(b)
 	}
 }

@@ -111,6 +111,14 @@ func (i *instance) nextCall() {
 	}
 }
 
+// demand sets the calls per second of the instance, from its next call on.
+func (i *instance) demand(rate float64) {
+	isQuiet := i.rate == 0
+	if i.rate = rate; isQuiet {
+		i.nextCall()
+	}
+}
+
 func (i *instance) call(now clock.Instant) {
 	ms := int(now.Sub(i.world.start) / time.Millisecond)
 	for len(i.passes) <= ms {

@@ -39,15 +39,15 @@ func (r rate) cost(n float64) int64 { return int64(min(math.Ceil(n*r.window/r.li
 func (r rate) refund(n float64) int64 { return int64(min(math.Floor(n*r.window/r.limit), longest)) }
 
 // fits is the greatest number of tokens that cost no more than some time.
-func (r rate) fits(room int64) int64 {
-	if room <= 0 {
+func (r rate) fits(remaining int64) int64 {
+	if remaining <= 0 {
 		return 0
 	}
-	n := min(math.Floor(float64(room)*r.limit/r.window), fleet.MaxTokens)
+	n := min(math.Floor(float64(remaining)*r.limit/r.window), fleet.MaxTokens)
 	switch {
-	case r.cost(n+1) <= room:
+	case r.cost(n+1) <= remaining:
 		n++
-	case r.cost(n) > room:
+	case r.cost(n) > remaining:
 		n--
 	}
 	return int64(n)
@@ -85,13 +85,13 @@ func (s *Store) leaseBucket(now int64, r *fleet.Request) fleet.Reply {
 	full += rate.cost(float64(r.Owed))
 
 	var reply fleet.Reply
-	room := burst + now - full
+	remaining := burst + now - full // as a time
 	need := min(r.Want, max(1, r.Quantum), max(1, rate.fits(burst+queue)))
-	delay := max(0, rate.cost(float64(need))-room)
+	delay := max(0, rate.cost(float64(need))-remaining)
 	switch {
 	case r.Want == 0:
 	case delay == 0:
-		reply.Granted = min(r.Want, rate.fits(room))
+		reply.Granted = min(r.Want, rate.fits(remaining))
 	case delay <= queue:
 		reply.Granted, reply.Delay = need, micros(delay)
 	case rate.cost(float64(need)) > burst+queue:

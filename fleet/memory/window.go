@@ -148,8 +148,8 @@ func (w *window) used(last int64) (tokens int64) {
 	return tokens
 }
 
-// enoughAt returns the first bucket after the given one whose window has room for some
-// tokens, if nobody else comes.
+// enoughAt returns the first bucket after the given one whose window has so many tokens left, if
+// nobody else comes.
 func (w *window) enoughAt(bucket, need int64) int64 {
 	type leave struct{ at, count int64 } // the first bucket in whose window they do not count
 	var leaves []leave

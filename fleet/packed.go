@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// word is what a decision of a [Budget] is made from, in one atomic word:
+// packedTokens is what a decision of a [Budget] is made from, in one atomic word:
 //
 //	63        29   28   27      0
 //	end        quiet    tokens
@@ -16,7 +16,7 @@ import (
 // wraps around, so that it can lie up to 52 days ahead. quiet says that the next call that
 // wants tokens must wake the member. tokens are biased by zeroTokens, so that a budget can
 // owe some.
-type word uint64
+type packedTokens uint64
 
 const (
 	tokenBits  = 28
@@ -36,35 +36,35 @@ const (
 	forever = 50 * 24 * time.Hour
 )
 
-// newWord returns a word. The tokens may be used before the end, which is rounded down.
-func newWord(end clock.Instant, isQuiet bool, tokens int64) word {
-	w := word(end>>unitShift-1)<<endShift | word(clampTokens(tokens)+zeroTokens)
+// pack returns tokens that may be used before the end, which is rounded down.
+func pack(end clock.Instant, isQuiet bool, tokens int64) packedTokens {
+	p := packedTokens(end>>unitShift-1)<<endShift | packedTokens(clampTokens(tokens)+zeroTokens)
 	if isQuiet {
-		w |= quietBit
+		p |= quietBit
 	}
-	return w
+	return p
 }
 
 // hasEnded says whether the tokens may not be used at now any more.
-func (w word) hasEnded(now clock.Instant) bool {
-	return int64(w-word(now>>unitShift)<<endShift) < 0
+func (p packedTokens) hasEnded(now clock.Instant) bool {
+	return int64(p-packedTokens(now>>unitShift)<<endShift) < 0
 }
 
 // has says whether n tokens may be used at now.
-func (w word) has(now clock.Instant, n int32) bool {
-	return int64(w-word(now>>unitShift)<<endShift) >= 0 && w&tokenMask >= zeroTokens+word(n)
+func (p packedTokens) has(now clock.Instant, n int32) bool {
+	return int64(p-packedTokens(now>>unitShift)<<endShift) >= 0 && p&tokenMask >= zeroTokens+packedTokens(n)
 }
 
-// wholeUnit is the greatest instant at which words can end that is not after the given one.
+// wholeUnit is the greatest instant at which tokens can end that is not after the given one.
 func wholeUnit(end clock.Instant) clock.Instant { return end &^ (1<<unitShift - 1) }
 
-func (w word) tokens() int64 { return int64(w&tokenMask) - zeroTokens }
+func (p packedTokens) tokens() int64 { return int64(p&tokenMask) - zeroTokens }
 
-func (w word) isQuiet() bool { return w&quietBit != 0 }
+func (p packedTokens) isQuiet() bool { return p&quietBit != 0 }
 
-// plus returns the word with more tokens, or less.
-func (w word) plus(tokens int64) word {
-	return w&^tokenMask | word(clampTokens(w.tokens()+tokens)+zeroTokens)
+// plus returns them with more tokens, or less.
+func (p packedTokens) plus(tokens int64) packedTokens {
+	return p&^tokenMask | packedTokens(clampTokens(p.tokens()+tokens)+zeroTokens)
 }
 
 func clampTokens(tokens int64) int64 { return min(max(tokens, -maxTokens), maxTokens) }

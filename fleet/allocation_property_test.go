@@ -11,10 +11,10 @@ import (
 
 // partsOf returns the parts of all instances.
 func partsOf(limit float64, demands []float64) []float64 {
-	division := divide(limit, demands)
+	allocation := allocate(limit, demands)
 	parts := make([]float64, len(demands))
 	for i, demand := range demands {
-		parts[i] = division.part(demand)
+		parts[i] = allocation.part(demand)
 	}
 	return parts
 }

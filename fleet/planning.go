@@ -65,12 +65,24 @@ func (b *Budget) demanded() float64 {
 }
 
 // passedOfLate is how many tokens per second passed. The first burst of calls counts for no
-// more than its part of most of a second. Calls of a window pass in bursts all the time.
+// more than its part of most of a second. What passes of a window comes back when it leaves the
+// window, and so may pass in the same bursts again and again: only a whole window tells the
+// rate.
 func (b *Budget) passedOfLate() float64 {
-	if b.mode == ModeWindow {
-		return b.passed.perSecond()
+	if b.hasHistory() {
+		return b.history.perSecond(b.looked, b.passedTotal, max(time.Second, b.terms.Window), b.historyHorizon())
 	}
 	return b.recent(b.passed, b.rateMemory(), 700*time.Millisecond)
+}
+
+// hasHistory says whether passes are counted over whole windows.
+func (b *Budget) hasHistory() bool { return b.mode == ModeWindow && b.terms.Window <= 2*time.Second }
+
+// historyHorizon is the smallest number of windows that last two seconds.
+func (b *Budget) historyHorizon() time.Duration {
+	const least = 2 * time.Second
+	window := b.terms.Window
+	return window * ((least + window - 1) / window)
 }
 
 // recent is an average, after a quiet time that of the time since then, if that is longer than
@@ -130,13 +142,28 @@ func (b *Budget) target(t time.Duration) int64 {
 // ceiling is how many tokens per second are asked for at most, 0 if that is not limited.
 func (b *Budget) ceiling() float64 {
 	share, growth := b.even(), 1.25
-	if b.mode == ModeWindow && b.terms.Buckets > 1 {
+	switch {
+	case b.mode == ModeWindow && b.terms.Buckets > 1:
 		share = max(share, b.bucketTokens/float64(max(1, b.member.count))/b.bucketLength().Seconds())
 		growth = max(growth, b.bucketTokens/max(1, b.bucketTokens-b.free))
-	} else if b.isFull {
+	case b.isFull:
 		return 0
+	case b.mode == ModeLease:
+		share = max(share, b.spareRate)
 	}
 	return max(share, growth*b.passed.perSecond())
+}
+
+// explore raises spareRate while a bucket has all that is asked for, so that an instance whose
+// demand has grown gets what the others leave within a few requests. What passed follows
+// within a second or more.
+func (b *Budget) explore(hasAll bool) {
+	const up, down = 1.5, 0.9
+	if hasAll {
+		b.spareRate = min(up*max(b.spareRate, b.even(), b.passed.perSecond()), b.fleetRate())
+	} else {
+		b.spareRate *= down
+	}
 }
 
 // spare is how many tokens may lie there before some are handed back. When tokens of the next
@@ -182,7 +209,7 @@ func (b *Budget) coming(now clock.Instant, ahead bool) (tokens int64) {
 // want returns how many tokens to ask for now; of a window, of the next bucket if ahead is
 // not 0, which is then how far ahead that is.
 func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
-	if b.released || b.most.Load() == 0 {
+	if b.released.Load() || b.most.Load() == 0 {
 		return 0, 0
 	}
 	lead := b.member.lead()
@@ -199,17 +226,17 @@ func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
 		time = min(time, b.bucketEnd.Sub(now))
 		ahead = min(tick/2, b.bucketLength()/4)
 	}
-	stock := b.held.tokens() + b.coming(now, false)
+	available := b.held.tokens() + b.coming(now, false)
 	target := b.target(time)
 	// A token of a bucket that has ended before the next call comes would be missed elsewhere.
 	isRare := b.mode == ModeWindow && target == 0
-	if large := b.largeNow(); large > stock && (large > 1 || !isRare) {
-		return max(target, large) - stock, ahead
+	if large := b.largeNow(); large > available && (large > 1 || !isRare) {
+		return max(target, large) - available, ahead
 	}
-	if float64(stock) >= b.need(min(time, lead)) && (stock > 0 || target == 0) {
+	if float64(available) >= b.need(min(time, lead)) && (available > 0 || target == 0) {
 		return 0, 0
 	}
-	return max(0, target-stock), ahead
+	return max(0, target-available), ahead
 }
 
 // hasAsked says whether tokens of the present bucket of a window were asked for since it

@@ -1,0 +1,8 @@
+package fleet
+
+// Leased returns the tokens that calls can take and that were leased: those on debt are not.
+func (b *Budget) Leased() int64 {
+	b.member.mu.Lock()
+	defer b.member.mu.Unlock()
+	return packedTokens(b.packed.Load()).tokens() - b.debt
+}
