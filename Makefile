@@ -11,8 +11,8 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 # The program that keeps modules releasable; it works when go.work does not.
 RELEASE := GOWORK=off go run -C tools/release .
 
-.PHONY: all check build vet vet-others lint format test test-oldest race fuzz soak overload monitoring dashboard quickstart
-.PHONY: tidy tidy-check tags clean
+.PHONY: all check build vet vet-others lint format test test-386 test-oldest race fuzz soak overload monitoring
+.PHONY: dashboard quickstart tidy tidy-check tags clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 .PHONY: bench-adapters bench-adapter-speed bench-fleet bench-test bench-packages
 
@@ -28,7 +28,7 @@ build:
 vet:
 	go vet work
 
-# For platforms other than this one: CI tests the first two, and only vets the third.
+# For platforms other than this one, all of which CI tests: of the third the root module, as test-386 does.
 vet-others:
 	CGO_ENABLED=0 GOOS=windows go vet work
 	CGO_ENABLED=0 GOOS=darwin go vet work
@@ -54,6 +54,10 @@ bin/golangci-lint: Makefile
 # All tests of all modules.
 test:
 	go test work
+
+# The tests of the root module as a program of 32 bits, which runs on amd64 too, less the longest.
+test-386:
+	CGO_ENABLED=0 GOARCH=386 go test -short ./...
 
 # The tests of each released module, less the longest, with the oldest versions it allows, which are those of its go.mod;
 # make test has the newest, those of examples/go.mod. OLDEST has folders, such as adapters/gin; empty is all but the root.

@@ -34,7 +34,7 @@ func stat2(usage, throttled float64) string {
 }
 
 // memory2 are the files of a cgroup of v2 with memory, in MiB.
-func memory2(folder, limit string, current, inactive int) files {
+func memory2(folder, limit string, current, inactive int64) files {
 	return files{
 		folder + "/memory.max":     limit + "\n",
 		folder + "/memory.high":    "max\n",
@@ -54,7 +54,7 @@ func cpu1(cpu, acct, quota string, usage, throttled float64) files {
 }
 
 // memory1 are the files of a cgroup of v1 with memory, in MiB.
-func memory1(folder, limit string, usage, inactive int) files {
+func memory1(folder, limit string, usage, inactive int64) files {
 	return files{
 		folder + "/memory.limit_in_bytes": limit + "\n",
 		folder + "/memory.usage_in_bytes": fmt.Sprintf("%d\n", usage<<20),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -133,6 +134,7 @@ func attributesAreReadOnDemand(t *testing.T, h *HTTPHarness) {
 // must not lack [Direct].
 func BenchmarkHTTP(b *testing.B, h HTTPHarness) {
 	b.Helper()
+	h.fill()
 	open, _ := NewEngine(b, h.limited(1e9))
 	closed, _ := NewEngine(b, h.limited(0))
 	for _, bench := range []struct {
@@ -141,7 +143,7 @@ func BenchmarkHTTP(b *testing.B, h HTTPHarness) {
 	}{
 		{"unguarded", nil},
 		{"passed", []Guard{{Engine: open}}},
-		{"passed with fields", []Guard{{open, Options{Fields: FieldsAlways}}}},
+		{"passed with fields", []Guard{{open, Options{Fields: nethttp.FieldsAlways}}}},
 		{"refused", []Guard{{Engine: closed}}},
 	} {
 		serve := h.Direct(b, Server{Guards: bench.guards, Routes: ordersRoutes(nothing)})(ordersRequest())

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -20,6 +21,10 @@ import (
 
 // HTTPHarness describes a framework for servers of HTTP, and its adapter.
 type HTTPHarness struct {
+	// Handler returns a server as a [http.Handler]. It takes the place of Serve and Direct,
+	// for frameworks whose servers are handlers.
+	Handler func(s Server) http.Handler
+
 	// Serve starts a server on a port of 127.0.0.1 and returns its URL without a final
 	// slash. It stops the server with t.Cleanup, waits until that has happened, and writes no log.
 	Serve func(t *testing.T, s Server) string
@@ -88,19 +93,9 @@ type Options struct {
 	Blocked         func(Exchange, *core.BlockError) error
 	EntryError      func(Exchange, error) error
 	Failure         func(status int, err error) bool
-	Fields          Fields
+	Fields          nethttp.Fields
 	BufferBody      int64
 }
-
-// Fields are those of nethttp, with the same values: nethttp.Fields(options.Fields).
-type Fields uint8
-
-// The values of Fields.
-const (
-	FieldsOnRefusal Fields = iota
-	FieldsAlways
-	FieldsNever
-)
 
 // Route is a route of a server.
 type Route struct {
@@ -156,8 +151,20 @@ type StreamWriter interface {
 // HTTP runs the conformance suite for a framework for servers of HTTP.
 func HTTP(t *testing.T, h HTTPHarness) {
 	t.Helper()
-	h.Timeout = cmp.Or(h.Timeout, eventTimeout)
+	h.fill()
 	runAll(t, &h, h.Lacks, h.Timeout, httpTests())
+}
+
+func (h *HTTPHarness) fill() {
+	h.Timeout = cmp.Or(h.Timeout, eventTimeout)
+	if h.Handler == nil {
+		return
+	}
+	h.Serve = func(t *testing.T, s Server) string {
+		t.Helper()
+		return ServeHandler(t, h.Handler(s)).URL
+	}
+	h.Direct = func(_ testing.TB, s Server) func(*http.Request) func() { return directly(h.Handler(s)) }
 }
 
 // httpTest is a test of the suite.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fault"
 	"github.com/penstock-go/penstock/flow"
@@ -162,7 +163,7 @@ func injectedFaultsAreAnswered(t *testing.T, h *HTTPHarness) {
 
 func fieldsNeverNamesNoRule(t *testing.T, h *HTTPHarness) {
 	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "secret", Resource: h.orders(), Limit: 0.5}}})
-	c := h.serveOrders(t, engine, Options{Fields: FieldsNever}, ok)
+	c := h.serveOrders(t, engine, Options{Fields: nethttp.FieldsNever}, ok)
 	c.get("/orders/7")
 	refused := c.get("/orders/7")
 	assert.Equal(t, http.StatusTooManyRequests, refused.status)
@@ -175,7 +176,7 @@ func fieldsNeverNamesNoRule(t *testing.T, h *HTTPHarness) {
 
 func fieldsAlwaysDescribesQuotas(t *testing.T, h *HTTPHarness) {
 	engine, _ := NewEngine(t, h.limited(3))
-	c := h.serveOrders(t, engine, Options{Fields: FieldsAlways}, ok)
+	c := h.serveOrders(t, engine, Options{Fields: nethttp.FieldsAlways}, ok)
 	for _, remaining := range []string{"2", "1"} {
 		passed := c.get("/orders/7")
 		assert.Equal(t, http.StatusOK, passed.status)

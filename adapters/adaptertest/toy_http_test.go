@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/adaptertest"
@@ -30,30 +27,11 @@ func (f toyHTTP) makes(mistake string) bool { return f.mistake == mistake }
 
 func (f toyHTTP) harness() adaptertest.HTTPHarness {
 	return adaptertest.HTTPHarness{
-		Serve: func(t *testing.T, s adaptertest.Server) string {
-			server := httptest.NewUnstartedServer(f.server(s))
-			server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-			server.Start()
-			t.Cleanup(server.Close)
-			return server.URL
-		},
+		Handler:     f.server,
 		StatusError: func(status int) error { return nethttp.StatusError(status) },
-		Direct: func(_ testing.TB, s adaptertest.Server) func(*http.Request) func() {
-			handler := f.server(s)
-			return func(r *http.Request) func() {
-				writer := discardWriter{http.Header{}}
-				return func() { handler.ServeHTTP(writer, r) }
-			}
-		},
-		PassAllocs: 20, RefuseAllocs: 10,
+		PassAllocs:  20, RefuseAllocs: 10,
 	}
 }
-
-type discardWriter struct{ header http.Header }
-
-func (w discardWriter) Header() http.Header          { return w.header }
-func (discardWriter) Write(data []byte) (int, error) { return len(data), nil }
-func (discardWriter) WriteHeader(int)                {}
 
 // toyHandler is a handler of the framework.
 type toyHandler func(w *toyWriter, r *http.Request) error
@@ -85,7 +63,8 @@ func (w *toyWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *toyWriter) Flush() error {
+// FlushError serves http.ResponseController.
+func (w *toyWriter) FlushError() error {
 	if w.framework.makes("buffers responses") {
 		return nil
 	}
@@ -105,7 +84,7 @@ func (f toyHTTP) server(s adaptertest.Server) http.Handler {
 		handler, pattern := mux.Handler(r)
 		if route, ok := handler.(toyRoute); ok {
 			setPathValues(r, pattern)
-			return route(toyExchange{toyRequest{r}, w})
+			return route(exchangeOf(w, r))
 		}
 		handler.ServeHTTP(w, r)
 		return nil
@@ -190,7 +169,7 @@ func (f toyHTTP) guard(g adaptertest.Guard, mux *http.ServeMux, next toyHandler)
 	if o.Failure == nil || f.makes("ignores Failure") {
 		o.Failure = nethttp.IsFailure
 	}
-	fields := nethttp.Fields(o.Fields)
+	fields := o.Fields
 	if f.makes("names rules that are hidden") {
 		fields = nethttp.FieldsOnRefusal
 	}
@@ -215,7 +194,7 @@ func (g *toyGuard) namesOf(mux *http.ServeMux) func(*http.Request) string {
 		setPathValues(r, pattern)
 		switch {
 		case g.options.Resource != nil && !g.makes("ignores Resource"):
-			name = g.options.Resource(toyRequest{r})
+			name = g.options.Resource(requestOf(r))
 		case g.makes("names by path"):
 			name = r.Method + ":" + r.URL.Path
 		case g.makes("does not guard what no route matches") && name == nethttp.Unmatched:
@@ -244,7 +223,7 @@ func (g *toyGuard) handle(w *toyWriter, r *http.Request) error {
 	}
 	origin := ""
 	if g.options.Origin != nil && !g.makes("ignores Origin") {
-		origin = g.options.Origin(toyRequest{r})
+		origin = g.options.Origin(requestOf(r))
 	}
 	p, known := g.priority(r)
 	ctx := r.Context()
@@ -280,7 +259,7 @@ func (g *toyGuard) handle(w *toyWriter, r *http.Request) error {
 func (g *toyGuard) priority(r *http.Request) (p rule.Priority, known bool) {
 	var trust func() (rule.Priority, bool)
 	if g.options.PriorityTrust != nil {
-		trust = func() (rule.Priority, bool) { return g.options.PriorityTrust(toyRequest{r}) }
+		trust = func() (rule.Priority, bool) { return g.options.PriorityTrust(requestOf(r)) }
 		if g.makes("asks PriorityTrust always") {
 			trust()
 		}
@@ -289,7 +268,7 @@ func (g *toyGuard) priority(r *http.Request) (p rule.Priority, known bool) {
 		return p, true
 	}
 	if g.options.Priority != nil {
-		return g.options.Priority(toyRequest{r}), true
+		return g.options.Priority(requestOf(r)), true
 	}
 	return rule.PriorityNormal, false
 }
@@ -312,14 +291,14 @@ func (g *toyGuard) optionsOf(r *http.Request, origin string, p rule.Priority) (o
 	}
 	opts = append(opts, core.Priority(p), core.Origin(origin))
 	if g.options.Tokens != nil && !g.makes("ignores Tokens") {
-		tokens := g.options.Tokens(toyRequest{r})
+		tokens := g.options.Tokens(requestOf(r))
 		if g.makes("raises tokens") {
 			tokens = max(tokens, 1)
 		}
 		opts = append(opts, core.Tokens(tokens))
 	}
 	if g.options.Attributes != nil && !g.makes("ignores Attributes") {
-		opts = append(opts, g.options.Attributes(toyRequest{r})...)
+		opts = append(opts, g.options.Attributes(requestOf(r))...)
 	}
 	if g.makes("does not wait") {
 		opts = append(opts, core.NoWait())
@@ -433,7 +412,7 @@ func (g *toyGuard) refuse(w *toyWriter, r *http.Request, err error, origin strin
 	if refused && block.Reason != rule.Injected && !g.makes("fails what is refused further down") {
 		w.PassRefusal() // of the calls further out
 	}
-	x := toyExchange{toyRequest{r}, w}
+	x := exchangeOf(w, r)
 	switch {
 	case g.makes("serves what is refused"):
 		return g.next(w, r)
@@ -462,43 +441,23 @@ func (g *toyGuard) refuse(w *toyWriter, r *http.Request, err error, origin strin
 	return nil
 }
 
-// toyRequest is a request of the suite.
-type toyRequest struct{ r *http.Request }
+// requestOf is a request of the suite.
+func requestOf(r *http.Request) adaptertest.Request { return adaptertest.HandlerExchange{R: r} }
 
-func (r toyRequest) Context() context.Context  { return r.r.Context() }
-func (r toyRequest) Method() string            { return r.r.Method }
-func (r toyRequest) Header(name string) string { return r.r.Header.Get(name) }
-func (r toyRequest) Query(name string) string  { return r.r.URL.Query().Get(name) }
-func (r toyRequest) Param(name string) string  { return r.r.PathValue(name) }
-
+// toyExchange is a request of the suite with its response.
 type toyExchange struct {
-	toyRequest
+	adaptertest.HandlerExchange
 	w *toyWriter
 }
 
-func (x toyExchange) Body() ([]byte, error)        { return io.ReadAll(x.r.Body) }
-func (x toyExchange) SetHeader(name, value string) { x.w.Header().Set(name, value) }
+func exchangeOf(w *toyWriter, r *http.Request) toyExchange {
+	return toyExchange{adaptertest.HandlerExchange{W: w, R: r}, w}
+}
 
 func (x toyExchange) Respond(status int, body string) error {
-	x.w.WriteHeader(status)
-	_, _ = io.WriteString(x.w, body) // fails where there is no body, or no client any more
+	_ = x.HandlerExchange.Respond(status, body) // fails where there is no body, or no client any more
 	return nil
 }
-
-func (x toyExchange) Refuse(err error) error {
-	nethttp.WriteProblem(x.w, err)
-	return nil
-}
-
-func (x toyExchange) Stream(status int, fn func(adaptertest.StreamWriter) error) error {
-	x.w.WriteHeader(status)
-	return fn(toyStream{x.w})
-}
-
-type toyStream struct{ w *toyWriter }
-
-func (s toyStream) WriteString(text string) (int, error) { return io.WriteString(s.w, text) }
-func (s toyStream) Flush() error                         { return s.w.Flush() }
 
 func (x toyExchange) Hijack(fn func(net.Conn)) error {
 	if x.w.framework.makes("hides the connection") {

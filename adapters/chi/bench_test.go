@@ -7,18 +7,10 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockchi "github.com/penstock-go/penstock/adapters/chi"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 )
-
-// discardWriter is a ResponseWriter that keeps nothing.
-type discardWriter struct{ header http.Header }
-
-func (w *discardWriter) Header() http.Header { return w.header }
-
-func (*discardWriter) Write(data []byte) (int, error) { return len(data), nil }
-
-func (*discardWriter) WriteHeader(int) {}
 
 // BenchmarkMiddleware shows what the middleware adds to a call, beside chi without it.
 func BenchmarkMiddleware(b *testing.B) {
@@ -47,7 +39,7 @@ func BenchmarkMiddleware(b *testing.B) {
 				r.Get("/orders/{id}", func(http.ResponseWriter, *http.Request) {})
 			})
 			request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
-			writer := &discardWriter{http.Header{}}
+			writer := adaptertest.NewDiscardWriter()
 			b.ReportAllocs()
 			for b.Loop() {
 				router.ServeHTTP(writer, request)

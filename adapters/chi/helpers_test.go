@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -43,19 +44,8 @@ func get(handler http.Handler, method, path string) int {
 	return response.Code
 }
 
-// called returns the names of the resources that calls were made of.
-func called(engine *core.Engine) []string {
-	var names []string
-	for _, resource := range engine.Snapshot().Resources {
-		if resource.Passed+resource.Blocked > 0 {
-			names = append(names, resource.Name)
-		}
-	}
-	return names
-}
-
 // requireCalled checks the names of the resources that calls were made of.
 func requireCalled(t *testing.T, engine *core.Engine, names ...string) {
 	t.Helper()
-	assert.ElementsMatch(t, names, called(engine))
+	assert.ElementsMatch(t, names, adaptertest.Called(engine))
 }

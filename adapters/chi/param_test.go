@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockchi "github.com/penstock-go/penstock/adapters/chi"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
@@ -55,7 +56,7 @@ func TestParametersOfTheRouteAreAttributesWhereverTheMiddlewareStands(t *testing
 			}
 			first := get(handler, http.MethodGet, test.path)
 			require.Equal(t, http.StatusOK, first, "%s %s", places, test.path)
-			if len(called(engine)) == 0 {
+			if len(adaptertest.Called(engine)) == 0 {
 				continue // no middleware there
 			}
 			assert.Equal(t, http.StatusTooManyRequests, get(handler, http.MethodGet, test.same), "%s %s", places, test.same)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockchi "github.com/penstock-go/penstock/adapters/chi"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 )
@@ -108,7 +109,7 @@ func TestResourceIsTheRouteThatServesWhereverTheMiddlewareStands(t *testing.T) {
 					handler = m(handler)
 				}
 				get(handler, method, path)
-				names := called(engine)
+				names := adaptertest.Called(engine)
 				if len(names) > 0 || places == "root" || places == "around" {
 					assert.Equal(t, []string{want}, names, "%s: %s %s", places, method, path)
 					guarded++

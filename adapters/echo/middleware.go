@@ -48,7 +48,7 @@ func Middleware(engine *core.Engine, options Options) echo.MiddlewareFunc {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	m.options = options
+	m.options, m.callOptions = options, options.callOptions()
 	m.priorities = nethttp.NewPriorities(options.PriorityHeader, options.PriorityCallers)
 	m.attributes.ofRequest = nethttp.NewAttributes(options.clients())
 	m.attribute = m.attributes.of
@@ -59,12 +59,13 @@ func Middleware(engine *core.Engine, options Options) echo.MiddlewareFunc {
 }
 
 type middleware struct {
-	engine  *core.Engine
-	options Options
-	answers *nethttp.Answers
-	writers sync.Pool // of *writer
-	byRoute bool      // requests are named by their routes
-	warned  atomic.Bool
+	engine      *core.Engine
+	options     Options
+	callOptions nethttp.CallOptions[*echo.Context]
+	answers     *nethttp.Answers
+	writers     sync.Pool // of *writer
+	byRoute     bool      // requests are named by their routes
+	warned      atomic.Bool
 
 	attributes attributes
 	attribute  func(c *echo.Context, key string) rule.Attribute // a method of attributes
@@ -73,17 +74,18 @@ type middleware struct {
 
 func (m *middleware) handle(c *echo.Context, next echo.HandlerFunc) error {
 	resource := m.options.Resource(c)
-	if resource == "" || isGuarded(c.Response(), m.engine, resource) {
+	if resource == "" || nethttp.IsGuarded(c.Response(), m.engine, resource) {
 		return next(c)
 	}
 	if m.byRoute && resource == nethttp.Unmatched {
 		m.warnOfRouting(c)
 	}
 	nethttp.BufferBody(c.Request(), m.options.BufferBody)
-	var few [optionCount]core.Option
-	origin := m.options.origin(c)
-	p, known := m.priority(c)
-	guard, err := m.engine.Entry(c.Request().Context(), resource, m.appendTo(few[:0], c, origin, p)...)
+	var few [nethttp.UsualOptions]core.Option
+	opts := append(few[:0], core.Inbound(), core.Attributes(m.attribute, c))
+	origin := m.callOptions.OriginOf(c)
+	p, known := m.callOptions.PriorityOf(c, c.Request(), m.priorities, m.attributes.ofRequest)
+	guard, err := m.engine.Entry(c.Request().Context(), resource, m.callOptions.Append(opts, c, origin, p)...)
 	if err != nil {
 		return m.refuse(c, err, origin)
 	}
@@ -95,26 +97,10 @@ func (m *middleware) handle(c *echo.Context, next echo.HandlerFunc) error {
 	return m.serve(c, next, resource, &guard)
 }
 
-// priority returns how important a request is; known is false if nobody says that.
-func (m *middleware) priority(c *echo.Context) (p rule.Priority, known bool) {
-	o := &m.options
-	var trust func() (rule.Priority, bool)
-	if o.PriorityTrust != nil {
-		trust = func() (rule.Priority, bool) { return o.PriorityTrust(c) }
-	}
-	if p, ok := m.priorities.Chosen(c.Request(), m.attributes.ofRequest, trust); ok {
-		return p, true
-	}
-	if o.Priority != nil {
-		return o.Priority(c), true
-	}
-	return rule.PriorityNormal, false
-}
-
 // serve runs the handlers of a call that passed.
 func (m *middleware) serve(c *echo.Context, next echo.HandlerFunc, resource string, guard *core.Guard) (err error) {
 	w := m.writers.Get().(*writer)
-	*w = writer{ResponseWriter: c.Response(), engine: m.engine, resource: resource, ctx: c.Request().Context()}
+	*w = writer{ResponseWriter: c.Response(), GuardedCall: nethttp.GuardedCall{Engine: m.engine, Resource: resource}, ctx: c.Request().Context()}
 	returned := false
 	defer guard.Exit() // also if Failure panics
 	defer func() {
@@ -180,10 +166,5 @@ func (w *writer) cause(status int, err error) error {
 	return err
 }
 
-// IsFailure is the default of [Options.Failure]: a call failed if the status is
-// 500 or above, or if err is not nil and the status is not a 4xx, unless err is
-// [nethttp.ErrCanceled] or the refusal of a call further down, [core.IsRefusal].
-func IsFailure(status int, err error) bool {
-	clientError := status >= http.StatusBadRequest && status < http.StatusInternalServerError
-	return !clientError && nethttp.IsFailure(status, err)
-}
+// IsFailure is the default of [Options.Failure]: it is [nethttp.IsHandlerFailure].
+func IsFailure(status int, err error) bool { return nethttp.IsHandlerFailure(status, err) }

@@ -112,37 +112,14 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// optionCount is the highest number of options of a call.
-const optionCount = 6
-
-// origin returns the name of the caller.
-func (o *Options) origin(c *echo.Context) string {
-	if o.Origin == nil {
-		return ""
-	}
-	return o.Origin(c)
-}
-
 // clients returns the options for finding the clients of requests.
 func (o *Options) clients() clientip.Options {
 	return clientip.Options{TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix}
 }
 
-// appendTo appends the options for the call of a request.
-func (m *middleware) appendTo(opts []core.Option, c *echo.Context, origin string, p rule.Priority) []core.Option {
-	o := &m.options
-	opts = append(opts, core.Inbound(), core.Attributes(m.attribute, c))
-	if p != rule.PriorityNormal {
-		opts = append(opts, core.Priority(p))
+// callOptions returns what the options say of calls.
+func (o *Options) callOptions() nethttp.CallOptions[*echo.Context] {
+	return nethttp.CallOptions[*echo.Context]{
+		Origin: o.Origin, Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority, PriorityTrust: o.PriorityTrust,
 	}
-	if origin != "" {
-		opts = append(opts, core.Origin(origin))
-	}
-	if o.Tokens != nil {
-		opts = append(opts, core.Tokens(o.Tokens(c)))
-	}
-	if o.Attributes != nil {
-		opts = append(opts, o.Attributes(c)...)
-	}
-	return opts
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/core"
 )
 
 // writer is the ResponseWriter of a guarded call. It records the engine and the
@@ -16,8 +15,7 @@ import (
 // are pooled, like echo's contexts.
 type writer struct {
 	http.ResponseWriter
-	engine   *core.Engine
-	resource string
+	nethttp.GuardedCall
 	ctx      context.Context // of the request
 	status   int             // that was set with WriteHeader, 0 if none was
 	begun    bool            // the status was set
@@ -72,18 +70,3 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // Unwrap serves [http.ResponseController] and echo.UnwrapResponse.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// isGuarded reports whether an outer middleware already guards the request as a call
-// of the resource. It unwraps the writers of other middlewares.
-func isGuarded(w http.ResponseWriter, engine *core.Engine, resource string) bool {
-	for {
-		if g, ok := w.(*writer); ok && g.engine == engine && g.resource == resource {
-			return true
-		}
-		wrapped, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return false
-		}
-		w = wrapped.Unwrap()
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -54,7 +55,7 @@ func Middleware(engine *core.Engine, options Options) fiber.Handler {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	m.options = options
+	m.options, m.callOptions = options, options.callOptions()
 	m.trust = priority.NewTrust(options.PriorityCallers)
 	m.attributes = attributes{clients: clientip.New(options.clients()), finder: &m.finder}
 	m.attribute = m.attributes.of
@@ -62,14 +63,15 @@ func Middleware(engine *core.Engine, options Options) fiber.Handler {
 }
 
 type middleware struct {
-	engine  *core.Engine
-	options Options
-	answers *nethttp.Answers
-	finder  finder
-	byRoute bool // requests are named by their routes
-	warned  atomic.Bool
-	calls   sync.Pool // of *call
-	writers sync.Pool // of *responseWriter
+	engine      *core.Engine
+	options     Options
+	callOptions nethttp.CallOptions[fiber.Ctx]
+	answers     *nethttp.Answers
+	finder      finder
+	byRoute     bool // requests are named by their routes
+	warned      atomic.Bool
+	calls       sync.Pool // of *call
+	writers     sync.Pool // of *responseWriter
 
 	attributes attributes
 	attribute  func(*call, string) rule.Attribute // a method of attributes
@@ -86,11 +88,12 @@ func (m *middleware) handle(c fiber.Ctx) error {
 		guarded = new(call)
 	}
 	*guarded = call{ctx: c, engine: m.engine, resource: resource, parent: c.Context()}
-	var few [optionCount]core.Option
-	origin := m.options.origin(c)
+	var few [nethttp.UsualOptions]core.Option
+	opts := append(few[:0], core.Inbound(), core.Attributes(m.attribute, guarded))
+	origin := strings.Clone(m.callOptions.OriginOf(c)) // it may be memory that fiber reuses
 	p, known := m.priority(c)
 	var err error
-	guarded.guard, err = m.engine.Entry(guarded.parent, resource, m.appendTo(few[:0], guarded, origin, p)...)
+	guarded.guard, err = m.engine.Entry(guarded.parent, resource, m.callOptions.Append(opts, c, origin, p)...)
 	if err != nil {
 		m.put(guarded)
 		return m.refuse(c, err, origin)
@@ -116,16 +119,12 @@ func (m *middleware) put(of *call) {
 
 // priority returns how important a request is; known is false if nobody says that.
 func (m *middleware) priority(c fiber.Ctx) (p rule.Priority, known bool) {
-	o := &m.options
-	if o.PriorityHeader != "" {
+	if m.options.PriorityHeader != "" {
 		if p, ok := m.chosenPriority(c); ok {
 			return p, true
 		}
 	}
-	if o.Priority != nil {
-		return o.Priority(c), true
-	}
-	return rule.PriorityNormal, false
+	return m.callOptions.OwnPriorityOf(c)
 }
 
 // chosenPriority returns the priority that the caller has chosen and may choose.
@@ -244,13 +243,8 @@ func (c *call) cause(err error) error {
 	return err
 }
 
-// IsFailure is the default of [Options.Failure]: a call failed if the status is
-// 500 or above, or if err is not nil and the status is not a 4xx, unless err is
-// [nethttp.ErrCanceled] or the refusal of a call further down, [core.IsRefusal].
-func IsFailure(status int, err error) bool {
-	clientError := status >= http.StatusBadRequest && status < http.StatusInternalServerError
-	return !clientError && nethttp.IsFailure(status, err)
-}
+// IsFailure is the default of [Options.Failure]: it is [nethttp.IsHandlerFailure].
+func IsFailure(status int, err error) bool { return nethttp.IsHandlerFailure(status, err) }
 
 // check warns once if a request was served by something else than what it is named after.
 func (m *middleware) check(call *call, err error) {

@@ -3,7 +3,6 @@ package penstockfiber
 import (
 	"log/slog"
 	"net/netip"
-	"strings"
 
 	"github.com/gofiber/fiber/v3"
 
@@ -108,37 +107,14 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// optionCount is the highest number of options of a call.
-const optionCount = 6
-
-// origin returns the name of the caller.
-func (o *Options) origin(c fiber.Ctx) string {
-	if o.Origin == nil {
-		return ""
-	}
-	return strings.Clone(o.Origin(c)) // it may be memory that fiber reuses
-}
-
 // clients returns the options for finding the clients of requests.
 func (o *Options) clients() clientip.Options {
 	return clientip.Options{TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix}
 }
 
-// appendTo appends the options for a call.
-func (m *middleware) appendTo(opts []core.Option, call *call, origin string, p rule.Priority) []core.Option {
-	o := &m.options
-	opts = append(opts, core.Inbound(), core.Attributes(m.attribute, call))
-	if p != rule.PriorityNormal {
-		opts = append(opts, core.Priority(p))
+// callOptions returns what the options say of calls.
+func (o *Options) callOptions() nethttp.CallOptions[fiber.Ctx] {
+	return nethttp.CallOptions[fiber.Ctx]{
+		Origin: o.Origin, Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority, PriorityTrust: o.PriorityTrust,
 	}
-	if origin != "" {
-		opts = append(opts, core.Origin(origin))
-	}
-	if o.Tokens != nil {
-		opts = append(opts, core.Tokens(o.Tokens(call.ctx)))
-	}
-	if o.Attributes != nil {
-		opts = append(opts, o.Attributes(call.ctx)...)
-	}
-	return opts
 }

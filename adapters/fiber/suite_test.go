@@ -17,9 +17,7 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockfiber "github.com/penstock-go/penstock/adapters/fiber"
-	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/rule"
 )
 
 func TestConformance(t *testing.T) { adaptertest.HTTP(t, harness("use")) }
@@ -97,18 +95,7 @@ func requestOf(r *http.Request) *fasthttp.RequestCtx {
 }
 
 // patternOf returns a pattern of the suite as fiber spells it.
-func patternOf(pattern string) string {
-	segments := strings.Split(pattern, "/")
-	for i, segment := range segments {
-		switch name, ok := strings.CutPrefix(segment, "{"); {
-		case strings.HasSuffix(name, "...}"):
-			segments[i] = "*"
-		case ok:
-			segments[i] = ":" + strings.TrimSuffix(name, "}")
-		}
-	}
-	return strings.Join(segments, "/")
-}
+func patternOf(pattern string) string { return adaptertest.ColonPattern(pattern, "*") }
 
 func appOf(s adaptertest.Server, place string) *fiber.App {
 	app := fiber.New(fiber.Config{ReadBufferSize: 16 << 10}) // for long header fields
@@ -130,7 +117,7 @@ func appOf(s adaptertest.Server, place string) *fiber.App {
 		guards = nil
 	}
 	for _, route := range s.Routes {
-		handlers := append(slices.Clone(guards), func(c fiber.Ctx) error { return route.Handle(exchange{request{c}}) })
+		handlers := append(slices.Clone(guards), func(c fiber.Ctx) error { return route.Handle(exchange{c}) })
 		routes.Add([]string{route.Method}, patternOf(route.Pattern), handlers[0], handlers[1:]...)
 	}
 	if place == "mount" {
@@ -155,41 +142,32 @@ func recovery(recovered func(any)) fiber.Handler {
 // suiteOptions returns options of the suite as those of the middleware.
 func suiteOptions(o *adaptertest.Options) penstockfiber.Options {
 	options := penstockfiber.Options{
-		Resource: adapt(o.Resource), Origin: adapt(o.Origin), Tokens: adapt(o.Tokens), Attributes: adapt(o.Attributes),
-		Priority: adapt(o.Priority), PriorityHeader: o.PriorityHeader, PriorityCallers: o.PriorityCallers,
+		Resource: adaptertest.Adapt(o.Resource, request), Origin: adaptertest.Adapt(o.Origin, request),
+		Tokens: adaptertest.Adapt(o.Tokens, request), Attributes: adaptertest.Adapt(o.Attributes, request),
+		Priority: adaptertest.Adapt(o.Priority, request), PriorityHeader: o.PriorityHeader,
+		PriorityCallers: o.PriorityCallers, PriorityTrust: adaptertest.AdaptTrust(o.PriorityTrust, request),
 		TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix,
-		Failure: o.Failure, Fields: nethttp.Fields(o.Fields),
-	}
-	if trust := o.PriorityTrust; trust != nil {
-		options.PriorityTrust = func(c fiber.Ctx) (rule.Priority, bool) { return trust(request{c}) }
+		Failure: o.Failure, Fields: o.Fields,
 	}
 	if blocked := o.Blocked; blocked != nil {
-		options.Blocked = func(c fiber.Ctx, block *core.BlockError) error { return blocked(exchange{request{c}}, block) }
+		options.Blocked = func(c fiber.Ctx, block *core.BlockError) error { return blocked(exchange{c}, block) }
 	}
 	if entryError := o.EntryError; entryError != nil {
-		options.EntryError = func(c fiber.Ctx, err error) error { return entryError(exchange{request{c}}, err) }
+		options.EntryError = func(c fiber.Ctx, err error) error { return entryError(exchange{c}, err) }
 	}
 	return options
 }
 
-func adapt[T any](option func(adaptertest.Request) T) func(fiber.Ctx) T {
-	if option == nil {
-		return nil
-	}
-	return func(c fiber.Ctx) T { return option(request{c}) }
-}
-
-// request is a request of the suite.
-type request struct{ c fiber.Ctx }
-
-func (r request) Context() context.Context  { return r.c.Context() }
-func (r request) Method() string            { return r.c.Method() }
-func (r request) Header(name string) string { return strings.Clone(r.c.Get(name)) }
-func (r request) Query(name string) string  { return strings.Clone(r.c.Query(name)) }
-func (r request) Param(name string) string  { return strings.Clone(r.c.Params(name)) }
-
 // exchange is a request of the suite with its response.
-type exchange struct{ request }
+type exchange struct{ c fiber.Ctx }
+
+func request(c fiber.Ctx) adaptertest.Request { return exchange{c} }
+
+func (x exchange) Context() context.Context  { return x.c.Context() }
+func (x exchange) Method() string            { return x.c.Method() }
+func (x exchange) Header(name string) string { return strings.Clone(x.c.Get(name)) }
+func (x exchange) Query(name string) string  { return strings.Clone(x.c.Query(name)) }
+func (x exchange) Param(name string) string  { return strings.Clone(x.c.Params(name)) }
 
 func (x exchange) Body() ([]byte, error)        { return x.c.Body(), nil }
 func (x exchange) SetHeader(name, value string) { x.c.Set(name, value) }

@@ -56,7 +56,7 @@ func TestRulesLookAtAttributesOfRequests(t *testing.T) {
 		router.UseRawPath = true
 		router.Use(penstockgin.Middleware(p.NewEngine(t), test.options))
 		router.GET("/orders/:id/*rest", ok)
-		server := serve(t, router)
+		server := adaptertest.ServeHandler(t, router)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/orders/a%2Fb/x/y?q=1+2", http.NoBody)
 		require.NoError(t, err)
 		if test.header != nil {
@@ -93,7 +93,7 @@ func TestReadingAttributesAllocatesNothing(t *testing.T) {
 		router.GET("/orders/:id", func(*gin.Context) {})
 		request := httptest.NewRequest(http.MethodGet, "/orders/7?q=1", http.NoBody)
 		request.Header = http.Header{"X-Tenant": {"a"}, "Cookie": {"a=b; sid=1"}, "X-Forwarded-For": {"1.1.1.1, 2001:db8::7"}}
-		writer := &discardWriter{http.Header{}}
+		writer := adaptertest.NewDiscardWriter()
 		router.ServeHTTP(writer, request)
 		assert.Equal(t, key != "user", p.Found, key)
 		assert.Zero(t, testing.AllocsPerRun(200, func() { router.ServeHTTP(writer, request) }), key)
@@ -105,7 +105,7 @@ func TestEachValueOfAParameterHasALimit(t *testing.T) {
 	require.NoError(t, engine.Load(rules.Set{HotParam: []hotparam.Rule{
 		{Match: "*", Param: rule.StringsOf("param:id", "ip"), Limit: 1e-6, Burst: 2},
 	}}))
-	server := serve(t, router(engine, penstockgin.Options{}, ok))
+	server := adaptertest.ServeHandler(t, router(engine, penstockgin.Options{}, ok))
 	passed := 0
 	for i := range 20 {
 		if get(t, server, "/orders/"+strconv.Itoa(i%5)).status == http.StatusOK {

@@ -34,7 +34,7 @@ func BenchmarkMiddleware(b *testing.B) {
 			router.Use(bench.handlers...)
 			router.GET("/orders/:id", func(*gin.Context) {})
 			request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
-			writer := &discardWriter{http.Header{}}
+			writer := adaptertest.NewDiscardWriter()
 			b.ReportAllocs()
 			for b.Loop() {
 				router.ServeHTTP(writer, request)
@@ -54,7 +54,7 @@ func BenchmarkAttributes(b *testing.B) {
 			router.GET("/orders/:id", func(*gin.Context) {})
 			request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
 			request.Header.Set("X-Tenant", "a")
-			writer := &discardWriter{http.Header{}}
+			writer := adaptertest.NewDiscardWriter()
 			b.ReportAllocs()
 			for b.Loop() {
 				router.ServeHTTP(writer, request)

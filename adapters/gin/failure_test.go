@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
@@ -50,13 +51,13 @@ func TestErrorAfterTheClientDisconnectedIsNotAFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			engine, _ := newEngine(t, core.Config{})
 			here := make(chan struct{})
-			server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
+			server := adaptertest.ServeHandler(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
 				close(here)
 				<-c.Request.Context().Done()
 				answer(c)
 			}))
 			leave(t, server, here)
-			assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+			assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 		})
 	}
 }
@@ -65,7 +66,7 @@ func TestConnectionResetDuringTheResponseIsNotAFailure(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	begun := make(chan struct{})
 	long := strings.Repeat("x", 1<<20)
-	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
+	server := adaptertest.ServeHandler(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
 		c.JSON(http.StatusOK, long)
 		close(begun)
 		for len(c.Errors) == 0 {
@@ -73,7 +74,7 @@ func TestConnectionResetDuringTheResponseIsNotAFailure(t *testing.T) {
 		}
 	}))
 	leave(t, server, begun)
-	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+	assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 }
 
 func TestFailureOptionDecidesWhatIsAFailure(t *testing.T) {
@@ -110,7 +111,7 @@ func TestFailureOptionDecidesWhatIsAFailure(t *testing.T) {
 	assert.Equal(t, 404, seen[2].status)
 	require.ErrorIs(t, seen[2].err, lost)
 	assert.Equal(t, []ending{{500, nil}, {500, nethttp.ErrCanceled}}, seen[3:])
-	assert.EqualValues(t, 2, requireEnded(t, engine, orders, 5).Failed)
+	assert.EqualValues(t, 2, adaptertest.RequireEnded(t, engine, orders, 5).Failed)
 }
 
 func TestPanicInTheFailureOptionEndsTheCall(t *testing.T) {

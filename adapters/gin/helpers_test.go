@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
-	"github.com/penstock-go/penstock/stat"
 )
 
 func TestMain(m *testing.M) {
@@ -63,17 +63,10 @@ func bareStatus(t *testing.T, handler gin.HandlerFunc) int {
 	r := gin.New()
 	r.Use(gin.RecoveryWithWriter(io.Discard))
 	r.GET("/orders/:id", handler)
-	return get(t, serve(t, r), "/orders/7").status
+	return get(t, adaptertest.ServeHandler(t, r), "/orders/7").status
 }
 
 func ok(c *gin.Context) { c.String(http.StatusOK, "ok") }
-
-func serve(t *testing.T, handler http.Handler) *httptest.Server {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server
-}
 
 // answer is a response, read to its end.
 type answer struct {
@@ -102,27 +95,4 @@ func do(t *testing.T, server *httptest.Server, method, path string) answer {
 	body, err := io.ReadAll(response.Body)
 	assert.NoError(t, err)
 	return answer{response.StatusCode, response.Header, string(body)}
-}
-
-// called returns the names of the resources that calls were made of.
-func called(engine *core.Engine) []string {
-	var names []string
-	for _, resource := range engine.Snapshot().Resources {
-		if resource.Passed+resource.Blocked > 0 {
-			names = append(names, resource.Name)
-		}
-	}
-	return names
-}
-
-// requireEnded waits until so many calls of the resource have ended and none is
-// under way: handlers return after their response was read.
-func requireEnded(t *testing.T, engine *core.Engine, resource string, calls uint64) stat.Totals {
-	t.Helper()
-	handle := engine.Resource(resource)
-	require.Eventually(t, func() bool {
-		now := handle.Snapshot()
-		return now.InFlight == 0 && now.Completed == calls
-	}, eventTimeout, time.Millisecond)
-	return handle.Snapshot().Totals
 }

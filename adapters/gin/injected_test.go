@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fault"
@@ -21,10 +22,10 @@ func TestInjectedFaultFurtherDownIsAFailure(t *testing.T) {
 	require.NoError(t, engine.Load(rules.Set{Fault: []fault.Rule{
 		{Resource: "pay", Percent: 100, Abort: fault.Abort{HTTP: 503}, Until: until},
 	}}))
-	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
+	server := adaptertest.ServeHandler(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
 		_, err := engine.Entry(c.Request.Context(), "pay")
 		_ = c.AbortWithError(500, err)
 	}))
 	assert.Equal(t, 500, get(t, server, "/orders/7").status)
-	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
+	assert.EqualValues(t, 1, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 }

@@ -36,7 +36,9 @@ func Middleware(engine *core.Engine, options Options) gin.HandlerFunc {
 	if options.Failure == nil {
 		options.Failure = IsFailure
 	}
-	m := &middleware{engine: engine, options: options, answers: nethttp.NewAnswers(engine, options.Fields)}
+	m := &middleware{
+		engine: engine, options: options, callOptions: options.callOptions(), answers: nethttp.NewAnswers(engine, options.Fields),
+	}
 	m.priorities = nethttp.NewPriorities(options.PriorityHeader, options.PriorityCallers)
 	m.attributes.ofRequest = nethttp.NewAttributes(options.clients())
 	m.attribute = m.attributes.of
@@ -45,10 +47,11 @@ func Middleware(engine *core.Engine, options Options) gin.HandlerFunc {
 }
 
 type middleware struct {
-	engine  *core.Engine
-	options Options
-	answers *nethttp.Answers
-	writers sync.Pool // of *writer
+	engine      *core.Engine
+	options     Options
+	callOptions nethttp.CallOptions[*gin.Context]
+	answers     *nethttp.Answers
+	writers     sync.Pool // of *writer
 
 	attributes attributes
 	attribute  func(c *gin.Context, key string) rule.Attribute // a method of attributes
@@ -57,14 +60,15 @@ type middleware struct {
 
 func (m *middleware) handle(c *gin.Context) {
 	resource := m.options.Resource(c)
-	if resource == "" || isGuarded(c.Writer, m.engine, resource) {
+	if resource == "" || nethttp.IsGuarded(c.Writer, m.engine, resource) {
 		return
 	}
 	nethttp.BufferBody(c.Request, m.options.BufferBody)
-	var few [optionCount]core.Option
-	origin := m.options.origin(c)
-	p, known := m.priority(c)
-	guard, err := m.engine.Entry(c.Request.Context(), resource, m.appendTo(few[:0], c, origin, p)...)
+	var few [nethttp.UsualOptions]core.Option
+	opts := append(few[:0], core.Inbound(), core.Attributes(m.attribute, c))
+	origin := m.callOptions.OriginOf(c)
+	p, known := m.callOptions.PriorityOf(c, c.Request, m.priorities, m.attributes.ofRequest)
+	guard, err := m.engine.Entry(c.Request.Context(), resource, m.callOptions.Append(opts, c, origin, p)...)
 	if err != nil {
 		m.refuse(c, err, origin)
 		return
@@ -77,26 +81,10 @@ func (m *middleware) handle(c *gin.Context) {
 	m.serve(c, resource, &guard)
 }
 
-// priority returns how important a request is; known is false if nobody says that.
-func (m *middleware) priority(c *gin.Context) (p rule.Priority, known bool) {
-	o := &m.options
-	var trust func() (rule.Priority, bool)
-	if o.PriorityTrust != nil {
-		trust = func() (rule.Priority, bool) { return o.PriorityTrust(c) }
-	}
-	if p, ok := m.priorities.Chosen(c.Request, m.attributes.ofRequest, trust); ok {
-		return p, true
-	}
-	if o.Priority != nil {
-		return o.Priority(c), true
-	}
-	return rule.PriorityNormal, false
-}
-
 // serve runs the handlers of a call that passed.
 func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 	w := m.writers.Get().(*writer)
-	*w = writer{ResponseWriter: c.Writer, engine: m.engine, resource: resource, ctx: c.Request.Context()}
+	*w = writer{ResponseWriter: c.Writer, GuardedCall: nethttp.GuardedCall{Engine: m.engine, Resource: resource}, ctx: c.Request.Context()}
 	before, returned := len(c.Errors), false
 	defer guard.Exit() // also if Failure panics
 	defer func() {
@@ -152,10 +140,5 @@ func (m *middleware) cause(c *gin.Context, w *writer, before int) error {
 	return nil
 }
 
-// IsFailure is the default of [Options.Failure]: a call failed if the status is
-// 500 or above, or if err is not nil and the status is not a 4xx, unless err is
-// [nethttp.ErrCanceled] or the refusal of a call further down, [core.IsRefusal].
-func IsFailure(status int, err error) bool {
-	clientError := status >= http.StatusBadRequest && status < http.StatusInternalServerError
-	return !clientError && nethttp.IsFailure(status, err)
-}
+// IsFailure is the default of [Options.Failure]: it is [nethttp.IsHandlerFailure].
+func IsFailure(status int, err error) bool { return nethttp.IsHandlerFailure(status, err) }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -39,9 +40,9 @@ func TestFailuresAreStatusesErrorsAndPanics(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			engine, _ := newEngine(t, core.Config{})
-			server := serve(t, router(engine, penstockgin.Options{}, test.handler))
+			server := adaptertest.ServeHandler(t, router(engine, penstockgin.Options{}, test.handler))
 			assert.Equal(t, test.status, get(t, server, "/orders/7").status)
-			assert.Equal(t, test.failed, requireEnded(t, engine, orders, 1).Failed)
+			assert.Equal(t, test.failed, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 		})
 	}
 }
@@ -51,8 +52,8 @@ func TestPanicRecoveredByAnInnerHandlerIsAFailureByItsStatus(t *testing.T) {
 	r := gin.New()
 	r.Use(penstockgin.Middleware(engine, penstockgin.Options{}), gin.RecoveryWithWriter(nil))
 	r.GET("/orders/:id", func(*gin.Context) { panic("boom") })
-	assert.Equal(t, http.StatusInternalServerError, get(t, serve(t, r), "/orders/7").status)
-	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
+	assert.Equal(t, http.StatusInternalServerError, get(t, adaptertest.ServeHandler(t, r), "/orders/7").status)
+	assert.EqualValues(t, 1, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 }
 
 func TestErrorsOfEarlierHandlersAreNotThoseOfTheCall(t *testing.T) {
@@ -60,8 +61,8 @@ func TestErrorsOfEarlierHandlersAreNotThoseOfTheCall(t *testing.T) {
 	r := gin.New()
 	r.Use(func(c *gin.Context) { _ = c.Error(errors.New("earlier")) }, penstockgin.Middleware(engine, penstockgin.Options{}))
 	r.GET("/orders/:id", ok)
-	get(t, serve(t, r), "/orders/7")
-	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+	get(t, adaptertest.ServeHandler(t, r), "/orders/7")
+	assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 }
 
 func TestClientThatDisconnectsWhileWaitingIsLoggedAs499(t *testing.T) {
@@ -74,7 +75,7 @@ func TestClientThatDisconnectsWhileWaitingIsLoggedAs499(t *testing.T) {
 		statuses <- c.Writer.Status()
 	}, penstockgin.Middleware(engine, penstockgin.Options{}))
 	r.GET("/orders/:id", ok)
-	server := serve(t, r)
+	server := adaptertest.ServeHandler(t, r)
 	get(t, server, "/orders/1")
 	assert.Equal(t, http.StatusOK, <-statuses)
 
@@ -89,7 +90,7 @@ func TestClientThatDisconnectsWhileWaitingIsLoggedAs499(t *testing.T) {
 	leave()
 	require.ErrorIs(t, <-gone, context.Canceled)
 	assert.Equal(t, 499, <-statuses)
-	assert.Zero(t, requireEnded(t, engine, orders, 1).Waiting)
+	assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Waiting)
 }
 
 func TestOriginalWriterIsRestored(t *testing.T) {
@@ -108,14 +109,14 @@ func TestOriginalWriterIsRestored(t *testing.T) {
 				c.Next()
 			}, penstockgin.Middleware(engine, penstockgin.Options{}))
 			r.GET("/orders/:id", handler)
-			get(t, serve(t, r), "/orders/7")
+			get(t, adaptertest.ServeHandler(t, r), "/orders/7")
 		})
 	}
 }
 
 func TestControllerReachesDeadlines(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
-	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
+	server := adaptertest.ServeHandler(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
 		assert.NoError(t, http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(time.Hour)))
 	}))
 	assert.Equal(t, http.StatusOK, get(t, server, "/orders/7").status)
@@ -128,7 +129,7 @@ func TestRefusingAllocatesNothing(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 0))
 	handler := router(engine, penstockgin.Options{}, ok)
 	request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
-	writer := &discardWriter{http.Header{}}
+	writer := adaptertest.NewDiscardWriter()
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { handler.ServeHTTP(writer, request) }))
 }
 
@@ -141,7 +142,7 @@ func TestPassingAllocatesNothing(t *testing.T) {
 		r.Use(handlers...)
 		r.GET("/orders/:id", func(*gin.Context) {})
 		request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
-		writer := &discardWriter{http.Header{}}
+		writer := adaptertest.NewDiscardWriter()
 		return testing.AllocsPerRun(1000, func() { r.ServeHTTP(writer, request) })
 	}
 	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 1e9))
@@ -150,10 +151,3 @@ func TestPassingAllocatesNothing(t *testing.T) {
 	})
 	assert.LessOrEqual(t, measure(guard), measure())
 }
-
-// discardWriter is a ResponseWriter that keeps nothing.
-type discardWriter struct{ header http.Header }
-
-func (w *discardWriter) Header() http.Header          { return w.header }
-func (*discardWriter) Write(data []byte) (int, error) { return len(data), nil }
-func (*discardWriter) WriteHeader(int)                {}

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // serveOnce has the handler of a guarded route answer one request, of a client that has
@@ -87,4 +88,12 @@ func TestPooledWriterForgetsTheRefusal(t *testing.T) {
 	for i, outcome := range p.Outcomes() {
 		assert.Equal(t, []adaptertest.Outcome{adaptertest.Ignored, adaptertest.Failed}[i%2], outcome)
 	}
+}
+
+func TestMiddlewareWithinThatOfNetHTTPIsTheSameCall(t *testing.T) {
+	engine, _ := adaptertest.NewEngine(t, rules.Set{})
+	inner := router(engine, penstockgin.Options{Resource: func(*gin.Context) string { return "orders" }}, ok)
+	outer := nethttp.Middleware(engine, nethttp.Options{Resource: func(*http.Request) string { return "orders" }})(inner)
+	outer.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody))
+	assert.EqualValues(t, 1, adaptertest.RequireEnded(t, engine, "orders", 1).Passed)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
@@ -31,8 +32,8 @@ func TestResourceIsTheRouteThatMatched(t *testing.T) {
 			group.GET("/files/*path", ok)
 			group.POST("/things", ok)
 			group.Handle("PURGE", "/things", ok)
-			do(t, serve(t, r), test.method, test.path)
-			assert.Equal(t, []string{test.want}, called(engine))
+			do(t, adaptertest.ServeHandler(t, r), test.method, test.path)
+			assert.Equal(t, []string{test.want}, adaptertest.Called(engine))
 		})
 	}
 }
@@ -41,8 +42,8 @@ func TestMethodThatIsNotAllowedIsUnmatched(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	r := router(engine, penstockgin.Options{}, ok)
 	r.HandleMethodNotAllowed = true
-	assert.Equal(t, http.StatusMethodNotAllowed, do(t, serve(t, r), http.MethodPost, "/orders/7").status)
-	assert.Equal(t, []string{nethttp.Unmatched}, called(engine))
+	assert.Equal(t, http.StatusMethodNotAllowed, do(t, adaptertest.ServeHandler(t, r), http.MethodPost, "/orders/7").status)
+	assert.Equal(t, []string{nethttp.Unmatched}, adaptertest.Called(engine))
 }
 
 func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
@@ -50,7 +51,7 @@ func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
 	r := router(engine, penstockgin.Options{}, ok)
 	r.Any("/any/:x", ok)
 	random := rand.New(rand.NewPCG(1, 2))
-	writer := &discardWriter{http.Header{}}
+	writer := adaptertest.NewDiscardWriter()
 	for range 100_000 {
 		word := fmt.Sprintf("%x", random.Uint64())
 		methods := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE", "M" + word}
@@ -64,5 +65,5 @@ func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"} {
 		possible = append(possible, method+":/any/:x")
 	}
-	assert.ElementsMatch(t, possible, called(engine))
+	assert.ElementsMatch(t, possible, adaptertest.Called(engine))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	"github.com/penstock-go/penstock/core"
 )
@@ -17,7 +18,7 @@ import (
 func TestEventsAreFlushedWhileTheHandlerRuns(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	seen := make(chan struct{})
-	server := serve(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
+	server := adaptertest.ServeHandler(t, router(engine, penstockgin.Options{}, func(c *gin.Context) {
 		event := 0
 		c.Stream(func(io.Writer) bool {
 			if event > 0 {
@@ -43,5 +44,5 @@ func TestEventsAreFlushedWhileTheHandlerRuns(t *testing.T) {
 		assert.EqualValues(t, 1, engine.Resource(orders).Snapshot().InFlight)
 		seen <- struct{}{}
 	}
-	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+	assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/core"
 )
 
 // writer is the ResponseWriter of a guarded call. It records the engine and the
@@ -15,8 +14,7 @@ import (
 // are pooled, like gin's contexts.
 type writer struct {
 	gin.ResponseWriter
-	engine   *core.Engine
-	resource string
+	nethttp.GuardedCall
 	ctx      context.Context // of the request
 	canceled bool            // the client had disconnected when the status was set
 	refused  bool            // the response passes a refusal on
@@ -35,18 +33,3 @@ func (w *writer) WriteHeader(status int) {
 
 // Unwrap serves http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// isGuarded reports whether an outer middleware already guards the request as a call
-// of the resource. It unwraps the writers of other middlewares.
-func isGuarded(w http.ResponseWriter, engine *core.Engine, resource string) bool {
-	for {
-		if g, ok := w.(*writer); ok && g.engine == engine && g.resource == resource {
-			return true
-		}
-		wrapped, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return false
-		}
-		w = wrapped.Unwrap()
-	}
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -172,7 +173,7 @@ func TestRefusingCallersWhomNoRuleNamesAllocatesNothing(t *testing.T) {
 	next := 0
 	origin := func(*http.Request) string { next++; return callers[next%len(callers)] }
 	handler := nethttp.Middleware(engine, nethttp.Options{Resource: func(*http.Request) string { return orders }, Origin: origin})(http.HandlerFunc(ok))
-	request, writer := httptest.NewRequest(http.MethodGet, "/", http.NoBody), &discardWriter{http.Header{}}
+	request, writer := httptest.NewRequest(http.MethodGet, "/", http.NoBody), adaptertest.NewDiscardWriter()
 	allocations := testing.AllocsPerRun(1000, func() { handler.ServeHTTP(writer, request) })
 	assert.LessOrEqual(t, allocations, 4.0, "of the options of the call")
 	assert.Equal(t, `"all";q=0;w=1`, writer.Header().Get("RateLimit-Policy"), "and not that of the partner")

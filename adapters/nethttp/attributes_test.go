@@ -199,7 +199,7 @@ func TestAttributesCostNothingBesideTheRecorder(t *testing.T) {
 	} {
 		p := &adaptertest.AttributeReader{Key: key}
 		guarded := nethttp.Middleware(p.NewEngine(t), nethttp.Options{TrustedProxies: proxies})(nothing)
-		writer := &discardWriter{http.Header{}}
+		writer := adaptertest.NewDiscardWriter()
 		guarded.ServeHTTP(writer, request)
 		assert.Equal(t, key != "user" && key != "header:X-Missing" && key != "query:none" && key != "param:none", p.Found, key)
 		assert.LessOrEqual(t, testing.AllocsPerRun(200, func() { guarded.ServeHTTP(writer, request) }), 1.0, key)

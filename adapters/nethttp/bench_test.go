@@ -39,7 +39,7 @@ func BenchmarkMiddleware(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
 			request.Pattern = pattern
-			writer := &discardWriter{http.Header{}}
+			writer := adaptertest.NewDiscardWriter()
 			b.ReportAllocs()
 			for b.Loop() {
 				bench.handler.ServeHTTP(writer, request)
@@ -83,7 +83,7 @@ func BenchmarkAttributes(b *testing.B) {
 			p := &adaptertest.AttributeReader{Key: bench.key}
 			bench.options.Logger = discardLogger()
 			handler := nethttp.Middleware(p.NewEngine(b), bench.options)(bench.next)
-			writer := &discardWriter{http.Header{}}
+			writer := adaptertest.NewDiscardWriter()
 			b.ReportAllocs()
 			for b.Loop() {
 				handler.ServeHTTP(writer, bench.request)

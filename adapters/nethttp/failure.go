@@ -37,6 +37,15 @@ func IsFailure(status int, err error) bool {
 	return !isInconclusive(err) && (err != nil || status >= http.StatusInternalServerError)
 }
 
+// IsHandlerFailure is [IsFailure] for frameworks whose handlers return errors: a call
+// failed if the status is 500 or above, or if err is not nil and the status is not a 4xx,
+// which blames the client, unless err is [ErrCanceled] or the refusal of a call further
+// down, [core.IsRefusal]. It is for adapters.
+func IsHandlerFailure(status int, err error) bool {
+	clientError := status >= http.StatusBadRequest && status < http.StatusInternalServerError
+	return !clientError && IsFailure(status, err)
+}
+
 // isInconclusive returns whether a call that ended with err tells nothing of what was
 // called: its caller had left, or a guard further down refused it.
 func isInconclusive(err error) bool {

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -64,7 +65,7 @@ func TestErrorAfterTheClientDisconnectedIsNotAFailure(t *testing.T) {
 				close(ready)
 			}()
 			leave(t, server, ready)
-			assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+			assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 		})
 	}
 }
@@ -91,7 +92,7 @@ func TestProxyWhoseClientDisconnectsIsNotAFailure(t *testing.T) {
 		<-r.Context().Done()
 	})
 	leave(t, server, begun)
-	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+	assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 }
 
 // breakOff sends half of a body and leaves.
@@ -115,7 +116,7 @@ func TestClientThatDisconnectsWhileSendingIsNotAFailure(t *testing.T) {
 		t.Run("handler "+name, func(t *testing.T) {
 			engine, _ := newEngine(t, core.Config{})
 			breakOff(t, serve(t, nethttp.Middleware(engine, options)(http.HandlerFunc(answer))))
-			assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+			assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 		})
 		t.Run("proxy "+name, func(t *testing.T) {
 			engine, _ := newEngine(t, core.Config{})
@@ -124,7 +125,7 @@ func TestClientThatDisconnectsWhileSendingIsNotAFailure(t *testing.T) {
 			proxy := httputil.NewSingleHostReverseProxy(target)
 			proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 			breakOff(t, serve(t, nethttp.Middleware(engine, options)(proxy)))
-			assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+			assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 		})
 	}
 }
@@ -142,7 +143,7 @@ func TestBodyThatTheServerCannotReadIsAFailure(t *testing.T) {
 	response, err := server.Client().Post(server.URL, "text/plain", strings.NewReader("an order"))
 	require.NoError(t, err)
 	response.Body.Close()
-	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
+	assert.EqualValues(t, 1, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 }
 
 func TestProxyWhoseBackendClosesTheConnectionIsAFailure(t *testing.T) {
@@ -157,7 +158,7 @@ func TestProxyWhoseBackendClosesTheConnectionIsAFailure(t *testing.T) {
 	_, err = io.ReadAll(response.Body)
 	require.Error(t, err)
 	response.Body.Close()
-	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
+	assert.EqualValues(t, 1, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 }
 
 func TestCallThatEndsAtItsDeadlineWithAFailureCounts(t *testing.T) {
@@ -179,7 +180,7 @@ func TestCallThatEndsAtItsDeadlineWithAFailureCounts(t *testing.T) {
 			if response, err := server.Client().Get(server.URL + "/orders/7"); err == nil {
 				response.Body.Close()
 			}
-			assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
+			assert.EqualValues(t, 1, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 		})
 	}
 }
@@ -264,7 +265,7 @@ func TestOutgoingCallCancelledByItsCallerIsNotAFailure(t *testing.T) {
 				response.Body.Close()
 			}
 			require.ErrorIs(t, err, context.Canceled)
-			assert.Zero(t, requireEnded(t, engine, resource, 1).Failed)
+			assert.Zero(t, adaptertest.RequireEnded(t, engine, resource, 1).Failed)
 		})
 	}
 }
@@ -289,7 +290,7 @@ func TestOutgoingCallThatTakesTooLongIsAFailure(t *testing.T) {
 			require.NoError(t, err)
 			_, err = client.Do(limit(client, request)) //nolint:bodyclose // there is no response
 			require.Error(t, err)
-			assert.EqualValues(t, 1, requireEnded(t, engine, resource, 1).Failed)
+			assert.EqualValues(t, 1, adaptertest.RequireEnded(t, engine, resource, 1).Failed)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -42,10 +43,7 @@ func discardLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // redirects.
 func serve(t *testing.T, handler http.Handler) *httptest.Server {
 	t.Helper()
-	server := httptest.NewUnstartedServer(handler)
-	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	server.Start()
-	t.Cleanup(server.Close)
+	server := adaptertest.ServeHandler(t, handler)
 	server.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return server
 }
@@ -82,28 +80,6 @@ func do(t *testing.T, server *httptest.Server, method, path string) answer {
 // ok answers 200.
 func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }
 
-// called returns the names of the resources that calls were made of.
-func called(engine *core.Engine) []string {
-	var names []string
-	for _, resource := range engine.Snapshot().Resources {
-		if resource.Passed+resource.Blocked > 0 {
-			names = append(names, resource.Name)
-		}
-	}
-	return names
-}
-
 func totals(engine *core.Engine, resource string) stat.Totals {
 	return engine.Resource(resource).Snapshot().Totals
-}
-
-// requireEnded waits until no call of the resource is under way: handlers
-// return after their response was read.
-func requireEnded(t *testing.T, engine *core.Engine, resource string, calls uint64) stat.Totals {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		now := totals(engine, resource)
-		return now.InFlight == 0 && now.Completed == calls
-	}, eventTimeout, time.Millisecond)
-	return totals(engine, resource)
 }

@@ -44,7 +44,9 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	m := &middleware{engine: engine, options: options, answers: NewAnswers(engine, options.Fields)}
+	m := &middleware{
+		engine: engine, options: options, callOptions: options.callOptions(), answers: NewAnswers(engine, options.Fields),
+	}
 	m.priorities = NewPriorities(options.PriorityHeader, options.PriorityCallers)
 	clients := clientip.New(options.clients())
 	return func(next http.Handler) http.Handler {
@@ -76,9 +78,10 @@ func muxWithin(next http.Handler) Mux {
 
 // middleware is what the handlers of one middleware share.
 type middleware struct {
-	engine  *core.Engine
-	options Options
-	answers *Answers
+	engine      *core.Engine
+	options     Options
+	callOptions CallOptions[*http.Request]
+	answers     *Answers
 
 	priorities *Priorities
 	warned     atomic.Bool // of routes
@@ -98,15 +101,16 @@ type handler struct {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resource := h.resource(r)
-	if resource == "" || isGuarded(w, h.engine, resource) {
+	if resource == "" || IsGuarded(w, h.engine, resource) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
 	BufferBody(r, h.options.BufferBody)
-	var few [optionCount]core.Option
-	origin := h.options.origin(r)
-	p, known := h.priority(r)
-	guard, err := h.engine.Entry(r.Context(), resource, h.appendTo(few[:0], r, origin, p)...)
+	var few [UsualOptions]core.Option
+	opts := append(few[:0], core.Inbound(), core.Attributes(h.attribute, r))
+	origin := h.callOptions.OriginOf(r)
+	p, known := h.callOptions.PriorityOf(r, r, h.priorities, h.attributes)
+	guard, err := h.engine.Entry(r.Context(), resource, h.callOptions.Append(opts, r, origin, p)...)
 	if err != nil {
 		h.refuse(w, r, err, origin)
 		return
@@ -131,25 +135,9 @@ func (h *handler) serveWithPriority(
 	h.serve(w, with, resource, guard)
 }
 
-// priority returns how important a request is; known is false if nobody says that.
-func (h *handler) priority(r *http.Request) (p rule.Priority, known bool) {
-	o := &h.options
-	var trust func() (rule.Priority, bool)
-	if o.PriorityTrust != nil {
-		trust = func() (rule.Priority, bool) { return o.PriorityTrust(r) }
-	}
-	if p, ok := h.priorities.Chosen(r, h.attributes, trust); ok {
-		return p, true
-	}
-	if o.Priority != nil {
-		return o.Priority(r), true
-	}
-	return rule.PriorityNormal, false
-}
-
 // serve runs the handler for a call that passed.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string, guard *core.Guard) {
-	recorder, watched := record(recorder{ResponseWriter: w, engine: h.engine, resource: resource, request: r})
+	recorder, watched := record(recorder{ResponseWriter: w, GuardedCall: GuardedCall{Engine: h.engine, Resource: resource}, request: r})
 	pattern, returned := r.Pattern, false
 	defer guard.Exit() // also if Failure panics
 	defer func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -74,7 +75,7 @@ func TestStatusFromFiveHundredUpIsAFailure(t *testing.T) {
 			engine, _ := newEngine(t, core.Config{})
 			server := serve(t, guardOrders(engine, nethttp.Options{}, test.handler))
 			assert.Equal(t, test.status, get(t, server, "/orders/7").status)
-			assert.Equal(t, test.failed, requireEnded(t, engine, orders, 1).Failed)
+			assert.Equal(t, test.failed, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 		})
 	}
 }
@@ -112,7 +113,7 @@ func TestPanicIsAFailureAndIsPassedOn(t *testing.T) {
 			}))
 			assert.Equal(t, http.StatusTeapot, get(t, server, "/orders/7").status)
 			assert.Equal(t, value, <-recovered)
-			assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
+			assert.EqualValues(t, 1, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 		})
 	}
 }
@@ -122,7 +123,7 @@ func TestServerRecoversAPanicByItself(t *testing.T) {
 	server := serve(t, guardOrders(engine, nethttp.Options{}, func(http.ResponseWriter, *http.Request) { panic("boom") }))
 	_, err := server.Client().Get(server.URL + "/orders/7") //nolint:bodyclose // there is no response
 	require.ErrorIs(t, err, io.EOF, "the server drops the connection")
-	assert.EqualValues(t, 1, requireEnded(t, engine, orders, 1).Failed)
+	assert.EqualValues(t, 1, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 }
 
 // queue is a rule that lets one call a second pass and the others wait.
@@ -153,7 +154,7 @@ func TestClientThatDisconnectsWhileWaitingIsLoggedAs499(t *testing.T) {
 	leave()
 	require.ErrorIs(t, <-gone, context.Canceled)
 	assert.Equal(t, 499, <-statuses)
-	assert.Zero(t, requireEnded(t, engine, orders, 1).Waiting)
+	assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Waiting)
 }
 
 func TestRefusingAllocatesNothing(t *testing.T) {
@@ -170,7 +171,7 @@ func TestRefusingAllocatesNothing(t *testing.T) {
 			handler := nethttp.Middleware(engine, options)(http.HandlerFunc(ok))
 			request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
 			request.Pattern = "GET /orders/{id}"
-			writer := &discardWriter{http.Header{}}
+			writer := adaptertest.NewDiscardWriter()
 			assert.Zero(t, testing.AllocsPerRun(1000, func() { handler.ServeHTTP(writer, request) }))
 		})
 	}
@@ -183,7 +184,7 @@ func TestPassingAllocatesNothingButTheRecorder(t *testing.T) {
 	})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	request := httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody)
 	request.Pattern = "GET /orders/{id}"
-	writer := &discardWriter{http.Header{}}
+	writer := adaptertest.NewDiscardWriter()
 	handler.ServeHTTP(writer, request)
 	assert.LessOrEqual(t, testing.AllocsPerRun(1000, func() { handler.ServeHTTP(writer, request) }), 1.0)
 }

@@ -120,37 +120,14 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// optionCount is the highest number of options of a call.
-const optionCount = 6
-
-// origin returns the name of the caller.
-func (o *Options) origin(r *http.Request) string {
-	if o.Origin == nil {
-		return ""
-	}
-	return o.Origin(r)
-}
-
 // clients returns the options for finding the clients of requests.
 func (o *Options) clients() clientip.Options {
 	return clientip.Options{TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix}
 }
 
-// appendTo appends the options for the call of the request.
-func (h *handler) appendTo(opts []core.Option, r *http.Request, origin string, p rule.Priority) []core.Option {
-	o := &h.options
-	opts = append(opts, core.Inbound(), core.Attributes(h.attribute, r))
-	if p != rule.PriorityNormal {
-		opts = append(opts, core.Priority(p))
+// callOptions returns what the options say of calls.
+func (o *Options) callOptions() CallOptions[*http.Request] {
+	return CallOptions[*http.Request]{
+		Origin: o.Origin, Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority, PriorityTrust: o.PriorityTrust,
 	}
-	if origin != "" {
-		opts = append(opts, core.Origin(origin))
-	}
-	if o.Tokens != nil {
-		opts = append(opts, core.Tokens(o.Tokens(r)))
-	}
-	if o.Attributes != nil {
-		opts = append(opts, o.Attributes(r)...)
-	}
-	return opts
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/rule"
 )
 
 // recorder is the ResponseWriter of a guarded call. It records the status, and the
@@ -16,69 +15,16 @@ import (
 // as efficient as in the original.
 type recorder struct {
 	http.ResponseWriter
-	engine   *core.Engine
-	resource string
-	request  *http.Request
+	GuardedCall
+	request *http.Request
 
 	status   int  // 0 until the header is written
 	canceled bool // the client had disconnected by then
 	refused  bool // the response passes a refusal on, see MarkRefused
 }
 
-// guarded is implemented by all the writers below.
-type guarded interface {
-	guardedBy(engine *core.Engine, resource string) bool
-}
-
-func (r *recorder) guardedBy(engine *core.Engine, resource string) bool {
-	return r.engine == engine && r.resource == resource
-}
-
-// isGuarded reports whether an outer middleware already guards the request as a call
-// of the resource. It unwraps the writers of other middlewares. A mark in the context
-// of the request would need a copy of the request, and outer handlers would then not
-// see the pattern.
-func isGuarded(w http.ResponseWriter, engine *core.Engine, resource string) bool {
-	for {
-		if g, ok := w.(guarded); ok && g.guardedBy(engine, resource) {
-			return true
-		}
-		wrapped, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return false
-		}
-		w = wrapped.Unwrap()
-	}
-}
-
-// MarkRefused says that the response passes on the refusal of a call that the handler
-// made: the guarded calls of the request do not count as failed then, whatever the
-// status is. [WriteProblem] and [Answers.WriteRefused] do it by themselves; it is for
-// handlers that answer a refusal in another way. It finds the calls through the
-// ResponseWriter: wrappers in between must have a method Unwrap.
-func MarkRefused(w http.ResponseWriter) {
-	for {
-		if call, ok := w.(interface{ PassRefusal() }); ok {
-			call.PassRefusal()
-		}
-		wrapped, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return
-		}
-		w = wrapped.Unwrap()
-	}
-}
-
-// markRefused is MarkRefused for the response to a refused call. An injected fault is as
-// good as a failure: the calls further out count as failed if the status says so.
-func markRefused(w http.ResponseWriter, block *core.BlockError) {
-	if block.Reason != rule.Injected {
-		MarkRefused(w)
-	}
-}
-
-// PassRefusal records what MarkRefused says. The adapter for gin has writers with this
-// method too.
+// PassRefusal records what MarkRefused says. The adapters for gin and echo have writers with
+// this method too.
 func (r *recorder) PassRefusal() { r.refused = true }
 
 // record returns the recorder, and the writer for the handler, which has the same

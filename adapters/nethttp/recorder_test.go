@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 )
@@ -52,7 +53,7 @@ func TestEventsAreFlushedWhileTheHandlerRuns(t *testing.T) {
 				assert.EqualValues(t, 1, totals(engine, orders).InFlight)
 				seen <- struct{}{}
 			}
-			assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+			assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 		})
 	}
 }
@@ -77,7 +78,7 @@ func TestConnectionCanBeHijacked(t *testing.T) {
 				}
 			}))
 			assert.Equal(t, http.StatusTeapot, get(t, server, "/orders/7").status)
-			assert.Zero(t, requireEnded(t, engine, orders, 1).Failed)
+			assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
 		})
 	}
 }
@@ -107,7 +108,7 @@ func TestCopyingReachesTheReaderFromOfTheServer(t *testing.T) {
 		guarded.ServeHTTP(countingWriter{w, &copied}, r)
 	}))
 	assert.Equal(t, content, get(t, server, "/orders/7").body)
-	requireEnded(t, engine, orders, 1)
+	adaptertest.RequireEnded(t, engine, orders, 1)
 	assert.EqualValues(t, len(content), copied)
 }
 
@@ -120,7 +121,7 @@ func TestStringsAreWrittenWithoutCopying(t *testing.T) {
 		w.WriteHeader(http.StatusBadGateway)
 	}))
 	assert.Equal(t, "text", get(t, server, "/orders/7").body)
-	assert.Zero(t, requireEnded(t, engine, orders, 1).Failed, "the string came first, with a 200")
+	assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed, "the string came first, with a 200")
 }
 
 func TestControllerReachesDeadlines(t *testing.T) {

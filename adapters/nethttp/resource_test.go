@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 )
@@ -63,7 +64,7 @@ func TestResourceIsThePatternThatMatched(t *testing.T) {
 			} {
 				engine, _ := newEngine(t, core.Config{})
 				assert.Equal(t, http.StatusOK, send(t, serve(t, guarded(engine)), test.requestLine, test.host), name)
-				assert.Equal(t, []string{test.want}, called(engine), name)
+				assert.Equal(t, []string{test.want}, adaptertest.Called(engine), name)
 			}
 		})
 	}
@@ -88,7 +89,7 @@ func TestAnswersOfTheMuxItselfAreUnmatched(t *testing.T) {
 			engine, _ := newEngine(t, core.Config{})
 			server := serve(t, nethttp.Middleware(engine, nethttp.Options{})(mux))
 			assert.Equal(t, test.status, send(t, server, test.requestLine, "a"))
-			assert.Equal(t, []string{nethttp.Unmatched}, called(engine))
+			assert.Equal(t, []string{nethttp.Unmatched}, adaptertest.Called(engine))
 		})
 	}
 }
@@ -99,14 +100,14 @@ func TestRegisteredRedirectIsARoute(t *testing.T) {
 	mux.Handle("GET /old", http.RedirectHandler("/new", http.StatusMovedPermanently))
 	server := serve(t, nethttp.Middleware(engine, nethttp.Options{})(mux))
 	assert.Equal(t, http.StatusMovedPermanently, get(t, server, "/old").status)
-	assert.Equal(t, []string{"GET:/old"}, called(engine))
+	assert.Equal(t, []string{"GET:/old"}, adaptertest.Called(engine))
 }
 
 func TestHandlerWithoutAMuxIsUnmatched(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	server := serve(t, nethttp.Middleware(engine, nethttp.Options{})(http.HandlerFunc(ok)))
 	get(t, server, "/some/path")
-	assert.Equal(t, []string{nethttp.Unmatched}, called(engine))
+	assert.Equal(t, []string{nethttp.Unmatched}, adaptertest.Called(engine))
 }
 
 func TestMuxResourceUsesAnInnerMux(t *testing.T) {
@@ -116,7 +117,7 @@ func TestMuxResourceUsesAnInnerMux(t *testing.T) {
 	options := nethttp.Options{Resource: nethttp.MuxResource(mux)}
 	server := serve(t, nethttp.Middleware(engine, options)(http.StripPrefix("", mux)))
 	get(t, server, "/orders/7")
-	assert.Equal(t, []string{"GET:/orders/{id}"}, called(engine))
+	assert.Equal(t, []string{"GET:/orders/{id}"}, adaptertest.Called(engine))
 }
 
 func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
@@ -126,7 +127,7 @@ func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
 	mux.HandleFunc("/any/{x}/{$}", ok)
 	handler := nethttp.Middleware(engine, nethttp.Options{})(mux)
 	random := rand.New(rand.NewPCG(1, 2))
-	discard := &discardWriter{http.Header{}}
+	discard := adaptertest.NewDiscardWriter()
 	for range 100_000 {
 		request := &http.Request{
 			Method: randomMethod(random), Host: "h", RequestURI: "/", URL: randomURL(random),
@@ -140,7 +141,7 @@ func TestRandomPathsAndMethodsNeverBecomeNames(t *testing.T) {
 	} {
 		possible = append(possible, method+":/any/{x}/{$}")
 	}
-	assert.ElementsMatch(t, possible, called(engine))
+	assert.ElementsMatch(t, possible, adaptertest.Called(engine))
 }
 
 func TestNamingARequestAllocatesNothing(t *testing.T) {
@@ -156,13 +157,6 @@ func TestNamingARequestAllocatesNothing(t *testing.T) {
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { resource(request) }), bare)
 	assert.Zero(t, testing.AllocsPerRun(100, func() { fromPattern(request) }))
 }
-
-// discardWriter is a ResponseWriter that keeps nothing.
-type discardWriter struct{ header http.Header }
-
-func (w *discardWriter) Header() http.Header          { return w.header }
-func (*discardWriter) Write(data []byte) (int, error) { return len(data), nil }
-func (*discardWriter) WriteHeader(int)                {}
 
 func randomMethod(random *rand.Rand) string {
 	methods := []string{

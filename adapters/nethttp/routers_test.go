@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 )
@@ -87,7 +88,7 @@ func TestMiddlewareWithoutRoutesLogsAWarningOnce(t *testing.T) {
 			for range 3 {
 				handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody))
 			}
-			assert.Equal(t, []string{nethttp.Unmatched}, called(engine))
+			assert.Equal(t, []string{nethttp.Unmatched}, adaptertest.Called(engine))
 			assert.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
 			assert.Contains(t, log.String(), "set nethttp.Options.Resource")
 		})
@@ -115,7 +116,7 @@ func TestMiddlewareWithOuterRouteOnlyLogsAWarningOnce(t *testing.T) {
 			for range 3 {
 				outer.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/orders/7", http.NoBody))
 			}
-			assert.Equal(t, []string{"GET:/orders/"}, called(engine))
+			assert.Equal(t, []string{"GET:/orders/"}, adaptertest.Called(engine))
 			assert.Equal(t, test.warnings, strings.Count(log.String(), "level=WARN"), log.String())
 		})
 	}
@@ -132,7 +133,7 @@ func TestMiddlewareAroundNestedMuxesLogsAWarningOnce(t *testing.T) {
 	for range 3 {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/v1/orders/7", http.NoBody))
 	}
-	assert.Equal(t, []string{"GET:/v1/"}, called(engine))
+	assert.Equal(t, []string{"GET:/v1/"}, adaptertest.Called(engine))
 	assert.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
 	assert.Contains(t, log.String(), `pattern="GET /v1/orders/{id}"`)
 }
@@ -180,7 +181,7 @@ func TestRouteResourceWorksWithAnyRouter(t *testing.T) {
 		statuses = append(statuses, recorder.Code)
 	}
 	assert.Equal(t, []int{200, 429, 429, 429}, statuses)
-	assert.Equal(t, []string{orders}, called(engine))
+	assert.Equal(t, []string{orders}, adaptertest.Called(engine))
 }
 
 // loggingMux is a mux with something around it.
@@ -199,7 +200,7 @@ func TestEmbeddedMuxIsUsed(t *testing.T) {
 	mux := loggingMux{http.NewServeMux(), io.Discard}
 	mux.HandleFunc("GET /orders/{id}", ok)
 	get(t, serve(t, nethttp.Middleware(engine, nethttp.Options{})(mux)), "/orders/7")
-	assert.Equal(t, []string{orders}, called(engine))
+	assert.Equal(t, []string{orders}, adaptertest.Called(engine))
 }
 
 // unwrapping is a ResponseWriter of another middleware.
@@ -222,9 +223,9 @@ func TestRequestThroughTwoMiddlewaresIsOneCall(t *testing.T) {
 		statuses = append(statuses, get(t, server, "/orders/7").status)
 	}
 	assert.Equal(t, []int{200, 200, 429}, statuses)
-	assert.EqualValues(t, 2, requireEnded(t, engine, orders, 2).Passed)
-	assert.EqualValues(t, 2, requireEnded(t, engine, "all", 2).Passed, "another resource")
-	assert.EqualValues(t, 2, requireEnded(t, other, orders, 2).Passed, "another engine")
+	assert.EqualValues(t, 2, adaptertest.RequireEnded(t, engine, orders, 2).Passed)
+	assert.EqualValues(t, 2, adaptertest.RequireEnded(t, engine, "all", 2).Passed, "another resource")
+	assert.EqualValues(t, 2, adaptertest.RequireEnded(t, other, orders, 2).Passed, "another engine")
 }
 
 func TestMiddlewareAroundItselfCountsARequestOnce(t *testing.T) {
@@ -238,5 +239,5 @@ func TestMiddlewareAroundItselfCountsARequestOnce(t *testing.T) {
 		statuses = append(statuses, get(t, server, "/orders/7").status)
 	}
 	assert.Equal(t, []int{200, 200, 429}, statuses)
-	assert.Equal(t, []string{orders}, called(engine), "and no call of another resource")
+	assert.Equal(t, []string{orders}, adaptertest.Called(engine), "and no call of another resource")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/clock"
@@ -248,7 +249,7 @@ func TestHandlerThatPassesAThrottledCallOnIsUnavailable(t *testing.T) {
 	assert.Equal(t, http.StatusServiceUnavailable, answer.status)
 	assert.Contains(t, answer.body, "temporary-reduced-capacity")
 	assert.Contains(t, answer.body, "try again in 6s")
-	assert.Zero(t, requireEnded(t, engine, orders, 2).Failed)
+	assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 2).Failed)
 }
 
 func TestThrottledRequestThatTimesOutRejects(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock"
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 )
@@ -203,7 +204,7 @@ func TestHostsAreBoundedByTheEngine(t *testing.T) {
 		_, err := transport.RoundTrip(request) //nolint:bodyclose // there is no body
 		require.NoError(t, err)
 	}
-	assert.Len(t, called(engine), 11, "ten names and the one that the others share")
+	assert.Len(t, adaptertest.Called(engine), 11, "ten names and the one that the others share")
 }
 
 func TestOutgoingResourceCanBeNamedOrLeftUnguarded(t *testing.T) {
@@ -219,7 +220,7 @@ func TestOutgoingResourceCanBeNamedOrLeftUnguarded(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 	}
-	assert.Equal(t, []string{"billing"}, called(engine))
+	assert.Equal(t, []string{"billing"}, adaptertest.Called(engine))
 }
 
 func TestZeroTransportUsesTheDefaults(t *testing.T) {

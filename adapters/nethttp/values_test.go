@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/hotparam"
@@ -84,7 +85,7 @@ func TestLimitOfEachValueAllocatesNothingBesideTheRecorder(t *testing.T) {
 			Match: "*", Param: rule.StringsOf(keys...), Limit: 1e9,
 		}}}))
 		handler := nethttp.Middleware(engine, options)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-		writer := &discardWriter{http.Header{}}
+		writer := adaptertest.NewDiscardWriter()
 		handler.ServeHTTP(writer, request)
 		assert.LessOrEqual(t, testing.AllocsPerRun(200, func() { handler.ServeHTTP(writer, request) }), 1.0, keys)
 	}

@@ -54,7 +54,7 @@ func watchLists(t *testing.T, path string, do func(t *testing.T, f *listFixture)
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := &listFixture{
-			t: t, clock: clock.NewVirtual(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)),
+			t: t, clock: clock.NewVirtual(time.Date(2037, 1, 1, 0, 0, 0, 0, time.UTC)),
 			registry: list.NewRegistry(), log: &logged{},
 		}
 		watch, err := file.WatchLists(t.Context(), f.registry, path, file.Options{

@@ -47,9 +47,9 @@ const documents = 200
 func newDirectory(t *testing.T) *directory {
 	t.Helper()
 	d := &directory{
-		t: t, path: t.TempDir(), clock: clock.NewVirtual(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)),
+		t: t, path: t.TempDir(), clock: clock.NewVirtual(time.Date(2037, 1, 1, 0, 0, 0, 0, time.UTC)),
 		sink:    &recordingSink{documents: map[string]string{}, faulty: map[string]error{}},
-		written: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
+		written: time.Date(2036, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
 	for i := range documents {
 		d.write(fmt.Sprintf("%d.yaml", i), "0")

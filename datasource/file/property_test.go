@@ -33,8 +33,8 @@ type model struct {
 func newModel(t *rapid.T, dir string, many int) *model {
 	m := &model{
 		dir:       dir,
-		clock:     clock.NewVirtual(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)),
-		written:   time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
+		clock:     clock.NewVirtual(time.Date(2037, 1, 1, 0, 0, 0, 0, time.UTC)),
+		written:   time.Date(2036, 1, 1, 0, 0, 0, 0, time.UTC),
 		documents: make(map[string]string),
 		before:    make(map[string]string),
 		present:   make(map[string]string),
