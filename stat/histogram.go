@@ -38,6 +38,27 @@ func (h *Histogram) Record(d time.Duration) {
 	counts[i].Add(1)
 }
 
+// Add counts what a histogram has counted between two snapshots of it. A count that went down
+// adds nothing.
+func (h *Histogram) Add(now, earlier Distribution) {
+	for _, b := range now.Buckets {
+		for len(earlier.Buckets) > 0 && earlier.Buckets[0].Low < b.Low {
+			earlier.Buckets = earlier.Buckets[1:]
+		}
+		if len(earlier.Buckets) > 0 && earlier.Buckets[0].Low == b.Low {
+			b.Count -= min(b.Count, earlier.Buckets[0].Count)
+		}
+		if b.Count > 0 {
+			o, i := place(b.Low)
+			counts := h.load(o)
+			if counts == nil {
+				counts = h.add(o)
+			}
+			counts[i].Add(b.Count)
+		}
+	}
+}
+
 // load returns the counters of an octave; nil if there are none yet.
 func (h *Histogram) load(o int) *octave {
 	if o >= shortOctaves {

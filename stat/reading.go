@@ -73,6 +73,42 @@ func (n *Node) Second(second int64) Second {
 	return n.at(second)
 }
 
+// Through returns what happened up to the end of a second, which is given as seconds since the
+// epoch: its counts and ResponseTime are sums since the node was made, its maxima those of the
+// second. What was counted late, for seconds before that, is part of it. Of what came after
+// the second, no more is left out than is kept: a minute.
+func (n *Node) Through(second int64) Second {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s, open := n.at(second), n.second.Load()
+	n.setSums(&s, second >= open)
+	for later := max(second, open-KeptSeconds) + 1; later < open; later++ {
+		after := n.at(later)
+		s.Passed -= after.Passed
+		s.Blocked -= after.Blocked
+		s.Completed -= after.Completed
+		s.Failed -= after.Failed
+		s.Waited -= after.Waited
+		s.ResponseTime -= after.ResponseTime
+	}
+	return s
+}
+
+// setSums sets the counts of s to the sums since the node was made, with those of the open
+// second or without. The caller holds n.mu.
+func (n *Node) setSums(s *Second, withOpen bool) {
+	sums := Second{Start: s.Start}
+	for _, a := range n.accounts() {
+		sum := a.before
+		if withOpen {
+			sum = a.total()
+		}
+		n.addTo(&sums, a.tally, sum)
+	}
+	sums.MaxInFlight, sums.MaxResponseTime = s.MaxInFlight, s.MaxResponseTime
+	*s = sums
+}
+
 // Idle says whether no call passed, was blocked or ended in the minute before now or
 // later, and none is under way or waits.
 func (n *Node) Idle(now clock.Instant) bool {
