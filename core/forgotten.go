@@ -10,14 +10,12 @@ import (
 // forgotten sums up what was counted on resources that were evicted. registry.mu guards it.
 type forgotten struct {
 	resources uint64 // how many there were
-	totals    stat.Totals
-	times     stat.Histogram
+	totals    stat.Totals // without ResponseTimes: calls that forget resources would take twice as long
 }
 
-// add adds the totals of a resource that has no calls under way.
+// add adds sums of a resource.
 func (f *forgotten) add(t *stat.Totals) {
 	countsOf(t).addTo(&f.totals)
-	f.times.Add(t.ResponseTimes, stat.Distribution{})
 }
 
 // countIfForgotten counts a refused call whose resource was evicted before it was counted
@@ -53,7 +51,5 @@ func (g *registry) allAndForgotten(now clock.Instant) ([]*resource, stat.Totals)
 	if g.forgotten.resources != before { // rarely, for the sweep is done
 		list = slices.DeleteFunc(list, func(r *resource) bool { return r.gone.Load() })
 	}
-	totals := g.forgotten.totals
-	totals.ResponseTimes = g.forgotten.times.Snapshot()
-	return append(list, g.overflowResource), totals
+	return append(list, g.overflowResource), g.forgotten.totals
 }

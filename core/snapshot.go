@@ -18,7 +18,7 @@ type Snapshot struct {
 	Resources []ResourceSnapshot // by name
 
 	// Forgotten is what was counted on resources that the engine has forgotten: those that
-	// were not called for a minute and that no rule names.
+	// were not called for a minute and that no rule names. It has no ResponseTimes.
 	Forgotten stat.Totals
 }
 

@@ -98,13 +98,13 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r.evicted.Store(true)
-	totals := r.node.Totals()
-	if totals.InFlight > 0 || !r.isIdle(now) {
+	sums := r.node.Sums()
+	if sums.InFlight > 0 || !r.isIdle(now) {
 		r.evicted.Store(false)
 		return false
 	}
 	g.forgotten.resources++
-	g.forgotten.add(&totals)
+	g.forgotten.add(&sums)
 	r.gone.Store(true)
 	r.noteMatched()
 	for _, s := range r.states {

@@ -29,13 +29,16 @@ type Histogram struct {
 type octave [perOctave]atomic.Uint64
 
 // Record counts one response time. Negative ones count as zero.
-func (h *Histogram) Record(d time.Duration) {
+func (h *Histogram) Record(d time.Duration) { h.RecordN(d, 1) }
+
+// RecordN counts n response times that are alike.
+func (h *Histogram) RecordN(d time.Duration, n uint64) {
 	o, i := place(d)
 	counts := h.load(o)
 	if counts == nil {
 		counts = h.add(o)
 	}
-	counts[i].Add(1)
+	counts[i].Add(n)
 }
 
 // Add counts what a histogram has counted between two snapshots of it. A count that went down
@@ -49,12 +52,7 @@ func (h *Histogram) Add(now, earlier Distribution) {
 			b.Count -= min(b.Count, earlier.Buckets[0].Count)
 		}
 		if b.Count > 0 {
-			o, i := place(b.Low)
-			counts := h.load(o)
-			if counts == nil {
-				counts = h.add(o)
-			}
-			counts[i].Add(b.Count)
+			h.RecordN(b.Low, b.Count)
 		}
 	}
 }

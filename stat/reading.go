@@ -31,6 +31,13 @@ func (n *Node) Calls() uint64 {
 // Totals returns the sums since the node was made, and the present state. Each
 // sum is exact; calls that happen meanwhile may be in one and not yet in another.
 func (n *Node) Totals() Totals {
+	t := n.Sums()
+	t.ResponseTimes = n.responseTimes.Snapshot()
+	return t
+}
+
+// Sums returns what Totals does, without ResponseTimes.
+func (n *Node) Sums() Totals {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	done, passed, blocked := n.accountOf(&n.done).total(), n.accountOf(&n.passed).total(), n.accountOf(&n.blocked).total()
@@ -43,7 +50,6 @@ func (n *Node) Totals() Totals {
 		PassedTokens:  passed.sum,
 		BlockedTokens: blocked.sum,
 		ResponseTime:  time.Duration(done.sum),
-		ResponseTimes: n.responseTimes.Snapshot(),
 	}
 	if r := n.rare.Load(); r != nil {
 		waited := n.accountOf(&r.waited).total()
