@@ -9,7 +9,7 @@ import (
 
 // forgotten sums up what was counted on resources that were evicted. registry.mu guards it.
 type forgotten struct {
-	resources uint64 // how many there were
+	resources uint64      // how many there were
 	totals    stat.Totals // without ResponseTimes: calls that forget resources would take twice as long
 }
 
