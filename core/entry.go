@@ -192,6 +192,9 @@ func (r *resource) pass(now clock.Instant, tokens int32) bool {
 // block counts and reports a refused call.
 func (r *resource) block(ctx context.Context, now clock.Instant, tokens int32, err *BlockError) error {
 	r.node.Block(now, tokens)
+	if r.evicted.Load() {
+		r.engine.resources.countIfForgotten(r, tokens)
+	}
 	r.reportRefusal(ctx, now, err)
 	return err
 }

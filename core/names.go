@@ -125,7 +125,7 @@ func (t *nameTable) all() (resources []*resource) {
 	for i := range t.parts {
 		p := t.parts[i].Load()
 		for j := range p.slots {
-			if r := p.slots[j].resource.Load(); r != nil && !r.evicted.Load() {
+			if r := p.slots[j].resource.Load(); r != nil && !r.gone.Load() {
 				resources = append(resources, r)
 			}
 		}

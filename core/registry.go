@@ -26,6 +26,7 @@ type resource struct {
 	name    string
 	plan    atomic.Pointer[plan] // never nil
 	evicted atomic.Bool          // no longer in the table, or never was: look the name up again
+	gone    atomic.Bool          // evicted for good: it is counted among the forgotten
 
 	patterns *patternSet // of a name in the overflow: where its rules come from
 
@@ -75,6 +76,7 @@ type registry struct {
 	attachedCount   int // of them, those that have attachments
 	swapping        bool
 	addedDuringSwap []*resource // that were added while rules are swapped
+	forgotten       forgotten
 }
 
 // overflowNames is how many of the names in the overflow are remembered with their

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
@@ -17,6 +16,10 @@ type Snapshot struct {
 	Status    Status
 	Rejected  uint64             // documents, and sets of owners, that were rejected so far
 	Resources []ResourceSnapshot // by name
+
+	// Forgotten is what was counted on resources that the engine has forgotten: those that
+	// were not called for a minute and that no rule names. It has no ResponseTimes.
+	Forgotten stat.Totals
 }
 
 // ResourceSnapshot is what an engine knows of a resource.
@@ -25,6 +28,8 @@ type ResourceSnapshot struct {
 	Name string
 	stat.Totals
 	Rules []RuleSnapshot // every rule in force that guards the resource, in the order in which they are asked
+
+	stats *resourceStats // tells the resource from an earlier one of the same name
 }
 
 // Named returns whether a rule in force is for this resource alone and names it. Calls choose the
@@ -61,7 +66,8 @@ type RuleSnapshot struct {
 func (e *Engine) Snapshot() Snapshot {
 	now := e.clock.Now()
 	s := Snapshot{At: now, Status: e.Status(), Rejected: e.rejections.Load()}
-	all := e.resources.all(now)
+	all, forgotten := e.resources.allAndForgotten(now)
+	s.Forgotten = forgotten
 	slices.SortFunc(all, func(a, b *resource) int { return cmp.Compare(a.name, b.name) })
 	s.Resources = make([]ResourceSnapshot, 0, len(all))
 	for _, r := range all {
@@ -75,34 +81,12 @@ func (e *Engine) Snapshot() Snapshot {
 // Snapshot returns what the engine knows of the resource now.
 func (r *Resource) Snapshot() ResourceSnapshot { return r.current().snapshot(r.engine.clock.Now()) }
 
-// ResourceSecond is what happened on a resource in one calendar second.
-type ResourceSecond struct {
-	// Resource is the name of the resource; [Overflow] for those beyond
-	// [Config.MaxResources].
-	Resource string
-	stat.Second
-}
-
-// Second returns what happened in the calendar second that has the instant, by resource.
-// Resources on which nothing happened are left out. Seconds are kept for a minute. A call
-// that read the clock in a second may be counted there a moment after it has ended.
-func (e *Engine) Second(at clock.Instant) (list []ResourceSecond) {
-	second := int64(at) / int64(time.Second)
-	for _, r := range e.resources.all(e.clock.Now()) {
-		if s := r.node.Second(second); s.Passed+s.Blocked+s.Completed+s.Waited > 0 {
-			list = append(list, ResourceSecond{r.name, s})
-		}
-	}
-	slices.SortFunc(list, func(a, b ResourceSecond) int { return cmp.Compare(a.Resource, b.Resource) })
-	return list
-}
-
 // Minute returns what happened on the resource in the last 60 seconds, oldest
 // first; the last of them is the present one.
 func (r *Resource) Minute() []stat.Second { return r.current().node.Minute(r.engine.clock.Now()) }
 
 func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
-	s := ResourceSnapshot{Name: r.name, Totals: r.node.Totals()}
+	s := ResourceSnapshot{Name: r.name, Totals: r.node.Totals(), stats: r.resourceStats}
 	if p := r.planNow(); p != nil && len(p.rules) > 0 {
 		s.Rules = make([]RuleSnapshot, 0, len(p.rules))
 		for i := range p.rules {

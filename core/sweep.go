@@ -92,15 +92,20 @@ func (g *registry) evictIdle(r *resource, now clock.Instant) bool {
 // evict forgets a resource if it is idle. The resource is marked first. A call that
 // passes it at the same time has either been counted, which is seen here, or it sees
 // the mark, takes the pass back and looks the name up again; that has to wait for the
-// lock, and so finds the result.
+// lock, and so finds the result. A call that is refused at the same time counts itself among
+// the forgotten when it sees the mark.
 func (g *registry) evict(r *resource, now clock.Instant) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r.evicted.Store(true)
-	if !r.isIdle(now) {
+	sums := r.node.Sums()
+	if sums.InFlight > 0 || !r.isIdle(now) {
 		r.evicted.Store(false)
 		return false
 	}
+	g.forgotten.resources++
+	g.forgotten.add(&sums)
+	r.gone.Store(true)
 	r.noteMatched()
 	for _, s := range r.states {
 		if limiter, ok := s.limiter.Limiter.(rule.Retirer); ok && s.isOwn() {
@@ -116,13 +121,6 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 // again. The caller holds registry.swapMu.
 func (r *resource) isIdle(now clock.Instant) bool {
 	return r.node.Idle(now) && !slices.ContainsFunc(r.states, func(s *ruleState) bool { return s.isOwn() && !s.limiter.Idle(now) })
-}
-
-// all returns the resources, those of the last minute and those that rules
-// name, and the one for overflow.
-func (g *registry) all(now clock.Instant) []*resource {
-	g.sweepAll(now)
-	return append(g.table.all(), g.overflowResource)
 }
 
 // noteMatched takes note of the rules that calls of the resource have matched.

@@ -29,13 +29,32 @@ type Histogram struct {
 type octave [perOctave]atomic.Uint64
 
 // Record counts one response time. Negative ones count as zero.
-func (h *Histogram) Record(d time.Duration) {
+func (h *Histogram) Record(d time.Duration) { h.RecordN(d, 1) }
+
+// RecordN counts n response times that are alike.
+func (h *Histogram) RecordN(d time.Duration, n uint64) {
 	o, i := place(d)
 	counts := h.load(o)
 	if counts == nil {
 		counts = h.add(o)
 	}
-	counts[i].Add(1)
+	counts[i].Add(n)
+}
+
+// Add counts what a histogram has counted between two snapshots of it. A count that went down
+// adds nothing.
+func (h *Histogram) Add(now, earlier Distribution) {
+	for _, b := range now.Buckets {
+		for len(earlier.Buckets) > 0 && earlier.Buckets[0].Low < b.Low {
+			earlier.Buckets = earlier.Buckets[1:]
+		}
+		if len(earlier.Buckets) > 0 && earlier.Buckets[0].Low == b.Low {
+			b.Count -= min(b.Count, earlier.Buckets[0].Count)
+		}
+		if b.Count > 0 {
+			h.RecordN(b.Low, b.Count)
+		}
+	}
 }
 
 // load returns the counters of an octave; nil if there are none yet.

@@ -83,5 +83,12 @@ func TestSinceIsTheDifference(t *testing.T) {
 			h.Record(d)
 		}
 		assert.Equal(t, record(later), h.Snapshot().Since(before))
+
+		var sum stat.Histogram
+		sum.Add(before, stat.Distribution{})
+		sum.Add(h.Snapshot(), before)
+		assert.Equal(t, h.Snapshot(), sum.Snapshot())
+		sum.Add(before, h.Snapshot())
+		assert.Equal(t, h.Snapshot(), sum.Snapshot(), "what went down adds nothing")
 	})
 }

@@ -135,8 +135,9 @@ func (n *Node) BeginWait() { n.ensureRare().waiting.Add(1) }
 // EndWait counts the end, at now, of a wait that began at start, however it
 // ended.
 func (n *Node) EndWait(start, now clock.Instant) {
-	n.ensureRare().waiting.Add(-1)
-	n.count(&n.ensureRare().waited, now, nanos(now.Sub(start)))
+	r := n.ensureRare()
+	n.count(&r.waited, now, nanos(now.Sub(start)))
+	r.waiting.Add(-1) // last: the node is not idle before the wait is counted
 }
 
 // count counts an event at now.

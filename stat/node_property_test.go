@@ -38,6 +38,22 @@ func (d *diary) at(number int64) stat.Second {
 	return s
 }
 
+// through returns what the node should report of all seconds up to one.
+func (d *diary) through(number int64) stat.Second {
+	sums := d.at(number)
+	for earlier, s := range d.seconds {
+		if earlier < number {
+			sums.Passed += s.Passed
+			sums.Blocked += s.Blocked
+			sums.Completed += s.Completed
+			sums.Failed += s.Failed
+			sums.Waited += s.Waited
+			sums.ResponseTime += s.ResponseTime
+		}
+	}
+	return sums
+}
+
 func TestNodeBehavesLikeItsModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -119,6 +135,7 @@ func assertNode(t *rapid.T, n *stat.Node, d *diary, now clock.Instant) {
 		minute = append(minute, d.at(second))
 		single = append(single, n.Second(second))
 		busy = busy || d.seconds[second] != nil
+		assert.Equal(t, d.through(second), n.Through(second))
 	}
 	assert.Equal(t, minute, n.Minute(now))
 	assert.Equal(t, minute, single)

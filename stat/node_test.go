@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -93,6 +94,33 @@ func TestNodeCountsLateEventsInTheirSecond(t *testing.T) {
 	assert.EqualValues(t, 2, totals.Passed)
 	assert.EqualValues(t, 1, totals.Blocked)
 	assert.EqualValues(t, 1, totals.InFlight)
+}
+
+func TestSumsThroughASecondHaveWhatWasCountedLate(t *testing.T) {
+	t.Parallel()
+	var n stat.Node
+	at := func(s int) clock.Instant { return epoch.Add(time.Duration(s) * time.Second) }
+	through := func(s int) stat.Second { return n.Through(at(s).Time().Unix()) }
+	n.Pass(at(0), 1)
+	n.Pass(at(2), 1)
+	n.Block(at(2), 1)
+	assert.EqualValues(t, 1, through(0).Passed)
+	assert.EqualValues(t, 1, through(1).Passed)
+	assert.EqualValues(t, 2, through(2).Passed)
+	n.Pass(at(0), 1)
+	n.Done(at(0), at(1), true)
+	n.Block(at(-100), 1)
+	assert.Equal(t, stat.Second{Start: at(0), Passed: 2, Blocked: 1, MaxInFlight: 1}, through(0))
+	assert.Equal(t, stat.Second{
+		Start: at(1), Passed: 2, Blocked: 1, Completed: 1, Failed: 1, ResponseTime: time.Second, MaxResponseTime: time.Second,
+	}, through(1))
+	assert.EqualValues(t, 3, through(2).Passed)
+	assert.EqualValues(t, 2, through(2).Blocked)
+	assert.EqualValues(t, 3, through(99).Passed)
+	n.Pass(at(200), 1)
+	assert.EqualValues(t, 3, through(1).Passed, "of what came later, only the last minute is left out")
+	n.TakeBack(at(200), 1)
+	assert.EqualValues(t, 3, through(300).Passed)
 }
 
 // What is more than the word of a tally holds is counted counters it.

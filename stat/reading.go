@@ -31,6 +31,13 @@ func (n *Node) Calls() uint64 {
 // Totals returns the sums since the node was made, and the present state. Each
 // sum is exact; calls that happen meanwhile may be in one and not yet in another.
 func (n *Node) Totals() Totals {
+	t := n.Sums()
+	t.ResponseTimes = n.responseTimes.Snapshot()
+	return t
+}
+
+// Sums returns what Totals does, without ResponseTimes.
+func (n *Node) Sums() Totals {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	done, passed, blocked := n.accountOf(&n.done).total(), n.accountOf(&n.passed).total(), n.accountOf(&n.blocked).total()
@@ -43,7 +50,6 @@ func (n *Node) Totals() Totals {
 		PassedTokens:  passed.sum,
 		BlockedTokens: blocked.sum,
 		ResponseTime:  time.Duration(done.sum),
-		ResponseTimes: n.responseTimes.Snapshot(),
 	}
 	if r := n.rare.Load(); r != nil {
 		waited := n.accountOf(&r.waited).total()
@@ -71,6 +77,42 @@ func (n *Node) Second(second int64) Second {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.at(second)
+}
+
+// Through returns what happened up to the end of a second, which is given as seconds since the
+// epoch: its counts and ResponseTime are sums since the node was made, its maxima those of the
+// second. What was counted late, for seconds before that, is part of it. Of what came after
+// the second, no more is left out than is kept: a minute.
+func (n *Node) Through(second int64) Second {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s, open := n.at(second), n.second.Load()
+	n.setSums(&s, second >= open)
+	for later := max(second, open-KeptSeconds) + 1; later < open; later++ {
+		after := n.at(later)
+		s.Passed -= after.Passed
+		s.Blocked -= after.Blocked
+		s.Completed -= after.Completed
+		s.Failed -= after.Failed
+		s.Waited -= after.Waited
+		s.ResponseTime -= after.ResponseTime
+	}
+	return s
+}
+
+// setSums sets the counts of s to the sums since the node was made, with those of the open
+// second or without. The caller holds n.mu.
+func (n *Node) setSums(s *Second, withOpen bool) {
+	sums := Second{Start: s.Start}
+	for _, a := range n.accounts() {
+		sum := a.before
+		if withOpen {
+			sum = a.total()
+		}
+		n.addTo(&sums, a.tally, sum)
+	}
+	sums.MaxInFlight, sums.MaxResponseTime = s.MaxInFlight, s.MaxResponseTime
+	*s = sums
 }
 
 // Idle says whether no call passed, was blocked or ended in the minute before now or

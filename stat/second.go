@@ -29,7 +29,8 @@ func (s Second) MeanResponseTime() time.Duration {
 }
 
 // Totals is what happened on a resource since the engine first saw it. Counts
-// are of calls, unless they say otherwise, and never go down.
+// are of calls, unless they say otherwise. They never go down, but for a call that
+// [Node.TakeBack] takes back.
 type Totals struct {
 	InFlight int64 // under way now
 	Waiting  int64 // waiting for their turn now

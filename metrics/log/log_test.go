@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	metriclog "github.com/penstock-go/penstock/metrics/log"
@@ -30,8 +32,18 @@ type service struct {
 	t       *testing.T
 	options metriclog.Options
 	log     *text
-	stop    func() // ends the log
+	stop    func()       // ends the log
+	lag     atomic.Int64 // by which calls are counted late, in nanoseconds
 }
+
+// lateClock is the clock of a service some of whose calls are late.
+type lateClock struct {
+	clock.Clock
+	*service
+}
+
+// Now implements [clock.Clock].
+func (c lateClock) Now() clock.Instant { return c.Clock.Now().Add(-time.Duration(c.lag.Load())) }
 
 // text is what was logged.
 type text struct {
@@ -56,7 +68,8 @@ func logged(t *testing.T, options metriclog.Options, test func(s *service)) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "logs")
 	synctest.Test(t, func(t *testing.T) {
-		s := &service{t: t, log: new(text), Engine: core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})}
+		s := &service{t: t, log: new(text)}
+		s.Engine = core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Clock: lateClock{clock.System(), s}, MaxResources: 10})
 		defer s.Close()
 		require.NoError(t, s.Load(rules.Set{Flow: []flow.Rule{{Name: "orders", Resource: "orders", Limit: 3}}}))
 		options.Dir, options.App, options.Location = dir, "shop", time.UTC
@@ -185,6 +198,55 @@ func TestLinesSumUpToTheTotals(t *testing.T) {
 	})
 }
 
+// Each call is in one line, also those that are counted when the lines of their second were
+// written, of resources that the engine forgets, and of those beyond its bound.
+func TestEveryCallIsInOneLine(t *testing.T) {
+	logged(t, metriclog.Options{MaxFileSize: 10_000, MaxFiles: 1000}, func(s *service) {
+		var passed, blocked, failed atomic.Uint64
+		var callers sync.WaitGroup
+		for i := range 16 {
+			callers.Go(func() {
+				for n := range 150 {
+					s.lag.Store(int64(n%5) * int64(1500*time.Millisecond))
+					name := []string{"orders", fmt.Sprint("r", n/25*7+i)}[n%2]
+					time.Sleep(time.Duration(n%7) * 100 * time.Millisecond)
+					guard, err := s.Entry(context.Background(), name)
+					if err != nil {
+						blocked.Add(1)
+						continue
+					}
+					passed.Add(1)
+					time.Sleep(time.Duration(i*n%23) * 70 * time.Millisecond)
+					if n%3 == 0 {
+						guard.MarkFailed()
+						failed.Add(1)
+					}
+					guard.Exit()
+				}
+			})
+		}
+		callers.Wait()
+		s.lag.Store(0)
+		s.stop()
+		found := s.search(metriclog.Query{})
+		var got metriclog.Line
+		for _, l := range found.Lines {
+			got.Passed += l.Passed
+			got.Blocked += l.Blocked
+			got.Completed += l.Completed
+			got.Failed += l.Failed
+		}
+		assert.False(t, found.More)
+		assert.Zero(t, found.Skipped)
+		assert.Equal(t, metriclog.Line{
+			Passed: passed.Load(), Blocked: blocked.Load(), Completed: passed.Load(), Failed: failed.Load(),
+		}, got)
+		assert.NotZero(t, s.Snapshot().Forgotten.Passed, "no resource was forgotten")
+		assert.NotEmpty(t, s.search(metriclog.Query{Resource: core.Overflow}).Lines)
+		assert.NotZero(t, got.Blocked)
+	})
+}
+
 func TestFilesAreBoundedInSizeAndNumber(t *testing.T) {
 	logged(t, metriclog.Options{MaxFileSize: 200, MaxFiles: 3}, func(s *service) {
 		for range 40 {
@@ -279,14 +341,14 @@ func TestLostDirectoryIsMadeAgain(t *testing.T) {
 		require.NoError(t, os.Remove(s.options.Dir))
 		s.wait(2 * time.Second)
 		assert.Contains(t, s.log.String(), `written again`)
-		assert.Contains(t, s.log.String(), `lostSeconds=0`)
+		assert.Contains(t, s.log.String(), `joinedSeconds=0`)
 		lines := s.search(metriclog.Query{}).Lines
 		require.Len(t, lines, 1)
 		assert.EqualValues(t, 2, lines[0].Passed)
 	})
 }
 
-func TestSecondsOfALongFaultAreLostAndCounted(t *testing.T) {
+func TestSecondsOfALongFaultAreJoined(t *testing.T) {
 	logged(t, metriclog.Options{}, func(s *service) {
 		require.NoError(t, os.WriteFile(s.options.Dir, []byte("in the way"), 0o600))
 		for range 100 {
@@ -295,9 +357,26 @@ func TestSecondsOfALongFaultAreLostAndCounted(t *testing.T) {
 		}
 		require.NoError(t, os.Remove(s.options.Dir))
 		s.wait(2 * time.Second)
+		var passed uint64
 		lines := s.search(metriclog.Query{}).Lines
-		assert.InDelta(t, 57, len(lines), 2)
-		assert.Contains(t, s.log.String(), fmt.Sprintf("lostSeconds=%d", 100-len(lines)))
+		for _, l := range lines {
+			passed += l.Passed
+		}
+		assert.EqualValues(t, 100, passed)
+		assert.InDelta(t, 58, len(lines), 2)
+		assert.EqualValues(t, 1, lines[0].Passed, "it was read when the fault began")
+		assert.EqualValues(t, 1, lines[2].Passed)
+		assert.EqualValues(t, 1+100-len(lines), lines[1].Passed)
+		assert.Contains(t, s.log.String(), fmt.Sprintf("joinedSeconds=%d", 100-len(lines)))
+	})
+}
+
+func TestWhatCannotBeWrittenAtTheEndIsLogged(t *testing.T) {
+	logged(t, metriclog.Options{}, func(s *service) {
+		require.NoError(t, os.WriteFile(s.options.Dir, []byte("in the way"), 0o600))
+		s.calls("orders", 1, 0)
+		s.stop()
+		assert.Contains(t, s.log.String(), "the metric log ends with calls that could not be written")
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// kept is how long the engine surely keeps a second that has ended.
+// kept is for how long the engine surely knows what happened in a second that has ended.
 const kept = 58 * time.Second
 
 // Run writes the log of an engine, of [penstock.Default] if that is nil, until ctx ends. Then it
@@ -25,8 +25,9 @@ func Run(ctx context.Context, engine *core.Engine, options Options) error {
 	if engine == nil {
 		engine = penstock.Default()
 	}
-	r := &run{engine: engine, clock: engine.Clock(), writer: writer{options: options}, log: options.Logger}
+	r := &run{clock: engine.Clock(), writer: writer{options: options}, log: options.Logger}
 	r.next = wholeSecond(r.clock.Now())
+	r.reader = engine.SecondReader(r.next)
 	timer := r.clock.NewTimer(time.Second)
 	defer timer.Stop()
 	for {
@@ -36,50 +37,74 @@ func Run(ctx context.Context, engine *core.Engine, options Options) error {
 			timer.Reset(wholeSecond(r.clock.Now()).Add(time.Second).Sub(r.clock.Now()))
 		case <-ctx.Done():
 			r.writeUpTo(r.clock.Now().Add(1))
-			if err := r.writer.close(); err != nil {
-				r.failed(err)
-			}
+			r.end()
 			return nil
 		}
 	}
 }
 
 type run struct {
-	engine *core.Engine
 	clock  clock.Clock
+	reader *core.SecondReader
 	writer writer
 	log    *slog.Logger
-	next   clock.Instant // the second to be written next
+	next   clock.Instant // the second to be read next
+	lines  []Line        // that were read and could not be written yet, of one second
 	tidied file          // after which there are no more files than there may be
 
-	isFailing bool
-	lost      int // seconds since it is
+	fault     error // of the last second that was written
+	isFailing bool  // and the log says so
+	joined    int   // seconds since it is that have no lines of their own
 }
 
 // writeUpTo writes all seconds that began before an instant.
 func (r *run) writeUpTo(end clock.Instant) {
+	for r.write() && r.next < end {
+		r.read()
+	}
+	if r.fault == nil {
+		r.works()
+	}
+}
+
+// read reads the next second. Seconds that are older than the engine knows are joined with it.
+func (r *run) read() {
 	if oldest := wholeSecond(r.clock.Now().Add(-kept)); r.next < oldest {
-		r.lost += int(oldest.Sub(r.next) / time.Second)
+		r.joined += int(oldest.Sub(r.next) / time.Second)
 		r.next = oldest
 	}
-	for ; r.next < end; r.next = r.next.Add(time.Second) {
-		seconds := r.engine.Second(r.next)
-		lines := make([]Line, len(seconds))
-		for i := range seconds {
-			lines[i] = lineOf(&seconds[i])
-		}
-		if len(lines) == 0 {
-			continue
-		}
-		if err := r.writer.write(r.next.Time(), lines); err != nil {
-			r.failed(err)
-			return
-		}
-		if err := r.removeOldest(); err != nil {
-			r.failed(err)
-			continue // the second was written
-		}
-		r.works()
+	seconds := r.reader.Read(r.next)
+	r.lines = make([]Line, len(seconds))
+	for i := range seconds {
+		r.lines[i] = lineOf(&seconds[i])
+	}
+	r.next = r.next.Add(time.Second)
+}
+
+// write writes the lines that were read, if there are any. It returns false if it cannot.
+func (r *run) write() bool {
+	if len(r.lines) == 0 {
+		return true
+	}
+	if err := r.writer.write(r.lines[0].Time, r.lines); err != nil {
+		r.failed(err)
+		return false
+	}
+	r.lines, r.fault = nil, nil
+	if err := r.removeOldest(); err != nil {
+		r.failed(err)
+	}
+	return true
+}
+
+// end closes the files, and logs what could not be written.
+func (r *run) end() {
+	if err := r.writer.close(); err != nil {
+		r.failed(err)
+	}
+	if len(r.lines) > 0 {
+		r.log.Error("penstock: the metric log ends with calls that could not be written",
+			slog.String("dir", r.writer.options.Dir), slog.Time("since", r.lines[0].Time))
 	}
 }
 
@@ -98,8 +123,9 @@ func (r *run) removeOldest() error {
 
 // failed logs the first of several faults.
 func (r *run) failed(err error) {
+	r.fault = err
 	if !r.isFailing {
-		r.isFailing, r.lost = true, 0
+		r.isFailing, r.joined = true, 0
 		r.log.Error("penstock: the metric log has a fault, it is tried again each second",
 			slog.String("dir", r.writer.options.Dir), slog.Any("error", err))
 	}
@@ -107,9 +133,9 @@ func (r *run) failed(err error) {
 
 func (r *run) works() {
 	if r.isFailing {
-		r.log.Info("penstock: the metric log is written again", slog.String("dir", r.writer.options.Dir), slog.Int("lostSeconds", r.lost))
+		r.log.Info("penstock: the metric log is written again", slog.String("dir", r.writer.options.Dir), slog.Int("joinedSeconds", r.joined))
 	}
-	r.isFailing, r.lost = false, 0
+	r.isFailing, r.joined = false, 0
 }
 
 // wholeSecond returns the beginning of the second that has the instant.

@@ -1,0 +1,93 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/stat"
+)
+
+// ResourceSecond is what happened on a resource in one calendar second.
+type ResourceSecond struct {
+	// Resource is the name of the resource; [Overflow] for those beyond
+	// [Config.MaxResources].
+	Resource string
+	stat.Second
+}
+
+// SecondReader reads what happens on the resources of an engine, second by second. Every
+// event is in what one call of Read returns, and in no other: what is counted when its second
+// has been read, as by a goroutine that was delayed, comes with the next second. So the counts
+// of all seconds sum up to those of the engine. [Engine.SecondReader] returns a reader. It keeps
+// a few words for each resource, and is not safe for concurrent use.
+type SecondReader struct {
+	engine    *Engine
+	reads     uint64
+	resources map[*resourceStats]*resourceRead
+	forgotten counts // that were returned of resources that the engine has forgotten
+}
+
+// resourceRead is what a reader knows of a resource.
+type resourceRead struct {
+	counts        // that were returned
+	read   uint64 // in which the resource was there last
+}
+
+// SecondReader returns a reader of what happens from the calendar second on that has the
+// instant, which is at most a minute ago.
+func (e *Engine) SecondReader(from clock.Instant) *SecondReader {
+	r := &SecondReader{engine: e, resources: make(map[*resourceStats]*resourceRead)}
+	r.read(secondOf(from)-1, func(*resource, stat.Second) {})
+	return r
+}
+
+// Read returns what was counted up to the end of the calendar second that has the instant, and
+// was not returned before, by resource. Resources without any are left out. MaxInFlight and
+// MaxResponseTime are those of that second alone. Call it with ascending seconds: what happened
+// in one that is skipped comes with the next one. The engine knows for a minute in which second
+// something happened; what is read later comes with the first second that is read. What was
+// counted on resources that the engine has forgotten meanwhile, after they were idle for a
+// minute, comes as [Overflow].
+func (r *SecondReader) Read(at clock.Instant) (list []ResourceSecond) {
+	r.read(secondOf(at), func(of *resource, s stat.Second) {
+		if s.Passed+s.Blocked+s.Completed+s.Failed+s.Waited > 0 {
+			list = append(list, ResourceSecond{of.name, s})
+		}
+	})
+	slices.SortFunc(list, func(a, b ResourceSecond) int { return cmp.Compare(a.Resource, b.Resource) })
+	return list
+}
+
+// read calls add with what is new on each resource.
+func (r *SecondReader) read(second int64, add func(*resource, stat.Second)) {
+	resources, forgotten := r.engine.resources.allAndForgotten(r.engine.clock.Now())
+	r.reads++
+	more := make([]stat.Second, len(resources))
+	for i, of := range resources {
+		more[i] = of.node.Through(second)
+		known := r.resources[of.resourceStats]
+		if known == nil {
+			known = new(resourceRead)
+			r.resources[of.resourceStats] = known
+		}
+		known.read = r.reads
+		known.raise(countsOfSecond(&more[i])).setSecond(&more[i])
+	}
+	for stats, known := range r.resources {
+		if known.read != r.reads {
+			r.forgotten.add(known.counts)
+			delete(r.resources, stats)
+		}
+	}
+	late := r.forgotten.raise(countsOf(&forgotten))
+	overflow := &more[len(more)-1]
+	late.add(countsOfSecond(overflow))
+	late.setSecond(overflow)
+	for i, of := range resources {
+		add(of, more[i])
+	}
+}
+
+func secondOf(at clock.Instant) int64 { return int64(at) / int64(time.Second) }
