@@ -90,6 +90,7 @@ func (g *Group) status(now clock.Instant) LimitStatus {
 	s.Outage = g.member.connection.out || g.refusing > 0
 	if s.Outage {
 		s.Since = g.member.connection.since
+		s.Granted = max(s.Granted, s.Passed) // each value passes what OnOutage says
 	}
 	if g.refusing > 0 {
 		s.Err = g.err

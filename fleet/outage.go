@@ -33,6 +33,14 @@ func (o *outage) use(tokens int64) {
 	}
 }
 
+// granted returns how many tokens per second the limit lets pass, if calls ask for so many.
+func (o *outage) granted(demand float64) float64 {
+	if o.bucket.isUnlimited() {
+		return demand
+	}
+	return o.bucket.rate
+}
+
 // isRecovering says whether the backend is back, and what passes is to be paid.
 func (o *outage) isRecovering() bool { return o.active && o.recovered != 0 }
 
@@ -155,7 +163,10 @@ func (b *Budget) chargeable(now clock.Instant) int64 {
 	if rate == 0 {
 		return 0
 	}
-	fair := max(b.outage.fair, b.outage.bucket.limited())
+	fair := b.outage.fair
+	if !b.outage.bucket.isUnlimited() {
+		fair = max(fair, b.outage.bucket.rate)
+	}
 	recent := fair * min(lasted, b.terms.Burst/rate)
 	more := max(0, owed-fair*lasted)
 	return int64(min(owed, recent+more, b.terms.Burst+rate*b.queue().Seconds()))

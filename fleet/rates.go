@@ -59,13 +59,8 @@ func (l *localBucket) next(now clock.Instant) clock.Instant {
 	return now.Add(max(0, seconds((1-l.level)/l.rate)))
 }
 
-// limited returns the rate, 0 if it is no limit.
-func (l *localBucket) limited() float64 {
-	if l.most >= unlimited {
-		return 0
-	}
-	return l.rate
-}
+// isUnlimited says whether the bucket lets everything pass.
+func (l *localBucket) isUnlimited() bool { return l.most >= unlimited }
 
 // seconds is a time of so many seconds, at most some hundred years.
 func seconds(s float64) time.Duration { return time.Duration(min(max(s, -1e9)*1e9, math.MaxInt64/2)) }

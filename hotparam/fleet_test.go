@@ -359,6 +359,26 @@ func TestStatusOfAFleetRuleShowsItsHottestValues(t *testing.T) {
 	}
 }
 
+// In an outage, status shows what the rule lets pass then, of all values together.
+func TestStatusInAnOutageShowsWhatPasses(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk} {
+		r := shared(hotparam.Rule{Limit: 100, Fleet: hotparam.Fleet{Mode: mode, OnOutage: fleet.OutageLast}})
+		s := newScene(t, r, 1)
+		in := s.instances[0]
+		calls := func(*instance, int) {
+			in.call("a")
+			in.call("b")
+		}
+		s.run(10*time.Second, calls)
+		s.isDown = true
+		s.run(5*time.Second, calls)
+		status := in.limiter.Status(s.clock.Now())
+		assert.True(t, status.Fleet.Outage)
+		assert.InDelta(t, 200, status.Fleet.Granted, 40, "%s", mode)
+	}
+}
+
 func TestShadowDoesNotAsk(t *testing.T) {
 	t.Parallel()
 	r := shared(hotparam.Rule{Limit: 10, Shadow: true, Fleet: hotparam.Fleet{Mode: fleet.ModeAsk}})

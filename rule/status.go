@@ -51,7 +51,7 @@ type Quota struct {
 // FleetStatus tells how an instance shares a limit with the others of its service. It speaks
 // of this instance alone, and of late.
 type FleetStatus struct {
-	Granted float64 // tokens per second that it may use
+	Granted float64 // tokens per second that it may use; in an outage what [Fleet.OnOutage] lets pass
 	Demand  float64 // tokens per second that calls ask for
 	Outage  bool    // the backend does not answer: the limit goes on as [Fleet.OnOutage] says
 }
