@@ -153,7 +153,7 @@ func faultTable(all []result) *report.Table {
 	table := &report.Table{
 		Title: "### Faults, at 1000/s and twice that",
 		Head: []string{
-			"server", "onOutage", "demand", "lasts, s", "passed during", "worst second", "too many, s", "half a second after",
+			"server", "mode", "onOutage", "demand", "lasts, s", "passed during", "worst second", "too many, s", "half a second after",
 			"call p99 before, µs", "during, µs", "longest, ms",
 		},
 	}
@@ -163,7 +163,7 @@ func faultTable(all []result) *report.Table {
 			continue
 		}
 		in := r.inFault()
-		table.Add(r.Fault.about, string(r.OnOutage), r.demand(), fmt.Sprintf("%.1f", (r.faultEnded-r.faultBegan).Seconds()),
+		table.Add(r.Fault.about, string(r.Mode), string(r.OnOutage), r.demand(), fmt.Sprintf("%.1f", (r.faultEnded-r.faultBegan).Seconds()),
 			r.duringCell(), share(r.worstAround()), fmt.Sprintf("%+.3f", r.tooMany()), share(r.back()),
 			micros(r.latencies(settled, r.faultBegan).p99), micros(in.p99), millis(in.longest))
 	}

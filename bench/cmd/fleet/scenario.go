@@ -131,6 +131,13 @@ func (p *plan) scenarios() []scenario {
 			Duration: killed.at + killed.lasts + afterFault, Fault: &killed,
 		})
 	}
+	for _, skewed := range []bool{false, true} {
+		killed := faults()[0]
+		add(scenario{
+			Mode: fleet.ModeWindow, OnOutage: fleet.OutageLast, Limit: 1000, Load: overload, Skewed: skewed,
+			Duration: killed.at + killed.lasts + afterFault, Fault: &killed,
+		})
+	}
 	return all
 }
 
