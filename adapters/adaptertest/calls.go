@@ -79,8 +79,11 @@ const (
 	// Broken says that the call fails: with an error that is the fault of what is called, or
 	// because the connection breaks off.
 	Broken
-	// Busy says that it is refused, and may be tried again in 2 s. Not for those that lack
-	// [Throttling].
+	// Rejected says that it is refused because what is called is overloaded. Not for those
+	// that lack [Throttling].
+	Rejected
+	// Busy says that it is refused so, and may be tried again in 2 s. Not for those that lack
+	// [Throttling] or [RetryDelays].
 	Busy
 	// Silent says that there is no answer before the context of the call, or the client, ends.
 	Silent

@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,8 +29,9 @@ func callsRefusalTests() []callsTest {
 		{"fewer tokens than one are an error", nil, callsTooFewTokens},
 		{"rules get what the options say", nil, callsRulesGetTheOptions},
 		{"rules get the priority of the context", nil, callsPriorityOfTheContext},
-		{"a throttle obeys the delay that the other end asks for", []Feature{Throttling}, callsThrottle},
-		{"retries beyond the budget are not sent", []Feature{Throttling}, callsRetryBudget},
+		{"a throttle refuses most calls of what rejects them", []Feature{Throttling}, callsThrottled},
+		{"a throttle obeys the delay that the other end asks for", []Feature{Throttling, RetryDelays}, callsPaused},
+		{"retries beyond the budget are not sent", []Feature{Throttling, RetryBudgets}, callsRetryBudget},
 	}
 }
 
@@ -137,7 +139,33 @@ func callsPriorityOfTheContext(t *testing.T, h *CallsHarness) {
 	}
 }
 
-func callsThrottle(t *testing.T, h *CallsHarness) {
+func callsThrottled(t *testing.T, h *CallsHarness) {
+	const calls, first, most = 200, 10, 60 // as many as a throttle looks at at least; it sends one in a hundred then
+	throttle, _, _ := newThrottle(t)
+	engine, _ := NewEngine(t, rules.Set{})
+	var arrived atomic.Int64
+	call := h.open(t, engine, CallsOptions{Throttle: throttle}, func() Reply {
+		arrived.Add(1)
+		return Rejected
+	})
+	throttled := int64(0)
+	for range calls {
+		if err := call(t.Context()); errors.Is(err, outgoing.ErrThrottled) {
+			require.ErrorIs(t, err, core.ErrBlocked)
+			throttled++
+		}
+	}
+	assert.EqualValues(t, calls, arrived.Load()+throttled)
+	assert.GreaterOrEqual(t, arrived.Load(), int64(first))
+	assert.Less(t, arrived.Load(), int64(most))
+	assert.EqualValues(t, arrived.Load(), requireEnded(t, h.Timeout, engine, h.ResourceOf(), int(arrived.Load())).Passed,
+		"a call that is not sent is none of the resource")
+	stats := throttle.Stats().Targets
+	require.Len(t, stats, 1)
+	assert.EqualValues(t, arrived.Load(), stats[0].Rejected)
+}
+
+func callsPaused(t *testing.T, h *CallsHarness) {
 	throttle, budgets, virtual := newThrottle(t)
 	engine, _ := NewEngine(t, rules.Set{})
 	var arrived atomic.Int64

@@ -239,6 +239,7 @@ func callsMistakes() map[string][]string {
 		"is inbound":                         {"rules get what the options say"},
 		"ignores priorities":                 {"rules get the priority of the context"},
 		"ignores delays":                     {"a throttle obeys the delay that the other end asks for"},
+		"ignores rejections":                 {"a throttle refuses most calls of what rejects them"},
 		"ignores throttles":                  {"retries beyond the budget are not sent"},
 		"never reports failures":             {"failures are those of what is called", "a breaker stops calls of what fails"},
 		"takes every error for a failure":    {"errors of the client are no failures"},

@@ -53,10 +53,12 @@ const (
 	Deadlines Feature = "deadlines"
 	// RetryPolicies: clients retry calls by themselves, and servers can forbid it.
 	RetryPolicies Feature = "retry policies"
-	// RetryDelays: errors say when such a call can pass.
+	// RetryDelays: what refuses a call says when such a call can pass.
 	RetryDelays Feature = "retry delays"
-	// Throttling: guards of clients have throttles and retry budgets.
+	// Throttling: guards of clients have throttles.
 	Throttling Feature = "throttling"
+	// RetryBudgets: guards of clients that have throttles have retry budgets, too.
+	RetryBudgets Feature = "retry budgets"
 	// ClientErrors: what is called answers some calls with an error that is not its fault.
 	ClientErrors Feature = "errors of the client"
 	// Cancellation: a call ends when its context does.
@@ -68,8 +70,8 @@ const (
 func features() []Feature {
 	return []Feature{
 		HandlerErrors, StatusErrors, Recovery, Streaming, Hijacking, Disconnects, BodyBuffering, InvalidEscapes, HeadOfGet,
-		NestedGuards, Unmatched, Direct, Codes, Metadata, Deadlines, RetryPolicies, RetryDelays, Throttling, ClientErrors,
-		Cancellation, WaitingDisconnects,
+		NestedGuards, Unmatched, Direct, Codes, Metadata, Deadlines, RetryPolicies, RetryDelays, Throttling, RetryBudgets,
+		ClientErrors, Cancellation, WaitingDisconnects,
 	}
 }
 

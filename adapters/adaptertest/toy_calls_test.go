@@ -24,6 +24,7 @@ func (f toyCalls) makes(mistake string) bool { return f.mistake == mistake }
 var (
 	errNotFound = errors.New("not found")
 	errBroken   = errors.New("broken")
+	errRejected = errors.New("rejected")
 	errBusy     = errors.New("busy")
 )
 
@@ -35,6 +36,8 @@ func (f toyCalls) harness() adaptertest.CallsHarness {
 				return errNotFound
 			case adaptertest.Broken:
 				return errBroken
+			case adaptertest.Rejected:
+				return errRejected
 			case adaptertest.Busy:
 				return errBusy
 			case adaptertest.Silent:
@@ -68,7 +71,10 @@ func (f toyCalls) guard(g adaptertest.CallsGuard, next adaptertest.CallFunc) ada
 		}
 		err = f.guarded(ctx, &g, next)
 		answer := outgoing.Answer{Result: outgoing.Accepted}
-		if errors.Is(err, errBusy) && !f.makes("ignores delays") {
+		switch {
+		case errors.Is(err, errRejected) && !f.makes("ignores rejections"):
+			answer.Result = outgoing.Rejected
+		case errors.Is(err, errBusy) && !f.makes("ignores delays"):
 			answer = outgoing.Answer{Result: outgoing.Rejected, RetryAfter: 2 * time.Second}
 		}
 		call.End(answer)

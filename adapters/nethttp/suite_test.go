@@ -95,6 +95,8 @@ func remote(reply func() adaptertest.Reply) http.Handler {
 			w.WriteHeader(http.StatusNotFound)
 		case adaptertest.Broken:
 			w.WriteHeader(http.StatusBadGateway)
+		case adaptertest.Rejected:
+			w.WriteHeader(http.StatusServiceUnavailable)
 		case adaptertest.Busy:
 			w.Header().Set("Retry-After", "2")
 			w.WriteHeader(http.StatusTooManyRequests)

@@ -19,7 +19,12 @@ type hooked struct {
 
 func newHooked(tb testing.TB, set rules.Set) hooked {
 	tb.Helper()
-	hook := penstockredis.NewHook(newEngine(tb, set), penstockredis.Options{})
+	return newHookedWith(tb, set, penstockredis.Options{})
+}
+
+func newHookedWith(tb testing.TB, set rules.Set, options penstockredis.Options) hooked {
+	tb.Helper()
+	hook := penstockredis.NewHook(newEngine(tb, set), options)
 	return hooked{
 		hook.ProcessHook(func(context.Context, redis.Cmder) error { return nil }),
 		hook.ProcessPipelineHook(func(context.Context, []redis.Cmder) error { return nil }),

@@ -74,7 +74,16 @@
 // commands at the deadline of the context only with redis.Options.ContextTimeoutEnabled;
 // without, at its own timeouts.
 //
+// # Throttles and retry budgets
+//
+// With [Options.Throttle] a client sends fewer commands to a server that turns most of them away
+// (see [Answer]), and with [Options.RetryBudgets] no more than a share of retries: see package
+// outgoing. Both know a server as "redis" unless [Options.Target] names it, so clients of several
+// servers need names, or a Throttle each. A client of a cluster has one target, too, unless
+// Target tells the parts of it apart. Retries and redirections that the client makes for a
+// command are a part of it: the last answer counts. Commands that always pass are not throttled.
+//
 // # Costs
 //
-// Guarding a command allocates nothing, unless [Options.Attributes] is set.
+// Guarding a command allocates nothing, unless [Options.Attributes] or [Options.Target] is set.
 package penstockredis

@@ -26,10 +26,13 @@ func IsFailure(err error) bool {
 	case err == nil, errors.Is(err, redis.Nil), errors.Is(err, redis.TxFailedErr), errors.Is(err, redis.ErrClosed):
 		return false
 	case isReply(err):
-		return blamesServer(err)
+		return blamesServer(replyOf(err))
 	}
-	return !outgoing.IsInconclusive(err) && !strings.HasPrefix(err.Error(), "redis: can't marshal ")
+	return !outgoing.IsInconclusive(err) && !isUnsendable(err)
 }
+
+// isUnsendable says whether an error is about an argument that cannot be sent.
+func isUnsendable(err error) bool { return strings.HasPrefix(err.Error(), "redis: can't marshal ") }
 
 // isReply says whether an error is an answer of the server.
 func isReply(err error) bool {
@@ -37,15 +40,21 @@ func isReply(err error) bool {
 	return errors.As(err, &reply)
 }
 
-// blamesServer says whether an error that the server answered is about its own state.
-func blamesServer(err error) bool {
+// tooManyClients is the beginning of an answer that has no code.
+const tooManyClients = "max number of clients reached"
+
+// replyOf returns what the server answered, without what some servers and proxies write in
+// front of it; of a transaction, its cause. The error must be an answer.
+func replyOf(err error) string {
 	var reply redis.Error
-	if !errors.As(err, &reply) {
-		return false
-	}
-	text := strings.TrimPrefix(reply.Error(), "ERR ") // some servers write it in front of all others
-	text = strings.TrimPrefix(text, "EXECABORT Transaction discarded because of: ")
-	if strings.HasPrefix(text, "max number of clients reached") {
+	errors.As(err, &reply)
+	text := strings.TrimPrefix(reply.Error(), "ERR ")
+	return strings.TrimPrefix(text, "EXECABORT Transaction discarded because of: ")
+}
+
+// blamesServer says whether an answer is about the server's own state.
+func blamesServer(text string) bool {
+	if strings.HasPrefix(text, tooManyClients) {
 		return true
 	}
 	switch code, _, _ := strings.Cut(text, " "); code {
@@ -59,7 +68,7 @@ func blamesServer(err error) bool {
 // causeOf returns why a command ended that ended with err: [context.Canceled] if its caller
 // had cancelled it, or closed the client, before the server answered.
 func causeOf(ctx context.Context, err error) error {
-	if !isReply(err) && (outgoing.Canceled(ctx) || errors.Is(err, redis.ErrClosed)) {
+	if err != nil && !isReply(err) && (outgoing.Canceled(ctx) || errors.Is(err, redis.ErrClosed)) {
 		return context.Canceled
 	}
 	return err

@@ -33,6 +33,9 @@ func NewHook(engine *core.Engine, options Options) redis.Hook {
 	if options.Failure == nil {
 		h.options.Failure = func(_ redis.Cmder, err error) bool { return IsFailure(err) }
 	}
+	if options.Answer == nil {
+		h.options.Answer = func(_ redis.Cmder, err error) outgoing.Answer { return Answer(err) }
+	}
 	return h
 }
 
@@ -60,32 +63,52 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if command.exempt {
 			return next(ctx, cmd)
 		}
-		resource := command.resource
-		if h.options.Resource != nil {
-			resource = h.options.Resource(ctx, cmd)
+		if !h.throttles() {
+			return h.command(ctx, command, cmd, next, nil)
 		}
-		if resource == "" {
-			return next(ctx, cmd)
-		}
-		var guard core.Guard
-		if err := h.enter(ctx, &guard, resource, subject{cmd, command.name}, nil); err != nil {
+		call, err := h.begin(ctx, cmd, nil)
+		if err != nil {
 			cmd.SetErr(err)
 			return err
 		}
-		if h.blocks(ctx, command, cmd) {
-			guard.MarkIgnored()
-			guard.Exit()
-			return next(ctx, cmd)
-		}
-		return h.process(ctx, &guard, cmd, next)
+		var answer outgoing.Answer
+		defer func() { call.End(answer) }() // also if the client panics
+		return h.command(ctx, command, cmd, next, &answer)
 	}
 }
 
+// command sends a command as a call of its resource. answer, if it is not nil, gets what the
+// end says of the server; nothing if a rule refuses the command.
+func (h *hook) command(
+	ctx context.Context, command *command, cmd redis.Cmder, next redis.ProcessHook, answer *outgoing.Answer,
+) error {
+	resource := command.resource
+	if h.options.Resource != nil {
+		resource = h.options.Resource(ctx, cmd)
+	}
+	if resource == "" {
+		return h.send(ctx, cmd, next, answer)
+	}
+	var guard core.Guard
+	if err := h.enter(ctx, &guard, resource, subject{cmd, command.name}, nil); err != nil {
+		cmd.SetErr(err)
+		return err
+	}
+	if h.blocks(ctx, command, cmd) {
+		guard.MarkIgnored()
+		guard.Exit()
+		return h.send(ctx, cmd, next, answer)
+	}
+	return h.process(ctx, &guard, cmd, next, answer)
+}
+
 // process runs a command that passed.
-func (h *hook) process(ctx context.Context, guard *core.Guard, cmd redis.Cmder, next redis.ProcessHook) error {
+func (h *hook) process(
+	ctx context.Context, guard *core.Guard, cmd redis.Cmder, next redis.ProcessHook, answer *outgoing.Answer,
+) error {
 	panicked := true // next, or Failure
 	defer func() { exit(guard, panicked) }()
-	err := next(ctx, cmd)
+	err := h.send(ctx, cmd, next, answer)
 	if err != nil {
 		cause := causeOf(ctx, err)
 		outgoing.MarkOutcome(guard, h.options.Failure(cmd, cause), cause)
@@ -109,36 +132,58 @@ func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 		if p.exempt {
 			return next(ctx, cmds)
 		}
-		resource := p.resource
-		if h.options.Pipeline != nil {
-			resource = h.options.Pipeline(ctx, cmds)
+		if !h.throttles() {
+			return h.pipeline(ctx, p, cmds, next, nil)
 		}
-		if resource == "" {
-			return next(ctx, cmds)
-		}
-		var guard core.Guard
-		if err := h.enter(ctx, &guard, resource, subject{nil, p.name}, cmds); err != nil {
-			for _, cmd := range cmds {
-				cmd.SetErr(err)
-			}
+		call, err := h.begin(ctx, nil, cmds)
+		if err != nil {
+			setErr(cmds, err)
 			return err
 		}
-		if !p.transaction && h.anyBlocks(ctx, cmds) {
-			guard.MarkIgnored()
-			guard.Exit()
-			return next(ctx, cmds)
-		}
-		return h.processPipeline(ctx, &guard, cmds, next)
+		var answer outgoing.Answer
+		defer func() { call.End(answer) }() // also if the client panics
+		return h.pipeline(ctx, p, cmds, next, &answer)
+	}
+}
+
+// pipeline sends a pipeline as [hook.command] sends a command.
+func (h *hook) pipeline(
+	ctx context.Context, p pipeline, cmds []redis.Cmder, next redis.ProcessPipelineHook, answer *outgoing.Answer,
+) error {
+	resource := p.resource
+	if h.options.Pipeline != nil {
+		resource = h.options.Pipeline(ctx, cmds)
+	}
+	if resource == "" {
+		return h.sendPipeline(ctx, cmds, next, answer)
+	}
+	var guard core.Guard
+	if err := h.enter(ctx, &guard, resource, subject{nil, p.name}, cmds); err != nil {
+		setErr(cmds, err)
+		return err
+	}
+	if !p.transaction && h.anyBlocks(ctx, cmds) {
+		guard.MarkIgnored()
+		guard.Exit()
+		return h.sendPipeline(ctx, cmds, next, answer)
+	}
+	return h.processPipeline(ctx, &guard, cmds, next, answer)
+}
+
+// setErr sets the error of commands that are not sent.
+func setErr(cmds []redis.Cmder, err error) {
+	for _, cmd := range cmds {
+		cmd.SetErr(err)
 	}
 }
 
 // processPipeline runs a pipeline that passed.
 func (h *hook) processPipeline(
-	ctx context.Context, guard *core.Guard, cmds []redis.Cmder, next redis.ProcessPipelineHook,
+	ctx context.Context, guard *core.Guard, cmds []redis.Cmder, next redis.ProcessPipelineHook, answer *outgoing.Answer,
 ) error {
 	panicked := true // next, or Failure
 	defer func() { exit(guard, panicked) }()
-	err := next(ctx, cmds)
+	err := h.sendPipeline(ctx, cmds, next, answer)
 	if err != nil {
 		h.markPipeline(ctx, guard, cmds, err)
 	}

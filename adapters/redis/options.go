@@ -5,6 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/core"
 )
 
@@ -47,4 +48,26 @@ type Options struct {
 	// count as a success either if err is context.Canceled, [redis.ErrClosed] or a refusal,
 	// [core.IsRefusal]. A panic always counts. Defaults to [IsFailure].
 	Failure func(cmd redis.Cmder, err error) bool
+
+	// Throttle refuses commands and pipelines of a server that rejects most of them. One
+	// that it refuses is not sent and no call of its resource; its error is an
+	// [*outgoing.Error]. Defaults to none.
+	Throttle *outgoing.Throttle
+
+	// RetryBudgets refuse commands and pipelines that are retries, see
+	// [outgoing.WithRetries], beyond a share of all. Retries that the client makes by itself
+	// are a part of the command: they are bounded by redis.Options.MaxRetries. Defaults to
+	// none.
+	RetryBudgets *outgoing.RetryBudgets
+
+	// Target returns what Throttle and RetryBudgets know a server by, or "" if they are not
+	// to look at a command. cmds is a single command, or all of a pipeline. Set it if clients
+	// of several servers share one Throttle. Defaults to "redis".
+	Target func(ctx context.Context, cmds []redis.Cmder) string
+
+	// Answer returns what the end of a command with err, which may be nil, says of the
+	// server, for Throttle. err is [context.Canceled] if the caller had cancelled the command
+	// before it was answered. A pipeline was rejected if one of its commands was. Defaults to
+	// [Answer] of err.
+	Answer func(cmd redis.Cmder, err error) outgoing.Answer
 }
