@@ -69,10 +69,10 @@
 // attributes, such as users or addresses, are in no attribute of a metric or an event: clients
 // choose them.
 //
-// Newer versions of the SDK have a bound of their own, by default 2,000 sets of attributes for each instrument; what is
-// beyond gets the attribute otel.metric.overflow in place of its own. Of penstock.requests there
-// are two for each resource, and of metrics of rules one or more for each rule. With more than
-// about 500 resources, raise it: sdkmetric.WithCardinalityLimit(20_000).
+// Newer versions of the SDK have a bound of their own, by default 2,000 sets of attributes for
+// each instrument; what is beyond gets the attribute otel.metric.overflow in place of its own. Of
+// penstock.requests there are two for each resource, and of metrics of rules one or more for each
+// rule. With more than a few hundred resources, raise it: sdkmetric.WithCardinalityLimit(20_000).
 //
 // # Events
 //

@@ -1,9 +1,11 @@
 // Package durations exposes how long calls took through OpenTelemetry: the histogram that the
 // engine keeps of each resource anyway. Nothing is added to a call.
 //
-//	exporter, err := otlpmetrichttp.New(ctx)
+//	producer := durations.NewProducer(durations.Options{})
+//	reader := sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithProducer(producer))
 //	...
-//	reader := sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithProducer(durations.NewProducer(engine, durations.Options{})))
+//	engine := core.New(config)
+//	producer.Register(engine)
 //
 // Instruments that are read, as those of package penstockotel, cannot be histograms. So this is
 // a producer for the readers of the SDK, on which the package depends for that reason. It is

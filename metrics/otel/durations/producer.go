@@ -23,33 +23,44 @@ const (
 	resourceKey = attribute.Key("penstock.resource")
 )
 
-// NewProducer returns a producer of the durations of calls of the engine, [penstock.Default] if
-// that is nil, for [metric.WithProducer]. Each reader needs one of its own. Make it with the
-// engine: the first collection has all calls since the engine was made.
-func NewProducer(engine *core.Engine, options Options) metric.Producer {
-	if engine == nil {
-		engine = penstock.Default()
-	}
-	options = options.withDefaults()
-	p := &producer{engine: engine, options: options, accumulator: core.NewAccumulator(options.MaxResources)}
-	p.collected = engine.Clock().Now().Time()
-	for _, bound := range options.Bounds {
-		p.bounds = append(p.bounds, bound.Seconds())
-	}
-	return p
-}
+var _ metric.Producer = (*Producer)(nil)
 
-type producer struct {
-	engine  *core.Engine
+// Producer produces the histogram of durations, for [metric.WithProducer]. [NewProducer] returns
+// one. Each reader needs one of its own. It is safe for concurrent use.
+type Producer struct {
 	options Options
 	bounds  []float64 // seconds
 
 	// mu guards what follows. It is held while the engine is read, so that concurrent
 	// collections add their snapshots in order.
 	mu          sync.Mutex
+	engine      *core.Engine // nil until it is registered
 	accumulator *core.Accumulator
 	collected   time.Time // the last time
 	series      map[string]series
+}
+
+// NewProducer returns a producer that has nothing until Register is called: the reader is made
+// before the engine, which needs the MeterProvider for its observer.
+func NewProducer(options Options) *Producer {
+	p := &Producer{options: options.withDefaults()}
+	for _, bound := range p.options.Bounds {
+		p.bounds = append(p.bounds, bound.Seconds())
+	}
+	return p
+}
+
+// Register has the producer read the engine, [penstock.Default] if that is nil, from now on, and no
+// other that was registered before. Call it before the first call: the first collection has all
+// calls since the engine was made.
+func (p *Producer) Register(engine *core.Engine) {
+	if engine == nil {
+		engine = penstock.Default()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.engine, p.accumulator, p.series = engine, core.NewAccumulator(p.options.MaxResources), nil
+	p.collected = engine.Clock().Now().Time()
 }
 
 // series is the histogram of one resource.
@@ -63,9 +74,12 @@ type series struct {
 }
 
 // Produce implements [metric.Producer].
-func (p *producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
+func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.engine == nil {
+		return nil, nil
+	}
 	snapshot := p.engine.Snapshot()
 	at := snapshot.At.Time()
 	present := make(map[string]series, len(p.series))
@@ -95,7 +109,7 @@ func (p *producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	}}, nil
 }
 
-func (p *producer) aggregation(points []series, at time.Time) metricdata.Aggregation {
+func (p *Producer) aggregation(points []series, at time.Time) metricdata.Aggregation {
 	if p.options.Exponential {
 		histogram := metricdata.ExponentialHistogram[float64]{Temporality: p.options.Temporality}
 		for _, s := range points {

@@ -36,8 +36,11 @@ func newService(t *testing.T, options durations.Options) *service {
 	s := &service{clock: clock.NewVirtual(time.Unix(1000, 0))}
 	s.Engine = core.New(core.Config{Clock: s.clock, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(s.Close)
-	s.reader = metric.NewManualReader(metric.WithProducer(durations.NewProducer(s.Engine, options)))
+	producer := durations.NewProducer(options)
+	s.reader = metric.NewManualReader(metric.WithProducer(producer))
 	provider := metric.NewMeterProvider(metric.WithReader(s.reader))
+	assert.Nil(t, s.collect(t), "without an engine")
+	producer.Register(s.Engine)
 	t.Cleanup(func() { require.NoError(t, provider.Shutdown(context.Background())) })
 	return s
 }
