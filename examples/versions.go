@@ -20,6 +20,8 @@ import (
 	_ "go.etcd.io/etcd/api/v3/etcdserverpb"
 	_ "go.etcd.io/etcd/client/pkg/v3/transport"
 	_ "go.etcd.io/etcd/server/v3/embed"
+	_ "go.opentelemetry.io/otel/metric"
+	_ "go.opentelemetry.io/otel/trace"
 	_ "go.uber.org/goleak"
 	_ "go.uber.org/zap"
 	_ "go.yaml.in/yaml/v4"

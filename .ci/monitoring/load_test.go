@@ -145,7 +145,8 @@ type scrape struct {
 }
 
 // run runs two instances of a service for some minutes of virtual time and scrapes them. One
-// exposes classic histograms, the other one native ones.
+// exposes classic histograms, the other one native ones. All of it is in a bubble of
+// testing/synctest: whatever sleeps there takes no time.
 func run(t *testing.T) (scrapes []scrape) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -3,10 +3,13 @@
 // and what the rules did is in the metrics of one provider.
 //
 //	go run ./examples/otel
+//	go run ./examples/otel -otlp http://localhost:4318   # also sends all of it to a collector
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -21,12 +24,9 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
@@ -41,29 +41,19 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Stdout); err != nil {
+	collector := flag.String("otlp", "", "URL of a collector to send metrics and traces to, such as http://localhost:4318")
+	flag.Parse()
+	if err := run(context.Background(), os.Stdout, *collector); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// telemetry keeps in memory what a service would export.
-type telemetry struct {
-	spans  *tracetest.SpanRecorder
-	traces trace.TracerProvider
-	reader *sdkmetric.ManualReader
-	meters metric.MeterProvider
-}
-
-func newTelemetry() telemetry {
-	spans, reader := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
-	return telemetry{
-		spans: spans, traces: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)),
-		reader: reader, meters: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)),
+func run(ctx context.Context, w io.Writer, collector string) (err error) {
+	seen, err := newTelemetry(ctx, collector, sdkmetric.CumulativeTemporalitySelector)
+	if err != nil {
+		return err
 	}
-}
-
-func run(ctx context.Context, w io.Writer) error {
-	seen := newTelemetry()
+	defer func() { err = errors.Join(err, seen.shutdown(ctx)) }()
 	engine, err := newEngine(seen)
 	if err != nil {
 		return err
@@ -92,6 +82,9 @@ func newEngine(seen telemetry) (*core.Engine, error) {
 	}})
 	if err == nil {
 		_, err = penstockotel.Register(engine, options)
+	}
+	for _, p := range seen.durations {
+		p.Register(engine)
 	}
 	return engine, err
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func Example() {
-	if err := run(context.Background(), os.Stdout); err != nil {
+	if err := run(context.Background(), os.Stdout, ""); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -27,11 +27,17 @@
 //
 // # Exactness and faults
 //
-// A second is written one second after it has ended, from the exact counts of the engine: the
-// lines of a resource sum up to its totals. Calls never wait for the disk. If a second cannot
-// be written, as when the disk is full or the directory was removed, it is tried again each
-// second in a new file; what is older than the 58 seconds that the engine keeps is lost. One
-// line in the log of the process says so, and another one when it works again.
+// A second is written one second after it has ended. Each call is in exactly one line: one that
+// is counted after that, as by a goroutine that was delayed, is in the line of the next second. So
+// the lines of a resource sum up to its totals. Calls of resources that the engine has forgotten
+// before they were read are in lines of (other). Calls never wait for the disk, and none of this
+// costs them anything.
+//
+// If a second cannot be written, as when the disk is full or the directory was removed, it is tried
+// again each second in a new file. The engine knows for 58 seconds what happened in which second:
+// older seconds are joined with the first one that it still knows, whose line has the calls of
+// all of them. One line in the log of the process says so, and another one when it works again. What
+// could not be written when the log ends is lost, and a third line says so.
 //
 // Lines that are damaged, as by a crash in the middle of a write, are skipped by [Search],
 // which counts them.

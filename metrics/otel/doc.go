@@ -13,7 +13,8 @@
 // The package needs the API of OpenTelemetry alone. It works beside otelhttp and otelgrpc:
 // put those further out than the middleware or interceptor of Penstock, so that the span is
 // there when a call is refused. They measure durations of requests; this package adds what
-// Penstock made of them.
+// Penstock made of them. Package durations has the durations of all calls, as a producer for the
+// readers of the SDK.
 //
 // # Metrics
 //
@@ -25,9 +26,15 @@
 //	penstock.queued_requests        queued_requests        up-down        calls that wait
 //	penstock.request.time_in_queue  request.time_in_queue  histogram, s   waits, by penstock.result: "acquired", "refused" or "canceled"
 //	penstock.failed_requests                               counter        calls that ended with a failure
+//	penstock.tokens                                        counter        tokens that calls asked for when they entered, by penstock.result
+//	penstock.request.duration       request_lease.duration histogram, s   from pass to end: of package durations
 //
-// The histogram is that of [NewObserver]. Its measurements are made with the context of the
-// call, so that the SDK attaches traces to them as exemplars.
+// The histogram of waits is that of [NewObserver]. Its measurements are made with the context of
+// the call, so that the SDK attaches traces to them as exemplars. Refusals are counted by the
+// engine, and read without a context. So NewObserver also counts those within sampled spans, with
+// the attributes of penstock.rule.refusals; each has its trace as an exemplar:
+//
+//	penstock.traced_refusals       counter      calls within a sampled span that a rule refused
 //
 // Of each rule in force, with the attributes penstock.resource, penstock.rule.kind and
 // penstock.rule.name:
@@ -56,10 +63,16 @@
 //
 // # Cardinality
 //
-// Resources that rules name have series of their own, and as many others as
-// [Options.MaxResources] says, until the engine forgets them. All others are summed up as
-// the resource "(other)". Values of attributes, such as users or addresses, are in no attribute
-// of a metric or an event: clients choose them.
+// No more than [Options.MaxResources] resources have series of their own: first those that rules
+// name, then others, until the engine forgets them. All others are summed up as the resource
+// "(other)", and there the rules that name one resource as the rule "(other)". Values of
+// attributes, such as users or addresses, are in no attribute of a metric or an event: clients
+// choose them.
+//
+// Newer versions of the SDK have a bound of their own, by default 2,000 sets of attributes for
+// each instrument; what is beyond gets the attribute otel.metric.overflow in place of its own. Of
+// penstock.requests there are two for each resource, and of metrics of rules one or more for each
+// rule. With more than a few hundred resources, raise it: sdkmetric.WithCardinalityLimit(20_000).
 //
 // # Events
 //

@@ -11,8 +11,8 @@ import (
 
 // instruments are those that are read from a snapshot of the engine.
 type instruments struct {
-	requests, failed metric.Int64ObservableCounter
-	active, queued   metric.Int64ObservableUpDownCounter
+	requests, tokens, failed metric.Int64ObservableCounter
+	active, queued           metric.Int64ObservableUpDownCounter
 
 	refusals, shadowRefusals, transitions metric.Int64ObservableCounter
 	limit                                 metric.Float64ObservableGauge
@@ -77,9 +77,11 @@ func newInstruments(meter metric.Meter, kinds []rule.Definition) (*instruments, 
 	m := &maker{meter: meter}
 	i := &instruments{
 		requests: m.counter("penstock.requests", "{request}", "Calls, by whether they passed."),
-		failed:   m.counter("penstock.failed_requests", "{request}", "Calls that ended with a failure."),
-		active:   m.upDown("penstock.active_requests", "{request}", "Calls under way."),
-		queued:   m.upDown("penstock.queued_requests", "{request}", "Calls that wait."),
+		tokens: m.counter("penstock.tokens", "{token}",
+			"Tokens that calls asked for when they entered, by whether these passed."),
+		failed: m.counter("penstock.failed_requests", "{request}", "Calls that ended with a failure."),
+		active: m.upDown("penstock.active_requests", "{request}", "Calls under way."),
+		queued: m.upDown("penstock.queued_requests", "{request}", "Calls that wait."),
 
 		refusals: m.counter("penstock.rule.refusals", "{request}", "Calls that a rule in force refused."),
 		shadowRefusals: m.counter("penstock.rule.shadow_refusals", "{request}",

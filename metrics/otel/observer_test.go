@@ -73,10 +73,12 @@ func TestSpansHaveEventsOfRefusalsAndWaits(t *testing.T) {
 		assert.Equal(t, 2, refusals)
 		assert.Equal(t, 2, waits)
 
-		// Both waits were measured in a sampled span.
+		// Refusals and waits were measured in sampled spans.
 		assert.Equal(t, []string{
 			"penstock.request.time_in_queue{resource=slow result=acquired} count 1 sum 1 exemplars 1",
 			"penstock.request.time_in_queue{resource=slow result=canceled} count 1 sum 0.25 exemplars 1",
+			"penstock.traced_refusals{reason=rateLimited resource=few rule.kind=flow rule.name=few} 1 exemplars 1",
+			"penstock.traced_refusals{reason=rateLimited resource=none rule.kind=flow rule.name=none} 1 exemplars 1",
 		}, s.collect(t))
 	})
 }

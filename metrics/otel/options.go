@@ -6,15 +6,17 @@ import (
 )
 
 // DefaultMaxResources is the default of [Options.MaxResources].
-const DefaultMaxResources = 500
+const DefaultMaxResources = 1000
 
 // Options configure what is exposed. The zero value is ready to use.
 type Options struct {
 	// MeterProvider has the instruments. Defaults to the global one, [otel.GetMeterProvider].
 	MeterProvider metric.MeterProvider
 
-	// MaxResources bounds how many resources that no rule names have series of their own.
-	// Resources that rules name always have. Defaults to [DefaultMaxResources].
+	// MaxResources bounds how many resources have series of their own: first those that rules
+	// name, then others, first those that had series before. All others together are the
+	// resource "(other)". Of what [NewObserver] measures it is the resources that come first
+	// which have series of their own. Defaults to [DefaultMaxResources].
 	MaxResources int
 }
 

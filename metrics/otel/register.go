@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -28,7 +30,7 @@ func Register(engine *core.Engine, options Options) (metric.Registration, error)
 	if err != nil {
 		return nil, fmt.Errorf("penstockotel: %w", err)
 	}
-	r := &reader{engine: engine, instruments: i, table: newTable(options.MaxResources)}
+	r := &reader{engine: engine, instruments: i, accumulator: core.NewAccumulator(options.MaxResources)}
 	registration, err := meter.RegisterCallback(r.read, i.all...)
 	if err != nil {
 		return nil, fmt.Errorf("penstockotel: %w", err)
@@ -41,29 +43,44 @@ type reader struct {
 	engine *core.Engine
 	*instruments
 
-	// mu guards the table. It is held while the engine is read, so that concurrent
+	// mu guards what follows. It is held while the engine is read, so that concurrent
 	// collections add their snapshots in order.
-	mu    sync.Mutex
-	table *table
+	mu          sync.Mutex
+	accumulator *core.Accumulator
+	sets        map[string]*attributeSets // of the resources of the last collection
+}
+
+// attributeSets are the attributes of the metrics of a resource.
+type attributeSets struct{ resource, acquired, refused attribute.Set }
+
+func newAttributeSets(name string) *attributeSets {
+	resource := ResourceKey.String(name)
+	return &attributeSets{
+		resource: attribute.NewSet(resource),
+		acquired: attribute.NewSet(resource, ResultKey.String(Acquired)),
+		refused:  attribute.NewSet(resource, ResultKey.String(Refused)),
+	}
 }
 
 func (r *reader) read(_ context.Context, o metric.Observer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	snapshot := r.engine.Snapshot()
-	r.table.update(snapshot.Resources)
-	for _, s := range r.table.own {
-		r.resource(o, s)
+	sets := make(map[string]*attributeSets, len(r.sets))
+	for _, t := range r.accumulator.Add(&snapshot) {
+		if sets[t.Name] = r.sets[t.Name]; sets[t.Name] == nil {
+			sets[t.Name] = newAttributeSets(t.Name)
+		}
+		r.resource(o, t, sets[t.Name])
+		r.refusedBy(o, t)
 	}
-	if other := r.table.other; other.counts != (counts{}) || other.waiting > 0 {
-		r.resource(o, other)
-	}
+	r.sets = sets
 	shared := make(map[rule.Key]bool)
 	for i := range snapshot.Resources {
 		of := &snapshot.Resources[i]
-		if name := valid(of.Name); name == of.Name && r.table.own[name] != nil || of.Name == core.Overflow {
+		if r.accumulator.IsSeparate(of.Name) && utf8.ValidString(of.Name) || of.Name == core.Overflow {
 			for j := range of.Rules {
-				r.rule(o, name, &of.Rules[j], shared)
+				r.rule(o, of.Name, &of.Rules[j], shared)
 			}
 		}
 	}
@@ -72,13 +89,27 @@ func (r *reader) read(_ context.Context, o metric.Observer) error {
 	return nil
 }
 
-func (r *reader) resource(o metric.Observer, s *series) {
-	o.ObserveInt64(r.requests, number(s.counts.passed), metric.WithAttributeSet(s.acquired))
-	o.ObserveInt64(r.requests, number(s.counts.blocked), metric.WithAttributeSet(s.refused))
-	resource := metric.WithAttributeSet(s.resource)
-	o.ObserveInt64(r.failed, number(s.counts.failed), resource)
-	o.ObserveInt64(r.active, s.inFlight, resource)
-	o.ObserveInt64(r.queued, s.waiting, resource)
+func (r *reader) resource(o metric.Observer, t *core.ResourceTotals, sets *attributeSets) {
+	acquired, refused := metric.WithAttributeSet(sets.acquired), metric.WithAttributeSet(sets.refused)
+	o.ObserveInt64(r.requests, number(t.Passed), acquired)
+	o.ObserveInt64(r.requests, number(t.Blocked), refused)
+	o.ObserveInt64(r.tokens, number(t.PassedTokens), acquired)
+	o.ObserveInt64(r.tokens, number(t.BlockedTokens), refused)
+	resource := metric.WithAttributeSet(sets.resource)
+	o.ObserveInt64(r.failed, number(t.Failed), resource)
+	o.ObserveInt64(r.active, t.InFlight, resource)
+	o.ObserveInt64(r.queued, t.Waiting, resource)
+}
+
+// refusedBy observes what rules have refused on a resource.
+func (r *reader) refusedBy(o metric.Observer, t *core.ResourceTotals) {
+	for key, of := range t.Refusals {
+		by := []attribute.KeyValue{ResourceKey.String(t.Name), KindKey.String(string(key.Kind)), RuleKey.String(key.Name)}
+		if of.Shadow || of.WouldBlock > 0 {
+			o.ObserveInt64(r.shadowRefusals, number(of.WouldBlock), metric.WithAttributes(by...))
+		}
+		o.ObserveInt64(r.refusals, number(of.Blocked), metric.WithAttributes(append(by, ReasonKey.String(of.Reason.String()))...))
+	}
 }
 
 // rule observes the state of a rule on a resource. A limiter that several resources share is
@@ -87,10 +118,6 @@ func (r *reader) rule(o metric.Observer, resource string, of *core.RuleSnapshot,
 	kind, name := KindKey.String(string(of.Kind)), RuleKey.String(valid(of.Name))
 	on := func(more ...attribute.KeyValue) metric.ObserveOption {
 		return metric.WithAttributes(append(more, ResourceKey.String(resource), kind, name)...)
-	}
-	o.ObserveInt64(r.refusals, number(of.Blocked), on(ReasonKey.String(of.Rule.Type().Reason().String())))
-	if of.Shadow || of.WouldBlock > 0 {
-		o.ObserveInt64(r.shadowRefusals, number(of.WouldBlock), on())
 	}
 	if of.Quota != nil {
 		o.ObserveFloat64(r.limit, of.Quota.Effective/of.Quota.Window.Seconds(), on())
@@ -160,3 +187,6 @@ func one(is bool) int64 {
 
 // number converts a count.
 func number(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+
+// valid returns the name as valid UTF-8.
+func valid(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }

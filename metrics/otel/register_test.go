@@ -82,21 +82,75 @@ func TestNamesOfMetrics(t *testing.T) {
 
 func TestResourcesBeyondTheBoundAreSummedUp(t *testing.T) {
 	t.Parallel()
-	s := newService(t, rules.Set{Flow: []flow.Rule{{Name: "known", Resource: "z", Limit: 1}}},
-		penstockotel.Options{MaxResources: 2}, core.Config{})
+	s := newService(t, rules.Set{Flow: []flow.Rule{
+		{Name: "known", Resource: "z", Limit: 1}, {Name: "each", Match: "r*", Limit: 2}, {Name: "strict", Resource: "r4", Limit: 1},
+	}}, penstockotel.Options{MaxResources: 3}, core.Config{})
 	for i := range 5 {
 		s.calls("r"+strconv.Itoa(i), 1)
 	}
+	s.calls("r3", 3)
 	s.calls("z", 2)
+	lines := s.collect(t)
+	assert.Equal(t, []string{
+		"penstock.requests{resource=(other) result=acquired} 4",
+		"penstock.requests{resource=(other) result=refused} 2",
+		"penstock.requests{resource=r0 result=acquired} 1",
+		"penstock.requests{resource=r0 result=refused} 0",
+		"penstock.requests{resource=r4 result=acquired} 1",
+		"penstock.requests{resource=r4 result=refused} 0",
+		"penstock.requests{resource=z result=acquired} 1",
+		"penstock.requests{resource=z result=refused} 1",
+	}, named(lines, "penstock.requests{"), "those that rules name come first, and count too")
+	assert.Equal(t, []string{
+		"penstock.rule.refusals{reason=rateLimited resource=(other) rule.kind=flow rule.name=each} 2",
+		"penstock.rule.refusals{reason=rateLimited resource=r0 rule.kind=flow rule.name=each} 0",
+		"penstock.rule.refusals{reason=rateLimited resource=r4 rule.kind=flow rule.name=each} 0",
+		"penstock.rule.refusals{reason=rateLimited resource=r4 rule.kind=flow rule.name=strict} 0",
+		"penstock.rule.refusals{reason=rateLimited resource=z rule.kind=flow rule.name=known} 1",
+	}, named(lines, "penstock.rule.refusals{"))
+}
+
+func TestThousandResourcesHaveSeriesByDefault(t *testing.T) {
+	t.Parallel()
+	var set rules.Set
+	for i := range 1500 {
+		set.Flow = append(set.Flow, flow.Rule{Resource: "r" + strconv.Itoa(i), Limit: 1})
+	}
+	s := newService(t, set, penstockotel.Options{}, core.Config{})
+	for i := range 1500 {
+		s.calls("r"+strconv.Itoa(i), 1)
+	}
+	lines := named(s.collect(t), "penstock.active_requests{")
+	assert.Len(t, lines, 1001)
+	assert.Contains(t, s.collect(t), "penstock.requests{resource=(other) result=acquired} 500")
+}
+
+func TestTokensOfCalls(t *testing.T) {
+	t.Parallel()
+	s := newService(t, rules.Set{Flow: []flow.Rule{{Name: "tokens", Resource: "llm", Limit: 100}}}, penstockotel.Options{}, core.Config{})
+	for _, tokens := range []int{60, 30, 20, 15} {
+		if guard, err := s.Entry(t.Context(), "llm", core.Tokens(tokens)); err == nil {
+			guard.Exit()
+		}
+	}
+	assert.Equal(t, []string{
+		"penstock.tokens{resource=llm result=acquired} 90",
+		"penstock.tokens{resource=llm result=refused} 35",
+	}, named(s.collect(t), "penstock.tokens{"))
+}
+
+// Calls of resources that are forgotten between two collections are counted, too.
+func TestCallsOfForgottenResourcesAreSummedUp(t *testing.T) {
+	t.Parallel()
+	s := newService(t, rules.Set{}, penstockotel.Options{}, core.Config{})
+	s.calls("old", 3)
+	s.clock.Advance(2 * time.Minute)
+	s.calls("new", 1)
 	assert.Equal(t, []string{
 		"penstock.requests{resource=(other) result=acquired} 3",
 		"penstock.requests{resource=(other) result=refused} 0",
-		"penstock.requests{resource=r0 result=acquired} 1",
-		"penstock.requests{resource=r0 result=refused} 0",
-		"penstock.requests{resource=r1 result=acquired} 1",
-		"penstock.requests{resource=r1 result=refused} 0",
-		"penstock.requests{resource=z result=acquired} 1",
-		"penstock.requests{resource=z result=refused} 1",
+		"penstock.requests{resource=new result=acquired} 1",
+		"penstock.requests{resource=new result=refused} 0",
 	}, named(s.collect(t), "penstock.requests{"))
 }
 

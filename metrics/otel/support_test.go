@@ -93,7 +93,11 @@ func linesOf(m metricdata.Metrics) (lines []string) {
 
 func pointLines[N int64 | float64](name string, points []metricdata.DataPoint[N]) (lines []string) {
 	for _, p := range points {
-		lines = append(lines, fmt.Sprintf("%s%s %v", name, attributesOf(p.Attributes.ToSlice()), p.Value))
+		line := fmt.Sprintf("%s%s %v", name, attributesOf(p.Attributes.ToSlice()), p.Value)
+		if len(p.Exemplars) > 0 {
+			line += fmt.Sprintf(" exemplars %d", len(p.Exemplars))
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
