@@ -35,7 +35,7 @@ func (w *world) rate(from, to time.Duration) float64 {
 func (w *world) assertReconverges(t *testing.T, back time.Duration) {
 	t.Helper()
 	w.run(3 * time.Second)
-	assert.InDelta(t, 1, w.rate(back+500*ms, back+2*time.Second), 0.12)
+	assert.InDelta(t, 1, w.rate(back+500*ms, back+2*time.Second), 0.1)
 	assert.InDelta(t, 1, w.rate(back+2*time.Second, back+3*time.Second), 0.1)
 }
 

@@ -28,6 +28,7 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 		if want = b.outage.wants(now); want == 0 && !b.outage.isRecovering() {
 			return Request{}, nil
 		}
+		least = 2 // so that the first bucket after it is asked for when it begins
 	case want == 0, b.mode == ModeWindow && !b.isPrefetching(now) && b.hasAsked(now):
 		least = 2 // that may wait, other than the first request of a bucket
 	}
