@@ -71,6 +71,32 @@
 // as a success and give back their tokens, but to a throttle; the statistics show them. On a
 // connection that has never worked, and within a transaction, ErrBadConn is a failure.
 //
+// # Throttles
+//
+// With [Options.Throttle] a program sends fewer calls to a database that turns most of them away,
+// because it has too many connections or no resources, or is down (see [Answer], and package
+// [github.com/penstock-go/penstock/adapters/outgoing]). It is asked about each call by itself:
+// opening a connection for a statement is one, the statement another. What always passes is not
+// throttled either. It knows the database as "sql" unless [Options.Target] names it.
+//
+// There are no retry budgets here. A driver sees statements and not what a program tries again:
+// a transaction that is retried, its beginning and all of its statements have the same context,
+// so each statement would count as a retry of the one before. Ask the budget in the loop that
+// retries, with outgoing.Begin:
+//
+//	ctx = outgoing.WithRetries(ctx)
+//	for {
+//		attempt, err := outgoing.Begin(ctx, nil, budgets, "orders", core.PriorityNormal)
+//		if err != nil {
+//			return err // the budget is exhausted
+//		}
+//		err = transact(ctx, db)
+//		attempt.End(outgoing.Answer{Result: outgoing.Accepted})
+//		if !isSerializationFailure(err) {
+//			return err
+//		}
+//	}
+//
 // # Costs
 //
 // Guarding a call allocates nothing if the driver runs statements without preparing them, and

@@ -23,13 +23,34 @@ type execution struct {
 	guard core.Guard // the zero Guard if the call is not guarded
 	ctx   context.Context
 	call  Call
+
+	asked  outgoing.Call   // the zero Call if no throttle was asked
+	answer outgoing.Answer // for the throttle
 }
 
 // begin enters the call. It returns the error for the caller, who must not make it then.
-func (x *execution) begin(ctx context.Context, g *gate, call Call) (err error) {
+func (x *execution) begin(ctx context.Context, g *gate, call Call) error {
 	x.gate, x.ctx, x.call = g, ctx, call
+	if isRelease(call.Query) {
+		return nil
+	}
+	if g.options.Throttle != nil {
+		if err := x.ask(); err != nil {
+			return err
+		}
+	}
+	if err := x.enter(); err != nil {
+		x.endAsking()
+		return err
+	}
+	return nil
+}
+
+// enter enters the call, if it is one of a resource.
+func (x *execution) enter() (err error) {
+	g, ctx, call := x.gate, x.ctx, x.call
 	resource := x.resource()
-	if resource == "" || isRelease(call.Query) {
+	if resource == "" {
 		return nil
 	}
 	var few [5]core.Option
@@ -63,11 +84,12 @@ func (x *execution) resource() string {
 // end ends the call with err.
 func (x *execution) end(err error) {
 	defer x.exit() // also if Failure panics
+	if err != nil && outgoing.Canceled(x.ctx) && !errors.Is(err, core.ErrBlocked) {
+		err = context.Canceled
+	}
+	x.answered(err)
 	if err == nil {
 		return
-	}
-	if outgoing.Canceled(x.ctx) && !errors.Is(err, core.ErrBlocked) {
-		err = context.Canceled
 	}
 	outgoing.MarkOutcome(&x.guard, x.gate.isFailure(x.call, err), err)
 }
@@ -82,6 +104,7 @@ func (x *execution) void() {
 // exit ends the call and lets go of what the caller has.
 func (x *execution) exit() {
 	x.guard.Exit()
+	x.endAsking()
 	x.ctx, x.call = nil, Call{}
 }
 

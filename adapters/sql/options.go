@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 
+	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/core"
 )
 
@@ -82,6 +83,21 @@ type Options struct {
 	// not count as a success either if err is context.Canceled or a refusal, [core.IsRefusal]. A
 	// panic always counts. Defaults to [IsFailure] of err.
 	Failure func(call Call, err error) bool
+
+	// Throttle refuses calls of a database that rejects most of them: see
+	// [github.com/penstock-go/penstock/adapters/outgoing]. A call that it refuses does not
+	// reach the driver and is no call of its resource; its error is an [*outgoing.Error].
+	// Defaults to none.
+	Throttle *outgoing.Throttle
+
+	// Target returns what Throttle knows a database by, or "" if it is not to look at a call.
+	// Set it if several databases share one Throttle. Defaults to "sql".
+	Target func(ctx context.Context, call Call) string
+
+	// Answer returns what the end of a call with err, which may be nil, says of the database,
+	// for Throttle. err is as in Failure. It is not asked about calls that database/sql makes
+	// anew on another connection, nor after a panic. Defaults to [Answer].
+	Answer func(call Call, err error) outgoing.Answer
 }
 
 type resourceKey struct{}
