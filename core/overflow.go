@@ -15,7 +15,7 @@ func (g *registry) warnOfOverflow(name string) {
 	if g.overflow.warned.Load() || g.mustOverflow(name) || !g.overflow.warned.CompareAndSwap(false, true) {
 		return
 	}
-	attributes := []any{slog.Int("maxResources", g.max), slog.String("resource", name)}
+	attributes := []any{slog.Int("maxResources", g.max), slog.String("resource", strings.Clone(name))} // a log may keep it
 	var byValue []string
 	for _, kind := range g.engine.Kinds() {
 		if kind.Phase() == rule.PhaseValue {
@@ -46,7 +46,7 @@ func (g *registry) overflowResourceFor(name string) *resource {
 		return g.overflow.unmatched
 	}
 	if len(name) > rule.MaxNameLength { // not worth remembering
-		return g.newOverflowResource(name, patterns)
+		return g.newOverflowResource(strings.Clone(name), patterns) // its refusals have the name
 	}
 	slot := &g.overflow.names[maphash.String(g.overflow.seed, name)%overflowNames]
 	if r := slot.Load(); r != nil && r.name == name && r.patterns == patterns {

@@ -2,7 +2,7 @@ package adaptertest
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,8 +12,6 @@ import (
 
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/flow"
-	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -134,97 +132,34 @@ func callsBreaker(t *testing.T, h *CallsHarness) {
 	require.NoError(t, call(t.Context()))
 }
 
-func callsPassOnTime(t *testing.T, h *CallsHarness) {
+// limited connects a client with one guard, whose resource then gets rules.
+func (h *CallsHarness) limited(t *testing.T, set func(resource string) rules.Set, serve func()) limitedCalls {
+	t.Helper()
 	engine, virtual := NewEngine(t, rules.Set{})
-	var arrived atomic.Int64
+	served := new(atomic.Int64)
 	call := h.open(t, engine, CallsOptions{}, func() Reply {
-		arrived.Add(1)
+		served.Add(1)
+		serve()
 		return Answered
 	})
-	require.NoError(t, engine.Load(queue(h.ResourceOf())))
-	require.NoError(t, call(t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- call(t.Context()) }()
-	requireTimer(t, h.Timeout, virtual)
-	virtual.Advance(time.Second - 1)
-	assert.EqualValues(t, 1, arrived.Load())
-	virtual.Advance(1)
-	require.NoError(t, receive(t, h.Timeout, done))
-	assert.EqualValues(t, 1, requireEnded(t, h.Timeout, engine, h.ResourceOf(), 2).Waited)
+	require.NoError(t, engine.Load(set(h.ResourceOf())))
+	return limitedCalls{
+		engine: engine, clock: virtual, timeout: h.Timeout, resource: h.ResourceOf(), served: served, call: call,
+		isRefusal: func(err error) bool { return errors.Is(err, core.ErrBlocked) },
+	}
 }
 
+func callsPassOnTime(t *testing.T, h *CallsHarness) { h.limited(t, queue, func() {}).passOnTime(t) }
+
 func callsFreeTheirPlaces(t *testing.T, h *CallsHarness) {
-	engine, virtual := NewEngine(t, rules.Set{})
-	call := h.open(t, engine, CallsOptions{}, answered)
-	require.NoError(t, engine.Load(queue(h.ResourceOf())))
-	require.NoError(t, call(t.Context()))
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	left := make(chan error, 1)
-	go func() { left <- call(ctx) }()
-	requireTimer(t, h.Timeout, virtual)
-	leave()
-	require.ErrorIs(t, receive(t, h.Timeout, left), context.Canceled)
-	requireNoneUnderWay(t, h.Timeout, []*core.Engine{engine})
-	next := make(chan error, 1)
-	go func() { next <- call(t.Context()) }()
-	requireTimer(t, h.Timeout, virtual)
-	virtual.Advance(time.Second) // that of the one that has left
-	require.NoError(t, receive(t, h.Timeout, next))
+	require.ErrorIs(t, h.limited(t, queue, func() {}).freeTheirPlaces(t), context.Canceled)
 }
 
 func callsExactlyTheLimit(t *testing.T, h *CallsHarness) {
-	const callers, each, limit = 8, 25, 50
-	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Match: "*", Limit: limit}}})
-	var arrived, passed, refused atomic.Int64
-	call := h.open(t, engine, CallsOptions{}, func() Reply {
-		arrived.Add(1)
-		return Answered
-	})
-	var all sync.WaitGroup
-	for range callers {
-		all.Go(func() {
-			for range each {
-				if err := call(t.Context()); err == nil {
-					passed.Add(1)
-				} else if assert.ErrorIs(t, err, core.ErrBlocked) {
-					refused.Add(1)
-				}
-			}
-		})
-	}
-	all.Wait()
-	assert.EqualValues(t, limit, passed.Load())
-	assert.EqualValues(t, callers*each-limit, refused.Load())
-	assert.EqualValues(t, limit, arrived.Load())
-	assert.Zero(t, requireEnded(t, h.Timeout, engine, h.ResourceOf(), limit).Failed)
+	h.limited(t, exactly, func() {}).exactlyTheLimit(t, 1)
 }
 
 func callsNeverMoreUnderWay(t *testing.T, h *CallsHarness) {
-	const callers, limit = 8, 3
-	engine, _ := NewEngine(t, rules.Set{Isolation: []isolation.Rule{{Match: "*", Limit: limit}}})
-	var arrived, refused atomic.Int64
-	full, free := make(chan struct{}, callers), make(chan struct{})
-	call := h.open(t, engine, CallsOptions{}, func() Reply {
-		arrived.Add(1)
-		full <- struct{}{}
-		hold(t, free)
-		return Answered
-	})
-	var all sync.WaitGroup
-	for range callers {
-		all.Go(func() {
-			if err := call(t.Context()); err != nil && assert.ErrorIs(t, err, core.ErrBlocked) {
-				refused.Add(1)
-			}
-		})
-	}
-	for range limit {
-		receive(t, h.Timeout, full)
-	}
-	assert.Eventually(t, func() bool { return refused.Load() == callers-limit }, h.Timeout, interval)
-	close(free)
-	all.Wait()
-	assert.EqualValues(t, limit, arrived.Load())
-	require.NoError(t, call(t.Context()), "places are free again")
+	o := newOccupancy()
+	h.limited(t, isolated, func() { o.serve(t) }).neverMoreUnderWay(t, o)
 }

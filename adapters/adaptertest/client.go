@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/adapters/nethttp"
 )
 
 // httpClient is a client of a server under test, with connections of its own.
@@ -59,6 +61,22 @@ func (c *httpClient) do(method, path string, header ...string) answer {
 	body, err := io.ReadAll(response.Body)
 	assert.NoError(c.t, err)
 	return answer{response.StatusCode, response.Header, string(body)}
+}
+
+// served makes a request, and returns an error unless it is answered with 200.
+func (c *httpClient) served(ctx context.Context, path string) error {
+	response, err := c.http.Do(c.request(ctx, http.MethodGet, path))
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nethttp.StatusError(response.StatusCode)
+	}
+	return nil
 }
 
 func (c *httpClient) request(ctx context.Context, method, path string, header ...string) *http.Request {

@@ -2,18 +2,18 @@ package adaptertest
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -26,56 +26,30 @@ func httpWaitTests() []httpTest {
 	}
 }
 
-// queue lets one call a second pass, and the others wait.
-func queue(resource string) rules.Set {
-	return rules.Set{Flow: []flow.Rule{
-		{Name: "turns", Resource: resource, Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute},
-	}}
+// limitedOrders starts a server with a guard whose resource has these rules.
+func (h *HTTPHarness) limitedOrders(t *testing.T, set func(resource string) rules.Set, refusal int, serve func()) limitedCalls {
+	t.Helper()
+	engine, virtual := NewEngine(t, set(h.orders()))
+	served := new(atomic.Int64)
+	c := h.serveOrders(t, engine, Options{}, func(x Exchange) error {
+		served.Add(1)
+		serve()
+		return ok(x)
+	})
+	return limitedCalls{
+		engine: engine, clock: virtual, timeout: h.Timeout, resource: h.orders(), served: served,
+		call:      func(ctx context.Context) error { return c.served(ctx, "/orders/7") },
+		isRefusal: func(err error) bool { return errors.Is(err, nethttp.StatusError(refusal)) },
+	}
 }
 
 func waitingRequestsPassOnTime(t *testing.T, h *HTTPHarness) {
-	engine, virtual := NewEngine(t, queue(h.orders()))
-	var handled atomic.Int64
-	c := h.serveOrders(t, engine, Options{}, func(x Exchange) error {
-		handled.Add(1)
-		return ok(x)
-	})
-	assert.Equal(t, http.StatusOK, c.get("/orders/1").status)
-	answers := make(chan answer, 1)
-	go func() { answers <- c.get("/orders/2") }()
-	requireTimer(t, h.Timeout, virtual)
-	virtual.Advance(time.Second - 1)
-	assert.EqualValues(t, 1, handled.Load())
-	virtual.Advance(1)
-	assert.Equal(t, http.StatusOK, receive(t, h.Timeout, answers).status)
-	assert.EqualValues(t, 1, requireEnded(t, h.Timeout, engine, h.orders(), 2).Waited)
+	h.limitedOrders(t, queue, http.StatusTooManyRequests, func() {}).passOnTime(t)
 }
 
 func clientsThatLeaveFreeTheirPlaces(t *testing.T, h *HTTPHarness) {
-	engine, virtual := NewEngine(t, queue(h.orders()))
-	var handled atomic.Int64
-	c := h.serveOrders(t, engine, Options{}, func(x Exchange) error {
-		handled.Add(1)
-		return ok(x)
-	})
-	c.get("/orders/1")
-	ready := make(chan struct{})
-	left := make(chan struct{})
-	go func() {
-		defer close(left)
-		c.leave("/orders/2", ready)
-	}()
-	requireTimer(t, h.Timeout, virtual)
-	close(ready)
-	receive(t, h.Timeout, left)
-	requireNoneUnderWay(t, h.Timeout, []*core.Engine{engine})
-	next := make(chan answer, 1)
-	go func() { next <- c.get("/orders/3") }()
-	requireTimer(t, h.Timeout, virtual)
-	virtual.Advance(time.Second) // that of the one that has left
-	assert.Equal(t, http.StatusOK, receive(t, h.Timeout, next).status)
-	requireEnded(t, h.Timeout, engine, h.orders(), 2)
-	assert.EqualValues(t, 2, handled.Load())
+	left := h.limitedOrders(t, queue, http.StatusTooManyRequests, func() {}).freeTheirPlaces(t)
+	require.ErrorIs(t, left, context.Canceled, "the client should have left before it was answered")
 }
 
 func clientsWithABody(t *testing.T, h *HTTPHarness) {

@@ -129,20 +129,27 @@ func longMetadataIsShortened(t *testing.T, c rpcCase) {
 	assert.Len(t, text, 1024+1+32)
 }
 
-// rpcBelieving returns options that let callers of a network choose priorities.
-func rpcBelieving(network string, most rule.Priority) RPCOptions {
-	return RPCOptions{
-		PriorityKey:     priority.Field,
-		PriorityCallers: []priority.Callers{{From: []netip.Prefix{netip.MustParsePrefix(network)}, Max: most}},
+// rpcPriorityOptions returns what a test sets, as options.
+func rpcPriorityOptions(s trusting) RPCOptions {
+	options := RPCOptions{PriorityKey: priority.Field, PriorityCallers: s.callers(), TrustedProxies: s.proxies()}
+	if s.unread {
+		options.PriorityKey = ""
 	}
+	if s.own != nil {
+		options.Priority = func(RPCCall) rule.Priority { return *s.own }
+	}
+	if s.trust != nil {
+		options.PriorityTrust = func(r RPCCall) (rule.Priority, bool) { return s.trust(r.Metadata("token") == "secret") }
+	}
+	return options
 }
 
 // prioritized makes a call and returns the priority that rules see and that of the context
 // of the handler.
-func (c rpcCase) prioritized(t *testing.T, options RPCOptions, said ...string) (seen, inContext rule.Priority, known bool) {
+func (c rpcCase) prioritized(t *testing.T, s trusting, said ...string) (seen, inContext rule.Priority, known bool) {
 	t.Helper()
 	p := new(Probe)
-	call := c.serve(t, p.NewEngine(t), options, func(ctx context.Context) error {
+	call := c.serve(t, p.NewEngine(t), rpcPriorityOptions(s), func(ctx context.Context) error {
 		inContext, known = core.PriorityFromContext(ctx)
 		return nil
 	})
@@ -155,61 +162,16 @@ func (c rpcCase) prioritized(t *testing.T, options RPCOptions, said ...string) (
 	return p.LastCall().Priority(), inContext, known
 }
 
-func rpcCallersChoose(t *testing.T, c rpcCase) {
-	const here, inside = "127.0.0.0/8", "10.0.0.0/8"
-	trusted, limited := rpcBelieving(here, core.PriorityCritical), rpcBelieving(here, core.PriorityNormal)
-	stranger := rpcBelieving(inside, core.PriorityCritical)
-	byMethod, proxied := stranger, stranger
-	byMethod.Priority = func(RPCCall) rule.Priority { return core.PriorityLow }
-	proxied.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(here)}
-	for name, test := range map[string]struct {
-		options RPCOptions
-		said    []string
-		want    rule.Priority
-		known   bool
-	}{
-		"trusted, higher":        {trusted, []string{"critical"}, core.PriorityCritical, true},
-		"trusted, lower":         {trusted, []string{"sheddable"}, core.PrioritySheddable, true},
-		"trusted up to normal":   {limited, []string{"critical"}, core.PriorityNormal, true},
-		"not said":               {trusted, nil, core.PriorityNormal, false},
-		"bad value":              {trusted, []string{"urgent"}, core.PriorityNormal, false},
-		"said twice":             {trusted, []string{"low", "critical"}, core.PriorityNormal, false},
-		"not trusted":            {stranger, []string{"critical"}, core.PriorityNormal, false},
-		"not trusted, by method": {byMethod, []string{"critical"}, core.PriorityLow, true},
-		"client of a proxy":      {proxied, []string{"critical"}, core.PriorityCritical, true},
-		"nothing set by default": {RPCOptions{}, []string{"critical"}, core.PriorityNormal, false},
-	} {
-		seen, inContext, known := c.prioritized(t, test.options, test.said...)
-		assert.Equal(t, test.want, seen, name)
-		assert.Equal(t, test.want, inContext, name)
-		assert.Equal(t, test.known, known, name)
-	}
-}
+func rpcCallersChoose(t *testing.T, c rpcCase) { prioritizes(c.prioritized).checkChoices(t) }
 
-func rpcTrustByAFunction(t *testing.T, c rpcCase) {
-	options := rpcBelieving("127.0.0.0/8", core.PriorityNormal)
-	asked, trusts := 0, true
-	options.PriorityTrust = func(r RPCCall) (rule.Priority, bool) {
-		asked++
-		return core.PriorityHigh, trusts && r.Metadata("token") == "secret"
-	}
-	seen, _, _ := c.prioritized(t, options, "critical")
-	assert.Equal(t, core.PriorityHigh, seen)
-	assert.Equal(t, 1, asked)
-	_, _, known := c.prioritized(t, options)
-	assert.False(t, known)
-	assert.Equal(t, 1, asked, "nobody has said a priority")
-	trusts = false
-	seen, _, _ = c.prioritized(t, options, "critical")
-	assert.Equal(t, core.PriorityNormal, seen, "by its address")
-}
+func rpcTrustByAFunction(t *testing.T, c rpcCase) { prioritizes(c.prioritized).checkTrust(t) }
 
 func clientsPassThePriorityOn(t *testing.T, c rpcCase) {
 	here, there := new(Probe), new(Probe)
 	client := c.Serve(t, RPCServer{
 		Handle: succeed,
 		Client: []RPCGuard{{here.NewEngine(t), RPCOptions{PriorityKey: priority.Field}}},
-		Server: []RPCGuard{{there.NewEngine(t), rpcBelieving("127.0.0.0/8", core.PriorityCritical)}},
+		Server: []RPCGuard{{there.NewEngine(t), rpcPriorityOptions(trusting{network: local, most: core.PriorityCritical})}},
 	})
 	for _, want := range []rule.Priority{core.PriorityCritical, core.PrioritySheddable} {
 		ctx := core.ContextWithPriority(t.Context(), want)

@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,9 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/breaker"
-	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/flow"
-	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -28,42 +24,33 @@ func rpcWaitTests() []rpcTest {
 	}
 }
 
+// limited starts a server with one guard, whose resource has these rules.
+func (c rpcCase) limited(t *testing.T, set func(resource string) rules.Set, refusal Code, serve func()) limitedCalls {
+	t.Helper()
+	engine, virtual := NewEngine(t, set(c.resource()))
+	served := new(atomic.Int64)
+	call := c.serve(t, engine, RPCOptions{}, func(context.Context) error {
+		served.Add(1)
+		serve()
+		return nil
+	})
+	return limitedCalls{
+		engine: engine, clock: virtual, timeout: c.Timeout, resource: c.resource(), served: served,
+		call:      func(ctx context.Context) error { return call(ctx) },
+		isRefusal: func(err error) bool { return c.answer(err).Code == refusal },
+	}
+}
+
 func waitingCallsPassOnTime(t *testing.T, c rpcCase) {
-	engine, virtual := NewEngine(t, queue(c.resource()))
-	var handled atomic.Int64
-	call := c.serve(t, engine, RPCOptions{}, func(context.Context) error { handled.Add(1); return nil })
-	require.NoError(t, call(t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- call(t.Context()) }()
-	requireTimer(t, c.Timeout, virtual)
-	virtual.Advance(time.Second - 1)
-	assert.EqualValues(t, 1, handled.Load())
-	virtual.Advance(1)
-	require.NoError(t, receive(t, c.Timeout, done))
-	assert.EqualValues(t, 1, requireEnded(t, c.Timeout, engine, c.resource(), 2).Waited)
+	c.limited(t, queue, ResourceExhausted, func() {}).passOnTime(t)
 }
 
 func callersThatCancelFreeTheirPlaces(t *testing.T, c rpcCase) {
 	if c.at == AtServer {
 		missing(c.Lacks).need(t, WaitingDisconnects)
 	}
-	engine, virtual := NewEngine(t, queue(c.resource()))
-	call := c.serve(t, engine, RPCOptions{}, succeed)
-	require.NoError(t, call(t.Context()))
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	left := make(chan error, 1)
-	go func() { left <- call(ctx) }()
-	requireTimer(t, c.Timeout, virtual)
-	leave()
-	assert.Equal(t, Canceled, c.answer(receive(t, c.Timeout, left)).Code)
-	requireNoneUnderWay(t, c.Timeout, []*core.Engine{engine})
-	next := make(chan error, 1)
-	go func() { next <- call(t.Context()) }()
-	requireTimer(t, c.Timeout, virtual)
-	virtual.Advance(time.Second) // that of the one that has left
-	require.NoError(t, receive(t, c.Timeout, next))
-	requireEnded(t, c.Timeout, engine, c.resource(), 2)
+	left := c.limited(t, queue, ResourceExhausted, func() {}).freeTheirPlaces(t)
+	assert.Equal(t, Canceled, c.answer(left).Code)
 }
 
 func rpcWaitingWhenClosed(t *testing.T, c rpcCase) {
@@ -78,62 +65,12 @@ func rpcWaitingWhenClosed(t *testing.T, c rpcCase) {
 }
 
 func rpcExactlyTheLimit(t *testing.T, c rpcCase) {
-	const callers, each, limit = 10, 10, 37
-	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Resource: c.resource(), Limit: limit}}})
-	call := c.serve(t, engine, RPCOptions{}, succeed)
-	var passed, refused atomic.Int64
-	var all sync.WaitGroup
-	for range callers {
-		all.Go(func() {
-			for range each {
-				switch code := c.answer(call(t.Context())).Code; code {
-				case OK:
-					passed.Add(1)
-				case ResourceExhausted:
-					refused.Add(1)
-				default:
-					assert.Fail(t, "neither passed nor refused", "code %d", code)
-				}
-			}
-		})
-	}
-	all.Wait()
-	assert.EqualValues(t, limit, passed.Load())
-	assert.EqualValues(t, callers*each-limit, refused.Load())
-	ended := requireEnded(t, c.Timeout, engine, c.resource(), limit)
-	assert.EqualValues(t, limit, ended.Passed)
-	assert.EqualValues(t, callers*each-limit, ended.Blocked)
-	assert.Zero(t, ended.Failed)
+	c.limited(t, exactly, ResourceExhausted, func() {}).exactlyTheLimit(t, 1)
 }
 
 func rpcNeverMoreUnderWay(t *testing.T, c rpcCase) {
-	const callers, limit = 8, 3
-	engine, _ := NewEngine(t, rules.Set{Isolation: []isolation.Rule{{Resource: c.resource(), Limit: limit}}})
-	var handled, refused atomic.Int64
-	full, free := make(chan struct{}, callers), make(chan struct{})
-	call := c.serve(t, engine, RPCOptions{}, func(context.Context) error {
-		handled.Add(1)
-		full <- struct{}{}
-		hold(t, free)
-		return nil
-	})
-	var all sync.WaitGroup
-	for range callers {
-		all.Go(func() {
-			if c.answer(call(t.Context())).Code == Unavailable {
-				refused.Add(1)
-			}
-		})
-	}
-	for range limit {
-		receive(t, c.Timeout, full)
-	}
-	assert.Eventually(t, func() bool { return refused.Load() == callers-limit }, c.Timeout, interval)
-	close(free)
-	all.Wait()
-	assert.EqualValues(t, limit, handled.Load())
-	requireEnded(t, c.Timeout, engine, c.resource(), limit)
-	require.NoError(t, call(t.Context()), "places are free again")
+	o := newOccupancy()
+	c.limited(t, isolated, Unavailable, func() { o.serve(t) }).neverMoreUnderWay(t, o)
 }
 
 func rpcBreaker(t *testing.T, c rpcCase) {

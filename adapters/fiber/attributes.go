@@ -24,11 +24,11 @@ func (a *attributes) of(call *call, key string) rule.Attribute {
 	c := call.ctx
 	switch key {
 	case rule.KeyIP:
-		return rule.String(strings.Clone(a.clients.Text(a.client(c))))
+		return a.clientText(c, (*clientip.Resolver).Text)
 	case rule.KeyIPPrefix:
-		return rule.String(strings.Clone(a.clients.PrefixText(a.client(c))))
+		return a.clientText(c, (*clientip.Resolver).PrefixText)
 	case "method":
-		return attribute.Text(strings.Clone(c.Method()))
+		return attribute.Text(c.Method()) // one of those that the App knows
 	case "host":
 		return attribute.Text(hostOf(string(c.RequestCtx().Host())))
 	case "path":
@@ -77,11 +77,20 @@ func (a *attributes) param(c fiber.Ctx, name string) rule.Attribute {
 	if !ok {
 		return rule.Attribute{}
 	}
-	value = strings.Clone(value)
 	if !c.App().Config().UnescapePath {
 		value = unescapePath(value)
 	}
 	return attribute.Text(value)
+}
+
+// clientText returns a text of the client of a request: of a peer, which is not in the memory
+// of the request, without a copy.
+func (a *attributes) clientText(c fiber.Ctx, text func(*clientip.Resolver, clientip.Address) string) rule.Attribute {
+	client := a.client(c)
+	if client == clientip.Of(c.RequestCtx().RemoteAddr()) {
+		return rule.String(text(a.clients, client))
+	}
+	return rule.String(strings.Clone(text(a.clients, client)))
 }
 
 // client returns the address of the client of a request.

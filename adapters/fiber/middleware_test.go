@@ -238,84 +238,103 @@ func TestNothingThatTheEngineKeepsIsInTheMemoryOfRequests(t *testing.T) {
 		"cookie:sid":        func(value string) (string, string) { return "/orders/7", "Cookie: sid=" + value },
 		"host":              func(value string) (string, string) { return "/orders/7", "Host: " + value },
 		"ip":                func(value string) (string, string) { return "/orders/7", "X-Forwarded-For: 2001:db8::" + value[:4] },
+		"origin":            func(value string) (string, string) { return "/orders/7", "X-App: " + value },
 		"the user's option": func(value string) (string, string) { return "/orders/7", "X-User: " + value },
 	} {
-		t.Run(key, func(t *testing.T) {
-			p := &adaptertest.Probe{Attribute: key}
-			app := fiber.New()
-			app.Use(penstockfiber.Middleware(p.NewEngine(t), penstockfiber.Options{
-				Origin:         func(c fiber.Ctx) string { return c.Get("X-App") },
-				TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-				Attributes: func(c fiber.Ctx) []core.Option {
-					return []core.Option{core.String("the user's option", strings.Clone(c.Get("X-User")))}
-				},
-			}))
-			app.Get("/orders/:id", ok)
-			conn, err := net.Dial("tcp", strings.TrimPrefix(serve(t, app), "http://"))
-			require.NoError(t, err)
-			defer func() { _ = conn.Close() }()
-			answers := bufio.NewReader(conn)
-			var want []string
-			for i := range 20 {
-				value := strings.Repeat(fmt.Sprintf("%04d", 1000+i), 8)
-				path, header := send(value)
-				if !strings.HasPrefix(header, "Host:") {
-					header += "\r\nHost: a"
-				}
-				_, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\n"+strings.TrimPrefix(header, "\r\n")+"\r\n\r\n")
-				require.NoError(t, err)
-				response, err := http.ReadResponse(answers, nil)
-				require.NoError(t, err)
-				_, err = io.Copy(io.Discard, response.Body)
-				require.NoError(t, err)
-				require.NoError(t, response.Body.Close())
-				require.Equal(t, http.StatusOK, response.StatusCode)
-				switch key {
-				case "path":
-					value = "/orders/" + value
-				case "ip":
-					value = "2001:db8::" + value[:4]
-				}
-				want = append(want, value)
-			}
-			for i, call := range p.Calls() {
-				text, found := call.Attribute.Text()
-				assert.True(t, found)
-				assert.Equal(t, want[i], text, "the attribute of request %d", i)
-			}
-			assert.Len(t, p.Calls(), 20)
-		})
+		for _, place := range []string{"use", "route"} {
+			t.Run(key+" in "+place, func(t *testing.T) { requireCopies(t, key, place, send) })
+		}
 	}
 }
 
-func TestNamesOfResourcesAndOriginsAreCopies(t *testing.T) {
-	var blocks []*core.BlockError
-	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Observer: core.Observer{
-		Refused: func(_ context.Context, err *core.BlockError) { blocks = append(blocks, err) },
-	}})
-	defer engine.Close()
-	require.NoError(t, engine.Load(rules.Set{Flow: []flow.Rule{{Match: "*", Limit: 0}}}))
+// requireCopies sends requests with different values of an attribute over one connection, and
+// checks that rules still have the value of each in the end.
+func requireCopies(t *testing.T, key, place string, send func(value string) (path, header string)) {
+	t.Helper()
+	p := &adaptertest.Probe{Attribute: key}
 	app := fiber.New()
-	app.Use(penstockfiber.Middleware(engine, penstockfiber.Options{
-		Resource: func(c fiber.Ctx) string { return c.Get("X-Resource") },
-		Origin:   func(c fiber.Ctx) string { return c.Get("X-Origin") },
-	}))
-	handler := app.Handler()
-	rctx := requestOf(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody))
+	guard := penstockfiber.Middleware(p.NewEngine(t), penstockfiber.Options{
+		Origin:         func(c fiber.Ctx) string { return c.Get("X-App") },
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Attributes: func(c fiber.Ctx) []core.Option {
+			return []core.Option{core.String("the user's option", strings.Clone(c.Get("X-User")))}
+		},
+	})
+	if place == "use" {
+		app.Use(guard)
+		app.Get("/orders/:id", ok)
+	} else {
+		app.Get("/orders/:id", guard, ok)
+	}
+	conn, err := net.Dial("tcp", strings.TrimPrefix(serve(t, app), "http://"))
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	answers := bufio.NewReader(conn)
 	var want []string
 	for i := range 20 {
-		name := fmt.Sprintf("name-%04d", i)
-		rctx.Request.Header.Set("X-Resource", name)
-		rctx.Request.Header.Set("X-Origin", name)
-		handler(rctx)
-		rctx.ResetUserValues()
-		want = append(want, name)
+		value := strings.Repeat(fmt.Sprintf("%04d", 1000+i), 8)
+		path, header := send(value)
+		if !strings.HasPrefix(header, "Host:") {
+			header += "\r\nHost: a"
+		}
+		_, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\n"+strings.TrimPrefix(header, "\r\n")+"\r\n\r\n")
+		require.NoError(t, err)
+		response, err := http.ReadResponse(answers, nil)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		switch key {
+		case "path":
+			value = "/orders/" + value
+		case "ip":
+			value = "2001:db8::" + value[:4]
+		}
+		want = append(want, value)
 	}
-	assert.ElementsMatch(t, want, adaptertest.Called(engine))
-	for i, block := range blocks {
-		assert.Equal(t, want[i], block.Resource)
+	for i, call := range p.Calls() {
+		text, found := call.Attribute.Text()
+		assert.True(t, found)
+		assert.Equal(t, want[i], text, "the attribute of request %d", i)
 	}
-	assert.Len(t, blocks, len(want))
+	assert.Len(t, p.Calls(), 20)
+}
+
+func TestNamesOfResourcesAndOriginsAreCopies(t *testing.T) {
+	for what, suffix := range map[string]string{"known": "", "too long to be known": strings.Repeat("x", rule.MaxNameLength)} {
+		t.Run(what, func(t *testing.T) {
+			var blocks []*core.BlockError
+			engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Observer: core.Observer{
+				Refused: func(_ context.Context, err *core.BlockError) { blocks = append(blocks, err) },
+			}})
+			defer engine.Close()
+			require.NoError(t, engine.Load(rules.Set{Flow: []flow.Rule{{Match: "*", Limit: 0}}}))
+			app := fiber.New()
+			app.Use(penstockfiber.Middleware(engine, penstockfiber.Options{
+				Resource: func(c fiber.Ctx) string { return c.Get("X-Resource") },
+				Origin:   func(c fiber.Ctx) string { return c.Get("X-Origin") },
+			}))
+			handler := app.Handler()
+			rctx := requestOf(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody))
+			var want []string
+			for i := range 20 {
+				name := fmt.Sprintf("name-%04d", i) + suffix
+				rctx.Request.Header.Set("X-Resource", name)
+				rctx.Request.Header.Set("X-Origin", name)
+				handler(rctx)
+				rctx.ResetUserValues()
+				want = append(want, name)
+			}
+			for i, block := range blocks {
+				assert.Equal(t, want[i], block.Resource)
+			}
+			assert.Len(t, blocks, len(want))
+			if suffix == "" {
+				assert.ElementsMatch(t, want, adaptertest.Called(engine))
+			}
+		})
+	}
 }
 
 func TestOutcomeOfARequestForRules(t *testing.T) {
@@ -510,4 +529,17 @@ func TestPassingAttributesThatNoRuleAsksForAreNotRead(t *testing.T) {
 		return func() { handler(rctx); rctx.ResetUserValues() }
 	}
 	adaptertest.CheckAllocs(t, 0, serves(app), serves(bare), "a call of a route below others")
+}
+
+func TestAddressOfAPeerIsReadWithoutACopy(t *testing.T) {
+	call := func(key string) func() {
+		reader := &adaptertest.AttributeReader{Key: key}
+		app := service(penstockfiber.Middleware(reader.NewEngine(t), penstockfiber.Options{}), "use", func(fiber.Ctx) error { return nil })
+		handler := app.Handler()
+		rctx := requestOf(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/files/a/versions/3", http.NoBody))
+		return func() { handler(rctx); rctx.ResetUserValues() }
+	}
+	for _, key := range []string{"ip", "ipPrefix", "method"} {
+		adaptertest.CheckAllocs(t, 0, call(key), call("user"), key)
+	}
 }

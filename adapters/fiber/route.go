@@ -63,12 +63,12 @@ func (f *finder) route(c fiber.Ctx) (found endpoint, ok bool) {
 	return r.named(c.Method(), l.ctx.Route().Path), true
 }
 
-// param returns a parameter of the route that will serve a request, as fiber has it in its
-// memory.
+// param returns a copy of a parameter of the route that will serve a request.
 func (f *finder) param(c fiber.Ctx, name string) (value string, ok bool) {
 	r := f.of(c.App())
 	if c.Matched() && r.routes[endpoint{c.Method(), c.Route().Path}] {
-		return paramOf(c, name)
+		value, ok = paramOf(c, name)
+		return strings.Clone(value), ok
 	}
 	l := r.lookUp(c)
 	defer r.lookUps.Put(l)
