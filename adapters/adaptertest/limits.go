@@ -147,24 +147,28 @@ func (o *occupancy) serve(t *testing.T) {
 	hold(t, o.released)
 }
 
-// neverMoreUnderWay checks that of the calls of several goroutines no more are served at once
-// than may. The limit must be isolationLimit.
+// neverMoreUnderWay checks that calls are refused while as many are served as may. The limit
+// must be isolationLimit.
 func (c limitedCalls) neverMoreUnderWay(t *testing.T, o *occupancy) {
 	t.Helper()
-	const callers = 8
+	const more = 5
 	var refused atomic.Int64
 	var all sync.WaitGroup
-	for range callers {
-		all.Go(func() {
-			if err := c.call(t.Context()); err != nil && assert.True(t, c.isRefusal(err), "neither passed nor refused: %v", err) {
-				refused.Add(1)
-			}
-		})
+	start := func(callers int) {
+		for range callers {
+			all.Go(func() {
+				if err := c.call(t.Context()); err != nil && assert.True(t, c.isRefusal(err), "neither passed nor refused: %v", err) {
+					refused.Add(1)
+				}
+			})
+		}
 	}
+	start(isolationLimit)
 	for range isolationLimit {
 		receive(t, c.timeout, o.arrived)
 	}
-	assert.Eventually(t, func() bool { return refused.Load() == callers-isolationLimit }, c.timeout, interval)
+	start(more)
+	assert.Eventually(t, func() bool { return refused.Load() == more }, c.timeout, interval)
 	close(o.released)
 	all.Wait()
 	assert.EqualValues(t, isolationLimit, o.most.Load())
