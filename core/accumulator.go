@@ -111,7 +111,7 @@ func (a *Accumulator) find(of *ResourceSnapshot) {
 		a.resources[of.Name] = r
 	}
 	r.seen = a.snapshots
-	r.named = slices.ContainsFunc(of.Rules, func(by RuleSnapshot) bool { return by.Rule.Target().Resource != "" })
+	r.named = of.Named()
 }
 
 // chooseSeparate chooses the resources with totals of their own.
