@@ -85,12 +85,12 @@ func isNoScript(err error) bool {
 
 func isReadOnly(err error) bool {
 	refused := refusal(err)
-	return refused != nil && strings.HasPrefix(refused.Error(), "READONLY")
+	return refused != nil && code(refused.Error()) == "READONLY"
 }
 
 // inScript finds what a command in a script was refused with, which Redis 6 puts into a longer
 // text.
-var inScript = regexp.MustCompile(`^ERR Error running script.*: -?([A-Z]{3,}) `)
+var inScript = regexp.MustCompile(`^(?:ERR )?Error running script.*: -?([A-Z]{3,}) `)
 
 // code returns the word that says what kind of error a server answered with.
 func code(text string) string {

@@ -65,6 +65,7 @@ func TestKindOfAnErrorIsFoundInScriptsToo(t *testing.T) {
 		"OOM command not allowed when used memory > 'maxmemory'.":                                                                            "OOM",
 		"ERR Error running script (call to f_12): @user_script:51: -OOM command not allowed when used memory":                                "OOM",
 		"ERR Error running script (call to f_12): @user_script:51: @user_script: 51: -READONLY You can't write against a read only replica.": "READONLY",
+		"Error running script (call to f_12): @user_script:36: WRONGTYPE Operation against a key holding the wrong kind of value":            "WRONGTYPE",
 		"ERR unknown command":           "ERR",
 		"NOPERM this user has no right": "NOPERM",
 	} {

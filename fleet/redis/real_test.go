@@ -4,6 +4,7 @@ package redis
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"maps"
 	"math"
@@ -292,6 +293,14 @@ func TestScriptsMayNotRun(t *testing.T) {
 	assert.ErrorContains(t, exchange(t, other, take)[0].Err, "NOPERM", "keys of another app")
 }
 
+// permissionsOn are those in the documentation of the package, for the version of a server.
+func permissionsOn(server *redistest.Server) []string {
+	if strings.Contains(server.Info("server"), "redis_version:6.0.") {
+		return slices.DeleteFunc(slices.Clone(permissions), func(one string) bool { return one == "resetchannels" })
+	}
+	return permissions
+}
+
 // permissions are those in the documentation of the package.
 var permissions = strings.Fields("resetkeys ~{ps:test:* resetchannels -@all +hello +auth +client|setname +ping " +
 	"+evalsha +eval +time +get +mget +set +del +pexpire +zadd +zrem +zcard +zscore +zrange +zrangebyscore +zremrangebyscore +cluster|slots +cluster|shards")
@@ -299,7 +308,7 @@ var permissions = strings.Fields("resetkeys ~{ps:test:* resetchannels -@all +hel
 func TestDocumentedPermissionsAreEnough(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.Options{})
-	server.Do(append([]string{"ACL", "SETUSER", "fleet", "on", ">secret-of-fleet"}, permissions...)...)
+	server.Do(append([]string{"ACL", "SETUSER", "fleet", "on", ">secret-of-fleet"}, permissionsOn(server)...)...)
 	s := open(t, Options{Addresses: []string{server.Addr()}, User: "fleet", Password: "secret-of-fleet"})
 	for operation := range fleet.AskThrottle + 1 {
 		terms := fleet.Terms{Key: fmt.Sprint(operation), Limit: 10, Window: 24 * 365 * time.Hour, Burst: 10, Buckets: 2}
@@ -385,19 +394,40 @@ func TestTLS(t *testing.T) {
 
 func TestSentinelsTellWhoIsThePrimary(t *testing.T) {
 	t.Parallel()
-	primary := redistest.Start(t, redistest.Options{})
-	replica := redistest.Start(t, redistest.Options{ReplicaOf: primary})
-	replica.AwaitReplica()
-	sentinel := redistest.StartSentinel(t, primary, 1)
-	s := open(t, Options{Addresses: []string{sentinel.Addr()}, SentinelMaster: redistest.MasterName})
-	require.NoError(t, exchange(t, s, take)[0].Err)
-	require.Eventually(t, func() bool { return replica.Do("EXISTS", "{ps:test:flow/slow}") == int64(1) }, patience, 10*time.Millisecond)
-	primary.Kill()
-	require.ErrorIs(t, within(t, s, 100*time.Millisecond, take)[0].Err, fleet.ErrUnavailable)
-	recovers(t, s)
-	assert.Contains(t, replica.Info("replication"), "role:master")
-	assert.LessOrEqual(t, used(t, s), int64(2))
-	assert.GreaterOrEqual(t, used(t, s), int64(1), "what was replicated is known")
+	for name, encrypted := range map[string]bool{"plain": false, "TLS": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			primary := redistest.Start(t, redistest.Options{TLS: encrypted})
+			replica := redistest.Start(t, redistest.Options{ReplicaOf: primary, TLS: encrypted})
+			replica.AwaitReplica()
+			sentinel := redistest.StartSentinel(t, primary, 1)
+			s := open(t, Options{Addresses: []string{sentinel.Addr()}, SentinelMaster: redistest.MasterName, TLS: primary.TLS()})
+			require.NoError(t, exchange(t, s, take)[0].Err)
+			isReplicated := func() bool { return replica.Do("EXISTS", "{ps:test:flow/slow}") == int64(1) }
+			require.Eventually(t, isReplicated, patience, 10*time.Millisecond)
+			primary.Kill()
+			require.ErrorIs(t, within(t, s, 100*time.Millisecond, take)[0].Err, fleet.ErrUnavailable)
+			recovers(t, s)
+			assert.Contains(t, replica.Info("replication"), "role:master")
+			assert.LessOrEqual(t, used(t, s), int64(2))
+			assert.GreaterOrEqual(t, used(t, s), int64(1), "what was replicated is known")
+		})
+	}
+}
+
+// Sentinels with a certificate that is not trusted tell nothing, and the error says why.
+func TestSentinelsThatAreNotTrustedAreNotBelieved(t *testing.T) {
+	t.Parallel()
+	primary := redistest.Start(t, redistest.Options{TLS: true})
+	sentinel := redistest.StartSentinel(t, primary, 0)
+	options := Options{Addresses: []string{sentinel.Addr()}, SentinelMaster: redistest.MasterName, TLS: primary.TLS()}
+	options.TLS.RootCAs = x509.NewCertPool()
+	reply := exchange(t, open(t, options), take)[0]
+	require.ErrorIs(t, reply.Err, fleet.ErrUnavailable)
+	assert.ErrorContains(t, reply.Err, "certificate of the server is not trusted")
+	options.TLS = nil
+	reply = exchange(t, open(t, options), take)[0]
+	require.ErrorIs(t, reply.Err, fleet.ErrUnavailable)
 }
 
 func TestClusterHasAPipelineForEachNode(t *testing.T) {

@@ -16,9 +16,17 @@ import (
 	"time"
 )
 
-// certify makes an authority and a certificate of the server.
-func (s *Server) certify() {
+// certify makes an authority and a certificate of the server, or takes those of the first of
+// others that has some.
+func (s *Server) certify(others ...*Server) {
 	s.t.Helper()
+	for _, other := range others {
+		if other != nil && other.tls != nil {
+			s.tls, s.certificates = other.tls, other.certificates
+			return
+		}
+	}
+	s.certificates = s.dir
 	authority := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redistest"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),

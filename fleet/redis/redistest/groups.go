@@ -12,11 +12,11 @@ import (
 // MasterName is the name by which sentinels know the server that they watch.
 const MasterName = "primary"
 
-// StartSentinel starts a sentinel that watches a server and its replicas, and waits until it
-// knows them. It promotes a replica within a second or two when the server is gone.
+// StartSentinel starts a sentinel that watches a server and its replicas, by TLS if they do,
+// and waits until it knows them. It promotes a replica within a second or two when the server is gone.
 func StartSentinel(t testing.TB, primary *Server, replicas int) *Server {
 	t.Helper()
-	s := Start(t, Options{sentinel: primary})
+	s := Start(t, Options{sentinel: primary, TLS: primary.options.TLS})
 	s.await("the sentinel does not know the replicas", func() bool {
 		known, _ := s.Do("SENTINEL", "REPLICAS", MasterName).([]any)
 		return len(known) == replicas

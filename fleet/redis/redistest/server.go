@@ -23,7 +23,7 @@ const patience = 60 * time.Second
 // Options says what a server is like.
 type Options struct {
 	Password  string   // of the user default
-	TLS       bool     // only connections with TLS, with a certificate of a new authority
+	TLS       bool     // only connections with TLS, with a certificate of a new authority or that of ReplicaOf
 	ReplicaOf *Server  // the server copies another one
 	Args      []string // further arguments of the program, such as "--maxmemory", "10mb"
 
@@ -40,10 +40,16 @@ type Server struct {
 	process *exec.Cmd // nil: a server that somebody else runs
 	address string
 	tls     *tls.Config
+
+	certificates string // the directory that has them
 }
 
-// Program returns the path of the server program, or "" if there is none.
+// Program returns the path of the server program, or "" if there is none: the one in
+// PENSTOCK_REDIS_SERVER or, without it, the first on the PATH.
 func Program() string {
+	if path := os.Getenv("PENSTOCK_REDIS_SERVER"); path != "" {
+		return path
+	}
 	for _, name := range []string{"redis-server", "valkey-server"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
@@ -71,7 +77,7 @@ func Start(t testing.TB, options Options) *Server {
 	}
 	s := &Server{t: t, options: options, dir: t.TempDir()}
 	if options.TLS {
-		s.certify()
+		s.certify(options.ReplicaOf, options.sentinel)
 	}
 	t.Cleanup(s.stop)
 	for attempt := 1; ; attempt++ {
@@ -155,10 +161,13 @@ func (s *Server) arguments(log string) []string {
 	if watched := s.options.sentinel; watched != nil {
 		// A sentinel writes what it learns into its file.
 		config := filepath.Join(s.dir, "sentinel.conf")
-		text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nlogfile %s\n"+
-			"sentinel monitor %[4]s 127.0.0.1 %[5]d 1\n"+
-			"sentinel down-after-milliseconds %[4]s 300\nsentinel failover-timeout %[4]s 1000\n",
-			port, s.dir, log, MasterName, watched.port)
+		text := fmt.Sprintf("bind 127.0.0.1\ndir %s\nlogfile %s\n"+
+			"sentinel monitor %[3]s 127.0.0.1 %[4]d 1\n"+
+			"sentinel down-after-milliseconds %[3]s 300\nsentinel failover-timeout %[3]s 1000\n",
+			s.dir, log, MasterName, watched.port)
+		for _, setting := range s.listening(port) {
+			text += setting[0] + " " + setting[1] + "\n"
+		}
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			s.t.Fatal(err)
 		}
@@ -168,23 +177,37 @@ func (s *Server) arguments(log string) []string {
 		"--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.dir, "--logfile", log, "--daemonize", "no",
 		"--repl-diskless-sync-delay", "0",
 	}
-	if s.options.TLS {
-		args = append(args, "--port", "0", "--tls-port", port, "--tls-auth-clients", "no",
-			"--tls-cert-file", s.path("cert.pem"), "--tls-key-file", s.path("key.pem"), "--tls-ca-cert-file", s.path("ca.pem"))
-	} else {
-		args = append(args, "--port", port)
+	for _, setting := range s.listening(port) {
+		args = append(args, "--"+setting[0], setting[1])
 	}
 	if s.options.Password != "" {
 		args = append(args, "--requirepass", s.options.Password)
 	}
 	if of := s.options.ReplicaOf; of != nil {
-		args = append(args, "--replicaof", "127.0.0.1 "+strconv.Itoa(of.port))
+		args = append(args, "--replicaof", "127.0.0.1", strconv.Itoa(of.port))
 	}
 	if s.options.cluster {
 		args = append(args, "--cluster-enabled", "yes", "--cluster-config-file", s.path("nodes.conf"),
 			"--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no")
 	}
 	return append(args, s.options.Args...)
+}
+
+// listening returns the settings that say how the server listens.
+func (s *Server) listening(port string) [][2]string {
+	if !s.options.TLS {
+		return [][2]string{{"port", port}}
+	}
+	at := func(name string) string { return filepath.Join(s.certificates, name) }
+	return [][2]string{
+		{"port", "0"},
+		{"tls-port", port},
+		{"tls-auth-clients", "no"},
+		{"tls-replication", "yes"},
+		{"tls-cert-file", at("cert.pem")},
+		{"tls-key-file", at("key.pem")},
+		{"tls-ca-cert-file", at("ca.pem")},
+	}
 }
 
 func (s *Server) path(name string) string { return filepath.Join(s.dir, name) }
