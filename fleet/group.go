@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -89,13 +90,24 @@ func (g *Group) status(now clock.Instant) LimitStatus {
 	s.Demand, s.Passed, s.Granted = use.Demand, use.Passed, g.granted.perSecond()
 	s.Outage = g.member.connection.out || g.refusing > 0
 	if s.Outage {
-		s.Since = g.member.connection.since
-		s.Granted = max(s.Granted, s.Passed) // each value passes what OnOutage says
+		s.Granted, s.Since = g.passesNow(), g.member.connection.since
 	}
 	if g.refusing > 0 {
 		s.Err = g.err
 	}
 	return s
+}
+
+// passesNow is how many tokens per second pass in an outage: as many as of late, unless there
+// is no limit or nothing may pass.
+func (g *Group) passesNow() float64 {
+	switch {
+	case g.about.OnOutage == OutageOpen && g.about.Limit > 0:
+		return math.Inf(1)
+	case g.about.OnOutage == OutageClosed:
+		return 0
+	}
+	return g.passed.perSecond()
 }
 
 func (g *Group) use(now clock.Instant) Use {

@@ -33,14 +33,6 @@ func (o *outage) use(tokens int64) {
 	}
 }
 
-// granted returns how many tokens per second the limit lets pass, if calls ask for so many.
-func (o *outage) granted(demand float64) float64 {
-	if o.bucket.isUnlimited() {
-		return demand
-	}
-	return o.bucket.rate
-}
-
 // isRecovering says whether the backend is back, and what passes is to be paid.
 func (o *outage) isRecovering() bool { return o.active && o.recovered != 0 }
 
@@ -59,6 +51,8 @@ func (o *outage) wants(now clock.Instant) int64 {
 // per second passed of late. count is the number of instances, 0 if it was never known.
 func fallback(onOutage OnOutage, terms *Terms, passed float64, count int) localBucket {
 	switch {
+	case terms.Limit == 0:
+		return localBucket{}
 	case onOutage == OutageOpen:
 		return localBucket{rate: 1e12, most: unlimited, level: unlimited}
 	case onOutage == OutageClosed:
@@ -223,6 +217,17 @@ func (b *Budget) windowDebt(now clock.Instant) int64 {
 		debt = min(debt, max(int64(b.left/float64(max(1, b.member.count))), int64(min(1, b.left))))
 	}
 	return debt
+}
+
+// passesNow is how many tokens per second may pass in an outage: what the bucket lets pass or,
+// if that is less, one call whenever there was none for long enough.
+func (b *Budget) passesNow() float64 {
+	rate := b.outage.bucket.passes()
+	if b.terms.Limit == 0 || b.onOutage == OutageClosed || b.member.count == 0 {
+		return rate
+	}
+	const betweenIdleCalls = 2 * tick // one look sees the call, the next one allows another
+	return max(rate, min(b.even(), 1/betweenIdleCalls.Seconds()))
 }
 
 // idleDebt is how many tokens an instance may use of which nothing passed for long: its even

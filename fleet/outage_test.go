@@ -75,29 +75,6 @@ func TestKilledBackendRestartedEmpty(t *testing.T) {
 	}
 }
 
-func TestStatusInAnOutageTellsWhatThePolicyLetsPass(t *testing.T) {
-	t.Parallel()
-	for policy, want := range map[fleet.OnOutage]float64{
-		fleet.OutageLast:   1000,
-		fleet.OutageShare:  1000,
-		fleet.OutageOpen:   2000, // all that is asked for
-		fleet.OutageClosed: 0,
-	} {
-		for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeWindow} {
-			w := overloaded(3, mode, policy, false)
-			w.isDown = true
-			w.run(time.Second)
-			granted := 0.0
-			for _, i := range w.instances {
-				status := i.budget.Status(w.clock.Now())
-				assert.True(t, status.Outage)
-				granted += status.Granted
-			}
-			assert.InDelta(t, want, granted, 0.1*want, "%s, %s", policy, mode)
-		}
-	}
-}
-
 func TestPausedBackend(t *testing.T) {
 	t.Parallel()
 	w := overloaded(11, fleet.ModeLease, fleet.OutageLast, false)

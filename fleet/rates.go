@@ -62,6 +62,14 @@ func (l *localBucket) next(now clock.Instant) clock.Instant {
 // isUnlimited says whether the bucket lets everything pass.
 func (l *localBucket) isUnlimited() bool { return l.most >= unlimited }
 
+// passes returns the tokens per second that the bucket lets pass: infinite if all.
+func (l *localBucket) passes() float64 {
+	if l.isUnlimited() {
+		return math.Inf(1)
+	}
+	return l.rate
+}
+
 // seconds is a time of so many seconds, at most some hundred years.
 func seconds(s float64) time.Duration { return time.Duration(min(max(s, -1e9)*1e9, math.MaxInt64/2)) }
 

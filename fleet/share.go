@@ -157,7 +157,7 @@ func (s *Share) publish() {
 	part := min(1, max(s.granted, startPart/count))
 	if s.outage {
 		switch {
-		case s.onOutage == OutageOpen:
+		case s.onOutage == OutageOpen && s.terms.Limit > 0:
 			part = math.Inf(1)
 		case s.onOutage == OutageClosed:
 			part = 0

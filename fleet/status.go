@@ -34,7 +34,7 @@ type LimitStatus struct {
 	OnOutage OnOutage
 	Limit    float64 // of the fleet, tokens per window
 	Window   time.Duration
-	Granted  float64 // what the backend has granted; in an outage what OnOutage lets pass, of [OutageOpen] all that is asked for
+	Granted  float64 // what the backend has granted; in an outage, what [OnOutage] lets pass, infinite if all
 	Demand   float64 // what calls asked for
 	Passed   float64 // what passed
 
@@ -154,8 +154,8 @@ func (b *Budget) status(now clock.Instant) LimitStatus {
 		Granted: b.granted.perSecond(), Demand: use.Demand, Passed: use.Passed,
 		Outage: b.outage.active, Since: b.outage.since, Err: b.outage.err,
 	}
-	if b.outage.active {
-		s.Granted = b.outage.granted(use.Demand)
+	if s.Outage {
+		s.Granted = b.passesNow()
 	}
 	if w := packedTokens(b.packed.Load()); !w.hasEnded(now) {
 		s.Remaining = max(0, w.tokens())
@@ -186,7 +186,7 @@ func (a *Asker) status(now clock.Instant) LimitStatus {
 		Outage: a.outage.active, Since: a.outage.since, Err: a.outage.err, Retry: a.DeniedFor(now, 1),
 	}
 	if a.outage.active {
-		s.Granted, s.Remaining = a.outage.granted(use.Demand), a.outage.bucket.tokens()
+		s.Granted, s.Remaining = a.outage.bucket.passes(), a.outage.bucket.tokens()
 	}
 	return s
 }

@@ -66,37 +66,6 @@ func TestFleetPassesItsLimitUnderOverload(t *testing.T) {
 	}
 }
 
-// In an outage, status shows what the rule lets pass then, and not what the backend grants.
-func TestStatusInAnOutageShowsTheLimitInForce(t *testing.T) {
-	t.Parallel()
-	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeWindow, fleet.ModeAsk, fleet.ModeShare} {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			r := ofFleet(reject(1000), mode)
-			r.Fleet.OnOutage = fleet.OutageLast
-			s := newFleetScene(t, r, 2)
-			calls := func(in *instance, _ int) { in.call(1, rule.PriorityNormal) }
-			s.run(10*time.Second, calls)
-			s.isDown = true
-			s.run(time.Second, calls)
-			begin := s.clock.Now()
-			s.run(2*time.Second, calls)
-			for _, in := range s.instances {
-				passed := 0
-				for _, at := range in.passed {
-					if at >= begin {
-						passed++
-					}
-				}
-				status := in.limiter.Status(s.clock.Now())
-				assert.True(t, status.Fleet.Outage)
-				assert.InDelta(t, float64(passed)/2, status.Fleet.Granted, 50)
-				assert.InDelta(t, status.Fleet.Granted, status.Quota.Effective, 50)
-			}
-		})
-	}
-}
-
 // A throttle of the fleet spaces the calls of an instance evenly: at no time do many pass at
 // once, although tokens come in batches.
 func TestFleetThrottleSpacesCallsEvenly(t *testing.T) {

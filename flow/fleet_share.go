@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -137,6 +138,9 @@ func (l *shareLimiter) Status(now clock.Instant) rule.Status {
 	of := l.share.Status(now)
 	status, own := l.version.status(&of), l.Limiter.Status(now)
 	own.Quota.Limit = l.version.rule.Limit
+	if math.IsInf(of.Granted, 1) {
+		own.Quota.Effective = of.Granted
+	}
 	status.Quota = own.Quota
 	return status
 }

@@ -2,6 +2,7 @@ package hotparam_test
 
 import (
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -359,26 +360,6 @@ func TestStatusOfAFleetRuleShowsItsHottestValues(t *testing.T) {
 	}
 }
 
-// In an outage, status shows what the rule lets pass then, of all values together.
-func TestStatusInAnOutageShowsWhatPasses(t *testing.T) {
-	t.Parallel()
-	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk} {
-		r := shared(hotparam.Rule{Limit: 100, Fleet: hotparam.Fleet{Mode: mode, OnOutage: fleet.OutageLast}})
-		s := newScene(t, r, 1)
-		in := s.instances[0]
-		calls := func(*instance, int) {
-			in.call("a")
-			in.call("b")
-		}
-		s.run(10*time.Second, calls)
-		s.isDown = true
-		s.run(5*time.Second, calls)
-		status := in.limiter.Status(s.clock.Now())
-		assert.True(t, status.Fleet.Outage)
-		assert.InDelta(t, 200, status.Fleet.Granted, 40, "%s", mode)
-	}
-}
-
 func TestShadowDoesNotAsk(t *testing.T) {
 	t.Parallel()
 	r := shared(hotparam.Rule{Limit: 10, Shadow: true, Fleet: hotparam.Fleet{Mode: fleet.ModeAsk}})
@@ -479,4 +460,43 @@ func TestValuesAreRememberedLongerWhenTheProgramSettles(t *testing.T) {
 		in.call("other")
 	})
 	assert.LessOrEqual(t, s.total("long"), s.total("other")-5, "the call is charged when it ends")
+}
+
+// In an outage the status shows what values pass, all together.
+func TestStatusInAnOutageShowsWhatValuesPass(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk} {
+		for _, onOutage := range []fleet.OnOutage{fleet.OutageLast, fleet.OutageShare, fleet.OutageOpen, fleet.OutageClosed} {
+			s := newScene(t, shared(hotparam.Rule{Limit: 100, Burst: 20, Fleet: hotparam.Fleet{Mode: mode, OnOutage: onOutage}}), 2)
+			calls := func(in *instance, _ int) {
+				in.call("a")
+				in.call("b")
+			}
+			s.run(4*time.Second, calls)
+			s.isDown = true
+			s.run(4*time.Second, calls)
+			for value := range s.passed {
+				s.passed[value] = nil
+			}
+			s.run(4*time.Second, calls)
+			passed := float64(s.total("a")+s.total("b")) / 4
+			var granted float64
+			for _, in := range s.instances {
+				status := in.limiter.Status(s.clock.Now())
+				require.True(t, status.Fleet.Outage)
+				granted += status.Fleet.Granted
+			}
+			switch onOutage {
+			case fleet.OutageOpen:
+				assert.InDelta(t, 4000, passed, 40)
+				assert.True(t, math.IsInf(granted, 1), "%s", mode)
+			case fleet.OutageClosed:
+				assert.Zero(t, passed)
+				assert.Zero(t, granted, "%s", mode)
+			default:
+				assert.InDelta(t, passed, granted, 0.1*passed, "%s %s", mode, onOutage)
+				assert.Greater(t, passed, 160.0)
+			}
+		}
+	}
 }

@@ -90,8 +90,9 @@ type State struct {
 // Quota is what remains of a limit on how much passes in a time.
 type Quota struct {
 	// Effective is the present limit: tokens per window. It is lower than that of the
-	// rule while the rule warms up, or while a signal that it follows is high.
-	Effective float64 `json:"ceiling"`
+	// rule while the rule warms up, or while a signal that it follows is high. In an outage of
+	// the backend of the fleet it is what this instance lets pass.
+	Effective Ceiling `json:"ceiling"`
 
 	// Window is the time that the limit speaks of, in seconds.
 	Window float64 `json:"window"`
@@ -150,7 +151,7 @@ func typeOf(a rule.Attribute) AttributeType {
 func stateOf(of *core.Applied) *State {
 	s := &State{State: of.State, Blocked: of.Blocked, WouldBlock: of.WouldBlock}
 	if q := of.Quota; q != nil {
-		s.Quota = &Quota{q.Effective, q.Window.Seconds(), q.Remaining, max(0, q.Reset).Seconds()}
+		s.Quota = &Quota{Ceiling(q.Effective), q.Window.Seconds(), q.Remaining, max(0, q.Reset).Seconds()}
 	}
 	s.Gauges, s.Values = gaugesOf(&of.RuleSnapshot), valuesOf(&of.RuleSnapshot)
 	if of.RetryAfter == core.Never {

@@ -41,7 +41,7 @@ type FleetLimit struct {
 	Window   string         `json:"window"` // such as "1s"
 
 	// Of this instance:
-	Granted float64   `json:"granted"`
+	Granted Ceiling   `json:"granted"` // by the backend; in an outage, what OnOutage lets pass now
 	Demand  float64   `json:"demand"`
 	Passed  float64   `json:"passed"`
 	Outage  bool      `json:"outage,omitempty"` // the limit goes on without the backend
@@ -75,7 +75,7 @@ func fleetOf(of *core.FleetStatus) *Fleet {
 		l := &of.Limits[i]
 		limit := FleetLimit{
 			Key: l.Key, Mode: l.Mode, OnOutage: l.OnOutage, Limit: l.Limit, Window: l.Window.String(),
-			Granted: l.Granted, Demand: l.Demand, Passed: l.Passed, Outage: l.Outage, Error: textOf(l.Err),
+			Granted: Ceiling(l.Granted), Demand: l.Demand, Passed: l.Passed, Outage: l.Outage, Error: textOf(l.Err),
 		}
 		if l.Outage {
 			limit.Since = timeOf(l.Since)

@@ -2,8 +2,10 @@ package inspect_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,4 +86,70 @@ func TestStatusSaysThatAFleetRuleHasNoBackend(t *testing.T) {
 	require.NotNil(t, status)
 	assert.False(t, status.Connected)
 	assert.Contains(t, status.Error, "core.Config.Fleet")
+}
+
+// What passes in an outage is told, and is written as JSON even if it is infinite.
+func TestStatusInAnOutageTellsWhatPasses(t *testing.T) {
+	c := clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	store := memory.New(c)
+	e := core.New(core.Config{Clock: c, Logger: slog.New(slog.DiscardHandler), Fleet: fleet.Config{Manual: true}})
+	defer e.Close()
+	var set rules.Set
+	for _, onOutage := range []fleet.OnOutage{fleet.OutageLast, fleet.OutageShare, fleet.OutageOpen, fleet.OutageClosed} {
+		for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk, fleet.ModeShare} {
+			set.Flow = append(set.Flow, flow.Rule{
+				Name: string(onOutage) + "-" + string(mode), Resource: "r-" + string(onOutage) + "-" + string(mode), Limit: 100,
+				Scope: flow.ScopeFleet, Fleet: flow.Fleet{Mode: mode, OnOutage: onOutage},
+			})
+		}
+	}
+	require.NoError(t, e.Load(set))
+	isDown := false
+	var arrivals []*core.Arrival
+	for end := c.Now().Add(6 * time.Second); c.Now() < end; c.Advance(5 * time.Millisecond) {
+		isDown = end.Sub(c.Now()) < 3*time.Second
+		for _, r := range set.Flow {
+			arrivals = append(arrivals, e.Arrive(context.Background(), r.Resource, func() {}))
+		}
+		arrivals = slices.DeleteFunc(arrivals, func(a *core.Arrival) bool {
+			_, done := a.Proceed()
+			return done
+		})
+		for _, batch := range e.Fleet().Step(c.Now()) {
+			if isDown {
+				e.Fleet().Fail(c.Now(), batch, fleet.ErrUnavailable)
+				continue
+			}
+			require.NoError(t, batch.Send(t.Context(), store))
+			e.Fleet().Deliver(c.Now(), batch)
+		}
+	}
+	text, err := json.Marshal(inspect.StatusOf(e))
+	require.NoError(t, err)
+	var status inspect.Status
+	require.NoError(t, json.Unmarshal(text, &status))
+	require.Len(t, status.Fleet.Limits, len(set.Flow))
+	for _, limit := range status.Fleet.Limits {
+		assert.True(t, limit.Outage, limit.Key)
+		checkCeiling(t, limit.OnOutage, limit.Granted, limit.Key)
+	}
+	for _, r := range set.Flow {
+		text, err := json.Marshal(inspect.Explain(e, inspect.Call{Resource: r.Resource}))
+		require.NoError(t, err)
+		var explained inspect.Explanation
+		require.NoError(t, json.Unmarshal(text, &explained))
+		checkCeiling(t, r.Fleet.OnOutage, explained.Rules[0].State.Effective, r.Name)
+	}
+}
+
+func checkCeiling(t *testing.T, onOutage fleet.OnOutage, ceiling inspect.Ceiling, of string) {
+	t.Helper()
+	switch onOutage {
+	case fleet.OutageOpen:
+		assert.True(t, ceiling.IsInfinite(), "%s: %v", of, ceiling)
+	case fleet.OutageClosed:
+		assert.Zero(t, ceiling, of)
+	default:
+		assert.InDelta(t, 100, float64(ceiling), 40, of) // calls of mode ask pass in bursts
+	}
 }

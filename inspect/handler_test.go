@@ -91,7 +91,7 @@ func TestExplainTellsRulesInOrderWithTheirState(t *testing.T) {
 	assert.Equal(t, inspect.State{Quota: &inspect.Quota{Effective: 2, Window: 60, Remaining: 0, Reset: window.State.Reset}, Blocked: 2}, *window.State)
 	assert.InDelta(t, 56, window.State.Reset, 6)
 	assert.True(t, e.Rules[2].Shadow)
-	assert.InDelta(t, 50, e.Rules[0].State.Effective, 0)
+	assert.InDelta(t, 50, float64(e.Rules[0].State.Effective), 0)
 }
 
 func TestExplainingRemembersNothing(t *testing.T) {

@@ -35,7 +35,7 @@ type ValueStatus struct {
 // Quota is the state of a limit on how much passes in a time.
 type Quota struct {
 	Limit     float64 // of the rule, tokens per window
-	Effective float64 // now, tokens per window: lower than Limit while the rule warms up or follows a signal
+	Effective float64 // now, tokens per window: lower than Limit while the rule warms up or follows a signal; infinite if all may pass
 	Window    time.Duration
 
 	// Remaining is how many calls of one token would pass if they came now, one after
@@ -51,7 +51,7 @@ type Quota struct {
 // FleetStatus tells how an instance shares a limit with the others of its service. It speaks
 // of this instance alone, and of late.
 type FleetStatus struct {
-	Granted float64 // tokens per second that it may use; in an outage what [Fleet.OnOutage] lets pass
+	Granted float64 // tokens per second that it may use; in an outage, what [Fleet.OnOutage] lets pass, infinite if all
 	Demand  float64 // tokens per second that calls ask for
 	Outage  bool    // the backend does not answer: the limit goes on as [Fleet.OnOutage] says
 }

@@ -53,11 +53,20 @@ func stateOfFleet(f *inspect.Fleet) string {
 }
 
 func stateOfFleetLimit(l *inspect.FleetLimit) string {
-	switch {
-	case l.Error != "":
-		return l.Error
-	case l.Outage:
-		return fmt.Sprintf("outage since %s: %s", dateTime(l.Since), l.OnOutage)
+	if !l.Outage {
+		return cmp.Or(l.Error, "shared")
 	}
-	return "shared"
+	text := fmt.Sprintf("outage since %s: %s, ", dateTime(l.Since), l.OnOutage)
+	switch {
+	case l.Granted.IsInfinite():
+		text += "all calls pass here"
+	case l.Granted == 0:
+		text += "nothing passes here"
+	default:
+		text += fmt.Sprintf("%s/s may pass here", decimal(float64(l.Granted)))
+	}
+	if l.Error != "" {
+		text += ": " + l.Error
+	}
+	return text
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -27,6 +28,21 @@ func TestStatusShowsWhatEachInstanceUsesOfALimit(t *testing.T) {
 	for i, want := range []string{"(all)", "a", "b"} {
 		assert.Equal(t, want, strings.Fields(lines[len(lines)-3+i])[5])
 	}
+
+	for of, want := range map[inspect.Ceiling]string{
+		inspect.Ceiling(math.Inf(1)): "open, all calls pass here",
+		0:                            "open, nothing passes here",
+		12.5:                         "open, 12.5/s may pass here: no memory",
+	} {
+		limit := inspect.FleetLimit{Key: "flow/quota", Mode: "lease", OnOutage: "open", Outage: true, Granted: of}
+		if of == 12.5 {
+			limit.Error = "no memory"
+		}
+		text.Reset()
+		writeFleet(&text, &inspect.Fleet{Rules: 1, Limits: []inspect.FleetLimit{limit}})
+		assert.Contains(t, text.String(), want)
+	}
+	assert.Equal(t, "now all calls pass", describeState(inspect.State{Quota: &inspect.Quota{Effective: inspect.Ceiling(math.Inf(1))}}))
 
 	text.Reset()
 	writeFleet(&text, &inspect.Fleet{Rules: 2, Error: "no backend", SharesError: "timeout"})

@@ -103,8 +103,10 @@ func describeState(s inspect.State) string {
 		parts = append(parts, s.State)
 	}
 	if q := s.Quota; q != nil {
-		part := fmt.Sprintf("%s per %v, %d remaining", decimal(q.Effective), duration(q.Window), q.Remaining)
-		if q.Reset > 0 {
+		part := fmt.Sprintf("%s per %v, %d remaining", decimal(float64(q.Effective)), duration(q.Window), q.Remaining)
+		if q.Effective.IsInfinite() {
+			part = "all calls pass"
+		} else if q.Reset > 0 {
 			part += fmt.Sprintf(", more in %v", duration(q.Reset))
 		}
 		parts = append(parts, part)
