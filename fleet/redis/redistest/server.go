@@ -161,14 +161,15 @@ func (s *Server) arguments(log string) []string {
 	if watched := s.options.sentinel; watched != nil {
 		// A sentinel writes what it learns into its file.
 		config := filepath.Join(s.dir, "sentinel.conf")
-		text := fmt.Sprintf("bind 127.0.0.1\ndir %s\nlogfile %s\n"+
+		var text strings.Builder
+		fmt.Fprintf(&text, "bind 127.0.0.1\ndir %s\nlogfile %s\n"+
 			"sentinel monitor %[3]s 127.0.0.1 %[4]d 1\n"+
 			"sentinel down-after-milliseconds %[3]s 300\nsentinel failover-timeout %[3]s 1000\n",
 			s.dir, log, MasterName, watched.port)
 		for _, setting := range s.listening(port) {
-			text += setting[0] + " " + setting[1] + "\n"
+			fmt.Fprintf(&text, "%s %s\n", setting[0], setting[1])
 		}
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(config, []byte(text.String()), 0o600); err != nil {
 			s.t.Fatal(err)
 		}
 		return []string{config, "--sentinel"}
