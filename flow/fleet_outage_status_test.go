@@ -27,9 +27,10 @@ func TestStatusInAnOutageShowsWhatPasses(t *testing.T) {
 		"share":    ofFleet(reject(1000), fleet.ModeShare),
 	} {
 		for _, onOutage := range []fleet.OnOutage{fleet.OutageLast, fleet.OutageShare, fleet.OutageOpen, fleet.OutageClosed} {
+			r := r // one for each of the tests that run at once
+			r.Fleet.OnOutage = onOutage
 			t.Run(name+"/"+string(onOutage), func(t *testing.T) {
 				t.Parallel()
-				r.Fleet.OnOutage = onOutage
 				s := newFleetScene(t, r, 4)
 				calls := func(in *instance, i int) {
 					for range 1 + i { // the first one has a tenth of the demand
