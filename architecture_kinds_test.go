@@ -35,9 +35,9 @@ var namesKinds = []string{
 // otherMeanings are identifiers of other modules that have nothing to do with a kind.
 var otherMeanings = []string{"FlowStyle"} // of YAML
 
-// ordinaryWords are kinds whose name means something else, too: a fault is a mistake in
-// rules or loads. Such a kind is named by an import, by its constant, and by a text that
-// is nothing but the name.
+// ordinaryWords are kinds whose name is also an ordinary word in the open packages: a fault
+// is a mistake in rules or loads, too. Only an import of such a kind, its constant, and a
+// text that is nothing but the name count as naming it.
 var ordinaryWords = []string{"fault"}
 
 func TestEngineNamesNoKindOfRules(t *testing.T) {
@@ -51,7 +51,8 @@ func TestEngineNamesNoKindOfRules(t *testing.T) {
 			return
 		}
 		for _, found := range mentions(file, names) {
-			assert.Fail(t, "a kind of rules is named outside of its folder", "%s %s", file.path, found)
+			assert.Fail(t, "a kind of rules is named outside of its folder",
+				"%s %s: if that is a word here and not the kind, name the kind otherwise or add it to ordinaryWords", file.path, found)
 		}
 	})
 	require.Greater(t, visited, 50, "the packages were not found")

@@ -17,8 +17,10 @@ import (
 type Accumulator struct {
 	most      int
 	resources map[string]*accumulated    // by name, that were in the last snapshot
-	series    map[string]*ResourceTotals // by valid name
-	forgotten counts                     // that are in the series of Overflow
+	inOrder   []*accumulated             // the same in the order of the snapshot
+	totals    map[string]*ResourceTotals // by valid name
+	byName    []*ResourceTotals          // the same in order
+	forgotten counts                     // that are in the totals of Overflow
 	snapshots uint64
 }
 
@@ -27,12 +29,21 @@ type Accumulator struct {
 type ResourceTotals struct {
 	// Name of the resource, as valid UTF-8; [Overflow] for those without totals of their own.
 	Name string
+	// Completed agrees with ResponseTimes.
 	stat.Totals
 	// Refusals are those by rules in force. Names are valid UTF-8. Of resources without totals
 	// of their own, rules that name one resource are summed up, by kind, as [Overflow].
 	Refusals map[rule.Key]*RuleRefusals
 
-	times stat.Histogram
+	// Resources is how many resources of the last snapshot count here.
+	Resources int
+	// Index is where in the last snapshot the resource of this name is: the first of those
+	// whose names are the same as valid UTF-8. It is -1 if there is none.
+	Index int
+	// Data is for the collector, such as labels. It stays as long as the totals do.
+	Data any
+
+	rules int    // in force, of those in Refusals
 	seen  uint64 // the last snapshot with a resource that counts here
 }
 
@@ -42,6 +53,9 @@ type RuleRefusals struct {
 	Shadow     bool   // it is a shadow now
 	Blocked    uint64 // calls that it refused
 	WouldBlock uint64 // calls that it would have refused while it was a shadow
+
+	// Data is for the collector, such as labels. It stays as long as the rule is in force.
+	Data any
 
 	seen uint64
 }
@@ -54,6 +68,7 @@ type accumulated struct {
 	rules    []ruleCounts
 	named    bool // by a rule in force
 	separate bool // has totals of its own
+	chosen   bool // to have them from this snapshot on
 	seen     uint64
 }
 
@@ -66,41 +81,36 @@ type ruleCounts struct {
 // NewAccumulator returns an accumulator in which so many resources have totals of their own:
 // first those that rules name, then others, and of both first those that had them before.
 func NewAccumulator(maxResources int) *Accumulator {
-	return &Accumulator{most: maxResources, resources: make(map[string]*accumulated), series: make(map[string]*ResourceTotals)}
+	return &Accumulator{most: maxResources, resources: make(map[string]*accumulated), totals: make(map[string]*ResourceTotals)}
 }
 
-// IsSeparate says whether a resource of the last snapshot has totals of its own.
-func (a *Accumulator) IsSeparate(resource string) bool {
-	r := a.resources[resource]
-	return r != nil && r.separate
-}
-
-// Add adds the next snapshot of the engine, and returns the totals by name. They change with the
-// next one. Those of [Overflow] are among them once anything counts there. Calls that were
-// counted after the last snapshot on resources that the engine has forgotten since count there,
-// too; in ResponseTimes as if each had taken as long as the mean.
+// Add adds the next snapshot of the engine, and returns the totals by name. The next one changes
+// the list and all that is in it, the buckets of ResponseTimes, too. The totals of [Overflow] are
+// among them once anything counts there. Calls that were counted after the last snapshot on
+// resources that the engine has forgotten since count there, too; in ResponseTimes as if each had
+// taken as long as the mean. A call that a snapshot saw pass, but that was taken back because the
+// engine was just forgetting its resource, counts in place of the next one.
 func (a *Accumulator) Add(s *Snapshot) []*ResourceTotals {
 	a.snapshots++
+	clear(a.inOrder)
+	a.inOrder = a.inOrder[:0]
 	for i := range s.Resources {
-		a.find(&s.Resources[i])
+		a.inOrder = append(a.inOrder, a.find(&s.Resources[i]))
 	}
-	for name, r := range a.resources {
-		if r.seen != a.snapshots {
-			a.forgotten.add(r.counted)
-			delete(a.resources, name)
-		}
+	if len(a.resources) > len(s.Resources) {
+		a.dropForgotten()
 	}
 	a.chooseSeparate(s.Resources)
 	for i := range s.Resources {
-		a.count(&s.Resources[i])
+		a.count(&s.Resources[i], i)
 	}
 	a.countForgotten(&s.Forgotten)
 	return a.end()
 }
 
-// find marks a resource as present. One that the engine has made anew since the last snapshot
-// starts over.
-func (a *Accumulator) find(of *ResourceSnapshot) {
+// find returns what was read of a resource, and marks it as present. One that the engine has made
+// anew since the last snapshot starts over.
+func (a *Accumulator) find(of *ResourceSnapshot) *accumulated {
 	r := a.resources[of.Name]
 	if r == nil || r.stats != of.stats {
 		if r != nil {
@@ -112,47 +122,62 @@ func (a *Accumulator) find(of *ResourceSnapshot) {
 	}
 	r.seen = a.snapshots
 	r.named = of.Named()
+	return r
+}
+
+// dropForgotten drops the resources that the engine has forgotten.
+func (a *Accumulator) dropForgotten() {
+	for name, r := range a.resources {
+		if r.seen != a.snapshots {
+			a.forgotten.add(r.counted)
+			delete(a.resources, name)
+		}
+	}
 }
 
 // chooseSeparate chooses the resources with totals of their own.
 func (a *Accumulator) chooseSeparate(resources []ResourceSnapshot) {
 	remaining := a.most
-	chosen := make([]bool, len(resources))
 	for _, named := range []bool{true, false} {
 		for _, had := range []bool{true, false} {
-			for i := range resources {
-				r := a.resources[resources[i].Name]
+			for i, r := range a.inOrder {
 				if remaining > 0 && r.named == named && r.separate == had && resources[i].Name != Overflow {
-					chosen[i] = true
+					r.chosen = true
 					remaining--
 				}
 			}
 		}
 	}
-	for i := range resources {
-		a.resources[resources[i].Name].separate = chosen[i]
+	for _, r := range a.inOrder {
+		r.separate, r.chosen = r.chosen, false
 	}
 }
 
-// count adds what is new on a resource.
-func (a *Accumulator) count(of *ResourceSnapshot) {
-	r := a.resources[of.Name]
+// count adds what is new on the resource at an index of the snapshot.
+func (a *Accumulator) count(of *ResourceSnapshot, index int) {
+	r := a.inOrder[index]
 	name := Overflow
 	if r.separate {
 		name = validName(of.Name)
 	}
 	t := a.totalsOf(name)
-	r.counted.raise(countsOf(&of.Totals)).addTo(&t.Totals)
+	t.Resources++
+	if t.Index < 0 && (r.separate || of.Name == Overflow) {
+		t.Index = index
+	}
+	now := countsOf(&of.Totals)
+	now[countCompleted] = of.ResponseTimes.Count // calls that end meanwhile may be in one and not yet in the other
+	r.counted.raise(now).addTo(&t.Totals)
 	t.InFlight += of.InFlight
 	t.Waiting += of.Waiting
-	t.times.Add(of.ResponseTimes, r.times)
+	t.ResponseTimes.Add(of.ResponseTimes, r.times)
 	r.times = of.ResponseTimes
-	read := r.rules
-	r.rules = make([]ruleCounts, len(of.Rules))
+	r.alignRules(of.Rules)
 	for i := range of.Rules {
-		by := &of.Rules[i]
-		r.rules[i] = ruleCounts{rule.Key{Kind: by.Kind, Name: by.Name}, by.Blocked, by.WouldBlock}
-		t.countRefusals(by, r.rules[i].since(read, i), a.snapshots)
+		blocked, wouldBlock := r.rules[i].raise(&of.Rules[i])
+		refusals := t.refusalsBy(&of.Rules[i])
+		refusals.Blocked += blocked
+		refusals.WouldBlock += wouldBlock
 	}
 }
 
@@ -165,39 +190,56 @@ func (a *Accumulator) countForgotten(now *stat.Totals) {
 	t := a.totalsOf(Overflow)
 	late.addTo(&t.Totals)
 	if n := late[countCompleted]; n > 0 {
-		t.times.RecordN(time.Duration(late[countResponseTime]/n), n)
+		var times stat.Histogram
+		times.RecordN(time.Duration(late[countResponseTime]/n), n)
+		t.ResponseTimes.Add(times.Snapshot(), stat.Distribution{})
 	}
 }
 
-// totalsOf returns the totals of a name, those that are not in this snapshot yet without the
-// calls under way.
+// totalsOf returns the totals of a name, ready for this snapshot.
 func (a *Accumulator) totalsOf(name string) *ResourceTotals {
-	t := a.series[name]
+	t := a.totals[name]
 	if t == nil {
 		t = &ResourceTotals{Name: name, Refusals: make(map[rule.Key]*RuleRefusals)}
-		a.series[name] = t
+		a.totals[name] = t
 	}
 	if t.seen != a.snapshots {
-		t.seen, t.InFlight, t.Waiting = a.snapshots, 0, 0
+		t.start(a.snapshots)
 	}
 	return t
 }
 
 // end drops what is not in this snapshot and returns the rest.
 func (a *Accumulator) end() []*ResourceTotals {
-	maps.DeleteFunc(a.series, func(name string, t *ResourceTotals) bool { return t.seen != a.snapshots && name != Overflow })
-	if t := a.series[Overflow]; t != nil && t.seen != a.snapshots {
-		t.InFlight, t.Waiting = 0, 0
+	ordered := len(a.byName) == len(a.totals)
+	for _, t := range a.byName {
+		switch {
+		case t.seen == a.snapshots:
+		case t.Name == Overflow:
+			t.start(a.snapshots)
+		default:
+			delete(a.totals, t.Name)
+			ordered = false
+		}
 	}
-	for _, t := range a.series {
-		t.ResponseTimes = t.times.Snapshot()
-		maps.DeleteFunc(t.Refusals, func(_ rule.Key, r *RuleRefusals) bool { return r.seen != a.snapshots })
+	if !ordered {
+		a.byName = slices.SortedFunc(maps.Values(a.totals), func(a, b *ResourceTotals) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	return slices.SortedFunc(maps.Values(a.series), func(a, b *ResourceTotals) int { return cmp.Compare(a.Name, b.Name) })
+	for _, t := range a.byName {
+		if t.rules < len(t.Refusals) {
+			maps.DeleteFunc(t.Refusals, func(_ rule.Key, r *RuleRefusals) bool { return r.seen != a.snapshots })
+		}
+	}
+	return a.byName
 }
 
-// countRefusals adds what a rule has refused since the last snapshot.
-func (t *ResourceTotals) countRefusals(by *RuleSnapshot, more ruleCounts, snapshot uint64) {
+// start prepares the totals for another snapshot, of which nothing was added yet.
+func (t *ResourceTotals) start(snapshot uint64) {
+	t.seen, t.InFlight, t.Waiting, t.Resources, t.Index, t.rules = snapshot, 0, 0, 0, -1, 0
+}
+
+// refusalsBy returns the refusals by a rule, ready for this snapshot.
+func (t *ResourceTotals) refusalsBy(by *RuleSnapshot) *RuleRefusals {
 	key := rule.Key{Kind: by.Kind, Name: validName(by.Name)}
 	if t.Name == Overflow && by.Rule.Target().Resource != "" {
 		key.Name = Overflow
@@ -207,25 +249,43 @@ func (t *ResourceTotals) countRefusals(by *RuleSnapshot, more ruleCounts, snapsh
 		of = &RuleRefusals{Reason: by.Rule.Type().Reason()}
 		t.Refusals[key] = of
 	}
-	if of.seen != snapshot {
-		of.seen, of.Shadow = snapshot, false
+	if of.seen != t.seen {
+		of.seen, of.Shadow = t.seen, false
+		t.rules++
 	}
 	of.Shadow = of.Shadow || by.Shadow
-	of.Blocked += more.blocked
-	of.WouldBlock += more.wouldBlock
+	return of
 }
 
-// since returns by how much the counts have risen since they were read. They start over when
-// the rule was replaced. It looks at a likely place in the list first.
-func (c ruleCounts) since(list []ruleCounts, likely int) ruleCounts {
-	i := likely
-	if i >= len(list) || list[i].key != c.key {
-		i = slices.IndexFunc(list, func(r ruleCounts) bool { return r.key == c.key })
+// alignRules brings what was read of rules into the order of a snapshot. Nothing was read of those
+// that are new.
+func (r *accumulated) alignRules(rules []RuleSnapshot) {
+	aligned := len(r.rules) == len(rules)
+	for i := 0; aligned && i < len(rules); i++ {
+		aligned = r.rules[i].key.Name == rules[i].Name && r.rules[i].key.Kind == rules[i].Kind
 	}
-	if i < 0 || list[i].blocked > c.blocked || list[i].wouldBlock > c.wouldBlock {
-		return c
+	if aligned {
+		return
 	}
-	return ruleCounts{c.key, c.blocked - list[i].blocked, c.wouldBlock - list[i].wouldBlock}
+	read := r.rules
+	r.rules = make([]ruleCounts, len(rules))
+	for i := range rules {
+		r.rules[i].key = rule.Key{Kind: rules[i].Kind, Name: rules[i].Name}
+		if at := slices.IndexFunc(read, func(c ruleCounts) bool { return c.key == r.rules[i].key }); at >= 0 {
+			r.rules[i] = read[at]
+		}
+	}
+}
+
+// raise raises the counts to what they are now, and returns by how much. They start over when the
+// rule was replaced.
+func (c *ruleCounts) raise(now *RuleSnapshot) (blocked, wouldBlock uint64) {
+	if now.Blocked < c.blocked || now.WouldBlock < c.wouldBlock {
+		c.blocked, c.wouldBlock = 0, 0
+	}
+	blocked, wouldBlock = now.Blocked-c.blocked, now.WouldBlock-c.wouldBlock
+	c.blocked, c.wouldBlock = now.Blocked, now.WouldBlock
+	return blocked, wouldBlock
 }
 
 // validName returns the name as valid UTF-8.

@@ -12,38 +12,38 @@ import (
 )
 
 // admission is one call on its way through rules that may make it wait. It never waits
-// itself but says what for. All that the call has taken is in here, so that it can be
-// given back.
+// itself: proceed says when to go on. It records all that the call has taken, so that it
+// can be given back.
 //
-// A call walks its chain from the start until it passes all rules at one instant. Where
-// a rule has it wait, it gives back what it has, but for its tickets of queues before
-// that rule: those places it keeps. When it goes on it walks the chain then in force
-// anew, past the queues of which it holds a ticket. So a call never passes by what a
-// window or a circuit breaker said before it waited.
+// A call asks the rules of its chain in order (walk), until it passes all of them at one
+// instant. Where a rule makes it wait, it gives back what it has taken, except for its
+// tickets of queues before that rule. When it goes on, it asks the rules of the chain that
+// is then in force, except for the queues whose tickets it holds. So no call passes by what
+// a window or a circuit breaker said before it waited.
 type admission struct {
 	request
 	resource *resource
-	held     heldTickets
-	rates    rateAdmission
+	held     heldTickets   // of steps
+	rates    rateAdmission // what it has of flow rules
 
 	waiter    rule.Waiter  // in the queue of waitsFor; nil if it waits in none
-	waitsFor  *step        // in whose queue that is
+	waitsFor  *step        // that has this queue
 	refusedBy rule.Limiter // the queue that ended its wait, by its first version
 	wait      wait
-	seen      clock.Instant // the latest instant that a step has seen and said Stale for
+	seen      clock.Instant // the latest instant that a step returned with Stale
 
 	passed *chain // nil until it has
 }
 
-// wait is how a call waits, whatever for.
+// wait is the wait of a call, for one rule after the other.
 type wait struct {
 	node  *stat.Node // where it is counted; nil before the first wait
 	since clock.Instant
-	wake  func()        // called when the call may go on
-	woken chan struct{} // receives then, if nobody has set wake
+	wake  func()        // limiters call it when the call may go on
+	woken chan struct{} // receives then; nil if a core.Arrival has set wake
 }
 
-// admit decides on a call that arrived at a.Now, and waits if rules demand it.
+// admit decides on a call that arrived at q.Now, and waits if rules make it wait.
 func (r *resource) admit(ctx context.Context, q *request, opts []Option) (Guard, error) {
 	ctx = orBackground(ctx)
 	var a admission
@@ -92,9 +92,9 @@ func (a *admission) begin(r *resource, q *request) {
 	a.rates = rateAdmission{Tokens: q.Tokens, Priority: q.Priority(), NoWait: q.noWait}
 }
 
-// proceed goes on with the call at q.now until it has passed, is refused, or has to
-// wait: then it is to be called again when the time it returns has passed, if that is
-// not 0, or when the call is woken.
+// proceed goes on with the call at a.Now until the call has passed, is refused, or has to
+// wait. If it has to wait, call proceed again when the call is woken or, if after is not 0,
+// when that time has passed.
 func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Duration, err error) {
 	for {
 		if after, waits := a.stillWaits(); waits {
@@ -129,8 +129,9 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 	}
 }
 
-// walk asks the rules one after the other. Pass: all let the call pass now. Wait: it
-// waits, or need not any more; else Stale, or an error.
+// walk asks the rules of the chain one after the other. On Pass all of them let the call pass
+// now. On Wait the call has joined a queue, and may have got its turn there at once: poll
+// it. On Stale walk again. A call that is refused gets an error.
 func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Decision, error) {
 	a.held.keep(&a.request, c)
 	if c.injects && a.Number() == 0 {
@@ -159,19 +160,20 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Dec
 		a.held.giveBack(&a.request, c, len(c.steps))
 		which, wait, decision = a.rates.Join(&c.rates, a.Now, patience, a.waker())
 		if decision == rule.Pass {
-			return rule.Wait, nil // no more
+			return rule.Wait, nil // it has its turn already, and need not wait
 		}
 		if decision == rule.Wait {
 			a.beginWait()
 		}
 	}
 	if decision == rule.Block {
-		return decision, a.block(ctx, c.refuseByRate(which, wait, &a.request, opts, &a.held))
+		return decision, a.refuseByRate(ctx, opts, c, which, wait)
 	}
 	return decision, nil
 }
 
-// stopAt ends a walk at a step that did not let the call pass.
+// stopAt ends a walk at step i, which did not let the call pass: the call joins the queue of
+// that step, or is refused, or the walk has to be repeated.
 func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, i int, decision rule.Decision) (rule.Decision, error) {
 	s := &c.steps[i]
 	if decision == rule.Wait && s.waits(&a.request) {
@@ -185,7 +187,7 @@ func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, i int, 
 		switch decision {
 		case rule.Pass:
 			a.held.add(s, ticket)
-			return rule.Wait, nil // no more
+			return rule.Wait, nil // it has its ticket already, and need not wait
 		case rule.Wait:
 			a.beginWait()
 			a.waiter, a.waitsFor = waiter, s
@@ -195,36 +197,40 @@ func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, i int, 
 	if decision == rule.Stale {
 		return decision, nil
 	}
-	return rule.Block, a.refuse(ctx, opts, c, i)
+	return rule.Block, a.refuseByStep(ctx, opts, c, i)
 }
 
-// refuse refuses the call for a step.
-func (a *admission) refuse(ctx context.Context, opts []Option, c *chain, i int) error {
-	rateWait := a.rates.RetryAfter(&c.rates, a.Now, a.patience(ctx))
-	return a.block(ctx, c.refuseByStep(i, rateWait, &a.request, opts, &a.held))
+// refuseByStep returns the error of a call that step i refuses.
+func (a *admission) refuseByStep(ctx context.Context, opts []Option, c *chain, i int) error {
+	wait := a.rates.RetryAfter(&c.rates, a.Now, a.patience(ctx))
+	wait = c.longestForStep(i, wait, &a.request, opts, &a.held)
+	return a.resource.refuse(ctx, a.Now, a.Tokens, c.steps[i].refusals, wait)
 }
 
-func (a *admission) block(ctx context.Context, err *BlockError) error {
-	return a.resource.block(ctx, a.Now, a.Tokens, err)
+// refuseByRate returns the error of a call that the flow rule with index which refuses. wait
+// is the longest retry time of all flow rules.
+func (a *admission) refuseByRate(ctx context.Context, opts []Option, c *chain, which int, wait time.Duration) error {
+	wait = c.longest(-1, wait, &a.request, opts, &a.held)
+	return a.resource.refuse(ctx, a.Now, a.Tokens, c.refusals[which], wait)
 }
 
-// refusedWaiting refuses the call if a queue has ended its wait and still is one of its
-// rules.
+// refusedWaiting refuses the call if a queue has ended its wait without a ticket, and is
+// still one of its rules.
 func (a *admission) refusedWaiting(ctx context.Context, opts []Option, c *chain) error {
 	if by := a.refusedBy; by != nil {
 		a.refusedBy = nil
 		if i := c.indexOf(by); i >= 0 {
-			return a.refuse(ctx, opts, c, i)
+			return a.refuseByStep(ctx, opts, c, i)
 		}
 	}
 	if which, wait, refused := a.rates.Refused(&c.rates, a.Now, a.patience(ctx)); refused {
-		return a.block(ctx, c.refuseByRate(which, wait, &a.request, opts, &a.held))
+		return a.refuseByRate(ctx, opts, c, which, wait)
 	}
 	return nil
 }
 
-// stillWaits tells whether the call has to wait, and for how long if only time can end
-// that.
+// stillWaits polls the queue in which the call waits, and reports whether it has to go on
+// waiting: until it is woken or, if after is not 0, for that time.
 func (a *admission) stillWaits() (after time.Duration, waits bool) {
 	if a.waiter == nil {
 		return a.rates.Poll(a.Now)
@@ -261,8 +267,8 @@ func (a *admission) guard(opts []Option) (g Guard) {
 	return
 }
 
-// end ends the wait, and gives back all that the call has taken unless it has passed:
-// it was refused, has given up, or a limiter panicked.
+// end ends the wait. Unless the call has passed, it gives back all that the call has taken:
+// the call was refused, its context ended, or a limiter panicked.
 func (a *admission) end() {
 	if a.wait.node != nil {
 		a.wait.node.EndWait(a.wait.since, a.Now)
@@ -291,7 +297,7 @@ func (a *admission) beginWait() {
 	}
 }
 
-// waker returns the function that wakes the call.
+// waker returns the function that wakes the call, which it makes at first use.
 func (a *admission) waker() func() {
 	if a.wait.wake == nil {
 		woken := make(chan struct{}, 1)
@@ -306,7 +312,7 @@ func (a *admission) waker() func() {
 	return a.wait.wake
 }
 
-// patienceOf returns how the call can wait in the queue of a step.
+// patienceOf returns since when and how long the call can wait in the queue of a step.
 func (a *admission) patienceOf(ctx context.Context, s *step) rule.Patience {
 	p := rule.Patience{Since: a.Now, Until: math.MaxInt64, Wake: a.waker()}
 	if a.wait.node != nil {
@@ -325,8 +331,7 @@ func (a *admission) patience(ctx context.Context) time.Duration {
 	return a.resource.engine.patience(ctx, a.noWait)
 }
 
-// heldTickets are the tickets of steps that a call holds while it goes through the
-// chain.
+// heldTickets are the tickets of steps that an admission holds.
 type heldTickets struct{ list []heldTicket }
 
 type heldTicket struct {
@@ -351,7 +356,7 @@ func (h *heldTickets) indexOf(first rule.Limiter) int {
 	return slices.IndexFunc(h.list, func(held heldTicket) bool { return held.first == first })
 }
 
-// suspend suspends the tickets of limiters that count what a call uses: it waits.
+// suspend tells each rule.Suspender that gave the call a ticket that the call waits.
 func (h *heldTickets) suspend(now clock.Instant) {
 	for i := range h.list {
 		if held := &h.list[i]; held.suspends != nil && !held.isSuspended {
@@ -361,7 +366,7 @@ func (h *heldTickets) suspend(now clock.Instant) {
 	}
 }
 
-// resume ends that: the call goes on.
+// resume tells those that suspend has told that the call goes on.
 func (h *heldTickets) resume(now clock.Instant) {
 	for i := range h.list {
 		if held := &h.list[i]; held.isSuspended {
@@ -371,14 +376,14 @@ func (h *heldTickets) resume(now clock.Instant) {
 	}
 }
 
-// keep gives back the tickets of limiters that are not of the chain: the rule is gone, or
-// has begun anew. A ticket of an earlier version counts for a later one.
+// keep gives back the tickets of rules that are not in the chain, because they are gone or
+// have started anew. A ticket of an earlier version of a rule counts for a later one.
 func (h *heldTickets) keep(q *request, c *chain) {
 	h.giveBackIf(q, func(held *heldTicket) bool { return c.indexOf(held.first) < 0 })
 }
 
-// giveBack gives back the tickets of rules that are no queues and of queues that come
-// after so many steps of the chain.
+// giveBack gives back all tickets but those of queues among the first steps of the chain,
+// as many as before says.
 func (h *heldTickets) giveBack(q *request, c *chain, before int) {
 	h.giveBackIf(q, func(held *heldTicket) bool { return !held.isQueue || c.indexOf(held.first) >= before })
 }
@@ -396,8 +401,8 @@ func (h *heldTickets) giveBackIf(q *request, which func(*heldTicket) bool) {
 // endless is the patience of a call whose context has no deadline.
 const endless = time.Duration(math.MaxInt64)
 
-// patience returns how long a call can wait: as long as its context lets it, unless it
-// does not want to.
+// patience returns how long a call can wait: until the deadline of its context; 0 with
+// NoWait.
 func (e *Engine) patience(ctx context.Context, noWait bool) time.Duration {
 	if noWait {
 		return 0
@@ -411,8 +416,8 @@ func (e *Engine) patience(ctx context.Context, noWait bool) time.Duration {
 	return endless
 }
 
-// waitError returns why a call need not wait any longer: the error of its context, or
-// ErrClosed; nil when it has to.
+// waitError returns why the wait of a call has to end: the error of its context, or
+// ErrClosed; nil if it can go on.
 func (e *Engine) waitError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -423,8 +428,8 @@ func (e *Engine) waitError(ctx context.Context) error {
 	return nil
 }
 
-// pause returns when it is woken, when d has passed since now, unless d is 0, or when
-// the context or the engine ends, with their error.
+// pause waits until wake receives, until d has passed since now, unless d is 0, or until
+// the context or the engine ends: then it returns that error.
 func (e *Engine) pause(ctx context.Context, now clock.Instant, d time.Duration, wake <-chan struct{}) error {
 	var over <-chan time.Time
 	if d > 0 {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Arrival is a call that is decided on step by step instead of waiting in
-// [Engine.Entry], for programs that move time themselves: simulations. It goes
-// through the very same rules. It must not be used concurrently.
+// Arrival is a call that does not wait in [Engine.Entry]: its caller decides when to go on.
+// It is for programs that move time themselves, such as simulations. The rules are the
+// same. It must not be used concurrently.
 type Arrival struct {
 	opts      []Option
 	admission admission

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -26,29 +27,30 @@ type chain struct {
 	steps    []step
 	shadows  []step
 	counters []rule.PassCounter // of rules on other resources that count the passes
-	tickets  bool               // steps need their tickets when the call ends, or is settled
+	tickets  bool               // steps need their tickets when the call ends, or by Guard.Settle
 	injects  bool               // a step or a shadow injects faults: calls get a number
 	ends     []end              // of steps that learn how calls end, the last first
 
 	extras guardExtras // of guards that need no others
 }
 
-// step is a rule of a chain with what its limiter can do.
+// step is a rule of a chain that is no flow rule, or a shadow rule of any kind. The
+// interfaces that its limiter has are looked up once, when the chain is made.
 type step struct {
-	limiter  rule.Limiter
-	first    rule.Limiter    // of its versions, see versionedLimiter
-	queue    rule.Queue      // nil if calls cannot wait
-	finisher rule.Finisher   // nil if it need not learn how calls end
-	settler  rule.Settler    // nil if it counts no tokens
-	refuser  rule.Refuser    // nil if RetryAfter has to be asked
-	late     rule.LateReader // nil if it has to know the attribute to decide
-	suspends rule.Suspender  // nil if it need not know that a call waits for a later rule
-	keys     []string        // of the attributes that the rule looks at
-	parts    *sync.Pool      // of *[rule.MaxKeys]rule.Attribute, if there are several keys
-	denies   bool            // what it refuses cannot pass later either
-	injects  bool            // it injects faults: waits are delays, also of calls that do not want to wait
-	decides  time.Duration   // how long calls that do not want to wait wait for its decision
-	refusals *refusals
+	limiter    rule.Limiter
+	first      rule.Limiter    // of its versions, see versionedLimiter
+	queue      rule.Queue      // nil if calls cannot wait
+	finisher   rule.Finisher   // nil if it need not learn how calls end
+	settler    rule.Settler    // nil if it counts no tokens
+	refuser    rule.Refuser    // nil if RetryAfter has to be asked, or if denies
+	late       rule.LateReader // nil if it cannot decide without the attribute
+	suspends   rule.Suspender  // nil if it need not know that a call waits for a later rule
+	keys       []string        // of the attributes that the rule looks at
+	composites *sync.Pool      // of *[rule.MaxKeys]rule.Attribute, if there are several keys
+	denies     bool            // its reason is Denied: a call that it refuses cannot pass later either
+	injects    bool            // it injects faults: its waits are delays, which calls with NoWait have too
+	decides    time.Duration   // how long calls with NoWait wait for its decision, see rule.Decider
+	refusals   *refusals
 }
 
 func newStep(entry *plannedEntry) step {
@@ -58,12 +60,14 @@ func newStep(entry *plannedEntry) step {
 		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,
 	}
 	if len(s.keys) > 1 {
-		s.parts = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
+		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
 	}
 	s.queue, _ = limiter.(rule.Queue)
 	s.finisher, _ = limiter.(rule.Finisher)
 	s.settler, _ = limiter.(rule.Settler)
-	s.refuser, _ = limiter.(rule.Refuser)
+	if !s.denies {
+		s.refuser, _ = limiter.(rule.Refuser)
+	}
 	s.late, _ = limiter.(rule.LateReader)
 	s.suspends, _ = limiter.(rule.Suspender)
 	if decider, ok := limiter.(rule.Decider); ok {
@@ -97,14 +101,15 @@ func waitOrderOf(limiter versionedLimiter) waitOrder {
 	return decidesLast
 }
 
-// What the way of a call through flow rules is made of.
+// The types of package flow that other files of this package use, by names without the kind.
 type (
 	rateMember       = flow.Member
 	rateReservations = flow.Reservations
 	rateAdmission    = flow.Admission
 )
 
-// add adds a rule to the chain, a flow rule to its members.
+// add adds a rule to the chain, and returns the members with it if it is a flow rule. wide
+// says that several resources share its limit.
 func (c *chain) add(members []rateMember, entry *plannedEntry, wide bool) []rateMember {
 	limiter, isFlow := entry.limiter.Limiter.(*flow.Limiter)
 	if !isFlow {
@@ -115,7 +120,7 @@ func (c *chain) add(members []rateMember, entry *plannedEntry, wide bool) []rate
 	return append(members, rateMember{Limiter: limiter, Shared: wide})
 }
 
-// finish completes the chain.
+// finish completes the chain, once all rules have been added.
 func (c *chain) finish(members []rateMember) {
 	c.rates = flow.NewChain(members)
 	c.onlyWindows = !c.rates.CanWait() && len(c.steps)+len(c.shadows)+len(c.counters) == 0
@@ -132,8 +137,70 @@ func (c *chain) finish(members []rateMember) {
 	c.extras.chain = c
 }
 
-// acquire asks the steps for a ticket each. If one does not let the call pass it
-// returns which, and gives back the tickets of those before.
+// tryPass asks all rules of a chain at one instant. On Pass all rules let the call pass, and
+// it has been counted. On Block one rule refuses it: by makes the error, wait is its
+// RetryAfter. On any other decision the call may be able to wait, or has to try again: that
+// is for an admission. Unless it passes, the call has given back what it took.
+func (r *resource) tryPass(
+	ctx context.Context, q *request, opts []Option, c *chain, tickets *[inlineSlots]rule.Ticket,
+) (by *refusals, wait time.Duration, decision rule.Decision) {
+	which := 0
+	switch len(c.steps) {
+	case 0:
+	case 1:
+		s := &c.steps[0]
+		tickets[0], decision = s.ask(q, opts)
+		if decision == rule.Block && s.refuser != nil && c.rates.Len() == 0 { // sooner than below
+			return s.refusals, s.refuser.RefusedFor(tickets[0]), rule.Block
+		}
+	default:
+		if len(c.steps) > len(tickets) {
+			return nil, 0, rule.Wait
+		}
+		which, decision = c.acquire(q, opts, tickets[:])
+	}
+	switch {
+	case decision == rule.Pass && c.rates.Len() > 0:
+		return r.tryRates(ctx, q, opts, c, tickets)
+	case decision == rule.Pass:
+		if r.pass(q.Now, q.Tokens) {
+			return nil, 0, rule.Pass
+		}
+		c.giveBack(len(c.steps), q, tickets[:])
+		return nil, 0, rule.Stale
+	case decision == rule.Stale || decision == rule.Wait && c.steps[which].waits(q):
+		return nil, 0, decision
+	}
+	if c.rates.Len() > 0 {
+		wait = c.rates.RetryAfter(-1, q.Now, q.Tokens, q.Priority(), r.engine.patience(ctx, q.noWait))
+	}
+	return c.steps[which].refusals, c.longestForStep(which, wait, q, opts, nil), rule.Block
+}
+
+// tryRates is tryPass for the flow rules, once all steps have let the call pass.
+func (r *resource) tryRates(
+	ctx context.Context, q *request, opts []Option, c *chain, tickets *[inlineSlots]rule.Ticket,
+) (by *refusals, wait time.Duration, decision rule.Decision) {
+	var reserved rateReservations
+	ticket, which, decision := c.rates.TryTake(q.Now, q.Tokens, q.Priority(), q.noWait, &reserved)
+	if decision == rule.Pass {
+		if r.pass(q.Now, q.Tokens) {
+			return nil, 0, rule.Pass
+		}
+		c.rates.GiveBackAll(q.Now, q.Tokens, ticket, &reserved)
+		decision = rule.Stale
+	}
+	c.giveBack(len(c.steps), q, tickets[:])
+	if decision != rule.Block {
+		return nil, 0, decision
+	}
+	patience := r.engine.patience(ctx, q.noWait)
+	wait = c.rates.RetryAfterReservation(which, ticket, q.Now, q.Tokens, q.Priority(), patience)
+	return c.refusals[which], c.longest(-1, wait, q, opts, nil), rule.Block
+}
+
+// acquire asks the steps for a ticket each. If one does not let the call pass, acquire
+// gives back the tickets of the steps before and returns the index of that step.
 func (c *chain) acquire(q *request, opts []Option, tickets []rule.Ticket) (which int, decision rule.Decision) {
 	passed := 0
 	defer func() {
@@ -152,9 +219,14 @@ func (c *chain) acquire(q *request, opts []Option, tickets []rule.Ticket) (which
 	return 0, rule.Pass
 }
 
-// ask asks the limiter for a ticket.
+// ask asks the limiter whether the call passes, and reads the attribute of the call only if
+// the limiter needs it.
 func (s *step) ask(q *request, opts []Option) (rule.Ticket, rule.Decision) {
-	if s.late != nil {
+	switch {
+	case len(s.keys) == 0: // most are so, and this is quicker
+		ticket, decision := s.limiter.Acquire(q.Call)
+		return ticket, s.allowed(decision)
+	case s.late != nil:
 		if ticket, decision := s.late.AcquireUnread(q.Call); decision != rule.NeedsAttribute {
 			return ticket, s.allowed(decision)
 		}
@@ -162,7 +234,7 @@ func (s *step) ask(q *request, opts []Option) (rule.Ticket, rule.Decision) {
 	return s.askRead(q, opts)
 }
 
-// askRead asks the limiter for a ticket, with what the rule looks at.
+// askRead is ask with the attributes that the rule looks at.
 func (s *step) askRead(q *request, opts []Option) (rule.Ticket, rule.Decision) {
 	if len(s.keys) > 1 {
 		return s.askComposite(q, opts)
@@ -180,11 +252,11 @@ func (s *step) askComposite(q *request, opts []Option) (ticket rule.Ticket, deci
 	return ticket, s.allowed(decision)
 }
 
-// waits says whether a call that the step says Wait to waits.
+// waits reports whether a call waits if the step says Wait to it: with NoWait most do not.
 func (s *step) waits(q *request) bool { return !q.noWait || s.injects || s.decides > 0 }
 
-// allowed returns the decision, or Block in place of one that the limiter may not give: one
-// that is no queue cannot have the call wait.
+// allowed returns the decision, or Block in place of one that the limiter may not return,
+// such as Wait of a limiter that is no queue.
 func (s *step) allowed(decision rule.Decision) rule.Decision {
 	if decision == rule.Wait && s.queue == nil || decision > rule.Stale {
 		return rule.Block
@@ -192,7 +264,7 @@ func (s *step) allowed(decision rule.Decision) rule.Decision {
 	return decision
 }
 
-// retryAfter returns how long the limiter has such a call wait.
+// retryAfter returns how long it takes until such a call passes this step.
 func (s *step) retryAfter(q *request, opts []Option) (wait time.Duration) {
 	if s.late != nil {
 		return s.limiter.RetryAfter(q.Call)
@@ -201,7 +273,7 @@ func (s *step) retryAfter(q *request, opts []Option) (wait time.Duration) {
 	return wait
 }
 
-// join has the call wait in the queue of the step.
+// join puts the call into the queue of the step.
 func (s *step) join(q *request, opts []Option, patience rule.Patience) (
 	waiter rule.Waiter, ticket rule.Ticket, decision rule.Decision,
 ) {
@@ -209,7 +281,7 @@ func (s *step) join(q *request, opts []Option, patience rule.Patience) (
 	return waiter, ticket, decision
 }
 
-// withAttribute calls fn with the call and what the rule looks at.
+// withAttribute calls fn with the call and the attribute that the rule looks at.
 func (s *step) withAttribute(q *request, opts []Option, fn func(rule.Call)) {
 	switch len(s.keys) {
 	case 0:
@@ -217,13 +289,13 @@ func (s *step) withAttribute(q *request, opts []Option, fn func(rule.Call)) {
 	case 1:
 		fn(q.with(q.attribute(opts, s.keys[0])))
 	default:
-		parts, _ := s.parts.Get().(*[rule.MaxKeys]rule.Attribute)
+		parts, _ := s.composites.Get().(*[rule.MaxKeys]rule.Attribute)
 		for i, key := range s.keys {
 			parts[i] = q.attribute(opts, key)
 		}
 		fn(q.with(rule.Composite(parts, len(s.keys))))
 		*parts = [rule.MaxKeys]rule.Attribute{} // keeps nothing of the call alive
-		s.parts.Put(parts)
+		s.composites.Put(parts)
 	}
 }
 
@@ -245,43 +317,23 @@ func (c *chain) indexOf(first rule.Limiter) int {
 	return -1
 }
 
-// refuseByWindow refuses a call for the flow rule of an index, in a chain of nothing
-// but windows.
-func (c *chain) refuseByWindow(which int, now clock.Instant, tokens int32) *BlockError {
-	return c.refusals[which].refuse(c.rates.RetryAfter(which, now, tokens, rule.PriorityNormal, 0))
-}
-
-// refuseByRate refuses a call for the flow rule of an index. The error tells of the
-// longest wait that any of the rules demands which would refuse the call now; of flow
-// rules that is the given one.
-func (c *chain) refuseByRate(which int, wait time.Duration, q *request, opts []Option, held *heldTickets) *BlockError {
-	return c.refusals[which].refuse(c.longest(-1, wait, q, opts, held))
-}
-
-// refuseByStep refuses a call for the step of an index. rateWait is the wait that flow
-// rules demand.
-func (c *chain) refuseByStep(which int, rateWait time.Duration, q *request, opts []Option, held *heldTickets) *BlockError {
+// longestForStep returns the RetryAfter of a call that the step with index which refuses: the
+// longest of rateWait, which is that of the flow rules, and those of all steps; 0 if the step
+// denies.
+func (c *chain) longestForStep(which int, rateWait time.Duration, q *request, opts []Option, held *heldTickets) time.Duration {
 	s := &c.steps[which]
 	if s.denies {
-		return s.refusals.refuse(0)
+		return 0
 	}
 	wait := max(rateWait, s.retryAfter(q, opts))
 	if len(c.steps) == 1 {
-		return s.refusals.refuse(wait)
+		return wait
 	}
-	return s.refusals.refuse(c.longest(which, wait, q, opts, held))
+	return c.longest(which, wait, q, opts, held)
 }
 
-// refuseAtOnce refuses a call for its only rule, which gave a ticket with the Block.
-func (c *chain) refuseAtOnce(ticket rule.Ticket, q *request, opts []Option) *BlockError {
-	if s := &c.steps[0]; s.refuser != nil && !s.denies {
-		return s.refusals.refuse(s.refuser.RefusedFor(ticket))
-	}
-	return c.refuseByStep(0, 0, q, opts, nil)
-}
-
-// longest returns the longest of a wait and those that steps demand, other than the one
-// of an index and those of which the call holds a ticket.
+// longest returns the longest of wait and the retry times of all steps, other than the one
+// with index but, those that deny, and those of which the call holds a ticket.
 func (c *chain) longest(but int, wait time.Duration, q *request, opts []Option, held *heldTickets) time.Duration {
 	for i := range c.steps {
 		s := &c.steps[i]
@@ -293,7 +345,8 @@ func (c *chain) longest(but int, wait time.Duration, q *request, opts []Option, 
 	return wait
 }
 
-// settle adds tokens to what a call took of every rule that counts them.
+// settle adds tokens to those that a call took of every rule that counts them, see
+// [Guard.Settle].
 func (c *chain) settle(g *Guard, now clock.Instant, tokens int32) {
 	queued := g.extras.queued
 	if queued == 0 {
@@ -312,7 +365,8 @@ func (c *chain) settle(g *Guard, now clock.Instant, tokens int32) {
 	}
 }
 
-// slotStep returns the rule that a slot of a record is of: steps, then shadows.
+// slotStep returns the step whose ticket is in slot i of a guardRecord: those of the chain
+// come first, then its shadow rules.
 func (c *chain) slotStep(i int) *step {
 	if i < len(c.steps) {
 		return &c.steps[i]

@@ -63,11 +63,12 @@ func (c *counts) add(more counts) {
 }
 
 // raise raises the counts to what they are now, and returns by how much. One that is lower now
-// stays: what was read of a call that was taken back makes up for the next one.
+// stays: what was read of a call that was taken back makes up for the next one. Sums of times may
+// wrap around.
 func (c *counts) raise(now counts) (more counts) {
 	for i := range c {
-		if now[i] > c[i] {
-			more[i] = now[i] - c[i]
+		if rise := now[i] - c[i]; int64(rise) > 0 {
+			more[i] = rise
 			c[i] = now[i]
 		}
 	}

@@ -4,10 +4,9 @@ import (
 	"context"
 )
 
-// Do runs fn as a guarded call of the resource. It returns the error that
-// refused the call, in which case fn did not run, or the error of fn. Whether that
-// makes the call a failed one, [Config.IsFailure] says. A panic of fn is a failure and
-// goes on.
+// Do runs fn as a guarded call of the resource. If the call is refused, Do returns that
+// error and does not run fn; else it returns the error of fn. [Config.IsFailure] decides
+// whether that error is a failure. A panic of fn is a failure, and is passed on.
 func (e *Engine) Do(ctx context.Context, resource string, fn func(context.Context) error, opts ...Option) error {
 	_, err := Call(ctx, e, resource, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, fn(ctx)

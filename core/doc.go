@@ -1,9 +1,10 @@
 // Package core is the engine: it knows the resources of a service, holds the rules in
 // force, and decides on every call.
 //
-// A call: [Engine.Entry] (entry.go) finds the resource and its plan. The plan has a
-// chain, which is the rules that apply to the call (chain.go). A call that has to wait
-// is an admission (admission.go). [Guard.Exit] (guard.go) ends the call.
+// A call: [Engine.Entry] (entry.go) finds the resource and its plan. The plan has a chain,
+// which is the rules that apply to the call (chain.go). A call that has to wait gets an
+// admission (admission.go). A call that is refused gets a [BlockError] (refusals.go), any
+// other a [Guard], whose Exit ends the call (guard.go).
 //
 // A rule: [Engine.Load] (load.go) takes rules from code, [Engine.Follow] (follow.go)
 // documents from a [Source]. Package ruleset decides which rules are in force. A swap

@@ -8,12 +8,12 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Guard stands for one call that was let through. Exit it when the call has
-// ended, as a rule with defer.
+// Guard stands for one call that was let through. Call Exit when the call has ended,
+// usually with defer.
 //
-// A Guard is a value and must not be copied once it is in use; hand on a
-// pointer to it. A copy that exits, too, ends the call a second time. The zero Guard, which comes with an error, stands for nothing:
-// its methods do nothing.
+// A Guard is a value and must not be copied once it is in use; hand on a pointer to it.
+// If a copy exits too, the call ends twice. The methods of the zero Guard, which Entry
+// returns with an error, do nothing.
 type Guard struct {
 	// Four words, which the compiler returns in registers: 10 ns a call.
 	resource *resource
@@ -43,9 +43,10 @@ const (
 	ignored   // under way, and known to end neither well nor badly
 	stateMask = 3
 
-	// Tickets of rules that learn of the end of the call. Most guards carry them: all but
-	// one are 0, and the word has that one and the index of its rule. Other guards have
-	// a record, and the word has its generation. With neither there are no such rules.
+	// Where the tickets are of rules that learn of the end of the call. With hasTickets
+	// they are in the word itself: at most one is not 0, and the word has that one and the
+	// index of its rule. With hasRecord they are in a record, and the word has its
+	// generation. With neither bit there are no such rules.
 	hasTickets = 1 << 2
 	hasRecord  = 1 << 3
 
@@ -60,18 +61,63 @@ const (
 	notCarried = hasTickets | hasRecord // a word that no guard has
 )
 
-// guardExtras is what the guards of some calls have in common, or what one has by
-// itself.
+// guardExtras is what guards need beside their four words. Guards of calls that passed the
+// same chain share one; a guard that has a record, or that waited in a flow queue, has its
+// own.
 type guardExtras struct {
 	chain      *chain        // that the call passed; nil if there are no rules
-	wouldBlock *BlockError   // by a shadow rule
+	wouldBlock *BlockError   // with which a shadow rule would have refused the call
 	queued     clock.Instant // when the call took its place in queues, if that was before it passed; else 0
 	record     *guardRecord  // that the extras are of; nil for guards without one
 }
 
-// newGuard returns the guard of a call that has passed and that nothing follows on.
+// newGuard returns the guard of a call that has passed, without tickets.
 func newGuard(r *resource, start clock.Instant, tokens int32, extras *guardExtras) Guard {
 	return Guard{resource: r, start: start, extras: extras, state: guardState{tokens: tokens}}
+}
+
+// guard returns the guard of a call that has passed, with the tickets of the steps. It
+// also counts the call for rules with related, and asks the shadow rules.
+func (c *chain) guard(r *resource, q *request, opts []Option, tickets []rule.Ticket) (g Guard) {
+	for _, counter := range c.counters {
+		counter.CountPass(q.Now, q.Tokens)
+	}
+	word := uint32(0)
+	if c.tickets {
+		word = carry(tickets)
+	}
+	if word == notCarried || len(c.shadows) > 0 {
+		return c.recordedGuard(r, q, opts, tickets)
+	}
+	g = newGuard(r, q.Now, q.Tokens, &c.extras)
+	g.state.word = word
+	return
+}
+
+// recordedGuard returns the guard with a record of the tickets. It asks the shadow rules,
+// each as if it were the only one, and notes the first that would have refused the call.
+func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []rule.Ticket) (g Guard) {
+	record := r.engine.newRecord(c)
+	for i := range c.steps {
+		*record.slot(i) = ticketSlot{tickets[i], true}
+	}
+	for i := range c.shadows {
+		s := &c.shadows[i]
+		ticket, decision := s.ask(q, opts)
+		*record.slot(len(c.steps) + i) = ticketSlot{ticket, decision == rule.Pass}
+		if decision == rule.Pass || decision == rule.Stale {
+			continue
+		}
+		// Where the call would have to wait, nobody knows whether it would have passed:
+		// it counts as refused, so that the shadow promises no more than the rule keeps.
+		if would := s.refusals.wouldRefuse(s.retryAfter(q, opts)); record.refusal.Load() == nil {
+			record.refusal.Store(would)
+		}
+	}
+	record.queued = 0
+	g = newGuard(r, q.Now, q.Tokens, &record.guardExtras)
+	g.state.word = record.generation.Load()<<generationShift | hasRecord
+	return
 }
 
 // WouldBlock returns the error with which a shadow rule would have refused the
@@ -87,7 +133,7 @@ func (g *Guard) WouldBlock() *BlockError {
 	return g.extras.wouldBlock
 }
 
-// generation returns that of the record.
+// generation returns the generation that its record had when the call passed.
 func (g *Guard) generation() uint32 { return atomic.LoadUint32(&g.state.word) >> generationShift }
 
 // Fail marks the call as failed if err counts as a failure, see [Config.IsFailure]. Any
@@ -125,7 +171,7 @@ func (g *Guard) MarkIgnored() {
 	}
 }
 
-// ended notes how a guarded function has ended, in place of what was noted before.
+// ended marks the call by the error of the guarded function, in place of earlier marks.
 func (g *Guard) ended(err error) {
 	if g.Fail(err); err == nil {
 		g.mark(underWay)
@@ -183,7 +229,7 @@ func (g *Guard) Exit() {
 	}
 }
 
-// exitSteps ends a call of which the guard itself has the tickets. Rules learn of it in
+// exitSteps ends a call whose tickets the guard itself carries. Rules learn of the end in
 // the reverse of the order in which they let the call pass.
 func (g *Guard) exitSteps(now clock.Instant, word uint32) {
 	exit := rule.Exit{Now: now, Start: g.start, Failed: word&stateMask == failed, Ignored: word&stateMask == ignored}
@@ -193,8 +239,8 @@ func (g *Guard) exitSteps(now clock.Instant, word uint32) {
 	}
 }
 
-// carry returns the word of a guard that carries the tickets itself; notCarried if they
-// are too many or too large for that.
+// carry packs the tickets into the word of a guard. It returns notCarried if there are
+// too many, if more than one is not 0, or if that one is too large.
 func carry(tickets []rule.Ticket) uint32 {
 	if len(tickets) > inlineSlots {
 		return notCarried
@@ -212,7 +258,7 @@ func carry(tickets []rule.Ticket) uint32 {
 	return word
 }
 
-// carriedTicket returns the ticket of the rule of an index.
+// carriedTicket returns the ticket of the step with index i from a word that carry made.
 func carriedTicket(word uint32, i int) rule.Ticket {
 	if word>>indexShift&indexMask != uint32(i) {
 		return 0
@@ -220,7 +266,7 @@ func carriedTicket(word uint32, i int) rule.Ticket {
 	return rule.Ticket(word >> ticketShift)
 }
 
-// exitRecord ends a call of whose end rules learn.
+// exitRecord ends a call whose tickets are in a record, and returns the record to the pool.
 func (g *Guard) exitRecord(now clock.Instant, word uint32) {
 	record := g.extras.record
 	if !record.claim(word >> generationShift) {
@@ -238,13 +284,13 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) {
 	g.resource.engine.records.Put(record)
 }
 
-// inlineSlots is for how many rules a record, and the stack of Entry, has space.
+// inlineSlots is how many tickets fit into a record, a guard and the stack of Entry.
 const inlineSlots = 8
 
-// guardRecord is what a guard keeps of a call for rules that learn of its end, or that
-// can correct what it took: the tickets that they gave it. Records are used again. A
-// guard knows its own by the generation, so that neither a second Exit nor that of a
-// copy can reach the record of another call.
+// guardRecord holds the tickets of a call that the guard itself cannot carry. The rules get
+// them back when the call ends or is settled. Records come from a pool. A guard knows its
+// own by the generation, so that neither a second Exit nor that of a copy can reach the
+// record of another call.
 type guardRecord struct {
 	guardExtras // the guard's; the record is this one
 
@@ -284,7 +330,7 @@ func (r *guardRecord) slot(i int) *ticketSlot {
 	return &r.few[i]
 }
 
-// claim makes the caller the one who ends the call of that generation, once.
+// claim reports whether the caller is the first to end the call of that generation.
 func (r *guardRecord) claim(generation uint32) bool {
 	return r.generation.CompareAndSwap(generation, (generation+1)&maxGeneration)
 }

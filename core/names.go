@@ -14,12 +14,13 @@ const (
 // parts, so that what is copied at once, to grow or to forget names, is a small part
 // of it.
 type nameTable struct {
-	seed  maphash.Seed
-	parts [nameParts]atomic.Pointer[namePart]
+	shortcuts shortcuts
+	seed      maphash.Seed
+	parts     [nameParts]atomic.Pointer[namePart]
 }
 
-// namePart is a hash table in which a name stands in the first slot that was free from
-// that of its hash on. Slots are filled and refilled, but never emptied.
+// namePart is a hash table with linear probing: a name is in the first slot that was free,
+// counted from that of its hash. Slots are filled and refilled, but never emptied.
 type namePart struct {
 	slots []nameSlot // a power of two; one is free at least
 	used  int
@@ -46,6 +47,17 @@ func newNamePart(size int) *namePart { return &namePart{slots: make([]nameSlot, 
 // get returns the resource of a name, nil if there is none. It may have been
 // forgotten just now.
 func (t *nameTable) get(name string) *resource {
+	hash := quickHash(name)
+	if s := t.shortcuts.slot(hash); s.hash.Load() == hash { // not in a function of its own, which is 2 ns
+		if r := s.resource.Load(); r != nil && r.name == name {
+			return r
+		}
+	}
+	return t.lookUp(name)
+}
+
+// lookUp is get for a name that has no shortcut.
+func (t *nameTable) lookUp(name string) *resource {
 	hash := maphash.String(t.seed, name)
 	slots := t.parts[hash>>(64-partsBits)].Load().slots
 	for i := hash; ; i++ { // find written out, which is 2 ns
@@ -90,12 +102,14 @@ func (t *nameTable) put(r *resource) {
 		p.used++
 	}
 	slot.set(hash, r)
+	t.shortcuts.put(r)
 }
 
 // dropEvicted removes the resources of a part that were evicted. The caller holds
 // registry.mu.
 func (t *nameTable) dropEvicted(part int) {
 	t.parts[part].Store(t.parts[part].Load().copy())
+	t.shortcuts.dropEvicted()
 }
 
 // copy returns a part with the resources that were not evicted, and space for as

@@ -6,16 +6,16 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// plan is what the rules in force demand of the calls of one resource. It never
-// changes, but that it forgets the one before.
+// plan is the rules in force for one resource, as chains. It never changes, except that
+// before is cleared.
 //
-// A set of rules is swapped for many resources at once: each changed resource
-// gets a plan for the coming generation, before which stands the present one,
-// and then the engine's generation is moved on. A call reads the generation
-// first and acts by the plan that held in it.
+// A set of rules is swapped for many resources at once. Each changed resource gets a plan
+// for the next generation, which is linked to the present plan. Then the generation of the
+// engine is incremented. A call reads the generation first and takes the plan that is in
+// force in it.
 type plan struct {
 	since  uint64               // the generation in which the plan came into force
-	before atomic.Pointer[plan] // the one that it replaces; nil for the first, and once forgotten
+	before atomic.Pointer[plan] // the one that it replaces; nil for the first, and after the swap
 
 	rules   []planned         // all of them, in the order in which they are asked
 	others  chain             // for calls whose origin no rule names
@@ -30,8 +30,8 @@ type planned struct {
 	limiter versionedLimiter
 }
 
-// planNow returns the plan of the generation in force, nil when the engine is
-// closed. Mostly that is the first one.
+// planNow returns the plan of the generation in force, nil when the engine is closed. It is
+// the latest one, except during a swap.
 func (r *resource) planNow() *plan {
 	if generation, p := r.engine.generation.Load(), r.plan.Load(); p.since <= generation && generation != closedGeneration {
 		return p
@@ -39,6 +39,7 @@ func (r *resource) planNow() *plan {
 	return r.planBefore()
 }
 
+// planBefore looks for that plan among those that the latest one replaces.
 func (r *resource) planBefore() *plan {
 	for {
 		generation := r.engine.generation.Load()
@@ -50,7 +51,7 @@ func (r *resource) planBefore() *plan {
 				return p
 			}
 		}
-		// The plan of that generation is forgotten: the engine has moved on.
+		// That plan was cleared meanwhile: the generation has changed.
 	}
 }
 

@@ -7,17 +7,17 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// planner makes the plan of one resource of the rules that apply to it.
+// planner makes the plan of one resource from the rules that apply to it.
 type planner struct {
-	states   []*ruleState   // of all of them
+	states   []*ruleState   // of all rules
 	active   []plannedEntry // in the order in which they are asked
 	shadows  []plannedEntry
-	overflow bool // it is one of those whose rules with patterns have one limit for all
+	overflow bool // the resource belongs to the overflow: rules with patterns have one limit for all of these
 
 	counters []rule.PassCounter // of other resources' rules, that count this one's passes
 }
 
-// plannedEntry is a planned rule with what its place depends on.
+// plannedEntry is a planned rule with what decides its place in the order.
 type plannedEntry struct {
 	planned
 	target  rule.Target
@@ -26,7 +26,7 @@ type plannedEntry struct {
 	breadth breadth
 }
 
-// breadth says for how many calls a rule is.
+// breadth says how many calls a rule applies to. Narrower rules are asked first.
 type breadth uint8
 
 const (
@@ -45,12 +45,12 @@ func breadthOf(t *rule.Target) breadth {
 	return oneOrigin
 }
 
-// reset begins another plan. What was planned stays as it is.
+// reset begins another plan, and reuses memory of the last one.
 func (p *planner) reset(overflow bool) {
 	*p = planner{overflow: overflow, states: p.states[:0], active: p.active[:0], shadows: p.shadows[:0]}
 }
 
-// add adds a rule that applies to the resource, and says which calls it is for.
+// add adds a rule that applies to the resource, for the calls of the target.
 func (p *planner) add(of planned, target rule.Target) {
 	p.states = append(p.states, of.state)
 	entry := plannedEntry{
@@ -64,18 +64,16 @@ func (p *planner) add(of planned, target rule.Target) {
 	}
 }
 
-// count adds a rule on other resources that counts the passes of this one.
+// count adds a rule that guards another resource and counts the passes of this one.
 func (p *planner) count(counter rule.PassCounter) { p.counters = append(p.counters, counter) }
 
-// compare orders the rules of a call: by phase; then those that calls can wait for,
-// before those that decide at the instant of passing; then those for fewer calls. What
-// a call takes and has to give back, because a broader rule refuses, is missed by none
-// but calls that the broader rule is for, too. Of several patterns the longer one is
-// taken to be for fewer calls.
+// compare orders the rules of a call: by phase; then queues before windows; then narrower
+// rules before broader ones. So when a broader rule refuses, the tokens that the call held
+// for a moment were missing only for calls that the broader rule applies to as well. A
+// longer pattern counts as narrower.
 //
-// Rules have the same order in all calls, and keep it while calls wait: a call that
-// waits for one keeps its place in those before it, so two calls that met queues in
-// different orders could wait for each other.
+// All calls have the same order. A call keeps its place in a queue while it waits in a
+// later one, so with different orders two calls could wait for each other.
 func (p *plannedEntry) compare(q *plannedEntry) int {
 	return cmp.Or(
 		cmp.Compare(p.phase, q.phase),
@@ -87,7 +85,7 @@ func (p *plannedEntry) compare(q *plannedEntry) int {
 	)
 }
 
-// plan returns the plan, in force since a generation.
+// plan returns the plan, which is in force from a generation on.
 func (p *planner) plan(since uint64) *plan {
 	for _, entries := range [][]plannedEntry{p.active, p.shadows} {
 		slices.SortFunc(entries, func(a, b plannedEntry) int { return a.compare(&b) })
@@ -113,7 +111,7 @@ func (p *planner) plan(since uint64) *plan {
 	return next
 }
 
-// chain makes a chain that of the calls of one origin.
+// chain fills in the chain for the calls of one origin.
 func (p *planner) chain(c *chain, origin string) {
 	c.counters = p.counters
 	var members []rateMember
@@ -130,7 +128,7 @@ func (p *planner) chain(c *chain, origin string) {
 	c.finish(members)
 }
 
-// isWide says whether a rule has one limit for several names.
+// isWide says whether several resources share the limit of a rule.
 func (p *planner) isWide(entry *plannedEntry) bool {
 	t := &entry.target
 	return t.Match != "" && (p.overflow || t.Shared || t.Related != "")

@@ -1,14 +1,69 @@
 package core
 
 import (
+	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
 
-const cacheBits = 4
+// refuse counts and reports a call that a rule refuses, and returns its error.
+func (r *resource) refuse(
+	ctx context.Context, now clock.Instant, tokens int32, by *refusals, retryAfter time.Duration,
+) error {
+	err := by.refuse(retryAfter)
+	r.node.Block(now, tokens)
+	if r.evicted.Load() {
+		r.engine.resources.countIfForgotten(r, tokens)
+	}
+	r.reportRefusal(ctx, now, err)
+	return err
+}
+
+// reportRefusal reports a refusal to the observer and, at most once a second per
+// resource, to the log.
+func (r *resource) reportRefusal(ctx context.Context, now clock.Instant, err *BlockError) {
+	e := r.engine
+	if e.observer.Refused != nil {
+		e.observer.Refused(orBackground(ctx), err)
+	}
+	if !r.markLogged(now) {
+		return
+	}
+	facts := []any{
+		slog.String("resource", err.Resource),
+		slog.String("kind", string(err.Kind)),
+		slog.String("rule", err.Rule),
+	}
+	if err.RetryAfter != 0 || err.Reason != rule.Denied { // waiting does not make a caller one who may call
+		facts = append(facts, slog.String("retryAfter", err.retryText()))
+	}
+	e.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
+	e.journal.flush(now, false)
+}
+
+// markLogged reports whether a refusal at now is the first of its second, and so
+// the one that is logged. The mark only moves forward: a call of an earlier
+// second that is refused late is not logged. A clock is not supposed to go back;
+// where one does, the mark follows it, so that the log does not stay silent.
+func (r *resource) markLogged(now clock.Instant) bool {
+	next := 1 + int64(now)/int64(time.Second) // 0 is a mark that was never set
+	last := r.logged.Load()
+	if last == next {
+		return false
+	}
+	if last > next {
+		// Read after the mark, a clock that never goes back is not behind it.
+		if next = 1 + int64(r.engine.clock.Now())/int64(time.Second); next >= last {
+			return false
+		}
+	}
+	return r.logged.CompareAndSwap(last, next)
+}
 
 // tally counts what a rule did to the calls of a resource.
 type tally struct {
@@ -18,16 +73,17 @@ type tally struct {
 
 func newTally(of *stat.Node) *tally { return &tally{refused: of.Counter()} }
 
-// refusal is an error with which a rule refuses, and what the guard of a call says
-// that a shadow rule would have refused with it. It never changes.
+// refusal is one error of a rule, which all calls with that RetryAfter share. For a shadow
+// rule it also has the extras of the guards that return the error from WouldBlock. It never
+// changes.
 type refusal struct {
 	err    BlockError
 	extras guardExtras
-	above  time.Duration // it is for lengths of RetryAfter from here, exclusive, to that of the error
+	above  time.Duration // it is for retry times above this, up to that of the error
 }
 
-// refusals holds those of one rule on one resource: one for each length of
-// RetryAfter, so that refusing allocates nothing once one of that length was made.
+// refusals holds the errors of one rule on one resource: one for each rounded RetryAfter,
+// so that refusing allocates nothing once that error was made.
 type refusals struct {
 	resource string
 	key      rule.Key
@@ -39,10 +95,13 @@ type refusals struct {
 	made   atomic.Pointer[madeRefusals] // nil until the first
 }
 
-// madeRefusals are found by a hash of their RetryAfter.
+const cacheBits = 4
+
+// madeRefusals is a cache of errors, by a hash of their RetryAfter.
 type madeRefusals [1 << cacheBits]atomic.Pointer[refusal]
 
-// newRefusals returns those of a version of a rule on a resource, to be counted there.
+// newRefusals returns the refusals of a version of a rule on a resource, counted in a tally
+// that all versions share.
 func newRefusals(resource string, of rule.Rule, counted *tally) *refusals {
 	return &refusals{resource: resource, key: of.Key(), reason: of.Type().Reason(), answer: of.Answer(), tally: counted}
 }
@@ -60,7 +119,7 @@ func (r *refusals) wouldRefuse(retryAfter time.Duration) *refusal {
 	return r.refusalOf(retryAfter)
 }
 
-// refusalOf returns the refusal for a length of RetryAfter.
+// refusalOf returns the refusal for a retry time, which it rounds up.
 func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
 	if latest := r.latest.Load(); latest != nil && latest.above < retryAfter && retryAfter <= latest.err.RetryAfter {
 		return latest
@@ -70,7 +129,7 @@ func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
 	return found
 }
 
-// find finds a refusal among those made, or makes it.
+// find returns the refusal from the cache, or makes it.
 func (r *refusals) find(retryAfter time.Duration) *refusal {
 	retryAfter, unit := roundUp(retryAfter)
 	made := r.made.Load()
@@ -78,7 +137,6 @@ func (r *refusals) find(retryAfter time.Duration) *refusal {
 		made = new(madeRefusals)
 		r.made.Store(made) // perhaps in place of another goroutine's, with one or two
 	}
-	const golden = 0x9E3779B97F4A7C15 // spreads the lengths over the cache
 	slot := &made[uint64(retryAfter)*golden>>(64-cacheBits)]
 	if present := slot.Load(); present != nil && present.err.RetryAfter == retryAfter {
 		return present

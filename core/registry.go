@@ -36,13 +36,13 @@ type resource struct {
 	affectedIn uint64       // the generation in which its plan last changed
 }
 
-// resourceStats is what is counted of the calls of a resource. The runtime allots it
-// 512 bytes and lays it where a cache line begins, which is what its node wants.
+// resourceStats is what is counted of the calls of a resource. It is 512 bytes, so that the
+// runtime aligns it to a cache line, as its node needs.
 type resourceStats struct {
 	node   stat.Node
 	logged atomic.Int64 // the second in which a refusal was last logged, plus one; 0 before the first
 
-	numbers atomic.Uint64 // of calls that were drawn a number, from that of the resource on
+	numbers atomic.Uint64 // how many calls were given a number, from that of the resource on: see drawNumber
 }
 
 // attachments are the rules in force that name a resource. Such a resource is never

@@ -9,13 +9,14 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// request is a call that asks to enter, with what its options say but for attributes. The
-// options themselves are passed beside it: as a part of it they would be on the heap.
+// request is a call that asks to enter, with what its options say. Attributes are left out:
+// they are read from the options when a rule asks. The options are passed beside the request,
+// because as a field of it they would escape to the heap.
 type request struct {
 	rule.Call // without an attribute
 
 	name   string          // of the resource
-	ctx    context.Context // that attributes are read from; nil if none are
+	ctx    context.Context // from which an option reads attributes; nil if none does
 	noWait bool
 }
 
@@ -29,7 +30,7 @@ func (q *request) init(ctx context.Context, name string, now clock.Instant, toke
 			q.SetCaller(q.Priority(), true)
 		case optionPriority:
 			p, _ := o.value.Number()
-			q.SetCaller(rule.Priority(p), q.Inbound()) // of a Priority: it is not cut off
+			q.SetCaller(rule.Priority(p), q.Inbound()) // it was a Priority: the conversion loses nothing
 		case optionNoWait:
 			q.noWait = true
 		case optionContext:
@@ -38,7 +39,7 @@ func (q *request) init(ctx context.Context, name string, now clock.Instant, toke
 	}
 }
 
-// with returns what a limiter gets to know of the call, with an attribute.
+// with returns the call with an attribute, as limiters get it.
 func (q *request) with(a rule.Attribute) rule.Call {
 	call := q.Call
 	call.Attribute = a
@@ -88,8 +89,8 @@ func (q *request) attribute(opts []Option, key string) rule.Attribute {
 	return q.attributeBeside(opts, key)
 }
 
-// attributeBeside returns an attribute of a key that no option has: an address in place of
-// its prefix, what the function of the last option with one finds, or the name of the caller.
+// attributeBeside returns the attribute of a key that no option has itself: the address in
+// place of its prefix, or what the last Attributes option reads, or the origin.
 func (q *request) attributeBeside(opts []Option, key string) rule.Attribute {
 	last := -1
 	for i := range opts {

@@ -5,31 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// Entry asks to make a call of the named resource. It returns a guard to be
-// exited when the call has ended, or the reason why the call must not be made:
-//
-//   - a [*BlockError], which matches [ErrBlocked], when a rule refuses it;
-//   - the error of ctx, when that ended while the call waited;
-//   - [ErrClosed], or an error that matches [ErrInvalid].
-//
-// Entry waits only where a rule lets calls wait. A wait for which ctx leaves too
-// little time is refused at once; a delay that a rule injects lasts as long as ctx lets
-// it. A resource that no rule names passes and is
-// counted.
-func (e *Engine) Entry(ctx context.Context, resource string, opts ...Option) (Guard, error) {
-	return e.enter(ctx, nil, resource, opts)
-}
-
-// Resource returns the resource of that name, to be entered without looking the
-// name up each time.
+// Resource returns the resource of that name, for callers that enter it often: its Entry
+// does not look the name up.
 func (e *Engine) Resource(name string) *Resource {
 	r := &Resource{engine: e, name: name}
 	r.present.Store(e.resources.get(name))
 	return r
 }
 
-// Resource is a resource that was looked up once. It stays valid as long as its
-// engine and is safe for concurrent use.
+// Resource is a resource that was looked up once. It is valid as long as its engine, and
+// safe for concurrent use.
 type Resource struct {
 	engine  *Engine
 	name    string
@@ -44,8 +29,8 @@ func (r *Resource) Entry(ctx context.Context, opts ...Option) (Guard, error) {
 	return r.engine.enter(ctx, r.current(), r.name, opts)
 }
 
-// current looks the name up again if the resource was evicted meanwhile, or is one of
-// the overflow.
+// current returns the present resource of the name. It looks the name up again if the
+// resource was evicted meanwhile, or shares the statistics of the overflow.
 func (r *Resource) current() *resource {
 	present := r.present.Load()
 	if present.evicted.Load() || present.resourceStats == r.engine.resources.overflowResource.resourceStats {

@@ -219,6 +219,21 @@ func TestACallThatIsRefusedAnywayDoesNotWait(t *testing.T) {
 	}, throttle("r", 1, time.Minute), flow.Rule{Name: "closed", Resource: "r", Limit: 0})
 }
 
+func TestCallOfMoreTokensThanAWindowAllowsDoesNotWaitBehindOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *core.Engine) {
+		waits := make([]time.Duration, 2)
+		callers := comeInOrder(t, e, waits) // the second one waits, and its token is promised to it
+		start := time.Now()
+		_, err := e.Entry(t.Context(), "r", core.Tokens(4))
+		var block *core.BlockError
+		require.ErrorAs(t, err, &block)
+		assert.Equal(t, "narrow", block.Rule)
+		assert.Zero(t, time.Since(start), "the window never lets it pass")
+		callers.Wait()
+		assert.Equal(t, []time.Duration{0, time.Second}, waits)
+	}, throttle("r", 1, time.Minute), flow.Rule{Name: "narrow", Resource: "r", Limit: 3, Window: 100 * time.Millisecond})
+}
+
 func TestARemovedRuleReleasesItsWaiters(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		require.Equal(t, 1, enter(e, "r", 1))

@@ -8,10 +8,10 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Admission is one call on its way through a [Chain] in which it may have to wait: what
-// it has taken, and where it waits. It never waits itself but says what for. While it
-// waits the rules may change: each method gets the chain that is in force then. The
-// zero value with Tokens has taken nothing. It belongs to one goroutine.
+// Admission is one call that may have to wait in queues of a [Chain]: what it has taken,
+// and where it waits. It never waits itself: Poll says whether the call still has to. The
+// rules may change meanwhile, so each method gets the chain that is in force. The zero
+// value with Tokens has taken nothing. It belongs to one goroutine.
 type Admission struct {
 	Tokens   int32
 	Priority rule.Priority
@@ -24,7 +24,7 @@ type Admission struct {
 	takenAt    clock.Instant
 	waiting    bool
 	since      clock.Instant // when the wait began
-	freed      clock.Instant // when a queue that it waited in last went
+	freed      clock.Instant // when the rule of a queue that it waited in was last removed
 	promisedBy *Chain        // whose windows have promised it tokens
 	queue      queueRule     // in which waiter is; its queue is nil when it is in none
 	waiter     *Waiter
@@ -45,10 +45,10 @@ type admissionPlace struct {
 	queuePlace
 }
 
-// Acquire takes tokens of every rule at now, or says why it cannot: Block, by the rule
-// of the index which, with the time until the call can pass all of them; Stale; Wait,
-// for which [Admission.Join] is to be called. It keeps what queues have granted.
-// Patience says how long the call can wait.
+// Acquire takes tokens of every rule at now (Pass), or says why it cannot. Block: the rule
+// of the index which refuses; retryAfter is the time until the call can pass all rules.
+// Wait: call [Admission.Join]. Stale: see [Chain.Take]. It keeps what queues have granted.
+// Patience is how long the call can wait.
 func (a *Admission) Acquire(
 	c *Chain, now clock.Instant, patience time.Duration,
 ) (which int, retryAfter time.Duration, decision rule.Decision) {
@@ -64,7 +64,7 @@ func (a *Admission) Acquire(
 	return which, retryAfter, decision
 }
 
-// retryWindow returns when a call can pass that a window refuses.
+// retryWindow returns after how long a call that a window refuses can pass.
 func (a *Admission) retryWindow(c *Chain, which int, now clock.Instant, patience time.Duration) time.Duration {
 	wait := c.windows[which-len(c.queues)].window.RetryAfter(now, a.Tokens)
 	return c.longest(which, wait, a.blocked(now, patience))

@@ -17,7 +17,8 @@ import (
 // takes nothing.
 //
 // A chain without queues decides at once, by [Chain.Take]. With queues, [Chain.TryTake]
-// decides on most calls; an [Admission] on those that may have to wait. A rule is named by its index, queues first.
+// decides on most calls; an [Admission] on those that may have to wait. The index of a rule
+// counts queues first.
 //
 // A chain never changes. It is safe for concurrent use.
 type Chain struct {
@@ -77,8 +78,8 @@ func (c *Chain) Len() int { return len(c.queues) + len(c.windows) }
 // CanWait says whether calls can wait for one of the rules.
 func (c *Chain) CanWait() bool { return len(c.queues) > 0 }
 
-// Take takes n tokens of every window at now. Block and Stale are said by the rule of
-// the index which; then nothing is taken.
+// Take takes n tokens of every window at now. With Block or Stale it has taken nothing, and
+// which is the index of the rule that said so.
 func (c *Chain) Take(now clock.Instant, n int32) (which int, decision rule.Decision) {
 	i, decision := c.tryWindows(now, n)
 	if decision == rule.Block && c.windows[i].shared {
@@ -218,10 +219,12 @@ func (c *Chain) fullWindow(now clock.Instant, n int32) int {
 func (c *Chain) fullAt(now, later clock.Instant, n int32) int {
 	for i := range c.windows {
 		r := &c.windows[i]
-		wanted := r.wanted(n)
+		wanted := n
+		if !r.compiled.leaves(now, later) { // else what is promised may have come and gone by then
+			wanted = r.wanted(n)
+		}
 		if r.window.Check(r.compiled, now, wanted) == rule.Block &&
 			r.window.fullUntil(r.compiled, now, wanted) > later &&
-			(wanted == n || !r.compiled.leaves(now, later)) &&
 			(!r.shared || r.window.reallyFull(r.compiled, now, n)) {
 			return i
 		}
@@ -229,7 +232,7 @@ func (c *Chain) fullAt(now, later clock.Instant, n int32) int {
 	return -1
 }
 
-// wanted returns n tokens and those promised to calls that wait.
+// wanted returns n and the tokens promised to calls that wait.
 func (r *windowRule) wanted(n int32) int32 {
 	if !r.promises() {
 		return n
@@ -237,7 +240,7 @@ func (r *windowRule) wanted(n int32) int32 {
 	return int32(min(int64(n)+max(0, r.window.promised.Load()), math.MaxInt32))
 }
 
-// promises says whether it is known what waiting calls will take of the window.
+// promises says whether the window counts the tokens that waiting calls will take.
 func (r *windowRule) promises() bool { return !r.shared && !r.related }
 
 // promise notes that a call that waits will take n tokens of the windows, or, if n is

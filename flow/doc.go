@@ -3,15 +3,16 @@
 //
 //   - [Window] enforces rules with a sliding window, or with a fixed window that is
 //     aligned to the calendar. The limit holds exactly, under any number of goroutines.
-//   - [Queue] enforces rules that may let calls wait, first come, first served: a
-//     throttle, which spaces calls evenly; a token bucket, which lets bursts pass; and a
-//     token bucket that warms up, whose tokens take the longer the colder the resource.
+//   - [Queue] enforces rules that may let calls wait, by priority and then first come,
+//     first served: a throttle, which spaces calls evenly; a token bucket, which lets
+//     bursts pass; and a token bucket that warms up, which makes tokens slower for a cold
+//     resource.
 //
 // Most programs only need the Rule, and give it to an engine. A program without an
 // engine can use a Window or a Queue by itself: [Compile] a rule, make the limiter, and
 // pass the compiled rule with each call. A rule that has changed is compiled again,
-// with a higher version, and the same limiter goes over to it and keeps what it has
-// counted, as long as its algorithm stays the same.
+// with a higher version. The same limiter then goes over to it and keeps what it has
+// counted, as long as the algorithm stays the same.
 //
 // [Limiter], [Chain], [Member], [Admission] and [Reservations] are for the engine,
 // which asks all flow rules of a call at once and without an interface call.

@@ -63,8 +63,8 @@ func (l *Limiter) withVersion(r *Compiled) *Limiter {
 	return &Limiter{compiled: r, window: l.window, queue: l.queue, related: l.related}
 }
 
-// follow makes a new limiter count what has passed another one whose rule it takes over
-// from, see [Compiled.countsLike]. The other one goes on until the first call comes to
+// follow makes a new limiter take over what has passed under the limiter of another version
+// of the rule, see [Compiled.countsLike]. The other one goes on until the first call comes to
 // this one, or until Activate; from then on it says Stale.
 func (l *Limiter) follow(before *Limiter) {
 	if l.queue != nil {
@@ -84,9 +84,8 @@ func (l *Limiter) asPredecessor() predecessor {
 // CanWait says whether calls can wait for the rule.
 func (l *Limiter) CanWait() bool { return l.queue != nil }
 
-// Acquire decides on a call that does not wait: one that comes earlier than a queue
-// lets it pass takes the later place, unless that is further off than the rule lets
-// calls wait.
+// Acquire decides on a call that does not wait, as of a shadow rule: if a queue would let it
+// pass later, within MaxWait, it takes that later place and passes.
 func (l *Limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.queue != nil {
 		since, decision := l.queue.reserve(l.compiled, c.Now, c.Tokens)

@@ -10,7 +10,7 @@ import (
 
 // Queue enforces a rule that may make calls wait: a throttle, which spaces calls evenly, or
 // a token bucket. Calls of one priority are served first come, first served. Calls of
-// higher priorities come first, but for one pass in eight. It can be used without the
+// higher priorities come first, except for one pass in eight. It can be used without the
 // engine; see [Chain] for what the engine does with several rules.
 //
 // A queue computes when calls may pass. It does not wait itself: a call that has to
@@ -36,8 +36,9 @@ func NewQueue(r *Compiled, now clock.Instant) *Queue {
 }
 
 // Take takes n tokens at now under a version of the rule, for a call of normal priority.
-// Pass: they are taken, as the reservation tells. Wait: the call may pass later, see Join. Block: it would have to
-// wait longer than the rule's MaxWait; the reservation is for [Compiled.RetryAfter].
+// Pass: they are taken, by the reservation. Wait: the call may pass later, see Join. Block:
+// it would have to wait longer than the rule's MaxWait; the reservation is for
+// [Compiled.RetryAfter].
 // Stale: there is a newer version of the rule, or the rule is gone.
 func (q *Queue) Take(r *Compiled, now clock.Instant, n int32) (Reservation, rule.Decision) {
 	return q.take(r, now, n, rule.PriorityNormal, r.rule.MaxWait)

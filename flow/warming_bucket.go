@@ -18,6 +18,7 @@ type warmingBucket struct {
 	stored   float64       // tokens: the more, the colder
 	owed     float64       // nanoseconds until the next call may pass
 	idle     clock.Instant // when a call last came later than it had to
+	unpaid   clock.Instant // when a call passed for which nothing is owed as long as the limit is 0; else 0
 	rate     float64       // tokens per nanosecond of a warm resource
 	given    accrual       // for the bucket that the rule may become again
 }
@@ -102,6 +103,9 @@ func (z *warmingBucket) adopt(r *Compiled, now clock.Instant) schedule {
 	if r.warmsUp() {
 		adopted := newWarmingBucket(r, now, share)
 		adopted.owed = owed
+		if z.unpaid != 0 {
+			adopted.charge(z.unpaid, now)
+		}
 		adopted.given = given.in(adopted.costs.Maximum())
 		return adopted
 	}
@@ -109,7 +113,20 @@ func (z *warmingBucket) adopt(r *Compiled, now clock.Instant) schedule {
 	if owed > 0 {
 		adopted.tokens = -owed * adopted.rate
 	}
+	if z.unpaid != 0 {
+		adopted.tokens = min(adopted.tokens, float64(now.Sub(z.unpaid))*adopted.rate)
+	}
 	return adopted
+}
+
+// charge has the next call wait for as long as a token takes after a call that passed at an
+// instant. Under a limit of 0 that is for ever, which a later limit must not inherit.
+func (z *warmingBucket) charge(at, now clock.Instant) {
+	if z.compiled.rule.Limit == 0 {
+		z.unpaid = at
+		return
+	}
+	z.owed = max(z.owed, z.costs.Cost(z.stored, 1)*1e9-float64(now.Sub(at)))
 }
 
 func (z *warmingBucket) givenAt(now clock.Instant) accrual {
@@ -119,7 +136,7 @@ func (z *warmingBucket) givenAt(now clock.Instant) accrual {
 // resume lets the next call pass when a cold resource would after the last one.
 func (z *warmingBucket) resume(log *passLog, now clock.Instant) {
 	if at, ok := log.last(); ok {
-		z.owed = max(0, z.costs.Cost(z.stored, 1)*1e9-float64(now.Sub(at)))
+		z.charge(at, now)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// Call is what a limiter gets to know of a call. It is passed by value, so that asking
-// a limiter allocates nothing: its four words fit into registers.
+// Call is a call as limiters see it. It is passed by value, in registers, so that asking a
+// limiter allocates nothing.
 type Call struct {
 	Now       clock.Instant
 	Tokens    int32     // that the call takes, at least 1
@@ -30,9 +30,9 @@ func (c Call) Priority() Priority { return Priority(int8(c.packed<<4) >> 5) }
 // Inbound says whether the call comes from outside.
 func (c Call) Inbound() bool { return c.packed&inboundBit != 0 }
 
-// Number is a number from 1 to 2²⁸-1 that was drawn for the call: it is the same whenever
-// and by whatever limiter the question is asked about one call, however often that is. Only
-// calls of rules whose reason is [Injected] have one; that of others is 0.
+// Number is a random number of the call, from 1 to 2²⁸-1: all limiters see the same one,
+// however often they are asked about the call. Only calls under rules whose reason is
+// [Injected] have one; that of others is 0.
 func (c Call) Number() uint32 { return c.packed >> numberShift }
 
 // SetNumber sets the number, of which the lower 28 bits count. The engine does so.
@@ -103,7 +103,7 @@ func ParsePriority(text string) (p Priority, ok bool) {
 	return PriorityNormal, false
 }
 
-// Decision is what a limiter says to a call.
+// Decision is the answer of a limiter to a call.
 type Decision uint8
 
 // The decisions.

@@ -6,23 +6,22 @@ import (
 )
 
 // Field is one field of the rules of type R: how a document spells it and where a rule
-// keeps it. Fields are made by [TextField] and its likes.
+// keeps it. [TextField], [NumberField] and the others make fields.
 type Field[R any] struct {
 	// Path is the field's name. One with a dot, "warmUp.period", stands in a mapping
 	// of its own in the document.
 	Path string
 
-	// About says what the field is, for whoever writes documents, and Default what
-	// leaving it out means, where that is not one value for all rules.
+	// About describes the field to those who write documents. Default says what leaving it
+	// out means, if that is not one value for all rules.
 	About, Default string
 
-	// Missing is the complaint about a document that lacks the field; empty when it
-	// may be left out. Instead is a field that documents may have in its place; "" if
-	// none.
+	// Missing is the message for a document that lacks the field; "" if it may be left out.
+	// Instead is a field that documents may have in its place; "" if none.
 	Missing, Instead string
 
-	// Needs are the fields that its range depends on. While one of them cannot be
-	// read, nothing is said of the range.
+	// Needs are the fields that its range depends on. While one of them cannot be read, the
+	// range is not checked.
 	Needs []string
 
 	read  func(*R, Value) (fault string)
@@ -102,8 +101,8 @@ func newField[R any, V comparable](
 	}
 }
 
-// Accepts returns the field so that documents can write the value in another way. It
-// is written back as the value.
+// Accepts returns the field with another spelling of a value. It is written back as the
+// value.
 func (f Field[R]) Accepts(other, value string) Field[R] {
 	read := f.read
 	f.read = func(rule *R, v Value) string {
@@ -115,8 +114,9 @@ func (f Field[R]) Accepts(other, value string) Field[R] {
 	return f
 }
 
-// Required returns the field with the complaint about documents that lack it: "is
-// missing: write …". Rules from code may still lack it: [Spec.Validate] judges these.
+// Required returns the field as one that documents must have, with the message for those
+// that lack it: "is missing: write …". Rules from code may still lack it: [Spec.Validate]
+// checks those.
 func (f Field[R]) Required(missing string) Field[R] {
 	f.Missing = missing
 	return f
@@ -128,8 +128,8 @@ func (f Field[R]) Unless(instead string) Field[R] {
 	return f
 }
 
-// NotZero returns the field so that documents cannot give it its zero value, which would
-// be the same as to leave it out. The advice says what to write: "must be from 1 …".
+// NotZero returns the field as one that documents cannot set to its zero value, which would
+// be the same as leaving it out. The advice says what to write: "must be from 1 …".
 func (f Field[R]) NotZero(advice string) Field[R] {
 	read := f.read
 	f.read = func(rule *R, v Value) string {
@@ -143,19 +143,19 @@ func (f Field[R]) NotZero(advice string) Field[R] {
 	return f
 }
 
-// Given returns the field with those that its range depends on.
+// Given returns the field with [Field.Needs].
 func (f Field[R]) Given(needs ...string) Field[R] {
 	f.Needs = needs
 	return f
 }
 
-// Says returns the field with what it is.
+// Says returns the field with its description, [Field.About].
 func (f Field[R]) Says(about string) Field[R] {
 	f.About = about
 	return f
 }
 
-// Otherwise returns the field with what leaving it out means.
+// Otherwise returns the field with [Field.Default]: what leaving it out means.
 func (f Field[R]) Otherwise(byDefault string) Field[R] {
 	f.Default = byDefault
 	return f

@@ -15,8 +15,8 @@ type Key struct {
 // String returns the kind and the name: breaker "pay".
 func (k Key) String() string { return fmt.Sprintf("%s %q", k.Kind, k.Name) }
 
-// Phase is a place in the order in which the rules of a call are asked: what is cheap
-// and final first, what makes calls wait before what counts the moment of passing.
+// Phase is when rules of a kind are asked, relative to other kinds: those that are cheap
+// and final first, those that let calls wait before those that count the instant of passing.
 type Phase uint8
 
 // The phases, in their order. Within a phase, rules for fewer calls are asked first:
@@ -45,15 +45,15 @@ const (
 	Unavailable
 	// Denied: the caller may not call, now or later; 403, PERMISSION_DENIED.
 	Denied
-	// Injected: a fault that a rule asks for; what the rule says. A wait for such a rule
-	// is a delay and not a queue: calls that do not want to wait have it too. The end of
-	// a call that a guard further down refused for this reason counts as that of a call
-	// that failed, for the fault stands for a failure. Calls have a [Call.Number].
+	// Injected: a fault that a rule injects; the answer is what the rule says. A wait for
+	// such a rule is a delay and not a queue: calls that do not want to wait are delayed
+	// too. A call that a guard further down refused for this reason counts as failed. Calls
+	// have a [Call.Number].
 	Injected
 )
 
-// Answer is what adapters answer to the refusals of a rule, for rules that say that
-// themselves. What is zero is left to the [Reason].
+// Answer is what adapters answer to the refusals of a rule, for rules that choose it. A
+// field that is zero is left to the [Reason].
 type Answer struct {
 	HTTP int    // a status code, such as 503
 	GRPC string // the name of a code, such as "UNAVAILABLE"

@@ -17,14 +17,15 @@ import (
 // [Suspender], [Refuser], [LateReader], [Activator], [Retirer], [Inheritor], [PassCounter] or
 // [Controllable] too.
 type Limiter interface {
-	// Acquire decides on a call. On Pass, what the call takes is taken at once, in one
-	// step with the decision: two callers must never both get the last of something.
-	// Wait may only be returned by a [Queue]; nothing is taken then. With Block the ticket
-	// means nothing, but to a [Refuser].
+	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
+	// step with the decision: two calls must never both get the last token. Otherwise it
+	// has taken nothing. Only a [Queue] may return Wait. With Block the ticket has a
+	// meaning for a [Refuser] only.
 	Acquire(Call) (Ticket, Decision)
 
-	// GiveBack undoes an Acquire, as though it had never been: a later rule refused
-	// the call, or has it wait, or the caller gave up.
+	// GiveBack undoes an Acquire that returned Pass, as though it had never been: a later
+	// rule refused the call or made it wait, or the caller gave up. Tokens are those of the
+	// call. Time may have passed since, and the rule may have a newer version.
 	GiveBack(now clock.Instant, t Ticket, tokens int32)
 
 	// RetryAfter returns how long it takes until such a call passes this rule if
@@ -32,12 +33,12 @@ type Limiter interface {
 	// cannot pass at all.
 	RetryAfter(Call) time.Duration
 
-	// Status tells the state at an instant. It may be slow but must not change what
-	// later calls get, other than by what time alone brings about.
+	// Status returns the state at an instant. It may be slow, but must not change what
+	// later calls get.
 	Status(now clock.Instant) Status
 
-	// Idle says whether the limiter holds nothing at now that a new one would not
-	// have: then the engine may forget it with a resource that nobody calls.
+	// Idle says whether the limiter is at now as a new one would be: then the engine may
+	// forget it with a resource that nobody calls.
 	Idle(now clock.Instant) bool
 }
 
@@ -46,8 +47,8 @@ type Limiter interface {
 type Queue interface {
 	Limiter
 
-	// Join has a call wait that Acquire said Wait to. Pass with a ticket means that it
-	// need not wait any more, Block that it may not.
+	// Join puts a call into the queue to which Acquire said Wait. Pass, with a ticket, means
+	// that it need not wait any more; Block that it may not wait.
 	Join(Call, Patience) (Waiter, Ticket, Decision)
 }
 
@@ -64,7 +65,7 @@ type Patience struct {
 // Waiter is a call that waits in a queue. Its methods are called by one goroutine at a
 // time.
 type Waiter interface {
-	// Poll tells how the wait stands. Pass: the call has its ticket and has left the
+	// Poll says whether the call still waits. Pass: the call has its ticket and has left the
 	// queue. Wait: it goes on; Poll is to be called again when the call is woken, and
 	// after the duration if that is not 0. Block: the wait has ended without a ticket.
 	// Stale: the rule has changed or is gone, and the call has left the queue.
@@ -75,9 +76,9 @@ type Waiter interface {
 	Leave(now clock.Instant)
 }
 
-// Suspender is a queue that counts calls under way for what they use. A call that waits for
-// a later rule keeps its ticket, but uses nothing meanwhile. The engine calls the methods in
-// turn, and never gives back or ends a call that is suspended.
+// Suspender is a queue that limits the calls under way. A call that waits for a later rule
+// keeps its ticket, but is not under way meanwhile. The engine calls the methods in turn, and
+// never gives back or ends a call that is suspended.
 type Suspender interface {
 	Queue
 
@@ -89,8 +90,7 @@ type Suspender interface {
 }
 
 // Decider is a queue that needs some time to decide, as when it asks another machine. Calls
-// that do not want to wait for their turn wait for the decision nevertheless: their patience
-// lasts for as long as that takes.
+// with NoWait wait for the decision too, as long as DecidesWithin.
 type Decider interface {
 	Queue
 
@@ -116,8 +116,8 @@ type Settler interface {
 	Settle(now, start clock.Instant, t Ticket, tokens int32)
 }
 
-// Refuser is a limiter that knows, when it refuses a call, when such a call can pass. So the
-// engine need not ask RetryAfter, which may cost as much as Acquire.
+// Refuser is a limiter whose Acquire finds the retry time together with Block. So the engine
+// need not ask RetryAfter, which may cost as much as Acquire.
 type Refuser interface {
 	Limiter
 
@@ -127,8 +127,7 @@ type Refuser interface {
 }
 
 // LateReader is a limiter that can decide on most calls without the attribute that its
-// rule looks at. The engine reads the attribute only when it is asked for: that saves a
-// search among the attributes of the call, or reading it from a request.
+// rule looks at. The engine then reads the attribute only if the limiter needs it.
 type LateReader interface {
 	Limiter
 
@@ -147,9 +146,10 @@ type Activator interface {
 	Activate(now clock.Instant)
 }
 
-// Retirer is a limiter that lets go of its waiters, with Stale, when its rule is gone, and of
-// what it holds elsewhere. It is retired as well when it is Idle and the engine forgets the
-// resource that it is for. Calls under way may still give back, and end, after that.
+// Retirer is a limiter that has something to release when its rule is removed: it ends the
+// waits of its calls, with Stale, and frees what it holds elsewhere. It is retired as well
+// when it is Idle and the engine forgets its resource. Calls under way may still give back,
+// and end, after that.
 type Retirer interface {
 	Limiter
 
@@ -157,8 +157,8 @@ type Retirer interface {
 }
 
 // Inheritor is a limiter that begins with what another one of the same rule has
-// counted. Names beyond the engine's bound share one limiter under each pattern; a
-// name that comes to have one of its own inherits from that.
+// counted. Names beyond core.Config.MaxResources share one limiter for each pattern rule; a
+// name that gets a resource of its own later inherits from that.
 type Inheritor interface {
 	Limiter
 
@@ -186,7 +186,7 @@ type Env struct {
 	// Version numbers the versions of rules: a later one is higher.
 	Version uint64
 
-	// Compiled is what [Spec.Compile] has made of the rule; nil for kinds without it.
+	// Compiled is what [Spec.Compile] returned for the rule; nil for kinds without it.
 	Compiled any
 
 	// Resource is the name of the resource that the limiter is for; "" if several share
@@ -203,8 +203,8 @@ type Env struct {
 	// Lists are the lists that rules refer to by name. It is never nil.
 	Lists *list.Registry
 
-	// Signals are what limiters read the signals from that [Spec.Signals] names. It is
-	// never nil. Limiters may keep the readings.
+	// Signals has the readings of the signals that [Spec.Signals] names. It is never nil.
+	// Limiters may keep the readings.
 	Signals Signals
 
 	// Fleet is this instance's side of the fleet, for rules that [Spec.Fleet] says are for
@@ -212,8 +212,8 @@ type Env struct {
 	// this instance.
 	Fleet *fleet.Member
 
-	// Seed is what all follows from that the limiter chooses at random, so that
-	// simulations can be repeated; 0 if it is to choose itself.
+	// Seed is the seed of everything that the limiter draws at random, so that simulations
+	// can be repeated; 0 if it is to choose a seed itself.
 	Seed uint64
 
 	// Changed reports a change of state, for kinds that have [Spec.States]. It is

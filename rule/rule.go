@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Rule is a rule of whatever kind. It is made by [Type.Of]. It never changes, but for
-// Set and Reset, which are for whoever has just made it.
+// Rule is a rule of any kind, made by [Type.Of]. Set, SetFormer and Reset change it, which
+// only the code that has just made it may do; else it never changes.
 type Rule interface {
 	// Type returns the kind of the rule.
 	Type() Definition
@@ -30,7 +30,7 @@ type Rule interface {
 	// Fleet says whether its limit is one for all instances of the service.
 	Fleet() bool
 
-	// Answer returns what adapters answer to refusals; zero if the reason says that.
+	// Answer returns what adapters answer to refusals; zero to answer by the Reason.
 	Answer() Answer
 
 	// Ends returns when the rule stops having any effect; the zero time if it never does.
@@ -42,7 +42,7 @@ type Rule interface {
 	// Equal says whether both are the same rule of the same kind.
 	Equal(other Rule) bool
 
-	// WithDefaults returns a copy with what is left out filled in.
+	// WithDefaults returns a copy with its defaults filled in.
 	WithDefaults() Rule
 
 	// Clone returns a copy, of which nothing is compiled yet.
@@ -72,8 +72,8 @@ type Rule interface {
 	// NewLimiter returns a limiter for the rule, which is valid and complete.
 	NewLimiter(Env) Limiter
 
-	// Adopt returns a limiter that goes on from one that was made for another version
-	// of the rule; nil if that cannot be.
+	// Adopt returns a limiter that goes on from one of another version of the rule; nil if
+	// the kind has to start anew. See [Spec.Adopt].
 	Adopt(present Limiter, env Env) Limiter
 }
 

@@ -6,38 +6,38 @@ import (
 	"time"
 )
 
-// Spec is what a kind of rule says of itself. R is a plain value: copies share nothing,
-// and two rules are the same rule when they are equal.
+// Spec describes a kind of rule. Kind, Common, Fields and New are required. R is a plain
+// value: copies share nothing, and two rules are the same rule when they are equal.
 type Spec[R comparable] struct {
 	Kind   Kind   // also the name of the list in documents; in camel case
-	Phase  Phase  // when rules of the kind are asked
-	Reason Reason // of its refusals
+	Phase  Phase  // when rules of the kind are asked, relative to other kinds
+	Reason Reason // of its refusals: what adapters answer by
 
 	// Common returns pointers to the fields that every kind has.
 	Common func(*R) Common
 
-	// Fields are what documents may say, in the order of writing: [TargetFields], the
-	// fields of the kind, [ScopeFields].
+	// Fields are the fields of documents, in the order in which they are written:
+	// [TargetFields], the fields of the kind, [ScopeFields].
 	Fields []Field[R]
 
-	// Former are fields that older documents have.
+	// Former are fields that only older documents have.
 	Former []FormerField[R]
 
-	// Examples are rules that have every field between them.
+	// Examples are rules that together show every field. "penstock example" prints them.
 	Examples []Example[R]
 
-	// Defaults fills in what a rule leaves out, but for the name where there is a resource
-	// or a pattern. nil if there is nothing to fill in.
+	// Defaults fills in the fields that a rule leaves out. The name needs no default: it is
+	// the resource or the pattern. nil if there is nothing to fill in.
 	Defaults func(R) R
 
-	// Validate returns the mistakes of a complete rule, other than those in the fields
-	// that every kind has. nil if there cannot be any.
+	// Validate returns all mistakes in the fields of the kind; Defaults has been applied.
+	// nil if there cannot be any.
 	Validate func(R) []Fault
 
 	// Attributes returns the keys of the attributes of calls that the rule looks at, as
 	// in "user", at most [MaxKeys]; nil if none. [Call.Attribute] is the attribute of
-	// the one key, or composite if there are several. The key "origin" is the caller's
-	// name, unless the call has an attribute of that key. nil for kinds that look at none.
+	// the one key, or a composite one if there are several. "origin" is the name of the
+	// caller, unless the call has an attribute of that key. nil for kinds that look at none.
 	Attributes func(R) []string
 
 	// Lists returns the names of the lists that the rule refers to, which its limiters
@@ -48,8 +48,8 @@ type Spec[R comparable] struct {
 	// [Env.Signals]: only these are sampled. nil for kinds that read none.
 	Signals func(R) []Signal
 
-	// Fleet says whether the limit of the rule is one for all instances of the service,
-	// which its limiters share by [Env.Fleet]. nil for kinds that have no such limits.
+	// Fleet says whether all instances of the service share the limit of the rule, by
+	// [Env.Fleet]. nil for kinds that have no such limits.
 	Fleet func(R) bool
 
 	// Answer returns what adapters answer to refusals of the rule. nil for kinds that
@@ -60,25 +60,25 @@ type Spec[R comparable] struct {
 	// nil for kinds whose rules do not end.
 	Ends func(R) time.Time
 
-	// Compile returns what the limiters of a rule have in common, which New and Adopt
-	// find in [Env.Compiled]. It is called once for each version of a rule, however many
-	// limiters that has. nil for kinds that compile nothing.
+	// Compile returns what all limiters of one version of a rule have in common, for
+	// [Env.Compiled]. It is called once for each version, however many limiters that has.
+	// nil for kinds that compile nothing.
 	Compile func(rule R, version uint64) any
 
 	// New returns the limiter of a rule, which is valid and complete, on a resource
 	// that it did not apply to before.
 	New func(R, Env) Limiter
 
-	// Adopt returns the limiter of a changed rule that goes on from what the present
-	// one has counted; nil if that cannot be. It must not change what calls get from
-	// the present one: calls may ask either of them until the new one is activated or
-	// asked. nil for kinds that start anew whenever a rule changes.
+	// Adopt returns the limiter of a changed rule, which goes on from what the present
+	// limiter has counted; nil to start anew. It must not change what calls get from the
+	// present one. Calls may ask either of them until the new one is activated or asked:
+	// from then on the old one answers Stale. A nil Adopt starts anew at every change.
 	Adopt func(present Limiter, rule R, env Env) Limiter
 
 	// Gauges are numbers that limiters of the kind show.
 	Gauges []Gauge
 
-	// LimitMoves says that limiters find their limit themselves: simulations then record
+	// LimitMoves is set if limiters adapt their limit themselves: simulations then record
 	// the gauges "limit" and "in_flight", which the kind must have.
 	LimitMoves bool
 
@@ -97,15 +97,15 @@ type Example[R any] struct {
 	Fields []string // in the order of writing
 }
 
-// Type is a kind of rule, made by [Define]. It never changes.
+// Type is a kind of rule whose rules have the type R, made by [Define]. It never changes.
 type Type[R comparable] struct {
 	spec   Spec[R]
 	fields []FieldInfo
 	former []FormerInfo
 }
 
-// Define makes a kind of rule of what it says of itself. It panics when that is not
-// complete, which is a mistake of the program.
+// Define makes a kind of rule. It panics when the spec is not complete, which is a mistake
+// of the program.
 func Define[R comparable](spec Spec[R]) *Type[R] {
 	switch {
 	case spec.Kind == "":
@@ -128,7 +128,8 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 	return t
 }
 
-// Definition is a [Type] of whatever rules.
+// Definition is a [Type] without its type parameter, for code that handles rules of all
+// kinds.
 type Definition interface {
 	Kind() Kind
 	Phase() Phase
@@ -141,23 +142,23 @@ type Definition interface {
 	States() []string
 	Controls() []string
 
-	// Draft returns a rule in which nothing is given yet.
+	// Draft returns a rule with no field set.
 	Draft() Rule
 
 	// Examples returns rules, not completed, that show all fields between them.
 	Examples() []ExampleRule
 }
 
-// FieldInfo is a [Field] of whatever rules.
+// FieldInfo is a [Field] without its type parameter.
 type FieldInfo struct {
 	Path, About, Default, Missing, Instead string
 	Needs                                  []string
 }
 
-// FormerInfo is a [FormerField] of whatever rules.
+// FormerInfo is a [FormerField] without its type parameter.
 type FormerInfo struct{ Path, Now string }
 
-// ExampleRule is an [Example] of whatever rules.
+// ExampleRule is an [Example] without its type parameter.
 type ExampleRule struct {
 	About  string
 	Rule   Rule
@@ -194,7 +195,7 @@ func (t *Type[R]) States() []string { return t.spec.States }
 // Controls returns the states that can be forced.
 func (t *Type[R]) Controls() []string { return t.spec.Controls }
 
-// Draft returns a rule in which nothing is given yet.
+// Draft returns a rule with no field set.
 func (t *Type[R]) Draft() Rule {
 	var none R
 	return t.Of(none)
@@ -209,10 +210,10 @@ func (t *Type[R]) Examples() []ExampleRule {
 	return examples
 }
 
-// Of returns a rule as one of whatever kind.
+// Of returns a rule as a [Rule], as it is.
 func (t *Type[R]) Of(rule R) Rule { return &typedRule[R]{of: t, rule: rule} }
 
-// Complete returns a rule as one of whatever kind, with what it leaves out filled in.
+// Complete returns a rule as a [Rule], with its defaults filled in.
 func (t *Type[R]) Complete(rule R) Rule {
 	r := &typedRule[R]{of: t, rule: rule, complete: true}
 	t.spec.Common(&r.rule).SetName()
@@ -222,8 +223,8 @@ func (t *Type[R]) Complete(rule R) Rule {
 	return r
 }
 
-// NameOf returns the name of a rule: the resource or the pattern if it leaves it out, and
-// if it has none of these either, what the kind fills in.
+// NameOf returns the name of a rule: its Name, else the resource, else the pattern, else
+// the default of the kind.
 func (t *Type[R]) NameOf(rule *R) string {
 	if name := t.spec.Common(rule).fullName(); name != "" {
 		return name
@@ -232,14 +233,15 @@ func (t *Type[R]) NameOf(rule *R) string {
 	return *t.spec.Common(&complete).Name
 }
 
-// WithDefaults returns the rule with what it leaves out filled in.
+// WithDefaults returns the rule with its defaults filled in.
 func (t *Type[R]) WithDefaults(rule R) R { return t.Complete(rule).(*typedRule[R]).rule }
 
 // Faults returns every mistake in a rule, none when it is sound. It judges the rule as
 // WithDefaults completes it.
 func (t *Type[R]) Faults(rule R) []Fault { return t.Of(rule).Faults() }
 
-// faults returns the mistakes of a rule, given as it was written and complete.
+// faults returns the mistakes of a rule: given is the rule as written, complete has its
+// defaults.
 func (t *Type[R]) faults(given, complete *R) []Fault {
 	var faults Faults
 	t.spec.Common(complete).target().validate(&faults)

@@ -7,7 +7,9 @@ type Status struct {
 	// State is one of [Spec.States]; "" for kinds that have none.
 	State string
 
-	// Quota is how much may pass in a time, for kinds that limit that; else nil.
+	// Quota is how much may pass in a time, for kinds that limit that; else nil. Adapters
+	// write it to the RateLimit fields of answers; metrics and simulations show it as the
+	// effective limit.
 	Quota *Quota
 
 	// Fleet is how the instance shares the limit with the others of its service, for rules
@@ -19,13 +21,12 @@ type Status struct {
 	// at the end.
 	Gauges []float64
 
-	// Values are the values of attributes that the limiter has seen most often of
-	// late, the most frequent first, at most ten; nil for kinds that do not tell
-	// values apart.
+	// Values are the values of attributes that were called most of late, the most frequent
+	// first, at most ten; nil for kinds that do not tell values apart.
 	Values []ValueStatus
 }
 
-// ValueStatus tells of the calls with one value of an attribute.
+// ValueStatus is the calls with one value of an attribute.
 type ValueStatus struct {
 	Value   string // for people, perhaps cut or masked
 	Passed  uint64 // calls that the rule let pass of late; an estimate
@@ -43,13 +44,12 @@ type Quota struct {
 	// refused.
 	Remaining int64
 
-	// Reset is how long it takes, if nobody else comes, until Remaining is more; 0 if
-	// it never is, for it is at its most or nothing may pass at all.
+	// Reset is how long it takes, if no other call comes, until Remaining grows; 0 if it
+	// never does: it is at its highest, or nothing may pass at all.
 	Reset time.Duration
 }
 
-// FleetStatus tells how an instance shares a limit with the others of its service. It speaks
-// of this instance alone, and of late.
+// FleetStatus is the recent share of this instance in a limit of the fleet.
 type FleetStatus struct {
 	Granted float64 // tokens per second that it may use; in an outage, what [Fleet.OnOutage] lets pass, infinite if all
 	Demand  float64 // tokens per second that calls ask for

@@ -23,7 +23,7 @@ const (
 	MaxNameLength = 1024
 )
 
-// Target says which calls a rule is for, and how it is called.
+// Target is the name of a rule and which calls it is for.
 type Target struct {
 	// Name is unique within the kind. It defaults to Resource or Match.
 	Name string
@@ -130,7 +130,7 @@ func IsInvisible(r rune) bool {
 	return unicode.IsControl(r)
 }
 
-// Quote returns text in quotes, cut to what a message can bear.
+// Quote returns text in quotes, cut after 60 characters.
 func Quote(text string) string {
 	const most = 60
 	if runes := []rune(text); len(runes) > most {

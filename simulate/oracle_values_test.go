@@ -165,10 +165,7 @@ func (s *valueState) take(r *hotparam.Rule, limit float64, c *valueCall) (back f
 
 // takeTokens takes tokens of a bucket. What a call lacks may flow in within 0.999 ns.
 func (s *valueState) takeTokens(r *hotparam.Rule, limit float64, c *valueCall) bool {
-	burst := r.Burst
-	if limit != r.Limit && r.Burst == max(1, r.Limit) {
-		burst = max(1, limit) // the default follows the limit
-	}
+	burst := cmp.Or(r.Burst, max(1, limit)) // the default is that of the limit
 	perNanosecond := new(big.Rat).Quo(rat(limit), rat(float64(r.Window)))
 	full := rat(burst)
 	if s.tokens == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -45,7 +46,7 @@ func TestValuesGetNoMoreWhenTheClockStandsStillOrJumps(t *testing.T) {
 			fills := test.rule.WithDefaults()
 			full := fills.Window * 2
 			if fills.Algorithm == hotparam.TokenBucket && fills.Limit > 0 {
-				full = time.Duration(min(fills.Burst/fills.Limit*float64(fills.Window)*1.01, 290*365*24*float64(time.Hour)))
+				full = time.Duration(min(cmp.Or(fills.Burst, max(1, fills.Limit))/fills.Limit*float64(fills.Window)*1.01, 290*365*24*float64(time.Hour)))
 			} else if fills.Limit > 0 {
 				full = time.Duration(float64(full) / min(1, fills.Limit))
 			}

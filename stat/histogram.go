@@ -2,6 +2,7 @@ package stat
 
 import (
 	"math/bits"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -39,22 +40,6 @@ func (h *Histogram) RecordN(d time.Duration, n uint64) {
 		counts = h.add(o)
 	}
 	counts[i].Add(n)
-}
-
-// Add counts what a histogram has counted between two snapshots of it. A count that went down
-// adds nothing.
-func (h *Histogram) Add(now, earlier Distribution) {
-	for _, b := range now.Buckets {
-		for len(earlier.Buckets) > 0 && earlier.Buckets[0].Low < b.Low {
-			earlier.Buckets = earlier.Buckets[1:]
-		}
-		if len(earlier.Buckets) > 0 && earlier.Buckets[0].Low == b.Low {
-			b.Count -= min(b.Count, earlier.Buckets[0].Count)
-		}
-		if b.Count > 0 {
-			h.RecordN(b.Low, b.Count)
-		}
-	}
 }
 
 // load returns the counters of an octave; nil if there are none yet.
@@ -152,6 +137,37 @@ type Distribution struct {
 type DistributionBucket struct {
 	Low, High time.Duration
 	Count     uint64
+}
+
+// Add adds what a histogram has counted between two snapshots of it. It adds nothing where a count
+// went down. Copies of d share its buckets, which it changes.
+func (d *Distribution) Add(now, earlier Distribution) {
+	if now.Count == earlier.Count {
+		return
+	}
+	if d.Buckets == nil {
+		d.Buckets = make([]DistributionBucket, 0, len(now.Buckets))
+	}
+	at := 0
+	for _, b := range now.Buckets {
+		for len(earlier.Buckets) > 0 && earlier.Buckets[0].Low < b.Low {
+			earlier.Buckets = earlier.Buckets[1:]
+		}
+		if len(earlier.Buckets) > 0 && earlier.Buckets[0].Low == b.Low {
+			b.Count -= min(b.Count, earlier.Buckets[0].Count)
+		}
+		if b.Count == 0 {
+			continue
+		}
+		for at < len(d.Buckets) && d.Buckets[at].Low < b.Low {
+			at++
+		}
+		if at == len(d.Buckets) || d.Buckets[at].Low != b.Low {
+			d.Buckets = slices.Insert(d.Buckets, at, DistributionBucket{Low: b.Low, High: b.High})
+		}
+		d.Buckets[at].Count += b.Count
+		d.Count += b.Count
+	}
 }
 
 // Quantile returns the response time that the fraction q of all (0.99 for the
