@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -46,8 +45,7 @@ type reader struct {
 	// mu guards what follows. It is held while the engine is read, so that concurrent
 	// collections add their snapshots in order.
 	mu          sync.Mutex
-	accumulator *core.Accumulator
-	sets        map[string]*attributeSets // of the resources of the last collection
+	accumulator *core.Accumulator // keeps attributeSets with the totals
 }
 
 // attributeSets are the attributes of the metrics of a resource.
@@ -66,21 +64,14 @@ func (r *reader) read(_ context.Context, o metric.Observer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	snapshot := r.engine.Snapshot()
-	sets := make(map[string]*attributeSets, len(r.sets))
-	for _, t := range r.accumulator.Add(&snapshot) {
-		if sets[t.Name] = r.sets[t.Name]; sets[t.Name] == nil {
-			sets[t.Name] = newAttributeSets(t.Name)
-		}
-		r.resource(o, t, sets[t.Name])
-		r.refusedBy(o, t)
-	}
-	r.sets = sets
 	shared := make(map[rule.Key]bool)
-	for i := range snapshot.Resources {
-		of := &snapshot.Resources[i]
-		if r.accumulator.IsSeparate(of.Name) && utf8.ValidString(of.Name) || of.Name == core.Overflow {
-			for j := range of.Rules {
-				r.rule(o, of.Name, &of.Rules[j], shared)
+	for _, t := range r.accumulator.Add(&snapshot) {
+		r.resource(o, t)
+		r.refusedBy(o, t)
+		if t.Index >= 0 {
+			rules := snapshot.Resources[t.Index].Rules
+			for i := range rules {
+				r.rule(o, t.Name, &rules[i], shared)
 			}
 		}
 	}
@@ -89,7 +80,12 @@ func (r *reader) read(_ context.Context, o metric.Observer) error {
 	return nil
 }
 
-func (r *reader) resource(o metric.Observer, t *core.ResourceTotals, sets *attributeSets) {
+func (r *reader) resource(o metric.Observer, t *core.ResourceTotals) {
+	sets, made := t.Data.(*attributeSets)
+	if !made {
+		sets = newAttributeSets(t.Name)
+		t.Data = sets
+	}
 	acquired, refused := metric.WithAttributeSet(sets.acquired), metric.WithAttributeSet(sets.refused)
 	o.ObserveInt64(r.requests, number(t.Passed), acquired)
 	o.ObserveInt64(r.requests, number(t.Blocked), refused)

@@ -2,25 +2,14 @@ package penstockprom
 
 import (
 	"math"
-	"slices"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/penstock-go/penstock/stat"
 )
 
-// bucket is a count of response times. Of classic histograms, index is that of the bound,
-// and count is how many are up to it. Of native histograms, index is that of the bucket,
-// and count is how many are in it; buckets without any are left out.
-type bucket struct {
-	index int32
-	count uint64
-}
-
-// buckets are in the order of their indices. No count goes down while the engine keeps the
-// resource.
-type buckets []bucket
-
-// histogramLayout says which buckets there are.
+// histogramLayout says which buckets histograms have.
 type histogramLayout struct {
 	kind   Histograms
 	bounds []time.Duration // of classic histograms
@@ -35,91 +24,84 @@ func newHistogramLayout(options Options) histogramLayout {
 	return l
 }
 
-// read appends the buckets of a distribution to into.
-func (l *histogramLayout) read(into buckets, d stat.Distribution) buckets {
-	switch l.kind {
-	case NoHistograms:
-		return into
-	case NativeHistograms:
-		return readNative(into, d)
+// histogram returns a histogram of response times, of which the sum, in seconds, is known; nil
+// if there are no histograms.
+func (l *histogramLayout) histogram(times stat.Distribution, sum float64) *dto.Histogram {
+	if l.kind == NoHistograms {
+		return nil
 	}
-	return l.readClassic(into, d)
+	count := times.Count
+	h := &dto.Histogram{SampleCount: &count, SampleSum: &sum}
+	if l.kind == NativeHistograms {
+		writeNative(h, times)
+	} else {
+		l.writeClassic(h, times)
+	}
+	return h
 }
 
-// readClassic does what [stat.Distribution.CountUpTo] does, for all bounds in one pass.
-func (l *histogramLayout) readClassic(into buckets, d stat.Distribution) buckets {
+// writeClassic does what [stat.Distribution.CountUpTo] does, for all bounds in one pass.
+func (l *histogramLayout) writeClassic(h *dto.Histogram, times stat.Distribution) {
+	upTo := make([]uint64, len(l.bounds))
+	made := make([]dto.Bucket, len(l.bounds))
+	h.Bucket = make([]*dto.Bucket, len(l.bounds))
 	var below uint64 // in buckets that end at the bound or before
 	next := 0
 	for i, bound := range l.bounds {
-		for next < len(d.Buckets) && d.Buckets[next].High <= bound {
-			below += d.Buckets[next].Count
+		for next < len(times.Buckets) && times.Buckets[next].High <= bound {
+			below += times.Buckets[next].Count
 			next++
 		}
-		upTo := below
-		if next < len(d.Buckets) {
-			if b := d.Buckets[next]; b.Low < bound {
-				upTo += uint64(float64(b.Count) * float64(bound-b.Low) / float64(b.High-b.Low))
+		upTo[i] = below
+		if next < len(times.Buckets) {
+			if b := times.Buckets[next]; b.Low < bound {
+				upTo[i] += uint64(float64(b.Count) * float64(bound-b.Low) / float64(b.High-b.Low))
 			}
 		}
-		into = append(into, bucket{int32(i), upTo})
+		made[i].UpperBound, made[i].CumulativeCount = &l.labels[i], &upTo[i]
+		h.Bucket[i] = &made[i]
 	}
-	return into
 }
 
 const (
 	nativeSchema    = 3 // 8 buckets for each doubling
 	nativePerDouble = 1 << nativeSchema
-	nativeZero      = math.MinInt32 // the index of the bucket of response times of 0
-	nativeZeroWidth = 0x1p-128      // what client libraries take
+	nativeZeroWidth = 0x1p-128 // what client libraries take
 )
 
-// readNative puts each bucket of the engine, which is narrower, into the native bucket that
+// writeNative puts each bucket of the engine, which is narrower, into the native bucket that
 // its middle is in. So no count ever moves from one bucket to another.
-func readNative(into buckets, d stat.Distribution) buckets {
-	for _, b := range d.Buckets {
-		index := int32(nativeZero)
-		if b.Low > 0 {
-			middle := (b.Low + b.High - 1).Seconds() / 2 // High is exclusive
-			index = int32(math.Ceil(math.Log2(middle) * nativePerDouble))
-		}
-		if last := len(into) - 1; last >= 0 && into[last].index == index {
-			into[last].count += b.Count
-		} else {
-			into = append(into, bucket{index, b.Count})
-		}
+func writeNative(h *dto.Histogram, times stat.Distribution) {
+	schema, zeroWidth, zeros := int32(nativeSchema), float64(nativeZeroWidth), uint64(0)
+	if len(times.Buckets) > 0 && times.Buckets[0].Low == 0 {
+		zeros, times.Buckets = times.Buckets[0].Count, times.Buckets[1:]
 	}
-	return into
-}
-
-// add adds the increase from earlier to now.
-func (b *buckets) add(now, earlier buckets) {
-	at := 0
-	for _, n := range now {
-		for len(earlier) > 0 && earlier[0].index < n.index {
-			earlier = earlier[1:]
+	h.Schema, h.ZeroThreshold, h.ZeroCount = &schema, &zeroWidth, &zeros
+	h.PositiveDelta = make([]int64, 0, len(times.Buckets))
+	var last int32   // the index of the last bucket
+	var count uint64 // that it has
+	for i, b := range times.Buckets {
+		index := nativeIndex(b)
+		if i > 0 && index == last {
+			count += b.Count
+			h.PositiveDelta[len(h.PositiveDelta)-1] += int64(b.Count)
+			continue
 		}
-		if len(earlier) > 0 && earlier[0].index == n.index {
-			n.count -= earlier[0].count
+		if i == 0 || index != last+1 {
+			offset, length := index, uint32(0) // of the first span from bucket 0
+			if i > 0 {
+				offset -= last + 1
+			}
+			h.PositiveSpan = append(h.PositiveSpan, &dto.BucketSpan{Offset: &offset, Length: &length})
 		}
-		for at < len(*b) && (*b)[at].index < n.index {
-			at++
-		}
-		if at == len(*b) || (*b)[at].index != n.index {
-			*b = slices.Insert(*b, at, bucket{index: n.index})
-		}
-		(*b)[at].count += n.count
+		*h.PositiveSpan[len(h.PositiveSpan)-1].Length++
+		h.PositiveDelta = append(h.PositiveDelta, int64(b.Count-count))
+		last, count = index, b.Count
 	}
 }
 
-// fellBelow says whether a count of now is less than it was earlier.
-func (b buckets) fellBelow(earlier buckets) bool {
-	for _, e := range earlier {
-		for len(b) > 0 && b[0].index < e.index {
-			b = b[1:]
-		}
-		if len(b) == 0 || b[0].index != e.index || b[0].count < e.count {
-			return true
-		}
-	}
-	return false
+// nativeIndex returns the index of the native bucket that the middle of a bucket is in.
+func nativeIndex(b stat.DistributionBucket) int32 {
+	middle := (b.Low + b.High - 1).Seconds() / 2 // High is exclusive
+	return int32(math.Ceil(math.Log2(middle) * nativePerDouble))
 }

@@ -14,13 +14,15 @@ import (
 type Collector struct {
 	engine   *core.Engine
 	families families
+	layout   histogramLayout
 	invalid  error // why the constant labels are
 
 	// mu guards what follows. It is held while the engine is read, too, so that
 	// concurrent scrapes add their snapshots in order.
 	mu          sync.Mutex
-	accumulator accumulator
-	numbers     int // that the last scrape had
+	accumulator *core.Accumulator // keeps labels with the totals
+	overflow    uint64            // calls of names beyond the engine's bound
+	numbers     int               // that the last scrape had
 }
 
 // NewCollector returns a collector for the engine, or for [penstock.Default] if that
@@ -31,8 +33,10 @@ func NewCollector(engine *core.Engine, options Options) *Collector {
 		engine = penstock.Default()
 	}
 	options = options.withDefaults()
-	c := &Collector{engine: engine, families: newFamilies(engine.Kinds(), options.ConstLabels)}
-	c.accumulator = newAccumulator(&c.families, options)
+	c := &Collector{
+		engine: engine, families: newFamilies(engine.Kinds(), options.ConstLabels), layout: newHistogramLayout(options),
+		accumulator: core.NewAccumulator(options.MaxResources),
+	}
 	c.invalid = prometheus.NewRegistry().Register(c)
 	return c
 }
@@ -59,14 +63,17 @@ func (c *Collector) scrape() series {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	snapshot := c.engine.Snapshot()
-	c.accumulator.update(snapshot.Resources)
+	totals := c.accumulator.Add(&snapshot)
 
-	e := exposition{families: &c.families, series: series{
+	e := exposition{families: &c.families, layout: &c.layout, series: series{
 		numbers:       make([]number, 0, c.numbers+c.numbers/8),
-		distributions: make([]distribution, 0, 2*len(c.accumulator.byLabel)),
+		distributions: make([]distribution, 0, 2*len(totals)),
 	}}
-	e.resources(&c.accumulator, len(snapshot.Resources))
-	e.rulesOn(snapshot.Resources, c.accumulator.inOrder)
+	e.resources(totals)
+	e.rulesOn(totals, snapshot.Resources)
+	withoutSeries, overflow := summedUp(totals, snapshot.Resources)
+	c.overflow = max(c.overflow, overflow) // a call may be taken back
+	e.together(len(snapshot.Resources), withoutSeries, c.overflow)
 	e.rules(&snapshot)
 	e.signals(snapshot.Status.Signals)
 	e.fleet(snapshot.Status.Fleet)
@@ -74,4 +81,19 @@ func (c *Collector) scrape() series {
 	e.lists(c.engine.Lists().Status())
 	c.numbers = len(e.numbers)
 	return e.series
+}
+
+// summedUp returns how many resources have no series of their own, and how many calls there were
+// of names beyond the engine's bound, which have a resource together.
+func summedUp(totals []*core.ResourceTotals, resources []core.ResourceSnapshot) (withoutSeries int, overflow uint64) {
+	for _, t := range totals {
+		if t.Name == core.Overflow {
+			withoutSeries = t.Resources
+			if t.Index >= 0 {
+				withoutSeries--
+				overflow = resources[t.Index].Passed + resources[t.Index].Blocked
+			}
+		}
+	}
+	return withoutSeries, overflow
 }

@@ -131,9 +131,10 @@
 //
 // Every event is counted in one series, for good. When a resource moves from
 // "(other)" to series of its own, those count from then on; what was counted
-// before stays where it is. No counter ever goes down while its series is there,
-// and rates are right across all moves, provided that the engine is scraped at
-// least once a minute.
+// before stays where it is. What was counted on a resource after the last scrape,
+// before the engine forgot it, is in "(other)"; of a histogram as if each of these
+// calls had taken as long as their mean. No counter ever goes down while its series is
+// there, and rates are right across all moves, however seldom the engine is scraped.
 //
 // Names that are not UTF-8 are mended with U+FFFD. Resources whose names become
 // the same by that share their series.

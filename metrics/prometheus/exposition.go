@@ -3,6 +3,7 @@ package penstockprom
 import (
 	"cmp"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,7 @@ type series struct {
 // have the same labels, so a registry refuses none and [Collector.Gather] need not check them.
 type exposition struct {
 	families *families
+	layout   *histogramLayout
 	series
 	shared map[rule.Key]bool // rules that several resources share and that were exposed
 }
@@ -40,52 +42,73 @@ func labels(of *family, values ...string) []*dto.LabelPair {
 	return prometheus.MakeLabelPairs(of.desc, values)
 }
 
-// resources exposes the series of resources, of which the engine knows so many, in the order
-// in which the registry sorts them, which is quick then.
-func (e *exposition) resources(a *accumulator, known int) {
-	for _, s := range a.byLabel {
-		e.resource(s, &a.layout)
+// label converts a name to a label value: it replaces invalid UTF-8.
+func label(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
+
+// resources exposes the series of resources, in the order in which the registry sorts them, which
+// is quick then.
+func (e *exposition) resources(totals []*core.ResourceTotals) {
+	for _, t := range totals {
+		e.resource(t)
 	}
-	f := e.families
-	none := labels(f.resources)
-	e.gauge(f.resources, float64(known), none)
-	e.gauge(f.withoutSeries, float64(a.summedUp), none)
-	e.counter(f.overflow, float64(a.overflow), none)
 }
 
-func (e *exposition) resource(s *resourceSeries, layout *histogramLayout) {
+func (e *exposition) resource(t *core.ResourceTotals) {
 	f := e.families
-	e.counter(f.passed, float64(s.counters[passed]), s.labels)
-	e.counter(f.blocked, float64(s.counters[blocked]), s.labels)
-	e.counter(f.passedTokens, float64(s.counters[passedTokens]), s.labels)
-	e.counter(f.blockedTokens, float64(s.counters[blockedTokens]), s.labels)
-	e.counter(f.failed, float64(s.counters[failed]), s.labels)
-	e.gauge(f.inFlight, float64(s.inFlight), s.labels)
-	e.gauge(f.waiting, float64(s.waiting), s.labels)
-	for by, r := range s.refusals {
-		family := f.ruleBlocked
-		if by.shadow {
-			family = f.shadowBlocked
-		}
-		e.counter(family, float64(r.count), r.labels)
+	of, made := t.Data.([]*dto.LabelPair)
+	if !made {
+		of = labels(f.passed, t.Name)
+		t.Data = of
 	}
-	took, waits := distribution{of: f.responseTime, labels: s.labels}, distribution{of: f.wait, labels: s.labels}
-	took.count, took.sum = s.counters[completed], seconds(s.counters[responseTime])
-	took.histogram = layout.histogram(s.times, took.count, took.sum)
-	waits.count, waits.sum = s.counters[waited], seconds(s.counters[waitTime])
+	e.counter(f.passed, float64(t.Passed), of)
+	e.counter(f.blocked, float64(t.Blocked), of)
+	e.counter(f.passedTokens, float64(t.PassedTokens), of)
+	e.counter(f.blockedTokens, float64(t.BlockedTokens), of)
+	e.counter(f.failed, float64(t.Failed), of)
+	e.gauge(f.inFlight, float64(t.InFlight), of)
+	e.gauge(f.waiting, float64(t.Waiting), of)
+	for key, r := range t.Refusals {
+		e.refusals(t.Name, key, r)
+	}
+	took, waits := distribution{of: f.responseTime, labels: of}, distribution{of: f.wait, labels: of}
+	took.count, took.sum = t.Completed, seconds(t.ResponseTime)
+	took.histogram = e.layout.histogram(t.ResponseTimes, took.sum)
+	waits.count, waits.sum = t.Waited, seconds(t.WaitTime)
 	e.distributions = append(e.distributions, took, waits)
 }
 
+// refusals exposes what a rule has refused on a resource.
+func (e *exposition) refusals(resource string, key rule.Key, r *core.RuleRefusals) {
+	f := e.families
+	of, made := r.Data.([]*dto.LabelPair)
+	if !made {
+		of = labels(f.ruleBlocked, resource, label(string(key.Kind)), key.Name)
+		r.Data = of
+	}
+	e.counter(f.ruleBlocked, float64(r.Blocked), of)
+	if r.Shadow || r.WouldBlock > 0 { // the series of a shadow rule starts at 0
+		e.counter(f.shadowBlocked, float64(r.WouldBlock), of)
+	}
+}
+
+// together exposes how many resources the engine knows, how many of them have no series of their
+// own, and the calls of names beyond its bound.
+func (e *exposition) together(known, withoutSeries int, overflow uint64) {
+	f := e.families
+	none := labels(f.resources)
+	e.gauge(f.resources, float64(known), none)
+	e.gauge(f.withoutSeries, float64(withoutSeries), none)
+	e.counter(f.overflow, float64(overflow), none)
+}
+
 // rulesOn exposes the state of the rules on resources that have their own series.
-func (e *exposition) rulesOn(resources []core.ResourceSnapshot, states []*resourceState) {
+func (e *exposition) rulesOn(totals []*core.ResourceTotals, resources []core.ResourceSnapshot) {
 	e.shared = make(map[rule.Key]bool)
-	for i := range resources {
-		r := &resources[i]
-		s := states[i].series
-		if (states[i].separate || r.Name == core.Overflow) && !s.showsRules { // otherwise another name has the same label
-			s.showsRules = true
-			for j := range r.Rules {
-				e.rule(s.name, &r.Rules[j])
+	for _, t := range totals {
+		if t.Index >= 0 {
+			on := resources[t.Index].Rules
+			for i := range on {
+				e.rule(t.Name, &on[i])
 			}
 		}
 	}
@@ -236,4 +259,5 @@ func boolValue(b bool) float64 {
 	return 0
 }
 
-func seconds(nanoseconds uint64) float64 { return float64(nanoseconds) / float64(time.Second) }
+// seconds converts a sum of times, which may be more than a [time.Duration] holds.
+func seconds(sum time.Duration) float64 { return float64(uint64(sum)) / float64(time.Second) }

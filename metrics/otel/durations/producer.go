@@ -37,7 +37,6 @@ type Producer struct {
 	engine      *core.Engine // nil until it is registered
 	accumulator *core.Accumulator
 	collected   time.Time // the last time
-	series      map[string]series
 }
 
 // NewProducer returns a producer that has nothing until Register is called: the reader is made
@@ -59,7 +58,7 @@ func (p *Producer) Register(engine *core.Engine) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.engine, p.accumulator, p.series = engine, core.NewAccumulator(p.options.MaxResources), nil
+	p.engine, p.accumulator = engine, core.NewAccumulator(p.options.MaxResources)
 	p.collected = engine.Clock().Now().Time()
 }
 
@@ -82,12 +81,12 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	}
 	snapshot := p.engine.Snapshot()
 	at := snapshot.At.Time()
-	present := make(map[string]series, len(p.series))
 	var points []series
 	for _, t := range p.accumulator.Add(&snapshot) {
-		now, known := p.series[t.Name]
+		now, known := t.Data.(*series)
 		if !known {
-			now = series{attributes: attribute.NewSet(resourceKey.String(t.Name)), start: p.collected}
+			now = &series{attributes: attribute.NewSet(resourceKey.String(t.Name)), start: p.collected}
+			t.Data = now
 		}
 		point := series{now.attributes, now.start, t.ResponseTimes, t.ResponseTime}
 		if p.options.Temporality == metricdata.DeltaTemporality {
@@ -96,10 +95,10 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 		if point.times.Count > 0 {
 			points = append(points, point)
 		}
-		now.times, now.sum = t.ResponseTimes, t.ResponseTime
-		present[t.Name] = now
+		now.sum, now.times.Count = t.ResponseTime, t.ResponseTimes.Count
+		now.times.Buckets = append(now.times.Buckets[:0], t.ResponseTimes.Buckets...) // which the next collection changes
 	}
-	p.series, p.collected = present, at
+	p.collected = at
 	if len(points) == 0 {
 		return nil, nil
 	}
