@@ -89,7 +89,8 @@ func (a *Asker) Ask(now clock.Instant, n int32, done func(Answer)) {
 		a.outage.askAt = now.Add(m.jitter(maxProbeWait))
 	}
 	a.underWay++
-	m.asks = append(m.asks, &asking{asker: a, n: n, asked: now, done: done})
+	to := m.partitionOf(a.terms.Key)
+	to.asks = append(to.asks, &asking{asker: a, n: n, asked: now, done: done})
 	m.unlock(now)
 }
 
@@ -172,7 +173,7 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 	switch {
 	case reply.Err != nil:
 		a.refusedBy(now, reply.Err)
-		q.unanswered(now)
+		q.unanswered(now, reply.Err)
 		return
 	case a.outage.err != nil:
 		a.backIsUp(now)
@@ -202,14 +203,14 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 }
 
 // unanswered decides on a call that has no answer.
-func (q *asking) unanswered(now clock.Instant) {
+func (q *asking) unanswered(now clock.Instant, err error) {
 	if q.done == nil {
 		return
 	}
 	a := q.asker
 	a.count(now)
 	if a.lost++; a.lost >= maxLost && a.place >= 0 && a.member.running && !a.member.connection.out {
-		a.refusedBy(now, ErrUnavailable)
+		a.refusedBy(now, err)
 	}
 	q.answer(a.decide(now, q.n))
 }
@@ -223,16 +224,24 @@ func (q *asking) answer(answer Answer) {
 
 // sendAsks adds requests for all calls that ask, and for what is to be handed back or paid.
 func (m *Member) sendAsks(now clock.Instant) {
-	for len(m.asks) > 0 && m.maySendMore() {
-		q := m.asks[0]
-		m.asks[0] = nil
-		m.asks = m.asks[1:]
-		batch := m.request(now, q.request(), q, q.asker.group != nil)
-		batch.deadline = min(batch.deadline, q.asked.Add(m.config.Timeout))
+	for _, p := range m.partitions {
+		for len(p.asks) > 0 && m.maySendMore(p) {
+			q := p.nextAsk()
+			batch := m.request(now, q.request(), q, q.asker.group != nil)
+			batch.deadline = min(batch.deadline, q.asked.Add(m.config.Timeout))
+		}
+		if !m.connection.out && m.maySendMore(p) {
+			m.sendFlushes(now, p)
+		}
 	}
-	if !m.connection.out && m.maySendMore() {
-		m.sendFlushes(now)
-	}
+}
+
+// nextAsk takes the call that asked first.
+func (p *partition) nextAsk() *asking {
+	first := p.asks[0]
+	p.asks[0] = nil
+	p.asks = p.asks[1:]
+	return first
 }
 
 func (q *asking) request() Request {

@@ -19,21 +19,22 @@ type flush struct {
 func (a *Asker) flushSoon() {
 	if !a.flushing {
 		a.flushing = true
-		a.member.flushes = append(a.member.flushes, a)
+		to := a.member.partitionOf(a.terms.Key)
+		to.flushes = append(to.flushes, a)
 	}
 }
 
-// sendFlushes adds requests for what is to be handed back or paid: for all of it, if the
-// member ends.
-func (m *Member) sendFlushes(now clock.Instant) {
-	for _, p := range m.payments {
+// sendFlushes adds requests for what is to be handed back or paid to a partition: for all of it,
+// if the member ends.
+func (m *Member) sendFlushes(now clock.Instant, to *partition) {
+	for _, p := range to.payments {
 		m.request(now, p.request, p.by, false)
 	}
-	m.payments = nil
-	for len(m.flushes) > 0 && (!m.running || m.maySendMore()) {
-		a := m.flushes[0]
-		m.flushes[0] = nil
-		m.flushes = m.flushes[1:]
+	to.payments = nil
+	for len(to.flushes) > 0 && (!m.running || m.maySendMore(to)) {
+		a := to.flushes[0]
+		to.flushes[0] = nil
+		to.flushes = to.flushes[1:]
 		a.flushing = false
 		if a.outage.active {
 			continue // when that ends, it is known what still matters
@@ -61,7 +62,8 @@ func (f *flush) answered(_ clock.Instant, reply *Reply) {
 			Operation: a.operation, Terms: a.terms, Keep: maxLife,
 			Want: min(f.paid, reply.Remaining),
 		}
-		a.member.payments = append(a.member.payments, payment{request, &flush{asker: a, paid: request.Want, again: true}})
+		to := a.member.partitionOf(a.terms.Key)
+		to.payments = append(to.payments, payment{request, &flush{asker: a, paid: request.Want, again: true}})
 	}
 }
 
@@ -73,7 +75,7 @@ type payment struct {
 
 // unanswered has what was to be paid paid once more. What was to be handed back is lost: it
 // may have been.
-func (f *flush) unanswered(clock.Instant) {
+func (f *flush) unanswered(clock.Instant, error) {
 	if f.paid > 0 {
 		f.asker.owed += f.paid
 		f.asker.flushSoon()

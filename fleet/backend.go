@@ -12,10 +12,11 @@ type Backend interface {
 	// Announce says that an instance is alive and what it uses, and returns what is known of
 	// the fleet, this instance included. Instances that have not announced themselves for
 	// [AnnounceLife] are not part of it. withInstances demands [Fleet.Instances], which may
-	// cost more than their number.
+	// cost more than their number. The error is [ErrNameTaken] if the instance that has the ID
+	// announces another Session: then nothing is announced.
 	Announce(ctx context.Context, self Instance, withInstances bool) (Fleet, error)
 
-	// Leave says that an instance ends.
+	// Leave says that an instance ends. An instance whose name is taken does not leave.
 	Leave(ctx context.Context, id string) error
 
 	// Close ends connections. It does not wait for calls under way.
@@ -30,6 +31,22 @@ type Store interface {
 	// can. It fills in the reply of each request, or its Err. It never makes a request twice
 	// when it cannot know whether the first one was made. It does not keep the slices.
 	Exchange(ctx context.Context, requests []Request, replies []Reply)
+}
+
+// Partitioned is a [Store] that may keep limits on several servers. A member sends requests to
+// different servers in batches of their own, so that a server that hangs does not delay the
+// answers of the others. Both methods return at once, and may be called concurrently.
+type Partitioned interface {
+	Store
+
+	// Partitions returns how many servers have limits, as far as that is known, at least 1. It
+	// may change at any time.
+	Partitions() int
+
+	// Partition returns the number of the server that has the limit of a key, from 0 on. It
+	// only decides which requests are sent together: [Store.Exchange] makes a request wherever
+	// the limit is.
+	Partition(key string) int
 }
 
 // AnnounceInterval is how often an instance announces itself, and AnnounceLife how long an
@@ -53,6 +70,10 @@ type Fleet struct {
 type Instance struct {
 	ID     string
 	Limits []Use // at most [MaxUses], those with the greatest demand
+
+	// Session tells apart instances that have been given the same ID: each [Member] has one of
+	// its own. Backends return none in [Fleet.Instances].
+	Session string
 }
 
 // Use is what an instance uses of a limit, of late.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
 )
@@ -20,18 +21,20 @@ type Batch struct {
 
 	announceErr error // what the backend said instead of announcing
 
+	to       *partition  // whose limits the requests are of
 	askers   []requester // who made the requests
 	ofGroups bool        // they are of groups
 	sent     clock.Instant
 	deadline clock.Instant
-	ended    bool   // it was answered, or has failed
-	cancel   func() // nil if whoever sends it does not need it
+	ended    bool        // it was answered, or has failed
+	arrived  atomic.Bool // the answer is there, and is taken as soon as the member is free
+	cancel   func()      // nil if whoever sends it does not need it
 }
 
-// requester takes the answer to a request. The mutex of the member is held.
+// requester takes the answer to a request, or why there is none. The mutex of the member is held.
 type requester interface {
 	answered(now clock.Instant, reply *Reply)
-	unanswered(now clock.Instant)
+	unanswered(now clock.Instant, err error)
 }
 
 // Send makes the requests of the batch and announces what is to be announced, and writes the

@@ -60,6 +60,7 @@ func (m *Member) heard(now, sent clock.Instant) {
 		c.since = now
 	}
 	if !c.out {
+		c.err = nil
 		return
 	}
 	if !c.silent {
@@ -73,20 +74,24 @@ func (m *Member) heard(now, sent clock.Instant) {
 		}
 	}
 	for _, a := range m.askers {
-		a.backIsUp(now)
+		if a.outage.err == nil {
+			a.backIsUp(now)
+		}
 	}
 }
 
 // unheard notes that a batch has failed. One that was lost alone, while another one that was
 // sent later was answered, tells nothing. One that failed before the timeout may have been
-// lost with its connection, so that another one is sent to see.
+// lost with its connection, or the store refuses its limits: an announcement is sent to see; to a
+// store with several servers, requests to each of them, of which one has to be answered within the
+// timeout.
 func (m *Member) unheard(now clock.Instant, batch *Batch, err error) {
 	c := &m.connection
 	switch {
 	case c.out:
 		c.err = err
 	case c.heard >= batch.sent && c.known:
-	case now >= batch.deadline, c.suspect != 0 && batch.sent >= c.suspected:
+	case now >= batch.deadline, c.suspect != 0 && batch.sent >= c.suspected && batch.Announce != nil && !m.isPartitioned():
 		m.lose(now, err)
 	case c.suspect == 0:
 		c.suspect, c.suspected = batch.sent, now
@@ -113,15 +118,18 @@ func (m *Member) logLater(level slog.Level, text string, about ...slog.Attr) {
 	m.calls = append(m.calls, func() { m.log.LogAttrs(context.Background(), level, text, about...) })
 }
 
-// beginOutages has all limits decide by themselves.
+// beginOutages has all limits decide by themselves. Those that are not called do it when they
+// are, as far as that makes no difference: there may be very many.
 func (m *Member) beginOutages(now clock.Instant) {
 	for _, b := range m.budgets {
-		if b.outage.err == nil {
+		if b.outage.err == nil && (!m.running || !b.isAsleep()) {
 			b.beginOutage(now, nil)
 		}
 	}
 	for _, a := range m.askers {
-		a.beginOutage(now)
+		if a.outage.err == nil {
+			a.beginOutage(now)
+		}
 	}
 	for _, s := range m.shares {
 		s.lost(now)

@@ -80,7 +80,8 @@ type control struct {
 	asked        clock.Instant // when tokens were asked for last
 	bucketEnd    clock.Instant // of a window, of the bucket to which tokens were last granted
 
-	lost   int // requests without an answer since the last one that has one
+	lost   int           // requests without an answer, of those sent since heard
+	heard  clock.Instant // when the last request was sent that has an answer
 	outage outage
 }
 
@@ -139,6 +140,7 @@ func (b *Budget) use(tokens int64) {
 
 // look brings the budget up to now, and returns a request if one is to be made.
 func (b *Budget) look(now clock.Instant) (request Request, p *pending) {
+	b.joinOutage(now)
 	b.count(now)
 	if b.outage.hasRecovered(now) {
 		b.endOutage(now)

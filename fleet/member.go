@@ -2,9 +2,10 @@ package fleet
 
 import (
 	"cmp"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"os"
 	"slices"
 	"sync"
@@ -20,8 +21,8 @@ type Config struct {
 	// count; another backend is enough for [ModeShare].
 	Backend Backend
 
-	// Instance is the name of this instance, which no other one has. Defaults to the host
-	// name, the process id and a random part.
+	// Instance is the name of this instance. A second one with the name is not part of the
+	// fleet, see [ErrNameTaken]. Defaults to the host name, the process id and a random part.
 	Instance string
 
 	// Timeout is how long the backend may take for an answer. Defaults to [DefaultTimeout].
@@ -47,38 +48,41 @@ type Member struct {
 	clock  clock.Clock
 	log    *slog.Logger
 
+	session     string      // see [Instance.Session]
+	partitioned Partitioned // the backend, if it is one; else nil
+
 	woken atomic.Pointer[Budget] // budgets that calls have woken since the last step
 	due   atomic.Int64           // the instant at which Step is to be called
 	wake  chan struct{}          // receives when that has become earlier
 
 	mu          sync.Mutex // guards what follows, and the control of all budgets
-	random      *rand.Rand
+	random      *mathrand.Rand
 	running     bool // somebody steps the member
 	hasLeft     bool // Run has ended, and was not called again
 	budgets     []*Budget
 	askers      []*Asker
 	shares      []*Share
 	groups      []*Group
-	queue       dueQueue  // of the budgets
-	asks        []*asking // that are not sent yet
-	flushes     []*Asker  // that have something to hand back or to pay
-	payments    []payment // that are paid in a second attempt
-	count       int       // of instances; 0 if it was never known
-	counted     int       // by the last announcement
-	announced   int       // times
+	queue       dueQueue     // of the budgets
+	partitions  []*partition // by number, at least one
+	count       int          // of instances; 0 if it was never known
+	counted     int          // by the last announcement
+	announced   int          // times
 	connection  connection
 	refusing    int  // limits for which the store does not count
 	announcing  bool // an announcement is under way
 	announceAt  clock.Instant
 	announceErr error // what the backend said to the last announcement
+	unannounced int   // announcements without an answer since the last one that has one
+	uses        []Use // see usesOf
+	usesAt      clock.Instant
 
 	announcementEnded chan struct{} // closed when announcing has ended
 
-	batches    []*Batch // made in this step
-	underWay   []*Batch // sent and not ended, in the order in which they were sent
-	lastSent   clock.Instant
-	sending    int      // goroutines that send
-	calls      []func() // to be made when the mutex is released
+	batches    []*Batch      // made in this step
+	underWay   []*Batch      // sent and not ended, in the order in which they were sent
+	probed     clock.Instant // when something was sent that the store answers if any of its servers does
+	calls      []func()      // to be made when the mutex is released
 	statistics struct{ batches, requests, lost int64 }
 }
 
@@ -87,21 +91,23 @@ type Member struct {
 func NewMember(config Config, c clock.Clock, log *slog.Logger, seed uint64) *Member {
 	config.Timeout = cmp.Or(max(0, config.Timeout), DefaultTimeout)
 	m := &Member{
-		clock: c, log: log, wake: make(chan struct{}, 1), running: config.Manual,
-		random:     rand.New(rand.NewPCG(seed, uint64(os.Getpid()))), //nolint:gosec // of jitter, not of secrets
+		clock: c, log: log, wake: make(chan struct{}, 1), running: config.Manual, session: rand.Text(),
+		random:     mathrand.New(mathrand.NewPCG(seed, uint64(os.Getpid()))), //nolint:gosec // of jitter, not of secrets
 		announceAt: never,
 		connection: connection{timeout: config.Timeout},
+		partitions: []*partition{{}},
 
 		announcementEnded: make(chan struct{}),
 	}
 	if config.Manual {
-		m.random = rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // so that simulations can be repeated
+		m.random = mathrand.New(mathrand.NewPCG(seed, 0)) //nolint:gosec // so that simulations can be repeated
 	}
 	if config.Instance == "" {
 		host, _ := os.Hostname()
 		config.Instance = fmt.Sprintf("%s-%d-%08x", cmp.Or(host, "unknown"), os.Getpid(), m.random.Uint32())
 	}
 	m.config = config
+	m.partitioned, _ = config.Backend.(Partitioned)
 	m.due.Store(int64(never))
 	return m
 }

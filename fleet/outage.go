@@ -90,6 +90,22 @@ func (b *Budget) beginOutage(now clock.Instant, err error) {
 	b.member.queue.set(b, now)
 }
 
+// isAsleep says whether nothing happens to the budget until a call wakes it, which may pass what
+// it could pass in an outage as well.
+func (b *Budget) isAsleep() bool {
+	if b.outage.active || b.onOutage != OutageLast && b.onOutage != OutageShare {
+		return false
+	}
+	return b.quiet && packedTokens(b.packed.Load()).isQuiet()
+}
+
+// joinOutage begins an outage that has begun while the budget was asleep.
+func (b *Budget) joinOutage(now clock.Instant) {
+	if b.member.connection.out && !b.outage.active {
+		b.beginOutage(now, nil)
+	}
+}
+
 // surplus is by how much more may pass in an outage than passed before: of a window, no more
 // than it had left, when all instances pass so much more.
 func (b *Budget) surplus() float64 {

@@ -43,6 +43,9 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 		return Request{}, nil
 	}
 	b.requests--
+	if b.outage.err != nil {
+		b.outage.askAt = now.Add(b.member.jitter(maxProbeWait))
+	}
 	request, p := b.pay(now, want)
 	request.Ahead, p.ahead = ahead, b.isPrefetching(now)
 	if p.ahead {
@@ -55,10 +58,11 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 
 // maySend says whether a request can be sent now.
 func (b *Budget) maySend() bool {
+	to := b.member.partitionOf(b.terms.Key)
 	if b.group != nil {
-		return b.member.maySendMore()
+		return b.member.maySendMore(to)
 	}
-	return b.member.maySend()
+	return b.member.maySend(to)
 }
 
 // isRare says whether calls are so rare that no tokens are leased ahead of them.
@@ -69,22 +73,27 @@ func (b *Budget) isRare() bool { return b.target(b.member.lead()+period) == 0 }
 func (b *Budget) pay(now clock.Instant, want int64) (Request, *pending) {
 	back := b.back.take(now)
 	request := Request{
-		Operation: LeaseBucket, Terms: b.terms,
+		Operation: b.operation(), Terms: b.terms,
 		Want: want, Owed: b.owed, Back: back.tokens, BackTo: back.origin.bucket,
 		Quantum: b.quantum(want), Queue: b.queue(), Keep: maxLife,
 	}
 	if b.tells {
 		request.Seen = b.seen
 	}
-	if b.mode == ModeWindow {
-		request.Operation = LeaseWindow
-	} else if need := float64(b.largeNow()) - b.terms.Burst; need > 0 {
+	if need := float64(b.largeNow()) - b.terms.Burst; need > 0 && b.mode != ModeWindow {
 		request.Queue = max(request.Queue, min(maxLife, seconds(need/b.fleetRate())))
 	}
 	p := &pending{budget: b, sent: now, want: want, owed: b.owed, tells: b.tells}
 	b.owed, b.owedSent = 0, b.owedSent+b.owed
 	b.pending = append(b.pending, p)
 	return request, p
+}
+
+func (b *Budget) operation() Operation {
+	if b.mode == ModeWindow {
+		return LeaseWindow
+	}
+	return LeaseBucket
 }
 
 // quantum is the least number of tokens that is worth a grant.
@@ -101,9 +110,9 @@ func (b *Budget) quantum(want int64) int64 {
 func (p *pending) answered(now clock.Instant, reply *Reply) {
 	b := p.budget
 	b.count(now)
-	b.lost = 0
+	b.lost, b.heard = 0, max(b.heard, p.sent)
 	if reply.Err != nil {
-		p.unanswered(now)
+		p.unanswered(now, reply.Err)
 		b.refusedBy(now, reply.Err)
 		return
 	}
@@ -187,7 +196,7 @@ func retryAt(now clock.Instant, retry time.Duration) clock.Instant {
 
 // unanswered ends a request that has no answer. Tokens that were granted are lost; what was owed
 // is owed once more, so that nothing is used that nobody pays for.
-func (p *pending) unanswered(now clock.Instant) {
+func (p *pending) unanswered(now clock.Instant, err error) {
 	if b := p.budget; !p.failed {
 		p.failed = true
 		b.tells = b.seen != ""
@@ -195,8 +204,11 @@ func (p *pending) unanswered(now clock.Instant) {
 		b.owed += p.owed
 		b.remove(p)
 		b.member.queue.set(b, min(b.due, nextTick(now)))
+		if p.sent < b.heard {
+			return
+		}
 		if b.lost++; b.lost >= maxLost && !b.member.connection.out {
-			b.refusedBy(now, ErrUnavailable)
+			b.refusedBy(now, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -53,13 +54,14 @@ func (m *Member) send(batch *Batch, senders *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(context.Background())
 	m.mu.Lock()
 	batch.cancel = cancel
-	m.sending++
+	batch.to.sending++
 	m.mu.Unlock()
 	senders.Go(func() {
 		defer cancel()
 		err := batch.Send(ctx, m.config.Backend)
+		batch.arrived.Store(err == nil)
 		m.mu.Lock()
-		m.sending--
+		batch.to.sending--
 		m.mu.Unlock()
 		if now := m.clock.Now(); err != nil {
 			m.Fail(now, batch, err)
@@ -116,8 +118,14 @@ func endsBefore(timer clock.Timer, f func()) bool {
 	}
 }
 
-// leaveFleet says that this instance ends.
+// leaveFleet says that this instance ends, unless another one has its name.
 func (m *Member) leaveFleet(ctx context.Context) {
+	m.mu.Lock()
+	isTaken := errors.Is(m.announceErr, ErrNameTaken)
+	m.mu.Unlock()
+	if isTaken {
+		return
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			m.log.Error("penstock: the backend of the fleet panicked", slog.Any("panic", r))
@@ -140,17 +148,21 @@ func (m *Member) stop(now clock.Instant) *Batch {
 	for _, b := range m.budgets {
 		m.handBackAll(now, b)
 	}
-	m.sendFlushes(now)
+	for _, p := range m.partitions {
+		m.sendFlushes(now, p)
+	}
 	last := &Batch{}
 	for _, batch := range m.batches {
+		batch.to.end(batch)
 		last.Requests = append(last.Requests, batch.Requests...)
 		last.Replies = append(last.Replies, batch.Replies...)
 	}
 	m.batches = nil
-	for _, a := range m.asks {
-		a.unanswered(now)
+	for _, p := range m.partitions {
+		for len(p.asks) > 0 {
+			p.nextAsk().unanswered(now, ErrUnavailable)
+		}
 	}
-	m.asks = nil
 	if c := &m.connection; !c.out {
 		c.out, c.silent, c.since = true, true, now
 		m.beginOutages(now)

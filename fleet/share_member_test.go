@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,5 +78,72 @@ func TestMembersShareByDemand(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		assert.Greater(t, shares[1].Limit(), 200.0)
 		assert.Empty(t, members[0].Status(c.Now()).Limits)
+	})
+}
+
+// Two instances that were given one name never pass more than the limit together: the second one
+// is refused, says so, and takes over when the first one has left.
+func TestSecondInstanceOfANameIsRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, store := clock.System(), memory.New(clock.System())
+		terms := fleet.Terms{Key: "flow/partner", Limit: 1000, Window: time.Second, Buckets: 10}
+		type member struct {
+			*fleet.Member
+			share *fleet.Share
+			lease *fleet.Budget
+			log   logText
+			leave func()
+		}
+		join := func() *member {
+			m := &member{}
+			m.Member = fleet.NewMember(fleet.Config{Backend: store, Instance: "same"}, c, slog.New(slog.NewTextHandler(&m.log, nil)), 1)
+			m.share = m.Share(terms, fleet.OutageLast, c.Now())
+			leased := bucketOf(1000)
+			m.lease = m.Budget(leased, fleet.ModeLease, fleet.OutageShare, c.Now())
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { defer close(ended); m.Run(ctx) }()
+			m.leave = func() { cancel(); <-ended }
+			return m
+		}
+		const refused = "another instance has this name"
+		first := join()
+		time.Sleep(3 * time.Second)
+		second := join()
+		members := []*member{first, second}
+		calls := func(d time.Duration, members ...*member) (leased int) {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				for _, m := range members {
+					m.share.Count(c.Now(), 1, true)
+					if m.lease.Take(c.Now(), 1) {
+						leased++
+					}
+				}
+			}
+			return leased
+		}
+		calls(5*time.Second, members...)
+		assert.InDelta(t, 1000, first.share.Limit(), 1e-6, "all of it")
+		assert.LessOrEqual(t, second.share.Limit(), 10.0, "a hundredth, as one that never reached the backend")
+		assert.InDelta(t, 10_000, calls(10*time.Second, members...), 200, "a lease is counted by the store")
+		require.ErrorIs(t, second.Status(c.Now()).Err, fleet.ErrNameTaken)
+		assert.Equal(t, 1, strings.Count(second.log.String(), refused), second.log.String())
+		require.NoError(t, first.Status(c.Now()).Err)
+		assert.NotContains(t, first.log.String(), refused)
+
+		third := join() // it leaves without taking the name away
+		time.Sleep(2 * time.Second)
+		third.leave()
+		assert.Equal(t, 1, first.Status(c.Now()).Instances)
+		assert.InDelta(t, 1000, first.share.Limit(), 1e-6)
+		require.ErrorIs(t, second.Status(c.Now()).Err, fleet.ErrNameTaken)
+
+		first.leave()
+		calls(5*time.Second, second)
+		assert.InDelta(t, 1000, second.share.Limit(), 1e-6)
+		require.NoError(t, second.Status(c.Now()).Err)
+		assert.Contains(t, second.log.String(), "takes announcements again")
+		second.leave()
 	})
 }

@@ -239,7 +239,7 @@ func newShare(t *testing.T) *Share {
 // with returns a fleet of instance "0", which has announced a use, and another one.
 func with(own, other Use) Fleet {
 	own.Key, other.Key = "flow/partner", "flow/partner"
-	return Fleet{Count: 2, Instances: []Instance{{"0", []Use{own}}, {"1", []Use{{Key: "flow/else"}, other}}}}
+	return Fleet{Count: 2, Instances: []Instance{{ID: "0", Limits: []Use{own}}, {ID: "1", Limits: []Use{{Key: "flow/else"}, other}}}}
 }
 
 // at is an instant of a fleet that is played by hand.

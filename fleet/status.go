@@ -148,6 +148,7 @@ func (b *Budget) Status(now clock.Instant) LimitStatus {
 }
 
 func (b *Budget) status(now clock.Instant) LimitStatus {
+	b.joinOutage(now)
 	use := b.usage(now)
 	s := LimitStatus{
 		Key: b.terms.Key, Mode: b.mode, OnOutage: b.onOutage, Limit: b.terms.Limit, Window: b.terms.Window,

@@ -7,13 +7,6 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// maxUnderWay is how many batches may be under way, and maxRequests how many requests are in
-// one.
-const (
-	maxUnderWay = 64
-	maxRequests = 1000
-)
-
 // Due returns when Step is to be called next: an instant that has passed if at once, the last
 // instant there is if never. It becomes earlier when calls come, see Wake.
 func (m *Member) Due() clock.Instant { return clock.Instant(m.due.Load()) }
@@ -53,27 +46,16 @@ func (m *Member) unlock(now clock.Instant) {
 	}
 }
 
-// toFlush is how many askers have something to hand back or to pay that can be sent.
-func (m *Member) toFlush() int {
-	if m.connection.out {
-		return 0
-	}
-	return len(m.flushes)
-}
-
 func (m *Member) setDue(now clock.Instant) {
 	due := min(m.queue.due(), m.connection.due())
-	if !m.announcing && m.maySend() {
-		due = min(due, m.announceDue())
-	}
+	due = min(due, m.announceDue(), m.probeDue())
 	for _, batch := range m.underWay {
-		due = min(due, batch.deadline)
+		if !batch.arrived.Load() {
+			due = min(due, batch.deadline)
+		}
 	}
-	switch {
-	case len(m.asks)+len(m.payments)+m.toFlush() > 0 && m.maySendMore():
-		due = min(due, now)
-	case len(m.asks) > 0:
-		due = min(due, m.asks[0].asked.Add(m.config.Timeout))
+	for _, p := range m.partitions {
+		due = min(due, max(now, m.partitionDue(p)))
 	}
 	if m.due.Swap(int64(due)) > int64(due) {
 		m.signal()
@@ -129,9 +111,14 @@ func (m *Member) takeWoken(now clock.Instant) {
 	}
 }
 
-// lookAtDue looks at the budgets that are due.
+// maxLooks is how many budgets that are of no group are looked at in one step: about as many
+// as in a millisecond, so that answers and calls do not wait for long.
+const maxLooks = 1000
+
+// lookAtDue looks at the budgets that are due, those first that have been for longest. If there
+// are too many, the next step looks at the others.
 func (m *Member) lookAtDue(now clock.Instant) {
-	for m.queue.budgets.due() <= now {
+	for looks := 0; looks < maxLooks && m.queue.budgets.due() <= now; looks++ {
 		m.lookAt(m.queue.budgets[0], now)
 	}
 	for looks := 0; looks < maxGroupLooks && m.queue.groups.due() <= now; looks++ {
@@ -150,51 +137,41 @@ func (m *Member) lookAt(b *Budget, now clock.Instant) {
 
 // request adds a request to the batch that is made now.
 func (m *Member) request(now clock.Instant, request Request, by requester, ofGroup bool) *Batch {
-	batch := m.batchFor(now, ofGroup)
+	batch := m.batchFor(now, m.partitionOf(request.Terms.Key), ofGroup)
+	batch.to.requests++
 	batch.Requests = append(batch.Requests, request)
 	batch.Replies = append(batch.Replies, Reply{})
 	batch.askers = append(batch.askers, by)
 	return batch
 }
 
-// batchFor returns a batch that can take a request. Those of groups are in batches of their
-// own.
-func (m *Member) batchFor(now clock.Instant, ofGroup bool) *Batch {
+// batchFor returns a batch that can take a request to a partition. Those of groups are in
+// batches of their own.
+func (m *Member) batchFor(now clock.Instant, to *partition, ofGroup bool) *Batch {
 	most := maxRequests
 	if ofGroup {
 		most = maxGroupRequests
 	}
 	for _, batch := range slices.Backward(m.batches) {
-		if batch.Announce == nil && batch.ofGroups == ofGroup {
+		if batch.Announce == nil && batch.ofGroups == ofGroup && batch.to == to {
 			if len(batch.Requests) < most {
 				return batch
 			}
 			break
 		}
 	}
-	batch := &Batch{ofGroups: ofGroup}
+	batch := &Batch{ofGroups: ofGroup, to: to}
 	m.addBatch(now, batch)
 	return batch
 }
 
 func (m *Member) addBatch(now clock.Instant, batch *Batch) {
 	batch.sent, batch.deadline = now, now.Add(m.config.Timeout)
-	m.lastSent = now
+	batch.to.underWay++
+	if !m.isPartitioned() {
+		m.probed = now
+	}
 	m.batches = append(m.batches, batch)
-}
-
-// maySend says whether another batch may be under way.
-func (m *Member) maySend() bool { return m.running && m.batchesUnderWay() < maxUnderWay }
-
-// maySendMore says whether another batch may be under way of requests of which there may be
-// many: some are kept free for the others.
-func (m *Member) maySendMore() bool { return m.running && m.batchesUnderWay() < maxUnderWay*3/4 }
-
-func (m *Member) batchesUnderWay() int { return max(len(m.underWay)+len(m.batches), m.sending) }
-
-// isSilent says whether nothing was sent since the first batch that has no answer.
-func (m *Member) isSilent() bool {
-	return !m.connection.out && len(m.underWay) > 0 && m.lastSent <= m.underWay[0].sent
 }
 
 // overdue is from when on the member looks whether the backend still answers at all, because
@@ -206,15 +183,14 @@ func (m *Member) overdue(batch *Batch) clock.Instant {
 // expire fails the batches that have no answer within the timeout.
 func (m *Member) expire(now clock.Instant) {
 	for _, batch := range slices.Clone(m.underWay) {
-		if batch.deadline <= now {
+		if batch.deadline <= now && !batch.arrived.Load() {
 			m.fail(now, batch, ErrUnavailable)
 		}
 	}
-	for len(m.asks) > 0 && m.asks[0].asked.Add(m.config.Timeout) <= now {
-		first := m.asks[0]
-		m.asks[0] = nil
-		m.asks = m.asks[1:]
-		first.unanswered(now)
+	for _, p := range m.partitions {
+		for len(p.asks) > 0 && p.asks[0].asked.Add(m.config.Timeout) <= now {
+			p.nextAsk().unanswered(now, ErrUnavailable)
+		}
 	}
 }
 
@@ -257,20 +233,21 @@ func (m *Member) fail(now clock.Instant, batch *Batch, err error) {
 	}
 	m.end(batch)
 	m.statistics.lost++
-	if batch.Announce != nil {
-		m.endAnnouncement()
-	}
 	if !batch.isOfLost() {
 		m.unheard(now, batch, err)
 	}
+	if batch.Announce != nil {
+		m.loseAnnouncement(now, err)
+	}
 	for _, by := range batch.askers {
-		by.unanswered(now)
+		by.unanswered(now, err)
 	}
 }
 
 // end removes a batch from those under way.
 func (m *Member) end(batch *Batch) {
 	batch.ended = true
+	batch.to.end(batch)
 	m.underWay = slices.DeleteFunc(m.underWay, func(other *Batch) bool { return other == batch })
 	if batch.cancel != nil {
 		batch.cancel()

@@ -21,8 +21,9 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 )
 
-// ErrNameTaken says that another instance that is alive has the same name.
-var ErrNameTaken = errors.New("etcd: another instance has this name, or one that ended less than 5 s ago: give each instance a name of its own")
+// ErrNameTaken says that another instance that is alive has the same name. It is
+// [fleet.ErrNameTaken].
+var ErrNameTaken = fleet.ErrNameTaken
 
 var errClosed = errors.New("etcd: the backend of the fleet has been closed")
 

@@ -24,6 +24,7 @@ const writeAttempts = 3
 type registration struct {
 	key    string
 	owner  string
+	holder string          // the session of the instance that announces itself
 	ended  context.Context // when the backend is closed
 	locked chan struct{}
 
@@ -56,6 +57,10 @@ func (r *registration) unlock() { <-r.locked }
 
 // announce makes sure that etcd answers and has the announcement.
 func (r *registration) announce(ctx context.Context, client *clientv3.Client, copied *mirror, self *fleet.Instance) error {
+	if r.holder != self.Session && r.lease != 0 && !r.hasExpired() {
+		return ErrNameTaken
+	}
+	r.holder = self.Session
 	if r.unwatched != nil && r.unwatched.Stop() {
 		r.unwatched.Reset(fleet.AnnounceLife)
 	}

@@ -23,9 +23,6 @@ func (s *Store) Announce(ctx context.Context, self fleet.Instance, withInstances
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	before, isKnown := s.instances[self.ID]
-	self.Limits = slices.Clone(self.Limits[:min(len(self.Limits), fleet.MaxUses)])
-	s.instances[self.ID] = announcement{at: now, self: self}
 	for id, a := range s.instances {
 		switch {
 		case a.at <= now-fleet.AnnounceLife.Microseconds():
@@ -34,11 +31,17 @@ func (s *Store) Announce(ctx context.Context, self fleet.Instance, withInstances
 			s.instances[id] = announcement{at: now, self: a.self}
 		}
 	}
-	isNew := !isKnown || before.at <= now-fleet.AnnounceLife.Microseconds()
-	known := fleet.Fleet{Count: len(s.instances), IsNew: isNew}
+	before, isKnown := s.instances[self.ID]
+	if isKnown && before.self.Session != self.Session {
+		return fleet.Fleet{}, fleet.ErrNameTaken
+	}
+	self.Limits = slices.Clone(self.Limits[:min(len(self.Limits), fleet.MaxUses)])
+	s.instances[self.ID] = announcement{at: now, self: self}
+	known := fleet.Fleet{Count: len(s.instances), IsNew: !isKnown}
 	if withInstances {
 		for _, id := range slices.Sorted(maps.Keys(s.instances)) {
 			instance := s.instances[id].self
+			instance.Session = ""
 			instance.Limits = slices.Clone(instance.Limits)
 			known.Instances = append(known.Instances, instance)
 		}

@@ -15,8 +15,8 @@
 // Every limit is one key, {ps:<app>:<limit>}, and what operations count in different ways has
 // suffixes, :w, :f and :l. A key has 90 to 170 bytes, whatever the limit is, except the log of
 // [fleet.AskSlidingLog], which has an element for each call in a window. Every key ends by
-// itself when nothing of it is used any more. {ps:<app>:}instances and {ps:<app>:}instance:<id>
-// are who is alive.
+// itself when nothing of it is used any more. {ps:<app>:}instances, {ps:<app>:}instance:<id>
+// and {ps:<app>:}session:<id> are who is alive.
 //
 // A script takes the server 7 to 10 µs for a bucket, 12 to 15 for a window of ten buckets, 6 to
 // 8 for a fixed window and 14 to 17 for a log, and 20 to 80 % more while others use the

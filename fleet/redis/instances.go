@@ -24,6 +24,7 @@ type use struct {
 
 func (s *Store) instancesKey() string         { return "{ps:" + s.options.App + ":}instances" }
 func (s *Store) instanceKey(id string) string { return "{ps:" + s.options.App + ":}instance:" + id }
+func (s *Store) sessionKey(id string) string  { return "{ps:" + s.options.App + ":}session:" + id }
 
 // Announce implements [fleet.Backend].
 func (s *Store) Announce(ctx context.Context, self fleet.Instance, withInstances bool) (fleet.Fleet, error) {
@@ -38,9 +39,12 @@ func (s *Store) Announce(ctx context.Context, self fleet.Instance, withInstances
 	if err != nil {
 		return fleet.Fleet{}, fmt.Errorf("redis: instance %q: %w", self.ID, err)
 	}
-	known, ids, err := s.announce(ctx, self.ID, string(text), withInstances)
+	known, ids, err := s.announce(ctx, self, string(text), withInstances)
 	if err == nil && withInstances {
 		known.Instances, err = s.instances(ctx, ids)
+	}
+	if errors.Is(err, fleet.ErrNameTaken) {
+		return fleet.Fleet{}, fmt.Errorf("redis: announcing %q: %w", self.ID, err)
 	}
 	if err != nil {
 		return fleet.Fleet{}, s.explain(err)
@@ -50,17 +54,15 @@ func (s *Store) Announce(ctx context.Context, self fleet.Instance, withInstances
 
 // announce returns what the script knows of the fleet, and the names of the instances if they
 // are wanted.
-func (s *Store) announce(ctx context.Context, id, uses string, withIDs bool) (fleet.Fleet, []string, error) {
-	args := []string{id, whole(fleet.AnnounceLife.Microseconds()), "0"}
+func (s *Store) announce(ctx context.Context, self fleet.Instance, uses string, withIDs bool) (fleet.Fleet, []string, error) {
+	args := []string{self.ID, whole(fleet.AnnounceLife.Microseconds()), "0", uses, self.Session}
 	if withIDs {
 		args[2] = "1"
 	}
 	say := func(byHash bool) ([]rueidis.RedisResult, error) {
 		return s.connection.do(ctx, func(b rueidis.Builder) []rueidis.Completed {
-			return []rueidis.Completed{
-				s.scripts.announce.call(b, byHash, s.instancesKey(), args),
-				b.Arbitrary("SET").Keys(s.instanceKey(id)).Args(uses, "PX", whole(fleet.AnnounceLife.Milliseconds())).Build(),
-			}
+			keys := []string{s.instancesKey(), s.instanceKey(self.ID), s.sessionKey(self.ID)}
+			return []rueidis.Completed{s.scripts.announce.call(b, byHash, args, keys...)}
 		})
 	}
 	results, err := say(true)
@@ -71,7 +73,7 @@ func (s *Store) announce(ctx context.Context, id, uses string, withIDs bool) (fl
 		return fleet.Fleet{}, nil, err
 	}
 	values, err := results[0].ToArray()
-	if err = errors.Join(err, results[1].Error()); err != nil {
+	if err != nil {
 		return fleet.Fleet{}, nil, err
 	}
 	if len(values) != 3 {
@@ -80,6 +82,9 @@ func (s *Store) announce(ctx context.Context, id, uses string, withIDs bool) (fl
 	count, err := values[0].AsInt64()
 	isNew, err2 := values[1].AsInt64()
 	ids, err3 := values[2].AsStrSlice()
+	if isNew < 0 {
+		return fleet.Fleet{}, nil, fleet.ErrNameTaken
+	}
 	return fleet.Fleet{Count: int(count), IsNew: isNew == 1}, ids, errors.Join(err, err2, err3)
 }
 
@@ -129,7 +134,7 @@ func (s *Store) Leave(ctx context.Context, id string) error {
 	results, err := s.connection.do(ctx, func(b rueidis.Builder) []rueidis.Completed {
 		return []rueidis.Completed{
 			b.Arbitrary("ZREM").Keys(s.instancesKey()).Args(id).Build(),
-			b.Arbitrary("DEL").Keys(s.instanceKey(id)).Build(),
+			b.Arbitrary("DEL").Keys(s.instanceKey(id), s.sessionKey(id)).Build(),
 		}
 	})
 	for i := range results {

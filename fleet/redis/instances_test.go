@@ -63,3 +63,43 @@ func TestInstanceAnnouncesNoMoreThanTheMostUses(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, uses[:fleet.MaxUses], known.Instances[0].Limits)
 }
+
+// A name is that of the session that announced it first, until it leaves or has not announced
+// itself for long enough, whatever the clock does.
+func TestNameOfAnInstanceIsThatOfOneSession(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.reset()
+	announce := func(session string) (taken bool) {
+		t.Helper()
+		self := fleet.Instance{ID: "a", Session: session, Limits: []fleet.Use{{Key: "flow/" + session, Demand: 1}}}
+		got, err := p.store.Announce(t.Context(), self, true)
+		want, wantErr := p.model.Announce(t.Context(), self, true)
+		assert.Equal(t, want, got)
+		if wantErr == nil {
+			require.NoError(t, err)
+			assert.Equal(t, []fleet.Instance{{ID: "a", Limits: self.Limits}}, got.Instances)
+			return false
+		}
+		require.ErrorIs(t, wantErr, fleet.ErrNameTaken)
+		require.ErrorIs(t, err, fleet.ErrNameTaken)
+		require.NotErrorIs(t, err, fleet.ErrUnavailable)
+		return true
+	}
+	assert.False(t, announce("one"))
+	assert.True(t, announce("two"))
+	p.advance(fleet.AnnounceLife-time.Microsecond, false)
+	assert.True(t, announce("two"), "being refused keeps no name")
+	p.advance(time.Microsecond, false)
+	assert.False(t, announce("two"))
+	assert.True(t, announce("one"))
+	p.advance(-time.Hour, true)
+	assert.True(t, announce("one"))
+	assert.False(t, announce("two"))
+	p.advance(time.Hour, true)
+	assert.False(t, announce("one"), "nobody is known")
+	assert.True(t, announce("two"))
+	require.NoError(t, p.store.Leave(t.Context(), "a"))
+	require.NoError(t, p.model.Leave(t.Context(), "a"))
+	assert.False(t, announce("two"))
+}

@@ -118,7 +118,7 @@ func TestKeysAreSmallAndEndByThemselves(t *testing.T) {
 	require.NoError(t, err)
 
 	keys := server.Do("KEYS", "*").([]any)
-	assert.Len(t, keys, 6)
+	assert.Len(t, keys, 7)
 	for _, key := range keys {
 		name := key.(string)
 		left := server.Do("PTTL", name).(int64)
@@ -255,6 +255,8 @@ func TestFullServerSaysSo(t *testing.T) {
 	reply := exchange(t, s, take)[0]
 	require.ErrorIs(t, reply.Err, fleet.ErrUnavailable)
 	assert.ErrorContains(t, reply.Err, "memory is full")
+	_, err := s.Announce(t.Context(), fleet.Instance{ID: "a"}, true)
+	require.ErrorIs(t, err, fleet.ErrUnavailable)
 	server.Do("CONFIG", "SET", "maxmemory", "0")
 	require.NoError(t, exchange(t, s, take)[0].Err)
 	assert.Equal(t, int64(2), used(t, s))
@@ -481,14 +483,12 @@ func TestMovedSlotsAreFollowed(t *testing.T) {
 	nodes := redistest.StartCluster(t, 2)
 	s := open(t, Options{Addresses: []string{nodes[0].Addr()}})
 	recovers(t, s)
-	slot := fmt.Sprint(nodes[0].Do("CLUSTER", "KEYSLOT", "{ps:test:flow/slow}"))
+	slot := int(nodes[0].Do("CLUSTER", "KEYSLOT", "{ps:test:flow/slow}").(int64))
 	from, to := nodes[0], nodes[1]
-	if n := nodes[0].Do("CLUSTER", "KEYSLOT", "{ps:test:flow/slow}").(int64); n >= 8192 {
+	if slot >= 8192 {
 		from, to = to, from
 	}
-	id := to.Do("CLUSTER", "MYID").(string)
-	to.Do("CLUSTER", "SETSLOT", slot, "NODE", id)
-	from.Do("CLUSTER", "SETSLOT", slot, "NODE", id)
+	redistest.MoveSlot(slot, from, to)
 	require.NoError(t, exchange(t, s, take)[0].Err)
 	assert.Equal(t, int64(1), used(t, s))
 	assert.Len(t, to.Do("KEYS", "*"), 1)
@@ -510,4 +510,7 @@ func TestInstancesOfARealServer(t *testing.T) {
 	known, err = two.Announce(t.Context(), fleet.Instance{ID: "another"}, true)
 	require.NoError(t, err)
 	assert.Equal(t, fleet.Fleet{Count: 1, Instances: []fleet.Instance{{ID: "another"}}}, known)
+	_, err = one.Announce(t.Context(), fleet.Instance{ID: "another", Session: "of its own"}, true)
+	require.ErrorIs(t, err, fleet.ErrNameTaken)
+	assert.ErrorContains(t, err, `redis: announcing "another": `)
 }

@@ -17,7 +17,7 @@ import (
 //go:embed scripts/*.lua
 var sources embed.FS
 
-// script is a Lua script that works on one key.
+// script is a Lua script.
 type script struct {
 	text string
 	sha  string // by which a server calls a script that it has run before
@@ -58,11 +58,11 @@ func (s *script) load(name string) error {
 
 // call makes the command that runs the script: by its hash, or by its text if the server does
 // not know it.
-func (s *script) call(b rueidis.Builder, known bool, key string, args []string) rueidis.Completed {
+func (s *script) call(b rueidis.Builder, known bool, args []string, keys ...string) rueidis.Completed {
 	if known {
-		return b.Arbitrary("EVALSHA", s.sha, "1").Keys(key).Args(args...).Build()
+		return b.Arbitrary("EVALSHA", s.sha, whole(int64(len(keys)))).Keys(keys...).Args(args...).Build()
 	}
-	return b.Arbitrary("EVAL", s.text, "1").Keys(key).Args(args...).Build()
+	return b.Arbitrary("EVAL", s.text, whole(int64(len(keys)))).Keys(keys...).Args(args...).Build()
 }
 
 // arguments returns what the script of a request is given.

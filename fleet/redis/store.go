@@ -17,9 +17,10 @@ type Store struct {
 	options    Options
 	scripts    *scripts
 	connection *connection
+	slots      slots
 }
 
-var _ fleet.Store = (*Store)(nil)
+var _ fleet.Partitioned = (*Store)(nil)
 
 // Connect returns a store. It does not wait for the server, which need not be up: the store
 // connects in the background, and again when a connection is lost. Errors tell of options
@@ -37,6 +38,7 @@ func Connect(options Options) (*Store, error) {
 		return nil, err
 	}
 	s.connection = newConnection(s.dial, options.DialTimeout)
+	go s.slots.watch(s.connection)
 	return s, nil
 }
 
@@ -75,7 +77,7 @@ func (s *Store) make(ctx context.Context, requests []fleet.Request, replies []fl
 		commands := make([]rueidis.Completed, len(pending))
 		for i, at := range pending {
 			r := &requests[at]
-			commands[i] = s.scripts.operations[r.Operation].call(b, byHash, s.key(r), arguments(r))
+			commands[i] = s.scripts.operations[r.Operation].call(b, byHash, arguments(r), s.key(r))
 		}
 		return commands
 	})
@@ -97,13 +99,15 @@ func (s *Store) make(ctx context.Context, requests []fleet.Request, replies []fl
 // maxKey is the length of the key of a limit beyond which its hash stands for it.
 const maxKey = 80
 
-// key returns the key of a limit on the server. Its braces say what the slot in a cluster
-// depends on.
-func (s *Store) key(r *fleet.Request) string {
-	name := r.Terms.Key
+// key returns the key of a limit on the server, as an operation counts it.
+func (s *Store) key(r *fleet.Request) string { return s.limitKey(r.Terms.Key) + suffix(r.Operation) }
+
+// limitKey returns how the keys of a limit on the server begin. Its braces say what the slot in
+// a cluster depends on.
+func (s *Store) limitKey(name string) string {
 	if len(name) > maxKey {
 		sum := sha256.Sum256([]byte(name))
 		name = "#" + hex.EncodeToString(sum[:16])
 	}
-	return "{ps:" + s.options.App + ":" + name + "}" + suffix(r.Operation)
+	return "{ps:" + s.options.App + ":" + name + "}"
 }

@@ -51,9 +51,9 @@ func goals() []goal {
 		{"lease: scripts per instance and second", steady(lease, 0, all), (*result).callsPerInstance, false, 12, "%.1f"},
 		{"lease, 1000/s: decisions for each script", steady(lease, 1000, 1000), (*result).decisions, true, 15, "%.1f"},
 		{"lease, 100,000/s: decisions for each script", steady(lease, 100_000, 100_000), (*result).decisions, true, 1000, "%.0f"},
-		{"lease and window: a script, µs", func(r *result) bool {
+		{"lease and window: a script of a busy server, µs", func(r *result) bool {
 			return r.isOverload() && (r.Mode == lease || r.Mode == window)
-		}, func(r *result) float64 { return float64(r.perScript) / 1000 }, false, 16, "%.1f"},
+		}, func(r *result) float64 { return float64(r.perBusyScript) / 1000 }, false, 16, "%.1f"},
 		{"lease and window: a key, B", func(r *result) bool {
 			return r.isOverload() && (r.Mode == lease || r.Mode == window)
 		}, func(r *result) float64 { return float64(r.bytes) }, false, 190, "%.0f"},

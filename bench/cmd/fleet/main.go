@@ -141,6 +141,9 @@ func measureAll(ctx context.Context, s settings, progress io.Writer) error {
 		}
 		all = append(all, results...)
 	}
+	if err := addBusyScripts(ctx, all); err != nil {
+		failed = append(failed, err)
+	}
 	if len(failed) > 0 {
 		s.docs = "" // what there is goes to the screen alone
 	}

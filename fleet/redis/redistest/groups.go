@@ -3,6 +3,7 @@
 package redistest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,12 +60,39 @@ func StartCluster(t testing.TB, nodes int) []*Server {
 		s.Do("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(all[0].port))
 	}
 	for _, s := range all {
-		s.await("the cluster does not come up", func() bool {
-			info, _ := s.Do("CLUSTER", "INFO").(string)
-			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_slots_ok:"+strconv.Itoa(slots))
-		})
+		s.awaitCluster(nodes)
 	}
 	return all
+}
+
+// JoinCluster starts a server without slots in a cluster.
+func JoinCluster(t testing.TB, cluster []*Server) *Server {
+	t.Helper()
+	s := Start(t, Options{cluster: true})
+	s.Do("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(cluster[0].port))
+	for _, node := range append(slices.Clone(cluster), s) {
+		node.awaitCluster(len(cluster) + 1)
+	}
+	return s
+}
+
+// awaitCluster waits until the server knows so many nodes, and that they have all slots.
+func (s *Server) awaitCluster(nodes int) {
+	s.t.Helper()
+	s.await("the cluster does not come up", func() bool {
+		info, _ := s.Do("CLUSTER", "INFO").(string)
+		return strings.Contains(info, "cluster_state:ok") &&
+			strings.Contains(info, "cluster_slots_ok:"+strconv.Itoa(slots)) &&
+			strings.Contains(info, "cluster_known_nodes:"+strconv.Itoa(nodes))
+	})
+}
+
+// MoveSlot gives a slot, which has no keys, from one server of a cluster to another one.
+func MoveSlot(slot int, from, to *Server) {
+	from.t.Helper()
+	id, _ := to.Do("CLUSTER", "MYID").(string)
+	to.Do("CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", id)
+	from.Do("CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", id)
 }
 
 func (s *Server) await(otherwise string, condition func() bool) {
