@@ -18,15 +18,17 @@ import (
 type family struct {
 	seeds seeds
 
-	narrow [narrowLevels]table[uint64] // prefixes of up to 80 bits
+	direct *direct                     // prefixes of 17 to 32 bits if there are many, else nil
+	narrow [narrowLevels]table[uint64] // other prefixes of up to 80 bits
 	wide   [wideLevels]table[words]    // longer ones
-	levels uint8                       // a bit for each level that has any
+	levels uint8                       // a bit for each level that has any in these
 }
 
 const (
 	levelBits    = 16
 	narrowLevels = 5 // those whose keys, the bits before, fit in 64
 	wideLevels   = 3
+	directLevel  = 1 // whose keys have 16 bits
 )
 
 // words are the 128 bits of an address, the first ones first. IPv4 addresses have 32.
@@ -75,6 +77,11 @@ func (w words) wideKey(level int) (key words, own uint16) {
 // which the searches begin, which depend on nothing but the address: so the processor
 // waits for all of them at once.
 func (f *family) contains(addr words) bool {
+	if f.direct != nil {
+		if key, own := addr.narrowKey(directLevel); f.direct.contains(uint16(key), own) {
+			return true
+		}
+	}
 	var homes [narrowLevels + wideLevels]int
 	seen := unused
 	for rest := f.levels; rest != 0; rest &= rest - 1 {
@@ -121,6 +128,9 @@ func (f *family) wideLevel(level int, addr words) (t *table[words], key words, o
 }
 
 func (f *family) size() (bytes int64) {
+	if f.direct != nil {
+		bytes = f.direct.size()
+	}
 	for i := range f.narrow {
 		bytes += f.narrow[i].size()
 	}
@@ -164,7 +174,16 @@ func (b *familyBuilder) add(addr words, length int) {
 func (b *familyBuilder) build(ctx context.Context) (f family, err error) {
 	f.seeds = newSeeds()
 	for i := range b.narrow {
-		if f.narrow[i], err = newTable(ctx, &b.narrow[i], cmp.Compare[uint64], f.seeds.narrowHash); err != nil {
+		sorted, err := sortRanges(ctx, &b.narrow[i], cmp.Compare[uint64])
+		if err != nil {
+			return family{}, err
+		}
+		if i == directLevel && isLarge(sorted) {
+			f.direct, err = newDirect(ctx, sorted)
+		} else {
+			f.narrow[i], err = tableOf(ctx, sorted, f.seeds.narrowHash)
+		}
+		if err != nil {
 			return family{}, err
 		}
 		if len(f.narrow[i].slots) > 0 {
@@ -172,7 +191,11 @@ func (b *familyBuilder) build(ctx context.Context) (f family, err error) {
 		}
 	}
 	for i := range b.wide {
-		if f.wide[i], err = newTable(ctx, &b.wide[i], compareWords, f.seeds.wideHash); err != nil {
+		sorted, err := sortRanges(ctx, &b.wide[i], compareWords)
+		if err != nil {
+			return family{}, err
+		}
+		if f.wide[i], err = tableOf(ctx, sorted, f.seeds.wideHash); err != nil {
 			return family{}, err
 		}
 		if len(f.wide[i].slots) > 0 {

@@ -3,6 +3,7 @@ package list_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -137,6 +138,52 @@ func TestListContainsWhatDensePrefixesContain(t *testing.T) {
 			require.False(t, l.ContainsAddr(netip.MustParseAddr("2001:db8::1:0")))
 		})
 	}
+}
+
+// From some thousand keys on, those of IPv4 and of short IPv6 prefixes have a table of their own.
+func TestListContainsWhatPrefixesOfManyKeysContain(t *testing.T) {
+	const step = 5 // 13,108 keys
+	var b list.Builder
+	add := func(prefix string) { require.NoError(t, b.AddPrefix(netip.MustParsePrefix(prefix))) }
+	for key := 0; key < 1<<16; key += step {
+		add(fmt.Sprintf("%d.%d.128.0/17", key>>8, key&0xff))
+		add(fmt.Sprintf("%d.%d.3.4/32", key>>8, key&0xff))
+		add(fmt.Sprintf("%x:8000::/17", key))
+		add(fmt.Sprintf("%x:7000:1::/48", key))
+	}
+	for host := 0; host < 1<<16; host += 3 { // a bit for each
+		require.NoError(t, b.AddPrefix(hostPrefix4(uint16(host))))
+	}
+	for host := 0; host < 3000; host += 2 { // bounds
+		add(fmt.Sprintf("10.3.%d.%d/32", host>>8, host&0xff))
+	}
+	l, err := b.Build(context.Background())
+	require.NoError(t, err)
+	for key := range 1 << 16 {
+		if key>>8 == 10 {
+			continue
+		}
+		for addr, isIn := range map[string]bool{
+			fmt.Sprintf("%d.%d.128.0", key>>8, key&0xff):      true,
+			fmt.Sprintf("%d.%d.255.255", key>>8, key&0xff):    true,
+			fmt.Sprintf("%d.%d.127.255", key>>8, key&0xff):    false,
+			fmt.Sprintf("%d.%d.3.4", key>>8, key&0xff):        true,
+			fmt.Sprintf("%d.%d.3.5", key>>8, key&0xff):        false,
+			fmt.Sprintf("%x:ffff::1", key):                    true,
+			fmt.Sprintf("%x:7fff::1", key):                    false,
+			fmt.Sprintf("%x:7000:1::1", key):                  true,
+			fmt.Sprintf("%x:7000:2::1", key):                  false,
+			fmt.Sprintf("::ffff:%d.%d.3.4", key>>8, key&0xff): true,
+		} {
+			require.Equal(t, isIn && key%step == 0, l.ContainsText(addr), addr)
+		}
+	}
+	for host := range 1 << 16 {
+		require.Equal(t, host%3 == 0, l.ContainsAddr(hostPrefix4(uint16(host)).Addr()), host)
+		want := host < 3000 && host%2 == 0
+		require.Equal(t, want, l.ContainsText(fmt.Sprintf("10.3.%d.%d", host>>8, host&0xff)), host)
+	}
+	require.Less(t, l.Size(), int64(5<<20))
 }
 
 func hostPrefix4(host uint16) netip.Prefix {

@@ -80,10 +80,16 @@ func (t *table[K]) isInRanges(s *slot[K], number uint16) bool {
 		place++
 	}
 	if count == bitmap {
-		return t.words[place+int(number/16)]>>(number%16)&1 != 0
+		return isBitSet(t.words[place:], number)
 	}
-	bounds := t.words[place : place+count]
-	if from, to := window(uint32(count), uint32(number-s.first), uint32(s.last-s.first)); bounds[from] <= number && number < bounds[to] {
+	return isInBounds(t.words[place:place+count], number, s.first, s.last)
+}
+
+// isInBounds says whether a number is in the ranges with these bounds, of which there are some.
+// It looks first where the number stands if the ranges are spread evenly from first to last.
+func isInBounds(bounds []uint16, number, first, last uint16) bool {
+	from, to := window(uint32(len(bounds)), uint32(number-first), uint32(last-first))
+	if bounds[from] <= number && number < bounds[to] {
 		return (from+boundsUpTo(bounds[from:to], number))%2 != 0
 	}
 	return boundsUpTo(bounds, number)%2 != 0
@@ -115,16 +121,16 @@ func (t *table[K]) size() int64 {
 	return int64(len(t.slots))*int64(reflect.TypeFor[slot[K]]().Size()) + 2*int64(cap(t.words))
 }
 
-// newTable makes a table of ranges, each in a slot, and frees the pieces.
-func newTable[K comparable](
-	ctx context.Context, given *pieces[slot[K]], compare func(a, b K) int, hash func(K) uint64,
-) (t table[K], err error) {
+// sortRanges sorts ranges, each in a slot, joins those that touch, and frees the pieces.
+func sortRanges[K comparable](
+	ctx context.Context, given *pieces[slot[K]], compare func(a, b K) int,
+) ([]slot[K], error) {
 	sorted := given.join()
 	if len(sorted) == 0 {
-		return t, nil
+		return nil, nil
 	}
 	if err := context.Cause(ctx); err != nil {
-		return t, err
+		return nil, err
 	}
 	slices.SortFunc(sorted, func(a, b slot[K]) int {
 		if c := compare(a.key, b.key); c != 0 {
@@ -132,14 +138,14 @@ func newTable[K comparable](
 		}
 		return cmp.Compare(a.first, b.first)
 	})
-	if err := context.Cause(ctx); err != nil {
-		return t, err
-	}
-	return tableOf(ctx, mergeRanges(sorted), hash)
+	return mergeRanges(sorted), context.Cause(ctx)
 }
 
 // tableOf makes a table of sorted ranges that do not touch.
 func tableOf[K comparable](ctx context.Context, sorted []slot[K], hash func(K) uint64) (t table[K], err error) {
+	if len(sorted) == 0 {
+		return t, nil
+	}
 	keys, words := 0, 0
 	for group := range groups(sorted) {
 		keys++
@@ -217,37 +223,44 @@ func (t *table[K]) slotOf(of []slot[K]) slot[K] {
 	s.ranges = ranges(len(t.words)<<7 | min(len(of), many))
 	switch {
 	case len(of) < many:
-		t.addBounds(of)
+		t.words = appendBounds(t.words, of)
 	case 2*len(of) <= bitWords:
 		at := len(t.words)
 		t.words = append(t.words, 0)
-		t.addBounds(of)
+		t.words = appendBounds(t.words, of)
 		t.words[at] = uint16(len(t.words) - at - 1)
 	default:
 		t.words = append(t.words, bitmap)
-		t.addBits(of)
+		t.words = appendBits(t.words, of)
 	}
 	return s
 }
 
-func (t *table[K]) addBounds(of []slot[K]) {
+// appendBounds appends the bounds of ranges.
+func appendBounds[K comparable](words []uint16, of []slot[K]) []uint16 {
 	for _, r := range of {
-		t.words = append(t.words, r.first)
+		words = append(words, r.first)
 		if r.last != math.MaxUint16 {
-			t.words = append(t.words, r.last+1)
+			words = append(words, r.last+1)
 		}
 	}
+	return words
 }
 
-func (t *table[K]) addBits(of []slot[K]) {
-	t.words = append(t.words, make([]uint16, bitWords)...)
-	words := t.words[len(t.words)-bitWords:]
+// appendBits appends a bit for each number.
+func appendBits[K comparable](words []uint16, of []slot[K]) []uint16 {
+	words = append(words, make([]uint16, bitWords)...)
+	numbers := words[len(words)-bitWords:]
 	for _, r := range of {
 		for n := int(r.first); n <= int(r.last); n++ {
-			words[n/16] |= 1 << (n % 16)
+			numbers[n/16] |= 1 << (n % 16)
 		}
 	}
+	return words
 }
+
+// isBitSet says whether the bit of a number is set.
+func isBitSet(words []uint16, number uint16) bool { return words[number/16]>>(number%16)&1 != 0 }
 
 // put puts a key that the table does not have in a free slot.
 func (t *table[K]) put(s slot[K], hash uint64) {
