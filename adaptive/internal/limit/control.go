@@ -46,6 +46,7 @@ type Control struct {
 	failingFor time.Duration // since when nearly all calls fail
 	hopeless   bool          // they have done so for long: all failures count as late
 	restored   restoredLimit
+	hasSpedUp  bool // the last probe down got much more done; if another does, too, the limit is to blame
 
 	probe probe
 	now   time.Duration // since the control began
@@ -206,7 +207,10 @@ func (c *Control) failing(w Window) {
 	if w.Failed < 0.9*w.Ends {
 		c.hopeless, c.failingFor = false, 0
 	}
-	if c.failingFor += w.Length; c.failingFor > 2*time.Second && w.full() >= saturated {
+	// The baseline may be that of a busy service, which no call ends beyond any more: when
+	// nearly all calls fail for long and take as long as it says, it is no measure of lateness.
+	asLong := w.full() >= saturated || w.response() >= c.base.mean
+	if c.failingFor += w.Length; c.failingFor > 2*time.Second && asLong {
 		c.hopeless = true
 	}
 	if w.Late <= w.Ends/2 {
@@ -267,13 +271,13 @@ func (c *Control) relieve(w Window) {
 	}
 }
 
-// grow doubles the limit as long as response times stay as they are: they would double
-// too if the service were busy. It returns false, once, when they do not and there is no
-// verified baseline.
+// grow doubles the limit as long as few calls fail late and response times stay as they are:
+// they would double too if the service were busy. It returns false, once, when they do not and
+// there is no verified baseline.
 func (c *Control) grow(w Window) bool {
 	b := &c.base
 	noise := math.Sqrt(c.variation/w.Ends + c.variation/max(b.ends, 48))
-	if c.limit < c.most && w.response() < min(1.5, 1.1+2*noise)*b.mean {
+	if c.limit < c.most && w.Late <= w.Ends/10 && w.response() < min(1.5, 1.1+2*noise)*b.mean {
 		if c.doubled { // with half as many calls under way they were as short
 			c.learnMean(w.response(), w, false)
 		}

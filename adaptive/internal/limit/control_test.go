@@ -16,6 +16,7 @@ type service struct {
 	workers float64
 	time    float64 // seconds
 	fails   float64 // share of the calls
+	slower  float64 // share by which each call beyond the workers makes service slower
 }
 
 // close hands windows to the control in which the service worked at its limit.
@@ -26,7 +27,7 @@ func (s service) close(c *limit.Control, times int) {
 		}
 		least, most, ends := c.Need()
 		busy := min(c.Limit(), s.workers)
-		rate := busy / s.time
+		rate := busy / (s.time * (1 + s.slower*max(0, c.Limit()-s.workers)))
 		length := min(max(least, time.Duration(ends/rate*float64(time.Second))), most)
 		n := rate * length.Seconds()
 		response := c.Limit() / rate
@@ -52,7 +53,7 @@ func TestControlFindsTheWorkersOfASaturatedService(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []float64{1, 2, 8, 30, 100, 300} {
 		c := limit.New(20, 1, 1000)
-		s := service{workers, 0.010, 0}
+		s := service{workers: workers, time: 0.010, fails: 0}
 		s.close(c, 200)
 		limit := s.usual(c)
 		assert.GreaterOrEqual(t, limit, workers, "%v workers", workers)
@@ -66,7 +67,7 @@ func TestControlDoesNotTakeAQueueForTheService(t *testing.T) {
 	t.Parallel()
 	for _, initial := range []int{20, 200, 1000} {
 		c := limit.New(initial, 1, 1000)
-		s := service{8, 0.010, 0}
+		s := service{workers: 8, time: 0.010, fails: 0}
 		for range 50 {
 			s.close(c, 40)
 			assert.LessOrEqual(t, c.Limit(), float64(initial))
@@ -79,34 +80,34 @@ func TestControlDoesNotTakeAQueueForTheService(t *testing.T) {
 func TestControlFollowsAServiceThatBecomesSlowerAndFasterAgain(t *testing.T) {
 	t.Parallel()
 	c := limit.New(20, 1, 1000)
-	service{8, 0.010, 0}.close(c, 200)
-	service{8, 0.050, 0}.close(c, 100)
+	service{workers: 8, time: 0.010, fails: 0}.close(c, 200)
+	service{workers: 8, time: 0.050, fails: 0}.close(c, 100)
 	assert.InEpsilon(t, 0.050, c.Baseline(), 0.1)
-	assert.InDelta(t, 10, service{8, 0.050, 0}.usual(c), 3)
-	service{8, 0.010, 0}.close(c, 100)
+	assert.InDelta(t, 10, service{workers: 8, time: 0.050, fails: 0}.usual(c), 3)
+	service{workers: 8, time: 0.010, fails: 0}.close(c, 100)
 	assert.InEpsilon(t, 0.010, c.Baseline(), 0.1)
-	assert.InDelta(t, 10, service{8, 0.010, 0}.usual(c), 3)
+	assert.InDelta(t, 10, service{workers: 8, time: 0.010, fails: 0}.usual(c), 3)
 }
 
 func TestControlHalvesTheLimitWhileCallsFailLateAndRestoresIt(t *testing.T) {
 	t.Parallel()
 	c := limit.New(20, 1, 1000)
-	service{8, 0.010, 0}.close(c, 200)
-	before := service{8, 0.010, 0}.usual(c)
-	service{8, 0.010, 1}.close(c, 10)
+	service{workers: 8, time: 0.010, fails: 0}.close(c, 200)
+	before := service{workers: 8, time: 0.010, fails: 0}.usual(c)
+	service{workers: 8, time: 0.010, fails: 1}.close(c, 10)
 	assert.LessOrEqual(t, c.Limit(), 2.0)
 	assert.InEpsilon(t, 0.010, c.Baseline(), 0.1, "nothing is learned")
-	assert.InEpsilon(t, before, service{8, 0.010, 0}.usual(c), 0.25)
+	assert.InEpsilon(t, before, service{workers: 8, time: 0.010, fails: 0}.usual(c), 0.25)
 }
 
 func TestControlKeepsItsBounds(t *testing.T) {
 	t.Parallel()
 	c := limit.New(20, 5, 50)
-	service{500, 0.010, 0}.close(c, 100)
+	service{workers: 500, time: 0.010, fails: 0}.close(c, 100)
 	assert.InDelta(t, 50, c.Limit(), 0)
 	c.SetBounds(2, 30)
 	assert.LessOrEqual(t, c.Limit(), 50.0)
-	service{500, 0.010, 0}.close(c, 20)
+	service{workers: 500, time: 0.010, fails: 0}.close(c, 20)
 	assert.LessOrEqual(t, c.Limit(), 30.0)
 }
 
@@ -119,4 +120,94 @@ func TestControlGrowsWhenNoCallEnds(t *testing.T) {
 	c.Close(hung)
 	c.Close(hung)
 	assert.InDelta(t, 6, c.Limit(), 0)
+}
+
+// unfilled returns a window in which so many calls a second took a time each, and the limit was not
+// reached.
+func unfilled(c *limit.Control, rate, response float64) limit.Window {
+	least, most, ends := c.Need()
+	length := min(max(least, time.Duration(ends/rate*float64(time.Second))), most)
+	n := rate * length.Seconds()
+	return limit.Window{Length: length, Ends: n, Calls: n * response, Times: n * response, Squares: 2 * n * response * response}
+}
+
+// A service that is busy below the limit, which no call reaches because all give up before.
+// Their time is no longer than the response times that were taken for the usual ones.
+func TestControlLowersALimitThatIsNotReachedWhileAllCallsTimeOut(t *testing.T) {
+	t.Parallel()
+	c := limit.New(40, 2, 1000)
+	for range 20 {
+		c.Close(unfilled(c, 100, 0.170))
+	}
+	before := c.Limit()
+	for range 40 {
+		w := unfilled(c, 100, 0.200)
+		w.Failed = w.Ends
+		if c.Late() <= 0.200 {
+			w.Late = w.Ends
+		}
+		c.Close(w)
+	}
+	assert.Equal(t, 2.0, c.Limit(), "from %v", before) //nolint:testifylint // a bound, met exactly
+}
+
+// Errors of a service that is not busy are quicker than usual: they say nothing of the limit.
+func TestControlKeepsTheLimitWhileAllCallsFailQuickly(t *testing.T) {
+	t.Parallel()
+	c := limit.New(40, 2, 1000)
+	for range 20 {
+		c.Close(unfilled(c, 100, 0.170))
+	}
+	before := c.Limit()
+	for range 40 {
+		w := unfilled(c, 100, 0.050)
+		w.Failed = w.Ends
+		if c.Late() <= 0.050 {
+			w.Late = w.Ends
+		}
+		c.Close(w)
+	}
+	assert.InDelta(t, before, c.Limit(), 0)
+}
+
+func TestControlDoesNotGrowWhileCallsTimeOut(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		late  float64 // share of the calls
+		grows bool
+	}{{0, true}, {0.05, true}, {0.2, false}} {
+		c := limit.New(20, 2, 1000)
+		for range 3 {
+			least, _, ends := c.Need()
+			length := max(least, time.Duration(ends/200*float64(time.Second)))
+			n := 200 * length.Seconds()
+			c.Close(limit.Window{
+				Length: length, Full: length, Ends: n, Calls: n * 0.1, Times: n * 0.1, Squares: 2 * n * 0.01,
+				Failed: test.late * n, Late: test.late * n,
+			})
+		}
+		if test.grows {
+			assert.InDelta(t, 160, c.Limit(), 0, "%v late", test.late)
+		} else {
+			assert.LessOrEqual(t, c.Limit(), 20.0, "%v late", test.late)
+		}
+	}
+}
+
+// A service that has become faster again does less with more calls under way, and those of a
+// probe take as long as calls took when the service was slow. So the probe seems to confirm
+// that, but gets more done.
+func TestControlForgetsThatAServiceWasSlow(t *testing.T) {
+	t.Parallel()
+	for _, workers := range []float64{10, 40, 100, 200} {
+		for _, slowdown := range []float64{2, 3, 5, 8} {
+			c := limit.New(20, 1, 1000)
+			s := service{workers: workers, time: 0.010 * slowdown, slower: 0.02}
+			s.close(c, 100)
+			s.time = 0.010
+			s.close(c, 300)
+			assert.LessOrEqual(t, s.usual(c), 1.5*workers, "%v workers, %v times as fast", workers, slowdown)
+			assert.InEpsilon(t, 0.010, c.Baseline(), 0.25, "%v workers, %v times as fast", workers, slowdown)
+		}
+	}
 }

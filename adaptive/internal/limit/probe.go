@@ -117,18 +117,23 @@ func (c *Control) judgeDown(w Window) {
 	r := w.responseNear(b.mean)
 	before := b.mean
 	share := w.inFlight() / c.last.inFlight()
-	z := (w.throughput()/c.last.throughput() - share) / (1 - share)
+	gain := w.throughput() / c.last.throughput()
+	z := (gain - share) / (1 - share)
+	tooMany := gain > 1+2*math.Sqrt(c.variation/w.Ends+c.variation/c.last.Ends) // fewer calls got more done
 	near := math.Abs(r/b.mean-1) <= tolerance
 	c.greatest = max(c.greatest, w.throughput())
+	again := c.hasSpedUp
+	c.hasSpedUp = false
 	switch {
-	case w.throughput() > faster*c.last.throughput(): // the service has become faster meanwhile
+	case gain > faster && (!again || !tooMany): // the service has become faster meanwhile
+		c.hasSpedUp = true
 		c.capacity = w.throughput()
 		c.learnShorter(w, true)
 		c.setLimit(max(c.limit, c.target()))
 		c.endProbe(true)
 	case w.full() < 0.5: // few calls came
 		c.endProbe(c.learn(w, true))
-	case near && b.verified:
+	case near && b.verified && !tooMany:
 		c.learn(w, true)
 		c.setLimit(c.target())
 		c.endProbe(false)
