@@ -91,9 +91,9 @@ func (r *Rule) limit() float64 {
 }
 
 // burst returns the burst that goes with a limit, that of the rule or of one of its
-// values.
+// values: the one that is given, or that of the limit itself.
 func (r *Rule) burst(limit float64) float64 {
-	if r.Burst == defaultBurst(r.Limit) {
+	if r.Burst == 0 {
 		return defaultBurst(limit)
 	}
 	return r.Burst

@@ -84,7 +84,7 @@ func (m *model) limit(name string) float64 {
 }
 
 func (m *model) burst(name string) *big.Rat {
-	if m.rule.Burst == max(1, m.rule.Limit) {
+	if m.rule.Burst == 0 {
 		return rat(max(1, m.limit(name)))
 	}
 	return rat(m.rule.Burst)

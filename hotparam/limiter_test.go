@@ -139,12 +139,38 @@ func TestOverridesOfCompositeValuesMatchPartByPart(t *testing.T) {
 	}
 }
 
+func TestOverridesOfCompositeValuesComeBeforeThoseOfPatterns(t *testing.T) {
+	t.Parallel()
+	s := newService(t, perUser(func(r *hotparam.Rule) {
+		r.Param = rule.StringsOf("tenant", "user")
+		r.Values = rule.NumberMapOf(text("acme/*", 3), text("*/u1", 4), text("acme/u1", 5), text(`acme/a\/b`, 6), text("acme/7", 7))
+	}))
+	for _, c := range []struct {
+		value rule.Attribute
+		want  int
+	}{
+		{composite(user("acme"), user("u2")), 3},
+		{composite(user("x"), user("u1")), 4},
+		{composite(user("acme"), user("u1")), 5},
+		{composite(user("acme"), user("a/b")), 6},
+		{composite(user("acme"), user("7")), 7},
+		{composite(user("acme"), rule.Int(7)), 7},
+	} {
+		assert.Equal(t, c.want, s.passes(c.value), "%v", c.value)
+	}
+}
+
 func TestABurstThatIsWrittenCountsForAllValues(t *testing.T) {
 	t.Parallel()
 	s := newService(t, perUser(func(r *hotparam.Rule) { r.Burst, r.Values = 20, rule.NumberMapOf(text("vip", 1000), text("slow*", 1)) }))
 	assert.Equal(t, 20, s.passes(user("vip")))
 	assert.Equal(t, time.Millisecond, s.retryAfter(user("vip")))
 	assert.Equal(t, 20, s.passes(user("slow")))
+
+	// Also one that is what it would be if it were left out.
+	s = newService(t, perUser(func(r *hotparam.Rule) { r.Burst, r.Values = 10, rule.NumberMapOf(text("vip", 1000), text("slow*", 1)) }))
+	assert.Equal(t, 10, s.passes(user("vip")))
+	assert.Equal(t, 10, s.passes(user("slow")))
 }
 
 func TestPenaltyRefusesAValueOutrightForExactlySoLong(t *testing.T) {

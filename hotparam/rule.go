@@ -113,9 +113,9 @@ type Rule struct {
 	Algorithm Algorithm
 
 	// Burst is how many tokens the bucket of a value holds, and has at the start. A
-	// call that takes more is always refused. Defaults to the limit, at least 1; then
-	// that of an entry of Values follows its own limit. From 1 to [MaxLimit].
-	// [TokenBucket] only.
+	// call that takes more is always refused. Defaults to the limit, at least 1. With
+	// Values zero stays zero: each limit is its own burst then, while a burst that is
+	// given is that of all values. From 1 to [MaxLimit]. [TokenBucket] only.
 	Burst float64
 
 	// MaxWait is the longest that a call may wait. The default, zero, lets no call wait.
@@ -132,9 +132,10 @@ type Rule struct {
 	// values. A key is a value, or a pattern of texts, see the package match. Values come
 	// before patterns; of several patterns that match, the first one counts. The text
 	// "7" and the number 7 differ. A composite value is written as its parts with
-	// slashes between them, as in "acme/*"; each part is a pattern of the text of that
-	// part. At most [MaxEntries] entries, [MaxPatterns] of them patterns, with at most
-	// [MaxLimits] different limits.
+	// slashes between them, as in "acme/*"; each part is a text, which stands for a
+	// number or a boolean that is written like it, too, or a pattern of texts; "*" is
+	// for all values of the part. At most [MaxEntries] entries, [MaxPatterns] of them
+	// patterns or composite, with at most [MaxLimits] different limits.
 	Values rule.NumberMap
 
 	// Penalty refuses a value outright for a while after it was refused too often. The
@@ -216,7 +217,7 @@ func withDefaults(r Rule) Rule {
 	}
 	rule.SetDefault(&r.Window, DefaultWindow)
 	rule.SetDefault(&r.Algorithm, TokenBucket)
-	if r.Algorithm == TokenBucket {
+	if r.Algorithm == TokenBucket && r.Values.Len() == 0 { // else each limit is its own burst
 		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
 	}
 	return r

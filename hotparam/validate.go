@@ -96,7 +96,7 @@ func (r *Rule) validateRate(f *rule.Faults) {
 		if r.Burst != 0 {
 			f.Add("burst", "has no effect with algorithm %q: remove it or set algorithm to %q", r.Algorithm, TokenBucket)
 		}
-	case !rule.Within(r.Burst, 1, MaxLimit):
+	case !rule.Within(r.burst(r.Limit), 1, MaxLimit):
 		f.Add("burst", "is %v: must be from 1 to %d tokens", r.Burst, MaxLimit)
 	}
 	switch {

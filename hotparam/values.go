@@ -1,7 +1,9 @@
 package hotparam
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +19,7 @@ type values struct {
 	booleans map[bool]int
 	exact    []float64 // limits of these entries
 
-	patterns []valuePattern // in order
+	patterns []valuePattern // in order; composite values without a pattern in them come first
 }
 
 // valuePattern is an entry for all values that match.
@@ -86,6 +88,16 @@ func (v *values) patternOf(value rule.Attribute) int {
 	return -1
 }
 
+// globs is 1 if one of the parts is a pattern, 0 if all of them are written out.
+func (p *valuePattern) globs() int {
+	for _, part := range p.parts {
+		if match.IsPattern(strings.ReplaceAll(part.literal, `\/`, "/")) {
+			return 1
+		}
+	}
+	return 0
+}
+
 func (p *valuePattern) matches(value rule.Attribute) bool {
 	parts := value.Parts()
 	if len(parts) == 0 {
@@ -131,8 +143,13 @@ func parseValues(r *Rule) (v *values, faults []string) {
 			faults = append(faults, fmt.Sprintf("has a key %v that %s", entry.Key, fault))
 		}
 	}
-	if len(v.patterns) > MaxPatterns {
-		faults = append(faults, fmt.Sprintf("has %d patterns: must have at most %d", len(v.patterns), MaxPatterns))
+	slices.SortStableFunc(v.patterns, func(p, q valuePattern) int { return cmp.Compare(p.globs(), q.globs()) })
+	if n := len(v.patterns); n > MaxPatterns {
+		what := "patterns"
+		if r.Param.Len() > 1 {
+			what = "keys of composite values"
+		}
+		faults = append(faults, fmt.Sprintf("has %d %s: must have at most %d", n, what, MaxPatterns))
 	}
 	return v, faults
 }

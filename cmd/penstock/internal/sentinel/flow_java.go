@@ -72,8 +72,8 @@ func readCount(o *object) flowRule {
 // dropCluster leaves out a limit of the whole cluster.
 func dropCluster(o *object) {
 	if o.flag("clusterMode") {
-		o.drop(o.at("clusterMode"), "it is a limit of the whole cluster (clusterMode), and rules here are of one process: "+
-			"write a rule with the share of one instance")
+		o.drop(o.at("clusterMode"), "it is a limit of the whole cluster (clusterMode), which needs a backend here: "+
+			"write a rule with scope: fleet")
 	}
 }
 
