@@ -67,15 +67,31 @@ func weight(state string) float64 {
 	return 1
 }
 
-// states returns the states that the legend explains.
+// states returns the states that the legend explains: closed, halfOpen and open if a rule has one of
+// them, and then the others in the order of their appearance.
 func (p panel) states() []string {
-	if len(p.outages) == 0 {
-		return []string{"closed", "halfOpen", "open"}
+	if len(p.outages) > 0 {
+		return withStates([]string{backendAnswers}, p.lanes[:1])
 	}
-	list := []string{backendAnswers}
-	for _, s := range p.lanes[0].spans {
-		if !slices.Contains(list, s.state) {
-			list = append(list, s.state)
+	familiar := []string{"closed", "halfOpen", "open"}
+	list := withStates(familiar, p.lanes)
+	others := list[len(familiar):]
+	isFamiliar := func(s span) bool { return slices.Contains(familiar, s.state) }
+	for _, l := range p.lanes {
+		if slices.ContainsFunc(l.spans, isFamiliar) {
+			return list
+		}
+	}
+	return others
+}
+
+// withStates returns the list with the states of the lanes that it lacks.
+func withStates(list []string, lanes []lane) []string {
+	for _, l := range lanes {
+		for _, s := range l.spans {
+			if !slices.Contains(list, s.state) {
+				list = append(list, s.state)
+			}
 		}
 	}
 	return list

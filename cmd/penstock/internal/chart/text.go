@@ -184,7 +184,7 @@ func (p panel) legend(terminal Terminal, columns int) []string {
 	}
 	if len(p.lanes) > 0 {
 		for _, state := range p.states() {
-			entries = append(entries, entry{stateMark(state), state, colourOfState})
+			entries = append(entries, entry{p.stateMark(state), wording.Cell(state), colourOfState})
 		}
 	}
 	const gap = "   "

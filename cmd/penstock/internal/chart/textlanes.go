@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
@@ -41,7 +42,7 @@ func (p panel) below(terminal Terminal, columns int) []string {
 	}
 	for _, l := range p.lanes {
 		lines = append(lines, clip(wording.Cell(l.rule+" ("+l.kind+")"), columns))
-		row(colourOfState, cell, func(at point) rune { return stateMark(l.longest(float64(at.from), float64(at.to))) })
+		row(colourOfState, cell, func(at point) rune { return p.stateMark(l.longest(float64(at.from), float64(at.to))) })
 	}
 	return lines
 }
@@ -54,8 +55,11 @@ func level(share float64) rune {
 	return '▁' + rune(min(levels, math.Ceil(share*levels))-1)
 }
 
+// otherMarks are the marks of states without a mark of their own, in the order of the legend.
+const otherMarks = "◇◆□■▽▼"
+
 // stateMark returns the mark of a state, which differs without colour, too.
-func stateMark(state string) rune {
+func (p panel) stateMark(state string) rune {
 	switch state {
 	case "closed", backendAnswers:
 		return '·'
@@ -64,7 +68,8 @@ func stateMark(state string) rune {
 	case "halfOpen", backendEmptied:
 		return '▒'
 	default:
-		return '?'
+		marks := []rune(otherMarks)
+		return marks[max(0, slices.Index(p.states(), state))%len(marks)]
 	}
 }
 
