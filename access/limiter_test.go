@@ -250,7 +250,9 @@ func TestNoDecisionAllocates(t *testing.T) {
 		a := attribute(value)
 		assert.Zero(t, testing.AllocsPerRun(100, func() { decides(s.limiter, a) }), "address %v", value)
 		assert.Zero(t, testing.AllocsPerRun(100, func() { decides(numbers.limiter, a) }), "number %v", value)
-		if _, isNumber := a.Number(); !isNumber { // patterns have to look at the text of a number
+		// Patterns have to look at the text of a number; what they match with comes from a pool, of which the race
+		// detector drops some.
+		if _, isNumber := a.Number(); !isNumber && !raceEnabled {
 			assert.Zero(t, testing.AllocsPerRun(100, func() { decides(user.limiter, a) }), "user %v", value)
 		}
 	}

@@ -102,10 +102,20 @@ func TestGuardingAllocatesNothing(t *testing.T) {
 	refused := uses(ctx, quickDB(t, newEngine(t, limited("sql:exec", 0))))
 	for what, use := range guarded {
 		require.NoError(t, use(), what)
-		want := testing.AllocsPerRun(1000, func() { _ = bare[what]() })
-		assert.LessOrEqual(t, testing.AllocsPerRun(1000, func() { _ = use() }), want, what)
+		want := leastAllocs(func() { _ = bare[what]() })
+		assert.LessOrEqual(t, leastAllocs(func() { _ = use() }), want, what)
 		if what == "exec" {
-			assert.LessOrEqual(t, testing.AllocsPerRun(1000, func() { _ = refused[what]() }), want, "refused")
+			assert.LessOrEqual(t, leastAllocs(func() { _ = refused[what]() }), want, "refused")
 		}
 	}
+}
+
+// leastAllocs returns how often fn allocates when nothing is in its way: package sql starts a
+// goroutine for each transaction, which costs more while the one before has not ended.
+func leastAllocs(fn func()) float64 {
+	least := testing.AllocsPerRun(200, fn)
+	for range 20 {
+		least = min(least, testing.AllocsPerRun(50, fn))
+	}
+	return least
 }

@@ -165,6 +165,10 @@ func TestTwoInstancesWithOneNameAreAMistake(t *testing.T) {
 	_, err := b.Announce(ctx, announced("a"), true)
 	require.ErrorIs(t, err, etcdfleet.ErrNameTaken)
 	require.NotErrorIs(t, err, fleet.ErrUnavailable)
+	another := announced("a")
+	another.Session = "another engine with the same backend"
+	_, err = a.Announce(ctx, another, true)
+	require.ErrorIs(t, err, fleet.ErrNameTaken)
 	require.NoError(t, a.Leave(ctx, "a"))
 	announce(t, b, announced("a"))
 }
