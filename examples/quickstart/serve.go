@@ -24,11 +24,12 @@ The shop stays open until Ctrl-C, under the same load.
   metrics             %[3]s
   etcd                %[4]s
 
-Try another rule, and watch POST /orders:
+Try other rules: fetch the documents, edit shop/orders.yaml, push them, and watch:
 
-  etcdctl --endpoints=%[4]s put %[5]sorders.yaml 'flow: [{resource: "POST:/orders", limit: 50}]'
+  go run ./cmd/penstock pull shop/ --prefix %[5]s --endpoints %[4]s
+  go run ./cmd/penstock push shop/ --prefix %[5]s --endpoints %[4]s
 
-or a limit for each client, of which this load is one:
+With etcdctl, a limit for each client, of which this load is one:
 
   etcdctl --endpoints=%[4]s put %[5]sclients.yaml 'hotParam: [{resource: "POST:/orders", param: ip, limit: 5}]'
 
