@@ -40,6 +40,7 @@ func fields() []rule.Field[Rule] {
 			Says("only calls that come from outside; without resource and match, all of them together").
 			Otherwise("true without resource and match, else all calls"),
 		rule.ChoiceField("strategy", func(r *Rule) *Strategy { return &r.Strategy }, Latency, BBR, Gradient, Threshold).
+			Given("cpu", "load", "memory", "schedulerDelay", "concurrency", "qps", "avgRT").
 			Says("how it finds out what the service can do: latency, bbr, gradient or threshold"),
 		rule.DurationField("maxDelay", func(r *Rule) *time.Duration { return &r.MaxDelay }).Given("strategy").
 			NotZero("must be from 1ms to 1m0s").

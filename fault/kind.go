@@ -42,7 +42,7 @@ func fields() []rule.Field[Rule] {
 		rule.NumberField("percent", func(r *Rule) *float64 { return &r.Percent }).
 			Required("is missing: write how many of 100 calls the fault is for, such as 5").
 			Says("how many of 100 calls are chosen, at random; may be fractional"),
-		rule.DurationField("delay", func(r *Rule) *time.Duration { return &r.Delay }).
+		rule.DurationField("delay", func(r *Rule) *time.Duration { return &r.Delay }).Given("abort.http", "abort.grpc").
 			NotZero("leave it out, or delay calls by at least 1ms").
 			Says("how long a chosen call is delayed").Otherwise("no delay; then abort is required"),
 		rule.WholeField("abort.http", func(r *Rule) *int { return &r.Abort.HTTP }).

@@ -211,6 +211,12 @@ func TestParseSaysWhatIsWrongWithTheFieldsOfARule(t *testing.T) {
 			`4:3 flow rule "a": unknown field "algorith": did you mean "algorithm"?`,
 			`8:11 flow rule "b": window is 60: write a duration`,
 		}},
+		{"no fault, as its code cannot be read", "fault:\n- {resource: a, percent: 1, until: 2027-01-01T00:00:00Z, abort: {grpc: GONE}}", []string{
+			`2:72 fault rule "a": abort.grpc is "GONE": must be "CANCELLED"`,
+		}},
+		{"no threshold, as the only one cannot be read", "adaptive:\n- {resource: a, strategy: threshold, cpu: 0}", []string{
+			`2:43 adaptive rule "a": cpu is 0: must be a share`,
+		}},
 	} {
 		m.run(t)
 	}

@@ -140,6 +140,9 @@ func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, en
 	if err != nil {
 		return explanation{}, err
 	}
+	if len(contents.Documents) == 0 {
+		env.warn(s.noDocuments())
+	}
 	return explainSet(env.parseStored(contents.Documents).Rules, registry, call)
 }
 

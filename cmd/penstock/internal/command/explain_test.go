@@ -199,6 +199,9 @@ func TestExplainReadsFromEtcd(t *testing.T) {
 	stdout, stderr, code := execute(t, "", "explain", "users", "--app", "shop", "--endpoints", server.Endpoint())
 	assert.Equal(t, command.ExitDone, code, stderr)
 	assert.Contains(t, stdout, "1. flow rule \"users\", orders.yaml:7:5\n   resource users, limit 1\n")
+	_, stderr, code = execute(t, "", "explain", "users", "--app", "shopp", "--endpoints", server.Endpoint())
+	assert.Equal(t, command.ExitDone, code)
+	assert.Equal(t, "penstock: warning: there are no documents below /penstock/shopp/: is that the right place?\n", stderr)
 }
 
 func TestExplainErrors(t *testing.T) {

@@ -41,11 +41,12 @@ be read.`,
 	cmd.Flags().StringVar(&q.Resource, "resource", "", "show only the resource of that `name`")
 	cmd.Flags().IntVarP(&q.Limit, "limit", "n", 0, "show no more than `n` lines, the oldest (default 10000)")
 	output := formatFlag(cmd)
-	_ = cmd.MarkFlagRequired("dir") // it exists
-	_ = cmd.MarkFlagRequired("app")
 	cmd.MarkFlagsMutuallyExclusive("last", "from")
 	cmd.MarkFlagsMutuallyExclusive("last", "to")
 	cmd.RunE = func(*cobra.Command, []string) error {
+		if q.Dir == "" || q.App == "" {
+			return errors.New("which log? Name its directory with --dir and its service with --app")
+		}
 		q.From, q.To = from.at, to.at
 		if last > 0 {
 			q.From = now.Add(-time.Duration(last))

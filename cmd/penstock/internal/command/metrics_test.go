@@ -44,11 +44,12 @@ func TestMetricsTellsMistakes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for wanted, args := range map[string][]string{
-		`required flag(s) "dir", "app" not set`: {},
-		`must be as in "2026-10-31 12:00:00"`:   {"--dir", dir, "--app", "a", "--from", "noon"},
-		"--to is before --from":                 {"--dir", dir, "--app", "a", "--from", "12:00:00", "--to", "11:00:00"},
-		"--limit must not be negative":          {"--dir", dir, "--app", "a", "-n", "-1"},
-		"[last from]":                           {"--dir", dir, "--app", "a", "--last", "5m", "--from", "12:00:00"},
+		"which log? Name its directory with --dir and its service with --app": {},
+		"its service with --app":              {"--dir", dir},
+		`must be as in "2026-10-31 12:00:00"`: {"--dir", dir, "--app", "a", "--from", "noon"},
+		"--to is before --from":               {"--dir", dir, "--app", "a", "--from", "12:00:00", "--to", "11:00:00"},
+		"--limit must not be negative":        {"--dir", dir, "--app", "a", "-n", "-1"},
+		"[last from]":                         {"--dir", dir, "--app", "a", "--last", "5m", "--from", "12:00:00"},
 	} {
 		got := user{}.run(t, append([]string{"metrics"}, args...)...)
 		assert.Equal(t, command.ExitUsage, got.code, got.err)

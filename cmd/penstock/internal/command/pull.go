@@ -49,7 +49,7 @@ etcd none, 2 for a wrong command line, 3 when a file or etcd failed.
 		case err != nil:
 			return err
 		case len(contents.Documents) == 0:
-			return failure{ExitNo, fmt.Errorf("there are no documents below %s: is that the right place?", s.settings.Keys.Documents)}
+			return failure{ExitNo, errors.New(s.noDocuments())}
 		case len(args) == 0 || args[0] == "-":
 			env.stream(contents)
 			return nil

@@ -53,6 +53,11 @@ func (s *session) close() { _ = s.client.Close() }
 // place describes the rules in etcd for messages.
 func (s *session) place() string { return fmt.Sprintf("%s in etcd", s.settings.Keys.Documents) }
 
+// noDocuments says that there are none, for messages.
+func (s *session) noDocuments() string {
+	return fmt.Sprintf("there are no documents below %s: is that the right place?", s.settings.Keys.Documents)
+}
+
 // pull reads the present documents in etcd.
 func (s *session) pull(ctx context.Context) (store.Contents, error) {
 	return request(ctx, s, s.store.Pull)
