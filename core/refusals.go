@@ -51,18 +51,22 @@ func (r *resource) reportRefusal(ctx context.Context, now clock.Instant, err *Bl
 // second that is refused late is not logged. A clock is not supposed to go back;
 // where one does, the mark follows it, so that the log does not stay silent.
 func (r *resource) markLogged(now clock.Instant) bool {
-	next := 1 + int64(now)/int64(time.Second) // 0 is a mark that was never set
-	last := r.logged.Load()
-	if last == next {
+	marked := r.loggedUntil.Load()
+	if left := marked - int64(now); left > 0 && left <= int64(time.Second) {
 		return false
 	}
-	if last > next {
+	end := endOfSecond(now)
+	if marked > end {
 		// Read after the mark, a clock that never goes back is not behind it.
-		if next = 1 + int64(r.engine.clock.Now())/int64(time.Second); next >= last {
+		if end = endOfSecond(r.engine.clock.Now()); end >= marked {
 			return false
 		}
 	}
-	return r.logged.CompareAndSwap(last, next)
+	return r.loggedUntil.CompareAndSwap(marked, end)
+}
+
+func endOfSecond(now clock.Instant) int64 {
+	return (int64(now)/int64(time.Second) + 1) * int64(time.Second)
 }
 
 // tally counts what a rule did to the calls of a resource.

@@ -39,8 +39,8 @@ type resource struct {
 // resourceStats is what is counted of the calls of a resource. It is 512 bytes, so that the
 // runtime aligns it to a cache line, as its node needs.
 type resourceStats struct {
-	node   stat.Node
-	logged atomic.Int64 // the second in which a refusal was last logged, plus one; 0 before the first
+	node        stat.Node
+	loggedUntil atomic.Int64 // the end of the second in which a refusal was last logged; 0 before the first
 
 	numbers atomic.Uint64 // how many calls were given a number, from that of the resource on: see drawNumber
 }

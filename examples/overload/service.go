@@ -113,8 +113,12 @@ func (s *service) state() *ruleState {
 	return nil
 }
 
+// close ends the service, and waits until no worker works.
 func (s *service) close() {
 	close(s.closed)
 	_ = s.server.Close()
+	for range cap(s.workers) {
+		s.workers <- struct{}{}
+	}
 	s.engine.Close()
 }
