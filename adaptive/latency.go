@@ -21,7 +21,6 @@ var (
 	_ rule.Queue      = (*latencyLimiter)(nil)
 	_ rule.Suspender  = (*latencyLimiter)(nil)
 	_ rule.Finisher   = (*latencyLimiter)(nil)
-	_ rule.Refuser    = (*latencyLimiter)(nil)
 	_ rule.LateReader = (*latencyLimiter)(nil)
 	_ rule.Activator  = (*latencyLimiter)(nil)
 	_ rule.Retirer    = (*latencyLimiter)(nil)
@@ -66,7 +65,7 @@ func (l *latencyLimiter) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision)
 	if word&full == 0 && l.gate.begin(c.Now, word) {
 		return counted, rule.Pass
 	}
-	return counted, l.gate.acquireFull(&c, word)
+	return rule.RetryUnknown, l.gate.acquireFull(&c, word)
 }
 
 // GiveBack undoes an Acquire.
@@ -100,9 +99,6 @@ func (l *latencyLimiter) Done(t rule.Ticket, exit rule.Exit) {
 
 // RetryAfter is unknown: nobody knows when fewer calls come.
 func (l *latencyLimiter) RetryAfter(rule.Call) time.Duration { return 0 }
-
-// RefusedFor is unknown too.
-func (l *latencyLimiter) RefusedFor(rule.Ticket) time.Duration { return 0 }
 
 // Join has a call wait until fewer calls than the limit are under way.
 func (l *latencyLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {

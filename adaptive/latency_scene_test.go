@@ -18,7 +18,6 @@ const endless = clock.Instant(math.MaxInt64)
 type latencyLimiter interface {
 	rule.Queue
 	rule.Finisher
-	rule.Refuser
 	rule.Activator
 	rule.Retirer
 }

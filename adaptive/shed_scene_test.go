@@ -19,7 +19,6 @@ const epoch = clock.Instant(1_700_000_000 * int64(time.Second))
 // limiter is what the engine finds in the limiters of these strategies.
 type limiter interface {
 	rule.Finisher
-	rule.Refuser
 	rule.Activator
 }
 

@@ -20,7 +20,6 @@ type shedLimiter struct {
 
 var (
 	_ rule.Finisher   = (*shedLimiter)(nil)
-	_ rule.Refuser    = (*shedLimiter)(nil)
 	_ rule.LateReader = (*shedLimiter)(nil)
 	_ rule.Activator  = (*shedLimiter)(nil)
 	_ rule.Inheritor  = (*shedLimiter)(nil)
@@ -86,7 +85,7 @@ func (l *shedLimiter) take(c *rule.Call, standing shed.Standing, seen bool) (rul
 		word := s.calls.Load()
 		if underWay(word) >= limit {
 			s.refuse(c, standing, seen)
-			return counted, rule.Block
+			return rule.RetryUnknown, rule.Block
 		}
 		if s.calls.CompareAndSwap(word, word+1) {
 			break
@@ -102,6 +101,7 @@ func (l *shedLimiter) take(c *rule.Call, standing shed.Standing, seen bool) (rul
 			return rule.Ticket(l.qps.opened()), decision
 		}
 		s.refuse(c, standing, seen)
+		return rule.RetryUnknown, decision
 	}
 	return counted, decision
 }
@@ -136,9 +136,6 @@ func (l *shedLimiter) Done(t rule.Ticket, e rule.Exit) {
 
 // RetryAfter is unknown: nobody knows when calls end.
 func (*shedLimiter) RetryAfter(rule.Call) time.Duration { return 0 }
-
-// RefusedFor returns what RetryAfter would have.
-func (*shedLimiter) RefusedFor(rule.Ticket) time.Duration { return 0 }
 
 // Activate brings this version of the rule into force, unless a later one is.
 func (l *shedLimiter) Activate(now clock.Instant) { l.state.activate(l, now) }

@@ -150,7 +150,7 @@ func TestShedCallsAreCountedByPriority(t *testing.T) {
 		for range i + 1 {
 			ticket, decision := s.limiter.Acquire(s.request(p, ""))
 			require.Equal(t, rule.Block, decision)
-			require.Zero(t, s.limiter.RefusedFor(ticket))
+			require.Equal(t, rule.RetryUnknown, ticket)
 			require.Zero(t, s.limiter.RetryAfter(s.request(p, "")))
 		}
 		assert.InDelta(t, i+1, s.gauge("shed", p.String()), 0)

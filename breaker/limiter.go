@@ -129,12 +129,15 @@ func (l *limiter) openTime(doublings int) time.Duration {
 func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	b := l.breaker
 	if b.current.Load() == l {
-		switch s := b.present(); {
-		case s.code() == closed:
+		s, until := b.present(), clock.Instant(b.refuseUntil.Load())
+		switch code := s.code(); {
+		case code == closed:
 			return s.ticket(), rule.Pass
-		case c.Now < clock.Instant(b.refuseUntil.Load()):
+		case code == open && c.Now < until: // what l.refuse would find out
+			return rule.RetryTicket(until.Sub(c.Now)), rule.Block
+		case c.Now < until:
 			return l.refuse(c.Now)
-		case s.code() == forcedClosed:
+		case code == forcedClosed:
 			return notCounted, rule.Pass
 		}
 	}
@@ -147,11 +150,8 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 
 // refuse refuses a call. The ticket tells how long it takes until such a call passes.
 func (l *limiter) refuse(now clock.Instant) (rule.Ticket, rule.Decision) {
-	return rule.Ticket(l.retryAfter(now)), rule.Block
+	return rule.RetryTicket(l.retryAfter(now)), rule.Block
 }
-
-// RefusedFor returns what RetryAfter would have.
-func (*limiter) RefusedFor(t rule.Ticket) time.Duration { return time.Duration(t) }
 
 // Done counts the outcome of a call, unless the state has changed since the call passed.
 func (l *limiter) Done(t rule.Ticket, e rule.Exit) {
@@ -213,5 +213,4 @@ var (
 	_ rule.Finisher     = (*limiter)(nil)
 	_ rule.Activator    = (*limiter)(nil)
 	_ rule.Controllable = (*limiter)(nil)
-	_ rule.Refuser      = (*limiter)(nil)
 )

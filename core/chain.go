@@ -42,7 +42,6 @@ type step struct {
 	queue      rule.Queue      // nil if calls cannot wait
 	finisher   rule.Finisher   // nil if it need not learn how calls end
 	settler    rule.Settler    // nil if it counts no tokens
-	refuser    rule.Refuser    // nil if RetryAfter has to be asked, or if denies
 	late       rule.LateReader // nil if it cannot decide without the attribute
 	suspends   rule.Suspender  // nil if it need not know that a call waits for a later rule
 	keys       []string        // of the attributes that the rule looks at
@@ -65,9 +64,6 @@ func newStep(entry *plannedEntry) step {
 	s.queue, _ = limiter.(rule.Queue)
 	s.finisher, _ = limiter.(rule.Finisher)
 	s.settler, _ = limiter.(rule.Settler)
-	if !s.denies {
-		s.refuser, _ = limiter.(rule.Refuser)
-	}
 	s.late, _ = limiter.(rule.LateReader)
 	s.suspends, _ = limiter.(rule.Suspender)
 	if decider, ok := limiter.(rule.Decider); ok {
@@ -150,8 +146,8 @@ func (r *resource) tryPass(
 	case 1:
 		s := &c.steps[0]
 		tickets[0], decision = s.ask(q, opts)
-		if decision == rule.Block && s.refuser != nil && c.rates.Len() == 0 { // sooner than below
-			return s.refusals, s.refuser.RefusedFor(tickets[0]), rule.Block
+		if decision == rule.Block && tickets[0] != 0 && c.rates.Len() == 0 && !s.denies { // sooner than below
+			return s.refusals, tickets[0].RetryTime(), rule.Block
 		}
 	default:
 		if len(c.steps) > len(tickets) {

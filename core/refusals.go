@@ -20,20 +20,17 @@ func (r *resource) refuse(
 	if r.evicted.Load() {
 		r.engine.resources.countIfForgotten(r, tokens)
 	}
-	r.reportRefusal(ctx, now, err)
+	if r.engine.observer.Refused != nil {
+		r.engine.observer.Refused(orBackground(ctx), err)
+	}
+	if !r.isLogged(now) && r.markLogged(now) {
+		r.logRefusal(now, err)
+	}
 	return err
 }
 
-// reportRefusal reports a refusal to the observer and, at most once a second per
-// resource, to the log.
-func (r *resource) reportRefusal(ctx context.Context, now clock.Instant, err *BlockError) {
-	e := r.engine
-	if e.observer.Refused != nil {
-		e.observer.Refused(orBackground(ctx), err)
-	}
-	if !r.markLogged(now) {
-		return
-	}
+// logRefusal logs a refusal, as is done for one in each second of a resource.
+func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
 	facts := []any{
 		slog.String("resource", err.Resource),
 		slog.String("kind", string(err.Kind)),
@@ -42,8 +39,14 @@ func (r *resource) reportRefusal(ctx context.Context, now clock.Instant, err *Bl
 	if err.RetryAfter != 0 || err.Reason != rule.Denied { // waiting does not make a caller one who may call
 		facts = append(facts, slog.String("retryAfter", err.retryText()))
 	}
-	e.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
-	e.journal.flush(now, false)
+	r.engine.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
+	r.engine.journal.flush(now, false)
+}
+
+// isLogged reports whether a refusal in the second of now is known to have been logged.
+func (r *resource) isLogged(now clock.Instant) bool {
+	left := r.loggedUntil.Load() - int64(now)
+	return left > 0 && left <= int64(time.Second)
 }
 
 // markLogged reports whether a refusal at now is the first of its second, and so
@@ -51,11 +54,10 @@ func (r *resource) reportRefusal(ctx context.Context, now clock.Instant, err *Bl
 // second that is refused late is not logged. A clock is not supposed to go back;
 // where one does, the mark follows it, so that the log does not stay silent.
 func (r *resource) markLogged(now clock.Instant) bool {
-	marked := r.loggedUntil.Load()
-	if left := marked - int64(now); left > 0 && left <= int64(time.Second) {
+	marked, end := r.loggedUntil.Load(), endOfSecond(now)
+	if marked == end {
 		return false
 	}
-	end := endOfSecond(now)
 	if marked > end {
 		// Read after the mark, a clock that never goes back is not behind it.
 		if end = endOfSecond(r.engine.clock.Now()); end >= marked {

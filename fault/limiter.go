@@ -22,7 +22,6 @@ type limiter struct {
 
 var (
 	_ rule.Queue        = (*limiter)(nil)
-	_ rule.Refuser      = (*limiter)(nil)
 	_ rule.Activator    = (*limiter)(nil)
 	_ rule.Retirer      = (*limiter)(nil)
 	_ rule.Controllable = (*limiter)(nil)
@@ -79,7 +78,7 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		return 0, rule.Wait
 	}
 	l.count()
-	return 0, rule.Block
+	return rule.RetryUnknown, rule.Block
 }
 
 // acquireSlow is Acquire while this version injects nothing: because it has ended, is
@@ -138,9 +137,6 @@ func (l *limiter) GiveBack(clock.Instant, rule.Ticket, int32) {}
 
 // RetryAfter is 0: the same call may pass now.
 func (l *limiter) RetryAfter(rule.Call) time.Duration { return 0 }
-
-// RefusedFor is 0, as RetryAfter.
-func (l *limiter) RefusedFor(rule.Ticket) time.Duration { return 0 }
 
 // Status returns the state of all versions of the rule together.
 func (l *limiter) Status(now clock.Instant) rule.Status {

@@ -41,7 +41,7 @@ func TestAbortWithoutDelayRefusesAtOnce(t *testing.T) {
 	l, _ := newLimiter(t, fault.Rule{Abort: fault.Abort{GRPC: "ABORTED"}})
 	ticket, decision := l.Acquire(call(1, 0))
 	assert.Equal(t, rule.Block, decision)
-	assert.Zero(t, l.RefusedFor(ticket))
+	assert.Equal(t, rule.RetryUnknown, ticket)
 	assert.Zero(t, l.RetryAfter(call(1, 0)))
 	assert.Equal(t, []float64{0, 1, 0}, l.Status(epoch).Gauges)
 }

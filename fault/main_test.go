@@ -28,7 +28,6 @@ func until(d time.Duration) time.Time { return epoch.Add(d).Time() }
 // limiter is what a limiter of a fault rule can do.
 type limiter interface {
 	rule.Queue
-	rule.Refuser
 	rule.Activator
 	rule.Retirer
 	rule.Controllable

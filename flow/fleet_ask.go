@@ -31,7 +31,6 @@ type askedLimit struct {
 var (
 	_ fleetLimiter = (*askLimiter)(nil)
 	_ rule.Queue   = (*askLimiter)(nil)
-	_ rule.Refuser = (*askLimiter)(nil)
 	_ rule.Decider = (*askLimiter)(nil)
 )
 
@@ -47,13 +46,10 @@ func newAskLimiter(v *fleetVersion, env *rule.Env) *askLimiter {
 // call waits for an answer.
 func (l *askLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if denied := l.asker.Denied(c.Now, c.Tokens); denied > 0 {
-		return rule.Ticket(denied), rule.Block
+		return rule.RetryTicket(denied), rule.Block
 	}
 	return 0, rule.Wait
 }
-
-// RefusedFor implements [rule.Refuser].
-func (*askLimiter) RefusedFor(t rule.Ticket) time.Duration { return time.Duration(t) }
 
 // RetryAfter returns for how long a denial holds.
 func (l *askLimiter) RetryAfter(c rule.Call) time.Duration { return l.asker.DeniedFor(c.Now, c.Tokens) }

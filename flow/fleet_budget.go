@@ -18,7 +18,6 @@ type budgetLimiter struct {
 
 var (
 	_ fleetLimiter = (*budgetLimiter)(nil)
-	_ rule.Refuser = (*budgetLimiter)(nil)
 )
 
 // Acquire takes what the call takes of the tokens that the instance has leased. The ticket of
@@ -27,11 +26,8 @@ func (l *budgetLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.budget.Take(c.Now, c.Tokens) {
 		return 0, rule.Pass
 	}
-	return rule.Ticket(l.budget.RetryAfter(c.Now, c.Tokens)), rule.Block
+	return rule.RetryTicket(l.budget.RetryAfter(c.Now, c.Tokens)), rule.Block
 }
-
-// RefusedFor implements [rule.Refuser].
-func (*budgetLimiter) RefusedFor(t rule.Ticket) time.Duration { return time.Duration(t) }
 
 // RetryAfter returns when the backend is expected to grant tokens.
 func (l *budgetLimiter) RetryAfter(c rule.Call) time.Duration {

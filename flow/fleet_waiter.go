@@ -28,7 +28,7 @@ func (l *queueLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		return rule.Ticket(c.Now), rule.Pass
 	case rule.Block:
 		s.queue.count(c.Now, c.Tokens, false)
-		return rule.Ticket(l.retry(wait)), rule.Block
+		return rule.RetryTicket(l.retry(wait)), rule.Block
 	}
 	s.queue.count(c.Now, c.Tokens, !l.version.rule.Shadow)
 	return 0, rule.Wait

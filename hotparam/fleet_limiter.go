@@ -19,7 +19,6 @@ type fleetLimiter struct {
 
 var (
 	_ rule.Settler   = (*fleetLimiter)(nil)
-	_ rule.Refuser   = (*fleetLimiter)(nil)
 	_ rule.Activator = (*fleetLimiter)(nil)
 	_ rule.Retirer   = (*fleetLimiter)(nil)
 )

@@ -30,7 +30,6 @@ type (
 
 var (
 	_ rule.Settler   = (*limiter)(nil)
-	_ rule.Refuser   = (*limiter)(nil)
 	_ rule.Activator = (*limiter)(nil)
 	_ rule.Settler   = (*throttle)(nil)
 	_ rule.Queue     = (*throttle)(nil)
@@ -237,11 +236,8 @@ func (l *limiter) refuse(s subject, c rule.Call, wait time.Duration, isShared bo
 		wait = max(wait, l.penalties.left(s.key, c.Now))
 	}
 	l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, false)
-	return rule.Ticket(wait), rule.Block
+	return rule.RetryTicket(wait), rule.Block
 }
-
-// RefusedFor returns what RetryAfter would have.
-func (*limiter) RefusedFor(ticket rule.Ticket) time.Duration { return time.Duration(ticket) }
 
 // A ticket is the place of a call in a table, and says which table that is. Those of the
 // main table, as long as its size has not changed, are as small as the place.

@@ -376,7 +376,7 @@ func (c *comparison) call(name string, tokens int32) {
 	passed := decision == rule.Pass
 	require.Equal(c.t, c.model.ask(name, s.now, tokens, passed), passed, "%s takes %d at %d", name, tokens, s.now)
 	if decision == rule.Block {
-		told := s.limiter.(rule.Refuser).RefusedFor(ticket)
+		told := ticket.RetryTime()
 		require.Equal(c.t, s.limiter.RetryAfter(s.call(user(name), tokens)), told)
 	}
 	if decision != rule.Pass {

@@ -17,6 +17,7 @@ type limiter struct {
 	open   uint64 // the word while this version is in force, no flag is set and no call is under way
 	limit  uint64
 	atFull rule.Decision // for a call that finds no place: Wait if it may wait, else Block
+	retry  rule.Ticket   // of a call that finds no place
 }
 
 var (
@@ -29,7 +30,10 @@ var (
 func compile(r Rule, version uint64, p *pool) *limiter {
 	l := &limiter{
 		pool: p, rule: r, version: version,
-		open: version << versionShift, limit: uint64(r.Limit), atFull: rule.Block,
+		open: version << versionShift, limit: uint64(r.Limit), atFull: rule.Block, retry: rule.RetryUnknown,
+	}
+	if r.Limit == 0 {
+		l.retry = rule.RetryTicket(rule.Never)
 	}
 	if r.Limit > 0 && r.MaxWait > 0 {
 		l.atFull = rule.Wait
@@ -63,7 +67,7 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		case word-places != l.open:
 			return 0, l.acquireSlow(c.Now, c.Priority().Level(), word-places)
 		case places >= l.limit:
-			return 0, l.atFull
+			return l.retry, l.atFull
 		case p.word.CompareAndSwap(word, word+1):
 			p.raiseHighest(places + 1)
 			return 0, rule.Pass
@@ -106,10 +110,7 @@ func (l *limiter) Done(_ rule.Ticket, exit rule.Exit) { l.pool.release(exit.Now)
 
 // RetryAfter is unknown unless the limit is 0: nobody knows when calls end.
 func (l *limiter) RetryAfter(rule.Call) time.Duration {
-	if l.limit == 0 {
-		return rule.Never
-	}
-	return 0
+	return l.retry.RetryTime()
 }
 
 // Join has a call wait for a place.

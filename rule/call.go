@@ -128,6 +128,26 @@ const (
 // ends or was refused by another rule. Its meaning is the limiter's own.
 type Ticket uint64
 
+// RetryUnknown is the ticket of a refused call if nobody knows when such a call passes.
+const RetryUnknown Ticket = math.MaxUint64
+
+// RetryTicket returns the ticket of a refused call such as passes in that time; 0 if that is
+// unknown, [Never] if none does.
+func RetryTicket(d time.Duration) Ticket {
+	if d <= 0 {
+		return RetryUnknown
+	}
+	return Ticket(d)
+}
+
+// RetryTime returns the time that a ticket of RetryTicket was made of.
+func (t Ticket) RetryTime() time.Duration {
+	if t == RetryUnknown {
+		return 0
+	}
+	return time.Duration(t)
+}
+
 // Exit is how a call ended.
 type Exit struct {
 	Now    clock.Instant

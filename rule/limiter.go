@@ -14,13 +14,15 @@ import (
 // if Done of one panics, the engine does not call Done of the remaining ones for that call.
 //
 // A limiter that can do more has the methods of [Queue], [Decider], [Finisher], [Settler],
-// [Suspender], [Refuser], [LateReader], [Activator], [Retirer], [Inheritor], [PassCounter] or
+// [Suspender], [LateReader], [Activator], [Retirer], [Inheritor], [PassCounter] or
 // [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
 	// step with the decision: two calls must never both get the last token. Otherwise it
-	// has taken nothing. Only a [Queue] may return Wait. With Block the ticket has a
-	// meaning for a [Refuser] only.
+	// has taken nothing. Only a [Queue] may return Wait.
+	//
+	// With Block the ticket is a [RetryTicket] of what RetryAfter would return now; 0 has
+	// the engine ask RetryAfter, which may cost as much as Acquire.
 	Acquire(Call) (Ticket, Decision)
 
 	// GiveBack undoes an Acquire that returned Pass, as though it had never been: a later
@@ -114,16 +116,6 @@ type Settler interface {
 	// Settle adds tokens to what a call took that passed at start, or gives some of
 	// them back if the number is negative. It never fails.
 	Settle(now, start clock.Instant, t Ticket, tokens int32)
-}
-
-// Refuser is a limiter whose Acquire finds the retry time together with Block. So the engine
-// need not ask RetryAfter, which may cost as much as Acquire.
-type Refuser interface {
-	Limiter
-
-	// RefusedFor returns what RetryAfter would have returned for a call at the instant at
-	// which Acquire refused it, by the ticket that came with the Block.
-	RefusedFor(Ticket) time.Duration
 }
 
 // LateReader is a limiter that can decide on most calls without the attribute that its
