@@ -47,17 +47,6 @@ func newNamePart(size int) *namePart { return &namePart{slots: make([]nameSlot, 
 // get returns the resource of a name, nil if there is none. It may have been
 // forgotten just now.
 func (t *nameTable) get(name string) *resource {
-	hash := quickHash(name)
-	if s := t.shortcuts.slot(hash); s.hash.Load() == hash { // not in a function of its own, which is 2 ns
-		if r := s.resource.Load(); r != nil && r.name == name {
-			return r
-		}
-	}
-	return t.lookUp(name)
-}
-
-// lookUp is get for a name that has no shortcut.
-func (t *nameTable) lookUp(name string) *resource {
 	hash := maphash.String(t.seed, name)
 	slots := t.parts[hash>>(64-partsBits)].Load().slots
 	for i := hash; ; i++ { // find written out, which is 2 ns

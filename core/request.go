@@ -24,6 +24,12 @@ type request struct {
 // costs 3 ns.
 func (q *request) init(ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option) {
 	q.Now, q.Tokens, q.name = now, tokens, name
+	if len(opts) > 0 { // most have none
+		q.readOptions(ctx, opts)
+	}
+}
+
+func (q *request) readOptions(ctx context.Context, opts []Option) {
 	for i := range opts {
 		switch o := &opts[i]; o.kind {
 		case optionInbound:

@@ -129,6 +129,7 @@ func TestMissingLoginIsReported(t *testing.T) {
 
 // The server's tokens become invalid when it restarts and when they expire.
 func TestSourceLogsInAgainAfterItsTokenExpires(t *testing.T) {
+	t.Parallel()
 	server, root := secured(t, etcdtest.Options{
 		Dir:       t.TempDir(),
 		Configure: func(c *embed.Config) { c.AuthTokenTTL = 1 },
@@ -161,6 +162,7 @@ func TestSourceLogsInAgainAfterItsTokenExpires(t *testing.T) {
 
 // A token that another program renews is read for each request.
 func TestTokenInAFileIsRenewed(t *testing.T) {
+	t.Parallel()
 	server, root := secured(t, etcdtest.Options{Dir: t.TempDir()})
 	_, err := root.RoleGrantPermission(t.Context(), "rules", instances,
 		clientv3.GetPrefixRangeEnd(instances), clientv3.PermissionType(clientv3.PermReadWrite))

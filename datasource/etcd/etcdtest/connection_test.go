@@ -98,6 +98,7 @@ func TestSourceRecoversFromConnectionFailures(t *testing.T) {
 
 // A source with its own client leaves a peer that no longer answers for another one.
 func TestDeadConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	dead, alive := newProxy(t, server), newProxy(t, server)
 	s := follow(t, open(t, shortTimeouts(), dead.endpoint(), alive.endpoint()))

@@ -97,6 +97,7 @@ func TestApplicationsWithACommonNamePrefixAreSeparate(t *testing.T) {
 
 // A restored cluster has lower revisions. Its documents are applied all the same.
 func TestEngineAppliesRestoredDocumentsWithOlderRevisions(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	for i := range 20 {
 		put(t, server, "a", limited("a", i+1))

@@ -66,6 +66,7 @@ func TestSourceReconnectsAfterAServerRestart(t *testing.T) {
 // watch that resumes at the next revision would miss what was written before the
 // source reconnected, and all deletions.
 func TestDocumentsOfARestoredClusterAreRead(t *testing.T) {
+	t.Parallel()
 	for name, writes := range map[string]int{"at a lower revision": 0, "at a higher revision": 20} {
 		t.Run(name, func(t *testing.T) {
 			server := start(t, etcdtest.Options{})
@@ -96,6 +97,7 @@ func TestDocumentsOfARestoredClusterAreRead(t *testing.T) {
 // The revision of the first page exists in the other cluster too, with other
 // documents.
 func TestClusterReplacedBetweenTwoPagesIsReadAgain(t *testing.T) {
+	t.Parallel()
 	for name, replace := range map[string]func(config *embed.Config){
 		"by another":         func(config *embed.Config) { config.InitialClusterToken = "another" },
 		"by its former self": func(*embed.Config) {},
@@ -232,6 +234,7 @@ func TestCompactionDuringTheReadIsNotAnError(t *testing.T) {
 }
 
 func TestStalledConnectionIsReported(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	network := newProxy(t, server)
 	put(t, server, "a", "1")

@@ -135,6 +135,7 @@ func TestAnnouncementIsWrittenWhenItHasChangedEnough(t *testing.T) {
 }
 
 func TestInstanceThatEndsWithoutLeavingIsForgotten(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	a := openFleet(t, clientOf(server.Endpoint()))
 	killed, err := etcdfleet.Open(clientOf(server.Endpoint()), prefix)
@@ -148,6 +149,7 @@ func TestInstanceThatEndsWithoutLeavingIsForgotten(t *testing.T) {
 }
 
 func TestInstanceThatDoesNotAnnounceItselfIsForgotten(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	a, silent := openFleet(t, clientOf(server.Endpoint())), openFleet(t, clientOf(server.Endpoint()))
 	announce(t, silent, announced("silent"))
@@ -243,6 +245,7 @@ func TestInstanceIsAnnouncedAgain(t *testing.T) {
 
 // While the network was cut, the history was compacted.
 func TestFleetIsReadAgainAfterACompaction(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	network := newProxy(t, server)
 	a, b := openFleet(t, clientOf(network.endpoint())), openFleet(t, clientOf(server.Endpoint()))
@@ -256,6 +259,7 @@ func TestFleetIsReadAgainAfterACompaction(t *testing.T) {
 }
 
 func TestFleetAfterARestartOfEtcd(t *testing.T) {
+	t.Parallel()
 	for name, isEmpty := range map[string]bool{"with its data": false, "empty": true} {
 		t.Run(name, func(t *testing.T) {
 			opts := etcdtest.Options{}
@@ -279,6 +283,7 @@ func TestFleetAfterARestartOfEtcd(t *testing.T) {
 }
 
 func TestInstanceThatStartsBeforeEtcd(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	server.Stop()
 	a := openFleet(t, clientOf(server.Endpoint()))
@@ -322,6 +327,7 @@ func TestNoCallTakesLongerThanItsContext(t *testing.T) {
 }
 
 func TestFleetWithAPassword(t *testing.T) {
+	t.Parallel()
 	server, root := secured(t, etcdtest.Options{Dir: t.TempDir()})
 	const secret = "the-secret-of-the-reader"
 	config := clientOf(server.Endpoint())
@@ -348,6 +354,7 @@ func TestFleetWithAPassword(t *testing.T) {
 }
 
 func TestFleetWithTLS(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	certificate, key := ca.issue(t, "server")
 	server := start(t, etcdtest.Options{TLS: transport.TLSInfo{CertFile: certificate, KeyFile: key}})
@@ -372,6 +379,7 @@ func TestFleetOnAClientOfTheCaller(t *testing.T) {
 }
 
 func TestMembersShareALimitThroughEtcd(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	terms := fleet.Terms{Key: "flow/pay", Limit: 1000, Window: time.Second, Buckets: 10}
 	ctx, cancel := context.WithCancel(t.Context())

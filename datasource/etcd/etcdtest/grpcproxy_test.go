@@ -78,6 +78,7 @@ func TestIdleWatchBehindGRPCProxyStaysConnected(t *testing.T) {
 
 // The proxy resumes its own watch at the restored cluster.
 func TestClusterRestoredBehindGRPCProxyIsReadAgain(t *testing.T) {
+	t.Parallel()
 	b := newBackup(t)
 	b.writeUntil(t, 14, "read")
 	virtual := clock.NewVirtual(time.Now())

@@ -139,6 +139,7 @@ func TestPushedListIsPutInForceAndReplaced(t *testing.T) {
 }
 
 func TestListsOfASourceWithItsOwnClient(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{Dir: t.TempDir()})
 	s := newStore(t, server)
 	pushList(t, s, "l", "a\n")
@@ -360,6 +361,7 @@ func TestListThatIsReplacedWhileItIsRead(t *testing.T) {
 }
 
 func TestListsOfARestoredClusterAreRead(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	network := newProxy(t, server)
 	pushList(t, newStore(t, server), "gone", "a\n")

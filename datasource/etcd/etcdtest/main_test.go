@@ -1,6 +1,7 @@
 package etcdtest_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -10,8 +11,13 @@ import (
 )
 
 // TestMain fails if goroutines are left. After a cluster has ended, the connections
-// between its members take up to five seconds to close.
+// between its members take up to five seconds to close. Tests wait more than they compute,
+// so more of them run at once than there are processors.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	if code == 0 {
 		code = awaitQuiet()

@@ -43,6 +43,7 @@ func awaitHeldBack(t *testing.T, engine *core.Engine) {
 }
 
 func TestEmptiedPrefixIsHeldBackUntilConfirmed(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	opts := shortBackoff()
 	opts.Instance = "one"

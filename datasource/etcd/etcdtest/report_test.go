@@ -191,6 +191,7 @@ func TestReportsSurviveARestartOfTheServer(t *testing.T) {
 }
 
 func TestLeaseIsRenewedAsLongAsTheRunLasts(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	virtual := clock.NewVirtual(time.Now())
 	opts := reporting("a")
@@ -251,6 +252,7 @@ func TestHangingReportsDoNotDelayTheDocuments(t *testing.T) {
 }
 
 func TestRunEndsAtOnceWhenItsReportCannotBeRemoved(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	network := newProxy(t, server)
 	_, stop := report(t, newSource(t, network.endpoint(), reporting("a")))

@@ -69,6 +69,7 @@ func (b *backup) position(t *testing.T) [2]uint64 {
 // A cluster is restored at any point of a read and written to, past the revision
 // that it had: neither cluster ID nor term nor revision show the restore.
 func TestClusterRestoredDuringAReadIsReadAgain(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		pageSize int
 		where    func(do func()) grpc.DialOption

@@ -37,6 +37,7 @@ func (s keyFiles) renew(t *testing.T, by *authority, name string) {
 }
 
 func TestRenewedCertificatesAreUsed(t *testing.T) {
+	t.Parallel()
 	ours, theirs := keyFiles{t.TempDir()}, keyFiles{t.TempDir()}
 	first, second := newAuthority(t), newAuthority(t)
 	ours.renew(t, first, "client")

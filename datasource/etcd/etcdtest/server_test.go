@@ -43,6 +43,7 @@ func TestStopEndsOpenWatchesAndIsIdempotent(t *testing.T) {
 }
 
 func TestStopEndsDespiteSilentConnections(t *testing.T) {
+	t.Parallel()
 	peers := make(chan string, 10)
 	server := start(t, etcdtest.Options{Dir: t.TempDir(), Configure: func(c *embed.Config) { peers <- c.ListenPeerUrls[0].Host }})
 	put(t, server, "a", "1")

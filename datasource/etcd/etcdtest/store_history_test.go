@@ -261,6 +261,7 @@ func (a *archive) check(t *rapid.T) {
 }
 
 func TestHistoryRestoresEveryRevisionExactly(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	client := dial(t, server.Endpoint())
 	names := rapid.SampledFrom([]string{"a", "b", "c/d", "c/e.yaml", "ü"})

@@ -164,6 +164,7 @@ func TestWaitForReturnsWhenItsContextEnds(t *testing.T) {
 }
 
 func TestEngineAppliesPushesAndRollbacks(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	s := newStore(t, server)
 	engine, _ := report(t, newSource(t, server.Endpoint(), reporting("a")))
@@ -194,6 +195,7 @@ func TestEngineAppliesPushesAndRollbacks(t *testing.T) {
 }
 
 func TestWaitForSurvivesARestartOfTheServer(t *testing.T) {
+	t.Parallel()
 	server := start(t, etcdtest.Options{Dir: t.TempDir()})
 	s := newStore(t, server)
 	slow, _ := lag(t, server, "slow", 0)

@@ -103,6 +103,7 @@ func TestExactlyOneOfConcurrentPushesSucceeds(t *testing.T) {
 }
 
 func TestPushAfterSomebodyElseHasWrittenIsAConflict(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		write []clientv3.Op
 		want  []string // nil: no conflict
