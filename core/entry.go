@@ -34,9 +34,11 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 	}
 	now := e.clock.Now()
 	for {
-		plan := r.planNow()
-		if plan == nil {
-			return Guard{}, ErrClosed
+		generation, plan := e.generation.Load(), r.plan.Load()
+		if !plan.isInForce(generation) { // as in planNow, whose call is 1 ns
+			if plan = r.planBefore(); plan == nil {
+				return Guard{}, ErrClosed
+			}
 		}
 		c := plan.chainFor(opts)
 		if !c.onlyWindows {

@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/stat"
 )
 
-// What every call writes is in the first cache line of an account, with the counters
+// What every call writes is in the first cache line of an account, with the refusals
 // of the first rules. The runtime allots an account 512 bytes, a power of two, which it
 // has no reason to lay anywhere but at a multiple of a line.
 func TestWhatACallWritesIsInOneCacheLine(t *testing.T) {
@@ -21,10 +22,11 @@ func TestWhatACallWritesIsInOneCacheLine(t *testing.T) {
 	const line = 64
 	size := unsafe.Sizeof(resourceStats{})
 	require.True(t, 480 < size && size <= 512, "%d bytes are allotted another amount", size)
-	a := new(resourceStats)
-	for range 4 {
-		counter := uintptr(unsafe.Pointer(newTally(&a.node).refused)) - uintptr(unsafe.Pointer(a))
-		assert.Less(t, counter, uintptr(line), "a refusal is counted beside the blocked call")
+	assert.Zero(t, unsafe.Offsetof(resourceStats{}.node))
+	for _, name := range []string{"passed", "done", "blocked", "blockedBy"} {
+		field, found := reflect.TypeFor[stat.Node]().FieldByName(name)
+		require.True(t, found, name)
+		assert.LessOrEqual(t, field.Offset+field.Type.Size(), uintptr(line), name)
 	}
 }
 

@@ -33,10 +33,15 @@ type planned struct {
 // planNow returns the plan of the generation in force, nil when the engine is closed. It is
 // the latest one, except during a swap.
 func (r *resource) planNow() *plan {
-	if generation, p := r.engine.generation.Load(), r.plan.Load(); p.since <= generation && generation != closedGeneration {
+	if generation, p := r.engine.generation.Load(), r.plan.Load(); p.isInForce(generation) {
 		return p
 	}
 	return r.planBefore()
+}
+
+// isInForce says whether the latest plan of a resource is in force in a generation.
+func (p *plan) isInForce(generation uint64) bool {
+	return p.since <= generation && generation != closedGeneration
 }
 
 // planBefore looks for that plan among those that the latest one replaces.
@@ -60,11 +65,11 @@ func (p *plan) chainFor(opts []Option) *chain {
 	if p.origins == nil {
 		return &p.others
 	}
-	return p.chainForOrigin(originOf(opts))
+	return p.chainForOrigin(opts)
 }
 
-func (p *plan) chainForOrigin(origin string) *chain {
-	if c := p.origins[origin]; c != nil {
+func (p *plan) chainForOrigin(opts []Option) *chain {
+	if c := p.origins[originOf(opts)]; c != nil {
 		return c
 	}
 	return &p.others

@@ -15,8 +15,8 @@ import (
 func (r *resource) refuse(
 	ctx context.Context, now clock.Instant, tokens int32, by *refusals, retryAfter time.Duration,
 ) error {
-	err := by.refuse(retryAfter)
-	r.node.Block(now, tokens)
+	err := &by.refusalOf(retryAfter).err
+	by.tally.refused.Block(now, tokens)
 	if r.evicted.Load() {
 		r.engine.resources.countIfForgotten(r, tokens)
 	}
@@ -73,11 +73,11 @@ func endOfSecond(now clock.Instant) int64 {
 
 // tally counts what a rule did to the calls of a resource.
 type tally struct {
-	refused     *atomic.Uint64 // beside the calls that were blocked
+	refused     *stat.Refusals
 	wouldRefuse atomic.Uint64
 }
 
-func newTally(of *stat.Node) *tally { return &tally{refused: of.Counter()} }
+func newTally(of *stat.Node) *tally { return &tally{refused: of.Refusals()} }
 
 // refusal is one error of a rule, which all calls with that RetryAfter share. For a shadow
 // rule it also has the extras of the guards that return the error from WouldBlock. It never
@@ -110,12 +110,6 @@ type madeRefusals [1 << cacheBits]atomic.Pointer[refusal]
 // that all versions share.
 func newRefusals(resource string, of rule.Rule, counted *tally) *refusals {
 	return &refusals{resource: resource, key: of.Key(), reason: of.Type().Reason(), answer: of.Answer(), tally: counted}
-}
-
-// refuse counts one refusal and returns its error.
-func (r *refusals) refuse(retryAfter time.Duration) *BlockError {
-	r.tally.refused.Add(1)
-	return &r.refusalOf(retryAfter).err
 }
 
 // wouldRefuse counts a call that a shadow rule let through and returns how it

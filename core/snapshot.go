@@ -103,7 +103,7 @@ func (p *planned) snapshot(now clock.Instant) RuleSnapshot {
 	}
 	return RuleSnapshot{
 		Kind: key.Kind, Name: key.Name, Shadow: p.rule.Target().Shadow, Rule: p.rule, Status: status,
-		Blocked: p.state.tally.refused.Load(), WouldBlock: p.state.tally.wouldRefuse.Load(),
+		Blocked: p.state.tally.refused.Total(), WouldBlock: p.state.tally.wouldRefuse.Load(),
 		Transitions: p.state.transitions.snapshot(),
 	}
 }

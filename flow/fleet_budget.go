@@ -16,9 +16,7 @@ type budgetLimiter struct {
 	version *fleetVersion
 }
 
-var (
-	_ fleetLimiter = (*budgetLimiter)(nil)
-)
+var _ fleetLimiter = (*budgetLimiter)(nil)
 
 // Acquire takes what the call takes of the tokens that the instance has leased. The ticket of
 // a call that is refused is how long it takes until one like it can pass.

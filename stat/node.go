@@ -14,17 +14,18 @@ import (
 // lock-free, except for the first call of each second, and allocate only the first time
 // that an event of a kind happens.
 //
-// For each call, Pass and Done are called, or Block; before that BeginWait and EndWait,
-// if the call had to wait. Nodes count calls, and in [Totals] the tokens that they asked for.
+// For each call, Pass and Done are called, or Block of the node or of its [Refusals]; before
+// that BeginWait and EndWait, if the call had to wait. Nodes count calls, and in [Totals] the
+// tokens that they asked for.
 type Node struct {
 	// What every call writes: one cache line, if the node is aligned to one. A call that
-	// passes costs three atomic writes, to passed, done and the histogram. A call that is
-	// blocked costs one, and one more to the counter of the rule that blocked it.
-	passed        tally            // and the tokens that they took
-	done          tally            // calls that ended, and their response times in nanoseconds
-	blocked       tally            // and the tokens that they asked for
-	counters      [4]atomic.Uint64 // see Counter
-	countersGiven atomic.Int64     // how many of counters are handed out
+	// passes costs three atomic writes, to passed, done and the histogram; a call that is
+	// blocked one.
+	passed    tally    // and the tokens that they took
+	done      tally    // calls that ended, and their response times in nanoseconds
+	blocked   tally    // and the tokens that they asked for
+	blockedBy [4]tally // those whom the first Refusals block: they are not in blocked
+	refusals  int64    // how many Refusals there are; guarded by mu, and the last word of the line
 
 	// What every call reads and few write: another line.
 	second      atomic.Int64 // that is open; changes under mu
@@ -33,9 +34,10 @@ type Node struct {
 	moved       atomic.Int64 // calls under way, except those in the words of passed and done
 	rare        atomic.Pointer[rareTallies]
 
-	mu     sync.Mutex // guards what follows, and going over to another second
-	sums   [3]sums    // of passed, done and blocked
-	minute *leapArray // the seconds before the open one; nil until there is something to keep
+	mu      sync.Mutex // guards what follows, and going over to another second
+	sums    [3]sums    // of passed, done and all that were blocked
+	refused *[4]uint64 // what was moved out of blockedBy; nil without Refusals
+	minute  *leapArray // the seconds before the open one; nil until there is something to keep
 
 	responseTimes Histogram
 }
@@ -88,17 +90,6 @@ func (n *Node) TakeBack(passed clock.Instant, tokens int32) {
 
 // Block counts a call that was refused at now, with the tokens that it asked for, at least 0.
 func (n *Node) Block(now clock.Instant, tokens int32) { n.count(&n.blocked, now, uint64(tokens)) }
-
-// Counter returns a new counter, at zero, for events that are counted along with calls of
-// the node. The first four are in the cache line that each call writes. So processors that
-// refuse calls at the same time exchange one line instead of two: a refusal takes 81 ns
-// instead of 163 where they are far apart.
-func (n *Node) Counter() *atomic.Uint64 {
-	if i := n.countersGiven.Add(1); i <= int64(len(n.counters)) {
-		return &n.counters[i-1]
-	}
-	return new(atomic.Uint64)
-}
 
 // Done counts the end, at now, of a call that was let through at start.
 func (n *Node) Done(start, now clock.Instant, failed bool) {

@@ -18,6 +18,8 @@ type diary struct {
 	totals  stat.Totals
 	started []clock.Instant // of the calls under way
 	times   []time.Duration
+	rules   []*stat.Refusals
+	blocked []uint64 // by each of the rules
 }
 
 func (d *diary) second(at clock.Instant) *stat.Second {
@@ -78,10 +80,22 @@ func TestNodeBehavesLikeItsModel(t *testing.T) {
 			},
 			"block": func(t *rapid.T) {
 				asked := tokens.Draw(t, "tokens")
-				n.Block(now, asked)
+				at := now.Add(-time.Duration(rapid.SampledFrom([]int{0, 0, 700, 3000}).Draw(t, "late, ms")) * time.Millisecond)
+				if rule := rapid.IntRange(-1, len(d.rules)-1).Draw(t, "rule"); rule < 0 {
+					n.Block(at, asked)
+				} else {
+					d.rules[rule].Block(at, asked)
+					d.blocked[rule]++
+				}
 				d.totals.BlockedTokens += uint64(asked)
 				d.totals.Blocked++
-				d.second(now).Blocked++
+				d.second(at).Blocked++
+			},
+			"another rule": func(t *rapid.T) {
+				if len(d.rules) == 7 {
+					t.Skip("there are enough, also without a tally of their own")
+				}
+				d.rules, d.blocked = append(d.rules, n.Refusals()), append(d.blocked, 0)
 			},
 			"done": func(t *rapid.T) {
 				if len(d.started) == 0 {
@@ -129,6 +143,9 @@ func assertNode(t *rapid.T, n *stat.Node, d *diary, now clock.Instant) {
 	totals.ResponseTimes = stat.Distribution{}
 	assert.Equal(t, d.totals, totals)
 
+	for i, rule := range d.rules {
+		assert.Equal(t, d.blocked[i], rule.Total(), "rule %d", i)
+	}
 	busy := d.totals.InFlight > 0
 	var minute, single []stat.Second
 	for second := now.Time().Unix() - 59; second <= now.Time().Unix(); second++ {

@@ -15,6 +15,10 @@ func TestNodeCountsEveryCallOfMany(t *testing.T) {
 	t.Parallel()
 	const callers, calls = 64, 500
 	var n stat.Node
+	var rules []*stat.Refusals
+	for range 8 {
+		rules = append(rules, n.Refusals())
+	}
 	var clockSteps atomic.Int64
 	var calling sync.WaitGroup
 	for c := range callers {
@@ -22,7 +26,7 @@ func TestNodeCountsEveryCallOfMany(t *testing.T) {
 			for i := range calls {
 				now := epoch.Add(time.Duration(clockSteps.Add(1)) * time.Millisecond)
 				if i%2 == 0 {
-					n.Block(now, 1)
+					rules[c%len(rules)].Block(now, 1)
 					continue
 				}
 				n.BeginWait()
@@ -35,6 +39,9 @@ func TestNodeCountsEveryCallOfMany(t *testing.T) {
 	calling.Wait()
 
 	const half = callers * calls / 2
+	for i, rule := range rules {
+		assert.EqualValues(t, half/len(rules), rule.Total(), "rule %d", i)
+	}
 	totals := n.Totals()
 	assert.Equal(t, uint64(half), totals.ResponseTimes.Count)
 	totals.ResponseTimes = stat.Distribution{}
@@ -64,6 +71,7 @@ func TestNodeCountsEveryEventInItsSecond(t *testing.T) {
 	t.Parallel()
 	const callers, calls = 16, 5000
 	var n stat.Node
+	rule := n.Refusals()
 	var clock atomic.Int64
 	want := make([][40]stat.Second, callers)
 	var calling sync.WaitGroup
@@ -75,7 +83,7 @@ func TestNodeCountsEveryEventInItsSecond(t *testing.T) {
 				s := &want[c][now.Sub(epoch)/time.Second]
 				switch c % 4 {
 				case 0:
-					n.Block(now, 1)
+					rule.Block(now, 1)
 					s.Blocked++
 				case 1:
 					n.Pass(now, 1)

@@ -2,7 +2,6 @@ package stat_test
 
 import (
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -227,19 +226,4 @@ func ExampleNode() {
 	// passed 3 blocked 1 failed 1
 	// mean 50ms longest 60ms
 	// under way 1
-}
-
-func TestNodeHandsOutCounters(t *testing.T) {
-	t.Parallel()
-	var n stat.Node
-	counters := map[*atomic.Uint64]bool{}
-	for range 10 {
-		c := n.Counter()
-		assert.Zero(t, c.Load())
-		c.Store(1 << 63)
-		counters[c] = true
-	}
-	assert.Len(t, counters, 10)
-	n.Block(epoch, 1)
-	assert.Equal(t, stat.Totals{Blocked: 1, BlockedTokens: 1}, n.Totals(), "they are no part of the node's statistics")
 }

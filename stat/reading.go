@@ -109,7 +109,7 @@ func (n *Node) setSums(s *Second, withOpen bool) {
 		if withOpen {
 			sum = a.total()
 		}
-		n.addTo(&sums, a.tally, sum)
+		n.addTo(&sums, a.first, sum)
 	}
 	sums.MaxInFlight, sums.MaxResponseTime = s.MaxInFlight, s.MaxResponseTime
 	*s = sums

@@ -82,28 +82,28 @@ func (n *Node) accounts() []account {
 	return append(all, n.accountOf(&n.done), n.accountOf(&n.blocked), n.accountOf(&n.passed))
 }
 
-// accountOf returns the account of a tally of the node.
+// accountOf returns the account that a tally of the node belongs to.
 func (n *Node) accountOf(t *tally) account {
-	switch t {
-	case &n.passed:
-		return account{t, &n.sums[0]}
-	case &n.done:
-		return account{t, &n.sums[1]}
-	case &n.blocked:
-		return account{t, &n.sums[2]}
+	switch r := n.rare.Load(); {
+	case t == &n.passed:
+		return account{t, nil, &n.sums[0]}
+	case t == &n.done:
+		return account{t, nil, &n.sums[1]}
+	case r != nil && t == &r.failed:
+		return account{t, nil, &r.sums[0]}
+	case r != nil && t == &r.waited:
+		return account{t, nil, &r.sums[1]}
 	}
-	r := n.rare.Load()
-	if t == &r.failed {
-		return account{t, &r.sums[0]}
-	}
-	return account{t, &r.sums[1]}
+	return account{&n.blocked, n.blockedBy[:n.ownRefusals()], &n.sums[2]}
 }
 
-// close moves what the word of a tally has counted to its sums.
+// close moves what the words of an account have counted to its sums.
 func (n *Node) close(a account) {
-	counted := a.take()
-	a.open.add(counted)
-	n.move(a.tally, counted)
+	for t := range a.tallies() {
+		counted := t.take()
+		a.open.add(counted)
+		n.move(t, counted)
+	}
 }
 
 // empty does the same, and lets it be added to again.
@@ -119,6 +119,12 @@ func (n *Node) move(t *tally, events count) {
 		n.moved.Add(int64(events.events))
 	case &n.done:
 		n.moved.Add(-int64(events.events))
+	default:
+		for i := range n.ownRefusals() {
+			if t == &n.blockedBy[i] {
+				n.refused[i] += events.events
+			}
+		}
 	}
 }
 
@@ -132,7 +138,7 @@ func (n *Node) inFlight() int64 {
 func (n *Node) openSecond() Second {
 	var s Second
 	for _, a := range n.accounts() {
-		n.addTo(&s, a.tally, a.second())
+		n.addTo(&s, a.first, a.second())
 	}
 	s.MaxInFlight = n.maxInFlight.second()
 	s.MaxResponseTime = time.Duration(n.maxTook.second())
@@ -144,17 +150,17 @@ func (n *Node) addTo(s *Second, t *tally, c count) {
 	switch r := n.rare.Load(); {
 	case t == &n.passed:
 		s.Passed += c.events
-	case t == &n.blocked:
-		s.Blocked += c.events
 	case t == &n.done:
 		s.Completed += c.events
 		s.ResponseTime += time.Duration(c.sum)
 		if c.events == 1 {
 			s.MaxResponseTime = max(s.MaxResponseTime, time.Duration(c.sum))
 		}
-	case t == &r.failed:
+	case r != nil && t == &r.failed:
 		s.Failed += c.events
-	case t == &r.waited:
+	case r != nil && t == &r.waited:
 		s.Waited += c.events
+	default:
+		s.Blocked += c.events
 	}
 }

@@ -1,6 +1,9 @@
 package stat
 
-import "sync/atomic"
+import (
+	"iter"
+	"sync/atomic"
+)
 
 // tally counts the events of one kind in the open second, and sums up a quantity that they
 // have. Both are in one word, with a tag of the second:
@@ -85,16 +88,31 @@ func (t *tally) take() count { return unpack(t.word.Swap(closed << tagShift)) }
 
 func unpack(word uint64) count { return count{word >> sumBits & maxEvents, word & maxSum} }
 
-// account is a tally with its sums.
+// account is the tallies of one kind of events, with the sums of all of them.
 type account struct {
-	*tally
+	first *tally
+	more  []tally
 	*sums
+}
+
+// tallies returns all tallies of the account.
+func (a account) tallies() iter.Seq[*tally] {
+	return func(yield func(*tally) bool) {
+		for i := range a.more {
+			if !yield(&a.more[i]) {
+				return
+			}
+		}
+		yield(a.first)
+	}
 }
 
 // second returns what was counted in the open second.
 func (a account) second() count {
 	c := a.open
-	c.add(unpack(a.word.Load()))
+	for t := range a.tallies() {
+		c.add(unpack(t.word.Load()))
+	}
 	return c
 }
 
@@ -106,8 +124,15 @@ func (a account) total() count {
 }
 
 // end makes what was counted since the second was opened part of what was before
-// it. The word is closed.
+// it. The words are closed.
 func (a account) end() {
 	a.before.add(a.open)
 	a.open = count{}
+}
+
+// reopen lets the words count for a tag.
+func (a account) reopen(tag uint64) {
+	for t := range a.tallies() {
+		t.reopen(tag)
+	}
 }
