@@ -37,7 +37,7 @@ vet-others:
 # Format and style, and the workflows; architecture_test.go checks the layers.
 lint: bin/golangci-lint bin/actionlint
 	@bin/actionlint
-	@for dir in $(MODULES); do (cd $$dir && $(CURDIR)/bin/golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	@bin/golangci-lint run --allow-parallel-runners --config .golangci.yml $(MODULES:%=%/...)
 
 # Format what lint would complain about.
 format: bin/golangci-lint
@@ -66,8 +66,9 @@ test-oldest:
 	@$(RELEASE) oldest $(OLDEST)
 
 # The same under the race detector; tests that are long and have one goroutine do less, or are left out, as simulations are.
+# Some packages wait rather than compute, so three are tested at a time.
 race:
-	go test -race -short $$(go list work | grep -v '/simulate$$')
+	go test -race -short -p 3 $$(go list work | grep -v '/simulate$$')
 
 # Each fuzz target for FUZZTIME. Unless it is told, go would spend all of that on making its first finds shorter.
 fuzz:

@@ -134,7 +134,7 @@ func overloadTable(all []result) *report.Table {
 func spareTable(all []result) *report.Table {
 	table := &report.Table{
 		Title: "### 80 % of the limit",
-		Head:  []string{"mode", "limit/s", "answers later", "refused", "scripts/s", "decisions a script", "call p50, µs", "p99, µs", "outages"},
+		Head:  []string{"mode", "limit/s", "answers later", "refused", "by one counter", "scripts/s", "decisions a script", "call p50, µs", "p99, µs", "outages"},
 	}
 	for i := range all {
 		r := &all[i]
@@ -142,7 +142,7 @@ func spareTable(all []result) *report.Table {
 			continue
 		}
 		took := r.latencies(settled, r.Duration)
-		table.Add(string(r.Mode), fmt.Sprintf("%.0f", r.Limit), r.Delay.String(), percent(r.refused(settled)),
+		table.Add(string(r.Mode), fmt.Sprintf("%.0f", r.Limit), r.Delay.String(), percent(r.refused(settled)), percent(r.refusedByOne()),
 			fmt.Sprintf("%.1f", r.callsPerInstance()), fmt.Sprintf("%.1f", r.decisions()),
 			micros(took.median), micros(took.p99), fmt.Sprint(r.outages))
 	}
