@@ -227,16 +227,11 @@ func (s *step) ask(q *request, opts []Option) (rule.Ticket, rule.Decision) {
 			return ticket, s.allowed(decision)
 		}
 	}
-	return s.askRead(q, opts)
-}
-
-// askRead is ask with the attributes that the rule looks at.
-func (s *step) askRead(q *request, opts []Option) (rule.Ticket, rule.Decision) {
 	if len(s.keys) > 1 {
 		return s.askComposite(q, opts)
 	}
 	call := q.Call
-	if len(s.keys) == 1 && len(opts) > 0 { // without options there are no attributes
+	if len(opts) > 0 { // else there are no attributes
 		call.Attribute = q.attribute(opts, s.keys[0])
 	}
 	ticket, decision := s.limiter.Acquire(call)

@@ -32,7 +32,10 @@ func newHasher(seed uint64) *hasher {
 // hash returns the hash of a value, which is set.
 func (h *hasher) hash(value rule.Attribute) uint64 {
 	if text, ok := value.Text(); ok {
-		return h.text(text)
+		if h.fixed != 0 {
+			return fixedHash(h.fixed, text)
+		}
+		return maphash.String(h.texts, text)
 	}
 	if number, ok := value.Number(); ok {
 		return h.number(uint64(number))
@@ -45,13 +48,6 @@ func (h *hasher) hash(value rule.Attribute) uint64 {
 		hash = fold(hash^h.hash(part), h.combine)
 	}
 	return hash
-}
-
-func (h *hasher) text(text string) uint64 {
-	if h.fixed != 0 {
-		return fixedHash(h.fixed, text)
-	}
-	return maphash.String(h.texts, text)
 }
 
 func (h *hasher) number(number uint64) uint64 {

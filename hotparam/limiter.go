@@ -160,12 +160,7 @@ func (l *limiter) ownTables(now clock.Instant) *tables {
 }
 
 // Acquire decides on a call and takes what it takes, in one step.
-func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) { return l.acquire(c) }
-
-// Acquire takes a place for a call.
-func (l *concurrencyLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) { return l.acquire(c) }
-
-func (l *limiter) acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {
 		return undecided(decision)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // states is the state of the values of a rule: of all its versions, and of all resources
@@ -43,7 +44,7 @@ func (s *states) statsAt(now clock.Instant) table.Stats {
 
 func newStates(seed uint64) *states {
 	h := newHasher(seed)
-	return &states{hasher: h, seed: h.text("")}
+	return &states{hasher: h, seed: h.hash(rule.String(""))}
 }
 
 // resourceState is what all versions of a limiter have in common.
