@@ -2,6 +2,8 @@ package core
 
 import (
 	"context"
+	"fmt"
+	"math"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
@@ -90,4 +92,26 @@ func (r *resource) pass(now clock.Instant, tokens int32) bool {
 		return false
 	}
 	return true
+}
+
+// tokensOf returns how many tokens a call with these options takes. Most have none.
+func tokensOf(opts []Option) (int32, error) {
+	if len(opts) == 0 {
+		return 1, nil
+	}
+	return tokensIn(opts)
+}
+
+func tokensIn(opts []Option) (int32, error) {
+	tokens := int32(1)
+	for i := range opts {
+		if o := &opts[i]; o.kind == optionTokens {
+			number, _ := o.value.Number()
+			if number < 1 || number > math.MaxInt32 {
+				return 0, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, number, math.MaxInt32)
+			}
+			tokens = int32(number)
+		}
+	}
+	return tokens, nil
 }

@@ -75,6 +75,17 @@ func (p *plan) chainForOrigin(opts []Option) *chain {
 	return &p.others
 }
 
+// originOf returns who is calling, "" if the caller did not say.
+func originOf(opts []Option) string {
+	origin := ""
+	for i := range opts {
+		if o := &opts[i]; o.kind == optionOrigin {
+			origin, _ = o.value.Text()
+		}
+	}
+	return origin
+}
+
 // isFor says whether a rule with that target is for calls of an origin that a rule
 // names, or for [rule.OtherOrigins].
 func isFor(t rule.Target, origin string) bool { return t.Origin == "" || t.Origin == origin }

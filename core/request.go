@@ -2,8 +2,6 @@ package core
 
 import (
 	"context"
-	"fmt"
-	"math"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
@@ -50,39 +48,6 @@ func (q *request) with(a rule.Attribute) rule.Call {
 	call := q.Call
 	call.Attribute = a
 	return call
-}
-
-// tokensOf returns how many tokens a call with these options takes. Most have none.
-func tokensOf(opts []Option) (int32, error) {
-	if len(opts) == 0 {
-		return 1, nil
-	}
-	return tokensIn(opts)
-}
-
-func tokensIn(opts []Option) (int32, error) {
-	tokens := int32(1)
-	for i := range opts {
-		if o := &opts[i]; o.kind == optionTokens {
-			number, _ := o.value.Number()
-			if number < 1 || number > math.MaxInt32 {
-				return 0, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, number, math.MaxInt32)
-			}
-			tokens = int32(number)
-		}
-	}
-	return tokens, nil
-}
-
-// originOf returns who is calling, "" if the caller did not say.
-func originOf(opts []Option) string {
-	origin := ""
-	for i := range opts {
-		if o := &opts[i]; o.kind == optionOrigin {
-			origin, _ = o.value.Text()
-		}
-	}
-	return origin
 }
 
 // attribute returns the attribute of a key of the call with these options.
