@@ -48,6 +48,17 @@ type LimitStatus struct {
 
 // Status tells how the member is at now.
 func (m *Member) Status(now clock.Instant) Status {
+	s := m.statusOfAll(now)
+	slices.SortFunc(s.Limits, func(a, b LimitStatus) int { // when decisions need not wait for it
+		return cmp.Or(cmp.Compare(b.Demand, a.Demand), cmp.Compare(a.Key, b.Key))
+	})
+	s.Limits = slices.Clip(s.Limits[:min(len(s.Limits), MaxUses)])
+	slices.SortStableFunc(s.Limits, func(a, b LimitStatus) int { return cmp.Compare(a.Key, b.Key) })
+	return s
+}
+
+// statusOfAll is Status with all limits, in no order.
+func (m *Member) statusOfAll(now clock.Instant) Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := &m.connection
@@ -73,11 +84,6 @@ func (m *Member) Status(now clock.Instant) Status {
 	for _, share := range m.shares {
 		s.Limits = append(s.Limits, share.Status(now))
 	}
-	slices.SortFunc(s.Limits, func(a, b LimitStatus) int {
-		return cmp.Or(cmp.Compare(b.Demand, a.Demand), cmp.Compare(a.Key, b.Key))
-	})
-	s.Limits = slices.Clip(s.Limits[:min(len(s.Limits), MaxUses)])
-	slices.SortStableFunc(s.Limits, func(a, b LimitStatus) int { return cmp.Compare(a.Key, b.Key) })
 	return s
 }
 
