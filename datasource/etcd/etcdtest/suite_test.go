@@ -20,7 +20,6 @@ const (
 )
 
 func TestSourceKeepsThePromisesOfSources(t *testing.T) {
-	t.Parallel()
 	sourcetest.Run(t, sourcetest.Harness{
 		NewStore:    func(t *testing.T) sourcetest.Store { return newSuiteStore(t) },
 		Open:        openSuiteSource(suitePassword),
