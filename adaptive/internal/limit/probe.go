@@ -95,10 +95,11 @@ func (c *Control) judge(w Window) {
 	c.judgeDown(w)
 }
 
-// judgeUp keeps the higher limit if much more was done with it.
+// judgeUp keeps the higher limit if much more was done with it than in the window before, and
+// than in those before that: one window may have had few ends by chance.
 func (c *Control) judgeUp(w Window) {
 	x, growth := w.throughput(), c.probe.limit/c.limit-1
-	if x <= (1+growth/2)*c.last.throughput() {
+	if x <= (1+growth/2)*max(c.last.throughput(), c.capacity) {
 		c.endProbe(false)
 		return
 	}
