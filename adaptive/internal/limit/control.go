@@ -35,6 +35,7 @@ type Control struct {
 	// Throughput while the service is saturated, calls a second: of late, 0 if it is not
 	// saturated, and the greatest of late.
 	capacity, greatest float64
+	capacityEnds       float64 // from so many ends the capacity was found
 
 	calm       Window // calm windows in a row
 	unfilled   Window // windows in which the limit was hardly reached
@@ -312,15 +313,22 @@ func (c *Control) target() float64 {
 func (c *Control) follow(w Window) (jumped bool) {
 	x := w.throughput()
 	deviation := 3 * math.Sqrt(c.variation/w.Ends)
+	enough := max(64*(1+c.variation), c.capacity/4)
 	switch {
 	case c.capacity == 0:
-		c.capacity = x
+		c.capacity, c.capacityEnds = x, math.Inf(1)
 	case x > c.capacity*max(jump, 1+deviation), x*jump < c.capacity && x < c.capacity*(1-deviation):
-		c.capacity, jumped = x, true
+		if c.capacity, jumped = x, true; c.base.verified { // else nothing better is known
+			c.capacityEnds = 0
+		}
 	default:
-		c.capacity += (x - c.capacity) * w.Ends / (w.Ends + max(64*(1+c.variation), c.capacity/4))
+		c.capacity += (x - c.capacity) * w.Ends / (w.Ends + min(enough, c.capacityEnds))
 	}
-	c.greatest = max(c.capacity, c.greatest*math.Exp2(-w.Length.Seconds()/10))
+	c.capacityEnds += w.Ends
+	c.greatest *= math.Exp2(-w.Length.Seconds() / 10)
+	if c.capacityEnds >= enough { // after a jump, it may be as much by chance
+		c.greatest = max(c.capacity, c.greatest)
+	}
 	return jumped
 }
 

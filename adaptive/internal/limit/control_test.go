@@ -77,6 +77,30 @@ func TestControlDoesNotTakeAQueueForTheService(t *testing.T) {
 	}
 }
 
+// In a tenth of a second there may be few ends by chance, and many in the next.
+func TestControlIsNotMisledByTheEndsOfOneWindow(t *testing.T) {
+	t.Parallel()
+	c := limit.New(20, 1, 1000)
+	s := service{workers: 8, time: 0.010, fails: 0}
+	s.close(c, 200)
+	usual := s.usual(c)
+	window := func(share float64) {
+		for c.Draining() || c.Limit() < 0.9*usual || c.Limit() > 1.1*usual { // a probe
+			s.close(c, 1)
+		}
+		n := share * s.workers / s.time * 0.1
+		c.Close(limit.Window{
+			Length: 100 * time.Millisecond, Full: 100 * time.Millisecond, Over: true, Ends: n, Calls: c.Limit() * 0.1,
+			Times: n * 0.012, Squares: 2 * n * 0.012 * 0.012,
+		})
+	}
+	for range 10 {
+		window(0.5)
+		window(1.5)
+		assert.InEpsilon(t, usual, s.usual(c), 0.15)
+	}
+}
+
 func TestControlFollowsAServiceThatBecomesSlowerAndFasterAgain(t *testing.T) {
 	t.Parallel()
 	c := limit.New(20, 1, 1000)

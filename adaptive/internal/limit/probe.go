@@ -96,10 +96,11 @@ func (c *Control) judge(w Window) {
 }
 
 // judgeUp keeps the higher limit if much more was done with it than in the window before, and
-// than in those before that: one window may have had few ends by chance.
+// than ever of late: one window may have had few ends by chance.
 func (c *Control) judgeUp(w Window) {
 	x, growth := w.throughput(), c.probe.limit/c.limit-1
-	if x <= (1+growth/2)*max(c.last.throughput(), c.capacity) {
+	before := max(c.last.throughput(), c.greatest)
+	if x <= (1+growth/2)*before {
 		c.endProbe(false)
 		return
 	}
