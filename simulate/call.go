@@ -22,6 +22,7 @@ type call struct {
 
 	arrived, passed time.Duration // passed: or was refused
 	serviceTime     time.Duration // of a call that no server serves
+	workLeft        time.Duration // that a server has not begun, of a call whose service has begun
 
 	number  uint64 // within its stream
 	retry   int    // 0 for a call that is none
@@ -142,12 +143,12 @@ func (s *simulation) serve(c *call) error {
 	return s.beginWork(server.accept(c))
 }
 
-// beginWork lets a worker begin with a call of its server; nil is none.
+// beginWork lets a worker begin or go on with a call of its server; nil is none.
 func (s *simulation) beginWork(c *call) error {
 	if c == nil {
 		return nil
 	}
-	took, err := c.server().work(s.now)
+	took, err := c.server().work(s.now, c)
 	if err != nil {
 		return err
 	}
@@ -155,10 +156,14 @@ func (s *simulation) beginWork(c *call) error {
 	return nil
 }
 
-// endWork ends the work for a call, and the call unless it timed out before.
+// endWork ends the work for a call, and the call unless it timed out before. If it is only
+// its time slice that is over, its worker takes the next call.
 func (s *simulation) endWork(c *call) error {
-	s.pending--
 	server := c.server()
+	if c.workLeft > 0 {
+		return s.beginWork(server.turn(s.now, c))
+	}
+	s.pending--
 	if c.guard != nil {
 		var failure error
 		if c.fails {

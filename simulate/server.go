@@ -22,6 +22,17 @@ type Server struct {
 	// Service is how long a worker needs for a call.
 	Service Service
 
+	// TimeSlice is how long a worker serves a call before it takes the one that has
+	// waited longest, and the call waits again behind the others: so do calls share the
+	// processors of a service that computes, in Go with time slices of 10 ms. 0 means
+	// until the call is served; else it is from [MinTimeSlice] to [MaxTimeSlice].
+	TimeSlice time.Duration
+
+	// Quota bounds the processor time of all workers together. It needs a TimeSlice: a
+	// worker takes the time of a slice from the quota when it begins the slice, and stands
+	// still while there is none left.
+	Quota Quota
+
 	// Slowdown is the share by which each call that waits for a worker makes
 	// service slower: a call whose service begins while n others wait takes
 	// 1 + n·Slowdown times as long. From 0 to [MaxSlowdown].
@@ -33,6 +44,13 @@ type Server struct {
 	// Stalls are times in which all workers stand still, by time and without overlap:
 	// what they are at goes on afterwards. They count as busy meanwhile.
 	Stalls []Stall
+}
+
+// Quota is how much processor time there is in each period, as for a container. What is
+// not used in a period is lost. The zero Quota is no bound.
+type Quota struct {
+	Time   time.Duration // at least [MinQuotaTime], and less than the workers have in a period
+	Period time.Duration // from [MinQuotaTime] to [MaxQuotaPeriod]; that of most containers is 100 ms
 }
 
 // Stall is a time in which a server does nothing, such as a long pause of garbage

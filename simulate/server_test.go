@@ -63,6 +63,29 @@ func TestAServerServesFirstComeFirstServed(t *testing.T) {
 			[]float64{0, 10, 20, 30, 350, 600},
 			[]string{"150", "160", "250", "260", "500", "700"},
 		},
+		{
+			"time slices",
+			simulate.Server{Workers: 1, Service: mean, TimeSlice: 40 * ms},
+			// At 80 the second has been served for a slice. It comes before the third, which
+			// arrives then, and behind the first.
+			[]float64{0, 10, 80, 500},
+			[]string{"220", "240", "300", "600"},
+		},
+		{
+			"a quota",
+			simulate.Server{Workers: 1, Service: mean, TimeSlice: 10 * ms, Quota: simulate.Quota{Time: 50 * ms, Period: 200 * ms}},
+			[]float64{0, 420, 1000}, // each has 50 ms in the period in which it arrives, and the rest in the next
+			[]string{"250", "650", "1250"},
+		},
+		{
+			"a quota of two workers",
+			simulate.Server{
+				Workers: 2, Service: simulate.Service{Mean: 40 * ms}, TimeSlice: 10 * ms,
+				Quota: simulate.Quota{Time: 50 * ms, Period: 100 * ms},
+			},
+			[]float64{0, 0}, // the first has three slices and the second two until the quota is used up
+			[]string{"110", "120"},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -129,6 +152,76 @@ func TestServersWorkLikeAQueueWithWorkers(t *testing.T) {
 			require.Equal(t, end, nanoseconds(*e.End), "call %d", i)
 			require.Equal(t, failed, e.Failed, "call %d", i)
 		}
+	})
+}
+
+// Calls share one worker by the millisecond: each has a slice, then the next has one.
+func TestTimeSlicesAreTakenInTurn(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		mean, slice := rapid.IntRange(1, 60).Draw(t, "mean"), rapid.IntRange(1, 40).Draw(t, "slice")
+		arrivals := rapid.SliceOfN(rapid.IntRange(0, 500), 1, 20).Draw(t, "arrivals")
+		slices.Sort(arrivals)
+		server := simulate.Server{
+			Workers: 1, Service: simulate.Service{Mean: time.Duration(mean) * ms}, TimeSlice: time.Duration(slice) * ms,
+		}
+		var stream simulate.Stream
+		for _, arrived := range arrivals {
+			stream.Times = append(stream.Times, time.Duration(arrived)*ms)
+		}
+		want := make([]string, len(arrivals))
+		var line []int // the calls that are there, the one in service first
+		left, next := slices.Repeat([]int{mean}, len(arrivals)), 0
+		for now, served := 0, 0; next < len(arrivals) || len(line) > 0; now++ {
+			if len(line) > 0 && now > 0 && served > 0 { // the millisecond before was for the first
+				first := line[0]
+				switch {
+				case left[first] == 0:
+					want[first], line, served = strconv.Itoa(now), line[1:], 0
+				case served == slice:
+					line, served = append(line[1:], first), 0
+				}
+			}
+			for ; next < len(arrivals) && arrivals[next] == now; next++ {
+				line = append(line, next)
+			}
+			if len(line) > 0 {
+				left[line[0]]--
+				served++
+			}
+		}
+		require.Equal(t, want, ends(run(t, rules.Set{}, served(server, stream), 0)))
+	})
+}
+
+func TestQuotaIsUsedUpAndNotExceeded(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		server := simulate.Server{
+			Workers:   rapid.IntRange(1, 4).Draw(t, "workers"),
+			Service:   simulate.Service{Mean: time.Duration(rapid.IntRange(1, 30).Draw(t, "mean")) * ms, Shape: simulate.Exponential},
+			TimeSlice: time.Duration(rapid.IntRange(1, 20).Draw(t, "slice")) * ms,
+			Quota:     simulate.Quota{Period: 100 * ms},
+		}
+		server.Quota.Time = time.Duration(rapid.IntRange(1, 100*server.Workers-1).Draw(t, "quota")) * ms
+		const calls = 500
+		load := served(server, simulate.Stream{Times: make([]time.Duration, calls)})
+		load.Seed = rapid.Uint64().Draw(t, "seed")
+		last := 0.0
+		for _, e := range run(t, rules.Set{}, load, 0).Events {
+			last = max(last, *e.End)
+		}
+		unbounded := load
+		unbounded.Servers = slices.Clone(load.Servers)
+		unbounded.Servers[0].Quota, unbounded.Servers[0].Workers = simulate.Quota{}, 1
+		work := 0.0 // of all calls: the same random times, one after the other
+		for _, e := range run(t, rules.Set{}, unbounded, 0).Events {
+			work = max(work, *e.End)
+		}
+		// Slices that begin in one period may end in the next, and workers have none at the end.
+		share := float64(server.Quota.Time) / float64(server.Quota.Period)
+		most := float64(server.Workers) * (server.TimeSlice + server.Quota.Period).Seconds()
+		require.InDelta(t, work/share, last, (most+server.Quota.Time.Seconds())/share)
 	})
 }
 

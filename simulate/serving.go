@@ -16,13 +16,14 @@ type server struct {
 	service Service         // present
 	changes []ServiceChange // to come
 	stalls  []Stall         // that are not over
+	quota   quota
 	random  *rand.Rand
 
 	busy    int     // workers
 	waiting []*call // for a worker, from next on
 	next    int
 
-	workDone time.Duration // by all workers, up to counted
+	workDone time.Duration // by all workers, up to counted; under a quota what was taken from it
 	counted  time.Duration
 }
 
@@ -31,7 +32,7 @@ func newServers(load Load, instance int) []*server {
 	servers := make([]*server, len(load.Servers))
 	for i, of := range load.Servers {
 		servers[i] = &server{
-			of: of, service: of.Service, changes: of.Changes, stalls: of.Stalls,
+			of: of, service: of.Service, changes: of.Changes, stalls: of.Stalls, quota: quota{of: of.Quota},
 			random: newRandom(load.Seed, randomService, i, instance),
 		}
 	}
@@ -81,6 +82,13 @@ func (s *server) release(now time.Duration) *call {
 	return s.begin()
 }
 
+// turn ends the time slice of a call that is not served yet: it waits again, behind the
+// others. It returns the call that the worker goes on with.
+func (s *server) turn(now time.Duration, c *call) *call {
+	s.waiting = append(s.waiting, c)
+	return s.release(now)
+}
+
 // begin takes the call that has waited longest.
 func (s *server) begin() *call {
 	c := s.waiting[s.next]
@@ -95,22 +103,46 @@ func (s *server) begin() *call {
 	return c
 }
 
-// work begins the work for a call at now and returns how long it takes: at least
-// a nanosecond.
-func (s *server) work(now time.Duration) (time.Duration, error) {
+// work has a worker begin or go on with a call at now, and returns how long that takes: at
+// least a nanosecond. The call is served then if it has no work left.
+func (s *server) work(now time.Duration, c *call) (time.Duration, error) {
 	s.count(now)
 	s.busy++
+	if c.workLeft == 0 {
+		work, err := s.draw(now)
+		if err != nil {
+			return 0, err
+		}
+		c.workLeft = work
+	}
+	slice := c.workLeft
+	if s.of.TimeSlice > 0 {
+		slice = min(slice, s.of.TimeSlice)
+	}
+	c.workLeft -= slice
+	if s.of.Quota.present() {
+		s.workDone += slice
+	}
+	return s.stalled(now, s.quota.take(now, slice)), nil
+}
+
+// draw returns how much work there is for a call whose service begins at now.
+func (s *server) draw(now time.Duration) (time.Duration, error) {
 	for len(s.changes) > 0 && s.changes[0].At <= now {
 		s.service = s.changes[0].Service.after(s.service)
 		s.changes = s.changes[1:]
 	}
 	slower := 1 + s.of.Slowdown*float64(len(s.waiting)-s.next)
-	took := s.service.draw(s.random) * slower
-	if took > float64(maxHorizon-now) {
+	work := s.service.draw(s.random) * slower
+	if work > float64(maxHorizon-now) {
 		return 0, fmt.Errorf("server %q would be busy for more than %.0f years: shorten its service or lower the rates",
 			s.of.Name, maxHorizon.Hours()/24/365)
 	}
-	return s.stalled(now, max(1, time.Duration(math.Round(took)))), nil
+	if s.of.TimeSlice > 0 && work > float64(MaxTimeSlices*s.of.TimeSlice) {
+		return 0, fmt.Errorf("a call would have more than %d time slices of server %q: shorten its service or lengthen timeSlice",
+			MaxTimeSlices, s.of.Name)
+	}
+	return max(1, time.Duration(math.Round(work))), nil
 }
 
 // stalled returns how long work that begins at now takes with the stalls on its way.
@@ -166,8 +198,18 @@ func (s Service) sigma() float64 {
 
 // count adds the work done until now.
 func (s *server) count(now time.Duration) {
-	s.workDone += time.Duration(s.busy) * (now - s.counted)
+	if !s.of.Quota.present() {
+		s.workDone += time.Duration(s.busy) * (now - s.counted)
+	}
 	s.counted = now
+}
+
+// workers returns how many workers can be busy all the time.
+func (s *server) workers() float64 {
+	if s.of.Quota.present() {
+		return float64(s.of.Quota.Time) / float64(s.of.Quota.Period)
+	}
+	return float64(s.of.Workers)
 }
 
 // utilisation returns the share of the workers that was busy, on average, in the
@@ -178,10 +220,10 @@ func utilisation(servers []*server, now, elapsed time.Duration) float64 {
 		s.count(now)
 		done += float64(s.workDone)
 		s.workDone = 0
-		workers += float64(s.of.Workers)
+		workers += s.workers()
 	}
 	if workers == 0 || elapsed == 0 {
 		return 0
 	}
-	return done / (workers * float64(elapsed))
+	return min(1, done/(workers*float64(elapsed))) // time slices are taken as they begin
 }

@@ -16,8 +16,8 @@ type Signal struct {
 
 	// CPU is the share of the processors that is in use, from 0 to 1. Before it
 	// is given it is the utilisation of the servers: the share of their workers
-	// that was busy since rules read it before, which is a quarter of a second, on
-	// average; 0 without servers.
+	// that was busy since rules read it before, which is a quarter of a second, or of
+	// a [Quota] that was used, on average; 0 without servers.
 	CPU *float64
 
 	// Load is the load average of the machine, divided by its processors; 0 or more.

@@ -68,6 +68,20 @@ func TestCPUIsTheUtilisationOfTheServersUnlessGiven(t *testing.T) {
 	assert.InDeltaSlice(t, []float64{0, 1.0 / 3, (1 + 0.15/0.25) / 3, 0.1 / 0.25 / 3, 0.3}, got, 1e-12)
 }
 
+func TestCPUUnderAQuotaIsWhatIsUsedOfIt(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	load := Load{
+		Streams: []Stream{{Resource: "q", Rate: 20, Until: time.Second}, {Resource: "q", Rate: 100, From: time.Second, Until: 3 * time.Second}},
+		Servers: []Server{{
+			Resources: []string{"q"}, Workers: 2, Service: Service{Mean: 10 * ms},
+			TimeSlice: 10 * ms, Quota: Quota{Time: 25 * ms, Period: 50 * ms},
+		}},
+	}
+	got := shown(t, load, 3, rule.SignalCPU)[rule.SignalCPU]
+	assert.InDeltaSlice(t, []float64{0, 5 * 0.01 / 0.125, 1}, got, 1e-12)
+}
+
 func TestSignalThatALoadCannotHaveIsNotKnown(t *testing.T) {
 	t.Parallel()
 	result, err := Run(t.Context(), gatedRules("temperature"), Load{Streams: []Stream{{Resource: "r", Rate: 3}}}, Options{

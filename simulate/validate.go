@@ -26,9 +26,18 @@ const (
 	MaxTail       = 14                 // P99 of a lognormal service time, in means: no such distribution goes beyond 14.97
 	MaxRetries    = 10                 // of a call
 	MaxSlowFactor = 10_000             // of a bimodal service time
+	MaxTimeSlices = 1_000_000          // of a call
 	MaxValues     = 10_000_000         // different values of an attribute
 	MaxInstances  = 1000               // of the service
 	MaxNodes      = 100_000            // resources × instances, of more than one instance: some 5 KiB of memory each
+)
+
+// The time slices and quotas that a server may have are about those of operating systems.
+const (
+	MinTimeSlice   = 100 * time.Microsecond
+	MaxTimeSlice   = time.Second
+	MinQuotaTime   = time.Millisecond // also the shortest period
+	MaxQuotaPeriod = time.Second
 )
 
 // Validate returns every mistake in the load, none when it is valid. [Run] also

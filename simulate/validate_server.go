@@ -33,6 +33,7 @@ func (l Load) validateServers(check checker) {
 		s.Service.validate(at("service"), check)
 		s.validateChanges(at, check)
 		s.validateStalls(at, check)
+		s.validateTimeSlice(at, check)
 	}
 }
 
@@ -71,6 +72,22 @@ func (s Server) validateStalls(at func(string) string, check checker) {
 		check(stall.For > 0 && stall.For <= MaxDuration, at(field+"for"), "is %v: must be longer than 0s and at most %v", stall.For, MaxDuration)
 		check(stall.At >= before, at(field+"at"), "is %v: must not be before the stall before it is over (%v)", stall.At, before)
 		before = max(before, stall.At+stall.For)
+	}
+}
+
+func (s Server) validateTimeSlice(at func(string) string, check checker) {
+	check(s.TimeSlice == 0 || s.TimeSlice >= MinTimeSlice && s.TimeSlice <= MaxTimeSlice,
+		at("timeSlice"), "is %v: must be from %v to %v, or be left out", s.TimeSlice, MinTimeSlice, MaxTimeSlice)
+	q := s.Quota
+	if !q.present() {
+		return
+	}
+	check(s.TimeSlice != 0, at("timeSlice"), "is missing: calls under a quota share it in time slices, in Go of 10ms")
+	check(q.Period >= MinQuotaTime && q.Period <= MaxQuotaPeriod,
+		at("quota.period"), "is %v: must be from %v to %v", q.Period, MinQuotaTime, MaxQuotaPeriod)
+	check(q.Time >= MinQuotaTime, at("quota.time"), "is %v: must be at least %v", q.Time, MinQuotaTime)
+	if all := time.Duration(s.Workers) * q.Period; all > 0 {
+		check(q.Time < all, at("quota.time"), "is %v, which has no effect: must be less than %v, which all workers have in a period", q.Time, all)
 	}
 }
 

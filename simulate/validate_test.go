@@ -141,6 +141,9 @@ func TestMistakesInServersAndSignals(t *testing.T) {
 	changes := func(list ...simulate.ServiceChange) []simulate.Server {
 		return valid(func(s *simulate.Server) { s.Changes = list })
 	}
+	quota := func(q simulate.Quota) []simulate.Server {
+		return valid(func(s *simulate.Server) { s.TimeSlice, s.Quota = 10*ms, q })
+	}
 	negative := -time.Second
 	tests := map[string]struct {
 		servers []simulate.Server
@@ -186,6 +189,24 @@ func TestMistakesInServersAndSignals(t *testing.T) {
 		"stalls that overlap": {
 			servers: valid(func(s *simulate.Server) { s.Stalls = []simulate.Stall{{At: 1, For: 2}, {At: 2, For: 1}} }),
 			want:    "servers[0].stalls[1].at is 2ns: must not be before the stall before it is over (3ns)",
+		},
+		"time slice": {
+			servers: valid(func(s *simulate.Server) { s.TimeSlice = time.Microsecond }),
+			want:    "servers[0].timeSlice is 1µs: must be from 100µs to 1s, or be left out",
+		},
+		"quota without time slice": {
+			servers: valid(func(s *simulate.Server) { s.Quota = simulate.Quota{Time: ms, Period: 100 * ms} }),
+			want:    "servers[0].timeSlice is missing: calls under a quota share it in time slices, in Go of 10ms",
+		},
+		"quota without period": {
+			servers: quota(simulate.Quota{Time: ms}), want: "servers[0].quota.period is 0s: must be from 1ms to 1s",
+		},
+		"quota without time": {
+			servers: quota(simulate.Quota{Period: 100 * ms}), want: "servers[0].quota.time is 0s: must be at least 1ms",
+		},
+		"quota of all": {
+			servers: quota(simulate.Quota{Time: 100 * ms, Period: 100 * ms}),
+			want:    "servers[0].quota.time is 100ms, which has no effect: must be less than 100ms, which all workers have in a period",
 		},
 		"empty change": {servers: changes(simulate.ServiceChange{At: 1}), want: "servers[0].changes[0].service is missing"},
 		"late change":  {servers: changes(simulate.ServiceChange{At: -1, Service: mean}), want: "servers[0].changes[0].at is -1ns"},

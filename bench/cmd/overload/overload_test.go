@@ -75,16 +75,6 @@ func TestServiceTimesHaveTheirMean(t *testing.T) {
 	assert.InEpsilon(t, 2*mean*mean, squares/float64(count), 0.05, "as of exponential ones")
 }
 
-func TestStallsLeaveTheQuota(t *testing.T) {
-	quota, _ := serviceNamed("quota")
-	stalled := time.Duration(0)
-	for _, s := range quota.stalls(10 * time.Second) {
-		stalled += s.For
-	}
-	assert.Equal(t, 5*time.Second, stalled)
-	assert.Empty(t, services()[0].stalls(time.Second))
-}
-
 func TestAnswersAreRead(t *testing.T) {
 	read := func(text string) (int, string, error) {
 		status, body, err := readAnswer(bufio.NewReader(strings.NewReader(text)))

@@ -28,6 +28,9 @@ type service struct {
 // quotaPeriod is the usual period of CPU quotas.
 const quotaPeriod = 100 * time.Millisecond
 
+// timeSlice is how long Go lets one goroutine compute while others wait.
+const timeSlice = 10 * time.Millisecond
+
 func services() []service {
 	// The usual limit at the start is far too high for one processor.
 	const shed, shedOfOne = "adaptive: [{name: shed}]", "adaptive: [{name: shed, initialLimit: 4}]"
@@ -83,21 +86,25 @@ func simulateService(ctx context.Context, of service, capacity, load float64) (o
 	if err != nil {
 		return outcome{}, err
 	}
-	busy := 1.0 // share of the time in which the workers may work
-	if of.quota > 0 {
-		busy = of.quota.Seconds() / quotaPeriod.Seconds()
+	server := simulate.Server{
+		Resources: []string{resource}, Workers: of.workers, Service: simulate.Service{Shape: simulate.Exponential},
 	}
-	mean := time.Duration(busy * float64(of.workers) / capacity * float64(time.Second))
+	processors := float64(of.workers)
+	if of.compute {
+		server.TimeSlice = timeSlice
+	}
+	if of.quota > 0 {
+		server.Quota = simulate.Quota{Time: of.quota, Period: quotaPeriod}
+		processors = of.quota.Seconds() / quotaPeriod.Seconds()
+	}
+	server.Service.Mean = time.Duration(processors / capacity * float64(time.Second))
 	var recorded record
 	_, err = simulate.Run(ctx, set, simulate.Load{
 		Seed: 1,
 		Streams: []simulate.Stream{{
 			Resource: resource, Rate: load * capacity, Shape: simulate.Poisson, Inbound: true, Timeout: patience,
 		}},
-		Servers: []simulate.Server{{
-			Resources: []string{resource}, Workers: of.workers,
-			Service: simulate.Service{Mean: mean, Shape: simulate.Exponential}, Stalls: of.stalls(simulatedWarmUp + simulated),
-		}},
+		Servers: []simulate.Server{server},
 	}, simulate.Options{Duration: simulatedWarmUp + simulated, OnEvent: func(e simulate.Event) {
 		if e.T < simulatedWarmUp.Seconds() {
 			return
@@ -109,15 +116,4 @@ func simulateService(ctx context.Context, of service, capacity, load float64) (o
 		recorded.add(took, e.Outcome == simulate.Block, e.End != nil && !e.Failed && took <= patience.Seconds())
 	}})
 	return recorded.outcome(simulated), err
-}
-
-// stalls returns the times in which a quota is used up: in each period after it.
-func (s service) stalls(until time.Duration) (list []simulate.Stall) {
-	if s.quota == 0 {
-		return nil
-	}
-	for t := s.quota; t < until; t += quotaPeriod {
-		list = append(list, simulate.Stall{At: t, For: quotaPeriod - s.quota})
-	}
-	return list
 }

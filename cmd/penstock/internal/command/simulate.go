@@ -42,6 +42,8 @@ The load is YAML:
       resources: ["orders*"]
       workers: 8
       service: {mean: 10ms, shape: exponential}   # constant, exponential, lognormal, bimodal
+      timeSlice: 10ms                # calls share the workers in turns, as processors
+      quota: {time: 150ms, period: 100ms}         # of processor time, for all workers
       slowdown: 0.02                 # by each call that waits for a worker
       changes: [{at: 20s, service: {mean: 40ms}}]
       stalls: [{at: 25s, for: 500ms}]

@@ -45,7 +45,8 @@ servers:
     service: {mean: 10ms, shape: lognormal, p99: 60ms}
     slowdown: 0.02
     changes: [{at: 20s, service: {mean: 40ms}}, {at: 30, service: {mean: 10ms, shape: exponential}}]
-  - {resources: ["s?", "stock:*"], workers: 1, service: {mean: 1, shape: bimodal, slowShare: 0.1, slowFactor: 20}, stalls: [{at: 1, for: 500ms}]}
+  - {resources: ["s?", "stock:*"], workers: 1, service: {mean: 1, shape: bimodal, slowShare: 0.1, slowFactor: 20}, stalls: [{at: 1, for: 500ms}],
+     timeSlice: 10ms, quota: {time: 50ms, period: 0.1}}
 signals: [{at: 0s, cpu: 0.3, memory: 0.5, load: 1.0}, {at: 5, cpu: 1, schedulerDelay: 20ms, gc: 0.1, throttled: 0.2}]
 fleet:
   latency: {mean: 2ms, shape: exponential}
@@ -97,6 +98,8 @@ seed: 7
 				Resources: []string{"s?", "stock:*"}, Workers: 1,
 				Service: simulate.Service{Mean: time.Second, Shape: simulate.Bimodal, SlowShare: 0.1, SlowFactor: 20},
 				Stalls:  []simulate.Stall{{At: time.Second, For: 500 * time.Millisecond}},
+
+				TimeSlice: 10 * time.Millisecond, Quota: simulate.Quota{Time: 50 * time.Millisecond, Period: 100 * time.Millisecond},
 			},
 		},
 		Signals: []simulate.Signal{{CPU: new(0.3), Memory: new(0.5), Load: new(1.0)}, {
@@ -208,17 +211,19 @@ func TestEveryMistakeInALoadIsReportedWithItsPlace(t *testing.T) {
 		},
 		{
 			"servers and signals", "streams: [a 1/s]\nservers:\n- {name: db, resource: a, workers: 0, service: {mean: 1s, p99: 2s}}\n" +
-				"- {resources: [x], workers: 1, service: {maen: 1}, changes: [{at: 1}]}\n- 5\nsignals: [{cpu: 2}, {at: 0, memory: much}]",
+				"- {resources: [x], workers: 1, service: {maen: 1}, changes: [{at: 1}]}\n- {resources: a, workers: 1, service: {mean: 1}, quota: {tim: 1ms, period: 0}}\n- 5\nsignals: [{cpu: 2}, {at: 0, memory: much}]",
 			`l:3:14: unknown field "resource": did you mean "resources"?` + "\n" +
 				"l:3:36: servers[0].workers is 0: must be from 1 to 1000000\n" +
 				"l:3:64: servers[0].service.p99 has no effect: only a lognormal service time has one; remove it, or set shape: lognormal\n" +
 				"l:4:15: servers[1].resources match no resource of the load: name one that a stream calls\n" +
 				`l:4:42: unknown field "maen": did you mean "mean"?` + "\n" +
 				"l:4:62: servers[1].changes[0].service is missing: say what service is like from then on\n" +
-				"l:5:3: a server is 5: must be a mapping of name, resources, workers, service, slowdown, changes, stalls\n" +
-				"l:6:17: signals[0].cpu is 2: must be from 0 to 1\n" +
-				"l:6:26: signals[1].at is 0s: must be later than the one before it\n" +
-				`l:6:37: memory is "much": must be a number, such as 100 or 2.5`,
+				`l:5:58: unknown field "tim": did you mean "time"?` + "\n" +
+				"l:5:76: period is 0s: must be longer than 0s\n" +
+				"l:6:3: a server is 5: must be a mapping of name, resources, workers, service, timeSlice, quota, slowdown, changes, stalls\n" +
+				"l:7:17: signals[0].cpu is 2: must be from 0 to 1\n" +
+				"l:7:26: signals[1].at is 0s: must be later than the one before it\n" +
+				`l:7:37: memory is "much": must be a number, such as 100 or 2.5`,
 		},
 		{
 			"fleet", "streams: [a 1/s]\nfleet:\n  latency: {mean: 2ms, shape: slow}\n  loss: 2\n" +

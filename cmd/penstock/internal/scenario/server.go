@@ -19,6 +19,8 @@ func (r *reader) servers(n *yaml.Node, nested given) []simulate.Server {
 			field{"resources", func(n *yaml.Node) { s.Resources = r.texts(n, "resources") }},
 			field{"workers", func(n *yaml.Node) { s.Workers = r.whole(n, "workers") }},
 			field{"service", func(n *yaml.Node) { s.Service = r.service(n, path+".service", nested) }},
+			field{"timeSlice", func(n *yaml.Node) { s.TimeSlice = r.positive(n, "timeSlice") }},
+			field{"quota", func(n *yaml.Node) { s.Quota = r.quota(n, path+".quota", nested) }},
 			field{"slowdown", func(n *yaml.Node) { s.Slowdown = r.number(n, "slowdown") }},
 			field{"changes", func(n *yaml.Node) { s.Changes = r.changes(n, path+".changes", nested) }},
 			field{"stalls", func(n *yaml.Node) { s.Stalls = r.stalls(n, path+".stalls", nested) }},
@@ -72,6 +74,17 @@ func (r *reader) stalls(n *yaml.Node, path string, nested given) []simulate.Stal
 		list = append(list, s)
 	}
 	return list
+}
+
+// quota reads how much processor time a server has.
+func (r *reader) quota(n *yaml.Node, path string, nested given) simulate.Quota {
+	var q simulate.Quota
+	found := r.mapping(n, "a quota",
+		field{"time", func(n *yaml.Node) { q.Time = r.positive(n, "time") }},
+		field{"period", func(n *yaml.Node) { q.Period = r.positive(n, "period") }},
+	)
+	nested.add(path, n, found)
+	return q
 }
 
 // signals reads what the signals of the system show.
