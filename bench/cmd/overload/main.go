@@ -77,7 +77,7 @@ func parseSettings(args []string) (settings, error) {
 	rules := flags.String("rules", "", "protect the service with the rules of this `file` rather than with an adaptive one")
 	var s settings
 	flags.DurationVar(&s.warmUp, "warmup", 15*time.Second, "how long each load lasts before it is measured")
-	flags.DurationVar(&s.duration, "for", 15*time.Second, "how long each load is measured")
+	flags.DurationVar(&s.duration, "for", 15*time.Second, "how long the capacity and each load are measured")
 	flags.IntVar(&s.rounds, "rounds", 1, "how often everything is measured; the table has the medians")
 	flags.StringVar(&s.docs, "docs", "", "put the table into this `document`")
 	if err := flags.Parse(args); err != nil {
@@ -150,7 +150,7 @@ func measure(ctx context.Context, s settings, of service, load float64) (result,
 	}
 	defer server.stop()
 	capacity, err := server.generate(ctx, generatorSettings{
-		Path: pathFree, Clients: 2 * of.workers, WarmUp: time.Second, Duration: 4 * time.Second,
+		Path: pathFree, Clients: 2 * of.workers, WarmUp: time.Second, Duration: s.duration,
 	})
 	if err != nil {
 		return result{}, err
