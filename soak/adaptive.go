@@ -61,7 +61,7 @@ const (
 	mostOffShare  = 0.15 // of all values: those in probes, which try other limits on purpose
 	mostRatchet   = 0.10 // by which the medians of two overloads differ
 	leastGoodput  = 0.85 // of the capacity, in each overload
-	leastInARow   = 3    // values that are off one after the other are an oscillation
+	leastInARow   = 4    // values that are off one after the other are an oscillation: probes seldom take three
 	leastAbsolute = 1.0  // call: limits are whole numbers
 )
 

@@ -28,9 +28,9 @@ func TestLimitsThatRatchetOrOscillateAreFound(t *testing.T) {
 		change(&changed)
 		return []stepReport{steady, steady, changed}
 	}
-	assert.Empty(t, checkLoadSteps(with(func(r *stepReport) { r.limit = 11; r.off = 2; r.inARow = 2 })))
+	assert.Empty(t, checkLoadSteps(with(func(r *stepReport) { r.limit = 11; r.off = 3; r.inARow = 3 })))
 	assert.Len(t, checkLoadSteps(with(func(r *stepReport) { r.limit = 12 })), 1)
-	assert.Len(t, checkLoadSteps(with(func(r *stepReport) { r.off, r.inARow = 3, 3 })), 1)
+	assert.Len(t, checkLoadSteps(with(func(r *stepReport) { r.off, r.inARow = 4, 4 })), 1)
 	assert.Len(t, checkLoadSteps(with(func(r *stepReport) { r.off, r.inARow = 5, 1 })), 1)
 	assert.Len(t, checkLoadSteps(with(func(r *stepReport) { r.goodput = 0.8 })), 1)
 }

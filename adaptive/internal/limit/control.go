@@ -36,6 +36,7 @@ type Control struct {
 	// saturated, and the greatest of late.
 	capacity, greatest float64
 	capacityEnds       float64 // from so many ends the capacity was found
+	beforeJump         float64 // the capacity before a jump that the last window showed; else 0
 
 	calm       Window // calm windows in a row
 	unfilled   Window // windows in which the limit was hardly reached
@@ -314,10 +315,15 @@ func (c *Control) follow(w Window) (jumped bool) {
 	x := w.throughput()
 	deviation := 3 * math.Sqrt(c.variation/w.Ends)
 	enough := max(64*(1+c.variation), c.capacity/4)
+	before := c.beforeJump
+	c.beforeJump = 0
 	switch {
 	case c.capacity == 0:
 		c.capacity, c.capacityEnds = x, math.Inf(1)
+	case before > 0 && math.Abs(math.Log(x/before)) < math.Abs(math.Log(x/c.capacity)):
+		c.capacity, c.capacityEnds = before, enough // the jump was chance
 	case x > c.capacity*max(jump, 1+deviation), x*jump < c.capacity && x < c.capacity*(1-deviation):
+		c.beforeJump = c.capacity
 		if c.capacity, jumped = x, true; c.base.verified { // else nothing better is known
 			c.capacityEnds = 0
 		}

@@ -49,6 +49,22 @@ func (s service) usual(c *limit.Control) float64 {
 	return limits[len(limits)/2]
 }
 
+// untilNoProbe closes windows until the usual limit is in force.
+func (s service) untilNoProbe(c *limit.Control, usual float64) {
+	for c.Draining() || c.Limit() < 0.9*usual || c.Limit() > 1.1*usual {
+		s.close(c, 1)
+	}
+}
+
+// window is a window in which a share of the usual calls end.
+func (s service) window(c *limit.Control, length time.Duration, share float64) limit.Window {
+	n := share * s.workers / s.time * length.Seconds()
+	return limit.Window{
+		Length: length, Full: length, Over: true, Ends: n, Calls: c.Limit() * length.Seconds(),
+		Times: n * 0.012, Squares: 2 * n * 0.012 * 0.012,
+	}
+}
+
 func TestControlFindsTheWorkersOfASaturatedService(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []float64{1, 2, 8, 30, 100, 300} {
@@ -85,20 +101,33 @@ func TestControlIsNotMisledByTheEndsOfOneWindow(t *testing.T) {
 	s.close(c, 200)
 	usual := s.usual(c)
 	window := func(share float64) {
-		for c.Draining() || c.Limit() < 0.9*usual || c.Limit() > 1.1*usual { // a probe
-			s.close(c, 1)
-		}
-		n := share * s.workers / s.time * 0.1
-		c.Close(limit.Window{
-			Length: 100 * time.Millisecond, Full: 100 * time.Millisecond, Over: true, Ends: n, Calls: c.Limit() * 0.1,
-			Times: n * 0.012, Squares: 2 * n * 0.012 * 0.012,
-		})
+		s.untilNoProbe(c, usual)
+		c.Close(s.window(c, 100*time.Millisecond, share))
 	}
 	for range 10 {
 		window(0.5)
 		window(1.5)
 		assert.InEpsilon(t, usual, s.usual(c), 0.15)
 	}
+}
+
+// A window with so few ends is a reason to look at the service with a lower limit, but the
+// next one, which is as usual, is no reason to do so again.
+func TestControlProbesOnceBecauseOfOneWindow(t *testing.T) {
+	t.Parallel()
+	c := limit.New(20, 1, 1000)
+	s := service{workers: 8, time: 0.010, fails: 0}
+	s.close(c, 200)
+	s.untilNoProbe(c, s.usual(c))
+	c.Close(s.window(c, 200*time.Millisecond, 0.62))
+	probes := 0
+	for range 10 {
+		if c.Draining() {
+			probes++
+		}
+		s.close(c, 1)
+	}
+	assert.Equal(t, 1, probes)
 }
 
 func TestControlFollowsAServiceThatBecomesSlowerAndFasterAgain(t *testing.T) {
