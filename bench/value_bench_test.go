@@ -1,6 +1,8 @@
 package bench_test
 
 import (
+	"math/bits"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -40,15 +42,41 @@ func measureValues(b *testing.B, count, limit int, expect expectation) {
 			for _, value := range values { // each is known when the measurement begins
 				try(value)
 			}
-			return func(call int) bool { return try(values[scattered(call)%uint64(len(values))]) }, nil
+			return func(call int) bool {
+				if call%atHand == 0 {
+					readAhead(values, call)
+				}
+				return try(valueOf(values, call))
+			}, nil
 		})
 	}
+}
+
+// atHand is how many requests a server has just read.
+const atHand = 64
+
+// readAhead reads the values of the next calls, so that their texts are in a cache, as those
+// of requests are that a server has just read: it is the memory of the limiter that calls
+// are to wait for.
+func readAhead(values []string, call int) {
+	sum := byte(0)
+	for i := range atHand {
+		value := valueOf(values, call+i)
+		sum += value[len(value)-1]
+	}
+	runtime.KeepAlive(sum)
+}
+
+// valueOf returns the value of a call.
+func valueOf(values []string, call int) string {
+	i, _ := bits.Mul64(scattered(call), uint64(len(values))) // a remainder takes longer
+	return values[i]
 }
 
 // scattered returns a number that looks random, another one for each call.
 func scattered(call int) uint64 {
 	x := uint64(call) * 0x9e3779b97f4a7c15
-	return x ^ x>>29
+	return (x ^ x>>29) * 0xbf58476d1ce4e5b9
 }
 
 // onePerHour is what remains of a limit that the preparation has used up.

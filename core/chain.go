@@ -231,7 +231,9 @@ func (s *step) ask(q *request, opts []Option) (rule.Ticket, rule.Decision) {
 		return s.askComposite(q, opts)
 	}
 	call := q.Call
-	if len(opts) > 0 { // else there are no attributes
+	if last := len(opts) - 1; last >= 0 && opts[last].hasKey(s.keys[0]) { // as in attribute, whose call is 2 ns
+		call.Attribute = opts[last].value
+	} else if last >= 0 { // else there are no attributes
 		call.Attribute = q.attribute(opts, s.keys[0])
 	}
 	ticket, decision := s.limiter.Acquire(call)

@@ -19,7 +19,7 @@ const (
 	hottestShown  = 10   // values that status shows
 	nameLength    = 64   // bytes of a value that are kept
 	countedEach   = 2048 // calls of a minute of which each is counted
-	sampleOne     = 64   // beyond these one in so many is
+	sampleBits    = 6    // beyond these one in 2^6 is
 	summaryPeriod = time.Minute
 )
 
@@ -31,7 +31,7 @@ const (
 //
 // Counting never makes a call wait: a call that finds another one counting is not counted.
 type hottest struct {
-	sampling atomic.Bool // only one call in sampleOne is counted
+	sampling atomic.Bool // only some calls are counted
 	_        [60]byte    // keeps what is written often off the cache line that every call reads
 
 	mu sync.Mutex
@@ -89,16 +89,18 @@ func (h *hottest) countNamed(now clock.Instant, key uint64, name *hotValue, pass
 	h.present.add(place, weight, passes)
 }
 
+// leavesOut says that a call is not counted, as most are not once there are many.
+func (h *hottest) leavesOut(now clock.Instant, key uint64) bool {
+	return h.sampling.Load() && (uint64(now)^key)*prime1>>(64-sampleBits) != 0
+}
+
 // begin locks the counts, unless the call is not counted, and returns for how many it stands.
 func (h *hottest) begin(now clock.Instant, key uint64) (calls uint64, ok bool) {
 	weight := uint64(1)
 	if h.sampling.Load() {
-		if scramble(uint64(now)^key)%sampleOne != 0 {
-			return 0, false
-		}
-		weight = sampleOne
+		weight = 1 << sampleBits
 	}
-	if !h.mu.TryLock() {
+	if h.leavesOut(now, key) || !h.mu.TryLock() {
 		return 0, false
 	}
 	h.rotate(now)

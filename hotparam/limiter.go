@@ -190,7 +190,9 @@ func (l *limiter) take(s subject, c rule.Call) (t *tables, place table.Place, wa
 		wait, _ = l.retryAfter(c)
 		return nil, 0, wait, table.Refused
 	}
-	t = l.tablesOf(s, c.Now)
+	if t = l.main.Load(); t == nil || s.isOwn {
+		t = l.tablesOf(s, c.Now)
+	}
 	switch {
 	case t.buckets != nil:
 		place, wait, outcome = t.buckets.TakeOrWait(s.key, l.now[s.class], c.Now, c.Tokens)
@@ -215,8 +217,12 @@ func (l *limiter) isPenalised(s subject, now clock.Instant) bool {
 
 // pass notes that a call passes, and returns its ticket.
 func (l *limiter) pass(t *tables, place table.Place, s subject, c rule.Call) rule.Ticket {
-	l.state.keep(c.Now, l.keeps)
-	l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, true)
+	if !l.state.isKept(c.Now, l.keeps) {
+		l.state.keep(c.Now, l.keeps)
+	}
+	if !l.state.hottest.leavesOut(c.Now, s.key) {
+		l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, true)
+	}
 	return l.ticket(t, place, s)
 }
 
@@ -230,7 +236,9 @@ func (l *limiter) refuse(s subject, c rule.Call, wait time.Duration, isShared bo
 		}
 		wait = max(wait, l.penalties.left(s.key, c.Now))
 	}
-	l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, false)
+	if !l.state.hottest.leavesOut(c.Now, s.key) {
+		l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, false)
+	}
 	return rule.RetryTicket(wait), rule.Block
 }
 

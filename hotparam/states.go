@@ -77,16 +77,17 @@ func (s *states) newResource() *resourceState {
 
 // keep notes that a value may have state until so long after now.
 func (s *resourceState) keep(now clock.Instant, keeps time.Duration) {
-	for {
-		until := s.busyUntil.Load()
-		if int64(addTo(now, keeps)) <= until {
-			return
-		}
+	for !s.isKept(now, keeps) {
 		step := max(keeps/8, time.Second)
-		if s.busyUntil.CompareAndSwap(until, int64(addTo(now, keeps+step))) {
+		if until := s.busyUntil.Load(); s.busyUntil.CompareAndSwap(until, max(until, int64(addTo(now, keeps+step)))) {
 			return
 		}
 	}
+}
+
+// isKept says that keep has nothing to do, as for most calls.
+func (s *resourceState) isKept(now clock.Instant, keeps time.Duration) bool {
+	return int64(addTo(now, keeps)) <= s.busyUntil.Load()
 }
 
 // penaltiesFor returns the penalties of the rule's values.
