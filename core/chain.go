@@ -21,6 +21,7 @@ import (
 // A chain never changes. The zero value lets all calls pass.
 type chain struct {
 	onlyWindows bool // there is nothing but flow rules that calls cannot wait for
+	isOneStep   bool // there is nothing but one step, which injects no faults
 
 	rates    flow.Chain
 	refusals []*refusals // of the flow rules, by their index
@@ -130,6 +131,7 @@ func (c *chain) finish(members []rateMember) {
 	for i := range len(c.steps) + len(c.shadows) {
 		c.injects = c.injects || c.slotStep(i).injects
 	}
+	c.isOneStep = len(c.steps) == 1 && c.rates.Len()+len(c.shadows)+len(c.counters) == 0 && !c.injects
 	c.extras.chain = c
 }
 
@@ -144,11 +146,7 @@ func (r *resource) tryPass(
 	switch len(c.steps) {
 	case 0:
 	case 1:
-		s := &c.steps[0]
-		tickets[0], decision = s.ask(q, opts)
-		if decision == rule.Block && tickets[0] != 0 && c.rates.Len() == 0 && !s.denies { // sooner than below
-			return s.refusals, tickets[0].RetryTime(), rule.Block
-		}
+		tickets[0], decision = c.steps[0].ask(q, opts)
 	default:
 		if len(c.steps) > len(tickets) {
 			return nil, 0, rule.Wait
