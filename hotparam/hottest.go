@@ -15,12 +15,16 @@ import (
 )
 
 const (
-	hottestSize   = 64   // values that a summary counts
-	hottestShown  = 10   // values that status shows
-	nameLength    = 64   // bytes of a value that are kept
-	countedEach   = 2048 // calls of a minute of which each is counted
-	sampleBits    = 6    // beyond these one in 2^6 is
+	hottestSize   = 64 // values that a summary counts
+	hottestShown  = 10 // values that status shows
+	nameLength    = 64 // bytes of a value that are kept
 	summaryPeriod = time.Minute
+
+	// So many calls of a minute are counted each, then as many of every fourth call, of every
+	// sixteenth, and so on.
+	countedEach   = 2048
+	sampleStep    = 2 // bits
+	maxSampleBits = 10
 )
 
 // hottest counts the calls of the values that are called most, of all resources of a
@@ -31,13 +35,13 @@ const (
 //
 // Counting never makes a call wait: a call that finds another one counting is not counted.
 type hottest struct {
-	sampling atomic.Bool // only some calls are counted
-	_        [60]byte    // keeps what is written often off the cache line that every call reads
+	sampleBits atomic.Uint32 // one in 2^sampleBits calls is counted
+	_          [60]byte      // keeps what is written often off the cache line that every call reads
 
 	mu sync.Mutex
 	// The mutex guards the rest.
 	minute  int64
-	calls   int // that were counted in this minute, up to countedEach
+	calls   int // that were counted since sampleBits changed
 	present summary
 	before  summary
 }
@@ -91,23 +95,22 @@ func (h *hottest) countNamed(now clock.Instant, key uint64, name *hotValue, pass
 
 // leavesOut says that a call is not counted, as most are not once there are many.
 func (h *hottest) leavesOut(now clock.Instant, key uint64) bool {
-	return h.sampling.Load() && (uint64(now)^key)*prime1>>(64-sampleBits) != 0
+	return (uint64(now)^key)*prime1>>(64-h.sampleBits.Load()) != 0
 }
 
 // begin locks the counts, unless the call is not counted, and returns for how many it stands.
 func (h *hottest) begin(now clock.Instant, key uint64) (calls uint64, ok bool) {
-	weight := uint64(1)
-	if h.sampling.Load() {
-		weight = 1 << sampleBits
-	}
+	bits := h.sampleBits.Load()
 	if h.leavesOut(now, key) || !h.mu.TryLock() {
 		return 0, false
 	}
 	h.rotate(now)
-	if h.calls++; h.calls == countedEach {
-		h.sampling.Store(true)
+	bits = min(bits, h.sampleBits.Load())
+	if h.calls++; h.calls >= countedEach && bits < maxSampleBits {
+		h.calls = 0
+		h.sampleBits.Store(bits + sampleStep)
 	}
-	return weight, true
+	return 1 << bits, true
 }
 
 // add counts calls of the value in a place.
@@ -132,7 +135,7 @@ func (h *hottest) rotate(now clock.Instant) {
 		h.before.size = 0
 	}
 	h.minute, h.calls, h.present.size = minute, 0, 0
-	h.sampling.Store(false)
+	h.sampleBits.Store(0)
 }
 
 // place returns the place of a value. If there is none left, that is the place of the

@@ -1,6 +1,7 @@
 package hotparam
 
 import (
+	"hash/maphash"
 	"math/bits"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 type limiter struct {
 	*compiled
 	state     *resourceState
+	hasher    *hasher    // that of the state
 	penalties *penalties // nil if the rule has none
 
 	// The tables for this version; nil until the first call.
@@ -84,7 +86,7 @@ func (c *compiled) limiter(state *resourceState) rule.Limiter {
 }
 
 func (l *limiter) init(c *compiled, state *resourceState) {
-	l.compiled, l.state, l.penalties = c, state, state.penaltiesFor(c)
+	l.compiled, l.state, l.hasher, l.penalties = c, state, state.hasher, state.penaltiesFor(c)
 }
 
 func (l *limiter) base() *limiter { return l }
@@ -114,7 +116,11 @@ func (l *limiter) subjectOf(value rule.Attribute) (s subject, decision rule.Deci
 		}
 		return s, rule.Pass
 	}
-	s.key = l.keyOf(value)
+	if text, ok := value.Text(); ok && l.hasher.fixed == 0 { // most are so: as in keyOf, but 2 ns quicker
+		s.key = (maphash.String(l.hasher.texts, text) ^ l.state.salt) & keyMask
+	} else {
+		s.key = l.keyOf(value)
+	}
 	if len(l.exact) > 0 {
 		if entry := l.values.exactOf(value); entry >= 0 {
 			s.class, s.isOwn = l.exact[entry], true
@@ -131,7 +137,7 @@ func (l *limiter) subjectOf(value rule.Attribute) (s subject, decision rule.Deci
 
 // keyOf returns the key of a value.
 func (l *limiter) keyOf(value rule.Attribute) uint64 {
-	return (l.state.hasher.hash(value) ^ l.state.salt) & keyMask
+	return (l.hasher.hash(value) ^ l.state.salt) & keyMask
 }
 
 // tablesOf returns the table that has the state of a value.

@@ -123,7 +123,7 @@ func (b *Buckets) insert(state *bucketState, k key, r *Rate, now clock.Instant, 
 	for {
 		now = b.refreshBoth(k, now)
 		units := r.units(now)
-		slot, ok = choose(b.candidate(r, k.first, units), b.candidate(r, k.second, units))
+		slot, ok = choose(b.candidate(r, k.first, k.tag, units), b.candidate(r, k.second, k.tag, units))
 		if ok && b.hasReturned(slot) {
 			slot, ok = choose(b.overdue(r, k.first, units), b.overdue(r, k.second, units))
 		}
@@ -155,12 +155,14 @@ func (b *Buckets) insertAt(state *bucketState, slot uint64, k key, r *Rate, now 
 	return word != 0, true
 }
 
-// candidate leaves out of account that values may have a grace.
-func (b *Buckets) candidate(r *Rate, group, units uint64) candidate {
+// candidate leaves out of account that values may have a grace. Of several free slots it
+// takes the one that find looks at first.
+func (b *Buckets) candidate(r *Rate, group, tag, units uint64) candidate {
 	c := candidate{idle: -1}
-	for i := range b.groups[group] {
-		word := b.groups[group][i].Load()
-		c.consider(group*groupSize+uint64(i), word == 0, -r.behind(word, units))
+	for i := range uint64(groupSize) {
+		at := (tag + i) % groupSize
+		word := b.groups[group][at].Load()
+		c.consider(group*groupSize+at, word == 0, -r.behind(word, units))
 	}
 	return c
 }

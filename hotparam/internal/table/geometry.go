@@ -23,10 +23,11 @@ const (
 // For the table they are one value: they find the same slot, lock the same stripe and have
 // the same cells of the sketch. So no value ever leaves its state for that of another one.
 type geometry struct {
-	groups   uint64
-	stripes  uint64 // a power of two
-	slotBits int    // of a Place, for the number of the slot
-	cellBits int    // of a Place, for a value without a slot
+	groups     uint64
+	stripes    uint64 // a power of two
+	slotBits   int    // of a Place, for the number of the slot
+	tagInPlace uint64 // a mask: the bits of a tag for which a Place has space
+	cellBits   int    // of a Place, for a value without a slot
 }
 
 func newGeometry(maxValues int) geometry {
@@ -36,9 +37,11 @@ func newGeometry(maxValues int) geometry {
 		g.stripes *= 2
 	}
 	g.slotBits = bits.Len64(g.slots())
+	width := smallPlace
 	if g.slotBits > smallSlots {
-		g.cellBits = 40
+		width, g.cellBits = 47, 40
 	}
+	g.tagInPlace = 1<<min(tagBits, width-g.slotBits) - 1
 	return g
 }
 
@@ -52,10 +55,8 @@ func (g *geometry) key(hash, mask uint64) key {
 	tag := max(1, hash&mask) // a word with a tag is never 0
 	first, _ := bits.Mul64(hash, g.groups)
 	sum, _ := bits.Mul64(tag*golden, g.groups)
-	second := sum - first
-	if first > sum {
-		second += g.groups
-	}
+	second, below := bits.Sub64(sum, first, 0)
+	second += g.groups & -below // modulo the groups; a branch would be mispredicted every other time
 	return key{first, second, tag}
 }
 
@@ -116,12 +117,7 @@ const (
 // place returns where a value with a slot is counted: the slot, and as many bits of its tag
 // as a place has space for.
 func (g *geometry) place(slot, tag uint64) Place {
-	width := smallPlace
-	if g.slotBits > smallSlots {
-		width = 47
-	}
-	tag &= 1<<min(tagBits, width-g.slotBits) - 1
-	return Place((tag<<g.slotBits | (slot + 1)) << 1)
+	return Place((tag&g.tagInPlace<<(g.slotBits&63) | (slot + 1)) << 1)
 }
 
 // slot returns the number of the slot of a place.
