@@ -28,7 +28,8 @@ func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts 
 	a.err, a.done = err, err != nil
 	a.opts = slices.Clone(opts)
 	var q request
-	q.init(ctx, resource, e.clock.Now(), tokens, a.opts)
+	q.init(resource, e.clock.Now(), tokens)
+	q.read(ctx, a.opts)
 	a.admission.begin(e.resources.get(resource), &q)
 	a.admission.wait.wake = wake
 	return a

@@ -351,7 +351,7 @@ func (c *chain) settle(g *Guard, now clock.Instant, tokens int32) {
 	word := atomic.LoadUint32(&g.state.word)
 	for i := range c.steps {
 		if s := &c.steps[i]; s.settler != nil {
-			s.settler.Settle(now, g.start, carriedTicket(word, i), tokens)
+			s.settler.Settle(now, g.start, ticketIn(word, g.state.rest, i), tokens)
 		}
 	}
 }

@@ -27,9 +27,12 @@ func (e *Engine) Entry(ctx context.Context, resource string, opts ...Option) (Gu
 // look it up so that it is short enough to be inlined, which is 2 ns. The name is passed beside
 // it, as names beyond the bound share a resource.
 func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Option) (Guard, error) {
-	tokens, err := tokensOf(opts)
-	if err != nil {
-		return Guard{}, err
+	tokens := int32(1)
+	if !areAttributes(opts) {
+		var err error
+		if tokens, err = tokensOf(opts); err != nil {
+			return Guard{}, err
+		}
 	}
 	if r == nil {
 		r = e.resources.get(name)
@@ -52,7 +55,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		switch which, decision := c.rates.Take(now, tokens); decision {
 		case rule.Pass:
 			if r.pass(now, tokens) {
-				return newGuard(r, now, tokens, &c.extras), nil
+				return newGuard(r, now, &c.extras, 0, uint32(tokens)), nil
 			}
 			c.rates.GiveBack(now, tokens)
 		case rule.Block:
@@ -71,7 +74,10 @@ func (r *resource) enterChain(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
 	var q request
-	q.init(ctx, name, now, tokens, opts)
+	q.init(name, now, tokens)
+	if !areAttributes(opts) {
+		q.read(ctx, opts)
+	}
 	if c.injects {
 		q.SetNumber(r.drawNumber())
 	}
@@ -91,11 +97,14 @@ func (r *resource) enterStep(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
 	var q request
-	q.init(ctx, name, now, tokens, opts)
+	q.init(name, now, tokens)
+	if !areAttributes(opts) {
+		q.read(ctx, opts)
+	}
 	s := &c.steps[0]
 	switch ticket, decision := s.ask(&q, opts); {
 	case decision == rule.Pass && r.pass(now, tokens):
-		return c.guard(r, &q, opts, []rule.Ticket{ticket}), nil
+		return c.stepGuard(r, &q, opts, ticket), nil
 	case decision == rule.Pass:
 		s.limiter.GiveBack(now, ticket, tokens)
 	case decision == rule.Block && ticket != 0 && !s.denies:
@@ -118,15 +127,8 @@ func (r *resource) pass(now clock.Instant, tokens int32) bool {
 	return true
 }
 
-// tokensOf returns how many tokens a call with these options takes. Most have none.
+// tokensOf returns how many tokens a call with these options takes.
 func tokensOf(opts []Option) (int32, error) {
-	if len(opts) == 0 {
-		return 1, nil
-	}
-	return tokensIn(opts)
-}
-
-func tokensIn(opts []Option) (int32, error) {
 	tokens := int32(1)
 	for i := range opts {
 		if o := &opts[i]; o.kind == optionTokens {

@@ -75,7 +75,8 @@ func (p *planned) lookAt(now clock.Instant, opts []Option) (found []AppliedAttri
 		tokens = 1
 	}
 	var q request
-	q.init(context.Background(), "", now, tokens, opts)
+	q.init("", now, tokens)
+	q.read(context.Background(), opts)
 	return found, p.limiter.RetryAfter(q.with(value))
 }
 

@@ -33,7 +33,7 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 func CopyGuard(g *Guard) *Guard {
 	return &Guard{
 		resource: g.resource, start: g.start, extras: g.extras,
-		state: guardState{word: g.state.word, tokens: g.state.tokens},
+		state: guardState{word: g.state.word, rest: g.state.rest},
 	}
 }
 

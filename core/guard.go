@@ -24,9 +24,9 @@ type Guard struct {
 
 // guardState is one word of a guard.
 type guardState struct {
-	_      noCopy
-	word   uint32 // a state, and where the tickets of the call are; atomic
-	tokens int32  // that the call is charged with
+	_    noCopy
+	word uint32 // a state, and where the tickets of the call are; atomic
+	rest uint32 // the tokens that the call is charged with, and the upper bits of a wide ticket
 }
 
 // noCopy has go vet find copies of guards.
@@ -43,12 +43,14 @@ const (
 	ignored   // under way, and known to end neither well nor badly
 	stateMask = 3
 
-	// Where the tickets are of rules that learn of the end of the call. With hasTickets
-	// they are in the word itself: at most one is not 0, and the word has that one and the
-	// index of its rule. With hasRecord they are in a record, and the word has its
-	// generation. With neither bit there are no such rules.
-	hasTickets = 1 << 2
-	hasRecord  = 1 << 3
+	// Where the tickets are of rules that learn of the end of the call, or of its cost; 0 if
+	// there are no such rules. The guard itself can carry them if at most one is not 0. The
+	// word then has the index of its rule and the ticket, or the lower bits of one that is
+	// wide. If they are in a record, the word has its generation.
+	carried   = 1 << 2
+	recorded  = 2 << 2
+	wide      = 3 << 2
+	whereMask = 3 << 2
 
 	generationShift = 4
 	maxGeneration   = 1<<(32-generationShift) - 1
@@ -56,9 +58,12 @@ const (
 	indexShift  = 4
 	indexMask   = inlineSlots - 1
 	ticketShift = 7
-	maxCarried  = 1<<(32-ticketShift) - 1
+	ticketBits  = 32 - ticketShift
 
-	notCarried = hasTickets | hasRecord // a word that no guard has
+	// The rest of a guard with a wide ticket.
+	tokenBits = 8
+	tokenMask = 1<<tokenBits - 1
+	wideBits  = ticketBits + 32 - tokenBits
 )
 
 // guardExtras is what guards need beside their four words. Guards of calls that passed the
@@ -71,32 +76,42 @@ type guardExtras struct {
 	record     *guardRecord  // that the extras are of; nil for guards without one
 }
 
-// newGuard returns the guard of a call that has passed, without tickets.
-func newGuard(r *resource, start clock.Instant, tokens int32, extras *guardExtras) Guard {
-	return Guard{resource: r, start: start, extras: extras, state: guardState{tokens: tokens}}
+// newGuard returns the guard of a call that has passed.
+func newGuard(r *resource, start clock.Instant, extras *guardExtras, word, rest uint32) Guard {
+	return Guard{resource: r, start: start, extras: extras, state: guardState{word: word, rest: rest}}
 }
 
 // guard returns the guard of a call that has passed, with the tickets of the steps. It
 // also counts the call for rules with related, and asks the shadow rules.
-func (c *chain) guard(r *resource, q *request, opts []Option, tickets []rule.Ticket) (g Guard) {
+func (c *chain) guard(r *resource, q *request, opts []Option, tickets []rule.Ticket) Guard {
 	for _, counter := range c.counters {
 		counter.CountPass(q.Now, q.Tokens)
 	}
-	word := uint32(0)
+	word, rest, ok := uint32(0), uint32(q.Tokens), true
 	if c.tickets {
-		word = carry(tickets)
+		word, rest, ok = carry(tickets, q.Tokens)
 	}
-	if word == notCarried || len(c.shadows) > 0 {
+	if !ok || len(c.shadows) > 0 {
 		return c.recordedGuard(r, q, opts, tickets)
 	}
-	g = newGuard(r, q.Now, q.Tokens, &c.extras)
-	g.state.word = word
-	return
+	return newGuard(r, q.Now, &c.extras, word, rest)
+}
+
+// stepGuard is guard for a chain that isOneStep.
+func (c *chain) stepGuard(r *resource, q *request, opts []Option, ticket rule.Ticket) Guard {
+	word, rest, ok := uint32(0), uint32(q.Tokens), true
+	if c.tickets {
+		word, rest, ok = carryOne(0, ticket, q.Tokens)
+	}
+	if !ok {
+		return c.recordedGuard(r, q, opts, []rule.Ticket{ticket})
+	}
+	return newGuard(r, q.Now, &c.extras, word, rest)
 }
 
 // recordedGuard returns the guard with a record of the tickets. It asks the shadow rules,
 // each as if it were the only one, and notes the first that would have refused the call.
-func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []rule.Ticket) (g Guard) {
+func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []rule.Ticket) Guard {
 	record := r.engine.newRecord(c)
 	for i := range c.steps {
 		*record.slot(i) = ticketSlot{tickets[i], true}
@@ -115,9 +130,7 @@ func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []
 		}
 	}
 	record.queued = 0
-	g = newGuard(r, q.Now, q.Tokens, &record.guardExtras)
-	g.state.word = record.generation.Load()<<generationShift | hasRecord
-	return
+	return newGuard(r, q.Now, &record.guardExtras, record.word(), uint32(q.Tokens))
 }
 
 // WouldBlock returns the error with which a shadow rule would have refused the
@@ -199,15 +212,39 @@ func (g *Guard) Settle(n int) {
 		return
 	}
 	tokens := int32(min(max(n, 0), math.MaxInt32))
-	added := tokens - g.state.tokens
+	added := tokens - g.tokens()
 	if g.extras.chain == nil || added == 0 {
 		return
 	}
 	if record := g.extras.record; record != nil && record.generation.Load() != g.generation() {
 		return // a copy of the guard has exited
 	}
-	g.state.tokens = tokens
+	g.charge(tokens)
 	g.extras.chain.settle(g, g.resource.engine.clock.Now(), added)
+}
+
+// tokens returns what the call is charged with.
+func (g *Guard) tokens() int32 {
+	if atomic.LoadUint32(&g.state.word)&whereMask == wide {
+		return int32(g.state.rest & tokenMask)
+	}
+	return int32(g.state.rest)
+}
+
+// charge sets the tokens. As there is no space for them beside a wide ticket, that goes into a
+// record.
+func (g *Guard) charge(tokens int32) {
+	if word := atomic.LoadUint32(&g.state.word); word&whereMask == wide {
+		chain := g.extras.chain
+		record := g.resource.engine.newRecord(chain)
+		for i := range chain.steps {
+			*record.slot(i) = ticketSlot{ticketIn(word, g.state.rest, i), true}
+		}
+		record.queued = g.extras.queued
+		g.extras = &record.guardExtras
+		atomic.StoreUint32(&g.state.word, record.word()|word&stateMask)
+	}
+	g.state.rest = uint32(tokens)
 }
 
 // Exit ends the call. Only the first Exit counts, whichever goroutine it comes
@@ -220,50 +257,66 @@ func (g *Guard) Exit() {
 	word := atomic.SwapUint32(&g.state.word, exited)
 	switch {
 	case word&stateMask == exited:
-	case word&hasTickets != 0:
-		g.exitSteps(now, word)
-	case word&hasRecord != 0:
+	case word&whereMask == recorded:
 		g.exitRecord(now, word)
 	default:
-		g.resource.node.Done(g.start, now, word == failed)
+		g.resource.node.Done(g.start, now, word&stateMask == failed)
+		if word&whereMask != 0 && len(g.extras.chain.ends) > 0 {
+			g.exitSteps(now, word)
+		}
 	}
 }
 
-// exitSteps ends a call whose tickets the guard itself carries. Rules learn of the end in
-// the reverse of the order in which they let the call pass.
+// exitSteps tells the rules how a call ended whose tickets the guard itself carries, in the
+// reverse of the order in which they let it pass.
 func (g *Guard) exitSteps(now clock.Instant, word uint32) {
 	exit := rule.Exit{Now: now, Start: g.start, Failed: word&stateMask == failed, Ignored: word&stateMask == ignored}
-	g.resource.node.Done(g.start, now, exit.Failed)
 	for _, end := range g.extras.chain.ends {
-		end.finisher.Done(carriedTicket(word, end.step), exit)
+		end.finisher.Done(ticketIn(word, g.state.rest, end.step), exit)
 	}
 }
 
-// carry packs the tickets into the word of a guard. It returns notCarried if there are
-// too many, if more than one is not 0, or if that one is too large.
-func carry(tickets []rule.Ticket) uint32 {
-	if len(tickets) > inlineSlots {
-		return notCarried
-	}
-	word := uint32(hasTickets)
-	for i, ticket := range tickets {
-		if ticket == 0 {
-			continue
+// carry packs the tickets and the tokens of a call into a guard. It returns false if more than
+// one ticket is not 0, or if that one or the tokens are too large.
+func carry(tickets []rule.Ticket, tokens int32) (word, rest uint32, ok bool) {
+	index, ticket := 0, rule.Ticket(0)
+	for i, t := range tickets {
+		switch {
+		case t == 0:
+		case ticket != 0:
+			return 0, 0, false
+		default:
+			index, ticket = i, t
 		}
-		if word != hasTickets || ticket > maxCarried {
-			return notCarried
-		}
-		word |= uint32(i)<<indexShift | uint32(ticket)<<ticketShift
 	}
-	return word
+	if index > indexMask {
+		return 0, 0, false
+	}
+	return carryOne(index, ticket, tokens)
 }
 
-// carriedTicket returns the ticket of the step with index i from a word that carry made.
-func carriedTicket(word uint32, i int) rule.Ticket {
-	if word>>indexShift&indexMask != uint32(i) {
+// carryOne is carry for the ticket of the step with an index.
+func carryOne(index int, ticket rule.Ticket, tokens int32) (word, rest uint32, ok bool) {
+	word = uint32(ticket)<<ticketShift | uint32(index)<<indexShift
+	switch {
+	case ticket>>ticketBits == 0:
+		return word | carried, uint32(tokens), true
+	case ticket>>wideBits == 0 && tokens <= tokenMask:
+		return word | wide, uint32(ticket>>ticketBits)<<tokenBits | uint32(tokens), true
+	}
+	return 0, 0, false
+}
+
+// ticketIn returns the ticket of the step with an index, of a guard that carries them.
+func ticketIn(word, rest uint32, index int) rule.Ticket {
+	if word>>indexShift&indexMask != uint32(index) {
 		return 0
 	}
-	return rule.Ticket(word >> ticketShift)
+	ticket := rule.Ticket(word >> ticketShift)
+	if word&whereMask == wide {
+		ticket |= rule.Ticket(rest>>tokenBits) << ticketBits
+	}
+	return ticket
 }
 
 // exitRecord ends a call whose tickets are in a record, and returns the record to the pool.
@@ -322,6 +375,9 @@ func (e *Engine) newRecord(c *chain) *guardRecord {
 	}
 	return record
 }
+
+// word returns that of the guard whose record it is.
+func (r *guardRecord) word() uint32 { return r.generation.Load()<<generationShift | recorded }
 
 func (r *guardRecord) slot(i int) *ticketSlot {
 	if len(r.chain.steps)+len(r.chain.shadows) > inlineSlots {

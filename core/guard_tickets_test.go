@@ -22,6 +22,7 @@ type ticketing struct {
 	tickets             []rule.Ticket
 	asked               int
 	settled, done, back []rule.Ticket
+	added               []int32 // by settling
 	failed              []bool
 }
 
@@ -32,8 +33,8 @@ func (l *ticketing) Acquire(rule.Call) (rule.Ticket, rule.Decision) {
 
 func (l *ticketing) GiveBack(_ clock.Instant, t rule.Ticket, _ int32) { l.back = append(l.back, t) }
 
-func (l *ticketing) Settle(_, _ clock.Instant, t rule.Ticket, _ int32) {
-	l.settled = append(l.settled, t)
+func (l *ticketing) Settle(_, _ clock.Instant, t rule.Ticket, tokens int32) {
+	l.settled, l.added = append(l.settled, t), append(l.added, tokens)
 }
 
 func (l *ticketing) Done(t rule.Ticket, e rule.Exit) {
@@ -44,10 +45,13 @@ func (l *ticketing) Done(t rule.Ticket, e rule.Exit) {
 // small, like those of breakers.
 func anyTicket() *rapid.Generator[rule.Ticket] {
 	return rapid.Custom(func(t *rapid.T) rule.Ticket {
-		most := rapid.SampledFrom([]uint64{0, 0, 0, 0, 9, 1<<25 + 9, math.MaxUint64}).Draw(t, "most")
+		most := rapid.SampledFrom([]uint64{0, 0, 0, 0, 9, 1<<25 + 9, 1<<40 + 9, 1<<49 + 9, math.MaxUint64}).Draw(t, "most")
 		return rule.Ticket(rapid.Uint64Range(most-min(most, 20), most).Draw(t, "ticket"))
 	})
 }
+
+// anyTokens draws tokens that a guard has space for beside its tickets, and more.
+var anyTokens = rapid.SampledFrom([]int{1, 2, 200, 255, 256, 70_000, math.MaxInt32})
 
 func TestEveryRuleGetsItsOwnTicketBack(t *testing.T) {
 	const calls = 4
@@ -64,16 +68,24 @@ func TestEveryRuleGetsItsOwnTicketBack(t *testing.T) {
 		}
 		e.Impose("r", rules...)
 		var guards [calls]core.Guard
+		var tokens [calls]int
 		for i := range guards { // all are under way at once
 			var err error
-			guards[i], err = e.Entry(t.Context(), "r")
+			tokens[i] = anyTokens.Draw(t, "tokens")
+			guards[i], err = e.Entry(t.Context(), "r", core.Tokens(tokens[i]))
 			require.NoError(t, err)
 		}
 		var want []rule.Ticket
+		var added []int32
 		var failed []bool
 		order := rapid.Permutation([]int{0, 1, 2, 3}).Draw(t, "order")
 		for at, i := range order {
-			guards[i].Settle(3)
+			for range 2 {
+				settled := anyTokens.Filter(func(n int) bool { return n != tokens[i] }).Draw(t, "settled")
+				guards[i].Settle(settled)
+				added = append(added, int32(settled-tokens[i]))
+				tokens[i] = settled
+			}
 			if failed = append(failed, at%2 == 0); failed[at] {
 				guards[i].Fail(errors.New("broken"))
 			}
@@ -82,11 +94,13 @@ func TestEveryRuleGetsItsOwnTicketBack(t *testing.T) {
 			guards[i].Settle(4)
 		}
 		for _, l := range limiters {
+			var settled []rule.Ticket
 			want = want[:0]
 			for _, i := range order {
-				want = append(want, l.tickets[i])
+				want, settled = append(want, l.tickets[i]), append(settled, l.tickets[i], l.tickets[i])
 			}
-			assert.Equal(t, want, l.settled)
+			assert.Equal(t, settled, l.settled)
+			assert.Equal(t, added, l.added)
 			assert.Equal(t, want, l.done)
 			assert.Equal(t, failed, l.failed)
 			assert.Empty(t, l.back)

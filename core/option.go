@@ -40,6 +40,17 @@ func (o *Option) hasKey(key string) bool {
 	return o.kind == len(key) && *(*string)(unsafe.Pointer(&o.key)) == key // unsafe.String checks more: 1 ns
 }
 
+// areAttributes says whether all options are attributes, as those of most calls are. It is short
+// enough to be inlined.
+func areAttributes(opts []Option) bool {
+	for i := range opts {
+		if opts[i].kind < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Tokens makes the call take n tokens, at least 1, instead of one.
 func Tokens(n int) Option { return Option{kind: optionTokens, value: rule.Int(int64(n))} }
 

@@ -64,11 +64,15 @@ func (n *Node) Pass(now clock.Instant, tokens int32) {
 			return
 		}
 	}
+	n.passSlowly(second, tokens)
+}
+
+func (n *Node) passSlowly(second int64, tokens int32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.addSlowly(&n.passed, second, uint64(tokens))
 	if n.second.Load() == second {
-		n.maxInFlight.raise(tag, uint64(n.inFlight()))
+		n.maxInFlight.raise(tagOf(second), uint64(n.inFlight()))
 	}
 }
 
@@ -112,11 +116,15 @@ func (n *Node) end(second int64, quantity uint64) {
 			return
 		}
 	}
+	n.endSlowly(second, quantity)
+}
+
+func (n *Node) endSlowly(second int64, quantity uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.addSlowly(&n.done, second, quantity)
 	if n.second.Load() == second {
-		n.maxTook.raise(tag, quantity)
+		n.maxTook.raise(tagOf(second), quantity)
 	}
 }
 
@@ -139,6 +147,10 @@ func (n *Node) count(t *tally, now clock.Instant, quantity uint64) {
 			return
 		}
 	}
+	n.countSlowly(t, second, quantity)
+}
+
+func (n *Node) countSlowly(t *tally, second int64, quantity uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.addSlowly(t, second, quantity)
