@@ -74,7 +74,9 @@ func TestValueLimitersLimitEachValueByItself(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, Reset()) })
 			try, err := limiter.New(ValueLimit{Limit: 3, Window: time.Hour, Places: 100})
 			require.NoError(t, err)
-			for _, value := range Values(10) {
+			values := NewValues(10)
+			for i := range values.Len() {
+				value := values.At(i)
 				passed := 0
 				for range 10 {
 					if try(value) {

@@ -2,8 +2,10 @@ package peer
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -131,11 +133,26 @@ func rateValues(of ValueLimit) (ValueTry, error) {
 	}, nil
 }
 
-// Values returns so many different values.
-func Values(count int) []string {
-	values := make([]string, count)
-	for i := range values {
-		values[i] = "user-" + strconv.Itoa(i)
-	}
-	return values
+// Values are different values of one length. Their texts lie side by side: so what a benchmark
+// itself needs of the caches is small beside what a limiter needs.
+type Values struct {
+	texts  string
+	count  int
+	length int // of each, in bytes
 }
+
+// NewValues returns so many values.
+func NewValues(count int) Values {
+	digits := len(strconv.Itoa(count - 1))
+	var texts strings.Builder
+	for i := range count {
+		fmt.Fprintf(&texts, "user-%0*d", digits, i)
+	}
+	return Values{texts: texts.String(), count: count, length: len("user-") + digits}
+}
+
+// Len returns how many values there are.
+func (v Values) Len() int { return v.count }
+
+// At returns the value with an index.
+func (v Values) At(i int) string { return v.texts[i*v.length : (i+1)*v.length] }
