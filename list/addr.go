@@ -85,11 +85,16 @@ func parse6[T chars](text T) (addr words, ok bool) {
 	}
 	for at < len(text) && count < 8 {
 		start, group := at, uint16(0)
-		for ; at < len(text) && isHex(text[at]); at++ {
+		for at < len(text) {
+			digit := hexValue(text[at])
+			if digit > 15 {
+				break
+			}
 			if at-start == 4 {
 				return words{}, false
 			}
-			group = group<<4 | hexValue(text[at])
+			group = group<<4 | digit
+			at++
 		}
 		if at == start {
 			return words{}, false
@@ -136,18 +141,17 @@ func wordsOfGroups(g [8]uint16) words {
 	}
 }
 
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-}
-
+// hexValue returns the value of a digit, 16 if it is none. It has no branches, since half of
+// them would be mispredicted.
 func hexValue(c byte) uint16 {
-	switch {
-	case c <= '9':
-		return uint16(c - '0')
-	case c <= 'F':
-		return uint16(c - 'A' + 10)
+	value, letter := uint16(c)-'0', uint16(c|0x20)-'a'
+	if value > 9 {
+		value = 16
 	}
-	return uint16(c - 'a' + 10)
+	if letter < 6 {
+		value = 10 + letter
+	}
+	return value
 }
 
 // parsePrefix reads an address or a prefix as lists have them: without a zone, and

@@ -141,7 +141,7 @@ func looksLikeAddr(text string) bool {
 		switch c := text[i]; {
 		case c == '.':
 			dots++
-		case c == ':', c == '-', isHex(c):
+		case c == ':', c == '-', hexValue(c) < 16:
 			if c < '0' || c > '9' {
 				others++
 			}

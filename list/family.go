@@ -13,8 +13,8 @@ import (
 // It is cut into levels of 16 bits: a prefix of 33 to 48 bits stands in level 2, where
 // its first 32 bits find, in a hash table, the range of the next 16 bits that it covers.
 // So a look-up takes one step for each level that has any prefixes, two at most for
-// IPv4 and eight for IPv6, however many prefixes there are. The steps do not depend on
-// each other, so a processor waits for their memory at the same time.
+// IPv4 and eight for IPv6, however many prefixes there are. Of most levels it needs nothing
+// but the filter.
 type family struct {
 	seeds seeds
 
@@ -28,6 +28,7 @@ const (
 	levelBits    = 16
 	narrowLevels = 5 // those whose keys, the bits before, fit in 64
 	wideLevels   = 3
+	allLevels    = narrowLevels + wideLevels
 	directLevel  = 1 // whose keys have 16 bits
 )
 
@@ -39,8 +40,11 @@ func wordsOf4(addr netip.Addr) words {
 	return words{high: uint64(binary.BigEndian.Uint32(b[:])) << 32}
 }
 
+// wordsOf6 reads the address from where AppendBinary writes it: As16 makes a copy, and for that
+// the processor waits until all that goes before is done.
 func wordsOf6(addr netip.Addr) words {
-	b := addr.As16()
+	var b [16]byte
+	_, _ = addr.WithZone("").AppendBinary(b[:0])
 	return words{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
 }
 
@@ -73,58 +77,47 @@ func (w words) wideKey(level int) (key words, own uint16) {
 	return words{w.high, w.low >> shift}, uint16(w.low >> (shift - levelBits))
 }
 
-// contains looks at every level at which there are prefixes. It first reads the slots at
-// which the searches begin, which depend on nothing but the address: so the processor
-// waits for all of them at once.
+// contains asks the filters of all levels before it looks at a table. They do not depend on
+// each other: so the processor waits for the memory of all of them at once. Then it begins with
+// the longest prefixes, whose tables are the likeliest to have a filter.
 func (f *family) contains(addr words) bool {
 	if f.direct != nil {
 		if key, own := addr.narrowKey(directLevel); f.direct.contains(uint16(key), own) {
 			return true
 		}
 	}
-	var homes [narrowLevels + wideLevels]int
-	seen := unused
+	var hashes [allLevels]uint64
+	candidates := uint8(0)
 	for rest := f.levels; rest != 0; rest &= rest - 1 {
-		level := bits.TrailingZeros8(rest) % len(homes)
+		level, mayHave := bits.TrailingZeros8(rest)%allLevels, false
 		if level < narrowLevels {
-			t, key, _ := f.narrowLevel(level, addr)
-			homes[level] = t.home(f.seeds.narrowHash(key))
-			seen |= t.slots[homes[level]].ranges
+			key, _ := addr.narrowKey(level)
+			hashes[level] = f.seeds.narrowHash(key)
+			mayHave = f.narrow[level].filter.mayHave(hashes[level])
 		} else {
-			t, key, _ := f.wideLevel(level, addr)
-			homes[level] = t.home(f.seeds.wideHash(key))
-			seen |= t.slots[homes[level]].ranges
+			key, _ := addr.wideKey(level - narrowLevels)
+			hashes[level] = f.seeds.wideHash(key)
+			mayHave = f.wide[level-narrowLevels].filter.mayHave(hashes[level])
+		}
+		if mayHave {
+			candidates |= rest & -rest
 		}
 	}
-	if seen == unused {
-		return false
-	}
-	for rest := f.levels; rest != 0; rest &= rest - 1 {
-		level := bits.TrailingZeros8(rest) % len(homes)
-		found := false
+	for candidates != 0 {
+		level, found := (bits.Len8(candidates)-1)%allLevels, false
+		candidates &^= 1 << level
 		if level < narrowLevels {
-			t, key, own := f.narrowLevel(level, addr)
-			found = t.contains(homes[level], key, own)
+			key, own := addr.narrowKey(level)
+			found = f.narrow[level].contains(hashes[level], key, own)
 		} else {
-			t, key, own := f.wideLevel(level, addr)
-			found = t.contains(homes[level], key, own)
+			key, own := addr.wideKey(level - narrowLevels)
+			found = f.wide[level-narrowLevels].contains(hashes[level], key, own)
 		}
 		if found {
 			return true
 		}
 	}
 	return false
-}
-
-// narrowLevel returns the table of a level, and what an address has there.
-func (f *family) narrowLevel(level int, addr words) (t *table[uint64], key uint64, own uint16) {
-	key, own = addr.narrowKey(level)
-	return &f.narrow[level], key, own
-}
-
-func (f *family) wideLevel(level int, addr words) (t *table[words], key words, own uint16) {
-	key, own = addr.wideKey(level - narrowLevels)
-	return &f.wide[level-narrowLevels], key, own
 }
 
 func (f *family) size() (bytes int64) {

@@ -61,3 +61,21 @@ func random6(r *rand.Rand) netip.Prefix {
 	b[2] = 0
 	return netip.PrefixFrom(netip.AddrFrom16(b), []int{48, 48, 64, 128}[r.IntN(4)])
 }
+
+func BenchmarkParseAddr(b *testing.B) {
+	for name, random := range map[string]func(*rand.Rand) netip.Prefix{"IPv4": random4, "IPv6": random6} {
+		r := rand.New(rand.NewPCG(1, 2))
+		texts := make([]string, 1<<12)
+		for i := range texts {
+			texts[i] = random(r).Addr().String()
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if _, ok := list.ParseAddr(texts[i%len(texts)]); !ok {
+					b.Fatal("not read")
+				}
+			}
+		})
+	}
+}

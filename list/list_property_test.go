@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strings"
@@ -83,6 +84,53 @@ func lastOf(p netip.Prefix) netip.Addr {
 	}
 	last, _ := netip.AddrFromSlice(bytes)
 	return last
+}
+
+// The tables of large lists have filters before them, and IPv4 a table of its own.
+func TestLargeListsContainTheirPrefixesAlone(t *testing.T) {
+	const entries = 250_000
+	for name, lengths := range map[string][]int{
+		"IPv4":            {24, 32},
+		"IPv6 hosts":      {128},
+		"IPv6 of lengths": {48, 64, 128},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(1, 2))
+			anyAddr := func() netip.Addr {
+				if lengths[0] == 24 {
+					return random4(r).Addr()
+				}
+				return random6(r).Addr()
+			}
+			given := make(map[netip.Prefix]bool, entries)
+			var builder list.Builder
+			for range entries {
+				p := netip.PrefixFrom(anyAddr(), lengths[r.IntN(len(lengths))]).Masked()
+				given[p] = true
+				require.NoError(t, builder.AddPrefix(p))
+			}
+			l, err := builder.Build(context.Background())
+			require.NoError(t, err)
+			isIn := func(addr netip.Addr) bool {
+				return slices.ContainsFunc(lengths, func(length int) bool {
+					return given[netip.PrefixFrom(addr, length).Masked()]
+				})
+			}
+			for p := range given {
+				for _, addr := range []netip.Addr{p.Addr(), lastOf(p)} {
+					require.True(t, l.ContainsAddr(addr), "%v of %v", addr, p)
+				}
+				if next := lastOf(p).Next(); next.IsValid() {
+					require.Equal(t, isIn(next), l.ContainsAddr(next), "%v after %v", next, p)
+				}
+			}
+			for range entries {
+				addr := anyAddr()
+				require.Equal(t, isIn(addr), l.ContainsAddr(addr), addr)
+			}
+		})
+	}
 }
 
 func TestListContainsWhatAnyOfItsPrefixesContains(t *testing.T) {

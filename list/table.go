@@ -13,7 +13,8 @@ import (
 // table has, for each key, the ranges of 16-bit numbers that belong to it. It is an open
 // hash table, of which at most five slots of eight are used.
 type table[K comparable] struct {
-	slots []slot[K]
+	filter filter // of the keys
+	slots  []slot[K]
 
 	// words has the ranges of keys with more than one, as their bounds in ascending
 	// order: where a range begins, where it has ended, where the next one begins, and so
@@ -44,9 +45,9 @@ const (
 func (r ranges) count() int { return int(r & many) }
 func (r ranges) place() int { return int(r >> 7) }
 
-// contains says whether a number belongs to a key, for which the search begins at a slot.
-func (t *table[K]) contains(home int, key K, number uint16) bool {
-	for at := home; ; at++ {
+// contains says whether a number belongs to a key.
+func (t *table[K]) contains(hash uint64, key K, number uint16) bool {
+	for at := t.home(hash); ; at++ {
 		if at == len(t.slots) {
 			at = 0
 		}
@@ -118,7 +119,7 @@ func boundsUpTo(bounds []uint16, number uint16) int {
 }
 
 func (t *table[K]) size() int64 {
-	return int64(len(t.slots))*int64(reflect.TypeFor[slot[K]]().Size()) + 2*int64(cap(t.words))
+	return t.filter.size() + int64(len(t.slots))*int64(reflect.TypeFor[slot[K]]().Size()) + 2*int64(cap(t.words))
 }
 
 // sortRanges sorts ranges, each in a slot, joins those that touch, and frees the pieces.
@@ -151,6 +152,7 @@ func tableOf[K comparable](ctx context.Context, sorted []slot[K], hash func(K) u
 		keys++
 		words += wordsFor(len(group))
 	}
+	t.filter = newFilter(keys)
 	t.slots = make([]slot[K], slotsFor(keys))
 	t.words = make([]uint16, 0, words)
 	done := 0
@@ -264,6 +266,7 @@ func isBitSet(words []uint16, number uint16) bool { return words[number/16]>>(nu
 
 // put puts a key that the table does not have in a free slot.
 func (t *table[K]) put(s slot[K], hash uint64) {
+	t.filter.add(hash)
 	at := t.home(hash)
 	for t.slots[at].ranges != unused {
 		if at++; at == len(t.slots) {

@@ -12,6 +12,7 @@ import (
 type texts struct {
 	seed   maphash.Seed
 	pieces [][]byte
+	filter filter
 	slots  []uint64 // 0 if unused; otherwise 32 bits of the hash, then 1 more than the place
 }
 
@@ -27,6 +28,9 @@ func (t *texts) contains(text string) bool {
 		return false
 	}
 	hash := maphash.String(t.seed, text)
+	if !t.filter.mayHave(hash) {
+		return false
+	}
 	for at := t.home(hash); ; at++ {
 		if at == len(t.slots) {
 			at = 0
@@ -57,7 +61,7 @@ func (t *texts) at(slot uint64) []byte {
 }
 
 func (t *texts) size() int64 {
-	bytes := int64(len(t.slots)) * 8
+	bytes := t.filter.size() + int64(len(t.slots))*8
 	for _, p := range t.pieces {
 		bytes += int64(cap(p))
 	}
@@ -89,6 +93,7 @@ func (t *texts) index(ctx context.Context, count int) error {
 		return nil
 	}
 	t.seed = maphash.MakeSeed()
+	t.filter = newFilter(count)
 	t.slots = make([]uint64, slotsFor(count))
 	done := 0
 	for i, piece := range t.pieces {
@@ -110,6 +115,7 @@ func (t *texts) put(place uint32, piece []byte) int {
 	length := int(binary.LittleEndian.Uint16(piece))
 	text := piece[lengthSize : lengthSize+length]
 	hash := maphash.Bytes(t.seed, text)
+	t.filter.add(hash)
 	slot := tagOf(hash)<<placeBits | uint64(place)
 	for at := t.home(hash); ; at++ {
 		if at == len(t.slots) {
