@@ -174,7 +174,7 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	t, place, wait, outcome := l.take(s, c)
 	switch outcome {
 	case table.Taken:
-		return l.pass(t, place, s, c), rule.Pass
+		return l.pass(t, place, s, c.Now, c.Attribute), rule.Pass
 	case table.Stale:
 		return 0, rule.Stale
 	}
@@ -221,13 +221,13 @@ func (l *limiter) isPenalised(s subject, now clock.Instant) bool {
 	return l.penalties != nil && l.penalties.left(s.key, now) > 0
 }
 
-// pass notes that a call passes, and returns its ticket.
-func (l *limiter) pass(t *tables, place table.Place, s subject, c rule.Call) rule.Ticket {
-	if !l.state.isKept(c.Now, l.keeps) { // most calls need neither this nor the next: that saves two calls
-		l.state.keep(c.Now, l.keeps)
+// pass notes that a call passes, and returns its ticket. What it is given fits in registers.
+func (l *limiter) pass(t *tables, place table.Place, s subject, now clock.Instant, value rule.Attribute) rule.Ticket {
+	if !l.state.isKept(now, l.keeps) { // most calls need neither this nor the next: that saves two calls
+		l.state.keep(now, l.keeps)
 	}
-	if !l.state.hottest.leavesOut(c.Now, s.key) {
-		l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, true)
+	if !l.state.hottest.leavesOut(now, s.key) {
+		l.state.hottest.count(l.state, now, s.key, value, true)
 	}
 	return l.ticket(t, place, s)
 }

@@ -19,7 +19,7 @@ func (l *throttle) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	t, place, wait, outcome := l.take(s, c)
 	switch {
 	case outcome == table.Taken:
-		return l.pass(t, place, s, c), rule.Pass
+		return l.pass(t, place, s, c.Now, c.Attribute), rule.Pass
 	case outcome == table.Stale:
 		return 0, rule.Stale
 	case l.rule.MaxWait > 0 && wait <= l.rule.MaxWait && !l.isPenalised(s, c.Now):
@@ -69,7 +69,7 @@ func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.
 		l.refuse(s, c, 0, false)
 		return nil, 0, rule.Block
 	}
-	ticket := l.pass(t, place, s, c)
+	ticket := l.pass(t, place, s, c.Now, c.Attribute)
 	if at <= c.Now {
 		return nil, ticket, rule.Pass
 	}
