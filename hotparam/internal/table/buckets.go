@@ -123,44 +123,26 @@ func newBuckets(maxValues int) *Buckets {
 // Take takes tokens from the bucket of a value if it holds as many. The rate must be for a
 // [TokenBucket]. A call of more tokens than the burst never passes.
 func (b *Buckets) Take(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, Outcome) {
-	p, _, _, outcome := b.take(hash, r, now, tokens)
+	p, _, outcome := b.TakeOrWait(hash, r, now, tokens)
 	return p, outcome
-}
-
-// TakeOrWait is [Buckets.Take] that tells of a refused call what [Buckets.RetryAfter] would.
-func (b *Buckets) TakeOrWait(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, time.Duration, Outcome) {
-	p, at, next, outcome := b.take(hash, r, now, tokens)
-	switch {
-	case outcome != Refused:
-		return p, 0, outcome
-	case int64(tokens) > r.most:
-		return 0, rule.Never, Refused
-	}
-	return p, at.Sub(now) + time.Duration(r.toTime.timesUp(max(0, next-r.top))), Refused
 }
 
 // Reserve makes a reservation at a value's throttle and returns when the call passes: now or
 // later. It is refused if that is later than the rate's MaxWait. The rate must be for a
 // [Throttle]. A call of more tokens than the limit, rounded up, never passes.
 func (b *Buckets) Reserve(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, clock.Instant, Outcome) {
-	p, at, next, outcome := b.take(hash, r, now, tokens)
+	p, wait, outcome := b.TakeOrWait(hash, r, now, tokens)
 	if outcome != Taken {
 		return 0, now, outcome
 	}
-	return p, at.Add(r.wait(next)), Taken
+	return p, now.Add(wait), Taken
 }
 
-// wait returns how long a call waits that moved the instant of its value so far ahead.
-func (r *Rate) wait(next int64) time.Duration {
-	return time.Duration(r.toTime.timesUp(max(0, next-r.span-r.rounds)))
-}
-
-// take returns how far ahead the instant of the value is after the call: of now, or of a
-// later instant that the table has seen. Of a call that is refused, it is where the instant
-// would have to be; 0 if the call is larger than any that passes.
-func (b *Buckets) take(hash uint64, r *Rate, now clock.Instant, tokens int32) (p Place, at clock.Instant, next int64, outcome Outcome) {
+// TakeOrWait is Take or Reserve, and tells how long the call waits: until its reservation or, if
+// it is refused, until such a call passes, as [Buckets.RetryAfter] does.
+func (b *Buckets) TakeOrWait(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, time.Duration, Outcome) {
 	if int64(tokens) > r.most {
-		return 0, now, 0, Refused
+		return 0, rule.Never, Refused
 	}
 	k := b.key(hash, tagMask)
 	state := b.state.Load()
@@ -181,7 +163,7 @@ func (b *Buckets) take(hash uint64, r *Rate, now clock.Instant, tokens int32) (p
 		next, pass := r.after(ahead, tokens)
 		if !pass {
 			if b.word(slot).Load() == word {
-				return 0, now, next, Refused
+				return 0, r.untilPass(next), Refused
 			}
 			continue
 		}
@@ -189,9 +171,23 @@ func (b *Buckets) take(hash uint64, r *Rate, now clock.Instant, tokens int32) (p
 			if ahead == 0 {
 				b.setReturned(slot)
 			}
-			return b.place(slot, k.tag), now, next, Taken
+			return b.place(slot, k.tag), r.wait(next), Taken
 		}
 	}
+}
+
+// untilPass returns how long it takes until a call passes that was refused, because it would
+// have moved the instant of its value so far ahead.
+func (r *Rate) untilPass(next int64) time.Duration {
+	return time.Duration(r.toTime.timesUp(max(0, next-r.top)))
+}
+
+// wait returns how long a call waits that moved the instant of its value so far ahead.
+func (r *Rate) wait(next int64) time.Duration {
+	if r.span == 0 {
+		return 0 // a token bucket
+	}
+	return time.Duration(r.toTime.timesUp(max(0, next-r.span-r.rounds)))
 }
 
 // setReturned notes that the value of a slot has come again after it was as new.
@@ -254,7 +250,7 @@ func (b *Buckets) RetryAfter(hash uint64, r *Rate, now clock.Instant, tokens int
 		return rule.Never
 	}
 	next, _ := r.after(b.used(hash, r, now), tokens)
-	return time.Duration(r.toTime.timesUp(max(0, next-r.top)))
+	return r.untilPass(next)
 }
 
 // Remaining returns how many tokens the bucket of a value holds, less than 0 if it is in

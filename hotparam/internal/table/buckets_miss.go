@@ -1,40 +1,43 @@
 package table
 
 import (
+	"time"
+
 	"github.com/penstock-go/penstock/clock"
 )
 
-// takeSlowly is take for a value that has no slot, or whose block is not up to date, or for
+// takeSlowly is TakeOrWait for a value that has no slot, or whose block is not up to date, or for
 // a call with other rates than the table's.
-func (b *Buckets) takeSlowly(hash uint64, k key, r *Rate, now clock.Instant, tokens int32) (Place, clock.Instant, int64, Outcome) {
+func (b *Buckets) takeSlowly(hash uint64, k key, r *Rate, now clock.Instant, tokens int32) (Place, time.Duration, Outcome) {
 	s := b.lockStripe(k, r.rates, now)
 	if s == nil {
-		return 0, now, 0, Stale
+		return 0, 0, Stale
 	}
 	defer s.Unlock()
 	state := b.state.Load()
 	for {
 		slot, ahead, word, at := b.lookUp(state, k, r, now)
+		late := at.Sub(now) // the table has seen a later instant
 		if word == 0 {
-			p, next, outcome := b.takeWithoutSlot(s, hash, k, r, at, tokens)
-			return p, at, next, outcome
+			p, wait, outcome := b.takeWithoutSlot(s, hash, k, r, at, tokens)
+			return p, late + wait, outcome
 		}
 		next, pass := r.after(ahead, tokens)
 		if !pass {
-			return 0, at, next, Refused
+			return 0, late + r.untilPass(next), Refused
 		}
 		changed := state.parity | k.tag<<stateBits | r.class | (r.units(at)+uint64(next))&r.timeMask
 		if b.word(slot).CompareAndSwap(word, changed) {
 			if ahead == 0 {
 				b.setReturned(slot)
 			}
-			return b.place(slot, k.tag), at, next, Taken
+			return b.place(slot, k.tag), late + r.wait(next), Taken
 		}
 	}
 }
 
 // takeWithoutSlot gives a value a slot, or judges it by the sketch if there is none.
-func (b *Buckets) takeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now clock.Instant, tokens int32) (Place, int64, Outcome) {
+func (b *Buckets) takeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now clock.Instant, tokens int32) (Place, time.Duration, Outcome) {
 	state, cells := b.state.Load(), b.geometry.cells(k)
 	ahead := b.estimate(hash, cells, r.rates, r, now)
 	next, pass := r.after(ahead, tokens)
@@ -49,17 +52,17 @@ func (b *Buckets) takeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now cl
 		}
 		switch {
 		case !pass && ok:
-			return 0, next, Refused
+			return 0, r.untilPass(next), Refused
 		case ok:
-			return b.place(slot, k.tag), next, Taken
+			return b.place(slot, k.tag), r.wait(next), Taken
 		}
 	}
 	s.withoutSlot++
 	if !pass {
-		return sketchPlace(cells), next, Refused
+		return sketchPlace(cells), r.untilPass(next), Refused
 	}
 	b.cells.raise(cells, clock.Instant(int64(now)+r.toTime.timesUp(next)))
-	return sketchPlace(cells), next, Taken
+	return sketchPlace(cells), r.wait(next), Taken
 }
 
 // lockStripe locks the stripe of a value for a call with some rates, or returns nil if they
