@@ -21,7 +21,7 @@ import (
 // A chain never changes. The zero value lets all calls pass.
 type chain struct {
 	onlyWindows bool // there is nothing but flow rules that calls cannot wait for
-	isOneStep   bool // there is nothing but one step, which injects no faults
+	isOneStep   bool // there is nothing but one step, which has one key at the most and injects no faults
 
 	rates    flow.Chain
 	refusals []*refusals // of the flow rules, by their index
@@ -131,7 +131,8 @@ func (c *chain) finish(members []rateMember) {
 	for i := range len(c.steps) + len(c.shadows) {
 		c.injects = c.injects || c.slotStep(i).injects
 	}
-	c.isOneStep = len(c.steps) == 1 && c.rates.Len()+len(c.shadows)+len(c.counters) == 0 && !c.injects
+	c.isOneStep = len(c.steps) == 1 && c.rates.Len()+len(c.shadows)+len(c.counters) == 0 && !c.injects &&
+		len(c.steps[0].keys) <= 1
 	c.extras.chain = c
 }
 

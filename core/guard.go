@@ -98,15 +98,16 @@ func (c *chain) guard(r *resource, q *request, opts []Option, tickets []rule.Tic
 }
 
 // stepGuard is guard for a chain that isOneStep.
-func (c *chain) stepGuard(r *resource, q *request, opts []Option, ticket rule.Ticket) Guard {
-	word, rest, ok := uint32(0), uint32(q.Tokens), true
+func (c *chain) stepGuard(r *resource, now clock.Instant, tokens int32, opts []Option, ticket rule.Ticket) Guard {
+	word, rest, ok := uint32(0), uint32(tokens), true
 	if c.tickets {
-		word, rest, ok = carryOne(0, ticket, q.Tokens)
+		word, rest, ok = carryOne(0, ticket, tokens)
 	}
 	if !ok {
-		return c.recordedGuard(r, q, opts, []rule.Ticket{ticket})
+		q := request{Call: rule.Call{Now: now, Tokens: tokens}}
+		return c.recordedGuard(r, &q, opts, []rule.Ticket{ticket})
 	}
-	return newGuard(r, q.Now, &c.extras, word, rest)
+	return newGuard(r, now, &c.extras, word, rest)
 }
 
 // recordedGuard returns the guard with a record of the tickets. It asks the shadow rules,
