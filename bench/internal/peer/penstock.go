@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -51,8 +52,9 @@ func coarse(settings Settings) Limiter {
 	}}
 }
 
-// coarseClock returns a clock that runs until the process ends.
-func coarseClock() clock.Clock { return clock.NewCoarse(time.Millisecond) }
+// coarseClock returns a clock that runs until the process ends. It is the same one for all: a
+// hundred of them would slow down whatever is measured last.
+var coarseClock = sync.OnceValue(func() clock.Clock { return clock.NewCoarse(time.Millisecond) }) //nolint:gochecknoglobals // as it says
 
 func penstockQueue(settings Settings) Limiter {
 	return penstock(Baseline, settings,
