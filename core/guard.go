@@ -114,8 +114,8 @@ func (c *chain) stepGuard(r *resource, now clock.Instant, tokens int32, opts []O
 // each as if it were the only one, and notes the first that would have refused the call.
 func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []rule.Ticket) Guard {
 	record := r.engine.newRecord(c)
-	for i := range c.steps {
-		*record.slot(i) = ticketSlot{tickets[i], true}
+	for i, ticket := range tickets {
+		*record.slot(i) = ticketSlot{ticket, true}
 	}
 	for i := range c.shadows {
 		s := &c.shadows[i]
