@@ -141,12 +141,16 @@ type Values struct {
 	length int // of each, in bytes
 }
 
-// NewValues returns so many values.
+// textSize is how many bytes of memory the text of a value has. A text of its own has as many,
+// and so is in one cache line.
+const textSize = 16
+
+// NewValues returns so many values, up to ten billion.
 func NewValues(count int) Values {
 	digits := len(strconv.Itoa(count - 1))
 	var texts strings.Builder
 	for i := range count {
-		fmt.Fprintf(&texts, "user-%0*d", digits, i)
+		fmt.Fprintf(&texts, "%-*s", textSize, fmt.Sprintf("user-%0*d", digits, i))
 	}
 	return Values{texts: texts.String(), count: count, length: len("user-") + digits}
 }
@@ -155,4 +159,4 @@ func NewValues(count int) Values {
 func (v Values) Len() int { return v.count }
 
 // At returns the value with an index.
-func (v Values) At(i int) string { return v.texts[i*v.length : (i+1)*v.length] }
+func (v Values) At(i int) string { return v.texts[i*textSize : i*textSize+v.length] }
