@@ -171,6 +171,7 @@ func (c *cost) look(l lookup, kind kindOfEntries, count int) error {
 	}
 	r.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
 	inOrder(found)
+	inOrder(others)
 	for _, v := range found {
 		if !l.has(v) {
 			return errors.New("an entry is not found: " + v.text)
