@@ -52,7 +52,8 @@ var layers = map[string]int{
 	"signal/internal/procfs": 1,
 	"signal/internal/share":  1,
 
-	// What the sources that read an API over HTTP have in common.
+	// What sources do about failures, and what those that read an API over HTTP have in common.
+	"datasource/retry":           1,
 	"datasource/internal/remote": 1,
 
 	// Programs that consist of several packages have layers of their own.

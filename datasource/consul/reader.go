@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/internal/remote"
+	"github.com/penstock-go/penstock/datasource/retry"
 	"github.com/penstock-go/penstock/datasource/snapshot"
 )
 
@@ -42,7 +43,7 @@ type answer struct {
 // next implements [snapshot.Next].
 func (r *reader) next(ctx context.Context) (snapshot.Snapshot, error) {
 	if r.answered {
-		snapshot.Sleep(ctx, r.opts.Clock, minInterval-r.opts.Clock.Now().Sub(r.askedAt))
+		retry.Sleep(ctx, r.opts.Clock, minInterval-r.opts.Clock.Now().Sub(r.askedAt))
 	}
 	r.askedAt, r.answered = r.opts.Clock.Now(), false
 	got, err := r.read(ctx, r.index, r.opts.MaxStale)

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd/internal/listformat"
 	"github.com/penstock-go/penstock/datasource/lists"
+	"github.com/penstock-go/penstock/datasource/retry"
 	"github.com/penstock-go/penstock/list"
 )
 
@@ -103,11 +104,11 @@ const chunkAttempts = 4
 // if there are any, because a list has many chunks and one that is not answered in time
 // should not cost all others.
 func (s *Source) readRange(ctx context.Context, request *pb.RangeRequest) (found *pb.RangeResponse, err error) {
-	pause := backoff{min: s.opts.MinBackoff, max: s.opts.MaxBackoff}
+	pause := retry.Backoff{Min: s.opts.MinBackoff, Max: s.opts.MaxBackoff}
 	for attempt := 1; ; attempt++ {
 		kv, members := s.connection.get()
 		found, err = s.readOnce(ctx, kv, request, grpc.WaitForReady(true))
-		if !unreachable(err) || attempt >= max(chunkAttempts, members) || !s.sleep(ctx, pause.next()) {
+		if !unreachable(err) || attempt >= max(chunkAttempts, members) || !retry.Sleep(ctx, s.opts.Clock, pause.Next()) {
 			return found, err
 		}
 	}

@@ -44,11 +44,9 @@ type Options struct {
 	// random pause of 3/4 to 5/4 of it. Only keys are read. Defaults to a minute.
 	CompareInterval time.Duration
 
-	// MinBackoff and MaxBackoff bound the pause before another attempt. A pause
-	// is random, from zero to a limit, so that the instances of a service do not
-	// reconnect all at once. The limit starts at MinBackoff, doubles with each
-	// failure up to MaxBackoff, and starts again after a connection that has
-	// lasted for MaxBackoff. Default to 100 ms and 5 s.
+	// MinBackoff and MaxBackoff bound the pause before another attempt, as in
+	// [retry.Backoff]. The limit of the pauses starts at MinBackoff again after a
+	// connection that has lasted for MaxBackoff. Default to 100 ms and 5 s.
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 

@@ -12,13 +12,14 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/retry"
 )
 
 // run is the state of one call of [Source.Run]. Only its goroutine uses it.
 type run struct {
 	*Source
 	sink     core.Sink
-	backoff  backoff
+	backoff  retry.Backoff
 	reporter *reporter // nil without an instance name
 
 	ownClient   *clientv3.Client // made by this run; nil with a client of the caller
@@ -90,7 +91,7 @@ func (r *run) markConnected() { r.failing, r.connectedAt, r.lastErr = false, r.o
 // stableError returns the error to report. It returns the same error as before if only
 // the digits differ, so that a log of new errors does not repeat for every port.
 func (r *run) stableError(err error) error {
-	if r.lastErr == nil || withoutDigits(r.lastErr) != withoutDigits(err) {
+	if !retry.Alike(r.lastErr, err) {
 		r.lastErr = err
 	}
 	return r.lastErr
@@ -101,10 +102,10 @@ func (r *run) stableError(err error) error {
 // after each read would otherwise cause many reads a second.
 func (r *run) connectionLost() (pause time.Duration) {
 	if r.connectedAt != 0 && r.opts.Clock.Now().Sub(r.connectedAt) >= r.opts.MaxBackoff {
-		r.backoff.reset()
+		r.backoff.Reset()
 	}
 	r.failing, r.connectedAt = true, 0
-	return r.backoff.next()
+	return r.backoff.Next()
 }
 
 // documents returns how many documents there are.

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/retry"
 )
 
 // ErrClientClosed is what Run returns when the client that was given to [New]
@@ -103,7 +104,7 @@ func (s *Source) Name() string { return "etcd:" + s.keys.Documents }
 // operators can correct meanwhile.
 func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 	r := &run{
-		Source: s, sink: sink, backoff: backoff{min: s.opts.MinBackoff, max: s.opts.MaxBackoff},
+		Source: s, sink: sink, backoff: retry.Backoff{Min: s.opts.MinBackoff, Max: s.opts.MaxBackoff},
 		reporter: newReporter(s, sink),
 	}
 	defer r.closeOwnClient()
@@ -119,7 +120,7 @@ func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 		if errors.Is(err, ErrClientClosed) {
 			return err
 		}
-		if !r.sleep(ctx, r.connectionLost()) {
+		if !retry.Sleep(ctx, s.opts.Clock, r.connectionLost()) {
 			return ctx.Err()
 		}
 	}

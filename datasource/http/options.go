@@ -31,10 +31,9 @@ type Options struct {
 	// and body included. Defaults to 10 s.
 	RequestTimeout time.Duration
 
-	// MinBackoff and MaxBackoff bound the pause after a failed poll. A pause is random,
-	// from half of a limit to the limit, which starts at MinBackoff, doubles with each
-	// failure up to MaxBackoff, and starts again after a poll that succeeds. Default to
-	// 200 ms and 10 s.
+	// MinBackoff and MaxBackoff bound the pause after a failed poll, as in
+	// [retry.Backoff]. The limit of the pauses starts at MinBackoff again after a poll
+	// that succeeds. Default to 200 ms and 10 s.
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 

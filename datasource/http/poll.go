@@ -9,11 +9,10 @@ import (
 	"net/http"
 	"path"
 	"slices"
-	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/retry"
 )
 
 const (
@@ -49,7 +48,7 @@ type document struct {
 	version   *version // delivered last; nil if none was
 	failures  int      // in a row, of the last polls
 	delivered bool     // the sink knows the document
-	fault     string   // that the sink knows; "" if the version is the last that was delivered
+	fault     error    // that the sink knows; nil if the version is the last that was delivered
 }
 
 // result is what a poll has found of one document.
@@ -80,7 +79,7 @@ func (f *follower) closeIdle() {
 func (f *follower) disconnected(err error) {
 	f.connected = false
 	f.closeIdle()
-	if f.lost == nil || withoutDigits(f.lost.Error()) != withoutDigits(err.Error()) {
+	if !retry.Alike(f.lost, err) {
 		f.lost = err
 	}
 	f.sink.Disconnected(f.lost)
@@ -121,7 +120,7 @@ func (f *follower) pollDocument(ctx context.Context) ([]result, error) {
 // known returns the version of a document that need not be read again; nil if there is
 // none. A document that was reported as faulty is read and delivered again.
 func (f *follower) known(name string) *version {
-	if d := f.documents[name]; d != nil && d.fault == "" {
+	if d := f.documents[name]; d != nil && d.fault == nil {
 		return d.version
 	}
 	return nil
@@ -235,29 +234,17 @@ func (f *follower) countFailures(results []result) (early error) {
 // take takes over what a poll has found, and returns what the sink does not know yet.
 func (d *document) take(r result) (found core.Document, changed bool) {
 	if r.err != nil {
-		text := r.err.Error()
-		if d.failures < reportedFailures || withoutDigits(d.fault) == withoutDigits(text) {
+		if d.failures < reportedFailures || retry.Alike(d.fault, r.err) {
 			return core.Document{}, false
 		}
-		d.delivered, d.fault = true, text
+		d.delivered, d.fault = true, r.err
 		return core.Document{Name: r.name, Err: r.err}, true
 	}
-	d.version, d.delivered, d.fault = &r.answer.version, true, ""
+	d.version, d.delivered, d.fault = &r.answer.version, true, nil
 	if r.answer.unchanged {
 		return core.Document{}, false
 	}
 	return core.Document{Name: r.name, Data: r.answer.data}, true
-}
-
-// withoutDigits returns a text without its digits, because the ports in errors change with
-// each attempt.
-func withoutDigits(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsDigit(r) {
-			return -1
-		}
-		return r
-	}, text)
 }
 
 // apply delivers a change, if it has something or ends a disconnection.

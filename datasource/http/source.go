@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
-	"time"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/retry"
 )
 
 // Source delivers the rule document at a URL, or those of an index. It keeps no state
@@ -76,35 +76,16 @@ func display(u *url.URL) string {
 func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 	f := newFollower(s, sink)
 	defer f.closeIdle()
-	limit := time.Duration(0)
+	backoff := retry.Backoff{Min: s.opts.MinBackoff, Max: s.opts.MaxBackoff}
 	for ctx.Err() == nil {
 		pause := s.opts.Interval*3/4 + rand.N(s.opts.Interval/2+1) //nolint:gosec // spreads load, guards no secret
 		if err := f.poll(ctx); err == nil {
-			limit = 0
+			backoff.Reset()
 		} else if ctx.Err() == nil {
 			f.disconnected(err)
-			limit = s.nextLimit(limit)
-			pause = limit - rand.N(limit/2+1) //nolint:gosec // spreads load, guards no secret
+			pause = backoff.Next()
 		}
-		s.wait(ctx, pause)
+		retry.Sleep(ctx, s.opts.Clock, pause)
 	}
 	return ctx.Err()
-}
-
-// nextLimit returns the limit of the next pause after a failure: twice the one before.
-func (s *Source) nextLimit(limit time.Duration) time.Duration {
-	if limit > s.opts.MaxBackoff/2 { // doubling could overflow
-		return s.opts.MaxBackoff
-	}
-	return max(s.opts.MinBackoff, 2*limit)
-}
-
-// wait returns after d, or earlier when ctx ends.
-func (s *Source) wait(ctx context.Context, d time.Duration) {
-	timer := s.opts.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C():
-	}
 }

@@ -81,7 +81,7 @@ func (w *Watch) load(ctx context.Context, d *document, wanted Digest) {
 		w.reject(d, err)
 		var mistake *mistakeError
 		if d.pending = !errors.As(err, &mistake); d.pending {
-			d.due = w.config.Clock.Now().Add(d.retry.next())
+			d.due = w.config.Clock.Now().Add(d.backoff.Next())
 		}
 	}
 }

@@ -3,10 +3,9 @@ package lists
 import (
 	"fmt"
 	"log/slog"
-	"strings"
-	"unicode"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/retry"
 	"github.com/penstock-go/penstock/list"
 )
 
@@ -42,7 +41,7 @@ func (s sink) Disconnected(err error) { s.disconnected(err) }
 func (w *Watch) disconnected(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err == nil || withoutDigits(w.err) != withoutDigits(err) {
+	if !retry.Alike(w.err, err) {
 		w.config.Logger.Warn("penstock: source of lists cannot be read, its lists stay as they are",
 			slog.String("source", w.config.Source.Name()), slog.Any("error", err))
 	}
@@ -89,7 +88,7 @@ func (w *Watch) update(present core.Document) {
 	if d == nil {
 		d = &document{
 			name: present.Name, list: w.config.ListName(present.Name),
-			retry: backoff{min: w.config.MinRetry, max: w.config.MaxRetry},
+			backoff: retry.Backoff{Min: w.config.MinRetry, Max: w.config.MaxRetry},
 		}
 		w.documents[present.Name] = d
 	}
@@ -112,7 +111,7 @@ func (w *Watch) update(present core.Document) {
 		w.accept(d)
 	case d.wanted != wanted, d.pending:
 		d.wanted, d.pending, d.due = wanted, true, w.config.Clock.Now()
-		d.retry.reset()
+		d.backoff.Reset()
 	}
 }
 
@@ -126,15 +125,4 @@ func (w *Watch) remove(name string) {
 	w.config.Registry.Withdraw(d.list, w.provider(d))
 	w.config.Logger.Warn("penstock: list removed", slog.String("list", d.list),
 		slog.String("source", w.config.Source.Name()), slog.String("document", name))
-}
-
-// withoutDigits returns the text of an error without its digits, because the ports,
-// revisions and durations in it change with each attempt.
-func withoutDigits(err error) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsDigit(r) {
-			return -1
-		}
-		return r
-	}, err.Error())
 }

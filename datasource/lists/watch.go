@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/datasource/retry"
 	"github.com/penstock-go/penstock/list"
 )
 
@@ -46,9 +47,9 @@ type document struct {
 
 	pending bool          // the present version is to be loaded
 	due     clock.Instant // when to load it
-	retry   backoff
-	err     error  // why the present version is not in force
-	logged  string // the error that was logged last
+	backoff retry.Backoff
+	err     error // why the present version is not in force
+	logged  error // that was logged last
 }
 
 // Start follows the source and keeps its lists in the registry until ctx ends or
@@ -178,11 +179,10 @@ func (w *Watch) provider(d *document) list.Provider {
 func (w *Watch) reject(d *document, err error) {
 	d.err = err
 	w.config.Registry.Reject(d.list, w.provider(d), err, w.config.Clock.Now())
-	text := withoutDigits(err)
-	if text == d.logged {
+	if retry.Alike(d.logged, err) {
 		return
 	}
-	d.logged = text
+	d.logged = err
 	w.config.Logger.Error("penstock: list is not put in force, the last good version stays",
 		slog.String("list", d.list), slog.String("source", w.config.Source.Name()), slog.String("document", d.name),
 		slog.String("error", logText(err)))
@@ -207,6 +207,6 @@ func (w *Watch) accept(d *document) {
 	if d.err != nil {
 		w.config.Registry.Reject(d.list, w.provider(d), nil, w.config.Clock.Now())
 	}
-	d.err, d.logged = nil, ""
-	d.retry.reset()
+	d.err, d.logged = nil, nil
+	d.backoff.Reset()
 }

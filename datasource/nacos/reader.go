@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/internal/remote"
+	"github.com/penstock-go/penstock/datasource/retry"
 	"github.com/penstock-go/penstock/datasource/snapshot"
 )
 
@@ -52,7 +53,7 @@ func (r *reader) next(ctx context.Context) (snapshot.Snapshot, error) {
 	changed := false
 	if r.readAt != 0 {
 		var err error
-		snapshot.Sleep(ctx, r.opts.Clock, r.pause-r.opts.Clock.Now().Sub(r.readAt))
+		retry.Sleep(ctx, r.opts.Clock, r.pause-r.opts.Clock.Now().Sub(r.readAt))
 		if changed, err = r.listen(ctx); err != nil {
 			r.readAt = 0
 			return snapshot.Snapshot{}, fmt.Errorf("nacos: listening to %s: %w", r.group, err)
@@ -240,7 +241,7 @@ func (r *reader) listen(ctx context.Context) (changed bool, err error) {
 		r.warnTooMany()
 	}
 	if len(names) == 0 {
-		snapshot.Sleep(ctx, r.opts.Clock, r.opts.PollInterval)
+		retry.Sleep(ctx, r.opts.Clock, r.opts.PollInterval)
 		return false, ctx.Err()
 	}
 	wait := max(r.opts.PollInterval, minLongPoll) + longPollLead

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -19,11 +18,9 @@ type Options struct {
 	// Defaults to 10,000.
 	MaxDocuments int
 
-	// MinBackoff and MaxBackoff bound the pause before another attempt. A pause is
-	// random, from half of a limit to the limit, so that the instances of a service do
-	// not reconnect all at once. The limit starts at MinBackoff, doubles with each
-	// failure up to MaxBackoff, and starts again after a connection that has lasted for
-	// MaxBackoff. Default to 100 ms and 5 s.
+	// MinBackoff and MaxBackoff bound the pause before another attempt, as in
+	// [retry.Backoff]. The limit of the pauses starts at MinBackoff again after a
+	// connection that has lasted for MaxBackoff. Default to 100 ms and 5 s.
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 
@@ -74,24 +71,3 @@ func Document(pkg, name string, data []byte) core.Document {
 	}
 	return core.Document{Name: name, Data: data}
 }
-
-// backoff is exponential backoff with jitter.
-type backoff struct {
-	min, max time.Duration
-	limit    time.Duration // of the previous pause; 0 before the first
-}
-
-// next doubles the limit and returns how long to pause after a failure.
-func (b *backoff) next() time.Duration {
-	// The comparison is with half the maximum so that doubling cannot overflow.
-	if b.limit > b.max/2 {
-		b.limit = b.max
-	} else {
-		b.limit = max(b.min, 2*b.limit)
-	}
-	half := b.limit / 2
-	return b.limit - half + rand.N(half+1) //nolint:gosec // spreads load, guards no secret
-}
-
-// reset makes the limit start at its minimum again.
-func (b *backoff) reset() { b.limit = 0 }

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-	"unicode"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/retry"
 )
 
 // Snapshot is all that a store holds at one time.
@@ -37,7 +36,7 @@ func Run(ctx context.Context, sink core.Sink, opts Options, next Next) error {
 	if err != nil {
 		return err
 	}
-	r := &run{sink: sink, opts: opts, backoff: backoff{min: opts.MinBackoff, max: opts.MaxBackoff}}
+	r := &run{sink: sink, opts: opts, backoff: retry.Backoff{Min: opts.MinBackoff, Max: opts.MaxBackoff}}
 	for ctx.Err() == nil {
 		state, err := next(ctx)
 		if ctx.Err() != nil {
@@ -58,7 +57,7 @@ func Run(ctx context.Context, sink core.Sink, opts Options, next Next) error {
 type run struct {
 	sink    core.Sink
 	opts    Options
-	backoff backoff
+	backoff retry.Backoff
 
 	delivered   map[string]version // what the sink has received; nil before the first delivery
 	connectedAt clock.Instant      // when the store was last read after a failure; 0 while it cannot be read
@@ -117,36 +116,17 @@ func (r *run) deliver(state Snapshot) error {
 // reads a second.
 func (r *run) pause(ctx context.Context) {
 	if r.connectedAt != 0 && r.opts.Clock.Now().Sub(r.connectedAt) >= r.opts.MaxBackoff {
-		r.backoff.reset()
+		r.backoff.Reset()
 	}
 	r.connectedAt = 0
-	Sleep(ctx, r.opts.Clock, r.backoff.next())
-}
-
-// Sleep waits for d, or until ctx ends.
-func Sleep(ctx context.Context, c clock.Clock, d time.Duration) {
-	timer := c.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C():
-	}
+	retry.Sleep(ctx, r.opts.Clock, r.backoff.Next())
 }
 
 // stableError returns the error to report: the same one as before if only digits differ,
 // so that a log of new errors does not repeat for every port.
 func (r *run) stableError(err error) error {
-	if r.lastErr == nil || withoutDigits(r.lastErr) != withoutDigits(err) {
+	if !retry.Alike(r.lastErr, err) {
 		r.lastErr = err
 	}
 	return r.lastErr
-}
-
-func withoutDigits(err error) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsDigit(c) {
-			return -1
-		}
-		return c
-	}, err.Error())
 }
