@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/bench/internal/peer"
+	"github.com/penstock-go/penstock/hotparam"
 )
 
 // BenchmarkHotOneValue is calls that all have one value, which its limit lets pass.
@@ -24,7 +25,7 @@ func BenchmarkHotTenThousandValues(b *testing.B) { measureValues(b, 10_000, peer
 func BenchmarkHotMillionValues(b *testing.B) { measureValues(b, 1_000_000, peer.Huge, allPass) }
 
 // measureValues measures calls that have the values in an order that no cache guesses.
-// There are places for all of them and a quarter more.
+// There are places for all of them and a quarter more, or as many as a rule has by default.
 func measureValues(b *testing.B, count, limit int, expect expectation) {
 	b.Helper()
 	values := peer.NewValues(count)
@@ -32,7 +33,7 @@ func measureValues(b *testing.B, count, limit int, expect expectation) {
 	if limit == 1 {
 		window = time.Hour
 	}
-	of := peer.ValueLimit{Limit: limit, Window: window, Places: max(100_000, count*5/4)}
+	of := peer.ValueLimit{Limit: limit, Window: window, Places: max(hotparam.DefaultMaxValues, count*5/4)}
 	for _, l := range peer.ValueLimiters() {
 		measure(b, l.Name, expect, func() (peer.Try, error) {
 			try, err := l.New(of)
