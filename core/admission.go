@@ -142,7 +142,7 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Dec
 		if a.held.indexOf(s.first) >= 0 {
 			continue
 		}
-		ticket, decision := s.ask(&a.request, opts)
+		ticket, decision := s.ask(a.Call, &a.request, opts)
 		if decision == rule.Stale {
 			a.seen = max(a.seen, clock.Instant(ticket))
 		}

@@ -147,7 +147,7 @@ func (r *resource) tryPass(
 	switch len(c.steps) {
 	case 0:
 	case 1:
-		tickets[0], decision = c.steps[0].ask(q, opts)
+		tickets[0], decision = c.steps[0].ask(q.Call, q, opts)
 	default:
 		if len(c.steps) > len(tickets) {
 			return nil, 0, rule.Wait
@@ -204,7 +204,7 @@ func (c *chain) acquire(q *request, opts []Option, tickets []rule.Ticket) (which
 		}
 	}()
 	for passed < len(c.steps) {
-		ticket, decision := c.steps[passed].ask(q, opts)
+		ticket, decision := c.steps[passed].ask(q.Call, q, opts)
 		if decision != rule.Pass {
 			return passed, decision
 		}
@@ -214,22 +214,21 @@ func (c *chain) acquire(q *request, opts []Option, tickets []rule.Ticket) (which
 	return 0, rule.Pass
 }
 
-// ask asks the limiter whether the call passes, and reads the attribute of the call only if
+// ask asks the limiter whether the call of the request passes, and reads its attribute only if
 // the limiter needs it.
-func (s *step) ask(q *request, opts []Option) (rule.Ticket, rule.Decision) {
+func (s *step) ask(call rule.Call, q *request, opts []Option) (rule.Ticket, rule.Decision) {
 	switch {
 	case len(s.keys) == 0: // most are so, and this is quicker
-		ticket, decision := s.limiter.Acquire(q.Call)
+		ticket, decision := s.limiter.Acquire(call)
 		return ticket, s.allowed(decision)
 	case s.late != nil:
-		if ticket, decision := s.late.AcquireUnread(q.Call); decision != rule.NeedsAttribute {
+		if ticket, decision := s.late.AcquireUnread(call); decision != rule.NeedsAttribute {
 			return ticket, s.allowed(decision)
 		}
 	}
 	if len(s.keys) > 1 {
 		return s.askComposite(q, opts)
 	}
-	call := q.Call
 	if last := len(opts) - 1; last >= 0 && opts[last].hasKey(s.keys[0]) { // as in attribute, whose call is 2 ns
 		call.Attribute = opts[last].value
 	} else if last >= 0 { // else there are no attributes

@@ -92,8 +92,8 @@ func (r *resource) enterChain(
 }
 
 // enterStep is enterChain for one rule and nothing else, as most resources have: calls pass
-// and are refused 5 to 10 ns sooner. If the options are attributes, as most are, the request is
-// set only where it is needed: to copy it as soon as it was written costs 4 ns.
+// 3 to 6 ns sooner, and are refused at least 10 ns sooner. If the options are attributes, as most
+// are, the request is set only where it is needed: to copy it as soon as it was written costs 4 ns.
 func (r *resource) enterStep(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
@@ -105,19 +105,7 @@ func (r *resource) enterStep(
 		call = q.Call
 	}
 	s := &c.steps[0]
-	ticket, decision := rule.Ticket(0), rule.NeedsAttribute
-	if s.late != nil {
-		ticket, decision = s.late.AcquireUnread(call)
-	}
-	if decision == rule.NeedsAttribute {
-		if last := len(opts) - 1; last >= 0 && len(s.keys) > 0 {
-			if call.Attribute = opts[last].value; !opts[last].hasKey(s.keys[0]) {
-				call.Attribute = q.attribute(opts, s.keys[0])
-			}
-		}
-		ticket, decision = s.limiter.Acquire(call)
-	}
-	switch decision = s.allowed(decision); {
+	switch ticket, decision := s.ask(call, &q, opts); {
 	case decision == rule.Pass && r.pass(now, tokens):
 		return c.stepGuard(r, now, tokens, opts, ticket), nil
 	case decision == rule.Pass:

@@ -119,7 +119,7 @@ func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []
 	}
 	for i := range c.shadows {
 		s := &c.shadows[i]
-		ticket, decision := s.ask(q, opts)
+		ticket, decision := s.ask(q.Call, q, opts)
 		*record.slot(len(c.steps) + i) = ticketSlot{ticket, decision == rule.Pass}
 		if decision == rule.Pass || decision == rule.Stale {
 			continue

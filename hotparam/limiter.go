@@ -78,10 +78,6 @@ func (c *compiled) limiter(state *resourceState) rule.Limiter {
 		l := new(concurrencyLimiter)
 		l.init(c, state)
 		return l
-	case c.isPlain():
-		l := new(plainLimiter)
-		l.init(c, state)
-		return l
 	}
 	l := new(limiter)
 	l.init(c, state)

@@ -2,10 +2,10 @@ package list
 
 import "math/bits"
 
-// filter says of most keys that a table does not have that it does not. It takes a fifteenth of
-// the memory or less, so that it is in the caches of a processor when the table is not. It is a
-// Bloom filter in which a key has all of its bits in one word (Putze, Sanders and Singler:
-// Cache-, Hash- and Space-Efficient Bloom Filters).
+// filter recognises most keys that a table does not have. It takes a fifteenth of the memory or
+// less, so that it is in the caches of a processor when the table is not. It is a Bloom filter in
+// which a key has all of its bits in one word (Putze, Sanders and Singler: Cache-, Hash- and
+// Space-Efficient Bloom Filters).
 //
 // A small table has none, as it is in the caches itself. Then any key may be there.
 type filter struct{ bits []uint64 }

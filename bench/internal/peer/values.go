@@ -141,8 +141,8 @@ type Values struct {
 	length int // of each, in bytes
 }
 
-// textSize is how many bytes of memory the text of a value has. A text of its own has as many,
-// and so is in one cache line.
+// textSize is how many bytes of memory the text of a value has: as many as if it were allocated
+// by itself, so that it is in one cache line.
 const textSize = 16
 
 // NewValues returns so many values, up to ten billion.
