@@ -12,23 +12,23 @@ import (
 //
 // It is cut into levels of 16 bits: a prefix of 33 to 48 bits stands in level 2, where
 // its first 32 bits find, in a hash table, the range of the next 16 bits that it covers.
-// So a look-up takes one step for each level that has any prefixes, two at most for
-// IPv4 and eight for IPv6, however many prefixes there are. Of most levels it needs nothing
-// but the filter.
+// Very many prefixes of just 48 bits stand in a set instead. So a look-up takes one step or two
+// for each level that has any prefixes, and there are two levels for IPv4 and eight for IPv6,
+// however many prefixes there are. Of most it needs nothing but the filter.
 type family struct {
 	seeds seeds
 
 	direct *direct                     // prefixes of 17 to 32 bits if there are many, else nil
-	narrow [narrowLevels]table[uint64] // other prefixes of up to 80 bits
-	wide   [wideLevels]table[words]    // longer ones
-	levels uint8                       // a bit for each level that has any in these
+	narrow [narrowLevels]level[uint64] // other prefixes of up to 64 bits
+	wide   [wideLevels]level[words]    // longer ones
+
+	sets, tables uint8 // a bit for each level that has one
 }
 
 const (
 	levelBits    = 16
-	narrowLevels = 5 // those whose keys, the bits before, fit in 64
-	wideLevels   = 3
-	allLevels    = narrowLevels + wideLevels
+	narrowLevels = 4 // those whose prefixes fit in 64 bits
+	wideLevels   = 4
 	directLevel  = 1 // whose keys have 16 bits
 )
 
@@ -62,62 +62,58 @@ func (w words) masked(length int) words {
 	return words{w.high, w.low &^ (1<<(128-length) - 1)}
 }
 
-// narrowKey returns the bits before a narrow level, and those of the level.
-func (w words) narrowKey(level int) (key uint64, own uint16) {
-	if level == narrowLevels-1 {
-		return w.high, uint16(w.low >> 48)
-	}
-	shift := 64 - levelBits*level // 64 makes a key of 0
-	return w.high >> shift, uint16(w.high >> (shift - levelBits))
+// narrow returns the bits of an address up to the end of a narrow level.
+func (w words) narrow(level int) uint64 { return w.high >> (48 - levelBits*level) }
+
+// wide returns the bits of an address up to the end of a wide level.
+func (w words) wide(level int) words {
+	return words{w.high, w.low >> (48 - levelBits*(level-narrowLevels))}
 }
 
-// wideKey returns the bits before a wide level, and those of the level.
-func (w words) wideKey(level int) (key words, own uint16) {
-	shift := 48 - levelBits*level
-	return words{w.high, w.low >> shift}, uint16(w.low >> (shift - levelBits))
-}
+// without returns all but so many of the last bits, at most 16.
+func (w words) without(bits uint8) words { return words{w.high, w.low >> bits} }
 
-// contains asks the filters of all levels before it looks at a table. They do not depend on
-// each other: so the processor waits for the memory of all of them at once. Then it begins with
-// the longest prefixes, whose tables are the likeliest to have a filter.
+// contains asks the sets and tables one after the other. Mostly a filter says that an address is
+// not there, as the processor predicts: so it waits for the memory of several at once.
 func (f *family) contains(addr words) bool {
-	if f.direct != nil {
-		if key, own := addr.narrowKey(directLevel); f.direct.contains(uint16(key), own) {
+	if f.direct != nil && f.direct.contains(uint16(addr.narrow(directLevel-1)), uint16(addr.narrow(directLevel))) {
+		return true
+	}
+	for i, rest := 0, f.sets; rest != 0; rest &^= 1 << i {
+		if i = bits.Len8(rest) - 1; f.hasExact(i, addr) {
 			return true
 		}
 	}
-	var hashes [allLevels]uint64
-	candidates := uint8(0)
-	for rest := f.levels; rest != 0; rest &= rest - 1 {
-		level, mayHave := bits.TrailingZeros8(rest)%allLevels, false
-		if level < narrowLevels {
-			key, _ := addr.narrowKey(level)
-			hashes[level] = f.seeds.narrowHash(key)
-			mayHave = f.narrow[level].filter.mayHave(hashes[level])
-		} else {
-			key, _ := addr.wideKey(level - narrowLevels)
-			hashes[level] = f.seeds.wideHash(key)
-			mayHave = f.wide[level-narrowLevels].filter.mayHave(hashes[level])
-		}
-		if mayHave {
-			candidates |= rest & -rest
-		}
-	}
-	for candidates != 0 {
-		level, found := (bits.Len8(candidates)-1)%allLevels, false
-		candidates &^= 1 << level
-		if level < narrowLevels {
-			key, own := addr.narrowKey(level)
-			found = f.narrow[level].contains(hashes[level], key, own)
-		} else {
-			key, own := addr.wideKey(level - narrowLevels)
-			found = f.wide[level-narrowLevels].contains(hashes[level], key, own)
-		}
-		if found {
+	for i, rest := 0, f.tables; rest != 0; rest &^= 1 << i {
+		if i = bits.Len8(rest) - 1; f.hasRange(i, addr) {
 			return true
 		}
 	}
 	return false
+}
+
+// hasExact says whether the set of a level has the beginning of an address.
+func (f *family) hasExact(i int, addr words) bool {
+	if i < narrowLevels {
+		s, number := &f.narrow[i].exact, addr.narrow(i)
+		hash := f.seeds.narrowHash(number)
+		return s.filter.mayHave(hash) && hasNarrow(s, hash, number)
+	}
+	s, number := &f.wide[i-narrowLevels].exact, addr.wide(i)
+	hash := f.seeds.wideHash(number)
+	return s.filter.mayHave(hash) && hasWide(s, hash, number)
+}
+
+// hasRange says whether the table of a level has a range with the beginning of an address.
+func (f *family) hasRange(i int, addr words) bool {
+	if i < narrowLevels {
+		t, number := &f.narrow[i].ranges, addr.narrow(i)
+		key := number >> levelBits
+		return t.filter.mayHave(f.seeds.narrowHash(number>>t.grain)) && t.contains(f.seeds.narrowHash(key), key, uint16(number))
+	}
+	t, number := &f.wide[i-narrowLevels].ranges, addr.wide(i)
+	key := number.without(levelBits)
+	return t.filter.mayHave(f.seeds.wideHash(number.without(t.grain))) && t.contains(f.seeds.wideHash(key), key, uint16(number.low))
 }
 
 func (f *family) size() (bytes int64) {
@@ -133,16 +129,6 @@ func (f *family) size() (bytes int64) {
 	return bytes
 }
 
-func (s *seeds) narrowHash(key uint64) uint64 { return mix(key^s.a, s.b) }
-
-func (s *seeds) wideHash(key words) uint64 { return mix(key.high^mix(key.low^s.b, s.a), s.b) }
-
-// mix returns both halves of a product, one over the other.
-func mix(a, b uint64) uint64 {
-	high, low := bits.Mul64(a, b)
-	return high ^ low
-}
-
 // familyBuilder collects the prefixes of a family.
 type familyBuilder struct {
 	narrow [narrowLevels]pieces[slot[uint64]]
@@ -151,16 +137,16 @@ type familyBuilder struct {
 
 // add adds the prefix of so many bits that an address begins with. Its other bits are 0.
 func (b *familyBuilder) add(addr words, length int) {
-	level := max(length-1, 0) / levelBits
-	span := uint16(1<<(levelBits*(level+1)-length) - 1) // 0xffff for a length of 0
-	if level < narrowLevels {
-		key, own := addr.narrowKey(level)
-		b.narrow[level].add(slot[uint64]{key: key, first: own, last: own | span, ranges: single})
+	i := max(length-1, 0) / levelBits
+	span := uint16(1<<(levelBits*(i+1)-length) - 1) // 0xffff for a length of 0
+	if i < narrowLevels {
+		first := addr.narrow(i)
+		b.narrow[i].add(slot[uint64]{key: first >> levelBits, first: uint16(first), last: uint16(first) | span, ranges: single})
 		return
 	}
-	level -= narrowLevels
-	key, own := addr.wideKey(level)
-	b.wide[level].add(slot[words]{key: key, first: own, last: own | span, ranges: single})
+	first := addr.wide(i)
+	own := uint16(first.low)
+	b.wide[i-narrowLevels].add(slot[words]{key: first.without(levelBits), first: own, last: own | span, ranges: single})
 }
 
 // build returns the set, and leaves the builder empty.
@@ -174,28 +160,34 @@ func (b *familyBuilder) build(ctx context.Context) (f family, err error) {
 		if i == directLevel && isLarge(sorted) {
 			f.direct, err = newDirect(ctx, sorted)
 		} else {
-			f.narrow[i], err = tableOf(ctx, sorted, f.seeds.narrowHash)
+			f.narrow[i], err = levelOf(ctx, sorted, narrowForm(f.seeds))
 		}
 		if err != nil {
 			return family{}, err
 		}
-		if len(f.narrow[i].slots) > 0 {
-			f.levels |= 1 << i
-		}
+		f.note(i, len(f.narrow[i].exact.groups), len(f.narrow[i].ranges.slots))
 	}
 	for i := range b.wide {
 		sorted, err := sortRanges(ctx, &b.wide[i], compareWords)
 		if err != nil {
 			return family{}, err
 		}
-		if f.wide[i], err = tableOf(ctx, sorted, f.seeds.wideHash); err != nil {
+		if f.wide[i], err = levelOf(ctx, sorted, wideForm(f.seeds)); err != nil {
 			return family{}, err
 		}
-		if len(f.wide[i].slots) > 0 {
-			f.levels |= 1 << (narrowLevels + i)
-		}
+		f.note(narrowLevels+i, len(f.wide[i].exact.groups), len(f.wide[i].ranges.slots))
 	}
 	return f, nil
+}
+
+// note notes whether a level has a set and a table.
+func (f *family) note(level, set, table int) {
+	if set > 0 {
+		f.sets |= 1 << level
+	}
+	if table > 0 {
+		f.tables |= 1 << level
+	}
 }
 
 func compareWords(a, b words) int {

@@ -2,7 +2,7 @@ package list
 
 import "math/bits"
 
-// filter recognises most keys that a table does not have. It takes a fifteenth of the memory or
+// filter recognises most keys that a table does not have. It takes a seventh of the memory or
 // less, so that it is in the caches of a processor when the table is not. It is a Bloom filter in
 // which a key has all of its bits in one word (Putze, Sanders and Singler: Cache-, Hash- and
 // Space-Efficient Bloom Filters).

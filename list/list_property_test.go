@@ -86,51 +86,67 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// The tables of large lists have filters before them, and IPv4 a table of its own.
+// The tables of large lists have filters before them, IPv4 has a table of its own, and prefixes
+// that fill a level stand in sets.
 func TestLargeListsContainTheirPrefixesAlone(t *testing.T) {
-	const entries = 250_000
-	for name, lengths := range map[string][]int{
-		"IPv4":            {24, 32},
-		"IPv6 hosts":      {128},
-		"IPv6 of lengths": {48, 64, 128},
+	for name, c := range map[string]struct {
+		lengths []int
+		entries int
+		random  func(*rand.Rand) netip.Prefix
+	}{
+		"IPv4":                   {[]int{24, 32}, 250_000, random4},
+		"IPv6 hosts":             {[]int{128}, 250_000, random6},
+		"IPv6 of lengths":        {[]int{48, 64, 128}, 250_000, random6},
+		"IPv6 in many networks":  {[]int{44, 48, 64, 76, 80, 128}, 450_000, spread6},
+		"IPv6 in short prefixes": {[]int{33, 40, 48}, 250_000, spread6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(1, 2))
-			anyAddr := func() netip.Addr {
-				if lengths[0] == 24 {
-					return random4(r).Addr()
-				}
-				return random6(r).Addr()
-			}
+			lengths, entries := c.lengths, c.entries
 			given := make(map[netip.Prefix]bool, entries)
 			var builder list.Builder
-			for range entries {
-				p := netip.PrefixFrom(anyAddr(), lengths[r.IntN(len(lengths))]).Masked()
+			add := func(p netip.Prefix) {
 				given[p] = true
 				require.NoError(t, builder.AddPrefix(p))
+			}
+			for _, length := range lengths {
+				add(netip.PrefixFrom(netip.IPv6Unspecified(), length).Masked())
+			}
+			for n := 0; n < 1000; n += 2 { // many of one key
+				add(netip.MustParsePrefix(fmt.Sprintf("2001:db8:%x::/48", n)))
+			}
+			for range entries {
+				add(netip.PrefixFrom(c.random(r).Addr(), lengths[r.IntN(len(lengths))]).Masked())
 			}
 			l, err := builder.Build(context.Background())
 			require.NoError(t, err)
 			isIn := func(addr netip.Addr) bool {
-				return slices.ContainsFunc(lengths, func(length int) bool {
+				return slices.ContainsFunc(append(lengths, 48), func(length int) bool {
 					return given[netip.PrefixFrom(addr, length).Masked()]
 				})
 			}
 			for p := range given {
 				for _, addr := range []netip.Addr{p.Addr(), lastOf(p)} {
-					require.True(t, l.ContainsAddr(addr), "%v of %v", addr, p)
+					require.Equal(t, !addr.Is4In6(), l.ContainsAddr(addr), "%v of %v", addr, p)
 				}
 				if next := lastOf(p).Next(); next.IsValid() {
 					require.Equal(t, isIn(next), l.ContainsAddr(next), "%v after %v", next, p)
 				}
 			}
 			for range entries {
-				addr := anyAddr()
+				addr := c.random(r).Addr()
 				require.Equal(t, isIn(addr), l.ContainsAddr(addr), addr)
 			}
 		})
 	}
+}
+
+// spread6 returns an address in one of many networks.
+func spread6(r *rand.Rand) netip.Prefix {
+	b := random6(r).Addr().As16()
+	binary.BigEndian.PutUint16(b[2:], uint16(r.IntN(1<<14)))
+	return netip.PrefixFrom(netip.AddrFrom16(b), 128)
 }
 
 func TestListContainsWhatAnyOfItsPrefixesContains(t *testing.T) {

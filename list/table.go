@@ -13,7 +13,8 @@ import (
 // table has, for each key, the ranges of 16-bit numbers that belong to it. It is an open
 // hash table, of which at most five slots of eight are used.
 type table[K comparable] struct {
-	filter filter // of the keys
+	filter filter // of the keys, each with the first bits of its numbers
+	grain  uint8  // how many of their last bits the filter does not have; 16: it has the keys alone
 	slots  []slot[K]
 
 	// words has the ranges of keys with more than one, as their bounds in ascending
@@ -47,7 +48,7 @@ func (r ranges) place() int { return int(r >> 7) }
 
 // contains says whether a number belongs to a key.
 func (t *table[K]) contains(hash uint64, key K, number uint16) bool {
-	for at := t.home(hash); ; at++ {
+	for at := homeOf(hash, len(t.slots)); ; at++ {
 		if at == len(t.slots) {
 			at = 0
 		}
@@ -65,9 +66,9 @@ func (t *table[K]) contains(hash uint64, key K, number uint16) bool {
 	}
 }
 
-// home returns the slot at which the search for a hash begins.
-func (t *table[K]) home(hash uint64) int {
-	at, _ := bits.Mul64(hash, uint64(len(t.slots)))
+// homeOf returns the slot, of so many, at which the search for a hash begins.
+func homeOf(hash uint64, slots int) int {
+	at, _ := bits.Mul64(hash, uint64(slots))
 	return int(at)
 }
 
@@ -143,7 +144,7 @@ func sortRanges[K comparable](
 }
 
 // tableOf makes a table of sorted ranges that do not touch.
-func tableOf[K comparable](ctx context.Context, sorted []slot[K], hash func(K) uint64) (t table[K], err error) {
+func tableOf[K comparable](ctx context.Context, sorted []slot[K], form form[K]) (t table[K], err error) {
 	if len(sorted) == 0 {
 		return t, nil
 	}
@@ -152,7 +153,9 @@ func tableOf[K comparable](ctx context.Context, sorted []slot[K], hash func(K) u
 		keys++
 		words += wordsFor(len(group))
 	}
-	t.filter = newFilter(keys)
+	grains := 0
+	t.grain, grains = grainOf(sorted, keys)
+	t.filter = newFilter(grains)
 	t.slots = make([]slot[K], slotsFor(keys))
 	t.words = make([]uint16, 0, words)
 	done := 0
@@ -163,9 +166,34 @@ func tableOf[K comparable](ctx context.Context, sorted []slot[K], hash func(K) u
 			}
 		}
 		done++
-		t.put(t.slotOf(group), hash(group[0].key))
+		t.put(t.slotOf(group), form.hash(group[0].key))
+		if grains < filterFrom {
+			continue
+		}
+		for _, r := range group {
+			for n := int(r.first) >> t.grain << t.grain; n <= int(r.last); n += 1 << t.grain {
+				t.filter.add(form.hash(form.join(r.key, uint16(n), t.grain)))
+			}
+		}
 	}
 	return t, nil
+}
+
+// grainOf returns how many of the last bits of the numbers the filter of a table leaves out, and
+// about how many keys, each with the other bits, it then has. The fewer bits it leaves out, the
+// more of what is not in the table it recognises: it is the fewest with which there are at most
+// two of them for each range.
+func grainOf[K comparable](sorted []slot[K], keys int) (grain uint8, count int) {
+	for grain = 4; grain < levelBits; grain += 4 {
+		count = 0
+		for i := range sorted {
+			count += int(sorted[i].last>>grain-sorted[i].first>>grain) + 1
+		}
+		if count <= 2*len(sorted) {
+			return grain, count
+		}
+	}
+	return levelBits, keys
 }
 
 // checkEvery is after how many entries the end of a context is looked for.
@@ -266,8 +294,7 @@ func isBitSet(words []uint16, number uint16) bool { return words[number/16]>>(nu
 
 // put puts a key that the table does not have in a free slot.
 func (t *table[K]) put(s slot[K], hash uint64) {
-	t.filter.add(hash)
-	at := t.home(hash)
+	at := homeOf(hash, len(t.slots))
 	for t.slots[at].ranges != unused {
 		if at++; at == len(t.slots) {
 			at = 0

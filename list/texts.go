@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/maphash"
-	"math/bits"
 )
 
 // texts is a set of texts. They stand one after the other in a few large pieces of
@@ -31,7 +30,7 @@ func (t *texts) contains(text string) bool {
 	if !t.filter.mayHave(hash) {
 		return false
 	}
-	for at := t.home(hash); ; at++ {
+	for at := homeOf(hash, len(t.slots)); ; at++ {
 		if at == len(t.slots) {
 			at = 0
 		}
@@ -43,11 +42,6 @@ func (t *texts) contains(text string) bool {
 			return true
 		}
 	}
-}
-
-func (t *texts) home(hash uint64) int {
-	at, _ := bits.Mul64(hash, uint64(len(t.slots)))
-	return int(at)
 }
 
 // tagOf returns bits of the hash that the home of a text does not follow from.
@@ -117,7 +111,7 @@ func (t *texts) put(place uint32, piece []byte) int {
 	hash := maphash.Bytes(t.seed, text)
 	t.filter.add(hash)
 	slot := tagOf(hash)<<placeBits | uint64(place)
-	for at := t.home(hash); ; at++ {
+	for at := homeOf(hash, len(t.slots)); ; at++ {
 		if at == len(t.slots) {
 			at = 0
 		}
