@@ -34,7 +34,11 @@ func measureValues(b *testing.B, count, limit int, expect expectation) {
 		window = time.Hour
 	}
 	of := peer.ValueLimit{Limit: limit, Window: window, Places: max(hotparam.DefaultMaxValues, count*5/4)}
-	for _, l := range peer.ValueLimiters() {
+	limiters := peer.ValueLimiters()
+	if limit == peer.Huge {
+		limiters = append([]peer.ValueLimiter{peer.RateForAll()}, limiters...)
+	}
+	for _, l := range limiters {
 		measure(b, l.Name, expect, func() (peer.Try, error) {
 			try, err := l.New(of)
 			if err != nil {

@@ -14,8 +14,21 @@ import (
 // growth is the scenario whose tables have another form.
 const growth = "Growth"
 
-// yardstick is the scenario whose rate.Allow all other measurements are compared with.
+// yardstick is the scenario whose rate.Allow other measurements are compared with.
 const yardstick = "OneRulePassing"
+
+// ofValues is what the scenarios begin with in whose loop the value of a call is chosen. They
+// may have a rate.Allow of their own.
+const ofValues = "Hot"
+
+// yardstickOf returns the rate.Allow that a measurement is compared with.
+func (r *results) yardstickOf(k key) key {
+	k.subject = peer.Yardstick
+	if _, measured := r.samples[k]; !measured || !strings.HasPrefix(k.scenario, ofValues) {
+		k.scenario = yardstick
+	}
+	return k
+}
 
 // scenarios returns a table for each scenario: a row for each library and number of
 // cores; for each variant the median with its spread and its ratios to Penstock in the
@@ -59,7 +72,7 @@ func (r *results) compared(k key) []string {
 	cells := []string{nanoseconds(time)}
 	for _, other := range []key{
 		{k.scenario, peer.Baseline, k.variant, k.cores},
-		{yardstick, peer.Yardstick, k.variant, k.cores},
+		r.yardstickOf(k),
 	} {
 		if base, ok := r.median(other, "sec/op"); ok {
 			cells = append(cells, fmt.Sprintf("%.2f", time.Center/base.Center))

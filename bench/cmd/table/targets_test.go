@@ -59,6 +59,26 @@ BenchmarkLimitIsolationAndBreaker/failsafe-executor/serial-2 1 799.8 ns/op
 	}, rows)
 }
 
+// To choose the value of a call takes time too, which is in both of what is compared.
+func TestCallsWithValuesAreComparedInTheirOwnLoop(t *testing.T) {
+	r := resultsOf(t, `
+BenchmarkOneRulePassing/rate.Allow/serial 1 100 ns/op
+BenchmarkHotMillionValues/rate.Allow/serial 1 125 ns/op
+BenchmarkHotMillionValues/penstock/serial 1 250 ns/op
+BenchmarkHotScan/penstock/serial 1 250 ns/op
+`)
+	compared := func(scenario string) string {
+		return r.compared(key{scenario: scenario, subject: peer.Baseline, variant: "serial", cores: 1})[2]
+	}
+	assert.Equal(t, "2.00", compared("HotMillionValues"))
+	assert.Equal(t, "2.50", compared("HotScan"))
+	for _, row := range r.targets()[0].Rows {
+		if row[0] == "hotParam, a million values: a call passes" {
+			assert.Equal(t, "2.00", row[2])
+		}
+	}
+}
+
 func TestResultsWithoutAnyTargetHaveNoTable(t *testing.T) {
 	assert.Empty(t, resultsOf(t, "\nBenchmarkGrowth/rules=1/serial 1 100 ns/op\n").targets())
 }
@@ -79,14 +99,15 @@ func TestTargetsAreOfBenchmarksThatExist(t *testing.T) {
 }
 
 func TestTargetsAreOfSubjectsThatExist(t *testing.T) {
+	inLoopOfValues := names(append(peer.ValueLimiters(), peer.RateForAll()), func(l peer.ValueLimiter) string { return l.Name })
 	subjects := map[string][]string{
 		"OneRulePassing": names(append(peer.Limiters(peer.Settings{}), peer.PenstockVariants(peer.Settings{})...),
 			func(l peer.Limiter) string { return l.Name }),
 		"OneRuleBlocking":          names(peer.Limiters(peer.Settings{}), func(l peer.Limiter) string { return l.Name }),
 		"EntryAndExit":             names(peer.PenstockRules(), func(r peer.PenstockRule) string { return r.Name }),
 		"BreakerOpen":              names(peer.Breakers(), func(p peer.Protection) string { return p.Name }),
-		"HotTenThousandValues":     names(peer.ValueLimiters(), func(l peer.ValueLimiter) string { return l.Name }),
-		"HotMillionValues":         names(peer.ValueLimiters(), func(l peer.ValueLimiter) string { return l.Name }),
+		"HotTenThousandValues":     inLoopOfValues,
+		"HotMillionValues":         inLoopOfValues,
 		"HotOneValueBlocking":      names(peer.ValueLimiters(), func(l peer.ValueLimiter) string { return l.Name }),
 		"AdaptiveRefusing":         names(peer.Adaptives(), func(p peer.Protection) string { return p.Name }),
 		"LimitIsolationAndBreaker": names(peer.Compositions(), func(p peer.Protection) string { return p.Name }),

@@ -54,6 +54,15 @@ func ValueLimiters() []ValueLimiter {
 	}
 }
 
+// RateForAll is rate.Allow with one limit for all values. It limits no value, but is what those
+// that do are compared with, in the same loop: to choose the value of a call takes time too.
+func RateForAll() ValueLimiter {
+	return ValueLimiter{Yardstick, func(of ValueLimit) (ValueTry, error) {
+		l := rate.NewLimiter(rate.Limit(float64(of.Limit)/of.Window.Seconds()), of.Limit)
+		return func(string) bool { return l.Allow() }, nil
+	}}
+}
+
 func penstockValues(of ValueLimit) (ValueTry, error) {
 	engine, err := asUsual().under(hotParamRules(of))
 	return func(value string) bool {
