@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -142,8 +143,8 @@ func rateValues(of ValueLimit) (ValueTry, error) {
 	}, nil
 }
 
-// Values are different values of one length. Their texts lie side by side: so what a benchmark
-// itself needs of the caches is small beside what a limiter needs.
+// Values are values of one length. Their texts lie side by side, as those of requests do that a
+// server has just read: whoever takes one after the other does not wait for memory.
 type Values struct {
 	texts  string
 	count  int
@@ -154,7 +155,7 @@ type Values struct {
 // by itself, so that it is in one cache line.
 const textSize = 16
 
-// NewValues returns so many values, up to ten billion.
+// NewValues returns so many different values, up to ten billion.
 func NewValues(count int) Values {
 	digits := len(strconv.Itoa(count - 1))
 	var texts strings.Builder
@@ -166,6 +167,17 @@ func NewValues(count int) Values {
 
 // Len returns how many values there are.
 func (v Values) Len() int { return v.count }
+
+// AtRandom returns so many values, one after the other, each of which is one of these.
+func (v Values) AtRandom(count int) Values {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable on purpose
+	var texts strings.Builder
+	for range count {
+		at := random.IntN(v.count) * textSize
+		texts.WriteString(v.texts[at : at+textSize])
+	}
+	return Values{texts: texts.String(), count: count, length: v.length}
+}
 
 // At returns the value with an index.
 func (v Values) At(i int) string { return v.texts[i*textSize : i*textSize+v.length] }
