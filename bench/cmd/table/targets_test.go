@@ -48,11 +48,13 @@ BenchmarkLimitIsolationAndBreaker/failsafe-executor/serial-2 1 799.8 ns/op
 		"hotParam, a million values: a call passes": {"at most 2.5 × rate.Allow", "–", "–"},
 		"hotParam: a call is refused":               {"at most 1 × rate.Allow", "–", "–"},
 
-		"breaker, open: a call is refused, coarse clock":          {"at most 0.6 × rate.Allow", "–", "–"},
-		"adaptive, overloaded: a call is refused, coarse clock":   {"at most 0.75 × rate.Allow", "–", "–"},
-		"hotParam, 10,000 values: a call passes, coarse clock":    {"at most 1.5 × rate.Allow", "–", "–"},
-		"hotParam, a million values: a call passes, coarse clock": {"at most 2.5 × rate.Allow", "–", "–"},
-		"hotParam: a call is refused, coarse clock":               {"at most 1 × rate.Allow", "–", "–"},
+		"breaker, open: a call is refused, coarse clock":             {"at most 0.6 × rate.Allow", "–", "–"},
+		"adaptive, overloaded: a call is refused, coarse clock":      {"at most 0.75 × rate.Allow", "–", "–"},
+		"hotParam, 10,000 values: a call passes, Engine.Resource":    {"at most 1.5 × rate.Allow", "–", "–"},
+		"hotParam, 10,000 values: a call passes, coarse clock":       {"at most 1.5 × rate.Allow", "–", "–"},
+		"hotParam, a million values: a call passes, Engine.Resource": {"at most 2.5 × rate.Allow", "–", "–"},
+		"hotParam, a million values: a call passes, coarse clock":    {"at most 2.5 × rate.Allow", "–", "–"},
+		"hotParam: a call is refused, coarse clock":                  {"at most 1 × rate.Allow", "–", "–"},
 
 		"all three: sentinel":          {"at least 8 × penstock", "–", "8.00"},
 		"all three: failsafe-executor": {"at least 4 × penstock", "–", "4.00 (missed)"},

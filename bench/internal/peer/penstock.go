@@ -16,6 +16,9 @@ import (
 // Baseline is the name of Penstock as it is commonly used.
 const Baseline = "penstock"
 
+// Resolved is the name of Penstock with a resource that is looked up once.
+const Resolved = "penstock-resolved"
+
 // Fastest is the name of Penstock at its fastest: with a resource that is looked up once
 // and a clock that reads the time once a millisecond.
 const Fastest = "penstock-coarse"
@@ -37,7 +40,7 @@ func penstockLimiters(settings Settings) []Limiter {
 // for comparison with the baseline.
 func PenstockVariants(settings Settings) []Limiter {
 	return []Limiter{
-		penstock("penstock-resolved", settings, flow.Rule{Resource: resource}, resolved),
+		penstock(Resolved, settings, flow.Rule{Resource: resource}, resolved),
 		penstock("penstock-pattern", settings, flow.Rule{Match: "bench:*"}, byName),
 		penstock("penstock-origin", settings, flow.Rule{Resource: resource, Origin: caller}, withOrigin),
 		coarse(settings),

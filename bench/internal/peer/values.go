@@ -17,6 +17,7 @@ import (
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 	"golang.org/x/time/rate"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
@@ -47,7 +48,8 @@ type ValueLimiter struct {
 func ValueLimiters() []ValueLimiter {
 	return []ValueLimiter{
 		{Baseline, penstockValues},
-		{Fastest, penstockValuesFastest},
+		{Resolved, penstockValuesResolved(clock.System)},
+		{Fastest, penstockValuesResolved(coarseClock)},
 		{sentinelName, sentinelValues},
 		{"httprate", httprateValues},
 		{"ulule", ululeValues},
@@ -76,17 +78,20 @@ func penstockValues(of ValueLimit) (ValueTry, error) {
 	}, err
 }
 
-func penstockValuesFastest(of ValueLimit) (ValueTry, error) {
-	engine, err := atItsFastest().under(hotParamRules(of))
-	handle := engine.Resource(resource)
-	return func(value string) bool {
-		guard, err := handle.Entry(context.Background(), core.String("user", value))
-		if err != nil {
-			return false
-		}
-		guard.Exit()
-		return true
-	}, err
+// penstockValuesResolved calls a resource that was looked up once.
+func penstockValuesResolved(clock func() clock.Clock) func(ValueLimit) (ValueTry, error) {
+	return func(of ValueLimit) (ValueTry, error) {
+		engine := newEngine(Settings{Clock: clock()})
+		handle := engine.Resource(resource)
+		return func(value string) bool {
+			guard, err := handle.Entry(context.Background(), core.String("user", value))
+			if err != nil {
+				return false
+			}
+			guard.Exit()
+			return true
+		}, engine.Load(hotParamRules(of))
+	}
 }
 
 func hotParamRules(of ValueLimit) rules.Set {
