@@ -296,3 +296,67 @@ func TestCallIsRefusedIfTheLimiterAsksForAnAttributeThatWasRead(t *testing.T) {
 	e.Impose("r", imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "late", Attributes: "user"}, l))
 	assert.Zero(t, enter(e, "r", 1, core.String("user", "u1")))
 }
+
+// prefetcher is a toy that records what it is to prefetch.
+type prefetcher struct {
+	toy
+	idle       bool // it has nothing to prefetch
+	prefetched []string
+}
+
+func (l *prefetcher) Prefetches() bool { return !l.idle }
+
+func (l *prefetcher) Prefetch(a rule.Attribute) {
+	if !a.IsSet() {
+		panic("there is nothing to prefetch")
+	}
+	l.prefetched = append(l.prefetched, a.String())
+}
+
+func TestAttributesOfOptionsArePrefetched(t *testing.T) {
+	e, _ := newEngine(t)
+	l, source := &prefetcher{}, &fields{}
+	_, other := watcher("")
+	e.Impose("r", other, imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "large", Attributes: "user"}, l))
+	call := map[string]string{"user": "of the call"}
+	for _, opts := range [][]core.Option{
+		{core.String("user", "alone")},
+		{core.String("user", "first"), core.Tokens(2)},
+		{core.String("user", "overridden"), core.String("user", "last")},
+		{core.String("tenant", "t1"), core.Inbound()},
+		{core.Attributes(source.of, &call)},
+		{core.Origin("mobile")},
+		nil,
+	} {
+		assert.Equal(t, 1, enter(e, "r", 1, opts...))
+	}
+	assert.Equal(t, []string{"alone", "first", "last"}, l.prefetched)
+	assert.Len(t, source.asked, 1, "a request is read once, when the limiter decides")
+	assert.Equal(t, "of the call", l.calls[4].Attribute.String())
+}
+
+func TestNothingIsPrefetchedInVain(t *testing.T) {
+	for keys, l := range map[string]*prefetcher{"user": {idle: true}, "user tenant": {}, "": {}} {
+		e, _ := newEngine(t)
+		e.Impose("r", imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "large", Attributes: keys}, l))
+		assert.Equal(t, 1, enter(e, "r", 1, core.String("tenant", "t1"), core.String("user", "u1")))
+		assert.Empty(t, l.prefetched, "a rule on %q", keys)
+	}
+}
+
+// A step remembers where a key was that is its own: keys that are elsewhere are its own too, and
+// shorter ones that begin there are not.
+func TestAttributesAreFoundWhereverTheirKeysAre(t *testing.T) {
+	e, _ := newEngine(t)
+	seen, seenRule := watcher("user")
+	e.Impose("r", seenRule)
+	users := "users"
+	for _, key := range []string{users[:4], strings.Clone("user"), users[:3], users, users[:4], "user", users[1:5]} {
+		enter(e, "r", 1, core.String(key, "value"))
+	}
+	var found []bool
+	for _, call := range seen.calls {
+		found = append(found, call.Attribute.IsSet())
+	}
+	assert.Equal(t, []bool{true, true, false, false, true, true, false}, found)
+}

@@ -37,6 +37,9 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 	if r == nil {
 		r = e.resources.get(name)
 	}
+	if s := r.plan.Load().prefetching; s != nil {
+		s.prefetch(opts)
+	}
 	now := e.clock.Now()
 	for {
 		generation, plan := e.generation.Load(), r.plan.Load()

@@ -17,6 +17,8 @@ type plan struct {
 	since  uint64               // the generation in which the plan came into force
 	before atomic.Pointer[plan] // the one that it replaces; nil for the first, and after the swap
 
+	prefetching *step // the first one of others with a prefetcher; nil if there is none
+
 	rules   []planned         // all of them, in the order in which they are asked
 	others  chain             // for calls whose origin no rule names
 	origins map[string]*chain // for those whose origin a rule names; nil when none does

@@ -108,6 +108,7 @@ func (p *planner) plan(since uint64) *plan {
 		next.origins[origin] = c
 	}
 	p.chain(&next.others, rule.OtherOrigins)
+	next.prefetching = next.others.prefetching()
 	return next
 }
 

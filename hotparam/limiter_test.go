@@ -508,3 +508,41 @@ func TestNewValuesTakeNoMemory(t *testing.T) {
 		}), name)
 	}
 }
+
+// What is prefetched changes nothing, before the first call either.
+func TestPrefetchingChangesNothing(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(*hotparam.Rule){
+		"token bucket":   func(r *hotparam.Rule) { r.Algorithm = hotparam.TokenBucket },
+		"sliding window": func(r *hotparam.Rule) { r.Algorithm = hotparam.SlidingWindow },
+		"throttle":       func(r *hotparam.Rule) { r.Algorithm = hotparam.Throttle },
+		"concurrency":    func(r *hotparam.Rule) { r.Limit, r.Concurrency = 0, 10 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			passes := func(prefetch func(rule.Limiter)) (passes []int) {
+				s := &service{t: t, now: epoch, seed: 7}
+				s.start(perUser(edit))
+				for i := range 100 {
+					prefetch(s.limiter)
+					passes = append(passes, s.passes(user(fmt.Sprint(i%50))))
+				}
+				return passes
+			}
+			want := passes(func(rule.Limiter) {})
+			assert.Equal(t, want, passes(func(l rule.Limiter) {
+				for i := range 60 {
+					l.(rule.Prefetcher).Prefetch(user(fmt.Sprint(i)))
+				}
+			}))
+		})
+	}
+}
+
+func TestOnlyLargeTablesArePrefetched(t *testing.T) {
+	t.Parallel()
+	for maxValues, want := range map[int]bool{0: false, 100_000: false, 1_000_000: true} {
+		s := newService(t, perUser(func(r *hotparam.Rule) { r.MaxValues = maxValues }))
+		assert.Equal(t, want, s.limiter.(rule.Prefetcher).Prefetches(), maxValues)
+	}
+}

@@ -14,8 +14,8 @@ import (
 // if Done of one panics, the engine does not call Done of the remaining ones for that call.
 //
 // A limiter that can do more has the methods of [Queue], [Decider], [Finisher], [Settler],
-// [Suspender], [LateReader], [Activator], [Retirer], [Inheritor], [PassCounter] or
-// [Controllable] too.
+// [Suspender], [LateReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
+// [PassCounter] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
 	// step with the decision: two calls must never both get the last token. Otherwise it
@@ -128,6 +128,21 @@ type LateReader interface {
 	// the attribute, which the call may not have, and asks Acquire. RetryAfter is asked
 	// without the attribute.
 	AcquireUnread(Call) (Ticket, Decision)
+}
+
+// Prefetcher is a limiter that looks up the attribute of a call in memory that is too large for
+// the near caches of a processor.
+type Prefetcher interface {
+	Limiter
+
+	// Prefetches says whether Prefetch is worth its time, which is so or not for as long as
+	// the limiter lives.
+	Prefetches() bool
+
+	// Prefetch begins to load what Acquire will look at for an attribute that is set, and does
+	// not wait for it. The engine calls it before it reads the clock, unless it would have to
+	// read the attribute from a request first. Neither need be followed by the other.
+	Prefetch(Attribute)
 }
 
 // Activator is a limiter that has something to do when its version of the rule comes

@@ -1,0 +1,29 @@
+package hotparam
+
+import "github.com/penstock-go/penstock/rule"
+
+// prefetchFrom is from how many values on it is worth while to prefetch: a table for as many has
+// 1 MiB or more. Of a smaller one most is in the near caches.
+const prefetchFrom = 1 << 17
+
+var (
+	_ rule.Prefetcher = (*limiter)(nil)
+	_ rule.Prefetcher = (*throttle)(nil)
+	_ rule.Prefetcher = (*concurrencyLimiter)(nil)
+)
+
+// Prefetches implements [rule.Prefetcher].
+func (l *limiter) Prefetches() bool { return l.rule.MaxValues >= prefetchFrom }
+
+// Prefetch begins to load the group that a value most likely has its slot in.
+func (l *limiter) Prefetch(value rule.Attribute) {
+	switch t := l.main.Load(); {
+	case t == nil: // no call has come yet
+	case t.buckets != nil:
+		t.buckets.Prefetch(l.keyOf(value))
+	case t.windows != nil:
+		t.windows.Prefetch(l.keyOf(value))
+	default:
+		t.concurrency.Prefetch(l.keyOf(value))
+	}
+}
