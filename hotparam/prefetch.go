@@ -15,7 +15,7 @@ var (
 // Prefetches implements [rule.Prefetcher].
 func (l *limiter) Prefetches() bool { return l.rule.MaxValues >= prefetchFrom }
 
-// Prefetch begins to load the group that a value most likely has its slot in.
+// Prefetch begins to load the groups that a value may have its slot in.
 func (l *limiter) Prefetch(value rule.Attribute) {
 	switch t := l.main.Load(); {
 	case t == nil: // no call has come yet

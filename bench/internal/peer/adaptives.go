@@ -12,7 +12,6 @@ import (
 	"github.com/go-kratos/aegis/ratelimit"
 	"github.com/go-kratos/aegis/ratelimit/bbr"
 	"github.com/zeromicro/go-zero/core/load"
-	"github.com/zeromicro/go-zero/core/logx"
 
 	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/clock"
@@ -143,14 +142,12 @@ func tryShedder(shedder load.Shedder) Try {
 }
 
 func passShedder() (Try, error) {
-	logx.Disable()
 	return tryShedder(load.NewAdaptiveShedder(load.WithCpuThreshold(math.MaxInt64))), nil
 }
 
 // refuseShedder ends some of the calls under way: the shedder looks at their mean number
 // when calls end. They end as failed, for it would measure the others.
 func refuseShedder() (Try, error) {
-	logx.Disable() // it logs every refusal
 	shedder := load.NewAdaptiveShedder(load.WithCpuThreshold(0))
 	var promises []load.Promise
 	for range 2 * callsUnderWay {

@@ -15,6 +15,7 @@ import (
 	"github.com/alibaba/sentinel-golang/core/stat"
 	"github.com/alibaba/sentinel-golang/core/system"
 	"github.com/alibaba/sentinel-golang/util"
+	"github.com/zeromicro/go-zero/core/logx"
 
 	"github.com/penstock-go/penstock/clock"
 )
@@ -24,8 +25,10 @@ const sentinelName = "sentinel"
 // Start starts Sentinel as its users run it, with statistics, collectors and metric log
 // at their defaults. There are two exceptions: nothing goes to its record log, and the
 // metric log is in a folder that stop removes. Call it once in a process, before
-// anything else of Sentinel.
+// anything else of Sentinel. It also silences go-zero, which logs every refusal and, in each
+// process that has it, every minute.
 func Start() (stop func(), err error) {
+	logx.Disable()
 	dir, err := os.MkdirTemp("", "sentinel-")
 	if err != nil {
 		return nil, fmt.Errorf("peer: folder for the logs of sentinel: %w", err)

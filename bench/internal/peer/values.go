@@ -164,6 +164,7 @@ const textSize = 16
 func NewValues(count int) Values {
 	digits := len(strconv.Itoa(count - 1))
 	var texts strings.Builder
+	texts.Grow(count * textSize)
 	for i := range count {
 		fmt.Fprintf(&texts, "%-*s", textSize, fmt.Sprintf("user-%0*d", digits, i))
 	}
@@ -177,6 +178,7 @@ func (v Values) Len() int { return v.count }
 func (v Values) AtRandom(count int) Values {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable on purpose
 	var texts strings.Builder
+	texts.Grow(count * textSize) // no garbage, which would be returned to the system during the measurement
 	for range count {
 		at := random.IntN(v.count) * textSize
 		texts.WriteString(v.texts[at : at+textSize])

@@ -53,17 +53,11 @@ type key struct{ first, second, tag uint64 }
 // key returns the key of a value. The mask has as many bits as tags have.
 func (g *geometry) key(hash, mask uint64) key {
 	tag := max(1, hash&mask) // a word with a tag is never 0
-	first := g.first(hash)
+	first, _ := bits.Mul64(hash, g.groups)
 	sum, _ := bits.Mul64(tag*golden, g.groups)
 	second, below := bits.Sub64(sum, first, 0)
 	second += g.groups & -below // modulo the groups; a branch would be mispredicted every other time
 	return key{first, second, tag}
-}
-
-// first returns the first group of a value.
-func (g *geometry) first(hash uint64) uint64 {
-	group, _ := bits.Mul64(hash, g.groups)
-	return group
 }
 
 // candidate is the slot of a group that a new value would get.
