@@ -5,14 +5,29 @@ import "time"
 // System returns the clock of the machine: monotonic time that is set to the wall
 // clock once, when System is called. Its seconds therefore coincide with calendar
 // seconds, and later steps of the wall clock, by NTP or by hand, have no effect.
+//
+// On Linux and amd64, if the kernel keeps time by the processor's time-stamp counter, Now reads that
+// counter and asks the kernel once a millisecond, which takes 9 ns instead of 24. Making such a clock
+// takes a tenth of a millisecond. Within testing/synctest the clock is that of the bubble in which
+// System was called.
 func System() Clock {
-	now := time.Now()
-	return &system{anchor: now, epoch: Instant(now.UnixNano())}
+	s := newSystem()
+	if hasCounter() {
+		if c := newCounterClock(s); c != nil {
+			return c
+		}
+	}
+	return &s
 }
 
 type system struct {
 	anchor time.Time // carries a monotonic reading
 	epoch  Instant   // anchor as an instant
+}
+
+func newSystem() system {
+	now := time.Now()
+	return system{anchor: now, epoch: Instant(now.UnixNano())}
 }
 
 // Now uses time.Since, which reads only the monotonic clock and costs half as much
