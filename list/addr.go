@@ -44,8 +44,8 @@ func readAddr[T chars](text T) (addr words, is4 bool, zone int, ok bool) {
 				}
 			}
 			addr, ok := parse6(text)
-			if addr.high == 0 && addr.low>>32 == 0xffff {
-				return words{high: addr.low << 32}, true, zone, ok
+			if v4, is4 := addr.mapped(); is4 {
+				return v4, true, zone, ok
 			}
 			return addr, false, zone, ok
 		}

@@ -12,17 +12,21 @@ import (
 //
 // It is cut into levels of 16 bits: a prefix of 33 to 48 bits stands in level 2, where
 // its first 32 bits find, in a hash table, the range of the next 16 bits that it covers.
-// Very many prefixes of just 48 bits stand in a set instead. So a look-up takes one step or two
-// for each level that has any prefixes, and there are two levels for IPv4 and eight for IPv6,
-// however many prefixes there are. Of most it needs nothing but the filter.
+// So a look-up takes one step or two for each level that has any prefixes, and there are two levels
+// for IPv4 and eight for IPv6, however many prefixes there are. Of most it needs nothing but the
+// filter. Very many prefixes of usual lengths stand in tables of other forms.
 type family struct {
 	seeds seeds
 
-	direct *direct                     // prefixes of 17 to 32 bits if there are many, else nil
-	narrow [narrowLevels]level[uint64] // other prefixes of up to 64 bits
-	wide   [wideLevels]level[words]    // longer ones
+	direct *direct         // prefixes of 17 to 32 bits if there are many, else nil
+	sites  *sites          // prefixes of 48 to 64 bits if there are very many, else nil
+	exact  [wideLevels]set // those that end with a wide level, if there are very many
 
-	sets, tables uint8 // a bit for each level that has one
+	narrow [narrowLevels]table[uint64] // other prefixes of up to 64 bits
+	wide   [wideLevels]table[words]    // longer ones
+
+	// A bit for each of these that has anything.
+	sets, narrowTables, wideTables uint8
 }
 
 const (
@@ -30,6 +34,8 @@ const (
 	narrowLevels = 4 // those whose prefixes fit in 64 bits
 	wideLevels   = 4
 	directLevel  = 1 // whose keys have 16 bits
+
+	veryMany = 1 << 16 // prefixes, for which there are tables of other forms
 )
 
 // words are the 128 bits of an address, the first ones first. IPv4 addresses have 32.
@@ -43,9 +49,17 @@ func wordsOf4(addr netip.Addr) words {
 // wordsOf6 reads the address from where AppendBinary writes it: As16 makes a copy, and for that
 // the processor waits until all that goes before is done.
 func wordsOf6(addr netip.Addr) words {
+	if addr.Zone() != "" {
+		addr = addr.WithZone("")
+	}
 	var b [16]byte
-	_, _ = addr.WithZone("").AppendBinary(b[:0])
+	_, _ = addr.AppendBinary(b[:0])
 	return words{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
+}
+
+// mapped returns the IPv4 address that is mapped to an IPv6 address; false if there is none.
+func (w words) mapped() (v4 words, ok bool) {
+	return words{high: w.low << 32}, w.high == 0 && w.low>>32 == 0xffff
 }
 
 func (w words) bytes() (b [16]byte) {
@@ -63,68 +77,69 @@ func (w words) masked(length int) words {
 }
 
 // narrow returns the bits of an address up to the end of a narrow level.
-func (w words) narrow(level int) uint64 { return w.high >> (48 - levelBits*level) }
+func (w words) narrow(level int) uint64 { return w.high >> behind(level) }
 
-// wide returns the bits of an address up to the end of a wide level.
-func (w words) wide(level int) words {
-	return words{w.high, w.low >> (48 - levelBits*(level-narrowLevels))}
-}
+// wide returns the bits of an address up to the end of a wide level, of which 0 is the first.
+func (w words) wide(level int) words { return words{w.high, w.low >> behind(level)} }
 
-// without returns all but so many of the last bits, at most 16.
-func (w words) without(bits uint8) words { return words{w.high, w.low >> bits} }
+// behind returns how many of 64 bits stand behind those of a narrow or a wide level.
+func behind(level int) int { return 48 - levelBits*level }
 
-// contains asks the sets and tables one after the other. Mostly a filter says that an address is
-// not there, as the processor predicts: so it waits for the memory of several at once.
+// contains asks the tables one after the other. Mostly a filter says that an address is not there,
+// as the processor predicts: so it waits for the memory of several at once. The fewer instructions
+// that takes, the more look-ups wait at the same time.
 func (f *family) contains(addr words) bool {
 	if f.direct != nil && f.direct.contains(uint16(addr.narrow(directLevel-1)), uint16(addr.narrow(directLevel))) {
 		return true
 	}
-	for i, rest := 0, f.sets; rest != 0; rest &^= 1 << i {
-		if i = bits.Len8(rest) - 1; f.hasExact(i, addr) {
+	if f.sites != nil && f.sites.has(addr.high) {
+		return true
+	}
+	for rest := f.sets; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros8(rest) % wideLevels
+		if number := addr.wide(i); f.exact[i].has(f.seeds.wideHash(number), number) {
 			return true
 		}
 	}
-	for i, rest := 0, f.tables; rest != 0; rest &^= 1 << i {
-		if i = bits.Len8(rest) - 1; f.hasRange(i, addr) {
+	for rest := f.narrowTables; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros8(rest) % narrowLevels
+		if t := &f.narrow[i]; t.filter.mayHave(f.seeds.narrowHash(addr.high>>(t.unseen&63))) && f.hasNarrow(i, addr) {
+			return true
+		}
+	}
+	for rest := f.wideTables; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros8(rest) % wideLevels
+		if t := &f.wide[i]; t.filter.mayHave(f.seeds.wideHash(words{addr.high, addr.low >> (t.unseen & 63)})) && f.hasWide(i, addr) {
 			return true
 		}
 	}
 	return false
 }
 
-// hasExact says whether the set of a level has the beginning of an address.
-func (f *family) hasExact(i int, addr words) bool {
-	if i < narrowLevels {
-		s, number := &f.narrow[i].exact, addr.narrow(i)
-		hash := f.seeds.narrowHash(number)
-		return s.filter.mayHave(hash) && hasNarrow(s, hash, number)
-	}
-	s, number := &f.wide[i-narrowLevels].exact, addr.wide(i)
-	hash := f.seeds.wideHash(number)
-	return s.filter.mayHave(hash) && hasWide(s, hash, number)
+// hasNarrow says whether the table of a narrow level has a range with the beginning of an address.
+func (f *family) hasNarrow(i int, addr words) bool {
+	number := addr.narrow(i)
+	key := number >> levelBits
+	return f.narrow[i].contains(f.seeds.narrowHash(key), key, uint16(number))
 }
 
-// hasRange says whether the table of a level has a range with the beginning of an address.
-func (f *family) hasRange(i int, addr words) bool {
-	if i < narrowLevels {
-		t, number := &f.narrow[i].ranges, addr.narrow(i)
-		key := number >> levelBits
-		return t.filter.mayHave(f.seeds.narrowHash(number>>t.grain)) && t.contains(f.seeds.narrowHash(key), key, uint16(number))
-	}
-	t, number := &f.wide[i-narrowLevels].ranges, addr.wide(i)
-	key := number.without(levelBits)
-	return t.filter.mayHave(f.seeds.wideHash(number.without(t.grain))) && t.contains(f.seeds.wideHash(key), key, uint16(number.low))
+// hasWide says whether the table of a wide level has one.
+func (f *family) hasWide(i int, addr words) bool {
+	number := addr.wide(i)
+	key := words{number.high, number.low >> levelBits}
+	return f.wide[i].contains(f.seeds.wideHash(key), key, uint16(number.low))
 }
 
 func (f *family) size() (bytes int64) {
 	if f.direct != nil {
 		bytes = f.direct.size()
 	}
+	bytes += f.sites.size()
 	for i := range f.narrow {
 		bytes += f.narrow[i].size()
 	}
 	for i := range f.wide {
-		bytes += f.wide[i].size()
+		bytes += f.exact[i].size() + f.wide[i].size()
 	}
 	return bytes
 }
@@ -144,50 +159,71 @@ func (b *familyBuilder) add(addr words, length int) {
 		b.narrow[i].add(slot[uint64]{key: first >> levelBits, first: uint16(first), last: uint16(first) | span, ranges: single})
 		return
 	}
-	first := addr.wide(i)
+	first := addr.wide(i - narrowLevels)
 	own := uint16(first.low)
-	b.wide[i-narrowLevels].add(slot[words]{key: first.without(levelBits), first: own, last: own | span, ranges: single})
+	key := words{first.high, first.low >> levelBits}
+	b.wide[i-narrowLevels].add(slot[words]{key: key, first: own, last: own | span, ranges: single})
 }
 
 // build returns the set, and leaves the builder empty.
 func (b *familyBuilder) build(ctx context.Context) (f family, err error) {
 	f.seeds = newSeeds()
-	for i := range b.narrow {
-		sorted, err := sortRanges(ctx, &b.narrow[i], cmp.Compare[uint64])
-		if err != nil {
-			return family{}, err
-		}
-		if i == directLevel && isLarge(sorted) {
-			f.direct, err = newDirect(ctx, sorted)
-		} else {
-			f.narrow[i], err = levelOf(ctx, sorted, narrowForm(f.seeds))
-		}
-		if err != nil {
-			return family{}, err
-		}
-		f.note(i, len(f.narrow[i].exact.groups), len(f.narrow[i].ranges.slots))
+	if err = f.buildNarrow(ctx, b); err == nil {
+		err = f.buildWide(ctx, b)
 	}
-	for i := range b.wide {
-		sorted, err := sortRanges(ctx, &b.wide[i], compareWords)
-		if err != nil {
-			return family{}, err
-		}
-		if f.wide[i], err = levelOf(ctx, sorted, wideForm(f.seeds)); err != nil {
-			return family{}, err
-		}
-		f.note(narrowLevels+i, len(f.wide[i].exact.groups), len(f.wide[i].ranges.slots))
+	if err != nil {
+		return family{}, err
 	}
 	return f, nil
 }
 
-// note notes whether a level has a set and a table.
-func (f *family) note(level, set, table int) {
-	if set > 0 {
-		f.sets |= 1 << level
+func (f *family) buildNarrow(ctx context.Context, b *familyBuilder) (err error) {
+	var sorted [narrowLevels][]slot[uint64]
+	for i := range b.narrow {
+		if sorted[i], err = sortRanges(ctx, &b.narrow[i], cmp.Compare[uint64]); err != nil {
+			return err
+		}
 	}
-	if table > 0 {
-		f.tables |= 1 << level
+	if f.sites, err = takeSites(ctx, &sorted, f.seeds); err != nil {
+		return err
 	}
+	for i, ranges := range sorted {
+		if i == directLevel && isLarge(ranges) {
+			f.direct, err = newDirect(ctx, ranges)
+		} else {
+			f.narrow[i], err = tableOf(ctx, ranges, narrowForm(f.seeds, i))
+		}
+		if err != nil {
+			return err
+		}
+		sorted[i] = nil // its memory is needed for the next one
+		if len(f.narrow[i].slots) > 0 {
+			f.narrowTables |= 1 << i
+		}
+	}
+	return nil
+}
+
+func (f *family) buildWide(ctx context.Context, b *familyBuilder) error {
+	for i := range b.wide {
+		sorted, err := sortRanges(ctx, &b.wide[i], compareWords)
+		if err != nil {
+			return err
+		}
+		if f.exact[i], sorted, err = takeExact(ctx, sorted, f.seeds); err != nil {
+			return err
+		}
+		if f.wide[i], err = tableOf(ctx, sorted, wideForm(f.seeds, i)); err != nil {
+			return err
+		}
+		if len(f.exact[i].groups) > 0 {
+			f.sets |= 1 << i
+		}
+		if len(f.wide[i].slots) > 0 {
+			f.wideTables |= 1 << i
+		}
+	}
+	return nil
 }
 
 func compareWords(a, b words) int {

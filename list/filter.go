@@ -11,7 +11,7 @@ import "math/bits"
 type filter struct{ bits []uint64 }
 
 const (
-	filterFrom = 1 << 16 // keys
+	filterFrom = 1 << 12 // keys
 	bitsPerKey = 12      // so that it is wrong about one key of a hundred
 )
 

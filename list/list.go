@@ -28,12 +28,16 @@ func (l *List) HasTexts() bool { return l.entries > l.addrs }
 // prefixes, ::/0 among them, contain no IPv4 addresses. The zero Addr is in no list.
 func (l *List) ContainsAddr(addr netip.Addr) bool {
 	switch {
-	case addr.Is4() || addr.Is4In6():
+	case addr.Is4():
 		return l.v4.contains(wordsOf4(addr))
-	case addr.Is6():
-		return l.v6.contains(wordsOf6(addr))
+	case !addr.IsValid():
+		return false
 	}
-	return false
+	words := wordsOf6(addr)
+	if v4, ok := words.mapped(); ok {
+		return l.v4.contains(v4)
+	}
+	return l.v6.contains(words)
 }
 
 // ContainsText says whether the list has exactly this text or, if the text is an

@@ -86,8 +86,8 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// The tables of large lists have filters before them, IPv4 has a table of its own, and prefixes
-// that fill a level stand in sets.
+// The tables of large lists have filters before them, IPv4 has a table of its own, and so have IPv6
+// prefixes of usual lengths.
 func TestLargeListsContainTheirPrefixesAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		lengths []int
@@ -99,6 +99,7 @@ func TestLargeListsContainTheirPrefixesAlone(t *testing.T) {
 		"IPv6 of lengths":        {[]int{48, 64, 128}, 250_000, random6},
 		"IPv6 in many networks":  {[]int{44, 48, 64, 76, 80, 128}, 450_000, spread6},
 		"IPv6 in short prefixes": {[]int{33, 40, 48}, 250_000, spread6},
+		"IPv6 sites and subnets": {[]int{48, 49, 52, 56, 60, 63, 64}, 250_000, spread6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

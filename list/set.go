@@ -1,84 +1,113 @@
 package list
 
 import (
+	"context"
 	"reflect"
 	"slices"
 )
 
-// set is a large set of numbers other than 0, which stands for a place that is not used. It is
-// a hash table of nothing but the numbers, of which three places of four are used: the more of
-// it is in the caches of a processor, the fewer look-ups wait for memory. A look-up mostly reads
-// one group of places, and compares with all of it without a branch: which place the number has,
-// a processor could not predict.
-type set[K comparable] struct {
+// set has very many numbers of a wide level, but not 0, which stands for a place that is not used.
+// It is a hash table, of which every second place is used. A look-up mostly reads one group of
+// places, which is a cache line.
+type set struct {
 	filter filter
-	groups []setGroup[K]
+	groups []setGroup
 }
 
-type setGroup[K comparable] [8]K
+type setGroup [4]words
 
-func newSet[K comparable](count int) set[K] {
-	const size = len(setGroup[K]{})
-	return set[K]{newFilter(count), make([]setGroup[K], (count+count/3)/size+1)}
+func newSet(count int) set { return set{newFilter(count), make([]setGroup, count/perGroup+1)} }
+
+// takeExact puts ranges of one number each into a set, if there are very many, and returns the
+// other ranges. It uses their memory. Keys with many ranges keep all of theirs: there a number takes
+// less memory.
+func takeExact(ctx context.Context, sorted []slot[words], seeds seeds) (s set, others []slot[words], err error) {
+	count := 0
+	for group := range groups(sorted) {
+		count += exactIn(group)
+	}
+	if count < veryMany {
+		return set{}, sorted, nil
+	}
+	s = newSet(count)
+	others, done := sorted[:0], 0
+	for group := range groups(sorted) {
+		if done%checkEvery == 0 {
+			if err := context.Cause(ctx); err != nil {
+				return set{}, nil, err
+			}
+		}
+		done++
+		hasExact := exactIn(group) > 0
+		for _, r := range group {
+			if hasExact && isExact(r) {
+				number := words{r.key.high, r.key.low<<levelBits | uint64(r.first)}
+				s.add(seeds.wideHash(number), number)
+			} else {
+				others = append(others, r)
+			}
+		}
+	}
+	return s, others, nil
 }
+
+// exactIn returns how many ranges of a key are for the set.
+func exactIn(group []slot[words]) (count int) {
+	if len(group) >= many {
+		return 0
+	}
+	for _, r := range group {
+		if isExact(r) {
+			count++
+		}
+	}
+	return count
+}
+
+// isExact says whether a range is one number, which a set can have.
+func isExact(r slot[words]) bool { return r.first == r.last && (r.key != words{} || r.first != 0) }
 
 // add adds a number that the set does not have. There must be space for it.
-func (s *set[K]) add(hash uint64, number K) {
-	var unused K
+func (s *set) add(hash uint64, number words) {
 	s.filter.add(hash)
 	for at := homeOf(hash, len(s.groups)); ; at++ {
 		if at == len(s.groups) {
 			at = 0
 		}
 		group := &s.groups[at]
-		if i := slices.Index(group[:], unused); i >= 0 {
+		if i := slices.Index(group[:], words{}); i >= 0 {
 			group[i] = number
 			return
 		}
 	}
 }
 
-func (s *set[K]) size() int64 {
-	return s.filter.size() + int64(len(s.groups))*int64(reflect.TypeFor[setGroup[K]]().Size())
-}
-
-// hasNarrow says whether a set of the numbers of a narrow level has one.
-func hasNarrow(s *set[uint64], hash, number uint64) bool {
-	for at := homeOf(hash, len(s.groups)); ; at++ {
-		if at == len(s.groups) {
-			at = 0
-		}
-		group, equal := &s.groups[at], uint64(0)
-		for i := range group {
-			equal |= isZero(group[i] ^ number)
-		}
-		if equal != 0 {
-			return number != 0
-		}
-		if group[len(group)-1] == 0 {
-			return false
-		}
+// has says whether the set has a number. It compares with all places of a group without a branch:
+// which one the number has, a processor could not predict.
+func (s *set) has(hash uint64, number words) bool {
+	if !s.filter.mayHave(hash) {
+		return false
 	}
-}
-
-// hasWide says whether a set of the numbers of a wide level has one.
-func hasWide(s *set[words], hash uint64, number words) bool {
 	for at := homeOf(hash, len(s.groups)); ; at++ {
 		if at == len(s.groups) {
 			at = 0
 		}
-		group, equal := &s.groups[at], uint64(0)
-		for i := range group {
-			equal |= isZero((group[i].high ^ number.high) | (group[i].low ^ number.low))
-		}
-		if equal != 0 {
+		g := &s.groups[at]
+		if isSame(g[0], number)|isSame(g[1], number)|isSame(g[2], number)|isSame(g[3], number) != 0 {
 			return number != words{}
 		}
-		if group[len(group)-1] == (words{}) {
+		if g[len(g)-1] == (words{}) {
 			return false
 		}
 	}
 }
 
-// isZero returns 1 if x is 0, and 0 if it is not.
-func isZero(x uint64) uint64 { return (x - 1) &^ x >> 63 }
+// isSame returns 1 if both are the same, else 0.
+func isSame(a, b words) uint64 {
+	differs := (a.high ^ b.high) | (a.low ^ b.low)
+	return (differs - 1) &^ differs >> 63
+}
+
+func (s *set) size() int64 {
+	return int64(len(s.groups)) * int64(reflect.TypeFor[setGroup]().Size())
+}

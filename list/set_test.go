@@ -18,30 +18,30 @@ func TestSetHasItsNumbersWhereverTheyBelong(t *testing.T) {
 		"in the middle": func(uint64) uint64 { return 1 << 63 },
 	} {
 		const count = 100
-		narrow, wide := newSet[uint64](count), newSet[words](count)
+		s := newSet(count)
 		for i := range uint64(count) {
 			number := i*i + 1
-			narrow.add(hash(number), number)
-			wide.add(hash(number), words{number, i})
+			s.add(hash(number), words{number, i})
 		}
 		for i := range uint64(count) {
 			number := i*i + 1
-			require.True(t, hasNarrow(&narrow, hash(number), number), "%s: %d", name, number)
-			require.True(t, hasWide(&wide, hash(number), words{number, i}), "%s: %d", name, number)
-			require.False(t, hasNarrow(&narrow, hash(number), number+2), "%s: %d", name, number+2)
+			require.True(t, s.has(hash(number), words{number, i}), "%s: %d", name, number)
 			for _, other := range []words{{number, i + 1}, {number + 1, i}, {i, number}, {number, ^i}, {^number, i}} {
-				require.False(t, hasWide(&wide, hash(number), other), "%s: %v", name, other)
+				require.False(t, s.has(hash(number), other), "%s: %v", name, other)
 			}
 		}
-		require.False(t, hasNarrow(&narrow, hash(0), 0), name)
-		require.False(t, hasWide(&wide, hash(0), words{}), name)
+		require.False(t, s.has(hash(0), words{}), name)
 	}
 }
 
-func TestIsZero(t *testing.T) {
+func TestIsSame(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, uint64(1), isZero(0))
-	for _, x := range []uint64{1, 2, 1 << 63, math.MaxUint64, math.MaxUint64 >> 1, 1<<63 + 1} {
-		assert.Zero(t, isZero(x), x)
+	for _, x := range []uint64{0, 1, 2, 1 << 63, math.MaxUint64, math.MaxUint64 >> 1, 1<<63 + 1} {
+		for _, y := range []uint64{0, 1, 1 << 63, math.MaxUint64} {
+			assert.Equal(t, uint64(1), isSame(words{x, y}, words{x, y}))
+			assert.Zero(t, isSame(words{x, y}, words{x ^ 1, y}))
+			assert.Zero(t, isSame(words{x, y}, words{x, y ^ 1<<63}))
+			assert.Zero(t, isSame(words{x, y}, words{^x, ^y}))
+		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // hash table, of which at most five slots of eight are used.
 type table[K comparable] struct {
 	filter filter // of the keys, each with the first bits of its numbers
-	grain  uint8  // how many of their last bits the filter does not have; 16: it has the keys alone
+	unseen uint8  // how many of the last of 64 bits of an address the filter does not have
 	slots  []slot[K]
 
 	// words has the ranges of keys with more than one, as their bounds in ascending
@@ -153,9 +153,8 @@ func tableOf[K comparable](ctx context.Context, sorted []slot[K], form form[K]) 
 		keys++
 		words += wordsFor(len(group))
 	}
-	grains := 0
-	t.grain, grains = grainOf(sorted, keys)
-	t.filter = newFilter(grains)
+	grain, grains := grainOf(sorted, keys)
+	t.filter, t.unseen = newFilter(grains), grain+uint8(form.behind)
 	t.slots = make([]slot[K], slotsFor(keys))
 	t.words = make([]uint16, 0, words)
 	done := 0
@@ -171,8 +170,8 @@ func tableOf[K comparable](ctx context.Context, sorted []slot[K], form form[K]) 
 			continue
 		}
 		for _, r := range group {
-			for n := int(r.first) >> t.grain << t.grain; n <= int(r.last); n += 1 << t.grain {
-				t.filter.add(form.hash(form.join(r.key, uint16(n), t.grain)))
+			for n := int(r.first) >> grain << grain; n <= int(r.last); n += 1 << grain {
+				t.filter.add(form.hash(form.join(r.key, uint16(n), grain)))
 			}
 		}
 	}
