@@ -129,7 +129,7 @@ func (l *shedLimiter) Done(t rule.Ticket, e rule.Exit) {
 	if e.Ignored || e.Failed && int64(e.Took()) <= s.failedFrom.Load() {
 		s.uncounted.Add(1)
 	} else {
-		s.took.Add(uint64(max(0, e.Took())))
+		s.took.Add(uint64(e.Took()))
 	}
 	s.calls.Add(oneEnd - 1)
 }

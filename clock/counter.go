@@ -14,8 +14,8 @@ import (
 // No call waits for another one: each that finds the line at its end makes the next, and the first
 // one counts. That is one small allocation in a millisecond with calls.
 //
-// Two goroutines that hand the time to each other may find it go back by some nanoseconds, since
-// a processor may read its counter a bit early.
+// For two goroutines that tell each other the time it may go back by a fraction of a microsecond, since
+// a processor may read its counter before instructions that stand before that.
 type counterClock struct {
 	system
 	line atomic.Pointer[line]

@@ -7,9 +7,11 @@ import "time"
 // seconds, and later steps of the wall clock, by NTP or by hand, have no effect.
 //
 // On Linux and amd64, if the kernel keeps time by the processor's time-stamp counter, Now reads that
-// counter and asks the kernel once a millisecond, which takes 9 ns instead of 24. Making such a clock
-// takes a tenth of a millisecond. Within testing/synctest the clock is that of the bubble in which
-// System was called.
+// counter and asks the kernel once in a millisecond: that takes 9 ns instead of 24, and the time is
+// right within a microsecond. A goroutine that another one tells of an event may then read a time that
+// is a fraction of a microsecond before it. Making such a clock takes a tenth of a millisecond.
+//
+// Within testing/synctest the clock is that of the bubble in which System was called.
 func System() Clock {
 	s := newSystem()
 	if hasCounter() {

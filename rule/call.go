@@ -159,8 +159,9 @@ type Exit struct {
 	Ignored bool
 }
 
-// Took returns the response time.
-func (e Exit) Took() time.Duration { return e.Now.Sub(e.Start) }
+// Took returns the response time. It is 0 if the goroutine that ended the call has read an earlier
+// time than the one that began it.
+func (e Exit) Took() time.Duration { return max(0, e.Now.Sub(e.Start)) }
 
 // Never is a retry time: the call cannot pass however long it waits. It is the
 // longest duration, about 292 years.

@@ -213,6 +213,7 @@ func TestCollectionsInDocuments(t *testing.T) {
 
 func TestExitTookTheTimeSinceItsStart(t *testing.T) {
 	assert.Equal(t, time.Second, rule.Exit{Start: clock.Instant(5), Now: clock.Instant(5 + time.Second)}.Took())
+	assert.Zero(t, rule.Exit{Start: 5, Now: 4}.Took())
 }
 
 func TestUncompiledRuleIsACopyOnceItWasCompiled(t *testing.T) {
