@@ -19,53 +19,36 @@ type setGroup [4]words
 func newSet(count int) set { return set{newFilter(count), make([]setGroup, count/perGroup+1)} }
 
 // takeExact puts ranges of one number each into a set, if there are very many, and returns the
-// other ranges. It uses their memory. Keys with many ranges keep all of theirs: there a number takes
-// less memory.
+// other ranges. It uses their memory.
 func takeExact(ctx context.Context, sorted []slot[words], seeds seeds) (s set, others []slot[words], err error) {
 	count := 0
 	for group := range groups(sorted) {
-		count += exactIn(group)
+		for _, r := range group {
+			if isExact(len(group), r) {
+				count++
+			}
+		}
 	}
 	if count < veryMany {
 		return set{}, sorted, nil
 	}
 	s = newSet(count)
-	others, done := sorted[:0], 0
-	for group := range groups(sorted) {
-		if done%checkEvery == 0 {
-			if err := context.Cause(ctx); err != nil {
-				return set{}, nil, err
-			}
+	others, err = take(ctx, sorted, func(ofKey int, r slot[words]) bool {
+		if !isExact(ofKey, r) {
+			return false
 		}
-		done++
-		hasExact := exactIn(group) > 0
-		for _, r := range group {
-			if hasExact && isExact(r) {
-				number := words{r.key.high, r.key.low<<levelBits | uint64(r.first)}
-				s.add(seeds.wideHash(number), number)
-			} else {
-				others = append(others, r)
-			}
-		}
-	}
-	return s, others, nil
+		number := words{r.key.high, r.key.low<<levelBits | uint64(r.first)}
+		s.add(seeds.wideHash(number), number)
+		return true
+	})
+	return s, others, err
 }
 
-// exactIn returns how many ranges of a key are for the set.
-func exactIn(group []slot[words]) (count int) {
-	if len(group) >= many {
-		return 0
-	}
-	for _, r := range group {
-		if isExact(r) {
-			count++
-		}
-	}
-	return count
+// isExact says whether a range, one of so many of its key, is one number that a set can have. Keys
+// with many ranges keep all of theirs: there a number takes less memory.
+func isExact(ofKey int, r slot[words]) bool {
+	return ofKey < many && r.first == r.last && (r.key != words{} || r.first != 0)
 }
-
-// isExact says whether a range is one number, which a set can have.
-func isExact(r slot[words]) bool { return r.first == r.last && (r.key != words{} || r.first != 0) }
 
 // add adds a number that the set does not have. There must be space for it.
 func (s *set) add(hash uint64, number words) {
@@ -109,5 +92,5 @@ func isSame(a, b words) uint64 {
 }
 
 func (s *set) size() int64 {
-	return int64(len(s.groups)) * int64(reflect.TypeFor[setGroup]().Size())
+	return s.filter.size() + int64(len(s.groups))*int64(reflect.TypeFor[setGroup]().Size())
 }

@@ -49,19 +49,12 @@ func takeSites(ctx context.Context, levels *[narrowLevels][]slot[uint64], seeds 
 	}
 	s := &sites{seeds, make([][4]uint64, count/perGroup/4*4)}
 	for _, level := range []int{siteLevel, subnetLevel} {
-		others, done := levels[level][:0], 0
-		for group := range groups(levels[level]) {
-			if done%checkEvery == 0 {
-				if err := context.Cause(ctx); err != nil {
-					return nil, err
-				}
-			}
-			done++
-			for _, r := range group {
-				if first, free, ok := prefixOf(level, len(group), r); !ok || !s.add(first, free) {
-					others = append(others, r)
-				}
-			}
+		others, err := take(ctx, levels[level], func(ofKey int, r slot[uint64]) bool {
+			first, free, ok := prefixOf(level, ofKey, r)
+			return ok && s.add(first, free)
+		})
+		if err != nil {
+			return nil, err
 		}
 		levels[level] = others
 	}

@@ -232,6 +232,28 @@ func groups[K comparable](sorted []slot[K]) iter.Seq[[]slot[K]] {
 	}
 }
 
+// take returns the sorted ranges that a function does not take, which is told how many their keys
+// have. It uses their memory.
+func take[K comparable](
+	ctx context.Context, sorted []slot[K], takes func(ofKey int, r slot[K]) bool,
+) (others []slot[K], err error) {
+	others, done := sorted[:0], 0
+	for group := range groups(sorted) {
+		if done%checkEvery == 0 {
+			if err := context.Cause(ctx); err != nil {
+				return nil, err
+			}
+		}
+		done++
+		for _, r := range group {
+			if !takes(len(group), r) {
+				others = append(others, r)
+			}
+		}
+	}
+	return others, nil
+}
+
 // wordsFor returns how many words so many ranges take at the most.
 func wordsFor(ranges int) int {
 	switch {
