@@ -69,7 +69,7 @@ func (m *machine) off(now Instant) time.Duration {
 	return time.Duration(math.Abs(float64(now) - m.now))
 }
 
-func TestInterpolatedTimeNeverGoesBackAndIsSoonRight(t *testing.T) {
+func TestTimeNeverGoesBackAndIsSoonRightWhateverTheCounterDoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(rapid.Float64Range(0.15, 2).Draw(t, "speed"))
@@ -128,7 +128,7 @@ func TestTheSystemIsAskedOnceInAPeriod(t *testing.T) {
 	assert.InDelta(t, 1e9/(period*0.5), m.asked, 3)
 }
 
-func TestInterpolatedTimeDriftsByLessThanAMicrosecond(t *testing.T) {
+func TestTimeIsRightWithinAMicrosecondWhileTheSystemAdjustsIts(t *testing.T) {
 	t.Parallel()
 	m := newMachine(0.38)
 	worst := time.Duration(0)
