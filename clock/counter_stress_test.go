@@ -3,37 +3,12 @@ package clock
 import (
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/stretchr/testify/assert"
 )
-
-func TestTimeStandsStillInABubbleWhateverTheCounterDoes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := System()
-		assert.IsType(t, &system{}, c)
-		before := c.Now()
-		for begin := ticks(); hasCounter() && ticks()-begin < period; {
-			assert.Equal(t, before, c.Now())
-		}
-	})
-}
-
-func TestSystemReadsTheCounterThatTheKernelReads(t *testing.T) {
-	t.Parallel()
-	if !hasCounter() {
-		t.Skip("the kernel does not keep time by a counter that this package can read")
-	}
-	assert.IsType(t, &counterClock{}, System())
-}
 
 func TestCounterClockIsThatOfTheSystemForEveryGoroutine(t *testing.T) {
 	t.Parallel()
-	if !hasCounter() {
-		t.Skip("the kernel does not keep time by a counter that this package can read")
-	}
+	skipWithoutCounter(t)
 	const (
 		goroutines = 8
 		readings   = 300_000
