@@ -39,6 +39,7 @@ func FuzzParseSuite(f *testing.F) {
 		"rules: [a, b]\ncases:\n- {name: a, load: a 1/s for 1s, expect: {passed: '…'}}", "rules: {flow: [{resource: a}]}\ncases: []",
 		"cases: []\nrules:\n\n    flow:\n    - resource: 日本\n# end", "{rules: {}, cases: {}}", "? rules\n: flow: &a []\n? cases\n: *a",
 		"cases: [{load: {streems}}]", "cases: []\rrules: {flow: [{resource: a}]}", "cases: []\u2028rules:\u0085  flow:\r\n  - a", "duration: 1\r\nrules: {}\r\ncases: []",
+		"cases: [{load: {streams: [{resource: a, attrs: {\"u\\n\": [[0]], \"v\\n\": {\"x\\n\": 1}, \"w\\n\": []}}]}, expect: []}]",
 		"rules: \"a\\0\"\ncases: [{name: x, load: {streams: y}, expect: {passed: 1x99999 1x99999}}]", "rules: {flow: [\n]}\ncases:\n- - -\n",
 	} {
 		f.Add([]byte(seed))

@@ -5,6 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -52,7 +53,9 @@ func (l Load) Explain(err error) error {
 // problem returns a fault of the load with its place, and whether it is sure:
 // false when the field at fault could not be read in the first place.
 func (l Load) problem(fault simulate.Fault) (problem rules.Problem, sure bool) {
-	problem = rules.Problem{Document: l.document, Field: fault.Field, Message: fault.Message}
+	problem = rules.Problem{
+		Document: l.document, Field: wording.Printable(fault.Field), Message: wording.Printable(fault.Message),
+	}
 	at, sure := l.at, true
 	if fault.Stream >= 0 && fault.Stream < len(l.streams) {
 		s := l.streams[fault.Stream]

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -59,7 +60,8 @@ func (r *reader) syntax(err error) {
 	r.fail(at, "", "the document cannot be read as YAML: %s", message)
 }
 
-// fail records a mistake. With a field, the message reads on from its name.
+// fail records a mistake. With a field, the message reads on from its name. Both may have names that
+// the document chooses, as of attributes.
 // Where something is missing at the end, the parser sees a line that is not
 // there.
 func (r *reader) fail(at place, field, format string, args ...any) {
@@ -69,7 +71,7 @@ func (r *reader) fail(at place, field, format string, args ...any) {
 	at = place{max(1, at.line), max(1, at.column)}
 	r.problems = append(r.problems, rules.Problem{
 		Document: r.document, Line: at.line, Column: at.column,
-		Field: field, Message: fmt.Sprintf(format, args...),
+		Field: wording.Printable(field), Message: wording.Printable(fmt.Sprintf(format, args...)),
 	})
 }
 
