@@ -24,7 +24,7 @@ type line struct {
 }
 
 const (
-	// period is for so many ticks: a millisecond at 2 GHz.
+	// period is how many ticks a line is for: a millisecond at 2 GHz.
 	period = 1 << 21
 
 	scaleBits = 32

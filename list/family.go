@@ -187,7 +187,9 @@ func (f *family) buildNarrow(ctx context.Context, b *familyBuilder) (err error) 
 	if f.sites, err = takeSites(ctx, &sorted, f.seeds); err != nil {
 		return err
 	}
-	for i, ranges := range sorted {
+	for i := range sorted {
+		ranges := sorted[i]
+		sorted[i] = nil // its memory is needed for the next one
 		if i == directLevel && isLarge(ranges) {
 			f.direct, err = newDirect(ctx, ranges)
 		} else {
@@ -196,7 +198,6 @@ func (f *family) buildNarrow(ctx context.Context, b *familyBuilder) (err error) 
 		if err != nil {
 			return err
 		}
-		sorted[i] = nil // its memory is needed for the next one
 		if len(f.narrow[i].slots) > 0 {
 			f.narrowTables |= 1 << i
 		}
