@@ -1,13 +1,10 @@
 package list
 
 import (
-	"cmp"
 	"context"
-	"iter"
 	"math"
 	"math/bits"
 	"reflect"
-	"slices"
 )
 
 // table has, for each key, the ranges of 16-bit numbers that belong to it. It is an open
@@ -123,26 +120,6 @@ func (t *table[K]) size() int64 {
 	return t.filter.size() + int64(len(t.slots))*int64(reflect.TypeFor[slot[K]]().Size()) + 2*int64(cap(t.words))
 }
 
-// sortRanges sorts ranges, each in a slot, joins those that touch, and frees the pieces.
-func sortRanges[K comparable](
-	ctx context.Context, given *pieces[slot[K]], compare func(a, b K) int,
-) ([]slot[K], error) {
-	sorted := given.join()
-	if len(sorted) == 0 {
-		return nil, nil
-	}
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
-	}
-	slices.SortFunc(sorted, func(a, b slot[K]) int {
-		if c := compare(a.key, b.key); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.first, b.first)
-	})
-	return mergeRanges(sorted), context.Cause(ctx)
-}
-
 // tableOf makes a table of sorted ranges that do not touch.
 func tableOf[K comparable](ctx context.Context, sorted []slot[K], form form[K]) (t table[K], err error) {
 	if len(sorted) == 0 {
@@ -195,64 +172,8 @@ func grainOf[K comparable](sorted []slot[K], keys int) (grain uint8, count int) 
 	return levelBits, keys
 }
 
-// checkEvery is after how many entries the end of a context is looked for.
-const checkEvery = 1 << 12
-
 // slotsFor returns how many slots a table for so many keys has. One is free at least.
 func slotsFor(keys int) int { return keys + keys*3/5 + 1 }
-
-// mergeRanges returns sorted ranges without those that other ones of their keys contain
-// or adjoin. It uses the memory of the given ones.
-func mergeRanges[K comparable](sorted []slot[K]) []slot[K] {
-	merged := sorted[:1]
-	for _, next := range sorted[1:] {
-		last := &merged[len(merged)-1]
-		if next.key == last.key && int(next.first) <= int(last.last)+1 {
-			last.last = max(last.last, next.last)
-		} else {
-			merged = append(merged, next)
-		}
-	}
-	return merged
-}
-
-// groups yields the ranges of each key.
-func groups[K comparable](sorted []slot[K]) iter.Seq[[]slot[K]] {
-	return func(yield func([]slot[K]) bool) {
-		for rest := sorted; len(rest) > 0; {
-			count := 1
-			for count < len(rest) && rest[count].key == rest[0].key {
-				count++
-			}
-			if !yield(rest[:count]) {
-				return
-			}
-			rest = rest[count:]
-		}
-	}
-}
-
-// take returns the sorted ranges that a function does not take, which is told how many their keys
-// have. It uses their memory.
-func take[K comparable](
-	ctx context.Context, sorted []slot[K], takes func(ofKey int, r slot[K]) bool,
-) (others []slot[K], err error) {
-	others, done := sorted[:0], 0
-	for group := range groups(sorted) {
-		if done%checkEvery == 0 {
-			if err := context.Cause(ctx); err != nil {
-				return nil, err
-			}
-		}
-		done++
-		for _, r := range group {
-			if !takes(len(group), r) {
-				others = append(others, r)
-			}
-		}
-	}
-	return others, nil
-}
 
 // wordsFor returns how many words so many ranges take at the most.
 func wordsFor(ranges int) int {
