@@ -55,3 +55,17 @@ func TestClockFromOutsideDoesNotGoBackInABubble(t *testing.T) {
 	}
 	assert.WithinDuration(t, time.Now(), c.Now().Time(), time.Second)
 }
+
+// A processor may read its counter before that of another one that has just begun a line.
+func TestLineThatHasJustBegunIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	skipWithoutCounter(t)
+	c := newCounterClock(newSystem())
+	for range 100 { // a thread may be interrupted until the line has begun
+		begun := *c.line.Load()
+		begun.ticks = ticks() + skew/2
+		c.line.Store(&begun)
+		assert.LessOrEqual(t, c.Now().Sub(begun.at), time.Minute)
+		assert.Same(t, &begun, c.line.Load())
+	}
+}

@@ -46,6 +46,32 @@ func TestSitesHaveJustThePrefixesThatFoundAPlace(t *testing.T) {
 	})
 }
 
+// Sites whose scrambled numbers are next to each other differ in the last bit that a word has of them.
+func TestSitesTellScrambledNeighboursApart(t *testing.T) {
+	t.Parallel()
+	const mask = 1<<siteBits - 1
+	inverse := func(odd uint64) uint64 { // by Newton's method: each step doubles the bits that are right
+		x := odd
+		for range 6 {
+			x *= 2 - odd*x
+		}
+		return x
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		s := &sites{seeds{a: r.Uint64(), b: r.Uint64() | 1}, make([][4]uint64, 4)}
+		unscrambled := func(x uint64) (high uint64) {
+			x = x * inverse(s.seeds.a|1) & mask
+			return (x ^ x>>(siteBits/2)) * inverse(s.seeds.b) & mask << levelBits
+		}
+		number := r.Uint64() & mask &^ 1
+		first, second := unscrambled(number), unscrambled(number+1)
+		require.True(t, s.add(first, levelBits))
+		require.True(t, s.has(first))
+		require.False(t, s.has(second))
+	}
+}
+
 // Neighbouring sites, as networks have them, spread over the groups.
 func TestFewPrefixesFindTheirGroupFull(t *testing.T) {
 	t.Parallel()
