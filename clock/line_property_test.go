@@ -19,7 +19,7 @@ type machine struct {
 	asked int     // how often the clock was read
 
 	readings int     // since something odd happened
-	settled  float64 // when time has caught up with that
+	caughtUp float64 // when time has caught up with that
 }
 
 func newMachine(speed float64) *machine {
@@ -58,7 +58,7 @@ func (m *machine) read() Instant {
 	}
 	m.asked++
 	if m.readings++; m.readings < 3 {
-		m.settled = max(m.settled, m.now) + 2.5*period // as far as a line can go too far
+		m.caughtUp = max(m.caughtUp, m.now) + 2.5*period // as far as a line can go too far
 	}
 	m.line = m.line.next(m.reading())
 	return m.line.at
@@ -77,7 +77,7 @@ func TestTimeNeverGoesBackAndIsSoonRightWhateverTheCounterDoes(t *testing.T) {
 		look := func(t *rapid.T) {
 			now := m.read()
 			assert.GreaterOrEqual(t, now, last)
-			if m.readings > 4 && m.now > m.settled {
+			if m.readings > 4 && m.now > m.caughtUp {
 				assert.LessOrEqual(t, m.off(now), 10*time.Microsecond)
 			}
 			last = now

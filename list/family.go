@@ -36,6 +36,7 @@ const (
 	directLevel  = 1 // whose keys have 16 bits
 
 	veryMany = 1 << 16 // prefixes, for which there are tables of other forms
+	perGroup = 2       // of the four places in their groups that are used, on average
 )
 
 // words are the 128 bits of an address, the first ones first. IPv4 addresses have 32.

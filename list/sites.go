@@ -13,7 +13,7 @@ import (
 // are. The upper bits of the product are the group and the lower ones stand in the word, so that both
 // together tell the 48 bits. As the lowest two are 0, that is 46 bits of the word. Behind them it has
 // the next 16 bits of the prefix, as many as there are, and a 1. All are inverted: 0 is a place that
-// is not used.
+// is not used. One prefix of thirty finds its group full, and stays in the table of its level.
 type sites struct {
 	seeds  seeds
 	groups [][4]uint64 // a multiple of 4
@@ -24,10 +24,6 @@ const (
 	subnetBits  = levelBits + 1 // of a word: what it has behind the site
 	siteLevel   = 2             // whose prefixes of 48 bits are those of sites
 	subnetLevel = 3
-
-	// So many places of a group are used, on average. Then it is full for one prefix of thirty,
-	// which stays in the table of its level.
-	perGroup = 2
 
 	maxSubnets = 4 // of a site; more of them take less memory in the table
 )
