@@ -12,6 +12,8 @@ import (
 
 const (
 	maxRejections    = 100     // in a report
+	maxHeld          = 100     // documents that a report names
+	maxHeldText      = 8 << 10 // bytes of their names
 	maxRejectionText = 1 << 10 // bytes, of a document's name and of an error
 )
 
@@ -36,6 +38,17 @@ type Report struct {
 	Revision  int64 `json:"revision"`
 	Rules     int   `json:"rules"`     // in force
 	Documents int   `json:"documents"` // that the source has
+
+	// Digest is the [DigestOf] the documents that the instance has read from the source,
+	// those that it rejects or holds back included: equal to that of the documents in
+	// etcd if it has read exactly these. Revision does not tell that: it does not say which
+	// documents the instance has, and the highest revision in etcd gets lower when a document
+	// is deleted. Empty in reports of versions that do not tell.
+	Digest string `json:"digest,omitempty"`
+
+	// Held are the first of these documents, by name, to show what differs: at most a
+	// hundred, with names of 8 KiB together.
+	Held []DocumentRevision `json:"held,omitempty"`
 
 	// CopiedAt is set when the rules in force are a copy of those of the source at
 	// that time: the instance can write its report but has not read the documents yet.
@@ -76,6 +89,15 @@ func (r Report) withStatus(status core.SourceStatus) Report {
 	}
 	if status.CopiedAt != 0 {
 		r.CopiedAt = status.CopiedAt.Time()
+	}
+	held := heldBy(status)
+	r.Digest = DigestOf(held)
+	text := 0
+	for _, d := range held[:min(len(held), maxHeld)] {
+		if text += len(d.Name); text > maxHeldText {
+			break
+		}
+		r.Held = append(r.Held, d)
 	}
 	for _, d := range status.Documents {
 		r.Rules += d.Rules

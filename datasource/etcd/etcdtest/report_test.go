@@ -97,7 +97,9 @@ func TestInstanceReportsItsRulesInForce(t *testing.T) {
 			want := etcd.Report{
 				Instance: "shop-1", Host: host, PID: os.Getpid(), Started: got.Started, ReportedAt: got.ReportedAt,
 				Revision: got.Revision, Rules: 1, Documents: 1,
+				Held: []etcd.DocumentRevision{{Name: "orders.yaml", Revision: first}},
 			}
+			want.Digest = etcd.DigestOf(want.Held)
 			assert.Equal(t, want, got)
 
 			second := put(t, server, "faulty.yaml", "flow: [")

@@ -64,10 +64,10 @@ func (s *session) requireHeldBack(ctx context.Context) error {
 		return err
 	}
 	const kept = "nothing was confirmed"
-	switch reports := len(found.instances); {
-	case countHoldingBack(found.instances) > 0:
+	switch reports := len(found.Instances); {
+	case countHoldingBack(found.Instances) > 0:
 		return nil
-	case reports == 0 && found.revision == 0:
+	case reports == 0 && found.Revision == 0:
 		return failure{ExitNobody, fmt.Errorf("%s: there are no documents, and no instance reports: is that the right place? %s", s.place(), kept)}
 	case reports == 0:
 		return failure{ExitNobody, errors.New(noInstances + "; --force confirms for those that do not: " + kept)}

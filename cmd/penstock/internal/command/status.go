@@ -19,14 +19,14 @@ func newStatus(env Env) *cobra.Command {
 		Short: "Show which instances run which revision, or the state of one instance",
 		Long: `Status shows the revision in etcd and, for every live instance that reports, the
 revision it runs, how many documents and rules it has, and which documents it
-rejected and why. An instance is behind if it has not reached the revision in etcd
-yet, and on a copy if it could not read etcd since its start. An instance that
-holds a change back, because it removes too many rules at once, waits for penstock
-confirm. Times are UTC.
+rejected and why. An instance is behind unless it has read exactly the documents
+that are in etcd, in their present versions, and on a copy if it could not read etcd
+since its start. An instance that holds a change back, because it removes too many
+rules at once, waits for penstock confirm. Times are UTC.
 
-With --wait it first waits until every live instance has reached the revision in
-etcd, with --wait=REVISION that revision. With --min-instances it waits until so
-many have; 0 means that there may be none.
+With --wait it first waits until every live instance has read the documents that
+are in etcd, with --wait=REVISION not before they have reached that revision. With
+--min-instances it waits until so many have; 0 means that there may be none.
 
 With --engine it shows the state of one running service instead: its sources, its
 lists, and the state of rules that have one, with the values of attributes that they
