@@ -28,11 +28,12 @@ With --wait it first waits until every live instance has read the documents that
 are in etcd, with --wait=REVISION not before they have reached that revision. With
 --min-instances it waits until so many have; 0 means that there may be none.
 
-With --engine it shows the state of one running service instead: its sources, its
+With --engine it shows the state of a running service instead: its sources, its
 lists, and the state of rules that have one, with the values of attributes that they
 have seen most often of late, such as users. With --rule it shows only the rules of
 that name. The service must serve the handler of the package inspect; --engine is
-its address, as host and port or as a URL.
+its address, as host and port or as a URL. With several --engine all services are
+asked at once and shown one after the other; JSON is then a list.
 
 Exit code: 0 when all instances are up to date (or, without --wait, none reports),
 1 when one is behind, on a copy, holds a change back or has rejected documents or
@@ -56,12 +57,12 @@ when etcd or the service failed, 5 when --wait found no instance to wait for.
 	var p waitOptions
 	addWaitFlags(cmd, &p)
 	var one engineStatusOptions
-	cmd.Flags().StringVar(&one.engine, "engine", "", "show the state of the running service at this `address`")
+	cmd.Flags().StringArrayVar(&one.engines, "engine", nil, "show the state of the running service at this `address`; may be repeated")
 	cmd.Flags().StringVar(&one.rule, "rule", "", "with --engine: only the rules of this `name`")
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if one.engine != "" || one.rule != "" {
+		if len(one.engines) > 0 || one.rule != "" {
 			if err := one.check(cmd); err != nil {
 				return err
 			}

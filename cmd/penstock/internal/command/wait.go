@@ -145,11 +145,18 @@ func (env Env) printAbout(reports []etcd.Report, textsOf func(etcd.Report) []str
 	}
 }
 
+// heldBackTexts returns the text about what an instance holds back, to be printed after its
+// name.
+func heldBackTexts(r etcd.Report) []string {
+	if r.HeldBack == "" {
+		return nil
+	}
+	return []string{": " + wording.Printable(r.HeldBack)}
+}
+
 // reportTexts returns the texts about an instance, to be printed after its name.
 func reportTexts(r etcd.Report) (texts []string) {
-	if r.HeldBack != "" {
-		texts = append(texts, ": "+wording.Printable(r.HeldBack))
-	}
+	texts = heldBackTexts(r)
 	for _, rejection := range r.Rejected {
 		lines := []string{fmt.Sprintf(" rejected %s of revision %d:", wording.Cell(rejection.Document), rejection.Revision)}
 		for line := range strings.SplitSeq(rejection.Error, "\n") {
