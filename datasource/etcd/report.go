@@ -8,12 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 const (
 	maxRejections    = 100     // in a report
 	maxHeld          = 100     // documents that a report names
-	maxHeldText      = 8 << 10 // bytes of their names
+	maxNames         = 8 << 10 // bytes of their names, and of the names of unmatched rules
 	maxRejectionText = 1 << 10 // bytes, of a document's name and of an error
 )
 
@@ -63,6 +64,30 @@ type Report struct {
 	// not in force for another reason. MoreRejected counts the others.
 	Rejected     []Rejection `json:"rejected,omitempty"`
 	MoreRejected int         `json:"moreRejected,omitempty"`
+
+	// Unmatched are rules in force of which something is missing so far, such as a call of
+	// their resource: the first hundred, by kind and name, with names of 8 KiB together.
+	// MoreUnmatched counts the others.
+	Unmatched     []UnmatchedRule `json:"unmatched,omitempty"`
+	MoreUnmatched int             `json:"moreUnmatched,omitempty"`
+}
+
+// UnmatchedRule is a rule in force for which no call was made so far that has all that
+// the rule is for. See core.UnmatchedRule.
+type UnmatchedRule struct {
+	Kind       rule.Kind    `json:"kind"`
+	Rule       string       `json:"rule"`
+	Document   string       `json:"document"`
+	Resource   string       `json:"resource,omitempty"` // that it names, or
+	Match      string       `json:"match,omitempty"`    // the pattern
+	Origin     string       `json:"origin,omitempty"`
+	Missing    core.Missing `json:"missing"`
+	Attributes []string     `json:"attributes,omitempty"` // that no call had so far
+}
+
+// size returns how many bytes the texts have.
+func (u UnmatchedRule) size() int {
+	return len(u.Rule) + len(u.Document) + len(u.Resource) + len(u.Match) + len(u.Origin) + len(strings.Join(u.Attributes, ""))
 }
 
 // Rejection says why a version of a document is not in force. Texts longer than
@@ -94,11 +119,12 @@ func (r Report) withStatus(status core.SourceStatus) Report {
 	r.Digest = DigestOf(held)
 	text := 0
 	for _, d := range held[:min(len(held), maxHeld)] {
-		if text += len(d.Name); text > maxHeldText {
+		if text += len(d.Name); text > maxNames {
 			break
 		}
 		r.Held = append(r.Held, d)
 	}
+	r = r.withUnmatched(status)
 	for _, d := range status.Documents {
 		r.Rules += d.Rules
 		switch heldBack := (*core.HeldBackError)(nil); {
@@ -110,6 +136,24 @@ func (r Report) withStatus(status core.SourceStatus) Report {
 				Document: truncate(d.Name), Revision: d.RejectedRevision, Error: truncate(d.Rejected.Error()),
 			})
 		}
+	}
+	return r
+}
+
+// withUnmatched returns the report with the rules of which something is missing.
+func (r Report) withUnmatched(status core.SourceStatus) Report {
+	r.MoreUnmatched = status.MoreUnmatched + len(status.Unmatched)
+	text := 0
+	for _, u := range status.Unmatched {
+		next := UnmatchedRule{
+			Kind: u.Key.Kind, Rule: u.Key.Name, Document: u.Document, Resource: u.Target.Resource, Match: u.Target.Match,
+			Origin: u.Target.Origin, Missing: u.Missing, Attributes: u.Attributes,
+		}
+		if text += next.size(); text > maxNames {
+			break
+		}
+		r.Unmatched = append(r.Unmatched, next)
+		r.MoreUnmatched--
 	}
 	return r
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestReportShowsRulesInForceAndRejections(t *testing.T) {
@@ -40,7 +41,16 @@ func TestReportIsBounded(t *testing.T) {
 			Rejected: errors.New(strings.Repeat("\x02", 10_000)), RejectedRevision: 7,
 		})
 	}
+	for i := range 100 {
+		long := strings.Repeat("\x03", 200)
+		status.Unmatched = append(status.Unmatched, core.UnmatchedRule{
+			Key: rule.Key{Kind: "flow", Name: fmt.Sprint(i, long)}, Target: rule.Target{Resource: long, Origin: long}, Attributes: []string{long},
+		})
+	}
+	status.MoreUnmatched = 7
 	report := Report{}.withStatus(status)
+	assert.Equal(t, 107, len(report.Unmatched)+report.MoreUnmatched)
+	assert.NotEmpty(t, report.Unmatched)
 	assert.Len(t, report.Rejected, 100)
 	assert.Equal(t, 4900, report.MoreRejected)
 	value, err := json.Marshal(report)

@@ -28,7 +28,7 @@ func (o engineStatusOptions) check(cmd *cobra.Command) error {
 	if len(o.engines) == 0 {
 		return errors.New("--rule needs --engine: name the running service to look at")
 	}
-	for _, flag := range []string{"wait", "min-instances", "timeout", "app", "prefix"} {
+	for _, flag := range []string{"wait", "min-instances", "timeout", "strict", "app", "prefix"} {
 		if cmd.Flags().Changed(flag) {
 			return fmt.Errorf("--engine and --%s are two places to look at: leave one out", flag)
 		}

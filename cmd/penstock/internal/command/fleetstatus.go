@@ -91,6 +91,8 @@ func (s fleetStatus) state(r etcd.Report) string {
 		return "held back"
 	case rejected > 0:
 		return wording.Count(rejected, "document") + " rejected"
+	case r.Digest == "": // an earlier version does not tell which documents it has
+		return "up to date by its revision"
 	default:
 		return "up to date"
 	}
@@ -147,9 +149,10 @@ func (s fleetStatus) json() any {
 		unreadable = append(unreadable, unreadableJSON{u.Key, u.Err.Error()})
 	}
 	return struct {
-		Revision   int64            `json:"revision"`
-		Documents  int              `json:"documents"`
-		Instances  []instanceJSON   `json:"instances"`
-		Unreadable []unreadableJSON `json:"unreadable,omitempty"`
-	}{s.Revision, len(s.Documents), list, unreadable}
+		Revision   int64                `json:"revision"`
+		Documents  int                  `json:"documents"`
+		Instances  []instanceJSON       `json:"instances"`
+		Unreadable []unreadableJSON     `json:"unreadable,omitempty"`
+		Unmatched  []etcd.UnmatchedRule `json:"unmatched,omitempty"` // at every instance
+	}{s.Revision, len(s.Documents), list, unreadable, unmatchedBy(s.Instances, anyDocument).judged()}
 }

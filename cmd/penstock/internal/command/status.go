@@ -28,6 +28,9 @@ With --wait it first waits until every live instance has read the documents that
 are in etcd, with --wait=REVISION not before they have reached that revision. With
 --min-instances it waits until so many have; 0 means that there may be none.
 
+It warns of rules whose resource, origin or attributes no live instance has ever
+seen, as if a name is misspelled; with --strict it then exits with 1.
+
 With --engine it shows the state of a running service instead: its sources, its
 lists, and the state of rules that have one, with the values of attributes that they
 have seen most often of late, such as users. With --rule it shows only the rules of
@@ -95,12 +98,12 @@ func (env Env) fleetStatus(cmd *cobra.Command, wait string, p waitOptions, outpu
 	if wait != "" {
 		late = env.awaitWanted(cmd.Context(), s, wanted, p)
 	}
-	return env.showStatus(cmd.Context(), s, late, output)
+	return env.showStatus(cmd.Context(), s, late, p.strict, output)
 }
 
 // showStatus prints the status after a wait, whose error is late. It returns an error
-// unless all instances are up to date.
-func (env Env) showStatus(ctx context.Context, s *session, late error, output format) error {
+// unless all instances are up to date and, with strict, have seen calls for all rules.
+func (env Env) showStatus(ctx context.Context, s *session, late error, strict bool, output format) error {
 	var f failure
 	if errors.As(late, &f) && f.code != ExitNo && f.code != ExitNobody {
 		return late
@@ -110,10 +113,13 @@ func (env Env) showStatus(ctx context.Context, s *session, late error, output fo
 		return err
 	}
 	env.printStatus(s, found, output)
+	unmatched := env.warnOfUnmatched(unmatchedBy(found.Instances, anyDocument), strict)
 	switch {
-	case late == nil && !found.upToDate():
+	case late != nil:
+		return late
+	case !found.upToDate():
 		return failure{code: ExitNo}
 	default:
-		return late
+		return unmatched
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
-// awaitRevision waits until the instances have reported the revision. It returns an
-// error if that takes too long, or if one rejected a document or held the change back.
+// awaitRevision waits until the instances have reported the revision, and warns of rules of
+// its documents that match nothing that they have seen. It returns an error if that takes too
+// long, or if one rejected a document or held the change back.
 func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, p waitOptions) error {
 	found, err := env.await(ctx, s, revision, p)
 	if err != nil {
@@ -29,6 +30,11 @@ func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, p 
 		env.note(noInstances)
 	default:
 		fmt.Fprintf(env.Out, "%s at revision %d\n", wording.Count(len(reports), "instance"), revision)
+		u, err := env.awaitMatches(ctx, s, found, revision, p)
+		if err != nil {
+			return err
+		}
+		return env.warnOfUnmatched(u, p.strict)
 	}
 	return nil
 }

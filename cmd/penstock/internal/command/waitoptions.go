@@ -22,6 +22,7 @@ type waitOptions struct {
 	timeout      time.Duration
 	minInstances int  // number of instances that must report
 	minSet       bool // least was set by the user; otherwise at least one must report already
+	strict       bool // rules that match nothing that instances have seen are an error
 }
 
 // addWaitFlags adds the flags that go with --wait to a command.
@@ -29,6 +30,7 @@ func addWaitFlags(cmd *cobra.Command, p *waitOptions) {
 	cmd.Flags().IntVar(&p.minInstances, "min-instances", 0,
 		"wait for at least `n` instances, and for all that report (default: at least one must report already)")
 	cmd.Flags().DurationVar(&p.timeout, "timeout", time.Minute, "how long to wait at most")
+	cmd.Flags().BoolVar(&p.strict, "strict", false, "fail if no instance has seen a call that a rule is for")
 }
 
 var errTimeout = errors.New("--timeout must be longer than nothing")
