@@ -50,19 +50,14 @@ func (e *evidence) note(i int, isSet bool) {
 	}
 }
 
-// unseen returns the attributes that calls were asked for and none had. open says that
-// there are others for which no call was asked.
-func (e *evidence) unseen() (keys []string, open bool) {
+// unseen returns the attributes that calls were asked for and none had.
+func (e *evidence) unseen() (keys []string) {
 	for i, key := range e.keys {
-		switch of := &e.attributes[i]; {
-		case of.found.Load():
-		case of.lacking.Load():
+		if of := &e.attributes[i]; of.lacking.Load() && !of.found.Load() {
 			keys = append(keys, key)
-		default:
-			open = true
 		}
 	}
-	return keys, open
+	return keys
 }
 
 // originSeen says whether a call came from the origin, or the rule is not for one.

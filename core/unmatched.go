@@ -91,7 +91,7 @@ const (
 // nothing.
 func (a *activeRule) missing() (what Missing, attributes []string) {
 	e := a.evidence.Load()
-	unseen, _ := e.unseen()
+	unseen := e.unseen()
 	switch {
 	case a.matched.Load() && e.originSeen() && len(unseen) == 0:
 		return "", nil
