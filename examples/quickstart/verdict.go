@@ -62,9 +62,7 @@ func (r *record) judge(out io.Writer) (wrong, untold int) {
 }
 
 // wasBusy says whether the machine was busy in any second from one on.
-func (r *record) wasBusy(from, until int) bool {
-	return slices.Contains(r.busy[from:min(until, len(r.busy))], true)
-}
+func (r *record) wasBusy(from int) bool { return slices.Contains(r.busy[from:], true) }
 
 // isUsed says whether a limit was used in all seconds of a range in which the machine was
 // not busy.
@@ -92,7 +90,7 @@ func (r *record) judgeWarmUp(v *verdict) {
 	v.say(finding{
 		claim: fmt.Sprintf("%s warms up by the formula: %.0f in the first second, %.0f in the last", browse, expected[0], expected[duration-1]),
 		seen:  fmt.Sprintf("%.0f and %.0f (%d of %d seconds off)", passed[0], passed[duration-1], over+under, duration),
-		holds: over == 0, onTime: under == 0, busy: r.wasBusy(0, duration),
+		holds: over == 0, onTime: under == 0, busy: r.wasBusy(0),
 	})
 }
 
@@ -129,7 +127,7 @@ func (r *record) judgeLimit(v *verdict) {
 	f := finding{
 		claim: fmt.Sprintf("the rule pushed through etcd lets at most %d pass, and nearly as many", createLimitLate),
 		seen:  fmt.Sprintf("in force after %.1f ms", milliseconds(r.pushed)),
-		holds: true, busy: r.wasBusy(put, duration),
+		holds: true, busy: r.wasBusy(put),
 	}
 	if len(after) > 1 {
 		f.seen += fmt.Sprintf(", and from then on %.0f to %.0f", slices.Min(after[1:]), slices.Max(after))
@@ -141,7 +139,7 @@ func (r *record) judgeLimit(v *verdict) {
 
 func (r *record) judgeQueue(v *verdict) {
 	const gap = time.Second / reserveLimit
-	passed, busy := counts(r.seconds[reserve]), r.wasBusy(0, duration)
+	passed, busy := counts(r.seconds[reserve]), r.wasBusy(0)
 	v.say(finding{
 		claim: fmt.Sprintf("%s passes at most %d in a second, and one on the border", reserve, reserveLimit),
 		seen:  fmt.Sprintf("%.0f", slices.Max(passed)),
@@ -173,7 +171,7 @@ const slack = 1500 * time.Millisecond
 func (r *record) judgeBreaker(v *verdict) {
 	opened := slices.IndexFunc(r.states, func(c core.StateChange) bool { return c.To == breaker.Open })
 	closed := slices.IndexFunc(r.states, func(c core.StateChange) bool { return c.To == breaker.Closed })
-	busy := r.wasBusy(breakAt, duration)
+	busy := r.wasBusy(breakAt)
 	if opened < 0 || closed < opened {
 		v.say(finding{
 			claim: fmt.Sprintf("%s opens and closes again", payRule), seen: fmt.Sprintf("its states changed %d times", len(r.states)),
@@ -232,7 +230,7 @@ func (r *record) judgeClients(v *verdict) {
 			claim: fmt.Sprintf("clients of %s and the engine count the same", s.resource),
 			seen: fmt.Sprintf("of %d calls %d were answered and %d refused, the engine has counted %d and %d",
 				s.offered.Load(), passed, refused, engine.Passed, engine.Blocked),
-			holds: true, busy: r.wasBusy(0, duration),
+			holds: true, busy: r.wasBusy(0),
 			onTime: uint64(passed) == engine.Passed && uint64(refused) == engine.Blocked && engine.InFlight == 0,
 		}
 		if trouble != nil { // on a busy machine answers come too late
