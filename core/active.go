@@ -21,6 +21,8 @@ type activeRule struct {
 	related       string         // the resource whose passes it counts, if not its own
 	sharesLimiter bool           // it has one limiter for all of its resources
 	matched       atomic.Bool    // a call, as far as anybody has looked
+	called        atomic.Bool    // a resource that it guards was called, before it was in force perhaps
+	evidence      atomic.Pointer[evidence]
 
 	forced       forcedState  // on this rule
 	forcedOnKind *forcedState // on all rules of the kind
@@ -30,6 +32,8 @@ type activeRule struct {
 	rule    rule.Rule   // the version in force, or about to be
 	target  rule.Target // of it
 	removed bool
+
+	lookedBack bool // the names called before it came into force were looked at
 
 	// registry.swapMu guards what follows.
 	shared                           versionedLimiter // for all resources together; none when each has its own
@@ -62,6 +66,7 @@ type ruleState struct {
 func newActiveRule(r rule.Rule, forcedOnKind *forcedState) *activeRule {
 	a := &activeRule{key: r.Key(), rule: r, target: r.Target(), forcedOnKind: forcedOnKind}
 	a.related = a.target.Related
+	a.evidence.Store(newEvidence(r))
 	if a.target.Match != "" {
 		// Validated when it was loaded: there is no error.
 		pattern, _ := match.Compile(a.target.Match)

@@ -19,7 +19,8 @@ import (
 // Flow rules are asked directly rather than through [rule.Limiter]; this is the one
 // file that knows of that.
 //
-// A chain never changes. The zero value lets all calls pass.
+// A chain never changes, except that it notes that it was used. The zero value lets all
+// calls pass.
 type chain struct {
 	onlyWindows bool // there is nothing but flow rules that calls cannot wait for
 	isOneStep   bool // there is nothing but one step, which has one key at the most and injects no faults
@@ -34,6 +35,19 @@ type chain struct {
 	ends     []end              // of steps that learn how calls end, the last first
 
 	extras guardExtras // of guards that need no others
+
+	named   []*evidence // of the rules for the one origin that the chain is for
+	entered atomic.Bool // a call of that origin was noted there
+}
+
+// noteOrigin takes note of a call of the one origin that the chain is for.
+func (c *chain) noteOrigin() {
+	c.entered.Store(true)
+	for _, e := range c.named {
+		if e != nil {
+			e.fromOrigin.Store(true)
+		}
+	}
 }
 
 // step is a rule of a chain that is no flow rule, or a shadow rule of any kind. The
@@ -48,6 +62,7 @@ type step struct {
 	late       rule.LateReader // nil if it cannot decide without the attribute
 	suspends   rule.Suspender  // nil if it need not know that a call waits for a later rule
 	keys       []string        // of the attributes that the rule looks at
+	evidence   *evidence       // whether calls have them; nil if nobody wants to know
 	seenKey    unsafe.Pointer  // to the bytes of an option's key that is the rule's, see attribute; atomic
 	composites *sync.Pool      // of *[rule.MaxKeys]rule.Attribute, if there are several keys
 	denies     bool            // its reason is Denied: a call that it refuses cannot pass later either
@@ -61,6 +76,9 @@ func newStep(entry *plannedEntry) step {
 	s := step{
 		limiter: limiter, first: entry.limiter.first, keys: entry.rule.Attributes(),
 		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,
+	}
+	if len(s.keys) > 0 {
+		s.evidence = entry.state.evidenceFor(entry.rule)
 	}
 	if len(s.keys) > 1 {
 		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
@@ -237,6 +255,7 @@ func (s *step) ask(call rule.Call, q *request, opts []Option) (rule.Ticket, rule
 	}
 	switch last := len(opts) - 1; {
 	case last < 0: // there are no attributes
+		s.evidence.note(0, false)
 	case opts[last].key == atomic.LoadPointer(&s.seenKey) && opts[last].kind == len(s.keys[0]):
 		call.Attribute = opts[last].value
 	default:
@@ -254,9 +273,12 @@ func (s *step) attribute(q *request, opts []Option) rule.Attribute {
 		if atomic.LoadPointer(&s.seenKey) == nil {
 			atomic.StorePointer(&s.seenKey, o.key)
 		}
+		s.evidence.note(0, o.value.IsSet())
 		return o.value
 	}
-	return q.attribute(opts, s.keys[0])
+	a := q.attribute(opts, s.keys[0])
+	s.evidence.note(0, a.IsSet())
+	return a
 }
 
 // prefetching returns the first step with a prefetcher; nil if there is none.
@@ -321,11 +343,14 @@ func (s *step) withAttribute(q *request, opts []Option, fn func(rule.Call)) {
 	case 0:
 		fn(q.Call)
 	case 1:
-		fn(q.with(q.attribute(opts, s.keys[0])))
+		a := q.attribute(opts, s.keys[0])
+		s.evidence.note(0, a.IsSet())
+		fn(q.with(a))
 	default:
 		parts, _ := s.composites.Get().(*[rule.MaxKeys]rule.Attribute)
 		for i, key := range s.keys {
 			parts[i] = q.attribute(opts, key)
+			s.evidence.note(i, parts[i].IsSet())
 		}
 		fn(q.with(rule.Composite(parts, len(s.keys))))
 		*parts = [rule.MaxKeys]rule.Attribute{} // keeps nothing of the call alive

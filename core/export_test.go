@@ -46,3 +46,10 @@ func (e *Engine) FlowStates(resource string) (states []rule.Status) {
 	}
 	return states
 }
+
+// PastNames returns how many names of evicted resources are remembered.
+func (e *Engine) PastNames() int {
+	e.resources.mu.Lock()
+	defer e.resources.mu.Unlock()
+	return len(e.resources.past.known)
+}

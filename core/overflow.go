@@ -54,7 +54,9 @@ func (g *registry) overflowResourceFor(name string) *resource {
 	}
 	r := g.newOverflowResource(strings.Clone(name), patterns)
 	for i := range r.plan.Load().rules {
-		r.plan.Load().rules[i].state.rule.matched.Store(true)
+		of := r.plan.Load().rules[i].state.rule
+		of.matched.Store(true)
+		of.called.Store(true)
 	}
 	slot.Store(r)
 	return r

@@ -72,6 +72,9 @@ func (p *plan) chainFor(opts []Option) *chain {
 
 func (p *plan) chainForOrigin(opts []Option) *chain {
 	if c := p.origins[originOf(opts)]; c != nil {
+		if !c.entered.Load() {
+			c.noteOrigin()
+		}
 		return c
 	}
 	return &p.others

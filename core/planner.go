@@ -115,6 +115,13 @@ func (p *planner) plan(since uint64) *plan {
 // chain fills in the chain for the calls of one origin.
 func (p *planner) chain(c *chain, origin string) {
 	c.counters = p.counters
+	for _, entries := range [][]plannedEntry{p.active, p.shadows} {
+		for i := range entries {
+			if entry := &entries[i]; entry.target.Origin == origin && origin != rule.OtherOrigins {
+				c.named = append(c.named, entry.state.evidenceFor(entry.rule))
+			}
+		}
+	}
 	var members []rateMember
 	for i := range p.active {
 		if entry := &p.active[i]; isFor(entry.target, origin) {

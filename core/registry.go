@@ -77,6 +77,7 @@ type registry struct {
 	swapping        bool
 	addedDuringSwap []*resource // that were added while rules are swapped
 	forgotten       forgotten
+	past            pastNames
 }
 
 // overflowNames is how many of the names in the overflow are remembered with their

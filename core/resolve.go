@@ -51,6 +51,9 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 		case change.To.Target().CountsLike(present.target):
 			c.changed++
 			e.noteNeeds(c, present.rule, change.To)
+			if !present.evidence.Load().isOf(change.To) {
+				present.evidence.Store(newEvidence(change.To))
+			}
 			present.rule, present.target = change.To.Uncompiled(), change.To.Target()
 			c.updated = append(c.updated, present)
 			c.notePattern(present)
@@ -59,8 +62,10 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 			before := e.rules.removed.take(change.Key, change.To.Target()) // it may come back
 			e.dropRule(c, present)
 			next := e.addRule(c, change.To, before)
-			next.matched.Store(next.target.Resource == present.target.Resource && next.target.Match == present.target.Match &&
-				present.matched.Load())
+			if next.target.Resource == present.target.Resource && next.target.Match == present.target.Match {
+				next.matched.Store(present.matched.Load())
+				next.called.Store(present.called.Load())
+			}
 		}
 	}
 	if c.hasPatterns() {

@@ -114,6 +114,12 @@ type SourceStatus struct {
 	HeldBack *HeldBackError
 
 	Documents []DocumentStatus
+
+	// Unmatched are rules of the source in force of which something is missing: a call
+	// that they are for, or an attribute of these. It has the first hundred, by kind and
+	// name; MoreUnmatched counts the others.
+	Unmatched     []UnmatchedRule
+	MoreUnmatched int
 }
 
 // KnownUntil returns the instant until which it is known what the source holds:

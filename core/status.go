@@ -28,20 +28,22 @@ func (e *Engine) Status() Status {
 	status.Unmatched = e.rules.unmatched()
 	status.Signals, status.ForcedKinds = e.signals.status(), e.rules.forcedKinds()
 	status.Fleet = e.fleet.status(e.clock.Now())
+	unmatched := e.unmatchedOfSources()
 	for _, f := range e.sources.list {
-		status.Sources = append(status.Sources, f.status())
+		status.Sources = append(status.Sources, f.status(unmatched))
 	}
 	return status
 }
 
 // Status is the engine's side of [Sink].
 func (f *followedSource) Status() SourceStatus {
+	f.engine.noteMatched()
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
-	return f.status()
+	return f.status(f.engine.unmatchedOfSources())
 }
 
-func (f *followedSource) status() SourceStatus {
+func (f *followedSource) status(unmatched unmatchedOfSources) SourceStatus {
 	s := SourceStatus{
 		Name: f.name, Ready: f.read, Connected: f.connected, Since: f.since, Err: f.err, Revision: f.source.Revision(),
 		CopiedAt: f.copiedAt, HeldBack: (*HeldBackError)(f.source.HeldBack()),
@@ -49,6 +51,7 @@ func (f *followedSource) status() SourceStatus {
 	for _, d := range f.source.Documents() {
 		s.Documents = append(s.Documents, documentStatus(d))
 	}
+	unmatched.addTo(&s)
 	return s
 }
 

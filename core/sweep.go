@@ -105,6 +105,9 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 	}
 	g.forgotten.resources++
 	g.forgotten.add(&sums)
+	if r.node.Calls() > 0 {
+		g.past.add(r.name)
+	}
 	r.gone.Store(true)
 	r.noteMatched()
 	for _, s := range r.states {
@@ -130,8 +133,13 @@ func (r *resource) noteMatched() {
 		return
 	}
 	calls := r.node.Calls()
+	if calls == 0 {
+		return
+	}
 	for i := range p.rules {
-		if state := p.rules[i].state; calls > state.before {
+		state := p.rules[i].state
+		state.rule.called.Store(true)
+		if calls > state.before {
 			state.rule.matched.Store(true)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -27,6 +28,14 @@ func (e *Engine) noteMatched() {
 			r.noteMatched()
 		}
 	}
+	e.rules.mu.Lock()
+	defer e.rules.mu.Unlock()
+	for _, active := range e.rules.active {
+		if !active.lookedBack && !active.called.Load() && e.resources.wasCalled(active) {
+			active.called.Store(true)
+		}
+		active.lookedBack = true
+	}
 }
 
 // unmatched returns the rules of which no call was noted.
@@ -43,4 +52,101 @@ func (b *ruleStore) unmatched() Unmatched {
 	})
 	u.Rules = slices.Clip(u.Rules[:min(len(u.Rules), maxUnmatched)])
 	return u
+}
+
+// UnmatchedRule is a rule in force of a source of which something is missing so far: that
+// a call has come that it is for, and has what it looks at. Perhaps a name in it is
+// misspelled.
+type UnmatchedRule struct {
+	Key      rules.Key
+	Document string      // that the rule is in
+	Target   rule.Target // the calls that the rule is for
+	Missing  Missing
+
+	// Attributes are the attributes that the rule looks at and no call had so far.
+	Attributes []string
+}
+
+// Missing says what no call has shown so far of those that a rule is for.
+type Missing string
+
+// What may be missing.
+const (
+	// MissingResource: no resource that the rule guards was called, as far as the engine
+	// remembers, which knows the names of the last minute and 1024 from before.
+	MissingResource Missing = "resource"
+
+	// MissingCall: such a resource was called, but not since the rule came into force.
+	// Nothing is known yet of its origin and its attributes.
+	MissingCall Missing = "call"
+
+	// MissingOrigin: such a resource was called since, but not by the rule's origin.
+	MissingOrigin Missing = "origin"
+
+	// MissingAttribute: the rule was asked about calls, and none had one of its attributes.
+	MissingAttribute Missing = "attribute"
+)
+
+// missing returns what is missing of a rule, with the attributes that no call had; "" for
+// nothing.
+func (a *activeRule) missing() (what Missing, attributes []string) {
+	e := a.evidence.Load()
+	unseen := e.unseen()
+	switch {
+	case a.matched.Load() && e.originSeen() && len(unseen) == 0:
+		return "", nil
+	case !a.called.Load():
+		return MissingResource, nil
+	case !a.matched.Load():
+		return MissingCall, e.keys
+	case !e.originSeen():
+		return MissingOrigin, nil
+	}
+	return MissingAttribute, unseen
+}
+
+// unmatchedOfSources are the rules of sources of which something is missing, by the name of
+// the source: the first hundred by kind and name, and how many more.
+type unmatchedOfSources map[string]*unmatchedOfSource
+
+type unmatchedOfSource struct {
+	first []UnmatchedRule
+	more  int
+}
+
+// unmatchedOfSources returns the rules of documents of which something is missing. The
+// caller has called noteMatched, and holds rules.mu.
+func (e *Engine) unmatchedOfSources() unmatchedOfSources {
+	all := make(unmatchedOfSources)
+	for key, active := range e.rules.active {
+		missing, attributes := active.missing()
+		if missing == "" {
+			continue
+		}
+		source, at := e.rules.book.Where(key)
+		if source == "" {
+			continue
+		}
+		of := all[source]
+		if of == nil {
+			of = new(unmatchedOfSource)
+			all[source] = of
+		}
+		of.first = append(of.first, UnmatchedRule{key, at.Document, active.target, missing, attributes})
+	}
+	for _, of := range all {
+		slices.SortFunc(of.first, func(a, b UnmatchedRule) int {
+			return cmp.Or(cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.Name, b.Key.Name))
+		})
+		of.more = max(0, len(of.first)-maxUnmatched)
+		of.first = slices.Clip(of.first[:len(of.first)-of.more])
+	}
+	return all
+}
+
+// addTo adds the rules of a source to its status.
+func (u unmatchedOfSources) addTo(s *SourceStatus) {
+	if of := u[s.Name]; of != nil {
+		s.Unmatched, s.MoreUnmatched = of.first, of.more
+	}
 }

@@ -10,16 +10,20 @@
 //	    resource: orders:create   # or match: "orders:*" and perResource: true
 //	    limit: 1000               # required; tokens per window, 0 blocks all
 //	    window: 1s
-//	    algorithm: slidingWindow  # or fixedWindow, tokenBucket, throttle
+//	    algorithm: slidingWindow  # or fixedWindow; the next rule shows the others
 //	    buckets: 10               # slidingWindow
 //	    strict: false             # slidingWindow
-//	    maxWait: 500ms            # throttle and tokenBucket
-//	    burst: 2000               # tokenBucket
-//	    overdraft: false          # tokenBucket
 //	    warmUp: {period: 10s, coldFactor: 3, step: 1s}
 //	    origin: mobile
 //	    related: orders:write     # slidingWindow and fixedWindow
 //	    shadow: false
+//	  - name: pay-burst
+//	    resource: orders:pay
+//	    limit: 100
+//	    algorithm: tokenBucket    # or throttle
+//	    maxWait: 500ms            # tokenBucket and throttle
+//	    burst: 200                # tokenBucket
+//	    overdraft: false          # tokenBucket
 //	isolation:
 //	  - {name: render-pool, resource: reports:render, limit: 10, maxWait: 2s}
 //	breaker:

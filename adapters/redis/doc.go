@@ -30,7 +30,7 @@
 //     commands than a rule ever lets pass at once is always refused.
 //
 // So a limit on "redis:GET" does not count the GETs in pipelines, and a rule with the pattern
-// "redis:*" and shared: true counts every command once. [Options.Resource] and
+// "redis:*" and perResource: false counts every command once. [Options.Resource] and
 // [Options.Pipeline] choose other names.
 //
 // Some commands always pass and are no calls: those that set connections up (HELLO, AUTH,

@@ -8,10 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 const (
 	maxRejections    = 100     // in a report
+	maxHeld          = 100     // documents that a report names
+	maxNames         = 8 << 10 // bytes of their names, and of the names of unmatched rules
 	maxRejectionText = 1 << 10 // bytes, of a document's name and of an error
 )
 
@@ -37,6 +40,17 @@ type Report struct {
 	Rules     int   `json:"rules"`     // in force
 	Documents int   `json:"documents"` // that the source has
 
+	// Digest is the [DigestOf] the documents that the instance has read from the source,
+	// those that it rejects or holds back included: equal to that of the documents in
+	// etcd if it has read exactly these. Revision does not tell that: it does not say which
+	// documents the instance has, and the highest revision in etcd gets lower when a document
+	// is deleted. Empty in reports of versions that do not tell.
+	Digest string `json:"digest,omitempty"`
+
+	// Held are the first of these documents, by name, to show what differs: at most a
+	// hundred, with names of 8 KiB together.
+	Held []DocumentRevision `json:"held,omitempty"`
+
 	// CopiedAt is set when the rules in force are a copy of those of the source at
 	// that time: the instance can write its report but has not read the documents yet.
 	CopiedAt time.Time `json:"copiedAt,omitzero"`
@@ -50,6 +64,30 @@ type Report struct {
 	// not in force for another reason. MoreRejected counts the others.
 	Rejected     []Rejection `json:"rejected,omitempty"`
 	MoreRejected int         `json:"moreRejected,omitempty"`
+
+	// Unmatched are rules in force of which something is missing so far, such as a call of
+	// their resource: the first hundred, by kind and name, with names of 8 KiB together.
+	// MoreUnmatched counts the others.
+	Unmatched     []UnmatchedRule `json:"unmatched,omitempty"`
+	MoreUnmatched int             `json:"moreUnmatched,omitempty"`
+}
+
+// UnmatchedRule is a rule in force for which no call was made so far that has all that
+// the rule is for. See core.UnmatchedRule.
+type UnmatchedRule struct {
+	Kind       rule.Kind    `json:"kind"`
+	Rule       string       `json:"rule"`
+	Document   string       `json:"document"`
+	Resource   string       `json:"resource,omitempty"` // that it names, or
+	Match      string       `json:"match,omitempty"`    // the pattern
+	Origin     string       `json:"origin,omitempty"`
+	Missing    core.Missing `json:"missing"`
+	Attributes []string     `json:"attributes,omitempty"` // that no call had so far
+}
+
+// size returns how many bytes the texts have.
+func (u UnmatchedRule) size() int {
+	return len(u.Rule) + len(u.Document) + len(u.Resource) + len(u.Match) + len(u.Origin) + len(strings.Join(u.Attributes, ""))
 }
 
 // Rejection says why a version of a document is not in force. Texts longer than
@@ -77,6 +115,16 @@ func (r Report) withStatus(status core.SourceStatus) Report {
 	if status.CopiedAt != 0 {
 		r.CopiedAt = status.CopiedAt.Time()
 	}
+	held := heldBy(status)
+	r.Digest = DigestOf(held)
+	text := 0
+	for _, d := range held[:min(len(held), maxHeld)] {
+		if text += len(d.Name); text > maxNames {
+			break
+		}
+		r.Held = append(r.Held, d)
+	}
+	r = r.withUnmatched(status)
 	for _, d := range status.Documents {
 		r.Rules += d.Rules
 		switch heldBack := (*core.HeldBackError)(nil); {
@@ -88,6 +136,24 @@ func (r Report) withStatus(status core.SourceStatus) Report {
 				Document: truncate(d.Name), Revision: d.RejectedRevision, Error: truncate(d.Rejected.Error()),
 			})
 		}
+	}
+	return r
+}
+
+// withUnmatched returns the report with the rules of which something is missing.
+func (r Report) withUnmatched(status core.SourceStatus) Report {
+	r.MoreUnmatched = status.MoreUnmatched + len(status.Unmatched)
+	text := 0
+	for _, u := range status.Unmatched {
+		next := UnmatchedRule{
+			Kind: u.Key.Kind, Rule: u.Key.Name, Document: u.Document, Resource: u.Target.Resource, Match: u.Target.Match,
+			Origin: u.Target.Origin, Missing: u.Missing, Attributes: u.Attributes,
+		}
+		if text += next.size(); text > maxNames {
+			break
+		}
+		r.Unmatched = append(r.Unmatched, next)
+		r.MoreUnmatched--
 	}
 	return r
 }

@@ -26,6 +26,7 @@ type stream struct {
 	every    time.Duration
 	calls    int
 	call     func(ctx context.Context) (passed bool, err error)
+	stalls   *stalls
 
 	offered, passed, refused atomic.Int64
 	trouble                  atomic.Pointer[error] // the first answer that is neither
@@ -48,6 +49,7 @@ func (s *stream) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		s.stalls.note(time.Since(due))
 		for range s.calls {
 			s.offered.Add(1)
 			calls.Go(s.callOnce)
@@ -58,6 +60,7 @@ func (s *stream) run(ctx context.Context) {
 func (s *stream) callOnce() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
+	began := time.Now()
 	switch passed, err := s.call(ctx); {
 	case err != nil:
 		err = fmt.Errorf("%s: %w", s.resource, err)
@@ -66,6 +69,7 @@ func (s *stream) callOnce() {
 		s.passed.Add(1)
 	default:
 		s.refused.Add(1)
+		s.stalls.note(time.Since(began)) // refusals are answered at once
 	}
 }
 
@@ -75,6 +79,8 @@ type client struct {
 	pay  *http.Client // guarded
 	grpc *grpc.ClientConn
 	shop *shop
+
+	stalls *stalls // of the load
 
 	refusal atomic.Pointer[string] // the last one of POST /orders, as it was answered
 }
@@ -88,7 +94,7 @@ func newClient(s *shop) (*client, error) {
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 		pay:  newPayClient(s.engine),
 		grpc: connection,
-		shop: s,
+		shop: s, stalls: newStalls(s.engine.Clock()),
 	}, nil
 }
 
@@ -103,10 +109,10 @@ func (c *client) close() {
 // it all, if it did not break.
 func (c *client) streams() []*stream {
 	return []*stream{
-		{resource: browse, every: 20 * time.Millisecond, calls: 6, call: c.browse},
-		{resource: create, every: 20 * time.Millisecond, calls: 3, call: c.create},
-		{resource: reserve, every: 250 * time.Millisecond, calls: 10, call: c.reserve},
-		{resource: pay, every: 20 * time.Millisecond, calls: 1, call: c.charge},
+		{resource: browse, every: 20 * time.Millisecond, calls: 6, call: c.browse, stalls: c.stalls},
+		{resource: create, every: 20 * time.Millisecond, calls: 3, call: c.create, stalls: c.stalls},
+		{resource: reserve, every: 250 * time.Millisecond, calls: 10, call: c.reserve, stalls: c.stalls},
+		{resource: pay, every: 20 * time.Millisecond, calls: 1, call: c.charge, stalls: c.stalls},
 	}
 }
 

@@ -47,12 +47,16 @@ func run(ctx context.Context, out io.Writer, keep bool) error {
 		return err
 	}
 	record.draw(out, isTerminal(out))
-	wrong := record.judge(out)
+	wrong, untold := record.judge(out)
 	fmt.Fprintf(out, "\nHow a refusal looks to an HTTP client:\n\n%s\n", record.refusal)
 	if wrong > 0 {
 		return fmt.Errorf("%d findings are not what the rules say", wrong)
 	}
-	fmt.Fprintln(out, "\nAll of it is what the rules say. Run it with --serve to push rules of your own.")
+	what := "All of it is what the rules say."
+	if untold > 0 {
+		what = fmt.Sprintf("Nothing is against what the rules say; %d findings cannot be told, as the machine was busy.", untold)
+	}
+	fmt.Fprintf(out, "\n%s Run it with --serve to push rules of your own.\n", what)
 	return nil
 }
 

@@ -28,6 +28,8 @@ type record struct {
 	limits  map[string][]float64     // likewise, as in force in the midst of each
 	totals  map[string]stat.Totals   // likewise, when all was over
 	pushed  time.Duration            // from the put to the rule being in force
+	push    [2]int                   // the seconds in which it was put, and in which it was in force
+	busy    []bool                   // the seconds in which the machine had other things to do
 	gaps    []time.Duration          // between the calls of the gRPC service, as it saw them
 	refusal string                   // as an HTTP client sees it
 	scraped int                      // series of metrics
@@ -58,6 +60,7 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 	for _, stream := range r.streams {
 		load.Go(func() { stream.run(ctx) })
 	}
+	load.Go(func() { c.stalls.watch(ctx) })
 	defer load.Wait()
 	defer stop()
 
@@ -67,6 +70,7 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 			if r.pushed, err = s.push(ctx); err != nil {
 				return nil, err
 			}
+			r.push = [2]int{second, int(s.engine.Clock().Now().Sub(start) / time.Second)}
 			fmt.Fprintf(out, "     etcd put: create-limit is 40 from now on, in force after %.1f ms\n", milliseconds(r.pushed))
 		}
 		r.breakAndHeal(out, s, second)
@@ -84,8 +88,13 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 	}
 	stop()
 	load.Wait()
+	for second := range duration {
+		r.busy = append(r.busy, c.stalls.in(start.Add(time.Duration(second)*time.Second)))
+	}
 	for _, stream := range r.streams {
-		r.totals[stream.resource] = s.engine.Resource(stream.resource).Snapshot().Totals
+		if r.totals[stream.resource], err = s.totals(context.WithoutCancel(ctx), stream.resource); err != nil {
+			return nil, err
+		}
 	}
 	r.gaps = s.inventory.gaps()
 	if refusal := c.refusal.Load(); refusal != nil {
@@ -126,9 +135,23 @@ func (s *shop) push(ctx context.Context) (time.Duration, error) {
 	select {
 	case swap := <-s.swaps:
 		return swap.At.Sub(began), nil
-	case <-time.After(5 * time.Second):
-		return 0, fmt.Errorf("the rule that was pushed was not in force after 5 s")
+	case <-time.After(30 * time.Second):
+		return 0, fmt.Errorf("the rule that was pushed was not in force after 30 s")
 	}
+}
+
+// totals returns what the engine has counted of a resource, once no call is under way: clients
+// may have their answers a little before the calls end.
+func (s *shop) totals(ctx context.Context, resource string) (stat.Totals, error) {
+	for range 1000 {
+		if totals := s.engine.Resource(resource).Snapshot().Totals; totals.InFlight == 0 {
+			return totals, nil
+		}
+		if err := s.sleepUntil(ctx, s.engine.Clock().Now().Add(10*time.Millisecond)); err != nil {
+			return stat.Totals{}, err
+		}
+	}
+	return s.engine.Resource(resource).Snapshot().Totals, nil
 }
 
 // recordLimits keeps the effective limits that are in force.
@@ -143,11 +166,13 @@ func (r *record) recordLimits(s *shop) {
 // recordSecond keeps what happened in a second that is over.
 func (r *record) recordSecond(s *shop, begin clock.Instant) {
 	for _, stream := range r.streams {
+		found := stat.Second{Start: begin} // no call came, if it is not among them
 		for _, seen := range s.engine.Resource(stream.resource).Minute() {
 			if seen.Start == begin {
-				r.seconds[stream.resource] = append(r.seconds[stream.resource], seen)
+				found = seen
 			}
 		}
+		r.seconds[stream.resource] = append(r.seconds[stream.resource], found)
 	}
 }
 

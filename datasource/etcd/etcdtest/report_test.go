@@ -97,7 +97,11 @@ func TestInstanceReportsItsRulesInForce(t *testing.T) {
 			want := etcd.Report{
 				Instance: "shop-1", Host: host, PID: os.Getpid(), Started: got.Started, ReportedAt: got.ReportedAt,
 				Revision: got.Revision, Rules: 1, Documents: 1,
+				Held: []etcd.DocumentRevision{{Name: "orders.yaml", Revision: first}},
 			}
+			want.Digest, want.Unmatched = etcd.DigestOf(want.Held), got.Unmatched
+			require.Len(t, got.Unmatched, 1)
+			assert.Equal(t, "orders.yaml", got.Unmatched[0].Document)
 			assert.Equal(t, want, got)
 
 			second := put(t, server, "faulty.yaml", "flow: [")

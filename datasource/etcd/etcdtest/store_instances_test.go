@@ -19,7 +19,8 @@ import (
 	"github.com/penstock-go/penstock/datasource/sourcetest"
 )
 
-// instance is a sink that applies no revision later than its limit.
+// instance is a sink that reports no revision later than its limit, and the documents of
+// its last change.
 type instance struct {
 	sourcetest.Recorder
 	limit atomic.Int64
@@ -30,7 +31,11 @@ func (*instance) Document(string) (core.DocumentStatus, bool) { return core.Docu
 func (i *instance) Status() core.SourceStatus {
 	status := core.SourceStatus{Connected: true}
 	if changes := i.Changes(); len(changes) > 0 {
-		status.Revision = min(changes[len(changes)-1].Revision, i.limit.Load())
+		last := changes[len(changes)-1]
+		status.Revision = min(last.Revision, i.limit.Load())
+		for _, d := range last.Documents {
+			status.Documents = append(status.Documents, core.DocumentStatus{Name: d.Name, Revision: d.Revision})
+		}
 	}
 	return status
 }
@@ -147,6 +152,49 @@ func TestWaitForInstancesThatLagStopAndStart(t *testing.T) {
 			require.NoError(t, err)
 			return
 		}
+	}
+}
+
+// A deletion lowers the highest revision of the documents, and a cluster that was replaced
+// begins with low ones: an instance that has not read them is behind all the same.
+func TestInstanceWithOtherDocumentsIsNotAtTheRevision(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, server *etcdtest.Server){
+		"a deletion": func(t *testing.T, server *etcdtest.Server) {
+			commit(t, server, clientv3.OpDelete(prefix+"c"))
+		},
+		"a change that was undone": func(t *testing.T, server *etcdtest.Server) {
+			put(t, server, "c", "2")
+			commit(t, server, clientv3.OpDelete(prefix+"c"))
+		},
+		"another document in its place": func(t *testing.T, server *etcdtest.Server) {
+			commit(t, server, clientv3.OpDelete(prefix+"c"), clientv3.OpPut(prefix+"d", closed))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := start(t, etcdtest.Options{})
+			network := newProxy(t, server)
+			s := newStore(t, server)
+			for _, document := range []string{"a", "b", "c"} {
+				put(t, server, document, closed)
+			}
+			report(t, newSource(t, network.endpoint(), reporting("a")))
+			awaitReport(t, server.Client(), "a", func(r etcd.Report) bool { return r.Documents == 3 })
+			found, err := s.Deployment(t.Context())
+			require.NoError(t, err)
+			assert.True(t, found.IsAt(found.Revision, found.Instances[0]))
+
+			network.Stall()
+			change(t, server)
+			found, err = s.Deployment(t.Context())
+			require.NoError(t, err)
+			require.Len(t, found.Instances, 1)
+			assert.False(t, found.IsAt(found.Revision, found.Instances[0]), "%+v", found)
+
+			network.Restore()
+			ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
+			defer cancel()
+			require.NoError(t, s.WaitFor(ctx, found.Revision, nil))
+		})
 	}
 }
 

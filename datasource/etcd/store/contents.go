@@ -14,6 +14,9 @@ type Contents struct {
 	// of the history.
 	Revision  int64
 	Documents []Document // by name
+
+	// Latest is the highest revision of a document, of present documents only.
+	Latest int64
 }
 
 // Pull returns the present documents.
@@ -26,6 +29,7 @@ func (s *Store) Pull(ctx context.Context) (Contents, error) {
 	contents := Contents{Revision: found.Header.Revision}
 	for _, pair := range found.Kvs {
 		contents.Documents = append(contents.Documents, Document{Name: s.documentName(pair.Key), Data: pair.Value})
+		contents.Latest = max(contents.Latest, pair.ModRevision)
 	}
 	return contents, nil
 }

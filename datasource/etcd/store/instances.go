@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-go/penstock/datasource/etcd"
@@ -37,8 +38,11 @@ func (s *Store) Reports(ctx context.Context) (Reports, error) {
 	if err != nil {
 		return Reports{}, fmt.Errorf("store: reading %s: %w", s.keys.Instances, err)
 	}
-	var reports Reports
-	for _, pair := range found.Kvs {
+	return s.parseReports(found.Kvs), nil
+}
+
+func (s *Store) parseReports(pairs []*mvccpb.KeyValue) (reports Reports) {
+	for _, pair := range pairs {
 		report, err := parseReport(strings.TrimPrefix(string(pair.Key), s.keys.Instances), pair.Value)
 		if err != nil {
 			reports.Unreadable = append(reports.Unreadable, Unreadable{Key: string(pair.Key), Err: err})
@@ -46,7 +50,71 @@ func (s *Store) Reports(ctx context.Context) (Reports, error) {
 		}
 		reports.Instances = append(reports.Instances, report)
 	}
-	return reports, nil
+	return reports
+}
+
+// Deployment is the documents in etcd and what the instances report about them, read at
+// one revision.
+type Deployment struct {
+	Documents []etcd.DocumentRevision // all there are, by name
+	Digest    string                  // their [etcd.DigestOf]
+	Reports
+
+	// Revision is the highest revision of the documents and of the last push; 0 if there
+	// were never any. Deletions by other tools do not raise it.
+	Revision int64
+
+	// Pushed is the push of that revision; nil if other tools have written or deleted
+	// documents since.
+	Pushed *Revision
+}
+
+// Deployment returns the documents that are in etcd, and the reports of the instances.
+func (s *Store) Deployment(ctx context.Context) (Deployment, error) {
+	first, end := s.keys.DocumentRange()
+	read, err := s.client.Txn(ctx).Then(
+		clientv3.OpGet(first, clientv3.WithRange(end), clientv3.WithKeysOnly()),
+		clientv3.OpGet(s.keys.Instances, clientv3.WithPrefix()),
+		clientv3.OpGet(s.entriesPrefix(), clientv3.WithLastKey()...),
+	).Commit()
+	if err != nil {
+		return Deployment{}, fmt.Errorf("store: reading the keys of %s, %s and %s: %w",
+			s.keys.Documents, s.keys.Instances, s.keys.History, err)
+	}
+	now := state{revision: read.Header.Revision, documents: read.Responses[0].GetResponseRange().Kvs}
+	d := Deployment{Reports: s.parseReports(read.Responses[1].GetResponseRange().Kvs), Revision: now.latestRevision()}
+	for _, pair := range now.documents {
+		d.Documents = append(d.Documents, etcd.DocumentRevision{Name: s.documentName(pair.Key), Revision: pair.ModRevision})
+	}
+	d.Digest = etcd.DigestOf(d.Documents)
+	for _, pair := range read.Responses[2].GetResponseRange().Kvs {
+		last, err := s.parseEntry(pair)
+		if err != nil {
+			return Deployment{}, err
+		}
+		now.lastEntry = &last
+		d.Revision = max(d.Revision, last.Revision.Revision)
+	}
+	if now.lastEntry != nil && now.isRecorded() {
+		d.Pushed = &now.lastEntry.Revision
+	}
+	return d, nil
+}
+
+// Holds reports whether an instance has read exactly the documents that are in etcd. Of a
+// report without a digest, which instances of earlier versions write, it can only compare
+// how many they are.
+func (d Deployment) Holds(r etcd.Report) bool {
+	if r.Digest == "" {
+		return r.Documents == len(d.Documents)
+	}
+	return r.Digest == d.Digest
+}
+
+// IsAt reports whether an instance has reached a revision and has read exactly the
+// documents that are in etcd. One that runs on a copy has not read them from etcd.
+func (d Deployment) IsAt(revision int64, r etcd.Report) bool {
+	return r.Revision >= revision && r.CopiedAt.IsZero() && d.Holds(r)
 }
 
 // parseReport decodes the report of an instance.
@@ -66,14 +134,15 @@ func (s *Store) Instances(ctx context.Context) ([]etcd.Report, error) {
 	return reports.Instances, err
 }
 
-// WaitFor returns when every instance reports the revision or a later one; at
+// WaitFor returns when every instance reports the revision or a later one, and that it
+// has read exactly the documents that are in etcd: see [Deployment.IsAt]. It returns at
 // once if there are no instances. An instance that stops meanwhile is no longer
 // waited for; one that starts is. WaitFor polls five times a second. It calls
 // progress, unless it is nil, with the reports of the instances that are still
 // behind: at first, and whenever these change. When ctx ends, the error names them.
 //
-// An instance that reports a revision has applied it, but may have rejected some of
-// its documents: see [Store.Instances].
+// An instance that has read the documents may have rejected some of them: see
+// [Store.Instances].
 func (s *Store) WaitFor(ctx context.Context, revision int64, progress func(waiting []etcd.Report)) error {
 	timer := s.clock.NewTimer(0)
 	defer timer.Stop()
@@ -84,14 +153,14 @@ func (s *Store) WaitFor(ctx context.Context, revision int64, progress func(waiti
 			return fmt.Errorf("store: waiting for %s to report revision %d: %w", names(waiting), revision, ctx.Err())
 		case <-timer.C():
 		}
-		reports, err := s.Instances(ctx)
+		found, err := s.Deployment(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				return err
 			}
 			continue
 		}
-		reports = slices.DeleteFunc(reports, func(r etcd.Report) bool { return r.Revision >= revision })
+		reports := slices.DeleteFunc(found.Instances, func(r etcd.Report) bool { return found.IsAt(revision, r) })
 		if len(reports) == 0 {
 			return nil
 		}

@@ -132,6 +132,7 @@ Each command has examples: see penstock COMMAND --help.`,
 	)
 	completeCompletion(root)
 	completeHelp(root)
+	rejectRepeatedFlags(root)
 	return root
 }
 

@@ -20,19 +20,24 @@ allow (core.Config.MaxRemoval). Confirm makes them apply the documents that are
 in etcd now. Later removals are held back again. penstock status shows which
 instances hold back what.
 
+On a terminal it shows what instances hold back and asks, unless --yes is given.
+Without a terminal it does not ask.
+
 If no instance reports that it holds anything back, nothing is confirmed, and the
 exit code is 5. With --force it is confirmed anyway, for instances that do not
 report.
 
-Exit code: 0 when it was written, 2 for a wrong command line, 3 when etcd failed,
-5 when no instance holds anything back.
+Exit code: 0 when it was written, 1 when the answer was no, 2 for a wrong command
+line, 3 when etcd failed, 5 when no instance holds anything back.
 
 ` + connection.Help,
 		Example: `  penstock status --app shop
-  penstock confirm --app shop`,
+  penstock confirm --app shop
+  penstock confirm --app shop --yes   # in a script`,
 		Args: arguments(0, 0, ""),
 	}
 	force := cmd.Flags().Bool("force", false, "confirm even if no instance reports that it holds anything back")
+	yes := cmd.Flags().BoolP("yes", "y", false, "do not ask")
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		s, err := env.open(cmd)
@@ -41,9 +46,12 @@ Exit code: 0 when it was written, 2 for a wrong command line, 3 when etcd failed
 		}
 		defer s.close()
 		if !*force {
-			if err := s.requireHeldBack(cmd.Context()); err != nil {
+			if err := env.showHeldBack(cmd.Context(), s); err != nil {
 				return err
 			}
+		}
+		if !*yes && env.InIsTerminal && !env.ask(cmd.Context(), fmt.Sprintf("Confirm the removals in %s?", s.place())) {
+			return failure{ExitNo, errors.New("nothing was confirmed")}
 		}
 		revision, err := request(cmd.Context(), s, func(ctx context.Context) (int64, error) {
 			return s.store.Confirm(ctx, whoami())
@@ -57,17 +65,26 @@ Exit code: 0 when it was written, 2 for a wrong command line, 3 when etcd failed
 	return cmd
 }
 
-// requireHeldBack returns an error unless an instance holds something back.
-func (s *session) requireHeldBack(ctx context.Context) error {
+// showHeldBack prints on a terminal what instances hold back. It returns an error if none
+// does.
+func (env Env) showHeldBack(ctx context.Context, s *session) error {
 	found, err := s.fleetStatus(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.requireHeldBack(found)
 	}
+	if err == nil && env.InIsTerminal {
+		env.printAbout(found.Instances, heldBackTexts)
+	}
+	return err
+}
+
+// requireHeldBack returns an error unless an instance holds something back.
+func (s *session) requireHeldBack(found fleetStatus) error {
 	const kept = "nothing was confirmed"
-	switch reports := len(found.instances); {
-	case countHoldingBack(found.instances) > 0:
+	switch reports := len(found.Instances); {
+	case countHoldingBack(found.Instances) > 0:
 		return nil
-	case reports == 0 && found.revision == 0:
+	case reports == 0 && found.Revision == 0:
 		return failure{ExitNobody, fmt.Errorf("%s: there are no documents, and no instance reports: is that the right place? %s", s.place(), kept)}
 	case reports == 0:
 		return failure{ExitNobody, errors.New(noInstances + "; --force confirms for those that do not: " + kept)}

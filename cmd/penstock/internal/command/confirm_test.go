@@ -34,6 +34,26 @@ func TestHeldBackChangeIsShownAndConfirmed(t *testing.T) {
 	assert.NotContains(t, u.run(t, "status").out, "held back")
 }
 
+func TestConfirmAsksOnATerminal(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "push", before(t), "--yes").code)
+	startCareful(t, server, "careful", 0.5)
+	require.Equal(t, command.ExitNo, u.run(t, "push", one(t, 1), "--yes", "--wait").code)
+
+	u.terminal, u.types = true, "n\n"
+	got := u.run(t, "confirm")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.out, "careful: core: source ")
+	assert.Contains(t, got.err, "Confirm the removals in /penstock/shop/ in etcd? [y/N] ")
+	assert.Contains(t, got.err, "penstock: nothing was confirmed\n")
+	require.Regexp(t, `\ncareful .* held back\n`, u.run(t, "status").out)
+
+	got = u.run(t, "confirm", "--yes")
+	assert.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Empty(t, got.err, "nobody is asked")
+	require.Equal(t, command.ExitDone, u.run(t, "status", "--wait").code)
+}
+
 func TestConfirmedPushIsNotHeldBack(t *testing.T) {
 	for name, agree := range map[string]func(u user, t *testing.T) answer{
 		"on a terminal": func(u user, t *testing.T) answer {

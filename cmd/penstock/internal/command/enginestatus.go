@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -17,40 +18,124 @@ import (
 	"github.com/penstock-go/penstock/inspect"
 )
 
-// engineStatusOptions say which service and which rules the status is asked of.
-type engineStatusOptions struct{ engine, rule string }
+// engineStatusOptions say which services and which rules the status is asked of.
+type engineStatusOptions struct {
+	engines []string
+	rule    string
+}
 
 func (o engineStatusOptions) check(cmd *cobra.Command) error {
-	if o.engine == "" {
+	if len(o.engines) == 0 {
 		return errors.New("--rule needs --engine: name the running service to look at")
 	}
-	for _, flag := range []string{"wait", "min-instances", "timeout", "app", "prefix"} {
+	for _, flag := range []string{"wait", "min-instances", "timeout", "strict", "app", "prefix"} {
 		if cmd.Flags().Changed(flag) {
 			return fmt.Errorf("--engine and --%s are two places to look at: leave one out", flag)
+		}
+	}
+	for _, address := range o.engines {
+		if _, err := engineURL(address); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// engineStatus prints the status of a running service.
+// engineAnswer is the answer of one service about its state.
+type engineAnswer struct {
+	engine  string
+	answer  any // as the package inspect gives it
+	inOrder bool
+	write   func(io.Writer)
+	err     error
+}
+
+// engineStatus prints the status of running services, all of which are asked at once. The
+// exit code is the highest one of any.
 func (env Env) engineStatus(ctx context.Context, o engineStatusOptions, output format) error {
-	if o.rule != "" {
-		var found inspect.Limiters
-		if err := askEngine(ctx, o.engine, "limiters", inspect.Selection{Rule: o.rule}.Query(), &found); err != nil {
-			return err
+	answers := make([]engineAnswer, len(o.engines))
+	var all sync.WaitGroup
+	for i, address := range o.engines {
+		all.Go(func() { answers[i] = o.ask(ctx, address) })
+	}
+	all.Wait()
+	if len(answers) == 1 {
+		if one := answers[0]; one.err == nil {
+			env.printEngine(one.answer, output, one.write)
 		}
-		env.printEngine(found, output, func(text io.Writer) { writeLimiters(text, found) })
+		return codeOf(answers[0])
+	}
+	env.printEngines(answers, output)
+	code := ExitDone
+	for _, a := range answers {
+		if f, ok := errors.AsType[failure](codeOf(a)); ok {
+			code = max(code, f.code)
+		}
+	}
+	if code == ExitDone {
 		return nil
 	}
-	var status inspect.Status
-	if err := askEngine(ctx, o.engine, "status", nil, &status); err != nil {
-		return err
+	return failure{code: code}
+}
+
+// ask asks one service.
+func (o engineStatusOptions) ask(ctx context.Context, address string) engineAnswer {
+	name := address
+	if at, err := engineURL(address); err == nil {
+		name = at.Host + at.Path // without a password
 	}
-	env.printEngine(status, output, func(text io.Writer) { writeStatus(text, status) })
-	if !inOrder(status) {
+	if o.rule != "" {
+		var found inspect.Limiters
+		err := askEngine(ctx, address, "limiters", inspect.Selection{Rule: o.rule}.Query(), &found)
+		return engineAnswer{name, found, true, func(text io.Writer) { writeLimiters(text, found) }, err}
+	}
+	var status inspect.Status
+	err := askEngine(ctx, address, "status", nil, &status)
+	return engineAnswer{name, status, inOrder(status), func(text io.Writer) { writeStatus(text, status) }, err}
+}
+
+// codeOf returns the error that the answer of one service ends the command with.
+func codeOf(a engineAnswer) error {
+	switch {
+	case a.err != nil:
+		return a.err
+	case !a.inOrder:
 		return failure{code: ExitNo}
 	}
 	return nil
+}
+
+// printEngines prints the answers of several services, in the order in which they were
+// named.
+func (env Env) printEngines(answers []engineAnswer, output format) {
+	if output == asJSON {
+		type answerJSON struct {
+			Engine string `json:"engine"`
+			Status any    `json:"status,omitempty"`
+			Error  string `json:"error,omitempty"`
+		}
+		list := make([]answerJSON, len(answers))
+		for i, a := range answers {
+			if list[i].Engine = a.engine; a.err != nil {
+				list[i].Error = a.err.Error()
+			} else {
+				list[i].Status = a.answer
+			}
+		}
+		env.writeJSON(list)
+		return
+	}
+	for i, a := range answers {
+		if i > 0 {
+			fmt.Fprintln(env.Out)
+		}
+		fmt.Fprintf(env.Out, "%s:\n", wording.Printable(a.engine))
+		if a.err != nil {
+			fmt.Fprintln(env.Out, wording.Printable(a.err.Error()))
+			continue
+		}
+		env.printEngine(a.answer, output, a.write)
+	}
 }
 
 func (env Env) printEngine(answer any, output format, write func(io.Writer)) {

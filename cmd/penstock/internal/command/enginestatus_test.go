@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,6 +120,36 @@ func TestStatusOfAServiceThatIsNotInOrderExitsWithOne(t *testing.T) {
 	}
 }
 
+func TestStatusOfSeveralServicesShowsAllOfThem(t *testing.T) {
+	fine, held := seen(), seen()
+	held.Sources[0].HeldBack = "9 of 10 rules"
+	a, b := serving(t, "/status", fine), serving(t, "/status", held)
+	got := user{}.run(t, "status", "--engine", a, "--engine", a)
+	assert.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Equal(t, 2, strings.Count(got.out, "12 rules, of revision 7"), got.out)
+
+	got = user{}.run(t, "status", "--engine", a, "--engine", b, "--engine", "127.0.0.1:1")
+	assert.Equal(t, command.ExitFailed, got.code, "the highest of all")
+	first, second := strings.Index(got.out, strings.TrimPrefix(a, "http://")+":\n"), strings.Index(got.out, strings.TrimPrefix(b, "http://")+":\n")
+	assert.True(t, first == 0 && second > first, got.out)
+	assert.Equal(t, 1, strings.Count(got.out, "held back: 9 of 10 rules"))
+	assert.Contains(t, got.out, "\n127.0.0.1:1:\nasking the engine at 127.0.0.1:1: dial tcp")
+
+	got = user{}.run(t, "status", "--engine", a, "--engine", b, "--output", "json")
+	assert.Equal(t, command.ExitNo, got.code)
+	var list []struct {
+		Engine string
+		Status inspect.Status
+	}
+	require.NoError(t, json.Unmarshal([]byte(got.out), &list))
+	require.Len(t, list, 2)
+	assert.Equal(t, fine, list[0].Status)
+	assert.Equal(t, held, list[1].Status)
+
+	got = user{}.run(t, "status", "--engine", b, "--engine", a, "--rule", "per-user")
+	assert.Equal(t, command.ExitFailed, got.code, "they do not serve that")
+}
+
 func TestStatusOfAServiceErrors(t *testing.T) {
 	for _, c := range []struct {
 		args   []string
@@ -129,6 +160,7 @@ func TestStatusOfAServiceErrors(t *testing.T) {
 		{[]string{"status", "--engine", "x", "--wait"}, command.ExitUsage, "--engine and --wait are two places to look at: leave one out"},
 		{[]string{"status", "--engine", "x", "--app", "shop"}, command.ExitUsage, "--engine and --app are two places"},
 		{[]string{"status", "--engine", "http://"}, command.ExitUsage, "must be HOST:PORT or a URL"},
+		{[]string{"status", "--engine", "127.0.0.1:1", "--engine", "http://"}, command.ExitUsage, "must be HOST:PORT or a URL"},
 		{[]string{"status", "--engine", "127.0.0.1:1"}, command.ExitFailed, "asking the engine at 127.0.0.1:1: dial tcp"},
 		{[]string{"status", "--engine", serving(t, "/other", 1)}, command.ExitFailed, "does it serve the handler of the package inspect"},
 	} {

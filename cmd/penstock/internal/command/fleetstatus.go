@@ -3,32 +3,26 @@ package command
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"text/tabwriter"
 	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
-// fleetStatus is the revision in etcd and the instances that follow it.
-type fleetStatus struct {
-	revision  int64           // of the present documents; 0 if there were never any
-	pushed    *store.Revision // push of that revision; nil if other tools have written
-	documents int
-	instances []etcd.Report
+// fleetStatus is the documents in etcd and the instances that follow them.
+type fleetStatus struct{ store.Deployment }
 
-	unreadable []store.Unreadable // values that are not reports
-}
-
-func (s fleetStatus) behind(r etcd.Report) bool { return r.Revision < s.revision }
+// behind reports whether an instance has not read the documents that are in etcd.
+func (s fleetStatus) behind(r etcd.Report) bool { return !s.IsAt(s.Revision, r) }
 
 // upToDate reports whether every instance runs the revision, with all documents, and not
 // on a copy.
 func (s fleetStatus) upToDate() bool {
-	for _, r := range s.instances {
+	for _, r := range s.Instances {
 		if s.behind(r) || r.HeldBack != "" || len(r.Rejected) > 0 || !r.CopiedAt.IsZero() {
 			return false
 		}
@@ -36,47 +30,14 @@ func (s fleetStatus) upToDate() bool {
 	return true
 }
 
-// fleetStatus reads the revision in etcd and the reports of the instances.
+// fleetStatus reads the documents in etcd and the reports of the instances.
 func (s *session) fleetStatus(ctx context.Context) (fleetStatus, error) {
-	found, err := s.present(ctx)
-	if err != nil {
-		return fleetStatus{}, err
-	}
-	reports, err := request(ctx, s, s.store.Reports)
-	found.instances, found.unreadable = reports.Instances, reports.Unreadable
-	return found, err
-}
-
-// present reads the revision in etcd: the later one of the last push and the last write
-// of other tools.
-func (s *session) present(ctx context.Context) (fleetStatus, error) {
-	history, err := request(ctx, s, s.store.History)
-	if err != nil {
-		return fleetStatus{}, err
-	}
-	first, end := s.settings.Keys.DocumentRange()
-	latest, err := request(ctx, s, func(ctx context.Context) (*clientv3.GetResponse, error) {
-		return s.client.Get(ctx, first, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(1),
-			clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend))
-	})
-	if err != nil {
-		return fleetStatus{}, err
-	}
-	found := fleetStatus{documents: int(latest.Count)}
-	if len(latest.Kvs) > 0 {
-		found.revision = latest.Kvs[0].ModRevision
-	}
-	if len(history) > 0 && history[0].Revision >= found.revision {
-		found.revision = history[0].Revision
-		if history[0].Documents == found.documents { // otherwise other tools have deleted some since
-			found.pushed = &history[0]
-		}
-	}
-	return found, nil
+	found, err := request(ctx, s, s.store.Deployment)
+	return fleetStatus{found}, err
 }
 
 func (env Env) printStatus(s *session, found fleetStatus, output format) {
-	for _, u := range found.unreadable {
+	for _, u := range found.Unreadable {
 		env.warn(fmt.Sprintf("the value at %q is left out: %v: delete it unless somebody needs it", u.Key, u.Err))
 	}
 	if output == asJSON {
@@ -84,36 +45,37 @@ func (env Env) printStatus(s *session, found fleetStatus, output format) {
 		return
 	}
 	fmt.Fprintf(env.Out, "%s: %s\n", s.place(), found)
-	if len(found.instances) == 0 {
+	if len(found.Instances) == 0 {
 		fmt.Fprintln(env.Out, noInstances)
 		return
 	}
 	fmt.Fprintln(env.Out)
 	table := tabwriter.NewWriter(env.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "INSTANCE\tHOST\tPID\tREVISION\tDOCUMENTS\tRULES\tREPORTED\tSTATE")
-	for _, r := range found.instances {
+	for _, r := range found.Instances {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", wording.Cell(r.Instance), wording.Cell(r.Host), r.PID,
 			r.Revision, r.Documents, r.Rules, r.ReportedAt.UTC().Format(time.DateTime), found.state(r))
 	}
 	_ = table.Flush()
-	env.printRejections(found.instances)
-	if countHoldingBack(found.instances) > 0 {
+	env.printAbout(found.Instances, found.differences)
+	env.printRejections(found.Instances)
+	if countHoldingBack(found.Instances) > 0 {
 		fmt.Fprintln(env.Out, "\nWhat is held back is put in force by penstock confirm, or put right by penstock push or rollback.")
 	}
 }
 
 // String describes the revision in etcd.
 func (s fleetStatus) String() string {
-	if s.revision == 0 {
+	if s.Revision == 0 {
 		return "there are no documents"
 	}
-	what := fmt.Sprintf("revision %d, %s", s.revision, wording.Count(s.documents, "document"))
-	if s.pushed == nil {
+	what := fmt.Sprintf("revision %d, %s", s.Revision, wording.Count(len(s.Documents), "document"))
+	if s.Pushed == nil {
 		return what + ", written by other tools than penstock"
 	}
-	what += fmt.Sprintf(", pushed %s by %s", s.pushed.Time.UTC().Format(time.DateTime), wording.Cell(s.pushed.Author))
-	if s.pushed.Message != "" {
-		what += ": " + wording.Cell(s.pushed.Message)
+	what += fmt.Sprintf(", pushed %s by %s", s.Pushed.Time.UTC().Format(time.DateTime), wording.Cell(s.Pushed.Author))
+	if s.Pushed.Message != "" {
+		what += ": " + wording.Cell(s.Pushed.Message)
 	}
 	return what
 }
@@ -129,9 +91,42 @@ func (s fleetStatus) state(r etcd.Report) string {
 		return "held back"
 	case rejected > 0:
 		return wording.Count(rejected, "document") + " rejected"
+	case r.Digest == "": // an earlier version does not tell which documents it has
+		return "up to date by its revision"
 	default:
 		return "up to date"
 	}
+}
+
+// differences returns texts about the documents that an instance has read and those in
+// etcd, to be printed after its name. If its report does not name all that it has read,
+// the names that come after the last one are left out.
+func (s fleetStatus) differences(r etcd.Report) (texts []string) {
+	if r.Digest == "" || s.Holds(r) || len(r.Held) == 0 && r.Documents > 0 {
+		return nil
+	}
+	held := make(map[string]int64, len(r.Held))
+	for _, d := range r.Held {
+		held[wording.Cell(d.Name)] = d.Revision
+	}
+	var missing []string
+	for _, d := range s.Documents {
+		if len(r.Held) < r.Documents && d.Name > r.Held[len(r.Held)-1].Name {
+			break
+		}
+		name := wording.Cell(d.Name)
+		if held[name] != d.Revision {
+			missing = append(missing, fmt.Sprintf("%s of revision %d", name, d.Revision))
+		}
+		delete(held, name)
+	}
+	if len(missing) > 0 {
+		texts = append(texts, " has not read "+wording.List(missing))
+	}
+	if len(held) > 0 {
+		texts = append(texts, " still has "+wording.List(slices.Sorted(maps.Keys(held)))+", not in etcd any more")
+	}
+	return texts
 }
 
 type instanceJSON struct {
@@ -145,18 +140,19 @@ type unreadableJSON struct {
 }
 
 func (s fleetStatus) json() any {
-	list := make([]instanceJSON, len(s.instances))
-	for i, r := range s.instances {
+	list := make([]instanceJSON, len(s.Instances))
+	for i, r := range s.Instances {
 		list[i] = instanceJSON{r, s.behind(r)}
 	}
 	var unreadable []unreadableJSON
-	for _, u := range s.unreadable {
+	for _, u := range s.Unreadable {
 		unreadable = append(unreadable, unreadableJSON{u.Key, u.Err.Error()})
 	}
 	return struct {
-		Revision   int64            `json:"revision"`
-		Documents  int              `json:"documents"`
-		Instances  []instanceJSON   `json:"instances"`
-		Unreadable []unreadableJSON `json:"unreadable,omitempty"`
-	}{s.revision, s.documents, list, unreadable}
+		Revision   int64                `json:"revision"`
+		Documents  int                  `json:"documents"`
+		Instances  []instanceJSON       `json:"instances"`
+		Unreadable []unreadableJSON     `json:"unreadable,omitempty"`
+		Unmatched  []etcd.UnmatchedRule `json:"unmatched,omitempty"` // at every instance
+	}{s.Revision, len(s.Documents), list, unreadable, unmatchedBy(s.Instances, anyDocument).judged()}
 }

@@ -51,6 +51,8 @@ func (p *publishOptions) check(cmd *cobra.Command, env Env) error {
 	switch {
 	case p.expect < 0:
 		return errors.New("--expect-rev must be a revision, as history and diff show them")
+	case p.strict && !p.wait:
+		return errors.New("--strict is about what instances have seen: add --wait")
 	case p.dryRun && p.wait:
 		return errors.New("--dry-run writes nothing that --wait could wait for: leave one out")
 	case !p.yes && !p.dryRun && !env.InIsTerminal:

@@ -69,8 +69,14 @@ func (s *session) pullOf(ctx context.Context, revision int64) (store.Contents, e
 	if err != nil {
 		return store.Contents{}, err
 	}
-	found, err := s.present(ctx)
-	contents.Revision = found.revision
+	history, err := request(ctx, s, s.store.History)
+	for _, entry := range history {
+		if entry.Revision <= contents.Revision { // the last push before they were read
+			contents.Latest = max(contents.Latest, entry.Revision)
+			break
+		}
+	}
+	contents.Revision = contents.Latest
 	return contents, err
 }
 

@@ -29,7 +29,10 @@ penstock confirm.
 With --wait push returns when every live instance has reported the new revision.
 It exits with 1 if one does not in time or rejects a document, and with 5 if no
 instance reports at all. With --min-instances it waits until so many have
-reported; 0 means that there may be none.
+reported; 0 means that there may be none. It warns of rules in the documents that it
+has written whose resource, origin or attributes no live instance has ever seen, as
+if a name is misspelled; with --strict it then exits with 1. For origins and
+attributes it waits up to ten seconds for calls.
 
 With --dry-run and --expect-rev it checks whether somebody wrote after the revision.
 

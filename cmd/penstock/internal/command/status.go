@@ -19,20 +19,24 @@ func newStatus(env Env) *cobra.Command {
 		Short: "Show which instances run which revision, or the state of one instance",
 		Long: `Status shows the revision in etcd and, for every live instance that reports, the
 revision it runs, how many documents and rules it has, and which documents it
-rejected and why. An instance is behind if it has not reached the revision in etcd
-yet, and on a copy if it could not read etcd since its start. An instance that
-holds a change back, because it removes too many rules at once, waits for penstock
-confirm. Times are UTC.
+rejected and why. An instance is behind unless it has read exactly the documents
+that are in etcd, in their present versions, and on a copy if it could not read etcd
+since its start. An instance that holds a change back, because it removes too many
+rules at once, waits for penstock confirm. Times are UTC.
 
-With --wait it first waits until every live instance has reached the revision in
-etcd, with --wait=REVISION that revision. With --min-instances it waits until so
-many have; 0 means that there may be none.
+With --wait it first waits until every live instance has read the documents that
+are in etcd, with --wait=REVISION not before they have reached that revision. With
+--min-instances it waits until so many have; 0 means that there may be none.
 
-With --engine it shows the state of one running service instead: its sources, its
+It warns of rules whose resource, origin or attributes no live instance has ever
+seen, as if a name is misspelled; with --strict it then exits with 1.
+
+With --engine it shows the state of a running service instead: its sources, its
 lists, and the state of rules that have one, with the values of attributes that they
 have seen most often of late, such as users. With --rule it shows only the rules of
 that name. The service must serve the handler of the package inspect; --engine is
-its address, as host and port or as a URL.
+its address, as host and port or as a URL. With several --engine all services are
+asked at once and shown one after the other; JSON is then a list.
 
 Exit code: 0 when all instances are up to date (or, without --wait, none reports),
 1 when one is behind, on a copy, holds a change back or has rejected documents or
@@ -56,12 +60,12 @@ when etcd or the service failed, 5 when --wait found no instance to wait for.
 	var p waitOptions
 	addWaitFlags(cmd, &p)
 	var one engineStatusOptions
-	cmd.Flags().StringVar(&one.engine, "engine", "", "show the state of the running service at this `address`")
+	cmd.Flags().StringArrayVar(&one.engines, "engine", nil, "show the state of the running service at this `address`; may be repeated")
 	cmd.Flags().StringVar(&one.rule, "rule", "", "with --engine: only the rules of this `name`")
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if one.engine != "" || one.rule != "" {
+		if len(one.engines) > 0 || one.rule != "" {
 			if err := one.check(cmd); err != nil {
 				return err
 			}
@@ -94,12 +98,12 @@ func (env Env) fleetStatus(cmd *cobra.Command, wait string, p waitOptions, outpu
 	if wait != "" {
 		late = env.awaitWanted(cmd.Context(), s, wanted, p)
 	}
-	return env.showStatus(cmd.Context(), s, late, output)
+	return env.showStatus(cmd.Context(), s, late, p.strict, output)
 }
 
 // showStatus prints the status after a wait, whose error is late. It returns an error
-// unless all instances are up to date.
-func (env Env) showStatus(ctx context.Context, s *session, late error, output format) error {
+// unless all instances are up to date and, with strict, have seen calls for all rules.
+func (env Env) showStatus(ctx context.Context, s *session, late error, strict bool, output format) error {
 	var f failure
 	if errors.As(late, &f) && f.code != ExitNo && f.code != ExitNobody {
 		return late
@@ -109,10 +113,13 @@ func (env Env) showStatus(ctx context.Context, s *session, late error, output fo
 		return err
 	}
 	env.printStatus(s, found, output)
+	unmatched := env.warnOfUnmatched(unmatchedBy(found.Instances, anyDocument), strict)
 	switch {
-	case late == nil && !found.upToDate():
+	case late != nil:
+		return late
+	case !found.upToDate():
 		return failure{code: ExitNo}
 	default:
-		return late
+		return unmatched
 	}
 }

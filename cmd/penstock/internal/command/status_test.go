@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
+	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
@@ -56,7 +57,7 @@ func TestWaitForAMinimumOfInstancesNamesTheMissing(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
 	report := func(name string, revision int) {
-		_, err := server.Client().Put(t.Context(), "/penstock/shop.instances/"+name, fmt.Sprintf(`{"instance": %q, "revision": %d}`, name, revision))
+		_, err := server.Client().Put(t.Context(), "/penstock/shop.instances/"+name, fmt.Sprintf(`{"instance": %q, "revision": %d, "documents": 1}`, name, revision))
 		require.NoError(t, err)
 	}
 	got := u.run(t, "status", "--wait", "--min-instances=2", "--timeout=1s")
@@ -157,6 +158,48 @@ func TestStatusShowsInstancesThatAreBehind(t *testing.T) {
 	assert.Equal(t, command.ExitNo, got.code)
 	assert.Contains(t, got.out, "is at revision 4 now")
 	assert.Contains(t, got.err, "not every instance came to revision 4 in 1s: old (at 1)")
+}
+
+// The revision of an instance is no lower than any in etcd once a document is deleted: what
+// counts is which documents it has read.
+func TestStatusShowsInstancesThatHoldOtherDocuments(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	put := func(key, value string) etcd.DocumentRevision {
+		t.Helper()
+		written, err := server.Client().Put(t.Context(), "/penstock/shop/"+key, value)
+		require.NoError(t, err)
+		return etcd.DocumentRevision{Name: key, Revision: written.Header.Revision}
+	}
+	a, b, c := put("a", "flow: []"), put("b", "flow: []"), put("c", "flow: []")
+	report := func(name string, held ...etcd.DocumentRevision) {
+		t.Helper()
+		value, err := json.Marshal(etcd.Report{Instance: name, Revision: c.Revision, Documents: len(held), Digest: etcd.DigestOf(held), Held: held})
+		require.NoError(t, err)
+		_, err = server.Client().Put(t.Context(), "/penstock/shop.instances/"+name, string(value))
+		require.NoError(t, err)
+	}
+	report("i", a, b, c)
+	require.Equal(t, command.ExitDone, u.run(t, "status").code)
+	require.Equal(t, command.ExitDone, u.run(t, "status", "--wait").code)
+
+	_, err := server.Client().Delete(t.Context(), "/penstock/shop/c")
+	require.NoError(t, err)
+	got := u.run(t, "status")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Regexp(t, `\ni .* behind\n\ni still has c, not in etcd any more\n$`, got.out)
+	assert.Contains(t, u.run(t, "status", "-o", "json").out, `"behind": true`)
+	for _, args := range [][]string{{"status", "--wait"}, {"status", "--wait=1"}, {"status", "--wait", "--min-instances=1"}} {
+		got = u.run(t, append(args, "--timeout=1s")...)
+		assert.Equal(t, command.ExitNo, got.code, args)
+		assert.Contains(t, got.err, fmt.Sprintf("i (at %d, with other documents)", c.Revision), args)
+	}
+
+	report("i", a, etcd.DocumentRevision{Name: "b", Revision: b.Revision - 1})
+	got = u.run(t, "status")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.out, fmt.Sprintf("\ni has not read b of revision %d\n", b.Revision))
+	report("i", a, b)
+	assert.Equal(t, command.ExitDone, u.run(t, "status", "--wait").code)
 }
 
 func TestStatusShowsInstancesOnACopy(t *testing.T) {

@@ -8,18 +8,18 @@ import (
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
-// awaitRevision waits until the instances have reported the revision. It returns an
-// error if that takes too long, or if one rejected a document or held the change back.
+// awaitRevision waits until the instances have reported the revision, and warns of rules of
+// its documents that match nothing that they have seen. It returns an error if that takes too
+// long, or if one rejected a document or held the change back.
 func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, p waitOptions) error {
-	if err := env.await(ctx, s, revision, p); err != nil {
-		return err
-	}
-	reports, err := request(ctx, s, s.store.Instances)
+	found, err := env.await(ctx, s, revision, p)
 	if err != nil {
 		return err
 	}
+	reports := found.Instances
 	env.printRejections(reports)
 	switch rejecting, holding := countRejecting(reports), countHoldingBack(reports); {
 	case holding > 0:
@@ -30,6 +30,11 @@ func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, p 
 		env.note(noInstances)
 	default:
 		fmt.Fprintf(env.Out, "%s at revision %d\n", wording.Count(len(reports), "instance"), revision)
+		u, err := env.awaitMatches(ctx, s, found, revision, p)
+		if err != nil {
+			return err
+		}
+		return env.warnOfUnmatched(u, p.strict)
 	}
 	return nil
 }
@@ -38,42 +43,47 @@ func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, p 
 // if it is 0, even if they rejected documents.
 func (env Env) awaitWanted(ctx context.Context, s *session, wanted int64, p waitOptions) error {
 	if wanted == 0 {
-		found, err := s.present(ctx)
+		found, err := s.fleetStatus(ctx)
 		if err != nil {
 			return err
 		}
-		wanted = found.revision
+		wanted = found.Revision
 	}
-	return env.await(ctx, s, wanted, p)
+	_, err := env.await(ctx, s, wanted, p)
+	return err
 }
 
 // noInstances is the message if no instance reports.
 const noInstances = "no live instance reports: services do when etcd.Options.Instance names them"
 
 // await waits until every instance that reports, and enough of them, have reached the
-// revision. It prints the instances that it waits for whenever they change.
-func (env Env) await(ctx context.Context, s *session, revision int64, p waitOptions) error {
+// revision, and returns what it then found. It prints the instances that it waits for
+// whenever they change, and in the end those that have stopped meanwhile.
+func (env Env) await(ctx context.Context, s *session, revision int64, p waitOptions) (store.Deployment, error) {
 	limited, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	w := waiter{env: env, revision: revision, waitOptions: p, seen: make(map[string]bool)}
 	for {
 		err := s.store.WaitFor(limited, revision, w.showBehind)
-		var reports []etcd.Report
+		var found store.Deployment
 		if err == nil {
-			reports, err = s.store.Instances(limited)
+			found, err = s.store.Deployment(limited)
 		}
 		switch {
 		case err != nil && ctx.Err() == nil && limited.Err() != nil:
-			if reports, err = request(ctx, s, s.store.Instances); err != nil {
-				return err
+			if found, err = request(ctx, s, s.store.Deployment); err != nil {
+				return store.Deployment{}, err
 			}
-			return failure{ExitNo, w.timeoutError(reports)}
+			return store.Deployment{}, failure{ExitNo, w.timeoutError(found)}
 		case err != nil:
-			return s.fail(err)
-		case len(reports) == 0 && !p.minSet:
-			return failure{ExitNobody, fmt.Errorf("%s; nobody is known to run by revision %d (--min-instances says how many have to)", noInstances, revision)}
-		case w.done(reports):
-			return nil
+			return store.Deployment{}, s.fail(err)
+		case len(found.Instances) == 0 && !p.minSet:
+			return store.Deployment{}, failure{ExitNobody, fmt.Errorf("%s; nobody is known to run by revision %d (--min-instances says how many have to)", noInstances, revision)}
+		case w.done(found):
+			if stopped := w.stopped(found.Instances); len(stopped) > 0 {
+				env.note("stopped meanwhile: %s", wording.List(stopped))
+			}
+			return found, nil
 		}
 		select {
 		case <-limited.Done():
@@ -82,11 +92,18 @@ func (env Env) await(ctx context.Context, s *session, revision int64, p waitOpti
 	}
 }
 
-// names returns a list of instances with their revisions.
-func names(reports []etcd.Report) string {
-	list := make([]string, len(reports))
-	for i, r := range reports {
-		list[i] = fmt.Sprintf("%s (at %d)", r.Instance, r.Revision)
+// names returns a list of instances that are not at a revision, with those at which they are.
+func names(behind []etcd.Report, revision int64) string {
+	list := make([]string, len(behind))
+	for i, r := range behind {
+		switch {
+		case r.Revision < revision:
+			list[i] = fmt.Sprintf("%s (at %d)", r.Instance, r.Revision)
+		case !r.CopiedAt.IsZero():
+			list[i] = fmt.Sprintf("%s (on a copy)", r.Instance)
+		default: // it has not read a deletion, or follows a history that etcd no longer has
+			list[i] = fmt.Sprintf("%s (at %d, with other documents)", r.Instance, r.Revision)
+		}
 	}
 	return wording.List(list)
 }
@@ -113,12 +130,16 @@ func countHoldingBack(reports []etcd.Report) int {
 }
 
 // printRejections prints what instances held back, which documents they rejected, and
-// why. Instances with the same text are combined.
-func (env Env) printRejections(reports []etcd.Report) {
+// why.
+func (env Env) printRejections(reports []etcd.Report) { env.printAbout(reports, reportTexts) }
+
+// printAbout prints texts about instances after their names. Instances with the same text
+// are combined.
+func (env Env) printAbout(reports []etcd.Report, textsOf func(etcd.Report) []string) {
 	var texts []string // in order of occurrence
 	instances := make(map[string][]string)
 	for _, r := range reports {
-		for _, text := range reportTexts(r) {
+		for _, text := range textsOf(r) {
 			if instances[text] == nil {
 				texts = append(texts, text)
 			}
@@ -130,11 +151,18 @@ func (env Env) printRejections(reports []etcd.Report) {
 	}
 }
 
+// heldBackTexts returns the text about what an instance holds back, to be printed after its
+// name.
+func heldBackTexts(r etcd.Report) []string {
+	if r.HeldBack == "" {
+		return nil
+	}
+	return []string{": " + wording.Printable(r.HeldBack)}
+}
+
 // reportTexts returns the texts about an instance, to be printed after its name.
 func reportTexts(r etcd.Report) (texts []string) {
-	if r.HeldBack != "" {
-		texts = append(texts, ": "+wording.Printable(r.HeldBack))
-	}
+	texts = heldBackTexts(r)
 	for _, rejection := range r.Rejected {
 		lines := []string{fmt.Sprintf(" rejected %s of revision %d:", wording.Cell(rejection.Document), rejection.Revision)}
 		for line := range strings.SplitSeq(rejection.Error, "\n") {

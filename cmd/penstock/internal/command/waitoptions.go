@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
 // pollInterval is how often instances are counted while some are missing.
@@ -21,6 +22,7 @@ type waitOptions struct {
 	timeout      time.Duration
 	minInstances int  // number of instances that must report
 	minSet       bool // least was set by the user; otherwise at least one must report already
+	strict       bool // rules that match nothing that instances have seen are an error
 }
 
 // addWaitFlags adds the flags that go with --wait to a command.
@@ -28,6 +30,7 @@ func addWaitFlags(cmd *cobra.Command, p *waitOptions) {
 	cmd.Flags().IntVar(&p.minInstances, "min-instances", 0,
 		"wait for at least `n` instances, and for all that report (default: at least one must report already)")
 	cmd.Flags().DurationVar(&p.timeout, "timeout", time.Minute, "how long to wait at most")
+	cmd.Flags().BoolVar(&p.strict, "strict", false, "fail if no instance has seen a call that a rule is for")
 }
 
 var errTimeout = errors.New("--timeout must be longer than nothing")
@@ -60,14 +63,14 @@ type waiter struct {
 func (w *waiter) showBehind(behind []etcd.Report) {
 	w.recordSeen(behind)
 	if len(behind) > 0 {
-		w.print("waiting for %s to come to revision %d: %s", wording.Count(len(behind), "instance"), w.revision, names(behind))
+		w.print("waiting for %s to come to revision %d: %s", wording.Count(len(behind), "instance"), w.revision, names(behind, w.revision))
 	}
 }
 
 // done reports whether all instances, and enough of them, are at the revision.
-func (w *waiter) done(reports []etcd.Report) bool {
-	w.recordSeen(reports)
-	there, behind := w.split(reports)
+func (w *waiter) done(found store.Deployment) bool {
+	w.recordSeen(found.Instances)
+	there, behind := w.split(found)
 	if missing := w.minInstances - len(there); missing > 0 {
 		w.print("waiting for %s more to report revision %d; at it: %s", wording.Count(missing, "instance"), w.revision, listed(there))
 		return false
@@ -76,9 +79,9 @@ func (w *waiter) done(reports []etcd.Report) bool {
 }
 
 // split splits the instances into those at the revision and those behind.
-func (w *waiter) split(reports []etcd.Report) (there []string, behind []etcd.Report) {
-	for _, r := range reports {
-		if r.Revision >= w.revision {
+func (w *waiter) split(found store.Deployment) (there []string, behind []etcd.Report) {
+	for _, r := range found.Instances {
+		if found.IsAt(w.revision, r) {
 			there = append(there, r.Instance)
 		} else {
 			behind = append(behind, r)
@@ -102,26 +105,32 @@ func (w *waiter) print(format string, args ...any) {
 }
 
 // timeoutError returns the error with the missing instances when the time is over.
-func (w *waiter) timeoutError(reports []etcd.Report) error {
-	there, behind := w.split(reports)
+func (w *waiter) timeoutError(found store.Deployment) error {
+	there, behind := w.split(found)
 	if len(there)+len(behind) >= w.minInstances {
-		return fmt.Errorf("not every instance came to revision %d in %v: %s", w.revision, w.timeout, wording.Printable(names(behind)))
+		return fmt.Errorf("not every instance came to revision %d in %v: %s", w.revision, w.timeout, wording.Printable(names(behind, w.revision)))
 	}
 	text := fmt.Sprintf("only %d of at least %s came to revision %d in %v; at it: %s",
 		len(there), wording.Count(w.minInstances, "instance"), w.revision, w.timeout, listed(there))
 	if len(behind) > 0 {
-		text += "; behind: " + names(behind)
+		text += "; behind: " + names(behind, w.revision)
 	}
-	for _, r := range reports {
-		delete(w.seen, r.Instance)
+	stopped := w.stopped(found.Instances)
+	if len(stopped) > 0 {
+		text += "; stopped meanwhile: " + wording.List(stopped)
 	}
-	if len(w.seen) > 0 {
-		text += "; stopped meanwhile: " + wording.List(slices.Sorted(maps.Keys(w.seen)))
-	}
-	if missing := w.minInstances - len(reports) - len(w.seen); missing > 0 {
+	if missing := w.minInstances - len(found.Instances) - len(stopped); missing > 0 {
 		text += fmt.Sprintf("; never reported: %d", missing)
 	}
 	return errors.New(wording.Printable(text))
+}
+
+// stopped returns the instances that have reported and do so no longer.
+func (w *waiter) stopped(reports []etcd.Report) []string {
+	for _, r := range reports {
+		delete(w.seen, r.Instance)
+	}
+	return slices.Sorted(maps.Keys(w.seen))
 }
 
 func listed(names []string) string {

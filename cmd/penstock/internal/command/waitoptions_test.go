@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
 
 func TestTimeoutNamesMissingInstances(t *testing.T) {
@@ -40,8 +41,8 @@ func TestTimeoutNamesMissingInstances(t *testing.T) {
 				waitOptions: waitOptions{timeout: 30 * time.Second, minInstances: test.least, minSet: true},
 			}
 			w.showBehind(test.seen)
-			require.False(t, w.done(test.last))
-			require.EqualError(t, w.timeoutError(test.last), test.want)
+			require.False(t, w.done(reportsOf(test.last...)))
+			require.EqualError(t, w.timeoutError(reportsOf(test.last...)), test.want)
 			assert.NotEmpty(t, notes.String())
 		})
 	}
@@ -49,7 +50,21 @@ func TestTimeoutNamesMissingInstances(t *testing.T) {
 
 func TestWaitEndsWithEnoughInstancesAndNoneBehind(t *testing.T) {
 	w := waiter{env: Env{Err: &bytes.Buffer{}}, revision: 7, seen: make(map[string]bool), waitOptions: waitOptions{minInstances: 1, minSet: true}}
-	assert.False(t, w.done(nil))
-	assert.False(t, w.done([]etcd.Report{{Instance: "a", Revision: 7}, {Instance: "b", Revision: 6}}))
-	assert.True(t, w.done([]etcd.Report{{Instance: "a", Revision: 7}, {Instance: "b", Revision: 7}}))
+	assert.False(t, w.done(reportsOf()))
+	assert.False(t, w.done(reportsOf(etcd.Report{Instance: "a", Revision: 7}, etcd.Report{Instance: "b", Revision: 6})))
+	assert.True(t, w.done(reportsOf(etcd.Report{Instance: "a", Revision: 7}, etcd.Report{Instance: "b", Revision: 7})))
+}
+
+func TestInstanceWithOtherDocumentsIsWaitedFor(t *testing.T) {
+	w := waiter{env: Env{Err: &bytes.Buffer{}}, revision: 7, seen: make(map[string]bool), waitOptions: waitOptions{timeout: time.Second}}
+	other := reportsOf(
+		etcd.Report{Instance: "a", Revision: 9, Digest: etcd.DigestOf([]etcd.DocumentRevision{{Name: "c", Revision: 8}})},
+		etcd.Report{Instance: "b", Revision: 8, CopiedAt: time.Unix(1, 0)})
+	assert.False(t, w.done(other))
+	require.EqualError(t, w.timeoutError(other), "not every instance came to revision 7 in 1s: a (at 9, with other documents), b (on a copy)")
+}
+
+// reportsOf returns what instances report while there are no documents in etcd.
+func reportsOf(instances ...etcd.Report) store.Deployment {
+	return store.Deployment{Digest: etcd.DigestOf(nil), Reports: store.Reports{Instances: instances}}
 }
