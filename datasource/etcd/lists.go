@@ -40,7 +40,10 @@ const maxListRetry = 120
 // again. A list is removed when its manifest is deleted.
 //
 // Package store writes lists. Watch.Ready waits for them at the start of a program.
-func (s *Source) WatchLists(ctx context.Context, registry *list.Registry) (*lists.Watch, error) {
+// lists.KeepCopies keeps copies for a start while etcd is down:
+//
+//	lists, err := source.WatchLists(ctx, engine.Lists(), lists.KeepCopies("/var/lib/shop/lists", "shop"))
+func (s *Source) WatchLists(ctx context.Context, registry *list.Registry, opts ...lists.Option) (*lists.Watch, error) {
 	from := *s
 	from.keys.Documents = listformat.ManifestKeys(s.keys.Lists)
 	from.opts.Instance = ""
@@ -53,7 +56,7 @@ func (s *Source) WatchLists(ctx context.Context, registry *list.Registry) (*list
 		MaxRetry: maxListRetry * s.opts.MaxBackoff,
 		Logger:   s.opts.Logger,
 		Clock:    s.opts.Clock,
-	})
+	}.With(opts...))
 }
 
 // connection is the present connection of a run that follows lists, for the goroutine

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -51,6 +52,17 @@ type Config struct {
 	// read again. It doubles with each failure. Default to 100 ms and a minute.
 	MinRetry, MaxRetry time.Duration
 
+	// Copies is a directory for copies of the lists in force; see [KeepCopies]. It is made
+	// if only its parent exists. Defaults to none.
+	Copies string
+
+	// App is the name of the application whose lists are copied. Required with Copies.
+	App string
+
+	// MaxCopies is how many bytes the copies may have together. Defaults to 1 GiB. A list
+	// for which there is no space left is not copied, and the log says so.
+	MaxCopies int64
+
 	// Logger receives which lists come into force, which do not and why. Entries of
 	// lists are not logged. Defaults to [slog.Default].
 	Logger *slog.Logger
@@ -70,6 +82,20 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.MinRetry < 0 || c.MaxRetry < 0 {
 		faults = append(faults, errors.New("lists: Config.MinRetry and MaxRetry must not be negative: leave them out for the defaults"))
+	}
+	if c.Copies != "" && c.App == "" {
+		faults = append(faults, errors.New("lists: Config.Copies without Config.App: name the application"))
+	}
+	if c.MaxCopies < 0 {
+		faults = append(faults, errors.New("lists: Config.MaxCopies must not be negative: leave it out for the default"))
+	}
+	if c.MaxCopies == 0 {
+		c.MaxCopies = 1 << 30
+	}
+	if c.Copies != "" {
+		path, err := filepath.Abs(c.Copies)
+		faults = append(faults, err)
+		c.Copies = path
 	}
 	if c.ListName == nil {
 		c.ListName = func(document string) string { return document }
