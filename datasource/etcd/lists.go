@@ -44,6 +44,7 @@ const maxListRetry = 120
 //
 //	lists, err := source.WatchLists(ctx, engine.Lists(), lists.KeepCopies("/var/lib/shop/lists", "shop"))
 func (s *Source) WatchLists(ctx context.Context, registry *list.Registry, opts ...lists.Option) (*lists.Watch, error) {
+	s.lists.Store(registry)
 	from := *s
 	from.keys.Documents = listformat.ManifestKeys(s.keys.Lists)
 	from.opts.Instance = ""
@@ -79,15 +80,14 @@ func (c *connection) get() (kv pb.KVClient, members int) {
 	return c.kv, c.members
 }
 
-// listDocument converts the manifest of a list to a document, whose data are the digest
-// of the list.
+// listDocument converts the manifest of a list to a document.
 func listDocument(d core.Document, pair *mvccpb.KeyValue) core.Document {
 	manifest, err := listformat.ParseManifest(pair.Value)
 	if err != nil {
 		d.Err = fmt.Errorf("etcd: key %s: %w", pair.Key, err)
 		return d
 	}
-	d.Data = manifest.Digest[:]
+	d.Data = lists.Manifest(lists.Digest(manifest.Digest), manifest.Confirmed)
 	return d
 }
 

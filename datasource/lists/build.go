@@ -44,10 +44,11 @@ func (w *Watch) build(ctx context.Context) {
 // job is what is to be done next.
 type job struct {
 	*document
-	wanted   Digest
-	revision int64
-	copy     *storedCopy // to be read in place of the source; nil if none
-	keepOnly bool        // the version is in force, only its copy is missing
+	wanted    Digest
+	revision  int64
+	confirmed bool
+	copy      *storedCopy // to be read in place of the source; nil if none
+	keepOnly  bool        // the version is in force, only its copy is missing
 }
 
 // next returns the job that has been due for longest, or how long to wait for one. Copies
@@ -57,7 +58,7 @@ func (w *Watch) next() (next job, wait time.Duration) {
 	defer w.mu.Unlock()
 	var due clock.Instant
 	for _, d := range w.sorted() {
-		of := job{d, d.wanted, d.revision, d.copy, false}
+		of := job{document: d, wanted: d.wanted, revision: d.revision, confirmed: d.confirmed, copy: d.copy}
 		at := d.due
 		switch {
 		case d.copy != nil:
@@ -114,7 +115,7 @@ func (w *Watch) load(ctx context.Context, next job) {
 		put = true
 		d.draft.discard()
 		d.draft = draft
-		w.put(d, built, begun, next.revision)
+		w.put(d, built, begun, next)
 		d.pending = superseded && d.wanted != built.digest
 	case superseded:
 	default:
@@ -240,14 +241,14 @@ func Parse(ctx context.Context, text io.Reader, opts list.Options) (*list.List, 
 }
 
 // put puts a version in force.
-func (w *Watch) put(d *document, b built, begun clock.Instant, revision int64) {
+func (w *Watch) put(d *document, b built, begun clock.Instant, version job) {
 	now, from := w.config.Clock.Now(), w.provider(d)
 	before, _ := w.config.Registry.StatusOf(d.list, from)
 	first := w.config.Registry.Put(d.list, from, list.Version{List: b.list, Digest: b.digest, At: now})
 	d.loaded, d.hasVersion = b.digest, true
 	w.accept(d)
 	if present, _ := w.config.Registry.StatusOf(d.list, from); present.HeldBack != nil {
-		if !w.confirms(revision) {
+		if !w.confirms(version.revision) && !(version.confirmed && version.wanted == b.digest) {
 			w.logHeldBack(d, present.HeldBack)
 			return
 		}

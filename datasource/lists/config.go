@@ -36,8 +36,8 @@ type Config struct {
 	// Registry receives the lists. Required.
 	Registry *list.Registry
 
-	// Source has one document for each list. Its data are the SHA-256 of the text.
-	// Required.
+	// Source has one document for each list. Its data are the SHA-256 of the text, or what
+	// [Manifest] returns. Required.
 	Source core.Source
 
 	// Open opens the text of a document, in the version given or in a newer one.
@@ -113,6 +113,30 @@ func (c Config) complete() (Config, error) {
 		c.Clock = clock.System()
 	}
 	return c, errors.Join(faults...)
+}
+
+// Manifest returns the data of the document of a list: the digest of its text, and whether
+// somebody has confirmed that any number of entries may go with this version; see
+// core.Config.MaxRemoval.
+func Manifest(digest Digest, confirmed bool) []byte {
+	if confirmed {
+		return append(digest[:], confirmedVersion)
+	}
+	return digest[:]
+}
+
+// confirmedVersion follows the digest of a version of which that is confirmed.
+const confirmedVersion = 1
+
+// readManifest returns what a document says; false if it says nothing.
+func readManifest(data []byte) (digest Digest, confirmed, ok bool) {
+	switch {
+	case len(data) == len(digest):
+		return Digest(data), false, true
+	case len(data) == len(digest)+1 && data[len(digest)] == confirmedVersion:
+		return Digest(data[:len(digest)]), true, true
+	}
+	return Digest{}, false, false
 }
 
 // DigestOf returns the digest of a text.

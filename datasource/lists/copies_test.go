@@ -149,8 +149,12 @@ func TestCopyThatIsDamagedOrOfOthersIsIgnored(t *testing.T) {
 		"text changed": func(text []byte) []byte { return []byte(strings.Replace(string(text), "\na\n", "\nx\n", 1)) },
 		"cut off":      func(text []byte) []byte { return text[:len(text)-1] },
 		"longer":       func(text []byte) []byte { return append(text, "e\n"...) },
-		"head changed": func(text []byte) []byte { return []byte(strings.Replace(string(text), `"document":"l"`, `"document":"m"`, 1)) },
-		"other app":    func(text []byte) []byte { return []byte(strings.Replace(string(text), `"app":"shop"`, `"app":"shoq"`, 1)) },
+		"head changed": func(text []byte) []byte {
+			return []byte(strings.Replace(string(text), `"document":"l"`, `"document":"m"`, 1))
+		},
+		"other app": func(text []byte) []byte {
+			return []byte(strings.Replace(string(text), `"app":"shop"`, `"app":"shoq"`, 1))
+		},
 		"later format": func(text []byte) []byte { return []byte(strings.Replace(string(text), `"format":1`, `"format":2`, 1)) },
 		"half a head":  func(text []byte) []byte { return text[:40] },
 		"empty":        func([]byte) []byte { return nil },

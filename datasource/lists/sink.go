@@ -45,9 +45,13 @@ func (w *Watch) confirm(at int64) {
 	first := w.confirmedAt == 0 && !w.read
 	w.confirmedAt = at
 	if !first && w.config.Registry.Confirm(w.config.Source.Name()) == nil {
-		w.config.Logger.Info("penstock: changes of lists that were held back are confirmed",
-			slog.String("source", w.config.Source.Name()))
+		w.logConfirmed()
 	}
+}
+
+func (w *Watch) logConfirmed() {
+	w.config.Logger.Info("penstock: changes of lists that were held back are confirmed",
+		slog.String("source", w.config.Source.Name()))
 }
 
 // confirms says whether somebody has confirmed a change of that revision, or a later one.
@@ -116,7 +120,8 @@ func (w *Watch) update(present core.Document) {
 		delete(w.gone, present.Name)
 	}
 	err := present.Err
-	if err == nil && len(present.Data) != len(d.wanted) {
+	wanted, confirmed, ok := readManifest(present.Data)
+	if err == nil && !ok {
 		err = fmt.Errorf("lists: the document does not contain a SHA-256 but %d bytes", len(present.Data))
 	}
 	if err == nil {
@@ -127,11 +132,14 @@ func (w *Watch) update(present core.Document) {
 		w.reject(d, err)
 		return
 	}
-	wanted := Digest(present.Data)
+	d.confirmed = confirmed
 	switch {
 	case d.hasVersion && d.loaded == wanted:
 		d.wanted, d.pending = wanted, false
 		w.accept(d)
+		if confirmed && w.config.Registry.ConfirmList(d.list, w.provider(d)) == nil {
+			w.logConfirmed()
+		}
 	case d.wanted != wanted, d.pending:
 		d.wanted, d.pending, d.due = wanted, true, w.config.Clock.Now()
 		d.backoff.Reset()

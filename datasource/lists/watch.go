@@ -49,6 +49,7 @@ type document struct {
 	list     string // name of its list
 	revision int64  // of the present version
 
+	confirmed           bool // any number of entries may go with the present version
 	present             bool // the source has delivered it
 	gone, goneConfirmed bool // it is to be removed once its copy is read
 

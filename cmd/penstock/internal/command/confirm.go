@@ -16,9 +16,9 @@ func newConfirm(env Env) *cobra.Command {
 		Use:   "confirm [flags]",
 		Short: "Confirm a removal of rules that instances hold back",
 		Long: `Instances hold a change back if it removes more of their rules at once than they
-allow (core.Config.MaxRemoval). Confirm makes them apply the documents that are
-in etcd now. Later removals are held back again. penstock status shows which
-instances hold back what.
+allow (core.Config.MaxRemoval), or of the entries of a list. Confirm makes them
+apply the documents and lists that are in etcd now. Later removals are held back
+again. penstock status shows which instances hold back what.
 
 If no instance reports that it holds anything back, nothing is confirmed, and the
 exit code is 5. With --force it is confirmed anyway, for instances that do not
@@ -51,6 +51,13 @@ Exit code: 0 when it was written, 2 for a wrong command line, 3 when etcd failed
 		if err != nil {
 			return err
 		}
+		lists, err := request(cmd.Context(), s, func(ctx context.Context) (int64, error) {
+			return s.store.ConfirmLists(ctx, whoami())
+		})
+		if err != nil {
+			env.warn(fmt.Sprintf("removals of rules are confirmed, those of lists are not: %v", err))
+		}
+		revision = max(revision, lists)
 		fmt.Fprintf(env.Out, "%s: removals up to revision %d are confirmed\n", s.place(), revision)
 		return nil
 	}
