@@ -179,7 +179,7 @@ func (r *Registry) store(name string, next *List) {
 		if r.past == nil {
 			r.past = make(map[string][]past)
 		}
-		all := append(r.past[name], p)
+		all := slices.Concat(r.past[name], []past{p})
 		if len(all) > maxPast {
 			all[1] = past{all[1].until, max(all[0].addrs, all[1].addrs), max(all[0].texts, all[1].texts)}
 			all = all[1:]

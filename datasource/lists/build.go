@@ -248,7 +248,8 @@ func (w *Watch) put(d *document, b built, begun clock.Instant, version job) {
 	d.loaded, d.hasVersion = b.digest, true
 	w.accept(d)
 	if present, _ := w.config.Registry.StatusOf(d.list, from); present.HeldBack != nil {
-		if !w.confirms(version.revision) && !(version.confirmed && version.wanted == b.digest) {
+		isConfirmed := version.confirmed && version.wanted == b.digest
+		if !isConfirmed && !w.confirms(version.revision) {
 			w.logHeldBack(d, present.HeldBack)
 			return
 		}
