@@ -52,9 +52,11 @@ var layers = map[string]int{
 	"signal/internal/procfs": 1,
 	"signal/internal/share":  1,
 
-	// What sources do about failures, and what those that read an API over HTTP have in common.
-	"datasource/retry":           1,
-	"datasource/internal/remote": 1,
+	// What sources do about failures, what those that read an API over HTTP have in common, and
+	// what copies of rules and of lists do.
+	"datasource/retry":             1,
+	"datasource/internal/remote":   1,
+	"datasource/internal/copyfile": 1,
 
 	// Programs that consist of several packages have layers of their own.
 	"bench/cmd":                     8,

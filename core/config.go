@@ -80,6 +80,9 @@ type Config struct {
 	// emptied by mistake, is held back as a whole, and with it all later ones that
 	// would, until it is confirmed: see [Engine.Confirm]. Rules that are given again
 	// do not count. Defaults to 0, which sets no bound.
+	//
+	// The same holds for the entries of each list that comes from a source: a file that
+	// was cut short, or that is gone, leaves the list in force.
 	MaxRemoval float64
 
 	// RemovalWindow is the time over which MaxRemoval counts the rules that a source

@@ -4,13 +4,16 @@ import (
 	"fmt"
 )
 
-// Confirm puts in force what the source of that name holds, however many of its
-// rules that removes, after it was held back for that; see [Config.MaxRemoval].
-// It speaks of what the source holds now: later changes are held back again. The
-// error says that no such source is followed or that nothing of it is held back.
+// Confirm puts in force what the source of that name holds, of rules or of lists, however
+// many rules or entries that removes, after it was held back for that; see
+// [Config.MaxRemoval]. It speaks of what the source holds now: later changes are held back
+// again. The error says that no such source is followed or that nothing of it is held back.
 func (e *Engine) Confirm(source string) error {
 	outcome, err := e.confirm(source)
 	e.report(outcome)
+	if !e.isClosed() && e.lists.Confirm(source) == nil {
+		return nil
+	}
 	return err
 }
 

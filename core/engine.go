@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"log/slog"
 	"math"
 	"sync"
@@ -60,6 +61,9 @@ func New(config Config) *Engine {
 	if config.Lists == nil {
 		config.Lists = list.NewRegistry()
 	}
+	config.Lists.LimitRemoval(list.RemovalLimit{
+		Share: config.MaxRemoval, Window: cmp.Or(config.RemovalWindow, DefaultRemovalWindow), Clock: config.Clock,
+	})
 	e := &Engine{
 		clock:    config.Clock,
 		log:      config.Logger,

@@ -3,23 +3,36 @@ package core
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Ready waits until every source that is followed has delivered all of its
-// documents once and what is sound of them is in force; without sources it
-// returns at once. The error is that of ctx, naming the sources that are
-// missing and what keeps them, or [ErrClosed].
+// documents once and what is sound of them is in force, and until the lists are there
+// that rules in force name, see [Engine.AwaitedLists]; without sources and such rules it
+// returns at once. The error is that of ctx, naming what is missing and what keeps it, or
+// [ErrClosed].
+//
+// Watch the lists before Ready is called: it waits for those that nobody has begun to
+// watch, too.
 func (e *Engine) Ready(ctx context.Context) error {
 	for {
+		lists := e.lists.Changed()
 		e.rules.mu.Lock()
-		missing, change := e.sources.missing(), e.sources.change
+		change := e.sources.change
+		missing := e.sources.missing()
+		for _, l := range e.awaitedLists() {
+			missing = append(missing, fmt.Sprintf("list %q, which %s names, is not there", l.Name, strings.Join(l.Rules, ", ")))
+		}
 		e.rules.mu.Unlock()
 		if len(missing) == 0 {
 			return nil
 		}
 		select {
 		case <-change:
+		case <-lists:
 		case <-ctx.Done():
 			return fmt.Errorf("core: not ready: %s: %w", strings.Join(missing, "; "), ctx.Err())
 		case <-e.closed:
@@ -40,5 +53,61 @@ func (b *sourceList) missing() []string {
 			missing = append(missing, fmt.Sprintf("source %q has not been read yet", f.name))
 		}
 	}
+	return missing
+}
+
+// maxListRules is how many rules [MissingList] names.
+const maxListRules = 10
+
+// MissingList is a list that rules in force name and that is not there. Rules that deny
+// its entries let them pass meanwhile, rules that allow only its entries refuse everybody.
+type MissingList struct {
+	Name  string
+	Rules []string // that name it, by kind and name: the first ten
+}
+
+// AwaitedLists returns the lists that keep the engine from being ready: those that rules in
+// force name, other than shadows, and that are not there.
+//
+// There are none once the engine was ready: once this, or [Engine.Ready], has said so while
+// all sources were read and rules were in force. What goes missing later, or is named by a
+// new rule before it is pushed, would else take every instance of a service out of service at
+// the same moment. [Status.MissingLists] always has all.
+func (e *Engine) AwaitedLists() []MissingList {
+	e.rules.mu.Lock()
+	defer e.rules.mu.Unlock()
+	return e.awaitedLists()
+}
+
+// awaitedLists is [Engine.AwaitedLists] for a caller that holds rules.mu.
+func (e *Engine) awaitedLists() []MissingList {
+	if len(e.sources.missing()) > 0 {
+		e.rules.wasReady = false
+	}
+	if e.rules.wasReady {
+		return nil
+	}
+	missing := e.missingLists(func(r rule.Rule) bool { return !r.Target().Shadow })
+	e.rules.wasReady = len(missing) == 0 && len(e.sources.missing()) == 0 && e.rules.book.Len() > 0
+	return missing
+}
+
+// missingLists returns the lists that some of the rules in force name and that are not
+// there, by name.
+func (e *Engine) missingLists(some func(rule.Rule) bool) []MissingList {
+	naming := make(map[string][]string)
+	for key, active := range e.rules.active {
+		for _, name := range active.rule.Lists() {
+			if some(active.rule) && e.lists.Get(name) == nil {
+				naming[name] = append(naming[name], key.String())
+			}
+		}
+	}
+	missing := make([]MissingList, 0, len(naming))
+	for name, of := range naming {
+		slices.Sort(of)
+		missing = append(missing, MissingList{Name: name, Rules: slices.Clip(of[:min(len(of), maxListRules)])})
+	}
+	slices.SortFunc(missing, func(a, b MissingList) int { return strings.Compare(a.Name, b.Name) })
 	return missing
 }

@@ -21,6 +21,7 @@ type ruleStore struct {
 	forced    map[rule.Kind]*forcedState // on all rules of a kind
 	revision  uint64
 	appliedAt clock.Instant
+	wasReady  bool // see Engine.AwaitedLists
 
 	forcings atomic.Uint64 // how often a state was forced or released; changed under mu
 }

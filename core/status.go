@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Status tells which rules are in force and how their sources are.
@@ -12,6 +13,8 @@ type Status struct {
 	Rules     int
 	Sources   []SourceStatus // in the order in which they were first followed
 	Unmatched Unmatched      // rules that no call has matched
+
+	MissingLists []MissingList // that rules in force name, by name
 
 	Signals     []SignalStatus // that rules in force read, by name
 	ForcedKinds []ForcedKind   // whose state is forced, see [Engine.ControlKind]; by name
@@ -27,6 +30,7 @@ func (e *Engine) Status() Status {
 	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.book.Len()}
 	status.Unmatched = e.rules.unmatched()
 	status.Signals, status.ForcedKinds = e.signals.status(), e.rules.forcedKinds()
+	status.MissingLists = e.missingLists(func(rule.Rule) bool { return true })
 	status.Fleet = e.fleet.status(e.clock.Now())
 	unmatched := e.unmatchedOfSources()
 	for _, f := range e.sources.list {

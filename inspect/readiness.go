@@ -6,22 +6,43 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// Readiness tells whether an engine has the rules of every source that it follows.
+// Readiness tells whether an engine has the rules of every source that it follows, and the
+// lists that they name.
 type Readiness struct {
 	Ready bool `json:"ready"`
 
 	// Missing are the sources that were not read yet.
 	Missing []Missing `json:"missing,omitempty"`
 
+	// MissingLists are the lists that keep the engine from being ready, since rules in force
+	// name them: see [core.Engine.AwaitedLists].
+	MissingLists []MissingList `json:"missingLists,omitempty"`
+
 	// OnCopy are the sources whose rules are those of a copy, because they could
 	// not be read since the process was started. They count as ready.
 	OnCopy []OnCopy `json:"onCopy,omitempty"`
+
+	// ListsOnCopy are the lists in force that are those of a copy. They count as there.
+	ListsOnCopy []ListOnCopy `json:"listsOnCopy,omitempty"`
 }
 
 // Missing is a source that was not read yet.
 type Missing struct {
 	Source string `json:"source"`
 	Error  string `json:"error,omitempty"` // why it cannot be read; "" when nothing is known
+}
+
+// MissingList is a list that rules in force name and that is not there.
+type MissingList struct {
+	Name  string   `json:"name"`
+	Rules []string `json:"rules"` // that name it, by kind and name: the first ten
+}
+
+// ListOnCopy is a list that is in force as a copy has it.
+type ListOnCopy struct {
+	Name     string    `json:"name"`
+	Source   string    `json:"source"`
+	CopiedAt time.Time `json:"copiedAt"` // when the source had it
 }
 
 // OnCopy is a source whose rules are those of a copy.
@@ -32,9 +53,10 @@ type OnCopy struct {
 }
 
 // ReadinessOf returns whether the engine is ready: whether the rules of every
-// source that it follows are in force, be it from a copy. Documents that were
-// rejected do not matter, nor does a source that was lost later: the rules in force
-// stay. Without sources an engine is ready.
+// source that it follows are in force, be it from a copy, and the lists that they name.
+// Documents that were rejected do not matter, nor does a source that was lost later: the
+// rules in force stay. Nor does a list that goes missing when the engine was ready before.
+// Without sources, and rules that name lists, an engine is ready.
 func ReadinessOf(engine *core.Engine) Readiness {
 	var r Readiness
 	for _, s := range engine.Status().Sources {
@@ -45,6 +67,14 @@ func ReadinessOf(engine *core.Engine) Readiness {
 			r.OnCopy = append(r.OnCopy, OnCopy{Source: s.Name, CopiedAt: s.CopiedAt.Time(), Error: textOf(s.Err)})
 		}
 	}
-	r.Ready = len(r.Missing) == 0
+	for _, l := range engine.AwaitedLists() {
+		r.MissingLists = append(r.MissingLists, MissingList(l))
+	}
+	for _, l := range engine.Lists().Status() {
+		if l.InForce && l.CopiedAt != 0 {
+			r.ListsOnCopy = append(r.ListsOnCopy, ListOnCopy{Name: l.Name, Source: l.Source, CopiedAt: l.CopiedAt.Time()})
+		}
+	}
+	r.Ready = len(r.Missing) == 0 && len(r.MissingLists) == 0
 	return r
 }

@@ -28,6 +28,9 @@ type Status struct {
 	// they come into force.
 	Lists []List `json:"lists,omitempty"`
 
+	// MissingLists are the lists that rules in force name and that are not there.
+	MissingLists []MissingList `json:"missingLists,omitempty"`
+
 	// ForcedKinds are the kinds of rules whose state an operator has forced.
 	ForcedKinds []ForcedKind `json:"forcedKinds,omitempty"`
 
@@ -76,6 +79,14 @@ type List struct {
 	Bytes   int64     `json:"bytes"`   // of memory, about
 	Digest  string    `json:"digest,omitempty"`
 	Since   time.Time `json:"since,omitzero"` // when it was put in force; left out for one from code
+
+	// CopiedAt is left out unless that version was read from a copy of what the source had
+	// then, as the source cannot be read.
+	CopiedAt time.Time `json:"copiedAt,omitzero"`
+
+	// HeldBack says why what the source has now is not put in force, "" if it is: too many
+	// entries would go at once.
+	HeldBack string `json:"heldBack,omitempty"`
 
 	// Error says why the present version is not the last good one, and FailedAt since when
 	// that is so.
@@ -135,6 +146,9 @@ func StatusOf(engine *core.Engine) Status {
 	for _, l := range engine.Lists().Status() {
 		status.Lists = append(status.Lists, listOf(&l))
 	}
+	for _, l := range of.MissingLists {
+		status.MissingLists = append(status.MissingLists, MissingList(l))
+	}
 	for _, forced := range of.ForcedKinds {
 		status.ForcedKinds = append(status.ForcedKinds, ForcedKind{forced.Kind, forced.State})
 	}
@@ -159,6 +173,10 @@ func listOf(of *list.Status) List {
 	l := List{
 		Name: of.Name, Source: of.Source, Document: of.Document, InForce: of.InForce,
 		Entries: of.Entries, Bytes: of.Size, Since: timeOf(of.Since), Error: textOf(of.Err), FailedAt: timeOf(of.FailedAt),
+		CopiedAt: timeOf(of.CopiedAt),
+	}
+	if of.HeldBack != nil {
+		l.HeldBack = of.HeldBack.Error()
 	}
 	if of.Digest != [32]byte{} {
 		l.Digest = hex.EncodeToString(of.Digest[:])

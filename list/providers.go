@@ -47,6 +47,10 @@ type Version struct {
 	List   *List
 	Digest [32]byte      // SHA-256 of the text; zero if the list was made in code
 	At     clock.Instant // when it was put in force
+
+	// CopiedAt, when set, says that the list was read from a copy of what the source held
+	// at that instant, as the source cannot be read. [Registry.MarkRead] ends it.
+	CopiedAt clock.Instant
 }
 
 // Status is how the list of a provider is.
@@ -64,6 +68,14 @@ type Status struct {
 	Digest  [32]byte      // of its text
 	Since   clock.Instant // when it was put in force; 0 without one
 
+	// CopiedAt is set when that version was not read from the source but from a copy of
+	// what the source held at that instant; see [Version].
+	CopiedAt clock.Instant
+
+	// HeldBack is set while a later version, or that the list is gone, is not put in force
+	// because too many entries would go at once: see [Registry.LimitRemoval].
+	HeldBack *HeldBackError
+
 	// Err says why the present version of the document is not the last good one, and
 	// FailedAt since when.
 	Err      error
@@ -75,22 +87,29 @@ type provided []*entry
 
 type entry struct {
 	Provider
-	Version
+	Version  // the last good one
 	err      error
 	failedAt clock.Instant
+
+	// What the provider has now, if that is not settled yet: see removals.go.
+	next     *Version
+	gone     bool
+	heldBack *HeldBackError
 }
 
 // Put takes over a good version of a list. Sources call it; [Registry.Set] is for code.
 // When several providers have a list of one name, that of the first is in force: the
 // code, then sources and their documents in the order of their names. So it is the same
 // in every instance of a service, whatever came first. Put returns whether this one is
-// in force.
+// in force: it is not if another provider comes first, or if it is held back.
 func (r *Registry) Put(name string, from Provider, v Version) (inForce bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entry(name, from)
-	e.Version, e.err, e.failedAt = v, nil, 0
-	return r.resolve(name) == v.List
+	e.err, e.failedAt = nil, 0
+	e.next, e.gone = &v, false
+	r.resolve(name, e)
+	return r.handle(name).List() == v.List
 }
 
 // Reject notes why the present version of a provider's list cannot be put in force: the
@@ -107,17 +126,22 @@ func (r *Registry) Reject(name string, from Provider, err error, at clock.Instan
 	e.err, e.failedAt = err, at
 }
 
-// Withdraw takes away the list of a provider, which no longer has one.
+// MarkRead notes that the source of a provider has the version in force: it is not
+// that of a copy only.
+func (r *Registry) MarkRead(name string, from Provider) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entry(name, from).CopiedAt = 0
+}
+
+// Withdraw takes away the list of a provider, which no longer has one, unless that is held
+// back.
 func (r *Registry) Withdraw(name string, from Provider) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rest := slices.DeleteFunc(r.provided[name], func(e *entry) bool { return e.Provider == from })
-	if len(rest) == 0 {
-		delete(r.provided, name)
-	} else {
-		r.provided[name] = rest
-	}
-	r.resolve(name)
+	e := r.entry(name, from)
+	e.next, e.gone = nil, true
+	r.resolve(name, e)
 }
 
 // Status returns how the lists of all providers are, by name, those of one name in the
@@ -129,15 +153,42 @@ func (r *Registry) Status() []Status {
 	for _, name := range slices.Sorted(maps.Keys(r.provided)) {
 		taken := false
 		for _, e := range r.provided[name] {
-			s := Status{Name: name, Provider: e.Provider, Digest: e.Digest, Since: e.At, Err: e.err, FailedAt: e.failedAt}
+			s := e.status(name)
 			if e.List != nil {
 				s.InForce, taken = !taken, true
-				s.Entries, s.Size = e.List.Len(), e.List.Size()
 			}
 			all = append(all, s)
 		}
 	}
 	return all
+}
+
+// StatusOf returns how the list of one provider is; false if it has none.
+func (r *Registry) StatusOf(name string, from Provider) (Status, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	taken := false
+	for _, e := range r.provided[name] {
+		if e.Provider == from {
+			s := e.status(name)
+			s.InForce = !taken && e.List != nil
+			return s, true
+		}
+		taken = taken || e.List != nil
+	}
+	return Status{}, false
+}
+
+// status returns how the list is, but for whether it is in force.
+func (e *entry) status(name string) Status {
+	s := Status{
+		Name: name, Provider: e.Provider, Digest: e.Digest, Since: e.At, CopiedAt: e.CopiedAt,
+		HeldBack: e.heldBack, Err: e.err, FailedAt: e.failedAt,
+	}
+	if e.List != nil {
+		s.Entries, s.Size = e.List.Len(), e.List.Size()
+	}
+	return s
 }
 
 // entry returns what is known of a provider's list, in place. The caller holds r.mu.
@@ -154,14 +205,77 @@ func (r *Registry) entry(name string, from Provider) *entry {
 	return all[at]
 }
 
-// resolve puts the list of the first provider in force and returns it. The caller holds
-// r.mu.
-func (r *Registry) resolve(name string) (first *List) {
+// resolve puts the list of the first provider in force after one of them, changed, has
+// another version or none, unless too many entries would go by that: then what has changed
+// waits. What the code of the program has does not. The caller holds r.mu.
+func (r *Registry) resolve(name string, changed *entry) {
+	if changed.Provider == (Provider{}) {
+		changed.take()
+		r.provided[name] = slices.DeleteFunc(r.provided[name], func(e *entry) bool { return e == changed && e.gone })
+		r.store(name, r.provided[name].first())
+	}
+	r.settle(name, changed)
+	r.notify()
+}
+
+// settle puts in force what the providers of a name have now, or holds it back because of
+// what one of them has changed.
+func (r *Registry) settle(name string, changed *entry) {
+	if why := r.tooMany(name, r.provided[name].next()); why != nil {
+		why.Provider = changed.Provider
+		if changed.heldBack == nil || *changed.heldBack != *why {
+			changed.heldBack = why
+		}
+		return
+	}
+	r.takeAll(name)
+}
+
+// takeAll puts in force what the providers of a name have now.
+func (r *Registry) takeAll(name string) {
 	for _, e := range r.provided[name] {
-		if first = e.List; first != nil {
-			break
+		e.take()
+	}
+	rest := slices.DeleteFunc(r.provided[name], func(e *entry) bool { return e.gone })
+	if len(rest) == 0 {
+		delete(r.provided, name)
+	} else {
+		r.provided[name] = rest
+	}
+	r.store(name, rest.first())
+}
+
+// take makes what a provider has now its last good version.
+func (e *entry) take() {
+	switch {
+	case e.gone:
+		e.Version = Version{}
+	case e.next != nil:
+		e.Version = *e.next
+	}
+	e.next, e.heldBack = nil, nil
+}
+
+// first returns the list that is in force of those that are settled; nil if there is none.
+func (p provided) first() *List {
+	for _, e := range p {
+		if e.List != nil {
+			return e.List
 		}
 	}
-	r.handle(name).list.Store(first)
-	return first
+	return nil
+}
+
+// next returns the list that is in force once everything is settled; nil if there is none.
+func (p provided) next() *List {
+	for _, e := range p {
+		switch {
+		case e.gone:
+		case e.next != nil:
+			return e.next.List
+		case e.List != nil:
+			return e.List
+		}
+	}
+	return nil
 }

@@ -13,6 +13,9 @@ type Registry struct {
 	mu       sync.RWMutex // guards the fields below
 	handles  map[string]*Handle
 	provided map[string]provided // see providers.go
+	limit    RemovalLimit        // see removals.go; a share of 0 is none
+	past     map[string][]past   // by name, in the order of time
+	changed  chan struct{}       // closed when something changes; nil while nobody waits
 }
 
 // NewRegistry returns a registry without lists.
@@ -60,6 +63,25 @@ func (r *Registry) Get(name string) *List {
 		return h.list.Load()
 	}
 	return nil
+}
+
+// Changed returns a channel that is closed when a list is put in force, removed or held
+// back after the call.
+func (r *Registry) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed
+}
+
+// notify wakes those who wait for a change. The caller holds r.mu.
+func (r *Registry) notify() {
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
 }
 
 // Names returns the names that have a list, sorted.

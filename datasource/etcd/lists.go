@@ -40,7 +40,11 @@ const maxListRetry = 120
 // again. A list is removed when its manifest is deleted.
 //
 // Package store writes lists. Watch.Ready waits for them at the start of a program.
-func (s *Source) WatchLists(ctx context.Context, registry *list.Registry) (*lists.Watch, error) {
+// lists.KeepCopies keeps copies for a start while etcd is down:
+//
+//	lists, err := source.WatchLists(ctx, engine.Lists(), lists.KeepCopies("/var/lib/shop/lists", "shop"))
+func (s *Source) WatchLists(ctx context.Context, registry *list.Registry, opts ...lists.Option) (*lists.Watch, error) {
+	s.lists.Store(registry)
 	from := *s
 	from.keys.Documents = listformat.ManifestKeys(s.keys.Lists)
 	from.opts.Instance = ""
@@ -53,7 +57,7 @@ func (s *Source) WatchLists(ctx context.Context, registry *list.Registry) (*list
 		MaxRetry: maxListRetry * s.opts.MaxBackoff,
 		Logger:   s.opts.Logger,
 		Clock:    s.opts.Clock,
-	})
+	}.With(opts...))
 }
 
 // connection is the present connection of a run that follows lists, for the goroutine
@@ -76,15 +80,14 @@ func (c *connection) get() (kv pb.KVClient, members int) {
 	return c.kv, c.members
 }
 
-// listDocument converts the manifest of a list to a document, whose data are the digest
-// of the list.
+// listDocument converts the manifest of a list to a document.
 func listDocument(d core.Document, pair *mvccpb.KeyValue) core.Document {
 	manifest, err := listformat.ParseManifest(pair.Value)
 	if err != nil {
 		d.Err = fmt.Errorf("etcd: key %s: %w", pair.Key, err)
 		return d
 	}
-	d.Data = manifest.Digest[:]
+	d.Data = lists.Manifest(lists.Digest(manifest.Digest), manifest.Confirmed)
 	return d
 }
 

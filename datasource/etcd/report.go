@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd/internal/listformat"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -60,6 +62,12 @@ type Report struct {
 	// core.Config.MaxRemoval.
 	HeldBack string `json:"heldBack,omitempty"`
 
+	// ListsHeldBack and ListsOnCopy are the names of lists of this source of which a change is
+	// held back because too many entries would go at once, and that are in force as a copy
+	// has them: the first hundred of each.
+	ListsHeldBack []string `json:"listsHeldBack,omitempty"`
+	ListsOnCopy   []string `json:"listsOnCopy,omitempty"`
+
 	// Rejected are the first hundred documents, by name, whose present versions are
 	// not in force for another reason. MoreRejected counts the others.
 	Rejected     []Rejection `json:"rejected,omitempty"`
@@ -96,6 +104,12 @@ type Rejection struct {
 	Document string `json:"document"`
 	Revision int64  `json:"revision"` // of the version that was rejected
 	Error    string `json:"error"`
+}
+
+// watchedLists returns the registry of the lists that are watched, nil if none are, and the
+// name of their source.
+func (s *Source) watchedLists() (*list.Registry, string) {
+	return s.lists.Load(), "etcd:" + listformat.ManifestKeys(s.keys.Lists)
 }
 
 // identity returns a report with only the fields that identify the instance.
@@ -154,6 +168,25 @@ func (r Report) withUnmatched(status core.SourceStatus) Report {
 		}
 		r.Unmatched = append(r.Unmatched, next)
 		r.MoreUnmatched--
+	}
+	return r
+}
+
+// withLists returns the report with the fields that depend on the lists of the source.
+func (r Report) withLists(registry *list.Registry, source string) Report {
+	if registry == nil {
+		return r
+	}
+	for _, l := range registry.Status() {
+		if l.Source != source {
+			continue
+		}
+		if l.HeldBack != nil && len(r.ListsHeldBack) < maxRejections {
+			r.ListsHeldBack = append(r.ListsHeldBack, l.Name)
+		}
+		if l.CopiedAt != 0 && len(r.ListsOnCopy) < maxRejections {
+			r.ListsOnCopy = append(r.ListsOnCopy, l.Name)
+		}
 	}
 	return r
 }

@@ -149,7 +149,7 @@ func (r *reporter) refresh(ctx context.Context) error {
 			return fmt.Errorf("obtaining a lease: %w", rpctypes.Error(err))
 		}
 	}
-	report := r.identity.withStatus(r.sink.Status())
+	report := r.identity.withStatus(r.sink.Status()).withLists(r.source.watchedLists())
 	if reflect.DeepEqual(report, r.written) {
 		return nil
 	}

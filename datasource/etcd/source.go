@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/retry"
+	"github.com/penstock-go/penstock/list"
 )
 
 // ErrClientClosed is what Run returns when the client that was given to [New]
@@ -27,6 +29,8 @@ type Source struct {
 	config clientv3.Config  // for the clients that runs make
 
 	connection *connection // of a source of lists; nil of one of rules
+
+	lists *atomic.Pointer[list.Registry] // that the source keeps lists in; of nil if it has not been told to
 }
 
 var _ core.Source = (*Source)(nil)
@@ -91,7 +95,7 @@ func newSource(s Source, prefix string, opts Options) (*Source, error) {
 	if err := errors.Join(keysErr, optsErr); err != nil {
 		return nil, err
 	}
-	s.keys, s.opts = keys, opts
+	s.keys, s.opts, s.lists = keys, opts, new(atomic.Pointer[list.Registry])
 	return &s, nil
 }
 

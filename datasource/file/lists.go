@@ -41,8 +41,9 @@ func listDocuments() format {
 // a whole. A list with mistakes is logged and its last good version stays. A list is
 // removed when the directory can be read and does not contain it.
 //
-// Watch.Ready waits for the lists at the start of a program.
-func WatchLists(ctx context.Context, registry *list.Registry, path string, opts Options) (*lists.Watch, error) {
+// Watch.Ready waits for the lists at the start of a program. lists.KeepCopies keeps copies for
+// a start while the source is away.
+func WatchLists(ctx context.Context, registry *list.Registry, path string, opts Options, more ...lists.Option) (*lists.Watch, error) {
 	if opts.Interval == 0 {
 		opts.Interval = listInterval
 	}
@@ -57,7 +58,7 @@ func WatchLists(ctx context.Context, registry *list.Registry, path string, opts 
 		ListName: listName,
 		Logger:   source.opts.Logger,
 		Clock:    source.opts.Clock,
-	})
+	}.With(more...))
 }
 
 // openList opens the file of a list.

@@ -32,8 +32,9 @@ const maxListRetry = 6
 // removed when the index no longer has it. [Options.RequestTimeout] is the longest that
 // the server may pause within a list.
 //
-// Watch.Ready waits for the lists at the start of a program.
-func WatchLists(ctx context.Context, registry *list.Registry, address string, opts Options) (*lists.Watch, error) {
+// Watch.Ready waits for the lists at the start of a program. lists.KeepCopies keeps copies for
+// a start while the source is away.
+func WatchLists(ctx context.Context, registry *list.Registry, address string, opts Options, more ...lists.Option) (*lists.Watch, error) {
 	source, err := newSource(address, true, opts)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func WatchLists(ctx context.Context, registry *list.Registry, address string, op
 		MaxRetry: maxListRetry * source.opts.MaxBackoff,
 		Logger:   source.opts.Logger,
 		Clock:    source.opts.Clock,
-	})
+	}.With(more...))
 }
 
 // listReader reads the texts of lists.

@@ -5,18 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-)
 
-// tempSuffix is the suffix of temporary files. Their names begin with a dot and the
-// name of the copy.
-const tempSuffix = ".unfinished"
+	"github.com/penstock-go/penstock/datasource/internal/copyfile"
+)
 
 // replace replaces the content of the file at path atomically: whenever it is
 // interrupted, the file has either the old content or the new one.
 func replace(path string, data []byte) error {
-	directory, name := filepath.Split(path)
-	file, err := os.CreateTemp(directory, "."+name+".*"+tempSuffix) // readable to its owner only
+	file, err := copyfile.Create(path)
 	if err != nil {
 		return stepError(path, "creating a file beside it", err)
 	}
@@ -29,7 +25,7 @@ func replace(path string, data []byte) error {
 		_ = os.Remove(file.Name())
 		return err
 	}
-	return stepError(path, "forcing its directory to the disk", syncDirectory(directory))
+	return stepError(path, "forcing its directory to the disk", copyfile.SyncDirectory(filepath.Dir(path)))
 }
 
 // stepError wraps the error of a step, if there is one. It leaves out details that
@@ -38,18 +34,5 @@ func stepError(path, step string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("lastgood: %s: %s: %w", path, step, withoutPath(err))
-}
-
-// removeTempFiles removes the temporary files of a process that was killed.
-func removeTempFiles(path string) {
-	directory, name := filepath.Split(path)
-	entries, _ := os.ReadDir(directory) // on an error the files stay
-	for _, entry := range entries {
-		random, begins := strings.CutPrefix(entry.Name(), "."+name+".")
-		random, ends := strings.CutSuffix(random, tempSuffix)
-		if begins && ends && !strings.Contains(random, ".") { // otherwise it belongs to a copy with a longer name
-			_ = os.Remove(filepath.Join(directory, entry.Name()))
-		}
-	}
+	return fmt.Errorf("lastgood: %s: %s: %w", path, step, copyfile.WithoutPath(err))
 }

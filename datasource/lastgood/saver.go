@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"time"
+
+	"github.com/penstock-go/penstock/datasource/internal/copyfile"
 )
 
 const (
@@ -32,7 +34,7 @@ type saver struct {
 
 // loop saves changes until the source has returned, and then once more.
 func (s *saver) loop() {
-	removeTempFiles(s.opts.Path)
+	copyfile.RemoveTemp(s.opts.Path)
 	timer, look := s.opts.Clock.NewTimer(maxAge), s.opts.Clock.NewTimer(checkInterval)
 	defer timer.Stop()
 	defer look.Stop()

@@ -19,10 +19,11 @@ var errEmpty = errors.New("lists: the text is empty, it may be being written: a 
 
 // build loads one due document after the other until ctx ends.
 func (w *Watch) build(ctx context.Context) {
+	w.awaitCopies()
 	for {
-		d, wanted, wait := w.next()
-		if d != nil {
-			w.load(ctx, d, wanted)
+		next, wait := w.next()
+		if next.document != nil {
+			w.do(ctx, next)
 			if ctx.Err() != nil {
 				return
 			}
@@ -40,41 +41,81 @@ func (w *Watch) build(ctx context.Context) {
 	}
 }
 
-// next returns the document that has been due for longest and the version that it is
-// to have, or how long to wait for one.
-func (w *Watch) next() (due *document, wanted Digest, wait time.Duration) {
+// job is what is to be done next.
+type job struct {
+	*document
+	wanted    Digest
+	revision  int64
+	confirmed bool
+	copy      *storedCopy // to be read in place of the source; nil if none
+	keepOnly  bool        // the version is in force, only its copy is missing
+}
+
+// next returns the job that has been due for longest, or how long to wait for one. Copies
+// come first.
+func (w *Watch) next() (next job, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	var due clock.Instant
 	for _, d := range w.sorted() {
-		if d.pending && (due == nil || d.due < due.due) {
-			due = d
+		of := job{document: d, wanted: d.wanted, revision: d.revision, confirmed: d.confirmed, copy: d.copy}
+		at := d.due
+		switch {
+		case d.copy != nil:
+			return of, 0
+		case d.pending:
+		case d.copyDue != 0:
+			at, of.keepOnly = d.copyDue, true
+		default:
+			continue
+		}
+		if next.document == nil || at < due {
+			next, due = of, at
 		}
 	}
-	if due == nil {
-		return nil, Digest{}, time.Hour
+	if next.document == nil {
+		return job{}, time.Hour
 	}
-	if wait = due.due.Sub(w.config.Clock.Now()); wait > 0 {
-		return nil, Digest{}, wait
+	if wait = due.Sub(w.config.Clock.Now()); wait > 0 {
+		return job{}, wait
 	}
-	return due, due.wanted, 0
+	return next, 0
+}
+
+// do does a job.
+func (w *Watch) do(ctx context.Context, next job) {
+	switch {
+	case next.copy != nil:
+		w.loadCopy(ctx, next.document, *next.copy)
+	case next.keepOnly:
+		w.keepAgain(ctx, next)
+	default:
+		w.load(ctx, next)
+	}
 }
 
 // load loads the present version of a document.
-func (w *Watch) load(ctx context.Context, d *document, wanted Digest) {
+func (w *Watch) load(ctx context.Context, next job) {
+	d, wanted := next.document, next.wanted
 	begun := w.config.Clock.Now()
-	built, err := w.open(ctx, Document{d.name, wanted})
+	built, draft, err := w.open(ctx, next)
 	if ctx.Err() != nil {
+		draft.discard()
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer w.notify()
 	superseded := d.wanted != wanted
+	put := false
 	switch {
 	case w.documents[d.name] != d: // removed meanwhile
 	case superseded && !d.pending: // taken back, or replaced by what cannot be read
 	case err == nil:
-		w.put(d, built, begun)
+		put = true
+		d.draft.discard()
+		d.draft = draft
+		w.put(d, built, begun, next)
 		d.pending = superseded && d.wanted != built.digest
 	case superseded:
 	default:
@@ -83,6 +124,65 @@ func (w *Watch) load(ctx context.Context, d *document, wanted Digest) {
 		if d.pending = !errors.As(err, &mistake); d.pending {
 			d.due = w.config.Clock.Now().Add(d.backoff.Next())
 		}
+	}
+	if !put {
+		draft.discard()
+	}
+}
+
+// keepAgain reads a list that is in force to write its copy, which has failed before.
+func (w *Watch) keepAgain(ctx context.Context, next job) {
+	d := next.document
+	built, draft, err := w.open(ctx, next)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.notify()
+	d.recopy(true, w.config.Clock.Now()) // until the copy is in its place
+	if err != nil || w.documents[d.name] != d || d.pending || built.digest != d.loaded || ctx.Err() != nil {
+		draft.discard()
+		return
+	}
+	d.draft.discard()
+	d.draft = draft
+}
+
+// loadCopy puts the copy of a list in force.
+func (w *Watch) loadCopy(ctx context.Context, d *document, from storedCopy) {
+	text, err := from.open()
+	var b built
+	if err == nil {
+		b, err = parseText(ctx, text, nil)
+		_ = text.Close()
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.notify()
+	d.copy = nil
+	if err != nil {
+		w.copies.ignore(from.path, errors.New(logText(err)))
+		if !d.present {
+			delete(w.documents, d.name)
+		}
+		if d.present && !d.pending && d.err == nil && !d.hasVersion {
+			d.pending = true
+		}
+		return
+	}
+	now := w.config.Clock.Now()
+	w.config.Registry.Put(d.list, w.provider(d), list.Version{List: b.list, Digest: b.digest, At: now, CopiedAt: from.at})
+	d.loaded, d.hasVersion, w.copied = b.digest, true, true
+	w.config.Logger.Warn("penstock: list in force as its last good copy has it", slog.String("list", d.list),
+		slog.String("source", w.config.Source.Name()), slog.String("document", d.name),
+		slog.Int("entries", b.list.Len()), slog.String("age", now.Sub(from.at).String()))
+	switch {
+	case d.gone:
+		w.withdraw(d, d.goneConfirmed)
+	case d.present && d.wanted == d.loaded:
+		d.pending = false
+		w.accept(d)
 	}
 }
 
@@ -98,15 +198,33 @@ type mistakeError struct{ error }
 
 func (e *mistakeError) Unwrap() error { return e.error }
 
-// open opens and parses the text of a document. Only of the right text mistakes are
-// final.
-func (w *Watch) open(ctx context.Context, document Document) (built, error) {
-	text, err := w.config.Open(ctx, document)
+// open opens and parses the text of a document. The copy that is made meanwhile is nil if
+// the text is not right.
+func (w *Watch) open(ctx context.Context, next job) (built, *draft, error) {
+	text, err := w.config.Open(ctx, Document{next.name, next.wanted})
 	if err != nil {
-		return built{}, err
+		return built{}, nil, err
 	}
 	defer text.Close()
-	counted := &reader{ctx: ctx, from: text, sum: sha256.New()}
+	var copied *draft
+	if w.copies != nil {
+		copied = w.copies.begin(next.document, next.revision, text.Digest)
+	}
+	b, err := parseText(ctx, text, copied)
+	if err != nil {
+		copied.discard()
+		copied = nil
+	}
+	return b, copied, err
+}
+
+// parseText parses a text. Only of the right text mistakes are final.
+func parseText(ctx context.Context, text Text, copied *draft) (built, error) {
+	var from io.Reader = text
+	if copied != nil {
+		from = io.TeeReader(text, copied)
+	}
+	counted := &reader{ctx: ctx, from: from, sum: sha256.New()}
 	parsed, digest, err := counted.parse(list.Options{})
 	var mistake *mistakeError
 	if (err == nil || errors.As(err, &mistake)) && digest != text.Digest {
@@ -123,20 +241,40 @@ func Parse(ctx context.Context, text io.Reader, opts list.Options) (*list.List, 
 }
 
 // put puts a version in force.
-func (w *Watch) put(d *document, b built, begun clock.Instant) {
-	now := w.config.Clock.Now()
-	first := w.config.Registry.Put(d.list, w.provider(d), list.Version{List: b.list, Digest: b.digest, At: now})
+func (w *Watch) put(d *document, b built, begun clock.Instant, version job) {
+	now, from := w.config.Clock.Now(), w.provider(d)
+	before, _ := w.config.Registry.StatusOf(d.list, from)
+	first := w.config.Registry.Put(d.list, from, list.Version{List: b.list, Digest: b.digest, At: now})
 	d.loaded, d.hasVersion = b.digest, true
 	w.accept(d)
+	if present, _ := w.config.Registry.StatusOf(d.list, from); present.HeldBack != nil {
+		isConfirmed := version.confirmed && version.wanted == b.digest
+		if !isConfirmed && !w.confirms(version.revision) {
+			w.logHeldBack(d, present.HeldBack)
+			return
+		}
+		_ = w.config.Registry.ConfirmList(d.list, from) // it is held back
+		present, _ = w.config.Registry.StatusOf(d.list, from)
+		first = present.InForce
+	}
 	if !first {
 		w.config.Logger.Warn("penstock: list waits, another of its name comes first: the code, then sources and documents by name",
 			slog.String("list", d.list), slog.String("source", w.config.Source.Name()), slog.String("document", d.name))
 		return
 	}
-	w.config.Logger.Info("penstock: list in force", slog.String("list", d.list),
+	level, message := slog.LevelInfo, "penstock: list in force"
+	if 2*b.list.Len() < before.Entries {
+		level, message = slog.LevelWarn, "penstock: list in force, most of its entries are gone"
+	}
+	w.config.Logger.LogAttrs(context.Background(), level, message, slog.String("list", d.list),
 		slog.String("source", w.config.Source.Name()), slog.String("document", d.name),
-		slog.Int("entries", b.list.Len()), slog.Int64("bytes", b.size),
+		slog.Int("entries", b.list.Len()), slog.Int("before", before.Entries), slog.Int64("bytes", b.size),
 		slog.String("sha256", fmt.Sprintf("%x", b.digest[:8])), slog.Duration("took", now.Sub(begun)))
+}
+
+func (w *Watch) logHeldBack(d *document, why *list.HeldBackError) {
+	w.config.Logger.Error("penstock: change of a list held back, the one in force stays", slog.String("list", d.list),
+		slog.String("source", w.config.Source.Name()), slog.String("document", d.name), slog.Any("error", why))
 }
 
 // reader reads a text until ctx ends. It counts the bytes, computes their digest and keeps

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -35,8 +36,8 @@ type Config struct {
 	// Registry receives the lists. Required.
 	Registry *list.Registry
 
-	// Source has one document for each list. Its data are the SHA-256 of the text.
-	// Required.
+	// Source has one document for each list. Its data are the SHA-256 of the text, or what
+	// [Manifest] returns. Required.
 	Source core.Source
 
 	// Open opens the text of a document, in the version given or in a newer one.
@@ -50,6 +51,17 @@ type Config struct {
 	// MinRetry and MaxRetry bound the pause before a list that could not be read is
 	// read again. It doubles with each failure. Default to 100 ms and a minute.
 	MinRetry, MaxRetry time.Duration
+
+	// Copies is a directory for copies of the lists in force; see [KeepCopies]. It is made
+	// if only its parent exists. Defaults to none.
+	Copies string
+
+	// App is the name of the application whose lists are copied. Required with Copies.
+	App string
+
+	// MaxCopies is how many bytes the copies may have together. Defaults to 1 GiB. A list
+	// for which there is no space left is not copied, and the log says so.
+	MaxCopies int64
 
 	// Logger receives which lists come into force, which do not and why. Entries of
 	// lists are not logged. Defaults to [slog.Default].
@@ -71,6 +83,20 @@ func (c Config) complete() (Config, error) {
 	if c.MinRetry < 0 || c.MaxRetry < 0 {
 		faults = append(faults, errors.New("lists: Config.MinRetry and MaxRetry must not be negative: leave them out for the defaults"))
 	}
+	if c.Copies != "" && c.App == "" {
+		faults = append(faults, errors.New("lists: Config.Copies without Config.App: name the application"))
+	}
+	if c.MaxCopies < 0 {
+		faults = append(faults, errors.New("lists: Config.MaxCopies must not be negative: leave it out for the default"))
+	}
+	if c.MaxCopies == 0 {
+		c.MaxCopies = 1 << 30
+	}
+	if c.Copies != "" {
+		path, err := filepath.Abs(c.Copies)
+		faults = append(faults, err)
+		c.Copies = path
+	}
 	if c.ListName == nil {
 		c.ListName = func(document string) string { return document }
 	}
@@ -87,6 +113,30 @@ func (c Config) complete() (Config, error) {
 		c.Clock = clock.System()
 	}
 	return c, errors.Join(faults...)
+}
+
+// Manifest returns the data of the document of a list: the digest of its text, and whether
+// somebody has confirmed that any number of entries may go with this version; see
+// core.Config.MaxRemoval.
+func Manifest(digest Digest, confirmed bool) []byte {
+	if confirmed {
+		return append(digest[:], confirmedVersion)
+	}
+	return digest[:]
+}
+
+// confirmedVersion follows the digest of a version of which that is confirmed.
+const confirmedVersion = 1
+
+// readManifest returns what a document says; false if it says nothing.
+func readManifest(data []byte) (digest Digest, confirmed, ok bool) {
+	switch {
+	case len(data) == len(digest):
+		return Digest(data), false, true
+	case len(data) == len(digest)+1 && data[len(digest)] == confirmedVersion:
+		return Digest(data[:len(digest)]), true, true
+	}
+	return Digest{}, false, false
 }
 
 // DigestOf returns the digest of a text.

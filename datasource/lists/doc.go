@@ -20,4 +20,17 @@
 //
 // An empty text is a mistake, because it may be a file that is being written. A list
 // without entries has a comment.
+//
+// A list that would lose too many entries is held back, as rules are: see
+// core.Config.MaxRemoval.
+//
+// # Copies
+//
+// With [KeepCopies] a watch keeps each list in force in a file, with which the next process
+// starts: it puts the copy in force at once, and compares what the source delivers with it
+// as if the process had not been restarted. The file has a line with the format and a
+// checksum, a line that says of which application, source and document it is, and the text.
+// A copy that is damaged, of another application, or that another user can have written is
+// logged and ignored. Several watches and processes need different directories, unless
+// their sources have different names.
 package lists

@@ -16,8 +16,10 @@ var _ core.Sink = sink{}
 
 // Apply implements [core.Sink].
 func (s sink) Apply(change core.Change) {
+	s.awaitCopies()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.confirm(change.ConfirmedAt)
 	if change.Complete {
 		s.retain(change.Documents)
 		s.read = true
@@ -30,13 +32,36 @@ func (s sink) Apply(change core.Change) {
 		s.update(document)
 	}
 	for _, name := range change.Removed {
-		s.remove(name)
+		s.remove(name, s.confirms(change.Revision))
 	}
 	s.notify()
 }
 
+// confirm puts in force what is held back, if somebody has confirmed that since.
+func (w *Watch) confirm(at int64) {
+	if at <= w.confirmedAt {
+		return
+	}
+	first := w.confirmedAt == 0 && !w.read
+	w.confirmedAt = at
+	if !first && w.config.Registry.Confirm(w.config.Source.Name()) == nil {
+		w.logConfirmed()
+	}
+}
+
+func (w *Watch) logConfirmed() {
+	w.config.Logger.Info("penstock: changes of lists that were held back are confirmed",
+		slog.String("source", w.config.Source.Name()))
+}
+
+// confirms says whether somebody has confirmed a change of that revision, or a later one.
+func (w *Watch) confirms(revision int64) bool { return revision > 0 && revision <= w.confirmedAt }
+
 // Disconnected implements [core.Sink].
-func (s sink) Disconnected(err error) { s.disconnected(err) }
+func (s sink) Disconnected(err error) {
+	s.awaitCopies()
+	s.disconnected(err)
+}
 
 func (w *Watch) disconnected(err error) {
 	w.mu.Lock()
@@ -76,7 +101,7 @@ func (w *Watch) retain(present []core.Document) {
 	}
 	for name := range w.documents {
 		if _, ok := names[name]; !ok {
-			w.remove(name)
+			w.remove(name, w.confirms(w.documents[name].revision+1)) // that it went is later than what it was
 		}
 	}
 }
@@ -86,14 +111,17 @@ func (w *Watch) retain(present []core.Document) {
 func (w *Watch) update(present core.Document) {
 	d := w.documents[present.Name]
 	if d == nil {
-		d = &document{
-			name: present.Name, list: w.config.ListName(present.Name),
-			backoff: retry.Backoff{Min: w.config.MinRetry, Max: w.config.MaxRetry},
-		}
+		d = w.newDocument(present.Name)
 		w.documents[present.Name] = d
 	}
+	d.present, d.gone, d.revision = true, false, present.Revision
+	if before := w.gone[present.Name]; before != nil {
+		before.draft.discard()
+		delete(w.gone, present.Name)
+	}
 	err := present.Err
-	if err == nil && len(present.Data) != len(d.wanted) {
+	wanted, confirmed, ok := readManifest(present.Data)
+	if err == nil && !ok {
 		err = fmt.Errorf("lists: the document does not contain a SHA-256 but %d bytes", len(present.Data))
 	}
 	if err == nil {
@@ -104,25 +132,54 @@ func (w *Watch) update(present core.Document) {
 		w.reject(d, err)
 		return
 	}
-	wanted := Digest(present.Data)
+	d.confirmed = confirmed
 	switch {
 	case d.hasVersion && d.loaded == wanted:
 		d.wanted, d.pending = wanted, false
 		w.accept(d)
+		if confirmed && w.config.Registry.ConfirmList(d.list, w.provider(d)) == nil {
+			w.logConfirmed()
+		}
 	case d.wanted != wanted, d.pending:
 		d.wanted, d.pending, d.due = wanted, true, w.config.Clock.Now()
 		d.backoff.Reset()
 	}
 }
 
-// remove removes a document and its list.
-func (w *Watch) remove(name string) {
-	d, ok := w.documents[name]
-	if !ok {
-		return
+func (w *Watch) newDocument(name string) *document {
+	return &document{
+		name: name, list: w.config.ListName(name), backoff: retry.Backoff{Min: w.config.MinRetry, Max: w.config.MaxRetry},
 	}
-	delete(w.documents, name)
-	w.config.Registry.Withdraw(d.list, w.provider(d))
+}
+
+// remove removes a document and its list. A copy of it that is not read yet is read
+// first: without it nobody could say how many entries go.
+func (w *Watch) remove(name string, confirmed bool) {
+	d, ok := w.documents[name]
+	switch {
+	case !ok:
+	case d.copy != nil:
+		d.present, d.pending, d.gone, d.goneConfirmed = false, false, true, confirmed
+	default:
+		w.withdraw(d, confirmed)
+	}
+}
+
+// withdraw removes a document and its list, unless that is held back.
+func (w *Watch) withdraw(d *document, confirmed bool) {
+	delete(w.documents, d.name)
+	if w.copies != nil {
+		w.gone[d.name] = d
+	}
+	from := w.provider(d)
+	w.config.Registry.Withdraw(d.list, from)
+	if present, ok := w.config.Registry.StatusOf(d.list, from); ok && present.HeldBack != nil {
+		if !confirmed {
+			w.logHeldBack(d, present.HeldBack)
+			return
+		}
+		_ = w.config.Registry.ConfirmList(d.list, from) // it is held back
+	}
 	w.config.Logger.Warn("penstock: list removed", slog.String("list", d.list),
-		slog.String("source", w.config.Source.Name()), slog.String("document", name))
+		slog.String("source", w.config.Source.Name()), slog.String("document", d.name))
 }

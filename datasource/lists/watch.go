@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/datasource/retry"
@@ -26,6 +27,7 @@ type Watch struct {
 	running sync.WaitGroup
 	ended   <-chan struct{}
 	wake    chan struct{} // has an element when a document may be due
+	copies  *copies       // nil if none are kept
 
 	mu        sync.Mutex // guards the fields below
 	documents map[string]*document
@@ -34,12 +36,22 @@ type Watch struct {
 	since     clock.Instant // when connected last changed
 	err       error         // why the source is not connected
 	changed   chan struct{} // closed and replaced when something above changes
+
+	confirmedAt int64                // last revision at which somebody has confirmed what is held back
+	gone        map[string]*document // that are removed, and whose copies are not yet
+	silent      bool                 // the source has not said anything in its time
+	copied      bool                 // a copy was put in force
 }
 
 // document is what is known of a document. The mutex of the watch guards it.
 type document struct {
-	name string // of the document
-	list string // name of its list
+	name     string // of the document
+	list     string // name of its list
+	revision int64  // of the present version
+
+	confirmed           bool // any number of entries may go with the present version
+	present             bool // the source has delivered it
+	gone, goneConfirmed bool // it is to be removed once its copy is read
 
 	wanted     Digest // of the present version
 	loaded     Digest // of the last good version
@@ -50,6 +62,11 @@ type document struct {
 	backoff retry.Backoff
 	err     error // why the present version is not in force
 	logged  error // that was logged last
+
+	copy      *storedCopy   // to be put in force first; nil if none
+	draft     *draft        // the copy of the version loaded last, until that is in force
+	copyDue   clock.Instant // when to write a copy that has failed; 0 if none has
+	copyPause time.Duration
 }
 
 // Start follows the source and keeps its lists in the registry until ctx ends or
@@ -63,7 +80,14 @@ func Start(ctx context.Context, config Config) (*Watch, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Watch{
 		config: config, cancel: cancel, ended: ctx.Done(), wake: make(chan struct{}, 1),
-		documents: make(map[string]*document), since: config.Clock.Now(), changed: make(chan struct{}),
+		documents: make(map[string]*document), gone: make(map[string]*document), since: config.Clock.Now(), changed: make(chan struct{}),
+	}
+	if config.Copies != "" {
+		w.copies = &copies{
+			Watch: w, known: make(chan struct{}), work: make(chan struct{}, 1), ended: make(chan struct{}),
+			stored: make(map[string]storedCopy), cleaned: make(map[string]bool),
+		}
+		w.running.Go(func() { w.copies.run(ctx) })
 	}
 	w.running.Go(func() {
 		err := config.Source.Run(ctx, sink{w})
@@ -75,7 +99,12 @@ func Start(ctx context.Context, config Config) (*Watch, error) {
 			w.disconnected(fmt.Errorf("lists: the source has ended: %w", err))
 		}
 	})
-	w.running.Go(func() { w.build(ctx) })
+	w.running.Go(func() {
+		w.build(ctx)
+		if w.copies != nil {
+			close(w.copies.ended)
+		}
+	})
 	return w, nil
 }
 
@@ -87,7 +116,7 @@ func (w *Watch) Close() {
 }
 
 // Ready waits until the source has delivered all documents once and the lists without
-// mistakes are in force. The error is that of ctx, with what is missing and why, or
+// mistakes are in force, or until copies are in force while the source cannot be read. The error is that of ctx, with what is missing and why, or
 // [ErrClosed].
 func (w *Watch) Ready(ctx context.Context) error {
 	for {
@@ -109,12 +138,12 @@ func (w *Watch) Ready(ctx context.Context) error {
 
 // missing describes what [Watch.Ready] waits for.
 func (w *Watch) missing() []string {
-	if !w.read {
+	if onCopies := w.copied && (w.silent || w.err != nil); !w.read && !onCopies {
 		return []string{fmt.Sprintf("source %q %s", w.config.Source.Name(), reason(w.err, "has not been read yet"))}
 	}
 	var missing []string
 	for _, d := range w.sorted() {
-		if d.pending {
+		if d.pending || d.copy != nil {
 			missing = append(missing, fmt.Sprintf("list %q %s", d.list, reason(d.err, "is being read")))
 		}
 	}
@@ -159,6 +188,13 @@ func (w *Watch) notify() {
 	w.changed = make(chan struct{})
 	select {
 	case w.wake <- struct{}{}:
+	default:
+	}
+	if w.copies == nil {
+		return
+	}
+	select {
+	case w.copies.work <- struct{}{}:
 	default:
 	}
 }
@@ -207,6 +243,7 @@ func (w *Watch) accept(d *document) {
 	if d.err != nil {
 		w.config.Registry.Reject(d.list, w.provider(d), nil, w.config.Clock.Now())
 	}
+	w.config.Registry.MarkRead(d.list, w.provider(d))
 	d.err, d.logged = nil, nil
 	d.backoff.Reset()
 }

@@ -408,3 +408,10 @@ func TestSourceThatHasEndedIsInTheStatus(t *testing.T) {
 		})
 	}
 }
+
+func ended(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}

@@ -79,6 +79,7 @@ func (c *Collector) scrape() series {
 	e.fleet(snapshot.Status.Fleet)
 	e.sources(&snapshot)
 	e.lists(c.engine.Lists().Status())
+	e.missingLists(snapshot.Status.MissingLists)
 	c.numbers = len(e.numbers)
 	return e.series
 }

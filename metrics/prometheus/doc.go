@@ -87,6 +87,9 @@
 //	penstock_list_entries{list,source}                   gauge  entries of the list in force
 //	penstock_list_loaded_timestamp_seconds{list,source}  gauge  when it was put in force, unless by the program
 //	penstock_list_rejected{list,source}                  gauge  1 if the present version is not in force, for it is faulty
+//	penstock_list_on_copy{list,source}                   gauge  1 if the list in force is that of a copy, else 0
+//	penstock_list_held_back{list,source}                 gauge  1 while a change would take out too many entries at once, else 0
+//	penstock_list_missing{list}                          gauge  1 while a rule in force names it and it is not there
 //
 // Of the calls that clients make, from [NewOutgoingCollector], with the label target:
 //

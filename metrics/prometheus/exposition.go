@@ -207,22 +207,36 @@ const listFromCode = "code"
 // of lists are never exposed.
 func (e *exposition) lists(lists []list.Status) {
 	type series struct{ name, source string }
-	exposed, rejected := make(map[string]bool), make(map[series]bool)
+	exposed, rejected, heldBack := make(map[string]bool), make(map[series]bool), make(map[series]bool)
 	for i := range lists {
 		s := &lists[i]
 		of := series{label(s.Name), label(cmp.Or(s.Source, listFromCode))}
 		rejected[of] = rejected[of] || s.Err != nil // a source may have several documents of a name
+		heldBack[of] = heldBack[of] || s.HeldBack != nil
 		if !s.InForce || exposed[of.name] {
 			continue
 		}
 		exposed[of.name] = true
 		e.gauge(e.families.listEntries, float64(s.Entries), labels(e.families.listEntries, of.name, of.source))
+		e.gauge(e.families.listOnCopy, boolValue(s.CopiedAt != 0), labels(e.families.listOnCopy, of.name, of.source))
 		if s.Since != 0 { // unknown of lists from code
 			e.gauge(e.families.listLoadedAt, float64(s.Since)/float64(time.Second), labels(e.families.listLoadedAt, of.name, of.source))
 		}
 	}
 	for of, is := range rejected {
 		e.gauge(e.families.listRejected, boolValue(is), labels(e.families.listRejected, of.name, of.source))
+		e.gauge(e.families.listHeldBack, boolValue(heldBack[of]), labels(e.families.listHeldBack, of.name, of.source))
+	}
+}
+
+// missingLists exposes the lists that are not there though rules in force name them.
+func (e *exposition) missingLists(missing []core.MissingList) {
+	exposed := make(map[string]bool)
+	for _, l := range missing {
+		if name := label(l.Name); !exposed[name] {
+			exposed[name] = true
+			e.gauge(e.families.listMissing, 1, labels(e.families.listMissing, name))
+		}
 	}
 }
 

@@ -54,7 +54,10 @@ type sourceFamilies struct {
 }
 
 // listFamilies are the metrics of lists that rules refer to by name.
-type listFamilies struct{ listEntries, listLoadedAt, listRejected *family }
+type listFamilies struct {
+	listEntries, listLoadedAt, listRejected *family
+	listMissing, listOnCopy, listHeldBack   *family
+}
 
 // signalFamilies are the metrics of signals that rules read.
 type signalFamilies struct{ signal, signalKnown *family }
@@ -176,6 +179,11 @@ func (m *familyMaker) lists() listFamilies {
 		listRejected: m.make("penstock_list_rejected",
 			"Whether the present version of a list could not be put in force: an earlier one is, or none.",
 			"list", "source"),
+		listMissing: m.make("penstock_list_missing", "1 while a list is not there that a rule in force names.", "list"),
+		listOnCopy: m.make("penstock_list_on_copy",
+			"Whether the list in force is that of a copy.", "list", "source"),
+		listHeldBack: m.make("penstock_list_held_back",
+			"Whether a change of a list is held back because too many entries would go at once.", "list", "source"),
 	}
 }
 

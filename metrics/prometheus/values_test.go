@@ -145,6 +145,30 @@ func TestListsAreExposed(t *testing.T) {
 	assert.InDelta(t, 1, scrape(t, collector).sum("penstock_list_rejected"), 0)
 }
 
+func TestListsThatAreMissingHeldBackOrCopiesAreExposed(t *testing.T) {
+	s := newService(t, core.Config{MaxRemoval: 0.5})
+	defer s.Close()
+	require.NoError(t, s.Load(rules.Set{Access: []access.Rule{
+		{Name: "a", Resource: "r", List: "scrapers"}, {Name: "b", Resource: "r", List: "gone"}, {Name: "c", Resource: "r", List: "gone"},
+	}}))
+	var b list.Builder
+	require.NoError(t, b.Add("10.0.0.0/8"))
+	l, err := b.Build(t.Context())
+	require.NoError(t, err)
+	from := list.Provider{Source: "etcd", Document: "scrapers"}
+	s.Lists().Put("scrapers", from, list.Version{List: l, CopiedAt: s.clock.Now()})
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
+	all := scrape(t, collector)
+	assert.Equal(t, []string{`penstock_list_missing{list="gone"}`}, all.of("penstock_list_missing"))
+	assert.InDelta(t, 1, all[`penstock_list_on_copy{list="scrapers",source="etcd"}`], 0)
+	assert.InDelta(t, 0, all[`penstock_list_held_back{list="scrapers",source="etcd"}`], 0)
+	s.Lists().MarkRead("scrapers", from)
+	s.Lists().Withdraw("scrapers", from)
+	all = scrape(t, collector)
+	assert.InDelta(t, 0, all[`penstock_list_on_copy{list="scrapers",source="etcd"}`], 0)
+	assert.InDelta(t, 1, all[`penstock_list_held_back{list="scrapers",source="etcd"}`], 0)
+}
+
 func descriptions(collector prometheus.Collector) (texts []string) {
 	descs := make(chan *prometheus.Desc)
 	go func() {

@@ -120,14 +120,14 @@ func TestPushedListIsPutInForceAndReplaced(t *testing.T) {
 	pushList(t, s, "scrapers", listOf("second", several))
 	w.await(t, "scrapers", "second")
 	assert.False(t, w.has("scrapers", "first"))
-	require.Len(t, chunkKeys(t, server, "scrapers"), 4, "those of the version before are gone")
+	require.Len(t, chunkKeys(t, server, "scrapers"), 4+4, "those of the version before are in the history")
 
 	pushList(t, s, "partners", "a\n")
 	w.await(t, "partners", "a")
 	_, err := s.DeleteList(t.Context(), "scrapers", 0)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return slices.Equal(w.registry.Names(), []string{"partners"}) }, eventTimeout, time.Millisecond)
-	assert.Empty(t, chunkKeys(t, server, "scrapers"))
+	assert.Len(t, chunkKeys(t, server, "scrapers"), 4+4)
 
 	put(t, server, "rules", "1")
 	rules.AwaitDocuments(t, map[string]string{"rules": "1"}) // and nothing of lists
@@ -189,7 +189,7 @@ func TestHalfOfAnUploadIsNeverPutInForce(t *testing.T) {
 	assert.True(t, w.has("l", "a"))
 	pushList(t, s, "l", "d\n")
 	w.await(t, "l", "d")
-	assert.Len(t, chunkKeys(t, server, "l"), 1, "the next push has removed what was left")
+	assert.Len(t, chunkKeys(t, server, "l"), 2, "the next push has removed what was left; the version before is in the history")
 }
 
 // failDeletions makes all transactions of a client fail that delete something, as if it
@@ -422,7 +422,7 @@ func TestOneOfConcurrentPushesOfAListSucceeds(t *testing.T) {
 		}
 	}
 	w.await(t, "l", fmt.Sprint(won))
-	assert.Len(t, chunkKeys(t, server, "l"), 4, "nothing is left of the others")
+	assert.Len(t, chunkKeys(t, server, "l"), 4+1, "nothing is left of the others; the first one is in the history")
 	var text bytes.Buffer
 	_, err := s.PullList(t.Context(), "l", &text, nil)
 	require.NoError(t, err)
@@ -441,7 +441,7 @@ func TestPushNoticesThatItsChunksWereDeleted(t *testing.T) {
 	}))
 	_, err := s.PushList(t.Context(), store.ListPush{Name: "l", Text: strings.NewReader(listOf("b", several))})
 	require.ErrorIs(t, err, store.ErrConflict)
-	assert.Empty(t, chunkKeys(t, server, "l"))
+	assert.Len(t, chunkKeys(t, server, "l"), 1, "that of the list that was deleted is in the history")
 }
 
 func TestListComesBackAsItWasPushed(t *testing.T) {

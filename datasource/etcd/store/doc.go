@@ -41,8 +41,8 @@
 // [Store.PushList] replaces a list that rules name, of up to 1 GiB of text. A value in
 // etcd has 1.5 MiB at most, so a list is in chunks, below the SHA-256 of the whole, and a
 // manifest says which version is in force. The chunks are written first. One transaction
-// then writes the manifest and deletes all other chunks, if nobody has interfered. Lists
-// have no history.
+// then writes the manifest and deletes the chunks of versions that are not kept, if nobody has
+// interfered. [Store.ListHistory] has the last versions, [Store.RollBackList] restores one.
 //
 // # Permissions
 //

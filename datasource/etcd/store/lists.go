@@ -57,6 +57,9 @@ func (s *Store) Lists(ctx context.Context) ([]ListInfo, error) {
 	all := make([]ListInfo, 0, len(found.Kvs))
 	for _, pair := range found.Kvs {
 		name := strings.TrimPrefix(string(pair.Key), prefix)
+		if name == "" {
+			continue // the confirmation, see Store.ConfirmLists
+		}
 		manifest, err := listformat.ParseManifest(pair.Value)
 		info := listInfo(name, manifest, pair.ModRevision)
 		if err != nil {
@@ -107,9 +110,10 @@ func (s *Store) PullList(ctx context.Context, name string, to io.Writer, progres
 	return listInfo(name, text.Manifest, text.Written), nil
 }
 
-// DeleteList deletes a list with everything that belongs to it, as long as its revision
+// DeleteList deletes a list but for its history, see [Store.ListHistory], as long as its revision
 // is the expected one, unless that is 0. It returns what was deleted, [ErrNoList], or a
-// [*ListConflictError]. Instances remove the list at once.
+// [*ListConflictError]. Instances remove the list at once, unless they hold that back until
+// [Store.ConfirmLists]: see core.Config.MaxRemoval.
 func (s *Store) DeleteList(ctx context.Context, name string, expect int64) (ListInfo, error) {
 	if err := list.CheckName(name); err != nil {
 		return ListInfo{}, fmt.Errorf("store: %w", err)
@@ -123,10 +127,18 @@ func (s *Store) DeleteList(ctx context.Context, name string, expect int64) (List
 	case expect != 0 && expect != now.revision:
 		return ListInfo{}, &ListConflictError{Name: name, Expect: expect, Revision: now.revision}
 	}
+	before, err := s.readListHistory(ctx, name)
+	if err != nil {
+		return ListInfo{}, err
+	}
+	ops, err := before.with(now, listformat.Digest{}).write(s.keys.Lists, name, listformat.Digest{})
+	if err != nil {
+		return ListInfo{}, err
+	}
 	key := s.manifestKey(name)
-	done, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", now.revision)).Then(
-		clientv3.OpDelete(key), clientv3.OpDelete(listformat.ChunkKeys(s.keys.Lists, name), clientv3.WithPrefix()),
-	).Commit()
+	done, err := s.client.Txn(ctx).If(
+		clientv3.Compare(clientv3.ModRevision(key), "=", now.revision), before.unchanged(s.keys.Lists, name),
+	).Then(append([]clientv3.Op{clientv3.OpDelete(key)}, ops...)...).Commit()
 	switch {
 	case err != nil:
 		return ListInfo{}, fmt.Errorf("store: whether list %q was deleted is not known: %w", name, err)

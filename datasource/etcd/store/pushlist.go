@@ -33,6 +33,10 @@ type ListPush struct {
 	// it since, nothing is changed. Defaults to the revision at the start of the push.
 	Expect int64
 
+	// ConfirmRemoval lets instances put the list in force however many entries it takes out,
+	// where they would hold it back: see core.Config.MaxRemoval.
+	ConfirmRemoval bool
+
 	// Author and Message are kept with the list.
 	Author  string
 	Message string
@@ -43,13 +47,13 @@ type ListPush struct {
 }
 
 // PushList replaces a list and returns what it is now. It writes the text in chunks
-// first, which nobody reads yet. Then one transaction makes them the list and deletes all
-// others. So instances read either the present list or the new one, whole, whatever ends
+// first, which nobody reads yet. Then one transaction makes them the list and deletes those
+// of versions that [Store.ListHistory] has no longer. So instances read either the present list or the new one, whole, whatever ends
 // the push when, and of concurrent pushes all but one fail with a [*ListConflictError].
 // What a push leaves that was killed is deleted by the next one.
 //
 // A push of the text that the list has writes nothing, unless chunks of it are missing or
-// damaged. Lists have no history.
+// damaged.
 func (s *Store) PushList(ctx context.Context, push ListPush) (ListInfo, error) {
 	if err := list.CheckName(push.Name); err != nil {
 		return ListInfo{}, fmt.Errorf("store: %w", err)
@@ -66,15 +70,21 @@ func (s *Store) PushList(ctx context.Context, push ListPush) (ListInfo, error) {
 		return ListInfo{}, &ListConflictError{Name: push.Name, Expect: push.Expect, Revision: now.revision}
 	}
 	same := now.revision != 0 && now.err == nil && now.Digest == next.Digest
-	if same {
+	if same && (now.Confirmed || !push.ConfirmRemoval) {
 		if _, err := s.PullList(ctx, push.Name, io.Discard, nil); err == nil {
 			return listInfo(push.Name, now.Manifest, now.revision), nil
 		}
 	}
-	u := upload{Store: s, push: push, manifest: next, replaces: now.revision}
+	before, err := s.readListHistory(ctx, push.Name)
+	if err != nil {
+		return ListInfo{}, err
+	}
+	u := upload{
+		Store: s, push: push, manifest: next, replaces: now.revision, before: before, after: before.with(now, next.Digest),
+	}
 	written, err := u.run(ctx)
 	if err != nil {
-		if !same { // else its chunks are those of the list
+		if !same && !before.has(next.Digest) { // else its chunks are those of the list, or of a former version
 			u.cleanUp(ctx)
 		}
 		return ListInfo{}, err
@@ -101,6 +111,7 @@ func (s *Store) nextManifest(ctx context.Context, push ListPush) (listformat.Man
 	}
 	m := listformat.NewManifest(read.digest(), size)
 	m.Entries, m.Author, m.Message, m.Time = push.Entries, push.Author, push.Message, s.clock.Now().Time()
+	m.Confirmed = push.ConfirmRemoval
 	return m, nil
 }
 
@@ -110,6 +121,8 @@ type upload struct {
 	push     ListPush
 	manifest listformat.Manifest
 	replaces int64 // revision of the manifest that is replaced; 0 without one
+
+	before, after listHistory
 
 	// first is the revision at which the first chunk was written, before all others. As
 	// chunks of a version are deleted together, all are there while it is.
@@ -121,17 +134,22 @@ func (u *upload) run(ctx context.Context) (revision int64, err error) {
 	if err := u.writeChunks(ctx); err != nil {
 		return 0, err
 	}
+	return u.commit(ctx)
+}
+
+// commit makes chunks that are written the list. It returns the revision of that.
+func (u *upload) commit(ctx context.Context) (revision int64, err error) {
 	value, err := encode(u.manifest)
 	if err != nil {
 		return 0, err
 	}
-	chunks := listformat.ChunkKeys(u.keys.Lists, u.push.Name)
-	version := listformat.VersionKeys(u.keys.Lists, u.push.Name, u.manifest.Digest)
-	done, err := u.client.Txn(ctx).If(u.conditions()...).Then(
-		clientv3.OpPut(u.manifestKey(u.push.Name), value),
-		clientv3.OpDelete(chunks, clientv3.WithRange(version)),
-		clientv3.OpDelete(clientv3.GetPrefixRangeEnd(version), clientv3.WithRange(clientv3.GetPrefixRangeEnd(chunks))),
-	).Commit()
+	history, err := u.after.write(u.keys.Lists, u.push.Name, u.manifest.Digest)
+	if err != nil {
+		return 0, err
+	}
+	conditions := append(u.conditions(), u.before.unchanged(u.keys.Lists, u.push.Name))
+	ops := append([]clientv3.Op{clientv3.OpPut(u.manifestKey(u.push.Name), value)}, history...)
+	done, err := u.client.Txn(ctx).If(conditions...).Then(ops...).Commit()
 	switch {
 	case err != nil:
 		u.first = 0 // nothing may be cleaned up

@@ -16,9 +16,9 @@ func newConfirm(env Env) *cobra.Command {
 		Use:   "confirm [flags]",
 		Short: "Confirm a removal of rules that instances hold back",
 		Long: `Instances hold a change back if it removes more of their rules at once than they
-allow (core.Config.MaxRemoval). Confirm makes them apply the documents that are
-in etcd now. Later removals are held back again. penstock status shows which
-instances hold back what.
+allow (core.Config.MaxRemoval), or of the entries of a list. Confirm makes them
+apply the documents and lists that are in etcd now. Later removals are held back
+again. penstock status shows which instances hold back what.
 
 On a terminal it shows what instances hold back and asks, unless --yes is given.
 Without a terminal it does not ask.
@@ -59,6 +59,13 @@ line, 3 when etcd failed, 5 when no instance holds anything back.
 		if err != nil {
 			return err
 		}
+		lists, err := request(cmd.Context(), s, func(ctx context.Context) (int64, error) {
+			return s.store.ConfirmLists(ctx, whoami())
+		})
+		if err != nil {
+			env.warn(fmt.Sprintf("removals of rules are confirmed, those of lists are not: %v", err))
+		}
+		revision = max(revision, lists)
 		fmt.Fprintf(env.Out, "%s: removals up to revision %d are confirmed\n", s.place(), revision)
 		return nil
 	}

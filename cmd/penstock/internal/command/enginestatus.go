@@ -158,11 +158,11 @@ func inOrder(status inspect.Status) bool {
 		}
 	}
 	for _, l := range status.Lists {
-		if l.Error != "" {
+		if l.Error != "" || l.HeldBack != "" || !l.CopiedAt.IsZero() {
 			return false
 		}
 	}
-	return true
+	return len(status.MissingLists) == 0
 }
 
 // inForce is the state of a source or list that is as it should be.
@@ -190,8 +190,13 @@ func stateOfSource(s inspect.Source) string {
 
 func stateOfList(l inspect.List) string {
 	state := inForce
-	if !l.InForce {
+	switch {
+	case l.HeldBack != "":
+		state = "held back: " + l.HeldBack
+	case !l.InForce:
 		state = "not in force"
+	case !l.CopiedAt.IsZero():
+		state = "on a copy of " + dateTime(l.CopiedAt)
 	}
 	if l.Error != "" {
 		state += ", present version rejected"
@@ -230,6 +235,9 @@ func writeStatus(text io.Writer, s inspect.Status) {
 				dateTime(l.Since), cmp.Or(l.Digest[:min(len(l.Digest), 12)], "-"), wording.Cell(stateOfList(l)))
 		}
 		_ = table.Flush()
+	}
+	for _, l := range s.MissingLists {
+		fmt.Fprintf(text, "\nlist %s, which %s names, is not there\n", wording.Cell(l.Name), wording.Cell(strings.Join(l.Rules, ", ")))
 	}
 	writeRejections(text, s)
 	writeSignals(text, s.Signals)

@@ -23,6 +23,9 @@ func (s fleetStatus) behind(r etcd.Report) bool { return !s.IsAt(s.Revision, r) 
 // on a copy.
 func (s fleetStatus) upToDate() bool {
 	for _, r := range s.Instances {
+		if len(r.ListsHeldBack) > 0 || len(r.ListsOnCopy) > 0 {
+			return false
+		}
 		if s.behind(r) || r.HeldBack != "" || len(r.Rejected) > 0 || !r.CopiedAt.IsZero() {
 			return false
 		}
@@ -89,6 +92,10 @@ func (s fleetStatus) state(r etcd.Report) string {
 		return "behind"
 	case r.HeldBack != "":
 		return "held back"
+	case len(r.ListsHeldBack) > 0:
+		return "held back: " + wording.Count(len(r.ListsHeldBack), "list")
+	case len(r.ListsOnCopy) > 0:
+		return wording.Count(len(r.ListsOnCopy), "list") + " on a copy"
 	case rejected > 0:
 		return wording.Count(rejected, "document") + " rejected"
 	case r.Digest == "": // an earlier version does not tell which documents it has

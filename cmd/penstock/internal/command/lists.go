@@ -1,15 +1,19 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 )
@@ -17,7 +21,7 @@ import (
 func newLists(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lists COMMAND",
-		Short: "Push, list, pull and delete the lists that rules name",
+		Short: "Push, list, pull, restore and delete the lists that rules name",
 		Long: `Lists are text, one entry a line, of up to 10 million entries: addresses and
 prefixes, or exact values. Rules refer to them by name (list: scrapers).
 In etcd they are below /penstock/APP.lists/, in chunks, because a value there has
@@ -29,11 +33,15 @@ several versions: about half of the text for each.`,
 		Example: `  penstock lists push scrapers scrapers.txt --app shop
   penstock lists list --app shop
   penstock lists pull scrapers --app shop > scrapers.txt
+  penstock lists history scrapers --app shop
+  penstock lists rollback scrapers 57 --app shop
   penstock lists delete scrapers --app shop`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, sub := range []*cobra.Command{newListsPush(env), newListsList(env), newListsPull(env), newListsDelete(env)} {
+	for _, sub := range []*cobra.Command{
+		newListsPush(env), newListsList(env), newListsPull(env), newListsHistory(env), newListsRollback(env), newListsDelete(env),
+	} {
 		sub.Flags().SortFlags = false // in order of importance
 		sub.DisableFlagsInUseLine = true
 		cmd.AddCommand(sub)
@@ -91,6 +99,10 @@ func (env Env) printLists(s *session, found []store.ListInfo) {
 		fmt.Fprintf(env.Out, "there are no lists below %s\n", s.settings.Keys.Lists)
 		return
 	}
+	env.printListTable(found)
+}
+
+func (env Env) printListTable(found []store.ListInfo) {
 	table := tabwriter.NewWriter(env.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tENTRIES\tSIZE\tREVISION\tTIME\tSHA-256\tAUTHOR\tMESSAGE")
 	for _, l := range found {
@@ -128,12 +140,17 @@ func newListsDelete(env Env) *cobra.Command {
 		Long: `Delete deletes a list. Instances remove it at once: rules that deny its entries let
 them pass then, rules that allow only its entries refuse everybody.
 
+If documents in etcd have rules that name the list, it is not deleted without
+--force. Instances that hold back the removal of too many entries
+(core.Config.MaxRemoval) keep it until penstock confirm. Its versions stay in the
+history: penstock lists rollback restores one.
+
 On a terminal delete asks first. Without a terminal, as in scripts, it needs --yes
 and fails at once without it.
 
-Exit code: 0 when it is deleted, 1 when there is no such list or the answer was
-no, 2 for a wrong command line, 3 when etcd failed, 4 when somebody else wrote
-meanwhile.
+Exit code: 0 when it is deleted, 1 when there is no such list, a rule names it or
+the answer was no, 2 for a wrong command line, 3 when etcd failed, 4 when somebody
+else wrote meanwhile.
 
 ` + connection.Help,
 		Example: `  penstock lists delete scrapers --app shop
@@ -141,6 +158,7 @@ meanwhile.
 		Args: arguments(1, 1, "which list? penstock lists list shows them"),
 	}
 	yes := cmd.Flags().BoolP("yes", "y", false, "do not ask; required without a terminal")
+	force := cmd.Flags().Bool("force", false, "delete it although rules name it")
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*yes && !env.InIsTerminal {
@@ -151,9 +169,43 @@ meanwhile.
 			return err
 		}
 		defer s.close()
+		if !*force {
+			if err := env.requireUnnamed(cmd.Context(), s, args[0]); err != nil {
+				return err
+			}
+		}
 		return env.deleteList(cmd.Context(), s, args[0], *yes)
 	}
 	return cmd
+}
+
+// requireUnnamed returns an error if documents have rules that name a list, or may have: a
+// document with mistakes may be in force in an earlier version.
+func (env Env) requireUnnamed(ctx context.Context, s *session, name string) error {
+	if _, err := request(ctx, s, func(ctx context.Context) (store.ListInfo, error) { return s.store.List(ctx, name) }); err != nil {
+		return err
+	}
+	present, err := s.pull(ctx)
+	if err != nil {
+		return fmt.Errorf("whether rules name list %s is not known, --force deletes it all the same: %w", wording.Printable(name), err)
+	}
+	var naming []string
+	for _, d := range fromStore(present.Documents) {
+		judged := documents.Judge([]documents.Document{d})
+		if len(judged.Problems) > 0 && bytes.Contains(d.Data, []byte(name)) {
+			naming = append(naming, "document "+wording.Quote(d.Name)+", which has mistakes,")
+		}
+		for r := range judged.Rules.All() {
+			if slices.Contains(r.Lists(), name) {
+				naming = append(naming, fmt.Sprintf("%s rule %s in %s", r.Key().Kind, wording.Quote(r.Key().Name), wording.Quote(d.Name)))
+			}
+		}
+	}
+	if len(naming) == 0 {
+		return nil
+	}
+	return failure{ExitNo, fmt.Errorf("list %s is named by %s: take it out of the rules first, or delete it with --force: nothing was deleted",
+		wording.Printable(name), strings.Join(naming[:min(len(naming), 10)], ", "))}
 }
 
 func (env Env) deleteList(ctx context.Context, s *session, name string, yes bool) error {

@@ -64,7 +64,7 @@ func TestListsArePushedListedPulledAndDeleted(t *testing.T) {
 	assert.Equal(t, answer{"list tokens is deleted: it had 3400 entries (revision 6)\n", "", command.ExitDone}, got)
 	left, err := server.Client().Get(t.Context(), "/penstock/shop.lists/", clientv3.WithPrefix(), clientv3.WithCountOnly())
 	require.NoError(t, err)
-	assert.Equal(t, int64(2), left.Count, "the manifest and the one chunk of the other list")
+	assert.Equal(t, int64(2+1+4), left.Count, "the manifest and the one chunk of the other list, the history and the chunks of this one")
 }
 
 func TestListThatIsNotThere(t *testing.T) {
@@ -243,4 +243,74 @@ func TestPushWarnsOfListsThatAreNotInEtcd(t *testing.T) {
 		require.Equal(t, command.ExitDone, u.run(t, "lists", "push", name, listFile(t, "a\n"), "--yes").code)
 	}
 	assert.Empty(t, u.run(t, "push", rules, "--yes").err)
+}
+
+func TestListThatARuleNamesIsNotDeletedWithoutForce(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "scrapers", listFile(t, "10.0.0.0/8\n"), "--yes").code)
+	require.Equal(t, command.ExitDone, u.run(t, "push", tree(t, map[string]string{
+		"a.yaml": "access: [{name: no-scrapers, match: \"*\", list: scrapers}]",
+	}), "--yes").code)
+	got := u.run(t, "lists", "delete", "scrapers", "--yes")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, `list scrapers is named by access rule "no-scrapers" in "a.yaml": take it out of the rules first`)
+
+	_, err := server.Client().Put(context.Background(), "/penstock/shop/a.yaml", "access: [{nam: x, list: scrapers}]")
+	require.NoError(t, err)
+	got = u.run(t, "lists", "delete", "scrapers", "--yes")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, `document "a.yaml", which has mistakes`)
+
+	assert.Equal(t, "10.0.0.0/8\n", u.run(t, "lists", "pull", "scrapers").out)
+	assert.Equal(t, command.ExitDone, u.run(t, "lists", "delete", "scrapers", "--yes", "--force").code)
+}
+
+func TestPushThatTakesOutMostEntriesNeedsAConfirmation(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", listFile(t, "a\nb\nc\n"), "--yes").code)
+	for _, text := range []string{"# none\n", "a\n"} {
+		got := u.run(t, "lists", "push", "l", listFile(t, text), "--yes")
+		assert.Equal(t, command.ExitNo, got.code)
+		assert.Contains(t, got.err, "of the 3 entries would go")
+		assert.Contains(t, got.err, "say --confirm-removals")
+	}
+	assert.Equal(t, "a\nb\nc\n", u.run(t, "lists", "pull", "l").out)
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", listFile(t, "a\nb\n"), "--yes").code)
+	assert.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", listFile(t, "# none\n"), "--yes", "--confirm-removals").code)
+}
+
+func TestFormerVersionsOfAListAreListedAndRestored(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	assert.Equal(t, answer{"list l has no former versions\n", "", command.ExitDone}, u.run(t, "lists", "history", "l"))
+	for _, text := range []string{"a\n", "a\nb\n", "a\nb\nc\n"} {
+		require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", listFile(t, text), "--yes", "--author", "alice").code)
+	}
+	rows := regexp.MustCompile(`(?m)^l +(\d+) .*? (\d+) +20\d\d-`)
+	history := func() (entries, revisions []string) {
+		for _, row := range rows.FindAllStringSubmatch(u.run(t, "lists", "history", "l").out, -1) {
+			entries, revisions = append(entries, row[1]), append(revisions, row[2])
+		}
+		return entries, revisions
+	}
+	entries, revisions := history()
+	require.Equal(t, []string{"2", "1"}, entries)
+
+	got := u.run(t, "lists", "rollback", "l", revisions[1], "--yes")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, "2 of the 3 entries would go")
+	got = u.run(t, "lists", "rollback", "l", revisions[1], "--yes", "--confirm-removals")
+	require.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Equal(t, "a\n", u.run(t, "lists", "pull", "l").out)
+	entries, _ = history()
+	assert.Equal(t, []string{"3", "2"}, entries, "what was there is in the history, what is there is not")
+
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "delete", "l", "--yes").code)
+	entries, revisions = history()
+	assert.Equal(t, []string{"1", "3", "2"}, entries)
+	got = u.run(t, "lists", "rollback", "l", revisions[1], "--yes")
+	require.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Equal(t, "a\nb\nc\n", u.run(t, "lists", "pull", "l").out, "also of a list that was deleted")
+	got = u.run(t, "lists", "rollback", "l", "1", "--yes")
+	assert.Equal(t, command.ExitFailed, got.code)
+	assert.Contains(t, got.err, "has no revision 1")
 }

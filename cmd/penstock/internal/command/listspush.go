@@ -24,6 +24,7 @@ type listPush struct {
 	message, author string
 	expect          int64
 	yes, dryRun     bool
+	confirmRemovals bool
 }
 
 func newListsPush(env Env) *cobra.Command {
@@ -37,10 +38,11 @@ instances have either the present list or the new one, whatever ends the push.
 They build the new one in the background.
 
 If somebody else writes the list meanwhile, nothing is changed, and the exit code
-is 4. Lists have no history: keep the files.
+is 4. The last versions are kept: see penstock lists history.
 
 On a terminal push asks before it writes. Without a terminal, as in scripts, it
-needs --yes and fails at once without it.
+needs --yes and fails at once without it. If more than half of the entries would
+go, it also needs --confirm-removals: the file may be cut short.
 
 Exit code: 0 when etcd has the list, 1 when the file has mistakes or the answer
 was no, 2 for a wrong command line, 3 when the file or etcd failed, 4 when
@@ -57,6 +59,8 @@ somebody else wrote meanwhile.
 	flags.StringVarP(&p.message, "message", "m", "", "why, for penstock lists list")
 	flags.StringVar(&p.author, "author", "", "who, for penstock lists list (default user@host)")
 	flags.BoolVarP(&p.yes, "yes", "y", false, "do not ask; required without a terminal")
+	flags.BoolVar(&p.confirmRemovals, "confirm-removals", false,
+		"allow that more than half of the entries go, also where instances would hold that back; answering yes does so too")
 	flags.BoolVar(&p.dryRun, "dry-run", false, "show what would change and write nothing")
 	flags.Int64Var(&p.expect, "expect-rev", 0, "fail unless the list has this `revision` (default the one that the change is shown against)")
 	connection.AddFlags(flags)
@@ -167,9 +171,17 @@ func (p listPush) push(ctx context.Context, env Env, s *session, push store.List
 		return s.fail(&store.ListConflictError{Name: push.Name, Expect: push.Expect, Revision: present.Revision})
 	}
 	same := present.Digest == digest
-	if p.dryRun {
-		return nil
+	shrinks := !same && 2*push.Entries < present.Entries
+	if shrinks {
+		env.warn(fmt.Sprintf("%d of the %s would go", present.Entries-push.Entries, entries(present.Entries)))
 	}
+	switch {
+	case p.dryRun:
+		return nil
+	case shrinks && p.yes && !p.confirmRemovals:
+		return failure{ExitNo, errors.New("nothing was written: if so many entries are to go, say --confirm-removals")}
+	}
+	push.ConfirmRemoval = p.confirmRemovals || !p.yes && !same // whoever answers yes has seen it
 	if !p.yes && !same && !env.ask(ctx, fmt.Sprintf("Write it to %s at %s?", s.settings.Keys.Lists, strings.Join(s.settings.Endpoints, ", "))) {
 		return failure{ExitNo, errors.New("nothing was written")}
 	}

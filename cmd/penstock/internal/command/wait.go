@@ -122,7 +122,7 @@ func countRejecting(reports []etcd.Report) int {
 func countHoldingBack(reports []etcd.Report) int {
 	n := 0
 	for _, r := range reports {
-		if r.HeldBack != "" {
+		if r.HeldBack != "" || len(r.ListsHeldBack) > 0 {
 			n++
 		}
 	}

@@ -36,6 +36,10 @@ const (
 // keys of lists. The name of a list follows.
 func ManifestKeys(lists string) string { return lists + "manifest/" }
 
+// HistoryKey returns the key of the former versions of a list. Their chunks are those of
+// versions.
+func HistoryKey(lists, name string) string { return lists + "history/" + name }
+
 // ChunkKeys returns the prefix of the keys of all chunks of a list.
 func ChunkKeys(lists, name string) string { return lists + "chunk/" + name + "/" }
 
@@ -79,6 +83,9 @@ type Manifest struct {
 	Time    time.Time `json:"time"`              // of the push, by the pusher's clock
 	Author  string    `json:"author,omitempty"`
 	Message string    `json:"message,omitempty"`
+
+	// Confirmed says that any number of entries may go: see core.Config.MaxRemoval.
+	Confirmed bool `json:"confirmed,omitempty"`
 }
 
 // NewManifest returns the manifest of a text, without what only people read.

@@ -45,8 +45,19 @@ func Open(ctx context.Context, read Range, lists, name string) (*Text, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key %s: %w", key, err)
 	}
+	t, err := OpenVersion(ctx, read, lists, name, manifest, found.Header.Revision)
+	if err != nil {
+		return nil, err
+	}
+	t.Written = found.Kvs[0].ModRevision
+	return t, nil
+}
+
+// OpenVersion returns the text of a version as it is at a revision. It returns an error if
+// not all chunks are there.
+func OpenVersion(ctx context.Context, read Range, lists, name string, manifest Manifest, revision int64) (*Text, error) {
 	t := &Text{
-		Manifest: manifest, Written: found.Kvs[0].ModRevision, ctx: ctx, read: read, revision: found.Header.Revision,
+		Manifest: manifest, ctx: ctx, read: read, revision: revision,
 		prefix: func(index int) string { return ChunkKey(lists, name, manifest.Digest, index) },
 	}
 	keys := VersionKeys(lists, name, manifest.Digest)

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package lastgood
+package copyfile
 
 import "io/fs"
 
@@ -12,5 +12,5 @@ func checkOwner(string, fs.FileInfo) error { return nil }
 // permissionHint returns the error as it is: this system has no file modes.
 func permissionHint(_ string, err error) error { return err }
 
-// syncDirectory does nothing: this system cannot sync directories.
-func syncDirectory(string) error { return nil }
+// SyncDirectory does nothing: this system cannot sync directories.
+func SyncDirectory(string) error { return nil }

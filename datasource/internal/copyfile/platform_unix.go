@@ -1,6 +1,6 @@
 //go:build unix
 
-package lastgood
+package copyfile
 
 import (
 	"errors"
@@ -47,9 +47,9 @@ func permissionHint(path string, err error) error {
 	return fmt.Errorf("%w; run chmod u+r %s", err, shellQuote(path))
 }
 
-// syncDirectory syncs the entries of a directory to disk, if its file system
+// SyncDirectory syncs the entries of a directory to disk, if its file system
 // supports that.
-func syncDirectory(path string) error {
+func SyncDirectory(path string) error {
 	directory, err := os.Open(path) //nolint:gosec // the path is the operator's
 	if err != nil {
 		return err

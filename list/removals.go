@@ -1,0 +1,189 @@
+package list
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// RemovalLimit says how many entries of a list may go at once.
+type RemovalLimit struct {
+	// Share is the largest share of the entries, from 0 to 1, that may go. A list that
+	// loses its addresses and has texts instead loses the addresses. 0 sets no bound, as
+	// does 1.
+	Share float64
+
+	// Window is the time over which entries that have gone are counted. If it is not
+	// positive, each change is judged by itself.
+	Window time.Duration
+
+	// Clock times the window. Defaults to [clock.System].
+	Clock clock.Clock
+}
+
+// LimitRemoval holds back from now on what sources do to a list that takes out more of its
+// entries than the limit allows, such as a file that was cut short: the present list stays in
+// force, until most of the entries are back, or [Registry.Confirm]. What the code of the
+// program does is never held back. Of several limits the strictest counts, so engines
+// that share a registry may each have one.
+func (r *Registry) LimitRemoval(limit RemovalLimit) {
+	if !(limit.Share > 0 && limit.Share < 1) {
+		return
+	}
+	if limit.Clock == nil {
+		limit.Clock = clock.System()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.limit.Share == 0 || limit.Share < r.limit.Share {
+		r.limit = limit
+	}
+}
+
+// HeldBackError says that a change of a list is not put in force because it would take out
+// more entries than [Registry.LimitRemoval] allows.
+type HeldBackError struct {
+	Name     string // of the list
+	Provider        // whose change is held back
+	Removed  int    // entries that would go, and those that went within Within
+	Entries  int    // of the list in force, and those that went within Within
+	Most     float64
+	Within   time.Duration // the window if entries that went before are counted; else 0
+}
+
+// Error tells how many entries would go.
+func (e *HeldBackError) Error() string {
+	when := "would go at once"
+	if e.Within > 0 {
+		when = fmt.Sprintf("would be gone within %v", e.Within)
+	}
+	return fmt.Sprintf("list: source %q: %d of the %d entries of list %q %s, more than the share of %v that is allowed: "+
+		"the list in force stays; put them back or confirm", e.Source, e.Removed, e.Entries, e.Name, when, e.Most)
+}
+
+// ErrNothingHeldBack is returned when there is nothing to confirm.
+var ErrNothingHeldBack = errors.New("list: nothing is held back: there is nothing to confirm")
+
+// Confirm puts in force what a source has of its lists, however many entries that takes out,
+// after it was held back for that. It speaks of what the source has now: later
+// changes are held back again. It returns [ErrNothingHeldBack] if nothing of it is.
+func (r *Registry) Confirm(source string) error {
+	return r.confirm(func(_ string, e *entry) bool { return e.Source == source })
+}
+
+// ConfirmList is [Registry.Confirm] for the list of one provider.
+func (r *Registry) ConfirmList(name string, from Provider) error {
+	return r.confirm(func(of string, e *entry) bool { return of == name && e.Provider == from })
+}
+
+func (r *Registry) confirm(meant func(name string, e *entry) bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var names []string
+	for name, all := range r.provided {
+		if slices.ContainsFunc(all, func(e *entry) bool { return e.heldBack != nil && meant(name, e) }) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ErrNothingHeldBack
+	}
+	for _, name := range names {
+		r.takeAll(name)
+		delete(r.past, name) // what is left is what counts from now on
+	}
+	r.notify()
+	return nil
+}
+
+// past is how many entries a list had that was in force.
+type past struct {
+	until        clock.Instant // when another one took its place
+	addrs, texts int
+}
+
+// maxPast is how many lists of a name are remembered. When there are more, two of them are
+// taken for one that had what either had.
+const maxPast = 32
+
+func pastOf(l *List, until clock.Instant) past {
+	return past{until: until, addrs: l.addrs, texts: l.entries - l.addrs}
+}
+
+func (p past) entries() int { return p.addrs + p.texts }
+
+// removedBy returns how many of the entries are gone with a list in its place.
+func (p past) removedBy(next *List) int {
+	if next == nil {
+		return p.entries()
+	}
+	return max(0, p.addrs-next.addrs) + max(0, p.texts-(next.entries-next.addrs))
+}
+
+// tooMany says why a list that may be nil must not take the place of the present one; nil
+// if it may. What takes out nothing always may.
+func (r *Registry) tooMany(name string, next *List) *HeldBackError {
+	present := r.handle(name).List()
+	if r.limit.Share == 0 || present == nil {
+		return nil
+	}
+	now := r.limit.Clock.Now()
+	r.forgetPast(name, now)
+	if pastOf(present, now).removedBy(next) == 0 {
+		return nil
+	}
+	for _, before := range r.past[name] {
+		if why := r.judge(before, next); why != nil {
+			why.Name, why.Within = name, r.limit.Window
+			return why
+		}
+	}
+	why := r.judge(pastOf(present, now), next)
+	if why != nil {
+		why.Name = name
+	}
+	return why
+}
+
+// judge returns an error if a list takes out too many of the entries that there were.
+func (r *Registry) judge(before past, next *List) *HeldBackError {
+	removed, of := before.removedBy(next), before.entries()
+	if of == 0 || float64(removed)/float64(of) <= r.limit.Share {
+		return nil
+	}
+	return &HeldBackError{Removed: removed, Entries: of, Most: r.limit.Share}
+}
+
+// forgetPast forgets the lists of a name whose entries count no longer.
+func (r *Registry) forgetPast(name string, now clock.Instant) {
+	left := slices.DeleteFunc(r.past[name], func(p past) bool { return now.Sub(p.until) >= r.limit.Window })
+	if len(left) == 0 {
+		delete(r.past, name)
+		return
+	}
+	r.past[name] = left
+}
+
+// store puts a list in force, which may be nil, and remembers the one before if entries are gone.
+func (r *Registry) store(name string, next *List) {
+	h := r.handle(name)
+	present := h.list.Swap(next)
+	if present == next || present == nil || r.limit.Share == 0 || r.limit.Window <= 0 {
+		return
+	}
+	now := r.limit.Clock.Now()
+	if p := pastOf(present, now); p.removedBy(next) > 0 {
+		if r.past == nil {
+			r.past = make(map[string][]past)
+		}
+		all := slices.Concat(r.past[name], []past{p})
+		if len(all) > maxPast {
+			all[1] = past{all[1].until, max(all[0].addrs, all[1].addrs), max(all[0].texts, all[1].texts)}
+			all = all[1:]
+		}
+		r.past[name] = all
+	}
+}
