@@ -149,6 +149,7 @@ func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rul
 		Resource: a.resourceOf(resource),
 		Lists:    l.engine.lists, Signals: &l.engine.signals, Fleet: l.engine.fleet.member, Seed: l.seed(a, resource),
 		Changed: func(clock.Instant, string, string) {},
+		Sources: true, Warn: func(message string) { l.engine.warnOf(a.key, resource, message) },
 	}
 	if counts != nil {
 		env.Changed = func(at clock.Instant, from, to string) {
@@ -157,6 +158,12 @@ func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rul
 		}
 	}
 	return env
+}
+
+// warnOf logs what a limiter of a rule says.
+func (e *Engine) warnOf(key rule.Key, resource, message string) {
+	e.log.Warn("penstock: "+message,
+		slog.String("resource", resource), slog.String("kind", string(key.Kind)), slog.String("rule", key.Name))
 }
 
 // stateChanged reports a change of state to the observer and the log.

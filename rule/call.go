@@ -122,6 +122,9 @@ const (
 	// NeedsAttribute says that the limiter cannot decide without the attribute of the
 	// call, see [LateReader]. It may only be returned by AcquireUnread.
 	NeedsAttribute
+	// NeedsSource says that the limiter cannot decide without knowing where the call comes
+	// from, and has taken nothing: see [SourceReader].
+	NeedsSource
 )
 
 // Ticket is what a limiter gives to a call that passes, and gets back when the call
