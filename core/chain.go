@@ -381,7 +381,11 @@ func (c *chain) longestForStep(which int, rateWait time.Duration, q *request, op
 	if s.denies {
 		return 0
 	}
-	wait := max(rateWait, s.retryAfter(q, opts))
+	wait := s.retryAfter(q, opts)
+	if wait == rule.Forbidden {
+		return wait
+	}
+	wait = max(rateWait, wait)
 	if len(c.steps) == 1 {
 		return wait
 	}
@@ -396,7 +400,11 @@ func (c *chain) longest(but int, wait time.Duration, q *request, opts []Option, 
 		if i == but || s.denies || held != nil && held.indexOf(s.first) >= 0 {
 			continue
 		}
-		wait = max(wait, s.retryAfter(q, opts))
+		if other := s.retryAfter(q, opts); other != rule.Forbidden {
+			wait = max(wait, other)
+		} else {
+			wait = Never // the rule that refuses has another reason
+		}
 	}
 	return wait
 }

@@ -140,7 +140,7 @@ func (l *fleetLimiter) RetryAfter(c rule.Call) time.Duration {
 	case rule.Pass:
 		return 0
 	case rule.Block:
-		return rule.Never
+		return rule.Forbidden
 	}
 	return max(l.withoutAsking(s, c), l.wait(s, c))
 }

@@ -116,7 +116,7 @@ func (l *limiter) subjectOf(value rule.Attribute) (s subject, decision rule.Deci
 		switch l.rule.Missing {
 		case MissingShare:
 			return subject{key: (missingKey ^ l.state.salt) & keyMask, isOwn: true}, limited
-		case MissingBlock:
+		case MissingBlock, MissingUnauthenticated:
 			return s, rule.Block
 		}
 		return s, rule.Pass
@@ -185,7 +185,7 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 // undecided returns the decision on a call without a value.
 func undecided(decision rule.Decision) (rule.Ticket, rule.Decision) {
 	if decision == rule.Block {
-		return rule.Ticket(rule.Never), decision
+		return rule.Ticket(rule.Forbidden), decision
 	}
 	return 0, decision
 }
@@ -395,7 +395,7 @@ func (l *limiter) retryAfter(c rule.Call) (wait, penalty time.Duration) {
 	case rule.Pass:
 		return 0, 0
 	case rule.Block:
-		return rule.Never, 0
+		return rule.Forbidden, 0
 	}
 	switch t, limit := l.tablesOf(s, c.Now), l.limits[s.class]; {
 	case limit == 0:

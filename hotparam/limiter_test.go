@@ -71,7 +71,8 @@ func TestACallWithoutTheAttribute(t *testing.T) {
 	}{
 		{hotparam.MissingPass, 30, 0},
 		{hotparam.MissingShare, 10, 100 * time.Millisecond},
-		{hotparam.MissingBlock, 0, rule.Never},
+		{hotparam.MissingBlock, 0, rule.Forbidden},
+		{hotparam.MissingUnauthenticated, 0, rule.Forbidden},
 	} {
 		s := newService(t, perUser(func(r *hotparam.Rule) { r.Missing = c.missing }))
 		passes := 0

@@ -31,8 +31,10 @@ const (
 	MissingPass Missing = "pass"
 	// MissingShare makes all such calls share one limit, as if they had one value.
 	MissingShare Missing = "share"
-	// MissingBlock refuses the call.
+	// MissingBlock refuses the call: its caller may not make it, 403.
 	MissingBlock Missing = "block"
+	// MissingUnauthenticated refuses the call, whose caller is to say who it is: 401.
+	MissingUnauthenticated Missing = "unauthenticated"
 )
 
 // Mask says how status shows values.

@@ -39,7 +39,7 @@ func (l *throttle) waitOrRefuse(s subject, c rule.Call, place table.Place, wait 
 
 // untilItMayWait returns when a call may wait that would have to wait for so long.
 func (l *throttle) untilItMayWait(wait time.Duration) time.Duration {
-	if wait > l.rule.MaxWait && wait != rule.Never {
+	if wait > l.rule.MaxWait && wait < rule.Forbidden {
 		return wait - l.rule.MaxWait
 	}
 	return wait

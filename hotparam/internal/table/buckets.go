@@ -266,6 +266,24 @@ func (b *Buckets) RetryAfter(hash uint64, r *Rate, now clock.Instant, tokens int
 	return r.untilPass(next)
 }
 
+// Quota returns how many calls of one token would pass if they came now, and how long it takes until
+// there is one more; 0 if there never is.
+func (b *Buckets) Quota(hash uint64, r *Rate, now clock.Instant) (remaining int64, reset time.Duration) {
+	if r.most == 0 {
+		return 0, 0
+	}
+	ahead := b.used(hash, r, now)
+	next, pass := r.after(ahead, 1)
+	if pass {
+		remaining = 1 + (r.top-next)/r.cost
+		next += remaining * r.cost
+	}
+	if ahead == 0 || ahead+r.cost <= r.span {
+		return remaining, 0 // it is at its highest
+	}
+	return remaining, r.untilPass(next)
+}
+
 // Remaining returns how many tokens the bucket of a value holds, less than 0 if it is in
 // debt; of a throttle, how many calls of one token would pass within MaxWait.
 func (b *Buckets) Remaining(hash uint64, r *Rate, now clock.Instant) float64 {
