@@ -135,7 +135,7 @@ type limiterEnv struct {
 
 // newLimiter returns a limiter for a version of a rule on a resource.
 func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) versionedLimiter {
-	limiter := version.NewLimiter(l.env(a, resource, counts))
+	limiter := version.NewLimiter(l.env(a, version, resource, counts))
 	return versionedLimiter{limiter, limiter}
 }
 
@@ -144,16 +144,20 @@ func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string
 func (l limiterEnv) adopt(
 	a *activeRule, version rule.Rule, resource string, counts *transitions, present versionedLimiter,
 ) (next versionedLimiter, ok bool) {
-	limiter := version.Adopt(present.Limiter, l.env(a, resource, counts))
+	limiter := version.Adopt(present.Limiter, l.env(a, version, resource, counts))
 	return versionedLimiter{limiter, present.first}, limiter != nil
 }
 
-func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
+func (l limiterEnv) env(a *activeRule, version rule.Rule, resource string, counts *transitions) rule.Env {
 	env := rule.Env{
 		Version: l.generation, Now: l.now, Forced: a.forcedState(),
 		Resource: a.resourceOf(resource),
 		Lists:    l.engine.lists, Signals: &l.engine.signals, Fleet: l.engine.fleet.member, Seed: l.seed(a, resource),
 		Changed: func(clock.Instant, string, string) {},
+		Sources: true,
+	}
+	if len(version.Attributes()) > 0 { // the others have nothing to say, and there are many
+		env.Warn = func(message string) { l.engine.warnOf(a.key, resource, message) }
 	}
 	if counts != nil {
 		env.Changed = func(at clock.Instant, from, to string) {
@@ -162,6 +166,12 @@ func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rul
 		}
 	}
 	return env
+}
+
+// warnOf logs what a limiter of a rule says.
+func (e *Engine) warnOf(key rule.Key, resource, message string) {
+	e.log.Warn("penstock: "+message,
+		slog.String("resource", resource), slog.String("kind", string(key.Kind)), slog.String("rule", key.Name))
 }
 
 // stateChanged reports a change of state to the observer and the log.
@@ -203,7 +213,7 @@ func (l limiterEnv) newState(a *activeRule, version rule.Rule, shared versionedL
 // update notes which version of the rule is in force, with its limiter. Calls that have
 // come before refuse by what they have found.
 func (s *ruleState) update(version rule.Rule, limiter versionedLimiter) {
-	if version.Answer() != s.version.Answer() {
+	if version.Answer() != s.version.Answer() || version.Forbids() != s.version.Forbids() {
 		s.refusals = newRefusals(s.refusals.resource, version, s.tally)
 	}
 	s.version, s.limiter = version, limiter

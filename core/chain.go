@@ -54,20 +54,21 @@ func (c *chain) noteOrigin() {
 // interfaces that its limiter has are looked up once, when the chain is made.
 type step struct {
 	limiter    rule.Limiter
-	first      rule.Limiter    // of its versions, see versionedLimiter
-	queue      rule.Queue      // nil if calls cannot wait
-	finisher   rule.Finisher   // nil if it need not learn how calls end
-	settler    rule.Settler    // nil if it counts no tokens
-	prefetcher rule.Prefetcher // nil if it has nothing to prefetch
-	late       rule.LateReader // nil if it cannot decide without the attribute
-	suspends   rule.Suspender  // nil if it need not know that a call waits for a later rule
-	keys       []string        // of the attributes that the rule looks at
-	evidence   *evidence       // whether calls have them; nil if nobody wants to know
-	seenKey    unsafe.Pointer  // to the bytes of an option's key that is the rule's, see attribute; atomic
-	composites *sync.Pool      // of *[rule.MaxKeys]rule.Attribute, if there are several keys
-	denies     bool            // its reason is Denied: a call that it refuses cannot pass later either
-	injects    bool            // it injects faults: its waits are delays, which calls with NoWait have too
-	decides    time.Duration   // how long calls with NoWait wait for its decision, see rule.Decider
+	first      rule.Limiter      // of its versions, see versionedLimiter
+	queue      rule.Queue        // nil if calls cannot wait
+	finisher   rule.Finisher     // nil if it need not learn how calls end
+	settler    rule.Settler      // nil if it counts no tokens
+	prefetcher rule.Prefetcher   // nil if it has nothing to prefetch
+	late       rule.LateReader   // nil if it cannot decide without the attribute
+	suspends   rule.Suspender    // nil if it need not know that a call waits for a later rule
+	sources    rule.SourceReader // nil if it does not judge calls by where they come from
+	keys       []string          // of the attributes that the rule looks at
+	evidence   *evidence         // whether calls have them; nil if nobody wants to know
+	seenKey    unsafe.Pointer    // to the bytes of an option's key that is the rule's, see attribute; atomic
+	composites *sync.Pool        // of *[rule.MaxKeys]rule.Attribute, if there are several keys
+	denies     bool              // its reason is Denied: a call that it refuses cannot pass later either
+	injects    bool              // it injects faults: its waits are delays, which calls with NoWait have too
+	decides    time.Duration     // how long calls with NoWait wait for its decision, see rule.Decider
 	refusals   *refusals
 }
 
@@ -88,6 +89,7 @@ func newStep(entry *plannedEntry) step {
 	s.settler, _ = limiter.(rule.Settler)
 	s.late, _ = limiter.(rule.LateReader)
 	s.suspends, _ = limiter.(rule.Suspender)
+	s.sources, _ = limiter.(rule.SourceReader)
 	if p, ok := limiter.(rule.Prefetcher); ok && len(s.keys) == 1 && p.Prefetches() {
 		s.prefetcher = p
 	}
@@ -262,6 +264,22 @@ func (s *step) ask(call rule.Call, q *request, opts []Option) (rule.Ticket, rule
 		call.Attribute = s.attribute(q, opts)
 	}
 	ticket, decision := s.limiter.Acquire(call)
+	if decision == rule.NeedsSource {
+		return s.askFrom(call, q, opts)
+	}
+	return ticket, s.allowed(decision)
+}
+
+// askFrom asks the limiter again, which has to know where the call comes from.
+func (s *step) askFrom(call rule.Call, q *request, opts []Option) (rule.Ticket, rule.Decision) {
+	if s.sources == nil {
+		return 0, rule.Block
+	}
+	source := q.attribute(opts, rule.KeyIPPrefix)
+	if !source.IsSet() {
+		source = q.attribute(opts, rule.KeyOrigin)
+	}
+	ticket, decision := s.sources.AcquireFrom(call, source)
 	return ticket, s.allowed(decision)
 }
 
@@ -304,7 +322,11 @@ func (s *step) prefetch(opts []Option) {
 }
 
 func (s *step) askComposite(q *request, opts []Option) (ticket rule.Ticket, decision rule.Decision) {
-	s.withAttribute(q, opts, func(call rule.Call) { ticket, decision = s.limiter.Acquire(call) })
+	s.withAttribute(q, opts, func(call rule.Call) {
+		if ticket, decision = s.limiter.Acquire(call); decision == rule.NeedsSource {
+			ticket, decision = s.askFrom(call, q, opts)
+		}
+	})
 	return ticket, s.allowed(decision)
 }
 
@@ -384,7 +406,11 @@ func (c *chain) longestForStep(which int, rateWait time.Duration, q *request, op
 	if s.denies {
 		return 0
 	}
-	wait := max(rateWait, s.retryAfter(q, opts))
+	wait := s.retryAfter(q, opts)
+	if wait == rule.Forbidden {
+		return wait
+	}
+	wait = max(rateWait, wait)
 	if len(c.steps) == 1 {
 		return wait
 	}
@@ -399,7 +425,11 @@ func (c *chain) longest(but int, wait time.Duration, q *request, opts []Option, 
 		if i == but || s.denies || held != nil && held.indexOf(s.first) >= 0 {
 			continue
 		}
-		wait = max(wait, s.retryAfter(q, opts))
+		if other := s.retryAfter(q, opts); other != rule.Forbidden {
+			wait = max(wait, other)
+		} else {
+			wait = Never // the rule that refuses has another reason
+		}
 	}
 	return wait
 }

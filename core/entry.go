@@ -135,6 +135,16 @@ func (r *resource) pass(now clock.Instant, tokens int32) bool {
 	return true
 }
 
+// CallTokens returns how many tokens a call with these options takes; 0 if Entry would refuse it
+// for that number.
+func CallTokens(opts ...Option) int {
+	tokens, err := tokensOf(opts)
+	if err != nil {
+		return 0
+	}
+	return int(tokens)
+}
+
 // tokensOf returns how many tokens a call with these options takes.
 func tokensOf(opts []Option) (int32, error) {
 	tokens := int32(1)

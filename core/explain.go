@@ -41,7 +41,13 @@ func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 	now := e.clock.Now()
 	for _, p := range e.applying(resource, opts) {
 		a := Applied{RuleSnapshot: p.snapshot(now)}
-		a.Attributes, a.RetryAfter = p.lookAt(now, opts)
+		if call, found := p.callOf(now, opts); found != nil {
+			a.Attributes, a.RetryAfter = found, p.limiter.RetryAfter(call)
+			if a.RetryAfter == rule.Forbidden {
+				a.RetryAfter = Never
+			}
+			p.addQuota(&a.RuleSnapshot, call)
+		}
 		applied = append(applied, a)
 	}
 	e.rules.mu.Lock()
@@ -54,12 +60,12 @@ func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 	return applied
 }
 
-// lookAt returns what the rule finds when it looks at the attributes of a call, and when
-// such a call passes.
-func (p *planned) lookAt(now clock.Instant, opts []Option) (found []AppliedAttribute, retryAfter time.Duration) {
+// callOf returns a call with these options as the limiter gets it, and what the rule finds when it
+// looks at the attributes of the call; nil if it looks at none.
+func (p *planned) callOf(now clock.Instant, opts []Option) (call rule.Call, found []AppliedAttribute) {
 	keys := p.rule.Attributes()
 	if len(keys) == 0 {
-		return nil, 0
+		return rule.Call{}, nil
 	}
 	parts := new([rule.MaxKeys]rule.Attribute)
 	for i, key := range keys {
@@ -77,25 +83,57 @@ func (p *planned) lookAt(now clock.Instant, opts []Option) (found []AppliedAttri
 	var q request
 	q.init("", now, tokens)
 	q.read(context.Background(), opts)
-	return found, p.limiter.RetryAfter(q.with(value))
+	return q.with(value), found
+}
+
+// addQuota adds what is left of the limit that the call is held against, if the rule has one for
+// each value.
+func (p *planned) addQuota(to *RuleSnapshot, call rule.Call) {
+	if reader, ok := p.limiter.Limiter.(rule.QuotaReader); ok {
+		if to.Quota = reader.QuotaOf(call); to.Quota != nil {
+			to.Value = call.Attribute
+		}
+	}
 }
 
 // Quotas returns the state of the rules that limit how much passes in a time, of those
 // that a call of the resource with these options has to pass; shadow rules left
-// out. Their Quota is set. It is what an adapter tells its callers of the limits that
-// they are under.
+// out. Their Quota is set: of rules with a limit for each value, that of the value of the call.
+// It is what an adapter tells its callers of the limits that they are under.
 func (e *Engine) Quotas(resource string, opts ...Option) []RuleSnapshot {
 	var states []RuleSnapshot
 	now := e.clock.Now()
 	for _, p := range e.applying(resource, opts) {
-		if p.rule.Target().Shadow || p.rule.Type().Phase() != rule.PhaseRate {
+		if p.rule.Target().Shadow {
 			continue
 		}
-		if s := p.snapshot(now); s.Quota != nil {
-			states = append(states, s)
+		switch _, byValue := p.limiter.Limiter.(rule.QuotaReader); {
+		case byValue:
+			s := p.identity()
+			if call, found := p.callOf(now, opts); found != nil {
+				p.addQuota(&s, call)
+			}
+			if s.Quota != nil {
+				states = append(states, s)
+			}
+		case p.rule.Type().Phase() == rule.PhaseRate:
+			if s := p.snapshot(now); s.Quota != nil {
+				states = append(states, s)
+			}
 		}
 	}
 	return states
+}
+
+// LimitsValues says whether a rule that such a call has to pass has a limit for each value of an
+// attribute, so that what Quotas returns is different for each caller. Shadow rules are left out.
+func (e *Engine) LimitsValues(resource string, opts ...Option) bool {
+	for _, p := range e.applying(resource, opts) {
+		if _, byValue := p.limiter.Limiter.(rule.QuotaReader); byValue && !p.rule.Target().Shadow {
+			return true
+		}
+	}
+	return false
 }
 
 // NamedOrigin returns the origin if a rule on the resource names it, else "": to the

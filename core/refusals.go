@@ -95,10 +95,12 @@ type refusals struct {
 	key      rule.Key
 	reason   rule.Reason
 	answer   rule.Answer
+	forbids  rule.Answer // to calls that are forbidden
 
 	tally  *tally
 	latest atomic.Pointer[refusal]      // nil until the first; most calls need the same again
 	made   atomic.Pointer[madeRefusals] // nil until the first
+	denial atomic.Pointer[refusal]      // of calls that are forbidden; nil until the first
 }
 
 const cacheBits = 4
@@ -109,7 +111,7 @@ type madeRefusals [1 << cacheBits]atomic.Pointer[refusal]
 // newRefusals returns the refusals of a version of a rule on a resource, counted in a tally
 // that all versions share.
 func newRefusals(resource string, of rule.Rule, counted *tally) *refusals {
-	return &refusals{resource: resource, key: of.Key(), reason: of.Type().Reason(), answer: of.Answer(), tally: counted}
+	return &refusals{resource: resource, key: of.Key(), reason: of.Type().Reason(), answer: of.Answer(), forbids: of.Forbids(), tally: counted}
 }
 
 // wouldRefuse counts a call that a shadow rule let through and returns how it
@@ -121,12 +123,30 @@ func (r *refusals) wouldRefuse(retryAfter time.Duration) *refusal {
 
 // refusalOf returns the refusal for a retry time, which it rounds up.
 func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
+	if retryAfter == rule.Forbidden {
+		return r.forbidden()
+	}
 	if latest := r.latest.Load(); latest != nil && latest.above < retryAfter && retryAfter <= latest.err.RetryAfter {
 		return latest
 	}
 	found := r.find(retryAfter)
 	r.latest.Store(found)
 	return found
+}
+
+// forbidden returns the refusal of calls that may not be made.
+func (r *refusals) forbidden() *refusal {
+	if present := r.denial.Load(); present != nil {
+		return present
+	}
+	made := &refusal{err: BlockError{
+		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: rule.Denied, Answer: r.forbids,
+	}}
+	made.extras.wouldBlock = &made.err
+	if !r.denial.CompareAndSwap(nil, made) { // another goroutine was quicker
+		return r.denial.Load()
+	}
+	return made
 }
 
 // find returns the refusal from the cache, or makes it.

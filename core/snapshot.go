@@ -53,6 +53,10 @@ type RuleSnapshot struct {
 	// Status is that of the limiter. Rules that several resources share have one.
 	rule.Status
 
+	// Value is what the rule has found in a call that is asked about, if it has a limit for each
+	// value of an attribute: the Quota is that of this value. Nothing otherwise.
+	Value rule.Attribute
+
 	Blocked    uint64 // calls of the resource that the rule refused
 	WouldBlock uint64 // calls that it would have refused while it was a shadow
 
@@ -97,13 +101,21 @@ func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 }
 
 func (p *planned) snapshot(now clock.Instant) RuleSnapshot {
-	key, status := p.rule.Key(), p.limiter.Status(now)
+	status := p.limiter.Status(now)
 	for count := len(p.rule.Type().Gauges()); len(status.Gauges) < count; {
 		status.Gauges = append(slices.Clip(status.Gauges), math.NaN())
 	}
+	s := p.identity()
+	s.Status, s.Transitions = status, p.state.transitions.snapshot()
+	return s
+}
+
+// identity returns a snapshot without the state of the limiter, which takes long to read if that
+// has a large table.
+func (p *planned) identity() RuleSnapshot {
+	key := p.rule.Key()
 	return RuleSnapshot{
-		Kind: key.Kind, Name: key.Name, Shadow: p.rule.Target().Shadow, Rule: p.rule, Status: status,
+		Kind: key.Kind, Name: key.Name, Shadow: p.rule.Target().Shadow, Rule: p.rule,
 		Blocked: p.state.tally.refused.Total(), WouldBlock: p.state.tally.wouldRefuse.Load(),
-		Transitions: p.state.transitions.snapshot(),
 	}
 }

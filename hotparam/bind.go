@@ -18,7 +18,7 @@ func (l *limiter) bind(now clock.Instant) *tables {
 		return t
 	}
 	isFirst := s.main.present() == nil
-	main := s.main.tablesFor(l.compiled, l.rule.MaxValues, now)
+	main := s.main.tablesFor(l.compiled, l.rule.firstSize(), l.rule.MaxValues, now)
 	if l.version > s.version {
 		s.version = l.version
 		before := s.ownKeys
@@ -51,7 +51,7 @@ func (l *limiter) move(main *tables, before map[uint64]int, now clock.Instant) {
 	var own *tables
 	both := func() *tables {
 		if own == nil {
-			own = s.own.tablesFor(l.compiled, l.ownSize(), now)
+			own = s.own.tablesFor(l.compiled, l.ownSize(), math.MaxInt, now)
 			main.activate(l.compiled, now)
 			own.activate(l.compiled, now)
 			s.moved.Store(true)

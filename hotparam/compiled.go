@@ -116,17 +116,21 @@ func compileRates(r *Rule, version uint64, limits []float64) (*table.Rates, erro
 // keeps returns how long after a call the state of a value with that limit is as new, at
 // the latest.
 func (r *Rule) keeps(limit float64) time.Duration {
-	var keeps time.Duration
+	return max(r.fullAfter(limit), r.Penalty.Within+r.Penalty.For)
+}
+
+// fullAfter returns how long a value that has used all of a limit takes to be as new again.
+func (r *Rule) fullAfter(limit float64) time.Duration {
 	switch {
 	case limit == 0:
 	case r.Algorithm == TokenBucket:
-		keeps = durationOf(r.burst(limit) / limit * float64(r.Window))
+		return durationOf(r.burst(limit) / limit * float64(r.Window))
 	case r.Algorithm == Throttle:
-		keeps = r.MaxWait + durationOf(max(1, 1/limit)*float64(r.Window))
+		return r.MaxWait + durationOf(max(1, 1/limit)*float64(r.Window))
 	case r.Algorithm == SlidingWindow:
-		keeps = r.Window
+		return r.Window
 	}
-	return max(keeps, r.Penalty.Within+r.Penalty.For)
+	return 0
 }
 
 // durationOf returns nanoseconds, rounded up, as a duration.

@@ -27,7 +27,7 @@ var (
 func newFleetLimiter(env rule.Env) rule.Limiter {
 	c := env.Compiled.(*compiled)
 	states := c.statesFor(nil, env)
-	return c.fleetLimiter(states.newResource(), states.fleetStatesFor(c, &env).newResource(c, &env))
+	return c.fleetLimiter(states.newResource(), states.fleetStatesFor(c, &env).newResource(c, &env), env)
 }
 
 // adoptFleet returns a newer version that goes on with what the present one shares; nil if it
@@ -44,18 +44,18 @@ func adoptFleet(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 		return nil
 	}
 	c.statesFor(former.state.states, env)
-	return c.fleetLimiter(former.state, former.fleet)
+	return c.fleetLimiter(former.state, former.fleet, env)
 }
 
-func (c *compiled) fleetLimiter(state *resourceState, shared *fleetResource) rule.Limiter {
+func (c *compiled) fleetLimiter(state *resourceState, shared *fleetResource, env rule.Env) rule.Limiter {
 	if c.rule.decisionMode() == fleet.ModeAsk {
 		l := new(askLimiter)
-		l.init(c, state)
+		l.init(c, state, env)
 		l.fleet = shared
 		return l
 	}
 	l := new(fleetLimiter)
-	l.init(c, state)
+	l.init(c, state, env)
 	l.fleet = shared
 	return l
 }
@@ -66,7 +66,9 @@ func (l *fleetLimiter) ofFleet() *fleetLimiter { return l }
 // need be. nil: the rule is gone.
 func (l *fleetLimiter) find(s subject, c rule.Call) (v *sharedValue, slot int) {
 	if v, slot = l.known(s); v == nil || v.version.Load() < l.version {
-		v, slot = l.fleet.enter(l.compiled, s, c.Attribute, c.Now)
+		if v, slot = l.fleet.enter(l.compiled, s, c.Attribute, c.Now); v != nil && v.cell > 0 {
+			l.noteFull()
+		}
 	}
 	return v, slot
 }
@@ -138,7 +140,7 @@ func (l *fleetLimiter) RetryAfter(c rule.Call) time.Duration {
 	case rule.Pass:
 		return 0
 	case rule.Block:
-		return rule.Never
+		return rule.Forbidden
 	}
 	return max(l.withoutAsking(s, c), l.wait(s, c))
 }
@@ -200,6 +202,7 @@ func (l *fleetLimiter) Status(now clock.Instant) rule.Status {
 	status := l.limiter.Status(now)
 	f := l.fleet
 	status.Gauges[0] = float64(f.table.Load().occupied(now))
+	status.Gauges = status.Gauges[:gaugeBytes] // limits of the fleet are no table
 	status.Gauges[2], status.Gauges[3] = float64(f.forgotten.Load()), float64(f.withoutSlot.Load())
 	if g := f.group.Load(); g != nil {
 		of := g.Status(now)

@@ -24,6 +24,7 @@ func Kind() *rule.Type[Rule] {
 		Validate:   validate,
 		Attributes: attributes,
 		Fleet:      isOfFleet,
+		Forbids:    forbids,
 		Compile:    func(r Rule, version uint64) any { return compile(r, version) },
 		New:        newLimiter,
 		Adopt:      adopt,
@@ -45,6 +46,14 @@ func common(r *Rule) rule.Common {
 	return rule.Common{
 		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
 	}
+}
+
+// forbids returns the answer to calls without the attribute, if these are refused.
+func forbids(r Rule) rule.Answer {
+	if r.Missing == MissingUnauthenticated {
+		return rule.Answer{HTTP: 401, GRPC: "UNAUTHENTICATED"}
+	}
+	return rule.Answer{}
 }
 
 func fields() []rule.Field[Rule] {
@@ -81,8 +90,8 @@ func fields() []rule.Field[Rule] {
 		rule.DurationField("penalty.for", func(r *Rule) *time.Duration { return &r.Penalty.For }).
 			Given("penalty.after", "penalty.within").
 			Says("for so long").Otherwise("required with penalty"),
-		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingShare, MissingBlock).
-			Says("a call without the attribute: pass, share (all of them one limit) or block"),
+		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingShare, MissingBlock, MissingUnauthenticated).
+			Says("a call without the attribute: pass, share (all of them one limit), block (403) or unauthenticated (401)"),
 		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).
 			Says("hash: status shows a hash in place of each value").Otherwise("values are shown"),
 	}

@@ -1,6 +1,7 @@
 package hotparam
 
 import (
+	"math"
 	"math/bits"
 	"sync/atomic"
 	"time"
@@ -19,9 +20,13 @@ type limiter struct {
 	state     *resourceState
 	hasher    *hasher    // that of the state
 	penalties *penalties // nil if the rule has none
+	sources   bool       // the engine tells where a call comes from, if it is asked
+	warn      func(string)
 
 	// The tables for this version; nil until the first call.
 	main, own atomic.Pointer[tables]
+
+	growAfter atomic.Int64 // the table cannot grow before this instant
 }
 
 type (
@@ -45,7 +50,7 @@ func newLimiter(r Rule, env rule.Env) rule.Limiter {
 		return newFleetLimiter(env)
 	}
 	c := env.Compiled.(*compiled)
-	return c.limiter(c.statesFor(nil, env).newResource())
+	return c.limiter(c.statesFor(nil, env).newResource(), env)
 }
 
 // adopt returns a newer version with the state of the present one, unless the rule is
@@ -64,28 +69,29 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 		return nil
 	}
 	c.statesFor(former.state.states, env)
-	return c.limiter(former.state)
+	return c.limiter(former.state, env)
 }
 
 // limiter returns a limiter of this version with a state.
-func (c *compiled) limiter(state *resourceState) rule.Limiter {
+func (c *compiled) limiter(state *resourceState, env rule.Env) rule.Limiter {
 	switch {
 	case c.rule.Algorithm == Throttle:
 		l := new(throttle)
-		l.init(c, state)
+		l.init(c, state, env)
 		return l
 	case c.rule.Concurrency != 0:
 		l := new(concurrencyLimiter)
-		l.init(c, state)
+		l.init(c, state, env)
 		return l
 	}
 	l := new(limiter)
-	l.init(c, state)
+	l.init(c, state, env)
 	return l
 }
 
-func (l *limiter) init(c *compiled, state *resourceState) {
+func (l *limiter) init(c *compiled, state *resourceState, env rule.Env) {
 	l.compiled, l.state, l.hasher, l.penalties = c, state, state.hasher, state.penaltiesFor(c)
+	l.sources, l.warn = env.Sources, env.Warn
 }
 
 func (l *limiter) base() *limiter { return l }
@@ -110,7 +116,7 @@ func (l *limiter) subjectOf(value rule.Attribute) (s subject, decision rule.Deci
 		switch l.rule.Missing {
 		case MissingShare:
 			return subject{key: (missingKey ^ l.state.salt) & keyMask, isOwn: true}, limited
-		case MissingBlock:
+		case MissingBlock, MissingUnauthenticated:
 			return s, rule.Block
 		}
 		return s, rule.Pass
@@ -155,7 +161,7 @@ func (l *limiter) ownTables(now clock.Instant) *tables {
 		return t
 	}
 	l.mainTables(now)
-	t := l.state.own.tablesFor(l.compiled, l.ownSize(), now)
+	t := l.state.own.tablesFor(l.compiled, l.ownSize(), math.MaxInt, now)
 	l.own.Store(t)
 	return t
 }
@@ -166,27 +172,29 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if decision != limited {
 		return undecided(decision)
 	}
-	t, place, wait, outcome := l.take(s, c)
+	t, place, wait, outcome := l.take(s, c, table.UnknownSource)
 	switch outcome {
 	case table.Taken:
 		return l.pass(t, place, s, c.Now, c.Attribute), rule.Pass
-	case table.Stale:
-		return 0, rule.Stale
+	case table.Refused:
+		return l.refuse(s, c, wait, place.IsShared())
 	}
-	return l.refuse(s, c, wait, place.IsShared())
+	return l.acquireSlowly(s, c, outcome)
 }
 
 // undecided returns the decision on a call without a value.
 func undecided(decision rule.Decision) (rule.Ticket, rule.Decision) {
 	if decision == rule.Block {
-		return rule.Ticket(rule.Never), decision
+		return rule.Ticket(rule.Forbidden), decision
 	}
 	return 0, decision
 }
 
 // take takes what a call takes, if it may pass now. It tells where that was counted, and of
 // a call that is refused how long it takes until such a call passes, but for a penalty.
-func (l *limiter) take(s subject, c rule.Call) (t *tables, place table.Place, wait time.Duration, outcome table.Outcome) {
+func (l *limiter) take(
+	s subject, c rule.Call, from table.Source,
+) (t *tables, place table.Place, wait time.Duration, outcome table.Outcome) {
 	if l.isPenalised(s, c.Now) {
 		wait, _ = l.retryAfter(c)
 		return nil, 0, wait, table.Refused
@@ -196,16 +204,19 @@ func (l *limiter) take(s subject, c rule.Call) (t *tables, place table.Place, wa
 	}
 	switch {
 	case t.buckets != nil:
-		place, wait, outcome = t.buckets.TakeOrWait(s.key, l.now[s.class], c.Now, c.Tokens)
+		place, wait, outcome = t.buckets.TakeOrWait(s.key, l.now[s.class], c.Now, c.Tokens, from)
 	case t.windows != nil:
 		limit := int64(l.limits[s.class])
-		if place, outcome = t.windows.Take(s.key, l.terms, limit, c.Now, c.Tokens); outcome == table.Refused {
+		if place, outcome = t.windows.TakeFrom(s.key, l.terms, limit, c.Now, c.Tokens, from); outcome == table.Refused {
 			wait = t.windows.RetryAfter(s.key, l.terms, limit, c.Now, c.Tokens)
 		}
 	default:
 		limit := int64(l.limits[s.class])
 		if place, outcome = t.concurrency.Acquire(s.key, l.version, limit-l.elsewhere(s, c.Now)); limit == 0 {
 			wait = rule.Never
+		}
+		if place.IsShared() {
+			l.noteFull()
 		}
 	}
 	return t, place, wait, outcome
@@ -245,6 +256,8 @@ func (l *limiter) refuse(s subject, c rule.Call, wait time.Duration, isShared bo
 
 // A ticket is the place of a call in a table, and says which table that is. Those of the
 // main table, as long as its size has not changed, are as small as the place.
+// If the table has grown once, they are one bit longer than the longest place, and guards carry
+// them still.
 //
 // Once the program has settled a call, a ticket has the key and the class of the value in
 // place of that: the value may have been forgotten when the next call is settled. Such
@@ -254,7 +267,7 @@ const (
 	ownTicket   = 1 << 62
 	classShift  = 56
 	classMask   = 1<<5 - 1
-	numberShift = 50
+	numberShift = 48
 	numberMask  = 1<<8 - 1
 	placeMask   = 1<<numberShift - 1
 
@@ -382,7 +395,7 @@ func (l *limiter) retryAfter(c rule.Call) (wait, penalty time.Duration) {
 	case rule.Pass:
 		return 0, 0
 	case rule.Block:
-		return rule.Never, 0
+		return rule.Forbidden, 0
 	}
 	switch t, limit := l.tablesOf(s, c.Now), l.limits[s.class]; {
 	case limit == 0:
@@ -423,13 +436,16 @@ func (l *limiter) Idle(now clock.Instant) bool { return l.state.busyUntil.Load()
 func (l *limiter) Status(now clock.Instant) rule.Status {
 	s := l.state.statsAt(now)
 	gauges := []float64{
-		float64(s.Occupied), float64(l.rule.MaxValues), float64(s.Forgotten), float64(s.WithoutSlot), 0, 0,
+		float64(s.Occupied), float64(l.rule.MaxValues), float64(s.Forgotten), float64(s.WithoutSlot), 0, 0, float64(s.Bytes),
 	}
 	if l.penalties != nil {
 		gauges[4], gauges[5] = float64(l.penalties.running(now)), float64(l.penalties.begun.Load())
 	}
 	return rule.Status{Gauges: gauges, Values: l.state.hottest.of(l.state, now, l.rule.Mask == MaskHash)}
 }
+
+// gaugeBytes is the index of the last gauge.
+const gaugeBytes = 6
 
 // gauges describes what Status returns, in the same order.
 func gauges() []rule.Gauge {
@@ -440,5 +456,6 @@ func gauges() []rule.Gauge {
 		{Name: "without_slot", Help: "Decisions by counters that values share because the table was full, since the rule began.", Counter: true},
 		{Name: "penalised", Help: "Values that are refused outright now."},
 		{Name: "penalties", Help: "Penalties since the rule began.", Counter: true},
+		{Name: "table_bytes", Help: "Memory of the table of values: it grows when values find no place, up to max_values."},
 	}
 }

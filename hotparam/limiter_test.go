@@ -71,7 +71,8 @@ func TestACallWithoutTheAttribute(t *testing.T) {
 	}{
 		{hotparam.MissingPass, 30, 0},
 		{hotparam.MissingShare, 10, 100 * time.Millisecond},
-		{hotparam.MissingBlock, 0, rule.Never},
+		{hotparam.MissingBlock, 0, rule.Forbidden},
+		{hotparam.MissingUnauthenticated, 0, rule.Forbidden},
 	} {
 		s := newService(t, perUser(func(r *hotparam.Rule) { r.Missing = c.missing }))
 		passes := 0
@@ -457,7 +458,7 @@ func TestStatusCountsValues(t *testing.T) {
 		return named
 	}
 	assert.Equal(t, map[string]float64{
-		"values": 0, "max_values": 100, "forgotten": 0, "without_slot": 0, "penalised": 0, "penalties": 0,
+		"values": 0, "max_values": 100, "forgotten": 0, "without_slot": 0, "penalised": 0, "penalties": 0, "table_bytes": 0,
 	}, gauges())
 	for i := range 50 {
 		s.ask(rule.Int(int64(i)))
@@ -467,6 +468,7 @@ func TestStatusCountsValues(t *testing.T) {
 	got := gauges()
 	assert.InDelta(t, 50, got["values"], 0)
 	assert.InDelta(t, 1, got["penalised"], 0)
+	assert.InDelta(t, 1200, got["table_bytes"], 200)
 	s.at(time.Second)
 	for i := range 400 {
 		s.ask(rule.Int(int64(1000 + i)))

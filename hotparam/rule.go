@@ -31,8 +31,10 @@ const (
 	MissingPass Missing = "pass"
 	// MissingShare makes all such calls share one limit, as if they had one value.
 	MissingShare Missing = "share"
-	// MissingBlock refuses the call.
+	// MissingBlock refuses the call: its caller may not make it, 403.
 	MissingBlock Missing = "block"
+	// MissingUnauthenticated refuses the call, whose caller is to say who it is: 401.
+	MissingUnauthenticated Missing = "unauthenticated"
 )
 
 // Mask says how status shows values.
@@ -125,7 +127,11 @@ type Rule struct {
 	// MaxValues is how many values have a state of their own at the same time, over all
 	// resources of the rule. The state of a value is forgotten only when it is as that
 	// of a new one. Values that find no place share states, which is stricter and never
-	// looser. Defaults to [DefaultMaxValues]; from [MinMaxValues] to [MaxMaxValues].
+	// looser; together, those that come from one network may use as much as some values may.
+	// The table is for [DefaultMaxValues] at first, and for as many as this when the first
+	// value finds no place. Defaults to what 500 new values a second take for as long as one
+	// needs to be as new again, at least DefaultMaxValues and at most what 64 MiB hold; with
+	// Concurrency or ScopeFleet to DefaultMaxValues. From [MinMaxValues] to [MaxMaxValues].
 	MaxValues int
 
 	// Values has other limits, or with Concurrency other numbers of calls, for some
@@ -209,10 +215,10 @@ func (r Rule) WithDefaults() Rule { return Kind().WithDefaults(r) }
 func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
 
 func withDefaults(r Rule) Rule {
-	rule.SetDefault(&r.MaxValues, DefaultMaxValues)
 	rule.SetDefault(&r.Missing, MissingPass)
 	rule.SetFleetDefaults(&r.Scope, &r.Fleet, fleet.ModeLease)
 	if r.Concurrency != 0 {
+		rule.SetDefault(&r.MaxValues, DefaultMaxValues)
 		return r
 	}
 	rule.SetDefault(&r.Window, DefaultWindow)
@@ -220,6 +226,7 @@ func withDefaults(r Rule) Rule {
 	if r.Algorithm == TokenBucket && r.Values.Len() == 0 { // else each limit is its own burst
 		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
 	}
+	rule.SetDefault(&r.MaxValues, r.defaultMaxValues())
 	return r
 }
 

@@ -80,7 +80,7 @@ func TestValidateSaysWhatIsWrong(t *testing.T) {
 		}, []string{"window has no effect beside", "algorithm has no effect", "burst has no effect", "maxWait has no effect"}},
 		{"negative concurrency", func(r *hotparam.Rule) { r.Limit, r.Concurrency = 0, -1 }, []string{"concurrency is -1: must be from 1 to 1000000"}},
 		{"few values", func(r *hotparam.Rule) { r.MaxValues = 99 }, []string{"maxValues is 99: must be from 100 to 10000000"}},
-		{"unknown missing", func(r *hotparam.Rule) { r.Missing = "fail" }, []string{`missing is "fail": must be "pass", "share" or "block"`}},
+		{"unknown missing", func(r *hotparam.Rule) { r.Missing = "fail" }, []string{`missing is "fail": must be "pass", "share", "block" or "unauthenticated"`}},
 		{"unknown mask", func(r *hotparam.Rule) { r.Mask = "stars" }, []string{`mask is "stars": must be "hash"`}},
 		{"a part of a penalty", func(r *hotparam.Rule) { r.Penalty.After = 3 }, []string{"penalty.within is 0s: must be from 10ms", "penalty.for is 0s: must be from 1ms"}},
 		{"penalty without a number", func(r *hotparam.Rule) { r.Penalty = hotparam.Penalty{Within: time.Second, For: time.Second} }, []string{"penalty.after is 0: must be from 1"}},

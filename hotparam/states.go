@@ -22,6 +22,8 @@ type states struct {
 	penalties atomic.Pointer[penalties] // nil until a version of the rule has a penalty
 	waiters   waiters
 
+	withoutSlot atomic.Int64 // calls whose value found no slot, up to toldAfter
+
 	fleetMu sync.Mutex
 	fleet   *fleetStates // nil unless the rule limits values in the fleet; fleetMu guards it
 
@@ -70,9 +72,7 @@ type resourceState struct {
 }
 
 func (s *states) newResource() *resourceState {
-	state := &resourceState{states: s, salt: scramble(s.seed + s.salts.Add(1)*prime2)}
-	state.own.keepsSize = true
-	return state
+	return &resourceState{states: s, salt: scramble(s.seed + s.salts.Add(1)*prime2)}
 }
 
 // keep notes that a value may have state until so long after now.
@@ -99,7 +99,7 @@ func (s *states) penaltiesFor(c *compiled) *penalties {
 	if present := s.penalties.Load(); present != nil {
 		return present
 	}
-	s.penalties.CompareAndSwap(nil, newPenalties(r.MaxValues, r.Penalty, c.version))
+	s.penalties.CompareAndSwap(nil, newPenalties(r.penaltySize(), r.Penalty, c.version))
 	return s.penalties.Load()
 }
 
@@ -110,8 +110,6 @@ type slots struct {
 	version uint64 // of the rule, the latest that the table is made for
 	tables  *tables
 	size    int
-
-	keepsSize bool // the table never becomes smaller; never changes
 }
 
 // The table of the values with a state of their own has one of two sizes: it becomes larger
@@ -139,13 +137,12 @@ type tables struct {
 	number      uint64 // differs from that of tables of another size
 }
 
-// tablesFor returns the table for a version of the rule, with space for so many values.
-func (s *slots) tablesFor(c *compiled, size int, now clock.Instant) *tables {
+// tablesFor returns the table for a version of the rule, with space for at least and at most so
+// many values. It keeps its size if it can.
+func (s *slots) tablesFor(c *compiled, least, most int, now clock.Instant) *tables {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.keepsSize {
-		size = max(size, s.size)
-	}
+	size := min(max(s.size, least), most)
 	switch {
 	case s.tables == nil:
 		s.tables = newTables(c, size)

@@ -16,13 +16,22 @@ func (l *throttle) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if decision != limited {
 		return undecided(decision)
 	}
-	t, place, wait, outcome := l.take(s, c)
-	switch {
-	case outcome == table.Taken:
+	t, place, wait, outcome := l.take(s, c, table.UnknownSource)
+	switch outcome {
+	case table.Taken:
 		return l.pass(t, place, s, c.Now, c.Attribute), rule.Pass
-	case outcome == table.Stale:
-		return 0, rule.Stale
-	case l.rule.MaxWait > 0 && wait <= l.rule.MaxWait && !l.isPenalised(s, c.Now):
+	case table.Refused:
+		return l.waitOrRefuse(s, c, place, wait)
+	}
+	if t, place, wait, outcome = l.takeAgain(s, c, table.UnknownSource, outcome); outcome == table.Refused {
+		return l.waitOrRefuse(s, c, place, wait)
+	}
+	return l.decide(s, c, t, place, wait, outcome)
+}
+
+// waitOrRefuse decides on a call that may not pass now.
+func (l *throttle) waitOrRefuse(s subject, c rule.Call, place table.Place, wait time.Duration) (rule.Ticket, rule.Decision) {
+	if l.rule.MaxWait > 0 && wait <= l.rule.MaxWait && !l.isPenalised(s, c.Now) {
 		return 0, rule.Wait
 	}
 	return l.refuse(s, c, l.untilItMayWait(wait), place.IsShared())
@@ -30,7 +39,7 @@ func (l *throttle) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 
 // untilItMayWait returns when a call may wait that would have to wait for so long.
 func (l *throttle) untilItMayWait(wait time.Duration) time.Duration {
-	if wait > l.rule.MaxWait && wait != rule.Never {
+	if wait > l.rule.MaxWait && wait < rule.Forbidden {
 		return wait - l.rule.MaxWait
 	}
 	return wait
@@ -58,6 +67,10 @@ func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.
 	}
 	t := l.tablesOf(s, c.Now)
 	place, at, outcome := t.buckets.Reserve(s.key, l.rates.Class(s.class), c.Now, c.Tokens)
+	if outcome == table.Stale && l.hasGrown() {
+		t = l.tablesOf(s, c.Now)
+		place, at, outcome = t.buckets.Reserve(s.key, l.rates.Class(s.class), c.Now, c.Tokens)
+	}
 	switch {
 	case outcome == table.Stale:
 		return nil, 0, rule.Stale

@@ -24,9 +24,9 @@ func validate(r Rule) []rule.Fault {
 	r.validatePenalty(&f)
 	r.validateFleet(&f)
 	switch r.Missing {
-	case MissingPass, MissingShare, MissingBlock:
+	case MissingPass, MissingShare, MissingBlock, MissingUnauthenticated:
 	default:
-		f.Add("missing", "is %q: must be %q, %q or %q", r.Missing, MissingPass, MissingShare, MissingBlock)
+		f.Add("missing", "is %q: must be %q, %q, %q or %q", r.Missing, MissingPass, MissingShare, MissingBlock, MissingUnauthenticated)
 	}
 	if r.Mask != "" && r.Mask != MaskHash {
 		f.Add("mask", "is %q: must be %q; leave it out to show values", r.Mask, MaskHash)

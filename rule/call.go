@@ -122,6 +122,9 @@ const (
 	// NeedsAttribute says that the limiter cannot decide without the attribute of the
 	// call, see [LateReader]. It may only be returned by AcquireUnread.
 	NeedsAttribute
+	// NeedsSource says that the limiter cannot decide without knowing where the call comes
+	// from, and has taken nothing: see [SourceReader].
+	NeedsSource
 )
 
 // Ticket is what a limiter gives to a call that passes, and gets back when the call
@@ -166,3 +169,7 @@ func (e Exit) Took() time.Duration { return max(0, e.Now.Sub(e.Start)) }
 // Never is a retry time: the call cannot pass however long it waits. It is the
 // longest duration, about 292 years.
 const Never = time.Duration(math.MaxInt64)
+
+// Forbidden is a retry time of calls that may not be made, now or later: the reason of their refusal
+// is [Denied], whatever that of the kind is, and adapters answer what [Spec.Forbids] says.
+const Forbidden = Never - 1

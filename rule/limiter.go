@@ -14,7 +14,7 @@ import (
 // if Done of one panics, the engine does not call Done of the remaining ones for that call.
 //
 // A limiter that can do more has the methods of [Queue], [Decider], [Finisher], [Settler],
-// [Suspender], [LateReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
+// [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
 // [PassCounter] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
@@ -130,6 +130,19 @@ type LateReader interface {
 	AcquireUnread(Call) (Ticket, Decision)
 }
 
+// SourceReader is a limiter that judges some calls by where they come from, such as those of which
+// it has no state of their own. So who invents what such a limiter looks at shares its counters
+// with himself, and not with everybody.
+type SourceReader interface {
+	Limiter
+
+	// AcquireFrom is Acquire for a call to which Acquire said NeedsSource, which it may only do
+	// if [Env.Sources] is set. The source is what identifies the client among others, see
+	// [KeyIPPrefix], else the name of the caller; nothing if the call has neither. It must not
+	// answer NeedsSource.
+	AcquireFrom(c Call, source Attribute) (Ticket, Decision)
+}
+
 // Prefetcher is a limiter that looks up the attribute of a call in memory that is too large for
 // the near caches of a processor.
 type Prefetcher interface {
@@ -222,6 +235,13 @@ type Env struct {
 	// Seed is the seed of everything that the limiter draws at random, so that simulations
 	// can be repeated; 0 if it is to choose a seed itself.
 	Seed uint64
+
+	// Sources says that who calls the limiter calls AcquireFrom if Acquire answers NeedsSource.
+	Sources bool
+
+	// Warn logs what an operator should know, with the name of the rule. A limiter says one
+	// thing once. It is called without a lock of the limiter; nil to log nothing.
+	Warn func(message string)
 
 	// Changed reports a change of state, for kinds that have [Spec.States]. It is
 	// called without a lock of the limiter, once for each change. It is never nil.

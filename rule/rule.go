@@ -33,6 +33,10 @@ type Rule interface {
 	// Answer returns what adapters answer to refusals; zero to answer by the Reason.
 	Answer() Answer
 
+	// Forbids returns what adapters answer to calls that are [Forbidden]; zero to answer by
+	// the reason Denied.
+	Forbids() Answer
+
 	// Ends returns when the rule stops having any effect; the zero time if it never does.
 	Ends() time.Time
 
@@ -119,6 +123,13 @@ func (r *typedRule[R]) Answer() Answer {
 		return Answer{}
 	}
 	return r.of.spec.Answer(r.rule)
+}
+
+func (r *typedRule[R]) Forbids() Answer {
+	if r.of.spec.Forbids == nil {
+		return Answer{}
+	}
+	return r.of.spec.Forbids(r.rule)
 }
 
 func (r *typedRule[R]) Ends() time.Time {

@@ -56,6 +56,10 @@ type Spec[R comparable] struct {
 	// leave it to the Reason.
 	Answer func(R) Answer
 
+	// Forbids returns what adapters answer to calls of which limiters of the rule say that they
+	// are [Forbidden]. nil for kinds that leave it to the reason Denied.
+	Forbids func(R) Answer
+
 	// Ends returns when the rule stops having any effect; the zero time if it never does.
 	// nil for kinds whose rules do not end.
 	Ends func(R) time.Time

@@ -85,12 +85,13 @@ func (m *middleware) handle(c *echo.Context, next echo.HandlerFunc) error {
 	opts := append(few[:0], core.Inbound(), core.Attributes(m.attribute, c))
 	origin := m.callOptions.OriginOf(c)
 	p, known := m.callOptions.PriorityOf(c, c.Request(), m.priorities, m.attributes.ofRequest)
-	guard, err := m.engine.Entry(c.Request().Context(), resource, m.callOptions.Append(opts, c, origin, p)...)
+	opts = m.callOptions.Append(opts, c, origin, p)
+	guard, err := m.engine.Entry(c.Request().Context(), resource, opts...)
 	if err != nil {
-		return m.refuse(c, err, origin)
+		return m.refuse(c, err, origin, opts)
 	}
 	runtime.Gosched() // as nethttp does: requests that wait for a processor come to their rules first
-	m.answers.SetPassed(c.Response().Header(), resource, origin)
+	m.answers.SetPassed(c.Response().Header(), resource, origin, opts...)
 	if known {
 		c.SetRequest(nethttp.WithPriority(c.Request(), p))
 	}
@@ -123,7 +124,7 @@ func (m *middleware) serve(c *echo.Context, next echo.HandlerFunc, resource stri
 	return err
 }
 
-func (m *middleware) refuse(c *echo.Context, err error, origin string) error {
+func (m *middleware) refuse(c *echo.Context, err error, origin string, opts []core.Option) error {
 	block, _ := err.(*core.BlockError)                 //nolint:errorlint // Entry does not wrap it, and errors.As allocates
 	if block != nil && block.Reason != rule.Injected { // which is as good as a failure
 		nethttp.MarkRefused(c.Response()) // of the calls further out
@@ -134,10 +135,10 @@ func (m *middleware) refuse(c *echo.Context, err error, origin string) error {
 	case block == nil:
 		nethttp.WriteProblem(c.Response(), err)
 	case m.options.Blocked != nil:
-		m.answers.SetRefused(c.Response().Header(), block, origin)
+		m.answers.SetRefused(c.Response().Header(), block, origin, opts...)
 		return m.options.Blocked(c, block)
 	default:
-		m.answers.WriteRefused(c.Response(), block, origin)
+		m.answers.WriteRefused(c.Response(), block, origin, opts...)
 	}
 	return nil
 }

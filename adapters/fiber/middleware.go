@@ -93,15 +93,16 @@ func (m *middleware) handle(c fiber.Ctx) error {
 	origin := strings.Clone(m.callOptions.OriginOf(c)) // it may be memory that fiber reuses
 	p, known := m.priority(c)
 	var err error
-	guarded.guard, err = m.engine.Entry(guarded.parent, resource, m.callOptions.Append(opts, c, origin, p)...)
+	opts = m.callOptions.Append(opts, c, origin, p)
+	guarded.guard, err = m.engine.Entry(guarded.parent, resource, opts...)
 	if err != nil {
-		m.put(guarded)
-		return m.refuse(c, err, origin)
+		defer m.put(guarded) // the options have it
+		return m.refuse(c, err, origin, opts)
 	}
 	runtime.Gosched() // as nethttp does: requests that wait for a processor come to their rules first
 	if m.options.Fields == nethttp.FieldsAlways {
 		w := m.writer(c)
-		m.answers.SetPassed(w.header, resource, origin)
+		m.answers.SetPassed(w.header, resource, origin, opts...)
 		w.setFields()
 		m.writers.Put(w)
 	}
@@ -177,7 +178,7 @@ func (m *middleware) end(call *call) {
 	}
 }
 
-func (m *middleware) refuse(c fiber.Ctx, err error, origin string) error {
+func (m *middleware) refuse(c fiber.Ctx, err error, origin string, opts []core.Option) error {
 	block, _ := err.(*core.BlockError)                 //nolint:errorlint // Entry does not wrap it, and errors.As allocates
 	if block != nil && block.Reason != rule.Injected { // which is as good as a failure
 		MarkRefused(c) // of the calls further out
@@ -191,11 +192,11 @@ func (m *middleware) refuse(c fiber.Ctx, err error, origin string) error {
 	w := m.writer(c)
 	defer m.writers.Put(w)
 	if m.options.Blocked != nil {
-		m.answers.SetRefused(w.header, block, origin)
+		m.answers.SetRefused(w.header, block, origin, opts...)
 		w.setFields()
 		return m.options.Blocked(c, block)
 	}
-	m.answers.WriteRefused(w, block, origin)
+	m.answers.WriteRefused(w, block, origin, opts...)
 	return nil
 }
 

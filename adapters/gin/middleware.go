@@ -68,13 +68,14 @@ func (m *middleware) handle(c *gin.Context) {
 	opts := append(few[:0], core.Inbound(), core.Attributes(m.attribute, c))
 	origin := m.callOptions.OriginOf(c)
 	p, known := m.callOptions.PriorityOf(c, c.Request, m.priorities, m.attributes.ofRequest)
-	guard, err := m.engine.Entry(c.Request.Context(), resource, m.callOptions.Append(opts, c, origin, p)...)
+	opts = m.callOptions.Append(opts, c, origin, p)
+	guard, err := m.engine.Entry(c.Request.Context(), resource, opts...)
 	if err != nil {
-		m.refuse(c, err, origin)
+		m.refuse(c, err, origin, opts)
 		return
 	}
 	runtime.Gosched() // as nethttp does: requests that wait for a processor come to their rules first
-	m.answers.SetPassed(c.Writer.Header(), resource, origin)
+	m.answers.SetPassed(c.Writer.Header(), resource, origin, opts...)
 	if known {
 		c.Request = nethttp.WithPriority(c.Request, p)
 	}
@@ -105,7 +106,7 @@ func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 	returned = true
 }
 
-func (m *middleware) refuse(c *gin.Context, err error, origin string) {
+func (m *middleware) refuse(c *gin.Context, err error, origin string, opts []core.Option) {
 	c.Abort()
 	block, _ := err.(*core.BlockError)                 //nolint:errorlint // Entry does not wrap it, and errors.As allocates
 	if block != nil && block.Reason != rule.Injected { // which is as good as a failure
@@ -117,10 +118,10 @@ func (m *middleware) refuse(c *gin.Context, err error, origin string) {
 	case block == nil:
 		nethttp.WriteProblem(c.Writer, err)
 	case m.options.Blocked != nil:
-		m.answers.SetRefused(c.Writer.Header(), block, origin)
+		m.answers.SetRefused(c.Writer.Header(), block, origin, opts...)
 		m.options.Blocked(c, block)
 	default:
-		m.answers.WriteRefused(c.Writer, block, origin)
+		m.answers.WriteRefused(c.Writer, block, origin, opts...)
 	}
 }
 

@@ -3,6 +3,7 @@ package nethttp
 import (
 	"hash/maphash"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -51,22 +52,37 @@ type answer struct {
 	retryAfter, limit, policy []string // of the fields; nil where there is none
 	contentType               []string
 	body                      []byte
+
+	// limitsValues says that policy and limit are not those of all callers: they are made for each.
+	limitsValues bool
 }
 
 // SetRefused sets the header fields of the response to a call by the origin that
-// was refused with block: see [Fields.SetRefused].
-func (a *Answers) SetRefused(header http.Header, block *core.BlockError, origin string) {
-	a.refusal(block, origin).setFields(header)
+// was refused with block: see [Fields.SetRefused]. Without the options of the call, the fields tell
+// nothing of limits for each value of an attribute.
+func (a *Answers) SetRefused(header http.Header, block *core.BlockError, origin string, opts ...core.Option) {
+	a.setFields(header, a.refusal(block, origin), block, opts)
+}
+
+// setFields sets the fields of the answer to a refused call with these options.
+func (a *Answers) setFields(header http.Header, made *answer, block *core.BlockError, opts []core.Option) {
+	setField(header, "Retry-After", made.retryAfter)
+	policy, limit := made.policy, made.limit
+	if len(opts) > 0 && limit != nil && (made.limitsValues || core.CallTokens(opts...) > 1) {
+		policy, limit = refusedFields(a.engine, block, opts)
+	}
+	setField(header, policyFieldName, policy)
+	setField(header, limitFieldName, limit)
 }
 
 // WriteRefused answers a call by the origin that was refused with block: with the
 // header fields, and the status and the body of [WriteProblem], which names no
-// rule if the fields are [FieldsNever].
-func (a *Answers) WriteRefused(w http.ResponseWriter, block *core.BlockError, origin string) {
+// rule if the fields are [FieldsNever]. The options are those of the call, as in SetRefused.
+func (a *Answers) WriteRefused(w http.ResponseWriter, block *core.BlockError, origin string, opts ...core.Option) {
 	markRefused(w, block)
 	answer := a.refusal(block, origin)
 	header := w.Header()
-	answer.setFields(header)
+	a.setFields(header, answer, block, opts)
 	setField(header, "Content-Type", answer.contentType)
 	w.WriteHeader(answer.status)
 	_, _ = w.Write(answer.body) // fails only when the client has gone
@@ -87,8 +103,8 @@ func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
 		made.value.retryAfter = []string{strconv.FormatInt(wholeSeconds(after), 10)}
 	}
 	if a.fields != FieldsNever && block.Reason == rule.RateLimited {
-		made.value.policy = policyField(a.engine.Quotas(block.Resource, core.Origin(origin)))
-		made.value.limit = limitField(block.Rule, 0, resetOf(block))
+		made.value.policy, made.value.limit = refusedFields(a.engine, block, []core.Option{core.Origin(origin)})
+		made.value.limitsValues = a.engine.LimitsValues(block.Resource, core.Origin(origin))
 	}
 	if isWorthRemembering(block.Resource, key.origin) {
 		made.key.origin = strings.Clone(key.origin)
@@ -104,21 +120,24 @@ func isWorthRemembering(resource, origin string) bool {
 	return len(resource) <= rules.MaxNameLength && len(origin) <= rules.MaxNameLength
 }
 
-func (a *answer) setFields(header http.Header) {
-	setField(header, "Retry-After", a.retryAfter)
-	setField(header, policyFieldName, a.policy)
-	setField(header, limitFieldName, a.limit)
-}
-
 // SetPassed sets the header fields of the response to a call of the resource by
-// the origin that passed: see [Fields.SetPassed].
-func (a *Answers) SetPassed(header http.Header, resource, origin string) {
+// the origin that passed: see [Fields.SetPassed]. Without the options of the call, the fields tell
+// nothing of limits for each value of an attribute.
+func (a *Answers) SetPassed(header http.Header, resource, origin string, opts ...core.Option) {
 	if a.fields != FieldsAlways {
 		return
 	}
 	revision := a.engine.Revision() // before the rules are looked at
-	quotas := a.engine.Quotas(resource, core.Origin(origin))
+	if len(opts) == 0 {
+		opts = []core.Option{core.Origin(origin)}
+	}
+	quotas := a.engine.Quotas(resource, opts...)
 	if len(quotas) == 0 {
+		return
+	}
+	if slices.ContainsFunc(quotas, isOfValue) {
+		setField(header, policyFieldName, policyField(quotas))
+		setField(header, limitFieldName, nearestLimit(quotas))
 		return
 	}
 	key := passedCall{resource, a.engine.NamedOrigin(resource, origin)}

@@ -2,6 +2,8 @@ package nethttp
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"net/http"
 	"strconv"
 	"time"
@@ -12,7 +14,9 @@ import (
 
 // Fields says which responses carry the fields RateLimit-Policy, which lists
 // the rules on the resource that limit a rate, and RateLimit, which tells of the rule that is
-// nearest to its end (draft-ietf-httpapi-ratelimit-headers-10).
+// nearest to its end (draft-ietf-httpapi-ratelimit-headers-10). Of a rule with a limit for each
+// value of an attribute both tell that of the caller, and have a partition key, pk: it says which
+// value that is to whoever knows the value, and is the same on all instances.
 type Fields uint8
 
 const (
@@ -44,9 +48,32 @@ func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.
 	if f == FieldsNever || block.Reason != rule.RateLimited {
 		return
 	}
-	setField(header, policyFieldName, policyField(engine.Quotas(block.Resource, opts...)))
-	setField(header, limitFieldName, limitField(block.Rule, 0, resetOf(block)))
+	policy, limit := refusedFields(engine, block, opts)
+	setField(header, policyFieldName, policy)
+	setField(header, limitFieldName, limit)
 }
+
+// refusedFields returns the RateLimit fields of the response to a call that was refused: what is
+// left of the limit of the rule that refused it, which is little for a call of one token.
+func refusedFields(engine *core.Engine, block *core.BlockError, opts []core.Option) (policy, limit []string) {
+	quotas := engine.Quotas(block.Resource, opts...)
+	policy = policyField(quotas)
+	for i := range quotas {
+		of := &quotas[i]
+		if of.Name != block.Rule || of.Kind != block.Kind {
+			continue
+		}
+		remaining := int64(0)
+		if core.CallTokens(opts...) > 1 {
+			remaining = of.Quota.Remaining
+		}
+		return policy, limitField(of, remaining, resetOf(block))
+	}
+	return policy, limitField(&core.RuleSnapshot{Name: block.Rule}, 0, resetOf(block))
+}
+
+// isOfValue says whether a quota is that of one value of an attribute.
+func isOfValue(of core.RuleSnapshot) bool { return of.Value.IsSet() }
 
 // SetPassed sets the header fields of the response to a call that passed: the
 // RateLimit fields, with [FieldsAlways], if the resource has rules for the call. opts
@@ -111,42 +138,71 @@ func nearestLimit(quotas []core.RuleSnapshot) []string {
 			nearest = &quotas[i+1]
 		}
 	}
-	return limitField(nearest.Name, nearest.Quota.Remaining, nearest.Quota.Reset)
+	return limitField(nearest, nearest.Quota.Remaining, nearest.Quota.Reset)
 }
 
 func appendPolicy(list []byte, of *core.RuleSnapshot) []byte {
 	quota, window := wholeQuota(of.Quota.Limit, of.Quota.Window)
 	list = appendString(list, of.Name)
 	list = strconv.AppendInt(append(list, ";q="...), quota, 10)
-	return strconv.AppendInt(append(list, ";w="...), window, 10)
+	return appendPartition(strconv.AppendInt(append(list, ";w="...), window, 10), of)
+}
+
+// appendPartition appends the partition key of a quota that is that of one value.
+func appendPartition(list []byte, of *core.RuleSnapshot) []byte {
+	if !isOfValue(*of) {
+		return list
+	}
+	const length = 9 // bytes: so many values do not collide, and base64 needs no padding
+	sum := sha256.Sum256([]byte(of.Name + "\x00" + of.Value.GoString()))
+	list = base64.StdEncoding.AppendEncode(append(list, ";pk=:"...), sum[:length])
+	return append(list, ':')
 }
 
 // limitField returns the field RateLimit, without the reset time if it is unknown.
-func limitField(rule string, remaining int64, reset time.Duration) []string {
-	var few [64]byte
-	item := appendString(few[:0], rule)
+func limitField(of *core.RuleSnapshot, remaining int64, reset time.Duration) []string {
+	var few [96]byte
+	item := appendString(few[:0], of.Name)
 	item = strconv.AppendInt(append(item, ";r="...), min(remaining, maxInteger), 10)
 	if reset > 0 {
 		item = strconv.AppendInt(append(item, ";t="...), wholeSeconds(reset), 10)
 	}
-	return []string{string(item)}
+	return []string{string(appendPartition(item, of))}
 }
 
-// appendString appends a String of structured fields (RFC 9651, 3.3.3), which can
-// contain printable ASCII only. It percent-encodes every other byte, and the percent
-// sign itself, so that different names stay different.
+// appendString appends the name of a policy as a String of structured fields (RFC 9651, 3.3.3).
 func appendString(list []byte, s string) []byte {
-	const digits = "0123456789ABCDEF"
 	list = append(list, '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			list = append(list, '\\', c)
-		case c < ' ' || c > '~' || c == '%':
-			list = append(list, '%', digits[c>>4], digits[c&0xF])
-		default:
-			list = append(list, c)
+	for _, c := range []byte(policyName(s)) {
+		if c == '"' || c == '\\' {
+			list = append(list, '\\')
 		}
+		list = append(list, c)
 	}
 	return append(list, '"')
+}
+
+// policyName returns the name of a policy, which the fields and "violated-policies" spell alike: that
+// of its rule, of printable ASCII only. Every other byte is percent-encoded, and the percent sign
+// itself, so that different names stay different.
+func policyName(rule string) string {
+	const digits = "0123456789ABCDEF"
+	isPlain := func(c byte) bool { return ' ' <= c && c <= '~' && c != '%' }
+	var name []byte
+	for i := range len(rule) {
+		switch c := rule[i]; {
+		case isPlain(c) && name == nil:
+		case isPlain(c):
+			name = append(name, c)
+		default:
+			if name == nil {
+				name = append(make([]byte, 0, len(rule)+2), rule[:i]...)
+			}
+			name = append(name, '%', digits[c>>4], digits[c&0xF])
+		}
+	}
+	if name == nil {
+		return rule
+	}
+	return string(name)
 }

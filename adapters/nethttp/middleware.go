@@ -110,15 +110,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	opts := append(few[:0], core.Inbound(), core.Attributes(h.attribute, r))
 	origin := h.callOptions.OriginOf(r)
 	p, known := h.callOptions.PriorityOf(r, r, h.priorities, h.attributes)
-	guard, err := h.engine.Entry(r.Context(), resource, h.callOptions.Append(opts, r, origin, p)...)
+	opts = h.callOptions.Append(opts, r, origin, p)
+	guard, err := h.engine.Entry(r.Context(), resource, opts...)
 	if err != nil {
-		h.refuse(w, r, err, origin)
+		h.refuse(w, r, err, origin, opts)
 		return
 	}
 	// Other requests that wait for a processor go first. Else those that take long to compute
 	// would run one after the other, and the rest would wait where no rule sees them.
 	runtime.Gosched()
-	h.answers.SetPassed(w.Header(), resource, origin)
+	h.answers.SetPassed(w.Header(), resource, origin, opts...)
 	if known {
 		h.serveWithPriority(w, r, resource, &guard, p)
 		return
@@ -184,7 +185,7 @@ func (m *middleware) warnOfRoutes(r *http.Request, resource string) {
 		slog.String("help", "docs/adapters.md says how for gorilla/mux, other routers and wrapped muxes; chi has an adapter of its own"))
 }
 
-func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error, origin string) {
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error, origin string, opts []core.Option) {
 	block := blockOf(err)
 	if block != nil {
 		markRefused(w, block) // of the calls further out
@@ -195,10 +196,10 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error, orig
 	case block == nil:
 		WriteProblem(w, err)
 	case h.options.Blocked != nil:
-		h.answers.SetRefused(w.Header(), block, origin)
+		h.answers.SetRefused(w.Header(), block, origin, opts...)
 		h.options.Blocked(w, r, block)
 	default:
-		h.answers.WriteRefused(w, block, origin)
+		h.answers.WriteRefused(w, block, origin, opts...)
 	}
 }
 

@@ -110,7 +110,7 @@ func problemOfBlock(block *core.BlockError, named bool) problem {
 	case rule.RateLimited:
 		p.Type, p.Title = quotaExceededType, quotaExceededTitle
 		if named {
-			p.ViolatedPolicies = []string{block.Rule}
+			p.ViolatedPolicies = []string{policyName(block.Rule)}
 		}
 	case rule.Overloaded:
 		p.Type, p.Title = reducedCapacityType, reducedCapacityTitle

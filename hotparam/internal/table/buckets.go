@@ -81,6 +81,16 @@ func (s *Stats) count(stripes []stripe) {
 	}
 }
 
+// continues goes on from what was counted under the stripes of another table.
+func (s *stripe) continues(others []stripe) {
+	var stats Stats
+	stats.count(others)
+	s.Lock()
+	defer s.Unlock()
+	s.forgotten += stats.Forgotten
+	s.withoutSlot += stats.WithoutSlot
+}
+
 // bucketState is a version of the rule in a table. It never changes.
 type bucketState struct {
 	accepts *Rates        // calls with other rates are stale, or newer; nil if the table is not in use
@@ -113,7 +123,7 @@ func newBuckets(maxValues int) *Buckets {
 		groups:    make([]bucketGroup, g.groups),
 		returned:  make([]atomic.Uint64, (g.slots()+63)/64),
 		headers:   make([]atomic.Uint64, (g.groups+blockGroups-1)/blockGroups),
-		cells:     instants{cells: make([]atomic.Int64, g.slots()/4)},
+		cells:     instants{cells: make([]atomic.Int64, g.sketchSize())},
 		stripes:   make([]stripe, g.stripes),
 		blocks:    make([]sync.Mutex, blockLocks),
 		maxValues: maxValues,
@@ -123,7 +133,7 @@ func newBuckets(maxValues int) *Buckets {
 // Take takes tokens from the bucket of a value if it holds as many. The rate must be for a
 // [TokenBucket]. A call of more tokens than the burst never passes.
 func (b *Buckets) Take(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, Outcome) {
-	p, _, outcome := b.TakeOrWait(hash, r, now, tokens)
+	p, _, outcome := b.TakeOrWait(hash, r, now, tokens, NoSource)
 	return p, outcome
 }
 
@@ -131,7 +141,7 @@ func (b *Buckets) Take(hash uint64, r *Rate, now clock.Instant, tokens int32) (P
 // later. It is refused if that is later than the rate's MaxWait. The rate must be for a
 // [Throttle]. A call of more tokens than the limit, rounded up, never passes.
 func (b *Buckets) Reserve(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, clock.Instant, Outcome) {
-	p, wait, outcome := b.TakeOrWait(hash, r, now, tokens)
+	p, wait, outcome := b.TakeOrWait(hash, r, now, tokens, NoSource)
 	if outcome != Taken {
 		return 0, now, outcome
 	}
@@ -139,15 +149,18 @@ func (b *Buckets) Reserve(hash uint64, r *Rate, now clock.Instant, tokens int32)
 }
 
 // TakeOrWait is Take or Reserve, and tells how long the call waits: until its reservation or, if
-// it is refused, until such a call passes, as [Buckets.RetryAfter] does.
-func (b *Buckets) TakeOrWait(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, time.Duration, Outcome) {
+// it is refused, until such a call passes, as [Buckets.RetryAfter] does. The source is where the
+// call comes from, which counts if its value finds no slot.
+func (b *Buckets) TakeOrWait(
+	hash uint64, r *Rate, now clock.Instant, tokens int32, from Source,
+) (Place, time.Duration, Outcome) {
 	if int64(tokens) > r.most {
 		return 0, rule.Never, Refused
 	}
 	k := b.key(hash, tagMask)
 	state := b.state.Load()
 	if state.accepts != r.rates {
-		return b.takeSlowly(hash, k, r, now, tokens)
+		return b.takeSlowly(hash, k, r, now, tokens, from)
 	}
 	units, header := r.units(now), state.header(r, now)
 	for {
@@ -157,7 +170,7 @@ func (b *Buckets) TakeOrWait(hash uint64, r *Rate, now clock.Instant, tokens int
 			slot, word, ok = b.findIn(k.second, k.tag, want)
 		}
 		if !ok || b.headers[slot/(groupSize*blockGroups)].Load() != header || word&r.classMask != r.class {
-			return b.takeSlowly(hash, k, r, now, tokens)
+			return b.takeSlowly(hash, k, r, now, tokens, from)
 		}
 		ahead := r.ahead(word, units)
 		next, pass := r.after(ahead, tokens)
@@ -251,6 +264,24 @@ func (b *Buckets) RetryAfter(hash uint64, r *Rate, now clock.Instant, tokens int
 	}
 	next, _ := r.after(b.used(hash, r, now), tokens)
 	return r.untilPass(next)
+}
+
+// Quota returns how many calls of one token would pass if they came now, and how long it takes until
+// there is one more; 0 if there never is.
+func (b *Buckets) Quota(hash uint64, r *Rate, now clock.Instant) (remaining int64, reset time.Duration) {
+	if r.most == 0 {
+		return 0, 0
+	}
+	ahead := b.used(hash, r, now)
+	next, pass := r.after(ahead, 1)
+	if pass {
+		remaining = 1 + (r.top-next)/r.cost
+		next += remaining * r.cost
+	}
+	if ahead == 0 || ahead+r.cost <= r.span {
+		return remaining, 0 // it is at its highest
+	}
+	return remaining, r.untilPass(next)
 }
 
 // Remaining returns how many tokens the bucket of a value holds, less than 0 if it is in

@@ -36,8 +36,8 @@ func (b *Buckets) refresh(group uint64, now clock.Instant) clock.Instant {
 func (b *Buckets) refreshLocked(block uint64, now clock.Instant) clock.Instant {
 	state := b.state.Load() // the present one: a block never goes back
 	header := b.headers[block].Load()
-	old := state.rates
-	if header&(1<<serialBits-1) != state.serial&(1<<serialBits-1) {
+	old, isOlder := state.rates, header&(1<<serialBits-1) != state.serial&(1<<serialBits-1)
+	if isOlder {
 		old = state.before
 	}
 	from := &old.classes[0].scale
@@ -48,7 +48,7 @@ func (b *Buckets) refreshLocked(block uint64, now clock.Instant) clock.Instant {
 		return now
 	}
 	if header != 0 { // else no word has ever been in it
-		c := conversion{state: state, old: old, seen: seen, now: now}
+		c := conversion{state: state, old: old, isOlder: isOlder, seen: seen, now: now}
 		for group := block * blockGroups; group < min((block+1)*blockGroups, uint64(len(b.groups))); group++ {
 			for i := range b.groups[group] {
 				b.convert(&c, group*groupSize+uint64(i))
@@ -64,6 +64,7 @@ func (b *Buckets) refreshLocked(block uint64, now clock.Instant) clock.Instant {
 type conversion struct {
 	state     *bucketState
 	old       *Rates
+	isOlder   bool // the words are of a state before, though perhaps of the same rates
 	seen, now clock.Instant
 }
 
@@ -82,7 +83,7 @@ func (b *Buckets) convert(c *conversion, slot uint64) {
 // converted returns a word of this version.
 func (c *conversion) converted(word uint64, hasReturned bool) uint64 {
 	from := c.old.classOf(word)
-	if c.old == c.state.rates {
+	if !c.isOlder {
 		if c.ahead(from, word, c.now) <= -from.graceIf(hasReturned) {
 			return 0
 		}

@@ -39,6 +39,51 @@ func (b *Buckets) Adopt(maxValues int, now clock.Instant) *Buckets {
 	return next
 }
 
+// Grow returns a larger table that has taken over from this one, with the same rates: calls with
+// them are stale here from then on. It returns this one if it cannot be taken over yet, or has
+// been, or is to be by that of another version. The calls of a few milliseconds wait.
+func (b *Buckets) Grow(maxValues int, now clock.Instant) *Buckets {
+	b.change.Lock()
+	taken := b.successor != nil
+	b.change.Unlock()
+	if taken || maxValues <= b.maxValues {
+		return b
+	}
+	next := b.Adopt(maxValues, now)
+	if next == b || next.previous.Load() != b {
+		return b
+	}
+	if !next.takeOver(b, now) {
+		return b
+	}
+	return next
+}
+
+// takeOver goes over to the rates of the table that this one is to take over from.
+func (b *Buckets) takeOver(previous *Buckets, now clock.Instant) bool {
+	b.change.Lock()
+	defer b.change.Unlock()
+	rates := previous.state.Load().accepts
+	if rates == nil || !previous.closeSame(b, rates) {
+		return false
+	}
+	b.goOver(bucketState{accepts: rates, rates: rates}, now)
+	b.stripes[0].continues(previous.stripes)
+	previous.expire(now)
+	return true
+}
+
+// closeSame notes that another table takes over with the same rates.
+func (b *Buckets) closeSame(successor *Buckets, rates *Rates) bool {
+	b.change.Lock()
+	defer b.change.Unlock()
+	if b.successor != nil || b.state.Load().accepts != rates {
+		return false
+	}
+	b.successor = successor
+	return true
+}
+
 // Activate goes over to newer rates. Calls with older ones are stale from then on. It takes
 // a few milliseconds for a million values, in which calls go on. It does nothing if the
 // rates are not newer.
@@ -172,7 +217,7 @@ func (b *Buckets) expire(now clock.Instant) {
 // Stats returns the counts of the table. It reads all of it, which takes about a
 // millisecond for a million values.
 func (b *Buckets) Stats(now clock.Instant) Stats {
-	stats := Stats{Capacity: int(b.slots())}
+	stats := Stats{Capacity: int(b.slots()), Bytes: b.bytes(8, 8)}
 	for group := range b.groups {
 		at := b.refresh(uint64(group), now)
 		for i := range b.groups[group] {

@@ -8,7 +8,9 @@ import (
 
 // takeSlowly is TakeOrWait for a value that has no slot, or whose block is not up to date, or for
 // a call with other rates than the table's.
-func (b *Buckets) takeSlowly(hash uint64, k key, r *Rate, now clock.Instant, tokens int32) (Place, time.Duration, Outcome) {
+func (b *Buckets) takeSlowly(
+	hash uint64, k key, r *Rate, now clock.Instant, tokens int32, from Source,
+) (Place, time.Duration, Outcome) {
 	s := b.lockStripe(k, r.rates, now)
 	if s == nil {
 		return 0, 0, Stale
@@ -19,7 +21,7 @@ func (b *Buckets) takeSlowly(hash uint64, k key, r *Rate, now clock.Instant, tok
 		slot, ahead, word, at := b.lookUp(state, k, r, now)
 		late := at.Sub(now) // the table has seen a later instant
 		if word == 0 {
-			p, wait, outcome := b.takeWithoutSlot(s, hash, k, r, at, tokens)
+			p, wait, outcome := b.takeWithoutSlot(s, hash, k, r, at, tokens, from)
 			return p, late + wait, outcome
 		}
 		next, pass := r.after(ahead, tokens)
@@ -37,7 +39,9 @@ func (b *Buckets) takeSlowly(hash uint64, k key, r *Rate, now clock.Instant, tok
 }
 
 // takeWithoutSlot gives a value a slot, or judges it by the sketch if there is none.
-func (b *Buckets) takeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now clock.Instant, tokens int32) (Place, time.Duration, Outcome) {
+func (b *Buckets) takeWithoutSlot(
+	s *stripe, hash uint64, k key, r *Rate, now clock.Instant, tokens int32, from Source,
+) (Place, time.Duration, Outcome) {
 	state, cells := b.state.Load(), b.geometry.cells(k)
 	ahead := b.estimate(hash, cells, r.rates, r, now)
 	next, pass := r.after(ahead, tokens)
@@ -57,12 +61,46 @@ func (b *Buckets) takeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now cl
 			return b.place(slot, k.tag), r.wait(next), Taken
 		}
 	}
+	if from == UnknownSource {
+		return 0, 0, NoSlot
+	}
 	s.withoutSlot++
-	if !pass {
-		return sketchPlace(cells), r.untilPass(next), Refused
+	over := b.overSource(r, now, tokens, from)
+	if !pass || over > 0 {
+		return sketchPlace(cells), max(r.untilPass(next), over), Refused
 	}
 	b.cells.raise(cells, clock.Instant(int64(now)+r.toTime.timesUp(next)))
+	b.chargeSource(r, now, tokens, from)
 	return sketchPlace(cells), r.wait(next), Taken
+}
+
+// overSource returns for how long the values without a slot that have a source are refused,
+// because together they have used what these may use.
+func (b *Buckets) overSource(r *Rate, now clock.Instant, tokens int32, from Source) time.Duration {
+	if from == NoSource {
+		return 0
+	}
+	top := r.top
+	if r.span > 0 {
+		top = r.costOf(int64(tokens)) // of a throttle each value may pass one call at once
+	}
+	ahead := b.cells.ahead(uint64(from), now) + b.sourceCost(r, tokens)
+	return time.Duration(max(0, ahead-r.toTime.timesUp(top)))
+}
+
+// chargeSource counts tokens for the values without a slot that have a source. Two calls of
+// other values may do so at once, and one of them be forgotten: the values are counted exactly.
+func (b *Buckets) chargeSource(r *Rate, now clock.Instant, tokens int32, from Source) {
+	if from != NoSource {
+		ahead := b.cells.ahead(uint64(from), now) + b.sourceCost(r, tokens)
+		b.cells.raise(uint64(from), now.Add(time.Duration(ahead)))
+	}
+}
+
+// sourceCost returns the time for which tokens count for a source: it may use as much as many
+// values.
+func (b *Buckets) sourceCost(r *Rate, tokens int32) int64 {
+	return max(1, r.toTime.timesUp(r.costOf(int64(tokens)))/b.sourceShare())
 }
 
 // lockStripe locks the stripe of a value for a call with some rates, or returns nil if they

@@ -59,7 +59,7 @@ func newConcurrency(maxValues int) *Concurrency {
 	return &Concurrency{
 		geometry:  g,
 		groups:    make([]bucketGroup, g.groups),
-		cells:     make([]atomic.Int64, g.slots()/4),
+		cells:     make([]atomic.Int64, g.sketchSize()),
 		stripes:   make([]stripe, g.stripes),
 		maxValues: maxValues,
 	}
@@ -362,7 +362,7 @@ func (c *Concurrency) drain(groups int) bool {
 
 // Stats returns the counts of the table. It reads all of it.
 func (c *Concurrency) Stats() Stats {
-	stats := Stats{Capacity: int(c.slots())}
+	stats := Stats{Capacity: int(c.slots()), Bytes: c.bytes(8, 8)}
 	for group := range c.groups {
 		for i := range c.groups[group] {
 			if c.groups[group][i].Load()&countMask > 0 {

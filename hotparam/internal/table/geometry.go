@@ -86,6 +86,16 @@ func (c *candidate) consider(slot uint64, free bool, idle int64) {
 // in a hundred values finds no slot when nine of ten are taken.
 const enoughFree = 4
 
+// sketchSize is how many cells the sketch has.
+func (g *geometry) sketchSize() int { return int(g.slots() / 4) }
+
+// bytes returns the memory of a table that has so many bytes for a slot and for a cell.
+func (g *geometry) bytes(slot, cell int) int { return int(g.slots())*slot + g.sketchSize()*cell }
+
+// sourceShare is as how many values those without a slot may pass together that come from one
+// source. What one source brings into the sketch then leaves at least 15 of 16 cells as they are.
+func (g *geometry) sourceShare() int64 { return int64(max(1, g.sketchSize()/64)) }
+
 // choose returns the better one of the candidates of a value's two groups: the first, unless
 // it has too few free slots and the second one has more, or has an older one to give. It
 // returns false if there is none.

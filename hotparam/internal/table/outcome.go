@@ -14,7 +14,30 @@ const (
 	// Stale tells that the table has gone over to a newer version of the rule. Nothing
 	// is counted; the caller has to ask the limiter of the newer version.
 	Stale
+
+	// NoSlot tells that the value finds no slot, and that the table has to know where the
+	// call comes from to decide. Nothing is counted. It is the answer to a call from an
+	// [UnknownSource] only.
+	NoSlot
 )
+
+// Source is where a call comes from, such as the network of its client, as a hash. Values that
+// find no slot may together pass, from each source, as much as [geometry.sourceShare] values
+// may: so who invents values, from a few networks, fills the sketch with little, and values
+// from elsewhere find it nearly empty.
+type Source uint64
+
+const (
+	// NoSource is that of calls of which it is not known, nor will be: only what their value
+	// has used counts.
+	NoSource Source = 0
+
+	// UnknownSource is that of calls of which it can be found out.
+	UnknownSource Source = 1
+)
+
+// SourceOf returns the source that has a hash.
+func SourceOf(hash uint64) Source { return Source(hash | 1<<63) }
 
 // Place says where a call was counted, so that it can be given back, settled or released.
 // The zero value is nowhere: there is nothing to give back. Places take at most 25 bits in
@@ -25,6 +48,9 @@ type Place uint64
 type Stats struct {
 	// Capacity is the number of slots.
 	Capacity int
+
+	// Bytes is the memory that the table takes.
+	Bytes int
 
 	// Occupied is the number of slots with a value whose state is not as new.
 	Occupied int

@@ -142,7 +142,7 @@ func newWindows(maxValues int) *Windows {
 		words:     make([]windowGroup, g.groups),
 		counts:    make([]windowCounts, g.slots()),
 		stripes:   make([]windowStripe, (g.groups+stripeOfGroups-1)/stripeOfGroups),
-		cells:     make([]windowCell, g.slots()/4),
+		cells:     make([]windowCell, g.sketchSize()),
 		maxValues: maxValues,
 	}
 }

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"unsafe"
+
 	"github.com/penstock-go/penstock/clock"
 )
 
@@ -28,6 +30,41 @@ func (w *Windows) Adopt(maxValues int, now clock.Instant) *Windows {
 	next := newWindows(maxValues)
 	next.previous.Store(w)
 	return next
+}
+
+// Grow is [Buckets.Grow].
+func (w *Windows) Grow(maxValues int, now clock.Instant) *Windows {
+	w.change.Lock()
+	taken := w.successor != nil
+	w.change.Unlock()
+	if taken || maxValues <= w.maxValues {
+		return w
+	}
+	next := w.Adopt(maxValues, now)
+	if next == w || next.previous.Load() != w || !next.takeOver(w, now) {
+		return w
+	}
+	return next
+}
+
+// takeOver goes over to the terms of the table that this one is to take over from.
+func (w *Windows) takeOver(previous *Windows, now clock.Instant) bool {
+	w.change.Lock()
+	defer w.change.Unlock()
+	previous.change.Lock()
+	defer previous.change.Unlock()
+	terms := previous.terms.Load()
+	if terms == nil || previous.successor != nil {
+		return false
+	}
+	previous.closeFor(w, now)
+	previous.extend(terms)
+	w.goOver(terms, now)
+	counted := previous.Stats(now)
+	w.stripes[0].Lock()
+	defer w.stripes[0].Unlock()
+	w.stripes[0].forgotten, w.stripes[0].withoutSlot = counted.Forgotten, counted.WithoutSlot
+	return true
 }
 
 // Activate goes over to newer terms. Calls with older ones are stale from then on. It takes
@@ -72,8 +109,15 @@ func (w *Windows) enter(terms *WindowTerms, now clock.Instant) bool {
 	if previous := w.previous.Load(); previous != nil && int64(now) < previous.until.Load() {
 		previous.extend(terms)
 	}
+	w.goOver(terms, now)
+	return true
+}
+
+// goOver goes over to other terms. The caller holds the change.
+func (w *Windows) goOver(terms *WindowTerms, now clock.Instant) {
 	w.lockAll()
 	defer w.unlockAll()
+	present := w.terms.Load()
 	if w.converted != present { // two changes at once: it is known only of one when it was
 		for i := range w.stripes {
 			w.convertStripe(&w.stripes[i], present, uint64(i)*stripeOfGroups, now)
@@ -86,7 +130,6 @@ func (w *Windows) enter(terms *WindowTerms, now clock.Instant) bool {
 	}
 	w.present, w.changedAt = terms, now
 	w.terms.Store(terms)
-	return true
 }
 
 // close makes all further calls stale, because another table takes over. If one has done so
@@ -101,13 +144,18 @@ func (w *Windows) close(successor *Windows, terms *WindowTerms, now clock.Instan
 	if present == nil || terms.version <= present.version {
 		return nil, false
 	}
+	w.closeFor(successor, now)
+	w.extend(present)
+	w.extend(terms)
+	return w, true
+}
+
+// closeFor makes calls stale. The caller holds the change.
+func (w *Windows) closeFor(successor *Windows, now clock.Instant) {
 	w.lockAll()
 	defer w.unlockAll()
 	w.terms.Store(nil)
 	w.successor, w.closedAt = successor, now
-	w.extend(present)
-	w.extend(terms)
-	return w, true
 }
 
 // extend makes a closed table count until its windows are over in these terms, too.
@@ -201,7 +249,7 @@ func (w window) in(terms, of *WindowTerms, now, last clock.Instant) window {
 
 // Stats returns the counts of the table. It reads all of it.
 func (w *Windows) Stats(now clock.Instant) Stats {
-	stats := Stats{Capacity: int(w.slots())}
+	stats := Stats{Capacity: int(w.slots()), Bytes: w.bytes(8+4*windowBuckets, int(unsafe.Sizeof(windowCell{})))}
 	for i := range w.stripes {
 		s := &w.stripes[i]
 		s.Lock()

@@ -10,6 +10,14 @@ import (
 // Take counts tokens for a value if they and those in its window are no more than the
 // limit, which is at most 2³²−1.
 func (w *Windows) Take(hash uint64, terms *WindowTerms, limit int64, now clock.Instant, tokens int32) (Place, Outcome) {
+	return w.TakeFrom(hash, terms, limit, now, tokens, NoSource)
+}
+
+// TakeFrom is Take for a call of which is known where it comes from, which counts if its value
+// finds no slot.
+func (w *Windows) TakeFrom(
+	hash uint64, terms *WindowTerms, limit int64, now clock.Instant, tokens int32, from Source,
+) (Place, Outcome) {
 	if limit = min(limit, 1<<32-1); int64(tokens) > limit {
 		return 0, Refused
 	}
@@ -25,7 +33,7 @@ func (w *Windows) Take(hash uint64, terms *WindowTerms, limit int64, now clock.I
 		}
 	}
 	s.Unlock()
-	return w.takeSlowly(hash, k, terms, limit, now, tokens)
+	return w.takeSlowly(hash, k, terms, limit, now, tokens, from)
 }
 
 func (w *Windows) stripe(group uint64) *windowStripe { return &w.stripes[group/stripeOfGroups] }
@@ -77,7 +85,9 @@ func (w *Windows) windowPlace(slot, tag uint64, number int64) Place {
 	return w.place(slot, tag<<bucketBits|uint64(number)&(1<<bucketBits-1))
 }
 
-func (w *Windows) takeSlowly(hash uint64, k key, terms *WindowTerms, limit int64, now clock.Instant, tokens int32) (Place, Outcome) {
+func (w *Windows) takeSlowly(
+	hash uint64, k key, terms *WindowTerms, limit int64, now clock.Instant, tokens int32, from Source,
+) (Place, Outcome) {
 	for {
 		w.lockBoth(k)
 		if w.terms.Load() == terms {
@@ -95,11 +105,13 @@ func (w *Windows) takeSlowly(hash uint64, k key, terms *WindowTerms, limit int64
 			return w.takeAt(slot, terms, limit, now, tokens)
 		}
 	}
-	return w.takeWithoutSlot(hash, k, terms, limit, now, tokens)
+	return w.takeWithoutSlot(hash, k, terms, limit, now, tokens, from)
 }
 
 // takeWithoutSlot gives a value a slot, or judges it by the sketch if there is none.
-func (w *Windows) takeWithoutSlot(hash uint64, k key, terms *WindowTerms, limit int64, now clock.Instant, tokens int32) (Place, Outcome) {
+func (w *Windows) takeWithoutSlot(
+	hash uint64, k key, terms *WindowTerms, limit int64, now clock.Instant, tokens int32, from Source,
+) (Place, Outcome) {
 	s, cells := w.stripe(k.first), w.geometry.cells(k)
 	state := w.estimate(hash, cells, terms, now)
 	pass := state.sum()+int64(tokens) <= limit
@@ -116,12 +128,28 @@ func (w *Windows) takeWithoutSlot(hash uint64, k key, terms *WindowTerms, limit 
 		}
 		return 0, Refused
 	}
+	if from == UnknownSource {
+		return 0, NoSlot
+	}
 	s.withoutSlot++
-	if !pass {
+	if !pass || !w.sourceMay(terms, limit, now, tokens, from) {
 		return sketchPlace(cells), Refused
 	}
 	w.addToSketch(cells, terms, now, int64(tokens))
+	if from != NoSource {
+		w.addToSketch(uint64(from), terms, now, int64(tokens))
+	}
 	return sketchPlace(cells), Taken
+}
+
+// sourceMay says whether the values without a slot that have a source may use so many tokens
+// more: together they may use as many as several values.
+func (w *Windows) sourceMay(terms *WindowTerms, limit int64, now clock.Instant, tokens int32, from Source) bool {
+	if from == NoSource {
+		return true
+	}
+	used := w.inSketch(uint64(from), terms, now)
+	return used.sum()+int64(tokens) <= min(limit*w.sourceShare(), 1<<32-1)
 }
 
 // victim returns a slot that is free, or else the one whose window has been over for
@@ -141,8 +169,27 @@ func (w *Windows) candidate(group uint64, number int64) candidate {
 // estimate returns a window that counts, in each bucket, at least what a value without a
 // slot has used.
 func (w *Windows) estimate(hash, cells uint64, terms *WindowTerms, now clock.Instant) window {
+	least := w.inSketch(cells, terms, now)
+	previous := w.previous.Load()
+	switch {
+	case previous == nil:
+	case int64(now) >= previous.until.Load():
+		w.previous.CompareAndSwap(previous, nil)
+	default:
+		before := previous.state(hash, terms, now)
+		for i := range windowBuckets {
+			if at := before.newest - int64(i); at >= 0 && least.newest-at < windowBuckets {
+				least.roll(max(at, least.newest))
+				least.add(at, int64(before.counts[at%windowBuckets]))
+			}
+		}
+	}
+	return least
+}
+
+// inSketch returns a window that counts what all cells of a value or of a source do.
+func (w *Windows) inSketch(cells uint64, terms *WindowTerms, now clock.Instant) (least window) {
 	number := terms.number(now)
-	var least window
 	for i := range sketchRows {
 		cell := &w.cells[cellOf(cells, i, len(w.cells))]
 		cell.Lock()
@@ -157,20 +204,6 @@ func (w *Windows) estimate(hash, cells uint64, terms *WindowTerms, now clock.Ins
 			continue
 		}
 		least.least(counted)
-	}
-	previous := w.previous.Load()
-	switch {
-	case previous == nil:
-	case int64(now) >= previous.until.Load():
-		w.previous.CompareAndSwap(previous, nil)
-	default:
-		before := previous.state(hash, terms, now)
-		for i := range windowBuckets {
-			if at := before.newest - int64(i); at >= 0 && least.newest-at < windowBuckets {
-				least.roll(max(at, least.newest))
-				least.add(at, int64(before.counts[at%windowBuckets]))
-			}
-		}
 	}
 	return least
 }

@@ -1,0 +1,85 @@
+package hotparam
+
+import (
+	"math"
+
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/rule"
+)
+
+var (
+	_ rule.QuotaReader = (*limiter)(nil)
+	_ rule.QuotaReader = (*throttle)(nil)
+	_ rule.QuotaReader = (*fleetLimiter)(nil)
+)
+
+// QuotaOf returns what is left of the limit of a call's value. Nothing is told of a limit of calls
+// under way.
+func (l *limiter) QuotaOf(c rule.Call) *rule.Quota {
+	s, decision := l.subjectOf(c.Attribute)
+	if decision != limited || l.rule.Concurrency != 0 {
+		return nil
+	}
+	q := l.quota(s)
+	switch t := l.tablesOf(s, c.Now); {
+	case q.Limit == 0:
+	case t.buckets != nil:
+		q.Remaining, q.Reset = t.buckets.Quota(s.key, l.rates.Class(s.class), c.Now)
+	default:
+		used := t.windows.Used(s.key, l.terms, c.Now)
+		if q.Remaining = max(0, int64(q.Limit)-used); used > 0 {
+			next := int32(min(q.Remaining+1, math.MaxInt32))
+			q.Reset = t.windows.RetryAfter(s.key, l.terms, int64(q.Limit), c.Now, next)
+		}
+	}
+	l.penalise(q, s, c)
+	return q
+}
+
+// quota returns a quota of which is not known yet what is left.
+func (l *limiter) quota(s subject) *rule.Quota {
+	limit := l.limits[s.class]
+	return &rule.Quota{Limit: limit, Effective: limit, Window: l.rule.Window}
+}
+
+// penalise leaves nothing to a value that is refused outright.
+func (l *limiter) penalise(q *rule.Quota, s subject, c rule.Call) {
+	if l.penalties == nil {
+		return
+	}
+	if left := l.penalties.left(s.key, c.Now); left > 0 {
+		if q.Remaining > 0 {
+			q.Reset = 0
+		}
+		q.Remaining, q.Reset = 0, max(left, q.Reset)
+	}
+}
+
+// QuotaOf returns what is left of the limit of a call's value, as far as this instance knows: what
+// it may let pass without asking the fleet. Of a rule that asks for each call it knows only that
+// nothing is left.
+func (l *fleetLimiter) QuotaOf(c rule.Call) *rule.Quota {
+	s, decision := l.subjectOf(c.Attribute)
+	if decision != limited {
+		return nil
+	}
+	q := l.quota(s)
+	v, _ := l.known(s)
+	switch isAsk := l.rule.decisionMode() == fleet.ModeAsk; {
+	case q.Limit == 0:
+	case v == nil && isAsk:
+		return nil
+	case v == nil:
+		q.Remaining = int64(l.rule.burst(q.Limit))
+	case v.asker != nil:
+		if q.Reset = v.asker.DeniedFor(c.Now, 1); q.Reset == 0 {
+			return nil
+		}
+	default:
+		if q.Remaining = v.budget.Available(c.Now); q.Remaining == 0 {
+			q.Reset = max(0, v.budget.RetryAfter(c.Now, 1))
+		}
+	}
+	l.penalise(q, s, c)
+	return q
+}
