@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/penstock-go/penstock/clock"
 )
 
 // Stores merge what they know with [Request.Seen] by the maximum. So a member brings what it
@@ -83,6 +85,35 @@ func parseWindow(state string) (s windowState, ok bool) {
 		s.counts = append(s.counts, count)
 	}
 	return s, err == nil && err2 == nil
+}
+
+// present is how many tokens count in the window that ends with the present bucket, as far as the
+// state tells which that is.
+func (s *windowState) present() int64 {
+	counts := s.counts
+	if int64(len(counts)) > s.buckets { // the first is the next bucket
+		counts = counts[1:]
+	}
+	return sum(counts)
+}
+
+// measurePortion takes the state that a reply tells, when all that it grants is held.
+func (b *Budget) measurePortion(now clock.Instant, reply *Reply) {
+	state := reply.State
+	counted := b.held.tokens() - b.owed - b.owedSent
+	if b.mode == ModeWindow {
+		if w, ok := parseWindow(state); ok {
+			granted := int64(0)
+			if reply.Delay == 0 {
+				granted = reply.Granted
+			}
+			b.portion.window(&b.passes, &b.terms, b.passes.sum()+counted, w.present(), granted)
+		}
+		return
+	}
+	if full, err := strconv.ParseFloat(state, 64); err == nil {
+		b.portion.bucket(now, b.fleetRate(), float64(b.passedTotal+counted+b.later.tokens()), full)
+	}
 }
 
 // learn takes the state that a reply tells, and whether the store has lost what it knew.
