@@ -16,26 +16,25 @@ type Asker struct {
 	refused atomic.Int64  // tokens of calls that did not ask because of that
 
 	// What follows is guarded by member.mu.
-	terms       Terms
-	operation   Operation
-	onOutage    OnOutage
-	place       int // in the list of all askers, -1 if released
-	counted     clock.Instant
-	lastCall    clock.Instant
-	demand      average
-	passed      average
-	passedTotal int64
-	passes      passLog // of windows
-	portion     portion
-	outage      outage
-	underWay    int           // calls that wait for an answer
-	lost        int           // calls without an answer since the last one that has one
-	back        int64         // tokens to be handed back
-	owed        int64         // tokens that passed without an answer
-	charges     []charge      // others, which passed before now
-	flushing    bool          // it is in the list of those that have something to hand back or to pay
-	bucket      int64         // the last [Reply.Bucket]
-	bucketFrom  clock.Instant // when it was first known
+	terms      Terms
+	operation  Operation
+	onOutage   OnOutage
+	place      int // in the list of all askers, -1 if released
+	counted    clock.Instant
+	lastCall   clock.Instant
+	demand     average
+	passed     average
+	passes     passLog // of windows
+	portion    portion
+	outage     outage
+	underWay   int           // calls that wait for an answer
+	lost       int           // calls without an answer since the last one that has one
+	back       int64         // tokens to be handed back
+	owed       int64         // tokens that passed without an answer
+	charges    []charge      // others, which passed before now
+	flushing   bool          // it is in the list of those that have something to hand back or to pay
+	bucket     int64         // the last [Reply.Bucket]
+	bucketFrom clock.Instant // when it was first known
 }
 
 // Answer is the answer to one call.
@@ -150,7 +149,6 @@ func (a *Asker) count(now clock.Instant) {
 func (a *Asker) pass(n int64) {
 	a.passed.add(n, 0, rateMemoryOf(&a.terms, a.member.count))
 	a.passes.add(n)
-	a.passedTotal += n
 	a.group.add(a.counted, 0, n, n)
 }
 

@@ -25,8 +25,7 @@ func (a *Asker) newPasses(now clock.Instant) passLog {
 // when the functions below are called.
 func (a *Asker) measurePortion(now, asked clock.Instant, reply *Reply) {
 	if a.passes.isOff() {
-		full := asked.Add(reply.Reset).Time().UnixMicro()
-		a.portion.bucket(now, a.terms.PerSecond(), float64(a.passedTotal-a.owed), float64(full))
+		a.portion.bucket(now)
 		return
 	}
 	if a.operation == AskFixedWindow {

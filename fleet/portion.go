@@ -18,17 +18,10 @@ type portion struct {
 
 	used, left float64       // of a window, what this instance had used and the fleet had left at the last answer
 	leftAt     clock.Instant // when the part of it had begun
-
-	ownAt, fullAt float64 // of a bucket, what had passed when the period began, and when it was full then
 }
 
-const (
-	// portionMemory is the memory of portions: of few tokens in less time, chance would decide.
-	portionMemory = 5 * time.Second
-
-	// portionPeriod is how long a period is, of a bucket.
-	portionPeriod = time.Second
-)
+// portionMemory is the memory of portions: of few tokens in less time, chance would decide.
+const portionMemory = 5 * time.Second
 
 // window takes an answer about a window, of which so many tokens are used, and some of them were
 // granted with the answer. Half of those count: there is no answer just before an instance is
@@ -54,22 +47,9 @@ func (p *portion) present(log *passLog) (used, left float64, isKnown bool) {
 	return p.used, p.left, p.since != 0 && age < log.length*time.Duration(len(log.counts))
 }
 
-// bucket takes an answer about a bucket: when it will be full, in microseconds of the store, and
-// how many tokens this instance has used ever. What the fleet has used is how much later that
-// became; it is more while the bucket was full.
-func (p *portion) bucket(now clock.Instant, rate, own, full float64) {
-	if p.since == 0 {
-		p.since, p.ownAt, p.fullAt = now, own, full
-		return
-	}
-	p.own = max(0, own-p.ownAt)
-	p.fleet = max(p.own, (full-p.fullAt)/1e6*rate)
-	if lasted := now.Sub(p.since); lasted >= portionPeriod {
-		p.fade(lasted)
-		p.since, p.ownAt, p.fullAt = now, own, full
-		p.own, p.fleet = 0, 0
-	}
-}
+// bucket takes an answer about a bucket. It does not tell what the fleet uses, only that the limit
+// is known.
+func (p *portion) bucket(now clock.Instant) { p.since = now }
 
 // fade ends a period.
 func (p *portion) fade(lasted time.Duration) {

@@ -97,23 +97,22 @@ func (s *windowState) present() int64 {
 	return sum(counts)
 }
 
-// measurePortion takes the state that a reply tells, when all that it grants is held.
+// measurePortion takes a reply, when all that it grants is held.
 func (b *Budget) measurePortion(now clock.Instant, reply *Reply) {
-	state := reply.State
-	counted := b.held.tokens() - b.owed - b.owedSent
-	if b.mode == ModeWindow {
-		if w, ok := parseWindow(state); ok {
-			granted := int64(0)
-			if reply.Delay == 0 {
-				granted = reply.Granted
-			}
-			b.portion.window(&b.passes, &b.terms, b.passes.sum()+counted, w.present(), granted)
-		}
+	if b.mode != ModeWindow {
+		b.portion.bucket(now)
 		return
 	}
-	if full, err := strconv.ParseFloat(state, 64); err == nil {
-		b.portion.bucket(now, b.fleetRate(), float64(b.passedTotal+counted+b.later.tokens()), full)
+	w, ok := parseWindow(reply.State)
+	if !ok {
+		return
 	}
+	granted := int64(0) // in the present bucket
+	if reply.Delay == 0 {
+		granted = reply.Granted
+	}
+	used := b.passes.sum() + b.held.tokens() - b.owed - b.owedSent
+	b.portion.window(&b.passes, &b.terms, used, w.present(), granted)
 }
 
 // learn takes the state that a reply tells, and whether the store has lost what it knew.
