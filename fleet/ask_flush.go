@@ -96,6 +96,7 @@ func (a *Asker) correct(taken clock.Instant, n int64) {
 	switch part := min(-n, a.owed); {
 	case n > 0:
 		a.owed += n
+		a.outage.owed.add(n)
 	case part > 0:
 		a.owed -= part
 		a.outage.use(-part)

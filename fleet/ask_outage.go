@@ -28,7 +28,7 @@ func (a *Asker) measurePortion(now, asked clock.Instant, reply *Reply) {
 		a.portion.bucket(now)
 		return
 	}
-	if a.operation == AskFixedWindow {
+	if a.operation == AskFixedWindow && reply.Reset > 0 {
 		a.passes.align(asked.Add(reply.Reset))
 	}
 	a.portion.window(&a.passes, &a.terms, a.passes.sum()-a.owed, reply.Limit-reply.Remaining, reply.Granted)

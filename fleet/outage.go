@@ -180,8 +180,9 @@ func (o *outage) recount(onOutage OnOutage, terms *Terms, count int, passes *pas
 }
 
 // chargeable is how much of what passed in the outage still matters, of a window: what passed in
-// it, in the present one of so many buckets and in those before that one, the latest first. What [OutageOpen] let
-// pass beyond the part of this instance is forgiven, or nothing would pass for a window.
+// it, in the present one of so many buckets and in those before that one, the latest first. What
+// [OutageOpen] let pass beyond the part of this instance is forgiven, or nothing would pass for a
+// window.
 func (o *outage) chargeable(now clock.Instant, onOutage OnOutage, terms *Terms, buckets int) (present int64, before []int64) {
 	o.owed.advance(now)
 	counts := o.owed.counts
@@ -191,7 +192,7 @@ func (o *outage) chargeable(now clock.Instant, onOutage OnOutage, terms *Terms, 
 	present = min(counts[0], int64(terms.Limit))
 	left := int64(terms.Limit) - present
 	perPart := (max(1, buckets) + len(counts) - 1) / len(counts) // more than one of very many buckets
-	begun := int(now.Sub(o.owed.begin) / (o.owed.length / time.Duration(perPart)))
+	begun := int(max(0, now.Sub(o.owed.begin)) / (o.owed.length / time.Duration(perPart)))
 	for i, count := range counts[1:] {
 		if count = min(count, left); count > 0 {
 			before = append(before, make([]int64, begun+i*perPart+1-len(before))...)
