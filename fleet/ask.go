@@ -24,11 +24,14 @@ type Asker struct {
 	lastCall   clock.Instant
 	demand     average
 	passed     average
+	passes     passLog // of windows
+	portion    portion
 	outage     outage
 	underWay   int           // calls that wait for an answer
 	lost       int           // calls without an answer since the last one that has one
 	back       int64         // tokens to be handed back
 	owed       int64         // tokens that passed without an answer
+	charges    []charge      // others, which passed before now
 	flushing   bool          // it is in the list of those that have something to hand back or to pay
 	bucket     int64         // the last [Reply.Bucket]
 	bucketFrom clock.Instant // when it was first known
@@ -79,6 +82,12 @@ func (a *Asker) Ask(now clock.Instant, n int32, done func(Answer)) {
 	a.demand.add(int64(n), 0, rateMemoryOf(&a.terms, m.count))
 	a.group.add(now, int64(n), 0, 0)
 	a.lastCall = now
+	if a.outage.isBounding() && a.outage.tokens(&a.passes) < int64(n)+int64(a.underWay) {
+		answer := Answer{Retry: min(a.outage.next(now, &a.passes), a.outage.until).Sub(now)}
+		m.unlock(now)
+		done(answer)
+		return
+	}
 	if !m.running || a.place < 0 || a.outage.active && (a.outage.err == nil || now < a.outage.askAt) {
 		answer := a.decide(now, n)
 		m.unlock(now)
@@ -131,34 +140,35 @@ func (a *Asker) count(now clock.Instant) {
 		a.lastCall = max(a.lastCall, now)
 	}
 	a.passed.add(0, elapsed, memory)
-	a.outage.bucket.flow(elapsed)
+	a.passes.advance(now)
+	a.outage.advance(now, elapsed, &a.passes)
 	a.counted = max(a.counted, now)
 }
 
 // pass counts tokens that passed. The mutex of the member is held.
 func (a *Asker) pass(n int64) {
 	a.passed.add(n, 0, rateMemoryOf(&a.terms, a.member.count))
+	a.passes.add(n)
 	a.group.add(a.counted, 0, n, n)
 }
 
 // decide answers a call without the backend. The mutex of the member is held.
 func (a *Asker) decide(now clock.Instant, n int32) Answer {
-	bucket := &a.outage.bucket
-	if !a.outage.active { // one answer was lost
-		lost := a.newFallback(a.passed.perSecond(), a.passed.perSecond() == 0)
-		if lost.rate > 0 {
-			lost.level = max(lost.most, float64(n))
+	by := &a.outage
+	if !by.active { // one answer was lost
+		by = a.newOutage(now, nil)
+		if by.bucket.rate > 0 {
+			by.bucket.level = max(by.bucket.most, float64(n))
 		}
-		bucket = &lost
 	}
-	if bucket.tokens() < int64(n) {
+	if by.tokens(&a.passes) < int64(n) {
 		answer := Answer{Outage: true}
-		if at := bucket.next(now); at > now {
+		if at := by.next(now, &a.passes); at > now {
 			answer.Retry = at.Sub(now)
 		}
 		return answer
 	}
-	bucket.level -= float64(n)
+	by.use(int64(n))
 	a.owed += int64(n)
 	a.pass(int64(n))
 	a.flushSoon()
@@ -192,6 +202,7 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 	if reply.Granted >= int64(q.n) {
 		answer.Allowed, answer.Wait = true, reply.Delay
 		a.pass(int64(q.n))
+		a.outage.bucket.level -= float64(q.n)
 	} else {
 		answer.Retry = reply.Retry
 		end := now.Add(min(reply.Retry, forever) + 1<<unitShift)
@@ -199,6 +210,7 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 			a.denied.Store(uint64(pack(end, false, int64(q.n))))
 		}
 	}
+	a.measurePortion(now, q.asked, reply)
 	q.answer(answer)
 }
 

@@ -11,8 +11,13 @@ import (
 // flush is a request that hands back tokens, or pays for some that passed.
 type flush struct {
 	asker *Asker
-	paid  int64
-	again bool // it pays what could not be paid at once
+	paid  charge
+}
+
+// charge is tokens that are to be paid as of when they passed.
+type charge struct {
+	passed clock.Instant
+	tokens int64
 }
 
 // flushSoon has the member hand back and pay with the next batch. The mutex is held.
@@ -27,59 +32,50 @@ func (a *Asker) flushSoon() {
 // sendFlushes adds requests for what is to be handed back or paid to a partition: for all of it,
 // if the member ends.
 func (m *Member) sendFlushes(now clock.Instant, to *partition) {
-	for _, p := range to.payments {
-		m.request(now, p.request, p.by, false)
-	}
-	to.payments = nil
 	for len(to.flushes) > 0 && (!m.running || m.maySendMore(to)) {
 		a := to.flushes[0]
 		to.flushes[0] = nil
 		to.flushes = to.flushes[1:]
 		a.flushing = false
-		if a.outage.active {
-			continue // when that ends, it is known what still matters
-		}
-		request := Request{Operation: a.operation, Terms: a.terms, Keep: maxLife, BackTo: a.bucket}
-		if a.back > 0 {
-			request.Want = -a.back
-			a.back = 0
-			m.request(now, request, &flush{asker: a}, a.group != nil)
-		}
-		if a.owed > 0 {
-			request.Want = a.owed
-			m.request(now, request, &flush{asker: a, paid: a.owed}, a.group != nil)
-			a.owed = 0
+		if !a.outage.active { // when that ends, it is known what still matters
+			a.flush(now)
 		}
 	}
 }
 
-// answered takes the answer to a payment. What could not be paid in one is paid as far as the
-// limit has tokens left: then it has none, which is all that matters.
-func (f *flush) answered(_ clock.Instant, reply *Reply) {
-	if reply.Err == nil && f.paid > 0 && !f.again && reply.Granted == 0 && reply.Remaining > 0 {
-		a := f.asker
-		request := Request{
-			Operation: a.operation, Terms: a.terms, Keep: maxLife,
-			Want: min(f.paid, reply.Remaining),
-		}
-		to := a.member.partitionOf(a.terms.Key)
-		to.payments = append(to.payments, payment{request, &flush{asker: a, paid: request.Want, again: true}})
+// flush adds requests for all that the asker is to hand back or to pay.
+func (a *Asker) flush(now clock.Instant) {
+	request := Request{Operation: a.operation, Terms: a.terms, Keep: maxLife, BackTo: a.bucket}
+	if a.back > 0 {
+		back := request
+		back.Want = -a.back
+		a.member.request(now, back, &flush{asker: a}, a.group != nil)
 	}
+	if a.owed > 0 {
+		a.charges = append(a.charges, charge{now, a.owed})
+	}
+	for _, c := range a.charges {
+		request.Owed, request.Age = c.tokens, max(0, now.Sub(c.passed))
+		a.member.request(now, request, &flush{a, c}, a.group != nil)
+	}
+	a.back, a.owed, a.charges = 0, 0, nil
 }
 
-// payment is a request of a flush that is to be sent in the next step.
-type payment struct {
-	request Request
-	by      *flush
-}
+func (f *flush) answered(clock.Instant, *Reply) {}
 
 // unanswered has what was to be paid paid once more. What was to be handed back is lost: it
 // may have been.
 func (f *flush) unanswered(clock.Instant, error) {
-	if f.paid > 0 {
-		f.asker.owed += f.paid
-		f.asker.flushSoon()
+	a := f.asker
+	switch {
+	case f.paid.tokens == 0:
+		return
+	case len(a.charges) < maxParts:
+		a.charges = append(a.charges, f.paid)
+	default:
+		a.owed += f.paid.tokens
 	}
+	a.flushSoon()
 }
 
 // GiveBack gives back n tokens that a call took at an instant. Of a window that has ended
@@ -100,6 +96,7 @@ func (a *Asker) correct(taken clock.Instant, n int64) {
 	switch part := min(-n, a.owed); {
 	case n > 0:
 		a.owed += n
+		a.outage.owed.add(n)
 	case part > 0:
 		a.owed -= part
 		a.outage.use(-part)
@@ -121,9 +118,17 @@ func (a *Asker) Change(terms Terms, operation Operation, onOutage OnOutage, now 
 	if terms != a.terms || operation != a.operation {
 		a.denied.Store(uint64(pack(now, false, 0)))
 	}
+	isOther := terms.Window != a.terms.Window || operation != a.operation
 	a.terms, a.operation, a.onOutage = terms, operation, onOutage
+	if isOther {
+		passed, owed := a.passes.sum(), a.outage.owed.sum()
+		a.passes, a.portion = a.newPasses(now), portion{}
+		a.outage.owed = a.passes.empty()
+		a.passes.add(passed)
+		a.outage.owed.add(owed)
+	}
 	if a.outage.active {
-		a.outage.bucket = a.newFallback(a.outage.fair, a.outage.fair == 0)
+		a.outage.decideBy(onOutage, &terms, m.sharers(&a.outage, onOutage), &a.passes, m.random.Float64())
 	}
 }
 
@@ -136,7 +141,7 @@ func (a *Asker) Idle(now clock.Instant) bool {
 
 func (a *Asker) isIdle(now clock.Instant) bool {
 	a.count(now) // calls that were refused since it was last
-	return a.underWay == 0 && a.owed == 0 && a.back == 0 &&
+	return a.underWay == 0 && a.owed == 0 && len(a.charges) == 0 && a.back == 0 &&
 		a.DeniedFor(now, math.MaxInt32) == 0 && now.Sub(a.lastCall) > time.Second
 }
 
@@ -164,51 +169,4 @@ func (a *Asker) release() {
 	m.askers = slices.Delete(m.askers, last, last+1)
 	a.place = -1
 	m.restIfUnused()
-}
-
-// beginOutage has the asker decide by itself. The mutex of the member is held, as it is when
-// the functions below are called.
-func (a *Asker) beginOutage(now clock.Instant) { a.lose(now, nil) }
-
-func (a *Asker) lose(now clock.Instant, err error) {
-	a.count(now)
-	if a.outage.active {
-		a.outage.err = err
-		return
-	}
-	passed := a.passed.perSecond()
-	a.outage = outage{
-		active: true, since: now, err: err, fair: passed,
-		bucket: a.newFallback(passed, a.demand.perSecond() == 0),
-	}
-}
-
-// refusedBy notes that the store has answered a request with an error.
-func (a *Asker) refusedBy(now clock.Instant, err error) {
-	if a.place < 0 {
-		return // it was released
-	}
-	if a.outage.err == nil {
-		a.member.noteRefusal(a.terms.Key, err)
-		a.group.refused(err)
-	}
-	a.lose(now, err)
-	a.outage.askAt = now.Add(a.member.jitter(maxProbeWait))
-}
-
-// backIsUp notes that the store answers the requests of the asker. What passed meanwhile is
-// paid as far as it still matters.
-func (a *Asker) backIsUp(now clock.Instant) {
-	if !a.outage.active {
-		return
-	}
-	if a.outage.err != nil {
-		a.member.noteAccepted()
-		a.group.accepted()
-	}
-	lasted := max(now.Sub(a.outage.since).Seconds(), 1e-9)
-	matters := min(1, a.terms.Window.Seconds()/lasted)
-	a.owed = int64(min(float64(a.owed)*matters, a.terms.Limit))
-	a.outage = outage{}
-	a.flushSoon()
 }

@@ -140,3 +140,28 @@ func TestAskerGivesBackAndSettles(t *testing.T) {
 	assert.Empty(t, s.member.Status(s.now()).Limits)
 	assert.True(t, (*ask(s, asker, 1))[0].Outage, "nobody asks for a limit that is gone")
 }
+
+// What calls turn out to have taken more, while the backend does not answer, is paid after it.
+func TestAskerPaysWhatWasSettledInAnOutage(t *testing.T) {
+	t.Parallel()
+	for _, operation := range []fleet.Operation{fleet.AskFixedWindow, fleet.AskSlidingLog} {
+		s := newStepped(t)
+		terms := askTerms(100)
+		terms.Window = time.Minute
+		asker := s.member.Asker(terms, operation, fleet.OutageClosed)
+		ask(s, asker, 1)
+		s.run(10 * ms)
+		s.isDown = true
+		for range 3 {
+			ask(s, asker, 1)
+			s.run(100 * ms)
+		}
+		assert.False(t, s.member.Status(s.now()).Connected)
+		asker.Settle(s.now(), 5)
+		s.isDown = false
+		s.run(400 * ms)
+		answers := ask(s, asker, 1)
+		s.step()
+		assert.EqualValues(t, 100-1-5-1, (*answers)[0].Remaining)
+	}
+}

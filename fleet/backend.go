@@ -127,11 +127,20 @@ type Request struct {
 
 	Want int64 // tokens; 0 to only return or pay some; below 0 returns some, of Ask operations
 	Back int64 // tokens that were granted before, as of BackTo, and not used
-	Owed int64 // tokens that passed without having been granted
+	// Owed is tokens that passed without having been granted; of Ask operations, as far as the limit
+	// has so many left.
+	Owed int64
+
+	// OwedBefore is Owed of the buckets of a window before the present one, the latest first; of
+	// LeaseWindow.
+	OwedBefore []int64
 
 	// BackTo is the [Reply.Bucket] of the grant that Back is of; of LeaseWindow. A negative
 	// Want of AskFixedWindow has it too, or 0 for the present window.
 	BackTo int64
+
+	// Age is how long ago Owed passed; of AskSlidingLog.
+	Age time.Duration
 
 	// Quantum is the least number of tokens that is worth a grant: if less are there, they
 	// are granted for later. Of leases.

@@ -50,6 +50,8 @@ type control struct {
 	owed     int64 // tokens that were used of those, and for which no request is under way
 	owedSent int64 // those for which one is
 
+	owedBefore []int64 // of owed, in the buckets before the present one of a window, the latest first
+
 	looked      clock.Instant // when used tokens were last counted
 	lastPass    clock.Instant
 	lastCall    clock.Instant
@@ -58,7 +60,8 @@ type control struct {
 	demand      average
 	passed      average
 	granted     average
-	history     history       // of windows, see hasHistory
+	passes      passLog // of windows
+	portion     portion
 	steady      float64       // tokens per second that passed when the store last answered
 	steadyAt    clock.Instant // when that was
 	passedTotal int64
@@ -96,8 +99,10 @@ func (b *Budget) count(now clock.Instant) {
 	}
 	used := b.expected() - packedTokens(b.packed.Load()).tokens()
 	elapsed := now.Sub(b.looked)
-	b.outage.bucket.flow(elapsed)
+	b.passes.advance(now)
+	b.outage.advance(now, elapsed, &b.passes)
 	b.use(used)
+	b.passes.add(used)
 	b.demand.add(max(0, used)+refused, elapsed, b.demandMemory())
 	b.group.add(now, max(0, used)+refused, used, 0)
 	b.passed.add(used, elapsed, b.rateMemory())
@@ -107,9 +112,7 @@ func (b *Budget) count(now clock.Instant) {
 	if used > 0 {
 		b.lastPass = now
 	}
-	if b.passedTotal += used; b.hasHistory() {
-		b.history.record(b.looked, b.passedTotal, b.historyHorizon())
-	}
+	b.passedTotal += used
 	if used > 0 || refused > 0 {
 		b.lastCall = now
 		if b.quiet {
@@ -128,7 +131,7 @@ func (b *Budget) use(tokens int64) {
 	}
 	tokens = -tokens
 	paid := min(tokens, b.owed)
-	b.owed -= paid
+	b.oweLess(paid)
 	b.outage.use(-paid)
 	tokens -= paid
 	if last := len(b.held) - 1; last >= 0 {
@@ -142,9 +145,6 @@ func (b *Budget) use(tokens int64) {
 func (b *Budget) look(now clock.Instant) (request Request, p *pending) {
 	b.joinOutage(now)
 	b.count(now)
-	if b.outage.hasRecovered(now) {
-		b.endOutage(now)
-	}
 	for i := range b.later {
 		if l := &b.later[i]; l.from <= now {
 			b.beginBucket(l.origin.bucket, l.from)
@@ -244,6 +244,9 @@ func (b *Budget) schedule(now clock.Instant) {
 		return
 	}
 	due := min(b.later.firstStart(), nextTick(now.Add(b.interval(now))))
+	if b.outage.window != nil {
+		due = min(due, b.passes.next())
+	}
 	if end := b.held.firstEnd(); b.mode == ModeLease {
 		due = min(due, end.Add(-tick))
 	} else {
@@ -258,7 +261,7 @@ func (b *Budget) schedule(now clock.Instant) {
 // quietUntil returns when a quiet budget is to be looked at although no call comes: when
 // one may pass on debt.
 func (b *Budget) quietUntil(now clock.Instant) clock.Instant {
-	if b.debt > b.owed || b.released.Load() || b.outage.active && b.outage.bucket.rate == 0 {
+	if b.debt > b.owed || b.released.Load() || b.outage.active && b.outage.passes(&b.terms) == 0 {
 		return never
 	}
 	return max(now.Add(time.Second), b.lastPass.Add(b.idleTime()), b.retryAt)
@@ -297,7 +300,7 @@ func (b *Budget) publish(now clock.Instant, arrived bool) {
 	rate := b.granted.perSecond()
 	switch {
 	case b.outage.active:
-		rate = b.outage.bucket.rate
+		rate = min(b.outage.passes(&b.terms), unlimitedRate)
 	case b.isFull || rate == 0:
 		rate = max(rate, b.even())
 	}
@@ -312,7 +315,7 @@ func (b *Budget) next(now clock.Instant) clock.Instant {
 	at := b.later.firstStart()
 	switch {
 	case b.outage.active:
-		return b.outage.bucket.next(now)
+		return b.outage.next(now, &b.passes)
 	case at < never:
 		return at
 	case b.retryAt > now:

@@ -95,14 +95,3 @@ func (h history) within(passed int64) int64 {
 	}
 	return max(0, passed-h[0].total)
 }
-
-// perSecond returns how many tokens per second passed within the horizon, or since the first
-// total if that is less, but at least some time ago.
-func (h history) perSecond(now clock.Instant, passed int64, least, horizon time.Duration) float64 {
-	if len(h) == 0 {
-		return 0
-	}
-	// The first total may be long ago, when nothing passed since.
-	lasted := min(max(now.Sub(h[0].at), least), horizon*5/4)
-	return float64(h.within(passed)) / lasted.Seconds()
-}

@@ -228,18 +228,3 @@ func (a *Asker) Forget(now clock.Instant) bool {
 	a.release()
 	return true
 }
-
-// newFallback returns what decides in an outage, of a limit of which so many tokens per second
-// passed of late. A value of a group that is new has its share, beginning with one token: it
-// would be refused until the outage ends. The mutex of the member is held.
-func (a *Asker) newFallback(passed float64, isNew bool) localBucket {
-	bucket := fallback(a.onOutage, &a.terms, passed, a.member.count)
-	if a.group == nil || !isNew || a.onOutage != OutageLast && a.onOutage != OutageShare {
-		return bucket
-	}
-	bucket = fallback(OutageShare, &a.terms, 0, a.member.count)
-	if bucket.rate > 0 {
-		bucket.level = 1
-	}
-	return bucket
-}

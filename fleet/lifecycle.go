@@ -24,13 +24,18 @@ func (b *Budget) Change(terms Terms, onOutage OnOutage, now clock.Instant) {
 	if terms != b.terms {
 		b.isFull, b.retryAt, b.bucketEnd = false, 0, 0
 	}
+	if b.mode == ModeWindow && (terms.Window != b.terms.Window || terms.Buckets != b.terms.Buckets) {
+		b.passes = b.passes.resized(terms.Window, terms.Buckets, now)
+		b.outage.owed = b.outage.owed.resized(terms.Window, terms.Buckets, now)
+		b.portion = portion{}
+	}
 	b.terms = terms
 	b.setMost()
 	if terms.Limit == 0 {
 		b.drop(now)
 	}
 	if b.onOutage = onOutage; b.outage.active {
-		b.outage.bucket = fallback(onOutage, &terms, b.outage.fair, m.count)
+		b.outage.decideBy(onOutage, &terms, m.sharers(&b.outage, onOutage), &b.passes, m.random.Float64())
 	}
 	m.queue.set(b, now)
 }

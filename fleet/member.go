@@ -25,6 +25,11 @@ type Config struct {
 	// fleet, see [ErrNameTaken]. Defaults to the host name, the process id and a random part.
 	Instance string
 
+	// Instances is how many instances there are to be, for as long as the backend has not told:
+	// what an instance that starts while the backend does not answer shares a limit by. Without
+	// it, such an instance passes nothing, unless [OutageOpen] says otherwise.
+	Instances int
+
 	// Timeout is how long the backend may take for an answer. Defaults to [DefaultTimeout].
 	Timeout time.Duration
 
@@ -65,8 +70,8 @@ type Member struct {
 	groups      []*Group
 	queue       dueQueue     // of the budgets
 	partitions  []*partition // by number, at least one
-	count       int          // of instances; 0 if it was never known
-	counted     int          // by the last announcement
+	count       int          // of instances, as known or expected; 0 if it is not known
+	counted     int          // by the last announcement; 0 if there was none
 	announced   int          // times
 	connection  connection
 	refusing    int  // limits for which the store does not count
@@ -90,11 +95,13 @@ type Member struct {
 // that of random numbers: of the name, if there is none, and of jitter.
 func NewMember(config Config, c clock.Clock, log *slog.Logger, seed uint64) *Member {
 	config.Timeout = cmp.Or(max(0, config.Timeout), DefaultTimeout)
+	config.Instances = max(0, config.Instances)
 	m := &Member{
 		clock: c, log: log, wake: make(chan struct{}, 1), running: config.Manual, session: rand.Text(),
 		random:     mathrand.New(mathrand.NewPCG(seed, uint64(os.Getpid()))), //nolint:gosec // of jitter, not of secrets
 		announceAt: never,
 		connection: connection{timeout: config.Timeout},
+		count:      config.Instances,
 		partitions: []*partition{{}},
 
 		announcementEnded: make(chan struct{}),
@@ -129,6 +136,9 @@ func (m *Member) newBudget(g *Group, terms Terms, mode Mode, onOutage OnOutage, 
 	if mode == ModeLease {
 		b.last.until = never
 	}
+	if mode == ModeWindow {
+		b.passes = newPassLog(terms.Window, terms.Buckets, now)
+	}
 	b.setMost()
 	b.packed.Store(uint64(pack(now.Add(forever), true, 0)))
 	m.mu.Lock()
@@ -158,8 +168,9 @@ func (m *Member) Asker(terms Terms, operation Operation, onOutage OnOutage) *Ask
 }
 
 func (m *Member) newAsker(g *Group, terms Terms, operation Operation, onOutage OnOutage) *Asker {
-	a := &Asker{member: m, group: g, terms: terms, operation: operation, onOutage: onOutage}
 	now := m.clock.Now()
+	a := &Asker{member: m, group: g, terms: terms, operation: operation, onOutage: onOutage}
+	a.passes = a.newPasses(now)
 	m.mu.Lock()
 	defer m.unlock(now)
 	a.counted = now

@@ -21,7 +21,6 @@ const (
 type partition struct {
 	asks     []*asking // calls that ask, not sent yet
 	flushes  []*Asker  // that have something to hand back or to pay
-	payments []payment // that are paid in a second attempt
 	underWay int       // batches that have not ended
 	sending  int       // goroutines that send
 	requests int       // in batches that have not ended
@@ -64,7 +63,7 @@ func (p *partition) end(b *Batch) {
 
 // partitionDue is when something of the partition is to be sent, or is decided without an answer.
 func (m *Member) partitionDue(p *partition) clock.Instant {
-	waiting := len(p.asks) + len(p.payments)
+	waiting := len(p.asks)
 	if !m.connection.out {
 		waiting += len(p.flushes)
 	}

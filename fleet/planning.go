@@ -65,24 +65,9 @@ func (b *Budget) demanded() float64 {
 }
 
 // passedOfLate is how many tokens per second passed. The first burst of calls counts for no
-// more than its part of most of a second. What passes of a window comes back when it leaves the
-// window, and so may pass in the same bursts again and again: only a whole window tells the
-// rate.
+// more than its part of most of a second.
 func (b *Budget) passedOfLate() float64 {
-	if b.hasHistory() {
-		return b.history.perSecond(b.looked, b.passedTotal, max(time.Second, b.terms.Window), b.historyHorizon())
-	}
 	return b.recent(b.passed, b.rateMemory(), 700*time.Millisecond)
-}
-
-// hasHistory says whether passes are counted over whole windows.
-func (b *Budget) hasHistory() bool { return b.mode == ModeWindow && b.terms.Window <= 2*time.Second }
-
-// historyHorizon is the smallest number of windows that last two seconds.
-func (b *Budget) historyHorizon() time.Duration {
-	const least = 2 * time.Second
-	window := b.terms.Window
-	return window * ((least + window - 1) / window)
 }
 
 // recent is an average, after a quiet time that of the time since then, if that is longer than
@@ -212,6 +197,19 @@ func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
 	if b.released.Load() || b.most.Load() == 0 {
 		return 0, 0
 	}
+	if want, ahead = b.wantWithoutBound(now); b.outage.isBounding() {
+		want = min(want, b.bounded(now))
+	}
+	return want, ahead
+}
+
+// bounded is how many more tokens may be leased or passed while others may not have paid for what
+// passed in an outage.
+func (b *Budget) bounded(now clock.Instant) int64 {
+	return max(0, b.outage.tokens(&b.passes)-b.held.tokens()-b.coming(now, false)-b.coming(now, true))
+}
+
+func (b *Budget) wantWithoutBound(now clock.Instant) (want int64, ahead time.Duration) {
 	lead := b.member.lead()
 	time := lead + period
 	prefetch := b.prefetchAt(now)

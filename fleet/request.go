@@ -14,8 +14,9 @@ type pending struct {
 	sent   clock.Instant
 	want   int64
 	owed   int64
-	ahead  bool // asks for tokens of the next bucket of a window
-	tells  bool // the store what was seen
+	before []int64 // of owed, in the buckets before
+	ahead  bool    // asks for tokens of the next bucket of a window
+	tells  bool    // the store what was seen
 	failed bool
 }
 
@@ -25,10 +26,7 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 	least := 1.0
 	switch {
 	case b.outage.active:
-		if want = b.outage.wants(now); want == 0 && !b.outage.isRecovering() {
-			return Request{}, nil
-		}
-		least = 2 // so that the first bucket after it is asked for when it begins
+		return b.probe(now)
 	case want == 0, b.mode == ModeWindow && !b.isPrefetching(now) && b.hasAsked(now):
 		least = 2 // that may wait, other than the first request of a bucket
 	}
@@ -43,9 +41,6 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 		return Request{}, nil
 	}
 	b.requests--
-	if b.outage.err != nil {
-		b.outage.askAt = now.Add(b.member.jitter(maxProbeWait))
-	}
 	request, p := b.pay(now, want)
 	request.Ahead, p.ahead = ahead, b.isPrefetching(now)
 	if p.ahead {
@@ -54,6 +49,29 @@ func (b *Budget) plan(now clock.Instant) (Request, *pending) {
 		b.asked = now
 	}
 	return request, p
+}
+
+// probe returns a request that is to be made in an outage, of one token, to see whether the store
+// counts again; nil if none. What passed meanwhile is paid when it does, and no sooner: a store
+// that hangs may make all requests that have no answer.
+func (b *Budget) probe(now clock.Instant) (Request, *pending) {
+	want := b.outage.wants(now)
+	if want == 0 || b.requests < 1 || len(b.pending) >= maxPending || !b.maySend() {
+		return Request{}, nil
+	}
+	b.requests--
+	b.outage.askAt = now.Add(b.member.jitter(maxProbeWait))
+	p := &pending{budget: b, sent: now, want: want}
+	b.pending = append(b.pending, p)
+	return b.request(want), p
+}
+
+// request returns a request for tokens.
+func (b *Budget) request(want int64) Request {
+	return Request{
+		Operation: b.operation(), Terms: b.terms, Want: want,
+		Quantum: b.quantum(want), Queue: b.queue(), Keep: maxLife,
+	}
 }
 
 // maySend says whether a request can be sent now.
@@ -72,19 +90,17 @@ func (b *Budget) isRare() bool { return b.target(b.member.lead()+period) == 0 }
 // owed, and asks for tokens.
 func (b *Budget) pay(now clock.Instant, want int64) (Request, *pending) {
 	back := b.back.take(now)
-	request := Request{
-		Operation: b.operation(), Terms: b.terms,
-		Want: want, Owed: b.owed, Back: back.tokens, BackTo: back.origin.bucket,
-		Quantum: b.quantum(want), Queue: b.queue(), Keep: maxLife,
-	}
+	request := b.request(want)
+	request.Back, request.BackTo = back.tokens, back.origin.bucket
+	request.Owed, request.OwedBefore = b.owed-sum(b.owedBefore), b.owedBefore
 	if b.tells {
 		request.Seen = b.seen
 	}
 	if need := float64(b.largeNow()) - b.terms.Burst; need > 0 && b.mode != ModeWindow {
 		request.Queue = max(request.Queue, min(maxLife, seconds(need/b.fleetRate())))
 	}
-	p := &pending{budget: b, sent: now, want: want, owed: b.owed, tells: b.tells}
-	b.owed, b.owedSent = 0, b.owedSent+b.owed
+	p := &pending{budget: b, sent: now, want: want, owed: b.owed, before: b.owedBefore, tells: b.tells}
+	b.owed, b.owedBefore, b.owedSent = 0, nil, b.owedSent+b.owed
 	b.pending = append(b.pending, p)
 	return request, p
 }
@@ -124,13 +140,14 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 	paid := p.owed
 	if p.failed { // it was taken for lost, and what it paid is owed once more, or paid
 		paid = min(paid, b.owed)
-		b.owed -= paid
+		b.oweLess(paid)
 		b.handBack(b.last, p.owed-paid)
 	} else {
 		b.owedSent -= paid
 		b.remove(p)
 	}
 	tokens := paid + b.grant(now, p, reply)
+	b.measurePortion(now, reply)
 	b.backIsUp(now)
 	tokens += b.allow(now) // what is paid is not allowed once more if nothing is left
 	b.write(tokens, b.end(now), false)
@@ -140,7 +157,7 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 
 // grant notes what the reply grants or denies, and returns the tokens that may be used now.
 func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
-	if p.want > 0 {
+	if p.want > 0 && !p.failed { // what a store that hung has answered late is not so any more
 		b.fullWants++
 		b.explore(reply.Granted == p.want && reply.Delay == 0)
 		isAll := p.want >= b.most.Load() && b.demand.perSecond() > b.fleetRate() // and not enough
@@ -171,6 +188,7 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 		if reply.Delay > 0 {
 			b.bucketEnd = end.Add(-b.bucketLength())
 		}
+		b.passes.align(b.bucketEnd)
 		l.end = min(l.end, end)
 	}
 	l.end = wholeUnit(l.end)
@@ -202,6 +220,7 @@ func (p *pending) unanswered(now clock.Instant, err error) {
 		b.tells = b.seen != ""
 		b.owedSent -= p.owed
 		b.owed += p.owed
+		b.outage.owed.add(p.owed)
 		b.remove(p)
 		b.member.queue.set(b, min(b.due, nextTick(now)))
 		if p.sent < b.heard {

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/penstock-go/penstock/clock"
 )
 
 // Stores merge what they know with [Request.Seen] by the maximum. So a member brings what it
@@ -83,6 +85,34 @@ func parseWindow(state string) (s windowState, ok bool) {
 		s.counts = append(s.counts, count)
 	}
 	return s, err == nil && err2 == nil
+}
+
+// present is how many tokens count in the window that ends with the present bucket, as far as the
+// state tells which that is.
+func (s *windowState) present() int64 {
+	counts := s.counts
+	if int64(len(counts)) > s.buckets { // the first is the next bucket
+		counts = counts[1:]
+	}
+	return sum(counts)
+}
+
+// measurePortion takes a reply, when all that it grants is held.
+func (b *Budget) measurePortion(now clock.Instant, reply *Reply) {
+	if b.mode != ModeWindow {
+		b.portion.bucket(now)
+		return
+	}
+	w, ok := parseWindow(reply.State)
+	if !ok {
+		return
+	}
+	granted := int64(0) // in the present bucket
+	if reply.Delay == 0 {
+		granted = reply.Granted
+	}
+	used := b.passes.sum() + b.held.tokens() - b.owed - b.owedSent
+	b.portion.window(&b.passes, &b.terms, used, w.present(), granted)
 }
 
 // learn takes the state that a reply tells, and whether the store has lost what it knew.

@@ -64,7 +64,7 @@ func (m *Member) statusOfAll(now clock.Instant) Status {
 	c := &m.connection
 	s := Status{
 		Instance: m.config.Instance, Connected: c.known && !c.out, Since: c.since,
-		Err: cmp.Or(c.err, m.announceErr), Outages: c.outages, Latency: c.mean, Instances: m.count,
+		Err: cmp.Or(c.err, m.announceErr), Outages: c.outages, Latency: c.mean, Instances: m.known(),
 		Batches: m.statistics.batches, Requests: m.statistics.requests, Lost: m.statistics.lost,
 		Refusing: m.refusing,
 	}
@@ -85,6 +85,14 @@ func (m *Member) statusOfAll(now clock.Instant) Status {
 		s.Limits = append(s.Limits, share.Status(now))
 	}
 	return s
+}
+
+// known is the number of instances as the backend has told it, 0 if it never has.
+func (m *Member) known() int {
+	if m.counted == 0 {
+		return 0
+	}
+	return m.count
 }
 
 // Fleet asks the backend for all instances and what they use; this announces the instance. Its

@@ -47,6 +47,17 @@ func (r *Request) Validate() error {
 	if !isCount(float64(r.Owed)) {
 		add("owed is %d, it must be from 0 to 2⁴⁰", r.Owed)
 	}
+	if len(r.OwedBefore) > MaxBuckets {
+		add("owedBefore has %d buckets, it must have at most %d", len(r.OwedBefore), MaxBuckets)
+	}
+	for _, n := range r.OwedBefore {
+		if !isCount(float64(n)) {
+			add("owedBefore has %d, it must be from 0 to 2⁴⁰", n)
+		}
+	}
+	if r.Age < 0 {
+		add("age is %v, it must not be negative", r.Age)
+	}
 	if r.Queue < 0 || r.Ahead < 0 || r.Keep < 0 || r.Terms.MaxWait < 0 {
 		add("queue (%v), ahead (%v), keep (%v) and maxWait (%v) must not be negative",
 			r.Queue, r.Ahead, r.Keep, r.Terms.MaxWait)

@@ -29,7 +29,9 @@ type world struct {
 	loss      float64 // share of the answers that are lost
 	isDown    bool    // connections are refused
 	isDeaf    bool    // requests have no answer, announcements have one
+	refusal   error   // what the store says to all requests of limits
 	isPaused  bool    // nothing is answered; what was sent is made when that ends
+	expected  int     // instances, see [fleet.Config.Instances]
 	paused    []func()
 
 	log       logText
@@ -38,11 +40,12 @@ type world struct {
 	requests  int
 }
 
-// instance is one member with a budget, and the calls that come there.
+// instance is one member with a budget or an asker, and the calls that come there.
 type instance struct {
 	world  *world
 	member *fleet.Member
 	budget *fleet.Budget
+	asker  *fleet.Asker
 	isCut  bool // from the store
 	rate   float64
 	wakeAt clock.Instant // the earliest step that is planned
@@ -87,12 +90,20 @@ func (w *world) after(d time.Duration, do func()) {
 
 // join adds instances of a limit with so many calls per second each.
 func (w *world) join(terms fleet.Terms, mode fleet.Mode, onOutage fleet.OnOutage, rates ...float64) {
+	w.add(rates, func(i *instance) { i.budget = i.member.Budget(terms, mode, onOutage, w.clock.Now()) })
+}
+
+// joinAsking is join, of [fleet.ModeAsk].
+func (w *world) joinAsking(terms fleet.Terms, operation fleet.Operation, onOutage fleet.OnOutage, rates ...float64) {
+	w.add(rates, func(i *instance) { i.asker = i.member.Asker(terms, operation, onOutage) })
+}
+
+func (w *world) add(rates []float64, begin func(*instance)) {
 	log := slog.New(slog.NewTextHandler(&w.log, nil))
 	for _, rate := range rates {
-		now := w.clock.Now()
 		i := &instance{world: w, rate: rate, wakeAt: 1 << 62}
-		i.member = fleet.NewMember(fleet.Config{Manual: true}, w.clock, log, w.random.Uint64())
-		i.budget = i.member.Budget(terms, mode, onOutage, now)
+		i.member = fleet.NewMember(fleet.Config{Manual: true, Instances: w.expected}, w.clock, log, w.random.Uint64())
+		begin(i)
 		w.instances = append(w.instances, i)
 		// Instances start within a second, as those of a deployment do.
 		w.after(time.Duration(w.random.Int64N(int64(time.Second))), func() {
@@ -120,17 +131,30 @@ func (i *instance) demand(rate float64) {
 }
 
 func (i *instance) call(now clock.Instant) {
-	ms := int(now.Sub(i.world.start) / time.Millisecond)
-	for len(i.passes) <= ms {
-		i.passes = append(i.passes, make([]int32, 1000)...)
-		i.calls = append(i.calls, make([]int32, 1000)...)
-	}
+	ms := i.millisecond()
 	i.calls[ms]++
-	if i.budget.Take(now, 1) {
+	switch {
+	case i.asker != nil:
+		i.asker.Ask(now, 1, func(a fleet.Answer) {
+			if a.Allowed {
+				i.passes[i.millisecond()]++
+			}
+		})
+	case i.budget.Take(now, 1):
 		i.passes[ms]++
 	}
 	i.plan()
 	i.nextCall()
+}
+
+// millisecond returns the present one, for which there is a place in the counts.
+func (i *instance) millisecond() int {
+	ms := int(i.world.clock.Now().Sub(i.world.start) / time.Millisecond)
+	for len(i.passes) <= ms {
+		i.passes = append(i.passes, make([]int32, 1000)...)
+		i.calls = append(i.calls, make([]int32, 1000)...)
+	}
+	return ms
 }
 
 // plan has the member stepped when it is due.
@@ -181,6 +205,11 @@ func (i *instance) send(batch *fleet.Batch) {
 				return
 			}
 			err := batch.Send(context.Background(), w.store)
+			for r := range batch.Replies {
+				if w.refusal != nil {
+					batch.Replies[r] = fleet.Reply{Err: w.refusal}
+				}
+			}
 			if w.random.Float64() < w.loss {
 				return // the member notices
 			}

@@ -121,6 +121,9 @@ func (s *Store) askBucket(now int64, r *fleet.Request) fleet.Reply {
 	burst := rate.cost(tokens)
 	stored, full := s.fullAt(now, k, "", burst+wait, jumped)
 
+	if r.Owed > 0 {
+		full += rate.cost(float64(min(r.Owed, rate.fits(burst+wait+now-full))))
+	}
 	reply := fleet.Reply{Limit: rate.fits(burst)}
 	if r.Want < 0 {
 		full = max(now, full-rate.refund(float64(-r.Want)))

@@ -33,6 +33,9 @@ func (s *Store) askFixedWindow(now int64, r *fleet.Request) fleet.Reply {
 			present.count = stored.count
 		}
 	}
+	if r.Owed > 0 {
+		present.count += min(r.Owed, max(0, limit-present.count))
+	}
 	left := present.end() - now
 	begin := present.index * window
 	reply := fleet.Reply{Limit: limit, Bucket: begin}

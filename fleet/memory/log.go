@@ -2,6 +2,7 @@ package memory
 
 import (
 	"math"
+	"slices"
 
 	"github.com/penstock-go/penstock/fleet"
 )
@@ -30,6 +31,11 @@ func (s *Store) askSlidingLog(now int64, r *fleet.Request) fleet.Reply {
 	}
 	v.log = recent(v.log, now, window)
 	used := sum(v.log)
+	if owed := min(r.Owed, limit-used); owed > 0 {
+		v.log = insert(v.log, pass{at: now - min(r.Age.Microseconds(), window-1), n: owed})
+		s.put(now, k, v, window, r.Keep)
+		used += owed
+	}
 
 	reply := fleet.Reply{Limit: limit}
 	switch {
@@ -71,6 +77,22 @@ func sum(log []pass) (tokens int64) {
 		tokens += p.n
 	}
 	return tokens
+}
+
+// maxMoved is how many passes a pass may be put before that is older.
+const maxMoved = 100
+
+// insert adds a pass by its time, but not before more than maxMoved others.
+func insert(log []pass, p pass) []pass {
+	at := len(log)
+	for at > 0 && log[at-1].at > p.at {
+		if len(log)-at == maxMoved {
+			p.at = log[at-1].at
+			break
+		}
+		at--
+	}
+	return slices.Insert(log, at, p)
 }
 
 // takeBack removes n tokens from the end of a log.

@@ -114,6 +114,11 @@ func (w *window) lease(r *fleet.Request) fleet.Reply {
 	if r.Owed > 0 {
 		w.own.counts[present] += r.Owed
 	}
+	for i, owed := range r.OwedBefore {
+		if bucket := present - 1 - int64(i); owed > 0 && bucket > present-w.own.buckets {
+			w.own.counts[bucket] += owed
+		}
+	}
 	bucket, used := present, max(w.used(present), w.used(present+1))
 	var reply fleet.Reply
 	if begins := (present + 1) * length; begins-w.now <= ahead {

@@ -90,6 +90,8 @@ func drawRequest(t *rapid.T, seen []string) fleet.Request {
 	}
 	if rapid.IntRange(0, 2).Draw(t, "settles") == 0 {
 		r.Back, r.Owed = tokens.Draw(t, "back"), tokens.Draw(t, "owed")
+		r.OwedBefore = rapid.SliceOfN(tokens, 0, 4).Draw(t, "owedBefore")
+		r.Age = span.Draw(t, "age")
 	}
 	if r.Operation > fleet.LeaseWindow && rapid.IntRange(0, 3).Draw(t, "returns") == 0 {
 		r.Want = -r.Want

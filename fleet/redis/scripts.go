@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -81,20 +82,32 @@ func arguments(r *fleet.Request) []string {
 		return []string{
 			fraction(math.Floor(t.Limit)), whole((window + buckets - 1) / buckets), whole(buckets), whole(r.Want),
 			whole(r.Back), whole(r.BackTo), whole(r.Owed), whole(r.Quantum), whole(r.Ahead.Microseconds()), r.Seen, keep,
+			counts(r.OwedBefore),
 		}
 	case fleet.AskFixedWindow:
-		return []string{fraction(math.Floor(t.Limit)), whole(window), whole(r.Want), whole(r.BackTo), keep}
+		return []string{fraction(math.Floor(t.Limit)), whole(window), whole(r.Want), whole(r.BackTo), keep, whole(r.Owed)}
 	case fleet.AskSlidingLog:
-		return []string{fraction(math.Floor(t.Limit)), whole(window), whole(r.Want), keep}
+		return []string{
+			fraction(math.Floor(t.Limit)), whole(window), whole(r.Want), keep, whole(r.Owed), whole(r.Age.Microseconds()),
+		}
 	case fleet.AskThrottle:
 		wait := whole(t.MaxWait.Microseconds())
-		return []string{fraction(t.Limit), whole(window), fraction(max(1, t.Burst)), whole(r.Want), wait, keep}
+		return []string{fraction(t.Limit), whole(window), fraction(max(1, t.Burst)), whole(r.Want), wait, keep, whole(r.Owed)}
 	default: // AskTokenBucket
-		return []string{fraction(t.Limit), whole(window), fraction(t.Burst), whole(r.Want), "0", keep}
+		return []string{fraction(t.Limit), whole(window), fraction(t.Burst), whole(r.Want), "0", keep, whole(r.Owed)}
 	}
 }
 
 func whole(n int64) string { return strconv.FormatInt(n, 10) }
+
+// counts writes numbers with commas between them.
+func counts(all []int64) string {
+	texts := make([]string, len(all))
+	for i, n := range all {
+		texts[i] = whole(n)
+	}
+	return strings.Join(texts, ",")
+}
 
 // fraction writes a number without an exponent, which not every Lua reads.
 func fraction(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }

@@ -3,7 +3,8 @@
 --
 -- KEYS[1]  the bucket: microseconds since the epoch; no value is a full bucket
 -- ARGV     limit (tokens per window), window (µs), burst (tokens), want (tokens; below 0
---          returns some), wait (µs, how far ahead tokens may be granted), keep (ms)
+--          returns some), wait (µs, how far ahead tokens may be granted), keep (ms), owed (tokens
+--          that passed, which count as far as they fit)
 -- Returns  granted tokens, delay (µs), retry (µs, -1: never), the most tokens that can pass
 --          at once, those that could pass now, the time until the bucket is full (µs)
 
@@ -35,6 +36,11 @@ local burst = cost(tonumber(ARGV[3]))
 -- What is too far ahead is cut off: the clock of the server has jumped back.
 local stored = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
 local full = math.max(now, math.min(stored, now + burst + wait + 1000000))
+
+local owed = tonumber(ARGV[7])
+if owed > 0 then
+  full = full + cost(math.min(owed, fits(burst + wait + now - full)))
+end
 
 local granted, delay, retry = 0, 0, 0
 if want < 0 then

@@ -3,7 +3,8 @@
 --
 -- KEYS[1]  the window: its length (µs), its number since the epoch and its tokens, with colons
 -- ARGV     limit (tokens), window (µs), want (tokens; below 0 returns some), the beginning of
---          the window that tokens are returned to (µs, 0: the present one), keep (ms)
+--          the window that tokens are returned to (µs, 0: the present one), keep (ms), owed (tokens
+--          that passed, which count as far as the limit has so many left)
 -- Returns  granted tokens, retry (µs, -1: never), the limit, what is left of it, the time until
 --          nothing counts any more (µs), when the window began (µs)
 
@@ -26,6 +27,8 @@ if text then
     count = tonumber(tokens)
   end
 end
+
+count = count + math.max(0, math.min(tonumber(ARGV[6]), limit - count))
 
 local granted, retry = 0, 0
 if want < 0 then

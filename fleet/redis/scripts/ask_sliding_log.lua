@@ -3,7 +3,9 @@
 --
 -- KEYS[1]  the log: a sorted set with an element for each call, its score the time (µs), its
 --          text the tokens of all calls up to it, in 16 digits, and its own, with a colon
--- ARGV     limit (tokens), window (µs), want (tokens; below 0 returns some), keep (ms)
+-- ARGV     limit (tokens), window (µs), want (tokens; below 0 returns some), keep (ms), owed
+--          (tokens that passed, which count as far as the limit has so many left), how long ago
+--          they passed (µs)
 -- Returns  granted tokens, retry (µs, -1: never), the limit, what is left of it, the time until
 --          nothing counts any more (µs)
 
@@ -41,6 +43,33 @@ end
 local used, first, tokens, leaves = 0, element('0')
 if last then
   used = last - first + tokens
+end
+
+-- What passed before now comes before the elements that are later, but for more than 100 of them.
+local owed = math.min(tonumber(ARGV[5]), limit - used)
+if owed > 0 then
+  local passed, total = now - math.min(tonumber(ARGV[6]), window - 1), last or 0
+  local later = redis.call('ZRANGE', key, '-101', '-1', 'WITHSCORES')
+  local from = #later + 1
+  while from > 1 and tonumber(later[from - 1]) > passed do
+    if #later - from == 199 then
+      passed = tonumber(later[from - 1])
+      break
+    end
+    from = from - 2
+    total = tonumber(string.sub(later[from], 1, 16)) - tonumber(string.sub(later[from], 18))
+  end
+  for i = from, #later, 2 do
+    redis.call('ZREM', key, later[i])
+  end
+  add(total + owed, owed, passed)
+  for i = from, #later, 2 do
+    add(tonumber(string.sub(later[i], 1, 16)) + owed, tonumber(string.sub(later[i], 18)), tonumber(later[i + 1]))
+  end
+  redis.call('PEXPIRE', key, life)
+  used = used + owed
+  last, own, at, text = element('-1')
+  first, tokens, leaves = element('0')
 end
 
 local granted, retry = 0, 0

@@ -8,7 +8,7 @@
 -- KEYS[1]  the rings; no value is an empty window
 -- ARGV     limit (tokens), length of a bucket (µs), buckets, want, back (tokens), the beginning
 --          of their bucket (µs), owed, quantum (tokens), ahead (µs), rings as the caller knows
---          them, keep (ms)
+--          them, keep (ms), owed of the buckets before the present one, with commas
 -- Returns  granted tokens, delay (µs), how long they are valid (µs), retry (µs), the beginning
 --          of their bucket (µs), the rings
 
@@ -129,6 +129,13 @@ if back > 0 then
 end
 if owed > 0 then
   counts[2], own.texts[2] = (counts[2] or 0) + owed, nil
+end
+local before = 3
+for text in string.gmatch(ARGV[12], '%d+') do
+  if text ~= '0' and before <= buckets + 1 then
+    counts[before], own.texts[before] = (counts[before] or 0) + text, nil
+  end
+  before = before + 1
 end
 
 local granted, delay, valid, retry, begins = 0, 0, 0, 0, 0
