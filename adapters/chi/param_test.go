@@ -69,7 +69,7 @@ func TestParametersThatTheRouteDoesNotHaveAreNoAttributes(t *testing.T) {
 	for key, path := range map[string]string{"param:id": "/tree/a", "param:*": "/v1/items/7", "param:x": "/nothing"} {
 		engine := oneOfEachValue(t, key)
 		handler := service(placed(penstockchi.Middleware(engine, nethttp.Options{}), "root"), ok)
-		assert.Equal(t, http.StatusTooManyRequests, get(handler, http.MethodGet, path), key)
+		assert.Equal(t, http.StatusForbidden, get(handler, http.MethodGet, path), key)
 	}
 }
 
