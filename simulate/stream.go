@@ -10,8 +10,8 @@ import (
 // stream is a [Stream] at work: what its calls have in common.
 type stream struct {
 	resource string
-	row      int // of its resource within a second
-	server   int // the index of what serves its calls; -1 if no server does
+	row      int     // of its resource within a second
+	stages   []stage // that its calls go through
 	dealer   dealer
 	options  []core.Option  // the same for all calls
 	tokens   int            // that a call takes
@@ -36,7 +36,6 @@ func newStream(load Load, index int, rows *rows, instances []*instance) stream {
 	s := stream{
 		resource: of.Resource,
 		row:      rows.indexOf(of.Resource),
-		server:   -1,
 		dealer:   newDealer(load, index, instances),
 		options:  commonOptions(of),
 		tokens:   max(1, of.Tokens),
