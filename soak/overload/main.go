@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -39,6 +40,7 @@ type settings struct {
 	protections []protection
 	seeds       int    // 0: as the scenario says
 	docs        string // the folder to write to, "" for none
+	verbose     bool
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -53,16 +55,21 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if s.verbose {
+		writeSeconds(out, s.protections, reports)
+	}
 	return writeReports(out, s.protections, reports)
 }
 
 func parseSettings(args []string, out io.Writer) (settings, error) {
 	flags := flag.NewFlagSet("overload", flag.ContinueOnError)
 	flags.SetOutput(out)
-	only := flags.String("run", "", "run only scenarios whose name matches this `regexp`")
+	only := flags.String("run", "", "run only scenarios whose name, or goals whose name, match this `regexp`")
 	seeds := flags.Int("seeds", 0, "run each scenario with this many seeds (default: as each one says)")
 	protect := flags.String("protect", "latency", "protections to run, with commas between them, or all: "+strings.Join(protectionNames(), ", "))
 	rules := flags.String("rules", "", "protect the resource \"work\" with the rules of this `file` instead")
+	files := flags.String("scenes", "", "run the scenes of this `file or folder` only")
+	verbose := flags.Bool("v", false, "write the calls of each second, by class, and limits")
 	docs := flags.String("docs", "", "write the comparison of all protections into overload.md of this `folder`, and its pictures")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
@@ -74,14 +81,21 @@ func parseSettings(args []string, out io.Writer) (settings, error) {
 	if *seeds < 0 {
 		return settings{}, fmt.Errorf("-seeds %d: must be 1 or more", *seeds)
 	}
-	s := settings{seeds: *seeds, docs: *docs}
-	for _, of := range scenarios() {
-		if matches.MatchString(of.name) {
+	s := settings{seeds: *seeds, docs: *docs, verbose: *verbose}
+	scenes, err := sceneList(*files)
+	if err != nil {
+		return settings{}, err
+	}
+	for _, of := range scenes {
+		if of, ok := of.matching(matches); ok {
 			s.scenarios = append(s.scenarios, of)
 		}
 	}
 	if len(s.scenarios) == 0 {
 		return settings{}, fmt.Errorf("-run %q: matches no scenario", *only)
+	}
+	if s.verbose && s.seeds == 0 {
+		s.seeds = 1
 	}
 	if *rules != "" {
 		s.protections, err = protectionOfFile(*rules)
@@ -91,13 +105,31 @@ func parseSettings(args []string, out io.Writer) (settings, error) {
 	return s, err
 }
 
+// sceneList returns the scenes of a file or folder, or everything that comes along.
+func sceneList(files string) ([]scenario, error) {
+	if files != "" {
+		return scenesOf(files)
+	}
+	scenes, err := embeddedScenes()
+	return append(scenarios(), scenes...), err
+}
+
+// matching returns the scenario if its name matches, else with the goals whose names do,
+// if there are any.
+func (s scenario) matching(only *regexp.Regexp) (scenario, bool) {
+	if !only.MatchString(s.name) {
+		s.goals = slices.DeleteFunc(slices.Clone(s.goals), func(g goal) bool { return !only.MatchString(g.name) })
+	}
+	return s, len(s.goals) > 0
+}
+
 // protectionOfFile returns the protection by the rules of a file.
 func protectionOfFile(path string) ([]protection, error) {
 	document, err := os.ReadFile(path) //nolint:gosec // a file that the user names
 	if err != nil {
 		return nil, err
 	}
-	return []protection{{name: path, document: func(int) string { return string(document) }}}, nil
+	return []protection{{name: path, document: func(scenario) string { return string(document) }}}, nil
 }
 
 // protectionsNamed returns the protections in a list with commas.
