@@ -67,7 +67,7 @@ func parseSettings(args []string, out io.Writer) (settings, error) {
 	only := flags.String("run", "", "run only scenarios whose name, or goals whose name, match this `regexp`")
 	seeds := flags.Int("seeds", 0, "run each scenario with this many seeds (default: as each one says)")
 	protect := flags.String("protect", "latency", "protections to run, with commas between them, or all: "+strings.Join(protectionNames(), ", "))
-	rules := flags.String("rules", "", "protect the resource \"work\" with the rules of this `file` instead")
+	rules := flags.String("rules", "", "protect the service with the rules of this `file` instead")
 	files := flags.String("scenes", "", "run the scenes of this `file or folder` only")
 	verbose := flags.Bool("v", false, "write the calls of each second, by class, and limits")
 	docs := flags.String("docs", "", "write the comparison of all protections into overload.md of this `folder`, and its pictures")
@@ -129,7 +129,7 @@ func protectionOfFile(path string) ([]protection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []protection{{name: path, document: func(scenario) string { return string(document) }}}, nil
+	return []protection{{name: path, document: constantly(string(document))}}, nil
 }
 
 // protectionsNamed returns the protections in a list with commas.

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // protection is rules that protect a service.
 type protection struct {
 	name     string
 	document func(scenario) string // its rules
+	kinds    []rule.Definition     // of these, beside those of Penstock
 }
 
 // protections are those that are compared. Only the fixed limits know what is served: for
@@ -17,14 +20,16 @@ type protection struct {
 // at the start.
 func protections() []protection {
 	return []protection{
-		{"latency", adaptiveRule("strategy: latency")},
-		{"endpoints", adaptiveRule(`match: "*", inbound: true, strategy: latency`)},
-		{"bbr", adaptiveRule("strategy: bbr")},
-		{"gradient", adaptiveRule("strategy: gradient")},
-		{"threshold", adaptiveRule("strategy: threshold, cpu: 0.9")},
-		{"none", func(scenario) string { return "{}" }},
-		{"fixed", func(s scenario) string { return fixedLimit(s, 1) }},
-		{"fixed-3x", func(s scenario) string { return fixedLimit(s, 3) }},
+		{name: "latency", document: adaptiveRule("strategy: latency")},
+		{name: "endpoints", document: adaptiveRule(`match: "*", inbound: true, strategy: latency`)},
+		{name: "bbr", document: adaptiveRule("strategy: bbr")},
+		{name: "gradient", document: adaptiveRule("strategy: gradient")},
+		{name: "threshold", document: adaptiveRule("strategy: threshold, cpu: 0.9")},
+		{name: "envoy", document: constantly(`envoy: [{name: all, match: "*", perResource: false}]`), kinds: []rule.Definition{envoyKind()}},
+		{name: "envoy-endpoints", document: constantly(`envoy: [{match: "*"}]`), kinds: []rule.Definition{envoyKind()}},
+		{name: "none", document: constantly("{}")},
+		{name: "fixed", document: func(s scenario) string { return fixedLimit(s, 1) }},
+		{name: "fixed-3x", document: func(s scenario) string { return fixedLimit(s, 3) }},
 	}
 }
 
@@ -35,7 +40,11 @@ func compared() []protection {
 
 // adaptiveRule returns a document with an adaptive rule.
 func adaptiveRule(fields string) func(scenario) string {
-	return func(scenario) string { return "adaptive: [{" + fields + "}]" }
+	return constantly("adaptive: [{" + fields + "}]")
+}
+
+func constantly(document string) func(scenario) string {
+	return func(scenario) string { return document }
 }
 
 // rightLimit returns how many calls keep all workers busy nearly all of the time, with

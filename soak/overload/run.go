@@ -65,7 +65,7 @@ func runScenario(ctx context.Context, s scenario, p protection, seeds int) (repo
 }
 
 func simulateScenario(ctx context.Context, s scenario, p protection, seed uint64) (*outcome, error) {
-	set, err := rules.Parse(p.name+".yaml", []byte(p.document(s)))
+	set, err := rules.NewTable(p.kinds...).Parse(p.name+".yaml", []byte(p.document(s)))
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func simulateScenario(ctx context.Context, s scenario, p protection, seed uint64
 	}
 	load := s.loadWith(seed)
 	o := newOutcome(s, load)
-	o.result, err = simulate.Run(ctx, set, load, simulate.Options{Duration: s.duration, OnEvent: o.add})
+	o.result, err = simulate.Run(ctx, set, load, simulate.Options{Duration: s.duration, OnEvent: o.add, Kinds: p.kinds})
 	return o, err
 }
 
