@@ -5,6 +5,8 @@
 //	go run ./soak/overload -run 'step' -seeds 5            # some of them, with more seeds
 //	go run ./soak/overload -protect fixed,latency,bbr      # several protections side by side
 //	go run ./soak/overload -rules my-rules.yaml            # rules of your own on the resource "work"
+//	go run ./soak/overload -run A1 -v                      # the goal A1, and what happened in each second
+//	go run ./soak/overload -scenes my-scenes               # scenes of your own: a file or a folder
 //	go run ./soak/overload -docs docs                      # writes the comparison of all into docs/overload.md
 //
 // The exit status is 1 if a goal is missed.
@@ -49,7 +51,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if s.docs != "" {
-		return writeDocs(ctx, s.docs, references(), pictures(), compared(), s.seeds)
+		scenes, err := embeddedScenes()
+		if err != nil {
+			return err
+		}
+		return writeDocs(ctx, s.docs, append(references(), scenes...), pictures(), compared(), s.seeds)
 	}
 	reports, err := runAll(ctx, s.scenarios, s.protections, s.seeds)
 	if err != nil {

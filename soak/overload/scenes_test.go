@@ -192,5 +192,19 @@ func TestMeasuresOfClasses(t *testing.T) {
 
 // missedSoFar are goals of scenes that the strategy misses.
 func missedSoFar() map[string]bool {
-	return map[string]bool{}
+	return map[string]bool{
+		"H2": true, "H4": true, "H6": true, "H5": true, "H1": true, "R1a": true,
+		"R1b": true, "R3a": true, "R3b": true, "R2a": true, "R2b": true, "R4a": true,
+		"R4b": true, "A1c": true, "A2c": true, "A6": true, "A7": true, "A5": true,
+		"A5p": true, "A1": true, "A2": true, "A3": true, "A4": true, "A12": true,
+		"B5": true, "B3": true, "B2": true, "B1": true, "E1": true, "E2": true,
+		"F1f": true, "F4": true, "F1": true, "K4a": true, "K4b": true, "K3a": true,
+		"K3b": true, "K2a": true, "K2b": true, "K1a": true, "K1b": true, "K5a": true,
+		"K5b": true, "L1": true, "L2": true, "M3": true, "D10": true, "D1.7": true,
+		"D1.9": true, "G1": true, "G2": true, "C1": true, "C3": true, "C4": true,
+		"C5": true, "P4": true, "P5": true, "T1": true, "T2": true, "T3": true,
+		"T4": true, "T5": true, "T6": true, "Q2": true, "B8": true, "S1": true,
+		"S2": true, "S6": true, "S3": true, "S7": true, "S5": true, "S4": true,
+		"C10": true, "C11": true, "L3": true, "L4": true,
+	}
 }
