@@ -26,6 +26,8 @@ type call struct {
 	server     *server       // that it has come to; nil if it visits none
 	service    int           // what the server has for it
 	next       int           // the index of the stage after that
+	nested     bool          // the guard of the server has not decided yet
+	inner      *core.Guard   // of what the server is asked, if it has a guard
 	workLeft   time.Duration // that the server has not begun, of a call whose service has begun
 	waitsSince time.Duration // for a worker
 
@@ -111,6 +113,9 @@ func (s *simulation) proceed(c *call) error {
 func (s *simulation) decided(c *call) error {
 	guard, err := c.arrival.Result()
 	c.arrival = nil
+	if c.nested {
+		return s.nestedDecided(c, guard, err)
+	}
 	blocked, _ := err.(*core.BlockError) //nolint:errorlint // it is never wrapped, and errors.As takes 8 % of a run
 	if err != nil && blocked == nil {
 		return fmt.Errorf("a call of %q: %w", c.stream.resource, err)
@@ -145,7 +150,31 @@ func (s *simulation) serve(c *call) error {
 		s.queue.add(queuedEvent{at: s.now + timeout, kind: timeoutOver, call: c})
 	}
 	s.rows.beginCall(s.now, c.stream.row, c.hasLength())
-	return s.beginWork(c.server.accept(s.now, c))
+	return s.comeTo(c)
+}
+
+// comeTo has the server that a call has come to accept it, or its guard decide on that.
+func (s *simulation) comeTo(c *call) error {
+	if c.server.of.Guard == "" {
+		return s.beginWork(c.server.accept(s.now, c))
+	}
+	c.nested = true
+	c.arrival = c.instance.engine.Arrive(context.Background(), c.server.of.Guard, func() { s.wake(c) }, c.stream.nested...)
+	return s.proceed(c)
+}
+
+// nestedDecided goes on with a call on which the guard of its server has decided.
+func (s *simulation) nestedDecided(c *call, guard *core.Guard, refused error) error {
+	c.nested = false
+	if refused == nil {
+		c.inner = guard
+		return s.beginWork(c.server.accept(s.now, c))
+	}
+	s.pending--
+	if c.guard != nil {
+		s.endCall(c, refused)
+	}
+	return nil
 }
 
 // beginWork lets a worker begin or go on with a call of its server; nil is none.
@@ -169,8 +198,13 @@ func (s *simulation) endWork(c *call) error {
 	if c.workLeft > 0 {
 		return s.beginWork(server.turn(s.now, c))
 	}
+	if c.inner != nil {
+		c.inner.Exit()
+		c.inner = nil
+		s.attend(c.instance)
+	}
 	if c.visit() {
-		if err := s.beginWork(c.server.accept(s.now, c)); err != nil {
+		if err := s.comeTo(c); err != nil {
 			return err
 		}
 	} else {

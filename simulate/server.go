@@ -25,6 +25,12 @@ type Server struct {
 	// the next server. Defaults to 1.
 	Share float64
 
+	// Guard is a resource under which the service guards what it asks of the server, as a
+	// client of a database may be guarded: a call that has come to the server passes the
+	// rules of that resource too, as a call of its own with the same priority, and is under
+	// way meanwhile. If they refuse it, it fails then. Defaults to no guard.
+	Guard string
+
 	// Workers is how many calls are served at once, from 1 to [MaxWorkers].
 	Workers int
 

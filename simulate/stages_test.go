@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -138,4 +139,25 @@ func TestAShareOfTheCallsVisitsAServer(t *testing.T) {
 	last := result.Seconds[len(result.Seconds)-2]
 	assert.Less(t, last.InFlight, 25, "calls that no server serves are not under way")
 	require.Equal(t, result, run(t, rules.Set{}, load, 0))
+}
+
+// A server with a guard of one place serves one call after the other. The third has waited
+// too long at 100, the one after it finds a free place.
+func TestWhatAServerIsAskedIsGuarded(t *testing.T) {
+	t.Parallel()
+	load := staged(simulate.Stream{Times: at(0, 10, 20, 200, 210), Timeout: 150 * ms, Priority: simulate.PriorityHigh},
+		simulate.Server{Unlimited: true, Service: simulate.Service{Mean: ms}},
+		simulate.Server{Unlimited: true, Service: simulate.Service{Mean: 60 * ms}, Guard: "client"},
+		simulate.Server{Unlimited: true, Service: simulate.Service{Mean: 5 * ms}},
+	)
+	set := rules.Set{Isolation: []isolation.Rule{
+		{Resource: "client", Limit: 1, MaxWait: 79 * ms}, {Resource: "r", Limit: 3},
+	}}
+	result := run(t, set, load, 0)
+	assert.Equal(t, []string{"66", "126", "100!", "266", "326"}, ends(result))
+	assert.Equal(t, 3, result.Seconds[0].InFlight)
+	assert.Equal(t, 5, result.Seconds[0].Passed, "what the guard refuses fails")
+
+	load.Streams[0].Timeout = 30 * ms // while the second waits at the guard
+	assert.Equal(t, []string{"30!", "40!", "50!", "230!", "240!"}, ends(run(t, set, load, 0)))
 }

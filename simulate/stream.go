@@ -14,6 +14,7 @@ type stream struct {
 	stages   []stage // that its calls go through
 	dealer   dealer
 	options  []core.Option  // the same for all calls
+	nested   []core.Option  // of what they ask of servers that have a guard
 	tokens   int            // that a call takes
 	shared   []*sharedLimit // that are for its calls
 	priority string
@@ -38,6 +39,7 @@ func newStream(load Load, index int, rows *rows, instances []*instance) stream {
 		row:      rows.indexOf(of.Resource),
 		dealer:   newDealer(load, index, instances),
 		options:  commonOptions(of),
+		nested:   commonOptions(Stream{Priority: of.Priority}),
 		tokens:   max(1, of.Tokens),
 		priority: of.Priority,
 		attrs:    newAttributes(load, index),

@@ -23,6 +23,8 @@ func (l Load) validateServers(check checker) {
 		validatePatterns(s.Resources, at("resources"), check)
 		check(s.Slowdown >= 0 && s.Slowdown <= MaxSlowdown, at("slowdown"), "is %v: must be from 0 to %d", s.Slowdown, MaxSlowdown)
 		check(s.Share >= 0 && s.Share <= 1, at("share"), "is %v: must be more than 0 and at most 1", s.Share)
+		check(len(s.Guard) <= rules.MaxNameLength && utf8.ValidString(s.Guard), at("guard"),
+			"is %.60q: must be at most %d bytes of UTF-8", s.Guard, rules.MaxNameLength)
 		s.validateWorkers(at, check)
 		s.validateServices(at, check)
 		s.validateStalls(at, check)

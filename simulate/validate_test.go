@@ -168,6 +168,7 @@ func TestMistakesInServersAndSignals(t *testing.T) {
 			servers: append(valid(func(*simulate.Server) {}), simulate.Server{Name: "db", Resources: []string{"s"}, Workers: 1, Service: mean}),
 			want:    `servers[1].name is "db", as that of a server before it`,
 		},
+		"guard":              {servers: valid(func(s *simulate.Server) { s.Guard = "\xff" }), want: `servers[0].guard is "\xff": must be at most 1024 bytes of UTF-8`},
 		"share":              {servers: valid(func(s *simulate.Server) { s.Share = 1.1 }), want: "servers[0].share is 1.1: must be more than 0 and at most 1"},
 		"unlimited workers":  {servers: valid(func(s *simulate.Server) { s.Unlimited = true }), want: "servers[0].workers has no effect: calls of an unlimited server"},
 		"unlimited slowdown": {servers: valid(func(s *simulate.Server) { s.Workers, s.Unlimited, s.Slowdown = 0, true, 1 }), want: "servers[0].slowdown has no effect"},

@@ -44,6 +44,7 @@ type serverFile struct {
 	Name      string
 	Resources oneOrMore
 	Share     float64
+	Guard     string
 	Workers   int
 	Unlimited bool
 	Service   serviceFile
@@ -151,7 +152,7 @@ func (s streamFile) stream() simulate.Stream {
 
 func (s serverFile) server() simulate.Server {
 	server := simulate.Server{
-		Name: s.Name, Resources: s.Resources, Share: s.Share, Workers: s.Workers, Unlimited: s.Unlimited,
+		Name: s.Name, Resources: s.Resources, Share: s.Share, Guard: s.Guard, Workers: s.Workers, Unlimited: s.Unlimited,
 		Service: s.Service.service(), TimeSlice: time.Duration(s.TimeSlice), Slowdown: s.Slowdown, Changes: changesOf(s.Changes),
 		Quota: simulate.Quota{Time: time.Duration(s.Quota.Time), Period: time.Duration(s.Quota.Period)},
 	}

@@ -205,6 +205,6 @@ func missedSoFar() map[string]bool {
 		"C5": true, "P4": true, "P5": true, "T1": true, "T2": true, "T3": true,
 		"T4": true, "T5": true, "T6": true, "Q2": true, "B8": true, "S1": true,
 		"S2": true, "S6": true, "S3": true, "S7": true, "S5": true, "S4": true,
-		"C10": true, "C11": true, "L3": true, "L4": true,
+		"C10": true, "C11": true, "L3": true, "L4": true, "N3": true,
 	}
 }

@@ -18,6 +18,7 @@ func (r *reader) servers(n *yaml.Node, nested given) []simulate.Server {
 			field{"name", func(n *yaml.Node) { s.Name = r.text(n, "name") }},
 			field{"resources", func(n *yaml.Node) { s.Resources = r.texts(n, "resources") }},
 			field{"share", func(n *yaml.Node) { s.Share = r.share(n, "share") }},
+			field{"guard", func(n *yaml.Node) { s.Guard = r.text(n, "guard") }},
 			field{"workers", func(n *yaml.Node) { s.Workers = r.whole(n, "workers") }},
 			field{"unlimited", func(n *yaml.Node) { s.Unlimited = r.boolean(n, "unlimited") }},
 			field{"service", func(n *yaml.Node) { s.Service = r.service(n, path+".service", nested) }},
