@@ -73,7 +73,7 @@ func parseSettings(args []string, out io.Writer) (settings, error) {
 	only := flags.String("run", "", "run only scenarios whose name, or goals whose name, match this `regexp`")
 	seeds := flags.Int("seeds", 0, "run each scenario with this many seeds (default: as each one says)")
 	protect := flags.String("protect", "latency", "protections to run, with commas between them, or all: "+strings.Join(protectionNames(), ", "))
-	rules := flags.String("rules", "", "protect the service with the rules of this `file` instead")
+	rules := flags.String("rules", "", "protect the service with the rules of this `file`, beside those that -protect names")
 	files := flags.String("scenes", "", "run the scenes of this `file or folder` only")
 	verbose := flags.Bool("v", false, "write the calls of each second, by class, and limits")
 	docs := flags.String("docs", "", "write the comparison of all protections into overload.md of this `folder`, and its pictures")
@@ -103,11 +103,15 @@ func parseSettings(args []string, out io.Writer) (settings, error) {
 	if s.verbose && s.seeds == 0 {
 		s.seeds = 1
 	}
+	protectGiven := false
+	flags.Visit(func(f *flag.Flag) { protectGiven = protectGiven || f.Name == "protect" })
 	if *rules != "" {
-		s.protections, err = protectionOfFile(*rules)
-	} else {
-		s.protections, err = protectionsNamed(*protect)
+		if s.protections, err = protectionOfFile(*rules); err != nil || !protectGiven {
+			return s, err
+		}
 	}
+	others, err := protectionsNamed(*protect)
+	s.protections = append(s.protections, others...)
 	return s, err
 }
 

@@ -128,8 +128,12 @@ func TestScenesOfAFileOrFolder(t *testing.T) {
 	}
 	_, err := scenesOf(filepath.Join(folder, "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+	rules := filepath.Join(folder, "rules")
+	require.NoError(t, os.WriteFile(rules, []byte(`isolation: [{match: "*", limit: 2}]`), 0o600))
 	var out strings.Builder
-	require.ErrorIs(t, run(t.Context(), []string{"-scenes", file, "-run", "g3|worst", "-protect", "none,fixed", "-v"}, &out), errMissed)
+	args := []string{"-scenes", file, "-run", "g3|worst", "-rules", rules, "-protect", "none,fixed", "-v"}
+	require.ErrorIs(t, run(t.Context(), args, &out), errMissed)
+	assert.Regexp(t, `want +`+rules+` +none +fixed`, out.String())
 	assert.Contains(t, out.String(), "g3 quick: p99")
 	assert.NotContains(t, out.String(), "g1")
 	assert.Regexp(t, ` 19 +busy +300 `, out.String(), "each second is written")
