@@ -22,6 +22,7 @@ type outcome struct {
 
 func newOutcome(s scenario, load simulate.Load) *outcome {
 	o := &outcome{service: s.service, load: load, duration: s.duration, classes: s.classNames(), class: make(map[string]int)}
+	o.calls = make([]call, 0, int(1.1*s.expectedCalls())) // retries make more
 	for i, name := range o.classes {
 		o.class[name] = i
 	}

@@ -33,6 +33,19 @@ func (s scenario) loadWith(seed uint64) simulate.Load {
 	return load
 }
 
+// expectedCalls returns about how many calls a run has.
+func (s scenario) expectedCalls() float64 {
+	calls := 0.0
+	for _, stream := range s.load(s.service).Streams {
+		until := s.duration
+		if stream.Until > 0 {
+			until = stream.Until
+		}
+		calls += float64(len(stream.Times)) + stream.Rate*(until-stream.From).Seconds()
+	}
+	return calls
+}
+
 // goal is something that can be measured, and the bound that it should keep.
 type goal struct {
 	name    string
