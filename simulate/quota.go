@@ -13,7 +13,8 @@ type quota struct {
 	period int64         // the first that may have time left, or a later one
 	used   time.Duration // of it
 
-	stops []quotaStop // in which work stood still, by period; those that are over leave when they are read
+	stops    []quotaStop // in which work stood still, by period, that were not over when they were read last
+	measures bool        // somebody reads them
 }
 
 // quotaStop is the rest of a period in which work stood still because the quota was used up.
@@ -52,6 +53,9 @@ func (q *quota) begin(period int64) time.Duration { return time.Duration(period)
 
 // stop notes that work stands still from a time to the end of its period.
 func (q *quota) stop(from, to time.Duration) {
+	if !q.measures {
+		return
+	}
 	for i := range slices.Backward(q.stops) {
 		if q.stops[i].to == to {
 			q.stops[i].from = min(q.stops[i].from, from)
@@ -61,8 +65,10 @@ func (q *quota) stop(from, to time.Duration) {
 	q.stops = append(q.stops, quotaStop{from, to})
 }
 
-// stoodStill returns how long work stood still from a time to another one, the present.
+// stoodStill returns how long work stood still from a time to another one, the present. It
+// is measured from the first call on.
 func (q *quota) stoodStill(from, now time.Duration) time.Duration {
+	q.measures = true
 	var sum time.Duration
 	for _, stop := range q.stops {
 		sum += max(0, min(stop.to, now)-max(stop.from, from))

@@ -144,6 +144,31 @@ func TestThrottledIsTheTimeInWhichWorkStandsStill(t *testing.T) {
 	assert.InDeltaSlice(t, []float64{0, 0.5, 0.5}, got, 1e-12)
 }
 
+func TestWhatNobodyReadsIsNotKept(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	s := newServers(Load{Servers: []Server{{
+		Workers: 1, Service: Service{Mean: 50 * ms}, TimeSlice: 10 * ms, Quota: Quota{Time: 5 * ms, Period: 100 * ms},
+	}}}, 0)[0]
+	u := newUsage([]*server{s})
+	work := func() (kept int) {
+		for period := range 100 {
+			s.accept(time.Duration(period)*100*ms, &call{})
+			s.quota.take(time.Duration(period)*100*ms, 10*ms)
+			kept = max(kept, len(s.waits), len(s.quota.stops))
+		}
+		return kept
+	}
+	assert.Zero(t, work())
+	u.schedulerDelay()
+	u.throttled(0)
+	assert.Positive(t, work())
+	u.schedulerDelay()
+	u.throttled(time.Hour)
+	assert.Empty(t, s.waits)
+	assert.Empty(t, s.quota.stops)
+}
+
 func TestSignalThatALoadCannotHaveIsNotKnown(t *testing.T) {
 	t.Parallel()
 	result, err := Run(t.Context(), gatedRules("temperature"), Load{Streams: []Stream{{Resource: "r", Rate: 3}}}, Options{
