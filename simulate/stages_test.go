@@ -1,11 +1,13 @@
 package simulate_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rules"
@@ -160,4 +162,45 @@ func TestWhatAServerIsAskedIsGuarded(t *testing.T) {
 
 	load.Streams[0].Timeout = 30 * ms // while the second waits at the guard
 	assert.Equal(t, []string{"30!", "40!", "50!", "230!", "240!"}, ends(run(t, set, load, 0)))
+}
+
+// Each server of a line takes calls in the order in which the one before has served them, as
+// soon as a worker is free.
+func TestALineOfServersProperty(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		arrivals := rapid.SliceOfNDistinct(rapid.Int64Range(0, 1e9), 1, 40, rapid.ID).Draw(t, "arrivals")
+		slices.Sort(arrivals)
+		var stream simulate.Stream
+		for _, at := range arrivals {
+			stream.Times = append(stream.Times, time.Duration(at))
+		}
+		var line []simulate.Server
+		want := arrivals
+		for range rapid.IntRange(1, 4).Draw(t, "servers") {
+			mean := rapid.Int64Range(1, 1e8).Draw(t, "mean")
+			workers := rapid.IntRange(0, 3).Draw(t, "workers") // 0: unlimited
+			line = append(line, simulate.Server{
+				Workers: workers, Unlimited: workers == 0, Service: simulate.Service{Mean: time.Duration(mean)},
+			})
+			want = servedInTurn(want, workers, mean)
+		}
+		var got []int64
+		for _, e := range run(t, rules.Set{}, staged(stream, line...), 0).Events {
+			got = append(got, nanoseconds(*e.End))
+		}
+		require.Equal(t, want, got)
+	})
+}
+
+// servedInTurn returns when calls end that come at the given times, in order, to workers that
+// need the same time for each; to 0 workers if they need not wait.
+func servedInTurn(come []int64, workers int, took int64) (end []int64) {
+	for i, at := range come {
+		if workers > 0 && i >= workers {
+			at = max(at, end[i-workers])
+		}
+		end = append(end, at+took)
+	}
+	return end
 }
