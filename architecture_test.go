@@ -112,7 +112,8 @@ var sameLayer = map[string][]string{
 // thirdParties lists what packages of the root module import beside the standard
 // library. Nested modules list theirs in go.mod.
 var thirdParties = map[string][]string{
-	"rules": {"go.yaml.in/yaml/v4"},
+	"rules":         {"go.yaml.in/yaml/v4"},
+	"soak/overload": {"go.yaml.in/yaml/v4"}, // scenes are files
 
 	// suites of tests
 	"adapters/adaptertest":  {"github.com/stretchr/testify/", "go.uber.org/goleak"},
@@ -127,6 +128,7 @@ var globals = []string{
 	"penstock.defaultEngine", // made on first use; the one exception
 	"rule.kinds",             // never written; only its addresses count
 	"redis.sources",          // never written; the embedded scripts
+	"main.sceneFiles",        // never written; the embedded scenes of soak/overload
 	"peer.coarseClock",       // made on first use; one for all that a process measures
 }
 

@@ -95,6 +95,7 @@ const (
 	randomLimiters
 	randomDealing
 	randomNetwork
+	randomVisits
 )
 
 // limiterSeed returns the seed of what the limiters of an instance choose at random. It is

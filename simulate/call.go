@@ -22,7 +22,14 @@ type call struct {
 
 	arrived, passed time.Duration // passed: or was refused
 	serviceTime     time.Duration // of a call that no server serves
-	workLeft        time.Duration // that a server has not begun, of a call whose service has begun
+
+	server     *server       // that it has come to; nil if it visits none
+	service    int           // what the server has for it
+	next       int           // the index of the stage after that
+	nested     bool          // the guard of the server has not decided yet
+	inner      *core.Guard   // of what the server is asked, if it has a guard
+	workLeft   time.Duration // that the server has not begun, of a call whose service has begun
+	waitsSince time.Duration // for a worker
 
 	number  uint64 // within its stream
 	retry   int    // 0 for a call that is none
@@ -106,6 +113,9 @@ func (s *simulation) proceed(c *call) error {
 func (s *simulation) decided(c *call) error {
 	guard, err := c.arrival.Result()
 	c.arrival = nil
+	if c.nested {
+		return s.nestedDecided(c, guard, err)
+	}
 	blocked, _ := err.(*core.BlockError) //nolint:errorlint // it is never wrapped, and errors.As takes 8 % of a run
 	if err != nil && blocked == nil {
 		return fmt.Errorf("a call of %q: %w", c.stream.resource, err)
@@ -126,8 +136,8 @@ func (s *simulation) decided(c *call) error {
 
 // serve begins the work for a call that has passed.
 func (s *simulation) serve(c *call) error {
-	timeout, server := c.stream.timeout, c.server()
-	if server == nil {
+	timeout := c.stream.timeout
+	if !c.visit() {
 		if timeout > 0 && timeout < c.serviceTime {
 			s.queue.add(queuedEvent{at: s.now + timeout, kind: timeoutOver, call: c})
 		} else {
@@ -140,7 +150,31 @@ func (s *simulation) serve(c *call) error {
 		s.queue.add(queuedEvent{at: s.now + timeout, kind: timeoutOver, call: c})
 	}
 	s.rows.beginCall(s.now, c.stream.row, c.hasLength())
-	return s.beginWork(server.accept(c))
+	return s.comeTo(c)
+}
+
+// comeTo has the server that a call has come to accept it, or its guard decide on that.
+func (s *simulation) comeTo(c *call) error {
+	if c.server.of.Guard == "" {
+		return s.beginWork(c.server.accept(s.now, c))
+	}
+	c.nested = true
+	c.arrival = c.instance.engine.Arrive(context.Background(), c.server.of.Guard, func() { s.wake(c) }, c.stream.nested...)
+	return s.proceed(c)
+}
+
+// nestedDecided goes on with a call on which the guard of its server has decided.
+func (s *simulation) nestedDecided(c *call, guard *core.Guard, refused error) error {
+	c.nested = false
+	if refused == nil {
+		c.inner = guard
+		return s.beginWork(c.server.accept(s.now, c))
+	}
+	s.pending--
+	if c.guard != nil {
+		s.endCall(c, refused)
+	}
+	return nil
 }
 
 // beginWork lets a worker begin or go on with a call of its server; nil is none.
@@ -148,7 +182,7 @@ func (s *simulation) beginWork(c *call) error {
 	if c == nil {
 		return nil
 	}
-	took, err := c.server().work(s.now, c)
+	took, err := c.server.work(s.now, c)
 	if err != nil {
 		return err
 	}
@@ -156,20 +190,25 @@ func (s *simulation) beginWork(c *call) error {
 	return nil
 }
 
-// endWork ends the work for a call, and the call unless it timed out before. If it is only
-// its time slice that is over, its worker takes the next call.
+// endWork ends the work of a server for a call. The call goes on to the next server, or
+// ends unless it timed out before. If it is only its time slice that is over, its worker
+// takes the next call.
 func (s *simulation) endWork(c *call) error {
-	server := c.server()
+	server := c.server
 	if c.workLeft > 0 {
 		return s.beginWork(server.turn(s.now, c))
 	}
-	s.pending--
-	if c.guard != nil {
-		var failure error
-		if c.fails {
-			failure = errFailed
+	if c.inner != nil {
+		c.inner.Exit()
+		c.inner = nil
+		s.attend(c.instance)
+	}
+	if c.visit() {
+		if err := s.comeTo(c); err != nil {
+			return err
 		}
-		s.endCall(c, failure)
+	} else {
+		s.finish(c)
 	}
 	if server == nil {
 		return nil
@@ -177,29 +216,34 @@ func (s *simulation) endWork(c *call) error {
 	return s.beginWork(server.release(s.now))
 }
 
-// timeOut ends a call whose timeout is over, unless it has ended. Only a server
-// goes on with its work.
+// finish ends a call for which everything is done, unless it timed out before.
+func (s *simulation) finish(c *call) {
+	s.pending--
+	if c.guard == nil {
+		return
+	}
+	var failure error
+	if c.fails {
+		failure = errFailed
+	}
+	s.endCall(c, failure)
+}
+
+// timeOut ends a call whose timeout is over, unless it has ended. Only servers go on with
+// their work.
 func (s *simulation) timeOut(c *call) {
 	if c.guard == nil {
 		return
 	}
 	s.endCall(c, errTimedOut)
-	if c.server() == nil {
+	if c.server == nil {
 		s.pending--
 	}
 }
 
-// server returns what serves the call; nil if no server does.
-func (c *call) server() *server {
-	if c.stream.server < 0 {
-		return nil
-	}
-	return c.instance.servers[c.stream.server]
-}
-
 // hasLength says whether a call that has passed is under way for a time. One that
 // ends when it passes never is.
-func (c *call) hasLength() bool { return c.stream.server >= 0 || c.serviceTime > 0 }
+func (c *call) hasLength() bool { return c.server != nil || c.serviceTime > 0 }
 
 // endCall ends a call that has passed.
 func (s *simulation) endCall(c *call, failure error) {

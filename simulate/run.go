@@ -95,12 +95,10 @@ func newSimulation(load Load, options Options, shared bool) *simulation {
 	for number := range options.Instances {
 		s.instances = append(s.instances, s.newInstance(load, number, virtual))
 	}
-	served := servedBy(load)
+	stages := stagesOf(load)
 	for i := range load.Streams {
 		stream := newStream(load, i, rows, s.instances)
-		if by := served[stream.resource]; len(by) > 0 {
-			stream.server = by[0]
-		}
+		stream.stages = stages[stream.resource]
 		s.streams = append(s.streams, stream)
 	}
 	return s

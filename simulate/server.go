@@ -8,19 +8,43 @@ import (
 // Server serves the calls of some resources with a number of workers. Calls that
 // have passed the rules are served first come, first served. While a call waits
 // for a worker it is under way: the rules have let it through.
+//
+// A resource may have several servers, such as the processors of the service, a pool of
+// connections and a remote service. Its calls visit one after the other, in the order of
+// [Load.Servers], and end when the last one has served them.
 type Server struct {
 	// Name is used in messages. It may be empty; no two servers have the same.
 	Name string
 
-	// Resources are the names of resources, or globs that match them. A resource
-	// has at most one server, and a server at least one resource of the load.
+	// Resources are the names of resources, or globs that match them: at least one of the
+	// load.
 	Resources []string
+
+	// Share is the share of their calls that visit the server, more than 0 and at most 1,
+	// such as those that miss a cache. Each call is drawn by itself; the others go on to
+	// the next server. Defaults to 1.
+	Share float64
+
+	// Guard is a resource under which the service guards what it asks of the server, as a
+	// client of a database may be guarded: a call that has come to the server passes the
+	// rules of that resource too, as a call of its own with the same priority, and is under
+	// way meanwhile. If they refuse it, it fails then. Defaults to no guard.
+	Guard string
 
 	// Workers is how many calls are served at once, from 1 to [MaxWorkers].
 	Workers int
 
-	// Service is how long a worker needs for a call.
+	// Unlimited says that there are no Workers: all calls are served at once, as by a
+	// remote service that has capacity to spare.
+	Unlimited bool
+
+	// Service is how long a worker needs for a call. It may be left out if Services say so
+	// for all resources.
 	Service Service
+
+	// Services are how long workers need for calls of some of the resources, in place of
+	// Service. Of those that match a resource, the first counts.
+	Services []ResourceService
 
 	// TimeSlice is how long a worker serves a call before it takes the one that has
 	// waited longest, and the call waits again behind the others: so do calls share the
@@ -38,12 +62,27 @@ type Server struct {
 	// 1 + n·Slowdown times as long. From 0 to [MaxSlowdown].
 	Slowdown float64
 
-	// Changes are what service is like from some times on, by time.
+	// Changes are what Service is like from some times on, by time.
 	Changes []ServiceChange
 
 	// Stalls are times in which all workers stand still, by time and without overlap:
 	// what they are at goes on afterwards. They count as busy meanwhile.
 	Stalls []Stall
+}
+
+// ResourceService is how long the workers of a server need for calls of some of its
+// resources.
+type ResourceService struct {
+	// Resources are names or globs: at least one that the server serves and that no
+	// ResourceService before this one matches.
+	Resources []string
+
+	// Share is that of the server for calls of these resources. Defaults to
+	// [Server.Share].
+	Share float64
+
+	Service Service
+	Changes []ServiceChange // of Service, by time
 }
 
 // Quota is how much processor time there is in each period, as for a container. What is

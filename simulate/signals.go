@@ -9,15 +9,16 @@ import (
 )
 
 // Signal is what the signals of the system show from a time on. Those that are
-// nil stay as they were. All but CPU are 0 before they are given.
+// nil stay as they were. Load, memory and GC are 0 before they are given.
 type Signal struct {
 	// At is from 0 to [MaxDuration], and later than that of the signal before.
 	At time.Duration
 
 	// CPU is the share of the processors that is in use, from 0 to 1. Before it
-	// is given it is the utilisation of the servers: the share of their workers
-	// that was busy since rules read it before, which is a quarter of a second, or of
-	// a [Quota] that was used, on average; 0 without servers.
+	// is given it is the utilisation of the servers that have time slices, or of all that
+	// have workers if none has: the share of their workers that was busy since rules read
+	// it before, which is a quarter of a second, or of a [Quota] that was used, on
+	// average; 0 without servers.
 	CPU *float64
 
 	// Load is the load average of the machine, divided by its processors; 0 or more.
@@ -27,14 +28,18 @@ type Signal struct {
 	Memory *float64
 
 	// SchedulerDelay is how long goroutines wait for a processor, from 0 to
-	// [MaxDuration].
+	// [MaxDuration]. Before it is given it is the 99th percentile of how long calls waited
+	// for a worker of the servers that have time slices, of those that began a slice since
+	// rules read it before.
 	SchedulerDelay *time.Duration
 
 	// GC is the share of the processor time that garbage collection takes, from 0 to 1.
 	GC *float64
 
 	// Throttled is the share of the time in which the container had used up its quota of
-	// processor time, from 0 to 1.
+	// processor time, from 0 to 1. Before it is given it is the share of the time since
+	// rules read it before in which workers stood still because the [Quota] of their
+	// server was used up.
 	Throttled *float64
 }
 
@@ -57,17 +62,14 @@ func (s Signal) values() map[rule.Signal]*float64 {
 type signals struct {
 	values  map[rule.Signal]float64 // that were given so far
 	changes []Signal                // to come
-	servers []*server
+	usage   usage                   // for those that were not
 	now     time.Duration
-	before  time.Duration // when CPU was read last
 }
 
 func newSignals(load Load, servers []*server) *signals {
-	s := &signals{values: make(map[rule.Signal]float64), changes: load.Signals, servers: servers}
-	for name := range (Signal{}).values() {
-		if name != rule.SignalCPU {
-			s.values[name] = 0
-		}
+	s := &signals{values: make(map[rule.Signal]float64), changes: load.Signals, usage: newUsage(servers)}
+	for _, name := range []rule.Signal{rule.SignalLoad, rule.SignalMemory, rule.SignalGC} {
+		s.values[name] = 0
 	}
 	return s
 }
@@ -85,13 +87,16 @@ func (s *signals) advance(now time.Duration) {
 
 // Read returns what a signal shows.
 func (s *signals) Read(_ context.Context, name rule.Signal) (float64, error) {
-	value, given := s.values[name]
-	switch {
-	case given:
+	if value, given := s.values[name]; given {
 		return value, nil
-	case name == rule.SignalCPU:
-		value, s.before = utilisation(s.servers, s.now, s.now-s.before), s.now
-		return value, nil
+	}
+	switch name {
+	case rule.SignalCPU:
+		return s.usage.utilisation(s.now), nil
+	case rule.SignalSchedulerDelay:
+		return s.usage.schedulerDelay(), nil
+	case rule.SignalThrottled:
+		return s.usage.throttled(s.now), nil
 	}
 	return 0, fmt.Errorf("simulate: a load has no signal %q", name)
 }

@@ -82,6 +82,93 @@ func TestCPUUnderAQuotaIsWhatIsUsedOfIt(t *testing.T) {
 	assert.InDeltaSlice(t, []float64{0, 5 * 0.01 / 0.125, 1}, got, 1e-12)
 }
 
+// With processors, what other servers do is not the processors' work.
+func TestCPUIsTheUtilisationOfTheProcessors(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	load := Load{
+		Streams: []Stream{{Resource: "q", Rate: 20}},
+		Servers: []Server{
+			{Resources: []string{"q"}, Workers: 2, Service: Service{Mean: 10 * ms}, TimeSlice: 10 * ms},
+			{Resources: []string{"q"}, Workers: 1, Service: Service{Mean: 40 * ms}},
+			{Resources: []string{"q"}, Unlimited: true, Service: Service{Mean: time.Second}},
+		},
+	}
+	assert.InDeltaSlice(t, []float64{0, 0.1, 0.1}, shown(t, load, 3, rule.SignalCPU)[rule.SignalCPU], 1e-12)
+	load.Servers = load.Servers[1:]
+	got := shown(t, load, 3, rule.SignalCPU)[rule.SignalCPU]
+	assert.InDeltaSlice(t, []float64{0, 0.8, 0.8}, got, 1e-12, "without processors all that have workers count")
+}
+
+func TestSchedulerDelayIsHowLongCallsWaitForAProcessor(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	load := Load{
+		Streams: []Stream{
+			{Resource: "q", Times: []time.Duration{800 * ms, 805 * ms, 1800 * ms}},
+			{Resource: "pool", Rate: 100},
+		},
+		Servers: []Server{
+			{Resources: []string{"q"}, Workers: 1, Service: Service{Mean: 30 * ms}, TimeSlice: 20 * ms},
+			{Resources: []string{"pool"}, Workers: 1, Service: Service{Mean: 20 * ms}},
+		},
+	}
+	// At 820 the second begins, after 15 ms, at 840 the first goes on, after 20 ms, at 850
+	// the second does, after 10 ms.
+	got := shown(t, load, 4, rule.SignalSchedulerDelay)[rule.SignalSchedulerDelay]
+	assert.InDeltaSlice(t, []float64{0, 0.020, 0, 0}, got, 1e-12)
+	delay := 5 * ms
+	load.Signals = []Signal{{At: time.Second, SchedulerDelay: &delay}}
+	got = shown(t, load, 3, rule.SignalSchedulerDelay)[rule.SignalSchedulerDelay]
+	assert.InDeltaSlice(t, []float64{0, 0.005, 0.005}, got, 1e-12)
+}
+
+func TestThrottledIsTheTimeInWhichWorkStandsStill(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	load := Load{
+		Streams: []Stream{{Resource: "q", Times: []time.Duration{800 * ms, 1810 * ms, 1815 * ms, 2600 * ms}}},
+		Servers: []Server{{
+			Resources: []string{"q"}, Workers: 2, Service: Service{Mean: 50 * ms}, TimeSlice: 10 * ms,
+			Quota: Quota{Time: 20 * ms, Period: 100 * ms},
+		}},
+	}
+	// The first call stands still from 820 to 900 and from 920 to 1000. Each of the next
+	// two has a slice in each period and wants another from 1820 or 1825 and from 1910 on.
+	// The last stands still from 2720 to 2800, of which 50 ms are after 2750.
+	got := shown(t, load, 4, rule.SignalThrottled)[rule.SignalThrottled]
+	assert.InDeltaSlice(t, []float64{0, (0.08 + 0.08) / 0.25, (0.08 + 0.09) / 0.25, 0.05 / 0.25}, got, 1e-12)
+	throttled := 0.5
+	load.Signals = []Signal{{At: time.Second, Throttled: &throttled}}
+	got = shown(t, load, 3, rule.SignalThrottled)[rule.SignalThrottled]
+	assert.InDeltaSlice(t, []float64{0, 0.5, 0.5}, got, 1e-12)
+}
+
+func TestWhatNobodyReadsIsNotKept(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	s := newServers(Load{Servers: []Server{{
+		Workers: 1, Service: Service{Mean: 50 * ms}, TimeSlice: 10 * ms, Quota: Quota{Time: 5 * ms, Period: 100 * ms},
+	}}}, 0)[0]
+	u := newUsage([]*server{s})
+	work := func() (kept int) {
+		for period := range 100 {
+			s.accept(time.Duration(period)*100*ms, &call{})
+			s.quota.take(time.Duration(period)*100*ms, 10*ms)
+			kept = max(kept, len(s.waits), len(s.quota.stops))
+		}
+		return kept
+	}
+	assert.Zero(t, work())
+	u.schedulerDelay()
+	u.throttled(0)
+	assert.Positive(t, work())
+	u.schedulerDelay()
+	u.throttled(time.Hour)
+	assert.Empty(t, s.waits)
+	assert.Empty(t, s.quota.stops)
+}
+
 func TestSignalThatALoadCannotHaveIsNotKnown(t *testing.T) {
 	t.Parallel()
 	result, err := Run(t.Context(), gatedRules("temperature"), Load{Streams: []Stream{{Resource: "r", Rate: 3}}}, Options{

@@ -10,10 +10,11 @@ import (
 // stream is a [Stream] at work: what its calls have in common.
 type stream struct {
 	resource string
-	row      int // of its resource within a second
-	server   int // the index of what serves its calls; -1 if no server does
+	row      int     // of its resource within a second
+	stages   []stage // that its calls go through
 	dealer   dealer
 	options  []core.Option  // the same for all calls
+	nested   []core.Option  // of what they ask of servers that have a guard
 	tokens   int            // that a call takes
 	shared   []*sharedLimit // that are for its calls
 	priority string
@@ -36,9 +37,9 @@ func newStream(load Load, index int, rows *rows, instances []*instance) stream {
 	s := stream{
 		resource: of.Resource,
 		row:      rows.indexOf(of.Resource),
-		server:   -1,
 		dealer:   newDealer(load, index, instances),
 		options:  commonOptions(of),
+		nested:   commonOptions(Stream{Priority: of.Priority}),
 		tokens:   max(1, of.Tokens),
 		priority: of.Priority,
 		attrs:    newAttributes(load, index),

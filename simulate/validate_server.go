@@ -20,20 +20,56 @@ func (l Load) validateServers(check checker) {
 		check(s.Name == "" || !names[s.Name], at("name"), "is %q, as that of a server before it: give one of them another", s.Name)
 		names[s.Name] = true
 		check(len(s.Resources) > 0, at("resources"), "is missing: name the resources that the server serves")
-		for _, of := range s.Resources {
-			_, err := match.Compile(of)
-			var fault *match.Error
-			if errors.As(err, &fault) {
-				check(false, at("resources"), "has %s", fault.Fault())
-			}
-		}
-		check(s.Workers >= 1 && s.Workers <= MaxWorkers, at("workers"), "is %d: must be from 1 to %d", s.Workers, MaxWorkers)
+		validatePatterns(s.Resources, at("resources"), check)
 		check(s.Slowdown >= 0 && s.Slowdown <= MaxSlowdown, at("slowdown"), "is %v: must be from 0 to %d", s.Slowdown, MaxSlowdown)
-		check(s.Service.Mean != 0, at("service.mean"), "is missing: say how long a worker needs for a call")
-		s.Service.validate(at("service"), check)
-		s.validateChanges(at, check)
+		check(s.Share >= 0 && s.Share <= 1, at("share"), "is %v: must be more than 0 and at most 1", s.Share)
+		check(len(s.Guard) <= rules.MaxNameLength && utf8.ValidString(s.Guard), at("guard"),
+			"is %.60q: must be at most %d bytes of UTF-8", s.Guard, rules.MaxNameLength)
+		s.validateWorkers(at, check)
+		s.validateServices(at, check)
 		s.validateStalls(at, check)
 		s.validateTimeSlice(at, check)
+	}
+}
+
+func (s Server) validateWorkers(at func(string) string, check checker) {
+	if !s.Unlimited {
+		check(s.Workers >= 1 && s.Workers <= MaxWorkers, at("workers"), "is %d: must be from 1 to %d", s.Workers, MaxWorkers)
+		return
+	}
+	const remedy = "has no effect: calls of an unlimited server never wait for a worker; remove one of the two"
+	check(s.Workers == 0, at("workers"), remedy)
+	check(s.Slowdown == 0, at("slowdown"), remedy)
+	check(s.TimeSlice == 0, at("timeSlice"), remedy)
+}
+
+func (s Server) validateServices(at func(string) string, check checker) {
+	if s.Service != (Service{}) || len(s.Services) == 0 {
+		check(s.Service.Mean != 0, at("service.mean"), "is missing: say how long a worker needs for a call")
+		s.Service.validate(at("service"), check)
+		s.Service.validateChanges(s.Changes, at, check)
+	} else {
+		check(len(s.Changes) == 0, at("changes"), "has no effect: there is no service that it changes; give one, or give the changes of services")
+	}
+	for i, r := range s.Services {
+		at := func(field string) string { return at(fmt.Sprintf("services[%d].%s", i, field)) }
+		check(len(r.Resources) > 0, at("resources"), "is missing: name the resources whose calls take this time")
+		validatePatterns(r.Resources, at("resources"), check)
+		check(r.Share >= 0 && r.Share <= 1, at("share"), "is %v: must be more than 0 and at most 1", r.Share)
+		check(r.Service.Mean != 0, at("mean"), "is missing: say how long a worker needs for a call")
+		r.Service.validate(strings.TrimSuffix(at(""), "."), check)
+		r.Service.validateChanges(r.Changes, at, check)
+	}
+}
+
+// validatePatterns checks the names and globs of resources.
+func validatePatterns(patterns []string, field string, check checker) {
+	for _, of := range patterns {
+		_, err := match.Compile(of)
+		var fault *match.Error
+		if errors.As(err, &fault) {
+			check(false, field, "has %s", fault.Fault())
+		}
 	}
 }
 
@@ -91,40 +127,61 @@ func (s Server) validateTimeSlice(at func(string) string, check checker) {
 	}
 }
 
-func (s Server) validateChanges(at func(string) string, check checker) {
-	service := s.Service
-	for i, c := range s.Changes {
+// validateChanges checks the changes of a service.
+func (s Service) validateChanges(changes []ServiceChange, at func(string) string, check checker) {
+	for i, c := range changes {
 		field := fmt.Sprintf("changes[%d].", i)
 		check(c.At >= 0 && c.At <= MaxDuration, at(field+"at"), "is %v: must be from 0s to %v", c.At, MaxDuration)
-		check(i == 0 || c.At > s.Changes[i-1].At, at(field+"at"), "is %v: must be later than the change before it", c.At)
+		check(i == 0 || c.At > changes[i-1].At, at(field+"at"), "is %v: must be later than the change before it", c.At)
 		check(c.Service != Service{}, at(field+"service"), "is missing: say what service is like from then on")
-		service = c.Service.after(service)
-		service.validate(at(field+"service"), check)
+		s = c.Service.after(s)
+		s.validate(at(field+"service"), check)
 	}
 }
 
 // validateServed checks which streams are served by which servers.
 func (l Load) validateServed(faults *Faults) {
 	const remedy = "the calls are served by %s: remove it, or take the resource from the server"
-	used := make([]bool, len(l.Servers))
-	served := servedBy(l)
+	stages := stagesOf(l)
 	for i, stream := range l.Streams {
-		var by []string
-		for _, j := range served[stream.Resource] {
-			by, used[j] = append(by, fmt.Sprintf("servers[%d] (%s)", j, l.Servers[j].Name)), true
-		}
-		if len(by) == 0 {
+		visited := stages[stream.Resource]
+		if len(visited) == 0 {
 			continue
 		}
-		faults.check(len(by) == 1, i, "resource", "is served by %s: a resource has one server at most", strings.Join(by, " and "))
-		faults.check(stream.ServiceTime == 0, i, "serviceTime", "has no effect: "+remedy, by[0])
+		by := fmt.Sprintf("servers[%d] (%s)", visited[0].server, l.Servers[visited[0].server].Name)
+		faults.check(stream.ServiceTime == 0, i, "serviceTime", "has no effect: "+remedy, by)
 		for p, phase := range stream.Phases {
-			faults.check(phase.ServiceTime == nil, i, fmt.Sprintf("phases[%d].serviceTime", p), "has no effect: "+remedy, by[0])
+			faults.check(phase.ServiceTime == nil, i, fmt.Sprintf("phases[%d].serviceTime", p), "has no effect: "+remedy, by)
 		}
 	}
 	for j := range l.Servers {
-		faults.check(used[j] || len(l.Servers[j].Resources) == 0, WholeLoad, fmt.Sprintf("servers[%d].resources", j),
-			"match no resource of the load: name one that a stream calls")
+		l.validateUsed(j, stages, faults)
+	}
+}
+
+// validateUsed checks that there is use for a server and for each of its services, and that
+// it has a service for each of its resources.
+func (l Load) validateUsed(server int, stages map[string][]stage, faults *Faults) {
+	s := l.Servers[server]
+	at := func(field string) string { return fmt.Sprintf("servers[%d].%s", server, field) }
+	used := make([]string, len(s.Services)+1) // a resource for which each service is
+	for name, visited := range stages {
+		for _, stage := range visited {
+			if stage.server == server && (used[stage.service] == "" || name < used[stage.service]) {
+				used[stage.service] = name
+			}
+		}
+	}
+	faults.check(len(s.Resources) == 0 || strings.Join(used, "") != "", WholeLoad, at("resources"),
+		"match no resource of the load: name one that a stream calls")
+	if len(s.Services) == 0 || strings.Join(used, "") == "" {
+		return
+	}
+	faults.check(used[0] == "" || s.Service != (Service{}), WholeLoad, at("service"),
+		"is missing: none of the services is for calls of %q; give one that is, or a service for all others", used[0])
+	for i, r := range s.Services {
+		faults.check(len(r.Resources) == 0 || used[i+1] != "", WholeLoad, at(fmt.Sprintf("services[%d].resources", i)),
+			"match no resource that the server serves and that no services before them match")
 	}
 }
 

@@ -141,6 +141,9 @@ func TestMistakesInServersAndSignals(t *testing.T) {
 	changes := func(list ...simulate.ServiceChange) []simulate.Server {
 		return valid(func(s *simulate.Server) { s.Changes = list })
 	}
+	services := func(list ...simulate.ResourceService) []simulate.Server {
+		return valid(func(s *simulate.Server) { s.Services = list })
+	}
 	quota := func(q simulate.Quota) []simulate.Server {
 		return valid(func(s *simulate.Server) { s.TimeSlice, s.Quota = 10*ms, q })
 	}
@@ -165,9 +168,36 @@ func TestMistakesInServersAndSignals(t *testing.T) {
 			servers: append(valid(func(*simulate.Server) {}), simulate.Server{Name: "db", Resources: []string{"s"}, Workers: 1, Service: mean}),
 			want:    `servers[1].name is "db", as that of a server before it`,
 		},
-		"two servers": {
-			servers: append(valid(func(*simulate.Server) {}), simulate.Server{Resources: []string{"?"}, Workers: 1, Service: mean}),
-			want:    "streams[0] resource is served by servers[0] (db) and servers[1] (): a resource has one server at most",
+		"guard":              {servers: valid(func(s *simulate.Server) { s.Guard = "\xff" }), want: `servers[0].guard is "\xff": must be at most 1024 bytes of UTF-8`},
+		"share":              {servers: valid(func(s *simulate.Server) { s.Share = 1.1 }), want: "servers[0].share is 1.1: must be more than 0 and at most 1"},
+		"unlimited workers":  {servers: valid(func(s *simulate.Server) { s.Unlimited = true }), want: "servers[0].workers has no effect: calls of an unlimited server"},
+		"unlimited slowdown": {servers: valid(func(s *simulate.Server) { s.Workers, s.Unlimited, s.Slowdown = 0, true, 1 }), want: "servers[0].slowdown has no effect"},
+		"unlimited slices":   {servers: valid(func(s *simulate.Server) { s.Workers, s.Unlimited, s.TimeSlice = 0, true, time.Second }), want: "servers[0].timeSlice has no effect"},
+		"services without resources": {
+			servers: services(simulate.ResourceService{Service: mean}), want: "servers[0].services[0].resources is missing",
+		},
+		"services that are not used": {
+			servers: services(simulate.ResourceService{Resources: []string{"*"}, Service: mean}, simulate.ResourceService{Resources: []string{"r"}, Service: mean}),
+			want:    "servers[0].services[1].resources match no resource that the server serves and that no services before them match",
+		},
+		"services without a mean": {servers: services(simulate.ResourceService{Resources: []string{"r"}}), want: "servers[0].services[0].mean is missing"},
+		"services of a bad shape": {servers: services(simulate.ResourceService{Resources: []string{"r"}, Service: simulate.Service{Mean: 1, P99: 3}}), want: "servers[0].services[0].p99 has no effect"},
+		"share of services":       {servers: services(simulate.ResourceService{Resources: []string{"r"}, Service: mean, Share: -1}), want: "servers[0].services[0].share is -1"},
+		"pattern of services":     {servers: services(simulate.ResourceService{Resources: []string{"[r"}, Service: mean}), want: `servers[0].services[0].resources has "[r", character 1: `},
+		"changes of services":     {servers: services(simulate.ResourceService{Resources: []string{"r"}, Service: mean, Changes: []simulate.ServiceChange{{}}}), want: "servers[0].services[0].changes[0].service is missing"},
+		"changes without a service": {
+			servers: valid(func(s *simulate.Server) {
+				s.Service, s.Changes = simulate.Service{}, []simulate.ServiceChange{{Service: mean}}
+				s.Services = []simulate.ResourceService{{Resources: []string{"r"}, Service: mean}}
+			}),
+			want: "servers[0].changes has no effect: there is no service that it changes",
+		},
+		"no service for a resource": {
+			servers: valid(func(s *simulate.Server) {
+				s.Resources, s.Service = []string{"r", "s"}, simulate.Service{}
+				s.Services = []simulate.ResourceService{{Resources: []string{"r"}, Service: mean}}
+			}),
+			want: `servers[0].service is missing: none of the services is for calls of "s"`,
 		},
 		"slowdown":       {servers: valid(func(s *simulate.Server) { s.Slowdown = math.NaN() }), want: "servers[0].slowdown is NaN: must be from 0 to 1000"},
 		"no mean":        {servers: service(simulate.Service{}), want: "servers[0].service.mean is missing"},

@@ -61,9 +61,9 @@ func markdown(protections []protection, reports [][]report) string {
 				mean := row[j].mean(i)
 				if g.reached(mean) {
 					reached[j]++
-					fmt.Fprintf(&b, " **%s** |", number(mean))
+					fmt.Fprintf(&b, " **%s** |", g.number(mean))
 				} else {
-					fmt.Fprintf(&b, " %s |", number(mean))
+					fmt.Fprintf(&b, " %s |", g.number(mean))
 				}
 			}
 			b.WriteString("\n")

@@ -11,13 +11,29 @@ import (
 // outcome is what became of the calls of one run.
 type outcome struct {
 	service  service
+	load     simulate.Load
 	duration time.Duration
-	calls    []call // in the order in which they were refused or ended
+	classes  []string       // names of resources
+	class    map[string]int // their indexes
+	patience []float64      // of the clients of each class, in seconds
+	calls    []call         // in the order in which they were refused or ended
+	result   simulate.Result
+}
+
+func newOutcome(s scenario, load simulate.Load) *outcome {
+	o := &outcome{service: s.service, load: load, duration: s.duration, classes: s.classNames(), class: make(map[string]int)}
+	o.calls = make([]call, 0, int(1.1*s.expectedCalls())) // retries make more
+	for i, name := range o.classes {
+		o.class[name] = i
+	}
+	o.patience = patience(load, o.classes)
+	return o
 }
 
 // call is what became of one call. Times are in seconds.
 type call struct {
 	arrived, ended float64 // a refused call ends when it is refused
+	class          int
 	priority       string
 	refused        bool
 	good           bool // it ended well, before its client gave up
@@ -25,10 +41,10 @@ type call struct {
 
 // add records a call.
 func (o *outcome) add(e simulate.Event) {
-	c := call{arrived: e.T, ended: e.T + e.Wait, priority: e.Priority, refused: e.Outcome == simulate.Block}
+	c := call{arrived: e.T, ended: e.T + e.Wait, class: o.class[e.Resource], priority: e.Priority, refused: e.Outcome == simulate.Block}
 	if !c.refused {
 		c.ended = *e.End
-		c.good = !e.Failed && c.took() <= o.service.patience.Seconds()
+		c.good = !e.Failed && c.took() <= o.patience[c.class]
 	}
 	o.calls = append(o.calls, c)
 }
@@ -58,10 +74,15 @@ func (o *outcome) goodput(in span) float64 {
 }
 
 // share returns the share of the calls arriving in a span for which is holds.
-func (o *outcome) share(in span, is func(call) bool) float64 {
+func (o *outcome) share(in span, is func(call) bool) float64 { return o.shareOf(in, anyCall, is) }
+
+func anyCall(call) bool { return true }
+
+// shareOf returns the share of some of the calls arriving in a span for which is holds.
+func (o *outcome) shareOf(in span, of, is func(call) bool) float64 {
 	count, all := 0, 0
 	for _, c := range o.calls {
-		if !in.includes(c.arrived) {
+		if !in.includes(c.arrived) || !of(c) {
 			continue
 		}
 		if all++; is(c) {
@@ -78,10 +99,13 @@ func isLost(c call) bool { return !c.good }
 
 // latency returns the given percentile, in seconds, of how long clients waited for the
 // calls that ended in a span and were not refused; NaN if there are none.
-func (o *outcome) latency(in span, percent float64) float64 {
+func (o *outcome) latency(in span, percent float64) float64 { return o.latencyOf(in, anyCall, percent) }
+
+// latencyOf is latency of some of the calls.
+func (o *outcome) latencyOf(in span, of func(call) bool, percent float64) float64 {
 	var took []float64
 	for _, c := range o.calls {
-		if !c.refused && in.includes(c.ended) {
+		if !c.refused && in.includes(c.ended) && of(c) {
 			took = append(took, c.took())
 		}
 	}

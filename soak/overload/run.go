@@ -17,6 +17,7 @@ type report struct {
 	values   [][]float64 // of each goal, by seed
 	took     time.Duration
 	calls    int
+	first    simulate.Result // with the first seed
 }
 
 // mean returns the mean over the seeds of what was measured for a goal.
@@ -52,6 +53,9 @@ func runScenario(ctx context.Context, s scenario, p protection, seeds int) (repo
 			return r, fmt.Errorf("%s under %s: %w", s.name, p.name, err)
 		}
 		r.calls += len(o.calls)
+		if seed == 0 {
+			r.first = o.result
+		}
 		for i, g := range s.goals {
 			r.values[i] = append(r.values[i], g.measure(o))
 		}
@@ -61,14 +65,16 @@ func runScenario(ctx context.Context, s scenario, p protection, seeds int) (repo
 }
 
 func simulateScenario(ctx context.Context, s scenario, p protection, seed uint64) (*outcome, error) {
-	set, err := rules.Parse(p.name+".yaml", []byte(p.document(s.service.workers)))
+	set, err := rules.NewTable(p.kinds...).Parse(p.name+".yaml", []byte(p.document(s)))
 	if err != nil {
 		return nil, err
 	}
-	load := s.load(s.service)
-	load.Seed, load.Servers = seed, []simulate.Server{s.service.server()}
-	o := &outcome{service: s.service, duration: s.duration}
-	_, err = simulate.Run(ctx, set, load, simulate.Options{Duration: s.duration, OnEvent: o.add})
+	if set, err = rules.Merge(s.rules, set); err != nil {
+		return nil, err
+	}
+	load := s.loadWith(seed)
+	o := newOutcome(s, load)
+	o.result, err = simulate.Run(ctx, set, load, simulate.Options{Duration: s.duration, OnEvent: o.add, Kinds: p.kinds})
 	return o, err
 }
 

@@ -4,17 +4,46 @@ import (
 	"math"
 	"time"
 
+	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
 
 // scenario is a load on a service, and what a protection should make of it.
 type scenario struct {
 	name     string
+	title    string // of a scene that is a file: what happens
 	duration time.Duration
-	seeds    int // with which it is run; a goal is about the mean of them
-	service  service
+	seeds    int                         // with which it is run; a goal is about the mean of them
+	service  service                     // that serves all calls; of a scene the load has the servers
+	rules    rules.Set                   // that the service has beside its protection
 	load     func(service) simulate.Load // without its seed and the server
 	goals    []goal
+}
+
+// isScene says whether the scenario is one that is a file.
+func (s scenario) isScene() bool { return s.service.workers == 0 }
+
+// loadWith returns the whole load, with a seed.
+func (s scenario) loadWith(seed uint64) simulate.Load {
+	load := s.load(s.service)
+	load.Seed = seed
+	if !s.isScene() {
+		load.Servers = []simulate.Server{s.service.server()}
+	}
+	return load
+}
+
+// expectedCalls returns about how many calls a run has.
+func (s scenario) expectedCalls() float64 {
+	calls := 0.0
+	for _, stream := range s.load(s.service).Streams {
+		until := s.duration
+		if stream.Until > 0 {
+			until = stream.Until
+		}
+		calls += float64(len(stream.Times)) + stream.Rate*(until-stream.From).Seconds()
+	}
+	return calls
 }
 
 // goal is something that can be measured, and the bound that it should keep.
@@ -23,14 +52,15 @@ type goal struct {
 	least   float64 // NaN if there is none
 	most    float64 // NaN if there is none
 	measure func(*outcome) float64
+	unit    unit
 }
 
 func atLeast(least float64, name string, measure func(*outcome) float64) goal {
-	return goal{name, least, math.NaN(), measure}
+	return goal{name: name, least: least, most: math.NaN(), measure: measure}
 }
 
 func atMost(most float64, name string, measure func(*outcome) float64) goal {
-	return goal{name, math.NaN(), most, measure}
+	return goal{name: name, least: math.NaN(), most: most, measure: measure}
 }
 
 // reached says whether a value keeps the bound. NaN does not.

@@ -29,7 +29,7 @@ func writeReports(out io.Writer, protections []protection, reports [][]report) e
 					missed[j]++
 					mark = " ✗"
 				}
-				fmt.Fprintf(w, "\t%s%s%s", number(row[j].mean(i)), each(row[j].values[i]), mark)
+				fmt.Fprintf(w, "\t%s%s%s", g.number(row[j].mean(i)), g.each(row[j].values[i]), mark)
 			}
 			fmt.Fprintln(w)
 			goals++
@@ -59,21 +59,33 @@ func writeReports(out io.Writer, protections []protection, reports [][]report) e
 // want writes the bound of a goal.
 func (g goal) want() string {
 	if math.IsNaN(g.most) {
-		return "≥ " + number(g.least)
+		return "≥ " + g.number(g.least)
 	}
-	return "≤ " + number(g.most)
+	return "≤ " + g.number(g.most)
 }
 
 // each writes the values of several seeds.
-func each(values []float64) string {
+func (g goal) each(values []float64) string {
 	if len(values) < 2 {
 		return ""
 	}
 	texts := make([]string, len(values))
 	for i, v := range values {
-		texts[i] = number(v)
+		texts[i] = g.number(v)
 	}
 	return " (" + strings.Join(texts, " ") + ")"
+}
+
+// number writes a value in the unit of what is measured.
+func (g goal) number(v float64) string {
+	switch g.unit {
+	case percent:
+		return strconv.FormatFloat(100*v, 'f', 2, 64) + "%"
+	case milliseconds:
+		return number(1000*v) + "ms"
+	default:
+		return number(v)
+	}
 }
 
 // number writes a number with three digits.

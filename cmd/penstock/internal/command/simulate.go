@@ -37,7 +37,7 @@ The load is YAML:
     - {resource: pay, rate: 50, until: 30, serviceTime: 20ms, fails: 0.3, timeout: 500ms}
     - {resource: pay, rate: 50, phases: [{until: 10, serviceTime: 20ms}, {until: 20, fails: 1}, {}], until: 30}
     - orders 100/s from 5s to 8s     # or in short
-  servers:                           # serve the calls of some resources
+  servers:                           # serve the calls of some resources, one after the other
     - name: db
       resources: ["orders*"]
       workers: 8
@@ -47,6 +47,12 @@ The load is YAML:
       slowdown: 0.02                 # by each call that waits for a worker
       changes: [{at: 20s, service: {mean: 40ms}}]
       stalls: [{at: 25s, for: 500ms}]
+    - name: archive
+      resources: ["orders*"]
+      share: 0.1                     # of the calls; the others go on without it
+      unlimited: true                # in place of workers: nobody waits for one
+      service: {mean: 20ms}
+      services: [{resources: orders, mean: 200ms}]   # of some of the resources
   signals: [{at: 10s, cpu: 0.9}]     # what rules read that look at signals of the system
   fleet:                             # how instances share the limits of rules with scope fleet
     latency: 2ms                     # of a round trip to the backend that counts, or as service of a server

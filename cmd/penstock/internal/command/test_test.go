@@ -192,11 +192,11 @@ func TestTheExamplesOfTheDocumentationWork(t *testing.T) {
 	for _, block := range regexp.MustCompile("(?s)```yaml\n# (\\S+)\n(.*?)```").FindAllStringSubmatch(string(document), -1) {
 		files[block[1]] = block[2]
 	}
-	require.Len(t, files, 7, "every block of YAML names its file")
+	require.Len(t, files, 8, "every block of YAML names its file")
 	directory := tree(t, files)
 	got := user{}.run(t, "test", directory)
 	assert.Zero(t, got.code, got.out+got.err)
-	for _, load := range []string{"load.yaml", "fleet.yaml"} {
+	for _, load := range []string{"load.yaml", "service.yaml", "fleet.yaml"} {
 		got = user{}.run(t, "simulate", "--rules", filepath.Join(directory, "rules"),
 			"--load", filepath.Join(directory, load), "--instances", "3")
 		assert.Zero(t, got.code, got.err)

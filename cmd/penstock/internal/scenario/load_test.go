@@ -47,6 +47,13 @@ servers:
     changes: [{at: 20s, service: {mean: 40ms}}, {at: 30, service: {mean: 10ms, shape: exponential}}]
   - {resources: ["s?", "stock:*"], workers: 1, service: {mean: 1, shape: bimodal, slowShare: 0.1, slowFactor: 20}, stalls: [{at: 1, for: 500ms}],
      timeSlice: 10ms, quota: {time: 50ms, period: 0.1}}
+  - name: remote
+    resources: [pay, s1]
+    share: 0.3
+    guard: "bank:client"
+    unlimited: true
+    service: {mean: 20ms}
+    services: [{resources: pay, share: 0.5, mean: 1, shape: exponential, changes: [{at: 5, service: {mean: 2}}]}]
 signals: [{at: 0s, cpu: 0.3, memory: 0.5, load: 1.0}, {at: 5, cpu: 1, schedulerDelay: 20ms, gc: 0.1, throttled: 0.2}]
 fleet:
   latency: {mean: 2ms, shape: exponential}
@@ -100,6 +107,15 @@ seed: 7
 				Stalls:  []simulate.Stall{{At: time.Second, For: 500 * time.Millisecond}},
 
 				TimeSlice: 10 * time.Millisecond, Quota: simulate.Quota{Time: 50 * time.Millisecond, Period: 100 * time.Millisecond},
+			},
+			{
+				Name: "remote", Resources: []string{"pay", "s1"}, Share: 0.3, Guard: "bank:client", Unlimited: true,
+				Service: simulate.Service{Mean: 20 * time.Millisecond},
+				Services: []simulate.ResourceService{{
+					Resources: []string{"pay"}, Share: 0.5,
+					Service: simulate.Service{Mean: time.Second, Shape: simulate.Exponential},
+					Changes: []simulate.ServiceChange{{At: 5 * time.Second, Service: simulate.Service{Mean: 2 * time.Second}}},
+				}},
 			},
 		},
 		Signals: []simulate.Signal{{CPU: new(0.3), Memory: new(0.5), Load: new(1.0)}, {
@@ -220,7 +236,7 @@ func TestEveryMistakeInALoadIsReportedWithItsPlace(t *testing.T) {
 				"l:4:62: servers[1].changes[0].service is missing: say what service is like from then on\n" +
 				`l:5:58: unknown field "tim": did you mean "time"?` + "\n" +
 				"l:5:76: period is 0s: must be longer than 0s\n" +
-				"l:6:3: a server is 5: must be a mapping of name, resources, workers, service, timeSlice, quota, slowdown, changes, stalls\n" +
+				"l:6:3: a server is 5: must be a mapping of name, resources, share, guard, workers, unlimited, service, services, timeSlice, quota, slowdown, changes, stalls\n" +
 				"l:7:17: signals[0].cpu is 2: must be from 0 to 1\n" +
 				"l:7:26: signals[1].at is 0s: must be later than the one before it\n" +
 				`l:7:37: memory is "much": must be a number, such as 100 or 2.5`,

@@ -17,8 +17,12 @@ func (r *reader) servers(n *yaml.Node, nested given) []simulate.Server {
 		found := r.mapping(item, "a server",
 			field{"name", func(n *yaml.Node) { s.Name = r.text(n, "name") }},
 			field{"resources", func(n *yaml.Node) { s.Resources = r.texts(n, "resources") }},
+			field{"share", func(n *yaml.Node) { s.Share = r.share(n, "share") }},
+			field{"guard", func(n *yaml.Node) { s.Guard = r.text(n, "guard") }},
 			field{"workers", func(n *yaml.Node) { s.Workers = r.whole(n, "workers") }},
+			field{"unlimited", func(n *yaml.Node) { s.Unlimited = r.boolean(n, "unlimited") }},
 			field{"service", func(n *yaml.Node) { s.Service = r.service(n, path+".service", nested) }},
+			field{"services", func(n *yaml.Node) { s.Services = r.services(n, path+".services", nested) }},
 			field{"timeSlice", func(n *yaml.Node) { s.TimeSlice = r.positive(n, "timeSlice") }},
 			field{"quota", func(n *yaml.Node) { s.Quota = r.quota(n, path+".quota", nested) }},
 			field{"slowdown", func(n *yaml.Node) { s.Slowdown = r.number(n, "slowdown") }},
@@ -34,15 +38,46 @@ func (r *reader) servers(n *yaml.Node, nested given) []simulate.Server {
 // service reads how long a worker needs.
 func (r *reader) service(n *yaml.Node, path string, nested given) simulate.Service {
 	var s simulate.Service
-	found := r.mapping(n, "service",
-		field{"mean", func(n *yaml.Node) { s.Mean = r.positive(n, "mean") }},
-		field{"shape", func(n *yaml.Node) { s.Shape = simulate.ServiceShape(r.text(n, "shape")) }},
-		field{"p99", func(n *yaml.Node) { s.P99 = r.positive(n, "p99") }},
-		field{"slowShare", func(n *yaml.Node) { s.SlowShare = r.number(n, "slowShare") }},
-		field{"slowFactor", func(n *yaml.Node) { s.SlowFactor = r.number(n, "slowFactor") }},
-	)
-	nested.add(path, n, found)
+	nested.add(path, n, r.mapping(n, "service", r.serviceFields(&s)...))
 	return s
+}
+
+func (r *reader) serviceFields(s *simulate.Service) []field {
+	return []field{
+		{"mean", func(n *yaml.Node) { s.Mean = r.positive(n, "mean") }},
+		{"shape", func(n *yaml.Node) { s.Shape = simulate.ServiceShape(r.text(n, "shape")) }},
+		{"p99", func(n *yaml.Node) { s.P99 = r.positive(n, "p99") }},
+		{"slowShare", func(n *yaml.Node) { s.SlowShare = r.number(n, "slowShare") }},
+		{"slowFactor", func(n *yaml.Node) { s.SlowFactor = r.number(n, "slowFactor") }},
+	}
+}
+
+// services reads how long workers need for calls of some resources.
+func (r *reader) services(n *yaml.Node, path string, nested given) []simulate.ResourceService {
+	var list []simulate.ResourceService
+	for i, item := range items(n) {
+		var s simulate.ResourceService
+		at := fmt.Sprintf("%s[%d]", path, i)
+		fields := []field{
+			{"resources", func(n *yaml.Node) { s.Resources = r.texts(n, "resources") }},
+			{"share", func(n *yaml.Node) { s.Share = r.share(n, "share") }},
+		}
+		fields = append(fields, r.serviceFields(&s.Service)...)
+		fields = append(fields, field{"changes", func(n *yaml.Node) { s.Changes = r.changes(n, at+".changes", nested) }})
+		nested.add(at, item, r.mapping(item, "a service of resources", fields...))
+		list = append(list, s)
+	}
+	return list
+}
+
+// share reads a share that is not 0, which would mean that it is left out.
+func (r *reader) share(n *yaml.Node, field string) float64 {
+	before := len(r.problems)
+	v := r.number(n, field)
+	if len(r.problems) == before && v == 0 {
+		r.fail(placeOf(n), field, "is 0: must be more than 0 and at most 1")
+	}
+	return v
 }
 
 // changes reads how the service of a server changes.
