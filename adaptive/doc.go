@@ -8,8 +8,6 @@
 //     Calls that come in a burst wait for a moment rather than being refused.
 //   - [BBR] limits calls under way to what recent throughput and response times suggest,
 //     while the CPU is busy.
-//   - [Gradient] limits calls under way by how much longer they take of late than in the
-//     long run.
 //   - [Threshold] refuses calls while a signal, such as the load or the mean response
 //     time, is above a fixed value.
 //

@@ -20,7 +20,7 @@ import (
 type flight struct {
 	calls   atomic.Uint64
 	ends    atomic.Uint64
-	squares atomic.Uint64 // of response times
+	squares atomic.Uint64 // sum of the squares of response times
 	failed  atomic.Uint64 // calls that failed late, 32 bits | calls that failed, 32 bits
 }
 
@@ -34,6 +34,7 @@ const (
 	unitShift     = 10 // nanoseconds in a unit of time, as a power of 2
 	unitsASecond  = float64(time.Second) / (1 << unitShift)
 	longestSquare = 1 << 24 // units: no response time counts as longer in the squares
+	squared       = 2       // the squares are those of every so many-th call, which saves time
 )
 
 func units(t clock.Instant) uint64 { return uint64(t) >> unitShift }
@@ -41,20 +42,7 @@ func units(t clock.Instant) uint64 { return uint64(t) >> unitShift }
 // underWay returns the number of calls under way.
 func (f *flight) underWay() uint64 { return f.calls.Load() & callsMask }
 
-// begin counts a call that begins if fewer than limit calls are under way.
-func (f *flight) begin(now clock.Instant, limit uint64) bool {
-	for {
-		calls := f.calls.Load()
-		if calls&callsMask >= limit {
-			return false
-		}
-		if f.calls.CompareAndSwap(calls, calls+1-units(now)<<callsBits) {
-			return true
-		}
-	}
-}
-
-// resume counts a call that goes on, whatever the limit.
+// resume counts a call that begins, or goes on.
 func (f *flight) resume(now clock.Instant) { f.calls.Add(1 - units(now)<<callsBits) }
 
 // leave counts a call that is not under way any more.
@@ -64,9 +52,10 @@ func (f *flight) leave(now clock.Instant) { f.calls.Add(units(now)<<callsBits - 
 // a failure is a sign of overload.
 func (f *flight) end(took time.Duration, failed bool, late time.Duration) {
 	response := uint64(max(took, 0)) >> unitShift
-	f.ends.Add(response<<endsBits + 1)
-	short := min(response, longestSquare)
-	f.squares.Add(short * short)
+	if n := f.ends.Add(response<<endsBits + 1); n%squared == 0 {
+		short := min(response, longestSquare)
+		f.squares.Add(squared * short * short)
+	}
 	if failed {
 		count := uint64(1)
 		if took >= late {

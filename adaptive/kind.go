@@ -39,21 +39,21 @@ func fields() []rule.Field[Rule] {
 			NotZero("must be true; leave it out, and name a resource or a pattern, for calls that do not come from outside too").
 			Says("only calls that come from outside; without resource and match, all of them together").
 			Otherwise("true without resource and match, else all calls"),
-		rule.ChoiceField("strategy", func(r *Rule) *Strategy { return &r.Strategy }, Latency, BBR, Gradient, Threshold).
+		rule.ChoiceField("strategy", func(r *Rule) *Strategy { return &r.Strategy }, Latency, BBR, Threshold).
 			Given("cpu", "load", "memory", "schedulerDelay", "concurrency", "qps", "avgRT").
-			Says("how it finds out what the service can do: latency, bbr, gradient or threshold"),
+			Says("how it finds out what the service can do: latency, bbr or threshold"),
 		rule.DurationField("maxDelay", func(r *Rule) *time.Duration { return &r.MaxDelay }).Given("strategy").
 			NotZero("must be from 1ms to 1m0s").
 			Says("latency: the longest that calls are meant to wait at the rule").Otherwise("100ms with latency"),
 		rule.WholeField("minLimit", func(r *Rule) *int { return &r.MinLimit }).Given("strategy", "maxLimit").
 			NotZero("must be from 1 to 1000000 calls under way").
-			Says("not threshold: the least that the limit on calls under way can be").Otherwise("2; with gradient 20"),
+			Says("not threshold: the least that the limit on calls under way can be").Otherwise("2"),
 		rule.WholeField("maxLimit", func(r *Rule) *int { return &r.MaxLimit }).Given("strategy", "minLimit").
 			NotZero("must be from 1 to 1000000 calls under way").
-			Says("not threshold: the most that it can be").Otherwise("1000; with gradient 200"),
+			Says("not threshold: the most that it can be").Otherwise("1000"),
 		rule.WholeField("initialLimit", func(r *Rule) *int { return &r.InitialLimit }).Given("strategy", "minLimit", "maxLimit").
 			NotZero("must be from 1 to 1000000 calls under way").
-			Says("latency, gradient: what it is before anything is known").Otherwise("20"),
+			Says("latency: what it is before anything is known").Otherwise("20"),
 		rule.NumberField("cpu", func(r *Rule) *float64 { return &r.CPU }).Given("strategy").
 			NotZero("must be a share from more than 0 to 1, such as 0.8").
 			Says("bbr, threshold: sheds calls while more than this share of the CPU is used").Otherwise("0.8 with bbr; threshold: it does not count"),
@@ -95,8 +95,8 @@ func examples() []rule.Example[Rule] {
 		},
 		Fields: []string{"name", "strategy", "cpu", "load", "memory", "schedulerDelay", "concurrency", "qps", "avgRT"},
 	}, {
-		About:  "Each report on its own, as other libraries limit it.",
-		Rule:   Rule{Match: "reports:*", Strategy: Gradient, Origin: "mobile"},
+		About:  "Each report on its own.",
+		Rule:   Rule{Match: "reports:*", Strategy: Latency, Origin: "mobile"},
 		Fields: []string{"match", "perResource", "strategy", "origin"},
 	}, {
 		About:  "One resource.",
@@ -129,8 +129,6 @@ func newLimiter(r Rule, env rule.Env) rule.Limiter {
 	switch r.Strategy {
 	case BBR:
 		return newBBR(r, env)
-	case Gradient:
-		return newGradient(r, env)
 	case Threshold:
 		return newThreshold(r, env)
 	}

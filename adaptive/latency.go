@@ -9,9 +9,10 @@ import (
 )
 
 // latencyLimiter is one version of a rule with the strategy [Latency]. It never changes;
-// all versions share a gate.
+// all versions share an overload.
 type latencyLimiter struct {
-	gate    *gate
+	*overload
+	class   *class // of the calls that are asked about
 	rule    Rule
 	version uint64
 	inbound bool
@@ -25,31 +26,40 @@ var (
 	_ rule.Activator  = (*latencyLimiter)(nil)
 	_ rule.Retirer    = (*latencyLimiter)(nil)
 	_ rule.Inheritor  = (*latencyLimiter)(nil)
+	_ rule.Divided    = (*latencyLimiter)(nil)
 )
 
 func newLatency(r Rule, env rule.Env) rule.Limiter {
-	l := &latencyLimiter{gate: new(gate), rule: r, version: env.Version, inbound: r.Inbound}
-	l.gate.init(l, env)
+	l := &latencyLimiter{rule: r, version: env.Version, inbound: r.Inbound}
+	l.overload = newOverload(l, env)
+	l.class = l.others
 	return l
 }
 
 func (l *latencyLimiter) strategy() Strategy { return Latency }
 
 func (l *latencyLimiter) adopt(r Rule, env rule.Env) rule.Limiter {
-	return &latencyLimiter{gate: l.gate, rule: r, version: env.Version, inbound: r.Inbound}
+	return &latencyLimiter{overload: l.overload, class: l.class, rule: r, version: env.Version, inbound: r.Inbound}
+}
+
+// For returns the limiter for the calls of one of the resources that share the rule.
+func (l *latencyLimiter) For(resource string) rule.Limiter {
+	of := *l
+	of.class = l.classOf(resource)
+	return &of
 }
 
 // The tickets.
 const (
-	counted   rule.Ticket = iota // the call is one of those under way
-	uncounted                    // the rule is not for the call
+	counted   rule.Ticket = 0         // plus the index of the group by whose limit the call passed
+	uncounted rule.Ticket = maxGroups // the rule is not for the call
 )
 
 // Acquire decides on a call whose caller is known.
 func (l *latencyLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	t, decision := l.AcquireUnread(c)
 	if decision == rule.NeedsAttribute {
-		decision = l.gate.shedOrWait(&c)
+		decision = l.class.group.Load().shedOrWait(&c)
 	}
 	return t, decision
 }
@@ -61,39 +71,40 @@ func (l *latencyLimiter) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision)
 	if l.inbound && !c.Inbound() {
 		return uncounted, rule.Pass
 	}
-	word := l.gate.word.Load()
-	if word&full == 0 && l.gate.begin(c.Now, word) {
-		return counted, rule.Pass
+	g := l.class.group.Load()
+	word := g.word.Load()
+	if word&full == 0 && g.begin(l.class, c.Now, word) {
+		return counted + rule.Ticket(g.index), rule.Pass
 	}
-	return rule.RetryUnknown, l.gate.acquireFull(&c, word)
+	return rule.RetryUnknown, g.acquireFull(l.class, &c, word)
 }
 
 // GiveBack undoes an Acquire.
 func (l *latencyLimiter) GiveBack(now clock.Instant, t rule.Ticket, _ int32) {
-	if t == counted {
-		l.gate.leave(now)
+	if t < uncounted {
+		l.groups[t].leave(l.class, now)
 	}
 }
 
 // Suspend counts a call out while it waits for another rule: the service does not work for
 // it.
 func (l *latencyLimiter) Suspend(now clock.Instant, t rule.Ticket) {
-	if t == counted {
-		l.gate.leave(now)
+	if t < uncounted {
+		l.groups[t].leave(l.class, now)
 	}
 }
 
 // Resume counts it again, even if others have reached the limit meanwhile.
 func (l *latencyLimiter) Resume(now clock.Instant, t rule.Ticket) {
-	if t == counted {
-		l.gate.resume(now)
+	if t < uncounted {
+		l.groups[t].resume(l.class, now)
 	}
 }
 
 // Done counts the end of a call.
 func (l *latencyLimiter) Done(t rule.Ticket, exit rule.Exit) {
-	if t == counted {
-		l.gate.done(exit)
+	if t < uncounted {
+		l.groups[t].done(l.class, exit)
 	}
 }
 
@@ -102,26 +113,24 @@ func (l *latencyLimiter) RetryAfter(rule.Call) time.Duration { return 0 }
 
 // Join has a call wait until fewer calls than the limit are under way.
 func (l *latencyLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
-	w, decision := l.gate.join(l, &c, patience)
-	return w, counted, decision
+	g := l.class.group.Load()
+	w, decision := g.join(l, l.class, &c, patience)
+	return w, counted + rule.Ticket(g.index), decision
 }
 
 // Activate puts this version in force, unless a newer one is.
 func (l *latencyLimiter) Activate(now clock.Instant) {
-	l.gate.lock(now)
-	defer l.gate.unlock()
-	l.gate.activate(l, now)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.activate(l, now)
 }
 
 // Retire ends all waits, for the rule is gone.
 func (l *latencyLimiter) Retire(now clock.Instant) {
-	g := l.gate
-	g.lock(now)
-	defer g.unlock()
-	if g.activate(l, now) {
-		g.retired = true
-		g.finishAll(released)
-		g.openIfIdle(now)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.activate(l, now) {
+		l.retire(now)
 	}
 }
 
@@ -132,10 +141,10 @@ func (l *latencyLimiter) Inherit(shared rule.Limiter, now clock.Instant) {
 	if !ok {
 		return
 	}
-	from.gate.mu.Lock()
-	inherited := from.gate.control.Limit()
-	from.gate.mu.Unlock()
-	g := l.gate
+	from.mu.Lock()
+	inherited := from.groups[0].control.Limit()
+	from.mu.Unlock()
+	g := l.groups[0]
 	g.lock(now)
 	defer g.unlock()
 	g.control.Begin(inherited)
@@ -144,28 +153,40 @@ func (l *latencyLimiter) Inherit(shared rule.Limiter, now clock.Instant) {
 
 // Status returns the gauges of all versions of the rule together.
 func (l *latencyLimiter) Status(now clock.Instant) rule.Status {
-	g := l.gate
-	g.lock(now)
-	defer g.unlock()
-	baseline := g.control.Baseline()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	common := l.groups[0]
+	common.catchUp(now)
+	baseline := common.control.Baseline()
 	if baseline == 0 {
 		baseline = math.NaN()
 	}
 	values := []float64{
-		float64(g.limit), float64(g.underWay()), float64(g.queue.total), baseline, g.shed.Share(), math.NaN(),
+		float64(common.limit), float64(common.underWay()), float64(common.queue.total), baseline, common.shed.Share(), math.NaN(),
 	}
 	for _, p := range rule.Priorities() {
-		values = append(values, float64(g.shed.Refused(p)))
+		refused := uint64(0)
+		for _, g := range l.groups {
+			if g != nil {
+				refused += g.shed.Refused(p)
+			}
+		}
+		values = append(values, float64(refused))
 	}
 	return rule.Status{Gauges: values}
 }
 
 // Idle says whether no call is under way or waits, and none has ended for a while.
 func (l *latencyLimiter) Idle(now clock.Instant) bool {
-	g := l.gate
-	g.lock(now)
-	defer g.unlock()
-	return g.underWay() == 0 && g.queue.total == 0 && g.read(now).ends == g.begun.ends && now.Sub(g.lastUsed) > idleAfter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.inUse() {
+		g.catchUp(now)
+		if g.underWay() > 0 || g.queue.total > 0 || g.measure(now).Ended > 0 || now.Sub(g.lastUsed) <= idleAfter {
+			return false
+		}
+	}
+	return true
 }
 
 // idleAfter is how long a limiter remembers its limit without a call.

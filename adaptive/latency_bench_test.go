@@ -26,6 +26,17 @@ func BenchmarkLatency(b *testing.B) {
 			l.Done(t, rule.Exit{Now: call.Now + 50, Start: call.Now})
 		}
 	})
+	b.Run("pass, one of several resources", func(b *testing.B) {
+		r := adaptive.Rule{Inbound: true}.WithDefaults()
+		shared := adaptive.Kind().Of(r).NewLimiter(rule.Env{Version: 1, Seed: 1}).(rule.Divided)
+		l := shared.For("r").(latencyLimiter)
+		b.ReportAllocs()
+		for b.Loop() {
+			call.Now += 100
+			t, _ := l.Acquire(call)
+			l.Done(t, rule.Exit{Now: call.Now + 50, Start: call.Now})
+		}
+	})
 	b.Run("refuse", func(b *testing.B) {
 		l := newLimiter()
 		l.Acquire(call)

@@ -62,9 +62,8 @@ func TestMoreImportantCallsPassFirst(t *testing.T) {
 
 func TestFullQueueDisplacesTheNewestCallOfTheLowestPriority(t *testing.T) {
 	t.Parallel()
-	s := newGateScene(t, adaptive.Rule{InitialLimit: 2, MaxDelay: 10 * time.Millisecond})
-	s.call(rule.PriorityNormal)
-	s.call(rule.PriorityNormal)
+	s := overloaded(t, adaptive.Rule{MaxDelay: 10 * time.Millisecond})
+	shed := s.gauges().shed
 	var low []*gateCall
 	for {
 		c := s.call(rule.PriorityLow)
@@ -74,20 +73,30 @@ func TestFullQueueDisplacesTheNewestCallOfTheLowestPriority(t *testing.T) {
 		low = append(low, c)
 	}
 	require.NotEmpty(t, low)
-	high := s.call(rule.PriorityHigh)
-	require.Equal(t, rule.Wait, high.decision)
 	newest := low[len(low)-1]
-	assert.True(t, newest.woken)
+	for !newest.woken {
+		require.Equal(t, rule.Wait, s.call(rule.PriorityHigh).decision)
+	}
 	newest.poll()
 	assert.Equal(t, rule.Block, newest.decision)
-	assert.Equal(t, 2, s.gauges().shed)
+	assert.Equal(t, shed+2, s.gauges().shed)
+}
+
+// overloaded returns a scene in which the limiter knows how much the service can do, the limit is
+// reached, and nobody waits.
+func overloaded(t *testing.T, r adaptive.Rule) *gateScene {
+	t.Helper()
+	s := newGateScene(t, r)
+	s.run(2400, 8, 10*time.Millisecond, 5*time.Second)
+	for s.gauges().inFlight < s.gauges().limit {
+		require.Equal(t, rule.Pass, s.call(rule.PriorityNormal).decision)
+	}
+	return s
 }
 
 func TestWaitEndsAfterOneAndAHalfTimesMaxDelay(t *testing.T) {
 	t.Parallel()
-	s := newGateScene(t, adaptive.Rule{InitialLimit: 2, MaxDelay: 40 * time.Millisecond})
-	s.call(rule.PriorityNormal)
-	s.call(rule.PriorityNormal)
+	s := overloaded(t, adaptive.Rule{MaxDelay: 40 * time.Millisecond})
 	c := s.call(rule.PriorityNormal)
 	require.Equal(t, 60*time.Millisecond, c.poll())
 	s.now = s.now.Add(60*time.Millisecond - 1)
@@ -96,6 +105,21 @@ func TestWaitEndsAfterOneAndAHalfTimesMaxDelay(t *testing.T) {
 	c.poll()
 	assert.Equal(t, rule.Block, c.decision)
 	assert.Equal(t, 0, s.gauges().queued)
+}
+
+// Nobody knows yet whether more calls under way do harm: they wait for a moment, and the limit
+// is raised.
+func TestNoCallIsRefusedBeforeAShortageIsKnown(t *testing.T) {
+	t.Parallel()
+	s := newGateScene(t, adaptive.Rule{InitialLimit: 2})
+	s.call(rule.PriorityNormal)
+	s.call(rule.PriorityNormal)
+	c := s.call(rule.PriorityNormal)
+	require.Equal(t, 50*time.Millisecond, c.poll())
+	s.now = s.now.Add(50 * time.Millisecond)
+	c.poll()
+	assert.Equal(t, rule.Pass, c.decision)
+	assert.Equal(t, 4, s.gauges().limit)
 }
 
 func TestCallThatGivesUpLeavesNothingBehind(t *testing.T) {
@@ -320,7 +344,7 @@ func TestLimitRecovers(t *testing.T) {
 	s.run(1600, 8, 10*time.Millisecond, 10*time.Second)
 	before := s.gauges().limit
 	s.run(1600, 8, 80*time.Millisecond, 10*time.Second)
-	s.run(1600, 8, 10*time.Millisecond, 10*time.Second)
+	s.run(1600, 8, 10*time.Millisecond, 20*time.Second)
 	assert.InEpsilon(t, before, s.gauges().limit, 0.25)
 }
 

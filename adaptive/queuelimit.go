@@ -46,6 +46,14 @@ func (q *queueLimit) refresh() {
 	}
 }
 
+// share returns how much work of a class may wait whose queue has been half full for so long,
+// if those of so many classes wait: at least one call.
+func (q *queueLimit) share(half time.Duration, classes int, weight float64) float64 {
+	ratio := float64(max(q.shortest, 1)) / float64(max(q.longest, 1))
+	delay := q.longest.Seconds() * math.Pow(ratio, float64(half)/float64(q.span))
+	return max(weight, q.rate/float64(max(classes, 1))*delay)
+}
+
 // advance takes the time since the last event, during which so many calls waited, by
 // level.
 func (q *queueLimit) advance(elapsed time.Duration, waiting *[levels]int) {

@@ -16,9 +16,6 @@ const (
 	// BBR limits calls under way, while the CPU is busy, to the highest throughput times
 	// the lowest response time of the last ten seconds.
 	BBR Strategy = "bbr"
-	// Gradient lowers the limit on calls under way when response times are longer than
-	// they are in the long run.
-	Gradient Strategy = "gradient"
 	// Threshold sheds calls while a value is above a threshold.
 	Threshold Strategy = "threshold"
 )
@@ -29,12 +26,10 @@ const (
 	MinMaxDelay     = time.Millisecond
 	MaxMaxDelay     = time.Minute
 
-	DefaultMinLimit         = 2
-	DefaultMaxLimit         = 1000
-	DefaultMinLimitGradient = 20
-	DefaultMaxLimitGradient = 200
-	DefaultInitialLimit     = 20
-	MaxLimit                = 1_000_000 // of calls under way, in every field about them
+	DefaultMinLimit     = 2
+	DefaultMaxLimit     = 1000
+	DefaultInitialLimit = 20
+	MaxLimit            = 1_000_000 // of calls under way, in every field about them
 
 	DefaultCPU        = 0.8 // with [BBR]
 	MaxLoad           = 1000.0
@@ -84,14 +79,13 @@ type Rule struct {
 	MaxDelay time.Duration
 
 	// MinLimit and MaxLimit bound the limit on calls under way. MinLimit defaults to
-	// [DefaultMinLimit], with [Gradient] to [DefaultMinLimitGradient]; MaxLimit to
-	// [DefaultMaxLimit], with [Gradient] to [DefaultMaxLimitGradient]. From 1 to
-	// [MaxLimit]. Not with [Threshold].
+	// [DefaultMinLimit], MaxLimit to [DefaultMaxLimit]. From 1 to [MaxLimit]. Not with
+	// [Threshold].
 	MinLimit, MaxLimit int
 
 	// InitialLimit is the limit before anything is known. Defaults to
 	// [DefaultInitialLimit], or the nearest number that MinLimit and MaxLimit allow. Only
-	// with [Latency] and [Gradient].
+	// with [Latency].
 	InitialLimit int
 
 	// CPU is the share of the CPU above which calls are shed, from more than 0 to 1: of
@@ -165,9 +159,6 @@ func withDefaults(r Rule) Rule {
 	case BBR:
 		setLimits(&r, DefaultMinLimit, DefaultMaxLimit)
 		rule.SetDefault(&r.CPU, DefaultCPU)
-	case Gradient:
-		setLimits(&r, DefaultMinLimitGradient, DefaultMaxLimitGradient)
-		setInitialLimit(&r)
 	}
 	return r
 }

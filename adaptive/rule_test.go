@@ -40,13 +40,6 @@ func TestWithDefaultsFillsIn(t *testing.T) {
 				Name: "r", Resource: "r", Strategy: adaptive.BBR, FairBy: "origin", MinLimit: 2, MaxLimit: 1000, CPU: 0.8,
 			},
 		},
-		"gradient": {
-			adaptive.Rule{Resource: "r", Strategy: adaptive.Gradient},
-			adaptive.Rule{
-				Name: "r", Resource: "r", Strategy: adaptive.Gradient, FairBy: "origin",
-				MinLimit: 20, MaxLimit: 200, InitialLimit: 20,
-			},
-		},
 		"threshold": {
 			adaptive.Rule{Name: "n", Resource: "r", Strategy: adaptive.Threshold, Load: 3, FairBy: "user"},
 			adaptive.Rule{Name: "n", Resource: "r", Strategy: adaptive.Threshold, Load: 3, FairBy: "user"},
@@ -66,7 +59,7 @@ func TestValidateReportsEveryMistake(t *testing.T) {
 		want []rule.Fault
 	}{
 		"an unknown strategy": {adaptive.Rule{Strategy: "vegas"}, []rule.Fault{
-			{Field: "strategy", Message: `is "vegas": must be "latency", "bbr", "gradient" or "threshold"`},
+			{Field: "strategy", Message: `is "vegas": must be "latency", "bbr" or "threshold"`},
 		}},
 		"out of range": {adaptive.Rule{MaxDelay: time.Hour, MinLimit: -1, MaxLimit: 2_000_000}, []rule.Fault{
 			{Field: "maxDelay", Message: "is 1h0m0s: must be from 1ms to 1m0s"},

@@ -9,18 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/rule"
 )
 
 const (
 	testEpoch = clock.Instant(1_700_000_000 * int64(time.Second))
 	ms        = time.Millisecond
 )
-
-// noSignals is what rules find that read no signal.
-type noSignals struct{}
-
-func (noSignals) Reading(rule.Signal) *rule.Reading { return new(rule.Reading) }
 
 // stretch is an interval in which calls ended.
 type stretch struct {
@@ -74,93 +68,6 @@ func TestCapacityIsHighestRateTimesLowestResponseTime(t *testing.T) {
 			}
 		})
 	}
-}
-
-func newTestGradient(r Rule) (*gradientControl, *shedLimiter) {
-	r.Resource, r.Strategy = "r", Gradient
-	l := newGradient(r.WithDefaults(), rule.Env{Now: testEpoch, Seed: 1, Signals: noSignals{}}).(*shedLimiter)
-	return l.state.control.(*gradientControl), l
-}
-
-// settle lets ten windows of calm pass, so that the long run is known.
-func settle(g *gradientControl, l *shedLimiter, took time.Duration) {
-	for range gradientWarmUp {
-		g.update(testEpoch, l, stretch{length: 100 * ms, calls: 40, took: took}.interval())
-	}
-}
-
-// The limits were computed by hand: L + 0.2 · (L · g + √L − L), g = 1.5 · long / short from
-// 0.5 to 1.
-func TestGradientMovesTheLimit(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name  string
-		short time.Duration // after a long run of 10 ms
-		calls float64       // of a window of 100 ms
-		limit float64       // after 16
-	}{
-		{"as long as ever: grows by a fifth of its root", 10 * ms, 160, 16.8},
-		{"within the tolerance", 15 * ms, 160, 16.8},
-		{"twice as long: g = 0.75", 20 * ms, 160, 16},     // long run 10.017 ms, see the tolerance of the test
-		{"much longer: g = 0.5", 100 * ms, 160, 15.2},     // 16 + 0.2 · (8 + 4 − 16)
-		{"not much is under way: stays", 10 * ms, 79, 16}, // 7.9 of 16
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			g, l := newTestGradient(Rule{MinLimit: 2, InitialLimit: 16})
-			settle(g, l, 10*ms)
-			g.limit = 16
-			g.update(testEpoch, l, stretch{length: 100 * ms, calls: c.calls, took: c.short}.interval())
-			assert.InDelta(t, c.limit, g.limit, 0.02)
-		})
-	}
-}
-
-func TestGradientKeepsItsBounds(t *testing.T) {
-	t.Parallel()
-	g, l := newTestGradient(Rule{MinLimit: 5, MaxLimit: 30})
-	settle(g, l, 10*ms)
-	for range 200 {
-		g.update(testEpoch, l, stretch{length: 100 * ms, calls: 3000, took: 10 * ms}.interval())
-	}
-	assert.InDelta(t, 30, g.limit, 0)
-	g.long = float64(ms)
-	for range 60 {
-		g.update(testEpoch, l, stretch{length: 100 * ms, calls: 3000, took: 100 * ms}.interval())
-	}
-	assert.InDelta(t, 5, g.limit, 0)
-	g.adopt(Rule{MinLimit: 8, MaxLimit: 9})
-	g.update(testEpoch, l, &interval{})
-	assert.InDelta(t, 8, g.limit, 0)
-}
-
-// The long run follows the present within a minute, and ten times as slowly while calls are
-// refused: this is how fast the limit can drift upwards.
-func TestLongRunHardlyLearnsWhileCallsAreRefused(t *testing.T) {
-	t.Parallel()
-	after := func(refused float64, seconds int) float64 {
-		g, l := newTestGradient(Rule{})
-		settle(g, l, 10*ms)
-		for range 10 * seconds {
-			i := stretch{length: 100 * ms, calls: 40, took: 40 * ms}.interval()
-			i.refused = refused
-			g.update(testEpoch, l, i)
-		}
-		return g.long / float64(ms)
-	}
-	assert.InDelta(t, 40-30*math.Exp(-1), after(0, 60), 0.1)
-	assert.InDelta(t, 40-30*math.Exp(-0.1), after(100, 60), 0.1)
-	assert.InDelta(t, 40-30*math.Exp(-1), after(100, 600), 0.1)
-}
-
-func TestLongRunFallsQuicklyAfterOverload(t *testing.T) {
-	t.Parallel()
-	g, l := newTestGradient(Rule{})
-	settle(g, l, 100*ms)
-	for range 50 { // five seconds
-		g.update(testEpoch, l, stretch{length: 100 * ms, calls: 40, took: 10 * ms}.interval())
-	}
-	assert.Less(t, g.long/float64(ms), 21.)
 }
 
 func TestRateIsLoweredByTheExcessAndRaisedCarefully(t *testing.T) {

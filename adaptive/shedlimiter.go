@@ -9,7 +9,7 @@ import (
 )
 
 // shedLimiter is one version of a rule of a strategy that refuses calls at once: [BBR],
-// [Gradient] and [Threshold]. It never changes; all versions share a shedState.
+// [Threshold]. It never changes; all versions share a shedState.
 type shedLimiter struct {
 	state   *shedState
 	version uint64

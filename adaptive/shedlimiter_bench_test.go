@@ -22,7 +22,6 @@ func (s signals) Reading(of rule.Signal) *rule.Reading {
 func BenchmarkPassAndDone(b *testing.B) {
 	for _, r := range []adaptive.Rule{
 		{Strategy: adaptive.BBR},
-		{Strategy: adaptive.Gradient},
 		{Strategy: adaptive.Threshold, CPU: 0.9},
 		{Strategy: adaptive.Threshold, Concurrency: 1000, QPS: 1e9},
 	} {

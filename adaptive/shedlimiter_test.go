@@ -16,7 +16,6 @@ import (
 func refusingStrategies() map[string]adaptive.Rule {
 	return map[string]adaptive.Rule{
 		"bbr":       {Strategy: adaptive.BBR},
-		"gradient":  {Strategy: adaptive.Gradient, MinLimit: 2},
 		"threshold": {Strategy: adaptive.Threshold, Concurrency: 20, QPS: 1e6, AvgRT: time.Second, CPU: 0.9},
 	}
 }
@@ -137,7 +136,7 @@ func TestThresholdRestsAfterOverload(t *testing.T) {
 
 func TestChangeOfStrategyBeginsAnew(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, adaptive.Rule{Strategy: adaptive.Gradient})
+	s := newScene(t, adaptive.Rule{Strategy: adaptive.BBR})
 	other := adaptive.Rule{Resource: "r", Strategy: adaptive.Threshold, QPS: 1}.WithDefaults()
 	assert.Nil(t, adaptive.Kind().Of(other).Adopt(s.limiter, s.env()))
 }

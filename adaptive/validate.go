@@ -19,7 +19,7 @@ type ownField struct {
 
 // ownFields are the fields that belong to some strategies only.
 func ownFields() []ownField {
-	limited := []Strategy{Latency, BBR, Gradient}
+	limited := []Strategy{Latency, BBR}
 	threshold := []Strategy{Threshold}
 	return []ownField{
 		{"maxDelay", []Strategy{Latency}, func(r Rule) bool { return r.MaxDelay != 0 }, func(r Rule) string {
@@ -29,7 +29,7 @@ func ownFields() []ownField {
 			return callsFault(r.MinLimit)
 		}},
 		{"maxLimit", limited, func(r Rule) bool { return r.MaxLimit != 0 }, maxLimitFault},
-		{"initialLimit", []Strategy{Latency, Gradient}, func(r Rule) bool { return r.InitialLimit != 0 }, initialLimitFault},
+		{"initialLimit", []Strategy{Latency}, func(r Rule) bool { return r.InitialLimit != 0 }, initialLimitFault},
 		{"cpu", []Strategy{BBR, Threshold}, func(r Rule) bool { return r.CPU != 0 }, func(r Rule) string {
 			return shareFault(r.CPU)
 		}},
@@ -82,9 +82,9 @@ func validate(r Rule) []rule.Fault {
 	return f
 }
 
-func strategies() []Strategy { return []Strategy{Latency, BBR, Gradient, Threshold} }
+func strategies() []Strategy { return []Strategy{Latency, BBR, Threshold} }
 
-// oneOf returns strategies as a choice: "latency", "bbr" or "gradient".
+// oneOf returns strategies as a choice: "latency", "bbr" or "threshold".
 func oneOf(list []Strategy) string {
 	var texts []string
 	for _, s := range list {

@@ -74,6 +74,9 @@ type step struct {
 
 func newStep(entry *plannedEntry) step {
 	limiter, reason := entry.limiter.Limiter, entry.rule.Type().Reason()
+	if shared, ok := limiter.(rule.Divided); ok && entry.state.rule.sharesLimiter {
+		limiter = shared.For(entry.state.refusals.resource)
+	}
 	s := step{
 		limiter: limiter, first: entry.limiter.first, keys: entry.rule.Attributes(),
 		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,

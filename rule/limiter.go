@@ -15,7 +15,7 @@ import (
 //
 // A limiter that can do more has the methods of [Queue], [Decider], [Finisher], [Settler],
 // [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
-// [PassCounter] or [Controllable] too.
+// [PassCounter], [Divided] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
 	// step with the decision: two calls must never both get the last token. Otherwise it
@@ -191,6 +191,15 @@ type PassCounter interface {
 	Limiter
 
 	CountPass(now clock.Instant, tokens int32)
+}
+
+// Divided is a limiter that several resources share, and that tells them apart.
+type Divided interface {
+	Limiter
+
+	// For returns the limiter of the calls of a resource, for which the engine asks it. It has
+	// the methods that this one has, and may be called again for the same resource.
+	For(resource string) Limiter
 }
 
 // Controllable is a limiter whose state can be set by an operator.

@@ -43,7 +43,7 @@ func FuzzParseJSON(f *testing.F) {
 		`{"flow": [{"match": "\u007e\\d+", "limit": 1, "perResource": true, "origin": "日本", "related": "b", "shadow": false}]}`,
 		`{"flow": [{"match": "a[\\]b]", "limit": 1, "algorithm": "tokenBucket", "burst": 1e9, "overdraft": true}]}`,
 		`{"flow": [{"resource": "日本", "limit": 1, "window": "1h0m0.5s", "warmUp": {"period": "1s"}}]}`,
-		`{"adaptive": [{"inbound": true}, {"resource": "a", "strategy": "gradient", "minLimit": 2}, {"name": "t", "strategy": "threshold", "qps": 1e9}]}`,
+		`{"adaptive": [{"inbound": true}, {"resource": "a", "strategy": "bbr", "minLimit": 2}, {"name": "t", "strategy": "threshold", "qps": 1e9}]}`,
 		`{"fault": [{"resource": "a", "percent": 100, "delay": "1ms", "until": "2030-06-01T00:00:00Z"}, {"resource": "b", "abort": {"http": 500}}]}`,
 		`{"flow": [{"resource": "a", "limit": 9, "follow": {"signal": "cpu", "to": 1, "least": 0.5}}]}`,
 	} {

@@ -92,7 +92,6 @@ func strategies() map[string]adaptive.Rule {
 	return map[string]adaptive.Rule{
 		"latency":   {MinLimit: 2, MaxLimit: 50},
 		"bbr":       {Strategy: adaptive.BBR, MinLimit: 2, MaxLimit: 50},
-		"gradient":  {Strategy: adaptive.Gradient, MinLimit: 2, MaxLimit: 50},
 		"threshold": {Strategy: adaptive.Threshold, CPU: 0.8, Concurrency: 50, QPS: 1e6, AvgRT: 100 * time.Millisecond},
 	}
 }
@@ -201,7 +200,7 @@ func TestCallsThatNeverEndDoNotBlockForGood(t *testing.T) {
 // A limit of one is kept, and calls still pass one by one.
 func TestLimitOfOneServesOneByOne(t *testing.T) {
 	for name, r := range map[string]adaptive.Rule{
-		"latency": {MaxLimit: 1}, "bbr": {Strategy: adaptive.BBR, MaxLimit: 1, CPU: 0.1}, "gradient": {Strategy: adaptive.Gradient, MaxLimit: 1},
+		"latency": {MaxLimit: 1}, "bbr": {Strategy: adaptive.BBR, MaxLimit: 1, CPU: 0.1},
 		"threshold": {Strategy: adaptive.Threshold, Concurrency: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +228,6 @@ func TestLimitOfOneServesOneByOne(t *testing.T) {
 func TestMillionCallsUnderWayAreCounted(t *testing.T) {
 	for name, r := range map[string]adaptive.Rule{
 		"latency":   {MinLimit: 1_000_000, MaxLimit: 1_000_000},
-		"gradient":  {Strategy: adaptive.Gradient, MinLimit: 1_000_000, MaxLimit: 1_000_000},
 		"threshold": {Strategy: adaptive.Threshold, Concurrency: 1_000_000},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -284,7 +282,6 @@ func TestThresholdRecoversFromSignalsThatJump(t *testing.T) {
 // pass than one in proportion.
 func TestNamesOfCallersMadeUpGainNothing(t *testing.T) {
 	for name, r := range map[string]adaptive.Rule{
-		"gradient":  {Strategy: adaptive.Gradient, MinLimit: 10, MaxLimit: 10, InitialLimit: 10},
 		"threshold": {Strategy: adaptive.Threshold, Concurrency: 10},
 		"qps":       {Strategy: adaptive.Threshold, QPS: 1000},
 	} {

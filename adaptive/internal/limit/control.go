@@ -10,7 +10,6 @@ const (
 	minResponse  = 1e-6 // seconds
 	tolerance    = 0.25 // of response times that count as those of the baseline
 	idle         = 0.05 // of response times of a service that is hardly busy
-	crowded      = 2.0  // response times, in multiples of the baseline, of a service with a long queue
 	farShorter   = 0.5  // a response time so much shorter is believed sooner
 	farLonger    = 1.0  // and one so much longer
 	slowly       = 0.1
@@ -21,7 +20,6 @@ const (
 
 	faster    = 1.25 // throughput of a probe down that shows another service, in multiples of that before
 	minWindow = 100 * time.Millisecond
-	minGrowth = 20 * time.Millisecond // at the start
 	maxWindow = 10 * time.Second
 )
 
@@ -41,9 +39,13 @@ type Control struct {
 	calm       Window // calm windows in a row
 	unfilled   Window // windows in which the limit was hardly reached
 	last       Window // the last saturated one
-	crowds     int    // windows in a row in which calls waited in the service although the limit was not reached
-	growing    bool   // since the start, the limit has only been raised
-	doubled    bool
+	phase      phase
+	test       test
+	initial    float64
+	relaxed    time.Duration // for how long the limit has hardly been reached
+	classes    int
+	calmCalls  float64       // calls under way of late, without the limit
+	calmRate   float64       // throughput of late, without the limit
 	suspects   float64       // the limit before an outage; 0 if there is none
 	failingFor time.Duration // since when nearly all calls fail
 	hopeless   bool          // they have done so for long: all failures count as late
@@ -64,7 +66,7 @@ type restoredLimit struct {
 
 // New returns a control with an initial limit and its bounds.
 func New(initial, least, most int) *Control {
-	c := &Control{limit: float64(initial), variation: 1, growing: true}
+	c := &Control{limit: float64(initial), initial: float64(initial), variation: 1}
 	c.SetBounds(least, most)
 	return c
 }
@@ -124,9 +126,6 @@ func (c *Control) Need() (least, most time.Duration, ends float64) {
 	base := seconds(c.base.mean)
 	if c.probe.phase == noProbe {
 		ends = 24 * (1 + c.variation)
-		if c.growing {
-			return min(max(minGrowth, 3*base), maxWindow), maxWindow, ends
-		}
 		return min(max(minWindow, 5*base), maxWindow), maxWindow, ends
 	}
 	most = max(2*time.Second, 10*base)
@@ -158,7 +157,7 @@ func (c *Control) Close(w Window) {
 		return
 	}
 	if !c.base.known() {
-		c.base.guess(w.response())
+		c.base.guess(min(w.response(), w.Times/w.Ends))
 	}
 	switch c.probe.phase {
 	case draining:
@@ -176,7 +175,7 @@ func (c *Control) closeWithoutEnds(w Window) {
 	if c.probe.phase != noProbe {
 		c.endProbe(false)
 	}
-	if w.Length >= maxWindow && w.full() >= saturated {
+	if c.phase == limited && w.Length >= maxWindow && w.full() >= saturated {
 		c.setLimit(c.limit + max(1, c.limit/8))
 	}
 }
@@ -197,7 +196,7 @@ func (c *Control) isOutage(w Window) bool {
 		return true
 	case w.Late > w.Ends/3: // response times would be longer if clients were more patient
 		c.endProbe(false)
-		c.setLimit(c.limit / 2)
+		c.halve()
 		return true
 	}
 	return c.suspects > 0
@@ -224,22 +223,38 @@ func (c *Control) failing(w Window) {
 			c.suspects = c.restored.good // it was the limit that made calls fail
 		}
 	}
+	c.halve()
+}
+
+// halve lowers the limit of a service that most calls are too late for.
+func (c *Control) halve() {
+	c.phase, c.relaxed = limited, 0
 	c.setLimit(c.limit / 2)
 }
 
 // observe takes a window without a probe.
 func (c *Control) observe(w Window) {
 	c.learnCalm(w)
+	if c.phase != limited {
+		c.learnUnfilled(w)
+		c.follows(w)
+		return
+	}
 	if w.full() < saturated {
 		c.capacity = 0
 		c.learnUnfilled(w)
-		c.relieve(w)
+		if c.relaxed += w.Length; w.full() > mostlyOpen {
+			c.relaxed = 0
+		}
+		if c.relaxed >= time.Second {
+			c.phase = open
+		}
+		if w.response() < 1.5*c.base.mean && w.full() < mostlyOpen {
+			c.setLimit(max(c.limit, min(1.05*c.limit, 1.5*c.target())))
+		}
 		return
 	}
-	c.crowds = 0
-	if c.growing && c.grow(w) {
-		return
-	}
+	c.relaxed = 0
 	c.last = w
 	jumped := c.follow(w)
 	target := c.target()
@@ -260,44 +275,32 @@ func (c *Control) observe(w Window) {
 	}
 }
 
-// relieve lowers a limit that is not reached although calls have to wait in the service: it
-// is better that they wait at the gate, in the order of their priorities.
-func (c *Control) relieve(w Window) {
-	if !c.base.verified || w.response() < crowded*c.base.mean {
-		c.crowds = 0
+// follows has the limit of a service that nothing is known to be short of follow the calls
+// under way: so it is reached soon when there are many more.
+func (c *Control) follows(w Window) {
+	slow := c.base.verified && w.response() > 1.5*c.base.mean
+	if c.phase == testing && !slow && w.full() < mostlyOpen && !w.AtLimit {
+		c.phase = open
+	}
+	if c.phase == testing || slow {
 		return
 	}
-	if c.crowds++; c.crowds >= 2 {
-		busy := max(w.throughput()*c.base.mean, 1)
-		c.setLimit(min(c.limit, 2*(busy+math.Sqrt(busy))))
+	weight := 0.2
+	if c.calmRate == 0 {
+		weight = 1
 	}
+	c.calmRate += weight * (w.throughput() - c.calmRate)
+	c.calmCalls += weight * (w.inFlight() - c.calmCalls)
+	n := c.calmCalls
+	usual := max(c.initial, plenty(n))
+	if usual < c.limit {
+		usual = c.limit + slowly*(usual-c.limit)
+	}
+	c.setLimit(usual)
 }
 
-// grow doubles the limit as long as few calls fail late and response times stay as they are:
-// they would double too if the service were busy. It returns false, once, when they do not and
-// there is no verified baseline.
-func (c *Control) grow(w Window) bool {
-	b := &c.base
-	noise := math.Sqrt(c.variation/w.Ends + c.variation/max(b.ends, 48))
-	if c.limit < c.most && w.Late <= w.Ends/10 && w.response() < min(1.5, 1.1+2*noise)*b.mean {
-		if c.doubled { // with half as many calls under way they were as short
-			c.learnMean(w.response(), w, false)
-		}
-		c.doubled = true
-		c.greatest = max(c.greatest, w.throughput())
-		c.setLimit(2 * c.limit)
-		return true
-	}
-	c.growing = false
-	if c.doubled {
-		c.setLimit(c.limit / 2)
-	}
-	if b.verified {
-		c.greatest = max(c.greatest, w.throughput())
-		c.setLimit(c.target())
-	}
-	return b.verified
-}
+// plenty returns a limit that is rarely reached while so many calls are under way on average.
+func plenty(n float64) float64 { return 2 * (n + math.Sqrt(n)) }
 
 // idleBelow returns the response time, in multiples of the baseline, below which the
 // service is hardly busy, as far as the baseline is known.

@@ -14,7 +14,7 @@ func (c *Control) learnCalm(w Window) {
 		}
 		return
 	}
-	c.calm = c.calm.plus(w)
+	c.calm = c.calm.Plus(w)
 	if c.calm.Ends >= 80*(1+c.variation) {
 		c.learn(c.calm, false)
 		c.calm = Window{}
@@ -28,7 +28,7 @@ func (c *Control) learnUnfilled(w Window) {
 	if w.full() > mostlyOpen {
 		return
 	}
-	if c.unfilled = c.unfilled.plus(w); c.unfilled.Ends < 1000*(1+c.variation) {
+	if c.unfilled = c.unfilled.Plus(w); c.unfilled.Ends < 1000*(1+c.variation) {
 		return
 	}
 	if c.base.verified && c.unfilled.response() < c.base.mean {

@@ -7,7 +7,7 @@ import (
 
 // probe is an experiment with another limit.
 type probe struct {
-	phase phase
+	phase probePhase
 	up    bool
 	limit float64
 	count int           // of probes down in a row that told nothing
@@ -16,10 +16,10 @@ type probe struct {
 	measured Window // so far
 }
 
-type phase uint8
+type probePhase uint8
 
 const (
-	noProbe phase = iota
+	noProbe probePhase = iota
 	draining
 	measuring
 )
@@ -81,7 +81,7 @@ func (c *Control) endProbe(replaced bool) {
 // judge takes a part of the measurement of a probe, and judges it when it is long enough. A
 // probe up that does not get more done is over at once: it may be doing harm.
 func (c *Control) judge(w Window) {
-	c.probe.measured = c.probe.measured.plus(w)
+	c.probe.measured = c.probe.measured.Plus(w)
 	w = c.probe.measured
 	harmful := c.probe.up && w.throughput() < c.last.throughput()
 	_, most, _ := c.Need()
@@ -163,6 +163,7 @@ func (c *Control) judgeDown(w Window) {
 		c.setLimit(c.target())
 		c.endProbe(true)
 	default:
+		c.learnShorter(w, true)
 		c.endProbe(false)
 	}
 }

@@ -9,7 +9,8 @@ import (
 type Window struct {
 	Length time.Duration
 
-	Ends    float64 // calls that ended
+	Ends    float64 // calls that ended, each as much as its work is of that of a mean call
+	Ended   float64 // their number
 	Failed  float64 // of these, calls that failed or whose end says nothing
 	Late    float64 // of these, calls that took long all the same, see [Control.Late]
 	Calls   float64 // call-seconds: the integral of the calls under way over the time
@@ -19,14 +20,17 @@ type Window struct {
 	// Full is for how long calls found the limit reached.
 	Full time.Duration
 
+	// AtLimit says that the limit was reached at the end.
+	AtLimit bool
+
 	// Over says that calls have been waiting for so long that more come than can pass.
 	Over bool
 }
 
-// plus returns two windows as one.
-func (w Window) plus(o Window) Window {
+// Plus returns two windows as one.
+func (w Window) Plus(o Window) Window {
 	return Window{
-		Length: w.Length + o.Length, Ends: w.Ends + o.Ends, Failed: w.Failed + o.Failed, Late: w.Late + o.Late,
+		Length: w.Length + o.Length, Ends: w.Ends + o.Ends, Ended: w.Ended + o.Ended, Failed: w.Failed + o.Failed, Late: w.Late + o.Late,
 		Calls: w.Calls + o.Calls, Times: w.Times + o.Times, Squares: w.Squares + o.Squares,
 		Full: w.Full + o.Full, Over: w.Over || o.Over,
 	}

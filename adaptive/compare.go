@@ -1,0 +1,312 @@
+package adaptive
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+const (
+	slower      = 1.5             // times as long as usual: a class is slow
+	alone       = 6               // a class is slow alone if others are less than this part as much slower
+	knownEnds   = 24              // calls of which a mean is taken, with a variation of 0
+	apartEnough = 3 * time.Second // after so long without being slow, a class that went apart comes back
+)
+
+// recent is what a class did of late.
+type recent struct {
+	calls, ends float64 // call-seconds, and calls that ended
+	span        float64 // seconds
+	slow        bool    // clearly longer than usual
+	rate, held  float64 // ends a second and calls under way when they were not slow
+}
+
+// observe takes what the class did in the window that ended. Earlier ones count less, once enough
+// calls have ended.
+func (c *class) observe() {
+	r := &c.recent
+	r.calls += c.did.Calls
+	r.ends += c.did.Ended
+	r.span += c.did.Length.Seconds()
+	if enough := knownEnds * (1 + c.usual.Variation()); r.ends > enough {
+		r.calls *= enough / r.ends
+		r.span *= enough / r.ends
+		r.ends = enough
+	}
+	expected := r.calls / max(c.usual.Mean(), minResponse)
+	least := slower
+	if !c.usual.Verified() {
+		least *= 2
+	}
+	r.slow = c.usual.Mean() > 0 && (c.usual.Verified() || r.ends >= knownEnds) && c.response() > least*c.usual.Mean() &&
+		expected-r.ends > 4*math.Sqrt(expected*(1+c.usual.Variation()))
+	if seconds := c.did.Length.Seconds(); !r.slow && seconds > 0 {
+		r.rate += 0.2 * (c.did.Ended/seconds - r.rate)
+		r.held += 0.2 * (c.did.Calls/seconds - r.held)
+	}
+}
+
+// response returns the mean response time of late in seconds, calls that have not ended included.
+func (c *class) response() float64 { return c.recent.calls / (c.recent.ends + 1) }
+
+// excess returns by how much longer than usual calls took of late: in seconds and as a share, and
+// the standard errors of both.
+func (c *class) excess() (seconds, share, seconds3, share3 float64) {
+	usual := c.usual.Mean()
+	deviation := 3 * usual * math.Sqrt(c.usual.Variation()/max(c.recent.ends, 1))
+	seconds = max(c.response()-usual, 0)
+	return seconds, seconds / usual, deviation, deviation / usual
+}
+
+// compare looks for classes that are slow while others of the group are not. They are short of
+// something of their own, or their work has changed: they go apart. If the group is about to be
+// limited, those go with them of which it cannot be told. It returns whether any class went.
+func (g *group) compare(now clock.Instant, short bool) (moved bool) {
+	active := 0
+	var slowest *class
+	for _, c := range g.classes {
+		c.observe()
+		if c.did.Calls > 0 {
+			active++
+		}
+		if c.recent.slow && (slowest == nil || c.recent.calls/c.recent.span > slowest.recent.calls/slowest.recent.span) {
+			slowest = c
+		}
+	}
+	g.control.SetClasses(active)
+	if g.calls != &g.own {
+		return false
+	}
+	g.countStrangers()
+	switch {
+	case short:
+		return g.divide(now)
+	case g.index > 0:
+		g.comeBack(now)
+		return false
+	case slowest == nil:
+		return false
+	}
+	return g.sendApart(slowest, now)
+}
+
+// likeness says how a class compares with a slow one.
+type likeness uint8
+
+const (
+	unclear  likeness = iota
+	affected          // it is slow by as much, in seconds or as a share
+	spared            // it is not
+)
+
+// compareWith compares a class with a slow one.
+func (c *class) compareWith(slow *class) likeness {
+	s, f, s3, f3 := c.excess()
+	most, share, _, _ := slow.excess()
+	switch {
+	case c == slow, c.recent.slow && (s > most/alone || f > share/alone), s > most/2, f > share/2:
+		return affected
+	case c.did.Ended > 0 && c.recent.ends >= knownEnds && s+s3 < most/alone && f+f3 < share/alone:
+		return spared
+	}
+	return unclear
+}
+
+// tested is what a class did while the limit was reached.
+type tested struct {
+	ends, took float64 // calls that ended, and their response times in seconds
+}
+
+// testedExcess returns by how much longer than usual calls took while the limit was reached, as a
+// share and in seconds, and its standard error as a share.
+func (c *class) testedExcess() (share, seconds, deviation float64) {
+	usual := c.usual.Mean()
+	t := &c.tested
+	if usual == 0 || t.ends == 0 {
+		return 0, 0, math.Inf(1)
+	}
+	share = t.took/t.ends/usual - 1
+	return share, share * usual, math.Sqrt(c.usual.Variation() / t.ends)
+}
+
+// divide has the classes part that were not slow while the limit was reached and others were: they
+// stay, or go back, and the others go apart, or stay. It returns whether any class moved.
+func (g *group) divide(now clock.Instant) bool {
+	var slow *class
+	var most, seconds float64
+	for _, c := range g.classes {
+		if f, s, e := c.testedExcess(); f-2*e > slower-1 && (slow == nil || c.tested.took > slow.tested.took) {
+			slow, most, seconds = c, f, s
+		}
+	}
+	if slow == nil {
+		return false
+	}
+	var spared, others []*class
+	for _, c := range g.classes {
+		f, s, e := c.testedExcess()
+		if c != slow && c.tested.ends >= 5 && f+2*e < most/3 && s+2*e*c.usual.Mean() < seconds/3 {
+			spared = append(spared, c)
+		} else if c.tested.ends > 0 || c.underWay() > 0 {
+			others = append(others, c)
+		}
+	}
+	switch {
+	case len(spared) == 0:
+		return false
+	case g.index > 0:
+		for _, c := range spared {
+			g.remove(c, now)
+			g.groups[0].welcome(c, now)
+		}
+		return true
+	}
+	to := g.groupFor(slow, now)
+	if to == nil {
+		return false
+	}
+	for _, c := range others {
+		g.goApart(c, to, now)
+	}
+	return true
+}
+
+// sendApart has a slow class go apart with those that are like it, if others are not.
+func (g *group) sendApart(slow *class, now clock.Instant) bool {
+	var leaving []*class
+	others, underWay, doubtful := false, uint64(0), uint64(0)
+	for _, c := range g.classes {
+		switch c.compareWith(slow) {
+		case affected:
+			leaving = append(leaving, c)
+			underWay += c.underWay()
+		case spared:
+			others = true
+		case unclear:
+			doubtful += c.underWay()
+		}
+	}
+	if !others || underWay < g.limit/2 || doubtful > underWay/4 {
+		return false
+	}
+	to := g.groupFor(slow, now)
+	if to == nil {
+		return false
+	}
+	for _, c := range leaving {
+		g.goApart(c, to, now)
+	}
+	return true
+}
+
+// goApart moves a class to a group of its own, or to that of classes that went at about the same
+// time. Calls under way stay counted where they passed.
+func (g *group) goApart(c *class, to *group, now clock.Instant) {
+	g.control.Expect(-c.recent.rate*c.weight, -c.recent.held)
+	g.remove(c, now)
+	n := float64(c.underWay())
+	if len(to.classes) == 0 {
+		to.control.Adopt(&c.usual, max(1.25*n, float64(to.current.rule.InitialLimit)))
+	} else {
+		to.control.Begin(to.control.Limit() + n)
+	}
+	to.welcome(c, now)
+	to.went, to.slowAt = now, now
+	g.countStrangers()
+}
+
+// together is the time within which classes that are slow are so for the same reason.
+const together = 500 * time.Millisecond
+
+// groupFor returns the group for a class that goes apart: one from which others went at about the
+// same time, or that is as slow; nil if there are too many.
+func (g *group) groupFor(c *class, now clock.Instant) *group {
+	for i := 1; i < maxGroups; i++ {
+		to := g.groups[i]
+		if to != nil && len(to.classes) > 0 && (now.Sub(to.went) <= together || to.isLike(c)) {
+			return to
+		}
+	}
+	for i := 1; i < maxGroups; i++ {
+		if g.groups[i] == nil || len(g.groups[i].classes) == 0 {
+			if g.groups[i] == nil {
+				g.groups[i] = newGroup(g.overload, i, now)
+			} else {
+				g.groups[i].renew(now)
+			}
+			return g.groups[i]
+		}
+	}
+	return nil
+}
+
+// isLike says whether classes of the group are slow by about as much as another class.
+func (g *group) isLike(slow *class) bool {
+	s, f, _, _ := slow.excess()
+	for _, c := range g.classes {
+		seconds, share, _, _ := c.excess()
+		if c.did.Ended > 0 && share > slower-1 && (seconds > s/3 && seconds < 3*s || share > f/3 && share < 3*f) {
+			return true
+		}
+	}
+	return false
+}
+
+// comeBack moves the classes of the group back to the common one if they have not been slow for
+// long.
+func (g *group) comeBack(now clock.Instant) {
+	for _, c := range g.classes {
+		if c.recent.slow {
+			g.slowAt = now
+		}
+	}
+	if g.control.Limited() || g.control.Testing() {
+		g.slowAt = now
+	}
+	if now.Sub(g.slowAt) < apartEnough {
+		return
+	}
+	for len(g.classes) > 0 {
+		c := g.classes[0]
+		g.remove(c, now)
+		g.groups[0].welcome(c, now)
+	}
+}
+
+// gather has groups that are limited come back to the common one when that is, too: they may be
+// short of the same thing.
+func (g *group) gather(now clock.Instant) {
+	for _, from := range g.groups[1:] {
+		if from == nil || len(from.classes) == 0 || !from.control.Limited() {
+			continue
+		}
+		limit := g.control.Limit() + from.control.Limit()
+		for len(from.classes) > 0 {
+			c := from.classes[0]
+			from.remove(c, now)
+			g.welcome(c, now)
+		}
+		g.control.Begin(limit)
+	}
+}
+
+// welcome takes a class that comes from another group.
+func (g *group) welcome(c *class, now clock.Instant) {
+	if base := g.control.Baseline(); base > 0 {
+		c.weight = max(c.usual.Mean(), minResponse) / base
+	}
+	g.add(c, now)
+	g.control.Expect(c.recent.rate*c.weight, c.recent.held)
+	g.apply(now)
+	g.publish()
+}
+
+// countStrangers counts calls under way of classes that have left the group, less those that are
+// counted elsewhere of classes that have come.
+func (g *group) countStrangers() {
+	g.strangers = int64(g.underWay())
+	for _, c := range g.classes {
+		g.strangers -= int64(c.underWay())
+	}
+}

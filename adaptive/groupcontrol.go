@@ -1,0 +1,208 @@
+package adaptive
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/adaptive/internal/limit"
+	"github.com/penstock-go/penstock/clock"
+)
+
+// add puts a class under the limit of the group.
+func (g *group) add(c *class, now clock.Instant) {
+	c.begun = c.read(now)
+	g.classes = append(g.classes, c)
+	c.group.Store(g)
+}
+
+// remove takes a class out of the group. Its calls that wait look again for their group.
+func (g *group) remove(c *class, now clock.Instant) {
+	g.classes = slices.DeleteFunc(g.classes, func(other *class) bool { return other == c })
+	for c.queued > 0 {
+		for i := range c.waiting {
+			if w := c.waiting[i].oldest; w != nil {
+				g.finish(w, released, now)
+			}
+		}
+	}
+}
+
+// measure has each class take what it did since the window began, and returns what all did:
+// ends count by the weight of their class.
+func (g *group) measure(now clock.Instant) limit.Window {
+	var sum limit.Window
+	for _, c := range g.classes {
+		w := c.read(now).since(c.begun)
+		w.Ended = w.Ends
+		c.did = w
+		w.Ends *= c.weight
+		w.Failed *= c.weight
+		w.Late *= c.weight
+		sum = sum.Plus(w)
+	}
+	sum.Length = now.Sub(g.begun)
+	return sum
+}
+
+// beginWindow begins another window.
+func (g *group) beginWindow(now clock.Instant) {
+	g.begun = now
+	for _, c := range g.classes {
+		c.begun = c.read(now)
+	}
+	g.fullTime, g.fullAt = 0, now
+	least, most, _ := g.control.Need()
+	g.overdue = now.Add(most)
+	g.due.Store(int64(now.Add(least)))
+}
+
+// closeWindow hands the window to the control if it is complete.
+func (g *group) closeWindow(now clock.Instant) {
+	w := g.measure(now)
+	least, most, ends := g.control.Need()
+	if w.Ended > 0 {
+		g.lastUsed = min(now, g.overdue)
+	}
+	switch {
+	case w.Length < 0 || w.Length > time.Minute || w.Calls > (callsMask+1)*w.Length.Seconds():
+		g.beginWindow(now) // the clock has been set, or nothing has happened for long
+		return
+	case w.Length < least:
+		return
+	case w.Length < most && w.Ended < ends:
+		g.due.Store(int64(now.Add(least / 8)))
+		return
+	}
+	g.endWindow(now, w, false)
+}
+
+// endWindow hands a window to the control and begins another one. Short says that the group is about
+// to be limited. It returns whether classes left it.
+func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) bool {
+	w.Full = g.fullTime
+	if g.isFull {
+		w.Full += max(now.Sub(g.fullAt), 0)
+	}
+	w.AtLimit, w.Over = g.isFull, g.queueLimit.over()
+	g.control.Close(w)
+	g.learn(w)
+	g.moveThreshold(now, w)
+	apart := g.compare(now, short)
+	g.beginWindow(now)
+	g.apply(now)
+	return apart
+}
+
+// catchUp closes a window that should be over.
+func (g *group) catchUp(now clock.Instant) {
+	g.advance(now)
+	if now >= g.overdue {
+		g.closeWindow(now)
+		g.publish()
+	}
+}
+
+// learn learns the usual response times of classes while their calls do not disturb each other,
+// and weighs what they do by them.
+func (g *group) learn(w limit.Window) {
+	if g.control.Limited() && g.control.Known() {
+		for _, c := range g.classes {
+			if !c.usual.Verified() && c.recent.ends >= knownEnds {
+				c.usual.Set(c.weight*g.control.Baseline(), c.recent.ends)
+			}
+		}
+	}
+	calm := g.control.Calm(w)
+	changed := false
+	for _, c := range g.classes {
+		changed = c.usual.Observe(c.did, calm) || changed
+	}
+	if !changed || g.calls != &g.own {
+		return
+	}
+	ended, work, before, after := 0.0, 0.0, 0.0, 0.0
+	for _, c := range g.classes {
+		ended += c.did.Ended
+		before += c.did.Ended * c.weight
+		work += c.did.Ended * c.usual.Mean()
+	}
+	if work == 0 {
+		return
+	}
+	for _, c := range g.classes {
+		if c.usual.Mean() > 0 {
+			c.weight = c.usual.Mean() * ended / work
+		}
+		after += c.did.Ended * c.weight
+	}
+	g.control.Rescale(before / after)
+}
+
+// moveThreshold has the threshold divide calls into as many as pass and those that do not,
+// while more come than can pass.
+func (g *group) moveThreshold(now clock.Instant, w limit.Window) {
+	active := g.shed.Load().Active()
+	g.ended += w.Ended
+	switch {
+	case !active && g.queueLimit.over() && !g.control.Testing():
+		g.share = 1
+		g.shed.Start(now)
+	case active && g.queueLimit.calm():
+		g.shed.Stop()
+		return
+	case !active || now.Sub(g.shedAt) < moveEvery:
+		return
+	}
+	total, _ := g.shed.Totals()
+	passed, blocked := g.ended, float64(total-g.refused)
+	g.shedAt, g.ended, g.refused = now, 0, total
+	if !active || passed+blocked == 0 {
+		return
+	}
+	g.share += (passed/(passed+blocked) - g.share) / 2
+	g.shed.Move(now, passingShare*g.share)
+}
+
+const (
+	// moveEvery is the least time between moves of the threshold.
+	moveEvery = 500 * time.Millisecond
+
+	// passingShare is how many calls are above the threshold, of those that can pass. If
+	// all were, they would have to wait for each other.
+	passingShare = 0.9
+)
+
+// apply puts the limit of the control in force.
+func (g *group) apply(now clock.Instant) {
+	g.limit = uint64(math.Ceil(g.control.Limit()))
+	base := g.control.Baseline()
+	rate := g.control.Rate()
+	maxDelay := g.current.rule.MaxDelay
+	if base == 0 {
+		base = maxDelay.Seconds() / 10
+		rate = float64(g.limit) / base
+	}
+	g.late.Store(int64(g.control.Late() * float64(time.Second)))
+	g.queueLimit.configure(base, g.control.Variation(), rate, maxDelay)
+	if g.underWay() >= g.atMost(g.limit) {
+		g.markFull(now)
+	}
+	g.serve(now)
+}
+
+// measureIfDrained begins the measurement of a probe when few enough calls are under way.
+func (g *group) measureIfDrained(now clock.Instant) {
+	if g.control.Draining() && g.underWay() <= g.atMost(g.limit) {
+		g.control.Drained()
+		g.beginWindow(now)
+	}
+}
+
+// resume counts a call of a class that goes on, whatever the limit.
+func (g *group) resume(c *class, now clock.Instant) {
+	c.resume(now)
+	if g.calls == &g.own {
+		g.calls.Add(1 - units(now)<<callsBits)
+	}
+}

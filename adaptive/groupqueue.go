@@ -1,0 +1,219 @@
+package adaptive
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/adaptive/internal/shed"
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// join has a call of a class wait.
+func (g *group) join(l *latencyLimiter, of *class, c *rule.Call, patience rule.Patience) (rule.Waiter, rule.Decision) {
+	g.lock(c.Now)
+	defer g.unlock()
+	if !g.activate(l, c.Now) || of.group.Load() != g {
+		return nil, rule.Stale
+	}
+	g.markFull(c.Now)
+	g.turned = false
+	g.control.Arrived()
+	g.test(c.Now)
+	if (g.queue.total == 0 || g.isLight(of, c.Now)) && g.begin(of, c.Now, g.places(of, c.Now)) {
+		g.openIfIdle(c.Now)
+		return nil, rule.Pass
+	}
+	w := &waiter{group: g, class: of, wake: patience.Wake, since: patience.Since, level: levelOf(c.Priority())}
+	if state := g.shed.Load(); state.Active() {
+		w.seen = true
+		w.below = g.shed.Standing(state, c, uint64(c.Now)) == shed.Below && g.isFullOf(of, c.Now)
+	}
+	if g.mayNotWait(w, c.Now) || patience.Until <= c.Now || !g.control.Testing() && w.since.Add(g.longestWait()) <= c.Now {
+		g.shed.Refuse(c.Priority(), w.seen)
+		return nil, rule.Block
+	}
+	g.queue.push(w, c.Now, &g.queueLimit)
+	g.mark(of, c.Now)
+	g.displace(w.level, c.Now)
+	g.serve(c.Now)
+	return w, rule.Wait
+}
+
+// mayNotWait says whether a call is refused: too many wait of its priority and above, and of its
+// class.
+func (g *group) mayNotWait(w *waiter, now clock.Instant) bool {
+	return g.verdict(w.level, g.waiting(w.level))&w.refusedBy() != 0 && g.isFullOf(w.class, now)
+}
+
+// waiting returns how many calls of a level and of more important ones wait.
+func (g *group) waiting(level int) int {
+	sum := 0
+	for i := range level + 1 {
+		sum += g.queue.size[i]
+	}
+	return sum
+}
+
+// verdict says which calls of a level may not wait, given how many of that level and of more
+// important ones do.
+func (g *group) verdict(level, waiting int) uint64 {
+	most := g.queueLimit.most[level]
+	switch {
+	case g.control.Testing():
+		if waiting < g.current.rule.MaxLimit {
+			return 0
+		}
+		return refuseAbove | refuseBelow
+	case float64(waiting) < most:
+		return 0
+	case !g.shed.Load().Active():
+		return refuseAbove | refuseBelow
+	case float64(waiting) >= preferred*most && g.queue.below[level] == 0:
+		return refuseAbove | refuseBelow
+	}
+	return refuseBelow
+}
+
+// isFullOf says whether as many calls of a class wait as may.
+func (g *group) isFullOf(c *class, now clock.Instant) bool {
+	return float64(c.queued)*c.weight >= c.stands.room(now, c, &g.queueLimit, len(g.queue.classes))
+}
+
+// mark publishes whether calls of a class may wait.
+func (g *group) mark(c *class, now clock.Instant) {
+	refuses := uint32(0)
+	if g.isFullOf(c, now) {
+		refuses = 1<<levels - 1
+	}
+	if c.refuses.Load() != refuses {
+		c.refuses.Store(refuses)
+	}
+}
+
+// displace refuses calls that are too many since one of a level has come: those of less
+// important levels first, of the class that has most.
+func (g *group) displace(level int, now clock.Instant) {
+	if g.control.Testing() {
+		return
+	}
+	active := g.shed.Load().Active()
+	for i, waiting := level, g.waiting(level); i < levels; i++ {
+		if i > level {
+			waiting += g.queue.size[i]
+		}
+		most := math.Ceil(g.queueLimit.most[i])
+		for waiting > 0 && float64(waiting) > most && g.queue.below[i] > 0 {
+			g.refuse(g.queue.last(i), now)
+			waiting--
+		}
+		if active {
+			most = math.Ceil(preferred * g.queueLimit.most[i])
+		}
+		for g.queue.size[i] > 0 && float64(waiting) > most {
+			g.refuse(g.queue.last(i), now)
+			waiting--
+		}
+	}
+}
+
+// refuse ends the wait of a call.
+func (g *group) refuse(w *waiter, now clock.Instant) {
+	g.shed.Refuse(priorityOf(w.level), w.seen)
+	g.finish(w, refused, now)
+}
+
+// finish takes a waiter out of the queue and wakes it.
+func (g *group) finish(w *waiter, state uint32, now clock.Instant) {
+	g.queue.remove(w, now, &g.queueLimit)
+	g.mark(w.class, now)
+	w.state.Store(state)
+	w.wake()
+}
+
+func (g *group) finishAll(state uint32) {
+	for g.queue.total > 0 {
+		g.finish(g.queue.next(), state, g.advanced)
+	}
+}
+
+// wakeAll has all waiters look again for how long they may wait.
+func (g *group) wakeAll() {
+	for _, c := range g.queue.classes {
+		for _, list := range c.waiting {
+			for w := list.oldest; w != nil; w = w.newer {
+				w.wake()
+			}
+		}
+	}
+}
+
+// longestWait returns how long a call may wait.
+func (g *group) longestWait() time.Duration { return g.queueLimit.longest + g.queueLimit.longest/2 }
+
+// endAtDeadline returns how long a call may still wait; 0 if its wait has ended. During a test
+// it returns when the test may go on.
+func (g *group) endAtDeadline(w *waiter, now clock.Instant) time.Duration {
+	g.lock(now)
+	defer g.unlock()
+	if g.control.Testing() {
+		g.test(now)
+		g.serve(now)
+	}
+	if w.state.Load() != queued {
+		return 0
+	}
+	if g.control.Testing() {
+		return max(g.patience()/2, time.Millisecond)
+	}
+	if remaining := w.since.Add(g.longestWait()).Sub(now); remaining > 0 {
+		return remaining
+	}
+	g.refuse(w, now)
+	g.openIfIdle(now)
+	return 0
+}
+
+func (g *group) leaveQueue(w *waiter, now clock.Instant) {
+	g.lock(now)
+	defer g.unlock()
+	if w.state.Load() == queued {
+		g.queue.remove(w, now, &g.queueLimit)
+		g.mark(w.class, now)
+		w.state.Store(left)
+		g.openIfIdle(now)
+	}
+}
+
+// serve lets waiting calls pass as far as the limit allows, and opens the group if it is
+// not reached.
+func (g *group) serve(now clock.Instant) {
+	g.measureIfDrained(now)
+	for w := g.queue.next(); w != nil; w = g.queue.next() {
+		if !g.control.Testing() && now > w.since.Add(g.longestWait()) {
+			g.refuse(w, now)
+			continue
+		}
+		if !g.begin(w.class, now, g.atMost(g.limit)) {
+			return
+		}
+		g.queue.take(w)
+		g.finish(w, granted, now)
+	}
+	g.openIfIdle(now)
+}
+
+// isLight says whether a class has so few calls under way that others' calls should not make
+// its own wait: less than half of its share of the limit.
+func (g *group) isLight(c *class, now clock.Instant) bool {
+	share := float64(g.limit) / float64(max(g.control.Classes(), 1))
+	return share >= 2 && len(g.classes) > 1 && float64(c.underWay()) < share/2 && !c.stands.over(now, c, &g.queueLimit)
+}
+
+// places returns how many calls may be under way for another one of a class to pass.
+func (g *group) places(c *class, now clock.Instant) uint64 {
+	if g.isLight(c, now) {
+		return g.atMost(g.limit + g.limit/4)
+	}
+	return g.atMost(g.limit)
+}

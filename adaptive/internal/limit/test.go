@@ -1,0 +1,303 @@
+package limit
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// phase is what is known of whether the service is short of something.
+type phase uint8
+
+const (
+	open    phase = iota // nothing says so: calls pass
+	testing              // the limit was reached: it is raised step by step to see what more calls do
+	limited              // more calls under way only took longer
+)
+
+// test is an experiment: the limit is doubled, again and again, until calls that were let in at
+// a higher level are seen to take longer in proportion, or not. Calls wait meanwhile, and
+// none is refused.
+type test struct {
+	levels   [maxLevels]level
+	count    int
+	reached  clock.Instant
+	arrivals float64 // calls that came since then
+	harmless float64 // the limit up to which calls did not take longer
+	ends     float64 // calls that ended while the limit was reached
+	blind    int     // how often the limit was raised although hardly a call had ended
+}
+
+const maxLevels = 4 // that are compared: the lowest and the latest
+
+// level is the calls that were let in while the limit was so high.
+type level struct {
+	limit  float64
+	since  clock.Instant
+	from   clock.Instant // calls that began then or later count: not those that came together
+	all    float64       // calls that ended at the level, whenever they began
+	known  float64       // of these, calls of resources whose usual response time is known
+	ratios float64       // sum of their response times, in multiples of the usual ones
+	ratio  float64       // sum of their response times, in multiples of the usual ones
+	late   float64       // calls that failed and took longer than usual
+
+	ends, logs, squares float64 // of those that count: number, sums of the logarithms of their response times
+}
+
+const (
+	fewEnds   = 3.
+	leastEnds = 8.
+	asMuch    = 0.9 // of the calls that end usually
+	maxBlind  = 4
+	hanging   = time.Second            // without ends
+	certainty = 2                      // standard errors
+	together  = 200 * time.Microsecond // in which calls begin that waited for a raised limit
+	more      = 1.25                   // calls in a second, that come in a surge
+	quick     = 1.25                   // response times up to this multiple of the usual are no sign of anything
+)
+
+// Testing says whether the limit is about to be raised rather than enforced.
+func (c *Control) Testing() bool { return c.phase == testing }
+
+// Limited says whether the service is known to be short of something.
+func (c *Control) Limited() bool { return c.phase == limited }
+
+// Reached is called when as many calls are under way as the limit says. It returns whether a test
+// begins.
+func (c *Control) Reached(now clock.Instant) bool {
+	switch c.phase {
+	case testing: // it was not for a while
+		l := c.test.present()
+		*l = level{limit: l.limit, since: now, from: now}
+		c.test.reached, c.test.arrivals = now, 0
+		return false
+	case limited:
+		return false
+	}
+	c.phase = testing
+	c.test = test{reached: now}
+	c.test.add(level{limit: c.limit, since: now, from: now})
+	return true
+}
+
+func (t *test) add(l level) {
+	if t.count == maxLevels {
+		copy(t.levels[1:], t.levels[2:])
+		t.count--
+	}
+	t.levels[t.count] = l
+	t.count++
+}
+
+func (t *test) present() *level { return &t.levels[t.count-1] }
+
+// Arrived takes the arrival of a call.
+func (c *Control) Arrived() {
+	if c.phase == testing {
+		c.test.arrivals++
+	}
+}
+
+// FailedLate takes the end of a call of the test that failed after a long time.
+func (c *Control) FailedLate() { c.test.present().late++ }
+
+// Ended takes the end of a call of the test, which took so many seconds. Usual is how long calls of
+// its resource took when the test began; 0 if that was not known: the call does not count then.
+func (c *Control) Ended(start clock.Instant, took, usual float64) {
+	l := c.test.present()
+	l.all++
+	c.test.ends++
+	if usual == 0 {
+		return
+	}
+	l.known++
+	l.ratios += took / usual
+	if start >= l.from {
+		log := math.Log2(took / usual)
+		l.ends++
+		l.ratio += took / usual
+		l.logs += log
+		l.squares += log * log
+	}
+}
+
+// ready says whether as many calls have ended as were under way, and enough of those that count:
+// those that end first are the short ones.
+func (l *level) ready() bool { return l.all >= l.limit && l.ends >= leastEnds }
+
+// mean returns the mean of the logarithms, and the square of its standard error.
+func (l *level) mean() (mean, variance float64) {
+	mean = l.logs / l.ends
+	return mean, max(l.squares/l.ends-mean*mean, 0.02) / l.ends
+}
+
+// elasticity returns by how much longer calls took at this level than at a lower one, in
+// proportion to the limits and as logarithms: 0 if they took as long, 1 if as much longer as more
+// were under way, so that no more was done.
+func (l *level) elasticity(lower *level) (e, deviation float64) {
+	high, v := l.mean()
+	low, w := lower.mean()
+	step := math.Log2(l.limit / lower.limit)
+	return (high - low) / step, math.Sqrt(v+w) / step
+}
+
+// Judge goes on with a test. Waited is for how long the call waits that
+// came first, longest for how long calls may wait. It returns whether it has
+// raised the limit, and whether the service is short of something.
+func (c *Control) Judge(now clock.Instant, waited, longest time.Duration) (raised, isShort bool) {
+	l := c.test.present()
+	if waited <= 0 {
+		return false, false
+	}
+	known := c.base.verified
+	few := c.test.ends < fewEnds || l.all < fewEnds && waited >= hanging || !known && l.all < l.limit/16
+	switch {
+	case l.late >= leastEnds && l.late > l.all:
+		return false, true // clients give up: to let more in would help nobody
+	case l.ready() && known && l.ratio/l.ends <= quick+0.5*math.Sqrt(c.variation/l.ends):
+		c.test.count--
+		return c.raise(now, l.limit), false // they take as long as usual
+	case l.known >= leastEnds && l.ratios/l.known > quick+math.Sqrt(c.variation/l.known) && c.surge(now):
+		return false, true // it is not the service that has changed
+	case l.ready():
+		switch c.verdict() {
+		case short:
+			return false, true
+		case enough:
+			c.test.levels[0], c.test.count = *l, 1
+			return c.raise(now, l.limit), false
+		}
+	}
+	if !known && l.ready() {
+		return c.raise(now, l.limit), false
+	}
+	if known && l.all >= l.limit && l.all >= asMuch*c.calmRate*now.Sub(l.since).Seconds() {
+		if waited < longest {
+			return false, false // as much is done as usual: it may be over soon
+		}
+	}
+	if patience := longest/2 + longest/4*time.Duration(c.test.blind); few && waited >= patience && now.Sub(l.since) >= patience {
+		c.test.blind = min(c.test.blind+1, maxBlind)
+		return c.raise(now, l.limit), false
+	}
+	if l.ready() && waited >= longest/2 && now.Sub(l.since) >= longest/2 {
+		return c.raise(now, l.limit), false
+	}
+	return false, false
+}
+
+type verdict uint8
+
+const (
+	undecided verdict = iota
+	short             // more calls under way took longer, in proportion
+	enough            // they did not
+)
+
+// verdict compares the present level with those before.
+func (c *Control) verdict() verdict {
+	l := c.test.present()
+	for i := c.test.count - 2; i >= 0; i-- {
+		lower := &c.test.levels[i]
+		if !lower.ready() {
+			continue
+		}
+		e, deviation := l.elasticity(lower)
+		switch {
+		case e-certainty*deviation > 0.5:
+			c.test.harmless = lower.limit
+			return short
+		case e+certainty*deviation < 0.5:
+			return enough
+		}
+	}
+	return undecided
+}
+
+// surge says whether clearly more calls come than came of late, when the limit was not reached.
+func (c *Control) surge(now clock.Instant) bool {
+	t := &c.test
+	expected := c.calmRate * now.Sub(t.reached).Seconds()
+	return c.base.verified && t.arrivals >= leastEnds && t.arrivals > more*expected+2*math.Sqrt(expected)
+}
+
+// raise begins the next level.
+func (c *Control) raise(now clock.Instant, from float64) bool {
+	if c.limit >= c.most {
+		return false
+	}
+	c.setLimit(2 * from)
+	c.test.add(level{limit: c.limit, since: now, from: now.Add(together)})
+	return true
+}
+
+// Enforce puts the limit in force that the test has found: that of the service, or if its
+// response time is not known the lowest that was tested.
+func (c *Control) Enforce(now clock.Instant) {
+	c.phase, c.relaxed = limited, 0
+	harmless := c.test.levels[0].limit
+	if c.test.harmless > 0 {
+		harmless = c.test.harmless
+	}
+	c.setLimit(harmless)
+	if c.base.verified {
+		done := c.test.present().all / max(now.Sub(c.test.present().since).Seconds(), 1e-3)
+		c.setLimit(min(harmless, plenty(max(done, c.calmRate)*c.base.mean)))
+	}
+}
+
+// LookAgain goes on with a test that has found a shortage until it can be told which resources are
+// short of something. It returns whether it does.
+func (c *Control) LookAgain(now clock.Instant, longest time.Duration) bool {
+	t := &c.test
+	switch since := now.Sub(t.reached); {
+	case t.present().late > leastEnds || since >= longest:
+		return false
+	case since >= longest/2 && t.count == 1:
+		c.raise(now, t.present().limit)
+	}
+	return true
+}
+
+// Reopen ends a test without a result.
+func (c *Control) Reopen() { c.phase = open }
+
+// Calm says whether calls did not disturb each other in a window.
+func (c *Control) Calm(w Window) bool {
+	return c.phase != limited && w.Full == 0 && w.inFlight() <= calmShare*c.limit
+}
+
+// Expect is called when so many more calls a second will end than of late, and as many more will
+// be under way: those of a resource that has come, or less than 0 for one that has gone.
+func (c *Control) Expect(rate, calls float64) {
+	c.calmRate = max(c.calmRate+rate, 0)
+	c.calmCalls = max(c.calmCalls+calls, 0)
+	if n := c.calmCalls; c.phase == open {
+		c.setLimit(max(c.limit, plenty(n)))
+	}
+}
+
+// Adopt begins with a limit and with what is known of the calls of one resource.
+func (c *Control) Adopt(usual *Usual, limit float64) {
+	if usual.Mean() > 0 {
+		c.base, c.variation = usual.base, usual.variation
+	}
+	c.setLimit(limit)
+}
+
+// Known says whether the response time of the service is known.
+func (c *Control) Known() bool { return c.base.verified }
+
+// Rescale is called when ends count by this factor less than before.
+func (c *Control) Rescale(factor float64) {
+	c.base.mean *= factor
+	c.capacity /= factor
+	c.greatest /= factor
+}
+
+// Classes returns how many resources had calls under way in the last window.
+func (c *Control) Classes() int { return c.classes }
+
+// SetClasses says how many resources had calls under way in the last window.
+func (c *Control) SetClasses(n int) { c.classes = n }

@@ -1,0 +1,63 @@
+package limit
+
+import (
+	"math"
+	"time"
+)
+
+// Usual is the response time that calls of one resource have when they do not disturb each
+// other. The zero Usual knows nothing.
+type Usual struct {
+	base      baseline
+	variation float64 // squared coefficient of variation
+	calm      Window  // in a row
+}
+
+// Mean returns the mean in seconds; 0 if nothing is known.
+func (u *Usual) Mean() float64 { return u.base.mean }
+
+// Verified says whether the mean was measured while calls did not disturb each other.
+func (u *Usual) Verified() bool { return u.base.verified }
+
+// Variation returns the squared coefficient of variation.
+func (u *Usual) Variation() float64 { return u.variation }
+
+// Observe takes a window of the resource, calm if calls did not disturb each other in it. It
+// returns whether the mean has changed.
+func (u *Usual) Observe(w Window, calm bool) bool {
+	if !calm {
+		u.calm = Window{}
+	}
+	if w.Ended == 0 {
+		return false
+	}
+	if u.variation == 0 {
+		u.variation = 1
+	}
+	u.variation += 0.2 * (w.variation() - u.variation)
+	if !u.base.known() {
+		u.base.guess(w.Times / w.Ended)
+		return true
+	}
+	if !calm {
+		return false
+	}
+	u.calm = u.calm.Plus(w)
+	if !u.base.verified {
+		u.base.guess(u.calm.response())
+	}
+	enough := u.calm.Ended >= 80*(1+u.variation) || u.calm.Ended >= 8 && u.calm.Length >= 10*time.Second
+	if !enough {
+		return !u.base.verified
+	}
+	u.base.learn(u.calm.responseNear(u.base.mean), u.calm.Ended, 200*(1+u.variation), u.variation, false)
+	u.calm = Window{}
+	return true
+}
+
+// Set replaces the mean by one that was measured of so many calls.
+func (u *Usual) Set(mean, ends float64) {
+	u.base.verified = true
+	u.base.set(math.Max(mean, minResponse), ends)
+	u.calm = Window{}
+}
