@@ -39,10 +39,12 @@ type level struct {
 	all    float64       // calls that ended at the level, whenever they began
 	known  float64       // of these, calls of resources whose usual response time is known
 	ratios float64       // sum of their response times, in multiples of the usual ones
-	ratio  float64       // sum of their response times, in multiples of the usual ones
 	late   float64       // calls that failed and took longer than usual
 
-	ends, logs, squares float64 // of those that count: number, sums of the logarithms of their response times
+	ends    float64 // of these, calls that count
+	ratio   float64 // sum of their response times, in multiples of the usual ones
+	logs    float64 // sum of the logarithms of these
+	squares float64 // and of their squares
 }
 
 const (
@@ -156,8 +158,7 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration) (raise
 	case l.late >= leastEnds && l.late > l.all:
 		return false, true // clients give up: to let more in would help nobody
 	case l.ready() && known && l.ratio/l.ends <= quick+0.5*math.Sqrt(c.variation/l.ends):
-		c.test.count--
-		return c.raise(now, l.limit), false // they take as long as usual
+		return c.raiseAfter(now, 0), false // they take as long as usual
 	case l.known >= leastEnds && l.ratios/l.known > quick+math.Sqrt(c.variation/l.known) && c.surge(now):
 		return false, true // it is not the service that has changed
 	case l.ready():
@@ -165,8 +166,8 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration) (raise
 		case short:
 			return false, true
 		case enough:
-			c.test.levels[0], c.test.count = *l, 1
-			return c.raise(now, l.limit), false
+			c.test.levels[0] = *l
+			return c.raiseAfter(now, 1), false
 		}
 	}
 	if !known && l.ready() {
@@ -230,6 +231,16 @@ func (c *Control) raise(now clock.Instant, from float64) bool {
 	c.setLimit(2 * from)
 	c.test.add(level{limit: c.limit, since: now, from: now.Add(together)})
 	return true
+}
+
+// raiseAfter begins the next level, and forgets all but so many before it.
+func (c *Control) raiseAfter(now clock.Instant, levels int) bool {
+	if c.limit >= c.most {
+		return false
+	}
+	from := c.test.present().limit
+	c.test.count = levels
+	return c.raise(now, from)
 }
 
 // Enforce puts the limit in force that the test has found: that of the service, or if its
