@@ -38,10 +38,10 @@
 //
 // # Syntax
 //
-// A document whose name ends in ".json" is JSON. Of others, one whose first character
-// is "{" and which is valid JSON is read as JSON, any other as YAML 1.2 (core schema).
-// When it is neither, the JSON error is reported if it begins like JSON, with "{" and
-// then a quote, and the YAML error if not. Both kinds of document have the same fields.
+// A document whose first character is "{" and which is valid JSON is read as JSON, any
+// other as YAML 1.2 (core schema). When it is neither, the JSON error is reported if it
+// begins like JSON, with "{" and then a quote, and the YAML error if not. One whose name
+// ends in ".json" and which begins with a bracket has to be JSON. Both kinds of document have the same fields.
 //
 // Mistakes quote the values and the names of fields of rules. Of a document that names
 // no kind of rules they show nothing, for it may be another file with secrets in it.

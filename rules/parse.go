@@ -47,7 +47,7 @@ func readTree(document string, data []byte) (node, Problems) {
 	if problems := checkText(data); problems != nil {
 		return node{}, problems
 	}
-	if named := strings.ToLower(path.Ext(document)) == ".json"; named && len(bytes.Trim(data, blank)) > 0 {
+	if begin := bytes.TrimLeft(data, blank); isJSON(document) && len(begin) > 0 && (begin[0] == '{' || begin[0] == '[') {
 		if problems := checkJSON(data); problems != nil {
 			return node{}, problems
 		}
@@ -67,6 +67,9 @@ func readTree(document string, data []byte) (node, Problems) {
 	}
 	return root, problems
 }
+
+// isJSON reports whether a document has the name of a JSON file.
+func isJSON(document string) bool { return strings.ToLower(path.Ext(document)) == ".json" }
 
 // blank is the white space of JSON.
 const blank = " \t\r\n"

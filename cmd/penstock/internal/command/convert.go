@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/convert"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
-	"github.com/penstock-go/penstock/cmd/penstock/internal/sentinel"
 )
 
 const convertLong = `Convert turns files of Sentinel rules into one rule document of Penstock,
@@ -57,7 +57,7 @@ func newConvert(env Env) *cobra.Command {
 			if err != nil {
 				return failure{ExitFailed, err}
 			}
-			return convert(env, files, to, partial)
+			return writeConverted(env, files, to, partial)
 		},
 	}
 	c.Flags().StringVarP(&file, "file", "f", "", "write the document to this `file`")
@@ -81,15 +81,15 @@ func fileOf(file, output string) (string, error) {
 	}
 }
 
-func convert(env Env, files []sentinel.File, output string, partial bool) error {
-	conversion := sentinel.Convert(files...)
+func writeConverted(env Env, files []convert.File, output string, partial bool) error {
+	conversion := convert.Convert(files...)
 	for _, f := range conversion.Findings {
 		fmt.Fprintln(env.Err, f)
 	}
 	switch {
-	case conversion.Has(sentinel.Unreadable):
+	case conversion.Has(convert.Unreadable):
 		return failure{ExitNo, errors.New("nothing was written")}
-	case conversion.Has(sentinel.LeftOut) && !partial:
+	case conversion.Has(convert.LeftOut) && !partial:
 		return failure{ExitNo, errors.New("nothing was written, as something would be missing: --partial writes the rest")}
 	}
 	document, err := conversion.YAML()
@@ -107,11 +107,11 @@ func convert(env Env, files []sentinel.File, output string, partial bool) error 
 }
 
 // readSentinel reads the files, "-" and none standing for standard input.
-func readSentinel(ctx context.Context, in io.Reader, paths []string) ([]sentinel.File, error) {
+func readSentinel(ctx context.Context, in io.Reader, paths []string) ([]convert.File, error) {
 	if len(paths) == 0 {
 		paths = []string{"-"}
 	}
-	all := make([]sentinel.File, len(paths))
+	all := make([]convert.File, len(paths))
 	for i, path := range paths {
 		var err error
 		if path == "-" {
