@@ -16,21 +16,25 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
 )
 
-const convertLong = `Convert turns files of Sentinel rules into one rule document of Penstock,
-written to standard output or to the file named by --file.
+const convertLong = `Convert turns files of rules of Sentinel, Envoy, nginx and resilience4j into
+one rule document of Penstock, written to standard output or to the file named
+by --file.
 
-A file is the JSON list that a data source of Sentinel has, with the field names
-of Go or of Java; "-" and no file at all stand for standard input. Flow rules,
-isolation rules, circuit breakers (degrade rules), rules for hot parameters,
-authority rules, gateway rules and system rules are converted, also from one
-list. A converted rule does what it does in Sentinel: its window has the buckets
-that Sentinel counts in.
+A file is what a data source, a registry or a dashboard of Sentinel has, with
+the field names of Go or of Java: flow rules, isolation rules, circuit breakers
+(degrade rules), rules for hot parameters, authority rules, gateway rules and
+system rules. Or it is a configuration of Envoy's rate limit service, a
+configuration of nginx with limit_req and limit_conn lines, or an
+application.yml with resilience4j in it. "-" and no file at all stand for
+standard input.
 
-What cannot be converted (limits of a cluster or of a call chain, thresholds
-that follow memory, unknown fields) is reported on standard error with its line.
-Then nothing is written, so that no limit goes missing unnoticed. With --partial
-the rest is written, below a comment that lists what is missing. What will
-behave differently than in Sentinel is reported, too, and written.
+What is found is of three classes, and reported on standard error with its line.
+"understood" has no effect where it comes from, such as a rule that is switched
+off, and is not written. "differs" is written, and behaves otherwise here. What
+is "left out" has an effect that no rule here has, or is not understood: then
+nothing is written, so that no limit goes missing unnoticed. With --partial the
+rest is written, below a comment that lists what is missing. A rule whose limit
+is not understood is never written.
 
 Exit code: 0 when the document is written, 1 when something was left out (without
 --partial) or cannot be read as rules, 2 for a wrong command line, 3 when a file
@@ -41,7 +45,7 @@ func newConvert(env Env) *cobra.Command {
 	var partial bool
 	c := &cobra.Command{
 		Use:   "convert [FILE...] [flags]",
-		Short: "Turn rules of Sentinel into a rule document",
+		Short: "Turn rules of Sentinel, Envoy, nginx and resilience4j into a rule document",
 		Long:  convertLong,
 		Example: `  penstock convert flow-rules.json --file rules/orders.yaml
   kubectl get configmap sentinel -o jsonpath='{.data.flow}' | penstock convert --partial`,

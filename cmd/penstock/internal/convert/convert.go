@@ -23,7 +23,8 @@ type Conversion struct {
 	// of the files.
 	Findings []Finding
 
-	files []string
+	files  []string
+	others bool // there are files that are not of Sentinel
 }
 
 // Convert converts the rules in the files into one set. The names of the rules are
@@ -35,7 +36,9 @@ func Convert(files ...File) Conversion {
 	for _, file := range files {
 		c.files = append(c.files, file.Name)
 		data := bytes.TrimPrefix(file.Data, []byte("\ufeff"))
-		converted, findings := convertFile(data)
+		from := originOf(data)
+		converted, findings := convertFile(from, data)
+		c.others = c.others || from != fromSentinel
 		locate(findings, data)
 		for i := range findings {
 			findings[i].File = file.Name
@@ -53,7 +56,8 @@ func (c Conversion) Has(kind Kind) bool {
 	return slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Kind == kind })
 }
 
-func convertFile(data []byte) (converted batch, findings []Finding) {
+// convertSentinel converts a file of rules of Sentinel.
+func convertSentinel(data []byte) (converted batch, findings []Finding) {
 	root, offset, err := parse(data)
 	if err != nil {
 		return batch{}, []Finding{{Kind: Unreadable, offset: offset, Message: "the file cannot be read as JSON: " + err.Error()}}
@@ -74,8 +78,7 @@ func convertFile(data []byte) (converted batch, findings []Finding) {
 		convertRule(o, others, &converted)
 		findings = append(findings, o.findings...)
 	}
-	findings = append(findings, converted.removeInvalid()...)
-	return converted, slices.Concat(findings, converted.notes(), converted.patternFindings())
+	return converted, findings
 }
 
 // convertRule adds the converted rule to the batch, unless it is left out.

@@ -42,6 +42,11 @@ func FuzzConvert(f *testing.F) {
 	} {
 		f.Add([]byte(`[{"resource": "r", ` + seed + `}]`))
 	}
+	for _, name := range []string{"envoy.yaml", "nginx.conf", "application.yml"} {
+		data, err := os.ReadFile("../command/testdata/convert/others/" + name)
+		require.NoError(f, err)
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := convert.Convert(convert.File{Name: "fuzz", Data: data})
 		for _, finding := range c.Findings {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -216,4 +217,23 @@ func (o *object) add(kind Kind, offset int, format string, args ...any) {
 	o.findings = append(o.findings, Finding{
 		Kind: kind, Resource: o.resource, Message: fmt.Sprintf(format, args...), offset: offset,
 	})
+}
+
+// plainObject returns an object of another format than Sentinel's.
+func plainObject(n node) *object {
+	o := &object{offset: n.offset}
+	var ok bool
+	if o.entries, ok = n.value.([]entry); !ok {
+		o.drop(n.offset, "%v: must be a mapping", n)
+	}
+	return o
+}
+
+// reportOthers reports the fields that are none of those that are known.
+func (o *object) reportOthers(known ...string) {
+	for _, e := range o.entries {
+		if !slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, e.name()) }) {
+			o.add(LeftOut, e.key.offset, "the field %v is not known", e.key)
+		}
+	}
 }

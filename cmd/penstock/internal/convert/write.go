@@ -26,7 +26,11 @@ func (c Conversion) YAML() ([]byte, error) {
 }
 
 func (c Conversion) writeHead(to *bytes.Buffer) {
-	fmt.Fprintln(to, "# Rules of Sentinel, converted by penstock convert from")
+	of := " of Sentinel"
+	if c.others {
+		of = ""
+	}
+	fmt.Fprintf(to, "# Rules%s, converted by penstock convert from\n", of)
 	for _, name := range c.files {
 		fmt.Fprintf(to, "#   %s\n", wording.Printable(name))
 	}
