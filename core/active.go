@@ -170,18 +170,26 @@ func (l limiterEnv) env(a *activeRule, version rule.Rule, resource string, count
 
 // warnOf logs what a limiter of a rule says.
 func (e *Engine) warnOf(key rule.Key, resource, message string) {
-	e.log.Warn("penstock: "+message,
-		slog.String("resource", resource), slog.String("kind", string(key.Kind)), slog.String("rule", key.Name))
+	e.log.Warn("penstock: "+message, slog.String("resource", loggable(resource)),
+		slog.String("kind", string(key.Kind)), slog.String("rule", loggable(key.Name)))
 }
 
-// stateChanged reports a change of state to the observer and the log.
+// stateChanged reports a change of state to the observer and, unless there were many in this
+// second, to the log.
 func (e *Engine) stateChanged(change StateChange) {
-	e.log.Warn("penstock: the state of a rule changed",
-		slog.String("resource", change.Resource),
-		slog.String("kind", string(change.Kind)),
-		slog.String("rule", change.Rule),
-		slog.String("from", change.From),
-		slog.String("to", change.To))
+	if skipped, ok := e.stateLines.take(change.At, stateLines, e.clock.Now); ok {
+		facts := []any{
+			slog.String("resource", loggable(change.Resource)),
+			slog.String("kind", string(change.Kind)),
+			slog.String("rule", loggable(change.Rule)),
+			slog.String("from", change.From),
+			slog.String("to", change.To),
+		}
+		if skipped > 0 {
+			facts = append(facts, slog.Uint64("linesSkipped", skipped))
+		}
+		e.log.Warn("penstock: the state of a rule changed", facts...)
+	}
 	if e.observer.StateChanged != nil {
 		e.observer.StateChanged(change)
 	}

@@ -39,6 +39,8 @@ type Engine struct {
 	rejections atomic.Uint64 // documents rejected
 	journal    journal
 
+	refusalLines, stateLines lineBudget
+
 	rules   ruleStore
 	sources sourceList
 	running sync.WaitGroup // the goroutines of the engine

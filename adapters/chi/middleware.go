@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Middleware returns a middleware that makes every request a guarded call of the
@@ -107,7 +108,7 @@ func (m *middleware) warn(r *http.Request, named, served string) {
 	m.logger.LogAttrs(r.Context(), slog.LevelWarn,
 		"penstock: the chi middleware names requests by another route than the one that serves them, rules on that route "+
 			"do not limit them: put it after middlewares that change the path or the method, and into a chi router",
-		slog.String("path", r.URL.Path), slog.String("named", named), slog.String("served", served))
+		slog.String("path", rule.Quote(r.URL.Path)), slog.String("named", named), slog.String("served", served))
 }
 
 // around is a guarded router. It makes chi's context before the router does, so that

@@ -181,7 +181,7 @@ func (m *middleware) warnOfRoutes(r *http.Request, resource string) {
 	}
 	m.options.Logger.LogAttrs(r.Context(), slog.LevelWarn,
 		"penstock: the net/http middleware cannot tell the routes of requests, rules on routes limit nothing: set nethttp.Options.Resource",
-		slog.String("resource", resource), slog.String("path", r.URL.Path), slog.String("pattern", r.Pattern),
+		slog.String("resource", resource), slog.String("path", rule.Quote(r.URL.Path)), slog.String("pattern", r.Pattern),
 		slog.String("help", "docs/adapters.md says how for gorilla/mux, other routers and wrapped muxes; chi has an adapter of its own"))
 }
 
