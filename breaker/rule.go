@@ -12,7 +12,8 @@ type Strategy string
 // The strategies.
 const (
 	// SlowRatio opens the breaker when too large a share of the calls is slow, which is
-	// longer than [Rule.SlowAfter]. Whether they failed does not matter.
+	// longer than [Rule.SlowAfter]. Whether they failed does not matter. Long-lived calls, see
+	// [rule.Exit], do not count.
 	SlowRatio Strategy = "slowRatio"
 	// ErrorRatio opens it when too large a share of the calls has failed. How long they
 	// took does not matter.

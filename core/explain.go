@@ -70,7 +70,7 @@ func (p *planned) lookAt(now clock.Instant, opts []Option) (found []AppliedAttri
 	if len(keys) > 1 {
 		value = rule.Composite(parts, len(keys))
 	}
-	tokens, err := tokensOf(opts)
+	tokens, _, err := sizeOf(opts)
 	if err != nil {
 		tokens = 1
 	}
