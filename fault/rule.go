@@ -2,7 +2,6 @@ package fault
 
 import (
 	"math"
-	"net/http"
 	"time"
 
 	"github.com/penstock-go/penstock/rule"
@@ -110,7 +109,7 @@ func validate(r Rule) []rule.Fault {
 	}
 	switch {
 	case r.Delay == 0 && !r.aborts():
-		f.Add("delay", "is missing: write how long calls are delayed, or refuse them with abort: {http: %d}", http.StatusServiceUnavailable)
+		f.Add("delay", "is missing: write how long calls are delayed, or refuse them with abort: {http: 503}")
 	case r.Delay != 0 && !rule.Within(r.Delay, MinDelay, MaxDelay):
 		f.Add("delay", "is %v: must be from %v to %v", r.Delay, MinDelay, MaxDelay)
 	}
