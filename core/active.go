@@ -27,8 +27,9 @@ type activeRule struct {
 	transitions  *transitions // of the shared limiter, of a kind that has states; else nil
 
 	// ruleStore.mu guards what follows.
-	rule    rule.Rule   // the version in force, or about to be
-	target  rule.Target // of it
+	rule    rule.Rule         // the version in force, or about to be
+	target  rule.Target       // of it
+	excepts func(string) bool // names that the pattern matches and the rule is not for; nil if there are none
 	removed bool
 
 	// registry.swapMu guards what follows.
@@ -60,7 +61,8 @@ type ruleState struct {
 
 // newActiveRule returns a rule that comes into force.
 func newActiveRule(r rule.Rule, forcedOnKind *forcedState) *activeRule {
-	a := &activeRule{key: r.Key(), rule: r, target: r.Target(), forcedOnKind: forcedOnKind}
+	a := &activeRule{key: r.Key(), forcedOnKind: forcedOnKind}
+	a.setVersion(r)
 	a.related = a.target.Related
 	if a.target.Match != "" {
 		// Validated when it was loaded: there is no error.
@@ -72,6 +74,12 @@ func newActiveRule(r rule.Rule, forcedOnKind *forcedState) *activeRule {
 		a.transitions = newTransitions(r)
 	}
 	return a
+}
+
+// setVersion notes which version of the rule is in force, or about to be.
+func (a *activeRule) setVersion(r rule.Rule) {
+	a.rule, a.target = r, r.Target()
+	a.excepts = a.target.Excepts()
 }
 
 // forcedState returns the state that an operator has forced; "" for none.

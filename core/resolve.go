@@ -51,7 +51,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 		case change.To.Target().CountsLike(present.target):
 			c.changed++
 			e.noteNeeds(c, present.rule, change.To)
-			present.rule, present.target = change.To.Uncompiled(), change.To.Target()
+			present.setVersion(change.To.Uncompiled())
 			c.updated = append(c.updated, present)
 			c.notePattern(present)
 		default:

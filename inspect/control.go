@@ -37,11 +37,11 @@ func ControlHandler(engine *core.Engine, options ...ControlOption) http.Handler 
 	if engine == nil {
 		engine = penstock.Default()
 	}
-	var access controlAccess
+	var callers controlCallers
 	for _, option := range options {
-		option(&access)
+		option(&callers)
 	}
-	return access.guard(http.NewCrossOriginProtection().Handler(control{engine}))
+	return callers.guard(http.NewCrossOriginProtection().Handler(control{engine}))
 }
 
 type control struct{ engine *core.Engine }

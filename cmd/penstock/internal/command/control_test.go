@@ -28,7 +28,7 @@ type service struct {
 	address string
 }
 
-func newService(t *testing.T, access ...inspect.ControlOption) service {
+func newService(t *testing.T, callers ...inspect.ControlOption) service {
 	t.Helper()
 	on := clock.NewVirtual(time.Unix(1_000_000, 0))
 	engine := core.New(core.Config{Clock: on, Logger: slog.New(slog.DiscardHandler)})
@@ -37,7 +37,7 @@ func newService(t *testing.T, access ...inspect.ControlOption) service {
 		Name: "broken", Resource: "pay", Percent: 100, Abort: fault.Abort{HTTP: 503}, Until: on.Now().Add(time.Hour).Time(),
 	}}}))
 	mux := http.NewServeMux()
-	mux.Handle("/debug/control", inspect.ControlHandler(engine, access...))
+	mux.Handle("/debug/control", inspect.ControlHandler(engine, callers...))
 	mux.Handle("/debug/", inspect.Handler(engine))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

@@ -183,5 +183,6 @@ func guards(target rule.Target, resource string) bool {
 		return target.Resource == resource
 	}
 	pattern, err := match.Compile(target.Match)
-	return err == nil && pattern.Matches(resource) && target.Related != resource
+	excepts := target.Excepts()
+	return err == nil && pattern.Matches(resource) && target.Related != resource && (excepts == nil || !excepts(resource))
 }

@@ -11,13 +11,13 @@ import (
 )
 
 // ControlOption says who may use a [ControlHandler].
-type ControlOption func(*controlAccess)
+type ControlOption func(*controlCallers)
 
 // ControlHosts are the names, without a port, under which operators reach the handler, beside
 // localhost and addresses: "ops.internal". Requests for other names are refused, see
 // [ControlHandler].
 func ControlHosts(names ...string) ControlOption {
-	return func(a *controlAccess) {
+	return func(a *controlCallers) {
 		for _, name := range names {
 			a.hosts = append(a.hosts, canonicalHost(name))
 		}
@@ -28,7 +28,7 @@ func ControlHosts(names ...string) ControlOption {
 // Authorization: "Bearer …". Several are for the time in which one takes the place of another. An
 // empty token matches nothing; if there is no other, all requests are refused.
 func ControlToken(tokens ...string) ControlOption {
-	return func(a *controlAccess) {
+	return func(a *controlCallers) {
 		a.needsToken = true
 		for _, token := range tokens {
 			if token != "" {
@@ -38,15 +38,15 @@ func ControlToken(tokens ...string) ControlOption {
 	}
 }
 
-// controlAccess says who may use the handler.
-type controlAccess struct {
+// controlCallers says who may use the handler.
+type controlCallers struct {
 	hosts      []string
 	needsToken bool
 	tokens     [][sha256.Size]byte // hashes, whose comparison does not tell how long a token is
 }
 
 // guard returns a handler that refuses requests that may not use another one.
-func (a controlAccess) guard(next http.Handler) http.Handler {
+func (a controlCallers) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !a.knowsHost(r.Host):
@@ -64,7 +64,7 @@ func (a controlAccess) guard(next http.Handler) http.Handler {
 // knowsHost says whether the host of a request is one under which operators reach the handler.
 // An attacker can have a name point to any address, and a browser then sends the requests of the
 // attacker's pages there, as those of the same site. It cannot do so for an address.
-func (a controlAccess) knowsHost(hostport string) bool {
+func (a controlCallers) knowsHost(hostport string) bool {
 	host := hostport
 	if name, port, err := net.SplitHostPort(hostport); err == nil && strings.Trim(port, "0123456789") == "" {
 		host = name
@@ -86,7 +86,7 @@ func canonicalHost(host string) string {
 }
 
 // hasToken says whether a request has one of the tokens.
-func (a controlAccess) hasToken(r *http.Request) bool {
+func (a controlCallers) hasToken(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return false
