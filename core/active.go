@@ -30,6 +30,7 @@ type activeRule struct {
 	rule    rule.Rule         // the version in force, or about to be
 	target  rule.Target       // of it
 	excepts func(string) bool // names that the pattern matches and the rule is not for; nil if there are none
+	exempt  func(string) bool // names that no rule with a pattern is for, see Config.Exempt; nil if there are none
 	removed bool
 
 	// registry.swapMu guards what follows.
@@ -60,8 +61,11 @@ type ruleState struct {
 }
 
 // newActiveRule returns a rule that comes into force.
-func newActiveRule(r rule.Rule, forcedOnKind *forcedState) *activeRule {
+func newActiveRule(r rule.Rule, forcedOnKind *forcedState, exempt func(string) bool) *activeRule {
 	a := &activeRule{key: r.Key(), forcedOnKind: forcedOnKind}
+	if r.Type().Reason() != rule.Denied { // who may not call may not call these either
+		a.exempt = exempt
+	}
 	a.setVersion(r)
 	a.related = a.target.Related
 	if a.target.Match != "" {
@@ -79,7 +83,7 @@ func newActiveRule(r rule.Rule, forcedOnKind *forcedState) *activeRule {
 // setVersion notes which version of the rule is in force, or about to be.
 func (a *activeRule) setVersion(r rule.Rule) {
 	a.rule, a.target = r, r.Target()
-	a.excepts = a.target.Excepts()
+	a.excepts = eitherOf(a.target.Excepts(), a.exempt)
 }
 
 // forcedState returns the state that an operator has forced; "" for none.

@@ -82,7 +82,7 @@ func (e *Engine) noteNeeds(c *ruleChange, from, to rule.Rule) {
 // addRule puts a rule in force, which goes on from a removed one if there is one.
 func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activeRule {
 	r = r.Uncompiled() // what is compiled of it is of this version
-	a := newActiveRule(r, e.rules.forcedKind(r.Key().Kind))
+	a := newActiveRule(r, e.rules.forcedKind(r.Key().Kind), e.exempt)
 	if a.sharesLimiter {
 		env := limiterEnv{e, c.version, c.now}
 		if before == nil || !env.restore(a, before) {

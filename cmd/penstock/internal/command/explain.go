@@ -183,6 +183,5 @@ func guards(target rule.Target, resource string) bool {
 		return target.Resource == resource
 	}
 	pattern, err := match.Compile(target.Match)
-	excepts := target.Excepts()
-	return err == nil && pattern.Matches(resource) && target.Related != resource && (excepts == nil || !excepts(resource))
+	return err == nil && pattern.Matches(resource) && target.Related != resource
 }
