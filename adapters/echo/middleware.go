@@ -104,6 +104,7 @@ func (m *middleware) serve(c *echo.Context, next echo.HandlerFunc, resource stri
 	returned := false
 	defer guard.Exit() // also if Failure panics
 	defer func() {
+		nethttp.MarkLongLived(guard, w.Header(), w.takenOver || w.status == http.StatusSwitchingProtocols)
 		switch {
 		case returned:
 			status := w.statusOf(err)

@@ -88,6 +88,7 @@ func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 	before, returned := len(c.Errors), false
 	defer guard.Exit() // also if Failure panics
 	defer func() {
+		nethttp.MarkLongLived(guard, w.Header(), w.takenOver || w.Status() == http.StatusSwitchingProtocols)
 		switch {
 		case returned:
 			nethttp.MarkOutcome(guard, m.options.Failure, c.Writer.Status(), m.cause(c, w, before))

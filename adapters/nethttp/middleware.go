@@ -141,6 +141,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string,
 	pattern, returned := r.Pattern, false
 	defer guard.Exit() // also if Failure panics
 	defer func() {
+		MarkLongLived(guard, w.Header(), recorder.takenOver || recorder.status == http.StatusSwitchingProtocols)
 		switch {
 		case returned:
 			status, err := recorder.answered()
