@@ -24,14 +24,14 @@ func TestRuleForOneMethodOfARouteForAllIsWarnedOf(t *testing.T) {
 		rules   []flow.Rule
 		warns   bool
 	}{
-		"one method":           {"/login", []flow.Rule{{Resource: "POST:/login", Limit: 5}}, true},
-		"of a host":            {"example.com/login", []flow.Rule{{Resource: "POST:example.com/login", Limit: 5}}, true},
-		"another method":       {"/login", []flow.Rule{{Resource: "PUT:/login", Limit: 5}}, true},
-		"two methods":          {"/login", []flow.Rule{{Resource: "POST:/login", Limit: 5}, {Resource: "PUT:/login", Limit: 5}}, true},
-		"the route has one":    {"POST /login", []flow.Rule{{Resource: "POST:/login", Limit: 5}}, false},
-		"all by a pattern":     {"/login", []flow.Rule{{Match: "*:/login", Shared: true, Limit: 5}}, false},
+		"one method":            {"/login", []flow.Rule{{Resource: "POST:/login", Limit: 5}}, true},
+		"of a host":             {"example.com/login", []flow.Rule{{Resource: "POST:example.com/login", Limit: 5}}, true},
+		"another method":        {"/login", []flow.Rule{{Resource: "PUT:/login", Limit: 5}}, true},
+		"two methods":           {"/login", []flow.Rule{{Resource: "POST:/login", Limit: 5}, {Resource: "PUT:/login", Limit: 5}}, true},
+		"the route has one":     {"POST /login", []flow.Rule{{Resource: "POST:/login", Limit: 5}}, false},
+		"all by a pattern":      {"/login", []flow.Rule{{Match: "*:/login", Shared: true, Limit: 5}}, false},
 		"the rest by a pattern": {"/login", []flow.Rule{{Match: "*", Limit: 50}, {Resource: "POST:/login", Limit: 5}}, false},
-		"another route":        {"/login", []flow.Rule{{Resource: "POST:/logins", Limit: 5}}, false},
+		"another route":         {"/login", []flow.Rule{{Resource: "POST:/logins", Limit: 5}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
