@@ -29,8 +29,10 @@ type activeRule struct {
 	transitions  *transitions // of the shared limiter, of a kind that has states; else nil
 
 	// ruleStore.mu guards what follows.
-	rule    rule.Rule   // the version in force, or about to be
-	target  rule.Target // of it
+	rule    rule.Rule         // the version in force, or about to be
+	target  rule.Target       // of it
+	excepts func(string) bool // names that the pattern matches and the rule is not for; nil if there are none
+	exempt  func(string) bool // names that no rule with a pattern is for, see Config.Exempt; nil if there are none
 	removed bool
 
 	lookedBack bool // the names called before it came into force were looked at
@@ -63,8 +65,12 @@ type ruleState struct {
 }
 
 // newActiveRule returns a rule that comes into force.
-func newActiveRule(r rule.Rule, forcedOnKind *forcedState) *activeRule {
-	a := &activeRule{key: r.Key(), rule: r, target: r.Target(), forcedOnKind: forcedOnKind}
+func newActiveRule(r rule.Rule, forcedOnKind *forcedState, exempt func(string) bool) *activeRule {
+	a := &activeRule{key: r.Key(), forcedOnKind: forcedOnKind}
+	if r.Type().Reason() != rule.Denied { // who may not call may not call these either
+		a.exempt = exempt
+	}
+	a.setVersion(r)
 	a.related = a.target.Related
 	a.evidence.Store(newEvidence(r))
 	if a.target.Match != "" {
@@ -77,6 +83,12 @@ func newActiveRule(r rule.Rule, forcedOnKind *forcedState) *activeRule {
 		a.transitions = newTransitions(r)
 	}
 	return a
+}
+
+// setVersion notes which version of the rule is in force, or about to be.
+func (a *activeRule) setVersion(r rule.Rule) {
+	a.rule, a.target = r, r.Target()
+	a.excepts = eitherOf(a.target.Excepts(), a.exempt)
 }
 
 // forcedState returns the state that an operator has forced; "" for none.

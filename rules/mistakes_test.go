@@ -168,7 +168,7 @@ func TestParseSaysWhatIsWrongWithTheFieldsOfARule(t *testing.T) {
 			`4:3 flow rule "a": unknown field "warmup": did you mean "warmUp"?`,
 		}},
 		{"of other systems", "flow:\n- {resource: a, limit: 1, grade: 1}", []string{
-			`2:27 flow rule "a": unknown field "grade": the fields here are name, resource, match, perResource, limit, window, algorithm, buckets, ` +
+			`2:27 flow rule "a": unknown field "grade": the fields here are name, resource, match, except, perResource, limit, window, algorithm, buckets, ` +
 				`strict, maxWait, burst, overdraft, warmUp, follow, scope, fleet, origin, related, shadow`,
 		}},
 		{"a path for a name", "flow:\n- {resource: a, limit: 1, warmUp.period: 5s}", []string{

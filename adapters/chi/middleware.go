@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -34,6 +35,10 @@ func Middleware(engine *core.Engine, options nethttp.Options) func(http.Handler)
 	if options.Param == nil {
 		options.Param = m.finder.param
 	}
+	if engine == nil {
+		engine = penstock.Default()
+	}
+	m.methods = nethttp.NewRouteMethods(engine, m.logger)
 	guard := nethttp.Middleware(engine, options)
 	return func(next http.Handler) http.Handler {
 		guarded := guard(next)
@@ -68,6 +73,8 @@ type middleware struct {
 	checks bool // compare names with the routes that served the requests
 	served atomic.Uint64
 	warned atomic.Bool
+
+	methods *nethttp.RouteMethods
 }
 
 // sampling is how many requests there are for each one that is checked.
@@ -88,6 +95,9 @@ func (c *checked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	rctx := chi.RouteContext(r.Context())
 	named := c.finder.route(r)
+	if named.pattern != "" {
+		c.methods.CheckIf(named.pattern, func() bool { return c.finder.servesAll(rctx, r, named.pattern) })
+	}
 	c.next.ServeHTTP(w, r)
 	if rctx == nil {
 		if r.Pattern == "" {
