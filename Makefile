@@ -11,7 +11,7 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 # The program that keeps modules releasable; it works when go.work does not.
 RELEASE := GOWORK=off go run -C tools/release .
 
-.PHONY: all check build vet vet-others lint format test test-386 test-oldest race fuzz soak overload monitoring
+.PHONY: all check build vet vet-others lint format test test-386 test-oldest consumers race fuzz soak overload monitoring
 .PHONY: dashboard quickstart tidy tidy-check tags clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 .PHONY: bench-adapters bench-adapter-speed bench-fleet bench-test bench-packages
@@ -19,7 +19,7 @@ RELEASE := GOWORK=off go run -C tools/release .
 all: check
 
 # Everything that CI checks.
-check: tidy-check build vet lint test test-oldest monitoring race fuzz
+check: tidy-check build vet lint test test-oldest consumers monitoring race fuzz
 
 # Compile every package of every module.
 build:
@@ -64,6 +64,11 @@ test-386:
 OLDEST ?=
 test-oldest:
 	@$(RELEASE) oldest $(OLDEST)
+
+# Programs of others, in folders of their own, build with every released module, also with old versions of what else they
+# require: ten minutes where nothing is built yet.
+consumers:
+	cd tools/release && GOWORK=off go test -count 1 -timeout 60m -run TestModulesWorkForOthers . -build
 
 # The same under the race detector; tests that are long and have one goroutine do less, or are left out, as simulations are.
 # Some packages wait rather than compute, so three are tested at a time.

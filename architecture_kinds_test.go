@@ -26,7 +26,7 @@ var namesKinds = []string{
 	"adapters/adaptertest",        // a suite of tests: its rules are those that users have
 	"adapters/sql/transaction.go", // the isolation of transactions is no kind
 
-	"cmd/penstock/internal/sentinel",           // translates Sentinel's kinds of rules into those here
+	"cmd/penstock/internal/convert",            // translates Sentinel's kinds of rules into those here
 	"cmd/penstock/internal/command/convert.go", // says which
 	"cmd/penstock/internal/command/example.go", // shows how to ask for the example of one kind
 	"cmd/penstock/internal/command/control.go", // shows how to switch off faults and to open a breaker

@@ -187,6 +187,15 @@ func TestRootModuleHasNoDependencies(t *testing.T) {
 	})
 }
 
+// A program that only guards its calls has no HTTP server, nor the 75 packages that net/http needs.
+func TestEngineAndKindsDoNotImportHTTP(t *testing.T) {
+	eachFile(t, func(t *testing.T, file sourceFile) {
+		if !file.test && layerOf(file.pkg) <= layers["core"] && !strings.HasPrefix(file.pkg, "datasource/") {
+			assert.NotContains(t, file.imports(), "net/http", file.path)
+		}
+	})
+}
+
 func TestNestedModulesDoNotImportInternals(t *testing.T) {
 	modules := nestedModules(t)
 	eachFile(t, func(t *testing.T, file sourceFile) {

@@ -34,7 +34,7 @@ func Kind() *rule.Type[Rule] {
 
 func common(r *Rule) rule.Common {
 	return rule.Common{
-		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Except: &r.Except, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
 	}
 }
 
@@ -77,8 +77,8 @@ func examples() []rule.Example[Rule] {
 		Fields: []string{"name", "match", "perResource", "allow", "deny", "missing", "shadow"},
 	}, {
 		About:  "Nobody on the list of scrapers may call anything.",
-		Rule:   Rule{Name: "no-scrapers", Match: "*", List: "scrapers"},
-		Fields: []string{"name", "match", "attribute", "list", "listAction"},
+		Rule:   Rule{Name: "no-scrapers", Match: "*", Except: rule.StringsOf("robots.txt"), List: "scrapers"},
+		Fields: []string{"name", "match", "except", "attribute", "list", "listAction"},
 	}, {
 		About: "Test clients may not pay.",
 		Rule: Rule{

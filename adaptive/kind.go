@@ -29,7 +29,7 @@ func Kind() *rule.Type[Rule] {
 
 func common(r *Rule) rule.Common {
 	return rule.Common{
-		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Except: &r.Except, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
 	}
 }
 
@@ -96,8 +96,8 @@ func examples() []rule.Example[Rule] {
 		Fields: []string{"name", "strategy", "cpu", "load", "memory", "schedulerDelay", "concurrency", "qps", "avgRT"},
 	}, {
 		About:  "Each report on its own.",
-		Rule:   Rule{Match: "reports:*", Strategy: Latency, Origin: "mobile"},
-		Fields: []string{"match", "perResource", "strategy", "origin"},
+		Rule:   Rule{Match: "reports:*", Except: rule.StringsOf("reports:watch"), Strategy: Latency, Origin: "mobile"},
+		Fields: []string{"match", "except", "perResource", "strategy", "origin"},
 	}, {
 		About:  "One resource.",
 		Rule:   Rule{Resource: "orders:search", MaxDelay: 50 * time.Millisecond},

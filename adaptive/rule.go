@@ -62,6 +62,10 @@ type Rule struct {
 	// "~" a regular expression. See the package match.
 	Match string
 
+	// Except are names of resources, or patterns of names, that the rule is not for
+	// though they match. At most [rule.MaxExcept]. Match only.
+	Except rule.Strings
+
 	// Shared makes all resources that match have one limit together, rather than each
 	// its own. It is "perResource: false" in documents. Match only.
 	Shared bool

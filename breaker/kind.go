@@ -32,7 +32,7 @@ func Kind() *rule.Type[Rule] {
 
 func common(r *Rule) rule.Common {
 	return rule.Common{
-		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Except: &r.Except, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
 	}
 }
 
@@ -76,8 +76,8 @@ func examples() []rule.Example[Rule] {
 		},
 	}, {
 		About:  "A breaker for each host: most of its answers are slow.",
-		Rule:   Rule{Match: "host:*", Strategy: SlowRatio, Threshold: 0.8, SlowAfter: 300 * time.Millisecond, Origin: "mobile"},
-		Fields: []string{"match", "perResource", "strategy", "threshold", "slowAfter", "origin"},
+		Rule:   Rule{Match: "host:*", Except: rule.StringsOf("host:localhost"), Strategy: SlowRatio, Threshold: 0.8, SlowAfter: 300 * time.Millisecond, Origin: "mobile"},
+		Fields: []string{"match", "except", "perResource", "strategy", "threshold", "slowAfter", "origin"},
 	}}
 }
 

@@ -98,6 +98,8 @@ func (l *limiter) opens(calls, bad uint64) bool {
 // judge returns the outcome of a call, by what the rule is about.
 func (l *limiter) judge(e rule.Exit) outcome {
 	switch {
+	case l.slowAfter > 0 && e.LongLived:
+		return unknown // how long it lasted tells nothing
 	case l.slowAfter > 0 && e.Took() > l.slowAfter, l.slowAfter == 0 && e.Failed:
 		return bad
 	case e.Ignored:

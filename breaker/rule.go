@@ -12,7 +12,8 @@ type Strategy string
 // The strategies.
 const (
 	// SlowRatio opens the breaker when too large a share of the calls is slow, which is
-	// longer than [Rule.SlowAfter]. Whether they failed does not matter.
+	// longer than [Rule.SlowAfter]. Whether they failed does not matter. Long-lived calls, see
+	// [rule.Exit], do not count.
 	SlowRatio Strategy = "slowRatio"
 	// ErrorRatio opens it when too large a share of the calls has failed. How long they
 	// took does not matter.
@@ -66,6 +67,10 @@ type Rule struct {
 	// Match guards every resource whose name matches the pattern: a glob, or after a
 	// "~" a regular expression. See the package match.
 	Match string
+
+	// Except are names of resources, or patterns of names, that the rule is not for
+	// though they match. At most [rule.MaxExcept]. Match only.
+	Except rule.Strings
 
 	// Shared makes all resources that match have one breaker together, rather than each
 	// its own. It is "perResource: false" in documents. Match only.

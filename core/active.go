@@ -29,8 +29,10 @@ type activeRule struct {
 	transitions  *transitions // of the shared limiter, of a kind that has states; else nil
 
 	// ruleStore.mu guards what follows.
-	rule    rule.Rule   // the version in force, or about to be
-	target  rule.Target // of it
+	rule    rule.Rule         // the version in force, or about to be
+	target  rule.Target       // of it
+	excepts func(string) bool // names that the pattern matches and the rule is not for; nil if there are none
+	exempt  func(string) bool // names that no rule with a pattern is for, see Config.Exempt; nil if there are none
 	removed bool
 
 	lookedBack bool // the names called before it came into force were looked at
@@ -63,8 +65,12 @@ type ruleState struct {
 }
 
 // newActiveRule returns a rule that comes into force.
-func newActiveRule(r rule.Rule, forcedOnKind *forcedState) *activeRule {
-	a := &activeRule{key: r.Key(), rule: r, target: r.Target(), forcedOnKind: forcedOnKind}
+func newActiveRule(r rule.Rule, forcedOnKind *forcedState, exempt func(string) bool) *activeRule {
+	a := &activeRule{key: r.Key(), forcedOnKind: forcedOnKind}
+	if r.Type().Reason() != rule.Denied { // who may not call may not call these either
+		a.exempt = exempt
+	}
+	a.setVersion(r)
 	a.related = a.target.Related
 	a.evidence.Store(newEvidence(r))
 	if a.target.Match != "" {
@@ -77,6 +83,12 @@ func newActiveRule(r rule.Rule, forcedOnKind *forcedState) *activeRule {
 		a.transitions = newTransitions(r)
 	}
 	return a
+}
+
+// setVersion notes which version of the rule is in force, or about to be.
+func (a *activeRule) setVersion(r rule.Rule) {
+	a.rule, a.target = r, r.Target()
+	a.excepts = eitherOf(a.target.Excepts(), a.exempt)
 }
 
 // forcedState returns the state that an operator has forced; "" for none.
@@ -170,18 +182,26 @@ func (l limiterEnv) env(a *activeRule, version rule.Rule, resource string, count
 
 // warnOf logs what a limiter of a rule says.
 func (e *Engine) warnOf(key rule.Key, resource, message string) {
-	e.log.Warn("penstock: "+message,
-		slog.String("resource", resource), slog.String("kind", string(key.Kind)), slog.String("rule", key.Name))
+	e.log.Warn("penstock: "+message, slog.String("resource", loggable(resource)),
+		slog.String("kind", string(key.Kind)), slog.String("rule", loggable(key.Name)))
 }
 
-// stateChanged reports a change of state to the observer and the log.
+// stateChanged reports a change of state to the observer and, unless there were many in this
+// second, to the log.
 func (e *Engine) stateChanged(change StateChange) {
-	e.log.Warn("penstock: the state of a rule changed",
-		slog.String("resource", change.Resource),
-		slog.String("kind", string(change.Kind)),
-		slog.String("rule", change.Rule),
-		slog.String("from", change.From),
-		slog.String("to", change.To))
+	if skipped, ok := e.stateLines.take(change.At, stateLines, e.clock.Now); ok {
+		facts := []any{
+			slog.String("resource", loggable(change.Resource)),
+			slog.String("kind", string(change.Kind)),
+			slog.String("rule", loggable(change.Rule)),
+			slog.String("from", change.From),
+			slog.String("to", change.To),
+		}
+		if skipped > 0 {
+			facts = append(facts, slog.Uint64("linesSkipped", skipped))
+		}
+		e.log.Warn("penstock: the state of a rule changed", facts...)
+	}
 	if e.observer.StateChanged != nil {
 		e.observer.StateChanged(change)
 	}

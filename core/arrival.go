@@ -24,7 +24,7 @@ type Arrival struct {
 // must neither block nor call the engine.
 func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts ...Option) *Arrival {
 	a := &Arrival{ctx: ctx}
-	tokens, err := tokensOf(opts)
+	tokens, _, err := sizeOf(opts)
 	a.err, a.done = err, err != nil
 	a.opts = slices.Clone(opts)
 	var q request

@@ -63,6 +63,13 @@ type Config struct {
 	// not close the backend. Defaults to none.
 	Fleet fleet.Config
 
+	// Exempt are names of resources, or patterns of names, that no rule with a pattern is for, but
+	// for rules of kinds that say who may call, whose Reason is [rule.Denied]: so a rule for all
+	// resources does not shed the health checks of an instance that is busy, which would then be
+	// stopped. Rules that name such a resource are for it. Clients must not be able to choose the
+	// names. Defaults to [DefaultExempt]; an empty list, which is not nil, exempts none.
+	Exempt []string
+
 	// IsFailure says whether an error makes a call a failed one, for [Guard.Fail],
 	// [Engine.Do] and [Call]. It must be safe for concurrent use. Defaults to any error
 	// but the caller's own cancellation, [context.Canceled], and the refusal of a call

@@ -24,6 +24,7 @@ type Engine struct {
 	observer Observer
 
 	isFailure func(error) bool
+	exempt    func(name string) bool // nil if no name is
 	lists     *list.Registry
 	signals   signals
 	fleet     fleetMember
@@ -38,6 +39,8 @@ type Engine struct {
 
 	rejections atomic.Uint64 // documents rejected
 	journal    journal
+
+	refusalLines, stateLines lineBudget
 
 	rules   ruleStore
 	sources sourceList
@@ -70,6 +73,7 @@ func New(config Config) *Engine {
 		observer: config.Observer,
 		lists:    config.Lists,
 		seed:     config.Seed,
+		exempt:   exemptions(&config),
 		closed:   make(chan struct{}),
 	}
 	if e.isFailure = config.IsFailure; e.isFailure == nil {

@@ -27,10 +27,10 @@ func (e *Engine) Entry(ctx context.Context, resource string, opts ...Option) (Gu
 // look it up so that it is short enough to be inlined, which is 2 ns. The name is passed beside
 // it, as names beyond the bound share a resource.
 func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Option) (Guard, error) {
-	tokens := int32(1)
+	tokens, longLived := int32(1), false
 	if !areAttributes(opts) {
 		var err error
-		if tokens, err = tokensOf(opts); err != nil {
+		if tokens, longLived, err = sizeOf(opts); err != nil {
 			return Guard{}, err
 		}
 	}
@@ -58,6 +58,9 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		switch which, decision := c.rates.Take(now, tokens); decision {
 		case rule.Pass:
 			if r.pass(now, tokens) {
+				if longLived {
+					return c.longLivedGuard(r, now, tokens), nil
+				}
 				return newGuard(r, now, &c.extras, 0, uint32(tokens)), nil
 			}
 			c.rates.GiveBack(now, tokens)
@@ -110,6 +113,9 @@ func (r *resource) enterStep(
 	s := &c.steps[0]
 	switch ticket, decision := s.ask(call, &q, opts); {
 	case decision == rule.Pass && r.pass(now, tokens):
+		if call.LongLived() {
+			return c.recordedGuard(r, &q, opts, []rule.Ticket{ticket}), nil
+		}
 		return c.stepGuard(r, now, tokens, opts, ticket), nil
 	case decision == rule.Pass:
 		s.limiter.GiveBack(now, ticket, tokens)
@@ -138,24 +144,27 @@ func (r *resource) pass(now clock.Instant, tokens int32) bool {
 // CallTokens returns how many tokens a call with these options takes; 0 if Entry would refuse it
 // for that number.
 func CallTokens(opts ...Option) int {
-	tokens, err := tokensOf(opts)
+	tokens, _, err := sizeOf(opts)
 	if err != nil {
 		return 0
 	}
 	return int(tokens)
 }
 
-// tokensOf returns how many tokens a call with these options takes.
-func tokensOf(opts []Option) (int32, error) {
-	tokens := int32(1)
+// sizeOf returns how many tokens a call with these options takes, and whether it is long-lived.
+func sizeOf(opts []Option) (tokens int32, longLived bool, err error) {
+	tokens = 1
 	for i := range opts {
-		if o := &opts[i]; o.kind == optionTokens {
+		switch o := &opts[i]; o.kind {
+		case optionTokens:
 			number, _ := o.value.Number()
 			if number < 1 || number > math.MaxInt32 {
-				return 0, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, number, math.MaxInt32)
+				return 0, false, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, number, math.MaxInt32)
 			}
 			tokens = int32(number)
+		case optionLongLived:
+			longLived = true
 		}
 	}
-	return tokens, nil
+	return tokens, longLived, nil
 }

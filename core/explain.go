@@ -76,7 +76,7 @@ func (p *planned) callOf(now clock.Instant, opts []Option) (call rule.Call, foun
 	if len(keys) > 1 {
 		value = rule.Composite(parts, len(keys))
 	}
-	tokens, err := tokensOf(opts)
+	tokens, _, err := sizeOf(opts)
 	if err != nil {
 		tokens = 1
 	}

@@ -74,6 +74,7 @@ type guardExtras struct {
 	wouldBlock *BlockError   // with which a shadow rule would have refused the call
 	queued     clock.Instant // when the call took its place in queues, if that was before it passed; else 0
 	record     *guardRecord  // that the extras are of; nil for guards without one
+	longLived  bool          // only of guards with a record
 }
 
 // newGuard returns the guard of a call that has passed.
@@ -91,7 +92,7 @@ func (c *chain) guard(r *resource, q *request, opts []Option, tickets []rule.Tic
 	if c.tickets {
 		word, rest, ok = carry(tickets, q.Tokens)
 	}
-	if !ok || len(c.shadows) > 0 {
+	if !ok || len(c.shadows) > 0 || q.LongLived() {
 		return c.recordedGuard(r, q, opts, tickets)
 	}
 	return newGuard(r, q.Now, &c.extras, word, rest)
@@ -108,6 +109,13 @@ func (c *chain) stepGuard(r *resource, now clock.Instant, tokens int32, opts []O
 		return c.recordedGuard(r, &q, opts, []rule.Ticket{ticket})
 	}
 	return newGuard(r, now, &c.extras, word, rest)
+}
+
+// longLivedGuard is guard for a long-lived call and a chain of nothing but windows.
+func (c *chain) longLivedGuard(r *resource, now clock.Instant, tokens int32) Guard {
+	q := request{Call: rule.Call{Now: now, Tokens: tokens}}
+	q.SetLongLived()
+	return c.recordedGuard(r, &q, nil, nil)
 }
 
 // recordedGuard returns the guard with a record of the tickets. It asks the shadow rules,
@@ -130,7 +138,7 @@ func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []
 			record.refusal.Store(would)
 		}
 	}
-	record.queued = 0
+	record.queued, record.longLived = 0, q.LongLived()
 	return newGuard(r, q.Now, &record.guardExtras, record.word(), uint32(q.Tokens))
 }
 
@@ -235,17 +243,43 @@ func (g *Guard) tokens() int32 {
 // charge sets the tokens. As there is no space for them beside a wide ticket, that goes into a
 // record.
 func (g *Guard) charge(tokens int32) {
-	if word := atomic.LoadUint32(&g.state.word); word&whereMask == wide {
-		chain := g.extras.chain
-		record := g.resource.engine.newRecord(chain)
-		for i := range chain.steps {
-			*record.slot(i) = ticketSlot{ticketIn(word, g.state.rest, i), true}
-		}
-		record.queued = g.extras.queued
-		g.extras = &record.guardExtras
-		atomic.StoreUint32(&g.state.word, record.word()|word&stateMask)
+	if atomic.LoadUint32(&g.state.word)&whereMask == wide {
+		g.moveToRecord()
 	}
 	g.state.rest = uint32(tokens)
+}
+
+// moveToRecord puts what the guard carries into a record.
+func (g *Guard) moveToRecord() *guardRecord {
+	word, chain, tokens := atomic.LoadUint32(&g.state.word), g.extras.chain, g.tokens()
+	if chain == nil {
+		chain = &g.resource.engine.resources.noRules.others
+	}
+	record := g.resource.engine.newRecord(chain)
+	for i := range chain.steps {
+		*record.slot(i) = ticketSlot{ticketIn(word, g.state.rest, i), true}
+	}
+	record.queued, record.longLived = g.extras.queued, false
+	g.extras, g.state.rest = &record.guardExtras, uint32(tokens)
+	atomic.StoreUint32(&g.state.word, record.word()|word&stateMask)
+	return record
+}
+
+// MarkLongLived says that the call lasts as long as its caller wants, where that was not known
+// when it entered, see [LongLived]: a response that turns out to be a stream of events, or a
+// connection that is taken over. It must not run at the same time as Exit, and does nothing
+// after it.
+func (g *Guard) MarkLongLived() {
+	if g.resource == nil || atomic.LoadUint32(&g.state.word)&stateMask == exited {
+		return
+	}
+	record := g.extras.record
+	if record == nil {
+		record = g.moveToRecord()
+	}
+	if record.generation.Load() == g.generation() { // else a copy of the guard has exited
+		record.longLived = true
+	}
 }
 
 // Exit ends the call. Only the first Exit counts, whichever goroutine it comes
@@ -326,10 +360,17 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) {
 	if !record.claim(word >> generationShift) {
 		return // a copy of the guard has exited
 	}
-	hasFailed := word&stateMask == failed
-	g.resource.node.Done(g.start, now, hasFailed)
+	exit := rule.Exit{
+		Now: now, Start: g.start, LongLived: record.longLived,
+		Failed: word&stateMask == failed, Ignored: word&stateMask == ignored,
+	}
+	if exit.LongLived {
+		g.resource.node.DoneLongLived(now, exit.Failed)
+	} else {
+		g.resource.node.Done(g.start, now, exit.Failed)
+	}
 	chain := record.chain
-	record.done(chain, rule.Exit{Now: now, Start: g.start, Failed: hasFailed, Ignored: word&stateMask == ignored})
+	record.done(chain, exit)
 	g.extras = &chain.extras
 	if would := record.refusal.Load(); would != nil {
 		g.extras = &would.extras

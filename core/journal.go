@@ -66,7 +66,7 @@ func causeOf(from ruleset.Origin) swapCause {
 
 func (o *swapCause) addName(name string) {
 	if len(o.documents) < loggedNames {
-		o.documents = append(o.documents, name)
+		o.documents = append(o.documents, loggable(name))
 	} else {
 		o.more++
 	}
@@ -232,7 +232,7 @@ func (r *rejections) line() line {
 	}
 	l := line{level: slog.LevelError, message: message, attrs: []slog.Attr{
 		slog.String("source", r.pending.Source),
-		slog.String("document", r.pending.Document),
+		slog.String("document", loggable(r.pending.Document)),
 		slog.Int64("revision", r.pending.Revision),
 		slog.Any("error", r.pending.Err),
 	}}

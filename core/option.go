@@ -26,6 +26,7 @@ const (
 	optionInbound
 	optionPriority
 	optionNoWait
+	optionLongLived
 	optionCall // this and the next one have functions that read attributes
 	optionContext
 )
@@ -80,6 +81,12 @@ const (
 // delay that a rule injects is no such wait: the call has it. Nor is the answer of a backend
 // that a rule asks for each call.
 func NoWait() Option { return Option{kind: optionNoWait} }
+
+// LongLived says that the call lasts as long as its caller wants, as a watch, a stream of events
+// or a download does. How long it lasts is then no response time, and rules that look at response
+// times do not look at it; the kinds of rules say what else they do about such calls. If that is
+// known only once the call has entered, use [Guard.MarkLongLived].
+func LongLived() Option { return Option{kind: optionLongLived} }
 
 // String names an attribute of the call, such as a user, that rules can look at. The
 // last of several of the same key counts, be it a String, an [Int] or a [Bool].

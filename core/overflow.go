@@ -15,7 +15,7 @@ func (g *registry) warnOfOverflow(name string) {
 	if g.overflow.warned.Load() || g.mustOverflow(name) || !g.overflow.warned.CompareAndSwap(false, true) {
 		return
 	}
-	attributes := []any{slog.Int("maxResources", g.max), slog.String("resource", strings.Clone(name))} // a log may keep it
+	attributes := []any{slog.Int("maxResources", g.max), slog.String("resource", loggable(name))}
 	var byValue []string
 	for _, kind := range g.engine.Kinds() {
 		if kind.Phase() == rule.PhaseValue {

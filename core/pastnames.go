@@ -39,7 +39,7 @@ func (g *registry) wasCalled(a *activeRule) bool {
 		return known
 	}
 	for _, name := range g.past.names {
-		if name != a.related && a.pattern.Matches(name) {
+		if name != a.related && a.pattern.Matches(name) && (a.excepts == nil || !a.excepts(name)) {
 			return true
 		}
 	}

@@ -18,6 +18,7 @@ type patternRule struct {
 	*activeRule
 	version rule.Rule
 	target  rule.Target
+	excepts func(string) bool
 	limiter versionedLimiter // of the names beyond the bound
 	tally   *tally           // of what the rule refuses of them
 }
@@ -28,7 +29,7 @@ func newPatternSet(states []*ruleState, index *match.Index, version uint64) *pat
 	patterns := &patternSet{version: version, index: index, rules: make([]patternRule, 0, len(states))}
 	for _, state := range states {
 		a := state.rule
-		patterns.rules = append(patterns.rules, patternRule{a, a.rule, a.target, state.limiter, state.tally})
+		patterns.rules = append(patterns.rules, patternRule{a, a.rule, a.target, a.excepts, state.limiter, state.tally})
 	}
 	return patterns
 }
@@ -40,7 +41,7 @@ func (b *patternSet) matching(name string, each func(*patternRule)) {
 	}
 	var few [32]int
 	for _, place := range b.index.Append(few[:0], name) {
-		if r := &b.rules[place]; name != r.related {
+		if r := &b.rules[place]; name != r.related && (r.excepts == nil || !r.excepts(name)) {
 			each(r)
 		}
 	}

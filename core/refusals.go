@@ -29,15 +29,23 @@ func (r *resource) refuse(
 	return err
 }
 
-// logRefusal logs a refusal, as is done for one in each second of a resource.
+// logRefusal logs a refusal, as is done for one in each second of a resource, and for the
+// first few in each second of all resources.
 func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
+	skipped, ok := r.engine.refusalLines.take(now, refusalLines, r.engine.clock.Now)
+	if !ok {
+		return
+	}
 	facts := []any{
-		slog.String("resource", err.Resource),
+		slog.String("resource", loggable(err.Resource)),
 		slog.String("kind", string(err.Kind)),
-		slog.String("rule", err.Rule),
+		slog.String("rule", loggable(err.Rule)),
 	}
 	if err.RetryAfter != 0 || err.Reason != rule.Denied { // waiting does not make a caller one who may call
 		facts = append(facts, slog.String("retryAfter", err.retryText()))
+	}
+	if skipped > 0 {
+		facts = append(facts, slog.Uint64("linesSkipped", skipped))
 	}
 	r.engine.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
 	r.engine.journal.flush(now, false)

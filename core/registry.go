@@ -128,7 +128,7 @@ func (g *registry) newResource(name string, stats *resourceStats) *resource {
 // drawNumber draws a number for a call, see [rule.Call.Number]. It is that of a place in the
 // sequence of the SplitMix64 generator, so that simulations can be repeated.
 func (s *resourceStats) drawNumber() uint32 {
-	return max(1, uint32(splitmix.Mix(s.numbers.Add(1)*splitmix.Increment)>>36))
+	return max(1, uint32(splitmix.Mix(s.numbers.Add(1)*splitmix.Increment)>>37))
 }
 
 // firstNumber returns where the sequence of a resource begins, so that those of resources

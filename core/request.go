@@ -35,6 +35,8 @@ func (q *request) read(ctx context.Context, opts []Option) {
 			q.SetCaller(rule.Priority(p), q.Inbound()) // it was a Priority: the conversion loses nothing
 		case optionNoWait:
 			q.noWait = true
+		case optionLongLived:
+			q.SetLongLived()
 		case optionContext:
 			q.ctx = ctx
 		}

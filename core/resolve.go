@@ -54,7 +54,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 			if !present.evidence.Load().isOf(change.To) {
 				present.evidence.Store(newEvidence(change.To))
 			}
-			present.rule, present.target = change.To.Uncompiled(), change.To.Target()
+			present.setVersion(change.To.Uncompiled())
 			c.updated = append(c.updated, present)
 			c.notePattern(present)
 		default:
@@ -87,7 +87,7 @@ func (e *Engine) noteNeeds(c *ruleChange, from, to rule.Rule) {
 // addRule puts a rule in force, which goes on from a removed one if there is one.
 func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activeRule {
 	r = r.Uncompiled() // what is compiled of it is of this version
-	a := newActiveRule(r, e.rules.forcedKind(r.Key().Kind))
+	a := newActiveRule(r, e.rules.forcedKind(r.Key().Kind), e.exempt)
 	if a.sharesLimiter {
 		env := limiterEnv{e, c.version, c.now}
 		if before == nil || !env.restore(a, before) {

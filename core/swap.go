@@ -313,7 +313,7 @@ func (s *swap) rulesFor(r *resource) []*activeRule {
 	}
 	s.places = s.index.Append(s.places[:0], r.name)
 	for _, place := range s.places {
-		if a := s.matching[place]; r.name != a.related {
+		if a := s.matching[place]; r.name != a.related && (a.excepts == nil || !a.excepts(r.name)) {
 			s.apply = append(s.apply, a)
 		}
 	}

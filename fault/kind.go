@@ -33,7 +33,7 @@ func Kind() *rule.Type[Rule] {
 
 func common(r *Rule) rule.Common {
 	return rule.Common{
-		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Except: &r.Except, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
 	}
 }
 
@@ -66,8 +66,8 @@ func examples() []rule.Example[Rule] {
 	}, {
 		About: "What if the searches of one caller failed now and then?",
 		Rule: Rule{
-			Match: "search:*", Percent: 0.5, Abort: Abort{HTTP: 503, GRPC: "UNAVAILABLE"}, Until: until, Origin: "mobile",
+			Match: "search:*", Except: rule.StringsOf("search:health"), Percent: 0.5, Abort: Abort{HTTP: 503, GRPC: "UNAVAILABLE"}, Until: until, Origin: "mobile",
 		},
-		Fields: []string{"match", "perResource", "percent", "abort.http", "abort.grpc", "until", "origin"},
+		Fields: []string{"match", "except", "perResource", "percent", "abort.http", "abort.grpc", "until", "origin"},
 	}}
 }

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"math"
-	"net/http"
 	"time"
 
 	"github.com/penstock-go/penstock/rule"
@@ -46,6 +45,10 @@ type Rule struct {
 	// Match is for every resource whose name matches the pattern: a glob, or after a "~"
 	// a regular expression. See the package match.
 	Match string
+
+	// Except are names of resources, or patterns of names, that the rule is not for
+	// though they match. At most [rule.MaxExcept]. Match only.
+	Except rule.Strings
 
 	// Shared makes all resources that match have one state and one bound of [MaxDelayed]
 	// together. It is "perResource: false" in documents. Match only.
@@ -110,7 +113,7 @@ func validate(r Rule) []rule.Fault {
 	}
 	switch {
 	case r.Delay == 0 && !r.aborts():
-		f.Add("delay", "is missing: write how long calls are delayed, or refuse them with abort: {http: %d}", http.StatusServiceUnavailable)
+		f.Add("delay", "is missing: write how long calls are delayed, or refuse them with abort: {http: 503}")
 	case r.Delay != 0 && !rule.Within(r.Delay, MinDelay, MaxDelay):
 		f.Add("delay", "is %v: must be from %v to %v", r.Delay, MinDelay, MaxDelay)
 	}

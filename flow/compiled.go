@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -53,7 +52,10 @@ func Compile(rule Rule, version uint64) *Compiled {
 
 // compileLimit computes what depends on the limit.
 func (r *Compiled) compileLimit() {
-	r.most = int64(math.Ceil(r.rule.Limit - roundingError))
+	whole, fraction := split(r.rule.Limit)
+	if r.most = whole; fraction > 0 {
+		r.most++
+	}
 	if r.warmsUp() {
 		r.compileWarmUp()
 	}

@@ -46,10 +46,14 @@ func newFractionCarry(limit float64) fractionCarry {
 	return fractionCarry{saved: 1, spentIn: never}
 }
 
-// split splits a limit into whole tokens and the fraction of one.
+// split splits a limit into whole tokens and the fraction of one. Beside whole tokens, a
+// fraction that may come of rounding is none.
 func split(limit float64) (whole int64, fraction float64) {
 	floor := math.Floor(limit + roundingError)
-	return int64(floor), max(0, limit-floor)
+	if fraction = limit - floor; floor > 0 && fraction <= roundingError {
+		fraction = 0
+	}
+	return int64(floor), fraction
 }
 
 // save carries over what was not used of a limit: its fraction, and whole tokens if
@@ -67,7 +71,7 @@ func (c *fractionCarry) save(limit, unused float64) {
 
 // available returns how many tokens, 0 or 1, may be taken beside the whole ones.
 func (c *fractionCarry) available(fraction float64) int64 {
-	if fraction > roundingError && c.saved >= 1-roundingError {
+	if fraction > 0 && c.saved >= 1-roundingError {
 		return 1
 	}
 	return 0
@@ -78,7 +82,7 @@ func (c *fractionCarry) available(fraction float64) int64 {
 // window at most.
 func (c *fractionCarry) isInitial(limit float64) bool {
 	whole, fraction := split(limit)
-	return whole > 0 || fraction <= roundingError || math.Abs(c.saved-1) <= roundingError
+	return whole > 0 || fraction == 0 || math.Abs(c.saved-1) <= roundingError
 }
 
 // spend uses saved tokens in a bucket, which ends at an instant.
@@ -92,7 +96,7 @@ func (c *fractionCarry) spend(bucket int64, end clock.Instant, tokens int64) {
 // has no fraction, unless they were saved for a large call, and never so much that the
 // limit of the rule would be exceeded.
 func (c *fractionCarry) inWindow(whole int64, fraction float64, r *Compiled, bucket int64) int64 {
-	if fraction <= roundingError && c.spent <= 1 || bucket-c.spentIn >= int64(r.span) {
+	if fraction == 0 && c.spent <= 1 || bucket-c.spentIn >= int64(r.span) {
 		return 0
 	}
 	return max(0, min(c.spent, r.most-whole))

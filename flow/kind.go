@@ -77,7 +77,7 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 
 func common(r *Rule) rule.Common {
 	return rule.Common{
-		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Except: &r.Except, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
 		Related: &r.Related,
 	}
 }
@@ -159,8 +159,8 @@ func examples() []rule.Example[Rule] {
 		Fields: []string{"resource", "limit", "algorithm", "maxWait", "warmUp.period", "warmUp.coldFactor", "warmUp.step"},
 	}, {
 		About:  "A bucket for each resource of the administration, and for one kind of callers.",
-		Rule:   Rule{Match: "admin:*", Limit: 5, Algorithm: TokenBucket, Burst: 20, Origin: "mobile"},
-		Fields: []string{"match", "perResource", "limit", "algorithm", "burst", "overdraft", "origin"},
+		Rule:   Rule{Match: "admin:*", Except: rule.StringsOf("admin:login", "admin:help:*"), Limit: 5, Algorithm: TokenBucket, Burst: 20, Origin: "mobile"},
+		Fields: []string{"match", "except", "perResource", "limit", "algorithm", "burst", "overdraft", "origin"},
 	}, {
 		About: "Less and less passes while 70 to 90 % of the memory is in use.",
 		Rule: Rule{

@@ -90,7 +90,7 @@ func (w *Window) growsIn(r *Compiled, bucket, remaining int64) (more int64, ok b
 // already or never will be.
 func (w *Window) savedIn(r *Compiled) int64 {
 	carry := w.closedCarry(r)
-	if w.fraction <= roundingError || carry.available(w.fraction) == 1 {
+	if w.fraction == 0 || carry.available(w.fraction) == 1 {
 		return 0
 	}
 	buckets := math.Ceil((1-carry.saved-roundingError)*float64(r.span)/w.fraction - roundingError)

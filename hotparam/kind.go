@@ -44,7 +44,7 @@ func attributes(r Rule) []string {
 
 func common(r *Rule) rule.Common {
 	return rule.Common{
-		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Except: &r.Except, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
 	}
 }
 
@@ -138,10 +138,10 @@ func examples() []rule.Example[Rule] {
 	}, {
 		About: "The calls of a user of a tenant are spaced evenly: they wait up to half a second.",
 		Rule: Rule{
-			Match: "reports:*", Param: rule.StringsOf("tenant", "user"), Limit: 5, Algorithm: Throttle,
+			Match: "reports:*", Except: rule.StringsOf("reports:public:*"), Param: rule.StringsOf("tenant", "user"), Limit: 5, Algorithm: Throttle,
 			MaxWait: 500 * time.Millisecond, Mask: MaskHash,
 		},
-		Fields: []string{"match", "perResource", "param", "limit", "algorithm", "maxWait", "mask"},
+		Fields: []string{"match", "except", "perResource", "param", "limit", "algorithm", "maxWait", "mask"},
 	}, {
 		About:  "At most 3 calls of an address at once.",
 		Rule:   Rule{Name: "per-address", Resource: "reports:render", Param: rule.StringsOf("ip"), Concurrency: 3, Origin: "mobile"},

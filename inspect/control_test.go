@@ -65,6 +65,9 @@ func newOperated(t *testing.T) *operated {
 // send sends a request to the handler and returns the status and the error in the body.
 func (o *operated) send(request *http.Request) (status int, failure string) {
 	o.t.Helper()
+	if request.Host == "example.com" { // that of httptest
+		request.Host = "127.0.0.1:6060"
+	}
 	recorder := httptest.NewRecorder()
 	o.handler.ServeHTTP(recorder, request)
 	var f inspect.Failure

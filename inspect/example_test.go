@@ -39,3 +39,24 @@ func ExampleHandler() {
 	// Output:
 	// orders:create: [{resource orders:create} {limit 0}], remaining: 0
 }
+
+// A control handler on a listener that more than operators reach: it needs a token, and knows the
+// name under which it is reached.
+func ExampleControlHandler() {
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
+	defer engine.Close()
+
+	// In a service the token comes from a secret. For some time there can be two.
+	handler := inspect.ControlHandler(engine, inspect.ControlToken("secret"), inspect.ControlHosts("orders.internal"))
+
+	request := httptest.NewRequest(http.MethodPost, "http://orders.internal:6060/control?kind=breaker&state=", http.NoBody)
+	for _, authorization := range []string{"", "Bearer secret"} {
+		request.Header.Set("Authorization", authorization)
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		fmt.Println(answer.Code)
+	}
+	// Output:
+	// 401
+	// 204
+}

@@ -26,7 +26,7 @@ func Kind() *rule.Type[Rule] {
 
 func common(r *Rule) rule.Common {
 	return rule.Common{
-		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared,
+		Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Except: &r.Except, Shared: &r.Shared,
 		Origin: &r.Origin, Shadow: &r.Shadow,
 	}
 }
@@ -53,8 +53,8 @@ func examples() []rule.Example[Rule] {
 		Fields: []string{"name", "resource", "limit", "maxWait", "maxQueue", "order", "shadow"},
 	}, {
 		About:  "All exports of one caller together.",
-		Rule:   Rule{Match: "export:*", Shared: true, Limit: 3, Origin: "mobile"},
-		Fields: []string{"match", "perResource", "limit", "origin"},
+		Rule:   Rule{Match: "export:*", Except: rule.StringsOf("export:small"), Shared: true, Limit: 3, Origin: "mobile"},
+		Fields: []string{"match", "except", "perResource", "limit", "origin"},
 	}}
 }
 

@@ -12,16 +12,16 @@ import (
 type Call struct {
 	Now       clock.Instant
 	Tokens    int32     // that the call takes, at least 1
-	packed    uint32    // its number, its priority, and whether it comes from outside
+	packed    uint32    // its number, its priority, and what else there is to say of it
 	Attribute Attribute // what the rule asked for, see [Spec.Attributes]
 }
 
-// What the packed word of a call has, beside the bit that says whether the call comes
-// from outside.
+// The parts of the packed word of a call.
 const (
-	inboundBit    = 1
+	inboundBit    = 1 // it comes from outside
 	priorityShift = 1 // three bits, signed
-	numberShift   = 4
+	longLivedBit  = 1 << 4
+	numberShift   = 5
 )
 
 // Priority returns how important the call is.
@@ -30,12 +30,20 @@ func (c Call) Priority() Priority { return Priority(int8(c.packed<<4) >> 5) }
 // Inbound says whether the call comes from outside.
 func (c Call) Inbound() bool { return c.packed&inboundBit != 0 }
 
-// Number is a random number of the call, from 1 to 2²⁸-1: all limiters see the same one,
+// LongLived says that the call lasts as long as its caller wants, as a watch, a stream of events
+// or a download does, and was known to when it entered. How long it lasts tells nothing of what
+// is called.
+func (c Call) LongLived() bool { return c.packed&longLivedBit != 0 }
+
+// SetLongLived says that the call is long-lived. The engine does so before it asks limiters.
+func (c *Call) SetLongLived() { c.packed |= longLivedBit }
+
+// Number is a random number of the call, from 1 to 2²⁷-1: all limiters see the same one,
 // however often they are asked about the call. Only calls under rules whose reason is
 // [Injected] have one; that of others is 0.
 func (c Call) Number() uint32 { return c.packed >> numberShift }
 
-// SetNumber sets the number, of which the lower 28 bits count. The engine does so.
+// SetNumber sets the number, of which the lower 27 bits count. The engine does so.
 func (c *Call) SetNumber(n uint32) {
 	c.packed = n<<numberShift | c.packed&(1<<numberShift-1)
 }
@@ -44,7 +52,7 @@ func (c *Call) SetNumber(n uint32) {
 // outside. The engine does so before it asks limiters.
 func (c *Call) SetCaller(p Priority, inbound bool) {
 	p = min(max(p, PrioritySheddable), PriorityCritical)
-	c.packed = c.packed>>numberShift<<numberShift | uint32(p&7)<<priorityShift
+	c.packed = c.packed&^(7<<priorityShift|inboundBit) | uint32(p&7)<<priorityShift
 	if inbound {
 		c.packed |= inboundBit
 	}
@@ -160,6 +168,11 @@ type Exit struct {
 	// Ignored says that the end tells neither success nor failure, for the caller gave
 	// up or a guard further down refused the call. Failed is false then.
 	Ignored bool
+
+	// LongLived says that the call lasted as long as its caller wanted, so that Took is no
+	// response time. It is set for calls with [Call.LongLived], and for those that turned out to
+	// be long-lived once they had passed.
+	LongLived bool
 }
 
 // Took returns the response time. It is 0 if the goroutine that ended the call has read an earlier

@@ -20,9 +20,10 @@ func TestCallStaysInRegisters(t *testing.T) {
 
 func TestCallHasANumberAPriorityAndADirection(t *testing.T) {
 	var c rule.Call
-	for _, number := range []uint32{1, 0, 1<<28 - 1, 12345} {
+	for _, number := range []uint32{1, 0, 1<<27 - 1, 12345} {
 		for p := rule.PrioritySheddable; p <= rule.PriorityCritical; p++ {
 			for _, inbound := range []bool{true, false} {
+				assert.False(t, c.LongLived())
 				c.SetNumber(math.MaxUint32)
 				c.SetCaller(p, inbound)
 				c.SetNumber(number)
@@ -31,6 +32,19 @@ func TestCallHasANumberAPriorityAndADirection(t *testing.T) {
 				assert.Equal(t, number, c.Number())
 			}
 		}
+	}
+}
+
+func TestLongLivedCallKeepsItsMark(t *testing.T) {
+	var c rule.Call
+	c.SetLongLived()
+	for p := rule.PrioritySheddable; p <= rule.PriorityCritical; p++ {
+		c.SetCaller(p, p > 0)
+		c.SetNumber(math.MaxUint32)
+		assert.True(t, c.LongLived())
+		assert.Equal(t, p, c.Priority())
+		assert.Equal(t, p > 0, c.Inbound())
+		assert.Equal(t, uint32(1<<27-1), c.Number())
 	}
 }
 

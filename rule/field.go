@@ -161,19 +161,24 @@ func (f Field[R]) Otherwise(byDefault string) Field[R] {
 	return f
 }
 
-// TargetFields returns the fields name, resource, match and perResource, with which
-// the list of a kind begins.
+// TargetFields returns the fields name, resource, match, except and perResource, with which
+// the list of a kind begins; except only if the kind has exceptions.
 func TargetFields[R any](at func(*R) Common) []Field[R] {
-	return []Field[R]{
+	list := []Field[R]{
 		TextField("name", func(r *R) *string { return at(r).Name }).
 			Says("identifies the rule in errors, logs and metrics, and over reloads").Otherwise("the resource, or the pattern"),
 		TextField("resource", func(r *R) *string { return at(r).Resource }).Given("match").
 			Says("the exact name of the guarded resource").Otherwise("match instead"),
 		TextField("match", func(r *R) *string { return at(r).Match }).
 			Says("instead of a resource: a pattern of names, a glob or ~ and a regular expression").Otherwise("resource instead"),
-		InvertedField("perResource", func(r *R) *bool { return at(r).Shared }).Given("match").
-			Says("false: all resources that match share one limit"),
 	}
+	if none := new(R); at(none).Except != nil {
+		list = append(list, StringsField("except", func(r *R) *Strings { return at(r).Except }).Given("match").
+			NotZero("name what the rule is not for, or remove the field").
+			Says("names or patterns of resources that match, but that the rule is not for").Otherwise("none"))
+	}
+	return append(list, InvertedField("perResource", func(r *R) *bool { return at(r).Shared }).Given("match").
+		Says("false: all resources that match share one limit"))
 }
 
 // ScopeFields returns the fields origin and shadow, with which the list of a kind

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -21,6 +22,9 @@ const (
 
 	// MaxNameLength is how many bytes the name of a rule or a resource may have.
 	MaxNameLength = 1024
+
+	// MaxExcept is how many entries a [Target.Except] may have.
+	MaxExcept = 100
 )
 
 // Target is the name of a rule and which calls it is for.
@@ -31,6 +35,10 @@ type Target struct {
 	// A rule has either a Resource, which is an exact name, or a Match, which is a
 	// pattern of names; see the package match. "*" matches every resource.
 	Resource, Match string
+
+	// Except are names of resources, or patterns of names, that the rule is not for though they
+	// match. Only with a Match.
+	Except Strings
 
 	// Shared makes all resources that match have one limiter together.
 	Shared bool
@@ -56,6 +64,7 @@ func (t Target) CountsLike(other Target) bool {
 // Common are the fields that rules of every kind have, as pointers into a rule.
 type Common struct {
 	Name, Resource, Match *string
+	Except                *Strings // nil for kinds whose rules have no exceptions
 	Shared                *bool
 	Origin                *string
 	Shadow                *bool
@@ -68,6 +77,9 @@ func (c Common) target() Target {
 	}
 	if c.Related != nil {
 		t.Related = *c.Related
+	}
+	if c.Except != nil {
+		t.Except = *c.Except
 	}
 	return t
 }
@@ -89,6 +101,9 @@ func (t Target) validate(f *Faults) {
 		if t.Shared {
 			f.Add("perResource", "has no effect without match: remove it")
 		}
+		if t.Except != (Strings{}) {
+			f.Add("except", "has no effect without match: remove it")
+		}
 		return
 	}
 	if t.Resource != "" {
@@ -97,6 +112,42 @@ func (t Target) validate(f *Faults) {
 	_, err := match.Compile(t.Match)
 	if mistake := (*match.Error)(nil); errors.As(err, &mistake) {
 		f.Add("match", "is %s", mistake.Fault())
+	}
+	t.validateExcept(f)
+}
+
+// validateExcept judges the exceptions of a rule with a pattern.
+func (t Target) validateExcept(f *Faults) {
+	if n := t.Except.Len(); n > MaxExcept {
+		f.Add("except", "has %d entries: the most is %d; a pattern can stand for many names", n, MaxExcept)
+		return
+	}
+	for item := range t.Except.All() {
+		_, err := match.Compile(item)
+		if mistake := (*match.Error)(nil); errors.As(err, &mistake) {
+			f.Add("except", "has an entry that is %s", mistake.Fault())
+			return
+		}
+		if item == t.Match || item == "*" {
+			f.Add("except", "has the entry %s, which leaves nothing that the rule is for: remove the rule, or the entry", Quote(item))
+			return
+		}
+	}
+}
+
+// Excepts returns a function that says whether a name is one of the exceptions; nil if there are
+// none. The target must be valid.
+func (t Target) Excepts() func(name string) bool {
+	var patterns []match.Pattern
+	for item := range t.Except.All() {
+		pattern, _ := match.Compile(item) // no error, as it is valid
+		patterns = append(patterns, pattern)
+	}
+	if patterns == nil {
+		return nil
+	}
+	return func(name string) bool {
+		return slices.ContainsFunc(patterns, func(p match.Pattern) bool { return p.Matches(name) })
 	}
 }
 

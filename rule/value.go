@@ -132,6 +132,9 @@ func booleanValue(v bool) Value { return Value{Type: Boolean, Text: strconv.Form
 // leadingZero matches what YAML 1.1 takes for octal and YAML 1.2 for decimal.
 var leadingZero = regexp.MustCompile(`^[-+]?0[0-9]`)
 
+// nonzero matches a decimal number that is not zero.
+var nonzero = regexp.MustCompile(`^[-+.0]*[1-9]`)
+
 func readNumber(v Value) (float64, string) {
 	if v.Type != Number {
 		return 0, fmt.Sprintf("is %v: must be a number, such as 100 or 2.5%s", v, unquoted(v, Number))
@@ -142,6 +145,9 @@ func readNumber(v Value) (float64, string) {
 	number, err := strconv.ParseFloat(v.Text, 64)
 	if errors.Is(err, strconv.ErrSyntax) {
 		return 0, fmt.Sprintf("is %v: must be a decimal number, such as 100 or 2.5", v)
+	}
+	if number == 0 && nonzero.MatchString(v.Text) {
+		return 0, fmt.Sprintf("is %v: it is too small to be told from 0; write 0 or a larger number", v)
 	}
 	return number, "" // infinite when beyond float64: no range allows that
 }

@@ -42,10 +42,13 @@
 //
 // # Syntax
 //
-// A document whose first character is "{" and which is valid JSON is read as
-// JSON, any other as YAML 1.2 (core schema). When a document is neither, the
-// JSON error is reported if it begins like JSON, with "{" and then a quote,
-// and the YAML error if not. Both kinds of document have the same fields.
+// A document whose first character is "{" and which is valid JSON is read as JSON, any
+// other as YAML 1.2 (core schema). When it is neither, the JSON error is reported if it
+// begins like JSON, with "{" and then a quote, and the YAML error if not. One whose name
+// ends in ".json" and which begins with a bracket has to be JSON. Both kinds of document have the same fields.
+//
+// Mistakes quote the values and the names of fields of rules. Of a document that names
+// no kind of rules they show nothing, for it may be another file with secrets in it.
 //
 // Refused with a message, as they hide what a rule says: unknown fields, fields
 // given twice or left empty, numbers and booleans in quotes (and unquoted ones

@@ -23,7 +23,7 @@ func readText(t *testing.T, path string) string {
 
 func TestExamplesOfTheManualAreSound(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{manual, "../README.md"} {
+	for _, page := range []string{manual, "../README.md", "../docs/http.md"} {
 		examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(readText(t, page), -1)
 		require.NotEmpty(t, examples, page)
 		for _, example := range examples {

@@ -42,6 +42,19 @@ func (p place) problem(field, message string) Problem {
 // String returns what a message says of the value.
 func (n node) String() string { return n.value().String() }
 
+// shape returns what a message says of a value that need not be part of a rule: a document
+// of another kind may have secrets, so nothing of its content is shown.
+func (n node) shape() string {
+	switch n.kind {
+	case rule.Text:
+		return "text"
+	case rule.Number:
+		return "a number"
+	default:
+		return n.String()
+	}
+}
+
 // value returns the value without its places.
 func (n node) value() rule.Value {
 	v := rule.Value{Type: n.kind, Text: n.text}

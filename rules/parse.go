@@ -3,6 +3,9 @@ package rules
 import (
 	"bytes"
 	"fmt"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/penstock-go/penstock/rule"
 )
@@ -21,7 +24,7 @@ func Parse(document string, data []byte) (Set, error) { return NewTable().Parse(
 // Parse is [Parse] for the kinds of the table.
 func (t *Table) Parse(document string, data []byte) (Set, error) {
 	set := Set{positions: make(map[Key]Position)}
-	root, problems := readTree(data)
+	root, problems := readTree(document, data)
 	if problems == nil {
 		problems = t.readLists(document, root, &set)
 	}
@@ -35,7 +38,7 @@ func (t *Table) Parse(document string, data []byte) (Set, error) {
 }
 
 // readTree returns what the document says, be it YAML or JSON.
-func readTree(data []byte) (node, Problems) {
+func readTree(document string, data []byte) (node, Problems) {
 	if len(data) > MaxDocumentSize {
 		return node{}, Problems{place{1, 1}.problem("", fmt.Sprintf(
 			"the document is %d bytes long: the most is %d; make several of it", len(data), MaxDocumentSize))}
@@ -43,6 +46,12 @@ func readTree(data []byte) (node, Problems) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if problems := checkText(data); problems != nil {
 		return node{}, problems
+	}
+	if begin := bytes.TrimLeft(data, blank); isJSON(document) && len(begin) > 0 && (begin[0] == '{' || begin[0] == '[') {
+		if problems := checkJSON(data); problems != nil {
+			return node{}, problems
+		}
+		return readJSON(data)
 	}
 	inner, braced := bytes.CutPrefix(bytes.TrimLeft(data, blank), []byte("{"))
 	if !braced {
@@ -59,15 +68,15 @@ func readTree(data []byte) (node, Problems) {
 	return root, problems
 }
 
+// isJSON reports whether a document has the name of a JSON file.
+func isJSON(document string) bool { return strings.ToLower(path.Ext(document)) == ".json" }
+
 // blank is the white space of JSON.
 const blank = " \t\r\n"
 
 // readLists reads the top of a document: kinds of rules and their lists.
 func (t *Table) readLists(document string, root node, to *Set) Problems {
-	var problems Problems
-	if root.fault != "" {
-		problems = append(problems, root.problem("", "the document "+root.fault))
-	}
+	top, problems := t.readTop(root)
 	switch root.kind {
 	case rule.Mapping:
 	case rule.Null:
@@ -75,15 +84,9 @@ func (t *Table) readLists(document string, root node, to *Set) Problems {
 			`the document is empty: write "%s: []" for a document without rules`, KindFlow)))
 	default:
 		return append(problems, root.problem("", fmt.Sprintf(
-			`the document is %v: must be a mapping of kinds to lists of rules; write "%s: []" for none`, root, KindFlow)))
+			`the document is %v: must be a mapping of kinds to lists of rules; write "%s: []" for none`, root.shape(), KindFlow)))
 	}
-	var names []string
-	for _, kind := range t.Kinds() {
-		names = append(names, string(kind))
-	}
-	keys := judgeKeys(root, "", names)
-	problems = append(problems, keys.problems...)
-	for _, e := range keys.entries {
+	for _, e := range top {
 		if e.value.fault != "" {
 			problems = append(problems, e.value.problem(e.key.text, e.value.fault))
 		}
@@ -92,4 +95,38 @@ func (t *Table) readLists(document string, root node, to *Set) Problems {
 		}
 	}
 	return problems
+}
+
+// readTop returns the entries of a document that are kinds of rules, and what is wrong with
+// the others. Keys that are no words of rules are not shown: the document may be of another
+// kind.
+func (t *Table) readTop(root node) (top []entry, problems Problems) {
+	var kinds []string
+	for _, kind := range t.Kinds() {
+		kinds = append(kinds, string(kind))
+	}
+	shown := root
+	shown.entries = nil
+	for _, e := range root.entries {
+		if t.isWord(e.key.text, kinds) {
+			shown.entries = append(shown.entries, e)
+			continue
+		}
+		problems = append(problems, e.key.problem("", "unknown field: the fields here are "+strings.Join(kinds, ", ")))
+	}
+	keys := judgeKeys(shown, "", kinds)
+	switch {
+	case root.fault != "" && len(keys.entries) == 0:
+		problems = append(problems, root.problem("", "the document has an anchor or a tag, or is an alias, which are not supported"))
+	case root.fault != "":
+		problems = append(problems, root.problem("", "the document "+root.fault))
+	}
+	return keys.entries, append(problems, keys.problems...)
+}
+
+// isWord reports whether a key may stand at the top of a document, or seems to mean one that
+// may, or is a field of rules.
+func (t *Table) isWord(key string, kinds []string) bool {
+	return key == mergeKey || slices.Contains(kinds, key) || rule.Nearest(key, kinds) != "" ||
+		slices.ContainsFunc(t.lists, func(l list) bool { return fields(l.kind().Fields()).find(key) != nil })
 }

@@ -13,7 +13,7 @@ func readList(l list, document string, value node, to *Set) Problems {
 	kind := l.kind().Kind()
 	if value.kind != rule.List {
 		return Problems{value.problem(string(kind), fmt.Sprintf(
-			`is %v: must be a list of rules; write "%s: []" for none`, value, kind))}
+			`is %v: must be a list of rules; write "%s: []" for none`, value.shape(), kind))}
 	}
 	var problems Problems
 	for i, item := range value.items {
@@ -92,7 +92,7 @@ func (r *reader) read(item node) (name string) {
 		r.readMapping("", item)
 	default:
 		r.report(item.place, "", fmt.Sprintf(
-			"the entry is %v: write a rule here, such as {resource: orders, limit: 100}, or remove it", item))
+			"the entry is %v: write a rule here, such as {resource: orders, limit: 100}, or remove it", item.shape()))
 		return ""
 	}
 	r.judge()

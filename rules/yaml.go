@@ -76,11 +76,14 @@ func (r yamlReader) node(y *yaml.Node) node {
 
 func (r yamlReader) key(y *yaml.Node) node {
 	key := r.node(y)
-	if key.text == "<<" && isPlain(y) {
+	if key.text == mergeKey && isPlain(y) {
 		key.fault = "is a merge key, which is not supported: write the fields out"
 	}
 	return key
 }
+
+// mergeKey is the key that merges mappings in YAML 1.1.
+const mergeKey = "<<"
 
 func isPlain(y *yaml.Node) bool {
 	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
@@ -110,12 +113,18 @@ func (r yamlReader) fail(err error) Problems {
 		return Problems{place{1, 1}.problem("", prefix+err.Error())}
 	}
 	message := prefix + load.Message
+	if strings.HasPrefix(load.Message, unknownAnchor) { // it goes on with the name, which may be anything
+		message = prefix + unknownAnchor
+	}
 	if load.ContextMsg != "" && load.ContextMark.Line > 0 {
 		message += fmt.Sprintf(" (%s that begins on line %d)", load.ContextMsg, load.ContextMark.Line)
 	}
 	at := r.place(load.Mark.Line, load.Mark.Column)
 	return Problems{at.problem("", message+r.advice(load.Mark, load.Message))}
 }
+
+// unknownAnchor is how the parser begins to say that an alias refers to nothing.
+const unknownAnchor = "unknown anchor"
 
 // advice is for mistakes that the parser has no helpful words for: where it
 // stumbled says more than its message.
@@ -135,7 +144,7 @@ func (r yamlReader) advice(mark yaml.Mark, message string) string {
 		return "; remove the directive, it is not needed"
 	case found != 0 && strings.ContainsRune("*!@`%", found):
 		return quotes(found)
-	case at(mark.Index-1) == '*', strings.HasPrefix(message, "unknown anchor"):
+	case at(mark.Index-1) == '*', strings.HasPrefix(message, unknownAnchor):
 		return quotes('*')
 	case found == ':':
 		return `; check the indentation, and put text with a ": " in it in quotes`

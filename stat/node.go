@@ -105,6 +105,15 @@ func (n *Node) Done(start, now clock.Instant, failed bool) {
 	n.responseTimes.Record(took)
 }
 
+// DoneLongLived is Done for a call that lasted as long as its caller wanted: it counts without
+// a response time.
+func (n *Node) DoneLongLived(now clock.Instant, failed bool) {
+	if failed {
+		n.count(&n.ensureRare().failed, now, 0)
+	}
+	n.end(secondOf(now), 0)
+}
+
 // end counts the end of a call. It raises the longest response time first: while the
 // second is open, so is its peak. If the second ends before the call is counted, the call
 // is counted late, with its response time.

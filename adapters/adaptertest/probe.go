@@ -81,6 +81,9 @@ func probeEngine(
 		New:        func(probeRule, rule.Env) rule.Limiter { return limiter },
 	})
 	config.Logger, config.Kinds = slog.New(slog.DiscardHandler), []rule.Definition{kind}
+	if config.Exempt == nil {
+		config.Exempt = []string{} // the rule sees all calls, whatever they are called
+	}
 	engine := core.New(config)
 	tb.Cleanup(engine.Close)
 	only := kind.Of(probeRule{Name: ProbeName, Match: "*", Origin: origin})

@@ -8,8 +8,10 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Middleware returns a middleware that makes every request a guarded call of the
@@ -33,6 +35,10 @@ func Middleware(engine *core.Engine, options nethttp.Options) func(http.Handler)
 	if options.Param == nil {
 		options.Param = m.finder.param
 	}
+	if engine == nil {
+		engine = penstock.Default()
+	}
+	m.methods = nethttp.NewRouteMethods(engine, m.logger)
 	guard := nethttp.Middleware(engine, options)
 	return func(next http.Handler) http.Handler {
 		guarded := guard(next)
@@ -67,6 +73,8 @@ type middleware struct {
 	checks bool // compare names with the routes that served the requests
 	served atomic.Uint64
 	warned atomic.Bool
+
+	methods *nethttp.RouteMethods
 }
 
 // sampling is how many requests there are for each one that is checked.
@@ -87,6 +95,9 @@ func (c *checked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	rctx := chi.RouteContext(r.Context())
 	named := c.finder.route(r)
+	if named.pattern != "" {
+		c.methods.CheckIf(named.pattern, func() bool { return c.finder.servesAll(rctx, r, named.pattern) })
+	}
 	c.next.ServeHTTP(w, r)
 	if rctx == nil {
 		if r.Pattern == "" {
@@ -107,7 +118,7 @@ func (m *middleware) warn(r *http.Request, named, served string) {
 	m.logger.LogAttrs(r.Context(), slog.LevelWarn,
 		"penstock: the chi middleware names requests by another route than the one that serves them, rules on that route "+
 			"do not limit them: put it after middlewares that change the path or the method, and into a chi router",
-		slog.String("path", r.URL.Path), slog.String("named", named), slog.String("served", served))
+		slog.String("path", rule.Quote(r.URL.Path)), slog.String("named", named), slog.String("served", served))
 }
 
 // around is a guarded router. It makes chi's context before the router does, so that

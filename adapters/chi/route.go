@@ -85,8 +85,25 @@ func (f *finder) param(r *http.Request, name string) (value string, ok bool) {
 // find returns the pattern of the route that will serve a request, "" if there is none.
 // The scratch context gets the parameters that chi's context does not have yet.
 func (f *finder) find(rctx, scratch *chi.Context, r *http.Request) string {
+	return f.findFor(methodOf(rctx, r), rctx, scratch, r)
+}
+
+// servesAll says whether a route, which will serve a request, serves all methods.
+func (f *finder) servesAll(rctx *chi.Context, r *http.Request, pattern string) bool {
+	for _, method := range []string{http.MethodPatch, http.MethodDelete, http.MethodConnect, http.MethodTrace} {
+		scratch := f.scratch()
+		found := f.findFor(method, rctx, scratch, r)
+		f.contexts.Put(scratch)
+		if found != pattern {
+			return false
+		}
+	}
+	return true
+}
+
+// findFor is find for another method than that of the request.
+func (f *finder) findFor(method string, rctx, scratch *chi.Context, r *http.Request) string {
 	const maxRouters = 32 // each within the one before; a router within itself has no end
-	method := methodOf(rctx, r)
 	at := f.roots.of(rctx.Routes).follow(rctx.RoutePatterns)
 	path := at.pathOf(rctx, r)
 	for range maxRouters {

@@ -67,6 +67,9 @@ func (s *clientStream) pass() (err error) {
 		s.sent.End(outgoing.Answer{}) // it was not sent
 		return err
 	}
+	if c.Spec.StreamType&connect.StreamTypeServer != 0 {
+		s.guard.MarkLongLived()
+	}
 	s.forget = context.AfterFunc(s.ctx, func() { s.exit(s.ctx.Err()) })
 	return nil
 }

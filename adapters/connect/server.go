@@ -50,7 +50,7 @@ func (g *serverInterceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc 
 }
 
 // WrapStreamingHandler guards streams: each is one call, which lasts until its handler
-// returns.
+// returns. Those whose server sends a stream are long-lived, see [core.Guard.MarkLongLived].
 func (g *serverInterceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		var guard core.Guard
@@ -62,6 +62,9 @@ func (g *serverInterceptor) WrapStreamingHandler(next connect.StreamingHandlerFu
 		from := rpc.CallerOf(ctx)
 		if err := g.enter(ctx, &guard, c, p); err != nil {
 			return err
+		}
+		if c.Spec.StreamType&connect.StreamTypeServer != 0 {
+			guard.MarkLongLived()
 		}
 		err := g.Call(from, &guard, func() error { return next(ctx, conn) })
 		if err != nil {

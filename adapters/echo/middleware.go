@@ -49,6 +49,7 @@ func Middleware(engine *core.Engine, options Options) echo.MiddlewareFunc {
 		options.Logger = slog.Default()
 	}
 	m.options, m.callOptions = options, options.callOptions()
+	m.methods = nethttp.NewRouteMethods(engine, options.Logger)
 	m.priorities = nethttp.NewPriorities(options.PriorityHeader, options.PriorityCallers)
 	m.attributes.ofRequest = nethttp.NewAttributes(options.clients())
 	m.attribute = m.attributes.of
@@ -66,6 +67,7 @@ type middleware struct {
 	writers     sync.Pool // of *writer
 	byRoute     bool      // requests are named by their routes
 	warned      atomic.Bool
+	methods     *nethttp.RouteMethods
 
 	attributes attributes
 	attribute  func(c *echo.Context, key string) rule.Attribute // a method of attributes
@@ -105,6 +107,7 @@ func (m *middleware) serve(c *echo.Context, next echo.HandlerFunc, resource stri
 	returned := false
 	defer guard.Exit() // also if Failure panics
 	defer func() {
+		nethttp.MarkLongLived(guard, w.Header(), w.takenOver || w.status == http.StatusSwitchingProtocols)
 		switch {
 		case returned:
 			status := w.statusOf(err)
@@ -121,6 +124,9 @@ func (m *middleware) serve(c *echo.Context, next echo.HandlerFunc, resource stri
 	c.SetResponse(w)
 	err = next(c)
 	returned = true
+	if m.byRoute {
+		m.methods.CheckIf(c.Path(), func() bool { return c.RouteInfo().Method == echo.RouteAny })
+	}
 	return err
 }
 

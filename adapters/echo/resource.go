@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v5"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // RouteResource names requests by their method and their route, [echo.Context.Path]:
@@ -108,5 +109,5 @@ func (m *middleware) warnOfRouting(c *echo.Context) {
 	}
 	m.options.Logger.LogAttrs(c.Request().Context(), slog.LevelWarn,
 		"penstock: the echo middleware runs before echo has routed, rules on routes limit nothing: put it in Use, not in Pre",
-		slog.String("path", c.Request().URL.Path))
+		slog.String("path", rule.Quote(c.Request().URL.Path)))
 }

@@ -21,6 +21,8 @@ type writer struct {
 	begun    bool            // the status was set
 	canceled bool            // the client had disconnected by then
 	refused  bool            // the response passes a refusal on
+
+	takenOver bool // the connection was
 }
 
 // PassRefusal records that the response passes a refusal on, for [nethttp.MarkRefused].
@@ -65,7 +67,9 @@ func (w *writer) FlushError() error {
 
 // Hijack implements [http.Hijacker].
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return http.NewResponseController(w.ResponseWriter).Hijack()
+	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.takenOver = w.takenOver || err == nil
+	return conn, buffered, err
 }
 
 // Unwrap serves [http.ResponseController] and echo.UnwrapResponse.

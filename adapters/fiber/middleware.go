@@ -166,6 +166,9 @@ func (m *middleware) serve(call *call) (err error) {
 // end ends a call, or leaves that to fasthttp if the response outlasts the handler.
 func (m *middleware) end(call *call) {
 	request := call.ctx.RequestCtx()
+	if request.Hijacked() || nethttp.IsEventStream(string(request.Response.Header.ContentType())) {
+		call.guard.MarkLongLived()
+	}
 	switch {
 	case request.LastTimeoutErrorResponse() != nil: // the handler still runs, and uses the request and the call
 		call.guard.Exit()

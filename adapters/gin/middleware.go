@@ -30,14 +30,16 @@ func Middleware(engine *core.Engine, options Options) gin.HandlerFunc {
 	if engine == nil {
 		engine = penstock.Default()
 	}
+	var methods *routeMethods
 	if options.Resource == nil {
-		options.Resource = RouteResource()
+		options.Resource, methods = RouteResource(), newRouteMethods(engine)
 	}
 	if options.Failure == nil {
 		options.Failure = IsFailure
 	}
 	m := &middleware{
-		engine: engine, options: options, callOptions: options.callOptions(), answers: nethttp.NewAnswers(engine, options.Fields),
+		methods: methods,
+		engine:  engine, options: options, callOptions: options.callOptions(), answers: nethttp.NewAnswers(engine, options.Fields),
 	}
 	m.priorities = nethttp.NewPriorities(options.PriorityHeader, options.PriorityCallers)
 	m.attributes.ofRequest = nethttp.NewAttributes(options.clients())
@@ -56,6 +58,7 @@ type middleware struct {
 	attributes attributes
 	attribute  func(c *gin.Context, key string) rule.Attribute // a method of attributes
 	priorities *nethttp.Priorities
+	methods    *routeMethods // nil if requests are not named by their routes
 }
 
 func (m *middleware) handle(c *gin.Context) {
@@ -89,6 +92,7 @@ func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 	before, returned := len(c.Errors), false
 	defer guard.Exit() // also if Failure panics
 	defer func() {
+		nethttp.MarkLongLived(guard, w.Header(), w.takenOver || w.Status() == http.StatusSwitchingProtocols)
 		switch {
 		case returned:
 			nethttp.MarkOutcome(guard, m.options.Failure, c.Writer.Status(), m.cause(c, w, before))
@@ -104,6 +108,9 @@ func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 	c.Writer = w
 	c.Next()
 	returned = true
+	if m.methods != nil {
+		m.methods.served(c)
+	}
 }
 
 func (m *middleware) refuse(c *gin.Context, err error, origin string, opts []core.Option) {

@@ -1,7 +1,9 @@
 package penstockgin
 
 import (
+	"bufio"
 	"context"
+	"net"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -18,6 +20,8 @@ type writer struct {
 	ctx      context.Context // of the request
 	canceled bool            // the client had disconnected when the status was set
 	refused  bool            // the response passes a refusal on
+
+	takenOver bool // the connection was
 }
 
 // PassRefusal records that the response passes a refusal on, for [nethttp.MarkRefused].
@@ -29,6 +33,13 @@ func (w *writer) WriteHeader(status int) {
 		w.canceled = nethttp.Canceled(w.ctx)
 	}
 	w.ResponseWriter.WriteHeader(status)
+}
+
+// Hijack implements [http.Hijacker].
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := w.ResponseWriter.Hijack()
+	w.takenOver = w.takenOver || err == nil
+	return conn, buffered, err
 }
 
 // Unwrap serves http.ResponseController.

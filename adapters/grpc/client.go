@@ -66,6 +66,9 @@ func StreamClientInterceptor(engine *core.Engine, options Options) grpc.StreamCl
 			s.call.End(outgoing.Answer{}) // it was not sent
 			return nil, err
 		}
+		if desc.ServerStreams {
+			s.guard.MarkLongLived()
+		}
 		if err := s.open(desc, conn, method, streamer, opts); err != nil {
 			return nil, err
 		}

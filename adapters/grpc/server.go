@@ -36,8 +36,9 @@ func UnaryServerInterceptor(engine *core.Engine, options Options) grpc.UnaryServ
 }
 
 // StreamServerInterceptor returns an interceptor that guards the streams that a
-// server serves: each is one call, which lasts until its handler returns. The
-// engine nil stands for [penstock.Default].
+// server serves: each is one call, which lasts until its handler returns. Those whose
+// server sends a stream are long-lived, see [core.Guard.MarkLongLived]. The engine nil
+// stands for [penstock.Default].
 func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamServerInterceptor {
 	g := newGate(engine, options, true)
 	return func(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -46,6 +47,9 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 		from := rpc.CallerOf(ctx)
 		refusal, err := g.enter(ctx, &guard, info.FullMethod, nil, p)
 		if err == nil {
+			if info.IsServerStream {
+				guard.MarkLongLived()
+			}
 			err = g.Call(from, &guard, func() error { return handler(service, withContext(stream, ctx)) })
 			refusal, err = g.refusalIn(err)
 		}

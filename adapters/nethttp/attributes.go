@@ -257,7 +257,7 @@ func (a *Attributes) param(r *http.Request, name string) (text string, ok bool) 
 		a.logger.LogAttrs(r.Context(), slog.LevelWarn,
 			"penstock: the net/http middleware cannot tell the path values of requests, rules that look at them find none: "+
 				"put it directly around the mux or after the routing, or set nethttp.Options.Param",
-			slog.String("attribute", "param:"+name), slog.String("path", r.URL.Path))
+			slog.String("attribute", "param:"+name), slog.String("path", rule.Quote(r.URL.Path)))
 	}
 	return "", hasWildcard(r.Pattern, name) // it is empty
 }

@@ -47,6 +47,7 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 	m := &middleware{
 		engine: engine, options: options, callOptions: options.callOptions(), answers: NewAnswers(engine, options.Fields),
 	}
+	m.methods = NewRouteMethods(engine, options.Logger)
 	m.priorities = NewPriorities(options.PriorityHeader, options.PriorityCallers)
 	clients := clientip.New(options.clients())
 	return func(next http.Handler) http.Handler {
@@ -84,6 +85,7 @@ type middleware struct {
 	answers     *Answers
 
 	priorities *Priorities
+	methods    *RouteMethods
 	warned     atomic.Bool // of routes
 
 	warnedOfParams atomic.Bool
@@ -142,6 +144,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string,
 	pattern, returned := r.Pattern, false
 	defer guard.Exit() // also if Failure panics
 	defer func() {
+		MarkLongLived(guard, w.Header(), recorder.takenOver || recorder.status == http.StatusSwitchingProtocols)
 		switch {
 		case returned:
 			status, err := recorder.answered()
@@ -154,8 +157,19 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string,
 	}()
 	h.next.ServeHTTP(watched, r)
 	returned = true
+	if h.byDefault {
+		h.checkMethods(r)
+	}
 	if h.byDefault && h.wasServedByAnother(r, resource, pattern, recorder.status) {
 		h.warnOfRoutes(r, resource)
+	}
+}
+
+// checkMethods warns of rules for one method of the route that has served the request, if that
+// serves all.
+func (h *handler) checkMethods(r *http.Request) {
+	if method, route := splitPattern(r.Pattern); method == "" && route != "" {
+		h.methods.Check(route)
 	}
 }
 
@@ -181,7 +195,7 @@ func (m *middleware) warnOfRoutes(r *http.Request, resource string) {
 	}
 	m.options.Logger.LogAttrs(r.Context(), slog.LevelWarn,
 		"penstock: the net/http middleware cannot tell the routes of requests, rules on routes limit nothing: set nethttp.Options.Resource",
-		slog.String("resource", resource), slog.String("path", r.URL.Path), slog.String("pattern", r.Pattern),
+		slog.String("resource", resource), slog.String("path", rule.Quote(r.URL.Path)), slog.String("pattern", r.Pattern),
 		slog.String("help", "docs/adapters.md says how for gorilla/mux, other routers and wrapped muxes; chi has an adapter of its own"))
 }
 

@@ -18,9 +18,10 @@ type recorder struct {
 	GuardedCall
 	request *http.Request
 
-	status   int  // 0 until the header is written
-	canceled bool // the client had disconnected by then
-	refused  bool // the response passes a refusal on, see MarkRefused
+	status    int  // 0 until the header is written
+	canceled  bool // the client had disconnected by then
+	refused   bool // the response passes a refusal on, see MarkRefused
+	takenOver bool // the connection was
 }
 
 // PassRefusal records what MarkRefused says. The adapters for gin and echo have writers with
@@ -101,6 +102,13 @@ func (r *recorder) answered() (status int, err error) {
 	return r.status, err
 }
 
+// hijack takes the connection over.
+func (r *recorder) hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(r.ResponseWriter).Hijack()
+	r.takenOver = r.takenOver || err == nil
+	return conn, buffered, err
+}
+
 type flushRecorder struct{ recorder }
 
 func (f *flushRecorder) Flush() { _ = f.FlushError() } // a Flusher returns no error
@@ -112,12 +120,8 @@ func (f *flushRecorder) FlushError() error {
 
 type hijackRecorder struct{ recorder }
 
-func (h *hijackRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return http.NewResponseController(h.ResponseWriter).Hijack()
-}
+func (h *hijackRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) { return h.hijack() }
 
 type flushHijackRecorder struct{ flushRecorder }
 
-func (f *flushHijackRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return http.NewResponseController(f.ResponseWriter).Hijack()
-}
+func (f *flushHijackRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) { return f.hijack() }

@@ -207,6 +207,7 @@ func (o *guardedRequest) follow(response *http.Response) {
 		o.end(nil)
 		return
 	}
+	MarkLongLived(&o.guard, response.Header, o.status == http.StatusSwitchingProtocols)
 	body := &guardedBody{response.Body, o}
 	if w, ok := response.Body.(io.Writer); ok { // of a 101: the connection itself
 		response.Body = struct {

@@ -77,6 +77,15 @@ func (s *standIn) remove(key string) {
 	})
 }
 
+// putHidden changes the value of a key that is there, and no index of it.
+func (s *standIn) putHidden(key, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pairs[key]
+	p.Value = []byte(value)
+	s.pairs[key] = p
+}
+
 // replace begins a new history.
 func (s *standIn) replace() {
 	s.update(func() { s.pairs, s.index = map[string]storedPair{}, 1 })

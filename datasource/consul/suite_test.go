@@ -40,7 +40,7 @@ func openSource(token string) func(*testing.T, sourcetest.Store, sourcetest.Opti
 		t.Helper()
 		source, err := consulsource.New(s.(addressed).address(), prefix, consulsource.Options{
 			Token:          func() (string, error) { return token, nil },
-			RequestTimeout: 5 * time.Second, MinBackoff: 10 * time.Millisecond, MaxBackoff: 50 * time.Millisecond,
+			RequestTimeout: 5 * time.Second, WatchTimeout: 200 * time.Millisecond, MinBackoff: 10 * time.Millisecond, MaxBackoff: 50 * time.Millisecond,
 			Logger: given.Logger,
 		})
 		require.NoError(t, err)
@@ -69,3 +69,6 @@ func (s *store) Stop()                    { s.network.Cut() }
 func (s *store) Start()                   { s.network.Restore() }
 func (s *store) Replace()                 { s.consul.replace() }
 func (s *store) CutAfter(bytes int)       { s.network.ResetAfter(bytes) }
+
+// PutHidden implements [sourcetest.Hider].
+func (s *store) PutHidden(name, content string) { s.consul.putHidden(prefix+name, content) }

@@ -23,9 +23,10 @@
 // operating system, because they need a third-party library, have limits of their
 // own and do not work on network file systems. A poll costs one stat per file. A
 // file is read again only if its identity, size, modification time or inode change
-// time (not on Windows) differs, and for two seconds after that, because file
-// systems with coarse times may hide another change. Reading the same bytes as were
-// delivered is not a change.
+// time (not on Windows) differs, for two seconds after that, because file systems
+// with coarse times may hide another change, and once a minute
+// ([Options.CompareInterval]), because some do not tell of every change. Reading the
+// same bytes as were delivered is not a change.
 //
 // If there are more than 250 documents and they are stable, a poll checks the
 // directory and a sixteenth of the documents, and all of them again as soon as

@@ -23,6 +23,7 @@ type fileState struct {
 	version
 	info  fs.FileInfo   // nil if the file is faulty, so that it is always read again
 	since clock.Instant // when the file was first found like that
+	read  clock.Instant // when its content was read last
 	data  []byte        // what is delivered; nil after the poll
 
 	// unstablePolls is how many successive polls found the file different from the poll

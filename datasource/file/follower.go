@@ -93,21 +93,26 @@ func (f *follower) scan(now clock.Instant) (map[string]*fileState, error) {
 	return present, nil
 }
 
-// find returns the state of a file; nil if there is none. It reads the file unless
-// it is certainly unchanged.
+// find returns the state of a file; nil if there is none. It reads the file unless it
+// looks unchanged and was read lately.
 func (f *follower) find(name, path string, now clock.Instant) *fileState {
 	file, before := stat(path), f.previous[name]
 	if file == nil || file.fault != "" {
 		return file
 	}
-	if before != nil && before.sameFile(file) && before.version == f.delivered[name] &&
-		now.Sub(before.since) >= coarsestTime {
+	known := before != nil && before.sameFile(file) && before.version == f.delivered[name] &&
+		now.Sub(before.since) >= coarsestTime
+	if known && now.Sub(before.read) < f.source.opts.CompareInterval {
 		return before
 	}
 	if file = f.source.format.read(path); file == nil {
 		return nil
 	}
-	file.since = now
+	if known && file.same(before) {
+		before.read = now
+		return before
+	}
+	file.since, file.read = now, now
 	if before != nil && before.sameFile(file) {
 		file.since = before.since
 	}

@@ -16,9 +16,12 @@ import (
 	"github.com/penstock-go/penstock/list"
 )
 
-// listInterval is the default of [Options.Interval] for lists, which are large and change
-// rarely.
-const listInterval = time.Second
+// The defaults of [Options.Interval] and [Options.CompareInterval] for lists, which are
+// large and change rarely.
+const (
+	listInterval        = time.Second
+	listCompareInterval = 10 * time.Minute
+)
 
 // listDocuments is the format of lists.
 func listDocuments() format {
@@ -46,6 +49,9 @@ func listDocuments() format {
 func WatchLists(ctx context.Context, registry *list.Registry, path string, opts Options, more ...lists.Option) (*lists.Watch, error) {
 	if opts.Interval == 0 {
 		opts.Interval = listInterval
+	}
+	if opts.CompareInterval == 0 {
+		opts.CompareInterval = listCompareInterval
 	}
 	source, err := newSource(path, opts, listDocuments())
 	if err != nil {

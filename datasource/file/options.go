@@ -20,6 +20,11 @@ type Options struct {
 	// second.
 	Interval time.Duration
 
+	// CompareInterval is how often a file is read although its identity, size and times
+	// are as before: there are file systems on which a change shows in none of them.
+	// Defaults to a minute, for lists to ten minutes.
+	CompareInterval time.Duration
+
 	// MaxDocuments is how many documents the directory may hold. If there are more,
 	// the source applies none of them and counts as disconnected until there are
 	// fewer. Defaults to 10,000.
@@ -39,11 +44,17 @@ func (o Options) complete() (Options, error) {
 	if o.Interval < 0 {
 		faults = append(faults, errors.New("file: Options.Interval is negative: leave it out for the default"))
 	}
+	if o.CompareInterval < 0 {
+		faults = append(faults, errors.New("file: Options.CompareInterval is negative: leave it out for the default"))
+	}
 	if o.MaxDocuments < 0 {
 		faults = append(faults, errors.New("file: Options.MaxDocuments is negative: leave it out for the default"))
 	}
 	if o.Interval == 0 {
 		o.Interval = 250 * time.Millisecond
+	}
+	if o.CompareInterval == 0 {
+		o.CompareInterval = time.Minute
 	}
 	if o.MaxDocuments == 0 {
 		o.MaxDocuments = 10_000

@@ -23,6 +23,9 @@ func TestSourceKeepsThePromisesOfSources(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		lacks[sourcetest.AnyName] = "the file systems of " + runtime.GOOS + " do not have all names"
 	}
+	if _, ok := any(&directory{}).(sourcetest.Hider); !ok {
+		lacks[sourcetest.HiddenChanges] = "a change that the file system of " + runtime.GOOS + " does not tell of cannot be made by a test"
+	}
 	sourcetest.Run(t, sourcetest.Harness{
 		NewStore: func(t *testing.T) sourcetest.Store {
 			t.Helper()
@@ -33,7 +36,9 @@ func TestSourceKeepsThePromisesOfSources(t *testing.T) {
 		},
 		Open: func(t *testing.T, store sourcetest.Store, _ sourcetest.Options) core.Source {
 			t.Helper()
-			source, err := file.New(store.(*directory).path, file.Options{Interval: 5 * time.Millisecond})
+			source, err := file.New(store.(*directory).path, file.Options{
+				Interval: 5 * time.Millisecond, CompareInterval: 500 * time.Millisecond,
+			})
 			require.NoError(t, err)
 			return source
 		},

@@ -25,9 +25,12 @@
 // The source asks about every 10 seconds ([Options.Interval]), with If-None-Match and
 // If-Modified-Since once a document has not changed for two seconds: until then, tags and
 // times that a server derives from those of files may hide a change. Bodies are compared by
-// their SHA-256, so a server needs neither tags nor times. Requests ask caches to
-// revalidate; one that ignores that delays changes, and several of them may show an older
-// version after a newer one.
+// their SHA-256, so a server needs neither tags nor times. About once a minute
+// ([Options.CompareInterval]) the source asks without a condition, since files may be
+// replaced by others with the same times and sizes, and caches may say for ever that nothing
+// has changed. A document that has changed under the same tag and time is read at every poll
+// from then on. Requests ask caches to revalidate; one that ignores that delays changes, and
+// several of them may show an older version after a newer one.
 //
 // # Failures
 //

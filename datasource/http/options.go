@@ -27,6 +27,12 @@ type Options struct {
 	// Defaults to 10 s.
 	Interval time.Duration
 
+	// CompareInterval is about how often a document or an index is read without a
+	// condition, whatever the server says of its tag and time: each time is random, from
+	// 3/4 to 5/4 of it. Tags and times may stay the same although a document has changed,
+	// and a cache may go on saying that nothing has. Defaults to a minute.
+	CompareInterval time.Duration
+
 	// RequestTimeout is the longest that one request may take, in real time, redirects
 	// and body included. Defaults to 10 s.
 	RequestTimeout time.Duration
@@ -78,6 +84,7 @@ func (o Options) complete() (Options, error) {
 		bad  bool
 	}{
 		{"Interval", o.Interval < 0},
+		{"CompareInterval", o.CompareInterval < 0},
 		{"RequestTimeout", o.RequestTimeout < 0},
 		{"MinBackoff", o.MinBackoff < 0},
 		{"MaxBackoff", o.MaxBackoff < 0},
@@ -91,6 +98,7 @@ func (o Options) complete() (Options, error) {
 		faults = append(faults, errors.New("httpsource: Options.TLS has no effect beside Transport: leave one of them out"))
 	}
 	setDefault(&o.Interval, 10*time.Second)
+	setDefault(&o.CompareInterval, time.Minute)
 	setDefault(&o.RequestTimeout, 10*time.Second)
 	setDefault(&o.MaxBackoff, max(o.MinBackoff, 10*time.Second))
 	setDefault(&o.MinBackoff, min(o.MaxBackoff, 200*time.Millisecond))

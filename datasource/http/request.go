@@ -30,6 +30,14 @@ type version struct {
 	modified string        // the field Last-Modified
 	since    clock.Instant // when this digest was read first
 	stable   bool          // it was read again coarsestTime after that, so that etag and modified identify it
+	compared clock.Instant // when the body was read last
+	trusted  time.Duration // how long after that etag and modified are believed; 0 if they were wrong once
+}
+
+// conditional says whether a request need not return a body that has the tag and the time of
+// this version.
+func (v *version) conditional(now clock.Instant) bool {
+	return v != nil && v.stable && now.Sub(v.compared) < v.trusted
 }
 
 // answer is a successful answer to a request.
@@ -69,11 +77,15 @@ func (s *Source) newTransport(oneRequestEach bool) http.RoundTripper {
 func (f *follower) get(ctx context.Context, target *url.URL, before *version, maxSize int) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.opts.RequestTimeout)
 	defer cancel()
-	response, from, err := f.send(ctx, f.transport, target, before)
+	condition := before
+	if !before.conditional(f.opts.Clock.Now()) {
+		condition = nil
+	}
+	response, from, err := f.send(ctx, f.transport, target, condition)
 	if err == nil {
 		defer response.Body.Close()
 		var a answer
-		if a, err = f.read(response, before, maxSize); err == nil {
+		if a, err = f.read(response, condition != nil, before, maxSize); err == nil {
 			a.from = from
 			return a, nil
 		}
@@ -84,17 +96,18 @@ func (f *follower) get(ctx context.Context, target *url.URL, before *version, ma
 	return answer{}, fmt.Errorf("httpsource: GET %s: %w", display(target), err)
 }
 
-// send sends a request and follows redirects. Credentials go to the source's own host. It
-// uses a transport and no client, whose errors contain where redirects lead.
+// send sends a request, conditional on a version if one is given, and follows redirects.
+// Credentials go to the source's own host. It uses a transport and no client, whose errors
+// contain where redirects lead.
 func (s *Source) send(
-	ctx context.Context, transport http.RoundTripper, target *url.URL, before *version,
+	ctx context.Context, transport http.RoundTripper, target *url.URL, condition *version,
 ) (*http.Response, *url.URL, error) {
 	for range maxRedirects + 1 {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
 		if err != nil {
 			return nil, nil, errors.New("the URL is not valid")
 		}
-		if err := s.addFields(request, before); err != nil {
+		if err := s.addFields(request, condition); err != nil {
 			return nil, nil, err
 		}
 		response, err := transport.RoundTrip(request)
@@ -126,21 +139,21 @@ func isRedirect(status int) bool {
 
 // addFields adds the conditions of a request and, if it is for the source's own host, the
 // credentials.
-func (s *Source) addFields(request *http.Request, before *version) error {
+func (s *Source) addFields(request *http.Request, condition *version) error {
 	if request.URL.Scheme == s.url.Scheme && request.URL.Host == s.url.Host {
 		if err := s.addCredentials(request); err != nil {
 			return err
 		}
 	}
 	request.Header.Set("Cache-Control", "no-cache") // a cache in between asks the server
-	if before == nil || !before.stable {
+	if condition == nil {
 		return nil
 	}
-	if before.etag != "" {
-		request.Header.Set("If-None-Match", before.etag)
+	if condition.etag != "" {
+		request.Header.Set("If-None-Match", condition.etag)
 	}
-	if before.modified != "" {
-		request.Header.Set("If-Modified-Since", before.modified)
+	if condition.modified != "" {
+		request.Header.Set("If-Modified-Since", condition.modified)
 	}
 	return nil
 }
@@ -179,12 +192,15 @@ func withoutURL(err error) error {
 }
 
 // read reads an answer.
-func (f *follower) read(response *http.Response, before *version, maxSize int) (answer, error) {
+func (f *follower) read(response *http.Response, conditional bool, before *version, maxSize int) (answer, error) {
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotModified:
-		if before == nil || !before.stable {
+		switch {
+		case before == nil || !before.stable:
 			return answer{}, errors.New("304 Not Modified although nothing was read before")
+		case !conditional:
+			return answer{}, errors.New("304 Not Modified to a request without a condition: is it a cache that answers everything so?")
 		}
 		return answer{unchanged: true, version: *before}, nil
 	case http.StatusGone:
@@ -230,12 +246,19 @@ func checkEncoding(response *http.Response) error {
 	return nil
 }
 
-// compare compares a body with the version before.
+// compare compares a body with the version before. A tag and a time that stayed the same
+// although the body has changed are not believed again.
 func (f *follower) compare(response *http.Response, before *version, data []byte) answer {
 	now := f.opts.Clock.Now()
 	v := version{
-		digest: sha256.Sum256(data), since: now,
+		digest: sha256.Sum256(data), since: now, compared: now, trusted: f.around(f.opts.CompareInterval),
 		etag: response.Header.Get("ETag"), modified: response.Header.Get("Last-Modified"),
+	}
+	if before != nil {
+		wrong := before.stable && before.digest != v.digest && before.etag == v.etag && before.modified == v.modified
+		if wrong || before.trusted == 0 {
+			v.trusted = 0
+		}
 	}
 	if before == nil || before.digest != v.digest {
 		return answer{data: data, version: v}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"time"
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/retry"
@@ -78,7 +79,7 @@ func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 	defer f.closeIdle()
 	backoff := retry.Backoff{Min: s.opts.MinBackoff, Max: s.opts.MaxBackoff}
 	for ctx.Err() == nil {
-		pause := s.opts.Interval*3/4 + rand.N(s.opts.Interval/2+1) //nolint:gosec // spreads load, guards no secret
+		pause := s.around(s.opts.Interval)
 		if err := f.poll(ctx); err == nil {
 			backoff.Reset()
 		} else if ctx.Err() == nil {
@@ -88,4 +89,9 @@ func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 		retry.Sleep(ctx, s.opts.Clock, pause)
 	}
 	return ctx.Err()
+}
+
+// around returns a random time from 3/4 to 5/4 of an interval.
+func (s *Source) around(interval time.Duration) time.Duration {
+	return interval - interval/4 + rand.N(interval/2+1) //nolint:gosec // spreads load, guards no secret
 }

@@ -11,6 +11,8 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -259,6 +261,72 @@ func TestNotModifiedBeforeAnythingWasReadIsAnError(t *testing.T) {
 	assert.Empty(t, r.Changes())
 }
 
+func TestCacheThatAnswersNotModifiedForEverIsAFailure(t *testing.T) {
+	s := newServer(t, serve(one))
+	p := followPolls(t, false, s.URL+"/a")
+	p.next(2)
+	s.handle(status(http.StatusNotModified))
+	for range 8 { // of ten seconds
+		p.next(1)
+	}
+	require.NotEmpty(t, p.Errors())
+	require.ErrorContains(t, p.Errors()[0], "304 Not Modified to a request without a condition")
+	assert.Equal(t, map[string]string{"a": one}, p.Documents())
+}
+
+// Files in images of containers often have one time, and versions of a rule one size.
+func TestChangeThatTheServerHidesIsSeenWithinTheCompareInterval(t *testing.T) {
+	for name, index := range map[string]bool{"document": false, "document of an index": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write := func(name, content string) {
+				path := filepath.Join(dir, name)
+				require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+				require.NoError(t, os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)))
+			}
+			write("a.yaml", one)
+			write("index.json", `{"documents": [{"name": "a.yaml"}]}`)
+			var requests record
+			s := newServer(t, requests.wrap(http.FileServer(http.Dir(dir)).ServeHTTP))
+			address := s.URL + "/a.yaml"
+			if index {
+				address = s.URL + "/index.json"
+			}
+			p := followPolls(t, index, address)
+			p.next(2)
+			write("a.yaml", two)
+			write("index.json", `{"documents": [{"name": "a.yaml"}]}`)
+			p.next(1)
+			require.Equal(t, map[string]string{"a.yaml": one}, p.Documents(), "the server says that nothing has changed")
+			p.next(7) // polls of ten seconds: more than 5/4 of a minute
+			require.Equal(t, map[string]string{"a.yaml": two}, p.Documents())
+
+			// From now on the server is not believed.
+			p.next(1)
+			write("a.yaml", one)
+			p.next(1)
+			assert.Equal(t, map[string]string{"a.yaml": one}, p.Documents())
+			assert.Empty(t, p.Errors())
+		})
+	}
+}
+
+func TestIndexThatTheServerHidesIsSeenWithinTheCompareInterval(t *testing.T) {
+	var content atomic.Value
+	content.Store(`{"documents": [{"name": "a.yaml"}, {"name": "b.yaml"}]}`)
+	s := newServer(t, byPath(map[string]http.HandlerFunc{
+		"/index.json": func(w http.ResponseWriter, r *http.Request) {
+			http.ServeContent(w, r, "", time.Unix(1, 0), strings.NewReader(content.Load().(string)))
+		},
+		"/a.yaml": serve(one), "/b.yaml": serve(two),
+	}))
+	p := followPolls(t, true, s.URL+"/index.json")
+	p.next(2)
+	content.Store(`{"documents": [{"name": "a.yaml"}]}`)
+	p.next(8)
+	assert.Equal(t, map[string]string{"a.yaml": one}, p.Documents())
+}
+
 func TestCredentialsAreSentToTheHostOfTheURLOnly(t *testing.T) {
 	var atHome, elsewhere record
 	other := newServer(t, elsewhere.wrap(serve(one)))
@@ -382,7 +450,10 @@ func TestInvalidArgumentsAreErrors(t *testing.T) {
 		"MinBackoff 1m0s is longer": func() (*httpsource.Source, error) {
 			return httpsource.New("https://a", httpsource.Options{MinBackoff: time.Minute, MaxBackoff: time.Second})
 		},
-		"Interval is negative": func() (*httpsource.Source, error) {
+		"CompareInterval is negative": func() (*httpsource.Source, error) {
+			return httpsource.New("https://a", httpsource.Options{CompareInterval: -1})
+		},
+		"Options.Interval is negative": func() (*httpsource.Source, error) {
 			return httpsource.New("https://a", httpsource.Options{Interval: -1})
 		},
 		"MaxDocuments is negative": func() (*httpsource.Source, error) {

@@ -33,7 +33,7 @@ const (
 // quick are options with short pauses.
 func quick() httpsource.Options {
 	return httpsource.Options{
-		Interval: 5 * time.Millisecond, MinBackoff: 10 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
+		Interval: 5 * time.Millisecond, CompareInterval: 100 * time.Millisecond, MinBackoff: 10 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
 	}
 }
 
@@ -67,6 +67,7 @@ func openSource(token string) func(*testing.T, sourcetest.Store, sourcetest.Opti
 
 // store is an HTTP server behind a network that can be cut.
 type store struct {
+	t       *testing.T
 	digests bool // are in the index
 	plain   bool // no ETag and Last-Modified
 	network *sourcetest.Proxy
@@ -74,6 +75,7 @@ type store struct {
 	mu        sync.Mutex // guards the fields below
 	documents map[string]version
 	revision  int
+	trusted   map[string]bool // what the source asked for on a condition since it was written
 }
 
 type version struct {
@@ -83,7 +85,7 @@ type version struct {
 
 func newStore(t *testing.T, digests, plain bool) *store {
 	t.Helper()
-	s := &store{digests: digests, plain: plain, documents: map[string]version{}}
+	s := &store{t: t, digests: digests, plain: plain, documents: map[string]version{}, trusted: map[string]bool{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	s.network = sourcetest.NewProxy(t, server.Listener.Addr().String())
@@ -98,7 +100,27 @@ func (s *store) change(do func()) {
 }
 
 func (s *store) Put(name, content string) {
-	s.change(func() { s.documents[name] = version{content, fmt.Sprintf(`W/"%d"`, s.revision)} })
+	s.change(func() {
+		s.documents[name] = version{content, fmt.Sprintf(`W/"%d"`, s.revision)}
+		delete(s.trusted, name)
+	})
+}
+
+// PutHidden implements [sourcetest.Hider]: the tag stays. Of documents whose digests are in
+// the index the tag of the index does.
+func (s *store) PutHidden(name, content string) {
+	relies := name
+	if s.digests {
+		relies = "index.json"
+	}
+	require.Eventually(s.t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.plain || s.trusted[relies]
+	}, sourcetest.Patience, time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.documents[name] = version{content, s.documents[name].etag}
 }
 
 func (s *store) Delete(name string) { s.change(func() { delete(s.documents, name) }) }
@@ -117,8 +139,10 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	name := strings.TrimPrefix(r.URL.Path, "/rules/")
 	answer, found := s.documents[name]
+	s.trusted[name] = s.trusted[name] || r.Header.Get("If-None-Match") == answer.etag
 	if name == "index.json" {
 		answer, found = version{s.index(), fmt.Sprintf(`"index-%d"`, s.revision)}, true
+		s.trusted[name] = r.Header.Get("If-None-Match") == answer.etag
 	}
 	s.mu.Unlock()
 	switch {

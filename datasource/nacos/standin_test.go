@@ -63,6 +63,13 @@ func (s *standIn) update(do func()) {
 func (s *standIn) put(name, content string) { s.update(func() { s.configs[name] = content }) }
 func (s *standIn) remove(name string)       { s.update(func() { delete(s.configs, name) }) }
 
+// putHidden changes a document without a word to the requests that listen.
+func (s *standIn) putHidden(name, content string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.configs[name] = content
+}
+
 // asked returns the requests with a path, so far.
 func (s *standIn) asked(path string) (found []*http.Request) {
 	s.mu.Lock()

@@ -65,6 +65,9 @@ func (s *store) Stop()                    { s.network.Cut() }
 func (s *store) Start()                   { s.network.Restore() }
 func (s *store) CutAfter(bytes int)       { s.network.ResetAfter(bytes) }
 
+// PutHidden implements [sourcetest.Hider].
+func (s *store) PutHidden(name, content string) { s.nacos.putHidden(name, content) }
+
 // Replace implements [sourcetest.Replacer]: tokens of the other server are not valid.
 func (s *store) Replace() {
 	s.nacos.update(func() {

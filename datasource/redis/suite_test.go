@@ -135,6 +135,10 @@ func (s *store) Delete(name string) {
 func (s *store) Stop()  { s.network.Cut(); s.stopped = true }
 func (s *store) Start() { s.network.Restore(); s.stopped = false }
 
+// PutHidden implements [sourcetest.Hider]: the revision stays. The server tells the source
+// of the change all the same.
+func (s *store) PutHidden(name, content string) { s.server.Do("HSET", key, name, content) }
+
 // Replace implements [sourcetest.Replacer].
 func (s *store) Replace() { s.server.Flush() }
 

@@ -164,6 +164,22 @@ func writesArriveInOrder(f *fixture) {
 	}
 }
 
+// hiddenChangesArrive changes documents while the store says that nothing has changed. A
+// source that believes it for ever would never deliver them, and say that it is connected.
+func hiddenChangesArrive(f *fixture) {
+	f.put("a.yaml", limited("a", 1))
+	f.put("b.yaml", limited("b", 1))
+	r := f.follow()
+	f.await(r)
+	hider, ok := f.store.(Hider)
+	require.True(f.t, ok, "the store is no Hider: implement it, or say in Harness.Lacks why not")
+	hider.PutHidden("a.yaml", limited("a", 2))
+	f.want["a.yaml"] = limited("a", 2)
+	f.await(r)
+	f.put("b.yaml", limited("b", 2))
+	f.await(r)
+}
+
 // requireSubsequence fails if what was delivered is not what was written, in its order,
 // with some left out.
 func requireSubsequence(t require.TestingT, delivered, written []string) {

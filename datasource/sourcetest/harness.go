@@ -52,6 +52,15 @@ type Counter interface {
 	Attempts() int
 }
 
+// Hider is a [Store] that can change a document and go on saying that nothing has changed.
+type Hider interface {
+	// PutHidden changes a document that is there. All by which the source may notice that
+	// without reading the document stays as it was: tags, times, revisions and
+	// notifications. It waits first until the source relies on those. The content is as
+	// long as the one before.
+	PutHidden(name, content string)
+}
+
 // Feature is something that not every source or store can do.
 type Feature string
 
@@ -76,6 +85,9 @@ const (
 	// Cuts says that the store is a [Cutter].
 	Cuts Feature = "cuts within an answer"
 
+	// HiddenChanges says that the store is a [Hider].
+	HiddenChanges Feature = "changes that the store hides"
+
 	// Credentials says that [Harness.OpenRefused] is set.
 	Credentials Feature = "credentials"
 )
@@ -93,7 +105,7 @@ type Harness struct {
 	NewStore func(t *testing.T) Store
 
 	// Open returns a source of the documents in the store. It has short timeouts and
-	// pauses, of milliseconds where the defaults are seconds, but does not try more than
+	// pauses, of milliseconds where the defaults are seconds or minutes, but does not try more than
 	// 200 times a second to reach a store that is stopped. Resources that the source uses,
 	// and does not close itself, are closed when the test ends. Required.
 	Open func(t *testing.T, store Store, opts Options) core.Source
@@ -158,6 +170,7 @@ func promises() []promise {
 		{"TooLongDocumentIsFaultyAlone", []Feature{LongDocuments}, tooLongDocumentIsFaultyAlone},
 		{"ManyDocumentsAreOneChange", nil, manyDocumentsAreOneChange},
 		{"WritesArriveInOrder", nil, writesArriveInOrder},
+		{"HiddenChangesArrive", []Feature{HiddenChanges}, hiddenChangesArrive},
 
 		{"StoreThatStartsLaterIsRead", nil, storeThatStartsLaterIsRead},
 		{"DocumentsStayWhileUnreachable", nil, documentsStayWhileUnreachable},

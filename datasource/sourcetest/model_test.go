@@ -59,6 +59,14 @@ func (s *store) Delete(name string) {
 	})
 }
 
+func (s *store) PutHidden(name, content string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.documents[name]
+	d.Data = []byte(content)
+	s.documents[name] = d
+}
+
 func (s *store) Stop()  { s.change(func() { s.stopped = true }) }
 func (s *store) Start() { s.change(func() { s.stopped = false }) }
 
@@ -140,6 +148,7 @@ const (
 	failsAllForOne             fault = "delivers nothing while one document is too long"
 	appliesConcurrently        fault = "calls the sink concurrently"
 	endsOnErrors               fault = "gives up after an error"
+	believesNotifications      fault = "believes that nothing has changed until it is told of a change"
 )
 
 func (s *source) Name() string { return "memory" }
@@ -172,12 +181,24 @@ func (s *source) Run(ctx context.Context, sink core.Sink) error {
 		}
 		s.deliver(sink, all, revision, first, delivered)
 		first = false
-		select {
-		case <-ctx.Done():
-		case <-changed:
-		}
+		s.awaitChange(ctx, changed)
 	}
 	return ctx.Err()
+}
+
+// awaitChange returns when the store may have changed, or it is time to look anyway.
+func (s *source) awaitChange(ctx context.Context, changed <-chan struct{}) {
+	timer := time.NewTimer(20 * time.Millisecond)
+	defer timer.Stop()
+	elapsed := timer.C
+	if s.fault == believesNotifications {
+		elapsed = nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-changed:
+	case <-elapsed:
+	}
 }
 
 // lost reports an error and pauses.
@@ -334,4 +355,5 @@ var _ interface {
 	sourcetest.Replacer
 	sourcetest.Cutter
 	sourcetest.Counter
+	sourcetest.Hider
 } = (*store)(nil)

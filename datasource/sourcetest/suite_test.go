@@ -74,6 +74,7 @@ func TestEachFaultFails(t *testing.T) {
 		failsAllForOne:             "TooLongDocumentIsFaultyAlone",
 		appliesConcurrently:        "TwoRunsAtOnceAreIndependent",
 		endsOnErrors:               "StoreThatStartsLaterIsRead",
+		believesNotifications:      "HiddenChangesArrive",
 	} {
 		t.Run(string(f), func(t *testing.T) {
 			t.Parallel()

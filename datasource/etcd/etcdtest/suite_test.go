@@ -1,12 +1,17 @@
 package etcdtest_test
 
 import (
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"google.golang.org/grpc"
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd"
@@ -33,10 +38,10 @@ func openSuiteSource(password string) func(*testing.T, sourcetest.Store, sourcet
 	return func(t *testing.T, store sourcetest.Store, given sourcetest.Options) core.Source {
 		t.Helper()
 		opts := shortTimeouts()
-		opts.Logger = given.Logger
+		opts.Logger, opts.CompareInterval = given.Logger, 200*time.Millisecond
 		source, err := etcd.Open(clientv3.Config{
 			Endpoints: []string{store.(*suiteStore).network.endpoint()}, Username: "root", Password: password,
-			DialTimeout: opts.RequestTimeout,
+			DialTimeout: opts.RequestTimeout, DialOptions: []grpc.DialOption{onResponse(store.(*suiteStore).hide)},
 		}, prefix, opts)
 		require.NoError(t, err)
 		return source
@@ -49,6 +54,7 @@ type suiteStore struct {
 	server  *etcdtest.Server
 	network *proxy
 	client  *clientv3.Client // of the user root
+	hidden  atomic.Int64     // revision whose events the source does not get
 }
 
 func newSuiteStore(t *testing.T) *suiteStore {
@@ -85,6 +91,23 @@ func (s *suiteStore) Put(name, content string) {
 func (s *suiteStore) Delete(name string) {
 	_, err := s.client.Delete(s.t.Context(), prefix+name)
 	require.NoError(s.t, err)
+}
+
+// PutHidden implements [sourcetest.Hider]: the watch has no event of it.
+func (s *suiteStore) PutHidden(name, content string) {
+	s.hidden.Store(-1)
+	written, err := s.client.Put(s.t.Context(), prefix+name, content)
+	require.NoError(s.t, err)
+	s.hidden.Store(written.Header.Revision)
+}
+
+// hide removes the events of the hidden revision, or those that come while it is written,
+// from a response on a watch.
+func (s *suiteStore) hide(response *pb.WatchResponse) {
+	response.Events = slices.DeleteFunc(response.Events, func(event *mvccpb.Event) bool {
+		hidden := s.hidden.Load()
+		return hidden == -1 || event.Kv.ModRevision == hidden
+	})
 }
 
 func (s *suiteStore) Stop()  { s.network.Cut() }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 
@@ -39,9 +40,19 @@ does not have, 2 for a wrong command line, 3 when one could not be asked.`,
 	cmd.Flags().StringArrayVar(&c.engines, "engine", nil, "the `address` of a running service; may be repeated")
 	cmd.Flags().StringVar(&c.rule, "rule", "", "force the state of the rule of this `name`")
 	cmd.Flags().BoolVar(&c.all, "all", false, "force the state of all rules of the kind")
+	tokenFile := cmd.Flags().String("token-file", "", "the `file` with the token of the control handlers, if they need one")
 	output := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.kind, c.state = args[0], args[1]
+		if *tokenFile != "" {
+			token, err := os.ReadFile(*tokenFile)
+			if err != nil {
+				return fmt.Errorf("--token-file: %w", err)
+			}
+			if c.token = strings.TrimSpace(string(token)); c.token == "" {
+				return fmt.Errorf("--token-file: %s is empty: write the token into it", *tokenFile)
+			}
+		}
 		if err := c.check(); err != nil {
 			return err
 		}
@@ -55,6 +66,7 @@ type controlRequest struct {
 	kind, state, rule string
 	all               bool
 	engines           []string
+	token             string // "" for none
 }
 
 func (c controlRequest) check() error {
@@ -144,7 +156,7 @@ func (c controlRequest) ask(ctx context.Context, address string) controlled {
 	}
 	result := controlled{Engine: at.Host}
 	at = at.JoinPath("control")
-	err = exchange(ctx, http.MethodPost, at, strings.NewReader(c.form().Encode()), nil)
+	err = exchange(ctx, http.MethodPost, at, c.token, strings.NewReader(c.form().Encode()), nil)
 	if err == nil {
 		return result
 	}

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +28,7 @@ type service struct {
 	address string
 }
 
-func newService(t *testing.T) service {
+func newService(t *testing.T, callers ...inspect.ControlOption) service {
 	t.Helper()
 	on := clock.NewVirtual(time.Unix(1_000_000, 0))
 	engine := core.New(core.Config{Clock: on, Logger: slog.New(slog.DiscardHandler)})
@@ -35,7 +37,7 @@ func newService(t *testing.T) service {
 		Name: "broken", Resource: "pay", Percent: 100, Abort: fault.Abort{HTTP: 503}, Until: on.Now().Add(time.Hour).Time(),
 	}}}))
 	mux := http.NewServeMux()
-	mux.Handle("/debug/control", inspect.ControlHandler(engine))
+	mux.Handle("/debug/control", inspect.ControlHandler(engine, callers...))
 	mux.Handle("/debug/", inspect.Handler(engine))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -79,6 +81,29 @@ func TestControlForcesOneRule(t *testing.T) {
 	got = user{}.run(t, "control", "fault", "release", "--rule", "broken", "--engine", s.address)
 	assert.Equal(t, s.host()+": fault rule \"broken\" is released\n", got.out)
 	assert.False(t, s.passes(t))
+}
+
+func TestControlSendsTheTokenOfAFile(t *testing.T) {
+	s := newService(t, inspect.ControlToken("secret"))
+	file := filepath.Join(t.TempDir(), "token")
+	for token, want := range map[string]struct {
+		code   int
+		stderr string
+	}{
+		"secret\n": {command.ExitDone, ""},
+		"wrong":    {command.ExitFailed, "the request needs the token of this handler"},
+		"\n":       {command.ExitUsage, "is empty: write the token into it"},
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(token), 0o600))
+		got := user{}.run(t, "control", "fault", "off", "--all", "--engine", s.address, "--token-file", file)
+		assert.Equal(t, want.code, got.code, got.err)
+		assert.Contains(t, got.err, want.stderr)
+	}
+	got := user{}.run(t, "control", "fault", "off", "--all", "--engine", s.address)
+	assert.Contains(t, got.err, "the request needs the token of this handler")
+	got = user{}.run(t, "control", "fault", "off", "--all", "--engine", s.address, "--token-file", file+"x")
+	assert.Equal(t, command.ExitUsage, got.code)
+	assert.Contains(t, got.err, "--token-file")
 }
 
 func TestControlReportsEachServiceByItself(t *testing.T) {

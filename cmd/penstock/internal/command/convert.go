@@ -12,25 +12,29 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/convert"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/files"
-	"github.com/penstock-go/penstock/cmd/penstock/internal/sentinel"
 )
 
-const convertLong = `Convert turns files of Sentinel rules into one rule document of Penstock,
-written to standard output or to the file named by --file.
+const convertLong = `Convert turns files of rules of Sentinel, Envoy, nginx and resilience4j into
+one rule document of Penstock, written to standard output or to the file named
+by --file.
 
-A file is the JSON list that a data source of Sentinel has, with the field names
-of Go or of Java; "-" and no file at all stand for standard input. Flow rules,
-isolation rules, circuit breakers (degrade rules), rules for hot parameters,
-authority rules, gateway rules and system rules are converted, also from one
-list. A converted rule does what it does in Sentinel: its window has the buckets
-that Sentinel counts in.
+A file is what a data source, a registry or a dashboard of Sentinel has, with
+the field names of Go or of Java: flow rules, isolation rules, circuit breakers
+(degrade rules), rules for hot parameters, authority rules, gateway rules and
+system rules. Or it is a configuration of Envoy's rate limit service, a
+configuration of nginx with limit_req and limit_conn lines, or an
+application.yml with resilience4j in it. "-" and no file at all stand for
+standard input.
 
-What cannot be converted (limits of a cluster or of a call chain, thresholds
-that follow memory, unknown fields) is reported on standard error with its line.
-Then nothing is written, so that no limit goes missing unnoticed. With --partial
-the rest is written, below a comment that lists what is missing. What will
-behave differently than in Sentinel is reported, too, and written.
+What is found is of three classes, and reported on standard error with its line.
+"understood" has no effect where it comes from, such as a rule that is switched
+off, and is not written. "differs" is written, and behaves otherwise here. What
+is "left out" has an effect that no rule here has, or is not understood: then
+nothing is written, so that no limit goes missing unnoticed. With --partial the
+rest is written, below a comment that lists what is missing. A rule whose limit
+is not understood is never written.
 
 Exit code: 0 when the document is written, 1 when something was left out (without
 --partial) or cannot be read as rules, 2 for a wrong command line, 3 when a file
@@ -41,7 +45,7 @@ func newConvert(env Env) *cobra.Command {
 	var partial bool
 	c := &cobra.Command{
 		Use:   "convert [FILE...] [flags]",
-		Short: "Turn rules of Sentinel into a rule document",
+		Short: "Turn rules of Sentinel, Envoy, nginx and resilience4j into a rule document",
 		Long:  convertLong,
 		Example: `  penstock convert flow-rules.json --file rules/orders.yaml
   kubectl get configmap sentinel -o jsonpath='{.data.flow}' | penstock convert --partial`,
@@ -57,7 +61,7 @@ func newConvert(env Env) *cobra.Command {
 			if err != nil {
 				return failure{ExitFailed, err}
 			}
-			return convert(env, files, to, partial)
+			return writeConverted(env, files, to, partial)
 		},
 	}
 	c.Flags().StringVarP(&file, "file", "f", "", "write the document to this `file`")
@@ -81,15 +85,15 @@ func fileOf(file, output string) (string, error) {
 	}
 }
 
-func convert(env Env, files []sentinel.File, output string, partial bool) error {
-	conversion := sentinel.Convert(files...)
+func writeConverted(env Env, files []convert.File, output string, partial bool) error {
+	conversion := convert.Convert(files...)
 	for _, f := range conversion.Findings {
 		fmt.Fprintln(env.Err, f)
 	}
 	switch {
-	case conversion.Has(sentinel.Unreadable):
+	case conversion.Has(convert.Unreadable):
 		return failure{ExitNo, errors.New("nothing was written")}
-	case conversion.Has(sentinel.LeftOut) && !partial:
+	case conversion.Has(convert.LeftOut) && !partial:
 		return failure{ExitNo, errors.New("nothing was written, as something would be missing: --partial writes the rest")}
 	}
 	document, err := conversion.YAML()
@@ -107,11 +111,11 @@ func convert(env Env, files []sentinel.File, output string, partial bool) error 
 }
 
 // readSentinel reads the files, "-" and none standing for standard input.
-func readSentinel(ctx context.Context, in io.Reader, paths []string) ([]sentinel.File, error) {
+func readSentinel(ctx context.Context, in io.Reader, paths []string) ([]convert.File, error) {
 	if len(paths) == 0 {
 		paths = []string{"-"}
 	}
-	all := make([]sentinel.File, len(paths))
+	all := make([]convert.File, len(paths))
 	for i, path := range paths {
 		var err error
 		if path == "-" {

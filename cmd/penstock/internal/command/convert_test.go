@@ -36,6 +36,29 @@ func TestConvertSamples(t *testing.T) {
 	}
 }
 
+// TestConvertSamplesOfOthers converts files of other programs than Sentinel. A sample has
+// beside it what comes of it, with the ending .want, and what is said of it, with .txt.
+func TestConvertSamplesOfOthers(t *testing.T) {
+	const dir = "testdata/convert/others/"
+	for _, sample := range []string{"envoy.yaml", "nginx.conf", "application.yml"} {
+		t.Run(sample, func(t *testing.T) {
+			golden := func(extension string) string {
+				data, err := os.ReadFile(dir + sample + extension)
+				require.NoError(t, err)
+				return string(data)
+			}
+			stdout, stderr, code := execute(t, "", "convert", "--partial", dir+sample)
+			assert.Equal(t, command.ExitDone, code)
+			assert.Equal(t, golden(".want"), stdout)
+			assert.Equal(t, golden(".txt"), stderr)
+			_, err := rules.Parse(sample, []byte(stdout))
+			assert.NoError(t, err)
+			_, _, code = execute(t, "", "convert", dir+sample)
+			assert.Equal(t, command.ExitNo, code, "something is left out")
+		})
+	}
+}
+
 func TestConvertReadsStandardInput(t *testing.T) {
 	for _, args := range [][]string{{"convert"}, {"convert", "-"}} {
 		stdout, stderr, code := execute(t, `[{"resource": "a", "count": 3}]`, args...)

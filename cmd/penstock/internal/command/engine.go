@@ -27,7 +27,7 @@ func askEngine(ctx context.Context, address, path string, query url.Values, answ
 	}
 	at = at.JoinPath(path)
 	at.RawQuery = query.Encode()
-	if err := exchange(ctx, http.MethodGet, at, http.NoBody, answer); err != nil {
+	if err := exchange(ctx, http.MethodGet, at, "", http.NoBody, answer); err != nil {
 		return failure{ExitFailed, fmt.Errorf("asking the engine at %s: %w", at.Host, err)}
 	}
 	return nil
@@ -54,9 +54,9 @@ type refusedError struct {
 
 func (e refusedError) Error() string { return e.text + ": " + e.why }
 
-// exchange sends a request, with a form as its body if there is one, and reads the JSON of
+// exchange sends a request, with a token and a form as its body if there are any, and reads the JSON of
 // the answer; nothing if answer is nil.
-func exchange(ctx context.Context, method string, at *url.URL, form io.Reader, answer any) error {
+func exchange(ctx context.Context, method string, at *url.URL, token string, form io.Reader, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, at.String(), form)
@@ -65,6 +65,9 @@ func exchange(ctx context.Context, method string, at *url.URL, form io.Reader, a
 	}
 	if form != http.NoBody {
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if failed, ok := errors.AsType[*url.Error](err); ok { // whose text repeats the address

@@ -74,6 +74,16 @@ func TestExplainSaysThatNoRuleApplies(t *testing.T) {
 	assert.Equal(t, "No rule applies to a call of stock by a caller who is not named: it passes and is counted.\n", stdout)
 }
 
+func TestExplainOfRulesWithPatternsThatAreNotForTheResource(t *testing.T) {
+	path := writeRules(t, "flow: [{match: '*', limit: 1, except: b}]")
+	stdout, _, _ := execute(t, "", "explain", "b", "--rules", path)
+	assert.Contains(t, stdout, "\n  excepts the resource\n")
+	stdout, _, _ = execute(t, "", "explain", "GET:/healthz", "--rules", path)
+	assert.Contains(t, stdout, "\n  has a pattern, and the resource is exempt from those")
+	stdout, _, _ = execute(t, "", "explain", "a", "--rules", path)
+	assert.NotContains(t, stdout, "Not held against")
+}
+
 func TestExplainOfRulesForOtherCallersOnly(t *testing.T) {
 	path := writeRules(t, "flow: [{resource: a, limit: 1, origin: mobile}]")
 	stdout, _, _ := execute(t, "", "explain", "a", "--rules", path)

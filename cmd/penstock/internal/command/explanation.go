@@ -14,9 +14,15 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// whyNot returns why a rule for the resource does not apply to the call: it is for
-// other callers.
+// whyNot returns why a rule that matches the resource does not apply to the call: it excepts the
+// resource, or that is exempt, or the rule is for other callers.
 func whyNot(target rule.Target, call inspect.Call) string {
+	if excepts := target.Excepts(); excepts != nil && excepts(call.Resource) {
+		return "excepts the resource"
+	}
+	if target.Origin == "" {
+		return "has a pattern, and the resource is exempt from those unless an engine says otherwise: name it in a rule of its own"
+	}
 	if target.Origin == rule.OtherOrigins {
 		return fmt.Sprintf("is for callers that no rule here names, and one names %q", call.Origin)
 	}

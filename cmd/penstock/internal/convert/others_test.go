@@ -1,0 +1,145 @@
+package convert_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/convert"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
+)
+
+func hasKind(c convert.Conversion, kind convert.Kind) []string {
+	var found []string
+	for _, f := range c.Findings {
+		if f.Kind == kind {
+			found = append(found, f.String())
+		}
+	}
+	return found
+}
+
+func TestNginxRatesAreConverted(t *testing.T) {
+	for line, want := range map[string]flow.Rule{
+		"limit_req zone=z;":                       {Limit: 10, Window: time.Second, Algorithm: flow.TokenBucket, Burst: 1},
+		"limit_req zone=z burst=5 nodelay;":       {Limit: 10, Window: time.Second, Algorithm: flow.TokenBucket, Burst: 6},
+		"limit_req zone=z burst=5;":               {Limit: 10, Window: time.Second, Algorithm: flow.Throttle, MaxWait: 500 * time.Millisecond},
+		"limit_req burst=5 zone=z;":               {Limit: 10, Window: time.Second, Algorithm: flow.Throttle, MaxWait: 500 * time.Millisecond},
+		"limit_req_dry_run on; limit_req zone=z;": {Limit: 10, Window: time.Second, Algorithm: flow.TokenBucket, Burst: 1, Shadow: true},
+	} {
+		c := convertFile("limit_req_zone $server_name zone=z:1m rate=10r/s;\nserver { location /a { " + line + " } }")
+		want.Resource = "/a"
+		assert.Equal(t, []flow.Rule{want}, c.Rules.Flow, line)
+		assert.Empty(t, hasKind(c, convert.LeftOut))
+	}
+	for key, param := range map[string]rule.Strings{
+		"$binary_remote_addr": rule.StringsOf("ip"), "$remote_addr": rule.StringsOf("ip"), "$http_x_user": rule.StringsOf("header:x-user"),
+		"$arg_id": rule.StringsOf("query:id"), "$cookie_sid": rule.StringsOf("cookie:sid"), "${host}": rule.StringsOf("host"),
+		`"$binary_remote_addr$server_name"`: rule.StringsOf("ip"), "$arg_a$arg_b": rule.StringsOf("query:a", "query:b"),
+	} {
+		c := convertFile("http { limit_conn_zone " + key + " zone=z:1m; limit_conn z 3; }")
+		assert.Equal(t, []hotparam.Rule{{Resource: "nginx", Param: param, Concurrency: 3}}, c.Rules.HotParam, key)
+	}
+	c := convertFile("limit_conn_zone $server_name zone=z:1m; server { limit_conn z 3; server_name shop.example; }")
+	assert.Equal(t, []isolation.Rule{{Resource: "shop.example", Limit: 3}}, c.Rules.Isolation)
+}
+
+func TestNginxLimitsThatAreNotUnderstoodAreNotWritten(t *testing.T) {
+	for _, file := range []string{
+		"limit_req zone=z;", "limit_req_zone $server_name zone=z:1m; limit_req zone=z;", "limit_req_zone $server_name zone=z:1m rate=10; limit_req zone=z;",
+		"limit_req_zone $server_name zone=z:1m rate=0r/s; limit_req zone=z;", "limit_req_zone $server_name zone=z:1m rate=1.5r/s; limit_req zone=z;",
+		"limit_req_zone $x zone=z:1m rate=1r/s; limit_req zone=z;", "limit_req_zone $server_name zone=z:1m rate=1r/s; limit_req zone=z burst=x;",
+		"limit_req_zone $server_name zone=z:1m rate=1r/s; limit_req zone=z later=3;", "limit_conn_zone $host zone=z:1m; limit_conn z x;",
+		"limit_conn_zone $host zone=z:1m; limit_conn z;", "limit_conn_zone $host zone=z:1m; limit_conn z 0;", "limit_conn z 5;",
+		"limit_req_zone $server_name zone=z:1m rate=99999999999r/s; limit_req zone=z;",
+	} {
+		c := convertFile(file)
+		assert.NotEmpty(t, hasKind(c, convert.LeftOut), file)
+		document, err := c.YAML()
+		require.NoError(t, err)
+		assert.NotContains(t, string(document), "resource:", file)
+	}
+	for _, file := range []string{"limit_req zone=z", "http { limit_req zone=z;", "limit_req zone=z; }", "{ limit_req zone=z; }"} {
+		c := convertFile(file)
+		assert.True(t, c.Has(convert.Unreadable), file)
+	}
+}
+
+func TestEnvoyDescriptorsAreJudgedTogether(t *testing.T) {
+	c := convertFile(`
+domain: shop
+descriptors:
+  - key: user
+    rate_limit: {unit: SECOND, requests_per_unit: 10}
+  - key: user
+    value: "7"
+    rate_limit: {unit: second, requests_per_unit: 20}
+  - key: user
+    value: free
+    rate_limit: {unlimited: true}
+`)
+	assert.Empty(t, hasKind(c, convert.LeftOut))
+	text := func(text string) rule.Scalar { return rule.Scalar{Type: rule.Text, Text: text} }
+	assert.Equal(t, []hotparam.Rule{{
+		Resource: "shop", Param: rule.StringsOf("user"), Limit: 10, Window: time.Second, Algorithm: hotparam.SlidingWindow,
+		Values: rule.NumberMapOf(rule.NumberEntry{Key: text("7"), Value: 20}, rule.NumberEntry{Key: text("free"), Value: hotparam.MaxLimit}),
+	}}, c.Rules.HotParam)
+}
+
+func TestEnvoyLimitsThatAreNotUnderstoodAreNotWritten(t *testing.T) {
+	for _, descriptor := range []string{
+		"{key: a, rate_limit: {unit: second}}", "{key: a, rate_limit: {requests_per_unit: 3}}", "{key: a, rate_limit: {unit: week, requests_per_unit: 3}}",
+		"{key: a, rate_limit: {unit: second, requests_per_unit: many}}", "{key: a, rate_limit: 5}", "{rate_limit: {unit: second, requests_per_unit: 3}}",
+		"{key: a, rate_limit: {unit: second, requests_per_unit: -3}}", "5",
+	} {
+		c := convertFile("domain: d\ndescriptors:\n- " + descriptor)
+		assert.Empty(t, c.Rules.HotParam, descriptor)
+		assert.NotEmpty(t, hasKind(c, convert.LeftOut), descriptor)
+	}
+	c := convertFile("descriptors:\n- {key: a, rate_limit: {unit: second, requests_per_unit: 3}}")
+	assert.Empty(t, c.Rules.HotParam)
+	assert.NotEmpty(t, hasKind(c, convert.LeftOut), "there is no domain")
+	c = convertFile(`{"domain": "d", "descriptors": [{"key": "a", "rate_limit": {"unit": "second", "requests_per_unit": 3}}]}`)
+	assert.Len(t, c.Rules.HotParam, 1)
+	assert.True(t, convertFile("domain: d\ndescriptors: [").Has(convert.Unreadable))
+}
+
+func TestResilience4jInstancesAreConverted(t *testing.T) {
+	c := convertFile(`
+resilience4j.ratelimiter.instances.a: {limit-for-period: 5, limitRefreshPeriod: 2s, timeoutDuration: 0s}
+resilience4j:
+  bulkhead:
+    configs: {small: {maxConcurrentCalls: 3}, default: {maxWaitDuration: 5}}
+    instances:
+      b-1: {baseConfig: small}
+      c: {maxConcurrentCalls: 4}
+`)
+	assert.Empty(t, hasKind(c, convert.LeftOut))
+	assert.Equal(t, []flow.Rule{{Resource: "a", Limit: 5, Window: 2 * time.Second, Algorithm: flow.FixedWindow}}, c.Rules.Flow)
+	assert.Equal(t, []isolation.Rule{{Resource: "b-1", Limit: 3}, {Resource: "c", Limit: 4, MaxWait: 5 * time.Millisecond}}, c.Rules.Isolation)
+
+	c = convertFile("resilience4j:\n  bulkhead:\n    enabled: false\n    instances: {a: {maxConcurrentCalls: 3}}")
+	assert.Empty(t, c.Rules.Isolation)
+	assert.NotEmpty(t, hasKind(c, convert.Understood))
+}
+
+func TestResilience4jLimitsThatAreNotUnderstoodAreNotWritten(t *testing.T) {
+	for _, instance := range []string{
+		"ratelimiter: {instances: {a: {limitForPeriod: '${X:10}', limitRefreshPeriod: 1s}}}", "ratelimiter: {instances: {a: {limitForPeriod: 5}}}",
+		"ratelimiter: {instances: {a: {limitForPeriod: 5, limitRefreshPeriod: soon}}}", "bulkhead: {instances: {a: {baseConfig: none}}}",
+		"bulkhead: {instances: {a: {maxConcurrentCalls: x}}}", "bulkhead: {instances: {a: 5}}", "retry: {instances: {a: {maxAttempts: 3}}}",
+		"circuitbreaker: {instances: {a: {failureRateThreshold: 101}}}", "circuitbreaker: {instances: {a: {slidingWindowType: HOURLY}}}",
+		"circuitbreaker: {instances: {a: {waitDurationInOpenState: -1s}}}",
+	} {
+		c := convertFile("resilience4j: {" + instance + "}")
+		require.NotEmpty(t, hasKind(c, convert.LeftOut), instance)
+		document, err := c.YAML()
+		require.NoError(t, err)
+		assert.NotContains(t, string(document), "resource:", instance)
+	}
+}

@@ -1,0 +1,272 @@
+package convert
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/isolation"
+)
+
+// What all rules of resilience4j do differently.
+const (
+	noteR4jResource = "resilience4j: an instance is named where it is used; here a rule is for a resource: call the resource like the instance, " +
+		"or change resource"
+	noteR4jCycles = "resilience4j: all permissions come back at the start of each period, however many calls wait; here tokens flow in evenly"
+	noteR4jProbes = "resilience4j: half-open, it closes or opens by the rate of all permitted calls; here by whether each probe is good, and one " +
+		"that has not ended within probeTimeout counts as failed"
+	noteR4jErrors = "resilience4j: every exception is a failure unless recordExceptions or ignoreExceptions say otherwise; here what the adapter " +
+		"or the program calls one"
+)
+
+// convertResilience4j converts the application.yml of a program with resilience4j.
+func convertResilience4j(documents []node) (converted batch, findings []Finding) {
+	for _, document := range documents {
+		root := relaxed(plainObject(document))
+		under := root.below("resilience4j")
+		for _, e := range under.entries {
+			f := r4jFile{to: &converted, module: e.name()}
+			f.convertModule(e)
+			findings = append(findings, f.findings...)
+		}
+		findings = append(findings, root.findings...)
+	}
+	return converted, findings
+}
+
+// r4jFile is a part of a configuration that is being converted.
+type r4jFile struct {
+	to       *batch
+	module   string
+	findings []Finding
+}
+
+// convertModule converts the instances of a module, such as circuitbreaker.
+func (f *r4jFile) convertModule(e entry) {
+	convert := map[string]func(*object, *batch){
+		"circuitbreaker": convertR4jBreaker, "ratelimiter": convertR4jRateLimiter, "bulkhead": convertR4jBulkhead,
+	}[strings.ToLower(f.module)]
+	module := plainObject(e.node)
+	configs, instances := module.below("configs"), module.below("instances")
+	if on := module.find("enabled"); on != nil {
+		if v, ok := truth(on.node); ok && !v {
+			f.findings = append(f.findings, Finding{Kind: Understood, offset: e.key.offset, Message: f.module + " is switched off, so nothing of it is written"})
+			return
+		}
+	}
+	for _, of := range append(slices.Clone(instances.entries), module.below("backends").entries...) {
+		o := plainObject(of.node)
+		o.offset, o.resource = of.key.offset, of.name()
+		switch {
+		case convert == nil:
+			o.drop(o.offset, "%s: %s", f.module, r4jAdvice(f.module))
+		case o.inherit(configs):
+			convert(o, f.to)
+		}
+		f.findings = append(f.findings, o.findings...)
+	}
+}
+
+// r4jAdvice says what to do instead of converting the instances of a module.
+func r4jAdvice(module string) string {
+	switch strings.ToLower(module) {
+	case "retry":
+		return "no rule here repeats calls; the retry budgets of adapters limit how many are repeated"
+	case "timelimiter":
+		return "no rule here ends calls: give the context a deadline"
+	case "threadpoolbulkhead":
+		return "there are no thread pools here: limit the calls under way with an isolation rule, and let some wait with maxWait"
+	}
+	return "no rule here does that"
+}
+
+// inherit adds the fields that an instance has from its configuration, which is the default
+// one if it names none. It returns false if there is no such configuration.
+func (o *object) inherit(configs *object) bool {
+	base := o.text("baseConfig")
+	if base != "" && configs.find(base) == nil {
+		o.drop(o.at("baseConfig"), "the configuration %s is not in this file", wording.Quote(base))
+	}
+	seen := map[string]bool{}
+	for name := cmp.Or(base, "default"); name != "" && !seen[name]; {
+		seen[name] = true
+		from := configs.below(name)
+		name = from.text("baseConfig")
+		for _, e := range from.entries {
+			if o.find(e.name()) == nil && !strings.EqualFold(e.name(), "baseConfig") {
+				o.entries = append(o.entries, e)
+			}
+		}
+	}
+	return !o.dropped
+}
+
+// below returns the object under a field; one without fields if there is none.
+func (o *object) below(name string) *object {
+	e := o.find(name)
+	if e == nil {
+		return &object{offset: o.offset}
+	}
+	return plainObject(e.node)
+}
+
+// relaxed returns an object in which names are written as Spring reads them: dots lead to
+// objects within, and dashes do not count. Names of instances and configurations stay.
+func relaxed(o *object) *object {
+	made := &object{offset: o.offset, findings: o.findings}
+	for _, e := range o.entries {
+		made.put(strings.Split(e.name(), "."), e, 0)
+	}
+	return made
+}
+
+// put sets the value at a path. Below resilience4j there are modules, then instances and
+// configs, and then their names.
+func (o *object) put(path []string, e entry, depth int) {
+	const nameDepth = 3
+	name := path[0]
+	if depth != nameDepth {
+		name = strings.ReplaceAll(name, "-", "")
+	}
+	inner, nested := e.node.value.([]entry)
+	if len(path) == 1 && !nested {
+		o.entries = append(o.entries, entry{node{e.key.offset, name}, e.node})
+		return
+	}
+	at := o.find(name)
+	if at == nil {
+		o.entries = append(o.entries, entry{node{e.key.offset, name}, node{e.node.offset, []entry{}}})
+		at = &o.entries[len(o.entries)-1]
+	}
+	entries, _ := at.node.value.([]entry)
+	child := &object{entries: entries}
+	if len(path) > 1 {
+		child.put(path[1:], e, depth+1)
+	} else {
+		for _, within := range inner {
+			parts := []string{within.name()}
+			if depth+1 != nameDepth {
+				parts = strings.Split(within.name(), ".")
+			}
+			child.put(parts, within, depth+1)
+		}
+	}
+	at.node.value = child.entries
+}
+
+// iso matches the durations of ISO 8601 that Spring reads.
+var iso = regexp.MustCompile(`^PT(\d+H)?(\d+M)?(\d+(\.\d+)?S)?$`)
+
+// duration reads a duration as Spring does: 500ms, 10s, PT10S, or a number of milliseconds.
+func (o *object) duration(name string, byDefault time.Duration) time.Duration {
+	e := o.find(name)
+	if e == nil {
+		return byDefault
+	}
+	text, _ := scalarText(e.node)
+	text = strings.TrimSpace(text)
+	if n, err := strconv.ParseUint(text, 10, 41); err == nil {
+		return time.Duration(n) * time.Millisecond
+	}
+	if upper := strings.ToUpper(text); iso.MatchString(upper) && len(upper) > len("PT") {
+		text = strings.ToLower(upper[len("PT"):])
+	}
+	if days, isDays := strings.CutSuffix(text, "d"); isDays {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return time.Duration(n) * 24 * time.Hour
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		o.drop(e.node.offset, "%s is %v: must be a duration, such as 500ms or 10s", name, e.node)
+		return byDefault
+	}
+	return d
+}
+
+// reportR4j reports fields that have an effect in resilience4j and none here. Those that only
+// configure metrics and events have none on calls.
+func (o *object) reportR4j(known ...string) {
+	known = append(known, "baseConfig", "registerHealthIndicator", "eventConsumerBufferSize", "subscribeForEvents", "writableStackTraceEnabled",
+		"allowHealthIndicatorToFail", "healthIndicatorFailureRate")
+	o.reportOthers(known...)
+}
+
+func convertR4jRateLimiter(o *object, to *batch) {
+	made := flow.Rule{
+		Resource: o.resource, Limit: float64(o.whole("limitForPeriod", 50)), Window: o.duration("limitRefreshPeriod", 500*time.Nanosecond),
+	}
+	o.reportR4j("limitForPeriod", "limitRefreshPeriod", "timeoutDuration")
+	if !o.has("limitForPeriod") || !o.has("limitRefreshPeriod") {
+		o.drop(o.offset, "limitForPeriod or limitRefreshPeriod is missing, of which the defaults (50 in 500 ns) limit nothing: write both")
+	}
+	o.note(noteR4jResource)
+	if wait := o.duration("timeoutDuration", 5*time.Second); wait > 0 {
+		made.Algorithm, made.MaxWait = flow.TokenBucket, wait
+		o.note(noteR4jCycles)
+	} else {
+		made.Algorithm = flow.FixedWindow
+	}
+	if !o.dropped {
+		to.flow = append(to.flow, converted[flow.Rule]{made, o.source("")})
+	}
+}
+
+func convertR4jBulkhead(o *object, to *batch) {
+	made := isolation.Rule{Resource: o.resource, Limit: o.whole("maxConcurrentCalls", 25), MaxWait: o.duration("maxWaitDuration", 0)}
+	o.reportR4j("maxConcurrentCalls", "maxWaitDuration", "fairCallHandlingStrategyEnabled", "fairCallHandlingEnabled")
+	o.note(noteR4jResource)
+	if !o.dropped {
+		to.isolation = append(to.isolation, converted[isolation.Rule]{made, o.source("")})
+	}
+}
+
+func convertR4jBreaker(o *object, to *batch) {
+	made := breaker.Rule{
+		Resource: o.resource, Strategy: breaker.ErrorRatio, Threshold: o.number("failureRateThreshold", 50) / 100,
+		OpenFor: o.duration("waitDurationInOpenState", time.Minute), Probes: o.whole("permittedNumberOfCallsInHalfOpenState", 10),
+		ProbeTimeout: o.duration("maxWaitDurationInHalfOpenState", 0),
+	}
+	slow := made
+	slow.Strategy, slow.Threshold = breaker.SlowRatio, o.number("slowCallRateThreshold", 100)/100
+	slow.SlowAfter = o.duration("slowCallDurationThreshold", time.Minute)
+	size, least := o.whole("slidingWindowSize", 100), o.whole("minimumNumberOfCalls", 100)
+	switch kind := strings.ToUpper(o.text("slidingWindowType")); kind {
+	case "", "COUNT_BASED":
+		least = min(least, size)
+		o.differ(o.at("slidingWindowSize"), "resilience4j looks at the last %d calls; here at those of a time: change window so that it has about as many", size)
+	case "TIME_BASED":
+		made.Window = seconds(size)
+	default:
+		o.drop(o.at("slidingWindowType"), "slidingWindowType is %s: must be COUNT_BASED or TIME_BASED", wording.Quote(kind))
+	}
+	made.MinCalls = max(1, least)
+	if made.ProbeTimeout == 0 {
+		made.ProbeTimeout = max(made.Window, longProbe)
+	}
+	slow.Window, slow.MinCalls, slow.ProbeTimeout = made.Window, made.MinCalls, made.ProbeTimeout
+	o.reportR4j("failureRateThreshold", "waitDurationInOpenState", "permittedNumberOfCallsInHalfOpenState", "maxWaitDurationInHalfOpenState",
+		"slowCallRateThreshold", "slowCallDurationThreshold", "slidingWindowSize", "minimumNumberOfCalls", "slidingWindowType", "ringBufferSizeInClosedState",
+		"ringBufferSizeInHalfOpenState", "automaticTransitionFromOpenToHalfOpenEnabled", "recordExceptions", "ignoreExceptions")
+	for _, former := range []string{"ringBufferSizeInClosedState", "ringBufferSizeInHalfOpenState"} {
+		if o.has(former) {
+			o.add(LeftOut, o.at(former), "%s is of an earlier version: write slidingWindowSize or permittedNumberOfCallsInHalfOpenState", former)
+		}
+	}
+	o.notes = append(o.notes, noteR4jResource, noteR4jProbes, noteR4jErrors)
+	if o.dropped {
+		return
+	}
+	to.breaker = append(to.breaker, converted[breaker.Rule]{made, o.source("")})
+	if o.has("slowCallRateThreshold", "slowCallDurationThreshold") {
+		slow.Name = fmt.Sprintf("%s-slow", o.resource)
+		to.breaker = append(to.breaker, converted[breaker.Rule]{slow, o.source("")})
+	}
+}
