@@ -3,6 +3,7 @@ package core
 import (
 	"log/slog"
 	"math"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -18,9 +19,10 @@ import (
 // sample signals while rules read any, and one that leases tokens while rules share limits
 // with other instances.
 type Engine struct {
-	clock    clock.Clock
-	log      *slog.Logger
-	observer Observer
+	clock        clock.Clock
+	foreignClock bool // the clock is code of the program, which may panic
+	log          *slog.Logger
+	observer     Observer
 
 	isFailure func(error) bool
 	lists     *list.Registry
@@ -67,6 +69,8 @@ func New(config Config) *Engine {
 		lists:    config.Lists,
 		seed:     config.Seed,
 		closed:   make(chan struct{}),
+
+		foreignClock: isForeign(config.Clock),
 	}
 	if e.isFailure = config.IsFailure; e.isFailure == nil {
 		e.isFailure = isFailure
@@ -78,6 +82,12 @@ func New(config Config) *Engine {
 	e.fleet.init(&config)
 	e.sources.init()
 	return e
+}
+
+// isForeign says whether a clock is none of package clock.
+func isForeign(c clock.Clock) bool {
+	t := reflect.TypeOf(c)
+	return t.Kind() != reflect.Pointer || t.Elem().PkgPath() != reflect.TypeFor[clock.Instant]().PkgPath()
 }
 
 // Lists returns the lists that rules refer to by name. What is set there is in force at

@@ -1,0 +1,438 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// foreign is code of the program that fails at one place: it panics, or ends its goroutine.
+type foreign struct {
+	fail func()
+	at   atomic.Pointer[string] // nil: it does not fail
+}
+
+// in is called wherever the code runs.
+func (f *foreign) in(place string) {
+	if at := f.at.Load(); at != nil && *at == place {
+		f.at.Store(nil) // once
+		f.fail()
+	}
+}
+
+// run runs fn in a goroutine whose panics end there, and reports whether it has returned.
+func (f *foreign) run(place string, fn func()) (returned bool) {
+	f.at.Store(&place)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }()
+		fn()
+		returned = true
+	}()
+	<-done
+	f.at.Store(nil)
+	return returned
+}
+
+// eachFailure runs a test for both ways in which code does not return.
+func eachFailure(t *testing.T, test func(t *testing.T, f *foreign)) {
+	t.Helper()
+	for name, fail := range map[string]func(){"panic": func() { panic("foreign") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) { test(t, &foreign{fail: fail}) })
+	}
+}
+
+// foreignLimiter is one of a kind that the program has.
+type foreignLimiter struct {
+	*foreign
+	decision rule.Decision
+	out      atomic.Int64 // tickets
+}
+
+func (l *foreignLimiter) Acquire(rule.Call) (rule.Ticket, rule.Decision) {
+	l.in("Acquire")
+	if l.decision == rule.Pass {
+		l.out.Add(1)
+	}
+	return 0, l.decision
+}
+
+func (l *foreignLimiter) GiveBack(clock.Instant, rule.Ticket, int32) {
+	l.out.Add(-1)
+	l.in("GiveBack")
+}
+
+func (l *foreignLimiter) Done(rule.Ticket, rule.Exit) {
+	l.out.Add(-1)
+	l.in("Done")
+}
+
+func (l *foreignLimiter) CountPass(clock.Instant, int32) { l.in("CountPass") }
+
+func (l *foreignLimiter) RetryAfter(rule.Call) time.Duration {
+	l.in("RetryAfter")
+	return 0
+}
+func (l *foreignLimiter) Status(clock.Instant) rule.Status { return rule.Status{} }
+func (l *foreignLimiter) Idle(clock.Instant) bool          { return l.out.Load() == 0 }
+
+// foreignKind has limiters that fail where f does.
+func foreignKind(f *foreign, phase rule.Phase, decision rule.Decision) *rule.Type[toyConfig] {
+	common := func(c *toyConfig) rule.Common {
+		return rule.Common{
+			Name: &c.Name, Resource: &c.Resource, Match: &c.Match, Shared: &c.Shared, Origin: &c.Origin, Shadow: &c.Shadow,
+		}
+	}
+	return rule.Define(rule.Spec[toyConfig]{
+		Kind: "foreign", Phase: phase, Reason: rule.Overloaded, Common: common, Fields: append(rule.TargetFields(common), rule.ScopeFields(common)...),
+		New: func(c toyConfig, _ rule.Env) rule.Limiter {
+			f.in("New")
+			f.in("New of " + c.Name)
+			return &foreignLimiter{foreign: f, decision: decision}
+		},
+	})
+}
+
+// foreignClock is a clock of the program.
+type foreignClock struct {
+	*clock.Virtual
+	*foreign
+}
+
+func (c foreignClock) Now() clock.Instant {
+	c.in("Now")
+	return c.Virtual.Now()
+}
+
+// places are how many calls of "r" can be under way, and tokens how many can pass in a minute.
+const foreignPlaces, foreignTokens = 2, 10
+
+// holdsNothing asserts that all places and tokens of "r" are there, but for the tokens that were used.
+func holdsNothing(t *testing.T, e *core.Engine, used int) {
+	t.Helper()
+	of := e.Resource("r").Snapshot()
+	assert.Zero(t, of.InFlight)
+	assert.Zero(t, of.Waiting)
+	var guards [foreignPlaces]core.Guard
+	for i := range guards {
+		var err error
+		guards[i], err = e.Entry(t.Context(), "r", core.NoWait())
+		assert.NoError(t, err)
+	}
+	for i := range guards {
+		guards[i].Exit()
+	}
+	left := foreignTokens - used - foreignPlaces
+	assert.Equal(t, left, enter(e, "r", left+1, core.NoWait()), "tokens")
+}
+
+func foreignSet(extra ...rule.Rule) rules.Set {
+	return rules.Set{
+		Isolation: []isolation.Rule{{Resource: "r", Limit: foreignPlaces}},
+		Flow:      []flow.Rule{{Resource: "r", Limit: foreignTokens, Window: time.Minute}},
+		Custom:    extra,
+	}
+}
+
+func TestCallThatALimiterOfTheProgramFailsHoldsNothing(t *testing.T) {
+	for _, test := range []struct {
+		place    string
+		phase    rule.Phase
+		decision rule.Decision
+		of       toyConfig
+		used     int
+	}{
+		{"Acquire", rule.PhaseRate, rule.Pass, toyConfig{}, 0},
+		{"Acquire", rule.PhaseAccess, rule.Pass, toyConfig{}, 0},
+		{"Acquire", rule.PhaseRate, rule.Pass, toyConfig{Shadow: true}, 0},
+		{"RetryAfter", rule.PhaseRate, rule.Block, toyConfig{Shadow: true}, 0},
+		{"RetryAfter", rule.PhaseRate, rule.Block, toyConfig{}, 0},
+		{"Done", rule.PhaseRate, rule.Pass, toyConfig{}, 1},
+		{"Done", rule.PhaseAccess, rule.Pass, toyConfig{}, 1},
+		{"Done", rule.PhaseRate, rule.Pass, toyConfig{Shadow: true}, 1},
+	} {
+		name := fmt.Sprint(test.place, test.phase, test.decision, test.of.Shadow)
+		t.Run(name, func(t *testing.T) {
+			eachFailure(t, func(t *testing.T, f *foreign) {
+				kind := foreignKind(f, test.phase, test.decision)
+				e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, Kinds: []rule.Definition{kind}})
+				defer e.Close()
+				test.of.Name, test.of.Resource = "x", "r"
+				require.NoError(t, e.Load(foreignSet(kind.Of(test.of))))
+				assert.False(t, f.run(test.place, func() {
+					guard, _ := e.Entry(t.Context(), "r")
+					guard.Exit()
+				}))
+				require.NoError(t, e.Load(foreignSet()))
+				holdsNothing(t, e, test.used)
+			})
+		})
+	}
+}
+
+func TestCallThatAnOptionFailsHoldsNothing(t *testing.T) {
+	for name, shadow := range map[string]bool{"rule": false, "shadow": true} {
+		t.Run(name, func(t *testing.T) {
+			eachFailure(t, func(t *testing.T, f *foreign) {
+				e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet})
+				defer e.Close()
+				set := foreignSet()
+				set.HotParam = []hotparam.Rule{{Resource: "r", Param: rule.StringsOf("user"), Limit: 1000, Shadow: shadow}}
+				require.NoError(t, e.Load(set))
+				read := func(_ *int, _ string) rule.Attribute {
+					f.in("read")
+					return rule.Attribute{}
+				}
+				assert.False(t, f.run("read", func() {
+					_, _ = e.Entry(t.Context(), "r", core.Attributes(read, new(int)))
+				}))
+				holdsNothing(t, e, 0)
+			})
+		})
+	}
+}
+
+func TestCallThatTheObserverFailsHoldsNothing(t *testing.T) {
+	for _, place := range []string{"Waited", "Waited for nothing", "Refused"} {
+		t.Run(place, func(t *testing.T) {
+			eachFailure(t, func(t *testing.T, f *foreign) {
+				synctest.Test(t, func(t *testing.T) {
+					e := core.New(core.Config{Logger: quiet, Observer: core.Observer{
+						Waited: func(_ context.Context, w core.Wait) {
+							if w.Err == nil {
+								f.in("Waited")
+							} else {
+								f.in("Waited for nothing")
+							}
+						},
+						Refused: func(context.Context, *core.BlockError) { f.in("Refused") },
+					}})
+					defer e.Close()
+					set := foreignSet()
+					set.Flow = append(set.Flow, flow.Rule{Name: "t", Resource: "r", Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute})
+					require.NoError(t, e.Load(set))
+					require.Equal(t, 1, enter(e, "r", 1))
+					ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+					defer cancel()
+					switch place {
+					case "Waited for nothing":
+						time.AfterFunc(500*time.Millisecond, cancel)
+					case "Refused":
+						require.Equal(t, 1, enter(e, "r", 1))
+						ctx = core.ContextWithPriority(t.Context(), core.PriorityNormal)
+					}
+					assert.False(t, f.run(place, func() {
+						if place == "Refused" {
+							_, _ = e.Entry(ctx, "r", core.NoWait())
+							return
+						}
+						_, _ = e.Entry(ctx, "r")
+					}))
+					time.Sleep(time.Minute)
+					require.NoError(t, e.Load(foreignSet()))
+					holdsNothing(t, e, 0)
+				})
+			})
+		})
+	}
+}
+
+// A call of which nobody hears that it has passed took no token for good.
+func TestTokensOfACallThatTheObserverFailsComeBack(t *testing.T) {
+	eachFailure(t, func(t *testing.T, f *foreign) {
+		synctest.Test(t, func(t *testing.T) {
+			e := core.New(core.Config{Logger: quiet, Observer: core.Observer{Waited: func(context.Context, core.Wait) { f.in("Waited") }}})
+			defer e.Close()
+			set := foreignSet()
+			set.Isolation[0].MaxWait = time.Minute
+			require.NoError(t, e.Load(set))
+			var guards [foreignPlaces]core.Guard
+			for i := range guards {
+				guards[i], _ = e.Entry(t.Context(), "r")
+			}
+			time.AfterFunc(time.Second, func() {
+				for i := range guards {
+					guards[i].Exit()
+				}
+			})
+			assert.False(t, f.run("Waited", func() { _, _ = e.Entry(t.Context(), "r") }))
+			assert.EqualValues(t, foreignPlaces, e.Resource("r").Snapshot().Passed)
+			holdsNothing(t, e, foreignPlaces)
+		})
+	})
+}
+
+func TestStateChangeThatTheObserverFailsFreesThePlace(t *testing.T) {
+	eachFailure(t, func(t *testing.T, f *foreign) {
+		e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, Observer: core.Observer{
+			StateChanged: func(core.StateChange) { f.in("StateChanged") },
+		}})
+		defer e.Close()
+		set := foreignSet()
+		set.Breaker = []breaker.Rule{{Resource: "r", Strategy: breaker.ErrorCount, Threshold: 1, MinCalls: 1}}
+		require.NoError(t, e.Load(set))
+		assert.False(t, f.run("StateChanged", func() {
+			guard, _ := e.Entry(t.Context(), "r")
+			guard.MarkFailed()
+			guard.Exit()
+		}))
+		require.NoError(t, e.Load(foreignSet()))
+		holdsNothing(t, e, 1)
+	})
+}
+
+func TestCallThatTheClockFailsHoldsNothing(t *testing.T) {
+	eachFailure(t, func(t *testing.T, f *foreign) {
+		e := core.New(core.Config{Clock: foreignClock{clock.NewVirtual(begin), f}, Logger: quiet})
+		defer e.Close()
+		require.NoError(t, e.Load(foreignSet()))
+		assert.False(t, f.run("Now", func() { _, _ = e.Entry(t.Context(), "r") }))
+		guard, err := e.Entry(t.Context(), "r")
+		require.NoError(t, err)
+		assert.False(t, f.run("Now", func() { guard.Exit() }), "at its end")
+		guard.Exit()
+		holdsNothing(t, e, 1)
+	})
+}
+
+func TestCallWhoseFunctionFailsHoldsNothing(t *testing.T) {
+	eachFailure(t, func(t *testing.T, f *foreign) {
+		e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, IsFailure: func(error) bool {
+			f.in("IsFailure")
+			return true
+		}})
+		defer e.Close()
+		require.NoError(t, e.Load(foreignSet()))
+		for _, place := range []string{"function", "IsFailure"} {
+			assert.False(t, f.run(place, func() {
+				_ = e.Do(t.Context(), "r", func(context.Context) error {
+					f.in("function")
+					return errors.New("failed")
+				})
+			}))
+		}
+		holdsNothing(t, e, 2)
+	})
+}
+
+// Whoever ends a call wakes another one, whose wake-up fails: both places are free in the end, and the
+// third call, which waits behind, is woken too.
+func TestWakeUpThatFailsKeepsNobodyWaiting(t *testing.T) {
+	eachFailure(t, func(t *testing.T, f *foreign) {
+		e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet})
+		defer e.Close()
+		set := foreignSet()
+		set.Isolation[0].MaxWait = time.Minute
+		require.NoError(t, e.Load(set))
+		var guards [foreignPlaces]core.Guard
+		for i := range guards {
+			guards[i], _ = e.Entry(t.Context(), "r")
+		}
+		woken := 0
+		var waits [2]*core.Arrival
+		for i := range waits {
+			waits[i] = e.Arrive(t.Context(), "r", func() {
+				woken++
+				f.in("wake")
+			})
+			_, done := waits[i].Proceed()
+			require.False(t, done)
+		}
+		f.run("wake", func() { guards[0].Exit() })
+		f.run("", func() { guards[1].Exit() })
+		assert.Equal(t, 2, woken)
+		for i := range waits {
+			_, done := waits[i].Proceed()
+			require.True(t, done)
+			guard, err := waits[i].Result()
+			require.NoError(t, err)
+			guard.Exit()
+		}
+		holdsNothing(t, e, 4)
+	})
+}
+
+func TestArrivalThatFailsHoldsNothing(t *testing.T) {
+	eachFailure(t, func(t *testing.T, f *foreign) {
+		kind := foreignKind(f, rule.PhaseRate, rule.Pass)
+		e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, Kinds: []rule.Definition{kind}})
+		defer e.Close()
+		require.NoError(t, e.Load(foreignSet(kind.Of(toyConfig{Name: "x", Resource: "r"}))))
+		a := e.Arrive(t.Context(), "r", func() {})
+		assert.False(t, f.run("Acquire", func() { a.Proceed() }))
+		_, done := a.Proceed()
+		assert.True(t, done)
+		_, err := a.Result()
+		require.ErrorContains(t, err, "was not decided")
+		holdsNothing(t, e, 0)
+	})
+}
+
+func TestCallWhoseContextHasEndedTakesNothing(t *testing.T) {
+	e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet})
+	defer e.Close()
+	require.NoError(t, e.Load(foreignSet()))
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	for ctx, want := range map[context.Context]error{canceled: context.Canceled, late: context.DeadlineExceeded} {
+		_, err := e.Entry(ctx, "r")
+		assert.Equal(t, want, err)
+		_, err = e.Resource("r").Entry(ctx, core.String("user", "u"))
+		assert.Equal(t, want, err)
+		assert.Equal(t, want, e.Do(ctx, "no rule", func(context.Context) error { return nil }))
+		a := e.Arrive(ctx, "r", func() {})
+		_, done := a.Proceed()
+		assert.True(t, done)
+		_, err = a.Result()
+		assert.Equal(t, want, err)
+	}
+	assert.Zero(t, e.Resource("r").Snapshot().Passed)
+	assert.Zero(t, e.Resource("r").Snapshot().Blocked)
+	holdsNothing(t, e, 0)
+}
+
+// A call that is woken at the very moment at which its caller leaves does not pass.
+func TestCallWhoseContextEndsWhileItIsWokenTakesNothing(t *testing.T) {
+	for range 20 { // a select chooses at random
+		synctest.Test(t, func(t *testing.T) {
+			e := core.New(core.Config{Logger: quiet})
+			defer e.Close()
+			set := foreignSet()
+			set.Isolation[0].MaxWait = time.Minute
+			require.NoError(t, e.Load(set))
+			var guards [foreignPlaces]core.Guard
+			for i := range guards {
+				guards[i], _ = e.Entry(t.Context(), "r")
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, func() {
+				guards[0].Exit()
+				cancel()
+				guards[1].Exit()
+			})
+			_, err := e.Entry(ctx, "r")
+			require.ErrorIs(t, err, context.Canceled)
+			holdsNothing(t, e, foreignPlaces)
+		})
+	}
+}
