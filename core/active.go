@@ -85,9 +85,7 @@ func (a *activeRule) forcedState() string {
 // applyForced brings limiters of the rule to the state that is forced. No lock is held.
 func (a *activeRule) applyForced(limiters []rule.Controllable, now func() clock.Instant) {
 	for state := a.forcedState(); ; {
-		for _, limiter := range limiters {
-			limiter.Control(now(), state)
-		}
+		each(limiters, func(limiter rule.Controllable) { limiter.Control(now(), state) })
 		latest := a.forcedState() // another goroutine may have forced it meanwhile
 		if latest == state {
 			return
@@ -130,7 +128,10 @@ type limiterEnv struct {
 
 // newLimiter returns a limiter for a version of a rule on a resource.
 func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) versionedLimiter {
-	limiter := version.NewLimiter(l.env(a, resource, counts))
+	limiter, ok := l.make(version, resource, func() rule.Limiter { return version.NewLimiter(l.env(a, resource, counts)) })
+	if !ok {
+		limiter = new(noLimiter)
+	}
 	return versionedLimiter{limiter, limiter}
 }
 
@@ -139,7 +140,15 @@ func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string
 func (l limiterEnv) adopt(
 	a *activeRule, version rule.Rule, resource string, counts *transitions, present versionedLimiter,
 ) (next versionedLimiter, ok bool) {
-	limiter := version.Adopt(present.Limiter, l.env(a, resource, counts))
+	if _, none := present.Limiter.(*noLimiter); none {
+		return versionedLimiter{}, false
+	}
+	limiter, made := l.make(version, resource, func() rule.Limiter {
+		return version.Adopt(present.Limiter, l.env(a, resource, counts))
+	})
+	if !made {
+		return present, true // it goes on by the version before
+	}
 	return versionedLimiter{limiter, present.first}, limiter != nil
 }
 

@@ -77,7 +77,7 @@ func New(config Config) *Engine {
 	}
 	e.journal.log, e.journal.rejections = e.log, make(map[ruleset.DocumentKey]*rejections)
 	e.resources.init(e, config.MaxResources)
-	e.rules.init(config)
+	e.rules.init(config, e.try)
 	e.signals.init(config)
 	e.fleet.init(&config)
 	e.sources.init()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -435,4 +436,144 @@ func TestCallWhoseContextEndsWhileItIsWokenTakesNothing(t *testing.T) {
 			holdsNothing(t, e, foreignPlaces)
 		})
 	}
+}
+
+// foreignRule is a document with a rule of the kind of the program, and one on "r" that lets limit calls
+// pass in a second.
+func foreignDocument(revision int64, limit int, names ...string) core.Document {
+	text := fmt.Sprintf("flow: [{resource: r, limit: %d}]\nforeign:\n", limit)
+	for _, name := range names {
+		text += fmt.Sprintf("- {name: %s, match: \"r*\"}\n", name)
+	}
+	return doc("d", revision, text)
+}
+
+func TestKindThatFailsChangesNothing(t *testing.T) {
+	eachFailure(t, func(t *testing.T, f *foreign) {
+		kind := foreignKind(f, rule.PhaseRate, rule.Pass)
+		e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, Kinds: []rule.Definition{kind}})
+		defer e.Close()
+		set := func(limit float64, names ...string) rules.Set {
+			s := rules.Set{Flow: []flow.Rule{{Resource: "r", Limit: limit}}}
+			for _, name := range names {
+				s.Custom = append(s.Custom, kind.Of(toyConfig{Name: name, Resource: "r"}))
+			}
+			return s
+		}
+		require.NoError(t, e.Load(set(3, "a")))
+		var err error
+		require.True(t, f.run("New of b", func() { err = e.Load(set(5, "a", "b")) }))
+		require.ErrorContains(t, err, `core: the kind of rule foreign "b" has `)
+		assert.Equal(t, 2, e.Status().Rules)
+		assert.Equal(t, 3, enter(e, "r", 10), "what was in force stays")
+
+		require.NoError(t, e.Load(set(7, "a", "b")), "it works now")
+		assert.Equal(t, 3, e.Status().Rules)
+		assert.Equal(t, 4, enter(e, "r", 10), "in the same second")
+		require.NoError(t, e.Load(rules.Set{}))
+		assert.Equal(t, 10, enter(e, "r", 10))
+	})
+}
+
+func TestDocumentWhoseKindFailsIsRejectedUntilItIsMended(t *testing.T) {
+	eachFailure(t, func(t *testing.T, f *foreign) {
+		source := newMemory("memory")
+		kind := foreignKind(f, rule.PhaseRate, rule.Pass)
+		var rejected []core.Rejection
+		e := core.New(core.Config{
+			Clock: clock.NewVirtual(begin), Logger: quiet, Kinds: []rule.Definition{kind},
+			Observer: core.Observer{Rejected: func(r core.Rejection) { rejected = append(rejected, r) }},
+		})
+		defer e.Close()
+		require.NoError(t, e.Follow(t.Context(), source))
+		source.put(core.Change{Complete: true, Documents: []core.Document{foreignDocument(1, 3, "a")}})
+		place := "New of b"
+		bad := foreignDocument(2, 5, "a", "b")
+		f.at.Store(&place)
+		source.put(core.Change{Documents: []core.Document{bad, doc("other", 2, text("x", 1))}})
+		f.at.Store(&place)
+		source.put(core.Change{Documents: []core.Document{bad}})
+		require.Len(t, rejected, 1, "once")
+		require.ErrorContains(t, rejected[0].Err, `core: the kind of rule foreign "b" has `)
+		status := e.Status().Sources[0]
+		assert.True(t, status.Connected)
+		require.Len(t, status.Documents, 2)
+		assert.EqualValues(t, 1, status.Documents[0].Revision)
+		assert.EqualValues(t, 2, status.Documents[0].RejectedRevision)
+		require.NoError(t, status.Documents[1].Rejected, "other documents are applied")
+		assert.Equal(t, 3, enter(e, "r", 10), "what was in force stays")
+
+		source.put(core.Change{Documents: []core.Document{bad}})
+		assert.Equal(t, 2, enter(e, "r", 10), "the same document, once its kind works")
+		source.put(core.Change{Documents: []core.Document{foreignDocument(3, 6, "b", "c")}})
+		assert.Equal(t, 1, enter(e, "r", 10))
+		require.NoError(t, e.Load(foreignSet()))
+		require.NoError(t, e.Load(rules.Set{}))
+	})
+}
+
+// A rule can be made when it is tried, and not when it comes into force, or on a resource that is called
+// for the first time.
+func TestKindThatFailsOnOneResourceLeavesTheRestAlone(t *testing.T) {
+	eachFailure(t, func(t *testing.T, f *foreign) {
+		kind := foreignKind(f, rule.PhaseRate, rule.Block)
+		e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, Kinds: []rule.Definition{kind}})
+		defer e.Close()
+		require.NoError(t, e.Load(rules.Set{
+			Flow:   []flow.Rule{{Match: "r*", Limit: 2}},
+			Custom: []rule.Rule{kind.Of(toyConfig{Name: "x", Match: "r*", Shadow: true})},
+		}))
+		require.True(t, f.run("New", func() { assert.Equal(t, 2, enter(e, "r1", 10)) }))
+		assert.Equal(t, 2, enter(e, "r2", 10))
+		assert.EqualValues(t, 0, e.Resource("r1").Snapshot().Rules[1].WouldBlock)
+		require.NoError(t, e.Load(rules.Set{
+			Flow:   []flow.Rule{{Match: "r*", Limit: 3}},
+			Custom: []rule.Rule{kind.Of(toyConfig{Name: "x", Match: "r*", Shadow: true, Attributes: "user"})},
+		}))
+		assert.Equal(t, 1, enter(e, "r1", 10))
+		assert.EqualValues(t, 1, e.Resource("r1").Snapshot().Rules[1].WouldBlock, "the next version has a limiter")
+		require.NoError(t, e.Load(rules.Set{}))
+	})
+}
+
+// Whoever keeps the log is code of the program too.
+func TestLogThatFailsLeavesRulesAndDocumentsInStep(t *testing.T) {
+	eachFailure(t, func(t *testing.T, f *foreign) {
+		synctest.Test(t, func(t *testing.T) {
+			e := core.New(core.Config{Logger: slog.New(foreignHandler{slog.DiscardHandler, f})})
+			defer e.Close()
+			place := "penstock: source connected"
+			f.at.Store(&place)
+			require.NoError(t, e.Follow(t.Context(), onceSource(text("r", 3))))
+			synctest.Wait()
+			assert.Equal(t, 3, enter(e, "r", 10))
+			f.run("penstock: rules swapped", func() { _ = e.Load(rules.Set{Flow: []flow.Rule{{Name: "code", Resource: "r", Limit: 0}}}) })
+			assert.Zero(t, enter(e, "r", 10))
+			require.NoError(t, e.Load(rules.Set{}))
+		})
+	})
+}
+
+// foreignHandler is a handler of the log that fails at a message.
+type foreignHandler struct {
+	slog.Handler
+	*foreign
+}
+
+func (h foreignHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h foreignHandler) Handle(_ context.Context, r slog.Record) error {
+	h.in(r.Message)
+	return nil
+}
+
+// onceSource is a source with one document, which it delivers when it is run.
+type onceSource string
+
+func (onceSource) Name() string { return "once" }
+
+func (s onceSource) Run(ctx context.Context, sink core.Sink) error {
+	sink.Apply(core.Change{Complete: true, Documents: []core.Document{doc("d", 1, string(s))}})
+	<-ctx.Done()
+	return ctx.Err()
 }
