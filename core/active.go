@@ -154,7 +154,7 @@ func (l limiterEnv) adopt(
 
 func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
 	env := rule.Env{
-		Version: l.generation, Now: l.now, Forced: a.forcedState(),
+		Version: l.generation, Now: l.now, Until: l.engine.clock.Until, Forced: a.forcedState(),
 		Resource: a.resourceOf(resource),
 		Lists:    l.engine.lists, Signals: &l.engine.signals, Fleet: l.engine.fleet.member, Seed: l.seed(a, resource),
 		Changed: func(clock.Instant, string, string) {},

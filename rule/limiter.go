@@ -203,6 +203,12 @@ type Env struct {
 	// Now is the present instant.
 	Now clock.Instant
 
+	// Until returns the time until a time of the calendar, as the wall clock tells it at present;
+	// negative if that has passed. Now and the instants of calls measure time, and do not follow
+	// when the wall clock is set, or a suspended machine resumes: what people mean by the calendar
+	// is asked here. nil if instants are the only time there is.
+	Until func(t time.Time) time.Duration
+
 	// Forced is the state, one of [Spec.Controls], in which the limiter begins, or goes
 	// on, because an operator has forced it; "" for none. See [Controllable].
 	Forced string
