@@ -25,7 +25,7 @@ func clocks() map[string]Clock {
 // awaitLine waits until the line has ended by which a clock with a counter goes.
 func awaitLine(c Clock) {
 	if counter, ok := c.(*counterClock); ok {
-		for l := counter.line.Load(); ticks()-l.ticks < l.length; { //nolint:revive // the time of the bubble stands still
+		for l := counter.line.Load(); ticks()-l.ticks < l.length; { // the time of the bubble stands still
 		}
 	}
 }

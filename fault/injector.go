@@ -113,8 +113,13 @@ func (in *injector) publish() {
 	}
 }
 
-// releaseAll ends all delays.
+// releaseAll ends all delays, also those behind one whose wake-up panics.
 func (in *injector) releaseAll() {
+	defer func() {
+		if in.delayed.first != nil {
+			in.releaseAll()
+		}
+	}()
 	for in.delayed.first != nil {
 		w := in.delayed.first
 		in.delayed.remove(w)

@@ -10,8 +10,9 @@ import (
 
 // Limiter enforces one version of one rule, on one resource or on all that share the
 // rule. Limiters are used concurrently. Acquire, GiveBack and Done are on the way of
-// every call: they must not allocate, and should not block. They must not panic either:
-// if Done of one panics, the engine does not call Done of the remaining ones for that call.
+// every call: they must not allocate, and should not block. If one panics, or ends its
+// goroutine, the call gives back what it has taken of all other limiters, and the panic goes
+// on; Done of the others is called too.
 //
 // A limiter that can do more has the methods of [Queue], [Decider], [Finisher], [Settler],
 // [Suspender], [LateReader], [Prefetcher], [Activator], [Retirer], [Inheritor],

@@ -99,7 +99,7 @@ func TestCallOfATransportEndsWithItsContext(t *testing.T) {
 		forgotten := send(ctx)
 		late, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		_ = send(late)
+		_ = send(late) //nolint:bodyclose // what is tested
 		closed := send(late)
 		require.NoError(t, closed.Body.Close())
 		assert.EqualValues(t, 2, inFlight())
