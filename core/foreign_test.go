@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,6 +101,7 @@ func foreignKind(f *foreign, phase rule.Phase, decision rule.Decision) *rule.Typ
 	common := func(c *toyConfig) rule.Common {
 		return rule.Common{
 			Name: &c.Name, Resource: &c.Resource, Match: &c.Match, Shared: &c.Shared, Origin: &c.Origin, Shadow: &c.Shadow,
+			Related: &c.Related,
 		}
 	}
 	return rule.Define(rule.Spec[toyConfig]{
@@ -166,6 +168,7 @@ func TestCallThatALimiterOfTheProgramFailsHoldsNothing(t *testing.T) {
 		{"Acquire", rule.PhaseRate, rule.Pass, toyConfig{Shadow: true}, 0},
 		{"RetryAfter", rule.PhaseRate, rule.Block, toyConfig{Shadow: true}, 0},
 		{"RetryAfter", rule.PhaseRate, rule.Block, toyConfig{}, 0},
+		{"CountPass", rule.PhaseRate, rule.Pass, toyConfig{Resource: "other", Related: "r"}, 0},
 		{"Done", rule.PhaseRate, rule.Pass, toyConfig{}, 1},
 		{"Done", rule.PhaseAccess, rule.Pass, toyConfig{}, 1},
 		{"Done", rule.PhaseRate, rule.Pass, toyConfig{Shadow: true}, 1},
@@ -176,7 +179,7 @@ func TestCallThatALimiterOfTheProgramFailsHoldsNothing(t *testing.T) {
 				kind := foreignKind(f, test.phase, test.decision)
 				e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, Kinds: []rule.Definition{kind}})
 				defer e.Close()
-				test.of.Name, test.of.Resource = "x", "r"
+				test.of.Name, test.of.Resource = "x", cmp.Or(test.of.Resource, "r")
 				require.NoError(t, e.Load(foreignSet(kind.Of(test.of))))
 				assert.False(t, f.run(test.place, func() {
 					guard, _ := e.Entry(t.Context(), "r")
@@ -187,6 +190,21 @@ func TestCallThatALimiterOfTheProgramFailsHoldsNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A call that a later rule refuses gives back what it has taken, also behind a limiter that fails then.
+func TestRefusedCallThatALimiterFailsHoldsNothing(t *testing.T) {
+	eachFailure(t, func(t *testing.T, f *foreign) {
+		kind := foreignKind(f, rule.PhaseRate, rule.Pass)
+		e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, Kinds: []rule.Definition{kind}})
+		defer e.Close()
+		set := foreignSet(kind.Of(toyConfig{Name: "x", Resource: "r"}))
+		set.Flow = append(set.Flow, flow.Rule{Name: "none", Resource: "r", Limit: 0})
+		require.NoError(t, e.Load(set))
+		assert.False(t, f.run("GiveBack", func() { _, _ = e.Entry(t.Context(), "r") }))
+		require.NoError(t, e.Load(foreignSet()))
+		holdsNothing(t, e, 0)
+	})
 }
 
 func TestCallThatAnOptionFailsHoldsNothing(t *testing.T) {
