@@ -24,6 +24,7 @@ type Arrival struct {
 // time demands it, by the goroutine that moved the queue, perhaps under its lock: it
 // must neither block nor call the engine.
 func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts ...Option) *Arrival {
+	ctx = orBackground(ctx)
 	a := &Arrival{ctx: ctx}
 	tokens, err := tokensOf(opts)
 	if ended := ctx.Err(); ended != nil {
