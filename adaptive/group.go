@@ -148,7 +148,9 @@ func (g *group) leave(c *class, now clock.Instant) {
 func (g *group) done(c *class, exit rule.Exit) {
 	failed := exit.Failed || exit.Ignored
 	to := c.group.Load()
-	c.end(exit.Took(), failed, time.Duration(to.late.Load()))
+	if !exit.LongLived {
+		c.end(exit.Took(), failed, time.Duration(to.late.Load()))
+	}
 	c.leave(exit.Now)
 	if g.calls == &g.own {
 		g.calls.Add(units(exit.Now)<<callsBits - 1)
@@ -178,7 +180,7 @@ func (g *group) done(c *class, exit rule.Exit) {
 // learnTest goes on with a test, if there is one, once a call of a class has ended.
 func (g *group) learnTest(c *class, exit rule.Exit, failed bool) {
 	switch {
-	case !g.control.Testing():
+	case !g.control.Testing() || exit.LongLived:
 		return
 	case !failed:
 		c.tested.ends++

@@ -76,9 +76,9 @@ func newBreaker(l *limiter, now clock.Instant, forced string) *breaker {
 func (b *breaker) unlock() { b.changes.Unlock(&b.mu) }
 
 // admit decides on a call that Acquire could not decide on without a lock.
-func (b *breaker) admit(l *limiter, now clock.Instant) (rule.Ticket, rule.Decision) {
+func (b *breaker) admit(l *limiter, now clock.Instant) (t rule.Ticket, decision rule.Decision) {
 	b.mu.Lock()
-	defer b.unlock()
+	defer b.unlockFor(&t, now)
 	if !b.bringIntoForce(l, now) {
 		return 0, rule.Stale
 	}
@@ -97,6 +97,19 @@ func (b *breaker) admit(l *limiter, now clock.Instant) (rule.Ticket, rule.Decisi
 		b.enter(halfOpen, now)
 	}
 	return b.probe(now)
+}
+
+// unlockFor is unlock for a call. If the observer panics when it hears of a change, the call is not
+// made, and frees its place if it is a probe.
+func (b *breaker) unlockFor(t *rule.Ticket, now clock.Instant) {
+	reported := false
+	defer func() {
+		if !reported && isProbe(*t) {
+			b.giveBack(*t, now)
+		}
+	}()
+	b.unlock()
+	reported = true
 }
 
 // count counts the outcome of a call without a lock. It returns false when that needs a

@@ -10,7 +10,8 @@ import "time"
 
 // Instant is a point in time: nanoseconds since the Unix epoch, as the clock that gave it
 // counts them. Instants of one clock never go back, whatever happens to the wall clock of
-// the machine.
+// the machine: what is measured goes by them. What people mean by the calendar goes by
+// [Clock.Until] and [TimeOf], which follow the wall clock.
 type Instant int64
 
 // Add returns the instant d later (earlier if d is negative).
@@ -29,13 +30,24 @@ type Clock interface {
 	// never goes back.
 	Now() Instant
 
-	// Until returns the time on this clock until the calendar time t, such as the deadline
-	// of a context. It is negative when t has passed.
+	// Until returns the time until the calendar time t, such as the deadline of a context,
+	// as the wall clock tells it at present; if t has a monotonic reading, by that. It is
+	// negative when t has passed.
 	Until(t time.Time) time.Duration
 
 	// NewTimer returns a timer that fires once after d; at once if d is not
 	// positive.
 	NewTimer(d time.Duration) Timer
+}
+
+// TimeOf returns the calendar time of an instant of the clock, as the wall clock tells it at present:
+// for people to read. [Instant.Time] goes by the wall clock as it was when the clock was made. The two
+// differ once the wall clock was set, or a suspended machine has resumed, and then by whole seconds:
+// less than half of one is left out.
+func TimeOf(c Clock, at Instant) time.Time {
+	now := c.Now().Time()
+	apart := -c.Until(now) // how much later it is by the wall clock
+	return at.Time().Add(apart.Round(time.Second))
 }
 
 // TimerAt returns a timer of the clock that fires at an instant, or at once if that has

@@ -12,7 +12,7 @@ import (
 // the time is right within a microsecond.
 //
 // No call waits for another one: each that finds the line at its end makes the next, and the first
-// one counts. That is one small allocation in a millisecond with calls.
+// one counts; the others go by that. That is one small allocation in a millisecond with calls.
 //
 // For two goroutines that tell each other the time it may go back by a fraction of a microsecond, since
 // a processor may read its counter before instructions that stand before that.
@@ -49,7 +49,7 @@ func newCounterClock(s system) *counterClock {
 // Now reads the counter.
 func (c *counterClock) Now() Instant {
 	l := c.line.Load()
-	if passed := ticks() - l.ticks; passed < period {
+	if passed := ticks() - l.ticks; passed < l.length {
 		return l.after(passed)
 	}
 	return c.renew(l)
@@ -57,11 +57,21 @@ func (c *counterClock) Now() Instant {
 
 // renew is Now outside of the period of a line.
 func (c *counterClock) renew(l *line) Instant {
-	if l.ticks-ticks() < skew {
-		return l.at // another processor has just begun the line
+	for {
+		if l.ticks-ticks() < skew {
+			return l.at // another processor has just begun the line
+		}
+		next := l.next(c.read())
+		if c.line.CompareAndSwap(l, next) {
+			return next.at
+		}
+		// Another goroutine was quicker. It may have read the clock before this call began: only what
+		// the counter says now is not older than the call.
+		l = c.line.Load()
+		if passed := ticks() - l.ticks; passed < l.length {
+			return l.after(passed)
+		}
 	}
-	c.line.CompareAndSwap(l, l.next(c.read()))
-	return c.line.Load().at
 }
 
 // read reads the counter and the clock of the system at about the same time: it takes the closest of
@@ -76,11 +86,12 @@ func (s *system) read() (closest reading) {
 		before := ticks()
 		at := s.Now()
 		if took := ticks() - before; took < apart {
-			apart, closest = took, reading{before + took/2, at}
+			apart, closest = took, reading{ticks: before + took/2, at: at}
 		}
 		if apart <= near {
 			break
 		}
 	}
+	closest.fake = s.isFake()
 	return closest
 }

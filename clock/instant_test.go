@@ -34,3 +34,25 @@ func ExampleInstant() {
 	fmt.Println(later.Time().Format(time.TimeOnly), later.Sub(noon))
 	// Output: 12:01:30 1m30s
 }
+
+// setClock is a clock whose wall clock was set.
+type setClock struct {
+	*clock.Virtual
+	by time.Duration
+}
+
+func (c setClock) Until(t time.Time) time.Duration { return c.Virtual.Until(t) - c.by }
+
+func TestTimeOfFollowsTheWallClock(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2024, 5, 1, 12, 0, 0, 123, time.UTC)
+	for by, want := range map[time.Duration]time.Duration{
+		0: 0, time.Hour: time.Hour, -time.Hour: -time.Hour,
+		499 * time.Millisecond: 0, -90400 * time.Millisecond: -90 * time.Second,
+	} {
+		c := setClock{clock.NewVirtual(noon), by}
+		c.Advance(time.Minute)
+		assert.Equal(t, noon.Add(want), clock.TimeOf(c, clock.Instant(noon.UnixNano())), "set by %v", by)
+	}
+	assert.WithinDuration(t, time.Now(), clock.TimeOf(clock.System(), clock.System().Now()), time.Minute)
+}

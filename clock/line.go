@@ -6,6 +6,7 @@ import "math"
 type reading struct {
 	ticks uint64
 	at    Instant
+	fake  bool // within testing/synctest: the counter says nothing of the time there
 }
 
 // line is the time as a function of a counter, for a period. It goes on from a reading of the
@@ -17,6 +18,7 @@ type reading struct {
 type line struct {
 	reading        // where it begins
 	scale   uint64 // nanoseconds per tick, with scaleBits behind the point
+	length  uint64 // ticks that it is for: a period, or 0 while the time is that of a bubble
 
 	// How the next one begins.
 	base, last reading // of the system's clock: since when the speed has been measured, and the last one
@@ -39,14 +41,21 @@ func newLine(first, second reading) *line {
 func newLineAt(start Instant, base, last reading, speed float64) *line {
 	ahead := float64(start - last.at)
 	slowed := speed * max(0, 1-ahead/(period*speed))
-	return &line{reading{last.ticks, start}, uint64(slowed * (1 << scaleBits)), base, last, speed}
+	return &line{
+		reading: reading{ticks: last.ticks, at: start}, scale: uint64(slowed * (1 << scaleBits)), length: period,
+		base: base, last: last, speed: speed,
+	}
 }
 
-// after returns the time so many ticks after the line begins, up to a period.
+// after returns the time so many ticks after the line begins, up to its length.
 func (l *line) after(ticks uint64) Instant { return l.at + Instant(ticks*l.scale>>scaleBits) }
 
 // next returns the line that follows, once this one has ended, for a new reading.
 func (l *line) next(now reading) *line {
+	end := l.after(l.length)
+	if now.fake {
+		return &line{reading: reading{ticks: now.ticks, at: max(now.at, end)}, base: now, last: now, speed: l.speed}
+	}
 	base, speed := l.base, l.base.speedTo(now)
 	switch {
 	case !l.last.hasSpeedTo(now): // the counter or the system's clock has jumped
@@ -54,7 +63,7 @@ func (l *line) next(now reading) *line {
 	case l.last.differs(now, l.speed): // one of them has another speed
 		base, speed = l.last, l.last.speedTo(now)
 	}
-	return newLineAt(max(now.at, l.after(period)), base, now, speed)
+	return newLineAt(max(now.at, end), base, now, speed)
 }
 
 // speedTo returns how many nanoseconds a tick took from one reading to a later one.

@@ -36,7 +36,7 @@ func (m *machine) pass(ns float64) {
 	m.ticks += ns / m.speed
 }
 
-func (m *machine) reading() reading { return reading{m.counter(), Instant(m.now + m.noise)} }
+func (m *machine) reading() reading { return reading{ticks: m.counter(), at: Instant(m.now + m.noise)} }
 
 func (m *machine) counter() uint64 { return uint64(m.ticks) }
 

@@ -102,9 +102,7 @@ func (a *activeRule) forcedState() string {
 // applyForced brings limiters of the rule to the state that is forced. No lock is held.
 func (a *activeRule) applyForced(limiters []rule.Controllable, now func() clock.Instant) {
 	for state := a.forcedState(); ; {
-		for _, limiter := range limiters {
-			limiter.Control(now(), state)
-		}
+		each(limiters, func(limiter rule.Controllable) { limiter.Control(now(), state) })
 		latest := a.forcedState() // another goroutine may have forced it meanwhile
 		if latest == state {
 			return
@@ -147,7 +145,10 @@ type limiterEnv struct {
 
 // newLimiter returns a limiter for a version of a rule on a resource.
 func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) versionedLimiter {
-	limiter := version.NewLimiter(l.env(a, version, resource, counts))
+	limiter, ok := l.make(version, resource, func() rule.Limiter { return version.NewLimiter(l.env(a, version, resource, counts)) })
+	if !ok {
+		limiter = new(noLimiter)
+	}
 	return versionedLimiter{limiter, limiter}
 }
 
@@ -156,13 +157,21 @@ func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string
 func (l limiterEnv) adopt(
 	a *activeRule, version rule.Rule, resource string, counts *transitions, present versionedLimiter,
 ) (next versionedLimiter, ok bool) {
-	limiter := version.Adopt(present.Limiter, l.env(a, version, resource, counts))
+	if _, none := present.Limiter.(*noLimiter); none {
+		return versionedLimiter{}, false
+	}
+	limiter, made := l.make(version, resource, func() rule.Limiter {
+		return version.Adopt(present.Limiter, l.env(a, version, resource, counts))
+	})
+	if !made {
+		return present, true // it goes on by the version before
+	}
 	return versionedLimiter{limiter, present.first}, limiter != nil
 }
 
 func (l limiterEnv) env(a *activeRule, version rule.Rule, resource string, counts *transitions) rule.Env {
 	env := rule.Env{
-		Version: l.generation, Now: l.now, Forced: a.forcedState(),
+		Version: l.generation, Now: l.now, Until: l.engine.clock.Until, Forced: a.forcedState(),
 		Resource: a.resourceOf(resource),
 		Lists:    l.engine.lists, Signals: &l.engine.signals, Fleet: l.engine.fleet.member, Seed: l.seed(a, resource),
 		Changed: func(clock.Instant, string, string) {},

@@ -33,6 +33,7 @@ type admission struct {
 	seen      clock.Instant // the latest instant that a step returned with Stale
 
 	passed *chain // nil until it has
+	handed bool   // its guard was made: what it has taken is given back by that
 }
 
 // wait is the wait of a call, for one rule after the other.
@@ -67,6 +68,9 @@ func (a *admission) run(ctx context.Context, opts []Option) error {
 		engine := a.resource.engine
 		err = engine.pause(ctx, a.Now, after, a.wait.woken)
 		a.Now = engine.clock.Now()
+		if err == nil {
+			err = ctx.Err() // it may have ended while the call was woken
+		}
 		if err != nil {
 			return err
 		}
@@ -264,29 +268,32 @@ func (a *admission) guard(opts []Option) (g Guard) {
 	default:
 		g.extras = &guardExtras{chain: c, queued: queued}
 	}
+	a.handed = true
 	return
 }
 
-// end ends the wait. Unless the call has passed, it gives back all that the call has taken:
-// the call was refused, its context ended, or a limiter panicked.
+// end ends the wait. Unless the call has its guard, it gives back all that the call has taken: the
+// call was refused, its context ended, or a limiter, the observer or a function of an option panicked
+// or ended the goroutine.
 func (a *admission) end() {
 	if a.wait.node != nil {
 		a.wait.node.EndWait(a.wait.since, a.Now)
 		a.wait.node = nil
 	}
-	if a.passed != nil {
+	if a.handed {
 		return
 	}
+	if a.passed != nil {
+		a.resource.node.TakeBack(a.Now, a.Tokens)
+		a.passed = nil
+	}
+	defer a.held.leave(&a.request) // also if a limiter panics
+	defer a.rates.Leave(a.Now)
 	if a.waiter != nil {
-		a.waiter.Leave(a.Now)
+		waiter := a.waiter
 		a.waiter = nil
+		waiter.Leave(a.Now)
 	}
-	a.rates.Leave(a.Now)
-	a.held.resume(a.Now)
-	for _, h := range slices.Backward(a.held.list) {
-		h.limiter.GiveBack(a.Now, h.ticket, a.Tokens)
-	}
-	a.held.list = nil
 }
 
 func (a *admission) beginWait() {
@@ -388,7 +395,7 @@ func (h *heldTickets) giveBack(q *request, c *chain, before int) {
 	h.giveBackIf(q, func(held *heldTicket) bool { return !held.isQueue || c.indexOf(held.first) >= before })
 }
 
-// giveBackIf gives back some of the tickets, the last first.
+// giveBackIf gives back some of the tickets, the last first. A ticket whose limiter panics is gone.
 func (h *heldTickets) giveBackIf(q *request, which func(*heldTicket) bool) {
 	for i, held := range slices.Backward(h.list) {
 		if which(&held) {
@@ -396,6 +403,21 @@ func (h *heldTickets) giveBackIf(q *request, which func(*heldTicket) bool) {
 			held.limiter.GiveBack(q.Now, held.ticket, q.Tokens)
 		}
 	}
+}
+
+// leave gives back all tickets, the last first, also those behind one whose limiter panics.
+func (h *heldTickets) leave(q *request) {
+	last := len(h.list) - 1
+	if last < 0 {
+		return
+	}
+	held := h.list[last]
+	h.list = h.list[:last]
+	defer h.leave(q)
+	if held.isSuspended {
+		held.suspends.Resume(q.Now, held.ticket)
+	}
+	held.limiter.GiveBack(q.Now, held.ticket, q.Tokens)
 }
 
 // endless is the patience of a call whose context has no deadline.

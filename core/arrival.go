@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -23,8 +24,12 @@ type Arrival struct {
 // time demands it, by the goroutine that moved the queue, perhaps under its lock: it
 // must neither block nor call the engine.
 func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts ...Option) *Arrival {
+	ctx = orBackground(ctx)
 	a := &Arrival{ctx: ctx}
 	tokens, _, err := sizeOf(opts)
+	if ended := ctx.Err(); ended != nil {
+		err = ended
+	}
 	a.err, a.done = err, err != nil
 	a.opts = slices.Clone(opts)
 	var q request
@@ -42,20 +47,29 @@ func (a *Arrival) Proceed() (after time.Duration, done bool) {
 	if a.done {
 		return 0, true
 	}
+	a.done, a.err = true, errUndecided // unless all that is asked returns
+	defer func() {
+		if a.done {
+			a.admission.end()
+		}
+	}()
 	engine := a.admission.resource.engine
 	a.admission.Now = engine.clock.Now()
-	after, a.err = a.admission.proceed(a.ctx, a.opts)
-	if a.admission.passed == nil && a.err == nil { // it waits
-		a.err = engine.waitError(a.ctx)
-	}
-	if a.done = a.err != nil || a.admission.passed != nil; a.done {
-		a.admission.end()
-	}
-	if a.err == nil && a.done {
+	after, err := a.admission.proceed(a.ctx, a.opts)
+	switch {
+	case err != nil:
+	case a.admission.passed != nil:
 		a.guard = a.admission.guard(a.opts)
+	default:
+		err = engine.waitError(a.ctx)
+		a.done = err != nil
 	}
+	a.err = err
 	return after, a.done
 }
+
+// errUndecided is the error of a call that a rule, or a function of an option, kept from being decided.
+var errUndecided = errors.New("core: the call was not decided, for what was asked about it has panicked")
 
 // Result returns what Entry would have returned. It is valid once the call is
 // decided.

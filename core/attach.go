@@ -1,28 +1,32 @@
 package core
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/penstock-go/penstock/clock"
+)
 
 // attach links a rule to the resources that it names, however many there are. The
 // caller holds g.swapMu, as for all that follows.
-func (g *registry) attach(a *activeRule) {
+func (g *registry) attach(a *activeRule, now clock.Instant) {
 	if name := a.target.Resource; name != "" {
-		a.guardedResource = g.resourceOfRule(name)
+		a.guardedResource = g.resourceOfRule(name, now)
 		a.guardedResource.attached.guards = append(a.guardedResource.attached.guards, a)
 	}
 	if a.related != "" {
-		a.relatedResource = g.resourceOfRule(a.related)
+		a.relatedResource = g.resourceOfRule(a.related, now)
 		a.relatedResource.attached.counts = append(a.relatedResource.attached.counts, a)
 	}
 }
 
 // resourceOfRule returns the resource of a name that a rule names, and adds it if there
 // is none.
-func (g *registry) resourceOfRule(name string) *resource {
+func (g *registry) resourceOfRule(name string, now clock.Instant) *resource {
 	var made *resource
 	patterns := g.overflow.patterns.Load()
 	r := g.table.get(name) // it cannot be evicted now
 	if r == nil || r.evicted.Load() {
-		made = g.newResourceFor(name, patterns)
+		made = g.newResourceFor(name, patterns, now)
 	}
 	if made == nil && r.attached != nil {
 		return r
@@ -32,7 +36,7 @@ func (g *registry) resourceOfRule(name string) *resource {
 	if made != nil {
 		if r = g.present(name); r == nil {
 			r = made
-			g.put(r, patterns, g.engine.clock.Now())
+			g.put(r, patterns, now)
 		}
 	}
 	r.attached = new(attachments)

@@ -24,6 +24,7 @@ import (
 type chain struct {
 	onlyWindows bool // there is nothing but flow rules that calls cannot wait for
 	isOneStep   bool // there is nothing but one step, which has one key at the most and injects no faults
+	isFollowed  bool // shadow rules, or rules with related, are asked once the call has passed
 
 	rates    flow.Chain
 	refusals []*refusals // of the flow rules, by their index
@@ -162,7 +163,17 @@ func (c *chain) finish(members []rateMember) {
 	}
 	c.isOneStep = len(c.steps) == 1 && c.rates.Len()+len(c.shadows)+len(c.counters) == 0 && !c.injects &&
 		len(c.steps[0].keys) <= 1
+	c.isFollowed = len(c.shadows)+len(c.counters) > 0
 	c.extras.chain = c
+}
+
+// takeBack undoes that a call has passed at once.
+func (r *resource) takeBack(c *chain, q *request, tickets []rule.Ticket, rates *takenRates) {
+	r.node.TakeBack(q.Now, q.Tokens)
+	if c.rates.Len() > 0 {
+		c.rates.GiveBackAll(q.Now, q.Tokens, rates.ticket, &rates.reserved)
+	}
+	c.giveBack(len(c.steps), q, tickets)
 }
 
 // tryPass asks all rules of a chain at one instant. On Pass all rules let the call pass, and
@@ -170,7 +181,7 @@ func (c *chain) finish(members []rateMember) {
 // RetryAfter. On any other decision the call may be able to wait, or has to try again: that
 // is for an admission. Unless it passes, the call has given back what it took.
 func (r *resource) tryPass(
-	ctx context.Context, q *request, opts []Option, c *chain, tickets *[inlineSlots]rule.Ticket,
+	ctx context.Context, q *request, opts []Option, c *chain, tickets *[inlineSlots]rule.Ticket, rates *takenRates,
 ) (by *refusals, wait time.Duration, decision rule.Decision) {
 	which := 0
 	switch len(c.steps) {
@@ -185,7 +196,7 @@ func (r *resource) tryPass(
 	}
 	switch {
 	case decision == rule.Pass && c.rates.Len() > 0:
-		return r.tryRates(ctx, q, opts, c, tickets)
+		return r.tryRates(ctx, q, opts, c, tickets, rates)
 	case decision == rule.Pass:
 		if r.pass(q.Now, q.Tokens) {
 			return nil, 0, rule.Pass
@@ -201,14 +212,24 @@ func (r *resource) tryPass(
 	return c.steps[which].refusals, c.longestForStep(which, wait, q, opts, nil), rule.Block
 }
 
-// tryRates is tryPass for the flow rules, once all steps have let the call pass.
+// takenRates is what a call that has passed at once took of the flow rules.
+type takenRates struct {
+	ticket   flow.Reservation
+	reserved rateReservations
+}
+
+// tryRates is tryPass for the flow rules, once all steps have let the call pass. It notes in rates
+// what it took of them, unless that is nil.
 func (r *resource) tryRates(
-	ctx context.Context, q *request, opts []Option, c *chain, tickets *[inlineSlots]rule.Ticket,
+	ctx context.Context, q *request, opts []Option, c *chain, tickets *[inlineSlots]rule.Ticket, rates *takenRates,
 ) (by *refusals, wait time.Duration, decision rule.Decision) {
 	var reserved rateReservations
 	ticket, which, decision := c.rates.TryTake(q.Now, q.Tokens, q.Priority(), q.noWait, &reserved)
 	if decision == rule.Pass {
 		if r.pass(q.Now, q.Tokens) {
+			if rates != nil {
+				*rates = takenRates{ticket, reserved}
+			}
 			return nil, 0, rule.Pass
 		}
 		c.rates.GiveBackAll(q.Now, q.Tokens, ticket, &reserved)
@@ -383,11 +404,16 @@ func (s *step) withAttribute(q *request, opts []Option, fn func(rule.Call)) {
 	}
 }
 
-// giveBack returns the tickets of the first count steps, the last first.
+// giveBack returns the tickets of the first count steps, the last first, also those behind one
+// that panics.
 func (c *chain) giveBack(count int, q *request, tickets []rule.Ticket) {
-	for i := count - 1; i >= 0; i-- {
-		c.steps[i].limiter.GiveBack(q.Now, tickets[i], q.Tokens)
+	if count == 0 {
+		return
 	}
+	if count > 1 {
+		defer c.giveBack(count-1, q, tickets)
+	}
+	c.steps[count-1].limiter.GiveBack(q.Now, tickets[count-1], q.Tokens)
 }
 
 // indexOf returns the step of a limiter, by the first of its versions; -1 if there is

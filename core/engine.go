@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"math"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -19,9 +20,10 @@ import (
 // sample signals while rules read any, and one that leases tokens while rules share limits
 // with other instances.
 type Engine struct {
-	clock    clock.Clock
-	log      *slog.Logger
-	observer Observer
+	clock        clock.Clock
+	foreignClock bool // the clock is code of the program, which may panic
+	log          *slog.Logger
+	observer     Observer
 
 	isFailure func(error) bool
 	exempt    func(name string) bool // nil if no name is
@@ -75,17 +77,25 @@ func New(config Config) *Engine {
 		seed:     config.Seed,
 		exempt:   exemptions(&config),
 		closed:   make(chan struct{}),
+
+		foreignClock: isForeign(config.Clock),
 	}
 	if e.isFailure = config.IsFailure; e.isFailure == nil {
 		e.isFailure = isFailure
 	}
 	e.journal.log, e.journal.rejections = e.log, make(map[ruleset.DocumentKey]*rejections)
 	e.resources.init(e, config.MaxResources)
-	e.rules.init(config)
+	e.rules.init(config, e.try)
 	e.signals.init(config)
 	e.fleet.init(&config)
 	e.sources.init()
 	return e
+}
+
+// isForeign says whether a clock is none of package clock.
+func isForeign(c clock.Clock) bool {
+	t := reflect.TypeOf(c)
+	return t.Kind() != reflect.Pointer || t.Elem().PkgPath() != reflect.TypeFor[clock.Instant]().PkgPath()
 }
 
 // Lists returns the lists that rules refer to by name. What is set there is in force at

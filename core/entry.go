@@ -13,7 +13,7 @@ import (
 // exited when the call has ended, or the reason why the call must not be made:
 //
 //   - a [*BlockError], which matches [ErrBlocked], when a rule refuses it;
-//   - the error of ctx, when that ended while the call waited;
+//   - the error of ctx, when that has ended before, or while the call waited;
 //   - [ErrClosed], or an error that matches [ErrInvalid].
 //
 // Entry waits only where a rule lets calls wait. A call that would have to wait beyond
@@ -27,6 +27,11 @@ func (e *Engine) Entry(ctx context.Context, resource string, opts ...Option) (Gu
 // look it up so that it is short enough to be inlined, which is 2 ns. The name is passed beside
 // it, as names beyond the bound share a resource.
 func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Option) (Guard, error) {
+	if ctx != nil {
+		if err := ctx.Err(); err != nil {
+			return Guard{}, err // nobody wants the call any more: it takes nothing
+		}
+	}
 	tokens, longLived := int32(1), false
 	if !areAttributes(opts) {
 		var err error
@@ -87,14 +92,39 @@ func (r *resource) enterChain(
 	if c.injects {
 		q.SetNumber(r.drawNumber())
 	}
+	if c.isFollowed {
+		return r.enterFollowed(ctx, &q, opts, c)
+	}
 	var tickets [inlineSlots]rule.Ticket
-	switch by, wait, decision := r.tryPass(ctx, &q, opts, c, &tickets); decision {
+	switch by, wait, decision := r.tryPass(ctx, &q, opts, c, &tickets, nil); decision {
 	case rule.Pass:
 		return c.guard(r, &q, opts, tickets[:len(c.steps)]), nil
 	case rule.Block:
 		return Guard{}, r.refuse(ctx, q.Now, q.Tokens, by, wait)
 	}
 	return r.admit(ctx, &q, opts)
+}
+
+// enterFollowed is enterChain for a chain of which rules are asked once the call has passed: if one of
+// them panics, the call gives back what it has taken.
+func (r *resource) enterFollowed(ctx context.Context, q *request, opts []Option, c *chain) (g Guard, err error) {
+	var tickets [inlineSlots]rule.Ticket
+	var rates takenRates
+	switch by, wait, decision := r.tryPass(ctx, q, opts, c, &tickets, &rates); decision {
+	case rule.Pass:
+		handed := false
+		defer func() {
+			if !handed {
+				r.takeBack(c, q, tickets[:len(c.steps)], &rates)
+			}
+		}()
+		g = c.guard(r, q, opts, tickets[:len(c.steps)])
+		handed = true
+		return
+	case rule.Block:
+		return Guard{}, r.refuse(ctx, q.Now, q.Tokens, by, wait)
+	}
+	return r.admit(ctx, q, opts)
 }
 
 // enterStep is enterChain for one rule and nothing else, as most resources have: calls pass

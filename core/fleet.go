@@ -71,7 +71,7 @@ func (f *fleetMember) replace(from, to rule.Rule) (unknown bool) {
 
 // watchFleet starts the goroutine that runs the member, or ends it, as rules in force need
 // it. The caller holds rules.mu, so that the engine is not closed meanwhile.
-func (e *Engine) watchFleet() {
+func (e *Engine) watchFleet(now clock.Instant) {
 	f := &e.fleet
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,7 +81,7 @@ func (e *Engine) watchFleet() {
 		ctx, stop := context.WithCancel(context.Background())
 		before, ended := f.ended, make(chan struct{})
 		f.stop, f.ended = stop, ended
-		f.member.Starting(e.clock.Now()) // calls may ask before the goroutine runs
+		f.member.Starting(now) // calls may ask before the goroutine runs
 		e.running.Go(func() {
 			defer close(ended)
 			if before != nil {

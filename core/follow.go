@@ -184,16 +184,17 @@ func (f *followedSource) apply(change Change) outcome {
 	result := f.source.Deliver(delivery(change), now)
 	f.read = f.read || change.Complete
 	f.copiedAt = change.CopiedAt
+	defer e.sources.changed()
+	applied := e.put(result, now) // before anything is logged, which may panic
 	switch {
 	case f.copiedAt == 0:
 		f.connect(nil)
 	case change.Complete:
 		e.log.Warn("penstock: the source cannot be read, its last good copy is used",
 			slog.String("source", f.name), slog.Int64("revision", f.source.Revision()),
-			slog.String("age", e.clock.Now().Sub(f.copiedAt).String()))
+			slog.String("age", now.Sub(f.copiedAt).String()))
 	}
-	defer e.sources.changed()
-	return e.put(result, now)
+	return applied
 }
 
 // delivery returns a change as package ruleset takes it.

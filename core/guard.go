@@ -83,19 +83,37 @@ func newGuard(r *resource, start clock.Instant, extras *guardExtras, word, rest 
 }
 
 // guard returns the guard of a call that has passed, with the tickets of the steps. It
-// also counts the call for rules with related, and asks the shadow rules.
-func (c *chain) guard(r *resource, q *request, opts []Option, tickets []rule.Ticket) Guard {
-	for _, counter := range c.counters {
-		counter.CountPass(q.Now, q.Tokens)
-	}
+// also asks the shadow rules, and counts the call for rules with related. If one of these
+// panics, it keeps nothing of the shadow rules; what else the call has taken is the caller's
+// to give back.
+func (c *chain) guard(r *resource, q *request, opts []Option, tickets []rule.Ticket) (g Guard) {
 	word, rest, ok := uint32(0), uint32(q.Tokens), true
 	if c.tickets {
 		word, rest, ok = carry(tickets, q.Tokens)
 	}
 	if !ok || len(c.shadows) > 0 || q.LongLived() {
-		return c.recordedGuard(r, q, opts, tickets)
+		g = c.recordedGuard(r, q, opts, tickets)
+	} else {
+		g = newGuard(r, q.Now, &c.extras, word, rest)
 	}
-	return newGuard(r, q.Now, &c.extras, word, rest)
+	if len(c.counters) > 0 {
+		c.count(q, g.extras.record)
+	}
+	return
+}
+
+// count counts a call for rules with related.
+func (c *chain) count(q *request, record *guardRecord) {
+	counted := false
+	defer func() {
+		if !counted && record != nil {
+			record.leaveShadows(q, len(c.shadows))
+		}
+	}()
+	for _, counter := range c.counters {
+		counter.CountPass(q.Now, q.Tokens)
+	}
+	counted = true
 }
 
 // stepGuard is guard for a chain that isOneStep.
@@ -125,10 +143,25 @@ func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []
 	for i, ticket := range tickets {
 		*record.slot(i) = ticketSlot{ticket, true}
 	}
-	for i := range c.shadows {
-		s := &c.shadows[i]
+	if len(c.shadows) > 0 {
+		c.askShadows(q, opts, record)
+	}
+	record.queued, record.longLived = 0, q.LongLived()
+	return newGuard(r, q.Now, &record.guardExtras, record.word(), uint32(q.Tokens))
+}
+
+// askShadows asks the shadow rules about a call that has passed.
+func (c *chain) askShadows(q *request, opts []Option, record *guardRecord) {
+	asked := 0
+	defer func() {
+		if asked < len(c.shadows) { // one has panicked
+			record.leaveShadows(q, asked)
+		}
+	}()
+	for ; asked < len(c.shadows); asked++ {
+		s := &c.shadows[asked]
 		ticket, decision := s.ask(q.Call, q, opts)
-		*record.slot(len(c.steps) + i) = ticketSlot{ticket, decision == rule.Pass}
+		*record.slot(len(c.steps) + asked) = ticketSlot{ticket, decision == rule.Pass}
 		if decision == rule.Pass || decision == rule.Stale {
 			continue
 		}
@@ -138,8 +171,6 @@ func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []
 			record.refusal.Store(would)
 		}
 	}
-	record.queued, record.longLived = 0, q.LongLived()
-	return newGuard(r, q.Now, &record.guardExtras, record.word(), uint32(q.Tokens))
 }
 
 // WouldBlock returns the error with which a shadow rule would have refused the
@@ -288,13 +319,18 @@ func (g *Guard) Exit() {
 	if g.resource == nil {
 		return
 	}
-	now := g.resource.engine.clock.Now() // before the swap, which then costs 2 ns less
+	e := g.resource.engine
+	if e.foreignClock {
+		g.exitBy(e.clock)
+		return
+	}
+	now := e.clock.Now() // before the swap, which then costs 2 ns less
 	word := atomic.SwapUint32(&g.state.word, exited)
 	switch {
 	case word&stateMask == exited:
 	case word&whereMask == recorded:
 		g.exitRecord(now, word)
-	default:
+	default: // what exitCarried does, whose call is 1 ns
 		g.resource.node.Done(g.start, now, word&stateMask == failed)
 		if word&whereMask != 0 && len(g.extras.chain.ends) > 0 {
 			g.exitSteps(now, word)
@@ -302,13 +338,44 @@ func (g *Guard) Exit() {
 	}
 }
 
+// exitBy is Exit by a clock that is code of the program. If that panics, the call ends
+// nevertheless, as if it had taken no time.
+func (g *Guard) exitBy(c clock.Clock) {
+	now := g.start
+	defer func() {
+		switch word := atomic.SwapUint32(&g.state.word, exited); {
+		case word&stateMask == exited:
+		case word&whereMask == recorded:
+			g.exitRecord(now, word)
+		default:
+			g.exitCarried(now, word)
+		}
+	}()
+	now = c.Now()
+}
+
+// exitCarried ends a call whose tickets the guard itself carries.
+func (g *Guard) exitCarried(now clock.Instant, word uint32) {
+	g.resource.node.Done(g.start, now, word&stateMask == failed)
+	if word&whereMask != 0 && len(g.extras.chain.ends) > 0 {
+		g.exitSteps(now, word)
+	}
+}
+
 // exitSteps tells the rules how a call ended whose tickets the guard itself carries, in the
 // reverse of the order in which they let it pass.
 func (g *Guard) exitSteps(now clock.Instant, word uint32) {
 	exit := rule.Exit{Now: now, Start: g.start, Failed: word&stateMask == failed, Ignored: word&stateMask == ignored}
-	for _, end := range g.extras.chain.ends {
-		end.finisher.Done(ticketIn(word, g.state.rest, end.step), exit)
+	g.extras.chain.done(0, word, g.state.rest, &exit)
+}
+
+// done tells the rules from an index on how a call ended, also those behind one that panics.
+func (c *chain) done(from int, word, rest uint32, exit *rule.Exit) {
+	if from+1 < len(c.ends) {
+		defer c.done(from+1, word, rest, exit)
 	}
+	end := &c.ends[from]
+	end.finisher.Done(ticketIn(word, rest, end.step), *exit)
 }
 
 // carry packs the tickets and the tokens of a call into a guard. It returns false if more than
@@ -370,7 +437,7 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) {
 		g.resource.node.Done(g.start, now, exit.Failed)
 	}
 	chain := record.chain
-	record.done(chain, exit)
+	record.done(chain, len(chain.steps)+len(chain.shadows)-1, &exit)
 	g.extras = &chain.extras
 	if would := record.refusal.Load(); would != nil {
 		g.extras = &would.extras
@@ -441,13 +508,26 @@ func (r *guardRecord) wouldBlock(generation uint32) *BlockError {
 	return &would.err
 }
 
-// done tells the rules how the call ended, in the reverse of the order in which they
-// let it pass.
-func (r *guardRecord) done(c *chain, exit rule.Exit) {
-	for i := len(c.steps) + len(c.shadows) - 1; i >= 0; i-- {
-		if s, slot := c.slotStep(i), r.slot(i); s.finisher != nil && slot.held {
-			s.finisher.Done(slot.ticket, exit)
-		}
+// done tells the rules how the call ended, from the one of a slot on, in the reverse of the order
+// in which they let it pass; also those behind one that panics.
+func (r *guardRecord) done(c *chain, from int, exit *rule.Exit) {
+	if from > 0 {
+		defer r.done(c, from-1, exit)
+	}
+	if s, slot := c.slotStep(from), r.slot(from); s.finisher != nil && slot.held {
+		s.finisher.Done(slot.ticket, *exit)
+	}
+}
+
+// leaveShadows gives back the tickets of so many shadow rules, for a call that is not made after
+// all: another one has panicked. The record is not used any more.
+func (r *guardRecord) leaveShadows(q *request, count int) {
+	if count == 0 {
+		return
+	}
+	defer r.leaveShadows(q, count-1)
+	if slot := r.slot(len(r.chain.steps) + count - 1); slot.held {
+		r.chain.shadows[count-1].limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
 	}
 }
 

@@ -37,7 +37,7 @@ func (g *registry) getOrAdd(name string) *resource {
 		}
 		// Not under the lock, for it takes as long as rules match the name.
 		forcings := g.engine.rules.forcings.Load()
-		made := g.newResourceFor(name, patterns)
+		made := g.newResourceFor(name, patterns, now)
 		states := made.states // guarded by swapMu from now on
 		if r = g.add(made, patterns, now); r == made && g.engine.rules.forcings.Load() != forcings {
 			g.applyForcedStates(states)
@@ -74,8 +74,9 @@ func (g *registry) peek(name string) *resource {
 		return g.overflowResourceFor(name)
 	}
 	patterns := g.overflow.patterns.Load()
-	r = g.newResourceFor(name, patterns)
-	g.inherit(r, patterns, g.engine.clock.Now())
+	now := g.engine.clock.Now()
+	r = g.newResourceFor(name, patterns, now)
+	g.inherit(r, patterns, now)
 	return r
 }
 
@@ -112,14 +113,19 @@ func (g *registry) add(r *resource, patterns *patternSet, now clock.Instant) *re
 // put adds a new resource, and notes it for a swap that is under way. The caller holds
 // g.mu.
 func (g *registry) put(r *resource, patterns *patternSet, now clock.Instant) {
-	g.adding.Store(true)
-	g.inherit(r, patterns, now)
-	g.table.put(r)
-	g.adding.Store(false)
+	g.addWith(r, patterns, now)
 	g.count++
 	if g.swapping {
 		g.addedDuringSwap = append(g.addedDuringSwap, r)
 	}
+}
+
+// addWith adds a new resource that begins with what the overflow has counted. The caller holds g.mu.
+func (g *registry) addWith(r *resource, patterns *patternSet, now clock.Instant) {
+	g.adding.Store(true)
+	defer g.adding.Store(false) // also if a limiter panics
+	g.inherit(r, patterns, now)
+	g.table.put(r)
 }
 
 // lookUpAgain returns the resource of the name: the same one, unless it was evicted or

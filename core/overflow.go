@@ -80,10 +80,10 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 
 // newResourceFor returns a resource for a new name, under the rules whose patterns
 // match it.
-func (g *registry) newResourceFor(name string, patterns *patternSet) *resource {
+func (g *registry) newResourceFor(name string, patterns *patternSet, now clock.Instant) *resource {
 	r := g.newResource(strings.Clone(name), new(resourceStats)) // the name may be a part of something larger
 	var p planner
-	env := limiterEnv{g.engine, patterns.version, g.engine.clock.Now()}
+	env := limiterEnv{g.engine, patterns.version, now}
 	patterns.matching(name, func(of *patternRule) {
 		state := env.newState(of.activeRule, of.version, of.limiter, r)
 		p.add(planned{of.version, state, state.limiter}, of.target)

@@ -26,9 +26,8 @@ type removedRule struct {
 	forced      *string
 }
 
-// keep remembers a rule that was removed, and forgets those that have nothing to tell
-// any more, or are too many.
-func (r *removedRules) keep(a *activeRule, now clock.Instant) {
+// keep remembers a rule that was removed.
+func (r *removedRules) keep(a *activeRule) {
 	if !a.sharesLimiter || a.related != "" {
 		return
 	}
@@ -38,6 +37,10 @@ func (r *removedRules) keep(a *activeRule, now clock.Instant) {
 	removed := &removedRule{a.key, a.target, a.shared, a.transitions, a.forced.Load()}
 	r.byKey[a.key] = removed
 	r.oldest = append(r.oldest, removed)
+}
+
+// prune forgets those that have nothing to tell any more, or are too many.
+func (r *removedRules) prune(now clock.Instant) {
 	for len(r.oldest) > maxRemoved || len(r.oldest) > 0 && r.oldest[0].limiter.Idle(now) {
 		first := r.oldest[0]
 		if r.byKey[first.key] == first {

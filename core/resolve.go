@@ -38,7 +38,7 @@ func (c *ruleChange) notePattern(a *activeRule) {
 func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChange {
 	c := &ruleChange{version: e.generation.Load() + 1, now: now}
 	defer e.watchSignals()
-	defer e.watchFleet()
+	defer e.watchFleet(now)
 	for _, change := range changes {
 		present := e.rules.active[change.Key]
 		switch {
@@ -112,7 +112,7 @@ func (e *Engine) dropRule(c *ruleChange, a *activeRule) {
 	if delete(e.rules.active, a.key); len(e.rules.active) == 0 {
 		e.rules.active = make(map[rule.Key]*activeRule) // a map does not get smaller
 	}
-	e.rules.removed.keep(a, c.now)
+	e.rules.removed.keep(a)
 	c.leaving = append(c.leaving, a)
 	c.notePattern(a)
 }

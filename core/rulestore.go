@@ -19,6 +19,7 @@ type ruleStore struct {
 	patterns  []*activeRule            // those that have one, by kind and name
 	removed   removedRules
 	forced    map[rule.Kind]*forcedState // on all rules of a kind
+	foreign   map[rule.Kind]bool         // the kinds of [Config.Kinds]; never changes
 	revision  uint64
 	appliedAt clock.Instant
 	wasReady  bool // see Engine.AwaitedLists
@@ -26,13 +27,21 @@ type ruleStore struct {
 	forcings atomic.Uint64 // how often a state was forced or released; changed under mu
 }
 
-func (s *ruleStore) init(config Config) {
+func (s *ruleStore) init(config Config, try func([]rules.Replacement) error) {
+	s.foreign = make(map[rule.Kind]bool)
+	for _, kind := range config.Kinds {
+		s.foreign[kind.Kind()] = true
+	}
+	if len(s.foreign) == 0 {
+		try = nil
+	}
 	most := config.MaxRemoval
 	if !(most > 0) {
 		most = 1
 	}
 	s.book = ruleset.New(ruleset.Config{
 		Table: rules.NewTable(config.Kinds...), MaxRemoval: most, RemovalWindow: max(0, cmp.Or(config.RemovalWindow, DefaultRemovalWindow)),
+		Try: try,
 	})
 	s.active = make(map[rule.Key]*activeRule)
 	s.forced = make(map[rule.Kind]*forcedState)

@@ -24,6 +24,7 @@ func (e *Engine) put(change ruleset.Outcome, since clock.Instant) outcome {
 		return result
 	}
 	result.swap, result.limiters = e.swapRules(change.Changes, since)
+	e.rules.removed.prune(since)
 	return result
 }
 
@@ -33,8 +34,9 @@ func (e *Engine) put(change ruleset.Outcome, since clock.Instant) outcome {
 func (e *Engine) swapRules(changes []ruleset.Change, since clock.Instant) (Swap, limiterChanges) {
 	c := e.resolve(changes, since)
 	limiters := e.apply(c)
+	e.rules.revision, e.rules.appliedAt = c.version, since
 	now := e.clock.Now()
-	e.rules.revision, e.rules.appliedAt = c.version, now
+	e.rules.appliedAt = now
 	e.sources.changed() // other lists may be awaited
 	return Swap{
 		Revision: c.version, At: now, Rules: e.rules.book.Len(), Took: now.Sub(since),
@@ -47,6 +49,7 @@ func (e *Engine) swapRules(changes []ruleset.Change, since clock.Instant) (Swap,
 func (e *Engine) apply(c *ruleChange) limiterChanges {
 	g := &e.resources
 	g.swapMu.Lock()
+	defer g.swapMu.Unlock()
 	s := swap{
 		ruleChange: c, registry: g, matching: e.rules.patterns,
 		affected: make([]*resource, 0, len(c.leaving)+len(c.entering)+len(c.updated)),
@@ -54,7 +57,6 @@ func (e *Engine) apply(c *ruleChange) limiterChanges {
 	s.activate = make([]rule.Activator, 0, len(c.entering)+len(c.updated))
 	s.limiterChanges.restored, s.limiterChanges.unknownFleet = c.restored, c.unknownFleet
 	s.run()
-	g.swapMu.Unlock()
 	return s.limiterChanges
 }
 
@@ -70,15 +72,11 @@ type limiterChanges struct {
 // finish activates and retires the limiters. It is called without a lock: they may
 // report changes of state to the observer, which may call the engine.
 func (c limiterChanges) finish(now clock.Instant) {
-	for _, forced := range c.restored {
+	defer each(c.retire, func(limiter rule.Retirer) { limiter.Retire(now) }) // also if the observer panics
+	defer each(c.activate, func(limiter rule.Activator) { limiter.Activate(now) })
+	each(c.restored, func(forced forcedRule) {
 		forced.rule.applyForced(forced.limiters, func() clock.Instant { return now })
-	}
-	for _, limiter := range c.activate {
-		limiter.Activate(now)
-	}
-	for _, limiter := range c.retire {
-		limiter.Retire(now)
-	}
+	})
 }
 
 // swap is a change of rules on its way into force: the resources whose plans change,
@@ -152,7 +150,7 @@ func (s *swap) changeRules() {
 		s.registry.detach(r)
 	}
 	for _, a := range s.entering {
-		s.registry.attach(a)
+		s.registry.attach(a, s.now)
 		s.markAffected(a.guardedResource)
 		s.markAffected(a.relatedResource)
 		s.activateLimiter(a.shared)

@@ -23,13 +23,13 @@ func (g *registry) sweepSome(now clock.Instant) {
 // sweepAndUnlock does one slice of a sweep, releases swapMu, and retires the limiters of what
 // was forgotten, which may hold something elsewhere.
 func (g *registry) sweepAndUnlock(now clock.Instant) {
+	defer func() { // also if a limiter panics
+		retired := g.sweep.retired
+		g.sweep.retired = nil
+		g.swapMu.Unlock()
+		each(retired, func(limiter rule.Retirer) { limiter.Retire(now) })
+	}()
 	g.sweepSlice(now)
-	retired := g.sweep.retired
-	g.sweep.retired = nil
-	g.swapMu.Unlock()
-	for _, limiter := range retired {
-		limiter.Retire(now)
-	}
 }
 
 // sweepAll goes on until all is done that is due.
@@ -98,9 +98,13 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r.evicted.Store(true)
+	defer func() {
+		if !r.gone.Load() { // it is not idle, or a limiter has panicked
+			r.evicted.Store(false)
+		}
+	}()
 	sums := r.node.Sums()
 	if sums.InFlight > 0 || !r.isIdle(now) {
-		r.evicted.Store(false)
 		return false
 	}
 	g.forgotten.resources++

@@ -17,6 +17,7 @@ type toyConfig struct {
 	Origin                string
 	Shadow                bool
 	Attributes            string // separated by spaces
+	Related               string
 }
 
 // toyKind returns a kind that is asked in a phase and refuses for a reason.

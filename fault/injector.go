@@ -2,8 +2,10 @@ package fault
 
 import (
 	"hash/maphash"
+	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/splitmix"
@@ -17,6 +19,10 @@ type injector struct {
 	// current is the version in force. injecting is the same while its state is Active,
 	// else nil: that is what calls look at. Both change under mu.
 	current, injecting atomic.Pointer[limiter]
+
+	// recheck is the instant from which on a call looks whether a rule that injects nothing does so
+	// again; it changes under mu.
+	recheck atomic.Int64
 
 	injected atomic.Uint64 // calls
 
@@ -59,11 +65,29 @@ func (in *injector) activate(l *limiter, now clock.Instant) {
 	in.changeTo(l.stateAt(now), now)
 }
 
-// endIfOver notes that the rule has ended if it has.
-func (in *injector) endIfOver(now clock.Instant) {
-	if l := in.current.Load(); in.state == Active && now >= l.until {
-		in.changeTo(Ended, l.until)
+// recheckAfter is how often calls look whether a rule that has ended is active again.
+const recheckAfter = time.Second
+
+// followCalendar notes that the rule has ended if it has, and that it has not after all if the wall
+// clock was set back.
+func (in *injector) followCalendar(now clock.Instant) {
+	l := in.current.Load()
+	switch remaining := l.remaining(now); {
+	case in.state == Active && remaining <= 0:
+		in.changeTo(Ended, now.Add(remaining))
+	case in.state == Ended && l.left != nil && remaining > 0:
+		in.changeTo(Active, now)
 	}
+	in.scheduleRecheck(now)
+}
+
+// scheduleRecheck notes when calls are to look again whether the rule is active.
+func (in *injector) scheduleRecheck(now clock.Instant) {
+	at := clock.Instant(math.MaxInt64)
+	if in.state == Ended && in.current.Load().left != nil {
+		at = now.Add(recheckAfter)
+	}
+	in.recheck.Store(int64(at))
 }
 
 // changeTo puts a state in force and notes the change. Calls in a delay go on at once
@@ -74,6 +98,7 @@ func (in *injector) changeTo(state string, at clock.Instant) {
 		in.state = state
 	}
 	in.publish()
+	in.scheduleRecheck(at)
 	if state != Active {
 		in.releaseAll()
 	}
@@ -88,8 +113,13 @@ func (in *injector) publish() {
 	}
 }
 
-// releaseAll ends all delays.
+// releaseAll ends all delays, also those behind one whose wake-up panics.
 func (in *injector) releaseAll() {
+	defer func() {
+		if in.delayed.first != nil {
+			in.releaseAll()
+		}
+	}()
 	for in.delayed.first != nil {
 		w := in.delayed.first
 		in.delayed.remove(w)

@@ -17,7 +17,8 @@ type limiter struct {
 	delay  time.Duration
 	aborts bool
 	shadow bool
-	until  clock.Instant
+	until  time.Time
+	left   func(time.Time) time.Duration // until then, on the wall clock
 }
 
 var (
@@ -31,8 +32,17 @@ func compile(r Rule, env rule.Env, in *injector) *limiter {
 	return &limiter{
 		injector: in, version: env.Version, changed: env.Changed,
 		below: threshold(r.Percent), delay: r.Delay, aborts: r.aborts(), shadow: r.Shadow,
-		until: clock.Instant(r.Until.UnixNano()),
+		until: r.Until, left: env.Until,
 	}
+}
+
+// remaining returns how long the rule goes on from now, by the wall clock if there is one. It is not
+// positive if the rule has ended.
+func (l *limiter) remaining(now clock.Instant) time.Duration {
+	if l.left != nil {
+		return l.left(l.until)
+	}
+	return clock.Instant(l.until.UnixNano()).Sub(now)
 }
 
 // threshold returns the number of 64 bits below which a share of all of them lie: 0, which
@@ -51,6 +61,7 @@ func newLimiter(r Rule, env rule.Env) rule.Limiter {
 	l.current.Store(l)
 	l.state = l.stateAt(env.Now)
 	l.publish()
+	l.scheduleRecheck(env.Now)
 	return l
 }
 
@@ -64,15 +75,20 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 }
 
 // Acquire decides whether the fault is for a call. A call that it is not for passes
-// without a lock, and nothing is written.
+// without a lock, and nothing is written; only one that it is for looks whether the rule has ended.
 func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
-	if l.injecting.Load() != l || c.Now >= l.until {
+	if l.injecting.Load() != l {
 		if decision := l.acquireSlow(c.Now); decision != rule.Wait {
 			return 0, decision
 		}
 	}
 	if l.below != 0 && l.draw(uint64(c.Number())) >= l.below {
 		return 0, rule.Pass
+	}
+	if l.remaining(c.Now) <= 0 {
+		if decision := l.acquireSlow(c.Now); decision != rule.Wait {
+			return 0, decision
+		}
 	}
 	if l.delay > 0 {
 		return 0, rule.Wait
@@ -85,17 +101,17 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 // turned off, or is not in force yet or any more. Wait means that it is in force now and
 // that the call may be chosen.
 func (l *limiter) acquireSlow(now clock.Instant) rule.Decision {
-	if l.current.Load() == l && l.injecting.Load() == nil {
+	if l.current.Load() == l && l.injecting.Load() == nil && now < clock.Instant(l.recheck.Load()) {
 		return rule.Pass
 	}
 	l.mu.Lock()
 	defer l.unlock()
 	l.activate(l, now)
-	l.endIfOver(now)
+	l.followCalendar(now)
 	switch {
 	case l.current.Load() != l:
 		return rule.Stale
-	case l.state != Active || now >= l.until:
+	case l.state != Active || l.remaining(now) <= 0:
 		return rule.Pass
 	}
 	return rule.Wait
@@ -116,7 +132,7 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 	switch {
 	case l.current.Load() != l, l.retired:
 		return nil, 0, rule.Stale
-	case l.state != Active || c.Now >= l.until:
+	case l.state != Active || l.remaining(c.Now) <= 0:
 		return nil, 0, rule.Pass
 	case l.delayed.size >= MaxDelayed:
 		l.notDelayed++
@@ -127,7 +143,7 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 		return nil, 0, rule.Block
 	}
 	l.count()
-	w := &waiter{limiter: l, wake: patience.Wake, over: min(c.Now.Add(l.delay), l.until)}
+	w := &waiter{limiter: l, wake: patience.Wake, over: c.Now.Add(min(l.delay, l.remaining(c.Now)))}
 	l.delayed.add(w)
 	return w, 0, rule.Wait
 }
@@ -142,7 +158,7 @@ func (l *limiter) RetryAfter(rule.Call) time.Duration { return 0 }
 func (l *limiter) Status(now clock.Instant) rule.Status {
 	l.mu.Lock()
 	defer l.unlock()
-	l.endIfOver(now)
+	l.followCalendar(now)
 	return rule.Status{
 		State:  l.state,
 		Gauges: []float64{float64(l.delayed.size), float64(l.injected.Load()), float64(l.notDelayed)},
@@ -186,7 +202,7 @@ func (l *limiter) stateAt(now clock.Instant) string {
 	switch {
 	case l.forcedOff:
 		return Off
-	case now >= l.until:
+	case l.remaining(now) <= 0:
 		return Ended
 	}
 	return Active

@@ -24,7 +24,7 @@ func (w *waiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decis
 	l := w.limiter
 	l.mu.Lock()
 	defer l.unlock()
-	l.endIfOver(now)
+	l.followCalendar(now)
 	switch {
 	case !w.waits:
 		return 0, 0, rule.Pass

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
 )
@@ -62,12 +63,12 @@ type FleetUse struct {
 }
 
 // fleetOf returns how an engine shares limits, as it knows by itself.
-func fleetOf(of *core.FleetStatus) *Fleet {
+func fleetOf(of *core.FleetStatus, c clock.Clock) *Fleet {
 	if of == nil {
 		return nil
 	}
 	f := &Fleet{
-		Rules: of.Rules, Instance: of.Instance, Connected: of.Connected, Since: timeOf(of.Since),
+		Rules: of.Rules, Instance: of.Instance, Connected: of.Connected, Since: timeOf(c, of.Since),
 		Error: textOf(cmp.Or(of.Err, of.Status.Err)), Latency: of.Latency.Seconds(), Outages: of.Outages,
 		Requests: of.Requests, Lost: of.Lost, Instances: of.Instances,
 	}
@@ -78,7 +79,7 @@ func fleetOf(of *core.FleetStatus) *Fleet {
 			Granted: Ceiling(l.Granted), Demand: l.Demand, Passed: l.Passed, Outage: l.Outage, Error: textOf(l.Err),
 		}
 		if l.Outage {
-			limit.Since = timeOf(l.Since)
+			limit.Since = timeOf(c, l.Since)
 		}
 		f.Limits = append(f.Limits, limit)
 	}

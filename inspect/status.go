@@ -132,19 +132,20 @@ type Document struct {
 
 // StatusOf returns the status of the engine. It asks no other machine, see [StatusWithShares].
 func StatusOf(engine *core.Engine) Status {
-	of, now := engine.Status(), engine.Clock().Now()
+	of, c := engine.Status(), engine.Clock()
+	now := c.Now()
 	status := Status{
-		Time: timeOf(now), Revision: of.Revision, AppliedAt: timeOf(of.AppliedAt),
+		Time: timeOf(c, now), Revision: of.Revision, AppliedAt: timeOf(c, of.AppliedAt),
 		Rules: of.Rules, Sources: make([]Source, len(of.Sources)), Unmatched: of.Unmatched.Count,
 	}
 	for _, key := range of.Unmatched.Rules {
 		status.UnmatchedRules = append(status.UnmatchedRules, key.String())
 	}
 	for i, s := range of.Sources {
-		status.Sources[i] = sourceOf(s, now)
+		status.Sources[i] = sourceOf(s, c, now)
 	}
 	for _, l := range engine.Lists().Status() {
-		status.Lists = append(status.Lists, listOf(&l))
+		status.Lists = append(status.Lists, listOf(&l, c))
 	}
 	for _, l := range of.MissingLists {
 		status.MissingLists = append(status.MissingLists, MissingList(l))
@@ -153,27 +154,27 @@ func StatusOf(engine *core.Engine) Status {
 		status.ForcedKinds = append(status.ForcedKinds, ForcedKind{forced.Kind, forced.State})
 	}
 	for _, s := range of.Signals {
-		status.Signals = append(status.Signals, signalOf(&s))
+		status.Signals = append(status.Signals, signalOf(&s, c))
 	}
-	status.Fleet = fleetOf(of.Fleet)
+	status.Fleet = fleetOf(of.Fleet, c)
 	limiters := LimitersOf(engine, Selection{})
 	status.Limiters, status.MoreLimiters, status.MoreValues = limiters.Limiters, limiters.MoreLimiters, limiters.MoreValues
 	return status
 }
 
-func signalOf(of *core.SignalStatus) Signal {
-	s := Signal{Signal: of.Signal, At: timeOf(of.At), Error: textOf(of.Err), Rules: of.Rules}
+func signalOf(of *core.SignalStatus, c clock.Clock) Signal {
+	s := Signal{Signal: of.Signal, At: timeOf(c, of.At), Error: textOf(of.Err), Rules: of.Rules}
 	if of.Err == nil {
 		s.Value = &of.Value
 	}
 	return s
 }
 
-func listOf(of *list.Status) List {
+func listOf(of *list.Status, c clock.Clock) List {
 	l := List{
 		Name: of.Name, Source: of.Source, Document: of.Document, InForce: of.InForce,
-		Entries: of.Entries, Bytes: of.Size, Since: timeOf(of.Since), Error: textOf(of.Err), FailedAt: timeOf(of.FailedAt),
-		CopiedAt: timeOf(of.CopiedAt),
+		Entries: of.Entries, Bytes: of.Size, Since: timeOf(c, of.Since), Error: textOf(of.Err), FailedAt: timeOf(c, of.FailedAt),
+		CopiedAt: timeOf(c, of.CopiedAt),
 	}
 	if of.HeldBack != nil {
 		l.HeldBack = of.HeldBack.Error()
@@ -184,19 +185,22 @@ func listOf(of *list.Status) List {
 	return l
 }
 
-func sourceOf(of core.SourceStatus, now clock.Instant) Source {
+func sourceOf(of core.SourceStatus, c clock.Clock, now clock.Instant) Source {
 	s := Source{
-		Name: of.Name, Ready: of.Ready, Connected: of.Connected, Since: timeOf(of.Since),
+		Name: of.Name, Ready: of.Ready, Connected: of.Connected, Since: timeOf(c, of.Since),
 		Error: textOf(of.Err), Revision: of.Revision,
-		CopiedAt: timeOf(of.CopiedAt), KnownUntil: timeOf(of.KnownUntil(now)),
-		Documents: make([]Document, len(of.Documents)),
+		KnownUntil: timeOf(c, of.KnownUntil(now)),
+		Documents:  make([]Document, len(of.Documents)),
+	}
+	if of.CopiedAt != 0 {
+		s.CopiedAt = of.CopiedAt.Time() // as it was written down
 	}
 	if of.HeldBack != nil {
 		s.HeldBack = of.HeldBack.Error()
 	}
 	for i, d := range of.Documents {
 		s.Documents[i] = Document{
-			Name: d.Name, Rules: d.Rules, Revision: d.Revision, AppliedAt: timeOf(d.AppliedAt),
+			Name: d.Name, Rules: d.Rules, Revision: d.Revision, AppliedAt: timeOf(c, d.AppliedAt),
 			Rejected: textOf(d.Rejected), RejectedRevision: d.RejectedRevision,
 		}
 		if d.AppliedAt != 0 {
@@ -206,12 +210,12 @@ func sourceOf(of core.SourceStatus, now clock.Instant) Source {
 	return s
 }
 
-// timeOf returns an instant as a time, the zero one as the zero time.
-func timeOf(at clock.Instant) time.Time {
+// timeOf returns an instant of the clock as the wall clock tells it, the zero one as the zero time.
+func timeOf(c clock.Clock, at clock.Instant) time.Time {
 	if at == 0 {
 		return time.Time{}
 	}
-	return at.Time()
+	return clock.TimeOf(c, at)
 }
 
 func textOf(err error) string {

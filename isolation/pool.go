@@ -39,6 +39,8 @@ type pool struct {
 	current       *limiter // the version in force
 	retired       bool     // current is gone; a newer version may follow
 	highestBefore uint64   // calls under way in the minute before
+	ended         *waiter  // the first of those to be woken by unlock, and the last one
+	lastEnded     *waiter
 }
 
 const (
@@ -69,7 +71,7 @@ func (p *pool) lock(now clock.Instant) {
 	p.beginMinute(now)
 }
 
-// unlock publishes what has changed since lock.
+// unlock publishes what has changed since lock, and wakes the calls whose wait has ended.
 func (p *pool) unlock() {
 	word := p.current.open | p.places
 	if p.queue.Len() > 0 {
@@ -80,7 +82,30 @@ func (p *pool) unlock() {
 		word |= closed
 	}
 	p.word.Store(word)
+	if p.ended != nil {
+		defer p.mu.Unlock()
+		p.wakeAll()
+		return
+	}
 	p.mu.Unlock()
+}
+
+// wakeAll wakes the calls of which wakeLater has taken note, also those behind one whose wake-up
+// panics: it may be code of the program. mu is held.
+func (p *pool) wakeAll() {
+	defer func() {
+		if p.ended != nil {
+			p.wakeAll()
+		}
+	}()
+	for p.ended != nil {
+		w := p.ended
+		if p.ended = w.nextEnded; p.ended == nil {
+			p.lastEnded = nil
+		}
+		w.nextEnded, w.isEnding = nil, false
+		w.wake()
+	}
 }
 
 // release frees the place of a call that ends. If a call waits, that gets it.
@@ -132,7 +157,7 @@ func (p *pool) replace(l *limiter, now clock.Instant) {
 		p.finishAll(refused)
 	case l.rule.MaxWait < former.rule.MaxWait:
 		for w := range p.queue.All() {
-			w.wake() // its wait ends sooner
+			p.wakeLater(w) // its wait ends sooner
 		}
 	}
 }
@@ -166,7 +191,7 @@ func (p *pool) serve(now clock.Instant) {
 		}
 		p.take()
 		p.queue.Serve(&w.node)
-		w.end(granted)
+		p.end(w, granted)
 	}
 }
 
@@ -206,7 +231,26 @@ func (p *pool) makeSpace(level int) bool {
 // finish ends the wait of a call that gets no place.
 func (p *pool) finish(w *waiter, state uint32) {
 	p.queue.Remove(&w.node)
-	w.end(state)
+	p.end(w, state)
+}
+
+// end notes how the wait of a call has ended.
+func (p *pool) end(w *waiter, state uint32) {
+	w.state.Store(state)
+	p.wakeLater(w)
+}
+
+// wakeLater has unlock wake a call, once all that has changed is published.
+func (p *pool) wakeLater(w *waiter) {
+	switch {
+	case w.isEnding:
+		return
+	case p.lastEnded == nil:
+		p.ended = w
+	default:
+		p.lastEnded.nextEnded = w
+	}
+	w.isEnding, p.lastEnded = true, w
 }
 
 func (p *pool) finishAll(state uint32) {

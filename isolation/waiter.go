@@ -20,6 +20,9 @@ type waiter struct {
 	state atomic.Uint32
 
 	node waitqueue.Node[waiter] // guarded by pool.mu
+
+	nextEnded *waiter // of those to be woken; guarded by pool.mu, as the next is
+	isEnding  bool    // it is among them
 }
 
 // The states of a waiter.
@@ -46,12 +49,6 @@ func (w *waiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decis
 		return 0, 0, rule.Stale
 	}
 	return 0, 0, rule.Block
-}
-
-// end tells the call how its wait has ended.
-func (w *waiter) end(state uint32) {
-	w.state.Store(state)
-	w.wake()
 }
 
 // endAtDeadline returns how long the call may still wait; 0 if its wait has ended, be

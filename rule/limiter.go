@@ -10,8 +10,9 @@ import (
 
 // Limiter enforces one version of one rule, on one resource or on all that share the
 // rule. Limiters are used concurrently. Acquire, GiveBack and Done are on the way of
-// every call: they must not allocate, and should not block. They must not panic either:
-// if Done of one panics, the engine does not call Done of the remaining ones for that call.
+// every call: they must not allocate, and should not block. If one panics, or ends its
+// goroutine, the call gives back what it has taken of all other limiters, and the panic goes
+// on; Done of the others is called too.
 //
 // A limiter that can do more has the methods of [Queue], [Decider], [Finisher], [Settler],
 // [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
@@ -224,6 +225,12 @@ type Env struct {
 
 	// Now is the present instant.
 	Now clock.Instant
+
+	// Until returns the time until a time of the calendar, as the wall clock tells it at present;
+	// negative if that has passed. Now and the instants of calls measure time, and do not follow
+	// when the wall clock is set, or a suspended machine resumes: what people mean by the calendar
+	// is asked here. nil if instants are the only time there is.
+	Until func(t time.Time) time.Duration
 
 	// Forced is the state, one of [Spec.Controls], in which the limiter begins, or goes
 	// on, because an operator has forced it; "" for none. See [Controllable].

@@ -92,7 +92,8 @@ func (m *middleware) handle(c *echo.Context, next echo.HandlerFunc) error {
 	if err != nil {
 		return m.refuse(c, err, origin, opts)
 	}
-	runtime.Gosched() // as nethttp does: requests that wait for a processor come to their rules first
+	runtime.Gosched()  // as nethttp does: requests that wait for a processor come to their rules first
+	defer guard.Exit() // also if the ResponseWriter or Failure panics
 	m.answers.SetPassed(c.Response().Header(), resource, origin, opts...)
 	if known {
 		c.SetRequest(nethttp.WithPriority(c.Request(), p))
@@ -105,7 +106,6 @@ func (m *middleware) serve(c *echo.Context, next echo.HandlerFunc, resource stri
 	w := m.writers.Get().(*writer)
 	*w = writer{ResponseWriter: c.Response(), GuardedCall: nethttp.GuardedCall{Engine: m.engine, Resource: resource}, ctx: c.Request().Context()}
 	returned := false
-	defer guard.Exit() // also if Failure panics
 	defer func() {
 		nethttp.MarkLongLived(guard, w.Header(), w.takenOver || w.status == http.StatusSwitchingProtocols)
 		switch {

@@ -104,7 +104,11 @@ func TestFailureOptionDecidesWhatIsAFailure(t *testing.T) {
 		handler.ServeHTTP(httptest.NewRecorder(), request)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	answers = append(answers, func(c *gin.Context) {
+		cancel()
+		c.Status(http.StatusInternalServerError)
+	})
+	next++
 	handler.ServeHTTP(httptest.NewRecorder(), request.WithContext(ctx))
 	require.Len(t, seen, 5)
 	assert.Equal(t, []ending{{200, nil}, {404, nil}}, seen[:2])

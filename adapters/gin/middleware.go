@@ -77,7 +77,8 @@ func (m *middleware) handle(c *gin.Context) {
 		m.refuse(c, err, origin, opts)
 		return
 	}
-	runtime.Gosched() // as nethttp does: requests that wait for a processor come to their rules first
+	runtime.Gosched()  // as nethttp does: requests that wait for a processor come to their rules first
+	defer guard.Exit() // also if the ResponseWriter or Failure panics
 	m.answers.SetPassed(c.Writer.Header(), resource, origin, opts...)
 	if known {
 		c.Request = nethttp.WithPriority(c.Request, p)
@@ -90,7 +91,6 @@ func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
 	w := m.writers.Get().(*writer)
 	*w = writer{ResponseWriter: c.Writer, GuardedCall: nethttp.GuardedCall{Engine: m.engine, Resource: resource}, ctx: c.Request.Context()}
 	before, returned := len(c.Errors), false
-	defer guard.Exit() // also if Failure panics
 	defer func() {
 		nethttp.MarkLongLived(guard, w.Header(), w.takenOver || w.Status() == http.StatusSwitchingProtocols)
 		switch {

@@ -19,14 +19,18 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// serveOnce has the handler of a guarded route answer one request, of a client that has
-// left if left is set.
+// serveOnce has the handler of a guarded route answer one request, of a client that leaves when the
+// handler is called if left is set.
 func serveOnce(t *testing.T, engine *core.Engine, left bool, options penstockgin.Options, handler gin.HandlerFunc) *httptest.ResponseRecorder {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	if left {
-		leave()
+		inner := handler
+		handler = func(c *gin.Context) {
+			leave()
+			inner(c)
+		}
 	}
 	response := httptest.NewRecorder()
 	router(engine, options, handler).ServeHTTP(response, httptest.NewRequestWithContext(ctx, http.MethodGet, "/orders/7", http.NoBody))

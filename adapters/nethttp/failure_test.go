@@ -111,23 +111,33 @@ func TestClientThatDisconnectsWhileSendingIsNotAFailure(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	}
-	for name, options := range map[string]nethttp.Options{"": {}, "buffered": {BufferBody: 1 << 10}} {
-		options.Resource = func(*http.Request) string { return orders }
-		t.Run("handler "+name, func(t *testing.T) {
-			engine, _ := newEngine(t, core.Config{})
-			breakOff(t, serve(t, nethttp.Middleware(engine, options)(http.HandlerFunc(answer))))
-			assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
-		})
-		t.Run("proxy "+name, func(t *testing.T) {
-			engine, _ := newEngine(t, core.Config{})
-			target, err := url.Parse(serve(t, http.HandlerFunc(answer)).URL)
-			require.NoError(t, err)
-			proxy := httputil.NewSingleHostReverseProxy(target)
-			proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-			breakOff(t, serve(t, nethttp.Middleware(engine, options)(proxy)))
-			assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
-		})
-	}
+	options := nethttp.Options{Resource: func(*http.Request) string { return orders }}
+	t.Run("handler", func(t *testing.T) {
+		engine, _ := newEngine(t, core.Config{})
+		breakOff(t, serve(t, nethttp.Middleware(engine, options)(http.HandlerFunc(answer))))
+		assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
+	})
+	t.Run("proxy", func(t *testing.T) {
+		engine, _ := newEngine(t, core.Config{})
+		target, err := url.Parse(serve(t, http.HandlerFunc(answer)).URL)
+		require.NoError(t, err)
+		proxy := httputil.NewSingleHostReverseProxy(target)
+		proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+		breakOff(t, serve(t, nethttp.Middleware(engine, options)(proxy)))
+		assert.Zero(t, adaptertest.RequireEnded(t, engine, orders, 1).Failed)
+	})
+}
+
+// What is read ahead shows that the client has left before the call enters: it takes nothing.
+func TestClientThatDisconnectsWhileItsBodyIsReadAheadMakesNoCall(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	refused := make(chan error, 1)
+	breakOff(t, serve(t, nethttp.Middleware(engine, nethttp.Options{
+		Resource: func(*http.Request) string { return orders }, BufferBody: 1 << 10,
+		EntryError: func(_ http.ResponseWriter, _ *http.Request, err error) { refused <- err },
+	})(http.HandlerFunc(ok))))
+	require.ErrorIs(t, <-refused, context.Canceled)
+	assert.Zero(t, totals(engine, orders).Passed)
 }
 
 func TestBodyThatTheServerCannotReadIsAFailure(t *testing.T) {
@@ -219,8 +229,9 @@ func TestFailureOptionDecidesWhatIsAFailure(t *testing.T) {
 	}}
 	engine, _ := newEngine(t, core.Config{})
 	statuses := []int{http.StatusOK, http.StatusNotFound, http.StatusInternalServerError}
-	next := 0
+	next, leave := 0, func() {}
 	handler := guardOrders(engine, options, func(w http.ResponseWriter, _ *http.Request) {
+		leave()
 		if next > 0 { // the first writes nothing
 			w.WriteHeader(statuses[next])
 		}
@@ -232,7 +243,7 @@ func TestFailureOptionDecidesWhatIsAFailure(t *testing.T) {
 	}
 	next = 1
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	leave = cancel
 	handler.ServeHTTP(httptest.NewRecorder(), request.WithContext(ctx))
 	assert.Equal(t, []ending{{200, nil}, {404, nil}, {500, nil}, {404, nethttp.ErrCanceled}}, seen)
 	assert.EqualValues(t, 2, totals(engine, orders).Failed)

@@ -121,6 +121,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Other requests that wait for a processor go first. Else those that take long to compute
 	// would run one after the other, and the rest would wait where no rule sees them.
 	runtime.Gosched()
+	defer guard.Exit() // also if the ResponseWriter or Failure panics
 	h.answers.SetPassed(w.Header(), resource, origin, opts...)
 	if known {
 		h.serveWithPriority(w, r, resource, &guard, p)
@@ -142,7 +143,6 @@ func (h *handler) serveWithPriority(
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string, guard *core.Guard) {
 	recorder, watched := record(recorder{ResponseWriter: w, GuardedCall: GuardedCall{Engine: h.engine, Resource: resource}, request: r})
 	pattern, returned := r.Pattern, false
-	defer guard.Exit() // also if Failure panics
 	defer func() {
 		MarkLongLived(guard, w.Header(), recorder.takenOver || recorder.status == http.StatusSwitchingProtocols)
 		switch {

@@ -22,12 +22,15 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// canceled is a context whose caller has left.
-func canceled(t *testing.T) context.Context {
+// clientLeaves returns a context whose caller leaves as soon as the handler is called.
+func clientLeaves(t *testing.T, handler http.HandlerFunc) (context.Context, http.HandlerFunc) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	return ctx
+	t.Cleanup(cancel)
+	return ctx, func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		handler(w, r)
+	}
 }
 
 // serveOnce has the handler of a guarded route answer one request. A panic is caught.
@@ -49,7 +52,7 @@ func passRefusalOn(w http.ResponseWriter, _ *http.Request) {
 func TestOutcomeOfARequestForRules(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		left    bool // the client, before the handler was called
+		left    bool // the client, when the handler was called
 		handler http.HandlerFunc
 		want    adaptertest.Outcome
 	}{
@@ -64,11 +67,11 @@ func TestOutcomeOfARequestForRules(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := new(adaptertest.Probe)
-			ctx := t.Context()
+			ctx, handler := t.Context(), test.handler
 			if test.left {
-				ctx = canceled(t)
+				ctx, handler = clientLeaves(t, handler)
 			}
-			serveOnce(ctx, p.NewEngine(t), nethttp.Options{}, test.handler)
+			serveOnce(ctx, p.NewEngine(t), nethttp.Options{}, handler)
 			assert.Equal(t, []adaptertest.Outcome{test.want}, p.Outcomes())
 		})
 	}
@@ -83,7 +86,8 @@ func TestFailureOptionDecidesAboutRefusalsAndClientsThatLeft(t *testing.T) {
 		return true
 	}}
 	serveOnce(t.Context(), engine, options, passRefusalOn)
-	serveOnce(canceled(t), engine, options, ok)
+	ctx, handler := clientLeaves(t, ok)
+	serveOnce(ctx, engine, options, handler)
 	assert.Equal(t, []error{core.ErrBlocked, nethttp.ErrCanceled}, asked)
 	assert.Equal(t, []adaptertest.Outcome{adaptertest.Failed, adaptertest.Failed}, p.Outcomes())
 }

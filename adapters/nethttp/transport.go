@@ -18,7 +18,8 @@ import (
 // of a [http.Client], too. One that is refused by an injected fault has no error but a
 // response, as though the server had failed: see [WriteProblem].
 //
-// The call lasts until the body of the response was read to its end or closed. It
+// The call lasts until the body of the response was read to its end or closed, or until the
+// context of the request ends: a body that its caller forgets to close keeps no place then. It
 // counts as failed if there is no response, if the body cannot be read, or if the
 // status is 500 or above. If the caller had cancelled it before, or if a guard further
 // down refused it, it counts neither as failed nor as a success. The zero value
@@ -170,6 +171,8 @@ type guardedRequest struct {
 	once      sync.Once
 	status    int  // 0 until there is a response
 	failed    bool // by the status
+
+	forget func() bool // stops the AfterFunc of the context; nil if there is none
 }
 
 func (o *guardedRequest) send(base http.RoundTripper, r *http.Request) (*http.Response, error) {
@@ -208,6 +211,9 @@ func (o *guardedRequest) follow(response *http.Response) {
 		return
 	}
 	MarkLongLived(&o.guard, response.Header, o.status == http.StatusSwitchingProtocols)
+	if o.ctx.Done() != nil {
+		o.forget = context.AfterFunc(o.ctx, func() { o.exit(o.ctx.Err()) })
+	}
 	body := &guardedBody{response.Body, o}
 	if w, ok := response.Body.(io.Writer); ok { // of a 101: the connection itself
 		response.Body = struct {
@@ -222,6 +228,13 @@ func (o *guardedRequest) follow(response *http.Response) {
 // end ends the call with an error or nil, once: a body may be closed while it is being
 // read.
 func (o *guardedRequest) end(err error) {
+	if o.forget != nil {
+		o.forget()
+	}
+	o.exit(err)
+}
+
+func (o *guardedRequest) exit(err error) {
 	o.once.Do(func() {
 		defer o.guard.Exit() // also if Failure panics
 		if o.failed {

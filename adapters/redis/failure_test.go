@@ -62,44 +62,58 @@ func TestAnswersOfTheServerAreJudgedByWhomTheyBlame(t *testing.T) {
 }
 
 func TestOutcomesOfCommands(t *testing.T) {
-	canceled, cancel := context.WithCancel(t.Context())
-	cancel()
-	late, cancelLate := context.WithDeadline(t.Context(), time.Unix(0, 0))
-	defer cancelLate()
+	const canceled, late = "canceled", "late" // while the command is under way
 	refused := &core.BlockError{Kind: rule.Kind("other")}
 	injected := &core.BlockError{Kind: rule.Kind("fault"), Reason: rule.Injected}
 	for _, test := range []struct {
 		name string
-		ctx  context.Context
+		ends string // how its context ends; "" if it does not
 		err  error
 		want adaptertest.Outcome
 	}{
-		{"answered", t.Context(), nil, succeeded},
-		{"no such key", t.Context(), redis.Nil, succeeded},
-		{"changed while watched", t.Context(), redis.TxFailedErr, succeeded},
-		{"no connection", t.Context(), &net.OpError{Op: "dial", Err: errors.New("connection refused")}, failed},
-		{"connection broken", t.Context(), io.EOF, failed},
-		{"pool exhausted", t.Context(), errors.New("redis: connection pool timeout"), failed},
+		{"answered", "", nil, succeeded},
+		{"no such key", "", redis.Nil, succeeded},
+		{"changed while watched", "", redis.TxFailedErr, succeeded},
+		{"no connection", "", &net.OpError{Op: "dial", Err: errors.New("connection refused")}, failed},
+		{"connection broken", "", io.EOF, failed},
+		{"pool exhausted", "", errors.New("redis: connection pool timeout"), failed},
 		{"at the deadline", late, context.DeadlineExceeded, failed},
 		{"cancelled by its caller", canceled, context.Canceled, ignored},
 		{"broken after its caller had left", canceled, fmt.Errorf("read: %w", net.ErrClosed), ignored},
 		{"answered after its caller had left", canceled, redis.Nil, succeeded},
-		{"client closed", t.Context(), redis.ErrClosed, ignored},
-		{"refused further down", t.Context(), refused, ignored},
-		{"fault injected further down", t.Context(), injected, failed},
-		{"not to be sent", t.Context(), errors.New("redis: can't marshal struct {} (implement encoding.BinaryMarshaler)"), succeeded},
+		{"client closed", "", redis.ErrClosed, ignored},
+		{"refused further down", "", refused, ignored},
+		{"fault injected further down", "", injected, failed},
+		{"not to be sent", "", errors.New("redis: can't marshal struct {} (implement encoding.BinaryMarshaler)"), succeeded},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			seen, engine := record(t, "command")
 			client := newClient(t, "127.0.0.1:1", engine, penstockredis.Options{})
-			client.AddHook(answering(func(context.Context, []redis.Cmder) error { return test.err }))
-			assert.Equal(t, test.err, client.Get(test.ctx, "a").Err())
-			pipeline := func(errs ...error) {
-				pipe := client.Pipeline()
-				for _, err := range errs {
-					pipe.Get(test.ctx, "a").SetErr(err)
+			cancel := func() {}
+			client.AddHook(answering(func(ctx context.Context, _ []redis.Cmder) error {
+				switch test.ends {
+				case canceled:
+					cancel()
+				case late:
+					<-ctx.Done()
 				}
-				_, _ = pipe.Exec(test.ctx)
+				return test.err
+			}))
+			newContext := func() (ctx context.Context) {
+				ctx, cancel = context.WithCancel(t.Context())
+				if test.ends == late {
+					ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+				}
+				t.Cleanup(cancel)
+				return ctx
+			}
+			assert.Equal(t, test.err, client.Get(newContext(), "a").Err())
+			pipeline := func(errs ...error) {
+				pipe, ctx := client.Pipeline(), newContext()
+				for _, err := range errs {
+					pipe.Get(ctx, "a").SetErr(err)
+				}
+				_, _ = pipe.Exec(ctx)
 			}
 			pipeline(nil)
 			pipeline(nil, test.err, redis.Nil)
@@ -109,12 +123,12 @@ func TestOutcomesOfCommands(t *testing.T) {
 }
 
 func TestCommandOfAPipelineThatFailedCountsBesideOnesThatTellNothing(t *testing.T) {
-	canceled, cancel := context.WithCancel(t.Context())
-	cancel()
+	leave := func() {}
 	seen, engine := record(t, "command")
 	client := newClient(t, "127.0.0.1:1", engine, penstockredis.Options{})
 	errs := []error{redis.Nil, io.EOF, nil}
 	answers := answering(func(_ context.Context, cmds []redis.Cmder) error {
+		leave()
 		for i, cmd := range cmds {
 			cmd.SetErr(errs[i])
 		}
@@ -130,7 +144,9 @@ func TestCommandOfAPipelineThatFailedCountsBesideOnesThatTellNothing(t *testing.
 		})
 	}
 	run(t.Context())
-	run(canceled)
+	ctx, cancel := context.WithCancel(t.Context())
+	leave = cancel
+	run(ctx)
 	assert.Equal(t, outcomes(failed, ignored), seen.Outcomes())
 }
 
@@ -144,13 +160,17 @@ func TestFailureDecides(t *testing.T) {
 		},
 	})
 	var err error
-	client.AddHook(answering(func(context.Context, []redis.Cmder) error { return err }))
-	canceled, cancel := context.WithCancel(t.Context())
-	cancel()
+	leave := func() {}
+	client.AddHook(answering(func(context.Context, []redis.Cmder) error {
+		leave()
+		return err
+	}))
 	for _, err = range []error{nil, redis.Nil, io.EOF} {
 		client.Get(t.Context(), "a")
 	}
-	client.Get(canceled, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	leave = cancel
+	client.Get(ctx, "a")
 	assert.Equal(t, []error{redis.Nil, io.EOF, context.Canceled}, asked)
 	assert.Equal(t, outcomes(succeeded, failed, succeeded, ignored), seen.Outcomes())
 }

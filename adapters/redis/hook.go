@@ -94,12 +94,25 @@ func (h *hook) command(
 		cmd.SetErr(err)
 		return err
 	}
-	if h.blocks(ctx, command, cmd) {
-		guard.MarkIgnored()
-		guard.Exit()
+	blocks := exitUnless(&guard, func() bool { return h.blocks(ctx, command, cmd) })
+	if blocks {
 		return h.send(ctx, cmd, next, answer)
 	}
 	return h.process(ctx, &guard, cmd, next, answer)
+}
+
+// exitUnless ends a call, whose end says nothing, if blocks says that it may wait at the server, or
+// if that panics.
+func exitUnless(guard *core.Guard, blocks func() bool) bool {
+	ends := true
+	defer func() {
+		if ends {
+			guard.MarkIgnored()
+			guard.Exit()
+		}
+	}()
+	ends = blocks()
+	return ends
 }
 
 // process runs a command that passed.
@@ -162,9 +175,8 @@ func (h *hook) pipeline(
 		setErr(cmds, err)
 		return err
 	}
-	if !p.transaction && h.anyBlocks(ctx, cmds) {
-		guard.MarkIgnored()
-		guard.Exit()
+	blocks := exitUnless(&guard, func() bool { return !p.transaction && h.anyBlocks(ctx, cmds) })
+	if blocks {
 		return h.sendPipeline(ctx, cmds, next, answer)
 	}
 	return h.processPipeline(ctx, &guard, cmds, next, answer)

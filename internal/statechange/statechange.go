@@ -42,7 +42,17 @@ func (q *Queue) Unlock(mu *sync.Mutex) {
 		return
 	}
 	q.reporting = true
-	defer func() { q.reporting = false }() // also when a report panics
+	q.reportAll(mu)
+}
+
+// reportAll reports all changes, also those behind one whose report panics.
+func (q *Queue) reportAll(mu *sync.Mutex) {
+	defer func() {
+		if len(q.changes) > 0 {
+			q.reportAll(mu)
+		}
+		q.reporting = false
+	}()
 	for len(q.changes) > 0 {
 		next := q.changes[0]
 		q.changes = slices.Delete(q.changes, 0, 1)

@@ -2,6 +2,7 @@ package statechange_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -44,4 +45,35 @@ func TestReportThatPanicsDoesNotStopLaterOnes(t *testing.T) {
 	q.Add(func(clock.Instant, string, string) { reported = true }, 2, "b", "c")
 	q.Unlock(&mu)
 	assert.True(t, reported)
+}
+
+// What another goroutine has added meanwhile is reported too.
+func TestChangesBehindOneWhoseReportFailsAreReported(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(){"panic": func() { panic("report") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			var q statechange.Queue
+			var reports []string
+			report := func(_ clock.Instant, from, to string) {
+				reports = append(reports, from+to)
+				fail()
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer func() { _ = recover() }()
+				mu.Lock()
+				for _, change := range []string{"ab", "bc", "cd"} {
+					q.Add(report, 1, change[:1], change[1:])
+				}
+				q.Unlock(&mu)
+			}()
+			<-done
+			require.True(t, mu.TryLock())
+			q.Unlock(&mu)
+			assert.Equal(t, []string{"ab", "bc", "cd"}, reports)
+		})
+	}
 }

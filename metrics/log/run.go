@@ -76,7 +76,7 @@ func (r *run) read() {
 	seconds := r.reader.Read(r.next)
 	r.lines = make([]Line, len(seconds))
 	for i := range seconds {
-		r.lines[i] = lineOf(&seconds[i])
+		r.lines[i] = lineOf(&seconds[i], r.clock)
 	}
 	r.next = r.next.Add(time.Second)
 }

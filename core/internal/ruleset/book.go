@@ -21,6 +21,10 @@ type Config struct {
 	// from 0 to 1; 1 sets no bound. A RemovalWindow of 0 counts each change by itself.
 	MaxRemoval    float64
 	RemovalWindow time.Duration
+
+	// Try says why rules cannot be put in force although they have no mistakes. It is asked before
+	// anything changes. nil if there are only kinds that do not fail.
+	Try func([]rules.Replacement) error
 }
 
 // Book is the rules that the code and the sources hold, and which of them are in
@@ -117,6 +121,11 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 	replaced := b.config.Table.Replaced(g.given, set)
 	if err := b.judge(g, set, replaced); err != nil {
 		return Outcome{}, err
+	}
+	if b.config.Try != nil {
+		if err := b.config.Try(replaced); err != nil {
+			return Outcome{}, err
+		}
 	}
 	e := b.begin()
 	e.origin = Origin{Source: SourceCode, Rules: b.config.Table.Len(g.given)}

@@ -123,7 +123,7 @@ func (s *Source) receive(delivery Delivery) (changed []*document) {
 // receive takes note of what the source holds now.
 func (d *document) receive(found Document) {
 	next := version{revision: found.Revision, created: found.Created, digest: sha256.Sum256(found.Data), err: found.Err}
-	if next.err == nil && next.digest == d.held.digest || sameError(next.err, d.held.err) {
+	if next.err == nil && next.digest == d.held.digest && !IsFailure(d.held.err) || sameError(next.err, d.held.err) {
 		// The same again, under another revision perhaps: neither read nor
 		// reported a second time.
 		d.held.revision, d.held.created = next.revision, next.created
@@ -132,11 +132,36 @@ func (d *document) receive(found Document) {
 	if next.err != nil {
 		next.digest = [sha256.Size]byte{} // nothing was read
 	} else {
-		table := d.source.book.config.Table
-		next.rules, next.err = table.Parse(d.name, found.Data)
-		next.count = table.Len(next.rules)
+		next.rules, next.err = d.parse(found.Data)
+		next.count = d.source.book.config.Table.Len(next.rules)
 	}
-	d.held, d.reported = next, false
+	d.reported = d.reported && next.digest == d.held.digest && sameError(next.err, d.held.err) // tried again in vain
+	d.held = next
+}
+
+// parse reads a version of the document. Kinds of the program have a say in that: one that fails makes
+// it a version that cannot be put in force.
+func (d *document) parse(data []byte) (set rules.Set, err error) {
+	config := &d.source.book.config
+	if config.Try == nil {
+		return config.Table.Parse(d.name, data)
+	}
+	var replaced []rules.Replacement
+	failure := Guarded(func() {
+		if set, err = config.Table.Parse(d.name, data); err == nil {
+			replaced = config.Table.Replaced(d.group.given, set)
+		}
+	})
+	if failure != nil {
+		return rules.Set{}, fmt.Errorf("core: a kind of rules %w", failure)
+	}
+	if err == nil {
+		err = config.Try(replaced)
+	}
+	if err != nil {
+		set = rules.Set{}
+	}
+	return set, err
 }
 
 func sameError(a, b error) bool { return a != nil && b != nil && a.Error() == b.Error() }

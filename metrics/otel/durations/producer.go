@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/penstock-go/penstock"
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/stat"
 )
@@ -59,7 +60,7 @@ func (p *Producer) Register(engine *core.Engine) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.engine, p.accumulator = engine, core.NewAccumulator(p.options.MaxResources)
-	p.collected = engine.Clock().Now().Time()
+	p.collected = clock.TimeOf(engine.Clock(), engine.Clock().Now())
 }
 
 // series is the histogram of one resource.
@@ -80,7 +81,7 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 		return nil, nil
 	}
 	snapshot := p.engine.Snapshot()
-	at := snapshot.At.Time()
+	at := clock.TimeOf(p.engine.Clock(), snapshot.At)
 	var points []series
 	for _, t := range p.accumulator.Add(&snapshot) {
 		now, known := t.Data.(*series)
