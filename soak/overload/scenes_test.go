@@ -17,40 +17,9 @@ func TestLatencyReachesTheGoalsOfScenes(t *testing.T) {
 	if raceEnabled || testing.Short() {
 		t.Skip("scenes have many calls")
 	}
-	latency, ok := findProtection("latency")
-	require.True(t, ok)
 	scenes, err := embeddedScenes()
 	require.NoError(t, err)
-	missed := missedSoFar()
-	for _, s := range scenes {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			r, err := runScenario(t.Context(), s, latency, 0)
-			require.NoError(t, err)
-			for i, g := range s.goals {
-				name, _, _ := strings.Cut(g.name, " ")
-				assert.True(t, g.reached(r.mean(i)) || missed[name], "%s: want %s, got %s%s",
-					g.name, g.want(), g.number(r.mean(i)), g.each(r.values[i]))
-			}
-		})
-	}
-}
-
-func TestGoalsThatAreMissedAreOnesOfScenes(t *testing.T) {
-	scenes, err := embeddedScenes()
-	require.NoError(t, err)
-	known := make(map[string]bool)
-	for _, s := range scenes {
-		assert.NotEmpty(t, s.title, s.name)
-		for _, g := range s.goals {
-			name, _, _ := strings.Cut(g.name, " ")
-			assert.False(t, known[name], "%s: two goals have this name", name)
-			known[name] = true
-		}
-	}
-	for name := range missedSoFar() {
-		assert.True(t, known[name], name)
-	}
+	testGoals(t, scenes)
 }
 
 // aScene has a class that is short of workers, one that is not, and one that takes long.
@@ -192,23 +161,4 @@ func TestMeasuresOfClasses(t *testing.T) {
 	measure, _ = measureOf("p99", []bool{false, false, true}, in)
 	assert.True(t, math.IsNaN(measure(o)))
 	assert.Len(t, measureNames(), 8)
-}
-
-// missedSoFar are goals of scenes that the strategy misses.
-func missedSoFar() map[string]bool {
-	return map[string]bool{
-		"H2": true, "H4": true, "H6": true, "H5": true, "H1": true, "R1a": true,
-		"R1b": true, "R3a": true, "R3b": true, "R2a": true, "R2b": true, "R4a": true,
-		"R4b": true, "A1c": true, "A2c": true, "A6": true, "A7": true, "A5": true,
-		"A5p": true, "A1": true, "A2": true, "A3": true, "A4": true, "A12": true,
-		"B5": true, "B3": true, "B2": true, "B1": true, "E1": true, "E2": true,
-		"F1f": true, "F4": true, "F1": true, "K4a": true, "K4b": true, "K3a": true,
-		"K3b": true, "K2a": true, "K2b": true, "K1a": true, "K1b": true, "K5a": true,
-		"K5b": true, "L1": true, "L2": true, "M3": true, "D10": true, "D1.7": true,
-		"D1.9": true, "G1": true, "G2": true, "C1": true, "C3": true, "C4": true,
-		"C5": true, "P4": true, "P5": true, "T1": true, "T2": true, "T3": true,
-		"T4": true, "T5": true, "T6": true, "Q2": true, "B8": true, "S1": true,
-		"S2": true, "S6": true, "S3": true, "S7": true, "S5": true, "S4": true,
-		"C10": true, "C11": true, "L3": true, "L4": true, "N3": true,
-	}
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// missedSoFar are the goals that the strategy latency misses, by goalName. The page
+// docs/overload.md says of each why.
+func missedSoFar() map[string]bool {
+	missed := make(map[string]bool)
+	for _, name := range []string{
+		// Below capacity.
+		"0.8 ×: refused",
+		"0.9 ×: refused",
+		"0.9 ×, 64 workers: refused",
+		"0.8 ×, 4 workers: refused once warm",
+		"0.9 ×, 16 workers: refused once warm",
+		"0.9 ×, 32 workers: refused once warm",
+		"0.9 ×, 128 workers: refused once warm",
+		"0.8 ×, bimodal: refused or late",
+		"E7",   // bursts
+		"B3",   // deploy-below-capacity
+		"D1.7", // mixed-0.7
+		"D1.9", // mixed-0.9
+		"S6",   // service-x2-200workers
+
+		// Services that are slow, or get their load at once, at the start.
+		"0.8 ×, service of 100ms: refused",
+		"0.8 ×, service of 1s: refused",
+		"3 ×, service of 1s: goodput",
+		"H1", // cold-start-500x500ms
+		"H2", // cold-start-1000x1000ms
+		"H6", // cold-start-256x100ms-0.8
+
+		// After faults.
+		"service × 4 for 10 s at 0.9 ×: goodput / slow capacity",
+		"stall of 2 s at 0.7 ×: goodput / demand, 5 s after",
+		"service × 100 for 10 s at 0.7 ×: goodput / demand, 5 s after",
+		"service × 100 for 10 s at 0.7 ×: useful, last 5 s",
+		"retries at 2 × for 10 s: useful from 2 s after",
+		"A2", // dependency-slow
+		"B8", // remote-part-starts
+
+		// Several classes above capacity.
+		"3 ×, 64 workers: goodput",
+		"M2", "M3", // many-step
+		"D3.5.10",  // mixed-10x
+		"D4.5",     // mixed-3x
+		"B4", "B5", // deploy-above-capacity
+		"D6", // processors-3x
+		"P4", // priorities
+
+		// Pools of their own under the limit.
+		"F1",  // half-share-a-pool
+		"F1f", // half-share-a-flooded-pool
+		"C2",  // pool-overloaded
+		"C4",  // pool-slightly-overloaded
+		"C11", // two-pools-overloaded
+
+		// Work of processors and waits for remote services under one limit.
+		"T1", "T2", "T3", "T4", // processors-mixed
+		"Q2", // quota
+	} {
+		missed[name] = true
+	}
+	return missed
+}
+
+// goalName is the name by which a goal is listed: of scenes its own name, which is the only
+// one, else with that of the scenario.
+func goalName(s scenario, g goal) string {
+	if s.isScene() {
+		name, _, _ := strings.Cut(g.name, " ")
+		return name
+	}
+	return s.name + ": " + g.name
+}
+
+// everything returns all scenarios and scenes.
+func everything(t *testing.T) []scenario {
+	t.Helper()
+	all, err := sceneList("")
+	require.NoError(t, err)
+	return all
+}
+
+func TestGoalsHaveNamesOfTheirOwnAndThoseMissedAreKnown(t *testing.T) {
+	known := make(map[string]bool)
+	for _, s := range everything(t) {
+		assert.True(t, s.title != "" || !s.isScene(), "%s has no title", s.name)
+		for _, g := range s.goals {
+			name := goalName(s, g)
+			assert.False(t, known[name], "%s: two goals have this name", name)
+			known[name] = true
+		}
+	}
+	for name := range missedSoFar() {
+		assert.True(t, known[name], "there is no goal %s: take it off the list", name)
+	}
+}
+
+// The page names every scenario of which a goal is missed, and no other.
+func TestPageSaysWhatIsMissed(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "overload.md"))
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n## What is missed\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	missed := missedSoFar()
+	for _, s := range everything(t) {
+		misses := false
+		for _, g := range s.goals {
+			misses = misses || missed[goalName(s, g)]
+		}
+		assert.Equal(t, misses, strings.Contains(section, "`"+s.name+"`"), "%s", s.name)
+	}
+}
