@@ -52,7 +52,7 @@ func (b *bbrControl) update(now clock.Instant, l *shedLimiter, i *interval) verd
 			b.inForce = noLimit
 		}
 	}
-	return verdict{uint32(min(b.inForce, noLimit)), math.Inf(1)}
+	return verdict{limit: uint32(min(b.inForce, noLimit)), rate: math.Inf(1)}
 }
 
 func (b *bbrControl) gauges() (limit, baseline float64) {

@@ -23,6 +23,26 @@ func makeLimits(above, edge, below uint32) limits {
 	return limits(min(above, limitMask)) | limits(min(edge, limitMask))<<limitBits | limits(min(below, limitMask))<<(2*limitBits)
 }
 
+// foundFull is the share of the more important calls, if they come at random, that may find
+// a limit reached because of the others.
+const foundFull = 0.0075
+
+// reserveFor returns how much of a limit is left to the more important calls, of which so many
+// would be under way: as much as they need, by Erlang's formula for what comes on top of a limit
+// that others always reach, but at most a half.
+func reserveFor(limit uint32, important float64) (reserve uint32) {
+	if important <= 0 {
+		return 0
+	}
+	sum, term := 1., 1. // how much more often fewer are under way than when the limit is reached
+	for reserve < limit/2 && sum*foundFull < 1 {
+		term *= float64(limit-reserve) / important
+		sum += term
+		reserve++
+	}
+	return reserve
+}
+
 // of returns the limit of calls of a standing.
 func (l limits) of(s shed.Standing) uint32 {
 	if limit := uint32(l>>(uint(s)*limitBits)) & limitMask; limit != limitMask {

@@ -114,12 +114,13 @@ type Rule struct {
 	Concurrency int
 
 	// QPS is how many tokens may pass in a second, which is ten aligned buckets of 100 ms: a
-	// call has one token unless it says otherwise. A fraction does not count. From 1 to
-	// [MaxQPS].
+	// call has one token unless it says otherwise. Of a fraction, seconds of the clock have
+	// the whole number below it or the one above. From 1 to [MaxQPS].
 	QPS float64
 
 	// AvgRT is the mean response time, of at least five calls that ended in the last second,
-	// above which calls are shed. From [MinAvgRT] to [MaxDuration].
+	// above which calls are shed: from then on as few are under way as keep it there. From
+	// [MinAvgRT] to [MaxDuration].
 	AvgRT time.Duration
 
 	// FairBy is the attribute that tells callers apart, see core.String. Where calls of

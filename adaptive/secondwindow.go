@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/penstock-go/penstock/adaptive/internal/shed"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
@@ -20,43 +19,68 @@ const (
 // secondWindow lets no more tokens pass than a limit in a second, which is ten buckets of
 // 100 ms. Taking and refusing take no lock, but for the first call of a bucket. All versions
 // of a rule share one.
+//
+// Of a limit with a fraction, seconds of the clock have the whole number below it or the one
+// above, as many of each as make up for it.
 type secondWindow struct {
-	counts  *stat.Window
-	limit   atomic.Int64 // tokens in a second
-	reserve atomic.Int64 // tokens that are left to calls above the edge
+	counts *stat.Window
+	lesser *stat.Window  // of less important calls, while there is a quota for them
+	qps    atomic.Uint64 // tokens in a second, a float64
+	quota  atomic.Int64  // tokens in a second of less important calls, or noQuota
 
 	mu sync.Mutex // guards opening buckets
 }
 
+// noQuota is the quota of less important calls where there are no others.
+const noQuota = math.MaxInt64
+
 func newSecondWindow(qps float64, now clock.Instant) *secondWindow {
-	w := &secondWindow{counts: stat.NewWindow(qpsBuckets, qpsBucketOf(now))}
-	w.limit.Store(int64(math.Floor(qps)))
-	w.counts.Open(qpsBucketOf(now), w.limit.Load())
+	bucket := qpsBucketOf(now)
+	w := &secondWindow{counts: stat.NewWindow(qpsBuckets, bucket), lesser: stat.NewWindow(qpsBuckets, bucket)}
+	w.qps.Store(math.Float64bits(qps))
+	w.quota.Store(noQuota)
+	w.openBoth(bucket)
 	return w
 }
 
 func qpsBucketOf(now clock.Instant) int64 { return int64(now) / int64(qpsBucket) }
 
-// take takes tokens. Stale says that a later bucket is open already.
-func (w *secondWindow) take(now clock.Instant, tokens int32, standing shed.Standing) rule.Decision {
+// limit returns how many tokens may pass in a second that ends with a bucket.
+func (w *secondWindow) limit(bucket int64) int64 {
+	const period = 100_000 // seconds after which fractions are added up anew, so that floats hold the sum
+	qps := math.Float64frombits(w.qps.Load())
+	second := float64(bucket / qpsBuckets % period)
+	return int64(math.Floor((second+1)*qps) - math.Floor(second*qps))
+}
+
+// take takes tokens. A less important call takes them of the quota, too. Stale says that a later
+// bucket is open already.
+func (w *secondWindow) take(now clock.Instant, tokens int32, important bool) (t rule.Ticket, decision rule.Decision) {
 	bucket := qpsBucketOf(now)
 	for {
-		outcome := stat.Taken
-		if reserve := w.reserve.Load(); reserve > 0 && standing != shed.Above {
-			outcome = w.counts.Check(bucket, int32(min(int64(tokens)+reserve, math.MaxInt32)))
+		outcome, t := stat.Taken, counted
+		if !important && w.quota.Load() != noQuota {
+			outcome, t = w.lesser.Take(bucket, tokens), countedLesser
 		}
 		if outcome == stat.Taken {
-			outcome = w.counts.Take(bucket, tokens)
+			if outcome = w.counts.Take(bucket, tokens); outcome != stat.Taken && t == countedLesser {
+				w.giveBackTo(w.lesser, bucket, tokens)
+			}
 		}
 		switch {
 		case outcome == stat.Taken:
-			return rule.Pass
+			return t, rule.Pass
 		case outcome == stat.Full:
-			return rule.Block
+			return t, rule.Block
 		case !w.open(bucket):
-			return rule.Stale
+			return t, rule.Stale
 		}
 	}
+}
+
+// isFull says whether there are not so many tokens for any call.
+func (w *secondWindow) isFull(now clock.Instant, tokens int32) bool {
+	return w.counts.Check(qpsBucketOf(now), tokens) == stat.Full
 }
 
 // open opens a bucket. It returns false if a later one is open.
@@ -66,9 +90,20 @@ func (w *secondWindow) open(bucket int64) bool {
 	if bucket <= w.counts.OpenBucket() {
 		return bucket == w.counts.OpenBucket()
 	}
-	w.counts.Close()
-	w.counts.Open(bucket, w.limit.Load())
+	w.closeBoth()
+	w.openBoth(bucket)
 	return true
+}
+
+func (w *secondWindow) closeBoth() {
+	w.lesser.Close()
+	w.counts.Close()
+}
+
+func (w *secondWindow) openBoth(bucket int64) {
+	limit := w.limit(bucket)
+	w.lesser.Open(bucket, min(limit, w.quota.Load()))
+	w.counts.Open(bucket, limit)
 }
 
 // opened returns when the latest bucket begins.
@@ -78,61 +113,71 @@ func (w *secondWindow) opened() clock.Instant {
 	return clock.Instant(w.counts.OpenBucket() * int64(qpsBucket))
 }
 
-// giveBack returns tokens that were taken at now.
-func (w *secondWindow) giveBack(now clock.Instant, tokens int32) {
+// giveBack returns tokens that were taken at now, with that ticket.
+func (w *secondWindow) giveBack(now clock.Instant, t rule.Ticket, tokens int32) {
 	bucket := qpsBucketOf(now)
-	if w.counts.TryGiveBack(bucket, tokens) {
+	w.giveBackTo(w.counts, bucket, tokens)
+	if t == countedLesser {
+		w.giveBackTo(w.lesser, bucket, tokens)
+	}
+}
+
+func (w *secondWindow) giveBackTo(counts *stat.Window, bucket int64, tokens int32) {
+	if counts.TryGiveBack(bucket, tokens) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	open := w.counts.OpenBucket()
-	w.counts.Close()
-	w.counts.GiveBack(bucket, tokens)
-	w.counts.Open(open, w.limit.Load())
+	w.closeBoth()
+	counts.GiveBack(bucket, tokens)
+	w.openBoth(open)
 }
 
 // setLimit changes the limit, for the open bucket too.
 func (w *secondWindow) setLimit(qps float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	limit := int64(math.Floor(qps))
-	if limit == w.limit.Load() {
+	if w.qps.Swap(math.Float64bits(qps)) == math.Float64bits(qps) {
 		return
 	}
-	w.limit.Store(limit)
 	open := w.counts.OpenBucket()
-	w.counts.Close()
-	w.counts.Open(open, limit)
+	w.closeBoth()
+	w.openBoth(open)
 }
 
-// reserveFor leaves tokens to the calls above the edge, which are that share of those that
-// pass: as many as their number varies by.
-func (w *secondWindow) reserveFor(weightAbove float64) {
-	limit := float64(w.limit.Load())
-	w.reserve.Store(int64(min(limit/2, math.Ceil(2*math.Sqrt(limit*weightAbove)))))
+// reserveFor leaves to the important calls, from the next bucket on, what they need: so many
+// calls in a second, of so many tokens each, and one more and twice as many as their number
+// varies by.
+func (w *secondWindow) reserveFor(calls, tokens float64) {
+	quota := int64(noQuota)
+	if calls > 0 {
+		qps := math.Float64frombits(w.qps.Load())
+		quota = int64(max(0, qps-tokens*(calls+2*math.Sqrt(calls)+1)))
+	}
+	w.quota.Store(quota)
 }
 
-// copyFrom begins with what another window holds.
+// copyFrom begins with what another window holds, but for the quota.
 func (w *secondWindow) copyFrom(other *secondWindow) {
 	other.mu.Lock()
 	open := other.counts.OpenBucket()
-	other.counts.Close()
+	other.closeBoth()
 	var taken [qpsBuckets]int64
 	for i := range taken {
 		taken[i] = other.counts.TakenIn(open - int64(i))
 	}
-	other.counts.Open(open, other.limit.Load())
+	other.openBoth(open)
 	other.mu.Unlock()
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	present := max(open, w.counts.OpenBucket())
-	w.counts.Close()
-	w.counts.Open(present, w.limit.Load())
-	w.counts.Close()
+	w.closeBoth()
+	w.openBoth(present)
+	w.closeBoth()
 	for i, n := range taken {
 		w.counts.Put(open-int64(i), n)
 	}
-	w.counts.Open(present, w.limit.Load())
+	w.openBoth(present)
 }

@@ -18,6 +18,10 @@ type shedLimiter struct {
 	qps     *secondWindow // nil if the rate does not count
 }
 
+// countedLesser is the ticket of a call that has tokens of the quota of less important calls,
+// beside counted and uncounted.
+const countedLesser = uncounted + 1
+
 var (
 	_ rule.Finisher   = (*shedLimiter)(nil)
 	_ rule.LateReader = (*shedLimiter)(nil)
@@ -71,8 +75,12 @@ func (l *shedLimiter) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision) {
 	if int64(c.Now) >= s.next.Load() {
 		s.update(c.Now)
 	}
-	if s.shed.Load().Active() && !s.isFull() {
-		return counted, rule.NeedsAttribute
+	if s.shed.Load().Active() {
+		if !s.isFull() && (l.qps == nil || !l.qps.isFull(c.Now, c.Tokens)) {
+			return counted, rule.NeedsAttribute
+		}
+		s.refuse(&c, shed.Above, false)
+		return rule.RetryUnknown, rule.Block
 	}
 	return l.take(&c, shed.Above, false)
 }
@@ -94,7 +102,7 @@ func (l *shedLimiter) take(c *rule.Call, standing shed.Standing, seen bool) (rul
 	if l.qps == nil {
 		return counted, rule.Pass
 	}
-	decision := l.qps.take(c.Now, c.Tokens, standing)
+	ticket, decision := l.qps.take(c.Now, c.Tokens, standing == shed.Above)
 	if decision != rule.Pass {
 		s.calls.Add(^uint64(0))
 		if decision == rule.Stale {
@@ -103,7 +111,10 @@ func (l *shedLimiter) take(c *rule.Call, standing shed.Standing, seen bool) (rul
 		s.refuse(c, standing, seen)
 		return rule.RetryUnknown, decision
 	}
-	return counted, decision
+	if c.Tokens != 1 {
+		s.extra.Add(int64(c.Tokens) - 1)
+	}
+	return ticket, decision
 }
 
 // GiveBack undoes an Acquire.
@@ -113,7 +124,10 @@ func (l *shedLimiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
 	}
 	l.state.calls.Add(^uint64(0))
 	if l.qps != nil {
-		l.qps.giveBack(now, tokens)
+		l.qps.giveBack(now, t, tokens)
+		if tokens != 1 {
+			l.state.extra.Add(1 - int64(tokens))
+		}
 	}
 }
 

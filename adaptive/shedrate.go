@@ -59,14 +59,14 @@ type measure struct {
 	span     time.Duration // since the measure before
 }
 
-// move changes the rate by a measure. Lowered says that it is less now.
-func (s *shedRate) move(now clock.Instant, m measure) (lowered bool) {
+// move changes the rate by a measure.
+func (s *shedRate) move(now clock.Instant, m measure) {
 	s.best = max(s.best*math.Pow(0.5, m.span.Minutes()), m.good)
 	limited, waited := !math.IsInf(s.rate, 1), now.Sub(s.moved)
 	switch {
 	case m.excess > 1 && (!limited || waited >= lowerEvery+min(m.took, lowerDelay)):
 		s.lower(m, !limited)
-		s.moved, lowered = now, true
+		s.moved = now
 	case m.excess < raiseBelow && limited && waited >= raiseEvery:
 		s.raise(m.excess)
 		s.moved = now
@@ -75,7 +75,6 @@ func (s *shedRate) move(now clock.Instant, m measure) (lowered bool) {
 	if m.excess < raiseBelow && s.rate > 2*m.arriving {
 		s.rate = math.Inf(1)
 	}
-	return lowered
 }
 
 // lower lets fewer calls pass: no more than end well, if that is not only for a moment.

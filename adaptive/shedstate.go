@@ -35,8 +35,10 @@ type shedControl interface {
 
 // verdict is what may pass.
 type verdict struct {
-	limit uint32  // calls under way; noLimit for any number
-	rate  float64 // calls in a second; +Inf for any number
+	limit uint32        // calls under way; noLimit for any number
+	rate  float64       // calls in a second, which only the threshold limits; +Inf for any number
+	qps   float64       // calls in a second, which have a limit of their own; 0 for any number
+	next  time.Duration // until the next update; updateEvery if it is 0
 }
 
 // interval is what has happened since the last update.
@@ -70,13 +72,15 @@ type shedState struct {
 	uncounted atomic.Uint64 // calls that have ended and do not count in it
 	notGood   atomic.Uint64 // calls that have failed, or of which it is not known
 	edgeFull  atomic.Uint64 // calls that were refused although the threshold let them pass
-	_         [24]byte
+	extra     atomic.Int64  // tokens of calls that passed, beside one of each
+	_         [16]byte
 
 	mu      sync.Mutex // guards what follows, and updates
 	control shedControl
 	before  totals   // at the last update
 	since   interval // what has happened between the last two updates
 	recent  traffic
+	every   time.Duration // the least time until the next update
 	share   float64       // of the arrivals that is to pass so that few meet the limit
 	needed  clock.Instant // when the threshold was last needed
 	strict  bool          // calls below the threshold are refused however few are under way
@@ -93,17 +97,18 @@ type totals struct {
 	at                                 clock.Instant
 	word, took, uncounted, notGood     uint64
 	refused, refusedUnsorted, edgeFull uint64
+	extra                              int64
 }
 
 // newShedState gives a new limiter a state of its own.
 func newShedState(l *shedLimiter, control shedControl, env rule.Env) {
-	s := &shedState{control: control, shed: shed.New(env.Seed), share: 1}
+	s := &shedState{control: control, shed: shed.New(env.Seed), share: 1, every: updateEvery}
 	s.before.at = env.Now
-	s.next.Store(int64(env.Now.Add(updateEvery)))
 	s.failedFrom.Store(math.MaxInt64)
 	l.state = s
 	s.current.Store(l)
 	s.apply(control.update(env.Now, l, &interval{}))
+	s.next.Store(int64(env.Now.Add(s.every)))
 }
 
 func (s *shedState) limits() limits { return limits(s.limitsWord.Load()) }
@@ -180,7 +185,7 @@ func (s *shedState) update(now clock.Instant) {
 	after := s.totals(now)
 	s.since = s.before.until(&after)
 	i := &s.since
-	s.next.Store(int64(now.Add(updateEvery)))
+	s.next.Store(int64(now.Add(s.every)))
 	if i.arrived() < updateArrivals && i.length < updateAtLatest {
 		return
 	}
@@ -189,17 +194,22 @@ func (s *shedState) update(now clock.Instant) {
 	l := s.current.Load()
 	v := s.control.update(now, l, i)
 	s.share = s.recent.gateShare(s.share, v.limit)
-	share := s.share
-	rate := s.recent.arrivalRate()
-	if s.strict = v.rate < rate; s.strict {
-		share = min(share, v.rate/rate)
+	share, rate := s.share, s.recent.arrivalRate()
+	wanted := v.rate
+	if v.qps > 0 {
+		wanted = min(wanted, v.qps*headroom(v.qps))
 	}
-	s.move(now, share)
+	if s.strict = wanted < rate; s.strict {
+		share = min(share, wanted/rate)
+	}
+	s.move(now, share, v.rate < rate)
 	s.apply(v)
+	s.next.Store(int64(now.Add(s.every)))
 }
 
-// move moves the threshold, which is active only while calls are refused.
-func (s *shedState) move(now clock.Instant, share float64) {
+// move moves the threshold, which is active only while calls are refused. Alone says that no
+// limit refuses what it lets pass.
+func (s *shedState) move(now clock.Instant, share float64, alone bool) {
 	if share < 1 {
 		s.startLocked(now)
 	}
@@ -213,15 +223,21 @@ func (s *shedState) move(now clock.Instant, share float64) {
 		s.shed.Stop()
 		return
 	}
-	s.shed.Move(now, share)
+	if alone {
+		s.shed.Move(now, share)
+	} else {
+		s.shed.MoveBetween(now, share)
+	}
 }
 
 // apply puts limits in force.
 func (s *shedState) apply(v verdict) {
+	if s.every = v.next; s.every == 0 {
+		s.every = updateEvery
+	}
 	above, edge, below := v.limit, v.limit, v.limit
 	if v.limit != noLimit {
-		reserve := uint32(math.Ceil(math.Sqrt(float64(v.limit) * s.shed.WeightAbove())))
-		edge = v.limit - min(reserve, v.limit/2)
+		edge = v.limit - reserveFor(v.limit, s.shed.RateAbove()*s.recent.mean())
 		below = max(edge/2, edge-min(edge, uint32(math.Ceil(math.Sqrt(float64(edge))))))
 	}
 	if s.strict {
@@ -229,13 +245,13 @@ func (s *shedState) apply(v verdict) {
 	}
 	s.limitsWord.Store(uint64(makeLimits(above, edge, below)))
 	if qps := s.current.Load().qps; qps != nil {
-		qps.reserveFor(s.shed.WeightAbove())
+		qps.reserveFor(s.shed.RateAbove(), 1+s.recent.extra/max(1, s.recent.admitted))
 	}
 }
 
 // totals returns the counters.
 func (s *shedState) totals(now clock.Instant) totals {
-	t := totals{at: now, uncounted: s.uncounted.Load(), notGood: s.notGood.Load(), took: s.took.Load(), edgeFull: s.edgeFull.Load()}
+	t := totals{at: now, uncounted: s.uncounted.Load(), notGood: s.notGood.Load(), took: s.took.Load(), edgeFull: s.edgeFull.Load(), extra: s.extra.Load()}
 	t.word = s.calls.Load()
 	t.refused, t.refusedUnsorted = s.shed.Totals()
 	return t

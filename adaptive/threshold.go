@@ -10,8 +10,9 @@ import (
 
 // thresholdControl sheds calls while a value is above its threshold:
 //
-//   - CPU, memory, scheduler delay, mean response time: it finds the rate of calls at which
-//     none of them is, see shedRate;
+//   - CPU, memory, scheduler delay: it finds the rate of calls at which none of them is, see
+//     shedRate;
+//   - mean response time: calls under way are limited, see responseLimit;
 //   - load: calls under way are limited to what the service can do at once, see capacity. A
 //     load average tells of the last minute, too late to find a rate by it;
 //   - concurrency and the rate are limits that always hold.
@@ -19,13 +20,15 @@ type thresholdControl struct {
 	rule     Rule
 	capacity capacity
 	took     responseTimes
+	response responseLimit
 	rate     shedRate
 	limit    uint32 // that is in force, or noLimit
 }
 
 func newThreshold(r Rule, env rule.Env) rule.Limiter {
 	return newShedLimiter(r, env, &thresholdControl{
-		rule: r, limit: noLimit, rate: shedRate{rate: math.Inf(1), moved: env.Now},
+		rule: r, limit: noLimit, response: responseLimit{limit: math.Inf(1)},
+		rate: shedRate{rate: math.Inf(1), moved: env.Now},
 	})
 }
 
@@ -41,24 +44,19 @@ func (t *thresholdControl) update(now clock.Instant, l *shedLimiter, i *interval
 		t.limit = uint32(t.rule.Concurrency)
 	}
 	excess := t.readSignals(now, l)
-	took := t.took.mean(now)
-	if t.rule.AvgRT > 0 {
-		excess = max(excess, float64(took)/float64(t.rule.AvgRT))
+	t.response.update(now, t.rule.AvgRT, &t.took, i)
+	if limit := t.response.limit; !math.IsInf(limit, 1) {
+		t.limit = min(t.limit, uint32(limit+0.5))
 	}
+	took := t.took.mean(now)
 	if i.length > 0 {
 		recent := &s.recent
-		if t.rate.move(now, measure{
+		t.rate.move(now, measure{
 			excess: excess, took: took, span: i.length, arriving: recent.arrivalRate(),
 			passing: recent.admitted / recent.seconds, good: recent.good / recent.seconds,
-		}) {
-			t.took.clear()
-		}
+		})
 	}
-	v := verdict{t.limit, t.rate.rate}
-	if qps := math.Floor(t.rule.QPS); qps > 0 {
-		v.rate = min(v.rate, qps*headroom(qps))
-	}
-	return v
+	return verdict{limit: t.limit, rate: t.rate.rate, qps: t.rule.QPS, next: t.response.next(t.rule.AvgRT)}
 }
 
 // readSignals returns the highest of the signals' shares of their thresholds, but for the
@@ -107,17 +105,19 @@ type responseTimes struct {
 
 type responseTimesPart struct {
 	until       clock.Instant
+	length      time.Duration
 	calls, took float64
 }
 
 func (r *responseTimes) add(now clock.Instant, i *interval) {
-	if i.counted > 0 {
+	if r.parts[r.last].length >= updateEvery {
 		r.last = (r.last + 1) % len(r.parts)
-		r.parts[r.last] = responseTimesPart{now, i.counted, i.took}
+		r.parts[r.last] = responseTimesPart{}
 	}
+	p := &r.parts[r.last]
+	p.until, p.length = now, p.length+i.length
+	p.calls, p.took = p.calls+i.counted, p.took+i.took
 }
-
-func (r *responseTimes) clear() { *r = responseTimes{} }
 
 // mean returns the mean; 0 if too few calls have ended for one.
 func (r *responseTimes) mean(now clock.Instant) time.Duration {
@@ -132,4 +132,20 @@ func (r *responseTimes) mean(now clock.Instant) time.Duration {
 		return 0
 	}
 	return time.Duration(took / calls)
+}
+
+// rate returns how many calls ended in a second.
+func (r *responseTimes) rate(now clock.Instant) float64 {
+	var calls float64
+	oldest := now
+	for i := range r.parts {
+		if p := &r.parts[i]; p.calls > 0 && now.Sub(p.until) < time.Second {
+			calls += p.calls
+			oldest = min(oldest, p.until.Add(-p.length))
+		}
+	}
+	if now <= oldest {
+		return 0
+	}
+	return calls / now.Sub(oldest).Seconds()
 }

@@ -35,6 +35,9 @@ type traffic struct {
 	refused  float64
 	unsorted float64 // refused by the limit before anybody looked at their callers
 	edgeFull float64 // refused by the limit, at or above the threshold
+	counted  float64 // calls that ended and whose response times count
+	took     float64 // the sum of these response times, ns
+	extra    float64 // tokens of calls that passed, beside one of each
 }
 
 func (t *traffic) add(i *interval, before, after *totals) {
@@ -44,7 +47,13 @@ func (t *traffic) add(i *interval, before, after *totals) {
 	t.refused = t.refused*trafficRetained + i.refused
 	t.unsorted = t.unsorted*trafficRetained + float64(after.refusedUnsorted-before.refusedUnsorted)
 	t.edgeFull = t.edgeFull*trafficRetained + float64(after.edgeFull-before.edgeFull)
+	t.counted = t.counted*trafficRetained + i.counted
+	t.took = t.took*trafficRetained + i.took
+	t.extra = t.extra*trafficRetained + float64(after.extra-before.extra)
 }
+
+// mean returns how long calls take, in seconds.
+func (t *traffic) mean() float64 { return t.took / max(1, t.counted) / float64(time.Second) }
 
 // arrivalRate returns how many calls came in a second.
 func (t *traffic) arrivalRate() float64 { return (t.admitted + t.refused) / t.seconds }

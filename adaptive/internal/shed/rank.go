@@ -19,6 +19,10 @@ const (
 	positionMask = positions - 1
 	randomMask   = 1<<randomBits - 1
 	maxRank      = Levels<<levelShift - 1
+
+	// Calls whose callers are not known are counted in a bucket of their own.
+	unknownCallers = positions
+	buckets        = positions + 1
 )
 
 // PriorityOf returns the priority of a level.

@@ -18,6 +18,9 @@ const (
 
 	// Moving the threshold makes earlier arrivals count less by this factor.
 	retained = 0.75
+
+	// The rates of arrivals are means of about that time.
+	rateTime = 10 * time.Second
 )
 
 // Threshold divides calls into those that are to pass and those that are to be refused.
@@ -31,16 +34,19 @@ type Threshold struct {
 	seed uint64
 	_    [48]byte // calls write what follows
 
-	arrivals [Levels][positions]atomic.Uint32 // by level and bucket, of calls that Standing saw; later ones count more
-	seen     [Levels]atomic.Uint64            // refused calls that Standing saw
-	unseen   [Levels]atomic.Uint64            // refused calls that it did not see
+	arrivals [Levels][buckets]atomic.Uint32 // by level and bucket, of calls that Standing saw; later ones count more
+	seen     [Levels]atomic.Uint64          // refused calls that Standing saw
+	unseen   [Levels]atomic.Uint64          // refused calls that it did not see
 
 	// What follows is for whoever moves the threshold.
 	share    float64
 	rotated  clock.Instant   // when the positions were rotated last
 	unsorted [Levels]float64 // arrivals that Standing did not see; later ones count more
 	settled  [Levels]uint64  // refusals that unsorted has
-	weight   [Levels]float64 // share of each level in what arrived
+	kept     [Levels]float64 // arrivals of a level that an earlier move has counted
+	rates    [Levels]float64 // arrivals of a level in a second, of late
+	started  clock.Instant
+	moved    clock.Instant
 }
 
 // New returns an inactive threshold. Callers' positions follow from the seed; if that is
@@ -105,6 +111,9 @@ type Place struct{ level, bucket uint32 }
 func (t *Threshold) Find(s State, c *rule.Call, nonce uint64) (Standing, Place) {
 	bucket, random := bucketOf(t.seed, &c.Attribute, nonce)
 	place := Place{uint32(c.Priority().Level()), bucket}
+	if !c.Attribute.IsSet() {
+		place.bucket = unknownCallers
+	}
 	position := (bucket + s.rotation()) & positionMask
 	switch rank := place.level<<levelShift | position<<randomBits | random; {
 	case rank < s.rank():
@@ -152,7 +161,7 @@ func (t *Threshold) Start(now clock.Instant) {
 	if t.Load().Active() {
 		return
 	}
-	t.rotated = now
+	t.rotated, t.started, t.moved = now, now, now
 	for level := range t.settled {
 		t.settled[level] = t.unseen[level].Load()
 	}
@@ -164,7 +173,7 @@ func (t *Threshold) Stop() {
 	t.word.Store(0)
 	t.share = 1
 	for level := range Levels {
-		t.unsorted[level], t.weight[level] = 0, 0
+		t.unsorted[level], t.kept[level], t.rates[level] = 0, 0, 0
 		for bucket := range t.arrivals[level] {
 			t.arrivals[level][bucket].Store(0)
 		}
@@ -174,7 +183,14 @@ func (t *Threshold) Stop() {
 // Move moves an active threshold to where a share of the arrivals is at or above it, as
 // far as the arrivals of the last moves tell; priorities above all that came are to pass.
 // A share of 1 or more lets all calls pass.
-func (t *Threshold) Move(now clock.Instant, share float64) {
+func (t *Threshold) Move(now clock.Instant, share float64) { t.move(now, share, true) }
+
+// MoveBetween is Move for a threshold before a limit, which refuses what is too many of those
+// that are to pass. It divides no calls at random: those of one caller are at or above the
+// threshold or they are not, and those of one priority whose callers are not known, too.
+func (t *Threshold) MoveBetween(now clock.Instant, share float64) { t.move(now, share, false) }
+
+func (t *Threshold) move(now clock.Instant, share float64, atRandom bool) {
 	s := t.Load()
 	if !s.Active() {
 		return
@@ -187,24 +203,39 @@ func (t *Threshold) Move(now clock.Instant, share float64) {
 	}
 	var h histogram
 	t.collect(&h)
-	rank := h.rankOf(t.share, rotation)
+	t.measure(now, &h)
+	rank := h.rankOf(t.share, rotation, atRandom)
 	edge := max(int(rank>>levelShift), h.lowest())
 	t.word.Store(uint64(makeState(rank, rotation, min(edge, Levels-1))))
 	t.age()
 }
 
-// WeightAbove returns which share of the calls that are to pass is more important than
-// the lowest priority of which calls are, when the threshold was moved last.
-func (t *Threshold) WeightAbove() float64 {
+// RateAbove returns how many calls come in a second that are more important than the lowest
+// priority of which calls are to pass.
+func (t *Threshold) RateAbove() (rate float64) {
 	s := t.Load()
-	if !s.Active() || t.share == 0 {
+	if !s.Active() {
 		return 0
 	}
-	above := 0.0
 	for level := int(s.edge()) + 1; level < Levels; level++ {
-		above += t.weight[level]
+		rate += t.rates[level]
 	}
-	return min(1, above/t.share)
+	return rate
+}
+
+// measure counts what has arrived since the last move.
+func (t *Threshold) measure(now clock.Instant, h *histogram) {
+	since := now.Sub(t.moved)
+	if since <= 0 {
+		return
+	}
+	t.moved = now
+	weight := min(1, float64(since)/float64(min(max(since, now.Sub(t.started)), rateTime)))
+	for level := range Levels {
+		came := max(0, h.total[level]-t.kept[level]) / since.Seconds()
+		t.rates[level] += weight * (came - t.rates[level])
+		t.kept[level] = h.total[level]
+	}
 }
 
 // collect fills a histogram with what has arrived.
@@ -221,23 +252,22 @@ func (t *Threshold) collect(h *histogram) {
 		h.total[level] = h.sorted[level] + t.unsorted[level]
 		h.all += h.total[level]
 	}
-	for level := range Levels {
-		t.weight[level] = 0
-		if h.all > 0 {
-			t.weight[level] = h.total[level] / h.all
-		}
-	}
 }
 
 // age makes what has arrived count less.
 func (t *Threshold) age() {
 	for level := range Levels {
+		forgotten := t.unsorted[level]
 		t.unsorted[level] = math.Floor(t.unsorted[level] * retained)
+		forgotten -= t.unsorted[level]
 		for bucket := range t.arrivals[level] {
 			a := &t.arrivals[level][bucket]
 			if n := a.Load(); n > 0 {
-				a.Add(-(n - uint32(float64(n)*retained)))
+				less := n - uint32(float64(n)*retained)
+				a.Add(-less)
+				forgotten += float64(less)
 			}
 		}
+		t.kept[level] -= forgotten
 	}
 }

@@ -113,7 +113,7 @@ func TestConcurrentCallsAreAllCounted(t *testing.T) {
 				return
 			default:
 				s.Move(epoch.Add(time.Duration(i)*time.Millisecond), float64(i%10)/10)
-				s.WeightAbove()
+				s.RateAbove()
 			}
 		}
 	})

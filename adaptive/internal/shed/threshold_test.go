@@ -2,6 +2,7 @@ package shed_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -201,7 +202,7 @@ func TestInactiveThresholdForgetsArrivals(t *testing.T) {
 	s.Stop()
 	assert.False(t, s.Load().Active())
 	assert.InDelta(t, 1, s.Share(), 0)
-	assert.Zero(t, s.WeightAbove())
+	assert.Zero(t, s.RateAbove())
 	s.Move(s.now, 0.1)
 	assert.False(t, s.Load().Active(), "it is not moved while it is inactive")
 
@@ -211,19 +212,56 @@ func TestInactiveThresholdForgetsArrivals(t *testing.T) {
 	assert.InDelta(t, 0.5, s.passed(traffic{rule.PriorityHigh, 1000, 100}), 0.05, "low calls are of the past")
 }
 
-func TestWeightAboveIsTheShareOfMoreImportantCalls(t *testing.T) {
+func TestRateAboveIsTheRateOfMoreImportantCalls(t *testing.T) {
 	t.Parallel()
 	s := newService(1)
-	s.passed(traffic{rule.PriorityHigh, 1000, 0})
-	s.passed(traffic{rule.PriorityNormal, 3000, 0})
-	s.Move(s.now, 1)
-	assert.InDelta(t, 0.25, s.WeightAbove(), 0.01)
+	second := func(share float64) {
+		assert.GreaterOrEqual(t, s.passed(traffic{rule.PriorityHigh, 1000, 0}), min(1, share*4))
+		s.passed(traffic{rule.PriorityNormal, 3000, 0})
+		s.now = s.now.Add(time.Second)
+		s.Move(s.now, share)
+	}
+	second(1)
+	assert.InDelta(t, 1000, s.RateAbove(), 0)
 	assert.Equal(t, shed.Above, s.call(rule.PriorityHigh, ""))
 	assert.Equal(t, shed.Edge, s.call(rule.PriorityNormal, ""))
-	s.Move(s.now, 0.5)
-	assert.InDelta(t, 0.5, s.WeightAbove(), 0.01)
+	for range 20 {
+		second(0.5)
+	}
+	assert.InDelta(t, 1000, s.RateAbove(), 1, "not what is kept of the seconds before")
 	s.Move(s.now, 0.2)
-	assert.InDelta(t, 0, s.WeightAbove(), 0, "only high calls pass")
+	assert.InDelta(t, 0, s.RateAbove(), 0, "only high calls pass")
+}
+
+// Before a limit, only callers and priorities are divided.
+func TestThresholdBeforeALimitDividesNothingAtRandom(t *testing.T) {
+	t.Parallel()
+	for _, callers := range []int{0, 1, 3, 1000} {
+		s := newService(1)
+		load := traffic{rule.PriorityNormal, 5000, callers}
+		s.passed(load)
+		for _, share := range []float64{0, 0.1, 0.5, 0.9, 1} {
+			s.MoveBetween(s.now, share)
+			switch passed := s.passed(load); callers {
+			case 0:
+				assert.InDelta(t, 1, passed, 0, "%v of callers that are not known", share)
+			case 1:
+				assert.InDelta(t, min(1, math.Ceil(share)), passed, 0, "%v of one caller", share)
+			case 3:
+				assert.InDelta(t, math.Ceil(share*3)/3, passed, 0.01, "%v of three callers", share)
+			default:
+				assert.InDelta(t, share, passed, 0.04, "%v of many callers", share)
+			}
+		}
+	}
+	s := newService(1)
+	mix := []traffic{{rule.PriorityHigh, 1000, 0}, {rule.PriorityNormal, 1000, 0}, {rule.PriorityLow, 1000, 0}}
+	for _, of := range mix {
+		s.passed(of)
+	}
+	s.MoveBetween(s.now, 0.5)
+	assert.InDelta(t, 1, s.passed(mix[1]), 0, "of the priority that passes in part all")
+	assert.InDelta(t, 0, s.passed(mix[2]), 0, "of a lower one none")
 }
 
 // At a steady load the threshold stays where it is.
