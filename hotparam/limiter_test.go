@@ -544,7 +544,7 @@ func TestPrefetchingChangesNothing(t *testing.T) {
 func TestOnlyLargeTablesArePrefetched(t *testing.T) {
 	t.Parallel()
 	for maxValues, want := range map[int]bool{0: false, 100_000: false, 1_000_000: true} {
-		s := newService(t, perUser(func(r *hotparam.Rule) { r.MaxValues = maxValues }))
+		s := newService(t, perUser(func(r *hotparam.Rule) { r.MaxValues, r.Window = maxValues, time.Hour }))
 		assert.Equal(t, want, s.limiter.(rule.Prefetcher).Prefetches(), maxValues)
 	}
 }

@@ -12,8 +12,11 @@ var (
 	_ rule.Prefetcher = (*concurrencyLimiter)(nil)
 )
 
-// Prefetches implements [rule.Prefetcher].
-func (l *limiter) Prefetches() bool { return l.rule.MaxValues >= prefetchFrom }
+// Prefetches implements [rule.Prefetcher]. A rule that does not say how many values it has mostly
+// has few: its table is small until somebody makes values up.
+func (l *limiter) Prefetches() bool {
+	return l.rule.MaxValues >= prefetchFrom && !l.rule.hasDefaultSize()
+}
 
 // Prefetch begins to load the groups that a value may have its slot in.
 func (l *limiter) Prefetch(value rule.Attribute) {

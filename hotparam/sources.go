@@ -233,12 +233,15 @@ func (r *Rule) defaultMaxValues() int {
 	return int(max(DefaultMaxValues, min(wanted, float64(most))))
 }
 
+// hasDefaultSize says that MaxValues is what it defaults to.
+func (r *Rule) hasDefaultSize() bool { return r.MaxValues == r.defaultMaxValues() }
+
 // firstSize is how many values the table is for at first.
 func (r *Rule) firstSize() int { return min(r.MaxValues, DefaultMaxValues) }
 
 // penaltySize is for how many values there is space for penalties, which take much more of it.
 func (r *Rule) penaltySize() int {
-	if r.MaxValues == r.defaultMaxValues() {
+	if r.hasDefaultSize() {
 		return DefaultMaxValues
 	}
 	return r.MaxValues
