@@ -33,7 +33,9 @@ type group struct {
 	word atomic.Uint64
 	due  atomic.Int64 // the clock.Instant from which on the window may be complete
 	late atomic.Int64 // the time.Duration from which on a failed call is a sign of overload
-	_    [cacheLine - 32]byte
+
+	testing atomic.Bool // whether the limit is about to be raised rather than enforced
+	_       [cacheLine - 36]byte
 
 	// overload.mu guards what follows.
 	*overload
@@ -228,6 +230,9 @@ func (g *group) publish() {
 	if g.word.Load() != word {
 		g.word.Store(word)
 	}
+	if testing := g.control.Testing(); g.testing.Load() != testing {
+		g.testing.Store(testing)
+	}
 }
 
 // acquireFull decides on a call that finds the limit reached, and whose caller is not known.
@@ -246,7 +251,7 @@ func (g *group) acquireFull(of *class, c *rule.Call, word uint64) rule.Decision 
 	case verdict&refuseBelow != 0 && g.shed.Load().Active():
 		return rule.NeedsAttribute
 	}
-	g.closeOverdue(c.Now)
+	g.goOn(c.Now)
 	return rule.Wait
 }
 
@@ -265,12 +270,17 @@ func (g *group) shedOrWait(c *rule.Call) rule.Decision {
 	return rule.Block
 }
 
-// closeOverdue closes a window that should be over for long, but in which no call ends or
-// waits.
-func (g *group) closeOverdue(now clock.Instant) {
-	if now > clock.Instant(g.due.Load()).Add(time.Second) && g.mu.TryLock() {
+// goOn goes on with a test, though perhaps no call ends or waits, and closes a window that should be
+// over for long.
+func (g *group) goOn(now clock.Instant) {
+	overdue := now > clock.Instant(g.due.Load()).Add(time.Second)
+	if (overdue || g.testing.Load()) && g.mu.TryLock() {
 		g.advance(now)
-		g.closeWindow(now)
+		if overdue {
+			g.closeWindow(now)
+		}
+		g.test(now)
+		g.serve(now)
 		g.unlock()
 	}
 }
@@ -289,20 +299,23 @@ func (g *group) noteFull(now clock.Instant) {
 // the moment until the next one comes, in which waiting ones would have kept it full: if it
 // is short, that time counts as full.
 func (g *group) markFull(now clock.Instant) {
-	if !g.isFull {
-		if open := now.Sub(g.openedAt); g.turned && open < g.queueLimit.longest/10 {
-			g.fullTime += max(min(open, now.Sub(g.begun)), 0)
-		}
-		g.isFull, g.fullAt = true, now
-		g.word.Store(full | g.atMost(g.limit))
-		if g.control.Reached(now) {
-			for _, c := range g.classes {
-				c.tested = tested{}
-				c.reference = 0
-				if c.usual.Verified() || !g.control.Known() {
-					c.reference = c.usual.Mean()
-				}
-			}
+	if g.isFull {
+		return
+	}
+	open := now.Sub(g.openedAt)
+	brief := g.turned && open < g.queueLimit.longest/10
+	if brief {
+		g.fullTime += max(min(open, now.Sub(g.begun)), 0)
+	}
+	g.isFull, g.fullAt = true, now
+	g.word.Store(full | g.atMost(g.limit))
+	if brief && g.control.Testing() || !g.control.Reached(now) {
+		return
+	}
+	for _, c := range g.classes {
+		c.tested, c.reference = tested{}, 0
+		if c.usual.Verified() || !g.control.Known() {
+			c.reference = c.usual.Mean()
 		}
 	}
 }
@@ -321,7 +334,11 @@ func (g *group) test(now clock.Instant) {
 	if !g.control.Testing() {
 		return
 	}
-	raised, short := g.control.Judge(now, g.queue.longest(now), g.patience())
+	waited := g.queue.longest(now)
+	if g.queue.total == 0 && g.turned {
+		waited = g.control.Since(now) // calls come that do not wait
+	}
+	raised, short := g.control.Judge(now, waited, g.patience())
 	switch {
 	case short && len(g.classes) > 1 && g.control.Classes() > 1 && g.control.LookAgain(now, g.patience()):
 		g.apply(now)

@@ -106,8 +106,8 @@ func TestLimitIsFoundAlthoughNoCallWaits(t *testing.T) {
 			t.Parallel()
 			w := newWorkplace(t, r)
 			refused := 0
-			for i := range 20_000 { // 10,000 a second, 100 under way
-				if !w.enter(10*time.Millisecond) && i >= 10_000 {
+			for i := range 40_000 { // 10,000 a second, 100 under way
+				if !w.enter(10*time.Millisecond) && i >= 30_000 {
 					refused++
 				}
 				w.advance(100 * time.Microsecond)

@@ -83,6 +83,9 @@ func (c *Control) Reached(now clock.Instant) bool {
 	return true
 }
 
+// Since returns for how long the limit has been reached at the present level.
+func (c *Control) Since(now clock.Instant) time.Duration { return now.Sub(c.test.present().since) }
+
 func (t *test) add(l level) {
 	if t.count == maxLevels {
 		copy(t.levels[1:], t.levels[2:])
