@@ -24,11 +24,12 @@ func missedSoFar() map[string]bool {
 		"0.9 ×, 32 workers: refused once warm",
 		"0.9 ×, 128 workers: refused once warm",
 		"0.8 ×, bimodal: refused or late",
-		"E7",   // bursts
+		"0.8 ×, heavy tail: refused or late",
 		"B3",   // deploy-below-capacity
-		"D1.7", // mixed-0.7
 		"D1.9", // mixed-0.9
 		"S6",   // service-x2-200workers
+		"S7",   // service-x4-16workers
+		"A12",  // dependency-slower
 
 		// Services that are slow, or get their load at once, at the start.
 		"0.8 ×, service of 100ms: refused",
@@ -40,28 +41,27 @@ func missedSoFar() map[string]bool {
 
 		// After faults.
 		"service × 4 for 10 s at 0.9 ×: goodput / slow capacity",
+		"service × 4 for 10 s at 0.9 ×: goodput / demand, 5 s after",
 		"stall of 2 s at 0.7 ×: goodput / demand, 5 s after",
 		"service × 100 for 10 s at 0.7 ×: goodput / demand, 5 s after",
 		"service × 100 for 10 s at 0.7 ×: useful, last 5 s",
 		"retries at 2 × for 10 s: useful from 2 s after",
-		"A2", // dependency-slow
 		"B8", // remote-part-starts
 
 		// Several classes above capacity.
 		"3 ×, 64 workers: goodput",
 		"M2", "M3", // many-step
-		"D3.5.10",  // mixed-10x
 		"D4.5",     // mixed-3x
 		"B4", "B5", // deploy-above-capacity
 		"D6", // processors-3x
-		"P4", // priorities
+		"P1", // priorities
 
 		// Pools of their own under the limit.
-		"F1",  // half-share-a-pool
-		"F1f", // half-share-a-flooded-pool
-		"C2",  // pool-overloaded
-		"C4",  // pool-slightly-overloaded
-		"C11", // two-pools-overloaded
+		"F1",         // half-share-a-pool
+		"F1f",        // half-share-a-flooded-pool
+		"C2",         // pool-overloaded
+		"C4",         // pool-slightly-overloaded
+		"C10", "C11", // two-pools-overloaded
 
 		// Work of processors and waits for remote services under one limit.
 		"T1", "T2", "T3", "T4", // processors-mixed
