@@ -201,7 +201,7 @@ func TestDocumentsCanSayEveryField(t *testing.T) {
 	}
 	require.Len(t, breaker.Kind().Fields(), len(written))
 	assert.Equal(t, breaker.Rule{
-		Name: "n", Resource: "r", Match: "m*", Shared: true, Strategy: breaker.SlowRatio, Threshold: 0.25,
+		Name: "n", Resource: "r", Match: "m*", Except: rule.StringsOf("mx"), Shared: true, Strategy: breaker.SlowRatio, Threshold: 0.25,
 		SlowAfter: 300 * ms, Window: time.Minute, MinCalls: 7, OpenFor: 2 * time.Second, MaxOpenFor: 8 * time.Second, Probes: 3,
 		ProbeTimeout: 4 * time.Second, Origin: "o", Shadow: true,
 	}, draft.Value())
