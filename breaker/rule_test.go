@@ -179,6 +179,7 @@ func TestDocumentsCanSayEveryField(t *testing.T) {
 		"name":         {Type: rule.Text, Text: "n"},
 		"resource":     {Type: rule.Text, Text: "r"},
 		"match":        {Type: rule.Text, Text: "m*"},
+		"except":       {Type: rule.List, Items: []rule.Value{{Type: rule.Text, Text: "mx"}}},
 		"perResource":  {Type: rule.Boolean, Text: "false"},
 		"strategy":     {Type: rule.Text, Text: "slowRatio"},
 		"threshold":    {Type: rule.Number, Text: "0.25"},
