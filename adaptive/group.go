@@ -19,7 +19,7 @@ import (
 //     way, and leave by one addition.
 //   - While it is full, calls pass by the lock, and calls that leave take the lock to let
 //     others pass. The word has a verdict for each level: wait or refuse. Classes that have
-//     few calls under way pass all the same, see class.room.
+//     few calls under way pass all the same, see isLight.
 //
 // A call that leaves counts itself out first and looks at the word after that. Who marks
 // the group full does so first and looks at the calls under way after that. So no place is
@@ -96,7 +96,7 @@ func newGroup(o *overload, index int, now clock.Instant) *group {
 }
 
 // renew has a group that has had no classes for a while begin anew.
-func (g *group) renew(now clock.Instant) *group {
+func (g *group) renew(now clock.Instant) {
 	r := g.current.rule
 	g.control = limit.New(r.InitialLimit, r.MinLimit, r.MaxLimit)
 	g.queueLimit = queueLimit{}
@@ -104,7 +104,6 @@ func (g *group) renew(now clock.Instant) *group {
 	g.beginWindow(now)
 	g.apply(now)
 	g.publish()
-	return g
 }
 
 // underWay returns the number of calls under way.

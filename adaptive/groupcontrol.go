@@ -11,7 +11,7 @@ import (
 
 // add puts a class under the limit of the group.
 func (g *group) add(c *class, now clock.Instant) {
-	c.begun = c.read(now)
+	c.begun, c.turn = c.read(now), 0 // virtual times of other groups mean nothing here
 	g.classes = append(g.classes, c)
 	c.group.Store(g)
 }

@@ -28,12 +28,11 @@ type overload struct {
 	groups  [maxGroups]*group // those after the first as far as they were needed
 	classes map[string]*class // nil if the rule is for one resource
 	others  *class            // of that one, or of all that are not in classes
-	looked  clock.Instant     // when classes were compared last
 }
 
 // newOverload begins with the first version of a rule.
 func newOverload(l *latencyLimiter, env rule.Env) *overload {
-	o := &overload{env: env, current: l, looked: env.Now}
+	o := &overload{env: env, current: l}
 	o.others = &class{weight: 1}
 	o.groups[0] = newGroup(o, 0, env.Now)
 	if l.rule.Shared {

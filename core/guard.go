@@ -437,7 +437,7 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) {
 		g.resource.node.Done(g.start, now, exit.Failed)
 	}
 	chain := record.chain
-	record.done(chain, len(chain.steps)+len(chain.shadows)-1, &exit)
+	record.done(chain, len(chain.steps)+len(chain.shadows), &exit)
 	g.extras = &chain.extras
 	if would := record.refusal.Load(); would != nil {
 		g.extras = &would.extras
@@ -508,13 +508,14 @@ func (r *guardRecord) wouldBlock(generation uint32) *BlockError {
 	return &would.err
 }
 
-// done tells the rules how the call ended, from the one of a slot on, in the reverse of the order
-// in which they let it pass; also those behind one that panics.
-func (r *guardRecord) done(c *chain, from int, exit *rule.Exit) {
-	if from > 0 {
-		defer r.done(c, from-1, exit)
+// done tells so many rules how the call ended, in the reverse of the order in which they let it
+// pass; also those behind one that panics. Long-lived calls have a record under no such rule too.
+func (r *guardRecord) done(c *chain, count int, exit *rule.Exit) {
+	if count == 0 {
+		return
 	}
-	if s, slot := c.slotStep(from), r.slot(from); s.finisher != nil && slot.held {
+	defer r.done(c, count-1, exit)
+	if s, slot := c.slotStep(count-1), r.slot(count-1); s.finisher != nil && slot.held {
 		s.finisher.Done(slot.ticket, *exit)
 	}
 }
