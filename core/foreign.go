@@ -42,6 +42,7 @@ func (e *Engine) tryRule(r rule.Rule) {
 	r.Signals()
 	r.Fleet()
 	r.Answer()
+	r.Forbids()
 	env := limiterEnv{e, e.generation.Load() + 1, e.clock.Now()}
 	limiter := r.NewLimiter(env.env(a, r, a.sharedName(), nil))
 	if limiter == nil {
@@ -56,9 +57,9 @@ func (e *Engine) tryRule(r rule.Rule) {
 // kindFailed logs that the kind of a rule has failed, on a resource if that is not "", and returns it as
 // an error.
 func (e *Engine) kindFailed(key rule.Key, resource string, err error) error {
-	attrs := []any{slog.String("kind", string(key.Kind)), slog.String("rule", key.Name), slog.Any("error", err)}
+	attrs := []any{slog.String("kind", string(key.Kind)), slog.String("rule", loggable(key.Name)), slog.Any("error", err)}
 	if resource != "" {
-		attrs = append(attrs, slog.String("resource", resource))
+		attrs = append(attrs, slog.String("resource", loggable(resource)))
 	}
 	if failure := (*ruleset.Failure)(nil); errors.As(err, &failure) && failure.Stack != nil {
 		attrs = append(attrs, slog.String("stack", string(failure.Stack)))
