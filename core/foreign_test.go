@@ -445,8 +445,8 @@ func TestCallWhoseContextEndsWhileItIsWokenTakesNothing(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, func() {
+				cancel() // first: else the call may pass before its caller leaves
 				guards[0].Exit()
-				cancel()
 				guards[1].Exit()
 			})
 			_, err := e.Entry(ctx, "r")
