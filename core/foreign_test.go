@@ -451,6 +451,7 @@ func TestCallWhoseContextEndsWhileItIsWokenTakesNothing(t *testing.T) {
 			})
 			_, err := e.Entry(ctx, "r")
 			require.ErrorIs(t, err, context.Canceled)
+			synctest.Wait() // for the other goroutine's exits
 			holdsNothing(t, e, foreignPlaces)
 		})
 	}

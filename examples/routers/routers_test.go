@@ -53,7 +53,7 @@ func julienschmidt(engine *core.Engine, options nethttp.Options) http.Handler {
 	handle := func(method, route string, handler http.Handler) {
 		guarded := use(handler)
 		router.Handler(method, route, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			r.Pattern = route
+			r.Pattern = method + " " + route
 			guarded.ServeHTTP(w, r)
 		}))
 	}
