@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,19 +28,28 @@ If no instance reports that it holds anything back, nothing is confirmed, and th
 exit code is 5. With --force it is confirmed anyway, for instances that do not
 report.
 
-Exit code: 0 when it was written, 1 when the answer was no, 2 for a wrong command
-line, 3 when etcd failed, 5 when no instance holds anything back.
+With --wait confirm returns when no live instance reports any longer that it holds
+something back.
+
+Exit code: 0 when it was written, 1 when the answer was no or when --wait timed out,
+2 for a wrong command line, 3 when etcd failed, 5 when no instance holds anything
+back.
 
 ` + connection.Help,
 		Example: `  penstock status --app shop
   penstock confirm --app shop
-  penstock confirm --app shop --yes   # in a script`,
+  penstock confirm --app shop --yes --wait   # in a script`,
 		Args: arguments(0, 0, ""),
 	}
 	force := cmd.Flags().Bool("force", false, "confirm even if no instance reports that it holds anything back")
 	yes := cmd.Flags().BoolP("yes", "y", false, "do not ask")
+	wait := cmd.Flags().Bool("wait", false, "wait until no instance holds anything back")
+	timeout := cmd.Flags().Duration("timeout", time.Minute, "how long to wait at most")
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *timeout <= 0 {
+			return errTimeout
+		}
 		s, err := env.open(cmd)
 		if err != nil {
 			return err
@@ -53,23 +63,48 @@ line, 3 when etcd failed, 5 when no instance holds anything back.
 		if !*yes && env.InIsTerminal && !env.ask(cmd.Context(), fmt.Sprintf("Confirm the removals in %s?", s.place())) {
 			return failure{ExitNo, errors.New("nothing was confirmed")}
 		}
-		revision, err := request(cmd.Context(), s, func(ctx context.Context) (int64, error) {
-			return s.store.Confirm(ctx, whoami())
-		})
+		if err := env.confirm(cmd.Context(), s); err != nil || !*wait {
+			return err
+		}
+		return s.awaitNothingHeldBack(cmd.Context(), *timeout)
+	}
+	return cmd
+}
+
+// confirm writes that the removals of documents and of lists are confirmed.
+func (env Env) confirm(ctx context.Context, s *session) error {
+	revision, err := request(ctx, s, func(ctx context.Context) (int64, error) { return s.store.Confirm(ctx, whoami()) })
+	if err != nil {
+		return err
+	}
+	lists, err := request(ctx, s, func(ctx context.Context) (int64, error) { return s.store.ConfirmLists(ctx, whoami()) })
+	if err != nil {
+		env.warn(fmt.Sprintf("removals of rules are confirmed, those of lists are not: %v", err))
+	}
+	fmt.Fprintf(env.Out, "%s: removals up to revision %d are confirmed\n", s.place(), max(revision, lists))
+	return nil
+}
+
+// awaitNothingHeldBack waits until no instance reports that it holds something back.
+func (s *session) awaitNothingHeldBack(ctx context.Context, timeout time.Duration) error {
+	late := time.After(timeout)
+	for {
+		found, err := s.fleetStatus(ctx)
 		if err != nil {
 			return err
 		}
-		lists, err := request(cmd.Context(), s, func(ctx context.Context) (int64, error) {
-			return s.store.ConfirmLists(ctx, whoami())
-		})
-		if err != nil {
-			env.warn(fmt.Sprintf("removals of rules are confirmed, those of lists are not: %v", err))
+		holding := countHoldingBack(found.Instances)
+		if holding == 0 {
+			return nil
 		}
-		revision = max(revision, lists)
-		fmt.Fprintf(env.Out, "%s: removals up to revision %d are confirmed\n", s.place(), revision)
-		return nil
+		select {
+		case <-late:
+			return failure{ExitNo, fmt.Errorf("after %v %s still reports something held back: see penstock status", timeout, wording.Count(holding, "instance"))}
+		case <-ctx.Done():
+			return s.fail(ctx.Err())
+		case <-time.After(pollInterval):
+		}
 	}
-	return cmd
 }
 
 // showHeldBack prints on a terminal what instances hold back. It returns an error if none
