@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -26,8 +25,8 @@ type admission struct {
 	held     heldTickets   // of steps
 	rates    rateAdmission // what it has of flow rules
 
-	waiter    rule.Waiter  // in the queue of waitsFor; nil if it waits in none
-	waitsFor  *step        // that has this queue
+	waiter    rule.Waiter  // in a queue; nil if it waits in none
+	waitsAt   int          // the index of the step, of held.chain, that has this queue
 	refusedBy rule.Limiter // the queue that ended its wait, by its first version
 	wait      wait
 	seen      clock.Instant // the latest instant that a step returned with Stale
@@ -111,6 +110,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 			return 0, ErrClosed
 		}
 		c := plan.chainFor(opts)
+		a.held.follow(&a.request, c)
 		if err := a.refusedWaiting(ctx, opts, c); err != nil {
 			return 0, err
 		}
@@ -125,9 +125,9 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 				return 0, nil
 			}
 			a.rates.GiveBack()
-			a.held.giveBack(&a.request, c, len(c.steps))
+			a.held.giveBack(&a.request, len(c.steps))
 		case rule.Stale: // a rule has seen a later instant, or is a newer one
-			a.held.giveBack(&a.request, c, len(c.steps))
+			a.held.giveBack(&a.request, len(c.steps))
 			a.Now = c.rates.LaterThan(max(a.Now, a.seen, a.resource.engine.clock.Now()))
 		}
 	}
@@ -137,13 +137,12 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 // now. On Wait the call has joined a queue, and may have got its turn there at once: poll
 // it. On Stale walk again. A call that is refused gets an error.
 func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Decision, error) {
-	a.held.keep(&a.request, c)
 	if c.injects && a.Number() == 0 {
 		a.SetNumber(a.resource.drawNumber())
 	}
 	for i := range c.steps {
 		s := &c.steps[i]
-		if a.held.indexOf(s.first) >= 0 {
+		if a.held.has(i) {
 			continue
 		}
 		ticket, decision := s.ask(a.Call, &a.request, opts)
@@ -153,7 +152,7 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Dec
 		if decision != rule.Pass {
 			return a.stopAt(ctx, opts, c, i, decision)
 		}
-		a.held.add(s, ticket)
+		a.held.add(i, ticket)
 	}
 	patience := a.patience(ctx)
 	which, wait, decision := a.rates.Acquire(&c.rates, a.Now, patience)
@@ -161,7 +160,7 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Dec
 		if err := ctx.Err(); err != nil {
 			return decision, err
 		}
-		a.held.giveBack(&a.request, c, len(c.steps))
+		a.held.giveBack(&a.request, len(c.steps))
 		which, wait, decision = a.rates.Join(&c.rates, a.Now, patience, a.waker())
 		if decision == rule.Pass {
 			return rule.Wait, nil // it has its turn already, and need not wait
@@ -184,17 +183,17 @@ func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, i int, 
 		if err := ctx.Err(); err != nil {
 			return decision, err
 		}
-		a.held.giveBack(&a.request, c, i)
+		a.held.giveBack(&a.request, i)
 		var ticket rule.Ticket
 		var waiter rule.Waiter
 		waiter, ticket, decision = s.join(&a.request, opts, a.patienceOf(ctx, s))
 		switch decision {
 		case rule.Pass:
-			a.held.add(s, ticket)
+			a.held.add(i, ticket)
 			return rule.Wait, nil // it has its ticket already, and need not wait
 		case rule.Wait:
 			a.beginWait()
-			a.waiter, a.waitsFor = waiter, s
+			a.waiter, a.waitsAt = waiter, i
 			return rule.Wait, nil
 		}
 	}
@@ -244,11 +243,11 @@ func (a *admission) stillWaits() (after time.Duration, waits bool) {
 	case rule.Wait:
 		return after, true
 	case rule.Pass:
-		a.held.add(a.waitsFor, ticket)
+		a.held.add(a.waitsAt, ticket)
 	case rule.Block:
-		a.refusedBy = a.waitsFor.first
+		a.refusedBy = a.held.chain.steps[a.waitsAt].first
 	}
-	a.waiter, a.waitsFor = nil, nil
+	a.waiter = nil
 	return 0, false
 }
 
@@ -257,7 +256,7 @@ func (a *admission) guard(opts []Option) (g Guard) {
 	c := a.passed
 	tickets := make([]rule.Ticket, len(c.steps))
 	for i := range c.steps {
-		tickets[i] = a.held.list[a.held.indexOf(c.steps[i].first)].ticket
+		tickets[i] = a.held.slots[i].ticket
 	}
 	g = c.guard(a.resource, &a.request, opts, tickets)
 	queued := a.rates.Granted(a.Now)
@@ -287,7 +286,7 @@ func (a *admission) end() {
 		a.resource.node.TakeBack(a.Now, a.Tokens)
 		a.passed = nil
 	}
-	defer a.held.leave(&a.request) // also if a limiter panics
+	defer a.held.leave(&a.request, len(a.held.slots)) // also if a limiter panics
 	defer a.rates.Leave(a.Now)
 	if a.waiter != nil {
 		waiter := a.waiter
@@ -336,88 +335,6 @@ func (a *admission) patienceOf(ctx context.Context, s *step) rule.Patience {
 
 func (a *admission) patience(ctx context.Context) time.Duration {
 	return a.resource.engine.patience(ctx, a.noWait)
-}
-
-// heldTickets are the tickets of steps that an admission holds.
-type heldTickets struct{ list []heldTicket }
-
-type heldTicket struct {
-	limiter rule.Limiter
-	first   rule.Limiter // of its versions
-	ticket  rule.Ticket
-	isQueue bool
-
-	suspends    rule.Suspender // see step
-	isSuspended bool
-}
-
-func (h *heldTickets) add(s *step, ticket rule.Ticket) {
-	h.list = append(h.list, heldTicket{
-		limiter: s.limiter, first: s.first, ticket: ticket, isQueue: s.queue != nil, suspends: s.suspends,
-	})
-}
-
-// indexOf returns where the ticket of a limiter is, by the first of its versions; -1 if
-// there is none.
-func (h *heldTickets) indexOf(first rule.Limiter) int {
-	return slices.IndexFunc(h.list, func(held heldTicket) bool { return held.first == first })
-}
-
-// suspend tells each rule.Suspender that gave the call a ticket that the call waits.
-func (h *heldTickets) suspend(now clock.Instant) {
-	for i := range h.list {
-		if held := &h.list[i]; held.suspends != nil && !held.isSuspended {
-			held.isSuspended = true
-			held.suspends.Suspend(now, held.ticket)
-		}
-	}
-}
-
-// resume tells those that suspend has told that the call goes on.
-func (h *heldTickets) resume(now clock.Instant) {
-	for i := range h.list {
-		if held := &h.list[i]; held.isSuspended {
-			held.isSuspended = false
-			held.suspends.Resume(now, held.ticket)
-		}
-	}
-}
-
-// keep gives back the tickets of rules that are not in the chain, because they are gone or
-// have started anew. A ticket of an earlier version of a rule counts for a later one.
-func (h *heldTickets) keep(q *request, c *chain) {
-	h.giveBackIf(q, func(held *heldTicket) bool { return c.indexOf(held.first) < 0 })
-}
-
-// giveBack gives back all tickets but those of queues among the first steps of the chain,
-// as many as before says.
-func (h *heldTickets) giveBack(q *request, c *chain, before int) {
-	h.giveBackIf(q, func(held *heldTicket) bool { return !held.isQueue || c.indexOf(held.first) >= before })
-}
-
-// giveBackIf gives back some of the tickets, the last first. A ticket whose limiter panics is gone.
-func (h *heldTickets) giveBackIf(q *request, which func(*heldTicket) bool) {
-	for i, held := range slices.Backward(h.list) {
-		if which(&held) {
-			h.list = slices.Delete(h.list, i, i+1)
-			held.limiter.GiveBack(q.Now, held.ticket, q.Tokens)
-		}
-	}
-}
-
-// leave gives back all tickets, the last first, also those behind one whose limiter panics.
-func (h *heldTickets) leave(q *request) {
-	last := len(h.list) - 1
-	if last < 0 {
-		return
-	}
-	held := h.list[last]
-	h.list = h.list[:last]
-	defer h.leave(q)
-	if held.isSuspended {
-		held.suspends.Resume(q.Now, held.ticket)
-	}
-	held.limiter.GiveBack(q.Now, held.ticket, q.Tokens)
 }
 
 // endless is the patience of a call whose context has no deadline.

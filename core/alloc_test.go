@@ -7,9 +7,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rules"
 )
 
 func TestNoCallAllocates(t *testing.T) {
@@ -74,6 +77,29 @@ func TestNoCallAllocates(t *testing.T) {
 				guard, _ := entry(r)
 				guard.Exit()
 			}), "%s, %s", r, name)
+		}
+	}
+}
+
+func TestNoCallOfManyRulesAllocates(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for _, count := range []int{1, 8, 9, 50} {
+		e, _ := newEngine(t)
+		set := rules.Set{}
+		for i := range count {
+			set.Isolation = append(set.Isolation,
+				isolation.Rule{Name: fmt.Sprint("passes", i), Resource: "passes", Limit: 1000},
+				isolation.Rule{Name: fmt.Sprint("refuses", i), Resource: "refuses", Limit: 1000})
+		}
+		set.Isolation = append(set.Isolation, isolation.Rule{Name: "closed", Resource: "refuses"})
+		require.NoError(t, e.Load(set))
+		for _, resource := range []string{"passes", "refuses"} {
+			assert.Zero(t, testing.AllocsPerRun(100, func() {
+				guard, _ := e.Entry(context.Background(), resource)
+				guard.Exit()
+			}), "%s, %d rules", resource, count)
 		}
 	}
 }

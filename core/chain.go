@@ -61,7 +61,6 @@ type step struct {
 	settler    rule.Settler      // nil if it counts no tokens
 	prefetcher rule.Prefetcher   // nil if it has nothing to prefetch
 	late       rule.LateReader   // nil if it cannot decide without the attribute
-	suspends   rule.Suspender    // nil if it need not know that a call waits for a later rule
 	sources    rule.SourceReader // nil if it does not judge calls by where they come from
 	keys       []string          // of the attributes that the rule looks at
 	evidence   *evidence         // whether calls have them; nil if nobody wants to know
@@ -92,7 +91,6 @@ func newStep(entry *plannedEntry) step {
 	s.finisher, _ = limiter.(rule.Finisher)
 	s.settler, _ = limiter.(rule.Settler)
 	s.late, _ = limiter.(rule.LateReader)
-	s.suspends, _ = limiter.(rule.Suspender)
 	s.sources, _ = limiter.(rule.SourceReader)
 	if p, ok := limiter.(rule.Prefetcher); ok && len(s.keys) == 1 && p.Prefetches() {
 		s.prefetcher = p
@@ -181,7 +179,7 @@ func (r *resource) takeBack(c *chain, q *request, tickets []rule.Ticket, rates *
 // RetryAfter. On any other decision the call may be able to wait, or has to try again: that
 // is for an admission. Unless it passes, the call has given back what it took.
 func (r *resource) tryPass(
-	ctx context.Context, q *request, opts []Option, c *chain, tickets *[inlineSlots]rule.Ticket, rates *takenRates,
+	ctx context.Context, q *request, opts []Option, c *chain, tickets []rule.Ticket, rates *takenRates,
 ) (by *refusals, wait time.Duration, decision rule.Decision) {
 	which := 0
 	switch len(c.steps) {
@@ -189,10 +187,7 @@ func (r *resource) tryPass(
 	case 1:
 		tickets[0], decision = c.steps[0].ask(q.Call, q, opts)
 	default:
-		if len(c.steps) > len(tickets) {
-			return nil, 0, rule.Wait
-		}
-		which, decision = c.acquire(q, opts, tickets[:])
+		which, decision = c.acquire(q, opts, tickets)
 	}
 	switch {
 	case decision == rule.Pass && c.rates.Len() > 0:
@@ -201,7 +196,7 @@ func (r *resource) tryPass(
 		if r.pass(q.Now, q.Tokens) {
 			return nil, 0, rule.Pass
 		}
-		c.giveBack(len(c.steps), q, tickets[:])
+		c.giveBack(len(c.steps), q, tickets)
 		return nil, 0, rule.Stale
 	case decision == rule.Stale || decision == rule.Wait && c.steps[which].waits(q):
 		return nil, 0, decision
@@ -221,7 +216,7 @@ type takenRates struct {
 // tryRates is tryPass for the flow rules, once all steps have let the call pass. It notes in rates
 // what it took of them, unless that is nil.
 func (r *resource) tryRates(
-	ctx context.Context, q *request, opts []Option, c *chain, tickets *[inlineSlots]rule.Ticket, rates *takenRates,
+	ctx context.Context, q *request, opts []Option, c *chain, tickets []rule.Ticket, rates *takenRates,
 ) (by *refusals, wait time.Duration, decision rule.Decision) {
 	var reserved rateReservations
 	ticket, which, decision := c.rates.TryTake(q.Now, q.Tokens, q.Priority(), q.noWait, &reserved)
@@ -235,7 +230,7 @@ func (r *resource) tryRates(
 		c.rates.GiveBackAll(q.Now, q.Tokens, ticket, &reserved)
 		decision = rule.Stale
 	}
-	c.giveBack(len(c.steps), q, tickets[:])
+	c.giveBack(len(c.steps), q, tickets)
 	if decision != rule.Block {
 		return nil, 0, decision
 	}
@@ -451,7 +446,7 @@ func (c *chain) longestForStep(which int, rateWait time.Duration, q *request, op
 func (c *chain) longest(but int, wait time.Duration, q *request, opts []Option, held *heldTickets) time.Duration {
 	for i := range c.steps {
 		s := &c.steps[i]
-		if i == but || s.denies || held != nil && held.indexOf(s.first) >= 0 {
+		if i == but || s.denies || held != nil && held.has(i) {
 			continue
 		}
 		if other := s.retryAfter(q, opts); other != rule.Forbidden {

@@ -25,13 +25,14 @@ type Engine struct {
 	log          *slog.Logger
 	observer     Observer
 
-	isFailure func(error) bool
-	exempt    func(name string) bool // nil if no name is
-	lists     *list.Registry
-	signals   signals
-	fleet     fleetMember
-	seed      uint64    // of what limiters choose at random; 0 for none
-	records   sync.Pool // of *guardRecord
+	isFailure   func(error) bool
+	exempt      func(name string) bool // nil if no name is
+	lists       *list.Registry
+	signals     signals
+	fleet       fleetMember
+	seed        uint64    // of what limiters choose at random; 0 for none
+	records     sync.Pool // of *guardRecord
+	ticketLists sync.Pool // of *[]rule.Ticket, for calls of many rules
 
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.

@@ -92,11 +92,11 @@ func (r *resource) enterChain(
 	if c.injects {
 		q.SetNumber(r.drawNumber())
 	}
-	if c.isFollowed {
-		return r.enterFollowed(ctx, &q, opts, c)
+	if c.isFollowed || len(c.steps) > inlineSlots {
+		return r.enterLongChain(ctx, &q, opts, c)
 	}
 	var tickets [inlineSlots]rule.Ticket
-	switch by, wait, decision := r.tryPass(ctx, &q, opts, c, &tickets, nil); decision {
+	switch by, wait, decision := r.tryPass(ctx, &q, opts, c, tickets[:], nil); decision {
 	case rule.Pass:
 		return c.guard(r, &q, opts, tickets[:len(c.steps)]), nil
 	case rule.Block:
@@ -105,12 +105,18 @@ func (r *resource) enterChain(
 	return r.admit(ctx, &q, opts)
 }
 
-// enterFollowed is enterChain for a chain of which rules are asked once the call has passed: if one of
-// them panics, the call gives back what it has taken.
-func (r *resource) enterFollowed(ctx context.Context, q *request, opts []Option, c *chain) (g Guard, err error) {
-	var tickets [inlineSlots]rule.Ticket
+// enterLongChain is enterChain for a chain of many rules, or of which rules are asked once the call
+// has passed: if one of them panics, the call gives back what it has taken.
+func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option, c *chain) (g Guard, err error) {
+	var few [inlineSlots]rule.Ticket
+	tickets := few[:]
+	if len(c.steps) > len(few) {
+		list := r.engine.newTicketList(len(c.steps))
+		defer r.engine.ticketLists.Put(list)
+		tickets = *list
+	}
 	var rates takenRates
-	switch by, wait, decision := r.tryPass(ctx, q, opts, c, &tickets, &rates); decision {
+	switch by, wait, decision := r.tryPass(ctx, q, opts, c, tickets, &rates); decision {
 	case rule.Pass:
 		handed := false
 		defer func() {

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // free is a clock that costs nothing to read: what is measured on it is all the
@@ -50,6 +54,27 @@ func BenchmarkEntryOfSeveralRules(b *testing.B) {
 			engine := core.New(core.Config{Clock: &free{clock.System(), clock.System().Now()}, Logger: quiet})
 			defer engine.Close()
 			load(b, engine, test.rules...)
+			b.ReportAllocs()
+			for b.Loop() {
+				if guard, err := engine.Entry(context.Background(), "r"); err == nil {
+					guard.Exit()
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkEntryOfManyRules is a call that so many rules with tickets apply to.
+func BenchmarkEntryOfManyRules(b *testing.B) {
+	for _, count := range []int{1, 8, 9, 50, 200} {
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			engine := core.New(core.Config{Clock: &free{clock.System(), clock.System().Now()}, Logger: quiet})
+			defer engine.Close()
+			var set rules.Set
+			for i := range count {
+				set.Isolation = append(set.Isolation, isolation.Rule{Name: fmt.Sprint(i), Resource: "r", Limit: 1000})
+			}
+			require.NoError(b, engine.Load(set))
 			b.ReportAllocs()
 			for b.Loop() {
 				if guard, err := engine.Entry(context.Background(), "r"); err == nil {

@@ -449,6 +449,17 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) {
 // inlineSlots is how many tickets fit into a record, a guard and the stack of Entry.
 const inlineSlots = 8
 
+// newTicketList returns a list of so many tickets, from a pool.
+func (e *Engine) newTicketList(n int) *[]rule.Ticket {
+	list, ok := e.ticketLists.Get().(*[]rule.Ticket)
+	if !ok || cap(*list) < n {
+		fresh := make([]rule.Ticket, n)
+		list = &fresh
+	}
+	*list = (*list)[:n]
+	return list
+}
+
 // guardRecord holds the tickets of a call that the guard itself cannot carry. The rules get
 // them back when the call ends or is settled. Records come from a pool. A guard knows its
 // own by the generation, so that neither a second Exit nor that of a copy can reach the

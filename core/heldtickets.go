@@ -1,0 +1,112 @@
+package core
+
+import (
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// heldTickets are the tickets of steps that an admission holds, by the index of the step in
+// the chain that it follows.
+type heldTickets struct {
+	chain *chain // nil before the first
+	slots []heldTicket
+}
+
+// heldTicket is a ticket, with the version of the limiter that gave it. The zero value is that
+// of a step whose ticket the call does not hold.
+type heldTicket struct {
+	limiter     rule.Limiter
+	ticket      rule.Ticket
+	isSuspended bool // the limiter was told that the call waits, see [rule.Suspender]
+}
+
+// follow goes over to the chain that is in force. It gives back the tickets of rules that are
+// not in it, because they are gone or have started anew. A ticket of an earlier version of a
+// rule counts for a later one.
+func (h *heldTickets) follow(q *request, c *chain) {
+	if h.chain == c {
+		return
+	}
+	before := *h
+	h.chain, h.slots = c, make([]heldTicket, len(c.steps))
+	held := make(map[rule.Limiter]heldTicket, len(before.slots)) // by the first version
+	for i, slot := range before.slots {
+		if slot.limiter != nil {
+			held[before.chain.steps[i].first] = slot
+		}
+	}
+	for i := range c.steps {
+		first := c.steps[i].first
+		h.slots[i] = held[first]
+		delete(held, first)
+	}
+	for i := range before.slots {
+		if _, isGone := held[before.chain.steps[i].first]; !isGone {
+			before.slots[i] = heldTicket{}
+		}
+	}
+	before.leave(q, len(before.slots))
+}
+
+// add adds the ticket of the step with an index.
+func (h *heldTickets) add(i int, ticket rule.Ticket) {
+	h.slots[i] = heldTicket{limiter: h.chain.steps[i].limiter, ticket: ticket}
+}
+
+// has reports whether the call holds the ticket of the step with an index.
+func (h *heldTickets) has(i int) bool { return i < len(h.slots) && h.slots[i].limiter != nil }
+
+// suspend tells each rule.Suspender that gave the call a ticket that the call waits.
+func (h *heldTickets) suspend(now clock.Instant) {
+	for i := range h.slots {
+		if slot := &h.slots[i]; slot.limiter != nil && !slot.isSuspended {
+			if s, ok := slot.limiter.(rule.Suspender); ok {
+				slot.isSuspended = true
+				s.Suspend(now, slot.ticket)
+			}
+		}
+	}
+}
+
+// resume tells those that suspend has told that the call goes on.
+func (h *heldTickets) resume(now clock.Instant) {
+	for i := range h.slots {
+		h.slots[i].resume(now)
+	}
+}
+
+func (t *heldTicket) resume(now clock.Instant) {
+	if t.isSuspended {
+		t.isSuspended = false
+		t.limiter.(rule.Suspender).Resume(now, t.ticket)
+	}
+}
+
+// giveBack gives back all tickets, the last first, but those of queues among the first so many
+// steps. A ticket whose limiter panics is gone.
+func (h *heldTickets) giveBack(q *request, before int) {
+	for i := len(h.slots) - 1; i >= 0; i-- {
+		slot := h.slots[i]
+		if slot.limiter == nil || i < before && h.chain.steps[i].queue != nil {
+			continue
+		}
+		h.slots[i] = heldTicket{}
+		slot.limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
+	}
+}
+
+// leave gives back the tickets of the first count steps, the last first, also those behind one
+// whose limiter panics.
+func (h *heldTickets) leave(q *request, count int) {
+	for count > 0 && h.slots[count-1].limiter == nil {
+		count--
+	}
+	if count == 0 {
+		return
+	}
+	slot := h.slots[count-1]
+	h.slots[count-1] = heldTicket{}
+	defer h.leave(q, count-1)
+	slot.resume(q.Now)
+	slot.limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
+}
