@@ -202,8 +202,13 @@ func newInstance(t *testing.T, name string, store fleet.Store, histograms pensto
 	require.NoError(t, err)
 	in.engine.Lists().Set("scrapers", made)
 	require.NoError(t, in.engine.Follow(t.Context(), source{}))
-	require.NoError(t, in.engine.Ready(t.Context()))
-	time.AfterFunc(11*time.Minute, func() { _ = in.engine.ControlKind("fault", "off") })
+	inTime, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(t, in.engine.Ready(inTime))
+	time.AfterFunc(11*time.Minute, func() {
+		_ = in.engine.ControlKind("fault", "off")
+		in.engine.Lists().Delete("scrapers")
+	})
 
 	in.registry = prometheus.NewPedanticRegistry()
 	in.registry.MustRegister(penstockprom.NewCollector(in.engine, penstockprom.Options{MaxResources: 20, Histograms: histograms}))
